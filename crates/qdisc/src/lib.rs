@@ -9,6 +9,7 @@
 extern crate alloc;
 
 pub mod algo;
+mod config;
 mod cx;
 mod kind;
 mod node;
