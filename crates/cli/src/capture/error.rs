@@ -98,7 +98,10 @@ impl fmt::Display for CaptureError {
                 script.display()
             ),
             Self::Forbidden { reason, remedy } => {
-                write!(f, "this system does not let us make a sandbox: {reason}\n{remedy}")
+                write!(
+                    f,
+                    "this system does not let us make a sandbox: {reason}\n{remedy}"
+                )
             }
             Self::Sandbox(reason) => write!(f, "the sandbox cannot be made: {reason}"),
             Self::Io { step, reason } => write!(f, "could not {step}: {reason}"),
@@ -131,7 +134,11 @@ impl fmt::Display for Trouble {
         if let Some(place) = &self.place {
             let number = place.line.to_string();
             // Tabs would move the underline away from its word.
-            write!(f, "\n  {number} | {}", place.text.replace('\t', " ").trim_end())?;
+            write!(
+                f,
+                "\n  {number} | {}",
+                place.text.replace('\t', " ").trim_end()
+            )?;
             if let Some(columns) = &place.columns {
                 let blank = " ".repeat(number.len());
                 write!(

@@ -102,7 +102,8 @@ fn call(tool: &str, args: Vec<String>) -> io::Result<Reply> {
     };
     let socket = std::env::var_os(SOCKET_VARIABLE).unwrap_or_else(|| sandbox::SOCKET.into());
     // `env -i` takes the variable away; the well-known path remains.
-    let mut stream = UnixStream::connect(socket).or_else(|_| UnixStream::connect(sandbox::SOCKET))?;
+    let mut stream =
+        UnixStream::connect(socket).or_else(|_| UnixStream::connect(sandbox::SOCKET))?;
     wire::write_request(&mut stream, &request)?;
     wire::read_reply(&mut stream)
 }
@@ -135,7 +136,9 @@ fn input(tool: &str, args: &[String]) -> Result<Option<Vec<u8>>, String> {
         Err(error) => {
             let text = error.to_string();
             let reason = text.split(" (os error").next().unwrap_or(&text);
-            Err(format!("Cannot open file \"{file}\" for reading: {reason}\n"))
+            Err(format!(
+                "Cannot open file \"{file}\" for reading: {reason}\n"
+            ))
         }
     }
 }
@@ -152,7 +155,10 @@ fn batch_file(args: &[String]) -> Option<&String> {
         if !option.is_empty() && "batch".starts_with(option) {
             return Some(words.next().unwrap_or(&STDIN));
         }
-        if matches!(option, "n" | "netns" | "net" | "cf" | "conf" | "f" | "family" | "l" | "rc" | "rcvbuf") {
+        if matches!(
+            option,
+            "n" | "netns" | "net" | "cf" | "conf" | "f" | "family" | "l" | "rc" | "rcvbuf"
+        ) {
             words.next();
         }
     }
@@ -160,7 +166,11 @@ fn batch_file(args: &[String]) -> Option<&String> {
 }
 
 fn goes_to_null() -> bool {
-    let Ok(ours) = io::stderr().as_fd().try_clone_to_owned().map(std::fs::File::from) else {
+    let Ok(ours) = io::stderr()
+        .as_fd()
+        .try_clone_to_owned()
+        .map(std::fs::File::from)
+    else {
         return false;
     };
     use std::os::unix::fs::MetadataExt;
@@ -178,7 +188,10 @@ fn sudo(args: Vec<OsString>) -> u8 {
         if option == "--" {
             break;
         }
-        if matches!(option.as_str(), "-u" | "-g" | "-p" | "-C" | "-h" | "-r" | "-t" | "-U" | "-D" | "-R" | "-T") {
+        if matches!(
+            option.as_str(),
+            "-u" | "-g" | "-p" | "-C" | "-h" | "-r" | "-t" | "-U" | "-D" | "-R" | "-T"
+        ) {
             words.next();
         }
     }

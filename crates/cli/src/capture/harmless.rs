@@ -39,7 +39,8 @@ fn sysctl(args: &[String]) -> Reply {
                 .stdout
                 .extend(format!("{arg} = {}\n", value.trim_end()).into_bytes()),
             None => {
-                let line = format!("sysctl: cannot stat /proc/sys/{path}: No such file or directory\n");
+                let line =
+                    format!("sysctl: cannot stat /proc/sys/{path}: No such file or directory\n");
                 reply.stderr.extend(line.into_bytes());
                 reply.code = 1;
             }

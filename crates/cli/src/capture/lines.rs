@@ -1,8 +1,10 @@
 //! Which line of a script issued a call: the command whose words agree best with the call's.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use super::words::{self, Command, Word};
 
@@ -30,6 +32,8 @@ pub(super) struct Finder {
     files: Vec<Source>,
     /// File and command of the last match.
     last: Option<(usize, usize)>,
+    /// Per tool, the commands that name it: file, command, word.
+    naming: RefCell<BTreeMap<String, Rc<[(usize, usize, usize)]>>>,
 }
 
 #[derive(Debug)]
@@ -62,7 +66,11 @@ impl Finder {
                 }
             })
             .collect();
-        Self { files, last: None }
+        Self {
+            files,
+            last: None,
+            naming: RefCell::default(),
+        }
     }
 
     /// The line that issued the call, with the columns of the word that `complaint` names, if it names one.
@@ -79,7 +87,10 @@ impl Finder {
         let blamed = blamed(args, complaint)
             .and_then(|arg| found.words.get(arg).copied().flatten())
             .map(|word| &command.words[word]);
-        let line = blamed.map_or_else(|| tool_word(source, command, tool).map_or(command.line(), |at| command.words[at].line), |word| word.line);
+        let line = blamed.map_or_else(
+            || tool_word(source, command, tool).map_or(command.line(), |at| command.words[at].line),
+            |word| word.line,
+        );
         Some(source.place(line, blamed.map(|word| word.columns.clone())))
     }
 
@@ -109,39 +120,58 @@ impl Finder {
     }
 
     fn best(&self, tool: &str, args: &[String]) -> Option<(usize, usize, Match)> {
-        let mut candidates: Vec<(usize, usize, usize)> = Vec::new();
-        for (number, source) in self.files.iter().enumerate() {
-            for (at, command) in source.commands.iter().enumerate() {
-                if let Some(word) = tool_word(source, command, tool) {
-                    candidates.push((number, at, word));
-                }
-            }
-        }
+        let naming = self.naming(tool);
         // Forward from the last match first; a command that repeats may be its own successor.
         let split = self.last.map_or(0, |(file, at)| {
             let repeats = self.files[file].commands[at].repeats;
-            candidates.partition_point(|(f, a, _)| {
+            naming.partition_point(|(f, a, _)| {
                 (*f, *a) < (file, at) || ((*f, *a) == (file, at) && !repeats)
             })
         });
-        candidates.rotate_left(split);
-        let behind = candidates.len() - split;
-        if candidates.len() > WINDOW {
-            let near_behind = candidates.split_off(behind.min(WINDOW));
-            let skip = near_behind.len().saturating_sub(WINDOW / 2);
-            candidates.extend(near_behind.into_iter().skip(skip));
-        }
+        let (behind, ahead) = naming.split_at(split);
+        let (ahead, behind) = if naming.len() > WINDOW {
+            (
+                &ahead[..ahead.len().min(WINDOW)],
+                &behind[behind.len().saturating_sub(WINDOW)..],
+            )
+        } else {
+            (ahead, behind)
+        };
         let mut best: Option<(usize, usize, Match)> = None;
-        for (file, at, word) in candidates {
+        for &(file, at, word) in ahead.iter().chain(behind) {
             let found = agree(&self.files[file].commands[at], word, args);
             if found.perfect {
                 return Some((file, at, found));
             }
-            if best.as_ref().is_none_or(|(_, _, best)| found.score > best.score) {
+            if best
+                .as_ref()
+                .is_none_or(|(_, _, best)| found.score > best.score)
+            {
                 best = Some((file, at, found));
             }
         }
         best.filter(|(_, _, found)| found.score > 0 || args.is_empty())
+    }
+}
+
+impl Finder {
+    fn naming(&self, tool: &str) -> Rc<[(usize, usize, usize)]> {
+        if let Some(known) = self.naming.borrow().get(tool) {
+            return Rc::clone(known);
+        }
+        let mut found = Vec::new();
+        for (number, source) in self.files.iter().enumerate() {
+            for (at, command) in source.commands.iter().enumerate() {
+                if let Some(word) = tool_word(source, command, tool) {
+                    found.push((number, at, word));
+                }
+            }
+        }
+        let found: Rc<[(usize, usize, usize)]> = found.into();
+        self.naming
+            .borrow_mut()
+            .insert(tool.to_owned(), Rc::clone(&found));
+        found
     }
 }
 
@@ -150,7 +180,11 @@ impl Source {
         SourceLine {
             file: self.path.clone(),
             line,
-            text: self.lines.get(line.saturating_sub(1)).cloned().unwrap_or_default(),
+            text: self
+                .lines
+                .get(line.saturating_sub(1))
+                .cloned()
+                .unwrap_or_default(),
             columns,
         }
     }
@@ -299,7 +333,9 @@ fn fits(word: &Word, arg: &str) -> i32 {
 /// The argument that an error message names: the last argument that it quotes, or failing that mentions as a word.
 fn blamed(args: &[String], complaint: &str) -> Option<usize> {
     let quoted: Vec<&str> = complaint
-        .split(['"', '\'', '`', '\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}'])
+        .split([
+            '"', '\'', '`', '\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}',
+        ])
         .skip(1)
         .step_by(2)
         .collect();

@@ -20,8 +20,6 @@ mod run;
 mod scan;
 mod serve;
 mod shell;
-#[cfg(test)]
-mod tests;
 mod troubles;
 mod wire;
 mod words;
@@ -123,6 +121,8 @@ pub struct CaptureOptions {
     pub executable: Option<PathBuf>,
     /// The directory it runs in; `None`: the current one.
     pub cwd: Option<PathBuf>,
+    /// Do without overlays, as on kernels that have none: the host's files are then read-only inside.
+    pub no_overlay: bool,
     /// The most calls that are answered; further ones fail.
     pub max_calls: usize,
     /// The most bytes kept of each of its two output streams; the rest is read and forgotten.
@@ -137,6 +137,7 @@ impl Default for CaptureOptions {
             devices: Vec::new(),
             executable: None,
             cwd: None,
+            no_overlay: false,
             max_calls: 100_000,
             max_output: 4 << 20,
         }

@@ -47,6 +47,7 @@ pub fn run_script(
         tools: TOOLS.iter().map(|tool| (*tool).to_owned()).collect(),
         tool_dirs: script.tool_dirs(),
         keep,
+        no_overlay: options.no_overlay,
     };
     let deadline = Instant::now() + options.timeout;
     let (mut sandbox, stdout, stderr) = start(&spec)?;
@@ -60,7 +61,6 @@ pub fn run_script(
     };
     let exit = attend(&mut sandbox, &mut intake, deadline, options)?;
     let mut notes = std::mem::take(&mut sandbox.notes);
-    let Sandbox { .. } = &sandbox;
     let listener = sandbox
         .listener
         .try_clone()

@@ -78,7 +78,15 @@ impl Script {
 
     /// Directories where this script or any other may look for tools: absolute, without symbolic links.
     pub(super) fn tool_dirs(&self) -> Vec<PathBuf> {
-        let mut dirs: BTreeSet<PathBuf> = TOOL_DIRS.iter().map(|dir| real(Path::new(dir))).collect();
+        let mut dirs: BTreeSet<PathBuf> =
+            TOOL_DIRS.iter().map(|dir| real(Path::new(dir))).collect();
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let holds_tools = |dir: &PathBuf| TOOLS.iter().any(|tool| dir.join(tool).exists());
+        dirs.extend(
+            std::env::split_paths(&path)
+                .filter(|dir| dir.is_absolute() && holds_tools(dir))
+                .map(|dir| real(&dir)),
+        );
         for (_, text) in &self.files {
             let ends = |letter: char| !(letter.is_ascii_alphanumeric() || "/._-+".contains(letter));
             for piece in text.split(ends).filter(|piece| piece.starts_with('/')) {
@@ -203,7 +211,11 @@ fn interpreter(path: &Path, text: &str) -> Result<Vec<OsString>, CaptureError> {
         });
     }
     let mut words: Vec<OsString> = vec![program.into()];
-    words.extend(option.filter(|option| !option.is_empty()).map(OsString::from));
+    words.extend(
+        option
+            .filter(|option| !option.is_empty())
+            .map(OsString::from),
+    );
     Ok(words)
 }
 
@@ -221,7 +233,9 @@ fn devices(commands: &[Command], args: &[String]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut add = |name: &str| {
         // `vtun+` means any vtun: one of them will do.
-        let name = name.strip_suffix('+').map_or(name.to_owned(), |stem| format!("{stem}0"));
+        let name = name
+            .strip_suffix('+')
+            .map_or(name.to_owned(), |stem| format!("{stem}0"));
         if is_device(&name) && found.len() < MAX_DEVICES && !found.contains(&name) {
             found.push(name);
         }
@@ -259,17 +273,25 @@ fn devices(commands: &[Command], args: &[String]) -> Vec<String> {
 /// True for the names that scripts give to a variable that holds a device.
 fn names_a_device(variable: &str) -> bool {
     let upper = variable.to_ascii_uppercase();
-    let exact = ["IF", "DEV", "NIC", "WAN", "LAN", "EXT", "INT", "UPLINK", "DNLINK"];
+    let exact = [
+        "IF", "DEV", "NIC", "WAN", "LAN", "EXT", "INT", "UPLINK", "DNLINK",
+    ];
     exact.contains(&upper.as_str())
-        || ["IFACE", "INTERFACE", "DEVICE"].iter().any(|part| upper.contains(part))
-        || ["_IF", "_DEV", "_NIC"].iter().any(|end| upper.ends_with(end))
+        || ["IFACE", "INTERFACE", "DEVICE"]
+            .iter()
+            .any(|part| upper.contains(part))
+        || ["_IF", "_DEV", "_NIC"]
+            .iter()
+            .any(|end| upper.ends_with(end))
         || ["IF_", "DEV_"].iter().any(|begin| upper.starts_with(begin))
 }
 
 fn is_device(name: &str) -> bool {
     let mut letters = name.chars();
     (2..=15).contains(&name.len())
-        && letters.next().is_some_and(|first| first.is_ascii_alphabetic())
+        && letters
+            .next()
+            .is_some_and(|first| first.is_ascii_alphabetic())
         && letters.all(|letter| letter.is_ascii_alphanumeric() || "._-@".contains(letter))
         && !["lo", "all", "default", "null", "root", "up", "down"].contains(&name)
 }
@@ -295,11 +317,23 @@ mod tests {
     fn devices_are_found_wherever_scripts_name_them() {
         let cases = [
             ("tc qdisc add dev eth1 root pfifo", "eth1"),
-            ("IF=eth0\ntc qdisc add dev $IF root pfifo 2>/dev/null", "eth0"),
-            ("iptables -A OUTPUT -o ppp0 -j ACCEPT; iptables -i vtun+ -j X", "ppp0 vtun0"),
-            ("WAN_IF=\"wan0\"; [ -d /sys/class/net/br-lan ]", "br-lan wan0"),
+            (
+                "IF=eth0\ntc qdisc add dev $IF root pfifo 2>/dev/null",
+                "eth0",
+            ),
+            (
+                "iptables -A OUTPUT -o ppp0 -j ACCEPT; iptables -i vtun+ -j X",
+                "ppp0 vtun0",
+            ),
+            (
+                "WAN_IF=\"wan0\"; [ -d /sys/class/net/br-lan ]",
+                "br-lan wan0",
+            ),
             ("D=${1:-eth3}; tc qdisc show dev $D", "eth7"),
-            ("for d in eth0 eth1 lo; do tc qdisc del dev $d root; done", "eth0 eth1"),
+            (
+                "for d in eth0 eth1 lo; do tc qdisc del dev $d root; done",
+                "eth0 eth1",
+            ),
             ("ifconfig eth0 txqueuelen 1; echo dev null", "eth0"),
             ("tc qdisc show dev $(ip route | head -1)", ""),
         ];
@@ -313,7 +347,13 @@ mod tests {
     fn the_first_line_names_the_interpreter() {
         let of = |text: &str| {
             interpreter(Path::new("x.sh"), text)
-                .map(|words| words.iter().map(|w| w.to_string_lossy().into_owned()).collect::<Vec<_>>().join("|"))
+                .map(|words| {
+                    words
+                        .iter()
+                        .map(|w| w.to_string_lossy().into_owned())
+                        .collect::<Vec<_>>()
+                        .join("|")
+                })
                 .map_err(|error| error.to_string())
         };
         assert_eq!(of("tc qdisc show").unwrap(), "sh");

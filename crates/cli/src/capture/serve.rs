@@ -122,7 +122,12 @@ impl Intake<'_> {
     /// Takes in what was still on its way when the script ended.
     pub(super) fn drain(&mut self, listener: &UnixListener) {
         let deadline = Instant::now() + DRAIN_LIMIT;
-        while self.open() && !matches!(self.step(listener, None, deadline), Ok(Event::TimeUp) | Err(_)) {}
+        while self.open()
+            && !matches!(
+                self.step(listener, None, deadline),
+                Ok(Event::TimeUp) | Err(_)
+            )
+        {}
     }
 
     /// Answers one call. A face that goes away or speaks nonsense costs nothing but its own call.

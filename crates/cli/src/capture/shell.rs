@@ -88,7 +88,12 @@ impl Shell {
         answer: &mut dyn Answer,
     ) -> Result<Outcome, CaptureError> {
         let words = ["-c", line];
-        self.run(&words, cwd, Finder::new(&[("-".into(), line.into())], &[]), answer)
+        self.run(
+            &words,
+            cwd,
+            Finder::new(&[("-".into(), line.into())], &[]),
+            answer,
+        )
     }
 
     /// Runs a file by `sh` in `cwd`; it need not be executable.
@@ -105,7 +110,12 @@ impl Shell {
         let text = String::from_utf8_lossy(&text).into_owned();
         let path = fs::canonicalize(file).map_err(|error| CaptureError::read(file, &error))?;
         let name = path.to_string_lossy().into_owned();
-        self.run(&[&name], cwd, Finder::new(&[(file.into(), text)], &[]), answer)
+        self.run(
+            &[&name],
+            cwd,
+            Finder::new(&[(file.into(), text)], &[]),
+            answer,
+        )
     }
 
     fn run(
@@ -125,7 +135,9 @@ impl Shell {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let start = CaptureError::io("start sh");
-        let mut child = process::die_with_parent(&mut command).spawn().map_err(&start)?;
+        let mut child = process::die_with_parent(&mut command)
+            .spawn()
+            .map_err(&start)?;
         let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(start(std::io::Error::other("no pipe")));
         };

@@ -8,6 +8,7 @@ const MAX_TROUBLES: usize = 50;
 /// The code by which a shell says that it found no such command, and that it may not run it.
 const NOT_FOUND: u8 = 127;
 const NOT_RUNNABLE: u8 = 126;
+const MISSING: &str = "there is no such tool on this machine, and tidegate does not play it";
 
 /// Lists the troubles of a run, in the order of their importance to the reader: calls, tools, the end.
 pub(super) fn list(
@@ -17,7 +18,10 @@ pub(super) fn list(
     stderr: &[u8],
 ) -> Vec<Trouble> {
     let mut troubles: Vec<Trouble> = Vec::new();
-    for call in calls.iter().filter(|call| call.code != 0 && !expected(call)) {
+    for call in calls
+        .iter()
+        .filter(|call| call.code != 0 && !expected(call))
+    {
         let trouble = failed(call);
         if troubles.len() < MAX_TROUBLES && !troubles.contains(&trouble) {
             troubles.push(trouble);
@@ -73,7 +77,11 @@ fn end(
 ) -> Option<Trouble> {
     let name = finder.main().display().to_string();
     let after = || match calls.last() {
-        Some(call) => format!("after `{} {}`, its last command that we saw", call.call.tool, call.call.args.join(" ")),
+        Some(call) => format!(
+            "after `{} {}`, its last command that we saw",
+            call.call.tool,
+            call.call.args.join(" ")
+        ),
         None => "before any command that we know".to_owned(),
     };
     let (reason, remedy, place) = match exit {
@@ -87,7 +95,8 @@ fn end(
                 NOT_RUNNABLE => ": a command may not be run",
                 _ => "",
             };
-            let said = last_complaint.map_or(String::new(), |complaint| format!(" ({})", complaint.text));
+            let said =
+                last_complaint.map_or(String::new(), |complaint| format!(" ({})", complaint.text));
             (
                 format!("the script ended with code {code}{meaning}{said}, {}", after()),
                 "what stands above is applied nowhere but in the model; mend the line and run again".to_owned(),
@@ -99,11 +108,14 @@ fn end(
             "a script that kills itself or runs out of memory cannot be captured whole".to_owned(),
             finder.last(),
         ),
-        Exit::TimedOut { after: limit, running } => {
+        Exit::TimedOut {
+            after: limit,
+            running,
+        } => {
             let place = running_line(finder, running).or_else(|| finder.last());
-            let doing = running
-                .last()
-                .map_or(String::new(), |running| format!("; it was running `{running}`"));
+            let doing = running.last().map_or(String::new(), |running| {
+                format!("; it was running `{running}`")
+            });
             (
                 format!("the script did not end within {} s{doing}, {}", limit.as_secs_f64(), after()),
                 "let it end by itself (no daemon, no endless loop, no waiting for an answer), or give it longer with --timeout SECONDS".to_owned(),
@@ -118,7 +130,11 @@ fn end(
     };
     Some(Trouble {
         place,
-        who: if matches!(exit, Exit::Lost(_)) { name } else { "sh".to_owned() },
+        who: if matches!(exit, Exit::Lost(_)) {
+            name
+        } else {
+            "sh".to_owned()
+        },
         reason,
         remedy: Some(remedy),
     })
@@ -154,11 +170,18 @@ impl<'a> Complaint<'a> {
     }
 
     fn missing_tool(&self, finder: &Finder) -> Option<Trouble> {
-        let name = ["command not found", "not found", "No such file or directory"]
-            .iter()
-            .find_map(|end| self.text.strip_suffix(end))?
-            .trim_end()
-            .strip_suffix(':')?;
+        let (name, what) = [
+            ("command not found", MISSING),
+            ("not found", MISSING),
+            ("No such file or directory", MISSING),
+            (
+                "Permission denied",
+                "may not be run, or is not on this machine",
+            ),
+        ]
+        .iter()
+        .find_map(|(end, what)| Some((self.text.strip_suffix(end)?, what)))?;
+        let name = name.trim_end().strip_suffix(':')?;
         // `cannot open x: No such file` is about a file that the script reads.
         if name.contains(' ') {
             return None;
@@ -173,7 +196,7 @@ impl<'a> Complaint<'a> {
         Some(Trouble {
             place,
             who: "sh".to_owned(),
-            reason: format!("{name}: there is no such tool on this machine, and tidegate does not play it"),
+            reason: format!("{name}: {what}"),
             remedy: Some(format!(
                 "install the package that has {}, or take the line out if the shaping does not need it",
                 name.rsplit('/').next().unwrap_or(name)

@@ -50,7 +50,10 @@ pub(super) fn write_request(to: &mut impl Write, request: &Request) -> io::Resul
     list(&mut bytes, &request.issuer);
     list(&mut bytes, &call.args);
     field(&mut bytes, call.stdin.as_deref().unwrap_or_default());
-    field(&mut bytes, request.refused.as_deref().unwrap_or_default().as_bytes());
+    field(
+        &mut bytes,
+        request.refused.as_deref().unwrap_or_default().as_bytes(),
+    );
     to.write_all(&bytes)
 }
 
@@ -119,7 +122,9 @@ fn read_length(from: &mut impl Read, limit: usize) -> io::Result<usize> {
     from.read_exact(&mut bytes)?;
     let length = usize::try_from(u32::from_le_bytes(bytes)).map_err(io::Error::other)?;
     if length > limit {
-        return Err(io::Error::other(format!("a field of {length} bytes or words: {limit} is the limit")));
+        return Err(io::Error::other(format!(
+            "a field of {length} bytes or words: {limit} is the limit"
+        )));
     }
     Ok(length)
 }

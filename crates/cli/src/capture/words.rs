@@ -235,7 +235,11 @@ impl Reader {
                     }
                     line.push(letter);
                 }
-                let line = if tabs { line.trim_start_matches('\t') } else { &line };
+                let line = if tabs {
+                    line.trim_start_matches('\t')
+                } else {
+                    &line
+                };
                 if line == end {
                     break;
                 }
@@ -290,7 +294,8 @@ impl Reader {
         self.keyword(&raw);
         self.words.push(Word {
             text,
-            columns: start.saturating_sub(line_start)..start.saturating_sub(line_start) + raw.chars().count(),
+            columns: start.saturating_sub(line_start)
+                ..start.saturating_sub(line_start) + raw.chars().count(),
             raw,
             line,
         });
@@ -387,7 +392,9 @@ mod tests {
 
     #[test]
     fn variables_are_followed_through_defaults_loops_and_arguments() {
-        let parsed = commands("A=eth0\nB=${1:-eth1}\nC=\"$A\"\nD=${2:-ppp0}\nfor E in x $C; do :; done\nTC=$(which tc)");
+        let parsed = commands(
+            "A=eth0\nB=${1:-eth1}\nC=\"$A\"\nD=${2:-ppp0}\nfor E in x $C; do :; done\nTC=$(which tc)",
+        );
         let found = variables(&parsed, &["wan0".to_owned()]);
         let show = |name: &str| found.get(name).map(|values| values.join(" "));
         assert_eq!(

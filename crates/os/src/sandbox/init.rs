@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, WaitOptions};
 use rustix::thread::CapabilitySet;
 
-use super::{SOCKET, SandboxError, Spec, TOOLS, receive, root, send};
+use super::{SOCKET, SandboxError, Spec, receive, root, send};
 use crate::netlink::Links;
 
 /// Kinds of link that can stand for an Ethernet device, best first: not every kernel has every kind.
@@ -101,9 +101,15 @@ fn start(spec: &Spec) -> Result<Pid, SandboxError> {
         SandboxError::new("start the program", io::Error::other("no program given"))
     })?;
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut dirs = vec![Path::new(TOOLS).to_path_buf()];
-    dirs.extend(std::env::split_paths(&path));
-    for dir in ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"] {
+    let mut dirs: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    for dir in [
+        "/usr/local/sbin",
+        "/usr/local/bin",
+        "/usr/sbin",
+        "/usr/bin",
+        "/sbin",
+        "/bin",
+    ] {
         if !dirs.iter().any(|known| known == Path::new(dir)) {
             dirs.push(dir.into());
         }

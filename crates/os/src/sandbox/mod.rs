@@ -64,6 +64,8 @@ pub struct Spec {
     pub tool_dirs: Vec<PathBuf>,
     /// Directories that must stay visible even under `/run` or `/dev`.
     pub keep: Vec<PathBuf>,
+    /// Do without overlays, as on kernels that have none: the host's files are then read-only inside.
+    pub no_overlay: bool,
 }
 
 /// Why a sandbox could not be set up.
@@ -199,7 +201,11 @@ impl Drop for Sandbox {
 
 impl Spec {
     fn encode(&self) -> Vec<OsString> {
-        let mut words = vec![self.executable.clone().into(), self.cwd.clone().into()];
+        let mut words = vec![
+            self.executable.clone().into(),
+            self.cwd.clone().into(),
+            u8::from(self.no_overlay).to_string().into(),
+        ];
         let lists: [Vec<OsString>; 5] = [
             self.program.clone(),
             self.links.iter().map(Into::into).collect(),
@@ -217,6 +223,7 @@ impl Spec {
     fn decode(mut words: impl Iterator<Item = OsString>) -> Option<Self> {
         let executable = words.next()?.into();
         let cwd = words.next()?.into();
+        let no_overlay = words.next()? == OsStr::new("1");
         let mut list = || -> Option<Vec<OsString>> {
             let length: usize = words.next()?.to_str()?.parse().ok()?;
             (0..length).map(|_| words.next()).collect()
@@ -237,6 +244,7 @@ impl Spec {
             tools: tools?,
             tool_dirs: list()?.into_iter().map(Into::into).collect(),
             keep: list()?.into_iter().map(Into::into).collect(),
+            no_overlay,
         })
     }
 }
@@ -244,7 +252,9 @@ impl Spec {
 impl SandboxError {
     fn new(step: &str, error: io::Error) -> Self {
         let forbidden = matches!(
-            error.raw_os_error().map(rustix::io::Errno::from_raw_os_error),
+            error
+                .raw_os_error()
+                .map(rustix::io::Errno::from_raw_os_error),
             Some(
                 rustix::io::Errno::PERM
                     | rustix::io::Errno::ACCESS
@@ -388,8 +398,7 @@ fn handshake(
                 io::Error::other("it did not answer for 20 s"),
             ));
         }
-        let (message, fd) =
-            receive(control).map_err(|error| SandboxError::new(STEP, error))?;
+        let (message, fd) = receive(control).map_err(|error| SandboxError::new(STEP, error))?;
         match message.split_first() {
             Some((b'M', _)) => {
                 map_users(pid)
@@ -399,9 +408,9 @@ fn handshake(
             Some((b'N', text)) => notes.push(String::from_utf8_lossy(text).into_owned()),
             Some((b'F', text)) => return Err(SandboxError::decode(text)),
             Some((b'L', _)) => {
-                return fd.map(UnixListener::from).ok_or_else(|| {
-                    SandboxError::new(STEP, io::Error::other("no listener came"))
-                });
+                return fd
+                    .map(UnixListener::from)
+                    .ok_or_else(|| SandboxError::new(STEP, io::Error::other("no listener came")));
             }
             _ => break,
         }
@@ -505,6 +514,7 @@ mod tests {
             tools: vec!["tc".into(), "ip".into()],
             tool_dirs: vec!["/usr/sbin".into()],
             keep: Vec::new(),
+            no_overlay: true,
         };
         assert_eq!(Spec::decode(spec.encode().into_iter()), Some(spec));
     }

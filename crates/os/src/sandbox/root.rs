@@ -24,6 +24,8 @@ const UPPER: &str = "/.upper";
 const OWN: [&str; 6] = ["proc", "sys", "dev", "run", ".old", ".upper"];
 /// Bytes of memory that written files may take.
 const MEMORY: &str = "mode=0755,size=256m";
+/// How deep directories are taken apart to reach those that can be covered.
+const MAX_DEPTH: usize = 3;
 /// The most entries of a directory we rebuild one by one.
 const MAX_ENTRIES: usize = 20_000;
 const QUIET: MountFlags = MountFlags::NOSUID
@@ -49,7 +51,9 @@ pub(super) fn build(spec: &Spec, note: Note<'_>) -> Result<(), SandboxError> {
     step("mount /sys", || sys_fs(note))?;
     step("make /dev", device_files)?;
     step("make /run", || run_dir(spec, note))?;
-    step("put the tools in place", || rebuild_tool_dirs(spec, &covered))?;
+    step("put the tools in place", || {
+        rebuild_tool_dirs(spec, &covered)
+    })?;
     step("leave the host's root", || {
         for dir in [OLD, UPPER] {
             rustix::mount::unmount(dir, UnmountFlags::DETACH)?;
@@ -121,49 +125,102 @@ fn new_root() -> io::Result<()> {
     memory(Path::new(UPPER))
 }
 
-/// Covers each directory at the top; returns the names of those that got an overlay.
-fn cover(spec: &Spec, note: Note<'_>) -> io::Result<BTreeSet<PathBuf>> {
+/// What came of the host's directories.
+#[derive(Default)]
+struct Covered {
+    /// Under an overlay: writable, with the tools in it.
+    overlays: BTreeSet<PathBuf>,
+    /// In memory, each entry brought in by itself.
+    rebuilt: BTreeSet<PathBuf>,
+}
+
+/// Covers each directory of the host.
+fn cover(spec: &Spec, note: Note<'_>) -> io::Result<Covered> {
     let mounts = mount_points()?;
-    let mut covered = BTreeSet::new();
-    let mut refused = false;
-    for entry in fs::read_dir(OLD)?.flatten() {
-        let name = entry.file_name();
-        if OWN.iter().any(|own| name == *own) {
-            continue;
-        }
-        let (from, to) = (entry.path(), Path::new("/").join(&name));
-        let kind = entry.file_type()?;
-        if kind.is_symlink() {
-            symlink(fs::read_link(&from)?, &to)?;
-        } else if !kind.is_dir() {
-            if kind.is_file() && fs::write(&to, "").is_ok() {
-                let _ = bind_read_only(&from, &to);
-            }
-        } else {
-            fs::create_dir(&to)?;
-            match overlay(spec, &from, &to) {
-                Ok(()) => {
-                    bring_mounts(&mounts, &from);
-                    covered.insert(to);
-                }
-                Err(error) => {
-                    if !refused {
-                        note(format!("{} is read-only inside: overlay: {error}", to.display()));
-                    }
-                    refused = true;
-                    rustix::mount::mount_bind_recursive(&from, &to)?;
-                    read_only(&to)?;
-                }
-            }
+    let mut covered = Covered::default();
+    covered.rebuilt.insert("/".into());
+    cover_entries(spec, &mounts, Path::new("/"), 0, &mut covered)?;
+    for dir in [
+        "/tmp", "/var", "/etc", "/usr", "/proc", "/sys", "/dev", "/run",
+    ] {
+        // One that the host lacks; a symbolic link stays what it is.
+        if fs::symlink_metadata(dir).is_err() {
+            fs::create_dir(dir)?;
         }
     }
-    for dir in ["/tmp", "/var", "/etc", "/usr", "/proc", "/sys", "/dev", "/run"] {
-        fs::create_dir_all(dir)?;
+    for dir in ["/tmp", "/etc", "/var"] {
+        let writable = |known: &BTreeSet<PathBuf>| known.contains(Path::new(dir));
+        if !writable(&covered.overlays) && !writable(&covered.rebuilt) {
+            note(format!(
+                "{dir} is read-only inside: this kernel makes no overlay of it"
+            ));
+        }
     }
     Ok(covered)
 }
 
+/// Brings in the entries of a directory that stands in memory.
+fn cover_entries(
+    spec: &Spec,
+    mounts: &[(PathBuf, MountFlags)],
+    dir: &Path,
+    depth: usize,
+    covered: &mut Covered,
+) -> io::Result<()> {
+    for (count, entry) in fs::read_dir(host(dir))?.flatten().enumerate() {
+        let name = entry.file_name();
+        if count >= MAX_ENTRIES || depth == 0 && OWN.iter().any(|own| name == *own) {
+            continue;
+        }
+        let (from, to) = (entry.path(), dir.join(&name));
+        let kind = entry.file_type()?;
+        if kind.is_symlink() {
+            symlink(fs::read_link(&from)?, &to)?;
+        } else if kind.is_dir() {
+            fs::create_dir(&to)?;
+            if overlay(spec, &from, &to).is_ok() {
+                bring_mounts(mounts, &from);
+                covered.overlays.insert(to);
+                continue;
+            }
+            // Other mounts below a directory can keep it from being a layer, but not the directories beside them.
+            let holds_mounts = mounts
+                .iter()
+                .any(|(point, _)| point != &from && point.starts_with(&from));
+            if holds_mounts && depth < MAX_DEPTH && fs::read_dir(&from).is_ok() {
+                memory(&to)?;
+                if to == Path::new("/tmp") {
+                    everybody_writes(&to)?;
+                }
+                covered.rebuilt.insert(to.clone());
+                cover_entries(spec, mounts, &to, depth + 1, covered)?;
+            } else {
+                rustix::mount::mount_bind_recursive(&from, &to)?;
+                read_only(&to)?;
+            }
+        } else if kind.is_file() && fs::write(&to, "").is_ok() {
+            let _ = bind_read_only(&from, &to);
+        }
+    }
+    Ok(())
+}
+
+/// Where the host's directory stands while we build.
+fn host(dir: &Path) -> PathBuf {
+    Path::new(OLD).join(dir.strip_prefix("/").unwrap_or(dir))
+}
+
+fn everybody_writes(dir: &Path) -> io::Result<()> {
+    Ok(rustix::fs::chmod(
+        dir,
+        rustix::fs::Mode::from_raw_mode(0o1777),
+    )?)
+}
+
 fn overlay(spec: &Spec, from: &Path, to: &Path) -> io::Result<()> {
+    if spec.no_overlay {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
     if awkward(from) {
         return Err(io::Error::other("its name cannot be a mount option"));
     }
@@ -173,10 +230,22 @@ fn overlay(spec: &Spec, from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(&upper)?;
     fs::create_dir_all(&work)?;
     // Directories of the upper layer belong to us, so an ordinary user may create files where scripts like to.
-    for dir in ["/etc", "/var/log", "/var/lib", "/var/lock", "/var/run", "/var/tmp"] {
-        let host = Path::new(OLD).join(dir.trim_start_matches('/'));
-        if Path::new(dir).starts_with(to) && fs::symlink_metadata(host).is_ok_and(|m| m.is_dir()) {
-            fs::create_dir_all(Path::new(UPPER).join("up").join(dir.trim_start_matches('/')))?;
+    for dir in [
+        "/etc",
+        "/var/log",
+        "/var/lib",
+        "/var/lock",
+        "/var/run",
+        "/var/tmp",
+    ] {
+        if Path::new(dir).starts_with(to)
+            && fs::symlink_metadata(host(Path::new(dir))).is_ok_and(|m| m.is_dir())
+        {
+            fs::create_dir_all(
+                Path::new(UPPER)
+                    .join("up")
+                    .join(dir.trim_start_matches('/')),
+            )?;
         }
     }
     for dir in spec.tool_dirs.iter().filter(|dir| dir.starts_with(to)) {
@@ -187,7 +256,7 @@ fn overlay(spec: &Spec, from: &Path, to: &Path) -> io::Result<()> {
         put_tools(spec, &dir)?;
     }
     if name == Path::new("tmp") {
-        rustix::fs::chmod(&upper, rustix::fs::Mode::from_raw_mode(0o1777))?;
+        everybody_writes(&upper)?;
     }
     let options = format!(
         "lowerdir={},upperdir={},workdir={}",
@@ -263,7 +332,10 @@ fn sys_fs(note: Note<'_>) -> io::Result<()> {
 fn device_files() -> io::Result<()> {
     memory(Path::new("/dev"))?;
     for name in ["null", "zero", "full", "random", "urandom", "tty"] {
-        let (from, to) = (Path::new(OLD).join("dev").join(name), Path::new("/dev").join(name));
+        let (from, to) = (
+            Path::new(OLD).join("dev").join(name),
+            Path::new("/dev").join(name),
+        );
         if from.exists() {
             fs::write(&to, "")?;
             rustix::mount::mount_bind(&from, &to)?;
@@ -287,7 +359,7 @@ fn run_dir(spec: &Spec, note: Note<'_>) -> io::Result<()> {
         fs::create_dir(Path::new("/run").join(dir))?;
     }
     fs::create_dir(TOOLS)?;
-    let executable = Path::new(OLD).join(spec.executable.strip_prefix("/").unwrap_or(&spec.executable));
+    let executable = host(&spec.executable);
     for tool in &spec.tools {
         let place = Path::new(TOOLS).join(tool);
         fs::write(&place, "")?;
@@ -297,28 +369,31 @@ fn run_dir(spec: &Spec, note: Note<'_>) -> io::Result<()> {
         let hidden = ["/run", "/dev"].iter().any(|own| dir.starts_with(own));
         if hidden && dir != Path::new("/run") && dir != Path::new("/dev") {
             fs::create_dir_all(dir)?;
-            bind_read_only(&Path::new(OLD).join(dir.strip_prefix("/").unwrap_or(dir)), dir)?;
+            bind_read_only(&host(dir), dir)?;
         } else if hidden {
-            note(format!("{} of the host is not visible inside", dir.display()));
+            note(format!(
+                "{} of the host is not visible inside",
+                dir.display()
+            ));
         }
     }
     Ok(())
 }
 
 /// Puts the tools where no overlay did.
-fn rebuild_tool_dirs(spec: &Spec, covered: &BTreeSet<PathBuf>) -> io::Result<()> {
+fn rebuild_tool_dirs(spec: &Spec, covered: &Covered) -> io::Result<()> {
     let mut dirs: Vec<&PathBuf> = spec
         .tool_dirs
         .iter()
-        .filter(|dir| !covered.iter().any(|top| dir.starts_with(top)))
+        .filter(|dir| !covered.overlays.iter().any(|top| dir.starts_with(top)))
         .collect();
     dirs.sort();
-    let mut rebuilt: BTreeSet<&Path> = BTreeSet::new();
+    let mut rebuilt: BTreeSet<&Path> = covered.rebuilt.iter().map(PathBuf::as_path).collect();
     for dir in dirs {
         let Some(existing) = dir.ancestors().find(|ancestor| ancestor.is_dir()) else {
             continue;
         };
-        if existing != Path::new("/") && !rebuilt.contains(existing) {
+        if !rebuilt.contains(existing) {
             rebuild(existing)?;
             rebuilt.insert(existing);
         }
@@ -330,9 +405,8 @@ fn rebuild_tool_dirs(spec: &Spec, covered: &BTreeSet<PathBuf>) -> io::Result<()>
 
 /// Covers a directory with one in memory whose entries are those of the host, each bound in its place.
 fn rebuild(dir: &Path) -> io::Result<()> {
-    let host = Path::new(OLD).join(dir.strip_prefix("/").unwrap_or(dir));
     memory(dir)?;
-    for (count, entry) in fs::read_dir(host)?.flatten().enumerate() {
+    for (count, entry) in fs::read_dir(host(dir))?.flatten().enumerate() {
         if count == MAX_ENTRIES {
             return Err(io::Error::other(format!(
                 "{} has more than {MAX_ENTRIES} entries",
@@ -473,6 +547,11 @@ mod tests {
             flags_of("ro,nosuid,relatime,size=1"),
             MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::RELATIME
         );
-        assert!(mount_points().expect("we have /proc").iter().any(|(point, _)| point == Path::new("/")));
+        assert!(
+            mount_points()
+                .expect("we have /proc")
+                .iter()
+                .any(|(point, _)| point == Path::new("/"))
+        );
     }
 }

@@ -1,1 +1,0 @@
-//! The room as a whole; what needs a sandbox is in `tests/capture.rs`.
