@@ -26,6 +26,9 @@ pub struct SourceLine {
     pub columns: Option<Range<usize>>,
 }
 
+/// The commands that name a tool: file, command, word.
+type Naming = Rc<[(usize, usize, usize)]>;
+
 /// Finds lines; remembers the last one, because scripts mostly go forward.
 #[derive(Debug)]
 pub(super) struct Finder {
@@ -33,7 +36,7 @@ pub(super) struct Finder {
     /// File and command of the last match.
     last: Option<(usize, usize)>,
     /// Per tool, the commands that name it: file, command, word.
-    naming: RefCell<BTreeMap<String, Rc<[(usize, usize, usize)]>>>,
+    naming: RefCell<BTreeMap<String, Naming>>,
 }
 
 #[derive(Debug)]
@@ -104,7 +107,9 @@ impl Finder {
     /// The place of a line of the main script.
     pub(super) fn line(&self, line: usize) -> Option<SourceLine> {
         let main = self.files.first()?;
-        (line >= 1 && line <= main.lines.len()).then(|| main.place(line, None))
+        // A shell that misses a closing word counts one line past the end.
+        let line = line.min(main.lines.len());
+        (line >= 1).then(|| main.place(line, None))
     }
 
     /// The line of the last call found.
@@ -155,7 +160,7 @@ impl Finder {
 }
 
 impl Finder {
-    fn naming(&self, tool: &str) -> Rc<[(usize, usize, usize)]> {
+    fn naming(&self, tool: &str) -> Naming {
         if let Some(known) = self.naming.borrow().get(tool) {
             return Rc::clone(known);
         }
@@ -167,7 +172,7 @@ impl Finder {
                 }
             }
         }
-        let found: Rc<[(usize, usize, usize)]> = found.into();
+        let found: Naming = found.into();
         self.naming
             .borrow_mut()
             .insert(tool.to_owned(), Rc::clone(&found));

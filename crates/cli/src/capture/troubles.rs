@@ -40,7 +40,10 @@ pub(super) fn list(
             troubles.push(trouble);
         }
     }
-    troubles.extend(end(finder, calls, exit, complaints.last()));
+    // Of several complaints about the last line the first says what, the others repeat the text.
+    let last = complaints.last().map(|last| last.line);
+    let last = complaints.iter().find(|one| Some(one.line) == last);
+    troubles.extend(end(finder, calls, exit, last));
     troubles
 }
 
@@ -129,12 +132,12 @@ fn end(
         ),
     };
     Some(Trouble {
-        place,
-        who: if matches!(exit, Exit::Lost(_)) {
+        who: if place.is_none() {
             name
         } else {
             "sh".to_owned()
         },
+        place,
         reason,
         remedy: Some(remedy),
     })

@@ -12,6 +12,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::StatVfsMountFlags;
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
 
 use super::{SandboxError, Spec, TOOLS, awkward};
@@ -405,6 +406,7 @@ fn rebuild_tool_dirs(spec: &Spec, covered: &Covered) -> io::Result<()> {
 
 /// Covers a directory with one in memory whose entries are those of the host, each bound in its place.
 fn rebuild(dir: &Path) -> io::Result<()> {
+    let mounts = mount_points()?;
     memory(dir)?;
     for (count, entry) in fs::read_dir(host(dir))?.flatten().enumerate() {
         if count == MAX_ENTRIES {
@@ -419,8 +421,12 @@ fn rebuild(dir: &Path) -> io::Result<()> {
             symlink(fs::read_link(&from)?, &to)?;
         } else if kind.is_dir() {
             fs::create_dir(&to)?;
-            rustix::mount::mount_bind_recursive(&from, &to)?;
-            read_only(&to)?;
+            if mounts.iter().any(|(point, _)| point.starts_with(&from)) {
+                rustix::mount::mount_bind_recursive(&from, &to)?;
+                read_only(&to)?;
+            } else {
+                bind_read_only(&from, &to)?;
+            }
         } else if kind.is_file() {
             fs::write(&to, "")?;
             bind_read_only(&from, &to)?;
@@ -456,9 +462,23 @@ fn memory(at: &Path) -> io::Result<()> {
     )?)
 }
 
+/// Binds one mount, without those below it, read-only.
 fn bind_read_only(from: &Path, to: &Path) -> io::Result<()> {
     rustix::mount::mount_bind(from, to)?;
-    read_only(to)
+    let now = rustix::fs::statvfs(to)?.f_flag;
+    let repeated = [
+        (StatVfsMountFlags::NOSUID, MountFlags::NOSUID),
+        (StatVfsMountFlags::NODEV, MountFlags::NODEV),
+        (StatVfsMountFlags::NOEXEC, MountFlags::NOEXEC),
+        (StatVfsMountFlags::NOATIME, MountFlags::NOATIME),
+        (StatVfsMountFlags::NODIRATIME, MountFlags::NODIRATIME),
+        (StatVfsMountFlags::RELATIME, MountFlags::RELATIME),
+    ]
+    .into_iter()
+    .filter(|(flag, _)| now.contains(*flag))
+    .fold(MountFlags::empty(), |flags, (_, flag)| flags | flag);
+    let flags = MountFlags::BIND | MountFlags::RDONLY | repeated;
+    Ok(rustix::mount::mount_remount(to, flags, "")?)
 }
 
 /// Makes all mounts at and below a path read-only.
