@@ -1,4 +1,19 @@
 #![no_std]
 #![forbid(unsafe_code)]
-//! See Cargo.toml.
+//! What every room speaks in: time and rates, handles and marks, packets and the pool they live in, flow keys and their hashes.
+//!
+//! Pure: no clock, no IO, no global randomness.
+
 extern crate alloc;
+
+mod draws;
+mod flow;
+pub mod header;
+mod pool;
+mod units;
+
+pub use draws::{Draws, Seeded};
+pub use flow::{Addrs, FlowKeys, HashKey, jenkins, siphash};
+pub use header::{Head, dissect};
+pub use pool::{Fifo, Meta, Pkt, Pool, truesize};
+pub use units::{Handle, Jiffies, Mark, Rate, Span, Time};

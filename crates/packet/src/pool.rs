@@ -1,0 +1,344 @@
+//! Where packets live: fixed slots, handed out as tickets that must be given back, and queues strung through the slots.
+
+use crate::flow::{FlowKeys, HashKey};
+use crate::header::{Head, dissect};
+use crate::units::{Handle, Mark, Time};
+use alloc::vec::Vec;
+
+const NIL: u32 = u32::MAX;
+
+/// A ticket for one packet in a [`Pool`]: it moves, it is never copied, and it ends in [`Pool::release`] or in a [`Fifo`].
+///
+/// In debug builds a ticket that is merely dropped panics: a lost packet is a bug.
+#[must_use]
+#[derive(Debug, PartialEq, Eq)]
+pub struct Pkt(u32);
+
+impl Pkt {
+    /// The slot's number, for tables kept beside the pool.
+    pub fn slot(&self) -> usize {
+        self.0 as usize
+    }
+    fn into_slot(self) -> u32 {
+        let slot = self.0;
+        core::mem::forget(self);
+        slot
+    }
+}
+
+#[cfg(debug_assertions)]
+impl Drop for Pkt {
+    fn drop(&mut self) {
+        panic!("packet in slot {} was lost: a ticket must be queued, sent or released", self.0);
+    }
+}
+
+/// What the disciplines know of a packet; filled once, when it enters.
+#[derive(Clone, Debug, Default)]
+pub struct Meta {
+    /// Bytes the queueing tree counts: the frame without FCS, after the root's size table.
+    pub len: u32,
+    /// Bytes of the frame as it came (Ethernet header included where the device has one).
+    pub frame_len: u32,
+    /// Memory the kernel would charge for it (`skb->truesize`).
+    pub truesize: u32,
+    /// `skb->priority`: a small number, or a class id.
+    pub priority: u32,
+    /// The firewall mark.
+    pub mark: Mark,
+    /// Outer EtherType.
+    pub ethertype: u16,
+    /// The DS field: DSCP and ECN bits. An ECN mark is made here; the edge writes it back.
+    pub dsfield: u8,
+    /// When the discipline that holds it took it in.
+    pub stamp: Time,
+    /// The flow hash under the zero key, once asked for; 0 before.
+    hash: u32,
+    next: u32,
+    prev: u32,
+}
+
+impl Meta {
+    /// What a packet of this frame says about itself; `frame_len` in bytes, link header included.
+    pub fn of(head: &Head, frame_len: u32) -> Meta {
+        Meta {
+            len: frame_len,
+            frame_len,
+            truesize: truesize(frame_len),
+            ethertype: head.ethertype(),
+            dsfield: head.dsfield(),
+            ..Meta::default()
+        }
+    }
+
+    /// The ECN field: 0 not capable, 1 and 2 capable, 3 congestion experienced (RFC 3168).
+    pub fn ecn(&self) -> u8 {
+        self.dsfield & 3
+    }
+
+    /// Marks congestion if the packet can carry the mark; tells whether it does now.
+    ///
+    /// A packet marked before counts as marked again. Only IP has the field.
+    pub fn set_ce(&mut self) -> bool {
+        let ip = matches!(self.ethertype, crate::header::ethertype::IPV4 | crate::header::ethertype::IPV6);
+        if !ip || self.ecn() == 0 {
+            return false;
+        }
+        self.dsfield |= 3;
+        true
+    }
+
+    /// `skb->priority` read as a class id.
+    pub fn priority_class(&self) -> Handle {
+        Handle(self.priority)
+    }
+}
+
+/// Memory that the kernel charges for a frame of `frame_len` bytes, by the steps of its allocator.
+pub fn truesize(frame_len: u32) -> u32 {
+    match frame_len {
+        0..=176 => 768,
+        177..=688 => 1280,
+        _ => 2304,
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct Cold {
+    head: Head,
+    keys: Option<FlowKeys>,
+}
+
+/// Slots for packets, up to a limit.
+#[derive(Debug)]
+pub struct Pool {
+    meta: Vec<Meta>,
+    cold: Vec<Cold>,
+    free: u32,
+    live: usize,
+    limit: usize,
+}
+
+impl Pool {
+    /// A pool of at most `limit` packets; slots are made as they are first needed and then reused.
+    pub fn new(limit: usize) -> Pool {
+        Pool { meta: Vec::new(), cold: Vec::new(), free: NIL, live: 0, limit: limit.min(NIL as usize) }
+    }
+
+    /// Packets whose tickets are out.
+    pub fn live(&self) -> usize {
+        self.live
+    }
+
+    /// Takes a packet in; `None` when the pool is full.
+    pub fn insert(&mut self, meta: Meta, head: Head) -> Option<Pkt> {
+        if self.free == NIL {
+            if self.meta.len() >= self.limit {
+                return None;
+            }
+            let slot = self.meta.len() as u32;
+            self.meta.push(meta);
+            self.cold.push(Cold { head, keys: None });
+            self.live += 1;
+            return Some(Pkt(slot));
+        }
+        let slot = self.free;
+        let at = slot as usize;
+        self.free = self.meta[at].next;
+        self.meta[at] = meta;
+        let cold = &mut self.cold[at];
+        cold.head = head;
+        cold.keys = None;
+        self.live += 1;
+        Some(Pkt(slot))
+    }
+
+    /// Gives a packet's slot back.
+    pub fn release(&mut self, pkt: Pkt) {
+        let slot = pkt.into_slot();
+        self.meta[slot as usize].next = self.free;
+        self.free = slot;
+        self.live -= 1;
+    }
+
+    /// What is known of a packet.
+    #[inline]
+    pub fn meta(&self, pkt: &Pkt) -> &Meta {
+        &self.meta[pkt.0 as usize]
+    }
+
+    /// The same, to change.
+    #[inline]
+    pub fn meta_mut(&mut self, pkt: &Pkt) -> &mut Meta {
+        &mut self.meta[pkt.0 as usize]
+    }
+
+    /// Its header bytes. The DS field there is as the packet came; [`Meta::dsfield`] is as it is now.
+    pub fn head(&self, pkt: &Pkt) -> &Head {
+        &self.cold[pkt.0 as usize].head
+    }
+
+    /// Its flow keys, dissected on first use.
+    pub fn keys(&mut self, pkt: &Pkt) -> &FlowKeys {
+        let cold = &mut self.cold[pkt.0 as usize];
+        cold.keys.get_or_insert_with(|| dissect(&cold.head))
+    }
+
+    /// Its flow hash under the zero key, computed on first use.
+    pub fn hash(&mut self, pkt: &Pkt) -> u32 {
+        let known = self.meta[pkt.0 as usize].hash;
+        if known != 0 {
+            return known;
+        }
+        let hash = self.keys(pkt).hash(HashKey::default());
+        self.meta[pkt.0 as usize].hash = hash;
+        hash
+    }
+
+    /// Gives a packet a flow hash beforehand (a NIC's, or a generator's); 0 takes it away.
+    pub fn set_hash(&mut self, pkt: &Pkt, hash: u32) {
+        self.meta[pkt.0 as usize].hash = hash;
+    }
+
+    /// Its flow hash under `key`.
+    pub fn keyed_hash(&mut self, pkt: &Pkt, key: HashKey) -> u32 {
+        self.keys(pkt).hash(key)
+    }
+}
+
+/// A queue of packets strung through their slots: no allocation, both ends in constant time.
+#[derive(Debug)]
+pub struct Fifo {
+    head: u32,
+    tail: u32,
+    len: u32,
+    bytes: u64,
+}
+
+impl Default for Fifo {
+    fn default() -> Fifo {
+        Fifo { head: NIL, tail: NIL, len: 0, bytes: 0 }
+    }
+}
+
+impl Fifo {
+    /// An empty queue.
+    pub fn new() -> Fifo {
+        Fifo::default()
+    }
+    /// Packets in it.
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+    /// None?
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+    /// The sum of their [`Meta::len`].
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Appends.
+    #[inline]
+    pub fn push_back(&mut self, pool: &mut Pool, pkt: Pkt) {
+        let slot = pkt.into_slot();
+        let meta = &mut pool.meta[slot as usize];
+        meta.next = NIL;
+        meta.prev = self.tail;
+        self.len += 1;
+        self.bytes += u64::from(meta.len);
+        if self.tail == NIL {
+            self.head = slot;
+        } else {
+            pool.meta[self.tail as usize].next = slot;
+        }
+        self.tail = slot;
+    }
+
+    /// Puts at the front.
+    pub fn push_front(&mut self, pool: &mut Pool, pkt: Pkt) {
+        let slot = pkt.into_slot();
+        let meta = &mut pool.meta[slot as usize];
+        meta.next = self.head;
+        self.len += 1;
+        self.bytes += u64::from(meta.len);
+        if self.head == NIL {
+            self.tail = slot;
+        } else {
+            pool.meta[self.head as usize].prev = slot;
+        }
+        self.head = slot;
+    }
+
+    /// Takes the oldest.
+    #[inline]
+    pub fn pop_front(&mut self, pool: &mut Pool) -> Option<Pkt> {
+        if self.head == NIL {
+            return None;
+        }
+        let slot = self.head;
+        let meta = &pool.meta[slot as usize];
+        self.head = meta.next;
+        self.len -= 1;
+        self.bytes -= u64::from(meta.len);
+        if self.head == NIL {
+            self.tail = NIL;
+        }
+        Some(Pkt(slot))
+    }
+
+    /// Takes the newest.
+    pub fn pop_back(&mut self, pool: &mut Pool) -> Option<Pkt> {
+        if self.tail == NIL {
+            return None;
+        }
+        let slot = self.tail;
+        let meta = &pool.meta[slot as usize];
+        self.len -= 1;
+        self.bytes -= u64::from(meta.len);
+        if self.head == slot {
+            self.head = NIL;
+            self.tail = NIL;
+        } else {
+            self.tail = meta.prev;
+            pool.meta[self.tail as usize].next = NIL;
+        }
+        Some(Pkt(slot))
+    }
+
+    /// What is known of the oldest, left where it is.
+    #[inline]
+    pub fn front<'a>(&self, pool: &'a Pool) -> Option<&'a Meta> {
+        pool.meta.get(self.head as usize)
+    }
+
+    /// Moves everything out, oldest first, into `other`'s end.
+    pub fn append_to(&mut self, pool: &mut Pool, other: &mut Fifo) {
+        while let Some(pkt) = self.pop_front(pool) {
+            other.push_back(pool, pkt);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fifo_keeps_order_at_both_ends() {
+        let mut pool = Pool::new(8);
+        let mut fifo = Fifo::new();
+        for len in [1u32, 2, 3, 4] {
+            let pkt = pool.insert(Meta { len, ..Meta::default() }, Head::default()).expect("room");
+            fifo.push_back(&mut pool, pkt);
+        }
+        let mut seen = Vec::new();
+        for back in [false, true, true, false] {
+            let pkt = if back { fifo.pop_back(&mut pool) } else { fifo.pop_front(&mut pool) }.expect("a packet");
+            seen.push(pool.meta(&pkt).len);
+            pool.release(pkt);
+        }
+        assert_eq!((seen, fifo.len(), fifo.bytes(), pool.live()), (alloc::vec![1, 4, 3, 2], 0, 0, 0));
+    }
+}
