@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use tidegate::capture::{
-    Call, CaptureError, CaptureOptions, Exit, Outcome, Reply, Shell, available, run_script,
-};
+use tidegate::capture::{Call, CaptureError, CaptureOptions, Exit, Outcome, Reply, Shell, available, run_script};
 
 const TIDEGATE: &str = env!("CARGO_BIN_EXE_tidegate");
 
@@ -46,19 +44,13 @@ fn skip() -> bool {
 }
 
 fn options() -> CaptureOptions {
-    CaptureOptions {
-        executable: Some(TIDEGATE.into()),
-        ..CaptureOptions::default()
-    }
+    CaptureOptions { executable: Some(TIDEGATE.into()), ..CaptureOptions::default() }
 }
 
 /// Success for all, but the word `bad` fails as tc does, and `tc -s` prints a line.
 fn model(call: &Call) -> Reply {
     if call.args.iter().any(|arg| arg == "bad") {
-        return Reply::error(
-            2,
-            "Unknown qdisc \"bad\", hence option \"x\" is unparsable\n",
-        );
+        return Reply::error(2, "Unknown qdisc \"bad\", hence option \"x\" is unparsable\n");
     }
     if call.args.first().is_some_and(|arg| arg == "-s") {
         return Reply::text("qdisc pfifo\n");
@@ -78,15 +70,12 @@ fn table(outcome: &Outcome) -> String {
         .iter()
         .map(|call| {
             let line = call.source.as_ref().map_or(0, |source| source.line);
-            let input = call.call.stdin.as_ref().map_or(String::new(), |bytes| {
-                format!(" < {:?}", String::from_utf8_lossy(bytes))
-            });
-            format!(
-                "{line}: {} {}{input} -> {}\n",
-                call.call.tool,
-                call.call.args.join(" "),
-                call.code
-            )
+            let input = call
+                .call
+                .stdin
+                .as_ref()
+                .map_or(String::new(), |bytes| format!(" < {:?}", String::from_utf8_lossy(bytes)));
+            format!("{line}: {} {}{input} -> {}\n", call.call.tool, call.call.args.join(" "), call.code)
         })
         .collect()
 }
@@ -138,23 +127,14 @@ cd / && modprobe ifb && exit 3
 15: tc -s qdisc show -> 0
 17: modprobe ifb -> 0
 ";
-    let covered = CaptureOptions {
-        cwd: Some(place.0.clone()),
-        ..options()
-    };
+    let covered = CaptureOptions { cwd: Some(place.0.clone()), ..options() };
     let outcome = capture(&script, &[], &covered);
     assert_eq!(table(&outcome), expected, "{}", text(&outcome.stderr));
     assert_eq!(outcome.exit, Exit::Code(3));
     assert_eq!(text(&outcome.stdout), "qdisc pfifo\neth0 lo ");
-    assert!(
-        !place.0.join("batch").exists(),
-        "the host's files stay as they are"
-    );
+    assert!(!place.0.join("batch").exists(), "the host's files stay as they are");
     // Without overlays the directory is read-only, so the batch file cannot be written; all else is the same.
-    let bare = CaptureOptions {
-        no_overlay: true,
-        ..covered
-    };
+    let bare = CaptureOptions { no_overlay: true, ..covered };
     let outcome = capture(&script, &[], &bare);
     let expected = expected.replace("batch < \"qdisc show\\n\" -> 0", "batch -> 1");
     assert_eq!(table(&outcome), expected, "{}", text(&outcome.stderr));
@@ -180,11 +160,7 @@ exit 4
     let shown: Vec<String> = outcome
         .troubles
         .iter()
-        .map(|trouble| {
-            trouble
-                .to_string()
-                .replace(&format!("{}/", place.0.display()), "")
-        })
+        .map(|trouble| trouble.to_string().replace(&format!("{}/", place.0.display()), ""))
         .collect();
     assert_eq!(
         shown.join("\n"),
@@ -208,30 +184,16 @@ fn a_script_that_never_ends_is_ended_with_all_it_started() {
     }
     let place = Place::new("endless");
     let mark = format!("{}", 40_000 + std::process::id());
-    let script = place.file(
-        "x.sh",
-        &format!(
-            "tc 1\n(trap '' TERM INT HUP; setsid sleep {mark}) &\ntc 2\nsleep {mark}.5\ntc 3\n"
-        ),
-    );
-    let short = CaptureOptions {
-        timeout: Duration::from_millis(500),
-        ..options()
-    };
+    let script = place
+        .file("x.sh", &format!("tc 1\n(trap '' TERM INT HUP; setsid sleep {mark}) &\ntc 2\nsleep {mark}.5\ntc 3\n"));
+    let short = CaptureOptions { timeout: Duration::from_millis(500), ..options() };
     let outcome = capture(&script, &[], &short);
-    assert!(
-        matches!(outcome.exit, Exit::TimedOut { .. }),
-        "{:?}",
-        outcome.exit
-    );
+    assert!(matches!(outcome.exit, Exit::TimedOut { .. }), "{:?}", outcome.exit);
     assert_eq!(outcome.calls.len(), 2);
     let trouble = outcome.troubles.last().unwrap();
     let line = trouble.place.as_ref().unwrap().line;
     assert!([2, 4].contains(&line), "{trouble}");
-    assert!(
-        trouble.reason.contains("did not end within 0.5 s"),
-        "{trouble}"
-    );
+    assert!(trouble.reason.contains("did not end within 0.5 s"), "{trouble}");
     assert_eq!(running_with(&mark), Vec::<String>::new());
 }
 
@@ -256,12 +218,7 @@ fn killing_tidegate_kills_the_script() {
     let place = Place::new("killed");
     let mark = format!("{}", 60_000 + std::process::id());
     let script = place.file("x.sh", &format!("echo ready\nsleep {mark}\n"));
-    let mut child = Command::new(TIDEGATE)
-        .arg("capture")
-        .arg(&script)
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = Command::new(TIDEGATE).arg("capture").arg(&script).stderr(Stdio::piped()).spawn().unwrap();
     // The script's first word tells that it runs.
     let mut stderr = child.stderr.take().unwrap();
     let mut ready = [0; 6];
@@ -308,9 +265,7 @@ fn an_ordinary_user_captures_too() {
     if skip() {
         return;
     }
-    let user = Command::new("setpriv")
-        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "true"])
-        .status();
+    let user = Command::new("setpriv").args(["--reuid=65534", "--regid=65534", "--clear-groups", "true"]).status();
     if !user.is_ok_and(|status| status.success()) {
         eprintln!("SKIPPED: only root can become another user (setpriv)");
         return;
@@ -319,10 +274,7 @@ fn an_ordinary_user_captures_too() {
     // Where the build lies the other user may not look.
     let executable = place.0.join("tidegate");
     fs::copy(TIDEGATE, &executable).unwrap();
-    let script = place.file(
-        "x.sh",
-        "#!/bin/sh\n/sbin/tc qdisc add dev eth5 root pfifo\nls -d /sys/class/net/eth5\n",
-    );
+    let script = place.file("x.sh", "#!/bin/sh\n/sbin/tc qdisc add dev eth5 root pfifo\nls -d /sys/class/net/eth5\n");
     let output = Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
         .arg(&executable)
@@ -334,10 +286,7 @@ fn an_ordinary_user_captures_too() {
     let name = script.display();
     assert_eq!(
         (text(&output.stdout), text(&output.stderr)),
-        (
-            format!("{name}:2: tc qdisc add dev eth5 root pfifo\n"),
-            "/sys/class/net/eth5\n".to_owned()
-        )
+        (format!("{name}:2: tc qdisc add dev eth5 root pfifo\n"), "/sys/class/net/eth5\n".to_owned())
     );
 }
 
@@ -357,20 +306,15 @@ fn what_is_no_script_is_refused_with_its_name() {
     for (path, reason) in cases {
         let error: CaptureError = run_script(path, &[], &options(), &mut model).unwrap_err();
         let shown = error.to_string();
-        assert!(
-            shown.starts_with(&path.display().to_string()) && shown.contains(reason),
-            "{shown}"
-        );
+        assert!(shown.starts_with(&path.display().to_string()) && shown.contains(reason), "{shown}");
     }
 }
 
 #[test]
 fn a_shell_session_runs_lines_and_files_without_a_sandbox() {
     let place = Place::new("shell");
-    let file = place.file(
-        "script.tc",
-        "for i in 1 2; do\n  tc class add dev link0 classid 1:$i\ndone\niptables-legacy -L\n",
-    );
+    let file =
+        place.file("script.tc", "for i in 1 2; do\n  tc class add dev link0 classid 1:$i\ndone\niptables-legacy -L\n");
     let shell = Shell::open(Some(Path::new(TIDEGATE)), Duration::from_secs(30)).unwrap();
     let outcome = shell.run_file(&file, &place.0, &mut model).unwrap();
     assert_eq!(
@@ -380,24 +324,14 @@ fn a_shell_session_runs_lines_and_files_without_a_sandbox() {
 4: iptables-legacy -L -> 0
 "
     );
-    let outcome = shell
-        .run_line(
-            "tc -s qdisc show dev link0 >> snap.txt; modprobe x && tc bad",
-            &place.0,
-            &mut model,
-        )
-        .unwrap();
+    let outcome =
+        shell.run_line("tc -s qdisc show dev link0 >> snap.txt; modprobe x && tc bad", &place.0, &mut model).unwrap();
     assert_eq!(outcome.exit, Exit::Code(2));
     assert_eq!(outcome.calls.len(), 3);
-    assert_eq!(
-        fs::read_to_string(place.0.join("snap.txt")).unwrap(),
-        "qdisc pfifo\n"
-    );
+    assert_eq!(fs::read_to_string(place.0.join("snap.txt")).unwrap(), "qdisc pfifo\n");
     let short = Shell::open(Some(Path::new(TIDEGATE)), Duration::from_millis(300)).unwrap();
     let mark = format!("{}", 70_000 + std::process::id());
-    let outcome = short
-        .run_line(&format!("tc 1; (sleep {mark}; echo)"), &place.0, &mut model)
-        .unwrap();
+    let outcome = short.run_line(&format!("tc 1; (sleep {mark}; echo)"), &place.0, &mut model).unwrap();
     assert!(matches!(outcome.exit, Exit::TimedOut { .. }));
     assert_eq!(running_with(&mark), Vec::<String>::new());
 }
@@ -407,11 +341,7 @@ fn a_tool_outside_a_capture_says_what_it_is() {
     let place = Place::new("outside");
     let tc = place.0.join("tc");
     std::os::unix::fs::symlink(TIDEGATE, &tc).unwrap();
-    let output = Command::new(&tc)
-        .arg("qdisc")
-        .env_remove("TIDEGATE_CAPTURE")
-        .output()
-        .unwrap();
+    let output = Command::new(&tc).arg("qdisc").env_remove("TIDEGATE_CAPTURE").output().unwrap();
     assert_eq!(output.status.code(), Some(255));
     assert!(text(&output.stderr).starts_with("tc: this is tidegate under the name of tc"));
 }

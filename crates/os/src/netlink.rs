@@ -36,16 +36,8 @@ impl Links {
     /// # Errors
     /// What `socket(2)` reports.
     pub fn open() -> io::Result<Self> {
-        let socket = rustix::net::socket_with(
-            AddressFamily::NETLINK,
-            SocketType::RAW,
-            SocketFlags::CLOEXEC,
-            None,
-        )?;
-        Ok(Self {
-            socket,
-            sequence: 0,
-        })
+        let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+        Ok(Self { socket, sequence: 0 })
     }
 
     /// Creates a link of `kind` (`dummy`, `ifb`, …) with a transmit queue of `txqlen` packets, and brings it up.
@@ -54,10 +46,7 @@ impl Links {
     /// `InvalidInput` for a name the kernel cannot hold; otherwise the kernel's answer.
     pub fn create(&mut self, name: &str, kind: &str, txqlen: u32) -> io::Result<()> {
         if name.is_empty() || name.len() > MAX_NAME || name.contains(['/', '\0']) {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                format!("`{name}` cannot be the name of a link"),
-            ));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{name}` cannot be the name of a link")));
         }
         let mut attributes = Vec::new();
         let mut zero_ended = name.as_bytes().to_vec();
@@ -92,12 +81,7 @@ impl Links {
         message.extend(IFF_UP.to_ne_bytes());
         message.extend(IFF_UP.to_ne_bytes());
         message.extend(attributes);
-        rustix::net::sendto(
-            &self.socket,
-            &message,
-            SendFlags::empty(),
-            &SocketAddrNetlink::new(0, 0),
-        )?;
+        rustix::net::sendto(&self.socket, &message, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
         self.answer()
     }
 
@@ -105,17 +89,11 @@ impl Links {
         let mut buffer = vec![0_u8; 8192];
         let (length, _) = rustix::net::recv(&self.socket, &mut buffer[..], RecvFlags::empty())?;
         let kind = buffer.get(4..6).map(|b| u16::from_ne_bytes([b[0], b[1]]));
-        let code = buffer
-            .get(16..20)
-            .map(|b| i32::from_ne_bytes([b[0], b[1], b[2], b[3]]));
+        let code = buffer.get(16..20).map(|b| i32::from_ne_bytes([b[0], b[1], b[2], b[3]]));
         match (kind, code) {
             (Some(NLMSG_ERROR), Some(0)) if length >= 20 => Ok(()),
-            (Some(NLMSG_ERROR), Some(code)) if length >= 20 => {
-                Err(io::Error::from_raw_os_error(code.saturating_neg()))
-            }
-            _ => Err(io::Error::other(
-                "the kernel's answer is no acknowledgement",
-            )),
+            (Some(NLMSG_ERROR), Some(code)) if length >= 20 => Err(io::Error::from_raw_os_error(code.saturating_neg())),
+            _ => Err(io::Error::other("the kernel's answer is no acknowledgement")),
         }
     }
 }

@@ -23,9 +23,7 @@ pub fn die_with_parent(command: &mut Command) -> &mut Command {
     // SAFETY: the closure runs between fork and exec and makes one system call that is async-signal-safe;
     // it allocates nothing and touches no lock.
     unsafe {
-        command.pre_exec(|| {
-            rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(Into::into)
-        })
+        command.pre_exec(|| rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(Into::into))
     }
 }
 
@@ -36,10 +34,7 @@ pub fn descendants(root: u32) -> Vec<Running> {
     let Ok(entries) = std::fs::read_dir("/proc") else {
         return Vec::new();
     };
-    for pid in entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
-        .take(MAX_PROCESSES)
+    for pid in entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()).take(MAX_PROCESSES)
     {
         if let Some(parent) = parent_of(pid) {
             children.entry(parent).or_default().push(pid);
@@ -50,10 +45,7 @@ pub fn descendants(root: u32) -> Vec<Running> {
     while let Some(parent) = waiting.pop() {
         // Removing makes the walk end even if numbers are reused while we read.
         for pid in children.remove(&parent).unwrap_or_default() {
-            found.push(Running {
-                pid,
-                words: words_of(pid),
-            });
+            found.push(Running { pid, words: words_of(pid) });
             waiting.push(pid);
         }
     }
@@ -115,10 +107,6 @@ mod tests {
     fn we_are_below_our_parent() {
         let words = words_of(std::process::id());
         let below = descendants(parent());
-        assert!(
-            below
-                .iter()
-                .any(|running| running.pid == std::process::id() && running.words == words)
-        );
+        assert!(below.iter().any(|running| running.pid == std::process::id() && running.words == words));
     }
 }

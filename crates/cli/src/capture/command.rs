@@ -12,10 +12,7 @@ Runs the script unmodified in a sandbox, answers every tc, ip, iptables, ... wit
 /// Runs the command with its words.
 #[must_use]
 pub fn command(words: &[String]) -> ExitCode {
-    let mut options = CaptureOptions {
-        output: Output::PassThrough,
-        ..CaptureOptions::default()
-    };
+    let mut options = CaptureOptions { output: Output::PassThrough, ..CaptureOptions::default() };
     let mut words = words.iter();
     let script = loop {
         match words.next().map(String::as_str) {
@@ -50,9 +47,10 @@ pub fn command(words: &[String]) -> ExitCode {
                 eprintln!("note: {note}");
             }
             for recorded in &outcome.calls {
-                let place = recorded.source.as_ref().map_or("?".to_owned(), |source| {
-                    format!("{}:{}", source.file.display(), source.line)
-                });
+                let place = recorded
+                    .source
+                    .as_ref()
+                    .map_or("?".to_owned(), |source| format!("{}:{}", source.file.display(), source.line));
                 let call = &recorded.call;
                 println!("{place}: {} {}", call.tool, call.args.join(" "));
             }

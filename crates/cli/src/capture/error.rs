@@ -54,10 +54,7 @@ impl CaptureError {
     }
 
     pub(super) fn io(step: &'static str) -> impl Fn(io::Error) -> Self {
-        move |error| Self::Io {
-            step,
-            reason: error.to_string(),
-        }
+        move |error| Self::Io { step, reason: error.to_string() }
     }
 }
 
@@ -69,16 +66,10 @@ impl fmt::Display for CaptureError {
                 "{}: there is no such script; check the path (it is taken from the current directory)",
                 path.display()
             ),
-            Self::Unreadable(path, reason) => write!(
-                f,
-                "{}: the script cannot be read: {reason}; check its permissions with `ls -l`",
-                path.display()
-            ),
-            Self::IsDirectory(path) => write!(
-                f,
-                "{}: this is a directory; name the script in it",
-                path.display()
-            ),
+            Self::Unreadable(path, reason) => {
+                write!(f, "{}: the script cannot be read: {reason}; check its permissions with `ls -l`", path.display())
+            }
+            Self::IsDirectory(path) => write!(f, "{}: this is a directory; name the script in it", path.display()),
             Self::NotAScript(path) => write!(
                 f,
                 "{}: this is not a text, so it cannot be a script; name the script that configures the link",
@@ -89,19 +80,13 @@ impl fmt::Display for CaptureError {
                 "{}: longer than {limit} bytes, which no script is; name the script that configures the link",
                 path.display()
             ),
-            Self::NoInterpreter {
-                script,
-                interpreter,
-            } => write!(
+            Self::NoInterpreter { script, interpreter } => write!(
                 f,
                 "{}:1: the script asks for {interpreter}, which is not on this machine; install it, or name another in the first line",
                 script.display()
             ),
             Self::Forbidden { reason, remedy } => {
-                write!(
-                    f,
-                    "this system does not let us make a sandbox: {reason}\n{remedy}"
-                )
+                write!(f, "this system does not let us make a sandbox: {reason}\n{remedy}")
             }
             Self::Sandbox(reason) => write!(f, "the sandbox cannot be made: {reason}"),
             Self::Io { step, reason } => write!(f, "could not {step}: {reason}"),
@@ -134,19 +119,10 @@ impl fmt::Display for Trouble {
         if let Some(place) = &self.place {
             let number = place.line.to_string();
             // Tabs would move the underline away from its word.
-            write!(
-                f,
-                "\n  {number} | {}",
-                place.text.replace('\t', " ").trim_end()
-            )?;
+            write!(f, "\n  {number} | {}", place.text.replace('\t', " ").trim_end())?;
             if let Some(columns) = &place.columns {
                 let blank = " ".repeat(number.len());
-                write!(
-                    f,
-                    "\n  {blank} | {}{}",
-                    " ".repeat(columns.start),
-                    "^".repeat(columns.len().max(1))
-                )?;
+                write!(f, "\n  {blank} | {}{}", " ".repeat(columns.start), "^".repeat(columns.len().max(1)))?;
             }
         }
         if let Some(remedy) = &self.remedy {

@@ -54,19 +54,14 @@ pub fn dispatch() -> Option<u8> {
     let mut words = std::env::args_os();
     let name = words.next()?;
     let name = Path::new(&name).file_name()?.to_str()?.to_owned();
-    TOOLS
-        .contains(&name.as_str())
-        .then(|| face(&name, words.collect()))
+    TOOLS.contains(&name.as_str()).then(|| face(&name, words.collect()))
 }
 
 fn face(tool: &str, args: Vec<OsString>) -> u8 {
     if tool == "sudo" {
         return sudo(args);
     }
-    let args: Vec<String> = args
-        .into_iter()
-        .map(|arg| arg.to_string_lossy().into_owned())
-        .collect();
+    let args: Vec<String> = args.into_iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
     match call(tool, args) {
         Ok(reply) => {
             // Whoever reads our output may have gone (`tc … | head -1`): that is not a failure of the call.
@@ -90,20 +85,14 @@ fn call(tool: &str, args: Vec<String>) -> io::Result<Reply> {
         Err(reason) => (None, Some(reason)),
     };
     let request = Request {
-        call: Call {
-            tool: tool.to_owned(),
-            args,
-            stdin,
-            cwd: std::env::current_dir().unwrap_or_else(|_| "/".into()),
-        },
+        call: Call { tool: tool.to_owned(), args, stdin, cwd: std::env::current_dir().unwrap_or_else(|_| "/".into()) },
         issuer: process::words_of(process::parent()),
         silenced: goes_to_null(),
         refused,
     };
     let socket = std::env::var_os(SOCKET_VARIABLE).unwrap_or_else(|| sandbox::SOCKET.into());
     // `env -i` takes the variable away; the well-known path remains.
-    let mut stream =
-        UnixStream::connect(socket).or_else(|_| UnixStream::connect(sandbox::SOCKET))?;
+    let mut stream = UnixStream::connect(socket).or_else(|_| UnixStream::connect(sandbox::SOCKET))?;
     wire::write_request(&mut stream, &request)?;
     wire::read_reply(&mut stream)
 }
@@ -112,16 +101,9 @@ fn call(tool: &str, args: Vec<String>) -> io::Result<Reply> {
 fn input(tool: &str, args: &[String]) -> Result<Option<Vec<u8>>, String> {
     let file = match tool {
         "tc" | "ip" => batch_file(args),
-        "nft" => args
-            .iter()
-            .position(|arg| arg == "-f" || arg == "--file")
-            .and_then(|at| args.get(at + 1)),
+        "nft" => args.iter().position(|arg| arg == "-f" || arg == "--file").and_then(|at| args.get(at + 1)),
         "ipset" => args.iter().find(|arg| *arg == "restore").map(|_| &STDIN),
-        tool if tool.ends_with("-restore") => Some(
-            args.iter()
-                .find(|arg| !arg.starts_with('-'))
-                .unwrap_or(&STDIN),
-        ),
+        tool if tool.ends_with("-restore") => Some(args.iter().find(|arg| !arg.starts_with('-')).unwrap_or(&STDIN)),
         _ => None,
     };
     let Some(file) = file else { return Ok(None) };
@@ -136,9 +118,7 @@ fn input(tool: &str, args: &[String]) -> Result<Option<Vec<u8>>, String> {
         Err(error) => {
             let text = error.to_string();
             let reason = text.split(" (os error").next().unwrap_or(&text);
-            Err(format!(
-                "Cannot open file \"{file}\" for reading: {reason}\n"
-            ))
+            Err(format!("Cannot open file \"{file}\" for reading: {reason}\n"))
         }
     }
 }
@@ -155,10 +135,7 @@ fn batch_file(args: &[String]) -> Option<&String> {
         if !option.is_empty() && "batch".starts_with(option) {
             return Some(words.next().unwrap_or(&STDIN));
         }
-        if matches!(
-            option,
-            "n" | "netns" | "net" | "cf" | "conf" | "f" | "family" | "l" | "rc" | "rcvbuf"
-        ) {
+        if matches!(option, "n" | "netns" | "net" | "cf" | "conf" | "f" | "family" | "l" | "rc" | "rcvbuf") {
             words.next();
         }
     }
@@ -166,11 +143,7 @@ fn batch_file(args: &[String]) -> Option<&String> {
 }
 
 fn goes_to_null() -> bool {
-    let Ok(ours) = io::stderr()
-        .as_fd()
-        .try_clone_to_owned()
-        .map(std::fs::File::from)
-    else {
+    let Ok(ours) = io::stderr().as_fd().try_clone_to_owned().map(std::fs::File::from) else {
         return false;
     };
     use std::os::unix::fs::MetadataExt;
@@ -188,10 +161,7 @@ fn sudo(args: Vec<OsString>) -> u8 {
         if option == "--" {
             break;
         }
-        if matches!(
-            option.as_str(),
-            "-u" | "-g" | "-p" | "-C" | "-h" | "-r" | "-t" | "-U" | "-D" | "-R" | "-T"
-        ) {
+        if matches!(option.as_str(), "-u" | "-g" | "-p" | "-C" | "-h" | "-r" | "-t" | "-U" | "-D" | "-R" | "-T") {
             words.next();
         }
     }

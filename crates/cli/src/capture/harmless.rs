@@ -27,20 +27,13 @@ fn sysctl(args: &[String]) -> Reply {
             continue;
         }
         let path = arg.replace('.', "/");
-        let readable = path
-            .chars()
-            .all(|letter| letter.is_ascii_alphanumeric() || "/_-".contains(letter));
-        let value = readable
-            .then(|| std::fs::read_to_string(format!("/proc/sys/{path}")).ok())
-            .flatten();
+        let readable = path.chars().all(|letter| letter.is_ascii_alphanumeric() || "/_-".contains(letter));
+        let value = readable.then(|| std::fs::read_to_string(format!("/proc/sys/{path}")).ok()).flatten();
         match value {
             Some(value) if values_only => reply.stdout.extend(value.into_bytes()),
-            Some(value) => reply
-                .stdout
-                .extend(format!("{arg} = {}\n", value.trim_end()).into_bytes()),
+            Some(value) => reply.stdout.extend(format!("{arg} = {}\n", value.trim_end()).into_bytes()),
             None => {
-                let line =
-                    format!("sysctl: cannot stat /proc/sys/{path}: No such file or directory\n");
+                let line = format!("sysctl: cannot stat /proc/sys/{path}: No such file or directory\n");
                 reply.stderr.extend(line.into_bytes());
                 reply.code = 1;
             }
@@ -51,9 +44,9 @@ fn sysctl(args: &[String]) -> Reply {
 
 fn ethtool(args: &[String]) -> Reply {
     match args {
-        [device] if !device.starts_with('-') => Reply::text(format!(
-            "Settings for {device}:\n\tSpeed: 1000Mb/s\n\tDuplex: Full\n\tLink detected: yes\n"
-        )),
+        [device] if !device.starts_with('-') => {
+            Reply::text(format!("Settings for {device}:\n\tSpeed: 1000Mb/s\n\tDuplex: Full\n\tLink detected: yes\n"))
+        }
         _ => Reply::ok(),
     }
 }
@@ -66,12 +59,8 @@ mod tests {
     fn side_calls_succeed_and_shaping_calls_are_left_to_the_model() {
         let ask = |line: &str| {
             let mut words = line.split(' ').map(String::from);
-            let reply = harmless(&Call {
-                tool: words.next().unwrap(),
-                args: words.collect(),
-                stdin: None,
-                cwd: "/".into(),
-            })?;
+            let reply =
+                harmless(&Call { tool: words.next().unwrap(), args: words.collect(), stdin: None, cwd: "/".into() })?;
             Some((reply.code, String::from_utf8(reply.stdout).unwrap()))
         };
         let ok = |text: &str| Some((0, text.to_owned()));

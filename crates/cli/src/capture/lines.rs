@@ -69,20 +69,11 @@ impl Finder {
                 }
             })
             .collect();
-        Self {
-            files,
-            last: None,
-            naming: RefCell::default(),
-        }
+        Self { files, last: None, naming: RefCell::default() }
     }
 
     /// The line that issued the call, with the columns of the word that `complaint` names, if it names one.
-    pub(super) fn find(
-        &mut self,
-        tool: &str,
-        args: &[String],
-        complaint: &str,
-    ) -> Option<SourceLine> {
+    pub(super) fn find(&mut self, tool: &str, args: &[String], complaint: &str) -> Option<SourceLine> {
         let (file, at, found) = self.best(tool, args)?;
         self.last = Some((file, at));
         let source = &self.files[file];
@@ -129,16 +120,11 @@ impl Finder {
         // Forward from the last match first; a command that repeats may be its own successor.
         let split = self.last.map_or(0, |(file, at)| {
             let repeats = self.files[file].commands[at].repeats;
-            naming.partition_point(|(f, a, _)| {
-                (*f, *a) < (file, at) || ((*f, *a) == (file, at) && !repeats)
-            })
+            naming.partition_point(|(f, a, _)| (*f, *a) < (file, at) || ((*f, *a) == (file, at) && !repeats))
         });
         let (behind, ahead) = naming.split_at(split);
         let (ahead, behind) = if naming.len() > WINDOW {
-            (
-                &ahead[..ahead.len().min(WINDOW)],
-                &behind[behind.len().saturating_sub(WINDOW)..],
-            )
+            (&ahead[..ahead.len().min(WINDOW)], &behind[behind.len().saturating_sub(WINDOW)..])
         } else {
             (ahead, behind)
         };
@@ -148,10 +134,7 @@ impl Finder {
             if found.perfect {
                 return Some((file, at, found));
             }
-            if best
-                .as_ref()
-                .is_none_or(|(_, _, best)| found.score > best.score)
-            {
+            if best.as_ref().is_none_or(|(_, _, best)| found.score > best.score) {
                 best = Some((file, at, found));
             }
         }
@@ -173,9 +156,7 @@ impl Finder {
             }
         }
         let found: Naming = found.into();
-        self.naming
-            .borrow_mut()
-            .insert(tool.to_owned(), Rc::clone(&found));
+        self.naming.borrow_mut().insert(tool.to_owned(), Rc::clone(&found));
         found
     }
 }
@@ -185,11 +166,7 @@ impl Source {
         SourceLine {
             file: self.path.clone(),
             line,
-            text: self
-                .lines
-                .get(line.saturating_sub(1))
-                .cloned()
-                .unwrap_or_default(),
+            text: self.lines.get(line.saturating_sub(1)).cloned().unwrap_or_default(),
             columns,
         }
     }
@@ -198,10 +175,7 @@ impl Source {
 /// The word of a command that names the tool: `tc`, `/sbin/tc`, `$TC`.
 fn tool_word(source: &Source, command: &Command, tool: &str) -> Option<usize> {
     let is_tool = |name: &str| name.rsplit('/').next() == Some(tool);
-    let literal = command
-        .words
-        .iter()
-        .position(|word| word.is_literal() && is_tool(&word.text));
+    let literal = command.words.iter().position(|word| word.is_literal() && is_tool(&word.text));
     literal.or_else(|| {
         command.words.iter().take(4).position(|word| {
             !word.is_literal()
@@ -209,10 +183,7 @@ fn tool_word(source: &Source, command: &Command, tool: &str) -> Option<usize> {
                 && (words::resolve(&word.raw, &source.variables)
                     .iter()
                     .any(|value| value.split_whitespace().next().is_some_and(is_tool))
-                    || word
-                        .raw
-                        .trim_matches(['$', '{', '}', '"'])
-                        .eq_ignore_ascii_case(tool))
+                    || word.raw.trim_matches(['$', '{', '}', '"']).eq_ignore_ascii_case(tool))
         })
     })
 }
@@ -254,11 +225,7 @@ fn agree(command: &Command, tool: usize, args: &[String]) -> Match {
             Way::SkipArg => column += 1,
         }
     }
-    Match {
-        score: table[0],
-        perfect,
-        words,
-    }
+    Match { score: table[0], perfect, words }
 }
 
 #[derive(Clone, Copy)]
@@ -270,14 +237,7 @@ enum Way {
     SkipArg,
 }
 
-fn step(
-    table: &[i32],
-    width: usize,
-    given: &[Word],
-    args: &[String],
-    row: usize,
-    column: usize,
-) -> (i32, Way) {
+fn step(table: &[i32], width: usize, given: &[Word], args: &[String], row: usize, column: usize) -> (i32, Way) {
     let at = |row: usize, column: usize| table.get(row * width + column).copied().unwrap_or(0);
     let (word, arg) = (given.get(row), args.get(column));
     let mut ways = Vec::with_capacity(4);
@@ -298,10 +258,7 @@ fn step(
         ways.push((at(row, column + 1) - 1, Way::SkipArg));
     }
     // `max_by_key` takes the last of equals; the first is the more telling.
-    ways.into_iter()
-        .rev()
-        .max_by_key(|(score, _)| *score)
-        .unwrap_or((0, Way::End))
+    ways.into_iter().rev().max_by_key(|(score, _)| *score).unwrap_or((0, Way::End))
 }
 
 /// 3: the same word; 2: a word with a hole whose fixed parts stand in the argument; 1: nothing but a hole; 0: no.
@@ -337,13 +294,8 @@ fn fits(word: &Word, arg: &str) -> i32 {
 
 /// The argument that an error message names: the last argument that it quotes, or failing that mentions as a word.
 fn blamed(args: &[String], complaint: &str) -> Option<usize> {
-    let quoted: Vec<&str> = complaint
-        .split([
-            '"', '\'', '`', '\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}',
-        ])
-        .skip(1)
-        .step_by(2)
-        .collect();
+    let quoted: Vec<&str> =
+        complaint.split(['"', '\'', '`', '\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}']).skip(1).step_by(2).collect();
     let position = |wanted: &&str| args.iter().rposition(|arg| arg == wanted);
     quoted.iter().find_map(position).or_else(|| {
         // Short words stand in many a sentence by chance.
@@ -369,9 +321,7 @@ mod tests {
                 let mut words = call.split_whitespace().map(String::from);
                 let tool = words.next().unwrap();
                 let args: Vec<String> = words.collect();
-                finder
-                    .find(&tool, &args, "")
-                    .map_or("?".to_owned(), |place| place.line.to_string())
+                finder.find(&tool, &args, "").map_or("?".to_owned(), |place| place.line.to_string())
             })
             .collect()
     }
@@ -406,23 +356,16 @@ tc qdisc show";
             "tc qdisc show",
             "modprobe ifb",
         ];
-        assert_eq!(
-            lines_of(script, &calls),
-            ["4", "5", "7", "8", "7", "8", "10", "12", "13", "14", "?"]
-        );
+        assert_eq!(lines_of(script, &calls), ["4", "5", "7", "8", "7", "8", "10", "12", "13", "14", "?"]);
     }
 
     #[test]
     fn the_word_at_fault_is_underlined_even_when_a_variable_gave_it() {
         let script = "R=12mbitt\ntc qdisc add dev eth0 root \\\n   tbf rate $R burst 10k";
         let mut finder = Finder::new(&[("x.sh".into(), script.into())], &[]);
-        let args: Vec<String> = "qdisc add dev eth0 root tbf rate 12mbitt burst 10k"
-            .split(' ')
-            .map(Into::into)
-            .collect();
-        let place = finder
-            .find("tc", &args, "Illegal \"rate\": \"12mbitt\"")
-            .unwrap();
+        let args: Vec<String> =
+            "qdisc add dev eth0 root tbf rate 12mbitt burst 10k".split(' ').map(Into::into).collect();
+        let place = finder.find("tc", &args, "Illegal \"rate\": \"12mbitt\"").unwrap();
         // The first quoted word that is an argument: the keyword.
         assert_eq!((place.line, place.columns), (3, Some(7..11)));
         let place = finder.find("tc", &args, "What is \"12mbitt\"?").unwrap();
@@ -431,9 +374,8 @@ tc qdisc show";
 
     #[test]
     fn a_long_flat_script_goes_forward_line_by_line() {
-        let script: String = (0..3000)
-            .map(|n| format!("tc class add dev eth0 parent 1: classid 1:{n} drr quantum 1514\n"))
-            .collect();
+        let script: String =
+            (0..3000).map(|n| format!("tc class add dev eth0 parent 1: classid 1:{n} drr quantum 1514\n")).collect();
         let calls: Vec<String> = script.lines().map(Into::into).collect();
         let calls: Vec<&str> = calls.iter().map(String::as_str).collect();
         let expected: Vec<String> = (1..=3000).map(|n: usize| n.to_string()).collect();

@@ -69,20 +69,13 @@ impl Reply {
     /// Success with output.
     #[must_use]
     pub fn text(stdout: impl Into<Vec<u8>>) -> Self {
-        Self {
-            stdout: stdout.into(),
-            ..Self::default()
-        }
+        Self { stdout: stdout.into(), ..Self::default() }
     }
 
     /// Failure with a message.
     #[must_use]
     pub fn error(code: u8, stderr: impl Into<Vec<u8>>) -> Self {
-        Self {
-            stderr: stderr.into(),
-            code,
-            ..Self::default()
-        }
+        Self { stderr: stderr.into(), code, ..Self::default() }
     }
 }
 

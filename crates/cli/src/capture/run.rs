@@ -61,18 +61,14 @@ pub fn run_script(
     };
     let exit = attend(&mut sandbox, &mut intake, deadline, options)?;
     let mut notes = std::mem::take(&mut sandbox.notes);
-    let listener = sandbox
-        .listener
-        .try_clone()
-        .map_err(CaptureError::io("keep the socket"))?;
+    let listener = sandbox.listener.try_clone().map_err(CaptureError::io("keep the socket"))?;
     // Everything inside dies here, so the streams must end.
     drop(sandbox);
     intake.drain(&listener);
     notes.dedup();
     let finder = intake.finder.take();
-    let troubles = finder
-        .map(|finder| troubles::list(&finder, &intake.calls, &exit, &intake.stderr.bytes))
-        .unwrap_or_default();
+    let troubles =
+        finder.map(|finder| troubles::list(&finder, &intake.calls, &exit, &intake.stderr.bytes)).unwrap_or_default();
     Ok(Outcome {
         exit,
         calls: intake.calls,
@@ -113,10 +109,7 @@ fn attend(
     deadline: Instant,
     options: &CaptureOptions,
 ) -> Result<Exit, CaptureError> {
-    let listener = sandbox
-        .listener
-        .try_clone()
-        .map_err(CaptureError::io("keep the socket"))?;
+    let listener = sandbox.listener.try_clone().map_err(CaptureError::io("keep the socket"))?;
     loop {
         let event = intake
             .step(&listener, Some(sandbox.control()), deadline)
@@ -124,10 +117,7 @@ fn attend(
         match event {
             Event::Served => {}
             Event::TimeUp => {
-                return Ok(Exit::TimedOut {
-                    after: options.timeout,
-                    running: running(sandbox),
-                });
+                return Ok(Exit::TimedOut { after: options.timeout, running: running(sandbox) });
             }
             Event::Watched => match sandbox.report() {
                 Report::Note(note) => sandbox.notes.push(note),
@@ -158,16 +148,7 @@ fn executable(options: &CaptureOptions) -> Result<PathBuf, CaptureError> {
     fs::canonicalize(executable).map_err(CaptureError::io("find our own executable"))
 }
 
-fn start(
-    spec: &Spec,
-) -> Result<
-    (
-        Sandbox,
-        std::process::ChildStdout,
-        std::process::ChildStderr,
-    ),
-    CaptureError,
-> {
+fn start(spec: &Spec) -> Result<(Sandbox, std::process::ChildStdout, std::process::ChildStderr), CaptureError> {
     match Sandbox::start(spec, true) {
         Ok(started) => Ok(started),
         // Root may do without a user namespace where those are forbidden.
@@ -186,18 +167,13 @@ fn refused(error: &SandboxError, before: Option<&SandboxError>) -> CaptureError 
         Some(before) => format!("{before}; without a user namespace: {error}"),
         None => error.to_string(),
     };
-    CaptureError::Forbidden {
-        reason,
-        remedy: remedy(),
-    }
+    CaptureError::Forbidden { reason, remedy: remedy() }
 }
 
 /// What an administrator can change, as this system shows it.
 fn remedy() -> String {
     let setting = |name: &str| {
-        fs::read_to_string(format!("/proc/sys/{name}"))
-            .ok()
-            .and_then(|text| text.trim().parse::<u64>().ok())
+        fs::read_to_string(format!("/proc/sys/{name}")).ok().and_then(|text| text.trim().parse::<u64>().ok())
     };
     let root = process::effective_uid() == 0;
     let change = if setting("user/max_user_namespaces") == Some(0) {
@@ -211,9 +187,5 @@ fn remedy() -> String {
     } else {
         "in a container: start it with `--security-opt seccomp=unconfined`"
     };
-    if root {
-        format!("remedy: {change}")
-    } else {
-        format!("remedy: {change}; or run tidegate as root")
-    }
+    if root { format!("remedy: {change}") } else { format!("remedy: {change}; or run tidegate as root") }
 }

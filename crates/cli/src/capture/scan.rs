@@ -17,14 +17,7 @@ const MAX_SOURCED: usize = 32;
 /// The most devices that are created for a script.
 const MAX_DEVICES: usize = 64;
 /// Directories where scripts look for tools.
-const TOOL_DIRS: [&str; 6] = [
-    "/sbin",
-    "/usr/sbin",
-    "/bin",
-    "/usr/bin",
-    "/usr/local/sbin",
-    "/usr/local/bin",
-];
+const TOOL_DIRS: [&str; 6] = ["/sbin", "/usr/sbin", "/bin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"];
 
 /// A script as read.
 #[derive(Debug)]
@@ -50,11 +43,7 @@ impl Script {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let interpreter = interpreter(path, &text)?;
         let absolute = fs::canonicalize(path).map_err(|error| CaptureError::read(path, &error))?;
-        let mut script = Self {
-            files: vec![(path.to_owned(), text)],
-            path: absolute,
-            interpreter,
-        };
+        let mut script = Self { files: vec![(path.to_owned(), text)], path: absolute, interpreter };
         script.read_sourced();
         Ok(script)
     }
@@ -78,14 +67,11 @@ impl Script {
 
     /// Directories where this script or any other may look for tools: absolute, without symbolic links.
     pub(super) fn tool_dirs(&self) -> Vec<PathBuf> {
-        let mut dirs: BTreeSet<PathBuf> =
-            TOOL_DIRS.iter().map(|dir| real(Path::new(dir))).collect();
+        let mut dirs: BTreeSet<PathBuf> = TOOL_DIRS.iter().map(|dir| real(Path::new(dir))).collect();
         let path = std::env::var_os("PATH").unwrap_or_default();
         let holds_tools = |dir: &PathBuf| TOOLS.iter().any(|tool| dir.join(tool).exists());
         dirs.extend(
-            std::env::split_paths(&path)
-                .filter(|dir| dir.is_absolute() && holds_tools(dir))
-                .map(|dir| real(&dir)),
+            std::env::split_paths(&path).filter(|dir| dir.is_absolute() && holds_tools(dir)).map(|dir| real(&dir)),
         );
         for (_, text) in &self.files {
             let ends = |letter: char| !(letter.is_ascii_alphanumeric() || "/._-+".contains(letter));
@@ -102,9 +88,7 @@ impl Script {
             }
         }
         let own = ["/proc", "/sys", "/dev", "/run"];
-        dirs.into_iter()
-            .filter(|dir| dir != Path::new("/") && !own.iter().any(|own| dir.starts_with(own)))
-            .collect()
+        dirs.into_iter().filter(|dir| dir != Path::new("/") && !own.iter().any(|own| dir.starts_with(own))).collect()
     }
 
     fn read_sourced(&mut self) {
@@ -137,11 +121,7 @@ impl Script {
 }
 
 /// Where a `. FILE` may point: as written, from a variable, or beside the script.
-fn sourced(
-    raw: &str,
-    variables: &std::collections::BTreeMap<String, Vec<String>>,
-    dir: &Path,
-) -> Vec<PathBuf> {
+fn sourced(raw: &str, variables: &std::collections::BTreeMap<String, Vec<String>>, dir: &Path) -> Vec<PathBuf> {
     let bare = raw.trim_matches(['"', '\'']);
     let mut names = words::resolve(raw, variables);
     // `. "$(dirname "$0")/lib.sh"`, `. $DIR/lib.sh`: the last part beside the script.
@@ -165,11 +145,7 @@ fn read_bounded(path: &Path) -> Result<Vec<u8>, CaptureError> {
         return Err(CaptureError::IsDirectory(path.to_owned()));
     }
     let mut bytes = Vec::new();
-    fs::File::open(path)
-        .map_err(wrong)?
-        .take(MAX_SCRIPT + 1)
-        .read_to_end(&mut bytes)
-        .map_err(wrong)?;
+    fs::File::open(path).map_err(wrong)?.take(MAX_SCRIPT + 1).read_to_end(&mut bytes).map_err(wrong)?;
     if bytes.len() as u64 > MAX_SCRIPT {
         return Err(CaptureError::TooLong(path.to_owned(), MAX_SCRIPT));
     }
@@ -192,9 +168,7 @@ fn interpreter(path: &Path, text: &str) -> Result<Vec<OsString>, CaptureError> {
     };
     let env = program.ends_with("/env");
     let wanted = if env {
-        option
-            .and_then(|words| words.split_whitespace().find(|word| !word.starts_with('-')))
-            .unwrap_or(program)
+        option.and_then(|words| words.split_whitespace().find(|word| !word.starts_with('-'))).unwrap_or(program)
     } else {
         program
     };
@@ -205,37 +179,20 @@ fn interpreter(path: &Path, text: &str) -> Result<Vec<OsString>, CaptureError> {
         std::env::split_paths(&dirs).any(|dir| dir.join(wanted).exists())
     };
     if !found {
-        return Err(CaptureError::NoInterpreter {
-            script: path.to_owned(),
-            interpreter: wanted.to_owned(),
-        });
+        return Err(CaptureError::NoInterpreter { script: path.to_owned(), interpreter: wanted.to_owned() });
     }
     let mut words: Vec<OsString> = vec![program.into()];
-    words.extend(
-        option
-            .filter(|option| !option.is_empty())
-            .map(OsString::from),
-    );
+    words.extend(option.filter(|option| !option.is_empty()).map(OsString::from));
     Ok(words)
 }
 
 fn devices(commands: &[Command], args: &[String]) -> Vec<String> {
-    const BEFORE: [&str; 7] = [
-        "dev",
-        "-o",
-        "-i",
-        "--out-interface",
-        "--in-interface",
-        "oif",
-        "iif",
-    ];
+    const BEFORE: [&str; 7] = ["dev", "-o", "-i", "--out-interface", "--in-interface", "oif", "iif"];
     let variables = words::variables(commands, args);
     let mut found: Vec<String> = Vec::new();
     let mut add = |name: &str| {
         // `vtun+` means any vtun: one of them will do.
-        let name = name
-            .strip_suffix('+')
-            .map_or(name.to_owned(), |stem| format!("{stem}0"));
+        let name = name.strip_suffix('+').map_or(name.to_owned(), |stem| format!("{stem}0"));
         if is_device(&name) && found.len() < MAX_DEVICES && !found.contains(&name) {
             found.push(name);
         }
@@ -261,10 +218,7 @@ fn devices(commands: &[Command], args: &[String]) -> Vec<String> {
     }
     for (name, values) in &variables {
         if names_a_device(name) {
-            values
-                .iter()
-                .flat_map(|value| value.split_whitespace())
-                .for_each(&mut add);
+            values.iter().flat_map(|value| value.split_whitespace()).for_each(&mut add);
         }
     }
     found
@@ -273,25 +227,17 @@ fn devices(commands: &[Command], args: &[String]) -> Vec<String> {
 /// True for the names that scripts give to a variable that holds a device.
 fn names_a_device(variable: &str) -> bool {
     let upper = variable.to_ascii_uppercase();
-    let exact = [
-        "IF", "DEV", "NIC", "WAN", "LAN", "EXT", "INT", "UPLINK", "DNLINK",
-    ];
+    let exact = ["IF", "DEV", "NIC", "WAN", "LAN", "EXT", "INT", "UPLINK", "DNLINK"];
     exact.contains(&upper.as_str())
-        || ["IFACE", "INTERFACE", "DEVICE"]
-            .iter()
-            .any(|part| upper.contains(part))
-        || ["_IF", "_DEV", "_NIC"]
-            .iter()
-            .any(|end| upper.ends_with(end))
+        || ["IFACE", "INTERFACE", "DEVICE"].iter().any(|part| upper.contains(part))
+        || ["_IF", "_DEV", "_NIC"].iter().any(|end| upper.ends_with(end))
         || ["IF_", "DEV_"].iter().any(|begin| upper.starts_with(begin))
 }
 
 fn is_device(name: &str) -> bool {
     let mut letters = name.chars();
     (2..=15).contains(&name.len())
-        && letters
-            .next()
-            .is_some_and(|first| first.is_ascii_alphabetic())
+        && letters.next().is_some_and(|first| first.is_ascii_alphabetic())
         && letters.all(|letter| letter.is_ascii_alphanumeric() || "._-@".contains(letter))
         && !["lo", "all", "default", "null", "root", "up", "down"].contains(&name)
 }
@@ -317,23 +263,11 @@ mod tests {
     fn devices_are_found_wherever_scripts_name_them() {
         let cases = [
             ("tc qdisc add dev eth1 root pfifo", "eth1"),
-            (
-                "IF=eth0\ntc qdisc add dev $IF root pfifo 2>/dev/null",
-                "eth0",
-            ),
-            (
-                "iptables -A OUTPUT -o ppp0 -j ACCEPT; iptables -i vtun+ -j X",
-                "ppp0 vtun0",
-            ),
-            (
-                "WAN_IF=\"wan0\"; [ -d /sys/class/net/br-lan ]",
-                "br-lan wan0",
-            ),
+            ("IF=eth0\ntc qdisc add dev $IF root pfifo 2>/dev/null", "eth0"),
+            ("iptables -A OUTPUT -o ppp0 -j ACCEPT; iptables -i vtun+ -j X", "ppp0 vtun0"),
+            ("WAN_IF=\"wan0\"; [ -d /sys/class/net/br-lan ]", "br-lan wan0"),
             ("D=${1:-eth3}; tc qdisc show dev $D", "eth7"),
-            (
-                "for d in eth0 eth1 lo; do tc qdisc del dev $d root; done",
-                "eth0 eth1",
-            ),
+            ("for d in eth0 eth1 lo; do tc qdisc del dev $d root; done", "eth0 eth1"),
             ("ifconfig eth0 txqueuelen 1; echo dev null", "eth0"),
             ("tc qdisc show dev $(ip route | head -1)", ""),
         ];
@@ -347,13 +281,7 @@ mod tests {
     fn the_first_line_names_the_interpreter() {
         let of = |text: &str| {
             interpreter(Path::new("x.sh"), text)
-                .map(|words| {
-                    words
-                        .iter()
-                        .map(|w| w.to_string_lossy().into_owned())
-                        .collect::<Vec<_>>()
-                        .join("|")
-                })
+                .map(|words| words.iter().map(|w| w.to_string_lossy().into_owned()).collect::<Vec<_>>().join("|"))
                 .map_err(|error| error.to_string())
         };
         assert_eq!(of("tc qdisc show").unwrap(), "sh");

@@ -48,12 +48,7 @@ pub(super) enum Event {
 
 impl<R: Read + AsFd> Stream<R> {
     pub(super) fn new(pipe: R, limit: usize, output: Output) -> Self {
-        Self {
-            pipe: Some(pipe),
-            bytes: Vec::new(),
-            limit,
-            output,
-        }
+        Self { pipe: Some(pipe), bytes: Vec::new(), limit, output }
     }
 
     fn take_in(&mut self) {
@@ -122,12 +117,7 @@ impl Intake<'_> {
     /// Takes in what was still on its way when the script ended.
     pub(super) fn drain(&mut self, listener: &UnixListener) {
         let deadline = Instant::now() + DRAIN_LIMIT;
-        while self.open()
-            && !matches!(
-                self.step(listener, None, deadline),
-                Ok(Event::TimeUp) | Err(_)
-            )
-        {}
+        while self.open() && !matches!(self.step(listener, None, deadline), Ok(Event::TimeUp) | Err(_)) {}
     }
 
     /// Answers one call. A face that goes away or speaks nonsense costs nothing but its own call.
@@ -142,10 +132,7 @@ impl Intake<'_> {
             return;
         };
         let reply = if self.calls.len() >= self.max_calls {
-            Reply::error(
-                1,
-                format!("tidegate: more than {} calls in one run\n", self.max_calls),
-            )
+            Reply::error(1, format!("tidegate: more than {} calls in one run\n", self.max_calls))
         } else if let Some(reason) = request.refused {
             Reply::error(1, reason)
         } else {
@@ -154,10 +141,8 @@ impl Intake<'_> {
         let _ = wire::write_reply(&mut stream, &reply);
         if self.calls.len() < self.max_calls {
             let stderr = String::from_utf8_lossy(&reply.stderr).into_owned();
-            let source = self
-                .finder
-                .as_mut()
-                .and_then(|finder| finder.find(&request.call.tool, &request.call.args, &stderr));
+            let source =
+                self.finder.as_mut().and_then(|finder| finder.find(&request.call.tool, &request.call.args, &stderr));
             self.calls.push(Recorded {
                 call: request.call,
                 code: reply.code,

@@ -52,9 +52,7 @@ impl Shell {
         let dir = place.join(format!("{PREFIX}{}-{number}", std::process::id()));
         let make = CaptureError::io("make a directory for the tools");
         // Only a directory that we made ourselves is used: nobody else may stand in it.
-        std::os::unix::fs::DirBuilderExt::mode(&mut fs::DirBuilder::new(), 0o700)
-            .create(&dir)
-            .map_err(&make)?;
+        std::os::unix::fs::DirBuilderExt::mode(&mut fs::DirBuilder::new(), 0o700).create(&dir).map_err(&make)?;
         let session = |dir: &Path| -> std::io::Result<UnixListener> {
             fs::create_dir(dir.join("bin"))?;
             for tool in TOOLS.iter().filter(|tool| **tool != "sudo") {
@@ -69,53 +67,28 @@ impl Shell {
         let mut dirs = vec![dir.join("bin")];
         let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
         dirs.extend(std::env::split_paths(&path));
-        Ok(Self {
-            path: std::env::join_paths(dirs).unwrap_or(path),
-            dir,
-            listener,
-            timeout,
-        })
+        Ok(Self { path: std::env::join_paths(dirs).unwrap_or(path), dir, listener, timeout })
     }
 
     /// Runs one line by `sh -c` in `cwd`.
     ///
     /// # Errors
     /// There is no `sh`, or it cannot be started in `cwd`.
-    pub fn run_line(
-        &self,
-        line: &str,
-        cwd: &Path,
-        answer: &mut dyn Answer,
-    ) -> Result<Outcome, CaptureError> {
+    pub fn run_line(&self, line: &str, cwd: &Path, answer: &mut dyn Answer) -> Result<Outcome, CaptureError> {
         let words = ["-c", line];
-        self.run(
-            &words,
-            cwd,
-            Finder::new(&[("-".into(), line.into())], &[]),
-            answer,
-        )
+        self.run(&words, cwd, Finder::new(&[("-".into(), line.into())], &[]), answer)
     }
 
     /// Runs a file by `sh` in `cwd`; it need not be executable.
     ///
     /// # Errors
     /// The file cannot be read, there is no `sh`, or it cannot be started in `cwd`.
-    pub fn run_file(
-        &self,
-        file: &Path,
-        cwd: &Path,
-        answer: &mut dyn Answer,
-    ) -> Result<Outcome, CaptureError> {
+    pub fn run_file(&self, file: &Path, cwd: &Path, answer: &mut dyn Answer) -> Result<Outcome, CaptureError> {
         let text = fs::read(file).map_err(|error| CaptureError::read(file, &error))?;
         let text = String::from_utf8_lossy(&text).into_owned();
         let path = fs::canonicalize(file).map_err(|error| CaptureError::read(file, &error))?;
         let name = path.to_string_lossy().into_owned();
-        self.run(
-            &[&name],
-            cwd,
-            Finder::new(&[(file.into(), text)], &[]),
-            answer,
-        )
+        self.run(&[&name], cwd, Finder::new(&[(file.into(), text)], &[]), answer)
     }
 
     fn run(
@@ -135,9 +108,7 @@ impl Shell {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let start = CaptureError::io("start sh");
-        let mut child = process::die_with_parent(&mut command)
-            .spawn()
-            .map_err(&start)?;
+        let mut child = process::die_with_parent(&mut command).spawn().map_err(&start)?;
         let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(start(std::io::Error::other("no pipe")));
         };
@@ -175,10 +146,8 @@ impl Shell {
         let status = child.wait().map_err(CaptureError::io("wait for sh"))?;
         let exit = timed_out.unwrap_or_else(|| exit_of(status));
         let stderr = intake.stderr.bytes;
-        let troubles = intake
-            .finder
-            .map(|finder| troubles::list(&finder, &intake.calls, &exit, &stderr))
-            .unwrap_or_default();
+        let troubles =
+            intake.finder.map(|finder| troubles::list(&finder, &intake.calls, &exit, &stderr)).unwrap_or_default();
         Ok(Outcome {
             exit,
             calls: intake.calls,

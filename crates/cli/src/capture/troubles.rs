@@ -11,27 +11,16 @@ const NOT_RUNNABLE: u8 = 126;
 const MISSING: &str = "there is no such tool on this machine, and tidegate does not play it";
 
 /// Lists the troubles of a run, in the order of their importance to the reader: calls, tools, the end.
-pub(super) fn list(
-    finder: &Finder,
-    calls: &[Recorded],
-    exit: &Exit,
-    stderr: &[u8],
-) -> Vec<Trouble> {
+pub(super) fn list(finder: &Finder, calls: &[Recorded], exit: &Exit, stderr: &[u8]) -> Vec<Trouble> {
     let mut troubles: Vec<Trouble> = Vec::new();
-    for call in calls
-        .iter()
-        .filter(|call| call.code != 0 && !expected(call))
-    {
+    for call in calls.iter().filter(|call| call.code != 0 && !expected(call)) {
         let trouble = failed(call);
         if troubles.len() < MAX_TROUBLES && !troubles.contains(&trouble) {
             troubles.push(trouble);
         }
     }
     let complaints = String::from_utf8_lossy(stderr);
-    let complaints: Vec<Complaint<'_>> = complaints
-        .lines()
-        .filter_map(|line| Complaint::read(finder, line))
-        .collect();
+    let complaints: Vec<Complaint<'_>> = complaints.lines().filter_map(|line| Complaint::read(finder, line)).collect();
     for complaint in &complaints {
         if let Some(trouble) = complaint.missing_tool(finder)
             && troubles.len() < MAX_TROUBLES
@@ -72,34 +61,22 @@ fn failed(call: &Recorded) -> Trouble {
 }
 
 /// How the script ended, if not well.
-fn end(
-    finder: &Finder,
-    calls: &[Recorded],
-    exit: &Exit,
-    last_complaint: Option<&Complaint<'_>>,
-) -> Option<Trouble> {
+fn end(finder: &Finder, calls: &[Recorded], exit: &Exit, last_complaint: Option<&Complaint<'_>>) -> Option<Trouble> {
     let name = finder.main().display().to_string();
     let after = || match calls.last() {
-        Some(call) => format!(
-            "after `{} {}`, its last command that we saw",
-            call.call.tool,
-            call.call.args.join(" ")
-        ),
+        Some(call) => format!("after `{} {}`, its last command that we saw", call.call.tool, call.call.args.join(" ")),
         None => "before any command that we know".to_owned(),
     };
     let (reason, remedy, place) = match exit {
         Exit::Code(0) => return None,
         Exit::Code(code) => {
-            let place = last_complaint
-                .and_then(|complaint| finder.line(complaint.line))
-                .or_else(|| finder.last());
+            let place = last_complaint.and_then(|complaint| finder.line(complaint.line)).or_else(|| finder.last());
             let meaning = match *code {
                 NOT_FOUND => ": a command was not found",
                 NOT_RUNNABLE => ": a command may not be run",
                 _ => "",
             };
-            let said =
-                last_complaint.map_or(String::new(), |complaint| format!(" ({})", complaint.text));
+            let said = last_complaint.map_or(String::new(), |complaint| format!(" ({})", complaint.text));
             (
                 format!("the script ended with code {code}{meaning}{said}, {}", after()),
                 "what stands above is applied nowhere but in the model; mend the line and run again".to_owned(),
@@ -111,36 +88,18 @@ fn end(
             "a script that kills itself or runs out of memory cannot be captured whole".to_owned(),
             finder.last(),
         ),
-        Exit::TimedOut {
-            after: limit,
-            running,
-        } => {
+        Exit::TimedOut { after: limit, running } => {
             let place = running_line(finder, running).or_else(|| finder.last());
-            let doing = running.last().map_or(String::new(), |running| {
-                format!("; it was running `{running}`")
-            });
+            let doing = running.last().map_or(String::new(), |running| format!("; it was running `{running}`"));
             (
                 format!("the script did not end within {} s{doing}, {}", limit.as_secs_f64(), after()),
                 "let it end by itself (no daemon, no endless loop, no waiting for an answer), or give it longer with --timeout SECONDS".to_owned(),
                 place,
             )
         }
-        Exit::Lost(reason) => (
-            reason.clone(),
-            "check that the script and its directory can be read".to_owned(),
-            None,
-        ),
+        Exit::Lost(reason) => (reason.clone(), "check that the script and its directory can be read".to_owned(), None),
     };
-    Some(Trouble {
-        who: if place.is_none() {
-            name
-        } else {
-            "sh".to_owned()
-        },
-        place,
-        reason,
-        remedy: Some(remedy),
-    })
+    Some(Trouble { who: if place.is_none() { name } else { "sh".to_owned() }, place, reason, remedy: Some(remedy) })
 }
 
 /// The line of the innermost program that runs, if the script names it.
@@ -166,10 +125,7 @@ impl<'a> Complaint<'a> {
         let rest = text.get(at + main.len()..)?.strip_prefix(':')?.trim_start();
         let rest = rest.strip_prefix("line ").unwrap_or(rest);
         let (number, rest) = rest.split_once(':')?;
-        Some(Self {
-            line: number.parse().ok()?,
-            text: rest.trim(),
-        })
+        Some(Self { line: number.parse().ok()?, text: rest.trim() })
     }
 
     fn missing_tool(&self, finder: &Finder) -> Option<Trouble> {
@@ -177,10 +133,7 @@ impl<'a> Complaint<'a> {
             ("command not found", MISSING),
             ("not found", MISSING),
             ("No such file or directory", MISSING),
-            (
-                "Permission denied",
-                "may not be run, or is not on this machine",
-            ),
+            ("Permission denied", "may not be run, or is not on this machine"),
         ]
         .iter()
         .find_map(|(end, what)| Some((self.text.strip_suffix(end)?, what)))?;

@@ -50,10 +50,7 @@ pub(super) fn write_request(to: &mut impl Write, request: &Request) -> io::Resul
     list(&mut bytes, &request.issuer);
     list(&mut bytes, &call.args);
     field(&mut bytes, call.stdin.as_deref().unwrap_or_default());
-    field(
-        &mut bytes,
-        request.refused.as_deref().unwrap_or_default().as_bytes(),
-    );
+    field(&mut bytes, request.refused.as_deref().unwrap_or_default().as_bytes());
     to.write_all(&bytes)
 }
 
@@ -72,12 +69,7 @@ pub(super) fn read_request(from: &mut impl Read) -> io::Result<Request> {
     let stdin = read_field(from)?;
     let refused = read_text(from)?;
     Ok(Request {
-        call: Call {
-            tool,
-            args,
-            stdin: (flags & HAS_STDIN != 0).then_some(stdin),
-            cwd,
-        },
+        call: Call { tool, args, stdin: (flags & HAS_STDIN != 0).then_some(stdin), cwd },
         issuer,
         silenced: flags & SILENCED != 0,
         refused: (flags & REFUSED != 0).then_some(refused),
@@ -96,11 +88,7 @@ pub(super) fn write_reply(to: &mut impl Write, reply: &Reply) -> io::Result<()> 
 pub(super) fn read_reply(from: &mut impl Read) -> io::Result<Reply> {
     let mut code = [0];
     from.read_exact(&mut code)?;
-    Ok(Reply {
-        code: code[0],
-        stdout: read_field(from)?,
-        stderr: read_field(from)?,
-    })
+    Ok(Reply { code: code[0], stdout: read_field(from)?, stderr: read_field(from)? })
 }
 
 fn field(to: &mut Vec<u8>, bytes: &[u8]) {
@@ -122,9 +110,7 @@ fn read_length(from: &mut impl Read, limit: usize) -> io::Result<usize> {
     from.read_exact(&mut bytes)?;
     let length = usize::try_from(u32::from_le_bytes(bytes)).map_err(io::Error::other)?;
     if length > limit {
-        return Err(io::Error::other(format!(
-            "a field of {length} bytes or words: {limit} is the limit"
-        )));
+        return Err(io::Error::other(format!("a field of {length} bytes or words: {limit} is the limit")));
     }
     Ok(length)
 }

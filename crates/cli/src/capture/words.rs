@@ -81,16 +81,9 @@ pub(super) fn variables(commands: &[Command], args: &[String]) -> BTreeMap<Strin
 pub(super) fn resolve(raw: &str, variables: &BTreeMap<String, Vec<String>>) -> Vec<String> {
     let bare = raw.trim_matches(['"', '\'']);
     let Some(rest) = bare.strip_prefix('$') else {
-        return if bare.contains(['$', '`']) {
-            Vec::new()
-        } else {
-            vec![bare.to_owned()]
-        };
+        return if bare.contains(['$', '`']) { Vec::new() } else { vec![bare.to_owned()] };
     };
-    let rest = rest
-        .strip_prefix('{')
-        .and_then(|inner| inner.strip_suffix('}'))
-        .unwrap_or(rest);
+    let rest = rest.strip_prefix('{').and_then(|inner| inner.strip_suffix('}')).unwrap_or(rest);
     let (name, default) = match rest.find(":-").or_else(|| rest.find(":=")) {
         Some(at) => (&rest[..at], Some(rest[at + 2..].trim_matches(['"', '\'']))),
         None => (rest, None),
@@ -111,9 +104,7 @@ pub(super) fn resolve(raw: &str, variables: &BTreeMap<String, Vec<String>>) -> V
 
 fn is_name(text: &str) -> bool {
     let mut letters = text.chars();
-    letters
-        .next()
-        .is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+    letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
         && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }
 
@@ -191,10 +182,7 @@ impl Reader {
 
     fn end_command(&mut self) {
         if !self.words.is_empty() {
-            self.commands.push(Command {
-                words: std::mem::take(&mut self.words),
-                repeats: self.depth > 0,
-            });
+            self.commands.push(Command { words: std::mem::take(&mut self.words), repeats: self.depth > 0 });
         }
     }
 
@@ -235,11 +223,7 @@ impl Reader {
                     }
                     line.push(letter);
                 }
-                let line = if tabs {
-                    line.trim_start_matches('\t')
-                } else {
-                    &line
-                };
+                let line = if tabs { line.trim_start_matches('\t') } else { &line };
                 if line == end {
                     break;
                 }
@@ -294,8 +278,7 @@ impl Reader {
         self.keyword(&raw);
         self.words.push(Word {
             text,
-            columns: start.saturating_sub(line_start)
-                ..start.saturating_sub(line_start) + raw.chars().count(),
+            columns: start.saturating_sub(line_start)..start.saturating_sub(line_start) + raw.chars().count(),
             raw,
             line,
         });
@@ -308,16 +291,11 @@ impl Reader {
             Some('{') => ('{', '}'),
             Some('(') => ('(', ')'),
             _ => {
-                let special = self
-                    .peek(0)
-                    .is_some_and(|letter| "@*#?$!-0123456789".contains(letter));
+                let special = self.peek(0).is_some_and(|letter| "@*#?$!-0123456789".contains(letter));
                 if special {
                     self.next();
                 } else {
-                    while self
-                        .peek(0)
-                        .is_some_and(|letter| letter.is_ascii_alphanumeric() || letter == '_')
-                    {
+                    while self.peek(0).is_some_and(|letter| letter.is_ascii_alphanumeric() || letter == '_') {
                         self.next();
                     }
                 }
@@ -358,11 +336,7 @@ mod tests {
         commands(script)
             .iter()
             .map(|command| {
-                let words: Vec<String> = command
-                    .words
-                    .iter()
-                    .map(|word| word.text.replace(Word::HOLE, "*"))
-                    .collect();
+                let words: Vec<String> = command.words.iter().map(|word| word.text.replace(Word::HOLE, "*")).collect();
                 let mark = if command.repeats { "+" } else { "" };
                 format!("{}{mark} {}", command.line(), words.join(" "))
             })
@@ -392,9 +366,8 @@ mod tests {
 
     #[test]
     fn variables_are_followed_through_defaults_loops_and_arguments() {
-        let parsed = commands(
-            "A=eth0\nB=${1:-eth1}\nC=\"$A\"\nD=${2:-ppp0}\nfor E in x $C; do :; done\nTC=$(which tc)",
-        );
+        let parsed =
+            commands("A=eth0\nB=${1:-eth1}\nC=\"$A\"\nD=${2:-ppp0}\nfor E in x $C; do :; done\nTC=$(which tc)");
         let found = variables(&parsed, &["wan0".to_owned()]);
         let show = |name: &str| found.get(name).map(|values| values.join(" "));
         assert_eq!(

@@ -49,13 +49,10 @@ fn prepare(control: &io::Stdin, spec: &Spec) -> Result<(), SandboxError> {
     root::build(spec, &note)?;
     let missing = links(&spec.links, &note);
     root::show_links(&missing, &note);
-    let listener = UnixListener::bind(SOCKET)
-        .map_err(|error| SandboxError::new("open the socket inside", error))?;
-    std::env::set_current_dir(&spec.cwd)
-        .map_err(|error| SandboxError::new("enter the working directory", error))?;
+    let listener = UnixListener::bind(SOCKET).map_err(|error| SandboxError::new("open the socket inside", error))?;
+    std::env::set_current_dir(&spec.cwd).map_err(|error| SandboxError::new("enter the working directory", error))?;
     shed_capabilities();
-    send(control, b"L", Some(listener.as_fd()))
-        .map_err(|error| SandboxError::new("pass on the socket", error))
+    send(control, b"L", Some(listener.as_fd())).map_err(|error| SandboxError::new("pass on the socket", error))
 }
 
 /// Creates the links and returns those that this kernel would not.
@@ -70,10 +67,7 @@ fn links<'a>(names: &'a [String], note: &impl Fn(String)) -> Vec<&'a str> {
     let _ = links.up(1);
     let mut missing = Vec::new();
     for name in names {
-        let answers: Vec<io::Error> = KINDS
-            .iter()
-            .map_while(|kind| links.create(name, kind, TXQLEN).err())
-            .collect();
+        let answers: Vec<io::Error> = KINDS.iter().map_while(|kind| links.create(name, kind, TXQLEN).err()).collect();
         if answers.len() == KINDS.len() {
             missing.push(name.as_str());
         }
@@ -97,19 +91,13 @@ fn shed_capabilities() {
 }
 
 fn start(spec: &Spec) -> Result<Pid, SandboxError> {
-    let (program, words) = spec.program.split_first().ok_or_else(|| {
-        SandboxError::new("start the program", io::Error::other("no program given"))
-    })?;
+    let (program, words) = spec
+        .program
+        .split_first()
+        .ok_or_else(|| SandboxError::new("start the program", io::Error::other("no program given")))?;
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut dirs: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    for dir in [
-        "/usr/local/sbin",
-        "/usr/local/bin",
-        "/usr/sbin",
-        "/usr/bin",
-        "/sbin",
-        "/bin",
-    ] {
+    for dir in ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"] {
         if !dirs.iter().any(|known| known == Path::new(dir)) {
             dirs.push(dir.into());
         }
@@ -120,9 +108,7 @@ fn start(spec: &Spec) -> Result<Pid, SandboxError> {
         .env("TIDEGATE_CAPTURE", SOCKET)
         .stdin(Stdio::null())
         .spawn()
-        .map_err(|error| {
-            SandboxError::new(&format!("start {}", Path::new(program).display()), error)
-        })?;
+        .map_err(|error| SandboxError::new(&format!("start {}", Path::new(program).display()), error))?;
     i32::try_from(child.id())
         .ok()
         .and_then(Pid::from_raw)

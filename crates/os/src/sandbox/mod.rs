@@ -28,8 +28,8 @@ use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, SocketFlags, SocketType,
 };
 use rustix::process::Signal;
 use rustix::thread::UnshareFlags;
@@ -113,17 +113,10 @@ impl Sandbox {
     ///
     /// # Errors
     /// The step that failed.
-    pub fn start(
-        spec: &Spec,
-        user_namespace: bool,
-    ) -> Result<(Self, ChildStdout, ChildStderr), SandboxError> {
-        let (ours, theirs) = rustix::net::socketpair(
-            AddressFamily::UNIX,
-            SocketType::SEQPACKET,
-            SocketFlags::CLOEXEC,
-            None,
-        )
-        .map_err(|error| SandboxError::new("open the control socket", error.into()))?;
+    pub fn start(spec: &Spec, user_namespace: bool) -> Result<(Self, ChildStdout, ChildStderr), SandboxError> {
+        let (ours, theirs) =
+            rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+                .map_err(|error| SandboxError::new("open the control socket", error.into()))?;
         let mut command = Command::new(&spec.executable);
         command
             .arg0(OUTER)
@@ -133,29 +126,15 @@ impl Sandbox {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         crate::process::die_with_parent(&mut command);
-        let mut child = command
-            .spawn()
-            .map_err(|error| SandboxError::new("start the sandbox process", error))?;
+        let mut child = command.spawn().map_err(|error| SandboxError::new("start the sandbox process", error))?;
         // The command still holds the other end of the control socket: with it open we would not see its end.
         drop(command);
         let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
-            return Err(SandboxError::new(
-                "connect the program's output",
-                io::Error::other("no pipe"),
-            ));
+            return Err(SandboxError::new("connect the program's output", io::Error::other("no pipe")));
         };
         let mut notes = Vec::new();
         match handshake(&ours, child.id(), &mut notes) {
-            Ok(listener) => Ok((
-                Self {
-                    child,
-                    control: ours,
-                    listener,
-                    notes,
-                },
-                stdout,
-                stderr,
-            )),
+            Ok(listener) => Ok((Self { child, control: ours, listener, notes }, stdout, stderr)),
             Err(error) => {
                 let _ = child.kill();
                 let _ = child.wait();
@@ -201,11 +180,8 @@ impl Drop for Sandbox {
 
 impl Spec {
     fn encode(&self) -> Vec<OsString> {
-        let mut words = vec![
-            self.executable.clone().into(),
-            self.cwd.clone().into(),
-            u8::from(self.no_overlay).to_string().into(),
-        ];
+        let mut words =
+            vec![self.executable.clone().into(), self.cwd.clone().into(), u8::from(self.no_overlay).to_string().into()];
         let lists: [Vec<OsString>; 5] = [
             self.program.clone(),
             self.links.iter().map(Into::into).collect(),
@@ -229,11 +205,7 @@ impl Spec {
             (0..length).map(|_| words.next()).collect()
         };
         let program = list()?;
-        let texts = |list: Vec<OsString>| {
-            list.into_iter()
-                .map(|word| word.into_string().ok())
-                .collect()
-        };
+        let texts = |list: Vec<OsString>| list.into_iter().map(|word| word.into_string().ok()).collect();
         let links: Option<Vec<String>> = texts(list()?);
         let tools: Option<Vec<String>> = texts(list()?);
         Some(Self {
@@ -252,9 +224,7 @@ impl Spec {
 impl SandboxError {
     fn new(step: &str, error: io::Error) -> Self {
         let forbidden = matches!(
-            error
-                .raw_os_error()
-                .map(rustix::io::Errno::from_raw_os_error),
+            error.raw_os_error().map(rustix::io::Errno::from_raw_os_error),
             Some(
                 rustix::io::Errno::PERM
                     | rustix::io::Errno::ACCESS
@@ -264,21 +234,11 @@ impl SandboxError {
                     | rustix::io::Errno::NOSYS
             )
         );
-        Self {
-            step: step.to_owned(),
-            reason: error.to_string(),
-            forbidden,
-        }
+        Self { step: step.to_owned(), reason: error.to_string(), forbidden }
     }
 
     fn encode(&self) -> Vec<u8> {
-        let mut message = format!(
-            "F{}\0{}\0{}",
-            u8::from(self.forbidden),
-            self.step,
-            self.reason
-        )
-        .into_bytes();
+        let mut message = format!("F{}\0{}\0{}", u8::from(self.forbidden), self.step, self.reason).into_bytes();
         message.truncate(MESSAGE);
         message
     }
@@ -325,11 +285,7 @@ fn outer(mut words: impl Iterator<Item = OsString>) -> i32 {
     let user_namespace = words.next().as_deref() == Some(OsStr::new("user"));
     let words: Vec<OsString> = words.collect();
     match enter(&control.as_fd(), user_namespace, &words) {
-        Ok(mut child) => child
-            .wait()
-            .ok()
-            .and_then(|status| status.code())
-            .unwrap_or(1),
+        Ok(mut child) => child.wait().ok().and_then(|status| status.code()).unwrap_or(1),
         Err(error) => {
             let _ = send(&control, &error.encode(), None);
             1
@@ -337,14 +293,9 @@ fn outer(mut words: impl Iterator<Item = OsString>) -> i32 {
     }
 }
 
-fn enter(
-    control: &BorrowedFd<'_>,
-    user_namespace: bool,
-    words: &[OsString],
-) -> Result<Child, SandboxError> {
+fn enter(control: &BorrowedFd<'_>, user_namespace: bool, words: &[OsString]) -> Result<Child, SandboxError> {
     if user_namespace {
-        unshare(UnshareFlags::NEWUSER)
-            .map_err(|error| SandboxError::new("create a user namespace", error))?;
+        unshare(UnshareFlags::NEWUSER).map_err(|error| SandboxError::new("create a user namespace", error))?;
         // Who we are inside is written by the parent: only it may map more than ourselves.
         let asked = send(control, b"M", None).and_then(|()| receive(control));
         if asked.map(|(message, _)| message).ok().as_deref() != Some(b"G") {
@@ -354,26 +305,19 @@ fn enter(
             ));
         }
     }
-    let rest = UnshareFlags::NEWNS
-        | UnshareFlags::NEWNET
-        | UnshareFlags::NEWPID
-        | UnshareFlags::NEWIPC
-        | UnshareFlags::NEWUTS;
-    unshare(rest)
-        .map_err(|error| SandboxError::new("create mount and network namespaces", error))?;
+    let rest =
+        UnshareFlags::NEWNS | UnshareFlags::NEWNET | UnshareFlags::NEWPID | UnshareFlags::NEWIPC | UnshareFlags::NEWUTS;
+    unshare(rest).map_err(|error| SandboxError::new("create mount and network namespaces", error))?;
     let executable = words.first().cloned().unwrap_or_default();
     let mut command = Command::new(executable);
     command.arg0(INIT).args(words);
-    let inherited = control
-        .try_clone_to_owned()
-        .map_err(|error| SandboxError::new("pass on the control socket", error))?;
+    let inherited =
+        control.try_clone_to_owned().map_err(|error| SandboxError::new("pass on the control socket", error))?;
     command.stdin(inherited);
     // A change of credentials forgets the earlier wish to die with the parent.
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
     crate::process::die_with_parent(&mut command);
-    command
-        .spawn()
-        .map_err(|error| SandboxError::new("start the first process inside", error))
+    command.spawn().map_err(|error| SandboxError::new("start the first process inside", error))
 }
 
 fn unshare(flags: UnshareFlags) -> io::Result<()> {
@@ -382,27 +326,19 @@ fn unshare(flags: UnshareFlags) -> io::Result<()> {
 }
 
 /// The parent's side of setting up: maps users when asked, until the listener arrives.
-fn handshake(
-    control: &OwnedFd,
-    pid: u32,
-    notes: &mut Vec<String>,
-) -> Result<UnixListener, SandboxError> {
+fn handshake(control: &OwnedFd, pid: u32, notes: &mut Vec<String>) -> Result<UnixListener, SandboxError> {
     const STEP: &str = "set up the sandbox";
     // Two messages and a note per link are all there can be; the bound is generous.
     for _ in 0..1024 {
-        let ready = crate::poll::readable(&[control.as_fd()], SETUP_LIMIT)
-            .map_err(|error| SandboxError::new(STEP, error))?;
+        let ready =
+            crate::poll::readable(&[control.as_fd()], SETUP_LIMIT).map_err(|error| SandboxError::new(STEP, error))?;
         if ready != [true] {
-            return Err(SandboxError::new(
-                STEP,
-                io::Error::other("it did not answer for 20 s"),
-            ));
+            return Err(SandboxError::new(STEP, io::Error::other("it did not answer for 20 s")));
         }
         let (message, fd) = receive(control).map_err(|error| SandboxError::new(STEP, error))?;
         match message.split_first() {
             Some((b'M', _)) => {
-                map_users(pid)
-                    .map_err(|error| SandboxError::new("map the user into the namespace", error))?;
+                map_users(pid).map_err(|error| SandboxError::new("map the user into the namespace", error))?;
                 send(control, b"G", None).map_err(|error| SandboxError::new(STEP, error))?;
             }
             Some((b'N', text)) => notes.push(String::from_utf8_lossy(text).into_owned()),
@@ -415,19 +351,13 @@ fn handshake(
             _ => break,
         }
     }
-    Err(SandboxError::new(
-        STEP,
-        io::Error::other("its process ended early"),
-    ))
+    Err(SandboxError::new(STEP, io::Error::other("its process ended early")))
 }
 
 /// Maps the caller to root inside; a caller who is root keeps all users, so that permissions read as they are.
 fn map_users(pid: u32) -> io::Result<()> {
     let proc = PathBuf::from(format!("/proc/{pid}"));
-    let (uid, gid) = (
-        crate::process::effective_uid(),
-        crate::process::effective_gid(),
-    );
+    let (uid, gid) = (crate::process::effective_uid(), crate::process::effective_gid());
     if uid == 0 {
         let all = |file: &str| std::fs::read_to_string(format!("/proc/self/{file}"));
         // A map of the identity over what we have ourselves: `inside outside count`, inside equal to outside.
@@ -461,12 +391,7 @@ fn send(control: &impl AsFd, message: &[u8], fd: Option<BorrowedFd<'_>>) -> io::
     if !fds.is_empty() {
         ancillary.push(SendAncillaryMessage::ScmRights(&fds));
     }
-    rustix::net::sendmsg(
-        control,
-        &[io::IoSlice::new(message)],
-        &mut ancillary,
-        SendFlags::NOSIGNAL,
-    )?;
+    rustix::net::sendmsg(control, &[io::IoSlice::new(message)], &mut ancillary, SendFlags::NOSIGNAL)?;
     Ok(())
 }
 
@@ -494,10 +419,7 @@ fn receive(control: &impl AsFd) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
 
 /// True when the path holds a byte that mount options cannot carry.
 fn awkward(path: &std::path::Path) -> bool {
-    path.as_os_str()
-        .as_bytes()
-        .iter()
-        .any(|byte| matches!(byte, b',' | b':' | b'\\' | b'\n'))
+    path.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b',' | b':' | b'\\' | b'\n'))
 }
 
 #[cfg(test)]

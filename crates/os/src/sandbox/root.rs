@@ -29,9 +29,7 @@ const MEMORY: &str = "mode=0755,size=256m";
 const MAX_DEPTH: usize = 3;
 /// The most entries of a directory we rebuild one by one.
 const MAX_ENTRIES: usize = 20_000;
-const QUIET: MountFlags = MountFlags::NOSUID
-    .union(MountFlags::NODEV)
-    .union(MountFlags::NOEXEC);
+const QUIET: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV).union(MountFlags::NOEXEC);
 
 type Note<'a> = &'a dyn Fn(String);
 
@@ -41,10 +39,7 @@ type Note<'a> = &'a dyn Fn(String);
 /// The step that failed.
 pub(super) fn build(spec: &Spec, note: Note<'_>) -> Result<(), SandboxError> {
     step("make the mounts private", || {
-        Ok(rustix::mount::mount_change(
-            "/",
-            MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
-        )?)
+        Ok(rustix::mount::mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?)
     })?;
     step("put a root in memory", new_root)?;
     let covered = step("bring in the host's files", || cover(spec, note))?;
@@ -52,9 +47,7 @@ pub(super) fn build(spec: &Spec, note: Note<'_>) -> Result<(), SandboxError> {
     step("mount /sys", || sys_fs(note))?;
     step("make /dev", device_files)?;
     step("make /run", || run_dir(spec, note))?;
-    step("put the tools in place", || {
-        rebuild_tool_dirs(spec, &covered)
-    })?;
+    step("put the tools in place", || rebuild_tool_dirs(spec, &covered))?;
     step("leave the host's root", || {
         for dir in [OLD, UPPER] {
             rustix::mount::unmount(dir, UnmountFlags::DETACH)?;
@@ -98,10 +91,9 @@ pub(super) fn show_links(missing: &[&str], note: Note<'_>) {
         Ok(())
     };
     match shown() {
-        Ok(()) => note(format!(
-            "this kernel creates no link of a kind we know: {} only stand in {DIR}",
-            missing.join(", ")
-        )),
+        Ok(()) => {
+            note(format!("this kernel creates no link of a kind we know: {} only stand in {DIR}", missing.join(", ")))
+        }
         Err(error) => note(format!("no link {}: {error}", missing.join(", "))),
     }
 }
@@ -141,9 +133,7 @@ fn cover(spec: &Spec, note: Note<'_>) -> io::Result<Covered> {
     let mut covered = Covered::default();
     covered.rebuilt.insert("/".into());
     cover_entries(spec, &mounts, Path::new("/"), 0, &mut covered)?;
-    for dir in [
-        "/tmp", "/var", "/etc", "/usr", "/proc", "/sys", "/dev", "/run",
-    ] {
+    for dir in ["/tmp", "/var", "/etc", "/usr", "/proc", "/sys", "/dev", "/run"] {
         // One that the host lacks; a symbolic link stays what it is.
         if fs::symlink_metadata(dir).is_err() {
             fs::create_dir(dir)?;
@@ -152,9 +142,7 @@ fn cover(spec: &Spec, note: Note<'_>) -> io::Result<Covered> {
     for dir in ["/tmp", "/etc", "/var"] {
         let writable = |known: &BTreeSet<PathBuf>| known.contains(Path::new(dir));
         if !writable(&covered.overlays) && !writable(&covered.rebuilt) {
-            note(format!(
-                "{dir} is read-only inside: this kernel makes no overlay of it"
-            ));
+            note(format!("{dir} is read-only inside: this kernel makes no overlay of it"));
         }
     }
     Ok(covered)
@@ -185,9 +173,7 @@ fn cover_entries(
                 continue;
             }
             // Other mounts below a directory can keep it from being a layer, but not the directories beside them.
-            let holds_mounts = mounts
-                .iter()
-                .any(|(point, _)| point != &from && point.starts_with(&from));
+            let holds_mounts = mounts.iter().any(|(point, _)| point != &from && point.starts_with(&from));
             if holds_mounts && depth < MAX_DEPTH && fs::read_dir(&from).is_ok() {
                 memory(&to)?;
                 if to == Path::new("/tmp") {
@@ -212,10 +198,7 @@ fn host(dir: &Path) -> PathBuf {
 }
 
 fn everybody_writes(dir: &Path) -> io::Result<()> {
-    Ok(rustix::fs::chmod(
-        dir,
-        rustix::fs::Mode::from_raw_mode(0o1777),
-    )?)
+    Ok(rustix::fs::chmod(dir, rustix::fs::Mode::from_raw_mode(0o1777))?)
 }
 
 fn overlay(spec: &Spec, from: &Path, to: &Path) -> io::Result<()> {
@@ -231,48 +214,22 @@ fn overlay(spec: &Spec, from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(&upper)?;
     fs::create_dir_all(&work)?;
     // Directories of the upper layer belong to us, so an ordinary user may create files where scripts like to.
-    for dir in [
-        "/etc",
-        "/var/log",
-        "/var/lib",
-        "/var/lock",
-        "/var/run",
-        "/var/tmp",
-    ] {
-        if Path::new(dir).starts_with(to)
-            && fs::symlink_metadata(host(Path::new(dir))).is_ok_and(|m| m.is_dir())
-        {
-            fs::create_dir_all(
-                Path::new(UPPER)
-                    .join("up")
-                    .join(dir.trim_start_matches('/')),
-            )?;
+    for dir in ["/etc", "/var/log", "/var/lib", "/var/lock", "/var/run", "/var/tmp"] {
+        if Path::new(dir).starts_with(to) && fs::symlink_metadata(host(Path::new(dir))).is_ok_and(|m| m.is_dir()) {
+            fs::create_dir_all(Path::new(UPPER).join("up").join(dir.trim_start_matches('/')))?;
         }
     }
     for dir in spec.tool_dirs.iter().filter(|dir| dir.starts_with(to)) {
-        let dir = Path::new(UPPER)
-            .join("up")
-            .join(dir.strip_prefix("/").unwrap_or(dir));
+        let dir = Path::new(UPPER).join("up").join(dir.strip_prefix("/").unwrap_or(dir));
         fs::create_dir_all(&dir)?;
         put_tools(spec, &dir)?;
     }
     if name == Path::new("tmp") {
         everybody_writes(&upper)?;
     }
-    let options = format!(
-        "lowerdir={},upperdir={},workdir={}",
-        from.display(),
-        upper.display(),
-        work.display()
-    );
+    let options = format!("lowerdir={},upperdir={},workdir={}", from.display(), upper.display(), work.display());
     let options = CString::new(options)?;
-    Ok(rustix::mount::mount(
-        "overlay",
-        to,
-        "overlay",
-        MountFlags::NODEV,
-        Some(options.as_c_str()),
-    )?)
+    Ok(rustix::mount::mount("overlay", to, "overlay", MountFlags::NODEV, Some(options.as_c_str()))?)
 }
 
 /// An overlay shows one file system: what the host has mounted below comes back, read-only.
@@ -333,10 +290,7 @@ fn sys_fs(note: Note<'_>) -> io::Result<()> {
 fn device_files() -> io::Result<()> {
     memory(Path::new("/dev"))?;
     for name in ["null", "zero", "full", "random", "urandom", "tty"] {
-        let (from, to) = (
-            Path::new(OLD).join("dev").join(name),
-            Path::new("/dev").join(name),
-        );
+        let (from, to) = (Path::new(OLD).join("dev").join(name), Path::new("/dev").join(name));
         if from.exists() {
             fs::write(&to, "")?;
             rustix::mount::mount_bind(&from, &to)?;
@@ -372,10 +326,7 @@ fn run_dir(spec: &Spec, note: Note<'_>) -> io::Result<()> {
             fs::create_dir_all(dir)?;
             bind_read_only(&host(dir), dir)?;
         } else if hidden {
-            note(format!(
-                "{} of the host is not visible inside",
-                dir.display()
-            ));
+            note(format!("{} of the host is not visible inside", dir.display()));
         }
     }
     Ok(())
@@ -383,11 +334,8 @@ fn run_dir(spec: &Spec, note: Note<'_>) -> io::Result<()> {
 
 /// Puts the tools where no overlay did.
 fn rebuild_tool_dirs(spec: &Spec, covered: &Covered) -> io::Result<()> {
-    let mut dirs: Vec<&PathBuf> = spec
-        .tool_dirs
-        .iter()
-        .filter(|dir| !covered.overlays.iter().any(|top| dir.starts_with(top)))
-        .collect();
+    let mut dirs: Vec<&PathBuf> =
+        spec.tool_dirs.iter().filter(|dir| !covered.overlays.iter().any(|top| dir.starts_with(top))).collect();
     dirs.sort();
     let mut rebuilt: BTreeSet<&Path> = covered.rebuilt.iter().map(PathBuf::as_path).collect();
     for dir in dirs {
@@ -410,10 +358,7 @@ fn rebuild(dir: &Path) -> io::Result<()> {
     memory(dir)?;
     for (count, entry) in fs::read_dir(host(dir))?.flatten().enumerate() {
         if count == MAX_ENTRIES {
-            return Err(io::Error::other(format!(
-                "{} has more than {MAX_ENTRIES} entries",
-                dir.display()
-            )));
+            return Err(io::Error::other(format!("{} has more than {MAX_ENTRIES} entries", dir.display())));
         }
         let (from, to) = (entry.path(), dir.join(entry.file_name()));
         let kind = entry.file_type()?;
@@ -453,13 +398,7 @@ fn put_tools(spec: &Spec, dir: &Path) -> io::Result<()> {
 
 fn memory(at: &Path) -> io::Result<()> {
     let options = CString::new(MEMORY)?;
-    Ok(rustix::mount::mount(
-        "tidegate",
-        at,
-        "tmpfs",
-        MountFlags::NOSUID | MountFlags::NODEV,
-        Some(options.as_c_str()),
-    )?)
+    Ok(rustix::mount::mount("tidegate", at, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(options.as_c_str()))?)
 }
 
 /// Binds one mount, without those below it, read-only.
@@ -516,21 +455,19 @@ fn mount_points() -> io::Result<Vec<(PathBuf, MountFlags)>> {
 }
 
 fn flags_of(options: &str) -> MountFlags {
-    options
-        .split(',')
-        .fold(MountFlags::empty(), |flags, option| {
-            flags
-                | match option {
-                    "ro" => MountFlags::RDONLY,
-                    "nosuid" => MountFlags::NOSUID,
-                    "nodev" => MountFlags::NODEV,
-                    "noexec" => MountFlags::NOEXEC,
-                    "noatime" => MountFlags::NOATIME,
-                    "nodiratime" => MountFlags::NODIRATIME,
-                    "relatime" => MountFlags::RELATIME,
-                    _ => MountFlags::empty(),
-                }
-        })
+    options.split(',').fold(MountFlags::empty(), |flags, option| {
+        flags
+            | match option {
+                "ro" => MountFlags::RDONLY,
+                "nosuid" => MountFlags::NOSUID,
+                "nodev" => MountFlags::NODEV,
+                "noexec" => MountFlags::NOEXEC,
+                "noatime" => MountFlags::NOATIME,
+                "nodiratime" => MountFlags::NODIRATIME,
+                "relatime" => MountFlags::RELATIME,
+                _ => MountFlags::empty(),
+            }
+    })
 }
 
 /// The kernel writes blanks and the like as three octal digits.
@@ -567,11 +504,6 @@ mod tests {
             flags_of("ro,nosuid,relatime,size=1"),
             MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::RELATIME
         );
-        assert!(
-            mount_points()
-                .expect("we have /proc")
-                .iter()
-                .any(|(point, _)| point == Path::new("/"))
-        );
+        assert!(mount_points().expect("we have /proc").iter().any(|(point, _)| point == Path::new("/")));
     }
 }
