@@ -173,8 +173,57 @@ x.sh:5: sh: no-such-tool: there is no such tool on this machine, and tidegate do
   remedy: install the package that has no-such-tool, or take the line out if the shaping does not need it
 x.sh:5: sh: the script ended with code 4 (no-such-tool: not found), after `tc qdisc add dev eth0 root bad x`, its last command that we saw
   5 | no-such-tool --now
-  remedy: what stands above is applied nowhere but in the model; mend the line and run again"
+  remedy: mend that line and run again; nothing outside the sandbox was changed"
     );
+}
+
+#[test]
+fn lines_are_found_in_files_that_the_script_reads_or_calls() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("files");
+    place.file("settings", "WAN_IF=ppp7\n");
+    place.file("lib.sh", "# functions\nleaf() {\n  $TC qdisc add dev $WAN_IF parent $1 sfq perturb $2\n}\n");
+    place.file("part.sh", "\n\ntc filter add dev $1 parent 1: prio 3 fw\n");
+    let script = place.file(
+        "x.sh",
+        "#!/bin/sh
+. ./settings
+. \"$(dirname \"$0\")/lib.sh\"
+TC=/sbin/tc
+leaf 1:10 10
+sh ./part.sh $WAN_IF
+test -d /sys/class/net/ppp7
+",
+    );
+    let outcome = capture(&script, &[], &CaptureOptions { cwd: Some(place.0.clone()), ..options() });
+    let found: Vec<String> = outcome
+        .calls
+        .iter()
+        .filter_map(|call| call.source.as_ref())
+        .map(|source| format!("{}:{}", source.file.file_name().unwrap().to_string_lossy(), source.line))
+        .collect();
+    assert_eq!((found, outcome.exit), (vec!["lib.sh:3".to_owned(), "part.sh:3".to_owned()], Exit::Code(0)));
+}
+
+#[test]
+fn where_namespaces_are_forbidden_the_remedy_is_named() {
+    let line = "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-sys_admin \"$@\"";
+    let place = Place::new("forbidden");
+    let script = place.file("x.sh", "tc 1\n");
+    let output =
+        Command::new("unshare").args(["-Ur", "sh", "-c", line, "sh", TIDEGATE, "capture"]).arg(script).output();
+    let Ok(output) = output.as_ref().map(|output| text(&output.stderr)) else {
+        eprintln!("SKIPPED: no unshare(1)");
+        return;
+    };
+    if !output.starts_with("tidegate: ") {
+        eprintln!("SKIPPED: {output}");
+        return;
+    }
+    assert!(output.starts_with("tidegate: this system does not let us make a sandbox: "), "{output}");
+    assert!(output.contains("\nremedy: allow user namespaces: `sysctl -w user.max_user_namespaces="), "{output}");
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use super::{Call, Reply};
 
-/// Answers `modprobe`, `insmod`, `sysctl`, `ethtool` and `ipset`-like side calls. `None`: the call matters to the model.
+/// Answers `modprobe`, `insmod`, `sysctl`, `ethtool` and what `ifconfig` does beside the queue.
+///
+/// `None`: the call matters to the model, `ifconfig DEV txqueuelen N` among them.
 #[must_use]
 pub fn harmless(call: &Call) -> Option<Reply> {
     match call.tool.as_str() {
@@ -10,7 +12,18 @@ pub fn harmless(call: &Call) -> Option<Reply> {
         "modprobe" | "insmod" => Some(Reply::ok()),
         "sysctl" => Some(sysctl(&call.args)),
         "ethtool" => Some(ethtool(&call.args)),
+        "ifconfig" if !call.args.iter().any(|arg| arg == "txqueuelen") => Some(ifconfig(&call.args)),
         _ => None,
+    }
+}
+
+/// Settings succeed; a question is answered by an Ethernet device that is up.
+fn ifconfig(args: &[String]) -> Reply {
+    match args {
+        [device] if !device.starts_with('-') => Reply::text(format!(
+            "{device}: flags=4163<UP,BROADCAST,RUNNING,MULTICAST>  mtu 1500\n        ether 02:00:00:00:00:01  txqueuelen 1000  (Ethernet)\n"
+        )),
+        _ => Reply::ok(),
     }
 }
 
@@ -69,6 +82,8 @@ mod tests {
         assert_eq!(ask("sysctl -qw net.x=1"), ok(""));
         assert_eq!(ask("ethtool -K eth0 tso off"), ok(""));
         assert_eq!(ask("sysctl no.such/../../etc"), Some((1, String::new())));
+        assert_eq!(ask("ifconfig eth0 up"), ok(""));
+        assert_eq!(ask("ifconfig eth0 txqueuelen 1"), None);
         assert_eq!(ask("tc qdisc show"), None);
     }
 }

@@ -13,6 +13,10 @@ const WINDOW: usize = 400;
 /// Words of a call that are weighed; more would make a long line slow and tell no more.
 const MAX_WORDS: usize = 96;
 
+/// The most files in which lines are looked for, and the longest one taken in during a run, in bytes.
+const MAX_FILES: usize = 64;
+const MAX_BYTES: u64 = 1 << 20;
+
 /// A place in a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceLine {
@@ -42,6 +46,8 @@ pub(super) struct Finder {
 #[derive(Debug)]
 struct Source {
     path: PathBuf,
+    /// The path without symbolic links, to know a file again.
+    real: PathBuf,
     lines: Vec<String>,
     commands: Vec<Command>,
     variables: BTreeMap<String, Vec<String>>,
@@ -57,19 +63,38 @@ struct Match {
 impl Finder {
     /// Over the script and the files it reads in, each with its text.
     pub(super) fn new(files: &[(PathBuf, String)], args: &[String]) -> Self {
-        let files = files
-            .iter()
-            .map(|(path, text)| {
-                let commands = words::commands(text);
-                Source {
-                    path: path.clone(),
-                    lines: text.lines().map(Into::into).collect(),
-                    variables: words::variables(&commands, args),
-                    commands,
-                }
-            })
-            .collect();
+        let mut files: Vec<Source> = files.iter().map(|(path, text)| Source::new(path.clone(), text, args)).collect();
+        // Files that one shell reads share their variables.
+        let mut shared: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (name, values) in files.iter().flat_map(|file| &file.variables) {
+            shared.entry(name.clone()).or_default().extend(values.iter().cloned());
+        }
+        for file in &mut files {
+            file.variables = shared.clone();
+        }
         Self { files, last: None, naming: RefCell::default() }
+    }
+
+    /// Takes in the script that issued a call, if it is another than those known: scripts call scripts.
+    ///
+    /// `issuer` are the words of the process, as `sh ./part.sh`; a file made inside the sandbox cannot be seen.
+    pub(super) fn learn(&mut self, issuer: &[String], cwd: &Path) {
+        let Some(path) = issuer.iter().skip(1).find(|word| !word.starts_with('-')) else {
+            return;
+        };
+        let Ok(real) = std::fs::canonicalize(cwd.join(path)) else {
+            return;
+        };
+        if self.files.len() >= MAX_FILES || self.files.iter().any(|source| source.real == real) {
+            return;
+        }
+        let short = std::fs::metadata(&real).is_ok_and(|found| found.is_file() && found.len() <= MAX_BYTES);
+        if let Some(text) = short.then(|| std::fs::read_to_string(&real).ok()).flatten() {
+            let mut source = Source::new(path.into(), &text, &issuer[2.min(issuer.len())..]);
+            source.real = real;
+            self.files.push(source);
+            self.naming.borrow_mut().clear();
+        }
     }
 
     /// The line that issued the call, with the columns of the word that `complaint` names, if it names one.
@@ -162,6 +187,17 @@ impl Finder {
 }
 
 impl Source {
+    fn new(path: PathBuf, text: &str, args: &[String]) -> Self {
+        let commands = words::commands(text);
+        Self {
+            real: std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone()),
+            path,
+            lines: text.lines().map(Into::into).collect(),
+            variables: words::variables(&commands, args),
+            commands,
+        }
+    }
+
     fn place(&self, line: usize, columns: Option<Range<usize>>) -> SourceLine {
         SourceLine {
             file: self.path.clone(),
@@ -380,5 +416,36 @@ tc qdisc show";
         let calls: Vec<&str> = calls.iter().map(String::as_str).collect();
         let expected: Vec<String> = (1..=3000).map(|n: usize| n.to_string()).collect();
         assert_eq!(lines_of(&script, &calls), expected);
+    }
+
+    #[test]
+    fn no_text_and_no_call_makes_the_search_panic() {
+        let script = "IF=${1:-eth0}\nfor i in 1 2; do\n $TC \"qdisc\" add dev 'x' \\\n root $(a `b` \"c\") é2>&1 <<E\nE\ndone | tc -b -";
+        let letters: Vec<char> = script.chars().collect();
+        // A linear congruential generator (Knuth's multiplier): the same cases every time.
+        let mut state = 1_u64;
+        let mut draw = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(state >> 33).unwrap_or(0) % below
+        };
+        for _ in 0..2000 {
+            let mut text = letters.clone();
+            for _ in 0..=draw(6) {
+                let at = draw(text.len());
+                match draw(3) {
+                    0 => text[at] = letters[draw(letters.len())],
+                    1 => text.insert(at, letters[draw(letters.len())]),
+                    _ => text.truncate(at.max(1)),
+                }
+            }
+            let text: String = text.into_iter().collect();
+            let args: Vec<String> = text.split_whitespace().rev().take(draw(8)).map(Into::into).collect();
+            let mut finder = Finder::new(&[("x.sh".into(), text.clone())], &args);
+            for tool in ["tc", "qdisc", ""] {
+                if let Some(place) = finder.find(tool, &args, &text) {
+                    assert!(place.line >= 1 && place.line <= text.lines().count(), "{text}");
+                }
+            }
+        }
     }
 }

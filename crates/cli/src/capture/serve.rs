@@ -141,8 +141,10 @@ impl Intake<'_> {
         let _ = wire::write_reply(&mut stream, &reply);
         if self.calls.len() < self.max_calls {
             let stderr = String::from_utf8_lossy(&reply.stderr).into_owned();
-            let source =
-                self.finder.as_mut().and_then(|finder| finder.find(&request.call.tool, &request.call.args, &stderr));
+            let source = self.finder.as_mut().and_then(|finder| {
+                finder.learn(&request.issuer, &request.call.cwd);
+                finder.find(&request.call.tool, &request.call.args, &stderr)
+            });
             self.calls.push(Recorded {
                 call: request.call,
                 code: reply.code,

@@ -79,7 +79,7 @@ fn end(finder: &Finder, calls: &[Recorded], exit: &Exit, last_complaint: Option<
             let said = last_complaint.map_or(String::new(), |complaint| format!(" ({})", complaint.text));
             (
                 format!("the script ended with code {code}{meaning}{said}, {}", after()),
-                "what stands above is applied nowhere but in the model; mend the line and run again".to_owned(),
+                "mend that line and run again; nothing outside the sandbox was changed".to_owned(),
                 place,
             )
         }

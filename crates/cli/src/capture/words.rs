@@ -92,7 +92,7 @@ pub(super) fn resolve(raw: &str, variables: &BTreeMap<String, Vec<String>>) -> V
         (Some(values), _) => values.clone(),
         (None, Some(default)) if !default.contains('$') => vec![default.to_owned()],
         // `$(which tc)` and the like: the last word tells.
-        _ if rest.starts_with('(') => rest
+        _ if rest.starts_with('(') && rest.ends_with(')') => rest
             .trim_matches(['(', ')'])
             .split_whitespace()
             .last()
