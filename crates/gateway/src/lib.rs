@@ -203,8 +203,8 @@ impl Gateway {
 
     /// Changes the hash key that is due first.
     pub fn perturb(&mut self, world: World<'_>) {
-        let first = self.ports.iter_mut().min_by_key(|port| port.shaper.perturb_due());
-        if let Some(port) = first {
+        let due = self.perturb_due();
+        if let Some(port) = self.ports.iter_mut().find_map(|port| (port.shaper.perturb_due() == due).then_some(port)) {
             port.shaper.perturb(world.now, world.pool, world.draws);
         }
     }
