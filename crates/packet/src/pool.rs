@@ -50,6 +50,8 @@ pub struct Meta {
     pub ethertype: u16,
     /// The DS field: DSCP and ECN bits. An ECN mark is made here; the edge writes it back.
     pub dsfield: u8,
+    /// Whoever made it may number it; events carry the number.
+    pub ident: u32,
     /// When the discipline that holds it took it in.
     pub stamp: Time,
     /// The flow hash under the zero key, once asked for; 0 before.
