@@ -127,6 +127,8 @@ pub(crate) struct TcpFlow {
     delayed_at: Option<Time>,
     /// Local packets in the machine's queue.
     in_queue: u32,
+    /// When the latest acknowledgement was sent: the echo of its timestamp (RFC 7323).
+    echo: Time,
     /// Waits for them to leave.
     starved: bool,
     pub(crate) lost: u64,
@@ -159,6 +161,7 @@ impl TcpFlow {
             timer_at: None,
             delayed_at: None,
             in_queue: 0,
+            echo: Time(0),
             starved: false,
             lost: 0,
             samples: Vec::new(),
@@ -317,7 +320,8 @@ impl<M: Machine> Net<M> {
         };
         let local = flow.spec.local;
         flow.in_queue += u32::from(local);
-        let cargo = Cargo { role: Role::Data, owner: index as u32, seq, cwr, local, ..Cargo::default() };
+        let cargo =
+            Cargo { role: Role::Data, owner: index as u32, seq, cwr, local, sent: flow.echo, ..Cargo::default() };
         let (packet, path) = (flow.data.packet(&mut self.pool, fields), flow.spec.forward);
         let offer = self.put(packet, cargo, path);
         if local && offer != Offer::Queued {
@@ -336,7 +340,7 @@ impl<M: Machine> Net<M> {
             flags: ACK | if ack.ece { ECE } else { 0 },
             options: 12 + sack,
         };
-        let cargo = Cargo { role: Role::Ack, owner: index as u32, ack, ..Cargo::default() };
+        let cargo = Cargo { role: Role::Ack, owner: index as u32, ack, sent: self.now, ..Cargo::default() };
         let (packet, path) = (flow.acks.packet(&mut self.pool, fields), flow.spec.back);
         self.put(packet, cargo, path);
     }
@@ -365,13 +369,15 @@ impl<M: Machine> Net<M> {
         match cargo.role {
             Role::Data => {
                 let flow = &mut self.flows[index];
-                match flow.receiver.on_segment(self.now, cargo.seq, marked, cargo.cwr) {
+                let echo = (cargo.sent.0 > 0).then_some(cargo.sent);
+                match flow.receiver.on_segment(self.now, cargo.seq, marked, cargo.cwr, echo) {
                     Some(ack) => self.send_ack(index, ack),
                     None => self.arm_delayed(index),
                 }
             }
             Role::Ack => {
                 let flow = &mut self.flows[index];
+                flow.echo = flow.echo.max(cargo.sent);
                 flow.sender.on_ack(self.now, &cargo.ack);
                 if flow.finished.is_none() && flow.sender.is_done() {
                     flow.finished = Some(self.now);
@@ -384,11 +390,14 @@ impl<M: Machine> Net<M> {
                 let flags = SYN | ACK | if flow.spec.ecn { ECE } else { 0 };
                 let fields =
                     Fields { frame: SYN_FRAME, dsfield: flow.spec.dsfield, flags, options: 20, ..Fields::default() };
-                let cargo = Cargo { role: Role::SynAck, owner: cargo.owner, ..Cargo::default() };
+                let cargo = Cargo { role: Role::SynAck, owner: cargo.owner, sent: self.now, ..Cargo::default() };
                 let (packet, path) = (flow.acks.packet(&mut self.pool, fields), flow.spec.back);
                 self.put(packet, cargo, path);
             }
-            Role::SynAck => self.establish(index),
+            Role::SynAck => {
+                self.flows[index].echo = cargo.sent;
+                self.establish(index);
+            }
             _ => {}
         }
     }

@@ -21,7 +21,8 @@ pub enum CongestionControl {
 const BETA: f64 = 0.7;
 /// CUBIC's aggressiveness in segments per cubic second (RFC 9438 section 5.1).
 const C: f64 = 0.4;
-/// Growth of CUBIC's estimate of what Reno would have, segments per window (RFC 9438 section 4.3).
+/// Growth of CUBIC's estimate of what Reno would have, segments per window (RFC 9438 section 4.3). It stays so when the
+/// estimate passes the last maximum: the recorded Linux does not go over to 1 there.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 /// HyStart does not look at windows below this, in segments.
 const HYSTART_LOW: u32 = 16;
@@ -166,8 +167,7 @@ impl Window {
         if cubic.w_max == 0 {
             step = step.min(20.0);
         }
-        let alpha = if cubic.w_est >= f64::from(cubic.w_max) && cubic.w_max > 0 { 1.0 } else { ALPHA };
-        cubic.w_est += alpha * f64::from(segments) / cwnd;
+        cubic.w_est += ALPHA * f64::from(segments) / cwnd;
         if cubic.w_est > cwnd {
             step = step.min(cwnd / (cubic.w_est - cwnd));
         }
