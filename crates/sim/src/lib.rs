@@ -7,6 +7,7 @@
 
 extern crate alloc;
 
+mod dumbbell;
 mod event;
 mod link;
 mod machine;
@@ -16,6 +17,7 @@ mod tcp;
 mod tcp_flow;
 mod wire;
 
+pub use dumbbell::{Dumbbell, DumbbellSpec, dumbbell};
 pub use link::{Framing, LinkId, LinkSpec, LinkStats, Waiting};
 pub use machine::{Bands, DropTail, Limit, Machine, NoMachine, Offer, Origin, Port};
 pub use net::{FlowId, Net, PathId, ProbeId, SourceId};

@@ -46,16 +46,6 @@ impl Sizing {
             let rtt = (now.0 / 1_000_000 - echo.0 / 1_000_000).max(1) * 1_000_000;
             self.rtt8 = if self.rtt8 == 0 { rtt * 8 } else { self.rtt8 - self.rtt8 / 16 + rtt / 2 };
         }
-        extern crate std;
-        std::println!(
-            "RCV {:.6} {} rtt {} since {:.6} w {} {}",
-            now.0 as f64 / 1e9,
-            next,
-            self.rtt8 / 8000,
-            self.since.0 as f64 / 1e9,
-            self.window,
-            self.wanted
-        );
         if next == 1 {
             self.since = now;
         }
