@@ -51,7 +51,7 @@ pub fn dumbbell<M: Machine>(net: &mut Net<M>, spec: &DumbbellSpec) -> Dumbbell {
         None => LinkSpec::port(Port(0), Some(spec.bits_per_second), far),
     });
     let returning = net.link(LinkSpec::drop_tail(spec.bits_per_second, far, Limit::None));
-    let mut paths = |net: &mut Net<M>| {
+    let paths = |net: &mut Net<M>| {
         let [from, to, answer, home] = [spec.jitter, Span(0), spec.jitter, Span(0)].map(|j| net.link(access.jitter(j)));
         (net.path(&[from, bottleneck, to]), net.path(&[answer, returning, home]))
     };

@@ -193,7 +193,7 @@ impl TcpFlow {
         // Twice the rate in slow start, 1.2 times afterwards, for about a millisecond.
         let factor = if window.cwnd < window.ssthresh / 2 { 20 } else { 12 };
         let rate = u64::from(window.cwnd) * u64::from(self.spec.mss) * factor / 10 * 1_000_000 / srtt;
-        u64::from(self.in_queue) * memory <= rate.max(2 * memory)
+        u64::from(self.in_queue) * memory < rate.max(2 * memory)
     }
 
     /// A local packet has left the machine's queue. Tells whether the flow waited for that.
