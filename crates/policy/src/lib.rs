@@ -1,2 +1,27 @@
 #![forbid(unsafe_code)]
-//! See Cargo.toml.
+//! The typed model of everything tc and the mangle table can configure.
+//!
+//! A configuration is a sequence of [`Op`]s, because that is what has meaning in Linux: `change` with the same words refills a token
+//! bucket, `replace` with another handle drops what was queued. Front ends (`lang`) make operations, the `gateway` carries them out
+//! and answers with [`dump`]s, which `lang` prints in tc's words. The values here are those that cross the netlink boundary: what tc
+//! computes in user space (ticks, size tables) is already computed.
+
+mod error;
+mod filter;
+mod kind;
+mod op;
+mod params;
+mod rate;
+
+pub mod dump;
+pub mod netfilter;
+
+pub use error::{Errno, TcError};
+pub use filter::{FilterParams, FlowKeySet, FlowMode, FlowParams, FwParams, U32Key, U32Params};
+pub use kind::Kind;
+pub use op::{ClassOp, FilterOp, Op, QdiscOp, Verb};
+pub use params::{
+    ClassParams, CodelParams, DrrClassParams, FifoParams, FqCodelParams, HtbClassParams, HtbParams, PrioParams,
+    QdiscParams, SfqParams, TbfParams,
+};
+pub use rate::{LinkLayer, RateSpec, SizeTable, Ticks};

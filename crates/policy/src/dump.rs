@@ -1,0 +1,220 @@
+//! What the kernel tells about itself: one struct per line group of `tc show`.
+
+use crate::filter::FilterParams;
+use crate::kind::Kind;
+use crate::params::{ClassParams, QdiscParams};
+use crate::rate::SizeTable;
+use tidegate_packet::Handle;
+
+/// The counters every qdisc has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueStats {
+    /// Bytes sent.
+    pub bytes: u64,
+    /// Packets sent.
+    pub packets: u64,
+    /// Packets dropped here or below.
+    pub drops: u32,
+    /// Times sending was put off (what this means is each kind's own).
+    pub overlimits: u32,
+    /// Packets put back.
+    pub requeues: u32,
+    /// Packets waiting.
+    pub qlen: u32,
+    /// Bytes waiting.
+    pub backlog: u32,
+}
+
+/// A queueing discipline as `tc qdisc show` tells it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QdiscDump {
+    /// The device.
+    pub dev: String,
+    /// Its kind.
+    pub kind: Kind,
+    /// Its handle; [`Handle::NONE`] for the hidden defaults.
+    pub handle: Handle,
+    /// [`Handle::ROOT`] or the class it hangs on.
+    pub parent: Handle,
+    /// References: 2 for a device's root, else 1.
+    pub refcnt: u32,
+    /// The parameters in force.
+    pub params: QdiscParams,
+    /// The size table, if one was set.
+    pub stab: Option<SizeTable>,
+    /// Its counters.
+    pub stats: QueueStats,
+    /// What only its kind counts.
+    pub xstats: Xstats,
+}
+
+/// A class as `tc class show` tells it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClassDump {
+    /// The device.
+    pub dev: String,
+    /// The kind of its qdisc.
+    pub kind: Kind,
+    /// Its id.
+    pub classid: Handle,
+    /// The class or qdisc above, or [`Handle::ROOT`].
+    pub parent: Handle,
+    /// The qdisc that hangs on it, if that has a handle.
+    pub leaf: Handle,
+    /// The parameters in force.
+    pub params: ClassParams,
+    /// Its counters; tbf's class has none.
+    pub stats: Option<QueueStats>,
+    /// What only its kind counts.
+    pub xstats: Xstats,
+}
+
+/// One line of `tc filter show`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FilterDump {
+    /// The device.
+    pub dev: String,
+    /// The qdisc or class it hangs on.
+    pub parent: Handle,
+    /// EtherType; 3 = all.
+    pub protocol: u16,
+    /// Preference.
+    pub pref: u16,
+    /// The kind's name.
+    pub kind: &'static str,
+    /// Chain.
+    pub chain: u32,
+    /// What the line is about.
+    pub entry: FilterEntry,
+}
+
+/// What a line of `tc filter show` is about.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FilterEntry {
+    /// The heading of a preference.
+    Heading,
+    /// A hash table of u32.
+    U32Table {
+        /// Its number (`800`).
+        table: u32,
+        /// Its buckets.
+        divisor: u32,
+    },
+    /// A filter.
+    Filter {
+        /// Handle within the kind.
+        handle: u32,
+        /// Its parameters in force.
+        params: FilterParams,
+        /// Hits, where the kind counts them.
+        hits: Option<U32Hits>,
+    },
+}
+
+/// How often a u32 filter was asked, and with what success.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct U32Hits {
+    /// Packets that came to it.
+    pub asked: u64,
+    /// Packets that it matched.
+    pub matched: u64,
+    /// Per key: packets for which the keys up to this one held.
+    pub keys: Vec<u64>,
+    /// Packets whose mark matched.
+    pub mark: u64,
+}
+
+/// Counters that belong to one kind only.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Xstats {
+    /// None.
+    #[default]
+    None,
+    /// htb's qdisc.
+    Htb {
+        /// Packets that were sent past all classes.
+        direct_packets: u32,
+    },
+    /// A class of htb.
+    HtbClass {
+        /// Packets sent on its tokens.
+        lends: u32,
+        /// Packets it sent on an ancestor's tokens.
+        borrows: u32,
+        /// Packets longer than the table (always 0 today).
+        giants: u32,
+        /// Tokens, in psched ticks; may be negative.
+        tokens: i32,
+        /// The ceiling's tokens.
+        ctokens: i32,
+        /// 0 for a leaf.
+        level: u32,
+    },
+    /// A class of drr.
+    DrrClass {
+        /// Bytes it may still send in its turn.
+        deficit: u32,
+    },
+    /// A flow of sfq.
+    SfqClass {
+        /// Bytes it may still send in its turn.
+        allot: i32,
+    },
+    /// codel.
+    Codel(CodelStats),
+    /// fq_codel.
+    FqCodel(FqCodelStats),
+    /// A flow of fq_codel.
+    FqCodelClass {
+        /// Bytes it may still send in its turn.
+        deficit: i32,
+        /// Its CoDel state.
+        codel: CodelStats,
+    },
+}
+
+/// CoDel's state and counters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CodelStats {
+    /// The largest packet seen, bytes.
+    pub maxpacket: u32,
+    /// Drops in this dropping episode.
+    pub count: u32,
+    /// Drops in the last.
+    pub lastcount: u32,
+    /// The last packet's sojourn time, µs.
+    pub ldelay_us: u32,
+    /// Until the next drop, µs; negative when due.
+    pub drop_next_us: i32,
+    /// In a dropping episode?
+    pub dropping: bool,
+    /// Packets refused at the limit.
+    pub drop_overlimit: u32,
+    /// Marked instead of dropped.
+    pub ecn_mark: u32,
+    /// Marked for passing ce_threshold.
+    pub ce_mark: u32,
+}
+
+/// fq_codel's counters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FqCodelStats {
+    /// The largest packet seen, bytes.
+    pub maxpacket: u32,
+    /// Packets dropped because of the limits.
+    pub drop_overlimit: u32,
+    /// Packets marked instead of dropped.
+    pub ecn_mark: u32,
+    /// Times a flow became new.
+    pub new_flow_count: u32,
+    /// Flows on the list of new ones.
+    pub new_flows_len: u32,
+    /// Flows on the list of old ones.
+    pub old_flows_len: u32,
+    /// Marked for passing ce_threshold.
+    pub ce_mark: u32,
+    /// Memory in use, bytes.
+    pub memory_used: u32,
+    /// Drops because of the memory limit.
+    pub drop_overmemory: u32,
+}

@@ -1,0 +1,80 @@
+//! What the kernel answers when it refuses.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// The error numbers that traffic control answers with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Errno {
+    /// Operation not permitted.
+    Perm,
+    /// No such file or directory.
+    NoEnt,
+    /// Device or resource busy.
+    Busy,
+    /// File exists.
+    Exist,
+    /// No such device.
+    NoDev,
+    /// Invalid argument.
+    Inval,
+    /// Numerical result out of range.
+    Range,
+    /// No space left on device.
+    NoSpc,
+    /// Operation not supported.
+    OpNotSupp,
+    /// No buffer space available.
+    NoBufs,
+    /// Too many levels of symbolic links (the kernel's word for a tree that loops or is too deep).
+    Loop,
+}
+
+impl Errno {
+    /// The C library's words for it, as tc prints after `RTNETLINK answers: `.
+    pub fn text(self) -> &'static str {
+        match self {
+            Errno::Perm => "Operation not permitted",
+            Errno::NoEnt => "No such file or directory",
+            Errno::Busy => "Device or resource busy",
+            Errno::Exist => "File exists",
+            Errno::NoDev => "No such device",
+            Errno::Inval => "Invalid argument",
+            Errno::Range => "Numerical result out of range",
+            Errno::NoSpc => "No space left on device",
+            Errno::OpNotSupp => "Operation not supported",
+            Errno::NoBufs => "No buffer space available",
+            Errno::Loop => "Too many levels of symbolic links",
+        }
+    }
+}
+
+/// A refusal: the error number and, where the kernel has one, its message (without the final full stop tc adds).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TcError {
+    /// The error number.
+    pub errno: Errno,
+    /// The kernel's extended message, e.g. `Exclusivity flag on, cannot modify`.
+    pub message: Option<Cow<'static, str>>,
+}
+
+impl TcError {
+    /// A refusal without words.
+    pub const fn bare(errno: Errno) -> TcError {
+        TcError { errno, message: None }
+    }
+    /// A refusal with the kernel's words.
+    pub const fn new(errno: Errno, message: &'static str) -> TcError {
+        TcError { errno, message: Some(Cow::Borrowed(message)) }
+    }
+}
+
+impl fmt::Display for TcError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.message {
+            Some(message) => write!(f, "Error: {message}."),
+            None => write!(f, "RTNETLINK answers: {}", self.errno.text()),
+        }
+    }
+}
+impl std::error::Error for TcError {}

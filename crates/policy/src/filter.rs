@@ -1,0 +1,143 @@
+//! What each kind of filter is configured with.
+
+use tidegate_packet::Handle;
+
+/// Parameters of a filter.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FilterParams {
+    /// By firewall mark; the filter's handle is the mark.
+    Fw(FwParams),
+    /// By words of the header.
+    U32(U32Params),
+    /// By a hash or a map of flow keys.
+    Flow(FlowParams),
+}
+
+impl FilterParams {
+    /// The kind's name in tc.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            FilterParams::Fw(_) => "fw",
+            FilterParams::U32(_) => "u32",
+            FilterParams::Flow(_) => "flow",
+        }
+    }
+}
+
+/// fw.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FwParams {
+    /// Where matching packets go.
+    pub classid: Option<Handle>,
+    /// Bits of the mark that are compared. In a dump `None` = all.
+    pub mask: Option<u32>,
+}
+
+/// One comparison of u32: `(word at offset) & mask == value`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct U32Key {
+    /// The value, in network order.
+    pub value: u32,
+    /// The bits compared.
+    pub mask: u32,
+    /// Octets from the network header (negative: before it).
+    pub offset: i32,
+    /// -1: the offset counts from the header after the network header (`nexthdr+`), else 0.
+    pub offset_mask: i32,
+}
+
+/// u32 with plain matches.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct U32Params {
+    /// Where matching packets go.
+    pub classid: Option<Handle>,
+    /// All must hold; empty with `match u32 0 0` is one key of zero mask.
+    pub keys: Vec<U32Key>,
+    /// The firewall mark must also match: (value, mask).
+    pub mark: Option<(u32, u32)>,
+    /// The hash table to go in, by its handle (`800:`); 0 = the root table.
+    pub table: u32,
+}
+
+/// Which of flow's keys are used: a bit set, bit 0 = `src`, in the order of [`FlowKeySet::NAMES`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowKeySet(pub u32);
+
+impl FlowKeySet {
+    /// tc's names, in the order in which the keys are hashed.
+    pub const NAMES: [&'static str; 19] = [
+        "src",
+        "dst",
+        "proto",
+        "proto-src",
+        "proto-dst",
+        "iif",
+        "priority",
+        "mark",
+        "nfct",
+        "nfct-src",
+        "nfct-dst",
+        "nfct-proto-src",
+        "nfct-proto-dst",
+        "rt-classid",
+        "sk-uid",
+        "sk-gid",
+        "vlan-tag",
+        "rxhash",
+        "flow-label",
+    ];
+
+    /// Is key number `bit` in it?
+    pub const fn has(self, bit: u32) -> bool {
+        self.0 >> bit & 1 == 1
+    }
+}
+
+/// Hash the keys, or map one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FlowMode {
+    /// Several keys are hashed.
+    #[default]
+    Hash,
+    /// One key is computed with.
+    Map,
+}
+
+/// flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowParams {
+    /// Hash or map; `None` in a change that does not say.
+    pub mode: Option<FlowMode>,
+    /// The keys.
+    pub keys: FlowKeySet,
+    /// map: the key is masked with this,
+    pub mask: u32,
+    /// then exclusive-ored with this,
+    pub xor: u32,
+    /// shifted right by this,
+    pub rshift: u32,
+    /// and this is added.
+    pub addend: u32,
+    /// The result is taken modulo this; 0 = not.
+    pub divisor: u32,
+    /// The class that result 0 stands for. Default: class 1 of the qdisc.
+    pub baseclass: Option<Handle>,
+    /// Seconds between changes of the hash's seed; 0 = never.
+    pub perturb: u32,
+}
+
+impl Default for FlowParams {
+    fn default() -> FlowParams {
+        FlowParams {
+            mode: None,
+            keys: FlowKeySet(0),
+            mask: u32::MAX,
+            xor: 0,
+            rshift: 0,
+            addend: 0,
+            divisor: 0,
+            baseclass: None,
+            perturb: 0,
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The kinds of queueing discipline.
+
+/// A kind of queueing discipline that tidegate knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// First in, first out, limited in packets.
+    Pfifo,
+    /// First in, first out, limited in bytes.
+    Bfifo,
+    /// First in, first out, dropping the oldest when full.
+    PfifoHeadDrop,
+    /// Three strict bands by priority: the default of most devices.
+    PfifoFast,
+    /// Strict bands, each with a discipline of its own.
+    Prio,
+    /// Token bucket filter.
+    Tbf,
+    /// Hierarchical token bucket.
+    Htb,
+    /// Stochastic fairness queueing.
+    Sfq,
+    /// Deficit round robin.
+    Drr,
+    /// Controlled delay (RFC 8289).
+    Codel,
+    /// Fair queueing with controlled delay (RFC 8290).
+    FqCodel,
+}
+
+impl Kind {
+    /// Every kind, in the order of this enum.
+    pub const ALL: [Kind; 11] = [
+        Kind::Pfifo,
+        Kind::Bfifo,
+        Kind::PfifoHeadDrop,
+        Kind::PfifoFast,
+        Kind::Prio,
+        Kind::Tbf,
+        Kind::Htb,
+        Kind::Sfq,
+        Kind::Drr,
+        Kind::Codel,
+        Kind::FqCodel,
+    ];
+
+    /// Its name in tc.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Pfifo => "pfifo",
+            Kind::Bfifo => "bfifo",
+            Kind::PfifoHeadDrop => "pfifo_head_drop",
+            Kind::PfifoFast => "pfifo_fast",
+            Kind::Prio => "prio",
+            Kind::Tbf => "tbf",
+            Kind::Htb => "htb",
+            Kind::Sfq => "sfq",
+            Kind::Drr => "drr",
+            Kind::Codel => "codel",
+            Kind::FqCodel => "fq_codel",
+        }
+    }
+
+    /// The kind of that exact name.
+    pub fn from_name(name: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}

@@ -1,0 +1,113 @@
+//! Operations: what one command asks of the kernel.
+
+use crate::filter::FilterParams;
+use crate::netfilter::NfOp;
+use crate::params::{ClassParams, QdiscParams};
+use crate::rate::SizeTable;
+use tidegate_packet::Handle;
+
+/// One operation on the machine.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Op {
+    /// On a queueing discipline.
+    Qdisc(QdiscOp),
+    /// On a class.
+    Class(ClassOp),
+    /// On a filter.
+    Filter(FilterOp),
+    /// On a netfilter table.
+    Netfilter(NfOp),
+    /// `ip link set DEV txqueuelen N`, `ifconfig DEV txqueuelen N`.
+    TxQueueLen {
+        /// The device.
+        dev: String,
+        /// Packets.
+        packets: u32,
+    },
+    /// `ip link set DEV mtu N`.
+    Mtu {
+        /// The device.
+        dev: String,
+        /// Bytes of the largest network packet.
+        bytes: u32,
+    },
+}
+
+/// What is to be done: tc's verbs, as netlink flags have them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// Make; fail if it is there.
+    Add,
+    /// Change; fail if it is not there.
+    Change,
+    /// Make, or put in place of what is there.
+    Replace,
+    /// Put an existing qdisc in this place.
+    Link,
+    /// Take away.
+    Delete,
+}
+
+/// An operation on a queueing discipline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QdiscOp {
+    /// What to do.
+    pub verb: Verb,
+    /// On which device.
+    pub dev: String,
+    /// [`Handle::ROOT`], [`Handle::INGRESS`] or the class it hangs on; [`Handle::NONE`] when not said.
+    pub parent: Handle,
+    /// Its own handle; [`Handle::NONE`] when not said.
+    pub handle: Handle,
+    /// The kind's name; `None` when not said (`del`). A name tidegate does not know reaches the gateway, which refuses it as the kernel would.
+    pub kind: Option<String>,
+    /// Its parameters; `None` when tc sends none for this kind.
+    pub params: Option<QdiscParams>,
+    /// The size table.
+    pub stab: Option<SizeTable>,
+}
+
+/// An operation on a class.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClassOp {
+    /// What to do.
+    pub verb: Verb,
+    /// On which device.
+    pub dev: String,
+    /// The class or qdisc above; [`Handle::ROOT`] for `root`, [`Handle::NONE`] when not said.
+    pub parent: Handle,
+    /// Its id; [`Handle::NONE`] when not said.
+    pub classid: Handle,
+    /// The kind's name as given.
+    pub kind: Option<String>,
+    /// Its parameters.
+    pub params: Option<ClassParams>,
+}
+
+/// An operation on a filter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FilterOp {
+    /// What to do.
+    pub verb: Verb,
+    /// On which device.
+    pub dev: String,
+    /// The qdisc or class it hangs on; [`Handle::NONE`] = the root qdisc.
+    pub parent: Handle,
+    /// Preference: lower is asked first; 0 = the kernel chooses.
+    pub pref: u16,
+    /// EtherType; 3 = all; 0 when not said.
+    pub protocol: u16,
+    /// Chain; 0 when not said.
+    pub chain: u32,
+    /// Handle within the kind (fw: the mark; u32: table, bucket, node); 0 when not said.
+    pub handle: u32,
+    /// The kind's name as given; `None` when not said.
+    pub kind: Option<String>,
+    /// Its parameters.
+    pub params: Option<FilterParams>,
+}
+
+impl FilterOp {
+    /// `protocol all`, as an EtherType.
+    pub const ALL: u16 = 3;
+}

@@ -1,0 +1,186 @@
+//! What each kind of qdisc and class is configured with: the values that tc sends, and that a dump brings back.
+//!
+//! `None` means that tc sent nothing: on creation the kernel's default holds, on change the present value stays. In a dump every
+//! value is there.
+
+use crate::rate::{RateSpec, Ticks};
+
+/// Parameters of a qdisc.
+#[derive(Clone, Debug, PartialEq)]
+pub enum QdiscParams {
+    /// pfifo, bfifo, pfifo_head_drop.
+    Fifo(FifoParams),
+    /// pfifo_fast: in a dump, its map of priorities to bands.
+    PfifoFast,
+    /// prio.
+    Prio(PrioParams),
+    /// tbf.
+    Tbf(TbfParams),
+    /// htb.
+    Htb(HtbParams),
+    /// sfq.
+    Sfq(SfqParams),
+    /// drr.
+    Drr,
+    /// codel.
+    Codel(CodelParams),
+    /// fq_codel.
+    FqCodel(FqCodelParams),
+}
+
+/// Parameters of a class.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ClassParams {
+    /// A class that nothing can be said of: those of prio and tbf, and fq_codel's and sfq's flows.
+    None,
+    /// htb.
+    Htb(HtbClassParams),
+    /// drr.
+    Drr(DrrClassParams),
+}
+
+/// pfifo, bfifo and pfifo_head_drop.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FifoParams {
+    /// Packets (bfifo: bytes). Default: the device's transmit queue length (bfifo: times the largest frame).
+    pub limit: Option<u32>,
+}
+
+/// prio.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrioParams {
+    /// Bands, 2 to 16.
+    pub bands: u32,
+    /// Band of each of the 16 priorities.
+    pub priomap: [u8; 16],
+}
+
+impl Default for PrioParams {
+    fn default() -> PrioParams {
+        PrioParams { bands: 3, priomap: PrioParams::MAP }
+    }
+}
+
+impl PrioParams {
+    /// The customary map, pfifo_fast's too.
+    pub const MAP: [u8; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
+}
+
+/// tbf.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TbfParams {
+    /// The rate that tokens come at.
+    pub rate: RateSpec,
+    /// The rate at which even a full bucket may be emptied.
+    pub peak: Option<RateSpec>,
+    /// Bytes that may wait.
+    pub limit: u32,
+    /// Bytes that the bucket holds. Not in a dump: there `buffer` tells.
+    pub burst: u32,
+    /// Bytes that the peak bucket holds (`mtu`, `minburst`). Not in a dump.
+    pub peak_burst: u32,
+    /// The bucket as time at `rate`.
+    pub buffer: Ticks,
+    /// The peak bucket as time at `peak`.
+    pub peak_buffer: Ticks,
+}
+
+/// htb.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HtbParams {
+    /// Minor number of the class for what nothing classifies; 0 = none.
+    pub default: u32,
+    /// A class's quantum is its rate in bytes per second divided by this, unless given.
+    pub r2q: u32,
+    /// Packets that may wait unclassified. Default: the device's transmit queue length.
+    pub direct_qlen: Option<u32>,
+}
+
+impl Default for HtbParams {
+    fn default() -> HtbParams {
+        HtbParams { default: 0, r2q: 10, direct_qlen: None }
+    }
+}
+
+/// A class of htb.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HtbClassParams {
+    /// What it is sure of.
+    pub rate: RateSpec,
+    /// What it may borrow up to.
+    pub ceil: RateSpec,
+    /// Its bucket, as time at `rate`.
+    pub buffer: Ticks,
+    /// Its ceiling's bucket, as time at `ceil`.
+    pub cbuffer: Ticks,
+    /// Bytes served in its turn; 0 = from the rate. In a dump: the value in force.
+    pub quantum: u32,
+    /// 0 (served first) to 7.
+    pub prio: u32,
+}
+
+/// sfq. As tc sends them: 0 leaves the value as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SfqParams {
+    /// Bytes a flow sends in its turn.
+    pub quantum: u32,
+    /// Seconds between changes of the hash key.
+    pub perturb: i32,
+    /// Packets in all.
+    pub limit: u32,
+    /// Buckets of the hash.
+    pub divisor: u32,
+    /// Flows that may be active at once.
+    pub flows: u32,
+    /// Packets that one flow may have.
+    pub depth: u32,
+    /// Drop the oldest packet of a flow instead of the newest.
+    pub headdrop: bool,
+}
+
+/// A class of drr.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DrrClassParams {
+    /// Bytes sent in its turn. Default: the largest frame.
+    pub quantum: Option<u32>,
+}
+
+/// codel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CodelParams {
+    /// Packets.
+    pub limit: Option<u32>,
+    /// Sojourn time to hold, µs.
+    pub target_us: Option<u32>,
+    /// Time allowed for a sender to react, µs.
+    pub interval_us: Option<u32>,
+    /// Mark instead of dropping where the packet can carry the mark.
+    pub ecn: Option<bool>,
+    /// Mark everything that waited longer, µs. In a dump `None` = off.
+    pub ce_threshold_us: Option<u32>,
+}
+
+/// fq_codel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FqCodelParams {
+    /// Packets in all.
+    pub limit: Option<u32>,
+    /// Queues; fixed once created.
+    pub flows: Option<u32>,
+    /// Bytes that a flow sends in its turn.
+    pub quantum: Option<u32>,
+    /// Sojourn time to hold, µs.
+    pub target_us: Option<u32>,
+    /// Time allowed for a sender to react, µs.
+    pub interval_us: Option<u32>,
+    /// Mark instead of dropping where the packet can carry the mark.
+    pub ecn: Option<bool>,
+    /// Mark everything that waited longer, µs. In a dump `None` = off.
+    pub ce_threshold_us: Option<u32>,
+    /// Only packets whose DS field under the mask equals the value are held against `ce_threshold_us`: (value, mask).
+    pub ce_selector: Option<(u8, u8)>,
+    /// Memory, bytes.
+    pub memory_limit: Option<u32>,
+    /// Packets dropped at once from the fattest flow when full.
+    pub drop_batch: Option<u32>,
+}

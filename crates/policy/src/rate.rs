@@ -1,0 +1,73 @@
+//! Rates with their link layer, psched ticks, and size tables.
+
+use tidegate_packet::{Rate, Span};
+
+/// A length of time in psched ticks of 64 ns, as it crosses netlink (32 bits).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ticks(pub u32);
+
+impl Ticks {
+    /// Ticks per second.
+    pub const PER_SECOND: u64 = 15_625_000;
+
+    /// As nanoseconds.
+    pub const fn span(self) -> Span {
+        Span((self.0 as u64) << 6)
+    }
+}
+
+/// How the link below cuts frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LinkLayer {
+    /// Whole frames.
+    #[default]
+    Ethernet,
+    /// Cells of 53 octets carrying 48.
+    Atm,
+}
+
+impl LinkLayer {
+    /// Its name in tc.
+    pub const fn name(self) -> &'static str {
+        match self {
+            LinkLayer::Ethernet => "ethernet",
+            LinkLayer::Atm => "atm",
+        }
+    }
+}
+
+/// A rate and what each packet costs at it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RateSpec {
+    /// Bytes per second.
+    pub rate: Rate,
+    /// Bytes added to each packet.
+    pub overhead: u16,
+    /// Least bytes a packet counts.
+    pub mpu: u16,
+    /// Cells or whole frames.
+    pub linklayer: LinkLayer,
+}
+
+/// A size table (`stab`): what a packet of each length costs, as tc computes it and the kernel looks it up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SizeTable {
+    /// Bytes added before the lookup; may be negative.
+    pub overhead: i32,
+    /// Least bytes a packet counts (already in the table; kept for printing).
+    pub mpu: u32,
+    /// The longest length in mind when the table was made, bytes.
+    pub mtu: u32,
+    /// Entries asked for.
+    pub tsize: u32,
+    /// Cells or whole frames (already in the table; kept for printing).
+    pub linklayer: LinkLayer,
+    /// Added to the length before the shift (-1 as tc makes tables).
+    pub cell_align: i16,
+    /// log2 of the bytes one entry covers.
+    pub cell_log: u8,
+    /// Shift left of an entry.
+    pub size_log: u8,
+    /// The entries; empty when only `overhead` is used.
+    pub data: Vec<u16>,
+}
