@@ -7,8 +7,6 @@ use tidegate_packet::{Head, Mark, Meta};
 
 /// A packet that arrives.
 pub(super) struct Arrival {
-    /// Its identification, as the recording names it.
-    pub(super) id: u32,
     pub(super) meta: Meta,
     pub(super) head: Head,
 }
@@ -59,13 +57,11 @@ impl Arrival {
             packet[at..].copy_from_slice(&id.to_be_bytes());
         }
         let head = Head::from_network(kind, &packet);
-        let meta = Meta {
-            mark: Mark(number("mark")?),
-            priority: priority(field("prio"))?,
-            ident: id,
-            ..Meta::of(&head, size)
-        };
-        Ok(Arrival { id, meta, head })
+        let mut meta = Meta::of(&head, size);
+        meta.mark = Mark(number("mark")?);
+        meta.priority = priority(field("prio"))?;
+        meta.ident = id;
+        Ok(Arrival { meta, head })
     }
 }
 

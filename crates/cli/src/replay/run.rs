@@ -99,7 +99,7 @@ impl<'r> Run<'r> {
     fn run_script(&mut self) -> anyhow::Result<()> {
         self.machine.now = at(SCRIPT_AT);
         let (pool, draws) = (&mut self.pool, &mut self.draws);
-        let outcome = self.shell.run_file(&self.recording.script, &[], self.place, &mut self.machine.face(pool, draws))?;
+        let outcome = self.shell.run_file(&self.recording.script, self.place, &mut self.machine.face(pool, draws))?;
         self.complain(&outcome.stderr);
         Ok(())
     }
