@@ -1,4 +1,16 @@
 #![no_std]
 #![forbid(unsafe_code)]
-//! See Cargo.toml.
+//! Which class a packet takes: filters on qdiscs and classes, and the tables of netfilter that mark packets before them.
+//!
+//! A [`FilterList`] hangs on each qdisc (and on each inner class of HTB). It is asked with [`FilterList::classify`]; the first filter
+//! that matches decides, in the order of preference, then of the kind's own.
+
 extern crate alloc;
+
+mod flow;
+mod fw;
+mod list;
+pub mod netfilter;
+mod u32;
+
+pub use list::{Asked, FilterList, Owner, RandomSource};

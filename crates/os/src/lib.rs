@@ -1,1 +1,9 @@
-//! See Cargo.toml.
+#![deny(clippy::undocumented_unsafe_blocks)]
+//! The outside world: namespaces, mounts, links, processes. The only crate with unsafe code.
+//!
+//! Nothing here knows what traffic control is: a sandbox runs a program, a link has a name and a kind.
+
+pub mod netlink;
+pub mod poll;
+pub mod process;
+pub mod sandbox;

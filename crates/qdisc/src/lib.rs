@@ -1,4 +1,20 @@
 #![no_std]
 #![forbid(unsafe_code)]
-//! See Cargo.toml.
+//! The queueing disciplines, packet-exact with Linux.
+//!
+//! A [`Shaper`] is the root of one device's egress: packets are [offered](Shaper::offer), [polled](Shaper::poll) out, and
+//! [timeouts](Shaper::timeout) say when to poll again. Inside is a tree of [`Node`]s. A `Node` does the counting that every qdisc has
+//! in common and runs one [`Discipline`]; a discipline owns its children. Time, randomness and packets come in through [`Cx`].
+
 extern crate alloc;
+
+pub mod algo;
+mod config;
+mod cx;
+mod kind;
+mod node;
+mod shaper;
+
+pub use cx::{Cx, Device, Draw, Event, EventRing, What, Why};
+pub use node::{Dequeue, Discipline, Enqueue, Node, Own, Peek, Visit};
+pub use shaper::{Offer, Shaper};

@@ -1,0 +1,170 @@
+//! flow: by a hash over flow keys, or by arithmetic on one of them (tc-flow(8)).
+
+use crate::list::{Asked, RandomSource};
+use alloc::vec::Vec;
+use tidegate_packet::{Addrs, Handle, Time, jenkins};
+use tidegate_policy::{Errno, FlowMode, FlowParams, TcError};
+
+/// The flow filters of one preference.
+#[derive(Debug, Default)]
+pub(crate) struct Flow {
+    entries: Vec<Entry>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) handle: u32,
+    pub(crate) params: FlowParams,
+    base: Handle,
+    seed: u32,
+    /// When the seed is changed next.
+    pub(crate) perturb_at: Time,
+}
+
+impl Flow {
+    pub(crate) fn classify(&self, asked: &mut Asked<'_>) -> Option<Handle> {
+        let entry = self.entries.first()?;
+        let params = &entry.params;
+        let mut words = [0u32; 19];
+        let mut n = 0;
+        for bit in 0..words.len() as u32 {
+            if params.keys.has(bit) {
+                words[n] = key(bit, asked);
+                n += 1;
+            }
+        }
+        let mut class = match params.mode.unwrap_or_default() {
+            FlowMode::Hash => jenkins(&words[..n], entry.seed),
+            FlowMode::Map => {
+                let masked = (words[0] & params.mask) ^ params.xor;
+                (masked.checked_shr(params.rshift).unwrap_or(0)).wrapping_add(params.addend)
+            }
+        };
+        if params.divisor > 0 {
+            class %= params.divisor;
+        }
+        Some(entry.base.class(entry.base.0.wrapping_add(class) as u16))
+    }
+
+    pub(crate) fn add(
+        &mut self,
+        handle: u32,
+        params: &FlowParams,
+        qdisc: Handle,
+        perturb_at: Time,
+        random: &mut RandomSource<'_>,
+    ) -> Result<(), TcError> {
+        if handle == 0 || params.keys.0 == 0 {
+            return Err(TcError::bare(Errno::Inval));
+        }
+        let mode = params.mode.unwrap_or_default();
+        let one_key = params.keys.0.is_power_of_two();
+        if mode == FlowMode::Map && (!one_key || params.perturb != 0) || params.perturb != 0 && mode != FlowMode::Hash {
+            return Err(TcError::bare(Errno::OpNotSupp));
+        }
+        let base = base_class(params.baseclass, qdisc);
+        let seed = random.flow_seed();
+        let mut params = params.clone();
+        params.baseclass = Some(base);
+        params.mode = Some(mode);
+        self.entries.push(Entry { handle, params, base, seed, perturb_at });
+        Ok(())
+    }
+
+    pub(crate) fn change(
+        &mut self,
+        handle: u32,
+        params: &FlowParams,
+        qdisc: Handle,
+        perturb_at: Time,
+    ) -> Result<(), TcError> {
+        let entry = self.entries.iter_mut().find(|e| e.handle == handle).ok_or(TcError::bare(Errno::NoEnt))?;
+        let mut new = params.clone();
+        if new.keys.0 == 0 {
+            new.keys = entry.params.keys;
+        }
+        new.mode = Some(params.mode.or(entry.params.mode).unwrap_or_default());
+        if new.mode == Some(FlowMode::Map) && !new.keys.0.is_power_of_two() {
+            return Err(TcError::bare(Errno::OpNotSupp));
+        }
+        if params.baseclass.is_some() {
+            entry.base = base_class(params.baseclass, qdisc);
+        }
+        new.baseclass = Some(entry.base);
+        entry.params = new;
+        entry.perturb_at = perturb_at;
+        Ok(())
+    }
+
+    pub(crate) fn has(&self, handle: u32) -> bool {
+        self.entries.iter().any(|e| e.handle == handle)
+    }
+
+    pub(crate) fn remove(&mut self, handle: u32) -> bool {
+        let before = self.entries.len();
+        self.entries.retain(|e| e.handle != handle);
+        self.entries.len() < before
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// When the next seed change of this preference is due.
+    pub(crate) fn perturb_due(&self) -> Time {
+        self.entries.iter().map(|e| e.perturb_at).min().unwrap_or(Time::NEVER)
+    }
+
+    /// Changes the seed of the first entry that is due at `due`; `next` computes when that happens again.
+    pub(crate) fn perturb(&mut self, due: Time, random: &mut RandomSource<'_>, next: impl Fn(u32) -> Time) -> bool {
+        let Some(entry) = self.entries.iter_mut().find(|e| e.perturb_at <= due) else { return false };
+        entry.seed = random.word() as u32;
+        entry.perturb_at = next(entry.params.perturb);
+        true
+    }
+}
+
+fn base_class(given: Option<Handle>, qdisc: Handle) -> Handle {
+    let given = given.unwrap_or(Handle::NONE);
+    let major = if given.major() == 0 { qdisc } else { given };
+    major.class(if given.minor() == 0 { 1 } else { given.minor() })
+}
+
+/// The value of key number `bit` (the order of `FlowKeySet::NAMES`). What only a host knows (sockets, routes) is 0 here.
+fn key(bit: u32, asked: &mut Asked<'_>) -> u32 {
+    let pkt = asked.pkt;
+    match bit {
+        5 => 0, // iif: nothing forwarded from a known device yet
+        6 => asked.pool.meta(pkt).priority,
+        7 => asked.pool.meta(pkt).mark.0,
+        17 => asked.pool.hash(pkt),
+        _ => {
+            let keys = asked.pool.keys(pkt);
+            match bit {
+                0 | 9 => address(keys.addrs, false),
+                1 | 10 => address(keys.addrs, true),
+                2 => u32::from(keys.protocol),
+                3 | 11 => u32::from(keys.ports.0),
+                4 | 12 => u32::from(keys.ports.1),
+                16 => keys.vlan[0].map_or(0, |(tci, _)| u32::from(tci & 0x0fff)),
+                18 => keys.flow_label,
+                _ => 0,
+            }
+        }
+    }
+}
+
+fn address(addrs: Addrs, destination: bool) -> u32 {
+    match addrs {
+        Addrs::None => 0,
+        Addrs::V4(src, dst) => u32::from_be_bytes(if destination { dst } else { src }),
+        Addrs::V6(src, dst) => {
+            let a = if destination { dst } else { src };
+            a.chunks_exact(4).fold(0, |fold, w| fold ^ u32::from_be_bytes([w[0], w[1], w[2], w[3]]))
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! The filters that hang on one qdisc or class.
+
+use crate::flow::Flow;
+use crate::fw::Fw;
+use crate::u32::{FIRST_TABLE, U32};
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use tidegate_packet::{Draws, Handle, Jiffies, Pkt, Pool, Time};
+use tidegate_policy::dump::{FilterDump, FilterEntry};
+use tidegate_policy::{Errno, FilterOp, FilterParams, FwParams, TcError, U32Params, Verb};
+
+/// The preference a filter gets when it names none and is alone.
+const AUTO_PREF: u16 = 0xc000;
+/// The lowest preference that automatic ones go down to.
+const AUTO_FLOOR: u16 = 0x8000;
+
+/// A question: which class for this packet?
+#[derive(Debug)]
+pub struct Asked<'a> {
+    /// Where the packet lives.
+    pub pool: &'a mut Pool,
+    /// The packet.
+    pub pkt: &'a Pkt,
+}
+
+/// Randomness for filters, with the memory that the first flow filter on a machine draws a key that later ones share.
+pub struct RandomSource<'a> {
+    /// Where draws come from.
+    pub draws: &'a mut dyn Draws,
+    /// Has that key been drawn?
+    pub flow_key_drawn: &'a mut bool,
+}
+
+impl RandomSource<'_> {
+    pub(crate) fn word(&mut self) -> u64 {
+        self.draws.word()
+    }
+
+    /// The seed of a new flow filter.
+    pub(crate) fn flow_seed(&mut self) -> u32 {
+        self.draws.word() as u32
+    }
+
+    fn first_flow_filter(&mut self) {
+        if !*self.flow_key_drawn {
+            *self.flow_key_drawn = true;
+            let _ = self.draws.key();
+        }
+    }
+}
+
+/// What a filter list must know of whom it hangs on.
+#[derive(Clone, Copy)]
+pub struct Owner<'a> {
+    /// The qdisc's handle.
+    pub qdisc: Handle,
+    /// Does this class exist in it?
+    pub has_class: &'a dyn Fn(Handle) -> bool,
+    /// The present time.
+    pub now: Time,
+    /// The timer tick.
+    pub jiffies: Jiffies,
+}
+
+/// The filters of one qdisc or class, in the order in which they are asked.
+#[derive(Debug, Default)]
+pub struct FilterList {
+    prefs: Vec<Pref>,
+}
+
+#[derive(Debug)]
+struct Pref {
+    pref: u16,
+    protocol: u16,
+    chain: u32,
+    body: Body,
+}
+
+#[derive(Debug)]
+enum Body {
+    Fw(Fw),
+    U32(U32),
+    Flow(Flow),
+}
+
+impl Body {
+    fn kind(&self) -> &'static str {
+        match self {
+            Body::Fw(_) => "fw",
+            Body::U32(_) => "u32",
+            Body::Flow(_) => "flow",
+        }
+    }
+    fn is_empty(&self) -> bool {
+        match self {
+            Body::Fw(fw) => fw.is_empty(),
+            Body::U32(u32) => u32.is_empty(),
+            Body::Flow(flow) => flow.is_empty(),
+        }
+    }
+}
+
+impl FilterList {
+    /// No filters at all?
+    pub fn is_empty(&self) -> bool {
+        self.prefs.is_empty()
+    }
+
+    /// The class that the first matching filter names; `None` when none matches.
+    ///
+    /// The class may be [`Handle::NONE`] (a filter without classid), foreign, or not there: what that means is each qdisc's own.
+    pub fn classify(&mut self, qdisc: Handle, asked: &mut Asked<'_>) -> Option<Handle> {
+        let meta = asked.pool.meta(asked.pkt);
+        let (ethertype, mark, dsfield) = (meta.ethertype, meta.mark, meta.dsfield);
+        for pref in &mut self.prefs {
+            if pref.protocol != ethertype && pref.protocol != FilterOp::ALL || pref.chain != 0 {
+                continue;
+            }
+            let found = match &mut pref.body {
+                Body::Fw(fw) => fw.classify(mark, qdisc),
+                Body::U32(u32) => u32.classify(asked.pool.head(asked.pkt), dsfield, mark),
+                Body::Flow(flow) => flow.classify(asked),
+            };
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+
+    /// Is a class held by a filter that was made when the class was there? Such a class cannot be deleted.
+    pub fn binds(&self, class: Handle) -> bool {
+        self.prefs.iter().any(|pref| match &pref.body {
+            Body::Fw(fw) => fw.entries().iter().any(|e| e.bound && e.classid == Some(class)),
+            Body::U32(u32) => u32.nodes().iter().any(|n| n.bound && n.params.classid == Some(class)),
+            Body::Flow(_) => false,
+        })
+    }
+
+    /// Carries out an operation.
+    ///
+    /// # Errors
+    /// As the kernel refuses: unknown kind, wrong kind at that preference, exists already, not found.
+    pub fn apply(&mut self, op: &FilterOp, owner: Owner<'_>, random: &mut RandomSource<'_>) -> Result<(), TcError> {
+        match op.verb {
+            Verb::Delete => self.delete(op),
+            Verb::Add | Verb::Change | Verb::Replace => self.set(op, owner, random),
+            Verb::Link => Err(TcError::bare(Errno::OpNotSupp)),
+        }
+    }
+
+    fn set(&mut self, op: &FilterOp, owner: Owner<'_>, random: &mut RandomSource<'_>) -> Result<(), TcError> {
+        const NEEDS_CREATE: TcError =
+            TcError::new(Errno::NoEnt, "Need both RTM_NEWTFILTER and NLM_F_CREATE to create a new filter");
+        let create = op.verb != Verb::Change;
+        if op.pref == 0 && !create {
+            return Err(TcError::new(Errno::NoEnt, "Invalid filter command with priority of zero"));
+        }
+        let found =
+            if op.pref == 0 { None } else { self.prefs.iter().position(|p| p.pref == op.pref && p.chain == op.chain) };
+        let Some(at) = found else {
+            let (Some(kind), true) = (op.kind.as_deref(), op.protocol != 0) else {
+                return Err(TcError::new(Errno::Inval, "Filter kind and protocol must be specified"));
+            };
+            if !create {
+                return Err(NEEDS_CREATE);
+            }
+            let pref = if op.pref == 0 { self.auto_pref() } else { op.pref };
+            let body = self.new_body(kind)?;
+            if kind == "flow" {
+                random.first_flow_filter();
+            }
+            let mut new = Pref { pref, protocol: op.protocol, chain: op.chain, body };
+            new.set(op, owner, random)?;
+            let at = self.prefs.partition_point(|p| (p.chain, p.pref) < (op.chain, pref));
+            self.prefs.insert(at, new);
+            return Ok(());
+        };
+        let pref = &mut self.prefs[at];
+        if op.protocol != 0 && op.protocol != pref.protocol {
+            return Err(TcError::new(Errno::Inval, "Filter with specified priority/protocol not found"));
+        }
+        if op.kind.as_deref().is_some_and(|kind| kind != pref.body.kind()) {
+            return Err(TcError::new(Errno::Inval, "Specified filter kind does not match existing one"));
+        }
+        let exists = pref.has(op.handle);
+        match (exists, op.verb) {
+            (true, Verb::Add) => Err(TcError::new(Errno::Exist, "Filter already exists")),
+            (true, _) => pref.change(op, owner),
+            (false, Verb::Change) => Err(NEEDS_CREATE),
+            (false, _) => pref.set(op, owner, random),
+        }
+    }
+
+    fn delete(&mut self, op: &FilterOp) -> Result<(), TcError> {
+        if op.pref == 0 {
+            if op.protocol != 0 || op.handle != 0 || op.kind.is_some() {
+                return Err(TcError::new(Errno::NoEnt, "Cannot flush filters with protocol, handle or kind set"));
+            }
+            self.prefs.retain(|p| p.chain != op.chain);
+            return Ok(());
+        }
+        let at = self
+            .prefs
+            .iter()
+            .position(|p| p.pref == op.pref && p.chain == op.chain && (op.protocol == 0 || p.protocol == op.protocol))
+            .ok_or(TcError::new(Errno::NoEnt, "Filter with specified priority/protocol not found"))?;
+        let pref = &mut self.prefs[at];
+        if op.kind.as_deref().is_some_and(|kind| kind != pref.body.kind()) {
+            return Err(TcError::new(Errno::Inval, "Specified filter kind does not match existing one"));
+        }
+        if op.handle == 0 {
+            self.prefs.remove(at);
+            return Ok(());
+        }
+        let removed = match &mut pref.body {
+            Body::Fw(fw) => fw.remove(op.handle),
+            Body::U32(u32) => u32.remove(op.handle),
+            Body::Flow(flow) => flow.remove(op.handle),
+        };
+        if !removed {
+            return Err(TcError::new(Errno::NoEnt, "Specified filter handle not found"));
+        }
+        if pref.body.is_empty() {
+            self.prefs.remove(at);
+        }
+        Ok(())
+    }
+
+    fn new_body(&self, kind: &str) -> Result<Body, TcError> {
+        match kind {
+            "fw" => Ok(Body::Fw(Fw::new())),
+            "flow" => Ok(Body::Flow(Flow::default())),
+            "u32" => {
+                let taken = |table: u32| self.prefs.iter().any(|p| matches!(&p.body, Body::U32(u) if u.table == table));
+                let table = (FIRST_TABLE..=0xfff).find(|t| !taken(*t)).ok_or(TcError::bare(Errno::NoSpc))?;
+                Ok(Body::U32(U32::new(table)))
+            }
+            _ => Err(TcError::new(Errno::NoEnt, "TC classifier not found")),
+        }
+    }
+
+    fn auto_pref(&self) -> u16 {
+        let lowest = self.prefs.iter().map(|p| p.pref).find(|pref| *pref >= AUTO_FLOOR);
+        lowest.map_or(AUTO_PREF, |pref| pref.saturating_sub(1))
+    }
+
+    /// When the next change of a flow filter's seed is due.
+    pub fn perturb_due(&self) -> Time {
+        let due = |p: &Pref| match &p.body {
+            Body::Flow(flow) => flow.perturb_due(),
+            _ => Time::NEVER,
+        };
+        self.prefs.iter().map(due).min().unwrap_or(Time::NEVER)
+    }
+
+    /// Changes the seed of the first filter that was due at `due` and arms it again from `now`.
+    pub fn perturb(&mut self, due: Time, now: Time, jiffies: Jiffies, random: &mut RandomSource<'_>) {
+        for pref in &mut self.prefs {
+            if let Body::Flow(flow) = &mut pref.body
+                && flow.perturb(due, random, |secs| perturb_at(secs, now, jiffies))
+            {
+                return;
+            }
+        }
+    }
+
+    /// As `tc filter show` lists them.
+    pub fn dump(&self, dev: &str, parent: Handle, out: &mut Vec<FilterDump>) {
+        for pref in &self.prefs {
+            let mut line = |entry| {
+                out.push(FilterDump {
+                    dev: dev.to_string(),
+                    parent,
+                    protocol: pref.protocol,
+                    pref: pref.pref,
+                    kind: pref.body.kind(),
+                    chain: pref.chain,
+                    entry,
+                });
+            };
+            line(FilterEntry::Heading);
+            match &pref.body {
+                Body::Fw(fw) => {
+                    for e in fw.in_dump_order() {
+                        let params = FilterParams::Fw(FwParams { classid: e.classid, mask: fw.mask() });
+                        line(FilterEntry::Filter { handle: e.mark, params, hits: None });
+                    }
+                }
+                Body::U32(table) => {
+                    line(FilterEntry::U32Table { table: table.table, divisor: 1 });
+                    for node in table.nodes() {
+                        let params = FilterParams::U32(U32Params { table: table.table, ..node.params.clone() });
+                        line(FilterEntry::Filter { handle: table.handle(node), params, hits: Some(node.hits.clone()) });
+                    }
+                }
+                Body::Flow(flow) => {
+                    for e in flow.entries() {
+                        let params = FilterParams::Flow(e.params.clone());
+                        line(FilterEntry::Filter { handle: e.handle, params, hits: None });
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Pref {
+    fn has(&self, handle: u32) -> bool {
+        match &self.body {
+            Body::Fw(fw) => fw.has(handle),
+            Body::U32(u32) => u32.has(handle),
+            Body::Flow(flow) => flow.has(handle),
+        }
+    }
+
+    fn set(&mut self, op: &FilterOp, owner: Owner<'_>, random: &mut RandomSource<'_>) -> Result<(), TcError> {
+        let bound = |classid: Option<Handle>| classid.is_some_and(|class| (owner.has_class)(class));
+        match (&mut self.body, &op.params) {
+            (Body::Fw(fw), Some(FilterParams::Fw(params))) => fw.add(op.handle, params, bound(params.classid)),
+            // `fw` without words: the mark names the class.
+            (Body::Fw(fw), None) if op.handle == 0 => fw.add(0, &FwParams::default(), false),
+            (Body::U32(u32), Some(FilterParams::U32(params))) => u32.add(op.handle, params, bound(params.classid)),
+            (Body::U32(_), None) => Err(TcError::new(Errno::Inval, "Selector not specified")),
+            (Body::Flow(flow), Some(FilterParams::Flow(params))) => {
+                let at = perturb_at(params.perturb, owner.now, owner.jiffies);
+                flow.add(op.handle, params, owner.qdisc, at, random)
+            }
+            _ => Err(TcError::bare(Errno::Inval)),
+        }
+    }
+
+    fn change(&mut self, op: &FilterOp, owner: Owner<'_>) -> Result<(), TcError> {
+        let bound = |classid: Option<Handle>| classid.is_some_and(|class| (owner.has_class)(class));
+        match (&mut self.body, &op.params) {
+            (Body::Fw(fw), Some(FilterParams::Fw(params))) => fw.change(op.handle, params, bound(params.classid)),
+            (Body::U32(u32), Some(FilterParams::U32(params))) => u32.change(op.handle, params, bound(params.classid)),
+            (Body::Flow(flow), Some(FilterParams::Flow(params))) => {
+                let at = perturb_at(params.perturb, owner.now, owner.jiffies);
+                flow.change(op.handle, params, owner.qdisc, at)
+            }
+            _ => Err(TcError::bare(Errno::Inval)),
+        }
+    }
+}
+
+fn perturb_at(secs: u32, now: Time, jiffies: Jiffies) -> Time {
+    if secs == 0 { Time::NEVER } else { jiffies.expiry(now, i64::from(secs) * i64::from(jiffies.hz)) }
+}

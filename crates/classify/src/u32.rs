@@ -1,0 +1,129 @@
+//! u32: by words of the header (tc-u32(8)); so far the plain form, one root table without links.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use tidegate_packet::{Handle, Head, Mark};
+use tidegate_policy::dump::U32Hits;
+use tidegate_policy::{Errno, TcError, U32Params};
+
+/// The first table's number; each preference gets the next free one.
+pub(crate) const FIRST_TABLE: u32 = 0x800;
+/// The first node's number when none is given.
+const FIRST_NODE: u32 = 0x800;
+
+/// The u32 filters of one preference.
+#[derive(Debug)]
+pub(crate) struct U32 {
+    /// The root table's number.
+    pub(crate) table: u32,
+    /// In ascending order of node number.
+    nodes: Vec<Node>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) number: u32,
+    pub(crate) params: U32Params,
+    pub(crate) bound: bool,
+    pub(crate) hits: U32Hits,
+}
+
+impl U32 {
+    pub(crate) fn new(table: u32) -> U32 {
+        U32 { table, nodes: Vec::new() }
+    }
+
+    pub(crate) fn classify(&mut self, head: &Head, dsfield: u8, mark: Mark) -> Option<Handle> {
+        'nodes: for node in &mut self.nodes {
+            node.hits.asked += 1;
+            if let Some((value, mask)) = node.params.mark {
+                if mark.0 & mask != value {
+                    continue;
+                }
+                node.hits.mark += 1;
+            }
+            for (key, hits) in node.params.keys.iter().zip(&mut node.hits.keys) {
+                // A word beyond the packet ends the search in this preference.
+                let mut word = head.word(key.offset)?;
+                if key.offset == 0 {
+                    // The header's octets are as the packet came; its DS field may have been rewritten since.
+                    word = with_dsfield(word, dsfield);
+                }
+                if (word ^ key.value) & key.mask != 0 {
+                    continue 'nodes;
+                }
+                *hits += 1;
+            }
+            if let Some(classid) = node.params.classid {
+                node.hits.matched += 1;
+                return Some(classid);
+            }
+        }
+        None
+    }
+
+    /// `handle`: as tc gives it, `table(12) bucket(8) node(12)`; zero parts are chosen here.
+    pub(crate) fn add(&mut self, handle: u32, params: &U32Params, bound: bool) -> Result<(), TcError> {
+        let table = handle >> 20;
+        if table != 0 && table != self.table {
+            return Err(TcError::new(Errno::Inval, "Handle specified hash table address mismatch"));
+        }
+        let number = match handle & 0xfff {
+            0 => self.free_number().ok_or(TcError::bare(Errno::NoSpc))?,
+            given => given,
+        };
+        let hits = U32Hits { keys: vec![0; params.keys.len()], ..U32Hits::default() };
+        let at = self.nodes.partition_point(|n| n.number < number);
+        self.nodes.insert(at, Node { number, params: params.clone(), bound, hits });
+        Ok(())
+    }
+
+    pub(crate) fn change(&mut self, handle: u32, params: &U32Params, bound: bool) -> Result<(), TcError> {
+        let node = self.nodes.iter_mut().find(|n| n.number == handle & 0xfff).ok_or(TcError::bare(Errno::NoEnt))?;
+        if params.keys != node.params.keys {
+            return Err(TcError::bare(Errno::Inval));
+        }
+        if params.classid.is_some() {
+            node.params.classid = params.classid;
+            node.bound = bound;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn has(&self, handle: u32) -> bool {
+        handle & 0xfff != 0 && self.nodes.iter().any(|n| n.number == handle & 0xfff)
+    }
+
+    pub(crate) fn remove(&mut self, handle: u32) -> bool {
+        let before = self.nodes.len();
+        self.nodes.retain(|n| n.number != handle & 0xfff);
+        self.nodes.len() < before
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    pub(crate) fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The full handle of a node, as a dump shows it.
+    pub(crate) fn handle(&self, node: &Node) -> u32 {
+        self.table << 20 | node.number
+    }
+
+    fn free_number(&self) -> Option<u32> {
+        (FIRST_NODE..=0xfff).chain(1..FIRST_NODE).find(|n| self.nodes.iter().all(|node| node.number != *n))
+    }
+}
+
+/// The first word of a network header with the present DS field in it.
+fn with_dsfield(word: u32, dsfield: u8) -> u32 {
+    let ds = u32::from(dsfield);
+    match word >> 28 {
+        4 => word & 0xff00_ffff | ds << 16,
+        6 => word & 0xf00f_ffff | ds << 20,
+        _ => word,
+    }
+}

@@ -1,0 +1,451 @@
+//! Which line of a script issued a call: the command whose words agree best with the call's.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use super::words::{self, Command, Word};
+
+/// Above this many candidates only those near the last match are weighed.
+const WINDOW: usize = 400;
+/// Words of a call that are weighed; more would make a long line slow and tell no more.
+const MAX_WORDS: usize = 96;
+
+/// The most files in which lines are looked for, and the longest one taken in during a run, in bytes.
+const MAX_FILES: usize = 64;
+const MAX_BYTES: u64 = 1 << 20;
+
+/// A place in a script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceLine {
+    /// The file, as the user named it.
+    pub file: PathBuf,
+    /// The line, from 1.
+    pub line: usize,
+    /// The text of the line.
+    pub text: String,
+    /// The columns of the word in question, in characters from 0, where one is known.
+    pub columns: Option<Range<usize>>,
+}
+
+/// The commands that name a tool: file, command, word.
+type Naming = Rc<[(usize, usize, usize)]>;
+
+/// Finds lines; remembers the last one, because scripts mostly go forward.
+#[derive(Debug)]
+pub(super) struct Finder {
+    files: Vec<Source>,
+    /// File and command of the last match.
+    last: Option<(usize, usize)>,
+    /// Per tool, the commands that name it: file, command, word.
+    naming: RefCell<BTreeMap<String, Naming>>,
+}
+
+#[derive(Debug)]
+struct Source {
+    path: PathBuf,
+    /// The path without symbolic links, to know a file again.
+    real: PathBuf,
+    lines: Vec<String>,
+    commands: Vec<Command>,
+    variables: BTreeMap<String, Vec<String>>,
+}
+
+/// How well a command agrees with a call, and which word of it gave which argument.
+struct Match {
+    score: i32,
+    perfect: bool,
+    words: Vec<Option<usize>>,
+}
+
+impl Finder {
+    /// Over the script and the files it reads in, each with its text.
+    pub(super) fn new(files: &[(PathBuf, String)], args: &[String]) -> Self {
+        let mut files: Vec<Source> = files.iter().map(|(path, text)| Source::new(path.clone(), text, args)).collect();
+        // Files that one shell reads share their variables.
+        let mut shared: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (name, values) in files.iter().flat_map(|file| &file.variables) {
+            shared.entry(name.clone()).or_default().extend(values.iter().cloned());
+        }
+        for file in &mut files {
+            file.variables = shared.clone();
+        }
+        Self { files, last: None, naming: RefCell::default() }
+    }
+
+    /// Takes in the script that issued a call, if it is another than those known: scripts call scripts.
+    ///
+    /// `issuer` are the words of the process, as `sh ./part.sh`; a file made inside the sandbox cannot be seen.
+    pub(super) fn learn(&mut self, issuer: &[String], cwd: &Path) {
+        let Some(path) = issuer.iter().skip(1).find(|word| !word.starts_with('-')) else {
+            return;
+        };
+        let Ok(real) = std::fs::canonicalize(cwd.join(path)) else {
+            return;
+        };
+        if self.files.len() >= MAX_FILES || self.files.iter().any(|source| source.real == real) {
+            return;
+        }
+        let short = std::fs::metadata(&real).is_ok_and(|found| found.is_file() && found.len() <= MAX_BYTES);
+        if let Some(text) = short.then(|| std::fs::read_to_string(&real).ok()).flatten() {
+            let mut source = Source::new(path.into(), &text, &issuer[2.min(issuer.len())..]);
+            source.real = real;
+            self.files.push(source);
+            self.naming.borrow_mut().clear();
+        }
+    }
+
+    /// The line that issued the call, with the columns of the word that `complaint` names, if it names one.
+    pub(super) fn find(&mut self, tool: &str, args: &[String], complaint: &str) -> Option<SourceLine> {
+        let (file, at, found) = self.best(tool, args)?;
+        self.last = Some((file, at));
+        let source = &self.files[file];
+        let command = &source.commands[at];
+        let blamed = blamed(args, complaint)
+            .and_then(|arg| found.words.get(arg).copied().flatten())
+            .map(|word| &command.words[word]);
+        let line = blamed.map_or_else(
+            || tool_word(source, command, tool).map_or(command.line(), |at| command.words[at].line),
+            |word| word.line,
+        );
+        Some(source.place(line, blamed.map(|word| word.columns.clone())))
+    }
+
+    /// The line that names a program with these words, whether we play the program or not; changes nothing.
+    pub(super) fn peek(&self, program: &str, args: &[String]) -> Option<SourceLine> {
+        let (file, at, _) = self.best(program, args)?;
+        let source = &self.files[file];
+        Some(source.place(source.commands[at].line(), None))
+    }
+
+    /// The place of a line of the main script.
+    pub(super) fn line(&self, line: usize) -> Option<SourceLine> {
+        let main = self.files.first()?;
+        // A shell that misses a closing word counts one line past the end.
+        let line = line.min(main.lines.len());
+        (line >= 1).then(|| main.place(line, None))
+    }
+
+    /// The line of the last call found.
+    pub(super) fn last(&self) -> Option<SourceLine> {
+        let (file, at) = self.last?;
+        let source = &self.files[file];
+        Some(source.place(source.commands[at].line(), None))
+    }
+
+    /// The name of the main script.
+    pub(super) fn main(&self) -> &Path {
+        self.files.first().map_or(Path::new(""), |main| &main.path)
+    }
+
+    fn best(&self, tool: &str, args: &[String]) -> Option<(usize, usize, Match)> {
+        let naming = self.naming(tool);
+        // Forward from the last match first; a command that repeats may be its own successor.
+        let split = self.last.map_or(0, |(file, at)| {
+            let repeats = self.files[file].commands[at].repeats;
+            naming.partition_point(|(f, a, _)| (*f, *a) < (file, at) || ((*f, *a) == (file, at) && !repeats))
+        });
+        let (behind, ahead) = naming.split_at(split);
+        let (ahead, behind) = if naming.len() > WINDOW {
+            (&ahead[..ahead.len().min(WINDOW)], &behind[behind.len().saturating_sub(WINDOW)..])
+        } else {
+            (ahead, behind)
+        };
+        let mut best: Option<(usize, usize, Match)> = None;
+        for &(file, at, word) in ahead.iter().chain(behind) {
+            let found = agree(&self.files[file].commands[at], word, args);
+            if found.perfect {
+                return Some((file, at, found));
+            }
+            if best.as_ref().is_none_or(|(_, _, best)| found.score > best.score) {
+                best = Some((file, at, found));
+            }
+        }
+        best.filter(|(_, _, found)| found.score > 0 || args.is_empty())
+    }
+}
+
+impl Finder {
+    fn naming(&self, tool: &str) -> Naming {
+        if let Some(known) = self.naming.borrow().get(tool) {
+            return Rc::clone(known);
+        }
+        let mut found = Vec::new();
+        for (number, source) in self.files.iter().enumerate() {
+            for (at, command) in source.commands.iter().enumerate() {
+                if let Some(word) = tool_word(source, command, tool) {
+                    found.push((number, at, word));
+                }
+            }
+        }
+        let found: Naming = found.into();
+        self.naming.borrow_mut().insert(tool.to_owned(), Rc::clone(&found));
+        found
+    }
+}
+
+impl Source {
+    fn new(path: PathBuf, text: &str, args: &[String]) -> Self {
+        let commands = words::commands(text);
+        Self {
+            real: std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone()),
+            path,
+            lines: text.lines().map(Into::into).collect(),
+            variables: words::variables(&commands, args),
+            commands,
+        }
+    }
+
+    fn place(&self, line: usize, columns: Option<Range<usize>>) -> SourceLine {
+        SourceLine {
+            file: self.path.clone(),
+            line,
+            text: self.lines.get(line.saturating_sub(1)).cloned().unwrap_or_default(),
+            columns,
+        }
+    }
+}
+
+/// The word of a command that names the tool: `tc`, `/sbin/tc`, `$TC`.
+fn tool_word(source: &Source, command: &Command, tool: &str) -> Option<usize> {
+    let is_tool = |name: &str| name.rsplit('/').next() == Some(tool);
+    let literal = command.words.iter().position(|word| word.is_literal() && is_tool(&word.text));
+    literal.or_else(|| {
+        command.words.iter().take(4).position(|word| {
+            !word.is_literal()
+                && !word.raw.contains('=')
+                && (words::resolve(&word.raw, &source.variables)
+                    .iter()
+                    .any(|value| value.split_whitespace().next().is_some_and(is_tool))
+                    || word.raw.trim_matches(['$', '{', '}', '"']).eq_ignore_ascii_case(tool))
+        })
+    })
+}
+
+/// Aligns the words behind the tool's name with the arguments.
+///
+/// The best alignment of two lists, by the textbook table: an equal word counts 3, a word with a hole that fits 2, one
+/// that is all hole 1 and may take several arguments; a literal word that the call does not have costs 2, an
+/// argument that no word gave costs 1.
+fn agree(command: &Command, tool: usize, args: &[String]) -> Match {
+    let given = &command.words[(tool + 1).min(command.words.len())..];
+    let given = &given[..given.len().min(MAX_WORDS)];
+    let weighed = &args[..args.len().min(MAX_WORDS)];
+    let (rows, columns) = (given.len(), weighed.len());
+    let width = columns + 1;
+    let mut table = vec![0_i32; (rows + 1) * width];
+    for row in (0..=rows).rev() {
+        for column in (0..=columns).rev() {
+            table[row * width + column] = step(&table, width, given, weighed, row, column).0;
+        }
+    }
+    let mut words = vec![None; args.len()];
+    let (mut row, mut column, mut perfect) = (0, 0, rows == columns && args.len() == columns);
+    while row < rows || column < columns {
+        let (_, way) = step(&table, width, given, weighed, row, column);
+        perfect &= matches!(way, Way::Pair) && given.get(row).is_some_and(Word::is_literal);
+        match way {
+            Way::End => break,
+            Way::Pair => {
+                words[column] = Some(tool + 1 + row);
+                row += 1;
+                column += 1;
+            }
+            Way::Absorb => {
+                words[column] = Some(tool + 1 + row);
+                column += 1;
+            }
+            Way::SkipWord => row += 1,
+            Way::SkipArg => column += 1,
+        }
+    }
+    Match { score: table[0], perfect, words }
+}
+
+#[derive(Clone, Copy)]
+enum Way {
+    End,
+    Pair,
+    Absorb,
+    SkipWord,
+    SkipArg,
+}
+
+fn step(table: &[i32], width: usize, given: &[Word], args: &[String], row: usize, column: usize) -> (i32, Way) {
+    let at = |row: usize, column: usize| table.get(row * width + column).copied().unwrap_or(0);
+    let (word, arg) = (given.get(row), args.get(column));
+    let mut ways = Vec::with_capacity(4);
+    if let (Some(word), Some(arg)) = (word, arg) {
+        let gain = fits(word, arg);
+        if gain > 0 {
+            ways.push((at(row + 1, column + 1) + gain, Way::Pair));
+            if gain == 1 {
+                ways.push((at(row, column + 1), Way::Absorb));
+            }
+        }
+    }
+    if let Some(word) = word {
+        let cost = if word.is_literal() { 2 } else { 0 };
+        ways.push((at(row + 1, column) - cost, Way::SkipWord));
+    }
+    if arg.is_some() {
+        ways.push((at(row, column + 1) - 1, Way::SkipArg));
+    }
+    // `max_by_key` takes the last of equals; the first is the more telling.
+    ways.into_iter().rev().max_by_key(|(score, _)| *score).unwrap_or((0, Way::End))
+}
+
+/// 3: the same word; 2: a word with a hole whose fixed parts stand in the argument; 1: nothing but a hole; 0: no.
+fn fits(word: &Word, arg: &str) -> i32 {
+    if word.is_literal() {
+        return if word.text == arg { 3 } else { 0 };
+    }
+    let mut parts = word.text.split(Word::HOLE);
+    let (first, mut rest) = (parts.next().unwrap_or(""), arg);
+    let Some(after) = rest.strip_prefix(first) else {
+        return 0;
+    };
+    rest = after;
+    let mut fixed = !first.is_empty();
+    let parts: Vec<&str> = parts.collect();
+    for (number, part) in parts.iter().enumerate() {
+        if part.is_empty() {
+            continue;
+        }
+        fixed = true;
+        let found = if number + 1 == parts.len() {
+            rest.strip_suffix(part).map(|_| "")
+        } else {
+            rest.find(part).map(|at| &rest[at + part.len()..])
+        };
+        match found {
+            Some(after) => rest = after,
+            None => return 0,
+        }
+    }
+    if fixed { 2 } else { 1 }
+}
+
+/// The argument that an error message names: the last argument that it quotes, or failing that mentions as a word.
+fn blamed(args: &[String], complaint: &str) -> Option<usize> {
+    let quoted: Vec<&str> =
+        complaint.split(['"', '\'', '`', '\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}']).skip(1).step_by(2).collect();
+    let position = |wanted: &&str| args.iter().rposition(|arg| arg == wanted);
+    quoted.iter().find_map(position).or_else(|| {
+        // Short words stand in many a sentence by chance.
+        complaint
+            .split([' ', '\n', ':', ',', '.', '"', '\''])
+            .filter(|word| word.chars().count() > 3)
+            .collect::<Vec<_>>()
+            .iter()
+            .rev()
+            .find_map(position)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines_of(script: &str, calls: &[&str]) -> Vec<String> {
+        let mut finder = Finder::new(&[("x.sh".into(), script.into())], &[]);
+        calls
+            .iter()
+            .map(|call| {
+                let mut words = call.split_whitespace().map(String::from);
+                let tool = words.next().unwrap();
+                let args: Vec<String> = words.collect();
+                finder.find(&tool, &args, "").map_or("?".to_owned(), |place| place.line.to_string())
+            })
+            .collect()
+    }
+
+    #[test]
+    fn each_call_finds_the_line_that_issued_it() {
+        let script = "\
+#!/bin/sh
+TC=/sbin/tc
+IF=eth0
+$TC qdisc del dev $IF root
+$TC qdisc add dev $IF root handle 1: htb default 20
+for i in 10 20; do
+  $TC class add dev $IF parent 1: classid 1:$i htb rate 1mbit
+  $TC qdisc add dev $IF parent 1:$i sfq perturb 10
+done
+leaf() { tc qdisc add dev $IF $*; }
+leaf parent 1:30 pfifo
+iptables -t mangle -A OUTPUT -o $IF -j MARK --set-mark 1
+tc qdisc show
+tc qdisc show";
+        let calls = [
+            "tc qdisc del dev eth0 root",
+            "tc qdisc add dev eth0 root handle 1: htb default 20",
+            "tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit",
+            "tc qdisc add dev eth0 parent 1:10 sfq perturb 10",
+            "tc class add dev eth0 parent 1: classid 1:20 htb rate 1mbit",
+            "tc qdisc add dev eth0 parent 1:20 sfq perturb 10",
+            "tc qdisc add dev eth0 parent 1:30 pfifo",
+            "iptables -t mangle -A OUTPUT -o eth0 -j MARK --set-mark 1",
+            "tc qdisc show",
+            "tc qdisc show",
+            "modprobe ifb",
+        ];
+        assert_eq!(lines_of(script, &calls), ["4", "5", "7", "8", "7", "8", "10", "12", "13", "14", "?"]);
+    }
+
+    #[test]
+    fn the_word_at_fault_is_underlined_even_when_a_variable_gave_it() {
+        let script = "R=12mbitt\ntc qdisc add dev eth0 root \\\n   tbf rate $R burst 10k";
+        let mut finder = Finder::new(&[("x.sh".into(), script.into())], &[]);
+        let args: Vec<String> =
+            "qdisc add dev eth0 root tbf rate 12mbitt burst 10k".split(' ').map(Into::into).collect();
+        let place = finder.find("tc", &args, "Illegal \"rate\": \"12mbitt\"").unwrap();
+        // The first quoted word that is an argument: the keyword.
+        assert_eq!((place.line, place.columns), (3, Some(7..11)));
+        let place = finder.find("tc", &args, "What is \"12mbitt\"?").unwrap();
+        assert_eq!((place.line, place.columns), (3, Some(12..14)));
+    }
+
+    #[test]
+    fn a_long_flat_script_goes_forward_line_by_line() {
+        let script: String =
+            (0..3000).map(|n| format!("tc class add dev eth0 parent 1: classid 1:{n} drr quantum 1514\n")).collect();
+        let calls: Vec<String> = script.lines().map(Into::into).collect();
+        let calls: Vec<&str> = calls.iter().map(String::as_str).collect();
+        let expected: Vec<String> = (1..=3000).map(|n: usize| n.to_string()).collect();
+        assert_eq!(lines_of(&script, &calls), expected);
+    }
+
+    #[test]
+    fn no_text_and_no_call_makes_the_search_panic() {
+        let script = "IF=${1:-eth0}\nfor i in 1 2; do\n $TC \"qdisc\" add dev 'x' \\\n root $(a `b` \"c\") é2>&1 <<E\nE\ndone | tc -b -";
+        let letters: Vec<char> = script.chars().collect();
+        // A linear congruential generator (Knuth's multiplier): the same cases every time.
+        let mut state = 1_u64;
+        let mut draw = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(state >> 33).unwrap_or(0) % below
+        };
+        for _ in 0..2000 {
+            let mut text = letters.clone();
+            for _ in 0..=draw(6) {
+                let at = draw(text.len());
+                match draw(3) {
+                    0 => text[at] = letters[draw(letters.len())],
+                    1 => text.insert(at, letters[draw(letters.len())]),
+                    _ => text.truncate(at.max(1)),
+                }
+            }
+            let text: String = text.into_iter().collect();
+            let args: Vec<String> = text.split_whitespace().rev().take(draw(8)).map(Into::into).collect();
+            let mut finder = Finder::new(&[("x.sh".into(), text.clone())], &args);
+            for tool in ["tc", "qdisc", ""] {
+                if let Some(place) = finder.find(tool, &args, &text) {
+                    assert!(place.line >= 1 && place.line <= text.lines().count(), "{text}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Captures a script: runs it unmodified in a sandbox where `tc`, `iptables`, `ip` and the like are ourselves.
+//!
+//! ```text
+//! run_script ──▶ os::sandbox ──▶ sh modem.sh ──▶ /sbin/tc qdisc add … (this executable: `face`)
+//!     ▲                                                  │ request: tool, words, input, directory
+//!     └──────── Answer::answer(&Call) ◀── one at a time ─┘ reply: output, errors, code
+//! ```
+//! The parent answers in the order the calls come, so its model of the machine is always what the script believes.
+//! [`Shell`] does the same for single lines, without namespaces and with little cost, for replays.
+//!
+//! *Invariants.* The host's file system, links and processes stay as they are. Nothing of a run outlives it. A
+//! script cannot make us wait longer than the time limit, nor keep more than the bounds stated in [`CaptureOptions`].
+
+mod command;
+mod error;
+mod face;
+mod harmless;
+mod lines;
+mod run;
+mod scan;
+mod serve;
+mod shell;
+mod troubles;
+mod wire;
+mod words;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use command::command;
+pub use error::{CaptureError, Trouble};
+pub use face::{TOOLS, dispatch};
+pub use harmless::harmless;
+pub use lines::SourceLine;
+pub use run::{available, devices_of, run_script};
+pub use shell::Shell;
+
+/// A call of a tool by a script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// The name it was called by, without its directory: `tc`, `iptables-restore`.
+    pub tool: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// What it was given to read, where the call asks for that: `-batch FILE`, `iptables-restore`, `nft -f`.
+    pub stdin: Option<Vec<u8>>,
+    /// The directory it was called in.
+    pub cwd: PathBuf,
+}
+
+/// What the tool shall print and return.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reply {
+    /// Printed to standard output.
+    pub stdout: Vec<u8>,
+    /// Printed to standard error.
+    pub stderr: Vec<u8>,
+    /// The exit code; 0 is success.
+    pub code: u8,
+}
+
+impl Reply {
+    /// Silent success.
+    #[must_use]
+    pub fn ok() -> Self {
+        Self::default()
+    }
+
+    /// Success with output.
+    #[must_use]
+    pub fn text(stdout: impl Into<Vec<u8>>) -> Self {
+        Self { stdout: stdout.into(), ..Self::default() }
+    }
+
+    /// Failure with a message.
+    #[must_use]
+    pub fn error(code: u8, stderr: impl Into<Vec<u8>>) -> Self {
+        Self { stderr: stderr.into(), code, ..Self::default() }
+    }
+}
+
+/// Who answers the calls: the model of the machine.
+pub trait Answer {
+    /// Answers one call; the script waits.
+    fn answer(&mut self, call: &Call) -> Reply;
+}
+
+impl<F: FnMut(&Call) -> Reply> Answer for F {
+    fn answer(&mut self, call: &Call) -> Reply {
+        self(call)
+    }
+}
+
+/// What becomes of what the script prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Output {
+    /// Kept in [`Outcome::stdout`] and [`Outcome::stderr`].
+    #[default]
+    Collect,
+    /// Kept, and printed by us as it comes, both streams to our standard error.
+    PassThrough,
+}
+
+/// How to capture.
+#[derive(Debug, Clone)]
+pub struct CaptureOptions {
+    /// How long the script may run.
+    pub timeout: Duration,
+    /// What becomes of its output.
+    pub output: Output,
+    /// Devices that exist inside beside those its text names.
+    pub devices: Vec<String>,
+    /// The executable that plays the tools; `None`: ourselves. It must call [`dispatch`] first thing in `main`.
+    pub executable: Option<PathBuf>,
+    /// The directory it runs in; `None`: the current one.
+    pub cwd: Option<PathBuf>,
+    /// Do without overlays, as on kernels that have none: the host's files are then read-only inside.
+    pub no_overlay: bool,
+    /// The most calls that are answered; further ones fail.
+    pub max_calls: usize,
+    /// The most bytes kept of each of its two output streams; the rest is read and forgotten.
+    pub max_output: usize,
+}
+
+impl Default for CaptureOptions {
+    fn default() -> Self {
+        Self {
+            timeout: Duration::from_secs(30),
+            output: Output::Collect,
+            devices: Vec::new(),
+            executable: None,
+            cwd: None,
+            no_overlay: false,
+            max_calls: 100_000,
+            max_output: 4 << 20,
+        }
+    }
+}
+
+/// A call with its answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// The call.
+    pub call: Call,
+    /// The code it was answered.
+    pub code: u8,
+    /// The errors it was answered.
+    pub stderr: String,
+    /// The caller threw its errors away (`2>/dev/null`).
+    pub silenced: bool,
+    /// The line that issued it, if it was found.
+    pub source: Option<SourceLine>,
+}
+
+/// How a script ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Exit {
+    /// By itself, with this code.
+    Code(u8),
+    /// By this signal.
+    Signal(u8),
+    /// By us, because its time was up.
+    TimedOut {
+        /// The limit.
+        after: Duration,
+        /// What was running then, the innermost last, each with its words joined.
+        running: Vec<String>,
+    },
+    /// It could not be started or lost its sandbox.
+    Lost(String),
+}
+
+/// What a run showed.
+#[derive(Debug)]
+pub struct Outcome {
+    /// How the script ended.
+    pub exit: Exit,
+    /// Its calls, in order.
+    pub calls: Vec<Recorded>,
+    /// What it printed.
+    pub stdout: Vec<u8>,
+    /// What it complained.
+    pub stderr: Vec<u8>,
+    /// The devices that existed inside.
+    pub devices: Vec<String>,
+    /// What the sandbox could not provide.
+    pub notes: Vec<String>,
+    /// What went wrong, each with its place: failed calls nobody expected to fail, missing tools, how it ended.
+    pub troubles: Vec<Trouble>,
+}
+
+impl Outcome {
+    /// True when the script ended with code 0.
+    #[must_use]
+    pub fn success(&self) -> bool {
+        self.exit == Exit::Code(0)
+    }
+}

@@ -1,0 +1,293 @@
+//! What a script's text tells before it runs: its interpreter, the files it reads in, the devices and paths it names.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::error::CaptureError;
+use super::face::TOOLS;
+use super::words::{self, Command};
+
+/// The longest script that is read, in bytes.
+const MAX_SCRIPT: u64 = 8 << 20;
+/// The most files that a script reads in which are looked at.
+const MAX_SOURCED: usize = 32;
+/// The most devices that are created for a script.
+const MAX_DEVICES: usize = 64;
+/// Directories where scripts look for tools.
+const TOOL_DIRS: [&str; 6] = ["/sbin", "/usr/sbin", "/bin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"];
+
+/// A script as read.
+#[derive(Debug)]
+pub(super) struct Script {
+    /// The script and the files it reads in, the script first, as the user would name them.
+    pub(super) files: Vec<(PathBuf, String)>,
+    /// The script's absolute path.
+    pub(super) path: PathBuf,
+    /// Interpreter and its option, from the `#!` line; `sh` without one.
+    pub(super) interpreter: Vec<OsString>,
+}
+
+impl Script {
+    /// Reads a script and what it sources with a literal path.
+    ///
+    /// # Errors
+    /// Not there, not readable, not a text, its interpreter missing.
+    pub(super) fn read(path: &Path) -> Result<Self, CaptureError> {
+        let bytes = read_bounded(path)?;
+        if bytes.iter().take(512).any(|byte| *byte == 0) {
+            return Err(CaptureError::NotAScript(path.to_owned()));
+        }
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let interpreter = interpreter(path, &text)?;
+        let absolute = fs::canonicalize(path).map_err(|error| CaptureError::read(path, &error))?;
+        let mut script = Self { files: vec![(path.to_owned(), text)], path: absolute, interpreter };
+        script.read_sourced();
+        Ok(script)
+    }
+
+    /// The program to start, with the script's arguments.
+    pub(super) fn program(&self, args: &[String]) -> Vec<OsString> {
+        let mut program = self.interpreter.clone();
+        program.push(self.path.clone().into());
+        program.extend(args.iter().map(OsString::from));
+        program
+    }
+
+    /// Devices the text names, in order of appearance.
+    pub(super) fn devices(&self, args: &[String]) -> Vec<String> {
+        let mut commands = Vec::new();
+        for (_, text) in &self.files {
+            commands.extend(words::commands(text));
+        }
+        devices(&commands, args)
+    }
+
+    /// Directories where this script or any other may look for tools: absolute, without symbolic links.
+    pub(super) fn tool_dirs(&self) -> Vec<PathBuf> {
+        let mut dirs: BTreeSet<PathBuf> = TOOL_DIRS.iter().map(|dir| real(Path::new(dir))).collect();
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let holds_tools = |dir: &PathBuf| TOOLS.iter().any(|tool| dir.join(tool).exists());
+        dirs.extend(
+            std::env::split_paths(&path).filter(|dir| dir.is_absolute() && holds_tools(dir)).map(|dir| real(&dir)),
+        );
+        for (_, text) in &self.files {
+            let ends = |letter: char| !(letter.is_ascii_alphanumeric() || "/._-+".contains(letter));
+            for piece in text.split(ends).filter(|piece| piece.starts_with('/')) {
+                let path = Path::new(piece);
+                let named = path.file_name().and_then(|name| name.to_str());
+                if let (Some(name), Some(dir)) = (named, path.parent())
+                    && TOOLS.contains(&name)
+                    && dir.components().count() <= 16
+                    && !piece.contains("..")
+                {
+                    dirs.insert(real(dir));
+                }
+            }
+        }
+        let own = ["/proc", "/sys", "/dev", "/run"];
+        dirs.into_iter().filter(|dir| dir != Path::new("/") && !own.iter().any(|own| dir.starts_with(own))).collect()
+    }
+
+    fn read_sourced(&mut self) {
+        let dir = self.path.parent().unwrap_or(Path::new("/")).to_owned();
+        let mut at = 0;
+        while at < self.files.len() && self.files.len() < MAX_SOURCED {
+            let commands = words::commands(&self.files[at].1);
+            let variables = words::variables(&commands, &[]);
+            for command in commands {
+                let [verb, file, ..] = &command.words[..] else {
+                    continue;
+                };
+                if verb.text != "." && verb.text != "source" {
+                    continue;
+                }
+                for named in sourced(&file.raw, &variables, &dir) {
+                    let known = self.files.iter().any(|(path, _)| *path == named);
+                    if !known
+                        && self.files.len() < MAX_SOURCED
+                        && let Ok(bytes) = read_bounded(&named)
+                    {
+                        let text = String::from_utf8_lossy(&bytes).into_owned();
+                        self.files.push((named, text));
+                    }
+                }
+            }
+            at += 1;
+        }
+    }
+}
+
+/// Where a `. FILE` may point: as written, from a variable, or beside the script.
+fn sourced(raw: &str, variables: &std::collections::BTreeMap<String, Vec<String>>, dir: &Path) -> Vec<PathBuf> {
+    let bare = raw.trim_matches(['"', '\'']);
+    let mut names = words::resolve(raw, variables);
+    // `. "$(dirname "$0")/lib.sh"`, `. $DIR/lib.sh`: the last part beside the script.
+    if names.is_empty()
+        && let Some((_, last)) = bare.rsplit_once('/')
+        && !last.contains(['$', '`', ')'])
+    {
+        names.push(format!("./{last}"));
+    }
+    names
+        .into_iter()
+        .flat_map(|name| [dir.join(&name), PathBuf::from(name)])
+        .filter(|path| path.is_file())
+        .take(1)
+        .collect()
+}
+
+fn read_bounded(path: &Path) -> Result<Vec<u8>, CaptureError> {
+    let wrong = |error: std::io::Error| CaptureError::read(path, &error);
+    if fs::metadata(path).map_err(wrong)?.is_dir() {
+        return Err(CaptureError::IsDirectory(path.to_owned()));
+    }
+    let mut bytes = Vec::new();
+    fs::File::open(path).map_err(wrong)?.take(MAX_SCRIPT + 1).read_to_end(&mut bytes).map_err(wrong)?;
+    if bytes.len() as u64 > MAX_SCRIPT {
+        return Err(CaptureError::TooLong(path.to_owned(), MAX_SCRIPT));
+    }
+    Ok(bytes)
+}
+
+/// The words of the `#!` line; the kernel gives everything behind the first blank as one word.
+fn interpreter(path: &Path, text: &str) -> Result<Vec<OsString>, CaptureError> {
+    let first = text.lines().next().unwrap_or("");
+    let Some(line) = first.strip_prefix("#!") else {
+        return Ok(vec!["sh".into()]);
+    };
+    let line = line.trim();
+    if line.is_empty() {
+        return Ok(vec!["sh".into()]);
+    }
+    let (program, option) = match line.split_once([' ', '\t']) {
+        Some((program, option)) => (program, Some(option.trim())),
+        None => (line, None),
+    };
+    let env = program.ends_with("/env");
+    let wanted = if env {
+        option.and_then(|words| words.split_whitespace().find(|word| !word.starts_with('-'))).unwrap_or(program)
+    } else {
+        program
+    };
+    let found = if wanted.contains('/') {
+        Path::new(wanted).exists()
+    } else {
+        let dirs = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&dirs).any(|dir| dir.join(wanted).exists())
+    };
+    if !found {
+        return Err(CaptureError::NoInterpreter { script: path.to_owned(), interpreter: wanted.to_owned() });
+    }
+    let mut words: Vec<OsString> = vec![program.into()];
+    words.extend(option.filter(|option| !option.is_empty()).map(OsString::from));
+    Ok(words)
+}
+
+fn devices(commands: &[Command], args: &[String]) -> Vec<String> {
+    const BEFORE: [&str; 7] = ["dev", "-o", "-i", "--out-interface", "--in-interface", "oif", "iif"];
+    let variables = words::variables(commands, args);
+    let mut found: Vec<String> = Vec::new();
+    let mut add = |name: &str| {
+        // `vtun+` means any vtun: one of them will do.
+        let name = name.strip_suffix('+').map_or(name.to_owned(), |stem| format!("{stem}0"));
+        if is_device(&name) && found.len() < MAX_DEVICES && !found.contains(&name) {
+            found.push(name);
+        }
+    };
+    for command in commands {
+        let words = &command.words;
+        for pair in words.windows(2) {
+            let first = &pair[0].text;
+            if BEFORE.contains(&first.as_str()) || first.ends_with("ifconfig") {
+                for name in words::resolve(&pair[1].raw, &variables) {
+                    add(&name);
+                }
+            }
+        }
+        for word in words {
+            if let Some(rest) = word.raw.split("/sys/class/net/").nth(1) {
+                let name = rest.split('/').next().unwrap_or("");
+                for name in words::resolve(name, &variables) {
+                    add(&name);
+                }
+            }
+        }
+    }
+    for (name, values) in &variables {
+        if names_a_device(name) {
+            values.iter().flat_map(|value| value.split_whitespace()).for_each(&mut add);
+        }
+    }
+    found
+}
+
+/// True for the names that scripts give to a variable that holds a device.
+fn names_a_device(variable: &str) -> bool {
+    let upper = variable.to_ascii_uppercase();
+    let exact = ["IF", "DEV", "NIC", "WAN", "LAN", "EXT", "INT", "UPLINK", "DNLINK"];
+    exact.contains(&upper.as_str())
+        || ["IFACE", "INTERFACE", "DEVICE"].iter().any(|part| upper.contains(part))
+        || ["_IF", "_DEV", "_NIC"].iter().any(|end| upper.ends_with(end))
+        || ["IF_", "DEV_"].iter().any(|begin| upper.starts_with(begin))
+}
+
+fn is_device(name: &str) -> bool {
+    let mut letters = name.chars();
+    (2..=15).contains(&name.len())
+        && letters.next().is_some_and(|first| first.is_ascii_alphabetic())
+        && letters.all(|letter| letter.is_ascii_alphanumeric() || "._-@".contains(letter))
+        && !["lo", "all", "default", "null", "root", "up", "down"].contains(&name)
+}
+
+/// The directory with its symbolic links resolved, as far as it exists.
+fn real(dir: &Path) -> PathBuf {
+    for ancestor in dir.ancestors() {
+        if let Ok(found) = fs::canonicalize(ancestor) {
+            return match dir.strip_prefix(ancestor) {
+                Ok(rest) if !rest.as_os_str().is_empty() => found.join(rest),
+                _ => found,
+            };
+        }
+    }
+    dir.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_found_wherever_scripts_name_them() {
+        let cases = [
+            ("tc qdisc add dev eth1 root pfifo", "eth1"),
+            ("IF=eth0\ntc qdisc add dev $IF root pfifo 2>/dev/null", "eth0"),
+            ("iptables -A OUTPUT -o ppp0 -j ACCEPT; iptables -i vtun+ -j X", "ppp0 vtun0"),
+            ("WAN_IF=\"wan0\"; [ -d /sys/class/net/br-lan ]", "br-lan wan0"),
+            ("D=${1:-eth3}; tc qdisc show dev $D", "eth7"),
+            ("for d in eth0 eth1 lo; do tc qdisc del dev $d root; done", "eth0 eth1"),
+            ("ifconfig eth0 txqueuelen 1; echo dev null", "eth0"),
+            ("tc qdisc show dev $(ip route | head -1)", ""),
+        ];
+        for (script, expected) in cases {
+            let found = devices(&words::commands(script), &["eth7".to_owned()]);
+            assert_eq!(found.join(" "), expected, "{script}");
+        }
+    }
+
+    #[test]
+    fn the_first_line_names_the_interpreter() {
+        let of = |text: &str| {
+            interpreter(Path::new("x.sh"), text)
+                .map(|words| words.iter().map(|w| w.to_string_lossy().into_owned()).collect::<Vec<_>>().join("|"))
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(of("tc qdisc show").unwrap(), "sh");
+        assert_eq!(of("#!/bin/sh -e -u\n").unwrap(), "/bin/sh|-e -u");
+        assert_eq!(of("#! /usr/bin/env sh\n").unwrap(), "/usr/bin/env|sh");
+        let missing = of("#!/no/such/shell\n").unwrap_err();
+        assert!(missing.starts_with("x.sh:1: "), "{missing}");
+    }
+}

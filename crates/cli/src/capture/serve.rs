@@ -1,0 +1,157 @@
+//! The parent's loop: answers calls one at a time, takes in what the script prints, minds the time.
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixListener;
+use std::process::{ChildStderr, ChildStdout};
+use std::time::{Duration, Instant};
+
+use tidegate_os::poll;
+
+use super::lines::Finder;
+use super::wire;
+use super::{Answer, Output, Recorded, Reply};
+
+/// How long a face may take to speak its request: it has nothing else to do.
+const FACE_LIMIT: Duration = Duration::from_secs(5);
+/// How long output may still come when everybody who could write is gone.
+const DRAIN_LIMIT: Duration = Duration::from_secs(1);
+
+/// What is taken in while a script runs.
+pub(super) struct Intake<'a> {
+    pub(super) answer: &'a mut dyn Answer,
+    pub(super) finder: Option<Finder>,
+    pub(super) calls: Vec<Recorded>,
+    pub(super) max_calls: usize,
+    pub(super) stdout: Stream<ChildStdout>,
+    pub(super) stderr: Stream<ChildStderr>,
+}
+
+/// One of a script's two output streams.
+pub(super) struct Stream<R> {
+    pipe: Option<R>,
+    pub(super) bytes: Vec<u8>,
+    limit: usize,
+    output: Output,
+}
+
+/// What made [`Intake::step`] return.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Event {
+    /// Something was taken in.
+    Served,
+    /// The descriptor to watch is ready.
+    Watched,
+    /// The time is up.
+    TimeUp,
+}
+
+impl<R: Read + AsFd> Stream<R> {
+    pub(super) fn new(pipe: R, limit: usize, output: Output) -> Self {
+        Self { pipe: Some(pipe), bytes: Vec::new(), limit, output }
+    }
+
+    fn take_in(&mut self) {
+        let Some(pipe) = &mut self.pipe else { return };
+        let mut buffer = [0; 8192];
+        match pipe.read(&mut buffer) {
+            Ok(0) => self.pipe = None,
+            Ok(length) => {
+                let room = self.limit.saturating_sub(self.bytes.len());
+                self.bytes.extend(&buffer[..length.min(room)]);
+                if self.output == Output::PassThrough {
+                    let _ = io::stderr().write_all(&buffer[..length]);
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => self.pipe = None,
+        }
+    }
+}
+
+impl Intake<'_> {
+    /// Waits for the next thing to happen until `deadline`, and does it.
+    pub(super) fn step(
+        &mut self,
+        listener: &UnixListener,
+        watched: Option<BorrowedFd<'_>>,
+        deadline: Instant,
+    ) -> io::Result<Event> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(Event::TimeUp);
+        }
+        let mut fds = vec![listener.as_fd()];
+        fds.extend(watched);
+        let out_at = self.stdout.pipe.as_ref().map(|pipe| {
+            fds.push(pipe.as_fd());
+            fds.len() - 1
+        });
+        let err_at = self.stderr.pipe.as_ref().map(|pipe| {
+            fds.push(pipe.as_fd());
+            fds.len() - 1
+        });
+        let ready = poll::readable(&fds, left)?;
+        let is_ready = |at: Option<usize>| at.and_then(|at| ready.get(at)).copied() == Some(true);
+        if is_ready(out_at) {
+            self.stdout.take_in();
+        }
+        if is_ready(err_at) {
+            self.stderr.take_in();
+        }
+        if is_ready(Some(0)) {
+            self.serve(listener);
+            return Ok(Event::Served);
+        }
+        if watched.is_some() && is_ready(Some(1)) {
+            return Ok(Event::Watched);
+        }
+        Ok(Event::Served)
+    }
+
+    /// True while the script's streams are open.
+    pub(super) fn open(&self) -> bool {
+        self.stdout.pipe.is_some() || self.stderr.pipe.is_some()
+    }
+
+    /// Takes in what was still on its way when the script ended.
+    pub(super) fn drain(&mut self, listener: &UnixListener) {
+        let deadline = Instant::now() + DRAIN_LIMIT;
+        while self.open() && !matches!(self.step(listener, None, deadline), Ok(Event::TimeUp) | Err(_)) {}
+    }
+
+    /// Answers one call. A face that goes away or speaks nonsense costs nothing but its own call.
+    fn serve(&mut self, listener: &UnixListener) {
+        let Ok((mut stream, _)) = listener.accept() else {
+            return;
+        };
+        let _ = stream.set_nonblocking(false);
+        let _ = stream.set_read_timeout(Some(FACE_LIMIT));
+        let _ = stream.set_write_timeout(Some(FACE_LIMIT));
+        let Ok(request) = wire::read_request(&mut stream) else {
+            return;
+        };
+        let reply = if self.calls.len() >= self.max_calls {
+            Reply::error(1, format!("tidegate: more than {} calls in one run\n", self.max_calls))
+        } else if let Some(reason) = request.refused {
+            Reply::error(1, reason)
+        } else {
+            self.answer.answer(&request.call)
+        };
+        let _ = wire::write_reply(&mut stream, &reply);
+        if self.calls.len() < self.max_calls {
+            let stderr = String::from_utf8_lossy(&reply.stderr).into_owned();
+            let source = self.finder.as_mut().and_then(|finder| {
+                finder.learn(&request.issuer, &request.call.cwd);
+                finder.find(&request.call.tool, &request.call.args, &stderr)
+            });
+            self.calls.push(Recorded {
+                call: request.call,
+                code: reply.code,
+                stderr,
+                silenced: request.silenced,
+                source,
+            });
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What a run showed to be wrong, in words.
+
+use super::lines::{Finder, SourceLine};
+use super::{Exit, Recorded, Trouble};
+
+/// The most troubles listed: a loop that fails a thousand times tells nothing new.
+const MAX_TROUBLES: usize = 50;
+/// The code by which a shell says that it found no such command, and that it may not run it.
+const NOT_FOUND: u8 = 127;
+const NOT_RUNNABLE: u8 = 126;
+const MISSING: &str = "there is no such tool on this machine, and tidegate does not play it";
+
+/// Lists the troubles of a run, in the order of their importance to the reader: calls, tools, the end.
+pub(super) fn list(finder: &Finder, calls: &[Recorded], exit: &Exit, stderr: &[u8]) -> Vec<Trouble> {
+    let mut troubles: Vec<Trouble> = Vec::new();
+    for call in calls.iter().filter(|call| call.code != 0 && !expected(call)) {
+        let trouble = failed(call);
+        if troubles.len() < MAX_TROUBLES && !troubles.contains(&trouble) {
+            troubles.push(trouble);
+        }
+    }
+    let complaints = String::from_utf8_lossy(stderr);
+    let complaints: Vec<Complaint<'_>> = complaints.lines().filter_map(|line| Complaint::read(finder, line)).collect();
+    for complaint in &complaints {
+        if let Some(trouble) = complaint.missing_tool(finder)
+            && troubles.len() < MAX_TROUBLES
+            && !troubles.contains(&trouble)
+        {
+            troubles.push(trouble);
+        }
+    }
+    // Of several complaints about the last line the first says what, the others repeat the text.
+    let last = complaints.last().map(|last| last.line);
+    let last = complaints.iter().find(|one| Some(one.line) == last);
+    troubles.extend(end(finder, calls, exit, last));
+    troubles
+}
+
+/// True when the script's author counts on it that this may fail.
+fn expected(call: &Recorded) -> bool {
+    call.silenced
+        || call.source.as_ref().is_some_and(|source| {
+            let text: String = source.text.split_whitespace().collect();
+            text.contains("||true") || text.contains("||:")
+        })
+}
+
+fn failed(call: &Recorded) -> Trouble {
+    let reason = match call.stderr.trim() {
+        "" => format!("failed with code {} and says nothing", call.code),
+        text => text.to_owned(),
+    };
+    // The tool's name stands before the reason already.
+    let prefix = format!("{}: ", call.call.tool);
+    Trouble {
+        place: call.source.clone(),
+        reason: reason.strip_prefix(&prefix).unwrap_or(&reason).to_owned(),
+        who: call.call.tool.clone(),
+        remedy: None,
+    }
+}
+
+/// How the script ended, if not well.
+fn end(finder: &Finder, calls: &[Recorded], exit: &Exit, last_complaint: Option<&Complaint<'_>>) -> Option<Trouble> {
+    let name = finder.main().display().to_string();
+    let after = || match calls.last() {
+        Some(call) => format!("after `{} {}`, its last command that we saw", call.call.tool, call.call.args.join(" ")),
+        None => "before any command that we know".to_owned(),
+    };
+    let (reason, remedy, place) = match exit {
+        Exit::Code(0) => return None,
+        Exit::Code(code) => {
+            let place = last_complaint.and_then(|complaint| finder.line(complaint.line)).or_else(|| finder.last());
+            let meaning = match *code {
+                NOT_FOUND => ": a command was not found",
+                NOT_RUNNABLE => ": a command may not be run",
+                _ => "",
+            };
+            let said = last_complaint.map_or(String::new(), |complaint| format!(" ({})", complaint.text));
+            (
+                format!("the script ended with code {code}{meaning}{said}, {}", after()),
+                "mend that line and run again; nothing outside the sandbox was changed".to_owned(),
+                place,
+            )
+        }
+        Exit::Signal(signal) => (
+            format!("the script was ended by signal {signal}, {}", after()),
+            "a script that kills itself or runs out of memory cannot be captured whole".to_owned(),
+            finder.last(),
+        ),
+        Exit::TimedOut { after: limit, running } => {
+            let place = running_line(finder, running).or_else(|| finder.last());
+            let doing = running.last().map_or(String::new(), |running| format!("; it was running `{running}`"));
+            (
+                format!("the script did not end within {} s{doing}, {}", limit.as_secs_f64(), after()),
+                "let it end by itself (no daemon, no endless loop, no waiting for an answer), or give it longer with --timeout SECONDS".to_owned(),
+                place,
+            )
+        }
+        Exit::Lost(reason) => (reason.clone(), "check that the script and its directory can be read".to_owned(), None),
+    };
+    Some(Trouble { who: if place.is_none() { name } else { "sh".to_owned() }, place, reason, remedy: Some(remedy) })
+}
+
+/// The line of the innermost program that runs, if the script names it.
+fn running_line(finder: &Finder, running: &[String]) -> Option<SourceLine> {
+    running.iter().rev().find_map(|words| {
+        let mut words = words.split_whitespace();
+        let program = words.next()?.rsplit('/').next()?.to_owned();
+        let args: Vec<String> = words.map(Into::into).collect();
+        finder.peek(&program, &args)
+    })
+}
+
+/// A line that a shell wrote about a line of the script: `x.sh: 3: foo: not found`, `x.sh: line 3: foo: command not found`.
+struct Complaint<'a> {
+    line: usize,
+    text: &'a str,
+}
+
+impl<'a> Complaint<'a> {
+    fn read(finder: &Finder, text: &'a str) -> Option<Self> {
+        let main = finder.main().file_name()?.to_str()?;
+        let at = text.find(main)?;
+        let rest = text.get(at + main.len()..)?.strip_prefix(':')?.trim_start();
+        let rest = rest.strip_prefix("line ").unwrap_or(rest);
+        let (number, rest) = rest.split_once(':')?;
+        Some(Self { line: number.parse().ok()?, text: rest.trim() })
+    }
+
+    fn missing_tool(&self, finder: &Finder) -> Option<Trouble> {
+        let (name, what) = [
+            ("command not found", MISSING),
+            ("not found", MISSING),
+            ("No such file or directory", MISSING),
+            ("Permission denied", "may not be run, or is not on this machine"),
+        ]
+        .iter()
+        .find_map(|(end, what)| Some((self.text.strip_suffix(end)?, what)))?;
+        let name = name.trim_end().strip_suffix(':')?;
+        // `cannot open x: No such file` is about a file that the script reads.
+        if name.contains(' ') {
+            return None;
+        }
+        let mut place = finder.line(self.line);
+        if let Some(place) = &mut place {
+            place.columns = place.text.find(name).map(|at| {
+                let start = place.text[..at].chars().count();
+                start..start + name.chars().count()
+            });
+        }
+        Some(Trouble {
+            place,
+            who: "sh".to_owned(),
+            reason: format!("{name}: {what}"),
+            remedy: Some(format!(
+                "install the package that has {}, or take the line out if the shaping does not need it",
+                name.rsplit('/').next().unwrap_or(name)
+            )),
+        })
+    }
+}

@@ -1,0 +1,178 @@
+//! What a tool's face and the parent say to each other over the socket: length-prefixed fields, little-endian.
+//!
+//! A request is the magic word, a byte of flags, then tool, working directory, the caller's words, the arguments and
+//! standard input (or why it could not be read); a reply is a code, the output and the errors.
+
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+
+use super::{Call, Reply};
+
+const MAGIC: [u8; 4] = *b"TGC1";
+/// The longest field, in bytes: a batch file of a hundred thousand commands fits.
+const MAX_FIELD: usize = 32 << 20;
+/// The most arguments of one call.
+const MAX_ARGS: usize = 65_536;
+
+const HAS_STDIN: u8 = 1;
+const SILENCED: u8 = 2;
+const REFUSED: u8 = 4;
+
+/// A call as it travels, with what only the face can know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Request {
+    pub(super) call: Call,
+    /// The words of the process that issued the call: which script, where several run.
+    pub(super) issuer: Vec<String>,
+    /// The caller threw its errors away (`2>/dev/null`): it expects that this may fail.
+    pub(super) silenced: bool,
+    /// The face had to refuse: the input it should pass on could not be read.
+    pub(super) refused: Option<String>,
+}
+
+/// Writes a request.
+pub(super) fn write_request(to: &mut impl Write, request: &Request) -> io::Result<()> {
+    let call = &request.call;
+    let mut flags = 0;
+    if call.stdin.is_some() {
+        flags |= HAS_STDIN;
+    }
+    if request.silenced {
+        flags |= SILENCED;
+    }
+    if request.refused.is_some() {
+        flags |= REFUSED;
+    }
+    let mut bytes = MAGIC.to_vec();
+    bytes.push(flags);
+    field(&mut bytes, call.tool.as_bytes());
+    field(&mut bytes, call.cwd.to_string_lossy().as_bytes());
+    list(&mut bytes, &request.issuer);
+    list(&mut bytes, &call.args);
+    field(&mut bytes, call.stdin.as_deref().unwrap_or_default());
+    field(&mut bytes, request.refused.as_deref().unwrap_or_default().as_bytes());
+    to.write_all(&bytes)
+}
+
+/// Reads a request.
+pub(super) fn read_request(from: &mut impl Read) -> io::Result<Request> {
+    let mut head = [0; 5];
+    from.read_exact(&mut head)?;
+    if head[..4] != MAGIC {
+        return Err(io::Error::other("another program spoke on the socket"));
+    }
+    let flags = head[4];
+    let tool = read_text(from)?;
+    let cwd = PathBuf::from(read_text(from)?);
+    let issuer = read_list(from)?;
+    let args = read_list(from)?;
+    let stdin = read_field(from)?;
+    let refused = read_text(from)?;
+    Ok(Request {
+        call: Call { tool, args, stdin: (flags & HAS_STDIN != 0).then_some(stdin), cwd },
+        issuer,
+        silenced: flags & SILENCED != 0,
+        refused: (flags & REFUSED != 0).then_some(refused),
+    })
+}
+
+/// Writes a reply.
+pub(super) fn write_reply(to: &mut impl Write, reply: &Reply) -> io::Result<()> {
+    let mut bytes = vec![reply.code];
+    field(&mut bytes, &reply.stdout);
+    field(&mut bytes, &reply.stderr);
+    to.write_all(&bytes)
+}
+
+/// Reads a reply.
+pub(super) fn read_reply(from: &mut impl Read) -> io::Result<Reply> {
+    let mut code = [0];
+    from.read_exact(&mut code)?;
+    Ok(Reply { code: code[0], stdout: read_field(from)?, stderr: read_field(from)? })
+}
+
+fn field(to: &mut Vec<u8>, bytes: &[u8]) {
+    let bytes = &bytes[..bytes.len().min(MAX_FIELD)];
+    to.extend(u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_le_bytes());
+    to.extend(bytes);
+}
+
+fn list(to: &mut Vec<u8>, words: &[String]) {
+    let words = &words[..words.len().min(MAX_ARGS)];
+    to.extend(u32::try_from(words.len()).unwrap_or(u32::MAX).to_le_bytes());
+    for word in words {
+        field(to, word.as_bytes());
+    }
+}
+
+fn read_length(from: &mut impl Read, limit: usize) -> io::Result<usize> {
+    let mut bytes = [0; 4];
+    from.read_exact(&mut bytes)?;
+    let length = usize::try_from(u32::from_le_bytes(bytes)).map_err(io::Error::other)?;
+    if length > limit {
+        return Err(io::Error::other(format!("a field of {length} bytes or words: {limit} is the limit")));
+    }
+    Ok(length)
+}
+
+fn read_field(from: &mut impl Read) -> io::Result<Vec<u8>> {
+    let length = read_length(from, MAX_FIELD)?;
+    let mut bytes = Vec::new();
+    // Grows as the bytes come: a length alone cannot make us allocate.
+    from.take(length as u64).read_to_end(&mut bytes)?;
+    if bytes.len() < length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(bytes)
+}
+
+fn read_text(from: &mut impl Read) -> io::Result<String> {
+    Ok(String::from_utf8_lossy(&read_field(from)?).into_owned())
+}
+
+fn read_list(from: &mut impl Read) -> io::Result<Vec<String>> {
+    let length = read_length(from, MAX_ARGS)?;
+    (0..length).map(|_| read_text(from)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request() -> Request {
+        Request {
+            call: Call {
+                tool: "tc".into(),
+                args: vec!["-batch".into(), String::new(), "-".into()],
+                stdin: Some(b"qdisc show\n".to_vec()),
+                cwd: "/tmp".into(),
+            },
+            issuer: vec!["sh".into(), "x.sh".into()],
+            silenced: true,
+            refused: None,
+        }
+    }
+
+    #[test]
+    fn requests_and_replies_survive_the_wire() {
+        let mut bytes = Vec::new();
+        write_request(&mut bytes, &request()).unwrap();
+        assert_eq!(read_request(&mut &bytes[..]).unwrap(), request());
+        let reply = Reply::error(2, "Error: x\n");
+        let mut bytes = Vec::new();
+        write_reply(&mut bytes, &reply).unwrap();
+        assert_eq!(read_reply(&mut &bytes[..]).unwrap(), reply);
+    }
+
+    #[test]
+    fn every_cut_and_every_flipped_byte_is_an_error_or_a_request_never_a_panic() {
+        let mut bytes = Vec::new();
+        write_request(&mut bytes, &request()).unwrap();
+        for cut in 0..bytes.len() {
+            assert!(read_request(&mut &bytes[..cut]).is_err(), "cut at {cut}");
+            let mut flipped = bytes.clone();
+            flipped[cut] ^= 0xff;
+            let _ = read_request(&mut &flipped[..]);
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! A script's text as commands and words, roughly: enough to find who said what, not to run anything.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// A word of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Word {
+    /// The word without quotes; what a variable or a substitution would fill in is [`Word::HOLE`].
+    pub(super) text: String,
+    /// The word as it is written.
+    pub(super) raw: String,
+    /// The physical line, from 1.
+    pub(super) line: usize,
+    /// Columns in that line, in characters from 0.
+    pub(super) columns: Range<usize>,
+}
+
+impl Word {
+    /// Stands in [`Word::text`] for text known only when the script runs.
+    pub(super) const HOLE: char = '\u{0}';
+
+    /// True when nothing in the word depends on the run.
+    pub(super) fn is_literal(&self) -> bool {
+        !self.text.contains(Self::HOLE)
+    }
+}
+
+/// A simple command: words between separators.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Command {
+    pub(super) words: Vec<Word>,
+    /// Stands in a loop or a function, so it may run more than once.
+    pub(super) repeats: bool,
+}
+
+impl Command {
+    /// The line where the command begins.
+    pub(super) fn line(&self) -> usize {
+        self.words.first().map_or(1, |word| word.line)
+    }
+}
+
+/// Splits a script into its commands. Bad syntax gives fewer or stranger commands, never an error.
+pub(super) fn commands(text: &str) -> Vec<Command> {
+    let mut reader = Reader::new(text);
+    reader.read();
+    reader.commands
+}
+
+/// The values that variables get in the text: `NAME=value`, `for NAME in a b`, `${NAME:-value}`; `$1`… from `args`.
+pub(super) fn variables(commands: &[Command], args: &[String]) -> BTreeMap<String, Vec<String>> {
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (number, arg) in args.iter().enumerate() {
+        found.insert((number + 1).to_string(), vec![arg.clone()]);
+    }
+    for command in commands {
+        let words = &command.words;
+        if let [keyword, name, inside, values @ ..] = &words[..]
+            && keyword.text == "for"
+            && inside.text == "in"
+        {
+            for value in values {
+                let resolved = resolve(&value.raw, &found);
+                found.entry(name.text.clone()).or_default().extend(resolved);
+            }
+        }
+        for word in words {
+            if let Some((name, value)) = word.raw.split_once('=')
+                && is_name(name)
+            {
+                let resolved = resolve(value, &found);
+                found.entry(name.to_owned()).or_default().extend(resolved);
+            }
+        }
+    }
+    found
+}
+
+/// What a raw word may become: itself, or the values of the variable it is.
+pub(super) fn resolve(raw: &str, variables: &BTreeMap<String, Vec<String>>) -> Vec<String> {
+    let bare = raw.trim_matches(['"', '\'']);
+    let Some(rest) = bare.strip_prefix('$') else {
+        return if bare.contains(['$', '`']) { Vec::new() } else { vec![bare.to_owned()] };
+    };
+    let rest = rest.strip_prefix('{').and_then(|inner| inner.strip_suffix('}')).unwrap_or(rest);
+    let (name, default) = match rest.find(":-").or_else(|| rest.find(":=")) {
+        Some(at) => (&rest[..at], Some(rest[at + 2..].trim_matches(['"', '\'']))),
+        None => (rest, None),
+    };
+    match (variables.get(name), default) {
+        (Some(values), _) => values.clone(),
+        (None, Some(default)) if !default.contains('$') => vec![default.to_owned()],
+        // `$(which tc)` and the like: the last word tells.
+        _ if rest.starts_with('(') && rest.ends_with(')') => rest
+            .trim_matches(['(', ')'])
+            .split_whitespace()
+            .last()
+            .map(|word| vec![word.to_owned()])
+            .unwrap_or_default(),
+        _ => Vec::new(),
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    let mut letters = text.chars();
+    letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+        && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+}
+
+struct Reader {
+    letters: Vec<char>,
+    at: usize,
+    line: usize,
+    line_start: usize,
+    depth: usize,
+    words: Vec<Word>,
+    commands: Vec<Command>,
+    /// Here-documents whose text begins after this line.
+    heredocs: Vec<(String, bool)>,
+}
+
+impl Reader {
+    fn new(text: &str) -> Self {
+        Self {
+            letters: text.chars().collect(),
+            at: 0,
+            line: 1,
+            line_start: 0,
+            depth: 0,
+            words: Vec::new(),
+            commands: Vec::new(),
+            heredocs: Vec::new(),
+        }
+    }
+
+    fn read(&mut self) {
+        while let Some(letter) = self.peek(0) {
+            match letter {
+                '\\' if self.peek(1) == Some('\n') => {
+                    self.next();
+                    self.next();
+                }
+                '\n' => {
+                    self.next();
+                    self.end_command();
+                    self.skip_heredocs();
+                }
+                ' ' | '\t' | '\r' => {
+                    self.next();
+                }
+                '#' => {
+                    while self.peek(0).is_some_and(|letter| letter != '\n') {
+                        self.next();
+                    }
+                }
+                ';' | '&' | '|' | '(' | ')' => {
+                    // `name() {`: a function's body may run more than once.
+                    self.next();
+                    self.end_command();
+                }
+                '<' | '>' => self.redirection(),
+                _ => self.word(),
+            }
+        }
+        self.end_command();
+    }
+
+    fn peek(&self, ahead: usize) -> Option<char> {
+        self.letters.get(self.at + ahead).copied()
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let letter = self.peek(0)?;
+        self.at += 1;
+        if letter == '\n' {
+            self.line += 1;
+            self.line_start = self.at;
+        }
+        Some(letter)
+    }
+
+    fn end_command(&mut self) {
+        if !self.words.is_empty() {
+            self.commands.push(Command { words: std::mem::take(&mut self.words), repeats: self.depth > 0 });
+        }
+    }
+
+    /// `2>file`, `<<END`, `>&2`: no words of the command.
+    fn redirection(&mut self) {
+        let mut operator = String::new();
+        while let Some(letter @ ('<' | '>' | '&' | '-')) = self.peek(0) {
+            // The dash belongs to `<<-` and `>&-` only.
+            if letter == '-' && !operator.ends_with(['<', '&']) {
+                break;
+            }
+            operator.push(letter);
+            self.next();
+        }
+        while matches!(self.peek(0), Some(' ' | '\t')) {
+            self.next();
+        }
+        if operator == "<<" || operator == "<<-" {
+            let before = self.words.len();
+            self.word();
+            if let Some(end) = self.words.drain(before..).next() {
+                self.heredocs.push((end.text, operator == "<<-"));
+            }
+        } else if self.peek(0).is_some_and(|letter| !letter.is_whitespace()) {
+            let before = self.words.len();
+            self.word();
+            self.words.truncate(before);
+        }
+    }
+
+    fn skip_heredocs(&mut self) {
+        for (end, tabs) in std::mem::take(&mut self.heredocs) {
+            while self.peek(0).is_some() {
+                let mut line = String::new();
+                while let Some(letter) = self.next() {
+                    if letter == '\n' {
+                        break;
+                    }
+                    line.push(letter);
+                }
+                let line = if tabs { line.trim_start_matches('\t') } else { &line };
+                if line == end {
+                    break;
+                }
+            }
+        }
+    }
+
+    fn word(&mut self) {
+        let (start, line, line_start) = (self.at, self.line, self.line_start);
+        let mut text = String::new();
+        let mut quote: Option<char> = None;
+        while let Some(letter) = self.peek(0) {
+            match (letter, quote) {
+                ('\'', None) | ('"', None) => quote = Some(letter),
+                ('\'', Some('\'')) | ('"', Some('"')) => quote = None,
+                ('\\', None | Some('"')) => {
+                    self.next();
+                    match self.peek(0) {
+                        Some('\n') | None => {}
+                        Some(escaped) => text.push(escaped),
+                    }
+                }
+                ('$', None | Some('"')) => {
+                    self.hole();
+                    text.push(Word::HOLE);
+                    continue;
+                }
+                ('`', None | Some('"')) => {
+                    self.next();
+                    while self.peek(0).is_some_and(|letter| letter != '`') {
+                        self.next();
+                    }
+                    text.push(Word::HOLE);
+                }
+                (' ' | '\t' | '\r' | '\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>', None) => break,
+                _ => text.push(letter),
+            }
+            if self.next().is_none() {
+                break;
+            }
+        }
+        if self.at == start {
+            // Nothing here is a word: take one letter so that the reader always moves.
+            self.next();
+            return;
+        }
+        let raw: String = self.letters[start..self.at].iter().collect();
+        // The number of `2>file` is part of the redirection.
+        if matches!(self.peek(0), Some('<' | '>')) && raw.chars().all(|l| l.is_ascii_digit()) {
+            return;
+        }
+        self.keyword(&raw);
+        self.words.push(Word {
+            text,
+            columns: start.saturating_sub(line_start)..start.saturating_sub(line_start) + raw.chars().count(),
+            raw,
+            line,
+        });
+    }
+
+    /// `$name`, `${…}`, `$(…)`, `$((…))`.
+    fn hole(&mut self) {
+        self.next();
+        let (open, close) = match self.peek(0) {
+            Some('{') => ('{', '}'),
+            Some('(') => ('(', ')'),
+            _ => {
+                let special = self.peek(0).is_some_and(|letter| "@*#?$!-0123456789".contains(letter));
+                if special {
+                    self.next();
+                } else {
+                    while self.peek(0).is_some_and(|letter| letter.is_ascii_alphanumeric() || letter == '_') {
+                        self.next();
+                    }
+                }
+                return;
+            }
+        };
+        let mut depth = 0_usize;
+        while let Some(letter) = self.next() {
+            if letter == open {
+                depth += 1;
+            } else if letter == close {
+                depth -= 1;
+                if depth == 0 {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn keyword(&mut self, raw: &str) {
+        // Only where a command may begin; `do` may also stand behind a `;`.
+        if !self.words.is_empty() {
+            return;
+        }
+        match raw {
+            "do" | "{" | "function" => self.depth += 1,
+            "done" | "}" => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(script: &str) -> Vec<String> {
+        commands(script)
+            .iter()
+            .map(|command| {
+                let words: Vec<String> = command.words.iter().map(|word| word.text.replace(Word::HOLE, "*")).collect();
+                let mark = if command.repeats { "+" } else { "" };
+                format!("{}{mark} {}", command.line(), words.join(" "))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_script_becomes_commands_with_their_lines() {
+        let script = "#!/bin/sh\nIF=eth0 # the device\ntc qdisc del dev $IF root 2>/dev/null || true\n\
+            for i in 1 2; do\n  tc class add dev \"$IF\" \\\n    classid 1:$i htb rate ${R:-1mbit}\ndone\n\
+            tc -batch - <<EOF\nqdisc add dev eth9 root pfifo\nEOF\nip link set $(cat x | head) up";
+        assert_eq!(
+            texts(script),
+            [
+                "2 IF=eth0",
+                "3 tc qdisc del dev * root",
+                "3 true",
+                "4 for i in 1 2",
+                "4+ do",
+                "5+ tc class add dev * classid 1:* htb rate *",
+                "7 done",
+                "8 tc -batch -",
+                "11 ip link set * up",
+            ]
+        );
+    }
+
+    #[test]
+    fn variables_are_followed_through_defaults_loops_and_arguments() {
+        let parsed =
+            commands("A=eth0\nB=${1:-eth1}\nC=\"$A\"\nD=${2:-ppp0}\nfor E in x $C; do :; done\nTC=$(which tc)");
+        let found = variables(&parsed, &["wan0".to_owned()]);
+        let show = |name: &str| found.get(name).map(|values| values.join(" "));
+        assert_eq!(
+            ["A", "B", "C", "D", "E", "TC"].map(show),
+            ["eth0", "wan0", "eth0", "ppp0", "x eth0", "tc"].map(|v| Some(v.to_owned()))
+        );
+    }
+
+    #[test]
+    fn unfinished_text_ends_without_a_panic() {
+        let script = "tc \"a $(b `c ${d 'e\\";
+        for end in 0..=script.len() {
+            commands(&script[..end]);
+        }
+        commands("<<\n<<-\n>\n2>\n)\n((\n$");
+    }
+}

@@ -1,0 +1,4 @@
+#![forbid(unsafe_code)]
+//! What the `tidegate` command is made of.
+
+pub mod capture;

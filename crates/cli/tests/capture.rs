@@ -1,0 +1,407 @@
+//! Capturing scripts, end to end: needs namespaces, and says so where there are none.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use tidegate::capture::{Call, CaptureError, CaptureOptions, Exit, Outcome, Reply, Shell, available, run_script};
+
+const TIDEGATE: &str = env!("CARGO_BIN_EXE_tidegate");
+
+/// A directory for one test, removed at its end.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let dir = std::env::temp_dir().join(format!("tidegate-test-{name}-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        Self(dir)
+    }
+
+    fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// True, with the reason printed, where no sandbox can be made.
+fn skip() -> bool {
+    match available(Path::new(TIDEGATE)) {
+        Ok(()) => false,
+        Err(error) => {
+            eprintln!("SKIPPED: {error}");
+            true
+        }
+    }
+}
+
+fn options() -> CaptureOptions {
+    CaptureOptions { executable: Some(TIDEGATE.into()), ..CaptureOptions::default() }
+}
+
+/// Success for all, but the word `bad` fails as tc does, and `tc -s` prints a line.
+fn model(call: &Call) -> Reply {
+    if call.args.iter().any(|arg| arg == "bad") {
+        return Reply::error(2, "Unknown qdisc \"bad\", hence option \"x\" is unparsable\n");
+    }
+    if call.args.first().is_some_and(|arg| arg == "-s") {
+        return Reply::text("qdisc pfifo\n");
+    }
+    Reply::ok()
+}
+
+fn capture(script: &Path, args: &[&str], options: &CaptureOptions) -> Outcome {
+    let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+    run_script(script, &args, options, &mut model).unwrap()
+}
+
+/// `line: tool args -> code`, a line per call.
+fn table(outcome: &Outcome) -> String {
+    outcome
+        .calls
+        .iter()
+        .map(|call| {
+            let line = call.source.as_ref().map_or(0, |source| source.line);
+            let input = call
+                .call
+                .stdin
+                .as_ref()
+                .map_or(String::new(), |bytes| format!(" < {:?}", String::from_utf8_lossy(bytes)));
+            format!("{line}: {} {}{input} -> {}\n", call.call.tool, call.call.args.join(" "), call.code)
+        })
+        .collect()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn tools_are_found_by_name_by_path_and_where_the_host_has_nothing() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("tools");
+    let script = place.file(
+        "x.sh",
+        "IF=eth0
+tc 1
+/sbin/tc 2 dev $IF
+/usr/sbin/tc 3; /bin/tc 4; /usr/bin/tc 5
+/usr/local/sbin/tc 6
+/opt/of/nobody/sbin/tc 7
+/nowhere/at/all/tc 8
+env -i /sbin/tc 9
+PATH=/bin:/sbin ip6tables-restore <<END
+*mangle
+END
+sudo -E iptables -L
+echo 'qdisc show' > batch; tc -force -batch batch
+tc -b missing 2>/dev/null
+tc -s qdisc show | head -1
+ls /sys/class/net | tr '\\n' ' '
+cd / && modprobe ifb && exit 3
+",
+    );
+    let expected = "2: tc 1 -> 0
+3: tc 2 dev eth0 -> 0
+4: tc 3 -> 0
+4: tc 4 -> 0
+4: tc 5 -> 0
+5: tc 6 -> 0
+6: tc 7 -> 0
+7: tc 8 -> 0
+8: tc 9 -> 0
+9: ip6tables-restore  < \"*mangle\\n\" -> 0
+12: iptables -L -> 0
+13: tc -force -batch batch < \"qdisc show\\n\" -> 0
+14: tc -b missing -> 1
+15: tc -s qdisc show -> 0
+17: modprobe ifb -> 0
+";
+    let covered = CaptureOptions { cwd: Some(place.0.clone()), ..options() };
+    let outcome = capture(&script, &[], &covered);
+    assert_eq!(table(&outcome), expected, "{}", text(&outcome.stderr));
+    assert_eq!(outcome.exit, Exit::Code(3));
+    assert_eq!(text(&outcome.stdout), "qdisc pfifo\neth0 lo ");
+    assert!(!place.0.join("batch").exists(), "the host's files stay as they are");
+    // Without overlays the directory is read-only, so the batch file cannot be written; all else is the same.
+    let bare = CaptureOptions { no_overlay: true, ..covered };
+    let outcome = capture(&script, &[], &bare);
+    let expected = expected.replace("batch < \"qdisc show\\n\" -> 0", "batch -> 1");
+    assert_eq!(table(&outcome), expected, "{}", text(&outcome.stderr));
+}
+
+#[test]
+fn failures_name_the_line_and_the_word() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("failures");
+    let script = place.file(
+        "x.sh",
+        "KIND=bad
+tc qdisc del dev eth0 bad 2>/dev/null
+tc qdisc del dev eth0 bad || true
+tc qdisc add dev eth0 root $KIND x
+no-such-tool --now
+exit 4
+",
+    );
+    let outcome = capture(&script, &[], &options());
+    let shown: Vec<String> = outcome
+        .troubles
+        .iter()
+        .map(|trouble| trouble.to_string().replace(&format!("{}/", place.0.display()), ""))
+        .collect();
+    assert_eq!(
+        shown.join("\n"),
+        "x.sh:4: tc: Unknown qdisc \"bad\", hence option \"x\" is unparsable
+  4 | tc qdisc add dev eth0 root $KIND x
+    |                            ^^^^^
+x.sh:5: sh: no-such-tool: there is no such tool on this machine, and tidegate does not play it
+  5 | no-such-tool --now
+    | ^^^^^^^^^^^^
+  remedy: install the package that has no-such-tool, or take the line out if the shaping does not need it
+x.sh:5: sh: the script ended with code 4 (no-such-tool: not found), after `tc qdisc add dev eth0 root bad x`, its last command that we saw
+  5 | no-such-tool --now
+  remedy: mend that line and run again; nothing outside the sandbox was changed"
+    );
+}
+
+#[test]
+fn lines_are_found_in_files_that_the_script_reads_or_calls() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("files");
+    place.file("settings", "WAN_IF=ppp7\n");
+    place.file("lib.sh", "# functions\nleaf() {\n  $TC qdisc add dev $WAN_IF parent $1 sfq perturb $2\n}\n");
+    place.file("part.sh", "\n\ntc filter add dev $1 parent 1: prio 3 fw\n");
+    let script = place.file(
+        "x.sh",
+        "#!/bin/sh
+. ./settings
+. \"$(dirname \"$0\")/lib.sh\"
+TC=/sbin/tc
+leaf 1:10 10
+sh ./part.sh $WAN_IF
+test -d /sys/class/net/ppp7
+",
+    );
+    let outcome = capture(&script, &[], &CaptureOptions { cwd: Some(place.0.clone()), ..options() });
+    let found: Vec<String> = outcome
+        .calls
+        .iter()
+        .filter_map(|call| call.source.as_ref())
+        .map(|source| format!("{}:{}", source.file.file_name().unwrap().to_string_lossy(), source.line))
+        .collect();
+    assert_eq!((found, outcome.exit), (vec!["lib.sh:3".to_owned(), "part.sh:3".to_owned()], Exit::Code(0)));
+}
+
+#[test]
+fn where_namespaces_are_forbidden_the_remedy_is_named() {
+    let line = "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-sys_admin \"$@\"";
+    let place = Place::new("forbidden");
+    let script = place.file("x.sh", "tc 1\n");
+    let output =
+        Command::new("unshare").args(["-Ur", "sh", "-c", line, "sh", TIDEGATE, "capture"]).arg(script).output();
+    let Ok(output) = output.as_ref().map(|output| text(&output.stderr)) else {
+        eprintln!("SKIPPED: no unshare(1)");
+        return;
+    };
+    if !output.starts_with("tidegate: ") {
+        eprintln!("SKIPPED: {output}");
+        return;
+    }
+    assert!(output.starts_with("tidegate: this system does not let us make a sandbox: "), "{output}");
+    assert!(output.contains("\nremedy: allow user namespaces: `sysctl -w user.max_user_namespaces="), "{output}");
+}
+
+#[test]
+fn a_script_that_never_ends_is_ended_with_all_it_started() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("endless");
+    let mark = format!("{}", 40_000 + std::process::id());
+    let script = place
+        .file("x.sh", &format!("tc 1\n(trap '' TERM INT HUP; setsid sleep {mark}) &\ntc 2\nsleep {mark}.5\ntc 3\n"));
+    let short = CaptureOptions { timeout: Duration::from_millis(500), ..options() };
+    let outcome = capture(&script, &[], &short);
+    assert!(matches!(outcome.exit, Exit::TimedOut { .. }), "{:?}", outcome.exit);
+    assert_eq!(outcome.calls.len(), 2);
+    let trouble = outcome.troubles.last().unwrap();
+    let line = trouble.place.as_ref().unwrap().line;
+    assert!([2, 4].contains(&line), "{trouble}");
+    assert!(trouble.reason.contains("did not end within 0.5 s"), "{trouble}");
+    assert_eq!(running_with(&mark), Vec::<String>::new());
+}
+
+#[test]
+fn what_a_script_leaves_in_the_background_ends_with_it() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("background");
+    let mark = format!("{}", 50_000 + std::process::id());
+    let script = place.file("x.sh", &format!("setsid sleep {mark} &\ntc 1\n"));
+    let outcome = capture(&script, &[], &options());
+    assert_eq!((outcome.exit, outcome.calls.len()), (Exit::Code(0), 1));
+    assert_eq!(running_with(&mark), Vec::<String>::new());
+}
+
+#[test]
+fn killing_tidegate_kills_the_script() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("killed");
+    let mark = format!("{}", 60_000 + std::process::id());
+    let script = place.file("x.sh", &format!("echo ready\nsleep {mark}\n"));
+    let mut child = Command::new(TIDEGATE).arg("capture").arg(&script).stderr(Stdio::piped()).spawn().unwrap();
+    // The script's first word tells that it runs.
+    let mut stderr = child.stderr.take().unwrap();
+    let mut ready = [0; 6];
+    std::io::Read::read_exact(&mut stderr, &mut ready).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // The kernel kills the rest in its own time: the wait is bounded by turns, not by the clock.
+    let gone = (0..20_000).any(|_| {
+        std::thread::yield_now();
+        running_with(&mark).is_empty()
+    });
+    assert!(gone, "{:?}", running_with(&mark));
+}
+
+#[test]
+fn the_host_is_out_of_reach() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("reach");
+    let script = place.file(
+        "x.sh",
+        "id -u
+(echo 1 > /proc/sys/kernel/panic) 2>/dev/null || echo no sysctl
+echo 1 > /proc/sys/net/ipv4/ip_forward && cat /proc/sys/net/ipv4/ip_forward
+mount -o remount,rw / 2>/dev/null || echo no mount
+touch /tmp/tidegate-reach /run/x /var/log/x && echo written
+ls /dev | grep -c sd
+kill -9 1; echo still here
+",
+    );
+    let outcome = capture(&script, &[], &options());
+    assert_eq!(
+        text(&outcome.stdout),
+        "0\nno sysctl\n1\nno mount\nwritten\n0\nstill here\n",
+        "{}",
+        text(&outcome.stderr)
+    );
+    assert!(!Path::new("/tmp/tidegate-reach").exists());
+}
+
+#[test]
+fn an_ordinary_user_captures_too() {
+    if skip() {
+        return;
+    }
+    let user = Command::new("setpriv").args(["--reuid=65534", "--regid=65534", "--clear-groups", "true"]).status();
+    if !user.is_ok_and(|status| status.success()) {
+        eprintln!("SKIPPED: only root can become another user (setpriv)");
+        return;
+    }
+    let place = Place::new("user");
+    // Where the build lies the other user may not look.
+    let executable = place.0.join("tidegate");
+    fs::copy(TIDEGATE, &executable).unwrap();
+    let script = place.file("x.sh", "#!/bin/sh\n/sbin/tc qdisc add dev eth5 root pfifo\nls -d /sys/class/net/eth5\n");
+    let output = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(&executable)
+        .arg("capture")
+        .arg(&script)
+        .current_dir("/")
+        .output()
+        .unwrap();
+    let name = script.display();
+    assert_eq!(
+        (text(&output.stdout), text(&output.stderr)),
+        (format!("{name}:2: tc qdisc add dev eth5 root pfifo\n"), "/sys/class/net/eth5\n".to_owned())
+    );
+}
+
+#[test]
+fn what_is_no_script_is_refused_with_its_name() {
+    let place = Place::new("refused");
+    let program = place.0.join("program");
+    fs::write(&program, b"\x7fELF\0\0").unwrap();
+    let strange = place.file("strange.sh", "#!/opt/no/such/shell\ntc 1\n");
+    let absent = place.0.join("absent.sh");
+    let cases: [(&Path, &str); 4] = [
+        (&absent, "there is no such script"),
+        (&place.0, "this is a directory"),
+        (&program, "this is not a text"),
+        (&strange, "asks for /opt/no/such/shell"),
+    ];
+    for (path, reason) in cases {
+        let error: CaptureError = run_script(path, &[], &options(), &mut model).unwrap_err();
+        let shown = error.to_string();
+        assert!(shown.starts_with(&path.display().to_string()) && shown.contains(reason), "{shown}");
+    }
+}
+
+#[test]
+fn a_shell_session_runs_lines_and_files_without_a_sandbox() {
+    let place = Place::new("shell");
+    let file =
+        place.file("script.tc", "for i in 1 2; do\n  tc class add dev link0 classid 1:$i\ndone\niptables-legacy -L\n");
+    let shell = Shell::open(Some(Path::new(TIDEGATE)), Duration::from_secs(30)).unwrap();
+    let outcome = shell.run_file(&file, &place.0, &mut model).unwrap();
+    assert_eq!(
+        table(&outcome),
+        "2: tc class add dev link0 classid 1:1 -> 0
+2: tc class add dev link0 classid 1:2 -> 0
+4: iptables-legacy -L -> 0
+"
+    );
+    let outcome =
+        shell.run_line("tc -s qdisc show dev link0 >> snap.txt; modprobe x && tc bad", &place.0, &mut model).unwrap();
+    assert_eq!(outcome.exit, Exit::Code(2));
+    assert_eq!(outcome.calls.len(), 3);
+    assert_eq!(fs::read_to_string(place.0.join("snap.txt")).unwrap(), "qdisc pfifo\n");
+    let short = Shell::open(Some(Path::new(TIDEGATE)), Duration::from_millis(300)).unwrap();
+    let mark = format!("{}", 70_000 + std::process::id());
+    let outcome = short.run_line(&format!("tc 1; (sleep {mark}; echo)"), &place.0, &mut model).unwrap();
+    assert!(matches!(outcome.exit, Exit::TimedOut { .. }));
+    assert_eq!(running_with(&mark), Vec::<String>::new());
+}
+
+#[test]
+fn a_tool_outside_a_capture_says_what_it_is() {
+    let place = Place::new("outside");
+    let tc = place.0.join("tc");
+    std::os::unix::fs::symlink(TIDEGATE, &tc).unwrap();
+    let output = Command::new(&tc).arg("qdisc").env_remove("TIDEGATE_CAPTURE").output().unwrap();
+    assert_eq!(output.status.code(), Some(255));
+    assert!(text(&output.stderr).starts_with("tc: this is tidegate under the name of tc"));
+}
+
+/// Command lines of sleeping processes, zombies aside, with this word.
+fn running_with(mark: &str) -> Vec<String> {
+    fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| fs::read(entry.path().join("cmdline")).ok())
+        .map(|words| text(&words).replace('\0', " "))
+        .filter(|words| words.starts_with("sleep") && words.contains(mark))
+        .collect()
+}

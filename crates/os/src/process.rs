@@ -1,0 +1,112 @@
+//! Children that do not outlive us, and what a running child is doing.
+
+use std::collections::BTreeMap;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use rustix::process::{Pid, Signal};
+
+/// The most processes [`descendants`] looks at: a bound for a fork bomb.
+const MAX_PROCESSES: usize = 65_536;
+
+/// One running process, as `/proc` shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Running {
+    /// Its number in our process namespace.
+    pub pid: u32,
+    /// Its words, the program first; empty for a zombie.
+    pub words: Vec<String>,
+}
+
+/// Makes the kernel kill the command's process when the thread that starts it ends.
+pub fn die_with_parent(command: &mut Command) -> &mut Command {
+    // SAFETY: the closure runs between fork and exec and makes one system call that is async-signal-safe;
+    // it allocates nothing and touches no lock.
+    unsafe {
+        command.pre_exec(|| rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(Into::into))
+    }
+}
+
+/// All processes below `root` (itself not included), parents before their children.
+#[must_use]
+pub fn descendants(root: u32) -> Vec<Running> {
+    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    for pid in entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()).take(MAX_PROCESSES)
+    {
+        if let Some(parent) = parent_of(pid) {
+            children.entry(parent).or_default().push(pid);
+        }
+    }
+    let mut found = Vec::new();
+    let mut waiting = vec![root];
+    while let Some(parent) = waiting.pop() {
+        // Removing makes the walk end even if numbers are reused while we read.
+        for pid in children.remove(&parent).unwrap_or_default() {
+            found.push(Running { pid, words: words_of(pid) });
+            waiting.push(pid);
+        }
+    }
+    found
+}
+
+/// Kills the process and all below it at once (SIGKILL). Processes already gone are no error.
+pub fn kill_tree(root: u32) {
+    let mut pids = vec![root];
+    pids.extend(descendants(root).iter().map(|running| running.pid));
+    for pid in pids {
+        if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+/// The words of a process, empty when it is gone.
+#[must_use]
+pub fn words_of(pid: u32) -> Vec<String> {
+    let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    bytes
+        .split(|byte| *byte == 0)
+        .filter(|word| !word.is_empty())
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect()
+}
+
+/// The effective user's number.
+#[must_use]
+pub fn effective_uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// The effective group's number.
+#[must_use]
+pub fn effective_gid() -> u32 {
+    rustix::process::getegid().as_raw()
+}
+
+/// The parent's number, 0 when it lies outside our process namespace.
+#[must_use]
+pub fn parent() -> u32 {
+    std::os::unix::process::parent_id()
+}
+
+fn parent_of(pid: u32) -> Option<u32> {
+    // The name in brackets may hold blanks and brackets: read what follows the last one.
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let rest = &stat[stat.rfind(')')? + 1..];
+    rest.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn we_are_below_our_parent() {
+        let words = words_of(std::process::id());
+        let below = descendants(parent());
+        assert!(below.iter().any(|running| running.pid == std::process::id() && running.words == words));
+    }
+}

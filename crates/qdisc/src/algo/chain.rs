@@ -1,0 +1,92 @@
+//! Lists of table entries, strung by index: append, take the head, take from the middle, all in constant time.
+
+const NIL: u32 = u32::MAX;
+
+/// An entry's place in a [`Chain`].
+#[derive(Clone, Copy, Debug)]
+pub struct Link {
+    prev: u32,
+    next: u32,
+    linked: bool,
+}
+
+impl Default for Link {
+    fn default() -> Link {
+        Link { prev: NIL, next: NIL, linked: false }
+    }
+}
+
+impl Link {
+    /// Is the entry on a list?
+    pub fn is_linked(&self) -> bool {
+        self.linked
+    }
+}
+
+/// Entries that carry a link.
+pub trait Linked {
+    /// The link.
+    fn link(&mut self) -> &mut Link;
+}
+
+/// A list of entries of one table. An entry is on at most one list.
+#[derive(Clone, Copy, Debug)]
+pub struct Chain {
+    head: u32,
+    tail: u32,
+    len: u32,
+}
+
+impl Default for Chain {
+    fn default() -> Chain {
+        Chain { head: NIL, tail: NIL, len: 0 }
+    }
+}
+
+impl Chain {
+    /// The first entry.
+    #[inline]
+    pub fn first(&self) -> Option<u32> {
+        (self.head != NIL).then_some(self.head)
+    }
+
+    /// Entries on it.
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// None?
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Appends an entry that is on no list.
+    #[inline]
+    pub fn push<T: Linked>(&mut self, table: &mut [T], at: u32) {
+        *table[at as usize].link() = Link { prev: self.tail, next: NIL, linked: true };
+        if self.tail == NIL {
+            self.head = at;
+        } else {
+            table[self.tail as usize].link().next = at;
+        }
+        self.tail = at;
+        self.len += 1;
+    }
+
+    /// Takes an entry of this list out.
+    #[inline]
+    pub fn remove<T: Linked>(&mut self, table: &mut [T], at: u32) {
+        let Link { prev, next, .. } = core::mem::take(table[at as usize].link());
+        if prev == NIL {
+            self.head = next;
+        } else {
+            table[prev as usize].link().next = next;
+        }
+        if next == NIL {
+            self.tail = prev;
+        } else {
+            table[next as usize].link().prev = prev;
+        }
+        self.len -= 1;
+    }
+}

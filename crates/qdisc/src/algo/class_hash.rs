@@ -1,0 +1,77 @@
+//! The order in which a qdisc's classes are listed: that of a hash table that grows, as tc's users see it.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use tidegate_packet::Handle;
+
+/// Classes by id, each with an index into its owner's table.
+///
+/// Listing order: buckets from 0, newest first within a bucket; growing re-inserts bucket by bucket.
+#[derive(Debug)]
+pub struct ClassHash {
+    buckets: Vec<Vec<(Handle, u32)>>,
+    len: usize,
+}
+
+impl Default for ClassHash {
+    fn default() -> ClassHash {
+        ClassHash { buckets: vec![Vec::new(); 4], len: 0 }
+    }
+}
+
+impl ClassHash {
+    /// Classes in it.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+    /// None?
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The index of a class.
+    #[inline]
+    pub fn get(&self, id: Handle) -> Option<u32> {
+        let bucket = &self.buckets[bucket(id, self.buckets.len())];
+        bucket.iter().find(|(class, _)| *class == id).map(|(_, index)| *index)
+    }
+
+    /// Adds a class that is not there yet.
+    pub fn insert(&mut self, id: Handle, index: u32) {
+        let at = bucket(id, self.buckets.len());
+        self.buckets[at].insert(0, (id, index));
+        self.len += 1;
+    }
+
+    /// Doubles the table when it is more than three quarters full. Called after an insertion is complete.
+    pub fn grow(&mut self) {
+        let size = self.buckets.len();
+        if self.len * 4 <= size * 3 {
+            return;
+        }
+        let mut grown: Vec<Vec<(Handle, u32)>> = vec![Vec::new(); size * 2];
+        for entry in self.buckets.iter().flatten() {
+            grown[bucket(entry.0, size * 2)].insert(0, *entry);
+        }
+        self.buckets = grown;
+    }
+
+    /// Takes a class out.
+    pub fn remove(&mut self, id: Handle) {
+        let at = bucket(id, self.buckets.len());
+        let before = self.buckets[at].len();
+        self.buckets[at].retain(|(class, _)| *class != id);
+        self.len -= before - self.buckets[at].len();
+    }
+
+    /// All, in listing order.
+    pub fn iter(&self) -> impl Iterator<Item = (Handle, u32)> + '_ {
+        self.buckets.iter().flatten().copied()
+    }
+}
+
+fn bucket(id: Handle, size: usize) -> usize {
+    let x = id.0 ^ (id.0 >> 8);
+    let x = x ^ (x >> 4);
+    x as usize & (size - 1)
+}

@@ -1,0 +1,409 @@
+//! Configuring a device's tree: operations as the kernel takes or refuses them, and dumps.
+
+use crate::node::{Node, Visit};
+use crate::shaper::{FIRST_AUTO, Shaper};
+use alloc::string::String;
+use alloc::vec::Vec;
+use tidegate_classify::{FilterList, Owner};
+use tidegate_packet::{Draws, Handle, Jiffies, Pool, Time};
+use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
+use tidegate_policy::{ClassOp, Errno, FilterOp, Kind, QdiscOp, TcError, Verb};
+
+/// How deep a tree may be.
+const MAX_DEPTH: u32 = 8;
+
+impl Shaper {
+    /// Carries out an operation on a qdisc of this device.
+    ///
+    /// # Errors
+    /// As the kernel refuses, in its words. Nothing has changed then.
+    pub fn qdisc_op(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &QdiscOp) -> Result<(), TcError> {
+        if op.parent == Handle::INGRESS {
+            return Err(TcError::new(Errno::NoEnt, "Specified qdisc kind is unknown"));
+        }
+        if op.verb == Verb::Delete {
+            return self.delete(now, pool, draws, op);
+        }
+        let there = if op.parent.is_none() {
+            if op.handle.is_none() {
+                return Err(TcError::new(Errno::Inval, "Handle cannot be zero"));
+            }
+            self.node_info(op.handle).map(|(kind, _)| (op.handle, kind))
+        } else {
+            const NO_QDISC: TcError = TcError::new(Errno::NoEnt, "Failed to find specified qdisc");
+            let there = self.hangs_on(op.parent).ok_or(NO_QDISC)?.filter(|(handle, _)| !handle.is_none());
+            if self.must_create(op, there)? {
+                return self.create(now, pool, draws, op);
+            }
+            there
+        };
+        let (handle, kind) = there.ok_or(TcError::new(Errno::NoEnt, "Specified qdisc not found"))?;
+        if op.verb == Verb::Add {
+            return Err(TcError::new(Errno::Exist, "Exclusivity flag on, cannot modify"));
+        }
+        if op.kind.as_deref().is_some_and(|name| name != kind.name()) {
+            return Err(TcError::new(Errno::Inval, "Invalid qdisc name"));
+        }
+        self.change(now, pool, draws, op, handle)
+    }
+
+    /// Does an operation that names a parent make a new qdisc there (or else change what is `there`)?
+    fn must_create(&mut self, op: &QdiscOp, there: Option<(Handle, Kind)>) -> Result<bool, TcError> {
+        let replaces = matches!(op.verb, Verb::Replace | Verb::Link);
+        if op.handle.is_none() {
+            let other_kind = there.is_some_and(|(_, kind)| op.kind.as_deref().is_some_and(|name| name != kind.name()));
+            return Ok(there.is_none() || op.verb == Verb::Replace && other_kind);
+        }
+        if there.is_some_and(|(handle, _)| handle == op.handle) {
+            return Ok(false);
+        }
+        if there.is_some() && !replaces {
+            return Err(TcError::new(Errno::Exist, "NLM_F_REPLACE needed to override"));
+        }
+        if op.handle.minor() != 0 {
+            return Err(TcError::new(Errno::Inval, "Invalid minor handle"));
+        }
+        let Some((kind, _)) = self.node_info(op.handle) else { return Ok(true) };
+        Err(if op.verb == Verb::Add {
+            TcError::new(Errno::Exist, "Exclusivity flag on, cannot override")
+        } else if op.kind.as_deref().is_some_and(|name| name != kind.name()) {
+            TcError::new(Errno::Inval, "Invalid qdisc name")
+        } else {
+            TcError::new(Errno::Inval, "Cannot move an existing qdisc to a different parent")
+        })
+    }
+
+    /// What hangs on a parent: `None` if there is no such qdisc, `Some(None)` if the class is not there or takes nothing.
+    fn hangs_on(&mut self, parent: Handle) -> Option<Option<(Handle, Kind)>> {
+        if parent == Handle::ROOT {
+            return Some(self.root.as_ref().map(|node| (node.handle(), node.kind())));
+        }
+        let (qdisc, mut found) = (parent.qdisc(), None);
+        self.each(&mut |node| {
+            if node.handle() == qdisc && !qdisc.is_none() {
+                let child = if node.has_class(parent) { node.child(parent) } else { None };
+                found = Some(child.map(|child| (child.handle(), child.kind())));
+            }
+        });
+        found
+    }
+
+    fn delete(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &QdiscOp) -> Result<(), TcError> {
+        const NO_CLASS: TcError = TcError::new(Errno::NoEnt, "Failed to find qdisc with specified classid");
+        const NOT_THERE: TcError = TcError::new(Errno::NoEnt, "Cannot find specified qdisc on specified device");
+        let (handle, kind) = if op.parent.is_none() {
+            const NO_HANDLE: TcError = TcError::new(Errno::NoEnt, "Failed to find qdisc with specified handle");
+            (op.handle, self.node_info(op.handle).ok_or(NO_HANDLE)?.0)
+        } else {
+            // A device without configuration has a root that nobody may delete.
+            let untouched = (op.parent == Handle::ROOT).then_some((Handle::NONE, Kind::PfifoFast));
+            let there = self.hangs_on(op.parent).ok_or(NO_CLASS)?.or(untouched);
+            let there = there.ok_or(NOT_THERE)?;
+            if !op.handle.is_none() && op.handle != there.0 {
+                return Err(TcError::new(Errno::Inval, "Invalid handle"));
+            }
+            there
+        };
+        if op.kind.as_deref().is_some_and(|name| name != kind.name()) {
+            return Err(TcError::new(Errno::Inval, "Invalid qdisc name"));
+        }
+        if op.parent.is_none() {
+            return Err(TcError::new(Errno::Inval, "Classid cannot be zero"));
+        }
+        if handle.is_none() {
+            return Err(TcError::new(Errno::NoEnt, "Cannot delete qdisc with handle of zero"));
+        }
+        self.graft(now, pool, draws, op.parent, None);
+        Ok(())
+    }
+
+    fn change(
+        &mut self,
+        now: Time,
+        pool: &mut Pool,
+        draws: &mut dyn Draws,
+        op: &QdiscOp,
+        handle: Handle,
+    ) -> Result<(), TcError> {
+        let stab = op.stab.clone();
+        self.on(now, pool, draws, handle, |node, cx| {
+            if op.params.is_some() {
+                node.change(cx, op.params.as_ref())?;
+            }
+            if let Some(stab) = &stab {
+                node.set_stab(Some(stab.clone()));
+            }
+            Ok(())
+        })
+        .unwrap_or(Err(TcError::new(Errno::NoEnt, "Failed to find specified qdisc")))
+    }
+
+    fn create(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &QdiscOp) -> Result<(), TcError> {
+        if matches!(op.verb, Verb::Change | Verb::Link) {
+            return Err(TcError::new(Errno::NoEnt, "Qdisc not found. To create specify NLM_F_CREATE flag"));
+        }
+        let kind = op.kind.as_deref().and_then(Kind::from_name);
+        let kind = kind.ok_or(TcError::new(Errno::NoEnt, "Specified qdisc kind is unknown"))?;
+        if op.stab.is_some() && op.parent != Handle::ROOT {
+            return Err(TcError::new(Errno::Inval, "STAB not supported on a non root"));
+        }
+        if op.parent != Handle::ROOT && self.depth_of(op.parent.qdisc()) + 1 > MAX_DEPTH {
+            return Err(TcError::new(Errno::Loop, "Qdisc hierarchy is too deep"));
+        }
+        let handle = if op.handle.is_none() { self.auto_handle()? } else { op.handle };
+        let takes_child = op.parent == Handle::ROOT || self.hangs_on(op.parent).flatten().is_some();
+        self.births += 1;
+        let births = self.births;
+        let (_, mut cx) = self.enter(now, pool, draws);
+        let mut node = Node::new(&mut cx, kind, handle, op.parent, op.params.as_ref(), births)?;
+        if !takes_child {
+            node.destroy(&mut cx);
+            return Err(self.no_place(op.parent));
+        }
+        node.set_stab(op.stab.clone());
+        self.graft(now, pool, draws, op.parent, Some(node));
+        Ok(())
+    }
+
+    /// Why nothing can hang on a parent whose qdisc exists.
+    fn no_place(&mut self, parent: Handle) -> TcError {
+        let mut why = TcError::new(Errno::NoEnt, "Specified class not found");
+        self.each(&mut |node| {
+            if node.handle() == parent.qdisc() {
+                if !is_classful(node.kind()) {
+                    why = TcError::new(Errno::Inval, "Parent qdisc is not classful");
+                } else if node.has_class(parent) {
+                    why = TcError::bare(Errno::Inval);
+                }
+            }
+        });
+        why
+    }
+
+    fn graft(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, parent: Handle, new: Option<Node>) {
+        let (root, mut cx) = self.enter(now, pool, draws);
+        if parent == Handle::ROOT {
+            if let Some(old) = core::mem::replace(root, new) {
+                old.destroy(&mut cx);
+            }
+            return;
+        }
+        let mut new = Some(new);
+        if let Some(root) = root {
+            root.with(&mut cx, parent.qdisc(), &mut |node, cx| {
+                if let Some(new) = new.take() {
+                    node.graft(cx, parent, new);
+                }
+            });
+        }
+    }
+
+    fn auto_handle(&mut self) -> Result<Handle, TcError> {
+        for _ in FIRST_AUTO..=u16::MAX {
+            let handle = Handle::new(self.next_handle, 0);
+            self.next_handle = if self.next_handle == 0xfffe { FIRST_AUTO } else { self.next_handle + 1 };
+            if !self.has_qdisc(handle) {
+                return Ok(handle);
+            }
+        }
+        Err(TcError::new(Errno::NoSpc, "Maximum number of qdisc handles was exceeded"))
+    }
+
+    /// Carries out an operation on a class of this device; what comes back is a warning.
+    ///
+    /// # Errors
+    /// As the kernel refuses.
+    pub fn class_op(
+        &mut self,
+        now: Time,
+        pool: &mut Pool,
+        draws: &mut dyn Draws,
+        op: &ClassOp,
+    ) -> Result<Option<String>, TcError> {
+        let major = if op.classid.major() != 0 { op.classid.qdisc() } else { op.parent.qdisc() };
+        let qdisc = if major.is_none() || major == Handle::ROOT.qdisc() {
+            self.root.as_ref().map_or(Handle::NONE, Node::handle)
+        } else {
+            major
+        };
+        if qdisc.is_none() || !self.has_qdisc(qdisc) {
+            return Err(TcError::new(Errno::NoEnt, "Failed to find specified qdisc"));
+        }
+        // A parent given by its minor number alone is this qdisc's class.
+        let mut op = op.clone();
+        if !op.parent.is_none() && op.parent != Handle::ROOT && op.parent.major() == 0 {
+            op.parent = qdisc.class(op.parent.minor());
+        }
+        if op.classid.major() == 0 {
+            op.classid = if op.classid.is_none() { Handle::NONE } else { qdisc.class(op.classid.minor()) };
+        }
+        if op.classid.is_none() && op.verb == Verb::Delete {
+            return Err(TcError::bare(Errno::NoEnt));
+        }
+        self.on(now, pool, draws, qdisc, |node, cx| {
+            if !is_classful(node.kind()) {
+                return Err(TcError::bare(Errno::Inval));
+            }
+            let exists = node.has_class(op.classid);
+            match (exists, op.verb) {
+                (true, Verb::Add) => Err(TcError::bare(Errno::Exist)),
+                (false, Verb::Change | Verb::Delete) => Err(TcError::bare(Errno::NoEnt)),
+                _ => node.class_op(cx, &op),
+            }
+        })
+        .unwrap_or(Err(TcError::new(Errno::NoEnt, "Failed to find specified qdisc")))
+    }
+
+    /// Carries out an operation on a filter of this device.
+    ///
+    /// # Errors
+    /// As the kernel refuses.
+    pub fn filter_op(
+        &mut self,
+        now: Time,
+        pool: &mut Pool,
+        draws: &mut dyn Draws,
+        op: &FilterOp,
+    ) -> Result<(), TcError> {
+        let parent = self.filter_parent(op.parent)?;
+        let jiffies: Jiffies = self.device().jiffies;
+        self.on(now, pool, draws, parent.qdisc(), |node, cx| {
+            let mut filters = core::mem::take(node.filters_of(parent)?);
+            let has_class = |class: Handle| node.has_class(class);
+            let owner = Owner { qdisc: parent.qdisc(), has_class: &has_class, now: cx.now, jiffies };
+            let result = filters.apply(op, owner, &mut cx.draw.random());
+            *node.filters_of(parent)? = filters;
+            result
+        })
+        .unwrap_or(Err(NO_PARENT))
+    }
+
+    fn filter_parent(&mut self, parent: Handle) -> Result<Handle, TcError> {
+        let parent = if parent.is_none() || parent == Handle::ROOT {
+            self.root.as_ref().map(Node::handle).filter(|h| !h.is_none()).ok_or(NO_PARENT)?
+        } else {
+            parent
+        };
+        if self.has_qdisc(parent.qdisc()) { Ok(parent) } else { Err(NO_PARENT) }
+    }
+
+    /// The filters of a qdisc or class, as `tc filter show` lists them.
+    ///
+    /// # Errors
+    /// When there is no such parent.
+    pub fn dump_filters(&mut self, dev: &str, parent: Handle) -> Result<Vec<FilterDump>, TcError> {
+        let parent = self.filter_parent(parent)?;
+        let mut out = Vec::new();
+        self.each(&mut |node| {
+            if node.handle() == parent.qdisc()
+                && let Ok(filters) = node.filters_of(parent)
+            {
+                filters.dump(dev, parent, &mut out);
+            }
+        });
+        Ok(out)
+    }
+
+    /// The qdiscs, as `tc qdisc show` lists them: the root, then by a hash of the handle.
+    pub fn dump_qdiscs(&mut self, dev: &str, now: Time) -> Vec<QdiscDump> {
+        let mut out = Vec::new();
+        for handle in self.listing() {
+            self.each(&mut |node| {
+                if node.handle() == handle {
+                    out.push(node.dump(dev, now));
+                }
+            });
+        }
+        out
+    }
+
+    /// The classes, as `tc class show` lists them.
+    pub fn dump_classes(&mut self, dev: &str, now: Time) -> Vec<ClassDump> {
+        let mut out = Vec::new();
+        for handle in self.listing() {
+            self.each(&mut |node| {
+                if node.handle() == handle {
+                    node.dump_classes(dev, now, &mut out);
+                }
+            });
+        }
+        out
+    }
+
+    /// Handles in the order of a dump.
+    fn listing(&mut self) -> Vec<Handle> {
+        let mut all: Vec<(u32, u64, Handle)> = Vec::new();
+        let root = self.root.as_ref().map(Node::handle);
+        self.each(&mut |node| {
+            if !node.handle().is_none() {
+                // The root comes first; the rest by bucket of 16, the newest of a bucket before the older.
+                let bucket = (node.handle().0.wrapping_mul(0x61c8_8647) >> 28) + 1;
+                let first = Some(node.handle()) == root;
+                all.push((if first { 0 } else { bucket }, u64::MAX - node.born(), node.handle()));
+            }
+        });
+        all.sort_unstable();
+        all.into_iter().map(|(_, _, handle)| handle).collect()
+    }
+
+    fn each(&mut self, f: &mut dyn FnMut(&mut Node)) {
+        struct Each<'a>(&'a mut dyn FnMut(&mut Node));
+        impl Visit for Each<'_> {
+            fn node(&mut self, node: &mut Node) {
+                (self.0)(node);
+                node.visit(self);
+            }
+        }
+        if let Some(root) = &mut self.root {
+            Each(f).node(root);
+        }
+    }
+
+    fn node_info(&mut self, handle: Handle) -> Option<(Kind, Handle)> {
+        let mut found = None;
+        self.each(&mut |node| {
+            if node.handle() == handle && !handle.is_none() {
+                found = Some((node.kind(), node.parent()));
+            }
+        });
+        found
+    }
+
+    fn depth_of(&mut self, handle: Handle) -> u32 {
+        let (mut depth, mut at) = (0, handle);
+        while let Some((_, parent)) = self.node_info(at) {
+            depth += 1;
+            if parent == Handle::ROOT || depth > MAX_DEPTH {
+                break;
+            }
+            at = parent.qdisc();
+        }
+        depth
+    }
+}
+
+impl Node {
+    /// The filter list of the qdisc itself (minor 0) or of one of its classes.
+    fn filters_of(&mut self, parent: Handle) -> Result<&mut FilterList, TcError> {
+        if parent.minor() == 0 {
+            if !takes_filters(self.kind()) {
+                return Err(TcError::new(Errno::OpNotSupp, "Qdisc not classful"));
+            }
+            return Ok(self.filters_mut());
+        }
+        if !self.has_class(parent) {
+            return Err(TcError::new(Errno::NoEnt, "Specified class doesn't exist"));
+        }
+        self.class_filters(parent).ok_or(TcError::bare(Errno::Inval))
+    }
+}
+
+const NO_PARENT: TcError = TcError::new(Errno::Inval, "Parent Qdisc doesn't exists");
+
+fn is_classful(kind: Kind) -> bool {
+    matches!(kind, Kind::Prio | Kind::Tbf | Kind::Htb | Kind::Drr | Kind::Sfq | Kind::FqCodel)
+}
+
+fn takes_filters(kind: Kind) -> bool {
+    matches!(kind, Kind::Prio | Kind::Htb | Kind::Drr | Kind::Sfq | Kind::FqCodel)
+}

@@ -1,0 +1,233 @@
+//! What disciplines work with: the time, the pool, draws, watchdogs, and the one way to lose a packet.
+
+use alloc::collections::BinaryHeap;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use tidegate_classify::RandomSource;
+use tidegate_packet::{Draws, Handle, Jiffies, Pkt, Pool, Time};
+
+/// What a discipline may ask of the device it works for.
+#[derive(Clone, Copy, Debug)]
+pub struct Device {
+    /// The largest frame, link header included, bytes: the default quantum (`psched_mtu`).
+    pub max_frame: u32,
+    /// The transmit queue length, packets: the default limit.
+    pub tx_queue_len: u32,
+    /// The timer tick.
+    pub jiffies: Jiffies,
+}
+
+impl Default for Device {
+    fn default() -> Device {
+        Device { max_frame: 1514, tx_queue_len: 1000, jiffies: Jiffies { hz: 250 } }
+    }
+}
+
+/// A source of draws with what the machine remembers about them.
+pub struct Draw<'a> {
+    /// Where draws come from.
+    pub source: &'a mut dyn Draws,
+    /// Has the machine's flow filters' common key been drawn?
+    pub flow_key_drawn: &'a mut bool,
+}
+
+impl Draw<'_> {
+    /// For filters.
+    pub fn random(&mut self) -> RandomSource<'_> {
+        RandomSource { draws: &mut *self.source, flow_key_drawn: &mut *self.flow_key_drawn }
+    }
+}
+
+/// What everything beside the tree is reached through while a packet moves.
+pub struct Cx<'a> {
+    /// The present.
+    pub now: Time,
+    /// Where packets live.
+    pub pool: &'a mut Pool,
+    /// Randomness.
+    pub draw: Draw<'a>,
+    /// The device.
+    pub device: Device,
+    pub(crate) watchdogs: &'a mut Watchdogs,
+    pub(crate) events: &'a mut EventRing,
+    /// Packets and bytes lost in the tree since the shaper was entered; each Node compares before and after.
+    pub(crate) lost: Lost,
+}
+
+/// A count of losses.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Lost {
+    pub(crate) packets: u32,
+    pub(crate) bytes: u64,
+}
+
+impl Lost {
+    pub(crate) fn since(self, before: Lost) -> Lost {
+        Lost { packets: self.packets - before.packets, bytes: self.bytes - before.bytes }
+    }
+}
+
+impl Cx<'_> {
+    /// Loses a packet: the only way there is. `at` is the qdisc that does it.
+    pub fn drop(&mut self, at: Handle, pkt: Pkt, why: Why) {
+        let meta = self.pool.meta(&pkt);
+        self.lost.packets += 1;
+        self.lost.bytes += u64::from(meta.len);
+        let event = Event {
+            time: self.now,
+            what: What::Drop(why),
+            at,
+            slot: pkt.slot() as u32,
+            len: meta.frame_len,
+            dsfield: meta.dsfield,
+        };
+        self.events.push(event);
+        self.pool.release(pkt);
+    }
+
+    /// Arms a shaping node's watchdog for `at`: the root will be polled then.
+    pub(crate) fn wake(&mut self, watchdog: u32, at: Time) {
+        self.watchdogs.arm(watchdog, at);
+    }
+}
+
+/// Why a packet was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The queue is full: the arrival is refused.
+    Full,
+    /// The queue is full: a packet that waited made room.
+    Overflow,
+    /// CoDel's law.
+    Codel,
+    /// Longer than the bucket can ever hold.
+    TooLong,
+    /// No class would have it.
+    Unclassified,
+    /// A filter or rule says so.
+    Policy,
+    /// The queue it waited in was taken away, emptied or made smaller.
+    Purged,
+    /// Its flow's new bucket was full after the hash key changed.
+    Rehash,
+}
+
+/// Something that happened, for those who watch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When.
+    pub time: Time,
+    /// What.
+    pub what: What,
+    /// The qdisc's handle.
+    pub at: Handle,
+    /// The packet's slot; it may be handed out again with the next packet.
+    pub slot: u32,
+    /// The frame's length, bytes.
+    pub len: u32,
+    /// Its DS field then.
+    pub dsfield: u8,
+}
+
+/// The kinds of event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A packet was lost.
+    Drop(Why),
+}
+
+/// A ring of the latest events: bounded, allocated once, counting what it had to forget.
+#[derive(Debug)]
+pub struct EventRing {
+    events: Vec<Event>,
+    capacity: usize,
+    forgotten: u64,
+}
+
+impl EventRing {
+    /// Room for `capacity` events between two readings; 0 keeps none.
+    pub fn new(capacity: usize) -> EventRing {
+        EventRing { events: Vec::with_capacity(capacity), capacity, forgotten: 0 }
+    }
+
+    fn push(&mut self, event: Event) {
+        if self.events.len() < self.capacity {
+            self.events.push(event);
+        } else {
+            self.forgotten += 1;
+        }
+    }
+
+    /// What happened since the last reading, oldest first.
+    pub fn drain(&mut self) -> impl Iterator<Item = Event> + '_ {
+        self.events.drain(..)
+    }
+
+    /// Events that found the ring full.
+    pub fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+}
+
+/// The watchdogs of one tree: each shaping node has one, and the earliest of them is the shaper's timeout.
+#[derive(Debug, Default)]
+pub(crate) struct Watchdogs {
+    /// When each fires, by number; `NEVER` when not armed.
+    armed: Vec<Time>,
+    /// The same, earliest first, with entries left behind by re-arming.
+    heap: BinaryHeap<Reverse<(Time, u32)>>,
+    free: Vec<u32>,
+}
+
+impl Watchdogs {
+    /// A number for a new shaping node.
+    pub(crate) fn register(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.armed.push(Time::NEVER);
+            self.armed.len() as u32 - 1
+        })
+    }
+
+    /// The node is gone.
+    pub(crate) fn forget(&mut self, watchdog: u32) {
+        self.armed[watchdog as usize] = Time::NEVER;
+        self.free.push(watchdog);
+    }
+
+    fn arm(&mut self, watchdog: u32, at: Time) {
+        if self.armed[watchdog as usize] == at {
+            return;
+        }
+        self.armed[watchdog as usize] = at;
+        if self.heap.len() > 64 + 4 * self.armed.len() {
+            self.heap.clear();
+            let all = self.armed.iter().enumerate().filter(|(_, t)| **t != Time::NEVER);
+            self.heap.extend(all.map(|(n, t)| Reverse((*t, n as u32))));
+            return;
+        }
+        self.heap.push(Reverse((at, watchdog)));
+    }
+
+    /// When the earliest fires.
+    pub(crate) fn next(&mut self) -> Option<Time> {
+        while let Some(Reverse((at, watchdog))) = self.heap.peek() {
+            if self.armed[*watchdog as usize] == *at {
+                return Some(*at);
+            }
+            self.heap.pop();
+        }
+        None
+    }
+
+    /// Disarms all that are due; tells whether any was.
+    pub(crate) fn fire(&mut self, now: Time) -> bool {
+        let mut fired = false;
+        while self.next().is_some_and(|at| at <= now) {
+            if let Some(Reverse((_, watchdog))) = self.heap.pop() {
+                self.armed[watchdog as usize] = Time::NEVER;
+                fired = true;
+            }
+        }
+        fired
+    }
+}

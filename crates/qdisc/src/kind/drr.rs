@@ -1,0 +1,236 @@
+//! drr: deficit round robin (Shreedhar and Varghese 1995).
+//!
+//! Classes with packets stand in a ring. The first one sends while its deficit pays for its next packet; when it does not, the deficit
+//! grows by the class's quantum and the class goes to the end. There is no default class: a packet that nothing classifies is dropped.
+
+use crate::algo::{Chain, ClassHash, Link, Linked};
+use crate::cx::{Cx, Why};
+use crate::kind::NO_CHANGE;
+use crate::node::{Dequeue, Discipline, Enqueue, Node, Own, Peek, Visit, classify};
+use alloc::string::String;
+use alloc::vec::Vec;
+use tidegate_classify::FilterList;
+use tidegate_packet::{Handle, Pkt, Time};
+use tidegate_policy::dump::{ClassDump, QueueStats, Xstats};
+use tidegate_policy::{ClassOp, ClassParams, DrrClassParams, Errno, Kind, QdiscParams, TcError, Verb};
+
+#[derive(Default)]
+pub(crate) struct Drr {
+    /// By slot; a deleted class leaves its slot to the next.
+    classes: Vec<Slot>,
+    hash: ClassHash,
+    active: Chain,
+}
+
+struct Slot {
+    link: Link,
+    class: Option<Class>,
+}
+
+impl Linked for Slot {
+    fn link(&mut self) -> &mut Link {
+        &mut self.link
+    }
+}
+
+struct Class {
+    id: Handle,
+    quantum: u32,
+    deficit: u32,
+    packets: u64,
+    bytes: u64,
+    child: Node,
+}
+
+impl Drr {
+    fn find(&self, id: Handle) -> Option<u32> {
+        self.hash.get(id)
+    }
+
+    fn class(&mut self, at: u32) -> Option<&mut Class> {
+        self.classes[at as usize].class.as_mut()
+    }
+
+    fn choose(&self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: &Pkt) -> Option<u32> {
+        let priority = cx.pool.meta(pkt).priority_class();
+        if priority.qdisc() == own.handle
+            && let Some(at) = self.find(priority)
+        {
+            return Some(at);
+        }
+        self.find(classify(filters, cx, own.handle, pkt)?)
+    }
+
+    fn deactivate(&mut self, at: u32) {
+        if self.classes[at as usize].link.is_linked() {
+            self.active.remove(&mut self.classes, at);
+        }
+    }
+
+    fn quantum(params: Option<&ClassParams>) -> Result<Option<u32>, TcError> {
+        match params {
+            Some(ClassParams::Drr(DrrClassParams { quantum: Some(0) })) => {
+                Err(TcError::new(Errno::Inval, "Specified DRR quantum cannot be zero"))
+            }
+            Some(ClassParams::Drr(params)) => Ok(params.quantum),
+            _ => Err(TcError::new(Errno::Inval, "DRR options are required for this operation")),
+        }
+    }
+}
+
+impl Discipline for Drr {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+        let Some(at) = self.choose(cx, own, filters, &pkt) else {
+            cx.drop(own.handle, pkt, Why::Unclassified);
+            return Enqueue::Dropped;
+        };
+        let Some(class) = self.classes[at as usize].class.as_mut() else { unreachable!("the hash names only classes") };
+        let result = class.child.enqueue(cx, pkt);
+        if result == Enqueue::Queued && !self.classes[at as usize].link.is_linked() {
+            if let Some(class) = self.class(at) {
+                class.deficit = class.quantum;
+            }
+            self.active.push(&mut self.classes, at);
+        }
+        result
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>, _own: Own) -> Dequeue {
+        while let Some(at) = self.active.first() {
+            let slot = &mut self.classes[at as usize];
+            let Some(class) = slot.class.as_mut() else { unreachable!("only classes are active") };
+            let len = match class.child.peek(cx) {
+                Peek::Packet(len) => len,
+                // A child that holds back what it has stops the whole ring, as in Linux.
+                nothing => {
+                    if class.child.qlen() == 0 {
+                        self.deactivate(at);
+                    }
+                    return if nothing == Peek::Empty { Dequeue::Empty } else { Dequeue::Throttled };
+                }
+            };
+            if len > class.deficit {
+                class.deficit = class.deficit.wrapping_add(class.quantum);
+                self.active.remove(&mut self.classes, at);
+                self.active.push(&mut self.classes, at);
+                continue;
+            }
+            class.deficit -= len;
+            let result = class.child.dequeue(cx);
+            if let Dequeue::Packet(_) = &result {
+                class.packets += 1;
+                class.bytes += u64::from(len);
+            }
+            if class.child.qlen() == 0 {
+                self.deactivate(at);
+            }
+            return result;
+        }
+        Dequeue::Empty
+    }
+
+    fn change(&mut self, _cx: &mut Cx<'_>, _own: Own, _params: Option<&QdiscParams>) -> Result<(), TcError> {
+        Err(NO_CHANGE)
+    }
+
+    fn purge(&mut self, cx: &mut Cx<'_>, _own: Own) {
+        for at in 0..self.classes.len() as u32 {
+            if let Some(class) = self.class(at) {
+                class.child.purge(cx);
+            }
+            self.deactivate(at);
+        }
+    }
+
+    fn params(&self) -> QdiscParams {
+        QdiscParams::Drr
+    }
+
+    fn has_class(&self, class: Handle) -> bool {
+        self.find(class).is_some()
+    }
+
+    fn class_op(
+        &mut self,
+        cx: &mut Cx<'_>,
+        _own: Own,
+        filters: &FilterList,
+        op: &ClassOp,
+    ) -> Result<Option<String>, TcError> {
+        let found = self.find(op.classid);
+        if op.verb == Verb::Delete {
+            let at = found.ok_or(TcError::bare(Errno::NoEnt))?;
+            if filters.binds(op.classid) {
+                return Err(TcError::new(Errno::Busy, "DRR class is in use"));
+            }
+            self.deactivate(at);
+            self.hash.remove(op.classid);
+            if let Some(class) = self.classes[at as usize].class.take() {
+                class.child.destroy(cx);
+            }
+            return Ok(None);
+        }
+        let quantum = Drr::quantum(op.params.as_ref())?;
+        if let Some(at) = found {
+            if let (Some(class), Some(quantum)) = (self.class(at), quantum) {
+                class.quantum = quantum;
+            }
+            return Ok(None);
+        }
+        let class = Class {
+            id: op.classid,
+            quantum: quantum.unwrap_or(cx.device.max_frame),
+            deficit: 0,
+            packets: 0,
+            bytes: 0,
+            child: Node::hidden(cx, Kind::Pfifo, op.classid),
+        };
+        let at = match self.classes.iter().position(|slot| slot.class.is_none()) {
+            Some(at) => at,
+            None => {
+                self.classes.push(Slot { link: Link::default(), class: None });
+                self.classes.len() - 1
+            }
+        };
+        self.classes[at].class = Some(class);
+        self.hash.insert(op.classid, at as u32);
+        self.hash.grow();
+        Ok(None)
+    }
+
+    fn child(&mut self, class: Handle) -> Option<&mut Node> {
+        let at = self.find(class)?;
+        self.class(at).map(|class| &mut class.child)
+    }
+
+    fn child_emptied(&mut self, _cx: &mut Cx<'_>, class: Handle) {
+        if let Some(at) = self.find(class) {
+            self.deactivate(at);
+        }
+    }
+
+    fn visit(&mut self, visit: &mut dyn Visit) {
+        for slot in &mut self.classes {
+            if let Some(class) = &mut slot.class {
+                visit.node(&mut class.child);
+            }
+        }
+    }
+
+    fn classes(&mut self, _now: Time, _qdisc: Handle, out: &mut Vec<ClassDump>) {
+        for (_, at) in self.hash.iter() {
+            let Some(class) = &self.classes[at as usize].class else { continue };
+            let child = class.child.stats();
+            out.push(ClassDump {
+                dev: Default::default(),
+                kind: Kind::Drr,
+                classid: class.id,
+                parent: Handle::ROOT,
+                leaf: class.child.handle(),
+                params: ClassParams::Drr(DrrClassParams { quantum: Some(class.quantum) }),
+                stats: Some(QueueStats { bytes: class.bytes, packets: class.packets, ..child }),
+                xstats: Xstats::DrrClass { deficit: if child.qlen > 0 { class.deficit } else { 0 } },
+            });
+        }
+    }
+}

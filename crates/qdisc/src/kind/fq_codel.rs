@@ -1,0 +1,312 @@
+//! fq_codel: flow queueing with controlled delay (RFC 8290).
+//!
+//! Packets are hashed into flows. A flow that gets its first packet joins the list of new flows, which are served before the old ones;
+//! each sends a quantum of bytes in its turn, deficit round robin, and each has its own CoDel. When the qdisc is full the flow with the
+//! most bytes pays, from its head, for all. A new flow that runs empty passes through the old list once, so that none can stay new.
+
+use super::codel::{Judged, set_times};
+use super::purge_queue;
+use crate::algo::codel::{Counts, Params, State, micros};
+use crate::algo::{Chain, Link, Linked};
+use crate::cx::{Cx, Device, Why};
+use crate::node::{Dequeue, Discipline, Enqueue, Own, classify};
+use alloc::vec;
+use alloc::vec::Vec;
+use tidegate_classify::FilterList;
+use tidegate_packet::{Fifo, Handle, Pkt, Time};
+use tidegate_policy::dump::{ClassDump, FqCodelStats, QueueStats, Xstats};
+use tidegate_policy::{ClassParams, Errno, FqCodelParams, Kind, QdiscParams, TcError};
+
+/// Memory that a fresh fq_codel may use, bytes.
+const MEMORY_LIMIT: u32 = 32 << 20;
+/// The least quantum that a change accepts as it is.
+const MIN_QUANTUM: u32 = 256;
+const MAX_QUANTUM: u32 = 1 << 20;
+
+pub(crate) struct FqCodel {
+    limit: u32,
+    flow_count: u32,
+    quantum: u32,
+    memory_limit: u32,
+    drop_batch: u32,
+    params: Params,
+    counts: Counts,
+    /// Made when the first packet comes.
+    flows: Vec<Flow>,
+    /// Bytes waiting in each flow, close together for the search of the fattest.
+    backlogs: Vec<u32>,
+    new_flows: Chain,
+    old_flows: Chain,
+    new_flow_count: u32,
+    memory: u64,
+    drop_overlimit: u32,
+    drop_overmemory: u32,
+}
+
+#[derive(Default)]
+struct Flow {
+    link: Link,
+    queue: Fifo,
+    deficit: i32,
+    state: State,
+}
+
+impl Linked for Flow {
+    fn link(&mut self) -> &mut Link {
+        &mut self.link
+    }
+}
+
+impl FqCodel {
+    pub(crate) fn new(device: Device, params: Option<&FqCodelParams>) -> Result<FqCodel, TcError> {
+        let mut law = Params::new(device.max_frame);
+        law.ecn = true;
+        let mut fq = FqCodel {
+            limit: 10 * 1024,
+            flow_count: 1024,
+            quantum: device.max_frame,
+            memory_limit: MEMORY_LIMIT,
+            drop_batch: 64,
+            params: law,
+            counts: Counts::default(),
+            flows: Vec::new(),
+            backlogs: Vec::new(),
+            new_flows: Chain::default(),
+            old_flows: Chain::default(),
+            new_flow_count: 0,
+            memory: 0,
+            drop_overlimit: 0,
+            drop_overmemory: 0,
+        };
+        if let Some(params) = params {
+            if let Some(flows) = params.flows {
+                if flows == 0 || flows > 65536 {
+                    return Err(TcError::bare(Errno::Inval));
+                }
+                fq.flow_count = flows;
+            }
+            fq.set(params)?;
+        }
+        Ok(fq)
+    }
+
+    fn set(&mut self, params: &FqCodelParams) -> Result<(), TcError> {
+        if let Some(quantum) = params.quantum {
+            let quantum = quantum.max(MIN_QUANTUM);
+            if quantum > MAX_QUANTUM {
+                return Err(TcError::new(Errno::Inval, "Invalid quantum"));
+            }
+            self.quantum = quantum;
+        }
+        set_times(&mut self.params, params.target_us, params.interval_us, params.ce_threshold_us);
+        if let Some((value, mask)) = params.ce_selector {
+            self.params.ce_selector = (value, mask);
+        }
+        if let Some(ecn) = params.ecn {
+            self.params.ecn = ecn;
+        }
+        if let Some(limit) = params.limit {
+            self.limit = limit;
+        }
+        if let Some(batch) = params.drop_batch {
+            self.drop_batch = batch.max(1);
+        }
+        if let Some(bytes) = params.memory_limit {
+            self.memory_limit = bytes.min(1 << 31);
+        }
+        Ok(())
+    }
+
+    /// The flow of a packet; `None` when a filter sends it nowhere.
+    fn choose(&self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: &Pkt) -> Option<u32> {
+        let priority = cx.pool.meta(pkt).priority_class();
+        let named = |class: Handle| (1..=self.flow_count).contains(&u32::from(class.minor()));
+        if priority.qdisc() == own.handle && named(priority) {
+            return Some(u32::from(priority.minor()) - 1);
+        }
+        if filters.is_empty() {
+            let hash = cx.pool.hash(pkt);
+            return Some(((u64::from(hash) * u64::from(self.flow_count)) >> 32) as u32);
+        }
+        let class = classify(filters, cx, own.handle, pkt)?;
+        named(class).then(|| u32::from(class.minor()) - 1)
+    }
+
+    /// Drops from the head of the fattest flow until half of its bytes are gone, or a batch; tells which flow.
+    fn drop_from_fattest(&mut self, cx: &mut Cx<'_>, at: Handle) -> (u32, u32) {
+        let mut fattest = (0, 0);
+        for (index, bytes) in self.backlogs.iter().enumerate() {
+            if *bytes > fattest.1 {
+                fattest = (index, *bytes);
+            }
+        }
+        let (index, most) = fattest;
+        let flow = &mut self.flows[index];
+        let (mut packets, mut bytes) = (0, 0);
+        while let Some(pkt) = flow.queue.pop_front(cx.pool) {
+            let meta = cx.pool.meta(&pkt);
+            bytes += meta.len;
+            self.memory -= u64::from(meta.truesize);
+            cx.drop(at, pkt, Why::Overflow);
+            packets += 1;
+            if packets >= self.drop_batch || bytes >= most >> 1 {
+                break;
+            }
+        }
+        flow.state.count = flow.state.count.wrapping_add(packets);
+        self.backlogs[index] -= bytes;
+        (index as u32, packets)
+    }
+}
+
+impl Discipline for FqCodel {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+        let Some(index) = self.choose(cx, own, filters, &pkt) else {
+            cx.drop(own.handle, pkt, Why::Unclassified);
+            return Enqueue::Dropped;
+        };
+        if self.flows.is_empty() {
+            self.flows.resize_with(self.flow_count as usize, Flow::default);
+            self.backlogs = vec![0; self.flow_count as usize];
+        }
+        let meta = cx.pool.meta_mut(&pkt);
+        meta.stamp = cx.now;
+        self.backlogs[index as usize] += meta.len;
+        self.memory += u64::from(meta.truesize);
+        let flow = &mut self.flows[index as usize];
+        flow.queue.push_back(cx.pool, pkt);
+        if !flow.link.is_linked() {
+            flow.deficit = self.quantum as i32;
+            self.new_flow_count += 1;
+            self.new_flows.push(&mut self.flows, index);
+        }
+        let over_memory = self.memory > u64::from(self.memory_limit);
+        if own.qlen < self.limit && !over_memory {
+            return Enqueue::Queued;
+        }
+        let (victim, packets) = self.drop_from_fattest(cx, own.handle);
+        self.drop_overlimit += packets;
+        if over_memory {
+            self.drop_overmemory += packets;
+        }
+        if victim == index { Enqueue::Congested } else { Enqueue::Queued }
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
+        let now = cx.now.codel();
+        let mut backlog = own.backlog;
+        loop {
+            let from_new = !self.new_flows.is_empty();
+            let list = if from_new { &mut self.new_flows } else { &mut self.old_flows };
+            let Some(index) = list.first() else { return Dequeue::Empty };
+            let flow = &mut self.flows[index as usize];
+            if flow.deficit <= 0 {
+                flow.deficit += self.quantum as i32;
+                list.remove(&mut self.flows, index);
+                self.old_flows.push(&mut self.flows, index);
+                continue;
+            }
+            let mut judged = Judged { cx, at: own.handle, queue: &mut flow.queue, backlog, memory: 0, lost: 0 };
+            let packet = flow.state.dequeue(&self.params, &mut self.counts, now, &mut judged);
+            self.memory -= judged.memory;
+            backlog = judged.backlog;
+            self.backlogs[index as usize] = flow.queue.bytes() as u32;
+            if let Some(pkt) = packet {
+                flow.deficit -= cx.pool.meta(&pkt).len as i32;
+                return Dequeue::Packet(pkt);
+            }
+            list.remove(&mut self.flows, index);
+            if from_new && !self.old_flows.is_empty() {
+                self.old_flows.push(&mut self.flows, index);
+            }
+        }
+    }
+
+    fn change(&mut self, cx: &mut Cx<'_>, own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+        let params = match params {
+            Some(QdiscParams::FqCodel(params)) => params,
+            None => return Ok(()),
+            Some(_) => return Err(TcError::bare(Errno::Inval)),
+        };
+        if params.flows.is_some_and(|flows| flows != self.flow_count) {
+            return Err(TcError::bare(Errno::Inval));
+        }
+        self.set(params)?;
+        let mut left = own;
+        while left.qlen > self.limit || self.memory > u64::from(self.memory_limit) {
+            let before = cx.lost;
+            match self.dequeue(cx, left) {
+                Dequeue::Packet(pkt) => cx.drop(own.handle, pkt, Why::Purged),
+                _ => break,
+            }
+            let lost = cx.lost.since(before);
+            left.qlen -= lost.packets;
+            left.backlog -= lost.bytes;
+        }
+        Ok(())
+    }
+
+    fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
+        for flow in &mut self.flows {
+            purge_queue(cx, own.handle, &mut flow.queue);
+            flow.link = Link::default();
+            flow.state = State::default();
+        }
+        self.backlogs.fill(0);
+        self.new_flows = Chain::default();
+        self.old_flows = Chain::default();
+        self.memory = 0;
+    }
+
+    fn params(&self) -> QdiscParams {
+        let (value, mask) = self.params.ce_selector;
+        QdiscParams::FqCodel(FqCodelParams {
+            limit: Some(self.limit),
+            flows: Some(self.flow_count),
+            quantum: Some(self.quantum),
+            target_us: Some(micros(self.params.target)),
+            interval_us: Some(micros(self.params.interval)),
+            ecn: Some(self.params.ecn),
+            ce_threshold_us: (self.params.ce_threshold != Params::OFF).then(|| micros(self.params.ce_threshold)),
+            ce_selector: (self.params.ce_threshold != Params::OFF && mask != 0).then_some((value, mask)),
+            memory_limit: Some(self.memory_limit),
+            drop_batch: Some(self.drop_batch),
+        })
+    }
+
+    fn xstats(&mut self, _now: Time) -> Xstats {
+        Xstats::FqCodel(FqCodelStats {
+            maxpacket: self.counts.maxpacket,
+            drop_overlimit: self.drop_overlimit,
+            ecn_mark: self.counts.ecn_mark,
+            new_flow_count: self.new_flow_count,
+            new_flows_len: self.new_flows.len(),
+            old_flows_len: self.old_flows.len(),
+            ce_mark: self.counts.ce_mark,
+            memory_used: self.memory as u32,
+            drop_overmemory: self.drop_overmemory,
+        })
+    }
+
+    fn classes(&mut self, now: Time, qdisc: Handle, out: &mut Vec<ClassDump>) {
+        for (index, flow) in self.flows.iter().enumerate() {
+            if !flow.link.is_linked() {
+                continue;
+            }
+            out.push(ClassDump {
+                dev: Default::default(),
+                kind: Kind::FqCodel,
+                classid: qdisc.class(index as u16 + 1),
+                parent: qdisc,
+                leaf: Handle::NONE,
+                params: ClassParams::None,
+                stats: Some(QueueStats {
+                    qlen: flow.queue.len(),
+                    backlog: flow.queue.bytes() as u32,
+                    ..QueueStats::default()
+                }),
+                xstats: Xstats::FqCodelClass { deficit: flow.deficit, codel: flow.state.stats(now.codel()) },
+            });
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! htb: a hierarchical token bucket (Devera 2002).
+//!
+//! Classes form a tree. Each has two buckets of tokens, kept as time: one for its `rate`, one for its `ceil`. A class that can pay from
+//! the first may send; one that can pay only from the second may borrow from its parent; otherwise it waits. Leaves that may send are
+//! served by priority, and in turns of a quantum among equals; what a leaf sends is charged to it and all its ancestors. Packets that
+//! no class claims pass by directly, unshaped.
+//!
+//! This file has the classes and their configuration, [`tree`] who may send and who does.
+
+mod tree;
+
+use super::{NO_CHANGE, purge_queue};
+use crate::algo::{ClassHash, Cost};
+use crate::cx::{Cx, Device, Why};
+use crate::node::{Dequeue, Discipline, Enqueue, Node, Own, Visit, classify};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use tidegate_classify::FilterList;
+use tidegate_packet::{Fifo, Handle, Pkt, Span, Time};
+use tidegate_policy::dump::{ClassDump, QueueStats, Xstats};
+use tidegate_policy::{
+    ClassOp, ClassParams, Errno, HtbClassParams, HtbParams, Kind, QdiscParams, TcError, Ticks, Verb,
+};
+use tree::{Inner, Tree};
+
+/// Levels of the tree: leaves are 0, the top is 7.
+const LEVELS: usize = 8;
+/// Priorities.
+const PRIOS: usize = 8;
+/// Buckets never go below a debt of this much time.
+const MAX_DEBT: i64 = 60_000_000_000;
+/// How many inner classes a packet may be sent through by filters; a loop of filters ends here.
+const MAX_HOPS: usize = 64;
+
+pub(crate) struct Htb {
+    params: HtbParams,
+    direct_limit: u32,
+    direct: Fifo,
+    direct_packets: u32,
+    hash: ClassHash,
+    tree: Tree,
+}
+
+/// May a class send?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// Not even by borrowing.
+    Wait,
+    /// Only on its parent's tokens.
+    Borrow,
+    /// On its own.
+    Send,
+}
+
+struct Class {
+    id: Handle,
+    parent: Option<u32>,
+    level: u8,
+    children: u32,
+    rate: Cost,
+    ceil: Cost,
+    buffer: i64,
+    cbuffer: i64,
+    quantum: i32,
+    prio: u8,
+    tokens: i64,
+    ctokens: i64,
+    checkpoint: Time,
+    mode: Mode,
+    /// Priorities at which it has something to send, a bit each.
+    activity: u8,
+    /// Of these, those at which it stands in its parent's feed, and in its level's row.
+    in_feed: u8,
+    in_row: u8,
+    /// Place among all classes, and among its siblings, by id.
+    rank: u32,
+    sibling_rank: u32,
+    deficit: [i32; LEVELS],
+    bytes: u64,
+    packets: u64,
+    drops: u32,
+    overlimits: u32,
+    lends: u32,
+    borrows: u32,
+    filters: FilterList,
+    /// The qdisc of a leaf.
+    child: Option<Node>,
+    /// The feeds of an inner class.
+    inner: Option<alloc::boxed::Box<Inner>>,
+}
+
+/// Where a packet goes.
+enum Choice {
+    Leaf(u32),
+    Direct,
+}
+
+impl Htb {
+    pub(crate) fn new(device: Device, _handle: Handle, params: Option<&HtbParams>) -> Result<Htb, TcError> {
+        let params = params.ok_or(TcError::bare(Errno::Inval))?.clone();
+        let direct_limit = params.direct_qlen.unwrap_or(device.tx_queue_len);
+        Ok(Htb {
+            params: HtbParams { r2q: params.r2q.max(1), ..params },
+            direct_limit,
+            direct: Fifo::new(),
+            direct_packets: 0,
+            hash: ClassHash::default(),
+            tree: Tree::new(),
+        })
+    }
+
+    fn find(&self, id: Handle) -> Option<u32> {
+        self.hash.get(id)
+    }
+
+    /// A packet's class by its priority, else by filters from the root (or the inner class its priority names) down, else the default.
+    fn choose(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: &Pkt) -> Choice {
+        let priority = cx.pool.meta(pkt).priority_class();
+        if priority == own.handle {
+            return Choice::Direct;
+        }
+        let mut inner = None;
+        if let Some(at) = self.find(priority) {
+            if self.tree.classes[at as usize].level == 0 {
+                return Choice::Leaf(at);
+            }
+            inner = Some(at);
+        }
+        for _ in 0..MAX_HOPS {
+            let list = match inner {
+                Some(at) => &mut self.tree.classes[at as usize].filters,
+                None => &mut *filters,
+            };
+            let Some(class) = classify(list, cx, own.handle, pkt) else { break };
+            if class == own.handle {
+                return Choice::Direct;
+            }
+            let Some(at) = self.find(class) else { break };
+            if self.tree.classes[at as usize].level == 0 {
+                return Choice::Leaf(at);
+            }
+            inner = Some(at);
+        }
+        match self.find(own.handle.class(self.params.default as u16)) {
+            Some(at) if self.tree.classes[at as usize].level == 0 => Choice::Leaf(at),
+            _ => Choice::Direct,
+        }
+    }
+
+    fn quantum(&self, id: Handle, params: &HtbClassParams) -> (i32, Option<String>) {
+        if params.quantum > 0 {
+            return (params.quantum.min(i32::MAX as u32) as i32, None);
+        }
+        let quantum = params.rate.rate.0 / u64::from(self.params.r2q);
+        let (clamped, what) = match quantum {
+            0..1000 => (1000, Some("small")),
+            1000..=200_000 => (quantum, None),
+            _ => (200_000, Some("big")),
+        };
+        let warning = what.map(|what| format!("sch_htb: quantum of class {:X} is {what}. Consider r2q change.", id.0));
+        (clamped as i32, warning)
+    }
+
+    fn make(
+        &mut self,
+        cx: &mut Cx<'_>,
+        own: Own,
+        op: &ClassOp,
+        params: &HtbClassParams,
+    ) -> Result<Option<String>, TcError> {
+        const INVALID: TcError = TcError::bare(Errno::Inval);
+        if op.classid.is_none() || op.classid.qdisc() != own.handle || op.classid.minor() == 0 {
+            return Err(INVALID);
+        }
+        let parent = if op.parent == Handle::ROOT { None } else { self.find(op.parent) };
+        let top = |at: u32| self.tree.classes[at as usize].level;
+        if parent.and_then(|p| self.tree.classes[p as usize].parent).is_some_and(|grand| top(grand) < 2) {
+            return Err(TcError::new(Errno::Inval, "sch_htb: tree is too deep"));
+        }
+        if let Some(p) = parent
+            && self.tree.classes[p as usize].level == 0
+        {
+            self.tree.leaf_to_inner(cx, p);
+        }
+        let (quantum, warning) = self.quantum(op.classid, params);
+        let (buffer, cbuffer) = (params.buffer.span().0 as i64, params.cbuffer.span().0 as i64);
+        let class = Class {
+            id: op.classid,
+            parent,
+            level: 0,
+            children: 0,
+            rate: Cost::new(params.rate),
+            ceil: Cost::new(params.ceil),
+            buffer,
+            cbuffer,
+            quantum,
+            prio: params.prio.min(PRIOS as u32 - 1) as u8,
+            tokens: buffer,
+            ctokens: cbuffer,
+            checkpoint: cx.now,
+            mode: Mode::Send,
+            activity: 0,
+            in_feed: 0,
+            in_row: 0,
+            rank: 0,
+            sibling_rank: 0,
+            deficit: [0; LEVELS],
+            bytes: 0,
+            packets: 0,
+            drops: 0,
+            overlimits: 0,
+            lends: 0,
+            borrows: 0,
+            filters: FilterList::default(),
+            child: Some(Node::hidden(cx, Kind::Pfifo, op.classid)),
+            inner: None,
+        };
+        let at = self.tree.add(class);
+        self.hash.insert(op.classid, at);
+        self.hash.grow();
+        Ok(warning)
+    }
+
+    fn alter(&mut self, at: u32, params: &HtbClassParams) -> Option<String> {
+        let id = self.tree.classes[at as usize].id;
+        let (quantum, warning) = self.quantum(id, params);
+        let class = &mut self.tree.classes[at as usize];
+        let leaf = class.level == 0;
+        if leaf {
+            class.quantum = quantum;
+            class.prio = params.prio.min(PRIOS as u32 - 1) as u8;
+        }
+        class.rate = Cost::new(params.rate);
+        class.ceil = Cost::new(params.ceil);
+        class.buffer = params.buffer.span().0 as i64;
+        class.cbuffer = params.cbuffer.span().0 as i64;
+        warning.filter(|_| leaf)
+    }
+
+    fn remove(&mut self, cx: &mut Cx<'_>, filters: &FilterList, at: u32) -> Result<(), TcError> {
+        const IN_USE: TcError = TcError::new(Errno::Busy, "HTB class in use");
+        let id = self.tree.classes[at as usize].id;
+        let bound = filters.binds(id) || self.hash.iter().any(|(_, c)| self.tree.classes[c as usize].filters.binds(id));
+        if self.tree.classes[at as usize].children > 0 || bound {
+            return Err(IN_USE);
+        }
+        self.hash.remove(id);
+        self.tree.remove(cx, at);
+        Ok(())
+    }
+}
+
+impl Discipline for Htb {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+        let at = match self.choose(cx, own, filters, &pkt) {
+            Choice::Leaf(at) => at,
+            Choice::Direct if self.direct.len() < self.direct_limit => {
+                self.direct.push_back(cx.pool, pkt);
+                self.direct_packets = self.direct_packets.wrapping_add(1);
+                return Enqueue::Queued;
+            }
+            Choice::Direct => {
+                cx.drop(own.handle, pkt, Why::Full);
+                return Enqueue::Dropped;
+            }
+        };
+        let class = &mut self.tree.classes[at as usize];
+        let Some(child) = class.child.as_mut() else { unreachable!("a leaf has a qdisc") };
+        let result = child.enqueue(cx, pkt);
+        match result {
+            Enqueue::Queued => self.tree.activate(at),
+            Enqueue::Congested | Enqueue::Dropped => class.drops = class.drops.wrapping_add(1),
+            Enqueue::Lost | Enqueue::Taken | Enqueue::Parked => {}
+        }
+        result
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
+        if let Some(pkt) = self.direct.pop_front(cx.pool) {
+            return Dequeue::Packet(pkt);
+        }
+        if own.qlen == 0 {
+            return Dequeue::Empty;
+        }
+        match self.tree.dequeue(cx) {
+            Ok(pkt) => Dequeue::Packet(pkt),
+            Err(next_event) => {
+                cx.wake(own.watchdog, next_event.max(cx.now + Span(1)));
+                Dequeue::Throttled
+            }
+        }
+    }
+
+    fn change(&mut self, _cx: &mut Cx<'_>, _own: Own, _params: Option<&QdiscParams>) -> Result<(), TcError> {
+        Err(NO_CHANGE)
+    }
+
+    fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
+        purge_queue(cx, own.handle, &mut self.direct);
+        self.tree.purge(cx);
+    }
+
+    fn params(&self) -> QdiscParams {
+        QdiscParams::Htb(HtbParams { direct_qlen: Some(self.direct_limit), ..self.params.clone() })
+    }
+
+    fn xstats(&mut self, _now: Time) -> Xstats {
+        Xstats::Htb { direct_packets: self.direct_packets }
+    }
+
+    fn overlimits(&self) -> u32 {
+        self.tree.overlimits
+    }
+
+    fn has_class(&self, class: Handle) -> bool {
+        self.find(class).is_some()
+    }
+
+    fn class_op(
+        &mut self,
+        cx: &mut Cx<'_>,
+        own: Own,
+        filters: &FilterList,
+        op: &ClassOp,
+    ) -> Result<Option<String>, TcError> {
+        let found = self.find(op.classid);
+        if op.verb == Verb::Delete {
+            let at = found.ok_or(TcError::bare(Errno::NoEnt))?;
+            return self.remove(cx, filters, at).map(|()| None);
+        }
+        let Some(ClassParams::Htb(params)) = &op.params else { return Err(TcError::bare(Errno::Inval)) };
+        if params.rate.rate.0 == 0 || params.ceil.rate.0 == 0 {
+            return Err(TcError::bare(Errno::Inval));
+        }
+        match found {
+            Some(at) => Ok(self.alter(at, params)),
+            None => self.make(cx, own, op, params),
+        }
+    }
+
+    fn class_filters(&mut self, class: Handle) -> Option<&mut FilterList> {
+        let at = self.find(class)?;
+        Some(&mut self.tree.classes[at as usize].filters)
+    }
+
+    fn child(&mut self, class: Handle) -> Option<&mut Node> {
+        let at = self.find(class)?;
+        self.tree.classes[at as usize].child.as_mut()
+    }
+
+    fn child_emptied(&mut self, _cx: &mut Cx<'_>, class: Handle) {
+        if let Some(at) = self.find(class) {
+            self.tree.deactivate(at);
+        }
+    }
+
+    fn visit(&mut self, visit: &mut dyn Visit) {
+        for class in &mut self.tree.classes {
+            if let Some(child) = &mut class.child {
+                visit.node(child);
+            }
+        }
+    }
+
+    fn classes(&mut self, _now: Time, _qdisc: Handle, out: &mut Vec<ClassDump>) {
+        let ticks = |ns: i64| (ns >> 6).clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32;
+        for (_, at) in self.hash.iter() {
+            let class = &self.tree.classes[at as usize];
+            let (leaf, child) = class.child.as_ref().map(|c| (c.handle(), c.stats())).unwrap_or_default();
+            let parent = class.parent.map_or(Handle::ROOT, |p| self.tree.classes[p as usize].id);
+            out.push(ClassDump {
+                dev: Default::default(),
+                kind: Kind::Htb,
+                classid: class.id,
+                parent,
+                leaf,
+                params: ClassParams::Htb(HtbClassParams {
+                    rate: class.rate.spec(),
+                    ceil: class.ceil.spec(),
+                    buffer: Ticks((class.buffer >> 6) as u32),
+                    cbuffer: Ticks((class.cbuffer >> 6) as u32),
+                    quantum: class.quantum as u32,
+                    prio: u32::from(class.prio),
+                }),
+                stats: Some(QueueStats {
+                    bytes: class.bytes,
+                    packets: class.packets,
+                    drops: class.drops,
+                    overlimits: class.overlimits,
+                    requeues: 0,
+                    qlen: child.qlen,
+                    backlog: child.backlog,
+                }),
+                xstats: Xstats::HtbClass {
+                    lends: class.lends,
+                    borrows: class.borrows,
+                    giants: 0,
+                    tokens: ticks(class.tokens),
+                    ctokens: ticks(class.ctokens),
+                    level: u32::from(class.level),
+                },
+            });
+        }
+    }
+}

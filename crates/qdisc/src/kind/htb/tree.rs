@@ -1,0 +1,614 @@
+//! Who may send, and who does: modes, feeds and rows, turns, charging.
+//!
+//! A leaf with packets is *active* at its priority. An active class that may send stands in the *row* of its level and priority; one
+//! that may only borrow stands in its parent's *feed* of that priority, and so makes the parent active there. Serving walks from the
+//! lowest level and best priority of any row down through feeds to a leaf; each row and feed remembers whose turn it is.
+
+use super::{Class, LEVELS, MAX_DEBT, Mode, PRIOS};
+use crate::algo::{BitTree, Cost, WaitHeap};
+use crate::cx::Cx;
+use crate::node::{Dequeue, Node};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use tidegate_packet::{Handle, Pkt, Span, Time};
+use tidegate_policy::Kind;
+
+/// How many steps a search for a leaf may take.
+const MAX_STEPS: usize = 65_535;
+/// How many classes' modes are looked at in one go.
+const MAX_EVENTS: usize = 100_000;
+
+/// Whose turn it is among classes in order of their ids.
+#[derive(Clone, Copy, Debug, Default)]
+enum Turn {
+    /// Nobody's: the end was reached, or nothing was served yet.
+    #[default]
+    End,
+    /// This class's.
+    Of(u32),
+    /// The class with this id, which left: the next one at or after it.
+    From(Handle),
+}
+
+/// Classes that take turns.
+#[derive(Debug, Default)]
+pub(super) struct Feed {
+    members: BitTree,
+    turn: Turn,
+}
+
+/// What only inner classes have.
+#[derive(Debug, Default)]
+pub(super) struct Inner {
+    feeds: [Feed; PRIOS],
+    /// Children by id.
+    kids: Vec<u32>,
+}
+
+/// Whose feed: a level's row, or an inner class's.
+#[derive(Clone, Copy)]
+enum Holder {
+    Row(usize),
+    Class(u32),
+}
+
+pub(super) struct Tree {
+    /// By slot. A deleted class keeps its slot, marked by an id of none, until another takes it.
+    pub(super) classes: Vec<Class>,
+    free: Vec<u32>,
+    rows: [[Feed; PRIOS]; LEVELS],
+    /// Priorities that have members, per level.
+    row_mask: [u8; LEVELS],
+    waiting: [WaitHeap; LEVELS],
+    /// No event of a level is due before this.
+    near_event: [Time; LEVELS],
+    now: Time,
+    /// All classes by id; valid while `ranked`.
+    sorted: Vec<u32>,
+    ranked: bool,
+    active: u32,
+    pub(super) overlimits: u32,
+}
+
+impl Tree {
+    pub(super) fn new() -> Tree {
+        Tree {
+            classes: Vec::new(),
+            free: Vec::new(),
+            rows: Default::default(),
+            row_mask: [0; LEVELS],
+            waiting: Default::default(),
+            near_event: [Time(0); LEVELS],
+            now: Time(0),
+            sorted: Vec::new(),
+            ranked: false,
+            active: 0,
+            overlimits: 0,
+        }
+    }
+
+    fn class(&self, at: u32) -> &Class {
+        &self.classes[at as usize]
+    }
+    fn class_mut(&mut self, at: u32) -> &mut Class {
+        &mut self.classes[at as usize]
+    }
+
+    // --- configuration
+
+    pub(super) fn add(&mut self, class: Class) -> u32 {
+        self.settle_ranks();
+        if let Some(parent) = class.parent {
+            self.class_mut(parent).children += 1;
+        }
+        self.ranked = false;
+        match self.free.pop() {
+            Some(at) => {
+                self.classes[at as usize] = class;
+                at
+            }
+            None => {
+                self.classes.push(class);
+                self.classes.len() as u32 - 1
+            }
+        }
+    }
+
+    /// A leaf gets its first child: its queue is lost, its debt of waiting forgotten.
+    pub(super) fn leaf_to_inner(&mut self, cx: &mut Cx<'_>, at: u32) {
+        self.settle_ranks();
+        if let Some(child) = self.class_mut(at).child.take() {
+            child.destroy(cx);
+        }
+        self.deactivate(at);
+        self.stop_waiting(at);
+        let level = self.class(at).parent.map_or(LEVELS as u8, |p| self.class(p).level) - 1;
+        let class = self.class_mut(at);
+        class.mode = Mode::Send;
+        class.level = level;
+        class.inner = Some(Box::default());
+    }
+
+    /// Deletes a leaf or a childless class; the last child's parent becomes a leaf again, with full buckets and an empty queue.
+    pub(super) fn remove(&mut self, cx: &mut Cx<'_>, at: u32) {
+        self.settle_ranks();
+        if let Some(child) = self.class_mut(at).child.take() {
+            child.destroy(cx);
+        }
+        self.deactivate(at);
+        self.stop_waiting(at);
+        self.ranked = false;
+        let parent = self.class(at).parent;
+        let gone = self.class_mut(at);
+        gone.id = Handle::NONE;
+        gone.inner = None;
+        gone.filters = Default::default();
+        self.free.push(at);
+        let Some(p) = parent else { return };
+        self.class_mut(p).children -= 1;
+        if self.class(p).children > 0 {
+            return;
+        }
+        self.stop_waiting(p);
+        let (id, now) = (self.class(p).id, cx.now);
+        let child = Node::hidden(cx, Kind::Pfifo, id);
+        let class = self.class_mut(p);
+        class.level = 0;
+        class.inner = None;
+        class.child = Some(child);
+        class.deficit = [0; LEVELS];
+        class.tokens = class.buffer;
+        class.ctokens = class.cbuffer;
+        class.checkpoint = now;
+        class.mode = Mode::Send;
+    }
+
+    pub(super) fn purge(&mut self, cx: &mut Cx<'_>) {
+        for class in &mut self.classes {
+            if let Some(child) = &mut class.child {
+                child.purge(cx);
+            }
+            class.activity = 0;
+            class.in_feed = 0;
+            class.in_row = 0;
+            class.mode = Mode::Send;
+            class.inner = class.inner.take().map(|_| Box::default());
+        }
+        self.rows = Default::default();
+        self.row_mask = [0; LEVELS];
+        self.waiting = Default::default();
+        self.active = 0;
+        self.ranked = false;
+    }
+
+    fn stop_waiting(&mut self, at: u32) {
+        let level = usize::from(self.class(at).level);
+        if self.class(at).mode != Mode::Send {
+            self.waiting[level].remove(at);
+            self.class_mut(at).mode = Mode::Send;
+        }
+    }
+
+    /// Ranks are needed while anything is active; a script that only adds classes never pays for them.
+    fn settle_ranks(&mut self) {
+        if self.active > 0 {
+            self.rank();
+        }
+    }
+
+    /// Gives every class its place by id, and puts feeds and rows together again from what each class knows of itself.
+    fn rank(&mut self) {
+        if self.ranked {
+            return;
+        }
+        self.ranked = true;
+        let live = |c: &Class| !c.id.is_none();
+        self.sorted = (0..self.classes.len() as u32).filter(|at| live(self.class(*at))).collect();
+        let classes = &self.classes;
+        self.sorted.sort_unstable_by_key(|at| classes[*at as usize].id.0);
+        for feed in self.rows.iter_mut().flatten() {
+            feed.members.clear();
+        }
+        for class in &mut self.classes {
+            if let Some(inner) = &mut class.inner {
+                inner.kids.clear();
+                inner.feeds.iter_mut().for_each(|feed| feed.members.clear());
+            }
+        }
+        for rank in 0..self.sorted.len() {
+            let at = self.sorted[rank];
+            self.class_mut(at).rank = rank as u32;
+            let Some(parent) = self.class(at).parent else { continue };
+            let Some(inner) = self.class_mut(parent).inner.as_mut() else { continue };
+            inner.kids.push(at);
+            let sibling_rank = inner.kids.len() as u32 - 1;
+            self.class_mut(at).sibling_rank = sibling_rank;
+        }
+        for at in self.sorted.clone() {
+            let (in_feed, in_row) = (self.class(at).in_feed, self.class(at).in_row);
+            for prio in bits(in_feed) {
+                if let Some(parent) = self.class(at).parent {
+                    self.join(Holder::Class(parent), prio, at);
+                }
+            }
+            for prio in bits(in_row) {
+                self.join(Holder::Row(usize::from(self.class(at).level)), prio, at);
+            }
+        }
+    }
+
+    // --- feeds and rows
+
+    fn feed(&mut self, holder: Holder, prio: usize) -> &mut Feed {
+        match holder {
+            Holder::Row(level) => &mut self.rows[level][prio],
+            Holder::Class(at) => {
+                let Some(inner) = self.classes[at as usize].inner.as_mut() else {
+                    unreachable!("only inner classes have feeds")
+                };
+                &mut inner.feeds[prio]
+            }
+        }
+    }
+
+    /// A class's place in the feeds of `holder`.
+    fn rank_in(&self, holder: Holder, at: u32) -> u32 {
+        match holder {
+            Holder::Row(_) => self.class(at).rank,
+            Holder::Class(_) => self.class(at).sibling_rank,
+        }
+    }
+
+    /// All classes that could stand in the feeds of `holder`, by place.
+    fn order(&self, holder: Holder) -> &[u32] {
+        match holder {
+            Holder::Row(_) => &self.sorted,
+            Holder::Class(at) => self.class(at).inner.as_ref().map_or(&[], |inner| &inner.kids),
+        }
+    }
+
+    fn join(&mut self, holder: Holder, prio: usize, at: u32) {
+        let (rank, size) = (self.rank_in(holder, at), self.order(holder).len());
+        let members = &mut self.feed(holder, prio).members;
+        members.reserve(size.max(rank as usize + 1));
+        members.insert(rank);
+    }
+
+    /// The member at or after a place.
+    fn member_from(&mut self, holder: Holder, prio: usize, rank: u32) -> Option<u32> {
+        let rank = self.feed(holder, prio).members.next(rank)?;
+        self.order(holder).get(rank as usize).copied()
+    }
+
+    /// Whose turn it is; a turn that waits for a class that left is given to the next one.
+    fn turn(&mut self, holder: Holder, prio: usize) -> Option<u32> {
+        match self.feed(holder, prio).turn {
+            Turn::Of(at) => Some(at),
+            Turn::End => None,
+            Turn::From(id) => {
+                let order = self.order(holder);
+                let rank = order.partition_point(|at| self.class(*at).id.0 < id.0) as u32;
+                let next = self.member_from(holder, prio, rank);
+                self.feed(holder, prio).turn = next.map_or(Turn::End, Turn::Of);
+                next
+            }
+        }
+    }
+
+    /// Passes the turn on; after the last member comes the end.
+    fn pass(&mut self, holder: Holder, prio: usize) {
+        if let Turn::Of(at) = self.feed(holder, prio).turn {
+            let rank = self.rank_in(holder, at) + 1;
+            let next = self.member_from(holder, prio, rank);
+            self.feed(holder, prio).turn = next.map_or(Turn::End, Turn::Of);
+        }
+    }
+
+    /// The leaf whose turn it is in a row. A feed whose end was reached begins again, and the one above passes its turn.
+    fn leaf(&mut self, level: usize, prio: usize) -> Option<u32> {
+        if self.row_mask[level] & 1 << prio == 0 {
+            return None;
+        }
+        let mut path = [Holder::Row(level); LEVELS + 1];
+        let mut depth = 0;
+        for _ in 0..MAX_STEPS {
+            let holder = path[depth];
+            match self.turn(holder, prio) {
+                Some(at) if self.class(at).level == 0 => return Some(at),
+                Some(at) => {
+                    depth += 1;
+                    path[depth] = Holder::Class(at);
+                }
+                None => {
+                    let first = self.member_from(holder, prio, 0);
+                    self.feed(holder, prio).turn = first.map_or(Turn::End, Turn::Of);
+                    if depth > 0 {
+                        depth -= 1;
+                        self.pass(path[depth], prio);
+                    } else if first.is_none() {
+                        return None;
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    // --- activity
+
+    /// A leaf has something to send.
+    #[inline]
+    pub(super) fn activate(&mut self, at: u32) {
+        let class = self.class_mut(at);
+        if class.activity == 0 {
+            class.activity = 1 << class.prio;
+            self.active += 1;
+            self.rank();
+            self.enter(at);
+        }
+    }
+
+    /// A leaf has nothing to send any more.
+    pub(super) fn deactivate(&mut self, at: u32) {
+        if self.class(at).activity != 0 && self.class(at).inner.is_none() {
+            self.rank();
+            self.leave(at);
+            self.class_mut(at).activity = 0;
+            self.active -= 1;
+        }
+    }
+
+    /// Puts an active class where its mode says: upwards through feeds, as far as ancestors become active by it, into a row.
+    fn enter(&mut self, mut at: u32) {
+        let mut mask = self.class(at).activity;
+        while mask != 0 && self.class(at).mode == Mode::Borrow {
+            let Some(parent) = self.class(at).parent else { break };
+            let holder = Holder::Class(parent);
+            let mut newly = mask;
+            for prio in bits(mask) {
+                if !self.feed(holder, prio).members.is_empty() {
+                    newly &= !(1 << prio);
+                }
+                self.join(holder, prio, at);
+            }
+            self.class_mut(at).in_feed |= mask;
+            self.class_mut(parent).activity |= newly;
+            mask = newly;
+            at = parent;
+        }
+        if mask != 0 && self.class(at).mode == Mode::Send {
+            let level = usize::from(self.class(at).level);
+            self.row_mask[level] |= mask;
+            for prio in bits(mask) {
+                self.join(Holder::Row(level), prio, at);
+            }
+            self.class_mut(at).in_row |= mask;
+        }
+    }
+
+    /// Takes an active class out of where its mode had put it.
+    fn leave(&mut self, mut at: u32) {
+        let mut mask = self.class(at).activity;
+        while mask != 0 && self.class(at).mode == Mode::Borrow {
+            let Some(parent) = self.class(at).parent else { break };
+            let holder = Holder::Class(parent);
+            let (id, rank) = (self.class(at).id, self.class(at).sibling_rank);
+            let mut emptied = 0;
+            for prio in bits(mask) {
+                let feed = self.feed(holder, prio);
+                if matches!(feed.turn, Turn::Of(whose) if whose == at) {
+                    feed.turn = Turn::From(id);
+                }
+                feed.members.remove(rank);
+                if feed.members.is_empty() {
+                    emptied |= 1 << prio;
+                }
+            }
+            self.class_mut(at).in_feed &= !mask;
+            self.class_mut(parent).activity &= !emptied;
+            mask = emptied;
+            at = parent;
+        }
+        if mask != 0 && self.class(at).mode == Mode::Send {
+            let (level, rank) = (usize::from(self.class(at).level), self.class(at).rank);
+            let holder = Holder::Row(level);
+            for prio in bits(mask) {
+                if matches!(self.feed(holder, prio).turn, Turn::Of(whose) if whose == at) {
+                    self.pass(holder, prio);
+                }
+                let feed = self.feed(holder, prio);
+                feed.members.remove(rank);
+                if feed.members.is_empty() {
+                    self.row_mask[level] &= !(1 << prio);
+                }
+            }
+            self.class_mut(at).in_row &= !mask;
+        }
+    }
+
+    // --- modes
+
+    /// Sets a class's mode from its tokens, `elapsed` ns after its checkpoint; tells how long until it can be better.
+    fn update_mode(&mut self, at: u32, elapsed: i64) -> i64 {
+        let class = self.class(at);
+        let (tokens, ctokens) = (class.tokens + elapsed, class.ctokens + elapsed);
+        let (mode, wait) = if ctokens < 0 {
+            (Mode::Wait, -ctokens)
+        } else if tokens >= 0 {
+            (Mode::Send, elapsed)
+        } else {
+            (Mode::Borrow, -tokens)
+        };
+        let (old, activity) = (class.mode, class.activity);
+        if mode == old {
+            return wait;
+        }
+        if mode == Mode::Wait {
+            self.overlimits = self.overlimits.wrapping_add(1);
+            let class = self.class_mut(at);
+            class.overlimits = class.overlimits.wrapping_add(1);
+        }
+        if activity != 0 && old != Mode::Wait {
+            self.leave(at);
+        }
+        self.class_mut(at).mode = mode;
+        if activity != 0 && mode != Mode::Wait {
+            self.enter(at);
+        }
+        wait
+    }
+
+    fn wait(&mut self, at: u32, delay: i64) {
+        let level = usize::from(self.class(at).level);
+        let key = self.now + Span(delay.max(1) as u64);
+        self.near_event[level] = self.near_event[level].min(key);
+        self.waiting[level].insert(at, key);
+    }
+
+    /// Looks at the classes of a level whose time has come; tells when the next one's comes.
+    fn events(&mut self, level: usize) -> Time {
+        for _ in 0..MAX_EVENTS {
+            let Some((key, at)) = self.waiting[level].first() else { return self.now + Span::secs(1) };
+            if key > self.now {
+                return key;
+            }
+            self.waiting[level].remove(at);
+            let elapsed = (self.now.since(self.class(at).checkpoint).0 as i64).min(MAX_DEBT);
+            let wait = self.update_mode(at, elapsed);
+            if self.class(at).mode != Mode::Send {
+                self.wait(at, wait);
+            }
+        }
+        self.now
+    }
+
+    // --- sending
+
+    /// The next packet, or when to ask again.
+    pub(super) fn dequeue(&mut self, cx: &mut Cx<'_>) -> Result<Pkt, Time> {
+        self.rank();
+        self.now = cx.now;
+        let mut next_event = self.now + Span::secs(5);
+        for level in 0..LEVELS {
+            if self.now >= self.near_event[level] {
+                self.near_event[level] = self.events(level);
+            }
+            next_event = next_event.min(self.near_event[level]);
+            // Priorities that become busy meanwhile wait for the next round, those that fall idle are passed over.
+            for prio in bits(self.row_mask[level]) {
+                if let Some(pkt) = self.serve(cx, level, prio) {
+                    return Ok(pkt);
+                }
+            }
+        }
+        Err(next_event)
+    }
+
+    /// The feed in which a leaf's turn stands when it is served at `level`.
+    fn turn_holder(&self, at: u32, level: usize) -> Holder {
+        match self.class(at).parent {
+            Some(parent) if level > 0 => Holder::Class(parent),
+            _ => Holder::Row(0),
+        }
+    }
+
+    fn serve(&mut self, cx: &mut Cx<'_>, level: usize, prio: usize) -> Option<Pkt> {
+        let mut start = self.leaf(level, prio)?;
+        let mut at = start;
+        for _ in 0..MAX_STEPS {
+            let Some(child) = self.classes[at as usize].child.as_mut() else { unreachable!("leaf() gives leaves") };
+            if child.qlen() == 0 {
+                // Its qdisc lost everything behind our back.
+                self.deactivate(at);
+                let next = self.leaf(level, prio)?;
+                if at == start {
+                    start = next;
+                }
+                at = next;
+                continue;
+            }
+            let lost = cx.lost.packets;
+            let result = child.dequeue_fresh(cx);
+            let emptied_by_drops = cx.lost.packets != lost && child.qlen() == 0;
+            if emptied_by_drops {
+                self.deactivate(at);
+            }
+            if let Dequeue::Packet(pkt) = result {
+                self.sent(cx, at, level, prio, cx.pool.meta(&pkt).len);
+                return Some(pkt);
+            }
+            // The leaf's qdisc holds back what it has: the next leaf's turn.
+            self.pass(self.turn_holder(at, level), prio);
+            at = self.leaf(level, prio)?;
+            if at == start {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// A leaf sent `len` bytes at `level`: its turn, its activity, its tokens.
+    fn sent(&mut self, cx: &Cx<'_>, at: u32, level: usize, prio: usize, len: u32) {
+        let class = self.class_mut(at);
+        class.bytes += u64::from(len);
+        class.packets += 1;
+        class.deficit[level] -= len as i32;
+        if class.deficit[level] < 0 {
+            class.deficit[level] += class.quantum;
+            self.pass(self.turn_holder(at, level), prio);
+        }
+        if self.class(at).child.as_ref().is_some_and(|child| child.qlen() == 0) {
+            self.deactivate(at);
+        }
+        self.charge(cx.now, at, level, len);
+    }
+
+    /// Charges a leaf's packet to it and its ancestors; those below the level that lent only borrow.
+    fn charge(&mut self, now: Time, leaf: u32, level: usize, len: u32) {
+        let mut next = Some(leaf);
+        while let Some(at) = next {
+            let class = self.class_mut(at);
+            next = class.parent;
+            let elapsed = (now.since(class.checkpoint).0 as i64).min(MAX_DEBT);
+            let own = usize::from(class.level);
+            if own >= level {
+                if own == level {
+                    class.lends = class.lends.wrapping_add(1);
+                }
+                class.tokens = pay(class.tokens + elapsed, class.buffer, &class.rate, len);
+            } else {
+                class.borrows = class.borrows.wrapping_add(1);
+                class.tokens += elapsed;
+            }
+            class.ctokens = pay(class.ctokens + elapsed, class.cbuffer, &class.ceil, len);
+            class.checkpoint = now;
+            let old = class.mode;
+            let wait = self.update_mode(at, 0);
+            let mode = self.class(at).mode;
+            if mode != old {
+                if old != Mode::Send {
+                    self.waiting[own].remove(at);
+                }
+                if mode != Mode::Send {
+                    self.wait(at, wait);
+                }
+            }
+            if own > 0 {
+                let class = self.class_mut(at);
+                class.bytes += u64::from(len);
+                class.packets += 1;
+            }
+        }
+    }
+}
+
+/// Tokens after paying for `len` bytes: first capped at the bucket, never below the greatest debt.
+fn pay(tokens: i64, bucket: i64, cost: &Cost, len: u32) -> i64 {
+    let left = tokens.min(bucket) - cost.ns(len) as i64;
+    if left <= -MAX_DEBT { 1 - MAX_DEBT } else { left }
+}
+
+/// The numbers of the bits set, ascending.
+fn bits(mask: u8) -> impl Iterator<Item = usize> {
+    (0..8).filter(move |bit| mask >> bit & 1 == 1)
+}

@@ -1,0 +1,180 @@
+//! The kinds, one file each.
+
+mod codel;
+mod drr;
+mod fifo;
+mod fq_codel;
+mod htb;
+mod pfifo_fast;
+mod prio;
+mod sfq;
+mod tbf;
+
+use crate::cx::{Cx, Device, Why};
+use crate::node::{Dequeue, Discipline, Enqueue, Own, Peek};
+use alloc::boxed::Box;
+use tidegate_classify::FilterList;
+use tidegate_packet::{Handle, Pkt};
+use tidegate_policy::{Errno, FifoParams, Kind, QdiscParams, TcError};
+
+/// The discipline of a node. A new kind breaks the build wherever it must be handled.
+pub(crate) enum Body {
+    Noop(Noop),
+    Fifo(fifo::Fifo),
+    PfifoFast(Box<pfifo_fast::PfifoFast>),
+    Prio(Box<prio::Prio>),
+    Tbf(Box<tbf::Tbf>),
+    Htb(Box<htb::Htb>),
+    Sfq(Box<sfq::Sfq>),
+    Drr(Box<drr::Drr>),
+    Codel(Box<codel::Codel>),
+    FqCodel(Box<fq_codel::FqCodel>),
+    #[allow(dead_code)] // the door for disciplines made outside
+    Custom(Box<dyn Discipline>),
+}
+
+macro_rules! dispatch {
+    ($body:expr, $d:ident => $call:expr) => {
+        match $body {
+            Body::Noop($d) => $call,
+            Body::Fifo($d) => $call,
+            Body::PfifoFast($d) => $call,
+            Body::Prio($d) => $call,
+            Body::Tbf($d) => $call,
+            Body::Htb($d) => $call,
+            Body::Sfq($d) => $call,
+            Body::Drr($d) => $call,
+            Body::Codel($d) => $call,
+            Body::FqCodel($d) => $call,
+            Body::Custom($d) => $call,
+        }
+    };
+}
+
+impl Body {
+    pub(crate) fn new(
+        cx: &mut Cx<'_>,
+        kind: Kind,
+        handle: Handle,
+        params: Option<&QdiscParams>,
+    ) -> Result<Body, TcError> {
+        let device = cx.device;
+        // tc sends parameters of the kind it names; anything else is a caller's mistake and answered as the kernel would.
+        macro_rules! of {
+            ($variant:ident) => {
+                match params {
+                    Some(QdiscParams::$variant(params)) => Some(params),
+                    None => None,
+                    Some(_) => return Err(TcError::bare(Errno::Inval)),
+                }
+            };
+        }
+        Ok(match kind {
+            Kind::Pfifo | Kind::Bfifo | Kind::PfifoHeadDrop => Body::Fifo(fifo::Fifo::new(device, kind, of!(Fifo))),
+            Kind::PfifoFast => Body::PfifoFast(Box::new(pfifo_fast::PfifoFast::new(device))),
+            Kind::Prio => Body::Prio(Box::new(prio::Prio::new(cx, handle, of!(Prio))?)),
+            Kind::Tbf => Body::Tbf(Box::new(tbf::Tbf::new(cx, handle, of!(Tbf))?)),
+            Kind::Htb => Body::Htb(Box::new(htb::Htb::new(device, handle, of!(Htb))?)),
+            Kind::Sfq => Body::Sfq(Box::new(sfq::Sfq::new(cx, of!(Sfq))?)),
+            Kind::Drr => Body::Drr(Box::default()),
+            Kind::Codel => Body::Codel(Box::new(codel::Codel::new(device, of!(Codel)))),
+            Kind::FqCodel => Body::FqCodel(Box::new(fq_codel::FqCodel::new(device, of!(FqCodel))?)),
+        })
+    }
+
+    /// The fifo that nobody asked for.
+    pub(crate) fn default_of(device: Device, kind: Kind) -> Body {
+        Body::Fifo(fifo::Fifo::new(device, kind, None))
+    }
+
+    pub(crate) fn bfifo(limit: u32) -> Body {
+        Body::Fifo(fifo::Fifo::new(Device::default(), Kind::Bfifo, Some(&FifoParams { limit: Some(limit) })))
+    }
+
+    /// Sets a fifo's limit from above; other kinds do not listen.
+    pub(crate) fn set_fifo_limit(&mut self, limit: u32) {
+        if let Body::Fifo(fifo) = self {
+            fifo.set_limit(limit);
+        }
+    }
+
+    pub(crate) fn get(&self) -> &dyn Discipline {
+        match self {
+            Body::Noop(d) => d,
+            Body::Fifo(d) => d,
+            Body::PfifoFast(d) => &**d,
+            Body::Prio(d) => &**d,
+            Body::Tbf(d) => &**d,
+            Body::Htb(d) => &**d,
+            Body::Sfq(d) => &**d,
+            Body::Drr(d) => &**d,
+            Body::Codel(d) => &**d,
+            Body::FqCodel(d) => &**d,
+            Body::Custom(d) => &**d,
+        }
+    }
+
+    pub(crate) fn get_mut(&mut self) -> &mut dyn Discipline {
+        match self {
+            Body::Noop(d) => d,
+            Body::Fifo(d) => d,
+            Body::PfifoFast(d) => &mut **d,
+            Body::Prio(d) => &mut **d,
+            Body::Tbf(d) => &mut **d,
+            Body::Htb(d) => &mut **d,
+            Body::Sfq(d) => &mut **d,
+            Body::Drr(d) => &mut **d,
+            Body::Codel(d) => &mut **d,
+            Body::FqCodel(d) => &mut **d,
+            Body::Custom(d) => &mut **d,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+        dispatch!(self, d => d.enqueue(cx, own, filters, pkt))
+    }
+
+    #[inline]
+    pub(crate) fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
+        dispatch!(self, d => d.dequeue(cx, own))
+    }
+
+    #[inline]
+    pub(crate) fn look(&mut self, cx: &mut Cx<'_>) -> Option<Peek> {
+        dispatch!(self, d => d.look(cx))
+    }
+}
+
+/// Drops everything: what hangs where a child was deleted and nothing takes its place.
+pub(crate) struct Noop;
+
+impl Discipline for Noop {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+        cx.drop(own.handle, pkt, Why::Full);
+        Enqueue::Congested
+    }
+    fn dequeue(&mut self, _cx: &mut Cx<'_>, _own: Own) -> Dequeue {
+        Dequeue::Empty
+    }
+    fn look(&mut self, _cx: &mut Cx<'_>) -> Option<Peek> {
+        Some(Peek::Empty)
+    }
+    fn change(&mut self, _cx: &mut Cx<'_>, _own: Own, _params: Option<&QdiscParams>) -> Result<(), TcError> {
+        Err(NO_CHANGE)
+    }
+    fn purge(&mut self, _cx: &mut Cx<'_>, _own: Own) {}
+    fn params(&self) -> QdiscParams {
+        QdiscParams::Drr
+    }
+}
+
+/// What kinds without a change operation answer.
+pub(crate) const NO_CHANGE: TcError = TcError::new(Errno::Inval, "Change operation not supported by specified qdisc");
+
+/// Loses all of a queue.
+pub(crate) fn purge_queue(cx: &mut Cx<'_>, at: Handle, queue: &mut tidegate_packet::Fifo) {
+    while let Some(pkt) = queue.pop_front(cx.pool) {
+        cx.drop(at, pkt, Why::Purged);
+    }
+}

@@ -1,0 +1,142 @@
+//! prio: bands in strict order, each with a qdisc of its own (pfifo until another is put there).
+//!
+//! A packet's band is the minor number of its priority or of the first filter that matches, less one; otherwise the priority map's.
+
+use crate::cx::Cx;
+use crate::node::{Dequeue, Discipline, Enqueue, Node, Own, Peek, Visit, classify};
+use alloc::vec::Vec;
+use tidegate_classify::FilterList;
+use tidegate_packet::{Handle, Pkt, Time};
+use tidegate_policy::dump::{ClassDump, Xstats};
+use tidegate_policy::{ClassParams, Errno, Kind, PrioParams, QdiscParams, TcError};
+
+pub(crate) struct Prio {
+    map: [u8; 16],
+    bands: Vec<Node>,
+    handle: Handle,
+}
+
+fn check(params: &PrioParams) -> Result<(), TcError> {
+    let bands_fit = (2..=16).contains(&params.bands);
+    if bands_fit && params.priomap.iter().all(|band| u32::from(*band) < params.bands) {
+        Ok(())
+    } else {
+        Err(TcError::bare(Errno::Inval))
+    }
+}
+
+impl Prio {
+    pub(crate) fn new(cx: &mut Cx<'_>, handle: Handle, params: Option<&PrioParams>) -> Result<Prio, TcError> {
+        let params = params.ok_or(TcError::bare(Errno::Inval))?;
+        check(params)?;
+        let bands = (1..=params.bands as u16).map(|n| Node::hidden(cx, Kind::Pfifo, handle.class(n))).collect();
+        Ok(Prio { map: params.priomap, bands, handle })
+    }
+
+    fn band(&self, cx: &mut Cx<'_>, filters: &mut FilterList, pkt: &Pkt) -> usize {
+        let priority = cx.pool.meta(pkt).priority_class();
+        let class = if priority.qdisc() == self.handle {
+            priority
+        } else {
+            match classify(filters, cx, self.handle, pkt) {
+                Some(class) => class,
+                None => {
+                    let small = if priority.major() == 0 { priority.0 } else { 0 };
+                    return usize::from(self.map[small as usize & 15]);
+                }
+            }
+        };
+        let band = usize::from(class.minor()).wrapping_sub(1);
+        if band < self.bands.len() { band } else { usize::from(self.map[0]) }
+    }
+
+    fn index(&self, class: Handle) -> Option<usize> {
+        let band = usize::from(class.minor()).wrapping_sub(1);
+        (band < self.bands.len()).then_some(band)
+    }
+}
+
+impl Discipline for Prio {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, _own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+        let band = self.band(cx, filters, &pkt);
+        self.bands[band].enqueue(cx, pkt)
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>, _own: Own) -> Dequeue {
+        let mut none = Dequeue::Empty;
+        for band in &mut self.bands {
+            match band.dequeue(cx) {
+                Dequeue::Packet(pkt) => return Dequeue::Packet(pkt),
+                Dequeue::Throttled => none = Dequeue::Throttled,
+                Dequeue::Empty => {}
+            }
+        }
+        none
+    }
+
+    fn look(&mut self, cx: &mut Cx<'_>) -> Option<Peek> {
+        let mut none = Peek::Empty;
+        for band in &mut self.bands {
+            match band.peek(cx) {
+                Peek::Packet(len) => return Some(Peek::Packet(len)),
+                Peek::Throttled => none = Peek::Throttled,
+                Peek::Empty => {}
+            }
+        }
+        Some(none)
+    }
+
+    fn change(&mut self, cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+        let Some(QdiscParams::Prio(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
+        check(params)?;
+        self.map = params.priomap;
+        while self.bands.len() > params.bands as usize {
+            if let Some(band) = self.bands.pop() {
+                band.destroy(cx);
+            }
+        }
+        for n in self.bands.len() as u16 + 1..=params.bands as u16 {
+            self.bands.push(Node::hidden(cx, Kind::Pfifo, self.handle.class(n)));
+        }
+        Ok(())
+    }
+
+    fn purge(&mut self, cx: &mut Cx<'_>, _own: Own) {
+        for band in &mut self.bands {
+            band.purge(cx);
+        }
+    }
+
+    fn params(&self) -> QdiscParams {
+        QdiscParams::Prio(PrioParams { bands: self.bands.len() as u32, priomap: self.map })
+    }
+
+    fn has_class(&self, class: Handle) -> bool {
+        self.index(class).is_some()
+    }
+
+    fn child(&mut self, class: Handle) -> Option<&mut Node> {
+        self.index(class).map(|band| &mut self.bands[band])
+    }
+
+    fn visit(&mut self, visit: &mut dyn Visit) {
+        for band in &mut self.bands {
+            visit.node(band);
+        }
+    }
+
+    fn classes(&mut self, _now: Time, qdisc: Handle, out: &mut Vec<ClassDump>) {
+        for (n, band) in self.bands.iter().enumerate() {
+            out.push(ClassDump {
+                dev: Default::default(),
+                kind: Kind::Prio,
+                classid: qdisc.class(n as u16 + 1),
+                parent: qdisc,
+                leaf: band.handle(),
+                params: ClassParams::None,
+                stats: Some(band.stats()),
+                xstats: Xstats::None,
+            });
+        }
+    }
+}

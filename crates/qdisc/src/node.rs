@@ -1,0 +1,556 @@
+//! One qdisc: the counting that all kinds have in common, around the discipline that makes it this kind.
+
+use crate::cx::{Cx, Why};
+use crate::kind::{Body, Noop};
+use alloc::string::String;
+use alloc::vec::Vec;
+use tidegate_classify::{Asked, FilterList};
+use tidegate_packet::{Fifo, Handle, Pkt, Time};
+use tidegate_policy::dump::{ClassDump, QdiscDump, QueueStats, Xstats};
+use tidegate_policy::{ClassOp, Kind, QdiscParams, SizeTable, TcError};
+
+/// What became of a packet that was handed to a qdisc.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Enqueue {
+    /// It waits.
+    Queued,
+    /// It waits or is gone, and its own flow lost a packet: slow down.
+    Congested,
+    /// It is gone.
+    Dropped,
+    /// It is gone, but the sender must not know (netem's loss): a drop to every ancestor.
+    Lost,
+    /// It was taken elsewhere (stolen, redirected): neither sent nor dropped.
+    Taken,
+    /// The shaper must first offer a copy at the root (netem's duplicate), then resume.
+    Parked,
+}
+
+/// What a qdisc has to send.
+#[must_use]
+#[derive(Debug, PartialEq, Eq)]
+pub enum Dequeue {
+    /// This packet, now.
+    Packet(Pkt),
+    /// Nothing waits.
+    Empty,
+    /// Something waits but may not go yet; whoever holds it back has armed its watchdog.
+    Throttled,
+}
+
+/// What a qdisc would send next, left in place.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peek {
+    /// A packet of this many bytes.
+    Packet(u32),
+    /// Nothing waits.
+    Empty,
+    /// Something waits but may not go yet.
+    Throttled,
+}
+
+/// The state of a qdisc that its discipline may need: limits read these, not a private list, because a packet held back for a peek
+/// still counts.
+#[derive(Clone, Copy, Debug)]
+pub struct Own {
+    /// Its handle.
+    pub handle: Handle,
+    /// Packets waiting.
+    pub qlen: u32,
+    /// Bytes waiting.
+    pub backlog: u64,
+    /// Its watchdog, if the kind shapes.
+    pub(crate) watchdog: u32,
+}
+
+/// What a walk over a tree is shown.
+pub trait Visit {
+    /// A qdisc; called before its children's.
+    fn node(&mut self, node: &mut Node);
+}
+
+/// The policy of one kind of qdisc. The counting is [`Node`]'s.
+pub trait Discipline {
+    /// Takes a packet. `filters` are those of the qdisc.
+    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue;
+
+    /// Gives the next packet. Never called while a packet is held back for a peek.
+    fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue;
+
+    /// Kinds that can look at their next packet without taking it do so; `None` means that the Node must take it and hold it.
+    fn look(&mut self, cx: &mut Cx<'_>) -> Option<Peek> {
+        let _ = cx;
+        None
+    }
+
+    /// Takes new parameters.
+    ///
+    /// # Errors
+    /// Kinds without a change operation refuse; others refuse what the kernel would.
+    fn change(&mut self, cx: &mut Cx<'_>, own: Own, params: Option<&QdiscParams>) -> Result<(), TcError>;
+
+    /// Loses every packet, children's included.
+    fn purge(&mut self, cx: &mut Cx<'_>, own: Own);
+
+    /// The parameters in force, as a dump brings them.
+    fn params(&self) -> QdiscParams;
+
+    /// What only this kind counts.
+    fn xstats(&mut self, now: Time) -> Xstats {
+        let _ = now;
+        Xstats::None
+    }
+
+    /// `overlimits`, for kinds that count it themselves.
+    fn overlimits(&self) -> u32 {
+        0
+    }
+
+    /// Does this class exist?
+    fn has_class(&self, class: Handle) -> bool {
+        let _ = class;
+        false
+    }
+
+    /// Makes, changes or deletes a class.
+    ///
+    /// # Errors
+    /// As the kernel refuses.
+    fn class_op(
+        &mut self,
+        cx: &mut Cx<'_>,
+        own: Own,
+        filters: &FilterList,
+        op: &ClassOp,
+    ) -> Result<Option<String>, TcError> {
+        let _ = (cx, own, filters, op);
+        Err(TcError::bare(tidegate_policy::Errno::OpNotSupp))
+    }
+
+    /// The filters of an inner class, where the kind has such.
+    fn class_filters(&mut self, class: Handle) -> Option<&mut FilterList> {
+        let _ = class;
+        None
+    }
+
+    /// The slot where the class's child hangs; `None` if the class is not there or takes no child.
+    fn child(&mut self, class: Handle) -> Option<&mut Node> {
+        let _ = class;
+        None
+    }
+
+    /// Tells the discipline that the child of `class` was emptied or replaced from outside.
+    fn child_emptied(&mut self, cx: &mut Cx<'_>, class: Handle) {
+        let _ = (cx, class);
+    }
+
+    /// What hangs on `class` when its child is deleted.
+    fn default_child(&self, cx: &mut Cx<'_>, class: Handle) -> Node {
+        Node::hidden(cx, Kind::Pfifo, class)
+    }
+
+    /// Shows every child.
+    fn visit(&mut self, visit: &mut dyn Visit) {
+        let _ = visit;
+    }
+
+    /// The classes, in the order of a dump. `dev` and `kind` are filled in by the Node.
+    fn classes(&mut self, now: Time, qdisc: Handle, out: &mut Vec<ClassDump>) {
+        let _ = (now, qdisc, out);
+    }
+
+    /// When the hash key is due to change; [`Time::NEVER`] for kinds without one.
+    fn perturb_due(&self) -> Time {
+        Time::NEVER
+    }
+
+    /// Changes the hash key and arms the next change.
+    fn perturb(&mut self, cx: &mut Cx<'_>, own: Own, filtered: bool) {
+        let _ = (cx, own, filtered);
+    }
+}
+
+/// Counters of a qdisc, wide.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stats {
+    pub(crate) bytes: u64,
+    pub(crate) packets: u64,
+    pub(crate) drops: u32,
+    pub(crate) overlimits: u32,
+    pub(crate) qlen: u32,
+    pub(crate) backlog: u64,
+}
+
+/// One qdisc.
+///
+/// Conservation: packets taken in = sent + dropped + waiting; bytes likewise. Both hold after every call, whatever happened below.
+pub struct Node {
+    handle: Handle,
+    parent: Handle,
+    kind: Kind,
+    body: Body,
+    /// The filters that hang on it.
+    pub(crate) filters: FilterList,
+    /// A packet taken for a peek: already counted as sent, still waiting.
+    held: Fifo,
+    pub(crate) stats: Stats,
+    watchdog: u32,
+    stab: Option<SizeTable>,
+    /// When it was made, for the order of dumps.
+    born: u64,
+}
+
+impl Node {
+    /// A qdisc of `kind` with parameters as tc sends them.
+    ///
+    /// # Errors
+    /// As the kernel refuses them.
+    pub(crate) fn new(
+        cx: &mut Cx<'_>,
+        kind: Kind,
+        handle: Handle,
+        parent: Handle,
+        params: Option<&QdiscParams>,
+        born: u64,
+    ) -> Result<Node, TcError> {
+        let body = Body::new(cx, kind, handle, params)?;
+        let watchdog = cx.watchdogs.register();
+        Ok(Node {
+            handle,
+            parent,
+            kind,
+            body,
+            filters: FilterList::default(),
+            held: Fifo::new(),
+            stats: Stats::default(),
+            watchdog,
+            stab: None,
+            born,
+        })
+    }
+
+    /// A qdisc that nobody asked for: it has no handle and no dump shows it.
+    pub(crate) fn hidden(cx: &mut Cx<'_>, kind: Kind, parent: Handle) -> Node {
+        Node::hidden_body(cx, kind, Body::default_of(cx.device, kind), parent)
+    }
+
+    /// The byte-limited queue that TBF makes for itself.
+    pub(crate) fn hidden_bfifo(cx: &mut Cx<'_>, limit: u32, parent: Handle) -> Node {
+        Node::hidden_body(cx, Kind::Bfifo, Body::bfifo(limit), parent)
+    }
+
+    /// The qdisc that drops everything: what is left where a child was deleted and nothing takes its place.
+    pub(crate) fn noop(cx: &mut Cx<'_>, parent: Handle) -> Node {
+        Node::hidden_body(cx, Kind::Pfifo, Body::Noop(Noop), parent)
+    }
+
+    fn hidden_body(cx: &mut Cx<'_>, kind: Kind, body: Body, parent: Handle) -> Node {
+        Node {
+            handle: Handle::NONE,
+            parent,
+            kind,
+            body,
+            filters: FilterList::default(),
+            held: Fifo::new(),
+            stats: Stats::default(),
+            watchdog: cx.watchdogs.register(),
+            stab: None,
+            born: 0,
+        }
+    }
+
+    /// Its handle.
+    pub fn handle(&self) -> Handle {
+        self.handle
+    }
+    /// The class it hangs on.
+    pub fn parent(&self) -> Handle {
+        self.parent
+    }
+    /// Its kind.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+    /// Packets waiting in it and below.
+    pub fn qlen(&self) -> u32 {
+        self.stats.qlen
+    }
+    /// Its counters, as a dump brings them.
+    pub fn stats(&self) -> QueueStats {
+        QueueStats {
+            bytes: self.stats.bytes,
+            packets: self.stats.packets,
+            drops: self.stats.drops,
+            overlimits: self.stats.overlimits.wrapping_add(self.body.get().overlimits()),
+            requeues: 0,
+            qlen: self.stats.qlen,
+            backlog: self.stats.backlog as u32,
+        }
+    }
+    /// When it was made.
+    pub fn born(&self) -> u64 {
+        self.born
+    }
+    /// Its size table.
+    pub fn stab(&self) -> Option<&SizeTable> {
+        self.stab.as_ref()
+    }
+    pub(crate) fn set_stab(&mut self, stab: Option<SizeTable>) {
+        self.stab = stab;
+    }
+    pub(crate) fn is_noop(&self) -> bool {
+        matches!(self.body, Body::Noop(_))
+    }
+    /// Sets a fifo's limit from above; other kinds do not listen.
+    pub(crate) fn set_fifo_limit(&mut self, limit: u32) {
+        self.body.set_fifo_limit(limit);
+    }
+    pub(crate) fn filters_mut(&mut self) -> &mut FilterList {
+        &mut self.filters
+    }
+
+    fn own(&self) -> Own {
+        Own { handle: self.handle, qlen: self.stats.qlen, backlog: self.stats.backlog, watchdog: self.watchdog }
+    }
+
+    /// Hands it a packet.
+    pub fn enqueue(&mut self, cx: &mut Cx<'_>, pkt: Pkt) -> Enqueue {
+        let (before, len) = (cx.lost, cx.pool.meta(&pkt).len);
+        let own = self.own();
+        let result = self.body.enqueue(cx, own, &mut self.filters, pkt);
+        if result != Enqueue::Taken {
+            self.stats.qlen += 1;
+            self.stats.backlog += u64::from(len);
+        }
+        self.settle(cx, before);
+        result
+    }
+
+    /// Takes the next packet out, the held one first.
+    pub fn dequeue(&mut self, cx: &mut Cx<'_>) -> Dequeue {
+        if let Some(pkt) = self.held.pop_front(cx.pool) {
+            self.stats.qlen -= 1;
+            self.stats.backlog -= u64::from(cx.pool.meta(&pkt).len);
+            return Dequeue::Packet(pkt);
+        }
+        self.dequeue_fresh(cx)
+    }
+
+    /// Takes the next packet out without regard to a held one, as HTB does with its leaves.
+    pub(crate) fn dequeue_fresh(&mut self, cx: &mut Cx<'_>) -> Dequeue {
+        let before = cx.lost;
+        let own = self.own();
+        let result = self.body.dequeue(cx, own);
+        if let Dequeue::Packet(pkt) = &result {
+            let len = u64::from(cx.pool.meta(pkt).len);
+            self.stats.qlen -= 1;
+            self.stats.backlog -= len;
+            self.stats.packets += 1;
+            self.stats.bytes += len;
+        }
+        self.settle(cx, before);
+        result
+    }
+
+    /// Tells what it would send next: by looking, where the kind can, else by taking it and holding it.
+    pub fn peek(&mut self, cx: &mut Cx<'_>) -> Peek {
+        if let Some(meta) = self.held.front(cx.pool) {
+            return Peek::Packet(meta.len);
+        }
+        let before = cx.lost;
+        if let Some(seen) = self.body.look(cx) {
+            self.settle(cx, before);
+            return seen;
+        }
+        match self.dequeue_fresh(cx) {
+            Dequeue::Packet(pkt) => {
+                let len = cx.pool.meta(&pkt).len;
+                self.stats.qlen += 1;
+                self.stats.backlog += u64::from(len);
+                self.held.push_back(cx.pool, pkt);
+                Peek::Packet(len)
+            }
+            Dequeue::Empty => Peek::Empty,
+            Dequeue::Throttled => Peek::Throttled,
+        }
+    }
+
+    /// Whatever was lost below since `before` no longer waits here, and counts as dropped here.
+    fn settle(&mut self, cx: &Cx<'_>, before: crate::cx::Lost) {
+        let lost = cx.lost.since(before);
+        if lost.packets > 0 {
+            self.stats.drops = self.stats.drops.wrapping_add(lost.packets);
+            self.stats.qlen -= lost.packets;
+            self.stats.backlog -= lost.bytes;
+        }
+    }
+
+    /// Counts an attempt that had to be put off.
+    pub(crate) fn change(&mut self, cx: &mut Cx<'_>, params: Option<&QdiscParams>) -> Result<(), TcError> {
+        let before = cx.lost;
+        let own = self.own();
+        let result = self.body.get_mut().change(cx, own, params);
+        self.settle(cx, before);
+        result
+    }
+
+    /// Loses everything that waits in it; its own counters are left as they are, its ancestors' follow.
+    pub(crate) fn purge(&mut self, cx: &mut Cx<'_>) {
+        while let Some(pkt) = self.held.pop_front(cx.pool) {
+            cx.drop(self.handle, pkt, Why::Purged);
+        }
+        let own = self.own();
+        self.body.get_mut().purge(cx, own);
+        self.stats.qlen = 0;
+        self.stats.backlog = 0;
+    }
+
+    /// Ends it: packets are lost, watchdogs given back, children's too.
+    pub(crate) fn destroy(mut self, cx: &mut Cx<'_>) {
+        self.purge(cx);
+        struct Forget(Vec<u32>);
+        impl Visit for Forget {
+            fn node(&mut self, node: &mut Node) {
+                self.0.push(node.watchdog);
+                node.visit(self);
+            }
+        }
+        let mut forget = Forget(Vec::new());
+        forget.node(&mut self);
+        for watchdog in forget.0 {
+            cx.watchdogs.forget(watchdog);
+        }
+    }
+
+    /// Runs `f` on the qdisc with this handle, below or here, keeping all counts on the way right.
+    pub(crate) fn with<R>(
+        &mut self,
+        cx: &mut Cx<'_>,
+        handle: Handle,
+        f: &mut dyn FnMut(&mut Node, &mut Cx<'_>) -> R,
+    ) -> Option<R> {
+        if self.handle == handle {
+            return Some(f(self, cx));
+        }
+        let before = cx.lost;
+        struct Find<'f, 'c, 'd, R> {
+            cx: &'c mut Cx<'d>,
+            handle: Handle,
+            f: &'f mut dyn FnMut(&mut Node, &mut Cx<'_>) -> R,
+            found: Option<R>,
+            emptied: Option<Handle>,
+        }
+        impl<R> Visit for Find<'_, '_, '_, R> {
+            fn node(&mut self, node: &mut Node) {
+                if self.found.is_some() {
+                    return;
+                }
+                let had = node.qlen() > 0;
+                self.found = node.with(self.cx, self.handle, self.f);
+                if self.found.is_some() && had && node.qlen() == 0 {
+                    self.emptied = Some(node.parent);
+                }
+            }
+        }
+        let mut find = Find { cx, handle, f, found: None, emptied: None };
+        self.body.get_mut().visit(&mut find);
+        let Find { cx, found, emptied, .. } = find;
+        if let Some(class) = emptied {
+            self.body.get_mut().child_emptied(cx, class);
+        }
+        self.settle(cx, before);
+        found
+    }
+
+    /// Puts `new` where the child of `class` hangs and ends what hung there. `None` brings back the kind's default.
+    pub(crate) fn graft(&mut self, cx: &mut Cx<'_>, class: Handle, new: Option<Node>) {
+        let before = cx.lost;
+        let new = match new {
+            Some(node) => node,
+            None => self.body.get().default_child(cx, class),
+        };
+        if let Some(slot) = self.body.get_mut().child(class) {
+            let old = core::mem::replace(slot, new);
+            let had = old.qlen() > 0;
+            old.destroy(cx);
+            if had {
+                self.body.get_mut().child_emptied(cx, class);
+            }
+        } else {
+            new.destroy(cx);
+        }
+        self.settle(cx, before);
+    }
+
+    /// Makes, changes or deletes a class of this qdisc.
+    pub(crate) fn class_op(&mut self, cx: &mut Cx<'_>, op: &ClassOp) -> Result<Option<String>, TcError> {
+        let before = cx.lost;
+        let own = self.own();
+        let result = self.body.get_mut().class_op(cx, own, &self.filters, op);
+        self.settle(cx, before);
+        result
+    }
+
+    pub(crate) fn has_class(&self, class: Handle) -> bool {
+        self.body.get().has_class(class)
+    }
+    pub(crate) fn child(&mut self, class: Handle) -> Option<&mut Node> {
+        self.body.get_mut().child(class)
+    }
+    pub(crate) fn class_filters(&mut self, class: Handle) -> Option<&mut FilterList> {
+        self.body.get_mut().class_filters(class)
+    }
+    /// Shows every child.
+    pub fn visit(&mut self, visit: &mut dyn Visit) {
+        self.body.get_mut().visit(visit);
+    }
+    pub(crate) fn perturb_due(&self) -> Time {
+        self.body.get().perturb_due().min(self.filters.perturb_due())
+    }
+
+    /// Runs the perturbation that was due at `due`: the qdisc's own, or one of its filters'.
+    pub(crate) fn perturb(&mut self, cx: &mut Cx<'_>, due: Time) {
+        let before = cx.lost;
+        if self.body.get().perturb_due() <= due {
+            let (own, filtered) = (self.own(), !self.filters.is_empty());
+            self.body.get_mut().perturb(cx, own, filtered);
+        } else {
+            let (now, jiffies) = (cx.now, cx.device.jiffies);
+            self.filters.perturb(due, now, jiffies, &mut cx.draw.random());
+        }
+        self.settle(cx, before);
+    }
+
+    /// As `tc qdisc show` tells it.
+    pub fn dump(&mut self, dev: &str, now: Time) -> QdiscDump {
+        QdiscDump {
+            dev: dev.into(),
+            kind: self.kind,
+            handle: self.handle,
+            parent: self.parent,
+            refcnt: if self.parent == Handle::ROOT { 2 } else { 1 },
+            params: self.body.get().params(),
+            stab: self.stab.clone(),
+            stats: self.stats(),
+            xstats: self.body.get_mut().xstats(now),
+        }
+    }
+
+    /// Its classes, as `tc class show` tells them.
+    pub fn dump_classes(&mut self, dev: &str, now: Time, out: &mut Vec<ClassDump>) {
+        let from = out.len();
+        let handle = self.handle;
+        self.body.get_mut().classes(now, handle, out);
+        for class in &mut out[from..] {
+            class.dev = dev.into();
+            class.kind = self.kind;
+        }
+    }
+}
+
+/// Asks a qdisc's filters for a class.
+pub(crate) fn classify(filters: &mut FilterList, cx: &mut Cx<'_>, qdisc: Handle, pkt: &Pkt) -> Option<Handle> {
+    filters.classify(qdisc, &mut Asked { pool: cx.pool, pkt })
+}

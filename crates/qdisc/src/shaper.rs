@@ -1,0 +1,196 @@
+//! One device's egress: the root of its tree, with everything the tree shares.
+
+use crate::algo::adjusted_size;
+use crate::cx::{Cx, Device, Draw, Event, EventRing, Lost, Watchdogs, Why};
+use crate::node::{Dequeue, Enqueue, Node, Visit};
+use tidegate_packet::{Draws, Handle, Pkt, Pool, Time};
+use tidegate_policy::Kind;
+
+/// What a sender learns about the packet it offered.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offer {
+    /// It waits or is on its way.
+    Queued,
+    /// Its flow lost a packet: slow down.
+    Congested,
+    /// It was refused.
+    Refused,
+}
+
+/// The egress of one device.
+///
+/// The driver's contract: [`Shaper::offer`] each packet; after every offer (refused ones too) and whenever [`Shaper::timeout`] has come,
+/// [`Shaper::poll`] until it gives nothing, unless the link is busy, then when it is free again. The timeout may change with every
+/// call; nothing else changes it.
+pub struct Shaper {
+    device: Device,
+    pub(crate) root: Option<Node>,
+    watchdogs: Watchdogs,
+    events: EventRing,
+    flow_key_drawn: bool,
+    pub(crate) births: u64,
+    pub(crate) next_handle: u16,
+}
+
+/// The first handle the kernel gives out by itself.
+pub(crate) const FIRST_AUTO: u16 = 0x8001;
+
+impl Shaper {
+    /// The egress of a device with nothing configured: packets wait in a pfifo_fast, which no dump shows.
+    pub fn new(device: Device, events: EventRing) -> Shaper {
+        Shaper {
+            device,
+            root: None,
+            watchdogs: Watchdogs::default(),
+            events,
+            flow_key_drawn: false,
+            births: 0,
+            next_handle: FIRST_AUTO,
+        }
+    }
+
+    /// What it knows of the device.
+    pub fn device(&self) -> Device {
+        self.device
+    }
+
+    /// Changes what it knows of the device; limits taken over before stay as they are.
+    pub fn set_device(&mut self, device: Device) {
+        self.device = device;
+    }
+
+    /// Is a qdisc configured?
+    pub fn is_configured(&self) -> bool {
+        self.root.is_some()
+    }
+
+    /// Packets waiting in the tree.
+    pub fn qlen(&self) -> u32 {
+        self.root.as_ref().map_or(0, Node::qlen)
+    }
+
+    /// Offers a packet for sending.
+    pub fn offer(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, pkt: Pkt) -> Offer {
+        let (root, mut cx) = self.enter(now, pool, draws);
+        let root = root.get_or_insert_with(|| Node::hidden(&mut cx, Kind::PfifoFast, Handle::ROOT));
+        if let Some(stab) = root.stab() {
+            let len = adjusted_size(stab, cx.pool.meta(&pkt).len);
+            cx.pool.meta_mut(&pkt).len = len;
+        }
+        match root.enqueue(&mut cx, pkt) {
+            Enqueue::Queued | Enqueue::Lost | Enqueue::Taken | Enqueue::Parked => Offer::Queued,
+            Enqueue::Congested => Offer::Congested,
+            Enqueue::Dropped => Offer::Refused,
+        }
+    }
+
+    /// Takes the next packet to send; `None` when nothing waits or nothing may go yet.
+    pub fn poll(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws) -> Option<Pkt> {
+        let (root, mut cx) = self.enter(now, pool, draws);
+        match root.as_mut()?.dequeue_fresh(&mut cx) {
+            Dequeue::Packet(pkt) => Some(pkt),
+            Dequeue::Empty | Dequeue::Throttled => None,
+        }
+    }
+
+    /// When the tree wants to be polled again.
+    pub fn timeout(&mut self) -> Option<Time> {
+        self.watchdogs.next()
+    }
+
+    /// Disarms the watchdogs that are due; when any was, the root must be polled.
+    pub fn fire(&mut self, now: Time) -> bool {
+        self.watchdogs.fire(now)
+    }
+
+    /// When the earliest change of a hash key is due ([`Time::NEVER`] if none), found by a walk over the tree.
+    pub fn perturb_due(&mut self) -> Time {
+        struct Earliest(Time);
+        impl Visit for Earliest {
+            fn node(&mut self, node: &mut Node) {
+                self.0 = self.0.min(node.perturb_due());
+                node.visit(self);
+            }
+        }
+        let mut earliest = Earliest(Time::NEVER);
+        if let Some(root) = &mut self.root {
+            earliest.node(root);
+        }
+        earliest.0
+    }
+
+    /// Changes the hash key that was due first, drawing the new one.
+    pub fn perturb(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws) {
+        let due = self.perturb_due();
+        let Some(handle) = self.find(|node| node.perturb_due() == due) else { return };
+        let (root, mut cx) = self.enter(now, pool, draws);
+        if let Some(root) = root {
+            root.with(&mut cx, handle, &mut |node, cx| node.perturb(cx, due));
+        }
+    }
+
+    /// What happened since the last reading.
+    pub fn events(&mut self) -> impl Iterator<Item = Event> + '_ {
+        self.events.drain()
+    }
+
+    /// Loses a packet that something outside the tree refused (a rule of netfilter), so that it is counted like any other.
+    pub fn refuse(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, pkt: Pkt, why: Why) {
+        let (_, mut cx) = self.enter(now, pool, draws);
+        cx.drop(Handle::NONE, pkt, why);
+    }
+
+    pub(crate) fn enter<'a>(
+        &'a mut self,
+        now: Time,
+        pool: &'a mut Pool,
+        draws: &'a mut dyn Draws,
+    ) -> (&'a mut Option<Node>, Cx<'a>) {
+        let cx = Cx {
+            now,
+            pool,
+            draw: Draw { source: draws, flow_key_drawn: &mut self.flow_key_drawn },
+            device: self.device,
+            watchdogs: &mut self.watchdogs,
+            events: &mut self.events,
+            lost: Lost::default(),
+        };
+        (&mut self.root, cx)
+    }
+
+    /// The handle of the first qdisc, from the root down, for which `test` holds.
+    pub(crate) fn find(&mut self, test: impl Fn(&mut Node) -> bool) -> Option<Handle> {
+        struct First<F>(F, Option<Handle>);
+        impl<F: Fn(&mut Node) -> bool> Visit for First<F> {
+            fn node(&mut self, node: &mut Node) {
+                if self.1.is_none() && !node.handle().is_none() && (self.0)(node) {
+                    self.1 = Some(node.handle());
+                }
+                node.visit(self);
+            }
+        }
+        let mut first = First(test, None);
+        if let Some(root) = &mut self.root {
+            first.node(root);
+        }
+        first.1
+    }
+
+    pub(crate) fn has_qdisc(&mut self, handle: Handle) -> bool {
+        self.find(|node| node.handle() == handle).is_some()
+    }
+
+    /// Runs `f` on the qdisc with this handle.
+    pub(crate) fn on<R>(
+        &mut self,
+        now: Time,
+        pool: &mut Pool,
+        draws: &mut dyn Draws,
+        handle: Handle,
+        mut f: impl FnMut(&mut Node, &mut Cx<'_>) -> R,
+    ) -> Option<R> {
+        let (root, mut cx) = self.enter(now, pool, draws);
+        root.as_mut()?.with(&mut cx, handle, &mut f)
+    }
+}

@@ -1,0 +1,460 @@
+//! The walls of the house, checked: which room may see which, and what may not stand in a pure one.
+//!
+//! The compiler keeps most of them (`no_std`, `forbid(unsafe_code)`, clippy's disallowed lists); this checks that it
+//! was asked to, and what it cannot see: arrows, licences, paths that exist on one machine only.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use serde_json::Value;
+
+/// Each room, whether it is pure, and the rooms it may see.
+const ROOMS: [(&str, Purity, &[&str]); 15] = [
+    ("packet", Purity::NoStd, &[]),
+    ("policy", Purity::Std, &["packet"]),
+    ("lang", Purity::Std, &["policy", "packet"]),
+    ("classify", Purity::NoStd, &["policy", "packet"]),
+    ("qdisc", Purity::NoStd, &["classify", "policy", "packet"]),
+    ("gateway", Purity::NoStd, &["qdisc", "classify", "policy", "packet"]),
+    ("measure", Purity::Std, &[]),
+    ("sim", Purity::NoStd, &["gateway", "qdisc", "classify", "policy", "packet", "measure"]),
+    ("report", Purity::Impure, &["measure"]),
+    ("os", Purity::Impure, &[]),
+    (
+        "lab",
+        Purity::Impure,
+        &["sim", "gateway", "qdisc", "classify", "policy", "packet", "lang", "measure", "report", "os"],
+    ),
+    ("live", Purity::Impure, &["gateway", "qdisc", "classify", "policy", "packet", "lang", "measure", "report", "os"]),
+    ("web", Purity::Impure, &["measure", "report", "os"]),
+    (
+        "cli",
+        Purity::Impure,
+        &[
+            "packet", "policy", "lang", "classify", "qdisc", "gateway", "sim", "measure", "report", "os", "lab",
+            "live", "web",
+        ],
+    ),
+    (
+        "py",
+        Purity::Impure,
+        &[
+            "packet", "policy", "lang", "classify", "qdisc", "gateway", "sim", "measure", "report", "os", "lab",
+            "live", "web",
+        ],
+    ),
+];
+
+/// Third-party crates that a pure room may use.
+const PURE_FRIENDS: [&str; 1] = ["libm"];
+
+/// Licences that go with ours.
+const LICENCES: [&str; 13] = [
+    "MIT",
+    "MIT-0",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-1-Clause",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "ISC",
+    "Zlib",
+    "0BSD",
+    "Unlicense",
+    "CC0-1.0",
+    "Unicode-3.0",
+];
+
+/// What clippy refuses in a pure room; stands as `clippy.toml` in each.
+pub(crate) const PURE_CLIPPY: &str = include_str!("pure-clippy.toml");
+
+/// The longest source file, in lines: longer ones hold two rooms.
+const MAX_LINES: usize = 950;
+
+/// How pure a room is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purity {
+    /// No clock, no IO, no global state, and no std.
+    NoStd,
+    /// The same, with std's collections and text.
+    Std,
+    /// The outside world.
+    Impure,
+}
+
+/// Runs the checks and prints what they find.
+pub(crate) fn run(root: &Path) -> ExitCode {
+    match check(root) {
+        Ok(breaches) if breaches.is_empty() => {
+            println!("walls: all stand");
+            ExitCode::SUCCESS
+        }
+        Ok(breaches) => {
+            for breach in &breaches {
+                eprintln!("walls: {breach}");
+            }
+            eprintln!("walls: {} breached; DESIGN and ARCHITECTURE.md say why they stand", breaches.len());
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("walls: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// All breaches in the workspace at `root`.
+fn check(root: &Path) -> Result<Vec<String>, String> {
+    let metadata = metadata(root)?;
+    let mut breaches = arrows(&metadata);
+    breaches.extend(licences(&metadata));
+    for (room, purity, _) in ROOMS {
+        let dir = root.join("crates").join(room);
+        if dir.is_dir() {
+            breaches.extend(room_files(&dir, room, purity));
+        }
+    }
+    let mut files = Vec::new();
+    collect(root, &mut files)?;
+    for path in files {
+        let Ok(text) = fs::read_to_string(&path) else {
+            continue;
+        };
+        let name = path.strip_prefix(root).unwrap_or(&path);
+        breaches.extend(foreign_paths(name, &text));
+        if name.extension().is_some_and(|extension| extension == "rs") {
+            breaches.extend(source(name, &text));
+        }
+    }
+    Ok(breaches)
+}
+
+fn metadata(root: &Path) -> Result<Value, String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--format-version", "1"])
+        .current_dir(root)
+        .output()
+        .map_err(|error| format!("cargo metadata: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))
+}
+
+/// Dependencies between the rooms, and of pure rooms on others' crates.
+fn arrows(metadata: &Value) -> Vec<String> {
+    let known: BTreeMap<&str, (Purity, &[&str])> =
+        ROOMS.iter().map(|(room, purity, sees)| (*room, (*purity, *sees))).collect();
+    let mut breaches = Vec::new();
+    for package in members(metadata) {
+        let name = text(package, "name");
+        if name == "xtask" {
+            continue;
+        }
+        let room = room_of(name);
+        let Some((purity, sees)) = room.and_then(|room| known.get(room)) else {
+            breaches.push(format!("{name}: no such room in DESIGN.md; add it to xtask's list with what it may see"));
+            continue;
+        };
+        for dependency in list(package, "dependencies") {
+            let to = text(dependency, "name");
+            // Tests may use what the room itself may not.
+            if dependency["kind"].as_str() == Some("dev") {
+                continue;
+            }
+            match room_of(to) {
+                Some(other) if sees.contains(&other) => {}
+                Some(other) => breaches.push(format!("{name}: must not depend on {other}: arrows point down only")),
+                None if *purity == Purity::Impure || PURE_FRIENDS.contains(&to) => {}
+                None => {
+                    breaches.push(format!("{name}: a pure room uses none but {}, not {to}", PURE_FRIENDS.join(", ")))
+                }
+            }
+        }
+    }
+    breaches
+}
+
+/// Everything that is linked must be free to go with MIT or Apache-2.0.
+fn licences(metadata: &Value) -> Vec<String> {
+    list(metadata, "packages")
+        .iter()
+        .filter(|package| !permitted(text(package, "license")))
+        .map(|package| {
+            format!(
+                "{} {}: licence `{}` is not on the list",
+                text(package, "name"),
+                text(package, "version"),
+                text(package, "license")
+            )
+        })
+        .collect()
+}
+
+/// True when one alternative of the expression needs listed licences only.
+fn permitted(expression: &str) -> bool {
+    let flat = expression.replace(['(', ')'], " ").replace('/', " OR ");
+    flat.split(" OR ").any(|alternative| alternative.split(" AND ").all(|licence| LICENCES.contains(&licence.trim())))
+}
+
+/// What must stand at the head of a room.
+fn room_files(dir: &Path, room: &str, purity: Purity) -> Vec<String> {
+    let mut breaches = Vec::new();
+    let read = |file: &str| fs::read_to_string(dir.join(file)).ok();
+    let heads: Vec<(&str, String)> =
+        ["src/lib.rs", "src/main.rs"].into_iter().filter_map(|file| Some((file, read(file)?))).collect();
+    if heads.is_empty() {
+        breaches.push(format!("crates/{room}: neither src/lib.rs nor src/main.rs"));
+    }
+    for (file, head) in &heads {
+        if room != "os" && !head.contains("#![forbid(unsafe_code)]") {
+            breaches.push(format!("crates/{room}/{file}: must say #![forbid(unsafe_code)]"));
+        }
+        if purity == Purity::NoStd && !head.lines().any(|line| line.trim() == "#![no_std]") {
+            breaches.push(format!("crates/{room}/{file}: must say #![no_std], without a condition"));
+        }
+    }
+    if purity != Purity::Impure && read("clippy.toml").as_deref() != Some(PURE_CLIPPY) {
+        breaches.push(format!("crates/{room}/clippy.toml: must be a copy of xtask/src/pure-clippy.toml"));
+    }
+    let manifest = read("Cargo.toml").unwrap_or_default();
+    if !manifest.contains("[lints]\nworkspace = true") {
+        breaches.push(format!("crates/{room}/Cargo.toml: must take the workspace's lints"));
+    }
+    breaches
+}
+
+/// Paths that exist only where the house was first built.
+fn foreign_paths(name: &Path, text: &str) -> Vec<String> {
+    // Written in two parts so that this file does not find itself.
+    let wanted = [concat!("../", "shared"), concat!("/wo", "rk/")];
+    let mut breaches = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        for path in wanted {
+            let found = line.match_indices(path).any(|(at, _)| {
+                let before = line[..at].chars().next_back();
+                !before.is_some_and(|letter| letter.is_alphanumeric() || "/.-_".contains(letter))
+            });
+            if found {
+                breaches.push(format!("{}:{}: refers to {path}, which no clone has", name.display(), number + 1));
+            }
+        }
+    }
+    breaches
+}
+
+/// What a source file may not hold.
+fn source(name: &Path, text: &str) -> Vec<String> {
+    let mut breaches = Vec::new();
+    let lines = text.lines().count();
+    if lines > MAX_LINES {
+        breaches.push(format!("{}: {lines} lines: split it, {MAX_LINES} is the limit", name.display()));
+    }
+    if !name.starts_with("crates/os") {
+        for (number, line) in code_only(text).lines().enumerate() {
+            let mut words = line.split(|letter: char| !(letter.is_alphanumeric() || letter == '_'));
+            if words.any(|word| word == "unsafe") {
+                breaches.push(format!("{}:{}: unsafe code belongs in crates/os", name.display(), number + 1));
+            }
+        }
+    }
+    breaches
+}
+
+/// The text with comments and string literals blanked, line by line.
+fn code_only(text: &str) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    let mut code = String::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(&letter) = letters.get(at) {
+        let rest = &letters[at..];
+        let length = if rest.starts_with(&['/', '/']) {
+            rest.iter().take_while(|letter| **letter != '\n').count()
+        } else if rest.starts_with(&['/', '*']) {
+            block_comment(rest)
+        } else if letter == '"' {
+            quoted(rest)
+        } else if let Some(length) = raw_string(rest, at.checked_sub(1).and_then(|before| letters.get(before))) {
+            length
+        } else if rest.starts_with(&['\'', '"', '\'']) || rest.starts_with(&['\'', '\\']) {
+            // `'"'` would open a string that never ends.
+            rest.iter().skip(2).position(|letter| *letter == '\'').map_or(1, |end| end + 3)
+        } else {
+            code.push(letter);
+            at += 1;
+            continue;
+        };
+        let length = length.clamp(1, rest.len());
+        code.extend(rest[..length].iter().map(|letter| if *letter == '\n' { '\n' } else { ' ' }));
+        at += length;
+    }
+    code
+}
+
+fn block_comment(rest: &[char]) -> usize {
+    let (mut depth, mut at) = (0_usize, 0);
+    while at < rest.len() {
+        if rest[at..].starts_with(&['/', '*']) {
+            depth += 1;
+            at += 2;
+        } else if rest[at..].starts_with(&['*', '/']) {
+            depth -= 1;
+            at += 2;
+            if depth == 0 {
+                return at;
+            }
+        } else {
+            at += 1;
+        }
+    }
+    at
+}
+
+fn quoted(rest: &[char]) -> usize {
+    let mut at = 1;
+    while let Some(letter) = rest.get(at) {
+        match letter {
+            '\\' => at += 2,
+            '"' => return at + 1,
+            _ => at += 1,
+        }
+    }
+    rest.len()
+}
+
+/// `r"…"`, `r#"…"#`, if one begins here.
+fn raw_string(rest: &[char], before: Option<&char>) -> Option<usize> {
+    if rest.first() != Some(&'r') || before.is_some_and(|letter| letter.is_alphanumeric() && *letter != 'b') {
+        return None;
+    }
+    let hashes = rest[1..].iter().take_while(|letter| **letter == '#').count();
+    if rest.get(1 + hashes) != Some(&'"') {
+        return None;
+    }
+    let mut end = vec!['"'];
+    end.extend(std::iter::repeat_n('#', hashes));
+    let body = hashes + 2;
+    let found = rest[body..].windows(end.len()).position(|window| window == end);
+    Some(found.map_or(rest.len(), |found| body + found + end.len()))
+}
+
+/// All files of the tree, without what is built or git's.
+fn collect(dir: &Path, into: &mut Vec<PathBuf>) -> Result<(), String> {
+    let entries = fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        if [".git", "target", "wt"].iter().any(|skipped| name == *skipped) {
+            continue;
+        }
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => collect(&entry.path(), into)?,
+            Ok(kind) if kind.is_file() => into.push(entry.path()),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The packages of the workspace.
+fn members(metadata: &Value) -> Vec<&Value> {
+    let ids: Vec<&str> = list(metadata, "workspace_members").iter().filter_map(Value::as_str).collect();
+    list(metadata, "packages").iter().filter(|package| ids.contains(&text(package, "id"))).collect()
+}
+
+fn room_of(package: &str) -> Option<&str> {
+    match package {
+        "tidegate" => Some("cli"),
+        other => other.strip_prefix("tidegate-"),
+    }
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value[key].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or("")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_walls_stand() {
+        let breaches = check(crate::root()).unwrap();
+        assert!(breaches.is_empty(), "{}", breaches.join("\n"));
+    }
+
+    #[test]
+    fn arrows_that_point_up_and_strangers_in_pure_rooms_are_seen() {
+        let package = |name: &str, dependencies: &[(&str, &str)]| {
+            let dependencies: Vec<Value> =
+                dependencies.iter().map(|(name, kind)| json!({"name": name, "kind": kind})).collect();
+            json!({"id": name, "name": name, "dependencies": dependencies})
+        };
+        let metadata = json!({
+            "workspace_members": ["tidegate", "tidegate-qdisc", "tidegate-sim", "tidegate-shed", "xtask"],
+            "packages": [
+                package("tidegate", &[("tidegate-sim", ""), ("clap", "")]),
+                package("tidegate-qdisc", &[("tidegate-gateway", ""), ("libm", ""), ("rand", ""), ("proptest", "dev")]),
+                package("tidegate-sim", &[("tidegate-os", ""), ("tidegate-gateway", "")]),
+                package("tidegate-shed", &[]),
+                package("xtask", &[("tidegate", "")]),
+            ]
+        });
+        assert_eq!(
+            arrows(&metadata),
+            [
+                "tidegate-qdisc: must not depend on gateway: arrows point down only",
+                "tidegate-qdisc: a pure room uses none but libm, not rand",
+                "tidegate-sim: must not depend on os: arrows point down only",
+                "tidegate-shed: no such room in DESIGN.md; add it to xtask's list with what it may see",
+            ]
+        );
+    }
+
+    #[test]
+    fn licences_are_read_as_expressions() {
+        let cases = [
+            ("MIT OR Apache-2.0", true),
+            ("MIT/Apache-2.0", true),
+            ("GPL-2.0-only", false),
+            ("GPL-2.0-only OR MIT", true),
+            ("(MIT OR Apache-2.0) AND Unicode-3.0", true),
+            ("MIT AND GPL-3.0-only", false),
+            ("Apache-2.0 WITH LLVM-exception OR Apache-2.0 OR MIT", true),
+            ("", false),
+        ];
+        for (expression, expected) in cases {
+            assert_eq!(permitted(expression), expected, "{expression}");
+        }
+    }
+
+    #[test]
+    fn only_code_counts_as_code() {
+        let word = concat!("un", "safe");
+        let hidden = format!(
+            "// {word}\nlet a = \"{word} \\\" {word}\"; /* {word} /* x */ {word} */ let b = '\"'; r#\"{word}\"#;\n"
+        );
+        assert_eq!(source(Path::new("x.rs"), &hidden), Vec::<String>::new());
+        let shown = format!("let a = '\\'';\n{word} {{ }}\n");
+        assert_eq!(source(Path::new("x.rs"), &shown).len(), 1);
+        assert_eq!(source(Path::new("crates/os/src/x.rs"), &shown).len(), 0);
+    }
+
+    #[test]
+    fn paths_of_one_machine_are_seen() {
+        let text = format!(
+            "see {}/seeds\n`{}x` but not https://example.org{0}",
+            concat!("../", "shared"),
+            concat!("/wo", "rk/")
+        );
+        assert_eq!(foreign_paths(Path::new("a.md"), &text).len(), 2);
+    }
+}
