@@ -169,21 +169,8 @@ mod tests {
             whole("0x", 0),
             whole("99999999999999999999", 0),
         ];
-        let wanted = [
-            Some(10),
-            Some(16),
-            Some(8),
-            None,
-            Some(10),
-            None,
-            Some(16),
-            Some(255),
-            None,
-            None,
-            Some(0),
-            None,
-            None,
-        ];
+        let wanted =
+            [Some(10), Some(16), Some(8), None, Some(10), None, Some(16), Some(255), None, None, Some(0), None, None];
         assert_eq!(table, wanted);
         assert_eq!([i32_in("-5", 10), i32_in("--5", 10), i32_in("5k", 0)], [Some(-5), None, None]);
     }

@@ -231,8 +231,20 @@ mod tests {
         ]
         .map(print_size);
         let wanted = [
-            "10Kb", "2Kb", "10258b", "32Mb", "15140Kb", "5000000b", "2Kb", "2Kb", "1024Kb", "1Mb", "10Mb", "1024Mb",
-            "1.04858e+06Kb", "4294859921b",
+            "10Kb",
+            "2Kb",
+            "10258b",
+            "32Mb",
+            "15140Kb",
+            "5000000b",
+            "2Kb",
+            "2Kb",
+            "1024Kb",
+            "1Mb",
+            "10Mb",
+            "1024Mb",
+            "1.04858e+06Kb",
+            "4294859921b",
         ];
         assert_eq!(table, wanted);
     }
@@ -248,9 +260,8 @@ mod tests {
     fn printed_rates() {
         let rates = [125000, 312500, 15875, 95703, 1048576, 134217728, 1024, 12, 125_000_000_000, 0].map(Rate);
         let table = rates.map(|rate| print_rate(rate, false));
-        let wanted = [
-            "1Mbit", "2500Kbit", "127Kbit", "765624bit", "8388Kbit", "1073Mbit", "8192bit", "96bit", "1Tbit", "0bit",
-        ];
+        let wanted =
+            ["1Mbit", "2500Kbit", "127Kbit", "765624bit", "8388Kbit", "1073Mbit", "8192bit", "96bit", "1Tbit", "0bit"];
         assert_eq!(table, wanted);
         assert_eq!([print_rate(Rate(125000), true), print_rate(Rate(250000), true)], ["1000000bit", "1953Kibit"]);
     }
@@ -258,18 +269,8 @@ mod tests {
     #[test]
     fn sizes_and_times() {
         let sizes = ["10k", "1.5k", "1kbit", "2KB", "1e3", "0x10", "4g", "-1", "1kbyte", "20000b"].map(parse_size);
-        let wanted = [
-            Some(10240),
-            Some(1536),
-            Some(128),
-            Some(2048),
-            Some(1000),
-            Some(16),
-            None,
-            None,
-            None,
-            Some(20000),
-        ];
+        let wanted =
+            [Some(10240), Some(1536), Some(128), Some(2048), Some(1000), Some(16), None, None, None, Some(20000)];
         assert_eq!(sizes, wanted);
         assert_eq!(
             ["10k/8", "10k/7", "10k/0", "10k/x", "10k"].map(parse_size_cell),
@@ -289,14 +290,8 @@ mod tests {
             let ticks = ticks_of(Rate(rate), bytes);
             (ticks.0, bytes_of(Rate(rate), ticks))
         });
-        let wanted = [
-            (937500, 1500),
-            (227546, 1499),
-            (183093, 1499),
-            (187, 1375),
-            (1101201408, 8809),
-            (3525163520, 225),
-        ];
+        let wanted =
+            [(937500, 1500), (227546, 1499), (183093, 1499), (187, 1375), (1101201408, 8809), (3525163520, 225)];
         assert_eq!(table, wanted);
     }
 
@@ -319,7 +314,18 @@ mod tests {
         ];
         assert_eq!(classes.map(|text| parse_classid(text).map(|id| id.0)), wanted);
         let handles = ["1:", "1", "1:zz", "none", "10000:", "zz:", ":", "ffff", "ffffffff", "0x1:"];
-        let wanted = [Some(0x10000), Some(0x10000), Some(0x10000), Some(0), None, None, None, Some(0xffff_0000), None, Some(0x10000)];
+        let wanted = [
+            Some(0x10000),
+            Some(0x10000),
+            Some(0x10000),
+            Some(0),
+            None,
+            None,
+            None,
+            Some(0xffff_0000),
+            None,
+            Some(0x10000),
+        ];
         assert_eq!(handles.map(|text| parse_handle(text).map(|id| id.0)), wanted);
     }
 }

@@ -18,12 +18,7 @@ const LATER: [&str; 29] = [
 ];
 
 /// Reads the options of a qdisc of this kind. `None`: tc sends no parameters.
-pub(super) fn qdisc(
-    kind: &str,
-    dev: &str,
-    env: &Env,
-    words: &mut Words<'_>,
-) -> Result<Option<QdiscParams>, Refusal> {
+pub(super) fn qdisc(kind: &str, dev: &str, env: &Env, words: &mut Words<'_>) -> Result<Option<QdiscParams>, Refusal> {
     let Some(spec) = KindSpec::find(kind) else { return no_table(kind, words).map(|()| None) };
     let Some(table) = spec.qdisc else {
         return match words.peek() {
@@ -45,6 +40,8 @@ pub(super) fn qdisc(
         "prio" => Some(QdiscParams::Prio(prio(&values))),
         "tbf" => Some(QdiscParams::Tbf(tbf(&values, &reader)?)),
         "htb" => Some(QdiscParams::Htb(htb(&values)?)),
+        // Without options tc sends none, so a `change` changes nothing instead of being refused.
+        "sfq" if values.0.is_empty() => None,
         "sfq" => Some(QdiscParams::Sfq(sfq(&values))),
         "codel" => Some(QdiscParams::Codel(codel(&values))),
         "fq_codel" => Some(QdiscParams::FqCodel(fq_codel(&values))),

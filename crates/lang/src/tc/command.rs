@@ -75,7 +75,9 @@ pub(super) fn qdisc(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut No
             }
             "ingress" | "clsact" => {
                 if !op.parent.is_none() {
-                    return Err(Refusal::new(255, format!("Error: \"{word}\" is a duplicate parent ID")).at(words.last()));
+                    return Err(
+                        Refusal::new(255, format!("Error: \"{word}\" is a duplicate parent ID")).at(words.last())
+                    );
                 }
                 op.parent = Handle::INGRESS;
                 op.handle = Handle::new(0xffff, 0);
@@ -102,14 +104,8 @@ pub(super) fn qdisc(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut No
 }
 
 pub(super) fn class(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut Notes) -> Result<TcCommand, Refusal> {
-    let mut op = ClassOp {
-        verb,
-        dev: String::new(),
-        parent: Handle::NONE,
-        classid: Handle::NONE,
-        kind: None,
-        params: None,
-    };
+    let mut op =
+        ClassOp { verb, dev: String::new(), parent: Handle::NONE, classid: Handle::NONE, kind: None, params: None };
     while let Some(word) = words.take() {
         match word {
             "dev" => device(&mut op.dev, words)?,
@@ -169,7 +165,8 @@ pub(super) fn show_qdisc(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, 
             }
             "handle" => {
                 let text = words.need()?;
-                let handle = parse_handle(text).ok_or_else(|| Refusal::wrong(text, "invalid handle ID").at(words.last()))?;
+                let handle =
+                    parse_handle(text).ok_or_else(|| Refusal::wrong(text, "invalid handle ID").at(words.last()))?;
                 what.handle = Some(handle);
             }
             "invisible" => what.invisible = true,
@@ -193,7 +190,8 @@ pub(super) fn show_class(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, 
             }
             "qdisc" => {
                 let text = words.need()?;
-                let handle = parse_handle(text).ok_or_else(|| Refusal::wrong(text, "invalid qdisc ID").at(words.last()))?;
+                let handle =
+                    parse_handle(text).ok_or_else(|| Refusal::wrong(text, "invalid qdisc ID").at(words.last()))?;
                 what.handle = Some(handle);
             }
             "classid" => {

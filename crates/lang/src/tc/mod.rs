@@ -19,7 +19,6 @@ use tidegate_policy::Op;
 use tidegate_policy::spec::{FILTERS, KINDS, KindSpec};
 use words::{Words, begins};
 
-pub(crate) use filter::parse_protocol;
 pub use refuse::refusal_text;
 pub use show_class::show_classes;
 pub use show_filter::show_filters;
@@ -242,8 +241,27 @@ fn done(command: TcCommand, flags: ShowFlags, notes: Vec<String>) -> Parsed {
 /// The option that `word` is, or begins.
 fn option(word: &str) -> Option<&'static str> {
     const OPTIONS: [&str; 22] = [
-        "-graph", "-help", "-Version", "-iec", "-stats", "-statistics", "-details", "-raw", "-pretty", "-batch",
-        "-netns", "-names", "-nm", "-cf", "-conf", "-timestamp", "-tshort", "-force", "-Numeric", "-color", "-json",
+        "-graph",
+        "-help",
+        "-Version",
+        "-iec",
+        "-stats",
+        "-statistics",
+        "-details",
+        "-raw",
+        "-pretty",
+        "-batch",
+        "-netns",
+        "-names",
+        "-nm",
+        "-cf",
+        "-conf",
+        "-timestamp",
+        "-tshort",
+        "-force",
+        "-Numeric",
+        "-color",
+        "-json",
         "-oneline",
     ];
     if word.len() < 2 {
@@ -288,5 +306,7 @@ pub(crate) fn help_of(object: Option<Object>) -> TcCommand {
 
 /// The help of a qdisc's or filter's kind.
 pub fn help_kind(name: &str) -> Option<String> {
-    KindSpec::find(name).map(KindSpec::help).or_else(|| FILTERS.iter().find(|spec| spec.name == name).map(|spec| spec.help()))
+    KindSpec::find(name)
+        .map(KindSpec::help)
+        .or_else(|| FILTERS.iter().find(|spec| spec.name == name).map(|spec| spec.help()))
 }

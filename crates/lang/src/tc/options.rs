@@ -87,10 +87,10 @@ impl Reader<'_> {
         while let Some(word) = words.take() {
             match table.iter().find(|option| option.is(word)) {
                 Some(option) => self.one(option, word, words, &mut values)?,
-                None if values.has("priomap") => self.map_element(word, words, &mut values)?,
                 None if word == "help" && (self.class || self.spec.voice != Voice::Htb) => {
                     return Err(Refusal { stderr: self.usage(), code: 1, ..Refusal::default() });
                 }
+                None if values.has("priomap") => self.map_element(word, words, &mut values)?,
                 None => return Err(self.unknown(word, table).at(words.last())),
             }
         }
@@ -122,7 +122,9 @@ impl Reader<'_> {
             }
         };
         if self.spec.name == "sfq" && option.key == "limit" && value < 2u32 {
-            return Err(Refusal::new(1, "Illegal \"limit\", must be > 1").at(words.last()).remedy("Give at least 2 packets."));
+            return Err(Refusal::new(1, "Illegal \"limit\", must be > 1")
+                .at(words.last())
+                .remedy("Give at least 2 packets."));
         }
         values.0.push((option.key, value));
         Ok(())
@@ -195,12 +197,16 @@ impl Reader<'_> {
         };
         let Some((_, Value::Map(map))) = values.0.iter_mut().find(|(key, _)| *key == "priomap") else { return Ok(()) };
         if map.len() > 15 {
-            return refusal("\"priomap\" index > TC_PRIO_MAX=15", "There are 16 priorities: give 16 bands at most.".into());
+            return refusal(
+                "\"priomap\" index > TC_PRIO_MAX=15",
+                "There are 16 priorities: give 16 bands at most.".into(),
+            );
         }
         match u8::try_from(band) {
             Ok(octet) if i64::from(band) < i64::from(bands) => map.push(octet),
             _ => {
-                let remedy = format!("There are {bands} bands so far, 0 to {}; say `bands N` before priomap.", bands - 1);
+                let remedy =
+                    format!("There are {bands} bands so far, 0 to {}; say `bands N` before priomap.", bands - 1);
                 return refusal("\"priomap\" element is out of bands", remedy);
             }
         }
@@ -209,15 +215,20 @@ impl Reader<'_> {
 
     fn illegal(&self, option: &OptionSpec, word: &str, text: &str, more: &str) -> Refusal {
         let kind = self.spec.name;
+        // tc names what was typed where an option has several names.
+        let name = if option.aliases.is_empty() { option.blame } else { word };
         let refusal = match self.spec.voice {
             Voice::Plain if !more.is_empty() && option.takes == Takes::Selector => Refusal::new(1, more),
             Voice::Plain => Refusal::new(1, format!("{more}Illegal \"{}\"", option.blame)),
-            Voice::Htb => Refusal::new(1, format!("{more}Illegal \"{}\"", option.blame)).then(&self.usage()),
+            Voice::Htb => Refusal::new(1, format!("{more}Illegal \"{name}\"")).then(&self.usage()),
             Voice::Fifo => Refusal::new(1, format!("{kind}: Illegal value for \"{}\": \"{text}\"", option.blame)),
-            Voice::Tbf => Refusal::new(1, format!("{more}tbf: illegal value for \"{word}\": \"{text}\"")),
+            Voice::Tbf => Refusal::new(1, format!("{more}tbf: illegal value for \"{name}\": \"{text}\"")),
         };
         let remedy = if option.takes == Takes::Rate && text.contains('%') {
-            format!("\"{text}\" is a part of the device's speed, and {} does not tell its speed: give a rate.", self.dev)
+            format!(
+                "\"{text}\" is a part of the device's speed, and {} does not tell its speed: give a rate.",
+                self.dev
+            )
         } else {
             format!("{} takes {}; \"{text}\" is none.", option.key, option.takes.example())
         };

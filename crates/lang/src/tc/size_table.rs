@@ -21,9 +21,11 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<SizeTable, Refusal> {
             return Err(Refusal::duplicate(option.key, text).at(words.last()));
         }
         let wrong = || {
-            Refusal::wrong(option.blame, option.key)
-                .at(words.last())
-                .remedy(format!("stab {} takes {}; \"{text}\" is none.", option.key, option.takes.example()))
+            Refusal::wrong(option.blame, option.key).at(words.last()).remedy(format!(
+                "stab {} takes {}; \"{text}\" is none.",
+                option.key,
+                option.takes.example()
+            ))
         };
         match option.key {
             "mtu" => table.mtu = u32_in(text, 10).ok_or_else(wrong)?,
@@ -111,7 +113,8 @@ mod tests {
 
     /// The kernel's lookup.
     fn looked_up(table: &SizeTable, length: u32) -> u64 {
-        let slot = (i64::from(length) + i64::from(table.overhead) + i64::from(table.cell_align)).max(0) >> table.cell_log;
+        let slot =
+            (i64::from(length) + i64::from(table.overhead) + i64::from(table.cell_align)).max(0) >> table.cell_log;
         u64::from(table.data[slot as usize]) << table.size_log
     }
 

@@ -18,10 +18,6 @@ impl<'a> Words<'a> {
     pub(crate) fn peek(&self) -> Option<&'a str> {
         self.args.get(self.at).map(String::as_str)
     }
-    /// The word after this one.
-    pub(crate) fn peek_second(&self) -> Option<&'a str> {
-        self.args.get(self.at + 1).map(String::as_str)
-    }
     /// Takes the word here.
     pub(crate) fn take(&mut self) -> Option<&'a str> {
         let word = self.peek()?;
