@@ -46,7 +46,7 @@ pub const FLOW: KindSpec = KindSpec {
             "src, dst, proto, proto-src, proto-dst, mark, priority …, with commas",
         ),
         OptionSpec::short("and", Takes::Number, "all bits", "map: keep these bits"),
-        OptionSpec::exact("or", Takes::Number, "0", "map: set these bits"),
+        OptionSpec::short("or", Takes::Number, "0", "map: set these bits"),
         OptionSpec::short("xor", Takes::Number, "0", "map: turn these bits over"),
         OptionSpec::short("rshift", Takes::Number, "0", "map: shift right by so many bits"),
         OptionSpec::short(
