@@ -107,5 +107,7 @@ fn schedule(text: &str) -> anyhow::Result<Vec<Row>> {
         };
         rows.push(row().with_context(|| format!("schedule.csv:{}: `{line}`", n + 1))?);
     }
+    // Commands may stand anywhere in the file; what happens at the same moment happens in the order of the file.
+    rows.sort_by_key(|row: &Row| row.time);
     Ok(rows)
 }
