@@ -3,10 +3,15 @@
 //! Host A, a router whose device has the queue, host B; 10 ms on each return hop. Recorded: acknowledged bytes, window,
 //! smoothed round trip and retransmissions each 100 ms, and the router's drops.
 
+mod common;
+
 use std::fs;
 use std::path::PathBuf;
-use tidegate_packet::{Rate, Span, Time};
-use tidegate_sim::{CongestionControl, DropTail, Ends, FlowSample, FlowSpec, Limit, LinkSpec, Net, Port};
+use tidegate_packet::{Handle, Rate, Span, Time};
+use tidegate_policy::{FifoParams, QdiscParams};
+use tidegate_sim::{
+    CongestionControl, DropTail, Ends, FlowSample, FlowSpec, GatewayMachine, Limit, LinkSpec, Machine, Net, Port,
+};
 
 /// HTB's default bucket at 10 Mbit/s.
 const BURST: u32 = 1600;
@@ -45,8 +50,19 @@ fn load(dir: &str) -> (Vec<Recorded>, u64) {
     (flows, dropped.parse().expect("number"))
 }
 
+/// HTB with one class of 10 Mbit/s and a pfifo in it, as `script.tc` says.
+fn policy(limit: u32) -> GatewayMachine {
+    let [root, class] = common::htb(Rate::bits(10_000_000));
+    let fifo = QdiscParams::Fifo(FifoParams { limit: Some(limit) });
+    let leaf = common::qdisc(Handle::new(1, 1), Handle::new(0x10, 0), "pfifo", Some(fifo));
+    common::machine(&[root, class, leaf])
+}
+
 fn simulate(flows: &[Recorded], limit: u32) -> (Vec<Vec<FlowSample>>, u64) {
-    let machine = DropTail::shaped(Limit::Packets(limit), Rate::bits(10_000_000), BURST);
+    run(policy(limit), flows)
+}
+
+fn run<M: Machine>(machine: M, flows: &[Recorded]) -> (Vec<Vec<FlowSample>>, u64) {
     let mut net = Net::new(machine, 1, Time(0));
     let port = net.link(LinkSpec::port(Port(0), None, Span(0)));
     let back = net.link(LinkSpec::wire(Span::millis(20)));
@@ -66,7 +82,7 @@ fn simulate(flows: &[Recorded], limit: u32) -> (Vec<Vec<FlowSample>>, u64) {
         })
         .collect();
     net.run(Time(0) + Span::secs(32));
-    (ids.iter().map(|&id| net.flow_samples(id).to_vec()).collect(), net.machine.dropped)
+    (ids.iter().map(|&id| net.flow_samples(id).to_vec()).collect(), net.link_stats(port).dropped)
 }
 
 fn rows(samples: &[FlowSample]) -> Vec<[u64; 5]> {
@@ -170,4 +186,12 @@ fn three_flows() {
         check(&format!("nine runs: {name}"), is[i] / 9.0, should[i] / 9.0, tolerances[i]);
     }
     assert_eq!(wrong, Vec::<String>::new());
+}
+
+/// The test's own token bucket and the engine's HTB are the same thing to a sender, to the byte and the nanosecond.
+#[test]
+fn engine_and_yardstick_agree() {
+    let (flows, _) = load("pfifo100");
+    let yardstick = DropTail::shaped(Limit::Packets(100), Rate::bits(10_000_000), BURST);
+    assert!(simulate(&flows, 100) == run(yardstick, &flows));
 }

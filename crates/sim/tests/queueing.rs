@@ -170,7 +170,7 @@ impl Machine for Turns {
         let pkt = self.queues[self.turn].pop_front(pool);
         pkt.or_else(|| self.queues[self.turn ^ 1].pop_front(pool))
     }
-    fn timeout(&self, _: Port) -> Option<Time> {
+    fn timeout(&mut self, _: Port) -> Option<Time> {
         None
     }
 }

@@ -82,7 +82,7 @@ impl Machine for Marker {
     fn poll(&mut self, pool: &mut Pool, _: Time, _: Port) -> Option<Pkt> {
         self.queue.pop_front(pool)
     }
-    fn timeout(&self, _: Port) -> Option<Time> {
+    fn timeout(&mut self, _: Port) -> Option<Time> {
         None
     }
 }
@@ -179,7 +179,7 @@ impl Machine for Moody {
     fn poll(&mut self, pool: &mut Pool, _: Time, _: Port) -> Option<Pkt> {
         self.queue.pop_front(pool)
     }
-    fn timeout(&self, _: Port) -> Option<Time> {
+    fn timeout(&mut self, _: Port) -> Option<Time> {
         None
     }
 }
