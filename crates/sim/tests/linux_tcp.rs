@@ -8,7 +8,7 @@ mod common;
 use std::fs;
 use std::path::PathBuf;
 use tidegate_packet::{Handle, Rate, Span, Time};
-use tidegate_policy::{FifoParams, QdiscParams};
+use tidegate_policy::{CodelParams, FifoParams, FqCodelParams, QdiscParams};
 use tidegate_sim::{
     CongestionControl, DropTail, Ends, FlowSample, FlowSpec, GatewayMachine, Limit, LinkSpec, Machine, Net, Port,
 };
@@ -50,19 +50,23 @@ fn load(dir: &str) -> (Vec<Recorded>, u64) {
     (flows, dropped.parse().expect("number"))
 }
 
-/// HTB with one class of 10 Mbit/s and a pfifo in it, as `script.tc` says.
-fn policy(limit: u32) -> GatewayMachine {
+/// HTB with one class of 10 Mbit/s and this qdisc in it.
+fn policy_of(kind: &str, params: Option<QdiscParams>) -> GatewayMachine {
     let [root, class] = common::htb(Rate::bits(10_000_000));
-    let fifo = QdiscParams::Fifo(FifoParams { limit: Some(limit) });
-    let leaf = common::qdisc(Handle::new(1, 1), Handle::new(0x10, 0), "pfifo", Some(fifo));
+    let leaf = common::qdisc(Handle::new(1, 1), Handle::new(0x10, 0), kind, params);
     common::machine(&[root, class, leaf])
 }
 
-fn simulate(flows: &[Recorded], limit: u32) -> (Vec<Vec<FlowSample>>, u64) {
-    run(policy(limit), flows)
+/// HTB with one class of 10 Mbit/s and a pfifo in it, as `script.tc` says.
+fn policy(limit: u32) -> GatewayMachine {
+    policy_of("pfifo", Some(QdiscParams::Fifo(FifoParams { limit: Some(limit) })))
 }
 
-fn run<M: Machine>(machine: M, flows: &[Recorded]) -> (Vec<Vec<FlowSample>>, u64) {
+fn simulate(flows: &[Recorded], limit: u32) -> (Vec<Vec<FlowSample>>, u64) {
+    run(policy(limit), flows, false)
+}
+
+fn run<M: Machine>(machine: M, flows: &[Recorded], ecn: bool) -> (Vec<Vec<FlowSample>>, u64) {
     let mut net = Net::new(machine, 1, Time(0));
     let port = net.link(LinkSpec::port(Port(0), None, Span(0)));
     let back = net.link(LinkSpec::wire(Span::millis(20)));
@@ -75,6 +79,7 @@ fn run<M: Machine>(machine: M, flows: &[Recorded]) -> (Vec<Vec<FlowSample>>, u64
             let ends = Ends { src: [10, 1, 0, 2], dst: [10, 2, 0, 2], sport: 40000 + i as u16, dport: 5001 };
             net.tcp(FlowSpec {
                 control: flow.control,
+                ecn,
                 start: Time(0) + Span::secs(flow.start),
                 stop: Time(0) + Span::secs(flow.start + flow.seconds),
                 ..FlowSpec::bulk(ends, forward, back)
@@ -97,9 +102,9 @@ fn summary(rows: &[[u64; 5]]) -> (f64, f64) {
 }
 
 /// Compares one run; `verbose` prints both series.
-fn compare(dir: &str, limit: u32) -> Vec<String> {
+fn compare(dir: &str, machine: GatewayMachine, ecn: bool) -> Vec<String> {
     let (flows, drops) = load(dir);
-    let (series, dropped) = simulate(&flows, limit);
+    let (series, dropped) = run(machine, &flows, ecn);
     let verbose = std::env::var_os("TIDEGATE_SERIES").is_some();
     let mut wrong = Vec::new();
     let mut check = |what: String, is: f64, should: f64, tolerance: f64| {
@@ -126,12 +131,12 @@ fn compare(dir: &str, limit: u32) -> Vec<String> {
 
 #[test]
 fn cubic_alone() {
-    assert_eq!(compare("cubic-alone-pfifo50", 50), Vec::<String>::new());
+    assert_eq!(compare("cubic-alone-pfifo50", policy(50), false), Vec::<String>::new());
 }
 
 #[test]
 fn reno_alone() {
-    assert_eq!(compare("reno-alone-pfifo50", 50), Vec::<String>::new());
+    assert_eq!(compare("reno-alone-pfifo50", policy(50), false), Vec::<String>::new());
 }
 
 /// Three flows in one queue are chaotic: when a flow begins a second later, real Linux shares the link quite differently (a
@@ -193,5 +198,20 @@ fn three_flows() {
 fn engine_and_yardstick_agree() {
     let (flows, _) = load("pfifo100");
     let yardstick = DropTail::shaped(Limit::Packets(100), Rate::bits(10_000_000), BURST);
-    assert!(simulate(&flows, 100) == run(yardstick, &flows));
+    assert!(simulate(&flows, 100) == run(yardstick, &flows, false));
+}
+
+/// Beyond what the thin simulator promises, but a queue that drops by time is the harder test.
+#[test]
+fn fq_codel() {
+    let params = FqCodelParams { ecn: Some(false), ..FqCodelParams::default() };
+    let machine = policy_of("fq_codel", Some(QdiscParams::FqCodel(params)));
+    assert_eq!(compare("fq_codel", machine, false), Vec::<String>::new());
+}
+
+#[test]
+fn codel_ecn() {
+    let params = CodelParams { ecn: Some(true), ..CodelParams::default() };
+    let machine = policy_of("codel", Some(QdiscParams::Codel(params)));
+    assert_eq!(compare("codel-ecn", machine, true), Vec::<String>::new());
 }

@@ -455,7 +455,9 @@ impl Sender {
 
     /// The state machine and the window.
     fn react(&mut self, acked: &Acked, advanced: bool, lost: bool, ece: bool) {
-        if self.state != State::Open && self.una >= self.high_seq && advanced {
+        // A reduction for ECN ends only with the segment that carried CWR: before that every echo is an old one.
+        let over = self.una > self.high_seq || self.una == self.high_seq && self.state != State::Reduced;
+        if self.state != State::Open && over && advanced {
             if self.state != State::Loss {
                 self.window.cwnd = self.window.ssthresh;
             }
