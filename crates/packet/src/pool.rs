@@ -50,6 +50,8 @@ pub struct Meta {
     pub ethertype: u16,
     /// The DS field: DSCP and ECN bits. An ECN mark is made here; the edge writes it back.
     pub dsfield: u8,
+    /// Whoever made it may number it; events carry the number.
+    pub ident: u32,
     /// Somebody wants to know when it is released: see [`Pool::take_released`].
     pub watched: bool,
     /// When the discipline that holds it took it in.
