@@ -3,6 +3,9 @@
 //! Host A, a router whose device has the queue, host B; 10 ms on each return hop. Recorded: acknowledged bytes, window,
 //! smoothed round trip and retransmissions each 100 ms, and the router's drops.
 
+// The recorded runs are files, and a variable asks for their series.
+#![allow(clippy::disallowed_methods)]
+
 mod common;
 
 use std::fs;
@@ -101,8 +104,8 @@ fn summary(rows: &[[u64; 5]]) -> (f64, f64) {
     (rate, rows.iter().map(|row| row[3] as f64).sum::<f64>() / rows.len() as f64)
 }
 
-/// Compares one run; `verbose` prints both series.
-fn compare(dir: &str, machine: GatewayMachine, ecn: bool) -> Vec<String> {
+/// Compares one run, rates within `share`; with TIDEGATE_SERIES set, prints both series.
+fn compare(dir: &str, machine: GatewayMachine, ecn: bool, share: f64) -> Vec<String> {
     let (flows, drops) = load(dir);
     let (series, dropped) = run(machine, &flows, ecn);
     let verbose = std::env::var_os("TIDEGATE_SERIES").is_some();
@@ -122,7 +125,7 @@ fn compare(dir: &str, machine: GatewayMachine, ecn: bool) -> Vec<String> {
             }
         }
         let (is, should) = (summary(&rows), summary(&flow.rows));
-        check(format!("{} rate", flow.name), is.0, should.0, 0.05);
+        check(format!("{} rate", flow.name), is.0, should.0, share);
         check(format!("{} round trip", flow.name), is.1, should.1, 0.05);
     }
     check("drops".into(), dropped as f64, drops as f64, 0.15);
@@ -131,12 +134,12 @@ fn compare(dir: &str, machine: GatewayMachine, ecn: bool) -> Vec<String> {
 
 #[test]
 fn cubic_alone() {
-    assert_eq!(compare("cubic-alone-pfifo50", policy(50), false), Vec::<String>::new());
+    assert_eq!(compare("cubic-alone-pfifo50", policy(50), false, 0.05), Vec::<String>::new());
 }
 
 #[test]
 fn reno_alone() {
-    assert_eq!(compare("reno-alone-pfifo50", policy(50), false), Vec::<String>::new());
+    assert_eq!(compare("reno-alone-pfifo50", policy(50), false, 0.05), Vec::<String>::new());
 }
 
 /// Three flows in one queue are chaotic: when a flow begins a second later, real Linux shares the link quite differently (a
@@ -206,12 +209,13 @@ fn engine_and_yardstick_agree() {
 fn fq_codel() {
     let params = FqCodelParams { ecn: Some(false), ..FqCodelParams::default() };
     let machine = policy_of("fq_codel", Some(QdiscParams::FqCodel(params)));
-    assert_eq!(compare("fq_codel", machine, false), Vec::<String>::new());
+    assert_eq!(compare("fq_codel", machine, false, 0.05), Vec::<String>::new());
 }
 
+/// Without fair queueing the shares of one run are chaotic, so they get a wider band.
 #[test]
 fn codel_ecn() {
     let params = CodelParams { ecn: Some(true), ..CodelParams::default() };
     let machine = policy_of("codel", Some(QdiscParams::Codel(params)));
-    assert_eq!(compare("codel-ecn", machine, true), Vec::<String>::new());
+    assert_eq!(compare("codel-ecn", machine, true, 0.15), Vec::<String>::new());
 }

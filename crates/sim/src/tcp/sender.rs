@@ -265,10 +265,11 @@ impl Sender {
             return None;
         }
         let fits = self.in_flight() < self.window.cwnd;
-        if fits && self.lost_out > 0 {
-            if let Some(seq) = self.next_lost() {
-                return Some(self.resend(now, seq));
-            }
+        if fits
+            && self.lost_out > 0
+            && let Some(seq) = self.next_lost()
+        {
+            return Some(self.resend(now, seq));
         }
         let may = self.next < self.config.total && self.next - self.una < self.config.receive_window;
         if self.probing && self.state == State::Open {

@@ -20,25 +20,35 @@ pub(crate) fn qdisc(parent: Handle, handle: Handle, kind: &str, params: Option<Q
     })
 }
 
+/// A class to add.
+#[allow(dead_code)]
+pub(crate) fn class(parent: Handle, classid: Handle, kind: &str, params: ClassParams) -> Op {
+    Op::Class(ClassOp {
+        verb: Verb::Add,
+        dev: "wan0".into(),
+        parent,
+        classid,
+        kind: Some(kind.into()),
+        params: Some(params),
+    })
+}
+
+/// A class of HTB with this rate and ceiling, bucket of 1600 bytes.
+#[allow(dead_code)]
+pub(crate) fn htb_class(parent: Handle, classid: Handle, rate: Rate, prio: u32) -> Op {
+    let spec = RateSpec { rate, ..RateSpec::default() };
+    // 1600 bytes in ticks of 64 ns.
+    let buffer = Ticks((1600 * Ticks::PER_SECOND / rate.0) as u32);
+    let params = HtbClassParams { rate: spec, ceil: spec, buffer, cbuffer: buffer, quantum: 1514, prio };
+    class(parent, classid, "htb", ClassParams::Htb(params))
+}
+
 /// `htb default 1` with the one class 1:1 of this rate, bucket of 1600 bytes.
 #[allow(dead_code)]
 pub(crate) fn htb(rate: Rate) -> [Op; 2] {
     let one = Handle::new(1, 0);
-    let spec = RateSpec { rate, ..RateSpec::default() };
-    // 1600 bytes in ticks of 64 ns.
-    let buffer = Ticks((1600 * Ticks::PER_SECOND / rate.0) as u32);
-    let class = HtbClassParams { rate: spec, ceil: spec, buffer, cbuffer: buffer, quantum: 0, prio: 0 };
-    [
-        qdisc(Handle::ROOT, one, "htb", Some(QdiscParams::Htb(HtbParams { default: 1, ..HtbParams::default() }))),
-        Op::Class(ClassOp {
-            verb: Verb::Add,
-            dev: "wan0".into(),
-            parent: one,
-            classid: one.class(1),
-            kind: Some("htb".into()),
-            params: Some(ClassParams::Htb(class)),
-        }),
-    ]
+    let params = HtbParams { default: 1, ..HtbParams::default() };
+    [qdisc(Handle::ROOT, one, "htb", Some(QdiscParams::Htb(params))), htb_class(one, one.class(1), rate, 0)]
 }
 
 /// A machine with one device, port 0, after these operations.
