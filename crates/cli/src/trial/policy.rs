@@ -3,7 +3,7 @@
 use super::options::Options;
 use crate::capture::{CaptureOptions, Exit, Outcome, devices_of, run_script};
 use crate::faces::Machine;
-use anyhow::{Context, bail};
+use anyhow::bail;
 use tidegate_gateway::DeviceSpec;
 use tidegate_packet::{Pool, Seeded, Time};
 use tidegate_policy::netfilter::{Condition, NfCommand};
@@ -63,8 +63,7 @@ impl Policy {
 /// # Errors
 /// When it cannot be run, does not end, ends with an error, or issues a command that fails (unless told to go on).
 pub(super) fn take_in(options: &Options) -> anyhow::Result<Policy> {
-    let text = std::fs::read(&options.script).context("cannot read the script")?;
-    let mut names = devices_of(&String::from_utf8_lossy(&text));
+    let mut names = devices_of(&options.script, &options.args)?;
     if let Some(dev) = &options.dev
         && !names.contains(dev)
     {
