@@ -124,7 +124,7 @@ pub(super) fn run(
                     FlowSpec { local: true, ..bulk(GATEWAY, port, 50_000 + n, served_up, served_down) }
                 }
             };
-            FlowSpec { start: START + Span::millis(u64::from(n) * 10), stop: end, ..flow }
+            FlowSpec { start: START + Span::millis(u64::from(n) * 10), stop: end + Span::secs(1), ..flow }
         });
         let flows: Vec<FlowId> = flows.map(|flow| net.tcp(flow)).collect();
         (START + WARM_UP, flows)
@@ -142,7 +142,7 @@ pub(super) fn run(
         dsfield: 0,
     });
 
-    let mut advance = |net: &mut Net<GatewayMachine>, from: Time, span: Span| {
+    let advance = |net: &mut Net<GatewayMachine>, from: Time, span: Span| {
         for second in 1..=span.0 / 1_000_000_000 {
             net.run(from + Span::secs(second));
             bar.inc(1);
