@@ -222,25 +222,25 @@ impl Shaper {
         op: &ClassOp,
     ) -> Result<Option<String>, TcError> {
         self.perturb_known = None;
-        let major = if op.classid.major() != 0 { op.classid.qdisc() } else { op.parent.qdisc() };
-        let qdisc = if major.is_none() || major == Handle::ROOT.qdisc() {
-            self.root.as_ref().map_or(Handle::NONE, Node::handle)
-        } else {
-            major
-        };
-        if qdisc.is_none() || !self.has_qdisc(qdisc) {
-            return Err(TcError::new(Errno::NoEnt, "Failed to find specified qdisc"));
+        let root = self.root.as_ref().map_or(Handle::NONE, Node::handle);
+        let (above, own) =
+            (if op.parent == Handle::ROOT { Handle::NONE } else { op.parent.qdisc() }, op.classid.qdisc());
+        if !above.is_none() && !own.is_none() && above != own {
+            return Err(TcError::bare(Errno::Inval));
         }
-        // A parent given by its minor number alone is this qdisc's class.
+        let qdisc = [own, above, root].into_iter().find(|handle| !handle.is_none()).unwrap_or_default();
+        if qdisc.is_none() || !self.has_qdisc(qdisc) {
+            return Err(TcError::bare(Errno::NoEnt));
+        }
+        // Ids given by their minor number alone are this qdisc's.
         let mut op = op.clone();
-        if !op.parent.is_none() && op.parent != Handle::ROOT && op.parent.major() == 0 {
+        if !op.parent.is_none() && op.parent != Handle::ROOT {
             op.parent = qdisc.class(op.parent.minor());
         }
-        if op.classid.major() == 0 {
-            op.classid = if op.classid.is_none() { Handle::NONE } else { qdisc.class(op.classid.minor()) };
-        }
-        if op.classid.is_none() && op.verb == Verb::Delete {
-            return Err(TcError::bare(Errno::NoEnt));
+        if !op.classid.is_none() {
+            op.classid = qdisc.class(op.classid.minor());
+        } else if op.parent == Handle::ROOT {
+            op.classid = qdisc;
         }
         self.on(now, pool, draws, qdisc, |node, cx| {
             if !is_classful(node.kind()) {
@@ -253,7 +253,7 @@ impl Shaper {
                 _ => node.class_op(cx, &op),
             }
         })
-        .unwrap_or(Err(TcError::new(Errno::NoEnt, "Failed to find specified qdisc")))
+        .unwrap_or(Err(TcError::bare(Errno::NoEnt)))
     }
 
     /// Carries out an operation on a filter of this device.

@@ -18,11 +18,7 @@ impl Oracle {
     pub(crate) fn from_environment() -> Result<Self, String> {
         let ask = std::env::var_os("ORACLE").ok_or("ORACLE is not set: give the path of the oracle's `ask` script")?;
         let ask = PathBuf::from(ask);
-        if ask.is_file() {
-            Ok(Self { ask, core: 0 })
-        } else {
-            Err(format!("ORACLE={}: no such file", ask.display()))
-        }
+        if ask.is_file() { Ok(Self { ask, core: 0 }) } else { Err(format!("ORACLE={}: no such file", ask.display())) }
     }
 
     /// The same on another core, so that two questions do not wait for each other.

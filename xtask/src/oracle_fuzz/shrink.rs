@@ -232,7 +232,10 @@ mod tests {
     #[test]
     fn shrinks_to_what_a_fake_judge_wants() {
         let mut case = generate::case(11, 4, Some("tbf"));
-        case.rows.push(Row { time: 70_000_000_000, rest: "!,tc qdisc change dev link0 root handle 1: tbf rate 1mbit burst 9k; echo x".to_owned() });
+        case.rows.push(Row {
+            time: 70_000_000_000,
+            rest: "!,tc qdisc change dev link0 root handle 1: tbf rate 1mbit burst 9k; echo x".to_owned(),
+        });
         let mut asked = 0;
         let small = shrink(&case, 5000, &mut |case| {
             asked += 1;
