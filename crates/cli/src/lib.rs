@@ -2,3 +2,5 @@
 //! What the `tidegate` command is made of.
 
 pub mod capture;
+pub mod faces;
+pub mod replay;

@@ -1,7 +1,7 @@
 #![forbid(unsafe_code)]
 //! tidegate: try a traffic-control policy before you trust your link to it.
 
-use tidegate::capture;
+use tidegate::{capture, replay};
 
 use std::process::ExitCode;
 
@@ -13,6 +13,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.split_first() {
         Some((command, words)) if command == "capture" => capture::command(words),
+        Some((command, words)) if command == "replay" => replay::command(words),
         _ => ExitCode::SUCCESS,
     }
 }

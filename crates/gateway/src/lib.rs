@@ -1,4 +1,257 @@
 #![no_std]
 #![forbid(unsafe_code)]
-//! See Cargo.toml.
+//! The model machine: devices with their queueing trees, and netfilter's tables before them.
+//!
+//! One [`Gateway`] stands for one Linux machine. Front ends bring it [`Op`]s and read dumps; a driver (replay, the simulator, later the
+//! lab and the live daemon) brings packets and the time.
+
 extern crate alloc;
+
+mod device;
+
+pub use device::DeviceSpec;
+pub use tidegate_qdisc::{Event, Offer, What, Why};
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use device::Port;
+use tidegate_classify::netfilter::{Place, Table, Verdict};
+use tidegate_packet::header::ethertype;
+use tidegate_packet::{Draws, Handle, Pkt, Pool, Time};
+use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
+use tidegate_policy::netfilter::NfOp;
+use tidegate_policy::{Errno, Op, TcError};
+
+/// What a call on the gateway needs beside it: the time, where packets live, and randomness.
+pub struct World<'a> {
+    /// The present.
+    pub now: Time,
+    /// Where packets live.
+    pub pool: &'a mut Pool,
+    /// Randomness.
+    pub draws: &'a mut dyn Draws,
+}
+
+/// A device of a gateway, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DeviceId(u32);
+
+/// How a packet comes to a device's egress, and so which chains it meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// It is given to the device as it is: no netfilter.
+    Direct,
+    /// The machine routes it: PREROUTING, FORWARD, POSTROUTING. The device it came in by, if that is known.
+    Forwarded(Option<DeviceId>),
+    /// The machine's own programs send it: OUTPUT, POSTROUTING.
+    Local,
+}
+
+/// A machine.
+#[derive(Default)]
+pub struct Gateway {
+    ports: Vec<Port>,
+    tables: Vec<Table>,
+}
+
+const NO_DEVICE: TcError = TcError::new(Errno::NoDev, "Cannot find device");
+
+impl Gateway {
+    /// A machine without devices.
+    pub fn new() -> Gateway {
+        Gateway::default()
+    }
+
+    /// Adds a device; one of that name that is there already stays and is returned.
+    pub fn add_device(&mut self, name: &str, spec: DeviceSpec) -> DeviceId {
+        if let Some(id) = self.device(name) {
+            return id;
+        }
+        self.ports.push(Port::new(name, spec));
+        DeviceId(self.ports.len() as u32 - 1)
+    }
+
+    /// The device of that name.
+    pub fn device(&self, name: &str) -> Option<DeviceId> {
+        self.ports.iter().position(|port| port.name == name).map(|at| DeviceId(at as u32))
+    }
+
+    /// Its name.
+    pub fn name(&self, device: DeviceId) -> &str {
+        &self.ports[device.0 as usize].name
+    }
+
+    /// What is known of it.
+    pub fn spec(&self, device: DeviceId) -> DeviceSpec {
+        self.ports[device.0 as usize].spec
+    }
+
+    /// All devices.
+    pub fn devices(&self) -> impl Iterator<Item = DeviceId> + use<> {
+        (0..self.ports.len() as u32).map(DeviceId)
+    }
+
+    fn port(&mut self, device: DeviceId) -> &mut Port {
+        &mut self.ports[device.0 as usize]
+    }
+
+    fn named(&mut self, name: &str) -> Result<&mut Port, TcError> {
+        self.ports.iter_mut().find(|port| port.name == name).ok_or(NO_DEVICE)
+    }
+
+    /// Carries out an operation; what comes back is a warning. A refused operation has changed nothing.
+    ///
+    /// # Errors
+    /// As the kernel refuses, in its words.
+    pub fn apply(&mut self, world: World<'_>, op: &Op) -> Result<Option<String>, TcError> {
+        let World { now, pool, draws } = world;
+        match op {
+            Op::Qdisc(op) => self.named(&op.dev)?.shaper.qdisc_op(now, pool, draws, op).map(|()| None),
+            Op::Class(op) => self.named(&op.dev)?.shaper.class_op(now, pool, draws, op),
+            Op::Filter(op) => self.named(&op.dev)?.shaper.filter_op(now, pool, draws, op).map(|()| None),
+            Op::Netfilter(op) => self.netfilter(op).map(|()| None),
+            Op::TxQueueLen { dev, packets } => {
+                let port = self.named(dev)?;
+                port.respec(DeviceSpec { tx_queue_len: *packets, ..port.spec });
+                Ok(None)
+            }
+            Op::Mtu { dev, bytes } => {
+                let port = self.named(dev)?;
+                port.respec(DeviceSpec { mtu: *bytes, ..port.spec });
+                Ok(None)
+            }
+        }
+    }
+
+    fn netfilter(&mut self, op: &NfOp) -> Result<(), TcError> {
+        self.table_mut(op.ipv6, &op.table).apply(op)
+    }
+
+    /// A table of netfilter as it stands, made if it is not there.
+    pub fn table(&mut self, ipv6: bool, name: &str) -> &Table {
+        self.table_mut(ipv6, name)
+    }
+
+    fn table_mut(&mut self, ipv6: bool, name: &str) -> &mut Table {
+        let at = self.tables.iter().position(|t| t.is_ipv6() == ipv6 && t.name() == name).unwrap_or_else(|| {
+            self.tables.push(Table::new(ipv6, name));
+            self.tables.len() - 1
+        });
+        &mut self.tables[at]
+    }
+
+    /// Gives a packet to a device's egress by a route.
+    pub fn offer(&mut self, world: World<'_>, device: DeviceId, route: Route, pkt: Pkt) -> Offer {
+        let World { now, pool, draws } = world;
+        if !self.pass_netfilter(device, route, pool, &pkt) {
+            self.port(device).shaper.refuse(now, pool, draws, pkt, Why::Policy);
+            return Offer::Refused;
+        }
+        self.port(device).shaper.offer(now, pool, draws, pkt)
+    }
+
+    /// Sends a packet through the mangle chains of its route; false if a rule drops it.
+    fn pass_netfilter(&mut self, device: DeviceId, route: Route, pool: &mut Pool, pkt: &Pkt) -> bool {
+        let Gateway { ports, tables } = self;
+        let output = ports[device.0 as usize].name.as_str();
+        let input = match route {
+            Route::Forwarded(Some(from)) => ports[from.0 as usize].name.as_str(),
+            _ => "",
+        };
+        let mut hook = |chain: &str, place: Place<'_>, pool: &mut Pool| {
+            let mut mangle = tables.iter_mut().filter(|t| t.name() == "mangle");
+            mangle.all(|table| table.run(chain, place, pool, pkt) == Verdict::Accept)
+        };
+        match route {
+            Route::Direct => true,
+            Route::Local => {
+                hook("OUTPUT", Place { input: "", output }, pool)
+                    && hook("POSTROUTING", Place { input: "", output }, pool)
+            }
+            Route::Forwarded(_) => {
+                if !hook("PREROUTING", Place { input, output: "" }, pool) {
+                    return false;
+                }
+                let meta = pool.meta_mut(pkt);
+                if meta.ethertype == ethertype::IPV4 {
+                    meta.priority = tos_priority(meta.dsfield);
+                }
+                hook("FORWARD", Place { input, output }, pool) && hook("POSTROUTING", Place { input: "", output }, pool)
+            }
+        }
+    }
+
+    /// Takes the next packet that a device may send.
+    pub fn poll(&mut self, world: World<'_>, device: DeviceId) -> Option<Pkt> {
+        self.port(device).shaper.poll(world.now, world.pool, world.draws)
+    }
+
+    /// When a device's egress wants to be polled again.
+    pub fn timeout(&mut self, device: DeviceId) -> Option<Time> {
+        self.port(device).shaper.timeout()
+    }
+
+    /// Tells a device's watchdogs the time; true if it must be polled.
+    pub fn fire(&mut self, now: Time, device: DeviceId) -> bool {
+        self.port(device).shaper.fire(now)
+    }
+
+    /// When the earliest change of a hash key of the machine is due.
+    pub fn perturb_due(&mut self) -> Time {
+        self.ports.iter_mut().map(|port| port.shaper.perturb_due()).min().unwrap_or(Time::NEVER)
+    }
+
+    /// Changes the hash key that is due first.
+    pub fn perturb(&mut self, world: World<'_>) {
+        let due = self.perturb_due();
+        if let Some(port) = self.ports.iter_mut().find_map(|port| (port.shaper.perturb_due() == due).then_some(port)) {
+            port.shaper.perturb(world.now, world.pool, world.draws);
+        }
+    }
+
+    /// Packets waiting in a device's tree.
+    pub fn qlen(&self, device: DeviceId) -> u32 {
+        self.ports[device.0 as usize].shaper.qlen()
+    }
+
+    /// Is anything configured on a device?
+    pub fn is_configured(&self, device: DeviceId) -> bool {
+        self.ports[device.0 as usize].shaper.is_configured()
+    }
+
+    /// What happened on a device since the last reading.
+    pub fn events(&mut self, device: DeviceId) -> impl Iterator<Item = Event> + '_ {
+        self.port(device).shaper.events()
+    }
+
+    /// The qdiscs of a device, as tc lists them.
+    pub fn qdiscs(&mut self, now: Time, device: DeviceId) -> Vec<QdiscDump> {
+        let port = self.port(device);
+        port.shaper.dump_qdiscs(&port.name, now)
+    }
+
+    /// The classes of a device, as tc lists them.
+    pub fn classes(&mut self, now: Time, device: DeviceId) -> Vec<ClassDump> {
+        let port = self.port(device);
+        port.shaper.dump_classes(&port.name, now)
+    }
+
+    /// The filters of a qdisc or class of a device, as tc lists them.
+    ///
+    /// # Errors
+    /// When there is no such parent.
+    pub fn filters(&mut self, device: DeviceId, parent: Handle) -> Result<Vec<FilterDump>, TcError> {
+        let port = self.port(device);
+        port.shaper.dump_filters(&port.name, parent)
+    }
+}
+
+/// The priority that routing gives a packet for its TOS bits (RFC 1349 as Linux reads it).
+pub fn tos_priority(dsfield: u8) -> u32 {
+    match dsfield & 0x18 {
+        0x00 => 0,
+        0x08 => 2,
+        0x10 => 6,
+        _ => 4,
+    }
+}

@@ -50,6 +50,10 @@ pub struct Meta {
     pub ethertype: u16,
     /// The DS field: DSCP and ECN bits. An ECN mark is made here; the edge writes it back.
     pub dsfield: u8,
+    /// Whoever made it may number it; events carry the number.
+    pub ident: u32,
+    /// Somebody wants to know when it is released: see [`Pool::take_released`].
+    pub watched: bool,
     /// When the discipline that holds it took it in.
     pub stamp: Time,
     /// The flow hash under the zero key, once asked for; 0 before.
@@ -117,12 +121,20 @@ pub struct Pool {
     free: u32,
     live: usize,
     limit: usize,
+    released: Vec<u32>,
 }
 
 impl Pool {
     /// A pool of at most `limit` packets; slots are made as they are first needed and then reused.
     pub fn new(limit: usize) -> Pool {
-        Pool { meta: Vec::new(), cold: Vec::new(), free: NIL, live: 0, limit: limit.min(NIL as usize) }
+        Pool {
+            meta: Vec::new(),
+            cold: Vec::new(),
+            free: NIL,
+            live: 0,
+            limit: limit.min(NIL as usize),
+            released: Vec::new(),
+        }
     }
 
     /// Packets whose tickets are out.
@@ -156,9 +168,20 @@ impl Pool {
     /// Gives a packet's slot back.
     pub fn release(&mut self, pkt: Pkt) {
         let slot = pkt.into_slot();
-        self.meta[slot as usize].next = self.free;
+        let meta = &mut self.meta[slot as usize];
+        meta.next = self.free;
+        if meta.watched {
+            self.released.push(slot);
+        }
         self.free = slot;
         self.live -= 1;
+    }
+
+    /// A slot whose watched packet was released, in no particular order; to be asked until `None` before the pool takes
+    /// in anything else, as the slot may be used again then.
+    #[inline]
+    pub fn take_released(&mut self) -> Option<usize> {
+        self.released.pop().map(|slot| slot as usize)
     }
 
     /// What is known of a packet.

@@ -18,6 +18,7 @@ impl Shaper {
     /// # Errors
     /// As the kernel refuses, in its words. Nothing has changed then.
     pub fn qdisc_op(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &QdiscOp) -> Result<(), TcError> {
+        self.perturb_known = None;
         if op.parent == Handle::INGRESS {
             return Err(TcError::new(Errno::NoEnt, "Specified qdisc kind is unknown"));
         }
@@ -220,6 +221,7 @@ impl Shaper {
         draws: &mut dyn Draws,
         op: &ClassOp,
     ) -> Result<Option<String>, TcError> {
+        self.perturb_known = None;
         let major = if op.classid.major() != 0 { op.classid.qdisc() } else { op.parent.qdisc() };
         let qdisc = if major.is_none() || major == Handle::ROOT.qdisc() {
             self.root.as_ref().map_or(Handle::NONE, Node::handle)
@@ -265,6 +267,7 @@ impl Shaper {
         draws: &mut dyn Draws,
         op: &FilterOp,
     ) -> Result<(), TcError> {
+        self.perturb_known = None;
         let parent = self.filter_parent(op.parent)?;
         let jiffies: Jiffies = self.device().jiffies;
         self.on(now, pool, draws, parent.qdisc(), |node, cx| {

@@ -78,6 +78,7 @@ impl Cx<'_> {
             what: What::Drop(why),
             at,
             slot: pkt.slot() as u32,
+            ident: meta.ident,
             len: meta.frame_len,
             dsfield: meta.dsfield,
         };
@@ -123,6 +124,8 @@ pub struct Event {
     pub at: Handle,
     /// The packet's slot; it may be handed out again with the next packet.
     pub slot: u32,
+    /// Its maker's number for it.
+    pub ident: u32,
     /// The frame's length, bytes.
     pub len: u32,
     /// Its DS field then.

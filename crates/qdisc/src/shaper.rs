@@ -31,6 +31,8 @@ pub struct Shaper {
     flow_key_drawn: bool,
     pub(crate) births: u64,
     pub(crate) next_handle: u16,
+    /// When the next hash key changes, once looked for.
+    pub(crate) perturb_known: Option<Time>,
 }
 
 /// The first handle the kernel gives out by itself.
@@ -47,6 +49,7 @@ impl Shaper {
             flow_key_drawn: false,
             births: 0,
             next_handle: FIRST_AUTO,
+            perturb_known: None,
         }
     }
 
@@ -104,8 +107,11 @@ impl Shaper {
         self.watchdogs.fire(now)
     }
 
-    /// When the earliest change of a hash key is due ([`Time::NEVER`] if none), found by a walk over the tree.
+    /// When the earliest change of a hash key is due; [`Time::NEVER`] if none is.
     pub fn perturb_due(&mut self) -> Time {
+        if let Some(known) = self.perturb_known {
+            return known;
+        }
         struct Earliest(Time);
         impl Visit for Earliest {
             fn node(&mut self, node: &mut Node) {
@@ -117,6 +123,7 @@ impl Shaper {
         if let Some(root) = &mut self.root {
             earliest.node(root);
         }
+        self.perturb_known = Some(earliest.0);
         earliest.0
     }
 
@@ -124,6 +131,7 @@ impl Shaper {
     pub fn perturb(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws) {
         let due = self.perturb_due();
         let Some(handle) = self.find(|node| node.perturb_due() == due) else { return };
+        self.perturb_known = None;
         let (root, mut cx) = self.enter(now, pool, draws);
         if let Some(root) = root {
             root.with(&mut cx, handle, &mut |node, cx| node.perturb(cx, due));

@@ -1,2 +1,8 @@
 #![forbid(unsafe_code)]
-//! See Cargo.toml.
+//! Results as tables and pictures.
+
+mod numbers;
+mod table;
+
+pub use numbers::{milliseconds, percent, rate, size};
+pub use table::{Align, Table};

@@ -1,4 +1,27 @@
 #![no_std]
 #![forbid(unsafe_code)]
-//! See Cargo.toml.
+//! Links, hosts and their TCP in virtual time.
+//!
+//! A [`Net`] holds one [`Machine`], the thing under test, and around it links, TCP flows, pings and open-loop sources. It has
+//! no clock, no IO and no randomness but its seed: the same calls give the same run, to the byte.
+
 extern crate alloc;
+
+mod dumbbell;
+mod event;
+mod link;
+mod machine;
+mod net;
+mod probe;
+mod tcp;
+mod tcp_flow;
+mod wire;
+
+pub use dumbbell::{Dumbbell, DumbbellSpec, dumbbell};
+pub use link::{Framing, LinkId, LinkSpec, LinkStats, Waiting};
+pub use machine::{Bands, DropTail, Limit, Machine, NoMachine, Offer, Origin, Port};
+pub use net::{FlowId, Net, PathId, ProbeId, SourceId};
+pub use probe::{Arrivals, Echo, ProbeSpec, Sizes, SourceSpec, SourceStats};
+pub use tcp::cc::CongestionControl;
+pub use tcp_flow::{FlowSample, FlowSpec, FlowStats};
+pub use wire::Ends;

@@ -1,0 +1,88 @@
+//! The tools that a script calls, answered from the model machine as the real ones would answer.
+
+mod tc;
+
+use crate::capture::{Answer, Call, Reply, harmless};
+use tidegate_gateway::{DeviceSpec, Gateway, World};
+use tidegate_lang::{Device, Env, Refusal};
+use tidegate_packet::{Draws, Pool, Time};
+use tidegate_policy::{Op, TcError};
+
+/// A machine that scripts configure: the gateway, and the present on it.
+pub struct Machine {
+    /// The model.
+    pub gateway: Gateway,
+    /// When the next command runs.
+    pub now: Time,
+    /// What came in, in order, for those who want to know what a script did.
+    pub log: Vec<Op>,
+}
+
+impl Machine {
+    /// A machine with these devices.
+    pub fn new<'n>(devices: impl IntoIterator<Item = &'n str>, spec: DeviceSpec) -> Machine {
+        let mut gateway = Gateway::new();
+        for name in devices {
+            gateway.add_device(name, spec);
+        }
+        Machine { gateway, now: Time::default(), log: Vec::new() }
+    }
+
+    /// The machine of the recorded runs: `link0`, and three more like it.
+    pub fn recorded(spec: DeviceSpec) -> Machine {
+        Machine::new(["link0", "link1", "link2", "link3"], spec)
+    }
+
+    /// The tools, for as long as a command runs.
+    pub fn face<'m>(&'m mut self, pool: &'m mut Pool, draws: &'m mut dyn Draws) -> Face<'m> {
+        Face { machine: self, pool, draws }
+    }
+
+    fn env(&self) -> Env {
+        let device = |id| Device { name: self.gateway.name(id).to_owned(), speed_mbit: self.gateway.spec(id).speed_mbit };
+        Env { devices: Some(self.gateway.devices().map(device).collect()) }
+    }
+}
+
+/// The tools of a machine, with what carrying out an operation needs.
+pub struct Face<'m> {
+    machine: &'m mut Machine,
+    pool: &'m mut Pool,
+    draws: &'m mut dyn Draws,
+}
+
+impl Face<'_> {
+    fn apply(&mut self, op: Op) -> Result<Option<String>, TcError> {
+        let world = World { now: self.machine.now, pool: self.pool, draws: self.draws };
+        let warning = self.machine.gateway.apply(world, &op)?;
+        self.machine.log.push(op);
+        Ok(warning)
+    }
+
+    /// `tc` with these words; `stdin` is a batch.
+    pub fn tc(&mut self, words: &[String], stdin: Option<&[u8]>) -> Reply {
+        tc::answer(self, words, stdin)
+    }
+}
+
+impl Answer for Face<'_> {
+    fn answer(&mut self, call: &Call) -> Reply {
+        match call.tool.as_str() {
+            "tc" => self.tc(&call.args, call.stdin.as_deref()),
+            tool => harmless(call).unwrap_or_else(|| unknown(tool)),
+        }
+    }
+}
+
+fn unknown(tool: &str) -> Reply {
+    Reply::error(1, format!("{tool}: tidegate does not play this tool yet; what the command would have done is missing from the policy\n"))
+}
+
+/// A refusal as the tool prints it, our better explanation after its own words.
+fn refused(tool: &str, refusal: Refusal) -> Reply {
+    let mut text = refusal.stderr;
+    if let Some(remedy) = refusal.remedy {
+        text.push_str(&format!("{tool}: {remedy}\n"));
+    }
+    Reply::error(refusal.code, text)
+}

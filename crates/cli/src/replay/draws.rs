@@ -1,0 +1,93 @@
+//! Recorded draws, consumed in the order in which they were made.
+
+use anyhow::{Context, bail};
+use std::collections::VecDeque;
+use tidegate_packet::{Draws, Time};
+
+/// A list of recorded draws.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Recorded {
+    rows: VecDeque<Row>,
+    taken: usize,
+    /// The first request that the list could not answer.
+    trouble: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+struct Row {
+    time: Time,
+    width: u8,
+    value: u64,
+}
+
+/// Widths that are not bits: a word of a key, and a draw below a bound.
+const WORD: u8 = 65;
+const BELOW: u8 = 0;
+
+impl Recorded {
+    /// Parses `draws.csv`: `time_ns,width,value,where`.
+    pub(super) fn parse(text: &str, epoch: i64) -> anyhow::Result<Recorded> {
+        let mut rows = VecDeque::new();
+        for (n, line) in text.lines().enumerate().skip(1).filter(|(_, l)| !l.trim().is_empty()) {
+            let row = || -> anyhow::Result<Row> {
+                let mut fields = line.split(',');
+                let mut next = || fields.next().context("a field is missing");
+                let time: i64 = next()?.parse()?;
+                Ok(Row { time: Time((time + epoch) as u64), width: next()?.parse()?, value: next()?.parse()? })
+            };
+            rows.push_back(row().with_context(|| format!("draws.csv:{}: `{line}`", n + 1))?);
+        }
+        Ok(Recorded { rows, ..Recorded::default() })
+    }
+
+    /// When the next draw was made.
+    pub(super) fn next_time(&self) -> Option<Time> {
+        self.rows.front().map(|row| row.time)
+    }
+
+    /// All draws were used, and none was missing?
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        if let Some(trouble) = &self.trouble {
+            bail!("{trouble}");
+        }
+        if !self.rows.is_empty() {
+            bail!("{} of {} recorded draws were not used", self.rows.len(), self.rows.len() + self.taken);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, width: u8) -> u64 {
+        match self.rows.pop_front() {
+            Some(row) => {
+                self.taken += 1;
+                if row.width != width && self.trouble.is_none() {
+                    self.trouble = Some(format!("draw {} has width {}, {width} was asked for", self.taken, row.width));
+                }
+                row.value
+            }
+            None => {
+                let taken = self.taken;
+                self.trouble.get_or_insert_with(|| format!("a draw of width {width} was asked for after all {taken} were used"));
+                0
+            }
+        }
+    }
+}
+
+impl Draws for Recorded {
+    fn word(&mut self) -> u64 {
+        self.take(WORD)
+    }
+    fn u32(&mut self) -> u32 {
+        self.take(32) as u32
+    }
+    fn u16(&mut self) -> u16 {
+        self.take(16) as u16
+    }
+    fn u64(&mut self) -> u64 {
+        self.take(64)
+    }
+    fn below(&mut self, _n: u32) -> u32 {
+        self.take(BELOW) as u32
+    }
+}

@@ -1,0 +1,136 @@
+//! A row of the schedule, as the frame that the recording's injector made of it.
+
+use anyhow::{Context, bail};
+use std::net::IpAddr;
+use tidegate_packet::header::{ethertype, proto};
+use tidegate_packet::{Head, Mark, Meta};
+
+/// A packet that arrives.
+pub(super) struct Arrival {
+    pub(super) meta: Meta,
+    pub(super) head: Head,
+}
+
+impl Arrival {
+    pub(super) fn parse(columns: &[&str], line: &str) -> anyhow::Result<Arrival> {
+        let fields: Vec<&str> = line.split(',').collect();
+        let field = |name: &str| columns.iter().position(|c| *c == name).and_then(|at| fields.get(at)).map_or("", |f| f.trim());
+        let number = |name: &str| -> anyhow::Result<u32> {
+            match field(name) {
+                "" => Ok(0),
+                text => text.parse().with_context(|| format!("{name} `{text}`")),
+            }
+        };
+        let (id, size) = (number("id")?, number("size")?);
+        let dsfield = number("dsfield")? as u8;
+        let protocol = protocol(field("proto"))?;
+        let transport = match field("payload") {
+            "" => transport(protocol, number("sport")? as u16, number("dport")? as u16, field("flags"), number("seq")?, number("ack")?),
+            hex => octets(hex)?,
+        };
+        let address = |name: &str| field(name).parse::<IpAddr>().with_context(|| format!("{name} `{}`", field(name)));
+        let network_len = size.saturating_sub(Head::ETHERNET as u32).min(65_535) as u16;
+        let (kind, mut packet) = match (address("src")?, address("dst")?) {
+            (IpAddr::V4(src), IpAddr::V4(dst)) => {
+                let mut p = vec![0x45, dsfield];
+                p.extend(network_len.to_be_bytes());
+                p.extend((id as u16).to_be_bytes());
+                p.extend([0x40, 0, 64, protocol, 0, 0]);
+                p.extend(src.octets());
+                p.extend(dst.octets());
+                (ethertype::IPV4, p)
+            }
+            (IpAddr::V6(src), IpAddr::V6(dst)) => {
+                let mut p = vec![0x60 | dsfield >> 4, dsfield << 4, 0, 0];
+                p.extend(network_len.saturating_sub(40).to_be_bytes());
+                p.extend([protocol, 64]);
+                p.extend(src.octets());
+                p.extend(dst.octets());
+                (ethertype::IPV6, p)
+            }
+            _ => bail!("src and dst are of different families"),
+        };
+        packet.extend(transport);
+        packet.resize(usize::from(network_len), 0);
+        // The injector repeats the identification at the very end of each frame.
+        if let Some(at) = packet.len().checked_sub(4) {
+            packet[at..].copy_from_slice(&id.to_be_bytes());
+        }
+        let head = Head::from_network(kind, &packet);
+        let mut meta = Meta::of(&head, size);
+        meta.mark = Mark(number("mark")?);
+        meta.priority = priority(field("prio"))?;
+        meta.ident = id;
+        Ok(Arrival { meta, head })
+    }
+}
+
+fn protocol(text: &str) -> anyhow::Result<u8> {
+    Ok(match text {
+        "tcp" => proto::TCP,
+        "udp" => proto::UDP,
+        "icmp" => proto::ICMP,
+        "icmp6" | "icmpv6" => proto::ICMPV6,
+        number => number.parse().with_context(|| format!("proto `{number}`"))?,
+    })
+}
+
+fn transport(protocol: u8, sport: u16, dport: u16, flags: &str, seq: u32, ack: u32) -> Vec<u8> {
+    let mut t = Vec::new();
+    match protocol {
+        proto::TCP => {
+            t.extend(sport.to_be_bytes());
+            t.extend(dport.to_be_bytes());
+            t.extend(seq.to_be_bytes());
+            t.extend(ack.to_be_bytes());
+            t.extend([0x50, tcp_flags(flags), 0xff, 0xff, 0, 0, 0, 0]);
+        }
+        proto::UDP => {
+            t.extend(sport.to_be_bytes());
+            t.extend(dport.to_be_bytes());
+            t.extend([0; 4]);
+        }
+        _ => {}
+    }
+    t
+}
+
+fn tcp_flags(text: &str) -> u8 {
+    // Without flags the injector sends an acknowledgement.
+    if text.is_empty() {
+        return 0x10;
+    }
+    text.chars().fold(0, |flags, c| {
+        flags
+            | match c {
+                'F' => 0x01,
+                'S' => 0x02,
+                'R' => 0x04,
+                'P' => 0x08,
+                'A' => 0x10,
+                'U' => 0x20,
+                'E' => 0x40,
+                'C' => 0x80,
+                _ => 0,
+            }
+    })
+}
+
+/// A small number, or a class id.
+fn priority(text: &str) -> anyhow::Result<u32> {
+    match text.split_once(':') {
+        Some((major, minor)) => {
+            let half = |t: &str| if t.is_empty() { Ok(0) } else { u32::from_str_radix(t, 16) };
+            Ok(half(major)? << 16 | half(minor)?)
+        }
+        None if text.is_empty() => Ok(0),
+        None => text.parse().with_context(|| format!("prio `{text}`")),
+    }
+}
+
+fn octets(hex: &str) -> anyhow::Result<Vec<u8>> {
+    if !hex.is_ascii() || hex.len() % 2 == 1 {
+        bail!("payload `{hex}` is not pairs of hexadecimal digits");
+    }
+    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).with_context(|| format!("payload `{hex}`"))).collect()
+}

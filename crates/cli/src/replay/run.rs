@@ -1,0 +1,210 @@
+//! The run itself: arrivals, commands, watchdogs and the link, in the order of their times.
+
+use super::draws::Recorded;
+use super::files::{DRAIN, EPOCH, Link, Recording, SCRIPT_AT, What as RowKind};
+use crate::capture::Shell;
+use crate::faces::Machine;
+use anyhow::Context;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+use tidegate_gateway::{DeviceId, Event, Route, What, Why};
+use tidegate_packet::{Pool, Span, Time};
+
+/// How long a command of the schedule may take.
+const COMMAND_LIMIT: Duration = Duration::from_secs(60);
+/// Packets that may be under way at once.
+const POOL: usize = 1 << 20;
+
+/// A run under way.
+pub(super) struct Run<'r> {
+    recording: &'r Recording,
+    machine: Machine,
+    device: DeviceId,
+    shell: Shell,
+    place: &'r Path,
+    pool: Pool,
+    draws: Recorded,
+    /// When the link is free again; `None` = it is free.
+    busy_until: Option<Time>,
+    egress: String,
+    drops: String,
+    counts: HashMap<&'static str, u64>,
+}
+
+/// A run that is over.
+pub(super) struct Done {
+    egress: String,
+    drops: String,
+    stats: String,
+    filters: String,
+    draws: Recorded,
+    counts: HashMap<&'static str, u64>,
+}
+
+fn at(ns: i64) -> Time {
+    Time((ns + EPOCH) as u64)
+}
+
+fn ns(time: Time) -> i64 {
+    time.0 as i64 - EPOCH
+}
+
+impl<'r> Run<'r> {
+    pub(super) fn new(recording: &'r Recording, machine: Machine, place: &'r Path) -> anyhow::Result<Run<'r>> {
+        let device = machine.gateway.device("link0").context("the machine has no link0")?;
+        Ok(Run {
+            recording,
+            machine,
+            device,
+            shell: Shell::open(None, COMMAND_LIMIT)?,
+            place,
+            pool: Pool::new(POOL),
+            draws: recording.draws.clone(),
+            busy_until: None,
+            egress: String::from("time_ns,id,len,dsfield\n"),
+            drops: String::from("time_ns,id,len,dsfield,where\n"),
+            counts: HashMap::new(),
+        })
+    }
+
+    pub(super) fn to_the_end(mut self) -> anyhow::Result<Done> {
+        self.run_script()?;
+        let recording = self.recording;
+        for row in &recording.rows {
+            self.until(at(row.time))?;
+            let now = at(row.time);
+            match &row.what {
+                RowKind::Command(command) => self.command(now, command)?,
+                RowKind::Packet(arrival) => {
+                    let pkt = self.pool.insert(arrival.meta.clone(), arrival.head.clone()).context("too many packets under way")?;
+                    *self.counts.entry("arrivals").or_default() += 1;
+                    let route = if self.recording.link.forward { Route::Forwarded(None) } else { Route::Direct };
+                    let _ = self.machine.gateway.offer(world(now, &mut self.pool, &mut self.draws), self.device, route, pkt);
+                    self.send(now);
+                }
+            }
+            self.note_drops();
+        }
+        let last = recording.rows.last().map_or(0, |row| row.time);
+        let end = at(last + DRAIN);
+        self.until(end)?;
+        self.machine.now = end;
+        let stats = self.show(&["-s", "-d", "qdisc", "show", "dev", "link0"]) + &self.show(&["-s", "-d", "class", "show", "dev", "link0"]);
+        let filters = self.filters(end);
+        Ok(Done { egress: self.egress, drops: self.drops, stats, filters, draws: self.draws, counts: self.counts })
+    }
+
+    fn run_script(&mut self) -> anyhow::Result<()> {
+        self.machine.now = at(SCRIPT_AT);
+        let (pool, draws) = (&mut self.pool, &mut self.draws);
+        let outcome = self.shell.run_file(&self.recording.script, self.place, &mut self.machine.face(pool, draws))?;
+        self.complain(&outcome.stderr);
+        Ok(())
+    }
+
+    fn command(&mut self, now: Time, command: &str) -> anyhow::Result<()> {
+        self.machine.now = now;
+        let (pool, draws) = (&mut self.pool, &mut self.draws);
+        let outcome = self.shell.run_line(command, self.place, &mut self.machine.face(pool, draws))?;
+        self.complain(&outcome.stderr);
+        // A change may let something go at once, but nobody polls for it: the kernel does not either.
+        Ok(())
+    }
+
+    fn complain(&mut self, stderr: &[u8]) {
+        if !stderr.is_empty() {
+            eprint!("{}", String::from_utf8_lossy(stderr));
+        }
+    }
+
+    /// Lets time pass up to `end`, that moment included: the link's completions, then watchdogs, then whatever `end` brings.
+    fn until(&mut self, end: Time) -> anyhow::Result<()> {
+        loop {
+            let watchdog = self.machine.gateway.timeout(self.device);
+            let perturb = self.draws.next_time().filter(|time| self.machine.gateway.perturb_due() <= *time);
+            let Some(next) = [self.busy_until, watchdog, perturb].into_iter().flatten().min().filter(|time| *time <= end) else {
+                return Ok(());
+            };
+            if self.busy_until == Some(next) {
+                self.busy_until = None;
+                self.send(next);
+            } else if perturb == Some(next) {
+                self.machine.gateway.perturb(world(next, &mut self.pool, &mut self.draws));
+            } else if self.machine.gateway.fire(next, self.device) {
+                self.send(next);
+            }
+            self.note_drops();
+        }
+    }
+
+    /// Gives the link what it takes.
+    fn send(&mut self, now: Time) {
+        while self.busy_until.is_none() {
+            let world = world(now, &mut self.pool, &mut self.draws);
+            let Some(pkt) = self.machine.gateway.poll(world, self.device) else { return };
+            let meta = self.pool.meta(&pkt);
+            let (id, len, dsfield) = (meta.ident, meta.frame_len, meta.dsfield);
+            let _ = writeln!(self.egress, "{},{id},{len},{dsfield}", ns(now));
+            *self.counts.entry("sent").or_default() += 1;
+            self.pool.release(pkt);
+            let link: &Link = &self.recording.link;
+            if link.rate > 0 {
+                self.busy_until = Some(now + Span(link.frame_time(len)));
+            }
+        }
+    }
+
+    fn note_drops(&mut self) {
+        for Event { time, what: What::Drop(why), ident, len, dsfield, .. } in self.machine.gateway.events(self.device) {
+            let place = match why {
+                Why::Codel => "drop_func",
+                Why::Purged => "__rtnl_unlock",
+                Why::Policy => "__dev_queue_xmit",
+                _ => "kfree_skb_list_reason",
+            };
+            let _ = writeln!(self.drops, "{},{ident},{len},{dsfield},{place}", ns(time));
+            *self.counts.entry("dropped").or_default() += 1;
+        }
+    }
+
+    fn show(&mut self, words: &[&str]) -> String {
+        let words: Vec<String> = words.iter().map(|w| (*w).to_owned()).collect();
+        let reply = self.machine.face(&mut self.pool, &mut self.draws).tc(&words, None);
+        String::from_utf8_lossy(&reply.stdout).into_owned()
+    }
+
+    /// The filters of every qdisc and class, as the recordings list them: per parent, in the order of the listings.
+    fn filters(&mut self, now: Time) -> String {
+        let gateway = &mut self.machine.gateway;
+        let mut parents: Vec<String> = gateway.qdiscs(now, self.device).iter().map(|q| q.handle.to_string()).collect();
+        parents.extend(gateway.classes(now, self.device).iter().map(|c| c.classid.to_string()));
+        parents.iter().map(|parent| self.show(&["-s", "-d", "filter", "show", "dev", "link0", "parent", parent])).collect()
+    }
+}
+
+fn world<'a>(now: Time, pool: &'a mut Pool, draws: &'a mut Recorded) -> tidegate_gateway::World<'a> {
+    tidegate_gateway::World { now, pool, draws }
+}
+
+impl Done {
+    pub(super) fn write(&self, place: &Path) -> anyhow::Result<()> {
+        let files =
+            [("egress.csv", &self.egress), ("drops.csv", &self.drops), ("stats.txt", &self.stats), ("filters.txt", &self.filters)];
+        for (name, text) in files {
+            let path = place.join(name);
+            std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn summary(&self) -> String {
+        let count = |what: &str| self.counts.get(what).copied().unwrap_or(0);
+        format!("{} packets arrived, {} sent, {} dropped", count("arrivals"), count("sent"), count("dropped"))
+    }
+
+    pub(super) fn check_draws(&self) -> anyhow::Result<()> {
+        self.draws.check()
+    }
+}

@@ -1,0 +1,83 @@
+//! Figures as people write them: three significant digits, the unit that fits.
+
+/// Three significant digits of a value below a thousand; more digits before the point are kept.
+fn three(value: f64) -> String {
+    let decimals = match value.abs() {
+        v if v < 9.995 => 2,
+        v if v < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.decimals$}")
+}
+
+fn scaled(value: f64, step: f64, units: &[&str]) -> String {
+    let mut value = value;
+    let mut unit = 0;
+    while value.abs() >= step * 0.9995 && unit + 1 < units.len() {
+        value /= step;
+        unit += 1;
+    }
+    format!("{} {}", three(value), units[unit])
+}
+
+/// A rate, from bits per second: `127 kbit/s`.
+pub fn rate(bits_per_second: f64) -> String {
+    scaled(bits_per_second, 1000.0, &["bit/s", "kbit/s", "Mbit/s", "Gbit/s"])
+}
+
+/// A number of bytes: `24.0 kB`.
+pub fn size(bytes: u64) -> String {
+    if bytes < 1000 {
+        return format!("{bytes} B");
+    }
+    scaled(bytes as f64, 1000.0, &["B", "kB", "MB", "GB", "TB"])
+}
+
+/// A span in ns as milliseconds: `12.3 ms`.
+pub fn milliseconds(ns: u64) -> String {
+    format!("{} ms", three(ns as f64 / 1e6))
+}
+
+/// A share of one as percent: `6.7 %`. What is not nothing is not shown as nothing.
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent > 0.0 && percent < 0.05 { "<0.1 %".to_string() } else { format!("{percent:.1} %") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures() {
+        let shown = [
+            rate(127_000.0),
+            rate(999.6),
+            rate(1_000_000.0),
+            size(24_000),
+            size(999),
+            milliseconds(720_626_000),
+            milliseconds(16_252_000),
+            milliseconds(180_000),
+            milliseconds(1_517_038_000),
+            percent(0.0667),
+            percent(0.0001),
+            percent(0.0),
+        ];
+        let expected = [
+            "127 kbit/s",
+            "1.00 kbit/s",
+            "1.00 Mbit/s",
+            "24.0 kB",
+            "999 B",
+            "721 ms",
+            "16.3 ms",
+            "0.18 ms",
+            "1517 ms",
+            "6.7 %",
+            "<0.1 %",
+            "0.0 %",
+        ];
+        assert_eq!(shown, expected);
+    }
+}

@@ -1,0 +1,85 @@
+//! The reference dumbbell (reference/speed.md section 3): n bulk flows and a ping through one bottleneck.
+//!
+//! s_i - 1 Gbit/s, 1 ms - router = bottleneck, 18 ms = router - 1 Gbit/s, 1 ms - d_i.
+
+use crate::link::{LinkId, LinkSpec};
+use crate::machine::{Limit, Machine, Port};
+use crate::net::{FlowId, Net, ProbeId};
+use crate::probe::ProbeSpec;
+use crate::tcp::cc::CongestionControl;
+use crate::tcp_flow::FlowSpec;
+use crate::wire::Ends;
+use alloc::vec::Vec;
+use tidegate_packet::{Span, Time};
+
+/// Its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DumbbellSpec {
+    /// Bits per second of the bottleneck.
+    pub bits_per_second: u64,
+    /// Flows; flow i begins at 0.1 + 0.01 i seconds.
+    pub flows: u32,
+    /// Their congestion control.
+    pub control: CongestionControl,
+    /// ECN on.
+    pub ecn: bool,
+    /// Host jitter: uniform up to this.
+    pub jitter: Span,
+    /// `None`: the bottleneck's queue is the machine's port 0, its device holding one packet; else a drop-tail queue.
+    pub queue: Option<Limit>,
+    /// End of the run.
+    pub end: Time,
+}
+
+/// The dumbbell, ready to run.
+#[derive(Debug)]
+pub struct Dumbbell {
+    /// The bottleneck.
+    pub bottleneck: LinkId,
+    /// The flows.
+    pub flows: Vec<FlowId>,
+    /// 56 octets at 10 Hz.
+    pub ping: ProbeId,
+}
+
+/// Builds it in an empty network.
+pub fn dumbbell<M: Machine>(net: &mut Net<M>, spec: &DumbbellSpec) -> Dumbbell {
+    let access = LinkSpec::drop_tail(1_000_000_000, Span::millis(1), Limit::None);
+    let far = Span::millis(18);
+    let bottleneck = net.link(match spec.queue {
+        Some(limit) => LinkSpec::drop_tail(spec.bits_per_second, far, limit),
+        None => LinkSpec::port(Port(0), Some(spec.bits_per_second), far),
+    });
+    let returning = net.link(LinkSpec::drop_tail(spec.bits_per_second, far, Limit::None));
+    let paths = |net: &mut Net<M>| {
+        let [from, to, answer, home] = [spec.jitter, Span(0), spec.jitter, Span(0)].map(|j| net.link(access.jitter(j)));
+        (net.path(&[from, bottleneck, to]), net.path(&[answer, returning, home]))
+    };
+    let ends = |i: u32| {
+        let [high, low] = ((i + 1) as u16).to_be_bytes();
+        Ends { src: [10, 1, high, low], dst: [10, 101, high, low], sport: 49152, dport: 5000 }
+    };
+    let mut flows = Vec::new();
+    for i in 0..spec.flows {
+        let (forward, back) = paths(net);
+        flows.push(net.tcp(FlowSpec {
+            control: spec.control,
+            ecn: spec.ecn,
+            start: Time(0) + Span::millis(100 + 10 * u64::from(i)),
+            stop: spec.end,
+            ..FlowSpec::bulk(ends(i), forward, back)
+        }));
+    }
+    let (forward, back) = paths(net);
+    let ping = net.ping(ProbeSpec {
+        ends: ends(spec.flows),
+        forward,
+        back,
+        start: Time(0) + Span::millis(50),
+        stop: spec.end,
+        interval: Span::millis(100),
+        data: 56,
+        dsfield: 0,
+    });
+    Dumbbell { bottleneck, flows, ping }
+}

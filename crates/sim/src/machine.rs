@@ -1,0 +1,188 @@
+//! The machine in the middle: whatever queues packets under a policy. The simulator knows it only through [`Machine`].
+
+use alloc::vec::Vec;
+use tidegate_packet::{Fifo, Meta, Pkt, Pool, Rate, Time};
+
+/// A network device of a machine, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Port(pub u16);
+
+/// Where a packet that is offered to a port comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Made on the machine itself: it passes OUTPUT.
+    Local,
+    /// Came in at this port: it passes PREROUTING and FORWARD.
+    Port(Port),
+}
+
+/// What became of an offered packet, as far as its sender may know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offer {
+    /// Taken in, or lost in a way the sender does not notice.
+    Queued,
+    /// Taken in, but another packet of the same flow may have been lost for it.
+    Congested,
+    /// Refused: the packet is gone.
+    Dropped,
+}
+
+/// A machine that queues. What it loses it releases to the pool itself; the simulator learns of that through
+/// [`Pool::take_released`].
+pub trait Machine {
+    /// Takes a packet to send out of `port`.
+    fn offer(&mut self, pool: &mut Pool, now: Time, port: Port, origin: Origin, pkt: Pkt) -> Offer;
+    /// The next packet for the wire at `port`, if the policy lets one go now.
+    fn poll(&mut self, pool: &mut Pool, now: Time, port: Port) -> Option<Pkt>;
+    /// When `port` wants to be polled again without an offer; may change with every call to the other functions.
+    fn timeout(&self, port: Port) -> Option<Time>;
+    /// That time has come.
+    fn handle_timeout(&mut self, _pool: &mut Pool, _now: Time, _port: Port) {}
+    /// A packet came in at `port` for the machine itself.
+    fn input(&mut self, _pool: &mut Pool, _now: Time, _port: Port, _pkt: &Pkt) {}
+}
+
+/// No machine: for topologies of plain links.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoMachine;
+
+impl Machine for NoMachine {
+    fn offer(&mut self, pool: &mut Pool, _: Time, _: Port, _: Origin, pkt: Pkt) -> Offer {
+        pool.release(pkt);
+        Offer::Dropped
+    }
+    fn poll(&mut self, _: &mut Pool, _: Time, _: Port) -> Option<Pkt> {
+        None
+    }
+    fn timeout(&self, _: Port) -> Option<Time> {
+        None
+    }
+}
+
+/// How much a drop-tail queue holds, what is being transmitted not counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Anything.
+    None,
+    /// So many packets.
+    Packets(u32),
+    /// So many bytes of frames.
+    Bytes(u64),
+}
+
+impl Limit {
+    /// Is there room for one more of `len` bytes?
+    pub(crate) fn admits(self, packets: u64, bytes: u64, len: u32) -> bool {
+        match self {
+            Limit::None => true,
+            Limit::Packets(limit) => packets < u64::from(limit),
+            Limit::Bytes(limit) => bytes + u64::from(len) <= limit,
+        }
+    }
+}
+
+/// One drop-tail port, optionally behind a token bucket: the simplest machine, and the yardstick of the tests.
+///
+/// The bucket is HTB's with one class: a packet may go while the tokens are not negative, and is charged afterwards; so the
+/// first `burst` bytes leave at once and packets are not held for their own transmission time.
+#[derive(Debug)]
+pub struct DropTail {
+    queue: Fifo,
+    limit: Limit,
+    rate: Option<Rate>,
+    burst_ns: i64,
+    tokens_ns: i64,
+    updated: Time,
+    /// Packets refused.
+    pub dropped: u64,
+    /// Packets handed out.
+    pub sent: u64,
+    /// Bytes handed out.
+    pub sent_bytes: u64,
+}
+
+impl DropTail {
+    /// A queue that gives out what it has whenever it is asked.
+    pub fn new(limit: Limit) -> DropTail {
+        let (queue, updated) = (Fifo::new(), Time(0));
+        DropTail { queue, limit, rate: None, burst_ns: 0, tokens_ns: 0, updated, dropped: 0, sent: 0, sent_bytes: 0 }
+    }
+
+    /// The same behind a token bucket of `burst` bytes.
+    pub fn shaped(limit: Limit, rate: Rate, burst: u32) -> DropTail {
+        let burst_ns = span_ns(burst, rate);
+        DropTail { rate: Some(rate), burst_ns, tokens_ns: burst_ns, ..DropTail::new(limit) }
+    }
+
+    fn tokens_at(&self, now: Time) -> i64 {
+        (self.tokens_ns + now.since(self.updated).0.min(i64::MAX as u64 / 2) as i64).min(self.burst_ns)
+    }
+}
+
+fn span_ns(bytes: u32, rate: Rate) -> i64 {
+    (u64::from(bytes) * 1_000_000_000 / rate.0.max(1)) as i64
+}
+
+impl Machine for DropTail {
+    fn offer(&mut self, pool: &mut Pool, _: Time, _: Port, _: Origin, pkt: Pkt) -> Offer {
+        let len = pool.meta(&pkt).len;
+        if !self.limit.admits(u64::from(self.queue.len()), self.queue.bytes(), len) {
+            self.dropped += 1;
+            pool.release(pkt);
+            return Offer::Dropped;
+        }
+        self.queue.push_back(pool, pkt);
+        Offer::Queued
+    }
+
+    fn poll(&mut self, pool: &mut Pool, now: Time, _: Port) -> Option<Pkt> {
+        let len = self.queue.front(pool)?.len;
+        if let Some(rate) = self.rate {
+            let tokens = self.tokens_at(now);
+            if tokens < 0 {
+                return None;
+            }
+            self.tokens_ns = tokens - span_ns(len, rate);
+            self.updated = now;
+        }
+        self.sent += 1;
+        self.sent_bytes += u64::from(len);
+        self.queue.pop_front(pool)
+    }
+
+    fn timeout(&self, _: Port) -> Option<Time> {
+        if self.queue.is_empty() || self.rate.is_none() || self.tokens_ns >= 0 {
+            return None;
+        }
+        Some(Time(self.updated.0 + self.tokens_ns.unsigned_abs()))
+    }
+}
+
+/// Several drop-tail bands; a lower band goes first, a packet in transmission is never interrupted. The band is the
+/// packet's [`Meta::priority`].
+#[derive(Debug, Default)]
+pub struct Bands {
+    bands: Vec<Fifo>,
+}
+
+impl Bands {
+    /// That many bands without a limit.
+    pub fn new(bands: usize) -> Bands {
+        Bands { bands: (0..bands.max(1)).map(|_| Fifo::new()).collect() }
+    }
+}
+
+impl Machine for Bands {
+    fn offer(&mut self, pool: &mut Pool, _: Time, _: Port, _: Origin, pkt: Pkt) -> Offer {
+        let Meta { priority, .. } = *pool.meta(&pkt);
+        let band = (priority as usize).min(self.bands.len() - 1);
+        self.bands[band].push_back(pool, pkt);
+        Offer::Queued
+    }
+    fn poll(&mut self, pool: &mut Pool, _: Time, _: Port) -> Option<Pkt> {
+        self.bands.iter_mut().find_map(|band| band.pop_front(pool))
+    }
+    fn timeout(&self, _: Port) -> Option<Time> {
+        None
+    }
+}

@@ -1,0 +1,389 @@
+//! The world: links, flows, probes, and the loop that runs them.
+
+use crate::event::{Events, Kind, MAX_INDEX};
+use crate::link::{Link, LinkId, LinkSpec, LinkStats, Waiting};
+use crate::machine::{Machine, Offer, Origin, Port};
+use crate::probe::{Probe, ProbeSpec, Source, SourceSpec};
+use crate::tcp::receiver::AckSegment;
+use crate::tcp_flow::{FlowSpec, TcpFlow};
+use alloc::vec::Vec;
+use tidegate_packet::{Pkt, Pool, Seeded, Span, Time};
+
+/// A route: the links a packet crosses in turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PathId(pub(crate) u32);
+/// A TCP flow, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowId(pub(crate) u32);
+/// A ping, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProbeId(pub(crate) u32);
+/// An open-loop source, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceId(pub(crate) u32);
+
+/// Packets that may exist at once, everywhere: far beyond any home link, and a bound on memory (some 250 bytes each).
+const MAX_PACKETS: usize = 1 << 22;
+
+/// What a packet is to the simulation, beside the pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// The acknowledgement that ends a handshake.
+    #[default]
+    Bare,
+    Syn,
+    SynAck,
+    Data,
+    Ack,
+    EchoRequest,
+    EchoReply,
+    Open,
+}
+
+/// The transport's side of a packet, in a table indexed by slot.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cargo {
+    pub(crate) role: Role,
+    pub(crate) hop: u8,
+    pub(crate) cwr: bool,
+    /// Counts against its sender's share of the local queue.
+    pub(crate) local: bool,
+    pub(crate) path: u32,
+    pub(crate) owner: u32,
+    pub(crate) seq: u32,
+    pub(crate) ack: AckSegment,
+    pub(crate) sent: Time,
+}
+
+/// A simulated network around one machine. The same calls and the same seed give the same run.
+///
+/// Conservation: every packet made is delivered, refused, released by the machine, or still in the pool.
+#[derive(Debug)]
+pub struct Net<M> {
+    /// The machine under test.
+    pub machine: M,
+    pub(crate) now: Time,
+    pub(crate) pool: Pool,
+    pub(crate) cargo: Vec<Cargo>,
+    pub(crate) events: Events,
+    pub(crate) draws: Seeded,
+    links: Vec<Link>,
+    paths: Vec<Vec<LinkId>>,
+    pub(crate) flows: Vec<TcpFlow>,
+    pub(crate) probes: Vec<Probe>,
+    pub(crate) sources: Vec<Source>,
+    pub(crate) sampling: Option<Span>,
+    /// Packets the pool had no room for.
+    pub overflow: u64,
+}
+
+impl<M: Machine> Net<M> {
+    /// An empty network whose clock stands at `start`.
+    pub fn new(machine: M, seed: u64, start: Time) -> Net<M> {
+        Net {
+            machine,
+            now: start,
+            pool: Pool::new(MAX_PACKETS),
+            cargo: Vec::new(),
+            events: Events::default(),
+            draws: Seeded::new(seed),
+            links: Vec::new(),
+            paths: Vec::new(),
+            flows: Vec::new(),
+            probes: Vec::new(),
+            sources: Vec::new(),
+            sampling: None,
+            overflow: 0,
+        }
+    }
+
+    /// Adds a link.
+    ///
+    /// # Panics
+    /// With more than a million links.
+    pub fn link(&mut self, spec: LinkSpec) -> LinkId {
+        assert!(self.links.len() < MAX_INDEX, "a million links at most");
+        self.links.push(Link::new(spec));
+        LinkId(self.links.len() as u32 - 1)
+    }
+
+    /// Adds a route over links of this network. An empty one delivers at once.
+    ///
+    /// # Panics
+    /// With more than 255 links.
+    pub fn path(&mut self, links: &[LinkId]) -> PathId {
+        assert!(links.len() <= 255, "255 links in a path at most");
+        self.paths.push(links.to_vec());
+        PathId(self.paths.len() as u32 - 1)
+    }
+
+    /// Adds a TCP flow.
+    pub fn tcp(&mut self, spec: FlowSpec) -> FlowId {
+        let id = self.flows.len();
+        assert!(id < MAX_INDEX, "a million flows at most");
+        self.events.push(spec.start.max(self.now), Kind::Start, id);
+        self.flows.push(TcpFlow::new(spec));
+        FlowId(id as u32)
+    }
+
+    /// Adds a ping.
+    pub fn ping(&mut self, spec: ProbeSpec) -> ProbeId {
+        let id = self.probes.len();
+        assert!(id < MAX_INDEX, "a million probes at most");
+        self.events.push(spec.start.max(self.now), Kind::Probe, id);
+        self.probes.push(Probe::new(spec));
+        ProbeId(id as u32)
+    }
+
+    /// Adds an open-loop source.
+    pub fn source(&mut self, spec: SourceSpec) -> SourceId {
+        let id = self.sources.len();
+        assert!(id < MAX_INDEX, "a million sources at most");
+        self.events.push(self.now, Kind::Source, id);
+        let draws = self.draws.fork(id as u64 + 1);
+        self.sources.push(Source::new(spec, draws));
+        SourceId(id as u32)
+    }
+
+    /// Records every flow's window and round trip at this interval, counted from its start.
+    pub fn sample_every(&mut self, interval: Span) {
+        self.sampling = Some(interval);
+    }
+
+    /// Runs up to and including `until`.
+    pub fn run(&mut self, until: Time) {
+        loop {
+            let Some(front) = self.events.front(until) else { break };
+            self.now = front.at;
+            let (kind, index) = (front.kind, front.index);
+            if kind != Kind::Arrival {
+                front.pop();
+                self.dispatch(kind, index);
+                continue;
+            }
+            let link = &mut self.links[index];
+            let arrived = link.line.pop_front();
+            match link.line.front() {
+                Some(&(at, _)) => front.again(at),
+                None => front.pop(),
+            }
+            if let Some((_, pkt)) = arrived {
+                self.arrive(pkt);
+            }
+        }
+        self.now = until.max(self.now);
+    }
+
+    fn dispatch(&mut self, kind: Kind, index: usize) {
+        match kind {
+            Kind::Arrival => {}
+            Kind::Sent => self.frame_sent(index),
+            Kind::Wake => self.wake(index),
+            Kind::Timer => self.flow_timer(index),
+            Kind::DelayedAck => self.flow_delayed_ack(index),
+            Kind::Start => self.flow_start(index),
+            Kind::Sample => {
+                if let Some(interval) = self.sampling {
+                    self.flow_sample(index, interval);
+                }
+            }
+            Kind::Probe => self.probe(index),
+            Kind::Source => self.emit(index),
+        }
+    }
+
+    /// Puts a packet on its way over `path`; `local`: it is made on the machine itself.
+    pub(crate) fn launch(&mut self, pkt: Pkt, mut cargo: Cargo, path: PathId) -> Offer {
+        cargo.path = path.0;
+        cargo.hop = 0;
+        let slot = pkt.slot();
+        if slot >= self.cargo.len() {
+            self.cargo.resize(slot + 1, Cargo::default());
+        }
+        self.cargo[slot] = cargo;
+        self.hop(pkt, Origin::Local)
+    }
+
+    /// The next link of a packet's path, or its end.
+    fn hop(&mut self, pkt: Pkt, origin: Origin) -> Offer {
+        let cargo = &self.cargo[pkt.slot()];
+        let Some(&LinkId(link)) = self.paths[cargo.path as usize].get(usize::from(cargo.hop)) else {
+            if let Origin::Port(port) = origin {
+                self.machine.input(&mut self.pool, self.now, port, &pkt);
+            }
+            self.deliver(pkt);
+            return Offer::Queued;
+        };
+        let at = link as usize;
+        let len = self.pool.meta(&pkt).frame_len;
+        match self.links[at].spec.waiting {
+            Waiting::DropTail(_) => {
+                let link = &mut self.links[at];
+                if !link.admits(self.now, len) {
+                    link.stats.dropped += 1;
+                    self.lose(pkt);
+                    return Offer::Dropped;
+                }
+                let (_, first) = link.send(self.now, pkt, len, &mut self.draws);
+                if let Some(at_time) = first {
+                    self.events.push(at_time, Kind::Arrival, at);
+                }
+                Offer::Queued
+            }
+            Waiting::Port { port, .. } => {
+                let offer = self.machine.offer(&mut self.pool, self.now, port, origin, pkt);
+                self.collect(at);
+                self.serve(at);
+                offer
+            }
+        }
+    }
+
+    fn arrive(&mut self, pkt: Pkt) {
+        let cargo = &mut self.cargo[pkt.slot()];
+        let LinkId(link) = self.paths[cargo.path as usize][usize::from(cargo.hop)];
+        cargo.hop += 1;
+        let origin = self.links[link as usize].spec.into.map_or(Origin::Local, Origin::Port);
+        let _ = self.hop(pkt, origin);
+    }
+
+    /// Gives a device what its machine lets go, as far as its ring takes it.
+    fn serve(&mut self, at: usize) {
+        let Waiting::Port { port, ring } = self.links[at].spec.waiting else { return };
+        loop {
+            let link = &mut self.links[at];
+            if link.spec.bits_per_second.is_some() && link.in_ring.len() >= ring.max(1) as usize {
+                return;
+            }
+            let polled = self.machine.poll(&mut self.pool, self.now, port);
+            self.collect(at);
+            let Some(pkt) = polled else { break };
+            self.release_share(&pkt);
+            let len = self.pool.meta(&pkt).frame_len;
+            let link = &mut self.links[at];
+            let (left, first) = link.send(self.now, pkt, len, &mut self.draws);
+            if let Some(time) = first {
+                self.events.push(time, Kind::Arrival, at);
+            }
+            if link.spec.bits_per_second.is_some() {
+                link.in_ring.push_back(left);
+                if link.in_ring.len() == 1 {
+                    self.events.push(left, Kind::Sent, at);
+                }
+            }
+        }
+        self.arm_wake(at, port);
+    }
+
+    fn arm_wake(&mut self, at: usize, port: Port) {
+        let Some(due) = self.machine.timeout(port) else { return };
+        if self.links[at].wake_at.is_none_or(|pending| due < pending) {
+            self.links[at].wake_at = Some(due);
+            self.events.push(due, Kind::Wake, at);
+        }
+    }
+
+    fn frame_sent(&mut self, at: usize) {
+        let link = &mut self.links[at];
+        link.in_ring.pop_front();
+        if let Some(&next) = link.in_ring.front() {
+            self.events.push(next, Kind::Sent, at);
+        }
+        self.serve(at);
+    }
+
+    fn wake(&mut self, at: usize) {
+        let Waiting::Port { port, .. } = self.links[at].spec.waiting else { return };
+        // An earlier wake-up may have replaced this one.
+        if self.links[at].wake_at != Some(self.now) {
+            return;
+        }
+        self.links[at].wake_at = None;
+        match self.machine.timeout(port) {
+            Some(due) if due <= self.now => {
+                self.machine.handle_timeout(&mut self.pool, self.now, port);
+                self.collect(at);
+                self.serve(at);
+            }
+            Some(_) => self.arm_wake(at, port),
+            None => {}
+        }
+    }
+
+    /// Books what the machine lost while it worked on the port of link `at`.
+    fn collect(&mut self, at: usize) {
+        while let Some(slot) = self.pool.take_released() {
+            self.links[at].stats.dropped += 1;
+            let cargo = self.cargo[slot];
+            self.book_loss(cargo);
+        }
+    }
+
+    fn book_loss(&mut self, cargo: Cargo) {
+        match cargo.role {
+            Role::Data | Role::Syn | Role::Bare => {
+                let owner = cargo.owner as usize;
+                let flow = &mut self.flows[owner];
+                flow.lost += 1;
+                if cargo.local && flow.leave_queue() {
+                    self.flow_wakes(owner);
+                }
+            }
+            Role::Open => self.sources[cargo.owner as usize].lost += 1,
+            _ => {}
+        }
+    }
+
+    /// A packet that the network itself lost.
+    fn lose(&mut self, pkt: Pkt) {
+        let cargo = self.cargo[pkt.slot()];
+        self.book_loss(cargo);
+        self.discard(pkt);
+    }
+
+    /// Gives a packet back without anybody asking why.
+    pub(crate) fn discard(&mut self, pkt: Pkt) {
+        self.pool.meta_mut(&pkt).watched = false;
+        self.pool.release(pkt);
+    }
+
+    /// A local packet has left the machine's queue: its sender may have waited for that.
+    fn release_share(&mut self, pkt: &Pkt) {
+        let cargo = &mut self.cargo[pkt.slot()];
+        if !cargo.local {
+            return;
+        }
+        cargo.local = false;
+        let owner = cargo.owner as usize;
+        if self.flows[owner].leave_queue() {
+            self.flow_wakes(owner);
+        }
+    }
+
+    fn deliver(&mut self, pkt: Pkt) {
+        let cargo = self.cargo[pkt.slot()];
+        match cargo.role {
+            Role::Syn | Role::SynAck | Role::Data | Role::Ack => self.flow_deliver(pkt, cargo),
+            Role::EchoRequest | Role::EchoReply => self.probe_deliver(pkt, cargo),
+            Role::Open => self.source_deliver(pkt, cargo),
+            Role::Bare => self.discard(pkt),
+        }
+    }
+
+    /// The clock.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+    /// Events handled so far.
+    pub fn events(&self) -> u64 {
+        self.events.count
+    }
+    /// What a link counted.
+    pub fn link_stats(&self, link: LinkId) -> LinkStats {
+        self.links[link.0 as usize].stats
+    }
+    /// Packets in existence.
+    pub fn packets(&self) -> usize {
+        self.pool.live()
+    }
+}

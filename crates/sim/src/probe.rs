@@ -1,0 +1,227 @@
+//! Pings, and open-loop sources for measuring queues.
+
+use crate::event::Kind;
+use crate::machine::Machine;
+use crate::net::{Cargo, Net, PathId, ProbeId, Role, SourceId};
+use crate::wire::{ETHERNET, Ends, Fields, Template};
+use alloc::vec::Vec;
+use tidegate_packet::{Pkt, Seeded, Span, Time};
+
+/// A ping: ICMP echo at an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProbeSpec {
+    /// Addresses; `sport` is the identifier.
+    pub ends: Ends,
+    /// The way there.
+    pub forward: PathId,
+    /// The way back.
+    pub back: PathId,
+    /// The first request.
+    pub start: Time,
+    /// No requests from then on.
+    pub stop: Time,
+    /// Between requests.
+    pub interval: Span,
+    /// Octets of data: 56 as ping does, for frames of 98.
+    pub data: u32,
+    /// DSCP, in the upper six bits.
+    pub dsfield: u8,
+}
+
+/// One request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Echo {
+    /// When it was sent.
+    pub sent: Time,
+    /// Its round trip; `None`: lost, or still on the way.
+    pub rtt: Option<Span>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Probe {
+    spec: ProbeSpec,
+    request: Template,
+    reply: Template,
+    echoes: Vec<Echo>,
+}
+
+impl Probe {
+    pub(crate) fn new(spec: ProbeSpec) -> Probe {
+        let back = Ends { sport: spec.ends.sport, ..spec.ends.back() };
+        Probe { spec, request: Template::echo(spec.ends, false), reply: Template::echo(back, true), echoes: Vec::new() }
+    }
+
+    fn fields(&self, seq: u32) -> Fields {
+        let frame = ETHERNET + 28 + self.spec.data;
+        Fields { frame, dsfield: self.spec.dsfield, seq, ..Fields::default() }
+    }
+}
+
+/// When an open-loop source emits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrivals {
+    /// As a Poisson process with this mean interval.
+    Poisson(Span),
+    /// At this interval.
+    Every(Span),
+}
+
+/// How long its frames are, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sizes {
+    /// All alike.
+    Fixed(u32),
+    /// Exponentially distributed with this mean (at least one byte).
+    Exponential(u32),
+}
+
+/// A source that does not listen: UDP datagrams whatever happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SourceSpec {
+    /// Addresses and ports.
+    pub ends: Ends,
+    /// The way.
+    pub path: PathId,
+    /// When.
+    pub arrivals: Arrivals,
+    /// How long.
+    pub sizes: Sizes,
+    /// How many.
+    pub count: u64,
+    /// Leave out of the statistics the first so many.
+    pub warm_up: u64,
+    /// The packets' priority.
+    pub priority: u32,
+    /// Keep each packet's time in the network.
+    pub record: bool,
+}
+
+/// What became of a source's packets.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SourceStats {
+    /// Emitted.
+    pub sent: u64,
+    /// Delivered after the warm-up.
+    pub received: u64,
+    /// Lost, warm-up included.
+    pub lost: u64,
+    /// The sum of the times in the network, in ns, of those received after the warm-up.
+    pub total_ns: u128,
+    /// Each of these times in ns, if asked for.
+    pub times_ns: Vec<u64>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Source {
+    spec: SourceSpec,
+    template: Template,
+    draws: Seeded,
+    stats: SourceStats,
+    pub(crate) lost: u64,
+}
+
+impl Source {
+    pub(crate) fn new(spec: SourceSpec, draws: Seeded) -> Source {
+        Source { spec, template: Template::udp(spec.ends), draws, stats: SourceStats::default(), lost: 0 }
+    }
+
+    fn exponential(&mut self, mean: f64) -> f64 {
+        -mean * libm::log(1.0 - self.draws.unit())
+    }
+}
+
+impl<M: Machine> Net<M> {
+    /// The requests a ping sent and what became of them.
+    pub fn echoes(&self, probe: ProbeId) -> &[Echo] {
+        &self.probes[probe.0 as usize].echoes
+    }
+
+    /// What became of a source's packets.
+    pub fn source_stats(&self, source: SourceId) -> SourceStats {
+        let source = &self.sources[source.0 as usize];
+        SourceStats { lost: source.lost, ..source.stats.clone() }
+    }
+
+    pub(crate) fn probe(&mut self, index: usize) {
+        let probe = &mut self.probes[index];
+        if self.now >= probe.spec.stop {
+            return;
+        }
+        let next = self.now + Span(probe.spec.interval.0.max(1));
+        self.events.push(next, Kind::Probe, index);
+        let seq = probe.echoes.len() as u32;
+        probe.echoes.push(Echo { sent: self.now, rtt: None });
+        let fields = probe.fields(seq);
+        let cargo = Cargo { role: Role::EchoRequest, owner: index as u32, seq, sent: self.now, ..Cargo::default() };
+        let path = probe.spec.forward;
+        match probe.request.packet(&mut self.pool, fields) {
+            Some(pkt) => {
+                self.launch(pkt, cargo, path);
+            }
+            None => self.overflow += 1,
+        }
+    }
+
+    pub(crate) fn probe_deliver(&mut self, pkt: Pkt, cargo: Cargo) {
+        self.discard(pkt);
+        let probe = &mut self.probes[cargo.owner as usize];
+        if cargo.role == Role::EchoReply {
+            if let Some(echo) = probe.echoes.get_mut(cargo.seq as usize) {
+                echo.rtt = Some(self.now.since(echo.sent));
+            }
+            return;
+        }
+        let (fields, path) = (probe.fields(cargo.seq), probe.spec.back);
+        let cargo = Cargo { role: Role::EchoReply, ..cargo };
+        match probe.reply.packet(&mut self.pool, fields) {
+            Some(pkt) => {
+                self.launch(pkt, cargo, path);
+            }
+            None => self.overflow += 1,
+        }
+    }
+
+    pub(crate) fn emit(&mut self, index: usize) {
+        let source = &mut self.sources[index];
+        if source.stats.sent >= source.spec.count {
+            return;
+        }
+        let gap = match source.spec.arrivals {
+            Arrivals::Every(gap) => gap.0,
+            Arrivals::Poisson(mean) => source.exponential(mean.0 as f64) as u64,
+        };
+        self.events.push(self.now + Span(gap), Kind::Source, index);
+        let size = match source.spec.sizes {
+            Sizes::Fixed(size) => size,
+            Sizes::Exponential(mean) => (source.exponential(f64::from(mean)) + 0.5) as u32,
+        };
+        let seq = source.stats.sent as u32;
+        source.stats.sent += 1;
+        let counted = source.stats.sent > source.spec.warm_up;
+        let fields = Fields { frame: size.max(1), ..Fields::default() };
+        let cargo =
+            Cargo { role: Role::Open, owner: index as u32, seq, cwr: counted, sent: self.now, ..Cargo::default() };
+        let (path, priority) = (source.spec.path, source.spec.priority);
+        match source.template.packet(&mut self.pool, fields) {
+            Some(pkt) => {
+                self.pool.meta_mut(&pkt).priority = priority;
+                self.launch(pkt, cargo, path);
+            }
+            None => self.overflow += 1,
+        }
+    }
+
+    pub(crate) fn source_deliver(&mut self, pkt: Pkt, cargo: Cargo) {
+        self.discard(pkt);
+        if !cargo.cwr {
+            return;
+        }
+        let source = &mut self.sources[cargo.owner as usize];
+        let time = self.now.since(cargo.sent).0;
+        source.stats.received += 1;
+        source.stats.total_ns += u128::from(time);
+        if source.spec.record {
+            source.stats.times_ns.push(time);
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! TCP, both halves, without IO.
+
+pub(crate) mod cc;
+pub(crate) mod receiver;
+pub(crate) mod rtt;
+pub(crate) mod sender;

@@ -1,0 +1,260 @@
+//! The receiving half: what has come, what to acknowledge and when.
+//!
+//! Acknowledgements: every second segment or after 40 ms; at once for anything out of order or filling a hole, and for the
+//! first segments of a connection (RFC 5681 section 4.2; the recorded Linux runs acknowledge 17 at once). SACK: RFC 2018,
+//! the latest block first. ECN: RFC 3168 section 6.1.3.
+//!
+//! The receive buffer follows the flow (dynamic right-sizing, Fisk and Feng 2001): when more came in one round trip than in
+//! the one before, the window goes up to a multiple of it, by two segments for each that comes; and these are acknowledged
+//! at once, as the recorded runs show. That decides where HyStart leaves slow start, so it is modelled.
+
+use alloc::vec::Vec;
+use tidegate_packet::{Span, Time};
+
+/// Blocks that fit beside timestamps.
+pub(crate) const MAX_SACK: usize = 3;
+/// Segments of a new connection that are acknowledged at once.
+const QUICK: u32 = 17;
+/// How long a lone segment waits for a second one.
+const DELAY: Span = Span::millis(40);
+
+/// The window of a new connection, in segments of 1448 bytes.
+const FIRST_WINDOW: u32 = 44;
+/// What the first round trip is compared with, in segments.
+const FIRST_SPACE: u32 = 10;
+
+/// Right-sizing of the receive window, in segments.
+#[derive(Clone, Copy, Debug)]
+struct Sizing {
+    /// Smoothed round trip as the receiver sees it, in eighths of ns; 0 before the first sample.
+    rtt8: u64,
+    echo: Time,
+    since: Time,
+    seq: u32,
+    /// What came in the fullest round trip so far.
+    space: u32,
+    window: u32,
+    wanted: u32,
+}
+
+impl Sizing {
+    /// A segment came in order. True while the window grows.
+    fn on_segment(&mut self, now: Time, next: u32, echo: Option<Time>) -> bool {
+        // One sample per acknowledgement, on the millisecond clock of timestamps (RFC 7323).
+        if let Some(echo) = echo.filter(|&echo| echo != self.echo) {
+            self.echo = echo;
+            let rtt = (now.0 / 1_000_000 - echo.0 / 1_000_000).max(1) * 1_000_000;
+            self.rtt8 = if self.rtt8 == 0 { rtt * 8 } else { self.rtt8 - self.rtt8 / 16 + rtt / 2 };
+        }
+        if next == 1 {
+            self.since = now;
+        }
+        if self.rtt8 > 0 && now.since(self.since).0 >= self.rtt8 / 8 {
+            let copied = next - self.seq;
+            if copied > self.space {
+                let window = 2 * copied + 16;
+                let grown = window + 2 * window * (copied - self.space) / self.space;
+                self.wanted = self.wanted.max(grown.min(MAX_WINDOW));
+                self.space = copied;
+            }
+            self.seq = next;
+            self.since = now;
+        }
+        let grows = self.window < self.wanted;
+        if grows {
+            self.window += 2;
+        }
+        grows
+    }
+}
+
+/// The largest window (6 MiB), in segments of 1448 bytes.
+const MAX_WINDOW: u32 = 4344;
+
+/// What an acknowledgement says; segments are counted, not bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct AckSegment {
+    /// The first segment not received in order.
+    pub(crate) ack: u32,
+    /// Ranges received beyond, end exclusive, the latest first.
+    pub(crate) sack: [(u32, u32); MAX_SACK],
+    pub(crate) blocks: u8,
+    /// ECN echo.
+    pub(crate) ece: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Receiver {
+    /// The next segment in order.
+    pub(crate) next: u32,
+    /// Ranges beyond it, the most recently touched first. Bounded by the sender's window.
+    blocks: Vec<(u32, u32)>,
+    quick: u32,
+    /// Segments received that no acknowledgement has covered.
+    pending: u32,
+    /// Acknowledge every n-th segment.
+    every: u32,
+    echo: bool,
+    sizing: Sizing,
+    /// Segments that came twice.
+    pub(crate) duplicates: u64,
+    /// When a delayed acknowledgement is due.
+    pub(crate) due: Option<Time>,
+}
+
+impl Receiver {
+    pub(crate) fn new(delayed_ack: bool) -> Receiver {
+        Receiver {
+            next: 0,
+            blocks: Vec::new(),
+            quick: QUICK,
+            pending: 0,
+            every: if delayed_ack { 2 } else { 1 },
+            echo: false,
+            sizing: Sizing {
+                rtt8: 0,
+                echo: Time(0),
+                since: Time(0),
+                seq: 0,
+                space: FIRST_SPACE,
+                window: FIRST_WINDOW,
+                wanted: FIRST_WINDOW,
+            },
+            duplicates: 0,
+            due: None,
+        }
+    }
+
+    /// A data segment, answering an acknowledgement sent at `echo`. Returns the acknowledgement to send now, if one is.
+    pub(crate) fn on_segment(
+        &mut self,
+        now: Time,
+        seq: u32,
+        ce: bool,
+        cwr: bool,
+        echo: Option<Time>,
+    ) -> Option<AckSegment> {
+        if cwr {
+            self.echo = false;
+        }
+        // A change of the echo is told at once.
+        let news = ce && !self.echo;
+        self.echo |= ce;
+        let in_order = seq == self.next && self.blocks.is_empty();
+        let mut grows = false;
+        if in_order {
+            self.next += 1;
+            grows = self.sizing.on_segment(now, self.next, echo);
+        } else if !self.store(seq) {
+            self.duplicates += 1;
+        }
+        self.pending += 1;
+        if in_order && !news && !grows && self.quick == 0 && self.pending < self.every {
+            if self.due.is_none() {
+                self.due = Some(now + DELAY);
+            }
+            return None;
+        }
+        self.quick = self.quick.saturating_sub(1);
+        Some(self.acknowledge())
+    }
+
+    /// The delayed acknowledgement's time has come.
+    pub(crate) fn on_timer(&mut self, now: Time) -> Option<AckSegment> {
+        match self.due {
+            Some(due) if due <= now => Some(self.acknowledge()),
+            _ => None,
+        }
+    }
+
+    fn acknowledge(&mut self) -> AckSegment {
+        self.pending = 0;
+        self.due = None;
+        let mut ack = AckSegment { ack: self.next, ece: self.echo, ..AckSegment::default() };
+        for (to, from) in ack.sack.iter_mut().zip(&self.blocks) {
+            *to = *from;
+            ack.blocks += 1;
+        }
+        ack
+    }
+
+    /// Files a segment that is not simply the next one; false if it was there already.
+    fn store(&mut self, seq: u32) -> bool {
+        if seq < self.next {
+            return false;
+        }
+        if seq == self.next {
+            // A hole at the front is filled: what follows it directly is in order too.
+            self.next += 1;
+            if let Some(at) = self.blocks.iter().position(|block| block.0 == self.next) {
+                self.next = self.blocks.remove(at).1;
+            }
+            return true;
+        }
+        let (mut start, mut end) = (seq, seq + 1);
+        let mut at = 0;
+        while at < self.blocks.len() {
+            let block = self.blocks[at];
+            if block.0 <= seq && seq < block.1 {
+                return false;
+            }
+            if block.1 == start || block.0 == end {
+                start = start.min(block.0);
+                end = end.max(block.1);
+                if at == 0 {
+                    self.blocks[0] = (start, end);
+                    // The common case, the latest block growing at its end, touches no other unless a hole just closed.
+                    if self.blocks[1..].iter().all(|other| other.0 != end && other.1 != start) {
+                        return true;
+                    }
+                }
+                self.blocks.remove(at);
+            } else {
+                at += 1;
+            }
+        }
+        self.blocks.insert(0, (start, end));
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    #[test]
+    fn sack_blocks_are_latest_first_and_merge() {
+        let mut r = Receiver::new(true);
+        let mut seen = Vec::new();
+        for seq in [0, 2, 3, 6, 9, 5, 4, 1] {
+            let ack = r
+                .on_segment(Time(0), seq, false, false, None)
+                .expect("early and out-of-order segments are answered at once");
+            seen.push((ack.ack, ack.sack[..usize::from(ack.blocks)].to_vec()));
+        }
+        let expected = [
+            (1, vec![]),
+            (1, vec![(2, 3)]),
+            (1, vec![(2, 4)]),
+            (1, vec![(6, 7), (2, 4)]),
+            (1, vec![(9, 10), (6, 7), (2, 4)]),
+            (1, vec![(5, 7), (9, 10), (2, 4)]),
+            (1, vec![(2, 7), (9, 10)]),
+            (7, vec![(9, 10)]),
+        ];
+        assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn second_segment_or_forty_milliseconds() {
+        let mut r = Receiver::new(true);
+        for seq in 0..QUICK {
+            assert!(r.on_segment(Time(0), seq, false, false, None).is_some());
+        }
+        let first = r.on_segment(Time(5), QUICK, false, false, None).is_some();
+        let due = r.due;
+        let second = r.on_segment(Time(6), QUICK + 1, false, false, None).map(|ack| ack.ack);
+        assert_eq!((first, due, second, r.due), (false, Some(Time(40_000_005)), Some(QUICK + 2), None));
+    }
+}

@@ -1,0 +1,620 @@
+//! The sending half of a TCP connection, without IO: acknowledgements and timeouts in, segments out.
+//!
+//! Loss detection is RACK with a tail-loss probe (RFC 8985) over a SACK scoreboard (RFC 2018), reduction is proportional
+//! (RFC 6937), the timeout RFC 6298, ECN RFC 3168. Segments are counted, not bytes: all are of one size.
+//! Not modelled: undoing of spurious reductions, F-RTO, D-SACK, pacing.
+
+use super::cc::{Acked, CongestionControl, Window};
+use super::receiver::AckSegment;
+use super::rtt::{CEILING, Rtt};
+use alloc::collections::VecDeque;
+use tidegate_packet::{Span, Time};
+
+/// Segments reported beyond a hole that make it a loss while no reordering was ever seen (RFC 8985 section 6.2).
+const DUP_THRESH: u32 = 3;
+/// What a tail-loss probe allows for the other side's delayed acknowledgement when one segment is out.
+const WORST_DELAYED_ACK: Span = Span::millis(200);
+/// What it allows for otherwise.
+const PROBE_SLACK: Span = Span::millis(2);
+/// How long a sender whose only segment its own machine refused waits before it tries again.
+const LOCAL_RETRY: Span = Span::millis(500);
+
+const SACKED: u8 = 1;
+const LOST: u8 = 2;
+/// A retransmission of it is under way.
+const RETRANS: u8 = 4;
+/// It was retransmitted some time: its round trip says nothing.
+const EVER: u8 = 8;
+
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    at: Time,
+    flags: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    /// Reducing because of ECN or a full queue on the own machine.
+    Reduced,
+    Recovery,
+    /// After a timeout.
+    Loss,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Rack {
+    at: Time,
+    end: u32,
+    rtt: Span,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Prr {
+    delivered: u32,
+    out: u32,
+    prior: u32,
+}
+
+/// A segment to put on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Segment {
+    pub(crate) seq: u32,
+    pub(crate) again: bool,
+    /// Carries CWR (RFC 3168).
+    pub(crate) cwr: bool,
+}
+
+/// How a sender behaves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Config {
+    pub(crate) control: CongestionControl,
+    pub(crate) initial_window: u32,
+    /// The receiver's window in segments.
+    pub(crate) receive_window: u32,
+    /// How many segments there are to send in all.
+    pub(crate) total: u32,
+    pub(crate) ecn: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Sender {
+    config: Config,
+    pub(crate) window: Window,
+    pub(crate) rtt: Rtt,
+    state: State,
+    pub(crate) una: u32,
+    pub(crate) next: u32,
+    segs: VecDeque<Sent>,
+    /// What SACK has reported, as ordered ranges beyond `una`.
+    known: VecDeque<(u32, u32)>,
+    sacked_out: u32,
+    lost_out: u32,
+    retrans_out: u32,
+    /// One past the highest segment ever reported by SACK.
+    sacked_high: u32,
+    high_seq: u32,
+    rack: Rack,
+    reordered: bool,
+    /// Below this no segment sent once is unjudged.
+    scan: u32,
+    /// Below this no segment waits for retransmission.
+    hint: u32,
+    /// Retransmissions under way, by time sent.
+    resent: VecDeque<(u32, Time)>,
+    prr: Prr,
+    send_cwr: bool,
+    rto_at: Option<Time>,
+    backoff: u32,
+    probe_at: Option<Time>,
+    probing: bool,
+    reorder_at: Option<Time>,
+    retry_at: Option<Time>,
+    /// Refused by the own machine: wait for an acknowledgement or a timer.
+    refused: bool,
+    /// Was the window what limited the last flight?
+    limited: bool,
+    max_out: u32,
+    usage_end: u32,
+    /// Segments retransmitted.
+    pub(crate) retransmissions: u64,
+    /// Timeouts taken.
+    pub(crate) timeouts: u64,
+    /// Reductions of the window, timeouts not counted.
+    pub(crate) reductions: u64,
+}
+
+impl Sender {
+    pub(crate) fn new(config: Config) -> Sender {
+        Sender {
+            config,
+            window: Window::new(config.control, config.initial_window),
+            rtt: Rtt::default(),
+            state: State::Open,
+            una: 0,
+            next: 0,
+            segs: VecDeque::new(),
+            known: VecDeque::new(),
+            sacked_out: 0,
+            lost_out: 0,
+            retrans_out: 0,
+            sacked_high: 0,
+            high_seq: 0,
+            rack: Rack::default(),
+            reordered: false,
+            scan: 0,
+            hint: 0,
+            resent: VecDeque::new(),
+            prr: Prr::default(),
+            send_cwr: false,
+            rto_at: None,
+            backoff: 0,
+            probe_at: None,
+            probing: false,
+            reorder_at: None,
+            retry_at: None,
+            refused: false,
+            limited: false,
+            max_out: 0,
+            usage_end: 0,
+            retransmissions: 0,
+            timeouts: 0,
+            reductions: 0,
+        }
+    }
+
+    /// Nothing more is written: what is out is still delivered.
+    pub(crate) fn close(&mut self) {
+        self.config.total = self.next;
+    }
+
+    /// Everything there was to send has been acknowledged.
+    pub(crate) fn is_done(&self) -> bool {
+        self.una >= self.config.total
+    }
+
+    pub(crate) fn in_flight(&self) -> u32 {
+        (self.next - self.una + self.retrans_out).saturating_sub(self.sacked_out + self.lost_out)
+    }
+
+    /// When [`Sender::on_timeout`] wants to be called; changes with every call of the other functions.
+    pub(crate) fn timeout(&self) -> Option<Time> {
+        [self.rto_at, self.probe_at, self.reorder_at, self.retry_at].into_iter().flatten().min()
+    }
+
+    /// An acknowledgement.
+    pub(crate) fn on_ack(&mut self, now: Time, ack: &AckSegment) {
+        if ack.ack > self.next {
+            return;
+        }
+        self.refused = false;
+        let before = self.una;
+        let mut delivered = 0;
+        let mut sample = None;
+        let mut last = None;
+        while self.una < ack.ack {
+            let Some(seg) = self.segs.pop_front() else { break };
+            self.una += 1;
+            self.leave(seg.flags);
+            if seg.flags & SACKED != 0 {
+                continue;
+            }
+            delivered += 1;
+            if seg.flags & EVER == 0 {
+                let rtt = now.since(seg.at);
+                sample = sample.or(Some(rtt));
+                last = Some(rtt);
+                self.reordered |= self.una < self.sacked_high;
+            }
+            self.note_delivery(now, self.una, seg);
+        }
+        let advanced = self.una > before;
+        while self.known.front().is_some_and(|range| range.1 <= self.una) {
+            self.known.pop_front();
+        }
+        // The oldest block first: mostly the order of sequence, so that a report of old news is not taken for reordering.
+        for &(start, end) in ack.sack[..usize::from(ack.blocks)].iter().rev() {
+            delivered += self.on_block(now, start, end, &mut sample, &mut last);
+        }
+        if let Some(rtt) = sample {
+            self.rtt.sample(rtt);
+        }
+        let acked = Acked { now, segments: delivered, una: self.una, next: self.next, rtt: last };
+        self.window.on_rtt(&acked);
+        if advanced {
+            self.backoff = 0;
+            self.probing = false;
+        }
+        let lost = self.detect_losses(now);
+        self.react(&acked, advanced, lost, ack.ece);
+        if advanced || delivered > 0 {
+            self.arm(now);
+        }
+    }
+
+    /// A timer. What it makes ready, [`Sender::poll`] sends.
+    pub(crate) fn on_timeout(&mut self, now: Time) {
+        if self.retry_at.is_some_and(|at| at <= now) {
+            self.retry_at = None;
+            self.refused = false;
+        }
+        if self.reorder_at.is_some_and(|at| at <= now) {
+            self.reorder_at = None;
+            let lost = self.detect_losses(now);
+            if lost && self.state != State::Loss && self.state != State::Recovery {
+                self.enter(State::Recovery);
+                self.window.cwnd = self.in_flight() + 1;
+            }
+        }
+        if self.probe_at.is_some_and(|at| at <= now) {
+            self.probe_at = None;
+            self.probing = true;
+            self.rto_at = Some(now + self.backed_off());
+            return;
+        }
+        if self.rto_at.is_some_and(|at| at <= now) {
+            self.on_rto(now);
+        }
+    }
+
+    /// The next segment to send, if window and data allow one. `room`: the own machine's queue has room for this flow.
+    #[inline]
+    pub(crate) fn poll(&mut self, now: Time, room: bool) -> Option<Segment> {
+        if self.refused || !room {
+            self.note_usage(false);
+            return None;
+        }
+        let fits = self.in_flight() < self.window.cwnd;
+        if fits && self.lost_out > 0 {
+            if let Some(seq) = self.next_lost() {
+                return Some(self.resend(now, seq));
+            }
+        }
+        let may = self.next < self.config.total && self.next - self.una < self.config.receive_window;
+        if self.probing && self.state == State::Open {
+            self.probing = false;
+            // RFC 8985 section 7.3: new data if there is, else the last segment again.
+            return if may {
+                Some(self.send_new(now))
+            } else if self.next > self.una && self.segs.back().is_some_and(|seg| seg.flags & (SACKED | RETRANS) == 0) {
+                Some(self.resend(now, self.next - 1))
+            } else {
+                None
+            };
+        }
+        if !fits || !may {
+            self.note_usage(!fits);
+            return None;
+        }
+        Some(self.send_new(now))
+    }
+
+    /// The own machine dropped some other packet for the one just sent, or refused that one (`gone`): the sender slows
+    /// down once, as for ECN; a refused segment counts as not sent.
+    pub(crate) fn on_local_congestion(&mut self, now: Time, segment: Segment, gone: bool) {
+        if self.state == State::Open {
+            self.enter(State::Reduced);
+        }
+        if !gone {
+            return;
+        }
+        self.refused = true;
+        if segment.again {
+            let at = (segment.seq - self.una) as usize;
+            if let Some(seg) = self.segs.get_mut(at) {
+                self.retrans_out -= u32::from(seg.flags & RETRANS != 0);
+                seg.flags &= !RETRANS;
+                self.hint = self.hint.min(segment.seq);
+            }
+            self.prr.out = self.prr.out.saturating_sub(1);
+            self.retransmissions -= 1;
+        } else {
+            self.segs.pop_back();
+            self.next -= 1;
+            self.prr.out = self.prr.out.saturating_sub(1);
+        }
+        if self.next == self.una {
+            self.rto_at = None;
+            self.probe_at = None;
+            self.retry_at = Some(now + LOCAL_RETRY);
+        }
+    }
+
+    /// Counts a segment that leaves the scoreboard.
+    fn leave(&mut self, flags: u8) {
+        self.sacked_out -= u32::from(flags & SACKED != 0);
+        self.lost_out -= u32::from(flags & LOST != 0);
+        self.retrans_out -= u32::from(flags & RETRANS != 0);
+    }
+
+    /// One SACK block; returns how many segments it newly reports.
+    fn on_block(&mut self, now: Time, start: u32, end: u32, sample: &mut Option<Span>, last: &mut Option<Span>) -> u32 {
+        let (start, end) = (start.max(self.una), end.min(self.next));
+        if start >= end {
+            return 0;
+        }
+        // The first range known that is not wholly before the block.
+        let at = self.known.partition_point(|range| range.1 < start);
+        let (mut merged, mut upto, mut delivered) = ((start, end), start, 0);
+        let mut gone = at;
+        while let Some(&(from, to)) = self.known.get(gone) {
+            if from > end {
+                break;
+            }
+            if from <= start && to >= end {
+                return 0;
+            }
+            for seq in upto..from {
+                delivered += self.on_sacked(now, seq, sample, last);
+            }
+            upto = upto.max(to);
+            merged = (merged.0.min(from), merged.1.max(to));
+            gone += 1;
+        }
+        for seq in upto..end {
+            delivered += self.on_sacked(now, seq, sample, last);
+        }
+        if gone == at {
+            self.known.insert(at, merged);
+        } else {
+            self.known[at] = merged;
+            self.known.drain(at + 1..gone);
+        }
+        self.sacked_high = self.sacked_high.max(end);
+        delivered
+    }
+
+    fn on_sacked(&mut self, now: Time, seq: u32, sample: &mut Option<Span>, last: &mut Option<Span>) -> u32 {
+        let seg = &mut self.segs[(seq - self.una) as usize];
+        let copy = *seg;
+        if copy.flags & SACKED != 0 {
+            return 0;
+        }
+        seg.flags = SACKED | copy.flags & EVER;
+        self.leave(copy.flags);
+        self.sacked_out += 1;
+        if copy.flags & EVER == 0 {
+            self.reordered |= seq + 1 < self.sacked_high && copy.flags & LOST == 0;
+            let rtt = now.since(copy.at);
+            *sample = sample.or(Some(rtt));
+            *last = Some(rtt);
+        }
+        self.note_delivery(now, seq + 1, copy);
+        1
+    }
+
+    /// RACK: the latest sent of what has been delivered (RFC 8985 section 6.2 step 2).
+    fn note_delivery(&mut self, now: Time, end: u32, seg: Sent) {
+        let rtt = now.since(seg.at);
+        if seg.flags & EVER != 0 && self.rtt.min.is_some_and(|min| rtt < min) {
+            return;
+        }
+        if (seg.at, end) > (self.rack.at, self.rack.end) {
+            self.rack = Rack { at: seg.at, end, rtt };
+        }
+    }
+
+    /// RACK: marks what was sent before something delivered and is overdue. Tells whether there was any.
+    fn detect_losses(&mut self, now: Time) -> bool {
+        self.reorder_at = None;
+        if self.rack.end == 0 || self.next == self.una {
+            return false;
+        }
+        let known = matches!(self.state, State::Recovery | State::Loss) || self.sacked_out >= DUP_THRESH;
+        let window = if !self.reordered && known {
+            Span(0)
+        } else {
+            Span(self.rtt.min.unwrap_or_default().0 / 4).min(self.rtt.smoothed())
+        };
+        let (rack, before) = (self.rack, self.lost_out);
+        let overdue = |at: Time| at + rack.rtt + window;
+        self.scan = self.scan.max(self.una);
+        while self.scan < self.next {
+            let seg = &mut self.segs[(self.scan - self.una) as usize];
+            if seg.flags & (SACKED | LOST | EVER) == 0 {
+                if (seg.at, self.scan + 1) >= (rack.at, rack.end) {
+                    break;
+                }
+                let due = overdue(seg.at);
+                if due > now {
+                    self.reorder_at = Some(due);
+                    break;
+                }
+                seg.flags |= LOST;
+                self.lost_out += 1;
+                self.hint = self.hint.min(self.scan);
+            }
+            self.scan += 1;
+        }
+        let mut again = false;
+        while let Some(&(seq, at)) = self.resent.front() {
+            let live = seq >= self.una && {
+                let seg = &self.segs[(seq - self.una) as usize];
+                seg.flags & RETRANS != 0 && seg.at == at
+            };
+            if live {
+                if (at, seq + 1) >= (rack.at, rack.end) {
+                    break;
+                }
+                let due = overdue(at);
+                if due > now {
+                    self.reorder_at = Some(self.reorder_at.map_or(due, |known| known.min(due)));
+                    break;
+                }
+                let seg = &mut self.segs[(seq - self.una) as usize];
+                self.lost_out += u32::from(seg.flags & LOST == 0);
+                seg.flags = seg.flags & !RETRANS | LOST;
+                self.retrans_out -= 1;
+                self.hint = self.hint.min(seq);
+                again = true;
+            }
+            self.resent.pop_front();
+        }
+        again || self.lost_out > before
+    }
+
+    /// The state machine and the window.
+    fn react(&mut self, acked: &Acked, advanced: bool, lost: bool, ece: bool) {
+        if self.state != State::Open && self.una >= self.high_seq && advanced {
+            if self.state != State::Loss {
+                self.window.cwnd = self.window.ssthresh;
+            }
+            self.state = State::Open;
+            if self.lost_out == 0 && !(ece && self.config.ecn) {
+                return;
+            }
+        }
+        if self.lost_out > 0 && matches!(self.state, State::Open | State::Reduced) {
+            self.enter(State::Recovery);
+        } else if ece && self.config.ecn && self.state == State::Open {
+            self.enter(State::Reduced);
+            self.send_cwr = true;
+        }
+        match self.state {
+            State::Reduced | State::Recovery => self.reduce(acked.segments, advanced, lost),
+            State::Open | State::Loss => {
+                if advanced && self.is_limited() {
+                    self.window.grow(acked);
+                }
+            }
+        }
+    }
+
+    fn enter(&mut self, state: State) {
+        // From a reduction under way into recovery there is no second one (RFC 3168 section 6.1.2).
+        if self.state == State::Open {
+            self.prr = Prr { prior: self.window.cwnd, ..Prr::default() };
+            self.window.on_congestion();
+            self.reductions += 1;
+        }
+        self.high_seq = self.next;
+        self.state = state;
+    }
+
+    /// Proportional rate reduction (RFC 6937 section 3).
+    fn reduce(&mut self, delivered: u32, advanced: bool, lost: bool) {
+        if delivered == 0 || self.prr.prior == 0 {
+            return;
+        }
+        let prr = &mut self.prr;
+        prr.delivered += delivered;
+        let (out, target) = (prr.out, self.window.ssthresh);
+        let (sent, prior) = (prr.delivered, prr.prior);
+        let pipe = self.in_flight();
+        let mut allow = if pipe > target {
+            (u64::from(sent) * u64::from(target)).div_ceil(u64::from(prior)).saturating_sub(u64::from(out)) as u32
+        } else {
+            let mut limit = sent.saturating_sub(out).max(delivered);
+            if advanced && !lost {
+                limit += 1;
+            }
+            limit.min(target - pipe)
+        };
+        if out == 0 {
+            allow = allow.max(1);
+        }
+        self.window.cwnd = pipe + allow;
+    }
+
+    fn on_rto(&mut self, now: Time) {
+        self.rto_at = None;
+        if self.next == self.una {
+            return;
+        }
+        self.timeouts += 1;
+        if self.state == State::Open || self.una >= self.high_seq {
+            self.window.on_congestion();
+        }
+        self.window.on_timeout();
+        self.state = State::Loss;
+        self.high_seq = self.next;
+        self.resent.clear();
+        self.retrans_out = 0;
+        for seg in &mut self.segs {
+            if seg.flags & SACKED == 0 {
+                self.lost_out += u32::from(seg.flags & LOST == 0);
+                seg.flags = seg.flags & !RETRANS | LOST;
+            }
+        }
+        self.scan = self.next;
+        self.hint = self.una;
+        self.backoff = (self.backoff + 1).min(16);
+        self.probe_at = None;
+        self.probing = false;
+        self.refused = false;
+        self.rto_at = Some(now + self.backed_off());
+    }
+
+    fn next_lost(&mut self) -> Option<u32> {
+        self.hint = self.hint.max(self.una);
+        while self.hint < self.next {
+            let flags = self.segs[(self.hint - self.una) as usize].flags;
+            if flags & LOST != 0 && flags & RETRANS == 0 {
+                return Some(self.hint);
+            }
+            self.hint += 1;
+        }
+        None
+    }
+
+    fn resend(&mut self, now: Time, seq: u32) -> Segment {
+        let seg = &mut self.segs[(seq - self.una) as usize];
+        seg.flags |= RETRANS | EVER;
+        seg.at = now;
+        self.retrans_out += 1;
+        self.resent.push_back((seq, now));
+        self.retransmissions += 1;
+        self.after_send(now);
+        Segment { seq, again: true, cwr: false }
+    }
+
+    fn send_new(&mut self, now: Time) -> Segment {
+        let seq = self.next;
+        self.next += 1;
+        self.segs.push_back(Sent { at: now, flags: 0 });
+        self.after_send(now);
+        Segment { seq, again: false, cwr: core::mem::take(&mut self.send_cwr) }
+    }
+
+    fn after_send(&mut self, now: Time) {
+        self.prr.out += 1;
+        if self.rto_at.is_none() {
+            self.arm(now);
+        }
+    }
+
+    fn backed_off(&self) -> Span {
+        Span((self.rtt.timeout().0 << self.backoff).min(CEILING.0))
+    }
+
+    /// Restarts retransmission timer and tail-loss probe.
+    fn arm(&mut self, now: Time) {
+        self.probe_at = None;
+        if self.next == self.una {
+            self.rto_at = None;
+            return;
+        }
+        self.rto_at = Some(now + self.backed_off());
+        if self.state == State::Open && self.sacked_out == 0 && self.rtt.min.is_some() && self.backoff == 0 {
+            let slack = if self.next - self.una == 1 { WORST_DELAYED_ACK } else { PROBE_SLACK };
+            let probe = now + Span(self.rtt.smoothed().0 * 2) + slack;
+            if self.rto_at.is_some_and(|rto| probe < rto) {
+                self.probe_at = Some(probe);
+            }
+        }
+    }
+
+    /// Remembers whether the window was what held the sender back (RFC 7661's question).
+    fn note_usage(&mut self, limited: bool) {
+        let out = self.next - self.una;
+        if self.una >= self.usage_end || out > self.max_out || limited && !self.limited {
+            self.max_out = out;
+            self.usage_end = self.next;
+            self.limited = limited;
+        }
+    }
+
+    fn is_limited(&self) -> bool {
+        if self.window.in_slow_start() { self.window.cwnd < 2 * self.max_out } else { self.limited }
+    }
+}

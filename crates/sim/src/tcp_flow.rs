@@ -1,0 +1,440 @@
+//! A TCP connection in the network: its two halves, its packets, its record.
+
+use crate::event::Kind;
+use crate::machine::{Machine, Offer};
+use crate::net::{Cargo, FlowId, Net, PathId, Role};
+use crate::tcp::cc::CongestionControl;
+use crate::tcp::receiver::{AckSegment, Receiver};
+use crate::tcp::sender::{Config, Segment, Sender};
+use crate::wire::{Ends, Fields, TCP_HEADERS, Template};
+use alloc::vec::Vec;
+use tidegate_packet::header::tcp_flags::{ACK, CWR, ECE, SYN};
+use tidegate_packet::{Pkt, Span, Time, truesize};
+
+/// Frame length of a SYN: Ethernet, IPv4, TCP with the usual options.
+const SYN_FRAME: u32 = 74;
+/// The first wait for an answer to a SYN (RFC 6298), doubled each time.
+const SYN_TIMEOUT: Span = Span::secs(1);
+/// SYNs sent before giving up.
+const SYN_TRIES: u32 = 7;
+
+/// A bulk transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowSpec {
+    /// Addresses and ports.
+    pub ends: Ends,
+    /// The way of the data.
+    pub forward: PathId,
+    /// The way of the acknowledgements.
+    pub back: PathId,
+    /// How it reacts to congestion.
+    pub control: CongestionControl,
+    /// When the SYN is sent.
+    pub start: Time,
+    /// When the application stops writing.
+    pub stop: Time,
+    /// How much there is to send; `None`: no end.
+    pub bytes: Option<u64>,
+    /// Payload bytes of a full segment: 1448 fills a frame of 1514 with timestamps.
+    pub mss: u32,
+    /// Segments sent at first (RFC 6928).
+    pub initial_window: u32,
+    /// The receiver's window in bytes: at least twice the bandwidth-delay product, or it limits the flow.
+    pub receive_window: u64,
+    /// Acknowledge every second segment.
+    pub delayed_ack: bool,
+    /// Use ECN.
+    pub ecn: bool,
+    /// DSCP, in the upper six bits.
+    pub dsfield: u8,
+    /// The sender is the machine itself: it notices what its own queue refuses, and holds back while that queue is full of
+    /// its packets (two at least, or a millisecond's worth).
+    pub local: bool,
+}
+
+impl FlowSpec {
+    /// A CUBIC bulk flow as Linux would send it, from time zero on.
+    pub fn bulk(ends: Ends, forward: PathId, back: PathId) -> FlowSpec {
+        FlowSpec {
+            ends,
+            forward,
+            back,
+            control: CongestionControl::Cubic,
+            start: Time(0),
+            stop: Time::NEVER,
+            bytes: None,
+            mss: 1448,
+            initial_window: 10,
+            receive_window: 4 << 20,
+            delayed_ack: true,
+            ecn: false,
+            dsfield: 0,
+            local: false,
+        }
+    }
+}
+
+/// One point of a flow's record, as `TCP_INFO` would say it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowSample {
+    /// Since the connection stood.
+    pub at: Span,
+    /// Payload bytes acknowledged.
+    pub acked: u64,
+    /// Congestion window in segments.
+    pub cwnd: u32,
+    /// Smoothed round trip.
+    pub srtt: Span,
+    /// Segments retransmitted so far.
+    pub retransmissions: u64,
+}
+
+/// What a flow did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowStats {
+    /// Payload bytes acknowledged.
+    pub acked: u64,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Packets lost on the way.
+    pub lost: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Reductions of the window, timeouts not counted.
+    pub reductions: u64,
+    /// When the connection stood.
+    pub established: Option<Time>,
+    /// When the last byte was acknowledged.
+    pub finished: Option<Time>,
+}
+
+#[derive(Debug)]
+pub(crate) struct TcpFlow {
+    spec: FlowSpec,
+    sender: Sender,
+    receiver: Receiver,
+    data: Template,
+    acks: Template,
+    syn_tries: u32,
+    syn_at: Time,
+    established: Option<Time>,
+    finished: Option<Time>,
+    /// The server's SYN was seen: a second one is only answered.
+    accepted: bool,
+    /// The pending timer event.
+    timer_at: Option<Time>,
+    /// The pending delayed-acknowledgement event.
+    delayed_at: Option<Time>,
+    /// Local packets in the machine's queue.
+    in_queue: u32,
+    /// When the latest acknowledgement was sent: the echo of its timestamp (RFC 7323).
+    echo: Time,
+    /// Waits for them to leave.
+    starved: bool,
+    pub(crate) lost: u64,
+    samples: Vec<FlowSample>,
+}
+
+impl TcpFlow {
+    pub(crate) fn new(spec: FlowSpec) -> TcpFlow {
+        let mss = spec.mss.max(1);
+        let total = spec.bytes.map_or(u32::MAX, |bytes| bytes.div_ceil(u64::from(mss)).min(u64::from(u32::MAX)) as u32);
+        let window = (spec.receive_window / u64::from(mss)).clamp(1, 1 << 24) as u32;
+        let config = Config {
+            control: spec.control,
+            initial_window: spec.initial_window,
+            receive_window: window,
+            total,
+            ecn: spec.ecn,
+        };
+        TcpFlow {
+            spec: FlowSpec { mss, ..spec },
+            sender: Sender::new(config),
+            receiver: Receiver::new(spec.delayed_ack),
+            data: Template::tcp(spec.ends),
+            acks: Template::tcp(spec.ends.back()),
+            syn_tries: 0,
+            syn_at: Time(0),
+            established: None,
+            finished: None,
+            accepted: false,
+            timer_at: None,
+            delayed_at: None,
+            in_queue: 0,
+            echo: Time(0),
+            starved: false,
+            lost: 0,
+            samples: Vec::new(),
+        }
+    }
+
+    fn acked(&self) -> u64 {
+        let acked = u64::from(self.sender.una) * u64::from(self.spec.mss);
+        self.spec.bytes.map_or(acked, |bytes| bytes.min(acked))
+    }
+
+    /// Payload of segment `seq`: the last may be short.
+    fn payload(&self, seq: u32) -> u32 {
+        let mss = u64::from(self.spec.mss);
+        match self.spec.bytes {
+            Some(bytes) => bytes.saturating_sub(u64::from(seq) * mss).min(mss) as u32,
+            None => self.spec.mss,
+        }
+    }
+
+    /// May the flow put one more packet into the queue of its own machine?
+    fn has_room(&self) -> bool {
+        if !self.spec.local {
+            return true;
+        }
+        let memory = u64::from(truesize(TCP_HEADERS + self.spec.mss));
+        let window = &self.sender.window;
+        let srtt = self.sender.rtt.smoothed().0.max(1);
+        // Twice the rate in slow start, 1.2 times afterwards, for about a millisecond.
+        let factor = if window.cwnd < window.ssthresh / 2 { 20 } else { 12 };
+        let rate = u64::from(window.cwnd) * u64::from(self.spec.mss) * factor / 10 * 1_000_000 / srtt;
+        u64::from(self.in_queue) * memory < rate.max(2 * memory)
+    }
+
+    /// A local packet has left the machine's queue. Tells whether the flow waited for that.
+    pub(crate) fn leave_queue(&mut self) -> bool {
+        self.in_queue = self.in_queue.saturating_sub(1);
+        core::mem::take(&mut self.starved)
+    }
+}
+
+impl<M: Machine> Net<M> {
+    /// What a flow did so far.
+    pub fn flow_stats(&self, flow: FlowId) -> FlowStats {
+        let flow = &self.flows[flow.0 as usize];
+        FlowStats {
+            acked: flow.acked(),
+            retransmissions: flow.sender.retransmissions,
+            lost: flow.lost,
+            timeouts: flow.sender.timeouts,
+            reductions: flow.sender.reductions,
+            established: flow.established,
+            finished: flow.finished,
+        }
+    }
+
+    /// A flow's record, if [`Net::sample_every`] asked for one.
+    pub fn flow_samples(&self, flow: FlowId) -> &[FlowSample] {
+        &self.flows[flow.0 as usize].samples
+    }
+
+    pub(crate) fn flow_start(&mut self, index: usize) {
+        self.send_syn(index);
+    }
+
+    fn send_syn(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        if flow.established.is_some() || flow.syn_tries >= SYN_TRIES {
+            return;
+        }
+        flow.syn_tries += 1;
+        flow.syn_at = self.now;
+        let due = self.now + Span(SYN_TIMEOUT.0 << (flow.syn_tries - 1));
+        flow.timer_at = Some(due);
+        self.events.push(due, Kind::Timer, index);
+        let flags = SYN | if flow.spec.ecn { ECE | CWR } else { 0 };
+        let fields = Fields { frame: SYN_FRAME, dsfield: flow.spec.dsfield, flags, options: 20, ..Fields::default() };
+        if flow.spec.local {
+            flow.in_queue += 1;
+        }
+        let cargo = Cargo { role: Role::Syn, owner: index as u32, local: flow.spec.local, ..Cargo::default() };
+        let (packet, path) = (flow.data.packet(&mut self.pool, fields), flow.spec.forward);
+        self.put(packet, cargo, path);
+    }
+
+    fn put(&mut self, packet: Option<Pkt>, cargo: Cargo, path: PathId) -> Offer {
+        match packet {
+            Some(pkt) => self.launch(pkt, cargo, path),
+            None => {
+                self.overflow += 1;
+                if cargo.local {
+                    self.flows[cargo.owner as usize].leave_queue();
+                }
+                Offer::Queued
+            }
+        }
+    }
+
+    pub(crate) fn flow_timer(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        if flow.timer_at.is_some_and(|at| at <= self.now) {
+            flow.timer_at = None;
+        }
+        if flow.established.is_none() {
+            if flow.timer_at.is_none() {
+                self.send_syn(index);
+            }
+            return;
+        }
+        if flow.sender.timeout().is_some_and(|at| at <= self.now) {
+            flow.sender.on_timeout(self.now);
+        }
+        self.flow_serve(index);
+    }
+
+    /// A local flow may send again: from the loop, not from inside another flow's call.
+    pub(crate) fn flow_wakes(&mut self, index: usize) {
+        self.events.push(self.now, Kind::Timer, index);
+    }
+
+    /// Sends what may be sent and sets the timer.
+    fn flow_serve(&mut self, index: usize) {
+        if self.now >= self.flows[index].spec.stop {
+            self.flows[index].sender.close();
+        }
+        loop {
+            let flow = &mut self.flows[index];
+            let room = flow.has_room();
+            let Some(segment) = flow.sender.poll(self.now, room) else {
+                flow.starved = !room;
+                break;
+            };
+            self.send_segment(index, segment);
+        }
+        let flow = &mut self.flows[index];
+        if let Some(due) = flow.sender.timeout() {
+            if flow.timer_at.is_none_or(|pending| due < pending) {
+                flow.timer_at = Some(due);
+                self.events.push(due, Kind::Timer, index);
+            }
+        }
+    }
+
+    fn send_segment(&mut self, index: usize, segment: Segment) {
+        let flow = &mut self.flows[index];
+        let Segment { seq, again, cwr } = segment;
+        // Retransmissions are not ECN-capable (RFC 3168 section 6.1.5).
+        let ect = if flow.spec.ecn && !again { 2 } else { 0 };
+        let fields = Fields {
+            frame: TCP_HEADERS + flow.payload(seq),
+            dsfield: flow.spec.dsfield & !3 | ect,
+            seq: seq.wrapping_mul(flow.spec.mss).wrapping_add(1),
+            ack: 1,
+            flags: ACK | if cwr { CWR } else { 0 },
+            options: 12,
+        };
+        let local = flow.spec.local;
+        flow.in_queue += u32::from(local);
+        let cargo =
+            Cargo { role: Role::Data, owner: index as u32, seq, cwr, local, sent: flow.echo, ..Cargo::default() };
+        let (packet, path) = (flow.data.packet(&mut self.pool, fields), flow.spec.forward);
+        let offer = self.put(packet, cargo, path);
+        if local && offer != Offer::Queued {
+            self.flows[index].sender.on_local_congestion(self.now, segment, offer == Offer::Dropped);
+        }
+    }
+
+    fn send_ack(&mut self, index: usize, ack: AckSegment) {
+        let flow = &mut self.flows[index];
+        let sack = if ack.blocks == 0 { 0 } else { 4 + 8 * ack.blocks };
+        let fields = Fields {
+            frame: TCP_HEADERS + u32::from(sack),
+            dsfield: flow.spec.dsfield & !3,
+            seq: 1,
+            ack: ack.ack.wrapping_mul(flow.spec.mss).wrapping_add(1),
+            flags: ACK | if ack.ece { ECE } else { 0 },
+            options: 12 + sack,
+        };
+        let cargo = Cargo { role: Role::Ack, owner: index as u32, ack, sent: self.now, ..Cargo::default() };
+        let (packet, path) = (flow.acks.packet(&mut self.pool, fields), flow.spec.back);
+        self.put(packet, cargo, path);
+    }
+
+    pub(crate) fn flow_delayed_ack(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        flow.delayed_at = None;
+        if let Some(ack) = flow.receiver.on_timer(self.now) {
+            self.send_ack(index, ack);
+        }
+        self.arm_delayed(index);
+    }
+
+    fn arm_delayed(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        if let (Some(due), None) = (flow.receiver.due, flow.delayed_at) {
+            flow.delayed_at = Some(due);
+            self.events.push(due, Kind::DelayedAck, index);
+        }
+    }
+
+    pub(crate) fn flow_deliver(&mut self, pkt: Pkt, cargo: Cargo) {
+        let marked = self.pool.meta(&pkt).ecn() == 3;
+        self.discard(pkt);
+        let index = cargo.owner as usize;
+        match cargo.role {
+            Role::Data => {
+                let flow = &mut self.flows[index];
+                let echo = (cargo.sent.0 > 0).then_some(cargo.sent);
+                match flow.receiver.on_segment(self.now, cargo.seq, marked, cargo.cwr, echo) {
+                    Some(ack) => self.send_ack(index, ack),
+                    None => self.arm_delayed(index),
+                }
+            }
+            Role::Ack => {
+                let flow = &mut self.flows[index];
+                flow.echo = flow.echo.max(cargo.sent);
+                flow.sender.on_ack(self.now, &cargo.ack);
+                if flow.finished.is_none() && flow.sender.is_done() {
+                    flow.finished = Some(self.now);
+                }
+                self.flow_serve(index);
+            }
+            Role::Syn => {
+                let flow = &mut self.flows[index];
+                flow.accepted = true;
+                let flags = SYN | ACK | if flow.spec.ecn { ECE } else { 0 };
+                let fields =
+                    Fields { frame: SYN_FRAME, dsfield: flow.spec.dsfield, flags, options: 20, ..Fields::default() };
+                let cargo = Cargo { role: Role::SynAck, owner: cargo.owner, sent: self.now, ..Cargo::default() };
+                let (packet, path) = (flow.acks.packet(&mut self.pool, fields), flow.spec.back);
+                self.put(packet, cargo, path);
+            }
+            Role::SynAck => {
+                self.flows[index].echo = cargo.sent;
+                self.establish(index);
+            }
+            _ => {}
+        }
+    }
+
+    fn establish(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        if flow.established.is_some() {
+            return;
+        }
+        flow.established = Some(self.now);
+        if flow.syn_tries == 1 {
+            flow.sender.rtt.sample(self.now.since(flow.syn_at));
+        }
+        let fields = Fields { frame: TCP_HEADERS, dsfield: flow.spec.dsfield, flags: ACK, options: 12, seq: 1, ack: 1 };
+        flow.in_queue += u32::from(flow.spec.local);
+        let cargo = Cargo { owner: index as u32, local: flow.spec.local, ..Cargo::default() };
+        let (packet, path) = (flow.data.packet(&mut self.pool, fields), flow.spec.forward);
+        self.put(packet, cargo, path);
+        if self.sampling.is_some() {
+            self.events.push(self.now, Kind::Sample, index);
+        }
+        self.flow_serve(index);
+    }
+
+    pub(crate) fn flow_sample(&mut self, index: usize, interval: Span) {
+        let flow = &mut self.flows[index];
+        let Some(established) = flow.established else { return };
+        if self.now >= flow.spec.stop {
+            return;
+        }
+        flow.samples.push(FlowSample {
+            at: self.now.since(established),
+            acked: flow.acked(),
+            cwnd: flow.sender.window.cwnd,
+            srtt: flow.sender.rtt.smoothed(),
+            retransmissions: flow.sender.retransmissions,
+        });
+        self.events.push(self.now + Span(interval.0.max(1)), Kind::Sample, index);
+    }
+}

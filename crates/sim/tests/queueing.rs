@@ -1,0 +1,176 @@
+//! Queueing theory (reference/validation.md V-Q1 to V-Q7): the simulator's queues against closed formulas.
+//!
+//! Each row runs through the link's own drop-tail queue and, where it is the same queue, through a machine's port.
+
+use tidegate_packet::{Span, Time};
+use tidegate_sim::{
+    Arrivals, Bands, DropTail, Ends, Limit, LinkSpec, Machine, Net, Port, Sizes, SourceSpec, SourceStats,
+};
+
+/// The server: 1250 bytes take a millisecond.
+const RATE: u64 = 10_000_000;
+const MEAN_SIZE: u32 = 1250;
+const SERVICE_NS: f64 = 1e6;
+const PACKETS: u64 = 1_000_000;
+
+/// One source per (load, priority) into one server; statistics and the server's drops.
+fn serve<M: Machine>(
+    machine: M,
+    link: LinkSpec,
+    sizes: Sizes,
+    loads: &[(f64, u32)],
+    packets: u64,
+    seed: u64,
+) -> Vec<SourceStats> {
+    let mut net = Net::new(machine, seed, Time(0));
+    let link = net.link(link);
+    let path = net.path(&[link]);
+    let total: f64 = loads.iter().map(|load| load.0).sum();
+    let sources: Vec<_> = loads
+        .iter()
+        .enumerate()
+        .map(|(i, &(load, priority))| {
+            let count = (packets as f64 * load / total) as u64;
+            net.source(SourceSpec {
+                ends: Ends { src: [10, 0, 0, 1], dst: [10, 0, 0, 2], sport: 1000 + i as u16, dport: 9 },
+                path,
+                arrivals: Arrivals::Poisson(Span((SERVICE_NS / load) as u64)),
+                sizes,
+                count,
+                warm_up: count / 10,
+                priority,
+                record: loads.len() == 1,
+            })
+        })
+        .collect();
+    net.run(Time::NEVER);
+    assert_eq!(net.packets(), 0, "every packet is delivered or lost");
+    sources.into_iter().map(|source| net.source_stats(source)).collect()
+}
+
+fn mean(stats: &SourceStats) -> f64 {
+    stats.total_ns as f64 / stats.received as f64 / SERVICE_NS
+}
+
+fn own_queue(limit: Limit) -> LinkSpec {
+    LinkSpec::drop_tail(RATE, Span(0), limit)
+}
+
+fn port() -> LinkSpec {
+    LinkSpec::port(Port(0), Some(RATE), Span(0))
+}
+
+/// The mean over both kinds of queue and a few seeds.
+fn average(sizes: Sizes, load: f64, of: impl Fn(&SourceStats) -> f64) -> f64 {
+    let mut sum = 0.0;
+    for seed in 1..=2 {
+        let own = serve(DropTail::new(Limit::None), own_queue(Limit::None), sizes, &[(load, 0)], PACKETS, seed);
+        let machine = serve(DropTail::new(Limit::None), port(), sizes, &[(load, 0)], PACKETS, seed);
+        assert_eq!(own, machine, "the two queues are the same queue");
+        sum += of(&own[0]);
+    }
+    sum / 2.0
+}
+
+/// Prints the rows and fails with those that are off: name, value, expected, relative tolerance.
+fn table(rows: &[(&str, f64, f64, f64)]) {
+    let wrong: Vec<_> = rows.iter().filter(|(_, is, should, by)| (is / should - 1.0).abs() > *by).collect();
+    for (name, is, should, by) in rows {
+        println!("{name}: {is:.4}, expected {should:.4} within {:.0} %", by * 100.0);
+    }
+    assert!(wrong.is_empty(), "off: {wrong:?}");
+}
+
+#[test]
+fn v_q1_mm1_time_in_system() {
+    let sizes = Sizes::Exponential(MEAN_SIZE);
+    let rows = [("rho 0.5", 0.5, 2.0, 0.02), ("rho 0.8", 0.8, 5.0, 0.02), ("rho 0.9", 0.9, 10.0, 0.04)];
+    table(&rows.map(|(name, load, should, by)| (name, average(sizes, load, mean), should, by)));
+}
+
+/// Little's law turns the mean time into the mean number: L = load × W/S.
+#[test]
+fn v_q2_md1_number_in_system() {
+    let sizes = Sizes::Fixed(MEAN_SIZE);
+    let rows = [("rho 0.5", 0.5, 0.75, 0.02), ("rho 0.8", 0.8, 2.4, 0.02), ("rho 0.9", 0.9, 4.95, 0.02)];
+    table(&rows.map(|(name, load, should, by)| (name, load * average(sizes, load, mean), should, by)));
+}
+
+#[test]
+fn v_q3_mm1k_loss() {
+    let sizes = Sizes::Exponential(MEAN_SIZE);
+    let loss = |load: f64, machine: bool| {
+        let limit = Limit::Packets(9);
+        let link = if machine { port() } else { own_queue(limit) };
+        let stats = serve(DropTail::new(limit), link, sizes, &[(load, 0)], PACKETS, 3);
+        stats[0].lost as f64 / stats[0].sent as f64
+    };
+    let rows = [("rho 0.8", 0.8, 0.02349), ("rho 1.0", 1.0, 0.09091), ("rho 1.2", 1.2, 0.19259)];
+    table(&rows.map(|(name, load, should)| (name, loss(load, false), should, 0.03)));
+    table(&rows.map(|(name, load, should)| (name, loss(load, true), should, 0.03)));
+}
+
+#[test]
+fn v_q4_mm1_tail() {
+    let p95 = |stats: &SourceStats| {
+        let mut times = stats.times_ns.clone();
+        times.sort_unstable();
+        times[times.len() * 95 / 100] as f64 / SERVICE_NS
+    };
+    table(&[("p95", average(Sizes::Exponential(MEAN_SIZE), 0.8, p95), 14.98, 0.03)]);
+}
+
+#[test]
+fn v_q5_non_preemptive_priorities() {
+    let loads = [(0.3, 0), (0.5, 1)];
+    let prio = serve(Bands::new(2), port(), Sizes::Fixed(MEAN_SIZE), &loads, 2 * PACKETS, 5);
+    let fifo = serve(DropTail::new(Limit::None), port(), Sizes::Fixed(MEAN_SIZE), &loads, 2 * PACKETS, 5);
+    table(&[
+        ("first band", mean(&prio[0]) - 1.0, 0.571, 0.02),
+        ("second band", mean(&prio[1]) - 1.0, 2.857, 0.02),
+        ("fifo", mean(&fifo[0]) - 1.0, 2.0, 0.02),
+    ]);
+}
+
+/// The sum of load times wait is the same whoever goes first.
+#[test]
+fn v_q6_conservation() {
+    let loads = [(0.3, 0), (0.5, 1)];
+    let sum = |stats: Vec<SourceStats>| 0.3 * (mean(&stats[0]) - 1.0) + 0.5 * (mean(&stats[1]) - 1.0);
+    let sizes = Sizes::Fixed(MEAN_SIZE);
+    table(&[
+        ("fifo", sum(serve(DropTail::new(Limit::None), port(), sizes, &loads, PACKETS, 6)), 1.6, 0.03),
+        ("priorities", sum(serve(Bands::new(2), port(), sizes, &loads, PACKETS, 6)), 1.6, 0.03),
+        ("round robin", sum(serve(Turns::default(), port(), sizes, &loads, PACKETS, 6)), 1.6, 0.03),
+    ]);
+}
+
+/// Two queues served in turn: what DRR and SFQ do with packets of one size.
+#[derive(Default)]
+struct Turns {
+    queues: [tidegate_packet::Fifo; 2],
+    turn: usize,
+}
+
+impl Machine for Turns {
+    fn offer(
+        &mut self,
+        pool: &mut tidegate_packet::Pool,
+        _: Time,
+        _: Port,
+        _: tidegate_sim::Origin,
+        pkt: tidegate_packet::Pkt,
+    ) -> tidegate_sim::Offer {
+        let band = pool.meta(&pkt).priority as usize & 1;
+        self.queues[band].push_back(pool, pkt);
+        tidegate_sim::Offer::Queued
+    }
+    fn poll(&mut self, pool: &mut tidegate_packet::Pool, _: Time, _: Port) -> Option<tidegate_packet::Pkt> {
+        self.turn ^= 1;
+        let pkt = self.queues[self.turn].pop_front(pool);
+        pkt.or_else(|| self.queues[self.turn ^ 1].pop_front(pool))
+    }
+    fn timeout(&self, _: Port) -> Option<Time> {
+        None
+    }
+}

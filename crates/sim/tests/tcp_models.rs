@@ -1,0 +1,224 @@
+//! TCP against its models (reference/validation.md V-W6, V-W8) and against itself: determinism, conservation, ECN, the
+//! reaction to the sender's own queue.
+
+use tidegate_packet::{Fifo, Pkt, Pool, Rate, Span, Time};
+use tidegate_sim::{
+    CongestionControl, DropTail, Ends, FlowId, FlowSpec, FlowStats, Limit, LinkSpec, Machine, Net, NoMachine, Offer,
+    Origin, Port,
+};
+
+const ENDS: Ends = Ends { src: [10, 0, 0, 1], dst: [10, 0, 0, 2], sport: 40000, dport: 80 };
+
+/// V-W8: with 10 segments at first and no loss, n round trips bring 10 (2^n - 1) segments.
+#[test]
+fn v_w8_slow_start_doubles() {
+    let mut net = Net::new(NoMachine, 1, Time(0));
+    let (there, back) = (net.link(LinkSpec::wire(Span::millis(25))), net.link(LinkSpec::wire(Span::millis(25))));
+    let (forward, back) = (net.path(&[there]), net.path(&[back]));
+    let flow = net.tcp(FlowSpec {
+        delayed_ack: false,
+        control: CongestionControl::Reno,
+        ..FlowSpec::bulk(ENDS, forward, back)
+    });
+    let mut segments = Vec::new();
+    for round in 0..=8 {
+        // The handshake takes one round trip more.
+        net.run(Time(0) + Span::millis(50 + 50 * round));
+        segments.push(net.flow_stats(flow).acked / 1448);
+    }
+    let expected: Vec<u64> = (0..=8).map(|n| 10 * ((1 << n) - 1)).collect();
+    assert_eq!(segments, expected);
+}
+
+/// Goodput over capacity of one Reno flow after a minute, with a buffer of so many packets.
+fn utilisation(buffer: u32) -> f64 {
+    let rate = 10_000_000;
+    let mut net = Net::new(NoMachine, 1, Time(0));
+    let bottleneck = net.link(LinkSpec::drop_tail(rate, Span::millis(60), Limit::Packets(buffer)));
+    let back = net.link(LinkSpec::wire(Span::millis(60)));
+    let (forward, back) = (net.path(&[bottleneck]), net.path(&[back]));
+    let flow = net.tcp(FlowSpec {
+        control: CongestionControl::Reno,
+        delayed_ack: false,
+        ..FlowSpec::bulk(ENDS, forward, back)
+    });
+    let (from, to) = (Time(0) + Span::secs(60), Time(0) + Span::secs(660));
+    net.run(from);
+    let before = net.flow_stats(flow);
+    net.run(to);
+    let after = net.flow_stats(flow);
+    assert_eq!(after.timeouts, before.timeouts, "the model knows no timeouts");
+    (after.acked - before.acked) as f64 / 1448.0 * 1514.0 * 8.0 / 600.0 / rate as f64
+}
+
+/// V-W6: the fluid model of one Reno flow. The bandwidth-delay product is 100 packets.
+#[test]
+fn v_w6_reno_utilisation_by_buffer() {
+    let rows = [(1, 0.75), (25, 0.893), (50, 0.964), (100, 1.0)];
+    let measured = rows.map(|(buffer, model)| (buffer, utilisation(buffer), model));
+    for (buffer, is, model) in measured {
+        println!("buffer {buffer} packets: {:.1} %, model {:.1} %", is * 100.0, model * 100.0);
+    }
+    for (buffer, is, model) in measured {
+        assert!((is - model).abs() <= 0.03, "buffer {buffer}: {is:.3} for {model:.3}");
+    }
+}
+
+/// Marks instead of dropping from a threshold on.
+#[derive(Debug, Default)]
+struct Marker {
+    queue: Fifo,
+    marks: u64,
+}
+
+impl Machine for Marker {
+    fn offer(&mut self, pool: &mut Pool, _: Time, _: Port, _: Origin, pkt: Pkt) -> Offer {
+        if self.queue.len() >= 40 && pool.meta_mut(&pkt).set_ce() {
+            self.marks += 1;
+        }
+        self.queue.push_back(pool, pkt);
+        Offer::Queued
+    }
+    fn poll(&mut self, pool: &mut Pool, _: Time, _: Port) -> Option<Pkt> {
+        self.queue.pop_front(pool)
+    }
+    fn timeout(&self, _: Port) -> Option<Time> {
+        None
+    }
+}
+
+/// V-W11 in small: an ECN flow is slowed by marks alone, once per round trip.
+#[test]
+fn ecn_slows_without_loss() {
+    let mut net = Net::new(Marker::default(), 1, Time(0));
+    let out = net.link(LinkSpec::port(Port(0), Some(10_000_000), Span::millis(10)));
+    let back = net.link(LinkSpec::wire(Span::millis(10)));
+    let (forward, back) = (net.path(&[out]), net.path(&[back]));
+    let flow = net.tcp(FlowSpec { ecn: true, ..FlowSpec::bulk(ENDS, forward, back) });
+    net.run(Time(0) + Span::secs(20));
+    let FlowStats { acked, retransmissions, lost, reductions, .. } = net.flow_stats(flow);
+    let share = acked as f64 * 8.0 / 20.0 / 10e6;
+    assert_eq!((retransmissions, lost), (0, 0));
+    assert!(share > 0.93, "rate {share:.3} of the link");
+    assert!((5..60).contains(&reductions), "{reductions} reductions, {} marks", net.machine.marks);
+    assert!(net.machine.marks >= reductions);
+}
+
+/// Flows of the machine itself through its own shaper, one beginning each second, for 30 s.
+fn local_flows(limit: u32, rate: Rate, flows: u16) -> (Net<DropTail>, Vec<FlowId>) {
+    let mut net = Net::new(DropTail::shaped(Limit::Packets(limit), rate, 1600), 1, Time(0));
+    let out = net.link(LinkSpec::port(Port(0), None, Span(0)));
+    let back = net.link(LinkSpec::wire(Span::millis(20)));
+    let (forward, back) = (net.path(&[out]), net.path(&[back]));
+    net.sample_every(Span::millis(100));
+    let ids = (0..flows)
+        .map(|i| {
+            let ends = Ends { src: [192, 0, 2, 1], dst: [198, 51, 100, 7], sport: 80, dport: 50000 + i };
+            let (start, stop) = (Time(0) + Span::secs(i.into()), Time(0) + Span::secs(30));
+            net.tcp(FlowSpec { local: true, start, stop, ..FlowSpec::bulk(ends, forward, back) })
+        })
+        .collect();
+    net.run(Time(0) + Span::secs(32));
+    (net, ids)
+}
+
+/// Local senders hold back rather than fill their own queue. Beside a recorded Linux (HTB 1 Mbit/s on the sender's device,
+/// pfifo of 1000 and of 6 packets, four CUBIC flows): the first round trip in µs, and bytes acknowledged at the last sample.
+/// Behind 6 packets the fourth flow's SYNs never find room, on Linux too.
+#[test]
+fn local_senders_hold_back_as_recorded() {
+    let recorded: [(u32, &[(u64, u64)]); 2] = [
+        (1000, &[(20000, 1_028_081), (45136, 903_553), (75776, 842_737), (94304, 802_193)]),
+        (6, &[(20000, 1_295_961), (45136, 1_169_985), (75776, 1_106_273)]),
+    ];
+    for (limit, flows) in recorded {
+        let (net, ids) = local_flows(limit, Rate::bits(1_000_000), 4);
+        for (i, &id) in ids.iter().enumerate() {
+            let stats = net.flow_stats(id);
+            assert_eq!(stats.retransmissions, 0);
+            let Some(&(first, bytes)) = flows.get(i) else {
+                assert_eq!((stats.established, stats.lost > 3), (None, true), "flow {i} finds no room");
+                continue;
+            };
+            let samples = net.flow_samples(id);
+            let last = samples[samples.len() - 1].acked;
+            println!("limit {limit}, flow {i}: {last} bytes, recorded {bytes}");
+            assert_eq!((samples[0].srtt.0 / 1000, stats.lost), (first, 0));
+            assert!((last as f64 / bytes as f64 - 1.0).abs() < 0.02, "limit {limit}, flow {i}: {last} for {bytes}");
+        }
+    }
+}
+
+/// V-S0a in small: what a server on the machine sends through a shaper has exactly the shaper's rate.
+#[test]
+fn local_server_keeps_the_rate() {
+    let (net, ids) = local_flows(1000, Rate::bits(200_000), 1);
+    let stats = net.flow_stats(ids[0]);
+    let rate = net.machine.sent_bytes as f64 * 8.0 / 30.0;
+    assert_eq!((stats.retransmissions, net.machine.dropped), (0, 0));
+    assert!((rate / 200_000.0 - 1.0).abs() < 0.01, "{rate} bit/s");
+}
+
+/// Refuses every n-th packet, and says of every other n-th that it was taken at another's cost.
+#[derive(Debug, Default)]
+struct Moody {
+    queue: Fifo,
+    seen: u64,
+}
+
+impl Machine for Moody {
+    fn offer(&mut self, pool: &mut Pool, _: Time, _: Port, _: Origin, pkt: Pkt) -> Offer {
+        self.seen += 1;
+        if self.seen % 97 == 50 {
+            pool.release(pkt);
+            return Offer::Dropped;
+        }
+        self.queue.push_back(pool, pkt);
+        if self.seen % 97 == 0 { Offer::Congested } else { Offer::Queued }
+    }
+    fn poll(&mut self, pool: &mut Pool, _: Time, _: Port) -> Option<Pkt> {
+        self.queue.pop_front(pool)
+    }
+    fn timeout(&self, _: Port) -> Option<Time> {
+        None
+    }
+}
+
+/// A refused packet was never sent: the window goes down once, nothing is retransmitted.
+#[test]
+fn local_refusal_is_not_a_loss() {
+    let mut net = Net::new(Moody::default(), 1, Time(0));
+    let out = net.link(LinkSpec::port(Port(0), Some(10_000_000), Span::millis(10)));
+    let back = net.link(LinkSpec::wire(Span::millis(10)));
+    let (forward, back) = (net.path(&[out]), net.path(&[back]));
+    let flow = net.tcp(FlowSpec { local: true, bytes: Some(1_000_000), ..FlowSpec::bulk(ENDS, forward, back) });
+    net.run(Time(0) + Span::secs(60));
+    let FlowStats { acked, retransmissions, timeouts, reductions, finished, .. } = net.flow_stats(flow);
+    assert_eq!((acked, retransmissions, timeouts), (1_000_000, 0, 0));
+    assert!(reductions > 5 && finished.is_some(), "{reductions} reductions, finished {finished:?}");
+    assert_eq!(net.packets(), 0);
+}
+
+/// The same seed gives the same run, another seed another one.
+#[test]
+fn seeds_decide() {
+    let run = |seed| {
+        let mut net = Net::new(NoMachine, seed, Time(0));
+        let access = LinkSpec::drop_tail(100_000_000, Span(0), Limit::None).jitter(Span::micros(50));
+        let up = net.link(LinkSpec::drop_tail(2_000_000, Span::millis(10), Limit::Bytes(24_000)));
+        let back = net.link(LinkSpec::wire(Span::millis(10)));
+        net.sample_every(Span::millis(100));
+        let flows: Vec<FlowId> = (0..3)
+            .map(|i| {
+                let access = net.link(access);
+                let (forward, back) = (net.path(&[access, up]), net.path(&[back]));
+                net.tcp(FlowSpec::bulk(Ends { sport: 40000 + i, ..ENDS }, forward, back))
+            })
+            .collect();
+        net.run(Time(0) + Span::secs(20));
+        let series: Vec<_> = flows.iter().map(|&flow| net.flow_samples(flow).to_vec()).collect();
+        (net.events(), net.link_stats(up).dropped, series)
+    };
+    assert!(run(7) == run(7));
+    assert!(run(7) != run(8));
+}
