@@ -68,10 +68,8 @@ pub fn parse(args: &[String], env: &Env) -> Result<IpCommand, Refusal> {
         }
         "show" | "list" | "ls" | "lst" | "sh" | "s" => {
             let name = name(rest);
-            if let Some(name) = name {
-                if !env.has(name) {
-                    return Err(Refusal::new(1, format!("Device \"{name}\" does not exist.")));
-                }
+            if let Some(name) = name.filter(|name| !env.has(name)) {
+                return Err(Refusal::new(1, format!("Device \"{name}\" does not exist.")));
             }
             Ok(IpCommand::ShowLinks(name.map(String::from)))
         }
