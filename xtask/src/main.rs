@@ -1,17 +1,20 @@
 #![forbid(unsafe_code)]
 //! Chores of the house: `cargo xtask TASK`.
 
+mod oracle_fuzz;
 mod walls;
 
 use std::path::Path;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask TASK
+  oracle-fuzz  random trees and traffic, the engine against a real kernel (needs ORACLE=PATH/ask)
   walls    the dependency arrows, the purity of the pure crates, and other rules of the house";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.first().map(String::as_str) {
+        Some("oracle-fuzz") => oracle_fuzz::run(root(), &words[1..]),
         Some("walls") => walls::run(root()),
         Some("--help" | "-h" | "help") => {
             println!("{USAGE}");
