@@ -373,7 +373,7 @@ impl Maker {
         let mut size = d.range(low, high);
         let burst = if d.percent(40) { d.range(2, 12) } else { 1 };
         let (mut time, mut seq) = (d.below(span / 4 + 1), 1000);
-        for _ in 0..most {
+        for _ in 0..most as u64 / burst {
             if time >= span {
                 break;
             }
