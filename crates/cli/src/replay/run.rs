@@ -173,7 +173,8 @@ impl<'r> Run<'r> {
         for Event { time, what: What::Drop(why), ident, len, dsfield, .. } in self.machine.gateway.events(self.device) {
             let place = match why {
                 Why::Codel => "drop_func",
-                Why::Purged => "__rtnl_unlock",
+                Why::Purged(_) => "__rtnl_unlock",
+                Why::PurgedHeld => "qdisc_reset",
                 Why::Policy => "__dev_queue_xmit",
                 _ => "kfree_skb_list_reason",
             };

@@ -138,11 +138,13 @@ impl Discipline for Drr {
     }
 
     fn purge(&mut self, cx: &mut Cx<'_>, _own: Own) {
-        for at in 0..self.classes.len() as u32 {
-            if let Some(class) = self.class(at) {
+        for (_, at) in self.hash.iter() {
+            if let Some(class) = &mut self.classes[at as usize].class {
                 class.child.purge(cx);
             }
-            self.deactivate(at);
+            if self.classes[at as usize].link.is_linked() {
+                self.active.remove(&mut self.classes, at);
+            }
         }
     }
 
