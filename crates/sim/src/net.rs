@@ -157,15 +157,15 @@ impl<M: Machine> Net<M> {
             self.now = front.at;
             let (kind, index) = (front.kind, front.index);
             if kind != Kind::Arrival {
-                front.pop();
+                self.events.pop();
                 self.dispatch(kind, index);
                 continue;
             }
             let link = &mut self.links[index];
             let arrived = link.line.pop_front();
             match link.line.front() {
-                Some(&(at, _)) => front.again(at),
-                None => front.pop(),
+                Some(&(at, _)) => self.events.again(at),
+                None => self.events.pop(),
             }
             if let Some((_, pkt)) = arrived {
                 self.arrive(pkt);
