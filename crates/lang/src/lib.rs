@@ -1,2 +1,49 @@
 #![forbid(unsafe_code)]
-//! See Cargo.toml.
+//! What people write, understood; and what the machine holds, in their words again.
+//!
+//! [`tc`] reads tc's command line into operations and prints dumps as tc does; [`batch`] reads `tc -batch` files; [`iptables`] reads
+//! the rules that set marks; [`ip`] answers the few `ip link` commands that traffic-control scripts issue. Nothing here touches the
+//! machine: what tc would look up comes in as [`Env`].
+
+pub mod batch;
+pub mod ip;
+pub mod iptables;
+pub mod tc;
+
+mod json;
+mod number;
+mod refusal;
+pub mod units;
+
+pub use refusal::Refusal;
+
+/// What the front ends need to know of the machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Env {
+    /// The devices there are. `None`: any name is taken for a device (a script is only being read).
+    pub devices: Option<Vec<Device>>,
+}
+
+/// A device, as far as the front ends care.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Device {
+    /// Its name.
+    pub name: String,
+    /// Its speed in Mbit/s, for rates given in per cent; `None`: the driver does not tell.
+    pub speed_mbit: Option<u32>,
+}
+
+impl Env {
+    /// Could there be such a device?
+    pub fn has(&self, name: &str) -> bool {
+        match &self.devices {
+            Some(devices) => devices.iter().any(|device| device.name == name),
+            None => true,
+        }
+    }
+
+    /// The device's speed in Mbit/s, if it tells.
+    pub fn speed_mbit(&self, name: &str) -> Option<u32> {
+        self.devices.iter().flatten().find(|device| device.name == name)?.speed_mbit
+    }
+}

@@ -41,6 +41,7 @@ impl FlowKeys {
     /// Both ends are put in order first (smaller address and port as source), then the keys are hashed with SipHash-2-4
     /// (Aumasson and Bernstein 2012) in the memory layout of Linux's flow keys.
     pub fn hash(&self, key: HashKey) -> u32 {
+        // The layout is eight-byte aligned, so each form ends in four octets of padding.
         let mut bytes = [0u8; 72];
         bytes[0..2].copy_from_slice(&self.ethertype.to_be_bytes());
         bytes[2] = self.protocol;
@@ -57,7 +58,7 @@ impl FlowKeys {
         let len = match self.addrs {
             Addrs::None => {
                 order_ports(false, &mut sport, &mut dport);
-                36
+                40
             }
             Addrs::V4(src, dst) => {
                 // The comparison is of the words as they lie in memory on a little-endian machine.
@@ -66,7 +67,7 @@ impl FlowKeys {
                 order_ports(swap, &mut sport, &mut dport);
                 bytes[36..40].copy_from_slice(&a);
                 bytes[40..44].copy_from_slice(&b);
-                44
+                48
             }
             Addrs::V6(src, dst) => {
                 let swap = dst < src;
@@ -74,7 +75,7 @@ impl FlowKeys {
                 order_ports(swap, &mut sport, &mut dport);
                 bytes[36..52].copy_from_slice(&a);
                 bytes[52..68].copy_from_slice(&b);
-                68
+                72
             }
         };
         bytes[28..30].copy_from_slice(&sport);

@@ -15,6 +15,7 @@ mod rate;
 
 pub mod dump;
 pub mod netfilter;
+pub mod spec;
 
 pub use error::{Errno, TcError};
 pub use filter::{FilterParams, FlowKeySet, FlowMode, FlowParams, FwParams, U32Key, U32Params};

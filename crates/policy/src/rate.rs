@@ -62,6 +62,8 @@ pub struct SizeTable {
     pub tsize: u32,
     /// Cells or whole frames (already in the table; kept for printing).
     pub linklayer: LinkLayer,
+    /// Was a link layer named? Without one `tc -d qdisc show` prints none.
+    pub linklayer_stated: bool,
     /// Added to the length before the shift (-1 as tc makes tables).
     pub cell_align: i16,
     /// log2 of the bytes one entry covers.

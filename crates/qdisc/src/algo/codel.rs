@@ -116,6 +116,8 @@ impl State {
         queue: &mut Q,
     ) -> Option<Q::Packet> {
         let Some(mut packet) = queue.pop() else {
+            // An empty queue is not above target (RFC 8289, section 5.6).
+            self.first_above = 0;
             self.dropping = false;
             return None;
         };
@@ -229,9 +231,10 @@ impl State {
     /// As a dump brings it; `now` in CoDel units.
     pub fn stats(&self, now: u32) -> CodelStats {
         let delta = self.drop_next.wrapping_sub(now) as i32;
-        let drop_next_us = match (self.drop_next, delta >= 0) {
-            (_, true) => micros(delta as u32) as i32,
-            (_, false) => -(micros(delta.unsigned_abs()) as i32),
+        let drop_next_us = match (self.dropping, delta >= 0) {
+            (false, _) => 0,
+            (true, true) => micros(delta as u32) as i32,
+            (true, false) => -(micros(delta.unsigned_abs()) as i32),
         };
         CodelStats {
             count: self.count,

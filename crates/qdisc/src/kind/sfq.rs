@@ -68,11 +68,15 @@ impl Sfq {
             longest: 0,
             tail: NONE,
         };
+        // Linux draws a key for every new qdisc, and another one for its parameters when they ask for perturbation.
+        sfq.key = cx.draw.source.key();
         if let Some(params) = params {
             sfq.set(params)?;
+            if sfq.perturb_secs > 0 {
+                sfq.key = cx.draw.source.key();
+                sfq.arm(cx.now, cx.device.jiffies);
+            }
         }
-        sfq.key = cx.draw.source.key();
-        sfq.arm(cx.now, cx.device.jiffies);
         Ok(sfq)
     }
 

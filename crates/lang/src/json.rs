@@ -1,0 +1,92 @@
+//! JSON as tc writes it: keys in order, the same key twice where tc has it so, and its own way of laying out `-pretty`.
+
+/// A value.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Json {
+    /// A number, already in digits.
+    Number(String),
+    /// A string without characters that need an escape, or with.
+    Text(String),
+    /// true or false.
+    Bool(bool),
+    /// An object.
+    Object(Vec<(&'static str, Json)>),
+    /// Numbers in a row.
+    Numbers(Vec<u32>),
+    /// What tc 6.1 prints in braces though it is not JSON (fw, flow).
+    Braced(String),
+}
+
+impl Json {
+    pub(crate) fn number(value: impl std::fmt::Display) -> Json {
+        Json::Number(value.to_string())
+    }
+    pub(crate) fn text(value: impl Into<String>) -> Json {
+        Json::Text(value.into())
+    }
+}
+
+/// A list of objects, with the end of line.
+pub(crate) fn list(items: &[Json], pretty: bool) -> String {
+    if items.is_empty() {
+        return if pretty { "[ ]\n".into() } else { "[]\n".into() };
+    }
+    let mut out = String::from(if pretty { "[ " } else { "[" });
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        write(item, pretty.then_some(4), &mut out);
+    }
+    out.push_str(if pretty { " ]\n" } else { "]\n" });
+    out
+}
+
+/// `indent`: where the closing brace stands; the members four further in.
+fn write(value: &Json, indent: Option<usize>, out: &mut String) {
+    match value {
+        Json::Number(digits) => out.push_str(digits),
+        Json::Text(text) => quote(text, out),
+        Json::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
+        Json::Braced(text) => {
+            out.push('{');
+            out.push_str(text);
+            out.push('}');
+        }
+        Json::Numbers(numbers) => {
+            let row = numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+            out.push_str(&if indent.is_some() { format!("[ {row} ]") } else { format!("[{row}]") });
+        }
+        Json::Object(members) => {
+            out.push('{');
+            for (index, (key, member)) in members.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                match indent {
+                    Some(indent) => out.push_str(&format!("\n{:width$}\"{key}\": ", "", width = indent + 4)),
+                    None => out.push_str(&format!("\"{key}\":")),
+                }
+                write(member, indent.map(|indent| indent + 4), out);
+            }
+            if let (Some(indent), false) = (indent, members.is_empty()) {
+                out.push_str(&format!("\n{:indent$}", ""));
+            }
+            out.push('}');
+        }
+    }
+}
+
+fn quote(text: &str, out: &mut String) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            c if (c as u32) < 0x20 => out.push_str(&format!("\\u{:04x}", c as u32)),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}

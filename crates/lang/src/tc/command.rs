@@ -1,0 +1,281 @@
+//! `tc qdisc …` and `tc class …`: the words before the kind.
+
+use super::words::{Words, begins};
+use super::{Object, ShowWhat, TcCommand, build, help_of, size_table};
+use crate::units::{parse_classid, parse_handle, parse_time};
+use crate::{Env, Refusal};
+use tidegate_packet::Handle;
+use tidegate_policy::{ClassOp, Op, QdiscOp, Verb};
+
+/// What a verb means.
+pub(super) enum Asked {
+    Do(Verb),
+    Show,
+    Help,
+}
+
+/// The verb of an object; abbreviations go to the first that fits.
+pub(super) fn verb(object: Object, words: &mut Words<'_>) -> Result<Asked, Refusal> {
+    let Some(word) = words.take() else { return Ok(Asked::Show) };
+    let name = object.name();
+    let mut verbs = vec![("add", Asked::Do(Verb::Add)), ("change", Asked::Do(Verb::Change))];
+    verbs.push(("replace", Asked::Do(Verb::Replace)));
+    if object == Object::Qdisc {
+        verbs.push(("link", Asked::Do(Verb::Link)));
+    }
+    verbs.push(("delete", Asked::Do(Verb::Delete)));
+    for show in ["list", "show", "lst"] {
+        verbs.push((show, Asked::Show));
+    }
+    verbs.push(("help", Asked::Help));
+    for (verb, asked) in verbs {
+        if begins(word, verb) {
+            return Ok(asked);
+        }
+    }
+    Err(Refusal::new(255, format!("Command \"{word}\" is unknown, try \"tc {name} help\"."))
+        .at(words.last())
+        .remedy(format!("tc {name} knows add, change, replace, delete and show.")))
+}
+
+/// Notes for whoever reads the script: accepted words that mean nothing here.
+pub(super) type Notes = Vec<String>;
+
+pub(super) fn qdisc(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut Notes) -> Result<TcCommand, Refusal> {
+    let mut op = QdiscOp {
+        verb,
+        dev: String::new(),
+        parent: Handle::NONE,
+        handle: Handle::NONE,
+        kind: None,
+        params: None,
+        stab: None,
+    };
+    while let Some(word) = words.take() {
+        match word {
+            "dev" => device(&mut op.dev, words)?,
+            "handle" => {
+                if !op.handle.is_none() {
+                    return Err(Refusal::duplicate("handle", "handle").at(words.last()));
+                }
+                let text = words.need()?;
+                op.handle = parse_handle(text).ok_or_else(|| {
+                    Refusal::wrong(text, "invalid qdisc ID")
+                        .at(words.last())
+                        .remedy("A qdisc's handle is a hexadecimal number up to ffff and a colon, such as 1: or 10:.")
+                })?;
+            }
+            "root" => {
+                if !op.parent.is_none() {
+                    return Err(Refusal::new(255, "Error: \"root\" is duplicate parent ID")
+                        .at(words.last())
+                        .remedy("A qdisc has one place: root, or parent and a class."));
+                }
+                op.parent = Handle::ROOT;
+            }
+            "ingress" | "clsact" => {
+                if !op.parent.is_none() {
+                    return Err(
+                        Refusal::new(255, format!("Error: \"{word}\" is a duplicate parent ID")).at(words.last())
+                    );
+                }
+                op.parent = Handle::INGRESS;
+                op.handle = Handle::new(0xffff, 0);
+                op.kind = Some(word.into());
+                build::qdisc(word, &op.dev, env, words)?;
+                break;
+            }
+            "parent" => parent(&mut op.parent, words)?,
+            "stab" => op.stab = Some(size_table::parse(words)?),
+            "ingress_block" | "egress_block" => {
+                return Err(build::later("option", word, words.last()));
+            }
+            "help" => return Ok(help_of(Some(Object::Qdisc))),
+            _ if begins(word, "estimator") => estimator(words, notes)?,
+            kind => {
+                op.kind = Some(kind.into());
+                op.params = build::qdisc(kind, &op.dev, env, words)?;
+                break;
+            }
+        }
+    }
+    find_device(&op.dev, env)?;
+    Ok(TcCommand::Apply(Op::Qdisc(op)))
+}
+
+pub(super) fn class(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut Notes) -> Result<TcCommand, Refusal> {
+    let mut op =
+        ClassOp { verb, dev: String::new(), parent: Handle::NONE, classid: Handle::NONE, kind: None, params: None };
+    while let Some(word) = words.take() {
+        match word {
+            "dev" => device(&mut op.dev, words)?,
+            "classid" => {
+                let text = words.need()?;
+                if !op.classid.is_none() {
+                    return Err(Refusal::duplicate("classid", text).at(words.last()));
+                }
+                op.classid = class_id(text, "invalid class ID", words.last())?;
+            }
+            "handle" => {
+                return Err(Refusal::new(255, "Error: try \"classid\" instead of \"handle\"")
+                    .at(words.last())
+                    .remedy("Qdiscs have handles (1:), classes have class ids (1:10)."));
+            }
+            "root" => {
+                if !op.parent.is_none() {
+                    return Err(Refusal::new(255, "Error: \"root\" is duplicate parent ID.").at(words.last()));
+                }
+                op.parent = Handle::ROOT;
+            }
+            "parent" => parent(&mut op.parent, words)?,
+            "help" => return Ok(help_of(Some(Object::Class))),
+            _ if begins(word, "estimator") => estimator(words, notes)?,
+            kind => {
+                op.kind = Some(kind.into());
+                op.params = Some(build::class(kind, &op.dev, env, words)?);
+                break;
+            }
+        }
+    }
+    find_device(&op.dev, env)?;
+    Ok(TcCommand::Apply(Op::Class(op)))
+}
+
+pub(super) fn show_qdisc(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refusal> {
+    let mut what = ShowWhat::of(Object::Qdisc);
+    while let Some(word) = words.take() {
+        let once = |what: &ShowWhat, place: usize| match what.parent {
+            None => Ok(()),
+            Some(_) => Err(Refusal::wrong(word, "parent is already specified").at(place)),
+        };
+        match word {
+            "dev" => what.dev = Some(words.need()?.into()),
+            "root" => {
+                once(&what, words.last())?;
+                what.parent = Some(Handle::ROOT);
+            }
+            "ingress" | "clsact" => {
+                once(&what, words.last())?;
+                what.parent = Some(Handle::INGRESS);
+            }
+            "parent" => {
+                once(&what, words.last())?;
+                let text = words.need()?;
+                what.parent = Some(class_id(text, "invalid parent ID", words.last())?);
+            }
+            "handle" => {
+                let text = words.need()?;
+                let handle =
+                    parse_handle(text).ok_or_else(|| Refusal::wrong(text, "invalid handle ID").at(words.last()))?;
+                what.handle = Some(handle);
+            }
+            "invisible" => what.invisible = true,
+            "help" => return Ok(help_of(Some(Object::Qdisc))),
+            _ => return Err(unknown_in_show(word, "qdisc", words.last())),
+        }
+    }
+    found(what, env)
+}
+
+pub(super) fn show_class(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refusal> {
+    let mut what = ShowWhat::of(Object::Class);
+    while let Some(word) = words.take() {
+        match word {
+            "dev" => {
+                let dev = words.need()?;
+                if what.dev.is_some() {
+                    return Err(Refusal::duplicate("dev", dev).at(words.last()));
+                }
+                what.dev = Some(dev.into());
+            }
+            "qdisc" => {
+                let text = words.need()?;
+                let handle =
+                    parse_handle(text).ok_or_else(|| Refusal::wrong(text, "invalid qdisc ID").at(words.last()))?;
+                what.handle = Some(handle);
+            }
+            "classid" => {
+                let text = words.need()?;
+                what.classid = Some(class_id(text, "invalid class ID", words.last())?);
+            }
+            "root" | "parent" if what.parent.is_some() => {
+                return Err(Refusal::duplicate("parent", word).at(words.last()));
+            }
+            "root" => what.parent = Some(Handle::ROOT),
+            "parent" => {
+                let text = words.need()?;
+                what.parent = Some(class_id(text, "invalid parent ID", words.last())?);
+            }
+            "help" => return Ok(help_of(Some(Object::Class))),
+            _ => return Err(unknown_in_show(word, "class", words.last())),
+        }
+    }
+    found(what, env)
+}
+
+/// Checks the device of a `show`.
+pub(super) fn found(what: ShowWhat, env: &Env) -> Result<TcCommand, Refusal> {
+    if let Some(dev) = what.dev.as_deref().filter(|dev| !dev.is_empty()) {
+        find_device(dev, env)?;
+    }
+    Ok(TcCommand::Show(what))
+}
+
+fn unknown_in_show(word: &str, object: &str, place: usize) -> Refusal {
+    Refusal::new(255, format!("What is \"{word}\"? Try \"tc {object} help\"."))
+        .at(place)
+        .remedy("show takes dev DEVICE, and what to select: root, parent, handle or classid.")
+}
+
+/// The word after `dev`.
+pub(super) fn device(dev: &mut String, words: &mut Words<'_>) -> Result<(), Refusal> {
+    let name = words.need()?;
+    if !dev.is_empty() {
+        return Err(Refusal::duplicate("dev", name).at(words.last()));
+    }
+    // A device's name has at most 15 octets; tc cuts what is longer.
+    *dev = name.char_indices().take_while(|(at, c)| at + c.len_utf8() <= 15).map(|(_, c)| c).collect();
+    Ok(())
+}
+
+/// The word after `parent`.
+pub(super) fn parent(parent: &mut Handle, words: &mut Words<'_>) -> Result<(), Refusal> {
+    let text = words.need()?;
+    if !parent.is_none() {
+        return Err(Refusal::duplicate("parent", text).at(words.last()));
+    }
+    *parent = class_id(text, "invalid parent ID", words.last())?;
+    Ok(())
+}
+
+pub(super) fn class_id(text: &str, why: &str, place: usize) -> Result<Handle, Refusal> {
+    parse_classid(text).ok_or_else(|| {
+        Refusal::wrong(text, why)
+            .at(place)
+            .remedy("A class id is two hexadecimal numbers up to ffff with a colon between, such as 1:10.")
+    })
+}
+
+/// `estimator INTERVAL CONSTANT`: read and left out, because no rate estimator is modelled.
+pub(super) fn estimator(words: &mut Words<'_>, notes: &mut Notes) -> Result<(), Refusal> {
+    for why in ["invalid estimator interval", "invalid estimator time constant"] {
+        let text = words.need()?;
+        if parse_time(text).is_none() {
+            return Err(Refusal::wrong(why, "estimator").at(words.last()));
+        }
+    }
+    notes.push("the rate estimator is not modelled: it only adds a line of statistics".into());
+    Ok(())
+}
+
+/// The device must be named and be there.
+pub(super) fn find_device(dev: &str, env: &Env) -> Result<(), Refusal> {
+    if dev.is_empty() {
+        return Err(Refusal::new(2, "RTNETLINK answers: No such device").remedy("Say which device: dev NAME."));
+    }
+    if !env.has(dev) {
+        let there = env.devices.iter().flatten().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ");
+        return Err(Refusal::new(1, format!("Cannot find device \"{dev}\"")).remedy(format!("There is {there}.")));
+    }
+    Ok(())
+}

@@ -1,0 +1,392 @@
+//! `tc filter …`: the words before the kind, fw and flow.
+
+use super::build::later;
+use super::command::{Notes, class_id, device, estimator, find_device, found, parent};
+use super::options::nearest;
+use super::u32_filter;
+use super::words::{Words, begins};
+use super::{Object, ShowWhat, TcCommand, help_of};
+use crate::number::{u16_in, u32_in};
+use crate::units::parse_classid;
+use crate::{Env, Refusal};
+use tidegate_packet::Handle;
+use tidegate_policy::spec::{FLOW, FW};
+use tidegate_policy::{FilterOp, FilterParams, FlowKeySet, FlowMode, FlowParams, FwParams, Op, Verb};
+
+/// Where `filter … ingress` hangs.
+const INGRESS_FILTERS: Handle = Handle(0xffff_fff2);
+/// Where `filter … egress` hangs.
+const EGRESS_FILTERS: Handle = Handle(0xffff_fff3);
+
+/// Kinds that tc 6.1 has words for and this version has not.
+const LATER: [&str; 9] = ["basic", "bpf", "cgroup", "flower", "matchall", "route", "rsvp", "rsvp6", "tcindex"];
+
+pub(super) fn filter(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut Notes) -> Result<TcCommand, Refusal> {
+    let mut op = FilterOp {
+        verb,
+        dev: String::new(),
+        parent: Handle::NONE,
+        pref: 0,
+        protocol: 0,
+        chain: 0,
+        handle: 0,
+        kind: None,
+        params: None,
+    };
+    let (mut handle, mut protocol, mut chain) = (None, None, None);
+    while let Some(word) = words.take() {
+        match word {
+            "dev" => device(&mut op.dev, words)?,
+            "block" => return Err(later("option", word, words.last())),
+            "root" | "ingress" | "egress" => {
+                if !op.parent.is_none() {
+                    return Err(Refusal::new(255, format!("Error: \"{word}\" is duplicate parent ID")).at(words.last()));
+                }
+                op.parent = hook(word);
+            }
+            "parent" => parent(&mut op.parent, words)?,
+            "handle" => {
+                let text = words.need()?;
+                if handle.is_some() {
+                    return Err(Refusal::duplicate("handle", text).at(words.last()));
+                }
+                handle = Some((text, words.last()));
+            }
+            "help" => return Ok(help_of(Some(Object::Filter))),
+            _ if begins(word, "preference") || begins(word, "priority") => {
+                let text = words.need()?;
+                if op.pref != 0 {
+                    return Err(Refusal::duplicate("priority", text).at(words.last()));
+                }
+                op.pref = preference(text, words.last())?;
+            }
+            _ if begins(word, "protocol") => {
+                let text = words.need()?;
+                if protocol.is_some() {
+                    return Err(Refusal::duplicate("protocol", text).at(words.last()));
+                }
+                protocol = Some(protocol_of(text, words.last())?);
+            }
+            "chain" => {
+                let text = words.need()?;
+                if chain.is_some() {
+                    return Err(Refusal::duplicate("chain", text).at(words.last()));
+                }
+                chain = Some(chain_of(text, words.last())?);
+            }
+            _ if begins(word, "estimator") => estimator(words, notes)?,
+            kind => {
+                op.kind = Some(kind.into());
+                break;
+            }
+        }
+    }
+    op.chain = chain.unwrap_or(0);
+    // Only a command that may create fills in `all`.
+    let creates = matches!(verb, Verb::Add | Verb::Replace);
+    op.protocol = protocol.unwrap_or(if creates { FilterOp::ALL } else { 0 });
+    match op.kind.clone() {
+        Some(kind) => {
+            let place = words.last();
+            (op.handle, op.params) = options(&kind, place, handle, words)?;
+        }
+        None if handle.is_some() => {
+            return Err(Refusal::new(255, "Must specify filter type when using \"handle\"")
+                .remedy("Name the kind after it: handle 10 fw."));
+        }
+        None => {}
+    }
+    find_device(&op.dev, env).map_err(|refusal| match refusal.code {
+        2 => refusal.then("We have an error talking to the kernel"),
+        _ => refusal,
+    })?;
+    Ok(TcCommand::Apply(Op::Filter(op)))
+}
+
+pub(super) fn show(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refusal> {
+    let mut what = ShowWhat::of(Object::Filter);
+    while let Some(word) = words.take() {
+        match word {
+            "dev" => {
+                let dev = words.need()?;
+                if what.dev.is_some() {
+                    return Err(Refusal::duplicate("dev", dev).at(words.last()));
+                }
+                what.dev = Some(dev.into());
+            }
+            "block" => return Err(later("option", word, words.last())),
+            "root" | "ingress" | "egress" => {
+                if what.parent.is_some() {
+                    return Err(Refusal::new(255, format!("Error: \"{word}\" is duplicate parent ID")).at(words.last()));
+                }
+                what.parent = Some(hook(word));
+            }
+            "parent" => {
+                let text = words.need()?;
+                if what.parent.is_some() {
+                    return Err(Refusal::duplicate("parent", text).at(words.last()));
+                }
+                what.parent = Some(class_id(text, "invalid parent ID", words.last())?);
+            }
+            "help" => return Ok(help_of(Some(Object::Filter))),
+            "chain" => {
+                let text = words.need()?;
+                what.chain = Some(chain_of(text, words.last())?);
+            }
+            _ if begins(word, "preference") || begins(word, "priority") => {
+                let text = words.need()?;
+                what.pref = Some(preference(text, words.last())?);
+            }
+            _ if begins(word, "protocol") => {
+                let text = words.need()?;
+                what.protocol = Some(protocol_of(text, words.last())?);
+            }
+            _ => {
+                return Err(Refusal::new(255, format!(" What is \"{word}\"? Try \"tc filter help\""))
+                    .at(words.last())
+                    .remedy("show takes dev DEVICE, parent ID or root, pref N, protocol NAME, chain N."));
+            }
+        }
+    }
+    found(what, env)
+}
+
+fn hook(word: &str) -> Handle {
+    match word {
+        "root" => Handle::ROOT,
+        "ingress" => INGRESS_FILTERS,
+        _ => EGRESS_FILTERS,
+    }
+}
+
+fn preference(text: &str, place: usize) -> Result<u16, Refusal> {
+    u16_in(text, 0).ok_or_else(|| {
+        Refusal::wrong(text, "invalid priority value").at(place).remedy("A preference is a number from 0 to 65535.")
+    })
+}
+
+fn chain_of(text: &str, place: usize) -> Result<u32, Refusal> {
+    u32_in(text, 0).ok_or_else(|| Refusal::wrong(text, "invalid chain index value").at(place))
+}
+
+fn protocol_of(text: &str, place: usize) -> Result<u16, Refusal> {
+    parse_protocol(text).ok_or_else(|| {
+        Refusal::wrong(text, "invalid protocol")
+            .at(place)
+            .remedy("Protocols are ip, ipv6, arp, all, 802.1q, or a number.")
+    })
+}
+
+/// An EtherType by name or number.
+pub(crate) fn parse_protocol(text: &str) -> Option<u16> {
+    let lower = text.to_ascii_lowercase();
+    let named = PROTOCOLS.iter().find(|(name, _)| name.to_ascii_lowercase() == lower);
+    named.map(|(_, number)| *number).or_else(|| u16_in(text, 0))
+}
+
+/// The names of EtherTypes that tc prints and reads.
+pub(super) const PROTOCOLS: [(&str, u16); 20] = [
+    ("802_3", 1),
+    ("all", 3),
+    ("802_2", 4),
+    ("ip", 0x0800),
+    ("x25", 0x0805),
+    ("arp", 0x0806),
+    ("rarp", 0x8035),
+    ("atalk", 0x809b),
+    ("aarp", 0x80f3),
+    ("802.1Q", 0x8100),
+    ("ipx", 0x8137),
+    ("ipv6", 0x86dd),
+    ("mpls_uc", 0x8847),
+    ("mpls_mc", 0x8848),
+    ("ppp_disc", 0x8863),
+    ("ppp_ses", 0x8864),
+    ("802.1ad", 0x88a8),
+    ("tipc", 0x88ca),
+    ("LLDP", 0x88cc),
+    ("loop", 0x0060),
+];
+
+type Given<'a> = Option<(&'a str, usize)>;
+
+/// Reads the handle in the kind's notation, and the words after the kind.
+fn options(
+    kind: &str,
+    place: usize,
+    handle: Given<'_>,
+    words: &mut Words<'_>,
+) -> Result<(u32, Option<FilterParams>), Refusal> {
+    match kind {
+        "fw" => fw(handle, words),
+        "flow" => flow(handle, words),
+        "u32" => {
+            let mut node = match handle {
+                Some((text, place)) => u32_filter::parse_handle(text).ok_or_else(|| {
+                    Refusal::new(1, "Illegal filter ID")
+                        .at(place)
+                        .remedy("A handle of u32 is TABLE:BUCKET:NODE in hexadecimal, such as 800::801.")
+                })?,
+                None => 0,
+            };
+            let read = u32_filter::parse(words)?;
+            if let Some(order) = read.order {
+                node = node & !0xfff | order & 0xfff;
+            }
+            Ok((node, read.params.map(FilterParams::U32)))
+        }
+        _ if LATER.contains(&kind) && words.peek().is_some() => Err(later("filter", kind, place)),
+        _ => match words.peek() {
+            Some(option) => {
+                let remedy = match nearest(kind, &["fw", "u32", "flow"]) {
+                    Some(name) => format!("There is no filter \"{kind}\"; did you mean {name}?"),
+                    None => format!("There is no filter \"{kind}\"; this version knows fw, u32 and flow."),
+                };
+                Err(Refusal::new(1, format!("Unknown filter \"{kind}\", hence option \"{option}\" is unparsable"))
+                    .at(place)
+                    .remedy(remedy))
+            }
+            None => {
+                let number = handle.and_then(|(text, _)| u32_in(text, 0)).unwrap_or(0);
+                Ok((number, None))
+            }
+        },
+    }
+}
+
+fn illegal(name: &str, more: &str, text: &str, place: usize) -> Refusal {
+    Refusal::new(1, format!("Illegal \"{name}\"{more}")).at(place).remedy(format!(
+        "\"{text}\" is not a value for {name}: a number is wanted (0x for hexadecimal), for classes 1:10."
+    ))
+}
+
+fn fw(handle: Given<'_>, words: &mut Words<'_>) -> Result<(u32, Option<FilterParams>), Refusal> {
+    let mut params = FwParams::default();
+    let mut number = 0;
+    if let Some((text, place)) = handle {
+        let (value, mask) = match text.split_once('/') {
+            Some((value, mask)) => (value, Some(mask)),
+            None => (text, None),
+        };
+        number = u32_in(value, 0).ok_or_else(|| illegal("handle", "", text, place))?;
+        if let Some(mask) = mask {
+            params.mask = Some(u32_in(mask, 0).ok_or_else(|| illegal("handle", " mask", text, place))?);
+        }
+    }
+    if words.peek().is_none() {
+        return Ok((number, None));
+    }
+    while let Some(word) = words.take() {
+        match word {
+            _ if begins(word, "classid") || begins(word, "flowid") => {
+                let text = words.need()?;
+                params.classid = Some(parse_classid(text).ok_or_else(|| illegal("classid", "", text, words.last()))?);
+            }
+            "police" | "action" | "indev" => return Err(later("fw option", word, words.last())),
+            "help" => return Err(Refusal { stderr: FW.help(), code: 1, ..Refusal::default() }),
+            _ => {
+                return Err(Refusal::new(1, format!("What is \"{word}\"?"))
+                    .then(&FW.help())
+                    .at(words.last())
+                    .remedy("fw takes classid (or flowid) and a class: handle 10 fw flowid 1:10."));
+            }
+        }
+    }
+    Ok((number, Some(FilterParams::Fw(params))))
+}
+
+fn flow(handle: Given<'_>, words: &mut Words<'_>) -> Result<(u32, Option<FilterParams>), Refusal> {
+    let number = match handle {
+        Some((text, place)) => u32_in(text, 0).ok_or_else(|| illegal("handle", "", text, place))?,
+        None => 0,
+    };
+    if words.peek().is_none() {
+        return Ok((number, None));
+    }
+    // tc always sends a mode; unless `hash` is said, it is `map`.
+    let mut params = FlowParams { mode: Some(FlowMode::Map), ..FlowParams::default() };
+    while let Some(word) = words.take() {
+        let place = words.last();
+        let option = FLOW.qdisc.unwrap_or(&[]).iter().find(|option| option.is(word)).map(|option| option.key);
+        let mut value = |name: &str| {
+            let text = words.need()?;
+            u32_in(text, 0).ok_or_else(|| illegal(name, "", text, words.last()))
+        };
+        match option {
+            Some("hash") => params.mode = Some(FlowMode::Hash),
+            Some("map") => params.mode = Some(FlowMode::Map),
+            Some("keys") => params.keys = keys(words)?,
+            Some("and") => {
+                let mask = value("mask")?;
+                params.mask &= mask;
+                params.xor &= mask;
+            }
+            Some("or") => {
+                let bits = value("or")?;
+                params.mask &= !bits;
+                params.xor |= bits;
+            }
+            Some("xor") => params.xor ^= value("xor")?,
+            Some("rshift") => params.rshift = value("rshift")?,
+            Some("addend") => params.addend = addend(words)?,
+            Some("divisor") => params.divisor = value("divisor")?,
+            Some("perturb") => params.perturb = value("perturb")?,
+            Some("baseclass") => {
+                let text = words.need()?;
+                let class = parse_classid(text).filter(|class| class.minor() != 0);
+                params.baseclass = Some(class.ok_or_else(|| illegal("baseclass", "", text, words.last()))?);
+            }
+            _ if begins(word, "match") || matches!(word, "police" | "action") => {
+                return Err(later("flow option", word, place));
+            }
+            _ if word == "help" => return Err(Refusal { stderr: FLOW.help(), code: 1, ..Refusal::default() }),
+            _ => {
+                return Err(Refusal::new(1, format!("What is \"{word}\"?"))
+                    .then(&FLOW.help())
+                    .at(place)
+                    .remedy("flow takes `hash keys K,…` or `map key K` with and, or, xor, rshift, addend; divisor, baseclass, perturb."));
+            }
+        }
+    }
+    if params.mode == Some(FlowMode::Map) && params.keys.0.count_ones() > 1 {
+        return Err(Refusal::new(1, "Invalid mode \"map\" for multiple keys")
+            .remedy("Only one key can be computed with; to spread by several, write `flow hash keys …`."));
+    }
+    Ok((number, Some(FilterParams::Flow(params))))
+}
+
+fn keys(words: &mut Words<'_>) -> Result<FlowKeySet, Refusal> {
+    let list = words.need()?;
+    let mut set = FlowKeySet(0);
+    for name in list.split(',') {
+        let bit = FlowKeySet::NAMES.iter().take(18).position(|key| *key == name).ok_or_else(|| {
+            Refusal::new(1, format!("Unknown flow key \"{name}\""))
+                .at(words.last())
+                .remedy(format!("The keys are {}.", FlowKeySet::NAMES[..18].join(", ")))
+        })?;
+        set.0 |= 1 << bit;
+    }
+    Ok(set)
+}
+
+/// A number or an IPv4 address, with a minus sign to take it away; for IPv6 addresses their last word counts.
+fn addend(words: &mut Words<'_>) -> Result<u32, Refusal> {
+    let text = words.need()?;
+    let (body, negative) = match text.strip_prefix('-') {
+        Some(body) => (body, true),
+        None => (text, false),
+    };
+    let number = u32_in(body, 0)
+        .or_else(|| u32_filter::dotted(body))
+        .or_else(|| u32_filter::parse_prefix6(body).map(|(octets, _)| octets).map(last_word));
+    let number = number.ok_or_else(|| {
+        Refusal::new(1, format!("Error: any valid address is expected rather than \"{body}\"."))
+            .at(words.last())
+            .remedy("addend takes a number or an address, with - before it to subtract: addend -192.168.0.0.")
+    })?;
+    Ok(if negative { number.wrapping_neg() } else { number })
+}
+
+fn last_word(octets: [u8; 16]) -> u32 {
+    u32::from_be_bytes([octets[12], octets[13], octets[14], octets[15]])
+}

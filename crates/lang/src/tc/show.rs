@@ -1,0 +1,67 @@
+//! What the three listings share: lines and members, written once for text and JSON.
+
+use super::ShowFlags;
+use crate::json::Json;
+use crate::units::print_size;
+use tidegate_packet::Handle;
+use tidegate_policy::dump::QueueStats;
+
+/// A listing's entry under way: its text and its JSON members.
+pub(super) struct Entry {
+    pub(super) text: String,
+    pub(super) members: Vec<(&'static str, Json)>,
+}
+
+impl Entry {
+    pub(super) fn new() -> Entry {
+        Entry { text: String::new(), members: Vec::new() }
+    }
+    /// Text only.
+    pub(super) fn say(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+    /// A member only.
+    pub(super) fn member(&mut self, key: &'static str, value: Json) {
+        self.members.push((key, value));
+    }
+    /// A number in both.
+    pub(super) fn number(&mut self, key: &'static str, number: impl std::fmt::Display + Copy, text: &str) {
+        self.text.push_str(text);
+        self.members.push((key, Json::number(number)));
+    }
+    /// A word that is there or not.
+    pub(super) fn flag(&mut self, key: &'static str, on: bool) {
+        if on {
+            self.text.push_str(key);
+            self.text.push(' ');
+            self.members.push((key, Json::Bool(true)));
+        }
+    }
+    /// An amount: `text` around it in the listing, a number in JSON.
+    pub(super) fn size(&mut self, key: &'static str, bytes: u32, text: &str) {
+        self.number(key, bytes, &text.replace("{}", &print_size(bytes)));
+    }
+
+    /// The two lines of counters. `sent` is missing where the kernel keeps none (flows).
+    pub(super) fn counters(&mut self, stats: &QueueStats, sent: bool) {
+        if sent {
+            self.number("bytes", stats.bytes, &format!(" Sent {} bytes", stats.bytes));
+            self.number("packets", stats.packets, &format!(" {} pkt", stats.packets));
+        }
+        self.number("drops", stats.drops, &format!(" (dropped {}", stats.drops));
+        self.number("overlimits", stats.overlimits, &format!(", overlimits {}", stats.overlimits));
+        self.number("requeues", stats.requeues, &format!(" requeues {}) ", stats.requeues));
+        self.size("backlog", stats.backlog, "\n backlog {}");
+        self.number("qlen", stats.qlen, &format!(" {}p requeues {}", stats.qlen, stats.requeues));
+    }
+}
+
+/// With `-o` lines end in a backslash.
+pub(super) fn ended(text: String, flags: &ShowFlags) -> String {
+    if flags.oneline { text.replace('\n', "\\") } else { text }
+}
+
+/// A qdisc's handle: `0:` for the hidden ones.
+pub(super) fn handle_text(handle: Handle) -> String {
+    format!("{:x}:", handle.major())
+}

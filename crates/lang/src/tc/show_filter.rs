@@ -1,0 +1,226 @@
+//! `tc filter show`.
+
+use super::filter::PROTOCOLS;
+use super::show::{Entry, ended};
+use super::{ShowFlags, ShowWhat};
+use crate::json::{self, Json};
+use tidegate_packet::Handle;
+use tidegate_policy::dump::{FilterDump, FilterEntry, U32Hits};
+use tidegate_policy::{FilterParams, FlowKeySet, FlowMode, FlowParams, FwParams, U32Params};
+
+/// The listing of filters, in the order given. Give those of the parent that `what` names; without one, those of the device's root
+/// qdisc. Preference, protocol and chain are selected here; without a device the listing is empty.
+pub fn show_filters(dumps: &[FilterDump], what: &ShowWhat, flags: &ShowFlags) -> String {
+    let wanted = dumps.iter().filter(|dump| {
+        what.dev.as_deref() == Some(dump.dev.as_str())
+            && what.pref.is_none_or(|pref| pref == 0 || pref == dump.pref)
+            && what.protocol.is_none_or(|protocol| protocol == dump.protocol)
+            && what.chain.is_none_or(|chain| chain == dump.chain)
+    });
+    let entries: Vec<Entry> = wanted.map(|dump| entry(dump, what, flags)).collect();
+    if flags.json {
+        if what.dev.is_none() {
+            return String::new();
+        }
+        let items: Vec<Json> = entries.into_iter().map(|entry| Json::Object(entry.members)).collect();
+        return json::list(&items, flags.pretty);
+    }
+    ended(entries.into_iter().map(|entry| entry.text).collect(), flags)
+}
+
+fn entry(dump: &FilterDump, what: &ShowWhat, flags: &ShowFlags) -> Entry {
+    let mut entry = Entry::new();
+    entry.say("filter ");
+    if what.parent.is_none() {
+        match dump.parent {
+            Handle::ROOT => {
+                entry.say("root ");
+                entry.member("root", Json::Bool(true));
+            }
+            parent => {
+                entry.say(&format!("parent {parent} "));
+                entry.member("parent", Json::text(parent.to_string()));
+            }
+        }
+    }
+    if what.protocol.is_none() {
+        let name = protocol(dump.protocol);
+        entry.say(&format!("protocol {name} "));
+        entry.member("protocol", Json::text(name));
+    }
+    if what.pref.is_none_or(|pref| pref == 0) {
+        entry.number("pref", dump.pref, &format!("pref {} ", dump.pref));
+    }
+    entry.say(&format!("{} ", dump.kind));
+    entry.member("kind", Json::text(dump.kind));
+    if what.chain.is_none() {
+        entry.number("chain", dump.chain, &format!("chain {} ", dump.chain));
+    }
+    if let Some((text, options)) = options(dump, flags) {
+        entry.say(&text);
+        entry.member("options", options);
+    }
+    entry.say("\n");
+    entry
+}
+
+fn protocol(number: u16) -> String {
+    match PROTOCOLS.iter().find(|(_, known)| *known == number) {
+        Some((name, _)) => (*name).into(),
+        None => format!("[{number}]"),
+    }
+}
+
+fn options(dump: &FilterDump, flags: &ShowFlags) -> Option<(String, Json)> {
+    match &dump.entry {
+        FilterEntry::Heading => None,
+        FilterEntry::U32Table { table, divisor } => {
+            let mut entry = Entry::new();
+            let id = format!("{table:x}:");
+            let raw = if flags.raw { format!("[{:08x}]", table << 20) } else { String::new() };
+            entry.say(&format!("fh {id}{raw} ht divisor {divisor} "));
+            entry.member("fh", Json::text(id));
+            entry.member("ht_divisor", Json::number(divisor));
+            Some((entry.text, Json::Object(entry.members)))
+        }
+        FilterEntry::Filter { handle, params, hits } => match params {
+            FilterParams::Fw(params) => braced(fw(*handle, params)?),
+            FilterParams::Flow(params) => braced(flow(*handle, params)),
+            FilterParams::U32(params) => Some(u32(*handle, params, hits.as_ref(), dump.protocol, flags)),
+        },
+    }
+}
+
+/// What tc 6.1 prints as it is into its JSON too.
+fn braced(text: String) -> Option<(String, Json)> {
+    Some((text.clone(), Json::Braced(text)))
+}
+
+/// The kernel tells nothing of a filter that names no class.
+fn fw(handle: u32, params: &FwParams) -> Option<String> {
+    let class = params.classid.filter(|class| !class.is_none())?;
+    let mask = match params.mask {
+        Some(mask) if mask != u32::MAX => format!("/{mask:#x}"),
+        _ => String::new(),
+    };
+    Some(format!("handle {handle:#x}{mask} classid {class} "))
+}
+
+fn flow(handle: u32, params: &FlowParams) -> String {
+    let mut out = format!("handle {handle:#x} ");
+    out.push_str(if params.mode == Some(FlowMode::Map) { "map " } else { "hash " });
+    let keys: Vec<&str> =
+        (0..).zip(FlowKeySet::NAMES).filter(|(bit, _)| params.keys.has(*bit)).map(|(_, name)| name).collect();
+    out.push_str(&format!("keys {} ", keys.join(",")));
+    if params.mask != u32::MAX {
+        out.push_str(&format!("and {:#010x} ", params.mask));
+    }
+    // Bits that the mask takes away and that are turned over are set; the others are turned over.
+    if params.mask & params.xor != 0 {
+        out.push_str(&format!("xor {:#010x} ", params.mask & params.xor));
+    }
+    if !params.mask & params.xor != 0 {
+        out.push_str(&format!("or {:#010x} ", !params.mask & params.xor));
+    }
+    if params.rshift != 0 {
+        out.push_str(&format!("rshift {} ", params.rshift));
+    }
+    if params.addend != 0 {
+        out.push_str(&format!("addend {:#x} ", params.addend));
+    }
+    if params.divisor != 0 {
+        out.push_str(&format!("divisor {} ", params.divisor));
+    }
+    if let Some(class) = params.baseclass {
+        out.push_str(&format!("baseclass {class} "));
+    }
+    if params.perturb != 0 {
+        out.push_str(&format!("perturb {}sec ", params.perturb));
+    }
+    out
+}
+
+/// `800::801`: table, bucket unless 0, node unless 0.
+fn u32_handle(handle: u32) -> String {
+    let (table, bucket, node) = (handle >> 20, handle >> 12 & 0xff, handle & 0xfff);
+    let part = |number: u32| if number == 0 { String::new() } else { format!("{number:x}") };
+    if bucket == 0 && node == 0 {
+        return format!("{}:", part(table));
+    }
+    format!("{}:{}:{}", part(table), part(bucket), part(node))
+}
+
+fn u32(handle: u32, params: &U32Params, hits: Option<&U32Hits>, protocol: u16, flags: &ShowFlags) -> (String, Json) {
+    let mut entry = Entry::new();
+    let (id, table, bucket) = (u32_handle(handle), format!("{:x}", handle >> 20), format!("{:x}", handle >> 12 & 0xff));
+    let raw = if flags.raw { format!("[{handle:08x}]") } else { String::new() };
+    let order = handle & 0xfff;
+    entry.say(&format!("fh {id}{raw} order {order} key ht {table} bkt {bucket} "));
+    entry.member("fh", Json::text(id));
+    entry.member("order", Json::number(order));
+    entry.member("key_ht", Json::text(table));
+    entry.member("bkt", Json::text(bucket));
+    match params.classid {
+        Some(class) if class.is_none() => {
+            entry.say("terminal flowid ");
+            entry.member("terminal", Json::Bool(true));
+        }
+        Some(class) => {
+            entry.say(&format!("*flowid {class} "));
+            entry.member("flowid", Json::text(class.to_string()));
+        }
+        None => {}
+    }
+    entry.flag("not_in_hw", true);
+    let counted = hits.filter(|_| flags.stats);
+    if let Some(hits) = counted {
+        entry.number("rule_hit", hits.asked, &format!("(rule hit {}", hits.asked));
+        entry.number("success", hits.matched, &format!(" success {})", hits.matched));
+    }
+    if let Some((value, mask)) = params.mark {
+        let matched = hits.map_or(0, |hits| hits.mark);
+        entry.say(&format!("\n  mark {value:#06x} {mask:#06x} (success {matched})"));
+        entry.member("fwmark_value", Json::text(format!("{value:#x}")));
+        entry.member("fwmark_mask", Json::text(format!("{mask:#x}")));
+        entry.member("fwmark_success", Json::number(matched));
+    }
+    for (index, key) in params.keys.iter().enumerate() {
+        let success = counted.map(|hits| hits.keys.get(index).copied().unwrap_or(0));
+        let next = if key.offset_mask != 0 { "nexthdr+" } else { "" };
+        match named(key, protocol, flags) {
+            Some(text) => entry.say(&text),
+            None => entry.say(&format!("\n  match {:08x}/{:08x} at {next}{}", key.value, key.mask, key.offset)),
+        }
+        entry.member(
+            "match",
+            Json::Object(vec![
+                ("value", Json::text(format!("{:x}", key.value))),
+                ("mask", Json::text(format!("{:x}", key.mask))),
+                ("offmask", Json::text(next)),
+                ("off", Json::number(key.offset)),
+            ]),
+        );
+        if let Some(success) = success {
+            entry.number("success", success, &format!(" (success {success} ) "));
+        }
+    }
+    (entry.text, Json::Object(entry.members))
+}
+
+/// `-p`: a comparison by name, where tc 6.1 has one for it.
+fn named(key: &tidegate_policy::U32Key, protocol: u16, flags: &ShowFlags) -> Option<String> {
+    if !flags.pretty || flags.json || protocol != 0x0800 || key.offset_mask != 0 {
+        return None;
+    }
+    let octets = key.value.to_be_bytes().map(|octet| octet.to_string()).join(".");
+    match (key.offset, key.mask) {
+        (12 | 16, mask) if mask.leading_ones() + mask.trailing_zeros() == 32 || mask == 0 => {
+            let name = if key.offset == 12 { "src" } else { "dst" };
+            Some(format!("\n  match IP {name} {octets}/{}", mask.leading_ones()))
+        }
+        (8, 0x00ff_0000) => Some(format!("\n  match IP protocol {}", key.value >> 16)),
+        (20, 0x0000_ffff) => Some(format!("match dport {}", key.value)),
+        (20, 0xffff_0000) => Some(format!("match sport {}", key.value >> 16)),
+        _ => None,
+    }
+}

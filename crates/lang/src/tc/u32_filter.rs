@@ -1,0 +1,411 @@
+//! u32: matches by name become comparisons of 32-bit words of the header.
+
+use super::build::later;
+use super::options::nearest;
+use super::words::{Words, begins};
+use crate::Refusal;
+use crate::number::{i32_in, u16_in, u32_in};
+use crate::units::parse_classid;
+use std::net::Ipv6Addr;
+use tidegate_policy::spec::U32;
+use tidegate_policy::{U32Key, U32Params};
+
+/// The kernel's limit on comparisons in one filter.
+const MOST_KEYS: usize = 128;
+
+/// What was read: the parameters (`None` when nothing was said) and the node number from `order`.
+pub(super) struct Read {
+    pub(super) params: Option<U32Params>,
+    pub(super) order: Option<u32>,
+}
+
+/// Reads the words after `u32`.
+pub(super) fn parse(words: &mut Words<'_>) -> Result<Read, Refusal> {
+    let mut read = Read { params: None, order: None };
+    if words.peek().is_none() {
+        return Ok(read);
+    }
+    let mut params = U32Params::default();
+    while let Some(word) = words.take() {
+        match word {
+            _ if begins(word, "match") => {
+                let place = words.place();
+                selector(words, &mut params).map_err(|failed| failed.refusal(place))?;
+            }
+            "flowid" => params.classid = Some(classid(words)?),
+            "order" => {
+                let text = words.need()?;
+                read.order = Some(u32_in(text, 0).ok_or_else(|| illegal("order", text, words.last()))?);
+            }
+            "ht" => {
+                let text = words.need()?;
+                params.table = parse_handle(text)
+                    .filter(|handle| handle & 0xfff == 0)
+                    .ok_or_else(|| illegal("ht", text, words.last()))?;
+            }
+            "divisor" => {
+                let text = words.need()?;
+                u32_in(text, 0)
+                    .filter(|buckets| buckets.is_power_of_two() && *buckets <= 256)
+                    .ok_or_else(|| illegal("divisor", text, words.last()))?;
+                return Err(later("u32 option", "divisor", words.last()));
+            }
+            "link" | "offset" | "hashkey" | "sample" | "indev" | "action" | "police" | "skip_hw" | "skip_sw" => {
+                return Err(later("u32 option", word, words.last()));
+            }
+            "help" => return Err(Refusal { stderr: U32.help(), code: 1, ..Refusal::default() }),
+            _ if begins(word, "classid") => params.classid = Some(classid(words)?),
+            _ => {
+                let remedy = match nearest(word, &["match", "flowid", "classid", "order", "ht"]) {
+                    Some(name) => format!("u32 has no \"{word}\"; did you mean {name}?"),
+                    None => "u32 takes match …, flowid CLASS, ht TABLE, order N.".to_string(),
+                };
+                return Err(Refusal::new(1, format!("What is \"{word}\"?"))
+                    .then(&U32.help())
+                    .at(words.last())
+                    .remedy(remedy));
+            }
+        }
+    }
+    read.params = Some(params);
+    Ok(read)
+}
+
+/// A handle of u32: `TABLE:`, `TABLE:BUCKET:`, `TABLE:BUCKET:NODE`, all hexadecimal, or `0x` and 32 bits.
+pub(super) fn parse_handle(text: &str) -> Option<u32> {
+    if text.starts_with("0x") && !text.contains(':') {
+        return u32_in(text, 16);
+    }
+    let mut parts = text.split(':');
+    let part = |text: Option<&str>, most: u16| match text {
+        None | Some("") => Some(0),
+        Some(digits) => u16_in(digits, 16).filter(|number| *number <= most).map(u32::from),
+    };
+    let table = part(parts.next(), 0xfff)?;
+    let Some(second) = parts.next() else { return None };
+    let bucket = part(Some(second), 0xff)?;
+    let node = part(parts.next(), 0xfff)?;
+    parts.next().is_none().then_some(table << 20 | bucket << 12 | node)
+}
+
+fn classid(words: &mut Words<'_>) -> Result<tidegate_packet::Handle, Refusal> {
+    let text = words.need()?;
+    parse_classid(text).ok_or_else(|| illegal("classid", text, words.last()))
+}
+
+fn illegal(name: &str, text: &str, place: usize) -> Refusal {
+    let example = match name {
+        "classid" => "a class such as 1:10",
+        "ht" => "a table such as 800: or a bucket such as 2:1f:",
+        "divisor" => "a power of two up to 256",
+        _ => "a number",
+    };
+    Refusal::new(1, format!("Illegal \"{name}\""))
+        .at(place)
+        .remedy(format!("{name} takes {example}; \"{text}\" is none."))
+}
+
+/// Why a match was refused.
+enum Failed {
+    /// The words end.
+    Incomplete,
+    /// `Illegal "match"`, after these words of tc and with this explanation.
+    Illegal(String, String),
+}
+
+impl Failed {
+    fn why(remedy: impl Into<String>) -> Failed {
+        Failed::Illegal(String::new(), remedy.into())
+    }
+    fn refusal(self, place: usize) -> Refusal {
+        match self {
+            Failed::Incomplete => Refusal::incomplete().at(place),
+            Failed::Illegal(before, remedy) => {
+                Refusal::new(1, format!("{before}Illegal \"match\"")).at(place).remedy(remedy)
+            }
+        }
+    }
+}
+
+/// One match: its kind, then what the kind takes.
+fn selector(words: &mut Words<'_>, params: &mut U32Params) -> Result<(), Failed> {
+    let kind = words.take().ok_or(Failed::Incomplete)?;
+    let mut keys = Keys { keys: &mut params.keys };
+    const KINDS: [&str; 9] = ["u32", "u16", "u8", "ip", "ip6", "udp", "tcp", "icmp", "ether"];
+    if !KINDS.contains(&kind) && kind != "mark" {
+        return Err(Failed::why(format!("match takes {} or mark; \"{kind}\" is none.", KINDS.join(", "))));
+    }
+    if words.peek().is_none() {
+        return Err(Failed::Incomplete);
+    }
+    if words.left() < 2 {
+        return Err(Failed::why(format!(
+            "match {kind} needs a value and a mask (a flag such as df: something after it)."
+        )));
+    }
+    match kind {
+        "u32" => keys.number(words, Width::Word, 0, 0),
+        "u16" => keys.number(words, Width::Half, 0, 0),
+        "u8" => keys.number(words, Width::Octet, 0, 0),
+        "mark" => mark(words, params),
+        _ => keys.field(kind, words),
+    }
+}
+
+fn mark(words: &mut Words<'_>, params: &mut U32Params) -> Result<(), Failed> {
+    let (value, mask) = (words.take().unwrap_or(""), words.take().unwrap_or(""));
+    let bad = |what: &str, text: &str| {
+        Failed::Illegal(format!("Illegal \"mark\" {what}\n"), format!("\"{text}\" is not a number of 32 bits."))
+    };
+    let number = u32_in(value, 0).ok_or_else(|| bad("value", value))?;
+    let bits = u32_in(mask, 0).ok_or_else(|| bad("mask", mask))?;
+    if number & !bits != 0 {
+        let remedy = format!("Value {value} has bits that mask {mask} takes away, so it can never match.");
+        return Err(Failed::Illegal("Illegal \"mark\" (impossible combination)\n".into(), remedy));
+    }
+    // tc 6.1 wants a word after it.
+    if words.peek().is_none() {
+        return Err(Failed::Incomplete);
+    }
+    params.mark = Some((number, bits));
+    Ok(())
+}
+
+/// How wide a named field is.
+#[derive(Clone, Copy, PartialEq)]
+enum Width {
+    Word,
+    Half,
+    Octet,
+}
+
+struct Keys<'k> {
+    keys: &'k mut Vec<U32Key>,
+}
+
+impl Keys<'_> {
+    /// `ip src …`, `tcp dst …` and their like.
+    fn field(&mut self, kind: &str, words: &mut Words<'_>) -> Result<(), Failed> {
+        let name = words.take().ok_or(Failed::Incomplete)?;
+        match (kind, name) {
+            ("ip", "src") => self.address(words, 12),
+            ("ip", "dst") => self.address(words, 16),
+            ("ip", "tos" | "dsfield" | "precedence") => self.number(words, Width::Octet, 1, 0),
+            ("ip", "ihl") => self.number(words, Width::Octet, 0, 0),
+            ("ip", "protocol") => self.number(words, Width::Octet, 9, 0),
+            ("ip", "nofrag") => self.half(0, 0x3fff, 6, 0),
+            ("ip", "firstfrag") => self.half(0x2000, 0x3fff, 6, 0),
+            ("ip", "df") => self.half(0x4000, 0x4000, 6, 0),
+            ("ip", "mf") => self.half(0x2000, 0x2000, 6, 0),
+            ("ip", "sport") => self.number(words, Width::Half, 20, 0),
+            ("ip", "dport") => self.number(words, Width::Half, 22, 0),
+            ("ip", "icmp_type") => self.number(words, Width::Octet, 20, 0),
+            ("ip", "icmp_code") => self.number(words, Width::Octet, 21, 0),
+            ("ip6", "src") => self.address6(words, 8),
+            ("ip6", "dst") => self.address6(words, 24),
+            ("ip6", "priority") => self.traffic_class(words),
+            ("ip6", "flowlabel") => self.number(words, Width::Word, 0, 0),
+            ("ip6", "protocol") => self.number(words, Width::Octet, 6, 0),
+            ("ip6", "sport") => self.number(words, Width::Half, 40, 0),
+            ("ip6", "dport") => self.number(words, Width::Half, 42, 0),
+            ("ip6", "icmp_type") => self.number(words, Width::Octet, 40, 0),
+            // tc 6.1 counts this one from the next header.
+            ("ip6", "icmp_code") => self.number(words, Width::Octet, 41, -1),
+            ("tcp" | "udp", "src") => self.number(words, Width::Half, 0, -1),
+            ("tcp" | "udp", "dst") => self.number(words, Width::Half, 2, -1),
+            ("icmp", "type") => self.number(words, Width::Octet, 0, -1),
+            ("icmp", "code") => self.number(words, Width::Octet, 1, -1),
+            ("ether", "src") => self.ether(words, -8),
+            ("ether", "dst") => self.ether(words, -14),
+            _ => {
+                let fields = match kind {
+                    "ip" => "src dst tos ihl protocol nofrag firstfrag df mf sport dport icmp_type icmp_code",
+                    "ip6" => "src dst priority flowlabel protocol sport dport icmp_type icmp_code",
+                    "icmp" => "type code",
+                    _ => "src dst",
+                };
+                Err(Failed::why(format!("{kind} has no field \"{name}\"; it has {fields}.")))
+            }
+        }
+    }
+
+    /// `VALUE MASK [at OFFSET]`; the mask is hexadecimal with or without 0x.
+    fn number(&mut self, words: &mut Words<'_>, width: Width, offset: i32, next: i32) -> Result<(), Failed> {
+        let (value, mask) = value_mask(words)?;
+        let (offset, next) = at(words, offset, next)?;
+        match width {
+            Width::Word => self.word(value, mask, offset, next),
+            Width::Half => self.half(value, mask, offset, next),
+            Width::Octet => self.octet(value, mask, offset, next),
+        }
+    }
+
+    fn traffic_class(&mut self, words: &mut Words<'_>) -> Result<(), Failed> {
+        let (value, mask) = value_mask(words)?;
+        let (offset, next) = at(words, 0, 0)?;
+        if value > 0xff || mask > 0xff {
+            return Err(Failed::why("The traffic class has 8 bits."));
+        }
+        self.word(value << 20, mask << 20, offset, next)
+    }
+
+    fn address(&mut self, words: &mut Words<'_>, offset: i32) -> Result<(), Failed> {
+        let text = words.take().ok_or(Failed::Incomplete)?;
+        let (address, mask) = parse_prefix4(text)
+            .ok_or_else(|| Failed::why(format!("\"{text}\" is not an IPv4 address or prefix such as 10.0.0.0/8.")))?;
+        let (offset, next) = at(words, offset, 0)?;
+        self.word(address, mask, offset, next)
+    }
+
+    fn address6(&mut self, words: &mut Words<'_>, offset: i32) -> Result<(), Failed> {
+        let text = words.take().ok_or(Failed::Incomplete)?;
+        let (address, length) = parse_prefix6(text).ok_or_else(|| {
+            Failed::why(format!("\"{text}\" is not an IPv6 address or prefix such as 2001:db8::/32."))
+        })?;
+        let (offset, next) = at(words, offset, 0)?;
+        for (index, word) in address.chunks_exact(4).enumerate() {
+            let bits = length.saturating_sub(32 * index as u32).min(32);
+            if bits == 0 {
+                break;
+            }
+            let value = u32::from_be_bytes([word[0], word[1], word[2], word[3]]);
+            self.word(value, u32::MAX << (32 - bits), offset + 4 * index as i32, next)?;
+        }
+        if length == 0 {
+            // Everything matches: said with a comparison of no bits, because a filter without any would be refused.
+            self.word(0, 0, offset, next)?;
+        }
+        Ok(())
+    }
+
+    fn ether(&mut self, words: &mut Words<'_>, offset: i32) -> Result<(), Failed> {
+        let text = words.take().ok_or(Failed::Incomplete)?;
+        let octets: Option<Vec<u8>> = text
+            .split(':')
+            .map(|part| u8::from_str_radix(part, 16).ok().filter(|_| (1..=2).contains(&part.len())))
+            .collect();
+        let octets = octets.filter(|octets| octets.len() == 6).ok_or_else(|| {
+            let words = format!("parse_ether_addr: improperly formed address '{text}'\n");
+            Failed::Illegal(words, "An Ethernet address is six octets with colons, such as 00:11:22:33:44:55.".into())
+        })?;
+        let (offset, next) = at(words, offset, 0)?;
+        for (index, octet) in octets.into_iter().enumerate() {
+            self.octet(octet.into(), 0xff, offset + index as i32, next)?;
+        }
+        Ok(())
+    }
+
+    fn octet(&mut self, value: u32, mask: u32, offset: i32, next: i32) -> Result<(), Failed> {
+        if value > 0xff || mask > 0xff {
+            return Err(Failed::why(
+                "An octet's value and mask go up to 0xff (masks are hexadecimal: 255 means 0x255).",
+            ));
+        }
+        let shift = (3 - (offset & 3)) * 8;
+        self.word(value << shift, mask << shift, offset & !3, next)
+    }
+
+    fn half(&mut self, value: u32, mask: u32, offset: i32, next: i32) -> Result<(), Failed> {
+        if value > 0xffff || mask > 0xffff {
+            return Err(Failed::why("Value and mask go up to 0xffff (masks are hexadecimal: 65535 means 0x65535)."));
+        }
+        let shift = if offset & 3 == 0 { 16 } else { 0 };
+        self.word(value << shift, mask << shift, offset & !3, next)
+    }
+
+    /// Adds a comparison, or lets it join one of the same word.
+    fn word(&mut self, value: u32, mask: u32, offset: i32, offset_mask: i32) -> Result<(), Failed> {
+        if offset & 3 != 0 {
+            return Err(Failed::why(format!("A word of 32 bits stands at a multiple of 4, not at {offset}.")));
+        }
+        let value = value & mask;
+        if let Some(key) = self.keys.iter_mut().find(|key| key.offset == offset && key.offset_mask == offset_mask) {
+            if (value ^ key.value) & mask & key.mask != 0 {
+                return Err(Failed::why("Two matches want different values of the same bits: nothing could match."));
+            }
+            key.value |= value;
+            key.mask |= mask;
+            return Ok(());
+        }
+        if self.keys.len() >= MOST_KEYS {
+            return Err(Failed::why(format!("A filter has at most {MOST_KEYS} comparisons.")));
+        }
+        self.keys.push(U32Key { value, mask, offset, offset_mask });
+        Ok(())
+    }
+}
+
+fn value_mask(words: &mut Words<'_>) -> Result<(u32, u32), Failed> {
+    let (Some(value), Some(mask)) = (words.take(), words.take()) else {
+        return Err(Failed::why("A value and a mask are needed, such as 80 0xffff."));
+    };
+    let number = u32_in(value, 0).ok_or_else(|| {
+        Failed::why(format!("\"{value}\" is not a number; names of ports and protocols are not known."))
+    })?;
+    let bits = u32_in(mask, 16).ok_or_else(|| Failed::why(format!("\"{mask}\" is not a hexadecimal mask.")))?;
+    Ok((number, bits))
+}
+
+/// `at OFFSET` or `at nexthdr+OFFSET`, if it stands here.
+fn at(words: &mut Words<'_>, offset: i32, next: i32) -> Result<(i32, i32), Failed> {
+    if words.peek() != Some("at") {
+        return Ok((offset, next));
+    }
+    words.skip();
+    let text = words.take().ok_or(Failed::Incomplete)?;
+    let (text, next) = match text.strip_prefix("nexthdr") {
+        Some("") => return Err(Failed::Incomplete),
+        Some(rest) => (rest.strip_prefix('+').unwrap_or("x"), -1),
+        None => (text, next),
+    };
+    let offset = i32_in(text, 0).filter(|offset| offset.unsigned_abs() < 1 << 24);
+    Ok((offset.ok_or_else(|| Failed::why("`at` takes an offset in octets: at 20, at nexthdr+0."))?, next))
+}
+
+/// An IPv4 prefix as tc reads it: `10/8`, `1.2.3.4/255.255.0.0`, `any`.
+pub(crate) fn parse_prefix4(text: &str) -> Option<(u32, u32)> {
+    if matches!(text, "any" | "all" | "default") {
+        return Some((0, 0));
+    }
+    let (address, mask) = match text.split_once('/') {
+        Some((address, mask)) => (address, Some(mask)),
+        None => (text, None),
+    };
+    let mask = match mask {
+        None => u32::MAX,
+        Some(mask) => match u32_in(mask, 0) {
+            Some(length) => length.le(&32).then(|| prefix_mask(length))?,
+            None => dotted(mask).filter(|_| mask.split('.').count() == 4)?,
+        },
+    };
+    Some((dotted(address)?, mask))
+}
+
+/// The mask of a prefix of this length.
+pub(crate) fn prefix_mask(length: u32) -> u32 {
+    u32::MAX.checked_shl(32 - length.min(32)).unwrap_or(0)
+}
+
+/// One to four numbers with dots; what is missing at the end is 0.
+pub(super) fn dotted(text: &str) -> Option<u32> {
+    let mut octets = [0u8; 4];
+    let mut count = 0;
+    for part in text.split('.') {
+        let slot = octets.get_mut(count)?;
+        *slot = part.bytes().all(|b| b.is_ascii_digit()).then(|| part.parse().ok())??;
+        count += 1;
+    }
+    Some(u32::from_be_bytes(octets))
+}
+
+/// An IPv6 address and its prefix length.
+pub(crate) fn parse_prefix6(text: &str) -> Option<([u8; 16], u32)> {
+    if matches!(text, "any" | "all" | "default") {
+        return Some(([0; 16], 0));
+    }
+    let (address, length) = match text.split_once('/') {
+        Some((address, length)) => (address, u32_in(length, 0).filter(|length| *length <= 128)?),
+        None => (text, 128),
+    };
+    Some((address.parse::<Ipv6Addr>().ok()?.octets(), length))
+}

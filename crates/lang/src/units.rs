@@ -1,0 +1,331 @@
+//! tc's units: rates, amounts of data, times, ids; read and printed.
+
+use crate::number::{self, float_prefix, general, whole};
+use tidegate_packet::{Handle, Rate};
+use tidegate_policy::{RateSpec, Ticks};
+
+/// psched ticks in a microsecond.
+const TICKS_PER_US: f64 = 15.625;
+
+/// A rate in tc's notation: `500kbit`, `1.5mbit`, `64kbps` (kilobytes), `1Mibit`; without a unit, bits per second.
+/// Negative rates are refused (tc 6.1 takes them for enormous ones).
+pub fn parse_rate(text: &str) -> Option<Rate> {
+    const PREFIXES: [(&str, f64); 9] = [
+        ("", 1.0),
+        ("k", 1e3),
+        ("m", 1e6),
+        ("g", 1e9),
+        ("t", 1e12),
+        ("ki", 1024.0),
+        ("mi", 1048576.0),
+        ("gi", 1073741824.0),
+        ("ti", 1099511627776.0),
+    ];
+    let (number, suffix) = float_prefix(text)?;
+    let lower = suffix.to_ascii_lowercase();
+    let (prefix, unit) = match lower.strip_suffix("bit") {
+        Some(prefix) => (prefix, 1.0),
+        None => match lower.strip_suffix("bps") {
+            Some(prefix) => (prefix, 8.0),
+            None if lower.is_empty() => ("", 1.0),
+            None => return None,
+        },
+    };
+    let scale = PREFIXES.iter().find(|(name, _)| *name == prefix)?.1;
+    let bytes = number * scale * unit / 8.0;
+    if number < 0.0 || bytes.is_nan() || (bytes.is_finite() && bytes >= u64::MAX as f64) {
+        return None;
+    }
+    // An infinite rate becomes 0, which every user refuses as missing.
+    Some(Rate(if bytes.is_finite() { bytes as u64 } else { 0 }))
+}
+
+/// `10%`: the number before the sign; `None` if this is not a percentage.
+pub fn parse_percent(text: &str) -> Option<f64> {
+    let (number, rest) = float_prefix(text)?;
+    (rest == "%" && (0.0..=100.0).contains(&number)).then_some(number)
+}
+
+/// An amount of data in bytes: `10k`, `1500b`, `12kbit`.
+pub fn parse_size(text: &str) -> Option<u32> {
+    let (number, suffix) = float_prefix(text)?;
+    let scale = match suffix.to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kb" => 1024.0,
+        "m" | "mb" => 1048576.0,
+        "g" | "gb" => 1073741824.0,
+        "kbit" => 1024.0 / 8.0,
+        "mbit" => 1048576.0 / 8.0,
+        "gbit" => 1073741824.0 / 8.0,
+        _ => return None,
+    };
+    let bytes = number * scale;
+    (bytes >= 0.0 && bytes < 4294967296.0).then_some(bytes as u32)
+}
+
+/// An amount of data and the log of a cell: `10k/8`.
+pub fn parse_size_cell(text: &str) -> Option<(u32, u8)> {
+    match text.split_once('/') {
+        None => Some((parse_size(text)?, 0)),
+        Some((size, cell)) => {
+            let cell = whole(cell, 0)?;
+            (cell.is_power_of_two() && cell < 1 << 32).then_some(())?;
+            Some((parse_size(size)?, cell.trailing_zeros() as u8))
+        }
+    }
+}
+
+/// A length of time in microseconds: `5ms`, `1s`; without a unit, microseconds. As in tc 6.1 it wraps at 2³².
+pub fn parse_time(text: &str) -> Option<u32> {
+    let (number, suffix) = float_prefix(text)?;
+    let scale = match suffix.to_ascii_lowercase().as_str() {
+        "" | "us" | "usec" | "usecs" => 1.0,
+        "ms" | "msec" | "msecs" => 1e3,
+        "s" | "sec" | "secs" => 1e6,
+        _ => return None,
+    };
+    let us = number * scale;
+    Some(if us.is_finite() { us as i64 as u32 } else { 0 })
+}
+
+/// A qdisc's handle: `1:`, `1`, `none`; what stands after the colon is ignored.
+pub fn parse_handle(text: &str) -> Option<Handle> {
+    if text == "none" {
+        return Some(Handle::NONE);
+    }
+    let major = text.split_once(':').map_or(text, |(major, _)| major);
+    Some(Handle::new(number::u16_in(major, 16)?, 0))
+}
+
+/// A class id: `1:10`, `1:`, `:5`, `root`, `none`, or 32 bits in hexadecimal.
+pub fn parse_classid(text: &str) -> Option<Handle> {
+    match text {
+        "root" => return Some(Handle::ROOT),
+        "none" => return Some(Handle::NONE),
+        _ => {}
+    }
+    let half = |text: &str| if text.is_empty() { Some(0) } else { number::u16_in(text, 16) };
+    match text.split_once(':') {
+        Some((major, minor)) => Some(Handle::new(half(major)?, half(minor)?)),
+        // Longer than 32 bits: tc keeps the lowest.
+        None => Some(Handle(whole(text, 16)? as u32)),
+    }
+}
+
+/// A rate as tc prints it.
+pub fn print_rate(rate: Rate, iec: bool) -> String {
+    const SI: [&str; 5] = ["", "K", "M", "G", "T"];
+    const IEC: [&str; 5] = ["", "Ki", "Mi", "Gi", "Ti"];
+    let base = if iec { 1024 } else { 1000 };
+    let mut bits = rate.0.wrapping_mul(8);
+    let mut step = 0;
+    while step + 1 < SI.len() && bits >= base && (bits.is_multiple_of(base) || bits >= base * base) {
+        bits /= base;
+        step += 1;
+    }
+    format!("{bits}{}bit", if iec { IEC[step] } else { SI[step] })
+}
+
+/// An amount of data as tc prints it.
+pub fn print_size(bytes: u32) -> String {
+    let near = |unit: f64, slack: f64| {
+        let units = (f64::from(bytes) / unit).round_ties_even();
+        (f64::from(bytes) >= unit && (units * unit - f64::from(bytes)).abs() < slack).then_some(units)
+    };
+    if let Some(units) = near(1048576.0, 1024.0) {
+        format!("{}Mb", general(units, 6))
+    } else if let Some(units) = near(1024.0, 16.0) {
+        format!("{}Kb", general(units, 6))
+    } else {
+        format!("{bytes}b")
+    }
+}
+
+/// A length of time in microseconds as tc prints it.
+pub fn print_time(us: u32) -> String {
+    let value = f64::from(us);
+    if us >= 1_000_000 {
+        format!("{}s", general(value / 1e6, 3))
+    } else if us >= 1000 {
+        format!("{}ms", general(value / 1e3, 3))
+    } else {
+        format!("{us}us")
+    }
+}
+
+/// How long `bytes` take at `rate`, in the ticks tc sends: whole microseconds first, both steps wrapping at 32 bits.
+pub fn ticks_of(rate: Rate, bytes: u32) -> Ticks {
+    if rate.0 == 0 {
+        return Ticks(0);
+    }
+    let us = (1e6 * (f64::from(bytes) / rate.0 as f64)) as i64 as u32;
+    Ticks((f64::from(us) * TICKS_PER_US) as i64 as u32)
+}
+
+/// Whole microseconds of so many ticks, as tc prints with.
+pub fn us_of(ticks: Ticks) -> u32 {
+    (f64::from(ticks.0) / TICKS_PER_US) as u32
+}
+
+/// How many bytes leave at `rate` in so many ticks: how tc prints a burst.
+pub fn bytes_of(rate: Rate, ticks: Ticks) -> u32 {
+    (rate.0 as f64 * f64::from(us_of(ticks)) / 1e6) as i64 as u32
+}
+
+/// HTB's bucket when none is given: what one timer period brings, and a packet.
+pub(crate) fn default_burst(rate: Rate, mtu: u32) -> u32 {
+    const TIMER_HZ: f64 = 1e9;
+    (rate.0 as f64 / TIMER_HZ + f64::from(mtu)) as i64 as u32
+}
+
+/// TBF's limit for a longest wait: what leaves in that time, and the bucket; the tighter of the two buckets counts.
+pub(crate) fn limit_of_latency(rate: &RateSpec, burst: u32, peak: Option<(&RateSpec, u32)>, latency_us: u32) -> u32 {
+    let limit = |rate: Rate, burst: u32| rate.0 as f64 * f64::from(latency_us) / 1e6 + f64::from(burst);
+    let mut bytes = limit(rate.rate, burst);
+    if let Some((peak, mtu)) = peak {
+        bytes = bytes.min(limit(peak.rate, mtu));
+    }
+    bytes as i64 as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// V-U1, with what tc 6.1 says to further notations.
+    #[test]
+    fn rates() {
+        let table = [
+            "1mbit", "1Mibit", "1kbps", "1KiBps", "8bit", "1m", "100", "-1mbit", "1.5mbit", "1e6", "0x10000", ".5mbit",
+            "1mbi", "1 mbit", "infbit", "+1MBIT", "1tbps",
+        ]
+        .map(|text| parse_rate(text).map(|rate| rate.0));
+        let wanted = [
+            Some(125000),
+            Some(131072),
+            Some(1000),
+            Some(1024),
+            Some(1),
+            None,
+            Some(12),
+            None,
+            Some(187500),
+            Some(125000),
+            Some(8192),
+            Some(62500),
+            None,
+            None,
+            Some(0),
+            Some(125000),
+            Some(1_000_000_000_000),
+        ];
+        assert_eq!(table, wanted);
+    }
+
+    /// V-U2 and the edges that tc 6.1 showed.
+    #[test]
+    fn printed_sizes() {
+        let table = [
+            10240, 2048, 10258, 33554432, 15503360, 5000000, 2047, 2056, 1048570, 1048577, 10486000, 1073741824,
+            1073745920, 4294859921,
+        ]
+        .map(print_size);
+        let wanted = [
+            "10Kb",
+            "2Kb",
+            "10258b",
+            "32Mb",
+            "15140Kb",
+            "5000000b",
+            "2Kb",
+            "2Kb",
+            "1024Kb",
+            "1Mb",
+            "10Mb",
+            "1024Mb",
+            "1.04858e+06Kb",
+            "4294859921b",
+        ];
+        assert_eq!(table, wanted);
+    }
+
+    /// V-U3.
+    #[test]
+    fn printed_times() {
+        let table = [4999, 99999, 999, 0, 1_580_000_000, 1_000_000_000].map(print_time);
+        assert_eq!(table, ["5ms", "100ms", "999us", "0us", "1.58e+03s", "1e+03s"]);
+    }
+
+    #[test]
+    fn printed_rates() {
+        let rates = [125000, 312500, 15875, 95703, 1048576, 134217728, 1024, 12, 125_000_000_000, 0].map(Rate);
+        let table = rates.map(|rate| print_rate(rate, false));
+        let wanted =
+            ["1Mbit", "2500Kbit", "127Kbit", "765624bit", "8388Kbit", "1073Mbit", "8192bit", "96bit", "1Tbit", "0bit"];
+        assert_eq!(table, wanted);
+        assert_eq!([print_rate(Rate(125000), true), print_rate(Rate(250000), true)], ["1000000bit", "1953Kibit"]);
+    }
+
+    #[test]
+    fn sizes_and_times() {
+        let sizes = ["10k", "1.5k", "1kbit", "2KB", "1e3", "0x10", "4g", "-1", "1kbyte", "20000b"].map(parse_size);
+        let wanted =
+            [Some(10240), Some(1536), Some(128), Some(2048), Some(1000), Some(16), None, None, None, Some(20000)];
+        assert_eq!(sizes, wanted);
+        assert_eq!(
+            ["10k/8", "10k/7", "10k/0", "10k/x", "10k"].map(parse_size_cell),
+            [Some((10240, 3)), None, None, None, Some((10240, 0))]
+        );
+        assert_eq!(
+            ["5ms", "5", "5.5ms", "1min", "1S", "ms", "5000s"].map(parse_time),
+            [Some(5000), Some(5), Some(5500), None, Some(1_000_000), None, Some(705_032_704)]
+        );
+    }
+
+    /// Bursts in ticks and back, as tc 6.1 showed them.
+    #[test]
+    fn bursts() {
+        let cases = [(25000, 1500), (103000, 1500), (128000, 1500), (125_000_000, 1600), (125, 614400), (1, 1600)];
+        let table = cases.map(|(rate, bytes)| {
+            let ticks = ticks_of(Rate(rate), bytes);
+            (ticks.0, bytes_of(Rate(rate), ticks))
+        });
+        let wanted =
+            [(937500, 1500), (227546, 1499), (183093, 1499), (187, 1375), (1101201408, 8809), (3525163520, 225)];
+        assert_eq!(table, wanted);
+    }
+
+    #[test]
+    fn ids() {
+        let classes = ["1:10", "1:", ":5", "root", "none", "5", "1:1x", "1:1:", ":", "1:-1", "1:10000", "ffff:fff1"];
+        let wanted = [
+            Some(0x10010),
+            Some(0x10000),
+            Some(5),
+            Some(u32::MAX),
+            Some(0),
+            Some(5),
+            None,
+            None,
+            Some(0),
+            None,
+            None,
+            Some(0xffff_fff1),
+        ];
+        assert_eq!(classes.map(|text| parse_classid(text).map(|id| id.0)), wanted);
+        let handles = ["1:", "1", "1:zz", "none", "10000:", "zz:", ":", "ffff", "ffffffff", "0x1:"];
+        let wanted = [
+            Some(0x10000),
+            Some(0x10000),
+            Some(0x10000),
+            Some(0),
+            None,
+            None,
+            None,
+            Some(0xffff_0000),
+            None,
+            Some(0x10000),
+        ];
+        assert_eq!(handles.map(|text| parse_handle(text).map(|id| id.0)), wanted);
+    }
+}

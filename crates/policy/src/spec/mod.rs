@@ -1,0 +1,242 @@
+//! One table per kind: what each option is called, how it may be abbreviated, what it takes, and what it means in our own words.
+//!
+//! The parser of `lang` reads words by these tables, `tc … help` prints them, and the documentation pages are made from them. A new
+//! kind is a new table here and one function in `lang` that turns the values read into the kind's parameters.
+
+mod filters;
+mod qdiscs;
+
+pub use filters::{FILTERS, FLOW, FW, U32};
+pub use qdiscs::{KINDS, STAB};
+
+/// Everything that can be said about a kind on tc's command line.
+#[derive(Clone, Copy, Debug)]
+pub struct KindSpec {
+    /// Its name in tc.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub title: &'static str,
+    /// Options of the qdisc; `None`: tc does not let any be given.
+    pub qdisc: Option<&'static [OptionSpec]>,
+    /// Options of its classes; `None`: classes are not made by hand.
+    pub class: Option<&'static [OptionSpec]>,
+    /// How tc words its complaints about this kind.
+    pub voice: Voice,
+}
+
+/// An option of a kind.
+#[derive(Clone, Copy, Debug)]
+pub struct OptionSpec {
+    /// Its proper name, and the parser's key for it.
+    pub key: &'static str,
+    /// May the name be cut short (`bur` for `burst`)? Tables are searched from the top, so the first that fits wins.
+    pub prefix: bool,
+    /// Other names, always written in full.
+    pub aliases: &'static [&'static str],
+    /// What follows the name.
+    pub takes: Takes,
+    /// The name tc uses when it complains about the value; often `key`, not always.
+    pub blame: &'static str,
+    /// What a second appearance means.
+    pub again: Again,
+    /// The value in force when the option is not given.
+    pub default: &'static str,
+    /// What it does, with its bounds.
+    pub doc: &'static str,
+}
+
+/// What an option takes, and in which notation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// Nothing: naming it is enough.
+    Flag,
+    /// A decimal number.
+    Decimal,
+    /// A number; `0x` makes it hexadecimal, a leading 0 octal.
+    Number,
+    /// A number of at most 16 bits, decimal.
+    Decimal16,
+    /// A signed decimal number.
+    Signed,
+    /// A signed number in any notation.
+    SignedAny,
+    /// A hexadecimal number.
+    Hex,
+    /// An amount of data (`10k`, `1500b`), in bytes.
+    Size,
+    /// An amount of data, and the log of a cell: `10k/8`.
+    SizeCell,
+    /// A rate (`1mbit`, `10%` of the device).
+    Rate,
+    /// A length of time (`5ms`), in microseconds.
+    Time,
+    /// `ethernet`, `atm` or `adsl`.
+    LinkLayer,
+    /// Bands of the priorities, up to sixteen.
+    Priomap,
+    /// `VALUE/MASK`, both octets.
+    Selector,
+    /// A word that is read and ignored.
+    Ignored,
+}
+
+/// What a second appearance of an option means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Again {
+    /// The last one holds.
+    Last,
+    /// Refused, when the first was not zero; the words are the option's name in the complaint.
+    Refused(&'static str),
+}
+
+/// How tc words its complaints about a kind: the kinds were written by different people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Voice {
+    /// `Illegal "limit"`; `What is "x"?` and the usage.
+    Plain,
+    /// `Illegal "rate"` and the usage; `Double "rate" spec`.
+    Htb,
+    /// `pfifo: Illegal value for "limit": "x"`; `pfifo: unknown parameter "x"` and the usage.
+    Fifo,
+    /// `tbf: illegal value for "rate": "x"`; `tbf: duplicate "limit" specification`.
+    Tbf,
+}
+
+impl OptionSpec {
+    /// An option whose name is written in full, of which the last one holds.
+    pub(crate) const fn exact(key: &'static str, takes: Takes, default: &'static str, doc: &'static str) -> OptionSpec {
+        OptionSpec { key, prefix: false, aliases: &[], takes, blame: key, again: Again::Last, default, doc }
+    }
+    /// An option whose name may be cut short.
+    pub(crate) const fn short(key: &'static str, takes: Takes, default: &'static str, doc: &'static str) -> OptionSpec {
+        OptionSpec { prefix: true, ..OptionSpec::exact(key, takes, default, doc) }
+    }
+    /// With further names.
+    pub(crate) const fn or(self, aliases: &'static [&'static str]) -> OptionSpec {
+        OptionSpec { aliases, ..self }
+    }
+    /// Blamed under another name.
+    pub(crate) const fn blamed(self, blame: &'static str) -> OptionSpec {
+        OptionSpec { blame, ..self }
+    }
+    /// Refused when it comes twice.
+    pub(crate) const fn once(self, name: &'static str) -> OptionSpec {
+        OptionSpec { again: Again::Refused(name), ..self }
+    }
+
+    /// Is this what `word` means?
+    pub fn is(&self, word: &str) -> bool {
+        let own = if self.prefix { !word.is_empty() && self.key.starts_with(word) } else { self.key == word };
+        own || self.aliases.contains(&word)
+    }
+}
+
+impl KindSpec {
+    /// The table of that exact name.
+    pub fn find(name: &str) -> Option<&'static KindSpec> {
+        KINDS.iter().find(|kind| kind.name == name)
+    }
+
+    /// What can be said about the kind, for people.
+    pub fn help(&self) -> String {
+        let mut out = format!("{}: {}\n", self.name, self.title);
+        for (head, table) in [("options", self.qdisc), ("options of a class", self.class)] {
+            match table {
+                Some([]) => out.push_str(&format!("{head}: none\n")),
+                Some(options) => {
+                    out.push_str(&format!("{head}:\n"));
+                    help_options(options, &mut out);
+                }
+                None => {}
+            }
+        }
+        out
+    }
+}
+
+/// One line per option: name, what it takes, what it does, its default.
+pub fn help_options(options: &[OptionSpec], out: &mut String) {
+    for option in options {
+        let mut head = option.key.to_string();
+        for alias in option.aliases {
+            head.push('|');
+            head.push_str(alias);
+        }
+        let takes = option.takes.words();
+        if !takes.is_empty() {
+            head.push(' ');
+            head.push_str(takes);
+        }
+        out.push_str(&format!("  {head:<34} {}", option.doc));
+        if !option.default.is_empty() {
+            out.push_str(&format!(" (default {})", option.default));
+        }
+        out.push('\n');
+    }
+}
+
+impl Takes {
+    /// How the value is named in help.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Takes::Flag => "",
+            Takes::Decimal | Takes::Number | Takes::Decimal16 | Takes::Signed | Takes::SignedAny => "N",
+            Takes::Hex => "HEX",
+            Takes::Size => "SIZE",
+            Takes::SizeCell => "SIZE[/CELL]",
+            Takes::Rate => "RATE",
+            Takes::Time => "TIME",
+            Takes::LinkLayer => "ethernet|atm|adsl",
+            Takes::Priomap => "BAND…",
+            Takes::Selector => "VALUE/MASK",
+            Takes::Ignored => "WORD",
+        }
+    }
+
+    /// What a value must look like, for an explanation after a refusal.
+    pub const fn example(self) -> &'static str {
+        match self {
+            Takes::Flag => "no value",
+            Takes::Decimal => "a decimal number such as 1500, without a unit",
+            Takes::Number => "a number such as 1024 or 0x400, without a unit",
+            Takes::Decimal16 => "a decimal number from 0 to 65535",
+            Takes::Signed | Takes::SignedAny => "a whole number without a unit",
+            Takes::Hex => "a hexadecimal number such as 20 or 0x20",
+            Takes::Size => "an amount such as 10k (10240 bytes), 1500b or 12kbit",
+            Takes::SizeCell => "an amount such as 10k (10240 bytes) or 1500b, if need be with a cell size: 10k/8",
+            Takes::Rate => "a rate with its unit, such as 500kbit, 1.5mbit or 64kbps (kilobytes per second)",
+            Takes::Time => "a time with its unit, such as 5ms or 100us; without one, microseconds",
+            Takes::LinkLayer => "ethernet, atm or adsl",
+            Takes::Priomap => "up to 16 band numbers, each less than the number of bands",
+            Takes::Selector => "a value and a mask, such as 0x01/0x03",
+            Takes::Ignored => "one word",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Kind;
+
+    #[test]
+    fn every_kind_has_a_table_and_every_option_a_line_of_documentation() {
+        for kind in Kind::ALL {
+            let spec = KindSpec::find(kind.name()).unwrap_or_else(|| panic!("{} has no table", kind.name()));
+            for option in spec.qdisc.unwrap_or(&[]).iter().chain(spec.class.unwrap_or(&[])) {
+                assert!(option.doc.len() > 10, "{} {}", kind.name(), option.key);
+                assert!(spec.help().contains(option.doc));
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_option_that_fits_wins() {
+        let class = KindSpec::find("htb").and_then(|spec| spec.class).unwrap_or(&[]);
+        let named = |word: &str| class.iter().find(|option| option.is(word)).map(|option| option.key);
+        let table: Vec<_> = ["p", "m", "b", "c", "ce", "ceil", "ra", "maxburst", "max"].map(named).into();
+        let wanted =
+            [Some("prio"), Some("mtu"), Some("burst"), Some("cburst"), None, Some("ceil"), None, Some("burst"), None];
+        assert_eq!(table, wanted);
+    }
+}

@@ -1,0 +1,207 @@
+//! The tables of the qdiscs.
+
+use super::{KindSpec, OptionSpec, Takes, Voice};
+
+const FIFO_PACKETS: &[OptionSpec] =
+    &[OptionSpec::exact("limit", Takes::Size, "the device's txqueuelen", "packets that may wait; 0 drops everything")];
+const FIFO_BYTES: &[OptionSpec] = &[OptionSpec::exact(
+    "limit",
+    Takes::Size,
+    "txqueuelen times the largest frame",
+    "bytes that may wait; a longer packet never enters",
+)];
+
+const PRIO: &[OptionSpec] = &[
+    OptionSpec::exact("bands", Takes::Signed, "3", "number of bands, 2 to 16; band 0 is served first"),
+    OptionSpec::exact(
+        "priomap",
+        Takes::Priomap,
+        "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1",
+        "band of each priority from 0 to 15, for packets that no filter takes; give `bands` before it",
+    ),
+    OptionSpec::exact("multiqueue", Takes::Flag, "", "without effect today"),
+];
+
+const TBF: &[OptionSpec] = &[
+    OptionSpec::short("limit", Takes::Size, "", "bytes that may wait; either this or latency").once("limit"),
+    OptionSpec::short("latency", Takes::Time, "", "longest time a packet may wait; sets limit").once("latency"),
+    OptionSpec::short("burst", Takes::SizeCell, "", "size of the bucket: how much may leave at once")
+        .or(&["buffer", "maxburst"])
+        .once("buffer/burst/maxburst"),
+    OptionSpec::exact("mtu", Takes::SizeCell, "", "size of the peak bucket; at least the largest packet")
+        .or(&["minburst"])
+        .once("mtu/minburst"),
+    OptionSpec::exact("mpu", Takes::Size, "0", "least bytes that a packet counts").once("mpu"),
+    OptionSpec::exact("rate", Takes::Rate, "", "the rate packets leave at in the long run").once("rate"),
+    OptionSpec::short("peakrate", Takes::Rate, "none", "the rate at which the bucket itself may be emptied; needs mtu")
+        .once("peakrate"),
+    OptionSpec::short("overhead", Takes::Decimal16, "0", "bytes that the link adds to each packet").once("overhead"),
+    OptionSpec::short("linklayer", Takes::LinkLayer, "ethernet", "how the link cuts packets: whole, or in ATM cells"),
+];
+
+const HTB: &[OptionSpec] = &[
+    OptionSpec::short(
+        "default",
+        Takes::Hex,
+        "0: send at once, unshaped",
+        "class (hexadecimal minor) of what no filter takes",
+    ),
+    OptionSpec::short("direct_qlen", Takes::Decimal, "the device's txqueuelen", "packets that may wait unshaped"),
+    OptionSpec::short("debug", Takes::Ignored, "", "without effect today"),
+    OptionSpec::short("r2q", Takes::Decimal, "10", "a class's quantum is its rate in bytes per second divided by this"),
+    OptionSpec::short("offload", Takes::Flag, "", "let the hardware do it; no simulated device can"),
+];
+const HTB_CLASS: &[OptionSpec] = &[
+    OptionSpec::short("prio", Takes::Decimal, "0", "order among leaves, 0 (first) to 7, when there is rate to borrow"),
+    OptionSpec::short("mtu", Takes::Decimal, "1600", "largest packet, for the default of burst and cburst only"),
+    OptionSpec::short("mpu", Takes::Decimal16, "0", "least bytes that a packet counts"),
+    OptionSpec::short("overhead", Takes::Decimal16, "0", "bytes that the link adds to each packet"),
+    OptionSpec::short("linklayer", Takes::LinkLayer, "ethernet", "how the link cuts packets: whole, or in ATM cells"),
+    OptionSpec::short("quantum", Takes::Decimal, "rate/r2q, 1000 to 200000", "bytes served in a turn, when borrowing"),
+    OptionSpec::short("burst", Takes::SizeCell, "rate/hz + mtu", "size of the rate's bucket")
+        .or(&["buffer", "maxburst"]),
+    OptionSpec::short("cburst", Takes::SizeCell, "ceil/hz + mtu", "size of the ceiling's bucket")
+        .or(&["cbuffer", "cmaxburst"]),
+    OptionSpec::exact("ceil", Takes::Rate, "rate", "the rate that the class may borrow up to").once("ceil"),
+    OptionSpec::exact("rate", Takes::Rate, "", "the rate that the class is sure of").once("rate"),
+];
+
+const SFQ: &[OptionSpec] = &[
+    OptionSpec::exact("quantum", Takes::Size, "the largest frame", "bytes that a flow sends in its turn")
+        .blamed("limit"),
+    OptionSpec::exact("perturb", Takes::SignedAny, "0: never", "seconds between changes of the hash key"),
+    OptionSpec::exact("limit", Takes::Number, "127", "packets in all, at least 2 and at most depth times flows"),
+    OptionSpec::exact("divisor", Takes::Number, "1024", "buckets of the hash, a power of two up to 65536"),
+    OptionSpec::exact("flows", Takes::Number, "128", "flows that may be active at once"),
+    OptionSpec::exact("depth", Takes::Number, "127", "packets that one flow may have, at most 127").blamed("flows"),
+    OptionSpec::exact("headdrop", Takes::Flag, "off", "drop a flow's oldest packet instead of its newest"),
+];
+
+const DRR_CLASS: &[OptionSpec] =
+    &[OptionSpec::exact("quantum", Takes::Size, "the largest frame", "bytes that the class sends in its turn, not 0")];
+
+const CODEL: &[OptionSpec] = &[
+    OptionSpec::exact("limit", Takes::Number, "1000", "packets that may wait"),
+    OptionSpec::exact("target", Takes::Time, "5ms", "waiting time that is accepted as standing queue"),
+    OptionSpec::exact("ce_threshold", Takes::Time, "off", "mark every packet that waited longer"),
+    OptionSpec::exact("interval", Takes::Time, "100ms", "time given to senders to react: a usual worst round trip"),
+    OptionSpec::exact("ecn", Takes::Flag, "", "mark packets that can carry a mark instead of dropping them"),
+    OptionSpec::exact("noecn", Takes::Flag, "this", "always drop"),
+];
+
+const FQ_CODEL: &[OptionSpec] = &[
+    OptionSpec::exact("limit", Takes::Number, "10240", "packets in all"),
+    OptionSpec::exact("flows", Takes::Number, "1024", "queues, 1 to 65536; fixed once created"),
+    OptionSpec::exact("quantum", Takes::Number, "the largest frame", "bytes that a flow sends in its turn"),
+    OptionSpec::exact("target", Takes::Time, "5ms", "waiting time that is accepted as standing queue"),
+    OptionSpec::exact("ce_threshold", Takes::Time, "off", "mark every packet that waited longer"),
+    OptionSpec::exact(
+        "ce_threshold_selector",
+        Takes::Selector,
+        "all packets",
+        "which DS fields ce_threshold is for: (field & MASK) = VALUE",
+    ),
+    OptionSpec::exact("memory_limit", Takes::Size, "32m", "bytes of memory in all"),
+    OptionSpec::exact("interval", Takes::Time, "100ms", "time given to senders to react: a usual worst round trip"),
+    OptionSpec::exact("ecn", Takes::Flag, "this", "mark packets that can carry a mark instead of dropping them"),
+    OptionSpec::exact("noecn", Takes::Flag, "", "always drop"),
+    OptionSpec::exact("drop_batch", Takes::Number, "64", "packets dropped at once from the fattest flow when full"),
+];
+
+/// The size table that stands before the kind of a root qdisc: `stab … htb …`.
+pub const STAB: &[OptionSpec] = &[
+    OptionSpec::short("mtu", Takes::Decimal, "2047", "longest packet the table is made for")
+        .once("mtu")
+        .blamed("invalid mtu"),
+    OptionSpec::short("mpu", Takes::Decimal, "0", "least bytes that a packet counts").once("mpu").blamed("invalid mpu"),
+    OptionSpec::short("overhead", Takes::Signed, "0", "bytes that the link adds to each packet; may be negative")
+        .once("overhead")
+        .blamed("invalid overhead"),
+    OptionSpec::short("tsize", Takes::Decimal, "512", "entries of the table")
+        .once("tsize")
+        .blamed("invalid table size"),
+    OptionSpec::short("linklayer", Takes::LinkLayer, "ethernet", "how the link cuts packets: whole, or in ATM cells")
+        .once("linklayer")
+        .blamed("invalid linklayer"),
+];
+
+/// The kinds, in the order of [`crate::Kind::ALL`].
+pub const KINDS: &[KindSpec] = &[
+    KindSpec {
+        name: "pfifo",
+        title: "first in, first out, limited in packets",
+        qdisc: Some(FIFO_PACKETS),
+        class: None,
+        voice: Voice::Fifo,
+    },
+    KindSpec {
+        name: "bfifo",
+        title: "first in, first out, limited in bytes",
+        qdisc: Some(FIFO_BYTES),
+        class: None,
+        voice: Voice::Fifo,
+    },
+    KindSpec {
+        name: "pfifo_head_drop",
+        title: "first in, first out; when full, the oldest packet is dropped",
+        qdisc: Some(FIFO_PACKETS),
+        class: None,
+        voice: Voice::Fifo,
+    },
+    KindSpec {
+        name: "pfifo_fast",
+        title: "three strict bands by priority; the usual default of a device",
+        qdisc: None,
+        class: None,
+        voice: Voice::Plain,
+    },
+    KindSpec {
+        name: "prio",
+        title: "strict bands, each a class with a discipline of its own",
+        qdisc: Some(PRIO),
+        class: None,
+        voice: Voice::Plain,
+    },
+    KindSpec {
+        name: "tbf",
+        title: "token bucket: a steady rate with a bounded burst",
+        qdisc: Some(TBF),
+        class: None,
+        voice: Voice::Tbf,
+    },
+    KindSpec {
+        name: "htb",
+        title: "hierarchical token bucket: classes with a sure rate that borrow what others leave",
+        qdisc: Some(HTB),
+        class: Some(HTB_CLASS),
+        voice: Voice::Htb,
+    },
+    KindSpec {
+        name: "sfq",
+        title: "stochastic fairness: flows, told apart by a hash, take turns",
+        qdisc: Some(SFQ),
+        class: None,
+        voice: Voice::Plain,
+    },
+    KindSpec {
+        name: "drr",
+        title: "deficit round robin: classes take turns by bytes; filters must name the class",
+        qdisc: Some(&[]),
+        class: Some(DRR_CLASS),
+        voice: Voice::Plain,
+    },
+    KindSpec {
+        name: "codel",
+        title: "controlled delay: drops when packets keep waiting too long (RFC 8289)",
+        qdisc: Some(CODEL),
+        class: None,
+        voice: Voice::Plain,
+    },
+    KindSpec {
+        name: "fq_codel",
+        title: "fair queueing with controlled delay in each flow (RFC 8290)",
+        qdisc: Some(FQ_CODEL),
+        class: None,
+        voice: Voice::Plain,
+    },
+];
