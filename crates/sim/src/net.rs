@@ -154,8 +154,7 @@ impl<M: Machine> Net<M> {
 
     /// Runs up to and including `until`.
     pub fn run(&mut self, until: Time) {
-        loop {
-            let Some(front) = self.events.front(until) else { break };
+        while let Some(front) = self.events.front(until) {
             self.now = front.at;
             let (kind, index) = (front.kind, front.index);
             if kind != Kind::Arrival {

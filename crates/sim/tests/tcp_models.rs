@@ -1,7 +1,7 @@
 //! TCP against its models (reference/validation.md V-W6, V-W8) and against itself: determinism, conservation, ECN, the
 //! reaction to the sender's own queue.
 
-use tidegate_packet::{Fifo, Pkt, Pool, Rate, Span, Time};
+use tidegate_packet::{Fifo, Pkt, Pool, Rate, Seeded, Span, Time};
 use tidegate_sim::{
     CongestionControl, DropTail, Ends, FlowId, FlowSpec, FlowStats, Limit, LinkSpec, Machine, Net, NoMachine, Offer,
     Origin, Port,
@@ -230,6 +230,76 @@ fn loss_recovery() {
         ("a second", (13, 3, 2287)),
     ];
     assert_eq!(table, expected);
+}
+
+/// Loses, marks, delays and reorders at random; refuses some with the sender's knowledge.
+#[derive(Debug)]
+struct Chaos {
+    queue: Vec<Pkt>,
+    draws: Seeded,
+    loss: f64,
+    reorder: f64,
+}
+
+impl Machine for Chaos {
+    fn offer(&mut self, pool: &mut Pool, _: Time, _: Port, _: Origin, pkt: Pkt) -> Offer {
+        let chance = self.draws.unit();
+        if chance < self.loss || self.queue.len() >= 30 {
+            pool.release(pkt);
+            return Offer::Dropped;
+        }
+        if chance > 0.9 {
+            pool.meta_mut(&pkt).set_ce();
+        }
+        self.queue.push(pkt);
+        if chance > 0.99 { Offer::Congested } else { Offer::Queued }
+    }
+    fn poll(&mut self, _: &mut Pool, _: Time, _: Port) -> Option<Pkt> {
+        if self.queue.is_empty() {
+            return None;
+        }
+        let any = self.draws.unit() < self.reorder;
+        let at = if any { self.draws.next() as usize % self.queue.len() } else { 0 };
+        Some(self.queue.remove(at))
+    }
+    fn timeout(&mut self, _: Port) -> Option<Time> {
+        None
+    }
+}
+
+/// Whatever happens to its packets, both ways, a transfer ends with every byte delivered and no packet left.
+#[test]
+fn every_transfer_ends() {
+    for seed in 0..60u64 {
+        let mut draws = Seeded::new(seed);
+        let (loss, reorder) = (draws.unit() * 0.2, if seed % 3 == 0 { draws.unit() } else { 0.0 });
+        let mut net = Net::new(Chaos { queue: Vec::new(), draws: draws.fork(1), loss, reorder }, seed, Time(0));
+        let port = |rate| LinkSpec::port(Port(0), Some(rate), Span::millis(5));
+        let out = net.link(port(5_000_000));
+        let back =
+            net.link(LinkSpec::drop_tail(1_000_000, Span::millis(5), Limit::Packets(20)).jitter(Span::millis(3)));
+        let (forward, back) = (net.path(&[out]), net.path(&[back]));
+        let controls = [CongestionControl::Reno, CongestionControl::Cubic, CongestionControl::CubicSlowStart];
+        let flows: Vec<FlowId> = (0..4u16)
+            .map(|i| {
+                net.tcp(FlowSpec {
+                    bytes: Some(100_000 + 77_777 * u64::from(i)),
+                    control: controls[usize::from(i) % 3],
+                    ecn: i % 2 == 0,
+                    local: i == 3,
+                    delayed_ack: i != 1,
+                    ..FlowSpec::bulk(Ends { sport: i, ..ENDS }, forward, back)
+                })
+            })
+            .collect();
+        net.run(Time(0) + Span::secs(100_000));
+        for &flow in &flows {
+            let stats = net.flow_stats(flow);
+            // A SYN may be lost seven times.
+            assert!(stats.finished.is_some() || stats.established.is_none(), "seed {seed}, {flow:?}: {stats:?}");
+        }
+        assert_eq!(net.packets(), 0, "seed {seed}");
+    }
 }
 
 /// Refuses every n-th packet, and says of every other n-th that it was taken at another's cost.
