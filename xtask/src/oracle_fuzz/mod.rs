@@ -176,31 +176,44 @@ fn all(options: &Options, judge: &Judge) -> Result<usize, String> {
     Ok(found)
 }
 
-/// Shrinks a case and keeps it, with both sides' answers and a note.
+/// Keeps a case as it is, then shrunk, with both sides' answers and a note.
 fn keep(options: &Options, judge: &Judge, number: u64, case: &Case, verdict: Verdict) -> Result<PathBuf, String> {
-    let (small, verdict) =
-        if options.shrink { shrink::shrink(judge, case.clone(), verdict)? } else { (case.clone(), verdict) };
-    // Once more alone, so that the answers of both lie in its folder.
-    judge.judge(std::slice::from_ref(&small))?;
     let folder = options.keep.join(format!("s{}-c{number:06}", options.seed));
+    write_down(options, judge, number, case, &verdict, &folder)?;
+    if options.shrink {
+        let (small, verdict) = shrink::shrink(judge, case.clone(), verdict)?;
+        write_down(options, judge, number, &small, &verdict, &folder)?;
+    }
+    Ok(folder)
+}
+
+fn write_down(
+    options: &Options,
+    judge: &Judge,
+    number: u64,
+    case: &Case,
+    verdict: &Verdict,
+    folder: &Path,
+) -> Result<(), String> {
+    // Once more alone, so that the answers of both lie in its folder.
+    judge.judge(std::slice::from_ref(case))?;
     let io = |error: std::io::Error| format!("{}: {error}", folder.display());
     if folder.exists() {
-        fs::remove_dir_all(&folder).map_err(io)?;
+        fs::remove_dir_all(folder).map_err(io)?;
     }
-    copy(&judge.folder(0), &folder).map_err(io)?;
+    copy(&judge.folder(0), folder).map_err(io)?;
     let ours = judge.place.join("ours").join("case00");
     if ours.exists() {
         copy(&ours, &folder.join("ours")).map_err(io)?;
     }
-    let Verdict::Differs { file, detail } = verdict else { return Ok(folder) };
+    let Verdict::Differs { file, detail } = verdict else { return Ok(()) };
+    let (rows, lines) = (case.rows.len(), case.script.len());
+    eprintln!("case {number} ({rows} rows, {lines} lines): {file} differs at {detail}");
     let note = format!(
-        "{file} differs at {detail}\nmade by: cargo xtask oracle-fuzz --seed {} --only {number}\nagain: tidegate replay {} --out OUT\n",
-        options.seed,
-        folder.display()
+        "{file} differs at {detail}\nmade by: cargo xtask oracle-fuzz --seed {} --only {number}\n",
+        options.seed
     );
-    eprintln!("case {number}: {file} differs at {detail}");
-    fs::write(folder.join("note.txt"), note).map_err(io)?;
-    Ok(folder)
+    fs::write(folder.join("note.txt"), note).map_err(io)
 }
 
 fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
