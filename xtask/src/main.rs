@@ -8,14 +8,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask TASK
-  oracle-fuzz  random trees and traffic, the engine against a real kernel (needs ORACLE=PATH/ask)
-  walls    the dependency arrows, the purity of the pure crates, and other rules of the house";
+  walls    the dependency arrows, the purity of the pure crates, and other rules of the house
+  oracle-fuzz [OPTIONS]  random trees against a real kernel; `--help` after it says more";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.first().map(String::as_str) {
-        Some("oracle-fuzz") => oracle_fuzz::run(root(), &words[1..]),
         Some("walls") => walls::run(root()),
+        Some("oracle-fuzz") => oracle_fuzz::run(root(), &words[1..]),
         Some("--help" | "-h" | "help") => {
             println!("{USAGE}");
             ExitCode::SUCCESS

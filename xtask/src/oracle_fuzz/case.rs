@@ -1,72 +1,80 @@
-//! A case: what a folder of the oracle holds.
+//! One question: the folder that both the kernel and our engine are given.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Columns of a schedule.
-const HEADER: &str = "time_ns,id,size,src,dst,proto,sport,dport,dsfield,mark,prio,flags,seq,ack";
+/// The columns of the packets in every schedule.
+pub(crate) const COLUMNS: &str = "time_ns,id,size,src,dst,proto,sport,dport,dsfield,mark,prio,flags,seq,ack";
 
-/// A run to make.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Case {
-    /// The line of `link`.
-    pub(super) link: String,
-    /// The lines of `script.tc`.
-    pub(super) script: Vec<String>,
-    /// The rows of `schedule.csv`, in order of time.
-    pub(super) rows: Vec<String>,
+/// A line of the schedule: a packet, or a command (`!,tc …`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    /// Nanoseconds since the start.
+    pub(crate) time: u64,
+    /// What stands after the time.
+    pub(crate) rest: String,
+}
+
+impl Row {
+    /// The command of a row that is one.
+    pub(crate) fn command(&self) -> Option<&str> {
+        self.rest.strip_prefix("!,")
+    }
+}
+
+/// A folder in memory.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub(crate) struct Case {
+    /// `rate overhead mtu txqueuelen`.
+    pub(crate) link: String,
+    /// The lines of script.tc.
+    pub(crate) script: Vec<String>,
+    /// Packets and commands, by time.
+    pub(crate) rows: Vec<Row>,
+    /// Its shape, for people.
+    pub(crate) note: String,
 }
 
 impl Case {
-    /// Writes the folder anew.
-    pub(super) fn write(&self, dir: &Path) -> io::Result<()> {
-        if dir.exists() {
-            fs::remove_dir_all(dir)?;
-        }
+    /// Writes `link`, `script.tc`, `schedule.csv` and `note.txt` into a new or existing folder.
+    pub(crate) fn write(&self, dir: &Path) -> io::Result<()> {
         fs::create_dir_all(dir)?;
         fs::write(dir.join("link"), format!("{}\n", self.link))?;
-        fs::write(dir.join("script.tc"), self.script.join("\n") + "\n")?;
-        fs::write(dir.join("schedule.csv"), format!("{HEADER}\n{}\n", self.rows.join("\n")))
+        fs::write(dir.join("script.tc"), lines(&self.script))?;
+        let mut schedule = String::from(COLUMNS);
+        schedule.push('\n');
+        for row in &self.rows {
+            schedule.push_str(&format!("{},{}\n", row.time, row.rest));
+        }
+        fs::write(dir.join("schedule.csv"), schedule)?;
+        fs::write(dir.join("note.txt"), format!("{}\n", self.note))
     }
 
-    /// The kinds and features in it, for the report.
-    pub(super) fn features(&self) -> BTreeSet<&'static str> {
-        const WORDS: [&str; 22] = [
-            "pfifo",
-            "bfifo",
-            "pfifo_head_drop",
-            "pfifo_fast",
-            "prio",
-            "tbf",
-            "htb",
-            "sfq",
-            "drr",
-            "codel",
-            "fq_codel",
-            "fw",
-            "u32",
-            "flow",
-            "stab",
-            "peakrate",
-            "atm",
-            "change",
-            "replace",
-            "del",
-            "perturb",
-            "snap.txt",
-        ];
-        let mut found = BTreeSet::new();
-        for line in self.script.iter().chain(self.rows.iter().filter(|row| row.contains(",!,"))) {
-            for word in line.split([' ', ';']) {
-                // `prio` and `flow` are words of filters too: a kind follows its handle.
-                found.extend(WORDS.iter().find(|known| **known == word));
-            }
-        }
-        if self.rows.iter().any(|row| row.contains("2001:db8")) {
-            found.insert("ipv6");
-        }
-        found
+    /// The kinds of qdisc named in the script and in the schedule's commands, sorted.
+    pub(crate) fn kinds(&self) -> Vec<String> {
+        let commands = self.rows.iter().filter_map(Row::command);
+        let mut kinds: Vec<String> = self
+            .script
+            .iter()
+            .map(String::as_str)
+            .chain(commands)
+            .flat_map(|line| line.split(';'))
+            .filter(|line| line.contains("tc qdisc ") && !line.contains(" show "))
+            .filter_map(kind_of)
+            .collect();
+        kinds.sort();
+        kinds.dedup();
+        kinds
     }
+}
+
+/// The kind a `tc qdisc add|change|replace` line names.
+fn kind_of(line: &str) -> Option<String> {
+    let known = |word: &&str| super::generate::KINDS.iter().any(|kind| kind.name == *word);
+    line.split_whitespace().skip(3).find(known).map(str::to_owned)
+}
+
+fn lines(list: &[String]) -> String {
+    list.iter().map(|line| format!("{line}\n")).collect()
 }

@@ -1,230 +1,367 @@
-//! `cargo xtask oracle-fuzz`: random trees and traffic, the engine against a real kernel in virtual time.
+//! `cargo xtask oracle-fuzz`: random trees and traffic, a real kernel against our engine, differences shrunk to the smallest case.
 //!
-//! A case is made from (seed, number) alone. The oracle and `tidegate replay` both run it; departures, drops, listings in the middle
-//! and at the end, filters' hits and what tc answers to changes must be identical, and every draw used up. A difference is shrunk and
-//! kept as a folder that both sides can run again.
+//! The rooms: `generate` makes a case of a seed and a number; `ask` gets the kernel's answer; `replay` gets ours; `compare` finds
+//! the first difference and its sort; `shrink` makes the case small; `report` counts and keeps. A later kind of qdisc is a row in
+//! `generate::KINDS` and its function; nothing else here knows one kind from another.
 
+mod ask;
 mod case;
-mod draws;
+mod compare;
 mod generate;
-mod judge;
+mod replay;
+mod report;
+mod rng;
 mod shrink;
 
-use case::Case;
-use judge::{Judge, Verdict};
-use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::mpsc;
+use std::thread;
 use std::time::{Duration, Instant};
 
-const USAGE: &str = "usage: ORACLE=PATH/ask cargo xtask oracle-fuzz [--cases N] [--hours H] [--seed S] [--from N] [--batch N]
-                   [--keep DIR] [--tidegate FILE] [--no-shrink] [--stop N] [--only N]
+use ask::Oracle;
+use case::Case;
+use compare::Difference;
+use replay::Engine;
+use report::{Kept, Tally};
 
-Random trees of the engine's kinds with random traffic, asked of the oracle and replayed by tidegate; differences are shrunk to a
-small folder in --keep (default target/oracle-fuzz). Runs until --cases (default 200) or --hours are over, or --stop (default 20)
-differences are found. A run with the same --keep and --seed goes on where the last one ended; --from begins elsewhere. --only runs
-one case and says how it differs. Exit code: 0 no difference, 1 differences, 2 it could not run.";
+const USAGE: &str = "usage: ORACLE=…/ask cargo xtask oracle-fuzz [options]
+  --hours H        until so much time is spent in all, resumed runs included   --cases N    until so many cases are compared
+  --seed S         the search (default 1)           --only KIND    every case has this qdisc
+  --tidegate PATH  default target/release/tidegate  --keep DIR     minimal cases and state (default target/oracle-fuzz)
+  --batch N        cases per question (default 32)  --askers N     kernels at once (default 1)
+  --json           the summary for programs         --fresh        forget an earlier run
+  --questions N    per shrinking (default 160)      --self-check   the kernel against itself
+  --make NUMBER    write this case into the keep directory and stop
+  --check DIR…     ask and compare these folders again and stop (the last option)
+exit: 0 no difference, 1 differences, 2 cannot run";
 
+/// What the command line asks for.
+#[derive(Debug)]
 struct Options {
-    cases: Option<u64>,
     hours: Option<f64>,
+    cases: Option<u64>,
     seed: u64,
-    from: Option<u64>,
-    only: Option<u64>,
-    batch: usize,
-    keep: PathBuf,
+    only: Option<&'static str>,
     tidegate: PathBuf,
-    shrink: bool,
-    stop: usize,
+    keep: PathBuf,
+    batch: u64,
+    askers: u64,
+    questions: u32,
+    json: bool,
+    fresh: bool,
+    self_check: bool,
+    make: Option<u64>,
+    check: Vec<PathBuf>,
 }
 
-/// Runs the task; `words` are those after its name.
+/// Minimal cases per group and set of kinds.
+const PER_GROUP: usize = 3;
+
+/// Runs the task with the words after its name.
 pub(crate) fn run(root: &Path, words: &[String]) -> ExitCode {
-    let options = match options(root, words) {
-        Ok(Some(options)) => options,
-        Ok(None) => {
-            println!("{USAGE}");
-            return ExitCode::SUCCESS;
-        }
-        Err(why) => {
-            eprintln!("oracle-fuzz: {why}\n{USAGE}");
-            return ExitCode::from(2);
-        }
-    };
-    match fuzz(&options) {
-        Ok(0) => ExitCode::SUCCESS,
-        Ok(_) => ExitCode::FAILURE,
-        Err(why) => {
-            eprintln!("oracle-fuzz: {why}");
+    match options(root, words).and_then(|options| fuzz(&options)) {
+        Ok(code) => code,
+        Err(message) => {
+            eprintln!("oracle-fuzz: {message}");
             ExitCode::from(2)
         }
     }
 }
 
-fn options(root: &Path, words: &[String]) -> Result<Option<Options>, String> {
+fn options(root: &Path, words: &[String]) -> Result<Options, String> {
     let mut options = Options {
-        cases: None,
         hours: None,
+        cases: None,
         seed: 1,
-        from: None,
         only: None,
-        batch: 10,
-        keep: root.join("target/oracle-fuzz"),
         tidegate: root.join("target/release/tidegate"),
-        shrink: true,
-        stop: 20,
+        keep: root.join("target/oracle-fuzz"),
+        batch: 32,
+        askers: 1,
+        questions: 160,
+        json: false,
+        fresh: false,
+        self_check: false,
+        make: None,
+        check: Vec::new(),
     };
-    let mut rest = words.iter();
-    while let Some(word) = rest.next() {
-        if matches!(word.as_str(), "--help" | "-h") {
-            return Ok(None);
-        }
-        if word == "--no-shrink" {
-            options.shrink = false;
-            continue;
-        }
-        let value = rest.next().ok_or_else(|| format!("{word} wants a value"))?;
-        let number = || value.parse::<u64>().map_err(|_| format!("{word}: {value} is not a number"));
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or_else(|| format!("{word} needs a value\n{USAGE}"));
         match word.as_str() {
-            "--cases" => options.cases = Some(number()?),
-            "--hours" => options.hours = Some(value.parse().map_err(|_| format!("--hours: {value} is not a number"))?),
-            "--seed" => options.seed = number()?,
-            "--from" => options.from = Some(number()?),
-            "--only" => options.only = Some(number()?),
-            "--batch" => options.batch = number()?.clamp(1, 64) as usize,
-            "--stop" => options.stop = number()?.max(1) as usize,
-            "--keep" => options.keep = value.into(),
-            "--tidegate" => options.tidegate = value.into(),
-            _ => return Err(format!("no such option: {word}")),
-        }
-    }
-    Ok(Some(options))
-}
-
-/// How many differences were found.
-fn fuzz(options: &Options) -> Result<usize, String> {
-    let oracle = std::env::var_os("ORACLE").ok_or("ORACLE is not set: give the path of the oracle's `ask`")?;
-    let judge = Judge {
-        oracle: oracle.into(),
-        tidegate: options.tidegate.clone(),
-        place: std::env::temp_dir().join(format!("tidegate-oracle-fuzz-{}", std::process::id())),
-    };
-    for (what, file) in [("ORACLE", &judge.oracle), ("--tidegate", &judge.tidegate)] {
-        if !file.exists() {
-            return Err(format!("{what}: there is no {}", file.display()));
-        }
-    }
-    fs::create_dir_all(&options.keep).map_err(|error| format!("{}: {error}", options.keep.display()))?;
-    let found = all(options, &judge);
-    let _gone = fs::remove_dir_all(&judge.place);
-    found
-}
-
-fn all(options: &Options, judge: &Judge) -> Result<usize, String> {
-    let progress = options.keep.join(format!("seed-{}.next", options.seed));
-    let resumed = fs::read_to_string(&progress).ok().and_then(|text| text.trim().parse().ok());
-    let (first, last) = match options.only {
-        Some(number) => (number, number + 1),
-        None => {
-            let first = options.from.or(resumed).unwrap_or(0);
-            let cases = options.cases.unwrap_or(if options.hours.is_some() { u64::MAX / 2 } else { 200 });
-            (first, first.saturating_add(cases))
-        }
-    };
-    let begun = Instant::now();
-    let end = options.hours.map(|hours| Duration::from_secs_f64(hours.clamp(0.0, 10_000.0) * 3600.0));
-    let (mut next, mut same, mut refused, mut unanswered, mut found) = (first, 0u64, 0u64, 0u64, 0usize);
-    let mut features: BTreeMap<&'static str, u64> = BTreeMap::new();
-    while next < last && found < options.stop && end.is_none_or(|end| begun.elapsed() < end) {
-        let numbers: Vec<u64> = (next..last.min(next + options.batch as u64)).collect();
-        let cases: Vec<Case> = numbers.iter().map(|number| generate::case(options.seed, *number)).collect();
-        for ((number, case), verdict) in numbers.iter().zip(&cases).zip(judge.judge(&cases)?) {
-            match verdict {
-                Verdict::Same => {
-                    same += 1;
-                    for feature in case.features() {
-                        *features.entry(feature).or_default() += 1;
-                    }
-                }
-                Verdict::Refused => refused += 1,
-                Verdict::NoAnswer => unanswered += 1,
-                Verdict::Differs { .. } => {
-                    found += 1;
-                    let folder = keep(options, judge, *number, case, verdict)?;
-                    eprintln!("case {number}: kept in {}", folder.display());
-                }
+            "--hours" => options.hours = Some(number(word, value()?)?),
+            "--cases" => options.cases = Some(number(word, value()?)?),
+            "--seed" => options.seed = number(word, value()?)?,
+            "--batch" => options.batch = number::<u64>(word, value()?)?.clamp(1, 256),
+            "--askers" => options.askers = number::<u64>(word, value()?)?.clamp(1, 64),
+            "--questions" => options.questions = number(word, value()?)?,
+            "--make" => options.make = Some(number(word, value()?)?),
+            "--tidegate" => options.tidegate = PathBuf::from(value()?),
+            "--keep" => options.keep = PathBuf::from(value()?),
+            "--only" => {
+                let name = value()?;
+                let kind = generate::KINDS.iter().find(|kind| kind.name == *name);
+                let names: Vec<&str> = generate::KINDS.iter().map(|kind| kind.name).collect();
+                options.only = Some(kind.ok_or_else(|| format!("--only {name}: not one of {}", names.join(" ")))?.name);
             }
+            "--json" => options.json = true,
+            "--fresh" => options.fresh = true,
+            "--self-check" => options.self_check = true,
+            "--check" => options.check = words.by_ref().map(PathBuf::from).collect(),
+            "--help" | "-h" | "help" => return Err(USAGE.to_owned()),
+            other => return Err(format!("unknown option {other}\n{USAGE}")),
         }
-        next += numbers.len() as u64;
-        if options.only.is_none() {
-            fs::write(&progress, format!("{next}\n")).map_err(|error| format!("{}: {error}", progress.display()))?;
-        }
-        let minutes = begun.elapsed().as_secs_f64() / 60.0;
-        let done = next - first;
-        eprintln!(
-            "cases {first}..{next}: {same} identical, {found} differ, {refused} refused by tc, {unanswered} unanswered; {:.0} a minute",
-            done as f64 / minutes.max(1e-3)
-        );
     }
-    let covered: Vec<String> = features.iter().map(|(name, count)| format!("{name} {count}")).collect();
-    println!(
-        "seed {} cases {first}..{next}: {same} identical, {found} differ, {refused} refused, {unanswered} unanswered",
-        options.seed
-    );
-    println!("in identical cases: {}", covered.join(", "));
-    Ok(found)
+    if options.hours.is_none() && options.cases.is_none() {
+        options.cases = Some(320);
+    }
+    Ok(options)
 }
 
-/// Keeps a case as it is, then shrunk, with both sides' answers and a note.
-fn keep(options: &Options, judge: &Judge, number: u64, case: &Case, verdict: Verdict) -> Result<PathBuf, String> {
-    let folder = options.keep.join(format!("s{}-c{number:06}", options.seed));
-    write_down(options, judge, number, case, &verdict, &folder)?;
-    if options.shrink {
-        let (small, verdict) = shrink::shrink(judge, case.clone(), verdict)?;
-        write_down(options, judge, number, &small, &verdict, &folder)?;
-    }
-    Ok(folder)
+fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("{name} {text}: not a number"))
 }
 
-fn write_down(
+/// A batch of folders that the kernel has answered.
+struct Batch {
+    first: u64,
+    cases: Vec<(Case, PathBuf)>,
+}
+
+fn fuzz(options: &Options) -> Result<ExitCode, String> {
+    fs::create_dir_all(&options.keep).map_err(|e| format!("{}: {e}", options.keep.display()))?;
+    let keep = fs::canonicalize(&options.keep).map_err(|e| format!("{}: {e}", options.keep.display()))?;
+    if let Some(number) = options.make {
+        let dir = keep.join(format!("case-{}-{number}", options.seed));
+        generate::case(options.seed, number, options.only)
+            .write(&dir)
+            .map_err(|e| format!("{}: {e}", dir.display()))?;
+        println!("{}", dir.display());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let oracle = Oracle::from_environment()?;
+    let engine = if options.self_check {
+        Engine::Itself(oracle.on_core(1))
+    } else {
+        Engine::Tidegate(program(&options.tidegate)?)
+    };
+    if !options.check.is_empty() {
+        return check(&oracle, &engine, &options.check);
+    }
+    let state = keep.join("state.json");
+    let old = if options.fresh { None } else { Tally::read(&state, options.seed) };
+    let mut tally = old.unwrap_or(Tally { seed: options.seed, ..Tally::default() });
+    let work = keep.join(format!("work-{}", std::process::id()));
+    let outcome = search(options, &oracle, &engine, &keep, &work, &mut tally);
+    let _ = fs::remove_dir_all(&work);
+    outcome.map_err(|e| format!("{}: {e}", work.display()))?;
+    if options.json {
+        println!("{:#}", tally.to_json());
+    } else {
+        print!("{}", tally.summary());
+    }
+    Ok(ExitCode::from(u8::from(tally.differing > 0)))
+}
+
+fn program(path: &Path) -> Result<PathBuf, String> {
+    fs::canonicalize(path).map_err(|e| {
+        format!("{}: {e}; build it with `cargo build --release -p tidegate`, or say --tidegate PATH", path.display())
+    })
+}
+
+/// Asks on some cores, compares here, until the time or the cases are used up.
+fn search(
     options: &Options,
-    judge: &Judge,
-    number: u64,
-    case: &Case,
-    verdict: &Verdict,
-    folder: &Path,
-) -> Result<(), String> {
-    // Once more alone, so that the answers of both lie in its folder.
-    judge.judge(std::slice::from_ref(case))?;
-    let io = |error: std::io::Error| format!("{}: {error}", folder.display());
-    if folder.exists() {
-        fs::remove_dir_all(folder).map_err(io)?;
-    }
-    copy(&judge.folder(0), folder).map_err(io)?;
-    let ours = judge.place.join("ours").join("case00");
-    if ours.exists() {
-        copy(&ours, &folder.join("ours")).map_err(io)?;
-    }
-    let Verdict::Differs { file, detail } = verdict else { return Ok(()) };
-    let (rows, lines) = (case.rows.len(), case.script.len());
-    eprintln!("case {number} ({rows} rows, {lines} lines): {file} differs at {detail}");
-    let note = format!(
-        "{file} differs at {detail}\nmade by: cargo xtask oracle-fuzz --seed {} --only {number}\n",
-        options.seed
-    );
-    fs::write(folder.join("note.txt"), note).map_err(io)
-}
-
-fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        if entry.file_type()?.is_file() {
-            fs::copy(entry.path(), to.join(entry.file_name()))?;
+    oracle: &Oracle,
+    engine: &Engine,
+    keep: &Path,
+    work: &Path,
+    tally: &mut Tally,
+) -> io::Result<()> {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let start = Instant::now();
+    let before = tally.seconds;
+    let mut shown = Instant::now();
+    let asking: Vec<mpsc::Receiver<io::Result<Batch>>> = (0..options.askers)
+        .map(|asker| {
+            let first = tally.next + asker * options.batch;
+            let oracle = oracle.on_core(asker as usize % cores);
+            ask_ahead(options, oracle, work.to_owned(), first)
+        })
+        .collect();
+    let shrinker =
+        Bench { oracle: oracle.on_core(cores - 1), engine, dir: work.join("shrink"), questions: options.questions };
+    for asker in asking.iter().cycle() {
+        let Ok(batch) = asker.recv() else { break };
+        let batch = batch?;
+        for (at, (case, dir)) in batch.cases.iter().enumerate() {
+            let number = batch.first + at as u64;
+            one(&shrinker, tally, keep, (number, case, dir))?;
+        }
+        tally.next = batch.first + batch.cases.len() as u64;
+        tally.seconds = before + start.elapsed().as_secs_f64();
+        tally.write(&keep.join("state.json"))?;
+        if let Some((_, dir)) = batch.cases.first() {
+            let _ = fs::remove_dir_all(dir.parent().unwrap_or(dir));
+        }
+        if shown.elapsed() > Duration::from_secs(10) {
+            eprintln!("{}", tally.progress());
+            shown = Instant::now();
+        }
+        let late = options.hours.is_some_and(|hours| tally.seconds >= hours * 3600.0);
+        if late || options.cases.is_some_and(|cases| tally.cases + tally.unanswered >= cases) {
+            break;
         }
     }
     Ok(())
+}
+
+/// A thread that makes batches and asks about them, one ahead of the comparison. It ends when nobody listens.
+fn ask_ahead(options: &Options, oracle: Oracle, work: PathBuf, first: u64) -> mpsc::Receiver<io::Result<Batch>> {
+    let (give, take) = mpsc::sync_channel(1);
+    let (seed, only, size, step) = (options.seed, options.only, options.batch, options.batch * options.askers);
+    thread::spawn(move || {
+        let mut first = first;
+        loop {
+            let made: io::Result<Batch> = (|| {
+                let folder = work.join(format!("b{first}"));
+                let mut cases = Vec::new();
+                for number in first..first + size {
+                    let dir = folder.join(number.to_string());
+                    let case = generate::case(seed, number, only);
+                    case.write(&dir)?;
+                    cases.push((case, dir));
+                }
+                let dirs: Vec<PathBuf> = cases.iter().map(|(_, dir)| dir.clone()).collect();
+                oracle.ask(&dirs)?;
+                Ok(Batch { first, cases })
+            })();
+            let stop = made.is_err();
+            if give.send(made).is_err() || stop {
+                return;
+            }
+            first += step;
+        }
+    });
+    take
+}
+
+/// Where one case at a time is asked and replayed.
+struct Bench<'a> {
+    oracle: Oracle,
+    engine: &'a Engine,
+    dir: PathBuf,
+    questions: u32,
+}
+
+impl Bench<'_> {
+    /// The difference in a folder that the kernel has answered.
+    fn compare(&self, dir: &Path) -> io::Result<Option<Difference>> {
+        let out = dir.join("ours");
+        Ok(match self.engine.run(dir, &out)? {
+            Ok(()) => compare::folders(dir, &out),
+            Err(message) => Some(Difference::refusal(&message)),
+        })
+    }
+
+    /// Asks about a case in the shrinker's own folder; none also when the kernel does not answer, or (unless `failed`) its script fails.
+    fn question(&self, case: &Case, failed: bool) -> io::Result<Option<Difference>> {
+        let _ = fs::remove_dir_all(&self.dir);
+        case.write(&self.dir)?;
+        self.oracle.ask(std::slice::from_ref(&self.dir))?;
+        if !ask::answered(&self.dir) || (!failed && ask::script_failed(&self.dir)) {
+            return Ok(None);
+        }
+        self.compare(&self.dir)
+    }
+}
+
+fn one(bench: &Bench<'_>, tally: &mut Tally, keep: &Path, (number, case, dir): (u64, &Case, &Path)) -> io::Result<()> {
+    if !ask::answered(dir) {
+        tally.unanswered += 1;
+        return Ok(());
+    }
+    tally.cases += 1;
+    let kinds = case.kinds();
+    for kind in &kinds {
+        *tally.kinds.entry(kind.clone()).or_default() += 1;
+    }
+    let failed = ask::script_failed(dir);
+    tally.failed_scripts += u64::from(failed);
+    let Some(found) = bench.compare(dir)? else { return Ok(()) };
+    tally.differing += 1;
+    if !tally.deserves(&found, &kinds, PER_GROUP) {
+        return Ok(());
+    }
+    let mut trouble = None;
+    let small = shrink::shrink(case, bench.questions, &mut |case| match bench.question(case, failed) {
+        Ok(difference) => difference.is_some_and(|difference| difference.group() == found.group()),
+        Err(e) => {
+            trouble = Some(e);
+            false
+        }
+    });
+    if let Some(e) = trouble {
+        return Err(e);
+    }
+    // The folder that is kept holds the kernel's answer and ours to the small case; if it does not repeat, the large one.
+    let name = format!("{}-{}-{number}", slug(&found.group()), tally.seed);
+    let place = keep.join(&name);
+    let (small, told) = match bench.question(&small, failed)? {
+        Some(difference) if difference.group() == found.group() => (small, difference),
+        _ => {
+            bench.question(case, failed)?;
+            (case.clone(), found.clone())
+        }
+    };
+    let _ = fs::remove_dir_all(&place);
+    fs::rename(&bench.dir, &place)?;
+    let text = format!("{}\n\n{told}\n\nfrom: {}\n", told.group(), case.note);
+    fs::write(place.join("difference.txt"), text)?;
+    let (rows, lines) = (small.rows.len(), small.script.len());
+    eprintln!("case {number}: {} ({lines} lines, {rows} rows)\n  {}", told.group(), place.display());
+    let kept = Kept { dir: place.display().to_string(), kinds: small.kinds(), number, rows, lines };
+    tally.keep(&found, kept);
+    Ok(())
+}
+
+/// A group's name as a folder's.
+fn slug(group: &str) -> String {
+    let plain: String =
+        group.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
+    let words: Vec<&str> = plain.split('-').filter(|word| !word.is_empty()).collect();
+    words.join("-").chars().take(60).collect()
+}
+
+/// Asks and compares folders again, as they are.
+fn check(oracle: &Oracle, engine: &Engine, dirs: &[PathBuf]) -> Result<ExitCode, String> {
+    let mut differing = 0;
+    let work = std::env::temp_dir().join(format!("oracle-fuzz-check-{}", std::process::id()));
+    for (at, dir) in dirs.iter().enumerate() {
+        let at_fault = |e: io::Error| format!("{}: {e}", dir.display());
+        let copy = work.join(at.to_string());
+        fs::create_dir_all(&copy).map_err(at_fault)?;
+        for name in ["link", "script.tc", "schedule.csv"] {
+            fs::copy(dir.join(name), copy.join(name)).map_err(|e| format!("{}: {e}", dir.join(name).display()))?;
+        }
+        oracle.ask(std::slice::from_ref(&copy)).map_err(at_fault)?;
+        let bench = Bench { oracle: oracle.clone(), engine, dir: copy.clone(), questions: 0 };
+        let verdict = if ask::answered(&copy) {
+            bench.compare(&copy).map_err(at_fault)?.map_or("same".to_owned(), |difference| {
+                differing += 1;
+                format!("{}\n{difference}", difference.group())
+            })
+        } else {
+            "no answer from the kernel".to_owned()
+        };
+        println!("{}: {verdict}", dir.display());
+    }
+    let _ = fs::remove_dir_all(&work);
+    println!("{differing} of {} differ", dirs.len());
+    Ok(ExitCode::from(u8::from(differing > 0)))
 }
 
 #[cfg(test)]
@@ -232,27 +369,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_case_is_made_from_seed_and_number_alone() {
-        let (a, b, c) = (generate::case(7, 3), generate::case(7, 3), generate::case(7, 4));
-        assert_eq!((&a.link, &a.script, &a.rows), (&b.link, &b.script, &b.rows));
-        assert_ne!(a.script, c.script);
+    fn options_are_read_and_mistakes_named() {
+        let words = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
+        let root = Path::new("/r");
+        let read = options(root, &words("--hours 0.5 --seed 7 --only htb --json")).unwrap();
+        assert_eq!((read.hours, read.seed, read.only, read.json), (Some(0.5), 7, Some("htb"), true));
+        assert!(options(root, &words("--only nosuch")).unwrap_err().contains("not one of pfifo"));
+        assert!(options(root, &words("--hours x")).unwrap_err().contains("not a number"));
+        assert!(options(root, &words("--what")).unwrap_err().contains("unknown option"));
     }
 
-    /// Packets, looks and changes.
-    const MOST_ROWS: usize = 720;
-
     #[test]
-    fn cases_are_in_order_and_not_too_long() {
-        let mut features = std::collections::BTreeSet::new();
-        for number in 0..300 {
-            let case = generate::case(1, number);
-            let times: Vec<u64> =
-                case.rows.iter().filter_map(|row| row.split(',').next().and_then(|time| time.parse().ok())).collect();
-            assert_eq!(times.len(), case.rows.len());
-            assert!(times.is_sorted() && times.len() < MOST_ROWS, "case {number}: {}", times.len());
-            assert!(case.script[0].contains(" root "), "{}", case.script[0]);
-            features.extend(case.features());
+    fn the_kernel_agrees_with_itself() {
+        let Ok(oracle) = Oracle::from_environment() else {
+            eprintln!("skipped: ORACLE is not set to the oracle's `ask` script");
+            return;
+        };
+        let dir = std::env::temp_dir().join(format!("oracle-fuzz-test-{}", std::process::id()));
+        let engine = Engine::Itself(oracle.clone());
+        let bench = Bench { oracle, engine: &engine, dir: dir.clone(), questions: 0 };
+        for number in 0..3 {
+            assert_eq!(bench.question(&generate::case(1, number, None), true).unwrap(), None, "case {number}");
         }
-        assert_eq!(features.len(), 23, "{features:?}");
+        let _ = fs::remove_dir_all(dir);
     }
 }

@@ -1,138 +1,265 @@
-//! Makes a differing case small: fewer rows, fewer lines, fewer options, as long as it still differs.
+//! The smallest case that still differs in the same way: rows, script lines, options, then figures.
 
-use super::case::Case;
-use super::judge::{Judge, Verdict};
-use std::time::{Duration, Instant};
+use super::case::{Case, Row};
 
-/// Candidates asked at once.
-const BATCH: usize = 8;
-/// Most candidates for one case.
-const MOST: usize = 1200;
-/// Longest time for one case.
-const PATIENCE: Duration = Duration::from_secs(240);
+/// Asks whether a smaller case still differs; counts, so that shrinking ends.
+struct Judge<'a> {
+    differs: &'a mut dyn FnMut(&Case) -> bool,
+    left: u32,
+}
 
-/// The smallest case found, and how it differs.
-pub(super) fn shrink(judge: &Judge, case: Case, first: Verdict) -> Result<(Case, Verdict), String> {
-    let mut shrinker = Shrinker { judge, best: case, verdict: first, asked: 0, begun: Instant::now() };
-    shrinker.tail()?;
+impl Judge<'_> {
+    fn accepts(&mut self, case: &Case) -> bool {
+        if self.left == 0 {
+            return false;
+        }
+        self.left -= 1;
+        (self.differs)(case)
+    }
+}
+
+/// Shrinks `case` with at most `questions` to `differs`.
+pub(crate) fn shrink(case: &Case, questions: u32, differs: &mut dyn FnMut(&Case) -> bool) -> Case {
+    let mut judge = Judge { differs, left: questions };
+    let mut best = case.clone();
     loop {
-        let before = shrinker.size();
-        shrinker.part(0, |case| &mut case.rows)?;
-        // The first line makes the root.
-        shrinker.part(1, |case| &mut case.script)?;
-        shrinker.options()?;
-        if shrinker.size() == before || shrinker.over() {
+        let before = best.clone();
+        tail(&mut best, &mut judge);
+        rows(&mut best, &mut judge);
+        script(&mut best, &mut judge);
+        commands(&mut best, &mut judge);
+        script_words(&mut best, &mut judge);
+        figures(&mut best, &mut judge);
+        if best == before || judge.left == 0 {
+            return best;
+        }
+    }
+}
+
+/// Cuts the end off, by halves: most differences need only the beginning.
+fn tail(best: &mut Case, judge: &mut Judge<'_>) {
+    let (mut enough, mut short) = (best.rows.len(), 0);
+    while enough > short + 1 {
+        let middle = usize::midpoint(enough, short);
+        let mut smaller = best.clone();
+        smaller.rows.truncate(middle);
+        if judge.accepts(&smaller) {
+            *best = smaller;
+            enough = middle;
+        } else {
+            short = middle;
+        }
+    }
+}
+
+/// Removes pieces of a list, ever smaller ones, while the difference stays.
+fn pieces<T: Clone>(list: &[T], mut accepts: impl FnMut(&[T]) -> bool) -> Vec<T> {
+    let mut list = list.to_vec();
+    let mut size = list.len().div_ceil(2).max(1);
+    loop {
+        let mut at = 0;
+        let mut removed = false;
+        while at < list.len() {
+            let mut smaller = list.clone();
+            smaller.drain(at..(at + size).min(list.len()));
+            if accepts(&smaller) {
+                list = smaller;
+                removed = true;
+            } else {
+                at += size;
+            }
+        }
+        if size == 1 && !removed {
+            return list;
+        }
+        size = if size == 1 { 1 } else { size.div_ceil(2) };
+    }
+}
+
+fn rows(best: &mut Case, judge: &mut Judge<'_>) {
+    let base = best.clone();
+    best.rows = pieces(&base.rows, |rows| judge.accepts(&Case { rows: rows.to_vec(), ..base.clone() }));
+}
+
+fn script(best: &mut Case, judge: &mut Judge<'_>) {
+    let base = best.clone();
+    best.script = pieces(&base.script, |script| judge.accepts(&Case { script: script.to_vec(), ..base.clone() }));
+}
+
+/// Removes parts of commands in the middle (`a; b`), and the words of what is left.
+fn commands(best: &mut Case, judge: &mut Judge<'_>) {
+    for at in 0..best.rows.len() {
+        let Some(text) = best.rows[at].command().map(str::to_owned) else { continue };
+        let with = |best: &Case, text: &str| {
+            let mut smaller = best.clone();
+            smaller.rows[at].rest = format!("!,{text}");
+            smaller
+        };
+        let parts: Vec<&str> = text.split("; ").collect();
+        let base = best.clone();
+        let parts = pieces(&parts, |parts| !parts.is_empty() && judge.accepts(&with(&base, &parts.join("; "))));
+        *best = with(best, &parts.join("; "));
+        for part in 0..parts.len() {
+            if !parts[part].starts_with("tc ") || parts[part].contains(" show ") {
+                continue;
+            }
+            let base = best.clone();
+            let line = words(parts[part], &mut |line| {
+                let mut all: Vec<&str> = base.rows[at].command().unwrap_or_default().split("; ").collect();
+                all[part] = line;
+                judge.accepts(&with(&base, &all.join("; ")))
+            });
+            let text = base.rows[at].command().unwrap_or_default().to_owned();
+            let mut all: Vec<&str> = text.split("; ").collect();
+            all[part] = &line;
+            *best = with(best, &all.join("; "));
+        }
+    }
+}
+
+fn script_words(best: &mut Case, judge: &mut Judge<'_>) {
+    for at in 0..best.script.len() {
+        let base = best.clone();
+        best.script[at] = words(&base.script[at], &mut |line| {
+            let mut smaller = base.clone();
+            line.clone_into(&mut smaller.script[at]);
+            judge.accepts(&smaller)
+        });
+    }
+}
+
+/// Removes options (two words, or one) behind `tc OBJECT VERB dev link0 PLACE ID`.
+fn words(line: &str, accepts: &mut dyn FnMut(&str) -> bool) -> String {
+    let mut words: Vec<&str> = line.split(' ').collect();
+    let mut at = 7;
+    while at < words.len() {
+        if words[at].starts_with("2>") || words[at].starts_with(">>") {
             break;
         }
+        let mut gone = false;
+        for count in [2, 1] {
+            if at + count > words.len() {
+                continue;
+            }
+            let mut smaller = words.clone();
+            smaller.drain(at..at + count);
+            if accepts(&smaller.join(" ")) {
+                words = smaller;
+                gone = true;
+                break;
+            }
+        }
+        if !gone {
+            at += 1;
+        }
     }
-    Ok((shrinker.best, shrinker.verdict))
+    words.join(" ")
 }
 
-struct Shrinker<'a> {
-    judge: &'a Judge,
-    best: Case,
-    verdict: Verdict,
-    asked: usize,
-    begun: Instant,
+/// Makes the figures of packets plain: all rows together, then, when they are few, one by one.
+fn figures(best: &mut Case, judge: &mut Judge<'_>) {
+    let start = best.rows.first().map_or(0, |row| row.time);
+    try_rows(best, judge, |row| row.time -= start);
+    let plain: &[fn(&mut Row)] = &[
+        |row| row.time = row.time / 1_000_000 * 1_000_000,
+        |row| row.time = row.time / 1000 * 1000,
+        |row| column(row, 9, "0"),
+        |row| column(row, 8, "0"),
+        |row| column(row, 7, "0"),
+        |row| column(row, 1, "1000"),
+        |row| column(row, 1, "1500"),
+        |row| {
+            column(row, 2, "10.0.0.1");
+            column(row, 3, "10.9.0.1");
+            column(row, 4, "udp");
+            column(row, 5, "1");
+            column(row, 6, "2000");
+            column(row, 10, "");
+            column(row, 11, "0");
+            column(row, 12, "0");
+        },
+    ];
+    for change in plain {
+        if !try_rows(best, judge, change) && best.rows.len() <= 16 {
+            for at in 0..best.rows.len() {
+                let mut smaller = best.clone();
+                change(&mut smaller.rows[at]);
+                let ordered = smaller.rows.windows(2).all(|pair| pair[0].time <= pair[1].time);
+                if smaller != *best && ordered && judge.accepts(&smaller) {
+                    *best = smaller;
+                }
+            }
+        }
+    }
+    let mut smaller = best.clone();
+    "0 0 1500 1000".clone_into(&mut smaller.link);
+    if smaller != *best && judge.accepts(&smaller) {
+        *best = smaller;
+    }
 }
 
-impl Shrinker<'_> {
-    fn size(&self) -> usize {
-        let words = |lines: &[String]| lines.iter().map(|line| line.split(' ').count()).sum::<usize>();
-        self.best.rows.len() + words(&self.best.script) + words(&self.best.rows)
+/// Applies a change to every row; true if nothing more is to be done with it.
+fn try_rows(best: &mut Case, judge: &mut Judge<'_>, change: impl Fn(&mut Row)) -> bool {
+    let mut smaller = best.clone();
+    smaller.rows.iter_mut().for_each(change);
+    if smaller == *best {
+        return true;
     }
-
-    fn over(&self) -> bool {
-        self.asked >= MOST || self.begun.elapsed() > PATIENCE
+    let accepted = judge.accepts(&smaller);
+    if accepted {
+        *best = smaller;
     }
+    accepted
+}
 
-    /// What comes after the difference has no part in it: tries to end the schedule early.
-    fn tail(&mut self) -> Result<(), String> {
-        let rows = self.best.rows.len();
-        let candidates = [64, 32, 16, 8, 4, 2, 1].map(|parts| rows / parts).into_iter().chain([rows * 3 / 4]);
-        let candidates = candidates.filter(|length| (1..rows).contains(length)).map(|length| {
-            let mut case = self.best.clone();
-            case.rows.truncate(length);
-            case
+/// Sets column `at` (counted behind the time: id 0, size 1, src 2 …) of a packet.
+fn column(row: &mut Row, at: usize, value: &str) {
+    if row.command().is_some() {
+        return;
+    }
+    let mut columns: Vec<&str> = row.rest.split(',').collect();
+    if at < columns.len() {
+        columns[at] = value;
+        row.rest = columns.join(",");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oracle_fuzz::generate;
+
+    #[test]
+    fn shrinks_to_what_a_fake_judge_wants() {
+        let mut case = generate::case(11, 4, Some("tbf"));
+        case.rows.push(Row {
+            time: 70_000_000_000,
+            rest: "!,tc qdisc change dev link0 root handle 1: tbf rate 1mbit burst 9k; echo x".to_owned(),
         });
-        self.try_all(candidates.collect()).map(|_| ())
+        let mut asked = 0;
+        let small = shrink(&case, 5000, &mut |case| {
+            asked += 1;
+            let packets = case.rows.iter().filter(|row| row.command().is_none()).count();
+            let changed = case.rows.iter().any(|row| row.command().is_some_and(|text| text.contains("burst 9k")));
+            packets >= 3 && changed && case.script.iter().any(|line| line.contains("tbf"))
+        });
+        assert_eq!(small.rows.len(), 4);
+        assert_eq!(small.script.len(), 1);
+        let command = small.rows[3].command().unwrap();
+        assert_eq!(command, "tc qdisc change dev link0 root handle burst 9k");
+        let packet = small.rows.iter().find(|row| row.command().is_none()).unwrap();
+        assert!(packet.rest.ends_with(",1500,10.0.0.1,10.9.0.1,udp,1,2000,0,0,0,,0,0"), "{}", packet.rest);
+        assert!(asked < 1000, "{asked}");
     }
 
-    /// Takes the first candidate that still differs in the same file; true when there was one.
-    fn try_all(&mut self, candidates: Vec<Case>) -> Result<bool, String> {
-        for batch in candidates.chunks(BATCH) {
-            if self.over() {
-                return Ok(false);
-            }
-            self.asked += batch.len();
-            for (candidate, verdict) in batch.iter().zip(self.judge.judge(batch)?) {
-                if alike(&verdict, &self.verdict) {
-                    self.best = candidate.clone();
-                    self.verdict = verdict;
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(false)
+    #[test]
+    fn asks_no_more_than_allowed() {
+        let case = generate::case(11, 5, None);
+        let mut asked = 0;
+        let same = shrink(&case, 40, &mut |_| {
+            asked += 1;
+            false
+        });
+        assert_eq!((asked, same), (40, case));
     }
-
-    /// Leaves out stretches of lines: half, quarters, … single ones.
-    fn part(&mut self, first: usize, lines: impl Fn(&mut Case) -> &mut Vec<String>) -> Result<(), String> {
-        let mut length = lines(&mut self.best).len().div_ceil(2);
-        while length > 0 && !self.over() {
-            let total = lines(&mut self.best).len();
-            let candidates: Vec<Case> = (first..total)
-                .step_by(length)
-                .map(|start| {
-                    let mut case = self.best.clone();
-                    lines(&mut case).drain(start..(start + length).min(total));
-                    case
-                })
-                .collect();
-            if !self.try_all(candidates)? {
-                length /= 2;
-            } else {
-                length = length.min(lines(&mut self.best).len().div_ceil(2));
-            }
-        }
-        Ok(())
-    }
-
-    /// Leaves out a word, or a name and its value, of a command.
-    fn options(&mut self) -> Result<(), String> {
-        let mut again = true;
-        while again && !self.over() {
-            let mut candidates = Vec::new();
-            for line in 0..self.best.script.len() {
-                let words: Vec<String> = self.best.script[line].split(' ').map(String::from).collect();
-                // The first five words say what and where.
-                for at in 5..words.len() {
-                    for count in [2, 1] {
-                        if at + count <= words.len() {
-                            let mut fewer = words.clone();
-                            fewer.drain(at..at + count);
-                            let mut case = self.best.clone();
-                            case.script[line] = fewer.join(" ");
-                            candidates.push(case);
-                        }
-                    }
-                }
-            }
-            again = self.try_all(candidates)?;
-        }
-        Ok(())
-    }
-}
-
-/// The same sort of difference: the same file, and in listings the same words around the numbers.
-fn alike(verdict: &Verdict, wanted: &Verdict) -> bool {
-    let (Verdict::Differs { file, detail }, Verdict::Differs { file: wanted_file, detail: wanted_detail }) =
-        (verdict, wanted)
-    else {
-        return false;
-    };
-    let shape = |detail: &str| -> String {
-        detail.lines().skip(1).flat_map(str::chars).filter(|c| !c.is_ascii_hexdigit()).collect()
-    };
-    file == wanted_file && (file.ends_with(".csv") || shape(detail) == shape(wanted_detail))
 }

@@ -1,5 +1,7 @@
 //! The tools that a script calls, answered from the model machine as the real ones would answer.
 
+mod ip;
+mod iptables;
 mod tc;
 
 use crate::capture::{Answer, Call, Reply, harmless};
@@ -14,8 +16,12 @@ pub struct Machine {
     pub gateway: Gateway,
     /// When the next command runs.
     pub now: Time,
-    /// What came in, in order, for those who want to know what a script did.
+    /// What was carried out, in order.
     pub log: Vec<Op>,
+    /// What the kernel would have written to its log: its warnings.
+    pub kernel_log: Vec<String>,
+    /// Devices that a command names come into being: a script is taken at its word.
+    pub grows: bool,
 }
 
 impl Machine {
@@ -25,7 +31,7 @@ impl Machine {
         for name in devices {
             gateway.add_device(name, spec);
         }
-        Machine { gateway, now: Time::default(), log: Vec::new() }
+        Machine { gateway, now: Time::default(), log: Vec::new(), kernel_log: Vec::new(), grows: false }
     }
 
     /// The machine of the recorded runs: `link0`, and three more like it.
@@ -39,8 +45,10 @@ impl Machine {
     }
 
     fn env(&self) -> Env {
-        let device = |id| Device { name: self.gateway.name(id).to_owned(), speed_mbit: self.gateway.spec(id).speed_mbit };
-        Env { devices: Some(self.gateway.devices().map(device).collect()) }
+        let device =
+            |id| Device { name: self.gateway.name(id).to_owned(), speed_mbit: self.gateway.spec(id).speed_mbit };
+        // Where devices come into being, any name will do.
+        Env { devices: (!self.grows).then(|| self.gateway.devices().map(device).collect()) }
     }
 }
 
@@ -52,7 +60,16 @@ pub struct Face<'m> {
 }
 
 impl Face<'_> {
-    fn apply(&mut self, op: Op) -> Result<Option<String>, TcError> {
+    /// Carries out an operation.
+    ///
+    /// # Errors
+    /// As the kernel refuses.
+    pub fn apply(&mut self, op: Op) -> Result<Option<String>, TcError> {
+        if self.machine.grows
+            && let Some(name) = device_of(&op)
+        {
+            self.machine.gateway.add_device(name, DeviceSpec::default());
+        }
         let world = World { now: self.machine.now, pool: self.pool, draws: self.draws };
         let warning = self.machine.gateway.apply(world, &op)?;
         self.machine.log.push(op);
@@ -69,13 +86,21 @@ impl Answer for Face<'_> {
     fn answer(&mut self, call: &Call) -> Reply {
         match call.tool.as_str() {
             "tc" => self.tc(&call.args, call.stdin.as_deref()),
+            tool if tool.starts_with("iptables") || tool.starts_with("ip6tables") => iptables::answer(self, call),
+            "ip" => ip::answer(self, call),
+            "ifconfig" => ip::ifconfig(self, call),
             tool => harmless(call).unwrap_or_else(|| unknown(tool)),
         }
     }
 }
 
 fn unknown(tool: &str) -> Reply {
-    Reply::error(1, format!("{tool}: tidegate does not play this tool yet; what the command would have done is missing from the policy\n"))
+    Reply::error(
+        1,
+        format!(
+            "{tool}: tidegate does not play this tool yet; what the command would have done is missing from the policy\n"
+        ),
+    )
 }
 
 /// A refusal as the tool prints it, our better explanation after its own words.
@@ -85,4 +110,14 @@ fn refused(tool: &str, refusal: Refusal) -> Reply {
         text.push_str(&format!("{tool}: {remedy}\n"));
     }
     Reply::error(refusal.code, text)
+}
+
+fn device_of(op: &Op) -> Option<&str> {
+    match op {
+        Op::Qdisc(op) => Some(&op.dev),
+        Op::Class(op) => Some(&op.dev),
+        Op::Filter(op) => Some(&op.dev),
+        Op::TxQueueLen { dev, .. } | Op::Mtu { dev, .. } => Some(dev),
+        Op::Netfilter(_) => None,
+    }
 }

@@ -86,7 +86,12 @@ impl Recording {
         if !script.is_file() {
             bail!("cannot read {}", script.display());
         }
-        Ok(Recording { link: Link::parse(&text("link")?)?, script: script.canonicalize()?, rows: schedule(&text("schedule.csv")?)?, draws })
+        Ok(Recording {
+            link: Link::parse(&text("link")?)?,
+            script: script.canonicalize()?,
+            rows: schedule(&text("schedule.csv")?)?,
+            draws,
+        })
     }
 }
 

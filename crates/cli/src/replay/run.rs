@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 use tidegate_gateway::{DeviceId, Event, Route, What, Why};
-use tidegate_packet::{Pool, Span, Time};
+use tidegate_packet::{Head, Pool, Span, Time};
 
 /// How long a command of the schedule may take.
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
@@ -77,11 +77,21 @@ impl<'r> Run<'r> {
             let now = at(row.time);
             match &row.what {
                 RowKind::Command(command) => self.command(now, command)?,
+                // A frame that the device cannot carry is refused before any qdisc sees it.
+                RowKind::Packet(arrival) if arrival.meta.frame_len > recording.link.mtu + Head::ETHERNET as u32 => {}
                 RowKind::Packet(arrival) => {
-                    let pkt = self.pool.insert(arrival.meta.clone(), arrival.head.clone()).context("too many packets under way")?;
+                    let pkt = self
+                        .pool
+                        .insert(arrival.meta.clone(), arrival.head.clone())
+                        .context("too many packets under way")?;
                     *self.counts.entry("arrivals").or_default() += 1;
                     let route = if self.recording.link.forward { Route::Forwarded(None) } else { Route::Direct };
-                    let _ = self.machine.gateway.offer(world(now, &mut self.pool, &mut self.draws), self.device, route, pkt);
+                    let _ = self.machine.gateway.offer(
+                        world(now, &mut self.pool, &mut self.draws),
+                        self.device,
+                        route,
+                        pkt,
+                    );
                     self.send(now);
                 }
             }
@@ -91,7 +101,8 @@ impl<'r> Run<'r> {
         let end = at(last + DRAIN);
         self.until(end)?;
         self.machine.now = end;
-        let stats = self.show(&["-s", "-d", "qdisc", "show", "dev", "link0"]) + &self.show(&["-s", "-d", "class", "show", "dev", "link0"]);
+        let stats = self.show(&["-s", "-d", "qdisc", "show", "dev", "link0"])
+            + &self.show(&["-s", "-d", "class", "show", "dev", "link0"]);
         let filters = self.filters(end);
         Ok(Done { egress: self.egress, drops: self.drops, stats, filters, draws: self.draws, counts: self.counts })
     }
@@ -124,7 +135,9 @@ impl<'r> Run<'r> {
         loop {
             let watchdog = self.machine.gateway.timeout(self.device);
             let perturb = self.draws.next_time().filter(|time| self.machine.gateway.perturb_due() <= *time);
-            let Some(next) = [self.busy_until, watchdog, perturb].into_iter().flatten().min().filter(|time| *time <= end) else {
+            let Some(next) =
+                [self.busy_until, watchdog, perturb].into_iter().flatten().min().filter(|time| *time <= end)
+            else {
                 return Ok(());
             };
             if self.busy_until == Some(next) {
@@ -160,7 +173,8 @@ impl<'r> Run<'r> {
         for Event { time, what: What::Drop(why), ident, len, dsfield, .. } in self.machine.gateway.events(self.device) {
             let place = match why {
                 Why::Codel => "drop_func",
-                Why::Purged => "__rtnl_unlock",
+                Why::Purged(_) => "__rtnl_unlock",
+                Why::PurgedHeld => "qdisc_reset",
                 Why::Policy => "__dev_queue_xmit",
                 _ => "kfree_skb_list_reason",
             };
@@ -175,12 +189,14 @@ impl<'r> Run<'r> {
         String::from_utf8_lossy(&reply.stdout).into_owned()
     }
 
-    /// The filters of every qdisc and class, as the recordings list them: per parent, in the order of the listings.
+    /// The filters of every qdisc, as the recordings list them: in the order of the listing.
     fn filters(&mut self, now: Time) -> String {
-        let gateway = &mut self.machine.gateway;
-        let mut parents: Vec<String> = gateway.qdiscs(now, self.device).iter().map(|q| q.handle.to_string()).collect();
-        parents.extend(gateway.classes(now, self.device).iter().map(|c| c.classid.to_string()));
-        parents.iter().map(|parent| self.show(&["-s", "-d", "filter", "show", "dev", "link0", "parent", parent])).collect()
+        let qdiscs = self.machine.gateway.qdiscs(now, self.device);
+        let parents: Vec<String> = qdiscs.iter().map(|q| q.handle.to_string()).collect();
+        parents
+            .iter()
+            .map(|parent| self.show(&["-s", "-d", "filter", "show", "dev", "link0", "parent", parent]))
+            .collect()
     }
 }
 
@@ -190,8 +206,12 @@ fn world<'a>(now: Time, pool: &'a mut Pool, draws: &'a mut Recorded) -> tidegate
 
 impl Done {
     pub(super) fn write(&self, place: &Path) -> anyhow::Result<()> {
-        let files =
-            [("egress.csv", &self.egress), ("drops.csv", &self.drops), ("stats.txt", &self.stats), ("filters.txt", &self.filters)];
+        let files = [
+            ("egress.csv", &self.egress),
+            ("drops.csv", &self.drops),
+            ("stats.txt", &self.stats),
+            ("filters.txt", &self.filters),
+        ];
         for (name, text) in files {
             let path = place.join(name);
             std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;

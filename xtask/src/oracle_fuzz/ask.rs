@@ -1,0 +1,52 @@
+//! The kernel's answers: the script named by `ORACLE`, called once for a batch of folders.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Where the real kernel is asked.
+#[derive(Clone, Debug)]
+pub(crate) struct Oracle {
+    /// The `ask` script.
+    pub(crate) ask: PathBuf,
+    /// The core that it runs on.
+    pub(crate) core: usize,
+}
+
+impl Oracle {
+    /// From the environment; the error says what to set.
+    pub(crate) fn from_environment() -> Result<Self, String> {
+        let ask = std::env::var_os("ORACLE").ok_or("ORACLE is not set: give the path of the oracle's `ask` script")?;
+        let ask = PathBuf::from(ask);
+        if ask.is_file() { Ok(Self { ask, core: 0 }) } else { Err(format!("ORACLE={}: no such file", ask.display())) }
+    }
+
+    /// The same on another core, so that two questions do not wait for each other.
+    pub(crate) fn on_core(&self, core: usize) -> Self {
+        Self { ask: self.ask.clone(), core }
+    }
+
+    /// Asks about each folder; an answer is written beside the question.
+    pub(crate) fn ask(&self, dirs: &[PathBuf]) -> io::Result<()> {
+        Command::new(&self.ask)
+            .args(dirs)
+            .env("ORACLE_CPU", self.core.to_string())
+            .env("ORACLE_TIMEOUT", "40")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .map(drop)
+    }
+}
+
+/// Whether the kernel answered in this folder.
+pub(crate) fn answered(dir: &Path) -> bool {
+    let statistics = std::fs::metadata(dir.join("stats.json")).is_ok_and(|file| file.len() > 0);
+    statistics && dir.join("egress.csv").is_file()
+}
+
+/// Whether the setting up failed there: nearly always the generator's fault, and the rest of the case is empty.
+pub(crate) fn script_failed(dir: &Path) -> bool {
+    std::fs::read_to_string(dir.join("script.out")).is_ok_and(|text| text.contains("script failed:"))
+}
