@@ -422,10 +422,12 @@ impl Shaper {
 impl Node {
     /// The filter list of the qdisc itself (minor 0) or of one of its classes.
     fn filters_of(&mut self, parent: Handle) -> Result<&mut FilterList, TcError> {
+        match self.kind() {
+            kind if !is_classful(kind) => return Err(TcError::new(Errno::Inval, "Qdisc not classful")),
+            Kind::Tbf => return Err(TcError::new(Errno::OpNotSupp, "Class doesn't support blocks")),
+            _ => {}
+        }
         if parent.minor() == 0 {
-            if !takes_filters(self.kind()) {
-                return Err(TcError::new(Errno::OpNotSupp, "Qdisc not classful"));
-            }
             return Ok(self.filters_mut());
         }
         if !self.has_class(parent) {
@@ -439,8 +441,4 @@ const NO_PARENT: TcError = TcError::new(Errno::Inval, "Parent Qdisc doesn't exis
 
 fn is_classful(kind: Kind) -> bool {
     matches!(kind, Kind::Prio | Kind::Tbf | Kind::Htb | Kind::Drr | Kind::Sfq | Kind::FqCodel)
-}
-
-fn takes_filters(kind: Kind) -> bool {
-    matches!(kind, Kind::Prio | Kind::Htb | Kind::Drr | Kind::Sfq | Kind::FqCodel)
 }

@@ -23,8 +23,9 @@ pub enum Load {
     Upload(u32),
     /// B sends to host A.
     Download(u32),
-    /// A web server on the gateway itself sends to B: source port 80, through OUTPUT; it notices what its own queue refuses.
-    Serve(u32),
+    /// A server on the gateway itself sends to B: so many bulk flows from this port, through OUTPUT; it notices what its own queue
+    /// refuses.
+    Serve(u32, u16),
 }
 
 /// The link and what is done with it.
@@ -214,14 +215,14 @@ impl<M: Machine> Home<M> {
             Load::Empty => (0, up, down, false),
             Load::Upload(count) => (count, up, down, false),
             Load::Download(count) => (count, down, up, false),
-            Load::Serve(count) => (count, out, home, true),
+            Load::Serve(count, _) => (count, out, home, true),
         };
         (0..count)
             .map(|i| {
                 let port = 40000 + (i % 20000) as u16;
                 let ends = match spec.load {
                     Load::Download(_) => Ends { src: HOST_B, dst: HOST_A, sport: 80, dport: port },
-                    Load::Serve(_) => Ends { src: GATEWAY, dst: HOST_B, sport: 80, dport: port },
+                    Load::Serve(_, from) => Ends { src: GATEWAY, dst: HOST_B, sport: from, dport: port },
                     _ => Ends { src: HOST_A, dst: HOST_B, sport: port, dport: 22 },
                 };
                 net.tcp(FlowSpec {
@@ -230,7 +231,8 @@ impl<M: Machine> Home<M> {
                     bytes: spec.bytes,
                     local,
                     start: start + spec.load_start + Span::millis(10 * u64::from(i)),
-                    stop: start + spec.warm_up + spec.duration,
+                    // Beyond the window, so that queues are as they were until its very end.
+                    stop: start + spec.warm_up + spec.duration + Span::secs(1),
                     ..FlowSpec::bulk(ends, forward, back)
                 })
             })

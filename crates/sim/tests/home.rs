@@ -68,7 +68,7 @@ fn v_s0a_local_server_behind_htb() {
     let [root, class] = common::htb(Rate::bits(200_000));
     let fifo = QdiscParams::Fifo(FifoParams { limit: Some(64) });
     let leaf = common::qdisc(Handle::new(1, 1), Handle::new(0x10, 0), "pfifo", Some(fifo));
-    let spec = HomeSpec { load: Load::Serve(2), ..HomeSpec::new(1_000_000, 8_000_000) };
+    let spec = HomeSpec { load: Load::Serve(2, 80), ..HomeSpec::new(1_000_000, 8_000_000) };
     let result = run(&[root, class, leaf], spec);
     // Payload of full frames, and the pings' share of 98 bytes a second.
     let expected = (200_000.0 - 98.0 * 8.0) * 1448.0 / 1514.0;

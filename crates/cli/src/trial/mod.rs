@@ -13,9 +13,10 @@ pub use options::Options;
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use policy::Policy;
-use scenario::{Load, Run};
+use scenario::Run;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
+use tidegate_sim::Load;
 
 /// What a trial found.
 struct Trial<'o> {
@@ -50,7 +51,7 @@ pub fn command(options: &Options) -> ExitCode {
 
 fn attempt(options: &Options) -> anyhow::Result<String> {
     let policy = policy::take_in(options).with_context(|| options.script.display().to_string())?;
-    let load = Load::choose(options, &policy);
+    let load = scenario::load(options, &policy);
     let plan = [(false, false), (false, true), (true, false), (true, true)];
     let bar = progress(plan.iter().map(|(loaded, _)| scenario::seconds(options, *loaded)).sum());
     let runs = plan.iter().map(|(loaded, with)| scenario::run(options, &policy, load, *loaded, *with, &bar)).collect();

@@ -2,13 +2,14 @@
 
 use super::Trial;
 use super::options::Buffer;
-use super::scenario::{Load, Run};
+use super::scenario::Run;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use tidegate_measure::Summary;
 use tidegate_packet::{Handle, Span};
 use tidegate_policy::dump::QueueStats;
 use tidegate_report::{Align, Table, milliseconds, percent, rate, size};
+use tidegate_sim::Load;
 
 /// The tables, the verdict, the line that does it again.
 pub(super) fn text(trial: &Trial<'_>) -> String {
@@ -29,7 +30,7 @@ pub(super) fn text(trial: &Trial<'_>) -> String {
     );
     let _ = writeln!(out, "{}", pings(trial));
     if let Some(run) = trial.run(true, true) {
-        let _ = writeln!(out, "{} with the policy, at the end of the {}:\n", trial.policy.wan, load_name(trial.load));
+        let _ = writeln!(out, "{} with the policy, under {}, at the end:\n", trial.policy.wan, load_words(trial.load));
         let _ = writeln!(out, "{}", queues(run));
     }
     for note in &trial.policy.notes {
@@ -39,19 +40,31 @@ pub(super) fn text(trial: &Trial<'_>) -> String {
     out
 }
 
-fn load_name(load: Load) -> String {
+fn load_word(trial: &Trial<'_>, run: &Run) -> &'static str {
+    if run.loaded { load_kind(trial.load) } else { "empty" }
+}
+
+/// The load as a sentence's "under …".
+fn load_words(load: Load) -> String {
     match load {
-        Load::Upload => "upload".into(),
-        Load::Server(port) => format!("server's sending (port {port})"),
+        Load::Serve(_, port) => format!("the load of the server on port {port}"),
+        Load::Download(_) => "a download".into(),
+        _ => "an upload".into(),
     }
 }
 
-fn load_word(trial: &Trial<'_>, run: &Run) -> &'static str {
-    match (run.loaded, trial.load) {
-        (false, _) => "empty",
-        (true, Load::Upload) => "upload",
-        (true, Load::Server(_)) => "server",
+fn load_kind(load: Load) -> &'static str {
+    match load {
+        Load::Empty => "empty",
+        Load::Upload(_) => "upload",
+        Load::Download(_) => "download",
+        Load::Serve(..) => "server",
     }
+}
+
+/// Payload acknowledged in the window, bits per second; `None` without a load.
+fn goodput(run: &Run) -> Option<f64> {
+    run.loaded.then(|| run.result.goodput())
 }
 
 fn pings(trial: &Trial<'_>) -> Table {
@@ -80,8 +93,8 @@ fn pings(trial: &Trial<'_>) -> Table {
             vec![load_word(trial, run).to_owned(), if run.with_policy { "with" } else { "without" }.to_owned()];
         row.extend(figures);
         row.push(percent(run.pings.loss()));
-        row.push(run.goodput.map_or_else(String::new, rate));
-        row.push(run.modem.dropped.to_string());
+        row.push(goodput(run).map_or_else(String::new, rate));
+        row.push(run.result.modem.dropped.to_string());
         table.row(row);
     }
     table
@@ -123,15 +136,12 @@ fn queues(run: &Run) -> Table {
 /// One sentence: what the policy does to the ping under load, and what it costs.
 fn verdict(trial: &Trial<'_>) -> String {
     let (Some(without), Some(with)) = (trial.run(true, false), trial.run(true, true)) else { return String::new() };
-    let load = match trial.load {
-        Load::Upload => "an upload".to_owned(),
-        Load::Server(port) => format!("the server on port {port}"),
-    };
+    let load = load_words(trial.load);
     let (Some(before), Some(after)) = (without.pings.rtt.percentile(95.0), with.pings.rtt.percentile(95.0)) else {
         return format!("Under {load} no ping came back; the policy leaves nothing for others.");
     };
     let idle = trial.run(false, false).and_then(|run| run.pings.rtt.percentile(95.0)).unwrap_or(0);
-    let cost = match (without.goodput, with.goodput) {
+    let cost = match (goodput(without), goodput(with)) {
         (Some(a), Some(b)) if a > 0.0 => {
             let change = (b - a) / a * 100.0;
             match change {
@@ -152,7 +162,7 @@ fn verdict(trial: &Trial<'_>) -> String {
     let (from, to) = (milliseconds(before), milliseconds(after));
     if ratio >= 1.2 {
         format!(
-            "Under {load} the policy cuts the ping's 95th percentile from {from} to {to}, {ratio:.1} times{cost}{but}."
+            "Under {load} the policy cuts the ping's 95th percentile from {from} to {to} ({ratio:.1} times shorter){cost}{but}."
         )
     } else if ratio <= 0.83 {
         format!(
@@ -198,13 +208,6 @@ fn again(trial: &Trial<'_>) -> String {
     add("flows", o.flows.to_string(), o.flows == 1);
     let _ = write!(line, " --seed {}", o.seed);
     line
-}
-
-fn load_kind(load: Load) -> &'static str {
-    match load {
-        Load::Upload => "upload",
-        Load::Server(_) => "server",
-    }
 }
 
 fn tc_rate(bits: u64) -> String {
@@ -257,22 +260,23 @@ fn run_json(trial: &Trial<'_>, run: &Run) -> Value {
     let rtt = run.pings.rtt.summary().map(|s| {
         json!({ "mean_ms": ms(s.mean), "p50_ms": ms(s.p50), "p95_ms": ms(s.p95), "p99_ms": ms(s.p99), "max_ms": ms(s.max) })
     });
-    let flows = run.flows.iter().map(|f| {
-        json!({ "acked_bytes": f.acked, "retransmissions": f.retransmissions, "lost": f.lost, "timeouts": f.timeouts })
+    let flows = run.result.flows.iter().map(|f| {
+        let all = f.total;
+        json!({ "acked_bytes": f.acked, "retransmissions": all.retransmissions, "lost": all.lost, "timeouts": all.timeouts })
     });
     json!({
         "load": load_word(trial, run),
         "policy": run.with_policy,
         "ping": { "sent": run.pings.rtt.count() + run.pings.lost, "lost": run.pings.lost, "loss": run.pings.loss(), "rtt": rtt },
-        "goodput_up_bits": run.goodput.map(f64::round),
+        "goodput_up_bits": goodput(run).map(f64::round),
         "flows": flows.collect::<Vec<_>>(),
         "modem": {
-            "sent": run.modem.sent,
-            "sent_bytes": run.modem.sent_bytes,
-            "dropped": run.modem.dropped,
-            "peak_bytes": run.modem.peak_bytes,
+            "sent": run.result.modem.sent,
+            "sent_bytes": run.result.modem.sent_bytes,
+            "dropped": run.result.modem.dropped,
+            "peak_bytes": run.result.modem.peak_bytes,
         },
-        "events": run.packets,
+        "events": run.result.events,
         "qdiscs": run.qdiscs.iter().map(|q| queue_json(q.kind.name(), q.handle, q.parent, Some(&q.stats))).collect::<Vec<_>>(),
         "classes": run.classes.iter().map(|c| queue_json(c.kind.name(), c.classid, c.parent, c.stats.as_ref())).collect::<Vec<_>>(),
     })

@@ -228,7 +228,8 @@ impl Discipline for FqCodel {
             None => return Ok(()),
             Some(_) => return Err(TcError::bare(Errno::Inval)),
         };
-        if params.flows.is_some_and(|flows| flows != self.flow_count) {
+        // The table stands: even the same number is refused.
+        if params.flows.is_some() {
             return Err(TcError::bare(Errno::Inval));
         }
         self.set(params)?;
