@@ -25,7 +25,8 @@ impl Unpacked {
     }
 
     fn folders(&self) -> Vec<PathBuf> {
-        let mut all: Vec<PathBuf> = fs::read_dir(&self.0).expect("a directory").map(|e| e.expect("an entry").path()).collect();
+        let mut all: Vec<PathBuf> =
+            fs::read_dir(&self.0).expect("a directory").map(|e| e.expect("an entry").path()).collect();
         all.retain(|path| path.is_dir());
         all.sort();
         all
@@ -47,7 +48,9 @@ fn differences(dir: &Path) -> Vec<String> {
         found.push(String::from_utf8_lossy(&run.stderr).trim().replace('\n', " / "));
     }
     for name in FILES {
-        let (Ok(wanted), ours) = (fs::read_to_string(dir.join(name)), fs::read_to_string(out.join(name))) else { continue };
+        let (Ok(wanted), ours) = (fs::read_to_string(dir.join(name)), fs::read_to_string(out.join(name))) else {
+            continue;
+        };
         found.extend(first_difference(name, &wanted, &ours.unwrap_or_default()));
     }
     // The recording names the kernel's function that freed the packet; that is for people.
@@ -104,8 +107,11 @@ fn recordings_are_identical_or_wait_by_name() {
 
 #[test]
 fn answers_are_kept() {
-    let wrong: String =
-        replay_all("answers.tar.gz").iter().filter(|(_, f)| !f.is_empty()).map(|(n, f)| format!("{n}: {}\n", f.join("\n    "))).collect();
+    let wrong: String = replay_all("answers.tar.gz")
+        .iter()
+        .filter(|(_, f)| !f.is_empty())
+        .map(|(n, f)| format!("{n}: {}\n", f.join("\n    ")))
+        .collect();
     assert!(wrong.is_empty(), "{wrong}");
 }
 
@@ -114,7 +120,10 @@ fn bad_recordings_are_refused_with_their_place() {
     let good = [
         ("link", "0 0 1500 1000\n"),
         ("script.tc", "tc qdisc add dev link0 root pfifo\n"),
-        ("schedule.csv", "time_ns,id,size,src,dst,proto,sport,dport,dsfield,mark\n0,1,100,10.0.0.1,10.9.0.1,udp,1,2,0,0\n"),
+        (
+            "schedule.csv",
+            "time_ns,id,size,src,dst,proto,sport,dport,dsfield,mark\n0,1,100,10.0.0.1,10.9.0.1,udp,1,2,0,0\n",
+        ),
         ("draws.csv", "time_ns,width,value,where\n"),
     ];
     let cases = [

@@ -89,7 +89,7 @@ impl Shaper {
     /// What hangs on a parent: `None` if there is no such qdisc, `Some(None)` if the class is not there or takes nothing.
     fn hangs_on(&mut self, parent: Handle) -> Option<Option<(Handle, Kind)>> {
         if parent == Handle::ROOT {
-            return Some(self.root.as_ref().map(|node| (node.handle(), node.kind())));
+            return Some(Some((self.root.handle(), self.root.kind())));
         }
         let (qdisc, mut found) = (parent.qdisc(), None);
         self.each(&mut |node| {
@@ -114,10 +114,7 @@ impl Shaper {
             const NO_HANDLE: TcError = TcError::new(Errno::NoEnt, "Failed to find qdisc with specified handle");
             (op.handle, self.node_info(op.handle).ok_or(NO_HANDLE)?.0)
         } else {
-            // A device without configuration has a root that nobody may delete.
-            let untouched = (op.parent == Handle::ROOT).then_some((Handle::NONE, Kind::PfifoFast));
-            let there = self.hangs_on(op.parent).ok_or(NO_CLASS)?.or(untouched);
-            let there = match there {
+            let there = match self.hangs_on(op.parent).ok_or(NO_CLASS)? {
                 Some(there) => there,
                 None if self.has_class(op.parent) => return Err(NOT_THERE),
                 None => return Err(TcError::new(Errno::NoEnt, "Specified class not found")),
@@ -153,9 +150,8 @@ impl Shaper {
             if op.params.is_some() {
                 node.change(cx, op.params.as_ref())?;
             }
-            if let Some(stab) = &stab {
-                node.set_stab(Some(stab.clone()));
-            }
+            // A change that names no size table takes the one there is away.
+            node.set_stab(stab.clone());
             Ok(())
         })
         .unwrap_or(Err(TcError::new(Errno::NoEnt, "Failed to find specified qdisc")))
@@ -206,19 +202,16 @@ impl Shaper {
     fn graft(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, parent: Handle, new: Option<Node>) {
         let (root, mut cx) = self.enter(now, pool, draws);
         if parent == Handle::ROOT {
-            if let Some(old) = core::mem::replace(root, new) {
-                old.destroy(&mut cx);
-            }
+            let new = new.unwrap_or_else(|| Node::untouched(cx.device, cx.watchdogs));
+            core::mem::replace(root, new).destroy(&mut cx);
             return;
         }
         let mut new = Some(new);
-        if let Some(root) = root {
-            root.with(&mut cx, parent.qdisc(), &mut |node, cx| {
-                if let Some(new) = new.take() {
-                    node.graft(cx, parent, new);
-                }
-            });
-        }
+        root.with(&mut cx, parent.qdisc(), &mut |node, cx| {
+            if let Some(new) = new.take() {
+                node.graft(cx, parent, new);
+            }
+        });
     }
 
     fn auto_handle(&mut self) -> Result<Handle, TcError> {
@@ -253,7 +246,7 @@ impl Shaper {
         draws: &mut dyn Draws,
         op: &ClassOp,
     ) -> Result<Option<String>, TcError> {
-        let root = self.root.as_ref().map_or(Handle::NONE, Node::handle);
+        let root = self.root.handle();
         let (above, own) =
             (if op.parent == Handle::ROOT { Handle::NONE } else { op.parent.qdisc() }, op.classid.qdisc());
         if !above.is_none() && !own.is_none() && above != own {
@@ -317,7 +310,7 @@ impl Shaper {
 
     fn filter_parent(&mut self, parent: Handle) -> Result<Handle, TcError> {
         let parent = if parent.is_none() || parent == Handle::ROOT {
-            self.root.as_ref().map(Node::handle).filter(|h| !h.is_none()).ok_or(NO_PARENT)?
+            Some(self.root.handle()).filter(|h| !h.is_none()).ok_or(NO_PARENT)?
         } else {
             parent
         };
@@ -370,12 +363,12 @@ impl Shaper {
     /// Handles in the order of a dump.
     fn listing(&mut self) -> Vec<Handle> {
         let mut all: Vec<(u32, u64, Handle)> = Vec::new();
-        let root = self.root.as_ref().map(Node::handle);
+        let root = self.root.handle();
         self.each(&mut |node| {
-            if !node.handle().is_none() {
+            if !node.handle().is_none() || node.parent() == Handle::ROOT {
                 // The root comes first; the rest by bucket of 16, the newest of a bucket before the older.
                 let bucket = (node.handle().0.wrapping_mul(0x61c8_8647) >> 28) + 1;
-                let first = Some(node.handle()) == root;
+                let first = node.handle() == root && node.parent() == Handle::ROOT;
                 all.push((if first { 0 } else { bucket }, u64::MAX - node.born(), node.handle()));
             }
         });
@@ -391,9 +384,7 @@ impl Shaper {
                 node.visit(self);
             }
         }
-        if let Some(root) = &mut self.root {
-            Each(f).node(root);
-        }
+        Each(f).node(&mut self.root);
     }
 
     fn node_info(&mut self, handle: Handle) -> Option<(Kind, Handle)> {

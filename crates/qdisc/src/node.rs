@@ -1,6 +1,6 @@
 //! One qdisc: the counting that all kinds have in common, around the discipline that makes it this kind.
 
-use crate::cx::{Cx, Why};
+use crate::cx::{Cx, Device, Watchdogs, Why};
 use crate::kind::{Body, Noop};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -247,6 +247,15 @@ impl Node {
     }
 
     fn hidden_body(cx: &mut Cx<'_>, kind: Kind, body: Body, parent: Handle) -> Node {
+        Node::assemble(kind, body, parent, cx.watchdogs.register())
+    }
+
+    /// The root of a device that nobody configured.
+    pub(crate) fn untouched(device: Device, watchdogs: &mut Watchdogs) -> Node {
+        Node::assemble(Kind::PfifoFast, Body::pfifo_fast(device), Handle::ROOT, watchdogs.register())
+    }
+
+    fn assemble(kind: Kind, body: Body, parent: Handle, watchdog: u32) -> Node {
         Node {
             handle: Handle::NONE,
             parent,
@@ -255,7 +264,7 @@ impl Node {
             filters: FilterList::default(),
             held: Fifo::new(),
             stats: Stats::default(),
-            watchdog: cx.watchdogs.register(),
+            watchdog,
             stab: None,
             born: 0,
         }

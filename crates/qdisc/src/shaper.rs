@@ -4,7 +4,6 @@ use crate::algo::adjusted_size;
 use crate::cx::{Cx, Device, Draw, Event, EventRing, Lost, Watchdogs, Why};
 use crate::node::{Dequeue, Enqueue, Node, Visit};
 use tidegate_packet::{Draws, Handle, Pkt, Pool, Time};
-use tidegate_policy::Kind;
 
 /// What a sender learns about the packet it offered.
 #[must_use]
@@ -25,7 +24,7 @@ pub enum Offer {
 /// call; nothing else changes it.
 pub struct Shaper {
     device: Device,
-    pub(crate) root: Option<Node>,
+    pub(crate) root: Node,
     watchdogs: Watchdogs,
     pub(crate) events: EventRing,
     flow_key_drawn: bool,
@@ -39,12 +38,13 @@ pub struct Shaper {
 pub(crate) const FIRST_AUTO: u16 = 0x8001;
 
 impl Shaper {
-    /// The egress of a device with nothing configured: packets wait in a pfifo_fast, which no dump shows.
+    /// The egress of a device with nothing configured: packets wait in a pfifo_fast without a handle.
     pub fn new(device: Device, events: EventRing) -> Shaper {
+        let mut watchdogs = Watchdogs::default();
         Shaper {
             device,
-            root: None,
-            watchdogs: Watchdogs::default(),
+            root: Node::untouched(device, &mut watchdogs),
+            watchdogs,
             events,
             flow_key_drawn: false,
             births: 0,
@@ -65,18 +65,17 @@ impl Shaper {
 
     /// Is a qdisc configured?
     pub fn is_configured(&self) -> bool {
-        self.root.is_some()
+        !self.root.handle().is_none()
     }
 
     /// Packets waiting in the tree.
     pub fn qlen(&self) -> u32 {
-        self.root.as_ref().map_or(0, Node::qlen)
+        self.root.qlen()
     }
 
     /// Offers a packet for sending.
     pub fn offer(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, pkt: Pkt) -> Offer {
         let (root, mut cx) = self.enter(now, pool, draws);
-        let root = root.get_or_insert_with(|| Node::hidden(&mut cx, Kind::PfifoFast, Handle::ROOT));
         if let Some(stab) = root.stab() {
             let len = adjusted_size(stab, cx.pool.meta(&pkt).len);
             cx.pool.meta_mut(&pkt).len = len;
@@ -94,7 +93,7 @@ impl Shaper {
     /// Takes the next packet to send; `None` when nothing waits or nothing may go yet.
     pub fn poll(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws) -> Option<Pkt> {
         let (root, mut cx) = self.enter(now, pool, draws);
-        match root.as_mut()?.dequeue_fresh(&mut cx) {
+        match root.dequeue_fresh(&mut cx) {
             Dequeue::Packet(pkt) => Some(pkt),
             Dequeue::Empty | Dequeue::Throttled => None,
         }
@@ -123,9 +122,7 @@ impl Shaper {
             }
         }
         let mut earliest = Earliest(Time::NEVER);
-        if let Some(root) = &mut self.root {
-            earliest.node(root);
-        }
+        earliest.node(&mut self.root);
         self.perturb_known = Some(earliest.0);
         earliest.0
     }
@@ -136,9 +133,7 @@ impl Shaper {
         let Some(handle) = self.find(|node| node.perturb_due() == due) else { return };
         self.perturb_known = None;
         let (root, mut cx) = self.enter(now, pool, draws);
-        if let Some(root) = root {
-            root.with(&mut cx, handle, &mut |node, cx| node.perturb(cx, due));
-        }
+        root.with(&mut cx, handle, &mut |node, cx| node.perturb(cx, due));
     }
 
     /// What happened since the last reading.
@@ -157,7 +152,7 @@ impl Shaper {
         now: Time,
         pool: &'a mut Pool,
         draws: &'a mut dyn Draws,
-    ) -> (&'a mut Option<Node>, Cx<'a>) {
+    ) -> (&'a mut Node, Cx<'a>) {
         let cx = Cx {
             now,
             pool,
@@ -183,9 +178,7 @@ impl Shaper {
             }
         }
         let mut first = First(test, None);
-        if let Some(root) = &mut self.root {
-            first.node(root);
-        }
+        first.node(&mut self.root);
         first.1
     }
 
@@ -203,6 +196,6 @@ impl Shaper {
         mut f: impl FnMut(&mut Node, &mut Cx<'_>) -> R,
     ) -> Option<R> {
         let (root, mut cx) = self.enter(now, pool, draws);
-        root.as_mut()?.with(&mut cx, handle, &mut f)
+        root.with(&mut cx, handle, &mut f)
     }
 }
