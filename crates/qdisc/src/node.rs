@@ -51,6 +51,18 @@ pub enum Peek {
     Throttled,
 }
 
+/// A packet that a qdisc gives up because a change left no room for it.
+#[must_use]
+#[derive(Debug, PartialEq, Eq)]
+pub enum GivenUp {
+    /// It counts as dropped here.
+    Dropped(Pkt),
+    /// It counts as sent here, and as dropped by the ancestors.
+    Sent(Pkt),
+    /// There is none.
+    Nothing,
+}
+
 /// The state of a qdisc that its discipline may need: limits read these, not a private list, because a packet held back for a peek
 /// still counts.
 #[derive(Clone, Copy, Debug)]
@@ -90,6 +102,23 @@ pub trait Discipline {
     /// # Errors
     /// Kinds without a change operation refuse; others refuse what the kernel would.
     fn change(&mut self, cx: &mut Cx<'_>, own: Own, params: Option<&QdiscParams>) -> Result<(), TcError>;
+
+    /// Is more waiting than the parameters allow? Asked after a change.
+    fn over_limit(&self, own: Own) -> bool {
+        let _ = own;
+        false
+    }
+
+    /// Gives up a packet because of that.
+    fn give_up(&mut self, cx: &mut Cx<'_>, own: Own) -> GivenUp {
+        let _ = (cx, own);
+        GivenUp::Nothing
+    }
+
+    /// What giving up a packet that was held for a peek counts as.
+    fn as_given_up(&self, pkt: Pkt) -> GivenUp {
+        GivenUp::Dropped(pkt)
+    }
 
     /// Loses every packet, children's included.
     fn purge(&mut self, cx: &mut Cx<'_>, own: Own);
@@ -396,12 +425,36 @@ impl Node {
         }
     }
 
-    /// Counts an attempt that had to be put off.
+    /// Takes new parameters, and loses what they leave no room for: a held packet first, then as the kind gives them up.
     pub(crate) fn change(&mut self, cx: &mut Cx<'_>, params: Option<&QdiscParams>) -> Result<(), TcError> {
         let before = cx.lost;
         let own = self.own();
         let result = self.body.get_mut().change(cx, own, params);
         self.settle(cx, before);
+        while self.body.get().over_limit(self.own()) {
+            let before = cx.lost;
+            let (given_up, fresh) = match self.held.pop_front(cx.pool) {
+                Some(pkt) => (self.body.get().as_given_up(pkt), false),
+                None => (self.body.get_mut().give_up(cx, self.own()), true),
+            };
+            self.settle(cx, before);
+            let (pkt, sent) = match given_up {
+                GivenUp::Dropped(pkt) => (pkt, false),
+                GivenUp::Sent(pkt) => (pkt, true),
+                GivenUp::Nothing => break,
+            };
+            let len = u64::from(cx.pool.meta(&pkt).len);
+            self.stats.qlen -= 1;
+            self.stats.backlog -= len;
+            if !sent {
+                self.stats.drops = self.stats.drops.wrapping_add(1);
+            } else if fresh {
+                self.stats.packets += 1;
+                self.stats.bytes += len;
+            }
+            cx.next_purge_group();
+            cx.purge(self.handle, pkt);
+        }
         result
     }
 
