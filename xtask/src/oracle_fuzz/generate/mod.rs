@@ -16,7 +16,7 @@ pub(crate) use kinds::KINDS;
 /// Nesting of qdiscs that cases go to.
 const DEEPEST: u32 = 4;
 /// Classes and qdiscs of one case: beyond, only leaves are made.
-const MOST_QDISCS: usize = 24;
+const MOST_QDISCS: usize = 14;
 
 /// A qdisc of the tree under construction.
 #[derive(Clone, Debug)]

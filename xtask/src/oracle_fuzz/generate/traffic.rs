@@ -21,7 +21,7 @@ impl World {
     /// The packets, by time, and the time of the last one; load in percent of the bottleneck.
     pub(super) fn traffic(&mut self, load: u64) -> (Vec<Row>, u64) {
         let flows = if self.rng.chance(15) { self.rng.range(12, 40) } else { self.rng.range(1, 9) };
-        let total = self.rng.log_range(20, 700).max(flows);
+        let total = self.rng.log_range(15, 500).max(flows);
         let grid = *self.rng.pick(&[1, 1, 1, 1000, 100_000, 1_000_000]);
         let six = self.rng.chance(35);
         let mut packets: Vec<(u64, String)> = Vec::new();
