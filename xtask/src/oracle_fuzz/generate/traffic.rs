@@ -46,7 +46,7 @@ impl World {
                     2 => *self.rng.pick(&[66, 200, 576, 1000, 1514]),
                     _ => self.rng.range(60, 1514),
                 };
-                let size = size.max(head.smallest);
+                let size = size.clamp(head.smallest, self.longest);
                 packets.push((time / grid * grid, format!("{size},{}", head.text)));
                 owed += size * 8 * SECOND / share;
                 match rhythm {
