@@ -4,3 +4,4 @@
 pub mod capture;
 pub mod faces;
 pub mod replay;
+pub mod trial;

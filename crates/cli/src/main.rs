@@ -1,19 +1,40 @@
 #![forbid(unsafe_code)]
 //! tidegate: try a traffic-control policy before you trust your link to it.
 
-use tidegate::{capture, replay};
-
+use clap::{Parser, Subcommand};
 use std::process::ExitCode;
+use tidegate::{capture, replay, trial};
+
+/// Try a traffic-control policy before you trust your link to it.
+#[derive(Parser)]
+#[command(name = "tidegate", version, subcommand_required = true, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a script unmodified in a private namespace and simulate its policy on a link behind a modem with a big buffer.
+    Try(trial::Options),
+    /// Do a recorded run of a real kernel again, packet by packet.
+    Replay(replay::Options),
+    /// Run a script in a private namespace and print the commands it issues, with their lines.
+    Capture {
+        /// The script, its arguments, and options of this command (`tidegate capture --help`).
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        words: Vec<String>,
+    },
+}
 
 fn main() -> ExitCode {
     // First thing: this process may be a stage of a sandbox, or play a tool in a captured script.
     if let Some(code) = capture::dispatch() {
         return code.into();
     }
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    match words.split_first() {
-        Some((command, words)) if command == "capture" => capture::command(words),
-        Some((command, words)) if command == "replay" => replay::command(words),
-        _ => ExitCode::SUCCESS,
+    match Cli::parse().command {
+        Command::Try(options) => trial::command(&options),
+        Command::Replay(options) => replay::command(&options),
+        Command::Capture { words } => capture::command(&words),
     }
 }

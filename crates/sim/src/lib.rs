@@ -9,6 +9,8 @@ extern crate alloc;
 
 mod dumbbell;
 mod event;
+mod gateway_machine;
+mod home;
 mod link;
 mod machine;
 mod net;
@@ -18,6 +20,8 @@ mod tcp_flow;
 mod wire;
 
 pub use dumbbell::{Dumbbell, DumbbellSpec, dumbbell};
+pub use gateway_machine::GatewayMachine;
+pub use home::{FlowResult, Home, HomeResult, HomeSpec, Load};
 pub use link::{Framing, LinkId, LinkSpec, LinkStats, Waiting};
 pub use machine::{Bands, DropTail, Limit, Machine, NoMachine, Offer, Origin, Port};
 pub use net::{FlowId, Net, PathId, ProbeId, SourceId};

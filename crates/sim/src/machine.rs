@@ -12,6 +12,8 @@ pub struct Port(pub u16);
 pub enum Origin {
     /// Made on the machine itself: it passes OUTPUT.
     Local,
+    /// Came in by a way that is no port of the machine's: it passes what it would from a port.
+    Outside,
     /// Came in at this port: it passes PREROUTING and FORWARD.
     Port(Port),
 }
@@ -35,9 +37,11 @@ pub trait Machine {
     /// The next packet for the wire at `port`, if the policy lets one go now.
     fn poll(&mut self, pool: &mut Pool, now: Time, port: Port) -> Option<Pkt>;
     /// When `port` wants to be polled again without an offer; may change with every call to the other functions.
-    fn timeout(&self, port: Port) -> Option<Time>;
-    /// That time has come.
-    fn handle_timeout(&mut self, _pool: &mut Pool, _now: Time, _port: Port) {}
+    fn timeout(&mut self, port: Port) -> Option<Time>;
+    /// That time has come. True if `port` must be polled now.
+    fn handle_timeout(&mut self, _pool: &mut Pool, _now: Time, _port: Port) -> bool {
+        true
+    }
     /// A packet came in at `port` for the machine itself.
     fn input(&mut self, _pool: &mut Pool, _now: Time, _port: Port, _pkt: &Pkt) {}
 }
@@ -54,7 +58,7 @@ impl Machine for NoMachine {
     fn poll(&mut self, _: &mut Pool, _: Time, _: Port) -> Option<Pkt> {
         None
     }
-    fn timeout(&self, _: Port) -> Option<Time> {
+    fn timeout(&mut self, _: Port) -> Option<Time> {
         None
     }
 }
@@ -150,7 +154,7 @@ impl Machine for DropTail {
         self.queue.pop_front(pool)
     }
 
-    fn timeout(&self, _: Port) -> Option<Time> {
+    fn timeout(&mut self, _: Port) -> Option<Time> {
         if self.queue.is_empty() || self.rate.is_none() || self.tokens_ns >= 0 {
             return None;
         }
@@ -182,7 +186,7 @@ impl Machine for Bands {
     fn poll(&mut self, pool: &mut Pool, _: Time, _: Port) -> Option<Pkt> {
         self.bands.iter_mut().find_map(|band| band.pop_front(pool))
     }
-    fn timeout(&self, _: Port) -> Option<Time> {
+    fn timeout(&mut self, _: Port) -> Option<Time> {
         None
     }
 }

@@ -243,7 +243,7 @@ impl<M: Machine> Net<M> {
         let cargo = &mut self.cargo[pkt.slot()];
         let LinkId(link) = self.paths[cargo.path as usize][usize::from(cargo.hop)];
         cargo.hop += 1;
-        let origin = self.links[link as usize].spec.into.map_or(Origin::Local, Origin::Port);
+        let origin = self.links[link as usize].spec.into.map_or(Origin::Outside, Origin::Port);
         let _ = self.hop(pkt, origin);
     }
 
@@ -301,9 +301,13 @@ impl<M: Machine> Net<M> {
         self.links[at].wake_at = None;
         match self.machine.timeout(port) {
             Some(due) if due <= self.now => {
-                self.machine.handle_timeout(&mut self.pool, self.now, port);
+                let poll = self.machine.handle_timeout(&mut self.pool, self.now, port);
                 self.collect(at);
-                self.serve(at);
+                if poll {
+                    self.serve(at);
+                } else {
+                    self.arm_wake(at, port);
+                }
             }
             Some(_) => self.arm_wake(at, port),
             None => {}

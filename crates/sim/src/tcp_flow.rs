@@ -297,11 +297,11 @@ impl<M: Machine> Net<M> {
             self.send_segment(index, segment);
         }
         let flow = &mut self.flows[index];
-        if let Some(due) = flow.sender.timeout() {
-            if flow.timer_at.is_none_or(|pending| due < pending) {
-                flow.timer_at = Some(due);
-                self.events.push(due, Kind::Timer, index);
-            }
+        if let Some(due) = flow.sender.timeout()
+            && flow.timer_at.is_none_or(|pending| due < pending)
+        {
+            flow.timer_at = Some(due);
+            self.events.push(due, Kind::Timer, index);
         }
     }
 

@@ -2,7 +2,10 @@
 //!
 //! Each row runs through the link's own drop-tail queue and, where it is the same queue, through a machine's port.
 
-use tidegate_packet::{Span, Time};
+mod common;
+
+use tidegate_packet::{Handle, Rate, Span, Time};
+use tidegate_policy::{ClassParams, DrrClassParams, HtbParams, Op, PrioParams, QdiscParams, SfqParams};
 use tidegate_sim::{
     Arrivals, Bands, DropTail, Ends, Limit, LinkSpec, Machine, Net, Port, Sizes, SourceSpec, SourceStats,
 };
@@ -130,19 +133,49 @@ fn v_q5_non_preemptive_priorities() {
         ("second band", mean(&prio[1]) - 1.0, 2.857, 0.02),
         ("fifo", mean(&fifo[0]) - 1.0, 2.0, 0.02),
     ]);
+    // The engine's prio: the customary map puts priority 6 in band 0 and priority 0 in band 1.
+    let machine =
+        common::machine(&[common::qdisc(Handle::ROOT, ONE, "prio", Some(QdiscParams::Prio(PrioParams::default())))]);
+    let engine = serve(machine, port(), Sizes::Fixed(MEAN_SIZE), &[(0.3, 6), (0.5, 0)], 2 * PACKETS, 5);
+    assert!(engine == prio, "the engine's prio serves as two plain bands");
 }
 
-/// The sum of load times wait is the same whoever goes first.
+const ONE: Handle = Handle::new(1, 0);
+
+/// The sum of load times wait is the same whoever goes first, under every scheduler that does not idle.
 #[test]
 fn v_q6_conservation() {
-    let loads = [(0.3, 0), (0.5, 1)];
-    let sum = |stats: Vec<SourceStats>| 0.3 * (mean(&stats[0]) - 1.0) + 0.5 * (mean(&stats[1]) - 1.0);
+    let [a, b] = [ONE.class(1), ONE.class(2)];
+    let drr = |class| common::class(ONE, class, "drr", ClassParams::Drr(DrrClassParams { quantum: Some(1514) }));
+    let fast = Rate::bits(10_000_000_000);
+    let htb = Some(QdiscParams::Htb(HtbParams::default()));
+    let sfq = SfqParams { limit: 10_000, depth: 5_000, ..SfqParams::default() };
+    let trees: [(&str, Vec<Op>); 4] = [
+        ("engine drr", vec![common::qdisc(Handle::ROOT, ONE, "drr", None), drr(a), drr(b)]),
+        ("engine sfq", vec![common::qdisc(Handle::ROOT, ONE, "sfq", Some(QdiscParams::Sfq(sfq)))]),
+        ("engine htb", {
+            let classes = [(a, 1), (b, 0)].map(|(class, prio)| common::htb_class(ONE, class, fast, prio));
+            [vec![common::qdisc(Handle::ROOT, ONE, "htb", htb)], classes.to_vec()].concat()
+        }),
+        ("engine pfifo", vec![common::qdisc(Handle::ROOT, ONE, "pfifo", None)]),
+    ];
     let sizes = Sizes::Fixed(MEAN_SIZE);
-    table(&[
-        ("fifo", sum(serve(DropTail::new(Limit::None), port(), sizes, &loads, PACKETS, 6)), 1.6, 0.03),
-        ("priorities", sum(serve(Bands::new(2), port(), sizes, &loads, PACKETS, 6)), 1.6, 0.03),
-        ("round robin", sum(serve(Turns::default(), port(), sizes, &loads, PACKETS, 6)), 1.6, 0.03),
-    ]);
+    let sum = |stats: Vec<SourceStats>| {
+        assert_eq!(stats[0].lost + stats[1].lost, 0, "nothing is lost");
+        0.3 * (mean(&stats[0]) - 1.0) + 0.5 * (mean(&stats[1]) - 1.0)
+    };
+    let plain = [(0.3, 0), (0.5, 1)];
+    let mut rows = vec![
+        ("fifo", sum(serve(DropTail::new(Limit::None), port(), sizes, &plain, PACKETS, 6)), 1.6, 0.03),
+        ("priorities", sum(serve(Bands::new(2), port(), sizes, &plain, PACKETS, 6)), 1.6, 0.03),
+        ("round robin", sum(serve(Turns::default(), port(), sizes, &plain, PACKETS, 6)), 1.6, 0.03),
+    ];
+    for (name, ops) in trees {
+        // The priority names the class.
+        let loads = [(0.3, a.0), (0.5, b.0)];
+        rows.push((name, sum(serve(common::machine(&ops), port(), sizes, &loads, PACKETS, 6)), 1.6, 0.03));
+    }
+    table(&rows);
 }
 
 /// Two queues served in turn: what DRR and SFQ do with packets of one size.
@@ -170,7 +203,7 @@ impl Machine for Turns {
         let pkt = self.queues[self.turn].pop_front(pool);
         pkt.or_else(|| self.queues[self.turn ^ 1].pop_front(pool))
     }
-    fn timeout(&self, _: Port) -> Option<Time> {
+    fn timeout(&mut self, _: Port) -> Option<Time> {
         None
     }
 }

@@ -82,7 +82,7 @@ impl Machine for Marker {
     fn poll(&mut self, pool: &mut Pool, _: Time, _: Port) -> Option<Pkt> {
         self.queue.pop_front(pool)
     }
-    fn timeout(&self, _: Port) -> Option<Time> {
+    fn timeout(&mut self, _: Port) -> Option<Time> {
         None
     }
 }
@@ -174,12 +174,12 @@ impl Machine for Moody {
             return Offer::Dropped;
         }
         self.queue.push_back(pool, pkt);
-        if self.seen % 97 == 0 { Offer::Congested } else { Offer::Queued }
+        if self.seen.is_multiple_of(97) { Offer::Congested } else { Offer::Queued }
     }
     fn poll(&mut self, pool: &mut Pool, _: Time, _: Port) -> Option<Pkt> {
         self.queue.pop_front(pool)
     }
-    fn timeout(&self, _: Port) -> Option<Time> {
+    fn timeout(&mut self, _: Port) -> Option<Time> {
         None
     }
 }

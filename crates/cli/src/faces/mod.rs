@@ -14,8 +14,10 @@ pub struct Machine {
     pub gateway: Gateway,
     /// When the next command runs.
     pub now: Time,
-    /// What came in, in order, for those who want to know what a script did.
+    /// What was carried out, in order.
     pub log: Vec<Op>,
+    /// Devices that a command names come into being: a script is taken at its word.
+    pub grows: bool,
 }
 
 impl Machine {
@@ -25,7 +27,7 @@ impl Machine {
         for name in devices {
             gateway.add_device(name, spec);
         }
-        Machine { gateway, now: Time::default(), log: Vec::new() }
+        Machine { gateway, now: Time::default(), log: Vec::new(), grows: false }
     }
 
     /// The machine of the recorded runs: `link0`, and three more like it.
@@ -39,8 +41,10 @@ impl Machine {
     }
 
     fn env(&self) -> Env {
-        let device = |id| Device { name: self.gateway.name(id).to_owned(), speed_mbit: self.gateway.spec(id).speed_mbit };
-        Env { devices: Some(self.gateway.devices().map(device).collect()) }
+        let device =
+            |id| Device { name: self.gateway.name(id).to_owned(), speed_mbit: self.gateway.spec(id).speed_mbit };
+        // Where devices come into being, any name will do.
+        Env { devices: (!self.grows).then(|| self.gateway.devices().map(device).collect()) }
     }
 }
 
@@ -52,7 +56,16 @@ pub struct Face<'m> {
 }
 
 impl Face<'_> {
-    fn apply(&mut self, op: Op) -> Result<Option<String>, TcError> {
+    /// Carries out an operation.
+    ///
+    /// # Errors
+    /// As the kernel refuses.
+    pub fn apply(&mut self, op: Op) -> Result<Option<String>, TcError> {
+        if self.machine.grows
+            && let Some(name) = device_of(&op)
+        {
+            self.machine.gateway.add_device(name, DeviceSpec::default());
+        }
         let world = World { now: self.machine.now, pool: self.pool, draws: self.draws };
         let warning = self.machine.gateway.apply(world, &op)?;
         self.machine.log.push(op);
@@ -75,7 +88,12 @@ impl Answer for Face<'_> {
 }
 
 fn unknown(tool: &str) -> Reply {
-    Reply::error(1, format!("{tool}: tidegate does not play this tool yet; what the command would have done is missing from the policy\n"))
+    Reply::error(
+        1,
+        format!(
+            "{tool}: tidegate does not play this tool yet; what the command would have done is missing from the policy\n"
+        ),
+    )
 }
 
 /// A refusal as the tool prints it, our better explanation after its own words.
@@ -85,4 +103,14 @@ fn refused(tool: &str, refusal: Refusal) -> Reply {
         text.push_str(&format!("{tool}: {remedy}\n"));
     }
     Reply::error(refusal.code, text)
+}
+
+fn device_of(op: &Op) -> Option<&str> {
+    match op {
+        Op::Qdisc(op) => Some(&op.dev),
+        Op::Class(op) => Some(&op.dev),
+        Op::Filter(op) => Some(&op.dev),
+        Op::TxQueueLen { dev, .. } | Op::Mtu { dev, .. } => Some(dev),
+        Op::Netfilter(_) => None,
+    }
 }

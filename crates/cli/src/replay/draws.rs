@@ -67,7 +67,9 @@ impl Recorded {
             }
             None => {
                 let taken = self.taken;
-                self.trouble.get_or_insert_with(|| format!("a draw of width {width} was asked for after all {taken} were used"));
+                self.trouble.get_or_insert_with(|| {
+                    format!("a draw of width {width} was asked for after all {taken} were used")
+                });
                 0
             }
         }

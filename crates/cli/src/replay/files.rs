@@ -86,7 +86,12 @@ impl Recording {
         if !script.is_file() {
             bail!("cannot read {}", script.display());
         }
-        Ok(Recording { link: Link::parse(&text("link")?)?, script: script.canonicalize()?, rows: schedule(&text("schedule.csv")?)?, draws })
+        Ok(Recording {
+            link: Link::parse(&text("link")?)?,
+            script: script.canonicalize()?,
+            rows: schedule(&text("schedule.csv")?)?,
+            draws,
+        })
     }
 }
 
@@ -94,7 +99,7 @@ fn schedule(text: &str) -> anyhow::Result<Vec<Row>> {
     let mut lines = text.lines().enumerate();
     let Some((_, head)) = lines.next() else { bail!("schedule.csv is empty") };
     let columns: Vec<&str> = head.split(',').collect();
-    let mut rows = Vec::new();
+    let mut rows: Vec<Row> = Vec::new();
     for (n, line) in lines.filter(|(_, l)| !l.trim().is_empty()) {
         let row = || -> anyhow::Result<Row> {
             let (time, rest) = line.split_once(',').context("no comma")?;
@@ -107,7 +112,11 @@ fn schedule(text: &str) -> anyhow::Result<Vec<Row>> {
         };
         rows.push(row().with_context(|| format!("schedule.csv:{}: `{line}`", n + 1))?);
     }
-    // Commands may stand anywhere in the file; what happens at the same moment happens in the order of the file.
-    rows.sort_by_key(|row: &Row| row.time);
+    // Rows happen in the order of the file: one whose time is past happens at once.
+    let mut latest = i64::MIN;
+    for row in &mut rows {
+        latest = latest.max(row.time);
+        row.time = latest;
+    }
     Ok(rows)
 }

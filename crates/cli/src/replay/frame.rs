@@ -14,7 +14,8 @@ pub(super) struct Arrival {
 impl Arrival {
     pub(super) fn parse(columns: &[&str], line: &str) -> anyhow::Result<Arrival> {
         let fields: Vec<&str> = line.split(',').collect();
-        let field = |name: &str| columns.iter().position(|c| *c == name).and_then(|at| fields.get(at)).map_or("", |f| f.trim());
+        let field =
+            |name: &str| columns.iter().position(|c| *c == name).and_then(|at| fields.get(at)).map_or("", |f| f.trim());
         let number = |name: &str| -> anyhow::Result<u32> {
             match field(name) {
                 "" => Ok(0),
@@ -25,7 +26,14 @@ impl Arrival {
         let dsfield = number("dsfield")? as u8;
         let protocol = protocol(field("proto"))?;
         let transport = match field("payload") {
-            "" => transport(protocol, number("sport")? as u16, number("dport")? as u16, field("flags"), number("seq")?, number("ack")?),
+            "" => transport(
+                protocol,
+                number("sport")? as u16,
+                number("dport")? as u16,
+                field("flags"),
+                number("seq")?,
+                number("ack")?,
+            ),
             hex => octets(hex)?,
         };
         let address = |name: &str| field(name).parse::<IpAddr>().with_context(|| format!("{name} `{}`", field(name)));
@@ -132,5 +140,8 @@ fn octets(hex: &str) -> anyhow::Result<Vec<u8>> {
     if !hex.is_ascii() || hex.len() % 2 == 1 {
         bail!("payload `{hex}` is not pairs of hexadecimal digits");
     }
-    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).with_context(|| format!("payload `{hex}`"))).collect()
+    (0..hex.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).with_context(|| format!("payload `{hex}`")))
+        .collect()
 }

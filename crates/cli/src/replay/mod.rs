@@ -12,35 +12,26 @@ use crate::faces::Machine;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Plays `tidegate replay`; `words` are those after it.
-pub fn command(words: &[String]) -> ExitCode {
-    let (mut dirs, mut out) = (Vec::new(), None);
-    let mut rest = words.iter();
-    while let Some(word) = rest.next() {
-        match word.as_str() {
-            "--out" => match rest.next() {
-                Some(dir) => out = Some(PathBuf::from(dir)),
-                None => return fail("--out wants a directory"),
-            },
-            "--help" | "-h" => {
-                println!(
-                    "usage: tidegate replay DIR... [--out DIR]\n\n\
-                     Does a recorded run again: reads link, script.tc, schedule.csv and draws.csv in DIR and writes egress.csv,\n\
-                     drops.csv, stats.txt, filters.txt and snap.txt into --out (with several DIRs: a folder each, by its name).\n\
-                     Without --out it only tells what happened. Exit codes: 0 done, 1 bad input or draws left over."
-                );
-                return ExitCode::SUCCESS;
-            }
-            flag if flag.starts_with('-') => return fail(&format!("no such option: {flag}")),
-            dir => dirs.push(PathBuf::from(dir)),
-        }
-    }
-    if dirs.is_empty() {
-        return fail("which folder? usage: tidegate replay DIR... [--out DIR]");
-    }
+/// What `tidegate replay` is told.
+#[derive(clap::Args)]
+#[command(after_help = "Exit codes: 0 done; 1 bad input, or recorded draws left over; 2 wrong usage.")]
+pub struct Options {
+    /// Folders with link, script.tc, schedule.csv and draws.csv.
+    #[arg(required = true, value_name = "DIR")]
+    dirs: Vec<PathBuf>,
+    /// Write egress.csv, drops.csv, stats.txt, filters.txt and snap.txt there; with several DIRs into a folder each.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+/// Plays `tidegate replay`.
+pub fn command(options: &Options) -> ExitCode {
     let mut code = ExitCode::SUCCESS;
-    for dir in &dirs {
-        let target = out.as_ref().map(|out| if dirs.len() == 1 { out.clone() } else { out.join(dir.file_name().unwrap_or_default()) });
+    for dir in &options.dirs {
+        let target = options.out.as_ref().map(|out| match options.dirs.len() {
+            1 => out.clone(),
+            _ => out.join(dir.file_name().unwrap_or_default()),
+        });
         match replay(dir, target.as_deref()) {
             Ok(summary) => println!("{}: {summary}", dir.display()),
             Err(error) => {
@@ -50,11 +41,6 @@ pub fn command(words: &[String]) -> ExitCode {
         }
     }
     code
-}
-
-fn fail(why: &str) -> ExitCode {
-    eprintln!("tidegate replay: {why}");
-    ExitCode::from(2)
 }
 
 /// Does one recorded run again; tells in a line what happened.

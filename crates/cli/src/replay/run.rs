@@ -78,10 +78,18 @@ impl<'r> Run<'r> {
             match &row.what {
                 RowKind::Command(command) => self.command(now, command)?,
                 RowKind::Packet(arrival) => {
-                    let pkt = self.pool.insert(arrival.meta.clone(), arrival.head.clone()).context("too many packets under way")?;
+                    let pkt = self
+                        .pool
+                        .insert(arrival.meta.clone(), arrival.head.clone())
+                        .context("too many packets under way")?;
                     *self.counts.entry("arrivals").or_default() += 1;
                     let route = if self.recording.link.forward { Route::Forwarded(None) } else { Route::Direct };
-                    let _ = self.machine.gateway.offer(world(now, &mut self.pool, &mut self.draws), self.device, route, pkt);
+                    let _ = self.machine.gateway.offer(
+                        world(now, &mut self.pool, &mut self.draws),
+                        self.device,
+                        route,
+                        pkt,
+                    );
                     self.send(now);
                 }
             }
@@ -91,7 +99,8 @@ impl<'r> Run<'r> {
         let end = at(last + DRAIN);
         self.until(end)?;
         self.machine.now = end;
-        let stats = self.show(&["-s", "-d", "qdisc", "show", "dev", "link0"]) + &self.show(&["-s", "-d", "class", "show", "dev", "link0"]);
+        let stats = self.show(&["-s", "-d", "qdisc", "show", "dev", "link0"])
+            + &self.show(&["-s", "-d", "class", "show", "dev", "link0"]);
         let filters = self.filters(end);
         Ok(Done { egress: self.egress, drops: self.drops, stats, filters, draws: self.draws, counts: self.counts })
     }
@@ -124,7 +133,9 @@ impl<'r> Run<'r> {
         loop {
             let watchdog = self.machine.gateway.timeout(self.device);
             let perturb = self.draws.next_time().filter(|time| self.machine.gateway.perturb_due() <= *time);
-            let Some(next) = [self.busy_until, watchdog, perturb].into_iter().flatten().min().filter(|time| *time <= end) else {
+            let Some(next) =
+                [self.busy_until, watchdog, perturb].into_iter().flatten().min().filter(|time| *time <= end)
+            else {
                 return Ok(());
             };
             if self.busy_until == Some(next) {
@@ -180,7 +191,10 @@ impl<'r> Run<'r> {
         let gateway = &mut self.machine.gateway;
         let mut parents: Vec<String> = gateway.qdiscs(now, self.device).iter().map(|q| q.handle.to_string()).collect();
         parents.extend(gateway.classes(now, self.device).iter().map(|c| c.classid.to_string()));
-        parents.iter().map(|parent| self.show(&["-s", "-d", "filter", "show", "dev", "link0", "parent", parent])).collect()
+        parents
+            .iter()
+            .map(|parent| self.show(&["-s", "-d", "filter", "show", "dev", "link0", "parent", parent]))
+            .collect()
     }
 }
 
@@ -190,8 +204,12 @@ fn world<'a>(now: Time, pool: &'a mut Pool, draws: &'a mut Recorded) -> tidegate
 
 impl Done {
     pub(super) fn write(&self, place: &Path) -> anyhow::Result<()> {
-        let files =
-            [("egress.csv", &self.egress), ("drops.csv", &self.drops), ("stats.txt", &self.stats), ("filters.txt", &self.filters)];
+        let files = [
+            ("egress.csv", &self.egress),
+            ("drops.csv", &self.drops),
+            ("stats.txt", &self.stats),
+            ("filters.txt", &self.filters),
+        ];
         for (name, text) in files {
             let path = place.join(name);
             std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;

@@ -265,10 +265,11 @@ impl Sender {
             return None;
         }
         let fits = self.in_flight() < self.window.cwnd;
-        if fits && self.lost_out > 0 {
-            if let Some(seq) = self.next_lost() {
-                return Some(self.resend(now, seq));
-            }
+        if fits
+            && self.lost_out > 0
+            && let Some(seq) = self.next_lost()
+        {
+            return Some(self.resend(now, seq));
         }
         let may = self.next < self.config.total && self.next - self.una < self.config.receive_window;
         if self.probing && self.state == State::Open {
@@ -455,7 +456,9 @@ impl Sender {
 
     /// The state machine and the window.
     fn react(&mut self, acked: &Acked, advanced: bool, lost: bool, ece: bool) {
-        if self.state != State::Open && self.una >= self.high_seq && advanced {
+        // A reduction for ECN ends only with the segment that carried CWR: before that every echo is an old one.
+        let over = self.una > self.high_seq || self.una == self.high_seq && self.state != State::Reduced;
+        if self.state != State::Open && over && advanced {
             if self.state != State::Loss {
                 self.window.cwnd = self.window.ssthresh;
             }

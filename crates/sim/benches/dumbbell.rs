@@ -1,10 +1,15 @@
-//! Simulated bottleneck packets per CPU-second on the reference dumbbell.
+//! Simulated bottleneck packets per CPU-second on the reference dumbbell (reference/speed.md section 3).
 //!
-//! `cargo run --release -p tidegate-sim --example dumbbell [MBIT [SECONDS]]`
+//! `cargo bench -p tidegate-sim --bench dumbbell [-- MBIT [SECONDS]]`
+
+// A benchmark is the one place here that looks at a clock.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 use std::time::Instant;
-use tidegate_packet::{Span, Time};
-use tidegate_sim::{CongestionControl, DropTail, DumbbellSpec, Limit, Machine, Net, dumbbell};
+use tidegate_gateway::{DeviceSpec, Gateway, World};
+use tidegate_packet::{Handle, Pool, Seeded, Span, Time};
+use tidegate_policy::{Op, QdiscOp, Verb};
+use tidegate_sim::{CongestionControl, DropTail, DumbbellSpec, GatewayMachine, Limit, Machine, Net, dumbbell};
 
 fn run<M: Machine>(
     name: &str,
@@ -54,6 +59,27 @@ fn run<M: Machine>(
     );
 }
 
+/// A machine whose one device has this qdisc with its defaults.
+fn engine(kind: &str) -> GatewayMachine {
+    let mut gateway = Gateway::new();
+    let device = gateway.add_device("wan0", DeviceSpec::default());
+    let op = Op::Qdisc(QdiscOp {
+        verb: Verb::Add,
+        dev: "wan0".into(),
+        parent: Handle::ROOT,
+        handle: Handle::NONE,
+        kind: Some(kind.into()),
+        params: None,
+        stab: None,
+    });
+    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+    let world = World { now: Time(0), pool: &mut pool, draws: &mut draws };
+    if let Err(error) = gateway.apply(world, &op) {
+        eprintln!("{kind}: {error:?}");
+    }
+    GatewayMachine::new(gateway, [device], 1)
+}
+
 fn main() {
     let mut args = std::env::args().skip(1).filter_map(|word| word.parse::<u64>().ok());
     let only = args.next();
@@ -68,6 +94,9 @@ fn main() {
             run("pfifo link, reno", DropTail::new(limit), Some(limit), mbit, flows, Reno, secs);
             run("pfifo link", DropTail::new(limit), Some(limit), mbit, flows, Cubic, secs);
             run("pfifo link, no hystart", DropTail::new(limit), Some(limit), mbit, flows, CubicSlowStart, secs);
+            run("engine pfifo", engine("pfifo"), None, mbit, flows, Cubic, secs);
+            run("engine fq_codel", engine("fq_codel"), None, mbit, flows, Cubic, secs);
+            run("engine codel", engine("codel"), None, mbit, flows, Cubic, secs);
             run("pfifo port", DropTail::new(limit), None, mbit, flows, Cubic, secs);
         }
     }

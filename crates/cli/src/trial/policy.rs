@@ -1,0 +1,129 @@
+//! From a script to the operations it comes to.
+
+use super::options::Options;
+use crate::capture::{CaptureOptions, Exit, Outcome, devices_of, run_script};
+use crate::faces::Machine;
+use anyhow::bail;
+use tidegate_gateway::DeviceSpec;
+use tidegate_packet::{Pool, Seeded, Time};
+use tidegate_policy::netfilter::{Condition, NfCommand};
+use tidegate_policy::{Op, Verb};
+
+/// When the script runs; the simulation begins later.
+pub(super) const CONFIGURED_AT: Time = Time(1_000_000_000);
+
+/// What a script configured.
+pub(super) struct Policy {
+    /// The operations that were carried out, in order.
+    pub(super) ops: Vec<Op>,
+    /// The devices of the machine.
+    pub(super) devices: Vec<String>,
+    /// The device that leads to the modem.
+    pub(super) wan: String,
+    /// Commands the script issued.
+    pub(super) commands: usize,
+    /// What the reader should know about the capture.
+    pub(super) notes: Vec<String>,
+}
+
+impl Policy {
+    /// Has it rules for what the machine itself sends, from a TCP port? The port of the first.
+    pub(super) fn server_port(&self) -> Option<u16> {
+        self.ops.iter().find_map(|op| {
+            let Op::Netfilter(nf) = op else { return None };
+            let (NfCommand::Append(chain, rule) | NfCommand::Insert(chain, _, rule)) = &nf.command else { return None };
+            if chain != "OUTPUT" {
+                return None;
+            }
+            rule.matches.iter().find_map(|m| match &m.what {
+                Condition::SourcePorts(ranges) if !m.not => ranges.first().map(|(low, _)| *low),
+                _ => None,
+            })
+        })
+    }
+
+    /// A machine with this policy, or without any.
+    pub(super) fn machine(&self, with_policy: bool, seed: u64) -> Machine {
+        let mut machine = Machine::new(self.devices.iter().map(String::as_str), DeviceSpec::default());
+        machine.now = CONFIGURED_AT;
+        if with_policy {
+            let (mut pool, mut draws) = (Pool::new(0), Seeded::new(seed));
+            let mut face = machine.face(&mut pool, &mut draws);
+            for op in &self.ops {
+                // It was carried out once, so it will be again; were it refused, the table of classes would show it.
+                let _ = face.apply(op.clone());
+            }
+        }
+        machine
+    }
+}
+
+/// Runs the script and gathers what it configured.
+///
+/// # Errors
+/// When it cannot be run, does not end, ends with an error, or issues a command that fails (unless told to go on).
+pub(super) fn take_in(options: &Options) -> anyhow::Result<Policy> {
+    let mut names = devices_of(&options.script, &options.args)?;
+    if let Some(dev) = &options.dev
+        && !names.contains(dev)
+    {
+        names.push(dev.clone());
+    }
+    let mut machine = Machine::new(names.iter().map(String::as_str), DeviceSpec::default());
+    machine.now = CONFIGURED_AT;
+    machine.grows = true;
+    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(options.seed));
+    let capture = CaptureOptions { timeout: options.timeout, devices: names, ..CaptureOptions::default() };
+    let outcome = run_script(&options.script, &options.args, &capture, &mut machine.face(&mut pool, &mut draws))?;
+    judge(&outcome, options)?;
+    let wan = match &options.dev {
+        Some(dev) => dev.clone(),
+        None => wan_of(&machine.log)?,
+    };
+    let mut devices: Vec<String> = machine.gateway.devices().map(|id| machine.gateway.name(id).to_owned()).collect();
+    if !devices.contains(&wan) {
+        devices.push(wan.clone());
+    }
+    Ok(Policy { ops: machine.log, devices, wan, commands: outcome.calls.len(), notes: outcome.notes })
+}
+
+/// Says what went wrong in the script; an error unless it may go on.
+fn judge(outcome: &Outcome, options: &Options) -> anyhow::Result<()> {
+    for trouble in &outcome.troubles {
+        eprintln!("{trouble}");
+    }
+    let how = match &outcome.exit {
+        Exit::TimedOut { .. } | Exit::Lost(_) => "it did not come to its end",
+        Exit::Code(0) if outcome.troubles.is_empty() => return Ok(()),
+        Exit::Code(0) => "a command in it failed",
+        Exit::Code(_) | Exit::Signal(_) => "it ended with an error",
+    };
+    if options.keep_going && !matches!(outcome.exit, Exit::TimedOut { .. } | Exit::Lost(_)) {
+        eprintln!("tidegate try: {how}; going on with what was understood");
+        return Ok(());
+    }
+    bail!("{how}, so nothing was simulated (--keep-going does it with what was understood)")
+}
+
+/// The device on whose root the script hangs a qdisc: the one that shapes, if there are several.
+fn wan_of(ops: &[Op]) -> anyhow::Result<String> {
+    let roots: Vec<(&str, &str)> = ops
+        .iter()
+        .filter_map(|op| match op {
+            Op::Qdisc(q) if q.verb != Verb::Delete && q.parent == tidegate_packet::Handle::ROOT => {
+                Some((q.dev.as_str(), q.kind.as_deref().unwrap_or("")))
+            }
+            _ => None,
+        })
+        .collect();
+    let mut names: Vec<&str> = roots.iter().map(|(dev, _)| *dev).collect();
+    names.sort_unstable();
+    names.dedup();
+    match names.as_slice() {
+        [] => bail!("it configures no qdisc on any device, so there is nothing to try"),
+        [one] => Ok((*one).to_owned()),
+        several => {
+            bail!("it configures several devices ({}); say which one leads to the modem with --dev", several.join(", "))
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The model machine as the simulator's machine.
+
+use crate::machine::{Machine, Offer, Origin, Port};
+use alloc::vec::Vec;
+use tidegate_gateway::{DeviceId, Gateway, Route, World};
+use tidegate_packet::{Pkt, Pool, Seeded, Time};
+
+/// A [`Gateway`] with its stream of randomness; port n is the n-th device given.
+pub struct GatewayMachine {
+    /// The machine, for operations and dumps.
+    pub gateway: Gateway,
+    /// Its randomness.
+    pub draws: Seeded,
+    devices: Vec<DeviceId>,
+}
+
+impl GatewayMachine {
+    /// The machine with these devices as ports, its randomness from `seed`.
+    pub fn new(gateway: Gateway, devices: impl IntoIterator<Item = DeviceId>, seed: u64) -> GatewayMachine {
+        // The network draws from the same seed: the machine's stream is another one.
+        let draws = Seeded::new(seed).fork(u64::from(u32::MAX));
+        GatewayMachine { gateway, draws, devices: devices.into_iter().collect() }
+    }
+
+    /// The device behind a port.
+    pub fn device(&self, port: Port) -> Option<DeviceId> {
+        self.devices.get(usize::from(port.0)).copied()
+    }
+}
+
+impl Machine for GatewayMachine {
+    #[inline]
+    fn offer(&mut self, pool: &mut Pool, now: Time, port: Port, origin: Origin, pkt: Pkt) -> Offer {
+        let Some(device) = self.device(port) else {
+            pool.release(pkt);
+            return Offer::Dropped;
+        };
+        let route = match origin {
+            Origin::Local => Route::Local,
+            Origin::Outside => Route::Forwarded(None),
+            Origin::Port(from) => Route::Forwarded(self.device(from)),
+        };
+        match self.gateway.offer(World { now, pool, draws: &mut self.draws }, device, route, pkt) {
+            tidegate_gateway::Offer::Queued => Offer::Queued,
+            tidegate_gateway::Offer::Congested => Offer::Congested,
+            tidegate_gateway::Offer::Refused => Offer::Dropped,
+        }
+    }
+
+    #[inline]
+    fn poll(&mut self, pool: &mut Pool, now: Time, port: Port) -> Option<Pkt> {
+        let device = self.device(port)?;
+        self.gateway.poll(World { now, pool, draws: &mut self.draws }, device)
+    }
+
+    fn timeout(&mut self, port: Port) -> Option<Time> {
+        let device = self.device(port)?;
+        let perturb = Some(self.gateway.perturb_due()).filter(|&due| due != Time::NEVER);
+        self.gateway.timeout(device).into_iter().chain(perturb).min()
+    }
+
+    fn handle_timeout(&mut self, pool: &mut Pool, now: Time, port: Port) -> bool {
+        let Some(device) = self.device(port) else { return false };
+        while self.gateway.perturb_due() <= now {
+            self.gateway.perturb(World { now, pool, draws: &mut self.draws });
+        }
+        self.gateway.fire(now, device)
+    }
+}
