@@ -19,11 +19,7 @@ impl Oracle {
     pub(crate) fn from_environment() -> Result<Self, String> {
         let ask = std::env::var_os("ORACLE").ok_or("ORACLE is not set: give the path of the oracle's `ask` script")?;
         let ask = PathBuf::from(ask);
-        if ask.is_file() {
-            Ok(Self { ask, core: 0 })
-        } else {
-            Err(format!("ORACLE={}: no such file", ask.display()))
-        }
+        if ask.is_file() { Ok(Self { ask, core: 0 }) } else { Err(format!("ORACLE={}: no such file", ask.display())) }
     }
 
     /// The same on another core, so that two questions do not wait for each other.
@@ -68,7 +64,9 @@ impl Oracle {
 /// The script as one batch; none if it is short or the shell has work to do in it.
 fn batched(script: &str) -> Option<String> {
     let lines: Vec<&str> = script.lines().collect();
-    let plain = |line: &&str| line.starts_with("tc ") && !line.contains(['$', ';', '|', '&', '>', '<', '`', '"', '\'', '\\', '#']);
+    let plain = |line: &&str| {
+        line.starts_with("tc ") && !line.contains(['$', ';', '|', '&', '>', '<', '`', '"', '\'', '\\', '#'])
+    };
     if lines.len() < 3 || !lines.iter().all(plain) {
         return None;
     }

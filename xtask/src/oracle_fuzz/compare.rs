@@ -32,7 +32,13 @@ impl Difference {
     pub(crate) fn refusal(message: &str) -> Self {
         let last = message.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or(message);
         let told = message.lines().find(|line| line.contains("panicked")).unwrap_or(last);
-        Self { file: "replay".to_owned(), shape: without_numbers(told), line: 0, theirs: String::new(), ours: message.to_owned() }
+        Self {
+            file: "replay".to_owned(),
+            shape: without_numbers(told),
+            line: 0,
+            theirs: String::new(),
+            ours: message.to_owned(),
+        }
     }
 }
 
@@ -46,7 +52,9 @@ impl fmt::Display for Difference {
 /// The first difference between the kernel's folder and ours; none if all is the same.
 pub(crate) fn folders(theirs: &Path, ours: &Path) -> Option<Difference> {
     FILES.iter().find_map(|file| {
-        let read = |dir: &Path| fs::read(dir.join(file)).map(|text| String::from_utf8_lossy(&text).into_owned()).unwrap_or_default();
+        let read = |dir: &Path| {
+            fs::read(dir.join(file)).map(|text| String::from_utf8_lossy(&text).into_owned()).unwrap_or_default()
+        };
         texts(file, &read(theirs), &read(ours))
     })
 }
@@ -112,7 +120,10 @@ fn columns(left: &str, right: &str) -> &'static str {
 
 /// `qdisc htb, `: the thing that the line at `at` speaks of.
 fn heading(lines: &[String], at: usize) -> String {
-    let head = lines[..=at].iter().rev().find(|line| ["qdisc ", "class ", "filter "].iter().any(|word| line.starts_with(word)));
+    let head = lines[..=at]
+        .iter()
+        .rev()
+        .find(|line| ["qdisc ", "class ", "filter "].iter().any(|word| line.starts_with(word)));
     let Some(head) = head else { return String::new() };
     let words: Vec<&str> = head.split_whitespace().collect();
     let kind = if words[0] == "filter" {
@@ -132,11 +143,7 @@ fn words(left: &str, right: &str) -> String {
     let before = if at == 0 { String::new() } else { format!("{} ", without_numbers(theirs[at - 1])) };
     let name = |word: Option<&&str>| word.map_or("nothing".to_owned(), |word| without_numbers(word));
     let (left_word, right_word) = (name(theirs.get(at)), name(ours.get(at)));
-    if left_word == right_word {
-        format!("{before}{left_word}")
-    } else {
-        format!("{before}{left_word} / {right_word}")
-    }
+    if left_word == right_word { format!("{before}{left_word}") } else { format!("{before}{left_word} / {right_word}") }
 }
 
 /// Every run of digits (and hexadecimal figures behind one) becomes `N`.
@@ -144,7 +151,8 @@ fn without_numbers(text: &str) -> String {
     let mut shape = String::new();
     let mut in_number = false;
     for letter in text.chars() {
-        let part = letter.is_ascii_digit() || (in_number && (letter.is_ascii_hexdigit() || letter == 'x' || letter == '.'));
+        let part =
+            letter.is_ascii_digit() || (in_number && (letter.is_ascii_hexdigit() || letter == 'x' || letter == '.'));
         if part && !in_number {
             shape.push('N');
         } else if !part {

@@ -136,12 +136,18 @@ fn fuzz(options: &Options) -> Result<ExitCode, String> {
     let keep = fs::canonicalize(&options.keep).map_err(|e| format!("{}: {e}", options.keep.display()))?;
     if let Some(number) = options.make {
         let dir = keep.join(format!("case-{}-{number}", options.seed));
-        generate::case(options.seed, number, options.only).write(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+        generate::case(options.seed, number, options.only)
+            .write(&dir)
+            .map_err(|e| format!("{}: {e}", dir.display()))?;
         println!("{}", dir.display());
         return Ok(ExitCode::SUCCESS);
     }
     let oracle = Oracle::from_environment()?;
-    let engine = if options.self_check { Engine::Itself(oracle.on_core(1)) } else { Engine::Tidegate(program(&options.tidegate)?) };
+    let engine = if options.self_check {
+        Engine::Itself(oracle.on_core(1))
+    } else {
+        Engine::Tidegate(program(&options.tidegate)?)
+    };
     if !options.check.is_empty() {
         return check(&oracle, &engine, &options.check);
     }
@@ -161,12 +167,20 @@ fn fuzz(options: &Options) -> Result<ExitCode, String> {
 }
 
 fn program(path: &Path) -> Result<PathBuf, String> {
-    fs::canonicalize(path)
-        .map_err(|e| format!("{}: {e}; build it with `cargo build --release -p tidegate`, or say --tidegate PATH", path.display()))
+    fs::canonicalize(path).map_err(|e| {
+        format!("{}: {e}; build it with `cargo build --release -p tidegate`, or say --tidegate PATH", path.display())
+    })
 }
 
 /// Asks on some cores, compares here, until the time or the cases are used up.
-fn search(options: &Options, oracle: &Oracle, engine: &Engine, keep: &Path, work: &Path, tally: &mut Tally) -> io::Result<()> {
+fn search(
+    options: &Options,
+    oracle: &Oracle,
+    engine: &Engine,
+    keep: &Path,
+    work: &Path,
+    tally: &mut Tally,
+) -> io::Result<()> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let start = Instant::now();
     let before = tally.seconds;
@@ -178,7 +192,8 @@ fn search(options: &Options, oracle: &Oracle, engine: &Engine, keep: &Path, work
             ask_ahead(options, oracle, work.to_owned(), first)
         })
         .collect();
-    let shrinker = Bench { oracle: oracle.on_core(cores - 1), engine, dir: work.join("shrink"), questions: options.questions };
+    let shrinker =
+        Bench { oracle: oracle.on_core(cores - 1), engine, dir: work.join("shrink"), questions: options.questions };
     for asker in asking.iter().cycle() {
         let Ok(batch) = asker.recv() else { break };
         let batch = batch?;
@@ -296,7 +311,12 @@ fn one(bench: &Bench<'_>, tally: &mut Tally, (case, dir): (&Case, &Path)) -> io:
 }
 
 /// Makes a differing case small and keeps it, with both answers and a `difference.txt`.
-fn shrink_and_keep(bench: &Bench<'_>, tally: &mut Tally, keep: &Path, (number, case, found): (u64, &Case, &Difference)) -> io::Result<()> {
+fn shrink_and_keep(
+    bench: &Bench<'_>,
+    tally: &mut Tally,
+    keep: &Path,
+    (number, case, found): (u64, &Case, &Difference),
+) -> io::Result<()> {
     bench.question(case, true)?;
     let failed = ask::script_failed(&bench.dir);
     let mut trouble = None;
@@ -333,7 +353,8 @@ fn shrink_and_keep(bench: &Bench<'_>, tally: &mut Tally, keep: &Path, (number, c
 
 /// A group's name as a folder's.
 fn slug(group: &str) -> String {
-    let plain: String = group.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
+    let plain: String =
+        group.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
     let words: Vec<&str> = plain.split('-').filter(|word| !word.is_empty()).collect();
     words.join("-").chars().take(60).collect()
 }

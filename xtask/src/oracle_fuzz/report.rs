@@ -125,13 +125,13 @@ impl Tally {
 
     /// The same for programs.
     pub(crate) fn to_json(&self) -> Value {
-        let kept = |kept: &Kept| {
-            json!({"dir": kept.dir, "kinds": kept.kinds, "number": kept.number, "rows": kept.rows, "lines": kept.lines})
-        };
+        let kept = |kept: &Kept| json!({"dir": kept.dir, "kinds": kept.kinds, "number": kept.number, "rows": kept.rows, "lines": kept.lines});
         let groups: BTreeMap<&String, Value> = self
             .groups
             .iter()
-            .map(|(name, group)| (name, json!({"count": group.count, "kept": group.kept.iter().map(kept).collect::<Vec<_>>()})))
+            .map(|(name, group)| {
+                (name, json!({"count": group.count, "kept": group.kept.iter().map(kept).collect::<Vec<_>>()}))
+            })
             .collect();
         json!({
             "seed": self.seed, "next": self.next, "cases": self.cases, "unanswered": self.unanswered,
@@ -152,7 +152,10 @@ impl Tally {
             rows: number(&value["rows"]) as usize,
             lines: number(&value["lines"]) as usize,
         };
-        let group = |value: &Value| Group { count: number(&value["count"]), kept: list(&value["kept"]).iter().map(kept).collect() };
+        let group = |value: &Value| Group {
+            count: number(&value["count"]),
+            kept: list(&value["kept"]).iter().map(kept).collect(),
+        };
         Self {
             seed: number(&value["seed"]),
             next: number(&value["next"]),
@@ -172,7 +175,13 @@ mod tests {
     use super::*;
 
     fn difference() -> Difference {
-        Difference { file: "egress.csv".to_owned(), shape: "x".to_owned(), line: 2, theirs: "a".to_owned(), ours: "b".to_owned() }
+        Difference {
+            file: "egress.csv".to_owned(),
+            shape: "x".to_owned(),
+            line: 2,
+            theirs: "a".to_owned(),
+            ours: "b".to_owned(),
+        }
     }
 
     fn kept(kinds: &[&str]) -> Kept {

@@ -52,11 +52,15 @@ fn quiet(best: &mut Case, judge: &mut Judge<'_>) {
 fn branches(best: &mut Case, judge: &mut Judge<'_>) {
     let mut names: Vec<String> = best.script.iter().filter_map(|line| name(line)).collect();
     // Every filter list is a branch too.
-    names.extend(best.script.iter().filter(|line| line.starts_with("tc filter")).filter_map(|line| after(line, "parent")));
+    names.extend(
+        best.script.iter().filter(|line| line.starts_with("tc filter")).filter_map(|line| after(line, "parent")),
+    );
     names.dedup();
     let mut sets: Vec<(usize, bool, String)> = names
         .into_iter()
-        .flat_map(|name| [false, true].map(|filters| (below(&best.script, &name, filters).len(), filters, name.clone())))
+        .flat_map(|name| {
+            [false, true].map(|filters| (below(&best.script, &name, filters).len(), filters, name.clone()))
+        })
         .filter(|(size, ..)| *size > 1)
         .collect();
     sets.sort_by_key(|(size, ..)| std::cmp::Reverse(*size));
@@ -75,7 +79,11 @@ fn branches(best: &mut Case, judge: &mut Judge<'_>) {
 
 /// `10:` or `1:5`: what a line of the script adds.
 fn name(line: &str) -> Option<String> {
-    if line.starts_with("tc class") { after(line, "classid") } else { after(line, "handle").filter(|_| line.starts_with("tc qdisc")) }
+    if line.starts_with("tc class") {
+        after(line, "classid")
+    } else {
+        after(line, "handle").filter(|_| line.starts_with("tc qdisc"))
+    }
 }
 
 /// The word after a word.
@@ -95,7 +103,9 @@ fn below(script: &[String], top: &str, filters: bool) -> Vec<String> {
         let own = name(line).is_some_and(|name| name == top);
         let hangs = after(line, "parent").is_some_and(|parent| names.contains(&parent));
         let result = line.starts_with("tc filter")
-            && ["classid", "flowid", "baseclass"].iter().any(|word| after(line, word).is_some_and(|id| names.contains(&id)));
+            && ["classid", "flowid", "baseclass"]
+                .iter()
+                .any(|word| after(line, word).is_some_and(|id| names.contains(&id)));
         // Classes of a qdisc `13:` whose line names another class as the parent are reached through that class.
         if own || hangs || result {
             gone.push(line.clone());
@@ -301,7 +311,10 @@ mod tests {
     #[test]
     fn shrinks_to_what_a_fake_judge_wants() {
         let mut case = generate::case(11, 4, Some("tbf"));
-        case.rows.push(Row { time: 70_000_000_000, rest: "!,tc qdisc change dev link0 root handle 1: tbf rate 1mbit burst 9k; echo x".to_owned() });
+        case.rows.push(Row {
+            time: 70_000_000_000,
+            rest: "!,tc qdisc change dev link0 root handle 1: tbf rate 1mbit burst 9k; echo x".to_owned(),
+        });
         let mut asked = 0;
         let small = shrink(&case, 5000, &mut |case| {
             asked += 1;

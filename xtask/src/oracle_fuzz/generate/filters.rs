@@ -104,7 +104,7 @@ impl World {
                 let mask = if self.rng.chance(30) { *self.rng.pick(&["/0xf", "/0xff", "/0x3"]) } else { "" };
                 Filter {
                     parent: format!("parent {}", place.parent),
-                    protocol: *self.rng.pick(&["ip", "ipv6", "all"]),
+                    protocol: self.rng.pick(&["ip", "ipv6", "all"]),
                     pref,
                     handle: format!("handle {}{mask} ", self.rng.range(1, 6)),
                     kind: "fw",

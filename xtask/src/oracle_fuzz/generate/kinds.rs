@@ -115,7 +115,12 @@ fn grow_prio(world: &mut World, at: usize, handle: u16, depth: u32) {
     let bands: u64 = words.split(' ').nth(1).and_then(|n| n.parse().ok()).unwrap_or(3);
     for band in 1..=bands {
         let id = format!("{handle:x}:{band:x}");
-        world.qdiscs[at].classes.push(Class { id: id.clone(), parent: String::new(), words: String::new(), leaf: true });
+        world.qdiscs[at].classes.push(Class {
+            id: id.clone(),
+            parent: String::new(),
+            words: String::new(),
+            leaf: true,
+        });
         world.below(&id, depth, 70);
     }
 }
@@ -124,7 +129,10 @@ fn tbf(rng: &mut Rng, about: u64) -> String {
     let speed = about * rng.range(30, 150) / 100;
     let mut words = Words::new();
     words.add(format!("rate {}", rate(rng, speed)));
-    words.add(format!("burst {}", if rng.chance(15) { "10k".to_owned() } else { rng.log_range(1514, 20_000).to_string() }));
+    words.add(format!(
+        "burst {}",
+        if rng.chance(15) { "10k".to_owned() } else { rng.log_range(1514, 20_000).to_string() }
+    ));
     if rng.chance(50) {
         words.add(format!("latency {}ms", rng.log_range(5, 800)));
     } else {
@@ -205,7 +213,16 @@ fn grow_htb(world: &mut World, at: usize, handle: u16, depth: u32) {
 }
 
 #[allow(clippy::too_many_arguments)]
-fn htb_add(world: &mut World, at: usize, handle: u16, minor: &mut u64, parent: &str, share: u64, full: u64, leaf: bool) -> String {
+fn htb_add(
+    world: &mut World,
+    at: usize,
+    handle: u16,
+    minor: &mut u64,
+    parent: &str,
+    share: u64,
+    full: u64,
+    leaf: bool,
+) -> String {
     let id = format!("{handle:x}:{minor:x}");
     *minor += 1;
     let words = htb_class(&mut world.rng, share, full);
@@ -225,7 +242,12 @@ fn grow_drr(world: &mut World, at: usize, handle: u16, depth: u32) {
         let id = format!("{handle:x}:{minor:x}");
         let words = drr_class(&mut world.rng);
         world.script.push(format!("tc class add dev link0 parent {handle:x}: classid {id} drr{words}"));
-        world.qdiscs[at].classes.push(Class { id, parent: format!("{handle:x}:"), words: words.trim().to_owned(), leaf: true });
+        world.qdiscs[at].classes.push(Class {
+            id,
+            parent: format!("{handle:x}:"),
+            words: words.trim().to_owned(),
+            leaf: true,
+        });
     }
     for minor in 1..=count {
         world.below(&format!("{handle:x}:{minor:x}"), depth, 65);
@@ -255,7 +277,11 @@ fn codel(rng: &mut Rng, _: u64) -> String {
 }
 
 fn time(rng: &mut Rng, low: u64, high: u64) -> String {
-    if rng.chance(15) { format!("{}us", rng.range(low * 1000, high * 1000)) } else { format!("{}ms", rng.log_range(low, high)) }
+    if rng.chance(15) {
+        format!("{}us", rng.range(low * 1000, high * 1000))
+    } else {
+        format!("{}ms", rng.log_range(low, high))
+    }
 }
 
 fn fq_codel(rng: &mut Rng, about: u64) -> String {

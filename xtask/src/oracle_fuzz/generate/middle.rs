@@ -195,7 +195,10 @@ impl World {
         Some(match self.rng.below(8) {
             0 => format!("tc class del dev link0 classid {id}"),
             1 => format!("tc class del dev link0 parent {parent} classid {id}"),
-            2 => format!("tc class add dev link0 parent {handle:x}: classid {handle:x}:{:x} {kind}{words}", self.rng.range(0x40, 0x60)),
+            2 => format!(
+                "tc class add dev link0 parent {handle:x}: classid {handle:x}:{:x} {kind}{words}",
+                self.rng.range(0x40, 0x60)
+            ),
             3 if kind == "htb" => {
                 let minor = self.rng.range(0x40, 0x60);
                 format!("tc class add dev link0 parent {id} classid {handle:x}:{minor:x} {kind}{words}")
@@ -216,7 +219,9 @@ impl World {
         let super::Filter { parent, protocol, pref, handle, kind, .. } = &filter;
         Some(match self.rng.below(4) {
             0 => format!("tc filter del dev link0 {parent} protocol {protocol} prio {pref}"),
-            1 if *kind != "u32" => format!("tc filter del dev link0 {parent} protocol {protocol} prio {pref} {handle}{kind}"),
+            1 if *kind != "u32" => {
+                format!("tc filter del dev link0 {parent} protocol {protocol} prio {pref} {handle}{kind}")
+            }
             2 => {
                 let class = self.any_class()?;
                 filter.words = match filter.kind {

@@ -157,7 +157,8 @@ impl World {
         let only = self.only;
         if let Some(kind) = only.filter(|kind| self.qdiscs.iter().all(|q| q.kind != *kind)) {
             // The tree has grown without it: put it below the first class, in the place of what is there.
-            let place = self.qdiscs.iter().find_map(|q| q.classes.iter().find(|c| c.leaf)).map(|c| format!("parent {}", c.id));
+            let place =
+                self.qdiscs.iter().find_map(|q| q.classes.iter().find(|c| c.leaf)).map(|c| format!("parent {}", c.id));
             let place = place.unwrap_or_else(|| "root".to_owned());
             if place == "root" {
                 self.script.clear();
@@ -257,7 +258,11 @@ mod tests {
     fn cases_are_well_formed() {
         for number in 0..300 {
             let case = case(1, number, None);
-            assert!(case.script.iter().all(|line| line.starts_with("tc ") && !line.contains("  ")), "{:#?}", case.script);
+            assert!(
+                case.script.iter().all(|line| line.starts_with("tc ") && !line.contains("  ")),
+                "{:#?}",
+                case.script
+            );
             assert!(case.script[0].starts_with("tc qdisc add dev link0 root handle 1:"));
             assert!(case.rows.windows(2).all(|pair| pair[0].time <= pair[1].time));
             assert!(case.rows.len() <= 1100, "{}", case.rows.len());
@@ -274,7 +279,8 @@ mod tests {
     #[test]
     fn every_kind_is_made_and_can_be_asked_for() {
         for kind in KINDS {
-            let having = (0..20).filter(|n| case(3, *n, Some(kind.name)).kinds().contains(&kind.name.to_owned())).count();
+            let having =
+                (0..20).filter(|n| case(3, *n, Some(kind.name)).kinds().contains(&kind.name.to_owned())).count();
             assert_eq!(having, 20, "{}", kind.name);
         }
     }
