@@ -200,6 +200,9 @@ impl FilterList {
             self.prefs.retain(|p| p.chain != op.chain);
             return Ok(());
         }
+        if self.prefs.iter().all(|p| p.chain != op.chain) {
+            return Err(TcError::new(Errno::Inval, "Cannot find specified filter chain"));
+        }
         let at = self
             .prefs
             .iter()

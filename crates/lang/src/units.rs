@@ -60,7 +60,7 @@ pub fn parse_size(text: &str) -> Option<u32> {
         _ => return None,
     };
     let bytes = number * scale;
-    (bytes >= 0.0 && bytes < 4294967296.0).then_some(bytes as u32)
+    (0.0..4294967296.0).contains(&bytes).then_some(bytes as u32)
 }
 
 /// An amount of data and the log of a cell: `10k/8`.

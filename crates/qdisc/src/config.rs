@@ -18,7 +18,19 @@ impl Shaper {
     /// # Errors
     /// As the kernel refuses, in its words. Nothing has changed then.
     pub fn qdisc_op(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &QdiscOp) -> Result<(), TcError> {
+        self.configure(|shaper| shaper.do_qdisc(now, pool, draws, op))
+    }
+
+    /// What all operations have in common: timers may be others afterwards, and packets lost are freed in the kernel's order.
+    fn configure<R>(&mut self, operation: impl FnOnce(&mut Shaper) -> R) -> R {
+        let mark = self.events.mark();
+        let result = operation(self);
+        self.events.settle_purged(mark);
         self.perturb_known = None;
+        result
+    }
+
+    fn do_qdisc(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &QdiscOp) -> Result<(), TcError> {
         if op.parent == Handle::INGRESS {
             return Err(TcError::new(Errno::NoEnt, "Specified qdisc kind is unknown"));
         }
@@ -89,6 +101,12 @@ impl Shaper {
         found
     }
 
+    fn has_class(&mut self, class: Handle) -> bool {
+        let mut found = false;
+        self.each(&mut |node| found |= node.handle() == class.qdisc() && node.has_class(class));
+        found
+    }
+
     fn delete(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &QdiscOp) -> Result<(), TcError> {
         const NO_CLASS: TcError = TcError::new(Errno::NoEnt, "Failed to find qdisc with specified classid");
         const NOT_THERE: TcError = TcError::new(Errno::NoEnt, "Cannot find specified qdisc on specified device");
@@ -99,7 +117,11 @@ impl Shaper {
             // A device without configuration has a root that nobody may delete.
             let untouched = (op.parent == Handle::ROOT).then_some((Handle::NONE, Kind::PfifoFast));
             let there = self.hangs_on(op.parent).ok_or(NO_CLASS)?.or(untouched);
-            let there = there.ok_or(NOT_THERE)?;
+            let there = match there {
+                Some(there) => there,
+                None if self.has_class(op.parent) => return Err(NOT_THERE),
+                None => return Err(TcError::new(Errno::NoEnt, "Specified class not found")),
+            };
             if !op.handle.is_none() && op.handle != there.0 {
                 return Err(TcError::new(Errno::Inval, "Invalid handle"));
             }
@@ -221,26 +243,35 @@ impl Shaper {
         draws: &mut dyn Draws,
         op: &ClassOp,
     ) -> Result<Option<String>, TcError> {
-        self.perturb_known = None;
-        let major = if op.classid.major() != 0 { op.classid.qdisc() } else { op.parent.qdisc() };
-        let qdisc = if major.is_none() || major == Handle::ROOT.qdisc() {
-            self.root.as_ref().map_or(Handle::NONE, Node::handle)
-        } else {
-            major
-        };
-        if qdisc.is_none() || !self.has_qdisc(qdisc) {
-            return Err(TcError::new(Errno::NoEnt, "Failed to find specified qdisc"));
+        self.configure(|shaper| shaper.do_class(now, pool, draws, op))
+    }
+
+    fn do_class(
+        &mut self,
+        now: Time,
+        pool: &mut Pool,
+        draws: &mut dyn Draws,
+        op: &ClassOp,
+    ) -> Result<Option<String>, TcError> {
+        let root = self.root.as_ref().map_or(Handle::NONE, Node::handle);
+        let (above, own) =
+            (if op.parent == Handle::ROOT { Handle::NONE } else { op.parent.qdisc() }, op.classid.qdisc());
+        if !above.is_none() && !own.is_none() && above != own {
+            return Err(TcError::bare(Errno::Inval));
         }
-        // A parent given by its minor number alone is this qdisc's class.
+        let qdisc = [own, above, root].into_iter().find(|handle| !handle.is_none()).unwrap_or_default();
+        if qdisc.is_none() || !self.has_qdisc(qdisc) {
+            return Err(TcError::bare(Errno::NoEnt));
+        }
+        // Ids given by their minor number alone are this qdisc's.
         let mut op = op.clone();
-        if !op.parent.is_none() && op.parent != Handle::ROOT && op.parent.major() == 0 {
+        if !op.parent.is_none() && op.parent != Handle::ROOT {
             op.parent = qdisc.class(op.parent.minor());
         }
-        if op.classid.major() == 0 {
-            op.classid = if op.classid.is_none() { Handle::NONE } else { qdisc.class(op.classid.minor()) };
-        }
-        if op.classid.is_none() && op.verb == Verb::Delete {
-            return Err(TcError::bare(Errno::NoEnt));
+        if !op.classid.is_none() {
+            op.classid = qdisc.class(op.classid.minor());
+        } else if op.parent == Handle::ROOT {
+            op.classid = qdisc;
         }
         self.on(now, pool, draws, qdisc, |node, cx| {
             if !is_classful(node.kind()) {
@@ -253,7 +284,7 @@ impl Shaper {
                 _ => node.class_op(cx, &op),
             }
         })
-        .unwrap_or(Err(TcError::new(Errno::NoEnt, "Failed to find specified qdisc")))
+        .unwrap_or(Err(TcError::bare(Errno::NoEnt)))
     }
 
     /// Carries out an operation on a filter of this device.
@@ -267,7 +298,10 @@ impl Shaper {
         draws: &mut dyn Draws,
         op: &FilterOp,
     ) -> Result<(), TcError> {
-        self.perturb_known = None;
+        self.configure(|shaper| shaper.do_filter(now, pool, draws, op))
+    }
+
+    fn do_filter(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &FilterOp) -> Result<(), TcError> {
         let parent = self.filter_parent(op.parent)?;
         let jiffies: Jiffies = self.device().jiffies;
         self.on(now, pool, draws, parent.qdisc(), |node, cx| {

@@ -52,6 +52,8 @@ pub struct Cx<'a> {
     pub(crate) events: &'a mut EventRing,
     /// Packets and bytes lost in the tree since the shaper was entered; each Node compares before and after.
     pub(crate) lost: Lost,
+    /// The group that packets purged now belong to.
+    pub(crate) purge_group: u16,
 }
 
 /// A count of losses.
@@ -86,6 +88,16 @@ impl Cx<'_> {
         self.pool.release(pkt);
     }
 
+    /// Loses a packet because its queue is emptied; those of one call of a qdisc's purge are freed together.
+    pub(crate) fn purge(&mut self, at: Handle, pkt: Pkt) {
+        self.drop(at, pkt, Why::Purged(self.purge_group));
+    }
+
+    /// What is purged from now on is another group.
+    pub(crate) fn next_purge_group(&mut self) {
+        self.purge_group = self.purge_group.saturating_add(1);
+    }
+
     /// Arms a shaping node's watchdog for `at`: the root will be polled then.
     pub(crate) fn wake(&mut self, watchdog: u32, at: Time) {
         self.watchdogs.arm(watchdog, at);
@@ -107,8 +119,10 @@ pub enum Why {
     Unclassified,
     /// A filter or rule says so.
     Policy,
-    /// The queue it waited in was taken away, emptied or made smaller.
-    Purged,
+    /// The queue it waited in was taken away, emptied or made smaller; packets of one group are freed together.
+    Purged(u16),
+    /// The same, of a packet that was held back for a peek.
+    PurgedHeld,
     /// Its flow's new bucket was full after the hash key changed.
     Rehash,
 }
@@ -158,6 +172,29 @@ impl EventRing {
             self.events.push(event);
         } else {
             self.forgotten += 1;
+        }
+    }
+
+    /// How many are held: a place to [`EventRing::reverse_from`] later.
+    pub(crate) fn mark(&self) -> usize {
+        self.events.len()
+    }
+
+    /// Turns what came since `mark` round: the kernel strings packets refused in one call onto a list, and frees the last first.
+    pub(crate) fn reverse_from(&mut self, mark: usize) {
+        if let Some(since) = self.events.get_mut(mark..) {
+            since.reverse();
+        }
+    }
+
+    /// Brings losses of an operation into the order in which the kernel frees them: what was held for a peek at once, then what it
+    /// put off, group by group, the last group first.
+    pub(crate) fn settle_purged(&mut self, mark: usize) {
+        if let Some(since) = self.events.get_mut(mark..) {
+            since.sort_by_key(|event| match event.what {
+                What::Drop(Why::Purged(group)) => (1, Reverse(group)),
+                What::Drop(_) => (0, Reverse(0)),
+            });
         }
     }
 

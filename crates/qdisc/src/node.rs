@@ -398,11 +398,11 @@ impl Node {
 
     /// Loses everything that waits in it; its own counters are left as they are, its ancestors' follow.
     pub(crate) fn purge(&mut self, cx: &mut Cx<'_>) {
-        while let Some(pkt) = self.held.pop_front(cx.pool) {
-            cx.drop(self.handle, pkt, Why::Purged);
-        }
         let own = self.own();
         self.body.get_mut().purge(cx, own);
+        while let Some(pkt) = self.held.pop_front(cx.pool) {
+            cx.drop(self.handle, pkt, Why::PurgedHeld);
+        }
         self.stats.qlen = 0;
         self.stats.backlog = 0;
     }
@@ -525,6 +525,8 @@ impl Node {
 
     /// As `tc qdisc show` tells it.
     pub fn dump(&mut self, dev: &str, now: Time) -> QdiscDump {
+        // Some kinds publish a counter only when they are dumped, so this comes before the counters are read.
+        let xstats = self.body.get_mut().xstats(now);
         QdiscDump {
             dev: dev.into(),
             kind: self.kind,
@@ -534,7 +536,7 @@ impl Node {
             params: self.body.get().params(),
             stab: self.stab.clone(),
             stats: self.stats(),
-            xstats: self.body.get_mut().xstats(now),
+            xstats,
         }
     }
 

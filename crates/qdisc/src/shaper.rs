@@ -27,7 +27,7 @@ pub struct Shaper {
     device: Device,
     pub(crate) root: Option<Node>,
     watchdogs: Watchdogs,
-    events: EventRing,
+    pub(crate) events: EventRing,
     flow_key_drawn: bool,
     pub(crate) births: u64,
     pub(crate) next_handle: u16,
@@ -81,7 +81,10 @@ impl Shaper {
             let len = adjusted_size(stab, cx.pool.meta(&pkt).len);
             cx.pool.meta_mut(&pkt).len = len;
         }
-        match root.enqueue(&mut cx, pkt) {
+        let mark = cx.events.mark();
+        let result = root.enqueue(&mut cx, pkt);
+        cx.events.reverse_from(mark);
+        match result {
             Enqueue::Queued | Enqueue::Lost | Enqueue::Taken | Enqueue::Parked => Offer::Queued,
             Enqueue::Congested => Offer::Congested,
             Enqueue::Dropped => Offer::Refused,
@@ -163,6 +166,7 @@ impl Shaper {
             watchdogs: &mut self.watchdogs,
             events: &mut self.events,
             lost: Lost::default(),
+            purge_group: 0,
         };
         (&mut self.root, cx)
     }

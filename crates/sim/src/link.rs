@@ -127,6 +127,15 @@ pub(crate) struct Link {
     pub(crate) wake_at: Option<Time>,
 }
 
+impl Drop for Link {
+    /// A link goes with its network, and so does the pool: what is under way then is not lost, it ends.
+    fn drop(&mut self) {
+        for (_, pkt) in self.line.drain(..) {
+            core::mem::forget(pkt);
+        }
+    }
+}
+
 impl Link {
     pub(crate) fn new(spec: LinkSpec) -> Link {
         Link {

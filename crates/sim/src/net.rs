@@ -9,7 +9,7 @@ use crate::tcp_flow::{FlowSpec, TcpFlow};
 use alloc::vec::Vec;
 use tidegate_packet::{Pkt, Pool, Seeded, Span, Time};
 
-/// A route: the links a packet crosses in turn.
+/// A route: the links a packet crosses in turn; valid in the network that made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathId(pub(crate) u32);
 /// A TCP flow, by number.
@@ -24,6 +24,9 @@ pub struct SourceId(pub(crate) u32);
 
 /// Packets that may exist at once, everywhere: far beyond any home link, and a bound on memory (some 250 bytes each).
 const MAX_PACKETS: usize = 1 << 22;
+
+/// The end of a route.
+const END: u32 = u32::MAX;
 
 /// What a packet is to the simulation, beside the pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,11 +47,11 @@ pub(crate) enum Role {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cargo {
     pub(crate) role: Role,
-    pub(crate) hop: u8,
     pub(crate) cwr: bool,
     /// Counts against its sender's share of the local queue.
     pub(crate) local: bool,
-    pub(crate) path: u32,
+    /// Where its route goes on: an index into the table of routes.
+    pub(crate) route: u32,
     pub(crate) owner: u32,
     pub(crate) seq: u32,
     pub(crate) ack: AckSegment,
@@ -68,7 +71,8 @@ pub struct Net<M> {
     pub(crate) events: Events,
     pub(crate) draws: Seeded,
     links: Vec<Link>,
-    paths: Vec<Vec<LinkId>>,
+    /// All paths one behind the other, each ended by [`END`].
+    routes: Vec<u32>,
     pub(crate) flows: Vec<TcpFlow>,
     pub(crate) probes: Vec<Probe>,
     pub(crate) sources: Vec<Source>,
@@ -88,7 +92,7 @@ impl<M: Machine> Net<M> {
             events: Events::default(),
             draws: Seeded::new(seed),
             links: Vec::new(),
-            paths: Vec::new(),
+            routes: Vec::new(),
             flows: Vec::new(),
             probes: Vec::new(),
             sources: Vec::new(),
@@ -108,13 +112,11 @@ impl<M: Machine> Net<M> {
     }
 
     /// Adds a route over links of this network. An empty one delivers at once.
-    ///
-    /// # Panics
-    /// With more than 255 links.
     pub fn path(&mut self, links: &[LinkId]) -> PathId {
-        assert!(links.len() <= 255, "255 links in a path at most");
-        self.paths.push(links.to_vec());
-        PathId(self.paths.len() as u32 - 1)
+        let start = self.routes.len() as u32;
+        self.routes.extend(links.iter().map(|link| link.0));
+        self.routes.push(END);
+        PathId(start)
     }
 
     /// Adds a TCP flow.
@@ -152,23 +154,23 @@ impl<M: Machine> Net<M> {
 
     /// Runs up to and including `until`.
     pub fn run(&mut self, until: Time) {
-        loop {
-            let Some(front) = self.events.front(until) else { break };
+        while let Some(front) = self.events.front(until) {
             self.now = front.at;
             let (kind, index) = (front.kind, front.index);
             if kind != Kind::Arrival {
-                front.pop();
+                self.events.pop();
                 self.dispatch(kind, index);
                 continue;
             }
             let link = &mut self.links[index];
+            let origin = link.spec.into.map_or(Origin::Outside, Origin::Port);
             let arrived = link.line.pop_front();
             match link.line.front() {
-                Some(&(at, _)) => front.again(at),
-                None => front.pop(),
+                Some(&(at, _)) => self.events.again(at),
+                None => self.events.pop(),
             }
             if let Some((_, pkt)) = arrived {
-                self.arrive(pkt);
+                let _ = self.hop(pkt, origin);
             }
         }
         self.now = until.max(self.now);
@@ -194,8 +196,7 @@ impl<M: Machine> Net<M> {
 
     /// Puts a packet on its way over `path`; `local`: it is made on the machine itself.
     pub(crate) fn launch(&mut self, pkt: Pkt, mut cargo: Cargo, path: PathId) -> Offer {
-        cargo.path = path.0;
-        cargo.hop = 0;
+        cargo.route = path.0;
         let slot = pkt.slot();
         if slot >= self.cargo.len() {
             self.cargo.resize(slot + 1, Cargo::default());
@@ -206,14 +207,16 @@ impl<M: Machine> Net<M> {
 
     /// The next link of a packet's path, or its end.
     fn hop(&mut self, pkt: Pkt, origin: Origin) -> Offer {
-        let cargo = &self.cargo[pkt.slot()];
-        let Some(&LinkId(link)) = self.paths[cargo.path as usize].get(usize::from(cargo.hop)) else {
+        let cargo = &mut self.cargo[pkt.slot()];
+        let link = self.routes[cargo.route as usize];
+        if link == END {
             if let Origin::Port(port) = origin {
                 self.machine.input(&mut self.pool, self.now, port, &pkt);
             }
             self.deliver(pkt);
             return Offer::Queued;
-        };
+        }
+        cargo.route += 1;
         let at = link as usize;
         let len = self.pool.meta(&pkt).frame_len;
         match self.links[at].spec.waiting {
@@ -237,14 +240,6 @@ impl<M: Machine> Net<M> {
                 offer
             }
         }
-    }
-
-    fn arrive(&mut self, pkt: Pkt) {
-        let cargo = &mut self.cargo[pkt.slot()];
-        let LinkId(link) = self.paths[cargo.path as usize][usize::from(cargo.hop)];
-        cargo.hop += 1;
-        let origin = self.links[link as usize].spec.into.map_or(Origin::Outside, Origin::Port);
-        let _ = self.hop(pkt, origin);
     }
 
     /// Gives a device what its machine lets go, as far as its ring takes it.
@@ -372,6 +367,19 @@ impl<M: Machine> Net<M> {
             Role::Open => self.source_deliver(pkt, cargo),
             Role::Bare => self.discard(pkt),
         }
+    }
+
+    /// Does something to the machine in the middle of a run (an operation, a reset), then lets its devices go on: what `f`
+    /// lost is booked to the first of them.
+    pub fn with_machine<R>(&mut self, f: impl FnOnce(&mut M, &mut Pool, Time) -> R) -> R {
+        let result = f(&mut self.machine, &mut self.pool, self.now);
+        for at in 0..self.links.len() {
+            if matches!(self.links[at].spec.waiting, Waiting::Port { .. }) {
+                self.collect(at);
+                self.serve(at);
+            }
+        }
+        result
     }
 
     /// The clock.

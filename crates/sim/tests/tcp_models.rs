@@ -1,7 +1,7 @@
 //! TCP against its models (reference/validation.md V-W6, V-W8) and against itself: determinism, conservation, ECN, the
 //! reaction to the sender's own queue.
 
-use tidegate_packet::{Fifo, Pkt, Pool, Rate, Span, Time};
+use tidegate_packet::{Fifo, Pkt, Pool, Rate, Seeded, Span, Time};
 use tidegate_sim::{
     CongestionControl, DropTail, Ends, FlowId, FlowSpec, FlowStats, Limit, LinkSpec, Machine, Net, NoMachine, Offer,
     Origin, Port,
@@ -157,6 +157,149 @@ fn local_server_keeps_the_rate() {
     let rate = net.machine.sent_bytes as f64 * 8.0 / 30.0;
     assert_eq!((stats.retransmissions, net.machine.dropped), (0, 0));
     assert!((rate / 200_000.0 - 1.0).abs() < 0.01, "{rate} bit/s");
+}
+
+/// Loses the packets with these numbers, or all in a span of time.
+#[derive(Debug, Default)]
+struct Hole {
+    queue: Fifo,
+    seen: u64,
+    numbers: Vec<u64>,
+    blackout: (Time, Time),
+}
+
+impl Machine for Hole {
+    fn offer(&mut self, pool: &mut Pool, now: Time, _: Port, _: Origin, pkt: Pkt) -> Offer {
+        self.seen += 1;
+        if self.numbers.contains(&self.seen) || (self.blackout.0 <= now && now < self.blackout.1) {
+            pool.release(pkt);
+            return Offer::Dropped;
+        }
+        self.queue.push_back(pool, pkt);
+        Offer::Queued
+    }
+    fn poll(&mut self, pool: &mut Pool, _: Time, _: Port) -> Option<Pkt> {
+        self.queue.pop_front(pool)
+    }
+    fn timeout(&mut self, _: Port) -> Option<Time> {
+        None
+    }
+}
+
+/// How 40 segments get through when some packets are lost on the way (1 is the SYN, 2 ends the handshake, 3 is the first
+/// segment), with a round trip of 50 ms: retransmissions, timeouts, and when the last acknowledgement came in ms.
+#[test]
+fn loss_recovery() {
+    let run = |numbers: &[u64], blackout: (u64, u64)| {
+        let blackout = (Time(0) + Span::millis(blackout.0), Time(0) + Span::millis(blackout.1));
+        let mut net = Net::new(Hole { numbers: numbers.to_vec(), blackout, ..Hole::default() }, 1, Time(0));
+        let out = net.link(LinkSpec::port(Port(0), None, Span::millis(25)));
+        let back = net.link(LinkSpec::wire(Span::millis(25)));
+        let (forward, back) = (net.path(&[out]), net.path(&[back]));
+        let flow = net.tcp(FlowSpec { bytes: Some(40 * 1448), ..FlowSpec::bulk(ENDS, forward, back) });
+        net.run(Time(0) + Span::secs(100));
+        let stats = net.flow_stats(flow);
+        assert_eq!((stats.acked, net.packets()), (40 * 1448, 0), "{numbers:?} {blackout:?}");
+        (stats.retransmissions, stats.timeouts, stats.finished.map_or(0, |at| at.0 / 1_000_000))
+    };
+    let none = (0, 0);
+    let table = [
+        ("nothing", run(&[], none)),
+        ("the SYN", run(&[1], none)),
+        ("the end of the handshake", run(&[2], none)),
+        ("one in the middle", run(&[20], none)),
+        ("three in the middle", run(&[20, 22, 25], none)),
+        ("one, and its retransmission", run(&[20, 43], none)),
+        ("the last", run(&[42], none)),
+        ("the last three", run(&[40, 41, 42], none)),
+        ("the whole first flight", run(&[3, 4, 5, 6, 7, 8, 9, 10, 11, 12], none)),
+        ("a second", run(&[], (120, 1120))),
+    ];
+    // The tail is probed after the shorter of 2 srtt + 202 ms and the timeout, 250 ms; a lost retransmission at the very
+    // end is what only a timeout finds (RFC 8985 probes in the open state alone).
+    let expected = [
+        ("nothing", (0, 0, 200)),
+        ("the SYN", (0, 0, 1200)),
+        ("the end of the handshake", (0, 0, 200)),
+        ("one in the middle", (1, 0, 200)),
+        ("three in the middle", (3, 0, 200)),
+        ("one, and its retransmission", (2, 1, 500)),
+        ("the last", (1, 0, 501)),
+        ("the last three", (3, 0, 455)),
+        ("the whole first flight", (10, 0, 790)),
+        ("a second", (13, 3, 2287)),
+    ];
+    assert_eq!(table, expected);
+}
+
+/// Loses, marks, delays and reorders at random; refuses some with the sender's knowledge.
+#[derive(Debug)]
+struct Chaos {
+    queue: Vec<Pkt>,
+    draws: Seeded,
+    loss: f64,
+    reorder: f64,
+}
+
+impl Machine for Chaos {
+    fn offer(&mut self, pool: &mut Pool, _: Time, _: Port, _: Origin, pkt: Pkt) -> Offer {
+        let chance = self.draws.unit();
+        if chance < self.loss || self.queue.len() >= 30 {
+            pool.release(pkt);
+            return Offer::Dropped;
+        }
+        if chance > 0.9 {
+            pool.meta_mut(&pkt).set_ce();
+        }
+        self.queue.push(pkt);
+        if chance > 0.99 { Offer::Congested } else { Offer::Queued }
+    }
+    fn poll(&mut self, _: &mut Pool, _: Time, _: Port) -> Option<Pkt> {
+        if self.queue.is_empty() {
+            return None;
+        }
+        let any = self.draws.unit() < self.reorder;
+        let at = if any { self.draws.next() as usize % self.queue.len() } else { 0 };
+        Some(self.queue.remove(at))
+    }
+    fn timeout(&mut self, _: Port) -> Option<Time> {
+        None
+    }
+}
+
+/// Whatever happens to its packets, both ways, a transfer ends with every byte delivered and no packet left.
+#[test]
+fn every_transfer_ends() {
+    for seed in 0..60u64 {
+        let mut draws = Seeded::new(seed);
+        let (loss, reorder) = (draws.unit() * 0.2, if seed % 3 == 0 { draws.unit() } else { 0.0 });
+        let mut net = Net::new(Chaos { queue: Vec::new(), draws: draws.fork(1), loss, reorder }, seed, Time(0));
+        let port = |rate| LinkSpec::port(Port(0), Some(rate), Span::millis(5));
+        let out = net.link(port(5_000_000));
+        let back =
+            net.link(LinkSpec::drop_tail(1_000_000, Span::millis(5), Limit::Packets(20)).jitter(Span::millis(3)));
+        let (forward, back) = (net.path(&[out]), net.path(&[back]));
+        let controls = [CongestionControl::Reno, CongestionControl::Cubic, CongestionControl::CubicSlowStart];
+        let flows: Vec<FlowId> = (0..4u16)
+            .map(|i| {
+                net.tcp(FlowSpec {
+                    bytes: Some(100_000 + 77_777 * u64::from(i)),
+                    control: controls[usize::from(i) % 3],
+                    ecn: i % 2 == 0,
+                    local: i == 3,
+                    delayed_ack: i != 1,
+                    ..FlowSpec::bulk(Ends { sport: i, ..ENDS }, forward, back)
+                })
+            })
+            .collect();
+        net.run(Time(0) + Span::secs(100_000));
+        for &flow in &flows {
+            let stats = net.flow_stats(flow);
+            // A SYN may be lost seven times.
+            assert!(stats.finished.is_some() || stats.established.is_none(), "seed {seed}, {flow:?}: {stats:?}");
+        }
+        assert_eq!(net.packets(), 0, "seed {seed}");
+    }
 }
 
 /// Refuses every n-th packet, and says of every other n-th that it was taken at another's cost.

@@ -1,5 +1,7 @@
 //! The tools that a script calls, answered from the model machine as the real ones would answer.
 
+mod ip;
+mod iptables;
 mod tc;
 
 use crate::capture::{Answer, Call, Reply, harmless};
@@ -16,6 +18,8 @@ pub struct Machine {
     pub now: Time,
     /// What was carried out, in order.
     pub log: Vec<Op>,
+    /// What the kernel would have written to its log: its warnings.
+    pub kernel_log: Vec<String>,
     /// Devices that a command names come into being: a script is taken at its word.
     pub grows: bool,
 }
@@ -27,7 +31,7 @@ impl Machine {
         for name in devices {
             gateway.add_device(name, spec);
         }
-        Machine { gateway, now: Time::default(), log: Vec::new(), grows: false }
+        Machine { gateway, now: Time::default(), log: Vec::new(), kernel_log: Vec::new(), grows: false }
     }
 
     /// The machine of the recorded runs: `link0`, and three more like it.
@@ -82,6 +86,9 @@ impl Answer for Face<'_> {
     fn answer(&mut self, call: &Call) -> Reply {
         match call.tool.as_str() {
             "tc" => self.tc(&call.args, call.stdin.as_deref()),
+            tool if tool.starts_with("iptables") || tool.starts_with("ip6tables") => iptables::answer(self, call),
+            "ip" => ip::answer(self, call),
+            "ifconfig" => ip::ifconfig(self, call),
             tool => harmless(call).unwrap_or_else(|| unknown(tool)),
         }
     }

@@ -2,6 +2,7 @@
 
 use super::{Face, refused};
 use crate::capture::Reply;
+use tidegate_lang::batch;
 use tidegate_lang::tc::{self, Object, Parsed, ShowWhat, TcCommand};
 use tidegate_packet::Handle;
 
@@ -9,7 +10,9 @@ use tidegate_packet::Handle;
 pub(super) fn answer(face: &mut Face<'_>, words: &[String], stdin: Option<&[u8]>) -> Reply {
     match tc::parse(words, &face.machine.env()) {
         Err(refusal) => refused("tc", refusal),
-        Ok(Parsed { command: TcCommand::Batch { force, .. }, .. }) => run_batch(face, stdin.unwrap_or_default(), force),
+        Ok(Parsed { command: TcCommand::Batch { force, .. }, flags, .. }) => {
+            run_batch(face, stdin.unwrap_or_default(), flags, force)
+        }
         Ok(parsed) => one(face, parsed),
     }
 }
@@ -17,9 +20,10 @@ pub(super) fn answer(face: &mut Face<'_>, words: &[String], stdin: Option<&[u8]>
 fn one(face: &mut Face<'_>, parsed: Parsed) -> Reply {
     match parsed.command {
         TcCommand::Apply(op) => match face.apply(op.clone()) {
+            // As on the kernels whose answers are followed (6.1), a warning goes to the log and not to tc.
             Ok(warning) => {
-                let stderr = warning.map_or(String::new(), |text| format!("Warning: {text}\n"));
-                Reply { stdout: Vec::new(), stderr: stderr.into_bytes(), code: 0 }
+                face.machine.kernel_log.extend(warning);
+                Reply::ok()
             }
             Err(error) => {
                 let (stderr, code) = tc::refusal_text(&op, &error);
@@ -57,7 +61,30 @@ fn show(face: &mut Face<'_>, what: &ShowWhat, flags: &tc::ShowFlags) -> Reply {
     })
 }
 
-fn run_batch(face: &mut Face<'_>, text: &[u8], force: bool) -> Reply {
-    let _ = (face, text, force);
-    Reply::error(1, "tc: batches are being built\n")
+fn run_batch(face: &mut Face<'_>, text: &[u8], flags: tc::ShowFlags, force: bool) -> Reply {
+    let text = String::from_utf8_lossy(text);
+    let mut all = Reply::ok();
+    for line in batch::lines(&text) {
+        let (number, reply, ends) = match line {
+            Ok(line) => match tc::parse_line(&line.args, flags, &face.machine.env()) {
+                Ok(parsed) => (line.number, one(face, parsed), false),
+                Err(refusal) => (line.number, refused("tc", refusal.clone()), batch::ends_all(&refusal)),
+            },
+            Err(refusal) => (0, refused("tc", refusal), true),
+        };
+        all.stdout.extend(reply.stdout);
+        all.stderr.extend(reply.stderr);
+        if ends {
+            all.code = reply.code;
+            break;
+        }
+        if reply.code != 0 {
+            all.stderr.extend(batch::failed("-", number).into_bytes());
+            all.code = 1;
+            if !force {
+                break;
+            }
+        }
+    }
+    all
 }

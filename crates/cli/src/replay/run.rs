@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 use tidegate_gateway::{DeviceId, Event, Route, What, Why};
-use tidegate_packet::{Pool, Span, Time};
+use tidegate_packet::{Head, Pool, Span, Time};
 
 /// How long a command of the schedule may take.
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
@@ -77,6 +77,8 @@ impl<'r> Run<'r> {
             let now = at(row.time);
             match &row.what {
                 RowKind::Command(command) => self.command(now, command)?,
+                // A frame that the device cannot carry is refused before any qdisc sees it.
+                RowKind::Packet(arrival) if arrival.meta.frame_len > recording.link.mtu + Head::ETHERNET as u32 => {}
                 RowKind::Packet(arrival) => {
                     let pkt = self
                         .pool
@@ -171,7 +173,8 @@ impl<'r> Run<'r> {
         for Event { time, what: What::Drop(why), ident, len, dsfield, .. } in self.machine.gateway.events(self.device) {
             let place = match why {
                 Why::Codel => "drop_func",
-                Why::Purged => "__rtnl_unlock",
+                Why::Purged(_) => "__rtnl_unlock",
+                Why::PurgedHeld => "qdisc_reset",
                 Why::Policy => "__dev_queue_xmit",
                 _ => "kfree_skb_list_reason",
             };
@@ -186,11 +189,10 @@ impl<'r> Run<'r> {
         String::from_utf8_lossy(&reply.stdout).into_owned()
     }
 
-    /// The filters of every qdisc and class, as the recordings list them: per parent, in the order of the listings.
+    /// The filters of every qdisc, as the recordings list them: in the order of the listing.
     fn filters(&mut self, now: Time) -> String {
-        let gateway = &mut self.machine.gateway;
-        let mut parents: Vec<String> = gateway.qdiscs(now, self.device).iter().map(|q| q.handle.to_string()).collect();
-        parents.extend(gateway.classes(now, self.device).iter().map(|c| c.classid.to_string()));
+        let qdiscs = self.machine.gateway.qdiscs(now, self.device);
+        let parents: Vec<String> = qdiscs.iter().map(|q| q.handle.to_string()).collect();
         parents
             .iter()
             .map(|parent| self.show(&["-s", "-d", "filter", "show", "dev", "link0", "parent", parent]))

@@ -23,6 +23,7 @@ pub use refuse::refusal_text;
 pub use show_class::show_classes;
 pub use show_filter::show_filters;
 pub use show_qdisc::show_qdiscs;
+pub(crate) use u32_filter::{parse_prefix4, parse_prefix6};
 
 /// What `tc -V` prints.
 pub const VERSION: &str = "tc utility, iproute2-6.1.0, libbpf 1.1.2\n";
@@ -169,7 +170,7 @@ impl ShowFlags {
 pub fn parse(args: &[String], env: &Env) -> Result<Parsed, Refusal> {
     let mut words = Words::new(args);
     let mut flags = ShowFlags::default();
-    let mut notes = Vec::new();
+    let notes = Vec::new();
     let mut batch = None;
     let mut force = false;
     while let Some(word) = words.peek().filter(|word| word.starts_with('-')) {
@@ -209,6 +210,15 @@ pub fn parse(args: &[String], env: &Env) -> Result<Parsed, Refusal> {
     if let Some(file) = batch {
         return Ok(done(TcCommand::Batch { file, force }, flags, notes));
     }
+    object(&mut words, flags, notes, env)
+}
+
+/// Reads a line of a batch file: an object and its words, no options before it.
+pub fn parse_line(args: &[String], flags: ShowFlags, env: &Env) -> Result<Parsed, Refusal> {
+    object(&mut Words::new(args), flags, Vec::new(), env)
+}
+
+fn object(words: &mut Words<'_>, flags: ShowFlags, mut notes: Vec<String>, env: &Env) -> Result<Parsed, Refusal> {
     let Some(word) = words.take() else { return Ok(done(help_of(None), flags, notes)) };
     let object = [Object::Qdisc, Object::Class, Object::Filter].into_iter().find(|object| begins(word, object.name()));
     let Some(object) = object else {
@@ -222,14 +232,14 @@ pub fn parse(args: &[String], env: &Env) -> Result<Parsed, Refusal> {
             .at(words.last())
             .remedy("The objects are qdisc, class and filter."));
     };
-    let command = match (command::verb(object, &mut words)?, object) {
+    let command = match (command::verb(object, words)?, object) {
         (command::Asked::Help, _) => help_of(Some(object)),
-        (command::Asked::Show, Object::Qdisc) => command::show_qdisc(&mut words, env)?,
-        (command::Asked::Show, Object::Class) => command::show_class(&mut words, env)?,
-        (command::Asked::Show, Object::Filter) => filter::show(&mut words, env)?,
-        (command::Asked::Do(verb), Object::Qdisc) => command::qdisc(verb, &mut words, env, &mut notes)?,
-        (command::Asked::Do(verb), Object::Class) => command::class(verb, &mut words, env, &mut notes)?,
-        (command::Asked::Do(verb), Object::Filter) => filter::filter(verb, &mut words, env, &mut notes)?,
+        (command::Asked::Show, Object::Qdisc) => command::show_qdisc(words, env)?,
+        (command::Asked::Show, Object::Class) => command::show_class(words, env)?,
+        (command::Asked::Show, Object::Filter) => filter::show(words, env)?,
+        (command::Asked::Do(verb), Object::Qdisc) => command::qdisc(verb, words, env, &mut notes)?,
+        (command::Asked::Do(verb), Object::Class) => command::class(verb, words, env, &mut notes)?,
+        (command::Asked::Do(verb), Object::Filter) => filter::filter(verb, words, env, &mut notes)?,
     };
     Ok(done(command, flags, notes))
 }

@@ -82,8 +82,7 @@ pub(super) fn parse_handle(text: &str) -> Option<u32> {
         Some(digits) => u16_in(digits, 16).filter(|number| *number <= most).map(u32::from),
     };
     let table = part(parts.next(), 0xfff)?;
-    let Some(second) = parts.next() else { return None };
-    let bucket = part(Some(second), 0xff)?;
+    let bucket = part(Some(parts.next()?), 0xff)?;
     let node = part(parts.next(), 0xfff)?;
     parts.next().is_none().then_some(table << 20 | bucket << 12 | node)
 }
@@ -389,11 +388,9 @@ pub(crate) fn prefix_mask(length: u32) -> u32 {
 /// One to four numbers with dots; what is missing at the end is 0.
 pub(super) fn dotted(text: &str) -> Option<u32> {
     let mut octets = [0u8; 4];
-    let mut count = 0;
-    for part in text.split('.') {
+    for (count, part) in text.split('.').enumerate() {
         let slot = octets.get_mut(count)?;
         *slot = part.bytes().all(|b| b.is_ascii_digit()).then(|| part.parse().ok())??;
-        count += 1;
     }
     Some(u32::from_be_bytes(octets))
 }

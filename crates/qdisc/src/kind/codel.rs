@@ -125,7 +125,8 @@ impl Discipline for Codel {
         let mut over = own.qlen.saturating_sub(self.limit);
         while over > 0 {
             let Some(pkt) = self.queue.pop_front(cx.pool) else { break };
-            cx.drop(own.handle, pkt, Why::Purged);
+            cx.next_purge_group();
+            cx.purge(own.handle, pkt);
             over -= 1;
         }
         Ok(())

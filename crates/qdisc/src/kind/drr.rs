@@ -14,6 +14,10 @@ use tidegate_packet::{Handle, Pkt, Time};
 use tidegate_policy::dump::{ClassDump, QueueStats, Xstats};
 use tidegate_policy::{ClassOp, ClassParams, DrrClassParams, Errno, Kind, QdiscParams, TcError, Verb};
 
+/// What a class's quantum is held to, bytes.
+const MIN_QUANTUM: u32 = 256;
+const MAX_QUANTUM: u32 = 1 << 20;
+
 #[derive(Default)]
 pub(crate) struct Drr {
     /// By slot; a deleted class leaves its slot to the next.
@@ -72,7 +76,7 @@ impl Drr {
             Some(ClassParams::Drr(DrrClassParams { quantum: Some(0) })) => {
                 Err(TcError::new(Errno::Inval, "Specified DRR quantum cannot be zero"))
             }
-            Some(ClassParams::Drr(params)) => Ok(params.quantum),
+            Some(ClassParams::Drr(params)) => Ok(params.quantum.map(|bytes| bytes.clamp(MIN_QUANTUM, MAX_QUANTUM))),
             _ => Err(TcError::new(Errno::Inval, "DRR options are required for this operation")),
         }
     }
@@ -134,11 +138,13 @@ impl Discipline for Drr {
     }
 
     fn purge(&mut self, cx: &mut Cx<'_>, _own: Own) {
-        for at in 0..self.classes.len() as u32 {
-            if let Some(class) = self.class(at) {
+        for (_, at) in self.hash.iter() {
+            if let Some(class) = &mut self.classes[at as usize].class {
                 class.child.purge(cx);
             }
-            self.deactivate(at);
+            if self.classes[at as usize].link.is_linked() {
+                self.active.remove(&mut self.classes, at);
+            }
         }
     }
 

@@ -236,7 +236,10 @@ impl Discipline for FqCodel {
         while left.qlen > self.limit || self.memory > u64::from(self.memory_limit) {
             let before = cx.lost;
             match self.dequeue(cx, left) {
-                Dequeue::Packet(pkt) => cx.drop(own.handle, pkt, Why::Purged),
+                Dequeue::Packet(pkt) => {
+                    cx.next_purge_group();
+                    cx.purge(own.handle, pkt);
+                }
                 _ => break,
             }
             let lost = cx.lost.since(before);

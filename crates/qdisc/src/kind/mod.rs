@@ -172,9 +172,10 @@ impl Discipline for Noop {
 /// What kinds without a change operation answer.
 pub(crate) const NO_CHANGE: TcError = TcError::new(Errno::Inval, "Change operation not supported by specified qdisc");
 
-/// Loses all of a queue.
+/// Loses all of a queue, as one group.
 pub(crate) fn purge_queue(cx: &mut Cx<'_>, at: Handle, queue: &mut tidegate_packet::Fifo) {
+    cx.next_purge_group();
     while let Some(pkt) = queue.pop_front(cx.pool) {
-        cx.drop(at, pkt, Why::Purged);
+        cx.purge(at, pkt);
     }
 }

@@ -90,10 +90,9 @@ impl Discipline for Prio {
         let Some(QdiscParams::Prio(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         check(params)?;
         self.map = params.priomap;
-        while self.bands.len() > params.bands as usize {
-            if let Some(band) = self.bands.pop() {
-                band.destroy(cx);
-            }
+        let kept = self.bands.len().min(params.bands as usize);
+        for band in self.bands.split_off(kept) {
+            band.destroy(cx);
         }
         for n in self.bands.len() as u16 + 1..=params.bands as u16 {
             self.bands.push(Node::hidden(cx, Kind::Pfifo, self.handle.class(n)));

@@ -337,12 +337,10 @@ impl Discipline for Sfq {
     }
 
     fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
-        while self.tail != NONE {
-            let first = self.slots[self.tail as usize].ring_next;
-            self.leave_ring(first);
-            while let Some(pkt) = self.take(cx, first, false) {
-                cx.drop(own.handle, pkt, Why::Purged);
-            }
+        // In the order of service, each packet a group of its own.
+        while let Dequeue::Packet(pkt) = self.dequeue(cx, own) {
+            cx.next_purge_group();
+            cx.purge(own.handle, pkt);
         }
     }
 

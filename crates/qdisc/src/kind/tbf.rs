@@ -182,8 +182,9 @@ impl Discipline for Tbf {
         self.overlimits
     }
 
-    fn has_class(&self, class: Handle) -> bool {
-        class.minor() == 1
+    fn has_class(&self, _class: Handle) -> bool {
+        // There is one class, and every name means it.
+        true
     }
 
     fn child(&mut self, _class: Handle) -> Option<&mut Node> {

@@ -29,6 +29,8 @@ const EVER: u8 = 8;
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     at: Time,
+    /// Which transmission of the flow it was: what was sent in one nanosecond still has an order.
+    order: u32,
     flags: u8,
 }
 
@@ -44,8 +46,7 @@ enum State {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Rack {
-    at: Time,
-    end: u32,
+    order: u32,
     rtt: Span,
 }
 
@@ -100,8 +101,10 @@ pub(crate) struct Sender {
     scan: u32,
     /// Below this no segment waits for retransmission.
     hint: u32,
-    /// Retransmissions under way, by time sent.
-    resent: VecDeque<(u32, Time)>,
+    /// Retransmissions under way: segment and order, in order.
+    resent: VecDeque<(u32, u32)>,
+    /// Transmissions so far.
+    order: u32,
     prr: Prr,
     send_cwr: bool,
     rto_at: Option<Time>,
@@ -145,6 +148,7 @@ impl Sender {
             scan: 0,
             hint: 0,
             resent: VecDeque::new(),
+            order: 0,
             prr: Prr::default(),
             send_cwr: false,
             rto_at: None,
@@ -206,7 +210,7 @@ impl Sender {
                 last = Some(rtt);
                 self.reordered |= self.una < self.sacked_high;
             }
-            self.note_delivery(now, self.una, seg);
+            self.note_delivery(now, seg);
         }
         let advanced = self.una > before;
         while self.known.front().is_some_and(|range| range.1 <= self.una) {
@@ -380,25 +384,25 @@ impl Sender {
             *sample = sample.or(Some(rtt));
             *last = Some(rtt);
         }
-        self.note_delivery(now, seq + 1, copy);
+        self.note_delivery(now, copy);
         1
     }
 
     /// RACK: the latest sent of what has been delivered (RFC 8985 section 6.2 step 2).
-    fn note_delivery(&mut self, now: Time, end: u32, seg: Sent) {
+    fn note_delivery(&mut self, now: Time, seg: Sent) {
         let rtt = now.since(seg.at);
         if seg.flags & EVER != 0 && self.rtt.min.is_some_and(|min| rtt < min) {
             return;
         }
-        if (seg.at, end) > (self.rack.at, self.rack.end) {
-            self.rack = Rack { at: seg.at, end, rtt };
+        if seg.order > self.rack.order {
+            self.rack = Rack { order: seg.order, rtt };
         }
     }
 
     /// RACK: marks what was sent before something delivered and is overdue. Tells whether there was any.
     fn detect_losses(&mut self, now: Time) -> bool {
         self.reorder_at = None;
-        if self.rack.end == 0 || self.next == self.una {
+        if self.rack.order == 0 || self.next == self.una {
             return false;
         }
         let known = matches!(self.state, State::Recovery | State::Loss) || self.sacked_out >= DUP_THRESH;
@@ -413,7 +417,7 @@ impl Sender {
         while self.scan < self.next {
             let seg = &mut self.segs[(self.scan - self.una) as usize];
             if seg.flags & (SACKED | LOST | EVER) == 0 {
-                if (seg.at, self.scan + 1) >= (rack.at, rack.end) {
+                if seg.order >= rack.order {
                     break;
                 }
                 let due = overdue(seg.at);
@@ -428,16 +432,16 @@ impl Sender {
             self.scan += 1;
         }
         let mut again = false;
-        while let Some(&(seq, at)) = self.resent.front() {
+        while let Some(&(seq, order)) = self.resent.front() {
             let live = seq >= self.una && {
                 let seg = &self.segs[(seq - self.una) as usize];
-                seg.flags & RETRANS != 0 && seg.at == at
+                seg.flags & RETRANS != 0 && seg.order == order
             };
             if live {
-                if (at, seq + 1) >= (rack.at, rack.end) {
+                if order >= rack.order {
                     break;
                 }
-                let due = overdue(at);
+                let due = overdue(self.segs[(seq - self.una) as usize].at);
                 if due > now {
                     self.reorder_at = Some(self.reorder_at.map_or(due, |known| known.min(due)));
                     break;
@@ -561,11 +565,11 @@ impl Sender {
     }
 
     fn resend(&mut self, now: Time, seq: u32) -> Segment {
+        self.order += 1;
         let seg = &mut self.segs[(seq - self.una) as usize];
-        seg.flags |= RETRANS | EVER;
-        seg.at = now;
+        *seg = Sent { at: now, order: self.order, flags: seg.flags | RETRANS | EVER };
         self.retrans_out += 1;
-        self.resent.push_back((seq, now));
+        self.resent.push_back((seq, self.order));
         self.retransmissions += 1;
         self.after_send(now);
         Segment { seq, again: true, cwr: false }
@@ -574,7 +578,8 @@ impl Sender {
     fn send_new(&mut self, now: Time) -> Segment {
         let seq = self.next;
         self.next += 1;
-        self.segs.push_back(Sent { at: now, flags: 0 });
+        self.order += 1;
+        self.segs.push_back(Sent { at: now, order: self.order, flags: 0 });
         self.after_send(now);
         Segment { seq, again: false, cwr: core::mem::take(&mut self.send_cwr) }
     }
@@ -600,10 +605,8 @@ impl Sender {
         self.rto_at = Some(now + self.backed_off());
         if self.state == State::Open && self.sacked_out == 0 && self.rtt.min.is_some() && self.backoff == 0 {
             let slack = if self.next - self.una == 1 { WORST_DELAYED_ACK } else { PROBE_SLACK };
-            let probe = now + Span(self.rtt.smoothed().0 * 2) + slack;
-            if self.rto_at.is_some_and(|rto| probe < rto) {
-                self.probe_at = Some(probe);
-            }
+            // Where the timeout would come first, the probe takes its time (RFC 8985 section 7.2).
+            self.probe_at = self.rto_at.map(|rto| rto.min(now + Span(self.rtt.smoothed().0 * 2) + slack));
         }
     }
 

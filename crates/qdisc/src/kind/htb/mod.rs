@@ -38,6 +38,8 @@ pub(crate) struct Htb {
     direct_limit: u32,
     direct: Fifo,
     direct_packets: u32,
+    /// `overlimits` as the last dump of the qdisc itself published it: a parent's class shows no more.
+    published: u32,
     hash: ClassHash,
     tree: Tree,
 }
@@ -105,6 +107,7 @@ impl Htb {
             direct_limit,
             direct: Fifo::new(),
             direct_packets: 0,
+            published: 0,
             hash: ClassHash::default(),
             tree: Tree::new(),
         })
@@ -239,7 +242,7 @@ impl Htb {
     }
 
     fn remove(&mut self, cx: &mut Cx<'_>, filters: &FilterList, at: u32) -> Result<(), TcError> {
-        const IN_USE: TcError = TcError::new(Errno::Busy, "HTB class in use");
+        const IN_USE: TcError = TcError::bare(Errno::Busy);
         let id = self.tree.classes[at as usize].id;
         let bound = filters.binds(id) || self.hash.iter().any(|(_, c)| self.tree.classes[c as usize].filters.binds(id));
         if self.tree.classes[at as usize].children > 0 || bound {
@@ -297,8 +300,13 @@ impl Discipline for Htb {
     }
 
     fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
+        for (_, at) in self.hash.iter() {
+            if let Some(child) = &mut self.tree.classes[at as usize].child {
+                child.purge(cx);
+            }
+        }
         purge_queue(cx, own.handle, &mut self.direct);
-        self.tree.purge(cx);
+        self.tree.forget_activity();
     }
 
     fn params(&self) -> QdiscParams {
@@ -306,11 +314,12 @@ impl Discipline for Htb {
     }
 
     fn xstats(&mut self, _now: Time) -> Xstats {
+        self.published = self.tree.overlimits;
         Xstats::Htb { direct_packets: self.direct_packets }
     }
 
     fn overlimits(&self) -> u32 {
-        self.tree.overlimits
+        self.published
     }
 
     fn has_class(&self, class: Handle) -> bool {
@@ -360,6 +369,17 @@ impl Discipline for Htb {
             if let Some(child) = &mut class.child {
                 visit.node(child);
             }
+        }
+    }
+
+    fn perturb_due(&self) -> Time {
+        self.tree.classes.iter().map(|class| class.filters.perturb_due()).min().unwrap_or(Time::NEVER)
+    }
+
+    fn perturb(&mut self, cx: &mut Cx<'_>, _own: Own, _filtered: bool) {
+        let due = self.perturb_due();
+        if let Some(class) = self.tree.classes.iter_mut().find(|class| class.filters.perturb_due() == due) {
+            class.filters.perturb(due, cx.now, cx.device.jiffies, &mut cx.draw.random());
         }
     }
 

@@ -163,11 +163,9 @@ impl Tree {
         class.mode = Mode::Send;
     }
 
-    pub(super) fn purge(&mut self, cx: &mut Cx<'_>) {
+    /// Every queue was emptied: nobody is active, nobody waits.
+    pub(super) fn forget_activity(&mut self) {
         for class in &mut self.classes {
-            if let Some(child) = &mut class.child {
-                child.purge(cx);
-            }
             class.activity = 0;
             class.in_feed = 0;
             class.in_row = 0;

@@ -1,0 +1,662 @@
+//! Reads iptables' command line.
+
+use super::values::{self, address};
+use super::{IptCommand, ListStyle, Parsed, complain, later};
+use crate::Refusal;
+use crate::number::{u32_in, whole};
+use crate::units::parse_classid;
+use tidegate_policy::netfilter::{Condition, Match, NfCommand, NfOp, Rule, Target};
+
+/// Extensions that scripts load and this version does not have.
+const LATER_MATCHES: [&str; 20] = [
+    "addrtype",
+    "bpf",
+    "cgroup",
+    "connbytes",
+    "connlimit",
+    "connmark",
+    "conntrack",
+    "ecn",
+    "hashlimit",
+    "helper",
+    "icmp",
+    "icmp6",
+    "iprange",
+    "limit",
+    "mac",
+    "owner",
+    "recent",
+    "set",
+    "state",
+    "statistic",
+];
+const LATER_TARGETS: [&str; 14] = [
+    "CONNMARK",
+    "CT",
+    "DNAT",
+    "ECN",
+    "IMQ",
+    "LOG",
+    "MASQUERADE",
+    "NFLOG",
+    "NFQUEUE",
+    "NOTRACK",
+    "REDIRECT",
+    "REJECT",
+    "SNAT",
+    "TCPMSS",
+];
+const TABLES: [&str; 5] = ["filter", "nat", "mangle", "raw", "security"];
+/// Longest name of a chain, in octets.
+const LONGEST_CHAIN: usize = 28;
+
+/// Reads a command line of `iptables`, `ip6tables` (also `-legacy`, `-nft`) or their `-save`, without the program's name.
+pub fn parse(tool: &str, args: &[String]) -> Result<Parsed, Refusal> {
+    let ipv6 = tool.starts_with("ip6");
+    let mut reader = Reader::new(tool, ipv6, args);
+    if tool.ends_with("-save") {
+        return reader.save();
+    }
+    if tool.ends_with("-restore") {
+        return Err(later(format!("{tool}: reading rules from a file"), 0));
+    }
+    reader.read()?;
+    reader.finish()
+}
+
+/// The command letter and what came with it.
+#[derive(Clone, Debug, Default)]
+enum Verb {
+    #[default]
+    None,
+    Append(String),
+    Insert(String, usize),
+    Replace(String, usize),
+    Delete(String),
+    DeleteAt(String, usize),
+    Check(String),
+    Plain(NfCommand),
+    List(Option<String>, bool),
+    Version,
+    Help,
+}
+
+struct Reader<'a> {
+    tool: &'a str,
+    ipv6: bool,
+    args: &'a [String],
+    at: usize,
+    table: String,
+    verb: Verb,
+    style: ListStyle,
+    /// Addresses, devices and protocol, which have one place each whatever their order; then the others as given.
+    basics: [Option<Match>; 5],
+    matches: Vec<Match>,
+    loaded: Vec<String>,
+    target: Option<Target>,
+    /// The name after `-j` while its options are read.
+    target_name: Option<String>,
+    notes: Vec<String>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(tool: &'a str, ipv6: bool, args: &'a [String]) -> Reader<'a> {
+        Reader {
+            tool,
+            ipv6,
+            args,
+            at: 0,
+            table: "filter".into(),
+            verb: Verb::None,
+            style: ListStyle::default(),
+            basics: [const { None }; 5],
+            matches: Vec::new(),
+            loaded: Vec::new(),
+            target: None,
+            target_name: None,
+            notes: Vec::new(),
+        }
+    }
+
+    fn save(&mut self) -> Result<Parsed, Refusal> {
+        let mut table = None;
+        while let Some(word) = self.take() {
+            match word {
+                "-t" | "--table" => table = Some(self.value("-t")?.to_string()),
+                "-c" | "--counters" => {}
+                _ => return Err(self.complain(format!("unknown option \"{word}\""))),
+            }
+        }
+        Ok(Parsed { command: IptCommand::Save { ipv6: self.ipv6, table }, notes: Vec::new() })
+    }
+
+    fn read(&mut self) -> Result<(), Refusal> {
+        let mut not = false;
+        while let Some(word) = self.take() {
+            if word == "!" {
+                if not {
+                    return Err(self.complain("Multiple consecutive ! not allowed"));
+                }
+                not = true;
+                continue;
+            }
+            let word = self.cluster(word, not)?;
+            let (name, joined) = split(word);
+            if not && !invertible(name) {
+                return Err(self.complain(format!("unexpected ! flag before {name}")));
+            }
+            self.option(name, joined, not)?;
+            not = false;
+        }
+        Ok(())
+    }
+
+    /// Takes letters without a value off the front of `-nvL`, and gives what is left: `-L`.
+    fn cluster(&mut self, word: &'a str, not: bool) -> Result<&'a str, Refusal> {
+        let bytes = word.as_bytes();
+        if bytes.len() < 3 || bytes[0] != b'-' || !b"nvx46".contains(&bytes[1]) {
+            return Ok(word);
+        }
+        let flags = bytes[1..].iter().take_while(|letter| b"nvx46".contains(letter)).count();
+        for letter in word[1..=flags].chars().take(flags.min(bytes.len() - 2)) {
+            self.option(&format!("-{letter}"), None, not)?;
+        }
+        match &word[word.len().min(flags + 1)..] {
+            "" => Ok(match bytes[bytes.len() - 1] {
+                b'n' => "-n",
+                b'x' => "-x",
+                b'4' => "-4",
+                b'6' => "-6",
+                _ => "-v",
+            }),
+            "L" => Ok("-L"),
+            "S" => Ok("-S"),
+            "Z" => Ok("-Z"),
+            rest => Err(self.complain(format!("unknown option \"-{rest}\"")).at(self.at - 1)),
+        }
+    }
+
+    fn option(&mut self, name: &str, joined: Option<&'a str>, not: bool) -> Result<(), Refusal> {
+        match name {
+            "-A" | "--append" => self.verb = Verb::Append(self.chain(name, joined)?),
+            "-D" | "--delete" => {
+                let chain = self.chain(name, joined)?;
+                self.verb = match self.number() {
+                    Some(0) => return Err(self.complain("Invalid rule number `0'")),
+                    Some(number) => Verb::DeleteAt(chain, number),
+                    None => Verb::Delete(chain),
+                };
+            }
+            "-C" | "--check" => self.verb = Verb::Check(self.chain(name, joined)?),
+            "-I" | "--insert" => {
+                let chain = self.chain(name, joined)?;
+                self.verb = match self.number() {
+                    Some(0) => return Err(self.complain("Invalid rule number `0'")),
+                    number => Verb::Insert(chain, number.unwrap_or(1)),
+                };
+            }
+            "-R" | "--replace" => {
+                let chain = self.chain(name, joined)?;
+                let number = self.number().filter(|number| *number > 0);
+                let number = number.ok_or_else(|| self.complain("-R requires a rule number"))?;
+                self.verb = Verb::Replace(chain, number);
+            }
+            "-F" | "--flush" => self.verb = Verb::Plain(NfCommand::Flush(self.maybe_chain(joined))),
+            "-Z" | "--zero" => self.verb = Verb::Plain(NfCommand::Zero(self.maybe_chain(joined))),
+            "-X" | "--delete-chain" => self.verb = Verb::Plain(NfCommand::DeleteChain(self.maybe_chain(joined))),
+            "-N" | "--new-chain" | "--new" => {
+                let chain = self.chain(name, joined)?;
+                self.verb = Verb::Plain(NfCommand::NewChain(chain));
+            }
+            "-P" | "--policy" => {
+                let chain = self.chain(name, joined)?;
+                let accept = match self.value(name)? {
+                    "ACCEPT" => true,
+                    "DROP" => false,
+                    _ => {
+                        return Err(Refusal::new(
+                            1,
+                            format!("{}: Bad policy name. Run `dmesg' for more information.", self.tool),
+                        )
+                        .at(self.at - 1)
+                        .remedy("A policy is ACCEPT or DROP."));
+                    }
+                };
+                self.verb = Verb::Plain(NfCommand::Policy(chain, accept));
+            }
+            "-L" | "--list" => self.verb = Verb::List(self.maybe_chain(joined), false),
+            "-S" | "--list-rules" => self.verb = Verb::List(self.maybe_chain(joined), true),
+            "-V" | "--version" => self.verb = Verb::Version,
+            "-h" | "--help" => self.verb = Verb::Help,
+            "-t" | "--table" => {
+                let table = self.joined_or_next(name, joined)?.to_string();
+                if !TABLES.contains(&table.as_str()) {
+                    return Err(self
+                        .complain(format!("table '{table}' does not exist"))
+                        .remedy(format!("The tables are {}.", TABLES.join(", "))));
+                }
+                self.table = table;
+            }
+            "-n" | "--numeric" => self.style.numeric = true,
+            "-v" | "--verbose" => self.style.verbose = true,
+            "-x" | "--exact" => self.style.exact = true,
+            "--line-numbers" => self.style.numbers = true,
+            "-w" | "--wait" | "-W" | "--wait-interval" => {
+                if joined.is_none() && self.peek().is_some_and(|word| whole(word, 10).is_some()) {
+                    self.at += 1;
+                }
+            }
+            "-4" | "--ipv4" | "-6" | "--ipv6" => {}
+            "-c" | "--set-counters" => {
+                self.joined_or_next(name, joined)?;
+                self.value(name)?;
+                self.notes.push("counters given with -c start from 0 here".into());
+            }
+            _ => return self.rule_option(name, joined, not),
+        }
+        Ok(())
+    }
+
+    fn rule_option(&mut self, name: &str, joined: Option<&'a str>, not: bool) -> Result<(), Refusal> {
+        match name {
+            "-p" | "--protocol" | "--proto" => {
+                let (text, not) = self.inverted(name, joined, not)?;
+                let number = values::protocol(text)
+                    .ok_or_else(|| self.complain(format!("unknown protocol \"{text}\" specified")).at(self.at - 1))?;
+                if not && number == 0 {
+                    return Err(self.complain("rule would never match protocol"));
+                }
+                self.basic(4, Condition::Protocol(number), not, "-p")
+            }
+            "-s" | "--source" | "--src" => {
+                let (text, not) = self.inverted(name, joined, not)?;
+                let (octets, length) = self.address(text)?;
+                self.basic(0, Condition::Source(octets, length), not, "-s")
+            }
+            "-d" | "--destination" | "--dst" => {
+                let (text, not) = self.inverted(name, joined, not)?;
+                let (octets, length) = self.address(text)?;
+                self.basic(1, Condition::Destination(octets, length), not, "-d")
+            }
+            "-i" | "--in-interface" => {
+                let (text, not) = self.inverted(name, joined, not)?;
+                let device = self.device(text)?;
+                self.basic(2, Condition::In(device), not, "-i")
+            }
+            "-o" | "--out-interface" => {
+                let (text, not) = self.inverted(name, joined, not)?;
+                let device = self.device(text)?;
+                self.basic(3, Condition::Out(device), not, "-o")
+            }
+            "-m" | "--match" => {
+                let extension = self.joined_or_next(name, joined)?;
+                if LATER_MATCHES.contains(&extension) {
+                    return Err(later(format!("the match {extension}"), self.at - 1));
+                }
+                if !["tcp", "udp", "multiport", "mark", "length", "dscp", "tos", "comment"].contains(&extension) {
+                    return Err(self.complain(format!("Couldn't load match `{extension}':No such file or directory")));
+                }
+                self.loaded.push(extension.into());
+                Ok(())
+            }
+            "-j" | "--jump" | "-g" | "--goto" => {
+                let target = self.joined_or_next(name, joined)?.to_string();
+                if self.target_name.is_some() {
+                    return Err(self.complain("multiple -j flags not allowed"));
+                }
+                if LATER_TARGETS.contains(&target.as_str()) {
+                    return Err(later(format!("the target {target}"), self.at - 1));
+                }
+                let goes = matches!(name, "-g" | "--goto");
+                self.target = match target.as_str() {
+                    _ if goes => Some(Target::Goto(target.clone())),
+                    "ACCEPT" => Some(Target::Accept),
+                    "DROP" => Some(Target::Drop),
+                    "RETURN" => Some(Target::Return),
+                    "MARK" | "CLASSIFY" | "DSCP" | "TOS" => None,
+                    _ => Some(Target::Jump(target.clone())),
+                };
+                self.target_name = Some(target);
+                Ok(())
+            }
+            "--comment" => self.joined_or_next(name, joined).map(|_| ()),
+            "-f" | "--fragment" | "--fragments" => Err(later("the match on fragments", self.at - 1)),
+            _ if name.starts_with("--") => self.extension(name, joined, not),
+            _ if name.starts_with('-') => Err(self.complain(format!("unknown option \"{name}\"")).at(self.at - 1)),
+            _ => Err(self.complain(format!("Bad argument `{name}'")).at(self.at - 1)),
+        }
+    }
+
+    fn extension(&mut self, name: &str, joined: Option<&'a str>, not: bool) -> Result<(), Refusal> {
+        let needs = |reader: &Self, extension: &str, fits: bool| {
+            if fits || reader.loaded.iter().any(|loaded| loaded == extension) {
+                return Ok(());
+            }
+            Err(reader
+                .complain(format!("unknown option \"{name}\""))
+                .at(reader.at - 1)
+                .remedy(format!("{name} is understood after -m {extension} (ports: after -p tcp or -p udp).")))
+        };
+        let with_ports =
+            matches!(self.basics[4].as_ref().map(|m| &m.what), Some(Condition::Protocol(6 | 17 | 33 | 132 | 136)));
+        let tcp = matches!(self.basics[4].as_ref().map(|m| &m.what), Some(Condition::Protocol(6)));
+        let marking = self.target_name.clone();
+        let targets = |target: &str| marking.as_deref() == Some(target);
+        match name {
+            "--sport" | "--source-port" | "--dport" | "--destination-port" => {
+                needs(self, "tcp", with_ports || self.loaded.iter().any(|loaded| loaded == "udp"))?;
+                let (text, not) = self.inverted(name, joined, not)?;
+                let range = values::port_range(text)
+                    .ok_or_else(|| self.complain(format!("invalid port/service `{text}' specified")).at(self.at - 1))?;
+                let source = name.starts_with("--s");
+                let condition =
+                    if source { Condition::SourcePorts(vec![range]) } else { Condition::DestinationPorts(vec![range]) };
+                self.matches.push(Match { not, what: condition });
+                Ok(())
+            }
+            "--sports" | "--source-ports" | "--dports" | "--destination-ports" | "--ports" => {
+                needs(self, "multiport", false)?;
+                if !with_ports {
+                    return Err(
+                        self.complain("multiport needs `-p tcp', `-p udp', `-p udplite', `-p sctp' or `-p dccp'")
+                    );
+                }
+                let (text, not) = self.inverted(name, joined, not)?;
+                let ranges = values::port_list(text).ok_or_else(|| {
+                    self.complain(format!("invalid port/service `{text}' specified"))
+                        .at(self.at - 1)
+                        .remedy("A list holds at most 15 ports, a range counting twice.")
+                })?;
+                let what = match name {
+                    "--ports" => Condition::Ports(ranges),
+                    _ if name.starts_with("--s") => Condition::SourcePorts(ranges),
+                    _ => Condition::DestinationPorts(ranges),
+                };
+                self.matches.push(Match { not, what });
+                Ok(())
+            }
+            "--syn" => {
+                needs(self, "tcp", tcp)?;
+                self.matches.push(Match { not, what: Condition::TcpFlags(0x17, 0x02) });
+                Ok(())
+            }
+            "--tcp-flags" => {
+                needs(self, "tcp", tcp)?;
+                let (mask, not) = self.inverted(name, joined, not)?;
+                let wanted = self.value(name)?;
+                let bits = |reader: &Self, text: &str| {
+                    values::tcp_flags(text).ok_or_else(|| {
+                        reader
+                            .complain(format!("Unknown TCP flag `{text}'"))
+                            .at(reader.at - 1)
+                            .remedy("The flags are SYN, ACK, FIN, RST, URG, PSH, ALL and NONE, with commas.")
+                    })
+                };
+                let (mask, wanted) = (bits(self, mask)?, bits(self, wanted)?);
+                self.matches.push(Match { not, what: Condition::TcpFlags(mask, wanted) });
+                Ok(())
+            }
+            "--mark" => {
+                needs(self, "mark", false)?;
+                let (text, not) = self.inverted(name, joined, not)?;
+                let (value, mask) = values::mark(text).ok_or_else(|| self.bad("mark", name, text))?;
+                self.matches.push(Match { not, what: Condition::Mark(value, mask.unwrap_or(u32::MAX)) });
+                Ok(())
+            }
+            "--length" => {
+                needs(self, "length", false)?;
+                let (text, not) = self.inverted(name, joined, not)?;
+                let (low, high) = values::length(text).ok_or_else(|| self.bad("length", name, text))?;
+                self.matches.push(Match { not, what: Condition::Length(low, high) });
+                Ok(())
+            }
+            "--dscp" | "--dscp-class" => {
+                needs(self, "dscp", false)?;
+                let (text, not) = self.inverted(name, joined, not)?;
+                let value = if name == "--dscp" { values::dscp(text) } else { values::dscp_class(text) };
+                let value = value.ok_or_else(|| self.bad("dscp", name, text))?;
+                self.matches.push(Match { not, what: Condition::Dscp(value) });
+                Ok(())
+            }
+            "--tos" => {
+                needs(self, "tos", false)?;
+                let (text, not) = self.inverted(name, joined, not)?;
+                let (value, mask) = values::tos(text).ok_or_else(|| self.bad("tos", name, text))?;
+                self.matches.push(Match { not, what: Condition::Tos(value, mask) });
+                Ok(())
+            }
+            "--set-mark" | "--set-xmark" | "--and-mark" | "--or-mark" | "--xor-mark" if targets("MARK") => {
+                let text = self.joined_or_next(name, joined)?;
+                let (value, mask) = values::mark(text).ok_or_else(|| self.bad("MARK", name, text))?;
+                let target = match name {
+                    "--set-mark" => (value, mask.map_or(u32::MAX, |mask| mask | value)),
+                    "--set-xmark" => (value, mask.unwrap_or(u32::MAX)),
+                    "--and-mark" => (0, !value),
+                    "--or-mark" => (value, value),
+                    _ => (value, 0),
+                };
+                self.set(Target::Mark { value: target.0, mask: target.1 })
+            }
+            "--set-class" if targets("CLASSIFY") => {
+                let text = self.joined_or_next(name, joined)?;
+                let class = parse_classid(text).filter(|_| text.contains(':'));
+                let class = class.ok_or_else(|| self.bad("CLASSIFY", name, text))?;
+                self.set(Target::Classify(class))
+            }
+            "--set-dscp" | "--set-dscp-class" if targets("DSCP") => {
+                let text = self.joined_or_next(name, joined)?;
+                let value = if name == "--set-dscp" { values::dscp(text) } else { values::dscp_class(text) };
+                let value = value.ok_or_else(|| self.bad("DSCP", name, text))?;
+                self.set(Target::Dscp(value))
+            }
+            "--set-tos" | "--and-tos" | "--or-tos" | "--xor-tos" if targets("TOS") => {
+                let text = self.joined_or_next(name, joined)?;
+                let (value, mask) = values::tos(text).ok_or_else(|| self.bad("TOS", name, text))?;
+                self.set(match name {
+                    "--set-tos" => Target::Tos(value, mask),
+                    "--and-tos" => Target::Tos(0, !value),
+                    "--or-tos" => Target::Tos(value, value),
+                    _ => Target::Tos(value, 0),
+                })
+            }
+            _ => Err(self.complain(format!("unknown option \"{name}\"")).at(self.at - 1)),
+        }
+    }
+
+    fn finish(self) -> Result<Parsed, Refusal> {
+        let tool = self.tool;
+        if let (Some(name), None) = (&self.target_name, &self.target) {
+            let wants = match name.as_str() {
+                "MARK" => "--set-xmark, --set-mark, --and-mark, --or-mark or --xor-mark is required",
+                "CLASSIFY" => "--set-class is required",
+                "DSCP" => "one of --set-dscp or --set-dscp-class is required",
+                _ => "an action is required",
+            };
+            return Err(complain(tool, format!("{name}: {wants}")));
+        }
+        let (ipv6, table) = (self.ipv6, self.table);
+        let matches: Vec<Match> = self.basics.into_iter().flatten().chain(self.matches).collect();
+        let ruled = !matches.is_empty() || self.target.is_some();
+        let rule = Rule { matches, target: self.target };
+        let op = |command| NfOp { ipv6, table: table.clone(), command };
+        let command = match self.verb {
+            Verb::Append(chain) => IptCommand::Apply(op(NfCommand::Append(chain, rule))),
+            Verb::Insert(chain, number) => IptCommand::Apply(op(NfCommand::Insert(chain, number, rule))),
+            Verb::Replace(chain, number) => IptCommand::Apply(op(NfCommand::ReplaceAt(chain, number, rule))),
+            Verb::Delete(chain) => IptCommand::Apply(op(NfCommand::Delete(chain, rule))),
+            Verb::Check(chain) => IptCommand::Check(op(NfCommand::Delete(chain, rule))),
+            Verb::None => {
+                return Err(complain(tool, "no command specified").remedy("Say what to do: -A, -I, -D, -F, -L …"));
+            }
+            _ if ruled => return Err(complain(tool, "Illegal option with this command")),
+            Verb::DeleteAt(chain, number) => IptCommand::Apply(op(NfCommand::DeleteAt(chain, number))),
+            Verb::Plain(command) => IptCommand::Apply(op(command)),
+            Verb::List(chain, commands) => {
+                IptCommand::List { ipv6, table, chain, style: ListStyle { commands, ..self.style } }
+            }
+            Verb::Version => IptCommand::Version,
+            Verb::Help => IptCommand::Help(format!(
+                "{tool} [-t TABLE] -A|-I|-D|-C CHAIN RULE, -R CHAIN N RULE, -N|-X|-F|-Z|-L|-S [CHAIN], -P CHAIN ACCEPT|DROP\n\
+                 matches: -p -s -d -i -o, --sport --dport --tcp-flags --syn, -m multiport|mark|length|dscp|tos, ! before any\n\
+                 targets: ACCEPT DROP RETURN MARK CLASSIFY DSCP TOS or a chain (-j, -g)\n"
+            )),
+        };
+        Ok(Parsed { command, notes: self.notes })
+    }
+
+    fn peek(&self) -> Option<&'a str> {
+        self.args.get(self.at).map(String::as_str)
+    }
+    fn take(&mut self) -> Option<&'a str> {
+        let word = self.peek()?;
+        self.at += 1;
+        Some(word)
+    }
+    fn value(&mut self, name: &str) -> Result<&'a str, Refusal> {
+        match self.take() {
+            Some(word) => Ok(word),
+            None => Err(self.complain(format!("option \"{name}\" requires an argument")).at(self.at)),
+        }
+    }
+    fn joined_or_next(&mut self, name: &str, joined: Option<&'a str>) -> Result<&'a str, Refusal> {
+        match joined {
+            Some(text) => Ok(text),
+            None => self.value(name),
+        }
+    }
+    /// A value that may have its `!` before it, as older scripts write.
+    fn inverted(&mut self, name: &str, joined: Option<&'a str>, not: bool) -> Result<(&'a str, bool), Refusal> {
+        let text = self.joined_or_next(name, joined)?;
+        match text {
+            "!" => Ok((self.value(name)?, !not)),
+            _ => Ok((text, not)),
+        }
+    }
+    fn chain(&mut self, name: &str, joined: Option<&'a str>) -> Result<String, Refusal> {
+        let chain = self.joined_or_next(name, joined)?;
+        if chain.is_empty() || chain.starts_with(['-', '!']) || chain.contains(char::is_whitespace) {
+            return Err(self.complain(format!("chain name not allowed to start with `{chain}'")));
+        }
+        if chain.len() > LONGEST_CHAIN {
+            return Err(self
+                .complain(format!("chain name `{chain}' too long (must be under 29 chars)"))
+                .at(self.at - 1));
+        }
+        Ok(chain.into())
+    }
+    fn maybe_chain(&mut self, joined: Option<&'a str>) -> Option<String> {
+        if let Some(chain) = joined {
+            return Some(chain.into());
+        }
+        self.peek().filter(|word| !word.starts_with(['-', '!']))?;
+        self.take().map(String::from)
+    }
+    fn number(&mut self) -> Option<usize> {
+        let number = u32_in(self.peek()?, 10)?;
+        self.at += 1;
+        Some(number as usize)
+    }
+    fn address(&self, text: &str) -> Result<([u8; 16], u8), Refusal> {
+        address(text, self.ipv6).ok_or_else(|| {
+            self.complain(format!("host/network `{text}' not found"))
+                .at(self.at - 1)
+                .remedy("Give an address or prefix; names are not looked up, and masks must be prefixes.")
+        })
+    }
+    fn device(&self, text: &str) -> Result<String, Refusal> {
+        if text.len() > 15 {
+            return Err(self.complain(format!("interface name `{text}' must be shorter than 16 characters")));
+        }
+        Ok(text.into())
+    }
+    fn basic(&mut self, slot: usize, what: Condition, not: bool, flag: &str) -> Result<(), Refusal> {
+        if self.basics[slot].is_some() {
+            return Err(self.complain(format!("multiple {flag} flags not allowed")).at(self.at - 1));
+        }
+        // `-p all`, `-s 0/0` and `-i +` say nothing.
+        let nothing = match &what {
+            Condition::Protocol(0) => true,
+            Condition::Source(_, 0) | Condition::Destination(_, 0) => !not,
+            Condition::In(name) | Condition::Out(name) => name == "+" && !not,
+            _ => false,
+        };
+        if !nothing {
+            self.basics[slot] = Some(Match { not, what });
+        }
+        Ok(())
+    }
+    fn set(&mut self, target: Target) -> Result<(), Refusal> {
+        if self.target.is_some() {
+            return Err(self.complain("the target's option may be given once"));
+        }
+        self.target = Some(target);
+        Ok(())
+    }
+    fn bad(&self, extension: &str, name: &str, text: &str) -> Refusal {
+        self.complain(format!("{extension}: Bad value for \"{name}\" option: \"{text}\"")).at(self.at.saturating_sub(1))
+    }
+    fn complain(&self, what: impl std::fmt::Display) -> Refusal {
+        complain(self.tool, what)
+    }
+}
+
+/// `-tmangle` → `-t`, `mangle`; `--table=mangle` → `--table`, `mangle`.
+fn split(word: &str) -> (&str, Option<&str>) {
+    if word.starts_with("--") {
+        return match word.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (word, None),
+        };
+    }
+    let takes_value = word.as_bytes().get(1).is_some_and(|letter| b"tADCIRFZXNPLSpsdiomjgwWc".contains(letter));
+    if word.starts_with('-') && word.len() > 2 && takes_value && word.is_char_boundary(2) {
+        return (&word[..2], Some(&word[2..]));
+    }
+    (word, None)
+}
+
+fn invertible(name: &str) -> bool {
+    const PLAIN: [&str; 40] = [
+        "-A",
+        "-D",
+        "-C",
+        "-I",
+        "-R",
+        "-F",
+        "-Z",
+        "-X",
+        "-N",
+        "-P",
+        "-L",
+        "-S",
+        "-V",
+        "-h",
+        "-t",
+        "-n",
+        "-v",
+        "-x",
+        "-w",
+        "-W",
+        "-c",
+        "-m",
+        "-j",
+        "-g",
+        "--append",
+        "--delete",
+        "--insert",
+        "--flush",
+        "--list",
+        "--table",
+        "--match",
+        "--jump",
+        "--goto",
+        "--set-mark",
+        "--set-xmark",
+        "--set-class",
+        "--set-dscp",
+        "--set-dscp-class",
+        "--set-tos",
+        "--comment",
+    ];
+    name.starts_with('-') && !PLAIN.contains(&name)
+}

@@ -1,0 +1,321 @@
+//! iptables' listings: `-S`, `-L`, `iptables-save`.
+
+use super::ListStyle;
+use super::values::{PROTOCOLS, SERVICES, TCP_FLAGS};
+use std::net::{Ipv4Addr, Ipv6Addr};
+use tidegate_policy::netfilter::{Condition, Match, Rule, Target};
+
+/// A chain to list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ListedChain {
+    /// Its name.
+    pub name: String,
+    /// Its policy (true = accept), for the built-in ones.
+    pub policy: Option<bool>,
+    /// How many rules lead to it, for the others.
+    pub references: usize,
+    /// Packets that reached the policy.
+    pub packets: u64,
+    /// Bytes that reached the policy.
+    pub bytes: u64,
+    /// Its rules.
+    pub rules: Vec<ListedRule>,
+}
+
+/// A rule to list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ListedRule {
+    /// The rule.
+    pub rule: Rule,
+    /// Packets that matched.
+    pub packets: u64,
+    /// Bytes that matched.
+    pub bytes: u64,
+}
+
+/// `-L` or `-S` of a table's chains.
+pub fn list(chains: &[ListedChain], ipv6: bool, style: &ListStyle) -> String {
+    if style.commands {
+        return commands(chains, ipv6, style.verbose);
+    }
+    let parts: Vec<String> = chains.iter().map(|chain| listed(chain, ipv6, style)).collect();
+    parts.join("\n")
+}
+
+/// A table as `iptables-save` writes it, without the comments that carry the date.
+pub fn save(table: &str, chains: &[ListedChain], ipv6: bool) -> String {
+    let mut out = format!("*{table}\n");
+    for chain in chains {
+        let policy = chain.policy.map_or("-", |accept| if accept { "ACCEPT" } else { "DROP" });
+        out.push_str(&format!(":{} {policy} [{}:{}]\n", chain.name, chain.packets, chain.bytes));
+    }
+    for chain in chains {
+        for rule in &chain.rules {
+            out.push_str(&format!("-A {}{}\n", chain.name, print_rule(&rule.rule, ipv6)));
+        }
+    }
+    out.push_str("COMMIT\n");
+    out
+}
+
+/// A rule in the words that make it, each with a blank before it.
+pub fn print_rule(rule: &Rule, ipv6: bool) -> String {
+    let protocol = rule.matches.iter().find_map(|m| match m.what {
+        Condition::Protocol(number) if !m.not => Some(number),
+        _ => None,
+    });
+    let mut out = String::new();
+    for found in &rule.matches {
+        out.push_str(&condition(found, protocol, ipv6));
+    }
+    match &rule.target {
+        None => {}
+        Some(Target::Accept) => out.push_str(" -j ACCEPT"),
+        Some(Target::Drop) => out.push_str(" -j DROP"),
+        Some(Target::Return) => out.push_str(" -j RETURN"),
+        Some(Target::Mark { value, mask }) => out.push_str(&format!(" -j MARK --set-xmark {value:#x}/{mask:#x}")),
+        Some(Target::Classify(class)) => {
+            out.push_str(&format!(" -j CLASSIFY --set-class {:04x}:{:04x}", class.major(), class.minor()));
+        }
+        Some(Target::Dscp(value)) => out.push_str(&format!(" -j DSCP --set-dscp {value:#04x}")),
+        Some(Target::Tos(value, mask)) => out.push_str(&format!(" -j TOS --set-tos {value:#04x}/{mask:#04x}")),
+        Some(Target::Jump(chain)) => out.push_str(&format!(" -j {chain}")),
+        Some(Target::Goto(chain)) => out.push_str(&format!(" -g {chain}")),
+    }
+    out
+}
+
+fn commands(chains: &[ListedChain], ipv6: bool, verbose: bool) -> String {
+    let mut out = String::new();
+    let counters = |packets, bytes| if verbose { format!(" -c {packets} {bytes}") } else { String::new() };
+    for chain in chains {
+        match chain.policy {
+            Some(accept) => {
+                let policy = if accept { "ACCEPT" } else { "DROP" };
+                out.push_str(&format!("-P {} {policy}{}\n", chain.name, counters(chain.packets, chain.bytes)));
+            }
+            None => out.push_str(&format!("-N {}\n", chain.name)),
+        }
+    }
+    for chain in chains {
+        for rule in &chain.rules {
+            let (words, target) = split_target(&print_rule(&rule.rule, ipv6));
+            out.push_str(&format!("-A {}{words}{}{target}\n", chain.name, counters(rule.packets, rule.bytes)));
+        }
+    }
+    out
+}
+
+/// The counters stand between the matches and the target.
+fn split_target(words: &str) -> (String, String) {
+    let at = words.find(" -j ").or_else(|| words.find(" -g ")).unwrap_or(words.len());
+    (words[..at].into(), words[at..].into())
+}
+
+fn condition(found: &Match, protocol: Option<u8>, ipv6: bool) -> String {
+    let not = if found.not { " !" } else { "" };
+    // Ports of tcp and udp are of the protocol's own extension; lists are multiport's.
+    let ports = |ranges: &[(u16, u16)], single: &str, list: &str| match (ranges, protocol) {
+        ([range], Some(number)) if !single.is_empty() => {
+            format!(" -m {}{not} --{single} {}", protocol_name(number), port_range(*range))
+        }
+        _ => format!(" -m multiport{not} --{list} {}", port_list(ranges)),
+    };
+    match &found.what {
+        Condition::Protocol(number) => format!("{not} -p {}", protocol_name(*number)),
+        Condition::Source(octets, length) => format!("{not} -s {}", address(octets, *length, ipv6)),
+        Condition::Destination(octets, length) => format!("{not} -d {}", address(octets, *length, ipv6)),
+        Condition::In(name) => format!("{not} -i {name}"),
+        Condition::Out(name) => format!("{not} -o {name}"),
+        Condition::SourcePorts(ranges) => ports(ranges, "sport", "sports"),
+        Condition::DestinationPorts(ranges) => ports(ranges, "dport", "dports"),
+        Condition::Ports(ranges) => ports(ranges, "", "ports"),
+        Condition::TcpFlags(mask, wanted) => format!(" -m tcp{not} --tcp-flags {} {}", flags(*mask), flags(*wanted)),
+        Condition::Mark(value, u32::MAX) => format!(" -m mark{not} --mark {value:#x}"),
+        Condition::Mark(value, mask) => format!(" -m mark{not} --mark {value:#x}/{mask:#x}"),
+        Condition::Length(low, high) if low == high => format!(" -m length{not} --length {low}"),
+        Condition::Length(low, high) => format!(" -m length{not} --length {low}:{high}"),
+        Condition::Dscp(value) => format!(" -m dscp{not} --dscp {value:#04x}"),
+        Condition::Tos(value, mask) => format!(" -m tos{not} --tos {value:#04x}/{mask:#04x}"),
+    }
+}
+
+fn listed(chain: &ListedChain, ipv6: bool, style: &ListStyle) -> String {
+    let mut out = format!("Chain {} (", chain.name);
+    match chain.policy {
+        Some(accept) => {
+            out.push_str(if accept { "policy ACCEPT" } else { "policy DROP" });
+            if style.verbose {
+                let (packets, bytes) = (count(chain.packets, style), count(chain.bytes, style));
+                out.push_str(&format!(" {} packets, {} bytes", packets.trim_start(), bytes.trim_start()));
+            }
+        }
+        None => out.push_str(&format!("{} references", chain.references)),
+    }
+    out.push_str(")\n");
+    if style.numbers {
+        out.push_str("num  ");
+    }
+    out.push_str(match style.verbose {
+        true => " pkts bytes target     prot opt in     out     source               destination         \n",
+        false => "target     prot opt source               destination         \n",
+    });
+    for (index, rule) in chain.rules.iter().enumerate() {
+        if style.numbers {
+            out.push_str(&format!("{:<4} ", index + 1));
+        }
+        if style.verbose {
+            out.push_str(&format!("{} {} ", count(rule.packets, style), count(rule.bytes, style)));
+        }
+        out.push_str(&row(&rule.rule, ipv6, style));
+    }
+    out
+}
+
+/// A counter in five places: `12345`, then `1234K`, `1234M` …
+fn count(number: u64, style: &ListStyle) -> String {
+    if style.exact {
+        return format!("{number:>8}");
+    }
+    let mut shown = number;
+    for unit in ["", "K", "M", "G"] {
+        if shown <= 99_999 && unit.is_empty() || shown <= 9_999 && !unit.is_empty() {
+            return if unit.is_empty() { format!("{shown:>5}") } else { format!("{shown:>4}{unit}") };
+        }
+        shown = (shown + 500) / 1000;
+    }
+    format!("{shown:>4}T")
+}
+
+fn row(rule: &Rule, ipv6: bool, style: &ListStyle) -> String {
+    let mut protocol = "all".to_string();
+    let any = match (ipv6, style.numeric) {
+        (_, false) => "anywhere",
+        (false, true) => "0.0.0.0/0",
+        (true, true) => "::/0",
+    };
+    let (mut source, mut destination, mut input, mut output) =
+        (any.into(), any.into(), "*".to_string(), "*".to_string());
+    let mut rest = String::new();
+    let mut number = None;
+    for found in &rule.matches {
+        let not = if found.not { "!" } else { "" };
+        match &found.what {
+            Condition::Protocol(value) => {
+                number = Some(*value);
+                protocol = format!("{not}{}", protocol_name(*value));
+            }
+            Condition::Source(octets, length) => source = format!("{not}{}", shown_address(octets, *length, ipv6)),
+            Condition::Destination(octets, length) => {
+                destination = format!("{not}{}", shown_address(octets, *length, ipv6))
+            }
+            Condition::In(name) => input = format!("{not}{name}"),
+            Condition::Out(name) => output = format!("{not}{name}"),
+            _ => rest.push_str(&shown(found, number, style)),
+        }
+    }
+    let target = match &rule.target {
+        None => String::new(),
+        Some(Target::Accept) => "ACCEPT".into(),
+        Some(Target::Drop) => "DROP".into(),
+        Some(Target::Return) => "RETURN".into(),
+        Some(Target::Mark { .. }) => "MARK".into(),
+        Some(Target::Classify(_)) => "CLASSIFY".into(),
+        Some(Target::Dscp(_)) => "DSCP".into(),
+        Some(Target::Tos(..)) => "TOS".into(),
+        Some(Target::Jump(chain) | Target::Goto(chain)) => chain.clone(),
+    };
+    let dash = if ipv6 { "  " } else { "--" };
+    let devices = if style.verbose { format!("{input:<6} {output:<6} ") } else { String::new() };
+    format!("{target:<10} {protocol:<4} {dash}  {devices}{source:<20} {destination:<20}{rest}{}\n", doing(&rule.target))
+}
+
+/// A match in the words of `-L`.
+fn shown(found: &Match, protocol: Option<u8>, style: &ListStyle) -> String {
+    let not = if found.not { "!" } else { "" };
+    let spaced = if found.not { " !" } else { "" };
+    let name = protocol.map_or_else(|| "tcp".into(), protocol_name);
+    let port = |port: u16| match SERVICES.iter().find(|(_, known)| *known == port) {
+        Some((service, _)) if !style.numeric => (*service).to_string(),
+        _ => port.to_string(),
+    };
+    let ports = |ranges: &[(u16, u16)], single: &str, list: &str| match ranges {
+        [(low, high)] if low == high && !single.is_empty() => format!(" {name} {single}:{not}{}", port(*low)),
+        [(low, high)] if !single.is_empty() => format!(" {name} {single}s:{not}{}:{}", port(*low), port(*high)),
+        _ => format!(" multiport {list} {not}{}", port_list(ranges)),
+    };
+    match &found.what {
+        Condition::SourcePorts(ranges) => ports(ranges, "spt", "sports"),
+        Condition::DestinationPorts(ranges) => ports(ranges, "dpt", "dports"),
+        Condition::Ports(ranges) => ports(ranges, "", "ports"),
+        Condition::TcpFlags(mask, wanted) => format!(" tcp flags:{not}{mask:#04X}/{wanted:#04X}").replace("0X", "0x"),
+        Condition::Mark(value, u32::MAX) => format!(" mark match{spaced} {value:#x}"),
+        Condition::Mark(value, mask) => format!(" mark match{spaced} {value:#x}/{mask:#x}"),
+        Condition::Length(low, high) if low == high => format!(" length{spaced} {low}"),
+        Condition::Length(low, high) => format!(" length{spaced} {low}:{high}"),
+        Condition::Dscp(value) => format!(" DSCP match {not}{value:#04x}"),
+        Condition::Tos(value, mask) => format!(" tos match{spaced}{value:#04x}/{mask:#04x}"),
+        _ => String::new(),
+    }
+}
+
+/// A target in the words of `-L`.
+fn doing(target: &Option<Target>) -> String {
+    match target {
+        Some(Target::Mark { value, mask }) => match (*value, *mask) {
+            (value, u32::MAX) => format!(" MARK set {value:#x}"),
+            (0, mask) => format!(" MARK and {:#x}", !mask),
+            (value, mask) if value == mask => format!(" MARK or {value:#x}"),
+            (value, 0) => format!(" MARK xor {value:#x}"),
+            (value, mask) => format!(" MARK xset {value:#x}/{mask:#x}"),
+        },
+        Some(Target::Classify(class)) => format!(" CLASSIFY set {:x}:{:x}", class.major(), class.minor()),
+        Some(Target::Dscp(value)) => format!(" DSCP set {value:#04x}"),
+        Some(Target::Tos(value, 0xff)) => format!(" TOS set {value:#04x}/0xff"),
+        Some(Target::Tos(0, mask)) => format!(" TOS and {:#04x}", !mask),
+        Some(Target::Tos(value, mask)) if value == mask => format!(" TOS or {value:#04x}"),
+        Some(Target::Tos(value, 0)) => format!(" TOS xor {value:#04x}"),
+        Some(Target::Tos(value, mask)) => format!(" TOS set {value:#04x}/{mask:#04x}"),
+        Some(Target::Goto(_)) => " [goto] ".into(),
+        _ => String::new(),
+    }
+}
+
+fn protocol_name(number: u8) -> String {
+    match PROTOCOLS.iter().find(|(_, known)| *known == number) {
+        Some((name, _)) => (*name).into(),
+        None => number.to_string(),
+    }
+}
+
+fn address(octets: &[u8; 16], length: u8, ipv6: bool) -> String {
+    format!("{}/{length}", bare(octets, ipv6))
+}
+
+/// In `-L` a whole address has no length.
+fn shown_address(octets: &[u8; 16], length: u8, ipv6: bool) -> String {
+    let whole = if ipv6 { 128 } else { 32 };
+    if length == whole { bare(octets, ipv6) } else { address(octets, length, ipv6) }
+}
+
+fn bare(octets: &[u8; 16], ipv6: bool) -> String {
+    match ipv6 {
+        true => Ipv6Addr::from(*octets).to_string(),
+        false => Ipv4Addr::new(octets[12], octets[13], octets[14], octets[15]).to_string(),
+    }
+}
+
+fn port_range((low, high): (u16, u16)) -> String {
+    if low == high { low.to_string() } else { format!("{low}:{high}") }
+}
+
+fn port_list(ranges: &[(u16, u16)]) -> String {
+    ranges.iter().map(|range| port_range(*range)).collect::<Vec<_>>().join(",")
+}
+
+fn flags(bits: u8) -> String {
+    if bits == 0 {
+        return "NONE".into();
+    }
+    TCP_FLAGS.iter().filter(|(_, bit)| bits & bit != 0).map(|(name, _)| *name).collect::<Vec<_>>().join(",")
+}

@@ -1,0 +1,189 @@
+//! The values of matches and targets: protocols, ports, marks, DS fields.
+
+use crate::number::{u8_in, u16_in, u32_in};
+use crate::tc::{parse_prefix4, parse_prefix6};
+
+/// Names of protocols.
+pub(super) const PROTOCOLS: [(&str, u8); 12] = [
+    ("all", 0),
+    ("icmp", 1),
+    ("igmp", 2),
+    ("tcp", 6),
+    ("udp", 17),
+    ("gre", 47),
+    ("esp", 50),
+    ("ah", 51),
+    ("ipv6-icmp", 58),
+    ("icmpv6", 58),
+    ("sctp", 132),
+    ("udplite", 136),
+];
+
+/// Names of services that scripts use.
+pub(super) const SERVICES: [(&str, u16); 26] = [
+    ("ftp-data", 20),
+    ("ftp", 21),
+    ("ssh", 22),
+    ("telnet", 23),
+    ("smtp", 25),
+    ("domain", 53),
+    ("bootps", 67),
+    ("bootpc", 68),
+    ("tftp", 69),
+    ("http", 80),
+    ("www", 80),
+    ("pop3", 110),
+    ("ntp", 123),
+    ("imap2", 143),
+    ("snmp", 161),
+    ("https", 443),
+    ("submission", 587),
+    ("rsync", 873),
+    ("imaps", 993),
+    ("pop3s", 995),
+    ("openvpn", 1194),
+    ("sip", 5060),
+    ("sip-tls", 5061),
+    ("xmpp-client", 5222),
+    ("http-alt", 8080),
+    ("git", 9418),
+];
+
+/// The DS field's classes.
+pub(super) const DSCP_CLASSES: [(&str, u8); 24] = [
+    ("CS0", 0),
+    ("BE", 0),
+    ("CS1", 8),
+    ("CS2", 16),
+    ("CS3", 24),
+    ("CS4", 32),
+    ("CS5", 40),
+    ("CS6", 48),
+    ("CS7", 56),
+    ("AF11", 10),
+    ("AF12", 12),
+    ("AF13", 14),
+    ("AF21", 18),
+    ("AF22", 20),
+    ("AF23", 22),
+    ("AF31", 26),
+    ("AF32", 28),
+    ("AF33", 30),
+    ("AF41", 34),
+    ("AF42", 36),
+    ("AF43", 38),
+    ("EF", 46),
+    ("VA", 44),
+    ("LE", 1),
+];
+
+/// The old meanings of the TOS octet.
+pub(super) const TOS_NAMES: [(&str, u8); 5] = [
+    ("Minimize-Delay", 0x10),
+    ("Maximize-Throughput", 0x08),
+    ("Maximize-Reliability", 0x04),
+    ("Minimize-Cost", 0x02),
+    ("Normal-Service", 0x00),
+];
+
+/// TCP's flags, as `--tcp-flags` names them.
+pub(super) const TCP_FLAGS: [(&str, u8); 6] =
+    [("FIN", 0x01), ("SYN", 0x02), ("RST", 0x04), ("PSH", 0x08), ("ACK", 0x10), ("URG", 0x20)];
+
+fn named<N: Copy>(table: &[(&str, N)], text: &str) -> Option<N> {
+    table.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(_, number)| *number)
+}
+
+pub(super) fn protocol(text: &str) -> Option<u8> {
+    named(&PROTOCOLS, text).or_else(|| u8_in(text, 0))
+}
+
+pub(super) fn port(text: &str) -> Option<u16> {
+    u16_in(text, 0).or_else(|| named(&SERVICES, text))
+}
+
+/// `A`, `A:B`, `A:`, `:B`.
+pub(super) fn port_range(text: &str) -> Option<(u16, u16)> {
+    match text.split_once(':') {
+        None => port(text).map(|port| (port, port)),
+        Some((low, high)) => {
+            let low = if low.is_empty() { 0 } else { port(low)? };
+            let high = if high.is_empty() { u16::MAX } else { port(high)? };
+            (low <= high).then_some((low, high))
+        }
+    }
+}
+
+/// Multiport's list: at most 15 ports, a range counting twice.
+pub(super) fn port_list(text: &str) -> Option<Vec<(u16, u16)>> {
+    let ranges: Option<Vec<_>> = text.split(',').map(port_range).collect();
+    let slots = |(low, high): &(u16, u16)| if low == high { 1 } else { 2 };
+    ranges.filter(|ranges| ranges.iter().map(slots).sum::<usize>() <= 15)
+}
+
+/// `VALUE[/MASK]`; the mask's default is all ones.
+pub(super) fn mark(text: &str) -> Option<(u32, Option<u32>)> {
+    match text.split_once('/') {
+        None => Some((u32_in(text, 0)?, None)),
+        Some((value, mask)) => Some((u32_in(value, 0)?, Some(u32_in(mask, 0)?))),
+    }
+}
+
+/// `A:B` of `--length`.
+pub(super) fn length(text: &str) -> Option<(u16, u16)> {
+    match text.split_once(':') {
+        None => u16_in(text, 0).map(|length| (length, length)),
+        Some((low, high)) => {
+            let low = if low.is_empty() { 0 } else { u16_in(low, 0)? };
+            let high = if high.is_empty() { u16::MAX } else { u16_in(high, 0)? };
+            (low <= high).then_some((low, high))
+        }
+    }
+}
+
+pub(super) fn dscp(text: &str) -> Option<u8> {
+    u8_in(text, 0).filter(|value| *value < 64)
+}
+
+pub(super) fn dscp_class(text: &str) -> Option<u8> {
+    named(&DSCP_CLASSES, text)
+}
+
+/// `VALUE[/MASK]` or a name; a name stands for the six bits of the old TOS.
+pub(super) fn tos(text: &str) -> Option<(u8, u8)> {
+    if let Some(value) = named(&TOS_NAMES, text) {
+        return Some((value, 0x3f));
+    }
+    match text.split_once('/') {
+        None => u8_in(text, 0).map(|value| (value, 0xff)),
+        Some((value, mask)) => Some((u8_in(value, 0)?, u8_in(mask, 0)?)),
+    }
+}
+
+/// A list of TCP's flags: `SYN,ACK`, `ALL`, `NONE`.
+pub(super) fn tcp_flags(text: &str) -> Option<u8> {
+    text.split(',').try_fold(0, |bits, name| match name {
+        "ALL" => Some(bits | 0x3f),
+        "NONE" => Some(bits),
+        _ => named(&TCP_FLAGS, name).map(|bit| bits | bit),
+    })
+}
+
+/// An address or prefix; IPv4 in the last four octets.
+pub(super) fn address(text: &str, ipv6: bool) -> Option<([u8; 16], u8)> {
+    if ipv6 {
+        let (mut octets, length) = parse_prefix6(text)?;
+        for (index, octet) in octets.iter_mut().enumerate() {
+            let kept = length.saturating_sub(8 * index as u32).min(8);
+            *octet &= 0xffu8.checked_shl(8 - kept).unwrap_or(0);
+        }
+        return Some((octets, length as u8));
+    }
+    let (address, mask) = parse_prefix4(text)?;
+    let length = mask.leading_ones();
+    // A mask with holes cannot be kept as a prefix.
+    (mask.leading_ones() + mask.trailing_zeros() == 32 || mask == 0).then_some(())?;
+    let mut octets = [0; 16];
+    octets[12..].copy_from_slice(&(address & mask).to_be_bytes());
+    Some((octets, length as u8))
+}

@@ -1,0 +1,178 @@
+//! The iptables lines that published scripts use: what they mean, how they are printed back, and how wrong ones are refused.
+
+use tidegate_lang::iptables::{self, IptCommand, ListStyle, ListedChain, ListedRule};
+use tidegate_policy::netfilter::{Condition, Match, NfCommand, Rule, Target};
+
+fn parse(line: &str) -> Result<IptCommand, String> {
+    let args: Vec<String> = line.split_whitespace().map(String::from).collect();
+    iptables::parse("iptables", &args).map(|parsed| parsed.command).map_err(|refusal| {
+        assert!(refusal.code > 0);
+        refusal.stderr.lines().next().unwrap_or("").to_string()
+    })
+}
+
+fn rule(line: &str) -> Rule {
+    match parse(line) {
+        Ok(IptCommand::Apply(op)) => match op.command {
+            NfCommand::Append(_, rule) | NfCommand::Insert(_, _, rule) | NfCommand::Delete(_, rule) => rule,
+            other => panic!("{line}: {other:?}"),
+        },
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+/// Each line, and the same rule as `-S` writes it.
+#[test]
+fn rules_as_commands() {
+    let table = [
+        (
+            "-o eth0 -p tcp --sport 80 -j MARK --set-mark 80",
+            "-o eth0 -p tcp -m tcp --sport 80 -j MARK --set-xmark 0x50/0xffffffff",
+        ),
+        (
+            "-p tcp --tcp-flags SYN SYN --dport 22 -j MARK --set-mark 300",
+            "-p tcp -m tcp --tcp-flags SYN SYN -m tcp --dport 22 -j MARK --set-xmark 0x12c/0xffffffff",
+        ),
+        (
+            "-p tcp --tcp-flags URG,ACK,PSH,RST,SYN,FIN ACK -m length --length 40:64 -j MARK --set-mark 200",
+            "-p tcp -m tcp --tcp-flags FIN,SYN,RST,PSH,ACK,URG ACK -m length --length 40:64 -j MARK --set-xmark 0xc8/0xffffffff",
+        ),
+        ("-m mark --mark 0x00/0xff -j QOS_MARK", "-m mark --mark 0x0/0xff -j QOS_MARK"),
+        ("-m mark --mark 0x00/0xff -g QOS_MARK", "-m mark --mark 0x0/0xff -g QOS_MARK"),
+        ("-j MARK --set-mark 0x2/0xff", "-j MARK --set-xmark 0x2/0xff"),
+        ("-j MARK --and-mark 0xf0", "-j MARK --set-xmark 0x0/0xffffff0f"),
+        ("-j MARK --or-mark 0x4", "-j MARK --set-xmark 0x4/0x4"),
+        ("-j MARK --xor-mark 5", "-j MARK --set-xmark 0x5/0x0"),
+        (
+            "-p udp -m multiport --ports 123,53 -j DSCP --set-dscp-class AF42",
+            "-p udp -m multiport --ports 123,53 -j DSCP --set-dscp 0x24",
+        ),
+        (
+            "-p tcp -m multiport --dports 80,443,8000:8010 -j ACCEPT",
+            "-p tcp -m multiport --dports 80,443,8000:8010 -j ACCEPT",
+        ),
+        ("-m dscp --dscp-class CS1 -j RETURN", "-m dscp --dscp 0x08 -j RETURN"),
+        ("-m dscp ! --dscp 0 -j DSCP --set-dscp 0", "-m dscp ! --dscp 0x00 -j DSCP --set-dscp 0x00"),
+        ("-m tos --tos Minimize-Delay -j TOS --set-tos 0x08", "-m tos --tos 0x10/0x3f -j TOS --set-tos 0x08/0xff"),
+        ("-i vtun+ ! -s 10.1.2.3/8 -d 192.168.1.1", "! -s 10.0.0.0/8 -d 192.168.1.1/32 -i vtun+"),
+        ("-s ! 10.0.0.0/8 -p ! tcp -j DROP", "! -s 10.0.0.0/8 ! -p tcp -j DROP"),
+        (
+            "-p tcp --syn -j CLASSIFY --set-class 1:10",
+            "-p tcp -m tcp --tcp-flags FIN,SYN,RST,ACK SYN -j CLASSIFY --set-class 0001:0010",
+        ),
+        ("-m mark ! --mark 0 -j ACCEPT", "-m mark ! --mark 0x0 -j ACCEPT"),
+        ("-p tcp --dport=http -j ACCEPT", "-p tcp -m tcp --dport 80 -j ACCEPT"),
+        ("-m comment --comment hello -p icmp", "-p icmp"),
+    ];
+    for (words, printed) in table {
+        let read = rule(&format!("-t mangle -A POSTROUTING {words}"));
+        assert_eq!(iptables::print_rule(&read, false).trim_start(), printed, "{words}");
+        // What is printed means the same.
+        assert_eq!(rule(&format!("-t mangle -A POSTROUTING {printed}")), read, "{printed}");
+    }
+}
+
+#[test]
+fn commands() {
+    let op = |line: &str| match parse(line) {
+        Ok(IptCommand::Apply(op)) => format!("{} {:?}", op.table, op.command),
+        other => format!("{other:?}"),
+    };
+    let table = [
+        op("-t mangle -F"),
+        op("-w 1 -t mangle -F OUTPUT"),
+        op("-t mangle -X QOS"),
+        op("-tmangle -N QOS"),
+        op("-P FORWARD DROP"),
+        op("-t mangle -D OUTPUT 3"),
+        op("-t mangle -I OUTPUT -j RETURN"),
+        op("-t mangle -I OUTPUT 2 -j RETURN"),
+        op("-t mangle -Z"),
+    ];
+    let wanted = [
+        "mangle Flush(None)",
+        "mangle Flush(Some(\"OUTPUT\"))",
+        "mangle DeleteChain(Some(\"QOS\"))",
+        "mangle NewChain(\"QOS\")",
+        "filter Policy(\"FORWARD\", false)",
+        "mangle DeleteAt(\"OUTPUT\", 3)",
+        "mangle Insert(\"OUTPUT\", 1, Rule { matches: [], target: Some(Return) })",
+        "mangle Insert(\"OUTPUT\", 2, Rule { matches: [], target: Some(Return) })",
+        "mangle Zero(None)",
+    ];
+    assert_eq!(table, wanted);
+    let style = ListStyle { verbose: true, numeric: true, ..ListStyle::default() };
+    let list = IptCommand::List { ipv6: false, table: "mangle".into(), chain: Some("OUTPUT".into()), style };
+    assert_eq!(parse("-L OUTPUT -t mangle -v -n"), Ok(list.clone()));
+    assert_eq!(parse("-t mangle -nvL OUTPUT"), Ok(list));
+}
+
+#[test]
+fn refusals() {
+    let first = |line: &str| parse(line).err().unwrap_or_else(|| "accepted".into());
+    let v = "iptables v1.8.9 (nf_tables):";
+    let table = [
+        ("-t mangle -A OUTPUT -p tcp -dport 80 -j MARK --set-mark 1", format!("{v} host/network `port' not found")),
+        ("-A OUTPUT --dport 80 -j ACCEPT", format!("{v} unknown option \"--dport\"")),
+        ("-A OUTPUT -p foo", format!("{v} unknown protocol \"foo\" specified")),
+        (
+            "-A OUTPUT -j MARK",
+            format!("{v} MARK: --set-xmark, --set-mark, --and-mark, --or-mark or --xor-mark is required"),
+        ),
+        ("-t nope -L", format!("{v} table 'nope' does not exist")),
+        ("-j ACCEPT", format!("{v} no command specified")),
+        ("-A OUTPUT foo", format!("{v} Bad argument `foo'")),
+        ("-A", format!("{v} option \"-A\" requires an argument")),
+        ("-A OUTPUT -m foo", format!("{v} Couldn't load match `foo':No such file or directory")),
+        (
+            "-A OUTPUT -j CONNMARK --restore-mark",
+            "tidegate: the target CONNMARK is not supported in this version".into(),
+        ),
+        (
+            "-A OUTPUT -m connbytes --connbytes 1:",
+            "tidegate: the match connbytes is not supported in this version".into(),
+        ),
+        (
+            "-A OUTPUT -p tcp -m multiport --dports 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16",
+            format!("{v} invalid port/service `1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16' specified"),
+        ),
+        ("! -j ACCEPT", format!("{v} unexpected ! flag before -j")),
+    ];
+    for (line, wanted) in table {
+        assert_eq!(first(line), wanted, "{line}");
+    }
+}
+
+#[test]
+fn listings() {
+    let mark = Rule {
+        matches: vec![
+            Match { not: false, what: Condition::Out("eth0".into()) },
+            Match { not: false, what: Condition::Protocol(6) },
+            Match { not: false, what: Condition::SourcePorts(vec![(80, 80)]) },
+        ],
+        target: Some(Target::Mark { value: 80, mask: u32::MAX }),
+    };
+    let chain = ListedChain {
+        name: "OUTPUT".into(),
+        policy: Some(true),
+        packets: 12,
+        bytes: 3456,
+        rules: vec![ListedRule { rule: mark, packets: 123_456, bytes: 12_345_678 }],
+        ..ListedChain::default()
+    };
+    let style = ListStyle { verbose: true, numeric: true, ..ListStyle::default() };
+    let verbose = iptables::list(std::slice::from_ref(&chain), false, &style);
+    let plain = iptables::list(std::slice::from_ref(&chain), false, &ListStyle::default());
+    let commands = iptables::list(std::slice::from_ref(&chain), false, &ListStyle { commands: true, ..style });
+    let table = [verbose, plain, commands, iptables::save("mangle", &[chain], false)];
+    let wanted = [
+        "Chain OUTPUT (policy ACCEPT 12 packets, 3456 bytes)\n pkts bytes target     prot opt in     out     source               destination         \n 123K   12M MARK       tcp  --  *      eth0   0.0.0.0/0            0.0.0.0/0            tcp spt:80 MARK set 0x50\n",
+        "Chain OUTPUT (policy ACCEPT)\ntarget     prot opt source               destination         \nMARK       tcp  --  anywhere             anywhere             tcp spt:http MARK set 0x50\n",
+        "-P OUTPUT ACCEPT -c 12 3456\n-A OUTPUT -o eth0 -p tcp -m tcp --sport 80 -c 123456 12345678 -j MARK --set-xmark 0x50/0xffffffff\n",
+        "*mangle\n:OUTPUT ACCEPT [12:3456]\n-A OUTPUT -o eth0 -p tcp -m tcp --sport 80 -j MARK --set-xmark 0x50/0xffffffff\nCOMMIT\n",
+    ];
+    for (ours, wanted) in table.iter().zip(wanted) {
+        assert_eq!(ours, wanted);
+    }
+}
