@@ -56,6 +56,8 @@ pub struct Owner<'a> {
     pub qdisc: Handle,
     /// Does this class exist in it?
     pub has_class: &'a dyn Fn(Handle) -> bool,
+    /// Has another list of the qdisc a u32 table of this number?
+    pub has_table: &'a dyn Fn(u32) -> bool,
     /// The present time.
     pub now: Time,
     /// The timer tick.
@@ -137,6 +139,11 @@ impl FilterList {
         })
     }
 
+    /// Has it a u32 table of this number?
+    pub fn has_table(&self, number: u32) -> bool {
+        self.prefs.iter().any(|p| matches!(&p.body, Body::U32(u) if u.table == number))
+    }
+
     /// Carries out an operation.
     ///
     /// # Errors
@@ -166,7 +173,7 @@ impl FilterList {
                 return Err(NEEDS_CREATE);
             }
             let pref = if op.pref == 0 { self.auto_pref() } else { op.pref };
-            let body = self.new_body(kind)?;
+            let body = self.new_body(kind, owner)?;
             if kind == "flow" {
                 random.first_flow_filter();
             }
@@ -230,12 +237,12 @@ impl FilterList {
         Ok(())
     }
 
-    fn new_body(&self, kind: &str) -> Result<Body, TcError> {
+    fn new_body(&self, kind: &str, owner: Owner<'_>) -> Result<Body, TcError> {
         match kind {
             "fw" => Ok(Body::Fw(Fw::new())),
             "flow" => Ok(Body::Flow(Flow::default())),
             "u32" => {
-                let taken = |table: u32| self.prefs.iter().any(|p| matches!(&p.body, Body::U32(u) if u.table == table));
+                let taken = |table: u32| self.has_table(table) || (owner.has_table)(table);
                 let table = (FIRST_TABLE..=0xfff).find(|t| !taken(*t)).ok_or(TcError::bare(Errno::NoSpc))?;
                 Ok(Body::U32(U32::new(table)))
             }

@@ -1,5 +1,6 @@
 //! Configuring a device's tree: operations as the kernel takes or refuses them, and dumps.
 
+use crate::cx::Cx;
 use crate::node::{Node, Visit};
 use crate::shaper::{FIRST_AUTO, Shaper};
 use alloc::string::String;
@@ -44,7 +45,11 @@ impl Shaper {
             self.node_info(op.handle).map(|(kind, _)| (op.handle, kind))
         } else {
             const NO_QDISC: TcError = TcError::new(Errno::NoEnt, "Failed to find specified qdisc");
-            let there = self.hangs_on(op.parent).ok_or(NO_QDISC)?.filter(|(handle, _)| !handle.is_none());
+            let there = self.hangs_on(op.parent).ok_or(NO_QDISC)?;
+            if there.is_none() {
+                self.must_take_child(op.parent)?;
+            }
+            let there = there.filter(|(handle, _)| !handle.is_none());
             if self.must_create(op, there)? {
                 return self.create(now, pool, draws, op);
             }
@@ -133,8 +138,7 @@ impl Shaper {
         if handle.is_none() {
             return Err(TcError::new(Errno::NoEnt, "Cannot delete qdisc with handle of zero"));
         }
-        self.graft(now, pool, draws, op.parent, None);
-        Ok(())
+        self.graft(now, pool, draws, op.parent, None)
     }
 
     fn change(
@@ -170,48 +174,46 @@ impl Shaper {
             return Err(TcError::new(Errno::Loop, "Qdisc hierarchy is too deep"));
         }
         let handle = if op.handle.is_none() { self.auto_handle()? } else { op.handle };
-        let takes_child = op.parent == Handle::ROOT || self.hangs_on(op.parent).flatten().is_some();
         self.births += 1;
         let births = self.births;
         let (_, mut cx) = self.enter(now, pool, draws);
         let mut node = Node::new(&mut cx, kind, handle, op.parent, op.params.as_ref(), births)?;
-        if !takes_child {
-            node.destroy(&mut cx);
-            return Err(self.no_place(op.parent));
-        }
         node.set_stab(op.stab.clone());
-        self.graft(now, pool, draws, op.parent, Some(node));
-        Ok(())
+        self.graft(now, pool, draws, op.parent, Some(node))
     }
 
-    /// Why nothing can hang on a parent whose qdisc exists.
-    fn no_place(&mut self, parent: Handle) -> TcError {
-        let mut why = TcError::new(Errno::NoEnt, "Specified class not found");
+    /// Is there a class of that name, if no child hangs on it?
+    fn must_take_child(&mut self, parent: Handle) -> Result<(), TcError> {
+        let mut answer = Err(TcError::new(Errno::NoEnt, "Specified class not found"));
         self.each(&mut |node| {
             if node.handle() == parent.qdisc() {
                 if !is_classful(node.kind()) {
-                    why = TcError::new(Errno::Inval, "Parent qdisc is not classful");
+                    answer = Err(TcError::new(Errno::OpNotSupp, "Parent qdisc is not classful"));
                 } else if node.has_class(parent) {
-                    why = TcError::bare(Errno::Inval);
+                    answer = Ok(());
                 }
             }
         });
-        why
+        answer
     }
 
-    fn graft(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, parent: Handle, new: Option<Node>) {
+    fn graft(
+        &mut self,
+        now: Time,
+        pool: &mut Pool,
+        draws: &mut dyn Draws,
+        parent: Handle,
+        new: Option<Node>,
+    ) -> Result<(), TcError> {
         let (root, mut cx) = self.enter(now, pool, draws);
         if parent == Handle::ROOT {
             let new = new.unwrap_or_else(|| Node::untouched(cx.device, cx.watchdogs));
             core::mem::replace(root, new).destroy(&mut cx);
-            return;
+            return Ok(());
         }
         let mut new = Some(new);
-        root.with(&mut cx, parent.qdisc(), &mut |node, cx| {
-            if let Some(new) = new.take() {
-                node.graft(cx, parent, new);
-            }
-        });
+        let mut graft = |node: &mut Node, cx: &mut Cx<'_>| node.graft(cx, parent, new.take().flatten());
+        root.with(&mut cx, parent.qdisc(), &mut graft).unwrap_or(Err(TcError::bare(Errno::NoEnt)))
     }
 
     fn auto_handle(&mut self) -> Result<Handle, TcError> {
@@ -300,7 +302,9 @@ impl Shaper {
         self.on(now, pool, draws, parent.qdisc(), |node, cx| {
             let mut filters = core::mem::take(node.filters_of(parent)?);
             let has_class = |class: Handle| node.has_class(class);
-            let owner = Owner { qdisc: parent.qdisc(), has_class: &has_class, now: cx.now, jiffies };
+            let has_table = |number: u32| node.has_table(number);
+            let owner =
+                Owner { qdisc: parent.qdisc(), has_class: &has_class, has_table: &has_table, now: cx.now, jiffies };
             let result = filters.apply(op, owner, &mut cx.draw.random());
             *node.filters_of(parent)? = filters;
             result

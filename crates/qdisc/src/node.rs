@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use tidegate_classify::{Asked, FilterList};
 use tidegate_packet::{Fifo, Handle, Pkt, Time};
 use tidegate_policy::dump::{ClassDump, QdiscDump, QueueStats, Xstats};
-use tidegate_policy::{ClassOp, Kind, QdiscParams, SizeTable, TcError};
+use tidegate_policy::{ClassOp, Errno, Kind, QdiscParams, SizeTable, TcError};
 
 /// What became of a packet that was handed to a qdisc.
 #[must_use]
@@ -155,7 +155,13 @@ pub trait Discipline {
         op: &ClassOp,
     ) -> Result<Option<String>, TcError> {
         let _ = (cx, own, filters, op);
-        Err(TcError::bare(tidegate_policy::Errno::OpNotSupp))
+        Err(TcError::bare(Errno::OpNotSupp))
+    }
+
+    /// Has a list of filters of some class a u32 table of this number?
+    fn classes_have_table(&self, number: u32) -> bool {
+        let _ = number;
+        false
     }
 
     /// The filters of an inner class, where the kind has such.
@@ -432,10 +438,10 @@ impl Node {
         let result = self.body.get_mut().change(cx, own, params);
         self.settle(cx, before);
         while self.body.get().over_limit(self.own()) {
-            let before = cx.lost;
+            let (before, own) = (cx.lost, self.own());
             let (given_up, fresh) = match self.held.pop_front(cx.pool) {
                 Some(pkt) => (self.body.get().as_given_up(pkt), false),
-                None => (self.body.get_mut().give_up(cx, self.own()), true),
+                None => (self.body.get_mut().give_up(cx, own), true),
             };
             self.settle(cx, before);
             let (pkt, sent) = match given_up {
@@ -526,8 +532,9 @@ impl Node {
         found
     }
 
-    /// Puts `new` where the child of `class` hangs and ends what hung there. `None` brings back the kind's default.
-    pub(crate) fn graft(&mut self, cx: &mut Cx<'_>, class: Handle, new: Option<Node>) {
+    /// Puts `new` where the child of `class` hangs and ends what hung there. `None` brings back the kind's default. A class that
+    /// takes no child (an inner one of HTB) refuses.
+    pub(crate) fn graft(&mut self, cx: &mut Cx<'_>, class: Handle, new: Option<Node>) -> Result<(), TcError> {
         let before = cx.lost;
         let new = match new {
             Some(node) => node,
@@ -540,10 +547,11 @@ impl Node {
             if had {
                 self.body.get_mut().child_emptied(cx, class);
             }
-        } else {
-            new.destroy(cx);
+            self.settle(cx, before);
+            return Ok(());
         }
-        self.settle(cx, before);
+        new.destroy(cx);
+        Err(TcError::bare(Errno::Inval))
     }
 
     /// Makes, changes or deletes a class of this qdisc.
@@ -557,6 +565,10 @@ impl Node {
 
     pub(crate) fn has_class(&self, class: Handle) -> bool {
         self.body.get().has_class(class)
+    }
+    /// Has it, or one of its classes, a u32 table of this number? They are numbered in common.
+    pub(crate) fn has_table(&self, number: u32) -> bool {
+        self.filters.has_table(number) || self.body.get().classes_have_table(number)
     }
     pub(crate) fn child(&mut self, class: Handle) -> Option<&mut Node> {
         self.body.get_mut().child(class)

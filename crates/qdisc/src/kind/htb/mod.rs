@@ -348,6 +348,10 @@ impl Discipline for Htb {
         }
     }
 
+    fn classes_have_table(&self, number: u32) -> bool {
+        self.tree.classes.iter().any(|class| class.filters.has_table(number))
+    }
+
     fn class_filters(&mut self, class: Handle) -> Option<&mut FilterList> {
         let at = self.find(class)?;
         Some(&mut self.tree.classes[at as usize].filters)
