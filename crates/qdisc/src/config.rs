@@ -6,7 +6,7 @@ use crate::shaper::{FIRST_AUTO, Shaper};
 use alloc::string::String;
 use alloc::vec::Vec;
 use tidegate_classify::{FilterList, Owner};
-use tidegate_packet::{Draws, Handle, Jiffies, Pool, Time};
+use tidegate_packet::{Draws, Handle, Pool, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::{ClassOp, Errno, FilterOp, Kind, QdiscOp, TcError, Verb};
 
@@ -24,6 +24,7 @@ impl Shaper {
 
     /// What all operations have in common: timers may be others afterwards, and packets lost are freed in the kernel's order.
     fn configure<R>(&mut self, operation: impl FnOnce(&mut Shaper) -> R) -> R {
+        self.note_pending_timers();
         let mark = self.events.mark();
         let result = operation(self);
         self.events.settle_purged(mark);
@@ -298,13 +299,17 @@ impl Shaper {
 
     fn do_filter(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &FilterOp) -> Result<(), TcError> {
         let parent = self.filter_parent(op.parent)?;
-        let jiffies: Jiffies = self.device().jiffies;
         self.on(now, pool, draws, parent.qdisc(), |node, cx| {
             let mut filters = core::mem::take(node.filters_of(parent)?);
             let has_class = |class: Handle| node.has_class(class);
             let has_table = |number: u32| node.has_table(number);
-            let owner =
-                Owner { qdisc: parent.qdisc(), has_class: &has_class, has_table: &has_table, now: cx.now, jiffies };
+            let owner = Owner {
+                qdisc: parent.qdisc(),
+                has_class: &has_class,
+                has_table: &has_table,
+                now: cx.now,
+                wheel: cx.wheel,
+            };
             let result = filters.apply(op, owner, &mut cx.draw.random());
             *node.filters_of(parent)? = filters;
             result

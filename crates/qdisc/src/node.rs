@@ -5,7 +5,7 @@ use crate::kind::{Body, Noop};
 use alloc::string::String;
 use alloc::vec::Vec;
 use tidegate_classify::{Asked, FilterList};
-use tidegate_packet::{Fifo, Handle, Pkt, Time};
+use tidegate_packet::{Fifo, Handle, Pkt, Time, Timer};
 use tidegate_policy::dump::{ClassDump, QdiscDump, QueueStats, Xstats};
 use tidegate_policy::{ClassOp, Errno, Kind, QdiscParams, SizeTable, TcError};
 
@@ -196,14 +196,19 @@ pub trait Discipline {
         let _ = (now, qdisc, out);
     }
 
-    /// When the hash key is due to change; [`Time::NEVER`] for kinds without one.
-    fn perturb_due(&self) -> Time {
-        Time::NEVER
+    /// When the hash key is due to change; [`Timer::NEVER`] for kinds without one.
+    fn perturb_due(&self) -> Timer {
+        Timer::NEVER
     }
 
-    /// Changes the hash key and arms the next change.
-    fn perturb(&mut self, cx: &mut Cx<'_>, own: Own, filtered: bool) {
-        let _ = (cx, own, filtered);
+    /// The same, of those that fire at a later time than `due`.
+    fn perturb_due_after(&self, due: Timer) -> Timer {
+        Some(self.perturb_due()).filter(|timer| timer.at > due.at).unwrap_or(Timer::NEVER)
+    }
+
+    /// Changes the hash key that was due at `due`, and arms the next change.
+    fn perturb(&mut self, cx: &mut Cx<'_>, own: Own, due: Timer, filtered: bool) {
+        let _ = (cx, own, due, filtered);
     }
 }
 
@@ -580,19 +585,21 @@ impl Node {
     pub fn visit(&mut self, visit: &mut dyn Visit) {
         self.body.get_mut().visit(visit);
     }
-    pub(crate) fn perturb_due(&self) -> Time {
+    pub(crate) fn perturb_due(&self) -> Timer {
         self.body.get().perturb_due().min(self.filters.perturb_due())
+    }
+    pub(crate) fn perturb_due_after(&self, due: Timer) -> Timer {
+        self.body.get().perturb_due_after(due).min(self.filters.perturb_due_after(due))
     }
 
     /// Runs the perturbation that was due at `due`: the qdisc's own, or one of its filters'.
-    pub(crate) fn perturb(&mut self, cx: &mut Cx<'_>, due: Time) {
+    pub(crate) fn perturb(&mut self, cx: &mut Cx<'_>, due: Timer) {
         let before = cx.lost;
-        if self.body.get().perturb_due() <= due {
+        if self.body.get().perturb_due() == due {
             let (own, filtered) = (self.own(), !self.filters.is_empty());
-            self.body.get_mut().perturb(cx, own, filtered);
+            self.body.get_mut().perturb(cx, own, due, filtered);
         } else {
-            let (now, jiffies) = (cx.now, cx.device.jiffies);
-            self.filters.perturb(due, now, jiffies, &mut cx.draw.random());
+            self.filters.perturb(due, cx.now, cx.wheel, &mut cx.draw.random());
         }
         self.settle(cx, before);
     }

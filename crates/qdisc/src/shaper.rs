@@ -3,7 +3,7 @@
 use crate::algo::adjusted_size;
 use crate::cx::{Cx, Device, Draw, Event, EventRing, Lost, Watchdogs, Why};
 use crate::node::{Dequeue, Enqueue, Node, Visit};
-use tidegate_packet::{Draws, Handle, Pkt, Pool, Time};
+use tidegate_packet::{Draws, Handle, Pkt, Pool, Time, Timer, Wheel};
 
 /// What a sender learns about the packet it offered.
 #[must_use]
@@ -31,7 +31,9 @@ pub struct Shaper {
     pub(crate) births: u64,
     pub(crate) next_handle: u16,
     /// When the next hash key changes, once looked for.
-    pub(crate) perturb_known: Option<Time>,
+    pub(crate) perturb_known: Option<Timer>,
+    wheel: Wheel,
+    late_timers: bool,
 }
 
 /// The first handle the kernel gives out by itself.
@@ -50,6 +52,8 @@ impl Shaper {
             births: 0,
             next_handle: FIRST_AUTO,
             perturb_known: None,
+            wheel: Wheel::new(device.jiffies),
+            late_timers: false,
         }
     }
 
@@ -109,31 +113,55 @@ impl Shaper {
         self.watchdogs.fire(now)
     }
 
-    /// When the earliest change of a hash key is due; [`Time::NEVER`] if none is.
-    pub fn perturb_due(&mut self) -> Time {
+    /// When the earliest change of a hash key is due; [`Timer::NEVER`] if none is.
+    pub fn perturb_due(&mut self) -> Timer {
         if let Some(known) = self.perturb_known {
             return known;
         }
-        struct Earliest(Time);
-        impl Visit for Earliest {
-            fn node(&mut self, node: &mut Node) {
-                self.0 = self.0.min(node.perturb_due());
-                node.visit(self);
-            }
-        }
-        let mut earliest = Earliest(Time::NEVER);
-        earliest.node(&mut self.root);
-        self.perturb_known = Some(earliest.0);
-        earliest.0
+        let earliest = self.earliest(|node| node.perturb_due());
+        self.perturb_known = Some(earliest);
+        earliest
     }
 
     /// Changes the hash key that was due first, drawing the new one.
     pub fn perturb(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws) {
         let due = self.perturb_due();
         let Some(handle) = self.find(|node| node.perturb_due() == due) else { return };
+        if self.late_timers {
+            let others = self.earliest(|node| node.perturb_due_after(due));
+            self.wheel.set_pending(others.at);
+        }
         self.perturb_known = None;
         let (root, mut cx) = self.enter(now, pool, draws);
         root.with(&mut cx, handle, &mut |node, cx| node.perturb(cx, due));
+    }
+
+    /// Hash keys change when the driver says so, perhaps late, as on a machine that sleeps; `never_turned` while no maintenance timer
+    /// has run since the machine started.
+    pub fn late_timers(&mut self, never_turned: bool) {
+        self.late_timers = true;
+        self.wheel.set_never_turned(never_turned);
+    }
+
+    /// An operation may arm timers, and how coarsely depends on those that are due.
+    pub(crate) fn note_pending_timers(&mut self) {
+        if self.late_timers {
+            let due = self.perturb_due();
+            self.wheel.set_pending(due.at);
+        }
+    }
+
+    fn earliest(&mut self, of: impl Fn(&Node) -> Timer) -> Timer {
+        struct Earliest<F>(F, Timer);
+        impl<F: Fn(&Node) -> Timer> Visit for Earliest<F> {
+            fn node(&mut self, node: &mut Node) {
+                self.1 = self.1.min((self.0)(node));
+                node.visit(self);
+            }
+        }
+        let mut earliest = Earliest(of, Timer::NEVER);
+        earliest.node(&mut self.root);
+        earliest.1
     }
 
     /// What happened since the last reading.
@@ -158,6 +186,7 @@ impl Shaper {
             pool,
             draw: Draw { source: draws, flow_key_drawn: &mut self.flow_key_drawn },
             device: self.device,
+            wheel: &self.wheel,
             watchdogs: &mut self.watchdogs,
             events: &mut self.events,
             lost: Lost::default(),
