@@ -339,8 +339,12 @@ impl Pref {
             (Body::Fw(fw), Some(FilterParams::Fw(params))) => fw.add(op.handle, params, bound(params.classid)),
             // `fw` without words: the mark names the class.
             (Body::Fw(fw), None) if op.handle == 0 => fw.add(0, &FwParams::default(), false),
-            (Body::U32(u32), Some(FilterParams::U32(params))) => u32.add(op.handle, params, bound(params.classid)),
-            (Body::U32(_), None) => Err(TcError::new(Errno::Inval, "Selector not specified")),
+            (Body::U32(u32), Some(FilterParams::U32(params))) if !params.keys.is_empty() || params.mark.is_some() => {
+                u32.add(op.handle, params, bound(params.classid))
+            }
+            (Body::U32(_), Some(FilterParams::U32(_)) | None) => {
+                Err(TcError::new(Errno::Inval, "cls_u32: Selector not specified"))
+            }
             (Body::Flow(flow), Some(FilterParams::Flow(params))) => {
                 let timer = owner.wheel.arm(owner.now, params.perturb);
                 flow.add(op.handle, params, owner.qdisc, timer, random)
