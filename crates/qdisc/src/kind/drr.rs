@@ -90,6 +90,11 @@ impl Discipline for Drr {
         };
         let Some(class) = self.classes[at as usize].class.as_mut() else { unreachable!("the hash names only classes") };
         let result = class.child.enqueue(cx, pkt);
+        if class.child.qlen() == 0 {
+            // It made room by losing all it had.
+            self.deactivate(at);
+            return result;
+        }
         if result == Enqueue::Queued && !self.classes[at as usize].link.is_linked() {
             if let Some(class) = self.class(at) {
                 class.deficit = class.quantum;

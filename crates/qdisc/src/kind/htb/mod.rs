@@ -271,10 +271,15 @@ impl Discipline for Htb {
         let class = &mut self.tree.classes[at as usize];
         let Some(child) = class.child.as_mut() else { unreachable!("a leaf has a qdisc") };
         let result = child.enqueue(cx, pkt);
+        let emptied = child.qlen() == 0;
         match result {
             Enqueue::Queued => self.tree.activate(at),
             Enqueue::Congested | Enqueue::Dropped => class.drops = class.drops.wrapping_add(1),
             Enqueue::Lost | Enqueue::Taken | Enqueue::Parked => {}
+        }
+        if emptied {
+            // The leaf made room by losing all it had.
+            self.tree.deactivate(at);
         }
         result
     }
