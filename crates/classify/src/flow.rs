@@ -2,7 +2,7 @@
 
 use crate::list::{Asked, RandomSource};
 use alloc::vec::Vec;
-use tidegate_packet::{Addrs, Handle, Time, jenkins};
+use tidegate_packet::{Addrs, Handle, Timer, jenkins};
 use tidegate_policy::{Errno, FlowMode, FlowParams, TcError};
 
 /// The flow filters of one preference.
@@ -18,7 +18,7 @@ pub(crate) struct Entry {
     base: Handle,
     seed: u32,
     /// When the seed is changed next.
-    pub(crate) perturb_at: Time,
+    perturb: Timer,
 }
 
 impl Flow {
@@ -51,7 +51,7 @@ impl Flow {
         handle: u32,
         params: &FlowParams,
         qdisc: Handle,
-        perturb_at: Time,
+        perturb: Timer,
         random: &mut RandomSource<'_>,
     ) -> Result<(), TcError> {
         if handle == 0 || params.keys.0 == 0 {
@@ -67,7 +67,7 @@ impl Flow {
         let mut params = params.clone();
         params.baseclass = Some(base);
         params.mode = Some(mode);
-        self.entries.push(Entry { handle, params, base, seed, perturb_at });
+        self.entries.push(Entry { handle, params, base, seed, perturb });
         Ok(())
     }
 
@@ -76,7 +76,7 @@ impl Flow {
         handle: u32,
         params: &FlowParams,
         qdisc: Handle,
-        perturb_at: Time,
+        perturb: Timer,
     ) -> Result<(), TcError> {
         let entry = self.entries.iter_mut().find(|e| e.handle == handle).ok_or(TcError::bare(Errno::NoEnt))?;
         let mut new = params.clone();
@@ -92,7 +92,7 @@ impl Flow {
         }
         new.baseclass = Some(entry.base);
         entry.params = new;
-        entry.perturb_at = perturb_at;
+        entry.perturb = perturb;
         Ok(())
     }
 
@@ -115,15 +115,20 @@ impl Flow {
     }
 
     /// When the next seed change of this preference is due.
-    pub(crate) fn perturb_due(&self) -> Time {
-        self.entries.iter().map(|e| e.perturb_at).min().unwrap_or(Time::NEVER)
+    pub(crate) fn perturb_due(&self) -> Timer {
+        self.entries.iter().map(|e| e.perturb).min().unwrap_or(Timer::NEVER)
     }
 
-    /// Changes the seed of the first entry that is due at `due`; `next` computes when that happens again.
-    pub(crate) fn perturb(&mut self, due: Time, random: &mut RandomSource<'_>, next: impl Fn(u32) -> Time) -> bool {
-        let Some(entry) = self.entries.iter_mut().find(|e| e.perturb_at <= due) else { return false };
+    /// When the next one after `due` is.
+    pub(crate) fn perturb_due_after(&self, due: Timer) -> Timer {
+        self.entries.iter().map(|e| e.perturb).filter(|timer| timer.at > due.at).min().unwrap_or(Timer::NEVER)
+    }
+
+    /// Changes the seed of the entry that is due at `due`; `next` arms it again.
+    pub(crate) fn perturb(&mut self, due: Timer, random: &mut RandomSource<'_>, next: impl Fn(u32) -> Timer) -> bool {
+        let Some(entry) = self.entries.iter_mut().find(|e| e.perturb == due) else { return false };
         entry.seed = random.word() as u32;
-        entry.perturb_at = next(entry.params.perturb);
+        entry.perturb = next(entry.params.perturb);
         true
     }
 }

@@ -5,7 +5,7 @@ use crate::fw::Fw;
 use crate::u32::{FIRST_TABLE, U32};
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use tidegate_packet::{Draws, Handle, Jiffies, Pkt, Pool, Time};
+use tidegate_packet::{Draws, Handle, Pkt, Pool, Time, Timer, Wheel};
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::{Errno, FilterOp, FilterParams, FwParams, TcError, U32Params, Verb};
 
@@ -56,10 +56,12 @@ pub struct Owner<'a> {
     pub qdisc: Handle,
     /// Does this class exist in it?
     pub has_class: &'a dyn Fn(Handle) -> bool,
+    /// Has another list of the qdisc a u32 table of this number?
+    pub has_table: &'a dyn Fn(u32) -> bool,
     /// The present time.
     pub now: Time,
-    /// The timer tick.
-    pub jiffies: Jiffies,
+    /// Where timers are armed.
+    pub wheel: &'a Wheel,
 }
 
 /// The filters of one qdisc or class, in the order in which they are asked.
@@ -137,6 +139,11 @@ impl FilterList {
         })
     }
 
+    /// Has it a u32 table of this number?
+    pub fn has_table(&self, number: u32) -> bool {
+        self.prefs.iter().any(|p| matches!(&p.body, Body::U32(u) if u.table == number))
+    }
+
     /// Carries out an operation.
     ///
     /// # Errors
@@ -166,7 +173,7 @@ impl FilterList {
                 return Err(NEEDS_CREATE);
             }
             let pref = if op.pref == 0 { self.auto_pref() } else { op.pref };
-            let body = self.new_body(kind)?;
+            let body = self.new_body(kind, owner)?;
             if kind == "flow" {
                 random.first_flow_filter();
             }
@@ -230,12 +237,12 @@ impl FilterList {
         Ok(())
     }
 
-    fn new_body(&self, kind: &str) -> Result<Body, TcError> {
+    fn new_body(&self, kind: &str, owner: Owner<'_>) -> Result<Body, TcError> {
         match kind {
             "fw" => Ok(Body::Fw(Fw::new())),
             "flow" => Ok(Body::Flow(Flow::default())),
             "u32" => {
-                let taken = |table: u32| self.prefs.iter().any(|p| matches!(&p.body, Body::U32(u) if u.table == table));
+                let taken = |table: u32| self.has_table(table) || (owner.has_table)(table);
                 let table = (FIRST_TABLE..=0xfff).find(|t| !taken(*t)).ok_or(TcError::bare(Errno::NoSpc))?;
                 Ok(Body::U32(U32::new(table)))
             }
@@ -249,23 +256,32 @@ impl FilterList {
     }
 
     /// When the next change of a flow filter's seed is due.
-    pub fn perturb_due(&self) -> Time {
+    pub fn perturb_due(&self) -> Timer {
         let due = |p: &Pref| match &p.body {
             Body::Flow(flow) => flow.perturb_due(),
-            _ => Time::NEVER,
+            _ => Timer::NEVER,
         };
-        self.prefs.iter().map(due).min().unwrap_or(Time::NEVER)
+        self.prefs.iter().map(due).min().unwrap_or(Timer::NEVER)
     }
 
-    /// Changes the seed of the first filter that was due at `due` and arms it again from `now`.
-    pub fn perturb(&mut self, due: Time, now: Time, jiffies: Jiffies, random: &mut RandomSource<'_>) {
+    /// Changes the seed of the filter that was due then and arms it again from `now`.
+    pub fn perturb(&mut self, due: Timer, now: Time, wheel: &Wheel, random: &mut RandomSource<'_>) {
         for pref in &mut self.prefs {
             if let Body::Flow(flow) = &mut pref.body
-                && flow.perturb(due, random, |secs| perturb_at(secs, now, jiffies))
+                && flow.perturb(due, random, |secs| wheel.arm(now, secs))
             {
                 return;
             }
         }
+    }
+
+    /// When the next change after `due` is due.
+    pub fn perturb_due_after(&self, due: Timer) -> Timer {
+        let later = |p: &Pref| match &p.body {
+            Body::Flow(flow) => flow.perturb_due_after(due),
+            _ => Timer::NEVER,
+        };
+        self.prefs.iter().map(later).min().unwrap_or(Timer::NEVER)
     }
 
     /// As `tc filter show` lists them.
@@ -326,8 +342,8 @@ impl Pref {
             (Body::U32(u32), Some(FilterParams::U32(params))) => u32.add(op.handle, params, bound(params.classid)),
             (Body::U32(_), None) => Err(TcError::new(Errno::Inval, "Selector not specified")),
             (Body::Flow(flow), Some(FilterParams::Flow(params))) => {
-                let at = perturb_at(params.perturb, owner.now, owner.jiffies);
-                flow.add(op.handle, params, owner.qdisc, at, random)
+                let timer = owner.wheel.arm(owner.now, params.perturb);
+                flow.add(op.handle, params, owner.qdisc, timer, random)
             }
             _ => Err(TcError::bare(Errno::Inval)),
         }
@@ -339,14 +355,10 @@ impl Pref {
             (Body::Fw(fw), Some(FilterParams::Fw(params))) => fw.change(op.handle, params, bound(params.classid)),
             (Body::U32(u32), Some(FilterParams::U32(params))) => u32.change(op.handle, params, bound(params.classid)),
             (Body::Flow(flow), Some(FilterParams::Flow(params))) => {
-                let at = perturb_at(params.perturb, owner.now, owner.jiffies);
-                flow.change(op.handle, params, owner.qdisc, at)
+                let timer = owner.wheel.arm(owner.now, params.perturb);
+                flow.change(op.handle, params, owner.qdisc, timer)
             }
             _ => Err(TcError::bare(Errno::Inval)),
         }
     }
-}
-
-fn perturb_at(secs: u32, now: Time, jiffies: Jiffies) -> Time {
-    if secs == 0 { Time::NEVER } else { jiffies.expiry(now, i64::from(secs) * i64::from(jiffies.hz)) }
 }

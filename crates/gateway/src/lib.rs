@@ -17,7 +17,7 @@ use alloc::vec::Vec;
 use device::Port;
 use tidegate_classify::netfilter::{Place, Table, Verdict};
 use tidegate_packet::header::ethertype;
-use tidegate_packet::{Draws, Handle, Pkt, Pool, Time};
+use tidegate_packet::{Draws, Handle, Pkt, Pool, Time, Timer};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::netfilter::NfOp;
 use tidegate_policy::{Errno, Op, TcError};
@@ -198,14 +198,25 @@ impl Gateway {
 
     /// When the earliest change of a hash key of the machine is due.
     pub fn perturb_due(&mut self) -> Time {
-        self.ports.iter_mut().map(|port| port.shaper.perturb_due()).min().unwrap_or(Time::NEVER)
+        self.first_timer().at
+    }
+
+    fn first_timer(&mut self) -> Timer {
+        self.ports.iter_mut().map(|port| port.shaper.perturb_due()).min().unwrap_or(Timer::NEVER)
     }
 
     /// Changes the hash key that is due first.
     pub fn perturb(&mut self, world: World<'_>) {
-        let due = self.perturb_due();
+        let due = self.first_timer();
         if let Some(port) = self.ports.iter_mut().find_map(|port| (port.shaper.perturb_due() == due).then_some(port)) {
             port.shaper.perturb(world.now, world.pool, world.draws);
+        }
+    }
+
+    /// Hash keys change when the driver says so, perhaps late; `never_turned` while no maintenance timer has run since the start.
+    pub fn late_timers(&mut self, never_turned: bool) {
+        for port in &mut self.ports {
+            port.shaper.late_timers(never_turned);
         }
     }
 

@@ -11,9 +11,11 @@ mod flow;
 pub mod header;
 mod pool;
 mod units;
+mod wheel;
 
 pub use draws::{Draws, Seeded};
 pub use flow::{Addrs, FlowKeys, HashKey, jenkins, siphash};
 pub use header::{Head, dissect};
 pub use pool::{Fifo, Meta, Pkt, Pool, truesize};
 pub use units::{Handle, Jiffies, Mark, Rate, Span, Time};
+pub use wheel::{Timer, Wheel};

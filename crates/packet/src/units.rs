@@ -172,21 +172,10 @@ impl Jiffies {
         (now.0 / per) as i64 - 300 * i64::from(self.hz)
     }
 
-    /// When a timer armed at `now` for `n` jiffies ahead really fires: the timer wheel rounds up to the granularity of its level.
-    pub fn expiry(self, now: Time, n: i64) -> Time {
-        let target = self.at(now) + n;
-        let shift = match n {
-            i64::MIN..63 => 0,
-            63..504 => 3,
-            504..4032 => 6,
-            4032..32256 => 9,
-            32256..258048 => 12,
-            258048..2064384 => 15,
-            _ => 18,
-        };
-        let fires = ((target >> shift) + 1) << shift;
+    /// When the counter has this value; the start of the machine for values before.
+    pub fn time(self, jiffies: i64) -> Time {
         let per = 1_000_000_000 / u64::from(self.hz);
-        let since_start = fires + 300 * i64::from(self.hz);
+        let since_start = jiffies + 300 * i64::from(self.hz);
         Time(since_start.max(0) as u64 * per)
     }
 }

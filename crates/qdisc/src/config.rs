@@ -1,11 +1,12 @@
 //! Configuring a device's tree: operations as the kernel takes or refuses them, and dumps.
 
+use crate::cx::Cx;
 use crate::node::{Node, Visit};
 use crate::shaper::{FIRST_AUTO, Shaper};
 use alloc::string::String;
 use alloc::vec::Vec;
 use tidegate_classify::{FilterList, Owner};
-use tidegate_packet::{Draws, Handle, Jiffies, Pool, Time};
+use tidegate_packet::{Draws, Handle, Pool, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::{ClassOp, Errno, FilterOp, Kind, QdiscOp, TcError, Verb};
 
@@ -23,6 +24,7 @@ impl Shaper {
 
     /// What all operations have in common: timers may be others afterwards, and packets lost are freed in the kernel's order.
     fn configure<R>(&mut self, operation: impl FnOnce(&mut Shaper) -> R) -> R {
+        self.note_pending_timers();
         let mark = self.events.mark();
         let result = operation(self);
         self.events.settle_purged(mark);
@@ -44,7 +46,11 @@ impl Shaper {
             self.node_info(op.handle).map(|(kind, _)| (op.handle, kind))
         } else {
             const NO_QDISC: TcError = TcError::new(Errno::NoEnt, "Failed to find specified qdisc");
-            let there = self.hangs_on(op.parent).ok_or(NO_QDISC)?.filter(|(handle, _)| !handle.is_none());
+            let there = self.hangs_on(op.parent).ok_or(NO_QDISC)?;
+            if there.is_none() {
+                self.must_take_child(op.parent)?;
+            }
+            let there = there.filter(|(handle, _)| !handle.is_none());
             if self.must_create(op, there)? {
                 return self.create(now, pool, draws, op);
             }
@@ -89,7 +95,7 @@ impl Shaper {
     /// What hangs on a parent: `None` if there is no such qdisc, `Some(None)` if the class is not there or takes nothing.
     fn hangs_on(&mut self, parent: Handle) -> Option<Option<(Handle, Kind)>> {
         if parent == Handle::ROOT {
-            return Some(self.root.as_ref().map(|node| (node.handle(), node.kind())));
+            return Some(Some((self.root.handle(), self.root.kind())));
         }
         let (qdisc, mut found) = (parent.qdisc(), None);
         self.each(&mut |node| {
@@ -114,10 +120,7 @@ impl Shaper {
             const NO_HANDLE: TcError = TcError::new(Errno::NoEnt, "Failed to find qdisc with specified handle");
             (op.handle, self.node_info(op.handle).ok_or(NO_HANDLE)?.0)
         } else {
-            // A device without configuration has a root that nobody may delete.
-            let untouched = (op.parent == Handle::ROOT).then_some((Handle::NONE, Kind::PfifoFast));
-            let there = self.hangs_on(op.parent).ok_or(NO_CLASS)?.or(untouched);
-            let there = match there {
+            let there = match self.hangs_on(op.parent).ok_or(NO_CLASS)? {
                 Some(there) => there,
                 None if self.has_class(op.parent) => return Err(NOT_THERE),
                 None => return Err(TcError::new(Errno::NoEnt, "Specified class not found")),
@@ -136,8 +139,7 @@ impl Shaper {
         if handle.is_none() {
             return Err(TcError::new(Errno::NoEnt, "Cannot delete qdisc with handle of zero"));
         }
-        self.graft(now, pool, draws, op.parent, None);
-        Ok(())
+        self.graft(now, pool, draws, op.parent, None)
     }
 
     fn change(
@@ -153,9 +155,8 @@ impl Shaper {
             if op.params.is_some() {
                 node.change(cx, op.params.as_ref())?;
             }
-            if let Some(stab) = &stab {
-                node.set_stab(Some(stab.clone()));
-            }
+            // A change that names no size table takes the one there is away.
+            node.set_stab(stab.clone());
             Ok(())
         })
         .unwrap_or(Err(TcError::new(Errno::NoEnt, "Failed to find specified qdisc")))
@@ -174,51 +175,46 @@ impl Shaper {
             return Err(TcError::new(Errno::Loop, "Qdisc hierarchy is too deep"));
         }
         let handle = if op.handle.is_none() { self.auto_handle()? } else { op.handle };
-        let takes_child = op.parent == Handle::ROOT || self.hangs_on(op.parent).flatten().is_some();
         self.births += 1;
         let births = self.births;
         let (_, mut cx) = self.enter(now, pool, draws);
         let mut node = Node::new(&mut cx, kind, handle, op.parent, op.params.as_ref(), births)?;
-        if !takes_child {
-            node.destroy(&mut cx);
-            return Err(self.no_place(op.parent));
-        }
         node.set_stab(op.stab.clone());
-        self.graft(now, pool, draws, op.parent, Some(node));
-        Ok(())
+        self.graft(now, pool, draws, op.parent, Some(node))
     }
 
-    /// Why nothing can hang on a parent whose qdisc exists.
-    fn no_place(&mut self, parent: Handle) -> TcError {
-        let mut why = TcError::new(Errno::NoEnt, "Specified class not found");
+    /// Is there a class of that name, if no child hangs on it?
+    fn must_take_child(&mut self, parent: Handle) -> Result<(), TcError> {
+        let mut answer = Err(TcError::new(Errno::NoEnt, "Specified class not found"));
         self.each(&mut |node| {
             if node.handle() == parent.qdisc() {
                 if !is_classful(node.kind()) {
-                    why = TcError::new(Errno::Inval, "Parent qdisc is not classful");
+                    answer = Err(TcError::new(Errno::OpNotSupp, "Parent qdisc is not classful"));
                 } else if node.has_class(parent) {
-                    why = TcError::bare(Errno::Inval);
+                    answer = Ok(());
                 }
             }
         });
-        why
+        answer
     }
 
-    fn graft(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, parent: Handle, new: Option<Node>) {
+    fn graft(
+        &mut self,
+        now: Time,
+        pool: &mut Pool,
+        draws: &mut dyn Draws,
+        parent: Handle,
+        new: Option<Node>,
+    ) -> Result<(), TcError> {
         let (root, mut cx) = self.enter(now, pool, draws);
         if parent == Handle::ROOT {
-            if let Some(old) = core::mem::replace(root, new) {
-                old.destroy(&mut cx);
-            }
-            return;
+            let new = new.unwrap_or_else(|| Node::untouched(cx.device, cx.watchdogs));
+            core::mem::replace(root, new).destroy(&mut cx);
+            return Ok(());
         }
         let mut new = Some(new);
-        if let Some(root) = root {
-            root.with(&mut cx, parent.qdisc(), &mut |node, cx| {
-                if let Some(new) = new.take() {
-                    node.graft(cx, parent, new);
-                }
-            });
-        }
+        let mut graft = |node: &mut Node, cx: &mut Cx<'_>| node.graft(cx, parent, new.take().flatten());
+        root.with(&mut cx, parent.qdisc(), &mut graft).unwrap_or(Err(TcError::bare(Errno::NoEnt)))
     }
 
     fn auto_handle(&mut self) -> Result<Handle, TcError> {
@@ -253,7 +249,7 @@ impl Shaper {
         draws: &mut dyn Draws,
         op: &ClassOp,
     ) -> Result<Option<String>, TcError> {
-        let root = self.root.as_ref().map_or(Handle::NONE, Node::handle);
+        let root = self.root.handle();
         let (above, own) =
             (if op.parent == Handle::ROOT { Handle::NONE } else { op.parent.qdisc() }, op.classid.qdisc());
         if !above.is_none() && !own.is_none() && above != own {
@@ -303,11 +299,17 @@ impl Shaper {
 
     fn do_filter(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &FilterOp) -> Result<(), TcError> {
         let parent = self.filter_parent(op.parent)?;
-        let jiffies: Jiffies = self.device().jiffies;
         self.on(now, pool, draws, parent.qdisc(), |node, cx| {
             let mut filters = core::mem::take(node.filters_of(parent)?);
             let has_class = |class: Handle| node.has_class(class);
-            let owner = Owner { qdisc: parent.qdisc(), has_class: &has_class, now: cx.now, jiffies };
+            let has_table = |number: u32| node.has_table(number);
+            let owner = Owner {
+                qdisc: parent.qdisc(),
+                has_class: &has_class,
+                has_table: &has_table,
+                now: cx.now,
+                wheel: cx.wheel,
+            };
             let result = filters.apply(op, owner, &mut cx.draw.random());
             *node.filters_of(parent)? = filters;
             result
@@ -317,7 +319,7 @@ impl Shaper {
 
     fn filter_parent(&mut self, parent: Handle) -> Result<Handle, TcError> {
         let parent = if parent.is_none() || parent == Handle::ROOT {
-            self.root.as_ref().map(Node::handle).filter(|h| !h.is_none()).ok_or(NO_PARENT)?
+            Some(self.root.handle()).filter(|h| !h.is_none()).ok_or(NO_PARENT)?
         } else {
             parent
         };
@@ -370,12 +372,12 @@ impl Shaper {
     /// Handles in the order of a dump.
     fn listing(&mut self) -> Vec<Handle> {
         let mut all: Vec<(u32, u64, Handle)> = Vec::new();
-        let root = self.root.as_ref().map(Node::handle);
+        let root = self.root.handle();
         self.each(&mut |node| {
-            if !node.handle().is_none() {
+            if !node.handle().is_none() || node.parent() == Handle::ROOT {
                 // The root comes first; the rest by bucket of 16, the newest of a bucket before the older.
                 let bucket = (node.handle().0.wrapping_mul(0x61c8_8647) >> 28) + 1;
-                let first = Some(node.handle()) == root;
+                let first = node.handle() == root && node.parent() == Handle::ROOT;
                 all.push((if first { 0 } else { bucket }, u64::MAX - node.born(), node.handle()));
             }
         });
@@ -391,9 +393,7 @@ impl Shaper {
                 node.visit(self);
             }
         }
-        if let Some(root) = &mut self.root {
-            Each(f).node(root);
-        }
+        Each(f).node(&mut self.root);
     }
 
     fn node_info(&mut self, handle: Handle) -> Option<(Kind, Handle)> {

@@ -4,7 +4,7 @@ use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use tidegate_classify::RandomSource;
-use tidegate_packet::{Draws, Handle, Jiffies, Pkt, Pool, Time};
+use tidegate_packet::{Draws, Handle, Jiffies, Pkt, Pool, Time, Wheel};
 
 /// What a discipline may ask of the device it works for.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +48,8 @@ pub struct Cx<'a> {
     pub draw: Draw<'a>,
     /// The device.
     pub device: Device,
+    /// Where maintenance timers are armed.
+    pub(crate) wheel: &'a Wheel,
     pub(crate) watchdogs: &'a mut Watchdogs,
     pub(crate) events: &'a mut EventRing,
     /// Packets and bytes lost in the tree since the shaper was entered; each Node compares before and after.

@@ -16,5 +16,5 @@ mod node;
 mod shaper;
 
 pub use cx::{Cx, Device, Draw, Event, EventRing, What, Why};
-pub use node::{Dequeue, Discipline, Enqueue, Node, Own, Peek, Visit};
+pub use node::{Dequeue, Discipline, Enqueue, GivenUp, Node, Own, Peek, Visit};
 pub use shaper::{Offer, Shaper};

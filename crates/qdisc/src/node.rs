@@ -1,13 +1,13 @@
 //! One qdisc: the counting that all kinds have in common, around the discipline that makes it this kind.
 
-use crate::cx::{Cx, Why};
+use crate::cx::{Cx, Device, Watchdogs, Why};
 use crate::kind::{Body, Noop};
 use alloc::string::String;
 use alloc::vec::Vec;
 use tidegate_classify::{Asked, FilterList};
-use tidegate_packet::{Fifo, Handle, Pkt, Time};
+use tidegate_packet::{Fifo, Handle, Pkt, Time, Timer};
 use tidegate_policy::dump::{ClassDump, QdiscDump, QueueStats, Xstats};
-use tidegate_policy::{ClassOp, Kind, QdiscParams, SizeTable, TcError};
+use tidegate_policy::{ClassOp, Errno, Kind, QdiscParams, SizeTable, TcError};
 
 /// What became of a packet that was handed to a qdisc.
 #[must_use]
@@ -51,6 +51,18 @@ pub enum Peek {
     Throttled,
 }
 
+/// A packet that a qdisc gives up because a change left no room for it.
+#[must_use]
+#[derive(Debug, PartialEq, Eq)]
+pub enum GivenUp {
+    /// It counts as dropped here.
+    Dropped(Pkt),
+    /// It counts as sent here, and as dropped by the ancestors.
+    Sent(Pkt),
+    /// There is none.
+    Nothing,
+}
+
 /// The state of a qdisc that its discipline may need: limits read these, not a private list, because a packet held back for a peek
 /// still counts.
 #[derive(Clone, Copy, Debug)]
@@ -91,6 +103,23 @@ pub trait Discipline {
     /// Kinds without a change operation refuse; others refuse what the kernel would.
     fn change(&mut self, cx: &mut Cx<'_>, own: Own, params: Option<&QdiscParams>) -> Result<(), TcError>;
 
+    /// Is more waiting than the parameters allow? Asked after a change.
+    fn over_limit(&self, own: Own) -> bool {
+        let _ = own;
+        false
+    }
+
+    /// Gives up a packet because of that.
+    fn give_up(&mut self, cx: &mut Cx<'_>, own: Own) -> GivenUp {
+        let _ = (cx, own);
+        GivenUp::Nothing
+    }
+
+    /// What giving up a packet that was held for a peek counts as.
+    fn as_given_up(&self, pkt: Pkt) -> GivenUp {
+        GivenUp::Dropped(pkt)
+    }
+
     /// Loses every packet, children's included.
     fn purge(&mut self, cx: &mut Cx<'_>, own: Own);
 
@@ -126,7 +155,13 @@ pub trait Discipline {
         op: &ClassOp,
     ) -> Result<Option<String>, TcError> {
         let _ = (cx, own, filters, op);
-        Err(TcError::bare(tidegate_policy::Errno::OpNotSupp))
+        Err(TcError::bare(Errno::OpNotSupp))
+    }
+
+    /// Has a list of filters of some class a u32 table of this number?
+    fn classes_have_table(&self, number: u32) -> bool {
+        let _ = number;
+        false
     }
 
     /// The filters of an inner class, where the kind has such.
@@ -161,14 +196,19 @@ pub trait Discipline {
         let _ = (now, qdisc, out);
     }
 
-    /// When the hash key is due to change; [`Time::NEVER`] for kinds without one.
-    fn perturb_due(&self) -> Time {
-        Time::NEVER
+    /// When the hash key is due to change; [`Timer::NEVER`] for kinds without one.
+    fn perturb_due(&self) -> Timer {
+        Timer::NEVER
     }
 
-    /// Changes the hash key and arms the next change.
-    fn perturb(&mut self, cx: &mut Cx<'_>, own: Own, filtered: bool) {
-        let _ = (cx, own, filtered);
+    /// The same, of those that fire at a later time than `due`.
+    fn perturb_due_after(&self, due: Timer) -> Timer {
+        Some(self.perturb_due()).filter(|timer| timer.at > due.at).unwrap_or(Timer::NEVER)
+    }
+
+    /// Changes the hash key that was due at `due`, and arms the next change.
+    fn perturb(&mut self, cx: &mut Cx<'_>, own: Own, due: Timer, filtered: bool) {
+        let _ = (cx, own, due, filtered);
     }
 }
 
@@ -247,6 +287,15 @@ impl Node {
     }
 
     fn hidden_body(cx: &mut Cx<'_>, kind: Kind, body: Body, parent: Handle) -> Node {
+        Node::assemble(kind, body, parent, cx.watchdogs.register())
+    }
+
+    /// The root of a device that nobody configured.
+    pub(crate) fn untouched(device: Device, watchdogs: &mut Watchdogs) -> Node {
+        Node::assemble(Kind::PfifoFast, Body::pfifo_fast(device), Handle::ROOT, watchdogs.register())
+    }
+
+    fn assemble(kind: Kind, body: Body, parent: Handle, watchdog: u32) -> Node {
         Node {
             handle: Handle::NONE,
             parent,
@@ -255,7 +304,7 @@ impl Node {
             filters: FilterList::default(),
             held: Fifo::new(),
             stats: Stats::default(),
-            watchdog: cx.watchdogs.register(),
+            watchdog,
             stab: None,
             born: 0,
         }
@@ -387,12 +436,36 @@ impl Node {
         }
     }
 
-    /// Counts an attempt that had to be put off.
+    /// Takes new parameters, and loses what they leave no room for: a held packet first, then as the kind gives them up.
     pub(crate) fn change(&mut self, cx: &mut Cx<'_>, params: Option<&QdiscParams>) -> Result<(), TcError> {
         let before = cx.lost;
         let own = self.own();
         let result = self.body.get_mut().change(cx, own, params);
         self.settle(cx, before);
+        while self.body.get().over_limit(self.own()) {
+            let (before, own) = (cx.lost, self.own());
+            let (given_up, fresh) = match self.held.pop_front(cx.pool) {
+                Some(pkt) => (self.body.get().as_given_up(pkt), false),
+                None => (self.body.get_mut().give_up(cx, own), true),
+            };
+            self.settle(cx, before);
+            let (pkt, sent) = match given_up {
+                GivenUp::Dropped(pkt) => (pkt, false),
+                GivenUp::Sent(pkt) => (pkt, true),
+                GivenUp::Nothing => break,
+            };
+            let len = u64::from(cx.pool.meta(&pkt).len);
+            self.stats.qlen -= 1;
+            self.stats.backlog -= len;
+            if !sent {
+                self.stats.drops = self.stats.drops.wrapping_add(1);
+            } else if fresh {
+                self.stats.packets += 1;
+                self.stats.bytes += len;
+            }
+            cx.next_purge_group();
+            cx.purge(self.handle, pkt);
+        }
         result
     }
 
@@ -464,8 +537,9 @@ impl Node {
         found
     }
 
-    /// Puts `new` where the child of `class` hangs and ends what hung there. `None` brings back the kind's default.
-    pub(crate) fn graft(&mut self, cx: &mut Cx<'_>, class: Handle, new: Option<Node>) {
+    /// Puts `new` where the child of `class` hangs and ends what hung there. `None` brings back the kind's default. A class that
+    /// takes no child (an inner one of HTB) refuses.
+    pub(crate) fn graft(&mut self, cx: &mut Cx<'_>, class: Handle, new: Option<Node>) -> Result<(), TcError> {
         let before = cx.lost;
         let new = match new {
             Some(node) => node,
@@ -478,10 +552,11 @@ impl Node {
             if had {
                 self.body.get_mut().child_emptied(cx, class);
             }
-        } else {
-            new.destroy(cx);
+            self.settle(cx, before);
+            return Ok(());
         }
-        self.settle(cx, before);
+        new.destroy(cx);
+        Err(TcError::bare(Errno::Inval))
     }
 
     /// Makes, changes or deletes a class of this qdisc.
@@ -496,6 +571,10 @@ impl Node {
     pub(crate) fn has_class(&self, class: Handle) -> bool {
         self.body.get().has_class(class)
     }
+    /// Has it, or one of its classes, a u32 table of this number? They are numbered in common.
+    pub(crate) fn has_table(&self, number: u32) -> bool {
+        self.filters.has_table(number) || self.body.get().classes_have_table(number)
+    }
     pub(crate) fn child(&mut self, class: Handle) -> Option<&mut Node> {
         self.body.get_mut().child(class)
     }
@@ -506,19 +585,21 @@ impl Node {
     pub fn visit(&mut self, visit: &mut dyn Visit) {
         self.body.get_mut().visit(visit);
     }
-    pub(crate) fn perturb_due(&self) -> Time {
+    pub(crate) fn perturb_due(&self) -> Timer {
         self.body.get().perturb_due().min(self.filters.perturb_due())
+    }
+    pub(crate) fn perturb_due_after(&self, due: Timer) -> Timer {
+        self.body.get().perturb_due_after(due).min(self.filters.perturb_due_after(due))
     }
 
     /// Runs the perturbation that was due at `due`: the qdisc's own, or one of its filters'.
-    pub(crate) fn perturb(&mut self, cx: &mut Cx<'_>, due: Time) {
+    pub(crate) fn perturb(&mut self, cx: &mut Cx<'_>, due: Timer) {
         let before = cx.lost;
-        if self.body.get().perturb_due() <= due {
+        if self.body.get().perturb_due() == due {
             let (own, filtered) = (self.own(), !self.filters.is_empty());
-            self.body.get_mut().perturb(cx, own, filtered);
+            self.body.get_mut().perturb(cx, own, due, filtered);
         } else {
-            let (now, jiffies) = (cx.now, cx.device.jiffies);
-            self.filters.perturb(due, now, jiffies, &mut cx.draw.random());
+            self.filters.perturb(due, cx.now, cx.wheel, &mut cx.draw.random());
         }
         self.settle(cx, before);
     }

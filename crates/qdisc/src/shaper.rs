@@ -3,8 +3,7 @@
 use crate::algo::adjusted_size;
 use crate::cx::{Cx, Device, Draw, Event, EventRing, Lost, Watchdogs, Why};
 use crate::node::{Dequeue, Enqueue, Node, Visit};
-use tidegate_packet::{Draws, Handle, Pkt, Pool, Time};
-use tidegate_policy::Kind;
+use tidegate_packet::{Draws, Handle, Pkt, Pool, Time, Timer, Wheel};
 
 /// What a sender learns about the packet it offered.
 #[must_use]
@@ -25,31 +24,36 @@ pub enum Offer {
 /// call; nothing else changes it.
 pub struct Shaper {
     device: Device,
-    pub(crate) root: Option<Node>,
+    pub(crate) root: Node,
     watchdogs: Watchdogs,
     pub(crate) events: EventRing,
     flow_key_drawn: bool,
     pub(crate) births: u64,
     pub(crate) next_handle: u16,
     /// When the next hash key changes, once looked for.
-    pub(crate) perturb_known: Option<Time>,
+    pub(crate) perturb_known: Option<Timer>,
+    wheel: Wheel,
+    late_timers: bool,
 }
 
 /// The first handle the kernel gives out by itself.
 pub(crate) const FIRST_AUTO: u16 = 0x8001;
 
 impl Shaper {
-    /// The egress of a device with nothing configured: packets wait in a pfifo_fast, which no dump shows.
+    /// The egress of a device with nothing configured: packets wait in a pfifo_fast without a handle.
     pub fn new(device: Device, events: EventRing) -> Shaper {
+        let mut watchdogs = Watchdogs::default();
         Shaper {
             device,
-            root: None,
-            watchdogs: Watchdogs::default(),
+            root: Node::untouched(device, &mut watchdogs),
+            watchdogs,
             events,
             flow_key_drawn: false,
             births: 0,
             next_handle: FIRST_AUTO,
             perturb_known: None,
+            wheel: Wheel::new(device.jiffies),
+            late_timers: false,
         }
     }
 
@@ -65,18 +69,17 @@ impl Shaper {
 
     /// Is a qdisc configured?
     pub fn is_configured(&self) -> bool {
-        self.root.is_some()
+        !self.root.handle().is_none()
     }
 
     /// Packets waiting in the tree.
     pub fn qlen(&self) -> u32 {
-        self.root.as_ref().map_or(0, Node::qlen)
+        self.root.qlen()
     }
 
     /// Offers a packet for sending.
     pub fn offer(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, pkt: Pkt) -> Offer {
         let (root, mut cx) = self.enter(now, pool, draws);
-        let root = root.get_or_insert_with(|| Node::hidden(&mut cx, Kind::PfifoFast, Handle::ROOT));
         if let Some(stab) = root.stab() {
             let len = adjusted_size(stab, cx.pool.meta(&pkt).len);
             cx.pool.meta_mut(&pkt).len = len;
@@ -94,7 +97,7 @@ impl Shaper {
     /// Takes the next packet to send; `None` when nothing waits or nothing may go yet.
     pub fn poll(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws) -> Option<Pkt> {
         let (root, mut cx) = self.enter(now, pool, draws);
-        match root.as_mut()?.dequeue_fresh(&mut cx) {
+        match root.dequeue_fresh(&mut cx) {
             Dequeue::Packet(pkt) => Some(pkt),
             Dequeue::Empty | Dequeue::Throttled => None,
         }
@@ -110,35 +113,55 @@ impl Shaper {
         self.watchdogs.fire(now)
     }
 
-    /// When the earliest change of a hash key is due; [`Time::NEVER`] if none is.
-    pub fn perturb_due(&mut self) -> Time {
+    /// When the earliest change of a hash key is due; [`Timer::NEVER`] if none is.
+    pub fn perturb_due(&mut self) -> Timer {
         if let Some(known) = self.perturb_known {
             return known;
         }
-        struct Earliest(Time);
-        impl Visit for Earliest {
-            fn node(&mut self, node: &mut Node) {
-                self.0 = self.0.min(node.perturb_due());
-                node.visit(self);
-            }
-        }
-        let mut earliest = Earliest(Time::NEVER);
-        if let Some(root) = &mut self.root {
-            earliest.node(root);
-        }
-        self.perturb_known = Some(earliest.0);
-        earliest.0
+        let earliest = self.earliest(|node| node.perturb_due());
+        self.perturb_known = Some(earliest);
+        earliest
     }
 
     /// Changes the hash key that was due first, drawing the new one.
     pub fn perturb(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws) {
         let due = self.perturb_due();
         let Some(handle) = self.find(|node| node.perturb_due() == due) else { return };
+        if self.late_timers {
+            let others = self.earliest(|node| node.perturb_due_after(due));
+            self.wheel.set_pending(others.at);
+        }
         self.perturb_known = None;
         let (root, mut cx) = self.enter(now, pool, draws);
-        if let Some(root) = root {
-            root.with(&mut cx, handle, &mut |node, cx| node.perturb(cx, due));
+        root.with(&mut cx, handle, &mut |node, cx| node.perturb(cx, due));
+    }
+
+    /// Hash keys change when the driver says so, perhaps late, as on a machine that sleeps; `never_turned` while no maintenance timer
+    /// has run since the machine started.
+    pub fn late_timers(&mut self, never_turned: bool) {
+        self.late_timers = true;
+        self.wheel.set_never_turned(never_turned);
+    }
+
+    /// An operation may arm timers, and how coarsely depends on those that are due.
+    pub(crate) fn note_pending_timers(&mut self) {
+        if self.late_timers {
+            let due = self.perturb_due();
+            self.wheel.set_pending(due.at);
         }
+    }
+
+    fn earliest(&mut self, of: impl Fn(&Node) -> Timer) -> Timer {
+        struct Earliest<F>(F, Timer);
+        impl<F: Fn(&Node) -> Timer> Visit for Earliest<F> {
+            fn node(&mut self, node: &mut Node) {
+                self.1 = self.1.min((self.0)(node));
+                node.visit(self);
+            }
+        }
+        let mut earliest = Earliest(of, Timer::NEVER);
+        earliest.node(&mut self.root);
+        earliest.1
     }
 
     /// What happened since the last reading.
@@ -157,12 +180,13 @@ impl Shaper {
         now: Time,
         pool: &'a mut Pool,
         draws: &'a mut dyn Draws,
-    ) -> (&'a mut Option<Node>, Cx<'a>) {
+    ) -> (&'a mut Node, Cx<'a>) {
         let cx = Cx {
             now,
             pool,
             draw: Draw { source: draws, flow_key_drawn: &mut self.flow_key_drawn },
             device: self.device,
+            wheel: &self.wheel,
             watchdogs: &mut self.watchdogs,
             events: &mut self.events,
             lost: Lost::default(),
@@ -183,9 +207,7 @@ impl Shaper {
             }
         }
         let mut first = First(test, None);
-        if let Some(root) = &mut self.root {
-            first.node(root);
-        }
+        first.node(&mut self.root);
         first.1
     }
 
@@ -203,6 +225,6 @@ impl Shaper {
         mut f: impl FnMut(&mut Node, &mut Cx<'_>) -> R,
     ) -> Option<R> {
         let (root, mut cx) = self.enter(now, pool, draws);
-        root.as_mut()?.with(&mut cx, handle, &mut f)
+        root.with(&mut cx, handle, &mut f)
     }
 }

@@ -1,5 +1,6 @@
 //! The kernel's answers: the script named by `ORACLE`, called once for a batch of folders.
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -27,7 +28,27 @@ impl Oracle {
     }
 
     /// Asks about each folder; an answer is written beside the question.
+    ///
+    /// While the kernel reads it, a plain script is one `tc -batch`: the same operations in half the time, as every process in
+    /// there is dear. The folder has its own script again afterwards.
     pub(crate) fn ask(&self, dirs: &[PathBuf]) -> io::Result<()> {
+        let mut plain = Vec::new();
+        for dir in dirs {
+            let path = dir.join("script.tc");
+            let text = fs::read_to_string(&path)?;
+            if let Some(batch) = batched(&text) {
+                fs::write(&path, batch)?;
+                plain.push((path, text));
+            }
+        }
+        let asked = self.ask_as_they_are(dirs);
+        for (path, text) in plain {
+            fs::write(path, text)?;
+        }
+        asked
+    }
+
+    fn ask_as_they_are(&self, dirs: &[PathBuf]) -> io::Result<()> {
         Command::new(&self.ask)
             .args(dirs)
             .env("ORACLE_CPU", self.core.to_string())
@@ -40,6 +61,19 @@ impl Oracle {
     }
 }
 
+/// The script as one batch; none if it is short or the shell has work to do in it.
+fn batched(script: &str) -> Option<String> {
+    let lines: Vec<&str> = script.lines().collect();
+    let plain = |line: &&str| {
+        line.starts_with("tc ") && !line.contains(['$', ';', '|', '&', '>', '<', '`', '"', '\'', '\\', '#'])
+    };
+    if lines.len() < 3 || !lines.iter().all(plain) {
+        return None;
+    }
+    let words: String = lines.iter().map(|line| format!("{}\n", &line[3..])).collect();
+    Some(format!("tc -batch - <<'END'\n{words}END\n"))
+}
+
 /// Whether the kernel answered in this folder.
 pub(crate) fn answered(dir: &Path) -> bool {
     let statistics = std::fs::metadata(dir.join("stats.json")).is_ok_and(|file| file.len() > 0);
@@ -49,4 +83,17 @@ pub(crate) fn answered(dir: &Path) -> bool {
 /// Whether the setting up failed there: nearly always the generator's fault, and the rest of the case is empty.
 pub(crate) fn script_failed(dir: &Path) -> bool {
     std::fs::read_to_string(dir.join("script.out")).is_ok_and(|text| text.contains("script failed:"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::batched;
+
+    #[test]
+    fn plain_scripts_become_batches() {
+        let three = "tc qdisc a\ntc class b\ntc filter c\n";
+        assert_eq!(batched(three).as_deref(), Some("tc -batch - <<'END'\nqdisc a\nclass b\nfilter c\nEND\n"));
+        assert_eq!(batched("tc qdisc a\ntc class b\n"), None);
+        assert_eq!(batched(&three.replace("b", "$b")), None);
+    }
 }

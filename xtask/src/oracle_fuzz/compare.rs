@@ -82,6 +82,9 @@ pub(crate) fn texts(file: &str, theirs: &str, ours: &str) -> Option<Difference> 
             (Some(_), None) => "ours ends early".to_owned(),
             (None, Some(_)) => "ours goes on".to_owned(),
             (Some(left), Some(right)) if has_columns(file) => columns(left, right).to_owned(),
+            (Some(left), Some(right)) if is_sentence(left) || is_sentence(right) => {
+                format!("{} / {}", without_numbers(left), without_numbers(right))
+            }
             (Some(left), Some(right)) => format!("{}{}", heading(&theirs, at), words(left, right)),
             (None, None) => continue,
         };
@@ -89,6 +92,12 @@ pub(crate) fn texts(file: &str, theirs: &str, ours: &str) -> Option<Difference> 
         return Some(Difference { file: file.to_owned(), shape, line: at + 1, theirs: left, ours: right });
     }
     None
+}
+
+/// A message or an exit code, not a line of a listing.
+fn is_sentence(line: &str) -> bool {
+    let listing = [" ", "qdisc ", "class ", "filter "].iter().any(|word| line.starts_with(word));
+    !line.is_empty() && !listing
 }
 
 fn has_columns(file: &str) -> bool {
@@ -134,10 +143,6 @@ fn words(left: &str, right: &str) -> String {
     let before = if at == 0 { String::new() } else { format!("{} ", without_numbers(theirs[at - 1])) };
     let name = |word: Option<&&str>| word.map_or("nothing".to_owned(), |word| without_numbers(word));
     let (left_word, right_word) = (name(theirs.get(at)), name(ours.get(at)));
-    let sentence = |line: &str| line.starts_with("Error") || line.starts_with("RTNETLINK") || line.starts_with("rc=");
-    if sentence(left) || sentence(right) {
-        return format!("{} / {}", without_numbers(left), without_numbers(right));
-    }
     if left_word == right_word { format!("{before}{left_word}") } else { format!("{before}{left_word} / {right_word}") }
 }
 

@@ -197,9 +197,20 @@ fn search(
     for asker in asking.iter().cycle() {
         let Ok(batch) = asker.recv() else { break };
         let batch = batch?;
+        let mut found = Vec::new();
         for (at, (case, dir)) in batch.cases.iter().enumerate() {
             let number = batch.first + at as u64;
-            one(&shrinker, tally, keep, (number, case, dir))?;
+            if let Some(difference) = one(&shrinker, tally, (case, dir))? {
+                eprintln!("case {number} differs: {difference}");
+                found.push((number, case, difference));
+            }
+        }
+        // The smallest first: they are quickly made smaller, and may explain the others.
+        found.sort_by_key(|(_, case, _)| case.script.len() * 8 + case.rows.len());
+        for (number, case, difference) in found {
+            if tally.deserves(&difference, &case.kinds(), PER_GROUP) {
+                shrink_and_keep(&shrinker, tally, keep, (number, case, &difference))?;
+            }
         }
         tally.next = batch.first + batch.cases.len() as u64;
         tally.seconds = before + start.elapsed().as_secs_f64();
@@ -263,7 +274,8 @@ impl Bench<'_> {
         let out = dir.join("ours");
         Ok(match self.engine.run(dir, &out)? {
             Ok(()) => compare::folders(dir, &out),
-            Err(message) => Some(Difference::refusal(&message)),
+            // Without the folder's name the same refusal is of the same sort elsewhere.
+            Err(message) => Some(Difference::refusal(&message.replace(&dir.display().to_string(), "DIR"))),
         })
     }
 
@@ -279,23 +291,34 @@ impl Bench<'_> {
     }
 }
 
-fn one(bench: &Bench<'_>, tally: &mut Tally, keep: &Path, (number, case, dir): (u64, &Case, &Path)) -> io::Result<()> {
+/// Counts and compares one answered case.
+fn one(bench: &Bench<'_>, tally: &mut Tally, (case, dir): (&Case, &Path)) -> io::Result<Option<Difference>> {
     if !ask::answered(dir) {
         tally.unanswered += 1;
-        return Ok(());
+        return Ok(None);
     }
     tally.cases += 1;
-    let kinds = case.kinds();
-    for kind in &kinds {
-        *tally.kinds.entry(kind.clone()).or_default() += 1;
+    for kind in case.kinds() {
+        *tally.kinds.entry(kind).or_default() += 1;
     }
-    let failed = ask::script_failed(dir);
-    tally.failed_scripts += u64::from(failed);
-    let Some(found) = bench.compare(dir)? else { return Ok(()) };
-    tally.differing += 1;
-    if !tally.deserves(&found, &kinds, PER_GROUP) {
-        return Ok(());
+    tally.failed_scripts += u64::from(ask::script_failed(dir));
+    let found = bench.compare(dir)?;
+    if let Some(found) = &found {
+        tally.differing += 1;
+        tally.count(found);
     }
+    Ok(found)
+}
+
+/// Makes a differing case small and keeps it, with both answers and a `difference.txt`.
+fn shrink_and_keep(
+    bench: &Bench<'_>,
+    tally: &mut Tally,
+    keep: &Path,
+    (number, case, found): (u64, &Case, &Difference),
+) -> io::Result<()> {
+    bench.question(case, true)?;
+    let failed = ask::script_failed(&bench.dir);
     let mut trouble = None;
     let small = shrink::shrink(case, bench.questions, &mut |case| match bench.question(case, failed) {
         Ok(difference) => difference.is_some_and(|difference| difference.group() == found.group()),
@@ -324,7 +347,7 @@ fn one(bench: &Bench<'_>, tally: &mut Tally, keep: &Path, (number, case, dir): (
     let (rows, lines) = (small.rows.len(), small.script.len());
     eprintln!("case {number}: {} ({lines} lines, {rows} rows)\n  {}", told.group(), place.display());
     let kept = Kept { dir: place.display().to_string(), kinds: small.kinds(), number, rows, lines };
-    tally.keep(&found, kept);
+    tally.keep(found, kept);
     Ok(())
 }
 

@@ -54,10 +54,14 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Counts a difference; true if it deserves shrinking: fewer than `most` minimal cases explain it, and the group is not full.
-    pub(crate) fn deserves(&mut self, difference: &Difference, kinds: &[String], most: usize) -> bool {
-        let group = self.groups.entry(difference.group()).or_default();
-        group.count += 1;
+    /// Counts a difference.
+    pub(crate) fn count(&mut self, difference: &Difference) {
+        self.groups.entry(difference.group()).or_default().count += 1;
+    }
+
+    /// Whether it deserves shrinking: fewer than `most` minimal cases explain it, and the group is not full.
+    pub(crate) fn deserves(&self, difference: &Difference, kinds: &[String], most: usize) -> bool {
+        let Some(group) = self.groups.get(&difference.group()) else { return true };
         // A minimal case made only of kinds that are here too is probably the same mistake.
         let explained = group.kept.iter().filter(|kept| kept.kinds.iter().all(|kind| kinds.contains(kind))).count();
         explained < most && group.kept.len() < most * 4
@@ -189,7 +193,7 @@ mod tests {
     fn what_is_written_is_read() {
         let mut tally = Tally { seed: 9, next: 64, cases: 60, seconds: 1.5, ..Tally::default() };
         tally.kinds.insert("htb".to_owned(), 7);
-        tally.deserves(&difference(), &[], 3);
+        tally.count(&difference());
         tally.keep(&difference(), kept(&["htb"]));
         assert_eq!(Tally::from_json(&tally.to_json()), tally);
     }

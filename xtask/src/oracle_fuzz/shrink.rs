@@ -22,11 +22,14 @@ impl Judge<'_> {
 pub(crate) fn shrink(case: &Case, questions: u32, differs: &mut dyn FnMut(&Case) -> bool) -> Case {
     let mut judge = Judge { differs, left: questions };
     let mut best = case.clone();
+    quiet(&mut best, &mut judge);
+    tail(&mut best, &mut judge);
+    branches(&mut best, &mut judge);
     loop {
         let before = best.clone();
-        tail(&mut best, &mut judge);
-        rows(&mut best, &mut judge);
         script(&mut best, &mut judge);
+        rows(&mut best, &mut judge);
+        tail(&mut best, &mut judge);
         commands(&mut best, &mut judge);
         script_words(&mut best, &mut judge);
         figures(&mut best, &mut judge);
@@ -34,6 +37,82 @@ pub(crate) fn shrink(case: &Case, questions: u32, differs: &mut dyn FnMut(&Case)
             return best;
         }
     }
+}
+
+/// Tries without any command in the middle: they cost the kernel the most.
+fn quiet(best: &mut Case, judge: &mut Judge<'_>) {
+    let mut smaller = best.clone();
+    smaller.rows.retain(|row| row.command().is_none());
+    if smaller != *best && judge.accepts(&smaller) {
+        *best = smaller;
+    }
+}
+
+/// Removes whole branches of the tree, the largest first: what stands below a qdisc or class goes with it.
+fn branches(best: &mut Case, judge: &mut Judge<'_>) {
+    let mut names: Vec<String> = best.script.iter().filter_map(|line| name(line)).collect();
+    // Every filter list is a branch too.
+    names.extend(
+        best.script.iter().filter(|line| line.starts_with("tc filter")).filter_map(|line| after(line, "parent")),
+    );
+    names.dedup();
+    let mut sets: Vec<(usize, bool, String)> = names
+        .into_iter()
+        .flat_map(|name| {
+            [false, true].map(|filters| (below(&best.script, &name, filters).len(), filters, name.clone()))
+        })
+        .filter(|(size, ..)| *size > 1)
+        .collect();
+    sets.sort_by_key(|(size, ..)| std::cmp::Reverse(*size));
+    for (_, filters, name) in sets {
+        let gone = below(&best.script, &name, filters);
+        if gone.len() < 2 || gone.len() >= best.script.len() {
+            continue;
+        }
+        let mut smaller = best.clone();
+        smaller.script.retain(|line| !gone.contains(line));
+        if judge.accepts(&smaller) {
+            *best = smaller;
+        }
+    }
+}
+
+/// `10:` or `1:5`: what a line of the script adds.
+fn name(line: &str) -> Option<String> {
+    if line.starts_with("tc class") {
+        after(line, "classid")
+    } else {
+        after(line, "handle").filter(|_| line.starts_with("tc qdisc"))
+    }
+}
+
+/// The word after a word.
+fn after(line: &str, word: &str) -> Option<String> {
+    line.split(' ').skip_while(|other| *other != word).nth(1).map(str::to_owned)
+}
+
+/// The lines that make `top` and all that hangs on it; or only the filters that ask at it.
+fn below(script: &[String], top: &str, filters: bool) -> Vec<String> {
+    if filters {
+        let at_top = |line: &&String| line.starts_with("tc filter") && after(line, "parent").as_deref() == Some(top);
+        return script.iter().filter(at_top).cloned().collect();
+    }
+    let mut names = vec![top.to_owned()];
+    let mut gone: Vec<String> = Vec::new();
+    for line in script {
+        let own = name(line).is_some_and(|name| name == top);
+        let hangs = after(line, "parent").is_some_and(|parent| names.contains(&parent));
+        let result = line.starts_with("tc filter")
+            && ["classid", "flowid", "baseclass"]
+                .iter()
+                .any(|word| after(line, word).is_some_and(|id| names.contains(&id)));
+        // Classes of a qdisc `13:` whose line names another class as the parent are reached through that class.
+        if own || hangs || result {
+            gone.push(line.clone());
+            names.extend(name(line));
+        }
+    }
+    gone
 }
 
 /// Cuts the end off, by halves: most differences need only the beginning.
@@ -250,6 +329,28 @@ mod tests {
         let packet = small.rows.iter().find(|row| row.command().is_none()).unwrap();
         assert!(packet.rest.ends_with(",1500,10.0.0.1,10.9.0.1,udp,1,2000,0,0,0,,0,0"), "{}", packet.rest);
         assert!(asked < 1000, "{asked}");
+    }
+
+    #[test]
+    fn branches_go_as_a_whole() {
+        let script: Vec<String> = [
+            "tc qdisc add dev link0 root handle 1: prio",
+            "tc qdisc add dev link0 parent 1:1 handle 10: drr",
+            "tc class add dev link0 parent 10: classid 10:1 drr",
+            "tc qdisc add dev link0 parent 10:1 handle 20: pfifo",
+            "tc qdisc add dev link0 parent 1:2 handle 30: pfifo",
+            "tc filter add dev link0 parent 1: protocol ip prio 1 handle 1 fw classid 1:1",
+            "tc filter add dev link0 parent 10: protocol ip prio 1 handle 1 fw classid 10:1",
+        ]
+        .map(str::to_owned)
+        .to_vec();
+        let places = |top: &str, filters| -> Vec<usize> {
+            let gone = below(&script, top, filters);
+            (0..script.len()).filter(|at| gone.contains(&script[*at])).collect()
+        };
+        assert_eq!(places("10:", false), [1, 2, 3, 6]);
+        assert_eq!(places("10:1", false), [2, 3, 6]);
+        assert_eq!(places("10:", true), [6]);
     }
 
     #[test]

@@ -109,9 +109,11 @@ impl<'r> Run<'r> {
 
     fn run_script(&mut self) -> anyhow::Result<()> {
         self.machine.now = at(SCRIPT_AT);
+        self.machine.gateway.late_timers(true);
         let (pool, draws) = (&mut self.pool, &mut self.draws);
         let outcome = self.shell.run_file(&self.recording.script, self.place, &mut self.machine.face(pool, draws))?;
         self.complain(&outcome.stderr);
+        self.machine.gateway.late_timers(false);
         Ok(())
     }
 

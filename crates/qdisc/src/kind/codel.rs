@@ -3,7 +3,7 @@
 use super::purge_queue;
 use crate::algo::codel::{Counts, Params, Queue, State, micros, units};
 use crate::cx::{Cx, Device, Why};
-use crate::node::{Dequeue, Discipline, Enqueue, Own};
+use crate::node::{Dequeue, Discipline, Enqueue, GivenUp, Own};
 use tidegate_classify::FilterList;
 use tidegate_packet::{Fifo, Handle, Pkt, Time};
 use tidegate_policy::dump::{CodelStats, Xstats};
@@ -119,17 +119,18 @@ impl Discipline for Codel {
         packet.map_or(Dequeue::Empty, Dequeue::Packet)
     }
 
-    fn change(&mut self, cx: &mut Cx<'_>, own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(&mut self, _cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
         let Some(QdiscParams::Codel(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         self.set(params);
-        let mut over = own.qlen.saturating_sub(self.limit);
-        while over > 0 {
-            let Some(pkt) = self.queue.pop_front(cx.pool) else { break };
-            cx.next_purge_group();
-            cx.purge(own.handle, pkt);
-            over -= 1;
-        }
         Ok(())
+    }
+
+    fn over_limit(&self, own: Own) -> bool {
+        own.qlen > self.limit
+    }
+
+    fn give_up(&mut self, cx: &mut Cx<'_>, _own: Own) -> GivenUp {
+        self.queue.pop_front(cx.pool).map_or(GivenUp::Nothing, GivenUp::Dropped)
     }
 
     fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {

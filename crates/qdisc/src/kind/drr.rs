@@ -167,7 +167,7 @@ impl Discipline for Drr {
         if op.verb == Verb::Delete {
             let at = found.ok_or(TcError::bare(Errno::NoEnt))?;
             if filters.binds(op.classid) {
-                return Err(TcError::new(Errno::Busy, "DRR class is in use"));
+                return Err(TcError::bare(Errno::Busy));
             }
             self.deactivate(at);
             self.hash.remove(op.classid);

@@ -9,7 +9,7 @@ use super::purge_queue;
 use crate::algo::codel::{Counts, Params, State, micros};
 use crate::algo::{Chain, Link, Linked};
 use crate::cx::{Cx, Device, Why};
-use crate::node::{Dequeue, Discipline, Enqueue, Own, classify};
+use crate::node::{Dequeue, Discipline, Enqueue, GivenUp, Own, classify};
 use alloc::vec;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
@@ -254,7 +254,7 @@ impl Discipline for FqCodel {
         }
     }
 
-    fn change(&mut self, cx: &mut Cx<'_>, own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+    fn change(&mut self, _cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
         let params = match params {
             Some(QdiscParams::FqCodel(params)) => params,
             None => return Ok(()),
@@ -264,22 +264,22 @@ impl Discipline for FqCodel {
         if params.flows.is_some() {
             return Err(TcError::bare(Errno::Inval));
         }
-        self.set(params)?;
-        let mut left = own;
-        while left.qlen > self.limit || self.memory > u64::from(self.memory_limit) {
-            let before = cx.lost;
-            match self.dequeue(cx, left) {
-                Dequeue::Packet(pkt) => {
-                    cx.next_purge_group();
-                    cx.purge(own.handle, pkt);
-                }
-                _ => break,
-            }
-            let lost = cx.lost.since(before);
-            left.qlen -= lost.packets;
-            left.backlog -= lost.bytes;
+        self.set(params)
+    }
+
+    fn over_limit(&self, own: Own) -> bool {
+        own.qlen > self.limit || self.memory > u64::from(self.memory_limit)
+    }
+
+    fn give_up(&mut self, cx: &mut Cx<'_>, own: Own) -> GivenUp {
+        match self.dequeue(cx, own) {
+            Dequeue::Packet(pkt) => GivenUp::Sent(pkt),
+            _ => GivenUp::Nothing,
         }
-        Ok(())
+    }
+
+    fn as_given_up(&self, pkt: Pkt) -> GivenUp {
+        GivenUp::Sent(pkt)
     }
 
     fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {

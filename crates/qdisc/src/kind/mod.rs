@@ -71,7 +71,7 @@ impl Body {
         }
         Ok(match kind {
             Kind::Pfifo | Kind::Bfifo | Kind::PfifoHeadDrop => Body::Fifo(fifo::Fifo::new(device, kind, of!(Fifo))),
-            Kind::PfifoFast => Body::PfifoFast(Box::new(pfifo_fast::PfifoFast::new(device))),
+            Kind::PfifoFast => Body::pfifo_fast(device),
             Kind::Prio => Body::Prio(Box::new(prio::Prio::new(cx, handle, of!(Prio))?)),
             Kind::Tbf => Body::Tbf(Box::new(tbf::Tbf::new(cx, handle, of!(Tbf))?)),
             Kind::Htb => Body::Htb(Box::new(htb::Htb::new(device, handle, of!(Htb))?)),
@@ -85,6 +85,10 @@ impl Body {
     /// The fifo that nobody asked for.
     pub(crate) fn default_of(device: Device, kind: Kind) -> Body {
         Body::Fifo(fifo::Fifo::new(device, kind, None))
+    }
+
+    pub(crate) fn pfifo_fast(device: Device) -> Body {
+        Body::PfifoFast(Box::new(pfifo_fast::PfifoFast::new(device)))
     }
 
     pub(crate) fn bfifo(limit: u32) -> Body {

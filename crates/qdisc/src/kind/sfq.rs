@@ -10,7 +10,7 @@ use crate::node::{Dequeue, Discipline, Enqueue, Own, classify};
 use alloc::vec;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Fifo, Handle, HashKey, Jiffies, Pkt, Time};
+use tidegate_packet::{Fifo, Handle, HashKey, Pkt, Time, Timer};
 use tidegate_policy::dump::{ClassDump, QueueStats, Xstats};
 use tidegate_policy::{ClassParams, Errno, Kind, QdiscParams, SfqParams, TcError};
 
@@ -29,7 +29,7 @@ pub(crate) struct Sfq {
     perturb_secs: i32,
     headdrop: bool,
     key: HashKey,
-    perturb_at: Time,
+    perturb: Timer,
     /// Slot of each bucket; `NONE` = empty. Made when the first packet comes.
     buckets: Vec<u32>,
     slots: Vec<Slot>,
@@ -61,7 +61,7 @@ impl Sfq {
             perturb_secs: 0,
             headdrop: false,
             key: HashKey::default(),
-            perturb_at: Time::NEVER,
+            perturb: Timer::NEVER,
             buckets: Vec::new(),
             slots: Vec::new(),
             by_length: Vec::new(),
@@ -74,7 +74,7 @@ impl Sfq {
             sfq.set(params)?;
             if sfq.perturb_secs > 0 {
                 sfq.key = cx.draw.source.key();
-                sfq.arm(cx.now, cx.device.jiffies);
+                sfq.perturb = cx.wheel.arm(cx.now, sfq.perturb_secs as u32);
             }
         }
         Ok(sfq)
@@ -113,14 +113,6 @@ impl Sfq {
             self.flow_limit = self.flow_limit.min(params.limit);
         }
         Ok(())
-    }
-
-    fn arm(&mut self, now: Time, jiffies: Jiffies) {
-        self.perturb_at = if self.perturb_secs > 0 {
-            jiffies.expiry(now, i64::from(self.perturb_secs) * i64::from(jiffies.hz))
-        } else {
-            Time::NEVER
-        };
     }
 
     fn make_tables(&mut self) {
@@ -376,15 +368,15 @@ impl Discipline for Sfq {
         }
     }
 
-    fn perturb_due(&self) -> Time {
-        self.perturb_at
+    fn perturb_due(&self) -> Timer {
+        self.perturb
     }
 
-    fn perturb(&mut self, cx: &mut Cx<'_>, own: Own, filtered: bool) {
+    fn perturb(&mut self, cx: &mut Cx<'_>, own: Own, _due: Timer, filtered: bool) {
         self.key = cx.draw.source.key();
         if !filtered && self.tail != NONE {
             self.rehash(cx, own.handle);
         }
-        self.arm(cx.now, cx.device.jiffies);
+        self.perturb = cx.wheel.arm(cx.now, self.perturb_secs as u32);
     }
 }

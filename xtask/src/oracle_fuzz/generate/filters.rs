@@ -7,6 +7,9 @@ use crate::oracle_fuzz::rng::Rng;
 pub(super) const PORTS: &[u16] = &[22, 53, 80, 443, 5060, 6881, 8801, 27015];
 pub(super) const DSFIELDS: &[u8] = &[0, 0, 0, 1, 2, 3, 0x10, 0x08, 0x20, 0xb8, 0xb9, 0xba, 0xc0, 0x28];
 
+/// What a filter may be asked for.
+const PROTOCOLS: &[&str] = &["ip", "ipv6", "all"];
+
 /// The parent of filters, and the results that make sense there.
 struct Place {
     parent: String,
@@ -104,7 +107,7 @@ impl World {
                 let mask = if self.rng.chance(30) { *self.rng.pick(&["/0xf", "/0xff", "/0x3"]) } else { "" };
                 Filter {
                     parent: format!("parent {}", place.parent),
-                    protocol: *self.rng.pick(&["ip", "ipv6", "all"]),
+                    protocol: PROTOCOLS[self.rng.below(3) as usize],
                     pref,
                     handle: format!("handle {}{mask} ", self.rng.range(1, 6)),
                     kind: "fw",

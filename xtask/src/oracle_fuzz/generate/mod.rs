@@ -16,7 +16,7 @@ pub(crate) use kinds::KINDS;
 /// Nesting of qdiscs that cases go to.
 const DEEPEST: u32 = 4;
 /// Classes and qdiscs of one case: beyond, only leaves are made.
-const MOST_QDISCS: usize = 24;
+const MOST_QDISCS: usize = 14;
 
 /// A qdisc of the tree under construction.
 #[derive(Clone, Debug)]
@@ -67,6 +67,8 @@ struct World {
     ports: bool,
     /// A kind that every case must have.
     only: Option<&'static str>,
+    /// The longest frame that the device takes.
+    longest: u64,
     shape: &'static str,
 }
 
@@ -84,6 +86,7 @@ pub(crate) fn case(seed: u64, number: u64, only: Option<&'static str>) -> Case {
         rate,
         ports,
         only,
+        longest: 1514,
         shape: "random tree",
     };
     let link = world.link();
@@ -125,6 +128,8 @@ impl World {
         };
         let overhead = if rate > 0 && rng.chance(40) { *rng.pick(&[4, 18, 24, 38]) } else { 0 };
         let mtu = if rng.chance(80) { 1500 } else { *rng.pick(&[1280, 1492, 2000, 9000]) };
+        // A longer one the kernel refuses before the qdisc sees it; and memory per packet is known up to 1514 only.
+        self.longest = 1514.min(mtu + 14);
         let txqueuelen = *rng.pick(&[1000, 1000, 1000, 100, 10, 3, 1]);
         format!("{rate} {overhead} {mtu} {txqueuelen}")
     }

@@ -21,7 +21,7 @@ impl World {
     /// The packets, by time, and the time of the last one; load in percent of the bottleneck.
     pub(super) fn traffic(&mut self, load: u64) -> (Vec<Row>, u64) {
         let flows = if self.rng.chance(15) { self.rng.range(12, 40) } else { self.rng.range(1, 9) };
-        let total = self.rng.log_range(20, 700).max(flows);
+        let total = self.rng.log_range(15, 500).max(flows);
         let grid = *self.rng.pick(&[1, 1, 1, 1000, 100_000, 1_000_000]);
         let six = self.rng.chance(35);
         let mut packets: Vec<(u64, String)> = Vec::new();
@@ -46,7 +46,7 @@ impl World {
                     2 => *self.rng.pick(&[66, 200, 576, 1000, 1514]),
                     _ => self.rng.range(60, 1514),
                 };
-                let size = size.max(head.smallest);
+                let size = size.clamp(head.smallest, self.longest);
                 packets.push((time / grid * grid, format!("{size},{}", head.text)));
                 owed += size * 8 * SECOND / share;
                 match rhythm {

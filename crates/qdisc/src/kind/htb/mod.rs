@@ -17,7 +17,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Fifo, Handle, Pkt, Span, Time};
+use tidegate_packet::{Fifo, Handle, Pkt, Span, Time, Timer};
 use tidegate_policy::dump::{ClassDump, QueueStats, Xstats};
 use tidegate_policy::{
     ClassOp, ClassParams, Errno, HtbClassParams, HtbParams, Kind, QdiscParams, TcError, Ticks, Verb,
@@ -348,6 +348,10 @@ impl Discipline for Htb {
         }
     }
 
+    fn classes_have_table(&self, number: u32) -> bool {
+        self.tree.classes.iter().any(|class| class.filters.has_table(number))
+    }
+
     fn class_filters(&mut self, class: Handle) -> Option<&mut FilterList> {
         let at = self.find(class)?;
         Some(&mut self.tree.classes[at as usize].filters)
@@ -372,14 +376,17 @@ impl Discipline for Htb {
         }
     }
 
-    fn perturb_due(&self) -> Time {
-        self.tree.classes.iter().map(|class| class.filters.perturb_due()).min().unwrap_or(Time::NEVER)
+    fn perturb_due(&self) -> Timer {
+        self.tree.classes.iter().map(|class| class.filters.perturb_due()).min().unwrap_or(Timer::NEVER)
     }
 
-    fn perturb(&mut self, cx: &mut Cx<'_>, _own: Own, _filtered: bool) {
-        let due = self.perturb_due();
+    fn perturb_due_after(&self, due: Timer) -> Timer {
+        self.tree.classes.iter().map(|class| class.filters.perturb_due_after(due)).min().unwrap_or(Timer::NEVER)
+    }
+
+    fn perturb(&mut self, cx: &mut Cx<'_>, _own: Own, due: Timer, _filtered: bool) {
         if let Some(class) = self.tree.classes.iter_mut().find(|class| class.filters.perturb_due() == due) {
-            class.filters.perturb(due, cx.now, cx.device.jiffies, &mut cx.draw.random());
+            class.filters.perturb(due, cx.now, cx.wheel, &mut cx.draw.random());
         }
     }
 

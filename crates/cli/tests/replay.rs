@@ -1,0 +1,147 @@
+//! Recorded runs of a real kernel, done again: identical, or listed by name with what they wait for.
+//!
+//! `data/traces.tar.gz` holds recordings of whole situations; `data/answers.tar.gz` small ones, each the answer to one question that
+//! was once answered wrongly here.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const TIDEGATE: &str = env!("CARGO_BIN_EXE_tidegate");
+/// What must be the same, byte for byte.
+const FILES: [&str; 4] = ["egress.csv", "stats.txt", "filters.txt", "snap.txt"];
+
+/// An unpacked archive, removed at the end.
+struct Unpacked(PathBuf);
+
+impl Unpacked {
+    fn new(archive: &str) -> Unpacked {
+        let dir = std::env::temp_dir().join(format!("tidegate-replay-test-{}-{archive}", std::process::id()));
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(archive);
+        let file = fs::File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        tar::Archive::new(flate2::read::GzDecoder::new(file)).unpack(&dir).expect("the archive unpacks");
+        Unpacked(dir)
+    }
+
+    fn folders(&self) -> Vec<PathBuf> {
+        let mut all: Vec<PathBuf> =
+            fs::read_dir(&self.0).expect("a directory").map(|e| e.expect("an entry").path()).collect();
+        all.retain(|path| path.is_dir());
+        all.sort();
+        all
+    }
+}
+
+impl Drop for Unpacked {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What differs between a recording and its replay; empty when nothing does.
+fn differences(dir: &Path) -> Vec<String> {
+    let out = dir.join("replayed");
+    let run = Command::new(TIDEGATE).arg("replay").arg(dir).arg("--out").arg(&out).output().expect("tidegate runs");
+    let mut found = Vec::new();
+    if !run.status.success() {
+        found.push(String::from_utf8_lossy(&run.stderr).trim().replace('\n', " / "));
+    }
+    for name in FILES {
+        let (Ok(wanted), ours) = (fs::read_to_string(dir.join(name)), fs::read_to_string(out.join(name))) else {
+            continue;
+        };
+        found.extend(first_difference(name, &wanted, &ours.unwrap_or_default()));
+    }
+    // The recording names the kernel's function that freed the packet; that is for people.
+    let (wanted, ours) = (drops(&dir.join("drops.csv")), drops(&out.join("drops.csv")));
+    found.extend(first_difference("drops.csv", &wanted, &ours));
+    found
+}
+
+fn drops(path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.lines().skip(1).map(|line| line.rsplit_once(',').map_or(line, |(rest, _)| rest).to_owned() + "\n").collect()
+}
+
+fn first_difference(name: &str, wanted: &str, ours: &str) -> Option<String> {
+    if wanted == ours {
+        return None;
+    }
+    let mut pairs = wanted.lines().zip(ours.lines()).enumerate();
+    Some(match pairs.find(|(_, (a, b))| a != b) {
+        Some((n, (a, b))) => format!("{name}:{}: kernel `{a}`, tidegate `{b}`", n + 1),
+        None => format!("{name}: kernel {} lines, tidegate {}", wanted.lines().count(), ours.lines().count()),
+    })
+}
+
+/// Replays every folder of an archive and tells, by name, what differs.
+fn replay_all(archive: &str) -> BTreeMap<String, Vec<String>> {
+    let unpacked = Unpacked::new(archive);
+    let name = |dir: &Path| dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    unpacked.folders().iter().map(|dir| (name(dir), differences(dir))).collect()
+}
+
+#[test]
+fn recordings_are_identical_or_wait_by_name() {
+    let waiting: BTreeMap<&str, &str> = include_str!("data/waiting.txt")
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.trim().is_empty())
+        .map(|line| line.split_once(": ").expect("`name: what it waits for`"))
+        .collect();
+    let mut wrong = String::new();
+    let results = replay_all("traces.tar.gz");
+    for (name, found) in &results {
+        match (waiting.get(name.as_str()), found.is_empty()) {
+            (None, false) => wrong += &format!("{name}: {}\n", found.join("\n    ")),
+            (Some(_), true) => wrong += &format!("{name} is identical now: take it out of waiting.txt\n"),
+            _ => {}
+        }
+    }
+    for name in waiting.keys().filter(|name| !results.contains_key(**name)) {
+        wrong += &format!("{name} is in waiting.txt and not among the recordings\n");
+    }
+    println!("{} recordings identical, {} wait", results.len() - waiting.len(), waiting.len());
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn answers_are_kept() {
+    let wrong: String = replay_all("answers.tar.gz")
+        .iter()
+        .filter(|(_, f)| !f.is_empty())
+        .map(|(n, f)| format!("{n}: {}\n", f.join("\n    ")))
+        .collect();
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn bad_recordings_are_refused_with_their_place() {
+    let good = [
+        ("link", "0 0 1500 1000\n"),
+        ("script.tc", "tc qdisc add dev link0 root pfifo\n"),
+        (
+            "schedule.csv",
+            "time_ns,id,size,src,dst,proto,sport,dport,dsfield,mark\n0,1,100,10.0.0.1,10.9.0.1,udp,1,2,0,0\n",
+        ),
+        ("draws.csv", "time_ns,width,value,where\n"),
+    ];
+    let cases = [
+        ("link", "fast\n", "expected `rate overhead mtu txqueuelen [forward]`"),
+        ("schedule.csv", "time_ns,id,size,src,dst,proto\n0,1,100,10.0.0.1,nowhere,udp\n", "schedule.csv:2:"),
+        ("schedule.csv", "", "schedule.csv is empty"),
+        ("draws.csv", "time_ns,width,value,where\n0,x,1,y\n", "draws.csv:2:"),
+        ("draws.csv", "time_ns,width,value,where\n0,32,1,nobody\n", "1 of 1 recorded draws were not used"),
+    ];
+    for (n, (name, text, expected)) in cases.iter().enumerate() {
+        let dir = std::env::temp_dir().join(format!("tidegate-bad-recording-{}-{n}", std::process::id()));
+        fs::create_dir_all(&dir).expect("a directory");
+        for (file, content) in good.iter().chain([&(*name, *text)]) {
+            fs::write(dir.join(file), content).expect("a file");
+        }
+        let run = Command::new(TIDEGATE).arg("replay").arg(&dir).output().expect("tidegate runs");
+        let stderr = String::from_utf8_lossy(&run.stderr).into_owned();
+        let _ = fs::remove_dir_all(&dir);
+        assert!(stderr.contains(expected) && run.status.code() == Some(1), "{name}: {stderr}");
+    }
+}
