@@ -1,5 +1,6 @@
 //! fw: by firewall mark (tc-fw(8)).
 
+use alloc::vec;
 use alloc::vec::Vec;
 use tidegate_packet::{Handle, Mark};
 use tidegate_policy::{Errno, FwParams, TcError};
@@ -9,7 +10,10 @@ use tidegate_policy::{Errno, FwParams, TcError};
 pub(crate) struct Fw {
     /// Bits compared; the first filter's mask holds for all.
     mask: u32,
+    /// Oldest first.
     entries: Vec<Entry>,
+    /// Entries by mark: open addressing, at most half full; 0 = free, else the entry's place plus one.
+    index: Vec<u32>,
 }
 
 #[derive(Debug)]
@@ -21,7 +25,37 @@ pub(crate) struct Entry {
 
 impl Fw {
     pub(crate) fn new() -> Fw {
-        Fw { mask: u32::MAX, entries: Vec::new() }
+        Fw { mask: u32::MAX, ..Fw::default() }
+    }
+
+    /// The place of a mark's entry.
+    fn find(&self, mark: u32) -> Option<usize> {
+        let wrap = self.index.len().checked_sub(1)?;
+        let mut at = spread(mark) & wrap;
+        loop {
+            let entry = (*self.index.get(at)? as usize).checked_sub(1)?;
+            if self.entries.get(entry)?.mark == mark {
+                return Some(entry);
+            }
+            at = (at + 1) & wrap;
+        }
+    }
+
+    /// Enters what is missing from `from` on, or everything where there is no room for it.
+    fn index_from(&mut self, from: usize) {
+        let mut from = from;
+        if self.index.len() < 2 * self.entries.len() || from == 0 {
+            self.index = vec![0; (4 * self.entries.len()).next_power_of_two()];
+            from = 0;
+        }
+        let wrap = self.index.len() - 1;
+        for (place, entry) in self.entries.iter().enumerate().skip(from) {
+            let mut at = spread(entry.mark) & wrap;
+            while self.index[at] != 0 {
+                at = (at + 1) & wrap;
+            }
+            self.index[at] = place as u32 + 1;
+        }
     }
 
     /// Without any filter (`fw` alone) the mark itself names the class.
@@ -32,7 +66,7 @@ impl Fw {
             return (mark.0 != 0 && ours).then_some(class);
         }
         let wanted = mark.0 & self.mask;
-        self.entries.iter().find(|e| e.mark == wanted).map(|e| e.classid.unwrap_or(Handle::NONE))
+        self.find(wanted).map(|at| self.entries[at].classid.unwrap_or(Handle::NONE))
     }
 
     pub(crate) fn add(&mut self, mark: u32, params: &FwParams, bound: bool) -> Result<(), TcError> {
@@ -46,8 +80,8 @@ impl Fw {
         } else if params.mask.is_some() && mask != self.mask || params.mask.is_none() && self.mask != u32::MAX {
             return Err(TcError::bare(Errno::Inval));
         }
-        // Newest first, as a hash chain keeps them; marks are unique, so only a dump can tell.
-        self.entries.insert(0, Entry { mark, classid: params.classid, bound });
+        self.entries.push(Entry { mark, classid: params.classid, bound });
+        self.index_from(self.entries.len() - 1);
         Ok(())
     }
 
@@ -55,7 +89,8 @@ impl Fw {
         if params.mask.is_some_and(|mask| mask != self.mask) {
             return Err(TcError::bare(Errno::Inval));
         }
-        let entry = self.entries.iter_mut().find(|e| e.mark == mark).ok_or(TcError::bare(Errno::NoEnt))?;
+        let at = self.find(mark).ok_or(TcError::bare(Errno::NoEnt))?;
+        let entry = &mut self.entries[at];
         if params.classid.is_some() {
             entry.classid = params.classid;
             entry.bound = bound;
@@ -64,13 +99,14 @@ impl Fw {
     }
 
     pub(crate) fn has(&self, mark: u32) -> bool {
-        self.entries.iter().any(|e| e.mark == mark)
+        self.find(mark).is_some()
     }
 
     pub(crate) fn remove(&mut self, mark: u32) -> bool {
-        let before = self.entries.len();
-        self.entries.retain(|e| e.mark != mark);
-        self.entries.len() < before
+        let Some(at) = self.find(mark) else { return false };
+        self.entries.remove(at);
+        self.index_from(0);
+        true
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -79,7 +115,7 @@ impl Fw {
 
     /// In the order of a dump: by the mark's low byte after folding, newest first among equals.
     pub(crate) fn in_dump_order(&self) -> Vec<&Entry> {
-        let mut all: Vec<&Entry> = self.entries.iter().collect();
+        let mut all: Vec<&Entry> = self.entries.iter().rev().collect();
         all.sort_by_key(|e| bucket(e.mark));
         all
     }
@@ -91,6 +127,11 @@ impl Fw {
     pub(crate) fn mask(&self) -> Option<u32> {
         (self.mask != u32::MAX).then_some(self.mask)
     }
+}
+
+/// A mark's place in the index, before wrapping.
+fn spread(mark: u32) -> usize {
+    (mark.wrapping_mul(0x9e37_79b1) >> 7) as usize
 }
 
 /// The bucket of a mark among 256.

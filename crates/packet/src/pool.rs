@@ -33,8 +33,9 @@ impl Drop for Pkt {
     }
 }
 
-/// What the disciplines know of a packet; filled once, when it enters.
+/// What the disciplines know of a packet; filled once, when it enters. One line of the cache.
 #[derive(Clone, Debug, Default)]
+#[repr(align(64))]
 pub struct Meta {
     /// Bytes the queueing tree counts: the frame without FCS, after the root's size table.
     pub len: u32,

@@ -5,30 +5,40 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+/// Levels there may be: enough for 16,777,216 numbers.
+const HEIGHT: usize = 4;
+
 /// A set of numbers below its size.
 #[derive(Clone, Debug, Default)]
 pub struct BitTree {
-    /// `levels[0]` has a bit per number, each further level a bit per word of the one below.
-    levels: Vec<Vec<u64>>,
+    /// First a bit per number, then for each further level a bit per word of the one below; the last level has one word.
+    words: Vec<u64>,
+    /// Where each level begins.
+    start: [u32; HEIGHT],
+    height: u8,
 }
 
 impl BitTree {
-    /// Makes room for numbers below `size` if there is less; what is in stays in.
+    /// Makes room for numbers below `size` (at most 64^4) if there is less; what is in stays in.
     pub fn reserve(&mut self, size: usize) {
-        let words = size.div_ceil(64).max(1);
-        if self.levels.first().is_some_and(|l| l.len() >= words) {
+        let lowest = size.div_ceil(64).max(1);
+        let present = if self.height > 1 { self.start[1] as usize } else { usize::from(self.height) };
+        if present >= lowest {
             return;
         }
         let old: Vec<u32> = self.iter().collect();
-        self.levels.clear();
-        let mut words = words;
-        loop {
-            self.levels.push(vec![0; words]);
+        let (mut words, mut total) = (lowest, 0);
+        self.height = 0;
+        for start in &mut self.start {
+            *start = total as u32;
+            total += words;
+            self.height += 1;
             if words == 1 {
                 break;
             }
             words = words.div_ceil(64);
         }
+        self.words = vec![0; total];
         for member in old {
             self.insert(member);
         }
@@ -36,22 +46,25 @@ impl BitTree {
 
     /// Takes all out.
     pub fn clear(&mut self) {
-        for level in &mut self.levels {
-            level.fill(0);
-        }
+        self.words.fill(0);
     }
 
     /// None in it?
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.levels.last().is_none_or(|top| top[0] == 0)
+        self.words.last().is_none_or(|top| *top == 0)
+    }
+
+    fn levels(&self) -> &[u32] {
+        &self.start[..usize::from(self.height).min(HEIGHT)]
     }
 
     /// Puts a number in; it must be below the reserved size.
     #[inline]
     pub fn insert(&mut self, member: u32) {
         let mut at = member as usize;
-        for level in &mut self.levels {
-            level[at / 64] |= 1 << (at % 64);
+        for level in 0..self.levels().len() {
+            self.words[self.start[level] as usize + at / 64] |= 1 << (at % 64);
             at /= 64;
         }
     }
@@ -60,8 +73,8 @@ impl BitTree {
     #[inline]
     pub fn remove(&mut self, member: u32) {
         let mut at = member as usize;
-        for level in &mut self.levels {
-            let word = &mut level[at / 64];
+        for level in 0..self.levels().len() {
+            let word = &mut self.words[self.start[level] as usize + at / 64];
             *word &= !(1 << (at % 64));
             if *word != 0 {
                 return;
@@ -74,13 +87,16 @@ impl BitTree {
     #[inline]
     pub fn next(&self, from: u32) -> Option<u32> {
         let mut at = from as usize;
+        let levels = self.levels();
         // Up until a word has a bit at or after the place, then down along first bits.
-        for (height, level) in self.levels.iter().enumerate() {
-            let rest = level.get(at / 64).map_or(0, |word| word & (u64::MAX << (at % 64)));
+        for (height, level) in levels.iter().enumerate() {
+            let end = levels.get(height + 1).map_or(self.words.len(), |next| *next as usize);
+            let place = *level as usize + at / 64;
+            let rest = if place < end { self.words[place] & (u64::MAX << (at % 64)) } else { 0 };
             if rest != 0 {
                 let mut found = at / 64 * 64 + rest.trailing_zeros() as usize;
-                for below in self.levels[..height].iter().rev() {
-                    found = found * 64 + below[found].trailing_zeros() as usize;
+                for below in levels[..height].iter().rev() {
+                    found = found * 64 + self.words[*below as usize + found].trailing_zeros() as usize;
                 }
                 return Some(found as u32);
             }

@@ -11,11 +11,19 @@ use tidegate_packet::Handle;
 pub struct ClassHash {
     buckets: Vec<Vec<(Handle, u32)>>,
     len: usize,
+    /// The qdisc that ids belong to.
+    qdisc: Handle,
+    /// Index by minor number, for finding a packet's class at once.
+    by_minor: Vec<u32>,
+    /// Classes with another qdisc's id (`0:0` is one that the kernel lets pass): found in their bucket.
+    strangers: usize,
 }
+
+const NONE: u32 = u32::MAX;
 
 impl Default for ClassHash {
     fn default() -> ClassHash {
-        ClassHash { buckets: vec![Vec::new(); 4], len: 0 }
+        ClassHash { buckets: vec![Vec::new(); 4], len: 0, qdisc: Handle::NONE, by_minor: Vec::new(), strangers: 0 }
     }
 }
 
@@ -32,12 +40,31 @@ impl ClassHash {
     /// The index of a class.
     #[inline]
     pub fn get(&self, id: Handle) -> Option<u32> {
+        if id.qdisc() != self.qdisc || id.is_none() {
+            return if self.strangers > 0 { self.get_stranger(id) } else { None };
+        }
+        self.by_minor.get(usize::from(id.minor())).copied().filter(|index| *index != NONE)
+    }
+
+    fn get_stranger(&self, id: Handle) -> Option<u32> {
         let bucket = &self.buckets[bucket(id, self.buckets.len())];
         bucket.iter().find(|(class, _)| *class == id).map(|(_, index)| *index)
     }
 
     /// Adds a class that is not there yet.
     pub fn insert(&mut self, id: Handle, index: u32) {
+        if self.qdisc.is_none() {
+            self.qdisc = id.qdisc();
+        }
+        if !id.is_none() && id.qdisc() == self.qdisc {
+            let minor = usize::from(id.minor());
+            if self.by_minor.len() <= minor {
+                self.by_minor.resize((minor + 1).next_power_of_two(), NONE);
+            }
+            self.by_minor[minor] = index;
+        } else {
+            self.strangers += 1;
+        }
         let at = bucket(id, self.buckets.len());
         self.buckets[at].insert(0, (id, index));
         self.len += 1;
@@ -61,7 +88,15 @@ impl ClassHash {
         let at = bucket(id, self.buckets.len());
         let before = self.buckets[at].len();
         self.buckets[at].retain(|(class, _)| *class != id);
-        self.len -= before - self.buckets[at].len();
+        let gone = before - self.buckets[at].len();
+        self.len -= gone;
+        if !id.is_none() && id.qdisc() == self.qdisc {
+            if let Some(index) = self.by_minor.get_mut(usize::from(id.minor())) {
+                *index = NONE;
+            }
+        } else {
+            self.strangers -= gone;
+        }
     }
 
     /// All, in listing order.

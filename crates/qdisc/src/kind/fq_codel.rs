@@ -31,9 +31,12 @@ pub(crate) struct FqCodel {
     drop_batch: u32,
     params: Params,
     counts: Counts,
-    /// Made when the first packet comes.
+    /// By bucket of the hash: 0, or one more than the place of its flow among those that were ever used. Most buckets never are, so
+    /// a qdisc is small and its flows lie together. Made when the first packet comes.
+    places: Vec<u32>,
     flows: Vec<Flow>,
-    /// Bytes waiting in each flow, close together for the search of the fattest.
+    /// The bucket of each flow, and the bytes waiting in it: close together for the search of the fattest.
+    buckets: Vec<u32>,
     backlogs: Vec<u32>,
     new_flows: Chain,
     old_flows: Chain,
@@ -43,7 +46,9 @@ pub(crate) struct FqCodel {
     drop_overmemory: u32,
 }
 
+/// One flow: a line of the cache.
 #[derive(Default)]
+#[repr(align(64))]
 struct Flow {
     link: Link,
     queue: Fifo,
@@ -69,7 +74,9 @@ impl FqCodel {
             drop_batch: 64,
             params: law,
             counts: Counts::default(),
+            places: Vec::new(),
             flows: Vec::new(),
+            buckets: Vec::new(),
             backlogs: Vec::new(),
             new_flows: Chain::default(),
             old_flows: Chain::default(),
@@ -117,7 +124,7 @@ impl FqCodel {
         Ok(())
     }
 
-    /// The flow of a packet; `None` when a filter sends it nowhere.
+    /// The bucket of a packet; `None` when a filter sends it nowhere.
     fn choose(&self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: &Pkt) -> Option<u32> {
         let priority = cx.pool.meta(pkt).priority_class();
         let named = |class: Handle| (1..=self.flow_count).contains(&u32::from(class.minor()));
@@ -132,15 +139,43 @@ impl FqCodel {
         named(class).then(|| u32::from(class.minor()) - 1)
     }
 
+    /// The flow of a bucket, begun if it was never used.
+    #[inline]
+    fn flow_of(&mut self, bucket: u32) -> u32 {
+        if self.places.is_empty() {
+            self.places = vec![0; self.flow_count as usize];
+        }
+        match self.places[bucket as usize] {
+            0 => self.begin_flow(bucket),
+            place => place - 1,
+        }
+    }
+
+    #[cold]
+    fn begin_flow(&mut self, bucket: u32) -> u32 {
+        self.flows.push(Flow::default());
+        self.buckets.push(bucket);
+        self.backlogs.push(0);
+        self.places[bucket as usize] = self.flows.len() as u32;
+        self.flows.len() as u32 - 1
+    }
+
+    /// The flows that were used, with their buckets, in the order of these.
+    fn in_order(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let mut order: Vec<(usize, usize)> = self.buckets.iter().map(|b| *b as usize).zip(0..).collect();
+        order.sort_unstable();
+        order.into_iter()
+    }
+
     /// Drops from the head of the fattest flow until half of its bytes are gone, or a batch; tells which flow.
     fn drop_from_fattest(&mut self, cx: &mut Cx<'_>, at: Handle) -> (u32, u32) {
-        let mut fattest = (0, 0);
-        for (index, bytes) in self.backlogs.iter().enumerate() {
-            if *bytes > fattest.1 {
-                fattest = (index, *bytes);
+        // Of several the one with the lowest bucket.
+        let (mut index, mut most) = (0, 0);
+        for (at, bytes) in self.backlogs.iter().enumerate() {
+            if *bytes > most || *bytes == most && self.buckets[at] < self.buckets[index] {
+                (index, most) = (at, *bytes);
             }
         }
-        let (index, most) = fattest;
         let flow = &mut self.flows[index];
         let (mut packets, mut bytes) = (0, 0);
         while let Some(pkt) = flow.queue.pop_front(cx.pool) {
@@ -161,14 +196,11 @@ impl FqCodel {
 
 impl Discipline for FqCodel {
     fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
-        let Some(index) = self.choose(cx, own, filters, &pkt) else {
+        let Some(bucket) = self.choose(cx, own, filters, &pkt) else {
             cx.drop(own.handle, pkt, Why::Unclassified);
             return Enqueue::Dropped;
         };
-        if self.flows.is_empty() {
-            self.flows.resize_with(self.flow_count as usize, Flow::default);
-            self.backlogs = vec![0; self.flow_count as usize];
-        }
+        let index = self.flow_of(bucket);
         let meta = cx.pool.meta_mut(&pkt);
         meta.stamp = cx.now;
         self.backlogs[index as usize] += meta.len;
@@ -251,7 +283,8 @@ impl Discipline for FqCodel {
     }
 
     fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
-        for flow in &mut self.flows {
+        for (_, index) in self.in_order() {
+            let flow = &mut self.flows[index];
             purge_queue(cx, own.handle, &mut flow.queue);
             flow.link = Link::default();
             flow.state = State::default();
@@ -293,14 +326,15 @@ impl Discipline for FqCodel {
     }
 
     fn classes(&mut self, now: Time, qdisc: Handle, out: &mut Vec<ClassDump>) {
-        for (index, flow) in self.flows.iter().enumerate() {
+        for (bucket, index) in self.in_order() {
+            let flow = &self.flows[index];
             if !flow.link.is_linked() {
                 continue;
             }
             out.push(ClassDump {
                 dev: Default::default(),
                 kind: Kind::FqCodel,
-                classid: qdisc.class(index as u16 + 1),
+                classid: qdisc.class((bucket as u16).wrapping_add(1)),
                 parent: qdisc,
                 leaf: Handle::NONE,
                 params: ClassParams::None,

@@ -607,6 +607,10 @@ fn pay(tokens: i64, bucket: i64, cost: &Cost, len: u32) -> i64 {
 }
 
 /// The numbers of the bits set, ascending.
-fn bits(mask: u8) -> impl Iterator<Item = usize> {
-    (0..8).filter(move |bit| mask >> bit & 1 == 1)
+fn bits(mut mask: u8) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let bit = mask.trailing_zeros() as usize;
+        mask &= mask.wrapping_sub(1);
+        (bit < 8).then_some(bit)
+    })
 }

@@ -1,0 +1,78 @@
+//! Nanoseconds per packet through the engine, in and out, with a steady backlog (DESIGN.md section 6).
+//!
+//! `cargo bench -p tidegate-qdisc [-- PART-OF-A-NAME]`, or `-- --count PACKETS NAME given|parsed`, which runs one tree for so many
+//! packets: for a profiler or a counter of instructions (`valgrind --tool=callgrind --toggle-collect='*steady*'`).
+//!
+//! The time is taken over pieces of 4,096 packets, short against a time slice, so that other work on the machine shows in few of them.
+
+// A benchmark is the one place here that looks at a clock.
+#![allow(clippy::disallowed_methods, missing_docs)]
+
+mod rig;
+
+use rig::{Arrival, CASES, Case, Rig};
+use std::hint::black_box;
+use std::time::Instant;
+
+const PIECE: usize = 4096;
+const PIECES: usize = 300;
+const REPEATS: usize = 3;
+
+/// The best and the median piece, ns per packet.
+fn time(rig: &mut Rig) -> (f64, f64) {
+    let mut pieces: Vec<f64> = (0..PIECES)
+        .map(|_| {
+            let start = Instant::now();
+            black_box(&mut *rig).steady(PIECE);
+            start.elapsed().as_nanos() as f64 / PIECE as f64
+        })
+        .collect();
+    pieces.sort_by(f64::total_cmp);
+    (pieces[PIECES / 20], pieces[PIECES / 2])
+}
+
+fn measure(case: &Case, arrival: Arrival) -> (f64, f64, f64) {
+    let mut rig = None;
+    let memory = allocation_counter::measure(|| rig = Some(Rig::new(case, arrival)));
+    let Some(mut rig) = rig else { unreachable!("built above") };
+    rig.steady(4 * PIECE.max((case.leaves * case.backlog) as usize));
+    let (mut best, mut medians) = (f64::INFINITY, Vec::new());
+    for _ in 0..REPEATS {
+        let (low, median) = time(&mut rig);
+        best = best.min(low);
+        medians.push(median);
+    }
+    medians.sort_by(f64::total_cmp);
+    assert!(rig.whole(), "{}: {} packets lost", case.name, rig.lost);
+    (best, medians[REPEATS / 2], memory.bytes_current as f64 / f64::from(case.leaves))
+}
+
+fn count(words: &[String]) {
+    let [packets, name, arrival, ..] = words else { return eprintln!("--count PACKETS NAME given|parsed") };
+    let arrival = if arrival == "parsed" { Arrival::Parsed } else { Arrival::Given };
+    let (Ok(packets), Some(case)) = (packets.parse(), CASES.iter().find(|case| case.name == name)) else {
+        let names: Vec<&str> = CASES.iter().map(|case| case.name).collect();
+        return eprintln!("no such tree; there are: {names:?}");
+    };
+    let mut rig = Rig::new(case, arrival);
+    rig.steady(packets);
+    assert!(rig.whole(), "{}: {} packets lost", case.name, rig.lost);
+}
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    if let Some(at) = words.iter().position(|word| word == "--count") {
+        return count(&words[at + 1..]);
+    }
+    println!(
+        "ns per packet, in and out         given: best median     parsed: best median   heap bytes per leaf, packets included"
+    );
+    for case in CASES.iter().filter(|case| words.iter().all(|word| case.name.contains(word.as_str()))) {
+        let given = measure(case, Arrival::Given);
+        let parsed = measure(case, Arrival::Parsed);
+        println!(
+            "{:28} {:16.1} {:6.1} {:17.1} {:6.1} {:14.0}",
+            case.name, given.0, given.1, parsed.0, parsed.1, given.2
+        );
+    }
+}

@@ -1,0 +1,313 @@
+//! Trees under a steady load: a backlog that stays, each packet that leaves replaced by one for a random leaf and flow.
+
+#![allow(unreachable_pub)] // shared with a test
+
+use tidegate_packet::{Handle, Head, Mark, Meta, Pkt, Pool, Rate, Seeded, Span, Time};
+use tidegate_policy::*;
+use tidegate_qdisc::{Device, EventRing, Offer, Shaper};
+
+/// Packets polled, then offered, at a time: as rte_sched's benchmark does.
+const BATCH: usize = 32;
+/// Bytes of every packet.
+const LEN: u32 = 64;
+/// Between two packets: 10.24 Gbit/s of 64 bytes.
+const STEP: Span = Span(50);
+/// The link of every shaping tree: never the bottleneck, so that every poll finds a packet.
+const LINK: Rate = Rate::bits(100_000_000_000);
+const ROOT: Handle = Handle::new(1, 0);
+
+/// How packets come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// Their priority names the leaf, and the flow hash is known.
+    Given,
+    /// With header bytes: dissected and hashed here where a discipline asks, classified by filters.
+    Parsed,
+}
+
+/// One kind of packet.
+struct Sort {
+    head: Head,
+    priority: u32,
+    mark: Mark,
+    hash: u32,
+}
+
+/// A tree and its load.
+pub struct Rig {
+    shaper: Shaper,
+    pool: Pool,
+    draws: Seeded,
+    now: Time,
+    arrival: Arrival,
+    sorts: Vec<Sort>,
+    random: u32,
+    batch: Vec<Pkt>,
+    backlog: usize,
+    /// Packets that were refused or lost; a good run has none.
+    pub lost: usize,
+}
+
+/// A tree to be built, and what loads it.
+#[derive(Clone, Copy)]
+pub struct Case {
+    /// Its name in the table.
+    pub name: &'static str,
+    /// Leaves: classes, bands or flows that packets are spread over.
+    pub leaves: u32,
+    /// Flows in each leaf.
+    pub flows: u32,
+    /// Packets waiting in each leaf.
+    pub backlog: u32,
+    /// Configures it.
+    pub build: fn(&mut Rig, &Case),
+}
+
+/// All trees.
+pub const CASES: &[Case] = &[
+    Case { name: "pfifo", leaves: 1, flows: 1, backlog: 256, build: |rig, _| rig.root("pfifo", None) },
+    Case { name: "prio, 3 bands", leaves: 3, flows: 1, backlog: 128, build: prio },
+    Case { name: "tbf", leaves: 1, flows: 1, backlog: 256, build: tbf },
+    Case { name: "drr, 16 classes", leaves: 16, flows: 1, backlog: 16, build: drr },
+    Case { name: "sfq, 100 flows", leaves: 1, flows: 100, backlog: 400, build: sfq },
+    Case { name: "codel", leaves: 1, flows: 1, backlog: 256, build: |rig, _| rig.root("codel", None) },
+    Case {
+        name: "fq_codel, 100 flows",
+        leaves: 1,
+        flows: 100,
+        backlog: 400,
+        build: |rig, _| rig.root("fq_codel", None),
+    },
+    Case { name: "htb, 1 leaf, pfifo", leaves: 1, flows: 1, backlog: 256, build: |rig, c| htb(rig, c, 1, 10) },
+    Case { name: "htb, 16 leaves, pfifo", leaves: 16, flows: 1, backlog: 16, build: |rig, c| htb(rig, c, 1, 10) },
+    Case { name: "htb, 4096 leaves, pfifo", leaves: 4096, flows: 1, backlog: 8, build: |rig, c| htb(rig, c, 1, 10) },
+    Case { name: "htb, 16 borrowing, pfifo", leaves: 16, flows: 1, backlog: 16, build: |rig, c| htb(rig, c, 1, -2) },
+    Case { name: "htb, 16 leaves, fq_codel", leaves: 16, flows: 4, backlog: 16, build: htb_fq_codel },
+    Case { name: "htb, 4096 leaves, fq_codel", leaves: 4096, flows: 4, backlog: 8, build: htb_fq_codel },
+    Case { name: "htb, 1024 x 16, pfifo", leaves: 16384, flows: 1, backlog: 2, build: |rig, c| htb(rig, c, 16, 10) },
+    Case { name: "drr, 16384 classes", leaves: 16384, flows: 1, backlog: 2, build: drr },
+];
+
+impl Rig {
+    /// Builds the tree and fills it.
+    pub fn new(case: &Case, arrival: Arrival) -> Rig {
+        let mut rig = Rig {
+            shaper: Shaper::new(Device { tx_queue_len: 100_000, ..Device::default() }, EventRing::new(0)),
+            pool: Pool::new(1 << 20),
+            draws: Seeded::new(1),
+            now: Time(1_000_000_000),
+            arrival,
+            sorts: Vec::new(),
+            random: 12345,
+            batch: Vec::with_capacity(BATCH),
+            backlog: (case.leaves * case.backlog) as usize,
+            lost: 0,
+        };
+        (case.build)(&mut rig, case);
+        if arrival == Arrival::Parsed {
+            rig.filters(case);
+        }
+        rig.sorts = (0..case.leaves * case.flows).map(|n| rig.sort(case, n)).collect();
+        for _ in 0..rig.backlog {
+            let meta = Meta::of(&rig.sorts[0].head, LEN);
+            let pkt = rig.pool.insert(meta, Head::default()).expect("the pool has room");
+            rig.offer(pkt);
+        }
+        rig
+    }
+
+    /// Leaf `n / flows`, flow `n % flows`.
+    fn sort(&self, case: &Case, n: u32) -> Sort {
+        let (leaf, flow) = (n / case.flows, n % case.flows);
+        let mut ip = [0u8; 48];
+        ip[0] = 0x45;
+        ip[3] = 50;
+        (ip[8], ip[9]) = (64, 17);
+        ip[12..16].copy_from_slice(&[10, 0, (leaf >> 8) as u8, leaf as u8]);
+        ip[16..20].copy_from_slice(&[192, 0, 2, 1]);
+        ip[20..22].copy_from_slice(&(1024 + flow as u16).to_be_bytes());
+        ip[22..24].copy_from_slice(&(5000 + leaf as u16 % 1000).to_be_bytes());
+        Sort {
+            head: Head::from_network(0x0800, &ip),
+            priority: match case.name.split(' ').next() {
+                // Its hash has a key of its own, so only a priority can spare it the hashing.
+                Some("sfq,") => leaf_class(flow).0,
+                Some("fq_codel,") => 0,
+                _ => leaf_class(leaf).0,
+            },
+            mark: Mark(leaf + 1),
+            // Spread evenly: what is measured is the tree, not collisions of a hash.
+            hash: (flow + 1).wrapping_mul(0x9e37_79b9) | 1,
+        }
+    }
+
+    /// Filters for each leaf: u32 on the destination port for a few, firewall marks for many.
+    fn filters(&mut self, case: &Case) {
+        let flat = matches!(case.name.split([',', ' ']).next(), Some("pfifo" | "tbf" | "sfq" | "codel" | "fq_codel"));
+        if flat {
+            return;
+        }
+        for leaf in 0..case.leaves {
+            let classid = Some(leaf_class(leaf));
+            let (kind, handle, params) = if case.leaves <= 16 {
+                let port = U32Key { value: 5000 + leaf, mask: 0xffff, offset: 20, offset_mask: 0 };
+                let udp = U32Key { value: 0x11_0000, mask: 0xff_0000, offset: 8, offset_mask: 0 };
+                ("u32", 0, FilterParams::U32(U32Params { classid, keys: vec![udp, port], ..U32Params::default() }))
+            } else {
+                ("fw", leaf + 1, FilterParams::Fw(FwParams { classid, mask: None }))
+            };
+            let op = FilterOp {
+                verb: Verb::Add,
+                dev: "bench".into(),
+                parent: ROOT,
+                pref: 1,
+                protocol: 0x0800,
+                chain: 0,
+                handle,
+                kind: Some(kind.into()),
+                params: Some(params),
+            };
+            let result = self.shaper.filter_op(self.now, &mut self.pool, &mut self.draws, &op);
+            assert!(result.is_ok(), "filter {op:?}: {result:?}");
+        }
+    }
+
+    fn root(&mut self, kind: &str, params: Option<QdiscParams>) {
+        self.qdisc(Handle::ROOT, ROOT, kind, params);
+    }
+
+    fn qdisc(&mut self, parent: Handle, handle: Handle, kind: &str, params: Option<QdiscParams>) {
+        let (kind, stab) = (Some(kind.into()), None);
+        let op = QdiscOp { verb: Verb::Add, dev: "bench".into(), parent, handle, kind, params, stab };
+        let result = self.shaper.qdisc_op(self.now, &mut self.pool, &mut self.draws, &op);
+        assert!(result.is_ok(), "qdisc {op:?}: {result:?}");
+    }
+
+    fn class(&mut self, parent: Handle, classid: Handle, params: ClassParams) {
+        let (kind, params) = (None, Some(params));
+        let op = ClassOp { verb: Verb::Add, dev: "bench".into(), parent, classid, kind, params };
+        let result = self.shaper.class_op(self.now, &mut self.pool, &mut self.draws, &op);
+        assert!(result.is_ok(), "class {op:?}: {result:?}");
+    }
+
+    fn next_random(&mut self) -> u32 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 17;
+        self.random ^= self.random << 5;
+        self.random
+    }
+
+    /// Makes a packet a new one of a random sort and offers it.
+    #[inline]
+    fn offer(&mut self, pkt: Pkt) {
+        self.now += STEP;
+        let n = (u64::from(self.next_random()) * self.sorts.len() as u64) >> 32;
+        let sort = &self.sorts[n as usize];
+        let pkt = match self.arrival {
+            Arrival::Given => {
+                self.pool.meta_mut(&pkt).priority = sort.priority;
+                self.pool.set_hash(&pkt, sort.hash);
+                pkt
+            }
+            Arrival::Parsed => {
+                self.pool.release(pkt);
+                let mut meta = Meta::of(&sort.head, LEN);
+                meta.mark = sort.mark;
+                let Some(pkt) = self.pool.insert(meta, sort.head.clone()) else {
+                    unreachable!("one was just released")
+                };
+                pkt
+            }
+        };
+        if self.shaper.offer(self.now, &mut self.pool, &mut self.draws, pkt) != Offer::Queued {
+            self.lost += 1;
+        }
+    }
+
+    /// Sends `packets` packets and takes in as many.
+    #[inline(never)]
+    pub fn steady(&mut self, packets: usize) {
+        for _ in 0..packets / BATCH {
+            for _ in 0..BATCH {
+                match self.shaper.poll(self.now, &mut self.pool, &mut self.draws) {
+                    Some(pkt) => self.batch.push(pkt),
+                    None => self.lost += 1,
+                }
+            }
+            while let Some(pkt) = self.batch.pop() {
+                self.offer(pkt);
+            }
+        }
+    }
+
+    /// Is the backlog what it was?
+    pub fn whole(&self) -> bool {
+        self.lost == 0 && self.pool.live() == self.backlog
+    }
+}
+
+/// The class of a leaf; inner classes have numbers below and above.
+fn leaf_class(leaf: u32) -> Handle {
+    ROOT.class(1 + leaf as u16)
+}
+
+fn prio(rig: &mut Rig, _case: &Case) {
+    rig.root("prio", Some(QdiscParams::Prio(PrioParams::default())));
+}
+
+fn tbf(rig: &mut Rig, _case: &Case) {
+    let rate = RateSpec { rate: LINK, ..RateSpec::default() };
+    let params = TbfParams { rate, limit: 1 << 20, burst: 1 << 20, ..TbfParams::default() };
+    rig.root("tbf", Some(QdiscParams::Tbf(params)));
+}
+
+fn sfq(rig: &mut Rig, _case: &Case) {
+    let params = SfqParams { limit: 10_000, flows: 1024, depth: 127, divisor: 1024, ..SfqParams::default() };
+    rig.root("sfq", Some(QdiscParams::Sfq(params)));
+}
+
+fn drr(rig: &mut Rig, case: &Case) {
+    rig.root("drr", None);
+    for leaf in 0..case.leaves {
+        rig.class(ROOT, leaf_class(leaf), ClassParams::Drr(DrrClassParams::default()));
+    }
+}
+
+/// A link class, then leaves in groups of `fanout` (1: all under the link). A leaf's rate is its share of the load times `share`, or
+/// divided by it when negative: with less than its share it borrows most of the time, and its mode changes all the time.
+fn htb(rig: &mut Rig, case: &Case, fanout: u32, share: i64) {
+    rig.root("htb", Some(QdiscParams::Htb(HtbParams::default())));
+    let load = u64::from(LEN) * 1_000_000_000 / STEP.0;
+    let fair = load / u64::from(case.leaves);
+    let rate = if share > 0 { fair * share as u64 } else { fair / share.unsigned_abs() };
+    let class = |rate: Rate| {
+        let spec = |rate| RateSpec { rate, ..RateSpec::default() };
+        ClassParams::Htb(HtbClassParams {
+            rate: spec(rate),
+            ceil: spec(LINK),
+            buffer: Ticks((u64::from(LEN) * 4 * Ticks::PER_SECOND / rate.0).max(1000) as u32),
+            cbuffer: Ticks(1000),
+            quantum: 1514,
+            prio: 0,
+        })
+    };
+    let top = ROOT.class(0xfff0);
+    rig.class(Handle::ROOT, top, class(LINK));
+    for leaf in 0..case.leaves {
+        let mut parent = top;
+        if fanout > 1 {
+            parent = ROOT.class(0x8000 + (leaf / fanout) as u16);
+            if leaf % fanout == 0 {
+                rig.class(top, parent, class(Rate(rate.saturating_mul(u64::from(fanout)).min(LINK.0))));
+            }
+        }
+        rig.class(parent, leaf_class(leaf), class(Rate(rate.min(LINK.0))));
+    }
+}
+
+fn htb_fq_codel(rig: &mut Rig, case: &Case) {
+    htb(rig, case, 1, 10);
+    for leaf in 0..case.leaves {
+        rig.qdisc(leaf_class(leaf), Handle::new(0x100 + leaf as u16, 0), "fq_codel", None);
+    }
+}
