@@ -107,12 +107,6 @@ impl Shaper {
         found
     }
 
-    fn has_class(&mut self, class: Handle) -> bool {
-        let mut found = false;
-        self.each(&mut |node| found |= node.handle() == class.qdisc() && node.has_class(class));
-        found
-    }
-
     fn delete(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &QdiscOp) -> Result<(), TcError> {
         const NO_CLASS: TcError = TcError::new(Errno::NoEnt, "Failed to find qdisc with specified classid");
         const NOT_THERE: TcError = TcError::new(Errno::NoEnt, "Cannot find specified qdisc on specified device");
@@ -122,8 +116,7 @@ impl Shaper {
         } else {
             let there = match self.hangs_on(op.parent).ok_or(NO_CLASS)? {
                 Some(there) => there,
-                None if self.has_class(op.parent) => return Err(NOT_THERE),
-                None => return Err(TcError::new(Errno::NoEnt, "Specified class not found")),
+                None => return Err(self.must_take_child(op.parent).err().unwrap_or(NOT_THERE)),
             };
             if !op.handle.is_none() && op.handle != there.0 {
                 return Err(TcError::new(Errno::Inval, "Invalid handle"));

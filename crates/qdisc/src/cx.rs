@@ -123,8 +123,8 @@ pub enum Why {
     Policy,
     /// The queue it waited in was taken away, emptied or made smaller; packets of one group are freed together.
     Purged(u16),
-    /// The same, of a packet that was held back for a peek.
-    PurgedHeld,
+    /// The same, of a packet that is freed at once: one held back for a peek, or one of a pfifo_fast.
+    PurgedAtOnce,
     /// Its flow's new bucket was full after the hash key changed.
     Rehash,
 }

@@ -474,7 +474,7 @@ impl Node {
         let own = self.own();
         self.body.get_mut().purge(cx, own);
         while let Some(pkt) = self.held.pop_front(cx.pool) {
-            cx.drop(self.handle, pkt, Why::PurgedHeld);
+            cx.drop(self.handle, pkt, Why::PurgedAtOnce);
         }
         self.stats.qlen = 0;
         self.stats.backlog = 0;

@@ -45,19 +45,18 @@ fn expected(call: &Recorded) -> bool {
         })
 }
 
+/// A call's complaint: the tool's first line says what, our own line after it what to do; a usage text between them is for the
+/// script's reader, not for this place.
 fn failed(call: &Recorded) -> Trouble {
-    let reason = match call.stderr.trim() {
-        "" => format!("failed with code {} and says nothing", call.code),
-        text => text.to_owned(),
-    };
     // The tool's name stands before the reason already.
     let prefix = format!("{}: ", call.call.tool);
-    Trouble {
-        place: call.source.clone(),
-        reason: reason.strip_prefix(&prefix).unwrap_or(&reason).to_owned(),
-        who: call.call.tool.clone(),
-        remedy: None,
-    }
+    let mut lines = call.stderr.trim().lines();
+    let reason = match lines.next() {
+        None => format!("failed with code {} and says nothing", call.code),
+        Some(text) => text.strip_prefix(&prefix).unwrap_or(text).to_owned(),
+    };
+    let remedy = lines.rev().find_map(|line| line.strip_prefix(&prefix)).map(str::to_owned);
+    Trouble { place: call.source.clone(), reason, who: call.call.tool.clone(), remedy }
 }
 
 /// How the script ended, if not well.

@@ -9,7 +9,7 @@ use tidegate_policy::Op;
 /// `ip` with its words.
 pub(super) fn answer(face: &mut Face<'_>, call: &Call) -> Reply {
     match ip::parse(&call.args, &face.machine.env()) {
-        Err(refusal) => refused("ip", refusal),
+        Err(refusal) => refused(face, "ip", refusal),
         Ok(IpCommand::Apply(ops)) => ops.into_iter().find_map(|op| apply(face, op)).unwrap_or_default(),
         Ok(IpCommand::AddLink { name, .. }) => {
             if face.machine.gateway.device(&name).is_some() && !face.machine.grows {

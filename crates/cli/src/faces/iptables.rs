@@ -15,7 +15,7 @@ pub(super) fn answer(face: &mut Face<'_>, call: &Call) -> Reply {
     }
     let parsed = match iptables::parse(tool, &call.args) {
         Ok(parsed) => parsed,
-        Err(refusal) => return refused(tool, refusal),
+        Err(refusal) => return refused(face, tool, refusal),
     };
     match parsed.command {
         IptCommand::Apply(op) => match face.apply(Op::Netfilter(op)) {

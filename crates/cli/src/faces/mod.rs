@@ -1,5 +1,6 @@
 //! The tools that a script calls, answered from the model machine as the real ones would answer.
 
+mod explain;
 mod ip;
 mod iptables;
 mod tc;
@@ -20,7 +21,7 @@ pub struct Machine {
     pub log: Vec<Op>,
     /// What the kernel would have written to its log: its warnings.
     pub kernel_log: Vec<String>,
-    /// Devices that a command names come into being: a script is taken at its word.
+    /// A script is being taken in: devices that a command names come into being, and refusals are explained after the tool's own words.
     pub grows: bool,
 }
 
@@ -104,9 +105,9 @@ fn unknown(tool: &str) -> Reply {
 }
 
 /// A refusal as the tool prints it, our better explanation after its own words.
-fn refused(tool: &str, refusal: Refusal) -> Reply {
+fn refused(face: &Face<'_>, tool: &str, refusal: Refusal) -> Reply {
     let mut text = refusal.stderr;
-    if let Some(remedy) = refusal.remedy {
+    if let Some(remedy) = refusal.remedy.filter(|_| face.machine.grows) {
         text.push_str(&format!("{tool}: {remedy}\n"));
     }
     Reply::error(refusal.code, text)

@@ -1,5 +1,6 @@
 //! tc, answered.
 
+use super::explain::explain;
 use super::{Face, refused};
 use crate::capture::Reply;
 use tidegate_lang::batch;
@@ -9,7 +10,7 @@ use tidegate_packet::Handle;
 /// `tc` with these words; `stdin` is the text of a batch.
 pub(super) fn answer(face: &mut Face<'_>, words: &[String], stdin: Option<&[u8]>) -> Reply {
     match tc::parse(words, &face.machine.env()) {
-        Err(refusal) => refused("tc", refusal),
+        Err(refusal) => refused(face, "tc", refusal),
         Ok(Parsed { command: TcCommand::Batch { force, .. }, flags, .. }) => {
             run_batch(face, stdin.unwrap_or_default(), flags, force)
         }
@@ -26,7 +27,10 @@ fn one(face: &mut Face<'_>, parsed: Parsed) -> Reply {
                 Reply::ok()
             }
             Err(error) => {
-                let (stderr, code) = tc::refusal_text(&op, &error);
+                let (mut stderr, code) = tc::refusal_text(&op, &error);
+                if let Some(why) = explain(&op, &error).filter(|_| face.machine.grows) {
+                    stderr.push_str(&format!("tc: {why}\n"));
+                }
                 Reply::error(code, stderr)
             }
         },
@@ -68,9 +72,9 @@ fn run_batch(face: &mut Face<'_>, text: &[u8], flags: tc::ShowFlags, force: bool
         let (number, reply, ends) = match line {
             Ok(line) => match tc::parse_line(&line.args, flags, &face.machine.env()) {
                 Ok(parsed) => (line.number, one(face, parsed), false),
-                Err(refusal) => (line.number, refused("tc", refusal.clone()), batch::ends_all(&refusal)),
+                Err(refusal) => (line.number, refused(face, "tc", refusal.clone()), batch::ends_all(&refusal)),
             },
-            Err(refusal) => (0, refused("tc", refusal), true),
+            Err(refusal) => (0, refused(face, "tc", refusal), true),
         };
         all.stdout.extend(reply.stdout);
         all.stderr.extend(reply.stderr);

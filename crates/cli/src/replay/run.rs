@@ -176,7 +176,7 @@ impl<'r> Run<'r> {
             let place = match why {
                 Why::Codel => "drop_func",
                 Why::Purged(_) => "__rtnl_unlock",
-                Why::PurgedHeld => "qdisc_reset",
+                Why::PurgedAtOnce => "qdisc_reset",
                 Why::Policy => "__dev_queue_xmit",
                 _ => "kfree_skb_list_reason",
             };

@@ -2,7 +2,7 @@
 //!
 //! Each band holds the device's transmit queue length; an arrival is dropped if its own band is full.
 
-use super::{NO_CHANGE, purge_queue};
+use super::NO_CHANGE;
 use crate::cx::{Cx, Device, Why};
 use crate::node::{Dequeue, Discipline, Enqueue, Own, Peek};
 use tidegate_classify::FilterList;
@@ -52,7 +52,10 @@ impl Discipline for PfifoFast {
 
     fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
         for band in &mut self.bands {
-            purge_queue(cx, own.handle, band);
+            // The kernel frees these at once and not with the others.
+            while let Some(pkt) = band.pop_front(cx.pool) {
+                cx.drop(own.handle, pkt, Why::PurgedAtOnce);
+            }
         }
     }
 

@@ -30,7 +30,7 @@ const LEVELS: usize = 8;
 const PRIOS: usize = 8;
 /// Buckets never go below a debt of this much time.
 const MAX_DEBT: i64 = 60_000_000_000;
-/// How many inner classes a packet may be sent through by filters; a loop of filters ends here.
+/// How many inner classes a packet may be sent through by filters; a packet in a loop of filters is dropped.
 const MAX_HOPS: usize = 64;
 
 pub(crate) struct Htb {
@@ -96,6 +96,8 @@ struct Class {
 enum Choice {
     Leaf(u32),
     Direct,
+    /// Filters send it round in circles.
+    Nowhere,
 }
 
 impl Htb {
@@ -130,7 +132,10 @@ impl Htb {
             }
             inner = Some(at);
         }
-        for _ in 0..MAX_HOPS {
+        for hop in 0.. {
+            if hop == MAX_HOPS {
+                return Choice::Nowhere;
+            }
             let list = match inner {
                 Some(at) => &mut self.tree.classes[at as usize].filters,
                 None => &mut *filters,
@@ -262,6 +267,10 @@ impl Discipline for Htb {
                 self.direct.push_back(cx.pool, pkt);
                 self.direct_packets = self.direct_packets.wrapping_add(1);
                 return Enqueue::Queued;
+            }
+            Choice::Nowhere => {
+                cx.drop(own.handle, pkt, Why::Unclassified);
+                return Enqueue::Dropped;
             }
             Choice::Direct => {
                 cx.drop(own.handle, pkt, Why::Full);
