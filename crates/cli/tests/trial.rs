@@ -89,12 +89,37 @@ fn wrong_scripts_are_told_where_why_and_what_to_do() {
     let root = "tc qdisc add dev eth0 root handle 1: htb default 10\n";
     let cases = [
         ("unknown-kind", "tc qdisc add dev eth0 root htbb\n".to_owned(), "unknown-kind.sh:2: tc:", "did you mean htb"),
-        ("bad-unit", format!("{root}tc class add dev eth0 parent 1: classid 1:10 htb rate 5kbt\n"), "bad-unit.sh:3: tc: Illegal \"rate\"", "500kbit"),
-        ("nothing-above", "tc class add dev eth0 parent 1: classid 1:10 htb rate 5kbit\n".to_owned(), "nothing-above.sh:2:", "add it first"),
-        ("no-class", format!("{root}tc qdisc add dev eth0 parent 1:77 sfq\n"), "no-class.sh:3:", "There is no class 1:77"),
-        ("half-way", format!("set -e\n{root}false\ntc qdisc add dev eth0 parent 1:1 sfq\n"), "half-way.sh:3:", "ended with code 1"),
+        (
+            "bad-unit",
+            format!("{root}tc class add dev eth0 parent 1: classid 1:10 htb rate 5kbt\n"),
+            "bad-unit.sh:3: tc: Illegal \"rate\"",
+            "500kbit",
+        ),
+        (
+            "nothing-above",
+            "tc class add dev eth0 parent 1: classid 1:10 htb rate 5kbit\n".to_owned(),
+            "nothing-above.sh:2:",
+            "add it first",
+        ),
+        (
+            "no-class",
+            format!("{root}tc qdisc add dev eth0 parent 1:77 sfq\n"),
+            "no-class.sh:3:",
+            "There is no class 1:77",
+        ),
+        (
+            "half-way",
+            format!("set -e\n{root}false\ntc qdisc add dev eth0 parent 1:1 sfq\n"),
+            "half-way.sh:3:",
+            "ended with code 1",
+        ),
         ("endless", format!("{root}sleep 1000\n"), "endless.sh:3:", "did not end within"),
-        ("not-yet", "tc qdisc add dev eth0 root cake bandwidth 1mbit\n".to_owned(), "not-yet.sh:2: tc:", "not supported in this version"),
+        (
+            "not-yet",
+            "tc qdisc add dev eth0 root cake bandwidth 1mbit\n".to_owned(),
+            "not-yet.sh:2: tc:",
+            "not supported in this version",
+        ),
         ("nothing-at-all", "echo hello\n".to_owned(), "nothing-at-all.sh", "nothing to try"),
     ];
     let dir = std::env::temp_dir().join(format!("tidegate-wrong-scripts-{}", std::process::id()));
@@ -105,7 +130,11 @@ fn wrong_scripts_are_told_where_why_and_what_to_do() {
         std::fs::write(&script, format!("#!/bin/sh\n{body}")).expect("a script");
         let output = run(&script, &["--up", "1mbit", "--down", "1mbit", "--timeout", "2s"]);
         let stderr = String::from_utf8_lossy(&output.stderr);
-        if output.status.code() != Some(1) || !stderr.contains(place) || !stderr.contains(advice) || stderr.contains("panicked") {
+        if output.status.code() != Some(1)
+            || !stderr.contains(place)
+            || !stderr.contains(advice)
+            || stderr.contains("panicked")
+        {
             wrong += &format!("{name}: {:?}\n{stderr}\n", output.status.code());
         }
     }

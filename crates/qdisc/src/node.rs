@@ -2,10 +2,11 @@
 
 use crate::cx::{Cx, Device, Watchdogs, Why};
 use crate::kind::{Body, Noop};
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use tidegate_classify::{Asked, FilterList};
-use tidegate_packet::{Fifo, Handle, Pkt, Time, Timer};
+use tidegate_packet::{Handle, Pkt, Time, Timer};
 use tidegate_policy::dump::{ClassDump, QdiscDump, QueueStats, Xstats};
 use tidegate_policy::{ClassOp, Errno, Kind, QdiscParams, SizeTable, TcError};
 
@@ -218,7 +219,6 @@ pub(crate) struct Stats {
     pub(crate) bytes: u64,
     pub(crate) packets: u64,
     pub(crate) drops: u32,
-    pub(crate) overlimits: u32,
     pub(crate) qlen: u32,
     pub(crate) backlog: u64,
 }
@@ -231,12 +231,18 @@ pub struct Node {
     parent: Handle,
     kind: Kind,
     body: Body,
-    /// The filters that hang on it.
-    pub(crate) filters: FilterList,
     /// A packet taken for a peek: already counted as sent, still waiting.
-    held: Fifo,
+    held: Option<Pkt>,
     pub(crate) stats: Stats,
     watchdog: u32,
+    rare: Box<Rare>,
+}
+
+/// What most packets need not look at: a tree of thousands of leaves is as fast as it is small.
+#[derive(Default)]
+struct Rare {
+    /// The filters that hang on it.
+    filters: FilterList,
     stab: Option<SizeTable>,
     /// When it was made, for the order of dumps.
     born: u64,
@@ -262,12 +268,10 @@ impl Node {
             parent,
             kind,
             body,
-            filters: FilterList::default(),
-            held: Fifo::new(),
+            held: None,
             stats: Stats::default(),
             watchdog,
-            stab: None,
-            born,
+            rare: Box::new(Rare { born, ..Rare::default() }),
         })
     }
 
@@ -301,12 +305,10 @@ impl Node {
             parent,
             kind,
             body,
-            filters: FilterList::default(),
-            held: Fifo::new(),
+            held: None,
             stats: Stats::default(),
             watchdog,
-            stab: None,
-            born: 0,
+            rare: Box::default(),
         }
     }
 
@@ -332,7 +334,7 @@ impl Node {
             bytes: self.stats.bytes,
             packets: self.stats.packets,
             drops: self.stats.drops,
-            overlimits: self.stats.overlimits.wrapping_add(self.body.get().overlimits()),
+            overlimits: self.body.get().overlimits(),
             requeues: 0,
             qlen: self.stats.qlen,
             backlog: self.stats.backlog as u32,
@@ -340,14 +342,14 @@ impl Node {
     }
     /// When it was made.
     pub fn born(&self) -> u64 {
-        self.born
+        self.rare.born
     }
     /// Its size table.
     pub fn stab(&self) -> Option<&SizeTable> {
-        self.stab.as_ref()
+        self.rare.stab.as_ref()
     }
     pub(crate) fn set_stab(&mut self, stab: Option<SizeTable>) {
-        self.stab = stab;
+        self.rare.stab = stab;
     }
     pub(crate) fn is_noop(&self) -> bool {
         matches!(self.body, Body::Noop(_))
@@ -357,7 +359,7 @@ impl Node {
         self.body.set_fifo_limit(limit);
     }
     pub(crate) fn filters_mut(&mut self) -> &mut FilterList {
-        &mut self.filters
+        &mut self.rare.filters
     }
 
     fn own(&self) -> Own {
@@ -368,7 +370,7 @@ impl Node {
     pub fn enqueue(&mut self, cx: &mut Cx<'_>, pkt: Pkt) -> Enqueue {
         let (before, len) = (cx.lost, cx.pool.meta(&pkt).len);
         let own = self.own();
-        let result = self.body.enqueue(cx, own, &mut self.filters, pkt);
+        let result = self.body.enqueue(cx, own, &mut self.rare.filters, pkt);
         if result != Enqueue::Taken {
             self.stats.qlen += 1;
             self.stats.backlog += u64::from(len);
@@ -379,7 +381,7 @@ impl Node {
 
     /// Takes the next packet out, the held one first.
     pub fn dequeue(&mut self, cx: &mut Cx<'_>) -> Dequeue {
-        if let Some(pkt) = self.held.pop_front(cx.pool) {
+        if let Some(pkt) = self.held.take() {
             self.stats.qlen -= 1;
             self.stats.backlog -= u64::from(cx.pool.meta(&pkt).len);
             return Dequeue::Packet(pkt);
@@ -405,8 +407,8 @@ impl Node {
 
     /// Tells what it would send next: by looking, where the kind can, else by taking it and holding it.
     pub fn peek(&mut self, cx: &mut Cx<'_>) -> Peek {
-        if let Some(meta) = self.held.front(cx.pool) {
-            return Peek::Packet(meta.len);
+        if let Some(pkt) = &self.held {
+            return Peek::Packet(cx.pool.meta(pkt).len);
         }
         let before = cx.lost;
         if let Some(seen) = self.body.look(cx) {
@@ -418,7 +420,7 @@ impl Node {
                 let len = cx.pool.meta(&pkt).len;
                 self.stats.qlen += 1;
                 self.stats.backlog += u64::from(len);
-                self.held.push_back(cx.pool, pkt);
+                self.held = Some(pkt);
                 Peek::Packet(len)
             }
             Dequeue::Empty => Peek::Empty,
@@ -444,7 +446,7 @@ impl Node {
         self.settle(cx, before);
         while self.body.get().over_limit(self.own()) {
             let (before, own) = (cx.lost, self.own());
-            let (given_up, fresh) = match self.held.pop_front(cx.pool) {
+            let (given_up, fresh) = match self.held.take() {
                 Some(pkt) => (self.body.get().as_given_up(pkt), false),
                 None => (self.body.get_mut().give_up(cx, own), true),
             };
@@ -473,7 +475,7 @@ impl Node {
     pub(crate) fn purge(&mut self, cx: &mut Cx<'_>) {
         let own = self.own();
         self.body.get_mut().purge(cx, own);
-        while let Some(pkt) = self.held.pop_front(cx.pool) {
+        if let Some(pkt) = self.held.take() {
             cx.drop(self.handle, pkt, Why::PurgedAtOnce);
         }
         self.stats.qlen = 0;
@@ -563,7 +565,7 @@ impl Node {
     pub(crate) fn class_op(&mut self, cx: &mut Cx<'_>, op: &ClassOp) -> Result<Option<String>, TcError> {
         let before = cx.lost;
         let own = self.own();
-        let result = self.body.get_mut().class_op(cx, own, &self.filters, op);
+        let result = self.body.get_mut().class_op(cx, own, &self.rare.filters, op);
         self.settle(cx, before);
         result
     }
@@ -573,7 +575,7 @@ impl Node {
     }
     /// Has it, or one of its classes, a u32 table of this number? They are numbered in common.
     pub(crate) fn has_table(&self, number: u32) -> bool {
-        self.filters.has_table(number) || self.body.get().classes_have_table(number)
+        self.rare.filters.has_table(number) || self.body.get().classes_have_table(number)
     }
     pub(crate) fn child(&mut self, class: Handle) -> Option<&mut Node> {
         self.body.get_mut().child(class)
@@ -586,20 +588,20 @@ impl Node {
         self.body.get_mut().visit(visit);
     }
     pub(crate) fn perturb_due(&self) -> Timer {
-        self.body.get().perturb_due().min(self.filters.perturb_due())
+        self.body.get().perturb_due().min(self.rare.filters.perturb_due())
     }
     pub(crate) fn perturb_due_after(&self, due: Timer) -> Timer {
-        self.body.get().perturb_due_after(due).min(self.filters.perturb_due_after(due))
+        self.body.get().perturb_due_after(due).min(self.rare.filters.perturb_due_after(due))
     }
 
     /// Runs the perturbation that was due at `due`: the qdisc's own, or one of its filters'.
     pub(crate) fn perturb(&mut self, cx: &mut Cx<'_>, due: Timer) {
         let before = cx.lost;
         if self.body.get().perturb_due() == due {
-            let (own, filtered) = (self.own(), !self.filters.is_empty());
+            let (own, filtered) = (self.own(), !self.rare.filters.is_empty());
             self.body.get_mut().perturb(cx, own, due, filtered);
         } else {
-            self.filters.perturb(due, cx.now, cx.wheel, &mut cx.draw.random());
+            self.rare.filters.perturb(due, cx.now, cx.wheel, &mut cx.draw.random());
         }
         self.settle(cx, before);
     }
@@ -615,7 +617,7 @@ impl Node {
             parent: self.parent,
             refcnt: if self.parent == Handle::ROOT { 2 } else { 1 },
             params: self.body.get().params(),
-            stab: self.stab.clone(),
+            stab: self.rare.stab.clone(),
             stats: self.stats(),
             xstats,
         }
@@ -630,6 +632,13 @@ impl Node {
             class.dev = dev.into();
             class.kind = self.kind;
         }
+    }
+}
+
+/// A tree may end with packets in it, their pool with them: the ticket held for a peek is then no loss.
+impl Drop for Node {
+    fn drop(&mut self) {
+        core::mem::forget(self.held.take());
     }
 }
 
