@@ -13,17 +13,21 @@ pub struct ClassHash {
     len: usize,
     /// The qdisc that ids belong to.
     qdisc: Handle,
-    /// Index by minor number, for finding a packet's class at once.
-    by_minor: Vec<u32>,
+    /// Indices by minor number, for finding a packet's class at once: pages of [`PAGE`], those that are used.
+    pages: Vec<u32>,
+    /// Where the page of a minor number begins, plus one; 0 = there is none.
+    page: Vec<u32>,
     /// Classes with another qdisc's id (`0:0` is one that the kernel lets pass): found in their bucket.
     strangers: usize,
 }
 
 const NONE: u32 = u32::MAX;
+/// Indices in a page.
+const PAGE: usize = 64;
 
 impl Default for ClassHash {
     fn default() -> ClassHash {
-        ClassHash { buckets: vec![Vec::new(); 4], len: 0, qdisc: Handle::NONE, by_minor: Vec::new(), strangers: 0 }
+        ClassHash { buckets: vec![Vec::new(); 4], len: 0, qdisc: Handle::NONE, pages: Vec::new(), page: Vec::new(), strangers: 0 }
     }
 }
 
@@ -43,7 +47,16 @@ impl ClassHash {
         if id.qdisc() != self.qdisc || id.is_none() {
             return if self.strangers > 0 { self.get_stranger(id) } else { None };
         }
-        self.by_minor.get(usize::from(id.minor())).copied().filter(|index| *index != NONE)
+        let at = self.place(id)?;
+        self.pages.get(at).copied().filter(|index| *index != NONE)
+    }
+
+    /// Where the index of this qdisc's class is, or would be.
+    #[inline]
+    fn place(&self, id: Handle) -> Option<usize> {
+        let minor = usize::from(id.minor());
+        let page = (*self.page.get(minor / PAGE)? as usize).checked_sub(1)?;
+        Some(page + minor % PAGE)
     }
 
     fn get_stranger(&self, id: Handle) -> Option<u32> {
@@ -57,11 +70,17 @@ impl ClassHash {
             self.qdisc = id.qdisc();
         }
         if !id.is_none() && id.qdisc() == self.qdisc {
-            let minor = usize::from(id.minor());
-            if self.by_minor.len() <= minor {
-                self.by_minor.resize((minor + 1).next_power_of_two(), NONE);
+            let page = usize::from(id.minor()) / PAGE;
+            if self.page.len() <= page {
+                self.page.resize(page + 1, 0);
             }
-            self.by_minor[minor] = index;
+            if self.page[page] == 0 {
+                self.page[page] = self.pages.len() as u32 + 1;
+                self.pages.resize(self.pages.len() + PAGE, NONE);
+            }
+            if let Some(at) = self.place(id) {
+                self.pages[at] = index;
+            }
         } else {
             self.strangers += 1;
         }
@@ -91,8 +110,8 @@ impl ClassHash {
         let gone = before - self.buckets[at].len();
         self.len -= gone;
         if !id.is_none() && id.qdisc() == self.qdisc {
-            if let Some(index) = self.by_minor.get_mut(usize::from(id.minor())) {
-                *index = NONE;
+            if let Some(at) = self.place(id) {
+                self.pages[at] = NONE;
             }
         } else {
             self.strangers -= gone;
