@@ -27,7 +27,14 @@ const PAGE: usize = 64;
 
 impl Default for ClassHash {
     fn default() -> ClassHash {
-        ClassHash { buckets: vec![Vec::new(); 4], len: 0, qdisc: Handle::NONE, pages: Vec::new(), page: Vec::new(), strangers: 0 }
+        ClassHash {
+            buckets: vec![Vec::new(); 4],
+            len: 0,
+            qdisc: Handle::NONE,
+            pages: Vec::new(),
+            page: Vec::new(),
+            strangers: 0,
+        }
     }
 }
 
