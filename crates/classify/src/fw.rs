@@ -109,6 +109,12 @@ impl Fw {
         true
     }
 
+    pub(crate) fn rebind(&mut self, class: Handle, bound: bool) {
+        for entry in self.entries.iter_mut().filter(|entry| entry.classid == Some(class)) {
+            entry.bound = bound;
+        }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -14,3 +14,4 @@ pub mod netfilter;
 mod u32;
 
 pub use list::{Asked, FilterList, Owner, RandomSource};
+pub use u32::U32Listing;

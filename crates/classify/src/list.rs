@@ -2,12 +2,12 @@
 
 use crate::flow::Flow;
 use crate::fw::Fw;
-use crate::u32::{FIRST_TABLE, U32};
+use crate::u32::{FIRST_TABLE, U32, U32Listing};
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use tidegate_packet::{Draws, Handle, Pkt, Pool, Time, Timer, Wheel};
 use tidegate_policy::dump::{FilterDump, FilterEntry};
-use tidegate_policy::{Errno, FilterOp, FilterParams, FwParams, TcError, U32Params, Verb};
+use tidegate_policy::{Errno, FilterOp, FilterParams, FwParams, TcError, Verb};
 
 /// The preference a filter gets when it names none and is alone.
 const AUTO_PREF: u16 = 0xc000;
@@ -142,6 +142,17 @@ impl FilterList {
     /// Has it a u32 table of this number?
     pub fn has_table(&self, number: u32) -> bool {
         self.prefs.iter().any(|p| matches!(&p.body, Body::U32(u) if u.table == number))
+    }
+
+    /// Counts the filters that lead to `class` as holding it, or no longer.
+    pub fn rebind(&mut self, class: Handle, bound: bool) {
+        for pref in &mut self.prefs {
+            match &mut pref.body {
+                Body::Fw(fw) => fw.rebind(class, bound),
+                Body::U32(u32) => u32.rebind(class, bound),
+                Body::Flow(_) => {}
+            }
+        }
     }
 
     /// Carries out an operation.
@@ -284,8 +295,20 @@ impl FilterList {
         self.prefs.iter().map(later).min().unwrap_or(Timer::NEVER)
     }
 
+    /// Its u32 tables, for the listings of other lists of the qdisc.
+    pub fn u32_tables(&self) -> Vec<U32Listing> {
+        let listing = |p: &Pref| match &p.body {
+            Body::U32(table) => Some(table.listing(p.pref)),
+            _ => None,
+        };
+        self.prefs.iter().filter_map(listing).collect()
+    }
+
     /// As `tc filter show` lists them.
-    pub fn dump(&self, dev: &str, parent: Handle, out: &mut Vec<FilterDump>) {
+    ///
+    /// `others`: the u32 tables of the qdisc's other lists. Tables are known to the qdisc as a whole, so those made for the same
+    /// preference are listed wherever it is, the latest first.
+    pub fn dump(&self, dev: &str, parent: Handle, others: &[U32Listing], out: &mut Vec<FilterDump>) {
         for pref in &self.prefs {
             let mut line = |entry| {
                 out.push(FilterDump {
@@ -307,10 +330,12 @@ impl FilterList {
                     }
                 }
                 Body::U32(table) => {
-                    line(FilterEntry::U32Table { table: table.table, divisor: 1 });
-                    for node in table.nodes() {
-                        let params = FilterParams::U32(U32Params { table: table.table, ..node.params.clone() });
-                        line(FilterEntry::Filter { handle: table.handle(node), params, hits: Some(node.hits.clone()) });
+                    let own = table.listing(pref.pref);
+                    let mut tables: Vec<&U32Listing> =
+                        others.iter().filter(|t| t.pref == pref.pref).chain([&own]).collect();
+                    tables.sort_by_key(|t| core::cmp::Reverse(t.table));
+                    for entry in tables.into_iter().flat_map(|t| t.entries.iter().cloned()) {
+                        line(entry);
                     }
                 }
                 Body::Flow(flow) => {

@@ -3,13 +3,22 @@
 use alloc::vec;
 use alloc::vec::Vec;
 use tidegate_packet::{Handle, Head, Mark};
-use tidegate_policy::dump::U32Hits;
-use tidegate_policy::{Errno, TcError, U32Params};
+use tidegate_policy::dump::{FilterEntry, U32Hits};
+use tidegate_policy::{Errno, FilterParams, TcError, U32Params};
 
 /// The first table's number; each preference gets the next free one.
 pub(crate) const FIRST_TABLE: u32 = 0x800;
 /// The first node's number when none is given.
 const FIRST_NODE: u32 = 0x800;
+
+/// A u32 table with its nodes, as listings show it.
+#[derive(Clone, Debug)]
+pub struct U32Listing {
+    /// The preference it was made for.
+    pub pref: u16,
+    pub(crate) table: u32,
+    pub(crate) entries: Vec<FilterEntry>,
+}
 
 /// The u32 filters of one preference.
 #[derive(Debug)]
@@ -106,6 +115,23 @@ impl U32 {
 
     pub(crate) fn nodes(&self) -> &[Node] {
         &self.nodes
+    }
+
+    pub(crate) fn rebind(&mut self, class: Handle, bound: bool) {
+        for node in self.nodes.iter_mut().filter(|node| node.params.classid == Some(class)) {
+            node.bound = bound;
+        }
+    }
+
+    /// The table and its nodes, as a dump shows them.
+    pub(crate) fn listing(&self, pref: u16) -> U32Listing {
+        let mut entries = vec![FilterEntry::U32Table { table: self.table, divisor: 1 }];
+        entries.extend(self.nodes.iter().map(|node| FilterEntry::Filter {
+            handle: self.handle(node),
+            params: FilterParams::U32(U32Params { table: self.table, ..node.params.clone() }),
+            hits: Some(node.hits.clone()),
+        }));
+        U32Listing { pref, table: self.table, entries }
     }
 
     /// The full handle of a node, as a dump shows it.

@@ -327,10 +327,11 @@ impl Shaper {
         let parent = self.filter_parent(parent)?;
         let mut out = Vec::new();
         self.each(&mut |node| {
-            if node.handle() == parent.qdisc()
-                && let Ok(filters) = node.filters_of(parent)
-            {
-                filters.dump(dev, parent, &mut out);
+            if node.handle() == parent.qdisc() {
+                let others = node.other_tables(parent);
+                if let Ok(filters) = node.filters_of(parent) {
+                    filters.dump(dev, parent, &others, &mut out);
+                }
             }
         });
         Ok(out)

@@ -5,7 +5,7 @@ use crate::kind::{Body, Noop};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
-use tidegate_classify::{Asked, FilterList};
+use tidegate_classify::{Asked, FilterList, U32Listing};
 use tidegate_packet::{Handle, Pkt, Time, Timer};
 use tidegate_policy::dump::{ClassDump, QdiscDump, QueueStats, Xstats};
 use tidegate_policy::{ClassOp, Errno, Kind, QdiscParams, SizeTable, TcError};
@@ -163,6 +163,11 @@ pub trait Discipline {
     fn classes_have_table(&self, number: u32) -> bool {
         let _ = number;
         false
+    }
+
+    /// The u32 tables of classes' filters, but for those of `but`.
+    fn class_tables(&self, but: Handle, out: &mut Vec<U32Listing>) {
+        let _ = (but, out);
     }
 
     /// The filters of an inner class, where the kind has such.
@@ -572,6 +577,12 @@ impl Node {
 
     pub(crate) fn has_class(&self, class: Handle) -> bool {
         self.body.get().has_class(class)
+    }
+    /// The u32 tables of all its lists of filters but that of `parent`.
+    pub(crate) fn other_tables(&self, parent: Handle) -> Vec<U32Listing> {
+        let mut out = if parent.minor() == 0 { Vec::new() } else { self.rare.filters.u32_tables() };
+        self.body.get().class_tables(parent, &mut out);
+        out
     }
     /// Has it, or one of its classes, a u32 table of this number? They are numbered in common.
     pub(crate) fn has_table(&self, number: u32) -> bool {

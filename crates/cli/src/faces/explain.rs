@@ -46,9 +46,7 @@ fn qdisc(op: &QdiscOp, error: &TcError) -> Option<String> {
         ));
     }
     if says(error, "handle of zero") {
-        return Some(format!(
-            "Nothing is configured there, so there is nothing to delete; where that is no mistake, add 2>/dev/null or || true."
-        ));
+        return Some("Nothing is configured there, so there is nothing to delete; where that is no mistake, add 2>/dev/null or || true.".into());
     }
     if says(error, "Change operation") {
         return Some("This kind cannot be changed while it runs; delete it and add it again.".into());

@@ -58,7 +58,7 @@ pub fn replay(dir: &Path, out: Option<&Path>) -> anyhow::Result<String> {
         None => std::env::temp_dir().join(format!("tidegate-replay-{}", std::process::id())),
     };
     std::fs::create_dir_all(&place)?;
-    let result = run::Run::new(&recording, Machine::recorded(recording.link.device()), &place)?.to_the_end();
+    let result = run::Run::new(&recording, Machine::recorded(recording.link.device()), &place)?.finish();
     let done = result.and_then(|done| {
         if out.is_some() {
             done.write(&place)?;

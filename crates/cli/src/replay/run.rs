@@ -69,7 +69,7 @@ impl<'r> Run<'r> {
         })
     }
 
-    pub(super) fn to_the_end(mut self) -> anyhow::Result<Done> {
+    pub(super) fn finish(mut self) -> anyhow::Result<Done> {
         self.run_script()?;
         let recording = self.recording;
         for row in &recording.rows {

@@ -130,7 +130,7 @@ mod tests {
             bits.reserve(size as usize);
             for _ in 0..2000 {
                 let n = (draws.next() % u64::from(size)) as u32;
-                if draws.next() % 3 == 0 {
+                if draws.next().is_multiple_of(3) {
                     bits.remove(n);
                     model.remove(&n);
                 } else {

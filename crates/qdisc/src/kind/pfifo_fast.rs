@@ -1,6 +1,8 @@
 //! pfifo_fast: three first-in-first-out bands by priority, strictly in order; what most devices begin with.
 //!
-//! Each band holds the device's transmit queue length; an arrival is dropped if its own band is full.
+//! Each band is a ring as long as the device's transmit queue; an arrival is dropped if its own band's ring is full. As in Linux, places
+//! that were left are free again only in batches (of 16, in rings of 32 places or more, and at the ring's end), so a band may refuse a
+//! packet although fewer wait.
 
 use super::NO_CHANGE;
 use crate::cx::{Cx, Device, Why};
@@ -10,31 +12,63 @@ use tidegate_packet::{Fifo, Pkt};
 use tidegate_policy::{PrioParams, QdiscParams, TcError};
 
 pub(crate) struct PfifoFast {
-    limit: u32,
-    bands: [Fifo; 3],
+    bands: [Ring; 3],
+}
+
+struct Ring {
+    queue: Fifo,
+    size: u32,
+    /// The place that is left next.
+    head: u32,
+    /// Places left and not yet free.
+    stale: u32,
+}
+
+/// Places that are freed together.
+const BATCH: u32 = 16;
+
+impl Ring {
+    fn is_full(&self) -> bool {
+        self.queue.len() + self.stale >= self.size
+    }
+
+    fn pop(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
+        let pkt = self.queue.pop_front(cx.pool)?;
+        let batch = if BATCH > self.size / 2 { 1 } else { BATCH };
+        self.head += 1;
+        self.stale += 1;
+        if self.stale >= batch || self.head >= self.size {
+            self.stale = 0;
+        }
+        if self.head >= self.size {
+            self.head = 0;
+        }
+        Some(pkt)
+    }
 }
 
 impl PfifoFast {
     pub(crate) fn new(device: Device) -> PfifoFast {
-        PfifoFast { limit: device.tx_queue_len, bands: Default::default() }
+        let ring = || Ring { queue: Fifo::new(), size: device.tx_queue_len, head: 0, stale: 0 };
+        PfifoFast { bands: [ring(), ring(), ring()] }
     }
 }
 
 impl Discipline for PfifoFast {
     fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         let band = PrioParams::MAP[cx.pool.meta(&pkt).priority as usize & 15];
-        let queue = &mut self.bands[usize::from(band)];
-        if queue.len() >= self.limit {
+        let ring = &mut self.bands[usize::from(band)];
+        if ring.is_full() {
             cx.drop(own.handle, pkt, Why::Full);
             return Enqueue::Dropped;
         }
-        queue.push_back(cx.pool, pkt);
+        ring.queue.push_back(cx.pool, pkt);
         Enqueue::Queued
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>, _own: Own) -> Dequeue {
         for band in &mut self.bands {
-            if let Some(pkt) = band.pop_front(cx.pool) {
+            if let Some(pkt) = band.pop(cx) {
                 return Dequeue::Packet(pkt);
             }
         }
@@ -42,7 +76,7 @@ impl Discipline for PfifoFast {
     }
 
     fn look(&mut self, cx: &mut Cx<'_>) -> Option<Peek> {
-        let first = self.bands.iter().find_map(|band| band.front(cx.pool));
+        let first = self.bands.iter().find_map(|band| band.queue.front(cx.pool));
         Some(first.map_or(Peek::Empty, |meta| Peek::Packet(meta.len)))
     }
 
@@ -53,7 +87,7 @@ impl Discipline for PfifoFast {
     fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
         for band in &mut self.bands {
             // The kernel frees these at once and not with the others.
-            while let Some(pkt) = band.pop_front(cx.pool) {
+            while let Some(pkt) = band.pop(cx) {
                 cx.drop(own.handle, pkt, Why::PurgedAtOnce);
             }
         }

@@ -87,9 +87,6 @@ impl Sfq {
         if params.perturb < 0 {
             return Err(TcError::new(Errno::Inval, "invalid perturb period"));
         }
-        if params.limit == 1 {
-            return Err(TcError::new(Errno::Inval, "sch_sfq: invalid limit"));
-        }
         if params.quantum != 0 {
             if params.quantum > i32::MAX as u32 {
                 return Err(TcError::new(Errno::Inval, "sch_sfq: invalid quantum"));
@@ -111,6 +108,10 @@ impl Sfq {
         if params.limit != 0 {
             self.limit = params.limit.min(self.depth * self.flow_limit);
             self.flow_limit = self.flow_limit.min(params.limit);
+        }
+        // Depth and flows may leave room for a single packet: that is no queue.
+        if self.limit == 1 {
+            return Err(TcError::new(Errno::Inval, "sch_sfq: invalid limit"));
         }
         Ok(())
     }

@@ -16,7 +16,7 @@ use crate::node::{Dequeue, Discipline, Enqueue, Node, Own, Visit, classify};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use tidegate_classify::FilterList;
+use tidegate_classify::{FilterList, U32Listing};
 use tidegate_packet::{Fifo, Handle, Pkt, Span, Time, Timer};
 use tidegate_policy::dump::{ClassDump, QueueStats, Xstats};
 use tidegate_policy::{
@@ -41,6 +41,8 @@ pub(crate) struct Htb {
     /// `overlimits` as the last dump of the qdisc itself published it: a parent's class shows no more.
     published: u32,
     hash: ClassHash,
+    /// Some class has been asked for its list of filters.
+    class_lists: bool,
     tree: Tree,
 }
 
@@ -111,6 +113,7 @@ impl Htb {
             direct_packets: 0,
             published: 0,
             hash: ClassHash::default(),
+            class_lists: false,
             tree: Tree::new(),
         })
     }
@@ -153,6 +156,15 @@ impl Htb {
         match self.find(own.handle.class(self.params.default as u16)) {
             Some(at) if self.tree.classes[at as usize].level == 0 => Choice::Leaf(at),
             _ => Choice::Direct,
+        }
+    }
+
+    /// Filters on classes hold this class, or no longer.
+    fn rebind(&mut self, class: Handle, bound: bool) {
+        if self.class_lists {
+            for one in &mut self.tree.classes {
+                one.filters.rebind(class, bound);
+            }
         }
     }
 
@@ -350,7 +362,10 @@ impl Discipline for Htb {
         let found = self.find(op.classid);
         if op.verb == Verb::Delete {
             let at = found.ok_or(TcError::bare(Errno::NoEnt))?;
-            return self.remove(cx, filters, at).map(|()| None);
+            let removed = self.remove(cx, filters, at);
+            // Even where the class stays, filters on classes no longer hold it.
+            self.rebind(op.classid, false);
+            return removed.map(|()| None);
         }
         let Some(ClassParams::Htb(params)) = &op.params else { return Err(TcError::bare(Errno::Inval)) };
         if params.rate.rate.0 == 0 || params.ceil.rate.0 == 0 {
@@ -358,7 +373,11 @@ impl Discipline for Htb {
         }
         match found {
             Some(at) => Ok(self.alter(at, params)),
-            None => self.make(cx, own, op, params),
+            None => {
+                let made = self.make(cx, own, op, params)?;
+                self.rebind(op.classid, true);
+                Ok(made)
+            }
         }
     }
 
@@ -366,8 +385,15 @@ impl Discipline for Htb {
         self.tree.classes.iter().any(|class| class.filters.has_table(number))
     }
 
+    fn class_tables(&self, but: Handle, out: &mut Vec<U32Listing>) {
+        for class in self.tree.classes.iter().filter(|class| class.id != but) {
+            out.extend(class.filters.u32_tables());
+        }
+    }
+
     fn class_filters(&mut self, class: Handle) -> Option<&mut FilterList> {
         let at = self.find(class)?;
+        self.class_lists = true;
         Some(&mut self.tree.classes[at as usize].filters)
     }
 
