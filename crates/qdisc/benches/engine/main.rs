@@ -17,7 +17,7 @@ const PIECE: usize = 4096;
 const PIECES: usize = 300;
 const REPEATS: usize = 3;
 
-/// The best and the median piece, ns per packet.
+/// A good piece (one in twenty is better) and the median piece, ns per packet.
 fn time(rig: &mut Rig) -> (f64, f64) {
     let mut pieces: Vec<f64> = (0..PIECES)
         .map(|_| {
