@@ -156,7 +156,8 @@ fn arrows(metadata: &Value) -> Vec<String> {
         }
         let room = room_of(name);
         let Some((purity, sees)) = room.and_then(|room| known.get(room)) else {
-            breaches.push(format!("{name}: no such room in DESIGN.md; add it to xtask's list with what it may see"));
+            breaches
+                .push(format!("{name}: no such room in ARCHITECTURE.md; add it to xtask's list with what it may see"));
             continue;
         };
         for dependency in list(package, "dependencies") {
@@ -414,7 +415,7 @@ mod tests {
                 "tidegate-qdisc: must not depend on gateway: arrows point down only",
                 "tidegate-qdisc: a pure room uses none but libm, not rand",
                 "tidegate-sim: must not depend on os: arrows point down only",
-                "tidegate-shed: no such room in DESIGN.md; add it to xtask's list with what it may see",
+                "tidegate-shed: no such room in ARCHITECTURE.md; add it to xtask's list with what it may see",
             ]
         );
     }

@@ -1,4 +1,4 @@
-//! Simulated bottleneck packets per CPU-second on the reference dumbbell (reference/speed.md section 3).
+//! Simulated bottleneck packets per CPU-second on the reference dumbbell.
 //!
 //! `cargo bench -p tidegate-sim --bench dumbbell [-- MBIT [SECONDS]]`
 

@@ -1,4 +1,4 @@
-//! The reference dumbbell (reference/speed.md section 3): n bulk flows and a ping through one bottleneck.
+//! The reference dumbbell: n bulk flows and a ping through one bottleneck.
 //!
 //! s_i - 1 Gbit/s, 1 ms - router = bottleneck, 18 ms = router - 1 Gbit/s, 1 ms - d_i.
 

@@ -1,4 +1,4 @@
-//! The seeds' experiments at home (reference/algorithms.md sections 15.1 and 15.3): a cable modem with a big buffer, and
+//! The seeds' experiments at home: a cable modem with a big buffer, and
 //! what a policy before it does.
 
 mod common;

@@ -1,4 +1,4 @@
-//! Queueing theory (reference/validation.md V-Q1 to V-Q7): the simulator's queues against closed formulas.
+//! Queueing theory (rows V-Q1 to V-Q7): the simulator's queues against closed formulas.
 //!
 //! Each row runs through the link's own drop-tail queue and, where it is the same queue, through a machine's port.
 

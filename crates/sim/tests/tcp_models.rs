@@ -1,4 +1,4 @@
-//! TCP against its models (reference/validation.md V-W6, V-W8) and against itself: determinism, conservation, ECN, the
+//! TCP against its models (rows V-W6, V-W8) and against itself: determinism, conservation, ECN, the
 //! reaction to the sender's own queue.
 
 use tidegate_packet::{Fifo, Pkt, Pool, Rate, Seeded, Span, Time};

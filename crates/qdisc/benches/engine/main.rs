@@ -1,4 +1,4 @@
-//! Nanoseconds per packet through the engine, in and out, with a steady backlog (DESIGN.md section 6).
+//! Nanoseconds per packet through the engine, in and out, with a steady backlog.
 //!
 //! `cargo bench -p tidegate-qdisc [-- PART-OF-A-NAME]`, or `-- --count PACKETS NAME given|parsed`, which runs one tree for so many
 //! packets: for a profiler or a counter of instructions (`valgrind --tool=callgrind --toggle-collect='*steady*'`).
