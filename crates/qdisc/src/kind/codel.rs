@@ -67,8 +67,6 @@ pub(crate) struct Judged<'q, 'c, 'd> {
     pub(crate) backlog: u64,
     /// Memory of the packets taken.
     pub(crate) memory: u64,
-    /// Packets and bytes lost.
-    pub(crate) lost: u32,
 }
 
 impl Queue for Judged<'_, '_, '_> {
@@ -81,7 +79,6 @@ impl Queue for Judged<'_, '_, '_> {
         Some(pkt)
     }
     fn lose(&mut self, pkt: Pkt) {
-        self.lost += 1;
         self.cx.drop(self.at, pkt, Why::Codel);
     }
     fn mark(&mut self, pkt: &Pkt) -> bool {
@@ -113,8 +110,7 @@ impl Discipline for Codel {
 
     fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
         let now = cx.now.codel();
-        let mut judged =
-            Judged { cx, at: own.handle, queue: &mut self.queue, backlog: own.backlog, memory: 0, lost: 0 };
+        let mut judged = Judged { cx, at: own.handle, queue: &mut self.queue, backlog: own.backlog, memory: 0 };
         let packet = self.state.dequeue(&self.params, &mut self.counts, now, &mut judged);
         packet.map_or(Dequeue::Empty, Dequeue::Packet)
     }

@@ -238,7 +238,7 @@ impl Discipline for FqCodel {
                 self.old_flows.push(&mut self.flows, index);
                 continue;
             }
-            let mut judged = Judged { cx, at: own.handle, queue: &mut flow.queue, backlog, memory: 0, lost: 0 };
+            let mut judged = Judged { cx, at: own.handle, queue: &mut flow.queue, backlog, memory: 0 };
             let packet = flow.state.dequeue(&self.params, &mut self.counts, now, &mut judged);
             self.memory -= judged.memory;
             backlog = judged.backlog;
