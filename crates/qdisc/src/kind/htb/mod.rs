@@ -30,8 +30,8 @@ const LEVELS: usize = 8;
 const PRIOS: usize = 8;
 /// Buckets never go below a debt of this much time.
 const MAX_DEBT: i64 = 60_000_000_000;
-/// How many inner classes a packet may be sent through by filters; a packet in a loop of filters is dropped.
-const MAX_HOPS: usize = 64;
+/// How many lists of filters a packet may be asked by; a packet in a loop of filters is dropped.
+const MAX_HOPS: usize = 9;
 
 pub(crate) struct Htb {
     params: HtbParams,
