@@ -6,6 +6,8 @@
 
 extern crate alloc;
 
+pub mod trial;
+
 use alloc::vec::Vec;
 
 /// A sample of spans with its usual figures.

@@ -1,0 +1,186 @@
+//! What a trial of a policy showed, as one document. Tables, pages and comparisons read this and nothing else.
+//!
+//! Times are nanoseconds from the beginning of a run, sizes bytes of frames, rates bits per second, unless a field says otherwise.
+
+use crate::{Pings, bits_per_second};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// A trial: one link, one policy, several loads, each without and with the policy.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trial {
+    /// The version that made it.
+    pub version: String,
+    /// The command that makes it again, to the byte.
+    pub again: String,
+    /// The policy's file.
+    pub script: String,
+    /// The device that leads to the modem.
+    pub device: String,
+    /// Commands the policy consists of.
+    pub commands: u64,
+    /// The seed of its randomness.
+    pub seed: u64,
+    /// The link.
+    pub link: LinkFacts,
+    /// Its runs: for each load without, then with the policy.
+    pub runs: Vec<Run>,
+    /// The policy's queueing disciplines and classes, parents before children.
+    pub tree: Vec<TreeNode>,
+    /// What it comes to, in sentences; the most important first.
+    pub verdict: Vec<String>,
+    /// What the reader should know.
+    pub notes: Vec<String>,
+}
+
+/// A link between a modem and the provider.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LinkFacts {
+    /// Away from the user.
+    pub up_bits: u64,
+    /// Towards the user.
+    pub down_bits: u64,
+    /// The path's round trip when idle, without transmission times.
+    pub rtt_ns: u64,
+    /// The modem's buffer before the uplink.
+    pub up_buffer_bytes: u64,
+    /// The provider's buffer before the downlink.
+    pub down_buffer_bytes: u64,
+}
+
+/// One load, with or without the policy.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Run {
+    /// The load's short name: `empty`, `up`, `down`, `both`, or flent's.
+    pub load: String,
+    /// The load in words: `2 uploads`.
+    pub title: String,
+    /// With the policy?
+    pub policy: bool,
+    /// When measuring began and ended.
+    pub window: (u64, u64),
+    /// The length of a step of all series of the run; step n covers `n * step_ns ..`.
+    pub step_ns: u64,
+    /// Probes: pings, calls, look-ups; each a kind of traffic that waits for answers.
+    pub probes: Vec<Probe>,
+    /// What the load transferred.
+    pub flows: Vec<Flow>,
+    /// The classes' (or, where there are none, the root's) course; empty without the policy.
+    pub classes: Vec<ClassSeries>,
+    /// Queues that nobody governs: the modem's and the provider's.
+    pub buffers: Vec<BufferSeries>,
+}
+
+/// Something that is asked again and again, and how long each answer took.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Probe {
+    /// Short and unique in a run: `ping`, `voip`, `dns`, `ssh-login`.
+    pub id: String,
+    /// For people: `SSH login`.
+    pub title: String,
+    /// What one answer is: `round trip`, `one way`, `until the prompt`.
+    pub unit: String,
+    /// The class its packets away from the user took: `1:100`.
+    pub class: Option<String>,
+    /// When each was sent and how long its answer took; `None`: none came.
+    pub answers: Vec<(u64, Option<u64>)>,
+}
+
+impl Probe {
+    /// Its figures within a window.
+    pub fn figures(&self, window: (u64, u64)) -> Pings {
+        let within = self.answers.iter().filter(|(sent, _)| (window.0..window.1).contains(sent));
+        Pings::new(within.map(|(_, answer)| *answer))
+    }
+}
+
+/// A transfer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Flow {
+    /// For people: `upload 1`.
+    pub title: String,
+    /// Away from the user?
+    pub up: bool,
+    /// The class its data (an upload's) or its acknowledgements (a download's) took.
+    pub class: Option<String>,
+    /// Payload bytes acknowledged (TCP) or received (UDP) while measured.
+    pub bytes: u64,
+    /// Segments sent again, whole run.
+    pub retransmissions: u64,
+    /// Packets lost, whole run.
+    pub lost: u64,
+    /// Payload bytes per step.
+    pub series: Vec<u64>,
+}
+
+impl Flow {
+    /// Payload bits per second over a window.
+    pub fn rate(&self, window: (u64, u64)) -> f64 {
+        bits_per_second(self.bytes, window.1.saturating_sub(window.0))
+    }
+}
+
+/// A class over time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClassSeries {
+    /// Its id: `1:100`; of a root without classes, the qdisc's handle.
+    pub id: String,
+    /// What goes through it, in a few words: `udp`, `tcp port 80, 443`; empty if unknown.
+    pub title: String,
+    /// A leaf: no class below it. Only leaves are stacked.
+    pub leaf: bool,
+    /// Bytes sent per step.
+    pub sent: Vec<u64>,
+    /// Bytes waiting at the end of each step.
+    pub backlog: Vec<u64>,
+    /// Packets waiting at the end of each step.
+    pub qlen: Vec<u32>,
+    /// Packets dropped per step.
+    pub dropped: Vec<u32>,
+    /// Tokens of its rate at the end of each step, in microseconds of sending at that rate, negative: owed; empty if it has none.
+    pub tokens_us: Vec<i64>,
+    /// Tokens of its ceiling.
+    pub ctokens_us: Vec<i64>,
+}
+
+/// A drop-tail buffer over time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BufferSeries {
+    /// For people: `modem`, `provider`.
+    pub title: String,
+    /// Its size.
+    pub limit: u64,
+    /// Bytes waiting at the end of each step.
+    pub backlog: Vec<u64>,
+    /// Packets refused, whole run.
+    pub dropped: u64,
+}
+
+/// A queueing discipline or class of the policy.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TreeNode {
+    /// The device it stands on.
+    pub device: String,
+    /// `1:` of a qdisc, `1:100` of a class.
+    pub id: String,
+    /// The id above on the same device; empty for a root.
+    pub parent: String,
+    /// A class, or a qdisc?
+    pub is_class: bool,
+    /// `htb`, `pfifo`, …
+    pub kind: String,
+    /// Its parameters as tc prints them.
+    pub options: String,
+    /// Guaranteed bits per second, if it has such.
+    pub rate_bits: Option<u64>,
+    /// At most so many.
+    pub ceil_bits: Option<u64>,
+    /// Priority, if it has one.
+    pub prio: Option<u32>,
+    /// What goes through it, in a few words.
+    pub title: String,
+    /// The filters and marks that lead here, each as one line.
+    pub filters: Vec<String>,
+    /// No packet can come here; why.
+    pub unreachable: Option<String>,
+}
