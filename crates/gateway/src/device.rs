@@ -1,15 +1,42 @@
 //! A device of the machine.
 
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::net::IpAddr;
 use tidegate_packet::{Head, Jiffies};
+use tidegate_policy::{LinkKind, Tunnel, TunnelMode};
 use tidegate_qdisc::{Device, EventRing, Shaper};
 
 /// Events kept between two readings.
 const EVENTS: usize = 65_536;
 
+/// What a device is, by its driver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DeviceKind {
+    /// A card with a link header of 14 octets; also one end of a veth.
+    #[default]
+    Ethernet,
+    /// Gives back what is redirected to it.
+    Ifb,
+    /// ppp and the like: no link header.
+    PointToPoint,
+    /// IP in IP or GRE, on top of whatever the outer packet is routed to.
+    Tunnel,
+    /// A tagged part of another device.
+    Vlan,
+    /// `lo`.
+    Loopback,
+    /// A switch in software.
+    Bridge,
+    /// Swallows what it is given.
+    Dummy,
+}
+
 /// What a device is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceSpec {
+    /// By its driver.
+    pub kind: DeviceKind,
     /// Bytes of the largest network packet.
     pub mtu: u32,
     /// Packets of the transmit queue.
@@ -25,6 +52,7 @@ pub struct DeviceSpec {
 impl Default for DeviceSpec {
     fn default() -> DeviceSpec {
         DeviceSpec {
+            kind: DeviceKind::Ethernet,
             mtu: 1500,
             tx_queue_len: 1000,
             link_header: Head::ETHERNET as u32,
@@ -34,15 +62,51 @@ impl Default for DeviceSpec {
     }
 }
 
+impl DeviceSpec {
+    /// A new device of this kind, as its driver sets it up (6.1).
+    pub fn of(kind: &LinkKind) -> DeviceSpec {
+        let ethernet = DeviceSpec::default();
+        let bare = DeviceSpec { link_header: 0, speed_mbit: None, ..ethernet };
+        match kind {
+            LinkKind::Ethernet => ethernet,
+            LinkKind::Veth { .. } => DeviceSpec { speed_mbit: Some(10_000), ..ethernet },
+            LinkKind::Loopback => DeviceSpec { kind: DeviceKind::Loopback, mtu: 65_536, speed_mbit: None, ..ethernet },
+            LinkKind::Dummy => DeviceSpec { kind: DeviceKind::Dummy, speed_mbit: None, ..ethernet },
+            LinkKind::Ifb => DeviceSpec { kind: DeviceKind::Ifb, tx_queue_len: 32, speed_mbit: None, ..ethernet },
+            LinkKind::Bridge => DeviceSpec { kind: DeviceKind::Bridge, speed_mbit: None, ..ethernet },
+            LinkKind::Vlan { .. } => DeviceSpec { kind: DeviceKind::Vlan, ..ethernet },
+            LinkKind::PointToPoint => DeviceSpec { kind: DeviceKind::PointToPoint, mtu: 1492, tx_queue_len: 3, ..bare },
+            LinkKind::Tunnel(Tunnel { mode: TunnelMode::Gretap, .. }) => {
+                DeviceSpec { kind: DeviceKind::Tunnel, mtu: 1462, speed_mbit: None, ..ethernet }
+            }
+            LinkKind::Tunnel(Tunnel { mode, .. }) => {
+                let mtu = if *mode == TunnelMode::Gre { 1476 } else { 1480 };
+                DeviceSpec { kind: DeviceKind::Tunnel, mtu, ..bare }
+            }
+        }
+    }
+}
+
 pub(crate) struct Port {
+    /// Empty when the device was deleted: its place is kept for the next.
     pub(crate) name: String,
+    pub(crate) addresses: Vec<(IpAddr, u8)>,
     pub(crate) spec: DeviceSpec,
     pub(crate) shaper: Shaper,
 }
 
 impl Port {
     pub(crate) fn new(name: &str, spec: DeviceSpec) -> Port {
-        Port { name: name.to_string(), spec, shaper: Shaper::new(of(spec), EventRing::new(EVENTS)) }
+        Port {
+            name: name.to_string(),
+            addresses: Vec::new(),
+            spec,
+            shaper: Shaper::new(of(spec), EventRing::new(EVENTS)),
+        }
+    }
+
+    pub(crate) fn is_gone(&self) -> bool {
+        self.name.is_empty()
     }
 
     pub(crate) fn respec(&mut self, spec: DeviceSpec) {

@@ -8,8 +8,9 @@
 extern crate alloc;
 
 mod device;
+mod links;
 
-pub use device::DeviceSpec;
+pub use device::{DeviceKind, DeviceSpec};
 pub use tidegate_qdisc::{Event, Offer, What, Why};
 
 use alloc::string::String;
@@ -67,13 +68,22 @@ impl Gateway {
         if let Some(id) = self.device(name) {
             return id;
         }
-        self.ports.push(Port::new(name, spec));
-        DeviceId(self.ports.len() as u32 - 1)
+        let port = Port::new(name, spec);
+        match self.ports.iter_mut().zip(0..).find(|(port, _)| port.is_gone()) {
+            Some((place, at)) => {
+                *place = port;
+                DeviceId(at)
+            }
+            None => {
+                self.ports.push(port);
+                DeviceId(self.ports.len() as u32 - 1)
+            }
+        }
     }
 
     /// The device of that name.
     pub fn device(&self, name: &str) -> Option<DeviceId> {
-        self.ports.iter().position(|port| port.name == name).map(|at| DeviceId(at as u32))
+        self.ports.iter().position(|port| port.name == name && !port.is_gone()).map(|at| DeviceId(at as u32))
     }
 
     /// Its name.
@@ -88,7 +98,8 @@ impl Gateway {
 
     /// All devices.
     pub fn devices(&self) -> impl Iterator<Item = DeviceId> + use<> {
-        (0..self.ports.len() as u32).map(DeviceId)
+        let there: Vec<_> = (0..).zip(&self.ports).filter(|(_, port)| !port.is_gone()).map(|(at, _)| at).collect();
+        there.into_iter().map(DeviceId)
     }
 
     fn port(&mut self, device: DeviceId) -> &mut Port {
@@ -96,7 +107,7 @@ impl Gateway {
     }
 
     fn named(&mut self, name: &str) -> Result<&mut Port, TcError> {
-        self.ports.iter_mut().find(|port| port.name == name).ok_or(NO_DEVICE)
+        self.ports.iter_mut().find(|port| port.name == name && !port.is_gone()).ok_or(NO_DEVICE)
     }
 
     /// Carries out an operation; what comes back is a warning. A refused operation has changed nothing.
@@ -110,6 +121,7 @@ impl Gateway {
             Op::Class(op) => self.named(&op.dev)?.shaper.class_op(now, pool, draws, op),
             Op::Filter(op) => self.named(&op.dev)?.shaper.filter_op(now, pool, draws, op).map(|()| None),
             Op::Netfilter(op) => self.netfilter(op).map(|()| None),
+            Op::Link(op) => self.link(World { now, pool, draws }, op).map(|()| None),
             Op::TxQueueLen { dev, packets } => {
                 let port = self.named(dev)?;
                 port.respec(DeviceSpec { tx_queue_len: *packets, ..port.spec });

@@ -26,6 +26,8 @@ pub enum Errno {
     OpNotSupp,
     /// No buffer space available.
     NoBufs,
+    /// Cannot assign requested address.
+    AddrNotAvail,
     /// Too many levels of symbolic links (the kernel's word for a tree that loops or is too deep).
     Loop,
 }
@@ -44,6 +46,7 @@ impl Errno {
             Errno::NoSpc => "No space left on device",
             Errno::OpNotSupp => "Operation not supported",
             Errno::NoBufs => "No buffer space available",
+            Errno::AddrNotAvail => "Cannot assign requested address",
             Errno::Loop => "Too many levels of symbolic links",
         }
     }

@@ -9,6 +9,7 @@
 mod error;
 mod filter;
 mod kind;
+mod link;
 mod op;
 mod params;
 mod rate;
@@ -20,6 +21,7 @@ pub mod spec;
 pub use error::{Errno, TcError};
 pub use filter::{FilterParams, FlowKeySet, FlowMode, FlowParams, FwParams, U32Key, U32Params};
 pub use kind::Kind;
+pub use link::{LinkKind, LinkOp, Tunnel, TunnelMode};
 pub use op::{ClassOp, FilterOp, Op, QdiscOp, Verb};
 pub use params::{
     ClassParams, CodelParams, DrrClassParams, FifoParams, FqCodelParams, HtbClassParams, HtbParams, PrioParams,

@@ -1,6 +1,7 @@
 //! Operations: what one command asks of the kernel.
 
 use crate::filter::FilterParams;
+use crate::link::LinkOp;
 use crate::netfilter::NfOp;
 use crate::params::{ClassParams, QdiscParams};
 use crate::rate::SizeTable;
@@ -17,6 +18,8 @@ pub enum Op {
     Filter(FilterOp),
     /// On a netfilter table.
     Netfilter(NfOp),
+    /// On a link.
+    Link(LinkOp),
     /// `ip link set DEV txqueuelen N`, `ifconfig DEV txqueuelen N`.
     TxQueueLen {
         /// The device.

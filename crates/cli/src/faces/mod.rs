@@ -119,6 +119,7 @@ fn device_of(op: &Op) -> Option<&str> {
         Op::Class(op) => Some(&op.dev),
         Op::Filter(op) => Some(&op.dev),
         Op::TxQueueLen { dev, .. } | Op::Mtu { dev, .. } => Some(dev),
-        Op::Netfilter(_) => None,
+        // A link that is deleted or renamed must be there, and one that is made must not.
+        Op::Netfilter(_) | Op::Link(_) => None,
     }
 }

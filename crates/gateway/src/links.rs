@@ -1,0 +1,98 @@
+//! Links that come and go.
+
+use super::{DeviceId, DeviceSpec, Gateway, Why, World};
+use alloc::borrow::Cow;
+use alloc::format;
+use core::net::IpAddr;
+use tidegate_packet::Handle;
+use tidegate_policy::{Errno, LinkKind, LinkOp, Op, QdiscOp, TcError, Verb};
+
+/// The most devices of a machine.
+const MAX_DEVICES: usize = 4096;
+
+impl Gateway {
+    /// Carries out an operation on a link.
+    ///
+    /// # Errors
+    /// As the kernel refuses.
+    pub(super) fn link(&mut self, world: World<'_>, op: &LinkOp) -> Result<(), TcError> {
+        match op {
+            LinkOp::Add { name, kind } => self.add_link(name, kind),
+            LinkOp::Delete { name } => self.delete_link(world, name),
+            LinkOp::Rename { name, to } => {
+                if name != to && self.device(to).is_some() {
+                    return Err(TcError::bare(Errno::Exist));
+                }
+                self.named(name)?.name.clone_from(to);
+                Ok(())
+            }
+            LinkOp::Address { name, add, address, prefix } => {
+                let known = &mut self.named(name)?.addresses;
+                match (known.iter().position(|(had, _)| had == address), add) {
+                    (Some(_), true) => return Err(TcError::bare(Errno::Exist)),
+                    (None, true) => known.push((*address, *prefix)),
+                    (Some(at), false) => drop(known.remove(at)),
+                    (None, false) => return Err(TcError::bare(Errno::AddrNotAvail)),
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The addresses of a device with their prefix lengths, in the order they were given.
+    pub fn addresses(&self, device: DeviceId) -> &[(IpAddr, u8)] {
+        &self.ports[device.0 as usize].addresses
+    }
+
+    fn add_link(&mut self, name: &str, kind: &LinkKind) -> Result<(), TcError> {
+        if self.device(name).is_some() {
+            return Err(TcError::bare(Errno::Exist));
+        }
+        if self.ports.len() >= MAX_DEVICES {
+            return Err(TcError::bare(Errno::NoBufs));
+        }
+        match kind {
+            LinkKind::Ethernet | LinkKind::Loopback | LinkKind::PointToPoint => {
+                return Err(TcError::new(Errno::OpNotSupp, "Unknown device type"));
+            }
+            LinkKind::Vlan { lower, .. } if self.device(lower).is_none() => {
+                let message = format!("Cannot find device \"{lower}\"");
+                return Err(TcError { errno: Errno::NoDev, message: Some(Cow::Owned(message)) });
+            }
+            LinkKind::Veth { peer } => {
+                if peer == name || self.device(peer).is_some() {
+                    return Err(TcError::bare(Errno::Exist));
+                }
+                self.add_device(peer, DeviceSpec::of(kind));
+            }
+            _ => {}
+        }
+        self.add_device(name, DeviceSpec::of(kind));
+        Ok(())
+    }
+
+    fn delete_link(&mut self, world: World<'_>, name: &str) -> Result<(), TcError> {
+        self.named(name)?;
+        let World { now, pool, draws } = world;
+        // What waits is dropped, and every packet's ticket ends, before the tree goes.
+        for parent in [Handle::ROOT, Handle::INGRESS] {
+            let op = QdiscOp {
+                verb: Verb::Delete,
+                dev: name.into(),
+                parent,
+                handle: Handle::NONE,
+                kind: None,
+                params: None,
+                stab: None,
+            };
+            let _ = self.apply(World { now, pool: &mut *pool, draws: &mut *draws }, &Op::Qdisc(op));
+        }
+        let port = self.named(name)?;
+        while let Some(pkt) = port.shaper.poll(now, pool, draws) {
+            port.shaper.refuse(now, pool, draws, pkt, Why::Policy);
+        }
+        port.name.clear();
+        port.addresses.clear();
+        Ok(())
+    }
+}

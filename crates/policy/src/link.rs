@@ -1,0 +1,147 @@
+//! Links: what kinds of device a script can make, and what it can say of one.
+
+/// What a device is, by its driver.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkKind {
+    /// An Ethernet card; not made by hand.
+    Ethernet,
+    /// `lo`; not made by hand.
+    Loopback,
+    /// Swallows what it is given.
+    Dummy,
+    /// Gives back what is redirected to it, after queueing.
+    Ifb,
+    /// A switch in software.
+    Bridge,
+    /// One end of a cable whose other end is `peer`.
+    Veth {
+        /// The other end.
+        peer: String,
+    },
+    /// ppp, tun, wg: packets without a link header.
+    PointToPoint,
+    /// A tagged part of another device.
+    Vlan {
+        /// The device it is part of.
+        lower: String,
+        /// The tag, 0-4095.
+        id: u16,
+    },
+    /// IP in IP, or GRE.
+    Tunnel(Tunnel),
+}
+
+/// How a tunnel wraps its packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TunnelMode {
+    /// IPv4 in IPv4 (RFC 2003), protocol 4.
+    Ipip,
+    /// IPv6 in IPv4 (RFC 4213), protocol 41.
+    Sit,
+    /// GRE (RFC 2784), protocol 47.
+    Gre,
+    /// Ethernet in GRE.
+    Gretap,
+}
+
+/// The ends of a tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tunnel {
+    /// How packets are wrapped.
+    pub mode: TunnelMode,
+    /// The outer source address; all zero: chosen by the route.
+    pub local: [u8; 4],
+    /// The outer destination address; all zero: taken from the packet or the route.
+    pub remote: [u8; 4],
+    /// The outer time to live; 0: the packet's own.
+    pub ttl: u8,
+}
+
+/// An operation on a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkOp {
+    /// `ip link add NAME type KIND`, `ip tunnel add NAME …`.
+    Add {
+        /// The new device.
+        name: String,
+        /// What it is.
+        kind: LinkKind,
+    },
+    /// `ip link del NAME`: what hung on it goes with it.
+    Delete {
+        /// The device.
+        name: String,
+    },
+    /// `ip link set NAME name NEW`.
+    Rename {
+        /// The device.
+        name: String,
+        /// Its new name.
+        to: String,
+    },
+    /// `ip addr add|del ADDRESS/PREFIX dev NAME`.
+    Address {
+        /// The device.
+        name: String,
+        /// True to add, false to take away.
+        add: bool,
+        /// The address, of either family.
+        address: std::net::IpAddr,
+        /// Leading bits that are the network's.
+        prefix: u8,
+    },
+}
+
+impl LinkOp {
+    /// The device it is about.
+    pub fn device(&self) -> &str {
+        match self {
+            LinkOp::Add { name, .. }
+            | LinkOp::Delete { name }
+            | LinkOp::Rename { name, .. }
+            | LinkOp::Address { name, .. } => name,
+        }
+    }
+}
+
+impl LinkKind {
+    /// What a device of that name most likely is, where nothing but the name is known: `ppp0`, `ifb0`, `br-lan`, `eth0.5`.
+    pub fn of_name(name: &str) -> LinkKind {
+        let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let tunnel = |mode| LinkKind::Tunnel(Tunnel { mode, local: [0; 4], remote: [0; 4], ttl: 0 });
+        if let Some((lower, id)) = name.rsplit_once('.')
+            && let Ok(id) = id.parse()
+        {
+            return LinkKind::Vlan { lower: lower.into(), id };
+        }
+        match stem {
+            "lo" => LinkKind::Loopback,
+            "dummy" => LinkKind::Dummy,
+            "ppp" | "tun" | "wg" | "pppoe-wan" | "wwan" => LinkKind::PointToPoint,
+            "tunl" | "ipip" => tunnel(TunnelMode::Ipip),
+            "sit" | "he-ipv" | "hurricane" => tunnel(TunnelMode::Sit),
+            "gre" => tunnel(TunnelMode::Gre),
+            "br" | "br-lan" | "virbr" | "docker" => LinkKind::Bridge,
+            _ if name.starts_with("ifb") => LinkKind::Ifb,
+            _ => LinkKind::Ethernet,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_tells_the_kind() {
+        let kind = |name: &str| match LinkKind::of_name(name) {
+            LinkKind::Tunnel(tunnel) => format!("{:?}", tunnel.mode),
+            LinkKind::Vlan { lower, id } => format!("{lower} {id}"),
+            kind => format!("{kind:?}"),
+        };
+        let names = ["eth0", "ppp0", "ifb4eth0", "ifb1", "tunl1", "br0", "eth0.5", "lo", "wlan0", "sit1"];
+        let wanted =
+            ["Ethernet", "PointToPoint", "Ifb", "Ifb", "Ipip", "Bridge", "eth0 5", "Loopback", "Ethernet", "Sit"];
+        assert_eq!(names.map(kind), wanted);
+    }
+}
