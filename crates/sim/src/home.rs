@@ -7,7 +7,7 @@
 use crate::link::{FarEnd, Framing, LinkId, LinkSpec, LinkStats, Waiting};
 use crate::machine::{Limit, Machine, Port};
 use crate::net::{FlowId, Net, PathId, ProbeId, SourceId, TransactionId};
-use crate::probe::{Arrivals, Echo, Journey, ProbeSpec, Sizes, SourceSpec};
+use crate::probe::{Echo, Journey, ProbeSpec, SourceSpec};
 use crate::tcp::cc::CongestionControl;
 use crate::tcp_flow::{FlowSample, FlowSpec, FlowStats};
 use crate::transaction::{Completion, Transaction, TransactionSpec};
@@ -22,6 +22,8 @@ use tidegate_packet::{Span, Time};
 pub enum Local {
     /// A host on the LAN, by the last octet of its address: 192.168.1.n, fd00::n.
     Host(u8),
+    /// A host on the LAN with this address.
+    At(IpAddr),
     /// The gateway itself, at 192.0.2.1, 2001:db8:1::1: what it sends passes OUTPUT, and it notices what its own queue refuses.
     Gateway,
 }
@@ -30,6 +32,7 @@ impl Local {
     /// Its address.
     pub fn address(self, v6: bool) -> IpAddr {
         match (self, v6) {
+            (Local::At(address), _) => address,
             (Local::Host(n), false) => Ipv4Addr::new(192, 168, 1, n).into(),
             (Local::Host(n), true) => Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, u16::from(n)).into(),
             (Local::Gateway, false) => Ipv4Addr::new(192, 0, 2, 1).into(),
@@ -40,32 +43,54 @@ impl Local {
 
 /// The server's address on the Internet.
 fn server(v6: bool) -> IpAddr {
-    if v6 {
-        Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 7).into()
-    } else {
-        Ipv4Addr::new(198, 51, 100, 7).into()
+    if v6 { Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 7).into() } else { Ipv4Addr::new(198, 51, 100, 7).into() }
+}
+
+/// Who talks with whom, and how it looks in the headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parties {
+    /// The party here.
+    pub local: Local,
+    /// Its port (an echo's identifier; of an errand the first port, which counts up).
+    pub local_port: u16,
+    /// The server's address, if it is not the usual one (198.51.100.7, 2001:db8:2::7).
+    pub remote: Option<IpAddr>,
+    /// Its port; an errand has its own.
+    pub remote_port: u16,
+    /// Over IPv6?
+    pub v6: bool,
+    /// DSCP in the upper six bits, both ways.
+    pub dsfield: u8,
+}
+
+impl Parties {
+    /// Over IPv4, unmarked.
+    pub fn new(local: Local, local_port: u16, remote_port: u16) -> Parties {
+        Parties { local, local_port, remote: None, remote_port, v6: false, dsfield: 0 }
+    }
+
+    /// Seen from here.
+    fn ends(self) -> Ends {
+        Ends {
+            src: self.local.address(self.v6),
+            dst: self.remote.unwrap_or(server(self.v6)),
+            sport: self.local_port,
+            dport: self.remote_port,
+        }
     }
 }
 
 /// A TCP transfer between a party here and the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bulk {
-    /// The party here.
-    pub local: Local,
-    /// Over IPv6?
-    pub v6: bool,
+    /// Between whom.
+    pub parties: Parties,
     /// Data goes away from here.
     pub up: bool,
-    /// The port here.
-    pub local_port: u16,
-    /// The port there.
-    pub remote_port: u16,
     /// How it reacts to congestion.
     pub control: CongestionControl,
     /// Uses ECN.
     pub ecn: bool,
-    /// DSCP, in the upper six bits.
-    pub dsfield: u8,
     /// How much; `None`: no end.
     pub bytes: Option<u64>,
     /// When it begins.
@@ -76,14 +101,10 @@ impl Bulk {
     /// An endless CUBIC transfer over IPv4 from the beginning on: host 2 sends to port 22 as `scp` would, or fetches from port 80.
     pub fn new(up: bool, local_port: u16) -> Bulk {
         Bulk {
-            local: Local::Host(2),
-            v6: false,
+            parties: Parties::new(Local::Host(2), local_port, if up { 22 } else { 80 }),
             up,
-            local_port,
-            remote_port: if up { 22 } else { 80 },
             control: CongestionControl::Cubic,
             ecn: false,
-            dsfield: 0,
             bytes: None,
             start: Span(0),
         }
@@ -93,18 +114,12 @@ impl Bulk {
 /// ICMP echoes from a party here to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ping {
-    /// The party here.
-    pub local: Local,
-    /// Over IPv6?
-    pub v6: bool,
-    /// Its identifier.
-    pub ident: u16,
+    /// Between whom.
+    pub parties: Parties,
     /// Between two.
     pub interval: Span,
     /// Octets of data.
     pub data: u32,
-    /// DSCP, in the upper six bits.
-    pub dsfield: u8,
     /// The first.
     pub start: Span,
 }
@@ -112,45 +127,40 @@ pub struct Ping {
 impl Ping {
     /// 56 octets from host 3 at this interval, as `ping` sends them.
     pub fn every(interval: Span) -> Ping {
-        let start = Span::millis(500);
-        Ping { local: Local::Host(3), v6: false, ident: 1, interval, data: 56, dsfield: 0, start }
+        Ping { parties: Parties::new(Local::Host(3), 1, 0), interval, data: 56, start: Span::millis(500) }
     }
 }
 
 /// Datagrams at a constant rate, one way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagrams {
-    /// The party here.
-    pub local: Local,
-    /// Over IPv6?
-    pub v6: bool,
+    /// Between whom.
+    pub parties: Parties,
     /// Away from here.
     pub up: bool,
     /// The IP protocol: 17 is UDP.
     pub protocol: u8,
-    /// The port here.
-    pub local_port: u16,
-    /// The port there.
-    pub remote_port: u16,
     /// Octets behind the UDP header.
     pub payload: u32,
     /// Between two.
     pub interval: Span,
-    /// DSCP, in the upper six bits.
-    pub dsfield: u8,
     /// The first.
     pub start: Span,
+}
+
+impl Datagrams {
+    /// Bytes of a frame.
+    pub fn frame(&self) -> u32 {
+        let (ip, udp) = (if self.parties.v6 { 40 } else { 20 }, if self.protocol == proto::UDP { 8 } else { 0 });
+        14 + ip + udp + self.payload
+    }
 }
 
 /// Something that a party here wants of the server, again and again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Errand {
-    /// The party here.
-    pub local: Local,
-    /// Over IPv6?
-    pub v6: bool,
-    /// Its ports count up from here.
-    pub first_port: u16,
+    /// Between whom.
+    pub parties: Parties,
     /// The first.
     pub start: Span,
     /// What it is.
@@ -378,10 +388,7 @@ impl<M: Machine> Home<M> {
         };
         let modem = net.link(shaped(spec.up, spec.up_buffer));
         let outside = spec.beneath.unwrap_or(spec.wan_port);
-        let provider = net.link(LinkSpec {
-            far_end: FarEnd::Port(outside),
-            ..shaped(spec.down, spec.down_buffer)
-        });
+        let provider = net.link(LinkSpec { far_end: FarEnd::Port(outside), ..shaped(spec.down, spec.down_buffer) });
 
         let away: Vec<LinkId> = [Some(wan), lower, Some(modem)].into_iter().flatten().collect();
         let from_lan: Vec<LinkId> = core::iter::once(from_host).chain(away.iter().copied()).collect();
@@ -463,24 +470,20 @@ impl<M: Machine> Home<M> {
 
 fn begin<M: Machine>(net: &mut Net<M>, spec: &HomeSpec, start: Time, ways: Ways, item: &Traffic) -> Running {
     let end = start + spec.warm_up + spec.duration;
-    let paths = |local| if local == Local::Gateway { (ways.out, ways.home) } else { (ways.up, ways.down) };
+    let paths = |parties: &Parties| match parties.local {
+        Local::Gateway => (ways.out, ways.home),
+        Local::Host(_) | Local::At(_) => (ways.up, ways.down),
+    };
     match item {
         Traffic::Bulk(bulk) => {
-            let (away, home) = paths(bulk.local);
-            let ends = Ends {
-                src: bulk.local.address(bulk.v6),
-                dst: server(bulk.v6),
-                sport: bulk.local_port,
-                dport: bulk.remote_port,
-            };
-            let base =
-                if bulk.up { FlowSpec::bulk(ends, away, home) } else { FlowSpec::bulk(ends.back(), home, away) };
+            let ((away, home), ends) = (paths(&bulk.parties), bulk.parties.ends());
+            let base = if bulk.up { FlowSpec::bulk(ends, away, home) } else { FlowSpec::bulk(ends.back(), home, away) };
             Running::Bulk(net.tcp(FlowSpec {
                 control: bulk.control,
                 ecn: bulk.ecn,
                 bytes: bulk.bytes,
-                dsfield: bulk.dsfield,
-                local: bulk.up && bulk.local == Local::Gateway,
+                dsfield: bulk.parties.dsfield,
+                local: bulk.up && bulk.parties.local == Local::Gateway,
                 start: start + bulk.start,
                 // Beyond the window, so that queues are as they were until its very end.
                 stop: end + Span::secs(1),
@@ -488,44 +491,38 @@ fn begin<M: Machine>(net: &mut Net<M>, spec: &HomeSpec, start: Time, ways: Ways,
             }))
         }
         Traffic::Ping(ping) => {
-            let (forward, back) = paths(ping.local);
-            let ends = Ends { src: ping.local.address(ping.v6), dst: server(ping.v6), sport: ping.ident, dport: 0 };
+            let (forward, back) = paths(&ping.parties);
             Running::Ping(net.ping(ProbeSpec {
-                ends,
+                ends: ping.parties.ends(),
                 forward,
                 back,
                 start: start + ping.start,
                 stop: end,
                 interval: ping.interval,
                 data: ping.data,
-                dsfield: ping.dsfield,
+                dsfield: ping.parties.dsfield,
             }))
         }
-        Traffic::Datagrams(d) => {
-            let (away, home) = paths(d.local);
-            let ends =
-                Ends { src: d.local.address(d.v6), dst: server(d.v6), sport: d.local_port, dport: d.remote_port };
-            let (ends, path) = if d.up { (ends, away) } else { (ends.back(), home) };
-            let ports = if d.protocol == proto::UDP { 8 } else { 0 };
-            let frame = 14 + if d.v6 { 40 } else { 20 } + ports + d.payload;
+        Traffic::Datagrams(datagrams) => {
+            let ((away, home), ends) = (paths(&datagrams.parties), datagrams.parties.ends());
+            let (ends, path) = if datagrams.up { (ends, away) } else { (ends.back(), home) };
             Running::Datagrams(net.source(SourceSpec {
-                protocol: d.protocol,
-                start: start + d.start,
+                protocol: datagrams.protocol,
+                start: start + datagrams.start,
                 stop: end,
-                arrivals: Arrivals::Every(d.interval),
-                sizes: Sizes::Fixed(frame),
-                dsfield: d.dsfield,
+                dsfield: datagrams.parties.dsfield,
                 record: true,
-                ..SourceSpec::steady(ends, path, frame, d.interval)
+                ..SourceSpec::steady(ends, path, datagrams.frame(), datagrams.interval)
             }))
         }
         Traffic::Errand(errand) => {
-            let (forward, back) = paths(errand.local);
+            let ((forward, back), ends) = (paths(&errand.parties), errand.parties.ends());
             Running::Transaction(net.transaction(TransactionSpec {
                 what: errand.what.clone(),
-                client: errand.local.address(errand.v6),
-                server: server(errand.v6),
-                first_port: errand.first_port,
+                client: ends.src,
+                server: ends.dst,
+                first_port: ends.sport,
+                dsfield: errand.parties.dsfield,
                 forward,
                 back,
                 start: start + errand.start,

@@ -22,7 +22,9 @@ mod wire;
 
 pub use dumbbell::{Dumbbell, DumbbellSpec, dumbbell};
 pub use gateway_machine::GatewayMachine;
-pub use home::{Bulk, Datagrams, Errand, FlowResult, Home, HomeResult, HomeSpec, Local, Outcome, Ping, Traffic};
+pub use home::{
+    Bulk, Datagrams, Errand, FlowResult, Home, HomeResult, HomeSpec, Local, Outcome, Parties, Ping, Traffic,
+};
 pub use link::{FarEnd, Framing, LinkId, LinkSpec, LinkStats, Waiting};
 pub use machine::{Bands, DropTail, Limit, Machine, NoMachine, Offer, Origin, Port, Received};
 pub use net::{FlowId, Net, PathId, ProbeId, SourceId, TransactionId};

@@ -427,7 +427,8 @@ impl<M: Machine> Net<M> {
                 let flow = &mut self.flows[index];
                 let flags = SYN | ACK | if flow.spec.ecn { ECE } else { 0 };
                 let frame = flow.acks.syn_frame();
-                let fields = Fields { frame, dsfield: flow.spec.dsfield, flags, options: 20, ack: 1, ..Fields::default() };
+                let fields =
+                    Fields { frame, dsfield: flow.spec.dsfield, flags, options: 20, ack: 1, ..Fields::default() };
                 let cargo = Cargo { role: Role::SynAck, owner: cargo.owner, sent: self.now, ..Cargo::default() };
                 let (packet, path) = (flow.acks.packet(&mut self.pool, fields), flow.spec.back);
                 self.put(packet, cargo, path);

@@ -49,8 +49,6 @@ pub struct Transaction {
     pub every: Span,
     /// Given up after so long.
     pub patience: Span,
-    /// DSCP in the upper six bits, of both sides.
-    pub dsfield: u8,
     /// How its connections react to congestion.
     pub control: CongestionControl,
     /// First, if at all: a name is looked up.
@@ -74,6 +72,8 @@ pub struct TransactionSpec {
     pub server: IpAddr,
     /// Ports of the client's side count up from here.
     pub first_port: u16,
+    /// DSCP in the upper six bits, of both sides.
+    pub dsfield: u8,
     /// The way to the server.
     pub forward: PathId,
     /// The way back.
@@ -243,7 +243,7 @@ impl<M: Machine> Net<M> {
         let (client, server, path) = (running.spec.client, running.spec.server, running.spec.forward);
         let sport = running.next_port();
         let ends = Ends { src: client, dst: server, sport, dport: lookup.port };
-        let dsfield = running.spec.what.dsfield;
+        let dsfield = running.spec.dsfield;
         let cargo = Cargo { role: Role::Question, owner: index as u32, seq: go, ..Cargo::default() };
         self.plan(index, self.now + lookup.retry, Todo::Ask(go));
         self.send_datagram(ends, lookup.request, dsfield, cargo, path);
@@ -287,7 +287,7 @@ impl<M: Machine> Net<M> {
         let running = &mut self.transactions[index];
         let Some(lookup) = running.spec.what.lookup else { return };
         let Some(asker) = running.goes[go as usize].asker else { return };
-        let (dsfield, path) = (running.spec.what.dsfield, running.spec.back);
+        let (dsfield, path) = (running.spec.dsfield, running.spec.back);
         let cargo = Cargo { role: Role::Answer, owner: index as u32, seq: go, ..Cargo::default() };
         self.send_datagram(asker.back(), lookup.reply, dsfield, cargo, path);
     }
@@ -310,7 +310,7 @@ impl<M: Machine> Net<M> {
         running.connections.push((go, Connection { flow, part, done: 0 }));
         running.goes[go as usize].connections.push(connection);
         let (forward, back) = (running.spec.forward, running.spec.back);
-        let (control, dsfield) = (running.spec.what.control, running.spec.what.dsfield);
+        let (control, dsfield) = (running.spec.what.control, running.spec.dsfield);
         let spec = FlowSpec { control, dsfield, start: self.now, ..FlowSpec::bulk(ends, forward, back) };
         let half = Half { peer, owner: index as u32, connection, opens: true };
         self.flows.push(TcpFlow::half(spec, half));

@@ -5,7 +5,7 @@ mod common;
 
 use tidegate_packet::{Handle, Rate, Span, Time};
 use tidegate_policy::{FifoParams, Op, QdiscParams, RateSpec, TbfParams, Ticks};
-use tidegate_sim::{Bulk, Home, HomeResult, HomeSpec, Local, Traffic};
+use tidegate_sim::{Bulk, Home, HomeResult, HomeSpec, Local, Parties, Traffic};
 
 fn run(ops: &[Op], spec: HomeSpec) -> HomeResult {
     let (result, machine) = Home::new(common::machine(ops), spec, Time(0) + Span::secs(1)).finish();
@@ -67,7 +67,7 @@ fn v_s0a_local_server_behind_htb() {
     let [root, class] = common::htb(Rate::bits(200_000));
     let fifo = QdiscParams::Fifo(FifoParams { limit: Some(64) });
     let leaf = common::qdisc(Handle::new(1, 1), Handle::new(0x10, 0), "pfifo", Some(fifo));
-    let serve = |i: u16| Bulk { local: Local::Gateway, local_port: 80, remote_port: 40000 + i, ..Bulk::new(true, 0) };
+    let serve = |i: u16| Bulk { parties: Parties::new(Local::Gateway, 80, 40000 + i), ..Bulk::new(true, 0) };
     let spec = HomeSpec::new(1_000_000, 8_000_000).with([0, 1].map(|i| Traffic::Bulk(serve(i))));
     let result = run(&[root, class, leaf], spec);
     // Payload of full frames, and the pings' share of 98 bytes a second.

@@ -2,8 +2,8 @@
 
 use tidegate_packet::{Span, Time};
 use tidegate_sim::{
-    Bulk, CongestionControl, Errand, Home, HomeSpec, Limit, Local, LinkSpec, Lookup, Net, NoMachine, Outcome, Transaction,
-    TransactionSpec, Turn,
+    Bulk, CongestionControl, Errand, Home, HomeSpec, Limit, LinkSpec, Local, Lookup, Net, NoMachine, Outcome, Parties,
+    Transaction, TransactionSpec, Turn,
 };
 use tidegate_sim::{DropTail, Traffic};
 
@@ -18,7 +18,6 @@ fn transaction(lookup: Option<Lookup>, dialogue: Vec<Turn>, followers: Vec<Vec<T
     Transaction {
         every: Span::secs(3),
         patience: Span::secs(20),
-        dsfield: 0,
         control: CongestionControl::Cubic,
         lookup,
         port: 22,
@@ -37,6 +36,7 @@ fn times(what: Transaction, v6: bool) -> Vec<(Option<u64>, Option<u64>)> {
         client: Local::Host(2).address(v6),
         server: Local::Host(9).address(v6),
         first_port: 50_000,
+        dsfield: 0,
         forward: way,
         back: way,
         start: Time(0) + Span::secs(1),
@@ -81,7 +81,7 @@ fn a_login_waits_in_the_modem() {
     let login = |patience| {
         let turns = vec![turn(true, 21), turn(false, 21), turn(true, 1500), turn(false, 1100), turn(true, 80)];
         let what = Transaction { patience, ..transaction(None, turns, vec![]) };
-        let errand = Errand { local: Local::Host(3), v6: false, first_port: 51_000, start: Span::secs(11), what };
+        let errand = Errand { parties: Parties::new(Local::Host(3), 51_000, 0), start: Span::secs(11), what };
         let spec = HomeSpec { duration: Span::secs(30), ..HomeSpec::new(256_000, 4_000_000) };
         let spec = spec.with([Traffic::Bulk(Bulk::new(true, 40_000)), Traffic::Errand(errand)]);
         let (result, _) = Home::new(DropTail::new(Limit::Packets(1000)), spec, Time(0)).finish();
