@@ -128,6 +128,11 @@ impl Gateway {
                 port.respec(DeviceSpec { tx_queue_len: *packets, ..port.spec });
                 Ok(None)
             }
+            Op::Ring { dev, frames } => {
+                let port = self.named(dev)?;
+                port.respec(DeviceSpec { ring: *frames, ..port.spec });
+                Ok(None)
+            }
             Op::Mtu { dev, bytes } => {
                 let port = self.named(dev)?;
                 port.respec(DeviceSpec { mtu: *bytes, ..port.spec });

@@ -41,6 +41,9 @@ impl Script {
             return Err(CaptureError::NotAScript(path.to_owned()));
         }
         let text = String::from_utf8_lossy(&bytes).into_owned();
+        if let Some((number, _)) = (1..).zip(text.split('\n')).find(|(_, line)| line.ends_with('\r')) {
+            return Err(CaptureError::CarriageReturns(path.to_owned(), number));
+        }
         let interpreter = interpreter(path, &text)?;
         let absolute = fs::canonicalize(path).map_err(|error| CaptureError::read(path, &error))?;
         let mut script = Self { files: vec![(path.to_owned(), text)], path: absolute, interpreter };
@@ -221,7 +224,30 @@ fn devices(commands: &[Command], args: &[String]) -> Vec<String> {
             values.iter().flat_map(|value| value.split_whitespace()).for_each(&mut add);
         }
     }
+    // What the script makes itself is not there before.
+    let made = made(commands, &variables);
+    found.retain(|name| !made.contains(name));
     found
+}
+
+/// The devices that the commands make: `ip link add NAME type …`, `ip tunnel add NAME …`, `modprobe ifb`.
+fn made(commands: &[Command], variables: &std::collections::BTreeMap<String, Vec<String>>) -> Vec<String> {
+    let mut made = Vec::new();
+    for command in commands {
+        let texts: Vec<&str> = command.words.iter().map(|word| word.text.as_str()).collect();
+        if texts.contains(&"modprobe") && texts.contains(&"ifb") {
+            let count = texts.iter().find_map(|text| text.strip_prefix("numifbs=")?.parse().ok()).unwrap_or(2);
+            made.extend((0..count.min(MAX_DEVICES)).map(|number| format!("ifb{number}")));
+        }
+        let object = texts.iter().position(|text| ["link", "l", "tunnel", "tun", "tuntap"].contains(text));
+        let Some(at) = object.filter(|at| matches!(texts.get(at + 1), Some(&("add" | "a")))) else { continue };
+        let words = &command.words[at + 2..];
+        // `link add link eth0 name eth0.5 type vlan`: the name has a word before it, or stands first.
+        let named = words.iter().position(|word| word.text == "name" || word.text == "dev");
+        let name = named.map_or(words.first(), |at| words.get(at + 1));
+        made.extend(name.iter().flat_map(|word| words::resolve(&word.raw, variables)));
+    }
+    made
 }
 
 /// True for the names that scripts give to a variable that holds a device.
@@ -270,6 +296,11 @@ mod tests {
             ("for d in eth0 eth1 lo; do tc qdisc del dev $d root; done", "eth0 eth1"),
             ("ifconfig eth0 txqueuelen 1; echo dev null", "eth0"),
             ("tc qdisc show dev $(ip route | head -1)", ""),
+            (
+                "I=ifb4eth0; ip link add name $I type ifb; tc qdisc add dev $I root pfifo; tc qdisc show dev eth0",
+                "eth0",
+            ),
+            ("modprobe ifb numifbs=1; tc qdisc add dev ifb0 root pfifo; ip link set dev ifb1 up", "ifb1"),
         ];
         for (script, expected) in cases {
             let found = devices(&words::commands(script), &["eth7".to_owned()]);

@@ -57,45 +57,26 @@ pub(super) fn build(spec: &Spec, note: Note<'_>) -> Result<(), SandboxError> {
     })
 }
 
-/// Where links could not be created, at least shows their names under `/sys/class/net`.
-pub(super) fn show_links(missing: &[&str], note: Note<'_>) {
-    const DIR: &str = "/sys/class/net";
-    if missing.is_empty() {
-        return;
+/// Puts the files in place, over directories in memory.
+pub(super) fn put_files(spec: &Spec, note: Note<'_>) -> Result<(), SandboxError> {
+    for dir in &spec.memory {
+        if dir.is_dir()
+            && let Err(error) = memory(dir)
+        {
+            note(format!("{} is the kernel's own: {error}", dir.display()));
+        }
     }
-    let shown = || -> io::Result<()> {
-        let mut known = Vec::new();
-        for entry in fs::read_dir(DIR)?.flatten() {
-            if let Ok(target) = fs::canonicalize(entry.path()) {
-                known.push((entry.file_name(), target));
-            }
+    for (path, text) in &spec.files {
+        let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, text));
+        // Where the kernel has no such directory there is nothing to write to, and no script that looks there.
+        if let Err(error) = written
+            && spec.memory.iter().any(|dir| dir.is_dir() && path.starts_with(dir))
+        {
+            note(format!("no {}: {error}", path.display()));
+            break;
         }
-        memory(Path::new(DIR))?;
-        for (name, target) in known {
-            symlink(target, Path::new(DIR).join(name))?;
-        }
-        for name in missing {
-            let dir = Path::new(DIR).join(name);
-            fs::create_dir(&dir)?;
-            for (file, text) in [
-                ("address", "02:00:00:00:00:01\n"),
-                ("mtu", "1500\n"),
-                ("operstate", "up\n"),
-                ("carrier", "1\n"),
-                ("type", "1\n"),
-                ("tx_queue_len", "1000\n"),
-            ] {
-                fs::write(dir.join(file), text)?;
-            }
-        }
-        Ok(())
-    };
-    match shown() {
-        Ok(()) => {
-            note(format!("this kernel creates no link of a kind we know: {} only stand in {DIR}", missing.join(", ")))
-        }
-        Err(error) => note(format!("no link {}: {error}", missing.join(", "))),
     }
+    Ok(())
 }
 
 fn step<T>(name: &str, action: impl FnOnce() -> io::Result<T>) -> Result<T, SandboxError> {
