@@ -54,6 +54,10 @@ pub fn run_in_turn(
             devices.push(device);
         }
     }
+    // A script that finds its device by itself must find one.
+    if devices.is_empty() {
+        devices.push("eth0".to_owned());
+    }
     let spec = spec(&script, turns, options, &devices, answer)?;
     before(0);
     let (sandbox, stdout, stderr) = start(&spec)?;
@@ -126,6 +130,7 @@ fn spec(
         memory: ["/sys/class/net", "/sys/module"].iter().filter(|_| !files.is_empty()).map(Into::into).collect(),
         files,
         watched: WATCHED.iter().map(|path| (*path).to_owned()).collect(),
+        max_processes: u32::try_from(options.max_processes).unwrap_or(u32::MAX / 2),
         no_overlay: options.no_overlay,
     })
 }
@@ -160,6 +165,7 @@ fn attend(
     options: &CaptureOptions,
 ) -> Result<Exit, CaptureError> {
     let listener = sandbox.listener.try_clone().map_err(CaptureError::io("keep the socket"))?;
+    let _urgent = process::Urgent::begin();
     let mut count_at = Instant::now() + COUNT_EVERY;
     let mut files = Vec::new();
     loop {

@@ -43,7 +43,7 @@ pub(super) fn build(spec: &Spec, note: Note<'_>) -> Result<(), SandboxError> {
     })?;
     step("put a root in memory", new_root)?;
     let covered = step("bring in the host's files", || cover(spec, note))?;
-    step("mount /proc", || proc_fs(note))?;
+    step("mount /proc", || proc_fs(spec, note))?;
     step("mount /sys", || sys_fs(note))?;
     step("make /dev", device_files)?;
     step("make /run", || run_dir(spec, note))?;
@@ -209,8 +209,12 @@ fn overlay(spec: &Spec, from: &Path, to: &Path) -> io::Result<()> {
         everybody_writes(&upper)?;
     }
     let options = format!("lowerdir={},upperdir={},workdir={}", from.display(), upper.display(), work.display());
-    let options = CString::new(options)?;
-    Ok(rustix::mount::mount("overlay", to, "overlay", MountFlags::NODEV, Some(options.as_c_str()))?)
+    // Without attributes of its own on the upper layer an overlay cannot take directories of the host away.
+    let attributes = CString::new(format!("{options},userxattr"))?;
+    let plain = CString::new(options)?;
+    let mount =
+        |options: &CString| rustix::mount::mount("overlay", to, "overlay", MountFlags::NODEV, Some(options.as_c_str()));
+    Ok(mount(&attributes).or_else(|_| mount(&plain))?)
 }
 
 /// An overlay shows one file system: what the host has mounted below comes back, read-only.
@@ -232,8 +236,12 @@ fn bring_mounts(mounts: &[(PathBuf, MountFlags)], from: &Path) {
     }
 }
 
-fn proc_fs(note: Note<'_>) -> io::Result<()> {
+fn proc_fs(spec: &Spec, note: Note<'_>) -> io::Result<()> {
     let fresh = rustix::mount::mount("proc", "/proc", "proc", QUIET, None);
+    if fresh.is_ok() && spec.max_processes > 0 && pid_max_is_ours() {
+        // Numbers up to 300 are given out once only, when the namespace is young.
+        let _ = fs::write("/proc/sys/kernel/pid_max", (spec.max_processes + 300).to_string());
+    }
     if let Err(error) = fresh {
         note(format!("/proc is the host's: {error}"));
         rustix::mount::mount_bind_recursive(Path::new(OLD).join("proc"), "/proc")?;
@@ -251,6 +259,13 @@ fn proc_fs(note: Note<'_>) -> io::Result<()> {
         rustix::mount::mount_remount(net, MountFlags::BIND | QUIET, "")?;
     }
     Ok(())
+}
+
+/// Since Linux 6.14 each process namespace has a highest process number of its own; before, there was one for the machine.
+fn pid_max_is_ours() -> bool {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map_while(|part| part.parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(6), Some(14))
 }
 
 fn sys_fs(note: Note<'_>) -> io::Result<()> {
