@@ -11,6 +11,9 @@ fn three(value: f64) -> String {
 }
 
 fn scaled(value: f64, step: f64, units: &[&str]) -> String {
+    if value == 0.0 {
+        return format!("0 {}", units[0]);
+    }
     let mut value = value;
     let mut unit = 0;
     while value.abs() >= step * 0.9995 && unit + 1 < units.len() {
@@ -38,6 +41,21 @@ pub fn milliseconds(ns: u64) -> String {
     format!("{} ms", three(ns as f64 / 1e6))
 }
 
+/// A span in ns in the unit that fits: `126 ms`, `1.55 s`.
+pub fn span(ns: u64) -> String {
+    match ns {
+        ns if ns < 999_500 => format!("{} µs", three(ns as f64 / 1e3)),
+        ns if ns < 999_500_000 => milliseconds(ns),
+        ns => format!("{} s", three(ns as f64 / 1e9)),
+    }
+}
+
+/// A figure without and with the policy: `1430 → 35.0`; a dash for what there is none of, one figure where both are written alike.
+pub(crate) fn arrow<T>(pair: [Option<T>; 2], written: impl Fn(T) -> String) -> String {
+    let [without, with] = pair.map(|value| value.map_or_else(|| "–".to_owned(), &written));
+    if without == with { with } else { format!("{without} → {with}") }
+}
+
 /// A share of one as percent: `6.7 %`. What is not nothing is not shown as nothing.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
@@ -52,6 +70,7 @@ mod tests {
     fn figures() {
         let shown = [
             rate(127_000.0),
+            rate(0.0),
             rate(999.6),
             rate(1_000_000.0),
             size(24_000),
@@ -60,12 +79,18 @@ mod tests {
             milliseconds(16_252_000),
             milliseconds(180_000),
             milliseconds(1_517_038_000),
+            span(180_000),
+            span(126_400_000),
+            span(1_549_000_000),
+            arrow([Some(1), None], |n| n.to_string()),
+            arrow([Some(2), Some(2)], |n| n.to_string()),
             percent(0.0667),
             percent(0.0001),
             percent(0.0),
         ];
         let expected = [
             "127 kbit/s",
+            "0 bit/s",
             "1.00 kbit/s",
             "1.00 Mbit/s",
             "24.0 kB",
@@ -74,6 +99,11 @@ mod tests {
             "16.3 ms",
             "0.18 ms",
             "1517 ms",
+            "180 µs",
+            "126 ms",
+            "1.55 s",
+            "1 → –",
+            "2",
             "6.7 %",
             "<0.1 %",
             "0.0 %",

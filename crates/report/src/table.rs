@@ -103,7 +103,7 @@ impl fmt::Display for Table {
 }
 
 /// Takes control characters out: a name from a script must not move the cursor.
-fn clean(cell: String) -> String {
+pub(crate) fn clean(cell: String) -> String {
     if cell.chars().any(char::is_control) {
         cell.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
     } else {
@@ -112,7 +112,7 @@ fn clean(cell: String) -> String {
 }
 
 /// Columns that a terminal gives a text: none for combining marks, two for the wide blocks of East Asian scripts and emoji.
-fn width(text: &str) -> usize {
+pub(crate) fn width(text: &str) -> usize {
     text.chars()
         .map(|c| match c as u32 {
             0x300..=0x36f | 0x200b..=0x200f | 0x20d0..=0x20ff | 0xfe00..=0xfe0f => 0,

@@ -57,7 +57,7 @@ pub fn dumbbell<M: Machine>(net: &mut Net<M>, spec: &DumbbellSpec) -> Dumbbell {
     };
     let ends = |i: u32| {
         let [high, low] = ((i + 1) as u16).to_be_bytes();
-        Ends { src: [10, 1, high, low], dst: [10, 101, high, low], sport: 49152, dport: 5000 }
+        Ends::v4([10, 1, high, low], 49152, [10, 101, high, low], 5000)
     };
     let mut flows = Vec::new();
     for i in 0..spec.flows {

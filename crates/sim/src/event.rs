@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 use tidegate_packet::Time;
 
-/// What an event is about. Each kind has at most one entry per index in the queue, so the queue's length is bounded by
-/// the number of links, flows and probes.
+/// What an event is about. Each kind has few entries per index in the queue, so the queue's length is bounded by
+/// the number of links, flows, probes and transactions under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -26,9 +26,11 @@ pub(crate) enum Kind {
     Source = 7,
     /// Series are sampled.
     Sample = 8,
+    /// A transaction goes on.
+    Transaction = 9,
 }
 
-const KINDS: [Kind; 9] = [
+const KINDS: [Kind; 10] = [
     Kind::Arrival,
     Kind::Sent,
     Kind::Wake,
@@ -38,6 +40,7 @@ const KINDS: [Kind; 9] = [
     Kind::Probe,
     Kind::Source,
     Kind::Sample,
+    Kind::Transaction,
 ];
 
 /// Bits of a key that hold the index of link, flow or probe; four more hold the kind, the rest the order of scheduling.

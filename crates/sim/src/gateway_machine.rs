@@ -39,6 +39,7 @@ impl Machine for GatewayMachine {
             Origin::Local => Route::Local,
             Origin::Outside => Route::Forwarded(None),
             Origin::Port(from) => Route::Forwarded(self.device(from)),
+            Origin::Above(_) => Route::Direct,
         };
         match self.gateway.offer(World { now, pool, draws: &mut self.draws }, device, route, pkt) {
             tidegate_gateway::Offer::Queued => Offer::Queued,

@@ -1,35 +1,187 @@
-//! A home and its link: host A, the gateway, a modem with a big dumb buffer, the Internet, server B.
+//! A home and its link: hosts on a LAN, the gateway, a modem with a big dumb buffer, the Internet, a server.
 //!
-//! A - LAN - gateway \[the policy on the WAN device\] - modem \[drop-tail\] = uplink - Internet - B, and back through the
+//! hosts - LAN - gateway \[the policy on the WAN device\] - modem \[drop-tail\] = uplink - Internet - server, and back through the
 //! provider's drop-tail queue. The device in front of the modem is much faster than the uplink: what the policy lets go too
 //! early waits in the modem, where nobody decides.
 
-use crate::link::{Framing, LinkId, LinkSpec, LinkStats, Waiting};
+use crate::link::{FarEnd, Framing, LinkId, LinkSpec, LinkStats, Waiting};
 use crate::machine::{Limit, Machine, Port};
-use crate::net::{FlowId, Net, PathId, ProbeId};
-use crate::probe::{Echo, ProbeSpec};
+use crate::net::{FlowId, Net, PathId, ProbeId, SourceId, TransactionId};
+use crate::probe::{Echo, Journey, ProbeSpec, SourceSpec};
 use crate::tcp::cc::CongestionControl;
 use crate::tcp_flow::{FlowSample, FlowSpec, FlowStats};
+use crate::transaction::{Completion, Transaction, TransactionSpec};
 use crate::wire::Ends;
 use alloc::vec::Vec;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use tidegate_packet::header::proto;
 use tidegate_packet::{Span, Time};
 
-/// What goes on beside the ping.
+/// Who takes part on this side of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Load {
-    /// Nothing.
-    Empty,
-    /// Host A sends to B: so many bulk flows, to port 22 as `scp` would.
-    Upload(u32),
-    /// B sends to host A.
-    Download(u32),
-    /// A server on the gateway itself sends to B: so many bulk flows from this port, through OUTPUT; it notices what its own queue
-    /// refuses.
-    Serve(u32, u16),
+pub enum Local {
+    /// A host on the LAN, by the last octet of its address: 192.168.1.n, fd00::n.
+    Host(u8),
+    /// A host on the LAN with this address.
+    At(IpAddr),
+    /// The gateway itself, at 192.0.2.1, 2001:db8:1::1: what it sends passes OUTPUT, and it notices what its own queue refuses.
+    Gateway,
+}
+
+impl Local {
+    /// Its address.
+    pub fn address(self, v6: bool) -> IpAddr {
+        match (self, v6) {
+            (Local::At(address), _) => address,
+            (Local::Host(n), false) => Ipv4Addr::new(192, 168, 1, n).into(),
+            (Local::Host(n), true) => Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, u16::from(n)).into(),
+            (Local::Gateway, false) => Ipv4Addr::new(192, 0, 2, 1).into(),
+            (Local::Gateway, true) => Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1).into(),
+        }
+    }
+}
+
+/// The server's address on the Internet.
+fn server(v6: bool) -> IpAddr {
+    if v6 { Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 7).into() } else { Ipv4Addr::new(198, 51, 100, 7).into() }
+}
+
+/// Who talks with whom, and how it looks in the headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parties {
+    /// The party here.
+    pub local: Local,
+    /// Its port (an echo's identifier; of an errand the first port, which counts up).
+    pub local_port: u16,
+    /// The server's address, if it is not the usual one (198.51.100.7, 2001:db8:2::7).
+    pub remote: Option<IpAddr>,
+    /// Its port; an errand has its own.
+    pub remote_port: u16,
+    /// Over IPv6?
+    pub v6: bool,
+    /// DSCP in the upper six bits, both ways.
+    pub dsfield: u8,
+}
+
+impl Parties {
+    /// Over IPv4, unmarked.
+    pub fn new(local: Local, local_port: u16, remote_port: u16) -> Parties {
+        Parties { local, local_port, remote: None, remote_port, v6: false, dsfield: 0 }
+    }
+
+    /// Seen from here.
+    fn ends(self) -> Ends {
+        Ends {
+            src: self.local.address(self.v6),
+            dst: self.remote.unwrap_or(server(self.v6)),
+            sport: self.local_port,
+            dport: self.remote_port,
+        }
+    }
+}
+
+/// A TCP transfer between a party here and the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bulk {
+    /// Between whom.
+    pub parties: Parties,
+    /// Data goes away from here.
+    pub up: bool,
+    /// How it reacts to congestion.
+    pub control: CongestionControl,
+    /// Uses ECN.
+    pub ecn: bool,
+    /// How much; `None`: no end.
+    pub bytes: Option<u64>,
+    /// When it begins.
+    pub start: Span,
+}
+
+impl Bulk {
+    /// An endless CUBIC transfer over IPv4 from the beginning on: host 2 sends to port 22 as `scp` would, or fetches from port 80.
+    pub fn new(up: bool, local_port: u16) -> Bulk {
+        Bulk {
+            parties: Parties::new(Local::Host(2), local_port, if up { 22 } else { 80 }),
+            up,
+            control: CongestionControl::Cubic,
+            ecn: false,
+            bytes: None,
+            start: Span(0),
+        }
+    }
+}
+
+/// ICMP echoes from a party here to the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ping {
+    /// Between whom.
+    pub parties: Parties,
+    /// Between two.
+    pub interval: Span,
+    /// Octets of data.
+    pub data: u32,
+    /// The first.
+    pub start: Span,
+}
+
+impl Ping {
+    /// 56 octets from host 3 at this interval, as `ping` sends them.
+    pub fn every(interval: Span) -> Ping {
+        Ping { parties: Parties::new(Local::Host(3), 1, 0), interval, data: 56, start: Span::millis(500) }
+    }
+}
+
+/// Datagrams at a constant rate, one way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Datagrams {
+    /// Between whom.
+    pub parties: Parties,
+    /// Away from here.
+    pub up: bool,
+    /// The IP protocol: 17 is UDP.
+    pub protocol: u8,
+    /// Octets behind the UDP header.
+    pub payload: u32,
+    /// Between two.
+    pub interval: Span,
+    /// The first.
+    pub start: Span,
+}
+
+impl Datagrams {
+    /// Bytes of a frame.
+    pub fn frame(&self) -> u32 {
+        let (ip, udp) = (if self.parties.v6 { 40 } else { 20 }, if self.protocol == proto::UDP { 8 } else { 0 });
+        14 + ip + udp + self.payload
+    }
+}
+
+/// Something that a party here wants of the server, again and again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Errand {
+    /// Between whom.
+    pub parties: Parties,
+    /// The first.
+    pub start: Span,
+    /// What it is.
+    pub what: Transaction,
+}
+
+/// What goes on in the home.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Traffic {
+    /// A transfer.
+    Bulk(Bulk),
+    /// Echoes.
+    Ping(Ping),
+    /// Datagrams.
+    Datagrams(Datagrams),
+    /// Something waited for, again and again.
+    Errand(Errand),
 }
 
 /// The link and what is done with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HomeSpec {
     /// Uplink, bits per second.
     pub up: u64,
@@ -41,30 +193,24 @@ pub struct HomeSpec {
     pub down_buffer: u64,
     /// What each frame costs on uplink and downlink.
     pub framing: Framing,
-    /// From the modem to B, one way.
+    /// From the modem to the server, one way.
     pub delay: Span,
     /// The LAN and the cable to the modem, bits per second.
     pub lan: u64,
-    /// Frames the WAN device takes ahead of what it sends.
+    /// Frames the device before the modem takes ahead of what it sends.
     pub ring: u32,
     /// The machine's WAN device.
     pub wan_port: Port,
+    /// The device before the modem, if the WAN device stands on another (ppp0 on eth0).
+    pub beneath: Option<Port>,
     /// The machine's LAN device, if its policy is to be met on the way in.
     pub lan_port: Option<Port>,
+    /// Devices that give back what is redirected to them (ifb).
+    pub returning: Vec<Port>,
     /// Hosts' irregularity: uniform up to this for each packet.
     pub jitter: Span,
-    /// The load.
-    pub load: Load,
-    /// How its flows react to congestion.
-    pub control: CongestionControl,
-    /// Its flows use ECN.
-    pub ecn: bool,
-    /// When the load begins.
-    pub load_start: Span,
-    /// Each flow's bytes; `None`: no end.
-    pub bytes: Option<u64>,
-    /// Between pings, from A to B.
-    pub ping_interval: Span,
+    /// What goes on.
+    pub traffic: Vec<Traffic>,
     /// Settling: measuring begins after this.
     pub warm_up: Span,
     /// How long is measured.
@@ -87,22 +233,25 @@ impl HomeSpec {
             lan: 100_000_000,
             ring: 1,
             wan_port: Port(0),
+            beneath: None,
             lan_port: None,
+            returning: Vec::new(),
             jitter: Span::micros(50),
-            load: Load::Empty,
-            control: CongestionControl::Cubic,
-            ecn: false,
-            load_start: Span(0),
-            bytes: None,
-            ping_interval: Span::secs(1),
+            traffic: alloc::vec![Traffic::Ping(Ping::every(Span::secs(1)))],
             warm_up: Span::secs(10),
             duration: Span::secs(60),
             seed: 1,
         }
     }
+
+    /// With this going on too.
+    pub fn with(mut self, traffic: impl IntoIterator<Item = Traffic>) -> HomeSpec {
+        self.traffic.extend(traffic);
+        self
+    }
 }
 
-/// What a flow of the load did while it was measured.
+/// What a transfer did while it was measured.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowResult {
     /// Payload bytes acknowledged while measured.
@@ -113,13 +262,24 @@ pub struct FlowResult {
     pub samples: Vec<FlowSample>,
 }
 
+/// What became of one item of the traffic.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// Of a transfer.
+    Bulk(FlowResult),
+    /// Of echoes.
+    Ping(Vec<Echo>),
+    /// Of datagrams.
+    Datagrams(Vec<Journey>),
+    /// Of transactions.
+    Transaction(Vec<Completion>),
+}
+
 /// What was measured.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HomeResult {
-    /// Pings sent while measured.
-    pub echoes: Vec<Echo>,
-    /// The load's flows.
-    pub flows: Vec<FlowResult>,
+    /// What became of the traffic, item by item.
+    pub outcomes: Vec<Outcome>,
     /// The measured window.
     pub window: (Time, Time),
     /// The WAN device, whole run.
@@ -135,20 +295,42 @@ pub struct HomeResult {
 }
 
 impl HomeResult {
-    /// Payload bits per second of all flows together, while measured.
+    /// The transfers.
+    pub fn flows(&self) -> impl Iterator<Item = &FlowResult> {
+        self.outcomes.iter().filter_map(|outcome| match outcome {
+            Outcome::Bulk(flow) => Some(flow),
+            _ => None,
+        })
+    }
+
+    /// Payload bits per second of all transfers together, while measured.
     pub fn goodput(&self) -> f64 {
-        let bytes = self.flows.iter().map(|flow| flow.acked).sum();
+        let bytes = self.flows().map(|flow| flow.acked).sum();
         tidegate_measure::bits_per_second(bytes, self.window.1.since(self.window.0).0)
     }
 
-    /// The pings' figures.
+    /// The figures of all echoes sent in the window.
     pub fn pings(&self) -> tidegate_measure::Pings {
-        tidegate_measure::Pings::new(self.echoes.iter().map(|echo| echo.rtt.map(|rtt| rtt.0)))
+        let echoes = self.outcomes.iter().flat_map(|outcome| match outcome {
+            Outcome::Ping(echoes) => echoes.as_slice(),
+            _ => &[],
+        });
+        let within = echoes.filter(|echo| echo.sent >= self.window.0);
+        tidegate_measure::Pings::new(within.map(|echo| echo.rtt.map(|rtt| rtt.0)))
     }
 }
 
 /// How long after the measured window answers are still waited for.
 const GRACE: Span = Span::secs(10);
+
+/// An item of the traffic, running.
+#[derive(Clone, Copy, Debug)]
+enum Running {
+    Bulk(FlowId),
+    Ping(ProbeId),
+    Datagrams(SourceId),
+    Transaction(TransactionId),
+}
 
 /// The home around a machine, running.
 #[derive(Debug)]
@@ -160,10 +342,19 @@ pub struct Home<M> {
     wan: LinkId,
     modem: LinkId,
     provider: LinkId,
-    ping: ProbeId,
-    flows: Vec<FlowId>,
+    running: Vec<Running>,
     before: Vec<u64>,
     after: Vec<u64>,
+}
+
+/// The ways through a home.
+#[derive(Clone, Copy, Debug)]
+struct Ways {
+    up: PathId,
+    down: PathId,
+    /// From and to the gateway itself.
+    out: PathId,
+    home: PathId,
 }
 
 impl<M: Machine> Home<M> {
@@ -171,72 +362,45 @@ impl<M: Machine> Home<M> {
     pub fn new(machine: M, spec: HomeSpec, start: Time) -> Home<M> {
         let mut net = Net::new(machine, spec.seed, start);
         let lan = LinkSpec::drop_tail(spec.lan, Span(0), Limit::None).jitter(spec.jitter);
-        let from_a = match spec.lan_port {
+        let from_host = match spec.lan_port {
             Some(port) => net.link(lan.into_port(port)),
             None => net.link(lan),
         };
-        let to_a = match spec.lan_port {
+        let to_host = match spec.lan_port {
             Some(port) => net.link(LinkSpec::port(port, Some(spec.lan), Span(0))),
             None => net.link(LinkSpec::drop_tail(spec.lan, Span(0), Limit::None)),
         };
-        let from_b = net.link(LinkSpec::wire(Span(0)).jitter(spec.jitter));
-        let wan = LinkSpec {
-            waiting: Waiting::Port { port: spec.wan_port, ring: spec.ring },
-            ..LinkSpec::port(spec.wan_port, Some(spec.lan), Span(0))
+        let from_server = net.link(LinkSpec::wire(Span(0)).jitter(spec.jitter));
+        let wire = |port| LinkSpec {
+            waiting: Waiting::Port { port, ring: spec.ring },
+            ..LinkSpec::port(port, Some(spec.lan), Span(0))
         };
-        let wan = net.link(wan);
+        let (wan, lower) = match spec.beneath {
+            None => (net.link(wire(spec.wan_port)), None),
+            Some(port) => (net.link(LinkSpec::above(spec.wan_port)), Some(net.link(wire(port)))),
+        };
+        for &port in &spec.returning {
+            net.link(LinkSpec::returning(port));
+        }
         let shaped = |rate, limit| LinkSpec {
             framing: spec.framing,
             ..LinkSpec::drop_tail(rate, spec.delay, Limit::Bytes(limit))
         };
         let modem = net.link(shaped(spec.up, spec.up_buffer));
-        let provider = net.link(shaped(spec.down, spec.down_buffer).into_port(spec.wan_port));
+        let outside = spec.beneath.unwrap_or(spec.wan_port);
+        let provider = net.link(LinkSpec { far_end: FarEnd::Port(outside), ..shaped(spec.down, spec.down_buffer) });
 
-        let (up, down) = (net.path(&[from_a, wan, modem]), net.path(&[from_b, provider, to_a]));
-        let (out, home) = (net.path(&[wan, modem]), net.path(&[from_b, provider]));
-        net.sample_every(Span::millis(100));
-        let end = start + spec.warm_up + spec.duration;
-        let flows = Home::<M>::load(&mut net, &spec, start, [up, down, out, home]);
-        let ping = net.ping(ProbeSpec {
-            ends: Ends { src: HOST_A, dst: HOST_B, sport: 1, dport: 0 },
-            forward: up,
-            back: down,
-            start: start + Span::millis(500),
-            stop: end,
-            interval: spec.ping_interval,
-            data: 56,
-            dsfield: 0,
-        });
-        Home { net, spec, start, wan, modem, provider, ping, flows, before: Vec::new(), after: Vec::new() }
-    }
-
-    fn load(net: &mut Net<M>, spec: &HomeSpec, start: Time, [up, down, out, home]: [PathId; 4]) -> Vec<FlowId> {
-        let (count, forward, back, local) = match spec.load {
-            Load::Empty => (0, up, down, false),
-            Load::Upload(count) => (count, up, down, false),
-            Load::Download(count) => (count, down, up, false),
-            Load::Serve(count, _) => (count, out, home, true),
+        let away: Vec<LinkId> = [Some(wan), lower, Some(modem)].into_iter().flatten().collect();
+        let from_lan: Vec<LinkId> = core::iter::once(from_host).chain(away.iter().copied()).collect();
+        let ways = Ways {
+            up: net.path(&from_lan),
+            down: net.path(&[from_server, provider, to_host]),
+            out: net.path(&away),
+            home: net.path(&[from_server, provider]),
         };
-        (0..count)
-            .map(|i| {
-                let port = 40000 + (i % 20000) as u16;
-                let ends = match spec.load {
-                    Load::Download(_) => Ends { src: HOST_B, dst: HOST_A, sport: 80, dport: port },
-                    Load::Serve(_, from) => Ends { src: GATEWAY, dst: HOST_B, sport: from, dport: port },
-                    _ => Ends { src: HOST_A, dst: HOST_B, sport: port, dport: 22 },
-                };
-                net.tcp(FlowSpec {
-                    control: spec.control,
-                    ecn: spec.ecn,
-                    bytes: spec.bytes,
-                    local,
-                    start: start + spec.load_start + Span::millis(10 * u64::from(i)),
-                    // Beyond the window, so that queues are as they were until its very end.
-                    stop: start + spec.warm_up + spec.duration + Span::secs(1),
-                    ..FlowSpec::bulk(ends, forward, back)
-                })
-            })
-            .collect()
+        net.sample_every(Span::millis(100));
+        let running = spec.traffic.iter().map(|item| begin(&mut net, &spec, start, ways, item)).collect();
+        Home { net, spec, start, wan, modem, provider, running, before: Vec::new(), after: Vec::new() }
     }
 
     /// Where the measured window begins and ends.
@@ -250,39 +414,37 @@ impl<M: Machine> Home<M> {
         let (from, to) = self.window();
         if self.before.is_empty() && until >= from {
             self.net.run(from);
-            self.before = self.acked();
+            self.before = self.progress();
         }
         if self.after.is_empty() && until >= to {
             self.net.run(to);
-            self.after = self.acked();
+            self.after = self.progress();
         }
         self.net.run(until.min(to + GRACE));
         until >= to + GRACE
     }
 
-    fn acked(&self) -> Vec<u64> {
-        self.flows.iter().map(|&flow| self.net.flow_stats(flow).acked).collect()
+    /// Payload bytes delivered so far by each item: a transfer's acknowledged ones; of all others nothing is said.
+    pub fn progress(&self) -> Vec<u64> {
+        let bytes = |running: &Running| match running {
+            Running::Bulk(flow) => self.net.flow_stats(*flow).acked,
+            _ => 0,
+        };
+        self.running.iter().map(bytes).collect()
+    }
+
+    /// Bytes that wait in the modem and at the provider now.
+    pub fn buffers(&mut self) -> [u64; 2] {
+        [self.modem, self.provider].map(|link| self.net.link_backlog(link).1)
     }
 
     /// Runs what is left, and gives the result and the machine.
     pub fn finish(mut self) -> (HomeResult, M) {
         self.run(Time::NEVER);
-        let window = self.window();
-        let flows = self
-            .flows
-            .iter()
-            .enumerate()
-            .map(|(i, &flow)| FlowResult {
-                acked: self.after[i] - self.before[i],
-                total: self.net.flow_stats(flow),
-                samples: self.net.flow_samples(flow).to_vec(),
-            })
-            .collect();
-        let echoes = self.net.echoes(self.ping).iter().filter(|echo| echo.sent >= window.0).copied().collect();
+        let outcomes = self.running.iter().enumerate().map(|(i, running)| self.outcome(i, *running)).collect();
         let result = HomeResult {
-            echoes,
-            flows,
-            window,
+            outcomes,
+            window: self.window(),
             wan: self.net.link_stats(self.wan),
             modem: self.net.link_stats(self.modem),
             provider: self.net.link_stats(self.provider),
@@ -291,11 +453,81 @@ impl<M: Machine> Home<M> {
         };
         (result, self.net.machine)
     }
+
+    fn outcome(&self, i: usize, running: Running) -> Outcome {
+        match running {
+            Running::Bulk(flow) => Outcome::Bulk(FlowResult {
+                acked: self.after[i] - self.before[i],
+                total: self.net.flow_stats(flow),
+                samples: self.net.flow_samples(flow).to_vec(),
+            }),
+            Running::Ping(ping) => Outcome::Ping(self.net.echoes(ping).to_vec()),
+            Running::Datagrams(source) => Outcome::Datagrams(self.net.source_stats(source).journeys),
+            Running::Transaction(transaction) => Outcome::Transaction(self.net.completions(transaction)),
+        }
+    }
 }
 
-/// The home's host.
-const HOST_A: [u8; 4] = [192, 168, 1, 2];
-/// The gateway's address outside.
-const GATEWAY: [u8; 4] = [192, 0, 2, 1];
-/// The server on the Internet.
-const HOST_B: [u8; 4] = [198, 51, 100, 7];
+fn begin<M: Machine>(net: &mut Net<M>, spec: &HomeSpec, start: Time, ways: Ways, item: &Traffic) -> Running {
+    let end = start + spec.warm_up + spec.duration;
+    let paths = |parties: &Parties| match parties.local {
+        Local::Gateway => (ways.out, ways.home),
+        Local::Host(_) | Local::At(_) => (ways.up, ways.down),
+    };
+    match item {
+        Traffic::Bulk(bulk) => {
+            let ((away, home), ends) = (paths(&bulk.parties), bulk.parties.ends());
+            let base = if bulk.up { FlowSpec::bulk(ends, away, home) } else { FlowSpec::bulk(ends.back(), home, away) };
+            Running::Bulk(net.tcp(FlowSpec {
+                control: bulk.control,
+                ecn: bulk.ecn,
+                bytes: bulk.bytes,
+                dsfield: bulk.parties.dsfield,
+                local: bulk.up && bulk.parties.local == Local::Gateway,
+                start: start + bulk.start,
+                // Beyond the window, so that queues are as they were until its very end.
+                stop: end + Span::secs(1),
+                ..base
+            }))
+        }
+        Traffic::Ping(ping) => {
+            let (forward, back) = paths(&ping.parties);
+            Running::Ping(net.ping(ProbeSpec {
+                ends: ping.parties.ends(),
+                forward,
+                back,
+                start: start + ping.start,
+                stop: end,
+                interval: ping.interval,
+                data: ping.data,
+                dsfield: ping.parties.dsfield,
+            }))
+        }
+        Traffic::Datagrams(datagrams) => {
+            let ((away, home), ends) = (paths(&datagrams.parties), datagrams.parties.ends());
+            let (ends, path) = if datagrams.up { (ends, away) } else { (ends.back(), home) };
+            Running::Datagrams(net.source(SourceSpec {
+                protocol: datagrams.protocol,
+                start: start + datagrams.start,
+                stop: end,
+                dsfield: datagrams.parties.dsfield,
+                record: true,
+                ..SourceSpec::steady(ends, path, datagrams.frame(), datagrams.interval)
+            }))
+        }
+        Traffic::Errand(errand) => {
+            let ((forward, back), ends) = (paths(&errand.parties), errand.parties.ends());
+            Running::Transaction(net.transaction(TransactionSpec {
+                what: errand.what.clone(),
+                client: ends.src,
+                server: ends.dst,
+                first_port: ends.sport,
+                dsfield: errand.parties.dsfield,
+                forward,
+                back,
+                start: start + errand.start,
+                stop: end,
+            }))
+        }
+    }
+}

@@ -17,15 +17,19 @@ mod net;
 mod probe;
 mod tcp;
 mod tcp_flow;
+mod transaction;
 mod wire;
 
 pub use dumbbell::{Dumbbell, DumbbellSpec, dumbbell};
 pub use gateway_machine::GatewayMachine;
-pub use home::{FlowResult, Home, HomeResult, HomeSpec, Load};
-pub use link::{Framing, LinkId, LinkSpec, LinkStats, Waiting};
-pub use machine::{Bands, DropTail, Limit, Machine, NoMachine, Offer, Origin, Port};
-pub use net::{FlowId, Net, PathId, ProbeId, SourceId};
-pub use probe::{Arrivals, Echo, ProbeSpec, Sizes, SourceSpec, SourceStats};
+pub use home::{
+    Bulk, Datagrams, Errand, FlowResult, Home, HomeResult, HomeSpec, Local, Outcome, Parties, Ping, Traffic,
+};
+pub use link::{FarEnd, Framing, LinkId, LinkSpec, LinkStats, Waiting};
+pub use machine::{Bands, DropTail, Limit, Machine, NoMachine, Offer, Origin, Port, Received};
+pub use net::{FlowId, Net, PathId, ProbeId, SourceId, TransactionId};
+pub use probe::{Arrivals, Echo, Journey, ProbeSpec, Sizes, SourceSpec, SourceStats};
 pub use tcp::cc::CongestionControl;
 pub use tcp_flow::{FlowSample, FlowSpec, FlowStats};
+pub use transaction::{Completion, Lookup, Transaction, TransactionSpec, Turn};
 pub use wire::Ends;

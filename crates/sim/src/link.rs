@@ -55,8 +55,19 @@ pub struct LinkSpec {
     pub waiting: Waiting,
     /// What each frame costs.
     pub framing: Framing,
-    /// The machine's port at the far end, if it leads into the machine.
-    pub into: Option<Port>,
+    /// Where it leads.
+    pub far_end: FarEnd,
+}
+
+/// What is at the far end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FarEnd {
+    /// Another link, or a host.
+    Elsewhere,
+    /// A port of the machine. If that is the very port the link begins at, the device gives back what it is given, as ifb does.
+    Port(Port),
+    /// The device beneath this one, on the same machine: ppp0 above eth0, a tunnel.
+    Beneath(Port),
 }
 
 impl LinkSpec {
@@ -68,7 +79,7 @@ impl LinkSpec {
             jitter: Span(0),
             waiting: Waiting::DropTail(Limit::None),
             framing: Framing::default(),
-            into: None,
+            far_end: FarEnd::Elsewhere,
         }
     }
     /// A drop-tail queue before a rate.
@@ -83,9 +94,17 @@ impl LinkSpec {
     pub fn jitter(self, jitter: Span) -> LinkSpec {
         LinkSpec { jitter, ..self }
     }
+    /// A device that gives back what it is given, at its policy's pace: ifb.
+    pub fn returning(port: Port) -> LinkSpec {
+        LinkSpec::port(port, None, Span(0)).into_port(port)
+    }
+    /// A device that stands on another of the same machine.
+    pub fn above(port: Port) -> LinkSpec {
+        LinkSpec { far_end: FarEnd::Beneath(port), ..LinkSpec::port(port, None, Span(0)) }
+    }
     /// Ending at a port of the machine.
     pub fn into_port(self, port: Port) -> LinkSpec {
-        LinkSpec { into: Some(port), ..self }
+        LinkSpec { far_end: FarEnd::Port(port), ..self }
     }
 }
 
@@ -171,6 +190,14 @@ impl Link {
         if self.spec.bits_per_second.is_none() {
             return true;
         }
+        let (packets, bytes) = self.backlog(now);
+        let Waiting::DropTail(limit) = self.spec.waiting else { return true };
+        // What finds the wire free does not wait at all.
+        self.free_at <= now || limit.admits(u64::from(packets), bytes, len)
+    }
+
+    /// What waits in the own queue: packets and bytes.
+    pub(crate) fn backlog(&mut self, now: Time) -> (u32, u64) {
         while let Some(&(start, bytes)) = self.waiting.front() {
             if start > now {
                 break;
@@ -178,9 +205,7 @@ impl Link {
             self.waiting_bytes -= u64::from(bytes);
             self.waiting.pop_front();
         }
-        let Waiting::DropTail(limit) = self.spec.waiting else { return true };
-        // What finds the wire free does not wait at all.
-        self.free_at <= now || limit.admits(self.waiting.len() as u64, self.waiting_bytes, len)
+        (self.waiting.len() as u32, self.waiting_bytes)
     }
 
     /// Puts a packet behind those before it; returns when it has left, and whether the line needs an arrival event.

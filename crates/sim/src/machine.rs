@@ -16,6 +16,18 @@ pub enum Origin {
     Outside,
     /// Came in at this port: it passes PREROUTING and FORWARD.
     Port(Port),
+    /// Comes from this device of the same machine, which stands on the one it is offered to.
+    Above(Port),
+}
+
+/// What became of a packet that arrived at a port.
+#[must_use]
+#[derive(Debug)]
+pub enum Received {
+    /// It goes on, as having come in by this port (another one where that stands on the first).
+    Passed(Pkt, Port),
+    /// It waits at another device, which will give it back, or it is gone.
+    Taken,
 }
 
 /// What became of an offered packet, as far as its sender may know.
@@ -41,6 +53,14 @@ pub trait Machine {
     /// That time has come. True if `port` must be polled now.
     fn handle_timeout(&mut self, _pool: &mut Pool, _now: Time, _port: Port) -> bool {
         true
+    }
+    /// A packet arrived at `port`: what happens to it before it is routed.
+    fn receive(&mut self, _pool: &mut Pool, _now: Time, port: Port, pkt: Pkt) -> Received {
+        Received::Passed(pkt, port)
+    }
+    /// Where a packet comes from that a device gave back.
+    fn origin(&self, _pool: &Pool, _pkt: &Pkt) -> Origin {
+        Origin::Outside
     }
     /// A packet came in at `port` for the machine itself.
     fn input(&mut self, _pool: &mut Pool, _now: Time, _port: Port, _pkt: &Pkt) {}

@@ -1,11 +1,12 @@
 //! The world: links, flows, probes, and the loop that runs them.
 
 use crate::event::{Events, Kind, MAX_INDEX};
-use crate::link::{Link, LinkId, LinkSpec, LinkStats, Waiting};
-use crate::machine::{Machine, Offer, Origin, Port};
+use crate::link::{FarEnd, Link, LinkId, LinkSpec, LinkStats, Waiting};
+use crate::machine::{Machine, Offer, Origin, Port, Received};
 use crate::probe::{Probe, ProbeSpec, Source, SourceSpec};
 use crate::tcp::receiver::AckSegment;
 use crate::tcp_flow::{FlowSpec, TcpFlow};
+use crate::transaction::Running;
 use alloc::vec::Vec;
 use tidegate_packet::{Pkt, Pool, Seeded, Span, Time};
 
@@ -18,6 +19,9 @@ pub struct FlowId(pub(crate) u32);
 /// A ping, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProbeId(pub(crate) u32);
+/// A transaction, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TransactionId(pub(crate) u32);
 /// An open-loop source, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceId(pub(crate) u32);
@@ -41,6 +45,8 @@ pub(crate) enum Role {
     EchoRequest,
     EchoReply,
     Open,
+    Question,
+    Answer,
 }
 
 /// The transport's side of a packet, in a table indexed by slot.
@@ -71,11 +77,14 @@ pub struct Net<M> {
     pub(crate) events: Events,
     pub(crate) draws: Seeded,
     links: Vec<Link>,
+    /// Devices that give back what they are given (ifb).
+    returning: Vec<usize>,
     /// All paths one behind the other, each ended by [`END`].
     routes: Vec<u32>,
     pub(crate) flows: Vec<TcpFlow>,
     pub(crate) probes: Vec<Probe>,
     pub(crate) sources: Vec<Source>,
+    pub(crate) transactions: Vec<Running>,
     pub(crate) sampling: Option<Span>,
     /// Packets the pool had no room for.
     pub overflow: u64,
@@ -92,10 +101,12 @@ impl<M: Machine> Net<M> {
             events: Events::default(),
             draws: Seeded::new(seed),
             links: Vec::new(),
+            returning: Vec::new(),
             routes: Vec::new(),
             flows: Vec::new(),
             probes: Vec::new(),
             sources: Vec::new(),
+            transactions: Vec::new(),
             sampling: None,
             overflow: 0,
         }
@@ -107,6 +118,9 @@ impl<M: Machine> Net<M> {
     /// With more than a million links.
     pub fn link(&mut self, spec: LinkSpec) -> LinkId {
         assert!(self.links.len() < MAX_INDEX, "a million links at most");
+        if matches!((spec.waiting, spec.far_end), (Waiting::Port { port, .. }, FarEnd::Port(to)) if port == to) {
+            self.returning.push(self.links.len());
+        }
         self.links.push(Link::new(spec));
         LinkId(self.links.len() as u32 - 1)
     }
@@ -141,7 +155,7 @@ impl<M: Machine> Net<M> {
     pub fn source(&mut self, spec: SourceSpec) -> SourceId {
         let id = self.sources.len();
         assert!(id < MAX_INDEX, "a million sources at most");
-        self.events.push(self.now, Kind::Source, id);
+        self.events.push(spec.start.max(self.now), Kind::Source, id);
         let draws = self.draws.fork(id as u64 + 1);
         self.sources.push(Source::new(spec, draws));
         SourceId(id as u32)
@@ -163,17 +177,36 @@ impl<M: Machine> Net<M> {
                 continue;
             }
             let link = &mut self.links[index];
-            let origin = link.spec.into.map_or(Origin::Outside, Origin::Port);
+            let far_end = link.spec.far_end;
             let arrived = link.line.pop_front();
             match link.line.front() {
                 Some(&(at, _)) => self.events.again(at),
                 None => self.events.pop(),
             }
             if let Some((_, pkt)) = arrived {
-                let _ = self.hop(pkt, origin);
+                self.arrive(pkt, far_end);
             }
         }
         self.now = until.max(self.now);
+    }
+
+    /// A packet has come to the far end of a link.
+    fn arrive(&mut self, pkt: Pkt, far_end: FarEnd) {
+        let _ = match far_end {
+            FarEnd::Elsewhere => self.hop(pkt, Origin::Outside),
+            FarEnd::Beneath(upper) => self.hop(pkt, Origin::Above(upper)),
+            FarEnd::Port(port) => match self.machine.receive(&mut self.pool, self.now, port, pkt) {
+                Received::Passed(pkt, port) => self.hop(pkt, Origin::Port(port)),
+                Received::Taken => {
+                    // It waits at a device that gives back what it is given, or it is lost.
+                    for at in 0..self.returning.len() {
+                        self.collect(self.returning[at]);
+                        self.serve(self.returning[at]);
+                    }
+                    Offer::Queued
+                }
+            },
+        };
     }
 
     fn dispatch(&mut self, kind: Kind, index: usize) {
@@ -191,6 +224,7 @@ impl<M: Machine> Net<M> {
             }
             Kind::Probe => self.probe(index),
             Kind::Source => self.emit(index),
+            Kind::Transaction => self.transaction_due(index),
         }
     }
 
@@ -254,6 +288,12 @@ impl<M: Machine> Net<M> {
             self.collect(at);
             let Some(pkt) = polled else { break };
             self.release_share(&pkt);
+            if self.links[at].spec.far_end == FarEnd::Port(port) {
+                // It goes on as having arrived where it did arrive.
+                let origin = self.machine.origin(&self.pool, &pkt);
+                let _ = self.hop(pkt, origin);
+                continue;
+            }
             let len = self.pool.meta(&pkt).frame_len;
             let link = &mut self.links[at];
             let (left, first) = link.send(self.now, pkt, len, &mut self.draws);
@@ -365,6 +405,7 @@ impl<M: Machine> Net<M> {
             Role::Syn | Role::SynAck | Role::Data | Role::Ack => self.flow_deliver(pkt, cargo),
             Role::EchoRequest | Role::EchoReply => self.probe_deliver(pkt, cargo),
             Role::Open => self.source_deliver(pkt, cargo),
+            Role::Question | Role::Answer => self.transaction_deliver(pkt, cargo),
             Role::Bare => self.discard(pkt),
         }
     }
@@ -389,6 +430,11 @@ impl<M: Machine> Net<M> {
     /// Events handled so far.
     pub fn events(&self) -> u64 {
         self.events.count
+    }
+    /// What waits in a link's own queue now: packets and bytes of frames.
+    pub fn link_backlog(&mut self, link: LinkId) -> (u32, u64) {
+        let now = self.now;
+        self.links[link.0 as usize].backlog(now)
     }
     /// What a link counted.
     pub fn link_stats(&self, link: LinkId) -> LinkStats {

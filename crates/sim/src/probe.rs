@@ -3,8 +3,9 @@
 use crate::event::Kind;
 use crate::machine::Machine;
 use crate::net::{Cargo, Net, PathId, ProbeId, Role, SourceId};
-use crate::wire::{ETHERNET, Ends, Fields, Template};
+use crate::wire::{Ends, Fields, Template};
 use alloc::vec::Vec;
+use tidegate_packet::header::proto;
 use tidegate_packet::{Pkt, Seeded, Span, Time};
 
 /// A ping: ICMP echo at an interval.
@@ -41,18 +42,18 @@ pub struct Echo {
 pub(crate) struct Probe {
     spec: ProbeSpec,
     request: Template,
-    reply: Template,
+    /// Made when the first request arrives, for the addresses it bears then.
+    reply: Option<Template>,
     echoes: Vec<Echo>,
 }
 
 impl Probe {
     pub(crate) fn new(spec: ProbeSpec) -> Probe {
-        let back = Ends { sport: spec.ends.sport, ..spec.ends.back() };
-        Probe { spec, request: Template::echo(spec.ends, false), reply: Template::echo(back, true), echoes: Vec::new() }
+        Probe { spec, request: Template::echo(spec.ends, false), reply: None, echoes: Vec::new() }
     }
 
     fn fields(&self, seq: u32) -> Fields {
-        let frame = ETHERNET + 28 + self.spec.data;
+        let frame = self.request.frame(self.spec.data);
         Fields { frame, dsfield: self.spec.dsfield, seq, ..Fields::default() }
     }
 }
@@ -75,13 +76,19 @@ pub enum Sizes {
     Exponential(u32),
 }
 
-/// A source that does not listen: UDP datagrams whatever happens.
+/// A source that does not listen: datagrams whatever happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceSpec {
     /// Addresses and ports.
     pub ends: Ends,
+    /// The IP protocol: 17 is UDP; others than TCP and UDP have no ports.
+    pub protocol: u8,
     /// The way.
     pub path: PathId,
+    /// The first packet.
+    pub start: Time,
+    /// No packets from then on.
+    pub stop: Time,
     /// When.
     pub arrivals: Arrivals,
     /// How long.
@@ -92,8 +99,39 @@ pub struct SourceSpec {
     pub warm_up: u64,
     /// The packets' priority.
     pub priority: u32,
-    /// Keep each packet's time in the network.
+    /// DSCP, in the upper six bits.
+    pub dsfield: u8,
+    /// Keep each packet's journey.
     pub record: bool,
+}
+
+impl SourceSpec {
+    /// UDP datagrams in frames of one size at one interval, from time zero on, without end.
+    pub fn steady(ends: Ends, path: PathId, frame: u32, interval: Span) -> SourceSpec {
+        SourceSpec {
+            ends,
+            protocol: proto::UDP,
+            path,
+            start: Time(0),
+            stop: Time::NEVER,
+            arrivals: Arrivals::Every(interval),
+            sizes: Sizes::Fixed(frame),
+            count: u64::MAX,
+            warm_up: 0,
+            priority: 0,
+            dsfield: 0,
+            record: false,
+        }
+    }
+}
+
+/// One packet of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Journey {
+    /// When it was sent.
+    pub sent: Time,
+    /// Its time in the network; `None`: lost, or still on the way.
+    pub took: Option<Span>,
 }
 
 /// What became of a source's packets.
@@ -107,8 +145,8 @@ pub struct SourceStats {
     pub lost: u64,
     /// The sum of the times in the network, in ns, of those received after the warm-up.
     pub total_ns: u128,
-    /// Each of these times in ns, if asked for.
-    pub times_ns: Vec<u64>,
+    /// Each packet sent after the warm-up, if asked for.
+    pub journeys: Vec<Journey>,
 }
 
 #[derive(Debug)]
@@ -122,7 +160,12 @@ pub(crate) struct Source {
 
 impl Source {
     pub(crate) fn new(spec: SourceSpec, draws: Seeded) -> Source {
-        Source { spec, template: Template::udp(spec.ends), draws, stats: SourceStats::default(), lost: 0 }
+        let template = match spec.protocol {
+            proto::UDP => Template::udp(spec.ends),
+            proto::TCP => Template::tcp(spec.ends),
+            other => Template::raw(other, spec.ends),
+        };
+        Source { spec, template, draws, stats: SourceStats::default(), lost: 0 }
     }
 
     fn exponential(&mut self, mean: f64) -> f64 {
@@ -163,6 +206,7 @@ impl<M: Machine> Net<M> {
     }
 
     pub(crate) fn probe_deliver(&mut self, pkt: Pkt, cargo: Cargo) {
+        let seen = Ends::seen(self.pool.head(&pkt));
         self.discard(pkt);
         let probe = &mut self.probes[cargo.owner as usize];
         if cargo.role == Role::EchoReply {
@@ -173,7 +217,9 @@ impl<M: Machine> Net<M> {
         }
         let (fields, path) = (probe.fields(cargo.seq), probe.spec.back);
         let cargo = Cargo { role: Role::EchoReply, ..cargo };
-        match probe.reply.packet(&mut self.pool, fields) {
+        let asker = seen.unwrap_or(probe.spec.ends);
+        let back = Ends { sport: asker.sport, ..asker.back() };
+        match probe.reply.get_or_insert_with(|| Template::echo(back, true)).packet(&mut self.pool, fields) {
             Some(pkt) => {
                 self.launch(pkt, cargo, path);
             }
@@ -183,22 +229,25 @@ impl<M: Machine> Net<M> {
 
     pub(crate) fn emit(&mut self, index: usize) {
         let source = &mut self.sources[index];
-        if source.stats.sent >= source.spec.count {
+        if source.stats.sent >= source.spec.count || self.now >= source.spec.stop {
             return;
         }
         let gap = match source.spec.arrivals {
             Arrivals::Every(gap) => gap.0,
             Arrivals::Poisson(mean) => source.exponential(mean.0 as f64) as u64,
         };
-        self.events.push(self.now + Span(gap), Kind::Source, index);
+        self.events.push(self.now + Span(gap.max(1)), Kind::Source, index);
         let size = match source.spec.sizes {
             Sizes::Fixed(size) => size,
             Sizes::Exponential(mean) => (source.exponential(f64::from(mean)) + 0.5) as u32,
         };
-        let seq = source.stats.sent as u32;
+        let counted = source.stats.sent >= source.spec.warm_up;
         source.stats.sent += 1;
-        let counted = source.stats.sent > source.spec.warm_up;
-        let fields = Fields { frame: size.max(1), ..Fields::default() };
+        let seq = source.stats.journeys.len() as u32;
+        if counted && source.spec.record {
+            source.stats.journeys.push(Journey { sent: self.now, took: None });
+        }
+        let fields = Fields { frame: size.max(1), dsfield: source.spec.dsfield, ..Fields::default() };
         let cargo =
             Cargo { role: Role::Open, owner: index as u32, seq, cwr: counted, sent: self.now, ..Cargo::default() };
         let (path, priority) = (source.spec.path, source.spec.priority);
@@ -217,11 +266,11 @@ impl<M: Machine> Net<M> {
             return;
         }
         let source = &mut self.sources[cargo.owner as usize];
-        let time = self.now.since(cargo.sent).0;
+        let time = self.now.since(cargo.sent);
         source.stats.received += 1;
-        source.stats.total_ns += u128::from(time);
-        if source.spec.record {
-            source.stats.times_ns.push(time);
+        source.stats.total_ns += u128::from(time.0);
+        if let Some(journey) = source.stats.journeys.get_mut(cargo.seq as usize) {
+            journey.took = Some(time);
         }
     }
 }

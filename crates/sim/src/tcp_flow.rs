@@ -6,13 +6,12 @@ use crate::net::{Cargo, FlowId, Net, PathId, Role};
 use crate::tcp::cc::CongestionControl;
 use crate::tcp::receiver::{AckSegment, Receiver};
 use crate::tcp::sender::{Config, Segment, Sender};
-use crate::wire::{Ends, Fields, TCP_HEADERS, Template};
+use crate::tcp::writes::Writes;
+use crate::wire::{Ends, Fields, Template};
 use alloc::vec::Vec;
 use tidegate_packet::header::tcp_flags::{ACK, CWR, ECE, SYN};
 use tidegate_packet::{Pkt, Span, Time, truesize};
 
-/// Frame length of a SYN: Ethernet, IPv4, TCP with the usual options.
-const SYN_FRAME: u32 = 74;
 /// The first wait for an answer to a SYN (RFC 6298), doubled each time.
 const SYN_TIMEOUT: Span = Span::secs(1);
 /// SYNs sent before giving up.
@@ -35,7 +34,7 @@ pub struct FlowSpec {
     pub stop: Time,
     /// How much there is to send; `None`: no end.
     pub bytes: Option<u64>,
-    /// Payload bytes of a full segment: 1448 fills a frame of 1514 with timestamps.
+    /// Payload bytes of a full segment: 1448 (1428 over IPv6) fills a frame of 1514 with timestamps.
     pub mss: u32,
     /// Segments sent at first (RFC 6928).
     pub initial_window: u32,
@@ -63,7 +62,7 @@ impl FlowSpec {
             start: Time(0),
             stop: Time::NEVER,
             bytes: None,
-            mss: 1448,
+            mss: if ends.is_v6() { 1428 } else { 1448 },
             initial_window: 10,
             receive_window: 4 << 20,
             delayed_ack: true,
@@ -108,11 +107,28 @@ pub struct FlowStats {
     pub finished: Option<Time>,
 }
 
+/// A connection of a [`crate::Transaction`]: two flows that share a handshake, one for what each side says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Half {
+    /// The flow of the other direction.
+    pub(crate) peer: u32,
+    /// The transaction, by number.
+    pub(crate) owner: u32,
+    /// Which of its connections.
+    pub(crate) connection: u32,
+    /// This is what the side that opened it says.
+    pub(crate) opens: bool,
+}
+
 #[derive(Debug)]
 pub(crate) struct TcpFlow {
     spec: FlowSpec,
     sender: Sender,
     receiver: Receiver,
+    writes: Writes,
+    pub(crate) half: Option<Half>,
+    /// Messages that arrived whole.
+    heard: usize,
     data: Template,
     acks: Template,
     syn_tries: u32,
@@ -137,9 +153,9 @@ pub(crate) struct TcpFlow {
 
 impl TcpFlow {
     pub(crate) fn new(spec: FlowSpec) -> TcpFlow {
-        let mss = spec.mss.max(1);
-        let total = spec.bytes.map_or(u32::MAX, |bytes| bytes.div_ceil(u64::from(mss)).min(u64::from(u32::MAX)) as u32);
-        let window = (spec.receive_window / u64::from(mss)).clamp(1, 1 << 24) as u32;
+        let mut writes = Writes::new(spec.mss);
+        let total = writes.write(spec.bytes);
+        let window = (spec.receive_window / u64::from(spec.mss.max(1))).clamp(1, 1 << 24) as u32;
         let config = Config {
             control: spec.control,
             initial_window: spec.initial_window,
@@ -148,9 +164,12 @@ impl TcpFlow {
             ecn: spec.ecn,
         };
         TcpFlow {
-            spec: FlowSpec { mss, ..spec },
+            spec,
             sender: Sender::new(config),
             receiver: Receiver::new(spec.delayed_ack),
+            writes,
+            half: None,
+            heard: 0,
             data: Template::tcp(spec.ends),
             acks: Template::tcp(spec.ends.back()),
             syn_tries: 0,
@@ -168,18 +187,32 @@ impl TcpFlow {
         }
     }
 
-    fn acked(&self) -> u64 {
-        let acked = u64::from(self.sender.una) * u64::from(self.spec.mss);
-        self.spec.bytes.map_or(acked, |bytes| bytes.min(acked))
+    /// Nothing new is sent; no more is tried to connect.
+    pub(crate) fn abandon(&mut self) {
+        self.syn_tries = SYN_TRIES;
+        self.sender.close();
     }
 
-    /// Payload of segment `seq`: the last may be short.
-    fn payload(&self, seq: u32) -> u32 {
-        let mss = u64::from(self.spec.mss);
-        match self.spec.bytes {
-            Some(bytes) => bytes.saturating_sub(u64::from(seq) * mss).min(mss) as u32,
-            None => self.spec.mss,
-        }
+    /// One direction of a connection, with nothing written yet.
+    pub(crate) fn half(spec: FlowSpec, half: Half) -> TcpFlow {
+        let mut flow = TcpFlow::new(FlowSpec { bytes: Some(0), ..spec });
+        flow.writes = Writes::new(spec.mss);
+        flow.half = Some(half);
+        flow
+    }
+
+    fn acked(&self) -> u64 {
+        self.writes.offset(self.sender.una)
+    }
+
+    /// The sequence number (RFC 9293) of what is said next in this direction.
+    fn next_byte(&self) -> u32 {
+        (self.writes.offset(self.sender.next) as u32).wrapping_add(1)
+    }
+
+    /// The acknowledgement number for what was heard in order.
+    fn heard_byte(&self) -> u32 {
+        (self.writes.offset(self.receiver.next) as u32).wrapping_add(1)
     }
 
     /// May the flow put one more packet into the queue of its own machine?
@@ -187,7 +220,7 @@ impl TcpFlow {
         if !self.spec.local {
             return true;
         }
-        let memory = u64::from(truesize(TCP_HEADERS + self.spec.mss));
+        let memory = u64::from(truesize(self.data.frame(self.spec.mss)));
         let window = &self.sender.window;
         let srtt = self.sender.rtt.smoothed().0.max(1);
         // Twice the rate in slow start, 1.2 times afterwards, for about a millisecond.
@@ -238,7 +271,8 @@ impl<M: Machine> Net<M> {
         flow.timer_at = Some(due);
         self.events.push(due, Kind::Timer, index);
         let flags = SYN | if flow.spec.ecn { ECE | CWR } else { 0 };
-        let fields = Fields { frame: SYN_FRAME, dsfield: flow.spec.dsfield, flags, options: 20, ..Fields::default() };
+        let frame = flow.data.syn_frame();
+        let fields = Fields { frame, dsfield: flow.spec.dsfield, flags, options: 20, ..Fields::default() };
         if flow.spec.local {
             flow.in_queue += 1;
         }
@@ -306,15 +340,16 @@ impl<M: Machine> Net<M> {
     }
 
     fn send_segment(&mut self, index: usize, segment: Segment) {
+        let ack = self.flows[index].half.map_or(1, |half| self.flows[half.peer as usize].heard_byte());
         let flow = &mut self.flows[index];
         let Segment { seq, again, cwr } = segment;
         // Retransmissions are not ECN-capable (RFC 3168 section 6.1.5).
         let ect = if flow.spec.ecn && !again { 2 } else { 0 };
         let fields = Fields {
-            frame: TCP_HEADERS + flow.payload(seq),
+            frame: flow.data.frame(flow.writes.payload(seq)),
             dsfield: flow.spec.dsfield & !3 | ect,
-            seq: seq.wrapping_mul(flow.spec.mss).wrapping_add(1),
-            ack: 1,
+            seq: (flow.writes.offset(seq) as u32).wrapping_add(1),
+            ack,
             flags: ACK | if cwr { CWR } else { 0 },
             options: 12,
         };
@@ -330,13 +365,14 @@ impl<M: Machine> Net<M> {
     }
 
     fn send_ack(&mut self, index: usize, ack: AckSegment) {
+        let seq = self.flows[index].half.map_or(1, |half| self.flows[half.peer as usize].next_byte());
         let flow = &mut self.flows[index];
         let sack = if ack.blocks == 0 { 0 } else { 4 + 8 * ack.blocks };
         let fields = Fields {
-            frame: TCP_HEADERS + u32::from(sack),
+            frame: flow.acks.frame(u32::from(sack)),
             dsfield: flow.spec.dsfield & !3,
-            seq: 1,
-            ack: ack.ack.wrapping_mul(flow.spec.mss).wrapping_add(1),
+            seq,
+            ack: (flow.writes.offset(ack.ack) as u32).wrapping_add(1),
             flags: ACK | if ack.ece { ECE } else { 0 },
             options: 12 + sack,
         };
@@ -364,6 +400,7 @@ impl<M: Machine> Net<M> {
 
     pub(crate) fn flow_deliver(&mut self, pkt: Pkt, cargo: Cargo) {
         let marked = self.pool.meta(&pkt).ecn() == 3;
+        let seen = if cargo.role == Role::Syn { Ends::seen(self.pool.head(&pkt)) } else { None };
         self.discard(pkt);
         let index = cargo.owner as usize;
         match cargo.role {
@@ -374,6 +411,7 @@ impl<M: Machine> Net<M> {
                     Some(ack) => self.send_ack(index, ack),
                     None => self.arm_delayed(index),
                 }
+                self.flow_listens(index);
             }
             Role::Ack => {
                 let flow = &mut self.flows[index];
@@ -385,11 +423,12 @@ impl<M: Machine> Net<M> {
                 self.flow_serve(index);
             }
             Role::Syn => {
+                self.flow_answers(index, seen);
                 let flow = &mut self.flows[index];
-                flow.accepted = true;
                 let flags = SYN | ACK | if flow.spec.ecn { ECE } else { 0 };
+                let frame = flow.acks.syn_frame();
                 let fields =
-                    Fields { frame: SYN_FRAME, dsfield: flow.spec.dsfield, flags, options: 20, ..Fields::default() };
+                    Fields { frame, dsfield: flow.spec.dsfield, flags, options: 20, ack: 1, ..Fields::default() };
                 let cargo = Cargo { role: Role::SynAck, owner: cargo.owner, sent: self.now, ..Cargo::default() };
                 let (packet, path) = (flow.acks.packet(&mut self.pool, fields), flow.spec.back);
                 self.put(packet, cargo, path);
@@ -411,14 +450,52 @@ impl<M: Machine> Net<M> {
         if flow.syn_tries == 1 {
             flow.sender.rtt.sample(self.now.since(flow.syn_at));
         }
-        let fields = Fields { frame: TCP_HEADERS, dsfield: flow.spec.dsfield, flags: ACK, options: 12, seq: 1, ack: 1 };
+        let frame = flow.data.frame(0);
+        let fields = Fields { frame, dsfield: flow.spec.dsfield, flags: ACK, options: 12, seq: 1, ack: 1 };
         flow.in_queue += u32::from(flow.spec.local);
         let cargo = Cargo { owner: index as u32, local: flow.spec.local, ..Cargo::default() };
         let (packet, path) = (flow.data.packet(&mut self.pool, fields), flow.spec.forward);
+        let (half, rtt) = (flow.half, self.now.since(flow.syn_at));
         self.put(packet, cargo, path);
-        if self.sampling.is_some() {
+        if let Some(half) = half {
+            // The handshake is the first sample of both sides.
+            let peer = &mut self.flows[half.peer as usize];
+            peer.established = Some(self.now);
+            peer.sender.rtt.sample(rtt);
+            self.transaction_connects(half);
+        } else if self.sampling.is_some() {
             self.events.push(self.now, Kind::Sample, index);
         }
+        self.flow_serve(index);
+    }
+
+    /// The side that was called answers under the addresses it was called by.
+    fn flow_answers(&mut self, index: usize, seen: Option<Ends>) {
+        let flow = &mut self.flows[index];
+        let first = !core::mem::replace(&mut flow.accepted, true);
+        let Some(seen) = seen.filter(|_| first) else { return };
+        flow.acks = Template::tcp(seen.back());
+        if let Some(half) = flow.half {
+            self.flows[half.peer as usize].data = Template::tcp(seen.back());
+        }
+    }
+
+    /// Tells a transaction what arrived whole.
+    fn flow_listens(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        let Some(half) = flow.half else { return };
+        let complete = flow.writes.complete(flow.receiver.next);
+        let messages = complete - core::mem::replace(&mut flow.heard, complete);
+        for _ in 0..messages {
+            self.transaction_hears(half);
+        }
+    }
+
+    /// Writes a message into one direction of a transaction's connection.
+    pub(crate) fn flow_writes(&mut self, index: usize, bytes: u64) {
+        let flow = &mut self.flows[index];
+        let total = flow.writes.write(Some(bytes));
+        flow.sender.extend(total);
         self.flow_serve(index);
     }
 

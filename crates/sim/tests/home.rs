@@ -5,7 +5,7 @@ mod common;
 
 use tidegate_packet::{Handle, Rate, Span, Time};
 use tidegate_policy::{FifoParams, Op, QdiscParams, RateSpec, TbfParams, Ticks};
-use tidegate_sim::{Home, HomeResult, HomeSpec, Load};
+use tidegate_sim::{Bulk, Home, HomeResult, HomeSpec, Local, Parties, Traffic};
 
 fn run(ops: &[Op], spec: HomeSpec) -> HomeResult {
     let (result, machine) = Home::new(common::machine(ops), spec, Time(0) + Span::secs(1)).finish();
@@ -29,23 +29,22 @@ fn tbf() -> Op {
 
 /// The cable modem of the third seed: 128 kbit/s up behind 24 kB, an upload of a megabyte, 60 pings. The recorded minimum
 /// is the idle one, so part of the pings ran before the upload; a little less than half fits both recorded means.
-fn kettlewell(load: Load) -> HomeSpec {
-    HomeSpec {
-        load,
-        bytes: Some(1_000_000),
-        load_start: Span::secs(27),
-        warm_up: Span(0),
-        duration: Span::secs(60),
-        ..HomeSpec::new(128_000, 2_000_000)
-    }
+fn kettlewell(loaded: bool) -> HomeSpec {
+    let upload = Bulk { bytes: Some(1_000_000), start: Span::secs(27), ..Bulk::new(true, 40000) };
+    let spec = HomeSpec { warm_up: Span(0), duration: Span::secs(60), ..HomeSpec::new(128_000, 2_000_000) };
+    spec.with(loaded.then_some(Traffic::Bulk(upload)))
+}
+
+fn uploads(count: u16) -> impl Iterator<Item = Traffic> {
+    (0..count).map(|i| Traffic::Bulk(Bulk { start: Span::millis(10 * u64::from(i)), ..Bulk::new(true, 40000 + i) }))
 }
 
 /// V-S2: without a policy the ping rises to a second and a half, with it it stays below a fifth of a second.
 #[test]
 fn v_s2_modem_with_and_without_tbf() {
-    let idle = run(&[], kettlewell(Load::Empty)).pings();
-    let bare_run = run(&[], kettlewell(Load::Upload(1)));
-    let shaped_run = run(&[tbf()], kettlewell(Load::Upload(1)));
+    let idle = run(&[], kettlewell(false)).pings();
+    let bare_run = run(&[], kettlewell(true));
+    let shaped_run = run(&[tbf()], kettlewell(true));
     let (bare, shaped) = (bare_run.pings(), shaped_run.pings());
     for (name, pings) in [("idle", &idle), ("bare", &bare), ("shaped", &shaped)] {
         println!("{name}: {:?}, lost {}", pings.rtt.summary(), pings.lost);
@@ -68,11 +67,12 @@ fn v_s0a_local_server_behind_htb() {
     let [root, class] = common::htb(Rate::bits(200_000));
     let fifo = QdiscParams::Fifo(FifoParams { limit: Some(64) });
     let leaf = common::qdisc(Handle::new(1, 1), Handle::new(0x10, 0), "pfifo", Some(fifo));
-    let spec = HomeSpec { load: Load::Serve(2, 80), ..HomeSpec::new(1_000_000, 8_000_000) };
+    let serve = |i: u16| Bulk { parties: Parties::new(Local::Gateway, 80, 40000 + i), ..Bulk::new(true, 0) };
+    let spec = HomeSpec::new(1_000_000, 8_000_000).with([0, 1].map(|i| Traffic::Bulk(serve(i))));
     let result = run(&[root, class, leaf], spec);
     // Payload of full frames, and the pings' share of 98 bytes a second.
     let expected = (200_000.0 - 98.0 * 8.0) * 1448.0 / 1514.0;
-    let again: u64 = result.flows.iter().map(|flow| flow.total.retransmissions).sum();
+    let again: u64 = result.flows().map(|flow| flow.total.retransmissions).sum();
     println!("{:.0} bit/s of payload, expected {expected:.0}; wan {:?}", result.goodput(), result.wan);
     assert!((result.goodput() / expected - 1.0).abs() < 0.005, "{} for {expected}", result.goodput());
     assert_eq!((again, result.wan.dropped, result.pings().lost), (0, 0, 0));
@@ -81,9 +81,9 @@ fn v_s0a_local_server_behind_htb() {
 /// Steps, as a progress bar takes them, change nothing; nor does running it again.
 #[test]
 fn steps_do_not_matter() {
-    let spec = HomeSpec { load: Load::Upload(2), duration: Span::secs(20), ..HomeSpec::new(256_000, 2_000_000) };
-    let whole = run(&[tbf()], spec);
-    let mut home = Home::new(common::machine(&[tbf()]), spec, Time(0) + Span::secs(1));
+    let spec = HomeSpec { duration: Span::secs(20), ..HomeSpec::new(256_000, 2_000_000) }.with(uploads(2));
+    let whole = run(&[tbf()], spec.clone());
+    let mut home = Home::new(common::machine(&[tbf()]), spec.clone(), Time(0) + Span::secs(1));
     let mut at = Time(0);
     while !home.run(at) {
         at += Span::millis(333);

@@ -79,7 +79,7 @@ fn run<M: Machine>(machine: M, flows: &[Recorded], ecn: bool) -> (Vec<Vec<FlowSa
         .iter()
         .enumerate()
         .map(|(i, flow)| {
-            let ends = Ends { src: [10, 1, 0, 2], dst: [10, 2, 0, 2], sport: 40000 + i as u16, dport: 5001 };
+            let ends = Ends::v4([10, 1, 0, 2], 40000 + i as u16, [10, 2, 0, 2], 5001);
             net.tcp(FlowSpec {
                 control: flow.control,
                 ecn,

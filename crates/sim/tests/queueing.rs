@@ -34,15 +34,15 @@ fn serve<M: Machine>(
         .enumerate()
         .map(|(i, &(load, priority))| {
             let count = (packets as f64 * load / total) as u64;
+            let ends = Ends::v4([10, 0, 0, 1], 1000 + i as u16, [10, 0, 0, 2], 9);
             net.source(SourceSpec {
-                ends: Ends { src: [10, 0, 0, 1], dst: [10, 0, 0, 2], sport: 1000 + i as u16, dport: 9 },
-                path,
                 arrivals: Arrivals::Poisson(Span((SERVICE_NS / load) as u64)),
                 sizes,
                 count,
                 warm_up: count / 10,
                 priority,
                 record: loads.len() == 1,
+                ..SourceSpec::steady(ends, path, 0, Span(0))
             })
         })
         .collect();
@@ -116,7 +116,7 @@ fn v_q3_mm1k_loss() {
 #[test]
 fn v_q4_mm1_tail() {
     let p95 = |stats: &SourceStats| {
-        let mut times = stats.times_ns.clone();
+        let mut times: Vec<u64> = stats.journeys.iter().filter_map(|j| j.took.map(|took| took.0)).collect();
         times.sort_unstable();
         times[times.len() * 95 / 100] as f64 / SERVICE_NS
     };

@@ -7,7 +7,7 @@ use tidegate_sim::{
     Origin, Port,
 };
 
-const ENDS: Ends = Ends { src: [10, 0, 0, 1], dst: [10, 0, 0, 2], sport: 40000, dport: 80 };
+const ENDS: Ends = Ends::v4([10, 0, 0, 1], 40000, [10, 0, 0, 2], 80);
 
 /// V-W8: with 10 segments at first and no loss, n round trips bring 10 (2^n - 1) segments.
 #[test]
@@ -113,7 +113,7 @@ fn local_flows(limit: u32, rate: Rate, flows: u16) -> (Net<DropTail>, Vec<FlowId
     net.sample_every(Span::millis(100));
     let ids = (0..flows)
         .map(|i| {
-            let ends = Ends { src: [192, 0, 2, 1], dst: [198, 51, 100, 7], sport: 80, dport: 50000 + i };
+            let ends = Ends::v4([192, 0, 2, 1], 80, [198, 51, 100, 7], 50000 + i);
             let (start, stop) = (Time(0) + Span::secs(i.into()), Time(0) + Span::secs(30));
             net.tcp(FlowSpec { local: true, start, stop, ..FlowSpec::bulk(ends, forward, back) })
         })

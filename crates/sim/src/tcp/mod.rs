@@ -4,3 +4,4 @@ pub(crate) mod cc;
 pub(crate) mod receiver;
 pub(crate) mod rtt;
 pub(crate) mod sender;
+pub(crate) mod writes;

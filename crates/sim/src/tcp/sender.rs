@@ -167,6 +167,11 @@ impl Sender {
         }
     }
 
+    /// There is more to send: so many segments in all.
+    pub(crate) fn extend(&mut self, total: u32) {
+        self.config.total = total;
+    }
+
     /// Nothing more is written: what is out is still delivered.
     pub(crate) fn close(&mut self) {
         self.config.total = self.next;

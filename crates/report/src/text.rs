@@ -1,0 +1,199 @@
+//! A trial on a terminal: figures of the ping, of what people wait for, of the classes; then what it comes to.
+
+use crate::figures::{ClassFigures, Pair, goodput, hardest, main_probe, node, pairs};
+use crate::numbers::{arrow, milliseconds, percent, rate, size};
+use crate::table::{Align, Table, clean, width};
+use std::fmt::Write as _;
+use tidegate_measure::Pings;
+use tidegate_measure::trial::{LinkFacts, Run, Trial};
+
+/// Columns of a terminal that it fits.
+const COLUMNS: usize = 100;
+
+/// The terminal's view of a trial: plain text, at most 100 columns but for the line to copy, no colour.
+pub fn text(trial: &Trial) -> String {
+    let mut out = String::new();
+    head(&mut out, trial);
+    let pairs = pairs(trial);
+    let _ = writeln!(out, "{}", main_table(&pairs));
+    let waits = waits(&pairs);
+    if !waits.is_empty() {
+        let _ = writeln!(out, "What people wait for, without → with the policy, in ms:\n\n{waits}");
+    }
+    if let Some((pair, run)) = hardest(&pairs).and_then(|pair| Some((pair, pair.with?)))
+        && !run.classes.is_empty()
+    {
+        let _ = writeln!(out, "With the policy, load {} ({}):\n\n{}", pair.load(), pair.title(), classes(trial, run));
+    }
+    for sentence in &trial.verdict {
+        wrapped(&mut out, "", sentence);
+    }
+    for note in &trial.notes {
+        wrapped(&mut out, "Note: ", note);
+    }
+    let _ = writeln!(out, "\nAgain: {}", clean(trial.again.clone()));
+    out
+}
+
+fn head(out: &mut String, trial: &Trial) {
+    let LinkFacts { up_bits, down_bits, rtt_ns, up_buffer_bytes, down_buffer_bytes } = trial.link;
+    let drained = |bytes: u64, bits: u64| if bits == 0 { 0 } else { (bytes as f64 * 8e9 / bits as f64) as u64 };
+    let sentence = format!(
+        "{} on {}: {} up, {} down, {} round trip; the modem buffers {} ({} of uplink), the provider {} ({} of downlink).",
+        trial.script,
+        trial.device,
+        rate(up_bits as f64),
+        rate(down_bits as f64),
+        milliseconds(rtt_ns),
+        size(up_buffer_bytes),
+        milliseconds(drained(up_buffer_bytes, up_bits)),
+        size(down_buffer_bytes),
+        milliseconds(drained(down_buffer_bytes, down_bits)),
+    );
+    wrapped(out, "", &sentence);
+    out.push('\n');
+}
+
+/// Each load without and with: the main probe's figures and what was carried.
+fn main_table(pairs: &[Pair<'_>]) -> Table {
+    use Align::{Left, Right};
+    let probe = pairs.iter().find_map(main_probe).and_then(|id| pairs.iter().find_map(|pair| pair.probe(id).any()));
+    let mean = probe.map_or_else(|| "mean".to_owned(), |probe| format!("{} mean", probe.title));
+    let mut table = Table::new([
+        ("load".to_owned(), Left),
+        ("policy".to_owned(), Left),
+        (mean, Right),
+        ("p50".to_owned(), Right),
+        ("p95".to_owned(), Right),
+        ("p99".to_owned(), Right),
+        ("max".to_owned(), Right),
+        ("lost".to_owned(), Right),
+        ("goodput up".to_owned(), Right),
+        ("down".to_owned(), Right),
+    ]);
+    for (n, pair) in pairs.iter().enumerate() {
+        if n > 0 {
+            table.rule();
+        }
+        for (word, run) in pair.each() {
+            let figures = main_probe(pair).and_then(|id| run.probes.iter().find(|probe| probe.id == id));
+            let figures = figures.map(|probe| probe.figures(run.window)).unwrap_or_default();
+            let mut row = vec![run.load.clone(), word.to_owned()];
+            row.extend(spread(&figures));
+            row.extend([true, false].map(|up| goodput(run, up).map_or_else(String::new, rate)));
+            table.row(row);
+        }
+    }
+    table
+}
+
+/// Mean, percentiles, maximum, loss.
+fn spread(figures: &Pings) -> Vec<String> {
+    let mut cells = match figures.rtt.summary() {
+        Some(s) => [s.mean, s.p50, s.p95, s.p99, s.max].map(milliseconds).to_vec(),
+        None => vec!["no answer".to_owned(), String::new(), String::new(), String::new(), String::new()],
+    };
+    cells.push(percent(figures.loss()));
+    cells
+}
+
+/// The other probes, without → with.
+fn waits(pairs: &[Pair<'_>]) -> Table {
+    use Align::{Left, Right};
+    let columns = [("load", Left), ("what", Left), ("median", Right), ("95th percentile", Right), ("lost", Right)];
+    let mut table = Table::new(columns);
+    for pair in pairs {
+        let ids = pair.probe_ids();
+        let others: Vec<&str> = ids.into_iter().filter(|id| Some(*id) != main_probe(pair)).collect();
+        if !table.is_empty() && !others.is_empty() {
+            table.rule();
+        }
+        for id in others {
+            let asked = pair.probe(id);
+            let Some(probe) = asked.any() else { continue };
+            let ms = |p: f64| arrow(asked.both(|f| f.rtt.percentile(p)), |ns| milliseconds(ns).replace(" ms", ""));
+            let lost = arrow(asked.both(|f| Some(f.loss())), |loss| percent(loss).replace(" %", ""));
+            let what = format!("{}, {}", probe.title, probe.unit);
+            table.row([pair.load().to_owned(), cut(&what, 46), ms(50.0), ms(95.0), format!("{lost} %")]);
+        }
+    }
+    table
+}
+
+/// What the classes of a run did while measured.
+fn classes(trial: &Trial, run: &Run) -> Table {
+    use Align::{Left, Right};
+    let mut table = Table::new([
+        ("class", Left),
+        ("for", Left),
+        ("rate", Right),
+        ("ceil", Right),
+        ("sent", Right),
+        ("dropped", Right),
+        ("longest queue", Right),
+    ]);
+    for class in &run.classes {
+        let figures = ClassFigures::new(run, class);
+        let node = node(trial, &class.id);
+        let bits = |bits: Option<u64>| bits.map_or_else(String::new, |bits| rate(bits as f64));
+        let unreachable = node.and_then(|node| node.unreachable.as_deref());
+        let title = match unreachable {
+            Some(_) => "(unreachable)".to_owned(),
+            None if class.title.is_empty() && !class.leaf => "(inner)".to_owned(),
+            None => cut(&class.title, 24),
+        };
+        table.row([
+            cut(&class.id, 16),
+            title,
+            bits(node.and_then(|node| node.rate_bits)),
+            bits(node.and_then(|node| node.ceil_bits)),
+            rate(figures.rate),
+            figures.dropped.to_string(),
+            queue_words(&figures),
+        ]);
+    }
+    table
+}
+
+fn queue_words(figures: &ClassFigures) -> String {
+    match figures.peak_packets {
+        0 => "0".to_owned(),
+        1 => "1 packet".to_owned(),
+        n => format!("{n} packets"),
+    }
+}
+
+/// At most so many columns, an ellipsis where something is missing.
+fn cut(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    for c in text.chars() {
+        if width(&kept) + width(c.encode_utf8(&mut [0; 4])) + 1 > columns {
+            break;
+        }
+        kept.push(c);
+    }
+    format!("{}…", kept.trim_end())
+}
+
+/// A sentence in lines of at most [`COLUMNS`]; `lead` before it, later lines under its text.
+fn wrapped(out: &mut String, lead: &str, sentence: &str) {
+    let mut line = lead.to_owned();
+    let indent = width(lead);
+    let mut fresh = true;
+    for word in clean(sentence.to_owned()).split_whitespace() {
+        if !fresh && width(&line) + 1 + width(word) > COLUMNS {
+            let _ = writeln!(out, "{line}");
+            line = " ".repeat(indent);
+            fresh = true;
+        }
+        if !fresh {
+            line.push(' ');
+        }
+        line.push_str(word);
+        fresh = false;
+    }
+    let _ = writeln!(out, "{line}");
+}

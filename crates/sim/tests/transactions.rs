@@ -1,0 +1,98 @@
+//! What people wait for, on an idle link and behind a full buffer: times that can be worked out by hand.
+
+use tidegate_packet::{Span, Time};
+use tidegate_sim::{
+    Bulk, CongestionControl, Errand, Home, HomeSpec, Limit, LinkSpec, Local, Lookup, Net, NoMachine, Outcome, Parties,
+    Transaction, TransactionSpec, Turn,
+};
+use tidegate_sim::{DropTail, Traffic};
+
+const LOOKUP: Lookup =
+    Lookup { port: 53, request: 40, reply: 120, think: Span::millis(5), retry: Span::secs(5), tries: 2 };
+
+fn turn(client: bool, bytes: u32) -> Turn {
+    Turn { client, bytes, think: Span::millis(1) }
+}
+
+fn transaction(lookup: Option<Lookup>, dialogue: Vec<Turn>, followers: Vec<Vec<Turn>>) -> Transaction {
+    Transaction {
+        every: Span::secs(3),
+        patience: Span::secs(20),
+        control: CongestionControl::Cubic,
+        lookup,
+        port: 22,
+        dialogue,
+        followers,
+    }
+}
+
+/// Over 20 ms there and 20 ms back, nothing else: the times of three goes, in ms.
+fn times(what: Transaction, v6: bool) -> Vec<(Option<u64>, Option<u64>)> {
+    let mut net = Net::new(NoMachine, 1, Time(0));
+    let link = net.link(LinkSpec::wire(Span::millis(20)));
+    let way = net.path(&[link]);
+    let id = net.transaction(TransactionSpec {
+        what,
+        client: Local::Host(2).address(v6),
+        server: Local::Host(9).address(v6),
+        first_port: 50_000,
+        dsfield: 0,
+        forward: way,
+        back: way,
+        start: Time(0) + Span::secs(1),
+        stop: Time(0) + Span::secs(8),
+    });
+    net.run(Time(0) + Span::secs(60));
+    let ms = |span: Option<Span>| span.map(|span| span.0 / 1_000_000);
+    net.completions(id).iter().map(|go| (ms(go.first), ms(go.all))).collect()
+}
+
+/// A question and its answer: one round trip and the server's thought.
+#[test]
+fn a_lookup_takes_a_round_trip() {
+    for v6 in [false, true] {
+        assert_eq!(times(transaction(Some(LOOKUP), vec![], vec![]), v6), [(Some(45), Some(45)); 3]);
+    }
+}
+
+/// A dialogue takes one round trip for the handshake, then half of one and a thought for each turn; 20 kB are fourteen segments: what
+/// the first window leaves over follows a round trip later.
+#[test]
+fn a_dialogue_takes_its_turns() {
+    let turns = vec![turn(true, 21), turn(false, 21), turn(true, 1500), turn(false, 20_000)];
+    let alone = transaction(None, turns.clone(), vec![]);
+    assert_eq!(times(alone, false), [(Some(40 + 4 * 21 + 40), Some(164)); 3]);
+    let both = transaction(Some(LOOKUP), turns, vec![]);
+    assert_eq!(times(both, true), [(Some(45 + 164), Some(209)); 3]);
+}
+
+/// What a page names is fetched side by side: the first over the open connection, the others each after a handshake.
+#[test]
+fn a_page_is_done_when_its_parts_are() {
+    let get = |bytes| vec![turn(true, 300), turn(false, bytes)];
+    let page = transaction(None, get(1000), vec![get(500), get(900), get(1400)]);
+    assert_eq!(times(page, false), [(Some(82), Some(82 + 82)); 3]);
+}
+
+/// Behind a modem's full buffer a login takes several times what the buffer holds; when none of its packets gets through, it is
+/// given up and says so.
+#[test]
+fn a_login_waits_in_the_modem() {
+    let login = |patience| {
+        let turns = vec![turn(true, 21), turn(false, 21), turn(true, 1500), turn(false, 1100), turn(true, 80)];
+        let what = Transaction { patience, ..transaction(None, turns, vec![]) };
+        let errand = Errand { parties: Parties::new(Local::Host(3), 51_000, 0), start: Span::secs(11), what };
+        let spec = HomeSpec { duration: Span::secs(30), ..HomeSpec::new(256_000, 4_000_000) };
+        let spec = spec.with([Traffic::Bulk(Bulk::new(true, 40_000)), Traffic::Errand(errand)]);
+        let (result, _) = Home::new(DropTail::new(Limit::Packets(1000)), spec, Time(0)).finish();
+        match result.outcomes.into_iter().next_back() {
+            Some(Outcome::Transaction(goes)) => goes,
+            other => panic!("the last item is the login: {other:?}"),
+        }
+    };
+    let patient = login(Span::secs(20));
+    let slow = patient.iter().filter(|go| go.all.is_some_and(|all| all > Span::millis(2000))).count();
+    assert!(patient.len() >= 9 && slow >= 6, "{patient:?}");
+    let hasty = login(Span::millis(400));
+    assert!(hasty.iter().skip(1).all(|go| go.all.is_none()), "{hasty:?}");
+}
