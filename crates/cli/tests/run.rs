@@ -147,7 +147,7 @@ eth1
 32 1000 1000 
 started
 4
- 0 0 MARK tcp -- * eth1 0.0.0.0/0 0.0.0.0/0 tcp dpt:22 MARK set 0xa
+ 0 0 MARK 6 -- * eth1 0.0.0.0/0 0.0.0.0/0 tcp dpt:22 MARK set 0xa
 qdisc pfifo_fast 0:
 eth1 lo 
 ";
@@ -246,15 +246,16 @@ fn the_tree_shows_where_packets_go() {
     let output = run(&place.script("gateway.sh", GATEWAY), &["start", "--print", "tree"]);
     let wanted = "\
 eth1  mtu 1500, txqueuelen 20
-└─ htb 1: r2q 40 default 0x30 direct_qlen 20
+└─ htb 1: r2q 40 default 0x30
    └─ 1:1  rate 1440Kbit  ceil 1440Kbit
       ├─ 1:10  prio 1  rate 160Kbit  ceil 1440Kbit  → pfifo 10: limit 10p
       │     ◂ fw mark 10  (ip, prio 1)
       │     ◂ u32 tos 0x10/0xff  (ip, prio 9)
-      ├─ 1:20  prio 2  rate 500Kbit  ceil 1440Kbit  → sfq 20: limit 32p quantum 1514b depth 127 divisor 1024 perturb 10sec
+      ├─ 1:20  prio 2  rate 500Kbit  ceil 1440Kbit  → sfq 20: limit 32p perturb 10sec
       │     ◂ fw mark 20  (ip, prio 1)
-      └─ 1:30  prio 3  rate 700Kbit  ceil 1440Kbit  → fq_codel 30: limit 10240p flows 1024 quantum 1514 target 5ms interval 100ms memory_limit 32Mb ecn drop_batch 64
+      └─ 1:30  prio 3  rate 700Kbit  ceil 1440Kbit  → fq_codel 30:
             ◂ fw mark 30  (ip, prio 1)
+            ◂ all that no filter leads elsewhere
 ";
     assert_eq!(text(&output.stdout), wanted);
 }
@@ -374,6 +375,32 @@ fn tools_answer_as_the_real_ones() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_directory_for_passing_files_is_private() {
+    if skip() {
+        return;
+    }
+    let (place, other) = (Place::new("private"), Place::new("other"));
+    other.script("conf", "RATE=1mbit\n");
+    let script = place
+        .script("x.sh", "ls /tmp; . ./lib; [ -n \"$1\" ] && . $1; echo $RATE $MORE; echo x > /tmp/y && cat /tmp/y\n");
+    place.script("lib", "MORE=more\n");
+    let own = place.0.file_name().expect("it has a name").to_string_lossy().into_owned();
+    let both = format!("{}\n{own}\n1mbit more\nx\n", other.0.file_name().expect("it has a name").to_string_lossy());
+    let conf = other.0.join("conf");
+    let run = |words: &[&Path]| {
+        let output =
+            Command::new(TIDEGATE).arg("run").arg(&script).args(words).current_dir(&place.0).output().expect("it runs");
+        text(&output.stdout)
+    };
+    if !std::env::temp_dir().starts_with("/tmp") {
+        eprintln!("SKIPPED: temporary files are elsewhere");
+        return;
+    }
+    assert_eq!(run(&[]), format!("{own}\nmore\nx\n"));
+    assert_eq!(run(&[&conf]), both, "what an argument names is seen");
 }
 
 /// Scripts nobody should write: what they print, the code, and what is said of them.

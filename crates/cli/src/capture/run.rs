@@ -117,6 +117,12 @@ fn spec(
     };
     let mut keep = vec![cwd.clone()];
     keep.extend(script.path.parent().map(Path::to_owned));
+    // What it reads in, and what its arguments name.
+    let named = script.files.iter().map(|(path, _)| path.clone()).chain(turns.iter().flatten().map(PathBuf::from));
+    keep.extend(named.filter_map(|path| {
+        let found = fs::canonicalize(cwd.join(path)).ok()?;
+        if found.is_dir() { Some(found) } else { found.parent().map(Path::to_owned) }
+    }));
     let files = answer.world(devices);
     Ok(Spec {
         executable: executable(options)?,

@@ -63,7 +63,7 @@ pub struct Spec {
     /// Directories in which these names stand, whether the host has them (the names, the directories) or not.
     /// Absolute, free of symbolic links.
     pub tool_dirs: Vec<PathBuf>,
-    /// Directories that must stay visible even under `/run` or `/dev`.
+    /// Directories that must stay visible even under `/tmp`, `/run` or `/dev`, which are new inside.
     pub keep: Vec<PathBuf>,
     /// Directories of `/sys` that stand in memory, so that [`Spec::files`] can be put there. Those that the kernel lacks are left out.
     pub memory: Vec<PathBuf>,

@@ -21,6 +21,8 @@ use super::{SandboxError, Spec, TOOLS, awkward};
 const OLD: &str = "/.old";
 /// Upper layers while we build; the overlays keep it afterwards.
 const UPPER: &str = "/.upper";
+/// Everybody's directory for passing files.
+const TMP: &str = "/tmp";
 /// What never comes from the host.
 const OWN: [&str; 6] = ["proc", "sys", "dev", "run", ".old", ".upper"];
 /// Bytes of memory that written files may take.
@@ -148,6 +150,10 @@ fn cover_entries(
             symlink(fs::read_link(&from)?, &to)?;
         } else if kind.is_dir() {
             fs::create_dir(&to)?;
+            if to == Path::new(TMP) && !spec.keep.iter().any(|dir| dir == &to) {
+                private_tmp(spec, mounts, covered)?;
+                continue;
+            }
             if overlay(spec, &from, &to).is_ok() {
                 bring_mounts(mounts, &from);
                 covered.overlays.insert(to);
@@ -168,6 +174,33 @@ fn cover_entries(
             }
         } else if kind.is_file() && fs::write(&to, "").is_ok() {
             let _ = bind_read_only(&from, &to);
+        }
+    }
+    Ok(())
+}
+
+/// An empty `/tmp`, in which only the directories stand that must be seen: others hold sockets of the host's sessions.
+fn private_tmp(spec: &Spec, mounts: &[(PathBuf, MountFlags)], covered: &mut Covered) -> io::Result<()> {
+    let tmp = Path::new(TMP);
+    memory(tmp)?;
+    everybody_writes(tmp)?;
+    covered.rebuilt.insert(tmp.to_owned());
+    let mut kept: Vec<&PathBuf> = spec.keep.iter().filter(|dir| dir.starts_with(tmp) && host(dir).is_dir()).collect();
+    kept.sort();
+    let mut last: Option<&Path> = None;
+    for dir in kept {
+        if last.is_some_and(|last| dir.starts_with(last)) {
+            continue;
+        }
+        last = Some(dir);
+        fs::create_dir_all(dir)?;
+        let from = host(dir);
+        if overlay(spec, &from, dir).is_ok() {
+            bring_mounts(mounts, &from);
+            covered.overlays.insert(dir.clone());
+        } else {
+            rustix::mount::mount_bind_recursive(&from, dir)?;
+            read_only(dir)?;
         }
     }
     Ok(())
