@@ -18,7 +18,7 @@ fn names(gateway: &Gateway) -> Vec<(&str, DeviceKind, u32)> {
 #[test]
 fn devices_are_made_renamed_and_deleted_and_their_places_used_again() {
     let mut gateway = Gateway::new();
-    gateway.add_device("eth0", DeviceSpec::default());
+    gateway.add_device("eth0", DeviceSpec { hz: 1000, ..DeviceSpec::default() });
     let add = |name: &str, kind| LinkOp::Add { name: name.into(), kind };
     let answers: Vec<String> = [
         add("ifb4eth0", LinkKind::Ifb),
@@ -55,6 +55,7 @@ fn devices_are_made_renamed_and_deleted_and_their_places_used_again() {
         ("dummy0", DeviceKind::Dummy, 1000),
     ];
     assert_eq!(names(&gateway), devices);
+    assert!(gateway.devices().all(|id| gateway.spec(id).hz == 1000), "a machine has one clock");
 }
 
 #[test]
