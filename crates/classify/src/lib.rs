@@ -7,8 +7,10 @@
 
 extern crate alloc;
 
+pub mod conntrack;
 mod flow;
 mod fw;
+mod headers;
 mod list;
 pub mod netfilter;
 mod u32;

@@ -1,11 +1,13 @@
 //! The mangle table: chains of rules that mark a packet on its way to the queue.
 
+use crate::conntrack::{self, Conntrack, network_len};
+use crate::headers::Outer;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
-use tidegate_packet::header::{ethertype, proto};
-use tidegate_packet::{Pkt, Pool};
-use tidegate_policy::netfilter::{Condition, Match, NfCommand, NfOp, Rule, Target};
+use tidegate_packet::header::ethertype;
+use tidegate_packet::{Meta, Pkt, Pool};
+use tidegate_policy::netfilter::{Condition, Connmark, Match, NfCommand, NfOp, Rule, Target};
 use tidegate_policy::{Errno, TcError};
 
 /// The chains every mangle table has.
@@ -94,36 +96,43 @@ impl Table {
     }
 
     /// Sends a packet through a built-in chain.
-    pub fn run(&mut self, chain: &str, place: Place<'_>, pool: &mut Pool, pkt: &Pkt) -> Verdict {
+    pub fn run(
+        &mut self,
+        chain: &str,
+        place: Place<'_>,
+        connections: &mut Conntrack,
+        pool: &mut Pool,
+        pkt: &Pkt,
+    ) -> Verdict {
         let family = if self.ipv6 { ethertype::IPV6 } else { ethertype::IPV4 };
         if pool.meta(pkt).ethertype != family {
             return Verdict::Accept;
         }
         let Some(start) = self.position(chain) else { return Verdict::Accept };
-        let mut steps = 0;
-        match self.walk(start, place, pool, pkt, &mut steps) {
+        let mut visit = Visit { place, connections, pool, pkt, steps: 0 };
+        match self.walk(start, &mut visit) {
             Walk::Decided(verdict) => verdict,
             Walk::Return => {
                 let chain = &mut self.chains[start];
                 chain.packets += 1;
-                chain.bytes += network_len(pool, pkt);
+                chain.bytes += network_len(pool.meta(pkt));
                 if chain.policy.unwrap_or(true) { Verdict::Accept } else { Verdict::Drop }
             }
         }
     }
 
-    fn walk(&mut self, chain: usize, place: Place<'_>, pool: &mut Pool, pkt: &Pkt, steps: &mut u32) -> Walk {
+    fn walk(&mut self, chain: usize, visit: &mut Visit<'_>) -> Walk {
         for at in 0..self.chains[chain].rules.len() {
-            *steps += 1;
-            if *steps > MAX_STEPS {
+            visit.steps += 1;
+            if visit.steps > MAX_STEPS {
                 return Walk::Decided(Verdict::Drop);
             }
             let counted = &mut self.chains[chain].rules[at];
-            if !counted.rule.matches.iter().all(|m| holds(m, place, pool, pkt)) {
+            if !counted.rule.matches.iter().all(|m| visit.holds(m)) {
                 continue;
             }
             counted.packets += 1;
-            counted.bytes += network_len(pool, pkt);
+            counted.bytes += network_len(visit.pool.meta(visit.pkt));
             let next = match &counted.rule.target {
                 None => continue,
                 Some(Target::Accept) => return Walk::Decided(Verdict::Accept),
@@ -132,12 +141,12 @@ impl Table {
                 Some(Target::Jump(name)) => (name.clone(), true),
                 Some(Target::Goto(name)) => (name.clone(), false),
                 Some(target) => {
-                    alter(target, pool, pkt);
+                    visit.alter(target);
                     continue;
                 }
             };
             let Some(target) = self.position(&next.0) else { continue };
-            match self.walk(target, place, pool, pkt, steps) {
+            match self.walk(target, visit) {
                 Walk::Return if next.1 => {}
                 walked => return walked,
             }
@@ -278,38 +287,65 @@ fn counted(rule: &Rule) -> CountedRule {
     CountedRule { rule: rule.clone(), packets: 0, bytes: 0 }
 }
 
-fn network_len(pool: &Pool, pkt: &Pkt) -> u64 {
-    u64::from(pool.meta(pkt).frame_len).saturating_sub(tidegate_packet::Head::ETHERNET as u64)
+/// A packet in a chain.
+struct Visit<'a> {
+    place: Place<'a>,
+    connections: &'a mut Conntrack,
+    pool: &'a mut Pool,
+    pkt: &'a Pkt,
+    steps: u32,
 }
 
-fn alter(target: &Target, pool: &mut Pool, pkt: &Pkt) {
-    let meta = pool.meta_mut(pkt);
-    match target {
-        Target::Mark { value, mask } => meta.mark.0 = (meta.mark.0 & !mask) ^ value,
-        Target::Classify(class) => meta.priority = class.0,
-        Target::Dscp(dscp) => meta.dsfield = meta.dsfield & 3 | dscp << 2,
-        Target::Tos(value, mask) => meta.dsfield = (meta.dsfield & !mask) ^ value,
-        _ => {}
+impl Visit<'_> {
+    fn alter(&mut self, target: &Target) {
+        let meta = self.pool.meta_mut(self.pkt);
+        match target {
+            Target::Mark { value, mask } => meta.mark.0 = (meta.mark.0 & !mask) ^ value,
+            Target::Connmark(action) => remark(action, self.connections, meta),
+            Target::Classify(class) => meta.priority = class.0,
+            Target::Dscp(dscp) => meta.dsfield = meta.dsfield & 3 | dscp << 2,
+            Target::Tos(value, mask) => meta.dsfield = (meta.dsfield & !mask) ^ value,
+            _ => {}
+        }
+    }
+
+    fn holds(&self, m: &Match) -> bool {
+        let meta = self.pool.meta(self.pkt);
+        let truth = match &m.what {
+            Condition::In(name) => names(name, self.place.input),
+            Condition::Out(name) => names(name, self.place.output),
+            Condition::Mark(value, mask) => meta.mark.0 & mask == *value,
+            Condition::Connmark(value, mask) => match self.connections.mark(meta) {
+                Some(mark) => mark & mask == *value,
+                // Without a connection the match fails, inverted or not.
+                None => return false,
+            },
+            Condition::Connstate(states) | Condition::State(states) => states.has(conntrack::state(meta)),
+            Condition::Comment(_) => return true,
+            Condition::Connbytes(asked) => match self.connections.counters(meta) {
+                Some((packets, bytes)) => asked.holds(packets, bytes),
+                None => return false,
+            },
+            Condition::Length(low, high) => (u64::from(*low)..=u64::from(*high)).contains(&network_len(meta)),
+            Condition::Dscp(dscp) => meta.dsfield >> 2 == *dscp,
+            Condition::Tos(value, mask) => meta.dsfield & mask == *value,
+            header => asks_header(header, self.pool, self.pkt),
+        };
+        truth != m.not
     }
 }
 
-fn holds(m: &Match, place: Place<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
-    let truth = match &m.what {
-        Condition::In(name) => names(name, place.input),
-        Condition::Out(name) => names(name, place.output),
-        Condition::Mark(value, mask) => pool.meta(pkt).mark.0 & mask == *value,
-        Condition::Length(low, high) => {
-            let len = network_len(pool, pkt);
-            (u64::from(*low)..=u64::from(*high)).contains(&len)
-        }
-        Condition::Dscp(dscp) => pool.meta(pkt).dsfield >> 2 == *dscp,
-        Condition::Tos(value, mask) => pool.meta(pkt).dsfield & mask == *value,
-        header => asks_header(header, pool, pkt),
-    };
-    truth != m.not
+/// `-j CONNMARK`.
+fn remark(action: &Connmark, connections: &mut Conntrack, meta: &mut Meta) {
+    let Some(mark) = connections.mark(meta) else { return };
+    match action {
+        Connmark::Set { value, mask } => connections.set_mark(meta, (mark & !mask) ^ value),
+        Connmark::Save { nfmask, ctmask } => connections.set_mark(meta, (mark & !ctmask) ^ (meta.mark.0 & nfmask)),
+        Connmark::Restore { nfmask, ctmask } => meta.mark.0 = (meta.mark.0 & !nfmask) ^ (mark & ctmask),
+    }
 }
 
-fn asks_header(what: &Condition, pool: &mut Pool, pkt: &Pkt) -> bool {
+fn asks_header(what: &Condition, pool: &Pool, pkt: &Pkt) -> bool {
     let outer = Outer::of(pool, pkt);
     let inside = |ranges: &[(u16, u16)], port: u16| ranges.iter().any(|(low, high)| (*low..=*high).contains(&port));
     match what {
@@ -320,51 +356,10 @@ fn asks_header(what: &Condition, pool: &mut Pool, pkt: &Pkt) -> bool {
         Condition::DestinationPorts(ranges) => outer.ports.is_some_and(|(_, d)| inside(ranges, d)),
         Condition::Ports(ranges) => outer.ports.is_some_and(|(s, d)| inside(ranges, s) || inside(ranges, d)),
         Condition::TcpFlags(mask, comp) => outer.tcp_flags.is_some_and(|flags| flags & mask == *comp),
+        Condition::IcmpType(kind, (low, high)) => {
+            outer.icmp.is_some_and(|(k, code)| k == *kind && (*low..=*high).contains(&code))
+        }
         _ => false,
-    }
-}
-
-/// The outermost headers: netfilter does not look into tunnels.
-struct Outer {
-    v6: bool,
-    protocol: u8,
-    source: [u8; 16],
-    destination: [u8; 16],
-    ports: Option<(u16, u16)>,
-    tcp_flags: Option<u8>,
-}
-
-impl Outer {
-    fn of(pool: &Pool, pkt: &Pkt) -> Outer {
-        let data = pool.head(pkt).network();
-        let mut outer =
-            Outer { v6: false, protocol: 0, source: [0; 16], destination: [0; 16], ports: None, tcp_flags: None };
-        let v6 = data.first().is_some_and(|b| b >> 4 == 6);
-        let at = if v6 { 40 } else { data.first().map_or(0, |b| usize::from(b & 15) * 4) };
-        if at < 20 || data.len() < at {
-            return outer;
-        }
-        outer.v6 = v6;
-        if v6 {
-            outer.protocol = data[6];
-            outer.source.copy_from_slice(&data[8..24]);
-            outer.destination.copy_from_slice(&data[24..40]);
-        } else {
-            outer.protocol = data[9];
-            outer.source[12..].copy_from_slice(&data[12..16]);
-            outer.destination[12..].copy_from_slice(&data[16..20]);
-            if u16::from_be_bytes([data[6], data[7]]) & 0x1fff != 0 {
-                return outer;
-            }
-        }
-        let rest = &data[at..];
-        if matches!(outer.protocol, proto::TCP | proto::UDP | 33 | 132 | 136) && rest.len() >= 4 {
-            outer.ports = Some((u16::from_be_bytes([rest[0], rest[1]]), u16::from_be_bytes([rest[2], rest[3]])));
-        }
-        if outer.protocol == proto::TCP {
-            outer.tcp_flags = rest.get(13).copied();
-        }
-        outer
     }
 }
 

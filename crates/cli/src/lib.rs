@@ -4,4 +4,5 @@
 pub mod capture;
 pub mod faces;
 pub mod replay;
+pub mod run;
 pub mod trial;

@@ -3,7 +3,7 @@
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use tidegate::{capture, replay, trial};
+use tidegate::{capture, replay, run, trial};
 
 /// Try a traffic-control policy before you trust your link to it.
 #[derive(Parser)]
@@ -19,12 +19,8 @@ enum Command {
     Try(trial::Options),
     /// Do a recorded run of a real kernel again, packet by packet.
     Replay(replay::Options),
-    /// Run a script in a private namespace and print the commands it issues, with their lines.
-    Capture {
-        /// The script, its arguments, and options of this command (`tidegate capture --help`).
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
-        words: Vec<String>,
-    },
+    /// Run a script in a private namespace against a model of the machine, and print what it came to.
+    Run(run::Options),
 }
 
 fn main() -> ExitCode {
@@ -35,6 +31,6 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Try(options) => trial::command(&options),
         Command::Replay(options) => replay::command(&options),
-        Command::Capture { words } => capture::command(&words),
+        Command::Run(options) => run::command(&options),
     }
 }

@@ -145,3 +145,37 @@ fn bad_recordings_are_refused_with_their_place() {
         assert!(stderr.contains(expected) && run.status.code() == Some(1), "{name}: {stderr}");
     }
 }
+
+/// The recordings' scripts run as `sh -e` does: what follows a command that fails is not carried out, even when nobody reads of the
+/// failure. A kernel was asked with this very script.
+#[test]
+fn a_script_stops_at_its_first_failure() {
+    let dir = std::env::temp_dir().join(format!("tidegate-replay-test-{}-stops", std::process::id()));
+    fs::create_dir_all(&dir).expect("a directory");
+    let files = [
+        ("link", "0 0 1500 1000\n"),
+        (
+            "script.tc",
+            "tc qdisc add dev link0 root handle 1: pfifo limit 3\ntc qdisc del dev link0 parent 9: 2>/dev/null\n\
+             tc qdisc replace dev link0 root handle 2: pfifo limit 5\n",
+        ),
+        (
+            "schedule.csv",
+            "time_ns,id,size,src,dst,proto,sport,dport,dsfield,mark\n0,1,1514,10.0.0.1,10.9.0.1,udp,1,2,0,0\n",
+        ),
+        ("draws.csv", "time_ns,width,value,where\n"),
+        (
+            "stats.txt",
+            "qdisc pfifo 1: root refcnt 2 limit 3p\n Sent 1514 bytes 1 pkt (dropped 0, overlimits 0 requeues 0) \n \
+             backlog 0b 0p requeues 0\n",
+        ),
+        ("egress.csv", "time_ns,id,len,dsfield\n0,1,1514,0\n"),
+        ("drops.csv", "time_ns,id,len,dsfield,where\n"),
+    ];
+    for (name, text) in files {
+        fs::write(dir.join(name), text).expect("a file");
+    }
+    let found = differences(&dir);
+    let _ = fs::remove_dir_all(&dir);
+    assert_eq!(found, Vec::<String>::new());
+}

@@ -41,6 +41,8 @@ pub struct DeviceSpec {
     pub mtu: u32,
     /// Packets of the transmit queue.
     pub tx_queue_len: u32,
+    /// Frames that the card's transmit ring holds below the qdisc (`ethtool -g`).
+    pub ring: u32,
     /// Bytes of the link header that each frame counts: 14 on Ethernet, 0 on point-to-point devices.
     pub link_header: u32,
     /// Timer ticks per second of the machine.
@@ -55,6 +57,7 @@ impl Default for DeviceSpec {
             kind: DeviceKind::Ethernet,
             mtu: 1500,
             tx_queue_len: 1000,
+            ring: 256,
             link_header: Head::ETHERNET as u32,
             hz: 250,
             speed_mbit: Some(1000),

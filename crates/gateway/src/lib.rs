@@ -8,19 +8,20 @@
 extern crate alloc;
 
 mod device;
+mod firewall;
 mod links;
 
 pub use device::{DeviceKind, DeviceSpec};
+pub use firewall::tos_priority;
 pub use tidegate_qdisc::{Event, Offer, What, Why};
 
 use alloc::string::String;
 use alloc::vec::Vec;
 use device::Port;
-use tidegate_classify::netfilter::{Place, Table, Verdict};
-use tidegate_packet::header::ethertype;
+use firewall::Firewall;
+use tidegate_classify::netfilter::Table;
 use tidegate_packet::{Draws, Handle, Pkt, Pool, Time, Timer};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
-use tidegate_policy::netfilter::NfOp;
 use tidegate_policy::{Errno, Op, TcError};
 
 /// What a call on the gateway needs beside it: the time, where packets live, and randomness.
@@ -52,7 +53,7 @@ pub enum Route {
 #[derive(Default)]
 pub struct Gateway {
     ports: Vec<Port>,
-    tables: Vec<Table>,
+    firewall: Firewall,
 }
 
 const NO_DEVICE: TcError = TcError::new(Errno::NoDev, "Cannot find device");
@@ -120,11 +121,16 @@ impl Gateway {
             Op::Qdisc(op) => self.named(&op.dev)?.shaper.qdisc_op(now, pool, draws, op).map(|()| None),
             Op::Class(op) => self.named(&op.dev)?.shaper.class_op(now, pool, draws, op),
             Op::Filter(op) => self.named(&op.dev)?.shaper.filter_op(now, pool, draws, op).map(|()| None),
-            Op::Netfilter(op) => self.netfilter(op).map(|()| None),
+            Op::Netfilter(op) => self.firewall.apply(op).map(|()| None),
             Op::Link(op) => self.link(World { now, pool, draws }, op).map(|()| None),
             Op::TxQueueLen { dev, packets } => {
                 let port = self.named(dev)?;
                 port.respec(DeviceSpec { tx_queue_len: *packets, ..port.spec });
+                Ok(None)
+            }
+            Op::Ring { dev, frames } => {
+                let port = self.named(dev)?;
+                port.respec(DeviceSpec { ring: *frames, ..port.spec });
                 Ok(None)
             }
             Op::Mtu { dev, bytes } => {
@@ -135,62 +141,33 @@ impl Gateway {
         }
     }
 
-    fn netfilter(&mut self, op: &NfOp) -> Result<(), TcError> {
-        self.table_mut(op.ipv6, &op.table).apply(op)
-    }
-
     /// A table of netfilter as it stands, made if it is not there.
     pub fn table(&mut self, ipv6: bool, name: &str) -> &Table {
-        self.table_mut(ipv6, name)
-    }
-
-    fn table_mut(&mut self, ipv6: bool, name: &str) -> &mut Table {
-        let at = self.tables.iter().position(|t| t.is_ipv6() == ipv6 && t.name() == name).unwrap_or_else(|| {
-            self.tables.push(Table::new(ipv6, name));
-            self.tables.len() - 1
-        });
-        &mut self.tables[at]
+        self.firewall.table(ipv6, name)
     }
 
     /// Gives a packet to a device's egress by a route.
     pub fn offer(&mut self, world: World<'_>, device: DeviceId, route: Route, pkt: Pkt) -> Offer {
         let World { now, pool, draws } = world;
-        if !self.pass_netfilter(device, route, pool, &pkt) {
-            self.port(device).shaper.refuse(now, pool, draws, pkt, Why::Policy);
+        let Gateway { ports, firewall, .. } = self;
+        let name = |id: DeviceId| ports[id.0 as usize].name.as_str();
+        let passes = match route {
+            Route::Direct => true,
+            Route::Local => firewall.send(now, name(device), pool, &pkt),
+            Route::Forwarded(from) => firewall.forward(now, from.map_or("", name), name(device), pool, &pkt),
+        };
+        let shaper = &mut self.port(device).shaper;
+        if !passes {
+            shaper.refuse(now, pool, draws, pkt, Why::Policy);
             return Offer::Refused;
         }
-        self.port(device).shaper.offer(now, pool, draws, pkt)
+        shaper.offer(now, pool, draws, pkt)
     }
 
-    /// Sends a packet through the mangle chains of its route; false if a rule drops it.
-    fn pass_netfilter(&mut self, device: DeviceId, route: Route, pool: &mut Pool, pkt: &Pkt) -> bool {
-        let Gateway { ports, tables } = self;
-        let output = ports[device.0 as usize].name.as_str();
-        let input = match route {
-            Route::Forwarded(Some(from)) => ports[from.0 as usize].name.as_str(),
-            _ => "",
-        };
-        let mut hook = |chain: &str, place: Place<'_>, pool: &mut Pool| {
-            let mut mangle = tables.iter_mut().filter(|t| t.name() == "mangle");
-            mangle.all(|table| table.run(chain, place, pool, pkt) == Verdict::Accept)
-        };
-        match route {
-            Route::Direct => true,
-            Route::Local => {
-                hook("OUTPUT", Place { input: "", output }, pool)
-                    && hook("POSTROUTING", Place { input: "", output }, pool)
-            }
-            Route::Forwarded(_) => {
-                if !hook("PREROUTING", Place { input, output: "" }, pool) {
-                    return false;
-                }
-                let meta = pool.meta_mut(pkt);
-                if meta.ethertype == ethertype::IPV4 {
-                    meta.priority = tos_priority(meta.dsfield);
-                }
-                hook("FORWARD", Place { input, output }, pool) && hook("POSTROUTING", Place { input: "", output }, pool)
-            }
-        }
+    /// Shows netfilter a packet that came in by `device` and is for the machine itself; false if a rule drops it.
+    pub fn input(&mut self, now: Time, pool: &mut Pool, device: DeviceId, pkt: &Pkt) -> bool {
+        let Gateway { ports, firewall, .. } = self;
+        firewall.receive(now, &ports[device.0 as usize].name, pool, pkt)
     }
 
     /// Takes the next packet that a device may send.
@@ -266,15 +243,5 @@ impl Gateway {
     pub fn filters(&mut self, device: DeviceId, parent: Handle) -> Result<Vec<FilterDump>, TcError> {
         let port = self.port(device);
         port.shaper.dump_filters(&port.name, parent)
-    }
-}
-
-/// The priority that routing gives a packet for its TOS bits (RFC 1349 as Linux reads it).
-pub fn tos_priority(dsfield: u8) -> u32 {
-    match dsfield & 0x18 {
-        0x00 => 0,
-        0x08 => 2,
-        0x10 => 6,
-        _ => 4,
     }
 }

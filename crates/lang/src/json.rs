@@ -13,6 +13,8 @@ pub(crate) enum Json {
     Object(Vec<(&'static str, Json)>),
     /// Numbers in a row.
     Numbers(Vec<u32>),
+    /// Values of any kind in a row.
+    List(Vec<Json>),
     /// What tc 6.1 prints in braces though it is not JSON (fw, flow).
     Braced(String),
 }
@@ -56,6 +58,16 @@ fn write(value: &Json, indent: Option<usize>, out: &mut String) {
         Json::Numbers(numbers) => {
             let row = numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
             out.push_str(&if indent.is_some() { format!("[ {row} ]") } else { format!("[{row}]") });
+        }
+        Json::List(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                write(item, indent.map(|indent| indent + 4), out);
+            }
+            out.push(']');
         }
         Json::Object(members) => {
             out.push('{');

@@ -62,7 +62,7 @@ fn rules_as_commands() {
         ),
         ("-m mark ! --mark 0 -j ACCEPT", "-m mark ! --mark 0x0 -j ACCEPT"),
         ("-p tcp --dport=http -j ACCEPT", "-p tcp -m tcp --dport 80 -j ACCEPT"),
-        ("-m comment --comment hello -p icmp", "-p icmp"),
+        ("-m comment --comment hello -p icmp", "-p icmp -m comment --comment hello"),
     ];
     for (words, printed) in table {
         let read = rule(&format!("-t mangle -A POSTROUTING {words}"));
@@ -124,13 +124,10 @@ fn refusals() {
         ("-A OUTPUT foo", format!("{v} Bad argument `foo'")),
         ("-A", format!("{v} option \"-A\" requires an argument")),
         ("-A OUTPUT -m foo", format!("{v} Couldn't load match `foo':No such file or directory")),
+        ("-A OUTPUT -j NFQUEUE", "tidegate: the target NFQUEUE is not supported in this version".into()),
         (
-            "-A OUTPUT -j CONNMARK --restore-mark",
-            "tidegate: the target CONNMARK is not supported in this version".into(),
-        ),
-        (
-            "-A OUTPUT -m connbytes --connbytes 1:",
-            "tidegate: the match connbytes is not supported in this version".into(),
+            "-A OUTPUT -m hashlimit --hashlimit-upto 1",
+            "tidegate: the match hashlimit is not supported in this version".into(),
         ),
         (
             "-A OUTPUT -p tcp -m multiport --dports 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16",
@@ -167,12 +164,102 @@ fn listings() {
     let commands = iptables::list(std::slice::from_ref(&chain), false, &ListStyle { commands: true, ..style });
     let table = [verbose, plain, commands, iptables::save("mangle", &[chain], false)];
     let wanted = [
-        "Chain OUTPUT (policy ACCEPT 12 packets, 3456 bytes)\n pkts bytes target     prot opt in     out     source               destination         \n 123K   12M MARK       tcp  --  *      eth0   0.0.0.0/0            0.0.0.0/0            tcp spt:80 MARK set 0x50\n",
+        "Chain OUTPUT (policy ACCEPT 12 packets, 3456 bytes)\n pkts bytes target     prot opt in     out     source               destination         \n 123K   12M MARK       6    --  *      eth0   0.0.0.0/0            0.0.0.0/0            tcp spt:80 MARK set 0x50\n",
         "Chain OUTPUT (policy ACCEPT)\ntarget     prot opt source               destination         \nMARK       tcp  --  anywhere             anywhere             tcp spt:http MARK set 0x50\n",
         "-P OUTPUT ACCEPT -c 12 3456\n-A OUTPUT -o eth0 -p tcp -m tcp --sport 80 -c 123456 12345678 -j MARK --set-xmark 0x50/0xffffffff\n",
         "*mangle\n:OUTPUT ACCEPT [12:3456]\n-A OUTPUT -o eth0 -p tcp -m tcp --sport 80 -j MARK --set-xmark 0x50/0xffffffff\nCOMMIT\n",
     ];
     for (ours, wanted) in table.iter().zip(wanted) {
         assert_eq!(ours, wanted);
+    }
+}
+
+/// Marks and counts of connections as iptables 1.8.9 lists them: the words given, `-S`, `-L -n`, and `-L` where it differs.
+#[test]
+fn connections_as_listed() {
+    let table = [
+        ("-j CONNMARK --set-mark 10", "-j CONNMARK --set-xmark 0xa/0xffffffff", "CONNMARK set 0xa", ""),
+        ("-j CONNMARK --set-mark 10/0xff", "-j CONNMARK --set-xmark 0xa/0xff", "CONNMARK xset 0xa/0xff", ""),
+        ("-j CONNMARK --set-xmark 0x10/0xf0", "-j CONNMARK --set-xmark 0x10/0xf0", "CONNMARK xset 0x10/0xf0", ""),
+        ("-j CONNMARK --and-mark 0xf", "-j CONNMARK --set-xmark 0x0/0xfffffff0", "CONNMARK and 0xf", ""),
+        ("-j CONNMARK --or-mark 0xf", "-j CONNMARK --set-xmark 0xf/0xf", "CONNMARK or 0xf", ""),
+        ("-j CONNMARK --xor-mark 0xf", "-j CONNMARK --set-xmark 0xf/0x0", "CONNMARK xor 0xf", ""),
+        (
+            "-j CONNMARK --save-mark",
+            "-j CONNMARK --save-mark --nfmask 0xffffffff --ctmask 0xffffffff",
+            "CONNMARK save",
+            "",
+        ),
+        (
+            "-j CONNMARK --save-mark --mask 0xff",
+            "-j CONNMARK --save-mark --nfmask 0xff --ctmask 0xff",
+            "CONNMARK save mask 0xff",
+            "",
+        ),
+        (
+            "-j CONNMARK --restore-mark --nfmask 0xff --ctmask 0xf0",
+            "-j CONNMARK --restore-mark --nfmask 0xff --ctmask 0xf0",
+            "CONNMARK restore ctmask 0xf0 nfmask ~0xff",
+            "",
+        ),
+        ("-m connmark --mark 5", "-m connmark --mark 0x5", "connmark match  0x5", ""),
+        ("-m connmark ! --mark 5/0xff", "-m connmark ! --mark 0x5/0xff", "connmark match ! 0x5/0xff", ""),
+        (
+            "-m conntrack --ctstate NEW,ESTABLISHED",
+            "-m conntrack --ctstate NEW,ESTABLISHED",
+            "ctstate NEW,ESTABLISHED",
+            "",
+        ),
+        ("-m conntrack ! --ctstate INVALID", "-m conntrack ! --ctstate INVALID", "! ctstate INVALID", ""),
+        (
+            "-m state --state RELATED,ESTABLISHED",
+            "-m state --state RELATED,ESTABLISHED",
+            "state RELATED,ESTABLISHED",
+            "",
+        ),
+        (
+            "-m connbytes --connbytes 10000000: --connbytes-mode bytes --connbytes-dir both",
+            "-m connbytes --connbytes 10000000 --connbytes-mode bytes --connbytes-dir both",
+            "connbytes 10000000 connbytes mode bytes connbytes direction both",
+            "",
+        ),
+        (
+            "-m connbytes ! --connbytes 10:20 --connbytes-mode avgpkt --connbytes-dir reply",
+            "-m connbytes ! --connbytes 10:20 --connbytes-mode avgpkt --connbytes-dir reply",
+            "! connbytes 10:20 connbytes mode avgpkt connbytes direction reply",
+            "",
+        ),
+        ("-p icmp --icmp-type echo-request", "-p icmp -m icmp --icmp-type 8", "icmptype 8", "icmp echo-request"),
+    ];
+    for (words, printed, numeric, named) in table {
+        let read = rule(&format!("-t mangle -A FORWARD {words}"));
+        assert_eq!(iptables::print_rule(&read, false).trim_start(), printed, "{words}");
+        let chain = ListedChain {
+            name: "FORWARD".into(),
+            policy: Some(true),
+            rules: vec![ListedRule { rule: read, packets: 0, bytes: 0 }],
+            ..ListedChain::default()
+        };
+        let wanted = [numeric, if named.is_empty() { numeric } else { named }];
+        for (numeric, wanted) in [true, false].into_iter().zip(wanted) {
+            let style = ListStyle { numeric, ..ListStyle::default() };
+            let text = iptables::list(std::slice::from_ref(&chain), false, &style);
+            let row = text.lines().last().unwrap_or_default();
+            assert!(row.ends_with(&format!(" {wanted}")), "{words}: {row}");
+        }
+    }
+}
+
+/// What iptables 1.8.9 refuses of these.
+#[test]
+fn connections_refused() {
+    let table = [
+        ("-m connbytes --connbytes 10", "connbytes: option \"--connbytes-dir\" must be specified"),
+        ("-m connbytes --connbytes 20:10 --connbytes-mode packets --connbytes-dir both", "20 should be less than 10"),
+        ("-j CONNMARK", "CONNMARK target: No operation specified"),
+    ];
+    for (words, reason) in table {
+        let refused = parse(&format!("-t mangle -A FORWARD {words}")).expect_err(words);
+        assert!(refused.ends_with(reason), "{words}: {refused}");
     }
 }

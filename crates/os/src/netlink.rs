@@ -1,4 +1,4 @@
-//! Links through rtnetlink (RFC 3549): create one, bring one up.
+//! Links through rtnetlink (RFC 3549): create one, change it, delete it.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,18 +10,33 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 pub const MAX_NAME: usize = 15;
 
 const RTM_NEWLINK: u16 = 16;
+const RTM_DELLINK: u16 = 17;
 const NLMSG_ERROR: u16 = 2;
 const NLM_F_REQUEST: u16 = 0x1;
 const NLM_F_ACK: u16 = 0x4;
 const NLM_F_EXCL: u16 = 0x200;
 const NLM_F_CREATE: u16 = 0x400;
 const IFLA_IFNAME: u16 = 3;
+const IFLA_MTU: u16 = 4;
 const IFLA_TXQLEN: u16 = 13;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_INFO_KIND: u16 = 1;
 const IFF_UP: u32 = 1;
 /// Bytes of `nlmsghdr` and of `ifinfomsg`.
 const HEADERS: usize = 16 + 16;
+
+/// What is changed of a link; `None` stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Change {
+    /// Bring it up, or down.
+    pub up: Option<bool>,
+    /// Bytes of the largest packet.
+    pub mtu: Option<u32>,
+    /// Packets of the transmit queue.
+    pub txqlen: Option<u32>,
+    /// Another name.
+    pub name: Option<String>,
+}
 
 /// A door to the kernel's link table in the current network namespace.
 #[derive(Debug)]
@@ -45,18 +60,45 @@ impl Links {
     /// # Errors
     /// `InvalidInput` for a name the kernel cannot hold; otherwise the kernel's answer.
     pub fn create(&mut self, name: &str, kind: &str, txqlen: u32) -> io::Result<()> {
-        if name.is_empty() || name.len() > MAX_NAME || name.contains(['/', '\0']) {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{name}` cannot be the name of a link")));
-        }
         let mut attributes = Vec::new();
-        let mut zero_ended = name.as_bytes().to_vec();
-        zero_ended.push(0);
-        attribute(&mut attributes, IFLA_IFNAME, &zero_ended);
+        name_attribute(&mut attributes, name)?;
         attribute(&mut attributes, IFLA_TXQLEN, &txqlen.to_ne_bytes());
         let mut info = Vec::new();
         attribute(&mut info, IFLA_INFO_KIND, kind.as_bytes());
         attribute(&mut attributes, IFLA_LINKINFO, &info);
-        self.ask(NLM_F_CREATE | NLM_F_EXCL, 0, &attributes)
+        self.ask(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0, Some(true), &attributes)
+    }
+
+    /// Deletes the link.
+    ///
+    /// # Errors
+    /// As for [`Links::create`].
+    pub fn delete(&mut self, name: &str) -> io::Result<()> {
+        let index = self.index(name)?;
+        self.ask(RTM_DELLINK, 0, index, None, &[])
+    }
+
+    /// Changes the link.
+    ///
+    /// # Errors
+    /// As for [`Links::create`].
+    pub fn change(&mut self, name: &str, change: &Change) -> io::Result<()> {
+        let index = self.index(name)?;
+        let mut attributes = Vec::new();
+        if let Some(mtu) = change.mtu {
+            attribute(&mut attributes, IFLA_MTU, &mtu.to_ne_bytes());
+        }
+        if let Some(packets) = change.txqlen {
+            attribute(&mut attributes, IFLA_TXQLEN, &packets.to_ne_bytes());
+        }
+        if let Some(name) = &change.name {
+            name_attribute(&mut attributes, name)?;
+        }
+        self.ask(RTM_NEWLINK, 0, index, change.up, &attributes)
+    }
+
+    fn index(&self, name: &str) -> io::Result<u32> {
+        Ok(rustix::net::netdevice::name_to_index(&self.socket, name)?)
     }
 
     /// Brings up the link with this index (1 is `lo`).
@@ -64,22 +106,23 @@ impl Links {
     /// # Errors
     /// The kernel's answer.
     pub fn up(&mut self, index: u32) -> io::Result<()> {
-        self.ask(0, index, &[])
+        self.ask(RTM_NEWLINK, 0, index, Some(true), &[])
     }
 
-    fn ask(&mut self, flags: u16, index: u32, attributes: &[u8]) -> io::Result<()> {
+    fn ask(&mut self, kind: u16, flags: u16, index: u32, up: Option<bool>, attributes: &[u8]) -> io::Result<()> {
         self.sequence += 1;
         let length = u32::try_from(HEADERS + attributes.len()).map_err(io::Error::other)?;
         let mut message = Vec::with_capacity(HEADERS + attributes.len());
         message.extend(length.to_ne_bytes());
-        message.extend(RTM_NEWLINK.to_ne_bytes());
+        message.extend(kind.to_ne_bytes());
         message.extend((NLM_F_REQUEST | NLM_F_ACK | flags).to_ne_bytes());
         message.extend(self.sequence.to_ne_bytes());
         message.extend(0_u32.to_ne_bytes());
         message.extend([0; 4]);
         message.extend(index.to_ne_bytes());
-        message.extend(IFF_UP.to_ne_bytes());
-        message.extend(IFF_UP.to_ne_bytes());
+        // The flags, and which of them are meant.
+        message.extend(if up == Some(true) { IFF_UP } else { 0 }.to_ne_bytes());
+        message.extend(if up.is_some() { IFF_UP } else { 0 }.to_ne_bytes());
         message.extend(attributes);
         rustix::net::sendto(&self.socket, &message, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
         self.answer()
@@ -96,6 +139,16 @@ impl Links {
             _ => Err(io::Error::other("the kernel's answer is no acknowledgement")),
         }
     }
+}
+
+fn name_attribute(to: &mut Vec<u8>, name: &str) -> io::Result<()> {
+    if name.is_empty() || name.len() > MAX_NAME || name.contains(['/', '\0']) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{name}` cannot be the name of a link")));
+    }
+    let mut zero_ended = name.as_bytes().to_vec();
+    zero_ended.push(0);
+    attribute(to, IFLA_IFNAME, &zero_ended);
+    Ok(())
 }
 
 /// Appends one attribute, padded to four bytes.

@@ -31,14 +31,8 @@ pub fn die_with_parent(command: &mut Command) -> &mut Command {
 #[must_use]
 pub fn descendants(root: u32) -> Vec<Running> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    let Ok(entries) = std::fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    for pid in entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()).take(MAX_PROCESSES)
-    {
-        if let Some(parent) = parent_of(pid) {
-            children.entry(parent).or_default().push(pid);
-        }
+    for (pid, parent) in parents() {
+        children.entry(parent).or_default().push(pid);
     }
     let mut found = Vec::new();
     let mut waiting = vec![root];
@@ -52,6 +46,25 @@ pub fn descendants(root: u32) -> Vec<Running> {
     found
 }
 
+/// How many processes stand below `root`, itself not included; counting stops at `limit`.
+#[must_use]
+pub fn count_descendants(root: u32, limit: usize) -> usize {
+    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for (pid, parent) in parents() {
+        children.entry(parent).or_default().push(pid);
+    }
+    let (mut count, mut waiting) = (0, vec![root]);
+    while let Some(parent) = waiting.pop() {
+        let below = children.remove(&parent).unwrap_or_default();
+        count += below.len();
+        if count >= limit {
+            return count;
+        }
+        waiting.extend(below);
+    }
+    count
+}
+
 /// Kills the process and all below it at once (SIGKILL). Processes already gone are no error.
 pub fn kill_tree(root: u32) {
     let mut pids = vec![root];
@@ -59,6 +72,31 @@ pub fn kill_tree(root: u32) {
     for pid in pids {
         if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
             let _ = rustix::process::kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+/// Puts this process before others, where we may, until the value is dropped: it must still get its turn when a thousand others want
+/// theirs.
+#[derive(Debug)]
+pub struct Urgent {
+    before: Option<i32>,
+}
+
+impl Urgent {
+    /// Begins to be urgent.
+    #[must_use]
+    pub fn begin() -> Self {
+        let before = rustix::process::getpriority_process(None).ok();
+        let urgent = before.filter(|_| rustix::process::setpriority_process(None, -20).is_ok());
+        Self { before: urgent }
+    }
+}
+
+impl Drop for Urgent {
+    fn drop(&mut self) {
+        if let Some(before) = self.before {
+            let _ = rustix::process::setpriority_process(None, before);
         }
     }
 }
@@ -90,6 +128,13 @@ pub fn effective_gid() -> u32 {
 #[must_use]
 pub fn parent() -> u32 {
     std::os::unix::process::parent_id()
+}
+
+/// Every process with its parent.
+fn parents() -> impl Iterator<Item = (u32, u32)> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()).take(MAX_PROCESSES);
+    pids.filter_map(|pid| Some((pid, parent_of(pid)?)))
 }
 
 fn parent_of(pid: u32) -> Option<u32> {

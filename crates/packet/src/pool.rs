@@ -55,6 +55,8 @@ pub struct Meta {
     pub ident: u32,
     /// Somebody wants to know when it is released: see [`Pool::take_released`].
     pub watched: bool,
+    /// What connection tracking knows of it, in its own terms; 0: nothing.
+    pub connection: u32,
     /// When the discipline that holds it took it in.
     pub stamp: Time,
     /// The flow hash under the zero key, once asked for; 0 before.

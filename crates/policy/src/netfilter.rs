@@ -85,6 +85,97 @@ pub enum Condition {
     Dscp(u8),
     /// `-m tos --tos V/M`.
     Tos(u8, u8),
+    /// `-m connmark --mark V/M`: the mark of the packet's connection.
+    Connmark(u32, u32),
+    /// `-m conntrack --ctstate`.
+    Connstate(Connstates),
+    /// `-m state --state`: the same in older words.
+    State(Connstates),
+    /// `-m connbytes`.
+    Connbytes(Connbytes),
+    /// `--icmp-type`, `--icmpv6-type`: type, and codes from one to another.
+    IcmpType(u8, (u8, u8)),
+    /// `-m comment`: holds always.
+    Comment(String),
+}
+
+/// What a packet is to its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Connstate {
+    /// The first, or one of several before any answer.
+    New = 1,
+    /// The other side has been heard.
+    Established = 2,
+    /// Of another connection's making (an error message).
+    Related = 4,
+    /// It fits no connection and cannot begin one.
+    Invalid = 8,
+    /// Nobody asked.
+    Untracked = 16,
+}
+
+/// A set of states.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Connstates(pub u8);
+
+impl Connstates {
+    /// Is it among them?
+    pub const fn has(self, state: Connstate) -> bool {
+        self.0 & state as u8 != 0
+    }
+}
+
+/// What of a connection is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CountMode {
+    /// Packets.
+    Packets,
+    /// Bytes of network packets.
+    Bytes,
+    /// Bytes per packet.
+    Average,
+}
+
+/// Which direction of a connection is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CountDirection {
+    /// As it began.
+    Original,
+    /// Against that.
+    Reply,
+    /// The sum.
+    Both,
+}
+
+/// `-m connbytes --connbytes FROM:TO`: how much a connection has carried, this packet included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Connbytes {
+    /// From so much on,
+    pub from: u64,
+    /// up to so much.
+    pub to: u64,
+    /// What is counted.
+    pub mode: CountMode,
+    /// Where.
+    pub direction: CountDirection,
+}
+
+impl Connbytes {
+    /// Is it so for a connection with these packets and bytes, as it began and against that?
+    pub fn holds(&self, packets: [u64; 2], bytes: [u64; 2]) -> bool {
+        let of = |counted: [u64; 2]| match self.direction {
+            CountDirection::Original => counted[0],
+            CountDirection::Reply => counted[1],
+            CountDirection::Both => counted[0] + counted[1],
+        };
+        let counted = match self.mode {
+            CountMode::Packets => of(packets),
+            CountMode::Bytes => of(bytes),
+            CountMode::Average => of(bytes).checked_div(of(packets)).unwrap_or(0),
+        };
+        (self.from..=self.to).contains(&counted)
+    }
 }
 
 /// What is done with a packet.
@@ -103,6 +194,8 @@ pub enum Target {
         /// Bits cleared first.
         mask: u32,
     },
+    /// `-j CONNMARK`: the mark of the packet's connection.
+    Connmark(Connmark),
     /// `--set-class`: `skb->priority`.
     Classify(Handle),
     /// `--set-dscp`.
@@ -113,4 +206,30 @@ pub enum Target {
     Jump(String),
     /// `-g CHAIN`.
     Goto(String),
+}
+
+/// What is done with a connection's mark; without a connection, nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connmark {
+    /// `--set-mark`, `--set-xmark` and the like: `ctmark = (ctmark & !mask) ^ value`.
+    Set {
+        /// Value.
+        value: u32,
+        /// Bits cleared first.
+        mask: u32,
+    },
+    /// `--save-mark`: `ctmark = (ctmark & !ctmask) ^ (nfmark & nfmask)`.
+    Save {
+        /// Bits taken from the packet.
+        nfmask: u32,
+        /// Bits replaced in the connection.
+        ctmask: u32,
+    },
+    /// `--restore-mark`: `nfmark = (nfmark & !nfmask) ^ (ctmark & ctmask)`.
+    Restore {
+        /// Bits replaced in the packet.
+        nfmask: u32,
+        /// Bits taken from the connection.
+        ctmask: u32,
+    },
 }

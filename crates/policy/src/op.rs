@@ -27,6 +27,13 @@ pub enum Op {
         /// Packets.
         packets: u32,
     },
+    /// `ethtool -G DEV tx N`.
+    Ring {
+        /// The device.
+        dev: String,
+        /// Frames of the transmit ring.
+        frames: u32,
+    },
     /// `ip link set DEV mtu N`.
     Mtu {
         /// The device.

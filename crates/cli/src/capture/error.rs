@@ -20,6 +20,8 @@ pub enum CaptureError {
     NotAScript(PathBuf),
     /// The file is longer than the limit, in bytes.
     TooLong(PathBuf, u64),
+    /// The lines end in CR LF, as on Windows; the number of the first.
+    CarriageReturns(PathBuf, usize),
     /// The program of the `#!` line is not there.
     NoInterpreter {
         /// The script.
@@ -78,6 +80,11 @@ impl fmt::Display for CaptureError {
             Self::TooLong(path, limit) => write!(
                 f,
                 "{}: longer than {limit} bytes, which no script is; name the script that configures the link",
+                path.display()
+            ),
+            Self::CarriageReturns(path, line) => write!(
+                f,
+                "{0}:{line}: the lines end in CR LF, as on Windows, and a shell takes the CR for part of the last word; convert it: sed -i 's/\\r$//' {0}",
                 path.display()
             ),
             Self::NoInterpreter { script, interpreter } => write!(

@@ -14,10 +14,10 @@ use std::process::Command;
 use tidegate_os::{process, sandbox};
 
 use super::wire::{self, Request};
-use super::{Call, Reply};
+use super::{Call, Effect, Reply};
 
 /// The names under which a captured script finds us.
-pub const TOOLS: [&str; 20] = [
+pub const TOOLS: [&str; 35] = [
     "tc",
     "ip",
     "iptables",
@@ -30,15 +30,35 @@ pub const TOOLS: [&str; 20] = [
     "ip6tables-save",
     "iptables-restore",
     "ip6tables-restore",
-    "nft",
     "modprobe",
     "insmod",
+    "rmmod",
+    "lsmod",
     "sudo",
     "ifconfig",
     "ethtool",
     "sysctl",
+    // What follows is not played: each call is refused by name, because doing it elsewhere or not at all would go unnoticed.
+    "nft",
     "ipset",
+    "conntrack",
+    "arptables",
+    "ebtables",
+    "brctl",
+    "vconfig",
+    "route",
+    "firewall-cmd",
+    "ufw",
+    "iw",
+    "iwconfig",
+    "mii-tool",
+    "tunctl",
+    "ipvsadm",
 ];
+
+/// Files that scripts write to instead of calling a tool.
+pub(super) const WATCHED: [&str; 3] =
+    ["/sys/class/net/*/tx_queue_len", "/sys/class/net/*/mtu", "/sys/module/sch_htb/parameters/htb_hysteresis"];
 
 /// The variable that holds the socket's path.
 pub(super) const SOCKET_VARIABLE: &str = "TIDEGATE_CAPTURE";
@@ -62,12 +82,15 @@ fn face(tool: &str, args: Vec<OsString>) -> u8 {
         return sudo(args);
     }
     let args: Vec<String> = args.into_iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
-    match call(tool, args) {
+    match call(tool, &args) {
         Ok(reply) => {
             // Whoever reads our output may have gone (`tc … | head -1`): that is not a failure of the call.
             let _ = io::stdout().write_all(&reply.stdout);
             let _ = io::stdout().flush();
             let _ = io::stderr().write_all(&reply.stderr);
+            if inside() {
+                reply.effects.iter().for_each(Effect::perform);
+            }
             reply.code
         }
         Err(error) => {
@@ -79,22 +102,67 @@ fn face(tool: &str, args: Vec<OsString>) -> u8 {
     }
 }
 
-fn call(tool: &str, args: Vec<String>) -> io::Result<Reply> {
-    let (stdin, refused) = match input(tool, &args) {
+fn call(tool: &str, args: &[String]) -> io::Result<Reply> {
+    let (stdin, refused) = match input(tool, args) {
         Ok(stdin) => (stdin, None),
         Err(reason) => (None, Some(reason)),
     };
     let request = Request {
-        call: Call { tool: tool.to_owned(), args, stdin, cwd: std::env::current_dir().unwrap_or_else(|_| "/".into()) },
+        call: Call {
+            tool: tool.to_owned(),
+            args: args.to_vec(),
+            stdin,
+            cwd: std::env::current_dir().unwrap_or_else(|_| "/".into()),
+        },
         issuer: process::words_of(process::parent()),
         silenced: goes_to_null(),
         refused,
+        files: if inside() { files(tool, args) } else { Vec::new() },
     };
-    let socket = std::env::var_os(SOCKET_VARIABLE).unwrap_or_else(|| sandbox::SOCKET.into());
+    let socket = socket();
     // `env -i` takes the variable away; the well-known path remains.
     let mut stream = UnixStream::connect(socket).or_else(|_| UnixStream::connect(sandbox::SOCKET))?;
     wire::write_request(&mut stream, &request)?;
     wire::read_reply(&mut stream)
+}
+
+/// The socket of whoever answers.
+fn socket() -> OsString {
+    std::env::var_os(SOCKET_VARIABLE).unwrap_or_else(|| sandbox::SOCKET.into())
+}
+
+/// In a sandbox, and not on the host in a session of [`super::Shell`]?
+fn inside() -> bool {
+    socket() == sandbox::SOCKET
+}
+
+/// Files in which the script may have written something, and settings that the call is about.
+fn files(tool: &str, args: &[String]) -> Vec<(String, String)> {
+    let mut patterns: Vec<String> = WATCHED.iter().map(|path| (*path).to_owned()).collect();
+    if tool == "sysctl" {
+        patterns.extend(args.iter().filter_map(|arg| sysctl_path(arg)).take(64));
+    }
+    sandbox::watch::read(&patterns)
+}
+
+/// The file of a setting named on sysctl's command line: `net.ipv4.ip_forward`, `net.ipv4.ip_forward=1`, with slashes too.
+///
+/// With the dot as separator a slash stands for a dot in a name (`eth0/1`), and the other way round.
+#[must_use]
+pub fn sysctl_path(word: &str) -> Option<String> {
+    let key = word.split('=').next().unwrap_or("").trim();
+    let fits = |letter: char| letter.is_ascii_alphanumeric() || "._-/@:".contains(letter);
+    if key.is_empty() || key.starts_with('-') || key.contains("..") || !key.chars().all(fits) {
+        return None;
+    }
+    let slashes = key.find('/').is_some_and(|slash| key.find('.').is_none_or(|dot| slash < dot));
+    let swap = |letter| match letter {
+        '.' => '/',
+        '/' => '.',
+        other => other,
+    };
+    let path: String = if slashes { key.to_owned() } else { key.chars().map(swap).collect() };
+    Some(format!("/proc/sys/{}", path.trim_start_matches('/')))
 }
 
 /// What the tool would read: a batch file, or standard input where the call asks for it.
@@ -102,6 +170,7 @@ fn input(tool: &str, args: &[String]) -> Result<Option<Vec<u8>>, String> {
     let file = match tool {
         "tc" | "ip" => batch_file(args),
         "nft" => args.iter().position(|arg| arg == "-f" || arg == "--file").and_then(|at| args.get(at + 1)),
+        "sysctl" => settings_file(args),
         "ipset" => args.iter().find(|arg| *arg == "restore").map(|_| &STDIN),
         tool if tool.ends_with("-restore") => Some(args.iter().find(|arg| !arg.starts_with('-')).unwrap_or(&STDIN)),
         _ => None,
@@ -121,6 +190,13 @@ fn input(tool: &str, args: &[String]) -> Result<Option<Vec<u8>>, String> {
             Err(format!("Cannot open file \"{file}\" for reading: {reason}\n"))
         }
     }
+}
+
+/// The file of `sysctl -p [FILE]`.
+fn settings_file(args: &[String]) -> Option<&String> {
+    static USUAL: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| "/etc/sysctl.conf".to_owned());
+    let at = args.iter().position(|arg| matches!(arg.as_str(), "-p" | "-f" | "--load" | "-qp" | "-ep"))?;
+    Some(args.get(at + 1).filter(|next| !next.starts_with('-')).unwrap_or(&USUAL))
 }
 
 /// Standard input under the name tools know.
@@ -183,6 +259,15 @@ fn sudo(args: Vec<OsString>) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn settings_are_files() {
+        let path = |word| sysctl_path(word).unwrap_or_default();
+        assert_eq!(path("net.ipv4.ip_forward=1"), "/proc/sys/net/ipv4/ip_forward");
+        assert_eq!(path("net/ipv4/conf/eth0.1/forwarding"), "/proc/sys/net/ipv4/conf/eth0.1/forwarding");
+        assert_eq!(path("net.ipv4.conf.eth0/1.forwarding"), "/proc/sys/net/ipv4/conf/eth0.1/forwarding");
+        assert_eq!([path("-w"), path("a..b"), path("=1"), path("a b")], ["", "", "", ""]);
+    }
 
     #[test]
     fn a_batch_file_is_found_behind_other_options_and_never_behind_the_object() {

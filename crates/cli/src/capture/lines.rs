@@ -135,6 +135,19 @@ impl Finder {
         Some(source.place(source.commands[at].line(), None))
     }
 
+    /// The first line of the script that reads an answer from standard input.
+    pub(super) fn question(&self) -> Option<SourceLine> {
+        let main = self.files.first()?;
+        // `cmd | while read …` and `read … <file` do not ask anybody.
+        let asks = |command: &&Command| {
+            let text = main.lines.get(command.line().saturating_sub(1)).map_or("", String::as_str);
+            command.words.first().is_some_and(|word| matches!(word.text.as_str(), "read" | "select"))
+                && !text.contains('|')
+                && !text.contains('<')
+        };
+        main.commands.iter().find(asks).map(|command| main.place(command.line(), None))
+    }
+
     /// The name of the main script.
     pub(super) fn main(&self) -> &Path {
         self.files.first().map_or(Path::new(""), |main| &main.path)

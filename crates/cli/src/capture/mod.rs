@@ -11,10 +11,9 @@
 //! *Invariants.* The host's file system, links and processes stay as they are. Nothing of a run outlives it. A
 //! script cannot make us wait longer than the time limit, nor keep more than the bounds stated in [`CaptureOptions`].
 
-mod command;
+mod effect;
 mod error;
 mod face;
-mod harmless;
 mod lines;
 mod run;
 mod scan;
@@ -27,12 +26,11 @@ mod words;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use command::command;
+pub use effect::Effect;
 pub use error::{CaptureError, Trouble};
-pub use face::{TOOLS, dispatch};
-pub use harmless::harmless;
+pub use face::{TOOLS, dispatch, sysctl_path};
 pub use lines::SourceLine;
-pub use run::{available, devices_of, run_script};
+pub use run::{available, devices_of, run_in_turn, run_script};
 pub use shell::Shell;
 
 /// A call of a tool by a script.
@@ -57,6 +55,8 @@ pub struct Reply {
     pub stderr: Vec<u8>,
     /// The exit code; 0 is success.
     pub code: u8,
+    /// What changes in the sandbox.
+    pub effects: Vec<Effect>,
 }
 
 impl Reply {
@@ -83,6 +83,17 @@ impl Reply {
 pub trait Answer {
     /// Answers one call; the script waits.
     fn answer(&mut self, call: &Call) -> Reply;
+
+    /// The files under `/sys/class/net` and `/sys/module` with which the sandbox begins, given the devices that the script names.
+    fn world(&mut self, devices: &[String]) -> Vec<(PathBuf, String)> {
+        let _ = devices;
+        Vec::new()
+    }
+
+    /// What stands in files that scripts write to instead of calling a tool: before each call, and when the script has ended.
+    fn told(&mut self, files: &[(String, String)]) {
+        let _ = files;
+    }
 }
 
 impl<F: FnMut(&Call) -> Reply> Answer for F {
@@ -98,6 +109,8 @@ pub enum Output {
     #[default]
     Collect,
     /// Kept, and printed by us as it comes, both streams to our standard error.
+    ToErrors,
+    /// Kept, and printed by us as it comes, each stream where it belongs.
     PassThrough,
 }
 
@@ -116,6 +129,8 @@ pub struct CaptureOptions {
     pub cwd: Option<PathBuf>,
     /// Do without overlays, as on kernels that have none: the host's files are then read-only inside.
     pub no_overlay: bool,
+    /// The most processes at once; with more the run is ended.
+    pub max_processes: usize,
     /// The most calls that are answered; further ones fail.
     pub max_calls: usize,
     /// The most bytes kept of each of its two output streams; the rest is read and forgotten.
@@ -131,6 +146,7 @@ impl Default for CaptureOptions {
             executable: None,
             cwd: None,
             no_overlay: false,
+            max_processes: 1000,
             max_calls: 100_000,
             max_output: 4 << 20,
         }
@@ -165,6 +181,11 @@ pub enum Exit {
         after: Duration,
         /// What was running then, the innermost last, each with its words joined.
         running: Vec<String>,
+    },
+    /// By us, because it started too many processes.
+    Crowded {
+        /// The limit.
+        limit: usize,
     },
     /// It could not be started or lost its sandbox.
     Lost(String),

@@ -2,16 +2,19 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tidegate_os::process;
 use tidegate_os::sandbox::{Report, Sandbox, SandboxError, Spec};
 
-use super::face::TOOLS;
+use super::face::{TOOLS, WATCHED};
 use super::lines::Finder;
 use super::scan::Script;
-use super::serve::{Event, Intake, Stream};
+use super::serve::{Event, Intake, Side, Stream};
 use super::{Answer, CaptureError, CaptureOptions, Exit, Outcome, troubles};
+
+/// How often the number of processes inside is looked at.
+const COUNT_EVERY: Duration = Duration::from_millis(100);
 
 /// Runs a script in a sandbox, its calls answered by `answer`.
 ///
@@ -26,57 +29,115 @@ pub fn run_script(
     options: &CaptureOptions,
     answer: &mut dyn Answer,
 ) -> Result<Outcome, CaptureError> {
+    let outcomes = run_in_turn(script, &[args.to_vec()], options, answer, &mut |_| {})?;
+    outcomes.into_iter().next().ok_or(CaptureError::Sandbox("nothing was run".to_owned()))
+}
+
+/// Runs a script several times in one sandbox, each time with other arguments, as `start`, `show` and `stop` of one machine.
+///
+/// Files that one run writes are there for the next. `before` is told the number of each run before it begins, from 0. After a
+/// run that did not come to its end there is no other.
+///
+/// # Errors
+/// As for [`run_script`].
+pub fn run_in_turn(
+    script: &Path,
+    turns: &[Vec<String>],
+    options: &CaptureOptions,
+    answer: &mut dyn Answer,
+    before: &mut dyn FnMut(usize),
+) -> Result<Vec<Outcome>, CaptureError> {
     let script = Script::read(script)?;
     let mut devices = options.devices.clone();
-    for device in script.devices(args) {
+    for device in turns.iter().flat_map(|args| script.devices(args)) {
         if !devices.contains(&device) {
             devices.push(device);
         }
     }
+    // A script that finds its device by itself must find one.
+    if devices.is_empty() {
+        devices.push("eth0".to_owned());
+    }
+    let spec = spec(&script, turns, options, &devices, answer)?;
+    before(0);
+    let (sandbox, stdout, stderr) = start(&spec)?;
+    let mut intake = Intake {
+        answer,
+        finder: None,
+        calls: Vec::new(),
+        max_calls: options.max_calls,
+        stdout: Stream::new(stdout, options.max_output, options.output, Side::Output),
+        stderr: Stream::new(stderr, options.max_output, options.output, Side::Errors),
+    };
+    let listener = sandbox.listener.try_clone().map_err(CaptureError::io("keep the socket"))?;
+    let mut sandbox = Some(sandbox);
+    let mut outcomes: Vec<Outcome> = Vec::new();
+    for (turn, args) in turns.iter().enumerate() {
+        let Some(inside) = &mut sandbox else { break };
+        if turn > 0 {
+            before(turn);
+            inside.go_on().map_err(CaptureError::io("go on to the next run"))?;
+        }
+        intake.finder = Some(Finder::new(&script.files, args));
+        let exit = attend(inside, &mut intake, Instant::now() + options.timeout, options)?;
+        let mut notes = std::mem::take(&mut inside.notes);
+        notes.dedup();
+        let last = turn + 1 == turns.len() || !matches!(exit, Exit::Code(_) | Exit::Signal(_));
+        if last {
+            // Everything inside dies here, so the streams must end.
+            sandbox = None;
+            intake.drain(&listener);
+        } else {
+            intake.take_what_is_there();
+        }
+        outcomes.push(outcome(&mut intake, exit, &devices, notes));
+    }
+    Ok(outcomes)
+}
+
+/// What one run showed.
+fn outcome(intake: &mut Intake<'_>, exit: Exit, devices: &[String], notes: Vec<String>) -> Outcome {
+    let calls = std::mem::take(&mut intake.calls);
+    let (stdout, stderr) = (std::mem::take(&mut intake.stdout.bytes), std::mem::take(&mut intake.stderr.bytes));
+    let finder = intake.finder.take();
+    let troubles = finder.map(|finder| troubles::list(&finder, &calls, &exit, &stderr)).unwrap_or_default();
+    Outcome { exit, calls, stdout, stderr, devices: devices.to_vec(), notes, troubles }
+}
+
+fn spec(
+    script: &Script,
+    turns: &[Vec<String>],
+    options: &CaptureOptions,
+    devices: &[String],
+    answer: &mut dyn Answer,
+) -> Result<Spec, CaptureError> {
     let cwd = match &options.cwd {
         Some(cwd) => cwd.clone(),
         None => std::env::current_dir().map_err(CaptureError::io("find the current directory"))?,
     };
     let mut keep = vec![cwd.clone()];
     keep.extend(script.path.parent().map(Path::to_owned));
-    let spec = Spec {
+    // What it reads in, and what its arguments name.
+    let named = script.files.iter().map(|(path, _)| path.clone()).chain(turns.iter().flatten().map(PathBuf::from));
+    keep.extend(named.filter_map(|path| {
+        let found = fs::canonicalize(cwd.join(path)).ok()?;
+        if found.is_dir() { Some(found) } else { found.parent().map(Path::to_owned) }
+    }));
+    let files = answer.world(devices);
+    Ok(Spec {
         executable: executable(options)?,
         cwd,
-        program: script.program(args),
-        links: devices.clone(),
+        programs: turns.iter().map(|args| script.program(args)).collect(),
+        links: devices.to_vec(),
         tools: TOOLS.iter().map(|tool| (*tool).to_owned()).collect(),
         tool_dirs: script.tool_dirs(),
         keep,
+        // Whoever has no files of its own leaves those of the kernel visible.
+        memory: ["/sys/class/net", "/sys/module"].iter().filter(|_| !files.is_empty()).map(Into::into).collect(),
+        files,
+        watched: WATCHED.iter().map(|path| (*path).to_owned()).collect(),
+        max_processes: u32::try_from(options.max_processes).unwrap_or(u32::MAX / 2),
         no_overlay: options.no_overlay,
-    };
-    let deadline = Instant::now() + options.timeout;
-    let (mut sandbox, stdout, stderr) = start(&spec)?;
-    let mut intake = Intake {
-        answer,
-        finder: Some(Finder::new(&script.files, args)),
-        calls: Vec::new(),
-        max_calls: options.max_calls,
-        stdout: Stream::new(stdout, options.max_output, options.output),
-        stderr: Stream::new(stderr, options.max_output, options.output),
-    };
-    let exit = attend(&mut sandbox, &mut intake, deadline, options)?;
-    let mut notes = std::mem::take(&mut sandbox.notes);
-    let listener = sandbox.listener.try_clone().map_err(CaptureError::io("keep the socket"))?;
-    // Everything inside dies here, so the streams must end.
-    drop(sandbox);
-    intake.drain(&listener);
-    notes.dedup();
-    let finder = intake.finder.take();
-    let troubles =
-        finder.map(|finder| troubles::list(&finder, &intake.calls, &exit, &intake.stderr.bytes)).unwrap_or_default();
-    Ok(Outcome {
-        exit,
-        calls: intake.calls,
-        stdout: intake.stdout.bytes,
-        stderr: intake.stderr.bytes,
-        devices,
-        notes,
-        troubles,
     })
 }
 
@@ -96,7 +157,7 @@ pub fn available(executable: &Path) -> Result<(), CaptureError> {
     let spec = Spec {
         executable: executable.to_owned(),
         cwd: "/".into(),
-        program: vec!["sh".into(), "-c".into(), ":".into()],
+        programs: vec![vec!["sh".into(), "-c".into(), ":".into()]],
         ..Spec::default()
     };
     start(&spec).map(drop)
@@ -110,23 +171,43 @@ fn attend(
     options: &CaptureOptions,
 ) -> Result<Exit, CaptureError> {
     let listener = sandbox.listener.try_clone().map_err(CaptureError::io("keep the socket"))?;
+    let _urgent = process::Urgent::begin();
+    let mut count_at = Instant::now() + COUNT_EVERY;
+    let mut files = Vec::new();
     loop {
-        let event = intake
-            .step(&listener, Some(sandbox.control()), deadline)
-            .map_err(CaptureError::io("wait for the script"))?;
-        match event {
-            Event::Served => {}
-            Event::TimeUp => {
-                return Ok(Exit::TimedOut { after: options.timeout, running: running(sandbox) });
-            }
-            Event::Watched => match sandbox.report() {
-                Report::Note(note) => sandbox.notes.push(note),
-                Report::Exited(code) => return Ok(Exit::Code(code)),
-                Report::Signalled(signal) => return Ok(Exit::Signal(signal)),
-                Report::Failed(reason) => return Ok(Exit::Lost(reason)),
-                Report::Gone => return Ok(Exit::Lost("the sandbox ended early".to_owned())),
-            },
+        let now = Instant::now();
+        if now >= deadline {
+            return Ok(Exit::TimedOut { after: options.timeout, running: running(sandbox) });
         }
+        if now >= count_at {
+            // The sandbox's own two processes are not the script's.
+            if process::count_descendants(sandbox.pid(), options.max_processes + 2) > options.max_processes {
+                return Ok(Exit::Crowded { limit: options.max_processes });
+            }
+            count_at = Instant::now() + COUNT_EVERY;
+        }
+        let event = intake
+            .step(&listener, Some(sandbox.control()), deadline.min(count_at))
+            .map_err(CaptureError::io("wait for the script"))?;
+        if event != Event::Watched {
+            continue;
+        }
+        let exit = match sandbox.report() {
+            Report::Note(note) => {
+                sandbox.notes.push(note);
+                continue;
+            }
+            Report::File(path, content) => {
+                files.push((path, content));
+                continue;
+            }
+            Report::Exited(code) => Exit::Code(code),
+            Report::Signalled(signal) => Exit::Signal(signal),
+            Report::Failed(reason) => Exit::Lost(reason),
+            Report::Gone => Exit::Lost("the sandbox ended early".to_owned()),
+        };
+        intake.answer.told(&files);
+        return Ok(exit);
     }
 }
 

@@ -41,6 +41,12 @@ impl Script {
             return Err(CaptureError::NotAScript(path.to_owned()));
         }
         let text = String::from_utf8_lossy(&bytes).into_owned();
+        // A line or two of a here-document may end so on purpose; the first line, or most, may not.
+        let ends: Vec<bool> = text.lines().zip(text.split('\n')).map(|(_, line)| line.ends_with('\r')).collect();
+        if ends.first() == Some(&true) || ends.iter().filter(|end| **end).count() * 2 > ends.len() {
+            let first = ends.iter().position(|end| *end).unwrap_or(0);
+            return Err(CaptureError::CarriageReturns(path.to_owned(), first + 1));
+        }
         let interpreter = interpreter(path, &text)?;
         let absolute = fs::canonicalize(path).map_err(|error| CaptureError::read(path, &error))?;
         let mut script = Self { files: vec![(path.to_owned(), text)], path: absolute, interpreter };
@@ -187,7 +193,10 @@ fn interpreter(path: &Path, text: &str) -> Result<Vec<OsString>, CaptureError> {
 }
 
 fn devices(commands: &[Command], args: &[String]) -> Vec<String> {
-    const BEFORE: [&str; 7] = ["dev", "-o", "-i", "--out-interface", "--in-interface", "oif", "iif"];
+    const BEFORE: [&str; 5] = ["dev", "--out-interface", "--in-interface", "oif", "iif"];
+    // Other tools have other meanings for these.
+    const BEFORE_IN_RULES: [&str; 2] = ["-o", "-i"];
+    const RULE_WORDS: [&str; 6] = ["-A", "-I", "-D", "-C", "-j", "-g"];
     let variables = words::variables(commands, args);
     let mut found: Vec<String> = Vec::new();
     let mut add = |name: &str| {
@@ -199,9 +208,13 @@ fn devices(commands: &[Command], args: &[String]) -> Vec<String> {
     };
     for command in commands {
         let words = &command.words;
+        let rule = words.iter().any(|word| RULE_WORDS.contains(&word.text.as_str()));
         for pair in words.windows(2) {
-            let first = &pair[0].text;
-            if BEFORE.contains(&first.as_str()) || first.ends_with("ifconfig") {
+            let first = pair[0].text.as_str();
+            let named = BEFORE.contains(&first) || rule && BEFORE_IN_RULES.contains(&first);
+            // `ip link set eth0 …`, with or without `dev` between.
+            let set = first == "set" && words.iter().any(|word| word.text == "link");
+            if named || set || first.ends_with("ifconfig") {
                 for name in words::resolve(&pair[1].raw, &variables) {
                     add(&name);
                 }
@@ -221,7 +234,30 @@ fn devices(commands: &[Command], args: &[String]) -> Vec<String> {
             values.iter().flat_map(|value| value.split_whitespace()).for_each(&mut add);
         }
     }
+    // What the script makes itself is not there before.
+    let made = made(commands, &variables);
+    found.retain(|name| !made.contains(name));
     found
+}
+
+/// The devices that the commands make: `ip link add NAME type …`, `ip tunnel add NAME …`, `modprobe ifb`.
+fn made(commands: &[Command], variables: &std::collections::BTreeMap<String, Vec<String>>) -> Vec<String> {
+    let mut made = Vec::new();
+    for command in commands {
+        let texts: Vec<&str> = command.words.iter().map(|word| word.text.as_str()).collect();
+        if texts.contains(&"modprobe") && texts.contains(&"ifb") {
+            let count = texts.iter().find_map(|text| text.strip_prefix("numifbs=")?.parse().ok()).unwrap_or(2);
+            made.extend((0..count.min(MAX_DEVICES)).map(|number| format!("ifb{number}")));
+        }
+        let object = texts.iter().position(|text| ["link", "l", "tunnel", "tun", "tuntap"].contains(text));
+        let Some(at) = object.filter(|at| matches!(texts.get(at + 1), Some(&("add" | "a")))) else { continue };
+        let words = &command.words[at + 2..];
+        // `link add link eth0 name eth0.5 type vlan`: the name has a word before it, or stands first.
+        let named = words.iter().position(|word| word.text == "name" || word.text == "dev");
+        let name = named.map_or(words.first(), |at| words.get(at + 1));
+        made.extend(name.iter().flat_map(|word| words::resolve(&word.raw, variables)));
+    }
+    made
 }
 
 /// True for the names that scripts give to a variable that holds a device.
@@ -239,7 +275,7 @@ fn is_device(name: &str) -> bool {
     (2..=15).contains(&name.len())
         && letters.next().is_some_and(|first| first.is_ascii_alphabetic())
         && letters.all(|letter| letter.is_ascii_alphanumeric() || "._-@".contains(letter))
-        && !["lo", "all", "default", "null", "root", "up", "down"].contains(&name)
+        && !["lo", "all", "default", "dev", "null", "root", "up", "down"].contains(&name)
 }
 
 /// The directory with its symbolic links resolved, as far as it exists.
@@ -269,7 +305,14 @@ mod tests {
             ("D=${1:-eth3}; tc qdisc show dev $D", "eth7"),
             ("for d in eth0 eth1 lo; do tc qdisc del dev $d root; done", "eth0 eth1"),
             ("ifconfig eth0 txqueuelen 1; echo dev null", "eth0"),
+            ("ip link set eth0 up; ip link set dev eth1 up; set -e; set up", "eth0 eth1"),
             ("tc qdisc show dev $(ip route | head -1)", ""),
+            ("ip -o link show; grep -i error log", ""),
+            (
+                "I=ifb4eth0; ip link add name $I type ifb; tc qdisc add dev $I root pfifo; tc qdisc show dev eth0",
+                "eth0",
+            ),
+            ("modprobe ifb numifbs=1; tc qdisc add dev ifb0 root pfifo; ip link set dev ifb1 up", "ifb1"),
         ];
         for (script, expected) in cases {
             let found = devices(&words::commands(script), &["eth7".to_owned()]);

@@ -16,6 +16,8 @@ use super::{Answer, Output, Recorded, Reply};
 const FACE_LIMIT: Duration = Duration::from_secs(5);
 /// How long output may still come when everybody who could write is gone.
 const DRAIN_LIMIT: Duration = Duration::from_secs(1);
+/// The most pieces of output, of up to 8 KiB, that are taken in after a run that another follows.
+const MAX_PIECES: usize = 4096;
 
 /// What is taken in while a script runs.
 pub(super) struct Intake<'a> {
@@ -33,6 +35,14 @@ pub(super) struct Stream<R> {
     pub(super) bytes: Vec<u8>,
     limit: usize,
     output: Output,
+    to: Side,
+}
+
+/// Which of a script's streams it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Output,
+    Errors,
 }
 
 /// What made [`Intake::step`] return.
@@ -47,8 +57,9 @@ pub(super) enum Event {
 }
 
 impl<R: Read + AsFd> Stream<R> {
-    pub(super) fn new(pipe: R, limit: usize, output: Output) -> Self {
-        Self { pipe: Some(pipe), bytes: Vec::new(), limit, output }
+    /// `to`: where it belongs, should it be passed through.
+    pub(super) fn new(pipe: R, limit: usize, output: Output, to: Side) -> Self {
+        Self { pipe: Some(pipe), bytes: Vec::new(), limit, output, to }
     }
 
     fn take_in(&mut self) {
@@ -59,8 +70,13 @@ impl<R: Read + AsFd> Stream<R> {
             Ok(length) => {
                 let room = self.limit.saturating_sub(self.bytes.len());
                 self.bytes.extend(&buffer[..length.min(room)]);
-                if self.output == Output::PassThrough {
-                    let _ = io::stderr().write_all(&buffer[..length]);
+                // Whoever reads us may have gone; the run goes on.
+                match (self.output, self.to) {
+                    (Output::Collect, _) => {}
+                    (Output::PassThrough, Side::Output) => {
+                        let _ = io::stdout().write_all(&buffer[..length]).and_then(|()| io::stdout().flush());
+                    }
+                    _ => drop(io::stderr().write_all(&buffer[..length])),
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -120,6 +136,26 @@ impl Intake<'_> {
         while self.open() && !matches!(self.step(listener, None, deadline), Ok(Event::TimeUp) | Err(_)) {}
     }
 
+    /// Takes in what the script has printed so far, without waiting.
+    pub(super) fn take_what_is_there(&mut self) {
+        for _ in 0..MAX_PIECES {
+            let ready = |pipe: Option<BorrowedFd<'_>>| {
+                pipe.is_some_and(|pipe| poll::readable(&[pipe], Duration::ZERO).is_ok_and(|ready| ready == [true]))
+            };
+            let out = ready(self.stdout.pipe.as_ref().map(AsFd::as_fd));
+            let err = ready(self.stderr.pipe.as_ref().map(AsFd::as_fd));
+            if out {
+                self.stdout.take_in();
+            }
+            if err {
+                self.stderr.take_in();
+            }
+            if !out && !err {
+                return;
+            }
+        }
+    }
+
     /// Answers one call. A face that goes away or speaks nonsense costs nothing but its own call.
     fn serve(&mut self, listener: &UnixListener) {
         let Ok((mut stream, _)) = listener.accept() else {
@@ -131,6 +167,7 @@ impl Intake<'_> {
         let Ok(request) = wire::read_request(&mut stream) else {
             return;
         };
+        self.answer.told(&request.files);
         let reply = if self.calls.len() >= self.max_calls {
             Reply::error(1, format!("tidegate: more than {} calls in one run\n", self.max_calls))
         } else if let Some(reason) = request.refused {

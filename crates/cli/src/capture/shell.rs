@@ -15,7 +15,7 @@ use tidegate_os::process;
 
 use super::face::{SOCKET_VARIABLE, TOOLS};
 use super::lines::Finder;
-use super::serve::{Event, Intake, Stream};
+use super::serve::{Event, Intake, Side, Stream};
 use super::{Answer, CaptureError, Exit, Outcome, Output, troubles};
 
 /// The most calls and bytes of output that one line may make.
@@ -79,7 +79,7 @@ impl Shell {
         self.run(&words, cwd, Finder::new(&[("-".into(), line.into())], &[]), answer)
     }
 
-    /// Runs a file by `sh` in `cwd`; it need not be executable.
+    /// Runs a file by `sh -e` in `cwd`, so it stops at the first command that fails; it need not be executable.
     ///
     /// # Errors
     /// The file cannot be read, there is no `sh`, or it cannot be started in `cwd`.
@@ -88,7 +88,7 @@ impl Shell {
         let text = String::from_utf8_lossy(&text).into_owned();
         let path = fs::canonicalize(file).map_err(|error| CaptureError::read(file, &error))?;
         let name = path.to_string_lossy().into_owned();
-        self.run(&[&name], cwd, Finder::new(&[(file.into(), text)], &[]), answer)
+        self.run(&["-e", &name], cwd, Finder::new(&[(file.into(), text)], &[]), answer)
     }
 
     fn run(
@@ -117,8 +117,8 @@ impl Shell {
             finder: Some(finder),
             calls: Vec::new(),
             max_calls: MAX_CALLS,
-            stdout: Stream::new(stdout, MAX_OUTPUT, Output::Collect),
-            stderr: Stream::new(stderr, MAX_OUTPUT, Output::Collect),
+            stdout: Stream::new(stdout, MAX_OUTPUT, Output::Collect, Side::Output),
+            stderr: Stream::new(stderr, MAX_OUTPUT, Output::Collect, Side::Errors),
         };
         let deadline = Instant::now() + self.timeout;
         // The streams end when the last who could write is gone: then the line is done, background jobs included.

@@ -39,6 +39,8 @@ pub(super) fn list(finder: &Finder, calls: &[Recorded], exit: &Exit, stderr: &[u
 /// True when the script's author counts on it that this may fail.
 fn expected(call: &Recorded) -> bool {
     call.silenced
+        // `tc qdisc add sfq help` tells what it is asked, and fails.
+        || call.call.args.iter().any(|word| word == "help")
         || call.source.as_ref().is_some_and(|source| {
             let text: String = source.text.split_whitespace().collect();
             text.contains("||true") || text.contains("||:")
@@ -96,9 +98,23 @@ fn end(finder: &Finder, calls: &[Recorded], exit: &Exit, last_complaint: Option<
                 place,
             )
         }
+        Exit::Crowded { limit } => (
+            format!(
+                "the script started more than {limit} processes at once and was ended with all of them, {}",
+                after()
+            ),
+            "a function that calls itself in the background does that; let the script wait for what it starts"
+                .to_owned(),
+            finder.last(),
+        ),
         Exit::Lost(reason) => (reason.clone(), "check that the script and its directory can be read".to_owned(), None),
     };
-    Some(Trouble { who: if place.is_none() { name } else { "sh".to_owned() }, place, reason, remedy: Some(remedy) })
+    // A question may be what the script failed or waits at, wherever it ended.
+    let asked = finder.question().map_or(String::new(), |line| {
+        format!("; line {} asks a question (`{}`), and here standard input is empty: give the answer as an argument or a variable", line.line, line.text.trim())
+    });
+    let who = if place.is_none() { name } else { "sh".to_owned() };
+    Some(Trouble { who, place, reason, remedy: Some(remedy + &asked) })
 }
 
 /// The line of the innermost program that runs, if the script names it.

@@ -1,14 +1,15 @@
 //! What a tool's face and the parent say to each other over the socket: length-prefixed fields, little-endian.
 //!
 //! A request is the magic word, a byte of flags, then tool, working directory, the caller's words, the arguments and
-//! standard input (or why it could not be read); a reply is a code, the output and the errors.
+//! standard input (or why it could not be read), and files with their content; a reply is a code, the output, the errors and
+//! what changes in the sandbox.
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
-use super::{Call, Reply};
+use super::{Call, Effect, Reply};
 
-const MAGIC: [u8; 4] = *b"TGC1";
+const MAGIC: [u8; 4] = *b"TGC2";
 /// The longest field, in bytes: a batch file of a hundred thousand commands fits.
 const MAX_FIELD: usize = 32 << 20;
 /// The most arguments of one call.
@@ -26,6 +27,8 @@ pub(super) struct Request {
     pub(super) issuer: Vec<String>,
     /// The caller threw its errors away (`2>/dev/null`): it expects that this may fail.
     pub(super) silenced: bool,
+    /// Files that tell something, each a path and its content.
+    pub(super) files: Vec<(String, String)>,
     /// The face had to refuse: the input it should pass on could not be read.
     pub(super) refused: Option<String>,
 }
@@ -51,6 +54,8 @@ pub(super) fn write_request(to: &mut impl Write, request: &Request) -> io::Resul
     list(&mut bytes, &call.args);
     field(&mut bytes, call.stdin.as_deref().unwrap_or_default());
     field(&mut bytes, request.refused.as_deref().unwrap_or_default().as_bytes());
+    let files: Vec<String> = request.files.iter().flat_map(|(path, text)| [path.clone(), text.clone()]).collect();
+    list(&mut bytes, &files);
     to.write_all(&bytes)
 }
 
@@ -68,7 +73,9 @@ pub(super) fn read_request(from: &mut impl Read) -> io::Result<Request> {
     let args = read_list(from)?;
     let stdin = read_field(from)?;
     let refused = read_text(from)?;
+    let files = read_list(from)?;
     Ok(Request {
+        files: files.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect(),
         call: Call { tool, args, stdin: (flags & HAS_STDIN != 0).then_some(stdin), cwd },
         issuer,
         silenced: flags & SILENCED != 0,
@@ -81,6 +88,9 @@ pub(super) fn write_reply(to: &mut impl Write, reply: &Reply) -> io::Result<()> 
     let mut bytes = vec![reply.code];
     field(&mut bytes, &reply.stdout);
     field(&mut bytes, &reply.stderr);
+    let effects: Vec<Vec<String>> = reply.effects.iter().map(Effect::words).collect();
+    list(&mut bytes, &[effects.len().to_string()]);
+    effects.iter().for_each(|words| list(&mut bytes, words));
     to.write_all(&bytes)
 }
 
@@ -88,7 +98,11 @@ pub(super) fn write_reply(to: &mut impl Write, reply: &Reply) -> io::Result<()> 
 pub(super) fn read_reply(from: &mut impl Read) -> io::Result<Reply> {
     let mut code = [0];
     from.read_exact(&mut code)?;
-    Ok(Reply { code: code[0], stdout: read_field(from)?, stderr: read_field(from)? })
+    let (stdout, stderr) = (read_field(from)?, read_field(from)?);
+    let count: usize = read_list(from)?.first().and_then(|count| count.parse().ok()).unwrap_or(0);
+    let effects: io::Result<Vec<Option<Effect>>> =
+        (0..count.min(MAX_ARGS)).map(|_| Ok(Effect::read(&read_list(from)?))).collect();
+    Ok(Reply { code: code[0], stdout, stderr, effects: effects?.into_iter().flatten().collect() })
 }
 
 fn field(to: &mut Vec<u8>, bytes: &[u8]) {
@@ -149,6 +163,7 @@ mod tests {
             },
             issuer: vec!["sh".into(), "x.sh".into()],
             silenced: true,
+            files: vec![("/sys/class/net/eth0/mtu".into(), "1500".into())],
             refused: None,
         }
     }
@@ -158,7 +173,8 @@ mod tests {
         let mut bytes = Vec::new();
         write_request(&mut bytes, &request()).unwrap();
         assert_eq!(read_request(&mut &bytes[..]).unwrap(), request());
-        let reply = Reply::error(2, "Error: x\n");
+        let effects = vec![Effect::DropLink { name: "ifb0".into() }, Effect::Remove { path: "/sys/x".into() }];
+        let reply = Reply { effects, ..Reply::error(2, "Error: x\n") };
         let mut bytes = Vec::new();
         write_reply(&mut bytes, &reply).unwrap();
         assert_eq!(read_reply(&mut &bytes[..]).unwrap(), reply);

@@ -1,63 +1,34 @@
 //! The tools that a script calls, answered from the model machine as the real ones would answer.
 
+mod ethtool;
 mod explain;
+mod host;
+mod ifconfig;
 mod ip;
 mod iptables;
+mod machine;
+mod modules;
+mod sysctl;
 mod tc;
+mod world;
 
-use crate::capture::{Answer, Call, Reply, harmless};
-use tidegate_gateway::{DeviceSpec, Gateway, World};
-use tidegate_lang::{Device, Env, Refusal};
-use tidegate_packet::{Draws, Pool, Time};
+pub use host::Host;
+pub use machine::{Carried, Machine};
+
+use crate::capture::{Answer, Call, Effect, Reply};
+use std::path::PathBuf;
+use tidegate_gateway::World;
+use tidegate_lang::Refusal;
+use tidegate_packet::{Draws, Pool};
 use tidegate_policy::{Op, TcError};
-
-/// A machine that scripts configure: the gateway, and the present on it.
-pub struct Machine {
-    /// The model.
-    pub gateway: Gateway,
-    /// When the next command runs.
-    pub now: Time,
-    /// What was carried out, in order.
-    pub log: Vec<Op>,
-    /// What the kernel would have written to its log: its warnings.
-    pub kernel_log: Vec<String>,
-    /// A script is being taken in: devices that a command names come into being, and refusals are explained after the tool's own words.
-    pub grows: bool,
-}
-
-impl Machine {
-    /// A machine with these devices.
-    pub fn new<'n>(devices: impl IntoIterator<Item = &'n str>, spec: DeviceSpec) -> Machine {
-        let mut gateway = Gateway::new();
-        for name in devices {
-            gateway.add_device(name, spec);
-        }
-        Machine { gateway, now: Time::default(), log: Vec::new(), kernel_log: Vec::new(), grows: false }
-    }
-
-    /// The machine of the recorded runs: `link0`, and three more like it.
-    pub fn recorded(spec: DeviceSpec) -> Machine {
-        Machine::new(["link0", "link1", "link2", "link3"], spec)
-    }
-
-    /// The tools, for as long as a command runs.
-    pub fn face<'m>(&'m mut self, pool: &'m mut Pool, draws: &'m mut dyn Draws) -> Face<'m> {
-        Face { machine: self, pool, draws }
-    }
-
-    fn env(&self) -> Env {
-        let device =
-            |id| Device { name: self.gateway.name(id).to_owned(), speed_mbit: self.gateway.spec(id).speed_mbit };
-        // Where devices come into being, any name will do.
-        Env { devices: (!self.grows).then(|| self.gateway.devices().map(device).collect()) }
-    }
-}
 
 /// The tools of a machine, with what carrying out an operation needs.
 pub struct Face<'m> {
     machine: &'m mut Machine,
     pool: &'m mut Pool,
     draws: &'m mut dyn Draws,
+    /// What the call under way changes in the sandbox.
+    effects: Vec<Effect>,
 }
 
 impl Face<'_> {
@@ -66,13 +37,9 @@ impl Face<'_> {
     /// # Errors
     /// As the kernel refuses.
     pub fn apply(&mut self, op: Op) -> Result<Option<String>, TcError> {
-        if self.machine.grows
-            && let Some(name) = device_of(&op)
-        {
-            self.machine.gateway.add_device(name, DeviceSpec::default());
-        }
         let world = World { now: self.machine.now, pool: self.pool, draws: self.draws };
         let warning = self.machine.gateway.apply(world, &op)?;
+        world::follow(self, &op);
         self.machine.log.push(op);
         Ok(warning)
     }
@@ -81,17 +48,63 @@ impl Face<'_> {
     pub fn tc(&mut self, words: &[String], stdin: Option<&[u8]>) -> Reply {
         tc::answer(self, words, stdin)
     }
+
+    /// The devices of the machine, as ip shows them.
+    pub fn links(&mut self) -> Vec<tidegate_lang::ip::ShownLink> {
+        world::meet_all(self);
+        ip::links(self, &tidegate_lang::ip::Which::default())
+    }
+
+    /// Notes a command that was carried out, as it would be written again.
+    fn did(&mut self, tool: &str, words: &[String]) {
+        let ops = self.machine.log.len();
+        let mut all = vec![tool.to_owned()];
+        all.extend(words.iter().cloned());
+        self.machine.carried.push(Carried { words: all, ops });
+    }
 }
 
 impl Answer for Face<'_> {
     fn answer(&mut self, call: &Call) -> Reply {
-        match call.tool.as_str() {
+        let mut reply = match call.tool.as_str() {
             "tc" => self.tc(&call.args, call.stdin.as_deref()),
-            tool if tool.starts_with("iptables") || tool.starts_with("ip6tables") => iptables::answer(self, call),
-            "ip" => ip::answer(self, call),
-            "ifconfig" => ip::ifconfig(self, call),
-            tool => harmless(call).unwrap_or_else(|| unknown(tool)),
+            tool if tool.starts_with("iptables") || tool.starts_with("ip6tables") => self.iptables(call),
+            "ip" => ip::answer(self, &call.args, call.stdin.as_deref()),
+            "ifconfig" => ifconfig::answer(self, &call.args),
+            "ethtool" => ethtool::answer(self, &call.args),
+            "modprobe" | "insmod" | "rmmod" | "lsmod" => modules::answer(self, &call.tool, &call.args),
+            "sysctl" => sysctl::answer(self, &call.args, call.stdin.as_deref()),
+            tool => unknown(tool),
+        };
+        reply.effects = std::mem::take(&mut self.effects);
+        reply
+    }
+
+    fn world(&mut self, devices: &[String]) -> Vec<(PathBuf, String)> {
+        world::begin(self, devices)
+    }
+
+    fn told(&mut self, files: &[(String, String)]) {
+        world::told(self, files);
+    }
+}
+
+impl Face<'_> {
+    /// iptables and its company; what a -restore did is noted rule by rule.
+    fn iptables(&mut self, call: &Call) -> Reply {
+        let before = self.machine.log.len();
+        let reply = iptables::answer(self, call);
+        let done: Vec<Op> = self.machine.log[before..].to_vec();
+        if call.tool.contains("restore") {
+            for op in &done {
+                if let Some((tool, words)) = machine::iptables_words(op) {
+                    self.did(tool, &words);
+                }
+            }
+        } else if !done.is_empty() {
+            self.did(&call.tool, &call.args);
         }
+        reply
     }
 }
 
@@ -107,19 +120,12 @@ fn unknown(tool: &str) -> Reply {
 /// A refusal as the tool prints it, our better explanation after its own words.
 fn refused(face: &Face<'_>, tool: &str, refusal: Refusal) -> Reply {
     let mut text = refusal.stderr;
-    if let Some(remedy) = refusal.remedy.filter(|_| face.machine.grows) {
+    let missing = text.starts_with("Cannot find device");
+    let remedy = refusal.remedy.or_else(|| {
+        missing.then(|| "There is no such device on this machine; make it first (ip link add … type …, modprobe ifb), or correct the name.".into())
+    });
+    if let Some(remedy) = remedy.filter(|_| face.machine.grows) {
         text.push_str(&format!("{tool}: {remedy}\n"));
     }
     Reply::error(refusal.code, text)
-}
-
-fn device_of(op: &Op) -> Option<&str> {
-    match op {
-        Op::Qdisc(op) => Some(&op.dev),
-        Op::Class(op) => Some(&op.dev),
-        Op::Filter(op) => Some(&op.dev),
-        Op::TxQueueLen { dev, .. } | Op::Mtu { dev, .. } => Some(dev),
-        // A link that is deleted or renamed must be there, and one that is made must not.
-        Op::Netfilter(_) | Op::Link(_) => None,
-    }
 }

@@ -9,21 +9,27 @@ use tidegate_packet::Handle;
 
 /// `tc` with these words; `stdin` is the text of a batch.
 pub(super) fn answer(face: &mut Face<'_>, words: &[String], stdin: Option<&[u8]>) -> Reply {
+    face.machine.grow(words);
     match tc::parse(words, &face.machine.env()) {
         Err(refusal) => refused(face, "tc", refusal),
         Ok(Parsed { command: TcCommand::Batch { force, .. }, flags, .. }) => {
             run_batch(face, stdin.unwrap_or_default(), flags, force)
         }
-        Ok(parsed) => one(face, parsed),
+        Ok(parsed) => {
+            let plain: Vec<String> = words.iter().skip_while(|word| word.starts_with('-')).cloned().collect();
+            one(face, parsed, &plain)
+        }
     }
 }
 
-fn one(face: &mut Face<'_>, parsed: Parsed) -> Reply {
+/// One command; `words` are what to write for it again.
+fn one(face: &mut Face<'_>, parsed: Parsed, words: &[String]) -> Reply {
     match parsed.command {
         TcCommand::Apply(op) => match face.apply(op.clone()) {
             // As on the kernels whose answers are followed (6.1), a warning goes to the log and not to tc.
             Ok(warning) => {
                 face.machine.kernel_log.extend(warning);
+                face.did("tc", words);
                 Reply::ok()
             }
             Err(error) => {
@@ -35,7 +41,7 @@ fn one(face: &mut Face<'_>, parsed: Parsed) -> Reply {
             }
         },
         TcCommand::Show(what) => show(face, &what, &parsed.flags),
-        TcCommand::Help(text) => Reply { stdout: Vec::new(), stderr: text.into_bytes(), code: 0 },
+        TcCommand::Help(text) => Reply::error(0, text),
         TcCommand::Version => Reply::text(tc::VERSION),
         TcCommand::Batch { .. } => Reply::error(1, "tc: a batch cannot call a batch\n"),
     }
@@ -70,10 +76,13 @@ fn run_batch(face: &mut Face<'_>, text: &[u8], flags: tc::ShowFlags, force: bool
     let mut all = Reply::ok();
     for line in batch::lines(&text) {
         let (number, reply, ends) = match line {
-            Ok(line) => match tc::parse_line(&line.args, flags, &face.machine.env()) {
-                Ok(parsed) => (line.number, one(face, parsed), false),
-                Err(refusal) => (line.number, refused(face, "tc", refusal.clone()), batch::ends_all(&refusal)),
-            },
+            Ok(line) => {
+                face.machine.grow(&line.args);
+                match tc::parse_line(&line.args, flags, &face.machine.env()) {
+                    Ok(parsed) => (line.number, one(face, parsed, &line.args), false),
+                    Err(refusal) => (line.number, refused(face, "tc", refusal.clone()), batch::ends_all(&refusal)),
+                }
+            }
             Err(refusal) => (0, refused(face, "tc", refusal), true),
         };
         all.stdout.extend(reply.stdout);

@@ -1,36 +1,52 @@
 //! `tidegate try SCRIPT`: a policy taken in from a script, and what it does to a simulated link.
 //!
 //! The script runs in a private namespace against the model machine; what it configured is then simulated without and with it, on an
-//! idle link and under a load, behind a modem with a big dumb buffer.
+//! idle link and under several loads, behind a modem with a big dumb buffer. People's traffic goes on beside every load, and classes that
+//! none of it reaches get a conversation made from the policy's own rules.
+//!
+//! ```text
+//! policy (script → operations) ─┬─ reach: which class each conversation takes
+//!                               └─ loads × without/with ──▶ scenario ──▶ document ──▶ report
+//! ```
 
+mod again;
+mod document;
+mod loads;
 mod options;
 mod policy;
-mod report;
+mod reach;
 mod scenario;
+mod verdict;
+mod words;
 
 pub use options::Options;
 
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use loads::{Item, Load};
 use policy::Policy;
-use scenario::Run;
+use reach::Place;
+use scenario::{Run, Trees};
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use tidegate_sim::Load;
 
-/// What a trial found.
+/// A trial under way.
 struct Trial<'o> {
     options: &'o Options,
     policy: &'o Policy,
-    load: Load,
+    loads: Vec<Load>,
+    probes: Vec<Item>,
+    /// Conversations for classes that nothing else reaches.
+    extras: Vec<Item>,
+    /// The leaf classes that each conversation takes, by its title.
+    taken: BTreeMap<String, Vec<Place>>,
+    /// Classes nothing was found for, and why.
+    unreached: BTreeMap<Place, String>,
+    trees: Trees,
     runs: Vec<Run>,
-}
-
-impl Trial<'_> {
-    /// The run with this load and policy.
-    fn run(&self, loaded: bool, with_policy: bool) -> Option<&Run> {
-        self.runs.iter().find(|run| run.loaded == loaded && run.with_policy == with_policy)
-    }
+    notes: Vec<String>,
 }
 
 /// Plays `tidegate try`.
@@ -51,13 +67,105 @@ pub fn command(options: &Options) -> ExitCode {
 
 fn attempt(options: &Options) -> anyhow::Result<String> {
     let policy = policy::take_in(options).with_context(|| options.script.display().to_string())?;
-    let load = scenario::load(options, &policy);
-    let plan = [(false, false), (false, true), (true, false), (true, true)];
-    let bar = progress(plan.iter().map(|(loaded, _)| scenario::seconds(options, *loaded)).sum());
-    let runs = plan.iter().map(|(loaded, with)| scenario::run(options, &policy, load, *loaded, *with, &bar)).collect();
-    bar.finish_and_clear();
-    let trial = Trial { options, policy: &policy, load, runs };
-    Ok(if options.json { report::json(&trial) } else { report::text(&trial) })
+    let mut trial = Trial::new(options, &policy);
+    trial.explore();
+    trial.simulate();
+    let mut document = document::document(&trial);
+    document.verdict = verdict::sentences(&document);
+    let mut text = if options.json { tidegate_report::json(&document) } else { tidegate_report::text(&document) };
+    if let Some(path) = report_path(options) {
+        std::fs::write(&path, tidegate_report::json(&document)).with_context(|| {
+            format!(
+                "the report could not be written to {} (--report FILE puts it elsewhere, --report none nowhere)",
+                path.display()
+            )
+        })?;
+        if !options.json {
+            text.push_str(&format!("Report: {}\n", path.display()));
+        }
+    }
+    Ok(text)
+}
+
+/// Where the report goes, if anywhere.
+fn report_path(options: &Options) -> Option<PathBuf> {
+    match &options.report {
+        Some(path) if path.as_os_str() == "none" => None,
+        Some(path) => Some(path.clone()),
+        None if options.json => None,
+        None => {
+            let stem = options.script.file_stem().unwrap_or_default().to_string_lossy();
+            Some(PathBuf::from(format!("tidegate-{stem}.html")))
+        }
+    }
+}
+
+impl<'o> Trial<'o> {
+    fn new(options: &'o Options, policy: &'o Policy) -> Trial<'o> {
+        Trial {
+            options,
+            policy,
+            loads: loads::loads(options, policy),
+            probes: loads::probes(options),
+            extras: Vec::new(),
+            taken: BTreeMap::new(),
+            unreached: BTreeMap::new(),
+            trees: scenario::trees(policy, options.seed),
+            runs: Vec::new(),
+            notes: policy.notes.clone(),
+        }
+    }
+
+    /// Learns which classes the traffic takes, and finds some for the classes it leaves out.
+    fn explore(&mut self) {
+        let seed = self.options.seed;
+        let loads = self.loads.iter().flat_map(|load| &load.items);
+        for item in self.probes.iter().chain(loads) {
+            if !self.taken.contains_key(&item.title) {
+                self.taken.insert(item.title.clone(), reach::ask(self.policy, &item.traffic, seed));
+            }
+        }
+        let taken: Vec<Place> = self.taken.values().flatten().cloned().collect();
+        let (found, unreached) = reach::fill(self.policy, &self.trees, &taken, seed);
+        for (place, candidate) in found {
+            let title = format!("{} (for class {})", candidate.title, place.label(self.policy));
+            self.taken.insert(title.clone(), vec![place]);
+            let id = format!("extra-{}", self.extras.len() + 1);
+            self.extras.push(Item { id, title, unit: "", traffic: candidate.traffic });
+        }
+        self.unreached = unreached;
+    }
+
+    fn simulate(&mut self) {
+        let seconds: u64 = self.loads.iter().map(|load| 2 * scenario::seconds(self.options, load)).sum();
+        let bar = progress(seconds);
+        for (index, load) in self.loads.iter().enumerate() {
+            for with_policy in [false, true] {
+                let mut items = self.probes.clone();
+                if !load.items.is_empty() {
+                    items.extend(load.items.iter().chain(&self.extras).cloned());
+                }
+                self.runs.push(scenario::run(self.options, self.policy, (index, load), items, with_policy, &bar));
+            }
+        }
+        bar.finish_and_clear();
+    }
+
+    /// The class that most of a conversation's bytes take.
+    fn class_of(&self, item: &Item) -> Option<String> {
+        let place = self.taken.get(&item.title)?.first()?;
+        Some(place.label(self.policy))
+    }
+
+    /// What a class carries, in a few words: what its filters ask for, else the conversations that take it.
+    fn title_of(&self, place: &Place) -> String {
+        if let Some(words) = self.policy.title_of(place, &self.trees.filters) {
+            return words;
+        }
+        let takes = |places: &Vec<Place>| places.first() == Some(place);
+        let titles: Vec<&str> = self.taken.iter().filter(|(_, p)| takes(p)).map(|(title, _)| title.as_str()).collect();
+        titles.join(", ")
+    }
 }
 
 /// A bar on the terminal; nothing in a pipe.

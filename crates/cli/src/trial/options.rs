@@ -11,7 +11,7 @@ use tidegate_packet::{Rate, Span};
 Rates and sizes are written as tc's: 128kbit, 2mbit; 24k, 64kb. Times: 30ms, 2s.
 Exit codes: 0 done; 1 the script failed, or a command in it; 2 wrong usage.
 
-Example: tidegate try examples/modem.sh --up 128kbit --down 2mbit")]
+Example: tidegate try examples/home-gateway.sh --up 1600kbit --down 20mbit")]
 pub struct Options {
     /// The script; it runs unmodified, in a private namespace, and changes nothing outside.
     pub script: PathBuf,
@@ -29,18 +29,30 @@ pub struct Options {
     /// The modem's buffer for the uplink: bytes (24k) or time at the uplink's rate (1500ms).
     #[arg(long, value_name = "SIZE|TIME", value_parser = buffer, default_value = "1500ms")]
     pub buffer: Buffer,
-    /// How long the load lasts.
+    /// How long each load is measured.
     #[arg(long, value_name = "TIME", value_parser = span, default_value = "60s")]
     pub duration: Span,
     /// The device that leads to the modem. Default: the one the script shapes.
     #[arg(long, value_name = "NAME")]
     pub dev: Option<String>,
-    /// What loads the link. Default: `server` when the script has rules for what the gateway itself sends, else `upload`.
-    #[arg(long, value_name = "LOAD", value_enum)]
-    pub load: Option<LoadKind>,
-    /// Parallel TCP connections of the load.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
-    pub flows: u16,
+    /// Where a device stands on another: `ppp0=eth1`. The lower one leads to the modem.
+    #[arg(long, value_name = "UPPER=LOWER", value_parser = stacked)]
+    pub over: Option<(String, String)>,
+    /// Frames that the device before the modem takes ahead of what it sends (`ethtool -G`).
+    #[arg(long, value_name = "FRAMES", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub ring: u32,
+    /// What loads the link, one or several. Default: empty,up,down,both.
+    #[arg(long, value_name = "LOAD", value_enum, value_delimiter = ',')]
+    pub load: Vec<LoadName>,
+    /// Transfers of the load, each way. Default: 2 up, 3 down; 12 for tcp_nup and tcp_ndown.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub flows: Option<u16>,
+    /// What people do and wait for meanwhile.
+    #[arg(long, value_name = "PROBE", value_enum, value_delimiter = ',', default_value = "ping,voip,dns,ssh,web")]
+    pub probes: Vec<ProbeName>,
+    /// Everything goes over IPv6.
+    #[arg(long)]
+    pub ipv6: bool,
     /// The same seed gives the same run, to the byte.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
@@ -50,18 +62,104 @@ pub struct Options {
     /// Go on although a command of the script failed.
     #[arg(long)]
     pub keep_going: bool,
-    /// Print the result as JSON.
+    /// Where the report goes. Default: `tidegate-SCRIPT.html` in the current directory; `none`: nowhere.
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Print the result as JSON, and write no report unless told where.
     #[arg(long)]
     pub json: bool,
 }
 
-/// What loads the link.
+/// What loads the link; named as flent's tests where they exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum LoadKind {
-    /// A computer behind the gateway uploads over TCP.
-    Upload,
-    /// A web server on the gateway itself sends from port 80 over TCP.
+#[value(rename_all = "snake_case")]
+pub enum LoadName {
+    /// Nothing.
+    Empty,
+    /// Two TCP uploads (from the gateway itself, when the script has rules for what that serves).
+    Up,
+    /// Three TCP downloads.
+    Down,
+    /// Both.
+    Both,
+    /// A web server on the gateway itself sends.
     Server,
+    /// One computer uploads four times, another one once.
+    Hosts,
+    /// One upload.
+    #[value(name = "tcp_1up")]
+    Tcp1up,
+    /// One download.
+    #[value(name = "tcp_1down")]
+    Tcp1down,
+    /// So many uploads (--flows).
+    TcpNup,
+    /// So many downloads.
+    TcpNdown,
+    /// Four uploads and four downloads, marked BE, BK, CS5 and EF.
+    Rrul,
+    /// Four and four, unmarked.
+    RrulBe,
+    /// UDP at one and a half times the uplink's rate.
+    UdpFlood,
+    /// Nothing but the probes.
+    Ping,
+}
+
+impl LoadName {
+    /// As it is written.
+    pub fn id(self) -> &'static str {
+        match self {
+            LoadName::Empty => "empty",
+            LoadName::Up => "up",
+            LoadName::Down => "down",
+            LoadName::Both => "both",
+            LoadName::Server => "server",
+            LoadName::Hosts => "hosts",
+            LoadName::Tcp1up => "tcp_1up",
+            LoadName::Tcp1down => "tcp_1down",
+            LoadName::TcpNup => "tcp_nup",
+            LoadName::TcpNdown => "tcp_ndown",
+            LoadName::Rrul => "rrul",
+            LoadName::RrulBe => "rrul_be",
+            LoadName::UdpFlood => "udp_flood",
+            LoadName::Ping => "ping",
+        }
+    }
+}
+
+/// What people do and wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ProbeName {
+    /// ICMP echoes, five a second.
+    Ping,
+    /// A call.
+    Voip,
+    /// Names looked up, one a second.
+    Dns,
+    /// Logins over SSH, one every five seconds.
+    Ssh,
+    /// A web page, every twelve seconds.
+    Web,
+    /// Nothing.
+    None,
+}
+
+impl ProbeName {
+    /// What is done unless said otherwise.
+    pub const ALL: [ProbeName; 5] = [ProbeName::Ping, ProbeName::Voip, ProbeName::Dns, ProbeName::Ssh, ProbeName::Web];
+
+    /// As it is written.
+    pub fn id(self) -> &'static str {
+        match self {
+            ProbeName::Ping => "ping",
+            ProbeName::Voip => "voip",
+            ProbeName::Dns => "dns",
+            ProbeName::Ssh => "ssh",
+            ProbeName::Web => "web",
+            ProbeName::None => "none",
+        }
+    }
 }
 
 /// How much a modem holds.
@@ -81,6 +179,15 @@ impl Buffer {
             Buffer::Time(span) => (u128::from(rate.0) * u128::from(span.0) / 1_000_000_000) as u64,
         };
         bytes.max(1514)
+    }
+}
+
+fn stacked(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((upper, lower)) if !upper.is_empty() && !lower.is_empty() && upper != lower => {
+            Ok((upper.into(), lower.into()))
+        }
+        _ => Err("write which device stands on which: ppp0=eth1".into()),
     }
 }
 

@@ -4,10 +4,10 @@ use super::options::Options;
 use crate::capture::{CaptureOptions, Exit, Outcome, devices_of, run_script};
 use crate::faces::Machine;
 use anyhow::bail;
-use tidegate_gateway::DeviceSpec;
-use tidegate_packet::{Pool, Seeded, Time};
+use tidegate_gateway::{DeviceKind, DeviceSpec, Gateway};
+use tidegate_packet::{Handle, Pool, Seeded, Time};
 use tidegate_policy::netfilter::{Condition, NfCommand};
-use tidegate_policy::{Op, Verb};
+use tidegate_policy::{LinkKind, Op, Verb};
 
 /// When the script runs; the simulation begins later.
 pub(super) const CONFIGURED_AT: Time = Time(1_000_000_000);
@@ -18,8 +18,14 @@ pub(super) struct Policy {
     pub(super) ops: Vec<Op>,
     /// The devices of the machine.
     pub(super) devices: Vec<String>,
-    /// The device that leads to the modem.
+    /// The device whose policy governs the way to the modem.
     pub(super) wan: String,
+    /// The device that it stands on, if it does.
+    pub(super) beneath: Option<String>,
+    /// The device towards the LAN.
+    pub(super) lan: String,
+    /// Devices that give back what is redirected to them.
+    pub(super) returning: Vec<String>,
     /// Commands the script issued.
     pub(super) commands: usize,
     /// What the reader should know about the capture.
@@ -44,7 +50,10 @@ impl Policy {
 
     /// A machine with this policy, or without any.
     pub(super) fn machine(&self, with_policy: bool, seed: u64) -> Machine {
-        let mut machine = Machine::new(self.devices.iter().map(String::as_str), DeviceSpec::default());
+        let mut machine = Machine::new([], DeviceSpec::default());
+        for name in &self.devices {
+            machine.gateway.add_device(name, Policy::device_spec(name));
+        }
         machine.now = CONFIGURED_AT;
         if with_policy {
             let (mut pool, mut draws) = (Pool::new(0), Seeded::new(seed));
@@ -56,6 +65,16 @@ impl Policy {
         }
         machine
     }
+}
+
+impl Policy {
+    /// What a device of this name is taken for.
+    pub(super) fn device_spec(name: &str) -> DeviceSpec {
+        DeviceSpec::of(&LinkKind::of_name(name))
+    }
+
+    /// Puts the WAN device on the one beneath.
+    pub(super) fn stack(&self, _gateway: &mut Gateway) {}
 }
 
 /// Runs the script and gathers what it configured.
@@ -76,15 +95,34 @@ pub(super) fn take_in(options: &Options) -> anyhow::Result<Policy> {
     let capture = CaptureOptions { timeout: options.timeout, devices: names, ..CaptureOptions::default() };
     let outcome = run_script(&options.script, &options.args, &capture, &mut machine.face(&mut pool, &mut draws))?;
     judge(&outcome, options)?;
-    let wan = match &options.dev {
-        Some(dev) => dev.clone(),
-        None => wan_of(&machine.log)?,
+    let kind = |name: &str| machine.gateway.device(name).map(|id| machine.gateway.spec(id).kind);
+    let wan = match (&options.dev, &options.over) {
+        (Some(dev), _) => dev.clone(),
+        (None, Some((upper, _))) => upper.clone(),
+        (None, None) => wan_of(&machine.log, |name| kind(name) == Some(DeviceKind::Ifb))?,
     };
+    let beneath = options.over.as_ref().map(|(_, lower)| lower.clone());
     let mut devices: Vec<String> = machine.gateway.devices().map(|id| machine.gateway.name(id).to_owned()).collect();
-    if !devices.contains(&wan) {
-        devices.push(wan.clone());
+    for name in std::iter::once(&wan).chain(&beneath) {
+        if !devices.contains(name) {
+            devices.push(name.clone());
+        }
     }
-    Ok(Policy { ops: machine.log, devices, wan, commands: outcome.calls.len(), notes: outcome.notes })
+    let returning: Vec<String> = devices.iter().filter(|name| kind(name) == Some(DeviceKind::Ifb)).cloned().collect();
+    let lan = devices
+        .iter()
+        .find(|name| **name != wan && Some(*name) != beneath.as_ref() && kind(name) == Some(DeviceKind::Ethernet));
+    let lan = lan.cloned().unwrap_or_else(|| "lan0".to_owned());
+    Ok(Policy {
+        ops: machine.log,
+        devices,
+        wan,
+        beneath,
+        lan,
+        returning,
+        commands: outcome.calls.len(),
+        notes: outcome.notes,
+    })
 }
 
 /// Says what went wrong in the script; an error unless it may go on.
@@ -93,24 +131,24 @@ fn judge(outcome: &Outcome, options: &Options) -> anyhow::Result<()> {
         eprintln!("{trouble}");
     }
     let how = match &outcome.exit {
-        Exit::TimedOut { .. } | Exit::Lost(_) => "it did not come to its end",
+        Exit::TimedOut { .. } | Exit::Crowded { .. } | Exit::Lost(_) => "it did not come to its end",
         Exit::Code(0) if outcome.troubles.is_empty() => return Ok(()),
         Exit::Code(0) => "a command in it failed",
         Exit::Code(_) | Exit::Signal(_) => "it ended with an error",
     };
-    if options.keep_going && !matches!(outcome.exit, Exit::TimedOut { .. } | Exit::Lost(_)) {
+    if options.keep_going && !matches!(outcome.exit, Exit::TimedOut { .. } | Exit::Crowded { .. } | Exit::Lost(_)) {
         eprintln!("tidegate try: {how}; going on with what was understood");
         return Ok(());
     }
     bail!("{how}, so nothing was simulated (--keep-going does it with what was understood)")
 }
 
-/// The device on whose root the script hangs a qdisc: the one that shapes, if there are several.
-fn wan_of(ops: &[Op]) -> anyhow::Result<String> {
+/// The device on whose root the script hangs a qdisc, those that give back (ifb) not counted.
+fn wan_of(ops: &[Op], gives_back: impl Fn(&str) -> bool) -> anyhow::Result<String> {
     let roots: Vec<(&str, &str)> = ops
         .iter()
         .filter_map(|op| match op {
-            Op::Qdisc(q) if q.verb != Verb::Delete && q.parent == tidegate_packet::Handle::ROOT => {
+            Op::Qdisc(q) if q.verb != Verb::Delete && q.parent == Handle::ROOT && !gives_back(&q.dev) => {
                 Some((q.dev.as_str(), q.kind.as_deref().unwrap_or("")))
             }
             _ => None,

@@ -1,89 +1,288 @@
-//! The home link of a trial: what is simulated, and what is kept of it.
+//! The home link of a trial: what is simulated, and what is kept of it, step by step.
 
-use super::options::{LoadKind, Options};
+use super::loads::{Item, Load};
+use super::options::Options;
 use super::policy::Policy;
+use super::reach::counts;
 use indicatif::ProgressBar;
-use tidegate_measure::Pings;
-use tidegate_packet::{Span, Time};
-use tidegate_policy::dump::{ClassDump, QdiscDump};
-use tidegate_sim::{GatewayMachine, Home, HomeSpec, Load, Port};
+use tidegate_gateway::{DeviceId, Gateway};
+use tidegate_packet::{Handle, Span, Time};
+use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump, QueueStats, Xstats};
+use tidegate_sim::{GatewayMachine, Home, HomeResult, HomeSpec, Port, Traffic};
 
 /// When packets begin to flow; the policy has stood for a while then.
-const START: Time = Time(8_000_000_000);
-/// Between two pings.
-const PING_INTERVAL: Span = Span::millis(200);
+pub(super) const START: Time = Time(8_000_000_000);
 /// The load runs for so long before measuring begins: what is measured is the steady state.
 const WARM_UP: Span = Span::secs(5);
-/// How long the idle link is pinged.
+/// How long the idle link is measured at most.
 const IDLE: Span = Span::secs(20);
-/// The port served from when a policy names none.
-const WEB: u16 = 80;
+/// Between two readings of the queues.
+const STEP: Span = Span::millis(100);
+/// With more classes than this they are read less often, so that a run stays quick.
+const MANY_CLASSES: usize = 64;
 
-/// What loads the link: what was asked for, or what the policy is about.
-pub(super) fn load(options: &Options, policy: &Policy) -> Load {
-    let port = policy.server_port();
-    let flows = u32::from(options.flows);
-    let serve = |port: Option<u16>| Load::Serve(flows, port.unwrap_or(WEB));
-    match (options.load, port) {
-        (Some(LoadKind::Server), port) | (None, port @ Some(_)) => serve(port),
-        (Some(LoadKind::Upload), _) | (None, None) => Load::Upload(flows),
+/// The link of a run.
+#[derive(Clone, Debug)]
+pub(super) struct Setting {
+    up: u64,
+    down: u64,
+    up_buffer: u64,
+    delay: Span,
+    ring: u32,
+    warm_up: Span,
+    duration: Span,
+    seed: u64,
+}
+
+impl Setting {
+    fn of(options: &Options, idle: bool) -> Setting {
+        Setting {
+            up: options.up.as_bits(),
+            down: options.down.as_bits(),
+            up_buffer: options.buffer.bytes(options.up),
+            delay: Span(options.rtt.0 / 2),
+            ring: options.ring,
+            warm_up: if idle { Span::secs(1) } else { WARM_UP },
+            duration: if idle { Span(options.duration.0.min(IDLE.0)) } else { options.duration },
+            seed: options.seed,
+        }
     }
+
+    /// A link that holds nothing up, for a second and a half.
+    pub(super) fn fast(seed: u64) -> Setting {
+        Setting {
+            up: 1_000_000_000,
+            down: 1_000_000_000,
+            up_buffer: 10_000_000,
+            delay: Span::millis(5),
+            ring: 1,
+            warm_up: Span(0),
+            duration: Span::millis(1500),
+            seed,
+        }
+    }
+}
+
+/// A class, or a root without classes, at one moment.
+#[derive(Clone, Debug)]
+pub(super) struct Course {
+    pub(super) device: String,
+    pub(super) id: Handle,
+    pub(super) sent: Vec<u64>,
+    pub(super) backlog: Vec<u64>,
+    pub(super) qlen: Vec<u32>,
+    pub(super) dropped: Vec<u32>,
+    pub(super) tokens_us: Vec<i64>,
+    pub(super) ctokens_us: Vec<i64>,
+    last: (u64, u32),
 }
 
 /// What one run showed.
 pub(super) struct Run {
-    pub(super) loaded: bool,
+    pub(super) load: usize,
     pub(super) with_policy: bool,
-    pub(super) pings: Pings,
-    pub(super) result: tidegate_sim::HomeResult,
-    /// The WAN device's tree at the end of the window; empty without the policy.
+    pub(super) items: Vec<Item>,
+    pub(super) result: HomeResult,
+    pub(super) step: Span,
+    /// Payload bytes of each item per step; of those that are no transfers nothing.
+    pub(super) progress: Vec<Vec<u64>>,
+    /// Bytes in the modem's and the provider's buffer per step.
+    pub(super) buffers: [Vec<u64>; 2],
+    pub(super) courses: Vec<Course>,
+    /// The trees at the end of the window; empty without the policy.
+    pub(super) trees: Trees,
+}
+
+/// What stands on the governed devices.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Trees {
     pub(super) qdiscs: Vec<QdiscDump>,
     pub(super) classes: Vec<ClassDump>,
+    pub(super) filters: Vec<FilterDump>,
 }
 
-/// Link time that a run measures, in whole seconds, for the progress bar.
-pub(super) fn seconds(options: &Options, loaded: bool) -> u64 {
-    let span = if loaded { WARM_UP + options.duration } else { IDLE };
-    span.0.div_ceil(1_000_000_000)
-}
-
-/// Simulates the link with or without load, with or without the policy.
-pub(super) fn run(
-    options: &Options,
-    policy: &Policy,
-    load: Load,
-    loaded: bool,
-    with_policy: bool,
-    bar: &ProgressBar,
-) -> Run {
-    let mut machine = policy.machine(with_policy, options.seed);
-    let spec = Default::default();
-    let wan = machine.gateway.add_device(&policy.wan, spec);
-    let lan = machine.gateway.devices().find(|id| *id != wan);
-    let lan = lan.unwrap_or_else(|| machine.gateway.add_device("lan0", spec));
-    let machine = GatewayMachine::new(machine.gateway, [wan, lan], options.seed);
-    let (warm_up, duration) = if loaded { (WARM_UP, options.duration) } else { (Span(0), IDLE) };
-    let spec = HomeSpec {
-        up_buffer: options.buffer.bytes(options.up),
-        delay: Span(options.rtt.0 / 2),
-        lan_port: Some(Port(1)),
-        load: if loaded { load } else { Load::Empty },
-        ping_interval: PING_INTERVAL,
-        warm_up,
-        duration,
-        seed: options.seed,
-        ..HomeSpec::new(options.up.as_bits(), options.down.as_bits())
-    };
-    let mut home = Home::new(machine, spec, START);
-    for second in 1..=seconds(options, loaded) {
-        home.run(START + Span::secs(second));
-        bar.inc(1);
+impl Trees {
+    fn of(gateway: &mut Gateway, devices: &[DeviceId], at: Time) -> Trees {
+        let mut trees = Trees::default();
+        for id in devices {
+            let (qdiscs, classes) = (gateway.qdiscs(at, *id), gateway.classes(at, *id));
+            let on_qdiscs = qdiscs.iter().filter(|q| !q.handle.is_none()).map(|q| q.handle);
+            let on_classes = classes.iter().filter(|class| counts(class)).map(|class| class.classid);
+            for parent in on_qdiscs.chain(on_classes) {
+                let found = gateway.filters(*id, parent).unwrap_or_default();
+                trees.filters.extend(found.into_iter().filter(|filter| filter.parent == parent));
+            }
+            trees.qdiscs.extend(qdiscs);
+            trees.classes.extend(classes);
+        }
+        trees
     }
+}
+
+/// What the policy sets up, before any packet.
+pub(super) fn trees(policy: &Policy, seed: u64) -> Trees {
+    let (mut home, devices) = build(policy, &Setting::fast(seed), true, Vec::new());
+    Trees::of(&mut home.net.machine.gateway, &devices, START)
+}
+
+/// Link time that a run takes, in whole seconds, for the progress bar.
+pub(super) fn seconds(options: &Options, load: &Load) -> u64 {
+    let setting = Setting::of(options, load.items.is_empty());
+    (setting.warm_up + setting.duration).0.div_ceil(1_000_000_000)
+}
+
+/// The devices whose queues a policy governs: the one before the modem or what stands on it, what is beneath, those that give back,
+/// the LAN's.
+fn governed(gateway: &Gateway, policy: &Policy) -> Vec<DeviceId> {
+    let names = [Some(&policy.wan), policy.beneath.as_ref(), Some(&policy.lan)].into_iter().flatten();
+    names.chain(&policy.returning).filter_map(|name| gateway.device(name)).collect()
+}
+
+/// Builds the home around a machine with the policy, or without.
+pub(super) fn build(
+    policy: &Policy,
+    setting: &Setting,
+    with_policy: bool,
+    traffic: Vec<Traffic>,
+) -> (Home<GatewayMachine>, Vec<DeviceId>) {
+    let mut machine = policy.machine(with_policy, setting.seed);
+    let mut ids: Vec<DeviceId> = Vec::new();
+    let mut port = |name: &str| {
+        let id = machine.gateway.add_device(name, Policy::device_spec(name));
+        ids.push(id);
+        Port(ids.len() as u16 - 1)
+    };
+    let (wan, lan) = (port(&policy.wan), port(&policy.lan));
+    let beneath = policy.beneath.as_deref().map(&mut port);
+    let returning = policy.returning.iter().map(|name| port(name)).collect();
+    policy.stack(&mut machine.gateway);
+    let governed = governed(&machine.gateway, policy);
+    let machine = GatewayMachine::new(machine.gateway, ids, setting.seed);
+    let spec = HomeSpec {
+        up_buffer: setting.up_buffer,
+        delay: setting.delay,
+        ring: setting.ring,
+        wan_port: wan,
+        lan_port: Some(lan),
+        beneath,
+        returning,
+        traffic,
+        warm_up: setting.warm_up,
+        duration: setting.duration,
+        seed: setting.seed,
+        ..HomeSpec::new(setting.up, setting.down)
+    };
+    (Home::new(machine, spec, START), governed)
+}
+
+/// The classes after a conversation on a fast link.
+pub(super) fn after(policy: &Policy, traffic: Traffic, seed: u64) -> Vec<ClassDump> {
+    let (mut home, devices) = build(policy, &Setting::fast(seed), true, vec![traffic]);
     let (_, end) = home.window();
     home.run(end);
     let gateway = &mut home.net.machine.gateway;
-    let (qdiscs, classes) =
-        if with_policy { (gateway.qdiscs(end, wan), gateway.classes(end, wan)) } else { Default::default() };
-    let (result, _) = home.finish();
-    Run { loaded, with_policy, pings: result.pings(), result, qdiscs, classes }
+    devices.into_iter().flat_map(|id| gateway.classes(end, id)).collect()
+}
+
+/// Simulates one load, with the policy or without.
+pub(super) fn run(
+    options: &Options,
+    policy: &Policy,
+    (index, load): (usize, &Load),
+    items: Vec<Item>,
+    with_policy: bool,
+    bar: &ProgressBar,
+) -> Run {
+    let setting = Setting::of(options, load.items.is_empty());
+    let traffic = items.iter().map(|item| item.traffic.clone()).collect();
+    let (mut home, devices) = build(policy, &setting, with_policy, traffic);
+    let many = devices.iter().map(|id| home.net.machine.gateway.classes(START, *id).len()).sum::<usize>();
+    let step = if many > MANY_CLASSES { Span(10 * STEP.0) } else { STEP };
+    let steps = (setting.warm_up + setting.duration).0.div_ceil(step.0);
+    let mut run = Run {
+        load: index,
+        with_policy,
+        progress: vec![Vec::new(); items.len()],
+        items,
+        result: HomeResult::default(),
+        step,
+        buffers: [Vec::new(), Vec::new()],
+        courses: Vec::new(),
+        trees: Trees::default(),
+    };
+    let mut before = vec![0; run.items.len()];
+    for n in 1..=steps {
+        let at = START + Span(n * step.0);
+        home.run(at);
+        for ((series, before), now) in run.progress.iter_mut().zip(&mut before).zip(home.progress()) {
+            series.push(now - std::mem::replace(before, now));
+        }
+        for (series, bytes) in run.buffers.iter_mut().zip(home.buffers()) {
+            series.push(bytes);
+        }
+        if with_policy {
+            read(&mut run.courses, &mut home, &devices, at);
+        }
+        if (n * step.0).is_multiple_of(1_000_000_000) {
+            bar.inc(1);
+        }
+    }
+    let (_, end) = home.window();
+    if with_policy {
+        run.trees = Trees::of(&mut home.net.machine.gateway, &devices, end);
+    }
+    run.result = home.finish().0;
+    run
+}
+
+/// Reads all classes of the devices; of a device without any, its root.
+fn read(courses: &mut Vec<Course>, home: &mut Home<GatewayMachine>, devices: &[DeviceId], at: Time) {
+    let gateway = &mut home.net.machine.gateway;
+    for id in devices {
+        let classes = gateway.classes(at, *id);
+        let mut any = false;
+        for class in classes.iter().filter(|class| counts(class)) {
+            if let Some(stats) = &class.stats {
+                let (tokens, ctokens) = match class.xstats {
+                    Xstats::HtbClass { tokens, ctokens, .. } => (Some(tokens), Some(ctokens)),
+                    _ => (None, None),
+                };
+                note(courses, &class.dev, class.classid, stats, tokens.zip(ctokens));
+                any = true;
+            }
+        }
+        if !any {
+            for root in gateway.qdiscs(at, *id).iter().filter(|q| q.parent == Handle::ROOT && !q.handle.is_none()) {
+                note(courses, &root.dev, root.handle, &root.stats, None);
+            }
+        }
+    }
+}
+
+fn note(courses: &mut Vec<Course>, device: &str, id: Handle, stats: &QueueStats, tokens: Option<(i32, i32)>) {
+    let at = courses.iter().position(|course| course.id == id && course.device == device).unwrap_or_else(|| {
+        courses.push(Course {
+            device: device.to_owned(),
+            id,
+            sent: Vec::new(),
+            backlog: Vec::new(),
+            qlen: Vec::new(),
+            dropped: Vec::new(),
+            tokens_us: Vec::new(),
+            ctokens_us: Vec::new(),
+            last: (0, 0),
+        });
+        courses.len() - 1
+    });
+    let course = &mut courses[at];
+    course.sent.push(stats.bytes.saturating_sub(course.last.0));
+    course.dropped.push(stats.drops.saturating_sub(course.last.1));
+    course.last = (stats.bytes, stats.drops);
+    course.backlog.push(u64::from(stats.backlog));
+    course.qlen.push(stats.qlen);
+    if let Some((tokens, ctokens)) = tokens {
+        // A tick of the packet scheduler is 64 ns.
+        course.tokens_us.push(i64::from(tokens) * 64 / 1000);
+        course.ctokens_us.push(i64::from(ctokens) * 64 / 1000);
+    }
 }

@@ -5,33 +5,28 @@ use super::{IptCommand, ListStyle, Parsed, complain, later};
 use crate::Refusal;
 use crate::number::{u32_in, whole};
 use crate::units::parse_classid;
-use tidegate_policy::netfilter::{Condition, Match, NfCommand, NfOp, Rule, Target};
+use tidegate_policy::netfilter::{
+    Condition, Connbytes, Connmark, CountDirection, CountMode, Match, NfCommand, NfOp, Rule, Target,
+};
 
 /// Extensions that scripts load and this version does not have.
-const LATER_MATCHES: [&str; 20] = [
+const LATER_MATCHES: [&str; 14] = [
     "addrtype",
     "bpf",
     "cgroup",
-    "connbytes",
     "connlimit",
-    "connmark",
-    "conntrack",
     "ecn",
     "hashlimit",
     "helper",
-    "icmp",
-    "icmp6",
     "iprange",
     "limit",
     "mac",
     "owner",
     "recent",
     "set",
-    "state",
     "statistic",
 ];
-const LATER_TARGETS: [&str; 14] = [
-    "CONNMARK",
+const LATER_TARGETS: [&str; 13] = [
     "CT",
     "DNAT",
     "ECN",
@@ -45,6 +40,24 @@ const LATER_TARGETS: [&str; 14] = [
     "REJECT",
     "SNAT",
     "TCPMSS",
+];
+/// Extensions there are.
+const MATCHES: [&str; 15] = [
+    "tcp",
+    "udp",
+    "icmp",
+    "icmp6",
+    "icmpv6",
+    "multiport",
+    "mark",
+    "connmark",
+    "connbytes",
+    "conntrack",
+    "state",
+    "length",
+    "dscp",
+    "tos",
+    "comment",
 ];
 const TABLES: [&str; 5] = ["filter", "nat", "mangle", "raw", "security"];
 /// Longest name of a chain, in octets.
@@ -93,6 +106,10 @@ struct Reader<'a> {
     basics: [Option<Match>; 5],
     matches: Vec<Match>,
     loaded: Vec<String>,
+    /// What connbytes asks, as far as it has been said: inverted, from, to.
+    amount: Option<(bool, u64, u64)>,
+    mode: Option<CountMode>,
+    direction: Option<CountDirection>,
     target: Option<Target>,
     /// The name after `-j` while its options are read.
     target_name: Option<String>,
@@ -112,6 +129,9 @@ impl<'a> Reader<'a> {
             basics: [const { None }; 5],
             matches: Vec::new(),
             loaded: Vec::new(),
+            amount: None,
+            mode: None,
+            direction: None,
             target: None,
             target_name: None,
             notes: Vec::new(),
@@ -293,7 +313,7 @@ impl<'a> Reader<'a> {
                 if LATER_MATCHES.contains(&extension) {
                     return Err(later(format!("the match {extension}"), self.at - 1));
                 }
-                if !["tcp", "udp", "multiport", "mark", "length", "dscp", "tos", "comment"].contains(&extension) {
+                if !MATCHES.contains(&extension) {
                     return Err(self.complain(format!("Couldn't load match `{extension}':No such file or directory")));
                 }
                 self.loaded.push(extension.into());
@@ -313,13 +333,17 @@ impl<'a> Reader<'a> {
                     "ACCEPT" => Some(Target::Accept),
                     "DROP" => Some(Target::Drop),
                     "RETURN" => Some(Target::Return),
-                    "MARK" | "CLASSIFY" | "DSCP" | "TOS" => None,
+                    "MARK" | "CONNMARK" | "CLASSIFY" | "DSCP" | "TOS" => None,
                     _ => Some(Target::Jump(target.clone())),
                 };
                 self.target_name = Some(target);
                 Ok(())
             }
-            "--comment" => self.joined_or_next(name, joined).map(|_| ()),
+            "--comment" => {
+                let text = self.joined_or_next(name, joined)?;
+                self.matches.push(Match { not: false, what: Condition::Comment(text.into()) });
+                Ok(())
+            }
             "-f" | "--fragment" | "--fragments" => Err(later("the match on fragments", self.at - 1)),
             _ if name.starts_with("--") => self.extension(name, joined, not),
             _ if name.starts_with('-') => Err(self.complain(format!("unknown option \"{name}\"")).at(self.at - 1)),
@@ -397,10 +421,64 @@ impl<'a> Reader<'a> {
                 Ok(())
             }
             "--mark" => {
-                needs(self, "mark", false)?;
+                // Two extensions have the option: the one loaded last is meant.
+                let of_connection = self.loaded.iter().rfind(|l| l.ends_with("mark")).is_some_and(|l| l == "connmark");
+                needs(self, "mark", of_connection)?;
+                let extension = if of_connection { "connmark" } else { "mark" };
                 let (text, not) = self.inverted(name, joined, not)?;
-                let (value, mask) = values::mark(text).ok_or_else(|| self.bad("mark", name, text))?;
-                self.matches.push(Match { not, what: Condition::Mark(value, mask.unwrap_or(u32::MAX)) });
+                let (value, mask) = values::mark(text).ok_or_else(|| self.bad(extension, name, text))?;
+                let mask = mask.unwrap_or(u32::MAX);
+                let what = if of_connection { Condition::Connmark(value, mask) } else { Condition::Mark(value, mask) };
+                self.matches.push(Match { not, what });
+                Ok(())
+            }
+            "--ctstate" | "--state" => {
+                let extension = if name == "--state" { "state" } else { "conntrack" };
+                needs(self, extension, false)?;
+                let (text, not) = self.inverted(name, joined, not)?;
+                let states = values::states(text).ok_or_else(|| {
+                    self.complain(format!("{extension}: Bad state \"{text}\""))
+                        .at(self.at - 1)
+                        .remedy("The states are NEW, ESTABLISHED, RELATED, INVALID and UNTRACKED, with commas.")
+                })?;
+                let what = if name == "--state" { Condition::State(states) } else { Condition::Connstate(states) };
+                self.matches.push(Match { not, what });
+                Ok(())
+            }
+            "--connbytes" => {
+                needs(self, "connbytes", false)?;
+                let (text, not) = self.inverted(name, joined, not)?;
+                let (from, to) = values::amount(text).ok_or_else(|| self.bad("connbytes", name, text))?;
+                if from > to {
+                    return Err(self.complain(format!("{from} should be less than {to}")).at(self.at - 1));
+                }
+                self.amount = Some((not, from, to));
+                Ok(())
+            }
+            "--connbytes-mode" => {
+                needs(self, "connbytes", false)?;
+                let text = self.joined_or_next(name, joined)?;
+                let mode = values::COUNT_MODES.iter().find(|(word, _)| *word == text);
+                let unknown = || self.complain(format!("Unknown --connbytes-mode `{text}'")).at(self.at - 1);
+                self.mode = Some(mode.ok_or_else(unknown)?.1);
+                Ok(())
+            }
+            "--connbytes-dir" => {
+                needs(self, "connbytes", false)?;
+                let text = self.joined_or_next(name, joined)?;
+                let direction = values::COUNT_DIRECTIONS.iter().find(|(word, _)| *word == text);
+                let unknown = || self.complain(format!("Unknown --connbytes-dir `{text}'")).at(self.at - 1);
+                self.direction = Some(direction.ok_or_else(unknown)?.1);
+                Ok(())
+            }
+            "--icmp-type" | "--icmpv6-type" => {
+                let protocol = self.basics[4].as_ref().map(|m| &m.what);
+                let fits = matches!(protocol, Some(Condition::Protocol(1 | 58)));
+                needs(self, if self.ipv6 { "icmp6" } else { "icmp" }, fits)?;
+                let (text, not) = self.inverted(name, joined, not)?;
+                let (kind, codes) = values::icmp_type(text, self.ipv6)
+                    .ok_or_else(|| self.complain(format!("Invalid ICMP type `{text}'")).at(self.at - 1))?;
+                self.matches.push(Match { not, what: Condition::IcmpType(kind, codes) });
                 Ok(())
             }
             "--length" => {
@@ -437,6 +515,29 @@ impl<'a> Reader<'a> {
                 };
                 self.set(Target::Mark { value: target.0, mask: target.1 })
             }
+            "--set-mark" | "--set-xmark" | "--and-mark" | "--or-mark" | "--xor-mark" if targets("CONNMARK") => {
+                let text = self.joined_or_next(name, joined)?;
+                let (value, mask) = values::mark(text).ok_or_else(|| self.bad("CONNMARK", name, text))?;
+                let (value, mask) = match name {
+                    "--set-mark" => (value, mask.map_or(u32::MAX, |mask| mask | value)),
+                    "--set-xmark" => (value, mask.unwrap_or(u32::MAX)),
+                    "--and-mark" => (0, !value),
+                    "--or-mark" => (value, value),
+                    _ => (value, 0),
+                };
+                self.set(Target::Connmark(Connmark::Set { value, mask }))
+            }
+            "--save-mark" if targets("CONNMARK") => {
+                self.set(Target::Connmark(Connmark::Save { nfmask: u32::MAX, ctmask: u32::MAX }))
+            }
+            "--restore-mark" if targets("CONNMARK") => {
+                self.set(Target::Connmark(Connmark::Restore { nfmask: u32::MAX, ctmask: u32::MAX }))
+            }
+            "--mask" | "--nfmask" | "--ctmask" if targets("CONNMARK") => {
+                let text = self.joined_or_next(name, joined)?;
+                let bits = u32_in(text, 0).ok_or_else(|| self.bad("CONNMARK", name, text))?;
+                self.masks(name, bits)
+            }
             "--set-class" if targets("CLASSIFY") => {
                 let text = self.joined_or_next(name, joined)?;
                 let class = parse_classid(text).filter(|_| text.contains(':'));
@@ -468,14 +569,16 @@ impl<'a> Reader<'a> {
         if let (Some(name), None) = (&self.target_name, &self.target) {
             let wants = match name.as_str() {
                 "MARK" => "--set-xmark, --set-mark, --and-mark, --or-mark or --xor-mark is required",
+                "CONNMARK" => return Err(complain(tool, "CONNMARK target: No operation specified")),
                 "CLASSIFY" => "--set-class is required",
                 "DSCP" => "one of --set-dscp or --set-dscp-class is required",
                 _ => "an action is required",
             };
             return Err(complain(tool, format!("{name}: {wants}")));
         }
+        let counted = self.counted()?;
         let (ipv6, table) = (self.ipv6, self.table);
-        let matches: Vec<Match> = self.basics.into_iter().flatten().chain(self.matches).collect();
+        let matches: Vec<Match> = self.basics.into_iter().flatten().chain(self.matches).chain(counted).collect();
         let ruled = !matches.is_empty() || self.target.is_some();
         let rule = Rule { matches, target: self.target };
         let op = |command| NfOp { ipv6, table: table.clone(), command };
@@ -497,11 +600,45 @@ impl<'a> Reader<'a> {
             Verb::Version => IptCommand::Version,
             Verb::Help => IptCommand::Help(format!(
                 "{tool} [-t TABLE] -A|-I|-D|-C CHAIN RULE, -R CHAIN N RULE, -N|-X|-F|-Z|-L|-S [CHAIN], -P CHAIN ACCEPT|DROP\n\
-                 matches: -p -s -d -i -o, --sport --dport --tcp-flags --syn, -m multiport|mark|length|dscp|tos, ! before any\n\
-                 targets: ACCEPT DROP RETURN MARK CLASSIFY DSCP TOS or a chain (-j, -g)\n"
+                 matches: -p -s -d -i -o, --sport --dport --tcp-flags --syn, -m multiport|mark|connmark|connbytes|conntrack|state|length|dscp|tos|comment, ! before any\n\
+                 targets: ACCEPT DROP RETURN MARK CONNMARK CLASSIFY DSCP TOS or a chain (-j, -g)\n"
             )),
         };
         Ok(Parsed { command, notes: self.notes })
+    }
+
+    /// connbytes, once all of it must have been said.
+    fn counted(&self) -> Result<Option<Match>, Refusal> {
+        let said = (self.amount, self.mode, self.direction);
+        let missing = |name: &str| self.complain(format!("connbytes: option \"{name}\" must be specified\n"));
+        match said {
+            (None, None, None) if !self.loaded.iter().any(|loaded| loaded == "connbytes") => Ok(None),
+            (None, ..) => Err(missing("--connbytes")),
+            (_, _, None) => Err(missing("--connbytes-dir")),
+            (_, None, _) => Err(missing("--connbytes-mode")),
+            (Some((not, from, to)), Some(mode), Some(direction)) => {
+                Ok(Some(Match { not, what: Condition::Connbytes(Connbytes { from, to, mode, direction }) }))
+            }
+        }
+    }
+
+    /// The masks of `--save-mark` and `--restore-mark`, which stand behind them.
+    fn masks(&mut self, name: &str, bits: u32) -> Result<(), Refusal> {
+        let Some(Target::Connmark(Connmark::Save { nfmask, ctmask } | Connmark::Restore { nfmask, ctmask })) =
+            &mut self.target
+        else {
+            return Err(self
+                .complain(format!("CONNMARK: {name} goes with --save-mark or --restore-mark"))
+                .at(self.at - 2)
+                .remedy("Write --save-mark or --restore-mark before it."));
+        };
+        if name != "--ctmask" {
+            *nfmask = bits;
+        }
+        if name != "--nfmask" {
+            *ctmask = bits;
+        }
+        Ok(())
     }
 
     fn peek(&self) -> Option<&'a str> {
@@ -616,7 +753,7 @@ fn split(word: &str) -> (&str, Option<&str>) {
 }
 
 fn invertible(name: &str) -> bool {
-    const PLAIN: [&str; 40] = [
+    const PLAIN: [&str; 47] = [
         "-A",
         "-D",
         "-C",
@@ -657,6 +794,13 @@ fn invertible(name: &str) -> bool {
         "--set-dscp-class",
         "--set-tos",
         "--comment",
+        "--save-mark",
+        "--restore-mark",
+        "--mask",
+        "--nfmask",
+        "--ctmask",
+        "--connbytes-mode",
+        "--connbytes-dir",
     ];
     name.starts_with('-') && !PLAIN.contains(&name)
 }

@@ -1,9 +1,9 @@
 //! iptables' listings: `-S`, `-L`, `iptables-save`.
 
 use super::ListStyle;
-use super::values::{PROTOCOLS, SERVICES, TCP_FLAGS};
+use super::values::{COUNT_DIRECTIONS, COUNT_MODES, ICMP_TYPES, ICMPV6_TYPES, PROTOCOLS, SERVICES, STATES, TCP_FLAGS};
 use std::net::{Ipv4Addr, Ipv6Addr};
-use tidegate_policy::netfilter::{Condition, Match, Rule, Target};
+use tidegate_policy::netfilter::{Condition, Connbytes, Connmark, Connstates, Match, Rule, Target};
 
 /// A chain to list.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -74,6 +74,15 @@ pub fn print_rule(rule: &Rule, ipv6: bool) -> String {
         Some(Target::Drop) => out.push_str(" -j DROP"),
         Some(Target::Return) => out.push_str(" -j RETURN"),
         Some(Target::Mark { value, mask }) => out.push_str(&format!(" -j MARK --set-xmark {value:#x}/{mask:#x}")),
+        Some(Target::Connmark(action)) => out.push_str(&match action {
+            Connmark::Set { value, mask } => format!(" -j CONNMARK --set-xmark {value:#x}/{mask:#x}"),
+            Connmark::Save { nfmask, ctmask } => {
+                format!(" -j CONNMARK --save-mark --nfmask {nfmask:#x} --ctmask {ctmask:#x}")
+            }
+            Connmark::Restore { nfmask, ctmask } => {
+                format!(" -j CONNMARK --restore-mark --nfmask {nfmask:#x} --ctmask {ctmask:#x}")
+            }
+        }),
         Some(Target::Classify(class)) => {
             out.push_str(&format!(" -j CLASSIFY --set-class {:04x}:{:04x}", class.major(), class.minor()));
         }
@@ -137,6 +146,50 @@ fn condition(found: &Match, protocol: Option<u8>, ipv6: bool) -> String {
         Condition::Length(low, high) => format!(" -m length{not} --length {low}:{high}"),
         Condition::Dscp(value) => format!(" -m dscp{not} --dscp {value:#04x}"),
         Condition::Tos(value, mask) => format!(" -m tos{not} --tos {value:#04x}/{mask:#04x}"),
+        Condition::Connmark(value, u32::MAX) => format!(" -m connmark{not} --mark {value:#x}"),
+        Condition::Connmark(value, mask) => format!(" -m connmark{not} --mark {value:#x}/{mask:#x}"),
+        Condition::Connstate(set) => format!(" -m conntrack{not} --ctstate {}", states(*set)),
+        Condition::State(set) => format!(" -m state{not} --state {}", states(*set)),
+        Condition::Connbytes(asked) => {
+            let (mode, direction) = count_words(asked);
+            format!(
+                " -m connbytes{not} --connbytes {} --connbytes-mode {mode} --connbytes-dir {direction}",
+                amount(asked)
+            )
+        }
+        Condition::IcmpType(kind, codes) => {
+            let (module, option) = if ipv6 { ("icmp6", "icmpv6-type") } else { ("icmp", "icmp-type") };
+            format!(" -m {module}{not} --{option} {}", icmp(*kind, *codes))
+        }
+        Condition::Comment(text) => format!(" -m comment --comment {}", quoted(text)),
+    }
+}
+
+fn states(set: Connstates) -> String {
+    STATES.iter().filter(|(_, state)| set.has(*state)).map(|(name, _)| *name).collect::<Vec<_>>().join(",")
+}
+
+fn amount(asked: &Connbytes) -> String {
+    if asked.to == u64::MAX { asked.from.to_string() } else { format!("{}:{}", asked.from, asked.to) }
+}
+
+fn count_words(asked: &Connbytes) -> (&'static str, &'static str) {
+    let mode = COUNT_MODES.iter().find(|(_, mode)| *mode == asked.mode).map_or("", |(word, _)| word);
+    let direction = COUNT_DIRECTIONS.iter().find(|(_, way)| *way == asked.direction).map_or("", |(word, _)| word);
+    (mode, direction)
+}
+
+fn icmp(kind: u8, codes: (u8, u8)) -> String {
+    if codes == (0, 255) { kind.to_string() } else { format!("{kind}/{}", codes.0) }
+}
+
+/// In quotes where a shell would split it.
+fn quoted(text: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.,:/".contains(letter);
+    if text.chars().all(plain) {
+        text.into()
+    } else {
+        format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
     }
 }
 
@@ -188,7 +241,7 @@ fn count(number: u64, style: &ListStyle) -> String {
 }
 
 fn row(rule: &Rule, ipv6: bool, style: &ListStyle) -> String {
-    let mut protocol = "all".to_string();
+    let mut protocol = if style.numeric { "0" } else { "all" }.to_string();
     let any = match (ipv6, style.numeric) {
         (_, false) => "anywhere",
         (false, true) => "0.0.0.0/0",
@@ -203,7 +256,8 @@ fn row(rule: &Rule, ipv6: bool, style: &ListStyle) -> String {
         match &found.what {
             Condition::Protocol(value) => {
                 number = Some(*value);
-                protocol = format!("{not}{}", protocol_name(*value));
+                let shown = if style.numeric { value.to_string() } else { protocol_name(*value) };
+                protocol = format!("{not}{shown}");
             }
             Condition::Source(octets, length) => source = format!("{not}{}", shown_address(octets, *length, ipv6)),
             Condition::Destination(octets, length) => {
@@ -220,6 +274,7 @@ fn row(rule: &Rule, ipv6: bool, style: &ListStyle) -> String {
         Some(Target::Drop) => "DROP".into(),
         Some(Target::Return) => "RETURN".into(),
         Some(Target::Mark { .. }) => "MARK".into(),
+        Some(Target::Connmark(_)) => "CONNMARK".into(),
         Some(Target::Classify(_)) => "CLASSIFY".into(),
         Some(Target::Dscp(_)) => "DSCP".into(),
         Some(Target::Tos(..)) => "TOS".into(),
@@ -248,6 +303,9 @@ fn shown(found: &Match, protocol: Option<u8>, style: &ListStyle) -> String {
         Condition::SourcePorts(ranges) => ports(ranges, "spt", "sports"),
         Condition::DestinationPorts(ranges) => ports(ranges, "dpt", "dports"),
         Condition::Ports(ranges) => ports(ranges, "", "ports"),
+        Condition::TcpFlags(mask, wanted) if !style.numeric => {
+            format!(" tcp flags:{not}{}/{}", flags(*mask), flags(*wanted))
+        }
         Condition::TcpFlags(mask, wanted) => format!(" tcp flags:{not}{mask:#04X}/{wanted:#04X}").replace("0X", "0x"),
         Condition::Mark(value, u32::MAX) => format!(" mark match{spaced} {value:#x}"),
         Condition::Mark(value, mask) => format!(" mark match{spaced} {value:#x}/{mask:#x}"),
@@ -255,7 +313,26 @@ fn shown(found: &Match, protocol: Option<u8>, style: &ListStyle) -> String {
         Condition::Length(low, high) => format!(" length{spaced} {low}:{high}"),
         Condition::Dscp(value) => format!(" DSCP match {not}{value:#04x}"),
         Condition::Tos(value, mask) => format!(" tos match{spaced}{value:#04x}/{mask:#04x}"),
+        Condition::Connmark(value, u32::MAX) => format!(" connmark match {not} {value:#x}"),
+        Condition::Connmark(value, mask) => format!(" connmark match {not} {value:#x}/{mask:#x}"),
+        Condition::Connstate(set) => format!("{spaced} ctstate {}", states(*set)),
+        Condition::State(set) => format!("{spaced} state {}", states(*set)),
+        Condition::Connbytes(asked) => {
+            let (mode, direction) = count_words(asked);
+            format!("{spaced} connbytes {} connbytes mode {mode} connbytes direction {direction}", amount(asked))
+        }
+        Condition::IcmpType(kind, codes) => shown_icmp(*kind, *codes, protocol == Some(58), not, style),
+        Condition::Comment(text) => format!(" /* {text} */"),
         _ => String::new(),
+    }
+}
+
+/// An ICMP type in the words of `-L`: `icmptype 8`, or by its name.
+fn shown_icmp(kind: u8, codes: (u8, u8), v6: bool, not: &str, style: &ListStyle) -> String {
+    let (names, word): (&[(&str, u8)], _) = if v6 { (&ICMPV6_TYPES, "ipv6-icmp") } else { (&ICMP_TYPES, "icmp") };
+    match names.iter().find(|(_, known)| *known == kind && codes == (0, 255)) {
+        Some((name, _)) if !style.numeric => format!(" {word} {not}{name}"),
+        _ => format!(" {word}type {not}{}", icmp(kind, codes)),
     }
 }
 
@@ -269,6 +346,7 @@ fn doing(target: &Option<Target>) -> String {
             (value, 0) => format!(" MARK xor {value:#x}"),
             (value, mask) => format!(" MARK xset {value:#x}/{mask:#x}"),
         },
+        Some(Target::Connmark(action)) => remarking(action),
         Some(Target::Classify(class)) => format!(" CLASSIFY set {:x}:{:x}", class.major(), class.minor()),
         Some(Target::Dscp(value)) => format!(" DSCP set {value:#04x}"),
         Some(Target::Tos(value, 0xff)) => format!(" TOS set {value:#04x}/0xff"),
@@ -278,6 +356,29 @@ fn doing(target: &Option<Target>) -> String {
         Some(Target::Tos(value, mask)) => format!(" TOS set {value:#04x}/{mask:#04x}"),
         Some(Target::Goto(_)) => " [goto] ".into(),
         _ => String::new(),
+    }
+}
+
+fn remarking(action: &Connmark) -> String {
+    let masks = |nfmask: u32, ctmask: u32, same: String, different: String| match (nfmask, ctmask) {
+        (u32::MAX, u32::MAX) => String::new(),
+        (nfmask, ctmask) if nfmask == ctmask => same,
+        _ => different,
+    };
+    match *action {
+        Connmark::Set { value, mask: u32::MAX } => format!(" CONNMARK set {value:#x}"),
+        Connmark::Set { value: 0, mask } => format!(" CONNMARK and {:#x}", !mask),
+        Connmark::Set { value, mask } if value == mask => format!(" CONNMARK or {value:#x}"),
+        Connmark::Set { value, mask: 0 } => format!(" CONNMARK xor {value:#x}"),
+        Connmark::Set { value, mask } => format!(" CONNMARK xset {value:#x}/{mask:#x}"),
+        Connmark::Save { nfmask, ctmask } => {
+            let different = format!(" nfmask {nfmask:#x} ctmask ~{ctmask:#x}");
+            format!(" CONNMARK save{}", masks(nfmask, ctmask, format!(" mask {nfmask:#x}"), different))
+        }
+        Connmark::Restore { nfmask, ctmask } => {
+            let different = format!(" ctmask {ctmask:#x} nfmask ~{nfmask:#x}");
+            format!(" CONNMARK restore{}", masks(nfmask, ctmask, format!(" mask {ctmask:#x}"), different))
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::number::{u8_in, u16_in, u32_in};
 use crate::tc::{parse_prefix4, parse_prefix6};
+use tidegate_policy::netfilter::{Connstate, Connstates, CountDirection, CountMode};
 
 /// Names of protocols.
 pub(super) const PROTOCOLS: [(&str, u8); 12] = [
@@ -186,4 +187,70 @@ pub(super) fn address(text: &str, ipv6: bool) -> Option<([u8; 16], u8)> {
     let mut octets = [0; 16];
     octets[12..].copy_from_slice(&(address & mask).to_be_bytes());
     Some((octets, length as u8))
+}
+
+/// The states of a connection.
+pub(super) const STATES: [(&str, Connstate); 5] = [
+    ("INVALID", Connstate::Invalid),
+    ("NEW", Connstate::New),
+    ("RELATED", Connstate::Related),
+    ("ESTABLISHED", Connstate::Established),
+    ("UNTRACKED", Connstate::Untracked),
+];
+/// What connbytes counts.
+pub(super) const COUNT_MODES: [(&str, CountMode); 3] =
+    [("packets", CountMode::Packets), ("bytes", CountMode::Bytes), ("avgpkt", CountMode::Average)];
+/// Where it counts.
+pub(super) const COUNT_DIRECTIONS: [(&str, CountDirection); 3] =
+    [("original", CountDirection::Original), ("reply", CountDirection::Reply), ("both", CountDirection::Both)];
+
+/// Names of ICMP types; those of ICMPv6 after them.
+pub(super) const ICMP_TYPES: [(&str, u8); 6] = [
+    ("echo-reply", 0),
+    ("destination-unreachable", 3),
+    ("echo-request", 8),
+    ("time-exceeded", 11),
+    ("timestamp-request", 13),
+    ("timestamp-reply", 14),
+];
+pub(super) const ICMPV6_TYPES: [(&str, u8); 9] = [
+    ("destination-unreachable", 1),
+    ("packet-too-big", 2),
+    ("time-exceeded", 3),
+    ("echo-request", 128),
+    ("echo-reply", 129),
+    ("router-solicitation", 133),
+    ("router-advertisement", 134),
+    ("neighbour-solicitation", 135),
+    ("neighbour-advertisement", 136),
+];
+
+/// `NEW,ESTABLISHED`.
+pub(super) fn states(text: &str) -> Option<Connstates> {
+    text.split(',').try_fold(Connstates(0), |set, word| {
+        let (_, state) = STATES.iter().find(|(name, _)| name.eq_ignore_ascii_case(word))?;
+        Some(Connstates(set.0 | *state as u8))
+    })
+}
+
+/// `A:B`, `A:`, `A`: an amount from A on.
+pub(super) fn amount(text: &str) -> Option<(u64, u64)> {
+    let (from, to) = text.split_once(':').unwrap_or((text, ""));
+    let number = |text: &str, missing: u64| if text.is_empty() { Some(missing) } else { text.parse().ok() };
+    Some((number(from, 0)?, number(to, u64::MAX)?))
+}
+
+/// A name, `TYPE` or `TYPE/CODE`.
+pub(super) fn icmp_type(text: &str, ipv6: bool) -> Option<(u8, (u8, u8))> {
+    let names: &[(&str, u8)] = if ipv6 { &ICMPV6_TYPES } else { &ICMP_TYPES };
+    if let Some((_, kind)) = names.iter().find(|(name, _)| *name == text) {
+        return Some((*kind, (0, 255)));
+    }
+    match text.split_once('/') {
+        Some((kind, code)) => {
+            let code = code.parse().ok()?;
+            Some((kind.parse().ok()?, (code, code)))
+        }
+        None => Some((text.parse().ok()?, (0, 255))),
+    }
 }

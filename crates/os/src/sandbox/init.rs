@@ -7,7 +7,7 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use rustix::process::{Pid, WaitOptions};
+use rustix::process::{Pid, Resource, Rlimit, WaitOptions};
 use rustix::thread::CapabilitySet;
 
 use super::{SOCKET, SandboxError, Spec, receive, root, send};
@@ -24,20 +24,35 @@ pub(super) fn run(words: impl Iterator<Item = OsString>) -> i32 {
     let Some(spec) = Spec::decode(words) else {
         return 1;
     };
-    match prepare(&control, &spec).and_then(|()| start(&spec)) {
-        Ok(pid) => {
-            let (message, code) = reap(pid);
-            let _ = send(&control, &message, None);
-            // Wait until the parent has taken the word and closes: our end is the end of everything inside.
-            let _ = receive(&control);
-            code
-        }
+    match prepare(&control, &spec).and_then(|()| run_programs(&control, &spec)) {
+        Ok(code) => code,
         Err(error) => {
             let _ = send(&control, &error.encode(), None);
             let _ = receive(&control);
             1
         }
     }
+}
+
+/// Runs the programs, each when the parent asks for it; the code of the last.
+fn run_programs(control: &io::Stdin, spec: &Spec) -> Result<i32, SandboxError> {
+    let mut last = 0;
+    for words in &spec.programs {
+        let (message, code) = reap(start(words)?);
+        last = code;
+        for (path, content) in super::watch::read(&spec.watched) {
+            let mut file = format!("C{path}\0{content}").into_bytes();
+            file.truncate(super::MESSAGE);
+            let _ = send(control, &file, None);
+        }
+        let _ = send(control, &message, None);
+        // Wait until the parent has taken the word. It asks for more, or closes: our end is the end of everything inside.
+        match receive(control) {
+            Ok((asked, _)) if asked == b"G" => {}
+            _ => break,
+        }
+    }
+    Ok(last)
 }
 
 fn prepare(control: &io::Stdin, spec: &Spec) -> Result<(), SandboxError> {
@@ -47,11 +62,20 @@ fn prepare(control: &io::Stdin, spec: &Spec) -> Result<(), SandboxError> {
         let _ = send(control, &message, None);
     };
     root::build(spec, &note)?;
+    root::put_files(spec, &note)?;
     let missing = links(&spec.links, &note);
-    root::show_links(&missing, &note);
+    if !missing.is_empty() {
+        let names = missing.join(", ");
+        note(format!("this kernel creates no link of a kind we know: {names} only stand in /sys/class/net"));
+    }
     let listener = UnixListener::bind(SOCKET).map_err(|error| SandboxError::new("open the socket inside", error))?;
     std::env::set_current_dir(&spec.cwd).map_err(|error| SandboxError::new("enter the working directory", error))?;
     shed_capabilities();
+    if spec.max_processes > 0 {
+        // The kernel does not hold root to it; see also the highest process number.
+        let limit = Some(u64::from(spec.max_processes) + 300);
+        let _ = rustix::process::setrlimit(Resource::Nproc, Rlimit { current: limit, maximum: limit });
+    }
     send(control, b"L", Some(listener.as_fd())).map_err(|error| SandboxError::new("pass on the socket", error))
 }
 
@@ -67,8 +91,9 @@ fn links<'a>(names: &'a [String], note: &impl Fn(String)) -> Vec<&'a str> {
     let _ = links.up(1);
     let mut missing = Vec::new();
     for name in names {
-        let answers: Vec<io::Error> = KINDS.iter().map_while(|kind| links.create(name, kind, TXQLEN).err()).collect();
-        if answers.len() == KINDS.len() {
+        // `ifb0` is best made an ifb.
+        let named = KINDS.iter().filter(|kind| name.starts_with(**kind));
+        if !named.chain(&KINDS).any(|kind| links.create(name, kind, TXQLEN).is_ok()) {
             missing.push(name.as_str());
         }
     }
@@ -90,9 +115,8 @@ fn shed_capabilities() {
     }
 }
 
-fn start(spec: &Spec) -> Result<Pid, SandboxError> {
-    let (program, words) = spec
-        .program
+fn start(words: &[OsString]) -> Result<Pid, SandboxError> {
+    let (program, words) = words
         .split_first()
         .ok_or_else(|| SandboxError::new("start the program", io::Error::other("no program given")))?;
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -14,6 +14,7 @@
 
 mod init;
 mod root;
+pub mod watch;
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -53,8 +54,8 @@ pub struct Spec {
     pub executable: PathBuf,
     /// The program's working directory.
     pub cwd: PathBuf,
-    /// The program and its words.
-    pub program: Vec<OsString>,
+    /// The programs with their words, run one after the other in the same world: [`Sandbox::go_on`] starts the second and so on.
+    pub programs: Vec<Vec<OsString>>,
     /// Links that exist inside, beside `lo`.
     pub links: Vec<String>,
     /// Names under which the executable is found inside.
@@ -62,8 +63,16 @@ pub struct Spec {
     /// Directories in which these names stand, whether the host has them (the names, the directories) or not.
     /// Absolute, free of symbolic links.
     pub tool_dirs: Vec<PathBuf>,
-    /// Directories that must stay visible even under `/run` or `/dev`.
+    /// Directories that must stay visible even under `/tmp`, `/run` or `/dev`, which are new inside.
     pub keep: Vec<PathBuf>,
+    /// Directories of `/sys` that stand in memory, so that [`Spec::files`] can be put there. Those that the kernel lacks are left out.
+    pub memory: Vec<PathBuf>,
+    /// Files in those directories: absolute path, content.
+    pub files: Vec<(PathBuf, String)>,
+    /// Files whose content is told after each program, see [`watch::read`].
+    pub watched: Vec<String>,
+    /// Processes that may exist at once inside, where the kernel can hold to that: it refuses further ones. 0: no such limit.
+    pub max_processes: u32,
     /// Do without overlays, as on kernels that have none: the host's files are then read-only inside.
     pub no_overlay: bool,
 }
@@ -84,6 +93,8 @@ pub struct SandboxError {
 pub enum Report {
     /// Something could not be provided inside; the program runs without it.
     Note(String),
+    /// A watched file and its content, after a program has ended.
+    File(String, String),
     /// The program ended by itself with this code.
     Exited(u8),
     /// The program was ended by this signal.
@@ -155,12 +166,25 @@ impl Sandbox {
             Ok((message, _)) => match message.split_first() {
                 Some((b'X', [code])) => Report::Exited(*code),
                 Some((b'S', [signal])) => Report::Signalled(*signal),
+                Some((b'C', text)) => {
+                    let text = String::from_utf8_lossy(text);
+                    let (path, content) = text.split_once('\0').unwrap_or((&text, ""));
+                    Report::File(path.to_owned(), content.to_owned())
+                }
                 Some((b'N', text)) => Report::Note(String::from_utf8_lossy(text).into_owned()),
                 Some((b'F', text)) => Report::Failed(SandboxError::decode(text).to_string()),
                 _ => Report::Gone,
             },
             Err(_) => Report::Gone,
         }
+    }
+
+    /// Starts the next of [`Spec::programs`] when one has ended.
+    ///
+    /// # Errors
+    /// The sandbox is gone.
+    pub fn go_on(&mut self) -> io::Result<()> {
+        send(&self.control, b"G", None)
     }
 
     /// The number of the first process of the sandbox, as the host sees it.
@@ -182,13 +206,17 @@ impl Spec {
     fn encode(&self) -> Vec<OsString> {
         let mut words =
             vec![self.executable.clone().into(), self.cwd.clone().into(), u8::from(self.no_overlay).to_string().into()];
-        let lists: [Vec<OsString>; 5] = [
-            self.program.clone(),
+        words.push(self.max_processes.to_string().into());
+        let mut lists: Vec<Vec<OsString>> = vec![
             self.links.iter().map(Into::into).collect(),
             self.tools.iter().map(Into::into).collect(),
             self.tool_dirs.iter().map(Into::into).collect(),
             self.keep.iter().map(Into::into).collect(),
+            self.memory.iter().map(Into::into).collect(),
+            self.files.iter().flat_map(|(path, text)| [path.into(), text.into()]).collect(),
+            self.watched.iter().map(Into::into).collect(),
         ];
+        lists.extend(self.programs.iter().cloned());
         for list in lists {
             words.push(list.len().to_string().into());
             words.extend(list);
@@ -200,22 +228,33 @@ impl Spec {
         let executable = words.next()?.into();
         let cwd = words.next()?.into();
         let no_overlay = words.next()? == OsStr::new("1");
+        let max_processes = words.next()?.to_str()?.parse().ok()?;
         let mut list = || -> Option<Vec<OsString>> {
             let length: usize = words.next()?.to_str()?.parse().ok()?;
             (0..length).map(|_| words.next()).collect()
         };
-        let program = list()?;
         let texts = |list: Vec<OsString>| list.into_iter().map(|word| word.into_string().ok()).collect();
+        let paths = |list: Vec<OsString>| list.into_iter().map(PathBuf::from).collect();
         let links: Option<Vec<String>> = texts(list()?);
         let tools: Option<Vec<String>> = texts(list()?);
+        let (tool_dirs, keep, memory) = (paths(list()?), paths(list()?), paths(list()?));
+        let pairs = list()?;
+        let files = pairs.chunks_exact(2).map(|pair| Some((PathBuf::from(&pair[0]), pair[1].to_str()?.to_owned())));
+        let files: Option<Vec<_>> = files.collect();
+        let watched: Option<Vec<String>> = texts(list()?);
+        let programs = std::iter::from_fn(list).collect();
         Some(Self {
             executable,
             cwd,
-            program,
+            programs,
             links: links?,
             tools: tools?,
-            tool_dirs: list()?.into_iter().map(Into::into).collect(),
-            keep: list()?.into_iter().map(Into::into).collect(),
+            tool_dirs,
+            keep,
+            memory,
+            files: files?,
+            watched: watched?,
+            max_processes,
             no_overlay,
         })
     }
@@ -431,11 +470,15 @@ mod tests {
         let spec = Spec {
             executable: "/bin/true".into(),
             cwd: "/a b".into(),
-            program: vec!["sh".into(), "-c".into(), "".into()],
+            programs: vec![vec!["sh".into(), "-c".into(), "".into()], vec!["true".into()]],
             links: vec!["eth0".into()],
             tools: vec!["tc".into(), "ip".into()],
             tool_dirs: vec!["/usr/sbin".into()],
             keep: Vec::new(),
+            memory: vec!["/sys/module".into()],
+            files: vec![("/sys/module/x".into(), "1\n".into())],
+            watched: vec!["/sys/class/net/*/mtu".into()],
+            max_processes: 7,
             no_overlay: true,
         };
         assert_eq!(Spec::decode(spec.encode().into_iter()), Some(spec));

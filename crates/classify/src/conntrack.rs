@@ -1,0 +1,425 @@
+//! Connections: which packets belong together, in both directions, with a mark and counters (as Linux's nf_conntrack shows itself).
+//!
+//! A packet is looked up by its addresses, protocol and ports, or made the first of a new connection; that is kept when the packet has
+//! passed all hooks ([`Conntrack::confirm`]). Time is an argument: what has not been seen for its timeout is forgotten when it is
+//! asked for. What is modelled of TCP is the order of flags, not windows: segments are taken to be in window.
+
+use crate::headers::Outer;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use tidegate_packet::header::{proto, tcp_flags};
+use tidegate_packet::{Meta, Pkt, Pool, Span, Time};
+use tidegate_policy::netfilter::Connstate as State;
+
+/// Connections kept at most; beyond, packets of new ones are dropped, as Linux does.
+pub const MAX_CONNECTIONS: usize = 262_144;
+
+/// One direction of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Tuple {
+    /// Sender; IPv4 in the last four octets.
+    pub source: [u8; 16],
+    /// Receiver.
+    pub destination: [u8; 16],
+    /// IP version 6?
+    pub v6: bool,
+    /// IP protocol.
+    pub protocol: u8,
+    /// Sender's port; an echo's identifier.
+    pub sport: u16,
+    /// Receiver's port; an echo's identifier.
+    pub dport: u16,
+}
+
+impl Tuple {
+    fn back(self) -> Tuple {
+        Tuple { source: self.destination, destination: self.source, sport: self.dport, dport: self.sport, ..self }
+    }
+}
+
+/// How far a TCP connection has come (RFC 9293's states as a bystander sees them).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Tcp {
+    /// Not TCP.
+    #[default]
+    None,
+    SynSent,
+    /// SYN from both sides.
+    SynBoth,
+    SynReceived,
+    Established,
+    /// One side has closed.
+    Closing,
+    /// Reset; may a new SYN reopen it?
+    Closed(bool),
+    /// Reset before the handshake was answered: whoever opened it has nothing more to say.
+    Refused(bool),
+}
+
+/// What is to be done with a packet.
+enum Step {
+    /// It moves the connection to this state.
+    Go(Tcp),
+    /// It is let pass and changes nothing.
+    Ignore,
+    Invalid,
+    /// It begins a new connection in place of the old.
+    Reopen,
+}
+
+/// A connection.
+#[derive(Clone, Debug)]
+struct Entry {
+    /// As it began, and as answers look.
+    tuples: [Tuple; 2],
+    mark: u32,
+    packets: [u64; 2],
+    bytes: [u64; 2],
+    /// Packets and bytes are counted.
+    counts: bool,
+    answered: bool,
+    confirmed: bool,
+    tcp: Tcp,
+    began: Time,
+    expires: Time,
+    used: bool,
+}
+
+/// The table of connections.
+#[derive(Debug, Default)]
+pub struct Conntrack {
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+    index: BTreeMap<Tuple, u32>,
+    /// New connections are counted: some rule asks for bytes or packets.
+    accounting: bool,
+    /// Some rule asks for connections at all.
+    active: bool,
+}
+
+/// A connection of a packet: number and direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Membership {
+    at: u32,
+    /// It goes against the direction the connection began in.
+    pub reply: bool,
+}
+
+impl Conntrack {
+    /// Begins to look at packets: a rule wants to know. With `accounting`, connections that begin from now on are counted.
+    pub fn activate(&mut self, accounting: bool) {
+        self.active = true;
+        self.accounting |= accounting;
+    }
+
+    /// Connections known.
+    pub fn len(&self) -> usize {
+        self.entries.len() - self.free.len()
+    }
+
+    /// Is none known?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Finds or begins the connection of a packet that enters the machine. False: the table is full, the packet is lost.
+    pub fn enter(&mut self, now: Time, pool: &mut Pool, pkt: &Pkt) -> bool {
+        if !self.active {
+            return true;
+        }
+        let outer = Outer::of(pool, pkt);
+        let (state, membership, full) = match tuple(&outer) {
+            Some(tuple) => self.track(now, tuple, &outer, network_len(pool.meta(pkt))),
+            None => (State::Invalid, None, false),
+        };
+        let meta = pool.meta_mut(pkt);
+        meta.connection = pack(state, membership);
+        !full
+    }
+
+    /// A packet has passed all hooks: its connection is kept.
+    pub fn confirm(&mut self, pool: &Pool, pkt: &Pkt) {
+        let Some(membership) = membership(pool.meta(pkt)) else { return };
+        let entry = &mut self.entries[membership.at as usize];
+        if !core::mem::replace(&mut entry.confirmed, true) {
+            for tuple in entry.tuples {
+                self.index.insert(tuple, membership.at);
+            }
+        }
+    }
+
+    /// A packet was lost on its way through the hooks: a connection that was only about to begin is forgotten.
+    pub fn abandon(&mut self, pool: &Pool, pkt: &Pkt) {
+        if let Some(membership) = membership(pool.meta(pkt))
+            && !self.entries[membership.at as usize].confirmed
+        {
+            self.forget(membership.at);
+        }
+    }
+
+    /// The mark of a packet's connection; `None`: it has none.
+    pub fn mark(&self, meta: &Meta) -> Option<u32> {
+        Some(self.entries[membership(meta)?.at as usize].mark)
+    }
+
+    /// Sets it.
+    pub fn set_mark(&mut self, meta: &Meta, mark: u32) {
+        if let Some(membership) = membership(meta) {
+            self.entries[membership.at as usize].mark = mark;
+        }
+    }
+
+    /// Packets and bytes of a packet's connection, as it began and against that; `None`: they are not counted.
+    pub fn counters(&self, meta: &Meta) -> Option<([u64; 2], [u64; 2])> {
+        let entry = &self.entries[membership(meta)?.at as usize];
+        entry.counts.then_some((entry.packets, entry.bytes))
+    }
+
+    fn track(&mut self, now: Time, tuple: Tuple, outer: &Outer, len: u64) -> (State, Option<Membership>, bool) {
+        let found = self.lookup(now, &tuple);
+        let Some(membership) = found else { return self.begin(now, tuple, outer, len) };
+        let entry = &self.entries[membership.at as usize];
+        if entry.tcp != Tcp::None {
+            match step(entry, membership.reply, outer.tcp_flags.unwrap_or(0)) {
+                Step::Invalid => return (State::Invalid, None, false),
+                Step::Reopen => {
+                    self.forget(membership.at);
+                    return self.begin(now, tuple, outer, len);
+                }
+                Step::Go(next) => {
+                    let entry = &mut self.entries[membership.at as usize];
+                    let lone = matches!(next, Tcp::Closed(_)) && !entry.answered;
+                    entry.tcp = next;
+                    if lone {
+                        return self.reset(membership);
+                    }
+                }
+                Step::Ignore => {}
+            }
+        }
+        let entry = &mut self.entries[membership.at as usize];
+        entry.answered |= membership.reply;
+        let direction = usize::from(membership.reply);
+        if entry.counts {
+            entry.packets[direction] += 1;
+            entry.bytes[direction] += len;
+        }
+        entry.expires = now + timeout(entry, now);
+        let state = if entry.answered { State::Established } else { State::New };
+        (state, Some(membership), false)
+    }
+
+    /// A reset before the connection stood: the packet passes, the connection is gone.
+    fn reset(&mut self, membership: Membership) -> (State, Option<Membership>, bool) {
+        let entry = &mut self.entries[membership.at as usize];
+        let state = if entry.answered || membership.reply { State::Established } else { State::New };
+        for tuple in entry.tuples {
+            self.index.remove(&tuple);
+        }
+        // The packet still reads its mark; the place is given out again afterwards.
+        entry.expires = Time(0);
+        self.free.push(membership.at);
+        entry.used = false;
+        (state, Some(membership), false)
+    }
+
+    fn lookup(&mut self, now: Time, tuple: &Tuple) -> Option<Membership> {
+        let at = *self.index.get(tuple)?;
+        let entry = &self.entries[at as usize];
+        if entry.expires <= now {
+            self.forget(at);
+            return None;
+        }
+        Some(Membership { at, reply: entry.tuples[0] != *tuple })
+    }
+
+    fn begin(&mut self, now: Time, tuple: Tuple, outer: &Outer, len: u64) -> (State, Option<Membership>, bool) {
+        let tcp = match (tuple.protocol, outer.tcp_flags) {
+            (proto::TCP, Some(flags)) => match opening(flags) {
+                Some(state) => state,
+                None => return (State::Invalid, None, false),
+            },
+            (proto::TCP, None) => return (State::Invalid, None, false),
+            (proto::ICMP, _) if outer.icmp.map(|(kind, _)| kind) != Some(8) => return (State::Invalid, None, false),
+            (proto::ICMPV6, _) if outer.icmp.map(|(kind, _)| kind) != Some(128) => {
+                return (State::Untracked, None, false);
+            }
+            _ => Tcp::None,
+        };
+        if self.len() >= MAX_CONNECTIONS {
+            self.sweep(now);
+            if self.len() >= MAX_CONNECTIONS {
+                return (State::Invalid, None, true);
+            }
+        }
+        let mut entry = Entry {
+            tuples: [tuple, tuple.back()],
+            mark: 0,
+            packets: [0; 2],
+            bytes: [0; 2],
+            counts: self.accounting,
+            answered: false,
+            confirmed: false,
+            tcp,
+            began: now,
+            expires: now,
+            used: true,
+        };
+        if entry.counts {
+            (entry.packets[0], entry.bytes[0]) = (1, len);
+        }
+        entry.expires = now + timeout(&entry, now);
+        let at = match self.free.pop() {
+            Some(at) => {
+                self.entries[at as usize] = entry;
+                at
+            }
+            None => {
+                self.entries.push(entry);
+                self.entries.len() as u32 - 1
+            }
+        };
+        (State::New, Some(Membership { at, reply: false }), false)
+    }
+
+    fn forget(&mut self, at: u32) {
+        let entry = &mut self.entries[at as usize];
+        if !core::mem::replace(&mut entry.used, false) {
+            return;
+        }
+        let (confirmed, tuples) = (entry.confirmed, entry.tuples);
+        if confirmed {
+            for tuple in tuples {
+                self.index.remove(&tuple);
+            }
+        }
+        self.free.push(at);
+    }
+
+    /// Forgets all whose time is over.
+    fn sweep(&mut self, now: Time) {
+        for at in 0..self.entries.len() as u32 {
+            let entry = &self.entries[at as usize];
+            if entry.used && entry.confirmed && entry.expires <= now {
+                self.forget(at);
+            }
+        }
+    }
+}
+
+/// What a packet's place in its connection looks like in [`Meta::connection`]: nothing, or number, direction and state.
+fn pack(state: State, membership: Option<Membership>) -> u32 {
+    let state = match state {
+        State::New => 1,
+        State::Established => 2,
+        State::Related => 3,
+        State::Invalid => 4,
+        State::Untracked => 5,
+    };
+    let member = membership.map_or(0, |m| (m.at + 1) << 4 | u32::from(m.reply) << 3);
+    member | state
+}
+
+/// The connection of a packet.
+fn membership(meta: &Meta) -> Option<Membership> {
+    let at = (meta.connection >> 4).checked_sub(1)?;
+    Some(Membership { at, reply: meta.connection & 8 != 0 })
+}
+
+/// What a packet is to its connection.
+pub fn state(meta: &Meta) -> State {
+    match meta.connection & 7 {
+        1 => State::New,
+        2 => State::Established,
+        3 => State::Related,
+        4 => State::Invalid,
+        _ => State::Untracked,
+    }
+}
+
+/// Bytes of a network packet.
+pub(crate) fn network_len(meta: &Meta) -> u64 {
+    u64::from(meta.frame_len).saturating_sub(tidegate_packet::Head::ETHERNET as u64)
+}
+
+/// How a packet is looked up; `None`: it cannot be.
+fn tuple(outer: &Outer) -> Option<Tuple> {
+    let ports = match outer.protocol {
+        proto::ICMP | proto::ICMPV6 => {
+            let ident = outer.icmp_ident.unwrap_or(0);
+            Some((ident, ident))
+        }
+        proto::TCP | proto::UDP | 33 | 132 | 136 => outer.ports,
+        _ => Some((0, 0)),
+    };
+    let (sport, dport) = ports?;
+    let Outer { v6, protocol, source, destination, .. } = *outer;
+    Some(Tuple { source, destination, v6, protocol, sport, dport })
+}
+
+/// What a TCP packet without a connection begins; `None`: nothing.
+fn opening(flags: u8) -> Option<Tcp> {
+    use tcp_flags::{ACK, FIN, RST, SYN};
+    match flags & (SYN | ACK | FIN | RST) {
+        SYN => Some(Tcp::SynSent),
+        ACK => Some(Tcp::Established),
+        _ => None,
+    }
+}
+
+/// What a TCP packet does to its connection.
+fn step(entry: &Entry, reply: bool, flags: u8) -> Step {
+    use tcp_flags::{ACK, FIN, RST, SYN};
+    let (state, answered) = (entry.tcp, entry.answered);
+    let kind = match flags {
+        f if f & RST != 0 => RST,
+        f if f & (SYN | ACK) == SYN | ACK => SYN | ACK,
+        f if f & SYN != 0 => SYN,
+        f if f & FIN != 0 => FIN,
+        f if f & ACK != 0 => ACK,
+        _ => return Step::Invalid,
+    };
+    match (state, kind, reply) {
+        (Tcp::SynSent, SYN, false) => Step::Ignore,
+        (Tcp::SynSent, SYN, true) => Step::Go(Tcp::SynBoth),
+        (Tcp::SynSent | Tcp::SynBoth, k, _) if k == SYN | ACK && (reply || state == Tcp::SynBoth) => {
+            Step::Go(Tcp::SynReceived)
+        }
+        (Tcp::SynSent, ACK, true) => Step::Ignore,
+        (Tcp::SynSent, RST, _) if answered => Step::Go(Tcp::Refused(!reply)),
+        (Tcp::SynSent, RST, true) => Step::Go(Tcp::Closed(false)),
+        (Tcp::SynSent, _, _) => Step::Invalid,
+        (Tcp::SynBoth, SYN, _) | (Tcp::SynBoth, ACK, true) => Step::Ignore,
+        (Tcp::SynBoth, RST, _) => Step::Go(Tcp::Closed(!reply)),
+        (Tcp::SynBoth, _, _) => Step::Invalid,
+        (_, SYN, true) => Step::Invalid,
+        (Tcp::Closed(true) | Tcp::Refused(true), SYN, false) => Step::Reopen,
+        (Tcp::Refused(_), k, false) if k != SYN => Step::Invalid,
+        (_, SYN, false) => Step::Ignore,
+        (Tcp::SynReceived, k, _) if k == SYN | ACK => Step::Ignore,
+        (_, k, false) if k == SYN | ACK => Step::Invalid,
+        (_, k, true) if k == SYN | ACK => Step::Ignore,
+        (_, RST, _) => Step::Go(Tcp::Closed(!reply || state == Tcp::Closing)),
+        (Tcp::Closed(_) | Tcp::Refused(_), _, _) => Step::Ignore,
+        (_, FIN, _) => Step::Go(Tcp::Closing),
+        (Tcp::SynReceived, _, true) => Step::Ignore,
+        (Tcp::SynReceived | Tcp::Established, _, _) => Step::Go(Tcp::Established),
+        (other, _, _) => Step::Go(other),
+    }
+}
+
+/// How long a connection is remembered without a packet: Linux's defaults.
+fn timeout(entry: &Entry, now: Time) -> Span {
+    let seconds = match (entry.tuples[0].protocol, entry.tcp) {
+        (proto::TCP, Tcp::SynSent | Tcp::SynBoth) => 120,
+        (proto::TCP, Tcp::SynReceived) => 60,
+        (proto::TCP, Tcp::Established) if !entry.answered => 300,
+        (proto::TCP, Tcp::Established) => 432_000,
+        (proto::TCP, Tcp::Closing) => 120,
+        (proto::TCP, _) => 10,
+        (proto::UDP, _) if entry.answered && now.since(entry.began) > Span::secs(2) => 120,
+        (proto::UDP, _) | (proto::ICMP | proto::ICMPV6, _) => 30,
+        _ => 600,
+    };
+    Span::secs(seconds)
+}

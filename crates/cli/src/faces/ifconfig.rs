@@ -1,0 +1,263 @@
+//! ifconfig (net-tools 2.10), answered.
+
+use super::{Face, host, ip, world};
+use crate::capture::Reply;
+use std::net::{IpAddr, Ipv4Addr};
+use tidegate_lang::ip::{ShownLink, Which};
+use tidegate_policy::{LinkKind, LinkOp, Op, TunnelMode};
+
+/// What `ifconfig -V` prints.
+const VERSION: &str = "net-tools 2.10\n";
+
+/// `ifconfig` with these words.
+pub(super) fn answer(face: &mut Face<'_>, words: &[String]) -> Reply {
+    let (mut all, mut short) = (false, false);
+    let mut at = 0;
+    while let Some(option) = words.get(at).filter(|word| word.starts_with('-')) {
+        match option.as_str() {
+            "-a" => all = true,
+            "-s" => short = true,
+            "-v" => {}
+            "-V" | "--version" => return Reply::text(VERSION),
+            _ => return Reply::error(1, format!("ifconfig: option `{option}' not recognised.\n{USAGE}")),
+        }
+        at += 1;
+    }
+    let words = &words[at..];
+    let Some((name, changes)) = words.split_first() else {
+        world::meet_all(face);
+        let which = Which { up: !all, ..Which::default() };
+        let mut links = ip::links(face, &which);
+        links.sort_by(|a, b| a.name.cmp(&b.name));
+        return Reply::text(if short { table(&links) } else { links.iter().map(text).collect() });
+    };
+    if !changes.is_empty() {
+        face.machine.grow_one(name);
+    }
+    world::meet_all(face);
+    let which = Which { dev: Some(name.clone()), ..Which::default() };
+    let Some(link) = ip::links(face, &which).pop() else {
+        return Reply::error(
+            if changes.is_empty() { 1 } else { 255 },
+            match changes.is_empty() {
+                true => format!("{name}: error fetching interface information: Device not found\n"),
+                false => format!("{name}: ERROR while getting interface flags: No such device\n"),
+            },
+        );
+    };
+    if changes.is_empty() {
+        return Reply::text(if short { table(&[link]) } else { text(&link) });
+    }
+    match change(face, name, changes) {
+        Ok(()) => Reply::ok(),
+        Err(reply) => reply,
+    }
+}
+
+/// In our own words, printed where ifconfig prints its own.
+const USAGE: &str = "ifconfig [-a] [-s] [DEVICE [ADDRESS] [netmask MASK] [mtu N] [txqueuelen N] [up|down]]\n";
+
+fn change(face: &mut Face<'_>, dev: &str, words: &[String]) -> Result<(), Reply> {
+    let mut words = words.iter();
+    let mut address: Option<Ipv4Addr> = None;
+    let mut mask: Option<u8> = None;
+    let mut again: Vec<Vec<String>> = Vec::new();
+    let mut note = |parts: &[&str]| again.push(parts.iter().map(|part| (*part).to_owned()).collect());
+    while let Some(word) = words.next() {
+        let mut number = |what: &str| {
+            let value = words.next().ok_or_else(|| Reply::error(3, USAGE))?;
+            let number = value.parse::<u32>().ok();
+            number.ok_or_else(|| Reply::error(1, format!("{what}: Invalid argument\n")))
+        };
+        match word.as_str() {
+            "up" | "down" => {
+                world::set_up(face, dev, word == "up");
+                note(&["link", "set", "dev", dev, word]);
+            }
+            "txqueuelen" => {
+                let packets = number("SIOCSIFTXQLEN")?;
+                apply(face, Op::TxQueueLen { dev: dev.into(), packets })?;
+                note(&["link", "set", "dev", dev, "txqueuelen", &packets.to_string()]);
+            }
+            "mtu" => {
+                let bytes = number("SIOCSIFMTU")?;
+                apply(face, Op::Mtu { dev: dev.into(), bytes })?;
+                note(&["link", "set", "dev", dev, "mtu", &bytes.to_string()]);
+            }
+            "netmask" => {
+                let text = words.next().ok_or_else(|| Reply::error(3, USAGE))?;
+                mask =
+                    Some(text.parse::<Ipv4Addr>().map(|mask| u32::from(mask).leading_ones() as u8).map_err(|_| {
+                        Reply::error(1, format!("{text}: Unknown host\nifconfig: `--help' gives usage information.\n"))
+                    })?);
+            }
+            "broadcast" | "dstaddr" | "metric" | "hw" | "pointopoint" | "media" | "mem_start" | "io_addr" | "irq" => {
+                let _ = words.next();
+                if word == "hw" {
+                    let _ = words.next();
+                }
+            }
+            "arp" | "-arp" | "promisc" | "-promisc" | "allmulti" | "-allmulti" | "multicast" | "-multicast"
+            | "inet" | "add" | "-broadcast" | "dynamic" | "-dynamic" => {}
+            text => {
+                let (text, bits) = text.split_once('/').unwrap_or((text, ""));
+                let unknown = "Host name lookup failure\nifconfig: `--help' gives usage information.\n";
+                address = Some(text.parse().map_err(|_| Reply::error(1, format!("{text}: {unknown}")))?);
+                mask = bits.parse().ok().or(mask);
+            }
+        }
+    }
+    if let Some(address) = address {
+        assign(face, dev, address, mask)?;
+        let prefix = mask.unwrap_or_else(|| class_prefix(address));
+        note(&["addr", "replace", &format!("{address}/{prefix}"), "dev", dev]);
+    }
+    again.iter().for_each(|words| face.did("ip", words));
+    Ok(())
+}
+
+/// An address without a mask has that of its class.
+fn class_prefix(address: Ipv4Addr) -> u8 {
+    match address.octets()[0] {
+        0..128 => 8,
+        128..192 => 16,
+        _ => 24,
+    }
+}
+
+/// Puts the address in place of those of its family, and brings the device up.
+fn assign(face: &mut Face<'_>, dev: &str, address: Ipv4Addr, mask: Option<u8>) -> Result<(), Reply> {
+    let known = face.machine.gateway.device(dev).map(|id| face.machine.gateway.addresses(id).to_vec());
+    for (old, prefix) in known.unwrap_or_default().into_iter().filter(|(old, _)| old.is_ipv4()) {
+        apply(face, Op::Link(LinkOp::Address { name: dev.into(), add: false, address: old, prefix }))?;
+    }
+    let prefix = mask.unwrap_or_else(|| class_prefix(address));
+    apply(face, Op::Link(LinkOp::Address { name: dev.into(), add: true, address: address.into(), prefix }))?;
+    world::set_up(face, dev, true);
+    Ok(())
+}
+
+fn apply(face: &mut Face<'_>, op: Op) -> Result<(), Reply> {
+    face.apply(op).map(|_| ()).map_err(|error| Reply::error(1, format!("ifconfig: {}\n", error.errno.text())))
+}
+
+/// A device as ifconfig prints it, with the empty line after it.
+fn text(link: &ShownLink) -> String {
+    let flags = host::flags(&link.kind, link.up);
+    const NAMES: [(u32, &str); 7] = [
+        (0x1, "UP"),
+        (0x2, "BROADCAST"),
+        (0x8, "LOOPBACK"),
+        (0x10, "POINTOPOINT"),
+        (0x40, "RUNNING"),
+        (0x80, "NOARP"),
+        (0x1000, "MULTICAST"),
+    ];
+    let names: Vec<&str> = NAMES.into_iter().filter(|(bit, _)| flags & bit != 0).map(|(_, name)| name).collect();
+    let mut out = format!("{}: flags={flags}<{}>  mtu {}\n", link.name, names.join(","), link.mtu);
+    for shown in &link.addresses {
+        out.push_str(&match shown.address {
+            IpAddr::V4(address) => {
+                let mask = u32::MAX.checked_shl(32 - u32::from(shown.prefix)).unwrap_or(0);
+                let all = Ipv4Addr::from(u32::from(address) | !mask);
+                let broadcast = match &link.kind {
+                    LinkKind::Loopback => String::new(),
+                    LinkKind::PointToPoint | LinkKind::Tunnel(_) => format!("  destination {address}"),
+                    _ => format!("  broadcast {all}"),
+                };
+                format!("        inet {address}  netmask {}{broadcast}\n", Ipv4Addr::from(mask))
+            }
+            IpAddr::V6(address) => {
+                let scope = match address.segments()[0] {
+                    _ if address.is_loopback() => "0x10<host>",
+                    first if first & 0xffc0 == 0xfe80 => "0x20<link>",
+                    _ => "0x0<global>",
+                };
+                format!("        inet6 {address}  prefixlen {}  scopeid {scope}\n", shown.prefix)
+            }
+        });
+    }
+    let queue = link.txqueuelen;
+    let mac = link.mac.map(|octet| format!("{octet:02x}")).join(":");
+    out.push_str(&match &link.kind {
+        LinkKind::Loopback => format!("        loop  txqueuelen {queue}  (Local Loopback)\n"),
+        LinkKind::PointToPoint => format!("        ppp  txqueuelen {queue}  (Point-to-Point Protocol)\n"),
+        LinkKind::Tunnel(tunnel) => match tunnel.mode {
+            TunnelMode::Ipip => format!("        tunnel   txqueuelen {queue}  (IPIP Tunnel)\n"),
+            TunnelMode::Sit => format!("        sit  txqueuelen {queue}  (IPv6-in-IPv4)\n"),
+            TunnelMode::Gre => format!(
+                "        unspec 00-00-00-00-00-00-00-00-00-00-00-00-00-00-00-00  txqueuelen {queue}  (UNSPEC)\n"
+            ),
+            TunnelMode::Gretap => format!("        ether {mac}  txqueuelen {queue}  (Ethernet)\n"),
+        },
+        _ => format!("        ether {mac}  txqueuelen {queue}  (Ethernet)\n"),
+    });
+    let (bytes, packets) = link.sent;
+    out.push_str("        RX packets 0  bytes 0 (0.0 B)\n        RX errors 0  dropped 0  overruns 0  frame 0\n");
+    out.push_str(&format!("        TX packets {packets}  bytes {bytes} ({})\n", human(bytes)));
+    out.push_str("        TX errors 0  dropped 0 overruns 0  carrier 0  collisions 0\n\n");
+    out
+}
+
+/// Bytes as ifconfig rounds them: `90.0 B`, `1.2 KiB`.
+fn human(bytes: u64) -> String {
+    let mut value = bytes as f64;
+    for unit in ["B", "KiB", "MiB", "GiB"] {
+        if value < 1024.0 {
+            return format!("{value:.1} {unit}");
+        }
+        value /= 1024.0;
+    }
+    format!("{value:.1} TiB")
+}
+
+/// `ifconfig -s`.
+fn table(links: &[ShownLink]) -> String {
+    let mut out = String::from("Iface      MTU    RX-OK RX-ERR RX-DRP RX-OVR    TX-OK TX-ERR TX-DRP TX-OVR Flg\n");
+    for link in links {
+        let letters = match (&link.kind, link.up) {
+            (LinkKind::Loopback, _) => "LRU",
+            (LinkKind::PointToPoint, _) => "MOPRU",
+            (_, true) => "BMRU",
+            (_, false) => "BO",
+        };
+        out.push_str(&format!(
+            "{:<16}{:>5} {:>8} {:>6} {:>6} {:<6} {:>8} {:>6} {:>6} {:>6} {letters}\n",
+            link.name, link.mtu, 0, 0, 0, 0, link.sent.1, 0, 0, 0
+        ));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As net-tools 2.10 printed the same device.
+    #[test]
+    fn a_device_is_printed_as_net_tools_does() {
+        let link = ShownLink {
+            index: 2,
+            name: "eth0".into(),
+            kind: LinkKind::Ethernet,
+            up: true,
+            mtu: 1500,
+            txqueuelen: 1000,
+            qdisc: "pfifo_fast".into(),
+            mac: [0x2a, 0xcb, 0xdf, 0x08, 0xe5, 0xd3],
+            master: None,
+            addresses: vec![tidegate_lang::ip::ShownAddress { address: [10, 0, 0, 1].into(), prefix: 24 }],
+            sent: (90, 1),
+        };
+        let wanted = "eth0: flags=4163<UP,BROADCAST,RUNNING,MULTICAST>  mtu 1500
+        inet 10.0.0.1  netmask 255.255.255.0  broadcast 10.0.0.255
+        ether 2a:cb:df:08:e5:d3  txqueuelen 1000  (Ethernet)
+        RX packets 0  bytes 0 (0.0 B)
+        RX errors 0  dropped 0  overruns 0  frame 0
+        TX packets 1  bytes 90 (90.0 B)
+        TX errors 0  dropped 0 overruns 0  carrier 0  collisions 0
+
+";
+        assert_eq!(text(&link), wanted);
+    }
+}

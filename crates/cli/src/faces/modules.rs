@@ -1,0 +1,147 @@
+//! modprobe, insmod, rmmod and lsmod (kmod 30), answered.
+
+use super::{Face, host};
+use crate::capture::{Effect, Reply};
+use tidegate_policy::{LinkKind, LinkOp, Op};
+
+/// The most ifb devices that a module parameter may ask for.
+const MAX_IFBS: u32 = 64;
+/// Where the kernel whose answers are followed keeps its modules.
+const PLACE: &str = "/lib/modules/6.1.0";
+/// What the names of the modules begin with that such a kernel has.
+const KNOWN: [&str; 38] = [
+    "sch_",
+    "cls_",
+    "act_",
+    "em_",
+    "xt_",
+    "ipt_",
+    "ip6t_",
+    "nf_",
+    "nft_",
+    "nfnetlink",
+    "ip_",
+    "ip6_",
+    "iptable_",
+    "ip6table_",
+    "x_tables",
+    "ebt",
+    "arp",
+    "tcp_",
+    "ifb",
+    "dummy",
+    "veth",
+    "bridge",
+    "br_netfilter",
+    "8021q",
+    "tun",
+    "tap",
+    "ppp",
+    "pppo",
+    "ipip",
+    "sit",
+    "gre",
+    "tunnel",
+    "wireguard",
+    "bonding",
+    "macvlan",
+    "e1000",
+    "r8169",
+    "crc",
+];
+
+/// One of the four tools with its words.
+pub(super) fn answer(face: &mut Face<'_>, tool: &str, words: &[String]) -> Reply {
+    let (options, names): (Vec<&String>, Vec<&String>) = words.iter().partition(|word| word.starts_with('-'));
+    let has = |short: char, long: &str| {
+        options.iter().any(|option| *option == long || !option.starts_with("--") && option.contains(short))
+    };
+    let Some(name) = names.first().filter(|_| tool != "lsmod") else {
+        return match tool {
+            "lsmod" => list(face),
+            _ if has('V', "--version") => Reply::text("kmod version 30\n"),
+            "modprobe" if has('c', "--showconfig") => Reply::ok(),
+            "modprobe" => Reply::error(1, "modprobe: ERROR: missing parameters. See -h.\n"),
+            "rmmod" => Reply::error(1, "rmmod: ERROR: missing module name.\n"),
+            _ => Reply::error(1, "insmod: ERROR: missing filename.\n"),
+        };
+    };
+    let file = name.rsplit('/').next().unwrap_or(name);
+    let module = file.split('.').next().unwrap_or(file).replace('-', "_");
+    let known = KNOWN.iter().any(|known| module.starts_with(known));
+    let quiet = has('q', "--quiet");
+    let dry = has('n', "--dry-run");
+    match tool {
+        "modprobe" if has('r', "--remove") => match known {
+            true => remove(face, &module, tool, words),
+            false if quiet => Reply::error(1, ""),
+            false => Reply::error(1, format!("modprobe: FATAL: Module {name} not found.\n")),
+        },
+        "rmmod" => remove(face, &module, tool, words),
+        "modprobe" if !known && quiet => Reply::error(1, ""),
+        "modprobe" if !known => {
+            Reply::error(1, format!("modprobe: FATAL: Module {name} not found in directory {PLACE}\n"))
+        }
+        "insmod" if !known => {
+            Reply::error(1, format!("insmod: ERROR: could not load module {name}: No such file or directory\n"))
+        }
+        "insmod" if face.machine.host.modules.contains(&module) => {
+            Reply::error(1, format!("insmod: ERROR: could not insert module {name}: File exists\n"))
+        }
+        _ if dry => Reply::ok(),
+        // `modprobe -a` loads them all; otherwise what follows are parameters.
+        _ if has('a', "--all") => {
+            names.iter().for_each(|name| load(face, &name.replace('-', "_"), &[]));
+            face.did(tool, words);
+            Reply::ok()
+        }
+        _ => {
+            load(face, &module, &names[1..]);
+            face.did(tool, words);
+            Reply::ok()
+        }
+    }
+}
+
+/// Loads a module; loading it again changes nothing.
+fn load(face: &mut Face<'_>, module: &str, parameters: &[&String]) {
+    if !face.machine.host.modules.insert(module.to_owned()) {
+        return;
+    }
+    for (path, text) in host::module_files(module) {
+        face.effects.push(Effect::Write { path: path.to_string_lossy().into_owned(), text });
+    }
+    if module == "ifb" {
+        let count = parameters.iter().find_map(|parameter| parameter.strip_prefix("numifbs=")?.parse().ok());
+        for number in 0..count.unwrap_or(2).min(MAX_IFBS) {
+            // One that is there already stays.
+            let _ = face.apply(Op::Link(LinkOp::Add { name: format!("ifb{number}"), kind: LinkKind::Ifb }));
+        }
+    }
+}
+
+fn remove(face: &mut Face<'_>, module: &str, tool: &str, words: &[String]) -> Reply {
+    if !face.machine.host.modules.remove(module) {
+        return match tool {
+            "rmmod" => Reply::error(1, format!("rmmod: ERROR: Module {module} is not currently loaded\n")),
+            _ => Reply::ok(),
+        };
+    }
+    face.effects.push(Effect::Remove { path: format!("/sys/module/{module}") });
+    if module == "ifb" {
+        let links = face.machine.host.links.iter().filter(|(_, link)| link.kind == LinkKind::Ifb);
+        for name in links.map(|(name, _)| name.clone()).collect::<Vec<_>>() {
+            let _ = face.apply(Op::Link(LinkOp::Delete { name }));
+        }
+    }
+    face.did(tool, words);
+    Reply::ok()
+}
+
+fn list(face: &Face<'_>) -> Reply {
+    let mut out = String::from("Module                  Size  Used by\n");
+    for module in &face.machine.host.modules {
+        out.push_str(&format!("{module:<19} {:>8}  0\n", 16384));
+    }
+    Reply::text(out)
+}

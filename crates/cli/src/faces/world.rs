@@ -1,0 +1,213 @@
+//! The machine as scripts see it without asking a tool: the files of `/sys`, and what is written to them.
+
+use super::Face;
+use super::host::{self, NET};
+use crate::capture::Effect;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use tidegate_gateway::{DeviceSpec, World};
+use tidegate_os::netlink::Change;
+use tidegate_policy::{LinkKind, LinkOp, Op, TunnelMode};
+
+/// The network of the first device, which leads out: RFC 5737's first documentation network, the gateway at its first address.
+const OUTSIDE: [u8; 4] = [192, 0, 2, 2];
+const PROVIDER: [u8; 4] = [192, 0, 2, 1];
+
+/// The machine before the script: its devices are there and have addresses; the files that tell of them.
+///
+/// The first device that can lead out has 192.0.2.2/24 and the default route by 192.0.2.1, the others 192.168.1.1/24 and so on: enough
+/// for scripts that look for the device of the default route.
+pub(super) fn begin(face: &mut Face<'_>, devices: &[String]) -> Vec<(PathBuf, String)> {
+    for name in devices {
+        face.machine.gateway.add_device(name, DeviceSpec::of(&LinkKind::of_name(name)));
+    }
+    meet_all(face);
+    give_addresses(face);
+    let mut files = Vec::new();
+    let host = &face.machine.host;
+    let loopback = host::LinkState {
+        index: 1,
+        kind: LinkKind::Loopback,
+        up: true,
+        mac: [0; 6],
+        master: None,
+        tuned: Default::default(),
+    };
+    files.extend(host::files_of("lo", &loopback, &DeviceSpec::of(&LinkKind::Loopback)));
+    for (name, link) in &host.links {
+        if let Some(id) = face.machine.gateway.device(name) {
+            files.extend(host::files_of(name, link, &face.machine.gateway.spec(id)));
+        }
+    }
+    for module in &host.modules {
+        files.extend(host::module_files(module));
+    }
+    let told = files.iter().map(|(path, text)| (path.to_string_lossy().into_owned(), text.trim().to_owned()));
+    face.machine.host.files.extend(told);
+    files
+}
+
+/// Takes in links that came into being by being named.
+pub(super) fn meet_all(face: &mut Face<'_>) {
+    let machine = &mut *face.machine;
+    for id in machine.gateway.devices() {
+        machine.host.meet(machine.gateway.name(id));
+    }
+}
+
+fn give_addresses(face: &mut Face<'_>) {
+    let leads = |kind: &LinkKind| matches!(kind, LinkKind::Ethernet | LinkKind::PointToPoint | LinkKind::Bridge);
+    let mut names: Vec<(bool, u32, String)> = face
+        .machine
+        .host
+        .links
+        .iter()
+        .filter(|(_, link)| leads(&link.kind))
+        // A modem's device leads out, a bridge does not.
+        .map(|(name, link)| (link.kind == LinkKind::Bridge, link.index, name.clone()))
+        .collect();
+    names.sort();
+    if let Some(modem) = names.iter().position(|(_, _, name)| name.starts_with("ppp") || name.starts_with("wan")) {
+        names[..=modem].rotate_right(1);
+    }
+    for (number, (_, _, name)) in (0_u8..=254).zip(names) {
+        let address = if number == 0 { OUTSIDE } else { [192, 168, number, 1] };
+        let op =
+            Op::Link(LinkOp::Address { name: name.clone(), add: true, address: IpAddr::from(address), prefix: 24 });
+        let world = World { now: face.machine.now, pool: face.pool, draws: face.draws };
+        // One that has an address keeps it.
+        let bare = face.machine.gateway.device(&name).is_some_and(|id| face.machine.gateway.addresses(id).is_empty());
+        if bare && face.machine.gateway.apply(world, &op).is_ok() && number == 0 {
+            face.machine.host.routes.push(tidegate_lang::ip::Route {
+                to: (IpAddr::from([0, 0, 0, 0]), 0),
+                via: Some(IpAddr::from(PROVIDER)),
+                dev: Some(name),
+                src: None,
+                metric: 0,
+                scope_link: false,
+                kernel: false,
+            });
+        }
+    }
+}
+
+/// What an operation that was carried out changes beside the gateway.
+pub(super) fn follow(face: &mut Face<'_>, op: &Op) {
+    match op {
+        Op::TxQueueLen { dev, packets } => {
+            write(face, dev, "tx_queue_len", &packets.to_string());
+            change(face, dev, Change { txqlen: Some(*packets), ..Change::default() });
+        }
+        Op::Mtu { dev, bytes } => {
+            write(face, dev, "mtu", &bytes.to_string());
+            change(face, dev, Change { mtu: Some(*bytes), ..Change::default() });
+        }
+        Op::Link(LinkOp::Add { name, kind }) => {
+            appear(face, name, kind);
+            if let LinkKind::Veth { peer } = kind {
+                appear(face, peer, &LinkKind::Veth { peer: name.clone() });
+            }
+        }
+        Op::Link(LinkOp::Delete { name }) => {
+            face.machine.host.forget(name);
+            face.effects.push(Effect::Remove { path: format!("{NET}/{name}") });
+            face.effects.push(Effect::DropLink { name: name.clone() });
+        }
+        Op::Link(LinkOp::Rename { name, to }) => {
+            if let Some(link) = face.machine.host.links.remove(name) {
+                face.machine.host.links.insert(to.clone(), link);
+            }
+            face.machine.host.gone.insert(name.clone());
+            face.machine.host.gone.remove(to);
+            for route in face.machine.host.routes.iter_mut().filter(|route| route.dev.as_ref() == Some(name)) {
+                route.dev = Some(to.clone());
+            }
+            face.effects.push(Effect::Rename { from: format!("{NET}/{name}"), to: format!("{NET}/{to}") });
+            // The kernel renames only what is down.
+            change(face, name, Change { up: Some(false), ..Change::default() });
+            change(face, name, Change { name: Some(to.clone()), ..Change::default() });
+        }
+        _ => {}
+    }
+}
+
+fn appear(face: &mut Face<'_>, name: &str, kind: &LinkKind) {
+    face.machine.host.add(name, kind.clone(), false);
+    let (host, gateway) = (&face.machine.host, &face.machine.gateway);
+    let Some((link, spec)) = host.links.get(name).zip(gateway.device(name).map(|id| gateway.spec(id))) else { return };
+    let files = host::files_of(name, link, &spec);
+    let kind = match kind {
+        LinkKind::Dummy => "dummy",
+        LinkKind::Bridge => "bridge",
+        LinkKind::Tunnel(tunnel) => match tunnel.mode {
+            TunnelMode::Ipip => "ipip",
+            TunnelMode::Sit => "sit",
+            TunnelMode::Gre => "gre",
+            TunnelMode::Gretap => "gretap",
+        },
+        _ => "ifb",
+    };
+    face.effects.push(Effect::MakeLink { name: name.into(), kind: kind.into(), txqlen: spec.tx_queue_len });
+    for (path, text) in files {
+        let path = path.to_string_lossy().into_owned();
+        face.machine.host.files.insert(path.clone(), text.trim().to_owned());
+        face.effects.push(Effect::Write { path, text });
+    }
+}
+
+/// Brings a link up or down.
+pub(super) fn set_up(face: &mut Face<'_>, dev: &str, up: bool) {
+    meet_all(face);
+    let Some(link) = face.machine.host.links.get_mut(dev) else { return };
+    if link.up != up {
+        link.up = up;
+        let kind = link.kind.clone();
+        write(face, dev, "operstate", if up { "up" } else { "down" });
+        write(face, dev, "carrier", if up { "1" } else { "0" });
+        write(face, dev, "flags", &format!("{:#x}", host::flags(&kind, up) & !0x40));
+    }
+    change(face, dev, Change { up: Some(up), ..Change::default() });
+}
+
+/// Writes a file of a link.
+pub(super) fn write(face: &mut Face<'_>, dev: &str, file: &str, text: &str) {
+    let path = format!("{NET}/{dev}/{file}");
+    face.machine.host.files.insert(path.clone(), text.to_owned());
+    face.effects.push(Effect::Write { path, text: format!("{text}\n") });
+}
+
+fn change(face: &mut Face<'_>, dev: &str, change: Change) {
+    face.effects.push(Effect::ChangeLink { name: dev.to_owned(), change });
+}
+
+/// What stands in files that scripts write to: what differs from before is done to the model.
+pub(super) fn told(face: &mut Face<'_>, files: &[(String, String)]) {
+    for (path, text) in files {
+        let before = face.machine.host.files.insert(path.clone(), text.clone());
+        // What we never wrote is the kernel's own and says nothing of the script.
+        if before.as_ref().is_none_or(|before| before == text) {
+            continue;
+        }
+        let Some((dev, file)) = path.strip_prefix(NET).and_then(|rest| rest.trim_start_matches('/').split_once('/'))
+        else {
+            if path.ends_with("/htb_hysteresis") && text != "0" {
+                let warning = "htb_hysteresis: set, and not modelled here: HTB counts exactly".to_owned();
+                face.machine.kernel_log.push(warning);
+            }
+            continue;
+        };
+        let (dev, number) = (dev.to_owned(), text.parse::<u32>());
+        let op = match (file, number) {
+            ("tx_queue_len", Ok(packets)) => Op::TxQueueLen { dev: dev.clone(), packets },
+            ("mtu", Ok(bytes)) => Op::Mtu { dev: dev.clone(), bytes },
+            _ => continue,
+        };
+        let word = if file == "mtu" { "mtu" } else { "txqueuelen" };
+        if face.apply(op).is_ok() {
+            let words = ["link", "set", "dev", &dev, word, text].map(String::from);
+            face.did("ip", &words);
+        }
+    }
+    // The files say so already.
+    face.effects.clear();
+}

@@ -1,0 +1,91 @@
+//! `tidegate run SCRIPT`: a script run against the model machine, and what it came to.
+//!
+//! The script runs unmodified in a sandbox, once for each list of arguments, on one machine. What it says passes through; the machine
+//! it leaves is printed as commands, as a batch file, as JSON or as a tree.
+
+mod json;
+mod options;
+mod text;
+mod tree;
+
+pub use options::{Options, Print};
+
+use crate::capture::{CaptureError, CaptureOptions, Exit, Outcome, Output, run_in_turn};
+use crate::faces::Machine;
+use std::io::Write;
+use std::process::ExitCode;
+use tidegate_packet::{Pool, Seeded, Time};
+
+/// When the script runs: a machine's clock does not begin at nothing.
+const STARTED: Time = Time(1_000_000_000);
+/// The exit codes that are ours and not the script's, as `env(1)` and `timeout(1)` have them.
+const TIMED_OUT: u8 = 124;
+const NO_SANDBOX: u8 = 125;
+const NOT_RUNNABLE: u8 = 126;
+const NOT_FOUND: u8 = 127;
+
+/// What a run came to.
+struct Run<'o> {
+    options: &'o Options,
+    machine: Machine,
+    outcomes: Vec<Outcome>,
+}
+
+/// Plays `tidegate run`.
+pub fn command(options: &Options) -> ExitCode {
+    match run(options) {
+        Ok(mut run) => {
+            let text = match options.print {
+                None => String::new(),
+                Some(Print::Tc) => text::commands(&run.machine.carried),
+                Some(Print::Batch) => text::batch(&run.machine.carried),
+                Some(Print::Json) => json::document(&mut run),
+                Some(Print::Tree) => tree::draw(&mut run.machine),
+            };
+            // Whoever reads may have had enough: a closed pipe is no error.
+            let _ = std::io::stdout().write_all(text.as_bytes());
+            let _ = std::io::stderr().write_all(text::summary(&mut run).as_bytes());
+            ExitCode::from(code(&run.outcomes))
+        }
+        Err(error) => {
+            eprintln!("tidegate run: {error}");
+            ExitCode::from(match error {
+                CaptureError::NotFound(_) => NOT_FOUND,
+                CaptureError::Forbidden { .. } | CaptureError::Sandbox(_) | CaptureError::Io { .. } => NO_SANDBOX,
+                _ => NOT_RUNNABLE,
+            })
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<Run<'_>, CaptureError> {
+    let capture = CaptureOptions {
+        timeout: options.timeout,
+        output: if options.print.is_none() { Output::PassThrough } else { Output::ToErrors },
+        devices: options.dev.clone(),
+        ..CaptureOptions::default()
+    };
+    let mut machine = Machine::for_script(options.dev.iter().map(String::as_str));
+    machine.now = STARTED;
+    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+    let turns = options.turns();
+    let mut before = |turn: usize| {
+        if turns.len() > 1 {
+            eprintln!("tidegate run: {} {}", options.script.display(), turns[turn].join(" "));
+        }
+    };
+    let face = &mut machine.face(&mut pool, &mut draws);
+    let outcomes = run_in_turn(&options.script, &turns, &capture, face, &mut before)?;
+    Ok(Run { options, machine, outcomes })
+}
+
+/// The script's own code: of several runs the first that is not 0.
+fn code(outcomes: &[Outcome]) -> u8 {
+    let one = |outcome: &Outcome| match &outcome.exit {
+        Exit::Code(code) => *code,
+        Exit::Signal(signal) => 128_u8.saturating_add(*signal),
+        Exit::TimedOut { .. } => TIMED_OUT,
+        Exit::Crowded { .. } | Exit::Lost(_) => NO_SANDBOX,
+    };
+    outcomes.iter().map(one).find(|code| *code != 0).unwrap_or(0)
+}

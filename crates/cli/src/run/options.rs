@@ -1,0 +1,111 @@
+//! What `tidegate run` is told.
+
+use std::path::PathBuf;
+use std::time::Duration;
+use tidegate_lang::units;
+
+/// What `tidegate run` is told.
+#[derive(clap::Args)]
+#[command(after_help = "\
+The script runs unmodified, in namespaces of its own, and changes nothing outside; tc, ip, iptables, ifconfig, ethtool, modprobe,
+sysctl and sudo are answered by a model of the machine. What it writes to files is gone afterwards.
+
+Exit code: the script's own, of several runs the first that is not 0; 124 when its time was up; 125 when no sandbox can be made;
+126 when the file is no script; 127 when there is none; 128 + N when signal N ended it; 2 for wrong usage.
+
+Examples:
+  tidegate run examples/webserver.sh --print tree
+  tidegate run gateway.sh start --then show --then stop
+  tidegate run gateway.sh --print batch | tc -batch -")]
+pub struct Options {
+    /// The script.
+    pub script: PathBuf,
+    /// Arguments for the script; those that begin with - stand behind --.
+    pub args: Vec<String>,
+    /// Run it once more, on the same machine, with these arguments (several in quotes: --then 'start eth1').
+    #[arg(long, value_name = "ARGS", allow_hyphen_values = true)]
+    pub then: Vec<String>,
+    /// What to print of the machine when all is done; what the script says goes to standard error then.
+    #[arg(long, value_name = "FORM", value_enum)]
+    pub print: Option<Print>,
+    /// A device that is there beside those the script names. May be repeated.
+    #[arg(long, value_name = "NAME", value_parser = device)]
+    pub dev: Vec<String>,
+    /// How long each run may take.
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "30s")]
+    pub timeout: Duration,
+}
+
+/// What is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Print {
+    /// The commands that were carried out, one a line: loops, functions, batches and -restore files taken apart.
+    Tc,
+    /// A file for `tc -batch`; commands of other tools stand in it as comments.
+    Batch,
+    /// The machine as JSON, with every call, its line and its answer.
+    Json,
+    /// Each device's qdiscs and classes as a tree, with the filters that lead there.
+    Tree,
+}
+
+impl Options {
+    /// The arguments of each run.
+    pub(super) fn turns(&self) -> Vec<Vec<String>> {
+        let mut turns = vec![self.args.clone()];
+        turns.extend(self.then.iter().map(|args| split(args)));
+        turns
+    }
+}
+
+/// Splits at blanks; quotes of either kind hold a word together.
+fn split(text: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for letter in text.chars() {
+        match (quote, letter) {
+            (None, '\'' | '"') => {
+                quote = Some(letter);
+                word.get_or_insert_default();
+            }
+            (Some(open), _) if open == letter => quote = None,
+            (None, _) if letter.is_whitespace() => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(letter),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    // A bare number is seconds here, not tc's microseconds.
+    let micros = text.parse::<u32>().ok().and_then(|seconds| seconds.checked_mul(1_000_000));
+    match micros.or_else(|| units::parse_time(text)) {
+        None => Err("not a time; write 30s, 500ms".into()),
+        Some(0) => Err("must be longer than nothing".into()),
+        Some(us) => Ok(Duration::from_micros(us.into())),
+    }
+}
+
+fn device(text: &str) -> Result<String, String> {
+    let fits = (1..=15).contains(&text.len()) && !text.contains(['/', ' ']) && text != "." && text != "..";
+    fits.then(|| text.to_owned())
+        .ok_or_else(|| "a device's name has up to 15 letters, without blanks and slashes".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_split_as_a_shell_would() {
+        assert_eq!(split("start eth1"), ["start", "eth1"]);
+        assert_eq!(split("  'a b'  c\"d e\"f '' "), ["a b", "cd ef", ""]);
+        assert_eq!(split(""), [""; 0]);
+    }
+
+    #[test]
+    fn a_bare_number_of_time_is_seconds() {
+        let times = ["30", "500ms", "2s", "0", "soon"].map(|text| time(text).map(|time| time.as_millis()).ok());
+        assert_eq!(times, [Some(30_000), Some(500), Some(2_000), None, None]);
+    }
+}

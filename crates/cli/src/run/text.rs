@@ -1,0 +1,124 @@
+//! What was carried out, as commands and as a batch file; the summary.
+
+use super::{Run, code};
+use crate::capture::{Exit, Outcome};
+use crate::faces::Carried;
+use std::fmt::Write as _;
+
+/// One command a line, quoted for a shell.
+pub(super) fn commands(carried: &[Carried]) -> String {
+    carried.iter().map(|one| one.words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ") + "\n").collect()
+}
+
+/// A file for `tc -batch`: tc's commands without its name; what belongs to other tools in its place as a comment.
+pub(super) fn batch(carried: &[Carried]) -> String {
+    let line = |one: &Carried| match one.words.split_first() {
+        Some((tool, words)) if tool == "tc" => words.iter().map(|word| batch_word(word)).collect::<Vec<_>>().join(" "),
+        _ => format!("# {}", one.words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")),
+    };
+    carried.iter().map(|one| line(one) + "\n").collect()
+}
+
+/// A word for a shell.
+fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "%+,-./:=@_".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// A word for a batch file, which knows quotes and no escapes.
+fn batch_word(word: &str) -> String {
+    if word.is_empty() || word.contains(|letter: char| letter.is_whitespace()) {
+        format!("\"{word}\"")
+    } else {
+        word.into()
+    }
+}
+
+/// A few lines for standard error: what went wrong, and what there is now.
+pub(super) fn summary(run: &mut Run<'_>) -> String {
+    let mut out = String::new();
+    for outcome in &run.outcomes {
+        for note in &outcome.notes {
+            let _ = writeln!(out, "tidegate run: {note}");
+        }
+        for trouble in &outcome.troubles {
+            let _ = writeln!(out, "{trouble}");
+        }
+    }
+    for warning in &run.machine.kernel_log {
+        let _ = writeln!(out, "kernel: {warning}");
+    }
+    let calls: usize = run.outcomes.iter().map(|outcome| outcome.calls.len()).sum();
+    let refused: usize = run.outcomes.iter().map(|o| o.calls.iter().filter(|call| call.code != 0).count()).sum();
+    let _ = writeln!(
+        out,
+        "tidegate run: {}, {} carried out, {refused} refused; {}",
+        count(calls, "call"),
+        count(run.machine.carried.len(), "command"),
+        ended(&run.outcomes)
+    );
+    for (name, what) in devices(run) {
+        let _ = writeln!(out, "tidegate run: {name}: {what}");
+    }
+    out
+}
+
+fn count(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+fn ended(outcomes: &[Outcome]) -> String {
+    match outcomes.last().map(|outcome| &outcome.exit) {
+        Some(Exit::TimedOut { after, .. }) => format!("ended by us after {} s", after.as_secs_f64()),
+        Some(Exit::Signal(signal)) => format!("ended by signal {signal}"),
+        Some(Exit::Crowded { limit }) => format!("ended by us with more than {limit} processes"),
+        Some(Exit::Lost(_)) | None => "not run to its end".to_owned(),
+        Some(Exit::Code(_)) => format!("code {}", code(outcomes)),
+    }
+}
+
+/// The devices on which something is configured, and what, in a line each.
+fn devices(run: &mut Run<'_>) -> Vec<(String, String)> {
+    let machine = &mut run.machine;
+    let mut lines = Vec::new();
+    for id in machine.gateway.devices() {
+        let qdiscs: Vec<_> =
+            machine.gateway.qdiscs(machine.now, id).into_iter().filter(|qdisc| !qdisc.handle.is_none()).collect();
+        let Some(root) = qdiscs.first() else { continue };
+        let classes = machine.gateway.classes(machine.now, id).len();
+        let what = format!(
+            "{} {}, {} in all, {}",
+            root.kind.name(),
+            tidegate_packet::Handle::new(root.handle.major(), 0),
+            count(qdiscs.len(), "qdisc"),
+            count(classes, "class").replace("classs", "classes")
+        );
+        lines.push((machine.gateway.name(id).to_owned(), what));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_quoted_for_their_reader() {
+        let carried = |words: &[&str]| Carried { words: words.iter().map(|w| (*w).to_owned()).collect(), ops: 0 };
+        let all = [
+            carried(&["tc", "qdisc", "add", "dev", "eth 0", "root", "pfifo"]),
+            carried(&["iptables", "-A", "X", "!", "-s", "10.0.0.0/8", "--comment", "it's"]),
+        ];
+        assert_eq!(
+            commands(&all),
+            "tc qdisc add dev 'eth 0' root pfifo\niptables -A X '!' -s 10.0.0.0/8 --comment 'it'\\''s'\n"
+        );
+        assert_eq!(
+            batch(&all),
+            "qdisc add dev \"eth 0\" root pfifo\n# iptables -A X '!' -s 10.0.0.0/8 --comment 'it'\\''s'\n"
+        );
+    }
+}

@@ -1,0 +1,64 @@
+//! The command that gives the same figures.
+
+use super::options::{Buffer, Options, ProbeName};
+use std::fmt::Write as _;
+use tidegate_packet::Span;
+
+/// The words of the command, what is left at its default not said.
+pub(super) fn command(o: &Options) -> String {
+    let mut line = format!("tidegate try {}", quoted(&o.script.display().to_string()));
+    for arg in &o.args {
+        let _ = write!(line, " {}", quoted(arg));
+    }
+    let _ = write!(line, " --up {} --down {}", tc_rate(o.up.as_bits()), tc_rate(o.down.as_bits()));
+    let mut add = |flag: &str, value: String, default: bool| {
+        if !default {
+            let _ = write!(line, " --{flag} {value}");
+        }
+    };
+    add("rtt", tc_time(o.rtt), o.rtt == Span::millis(30));
+    let buffer = match o.buffer {
+        Buffer::Bytes(bytes) => bytes.to_string(),
+        Buffer::Time(span) => tc_time(span),
+    };
+    add("buffer", buffer, o.buffer == Buffer::Time(Span::millis(1500)));
+    add("duration", tc_time(o.duration), o.duration == Span::secs(60));
+    add("dev", quoted(o.dev.as_deref().unwrap_or_default()), o.dev.is_none());
+    add("over", o.over.as_ref().map_or_else(String::new, |(u, l)| quoted(&format!("{u}={l}"))), o.over.is_none());
+    add("ring", o.ring.to_string(), o.ring == 1);
+    let names = |names: Vec<&str>| names.join(",");
+    add("load", names(o.load.iter().map(|load| load.id()).collect()), o.load.is_empty());
+    add("flows", o.flows.map_or_else(String::new, |n| n.to_string()), o.flows.is_none());
+    add("probes", names(o.probes.iter().map(|probe| probe.id()).collect()), o.probes == ProbeName::ALL);
+    if o.ipv6 {
+        line.push_str(" --ipv6");
+    }
+    let _ = write!(line, " --seed {}", o.seed);
+    line
+}
+
+/// As a shell takes it for one word.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+fn tc_rate(bits: u64) -> String {
+    match bits {
+        b if b.is_multiple_of(1_000_000) => format!("{}mbit", b / 1_000_000),
+        b if b.is_multiple_of(1000) => format!("{}kbit", b / 1000),
+        b => format!("{b}bit"),
+    }
+}
+
+fn tc_time(span: Span) -> String {
+    match span.0 / 1000 {
+        us if us.is_multiple_of(1_000_000) => format!("{}s", us / 1_000_000),
+        us if us.is_multiple_of(1000) => format!("{}ms", us / 1000),
+        us => format!("{us}us"),
+    }
+}

@@ -1,0 +1,309 @@
+//! What goes on on the link: the loads by their names, and what people do beside them.
+
+use super::options::{LoadName, Options, ProbeName};
+use super::policy::Policy;
+use tidegate_packet::Span;
+use tidegate_packet::header::proto;
+use tidegate_sim::{
+    Bulk, CongestionControl, Datagrams, Errand, Local, Lookup, Parties, Ping, Traffic, Transaction, Turn,
+};
+
+/// An item of the traffic with what people call it.
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    /// Short and unique within a load.
+    pub(super) id: String,
+    /// For people.
+    pub(super) title: String,
+    /// What an answer is; empty for a transfer.
+    pub(super) unit: &'static str,
+    pub(super) traffic: Traffic,
+}
+
+impl Item {
+    fn new(id: impl Into<String>, title: impl Into<String>, unit: &'static str, traffic: Traffic) -> Item {
+        Item { id: id.into(), title: title.into(), unit, traffic }
+    }
+
+    fn parties(&mut self) -> &mut Parties {
+        match &mut self.traffic {
+            Traffic::Bulk(bulk) => &mut bulk.parties,
+            Traffic::Ping(ping) => &mut ping.parties,
+            Traffic::Datagrams(datagrams) => &mut datagrams.parties,
+            Traffic::Errand(errand) => &mut errand.parties,
+        }
+    }
+
+    /// A transfer away from here or towards it; `None`: something that is waited for.
+    pub(super) fn transfer(&self) -> Option<bool> {
+        match &self.traffic {
+            Traffic::Bulk(bulk) => Some(bulk.up),
+            Traffic::Datagrams(datagrams) if self.unit.is_empty() => Some(datagrams.up),
+            _ => None,
+        }
+    }
+}
+
+/// A load: what fills the link.
+#[derive(Clone, Debug)]
+pub(super) struct Load {
+    pub(super) id: &'static str,
+    pub(super) title: String,
+    pub(super) items: Vec<Item>,
+}
+
+/// The busy computer, the people's computer, and a third one.
+const BUSY: Local = Local::Host(2);
+const PEOPLE: Local = Local::Host(3);
+const OTHER: Local = Local::Host(6);
+
+/// Ports that a busy computer's uploads go to: web storage first, then a file-sharing peer, in turn.
+const UPLOAD_PORTS: [u16; 2] = [443, 51413];
+/// Ports that downloads come from.
+const DOWNLOAD_PORTS: [u16; 3] = [443, 80, 443];
+
+/// DS fields of rrul's four classes: best effort, background (CS1), video (CS5), voice (EF).
+const RRUL: [(&str, u8); 4] = [("BE", 0), ("BK", 0x20), ("CS5", 0xa0), ("EF", 0xb8)];
+
+/// The loads of a trial: those asked for, else four, of which the uploads come from the gateway itself when the policy is about what
+/// that serves.
+pub(super) fn loads(options: &Options, policy: &Policy) -> Vec<Load> {
+    let names: &[LoadName] = match options.load.as_slice() {
+        [] => &[LoadName::Empty, LoadName::Up, LoadName::Down, LoadName::Both],
+        names => names,
+    };
+    let mut loads: Vec<Load> = names.iter().map(|name| load(*name, options, policy)).collect();
+    for item in loads.iter_mut().flat_map(|load| &mut load.items) {
+        item.parties().v6 = options.ipv6;
+    }
+    loads
+}
+
+fn load(name: LoadName, options: &Options, policy: &Policy) -> Load {
+    let id = name.id();
+    let n = options.flows;
+    let up = |n: u16| match policy.server_port() {
+        Some(port) => served(n, port),
+        None => uploads(n),
+    };
+    let (title, items) = match name {
+        LoadName::Empty | LoadName::Ping => ("nothing".to_owned(), vec![]),
+        LoadName::Up => (count(n.unwrap_or(2), "upload"), up(n.unwrap_or(2))),
+        LoadName::Down => (count(n.unwrap_or(3), "download"), downloads(n.unwrap_or(3))),
+        LoadName::Both => {
+            let (ups, downs) = (n.unwrap_or(2), n.unwrap_or(3));
+            let items = up(ups).into_iter().chain(downloads(downs)).collect();
+            (format!("{}, {}", count(ups, "upload"), count(downs, "download")), items)
+        }
+        LoadName::Server => {
+            let n = n.unwrap_or(2);
+            (count(n, "transfer from the gateway"), served(n, policy.server_port().unwrap_or(80)))
+        }
+        LoadName::Hosts => {
+            let ours = uploads(1).into_iter().map(|item| of(OTHER, "upload of the other computer", item));
+            ("4 uploads of one computer, 1 of another".to_owned(), uploads(4).into_iter().chain(ours).collect())
+        }
+        LoadName::Tcp1up => ("1 upload".to_owned(), up(1)),
+        LoadName::Tcp1down => ("1 download".to_owned(), downloads(1)),
+        LoadName::TcpNup => (count(n.unwrap_or(12), "upload"), up(n.unwrap_or(12))),
+        LoadName::TcpNdown => (count(n.unwrap_or(12), "download"), downloads(n.unwrap_or(12))),
+        LoadName::Rrul => ("RRUL: 4 uploads, 4 downloads, each with its own mark".to_owned(), rrul(&RRUL)),
+        LoadName::RrulBe => ("4 uploads, 4 downloads".to_owned(), rrul(&[("BE", 0); 4])),
+        LoadName::UdpFlood => ("a flood of UDP".to_owned(), vec![flood(options)]),
+    };
+    Load { id, title, items }
+}
+
+fn count(n: u16, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
+
+/// Transfers do not all begin in one instant.
+fn begins(i: u16) -> Span {
+    Span::millis(10 * u64::from(i))
+}
+
+fn uploads(n: u16) -> Vec<Item> {
+    let item = |i: u16| {
+        let port = UPLOAD_PORTS[usize::from(i) % UPLOAD_PORTS.len()];
+        let parties = Parties::new(BUSY, 40000 + i, port);
+        let bulk = Bulk { parties, start: begins(i), ..Bulk::new(true, 0) };
+        Item::new(format!("up-{}", i + 1), format!("upload {} (tcp {port})", i + 1), "", Traffic::Bulk(bulk))
+    };
+    (0..n).map(item).collect()
+}
+
+fn downloads(n: u16) -> Vec<Item> {
+    let item = |i: u16| {
+        let port = DOWNLOAD_PORTS[usize::from(i) % DOWNLOAD_PORTS.len()];
+        let parties = Parties::new(BUSY, 45000 + i, port);
+        let bulk = Bulk { parties, start: begins(i), ..Bulk::new(false, 0) };
+        Item::new(format!("down-{}", i + 1), format!("download {} (tcp {port})", i + 1), "", Traffic::Bulk(bulk))
+    };
+    (0..n).map(item).collect()
+}
+
+/// What a server on the gateway itself sends.
+fn served(n: u16, port: u16) -> Vec<Item> {
+    let item = |i: u16| {
+        let parties = Parties::new(Local::Gateway, port, 40000 + i);
+        let bulk = Bulk { parties, start: begins(i), ..Bulk::new(true, 0) };
+        Item::new(format!("up-{}", i + 1), format!("visitor {} of port {port}", i + 1), "", Traffic::Bulk(bulk))
+    };
+    (0..n).map(item).collect()
+}
+
+fn rrul(marks: &[(&str, u8)]) -> Vec<Item> {
+    let item = |up: bool, i: u16, (name, dsfield): (&str, u8)| {
+        let parties = Parties { dsfield, ..Parties::new(BUSY, 40000 + i + 100 * u16::from(!up), 12865) };
+        let bulk = Bulk { parties, start: begins(i), ..Bulk::new(up, 0) };
+        let (word, short) = if up { ("upload", "up") } else { ("download", "down") };
+        Item::new(format!("{short}-{}", i + 1), format!("{word} {} {name}", i + 1), "", Traffic::Bulk(bulk))
+    };
+    let way = |up: bool| (0..).zip(marks).map(move |(i, mark)| item(up, i, *mark));
+    way(true).chain(way(false)).collect()
+}
+
+/// UDP at one and a half times the uplink's rate.
+fn flood(options: &Options) -> Item {
+    let datagrams = Datagrams {
+        parties: Parties::new(BUSY, 40000, 9),
+        up: true,
+        protocol: proto::UDP,
+        payload: 1400,
+        interval: Span(1442 * 8_000_000_000 / (options.up.as_bits() * 3 / 2).max(1)),
+        start: Span(0),
+    };
+    Item::new("flood", "UDP flood", "", Traffic::Datagrams(datagrams))
+}
+
+/// The same transfer of another computer.
+fn of(local: Local, title: &str, item: Item) -> Item {
+    let mut item = item;
+    let parties = item.parties();
+    parties.local = local;
+    parties.local_port += 1000;
+    Item { id: format!("{}-other", item.id), title: title.to_owned(), ..item }
+}
+
+/// What people do while the link is loaded, and wait for.
+pub(super) fn probes(options: &Options) -> Vec<Item> {
+    let mut probes: Vec<Item> = options.probes.iter().flat_map(|name| probe(*name, options)).collect();
+    for item in &mut probes {
+        item.parties().v6 = options.ipv6;
+    }
+    probes
+}
+
+/// Between two pings.
+const PING_INTERVAL: Span = Span::millis(200);
+
+fn probe(name: ProbeName, options: &Options) -> Vec<Item> {
+    let errand = |port: u16, what: Transaction, second: u64| {
+        let parties = Parties::new(PEOPLE, port, 0);
+        Traffic::Errand(Errand { parties, start: Span::millis(second), what })
+    };
+    match name {
+        ProbeName::Ping => {
+            vec![Item::new("ping", "ping", "round trip", Traffic::Ping(Ping::every(PING_INTERVAL)))]
+        }
+        ProbeName::Voip => call(options),
+        ProbeName::Dns => vec![Item::new("dns", "DNS look-up", "until the answer", errand(30000, dns(), 300))],
+        ProbeName::Ssh => {
+            let mut item = Item::new("ssh", "SSH login", "until the prompt", errand(32000, login(), 1100));
+            item.parties().dsfield = SSH_DSFIELD;
+            vec![item]
+        }
+        ProbeName::Web => vec![Item::new("web", "web page", "until complete", errand(34000, page(), 2300))],
+        ProbeName::None => vec![],
+    }
+}
+
+/// AF21, as OpenSSH marks interactive sessions.
+const SSH_DSFIELD: u8 = 0x48;
+/// EF, as telephones mark speech.
+const VOICE_DSFIELD: u8 = 0xb8;
+
+/// A call: speech both ways each 20 ms, G.711 where it takes no more than a quarter of either direction, else G.729; none where
+/// even that is too much.
+fn call(options: &Options) -> Vec<Item> {
+    let slower = options.up.as_bits().min(options.down.as_bits());
+    let codecs = [(160, "G.711"), (20, "G.729")];
+    let fits = |payload: u32| u64::from(14 + 20 + 8 + 12 + payload) * 8 * 50 <= slower / 4;
+    let Some((payload, codec)) = codecs.into_iter().find(|(payload, _)| fits(*payload)) else { return vec![] };
+    let speech = |up: bool| {
+        Traffic::Datagrams(Datagrams {
+            parties: Parties { dsfield: VOICE_DSFIELD, ..Parties::new(PEOPLE, 16384, 16384) },
+            up,
+            protocol: proto::UDP,
+            payload: payload + 12,
+            interval: Span::millis(20),
+            start: Span::millis(if up { 700 } else { 707 }),
+        })
+    };
+    vec![
+        Item::new("voip-up", format!("call, what they hear ({codec})"), "one way", speech(true)),
+        Item::new("voip-down", format!("call, what we hear ({codec})"), "one way", speech(false)),
+    ]
+}
+
+fn lookup() -> Lookup {
+    Lookup { port: 53, request: 45, reply: 140, think: Span::millis(2), retry: Span::secs(5), tries: 2 }
+}
+
+fn transaction(every: Span, patience: Span, port: u16) -> Transaction {
+    Transaction {
+        every,
+        patience,
+        control: CongestionControl::Cubic,
+        lookup: None,
+        port,
+        dialogue: vec![],
+        followers: vec![],
+    }
+}
+
+fn dns() -> Transaction {
+    Transaction { lookup: Some(lookup()), ..transaction(Span::secs(1), Span::secs(10), 0) }
+}
+
+fn turn(client: bool, bytes: u32, think: Span) -> Turn {
+    Turn { client, bytes, think }
+}
+
+/// An SSH login by key: versions, key exchange, authentication, a terminal, the prompt (RFC 4253, 4252, 4254; sizes as OpenSSH's).
+fn login() -> Transaction {
+    let ms = Span::millis;
+    let dialogue = vec![
+        turn(true, 40, ms(0)),
+        turn(false, 1120, ms(10)),
+        turn(true, 1536, ms(1)),
+        turn(true, 1208, ms(1)),
+        turn(false, 1564, ms(5)),
+        turn(true, 60, ms(1)),
+        turn(false, 44, ms(1)),
+        turn(true, 68, ms(1)),
+        turn(false, 52, ms(1)),
+        turn(true, 372, ms(1)),
+        turn(false, 332, ms(5)),
+        turn(true, 652, ms(3)),
+        turn(false, 28, ms(30)),
+        turn(true, 500, ms(1)),
+        turn(false, 628, ms(20)),
+    ];
+    Transaction { dialogue, ..transaction(Span::secs(5), Span::secs(30), 22) }
+}
+
+/// A page: its name, the document over TLS 1.3, then twenty-three parts over six connections, 1.1 MB in all.
+fn page() -> Transaction {
+    let ms = Span::millis;
+    let tls = [turn(true, 517, ms(1)), turn(false, 3600, ms(3)), turn(true, 80, ms(2))];
+    let get = |bytes: u32| [turn(true, 480, ms(1)), turn(false, bytes, ms(15))];
+    let dialogue = tls.into_iter().chain(get(42_000)).collect();
+    let parts = [78_000, 24_000, 61_000, 9_000];
+    let more = |i: u32| parts.iter().skip(usize::from(i == 5)).flat_map(move |bytes| get(bytes + 3_000 * i));
+    let first = more(0).collect();
+    let others = (1..6).map(|i| tls.into_iter().chain(more(i)).collect());
+    let followers = std::iter::once(first).chain(others).collect();
+    Transaction { lookup: Some(lookup()), dialogue, followers, ..transaction(Span::secs(12), Span::secs(30), 443) }
+}

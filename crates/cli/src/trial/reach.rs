@@ -1,0 +1,395 @@
+//! Which class each conversation takes: asked of the policy's own machine, by letting the conversation happen on a fast link.
+//!
+//! For classes that nothing reached, the policy's rules and filters are inverted: what each asks of a packet is made into
+//! a conversation and tried. What then reaches the class is a witness; a class that nothing reaches is named with what is known of why.
+
+use super::policy::Policy;
+use super::scenario::{self, Trees};
+use super::words;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use tidegate_packet::header::{ethertype, proto};
+use tidegate_packet::{Handle, Span};
+use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry};
+use tidegate_policy::netfilter::{Condition, Connmark, NfCommand, Rule, Target};
+use tidegate_policy::{FilterParams, Op, QdiscParams};
+use tidegate_sim::{Bulk, Datagrams, Local, Parties, Ping, Traffic};
+
+/// A class on a device.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub(super) device: String,
+    pub(super) class: Handle,
+}
+
+impl Place {
+    /// As a report shows it: the device only where it is not the one before the modem.
+    pub(super) fn label(&self, policy: &Policy) -> String {
+        if self.device == policy.wan { self.class.to_string() } else { format!("{} {}", self.device, self.class) }
+    }
+}
+
+/// Classes without classes below them, on the class itself or on the qdisc that hangs there.
+pub(super) fn is_leaf(class: &ClassDump, all: &[ClassDump]) -> bool {
+    let major = (!class.leaf.is_none()).then(|| class.leaf.major());
+    !all.iter().any(|other| other.parent == class.classid || Some(other.classid.major()) == major && counts(other))
+}
+
+/// Is it a class that people configured, with counters of its own? (Not a flow of fq_codel or sfq.)
+pub(super) fn counts(class: &ClassDump) -> bool {
+    class.stats.is_some() && !matches!(class.kind.name(), "fq_codel" | "sfq")
+}
+
+/// The leaf classes that a conversation's packets take, those with the most bytes first.
+pub(super) fn ask(policy: &Policy, traffic: &Traffic, seed: u64) -> Vec<Place> {
+    let classes = scenario::after(policy, brief(traffic), seed);
+    let mut taken: Vec<(u64, Place)> = classes
+        .iter()
+        .filter(|class| counts(class) && is_leaf(class, &classes))
+        .filter_map(|class| {
+            let stats = class.stats?;
+            let bytes = stats.bytes + u64::from(stats.backlog);
+            (bytes > 0).then(|| (bytes, Place { device: class.dev.clone(), class: class.classid }))
+        })
+        .collect();
+    taken.sort_by(|a, b| b.cmp(a));
+    taken.into_iter().map(|(_, place)| place).collect()
+}
+
+/// The same conversation, over soon.
+fn brief(traffic: &Traffic) -> Traffic {
+    match traffic {
+        Traffic::Bulk(bulk) => Traffic::Bulk(Bulk { bytes: Some(40_000), start: Span(0), ..*bulk }),
+        Traffic::Ping(ping) => Traffic::Ping(Ping { start: Span(0), ..*ping }),
+        Traffic::Datagrams(datagrams) => Traffic::Datagrams(Datagrams { start: Span(0), ..*datagrams }),
+        Traffic::Errand(errand) => {
+            let mut errand = errand.clone();
+            errand.start = Span(0);
+            Traffic::Errand(errand)
+        }
+    }
+}
+
+/// A conversation made from what a rule or a filter asks.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    pub(super) title: String,
+    pub(super) traffic: Traffic,
+}
+
+/// Finds, for each leaf class that none of `taken` is, a conversation that takes it; the others come back with a reason.
+pub(super) fn fill(
+    policy: &Policy,
+    trees: &Trees,
+    taken: &[Place],
+    seed: u64,
+) -> (Vec<(Place, Candidate)>, BTreeMap<Place, String>) {
+    let (classes, filters) = (&trees.classes, &trees.filters);
+    let mut missing: Vec<Place> = classes
+        .iter()
+        .filter(|class| counts(class) && is_leaf(class, classes))
+        .map(|class| Place { device: class.dev.clone(), class: class.classid })
+        .filter(|place| !taken.contains(place))
+        .collect();
+    let hashed = filters.iter().any(is_hash);
+    let mut found = Vec::new();
+    if !missing.is_empty() {
+        for candidate in candidates(policy, filters) {
+            let Some(place) = ask(policy, &candidate.traffic, seed).into_iter().next() else { continue };
+            if let Some(at) = missing.iter().position(|other| *other == place) {
+                missing.remove(at);
+                // Where a hash shares out, anybody's traffic shows what a class does: nothing more is needed.
+                if !hashed {
+                    found.push((place, candidate));
+                }
+            }
+            if missing.is_empty() {
+                break;
+            }
+        }
+    }
+    let reasons = missing.into_iter().map(|place| {
+        let reason = reason(policy, filters, &place);
+        (place, reason)
+    });
+    (found, reasons.collect())
+}
+
+/// Why nothing came to a class, as far as it can be seen.
+fn reason(policy: &Policy, filters: &[FilterDump], place: &Place) -> String {
+    let mut marks = Vec::new();
+    let mut points = false;
+    for dump in filters.iter().filter(|dump| dump.dev == place.device) {
+        if classid(dump) == Some(place.class) {
+            points = true;
+            if let FilterEntry::Filter { handle, params: FilterParams::Fw(_), .. } = &dump.entry {
+                marks.push(*handle);
+            }
+        }
+    }
+    let unset: Vec<String> =
+        marks.iter().filter(|mark| policy.what_gets_mark(**mark).is_none()).map(u32::to_string).collect();
+    if filters.iter().any(|dump| dump.dev == place.device && is_hash(dump)) {
+        "none of the conversations tried hashed to it or to what is above it".to_owned()
+    } else if !points {
+        "no filter, mark or default leads to it".to_owned()
+    } else if !unset.is_empty() {
+        format!("its filter asks for mark {}, which no rule sets", unset.join(", "))
+    } else {
+        "whatever fits its filters is taken by a filter before, or by another rule".to_owned()
+    }
+}
+
+/// Where a filter leads.
+pub(super) fn classid(dump: &FilterDump) -> Option<Handle> {
+    let FilterEntry::Filter { params, .. } = &dump.entry else { return None };
+    match params {
+        FilterParams::Fw(fw) => fw.classid,
+        FilterParams::U32(u32) => u32.classid,
+        _ => None,
+    }
+}
+
+/// Hosts tried where a hash shares out.
+const HASHED_HOSTS: std::ops::Range<u8> = 10..70;
+/// Does a filter share out by a hash?
+fn is_hash(dump: &FilterDump) -> bool {
+    matches!(&dump.entry, FilterEntry::Filter { params: FilterParams::Flow(_), .. })
+}
+
+/// Conversations tried at most: each one is simulated.
+const MAX_CANDIDATES: usize = 400;
+
+/// What the rules and filters ask for, each tried as TCP in both directions, and as what the packet must be.
+fn candidates(policy: &Policy, filters: &[FilterDump]) -> Vec<Candidate> {
+    let mut sketches: Vec<Sketch> = Vec::new();
+    for (chain, rule) in policy.rules() {
+        if !matches!(rule.target, None | Some(Target::Accept | Target::Return)) {
+            let sketch = Sketch::of_rule(chain, rule);
+            sketches.push(sketch.swapped());
+            sketches.push(sketch);
+        }
+    }
+    for dump in filters {
+        if let FilterEntry::Filter { params: FilterParams::U32(u32), .. } = &dump.entry {
+            let mut sketch = Sketch { v6: dump.protocol == ethertype::IPV6, ..Sketch::default() };
+            for key in &u32.keys {
+                sketch.take_word(key.offset, key.value, key.mask, key.offset_mask != 0);
+            }
+            sketch.title = words::keys(u32, sketch.v6);
+            sketches.push(sketch.swapped());
+            sketches.push(sketch);
+        }
+    }
+    // Priorities come from the TOS field: one conversation for each.
+    for dsfield in [0x00, 0x08, 0x10, 0x18, 0x20, 0x48, 0x88, 0xb8] {
+        sketches.push(Sketch { dsfield, title: format!("DS field {dsfield:#04x}"), ..Sketch::default() });
+    }
+    if filters.iter().any(is_hash) {
+        for host in HASHED_HOSTS {
+            for dsfield in [0x00, 0x08, 0x10] {
+                let source = Some(Local::Host(host).address(false));
+                let title = format!("host {host}, DS field {dsfield:#04x}");
+                let protocol = Some(proto::UDP);
+                sketches.push(Sketch { source, dsfield, title, protocol, ..Sketch::default() });
+            }
+        }
+    }
+    let mut candidates: Vec<Candidate> = Vec::new();
+    for candidate in sketches.iter().flat_map(Sketch::candidates) {
+        if candidates.len() < MAX_CANDIDATES && !candidates.iter().any(|c| c.traffic == candidate.traffic) {
+            candidates.push(candidate);
+        }
+    }
+    candidates
+}
+
+/// What is known of a packet from what is asked of it.
+#[derive(Clone, Debug, Default)]
+struct Sketch {
+    title: String,
+    gateway: bool,
+    v6: bool,
+    protocol: Option<u8>,
+    source: Option<IpAddr>,
+    destination: Option<IpAddr>,
+    sport: Option<u16>,
+    dport: Option<u16>,
+    dsfield: u8,
+    /// Bytes of the network packet.
+    length: Option<u16>,
+}
+
+impl Sketch {
+    fn of_rule(chain: &str, rule: &Rule) -> Sketch {
+        let connection = matches!(rule.target, Some(Target::Connmark(_)));
+        let mut sketch =
+            Sketch { gateway: chain == "OUTPUT", title: words::rule(rule, connection), ..Sketch::default() };
+        for m in rule.matches.iter().filter(|m| !m.not) {
+            match &m.what {
+                Condition::Protocol(number) if *number != 0 => sketch.protocol = Some(*number),
+                Condition::Source(net, bits) => sketch.source = Some(host_in(net, *bits)),
+                Condition::Destination(net, bits) => sketch.destination = Some(host_in(net, *bits)),
+                Condition::SourcePorts(ranges) => sketch.sport = ranges.first().map(|range| range.0),
+                Condition::DestinationPorts(ranges) | Condition::Ports(ranges) => {
+                    sketch.dport = ranges.first().map(|range| range.0);
+                }
+                Condition::Length(low, high) => sketch.length = Some(low / 2 + high / 2),
+                Condition::Dscp(dscp) => sketch.dsfield = dscp << 2,
+                Condition::Tos(value, _) => sketch.dsfield = *value,
+                _ => {}
+            }
+        }
+        sketch.v6 = [sketch.source, sketch.destination].into_iter().flatten().any(|address| address.is_ipv6());
+        sketch
+    }
+
+    /// Takes in a comparison of u32, if it is of a field we know.
+    fn take_word(&mut self, offset: i32, value: u32, mask: u32, next: bool) {
+        let address = |value: u32, mask: u32| {
+            let host = if mask == u32::MAX { 0 } else { 9 };
+            Some(IpAddr::V4(Ipv4Addr::from(value | host & !mask)))
+        };
+        match (offset, next, self.v6) {
+            (0, false, false) if mask & 0x00ff_0000 != 0 => self.dsfield = (value >> 16) as u8,
+            (0, false, true) if mask & 0x0ff0_0000 != 0 => self.dsfield = (value >> 20) as u8,
+            (8, false, false) if mask & 0x00ff_0000 != 0 => self.protocol = Some((value >> 16) as u8),
+            (4, false, true) if mask & 0x0000_ff00 != 0 => self.protocol = Some((value >> 8) as u8),
+            (12, false, false) => self.source = address(value, mask),
+            (16, false, false) => self.destination = address(value, mask),
+            (20, false, false) | (40, false, true) | (0, true, _) => {
+                if mask >> 16 != 0 {
+                    self.sport = Some((value >> 16) as u16);
+                }
+                if mask & 0xffff != 0 {
+                    self.dport = Some(value as u16);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The same, as the other side would send it.
+    fn swapped(&self) -> Sketch {
+        Sketch {
+            source: self.destination,
+            destination: self.source,
+            sport: self.dport,
+            dport: self.sport,
+            ..self.clone()
+        }
+    }
+
+    fn candidates(&self) -> Vec<Candidate> {
+        let local = match (self.gateway, self.source) {
+            (true, _) => Local::Gateway,
+            (false, Some(address)) => Local::At(address),
+            (false, None) => Local::Host(5),
+        };
+        let parties = Parties {
+            remote: self.destination,
+            v6: self.v6,
+            dsfield: self.dsfield,
+            ..Parties::new(local, self.sport.unwrap_or(41000), self.dport.unwrap_or(40999))
+        };
+        let bulk = |up: bool| Traffic::Bulk(Bulk { parties, ..Bulk::new(up, 0) });
+        let datagrams = |protocol: u8| {
+            let headers = if self.v6 { 48 } else { 28 };
+            Traffic::Datagrams(Datagrams {
+                parties,
+                up: true,
+                protocol,
+                payload: self.length.map_or(200, |length| u32::from(length).saturating_sub(headers)),
+                interval: Span::millis(40),
+                start: Span(0),
+            })
+        };
+        let ping = || Traffic::Ping(Ping { parties, ..Ping::every(Span::millis(200)) });
+        let kinds = match self.protocol {
+            Some(proto::TCP) => vec![bulk(true), bulk(false)],
+            Some(proto::ICMP | proto::ICMPV6) => vec![ping()],
+            Some(other) => vec![datagrams(other)],
+            None => vec![bulk(true), bulk(false), datagrams(proto::UDP), ping()],
+        };
+        let candidate = |traffic| Candidate { title: self.title.clone(), traffic };
+        kinds.into_iter().map(candidate).collect()
+    }
+}
+
+/// An address within a network, not its first.
+fn host_in(net: &[u8; 16], bits: u8) -> IpAddr {
+    if net[..12].iter().all(|&b| b == 0) {
+        let host = if bits >= 32 { 0 } else { 9 };
+        let value = u32::from_be_bytes([net[12], net[13], net[14], net[15]]);
+        return Ipv4Addr::from(value | host).into();
+    }
+    let host = if bits >= 128 { 0 } else { 9 };
+    Ipv6Addr::from(u128::from_be_bytes(*net) | host).into()
+}
+
+impl Policy {
+    /// The rules of the mangle tables, each with its chain.
+    pub(super) fn rules(&self) -> impl Iterator<Item = (&str, &Rule)> {
+        self.ops.iter().filter_map(|op| {
+            let Op::Netfilter(nf) = op else { return None };
+            match &nf.command {
+                NfCommand::Append(chain, rule) | NfCommand::Insert(chain, _, rule) if nf.table == "mangle" => {
+                    Some((chain.as_str(), rule))
+                }
+                _ => None,
+            }
+        })
+    }
+
+    /// What the rules that set a mark ask for, in words.
+    pub(super) fn what_gets_mark(&self, mark: u32) -> Option<String> {
+        let mut what: Vec<String> = Vec::new();
+        for (_, rule) in self.rules() {
+            let connection = match &rule.target {
+                Some(Target::Mark { value, .. }) if *value == mark => false,
+                Some(Target::Connmark(Connmark::Set { value, .. })) if *value == mark => true,
+                _ => continue,
+            };
+            let words = words::rule(rule, connection);
+            if !what.contains(&words) {
+                what.push(words);
+            }
+        }
+        (!what.is_empty()).then(|| what.join("; "))
+    }
+
+    /// What a class is for, from what leads to it: the words of its filters.
+    pub(super) fn title_of(&self, place: &Place, filters: &[FilterDump]) -> Option<String> {
+        let mut words: Vec<String> = Vec::new();
+        for dump in filters.iter().filter(|dump| dump.dev == place.device) {
+            let FilterEntry::Filter { handle, params, .. } = &dump.entry else { continue };
+            if classid(dump) == Some(place.class) {
+                let told = match params {
+                    FilterParams::Fw(_) => self.what_gets_mark(*handle).unwrap_or_else(|| format!("mark {handle}")),
+                    FilterParams::U32(u32) => words::keys(u32, dump.protocol == ethertype::IPV6),
+                    _ => continue,
+                };
+                if !words.contains(&told) {
+                    words.push(told);
+                }
+            }
+        }
+        if self.default_class(&place.device) == Some(place.class) {
+            words.push("everything else".to_owned());
+        }
+        (!words.is_empty()).then(|| words.join("; "))
+    }
+
+    /// The class that HTB's `default` names on a device's root.
+    pub(super) fn default_class(&self, device: &str) -> Option<Handle> {
+        self.ops.iter().rev().find_map(|op| match op {
+            Op::Qdisc(q) if q.dev == device && q.parent == Handle::ROOT => match &q.params {
+                Some(QdiscParams::Htb(htb)) if htb.default != 0 => {
+                    Some(Handle::new(q.handle.major(), htb.default as u16))
+                }
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+}

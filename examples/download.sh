@@ -1,0 +1,28 @@
+#!/bin/sh
+# Both directions: the uplink on the device to the modem, the downlink on an ifb that everything which arrives is led through.
+# The provider's queue is nobody's to govern, but a download that is held just below its rate never fills it.
+#
+# Try it: tidegate try examples/download.sh --up 4mbit --down 20mbit
+
+WAN=${1:-eth0}
+IFB=ifb4$WAN
+UP=3800   # kbit/s
+DOWN=18500
+
+tc qdisc del dev "$WAN" root 2>/dev/null
+tc qdisc del dev "$WAN" ingress 2>/dev/null
+ip link del "$IFB" 2>/dev/null
+modprobe ifb numifbs=0 2>/dev/null
+
+tc qdisc add dev "$WAN" root handle 1: htb default 1
+tc class add dev "$WAN" parent 1: classid 1:1 htb rate ${UP}kbit overhead 18
+tc qdisc add dev "$WAN" parent 1:1 fq_codel
+
+ip link add name "$IFB" type ifb
+ip link set dev "$IFB" up
+tc qdisc add dev "$IFB" root handle 1: htb default 1
+tc class add dev "$IFB" parent 1: classid 1:1 htb rate ${DOWN}kbit overhead 18
+tc qdisc add dev "$IFB" parent 1:1 fq_codel
+
+tc qdisc add dev "$WAN" handle ffff: ingress
+tc filter add dev "$WAN" parent ffff: protocol all prio 10 u32 match u32 0 0 action mirred egress redirect dev "$IFB"
