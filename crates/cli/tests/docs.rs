@@ -18,8 +18,10 @@ fn root() -> PathBuf {
 
 fn papers() -> Vec<PathBuf> {
     let docs = std::fs::read_dir(root().join("docs")).expect("docs/");
-    let mut papers: Vec<PathBuf> =
-        docs.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.extension().is_some_and(|e| e == "md")).collect();
+    let mut papers: Vec<PathBuf> = docs
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|e| e == "md"))
+        .collect();
     papers.push(root().join("README.md"));
     papers.sort();
     papers
@@ -44,7 +46,8 @@ fn blocks(text: &str) -> Vec<Block> {
                     blocks.push(Block { line: line + 1, command: command.to_owned(), output: Vec::new() });
                 }
                 None => {
-                    let block: &mut Block = blocks.last_mut().unwrap_or_else(|| panic!("output without a command, line {}", line + 1));
+                    let block: &mut Block =
+                        blocks.last_mut().unwrap_or_else(|| panic!("output without a command, line {}", line + 1));
                     block.output.push(words.to_owned());
                 }
             },
@@ -101,7 +104,8 @@ fn papers_say_what_commands_print() {
             if fits(&block.output, &printed) {
                 continue;
             }
-            let _ = writeln!(wrong, "{}:{}: {} prints\n{}", paper.display(), block.line, block.command, printed.join("\n"));
+            let _ =
+                writeln!(wrong, "{}:{}: {} prints\n{}", paper.display(), block.line, block.command, printed.join("\n"));
             lines.splice(block.line..block.line + block.output.len(), with_gaps(&block.output, printed));
         }
         if bless {
@@ -136,7 +140,14 @@ fn with_gaps(said: &[String], printed: Vec<String>) -> Vec<String> {
 #[test]
 fn gaps_stand_for_any_lines() {
     let lines = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-    let rows = [("a b", "a b", true), ("a … d", "a b c d", true), ("… d", "a d d", true), ("a …", "a", true), ("a b", "a c", false), ("a … d", "a b", false)];
+    let rows = [
+        ("a b", "a b", true),
+        ("a … d", "a b c d", true),
+        ("… d", "a d d", true),
+        ("a …", "a", true),
+        ("a b", "a c", false),
+        ("a … d", "a b", false),
+    ];
     for (said, printed, expected) in rows {
         assert_eq!(fits(&lines(said), &lines(printed)), expected, "{said} and {printed}");
     }
