@@ -53,6 +53,8 @@ pub(super) struct LinkState {
     pub(super) index: u32,
     pub(super) kind: LinkKind,
     pub(super) up: bool,
+    /// Was it ever up? Only then it has a qdisc without being given one.
+    pub(super) was_up: bool,
     pub(super) mac: [u8; 6],
     /// The bridge it is a port of.
     pub(super) master: Option<String>,
@@ -82,6 +84,7 @@ impl Host {
             index: self.last_index,
             kind,
             up,
+            was_up: up,
             mac: [2, 0, 0, 0, high, low],
             master: None,
             tuned: BTreeMap::new(),
