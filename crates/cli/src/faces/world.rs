@@ -25,7 +25,7 @@ pub(super) fn begin(face: &mut Face<'_>, devices: &[String]) -> Vec<(PathBuf, St
     give_addresses(face);
     let mut files = Vec::new();
     let host = &face.machine.host;
-    let mut loopback = host::LinkState {
+    let loopback = host::LinkState {
         index: 1,
         kind: LinkKind::Loopback,
         up: true,
@@ -33,7 +33,6 @@ pub(super) fn begin(face: &mut Face<'_>, devices: &[String]) -> Vec<(PathBuf, St
         master: None,
         tuned: Default::default(),
     };
-    loopback.mac = [0; 6];
     files.extend(host::files_of("lo", &loopback, &DeviceSpec::of(&LinkKind::Loopback)));
     for (name, link) in &host.links {
         if let Some(id) = face.machine.gateway.device(name) {

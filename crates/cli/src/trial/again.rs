@@ -30,6 +30,9 @@ pub(super) fn command(o: &Options) -> String {
     add("load", names(o.load.iter().map(|load| load.id()).collect()), o.load.is_empty());
     add("flows", o.flows.map_or_else(String::new, |n| n.to_string()), o.flows.is_none());
     add("probes", names(o.probes.iter().map(|probe| probe.id()).collect()), o.probes == ProbeName::ALL);
+    if o.ipv6 {
+        line.push_str(" --ipv6");
+    }
     let _ = write!(line, " --seed {}", o.seed);
     line
 }

@@ -50,6 +50,9 @@ pub struct Options {
     /// What people do and wait for meanwhile.
     #[arg(long, value_name = "PROBE", value_enum, value_delimiter = ',', default_value = "ping,voip,dns,ssh,web")]
     pub probes: Vec<ProbeName>,
+    /// Everything goes over IPv6.
+    #[arg(long)]
+    pub ipv6: bool,
     /// The same seed gives the same run, to the byte.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,

@@ -120,10 +120,18 @@ fn cost(trial: &Trial) -> Vec<String> {
     sentences
 }
 
+/// The classes nothing was found for: each with its reason, or, of many, their names.
 fn unreached(trial: &Trial) -> Vec<String> {
-    let told = |node: &tidegate_measure::trial::TreeNode| {
-        let why = node.unreachable.as_ref()?;
-        Some(format!("No packet was found that reaches class {} on {}: {why}.", node.id, node.device))
-    };
-    trial.tree.iter().filter_map(told).collect()
+    let unreached: Vec<_> = trial.tree.iter().filter_map(|node| Some((node, node.unreachable.as_ref()?))).collect();
+    if unreached.len() > MOST_NAMED {
+        let names: Vec<&str> = unreached.iter().map(|(node, _)| node.id.as_str()).collect();
+        return vec![format!("No packet was found that reaches any of {} classes: {}.", names.len(), names.join(", "))];
+    }
+    let told = unreached
+        .iter()
+        .map(|(node, why)| format!("No packet was found that reaches class {} on {}: {why}.", node.id, node.device));
+    told.collect()
 }
+
+/// More classes than this are only listed.
+const MOST_NAMED: usize = 3;

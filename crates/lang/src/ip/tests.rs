@@ -47,6 +47,7 @@ fn links_are_made_in_every_order_of_words() {
     let table = [
         ("link add name ifb4eth0 type ifb", "ifb4eth0 Ifb".to_owned()),
         ("link add ifb1 type ifb", "ifb1 Ifb".to_owned()),
+        ("link add type ifb", "ifb1 Ifb".to_owned()),
         ("link add dev d0 mtu 1400 type dummy", "d0 Dummy".to_owned()),
         ("link add link eth0 name eth0.5 type vlan id 5", "eth0.5 Vlan { lower: \"eth0\", id: 5 }".to_owned()),
         ("link add v0 type veth peer name v1", "v0 Veth { peer: \"v1\" }".to_owned()),

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use rustix::process::{Pid, WaitOptions};
+use rustix::process::{Pid, Resource, Rlimit, WaitOptions};
 use rustix::thread::CapabilitySet;
 
 use super::{SOCKET, SandboxError, Spec, receive, root, send};
@@ -71,6 +71,11 @@ fn prepare(control: &io::Stdin, spec: &Spec) -> Result<(), SandboxError> {
     let listener = UnixListener::bind(SOCKET).map_err(|error| SandboxError::new("open the socket inside", error))?;
     std::env::set_current_dir(&spec.cwd).map_err(|error| SandboxError::new("enter the working directory", error))?;
     shed_capabilities();
+    if spec.max_processes > 0 {
+        // The kernel does not hold root to it; see also the highest process number.
+        let limit = Some(u64::from(spec.max_processes) + 300);
+        let _ = rustix::process::setrlimit(Resource::Nproc, Rlimit { current: limit, maximum: limit });
+    }
     send(control, b"L", Some(listener.as_fd())).map_err(|error| SandboxError::new("pass on the socket", error))
 }
 

@@ -21,6 +21,8 @@ use super::{SandboxError, Spec, TOOLS, awkward};
 const OLD: &str = "/.old";
 /// Upper layers while we build; the overlays keep it afterwards.
 const UPPER: &str = "/.upper";
+/// Everybody's directory for passing files.
+const TMP: &str = "/tmp";
 /// What never comes from the host.
 const OWN: [&str; 6] = ["proc", "sys", "dev", "run", ".old", ".upper"];
 /// Bytes of memory that written files may take.
@@ -43,7 +45,7 @@ pub(super) fn build(spec: &Spec, note: Note<'_>) -> Result<(), SandboxError> {
     })?;
     step("put a root in memory", new_root)?;
     let covered = step("bring in the host's files", || cover(spec, note))?;
-    step("mount /proc", || proc_fs(note))?;
+    step("mount /proc", || proc_fs(spec, note))?;
     step("mount /sys", || sys_fs(note))?;
     step("make /dev", device_files)?;
     step("make /run", || run_dir(spec, note))?;
@@ -148,6 +150,10 @@ fn cover_entries(
             symlink(fs::read_link(&from)?, &to)?;
         } else if kind.is_dir() {
             fs::create_dir(&to)?;
+            if to == Path::new(TMP) && !spec.keep.iter().any(|dir| dir == &to) {
+                private_tmp(spec, mounts, covered)?;
+                continue;
+            }
             if overlay(spec, &from, &to).is_ok() {
                 bring_mounts(mounts, &from);
                 covered.overlays.insert(to);
@@ -168,6 +174,33 @@ fn cover_entries(
             }
         } else if kind.is_file() && fs::write(&to, "").is_ok() {
             let _ = bind_read_only(&from, &to);
+        }
+    }
+    Ok(())
+}
+
+/// An empty `/tmp`, in which only the directories stand that must be seen: others hold sockets of the host's sessions.
+fn private_tmp(spec: &Spec, mounts: &[(PathBuf, MountFlags)], covered: &mut Covered) -> io::Result<()> {
+    let tmp = Path::new(TMP);
+    memory(tmp)?;
+    everybody_writes(tmp)?;
+    covered.rebuilt.insert(tmp.to_owned());
+    let mut kept: Vec<&PathBuf> = spec.keep.iter().filter(|dir| dir.starts_with(tmp) && host(dir).is_dir()).collect();
+    kept.sort();
+    let mut last: Option<&Path> = None;
+    for dir in kept {
+        if last.is_some_and(|last| dir.starts_with(last)) {
+            continue;
+        }
+        last = Some(dir);
+        fs::create_dir_all(dir)?;
+        let from = host(dir);
+        if overlay(spec, &from, dir).is_ok() {
+            bring_mounts(mounts, &from);
+            covered.overlays.insert(dir.clone());
+        } else {
+            rustix::mount::mount_bind_recursive(&from, dir)?;
+            read_only(dir)?;
         }
     }
     Ok(())
@@ -209,8 +242,12 @@ fn overlay(spec: &Spec, from: &Path, to: &Path) -> io::Result<()> {
         everybody_writes(&upper)?;
     }
     let options = format!("lowerdir={},upperdir={},workdir={}", from.display(), upper.display(), work.display());
-    let options = CString::new(options)?;
-    Ok(rustix::mount::mount("overlay", to, "overlay", MountFlags::NODEV, Some(options.as_c_str()))?)
+    // Without attributes of its own on the upper layer an overlay cannot take directories of the host away.
+    let attributes = CString::new(format!("{options},userxattr"))?;
+    let plain = CString::new(options)?;
+    let mount =
+        |options: &CString| rustix::mount::mount("overlay", to, "overlay", MountFlags::NODEV, Some(options.as_c_str()));
+    Ok(mount(&attributes).or_else(|_| mount(&plain))?)
 }
 
 /// An overlay shows one file system: what the host has mounted below comes back, read-only.
@@ -232,8 +269,12 @@ fn bring_mounts(mounts: &[(PathBuf, MountFlags)], from: &Path) {
     }
 }
 
-fn proc_fs(note: Note<'_>) -> io::Result<()> {
+fn proc_fs(spec: &Spec, note: Note<'_>) -> io::Result<()> {
     let fresh = rustix::mount::mount("proc", "/proc", "proc", QUIET, None);
+    if fresh.is_ok() && spec.max_processes > 0 && pid_max_is_ours() {
+        // Numbers up to 300 are given out once only, when the namespace is young.
+        let _ = fs::write("/proc/sys/kernel/pid_max", (spec.max_processes + 300).to_string());
+    }
     if let Err(error) = fresh {
         note(format!("/proc is the host's: {error}"));
         rustix::mount::mount_bind_recursive(Path::new(OLD).join("proc"), "/proc")?;
@@ -251,6 +292,13 @@ fn proc_fs(note: Note<'_>) -> io::Result<()> {
         rustix::mount::mount_remount(net, MountFlags::BIND | QUIET, "")?;
     }
     Ok(())
+}
+
+/// Since Linux 6.14 each process namespace has a highest process number of its own; before, there was one for the machine.
+fn pid_max_is_ours() -> bool {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map_while(|part| part.parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(6), Some(14))
 }
 
 fn sys_fs(note: Note<'_>) -> io::Result<()> {

@@ -103,6 +103,10 @@ fn set(face: &mut Face<'_>, set: &LinkSet) -> Result<(), Reply> {
         }
     }
     match &set.name {
+        // Since nobody expects a device that works to be called otherwise.
+        Some(_) if face.machine.host.links.get(&dev).is_some_and(|link| link.up) => {
+            Err(Reply::error(2, "RTNETLINK answers: Device or resource busy\n"))
+        }
         Some(to) => {
             let op = Op::Link(LinkOp::Rename { name: dev, to: to.clone() });
             face.apply(op).map(|_| ()).map_err(|error| refusal(&error))

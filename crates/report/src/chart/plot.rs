@@ -1,0 +1,169 @@
+//! What plots are put together from: axes, paths, areas, labels.
+
+use super::thin::thin;
+use super::{Axis, Body, Drawing, Margin, WIDE, escape, labels, short};
+use std::fmt::Write as _;
+
+/// Columns a line is thinned to where it is drawn large.
+const COLUMNS: usize = 250;
+
+/// A plot in the making.
+pub(super) struct Plot {
+    pub(super) x: Axis,
+    pub(super) y: Axis,
+    pub(super) height: f64,
+    /// Columns that lines are thinned to.
+    pub(super) columns: usize,
+    margin: Margin,
+    under: String,
+    marks: String,
+    over: String,
+}
+
+impl Plot {
+    pub(super) fn new(x: Axis, y: Axis, height: f64, margin: Margin) -> Plot {
+        Plot { x, y, height, columns: COLUMNS, margin, under: String::new(), marks: String::new(), over: String::new() }
+    }
+
+    pub(super) fn finished(self, title: &str, description: &str) -> Drawing {
+        let Plot { height, margin, under, marks, over, .. } = self;
+        let body = Body::Plot { height, margin, under, marks, over };
+        Drawing { title: title.to_owned(), description: description.to_owned(), body }
+    }
+
+    /// A value's place in units of the marks.
+    pub(super) fn place(&self, x: f64, y: f64) -> (f64, f64) {
+        (self.x.scale.share(x) * WIDE, self.down(y))
+    }
+
+    /// A value's distance from the top in pixels.
+    pub(super) fn down(&self, y: f64) -> f64 {
+        (1.0 - self.y.scale.share(y)) * self.height
+    }
+
+    /// Both axes with their grid and units. `bare`: of the horizontal one only the grid.
+    pub(super) fn axes(&mut self, bare: bool) {
+        for (value, text) in self.y.marked() {
+            let y = short(self.down(value));
+            let _ = write!(self.under, "<line class=\"grid\" x2=\"100%\" y1=\"{y}\" y2=\"{y}\"/>");
+            let _ = write!(self.under, "<text class=\"end\" x=\"-8\" y=\"{y}\" dy=\".35em\">{text}</text>");
+        }
+        if self.margin.top >= 14.0 {
+            let _ = write!(self.under, "<text class=\"end\" x=\"-8\" y=\"-11\">{}</text>", self.y.unit);
+        }
+        let marked = self.x.marked();
+        let last = marked.len().saturating_sub(1);
+        for (n, (value, text)) in marked.into_iter().enumerate() {
+            let x = short(self.x.scale.share(value) * 100.0);
+            let _ = write!(self.under, "<line class=\"grid\" x1=\"{x}%\" x2=\"{x}%\" y2=\"{}\"/>", self.height);
+            if !bare {
+                let unit = if n == last { format!(" {}", self.x.unit) } else { String::new() };
+                let y = self.height + 16.0;
+                let _ = write!(self.under, "<text class=\"mid\" x=\"{x}%\" y=\"{y}\">{text}{unit}</text>");
+            }
+        }
+        let base = short(self.down(0.0));
+        let _ = write!(self.under, "<line class=\"base\" x2=\"100%\" y1=\"{base}\" y2=\"{base}\"/>");
+    }
+
+    /// Shades what comes before the measured time.
+    pub(super) fn warm_up(&mut self, until: f64, told: bool) {
+        let share = short(self.x.scale.share(until) * 100.0);
+        if share != "0" {
+            let _ = write!(self.under, "<rect class=\"warm\" width=\"{share}%\" height=\"{}\"/>", self.height);
+            if told {
+                let _ = write!(self.over, "<text class=\"halo\" x=\"4\" y=\"-4\">not yet measured</text>");
+            }
+        }
+    }
+
+    /// A line through points; `None` breaks it.
+    pub(super) fn line(&mut self, class: &str, points: &[Option<(f64, f64)>]) {
+        let mut path = String::new();
+        for piece in points.split(Option::is_none) {
+            let placed: Vec<(f64, f64)> = piece.iter().flatten().map(|&(x, y)| self.place(x, y)).collect();
+            let kept = thin(&placed, WIDE, self.columns);
+            for (n, &(x, y)) in kept.iter().enumerate() {
+                let _ = write!(path, "{}{} {}", if n == 0 { "M" } else { " " }, short(x), short(y));
+            }
+            // A lone answer is a dot: a line of almost no length with round ends.
+            if kept.len() == 1 {
+                path.push_str("h.1");
+            }
+        }
+        if !path.is_empty() {
+            let _ = write!(self.marks, "<path class=\"mark {class}\" d=\"{path}\"/>");
+        }
+    }
+
+    /// An area between two courses of equally many points.
+    pub(super) fn area(&mut self, class: &str, above: &[(f64, f64)], below: &[(f64, f64)]) {
+        let place =
+            |points: &[(f64, f64)]| -> Vec<(f64, f64)> { points.iter().map(|&(x, y)| self.place(x, y)).collect() };
+        let above = thin(&place(above), WIDE, self.columns);
+        let below = thin(&place(below), WIDE, self.columns);
+        let mut path = String::new();
+        for (n, (x, y)) in above.into_iter().chain(below.into_iter().rev()).enumerate() {
+            let _ = write!(path, "{}{} {}", if n == 0 { "M" } else { " " }, short(x), short(y));
+        }
+        if !path.is_empty() {
+            let _ = write!(self.marks, "<path class=\"{class}\" d=\"{path}Z\"/>");
+        }
+    }
+
+    /// A level all across, with a name above its left (`high`) or below its right end.
+    pub(super) fn level(&mut self, class: &str, value: f64, name: &str, high: bool) {
+        let y = self.down(value);
+        let _ = write!(self.marks, "<path class=\"{class}\" d=\"M0 {0}H{WIDE}\"/>", short(y));
+        if !name.is_empty() {
+            let (x, dy, anchor) = if high { ("4", -4.0, "") } else { ("99%", 13.0, " end") };
+            let _ = write!(
+                self.over,
+                "<text class=\"ink halo{anchor}\" x=\"{x}\" y=\"{}\">{}</text>",
+                short(y + dy),
+                escape(name)
+            );
+        }
+    }
+
+    /// Short strokes hanging from the top: something that failed at these times; one a column.
+    pub(super) fn hanging(&mut self, times: impl Iterator<Item = f64>, length: f64) {
+        let mut path = String::new();
+        let mut before = None;
+        for time in times {
+            let column = (self.x.scale.share(time) * WIDE / 2.0) as i64;
+            if before != Some(column) {
+                let _ = write!(path, "M{} 0v{}", column * 2, short(length));
+                before = Some(column);
+            }
+        }
+        if !path.is_empty() {
+            let _ = write!(self.marks, "<path class=\"mark lost\" d=\"{path}\"/>");
+        }
+    }
+
+    /// Names at the right end, each at its height or near it.
+    pub(super) fn names(&mut self, names: &[(String, &str, f64)]) {
+        let mut places: Vec<f64> = names.iter().map(|(_, _, y)| *y).collect();
+        labels::apart(&mut places, 14.0, 4.0, self.height - 4.0);
+        for ((name, class, _), y) in names.iter().zip(places) {
+            let y = short(y);
+            let _ = write!(
+                self.over,
+                "<text class=\"{class}\" x=\"100%\" dx=\"7\" y=\"{y}\" dy=\".35em\">{}</text>",
+                escape(name)
+            );
+        }
+    }
+
+    /// A text at a place, given in shares of the width and in pixels from the top.
+    pub(super) fn text(&mut self, class: &str, across: f64, down: f64, text: &str) {
+        let (x, y) = (short(across * 100.0), short(down));
+        let _ = write!(self.over, "<text class=\"{class}\" x=\"{x}%\" y=\"{y}\">{}</text>", escape(text));
+    }
+
+    /// Drawn under everything.
+    pub(super) fn beneath(&mut self, piece: &str) {
+        self.under.push_str(piece);
+    }
+}
