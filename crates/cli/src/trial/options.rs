@@ -62,7 +62,8 @@ pub struct Options {
     /// Go on although a command of the script failed.
     #[arg(long)]
     pub keep_going: bool,
-    /// Where the report goes. Default: `tidegate-SCRIPT.html` in the current directory; `none`: nowhere.
+    /// Where the report goes. Default: `tidegate-SCRIPT.html` in the current directory; `none`: nowhere. A name that ends in .svg gets
+    /// one picture: the call's packets over time.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// Print the result as JSON, and write no report unless told where.
