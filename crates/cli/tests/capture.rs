@@ -295,13 +295,14 @@ echo 1 > /proc/sys/net/ipv4/ip_forward && cat /proc/sys/net/ipv4/ip_forward
 mount -o remount,rw / 2>/dev/null || echo no mount
 touch /tmp/tidegate-reach /run/x /var/log/x && echo written
 ls /dev | grep -c sd
+tail -n +2 /proc/net/route | wc -l
 kill -9 1; echo still here
 ",
     );
     let outcome = capture(&script, &[], &options());
     assert_eq!(
         text(&outcome.stdout),
-        "0\nno sysctl\n1\nno mount\nwritten\n0\nstill here\n",
+        "0\nno sysctl\n1\nno mount\nwritten\n0\n0\nstill here\n",
         "{}",
         text(&outcome.stderr)
     );

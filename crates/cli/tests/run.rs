@@ -269,6 +269,11 @@ const ANSWERS: &[(&str, u8, &str)] = &[
     ("tc -V", 0, "tc utility, iproute2-6.1.0, libbpf 1.1.2"),
     ("tc qdisc add dev d$((1+6)) root pfifo", 0, ""),
     ("tc qdisc add dev ifb$((1+6)) root pfifo 2>&1 | head -1", 0, "Cannot find device \"ifb7\""),
+    (
+        "ip link add d0 type dummy; tc qdisc show dev d0; ip link set d0 up; tc qdisc show dev d0 | cut -d' ' -f2; ip link del d0",
+        0,
+        "pfifo_fast",
+    ),
     ("ip link show ifb0", 1, "Device \"ifb0\" does not exist."),
     ("ip link add name ifb0 type ifb; ip link add name ifb0 type ifb", 2, "RTNETLINK answers: File exists"),
     ("cat /sys/class/net/ifb0/operstate; ip link set ifb0 up; cat /sys/class/net/ifb0/tx_queue_len", 0, "down\n32"),

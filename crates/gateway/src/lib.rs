@@ -147,6 +147,7 @@ impl Gateway {
             }
             Op::Mtu { dev, bytes } => {
                 let port = self.named(dev)?;
+                port.spec.kind.check_mtu(*bytes)?;
                 port.respec(DeviceSpec { mtu: *bytes, ..port.spec });
                 Ok(None)
             }

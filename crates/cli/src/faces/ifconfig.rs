@@ -110,7 +110,9 @@ fn change(face: &mut Face<'_>, dev: &str, words: &[String]) -> Result<(), Reply>
     if let Some(address) = address {
         assign(face, dev, address, mask)?;
         let prefix = mask.unwrap_or_else(|| class_prefix(address));
-        note(&["addr", "replace", &format!("{address}/{prefix}"), "dev", dev]);
+        note(&["-4", "addr", "flush", "dev", dev]);
+        note(&["addr", "add", &format!("{address}/{prefix}"), "dev", dev]);
+        note(&["link", "set", "dev", dev, "up"]);
     }
     again.iter().for_each(|words| face.did("ip", words));
     Ok(())

@@ -7,16 +7,18 @@ use tidegate_lang::units;
 /// What `tidegate run` is told.
 #[derive(clap::Args)]
 #[command(after_help = "\
-The script runs unmodified, in namespaces of its own, and changes nothing outside; tc, ip, iptables, ifconfig, ethtool, modprobe,
-sysctl and sudo are answered by a model of the machine. What it writes to files is gone afterwards.
+The script runs unmodified, in namespaces of its own, and changes nothing outside. tc, ip, iptables,
+ifconfig, ethtool, modprobe, sysctl and sudo are answered by a model of the machine. What the script
+writes to files is gone afterwards.
 
-Exit code: the script's own, of several runs the first that is not 0; 124 when its time was up; 125 when no sandbox can be made;
-126 when the file is no script; 127 when there is none; 128 + N when signal N ended it; 2 for wrong usage.
+Exit code: the script's own, of several runs the first that is not 0. 124: its time was up; 125: no
+sandbox can be made, or it started too many processes; 126: the file is no script; 127: there is no
+such file; 128 + N: signal N ended it; 2: wrong usage.
 
 Examples:
-  tidegate run examples/webserver.sh --print tree
-  tidegate run gateway.sh start --then show --then stop
-  tidegate run gateway.sh --print batch | tc -batch -")]
+  tidegate run examples/home-gateway.sh --print tree
+  tidegate run examples/home-gateway.sh start --then show --then stop
+  tidegate run examples/three-bands.sh --print batch > bands.batch")]
 pub struct Options {
     /// The script.
     pub script: PathBuf,

@@ -74,7 +74,7 @@ fn attempt(options: &Options) -> anyhow::Result<String> {
     document.verdict = verdict::sentences(&document);
     let mut text = if options.json { tidegate_report::json(&document) } else { tidegate_report::text(&document) };
     if let Some(path) = report_path(options) {
-        std::fs::write(&path, tidegate_report::json(&document)).with_context(|| {
+        std::fs::write(&path, tidegate_report::html(&document)).with_context(|| {
             format!(
                 "the report could not be written to {} (--report FILE puts it elsewhere, --report none nowhere)",
                 path.display()

@@ -1,7 +1,7 @@
 //! How long answers take: over time, and how often how long.
 
 use super::head::KEY;
-use super::parts::{Data, Reading, capital, end_of, figure, span_title, spans};
+use super::parts::{Data, Reading, capital, end_of, figure, span_title, spans, tied};
 use crate::chart::{Axis, Line, Sample, cdf, escape, lines};
 use crate::figures::{Asked, Pair, main_probe};
 use crate::numbers::{milliseconds, percent, span};
@@ -54,7 +54,7 @@ fn sentence(asked: &Asked<'_>) -> String {
         let told = side((*of)?);
         Some(format!("<span class=\"key {word}\">{word} the policy</span> {told}"))
     });
-    told.collect::<Vec<_>>().join("; ") + "."
+    tied(&(told.collect::<Vec<_>>().join("; ") + "."))
 }
 
 fn sides<'t>(asked: &Asked<'t>) -> impl Iterator<Item = (&'static str, &'t Run, &'t Probe)> {
