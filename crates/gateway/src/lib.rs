@@ -10,6 +10,7 @@ extern crate alloc;
 mod device;
 mod firewall;
 mod links;
+mod nat;
 
 pub use device::{DeviceKind, DeviceSpec};
 pub use firewall::tos_priority;
@@ -164,10 +165,11 @@ impl Gateway {
         pool.set_dissector(self.dissector);
         let Gateway { ports, firewall, .. } = self;
         let name = |id: DeviceId| ports[id.0 as usize].name.as_str();
+        let home = |name: &str, v6: bool| address(ports, name, v6);
         let passes = match route {
             Route::Direct => true,
-            Route::Local => firewall.send(now, name(device), pool, &pkt),
-            Route::Forwarded(from) => firewall.forward(now, from.map_or("", name), name(device), pool, &pkt),
+            Route::Local => firewall.send(now, name(device), &home, pool, &pkt),
+            Route::Forwarded(from) => firewall.forward(now, (from.map_or("", name), name(device)), &home, pool, &pkt),
         };
         let shaper = &mut self.port(device).shaper;
         if !passes {
@@ -180,7 +182,8 @@ impl Gateway {
     /// Shows netfilter a packet that came in by `device` and is for the machine itself; false if a rule drops it.
     pub fn input(&mut self, now: Time, pool: &mut Pool, device: DeviceId, pkt: &Pkt) -> bool {
         let Gateway { ports, firewall, .. } = self;
-        firewall.receive(now, &ports[device.0 as usize].name, pool, pkt)
+        let home = |name: &str, v6: bool| address(ports, name, v6);
+        firewall.receive(now, &ports[device.0 as usize].name, &home, pool, pkt)
     }
 
     /// Takes the next packet that a device may send.
@@ -257,4 +260,8 @@ impl Gateway {
         let port = self.port(device);
         port.shaper.dump_filters(&port.name, parent)
     }
+}
+
+fn address(ports: &[Port], name: &str, v6: bool) -> Option<[u8; 16]> {
+    nat::first(&ports.iter().find(|port| port.name == name)?.addresses, v6)
 }

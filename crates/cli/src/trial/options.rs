@@ -1,5 +1,6 @@
 //! What `tidegate try` is told.
 
+use crate::dissect::Dissect;
 use std::path::PathBuf;
 use std::time::Duration;
 use tidegate_lang::units;
@@ -41,6 +42,9 @@ pub struct Options {
     /// Frames that the device before the modem takes ahead of what it sends (`ethtool -G`).
     #[arg(long, value_name = "FRAMES", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub ring: u32,
+    /// How far the machine's kernel looks into packets for the keys of their flows.
+    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
+    pub(crate) dissect: Dissect,
     /// What loads the link, one or several. Default: empty,up,down,both.
     #[arg(long, value_name = "LOAD", value_enum, value_delimiter = ',')]
     pub load: Vec<LoadName>,
