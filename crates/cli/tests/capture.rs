@@ -296,13 +296,14 @@ mount -o remount,rw / 2>/dev/null || echo no mount
 touch /tmp/tidegate-reach /run/x /var/log/x && echo written
 ls /dev | grep -c sd
 tail -n +2 /proc/net/route | wc -l
+ulimit -d; ulimit -c
 kill -9 1; echo still here
 ",
     );
     let outcome = capture(&script, &[], &options());
     assert_eq!(
         text(&outcome.stdout),
-        "0\nno sysctl\n1\nno mount\nwritten\n0\n0\nstill here\n",
+        "0\nno sysctl\n1\nno mount\nwritten\n0\n0\n1048576\n0\nstill here\n",
         "{}",
         text(&outcome.stderr)
     );
