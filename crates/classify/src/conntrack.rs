@@ -333,6 +333,11 @@ fn membership(meta: &Meta) -> Option<Membership> {
     Some(Membership { at, reply: meta.connection & 8 != 0 })
 }
 
+/// The number of a packet's connection.
+pub(crate) fn number(meta: &Meta) -> Option<u32> {
+    membership(meta).map(|m| m.at)
+}
+
 /// What a packet is to its connection.
 pub fn state(meta: &Meta) -> State {
     match meta.connection & 7 {

@@ -20,7 +20,7 @@ use alloc::vec::Vec;
 use device::Port;
 use firewall::Firewall;
 use tidegate_classify::netfilter::Table;
-use tidegate_packet::{Draws, Handle, Pkt, Pool, Time, Timer};
+use tidegate_packet::{Dissector, Draws, Handle, Pkt, Pool, Time, Timer};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::{Errno, Op, TcError};
 
@@ -54,6 +54,7 @@ pub enum Route {
 pub struct Gateway {
     ports: Vec<Port>,
     firewall: Firewall,
+    dissector: Dissector,
 }
 
 const NO_DEVICE: TcError = TcError::new(Errno::NoDev, "Cannot find device");
@@ -62,6 +63,16 @@ impl Gateway {
     /// A machine without devices.
     pub fn new() -> Gateway {
         Gateway::default()
+    }
+
+    /// How far the machine looks into packets for their flow keys: a matter of its kernel's age.
+    pub fn dissector(&self) -> Dissector {
+        self.dissector
+    }
+
+    /// Sets it, for packets that come from now on.
+    pub fn set_dissector(&mut self, dissector: Dissector) {
+        self.dissector = dissector;
     }
 
     /// Adds a device; one of that name that is there already stays and is returned.
@@ -150,6 +161,7 @@ impl Gateway {
     /// Gives a packet to a device's egress by a route.
     pub fn offer(&mut self, world: World<'_>, device: DeviceId, route: Route, pkt: Pkt) -> Offer {
         let World { now, pool, draws } = world;
+        pool.set_dissector(self.dissector);
         let Gateway { ports, firewall, .. } = self;
         let name = |id: DeviceId| ports[id.0 as usize].name.as_str();
         let passes = match route {

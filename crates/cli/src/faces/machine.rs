@@ -4,7 +4,7 @@ use super::{Face, Host};
 use tidegate_gateway::{DeviceSpec, Gateway};
 use tidegate_lang::iptables::print_rule;
 use tidegate_lang::{Device, Env};
-use tidegate_packet::{Draws, Pool, Time};
+use tidegate_packet::{Dissector, Draws, Pool, Time};
 use tidegate_policy::netfilter::{NfCommand, NfOp};
 use tidegate_policy::{LinkKind, Op};
 
@@ -77,7 +77,10 @@ impl Machine {
     pub(super) fn env(&self) -> Env {
         let device =
             |id| Device { name: self.gateway.name(id).to_owned(), speed_mbit: self.gateway.spec(id).speed_mbit };
-        Env { devices: Some(self.gateway.devices().map(device).collect()) }
+        Env {
+            devices: Some(self.gateway.devices().map(device).collect()),
+            tunnel_keys: self.gateway.dissector() == Dissector::Legacy,
+        }
     }
 
     /// Where devices come into being, those that a command names do: an Ethernet card or a modem may be there without having been

@@ -113,16 +113,9 @@ pub(super) fn take_in(options: &Options) -> anyhow::Result<Policy> {
         .iter()
         .find(|name| **name != wan && Some(*name) != beneath.as_ref() && kind(name) == Some(DeviceKind::Ethernet));
     let lan = lan.cloned().unwrap_or_else(|| "lan0".to_owned());
-    Ok(Policy {
-        ops: machine.log,
-        devices,
-        wan,
-        beneath,
-        lan,
-        returning,
-        commands: outcome.calls.len(),
-        notes: outcome.notes,
-    })
+    let warned = machine.kernel_log.iter().map(|line| format!("the kernel would warn: {line}"));
+    let notes = outcome.notes.iter().cloned().chain(warned).collect();
+    Ok(Policy { ops: machine.log, devices, wan, beneath, lan, returning, commands: outcome.calls.len(), notes })
 }
 
 /// Says what went wrong in the script; an error unless it may go on.

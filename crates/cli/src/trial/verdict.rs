@@ -149,7 +149,8 @@ fn cost(trial: &Trial) -> Vec<String> {
             c if c > 0.5 => format!("{c:.0} % more"),
             _ => "as much".to_owned(),
         };
-        sentences.push(format!("{} carry {how} {word}: {} instead of {}.", without.title, rate(b), rate(a)));
+        let carry = if without.flows.len() == 1 { "carries" } else { "carry" };
+        sentences.push(format!("{} {carry} {how} {word}: {} instead of {}.", without.title, rate(b), rate(a)));
     }
     sentences
 }

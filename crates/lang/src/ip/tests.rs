@@ -2,7 +2,10 @@ use super::*;
 use crate::Device;
 
 fn env(names: &[&str]) -> Env {
-    Env { devices: Some(names.iter().map(|name| Device { name: (*name).into(), speed_mbit: None }).collect()) }
+    Env {
+        devices: Some(names.iter().map(|name| Device { name: (*name).into(), speed_mbit: None }).collect()),
+        ..Env::default()
+    }
 }
 
 fn ask(text: &str) -> Result<IpCommand, String> {

@@ -59,15 +59,12 @@ impl Plot {
             let _ = write!(self.under, "<line class=\"grid\" x2=\"100%\" y1=\"{y}\" y2=\"{y}\"/>");
             let _ = write!(self.under, "<text class=\"end\" x=\"-8\" y=\"{y}\" dy=\".35em\">{text}</text>");
         }
-        let marked = self.x.marked();
-        let last = marked.len().saturating_sub(1);
-        for (n, (value, text)) in marked.into_iter().enumerate() {
+        for (value, text) in self.x.marked_across() {
             let x = short(self.x.scale.share(value) * 100.0);
             let _ = write!(self.under, "<line class=\"grid\" x1=\"{x}%\" x2=\"{x}%\" y2=\"{}\"/>", self.height);
             if !bare {
-                let unit = if n == last { format!(" {}", self.x.unit) } else { String::new() };
                 let y = self.height + 16.0;
-                let _ = write!(self.under, "<text class=\"mid\" x=\"{x}%\" y=\"{y}\">{text}{unit}</text>");
+                let _ = write!(self.under, "<text class=\"mid\" x=\"{x}%\" y=\"{y}\">{text}</text>");
             }
         }
         let base = short(self.down(0.0));

@@ -45,13 +45,10 @@ pub fn ranges(title: &str, description: &str, x: Axis, rows: &[Range]) -> Drawin
 
 fn grid(plot: &mut Plot) {
     let mut piece = String::new();
-    let marked = plot.x.marked();
-    let last = marked.len().saturating_sub(1);
-    for (n, (value, text)) in marked.into_iter().enumerate() {
+    for (value, text) in plot.x.marked_across() {
         let x = short(plot.x.scale.share(value) * 100.0);
-        let unit = if n == last { format!(" {}", plot.x.unit) } else { String::new() };
         let _ = write!(piece, "<line class=\"grid\" x1=\"{x}%\" x2=\"{x}%\" y2=\"{}\"/>", plot.height);
-        let _ = write!(piece, "<text class=\"mid\" x=\"{x}%\" y=\"{}\">{text}{unit}</text>", plot.height + 16.0);
+        let _ = write!(piece, "<text class=\"mid\" x=\"{x}%\" y=\"{}\">{text}</text>", plot.height + 16.0);
     }
     plot.beneath(&piece);
 }

@@ -68,8 +68,8 @@ pub fn tree(title: &str, description: &str, nodes: &[Node]) -> Drawing {
         places[n] = (x, y);
         if let Some(parent) = node.parent {
             let (left, top) = places[parent];
-            let (from, to) = (top + nodes[parent].height(), y + 20.0);
-            let line = left + INDENT / 2.0;
+            let (from, to) = (top + nodes[parent].height(), (y + 20.0).floor() + 0.5);
+            let line = (left + INDENT / 2.0).floor() + 0.5;
             let _ = write!(out, "<path class=\"edge\" d=\"M{line} {}V{}H{x}\"/>", short(from), short(to));
         }
         boxed(&mut out, node, x, y);
