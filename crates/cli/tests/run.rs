@@ -410,6 +410,19 @@ fn the_directory_for_passing_files_is_private() {
     assert_eq!(run(&[&conf]), both, "what an argument names is seen");
 }
 
+#[test]
+fn a_directory_may_have_any_name() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("odd, as: this\\one");
+    let script = place.script("x y.sh", "cd \"$(dirname \"$0\")\" && echo made > out && cat out && . './lib $1'\n");
+    place.script("lib $1", "tc qdisc add dev eth0 root pfifo && echo shaped\n");
+    let output = run(&script, &[]);
+    assert_eq!(text(&output.stdout), "made\nshaped\n", "{}", text(&output.stderr));
+    assert!(!place.0.join("out").exists(), "what is written stays inside");
+}
+
 /// Scripts nobody should write: what they print, the code, and what is said of them.
 #[test]
 fn bad_scripts_are_answered_or_named_and_nothing_hangs() {
