@@ -4,6 +4,11 @@
 //! passed all hooks ([`Conntrack::confirm`]). Time is an argument: what has not been seen for its timeout is forgotten when it is
 //! asked for. What is modelled of TCP is the order of flags, not windows: segments are taken to be in window.
 
+mod nat;
+
+pub use nat::End;
+pub(crate) use nat::check_translation;
+
 use crate::headers::Outer;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -89,6 +94,8 @@ struct Entry {
     counts: bool,
     answered: bool,
     confirmed: bool,
+    /// Is it settled what the world sees of each end?
+    settled: [bool; 2],
     tcp: Tcp,
     began: Time,
     expires: Time,
@@ -269,6 +276,7 @@ impl Conntrack {
             counts: self.accounting,
             answered: false,
             confirmed: false,
+            settled: [false; 2],
             tcp,
             began: now,
             expires: now,

@@ -1,5 +1,6 @@
 //! What `tidegate run` is told.
 
+use crate::dissect::Dissect;
 use std::path::PathBuf;
 use std::time::Duration;
 use tidegate_lang::units;
@@ -33,6 +34,9 @@ pub struct Options {
     /// A device that is there beside those the script names. May be repeated.
     #[arg(long, value_name = "NAME", value_parser = device)]
     pub dev: Vec<String>,
+    /// How far the machine's kernel looks into packets for the keys of their flows.
+    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
+    pub(crate) dissect: Dissect,
     /// How long each run may take.
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "30s")]
     pub timeout: Duration,
