@@ -120,6 +120,9 @@ fn waits(pairs: &[Pair<'_>]) -> Table {
     table
 }
 
+/// Classes from which on those that did nothing are only counted.
+const MANY_CLASSES: usize = 12;
+
 /// What the classes of a run did while measured.
 fn classes(trial: &Trial, run: &Run) -> Table {
     use Align::{Left, Right};
@@ -132,11 +135,16 @@ fn classes(trial: &Trial, run: &Run) -> Table {
         ("dropped", Right),
         ("longest queue", Right),
     ]);
+    let mut silent = 0;
     for class in &run.classes {
         let figures = ClassFigures::new(run, class);
         let node = node(trial, &class.id);
         let bits = |bits: Option<u64>| bits.map_or_else(String::new, |bits| rate(bits as f64));
         let unreachable = node.and_then(|node| node.unreachable.as_deref());
+        if run.classes.len() > MANY_CLASSES && unreachable.is_none() && figures == ClassFigures::default() {
+            silent += 1;
+            continue;
+        }
         let title = match unreachable {
             Some(_) => "(unreachable)".to_owned(),
             None if class.title.is_empty() && !class.leaf => "(inner)".to_owned(),
@@ -151,6 +159,9 @@ fn classes(trial: &Trial, run: &Run) -> Table {
             figures.dropped.to_string(),
             queue_words(&figures),
         ]);
+    }
+    if silent > 0 {
+        table.row([String::new(), format!("({silent} sent nothing)")]);
     }
     table
 }
