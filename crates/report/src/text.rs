@@ -120,9 +120,6 @@ fn waits(pairs: &[Pair<'_>]) -> Table {
     table
 }
 
-/// Classes from which on those that did nothing are only counted.
-const MANY_CLASSES: usize = 12;
-
 /// What the classes of a run did while measured.
 fn classes(trial: &Trial, run: &Run) -> Table {
     use Align::{Left, Right};
@@ -135,16 +132,17 @@ fn classes(trial: &Trial, run: &Run) -> Table {
         ("dropped", Right),
         ("longest queue", Right),
     ]);
-    let mut silent = 0;
+    let many = run.classes.len() > MANY_CLASSES;
+    let mut idle = 0;
     for class in &run.classes {
         let figures = ClassFigures::new(run, class);
+        if many && class.sent.iter().all(|&bytes| bytes == 0) && figures.dropped == 0 {
+            idle += 1;
+            continue;
+        }
         let node = node(trial, &class.id);
         let bits = |bits: Option<u64>| bits.map_or_else(String::new, |bits| rate(bits as f64));
         let unreachable = node.and_then(|node| node.unreachable.as_deref());
-        if run.classes.len() > MANY_CLASSES && unreachable.is_none() && figures == ClassFigures::default() {
-            silent += 1;
-            continue;
-        }
         let title = match unreachable {
             Some(_) => "(unreachable)".to_owned(),
             None if class.title.is_empty() && !class.leaf => "(inner)".to_owned(),
@@ -160,11 +158,15 @@ fn classes(trial: &Trial, run: &Run) -> Table {
             queue_words(&figures),
         ]);
     }
-    if silent > 0 {
-        table.row([String::new(), format!("({silent} sent nothing)")]);
+    if idle > 0 {
+        let nothing = format!("{idle} more that carried nothing");
+        table.row(["…".to_owned(), nothing].into_iter().chain(std::iter::repeat_n(String::new(), 5)));
     }
     table
 }
+
+/// With more classes than this, those that carried nothing are only counted.
+const MANY_CLASSES: usize = 16;
 
 fn queue_words(figures: &ClassFigures) -> String {
     match figures.peak_packets {

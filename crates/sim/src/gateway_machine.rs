@@ -67,4 +67,8 @@ impl Machine for GatewayMachine {
         }
         self.gateway.fire(now, device)
     }
+
+    fn input(&mut self, pool: &mut Pool, now: Time, port: Port, pkt: &Pkt) -> bool {
+        self.device(port).is_none_or(|device| self.gateway.input(now, pool, device, pkt))
+    }
 }

@@ -244,8 +244,11 @@ impl<M: Machine> Net<M> {
         let cargo = &mut self.cargo[pkt.slot()];
         let link = self.routes[cargo.route as usize];
         if link == END {
-            if let Origin::Port(port) = origin {
-                self.machine.input(&mut self.pool, self.now, port, &pkt);
+            if let Origin::Port(port) = origin
+                && !self.machine.input(&mut self.pool, self.now, port, &pkt)
+            {
+                self.lose(pkt);
+                return Offer::Dropped;
             }
             self.deliver(pkt);
             return Offer::Queued;

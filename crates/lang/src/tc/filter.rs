@@ -88,7 +88,7 @@ pub(super) fn filter(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut N
     match op.kind.clone() {
         Some(kind) => {
             let place = words.last();
-            (op.handle, op.params) = options(&kind, place, handle, words)?;
+            (op.handle, op.params) = options(&kind, place, handle, env, words)?;
         }
         None if handle.is_some() => {
             return Err(Refusal::new(255, "Must specify filter type when using \"handle\"")
@@ -215,11 +215,12 @@ fn options(
     kind: &str,
     place: usize,
     handle: Given<'_>,
+    env: &Env,
     words: &mut Words<'_>,
 ) -> Result<(u32, Option<FilterParams>), Refusal> {
     match kind {
         "fw" => fw(handle, words),
-        "flow" => flow(handle, words),
+        "flow" => flow(handle, env, words),
         "u32" => {
             let mut node = match handle {
                 Some((text, place)) => u32_filter::parse_handle(text).ok_or_else(|| {
@@ -295,7 +296,7 @@ fn fw(handle: Given<'_>, words: &mut Words<'_>) -> Result<(u32, Option<FilterPar
     Ok((number, Some(FilterParams::Fw(params))))
 }
 
-fn flow(handle: Given<'_>, words: &mut Words<'_>) -> Result<(u32, Option<FilterParams>), Refusal> {
+fn flow(handle: Given<'_>, env: &Env, words: &mut Words<'_>) -> Result<(u32, Option<FilterParams>), Refusal> {
     let number = match handle {
         Some((text, place)) => u32_in(text, 0).ok_or_else(|| illegal("handle", "", text, place))?,
         None => 0,
@@ -315,7 +316,7 @@ fn flow(handle: Given<'_>, words: &mut Words<'_>) -> Result<(u32, Option<FilterP
         match option {
             Some("hash") => params.mode = Some(FlowMode::Hash),
             Some("map") => params.mode = Some(FlowMode::Map),
-            Some("keys") => params.keys = keys(words)?,
+            Some("keys") => params.keys = keys(env, words)?,
             Some("and") => {
                 let mask = value("mask")?;
                 params.mask &= mask;
@@ -355,14 +356,23 @@ fn flow(handle: Given<'_>, words: &mut Words<'_>) -> Result<(u32, Option<FilterP
     Ok((number, Some(FilterParams::Flow(params))))
 }
 
-fn keys(words: &mut Words<'_>) -> Result<FlowKeySet, Refusal> {
+fn keys(env: &Env, words: &mut Words<'_>) -> Result<FlowKeySet, Refusal> {
     let list = words.need()?;
     let mut set = FlowKeySet(0);
     for name in list.split(',') {
-        let bit = FlowKeySet::NAMES.iter().take(18).position(|key| *key == name).ok_or_else(|| {
-            Refusal::new(1, format!("Unknown flow key \"{name}\""))
-                .at(words.last())
-                .remedy(format!("The keys are {}.", FlowKeySet::NAMES[..18].join(", ")))
+        let known = FlowKeySet::NAMES.iter().position(|key| *key == name);
+        // tc has no name for the flow label.
+        let usable = |bit: &usize| *bit < 18 || env.tunnel_keys && *bit >= FlowKeySet::TUNNEL;
+        let bit = known.filter(usable).ok_or_else(|| {
+            let remedy = match known {
+                Some(FlowKeySet::TUNNEL..) => {
+                    "The keys of a tunnel's inside are of patched kernels; with --dissect legacy the machine is such a one. \
+                     Others look into tunnels by themselves: write src, dst, proto …"
+                        .into()
+                }
+                _ => format!("The keys are {}.", FlowKeySet::NAMES[..18].join(", ")),
+            };
+            Refusal::new(1, format!("Unknown flow key \"{name}\"")).at(words.last()).remedy(remedy)
         })?;
         set.0 |= 1 << bit;
     }
