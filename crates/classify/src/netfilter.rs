@@ -2,6 +2,7 @@
 
 use crate::conntrack::{self, Conntrack, network_len};
 use crate::headers::Outer;
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -10,21 +11,29 @@ use tidegate_packet::{Meta, Pkt, Pool};
 use tidegate_policy::netfilter::{Condition, Connmark, Match, NfCommand, NfOp, Rule, Target};
 use tidegate_policy::{Errno, TcError};
 
-/// The chains every mangle table has.
-const BUILT_IN: [&str; 5] = ["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"];
+/// The chains that a table has from the start.
+fn built_in(table: &str) -> &'static [&'static str] {
+    match table {
+        "filter" | "security" => &["INPUT", "FORWARD", "OUTPUT"],
+        "nat" => &["PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"],
+        "raw" => &["PREROUTING", "OUTPUT"],
+        _ => &["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"],
+    }
+}
 /// How deep chains may call one another, and how often they may go to one another.
 const MAX_STEPS: u32 = 10_000;
 
 /// One table of one address family.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Table {
     ipv6: bool,
     name: String,
+    touched: bool,
     chains: Vec<Chain>,
 }
 
 /// A chain with its counters.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Chain {
     /// Its name.
     pub name: String,
@@ -39,7 +48,7 @@ pub struct Chain {
 }
 
 /// A rule with its counters.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CountedRule {
     /// The rule.
     pub rule: Rule,
@@ -77,7 +86,7 @@ impl Table {
     pub fn new(ipv6: bool, name: &str) -> Table {
         let chain =
             |n: &&str| Chain { name: n.to_string(), policy: Some(true), packets: 0, bytes: 0, rules: Vec::new() };
-        Table { ipv6, name: name.to_string(), chains: BUILT_IN.iter().map(chain).collect() }
+        Table { ipv6, name: name.to_string(), touched: false, chains: built_in(name).iter().map(chain).collect() }
     }
 
     /// Its name.
@@ -88,6 +97,11 @@ impl Table {
     /// Is it ip6tables' own?
     pub fn is_ipv6(&self) -> bool {
         self.ipv6
+    }
+
+    /// Has anything been done to it, beyond emptying it?
+    pub fn is_touched(&self) -> bool {
+        self.touched
     }
 
     /// Its chains, for listings.
@@ -163,6 +177,12 @@ impl Table {
     /// # Errors
     /// As iptables refuses: no such chain, no such rule, chain in use or exists already.
     pub fn apply(&mut self, op: &NfOp) -> Result<(), TcError> {
+        self.carry_out(op)?;
+        self.touched |= !matches!(op.command, NfCommand::Flush(None) | NfCommand::DeleteChain(None));
+        Ok(())
+    }
+
+    fn carry_out(&mut self, op: &NfOp) -> Result<(), TcError> {
         const NO_CHAIN: TcError = TcError::new(Errno::NoEnt, "No chain/target/match by that name");
         let find = |table: &Table, name: &str| table.position(name).ok_or(NO_CHAIN);
         match &op.command {
@@ -184,7 +204,7 @@ impl Table {
             NfCommand::ReplaceAt(chain, position, rule) => {
                 let at = find(self, chain)?;
                 self.check_target(rule)?;
-                *self.rule_at(at, *position)? = counted(rule);
+                *self.rule_at(at, *position, "Index of replacement too big")? = counted(rule);
             }
             NfCommand::Delete(chain, rule) => {
                 let at = find(self, chain)?;
@@ -197,7 +217,7 @@ impl Table {
             }
             NfCommand::DeleteAt(chain, position) => {
                 let at = find(self, chain)?;
-                self.rule_at(at, *position)?;
+                self.rule_at(at, *position, "Index of deletion too big")?;
                 self.chains[at].rules.remove(position - 1);
             }
             NfCommand::Flush(chain) => {
@@ -246,6 +266,21 @@ impl Table {
                 }
                 self.chains[at].policy = Some(*accept);
             }
+            NfCommand::Counters(chain, rule, packets, bytes) => {
+                let at = find(self, chain)?;
+                let counters = match rule {
+                    None => {
+                        let chain = &mut self.chains[at];
+                        (&mut chain.packets, &mut chain.bytes)
+                    }
+                    Some(number) => {
+                        let position = if *number == 0 { self.chains[at].rules.len() } else { *number };
+                        let rule = self.rule_at(at, position, "Index of replacement too big")?;
+                        (&mut rule.packets, &mut rule.bytes)
+                    }
+                };
+                (*counters.0, *counters.1) = (*packets, *bytes);
+            }
         }
         Ok(())
     }
@@ -260,18 +295,16 @@ impl Table {
         }
     }
 
-    fn rule_at(&mut self, chain: usize, position: usize) -> Result<&mut CountedRule, TcError> {
+    fn rule_at(&mut self, chain: usize, position: usize, missing: &'static str) -> Result<&mut CountedRule, TcError> {
         let rules = &mut self.chains[chain].rules;
-        position
-            .checked_sub(1)
-            .and_then(|i| rules.get_mut(i))
-            .ok_or(TcError::new(Errno::Range, "Index of deletion too big"))
+        position.checked_sub(1).and_then(|i| rules.get_mut(i)).ok_or(TcError::new(Errno::Range, missing))
     }
 
     fn check_target(&self, rule: &Rule) -> Result<(), TcError> {
         match &rule.target {
             Some(Target::Jump(name) | Target::Goto(name)) if self.position(name).is_none() => {
-                Err(TcError::new(Errno::NoEnt, "No chain/target/match by that name"))
+                let message = Some(format!("Chain '{name}' does not exist").into());
+                Err(TcError { errno: Errno::NoEnt, message })
             }
             _ => Ok(()),
         }
@@ -302,6 +335,7 @@ impl Visit<'_> {
         match target {
             Target::Mark { value, mask } => meta.mark.0 = (meta.mark.0 & !mask) ^ value,
             Target::Connmark(action) => remark(action, self.connections, meta),
+            Target::Notrack(_) => conntrack::untrack(meta),
             Target::Classify(class) => meta.priority = class.0,
             Target::Dscp(dscp) => meta.dsfield = meta.dsfield & 3 | dscp << 2,
             Target::Tos(value, mask) => meta.dsfield = (meta.dsfield & !mask) ^ value,

@@ -8,6 +8,9 @@ use tidegate_packet::{Pkt, Pool, Time};
 use tidegate_policy::TcError;
 use tidegate_policy::netfilter::{Condition, NfCommand, NfOp, Target};
 
+/// The tables in the order in which a packet meets them at a hook.
+const ORDER: [&str; 5] = ["raw", "mangle", "nat", "filter", "security"];
+
 /// All tables of both families, and the connections.
 #[derive(Debug, Default)]
 pub(crate) struct Firewall {
@@ -18,6 +21,25 @@ pub(crate) struct Firewall {
 impl Firewall {
     pub(crate) fn apply(&mut self, op: &NfOp) -> Result<(), TcError> {
         self.table_mut(op.ipv6, &op.table).apply(op)?;
+        self.notice(op);
+        Ok(())
+    }
+
+    /// Carries out all of these operations or, where one is refused, none; with its number.
+    pub(crate) fn apply_all(&mut self, ops: &[NfOp]) -> Result<(), (usize, TcError)> {
+        let before = self.tables.clone();
+        for (at, op) in ops.iter().enumerate() {
+            if let Err(error) = self.table_mut(op.ipv6, &op.table).apply(op) {
+                self.tables = before;
+                return Err((at, error));
+            }
+        }
+        ops.iter().for_each(|op| self.notice(op));
+        Ok(())
+    }
+
+    /// Rules that ask for connections make the machine keep them.
+    fn notice(&mut self, op: &NfOp) {
         if let NfCommand::Append(_, rule) | NfCommand::Insert(_, _, rule) | NfCommand::ReplaceAt(_, _, rule) =
             &op.command
         {
@@ -30,7 +52,13 @@ impl Firewall {
                 self.connections.activate(counts);
             }
         }
-        Ok(())
+    }
+
+    /// The tables that something was done to, in the order of `iptables-save`.
+    pub(crate) fn tables(&self, ipv6: bool) -> Vec<&Table> {
+        const SAVED: [&str; 5] = ["mangle", "security", "raw", "filter", "nat"];
+        let named = |name: &str| self.tables.iter().find(|t| t.is_ipv6() == ipv6 && t.name() == name && t.is_touched());
+        SAVED.iter().filter_map(|name| named(name)).collect()
     }
 
     /// A table as it stands, made if it is not there.
@@ -40,8 +68,10 @@ impl Firewall {
 
     fn table_mut(&mut self, ipv6: bool, name: &str) -> &mut Table {
         let at = self.tables.iter().position(|t| t.is_ipv6() == ipv6 && t.name() == name).unwrap_or_else(|| {
-            self.tables.push(Table::new(ipv6, name));
-            self.tables.len() - 1
+            let rank = |name: &str| ORDER.iter().position(|n| *n == name);
+            let at = self.tables.partition_point(|t| rank(t.name()) <= rank(name));
+            self.tables.insert(at, Table::new(ipv6, name));
+            at
         });
         &mut self.tables[at]
     }
@@ -49,7 +79,7 @@ impl Firewall {
     /// A packet of the machine's own programs; false if it is lost.
     pub(crate) fn send(&mut self, now: Time, output: &str, pool: &mut Pool, pkt: &Pkt) -> bool {
         let place = Place { input: "", output };
-        let passes = self.connections.enter(now, pool, pkt)
+        let passes = self.enter("OUTPUT", place, now, pool, pkt)
             && self.hook("OUTPUT", place, pool, pkt)
             && self.hook("POSTROUTING", place, pool, pkt);
         self.leave(passes, pool, pkt)
@@ -57,10 +87,8 @@ impl Firewall {
 
     /// A packet that the machine routes; false if it is lost.
     pub(crate) fn forward(&mut self, now: Time, input: &str, output: &str, pool: &mut Pool, pkt: &Pkt) -> bool {
-        if !self.connections.enter(now, pool, pkt) {
-            return false;
-        }
-        let mut passes = self.hook("PREROUTING", Place { input, output: "" }, pool, pkt);
+        let place = Place { input, output: "" };
+        let mut passes = self.enter("PREROUTING", place, now, pool, pkt) && self.hook("PREROUTING", place, pool, pkt);
         if passes {
             let meta = pool.meta_mut(pkt);
             if meta.ethertype == ethertype::IPV4 {
@@ -75,16 +103,34 @@ impl Firewall {
     /// A packet for the machine itself; false if it is lost.
     pub(crate) fn receive(&mut self, now: Time, input: &str, pool: &mut Pool, pkt: &Pkt) -> bool {
         let place = Place { input, output: "" };
-        let passes = self.connections.enter(now, pool, pkt)
+        let passes = self.enter("PREROUTING", place, now, pool, pkt)
             && self.hook("PREROUTING", place, pool, pkt)
             && self.hook("INPUT", place, pool, pkt);
         self.leave(passes, pool, pkt)
     }
 
+    /// The raw table's chain, and after it the lookup of the connection.
+    fn enter(&mut self, chain: &str, place: Place<'_>, now: Time, pool: &mut Pool, pkt: &Pkt) -> bool {
+        pool.meta_mut(pkt).connection = 0;
+        self.tables_of(chain, |name| name == "raw", place, pool, pkt) && self.connections.enter(now, pool, pkt)
+    }
+
+    /// The chains of a hook behind the lookup, table after table.
     fn hook(&mut self, chain: &str, place: Place<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
+        self.tables_of(chain, |name| !matches!(name, "raw" | "nat"), place, pool, pkt)
+    }
+
+    fn tables_of(
+        &mut self,
+        chain: &str,
+        wanted: impl Fn(&str) -> bool,
+        place: Place<'_>,
+        pool: &mut Pool,
+        pkt: &Pkt,
+    ) -> bool {
         let Firewall { tables, connections } = self;
-        let mut mangle = tables.iter_mut().filter(|table| table.name() == "mangle");
-        mangle.all(|table| table.run(chain, place, connections, pool, pkt) == Verdict::Accept)
+        let mut tables = tables.iter_mut().filter(|table| wanted(table.name()));
+        tables.all(|table| table.run(chain, place, connections, pool, pkt) == Verdict::Accept)
     }
 
     /// The end of the way through the hooks.

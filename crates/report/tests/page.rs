@@ -15,7 +15,8 @@ fn one_file_of_bearable_size() {
     // For whoever wants to look at it.
     std::fs::write(Path::new(env!("CARGO_TARGET_TMPDIR")).join("fixture.html"), &page).expect("target/tmp is writable");
     assert!(page.len() < MOST_BYTES, "{} bytes", page.len());
-    let foreign = ["http:", "https:", "url(//", "@import", "<link rel=\"stylesheet\"", "<iframe", "<img", "NaN", "inf%"];
+    let foreign =
+        ["http:", "https:", "url(//", "@import", "<link rel=\"stylesheet\"", "<iframe", "<img", "NaN", "inf%"];
     let found: Vec<&str> = foreign.into_iter().filter(|word| page.contains(word)).collect();
     assert!(found.is_empty(), "{found:?}");
 }

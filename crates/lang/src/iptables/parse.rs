@@ -26,21 +26,8 @@ const LATER_MATCHES: [&str; 14] = [
     "set",
     "statistic",
 ];
-const LATER_TARGETS: [&str; 13] = [
-    "CT",
-    "DNAT",
-    "ECN",
-    "IMQ",
-    "LOG",
-    "MASQUERADE",
-    "NFLOG",
-    "NFQUEUE",
-    "NOTRACK",
-    "REDIRECT",
-    "REJECT",
-    "SNAT",
-    "TCPMSS",
-];
+const LATER_TARGETS: [&str; 11] =
+    ["DNAT", "ECN", "IMQ", "LOG", "MASQUERADE", "NFLOG", "NFQUEUE", "REDIRECT", "REJECT", "SNAT", "TCPMSS"];
 /// Extensions there are.
 const MATCHES: [&str; 15] = [
     "tcp",
@@ -59,7 +46,7 @@ const MATCHES: [&str; 15] = [
     "tos",
     "comment",
 ];
-const TABLES: [&str; 5] = ["filter", "nat", "mangle", "raw", "security"];
+pub(super) const TABLES: [&str; 5] = ["filter", "nat", "mangle", "raw", "security"];
 /// Longest name of a chain, in octets.
 const LONGEST_CHAIN: usize = 28;
 
@@ -70,11 +57,16 @@ pub fn parse(tool: &str, args: &[String]) -> Result<Parsed, Refusal> {
     if tool.ends_with("-save") {
         return reader.save();
     }
-    if tool.ends_with("-restore") {
-        return Err(later(format!("{tool}: reading rules from a file"), 0));
-    }
     reader.read()?;
     reader.finish()
+}
+
+/// Reads a line of a table for `iptables-restore`.
+pub(super) fn parse_line(tool: &str, ipv6: bool, table: &str, words: &[String]) -> Result<IptCommand, Refusal> {
+    let mut reader = Reader::new(tool, ipv6, words);
+    reader.table = table.into();
+    reader.read()?;
+    Ok(reader.finish()?.command)
 }
 
 /// The command letter and what came with it.
@@ -139,15 +131,15 @@ impl<'a> Reader<'a> {
     }
 
     fn save(&mut self) -> Result<Parsed, Refusal> {
-        let mut table = None;
+        let (mut table, mut counters) = (None, false);
         while let Some(word) = self.take() {
             match word {
                 "-t" | "--table" => table = Some(self.value("-t")?.to_string()),
-                "-c" | "--counters" => {}
+                "-c" | "--counters" => counters = true,
                 _ => return Err(self.complain(format!("unknown option \"{word}\""))),
             }
         }
-        Ok(Parsed { command: IptCommand::Save { ipv6: self.ipv6, table }, notes: Vec::new() })
+        Ok(Parsed { command: IptCommand::Save { ipv6: self.ipv6, table, counters }, notes: Vec::new() })
     }
 
     fn read(&mut self) -> Result<(), Refusal> {
@@ -333,7 +325,8 @@ impl<'a> Reader<'a> {
                     "ACCEPT" => Some(Target::Accept),
                     "DROP" => Some(Target::Drop),
                     "RETURN" => Some(Target::Return),
-                    "MARK" | "CONNMARK" | "CLASSIFY" | "DSCP" | "TOS" => None,
+                    "NOTRACK" => Some(Target::Notrack(false)),
+                    "MARK" | "CONNMARK" | "CLASSIFY" | "DSCP" | "TOS" | "CT" => None,
                     _ => Some(Target::Jump(target.clone())),
                 };
                 self.target_name = Some(target);
@@ -538,6 +531,7 @@ impl<'a> Reader<'a> {
                 let bits = u32_in(text, 0).ok_or_else(|| self.bad("CONNMARK", name, text))?;
                 self.masks(name, bits)
             }
+            "--notrack" if targets("CT") => self.set(Target::Notrack(true)),
             "--set-class" if targets("CLASSIFY") => {
                 let text = self.joined_or_next(name, joined)?;
                 let class = parse_classid(text).filter(|_| text.contains(':'));
@@ -571,6 +565,7 @@ impl<'a> Reader<'a> {
                 "MARK" => "--set-xmark, --set-mark, --and-mark, --or-mark or --xor-mark is required",
                 "CONNMARK" => return Err(complain(tool, "CONNMARK target: No operation specified")),
                 "CLASSIFY" => "--set-class is required",
+                "CT" => "--notrack is what this version knows of it: it is required",
                 "DSCP" => "one of --set-dscp or --set-dscp-class is required",
                 _ => "an action is required",
             };
