@@ -1,5 +1,6 @@
 //! flow: by a hash over flow keys, or by arithmetic on one of them (tc-flow(8)).
 
+use crate::actions::{Actions, Said};
 use crate::conntrack;
 use crate::list::{Asked, RandomSource};
 use alloc::vec::Vec;
@@ -21,12 +22,13 @@ pub(crate) struct Entry {
     seed: u32,
     /// When the seed is changed next.
     perturb: Timer,
+    pub(crate) actions: Actions,
 }
 
-impl Flow {
-    pub(crate) fn classify(&self, asked: &mut Asked<'_>) -> Option<Handle> {
-        let entry = self.entries.first()?;
-        let params = &entry.params;
+impl Entry {
+    /// The class it computes for a packet.
+    fn class(&self, asked: &mut Asked<'_>) -> Handle {
+        let params = &self.params;
         let mut words = [0u32; FlowKeySet::NAMES.len()];
         let mut n = 0;
         for bit in 0..words.len() as u32 {
@@ -36,7 +38,7 @@ impl Flow {
             }
         }
         let mut class = match params.mode.unwrap_or_default() {
-            FlowMode::Hash => jenkins(&words[..n], entry.seed),
+            FlowMode::Hash => jenkins(&words[..n], self.seed),
             FlowMode::Map => {
                 let masked = (words[0] & params.mask) ^ params.xor;
                 (masked.checked_shr(params.rshift).unwrap_or(0)).wrapping_add(params.addend)
@@ -45,7 +47,20 @@ impl Flow {
         if params.divisor > 0 {
             class %= params.divisor;
         }
-        Some(entry.base.class(entry.base.0.wrapping_add(class) as u16))
+        self.base.class(self.base.0.wrapping_add(class) as u16)
+    }
+}
+
+impl Flow {
+    pub(crate) fn classify(&mut self, asked: &mut Asked<'_>) -> Said {
+        for entry in &mut self.entries {
+            let class = entry.class(asked);
+            match entry.actions.run(class, asked.len, asked.now) {
+                Said::No => {}
+                said => return said,
+            }
+        }
+        Said::No
     }
 
     pub(crate) fn add(
@@ -54,6 +69,7 @@ impl Flow {
         params: &FlowParams,
         qdisc: Handle,
         perturb: Timer,
+        actions: Actions,
         random: &mut RandomSource<'_>,
     ) -> Result<(), TcError> {
         if handle == 0 || params.keys.0 == 0 {
@@ -69,7 +85,7 @@ impl Flow {
         let mut params = params.clone();
         params.baseclass = Some(base);
         params.mode = Some(mode);
-        self.entries.push(Entry { handle, params, base, seed, perturb });
+        self.entries.push(Entry { handle, params, base, seed, perturb, actions });
         Ok(())
     }
 
@@ -79,6 +95,7 @@ impl Flow {
         params: &FlowParams,
         qdisc: Handle,
         perturb: Timer,
+        actions: Actions,
     ) -> Result<(), TcError> {
         let entry = self.entries.iter_mut().find(|e| e.handle == handle).ok_or(TcError::bare(Errno::NoEnt))?;
         let mut new = params.clone();
@@ -95,6 +112,7 @@ impl Flow {
         new.baseclass = Some(entry.base);
         entry.params = new;
         entry.perturb = perturb;
+        entry.actions.take_over(actions);
         Ok(())
     }
 
@@ -114,6 +132,10 @@ impl Flow {
 
     pub(crate) fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    pub(crate) fn entries_mut(&mut self) -> &mut [Entry] {
+        &mut self.entries
     }
 
     /// When the next seed change of this preference is due.

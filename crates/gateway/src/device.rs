@@ -130,5 +130,10 @@ impl Port {
 }
 
 fn of(spec: DeviceSpec) -> Device {
-    Device { max_frame: spec.mtu + spec.link_header, tx_queue_len: spec.tx_queue_len, jiffies: Jiffies { hz: spec.hz } }
+    Device {
+        max_frame: spec.mtu + spec.link_header,
+        tx_queue_len: spec.tx_queue_len,
+        link_header: spec.link_header,
+        jiffies: Jiffies { hz: spec.hz },
+    }
 }

@@ -9,11 +9,13 @@ extern crate alloc;
 
 mod device;
 mod firewall;
+mod led;
 mod links;
 mod nat;
 
 pub use device::{DeviceKind, DeviceSpec};
 pub use firewall::tos_priority;
+pub use led::Received;
 pub use tidegate_qdisc::{Event, Offer, What, Why};
 
 use alloc::string::String;
@@ -57,6 +59,7 @@ pub struct Gateway {
     ports: Vec<Port>,
     firewall: Firewall,
     dissector: Dissector,
+    action_numbers: led::ActionNumbers,
 }
 
 const NO_DEVICE: TcError = TcError::new(Errno::NoDev, "Cannot find device");
@@ -133,7 +136,10 @@ impl Gateway {
         match op {
             Op::Qdisc(op) => self.named(&op.dev)?.shaper.qdisc_op(now, pool, draws, op).map(|()| None),
             Op::Class(op) => self.named(&op.dev)?.shaper.class_op(now, pool, draws, op),
-            Op::Filter(op) => self.named(&op.dev)?.shaper.filter_op(now, pool, draws, op).map(|()| None),
+            Op::Filter(op) => {
+                let op = self.complete(op)?;
+                self.named(&op.dev)?.shaper.filter_op(now, pool, draws, &op).map(|()| None)
+            }
             Op::Netfilter(op) => self.firewall.apply(op).map(|()| None),
             Op::Link(op) => self.link(World { now, pool, draws }, op).map(|()| None),
             Op::TxQueueLen { dev, packets } => {
@@ -190,7 +196,8 @@ impl Gateway {
             shaper.refuse(now, pool, draws, pkt, Why::Policy);
             return Offer::Refused;
         }
-        shaper.offer(now, pool, draws, pkt)
+        let offer = shaper.offer(now, pool, draws, pkt);
+        self.follow(World { now, pool, draws }, device, offer)
     }
 
     /// Shows netfilter a packet that came in by `device` and is for the machine itself; false if a rule drops it.
@@ -202,7 +209,9 @@ impl Gateway {
 
     /// Takes the next packet that a device may send.
     pub fn poll(&mut self, world: World<'_>, device: DeviceId) -> Option<Pkt> {
-        self.port(device).shaper.poll(world.now, world.pool, world.draws)
+        let pkt = self.port(device).shaper.poll(world.now, world.pool, world.draws)?;
+        world.pool.meta_mut(&pkt).unasked = false;
+        Some(pkt)
     }
 
     /// When a device's egress wants to be polled again.
@@ -270,9 +279,11 @@ impl Gateway {
     ///
     /// # Errors
     /// When there is no such parent.
-    pub fn filters(&mut self, device: DeviceId, parent: Handle) -> Result<Vec<FilterDump>, TcError> {
+    pub fn filters(&mut self, now: Time, device: DeviceId, parent: Handle) -> Result<Vec<FilterDump>, TcError> {
         let port = self.port(device);
-        port.shaper.dump_filters(&port.name, parent)
+        let mut dumps = port.shaper.dump_filters(now, &port.name, parent)?;
+        self.name_devices(&mut dumps);
+        Ok(dumps)
     }
 }
 

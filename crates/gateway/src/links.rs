@@ -1,6 +1,6 @@
 //! Links that come and go.
 
-use super::{DeviceId, DeviceSpec, Gateway, Why, World};
+use super::{DeviceId, DeviceSpec, Gateway, NO_DEVICE, Why, World};
 use alloc::borrow::Cow;
 use alloc::format;
 use core::net::IpAddr;
@@ -78,7 +78,7 @@ impl Gateway {
     }
 
     fn delete_link(&mut self, world: World<'_>, name: &str) -> Result<(), TcError> {
-        self.named(name)?;
+        let gone = self.device(name).ok_or(NO_DEVICE)?;
         let World { now, pool, draws } = world;
         // What waits is dropped, and every packet's ticket ends, before the tree goes.
         for parent in [Handle::ROOT, Handle::INGRESS] {
@@ -99,6 +99,9 @@ impl Gateway {
         }
         port.name.clear();
         port.addresses.clear();
+        for port in &mut self.ports {
+            port.shaper.forget_device(gone.0);
+        }
         Ok(())
     }
 }

@@ -70,6 +70,7 @@ fn classes(dissector: Dissector, key: &str) -> Vec<u32> {
         handle: 1,
         kind: Some("flow".into()),
         params: Some(FilterParams::Flow(flow)),
+        actions: Vec::new(),
     };
     let mut ops = vec![Op::Qdisc(qdisc)];
     ops.extend([1, 2, 3, 4, 5].map(class));

@@ -58,6 +58,12 @@ pub struct Meta {
     pub watched: bool,
     /// What connection tracking knows of it, in its own terms; 0: nothing.
     pub connection: u32,
+    /// The device where it was led away to another one, as its machine numbers devices, plus one; 0: it was not.
+    pub led_from: u16,
+    /// It was on its way out there; else it had just arrived.
+    pub led_out: bool,
+    /// The next filters it meets are not asked: it came back from the device they led it to.
+    pub unasked: bool,
     /// When the discipline that holds it took it in.
     pub stamp: Time,
     /// The flow hash under the zero key, once asked for; 0 before.

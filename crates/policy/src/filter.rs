@@ -11,6 +11,8 @@ pub enum FilterParams {
     U32(U32Params),
     /// By a hash or a map of flow keys.
     Flow(FlowParams),
+    /// Every packet.
+    Matchall(MatchallParams),
 }
 
 impl FilterParams {
@@ -20,6 +22,7 @@ impl FilterParams {
             FilterParams::Fw(_) => "fw",
             FilterParams::U32(_) => "u32",
             FilterParams::Flow(_) => "flow",
+            FilterParams::Matchall(_) => "matchall",
         }
     }
 }
@@ -31,6 +34,13 @@ pub struct FwParams {
     pub classid: Option<Handle>,
     /// Bits of the mark that are compared. In a dump `None` = all.
     pub mask: Option<u32>,
+}
+
+/// matchall.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MatchallParams {
+    /// Where packets go.
+    pub classid: Option<Handle>,
 }
 
 /// One comparison of u32: `(word at offset) & mask == value`.

@@ -199,14 +199,19 @@ impl<M: Machine> Net<M> {
                 Received::Passed(pkt, port) => self.hop(pkt, Origin::Port(port)),
                 Received::Taken => {
                     // It waits at a device that gives back what it is given, or it is lost.
-                    for at in 0..self.returning.len() {
-                        self.collect(self.returning[at]);
-                        self.serve(self.returning[at]);
-                    }
+                    self.serve_returning();
                     Offer::Queued
                 }
             },
         };
+    }
+
+    /// Lets the devices go on that give back what they are given.
+    fn serve_returning(&mut self) {
+        for at in 0..self.returning.len() {
+            self.collect(self.returning[at]);
+            self.serve(self.returning[at]);
+        }
     }
 
     fn dispatch(&mut self, kind: Kind, index: usize) {
@@ -274,6 +279,10 @@ impl<M: Machine> Net<M> {
                 let offer = self.machine.offer(&mut self.pool, self.now, port, origin, pkt);
                 self.collect(at);
                 self.serve(at);
+                // Filters may have led it to one of those.
+                if origin != Origin::GivenBack {
+                    self.serve_returning();
+                }
                 offer
             }
         }
@@ -281,10 +290,12 @@ impl<M: Machine> Net<M> {
 
     /// Gives a device what its machine lets go, as far as its ring takes it.
     fn serve(&mut self, at: usize) {
-        let Waiting::Port { port, ring } = self.links[at].spec.waiting else { return };
+        let Waiting::Port { port, ring, bytes } = self.links[at].spec.waiting else { return };
         loop {
             let link = &mut self.links[at];
-            if link.spec.bits_per_second.is_some() && link.in_ring.len() >= ring.max(1) as usize {
+            let full = link.in_ring.len() >= ring.max(1) as usize
+                || bytes.is_some_and(|limit| link.ring_bytes >= u64::from(limit.max(1)));
+            if link.spec.bits_per_second.is_some() && full {
                 return;
             }
             let polled = self.machine.poll(&mut self.pool, self.now, port);
@@ -294,6 +305,10 @@ impl<M: Machine> Net<M> {
             if self.links[at].spec.far_end == FarEnd::Port(port) {
                 // It goes on as having arrived where it did arrive.
                 let origin = self.machine.origin(&self.pool, &pkt);
+                if origin == Origin::GivenBack {
+                    // Its route went on when it was first offered.
+                    self.cargo[pkt.slot()].route -= 1;
+                }
                 let _ = self.hop(pkt, origin);
                 continue;
             }
@@ -304,7 +319,8 @@ impl<M: Machine> Net<M> {
                 self.events.push(time, Kind::Arrival, at);
             }
             if link.spec.bits_per_second.is_some() {
-                link.in_ring.push_back(left);
+                link.in_ring.push_back((left, len));
+                link.ring_bytes += u64::from(len);
                 if link.in_ring.len() == 1 {
                     self.events.push(left, Kind::Sent, at);
                 }
@@ -323,8 +339,10 @@ impl<M: Machine> Net<M> {
 
     fn frame_sent(&mut self, at: usize) {
         let link = &mut self.links[at];
-        link.in_ring.pop_front();
-        if let Some(&next) = link.in_ring.front() {
+        if let Some((_, len)) = link.in_ring.pop_front() {
+            link.ring_bytes -= u64::from(len);
+        }
+        if let Some(&(next, _)) = link.in_ring.front() {
             self.events.push(next, Kind::Sent, at);
         }
         self.serve(at);

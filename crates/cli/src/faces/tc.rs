@@ -68,7 +68,8 @@ fn show(face: &mut Face<'_>, what: &ShowWhat, flags: &tc::ShowFlags) -> Reply {
         }
         Object::Filter => {
             let parent = what.parent.unwrap_or(Handle::NONE);
-            let dumps: Vec<_> = chosen.iter().filter_map(|id| gateway.filters(*id, parent).ok()).flatten().collect();
+            let dumps: Vec<_> =
+                chosen.iter().filter_map(|id| gateway.filters(now, *id, parent).ok()).flatten().collect();
             tc::show_filters(&dumps, what, flags)
         }
     })

@@ -216,12 +216,9 @@ fn overlay(spec: &Spec, from: &Path, to: &Path) -> io::Result<()> {
     if spec.no_overlay {
         return Err(io::ErrorKind::Unsupported.into());
     }
-    if awkward(from) {
-        return Err(io::Error::other("its name cannot be a mount option"));
-    }
-    let name = to.strip_prefix("/").unwrap_or(to);
-    let upper = Path::new(UPPER).join("up").join(name);
-    let work = Path::new(UPPER).join("work").join(name);
+    let (from, name) = plainly_named(from, to.strip_prefix("/").unwrap_or(to))?;
+    let upper = Path::new(UPPER).join("up").join(&name);
+    let work = Path::new(UPPER).join("work").join(&name);
     fs::create_dir_all(&upper)?;
     fs::create_dir_all(&work)?;
     // Directories of the upper layer belong to us, so an ordinary user may create files where scripts like to.
@@ -231,11 +228,11 @@ fn overlay(spec: &Spec, from: &Path, to: &Path) -> io::Result<()> {
         }
     }
     for dir in spec.tool_dirs.iter().filter(|dir| dir.starts_with(to)) {
-        let dir = Path::new(UPPER).join("up").join(dir.strip_prefix("/").unwrap_or(dir));
+        let dir = upper.join(dir.strip_prefix(to).unwrap_or(dir));
         fs::create_dir_all(&dir)?;
         put_tools(spec, &dir)?;
     }
-    if name == Path::new("tmp") {
+    if to == Path::new(TMP) {
         everybody_writes(&upper)?;
     }
     let options = format!("lowerdir={},upperdir={},workdir={}", from.display(), upper.display(), work.display());
@@ -245,6 +242,20 @@ fn overlay(spec: &Spec, from: &Path, to: &Path) -> io::Result<()> {
     let mount =
         |options: &CString| rustix::mount::mount("overlay", to, "overlay", MountFlags::NODEV, Some(options.as_c_str()));
     Ok(mount(&attributes).or_else(|_| mount(&plain))?)
+}
+
+/// The directory and the name of its layers, as mount options can carry them: where they cannot, it is bound to a number.
+fn plainly_named(from: &Path, name: &Path) -> io::Result<(PathBuf, PathBuf)> {
+    if !awkward(from) {
+        return Ok((from.to_owned(), name.to_owned()));
+    }
+    let lower = Path::new(UPPER).join("low");
+    fs::create_dir_all(&lower)?;
+    let number = fs::read_dir(&lower)?.count().to_string();
+    let place = lower.join(&number);
+    fs::create_dir(&place)?;
+    rustix::mount::mount_bind(from, &place)?;
+    Ok((place, Path::new("low").join(number)))
 }
 
 /// An overlay shows one file system: what the host has mounted below comes back, read-only.
