@@ -4,6 +4,11 @@
 //! passed all hooks ([`Conntrack::confirm`]). Time is an argument: what has not been seen for its timeout is forgotten when it is
 //! asked for. What is modelled of TCP is the order of flags, not windows: segments are taken to be in window.
 
+mod nat;
+
+pub use nat::End;
+pub(crate) use nat::check_translation;
+
 use crate::headers::Outer;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -89,6 +94,8 @@ struct Entry {
     counts: bool,
     answered: bool,
     confirmed: bool,
+    /// Is it settled what the world sees of each end?
+    settled: [bool; 2],
     tcp: Tcp,
     began: Time,
     expires: Time,
@@ -271,6 +278,7 @@ impl Conntrack {
             counts: self.accounting,
             answered: false,
             confirmed: false,
+            settled: [false; 2],
             tcp,
             began: now,
             expires: now,
@@ -338,6 +346,11 @@ fn membership(meta: &Meta) -> Option<Membership> {
 /// A packet that nobody shall look up: it has no connection, and is untracked to those who ask.
 pub fn untrack(meta: &mut Meta) {
     meta.connection = pack(State::Untracked, None);
+}
+
+/// The number of a packet's connection.
+pub(crate) fn number(meta: &Meta) -> Option<u32> {
+    membership(meta).map(|m| m.at)
 }
 
 /// What a packet is to its connection.

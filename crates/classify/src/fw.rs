@@ -1,8 +1,9 @@
 //! fw: by firewall mark (tc-fw(8)).
 
+use crate::actions::{Actions, Said, Verdict};
 use alloc::vec;
 use alloc::vec::Vec;
-use tidegate_packet::{Handle, Mark};
+use tidegate_packet::{Handle, Mark, Time};
 use tidegate_policy::{Errno, FwParams, TcError};
 
 /// The fw filters of one preference.
@@ -21,6 +22,7 @@ pub(crate) struct Entry {
     pub(crate) mark: u32,
     pub(crate) classid: Option<Handle>,
     pub(crate) bound: bool,
+    pub(crate) actions: Actions,
 }
 
 impl Fw {
@@ -59,17 +61,18 @@ impl Fw {
     }
 
     /// Without any filter (`fw` alone) the mark itself names the class.
-    pub(crate) fn classify(&self, mark: Mark, qdisc: Handle) -> Option<Handle> {
+    pub(crate) fn classify(&mut self, mark: Mark, qdisc: Handle, len: u32, now: Time) -> Said {
         if self.entries.is_empty() {
             let class = Handle(mark.0);
             let ours = class.major() == 0 || class.qdisc() == qdisc;
-            return (mark.0 != 0 && ours).then_some(class);
+            return if mark.0 != 0 && ours { Said::Decided(Verdict::Class(class)) } else { Said::No };
         }
-        let wanted = mark.0 & self.mask;
-        self.find(wanted).map(|at| self.entries[at].classid.unwrap_or(Handle::NONE))
+        let Some(at) = self.find(mark.0 & self.mask) else { return Said::No };
+        let entry = &mut self.entries[at];
+        entry.actions.run(entry.classid.unwrap_or(Handle::NONE), len, now)
     }
 
-    pub(crate) fn add(&mut self, mark: u32, params: &FwParams, bound: bool) -> Result<(), TcError> {
+    pub(crate) fn add(&mut self, mark: u32, params: &FwParams, bound: bool, actions: Actions) -> Result<(), TcError> {
         if mark == 0 {
             // Only the first, empty one may come without a handle.
             return if self.entries.is_empty() { Ok(()) } else { Err(TcError::bare(Errno::Inval)) };
@@ -80,12 +83,18 @@ impl Fw {
         } else if params.mask.is_some() && mask != self.mask || params.mask.is_none() && self.mask != u32::MAX {
             return Err(TcError::bare(Errno::Inval));
         }
-        self.entries.push(Entry { mark, classid: params.classid, bound });
+        self.entries.push(Entry { mark, classid: params.classid, bound, actions });
         self.index_from(self.entries.len() - 1);
         Ok(())
     }
 
-    pub(crate) fn change(&mut self, mark: u32, params: &FwParams, bound: bool) -> Result<(), TcError> {
+    pub(crate) fn change(
+        &mut self,
+        mark: u32,
+        params: &FwParams,
+        bound: bool,
+        actions: Actions,
+    ) -> Result<(), TcError> {
         if params.mask.is_some_and(|mask| mask != self.mask) {
             return Err(TcError::bare(Errno::Inval));
         }
@@ -95,6 +104,7 @@ impl Fw {
             entry.classid = params.classid;
             entry.bound = bound;
         }
+        entry.actions.take_over(actions);
         Ok(())
     }
 
@@ -128,6 +138,10 @@ impl Fw {
 
     pub(crate) fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    pub(crate) fn entries_mut(&mut self) -> &mut [Entry] {
+        &mut self.entries
     }
 
     pub(crate) fn mask(&self) -> Option<u32> {

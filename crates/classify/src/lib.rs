@@ -7,13 +7,16 @@
 
 extern crate alloc;
 
+mod actions;
 pub mod conntrack;
 mod flow;
 mod fw;
 mod headers;
 mod list;
+mod matchall;
 pub mod netfilter;
 mod u32;
 
+pub use actions::Verdict;
 pub use list::{Asked, FilterList, Owner, RandomSource};
 pub use u32::U32Listing;

@@ -1,18 +1,23 @@
 //! The filters that hang on one qdisc or class.
 
+use crate::actions::{Actions, Said, Verdict};
 use crate::flow::Flow;
 use crate::fw::Fw;
+use crate::matchall::Matchall;
 use crate::u32::{FIRST_TABLE, U32, U32Listing};
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use tidegate_packet::{Draws, Handle, Pkt, Pool, Time, Timer, Wheel};
-use tidegate_policy::dump::{FilterDump, FilterEntry};
-use tidegate_policy::{Errno, FilterOp, FilterParams, FwParams, TcError, Verb};
+use tidegate_policy::dump::{FilterDump, FilterEntry, U32Hits};
+use tidegate_policy::{Errno, FilterOp, FilterParams, FwParams, MatchallParams, TcError, Verb};
 
 /// The preference a filter gets when it names none and is alone.
 const AUTO_PREF: u16 = 0xc000;
 /// The lowest preference that automatic ones go down to.
 const AUTO_FLOOR: u16 = 0x8000;
+
+/// How often one packet may have all filters asked anew (`reclassify`); then it is dropped, as the kernel does (6.1).
+const MOST_RESTARTS: u32 = 16;
 
 /// A question: which class for this packet?
 #[derive(Debug)]
@@ -21,6 +26,10 @@ pub struct Asked<'a> {
     pub pool: &'a mut Pool,
     /// The packet.
     pub pkt: &'a Pkt,
+    /// Its bytes, as actions count them.
+    pub len: u32,
+    /// The present time.
+    pub now: Time,
 }
 
 /// Randomness for filters, with the memory that the first flow filter on a machine draws a key that later ones share.
@@ -83,6 +92,7 @@ enum Body {
     Fw(Fw),
     U32(U32),
     Flow(Flow),
+    Matchall(Matchall),
 }
 
 impl Body {
@@ -91,6 +101,7 @@ impl Body {
             Body::Fw(_) => "fw",
             Body::U32(_) => "u32",
             Body::Flow(_) => "flow",
+            Body::Matchall(_) => "matchall",
         }
     }
     fn is_empty(&self) -> bool {
@@ -98,6 +109,7 @@ impl Body {
             Body::Fw(fw) => fw.is_empty(),
             Body::U32(u32) => u32.is_empty(),
             Body::Flow(flow) => flow.is_empty(),
+            Body::Matchall(all) => all.entry().is_none(),
         }
     }
 }
@@ -108,26 +120,39 @@ impl FilterList {
         self.prefs.is_empty()
     }
 
-    /// The class that the first matching filter names; `None` when none matches.
+    /// What the first matching filter decides; `None` when none matches.
     ///
-    /// The class may be [`Handle::NONE`] (a filter without classid), foreign, or not there: what that means is each qdisc's own.
-    pub fn classify(&mut self, qdisc: Handle, asked: &mut Asked<'_>) -> Option<Handle> {
+    /// A class may be [`Handle::NONE`] (a filter without classid), foreign, or not there: what that means is each qdisc's own.
+    pub fn classify(&mut self, qdisc: Handle, asked: &mut Asked<'_>) -> Option<Verdict> {
+        for _ in 0..=MOST_RESTARTS {
+            match self.ask(qdisc, asked) {
+                Said::No => return None,
+                Said::Decided(verdict) => return Some(verdict),
+                Said::Again => {}
+            }
+        }
+        Some(Verdict::Drop)
+    }
+
+    #[inline]
+    fn ask(&mut self, qdisc: Handle, asked: &mut Asked<'_>) -> Said {
         let meta = asked.pool.meta(asked.pkt);
-        let (ethertype, mark, dsfield) = (meta.ethertype, meta.mark, meta.dsfield);
+        let (ethertype, mark) = (meta.ethertype, meta.mark);
         for pref in &mut self.prefs {
             if pref.protocol != ethertype && pref.protocol != FilterOp::ALL || pref.chain != 0 {
                 continue;
             }
             let found = match &mut pref.body {
-                Body::Fw(fw) => fw.classify(mark, qdisc),
-                Body::U32(u32) => u32.classify(asked.pool.head(asked.pkt), dsfield, mark),
+                Body::Fw(fw) => fw.classify(mark, qdisc, asked.len, asked.now),
+                Body::U32(u32) => u32.classify(asked),
                 Body::Flow(flow) => flow.classify(asked),
+                Body::Matchall(all) => all.classify(asked.len, asked.now),
             };
-            if found.is_some() {
+            if found != Said::No {
                 return found;
             }
         }
-        None
+        Said::No
     }
 
     /// Is a class held by a filter that was made when the class was there? Such a class cannot be deleted.
@@ -136,6 +161,7 @@ impl FilterList {
             Body::Fw(fw) => fw.entries().iter().any(|e| e.bound && e.classid == Some(class)),
             Body::U32(u32) => u32.nodes().iter().any(|n| n.bound && n.params.classid == Some(class)),
             Body::Flow(_) => false,
+            Body::Matchall(all) => all.entry().is_some_and(|e| e.bound && e.classid == Some(class)),
         })
     }
 
@@ -151,6 +177,23 @@ impl FilterList {
                 Body::Fw(fw) => fw.rebind(class, bound),
                 Body::U32(u32) => u32.rebind(class, bound),
                 Body::Flow(_) => {}
+                Body::Matchall(all) => {
+                    if let Some(entry) = all.entry_mut().filter(|entry| entry.classid == Some(class)) {
+                        entry.bound = bound;
+                    }
+                }
+            }
+        }
+    }
+
+    /// A device is gone: no action leads there any more.
+    pub fn forget_device(&mut self, gone: u32) {
+        for pref in &mut self.prefs {
+            match &mut pref.body {
+                Body::Fw(fw) => fw.entries_mut().iter_mut().for_each(|e| e.actions.forget_device(gone)),
+                Body::U32(u32) => u32.nodes_mut().iter_mut().for_each(|e| e.actions.forget_device(gone)),
+                Body::Flow(flow) => flow.entries_mut().iter_mut().for_each(|e| e.actions.forget_device(gone)),
+                Body::Matchall(all) => all.entry_mut().into_iter().for_each(|e| e.actions.forget_device(gone)),
             }
         }
     }
@@ -238,6 +281,7 @@ impl FilterList {
             Body::Fw(fw) => fw.remove(op.handle),
             Body::U32(u32) => u32.remove(op.handle),
             Body::Flow(flow) => flow.remove(op.handle),
+            Body::Matchall(all) => all.remove(op.handle),
         };
         if !removed {
             return Err(TcError::new(Errno::NoEnt, "Specified filter handle not found"));
@@ -252,6 +296,7 @@ impl FilterList {
         match kind {
             "fw" => Ok(Body::Fw(Fw::new())),
             "flow" => Ok(Body::Flow(Flow::default())),
+            "matchall" => Ok(Body::Matchall(Matchall::default())),
             "u32" => {
                 let taken = |table: u32| self.has_table(table) || (owner.has_table)(table);
                 let table = (FIRST_TABLE..=0xfff).find(|t| !taken(*t)).ok_or(TcError::bare(Errno::NoSpc))?;
@@ -296,9 +341,9 @@ impl FilterList {
     }
 
     /// Its u32 tables, for the listings of other lists of the qdisc.
-    pub fn u32_tables(&self) -> Vec<U32Listing> {
+    pub fn u32_tables(&self, now: Time) -> Vec<U32Listing> {
         let listing = |p: &Pref| match &p.body {
-            Body::U32(table) => Some(table.listing(p.pref)),
+            Body::U32(table) => Some(table.listing(p.pref, now)),
             _ => None,
         };
         self.prefs.iter().filter_map(listing).collect()
@@ -308,7 +353,7 @@ impl FilterList {
     ///
     /// `others`: the u32 tables of the qdisc's other lists. Tables are known to the qdisc as a whole, so those made for the same
     /// preference are listed wherever it is, the latest first.
-    pub fn dump(&self, dev: &str, parent: Handle, others: &[U32Listing], out: &mut Vec<FilterDump>) {
+    pub fn dump(&self, now: Time, dev: &str, parent: Handle, others: &[U32Listing], out: &mut Vec<FilterDump>) {
         for pref in &self.prefs {
             let mut line = |entry| {
                 out.push(FilterDump {
@@ -326,11 +371,11 @@ impl FilterList {
                 Body::Fw(fw) => {
                     for e in fw.in_dump_order() {
                         let params = FilterParams::Fw(FwParams { classid: e.classid, mask: fw.mask() });
-                        line(FilterEntry::Filter { handle: e.mark, params, hits: None });
+                        line(FilterEntry::Filter { handle: e.mark, params, hits: None, actions: e.actions.dump(now) });
                     }
                 }
                 Body::U32(table) => {
-                    let own = table.listing(pref.pref);
+                    let own = table.listing(pref.pref, now);
                     let mut tables: Vec<&U32Listing> =
                         others.iter().filter(|t| t.pref == pref.pref).chain([&own]).collect();
                     tables.sort_by_key(|t| core::cmp::Reverse(t.table));
@@ -341,7 +386,23 @@ impl FilterList {
                 Body::Flow(flow) => {
                     for e in flow.entries() {
                         let params = FilterParams::Flow(e.params.clone());
-                        line(FilterEntry::Filter { handle: e.handle, params, hits: None });
+                        line(FilterEntry::Filter {
+                            handle: e.handle,
+                            params,
+                            hits: None,
+                            actions: e.actions.dump(now),
+                        });
+                    }
+                }
+                Body::Matchall(all) => {
+                    if let Some(e) = all.entry() {
+                        let params = FilterParams::Matchall(MatchallParams { classid: e.classid });
+                        line(FilterEntry::Filter {
+                            handle: e.handle,
+                            params,
+                            hits: Some(U32Hits { asked: e.asked, ..U32Hits::default() }),
+                            actions: e.actions.dump(now),
+                        });
                     }
                 }
             }
@@ -355,24 +416,29 @@ impl Pref {
             Body::Fw(fw) => fw.has(handle),
             Body::U32(u32) => u32.has(handle),
             Body::Flow(flow) => flow.has(handle),
+            Body::Matchall(all) => all.has(handle),
         }
     }
 
     fn set(&mut self, op: &FilterOp, owner: Owner<'_>, random: &mut RandomSource<'_>) -> Result<(), TcError> {
         let bound = |classid: Option<Handle>| classid.is_some_and(|class| (owner.has_class)(class));
+        let actions = Actions::new(&op.actions, owner.now);
         match (&mut self.body, &op.params) {
-            (Body::Fw(fw), Some(FilterParams::Fw(params))) => fw.add(op.handle, params, bound(params.classid)),
+            (Body::Fw(fw), Some(FilterParams::Fw(params))) => fw.add(op.handle, params, bound(params.classid), actions),
             // `fw` without words: the mark names the class.
-            (Body::Fw(fw), None) if op.handle == 0 => fw.add(0, &FwParams::default(), false),
+            (Body::Fw(fw), None) if op.handle == 0 => fw.add(0, &FwParams::default(), false, actions),
             (Body::U32(u32), Some(FilterParams::U32(params))) if !params.keys.is_empty() || params.mark.is_some() => {
-                u32.add(op.handle, params, bound(params.classid))
+                u32.add(op.handle, params, bound(params.classid), actions)
             }
             (Body::U32(_), Some(FilterParams::U32(_)) | None) => {
                 Err(TcError::new(Errno::Inval, "cls_u32: Selector not specified"))
             }
             (Body::Flow(flow), Some(FilterParams::Flow(params))) => {
                 let timer = owner.wheel.arm(owner.now, params.perturb);
-                flow.add(op.handle, params, owner.qdisc, timer, random)
+                flow.add(op.handle, params, owner.qdisc, timer, actions, random)
+            }
+            (Body::Matchall(all), Some(FilterParams::Matchall(params))) => {
+                all.add(op.handle, params, bound(params.classid), actions)
             }
             _ => Err(TcError::bare(Errno::Inval)),
         }
@@ -380,12 +446,21 @@ impl Pref {
 
     fn change(&mut self, op: &FilterOp, owner: Owner<'_>) -> Result<(), TcError> {
         let bound = |classid: Option<Handle>| classid.is_some_and(|class| (owner.has_class)(class));
+        let actions = Actions::new(&op.actions, owner.now);
         match (&mut self.body, &op.params) {
-            (Body::Fw(fw), Some(FilterParams::Fw(params))) => fw.change(op.handle, params, bound(params.classid)),
-            (Body::U32(u32), Some(FilterParams::U32(params))) => u32.change(op.handle, params, bound(params.classid)),
+            (Body::Fw(fw), Some(FilterParams::Fw(params))) => {
+                fw.change(op.handle, params, bound(params.classid), actions)
+            }
+            (Body::U32(u32), Some(FilterParams::U32(params))) => {
+                u32.change(op.handle, params, bound(params.classid), actions)
+            }
             (Body::Flow(flow), Some(FilterParams::Flow(params))) => {
                 let timer = owner.wheel.arm(owner.now, params.perturb);
-                flow.change(op.handle, params, owner.qdisc, timer)
+                flow.change(op.handle, params, owner.qdisc, timer, actions)
+            }
+            (Body::Matchall(all), Some(FilterParams::Matchall(params))) => {
+                all.change(params, bound(params.classid), actions);
+                Ok(())
             }
             _ => Err(TcError::bare(Errno::Inval)),
         }

@@ -1,8 +1,10 @@
 //! u32: by words of the header (tc-u32(8)); so far the plain form, one root table without links.
 
+use crate::actions::{Actions, Said};
+use crate::list::Asked;
 use alloc::vec;
 use alloc::vec::Vec;
-use tidegate_packet::{Handle, Head, Mark};
+use tidegate_packet::{Handle, Time};
 use tidegate_policy::dump::{FilterEntry, U32Hits};
 use tidegate_policy::{Errno, FilterParams, TcError, U32Params};
 
@@ -35,6 +37,7 @@ pub(crate) struct Node {
     pub(crate) params: U32Params,
     pub(crate) bound: bool,
     pub(crate) hits: U32Hits,
+    pub(crate) actions: Actions,
 }
 
 impl U32 {
@@ -42,7 +45,9 @@ impl U32 {
         U32 { table, nodes: Vec::new() }
     }
 
-    pub(crate) fn classify(&mut self, head: &Head, dsfield: u8, mark: Mark) -> Option<Handle> {
+    pub(crate) fn classify(&mut self, asked: &Asked<'_>) -> Said {
+        let (head, meta) = (asked.pool.head(asked.pkt), asked.pool.meta(asked.pkt));
+        let (dsfield, mark) = (meta.dsfield, meta.mark);
         'nodes: for node in &mut self.nodes {
             node.hits.asked += 1;
             if let Some((value, mask)) = node.params.mark {
@@ -53,7 +58,7 @@ impl U32 {
             }
             for (key, hits) in node.params.keys.iter().zip(&mut node.hits.keys) {
                 // A word beyond the packet ends the search in this preference.
-                let mut word = head.word(key.offset)?;
+                let Some(mut word) = head.word(key.offset) else { return Said::No };
                 if key.offset == 0 {
                     // The header's octets are as the packet came; its DS field may have been rewritten since.
                     word = with_dsfield(word, dsfield);
@@ -63,16 +68,27 @@ impl U32 {
                 }
                 *hits += 1;
             }
-            if let Some(classid) = node.params.classid {
-                node.hits.matched += 1;
-                return Some(classid);
+            // A node that neither names a class nor does anything only counts.
+            if node.params.classid.is_none() && node.actions.is_empty() {
+                continue;
+            }
+            node.hits.matched += 1;
+            match node.actions.run(node.params.classid.unwrap_or(Handle::NONE), asked.len, asked.now) {
+                Said::No => {}
+                said => return said,
             }
         }
-        None
+        Said::No
     }
 
     /// `handle`: as tc gives it, `table(12) bucket(8) node(12)`; zero parts are chosen here.
-    pub(crate) fn add(&mut self, handle: u32, params: &U32Params, bound: bool) -> Result<(), TcError> {
+    pub(crate) fn add(
+        &mut self,
+        handle: u32,
+        params: &U32Params,
+        bound: bool,
+        actions: Actions,
+    ) -> Result<(), TcError> {
         let table = handle >> 20;
         if table != 0 && table != self.table {
             return Err(TcError::new(Errno::Inval, "Handle specified hash table address mismatch"));
@@ -83,11 +99,17 @@ impl U32 {
         };
         let hits = U32Hits { keys: vec![0; params.keys.len()], ..U32Hits::default() };
         let at = self.nodes.partition_point(|n| n.number < number);
-        self.nodes.insert(at, Node { number, params: params.clone(), bound, hits });
+        self.nodes.insert(at, Node { number, params: params.clone(), bound, hits, actions });
         Ok(())
     }
 
-    pub(crate) fn change(&mut self, handle: u32, params: &U32Params, bound: bool) -> Result<(), TcError> {
+    pub(crate) fn change(
+        &mut self,
+        handle: u32,
+        params: &U32Params,
+        bound: bool,
+        actions: Actions,
+    ) -> Result<(), TcError> {
         let node = self.nodes.iter_mut().find(|n| n.number == handle & 0xfff).ok_or(TcError::bare(Errno::NoEnt))?;
         if params.keys != node.params.keys {
             return Err(TcError::bare(Errno::Inval));
@@ -96,6 +118,7 @@ impl U32 {
             node.params.classid = params.classid;
             node.bound = bound;
         }
+        node.actions.take_over(actions);
         Ok(())
     }
 
@@ -117,6 +140,10 @@ impl U32 {
         &self.nodes
     }
 
+    pub(crate) fn nodes_mut(&mut self) -> &mut [Node] {
+        &mut self.nodes
+    }
+
     pub(crate) fn rebind(&mut self, class: Handle, bound: bool) {
         for node in self.nodes.iter_mut().filter(|node| node.params.classid == Some(class)) {
             node.bound = bound;
@@ -124,12 +151,13 @@ impl U32 {
     }
 
     /// The table and its nodes, as a dump shows them.
-    pub(crate) fn listing(&self, pref: u16) -> U32Listing {
+    pub(crate) fn listing(&self, pref: u16, now: Time) -> U32Listing {
         let mut entries = vec![FilterEntry::U32Table { table: self.table, divisor: 1 }];
         entries.extend(self.nodes.iter().map(|node| FilterEntry::Filter {
             handle: self.handle(node),
             params: FilterParams::U32(U32Params { table: self.table, ..node.params.clone() }),
             hits: Some(node.hits.clone()),
+            actions: node.actions.dump(now),
         }));
         U32Listing { pref, table: self.table, entries }
     }

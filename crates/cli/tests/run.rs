@@ -269,6 +269,11 @@ const ANSWERS: &[(&str, u8, &str)] = &[
     ("tc -V", 0, "tc utility, iproute2-6.1.0, libbpf 1.1.2"),
     ("tc qdisc add dev d$((1+6)) root pfifo", 0, ""),
     ("tc qdisc add dev ifb$((1+6)) root pfifo 2>&1 | head -1", 0, "Cannot find device \"ifb7\""),
+    (
+        "ip link add d0 type dummy; tc qdisc show dev d0; ip link set d0 up; tc qdisc show dev d0 | cut -d' ' -f2; ip link del d0",
+        0,
+        "pfifo_fast",
+    ),
     ("ip link show ifb0", 1, "Device \"ifb0\" does not exist."),
     ("ip link add name ifb0 type ifb; ip link add name ifb0 type ifb", 2, "RTNETLINK answers: File exists"),
     ("cat /sys/class/net/ifb0/operstate; ip link set ifb0 up; cat /sys/class/net/ifb0/tx_queue_len", 0, "down\n32"),
@@ -363,18 +368,20 @@ fn tools_answer_as_the_real_ones() {
         "x.sh",
         format!("while IFS= read -r line; do\n  out=$(sh -c \"$line\" 2>&1 </dev/null); printf '%s|%s\\036' $? \"$out\"\ndone < {dir}/lines\n"),
     );
-    let output = run(&script, &["--dev", "eth0"]);
-    let printed = text(&output.stdout);
-    let ours: Vec<&str> = printed.trim_end_matches('\u{1e}').split('\u{1e}').collect();
-    assert_eq!(ours.len(), ANSWERS.len(), "{printed}");
-    let mut wrong = Vec::new();
-    for ((line, code, wanted), ours) in ANSWERS.iter().zip(ours) {
-        // `$(…)` takes the last end of line away.
-        if ours != format!("{code}|{wanted}") {
-            wrong.push(format!("{line}\n  wanted {code}|{wanted}\n  got    {ours}"));
+    let words = ["--dev", "eth0"];
+    for output in std::iter::once(run(&script, &words)).chain(run_as_user(&place, &script, &words)) {
+        let printed = text(&output.stdout);
+        let ours: Vec<&str> = printed.trim_end_matches('\u{1e}').split('\u{1e}').collect();
+        assert_eq!(ours.len(), ANSWERS.len(), "{printed}");
+        let mut wrong = Vec::new();
+        for ((line, code, wanted), ours) in ANSWERS.iter().zip(ours) {
+            // `$(…)` takes the last end of line away.
+            if ours != format!("{code}|{wanted}") {
+                wrong.push(format!("{line}\n  wanted {code}|{wanted}\n  got    {ours}"));
+            }
         }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
@@ -401,6 +408,19 @@ fn the_directory_for_passing_files_is_private() {
     }
     assert_eq!(run(&[]), format!("{own}\nmore\nx\n"));
     assert_eq!(run(&[&conf]), both, "what an argument names is seen");
+}
+
+#[test]
+fn a_directory_may_have_any_name() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("odd, as: this\\one");
+    let script = place.script("x y.sh", "cd \"$(dirname \"$0\")\" && echo made > out && cat out && . './lib $1'\n");
+    place.script("lib $1", "tc qdisc add dev eth0 root pfifo && echo shaped\n");
+    let output = run(&script, &[]);
+    assert_eq!(text(&output.stdout), "made\nshaped\n", "{}", text(&output.stderr));
+    assert!(!place.0.join("out").exists(), "what is written stays inside");
 }
 
 /// Scripts nobody should write: what they print, the code, and what is said of them.

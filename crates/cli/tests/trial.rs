@@ -144,7 +144,7 @@ fn the_dual_stack_example_treats_both_alike() {
     };
     let mut v4 = classes(&[]);
     // ICMPv6 goes first, ICMP has no such rule.
-    assert_eq!(std::mem::replace(&mut v4[0].1, Some("1:10".into())), Some("1:20".into()));
+    assert_eq!(v4[0].1.replace("1:10".into()), Some("1:20".into()));
     assert_eq!(v4, classes(&["--ipv6"]));
 }
 

@@ -4,7 +4,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use tidegate_packet::{Head, Jiffies};
-use tidegate_policy::{LinkKind, Tunnel, TunnelMode};
+use tidegate_policy::{Errno, LinkKind, TcError, Tunnel, TunnelMode};
 use tidegate_qdisc::{Device, EventRing, Shaper};
 
 /// Events kept between two readings.
@@ -65,6 +65,17 @@ impl Default for DeviceSpec {
     }
 }
 
+impl DeviceKind {
+    /// May a device of this kind carry packets of so many bytes? RFC 791 wants 68 at least; what is made in software only sets no bounds.
+    pub(crate) fn check_mtu(self, bytes: u32) -> Result<(), TcError> {
+        match (self, bytes) {
+            (DeviceKind::Ifb | DeviceKind::Dummy | DeviceKind::Loopback, _) | (_, 68..=65_535) => Ok(()),
+            (_, 0..68) => Err(TcError::new(Errno::Inval, "mtu less than device minimum")),
+            _ => Err(TcError::new(Errno::Inval, "mtu greater than device maximum")),
+        }
+    }
+}
+
 impl DeviceSpec {
     /// A new device of this kind, as its driver sets it up (6.1).
     pub fn of(kind: &LinkKind) -> DeviceSpec {
@@ -119,5 +130,10 @@ impl Port {
 }
 
 fn of(spec: DeviceSpec) -> Device {
-    Device { max_frame: spec.mtu + spec.link_header, tx_queue_len: spec.tx_queue_len, jiffies: Jiffies { hz: spec.hz } }
+    Device {
+        max_frame: spec.mtu + spec.link_header,
+        tx_queue_len: spec.tx_queue_len,
+        link_header: spec.link_header,
+        jiffies: Jiffies { hz: spec.hz },
+    }
 }

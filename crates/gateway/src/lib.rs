@@ -9,10 +9,13 @@ extern crate alloc;
 
 mod device;
 mod firewall;
+mod led;
 mod links;
+mod nat;
 
 pub use device::{DeviceKind, DeviceSpec};
 pub use firewall::tos_priority;
+pub use led::Received;
 pub use tidegate_qdisc::{Event, Offer, What, Why};
 
 use alloc::string::String;
@@ -20,7 +23,7 @@ use alloc::vec::Vec;
 use device::Port;
 use firewall::Firewall;
 use tidegate_classify::netfilter::Table;
-use tidegate_packet::{Draws, Handle, Pkt, Pool, Time, Timer};
+use tidegate_packet::{Dissector, Draws, Handle, Pkt, Pool, Time, Timer};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::netfilter::NfOp;
 use tidegate_policy::{Errno, Op, TcError};
@@ -55,6 +58,8 @@ pub enum Route {
 pub struct Gateway {
     ports: Vec<Port>,
     firewall: Firewall,
+    dissector: Dissector,
+    action_numbers: led::ActionNumbers,
 }
 
 const NO_DEVICE: TcError = TcError::new(Errno::NoDev, "Cannot find device");
@@ -63,6 +68,16 @@ impl Gateway {
     /// A machine without devices.
     pub fn new() -> Gateway {
         Gateway::default()
+    }
+
+    /// How far the machine looks into packets for their flow keys: a matter of its kernel's age.
+    pub fn dissector(&self) -> Dissector {
+        self.dissector
+    }
+
+    /// Sets it, for packets that come from now on.
+    pub fn set_dissector(&mut self, dissector: Dissector) {
+        self.dissector = dissector;
     }
 
     /// Adds a device; one of that name that is there already stays and is returned.
@@ -121,7 +136,10 @@ impl Gateway {
         match op {
             Op::Qdisc(op) => self.named(&op.dev)?.shaper.qdisc_op(now, pool, draws, op).map(|()| None),
             Op::Class(op) => self.named(&op.dev)?.shaper.class_op(now, pool, draws, op),
-            Op::Filter(op) => self.named(&op.dev)?.shaper.filter_op(now, pool, draws, op).map(|()| None),
+            Op::Filter(op) => {
+                let op = self.complete(op)?;
+                self.named(&op.dev)?.shaper.filter_op(now, pool, draws, &op).map(|()| None)
+            }
             Op::Netfilter(op) => self.firewall.apply(op).map(|()| None),
             Op::Link(op) => self.link(World { now, pool, draws }, op).map(|()| None),
             Op::TxQueueLen { dev, packets } => {
@@ -136,6 +154,7 @@ impl Gateway {
             }
             Op::Mtu { dev, bytes } => {
                 let port = self.named(dev)?;
+                port.spec.kind.check_mtu(*bytes)?;
                 port.respec(DeviceSpec { mtu: *bytes, ..port.spec });
                 Ok(None)
             }
@@ -163,30 +182,36 @@ impl Gateway {
     /// Gives a packet to a device's egress by a route.
     pub fn offer(&mut self, world: World<'_>, device: DeviceId, route: Route, pkt: Pkt) -> Offer {
         let World { now, pool, draws } = world;
+        pool.set_dissector(self.dissector);
         let Gateway { ports, firewall, .. } = self;
         let name = |id: DeviceId| ports[id.0 as usize].name.as_str();
+        let home = |name: &str, v6: bool| address(ports, name, v6);
         let passes = match route {
             Route::Direct => true,
-            Route::Local => firewall.send(now, name(device), pool, &pkt),
-            Route::Forwarded(from) => firewall.forward(now, from.map_or("", name), name(device), pool, &pkt),
+            Route::Local => firewall.send(now, name(device), &home, pool, &pkt),
+            Route::Forwarded(from) => firewall.forward(now, (from.map_or("", name), name(device)), &home, pool, &pkt),
         };
         let shaper = &mut self.port(device).shaper;
         if !passes {
             shaper.refuse(now, pool, draws, pkt, Why::Policy);
             return Offer::Refused;
         }
-        shaper.offer(now, pool, draws, pkt)
+        let offer = shaper.offer(now, pool, draws, pkt);
+        self.follow(World { now, pool, draws }, device, offer)
     }
 
     /// Shows netfilter a packet that came in by `device` and is for the machine itself; false if a rule drops it.
     pub fn input(&mut self, now: Time, pool: &mut Pool, device: DeviceId, pkt: &Pkt) -> bool {
         let Gateway { ports, firewall, .. } = self;
-        firewall.receive(now, &ports[device.0 as usize].name, pool, pkt)
+        let home = |name: &str, v6: bool| address(ports, name, v6);
+        firewall.receive(now, &ports[device.0 as usize].name, &home, pool, pkt)
     }
 
     /// Takes the next packet that a device may send.
     pub fn poll(&mut self, world: World<'_>, device: DeviceId) -> Option<Pkt> {
-        self.port(device).shaper.poll(world.now, world.pool, world.draws)
+        let pkt = self.port(device).shaper.poll(world.now, world.pool, world.draws)?;
+        world.pool.meta_mut(&pkt).unasked = false;
+        Some(pkt)
     }
 
     /// When a device's egress wants to be polled again.
@@ -254,8 +279,14 @@ impl Gateway {
     ///
     /// # Errors
     /// When there is no such parent.
-    pub fn filters(&mut self, device: DeviceId, parent: Handle) -> Result<Vec<FilterDump>, TcError> {
+    pub fn filters(&mut self, now: Time, device: DeviceId, parent: Handle) -> Result<Vec<FilterDump>, TcError> {
         let port = self.port(device);
-        port.shaper.dump_filters(&port.name, parent)
+        let mut dumps = port.shaper.dump_filters(now, &port.name, parent)?;
+        self.name_devices(&mut dumps);
+        Ok(dumps)
     }
+}
+
+fn address(ports: &[Port], name: &str, v6: bool) -> Option<[u8; 16]> {
+    nat::first(&ports.iter().find(|port| port.name == name)?.addresses, v6)
 }

@@ -1,6 +1,6 @@
 //! Links that come and go.
 
-use super::{DeviceId, DeviceSpec, Gateway, Why, World};
+use super::{DeviceId, DeviceSpec, Gateway, NO_DEVICE, Why, World};
 use alloc::borrow::Cow;
 use alloc::format;
 use core::net::IpAddr;
@@ -63,16 +63,22 @@ impl Gateway {
                 if peer == name || self.device(peer).is_some() {
                     return Err(TcError::bare(Errno::Exist));
                 }
-                self.add_device(peer, DeviceSpec::of(kind));
+                self.add_device(peer, self.spec_of(kind));
             }
             _ => {}
         }
-        self.add_device(name, DeviceSpec::of(kind));
+        self.add_device(name, self.spec_of(kind));
         Ok(())
     }
 
+    /// A new device of this kind, on a machine whose clock ticks as it does for the others.
+    fn spec_of(&self, kind: &LinkKind) -> DeviceSpec {
+        let spec = DeviceSpec::of(kind);
+        DeviceSpec { hz: self.ports.first().map_or(spec.hz, |port| port.spec.hz), ..spec }
+    }
+
     fn delete_link(&mut self, world: World<'_>, name: &str) -> Result<(), TcError> {
-        self.named(name)?;
+        let gone = self.device(name).ok_or(NO_DEVICE)?;
         let World { now, pool, draws } = world;
         // What waits is dropped, and every packet's ticket ends, before the tree goes.
         for parent in [Handle::ROOT, Handle::INGRESS] {
@@ -93,6 +99,9 @@ impl Gateway {
         }
         port.name.clear();
         port.addresses.clear();
+        for port in &mut self.ports {
+            port.shaper.forget_device(gone.0);
+        }
         Ok(())
     }
 }

@@ -15,8 +15,8 @@ pub(crate) enum Json {
     Numbers(Vec<u32>),
     /// Values of any kind in a row.
     List(Vec<Json>),
-    /// What tc 6.1 prints in braces though it is not JSON (fw, flow).
-    Braced(String),
+    /// What tc 6.1 prints in braces though it is not JSON (fw, flow), and the members after it.
+    Braced(String, Vec<(&'static str, Json)>),
 }
 
 impl Json {
@@ -50,9 +50,10 @@ fn write(value: &Json, indent: Option<usize>, out: &mut String) {
         Json::Number(digits) => out.push_str(digits),
         Json::Text(text) => quote(text, out),
         Json::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
-        Json::Braced(text) => {
+        Json::Braced(text, rest) => {
             out.push('{');
             out.push_str(text);
+            members(rest, indent, out);
             out.push('}');
         }
         Json::Numbers(numbers) => {
@@ -69,23 +70,27 @@ fn write(value: &Json, indent: Option<usize>, out: &mut String) {
             }
             out.push(']');
         }
-        Json::Object(members) => {
+        Json::Object(all) => {
             out.push('{');
-            for (index, (key, member)) in members.iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
-                }
-                match indent {
-                    Some(indent) => out.push_str(&format!("\n{:width$}\"{key}\": ", "", width = indent + 4)),
-                    None => out.push_str(&format!("\"{key}\":")),
-                }
-                write(member, indent.map(|indent| indent + 4), out);
-            }
-            if let (Some(indent), false) = (indent, members.is_empty()) {
-                out.push_str(&format!("\n{:indent$}", ""));
-            }
+            members(all, indent, out);
             out.push('}');
         }
+    }
+}
+
+fn members(all: &[(&'static str, Json)], indent: Option<usize>, out: &mut String) {
+    for (index, (key, member)) in all.iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        match indent {
+            Some(indent) => out.push_str(&format!("\n{:width$}\"{key}\": ", "", width = indent + 4)),
+            None => out.push_str(&format!("\"{key}\":")),
+        }
+        write(member, indent.map(|indent| indent + 4), out);
+    }
+    if let (Some(indent), false) = (indent, all.is_empty()) {
+        out.push_str(&format!("\n{:indent$}", ""));
     }
 }
 

@@ -200,7 +200,7 @@ fn filter(command: &str, handle: u32, hits: Option<U32Hits>) -> Vec<FilterDump> 
         None => return lines,
     };
     let handle = if handle == 0 { op.handle } else { handle };
-    lines.push(line(FilterEntry::Filter { handle, params, hits }));
+    lines.push(line(FilterEntry::Filter { handle, params, hits, actions: Vec::new() }));
     lines
 }
 

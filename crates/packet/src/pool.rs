@@ -1,7 +1,8 @@
 //! Where packets live: fixed slots, handed out as tickets that must be given back, and queues strung through the slots.
 
+use crate::dissect::{Dissector, dissect};
 use crate::flow::{FlowKeys, HashKey};
-use crate::header::{Head, dissect};
+use crate::header::Head;
 use crate::units::{Handle, Mark, Time};
 use alloc::vec::Vec;
 
@@ -57,6 +58,12 @@ pub struct Meta {
     pub watched: bool,
     /// What connection tracking knows of it, in its own terms; 0: nothing.
     pub connection: u32,
+    /// The device where it was led away to another one, as its machine numbers devices, plus one; 0: it was not.
+    pub led_from: u16,
+    /// It was on its way out there; else it had just arrived.
+    pub led_out: bool,
+    /// The next filters it meets are not asked: it came back from the device they led it to.
+    pub unasked: bool,
     /// When the discipline that holds it took it in.
     pub stamp: Time,
     /// The flow hash under the zero key, once asked for; 0 before.
@@ -114,6 +121,8 @@ pub fn truesize(frame_len: u32) -> u32 {
 struct Cold {
     head: Head,
     keys: Option<FlowKeys>,
+    /// The keys it came with, once an address or port of it was translated.
+    arrived: Option<FlowKeys>,
 }
 
 /// Slots for packets, up to a limit.
@@ -125,6 +134,7 @@ pub struct Pool {
     live: usize,
     limit: usize,
     released: Vec<u32>,
+    dissector: Dissector,
 }
 
 impl Pool {
@@ -137,7 +147,13 @@ impl Pool {
             live: 0,
             limit: limit.min(NIL as usize),
             released: Vec::new(),
+            dissector: Dissector::default(),
         }
+    }
+
+    /// How far packets are looked into that have not been dissected yet.
+    pub fn set_dissector(&mut self, dissector: Dissector) {
+        self.dissector = dissector;
     }
 
     /// Packets whose tickets are out.
@@ -153,7 +169,7 @@ impl Pool {
             }
             let slot = self.meta.len() as u32;
             self.meta.push(meta);
-            self.cold.push(Cold { head, keys: None });
+            self.cold.push(Cold { head, keys: None, arrived: None });
             self.live += 1;
             return Some(Pkt(slot));
         }
@@ -162,8 +178,7 @@ impl Pool {
         self.free = self.meta[at].next;
         self.meta[at] = meta;
         let cold = &mut self.cold[at];
-        cold.head = head;
-        cold.keys = None;
+        *cold = Cold { head, keys: None, arrived: None };
         self.live += 1;
         Some(Pkt(slot))
     }
@@ -207,7 +222,23 @@ impl Pool {
     /// Its flow keys, dissected on first use.
     pub fn keys(&mut self, pkt: &Pkt) -> &FlowKeys {
         let cold = &mut self.cold[pkt.0 as usize];
-        cold.keys.get_or_insert_with(|| dissect(&cold.head))
+        cold.keys.get_or_insert_with(|| dissect(&cold.head, self.dissector))
+    }
+
+    /// The keys of its outermost network header, as it came to the machine: before addresses or ports were translated.
+    pub fn arrived_keys(&self, pkt: &Pkt) -> FlowKeys {
+        let cold = &self.cold[pkt.0 as usize];
+        cold.arrived.unwrap_or_else(|| dissect(&cold.head, Dissector::Legacy))
+    }
+
+    /// Lets `change` rewrite the header bytes; what is known of the flow is looked up anew, the keys it came with are kept.
+    pub fn translate(&mut self, pkt: &Pkt, change: impl FnOnce(&mut Head)) {
+        let arrived = self.arrived_keys(pkt);
+        let cold = &mut self.cold[pkt.0 as usize];
+        change(&mut cold.head);
+        cold.arrived = Some(arrived);
+        cold.keys = None;
+        self.meta[pkt.0 as usize].hash = 0;
     }
 
     /// Its flow hash under the zero key, computed on first use.

@@ -1,5 +1,6 @@
 //! What the kernel tells about itself: one struct per line group of `tc show`.
 
+use crate::action::Action;
 use crate::filter::FilterParams;
 use crate::kind::Kind;
 use crate::params::{ClassParams, QdiscParams};
@@ -108,7 +109,28 @@ pub enum FilterEntry {
         params: FilterParams,
         /// Hits, where the kind counts them.
         hits: Option<U32Hits>,
+        /// Its actions.
+        actions: Vec<ActionDump>,
     },
+}
+
+/// An action of a filter, with what it counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActionDump {
+    /// What it does, and its number.
+    pub action: Action,
+    /// Bytes it saw, as the hook counts them: without the link header where packets arrive.
+    pub bytes: u64,
+    /// Packets it saw.
+    pub packets: u64,
+    /// Packets it dropped.
+    pub drops: u32,
+    /// Since it was made, ns.
+    pub installed: u64,
+    /// Since it was last used (or made), ns.
+    pub used: u64,
+    /// Since it was first used, ns.
+    pub first_used: Option<u64>,
 }
 
 /// How often a u32 filter was asked, and with what success.

@@ -11,6 +11,8 @@ pub enum FilterParams {
     U32(U32Params),
     /// By a hash or a map of flow keys.
     Flow(FlowParams),
+    /// Every packet.
+    Matchall(MatchallParams),
 }
 
 impl FilterParams {
@@ -20,6 +22,7 @@ impl FilterParams {
             FilterParams::Fw(_) => "fw",
             FilterParams::U32(_) => "u32",
             FilterParams::Flow(_) => "flow",
+            FilterParams::Matchall(_) => "matchall",
         }
     }
 }
@@ -31,6 +34,13 @@ pub struct FwParams {
     pub classid: Option<Handle>,
     /// Bits of the mark that are compared. In a dump `None` = all.
     pub mask: Option<u32>,
+}
+
+/// matchall.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MatchallParams {
+    /// Where packets go.
+    pub classid: Option<Handle>,
 }
 
 /// One comparison of u32: `(word at offset) & mask == value`.
@@ -64,8 +74,9 @@ pub struct U32Params {
 pub struct FlowKeySet(pub u32);
 
 impl FlowKeySet {
-    /// tc's names, in the order in which the keys are hashed.
-    pub const NAMES: [&'static str; 19] = [
+    /// tc's names, in the order in which the keys are hashed; then those of the inside of a tunnel, which were never in Linux itself
+    /// (Siemon's patch of 2011).
+    pub const NAMES: [&'static str; 24] = [
         "src",
         "dst",
         "proto",
@@ -85,7 +96,15 @@ impl FlowKeySet {
         "vlan-tag",
         "rxhash",
         "flow-label",
+        "tunnel-src",
+        "tunnel-dst",
+        "tunnel-proto",
+        "tunnel-proto-src",
+        "tunnel-proto-dst",
     ];
+
+    /// The first of the keys of a tunnel's inside.
+    pub const TUNNEL: usize = 19;
 
     /// Is key number `bit` in it?
     pub const fn has(self, bit: u32) -> bool {

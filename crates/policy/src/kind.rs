@@ -25,10 +25,14 @@ pub enum Kind {
     Codel,
     /// Fair queueing with controlled delay (RFC 8290).
     FqCodel,
+    /// Filters on what arrives at a device; queues nothing.
+    Ingress,
+    /// Filters on what arrives and on what leaves; queues nothing.
+    Clsact,
 }
 
 impl Kind {
-    /// Every kind, in the order of this enum.
+    /// Every kind that queues, in the order of this enum.
     pub const ALL: [Kind; 11] = [
         Kind::Pfifo,
         Kind::Bfifo,
@@ -57,6 +61,8 @@ impl Kind {
             Kind::Drr => "drr",
             Kind::Codel => "codel",
             Kind::FqCodel => "fq_codel",
+            Kind::Ingress => "ingress",
+            Kind::Clsact => "clsact",
         }
     }
 

@@ -6,6 +6,7 @@
 //! and answers with [`dump`]s, which `lang` prints in tc's words. The values here are those that cross the netlink boundary: what tc
 //! computes in user space (ticks, size tables) is already computed.
 
+mod action;
 mod error;
 mod filter;
 mod kind;
@@ -18,8 +19,9 @@ pub mod dump;
 pub mod netfilter;
 pub mod spec;
 
+pub use action::{Act, Action, Control};
 pub use error::{Errno, TcError};
-pub use filter::{FilterParams, FlowKeySet, FlowMode, FlowParams, FwParams, U32Key, U32Params};
+pub use filter::{FilterParams, FlowKeySet, FlowMode, FlowParams, FwParams, MatchallParams, U32Key, U32Params};
 pub use kind::Kind;
 pub use link::{LinkKind, LinkOp, Tunnel, TunnelMode};
 pub use op::{ClassOp, FilterOp, Op, QdiscOp, Verb};

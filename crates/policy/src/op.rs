@@ -1,5 +1,6 @@
 //! Operations: what one command asks of the kernel.
 
+use crate::action::Action;
 use crate::filter::FilterParams;
 use crate::link::LinkOp;
 use crate::netfilter::NfOp;
@@ -115,6 +116,8 @@ pub struct FilterOp {
     pub kind: Option<String>,
     /// Its parameters.
     pub params: Option<FilterParams>,
+    /// What it does beside naming a class, in order.
+    pub actions: Vec<Action>,
 }
 
 impl FilterOp {

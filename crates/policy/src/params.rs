@@ -26,6 +26,8 @@ pub enum QdiscParams {
     Codel(CodelParams),
     /// fq_codel.
     FqCodel(FqCodelParams),
+    /// ingress and clsact: nothing can be said.
+    Ingress,
 }
 
 /// Parameters of a class.

@@ -1,6 +1,7 @@
 //! Configuring a device's tree: operations as the kernel takes or refuses them, and dumps.
 
 use crate::cx::Cx;
+use crate::ingress;
 use crate::node::{Node, Visit};
 use crate::shaper::{FIRST_AUTO, Shaper};
 use alloc::string::String;
@@ -34,7 +35,7 @@ impl Shaper {
 
     fn do_qdisc(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &QdiscOp) -> Result<(), TcError> {
         if op.parent == Handle::INGRESS {
-            return Err(TcError::new(Errno::NoEnt, "Specified qdisc kind is unknown"));
+            return self.ingress.qdisc_op(op);
         }
         if op.verb == Verb::Delete {
             return self.delete(now, pool, draws, op);
@@ -291,6 +292,10 @@ impl Shaper {
     }
 
     fn do_filter(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &FilterOp) -> Result<(), TcError> {
+        if op.parent.qdisc() == ingress::HANDLE {
+            let (_, ingress, mut cx) = self.enter_all(now, pool, draws);
+            return ingress.filter_op(&mut cx, op);
+        }
         let parent = self.filter_parent(op.parent)?;
         self.on(now, pool, draws, parent.qdisc(), |node, cx| {
             let mut filters = core::mem::take(node.filters_of(parent)?);
@@ -323,14 +328,18 @@ impl Shaper {
     ///
     /// # Errors
     /// When there is no such parent.
-    pub fn dump_filters(&mut self, dev: &str, parent: Handle) -> Result<Vec<FilterDump>, TcError> {
-        let parent = self.filter_parent(parent)?;
+    pub fn dump_filters(&mut self, now: Time, dev: &str, parent: Handle) -> Result<Vec<FilterDump>, TcError> {
         let mut out = Vec::new();
+        if parent.qdisc() == ingress::HANDLE {
+            self.ingress.dump_filters(now, dev, parent, &mut out)?;
+            return Ok(out);
+        }
+        let parent = self.filter_parent(parent)?;
         self.each(&mut |node| {
             if node.handle() == parent.qdisc() {
-                let others = node.other_tables(parent);
+                let others = node.other_tables(parent, now);
                 if let Ok(filters) = node.filters_of(parent) {
-                    filters.dump(dev, parent, &others, &mut out);
+                    filters.dump(now, dev, parent, &others, &mut out);
                 }
             }
         });
@@ -347,6 +356,7 @@ impl Shaper {
                 }
             });
         }
+        out.extend(self.ingress.dump(dev));
         out
     }
 
@@ -379,7 +389,7 @@ impl Shaper {
         all.into_iter().map(|(_, _, handle)| handle).collect()
     }
 
-    fn each(&mut self, f: &mut dyn FnMut(&mut Node)) {
+    pub(crate) fn each(&mut self, f: &mut dyn FnMut(&mut Node)) {
         struct Each<'a>(&'a mut dyn FnMut(&mut Node));
         impl Visit for Each<'_> {
             fn node(&mut self, node: &mut Node) {

@@ -13,13 +13,15 @@ pub struct Device {
     pub max_frame: u32,
     /// The transmit queue length, packets: the default limit.
     pub tx_queue_len: u32,
+    /// Bytes of the link header in each frame.
+    pub link_header: u32,
     /// The timer tick.
     pub jiffies: Jiffies,
 }
 
 impl Default for Device {
     fn default() -> Device {
-        Device { max_frame: 1514, tx_queue_len: 1000, jiffies: Jiffies { hz: 250 } }
+        Device { max_frame: 1514, tx_queue_len: 1000, link_header: 14, jiffies: Jiffies { hz: 250 } }
     }
 }
 
@@ -52,6 +54,8 @@ pub struct Cx<'a> {
     pub(crate) wheel: &'a Wheel,
     pub(crate) watchdogs: &'a mut Watchdogs,
     pub(crate) events: &'a mut EventRing,
+    /// A packet that a filter led away, with the number of the device it goes to.
+    pub(crate) led: &'a mut Option<(Pkt, u32)>,
     /// Packets and bytes lost in the tree since the shaper was entered; each Node compares before and after.
     pub(crate) lost: Lost,
     /// The group that packets purged now belong to.

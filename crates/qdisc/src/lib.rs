@@ -11,10 +11,11 @@ extern crate alloc;
 pub mod algo;
 mod config;
 mod cx;
+mod ingress;
 mod kind;
 mod node;
 mod shaper;
 
 pub use cx::{Cx, Device, Draw, Event, EventRing, What, Why};
 pub use node::{Dequeue, Discipline, Enqueue, GivenUp, Node, Own, Peek, Visit};
-pub use shaper::{Offer, Shaper};
+pub use shaper::{Arrival, Offer, Shaper};

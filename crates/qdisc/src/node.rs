@@ -5,7 +5,7 @@ use crate::kind::{Body, Noop};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
-use tidegate_classify::{Asked, FilterList, U32Listing};
+use tidegate_classify::{Asked, FilterList, U32Listing, Verdict};
 use tidegate_packet::{Handle, Pkt, Time, Timer};
 use tidegate_policy::dump::{ClassDump, QdiscDump, QueueStats, Xstats};
 use tidegate_policy::{ClassOp, Errno, Kind, QdiscParams, SizeTable, TcError};
@@ -166,8 +166,13 @@ pub trait Discipline {
     }
 
     /// The u32 tables of classes' filters, but for those of `but`.
-    fn class_tables(&self, but: Handle, out: &mut Vec<U32Listing>) {
-        let _ = (but, out);
+    fn class_tables(&self, but: Handle, now: Time, out: &mut Vec<U32Listing>) {
+        let _ = (but, now, out);
+    }
+
+    /// A device is gone: filters of classes lead there no more.
+    fn forget_device(&mut self, gone: u32) {
+        let _ = gone;
     }
 
     /// The filters of an inner class, where the kind has such.
@@ -579,9 +584,9 @@ impl Node {
         self.body.get().has_class(class)
     }
     /// The u32 tables of all its lists of filters but that of `parent`.
-    pub(crate) fn other_tables(&self, parent: Handle) -> Vec<U32Listing> {
-        let mut out = if parent.minor() == 0 { Vec::new() } else { self.rare.filters.u32_tables() };
-        self.body.get().class_tables(parent, &mut out);
+    pub(crate) fn other_tables(&self, parent: Handle, now: Time) -> Vec<U32Listing> {
+        let mut out = if parent.minor() == 0 { Vec::new() } else { self.rare.filters.u32_tables(now) };
+        self.body.get().class_tables(parent, now, &mut out);
         out
     }
     /// Has it, or one of its classes, a u32 table of this number? They are numbered in common.
@@ -593,6 +598,11 @@ impl Node {
     }
     pub(crate) fn class_filters(&mut self, class: Handle) -> Option<&mut FilterList> {
         self.body.get_mut().class_filters(class)
+    }
+    /// A device is gone: no filter of it leads there any more.
+    pub(crate) fn forget_device(&mut self, gone: u32) {
+        self.rare.filters.forget_device(gone);
+        self.body.get_mut().forget_device(gone);
     }
     /// Shows every child.
     pub fn visit(&mut self, visit: &mut dyn Visit) {
@@ -653,7 +663,55 @@ impl Drop for Node {
     }
 }
 
-/// Asks a qdisc's filters for a class.
-pub(crate) fn classify(filters: &mut FilterList, cx: &mut Cx<'_>, qdisc: Handle, pkt: &Pkt) -> Option<Handle> {
-    filters.classify(qdisc, &mut Asked { pool: cx.pool, pkt })
+/// What a qdisc's filters say of a packet.
+pub(crate) enum Answer {
+    /// None matches.
+    Nothing,
+    /// It takes this class.
+    Class(Handle),
+    /// It does not stay.
+    Gone(Gone),
+}
+
+/// Why a packet does not stay.
+pub(crate) enum Gone {
+    /// An action drops it.
+    Dropped,
+    /// An action leads it to another device.
+    Led(u32),
+}
+
+/// Asks a qdisc's filters about a packet.
+#[inline]
+pub(crate) fn classify(filters: &mut FilterList, cx: &mut Cx<'_>, qdisc: Handle, pkt: &Pkt) -> Answer {
+    let meta = cx.pool.meta_mut(pkt);
+    if meta.unasked {
+        meta.unasked = false;
+        return Answer::Nothing;
+    }
+    let len = meta.len;
+    match filters.classify(qdisc, &mut Asked { pool: cx.pool, pkt, len, now: cx.now }) {
+        None => Answer::Nothing,
+        Some(Verdict::Class(class)) => Answer::Class(class),
+        Some(Verdict::Drop) => Answer::Gone(Gone::Dropped),
+        Some(Verdict::Redirect(to)) => Answer::Gone(Gone::Led(to)),
+    }
+}
+
+impl Gone {
+    /// Carries it out in the name of the qdisc `at`.
+    #[cold]
+    pub(crate) fn carry_out(self, cx: &mut Cx<'_>, at: Handle, pkt: Pkt) -> Enqueue {
+        match self {
+            Gone::Dropped => {
+                cx.drop(at, pkt, Why::Policy);
+                Enqueue::Dropped
+            }
+            Gone::Led(to) => {
+                debug_assert!(cx.led.is_none(), "one packet is offered at a time");
+                *cx.led = Some((pkt, to));
+                Enqueue::Taken
+            }
+        }
+    }
 }

@@ -2,7 +2,9 @@
 
 use crate::algo::adjusted_size;
 use crate::cx::{Cx, Device, Draw, Event, EventRing, Lost, Watchdogs, Why};
+use crate::ingress::{Hooked, Ingress};
 use crate::node::{Dequeue, Enqueue, Node, Visit};
+use alloc::boxed::Box;
 use tidegate_packet::{Draws, Handle, Pkt, Pool, Time, Timer, Wheel};
 
 /// What a sender learns about the packet it offered.
@@ -17,7 +19,19 @@ pub enum Offer {
     Refused,
 }
 
-/// The egress of one device.
+/// What became of a packet that arrived at a device.
+#[must_use]
+#[derive(Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// It goes on.
+    Passed(Pkt),
+    /// A filter leads it to another device, by number ([`tidegate_policy::Act::NOWHERE`]: to one that is gone).
+    Led(Pkt, u32),
+    /// It was dropped.
+    Lost,
+}
+
+/// The egress of one device, and the filters on what arrives there.
 ///
 /// The driver's contract: [`Shaper::offer`] each packet; after every offer (refused ones too) and whenever [`Shaper::timeout`] has come,
 /// [`Shaper::poll`] until it gives nothing, unless the link is busy, then when it is free again. The timeout may change with every
@@ -34,6 +48,8 @@ pub struct Shaper {
     pub(crate) perturb_known: Option<Timer>,
     wheel: Wheel,
     late_timers: bool,
+    pub(crate) ingress: Box<Ingress>,
+    led: Option<(Pkt, u32)>,
 }
 
 /// The first handle the kernel gives out by itself.
@@ -54,6 +70,8 @@ impl Shaper {
             perturb_known: None,
             wheel: Wheel::new(device.jiffies),
             late_timers: false,
+            ingress: Box::default(),
+            led: None,
         }
     }
 
@@ -77,8 +95,43 @@ impl Shaper {
         self.root.qlen()
     }
 
+    /// A packet arrives at the device.
+    pub fn arrive(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, pkt: Pkt) -> Arrival {
+        let (_, ingress, mut cx) = self.enter_all(now, pool, draws);
+        match ingress.arrive(&mut cx, pkt) {
+            Hooked::Passed(pkt) => Arrival::Passed(pkt),
+            Hooked::Lost => Arrival::Lost,
+            Hooked::Led(pkt, to) => Arrival::Led(pkt, to),
+        }
+    }
+
+    /// The packet that the last offer led to another device, with that device's number.
+    #[inline]
+    pub fn take_led(&mut self) -> Option<(Pkt, u32)> {
+        self.led.take()
+    }
+
+    /// A device of the machine is gone: no filter leads there any more.
+    pub fn forget_device(&mut self, gone: u32) {
+        self.ingress.forget_device(gone);
+        self.each(&mut |node| node.forget_device(gone));
+    }
+
     /// Offers a packet for sending.
     pub fn offer(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, pkt: Pkt) -> Offer {
+        let pkt = if self.ingress.is_there() {
+            let (_, ingress, mut cx) = self.enter_all(now, pool, draws);
+            match ingress.leave(&mut cx, pkt) {
+                Hooked::Passed(pkt) => pkt,
+                Hooked::Lost => return Offer::Refused,
+                Hooked::Led(pkt, to) => {
+                    self.led = Some((pkt, to));
+                    return Offer::Queued;
+                }
+            }
+        } else {
+            pkt
+        };
         let (root, mut cx) = self.enter(now, pool, draws);
         if let Some(stab) = root.stab() {
             let len = adjusted_size(stab, cx.pool.meta(&pkt).len);
@@ -181,6 +234,16 @@ impl Shaper {
         pool: &'a mut Pool,
         draws: &'a mut dyn Draws,
     ) -> (&'a mut Node, Cx<'a>) {
+        let (root, _, cx) = self.enter_all(now, pool, draws);
+        (root, cx)
+    }
+
+    pub(crate) fn enter_all<'a>(
+        &'a mut self,
+        now: Time,
+        pool: &'a mut Pool,
+        draws: &'a mut dyn Draws,
+    ) -> (&'a mut Node, &'a mut Ingress, Cx<'a>) {
         let cx = Cx {
             now,
             pool,
@@ -189,10 +252,11 @@ impl Shaper {
             wheel: &self.wheel,
             watchdogs: &mut self.watchdogs,
             events: &mut self.events,
+            led: &mut self.led,
             lost: Lost::default(),
             purge_group: 0,
         };
-        (&mut self.root, cx)
+        (&mut self.root, &mut self.ingress, cx)
     }
 
     /// The handle of the first qdisc, from the root down, for which `test` holds.

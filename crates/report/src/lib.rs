@@ -13,7 +13,7 @@ mod table;
 mod text;
 
 pub use chart::alone as svg;
-pub use html::page as html;
+pub use html::{page as html, picture};
 pub use json::{ReadError, from_json, to_json as json};
 pub use numbers::{milliseconds, percent, rate, size, span};
 pub use table::{Align, Table};

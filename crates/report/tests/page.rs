@@ -3,7 +3,6 @@
 mod common;
 
 use std::path::Path;
-use tidegate_measure::trial::Trial;
 use tidegate_report::html;
 
 /// Two million bytes: what a mail takes and a browser opens at once.

@@ -1,6 +1,6 @@
 //! The model machine as the simulator's machine.
 
-use crate::machine::{Machine, Offer, Origin, Port};
+use crate::machine::{Machine, Offer, Origin, Port, Received};
 use alloc::vec::Vec;
 use tidegate_gateway::{DeviceId, Gateway, Route, World};
 use tidegate_packet::{Pkt, Pool, Seeded, Time};
@@ -22,6 +22,11 @@ impl GatewayMachine {
         GatewayMachine { gateway, draws, devices: devices.into_iter().collect() }
     }
 
+    /// The port before a device.
+    fn port(&self, device: DeviceId) -> Option<Port> {
+        self.devices.iter().position(|known| *known == device).map(|at| Port(at as u16))
+    }
+
     /// The device behind a port.
     pub fn device(&self, port: Port) -> Option<DeviceId> {
         self.devices.get(usize::from(port.0)).copied()
@@ -35,23 +40,50 @@ impl Machine for GatewayMachine {
             pool.release(pkt);
             return Offer::Dropped;
         };
+        let from = match origin {
+            Origin::Port(from) => self.device(from),
+            _ => None,
+        };
+        let world = World { now, pool, draws: &mut self.draws };
         let route = match origin {
             Origin::Local => Route::Local,
-            Origin::Outside => Route::Forwarded(None),
-            Origin::Port(from) => Route::Forwarded(self.device(from)),
+            Origin::Outside | Origin::Port(_) => Route::Forwarded(from),
             Origin::Above(_) => Route::Direct,
+            Origin::GivenBack => return told(self.gateway.offer_back(world, device, pkt)),
         };
-        match self.gateway.offer(World { now, pool, draws: &mut self.draws }, device, route, pkt) {
-            tidegate_gateway::Offer::Queued => Offer::Queued,
-            tidegate_gateway::Offer::Congested => Offer::Congested,
-            tidegate_gateway::Offer::Refused => Offer::Dropped,
-        }
+        told(self.gateway.offer(world, device, route, pkt))
     }
 
     #[inline]
     fn poll(&mut self, pool: &mut Pool, now: Time, port: Port) -> Option<Pkt> {
         let device = self.device(port)?;
         self.gateway.poll(World { now, pool, draws: &mut self.draws }, device)
+    }
+
+    #[inline]
+    fn receive(&mut self, pool: &mut Pool, now: Time, port: Port, pkt: Pkt) -> Received {
+        let Some(device) = self.device(port) else { return Received::Passed(pkt, port) };
+        match self.gateway.receive(World { now, pool, draws: &mut self.draws }, device, pkt) {
+            tidegate_gateway::Received::Passed(pkt, came_in) => {
+                let port = if came_in == device { Some(port) } else { self.port(came_in) };
+                match port {
+                    Some(port) => Received::Passed(pkt, port),
+                    None => {
+                        pool.release(pkt);
+                        Received::Taken
+                    }
+                }
+            }
+            tidegate_gateway::Received::Led(_) | tidegate_gateway::Received::Lost => Received::Taken,
+        }
+    }
+
+    fn origin(&self, pool: &Pool, pkt: &Pkt) -> Origin {
+        match self.gateway.given_back(pool, pkt) {
+            Some((device, false)) => self.port(device).map_or(Origin::Outside, Origin::Port),
+            Some((_, true)) => Origin::GivenBack,
+            None => Origin::Outside,
+        }
     }
 
     fn timeout(&mut self, port: Port) -> Option<Time> {
@@ -66,5 +98,17 @@ impl Machine for GatewayMachine {
             self.gateway.perturb(World { now, pool, draws: &mut self.draws });
         }
         self.gateway.fire(now, device)
+    }
+
+    fn input(&mut self, pool: &mut Pool, now: Time, port: Port, pkt: &Pkt) -> bool {
+        self.device(port).is_none_or(|device| self.gateway.input(now, pool, device, pkt))
+    }
+}
+
+fn told(offer: tidegate_gateway::Offer) -> Offer {
+    match offer {
+        tidegate_gateway::Offer::Queued => Offer::Queued,
+        tidegate_gateway::Offer::Congested => Offer::Congested,
+        tidegate_gateway::Offer::Refused => Offer::Dropped,
     }
 }

@@ -199,14 +199,19 @@ impl<M: Machine> Net<M> {
                 Received::Passed(pkt, port) => self.hop(pkt, Origin::Port(port)),
                 Received::Taken => {
                     // It waits at a device that gives back what it is given, or it is lost.
-                    for at in 0..self.returning.len() {
-                        self.collect(self.returning[at]);
-                        self.serve(self.returning[at]);
-                    }
+                    self.serve_returning();
                     Offer::Queued
                 }
             },
         };
+    }
+
+    /// Lets the devices go on that give back what they are given.
+    fn serve_returning(&mut self) {
+        for at in 0..self.returning.len() {
+            self.collect(self.returning[at]);
+            self.serve(self.returning[at]);
+        }
     }
 
     fn dispatch(&mut self, kind: Kind, index: usize) {
@@ -244,8 +249,11 @@ impl<M: Machine> Net<M> {
         let cargo = &mut self.cargo[pkt.slot()];
         let link = self.routes[cargo.route as usize];
         if link == END {
-            if let Origin::Port(port) = origin {
-                self.machine.input(&mut self.pool, self.now, port, &pkt);
+            if let Origin::Port(port) = origin
+                && !self.machine.input(&mut self.pool, self.now, port, &pkt)
+            {
+                self.lose(pkt);
+                return Offer::Dropped;
             }
             self.deliver(pkt);
             return Offer::Queued;
@@ -271,6 +279,10 @@ impl<M: Machine> Net<M> {
                 let offer = self.machine.offer(&mut self.pool, self.now, port, origin, pkt);
                 self.collect(at);
                 self.serve(at);
+                // Filters may have led it to one of those.
+                if origin != Origin::GivenBack {
+                    self.serve_returning();
+                }
                 offer
             }
         }
@@ -291,6 +303,10 @@ impl<M: Machine> Net<M> {
             if self.links[at].spec.far_end == FarEnd::Port(port) {
                 // It goes on as having arrived where it did arrive.
                 let origin = self.machine.origin(&self.pool, &pkt);
+                if origin == Origin::GivenBack {
+                    // Its route went on when it was first offered.
+                    self.cargo[pkt.slot()].route -= 1;
+                }
                 let _ = self.hop(pkt, origin);
                 continue;
             }

@@ -56,7 +56,10 @@ fn show(face: &mut Face<'_>, what: &ShowWhat, flags: &tc::ShowFlags) -> Reply {
     };
     Reply::text(match what.object {
         Object::Qdisc => {
-            let dumps: Vec<_> = chosen.iter().flat_map(|id| gateway.qdiscs(now, *id)).collect();
+            let links = &machine.host.links;
+            let mut dumps: Vec<_> = chosen.iter().flat_map(|id| gateway.qdiscs(now, *id)).collect();
+            // A device that was never up has none but what it was given.
+            dumps.retain(|dump| !dump.handle.is_none() || links.get(&dump.dev).is_none_or(|link| link.was_up));
             tc::show_qdiscs(&dumps, what, flags)
         }
         Object::Class => {
@@ -65,7 +68,8 @@ fn show(face: &mut Face<'_>, what: &ShowWhat, flags: &tc::ShowFlags) -> Reply {
         }
         Object::Filter => {
             let parent = what.parent.unwrap_or(Handle::NONE);
-            let dumps: Vec<_> = chosen.iter().filter_map(|id| gateway.filters(*id, parent).ok()).flatten().collect();
+            let dumps: Vec<_> =
+                chosen.iter().filter_map(|id| gateway.filters(now, *id, parent).ok()).flatten().collect();
             tc::show_filters(&dumps, what, flags)
         }
     })

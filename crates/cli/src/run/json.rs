@@ -161,7 +161,10 @@ pub(super) fn all_filters(machine: &mut Machine, id: DeviceId) -> Vec<FilterDump
     parents.retain(|parent| !parent.is_none());
     parents.sort();
     parents.dedup();
-    parents.into_iter().flat_map(|parent| machine.gateway.filters(id, parent).unwrap_or_default()).collect()
+    parents
+        .into_iter()
+        .flat_map(|parent| machine.gateway.filters(machine.now, id, parent).unwrap_or_default())
+        .collect()
 }
 
 fn filter(dump: &FilterDump) -> Value {

@@ -97,7 +97,7 @@ fn load(name: LoadName, options: &Options, policy: &Policy) -> Load {
         }
         LoadName::Server => {
             let n = n.unwrap_or(2);
-            (count(n, "transfer from the gateway"), served(n, policy.server_port().unwrap_or(80)))
+            (format!("{} from the gateway", count(n, "transfer")), served(n, policy.server_port().unwrap_or(80)))
         }
         LoadName::Hosts => {
             let ours = uploads(1).into_iter().map(|item| of(OTHER, "upload of the other computer", item));

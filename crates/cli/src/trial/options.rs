@@ -1,5 +1,6 @@
 //! What `tidegate try` is told.
 
+use crate::dissect::Dissect;
 use std::path::PathBuf;
 use std::time::Duration;
 use tidegate_lang::units;
@@ -41,6 +42,9 @@ pub struct Options {
     /// Frames that the device before the modem takes ahead of what it sends (`ethtool -G`).
     #[arg(long, value_name = "FRAMES", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub ring: u32,
+    /// How far the machine's kernel looks into packets for the keys of their flows.
+    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
+    pub(crate) dissect: Dissect,
     /// What loads the link, one or several. Default: empty,up,down,both.
     #[arg(long, value_name = "LOAD", value_enum, value_delimiter = ',')]
     pub load: Vec<LoadName>,
@@ -62,7 +66,8 @@ pub struct Options {
     /// Go on although a command of the script failed.
     #[arg(long)]
     pub keep_going: bool,
-    /// Where the report goes. Default: `tidegate-SCRIPT.html` in the current directory; `none`: nowhere.
+    /// Where the report goes. Default: `tidegate-SCRIPT.html` in the current directory; `none`: nowhere. A name that ends in .svg gets
+    /// one picture: the call's packets over time.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// Print the result as JSON, and write no report unless told where.

@@ -108,15 +108,15 @@ pub(super) fn fill(
             }
         }
     }
-    let reasons = missing.into_iter().map(|place| {
-        let reason = reason(policy, filters, &place);
-        (place, reason)
+    let reasons = missing.into_iter().filter_map(|place| {
+        let reason = reason(policy, filters, &place)?;
+        Some((place, reason))
     });
     (found, reasons.collect())
 }
 
-/// Why nothing came to a class, as far as it can be seen.
-fn reason(policy: &Policy, filters: &[FilterDump], place: &Place) -> String {
+/// Why nothing came to a class, as far as it can be seen; `None`: another host's packets may come there, by a hash.
+fn reason(policy: &Policy, filters: &[FilterDump], place: &Place) -> Option<String> {
     let mut marks = Vec::new();
     let mut points = false;
     for dump in filters.iter().filter(|dump| dump.dev == place.device) {
@@ -130,14 +130,15 @@ fn reason(policy: &Policy, filters: &[FilterDump], place: &Place) -> String {
     let unset: Vec<String> =
         marks.iter().filter(|mark| policy.what_gets_mark(**mark).is_none()).map(u32::to_string).collect();
     if filters.iter().any(|dump| dump.dev == place.device && is_hash(dump)) {
-        "none of the conversations tried hashed to it or to what is above it".to_owned()
-    } else if !points {
+        return None;
+    }
+    Some(if !points {
         "no filter, mark or default leads to it".to_owned()
     } else if !unset.is_empty() {
         format!("its filter asks for mark {}, which no rule sets", unset.join(", "))
     } else {
         "whatever fits its filters is taken by a filter before, or by another rule".to_owned()
-    }
+    })
 }
 
 /// Where a filter leads.
@@ -163,6 +164,16 @@ const MAX_CANDIDATES: usize = 400;
 /// What the rules and filters ask for, each tried as TCP in both directions, and as what the packet must be.
 fn candidates(policy: &Policy, filters: &[FilterDump]) -> Vec<Candidate> {
     let mut sketches: Vec<Sketch> = Vec::new();
+    if filters.iter().any(is_hash) {
+        for host in HASHED_HOSTS {
+            for dsfield in [0x00, 0x08, 0x10] {
+                let source = Some(Local::Host(host).address(false));
+                let title = format!("host {host}, DS field {dsfield:#04x}");
+                let protocol = Some(proto::UDP);
+                sketches.push(Sketch { source, dsfield, title, protocol, ..Sketch::default() });
+            }
+        }
+    }
     for (chain, rule) in policy.rules() {
         if !matches!(rule.target, None | Some(Target::Accept | Target::Return)) {
             let sketch = Sketch::of_rule(chain, rule);
@@ -184,16 +195,6 @@ fn candidates(policy: &Policy, filters: &[FilterDump]) -> Vec<Candidate> {
     // Priorities come from the TOS field: one conversation for each.
     for dsfield in [0x00, 0x08, 0x10, 0x18, 0x20, 0x48, 0x88, 0xb8] {
         sketches.push(Sketch { dsfield, title: format!("DS field {dsfield:#04x}"), ..Sketch::default() });
-    }
-    if filters.iter().any(is_hash) {
-        for host in HASHED_HOSTS {
-            for dsfield in [0x00, 0x08, 0x10] {
-                let source = Some(Local::Host(host).address(false));
-                let title = format!("host {host}, DS field {dsfield:#04x}");
-                let protocol = Some(proto::UDP);
-                sketches.push(Sketch { source, dsfield, title, protocol, ..Sketch::default() });
-            }
-        }
     }
     let mut candidates: Vec<Candidate> = Vec::new();
     for candidate in sketches.iter().flat_map(Sketch::candidates) {

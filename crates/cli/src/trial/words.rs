@@ -150,20 +150,16 @@ pub(super) fn keys(params: &U32Params, v6: bool) -> String {
 fn key(key: &U32Key) -> Option<String> {
     let (value, mask) = (key.value, key.mask);
     let next = key.offset_mask != 0;
-    let text;
-    match (key.offset, mask, next) {
+    Some(match (key.offset, mask, next) {
         (_, 0, _) => return None,
-        (0, mask, false) if mask & 0xff00_ffff == 0 => {
-            text = tos((value >> 16) as u8, (mask >> 16) as u8);
-        }
-        (8, 0x00ff_0000, false) => text = protocol((value >> 16) as u8),
-        (12, _, false) => text = format!("from {}", prefix(value, mask)),
-        (16, _, false) => text = format!("to {}", prefix(value, mask)),
-        (20, 0xffff_0000, false) | (0, 0xffff_0000, true) => text = format!("from port {}", value >> 16),
-        (20, 0x0000_ffff, false) | (0, 0x0000_ffff, true) => text = format!("port {value}"),
-        _ => text = raw(key),
-    }
-    Some(text)
+        (0, mask, false) if mask & 0xff00_ffff == 0 => tos((value >> 16) as u8, (mask >> 16) as u8),
+        (8, 0x00ff_0000, false) => protocol((value >> 16) as u8),
+        (12, _, false) => format!("from {}", prefix(value, mask)),
+        (16, _, false) => format!("to {}", prefix(value, mask)),
+        (20, 0xffff_0000, false) | (0, 0xffff_0000, true) => format!("from port {}", value >> 16),
+        (20, 0x0000_ffff, false) | (0, 0x0000_ffff, true) => format!("port {value}"),
+        _ => raw(key),
+    })
 }
 
 fn key6(key: &U32Key) -> Option<String> {

@@ -2,7 +2,10 @@ use super::*;
 use crate::Device;
 
 fn env(names: &[&str]) -> Env {
-    Env { devices: Some(names.iter().map(|name| Device { name: (*name).into(), speed_mbit: None }).collect()) }
+    Env {
+        devices: Some(names.iter().map(|name| Device { name: (*name).into(), speed_mbit: None }).collect()),
+        ..Env::default()
+    }
 }
 
 fn ask(text: &str) -> Result<IpCommand, String> {
@@ -70,6 +73,7 @@ fn refusals_are_ips() {
         ("link add", "1: Not enough information: \"type\" argument is required"),
         ("link add x0 type bogus", "2: Error: Unknown device type."),
         ("link set eth0 mtu abc", "255: Error: argument \"abc\" is wrong: Invalid \"mtu\" value"),
+        ("link set eth0 qlen 4294967295", "255: Error: argument \"4294967295\" is wrong: Invalid \"txqueuelen\" value"),
         ("link set eth0 foo", "255: Error: either \"dev\" is duplicate, or \"foo\" is a garbage."),
         ("link show dev", "255: Command line is not complete. Try option \"help\""),
         ("addr add 192.0.2.1/24 dev nope", "1: Cannot find device \"nope\""),

@@ -80,6 +80,9 @@ pub fn refusal_text(tool: &str, error: &TcError) -> (String, u8) {
     if why.starts_with("Chain '") {
         return (complain(tool, why).stderr, 2);
     }
+    if why.starts_with("RULE_") {
+        return (format!("{tool} {VERSION}:  {why}\n"), 4);
+    }
     (format!("{tool}: {why}.\n"), 1)
 }
 

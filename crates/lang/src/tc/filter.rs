@@ -1,5 +1,6 @@
 //! `tc filter …`: the words before the kind, fw and flow.
 
+use super::action;
 use super::build::later;
 use super::command::{Notes, class_id, device, estimator, find_device, found, parent};
 use super::options::nearest;
@@ -10,16 +11,18 @@ use crate::number::{u16_in, u32_in};
 use crate::units::parse_classid;
 use crate::{Env, Refusal};
 use tidegate_packet::Handle;
-use tidegate_policy::spec::{FLOW, FW};
-use tidegate_policy::{FilterOp, FilterParams, FlowKeySet, FlowMode, FlowParams, FwParams, Op, Verb};
+use tidegate_policy::spec::{FLOW, FW, MATCHALL};
+use tidegate_policy::{
+    Action, FilterOp, FilterParams, FlowKeySet, FlowMode, FlowParams, FwParams, MatchallParams, Op, Verb,
+};
 
 /// Where `filter … ingress` hangs.
-const INGRESS_FILTERS: Handle = Handle(0xffff_fff2);
+pub(super) const INGRESS_FILTERS: Handle = Handle(0xffff_fff2);
 /// Where `filter … egress` hangs.
-const EGRESS_FILTERS: Handle = Handle(0xffff_fff3);
+pub(super) const EGRESS_FILTERS: Handle = Handle(0xffff_fff3);
 
 /// Kinds that tc 6.1 has words for and this version has not.
-const LATER: [&str; 9] = ["basic", "bpf", "cgroup", "flower", "matchall", "route", "rsvp", "rsvp6", "tcindex"];
+const LATER: [&str; 8] = ["basic", "bpf", "cgroup", "flower", "route", "rsvp", "rsvp6", "tcindex"];
 
 pub(super) fn filter(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut Notes) -> Result<TcCommand, Refusal> {
     let mut op = FilterOp {
@@ -32,6 +35,7 @@ pub(super) fn filter(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut N
         handle: 0,
         kind: None,
         params: None,
+        actions: Vec::new(),
     };
     let (mut handle, mut protocol, mut chain) = (None, None, None);
     while let Some(word) = words.take() {
@@ -88,7 +92,8 @@ pub(super) fn filter(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut N
     match op.kind.clone() {
         Some(kind) => {
             let place = words.last();
-            (op.handle, op.params) = options(&kind, place, handle, words)?;
+            let read = options(&kind, place, handle, words, env)?;
+            (op.handle, op.params, op.actions) = (read.handle, read.params, read.actions);
         }
         None if handle.is_some() => {
             return Err(Refusal::new(255, "Must specify filter type when using \"handle\"")
@@ -210,16 +215,20 @@ pub(super) const PROTOCOLS: [(&str, u16); 20] = [
 
 type Given<'a> = Option<(&'a str, usize)>;
 
+/// What stands from the kind on.
+#[derive(Default)]
+struct Read {
+    handle: u32,
+    params: Option<FilterParams>,
+    actions: Vec<Action>,
+}
+
 /// Reads the handle in the kind's notation, and the words after the kind.
-fn options(
-    kind: &str,
-    place: usize,
-    handle: Given<'_>,
-    words: &mut Words<'_>,
-) -> Result<(u32, Option<FilterParams>), Refusal> {
+fn options(kind: &str, place: usize, handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
     match kind {
-        "fw" => fw(handle, words),
-        "flow" => flow(handle, words),
+        "fw" => fw(handle, words, env),
+        "flow" => flow(handle, words, env),
+        "matchall" => matchall(handle, words, env),
         "u32" => {
             let mut node = match handle {
                 Some((text, place)) => u32_filter::parse_handle(text).ok_or_else(|| {
@@ -229,18 +238,18 @@ fn options(
                 })?,
                 None => 0,
             };
-            let read = u32_filter::parse(words)?;
+            let read = u32_filter::parse(words, env)?;
             if let Some(order) = read.order {
                 node = node & !0xfff | order & 0xfff;
             }
-            Ok((node, read.params.map(FilterParams::U32)))
+            Ok(Read { handle: node, params: read.params.map(FilterParams::U32), actions: read.actions })
         }
         _ if LATER.contains(&kind) && words.peek().is_some() => Err(later("filter", kind, place)),
         _ => match words.peek() {
             Some(option) => {
-                let remedy = match nearest(kind, &["fw", "u32", "flow"]) {
+                let remedy = match nearest(kind, &["fw", "u32", "flow", "matchall"]) {
                     Some(name) => format!("There is no filter \"{kind}\"; did you mean {name}?"),
-                    None => format!("There is no filter \"{kind}\"; this version knows fw, u32 and flow."),
+                    None => format!("There is no filter \"{kind}\"; this version knows fw, u32, flow and matchall."),
                 };
                 Err(Refusal::new(1, format!("Unknown filter \"{kind}\", hence option \"{option}\" is unparsable"))
                     .at(place)
@@ -248,7 +257,7 @@ fn options(
             }
             None => {
                 let number = handle.and_then(|(text, _)| u32_in(text, 0)).unwrap_or(0);
-                Ok((number, None))
+                Ok(Read { handle: number, ..Read::default() })
             }
         },
     }
@@ -260,7 +269,7 @@ fn illegal(name: &str, more: &str, text: &str, place: usize) -> Refusal {
     ))
 }
 
-fn fw(handle: Given<'_>, words: &mut Words<'_>) -> Result<(u32, Option<FilterParams>), Refusal> {
+fn fw(handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
     let mut params = FwParams::default();
     let mut number = 0;
     if let Some((text, place)) = handle {
@@ -274,15 +283,17 @@ fn fw(handle: Given<'_>, words: &mut Words<'_>) -> Result<(u32, Option<FilterPar
         }
     }
     if words.peek().is_none() {
-        return Ok((number, None));
+        return Ok(Read { handle: number, ..Read::default() });
     }
+    let mut actions = Vec::new();
     while let Some(word) = words.take() {
         match word {
             _ if begins(word, "classid") || begins(word, "flowid") => {
                 let text = words.need()?;
                 params.classid = Some(parse_classid(text).ok_or_else(|| illegal("classid", "", text, words.last()))?);
             }
-            "police" | "action" | "indev" => return Err(later("fw option", word, words.last())),
+            "action" => actions = action::parse(words, env)?,
+            "police" | "indev" => return Err(later("fw option", word, words.last())),
             "help" => return Err(Refusal { stderr: FW.help(), code: 1, ..Refusal::default() }),
             _ => {
                 return Err(Refusal::new(1, format!("What is \"{word}\"?"))
@@ -292,17 +303,18 @@ fn fw(handle: Given<'_>, words: &mut Words<'_>) -> Result<(u32, Option<FilterPar
             }
         }
     }
-    Ok((number, Some(FilterParams::Fw(params))))
+    Ok(Read { handle: number, params: Some(FilterParams::Fw(params)), actions })
 }
 
-fn flow(handle: Given<'_>, words: &mut Words<'_>) -> Result<(u32, Option<FilterParams>), Refusal> {
+fn flow(handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
     let number = match handle {
         Some((text, place)) => u32_in(text, 0).ok_or_else(|| illegal("handle", "", text, place))?,
         None => 0,
     };
     if words.peek().is_none() {
-        return Ok((number, None));
+        return Ok(Read { handle: number, ..Read::default() });
     }
+    let mut actions = Vec::new();
     // tc always sends a mode; unless `hash` is said, it is `map`.
     let mut params = FlowParams { mode: Some(FlowMode::Map), ..FlowParams::default() };
     while let Some(word) = words.take() {
@@ -315,7 +327,7 @@ fn flow(handle: Given<'_>, words: &mut Words<'_>) -> Result<(u32, Option<FilterP
         match option {
             Some("hash") => params.mode = Some(FlowMode::Hash),
             Some("map") => params.mode = Some(FlowMode::Map),
-            Some("keys") => params.keys = keys(words)?,
+            Some("keys") => params.keys = keys(env, words)?,
             Some("and") => {
                 let mask = value("mask")?;
                 params.mask &= mask;
@@ -336,7 +348,8 @@ fn flow(handle: Given<'_>, words: &mut Words<'_>) -> Result<(u32, Option<FilterP
                 let class = parse_classid(text).filter(|class| class.minor() != 0);
                 params.baseclass = Some(class.ok_or_else(|| illegal("baseclass", "", text, words.last()))?);
             }
-            _ if begins(word, "match") || matches!(word, "police" | "action") => {
+            _ if word == "action" => actions = action::parse(words, env)?,
+            _ if begins(word, "match") || word == "police" => {
                 return Err(later("flow option", word, place));
             }
             _ if word == "help" => return Err(Refusal { stderr: FLOW.help(), code: 1, ..Refusal::default() }),
@@ -352,17 +365,55 @@ fn flow(handle: Given<'_>, words: &mut Words<'_>) -> Result<(u32, Option<FilterP
         return Err(Refusal::new(1, "Invalid mode \"map\" for multiple keys")
             .remedy("Only one key can be computed with; to spread by several, write `flow hash keys …`."));
     }
-    Ok((number, Some(FilterParams::Flow(params))))
+    Ok(Read { handle: number, params: Some(FilterParams::Flow(params)), actions })
 }
 
-fn keys(words: &mut Words<'_>) -> Result<FlowKeySet, Refusal> {
+fn matchall(handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
+    let number = match handle {
+        Some((text, place)) => u32_in(text, 0).ok_or_else(|| illegal("handle", "", text, place))?,
+        None => 0,
+    };
+    if words.peek().is_none() {
+        return Ok(Read { handle: number, ..Read::default() });
+    }
+    let (mut params, mut actions) = (MatchallParams::default(), Vec::new());
+    while let Some(word) = words.take() {
+        match word {
+            _ if begins(word, "classid") || begins(word, "flowid") => {
+                let text = words.need()?;
+                params.classid = Some(parse_classid(text).ok_or_else(|| illegal("classid", "", text, words.last()))?);
+            }
+            "action" => actions = action::parse(words, env)?,
+            "skip_hw" | "skip_sw" => return Err(later("matchall option", word, words.last())),
+            "help" => return Err(Refusal { stderr: MATCHALL.help(), code: 1, ..Refusal::default() }),
+            _ => {
+                return Err(Refusal::new(1, format!("What is \"{word}\"?"))
+                    .then(&MATCHALL.help())
+                    .at(words.last())
+                    .remedy("matchall takes classid (or flowid) and a class, and action."));
+            }
+        }
+    }
+    Ok(Read { handle: number, params: Some(FilterParams::Matchall(params)), actions })
+}
+
+fn keys(env: &Env, words: &mut Words<'_>) -> Result<FlowKeySet, Refusal> {
     let list = words.need()?;
     let mut set = FlowKeySet(0);
     for name in list.split(',') {
-        let bit = FlowKeySet::NAMES.iter().take(18).position(|key| *key == name).ok_or_else(|| {
-            Refusal::new(1, format!("Unknown flow key \"{name}\""))
-                .at(words.last())
-                .remedy(format!("The keys are {}.", FlowKeySet::NAMES[..18].join(", ")))
+        let known = FlowKeySet::NAMES.iter().position(|key| *key == name);
+        // tc has no name for the flow label.
+        let usable = |bit: &usize| *bit < 18 || env.tunnel_keys && *bit >= FlowKeySet::TUNNEL;
+        let bit = known.filter(usable).ok_or_else(|| {
+            let remedy = match known {
+                Some(FlowKeySet::TUNNEL..) => {
+                    "The keys of a tunnel's inside are of patched kernels; with --dissect legacy the machine is such a one. \
+                     Others look into tunnels by themselves: write src, dst, proto …"
+                        .into()
+                }
+                _ => format!("The keys are {}.", FlowKeySet::NAMES[..18].join(", ")),
+            };
+            Refusal::new(1, format!("Unknown flow key \"{name}\"")).at(words.last()).remedy(remedy)
         })?;
         set.0 |= 1 << bit;
     }

@@ -1,5 +1,6 @@
 //! tc: its command line into operations, dumps into its words.
 
+mod action;
 mod build;
 mod command;
 mod filter;
@@ -300,7 +301,7 @@ pub(crate) fn help_of(object: Option<Object>) -> TcCommand {
         Some(Object::Qdisc) => format!(
             "tc qdisc add|change|replace|link|delete dev DEVICE root|parent CLASS [handle H:] [stab …] KIND [OPTION…]\n\
              tc qdisc show [dev DEVICE] [root|parent CLASS|handle H:] [invisible]\n\
-             kinds: {kinds}\n`tc qdisc add KIND help` tells a kind's options.\n"
+             kinds: {kinds}; tc qdisc add dev DEVICE ingress|clsact for filters on what arrives\n`tc qdisc add KIND help` tells a kind's options.\n"
         ),
         Some(Object::Class) => "tc class add|change|replace|delete dev DEVICE parent ID classid H:N KIND [OPTION…]\n\
              tc class show dev DEVICE [root|parent ID|classid ID|qdisc H:]\n\

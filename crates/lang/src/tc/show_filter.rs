@@ -1,12 +1,13 @@
 //! `tc filter show`.
 
-use super::filter::PROTOCOLS;
+use super::action;
+use super::filter::{EGRESS_FILTERS, INGRESS_FILTERS, PROTOCOLS};
 use super::show::{Entry, ended};
 use super::{ShowFlags, ShowWhat};
 use crate::json::{self, Json};
 use tidegate_packet::Handle;
-use tidegate_policy::dump::{FilterDump, FilterEntry, U32Hits};
-use tidegate_policy::{FilterParams, FlowKeySet, FlowMode, FlowParams, FwParams, U32Params};
+use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry, U32Hits};
+use tidegate_policy::{FilterParams, FlowKeySet, FlowMode, FlowParams, FwParams, MatchallParams, U32Params};
 
 /// The listing of filters, in the order given. Give those of the parent that `what` names; without one, those of the device's root
 /// qdisc. Preference, protocol and chain are selected here; without a device the listing is empty.
@@ -31,11 +32,20 @@ pub fn show_filters(dumps: &[FilterDump], what: &ShowWhat, flags: &ShowFlags) ->
 fn entry(dump: &FilterDump, what: &ShowWhat, flags: &ShowFlags) -> Entry {
     let mut entry = Entry::new();
     entry.say("filter ");
-    if what.parent.is_none() {
+    // The parent that was asked for is known.
+    if what.parent != Some(dump.parent) {
         match dump.parent {
             Handle::ROOT => {
                 entry.say("root ");
                 entry.member("root", Json::Bool(true));
+            }
+            INGRESS_FILTERS => {
+                entry.say("ingress ");
+                entry.member("ingress", Json::Bool(true));
+            }
+            EGRESS_FILTERS => {
+                entry.say("egress ");
+                entry.member("egress", Json::Bool(true));
             }
             parent => {
                 entry.say(&format!("parent {parent} "));
@@ -83,27 +93,63 @@ fn options(dump: &FilterDump, flags: &ShowFlags) -> Option<(String, Json)> {
             entry.member("ht_divisor", Json::number(divisor));
             Some((entry.text, Json::Object(entry.members)))
         }
-        FilterEntry::Filter { handle, params, hits } => match params {
-            FilterParams::Fw(params) => braced(fw(*handle, params)?),
-            FilterParams::Flow(params) => braced(flow(*handle, params)),
-            FilterParams::U32(params) => Some(u32(*handle, params, hits.as_ref(), dump.protocol, flags)),
+        FilterEntry::Filter { handle, params, hits, actions } => match params {
+            FilterParams::Fw(params) => braced(fw(*handle, params, actions)?, actions, flags),
+            FilterParams::Flow(params) => braced(flow(*handle, params), actions, flags),
+            FilterParams::Matchall(params) => Some(matchall(*handle, params, hits.as_ref(), actions, flags)),
+            FilterParams::U32(params) => {
+                let mut entry = u32(*handle, params, hits.as_ref(), actions, dump.protocol, flags);
+                action::show(actions, flags, &mut entry);
+                Some((entry.text, Json::Object(entry.members)))
+            }
         },
     }
 }
 
 /// What tc 6.1 prints as it is into its JSON too.
-fn braced(text: String) -> Option<(String, Json)> {
-    Some((text.clone(), Json::Braced(text)))
+fn braced(mut text: String, actions: &[ActionDump], flags: &ShowFlags) -> Option<(String, Json)> {
+    if !actions.is_empty() {
+        text.push('\n');
+    }
+    let mut entry = Entry::new();
+    action::show(actions, flags, &mut entry);
+    Some((text.clone() + &entry.text, Json::Braced(text, entry.members)))
 }
 
-/// The kernel tells nothing of a filter that names no class.
-fn fw(handle: u32, params: &FwParams) -> Option<String> {
-    let class = params.classid.filter(|class| !class.is_none())?;
+fn matchall(
+    handle: u32,
+    params: &MatchallParams,
+    hits: Option<&U32Hits>,
+    actions: &[ActionDump],
+    flags: &ShowFlags,
+) -> (String, Json) {
+    let mut entry = Entry::new();
+    entry.number("handle", handle, &format!("handle {handle:#x} "));
+    if let Some(class) = params.classid.filter(|class| !class.is_none()) {
+        entry.say(&format!("flowid {class} "));
+        entry.member("flowid", Json::text(class.to_string()));
+    }
+    entry.say("\n  not_in_hw");
+    entry.member("not_in_hw", Json::Bool(true));
+    if let Some(hits) = hits.filter(|_| flags.stats) {
+        entry.number("rule_hit", hits.asked, &format!(" (rule hit {})", hits.asked));
+    }
+    action::show(actions, flags, &mut entry);
+    (entry.text, Json::Object(entry.members))
+}
+
+/// The kernel tells nothing of a filter that names no class and does nothing.
+fn fw(handle: u32, params: &FwParams, actions: &[ActionDump]) -> Option<String> {
+    let class = params.classid.filter(|class| !class.is_none());
+    if class.is_none() && actions.is_empty() {
+        return None;
+    }
+    let class = class.map_or(String::new(), |class| format!("classid {class} "));
     let mask = match params.mask {
         Some(mask) if mask != u32::MAX => format!("/{mask:#x}"),
         _ => String::new(),
     };
-    Some(format!("handle {handle:#x}{mask} classid {class} "))
+    Some(format!("handle {handle:#x}{mask} {class}"))
 }
 
 fn flow(handle: u32, params: &FlowParams) -> String {
@@ -150,7 +196,14 @@ fn u32_handle(handle: u32) -> String {
     format!("{}:{}:{}", part(table), part(bucket), part(node))
 }
 
-fn u32(handle: u32, params: &U32Params, hits: Option<&U32Hits>, protocol: u16, flags: &ShowFlags) -> (String, Json) {
+fn u32(
+    handle: u32,
+    params: &U32Params,
+    hits: Option<&U32Hits>,
+    actions: &[ActionDump],
+    protocol: u16,
+    flags: &ShowFlags,
+) -> Entry {
     let mut entry = Entry::new();
     let (id, table, bucket) = (u32_handle(handle), format!("{:x}", handle >> 20), format!("{:x}", handle >> 12 & 0xff));
     let raw = if flags.raw { format!("[{handle:08x}]") } else { String::new() };
@@ -169,6 +222,7 @@ fn u32(handle: u32, params: &U32Params, hits: Option<&U32Hits>, protocol: u16, f
             entry.say(&format!("*flowid {class} "));
             entry.member("flowid", Json::text(class.to_string()));
         }
+        None if !actions.is_empty() => entry.say("terminal flowid "),
         None => {}
     }
     entry.flag("not_in_hw", true);
@@ -204,7 +258,7 @@ fn u32(handle: u32, params: &U32Params, hits: Option<&U32Hits>, protocol: u16, f
             entry.number("success", success, &format!(" (success {success} ) "));
         }
     }
-    (entry.text, Json::Object(entry.members))
+    entry
 }
 
 /// `-p`: a comparison by name, where tc 6.1 has one for it.

@@ -82,6 +82,8 @@ fn options(dump: &QdiscDump, flags: &ShowFlags) -> Entry {
         QdiscParams::Drr => {}
         QdiscParams::Codel(params) => codel(params, &mut entry),
         QdiscParams::FqCodel(params) => fq_codel(params, &mut entry),
+        QdiscParams::Ingress if dump.kind == Kind::Ingress => entry.say("---------------- "),
+        QdiscParams::Ingress => {}
     }
     entry
 }

@@ -1,14 +1,15 @@
 //! u32: matches by name become comparisons of 32-bit words of the header.
 
+use super::action;
 use super::build::later;
 use super::options::nearest;
 use super::words::{Words, begins};
-use crate::Refusal;
 use crate::number::{i32_in, u16_in, u32_in};
 use crate::units::parse_classid;
+use crate::{Env, Refusal};
 use std::net::Ipv6Addr;
 use tidegate_policy::spec::U32;
-use tidegate_policy::{U32Key, U32Params};
+use tidegate_policy::{Action, U32Key, U32Params};
 
 /// The kernel's limit on comparisons in one filter.
 const MOST_KEYS: usize = 128;
@@ -17,11 +18,12 @@ const MOST_KEYS: usize = 128;
 pub(super) struct Read {
     pub(super) params: Option<U32Params>,
     pub(super) order: Option<u32>,
+    pub(super) actions: Vec<Action>,
 }
 
 /// Reads the words after `u32`.
-pub(super) fn parse(words: &mut Words<'_>) -> Result<Read, Refusal> {
-    let mut read = Read { params: None, order: None };
+pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
+    let mut read = Read { params: None, order: None, actions: Vec::new() };
     if words.peek().is_none() {
         return Ok(read);
     }
@@ -50,15 +52,16 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Read, Refusal> {
                     .ok_or_else(|| illegal("divisor", text, words.last()))?;
                 return Err(later("u32 option", "divisor", words.last()));
             }
-            "link" | "offset" | "hashkey" | "sample" | "indev" | "action" | "police" | "skip_hw" | "skip_sw" => {
+            "link" | "offset" | "hashkey" | "sample" | "indev" | "police" | "skip_hw" | "skip_sw" => {
                 return Err(later("u32 option", word, words.last()));
             }
+            "action" => read.actions = action::parse(words, env)?,
             "help" => return Err(Refusal { stderr: U32.help(), code: 1, ..Refusal::default() }),
             _ if begins(word, "classid") => params.classid = Some(classid(words)?),
             _ => {
-                let remedy = match nearest(word, &["match", "flowid", "classid", "order", "ht"]) {
+                let remedy = match nearest(word, &["match", "flowid", "classid", "order", "ht", "action"]) {
                     Some(name) => format!("u32 has no \"{word}\"; did you mean {name}?"),
-                    None => "u32 takes match …, flowid CLASS, ht TABLE, order N.".to_string(),
+                    None => "u32 takes match …, flowid CLASS, ht TABLE, order N, action ….".to_string(),
                 };
                 return Err(Refusal::new(1, format!("What is \"{word}\"?"))
                     .then(&U32.help())

@@ -15,6 +15,8 @@ use crate::netlink::Links;
 
 /// Kinds of link that can stand for an Ethernet device, best first: not every kernel has every kind.
 const KINDS: [&str; 4] = ["dummy", "ifb", "bridge", "veth"];
+/// Bytes of memory that one process may fill.
+const MAX_DATA: u64 = 1 << 30;
 /// Packets in the transmit queue of an Ethernet device, as drivers set it.
 const TXQLEN: u32 = 1000;
 
@@ -71,6 +73,10 @@ fn prepare(control: &io::Stdin, spec: &Spec) -> Result<(), SandboxError> {
     let listener = UnixListener::bind(SOCKET).map_err(|error| SandboxError::new("open the socket inside", error))?;
     std::env::set_current_dir(&spec.cwd).map_err(|error| SandboxError::new("enter the working directory", error))?;
     shed_capabilities();
+    // One that gathers without end is refused memory before the host is short of it.
+    for (resource, bytes) in [(Resource::Data, MAX_DATA), (Resource::Core, 0)] {
+        let _ = rustix::process::setrlimit(resource, Rlimit { current: Some(bytes), maximum: Some(bytes) });
+    }
     if spec.max_processes > 0 {
         // The kernel does not hold root to it; see also the highest process number.
         let limit = Some(u64::from(spec.max_processes) + 300);

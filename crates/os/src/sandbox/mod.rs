@@ -13,6 +13,7 @@
 //! The executable must call [`stage`] first thing in `main`.
 
 mod init;
+mod mounts;
 mod root;
 pub mod watch;
 

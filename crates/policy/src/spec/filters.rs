@@ -2,12 +2,21 @@
 
 use super::{KindSpec, OptionSpec, Takes, Voice};
 
+/// What every kind takes at its end.
+const ACTION: OptionSpec = OptionSpec::exact(
+    "action",
+    Takes::Ignored,
+    "",
+    "at the end: pass, drop, continue, reclassify, pipe, or mirred egress redirect dev DEVICE; several in turn",
+);
+
 /// fw.
 pub const FW: KindSpec = KindSpec {
     name: "fw",
     title: "by firewall mark; `handle MARK[/MASK]` before the kind says which",
     qdisc: Some(&[
-        OptionSpec::short("classid", Takes::Hex, "the mark itself", "where matching packets go").or(&["flowid"])
+        OptionSpec::short("classid", Takes::Hex, "the mark itself", "where matching packets go").or(&["flowid"]),
+        ACTION,
     ]),
     class: None,
     voice: Voice::Plain,
@@ -27,6 +36,7 @@ pub const U32: KindSpec = KindSpec {
         OptionSpec::short("classid", Takes::Hex, "none", "where matching packets go").or(&["flowid"]),
         OptionSpec::exact("ht", Takes::Hex, "800:", "the hash table to put it in"),
         OptionSpec::exact("order", Takes::Hex, "the next free", "place in its bucket: lower is asked first"),
+        ACTION,
     ]),
     class: None,
     voice: Voice::Plain,
@@ -58,10 +68,20 @@ pub const FLOW: KindSpec = KindSpec {
         OptionSpec::short("divisor", Takes::Number, "none", "the result is taken modulo this"),
         OptionSpec::short("baseclass", Takes::Hex, "class 1 of the qdisc", "the class that result 0 stands for"),
         OptionSpec::short("perturb", Takes::Number, "never", "seconds between changes of the hash's seed"),
+        ACTION,
     ]),
     class: None,
     voice: Voice::Plain,
 };
 
+/// matchall.
+pub const MATCHALL: KindSpec = KindSpec {
+    name: "matchall",
+    title: "every packet",
+    qdisc: Some(&[OptionSpec::short("classid", Takes::Hex, "none", "where packets go").or(&["flowid"]), ACTION]),
+    class: None,
+    voice: Voice::Plain,
+};
+
 /// All filters with a table.
-pub const FILTERS: &[&KindSpec] = &[&FW, &U32, &FLOW];
+pub const FILTERS: &[&KindSpec] = &[&FW, &U32, &FLOW, &MATCHALL];

@@ -166,6 +166,7 @@ impl Rig {
                 handle,
                 kind: Some(kind.into()),
                 params: Some(params),
+                actions: Vec::new(),
             };
             let result = self.shaper.filter_op(self.now, &mut self.pool, &mut self.draws, &op);
             assert!(result.is_ok(), "filter {op:?}: {result:?}");

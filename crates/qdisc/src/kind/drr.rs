@@ -6,7 +6,7 @@
 use crate::algo::{Chain, ClassHash, Link, Linked};
 use crate::cx::{Cx, Why};
 use crate::kind::NO_CHANGE;
-use crate::node::{Dequeue, Discipline, Enqueue, Node, Own, Peek, Visit, classify};
+use crate::node::{Answer, Dequeue, Discipline, Enqueue, Gone, Node, Own, Peek, Visit, classify};
 use alloc::string::String;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
@@ -55,14 +55,18 @@ impl Drr {
         self.classes[at as usize].class.as_mut()
     }
 
-    fn choose(&self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: &Pkt) -> Option<u32> {
+    fn choose(&self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: &Pkt) -> Result<Option<u32>, Gone> {
         let priority = cx.pool.meta(pkt).priority_class();
         if priority.qdisc() == own.handle
             && let Some(at) = self.find(priority)
         {
-            return Some(at);
+            return Ok(Some(at));
         }
-        self.find(classify(filters, cx, own.handle, pkt)?)
+        match classify(filters, cx, own.handle, pkt) {
+            Answer::Nothing => Ok(None),
+            Answer::Class(class) => Ok(self.find(class)),
+            Answer::Gone(gone) => Err(gone),
+        }
     }
 
     fn deactivate(&mut self, at: u32) {
@@ -84,7 +88,11 @@ impl Drr {
 
 impl Discipline for Drr {
     fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
-        let Some(at) = self.choose(cx, own, filters, &pkt) else {
+        let chosen = match self.choose(cx, own, filters, &pkt) {
+            Ok(chosen) => chosen,
+            Err(gone) => return gone.carry_out(cx, own.handle, pkt),
+        };
+        let Some(at) = chosen else {
             cx.drop(own.handle, pkt, Why::Unclassified);
             return Enqueue::Dropped;
         };

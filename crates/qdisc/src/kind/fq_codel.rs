@@ -9,7 +9,7 @@ use super::purge_queue;
 use crate::algo::codel::{Counts, Params, State, micros};
 use crate::algo::{Chain, Link, Linked};
 use crate::cx::{Cx, Device, Why};
-use crate::node::{Dequeue, Discipline, Enqueue, GivenUp, Own, classify};
+use crate::node::{Answer, Dequeue, Discipline, Enqueue, GivenUp, Gone, Own, classify};
 use alloc::vec;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
@@ -125,18 +125,21 @@ impl FqCodel {
     }
 
     /// The bucket of a packet; `None` when a filter sends it nowhere.
-    fn choose(&self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: &Pkt) -> Option<u32> {
+    fn choose(&self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: &Pkt) -> Result<Option<u32>, Gone> {
         let priority = cx.pool.meta(pkt).priority_class();
         let named = |class: Handle| (1..=self.flow_count).contains(&u32::from(class.minor()));
         if priority.qdisc() == own.handle && named(priority) {
-            return Some(u32::from(priority.minor()) - 1);
+            return Ok(Some(u32::from(priority.minor()) - 1));
         }
         if filters.is_empty() {
             let hash = cx.pool.hash(pkt);
-            return Some(((u64::from(hash) * u64::from(self.flow_count)) >> 32) as u32);
+            return Ok(Some(((u64::from(hash) * u64::from(self.flow_count)) >> 32) as u32));
         }
-        let class = classify(filters, cx, own.handle, pkt)?;
-        named(class).then(|| u32::from(class.minor()) - 1)
+        match classify(filters, cx, own.handle, pkt) {
+            Answer::Nothing => Ok(None),
+            Answer::Class(class) => Ok(named(class).then(|| u32::from(class.minor()) - 1)),
+            Answer::Gone(gone) => Err(gone),
+        }
     }
 
     /// The flow of a bucket, begun if it was never used.
@@ -196,7 +199,11 @@ impl FqCodel {
 
 impl Discipline for FqCodel {
     fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
-        let Some(bucket) = self.choose(cx, own, filters, &pkt) else {
+        let chosen = match self.choose(cx, own, filters, &pkt) {
+            Ok(chosen) => chosen,
+            Err(gone) => return gone.carry_out(cx, own.handle, pkt),
+        };
+        let Some(bucket) = chosen else {
             cx.drop(own.handle, pkt, Why::Unclassified);
             return Enqueue::Dropped;
         };

@@ -3,7 +3,7 @@
 //! A packet's band is the minor number of its priority or of the first filter that matches, less one; otherwise the priority map's.
 
 use crate::cx::Cx;
-use crate::node::{Dequeue, Discipline, Enqueue, Node, Own, Peek, Visit, classify};
+use crate::node::{Answer, Dequeue, Discipline, Enqueue, Gone, Node, Own, Peek, Visit, classify};
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Handle, Pkt, Time};
@@ -33,21 +33,22 @@ impl Prio {
         Ok(Prio { map: params.priomap, bands, handle })
     }
 
-    fn band(&self, cx: &mut Cx<'_>, filters: &mut FilterList, pkt: &Pkt) -> usize {
+    fn band(&self, cx: &mut Cx<'_>, filters: &mut FilterList, pkt: &Pkt) -> Result<usize, Gone> {
         let priority = cx.pool.meta(pkt).priority_class();
         let class = if priority.qdisc() == self.handle {
             priority
         } else {
             match classify(filters, cx, self.handle, pkt) {
-                Some(class) => class,
-                None => {
+                Answer::Class(class) => class,
+                Answer::Gone(gone) => return Err(gone),
+                Answer::Nothing => {
                     let small = if priority.major() == 0 { priority.0 } else { 0 };
-                    return usize::from(self.map[small as usize & 15]);
+                    return Ok(usize::from(self.map[small as usize & 15]));
                 }
             }
         };
         let band = usize::from(class.minor()).wrapping_sub(1);
-        if band < self.bands.len() { band } else { usize::from(self.map[0]) }
+        Ok(if band < self.bands.len() { band } else { usize::from(self.map[0]) })
     }
 
     fn index(&self, class: Handle) -> Option<usize> {
@@ -57,9 +58,11 @@ impl Prio {
 }
 
 impl Discipline for Prio {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, _own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
-        let band = self.band(cx, filters, &pkt);
-        self.bands[band].enqueue(cx, pkt)
+    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+        match self.band(cx, filters, &pkt) {
+            Ok(band) => self.bands[band].enqueue(cx, pkt),
+            Err(gone) => gone.carry_out(cx, own.handle, pkt),
+        }
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>, _own: Own) -> Dequeue {

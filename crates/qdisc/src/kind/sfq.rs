@@ -6,7 +6,7 @@
 
 use super::NO_CHANGE;
 use crate::cx::{Cx, Why};
-use crate::node::{Dequeue, Discipline, Enqueue, Own, classify};
+use crate::node::{Answer, Dequeue, Discipline, Enqueue, Gone, Own, classify};
 use alloc::vec;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
@@ -126,17 +126,20 @@ impl Sfq {
     }
 
     /// The bucket of a packet; `None` when a filter sends it nowhere.
-    fn choose(&self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: &Pkt) -> Option<u32> {
+    fn choose(&self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: &Pkt) -> Result<Option<u32>, Gone> {
         let priority = cx.pool.meta(pkt).priority_class();
         let named = |class: Handle| (1..=self.divisor).contains(&u32::from(class.minor()));
         if priority.qdisc() == own.handle && named(priority) {
-            return Some(u32::from(priority.minor()) - 1);
+            return Ok(Some(u32::from(priority.minor()) - 1));
         }
         if filters.is_empty() {
-            return Some(self.hash(cx, pkt));
+            return Ok(Some(self.hash(cx, pkt)));
         }
-        let class = classify(filters, cx, own.handle, pkt)?;
-        named(class).then(|| u32::from(class.minor()) - 1)
+        match classify(filters, cx, own.handle, pkt) {
+            Answer::Nothing => Ok(None),
+            Answer::Class(class) => Ok(named(class).then(|| u32::from(class.minor()) - 1)),
+            Answer::Gone(gone) => Err(gone),
+        }
     }
 
     fn hash(&self, cx: &mut Cx<'_>, pkt: &Pkt) -> u32 {
@@ -270,7 +273,11 @@ impl Sfq {
 
 impl Discipline for Sfq {
     fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
-        let Some(bucket) = self.choose(cx, own, filters, &pkt) else {
+        let chosen = match self.choose(cx, own, filters, &pkt) {
+            Ok(chosen) => chosen,
+            Err(gone) => return gone.carry_out(cx, own.handle, pkt),
+        };
+        let Some(bucket) = chosen else {
             cx.drop(own.handle, pkt, Why::Unclassified);
             return Enqueue::Dropped;
         };

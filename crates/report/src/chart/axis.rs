@@ -29,9 +29,7 @@ fn fitting(units: &'static Units, high: f64) -> (f64, &'static str) {
 
 fn even(units: &'static Units, low: f64, high: f64, ticks: usize) -> Axis {
     let (per, unit) = fitting(units, high.max(-low));
-    let scale = Scale::even(low / per, high / per, ticks);
-    let (low, high) = scale.ends();
-    Axis { scale: Scale::exact(low * per, high * per), per, unit, ticks }
+    Axis { scale: Scale::even(low / per, high / per, ticks).times(per), per, unit, ticks }
 }
 
 impl Axis {
@@ -47,7 +45,7 @@ impl Axis {
 
     /// Spans of ns from the shortest to the longest, logarithmic.
     pub fn log_spans(low: u64, high: u64) -> Axis {
-        Axis { scale: Scale::log(low as f64, high as f64), per: 1e6, unit: "ms", ticks: 7 }
+        Axis { scale: Scale::log(low as f64, high as f64), per: 1e6, unit: "ms", ticks: 8 }
     }
 
     /// Bits per second from 0.
@@ -78,13 +76,30 @@ impl Axis {
 
     /// Marked values and how they are written, without the unit.
     pub fn marked(&self) -> Vec<(f64, String)> {
-        let (low, high) = self.scale.ends();
-        let even = Scale::exact(low / self.per, high / self.per);
-        let values = match self.scale == Scale::exact(low, high) {
-            true => even.ticks(self.ticks).into_iter().map(|v| v * self.per).collect(),
-            false => self.scale.ticks(self.ticks),
-        };
+        let values = self.scale.ticks(self.ticks);
         values.into_iter().map(|value| (value, self.written(value))).collect()
+    }
+
+    /// The same for a horizontal axis, with units where they are needed: at the last figure, or, where a scale of spans goes from
+    /// milliseconds to seconds, at the last of the ones and at each of the others.
+    pub fn marked_across(&self) -> Vec<(f64, String)> {
+        let mut marked = self.marked();
+        let (_, high) = self.scale.ends();
+        let second = 1e9 * (1.0 - 1e-9);
+        if self.unit == "ms" && high >= second {
+            let short = marked.iter().filter(|(value, _)| *value < second).count();
+            for (n, (value, text)) in marked.iter_mut().enumerate() {
+                if n >= short {
+                    *text = format!("{} s", (*value / 1e7).round() / 100.0);
+                } else if n + 1 == short {
+                    text.push_str(" ms");
+                }
+            }
+        } else if let Some((_, text)) = marked.last_mut() {
+            text.push(' ');
+            text.push_str(self.unit);
+        }
+        marked
     }
 
     fn written(&self, value: f64) -> String {
@@ -94,5 +109,39 @@ impl Axis {
             return if rest == "0" { rest.to_owned() } else { format!("−{rest}") };
         }
         text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_on_axes() {
+        let shown = |marked: Vec<(f64, String)>| marked.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(" ");
+        const MS: u64 = 1_000_000;
+        let rows = [
+            shown(Axis::spans(1549 * MS, 5).marked()),
+            shown(Axis::spans(0, 5).marked()),
+            shown(Axis::rates(1.6e6, 5).marked()),
+            shown(Axis::credit(-42_000_000, 8_000_000, 3).marked()),
+            shown(Axis::count(1, "packets", 2).marked()),
+            shown(Axis::time(65_000 * MS).marked_across()),
+            shown(Axis::log_spans(15 * MS, 281 * MS).marked_across()),
+            shown(Axis::log_spans(15 * MS, 1549 * MS).marked_across()),
+            shown(Axis::log_spans(1_500 * MS, 14_000 * MS).marked_across()),
+        ];
+        let expected = [
+            "0 500 1000 1500 2000",
+            "0 0.2 0.4 0.6 0.8 1",
+            "0 500 1000 1500 2000",
+            "−60 −40 −20 0 20",
+            "0 1 2",
+            "0 10 20 30 40 50 60 s",
+            "10 20 50 100 200 500 ms",
+            "10 20 50 100 200 500 ms 1 s 2 s",
+            "1 s 2 s 5 s 10 s 20 s",
+        ];
+        assert_eq!(rows, expected);
     }
 }

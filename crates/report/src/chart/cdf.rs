@@ -21,6 +21,7 @@ pub fn cdf(title: &str, description: &str, x: Axis, height: f64, samples: &[Samp
     let margin = Margin { left: 48.0, right: 22.0, top: 26.0, bottom: 24.0 };
     let mut plot = Plot::new(x, Axis::shares(), height, margin);
     plot.axes(false);
+    plot.unit();
     for sample in samples {
         let line: Vec<Option<(f64, f64)>> = course(&plot, sample).into_iter().map(Some).collect();
         plot.line(sample.class, &line);

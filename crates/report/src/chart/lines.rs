@@ -30,6 +30,7 @@ pub fn lines(
     let mut plot = Plot::new(x, y, height, margin);
     plot.warm_up(measured, true);
     plot.axes(false);
+    plot.unit();
     let mut names = Vec::new();
     for line in lines {
         let points: Vec<Option<(f64, f64)>> = line.points.iter().map(|&(x, y)| y.map(|y| (x, y))).collect();

@@ -1,8 +1,8 @@
 //! Charts as SVG.
 //!
 //! A chart is made of figures and gives a [`Drawing`], which goes into a page ([`Drawing::inline`]) or stands alone ([`Drawing::alone`]).
-//! In a page a plot is as wide as its box while its text keeps its size: an outer `svg` holds text and grid in percent and pixels, an
-//! inner one the marks, stretched from a width of [`WIDE`] units. Colours are variables of the style sheet in `style.css`, light and dark.
+//! In a page a plot is as wide as its box while its text keeps its size: an outer `svg`, its margins being padding, holds text and grid in
+//! percent and pixels, an inner one the marks, stretched from a width of [`WIDE`] units. Colours are variables of the style sheet in `style.css`, light and dark.
 
 mod axis;
 mod cdf;
@@ -77,11 +77,12 @@ impl Drawing {
             format!("role=\"img\" aria-label=\"{}\"><desc>{}</desc>", escape(&self.title), escape(&self.description));
         match &self.body {
             Body::Plot { height, margin, .. } => {
-                let whole = height + margin.top + margin.bottom;
-                let width = format!("style=\"width:calc(100% - {}px)\"", margin.left + margin.right);
+                let Margin { left, right, top, bottom } = margin;
+                let whole = height + top + bottom;
+                let room = format!("style=\"padding:{top}px {right}px {bottom}px {left}px\"");
+                let content = self.content();
                 format!(
-                    "<svg class=\"chart\" width=\"100%\" height=\"{whole}\" {alternative}{}</svg>",
-                    self.plot(&width)
+                    "<svg class=\"chart plot\" width=\"100%\" height=\"{whole}\" {room} {alternative}{content}</svg>"
                 )
             }
             Body::Fixed { width, height, content } => {
@@ -97,8 +98,13 @@ impl Drawing {
     pub fn alone(&self, width: f64) -> String {
         let (width, height, content) = match &self.body {
             Body::Plot { height, margin, .. } => {
-                let inner = (width - margin.left - margin.right).max(1.0);
-                (width, height + margin.top + margin.bottom, self.plot(&format!("width=\"{inner}\"")))
+                let Margin { left, right, top, bottom } = margin;
+                let inner = (width - left - right).max(1.0);
+                let content = format!(
+                    "<svg x=\"{left}\" y=\"{top}\" width=\"{inner}\" height=\"{height}\" overflow=\"visible\">{}</svg>",
+                    self.content()
+                );
+                (width, height + top + bottom, content)
             }
             Body::Fixed { width, height, content } => (*width, *height, content.clone()),
         };
@@ -116,13 +122,12 @@ impl Drawing {
         &self.title
     }
 
-    fn plot(&self, width: &str) -> String {
-        let Body::Plot { height, margin, under, marks, over } = &self.body else { return String::new() };
+    /// A plot's grid, marks and words, as wide as what they stand in.
+    fn content(&self) -> String {
+        let Body::Plot { height, under, marks, over, .. } = &self.body else { return String::new() };
         format!(
-            "<svg class=\"plot\" x=\"{}\" y=\"{}\" {width} height=\"{height}\" overflow=\"visible\">{under}\
-             <svg class=\"marks\" width=\"100%\" height=\"100%\" viewBox=\"0 0 {WIDE} {height}\" preserveAspectRatio=\"none\">\
-             {marks}</svg>{over}</svg>",
-            margin.left, margin.top
+            "{under}<svg class=\"marks\" width=\"100%\" height=\"{height}\" viewBox=\"0 0 {WIDE} {height}\" \
+             preserveAspectRatio=\"none\">{marks}</svg>{over}"
         )
     }
 }

@@ -41,25 +41,30 @@ impl Plot {
         (1.0 - self.y.scale.share(y)) * self.height
     }
 
-    /// Both axes with their grid and units. `bare`: of the horizontal one only the grid.
+    /// Above the vertical axis, its unit.
+    pub(super) fn unit(&mut self) {
+        let _ = write!(self.under, "<text class=\"end\" x=\"-8\" y=\"-11\">{}</text>", self.y.unit);
+    }
+
+    /// Above a small plot, what it shows and the vertical axis's unit.
+    pub(super) fn heading(&mut self, text: &str) {
+        let (x, text, unit) = (short(-self.margin.left), escape(text), self.y.unit);
+        let _ = write!(self.under, "<text x=\"{x}\" y=\"-11\"><tspan class=\"ink\">{text}</tspan> {unit}</text>");
+    }
+
+    /// Both axes with their grid and figures. `bare`: of the horizontal one only the grid.
     pub(super) fn axes(&mut self, bare: bool) {
         for (value, text) in self.y.marked() {
             let y = short(self.down(value));
             let _ = write!(self.under, "<line class=\"grid\" x2=\"100%\" y1=\"{y}\" y2=\"{y}\"/>");
             let _ = write!(self.under, "<text class=\"end\" x=\"-8\" y=\"{y}\" dy=\".35em\">{text}</text>");
         }
-        if self.margin.top >= 14.0 {
-            let _ = write!(self.under, "<text class=\"end\" x=\"-8\" y=\"-11\">{}</text>", self.y.unit);
-        }
-        let marked = self.x.marked();
-        let last = marked.len().saturating_sub(1);
-        for (n, (value, text)) in marked.into_iter().enumerate() {
+        for (value, text) in self.x.marked_across() {
             let x = short(self.x.scale.share(value) * 100.0);
             let _ = write!(self.under, "<line class=\"grid\" x1=\"{x}%\" x2=\"{x}%\" y2=\"{}\"/>", self.height);
             if !bare {
-                let unit = if n == last { format!(" {}", self.x.unit) } else { String::new() };
                 let y = self.height + 16.0;
-                let _ = write!(self.under, "<text class=\"mid\" x=\"{x}%\" y=\"{y}\">{text}{unit}</text>");
+                let _ = write!(self.under, "<text class=\"mid\" x=\"{x}%\" y=\"{y}\">{text}</text>");
             }
         }
         let base = short(self.down(0.0));
@@ -111,16 +116,16 @@ impl Plot {
         }
     }
 
-    /// A level all across, with a name above its left (`high`) or below its right end.
-    pub(super) fn level(&mut self, class: &str, value: f64, name: &str, high: bool) {
+    /// A level all across, with a name above its left or its right end.
+    pub(super) fn level(&mut self, class: &str, value: f64, name: &str, left: bool) {
         let y = self.down(value);
         let _ = write!(self.marks, "<path class=\"{class}\" d=\"M0 {0}H{WIDE}\"/>", short(y));
         if !name.is_empty() {
-            let (x, dy, anchor) = if high { ("4", -4.0, "") } else { ("99%", 13.0, " end") };
+            let (x, anchor) = if left { ("4", "") } else { ("99%", " end") };
             let _ = write!(
                 self.over,
                 "<text class=\"ink halo{anchor}\" x=\"{x}\" y=\"{}\">{}</text>",
-                short(y + dy),
+                short(y - 4.0),
                 escape(name)
             );
         }

@@ -16,19 +16,21 @@ pub struct Range {
 const TITLE: f64 = 24.0;
 /// Pixels of a bar with its distance to the next.
 const BAR: f64 = 18.0;
+/// Pixels at the left, where half a tick's figure stands.
+const MARGIN: f64 = 14.0;
 /// Pixels between rows.
 const GAP: f64 = 12.0;
 
 /// Bars from the median to the 95th percentile on a common scale.
 pub fn ranges(title: &str, description: &str, x: Axis, rows: &[Range]) -> Drawing {
     let height = rows.iter().map(|row| TITLE + BAR * row.bars.len() as f64 + GAP).sum::<f64>().max(1.0);
-    let margin = Margin { left: 14.0, right: 64.0, top: 4.0, bottom: 24.0 };
+    let margin = Margin { left: MARGIN, right: 24.0, top: 4.0, bottom: 24.0 };
     let mut plot = Plot::new(x, Axis::shares(), height, margin);
     grid(&mut plot);
     let mut top = 0.0;
     for row in rows {
         let mut name = String::new();
-        words(&mut name, 0.0, top + 16.0, "strong halo", &row.title);
+        words(&mut name, -MARGIN, top + 16.0, "strong halo", &row.title);
         plot.beneath(&name);
         top += TITLE;
         for (class, median, p95, text) in &row.bars {
@@ -43,13 +45,10 @@ pub fn ranges(title: &str, description: &str, x: Axis, rows: &[Range]) -> Drawin
 
 fn grid(plot: &mut Plot) {
     let mut piece = String::new();
-    let marked = plot.x.marked();
-    let last = marked.len().saturating_sub(1);
-    for (n, (value, text)) in marked.into_iter().enumerate() {
+    for (value, text) in plot.x.marked_across() {
         let x = short(plot.x.scale.share(value) * 100.0);
-        let unit = if n == last { format!(" {}", plot.x.unit) } else { String::new() };
         let _ = write!(piece, "<line class=\"grid\" x1=\"{x}%\" x2=\"{x}%\" y2=\"{}\"/>", plot.height);
-        let _ = write!(piece, "<text class=\"mid\" x=\"{x}%\" y=\"{}\">{text}{unit}</text>", plot.height + 16.0);
+        let _ = write!(piece, "<text class=\"mid\" x=\"{x}%\" y=\"{}\">{text}</text>", plot.height + 16.0);
     }
     plot.beneath(&piece);
 }
@@ -62,5 +61,7 @@ fn bar(plot: &mut Plot, class: &str, (from, to): (f64, f64), y: f64, text: &str)
     let _ =
         write!(piece, "<line class=\"{class} solid\" x1=\"{b}%\" x2=\"{b}%\" y1=\"{}\" y2=\"{}\"/>", y - 5.0, y + 5.0);
     plot.beneath(&piece);
-    plot.text(&format!("{class} halo"), to + 0.012, y + 4.0, text);
+    // Where there is no room on the right, the figure stands on the left.
+    let (across, anchor) = if to < 0.72 { (to + 0.012, "") } else { (from - 0.012, " end") };
+    plot.text(&format!("{class} halo{anchor}"), across, y + 4.0, text);
 }

@@ -5,7 +5,14 @@
 pub struct Scale {
     low: f64,
     high: f64,
-    log: bool,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    /// Even, with ticks this far apart if that is settled.
+    Even(Option<f64>),
+    Log,
 }
 
 /// Decades a logarithmic scale spans at most, so that a zero cannot stretch it without end.
@@ -15,14 +22,18 @@ impl Scale {
     /// An even scale from exactly `low` to exactly `high`.
     pub fn exact(low: f64, high: f64) -> Scale {
         let high = if high > low { high } else { low + 1.0 };
-        Scale { low, high, log: false }
+        Scale { low, high, kind: Kind::Even(None) }
     }
 
     /// An even scale that holds `low` to `high` and ends on ticks of about `ticks`.
     pub fn even(low: f64, high: f64, ticks: usize) -> Scale {
         let high = if high > low { high } else { low + 1.0 };
         let step = step(high - low, ticks);
-        Scale { low: (low / step).floor() * step, high: (high / step - 1e-9).ceil() * step, log: false }
+        Scale {
+            low: (low / step).floor() * step,
+            high: (high / step - 1e-9).ceil() * step,
+            kind: Kind::Even(Some(step)),
+        }
     }
 
     /// A logarithmic scale that holds `low` to `high` (both above 0) and ends on 1, 2 or 5 times a power of ten.
@@ -42,12 +53,21 @@ impl Scale {
         };
         let low = rounded(low, false).unwrap_or(low);
         let high = rounded(high, true).unwrap_or(high);
-        Scale { low, high: if high > low { high } else { low * 10.0 }, log: true }
+        Scale { low, high: if high > low { high } else { low * 10.0 }, kind: Kind::Log }
+    }
+
+    /// The same scale in a unit of which `per` make one of this scale's.
+    pub fn times(self, per: f64) -> Scale {
+        let kind = match self.kind {
+            Kind::Even(step) => Kind::Even(step.map(|step| step * per)),
+            Kind::Log => Kind::Log,
+        };
+        Scale { low: self.low * per, high: self.high * per, kind }
     }
 
     /// Where a value lies: 0 at the lowest, 1 at the highest; what is beyond lies at the end.
     pub fn share(&self, value: f64) -> f64 {
-        let share = if self.log {
+        let share = if self.kind == Kind::Log {
             (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
         } else {
             (value - self.low) / (self.high - self.low)
@@ -60,13 +80,15 @@ impl Scale {
         (self.low, self.high)
     }
 
-    /// Values to mark, about `wanted` of them.
+    /// Values to mark, about `wanted` of them, both ends among them where the scale was made for them.
     pub fn ticks(&self, wanted: usize) -> Vec<f64> {
-        if self.log { self.log_ticks(wanted) } else { self.even_ticks(wanted) }
+        match self.kind {
+            Kind::Log => self.log_ticks(wanted),
+            Kind::Even(settled) => self.even_ticks(settled.unwrap_or_else(|| step(self.high - self.low, wanted))),
+        }
     }
 
-    fn even_ticks(&self, wanted: usize) -> Vec<f64> {
-        let step = step(self.high - self.low, wanted);
+    fn even_ticks(&self, step: f64) -> Vec<f64> {
         let first = (self.low / step - 1e-9).ceil() as i64;
         let last = (self.high / step + 1e-9).floor() as i64;
         (first..=last).map(|n| n as f64 * step).collect()

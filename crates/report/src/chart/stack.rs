@@ -38,6 +38,7 @@ pub fn stack(
     let mut plot = Plot::new(x, y, 300.0, margin);
     plot.warm_up(measured, true);
     plot.axes(false);
+    plot.unit();
     let steps = bands.iter().map(|band| band.values.len()).max().unwrap_or(0);
     let mut floor = vec![0.0; steps];
     let mut names = Vec::new();

@@ -9,11 +9,13 @@ const COLUMNS: usize = 100;
 /// What is drawn.
 #[derive(Clone, Debug, Default)]
 pub struct Steps {
+    /// What is shown, above the plot; the unit follows.
+    pub heading: String,
     /// The colour, from 1.
     pub colour: usize,
     /// Courses: the first is filled, the second dashed.
     pub courses: Vec<Vec<f64>>,
-    /// Levels to compare with; the highest named above itself, others below.
+    /// Levels to compare with; the highest named at the left, others at the right.
     pub references: Vec<Reference>,
     /// Steps in which something was lost.
     pub losses: Vec<usize>,
@@ -34,10 +36,11 @@ pub fn steps(
     what: &Steps,
 ) -> Drawing {
     let bottom = if what.bare { 6.0 } else { 22.0 };
-    let mut plot = Plot::new(x, y, height, Margin { left: 52.0, right: 16.0, top: 24.0, bottom });
+    let mut plot = Plot::new(x, y, height, Margin { left: 52.0, right: 16.0, top: 30.0, bottom });
     plot.columns = COLUMNS;
     plot.warm_up(measured, false);
     plot.axes(what.bare);
+    plot.heading(&what.heading);
     for (n, course) in what.courses.iter().enumerate() {
         let stairs = staircase(course, step);
         if n == 0 && !what.open {

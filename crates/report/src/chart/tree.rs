@@ -24,13 +24,16 @@ pub struct Node {
     pub dead: Option<String>,
 }
 
-const WIDTH: f64 = 216.0;
-const GAP: f64 = 34.0;
+const WIDTH: f64 = 300.0;
+/// A child stands so much further to the right than its parent.
+const INDENT: f64 = 24.0;
 const LINE: f64 = 16.0;
+/// Between boxes.
+const GAP: f64 = 10.0;
 /// Characters a line of a box holds.
-const MOST: usize = 31;
+const MOST: usize = 40;
 /// Pixels for what leads to a box, and the characters that fit.
-const FILTERS: (f64, usize) = (270.0, 40);
+const FILTERS: (f64, usize) = (330.0, 50);
 /// Filters told of one box.
 const MOST_FILTERS: usize = 3;
 
@@ -53,86 +56,52 @@ impl Node {
     }
 }
 
-/// The tree from left (where packets leave) to right (where they come in).
+/// The tree, roots on top, children below and to the right of their parent; what leads to a box stands on its right.
 pub fn tree(title: &str, description: &str, nodes: &[Node]) -> Drawing {
-    let depth = depths(nodes);
-    let (centre, height) = rows(nodes);
-    let columns = depth.iter().max().map_or(1, |deepest| deepest + 1);
-    let left = |n: usize| 1.0 + depth[n] as f64 * (WIDTH + GAP);
     let mut out = String::from(HATCH);
-    for (n, node) in nodes.iter().enumerate() {
+    let mut places: Vec<(f64, f64)> = vec![(1.0, 1.0); nodes.len()];
+    let mut width = 0.0f64;
+    let mut y = 1.0;
+    for (n, depth) in order(nodes) {
+        let node = &nodes[n];
+        let x = 1.0 + INDENT * depth as f64;
+        places[n] = (x, y);
         if let Some(parent) = node.parent {
-            let (x0, y0) = (left(parent) + WIDTH, centre[parent]);
-            let (x1, y1) = (left(n), centre[n]);
-            let middle = short((x0 + x1) / 2.0);
-            let _ = write!(out, "<path class=\"edge\" d=\"M{x0} {}H{middle}V{}H{x1}\"/>", short(y0), short(y1));
+            let (left, top) = places[parent];
+            let (from, to) = (top + nodes[parent].height(), (y + 20.0).floor() + 0.5);
+            let line = (left + INDENT / 2.0).floor() + 0.5;
+            let _ = write!(out, "<path class=\"edge\" d=\"M{line} {}V{}H{x}\"/>", short(from), short(to));
         }
-    }
-    for (n, node) in nodes.iter().enumerate() {
-        let top = centre[n] - node.height() / 2.0;
-        boxed(&mut out, node, left(n), top);
+        boxed(&mut out, node, x, y);
         let beside = node.beside();
-        let first = centre[n] + 4.0 - LINE * (beside.len() as f64 - 1.0) / 2.0;
-        // Beside an inner box stand its children.
-        let leaf = !nodes.iter().any(|other| other.parent == Some(n));
-        if leaf {
-            for (line, (class, text)) in beside.iter().enumerate() {
-                filter(&mut out, left(n) + WIDTH + 10.0, first + LINE * line as f64, class, text);
-            }
+        for (line, (class, text)) in (0..).zip(&beside) {
+            filter(&mut out, x + WIDTH + 10.0, y + 20.0 + LINE * f64::from(line), class, text);
         }
+        width = width.max(x + WIDTH + if beside.is_empty() { 1.0 } else { FILTERS.0 });
+        y += node.height().max(8.0 + LINE * beside.len() as f64) + GAP;
     }
-    let width = 2.0 + columns as f64 * (WIDTH + GAP) - GAP + FILTERS.0;
-    let body = Body::Fixed { width, height: height.max(2.0), content: out };
+    let body = Body::Fixed { width: width.max(2.0), height: (y - GAP + 2.0).max(2.0), content: out };
     Drawing { title: title.to_owned(), description: description.to_owned(), body }
+}
+
+/// Boxes with their depths, each before its children, these in the order given.
+fn order(nodes: &[Node]) -> Vec<(usize, usize)> {
+    let mut order = Vec::with_capacity(nodes.len());
+    let roots = nodes.iter().enumerate().filter(|(_, node)| node.parent.is_none());
+    let mut waiting: Vec<(usize, usize)> = roots.map(|(n, _)| (n, 0)).collect();
+    waiting.reverse();
+    while let Some((n, depth)) = waiting.pop() {
+        order.push((n, depth));
+        // Parents come before their children: what claims otherwise is left out, and nothing turns in circles.
+        let children = nodes.iter().enumerate().skip(n + 1).filter(|(_, child)| child.parent == Some(n));
+        let children: Vec<(usize, usize)> = children.map(|(child, _)| (child, depth + 1)).collect();
+        waiting.extend(children.into_iter().rev());
+    }
+    order
 }
 
 const HATCH: &str = "<defs><pattern id=\"hatch\" width=\"8\" height=\"8\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">\
                      <path class=\"hatching\" d=\"M0 0V8\"/></pattern></defs>";
-
-fn depths(nodes: &[Node]) -> Vec<usize> {
-    let mut depths: Vec<usize> = Vec::with_capacity(nodes.len());
-    for node in nodes {
-        depths.push(node.parent.and_then(|parent| depths.get(parent)).map_or(0, |depth| depth + 1));
-    }
-    depths
-}
-
-/// The middle of each box: leaves one below the other, parents between their first and last child. And the height of all.
-fn rows(nodes: &[Node]) -> (Vec<f64>, f64) {
-    let mut centre = vec![0.0; nodes.len()];
-    let mut y = 1.0;
-    let mut order = Vec::new();
-    for (n, _) in nodes.iter().enumerate().filter(|(_, node)| node.parent.is_none()) {
-        depth_first(nodes, n, &mut order);
-    }
-    for &n in &order {
-        if !nodes.iter().any(|other| other.parent == Some(n)) {
-            let beside = 10.0 + LINE * nodes[n].beside().len() as f64;
-            let height = nodes[n].height().max(beside);
-            centre[n] = y + height / 2.0;
-            y += height + 12.0;
-        }
-    }
-    for &n in order.iter().rev() {
-        let mut children =
-            nodes.iter().enumerate().filter(|(_, other)| other.parent == Some(n)).map(|(c, _)| centre[c]);
-        if let Some(first) = children.next() {
-            centre[n] = (first + children.next_back().unwrap_or(first)) / 2.0;
-        }
-    }
-    // A tall parent of one small child reaches above or below it.
-    let highest = (0..nodes.len()).map(|n| centre[n] - nodes[n].height() / 2.0).fold(1.0, f64::min);
-    centre.iter_mut().for_each(|c| *c += 1.0 - highest);
-    let lowest = (0..nodes.len()).map(|n| centre[n] + nodes[n].height() / 2.0).fold(y - 12.0, f64::max);
-    (centre, lowest + 2.0)
-}
-
-fn depth_first(nodes: &[Node], n: usize, order: &mut Vec<usize>) {
-    order.push(n);
-    for (child, _) in nodes.iter().enumerate().skip(n + 1).filter(|(_, other)| other.parent == Some(n)) {
-        depth_first(nodes, child, order);
-    }
-}
 
 fn boxed(out: &mut String, node: &Node, x: f64, top: f64) {
     let (y, height) = (short(top), short(node.height()));
@@ -149,10 +118,12 @@ fn boxed(out: &mut String, node: &Node, x: f64, top: f64) {
             x + 6.0
         );
     }
-    words(out, x + 18.0, top + 20.0, "strong halo", &cut(&node.name, 18));
-    words(out, x + WIDTH - 10.0, top + 20.0, "end halo", &cut(&node.aside, 20));
+    // On hatching, words need a ground.
+    let halo = if node.dead.is_some() { " halo" } else { "" };
+    words(out, x + 18.0, top + 20.0, &format!("strong{halo}"), &cut(&node.name, 26));
+    words(out, x + WIDTH - 10.0, top + 20.0, &format!("end{halo}"), &cut(&node.aside, 20));
     for (line, text) in node.lines.iter().enumerate() {
-        words(out, x + 18.0, top + 37.0 + LINE * line as f64, "halo", &cut(text, MOST));
+        words(out, x + 18.0, top + 37.0 + LINE * line as f64, halo.trim(), &cut(text, MOST));
     }
     if let Some((used, sure)) = node.load {
         let y = top + node.height() - 14.0;
@@ -179,4 +150,16 @@ fn filter(out: &mut String, x: f64, y: f64, class: &str, text: &str) {
         let _ = write!(out, "<title>{}</title>", escape(text));
     }
     let _ = write!(out, "{}</text>", escape(&shown));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parents_before_children_and_no_circles() {
+        let node = |parent| Node { parent, ..Node::default() };
+        let nodes = [node(None), node(Some(0)), node(Some(0)), node(Some(1)), node(Some(5)), node(Some(4)), node(None)];
+        assert_eq!(order(&nodes), [(0, 0), (1, 1), (3, 2), (2, 1), (6, 0)]);
+    }
 }

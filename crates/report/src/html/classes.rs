@@ -28,7 +28,7 @@ fn device(id: &str) -> &str {
 pub(super) fn shares(trial: &Trial, pair: &Pair<'_>, palette: &Palette) -> String {
     let Some(run) = pair.with else { return String::new() };
     let mut devices: Vec<&str> = Vec::new();
-    for class in run.classes.iter().filter(|class| class.leaf) {
+    for class in run.classes.iter().filter(|class| class.leaf && class.sent.iter().any(|&n| n > 0)) {
         if !devices.contains(&device(&class.id)) {
             devices.push(device(&class.id));
         }
@@ -41,8 +41,11 @@ pub(super) fn shares(trial: &Trial, pair: &Pair<'_>, palette: &Palette) -> Strin
 }
 
 fn one_stack(trial: &Trial, run: &Run, name: &str, palette: &Palette) -> String {
-    let leaves: Vec<&ClassSeries> =
-        run.classes.iter().filter(|class| class.leaf && device(&class.id) == name).collect();
+    let leaves: Vec<&ClassSeries> = run
+        .classes
+        .iter()
+        .filter(|class| class.leaf && device(&class.id) == name && class.sent.iter().any(|&n| n > 0))
+        .collect();
     let (bands, step) = bands(run, &leaves, palette);
     let references = references(trial, name);
     let steps = bands.iter().map(|band| band.values.len()).max().unwrap_or(0);
@@ -91,7 +94,8 @@ fn references(trial: &Trial, name: &str) -> Vec<Reference> {
     let here = |node: &&TreeNode| node.device == if name.is_empty() { trial.device.as_str() } else { name };
     let mut levels = Vec::new();
     let tops = trial.tree.iter().filter(here).filter_map(|node| Some((node, node.ceil_bits.or(node.rate_bits)?)));
-    if let Some((node, bits)) = tops.max_by_key(|(_, bits)| *bits) {
+    // Of equals the first: the one highest in the tree.
+    if let Some((node, bits)) = tops.rev().max_by_key(|(_, bits)| *bits) {
         levels.push(Reference { name: format!("{} at most {}", node.id, rate(bits as f64)), value: bits as f64 });
     }
     let link = trial.link.up_bits as f64;
@@ -188,7 +192,7 @@ fn card(trial: &Trial, run: &Run, class: &ClassSeries, palette: &Palette) -> Str
         chip(palette.colour(&class.id)),
         escape(&class.id),
         escape(title),
-        facts.join(" · ")
+        facts.iter().map(|fact| format!("<i class=\"n\">{fact}</i>")).collect::<Vec<_>>().join(" · ")
     );
     let drawings =
         [Some(sent(run, class, (sure, most), palette)), Some(queue(run, class, palette)), tokens(run, class, palette)];
@@ -205,8 +209,14 @@ fn sent(run: &Run, class: &ClassSeries, (sure, most): (Option<u64>, Option<u64>)
     references.extend(most.filter(|bits| *bits as f64 <= 1.6 * peak).map(|bits| level("ceil", bits)));
     references.extend(sure.filter(|_| sure != most || references.is_empty()).map(|bits| level("rate", bits)));
     let high = references.iter().map(|level| level.value * 1.1).fold(peak, f64::max);
-    let what =
-        Steps { colour: palette.colour(&class.id), courses: vec![values], references, bare: true, ..Steps::default() };
+    let what = Steps {
+        heading: "Sent,".into(),
+        colour: palette.colour(&class.id),
+        courses: vec![values],
+        references,
+        bare: true,
+        ..Steps::default()
+    };
     let axes = (Axis::time(end_of(run)), Axis::rates(high, 3));
     let description = format!("Averaged over {}.", span(step));
     steps(&format!("{}: sent", class.id), &description, axes, 92.0, run.window.0 as f64, step as f64, &what)
@@ -217,13 +227,14 @@ fn queue(run: &Run, class: &ClassSeries, palette: &Palette) -> Drawing {
     let losses = class.dropped.iter().enumerate().filter(|(_, n)| **n > 0).map(|(step, _)| step).collect();
     let bare = class.tokens_us.is_empty() && class.ctokens_us.is_empty();
     let what = Steps {
+        heading: "Waiting,".into(),
         colour: palette.colour(&class.id),
         courses: vec![class.qlen.iter().map(|&n| f64::from(n)).collect()],
         losses,
         bare: !bare,
         ..Steps::default()
     };
-    let axes = (Axis::time(end_of(run)), Axis::count(u64::from(peak), "packets waiting", 2));
+    let axes = (Axis::time(end_of(run)), Axis::count(u64::from(peak), "packets", 2));
     let description = format!("At most {peak} packets; red strokes at the top: packets were dropped.");
     steps(
         &format!("{}: packets waiting", class.id),
@@ -244,7 +255,8 @@ fn tokens(run: &Run, class: &ClassSeries, palette: &Palette) -> Option<Drawing> 
         .collect();
     let all = || class.tokens_us.iter().chain(&class.ctokens_us).copied();
     let (low, high) = (all().min()?.saturating_mul(1000), all().max()?.saturating_mul(1000));
-    let what = Steps { colour: palette.colour(&class.id), courses, open: true, ..Steps::default() };
+    let heading = if courses.len() > 1 { "Tokens, and dashed those of the ceiling," } else { "Tokens," }.to_owned();
+    let what = Steps { heading, colour: palette.colour(&class.id), courses, open: true, ..Steps::default() };
     let axes = (Axis::time(end_of(run)), Axis::credit(low, high, 3));
     let title = format!("{}: tokens of its rate, and dashed of its ceiling", class.id);
     Some(steps(&title, "In time of sending.", axes, 64.0, run.window.0 as f64, run.step_ns as f64, &what))

@@ -1,6 +1,6 @@
 //! What was tried and what came of it: the verdict, the figures that matter, all loads at a glance.
 
-use super::parts::{Data, Reading, capital, figure};
+use super::parts::{Data, Reading, capital, figure, prose, tied};
 use crate::chart::{Axis, Range, escape, ranges};
 use crate::figures::{Pair, goodput, hardest, main_probe, pairs};
 use crate::numbers::{milliseconds, rate, span};
@@ -11,21 +11,24 @@ use tidegate_measure::trial::{Probe, Run, Trial};
 pub(super) fn head(trial: &Trial, pairs: &[Pair<'_>]) -> String {
     let mut out = String::new();
     let link = &trial.link;
-    let _ = writeln!(
-        out,
-        "<p class=\"eyebrow\">tidegate · a traffic-control policy, tried</p>\n<h1>{}</h1>\n\
-         <p class=\"what\">{} commands on {}, before a link of {} up and {} down with a round trip of {}.</p>",
-        escape(&trial.script),
+    let what = format!(
+        "{} commands on {}, before a link of {} up and {} down with a round trip of {}.",
         trial.commands,
-        escape(&trial.device),
+        trial.device,
         rate(link.up_bits as f64),
         rate(link.down_bits as f64),
         milliseconds(link.rtt_ns),
     );
+    let _ = writeln!(
+        out,
+        "<p class=\"eyebrow\">tidegate · a traffic-control policy, tried</p>\n<h1>{}</h1>\n<p class=\"what\">{}</p>",
+        escape(&trial.script),
+        prose(&what)
+    );
     if let Some((first, more)) = trial.verdict.split_first() {
-        let _ = writeln!(out, "<p class=\"verdict\">{}</p>", escape(first));
+        let _ = writeln!(out, "<p class=\"verdict\">{}</p>", prose(first));
         if !more.is_empty() {
-            let items: String = more.iter().map(|sentence| format!("<li>{}</li>", escape(sentence))).collect();
+            let items: String = more.iter().map(|sentence| format!("<li>{}</li>", prose(sentence))).collect();
             let _ = writeln!(out, "<ul class=\"more\">{items}</ul>");
         }
     }
@@ -101,15 +104,16 @@ fn tile(tile: &Tile) -> String {
         let share = value.unwrap_or(if tile.less { most } else { 0.0 }) / most * 100.0;
         format!("<i class=\"bar {class}\" style=\"width:{share:.1}%\"></i>")
     };
-    format!(
-        "<div class=\"tile\"><dt>{}</dt><dd><b>{}</b><span>instead of {}{}</span>{}{}</dd></div>",
+    let tile = format!(
+        "<div class=\"tile\"><dt>{}</dt><dd><b>{}</b><span><i class=\"n\">instead of {}</i>{}</span>{}{}</dd></div>",
         escape(&tile.label),
         written(tile.with),
         written(tile.without),
         change(tile),
         bar("without", tile.without),
         bar("with", tile.with)
-    )
+    );
+    tied(&tile)
 }
 
 /// How much better or worse, in words.
@@ -120,13 +124,13 @@ fn change(tile: &Tile) -> String {
     }
     if tile.less {
         match without / with {
-            r if r >= 1.15 => format!(" · {r:.1}× shorter"),
+            r if r >= 1.15 => format!(" · <i class=\"n\">{r:.1}× shorter</i>"),
             r if r <= 1.0 / 1.15 => format!(" · {:.1}× longer", 1.0 / r),
             _ => " · about as long".to_owned(),
         }
     } else {
         match (with / without - 1.0) * 100.0 {
-            c if c >= 0.5 => format!(" · {c:.0} % more"),
+            c if c >= 0.5 => format!(" · <i class=\"n\">{c:.0} % more</i>"),
             c if c <= -0.5 => format!(" · {:.0} % less", -c),
             _ => " · as much".to_owned(),
         }
@@ -151,7 +155,7 @@ pub(super) fn overview(pairs: &[Pair<'_>]) -> String {
         let mut bars = Vec::new();
         for (word, run) in pair.each() {
             let Some((median, p95)) = figures(run, &probe.id) else { continue };
-            bars.push((word, median, p95, span(p95)));
+            bars.push((word, median, p95, format!("{} {word}", span(p95))));
             data.rows.push(vec![pair.title().to_owned(), word.to_owned(), milliseconds(median), milliseconds(p95)]);
         }
         rows.push(Range { title: capital(pair.title()), bars });
@@ -166,7 +170,7 @@ pub(super) fn overview(pairs: &[Pair<'_>]) -> String {
     let description = said.collect::<Vec<_>>().join("; ");
     let drawing = ranges(&title, &description, Axis::log_spans(low, high), &rows);
     let caption = format!(
-        "<b>{}, {}.</b> The dot is the median, the bar's end the 95th percentile; {}. Each mark on the scale is a multiple of the one before.",
+        "<b>{}, {}.</b> The dot is the median, the bar's end the 95th percentile; {}. The scale is logarithmic.",
         escape(&capital(&probe.title)),
         escape(&probe.unit),
         KEY
@@ -185,7 +189,7 @@ pub(super) const KEY: &str =
 pub(super) fn again(trial: &Trial) -> String {
     let mut out = String::new();
     if !trial.notes.is_empty() {
-        let notes: String = trial.notes.iter().map(|note| format!("<li>{}</li>", escape(note))).collect();
+        let notes: String = trial.notes.iter().map(|note| format!("<li>{}</li>", prose(note))).collect();
         let _ = writeln!(out, "<section>\n<h2>Notes</h2>\n<ul class=\"notes\">{notes}</ul>\n</section>");
     }
     let _ = writeln!(

@@ -1,13 +1,13 @@
 //! How long answers take: over time, and how often how long.
 
 use super::head::KEY;
-use super::parts::{Data, Reading, capital, end_of, figure, span_title, spans};
-use crate::chart::{Axis, Line, Sample, cdf, escape, lines};
-use crate::figures::{Asked, Pair, main_probe};
+use super::parts::{Data, Reading, capital, end_of, figure, span_title, spans, tied};
+use crate::chart::{Axis, Drawing, Line, Sample, cdf, escape, lines};
+use crate::figures::{Asked, Pair, main_probe, pairs};
 use crate::numbers::{milliseconds, percent, span};
 use std::fmt::Write as _;
 use tidegate_measure::Spans;
-use tidegate_measure::trial::{Probe, Run};
+use tidegate_measure::trial::{Probe, Run, Trial};
 
 /// The probes of a load, each with its charts; the links become a choice.
 pub(super) fn section(pair: &Pair<'_>, load: usize) -> String {
@@ -54,7 +54,7 @@ fn sentence(asked: &Asked<'_>) -> String {
         let told = side((*of)?);
         Some(format!("<span class=\"key {word}\">{word} the policy</span> {told}"))
     });
-    told.collect::<Vec<_>>().join("; ") + "."
+    tied(&(told.collect::<Vec<_>>().join("; ") + "."))
 }
 
 fn sides<'t>(asked: &Asked<'t>) -> impl Iterator<Item = (&'static str, &'t Run, &'t Probe)> {
@@ -64,6 +64,17 @@ fn sides<'t>(asked: &Asked<'t>) -> impl Iterator<Item = (&'static str, &'t Run, 
 
 fn over_time(asked: &Asked<'_>, probe: &Probe) -> String {
     let end = sides(asked).map(|(_, run, _)| end_of(run)).max().unwrap_or(1);
+    let drawing = time_drawing(asked, probe, end);
+    let lost = if sides(asked).any(|(_, _, probe)| probe.answers.iter().any(|(_, took)| took.is_none())) {
+        " <span class=\"key lost\">Red strokes</span> at the top: no answer came."
+    } else {
+        ""
+    };
+    let caption = format!("<b>Over time</b>, {KEY}. Lower is better.{lost}");
+    figure(&[drawing], &caption, Reading::Across, &time_table(asked, probe, end))
+}
+
+fn time_drawing(asked: &Asked<'_>, probe: &Probe, end: u64) -> Drawing {
     let began = sides(asked).map(|(_, run, _)| run.window.0).max().unwrap_or(0);
     let longest = sides(asked).flat_map(|(_, _, probe)| probe.answers.iter().filter_map(|(_, took)| *took)).max();
     let drawn: Vec<Line> = sides(asked)
@@ -77,14 +88,18 @@ fn over_time(asked: &Asked<'_>, probe: &Probe) -> String {
     let title = format!("{} over time", capital(&probe.title));
     let description = format!("{}, from the beginning to {} of the run.", probe.unit, span(end));
     let axes = (Axis::time(end), Axis::spans(longest.unwrap_or(1_000_000), 5));
-    let drawing = lines(&title, &description, axes, 240.0, began as f64, &drawn);
-    let lost = if sides(asked).any(|(_, _, probe)| probe.answers.iter().any(|(_, took)| took.is_none())) {
-        " <span class=\"key lost\">Red strokes</span> at the top: no answer came."
-    } else {
-        ""
-    };
-    let caption = format!("<b>Over time</b>, {KEY}. Lower is better.{lost}");
-    figure(&[drawing], &caption, Reading::Across, &time_table(asked, probe, end))
+    lines(&title, &description, axes, 240.0, began as f64, &drawn)
+}
+
+/// How long the probe `id` (or else the main one) waited over time, without and with the policy, under the first load that fills
+/// the link; as an SVG file of its own. `None`: nothing was asked.
+pub fn picture(trial: &Trial, id: &str) -> Option<String> {
+    let pairs = pairs(trial);
+    let pair = pairs.iter().find(|pair| pair.any().is_some_and(|run| !run.flows.is_empty())).or(pairs.first())?;
+    let id = pair.probe_ids().into_iter().find(|known| *known == id).or(main_probe(pair))?;
+    let asked = pair.probe(id);
+    let end = sides(&asked).map(|(_, run, _)| end_of(run)).max()?;
+    Some(time_drawing(&asked, asked.any()?, end).alone(760.0))
 }
 
 /// Median, longest and losses per span of time.

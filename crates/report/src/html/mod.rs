@@ -18,6 +18,8 @@ use palette::Palette;
 use std::fmt::Write as _;
 use tidegate_measure::trial::Trial;
 
+pub use latency::picture;
+
 const PAGE_STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 

@@ -10,7 +10,7 @@ pub(super) struct Palette {
 }
 
 impl Palette {
-    /// Colours for the leaf classes; where there are more than colours, for those that sent most.
+    /// Colours for the leaf classes that sent anything; where there are more than colours, for those that sent most.
     pub(super) fn new(trial: &Trial) -> Palette {
         let mut leaves: Vec<(String, u64)> = Vec::new();
         for class in trial.runs.iter().flat_map(|run| &run.classes).filter(|class| class.leaf) {
@@ -20,6 +20,7 @@ impl Palette {
                 None => leaves.push((class.id.clone(), sent)),
             }
         }
+        leaves.retain(|(_, sent)| *sent > 0);
         if leaves.len() > COLOURS {
             let mut most: Vec<u64> = leaves.iter().map(|(_, sent)| *sent).collect();
             most.sort_unstable_by(|a, b| b.cmp(a));

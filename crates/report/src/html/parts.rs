@@ -65,7 +65,29 @@ pub(super) fn figure(drawings: &[Drawing], caption: &str, reading: Reading, data
         Reading::None => "",
     };
     let drawn: String = drawings.iter().map(Drawing::inline).collect();
-    format!("<figure{way}><figcaption>{caption}</figcaption>{drawn}{}</figure>\n", data.behind())
+    format!("<figure{way}><figcaption>{}</figcaption>{drawn}{}</figure>\n", tied(caption), data.behind())
+}
+
+/// A sentence as markup: a figure and its unit stay on one line.
+pub(super) fn prose(text: &str) -> String {
+    tied(&escape(text))
+}
+
+/// Joins figures and their units with spaces that do not break; markup may stand around them.
+pub(super) fn tied(markup: &str) -> String {
+    const UNITS: [&str; 13] =
+        ["ms", "s", "µs", "%", "B", "kB", "MB", "GB", "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "times"];
+    let mut out = String::with_capacity(markup.len());
+    let mut after_digit = false;
+    for (n, word) in markup.split(' ').enumerate() {
+        let unit = word.split('<').next().unwrap_or_default().trim_end_matches([',', '.', ';', ':', ')']);
+        if n > 0 {
+            out.push_str(if after_digit && UNITS.contains(&unit) { "\u{a0}" } else { " " });
+        }
+        out.push_str(word);
+        after_digit = word.ends_with(|c: char| c.is_ascii_digit());
+    }
+    out
 }
 
 /// A class's colour with its name.

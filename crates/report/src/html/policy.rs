@@ -34,14 +34,14 @@ fn one(trial: &Trial, device: &str, run: Option<&Run>, palette: &Palette) -> Str
     let classes = here.iter().filter(|node| node.is_class).count();
     let dead: Vec<&str> = here.iter().filter(|node| node.unreachable.is_some()).map(|node| node.id.as_str()).collect();
     let title = format!("The queues on {device}");
-    let mut description = format!("{classes} classes, packets come in at the right and leave at the left.");
+    let mut description =
+        format!("{classes} classes; filters choose a packet's class, and it leaves through the classes above.");
     if !dead.is_empty() {
         description += &format!(" No packet reaches {}.", dead.join(", "));
     }
     let under = run.map_or_else(String::new, |run| format!(", under {}", run.title));
     let mut caption = format!(
-        "<b>{}.</b> Packets come in at the right, where filters choose their class, and leave at the left. Bars: how much of its ceiling a class \
-         used{}; the stroke on the bar is its guaranteed rate.",
+        "<b>{}.</b> On the right, what is led to a class. The bar: how much of its ceiling it used{}; the stroke on the bar is its guaranteed rate.",
         escape(&title),
         escape(&under)
     );

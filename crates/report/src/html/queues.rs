@@ -35,9 +35,8 @@ fn one(pair: &Pair<'_>, title: &str) -> String {
     let limit = sides.iter().map(|(_, _, buffer)| buffer.limit).max().unwrap_or(0);
     let drawn: Vec<Line> = sides.iter().map(|(word, run, buffer)| line(word, run, buffer)).collect();
     let name = format!("The {title}'s buffer");
-    let dropped =
-        sides.iter().map(|(word, _, buffer)| format!("{word} the policy {} packets were dropped", buffer.dropped));
-    let description = format!("It holds {}; {}.", size(limit), dropped.collect::<Vec<_>>().join(", "));
+    let dropped = sides.iter().map(|(word, _, buffer)| format!("{} {word}", buffer.dropped));
+    let description = format!("It holds {}. Packets dropped: {}.", size(limit), dropped.collect::<Vec<_>>().join(", "));
     let drawing = lines(&name, &description, (Axis::time(end), Axis::sizes(limit, 4)), 150.0, began as f64, &drawn);
     let caption = format!("<b>{}</b>, {KEY}. {}", escape(&name), escape(&description));
     let mut head = vec!["time".to_owned()];

@@ -52,6 +52,7 @@ pub(crate) fn htb(rate: Rate) -> [Op; 2] {
 }
 
 /// A machine with one device, port 0, after these operations.
+#[allow(dead_code)]
 pub(crate) fn machine(ops: &[Op]) -> GatewayMachine {
     let mut gateway = Gateway::new();
     let device = gateway.add_device("wan0", DeviceSpec { hz: 1000, ..DeviceSpec::default() });

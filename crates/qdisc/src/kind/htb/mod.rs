@@ -12,7 +12,7 @@ mod tree;
 use super::{NO_CHANGE, purge_queue};
 use crate::algo::{ClassHash, Cost};
 use crate::cx::{Cx, Device, Why};
-use crate::node::{Dequeue, Discipline, Enqueue, Node, Own, Visit, classify};
+use crate::node::{Answer, Dequeue, Discipline, Enqueue, Gone, Node, Own, Visit, classify};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -100,6 +100,8 @@ enum Choice {
     Direct,
     /// Filters send it round in circles.
     Nowhere,
+    /// It does not stay.
+    Gone(Gone),
 }
 
 impl Htb {
@@ -143,7 +145,11 @@ impl Htb {
                 Some(at) => &mut self.tree.classes[at as usize].filters,
                 None => &mut *filters,
             };
-            let Some(class) = classify(list, cx, own.handle, pkt) else { break };
+            let class = match classify(list, cx, own.handle, pkt) {
+                Answer::Nothing => break,
+                Answer::Class(class) => class,
+                Answer::Gone(gone) => return Choice::Gone(gone),
+            };
             if class == own.handle {
                 return Choice::Direct;
             }
@@ -280,6 +286,7 @@ impl Discipline for Htb {
                 self.direct_packets = self.direct_packets.wrapping_add(1);
                 return Enqueue::Queued;
             }
+            Choice::Gone(gone) => return gone.carry_out(cx, own.handle, pkt),
             Choice::Nowhere => {
                 cx.drop(own.handle, pkt, Why::Unclassified);
                 return Enqueue::Dropped;
@@ -381,13 +388,19 @@ impl Discipline for Htb {
         }
     }
 
+    fn forget_device(&mut self, gone: u32) {
+        for class in &mut self.tree.classes {
+            class.filters.forget_device(gone);
+        }
+    }
+
     fn classes_have_table(&self, number: u32) -> bool {
         self.tree.classes.iter().any(|class| class.filters.has_table(number))
     }
 
-    fn class_tables(&self, but: Handle, out: &mut Vec<U32Listing>) {
+    fn class_tables(&self, but: Handle, now: Time, out: &mut Vec<U32Listing>) {
         for class in self.tree.classes.iter().filter(|class| class.id != but) {
-            out.extend(class.filters.u32_tables());
+            out.extend(class.filters.u32_tables(now));
         }
     }
 

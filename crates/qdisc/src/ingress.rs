@@ -1,0 +1,182 @@
+//! ingress and clsact: filters on what arrives at a device, and on what leaves it before its tree. They queue nothing.
+
+use crate::cx::{Cx, Why};
+use alloc::vec::Vec;
+use tidegate_classify::{Asked, FilterList, Owner, Verdict};
+use tidegate_packet::{Handle, Pkt, Time};
+use tidegate_policy::dump::{FilterDump, QdiscDump, QueueStats, Xstats};
+use tidegate_policy::{Errno, FilterOp, Kind, QdiscOp, QdiscParams, TcError, Verb};
+
+/// The handle of both.
+pub(crate) const HANDLE: Handle = Handle::new(0xffff, 0);
+/// Where clsact's filters on arrivals hang.
+const ARRIVING: Handle = Handle(0xffff_fff2);
+/// Where its filters on what leaves hang.
+const LEAVING: Handle = Handle(0xffff_fff3);
+
+/// The filters of a device that belong to no tree.
+#[derive(Default)]
+pub(crate) struct Ingress {
+    /// [`Kind::Ingress`] or [`Kind::Clsact`], while one is there.
+    kind: Option<Kind>,
+    /// There has been one: the kernel answers differently then.
+    had: bool,
+    arriving: Hook,
+    leaving: Hook,
+    bytes: u64,
+    packets: u64,
+    drops: u32,
+}
+
+#[derive(Default)]
+struct Hook {
+    filters: FilterList,
+    /// The parent that was named last when a filter was set: all are listed under it.
+    named: Handle,
+}
+
+/// What a hook makes of a packet.
+pub(crate) enum Hooked {
+    Passed(Pkt),
+    Lost,
+    Led(Pkt, u32),
+}
+
+impl Ingress {
+    pub(crate) fn is_there(&self) -> bool {
+        self.kind.is_some()
+    }
+
+    /// What `parent ffff:…` means here; the error of a clsact is the kernel's for classes it has not.
+    fn hook(&mut self, parent: Handle) -> Result<&mut Hook, TcError> {
+        match (self.kind, parent) {
+            (None, _) => Err(TcError::new(Errno::Inval, "Parent Qdisc doesn't exists")),
+            (Some(Kind::Clsact), LEAVING) => Ok(&mut self.leaving),
+            (Some(Kind::Clsact), parent) if parent != ARRIVING => Err(TcError::bare(Errno::Inval)),
+            _ => Ok(&mut self.arriving),
+        }
+    }
+
+    /// Carries out an operation on the qdisc itself.
+    pub(crate) fn qdisc_op(&mut self, op: &QdiscOp) -> Result<(), TcError> {
+        const WRONG_KIND: TcError = TcError::new(Errno::Inval, "Invalid qdisc name");
+        let asked = match op.kind.as_deref() {
+            Some("ingress") => Some(Kind::Ingress),
+            Some("clsact") => Some(Kind::Clsact),
+            Some(_) => return Err(TcError::new(Errno::NoEnt, "Specified qdisc kind is unknown")),
+            None => None,
+        };
+        let Some(there) = self.kind else { return self.without(op, asked) };
+        match op.verb {
+            Verb::Delete if !op.handle.is_none() && op.handle != HANDLE => {
+                Err(TcError::new(Errno::Inval, "Invalid handle"))
+            }
+            Verb::Add => Err(TcError::new(Errno::Exist, "Exclusivity flag on, cannot modify")),
+            _ if asked.is_some_and(|kind| kind != there) => Err(WRONG_KIND),
+            Verb::Delete => {
+                *self = Ingress { had: true, ..Ingress::default() };
+                Ok(())
+            }
+            Verb::Change | Verb::Replace | Verb::Link => Ok(()),
+        }
+    }
+
+    /// The same where there is none yet.
+    fn without(&mut self, op: &QdiscOp, asked: Option<Kind>) -> Result<(), TcError> {
+        match (op.verb, asked) {
+            (Verb::Delete, _) if !self.had => {
+                Err(TcError::new(Errno::NoEnt, "Cannot find specified qdisc on specified device"))
+            }
+            (Verb::Delete, _) if !op.handle.is_none() => Err(TcError::new(Errno::Inval, "Invalid handle")),
+            (Verb::Delete, _) => Err(TcError::new(Errno::NoEnt, "Cannot delete qdisc with handle of zero")),
+            (Verb::Change | Verb::Link, _) => {
+                Err(TcError::new(Errno::NoEnt, "Qdisc not found. To create specify NLM_F_CREATE flag"))
+            }
+            (Verb::Add | Verb::Replace, Some(kind)) => {
+                self.kind = Some(kind);
+                Ok(())
+            }
+            (Verb::Add | Verb::Replace, None) => Err(TcError::new(Errno::NoEnt, "Specified qdisc kind is unknown")),
+        }
+    }
+
+    /// Carries out an operation on a filter under `ffff:`.
+    pub(crate) fn filter_op(&mut self, cx: &mut Cx<'_>, op: &FilterOp) -> Result<(), TcError> {
+        let hook = self.hook(op.parent)?;
+        let owner = Owner { qdisc: HANDLE, has_class: &|_| true, has_table: &|_| false, now: cx.now, wheel: cx.wheel };
+        hook.filters.apply(op, owner, &mut cx.draw.random())?;
+        if op.verb != Verb::Delete {
+            hook.named = op.parent;
+        }
+        Ok(())
+    }
+
+    /// A packet arrives at the device.
+    pub(crate) fn arrive(&mut self, cx: &mut Cx<'_>, pkt: Pkt) -> Hooked {
+        if self.kind.is_none() {
+            return Hooked::Passed(pkt);
+        }
+        // The link header was taken off before.
+        let len = cx.pool.meta(&pkt).frame_len.saturating_sub(cx.device.link_header);
+        self.bytes += u64::from(len);
+        self.packets += 1;
+        let drops = &mut self.drops;
+        decide(&mut self.arriving, drops, cx, pkt, len)
+    }
+
+    /// A packet is about to enter the device's tree.
+    pub(crate) fn leave(&mut self, cx: &mut Cx<'_>, pkt: Pkt) -> Hooked {
+        let len = cx.pool.meta(&pkt).len;
+        decide(&mut self.leaving, &mut self.drops, cx, pkt, len)
+    }
+
+    pub(crate) fn forget_device(&mut self, gone: u32) {
+        self.arriving.filters.forget_device(gone);
+        self.leaving.filters.forget_device(gone);
+    }
+
+    pub(crate) fn dump(&self, dev: &str) -> Option<QdiscDump> {
+        let stats = QueueStats { bytes: self.bytes, packets: self.packets, drops: self.drops, ..QueueStats::default() };
+        Some(QdiscDump {
+            dev: dev.into(),
+            kind: self.kind?,
+            handle: HANDLE,
+            parent: Handle::INGRESS,
+            refcnt: 1,
+            params: QdiscParams::Ingress,
+            stab: None,
+            stats,
+            xstats: Xstats::None,
+        })
+    }
+
+    /// The filters of a hook; the kernel lists none for a parent it does not know.
+    pub(crate) fn dump_filters(
+        &mut self,
+        now: Time,
+        dev: &str,
+        parent: Handle,
+        out: &mut Vec<FilterDump>,
+    ) -> Result<(), TcError> {
+        let hook = self.hook(parent)?;
+        hook.filters.dump(now, dev, hook.named, &[], out);
+        Ok(())
+    }
+}
+
+fn decide(hook: &mut Hook, drops: &mut u32, cx: &mut Cx<'_>, pkt: Pkt, len: u32) -> Hooked {
+    let meta = cx.pool.meta_mut(&pkt);
+    if core::mem::replace(&mut meta.unasked, false) || hook.filters.is_empty() {
+        return Hooked::Passed(pkt);
+    }
+    let mut asked = Asked { pool: cx.pool, pkt: &pkt, len, now: cx.now };
+    match hook.filters.classify(HANDLE, &mut asked) {
+        None | Some(Verdict::Class(_)) => Hooked::Passed(pkt),
+        Some(Verdict::Drop) => {
+            *drops = drops.wrapping_add(1);
+            cx.drop(HANDLE, pkt, Why::Policy);
+            Hooked::Lost
+        }
+        Some(Verdict::Redirect(to)) => Hooked::Led(pkt, to),
+    }
+}
