@@ -345,14 +345,14 @@ fn membership(meta: &Meta) -> Option<Membership> {
     Some(Membership { at, reply: meta.connection & 8 != 0 })
 }
 
-/// The number of a packet's connection.
-pub(crate) fn number(meta: &Meta) -> Option<u32> {
-    membership(meta).map(|m| m.at)
-}
-
 /// A packet that nobody shall look up: it has no connection, and is untracked to those who ask.
 pub fn untrack(meta: &mut Meta) {
     meta.connection = pack(State::Untracked, None);
+}
+
+/// The number of a packet's connection.
+pub(crate) fn number(meta: &Meta) -> Option<u32> {
+    membership(meta).map(|m| m.at)
 }
 
 /// What a packet is to its connection.

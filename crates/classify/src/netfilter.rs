@@ -180,13 +180,13 @@ impl Table {
     /// # Errors
     /// As iptables refuses: no such chain, no such rule, chain in use or exists already.
     pub fn apply(&mut self, op: &NfOp) -> Result<(), TcError> {
-        conntrack::check_translation(op)?;
         self.carry_out(op)?;
         self.touched |= !matches!(op.command, NfCommand::Flush(None) | NfCommand::DeleteChain(None));
         Ok(())
     }
 
     fn carry_out(&mut self, op: &NfOp) -> Result<(), TcError> {
+        conntrack::check_translation(op)?;
         const NO_CHAIN: TcError = TcError::new(Errno::NoEnt, "No chain/target/match by that name");
         let find = |table: &Table, name: &str| table.position(name).ok_or(NO_CHAIN);
         match &op.command {

@@ -76,12 +76,12 @@ pub struct ListStyle {
 /// The tool's words for an operation that was refused, and its exit code.
 pub fn refusal_text(tool: &str, error: &TcError) -> (String, u8) {
     let why = error.message.as_deref().unwrap_or(error.errno.text());
-    if why.starts_with("RULE_") {
-        return (format!("{tool} {VERSION}:  {why}\n"), 4);
-    }
     // What the tool looks up itself.
     if why.starts_with("Chain '") {
         return (complain(tool, why).stderr, 2);
+    }
+    if why.starts_with("RULE_") {
+        return (format!("{tool} {VERSION}:  {why}\n"), 4);
     }
     (format!("{tool}: {why}.\n"), 1)
 }

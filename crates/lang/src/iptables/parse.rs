@@ -533,6 +533,7 @@ impl<'a> Reader<'a> {
                 let bits = u32_in(text, 0).ok_or_else(|| self.bad("CONNMARK", name, text))?;
                 self.masks(name, bits)
             }
+            "--notrack" if targets("CT") => self.set(Target::Notrack(true)),
             "--to-source" if targets("SNAT") => self.translated(Translator::Source, name, joined),
             "--to-destination" if targets("DNAT") => self.translated(Translator::Destination, name, joined),
             "--to-ports" if targets("MASQUERADE") => self.translated(Translator::Masquerade, name, joined),
@@ -541,7 +542,6 @@ impl<'a> Reader<'a> {
                 self.choose(name);
                 Ok(())
             }
-            "--notrack" if targets("CT") => self.set(Target::Notrack(true)),
             "--set-class" if targets("CLASSIFY") => {
                 let text = self.joined_or_next(name, joined)?;
                 let class = parse_classid(text).filter(|_| text.contains(':'));
@@ -575,9 +575,9 @@ impl<'a> Reader<'a> {
                 "MARK" => "--set-xmark, --set-mark, --and-mark, --or-mark or --xor-mark is required",
                 "CONNMARK" => return Err(complain(tool, "CONNMARK target: No operation specified")),
                 "CLASSIFY" => "--set-class is required",
+                "CT" => "--notrack is what this version knows of it: it is required",
                 "SNAT" => return Err(complain(tool, "SNAT: option \"--to-source\" must be specified")),
                 "DNAT" => return Err(complain(tool, "DNAT: option \"--to-destination\" must be specified")),
-                "CT" => "--notrack is what this version knows of it: it is required",
                 "DSCP" => "one of --set-dscp or --set-dscp-class is required",
                 _ => "an action is required",
             };
