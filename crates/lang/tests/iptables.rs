@@ -162,7 +162,7 @@ fn listings() {
     let verbose = iptables::list(std::slice::from_ref(&chain), false, &style);
     let plain = iptables::list(std::slice::from_ref(&chain), false, &ListStyle::default());
     let commands = iptables::list(std::slice::from_ref(&chain), false, &ListStyle { commands: true, ..style });
-    let table = [verbose, plain, commands, iptables::save("mangle", &[chain], false)];
+    let table = [verbose, plain, commands, iptables::save("mangle", &[chain], false, false)];
     let wanted = [
         "Chain OUTPUT (policy ACCEPT 12 packets, 3456 bytes)\n pkts bytes target     prot opt in     out     source               destination         \n 123K   12M MARK       6    --  *      eth0   0.0.0.0/0            0.0.0.0/0            tcp spt:80 MARK set 0x50\n",
         "Chain OUTPUT (policy ACCEPT)\ntarget     prot opt source               destination         \nMARK       tcp  --  anywhere             anywhere             tcp spt:http MARK set 0x50\n",

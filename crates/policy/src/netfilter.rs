@@ -36,6 +36,8 @@ pub enum NfCommand {
     DeleteChain(Option<String>),
     /// `-P CHAIN ACCEPT|DROP`: true = accept.
     Policy(String, bool),
+    /// Sets packets and bytes of a chain's rule (counted from 1; 0 is the last), or without a number of its policy.
+    Counters(String, Option<usize>, u64, u64),
 }
 
 impl NfCommand {
@@ -195,6 +197,8 @@ pub enum Target {
     Accept,
     /// Drop it.
     Drop,
+    /// Nobody keeps its connection: `-j CT --notrack` (true), or the same in older words, `-j NOTRACK`.
+    Notrack(bool),
     /// Back to the calling chain.
     Return,
     /// `mark = (mark & !mask) ^ value`.

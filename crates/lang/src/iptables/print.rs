@@ -45,7 +45,7 @@ pub fn list(chains: &[ListedChain], ipv6: bool, style: &ListStyle) -> String {
 }
 
 /// A table as `iptables-save` writes it, without the comments that carry the date.
-pub fn save(table: &str, chains: &[ListedChain], ipv6: bool) -> String {
+pub fn save(table: &str, chains: &[ListedChain], ipv6: bool, counters: bool) -> String {
     let mut out = format!("*{table}\n");
     for chain in chains {
         let policy = chain.policy.map_or("-", |accept| if accept { "ACCEPT" } else { "DROP" });
@@ -53,6 +53,9 @@ pub fn save(table: &str, chains: &[ListedChain], ipv6: bool) -> String {
     }
     for chain in chains {
         for rule in &chain.rules {
+            if counters {
+                out.push_str(&format!("[{}:{}] ", rule.packets, rule.bytes));
+            }
             out.push_str(&format!("-A {}{}\n", chain.name, print_rule(&rule.rule, ipv6)));
         }
     }
@@ -74,6 +77,8 @@ pub fn print_rule(rule: &Rule, ipv6: bool) -> String {
         None => {}
         Some(Target::Accept) => out.push_str(" -j ACCEPT"),
         Some(Target::Drop) => out.push_str(" -j DROP"),
+        Some(Target::Notrack(true)) => out.push_str(" -j CT --notrack"),
+        Some(Target::Notrack(false)) => out.push_str(" -j NOTRACK"),
         Some(Target::Return) => out.push_str(" -j RETURN"),
         Some(Target::Mark { value, mask }) => out.push_str(&format!(" -j MARK --set-xmark {value:#x}/{mask:#x}")),
         Some(Target::Connmark(action)) => out.push_str(&match action {
@@ -283,6 +288,7 @@ fn row(rule: &Rule, ipv6: bool, style: &ListStyle) -> String {
         None => String::new(),
         Some(Target::Accept) => "ACCEPT".into(),
         Some(Target::Drop) => "DROP".into(),
+        Some(Target::Notrack(_)) => "CT".into(),
         Some(Target::Return) => "RETURN".into(),
         Some(Target::Mark { .. }) => "MARK".into(),
         Some(Target::Connmark(_)) => "CONNMARK".into(),
@@ -362,6 +368,8 @@ fn doing(target: &Option<Target>, ipv6: bool) -> String {
             (value, mask) => format!(" MARK xset {value:#x}/{mask:#x}"),
         },
         Some(Target::Connmark(action)) => remarking(action),
+        Some(Target::Notrack(true)) => " CT notrack".into(),
+        Some(Target::Notrack(false)) => " NOTRACK".into(),
         Some(Target::Classify(class)) => format!(" CLASSIFY set {:x}:{:x}", class.major(), class.minor()),
         Some(Target::Dscp(value)) => format!(" DSCP set {value:#04x}"),
         Some(Target::Tos(value, 0xff)) => format!(" TOS set {value:#04x}/0xff"),
