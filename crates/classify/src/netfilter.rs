@@ -390,6 +390,8 @@ fn asks_header(what: &Condition, pool: &Pool, pkt: &Pkt) -> bool {
         Condition::Protocol(p) => *p == 0 || outer.protocol == *p,
         Condition::Source(net, bits) => within(outer.source, *net, *bits, outer.v6),
         Condition::Destination(net, bits) => within(outer.destination, *net, *bits, outer.v6),
+        Condition::SourcePort(range) => outer.ports.is_some_and(|(s, _)| inside(&[*range], s)),
+        Condition::DestinationPort(range) => outer.ports.is_some_and(|(_, d)| inside(&[*range], d)),
         Condition::SourcePorts(ranges) => outer.ports.is_some_and(|(s, _)| inside(ranges, s)),
         Condition::DestinationPorts(ranges) => outer.ports.is_some_and(|(_, d)| inside(ranges, d)),
         Condition::Ports(ranges) => outer.ports.is_some_and(|(s, d)| inside(ranges, s) || inside(ranges, d)),

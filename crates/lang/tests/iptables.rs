@@ -31,7 +31,7 @@ fn rules_as_commands() {
         ),
         (
             "-p tcp --tcp-flags SYN SYN --dport 22 -j MARK --set-mark 300",
-            "-p tcp -m tcp --tcp-flags SYN SYN -m tcp --dport 22 -j MARK --set-xmark 0x12c/0xffffffff",
+            "-p tcp -m tcp --dport 22 --tcp-flags SYN SYN -j MARK --set-xmark 0x12c/0xffffffff",
         ),
         (
             "-p tcp --tcp-flags URG,ACK,PSH,RST,SYN,FIN ACK -m length --length 40:64 -j MARK --set-mark 200",
@@ -146,7 +146,7 @@ fn listings() {
         matches: vec![
             Match { not: false, what: Condition::Out("eth0".into()) },
             Match { not: false, what: Condition::Protocol(6) },
-            Match { not: false, what: Condition::SourcePorts(vec![(80, 80)]) },
+            Match { not: false, what: Condition::SourcePort((80, 80)) },
         ],
         target: Some(Target::Mark { value: 80, mask: u32::MAX }),
     };

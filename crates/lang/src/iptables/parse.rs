@@ -368,8 +368,7 @@ impl<'a> Reader<'a> {
                 let range = values::port_range(text)
                     .ok_or_else(|| self.complain(format!("invalid port/service `{text}' specified")).at(self.at - 1))?;
                 let source = name.starts_with("--s");
-                let condition =
-                    if source { Condition::SourcePorts(vec![range]) } else { Condition::DestinationPorts(vec![range]) };
+                let condition = if source { Condition::SourcePort(range) } else { Condition::DestinationPort(range) };
                 self.matches.push(Match { not, what: condition });
                 Ok(())
             }
@@ -585,7 +584,8 @@ impl<'a> Reader<'a> {
         }
         let counted = self.counted()?;
         let (ipv6, table) = (self.ipv6, self.table);
-        let matches: Vec<Match> = self.basics.into_iter().flatten().chain(self.matches).chain(counted).collect();
+        let mut matches: Vec<Match> = self.basics.into_iter().flatten().chain(self.matches).chain(counted).collect();
+        gather_ports(&mut matches);
         let ruled = !matches.is_empty() || self.target.is_some();
         let rule = Rule { matches, target: self.target };
         let op = |command| NfOp { ipv6, table: table.clone(), command };
@@ -792,6 +792,20 @@ impl<'a> Reader<'a> {
 
 fn translate(how: Translator) -> Target {
     Target::Translate(Translate { how, to: Translation::default() })
+}
+
+/// What the protocol's own extension asks stands together, where it was first named, in an order of its own.
+fn gather_ports(matches: &mut Vec<Match>) {
+    let rank = |m: &Match| match m.what {
+        Condition::SourcePort(_) => Some(0),
+        Condition::DestinationPort(_) => Some(1),
+        Condition::TcpFlags(..) => Some(2),
+        _ => None,
+    };
+    let Some(first) = matches.iter().position(|m| rank(m).is_some()) else { return };
+    let mut gathered: Vec<Match> = matches.extract_if(first.., |m| rank(m).is_some()).collect();
+    gathered.sort_by_key(rank);
+    matches.splice(first..first, gathered);
 }
 
 /// `-tmangle` → `-t`, `mangle`; `--table=mangle` → `--table`, `mangle`.
