@@ -7,6 +7,7 @@
 extern crate alloc;
 
 mod draws;
+pub mod encap;
 mod flow;
 pub mod header;
 mod pool;

@@ -210,6 +210,11 @@ impl Pool {
         &self.cold[pkt.0 as usize].head
     }
 
+    /// Gives a packet other header bytes: it was wrapped or unwrapped. Its flow hash stays, as Linux keeps it.
+    pub fn set_head(&mut self, pkt: &Pkt, head: Head) {
+        self.cold[pkt.0 as usize] = Cold { head, keys: None };
+    }
+
     /// Its flow keys, dissected on first use.
     pub fn keys(&mut self, pkt: &Pkt) -> &FlowKeys {
         let cold = &mut self.cold[pkt.0 as usize];
