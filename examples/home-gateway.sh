@@ -42,7 +42,7 @@ stop() {
 
 start() {
     stop
-    $TC qdisc add dev "$WAN" root handle 1: htb default 99 r2q 40
+    $TC qdisc add dev "$WAN" root handle 1: htb default 99
     $TC class add dev "$WAN" parent 1: classid 1:1 htb rate "${LINK}kbit" ceil "${LINK}kbit" burst 6k
 
     class 10 300 1500 1 pfifo limit 20

@@ -1,13 +1,14 @@
 #!/bin/sh
-# Each host its share, each of its flows a share of that: HTB, a class for each of eight groups of hosts, in it three bands, in each
+# Each host its share, each of its flows a share of that: HTB, a class for each of sixteen groups of hosts, in it three bands, in each
 # band FQ-CoDel. Hosts are told apart by their address on the LAN, also behind NAT, so one host with forty connections gets no
-# more than one with a single connection.
+# more than one with a single connection. (Two hosts whose hash is the same share a class; of sixteen classes, two hosts do once in
+# sixteen times.)
 #
 # Try it: tidegate try examples/per-host.sh --up 6mbit --down 50mbit --load hosts
 
 DEV=${1:-eth0}
 LINK=5700 # kbit/s
-HOSTS=8
+HOSTS=16
 
 tc qdisc del dev "$DEV" root 2>/dev/null
 tc qdisc add dev "$DEV" root handle 1: htb

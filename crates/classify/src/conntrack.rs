@@ -4,6 +4,12 @@
 //! passed all hooks ([`Conntrack::confirm`]). Time is an argument: what has not been seen for its timeout is forgotten when it is
 //! asked for. What is modelled of TCP is the order of flags, not windows: segments are taken to be in window.
 
+mod nat;
+mod related;
+
+pub use nat::End;
+pub(crate) use nat::check_translation;
+
 use crate::headers::Outer;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -48,9 +54,17 @@ enum Tcp {
     SynBoth,
     SynReceived,
     Established,
-    /// One side has closed.
-    Closing,
-    /// Reset; may a new SYN reopen it?
+    /// One side has closed,
+    FinWait,
+    /// which was acknowledged.
+    CloseWait,
+    /// Both sides have closed,
+    LastAck,
+    /// which was acknowledged: either side may begin anew.
+    TimeWait,
+    /// Reset after one side had closed: a new SYN reopens it.
+    Ended,
+    /// Reset; was its last packet a reset by its opener, so that a new SYN reopens it?
     Closed(bool),
     /// Reset before the handshake was answered: whoever opened it has nothing more to say.
     Refused(bool),
@@ -60,6 +74,8 @@ enum Tcp {
 enum Step {
     /// It moves the connection to this state.
     Go(Tcp),
+    /// The same, but the packet is neither counted nor keeps the connection alive.
+    Slip(Tcp),
     /// It is let pass and changes nothing.
     Ignore,
     Invalid,
@@ -79,10 +95,21 @@ struct Entry {
     counts: bool,
     answered: bool,
     confirmed: bool,
+    /// Is it settled what the world sees of each end?
+    settled: [bool; 2],
     tcp: Tcp,
     began: Time,
     expires: Time,
     used: bool,
+}
+
+impl Entry {
+    fn count(&mut self, reply: bool, len: u64) {
+        if self.counts {
+            self.packets[usize::from(reply)] += 1;
+            self.bytes[usize::from(reply)] += len;
+        }
+    }
 }
 
 /// The table of connections.
@@ -128,9 +155,10 @@ impl Conntrack {
             return true;
         }
         let outer = Outer::of(pool, pkt);
-        let (state, membership, full) = match tuple(&outer) {
-            Some(tuple) => self.track(now, tuple, &outer, network_len(pool.meta(pkt))),
-            None => (State::Invalid, None, false),
+        let (state, membership, full) = match (self.related(now, &outer, pool, pkt), tuple(&outer)) {
+            (Some((state, membership)), _) => (state, membership, false),
+            (None, Some(tuple)) => self.track(now, tuple, &outer, network_len(pool.meta(pkt))),
+            (None, None) => (State::Invalid, None, false),
         };
         let meta = pool.meta_mut(pkt);
         meta.connection = pack(state, membership);
@@ -178,48 +206,38 @@ impl Conntrack {
     fn track(&mut self, now: Time, tuple: Tuple, outer: &Outer, len: u64) -> (State, Option<Membership>, bool) {
         let found = self.lookup(now, &tuple);
         let Some(membership) = found else { return self.begin(now, tuple, outer, len) };
-        let entry = &self.entries[membership.at as usize];
+        let entry = &mut self.entries[membership.at as usize];
+        let mut counts = true;
+        let mut refused = false;
         if entry.tcp != Tcp::None {
-            match step(entry, membership.reply, outer.tcp_flags.unwrap_or(0)) {
+            match step(entry, membership.reply, outer) {
                 Step::Invalid => return (State::Invalid, None, false),
                 Step::Reopen => {
                     self.forget(membership.at);
                     return self.begin(now, tuple, outer, len);
                 }
                 Step::Go(next) => {
-                    let entry = &mut self.entries[membership.at as usize];
-                    let lone = matches!(next, Tcp::Closed(_)) && !entry.answered;
+                    refused = matches!(next, Tcp::Closed(_) | Tcp::Ended) && !entry.answered;
                     entry.tcp = next;
-                    if lone {
-                        return self.reset(membership);
-                    }
                 }
-                Step::Ignore => {}
+                Step::Slip(next) => {
+                    entry.tcp = next;
+                    counts = false;
+                }
+                Step::Ignore => counts = false,
             }
         }
-        let entry = &mut self.entries[membership.at as usize];
+        if counts {
+            entry.count(membership.reply, len);
+            // The first answer does not lengthen the time yet.
+            entry.expires = now + timeout(entry, now);
+        }
         entry.answered |= membership.reply;
-        let direction = usize::from(membership.reply);
-        if entry.counts {
-            entry.packets[direction] += 1;
-            entry.bytes[direction] += len;
-        }
-        entry.expires = now + timeout(entry, now);
         let state = if entry.answered { State::Established } else { State::New };
-        (state, Some(membership), false)
-    }
-
-    /// A reset before the connection stood: the packet passes, the connection is gone.
-    fn reset(&mut self, membership: Membership) -> (State, Option<Membership>, bool) {
-        let entry = &mut self.entries[membership.at as usize];
-        let state = if entry.answered || membership.reply { State::Established } else { State::New };
-        for tuple in entry.tuples {
-            self.index.remove(&tuple);
+        if refused {
+            // The packet still reads its mark; the place is given out again only to a later packet.
+            self.forget(membership.at);
         }
-        // The packet still reads its mark; the place is given out again afterwards.
-        entry.expires = Time(0);
-        self.free.push(membership.at);
-        entry.used = false;
         (state, Some(membership), false)
     }
 
@@ -260,14 +278,13 @@ impl Conntrack {
             counts: self.accounting,
             answered: false,
             confirmed: false,
+            settled: [false; 2],
             tcp,
             began: now,
             expires: now,
             used: true,
         };
-        if entry.counts {
-            (entry.packets[0], entry.bytes[0]) = (1, len);
-        }
+        entry.count(false, len);
         entry.expires = now + timeout(&entry, now);
         let at = match self.free.pop() {
             Some(at) => {
@@ -326,6 +343,11 @@ fn membership(meta: &Meta) -> Option<Membership> {
     Some(Membership { at, reply: meta.connection & 8 != 0 })
 }
 
+/// The number of a packet's connection.
+pub(crate) fn number(meta: &Meta) -> Option<u32> {
+    membership(meta).map(|m| m.at)
+}
+
 /// What a packet is to its connection.
 pub fn state(meta: &Meta) -> State {
     match meta.connection & 7 {
@@ -361,16 +383,28 @@ fn tuple(outer: &Outer) -> Option<Tuple> {
 fn opening(flags: u8) -> Option<Tcp> {
     use tcp_flags::{ACK, FIN, RST, SYN};
     match flags & (SYN | ACK | FIN | RST) {
+        _ if !is_sane(flags) => None,
         SYN => Some(Tcp::SynSent),
         ACK => Some(Tcp::Established),
         _ => None,
     }
 }
 
+/// Can these flags stand together? PSH, ECE and CWR may come with any.
+fn is_sane(flags: u8) -> bool {
+    use tcp_flags::{ACK, FIN, RST, SYN, URG};
+    const TOGETHER: [u8; 9] = [SYN, SYN | URG, SYN | ACK, RST, RST | ACK, FIN | ACK, FIN | ACK | URG, ACK, ACK | URG];
+    TOGETHER.contains(&(flags & (SYN | ACK | FIN | RST | URG)))
+}
+
 /// What a TCP packet does to its connection.
-fn step(entry: &Entry, reply: bool, flags: u8) -> Step {
+fn step(entry: &Entry, reply: bool, outer: &Outer) -> Step {
     use tcp_flags::{ACK, FIN, RST, SYN};
+    let flags = outer.tcp_flags.unwrap_or(0);
     let (state, answered) = (entry.tcp, entry.answered);
+    if !is_sane(flags) {
+        return Step::Invalid;
+    }
     let kind = match flags {
         f if f & RST != 0 => RST,
         f if f & (SYN | ACK) == SYN | ACK => SYN | ACK,
@@ -380,29 +414,43 @@ fn step(entry: &Entry, reply: bool, flags: u8) -> Step {
         _ => return Step::Invalid,
     };
     match (state, kind, reply) {
+        (Tcp::SynSent, SYN, false) if answered => Step::Go(state),
         (Tcp::SynSent, SYN, false) => Step::Ignore,
-        (Tcp::SynSent, SYN, true) => Step::Go(Tcp::SynBoth),
+        (Tcp::SynSent, SYN, true) if answered => Step::Go(Tcp::SynBoth),
+        (Tcp::SynSent, SYN, true) => Step::Slip(Tcp::SynBoth),
         (Tcp::SynSent | Tcp::SynBoth, k, _) if k == SYN | ACK && (reply || state == Tcp::SynBoth) => {
             Step::Go(Tcp::SynReceived)
         }
         (Tcp::SynSent, ACK, true) => Step::Ignore,
         (Tcp::SynSent, RST, _) if answered => Step::Go(Tcp::Refused(!reply)),
-        (Tcp::SynSent, RST, true) => Step::Go(Tcp::Closed(false)),
+        // It acknowledges what nobody has sent.
+        (Tcp::SynSent, RST, false) if flags & ACK != 0 && outer.tcp_ack != Some(0) => Step::Invalid,
+        (Tcp::SynSent, RST, _) => Step::Go(Tcp::Closed(!reply)),
         (Tcp::SynSent, _, _) => Step::Invalid,
-        (Tcp::SynBoth, SYN, _) | (Tcp::SynBoth, ACK, true) => Step::Ignore,
+        (Tcp::SynBoth, SYN, _) => Step::Go(state),
+        (Tcp::SynBoth, ACK, true) => Step::Ignore,
         (Tcp::SynBoth, RST, _) => Step::Go(Tcp::Closed(!reply)),
         (Tcp::SynBoth, _, _) => Step::Invalid,
+        (Tcp::TimeWait, SYN, _) => Step::Reopen,
         (_, SYN, true) => Step::Invalid,
-        (Tcp::Closed(true) | Tcp::Refused(true), SYN, false) => Step::Reopen,
+        (Tcp::Ended | Tcp::Closed(true) | Tcp::Refused(true), SYN, false) => Step::Reopen,
+        (Tcp::Refused(_), RST, _) => Step::Go(Tcp::Refused(!reply)),
         (Tcp::Refused(_), k, false) if k != SYN => Step::Invalid,
         (_, SYN, false) => Step::Ignore,
-        (Tcp::SynReceived, k, _) if k == SYN | ACK => Step::Ignore,
+        (Tcp::SynReceived, k, true) if k == SYN | ACK => Step::Ignore,
+        (Tcp::SynReceived, k, false) if k == SYN | ACK => Step::Go(state),
         (_, k, false) if k == SYN | ACK => Step::Invalid,
         (_, k, true) if k == SYN | ACK => Step::Ignore,
-        (_, RST, _) => Step::Go(Tcp::Closed(!reply || state == Tcp::Closing)),
-        (Tcp::Closed(_) | Tcp::Refused(_), _, _) => Step::Ignore,
-        (_, FIN, _) => Step::Go(Tcp::Closing),
-        (Tcp::SynReceived, _, true) => Step::Ignore,
+        (Tcp::FinWait | Tcp::CloseWait | Tcp::LastAck | Tcp::TimeWait | Tcp::Ended, RST, _) => Step::Go(Tcp::Ended),
+        (Tcp::Closed(true), RST, true) => Step::Go(state),
+        (_, RST, _) => Step::Go(Tcp::Closed(!reply)),
+        (Tcp::Closed(_), _, _) => Step::Go(Tcp::Closed(false)),
+        (Tcp::Ended | Tcp::Refused(_) | Tcp::TimeWait, _, _) => Step::Go(state),
+        (Tcp::FinWait | Tcp::CloseWait | Tcp::LastAck, FIN, _) => Step::Go(Tcp::LastAck),
+        (_, FIN, _) => Step::Go(Tcp::FinWait),
+        (Tcp::FinWait, _, _) => Step::Go(Tcp::CloseWait),
+        (Tcp::LastAck, _, _) => Step::Go(Tcp::TimeWait),
+        (Tcp::SynReceived, _, true) => Step::Go(state),
         (Tcp::SynReceived | Tcp::Established, _, _) => Step::Go(Tcp::Established),
         (other, _, _) => Step::Go(other),
     }
@@ -415,7 +463,9 @@ fn timeout(entry: &Entry, now: Time) -> Span {
         (proto::TCP, Tcp::SynReceived) => 60,
         (proto::TCP, Tcp::Established) if !entry.answered => 300,
         (proto::TCP, Tcp::Established) => 432_000,
-        (proto::TCP, Tcp::Closing) => 120,
+        (proto::TCP, Tcp::FinWait | Tcp::TimeWait) => 120,
+        (proto::TCP, Tcp::CloseWait) => 60,
+        (proto::TCP, Tcp::LastAck) => 30,
         (proto::TCP, _) => 10,
         (proto::UDP, _) if entry.answered && now.since(entry.began) > Span::secs(2) => 120,
         (proto::UDP, _) | (proto::ICMP | proto::ICMPV6, _) => 30,

@@ -1,10 +1,12 @@
 //! flow: by a hash over flow keys, or by arithmetic on one of them (tc-flow(8)).
 
 use crate::actions::{Actions, Said};
+use crate::conntrack;
 use crate::list::{Asked, RandomSource};
 use alloc::vec::Vec;
-use tidegate_packet::{Addrs, Handle, Timer, jenkins};
-use tidegate_policy::{Errno, FlowMode, FlowParams, TcError};
+use tidegate_packet::header::proto;
+use tidegate_packet::{Addrs, FlowKeys, Handle, Timer, dissect_inner, jenkins};
+use tidegate_policy::{Errno, FlowKeySet, FlowMode, FlowParams, TcError};
 
 /// The flow filters of one preference.
 #[derive(Debug, Default)]
@@ -27,7 +29,7 @@ impl Entry {
     /// The class it computes for a packet.
     fn class(&self, asked: &mut Asked<'_>) -> Handle {
         let params = &self.params;
-        let mut words = [0u32; 19];
+        let mut words = [0u32; FlowKeySet::NAMES.len()];
         let mut n = 0;
         for bit in 0..words.len() as u32 {
             if params.keys.has(bit) {
@@ -164,25 +166,61 @@ fn base_class(given: Option<Handle>, qdisc: Handle) -> Handle {
 /// The value of key number `bit` (the order of `FlowKeySet::NAMES`). What only a host knows (sockets, routes) is 0 here.
 fn key(bit: u32, asked: &mut Asked<'_>) -> u32 {
     let pkt = asked.pkt;
+    let meta = asked.pool.meta(pkt);
     match bit {
         5 => 0, // iif: nothing forwarded from a known device yet
-        6 => asked.pool.meta(pkt).priority,
-        7 => asked.pool.meta(pkt).mark.0,
+        6 => meta.priority,
+        7 => meta.mark.0,
+        8 => conntrack::number(meta).unwrap_or(0),
+        9..=12 if conntrack::number(meta).is_some() => tracked(bit - 9, asked),
         17 => asked.pool.hash(pkt),
+        // Outside a tunnel there is nothing inside.
+        19.. => dissect_inner(asked.pool.head(pkt)).map_or(0, |keys| plain(bit - 19, &keys)),
         _ => {
             let keys = asked.pool.keys(pkt);
             match bit {
-                0 | 9 => address(keys.addrs, false),
-                1 | 10 => address(keys.addrs, true),
-                2 => u32::from(keys.protocol),
-                3 | 11 => u32::from(keys.ports.0),
-                4 | 12 => u32::from(keys.ports.1),
+                9 | 10 => plain(bit - 9, keys),
+                11 | 12 => plain(bit - 8, keys),
                 16 => keys.vlan[0].map_or(0, |(tci, _)| u32::from(tci & 0x0fff)),
                 18 => keys.flow_label,
-                _ => 0,
+                _ => plain(bit, keys),
             }
         }
     }
+}
+
+/// src, dst, proto, proto-src and proto-dst.
+fn plain(bit: u32, keys: &FlowKeys) -> u32 {
+    match bit {
+        0 => address(keys.addrs, false),
+        1 => address(keys.addrs, true),
+        2 => u32::from(keys.protocol),
+        3 => u32::from(keys.ports.0),
+        4 => u32::from(keys.ports.1),
+        _ => 0,
+    }
+}
+
+/// The same two addresses and two ports as connection tracking has them, in the packet's own direction, before translation.
+fn tracked(which: u32, asked: &Asked<'_>) -> u32 {
+    let keys = asked.pool.arrived_keys(asked.pkt);
+    match (which, keys.protocol) {
+        (0 | 1, _) => match keys.addrs {
+            Addrs::V6(src, dst) => last_word(if which == 0 { src } else { dst }),
+            addrs => address(addrs, which == 1),
+        },
+        (_, proto::ICMP | proto::ICMPV6) => {
+            // An echo's identifier stands for its source port, type and code for its destination.
+            let at = if keys.protocol == proto::ICMP { 20 } else { 40 };
+            let word = |at: i32| asked.pool.head(asked.pkt).word(at).unwrap_or(0);
+            word(if which == 2 { at + 4 } else { at }) >> 16
+        }
+        _ => plain(which + 1, &keys),
+    }
+}
+
+fn last_word(octets: [u8; 16]) -> u32 {
+    u32::from_be_bytes([octets[12], octets[13], octets[14], octets[15]])
 }
 
 fn address(addrs: Addrs, destination: bool) -> u32 {

@@ -7,7 +7,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Meta, Pkt, Pool};
-use tidegate_policy::netfilter::{Condition, Connmark, Match, NfCommand, NfOp, Rule, Target};
+use tidegate_policy::netfilter::{Condition, Connmark, Match, NfCommand, NfOp, Rule, Target, Translate};
 use tidegate_policy::{Errno, TcError};
 
 /// The chains every mangle table has.
@@ -65,6 +65,8 @@ pub enum Verdict {
     Accept,
     /// It is dropped.
     Drop,
+    /// Its connection is translated so; it goes on.
+    Translate(Translate),
 }
 
 enum Walk {
@@ -138,6 +140,7 @@ impl Table {
                 Some(Target::Accept) => return Walk::Decided(Verdict::Accept),
                 Some(Target::Drop) => return Walk::Decided(Verdict::Drop),
                 Some(Target::Return) => return Walk::Return,
+                Some(Target::Translate(how)) => return Walk::Decided(Verdict::Translate(*how)),
                 Some(Target::Jump(name)) => (name.clone(), true),
                 Some(Target::Goto(name)) => (name.clone(), false),
                 Some(target) => {
@@ -163,6 +166,7 @@ impl Table {
     /// # Errors
     /// As iptables refuses: no such chain, no such rule, chain in use or exists already.
     pub fn apply(&mut self, op: &NfOp) -> Result<(), TcError> {
+        conntrack::check_translation(op)?;
         const NO_CHAIN: TcError = TcError::new(Errno::NoEnt, "No chain/target/match by that name");
         let find = |table: &Table, name: &str| table.position(name).ok_or(NO_CHAIN);
         match &op.command {

@@ -2,6 +2,7 @@
 //! What the `tidegate` command is made of.
 
 pub mod capture;
+mod dissect;
 pub mod faces;
 pub mod replay;
 pub mod run;

@@ -226,6 +226,24 @@ fn where_namespaces_are_forbidden_the_remedy_is_named() {
 }
 
 #[test]
+fn root_does_without_user_namespaces() {
+    let line = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"";
+    let place = Place::new("without");
+    let script = place.file("x.sh", "tc qdisc add dev eth0 root pfifo\nls -d /sys/class/net/eth0\n");
+    let output = Command::new("unshare").args(["-Ur", "sh", "-c", line, "sh", TIDEGATE, "run"]).arg(script).output();
+    let Ok(output) = output else {
+        eprintln!("SKIPPED: no unshare(1)");
+        return;
+    };
+    let said = text(&output.stderr);
+    if !said.contains("tidegate run: ") || said.contains("does not let us make a sandbox") {
+        eprintln!("SKIPPED: {said}");
+        return;
+    }
+    assert_eq!((text(&output.stdout), output.status.code()), ("/sys/class/net/eth0\n".to_owned(), Some(0)), "{said}");
+}
+
+#[test]
 fn a_script_that_never_ends_is_ended_with_all_it_started() {
     if skip() {
         return;
@@ -295,13 +313,15 @@ echo 1 > /proc/sys/net/ipv4/ip_forward && cat /proc/sys/net/ipv4/ip_forward
 mount -o remount,rw / 2>/dev/null || echo no mount
 touch /tmp/tidegate-reach /run/x /var/log/x && echo written
 ls /dev | grep -c sd
+tail -n +2 /proc/net/route | wc -l
+ulimit -d; ulimit -c
 kill -9 1; echo still here
 ",
     );
     let outcome = capture(&script, &[], &options());
     assert_eq!(
         text(&outcome.stdout),
-        "0\nno sysctl\n1\nno mount\nwritten\n0\nstill here\n",
+        "0\nno sysctl\n1\nno mount\nwritten\n0\n0\n1048576\n0\nstill here\n",
         "{}",
         text(&outcome.stderr)
     );

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use tidegate_measure::trial::{Run, Trial};
 
 const TIDEGATE: &str = env!("CARGO_BIN_EXE_tidegate");
 
@@ -24,19 +25,30 @@ fn run(script: &Path, options: &[&str]) -> Output {
     Command::new(TIDEGATE).arg("try").arg(script).args(options).output().expect("tidegate runs")
 }
 
-fn json(output: &Output) -> serde_json::Value {
+/// The document of a run with these options.
+fn document(script: &Path, options: &[&str]) -> Trial {
+    let output = run(script, &[options, &["--json"]].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("valid JSON")
+    tidegate_report::from_json(&String::from_utf8_lossy(&output.stdout)).expect("what try writes can be read")
 }
 
-/// `[without, with]` the policy, under the load: the ping's 95th percentile in ms and the goodput in kbit/s.
-fn loaded(document: &serde_json::Value) -> [(f64, f64); 2] {
+/// `[without, with]` the policy, under a load.
+fn pair<'t>(trial: &'t Trial, load: &str) -> [&'t Run; 2] {
     [false, true].map(|policy| {
-        let runs = document["runs"].as_array().expect("runs");
-        let run = runs.iter().find(|run| run["load"] != "empty" && run["policy"] == policy).expect("a run");
-        let figure = |value: &serde_json::Value| value.as_f64().expect("a figure");
-        (figure(&run["ping"]["rtt"]["p95_ms"]), figure(&run["goodput_up_bits"]) / 1000.0)
+        let found = trial.runs.iter().find(|run| run.load == load && run.policy == policy);
+        found.unwrap_or_else(|| panic!("no run under {load}"))
     })
+}
+
+/// The 95th percentile of a probe in ms.
+fn p95(run: &Run, probe: &str) -> f64 {
+    let probe = run.probes.iter().find(|p| p.id == probe).unwrap_or_else(|| panic!("no probe {probe}"));
+    probe.figures(run.window).rtt.percentile(95.0).unwrap_or(u64::MAX) as f64 / 1e6
+}
+
+/// kbit/s of payload of all transfers that go up.
+fn sent_up(run: &Run) -> f64 {
+    run.flows.iter().filter(|flow| flow.up).map(|flow| flow.rate(run.window)).sum::<f64>() / 1000.0
 }
 
 /// Kettlewell's measurement (2004): a bloated 128 kbit/s uplink, and his token bucket: 8.35 times shorter on average, no slower.
@@ -45,12 +57,16 @@ fn the_modem_example_tells_kettlewells_story() {
     if skip() {
         return;
     }
-    let options = ["--up", "128kbit", "--down", "2mbit", "--json"];
-    let first = run(&example("modem.sh"), &options);
-    let [(before, sent), (after, shaped)] = loaded(&json(&first));
+    let options = ["--up", "128kbit", "--down", "2mbit", "--load", "tcp_1up", "--probes", "ping"];
+    let script = example("modem.sh");
+    let trial = document(&script, &options);
+    let [without, with] = pair(&trial, "tcp_1up");
+    let (before, after) = (p95(without, "ping"), p95(with, "ping"));
+    let (sent, shaped) = (sent_up(without), sent_up(with));
     assert!((1350.0..1650.0).contains(&before) && after < 200.0, "{before} ms, {after} ms");
     assert!((shaped / sent - 1.0).abs() < 0.05, "{sent} kbit/s, {shaped} kbit/s");
-    assert_eq!(first.stdout, run(&example("modem.sh"), &options).stdout, "the same seed gives the same bytes");
+    let again = [&options[..], &["--json"]].concat();
+    assert_eq!(run(&script, &again).stdout, run(&script, &again).stdout, "the same seed gives the same bytes");
 }
 
 /// The web server's class is held to its 300 kbit/s of frames: 1448 bytes of payload in each 1514.
@@ -59,21 +75,114 @@ fn the_web_limit_example_holds_the_server_to_its_rate() {
     if skip() {
         return;
     }
-    let output = run(&example("web-limit.sh"), &["--up", "2mbit", "--down", "20mbit", "--json"]);
-    let document = json(&output);
-    let [(before, _), (after, goodput)] = loaded(&document);
-    let limit = 300.0 * 1448.0 / 1514.0;
+    let options = ["--up", "2mbit", "--down", "20mbit", "--load", "server", "--probes", "ping"];
+    let trial = document(&example("web-limit.sh"), &options);
+    let [without, with] = pair(&trial, "server");
+    let (limit, goodput) = (300.0 * 1448.0 / 1514.0, sent_up(with));
     assert!((goodput / limit - 1.0).abs() < 0.005, "{goodput} kbit/s of {limit}");
+    let (before, after) = (p95(without, "ping"), p95(with, "ping"));
     assert!(before > 1000.0 && after < 50.0, "{before} ms, {after} ms");
-    assert_eq!(document["load"], "server");
 }
 
+/// The home gateway: every class carries something, none is out of reach, and people notice nothing of the uploads.
 #[test]
-fn the_table_ends_with_a_verdict_and_the_line_that_does_it_again() {
+fn the_home_gateway_example_keeps_people_out_of_the_queue() {
     if skip() {
         return;
     }
-    let output = run(&example("modem.sh"), &["--up", "128kbit", "--down", "2mbit", "--duration", "10s", "--seed", "7"]);
+    let trial = document(&example("home-gateway.sh"), &["--up", "1600kbit", "--down", "20mbit", "--duration", "30s"]);
+    let [without, with] = pair(&trial, "both");
+    let idle: Vec<&str> =
+        with.classes.iter().filter(|c| c.leaf && c.sent.iter().sum::<u64>() == 0).map(|c| c.id.as_str()).collect();
+    let unreached: Vec<&str> = trial.tree.iter().filter(|n| n.unreachable.is_some()).map(|n| n.id.as_str()).collect();
+    assert_eq!((with.classes.len(), idle, unreached), (6, vec![], vec![]));
+    let taken: Vec<_> = with.probes.iter().map(|p| (p.id.as_str(), p.class.as_deref().unwrap_or("none"))).collect();
+    let expected = [
+        ("ping", "1:10"),
+        ("voip-up", "1:10"),
+        ("voip-down", "none"),
+        ("dns", "1:10"),
+        ("ssh", "1:30"),
+        ("web", "1:20"),
+    ];
+    assert_eq!(taken, expected);
+    let (before, after) = (p95(without, "voip-up"), p95(with, "voip-up"));
+    assert!(before > 1000.0 && after < 60.0, "{before} ms, {after} ms");
+    let [without, with] = pair(&trial, "up");
+    let (before, after) = (p95(without, "ssh"), p95(with, "ssh"));
+    assert!(before > 5000.0 && after < 1000.0, "{before} ms, {after} ms");
+}
+
+/// Each host gets its share, however many connections the other one has.
+#[test]
+fn the_per_host_example_shares_between_hosts() {
+    if skip() {
+        return;
+    }
+    let options = ["--up", "6mbit", "--down", "50mbit", "--load", "hosts", "--probes", "ping"];
+    let trial = document(&example("per-host.sh"), &options);
+    let share = |run: &Run| {
+        let other: f64 = run.flows.iter().filter(|f| f.title.contains("other")).map(|f| f.rate(run.window)).sum();
+        other / 1000.0 / sent_up(run)
+    };
+    let [without, with] = pair(&trial, "hosts").map(share);
+    assert!(without < 0.3 && (0.45..0.55).contains(&with), "{without}, {with}");
+}
+
+/// IPv6 takes the same classes as IPv4, by rules of its own.
+#[test]
+fn the_dual_stack_example_treats_both_alike() {
+    if skip() {
+        return;
+    }
+    let options = ["--up", "5mbit", "--down", "40mbit", "--load", "up", "--duration", "10s"];
+    let classes = |more: &[&str]| {
+        let trial = document(&example("dual-stack.sh"), &[&options[..], more].concat());
+        let [_, with] = pair(&trial, "up");
+        let probes = with.probes.iter().map(|p| (p.id.clone(), p.class.clone()));
+        probes.chain(with.flows.iter().map(|f| (f.title.clone(), f.class.clone()))).collect::<Vec<_>>()
+    };
+    let mut v4 = classes(&[]);
+    // ICMPv6 goes first, ICMP has no such rule.
+    assert_eq!(v4[0].1.replace("1:10".into()), Some("1:20".into()));
+    assert_eq!(v4, classes(&["--ipv6"]));
+}
+
+/// Classes that no packet can reach are named, each with its reason.
+#[test]
+fn classes_out_of_reach_are_named() {
+    if skip() {
+        return;
+    }
+    let dir = std::env::temp_dir().join(format!("tidegate-out-of-reach-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("a directory");
+    let script = dir.join("gaps.sh");
+    let body = "tc qdisc add dev eth0 root handle 1: htb default 10\n\
+        for n in 10 20 30 40; do tc class add dev eth0 parent 1: classid 1:$n htb rate 1mbit; done\n\
+        iptables -t mangle -A POSTROUTING -p tcp --dport 8080 -j MARK --set-mark 4\n\
+        tc filter add dev eth0 parent 1: protocol ip prio 1 handle 2 fw classid 1:20\n\
+        tc filter add dev eth0 parent 1: protocol ip prio 2 handle 4 fw classid 1:40\n";
+    std::fs::write(&script, body).expect("a script");
+    let trial = document(&script, &["--up", "4mbit", "--down", "4mbit", "--load", "up", "--duration", "5s"]);
+    let _ = std::fs::remove_dir_all(&dir);
+    let unreached: Vec<_> =
+        trial.tree.iter().filter_map(|n| Some((n.id.as_str(), n.unreachable.as_deref()?))).collect();
+    let expected = [
+        ("1:20", "its filter asks for mark 2, which no rule sets"),
+        ("1:30", "no filter, mark or default leads to it"),
+    ];
+    assert_eq!(unreached, expected);
+    let [_, with] = pair(&trial, "up");
+    assert!(with.flows.iter().any(|f| f.class.as_deref() == Some("1:40")), "a conversation was made for 1:40");
+}
+
+#[test]
+fn the_text_ends_with_a_verdict_and_the_line_that_does_it_again() {
+    if skip() {
+        return;
+    }
+    let options = ["--up", "128kbit", "--down", "2mbit", "--duration", "10s", "--seed", "7", "--report", "none"];
+    let output = run(&example("modem.sh"), &options);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let last = text.lines().last().unwrap_or_default();
     assert!(last.starts_with("Again: tidegate try ") && last.ends_with("--duration 10s --seed 7"), "{last}");
@@ -128,7 +237,7 @@ fn wrong_scripts_are_told_where_why_and_what_to_do() {
     for (name, body, place, advice) in cases {
         let script = dir.join(format!("{name}.sh"));
         std::fs::write(&script, format!("#!/bin/sh\n{body}")).expect("a script");
-        let output = run(&script, &["--up", "1mbit", "--down", "1mbit", "--timeout", "2s"]);
+        let output = run(&script, &["--up", "1mbit", "--down", "1mbit", "--timeout", "2s", "--report", "none"]);
         let stderr = String::from_utf8_lossy(&output.stderr);
         if output.status.code() != Some(1)
             || !stderr.contains(place)

@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use tidegate_packet::{Head, Jiffies};
-use tidegate_policy::{LinkKind, Tunnel, TunnelMode};
+use tidegate_policy::{Errno, LinkKind, TcError, Tunnel, TunnelMode};
 use tidegate_qdisc::{Device, EventRing, Shaper};
 
 /// Events kept between two readings.
@@ -62,6 +62,17 @@ impl Default for DeviceSpec {
             link_header: Head::ETHERNET as u32,
             hz: 250,
             speed_mbit: Some(1000),
+        }
+    }
+}
+
+impl DeviceKind {
+    /// May a device of this kind carry packets of so many bytes? RFC 791 wants 68 at least; what is made in software only sets no bounds.
+    pub(crate) fn check_mtu(self, bytes: u32) -> Result<(), TcError> {
+        match (self, bytes) {
+            (DeviceKind::Ifb | DeviceKind::Dummy | DeviceKind::Loopback, _) | (_, 68..=65_535) => Ok(()),
+            (_, 0..68) => Err(TcError::new(Errno::Inval, "mtu less than device minimum")),
+            _ => Err(TcError::new(Errno::Inval, "mtu greater than device maximum")),
         }
     }
 }

@@ -1,32 +1,31 @@
 //! Netfilter before the devices: the hooks a packet passes on each way through the machine, and the connections it belongs to.
 
+use super::nat::Home;
 use alloc::vec::Vec;
 use tidegate_classify::conntrack::Conntrack;
 use tidegate_classify::netfilter::{Place, Table, Verdict};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Pkt, Pool, Time};
 use tidegate_policy::TcError;
-use tidegate_policy::netfilter::{Condition, NfCommand, NfOp, Target};
+use tidegate_policy::netfilter::{Condition, NfOp, Target};
 
 /// All tables of both families, and the connections.
 #[derive(Debug, Default)]
 pub(crate) struct Firewall {
-    tables: Vec<Table>,
-    connections: Conntrack,
+    pub(crate) tables: Vec<Table>,
+    pub(crate) connections: Conntrack,
 }
 
 impl Firewall {
     pub(crate) fn apply(&mut self, op: &NfOp) -> Result<(), TcError> {
         self.table_mut(op.ipv6, &op.table).apply(op)?;
-        if let NfCommand::Append(_, rule) | NfCommand::Insert(_, _, rule) | NfCommand::ReplaceAt(_, _, rule) =
-            &op.command
-        {
+        if let Some(rule) = op.command.rule() {
             let counts = rule.matches.iter().any(|m| matches!(m.what, Condition::Connbytes(_)));
             let asks = |what: &Condition| {
                 matches!(what, Condition::Connmark(..) | Condition::Connstate(_) | Condition::State(_))
             };
-            let marks = matches!(rule.target, Some(Target::Connmark(_)));
-            if counts || marks || rule.matches.iter().any(|m| asks(&m.what)) {
+            let keeps = matches!(rule.target, Some(Target::Connmark(_) | Target::Translate(_)));
+            if counts || keeps || rule.matches.iter().any(|m| asks(&m.what)) {
                 self.connections.activate(counts);
             }
         }
@@ -47,37 +46,50 @@ impl Firewall {
     }
 
     /// A packet of the machine's own programs; false if it is lost.
-    pub(crate) fn send(&mut self, now: Time, output: &str, pool: &mut Pool, pkt: &Pkt) -> bool {
+    pub(crate) fn send(&mut self, now: Time, output: &str, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
         let place = Place { input: "", output };
         let passes = self.connections.enter(now, pool, pkt)
             && self.hook("OUTPUT", place, pool, pkt)
-            && self.hook("POSTROUTING", place, pool, pkt);
+            && self.nat("OUTPUT", place, home, pool, pkt)
+            && self.hook("POSTROUTING", place, pool, pkt)
+            && self.nat("POSTROUTING", place, home, pool, pkt);
         self.leave(passes, pool, pkt)
     }
 
     /// A packet that the machine routes; false if it is lost.
-    pub(crate) fn forward(&mut self, now: Time, input: &str, output: &str, pool: &mut Pool, pkt: &Pkt) -> bool {
+    pub(crate) fn forward(
+        &mut self,
+        now: Time,
+        (input, output): (&str, &str),
+        home: Home<'_>,
+        pool: &mut Pool,
+        pkt: &Pkt,
+    ) -> bool {
         if !self.connections.enter(now, pool, pkt) {
             return false;
         }
-        let mut passes = self.hook("PREROUTING", Place { input, output: "" }, pool, pkt);
+        let (before, after) = (Place { input, output: "" }, Place { input: "", output });
+        let mut passes = self.hook("PREROUTING", before, pool, pkt) && self.nat("PREROUTING", before, home, pool, pkt);
         if passes {
             let meta = pool.meta_mut(pkt);
             if meta.ethertype == ethertype::IPV4 {
                 meta.priority = tos_priority(meta.dsfield);
             }
             passes = self.hook("FORWARD", Place { input, output }, pool, pkt)
-                && self.hook("POSTROUTING", Place { input: "", output }, pool, pkt);
+                && self.hook("POSTROUTING", after, pool, pkt)
+                && self.nat("POSTROUTING", after, home, pool, pkt);
         }
         self.leave(passes, pool, pkt)
     }
 
     /// A packet for the machine itself; false if it is lost.
-    pub(crate) fn receive(&mut self, now: Time, input: &str, pool: &mut Pool, pkt: &Pkt) -> bool {
+    pub(crate) fn receive(&mut self, now: Time, input: &str, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
         let place = Place { input, output: "" };
         let passes = self.connections.enter(now, pool, pkt)
             && self.hook("PREROUTING", place, pool, pkt)
-            && self.hook("INPUT", place, pool, pkt);
+            && self.nat("PREROUTING", place, home, pool, pkt)
+            && self.hook("INPUT", place, pool, pkt)
+            && self.nat("INPUT", place, home, pool, pkt);
         self.leave(passes, pool, pkt)
     }
 

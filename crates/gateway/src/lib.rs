@@ -11,6 +11,7 @@ mod device;
 mod firewall;
 mod led;
 mod links;
+mod nat;
 mod stack;
 
 pub use device::{DeviceKind, DeviceSpec};
@@ -24,7 +25,7 @@ use alloc::vec::Vec;
 use device::Port;
 use firewall::Firewall;
 use tidegate_classify::netfilter::Table;
-use tidegate_packet::{Draws, Handle, Head, Pkt, Pool, Time, Timer};
+use tidegate_packet::{Dissector, Draws, Handle, Head, Pkt, Pool, Time, Timer};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::{Errno, Op, TcError};
 
@@ -58,6 +59,7 @@ pub enum Route {
 pub struct Gateway {
     ports: Vec<Port>,
     firewall: Firewall,
+    dissector: Dissector,
     action_numbers: led::ActionNumbers,
 }
 
@@ -67,6 +69,16 @@ impl Gateway {
     /// A machine without devices.
     pub fn new() -> Gateway {
         Gateway::default()
+    }
+
+    /// How far the machine looks into packets for their flow keys: a matter of its kernel's age.
+    pub fn dissector(&self) -> Dissector {
+        self.dissector
+    }
+
+    /// Sets it, for packets that come from now on.
+    pub fn set_dissector(&mut self, dissector: Dissector) {
+        self.dissector = dissector;
     }
 
     /// Adds a device; one of that name that is there already stays and is returned.
@@ -143,6 +155,7 @@ impl Gateway {
             }
             Op::Mtu { dev, bytes } => {
                 let port = self.named(dev)?;
+                port.spec.kind.check_mtu(*bytes)?;
                 port.respec(DeviceSpec { mtu: *bytes, ..port.spec });
                 Ok(None)
             }
@@ -157,13 +170,15 @@ impl Gateway {
     /// Gives a packet to a device's egress by a route.
     pub fn offer(&mut self, world: World<'_>, device: DeviceId, route: Route, pkt: Pkt) -> Offer {
         let World { now, pool, draws } = world;
+        pool.set_dissector(self.dissector);
         self.reframe(pool, device, route, &pkt);
         let Gateway { ports, firewall, .. } = self;
         let name = |id: DeviceId| ports[id.0 as usize].name.as_str();
+        let home = |name: &str, v6: bool| address(ports, name, v6);
         let passes = match route {
             Route::Direct => true,
-            Route::Local => firewall.send(now, name(device), pool, &pkt),
-            Route::Forwarded(from) => firewall.forward(now, from.map_or("", name), name(device), pool, &pkt),
+            Route::Local => firewall.send(now, name(device), &home, pool, &pkt),
+            Route::Forwarded(from) => firewall.forward(now, (from.map_or("", name), name(device)), &home, pool, &pkt),
         };
         let shaper = &mut self.port(device).shaper;
         if !passes {
@@ -190,7 +205,8 @@ impl Gateway {
     /// Shows netfilter a packet that came in by `device` and is for the machine itself; false if a rule drops it.
     pub fn input(&mut self, now: Time, pool: &mut Pool, device: DeviceId, pkt: &Pkt) -> bool {
         let Gateway { ports, firewall, .. } = self;
-        firewall.receive(now, &ports[device.0 as usize].name, pool, pkt)
+        let home = |name: &str, v6: bool| address(ports, name, v6);
+        firewall.receive(now, &ports[device.0 as usize].name, &home, pool, pkt)
     }
 
     /// Takes the next packet that a device may send.
@@ -271,4 +287,8 @@ impl Gateway {
         self.name_devices(&mut dumps);
         Ok(dumps)
     }
+}
+
+fn address(ports: &[Port], name: &str, v6: bool) -> Option<[u8; 16]> {
+    nat::first(&ports.iter().find(|port| port.name == name)?.addresses, v6)
 }

@@ -64,17 +64,24 @@ impl Gateway {
                 if peer == name || self.device(peer).is_some() {
                     return Err(TcError::bare(Errno::Exist));
                 }
-                self.add_device(peer, DeviceSpec::of(kind));
+                self.add_device(peer, self.spec_of(kind));
             }
             _ => {}
         }
-        let id = self.add_device(name, DeviceSpec::of(kind));
+        let spec = self.spec_of(kind);
+        let id = self.add_device(name, spec);
         self.port(id).stacked = match kind {
             LinkKind::Vlan { lower, id } => Some(Stacked { on: self.device(lower), encap: Encap::Vlan(*id) }),
             LinkKind::Tunnel(tunnel) => Some(Stacked { on: None, encap: Encap::Tunnel(*tunnel) }),
             _ => None,
         };
         Ok(())
+    }
+
+    /// A new device of this kind, on a machine whose clock ticks as it does for the others.
+    fn spec_of(&self, kind: &LinkKind) -> DeviceSpec {
+        let spec = DeviceSpec::of(kind);
+        DeviceSpec { hz: self.ports.first().map_or(spec.hz, |port| port.spec.hz), ..spec }
     }
 
     fn delete_link(&mut self, world: World<'_>, name: &str) -> Result<(), TcError> {

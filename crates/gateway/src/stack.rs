@@ -59,10 +59,9 @@ impl Gateway {
         let encap = self.ports[upper.0 as usize].stacked.map_or(Encap::Bare, |stacked| stacked.encap);
         self.wrap(pool, &pkt, upper, lower, encap);
         if let Encap::Tunnel(_) = encap {
-            // The outer packet is another one to netfilter.
-            pool.meta_mut(&pkt).connection = 0;
             let Gateway { ports, firewall, .. } = self;
-            if !firewall.send(now, &ports[lower.0 as usize].name, pool, &pkt) {
+            let home = |name: &str, v6: bool| super::address(ports, name, v6);
+            if !firewall.send(now, &ports[lower.0 as usize].name, &home, pool, &pkt) {
                 self.port(lower).shaper.refuse(now, pool, draws, pkt, Why::Policy);
                 return Offer::Refused;
             }
@@ -121,10 +120,11 @@ impl Gateway {
         meta.len = meta.frame_len;
         meta.ethertype = protocol.unwrap_or(meta.ethertype);
         if let Some(head) = head {
-            if let Encap::Tunnel(_) = encap {
+            let another = matches!(encap, Encap::Tunnel(_));
+            if another {
                 meta.dsfield = head.dsfield();
             }
-            pool.set_head(pkt, head);
+            pool.set_head(pkt, head, another);
         }
     }
 
@@ -133,13 +133,14 @@ impl Gateway {
     pub(crate) fn ascend(&mut self, world: World<'_>, device: DeviceId, pkt: Pkt) -> Received {
         let World { now, pool, draws } = world;
         let Some((upper, head, octets)) = self.opened(pool, device, &pkt) else { return Received::Passed(pkt, device) };
-        if let Some(Stacked { encap: Encap::Tunnel(_), .. }) = self.ports[upper.0 as usize].stacked {
+        let tunnel = matches!(self.ports[upper.0 as usize].stacked, Some(Stacked { encap: Encap::Tunnel(_), .. }));
+        if tunnel {
             let Gateway { ports, firewall, .. } = self;
-            if !firewall.receive(now, &ports[device.0 as usize].name, pool, &pkt) {
+            let home = |name: &str, v6: bool| super::address(ports, name, v6);
+            if !firewall.receive(now, &ports[device.0 as usize].name, &home, pool, &pkt) {
                 self.port(device).shaper.refuse(now, pool, draws, pkt, Why::Policy);
                 return Received::Lost;
             }
-            pool.meta_mut(&pkt).connection = 0;
         }
         let (above, below) = (self.ports[upper.0 as usize].spec, self.ports[device.0 as usize].spec);
         // Congestion marked on the outer header on the way is the packet's now, if it can carry the mark (RFC 6040).
@@ -152,7 +153,7 @@ impl Gateway {
         if marked {
             meta.set_ce();
         }
-        pool.set_head(&pkt, head);
+        pool.set_head(&pkt, head, tunnel);
         self.receive(World { now, pool, draws }, upper, pkt)
     }
 

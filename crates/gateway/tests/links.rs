@@ -18,7 +18,7 @@ fn names(gateway: &Gateway) -> Vec<(&str, DeviceKind, u32)> {
 #[test]
 fn devices_are_made_renamed_and_deleted_and_their_places_used_again() {
     let mut gateway = Gateway::new();
-    gateway.add_device("eth0", DeviceSpec::default());
+    gateway.add_device("eth0", DeviceSpec { hz: 1000, ..DeviceSpec::default() });
     let add = |name: &str, kind| LinkOp::Add { name: name.into(), kind };
     let answers: Vec<String> = [
         add("ifb4eth0", LinkKind::Ifb),
@@ -55,6 +55,7 @@ fn devices_are_made_renamed_and_deleted_and_their_places_used_again() {
         ("dummy0", DeviceKind::Dummy, 1000),
     ];
     assert_eq!(names(&gateway), devices);
+    assert!(gateway.devices().all(|id| gateway.spec(id).hz == 1000), "a machine has one clock");
 }
 
 #[test]
@@ -68,4 +69,22 @@ fn addresses_are_kept_with_their_device() {
     assert!(apply(&mut gateway, op(true)).is_err(), "it is there");
     apply(&mut gateway, op(false)).expect("it is there");
     assert!(apply(&mut gateway, op(false)).is_err(), "it is gone");
+}
+
+/// As a kernel was asked: the bounds are the driver's.
+#[test]
+fn the_largest_packet_has_bounds() {
+    let mut gateway = Gateway::new();
+    gateway.add_device("eth0", DeviceSpec::default());
+    gateway.add_device("ifb0", DeviceSpec::of(&LinkKind::Ifb));
+    let mut set = |dev: &str, bytes| {
+        let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+        let world = World { now: Time(1), pool: &mut pool, draws: &mut draws };
+        let answer = gateway.apply(world, &Op::Mtu { dev: dev.into(), bytes });
+        answer.map_or_else(|error| error.to_string(), |_| String::new())
+    };
+    let table = [("eth0", 67), ("eth0", 68), ("eth0", 65_535), ("eth0", 65_536), ("ifb0", 20), ("ifb0", 70_000)]
+        .map(|(d, b)| set(d, b));
+    let (low, high) = ("Error: mtu less than device minimum.", "Error: mtu greater than device maximum.");
+    assert_eq!(table, [low, "", "", high, "", ""]);
 }

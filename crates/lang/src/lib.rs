@@ -22,6 +22,8 @@ pub use refusal::Refusal;
 pub struct Env {
     /// The devices there are. `None`: any name is taken for a device (a script is only being read).
     pub devices: Option<Vec<Device>>,
+    /// The machine knows flow's keys of a tunnel's inside, as Siemon's patched kernels did; Linux itself never has.
+    pub tunnel_keys: bool,
 }
 
 /// A device, as far as the front ends care.

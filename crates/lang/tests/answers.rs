@@ -2,6 +2,7 @@
 
 use tidegate_lang::tc::{self, TcCommand};
 use tidegate_lang::{Device, Env};
+use tidegate_policy::{FilterParams, FlowKeySet, Op};
 
 /// Lines whose answer differs on purpose, with the reason.
 const DIFFERENT: [(&str, &str); 6] = [
@@ -25,7 +26,7 @@ fn answer(args: &[String], env: &Env) -> (String, Vec<String>) {
 
 #[test]
 fn tc_gives_the_same_answers() {
-    let env = Env { devices: Some(vec![Device { name: "lo".into(), speed_mbit: None }]) };
+    let env = Env { devices: Some(vec![Device { name: "lo".into(), speed_mbit: None }]), ..Env::default() };
     let mut wrong = Vec::new();
     let (mut same, mut later, mut different) = (0, 0, 0);
     for line in include_str!("data/tc-answers.txt").lines().filter(|line| !line.starts_with('#')) {
@@ -50,4 +51,27 @@ fn tc_gives_the_same_answers() {
     }
     assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), wrong.len() + same, wrong.join("\n"));
     assert!(same > 900, "only {same} the same, {later} for later, {different} different on purpose");
+}
+
+/// The keys of a tunnel's inside are patched kernels': without them tc's words, and ours after them; with them the flow filter of the
+/// patch's author, in which a key stands twice.
+#[test]
+fn keys_of_a_tunnels_inside() {
+    let list = "src,dst,proto,proto-src,proto-dst,tunnel-src,tunnel-dst,proto,tunnel-proto-src,tunnel-proto-dst";
+    let line =
+        format!("filter add dev eth0 parent 11: protocol all prio 1 handle 11 flow hash keys {list} divisor 1024");
+    let args: Vec<String> = line.split(' ').map(String::from).collect();
+    let refusal = tc::parse(&args, &Env::default()).expect_err("mainline tc does not know them");
+    assert_eq!(refusal.stderr.lines().next(), Some("Unknown flow key \"tunnel-src\""));
+    assert!(refusal.remedy.is_some_and(|remedy| remedy.contains("--dissect legacy")));
+    let patched = Env { tunnel_keys: true, ..Env::default() };
+    let op = match tc::parse(&args, &patched).map(|parsed| parsed.command) {
+        Ok(TcCommand::Apply(Op::Filter(op))) => op,
+        other => panic!("{other:?}"),
+    };
+    let Some(FilterParams::Flow(flow)) = op.params else { panic!("{:?}", op.params) };
+    let names: Vec<&str> =
+        (0..).zip(FlowKeySet::NAMES).filter(|(bit, _)| flow.keys.has(*bit)).map(|(_, n)| n).collect();
+    let wanted = "src,dst,proto,proto-src,proto-dst,tunnel-src,tunnel-dst,tunnel-proto-src,tunnel-proto-dst";
+    assert_eq!(names.join(","), wanted);
 }

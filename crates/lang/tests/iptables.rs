@@ -1,7 +1,7 @@
 //! The iptables lines that published scripts use: what they mean, how they are printed back, and how wrong ones are refused.
 
 use tidegate_lang::iptables::{self, IptCommand, ListStyle, ListedChain, ListedRule};
-use tidegate_policy::netfilter::{Condition, Match, NfCommand, Rule, Target};
+use tidegate_policy::netfilter::{Condition, Match, NfCommand, NfOp, Rule, Target};
 
 fn parse(line: &str) -> Result<IptCommand, String> {
     let args: Vec<String> = line.split_whitespace().map(String::from).collect();
@@ -261,5 +261,65 @@ fn connections_refused() {
     for (words, reason) in table {
         let refused = parse(&format!("-t mangle -A FORWARD {words}")).expect_err(words);
         assert!(refused.ends_with(reason), "{words}: {refused}");
+    }
+}
+
+/// Rules of the table nat: the words given, `-S` where it says otherwise, the end of the row of `-L -n` (iptables 1.8.9).
+#[test]
+fn translations() {
+    let table = [
+        ("-o eth0 -p tcp -j SNAT --to-source 192.0.2.1:1024-2048", "", "to:192.0.2.1:1024-2048"),
+        ("-p tcp -j SNAT --to-source :1024-2048", "", "to::1024-2048"),
+        ("-j SNAT --to-source 10.0.0.1-10.0.0.9", "", "to:10.0.0.1-10.0.0.9"),
+        ("-p tcp -j SNAT --to-source 10.0.0.1-10.0.0.9:100-200", "", "to:10.0.0.1-10.0.0.9:100-200"),
+        ("-j SNAT --to-source 10.0.0.1 --random", "", "to:10.0.0.1 random"),
+        ("-j SNAT --to-source 10.0.0.1 --persistent", "", "to:10.0.0.1 persistent"),
+        ("-p tcp -j MASQUERADE --to-ports 1024-2048", "", "masq ports: 1024-2048"),
+        ("-o ppp+ -j MASQUERADE", "", ""),
+        ("-j MASQUERADE --random-fully", "", "random-fully"),
+        (
+            "-p tcp --dport 80 -j DNAT --to-destination 10.0.0.1:8080",
+            "-p tcp -m tcp --dport 80 -j DNAT --to-destination 10.0.0.1:8080",
+            "tcp dpt:80 to:10.0.0.1:8080",
+        ),
+        ("-p udp -j DNAT --to-destination :80-80", "-p udp -j DNAT --to-destination :80", "to::80"),
+        ("-p tcp -j REDIRECT --to-ports 3128-3130", "", "redir ports 3128-3130"),
+        ("-p tcp -j REDIRECT", "", ""),
+    ];
+    let style = ListStyle { numeric: true, ..ListStyle::default() };
+    for (words, printed, listed) in table {
+        let read = rule(&format!("-t nat -A POSTROUTING {words}"));
+        let printed = if printed.is_empty() { words } else { printed };
+        assert_eq!(iptables::print_rule(&read, false).trim_start(), printed, "{words}");
+        let chain =
+            ListedChain { rules: vec![ListedRule { rule: read, ..ListedRule::default() }], ..ListedChain::default() };
+        let rows = iptables::list(&[chain], false, &style);
+        assert!(rows.trim_end().ends_with(listed), "{rows}");
+    }
+    let v6 = "-p tcp -j SNAT --to-source [2001:db8::1]:1024-2048";
+    let args: Vec<String> = format!("-t nat -A POSTROUTING {v6}").split_whitespace().map(String::from).collect();
+    match iptables::parse("ip6tables", &args).map(|parsed| parsed.command) {
+        Ok(IptCommand::Apply(NfOp { command: NfCommand::Append(_, rule), .. })) => {
+            assert_eq!(iptables::print_rule(&rule, true).trim_start(), v6);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn translations_refused() {
+    let first = |line: &str| parse(line).err().unwrap_or_else(|| "accepted".into());
+    let v = "iptables v1.8.9 (nf_tables):";
+    let table = [
+        ("-A POSTROUTING -j SNAT", "SNAT: option \"--to-source\" must be specified"),
+        ("-A POSTROUTING -j SNAT --to-source 10.0.0.1:80", "Need TCP, UDP, SCTP or DCCP with port specification"),
+        ("-A POSTROUTING -p tcp -j SNAT --to-source foo", "Bad IP address \"foo\""),
+        ("-A PREROUTING -j DNAT", "DNAT: option \"--to-destination\" must be specified"),
+        ("-A PREROUTING -p tcp -j REDIRECT --to-ports x", "Port `x' not valid"),
+        ("-A PREROUTING -p tcp -j DNAT --to-destination 10.0.0.1:90-80", "Port range `80' funky"),
+        ("-A PREROUTING -p tcp -j DNAT --to-source 10.0.0.1", "unknown option \"--to-source\""),
+    ];
+    for (line, wanted) in table {
+        assert_eq!(first(&format!("-t nat {line}")), format!("{v} {wanted}"), "{line}");
     }
 }

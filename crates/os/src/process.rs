@@ -76,6 +76,31 @@ pub fn kill_tree(root: u32) {
     }
 }
 
+/// Puts this process before others, where we may, until the value is dropped: it must still get its turn when a thousand others want
+/// theirs.
+#[derive(Debug)]
+pub struct Urgent {
+    before: Option<i32>,
+}
+
+impl Urgent {
+    /// Begins to be urgent.
+    #[must_use]
+    pub fn begin() -> Self {
+        let before = rustix::process::getpriority_process(None).ok();
+        let urgent = before.filter(|_| rustix::process::setpriority_process(None, -20).is_ok());
+        Self { before: urgent }
+    }
+}
+
+impl Drop for Urgent {
+    fn drop(&mut self) {
+        if let Some(before) = self.before {
+            let _ = rustix::process::setpriority_process(None, before);
+        }
+    }
+}
+
 /// The words of a process, empty when it is gone.
 #[must_use]
 pub fn words_of(pid: u32) -> Vec<String> {

@@ -2,8 +2,6 @@
 //!
 //! Only the front of a packet is kept: the 14 octets of the Ethernet header and the first [`Head::NETWORK`] octets after it.
 
-use crate::flow::{Addrs, FlowKeys};
-
 /// EtherTypes.
 pub mod ethertype {
     /// IPv4.
@@ -122,6 +120,11 @@ impl Head {
         &self.bytes[Head::ETHERNET..usize::from(self.len)]
     }
 
+    /// The same, to change.
+    pub fn network_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[Head::ETHERNET..usize::from(self.len)]
+    }
+
     /// The 32-bit big-endian word at `offset` from the network header (negative: in the Ethernet header); `None` outside.
     pub fn word(&self, offset: i32) -> Option<u32> {
         let at = usize::try_from(offset + Head::ETHERNET as i32).ok()?;
@@ -146,7 +149,7 @@ impl Head {
 
     /// Overwrites the outer header's DS field (an ECN mark, a DSCP rewrite). The IPv4 checksum is left to the edge.
     pub fn set_dsfield(&mut self, value: u8) {
-        let n = &mut self.bytes[Head::ETHERNET..usize::from(self.len)];
+        let n = self.network_mut();
         match n.first().map(|b| b >> 4) {
             Some(4) if n.len() >= 2 => n[1] = value,
             Some(6) if n.len() >= 2 => {
@@ -156,107 +159,4 @@ impl Head {
             _ => {}
         }
     }
-}
-
-/// How deep the dissector follows headers: encapsulations beyond this are left unread.
-const MAX_HEADERS: usize = 8;
-
-/// Reads the flow keys of a packet, following VLAN tags and tunnels to the innermost headers, as Linux has since 4.2.
-pub fn dissect(head: &Head) -> FlowKeys {
-    let mut keys = FlowKeys::default();
-    let mut ethertype = head.ethertype();
-    let mut data = head.network();
-    let mut tags = 0;
-    for _ in 0..MAX_HEADERS {
-        keys.ethertype = ethertype;
-        match ethertype {
-            ethertype::VLAN | ethertype::QINQ if data.len() >= 4 => {
-                if tags < 2 {
-                    keys.vlan[tags] = Some((u16::from_be_bytes([data[0], data[1]]), ethertype));
-                    tags += 1;
-                }
-                ethertype = u16::from_be_bytes([data[2], data[3]]);
-                data = &data[4..];
-            }
-            ethertype::PPPOE if data.len() >= 8 => {
-                ethertype = match (data[6], data[7]) {
-                    (0x00, 0x21) => ethertype::IPV4,
-                    (0x00, 0x57) => ethertype::IPV6,
-                    _ => return keys,
-                };
-                data = &data[8..];
-            }
-            ethertype::IPV4 | ethertype::IPV6 => match network(&mut keys, ethertype, data) {
-                Some((inner, rest)) => {
-                    ethertype = inner;
-                    data = rest;
-                }
-                None => return keys,
-            },
-            _ => return keys,
-        }
-    }
-    keys
-}
-
-/// One network header; returns the EtherType and octets of what it tunnels, if it does.
-fn network<'a>(keys: &mut FlowKeys, ethertype: u16, data: &'a [u8]) -> Option<(u16, &'a [u8])> {
-    let (protocol, rest, later_fragment) = if ethertype == ethertype::IPV4 {
-        let ihl = usize::from(data.first()? & 0x0f) * 4;
-        if data.len() < 20 || ihl < 20 {
-            return None;
-        }
-        let a4 = |at: usize| [data[at], data[at + 1], data[at + 2], data[at + 3]];
-        keys.addrs = Addrs::V4(a4(12), a4(16));
-        let fragment = u16::from_be_bytes([data[6], data[7]]);
-        (data[9], data.get(ihl..)?, fragment & 0x3fff != 0)
-    } else {
-        if data.len() < 40 {
-            return None;
-        }
-        let a16 = |at: usize| -> [u8; 16] { core::array::from_fn(|i| data[at + i]) };
-        keys.addrs = Addrs::V6(a16(8), a16(24));
-        keys.flow_label = u32::from_be_bytes([0, data[1] & 0x0f, data[2], data[3]]);
-        (data[6], &data[40..], false)
-    };
-    keys.protocol = protocol;
-    if later_fragment {
-        return None;
-    }
-    match protocol {
-        proto::IPIP => Some((ethertype::IPV4, rest)),
-        proto::IPV6 => Some((ethertype::IPV6, rest)),
-        proto::GRE => gre(keys, rest),
-        // The protocols that begin with two ports: TCP, UDP, DCCP, ESP's and AH's SPI halves are read as such too, SCTP, UDP-Lite.
-        proto::TCP | proto::UDP | 33 | 50 | 51 | 132 | 136 => {
-            if rest.len() >= 4 {
-                let at = if protocol == 51 { 4 } else { 0 };
-                let p = rest.get(at..at + 4)?;
-                keys.ports = (u16::from_be_bytes([p[0], p[1]]), u16::from_be_bytes([p[2], p[3]]));
-            }
-            None
-        }
-        _ => None,
-    }
-}
-
-fn gre<'a>(keys: &mut FlowKeys, data: &'a [u8]) -> Option<(u16, &'a [u8])> {
-    let (flags, inner) =
-        (u16::from_be_bytes([*data.first()?, *data.get(1)?]), u16::from_be_bytes([*data.get(2)?, *data.get(3)?]));
-    // Version 0 without routing is the only form followed.
-    if flags & 0x4007 != 0 {
-        return None;
-    }
-    let mut at = 4;
-    if flags & 0x8000 != 0 {
-        at += 4;
-    }
-    if flags & 0x2000 != 0 {
-        keys.gre_key = data.get(at..at + 4)?.try_into().ok()?;
-        at += 4;
-    }
-    if flags & 0x1000 != 0 {
-        at += 4;
-    }
-    Some((inner, data.get(at..)?))
 }

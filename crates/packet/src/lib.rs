@@ -6,6 +6,7 @@
 
 extern crate alloc;
 
+mod dissect;
 mod draws;
 pub mod encap;
 mod flow;
@@ -14,9 +15,10 @@ mod pool;
 mod units;
 mod wheel;
 
+pub use dissect::{Dissector, dissect, dissect_inner};
 pub use draws::{Draws, Seeded};
 pub use flow::{Addrs, FlowKeys, HashKey, jenkins, siphash};
-pub use header::{Head, dissect};
+pub use header::Head;
 pub use pool::{Fifo, Meta, Pkt, Pool, truesize};
 pub use units::{Handle, Jiffies, Mark, Rate, Span, Time};
 pub use wheel::{Timer, Wheel};

@@ -1,7 +1,8 @@
 //! Where packets live: fixed slots, handed out as tickets that must be given back, and queues strung through the slots.
 
+use crate::dissect::{Dissector, dissect};
 use crate::flow::{FlowKeys, HashKey};
-use crate::header::{Head, dissect};
+use crate::header::Head;
 use crate::units::{Handle, Mark, Time};
 use alloc::vec::Vec;
 
@@ -120,6 +121,8 @@ pub fn truesize(frame_len: u32) -> u32 {
 struct Cold {
     head: Head,
     keys: Option<FlowKeys>,
+    /// The keys it came with, once an address or port of it was translated.
+    arrived: Option<FlowKeys>,
 }
 
 /// Slots for packets, up to a limit.
@@ -131,6 +134,7 @@ pub struct Pool {
     live: usize,
     limit: usize,
     released: Vec<u32>,
+    dissector: Dissector,
 }
 
 impl Pool {
@@ -143,7 +147,13 @@ impl Pool {
             live: 0,
             limit: limit.min(NIL as usize),
             released: Vec::new(),
+            dissector: Dissector::default(),
         }
+    }
+
+    /// How far packets are looked into that have not been dissected yet.
+    pub fn set_dissector(&mut self, dissector: Dissector) {
+        self.dissector = dissector;
     }
 
     /// Packets whose tickets are out.
@@ -159,7 +169,7 @@ impl Pool {
             }
             let slot = self.meta.len() as u32;
             self.meta.push(meta);
-            self.cold.push(Cold { head, keys: None });
+            self.cold.push(Cold { head, keys: None, arrived: None });
             self.live += 1;
             return Some(Pkt(slot));
         }
@@ -168,8 +178,7 @@ impl Pool {
         self.free = self.meta[at].next;
         self.meta[at] = meta;
         let cold = &mut self.cold[at];
-        cold.head = head;
-        cold.keys = None;
+        *cold = Cold { head, keys: None, arrived: None };
         self.live += 1;
         Some(Pkt(slot))
     }
@@ -210,15 +219,37 @@ impl Pool {
         &self.cold[pkt.0 as usize].head
     }
 
-    /// Gives a packet other header bytes: it was wrapped or unwrapped. Its flow hash stays, as Linux keeps it.
-    pub fn set_head(&mut self, pkt: &Pkt, head: Head) {
-        self.cold[pkt.0 as usize] = Cold { head, keys: None };
+    /// Gives a packet other header bytes: it was wrapped or unwrapped. Its flow hash stays, as Linux keeps it; `another`: to
+    /// netfilter it is another packet now.
+    pub fn set_head(&mut self, pkt: &Pkt, head: Head, another: bool) {
+        let cold = &mut self.cold[pkt.0 as usize];
+        (cold.head, cold.keys) = (head, None);
+        if another {
+            cold.arrived = None;
+            self.meta[pkt.0 as usize].connection = 0;
+        }
     }
 
     /// Its flow keys, dissected on first use.
     pub fn keys(&mut self, pkt: &Pkt) -> &FlowKeys {
         let cold = &mut self.cold[pkt.0 as usize];
-        cold.keys.get_or_insert_with(|| dissect(&cold.head))
+        cold.keys.get_or_insert_with(|| dissect(&cold.head, self.dissector))
+    }
+
+    /// The keys of its outermost network header, as it came to the machine: before addresses or ports were translated.
+    pub fn arrived_keys(&self, pkt: &Pkt) -> FlowKeys {
+        let cold = &self.cold[pkt.0 as usize];
+        cold.arrived.unwrap_or_else(|| dissect(&cold.head, Dissector::Legacy))
+    }
+
+    /// Lets `change` rewrite the header bytes; what is known of the flow is looked up anew, the keys it came with are kept.
+    pub fn translate(&mut self, pkt: &Pkt, change: impl FnOnce(&mut Head)) {
+        let arrived = self.arrived_keys(pkt);
+        let cold = &mut self.cold[pkt.0 as usize];
+        change(&mut cold.head);
+        cold.arrived = Some(arrived);
+        cold.keys = None;
+        self.meta[pkt.0 as usize].hash = 0;
     }
 
     /// Its flow hash under the zero key, computed on first use.

@@ -74,8 +74,9 @@ pub struct U32Params {
 pub struct FlowKeySet(pub u32);
 
 impl FlowKeySet {
-    /// tc's names, in the order in which the keys are hashed.
-    pub const NAMES: [&'static str; 19] = [
+    /// tc's names, in the order in which the keys are hashed; then those of the inside of a tunnel, which were never in Linux itself
+    /// (Siemon's patch of 2011).
+    pub const NAMES: [&'static str; 24] = [
         "src",
         "dst",
         "proto",
@@ -95,7 +96,15 @@ impl FlowKeySet {
         "vlan-tag",
         "rxhash",
         "flow-label",
+        "tunnel-src",
+        "tunnel-dst",
+        "tunnel-proto",
+        "tunnel-proto-src",
+        "tunnel-proto-dst",
     ];
+
+    /// The first of the keys of a tunnel's inside.
+    pub const TUNNEL: usize = 19;
 
     /// Is key number `bit` in it?
     pub const fn has(self, bit: u32) -> bool {

@@ -38,6 +38,16 @@ pub enum NfCommand {
     Policy(String, bool),
 }
 
+impl NfCommand {
+    /// The rule that it puts into a chain.
+    pub const fn rule(&self) -> Option<&Rule> {
+        match self {
+            NfCommand::Append(_, rule) | NfCommand::Insert(_, _, rule) | NfCommand::ReplaceAt(_, _, rule) => Some(rule),
+            _ => None,
+        }
+    }
+}
+
 /// A rule: all matches must hold, then the target.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rule {
@@ -202,6 +212,8 @@ pub enum Target {
     Dscp(u8),
     /// `--set-tos V/M`.
     Tos(u8, u8),
+    /// `-j SNAT`, `DNAT`, `MASQUERADE`, `REDIRECT`, in the table nat.
+    Translate(Translate),
     /// `-j CHAIN`.
     Jump(String),
     /// `-g CHAIN`.
@@ -232,4 +244,89 @@ pub enum Connmark {
         /// Bits taken from the connection.
         ctmask: u32,
     },
+}
+
+/// How an end of a connection is translated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Translate {
+    /// By which rule.
+    pub how: Translator,
+    /// To what.
+    pub to: Translation,
+}
+
+/// A target that translates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Translator {
+    /// SNAT: the source, to what the rule says.
+    Source,
+    /// DNAT: the destination.
+    Destination,
+    /// MASQUERADE: the source, to the address of the device it leaves by.
+    Masquerade,
+    /// REDIRECT: the destination, to the machine itself.
+    Redirect,
+}
+
+impl Translator {
+    /// The target's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Translator::Source => "SNAT",
+            Translator::Destination => "DNAT",
+            Translator::Masquerade => "MASQUERADE",
+            Translator::Redirect => "REDIRECT",
+        }
+    }
+
+    /// The option that says to what.
+    pub const fn option(self) -> &'static str {
+        match self {
+            Translator::Source => "--to-source",
+            Translator::Destination => "--to-destination",
+            Translator::Masquerade | Translator::Redirect => "--to-ports",
+        }
+    }
+
+    /// Is it the source that is translated?
+    pub const fn is_source(self) -> bool {
+        matches!(self, Translator::Source | Translator::Masquerade)
+    }
+}
+
+/// What an end is translated to; what is `None` stays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Translation {
+    /// Addresses, from one to another; IPv4 in the last four octets.
+    pub addresses: Option<([u8; 16], [u8; 16])>,
+    /// Ports, from one to another.
+    pub ports: Option<(u16, u16)>,
+    /// How one of them is chosen.
+    pub choice: Choice,
+}
+
+/// How a port or address is chosen. Kept for listings: the model always does as with [`Choice::Plain`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// What it was, where that is free.
+    #[default]
+    Plain,
+    /// `--random`.
+    Random,
+    /// `--random-fully`.
+    RandomFully,
+    /// `--persistent`.
+    Persistent,
+}
+
+impl Choice {
+    /// Its word in iptables; empty for [`Choice::Plain`].
+    pub const fn word(self) -> &'static str {
+        match self {
+            Choice::Plain => "",
+            Choice::Random => "random",
+            Choice::RandomFully => "random-fully",
+            Choice::Persistent => "persistent",
+        }
+    }
 }

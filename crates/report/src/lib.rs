@@ -1,15 +1,19 @@
 #![forbid(unsafe_code)]
 //! Results as tables and pictures.
 //!
-//! A trial ([`tidegate_measure::trial::Trial`]) becomes [`text`] for a terminal and [`json`] for programs
-//! (and [`from_json`] back).
+//! A trial ([`tidegate_measure::trial::Trial`]) becomes [`text`] for a terminal, [`html`] as one page that needs no network,
+//! and [`json`] for programs (and [`from_json`] back). [`chart`] draws; its charts stand alone as well, through [`svg`].
 
+pub mod chart;
 mod figures;
+mod html;
 mod json;
 mod numbers;
 mod table;
 mod text;
 
+pub use chart::alone as svg;
+pub use html::{page as html, picture};
 pub use json::{ReadError, from_json, to_json as json};
 pub use numbers::{milliseconds, percent, rate, size, span};
 pub use table::{Align, Table};

@@ -132,8 +132,14 @@ fn classes(trial: &Trial, run: &Run) -> Table {
         ("dropped", Right),
         ("longest queue", Right),
     ]);
+    let many = run.classes.len() > MANY_CLASSES;
+    let mut idle = 0;
     for class in &run.classes {
         let figures = ClassFigures::new(run, class);
+        if many && class.sent.iter().all(|&bytes| bytes == 0) && figures.dropped == 0 {
+            idle += 1;
+            continue;
+        }
         let node = node(trial, &class.id);
         let bits = |bits: Option<u64>| bits.map_or_else(String::new, |bits| rate(bits as f64));
         let unreachable = node.and_then(|node| node.unreachable.as_deref());
@@ -152,8 +158,15 @@ fn classes(trial: &Trial, run: &Run) -> Table {
             queue_words(&figures),
         ]);
     }
+    if idle > 0 {
+        let nothing = format!("{idle} more that carried nothing");
+        table.row(["…".to_owned(), nothing].into_iter().chain(std::iter::repeat_n(String::new(), 5)));
+    }
     table
 }
+
+/// With more classes than this, those that carried nothing are only counted.
+const MANY_CLASSES: usize = 16;
 
 fn queue_words(figures: &ClassFigures) -> String {
     match figures.peak_packets {

@@ -105,6 +105,10 @@ impl Machine for GatewayMachine {
         }
         self.gateway.fire(now, device)
     }
+
+    fn input(&mut self, pool: &mut Pool, now: Time, port: Port, pkt: &Pkt) -> bool {
+        self.device(port).is_none_or(|device| self.gateway.input(now, pool, device, pkt))
+    }
 }
 
 fn told(offer: tidegate_gateway::Offer) -> Offer {

@@ -64,8 +64,10 @@ pub trait Machine {
     fn origin(&self, _pool: &Pool, _pkt: &Pkt) -> Origin {
         Origin::Outside
     }
-    /// A packet came in at `port` for the machine itself.
-    fn input(&mut self, _pool: &mut Pool, _now: Time, _port: Port, _pkt: &Pkt) {}
+    /// A packet came in at `port` for the machine itself; false if its rules drop it.
+    fn input(&mut self, _pool: &mut Pool, _now: Time, _port: Port, _pkt: &Pkt) -> bool {
+        true
+    }
 }
 
 /// No machine: for topologies of plain links.

@@ -17,7 +17,7 @@ use super::wire::{self, Request};
 use super::{Call, Effect, Reply};
 
 /// The names under which a captured script finds us.
-pub const TOOLS: [&str; 35] = [
+pub const TOOLS: [&str; 43] = [
     "tc",
     "ip",
     "iptables",
@@ -30,6 +30,14 @@ pub const TOOLS: [&str; 35] = [
     "ip6tables-save",
     "iptables-restore",
     "ip6tables-restore",
+    "iptables-legacy-save",
+    "ip6tables-legacy-save",
+    "iptables-legacy-restore",
+    "ip6tables-legacy-restore",
+    "iptables-nft-save",
+    "ip6tables-nft-save",
+    "iptables-nft-restore",
+    "ip6tables-nft-restore",
     "modprobe",
     "insmod",
     "rmmod",
@@ -172,7 +180,7 @@ fn input(tool: &str, args: &[String]) -> Result<Option<Vec<u8>>, String> {
         "nft" => args.iter().position(|arg| arg == "-f" || arg == "--file").and_then(|at| args.get(at + 1)),
         "sysctl" => settings_file(args),
         "ipset" => args.iter().find(|arg| *arg == "restore").map(|_| &STDIN),
-        tool if tool.ends_with("-restore") => Some(args.iter().find(|arg| !arg.starts_with('-')).unwrap_or(&STDIN)),
+        tool if tool.ends_with("-restore") => Some(rules_file(args)),
         _ => None,
     };
     let Some(file) = file else { return Ok(None) };
@@ -190,6 +198,23 @@ fn input(tool: &str, args: &[String]) -> Result<Option<Vec<u8>>, String> {
             Err(format!("Cannot open file \"{file}\" for reading: {reason}\n"))
         }
     }
+}
+
+/// The file of `iptables-restore [OPTION…] [FILE]`.
+fn rules_file(args: &[String]) -> &String {
+    let mut words = args.iter().peekable();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "-T" | "--table" | "-M" | "--modprobe" => drop(words.next()),
+            // How long to wait may be said or not.
+            "-w" | "--wait" | "-W" | "--wait-interval" => {
+                words.next_if(|next| next.chars().all(|letter| letter.is_ascii_digit()));
+            }
+            option if option.starts_with('-') && option.len() > 1 => {}
+            _ => return word,
+        }
+    }
+    &STDIN
 }
 
 /// The file of `sysctl -p [FILE]`.
@@ -267,6 +292,13 @@ mod tests {
         assert_eq!(path("net/ipv4/conf/eth0.1/forwarding"), "/proc/sys/net/ipv4/conf/eth0.1/forwarding");
         assert_eq!(path("net.ipv4.conf.eth0/1.forwarding"), "/proc/sys/net/ipv4/conf/eth0.1/forwarding");
         assert_eq!([path("-w"), path("a..b"), path("=1"), path("a b")], ["", "", "", ""]);
+    }
+
+    #[test]
+    fn a_file_of_rules_is_found_behind_options_with_values() {
+        let file = |line: &str| rules_file(&line.split_whitespace().map(Into::into).collect::<Vec<_>>()).clone();
+        assert_eq!(["", "-n", "-w 5 -T mangle", "-w"].map(file), ["", "", "", ""]);
+        assert_eq!(["x", "-w x", "-w 5 -n x", "-T mangle -c x"].map(file), ["x", "x", "x", "x"]);
     }
 
     #[test]

@@ -54,6 +54,10 @@ pub fn run_in_turn(
             devices.push(device);
         }
     }
+    // A script that finds its device by itself must find one.
+    if devices.is_empty() {
+        devices.push("eth0".to_owned());
+    }
     let spec = spec(&script, turns, options, &devices, answer)?;
     before(0);
     let (sandbox, stdout, stderr) = start(&spec)?;
@@ -113,6 +117,12 @@ fn spec(
     };
     let mut keep = vec![cwd.clone()];
     keep.extend(script.path.parent().map(Path::to_owned));
+    // What it reads in, and what its arguments name.
+    let named = script.files.iter().map(|(path, _)| path.clone()).chain(turns.iter().flatten().map(PathBuf::from));
+    keep.extend(named.filter_map(|path| {
+        let found = fs::canonicalize(cwd.join(path)).ok()?;
+        if found.is_dir() { Some(found) } else { found.parent().map(Path::to_owned) }
+    }));
     let files = answer.world(devices);
     Ok(Spec {
         executable: executable(options)?,
@@ -126,6 +136,7 @@ fn spec(
         memory: ["/sys/class/net", "/sys/module"].iter().filter(|_| !files.is_empty()).map(Into::into).collect(),
         files,
         watched: WATCHED.iter().map(|path| (*path).to_owned()).collect(),
+        max_processes: u32::try_from(options.max_processes).unwrap_or(u32::MAX / 2),
         no_overlay: options.no_overlay,
     })
 }
@@ -160,6 +171,7 @@ fn attend(
     options: &CaptureOptions,
 ) -> Result<Exit, CaptureError> {
     let listener = sandbox.listener.try_clone().map_err(CaptureError::io("keep the socket"))?;
+    let _urgent = process::Urgent::begin();
     let mut count_at = Instant::now() + COUNT_EVERY;
     let mut files = Vec::new();
     loop {

@@ -41,8 +41,11 @@ impl Script {
             return Err(CaptureError::NotAScript(path.to_owned()));
         }
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        if let Some((number, _)) = (1..).zip(text.split('\n')).find(|(_, line)| line.ends_with('\r')) {
-            return Err(CaptureError::CarriageReturns(path.to_owned(), number));
+        // A line or two of a here-document may end so on purpose; the first line, or most, may not.
+        let ends: Vec<bool> = text.lines().zip(text.split('\n')).map(|(_, line)| line.ends_with('\r')).collect();
+        if ends.first() == Some(&true) || ends.iter().filter(|end| **end).count() * 2 > ends.len() {
+            let first = ends.iter().position(|end| *end).unwrap_or(0);
+            return Err(CaptureError::CarriageReturns(path.to_owned(), first + 1));
         }
         let interpreter = interpreter(path, &text)?;
         let absolute = fs::canonicalize(path).map_err(|error| CaptureError::read(path, &error))?;
@@ -190,7 +193,10 @@ fn interpreter(path: &Path, text: &str) -> Result<Vec<OsString>, CaptureError> {
 }
 
 fn devices(commands: &[Command], args: &[String]) -> Vec<String> {
-    const BEFORE: [&str; 7] = ["dev", "-o", "-i", "--out-interface", "--in-interface", "oif", "iif"];
+    const BEFORE: [&str; 5] = ["dev", "--out-interface", "--in-interface", "oif", "iif"];
+    // Other tools have other meanings for these.
+    const BEFORE_IN_RULES: [&str; 2] = ["-o", "-i"];
+    const RULE_WORDS: [&str; 6] = ["-A", "-I", "-D", "-C", "-j", "-g"];
     let variables = words::variables(commands, args);
     let mut found: Vec<String> = Vec::new();
     let mut add = |name: &str| {
@@ -202,9 +208,13 @@ fn devices(commands: &[Command], args: &[String]) -> Vec<String> {
     };
     for command in commands {
         let words = &command.words;
+        let rule = words.iter().any(|word| RULE_WORDS.contains(&word.text.as_str()));
         for pair in words.windows(2) {
-            let first = &pair[0].text;
-            if BEFORE.contains(&first.as_str()) || first.ends_with("ifconfig") {
+            let first = pair[0].text.as_str();
+            let named = BEFORE.contains(&first) || rule && BEFORE_IN_RULES.contains(&first);
+            // `ip link set eth0 …`, with or without `dev` between.
+            let set = first == "set" && words.iter().any(|word| word.text == "link");
+            if named || set || first.ends_with("ifconfig") {
                 for name in words::resolve(&pair[1].raw, &variables) {
                     add(&name);
                 }
@@ -265,7 +275,7 @@ fn is_device(name: &str) -> bool {
     (2..=15).contains(&name.len())
         && letters.next().is_some_and(|first| first.is_ascii_alphabetic())
         && letters.all(|letter| letter.is_ascii_alphanumeric() || "._-@".contains(letter))
-        && !["lo", "all", "default", "null", "root", "up", "down"].contains(&name)
+        && !["lo", "all", "default", "dev", "null", "root", "up", "down"].contains(&name)
 }
 
 /// The directory with its symbolic links resolved, as far as it exists.
@@ -295,7 +305,9 @@ mod tests {
             ("D=${1:-eth3}; tc qdisc show dev $D", "eth7"),
             ("for d in eth0 eth1 lo; do tc qdisc del dev $d root; done", "eth0 eth1"),
             ("ifconfig eth0 txqueuelen 1; echo dev null", "eth0"),
+            ("ip link set eth0 up; ip link set dev eth1 up; set -e; set up", "eth0 eth1"),
             ("tc qdisc show dev $(ip route | head -1)", ""),
+            ("ip -o link show; grep -i error log", ""),
             (
                 "I=ifb4eth0; ip link add name $I type ifb; tc qdisc add dev $I root pfifo; tc qdisc show dev eth0",
                 "eth0",

@@ -13,7 +13,7 @@ const MISSING: &str = "there is no such tool on this machine, and tidegate does 
 /// Lists the troubles of a run, in the order of their importance to the reader: calls, tools, the end.
 pub(super) fn list(finder: &Finder, calls: &[Recorded], exit: &Exit, stderr: &[u8]) -> Vec<Trouble> {
     let mut troubles: Vec<Trouble> = Vec::new();
-    for call in calls.iter().filter(|call| call.code != 0 && !expected(call)) {
+    for call in calls.iter().filter(|call| call.code != 0 && !call.may_fail()) {
         let trouble = failed(call);
         if troubles.len() < MAX_TROUBLES && !troubles.contains(&trouble) {
             troubles.push(trouble);
@@ -34,17 +34,6 @@ pub(super) fn list(finder: &Finder, calls: &[Recorded], exit: &Exit, stderr: &[u
     let last = complaints.iter().find(|one| Some(one.line) == last);
     troubles.extend(end(finder, calls, exit, last));
     troubles
-}
-
-/// True when the script's author counts on it that this may fail.
-fn expected(call: &Recorded) -> bool {
-    call.silenced
-        // `tc qdisc add sfq help` tells what it is asked, and fails.
-        || call.call.args.iter().any(|word| word == "help")
-        || call.source.as_ref().is_some_and(|source| {
-            let text: String = source.text.split_whitespace().collect();
-            text.contains("||true") || text.contains("||:")
-        })
 }
 
 /// A call's complaint: the tool's first line says what, our own line after it what to do; a usage text between them is for the

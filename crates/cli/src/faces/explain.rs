@@ -92,6 +92,9 @@ fn filter(op: &FilterOp, error: &TcError) -> Option<String> {
     if says(error, "kind does not match") {
         return Some(format!("Preference {} is taken by filters of another kind; choose another prio.", op.pref));
     }
+    if says(error, "priority/protocol not found") && op.verb != Verb::Delete {
+        return Some(format!("Preference {} is taken by filters for another protocol; choose another prio.", op.pref));
+    }
     if says(error, "already exists") {
         return Some("There is such a filter already; write replace, or another handle.".into());
     }

@@ -33,6 +33,19 @@ pub struct Host {
     last_index: u32,
 }
 
+/// The files of a device's only receive and transmit queue.
+const QUEUES: [(&str, &str); 9] = [
+    ("rx-0/rps_cpus", "0"),
+    ("rx-0/rps_flow_cnt", "0"),
+    ("tx-0/xps_cpus", "0"),
+    ("tx-0/tx_maxrate", "0"),
+    ("tx-0/byte_queue_limits/limit", "0"),
+    ("tx-0/byte_queue_limits/limit_max", "1879048192"),
+    ("tx-0/byte_queue_limits/limit_min", "0"),
+    ("tx-0/byte_queue_limits/inflight", "0"),
+    ("tx-0/byte_queue_limits/hold_time", "1000"),
+];
+
 /// What the gateway does not know of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LinkState {
@@ -40,6 +53,8 @@ pub(super) struct LinkState {
     pub(super) index: u32,
     pub(super) kind: LinkKind,
     pub(super) up: bool,
+    /// Was it ever up? Only then it has a qdisc without being given one.
+    pub(super) was_up: bool,
     pub(super) mac: [u8; 6],
     /// The bridge it is a port of.
     pub(super) master: Option<String>,
@@ -69,6 +84,7 @@ impl Host {
             index: self.last_index,
             kind,
             up,
+            was_up: up,
             mac: [2, 0, 0, 0, high, low],
             master: None,
             tuned: BTreeMap::new(),
@@ -176,9 +192,14 @@ pub(super) fn files_of(name: &str, link: &LinkState, spec: &DeviceSpec) -> Vec<(
     };
     let mut all: Vec<_> =
         files.into_iter().map(|(file, text)| (PathBuf::from(place(file)), format!("{text}\n"))).collect();
-    let queue = format!("{NET}/{name}/queues/tx-0/byte_queue_limits");
-    for (file, text) in [("limit", "0"), ("limit_max", "1879048192"), ("limit_min", "0"), ("inflight", "0")] {
-        all.push((format!("{queue}/{file}").into(), format!("{text}\n")));
+    for (file, text) in QUEUES {
+        all.push((format!("{NET}/{name}/queues/{file}").into(), format!("{text}\n")));
+    }
+    let index = link.index;
+    all.push((format!("{NET}/{name}/uevent").into(), format!("INTERFACE={name}\nIFINDEX={index}\n")));
+    if link.kind == LinkKind::Ethernet {
+        // By this scripts tell a card from what is made in software.
+        all.push((format!("{NET}/{name}/device/uevent").into(), "DRIVER=e1000e\n".to_owned()));
     }
     all
 }

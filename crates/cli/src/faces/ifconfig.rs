@@ -57,63 +57,98 @@ pub(super) fn answer(face: &mut Face<'_>, words: &[String]) -> Reply {
 /// In our own words, printed where ifconfig prints its own.
 const USAGE: &str = "ifconfig [-a] [-s] [DEVICE [ADDRESS] [netmask MASK] [mtu N] [txqueuelen N] [up|down]]\n";
 
+/// One thing that ifconfig's words ask for.
+enum Setting {
+    Up(bool),
+    Queue(u32),
+    Mtu(u32),
+    Mask(u8),
+    Address(Ipv4Addr, Option<u8>),
+    /// Accepted, and nothing to a model.
+    Nothing,
+}
+
+/// The next setting; `None` at the end of the words.
+fn next_setting(words: &mut std::slice::Iter<'_, String>) -> Result<Option<Setting>, Reply> {
+    let Some(word) = words.next() else { return Ok(None) };
+    let mut value = || words.next().ok_or_else(|| Reply::error(3, USAGE));
+    let number = |text: &String, what: &str| {
+        text.parse::<u32>().map_err(|_| Reply::error(1, format!("{what}: Invalid argument\n")))
+    };
+    let hint = "ifconfig: `--help' gives usage information.\n";
+    Ok(Some(match word.as_str() {
+        "up" | "down" => Setting::Up(word == "up"),
+        "txqueuelen" => Setting::Queue(number(value()?, "SIOCSIFTXQLEN")?),
+        "mtu" => Setting::Mtu(number(value()?, "SIOCSIFMTU")?),
+        "netmask" => {
+            let text = value()?;
+            let mask =
+                text.parse::<Ipv4Addr>().map_err(|_| Reply::error(1, format!("{text}: Unknown host\n{hint}")))?;
+            Setting::Mask(u32::from(mask).leading_ones() as u8)
+        }
+        "hw" => {
+            value()?;
+            value()?;
+            Setting::Nothing
+        }
+        "broadcast" | "dstaddr" | "metric" | "pointopoint" | "media" | "mem_start" | "io_addr" | "irq" => {
+            value()?;
+            Setting::Nothing
+        }
+        "arp" | "-arp" | "promisc" | "-promisc" | "allmulti" | "-allmulti" | "multicast" | "-multicast" | "inet"
+        | "add" | "-broadcast" | "dynamic" | "-dynamic" => Setting::Nothing,
+        text => {
+            let (text, bits) = text.split_once('/').unwrap_or((text, ""));
+            let address = text.parse();
+            let address = address.map_err(|_| Reply::error(1, format!("{text}: Host name lookup failure\n{hint}")))?;
+            Setting::Address(address, bits.parse().ok().filter(|bits| *bits <= 32))
+        }
+    }))
+}
+
 fn change(face: &mut Face<'_>, dev: &str, words: &[String]) -> Result<(), Reply> {
     let mut words = words.iter();
-    let mut address: Option<Ipv4Addr> = None;
-    let mut mask: Option<u8> = None;
-    let mut again: Vec<Vec<String>> = Vec::new();
-    let mut note = |parts: &[&str]| again.push(parts.iter().map(|part| (*part).to_owned()).collect());
-    while let Some(word) = words.next() {
-        let mut number = |what: &str| {
-            let value = words.next().ok_or_else(|| Reply::error(3, USAGE))?;
-            let number = value.parse::<u32>().ok();
-            number.ok_or_else(|| Reply::error(1, format!("{what}: Invalid argument\n")))
-        };
-        match word.as_str() {
-            "up" | "down" => {
-                world::set_up(face, dev, word == "up");
-                note(&["link", "set", "dev", dev, word]);
+    let (mut address, mut mask) = (None, None);
+    while let Some(setting) = next_setting(&mut words)? {
+        let (key, value) = match setting {
+            Setting::Up(up) => {
+                world::set_up(face, dev, up);
+                (if up { "up" } else { "down" }, None)
             }
-            "txqueuelen" => {
-                let packets = number("SIOCSIFTXQLEN")?;
+            Setting::Queue(packets) => {
                 apply(face, Op::TxQueueLen { dev: dev.into(), packets })?;
-                note(&["link", "set", "dev", dev, "txqueuelen", &packets.to_string()]);
+                ("txqueuelen", Some(packets))
             }
-            "mtu" => {
-                let bytes = number("SIOCSIFMTU")?;
+            Setting::Mtu(bytes) => {
                 apply(face, Op::Mtu { dev: dev.into(), bytes })?;
-                note(&["link", "set", "dev", dev, "mtu", &bytes.to_string()]);
+                ("mtu", Some(bytes))
             }
-            "netmask" => {
-                let text = words.next().ok_or_else(|| Reply::error(3, USAGE))?;
-                mask =
-                    Some(text.parse::<Ipv4Addr>().map(|mask| u32::from(mask).leading_ones() as u8).map_err(|_| {
-                        Reply::error(1, format!("{text}: Unknown host\nifconfig: `--help' gives usage information.\n"))
-                    })?);
+            Setting::Mask(bits) => {
+                mask = Some(bits);
+                continue;
             }
-            "broadcast" | "dstaddr" | "metric" | "hw" | "pointopoint" | "media" | "mem_start" | "io_addr" | "irq" => {
-                let _ = words.next();
-                if word == "hw" {
-                    let _ = words.next();
-                }
+            Setting::Address(given, bits) => {
+                address = Some(given);
+                mask = bits.or(mask);
+                continue;
             }
-            "arp" | "-arp" | "promisc" | "-promisc" | "allmulti" | "-allmulti" | "multicast" | "-multicast"
-            | "inet" | "add" | "-broadcast" | "dynamic" | "-dynamic" => {}
-            text => {
-                let (text, bits) = text.split_once('/').unwrap_or((text, ""));
-                let unknown = "Host name lookup failure\nifconfig: `--help' gives usage information.\n";
-                address = Some(text.parse().map_err(|_| Reply::error(1, format!("{text}: {unknown}")))?);
-                mask = bits.parse().ok().or(mask);
-            }
-        }
+            Setting::Nothing => continue,
+        };
+        note(face, &["link", "set", "dev", dev, key, &value.map_or(String::new(), |value| value.to_string())]);
     }
-    if let Some(address) = address {
-        assign(face, dev, address, mask)?;
-        let prefix = mask.unwrap_or_else(|| class_prefix(address));
-        note(&["addr", "replace", &format!("{address}/{prefix}"), "dev", dev]);
-    }
-    again.iter().for_each(|words| face.did("ip", words));
+    let Some(address) = address else { return Ok(()) };
+    assign(face, dev, address, mask)?;
+    let prefix = mask.unwrap_or_else(|| class_prefix(address));
+    note(face, &["-4", "addr", "flush", "dev", dev]);
+    note(face, &["addr", "add", &format!("{address}/{prefix}"), "dev", dev]);
+    note(face, &["link", "set", "dev", dev, "up"]);
     Ok(())
+}
+
+/// Notes what was done, in ip's words.
+fn note(face: &mut Face<'_>, words: &[&str]) {
+    let words: Vec<String> = words.iter().filter(|word| !word.is_empty()).map(|word| (*word).to_owned()).collect();
+    face.did("ip", &words);
 }
 
 /// An address without a mask has that of its class.

@@ -4,7 +4,7 @@ use super::{Face, Host};
 use tidegate_gateway::{DeviceSpec, Gateway};
 use tidegate_lang::iptables::print_rule;
 use tidegate_lang::{Device, Env};
-use tidegate_packet::{Draws, Pool, Time};
+use tidegate_packet::{Dissector, Draws, Pool, Time};
 use tidegate_policy::netfilter::{NfCommand, NfOp};
 use tidegate_policy::{LinkKind, Op};
 
@@ -77,7 +77,10 @@ impl Machine {
     pub(super) fn env(&self) -> Env {
         let device =
             |id| Device { name: self.gateway.name(id).to_owned(), speed_mbit: self.gateway.spec(id).speed_mbit };
-        Env { devices: Some(self.gateway.devices().map(device).collect()) }
+        Env {
+            devices: Some(self.gateway.devices().map(device).collect()),
+            tunnel_keys: self.gateway.dissector() == Dissector::Legacy,
+        }
     }
 
     /// Where devices come into being, those that a command names do: an Ethernet card or a modem may be there without having been
@@ -151,4 +154,86 @@ fn split_quoted(text: &str) -> Vec<String> {
         }
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capture::{Answer, Call};
+    use tidegate_packet::Seeded;
+
+    fn call(line: &str, stdin: Option<&str>) -> Call {
+        let mut words = line.split(' ').map(String::from);
+        let tool = words.next().unwrap_or_default();
+        Call { tool, args: words.collect(), stdin: stdin.map(|text| text.as_bytes().to_vec()), cwd: "/".into() }
+    }
+
+    /// A machine on which these calls were made; what did not succeed is named.
+    fn made(calls: &[Call]) -> (Machine, Vec<String>) {
+        let mut machine = Machine::for_script(["eth0"]);
+        let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+        let mut face = machine.face(&mut pool, &mut draws);
+        face.world(&["eth0".to_owned()]);
+        let mut failed = Vec::new();
+        for call in calls {
+            let reply = face.answer(call);
+            if reply.code != 0 {
+                failed.push(format!(
+                    "{} {}: {}",
+                    call.tool,
+                    call.args.join(" "),
+                    String::from_utf8_lossy(&reply.stderr)
+                ));
+            }
+        }
+        (machine, failed)
+    }
+
+    #[test]
+    fn what_was_carried_out_does_the_same_again() {
+        let calls = [
+            call("tc -s qdisc add dev eth0 root handle 1: htb default 3", None),
+            call(
+                "tc -batch -",
+                Some("class add dev eth0 parent 1: classid 1:3 htb rate 1mbit\nqdisc add dev eth0 parent 1:3 sfq\n"),
+            ),
+            call("tc filter add dev eth0 parent 1: protocol ip u32 match ip tos 8 0xff flowid 1:3", None),
+            call("ip link add name ifb4eth0 type ifb", None),
+            call("ip -4 addr add 10.0.0.1/8 dev eth0", None),
+            call(
+                "ip -batch -",
+                Some("link set ifb4eth0 up mtu 1400\nlink set ifb4eth0 down\nlink set ifb4eth0 name in0\n"),
+            ),
+            call("modprobe ifb numifbs=1", None),
+            call("ifconfig eth0 txqueuelen 7 mtu 1492", None),
+            call("ifconfig eth0 192.0.2.77 netmask 255.255.255.128", None),
+            call("ethtool -G eth0 tx 64", None),
+            call("iptables -t mangle -N QOS", None),
+            call("iptables -w 5 -t mangle -A QOS ! -s 10.0.0.0/8 -p tcp --dport 22 -j MARK --set-mark 3", None),
+            call("ip6tables -t mangle -A OUTPUT -j MARK --set-mark 1", None),
+            call("ip link del in0", None),
+            call("tc qdisc del dev eth0 root", None),
+        ];
+        let (first, failed) = made(&calls);
+        assert_eq!(failed, [""; 0]);
+        let again: Vec<Call> = first
+            .carried
+            .iter()
+            .map(|one| Call { tool: one.words[0].clone(), args: one.words[1..].to_vec(), stdin: None, cwd: "/".into() })
+            .collect();
+        let (second, failed) = made(&again);
+        assert_eq!(failed, [""; 0]);
+        assert_eq!(first.log, second.log);
+        assert_eq!(first.carried.last().map(|one| one.ops), Some(first.log.len()));
+    }
+
+    #[test]
+    fn a_rule_becomes_words_again() {
+        let (machine, _) =
+            made(&[call("iptables -t mangle -I OUTPUT 1 ! -o eth0 -p udp -m length --length 0:99 -j RETURN", None)]);
+        let (tool, args) = machine.log.iter().find_map(iptables_words).expect("a rule");
+        let (again, failed) = made(&[Call { tool: tool.into(), args, stdin: None, cwd: "/".into() }]);
+        assert_eq!((failed.len(), again.log), (0, machine.log));
+        assert_eq!(split_quoted("-m comment --comment \"a b\" -j X"), ["-m", "comment", "--comment", "a b", "-j", "X"]);
+    }
 }

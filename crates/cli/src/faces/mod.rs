@@ -93,7 +93,9 @@ impl Face<'_> {
     /// iptables and its company; what a -restore did is noted rule by rule.
     fn iptables(&mut self, call: &Call) -> Reply {
         let before = self.machine.log.len();
-        let reply = iptables::answer(self, call);
+        // Both backends have one program here.
+        let tool = call.tool.replace("-legacy-", "-").replace("-nft-", "-");
+        let reply = iptables::answer(self, &Call { tool, ..call.clone() });
         let done: Vec<Op> = self.machine.log[before..].to_vec();
         if call.tool.contains("restore") {
             for op in &done {

@@ -123,7 +123,12 @@ fn one(face: &mut Face<'_>, word: &str, manner: Manner, reply: &mut Reply) {
             if numeric(&now) && !numeric(value) {
                 return fail(reply, format!("sysctl: setting key \"{key}\": Invalid argument\n"));
             }
-            face.machine.host.settings.insert(path.clone(), value.to_owned());
+            // The namespace's own settings can be written, so their files tell; others are only remembered.
+            let host = &mut face.machine.host;
+            match host.files.get_mut(&path).filter(|_| path.starts_with("/proc/sys/net/")) {
+                Some(file) => value.clone_into(file),
+                None => drop(host.settings.insert(path.clone(), value.to_owned())),
+            }
             face.effects.push(Effect::Write { path: path.clone(), text: format!("{value}\n") });
             if !manner.quiet {
                 say(&path, value, manner, reply);

@@ -56,7 +56,10 @@ fn show(face: &mut Face<'_>, what: &ShowWhat, flags: &tc::ShowFlags) -> Reply {
     };
     Reply::text(match what.object {
         Object::Qdisc => {
-            let dumps: Vec<_> = chosen.iter().flat_map(|id| gateway.qdiscs(now, *id)).collect();
+            let links = &machine.host.links;
+            let mut dumps: Vec<_> = chosen.iter().flat_map(|id| gateway.qdiscs(now, *id)).collect();
+            // A device that was never up has none but what it was given.
+            dumps.retain(|dump| !dump.handle.is_none() || links.get(&dump.dev).is_none_or(|link| link.was_up));
             tc::show_qdiscs(&dumps, what, flags)
         }
         Object::Class => {

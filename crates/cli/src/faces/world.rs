@@ -25,15 +25,15 @@ pub(super) fn begin(face: &mut Face<'_>, devices: &[String]) -> Vec<(PathBuf, St
     give_addresses(face);
     let mut files = Vec::new();
     let host = &face.machine.host;
-    let mut loopback = host::LinkState {
+    let loopback = host::LinkState {
         index: 1,
         kind: LinkKind::Loopback,
         up: true,
+        was_up: true,
         mac: [0; 6],
         master: None,
         tuned: Default::default(),
     };
-    loopback.mac = [0; 6];
     files.extend(host::files_of("lo", &loopback, &DeviceSpec::of(&LinkKind::Loopback)));
     for (name, link) in &host.links {
         if let Some(id) = face.machine.gateway.device(name) {
@@ -162,6 +162,7 @@ pub(super) fn set_up(face: &mut Face<'_>, dev: &str, up: bool) {
     let Some(link) = face.machine.host.links.get_mut(dev) else { return };
     if link.up != up {
         link.up = up;
+        link.was_up |= up;
         let kind = link.kind.clone();
         write(face, dev, "operstate", if up { "up" } else { "down" });
         write(face, dev, "carrier", if up { "1" } else { "0" });
@@ -201,7 +202,10 @@ pub(super) fn told(face: &mut Face<'_>, files: &[(String, String)]) {
         let op = match (file, number) {
             ("tx_queue_len", Ok(packets)) => Op::TxQueueLen { dev: dev.clone(), packets },
             ("mtu", Ok(bytes)) => Op::Mtu { dev: dev.clone(), bytes },
-            _ => continue,
+            _ => {
+                face.machine.kernel_log.push(format!("{dev}: {file}: `{text}` is no number; nothing was changed"));
+                continue;
+            }
         };
         let word = if file == "mtu" { "mtu" } else { "txqueuelen" };
         if face.apply(op).is_ok() {

@@ -67,6 +67,7 @@ fn run(options: &Options) -> Result<Run<'_>, CaptureError> {
     };
     let mut machine = Machine::for_script(options.dev.iter().map(String::as_str));
     machine.now = STARTED;
+    machine.gateway.set_dissector(options.dissect.into());
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
     let turns = options.turns();
     let mut before = |turn: usize| {

@@ -1,5 +1,6 @@
 //! What `tidegate run` is told.
 
+use crate::dissect::Dissect;
 use std::path::PathBuf;
 use std::time::Duration;
 use tidegate_lang::units;
@@ -7,16 +8,18 @@ use tidegate_lang::units;
 /// What `tidegate run` is told.
 #[derive(clap::Args)]
 #[command(after_help = "\
-The script runs unmodified, in namespaces of its own, and changes nothing outside; tc, ip, iptables, ifconfig, ethtool, modprobe,
-sysctl and sudo are answered by a model of the machine. What it writes to files is gone afterwards.
+The script runs unmodified, in namespaces of its own, and changes nothing outside. tc, ip, iptables,
+ifconfig, ethtool, modprobe, sysctl and sudo are answered by a model of the machine. What the script
+writes to files is gone afterwards.
 
-Exit code: the script's own, of several runs the first that is not 0; 124 when its time was up; 125 when no sandbox can be made;
-126 when the file is no script; 127 when there is none; 128 + N when signal N ended it; 2 for wrong usage.
+Exit code: the script's own, of several runs the first that is not 0. 124: its time was up; 125: no
+sandbox can be made, or it started too many processes; 126: the file is no script; 127: there is no
+such file; 128 + N: signal N ended it; 2: wrong usage.
 
 Examples:
-  tidegate run examples/webserver.sh --print tree
-  tidegate run gateway.sh start --then show --then stop
-  tidegate run gateway.sh --print batch | tc -batch -")]
+  tidegate run examples/home-gateway.sh --print tree
+  tidegate run examples/home-gateway.sh start --then show --then stop
+  tidegate run examples/three-bands.sh --print batch > bands.batch")]
 pub struct Options {
     /// The script.
     pub script: PathBuf,
@@ -31,6 +34,9 @@ pub struct Options {
     /// A device that is there beside those the script names. May be repeated.
     #[arg(long, value_name = "NAME", value_parser = device)]
     pub dev: Vec<String>,
+    /// How far the machine's kernel looks into packets for the keys of their flows.
+    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
+    pub(crate) dissect: Dissect,
     /// How long each run may take.
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "30s")]
     pub timeout: Duration,

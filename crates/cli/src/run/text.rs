@@ -52,10 +52,16 @@ pub(super) fn summary(run: &mut Run<'_>) -> String {
         let _ = writeln!(out, "kernel: {warning}");
     }
     let calls: usize = run.outcomes.iter().map(|outcome| outcome.calls.len()).sum();
-    let refused: usize = run.outcomes.iter().map(|o| o.calls.iter().filter(|call| call.code != 0).count()).sum();
+    let refused: Vec<_> = run.outcomes.iter().flat_map(|o| &o.calls).filter(|call| call.code != 0).collect();
+    let expected = refused.iter().filter(|call| call.may_fail()).count();
+    let refused = match refused.len() {
+        all if all == expected && all > 0 => format!("{all} refused as the script expects"),
+        all if expected > 0 => format!("{all} refused, {expected} of them as the script expects"),
+        all => format!("{all} refused"),
+    };
     let _ = writeln!(
         out,
-        "tidegate run: {}, {} carried out, {refused} refused; {}",
+        "tidegate run: {}, {} carried out, {refused}; {}",
         count(calls, "call"),
         count(run.machine.carried.len(), "command"),
         ended(&run.outcomes)
@@ -90,7 +96,7 @@ fn devices(run: &mut Run<'_>) -> Vec<(String, String)> {
         let Some(root) = qdiscs.first() else { continue };
         let classes = machine.gateway.classes(machine.now, id).len();
         let what = format!(
-            "{} {}, {} in all, {}",
+            "{} {} at the root, {}, {}",
             root.kind.name(),
             tidegate_packet::Handle::new(root.handle.major(), 0),
             count(qdiscs.len(), "qdisc"),

@@ -3,12 +3,12 @@
 use super::json::all_filters;
 use crate::faces::Machine;
 use std::collections::BTreeMap;
-use tidegate_gateway::DeviceId;
+use tidegate_gateway::{DeviceId, DeviceSpec};
 use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat};
 use tidegate_lang::units::print_rate;
-use tidegate_packet::Handle;
+use tidegate_packet::{Handle, Pool, Seeded};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
-use tidegate_policy::{ClassParams, FilterParams, Kind, U32Key};
+use tidegate_policy::{ClassParams, FilterParams, Kind, QdiscParams, U32Key};
 
 /// How deep the drawing goes: deeper than any tree that a packet can pass.
 const MAX_DEPTH: usize = 64;
@@ -20,6 +20,8 @@ struct Tree {
     classes: BTreeMap<u32, Vec<ClassDump>>,
     /// What leads to a class, by its id; what leads to none, by the parent.
     filters: BTreeMap<u32, Vec<String>>,
+    /// How a qdisc of each kind looks when nothing is said of it.
+    plain: BTreeMap<&'static str, Vec<String>>,
 }
 
 /// The trees of all devices on which something is configured.
@@ -35,7 +37,7 @@ pub(super) fn draw(machine: &mut Machine) -> String {
         let name = machine.gateway.name(id);
         out.push_str(&format!("{name}  mtu {}, txqueuelen {}\n", spec.mtu, spec.tx_queue_len));
         for (number, qdisc) in tops.iter().enumerate() {
-            tree.qdisc(qdisc, "", number + 1 == tops.len(), "", 0, &mut out);
+            tree.qdisc(qdisc, "", number + 1 == tops.len(), 0, &mut out);
         }
     }
     if out.is_empty() {
@@ -68,13 +70,41 @@ fn read(machine: &mut Machine, id: DeviceId) -> Tree {
             filters.entry(target.unwrap_or(dump.parent).0).or_default().push(text);
         }
     }
-    Tree { qdiscs: machine.gateway.qdiscs(now, id), classes, filters }
+    let qdiscs = machine.gateway.qdiscs(now, id);
+    for qdisc in &qdiscs {
+        if let QdiscParams::Htb(htb) = &qdisc.params
+            && let Some(minor) = u16::try_from(htb.default).ok().filter(|minor| *minor > 0)
+        {
+            let class = Handle::new(qdisc.handle.major(), minor);
+            filters.entry(class.0).or_default().push("all that no filter leads elsewhere".to_owned());
+        }
+    }
+    let plain = qdiscs.iter().map(|qdisc| (qdisc.kind.name(), plain(machine.gateway.spec(id), qdisc.kind))).collect();
+    Tree { qdiscs, classes, filters, plain }
+}
+
+/// The options of a qdisc that was made with its kind's name alone, on a device like this; none where tc wants more.
+fn plain(spec: DeviceSpec, kind: Kind) -> Vec<String> {
+    let mut machine = Machine::new(["scratch"], spec);
+    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+    let words = ["qdisc", "add", "dev", "scratch", "root", "handle", "1:", kind.name()].map(String::from);
+    machine.face(&mut pool, &mut draws).tc(&words, None);
+    let found = machine.gateway.device("scratch").map(|id| machine.gateway.qdiscs(machine.now, id)).unwrap_or_default();
+    found.iter().find(|qdisc| qdisc.kind == kind).map_or(Vec::new(), options)
 }
 
 impl Tree {
-    fn qdisc(&self, qdisc: &QdiscDump, indent: &str, last: bool, before: &str, depth: usize, out: &mut String) {
+    /// `htb 1: default 0x20`: what differs from a qdisc of which nothing was said.
+    fn qdisc_text(&self, qdisc: &QdiscDump) -> String {
+        let plain = self.plain.get(qdisc.kind.name()).map(Vec::as_slice).unwrap_or_default();
+        let said = options(qdisc).into_iter().filter(|item| !plain.contains(item));
+        let head = format!("{} {:x}:", qdisc.kind.name(), qdisc.handle.major());
+        std::iter::once(head).chain(said).collect::<Vec<_>>().join(" ")
+    }
+
+    fn qdisc(&self, qdisc: &QdiscDump, indent: &str, last: bool, depth: usize, out: &mut String) {
         let (branch, below) = branches(indent, last);
-        out.push_str(&format!("{branch}{before}{}\n", qdisc_text(qdisc)));
+        out.push_str(&format!("{branch}{}\n", self.qdisc_text(qdisc)));
         if depth < MAX_DEPTH {
             self.under(qdisc.handle, &below, depth + 1, out);
         }
@@ -89,6 +119,11 @@ impl Tree {
             let (branch, _) = branches(indent, number + 1 == notes.len() && classes.is_empty());
             out.push_str(&format!("{branch}◂ {note}\n"));
         }
+        // A class that nothing can be said of, and that holds nothing, is the kind's own affair.
+        let bare = |class: &ClassDump| {
+            class.params == ClassParams::None && class.leaf.is_none() && !self.filters.contains_key(&class.classid.0)
+        };
+        let classes: Vec<&ClassDump> = classes.iter().filter(|class| !bare(class)).collect();
         for (number, class) in classes.iter().enumerate() {
             self.class(class, indent, number + 1 == classes.len(), depth, out);
         }
@@ -102,7 +137,7 @@ impl Tree {
         let mut line = format!("{branch}{} {}", class.classid, class_text(class));
         // A leaf qdisc without classes of its own stands on the same line.
         if let Some(leaf) = leaf.filter(|_| !deep) {
-            line = format!("{}  → {}", line.trim_end(), qdisc_text(leaf));
+            line = format!("{}  → {}", line.trim_end(), self.qdisc_text(leaf));
         }
         out.push_str(line.trim_end());
         out.push('\n');
@@ -115,7 +150,7 @@ impl Tree {
             return;
         }
         if let Some(leaf) = leaf.filter(|_| deep) {
-            self.qdisc(leaf, &below, !has_classes, "", depth + 1, out);
+            self.qdisc(leaf, &below, !has_classes, depth + 1, out);
         }
         if has_classes {
             self.under(class.classid, &below, depth + 1, out);
@@ -131,21 +166,28 @@ fn branches(indent: &str, last: bool) -> (String, String) {
     }
 }
 
-/// `htb 1: r2q 10 default 0x20 …`, in tc's words.
-fn qdisc_text(qdisc: &QdiscDump) -> String {
+/// The options of a qdisc in tc's words, each with its values.
+fn options(qdisc: &QdiscDump) -> Vec<String> {
     let text = tc::show_qdiscs(
         std::slice::from_ref(qdisc),
         &ShowWhat { invisible: true, ..ShowWhat::on(Object::Qdisc, &qdisc.dev) },
         &ShowFlags::default(),
     );
-    let mut words: Vec<&str> = text.split_whitespace().skip(1).collect();
-    // `qdisc htb 1: root refcnt 2 r2q …` and `qdisc pfifo 10: parent 1:10 limit …`: the place is seen.
-    for (word, count) in [("dev", 2), ("root", 1), ("parent", 2), ("refcnt", 2), ("direct_packets_stat", 2)] {
-        if let Some(at) = words.iter().take(12).position(|found| *found == word) {
-            words.drain(at..(at + count).min(words.len()));
+    let mut items: Vec<String> = Vec::new();
+    // `qdisc htb 1: root refcnt 2 r2q 10 …`: kind and handle first.
+    for word in text.split_whitespace().skip(3) {
+        match items.last_mut() {
+            Some(item) if word.starts_with(|letter: char| letter.is_ascii_digit()) => {
+                item.push(' ');
+                item.push_str(word);
+            }
+            _ => items.push(word.to_owned()),
         }
     }
-    words.join(" ")
+    // The place is seen, and what was counted is no option.
+    let known = ["dev", "root", "parent", "refcnt", "direct_packets_stat", "ingress_block"];
+    items.retain(|item| !known.contains(&item.split(' ').next().unwrap_or("")));
+    items
 }
 
 fn class_text(class: &ClassDump) -> String {
@@ -178,8 +220,15 @@ fn lead(dump: &FilterDump) -> Option<(Option<Handle>, String)> {
             (u32.classid, format!("u32 {}{mark}", keys.join(" ")))
         }
         FilterParams::Flow(flow) => (None, {
-            let base = flow.baseclass.map_or(String::new(), |_| " to each class in turn".to_owned());
-            format!("flow {}{base}", flat(rest))
+            let text = flat(rest);
+            let text = text.split_once(' ').and_then(|(_, rest)| rest.split_once(' ')).map_or("", |(_, rest)| rest);
+            let text = text.split(" baseclass ").next().unwrap_or(text);
+            let last = |first: Handle| Handle(first.0.saturating_add(flow.divisor.saturating_sub(1)));
+            match flow.baseclass {
+                Some(first) if flow.divisor > 1 => format!("flow {text} to {first} … {}", last(first)),
+                Some(first) => format!("flow {text} to {first}"),
+                None => format!("flow {text}"),
+            }
         }),
         #[allow(unreachable_patterns)]
         _ => (None, format!("{} {}", dump.kind, flat(rest))),

@@ -8,7 +8,7 @@ use super::{again, words};
 use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat};
 use tidegate_measure::trial as doc;
 use tidegate_packet::{Handle, Rate, Time};
-use tidegate_policy::dump::{ClassDump, FilterEntry, QdiscDump};
+use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{ClassParams, QdiscParams};
 use tidegate_sim::Outcome;
 
@@ -163,6 +163,12 @@ fn tree(trial: &Trial<'_>) -> Vec<doc::TreeNode> {
     nodes
 }
 
+fn by_id<'d>(classes: impl Iterator<Item = &'d ClassDump>) -> Vec<&'d ClassDump> {
+    let mut classes: Vec<&ClassDump> = classes.collect();
+    classes.sort_by_key(|class| class.classid);
+    classes
+}
+
 /// How deep trees are told.
 const MAX_DEPTH: usize = 16;
 
@@ -189,7 +195,7 @@ fn qdisc(trial: &Trial<'_>, run: &Run, of: &QdiscDump, parent: String, nodes: &m
             && class.classid.major() == major
             && (class.parent == Handle::ROOT || class.parent == of.handle)
     });
-    for class in tops {
+    for class in by_id(tops) {
         subtree(trial, run, class, of.handle.to_string(), nodes, MAX_DEPTH);
     }
 }
@@ -226,9 +232,9 @@ fn subtree(
     if depth == 0 {
         return;
     }
-    for below in
-        run.trees.classes.iter().filter(|c| c.dev == class.dev && c.parent == class.classid && reach::counts(c))
-    {
+    let children = run.trees.classes.iter();
+    let children = children.filter(|c| c.dev == class.dev && c.parent == class.classid && reach::counts(c));
+    for below in by_id(children) {
         subtree(trial, run, below, id.clone(), nodes, depth - 1);
     }
     for leaf in
@@ -262,9 +268,8 @@ fn filters_to(trial: &Trial<'_>, run: &Run, class: &ClassDump) -> Vec<String> {
     let mark = |mark: u32| trial.policy.what_gets_mark(mark);
     let mut lines: Vec<String> = Vec::new();
     for dump in run.trees.filters.iter().filter(|dump| dump.dev == class.dev) {
-        let FilterEntry::Filter { handle, params, .. } = &dump.entry else { continue };
-        if reach::classid(params) == Some(class.classid) {
-            lines.push(words::filter(*handle, params, &mark));
+        if reach::classid(dump) == Some(class.classid) {
+            lines.extend(words::filter(dump, &mark));
         }
     }
     if trial.policy.default_class(&class.dev) == Some(class.classid) {

@@ -25,6 +25,15 @@ impl Item {
         Item { id: id.into(), title: title.into(), unit, traffic }
     }
 
+    fn parties(&mut self) -> &mut Parties {
+        match &mut self.traffic {
+            Traffic::Bulk(bulk) => &mut bulk.parties,
+            Traffic::Ping(ping) => &mut ping.parties,
+            Traffic::Datagrams(datagrams) => &mut datagrams.parties,
+            Traffic::Errand(errand) => &mut errand.parties,
+        }
+    }
+
     /// A transfer away from here or towards it; `None`: something that is waited for.
     pub(super) fn transfer(&self) -> Option<bool> {
         match &self.traffic {
@@ -46,7 +55,7 @@ pub(super) struct Load {
 /// The busy computer, the people's computer, and a third one.
 const BUSY: Local = Local::Host(2);
 const PEOPLE: Local = Local::Host(3);
-const OTHER: Local = Local::Host(4);
+const OTHER: Local = Local::Host(6);
 
 /// Ports that a busy computer's uploads go to: web storage first, then a file-sharing peer, in turn.
 const UPLOAD_PORTS: [u16; 2] = [443, 51413];
@@ -63,7 +72,11 @@ pub(super) fn loads(options: &Options, policy: &Policy) -> Vec<Load> {
         [] => &[LoadName::Empty, LoadName::Up, LoadName::Down, LoadName::Both],
         names => names,
     };
-    names.iter().map(|name| load(*name, options, policy)).collect()
+    let mut loads: Vec<Load> = names.iter().map(|name| load(*name, options, policy)).collect();
+    for item in loads.iter_mut().flat_map(|load| &mut load.items) {
+        item.parties().v6 = options.ipv6;
+    }
+    loads
 }
 
 fn load(name: LoadName, options: &Options, policy: &Policy) -> Load {
@@ -84,7 +97,7 @@ fn load(name: LoadName, options: &Options, policy: &Policy) -> Load {
         }
         LoadName::Server => {
             let n = n.unwrap_or(2);
-            (count(n, "transfer from the gateway"), served(n, policy.server_port().unwrap_or(80)))
+            (format!("{} from the gateway", count(n, "transfer")), served(n, policy.server_port().unwrap_or(80)))
         }
         LoadName::Hosts => {
             let ours = uploads(1).into_iter().map(|item| of(OTHER, "upload of the other computer", item));
@@ -167,16 +180,19 @@ fn flood(options: &Options) -> Item {
 /// The same transfer of another computer.
 fn of(local: Local, title: &str, item: Item) -> Item {
     let mut item = item;
-    if let Traffic::Bulk(bulk) = &mut item.traffic {
-        bulk.parties.local = local;
-        bulk.parties.local_port += 1000;
-    }
+    let parties = item.parties();
+    parties.local = local;
+    parties.local_port += 1000;
     Item { id: format!("{}-other", item.id), title: title.to_owned(), ..item }
 }
 
 /// What people do while the link is loaded, and wait for.
 pub(super) fn probes(options: &Options) -> Vec<Item> {
-    options.probes.iter().flat_map(|name| probe(*name, options)).collect()
+    let mut probes: Vec<Item> = options.probes.iter().flat_map(|name| probe(*name, options)).collect();
+    for item in &mut probes {
+        item.parties().v6 = options.ipv6;
+    }
+    probes
 }
 
 /// Between two pings.
@@ -195,9 +211,7 @@ fn probe(name: ProbeName, options: &Options) -> Vec<Item> {
         ProbeName::Dns => vec![Item::new("dns", "DNS look-up", "until the answer", errand(30000, dns(), 300))],
         ProbeName::Ssh => {
             let mut item = Item::new("ssh", "SSH login", "until the prompt", errand(32000, login(), 1100));
-            if let Traffic::Errand(errand) = &mut item.traffic {
-                errand.parties.dsfield = SSH_DSFIELD;
-            }
+            item.parties().dsfield = SSH_DSFIELD;
             vec![item]
         }
         ProbeName::Web => vec![Item::new("web", "web page", "until complete", errand(34000, page(), 2300))],

@@ -74,9 +74,15 @@ fn attempt(options: &Options) -> anyhow::Result<String> {
     document.verdict = verdict::sentences(&document);
     let mut text = if options.json { tidegate_report::json(&document) } else { tidegate_report::text(&document) };
     if let Some(path) = report_path(options) {
-        std::fs::write(&path, tidegate_report::json(&document)).with_context(|| {
+        let report = match path.extension() {
+            Some(svg) if svg == "svg" => {
+                tidegate_report::picture(&document, "voip-up").context("there is nothing to draw")?
+            }
+            _ => tidegate_report::html(&document),
+        };
+        std::fs::write(&path, report).with_context(|| {
             format!(
-                "the report could not be written to {} (--report FILE puts it elsewhere, --report none nowhere)",
+                "the report could not be written to {} (--report FILE puts it elsewhere, none nowhere)",
                 path.display()
             )
         })?;

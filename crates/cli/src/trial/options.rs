@@ -1,5 +1,6 @@
 //! What `tidegate try` is told.
 
+use crate::dissect::Dissect;
 use std::path::PathBuf;
 use std::time::Duration;
 use tidegate_lang::units;
@@ -38,9 +39,18 @@ pub struct Options {
     /// Where a device stands on another: `ppp0=eth1`. The lower one leads to the modem.
     #[arg(long, value_name = "UPPER=LOWER", value_parser = stacked)]
     pub over: Option<(String, String)>,
-    /// Frames that the device before the modem takes ahead of what it sends (`ethtool -G`).
-    #[arg(long, value_name = "FRAMES", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65536))]
-    pub ring: u32,
+    /// The cable from the gateway to the modem.
+    #[arg(long, value_name = "RATE", value_parser = rate, default_value = "100mbit")]
+    pub cable: Rate,
+    /// Frames that the device before the modem takes ahead of what it sends. Default: what the script says with `ethtool -G`, else 1.
+    #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub ring: Option<u32>,
+    /// The byte queue limit (BQL) of that device; none unless given.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub bql: Option<u32>,
+    /// How far the machine's kernel looks into packets for the keys of their flows.
+    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
+    pub(crate) dissect: Dissect,
     /// What loads the link, one or several. Default: empty,up,down,both.
     #[arg(long, value_name = "LOAD", value_enum, value_delimiter = ',')]
     pub load: Vec<LoadName>,
@@ -50,6 +60,9 @@ pub struct Options {
     /// What people do and wait for meanwhile.
     #[arg(long, value_name = "PROBE", value_enum, value_delimiter = ',', default_value = "ping,voip,dns,ssh,web")]
     pub probes: Vec<ProbeName>,
+    /// Everything goes over IPv6.
+    #[arg(long)]
+    pub ipv6: bool,
     /// The same seed gives the same run, to the byte.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
@@ -59,7 +72,8 @@ pub struct Options {
     /// Go on although a command of the script failed.
     #[arg(long)]
     pub keep_going: bool,
-    /// Where the report goes. Default: `tidegate-SCRIPT.html` in the current directory; `none`: nowhere.
+    /// Where the report goes. Default: `tidegate-SCRIPT.html` in the current directory; `none`: nowhere. A name that ends in .svg gets
+    /// one picture: the call's packets over time.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// Print the result as JSON, and write no report unless told where.
@@ -203,6 +217,10 @@ fn span(text: &str) -> Result<Span, String> {
         us if us > 3_600_000_000 => Err("an hour at most".into()),
         us => Ok(Span::micros(u64::from(us))),
     }
+}
+
+fn size(text: &str) -> Result<u32, String> {
+    units::parse_size(text).filter(|bytes| *bytes > 0).ok_or_else(|| "not a size; write 3000, 3k, 30kb".into())
 }
 
 fn buffer(text: &str) -> Result<Buffer, String> {

@@ -5,7 +5,7 @@ use crate::capture::{CaptureOptions, Exit, Outcome, devices_of, run_script};
 use crate::faces::Machine;
 use anyhow::bail;
 use tidegate_gateway::{DeviceKind, DeviceSpec, Gateway};
-use tidegate_packet::{Handle, Pool, Seeded, Time};
+use tidegate_packet::{Dissector, Handle, Pool, Seeded, Time};
 use tidegate_policy::netfilter::{Condition, NfCommand};
 use tidegate_policy::{LinkKind, Op, Verb};
 
@@ -26,6 +26,8 @@ pub(super) struct Policy {
     pub(super) lan: String,
     /// Devices that give back what is redirected to them.
     pub(super) returning: Vec<String>,
+    /// How far the machine looks into packets.
+    pub(super) dissector: Dissector,
     /// Commands the script issued.
     pub(super) commands: usize,
     /// What the reader should know about the capture.
@@ -55,6 +57,7 @@ impl Policy {
             machine.gateway.add_device(name, Policy::device_spec(name));
         }
         machine.now = CONFIGURED_AT;
+        machine.gateway.set_dissector(self.dissector);
         if with_policy {
             let (mut pool, mut draws) = (Pool::new(0), Seeded::new(seed));
             let mut face = machine.face(&mut pool, &mut draws);
@@ -71,6 +74,13 @@ impl Policy {
     /// What a device of this name is taken for.
     pub(super) fn device_spec(name: &str) -> DeviceSpec {
         DeviceSpec::of(&LinkKind::of_name(name))
+    }
+
+    /// The transmit ring of the device before the modem, if the script changed it.
+    pub(super) fn asked_ring(&self, gateway: &Gateway, with_policy: bool) -> Option<u32> {
+        let name = self.beneath.as_ref().unwrap_or(&self.wan);
+        let ring = gateway.spec(gateway.device(name)?).ring;
+        (with_policy && ring != Policy::device_spec(name).ring).then_some(ring)
     }
 
     /// Puts the WAN device on the one beneath.
@@ -96,6 +106,7 @@ pub(super) fn take_in(options: &Options) -> anyhow::Result<Policy> {
     let mut machine = Machine::new(names.iter().map(String::as_str), DeviceSpec::default());
     machine.now = CONFIGURED_AT;
     machine.grows = true;
+    machine.gateway.set_dissector(options.dissect.into());
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(options.seed));
     let capture = CaptureOptions { timeout: options.timeout, devices: names, ..CaptureOptions::default() };
     let outcome = run_script(&options.script, &options.args, &capture, &mut machine.face(&mut pool, &mut draws))?;
@@ -118,16 +129,11 @@ pub(super) fn take_in(options: &Options) -> anyhow::Result<Policy> {
         .iter()
         .find(|name| **name != wan && Some(*name) != beneath.as_ref() && kind(name) == Some(DeviceKind::Ethernet));
     let lan = lan.cloned().unwrap_or_else(|| "lan0".to_owned());
-    Ok(Policy {
-        ops: machine.log,
-        devices,
-        wan,
-        beneath,
-        lan,
-        returning,
-        commands: outcome.calls.len(),
-        notes: outcome.notes,
-    })
+    let warned = machine.kernel_log.iter().map(|line| format!("the kernel would warn: {line}"));
+    let notes = outcome.notes.iter().cloned().chain(warned).collect();
+    let dissector = machine.gateway.dissector();
+    let commands = outcome.calls.len();
+    Ok(Policy { ops: machine.log, devices, wan, beneath, lan, returning, dissector, commands, notes })
 }
 
 /// Says what went wrong in the script; an error unless it may go on.

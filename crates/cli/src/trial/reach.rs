@@ -8,7 +8,7 @@ use super::scenario::{self, Trees};
 use super::words;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use tidegate_packet::header::proto;
+use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Handle, Span};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry};
 use tidegate_policy::netfilter::{Condition, Connmark, NfCommand, Rule, Target};
@@ -91,60 +91,71 @@ pub(super) fn fill(
         .map(|class| Place { device: class.dev.clone(), class: class.classid })
         .filter(|place| !taken.contains(place))
         .collect();
+    let hashed = filters.iter().any(is_hash);
     let mut found = Vec::new();
     if !missing.is_empty() {
         for candidate in candidates(policy, filters) {
             let Some(place) = ask(policy, &candidate.traffic, seed).into_iter().next() else { continue };
             if let Some(at) = missing.iter().position(|other| *other == place) {
                 missing.remove(at);
-                found.push((place, candidate));
+                // Where a hash shares out, anybody's traffic shows what a class does: nothing more is needed.
+                if !hashed {
+                    found.push((place, candidate));
+                }
             }
             if missing.is_empty() {
                 break;
             }
         }
     }
-    let reasons = missing.into_iter().map(|place| {
-        let reason = reason(policy, filters, &place);
-        (place, reason)
+    let reasons = missing.into_iter().filter_map(|place| {
+        let reason = reason(policy, filters, &place)?;
+        Some((place, reason))
     });
     (found, reasons.collect())
 }
 
-/// Why nothing came to a class, as far as it can be seen.
-fn reason(policy: &Policy, filters: &[FilterDump], place: &Place) -> String {
+/// Why nothing came to a class, as far as it can be seen; `None`: another host's packets may come there, by a hash.
+fn reason(policy: &Policy, filters: &[FilterDump], place: &Place) -> Option<String> {
     let mut marks = Vec::new();
     let mut points = false;
     for dump in filters.iter().filter(|dump| dump.dev == place.device) {
-        let FilterEntry::Filter { handle, params, .. } = &dump.entry else { continue };
-        if classid(params) == Some(place.class) {
+        if classid(dump) == Some(place.class) {
             points = true;
-            if let FilterParams::Fw(_) = params {
+            if let FilterEntry::Filter { handle, params: FilterParams::Fw(_), .. } = &dump.entry {
                 marks.push(*handle);
             }
         }
     }
     let unset: Vec<String> =
         marks.iter().filter(|mark| policy.what_gets_mark(**mark).is_none()).map(u32::to_string).collect();
-    if !points && policy.is_hashed(&place.device, filters) {
-        "none of the conversations tried hashed to it".to_owned()
-    } else if !points {
+    if filters.iter().any(|dump| dump.dev == place.device && is_hash(dump)) {
+        return None;
+    }
+    Some(if !points {
         "no filter, mark or default leads to it".to_owned()
     } else if !unset.is_empty() {
         format!("its filter asks for mark {}, which no rule sets", unset.join(", "))
     } else {
         "whatever fits its filters is taken by a filter before, or by another rule".to_owned()
-    }
+    })
 }
 
 /// Where a filter leads.
-pub(super) fn classid(params: &FilterParams) -> Option<Handle> {
+pub(super) fn classid(dump: &FilterDump) -> Option<Handle> {
+    let FilterEntry::Filter { params, .. } = &dump.entry else { return None };
     match params {
         FilterParams::Fw(fw) => fw.classid,
         FilterParams::U32(u32) => u32.classid,
-        #[allow(unreachable_patterns)]
         _ => None,
     }
+}
+
+/// Hosts tried where a hash shares out.
+const HASHED_HOSTS: std::ops::Range<u8> = 10..70;
+/// Does a filter share out by a hash?
+fn is_hash(dump: &FilterDump) -> bool {
+    matches!(&dump.entry, FilterEntry::Filter { params: FilterParams::Flow(_), .. })
 }
 
 /// Conversations tried at most: each one is simulated.
@@ -153,6 +164,16 @@ const MAX_CANDIDATES: usize = 400;
 /// What the rules and filters ask for, each tried as TCP in both directions, and as what the packet must be.
 fn candidates(policy: &Policy, filters: &[FilterDump]) -> Vec<Candidate> {
     let mut sketches: Vec<Sketch> = Vec::new();
+    if filters.iter().any(is_hash) {
+        for host in HASHED_HOSTS {
+            for dsfield in [0x00, 0x08, 0x10] {
+                let source = Some(Local::Host(host).address(false));
+                let title = format!("host {host}, DS field {dsfield:#04x}");
+                let protocol = Some(proto::UDP);
+                sketches.push(Sketch { source, dsfield, title, protocol, ..Sketch::default() });
+            }
+        }
+    }
     for (chain, rule) in policy.rules() {
         if !matches!(rule.target, None | Some(Target::Accept | Target::Return)) {
             let sketch = Sketch::of_rule(chain, rule);
@@ -162,11 +183,11 @@ fn candidates(policy: &Policy, filters: &[FilterDump]) -> Vec<Candidate> {
     }
     for dump in filters {
         if let FilterEntry::Filter { params: FilterParams::U32(u32), .. } = &dump.entry {
-            let mut sketch = Sketch { v6: dump.protocol == 0x86dd, ..Sketch::default() };
+            let mut sketch = Sketch { v6: dump.protocol == ethertype::IPV6, ..Sketch::default() };
             for key in &u32.keys {
                 sketch.take_word(key.offset, key.value, key.mask, key.offset_mask != 0);
             }
-            sketch.title = words::keys(u32);
+            sketch.title = words::keys(u32, sketch.v6);
             sketches.push(sketch.swapped());
             sketches.push(sketch);
         }
@@ -291,7 +312,8 @@ impl Sketch {
             Some(other) => vec![datagrams(other)],
             None => vec![bulk(true), bulk(false), datagrams(proto::UDP), ping()],
         };
-        kinds.into_iter().map(|traffic| Candidate { title: self.title.clone(), traffic }).collect()
+        let candidate = |traffic| Candidate { title: self.title.clone(), traffic };
+        kinds.into_iter().map(candidate).collect()
     }
 }
 
@@ -337,23 +359,15 @@ impl Policy {
         (!what.is_empty()).then(|| what.join("; "))
     }
 
-    /// Does a flow filter share out among the classes of a device?
-    fn is_hashed(&self, device: &str, filters: &[FilterDump]) -> bool {
-        filters
-            .iter()
-            .filter(|dump| dump.dev == device)
-            .any(|dump| matches!(&dump.entry, FilterEntry::Filter { params: FilterParams::Flow(_), .. }))
-    }
-
     /// What a class is for, from what leads to it: the words of its filters.
     pub(super) fn title_of(&self, place: &Place, filters: &[FilterDump]) -> Option<String> {
         let mut words: Vec<String> = Vec::new();
         for dump in filters.iter().filter(|dump| dump.dev == place.device) {
             let FilterEntry::Filter { handle, params, .. } = &dump.entry else { continue };
-            if classid(params) == Some(place.class) {
+            if classid(dump) == Some(place.class) {
                 let told = match params {
                     FilterParams::Fw(_) => self.what_gets_mark(*handle).unwrap_or_else(|| format!("mark {handle}")),
-                    FilterParams::U32(u32) => words::keys(u32),
+                    FilterParams::U32(u32) => words::keys(u32, dump.protocol == ethertype::IPV6),
                     _ => continue,
                 };
                 if !words.contains(&told) {

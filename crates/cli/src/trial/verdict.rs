@@ -1,5 +1,6 @@
 //! What a trial comes to, in sentences.
 
+use tidegate_measure::Spans;
 use tidegate_measure::trial::{Probe, Run, Trial};
 use tidegate_report::{milliseconds, percent, rate};
 
@@ -10,6 +11,7 @@ pub(super) fn sentences(trial: &Trial) -> Vec<String> {
     if let Some((without, with)) = worst {
         sentences.push(latency(trial, without, with));
         sentences.extend(people(without, with));
+        sentences.extend(remainder(trial, with));
     }
     sentences.extend(cost(trial));
     sentences.extend(unreached(trial));
@@ -93,6 +95,38 @@ fn people(without: &Run, with: &Run) -> Option<String> {
     (!told.is_empty()).then(|| format!("Typically: {}.", told.join("; ")))
 }
 
+/// Where packets still wait with the policy, in a queue that it does not govern, and what to do about it.
+fn remainder(trial: &Trial, with: &Run) -> Vec<String> {
+    let waits = |title: &str, bits: u64| {
+        let buffer = with.buffers.iter().find(|buffer| buffer.title == title)?;
+        let from = (with.window.0 / with.step_ns.max(1)) as usize;
+        let measured = buffer.backlog.get(from..)?.to_vec();
+        let bytes = Spans::new(measured).percentile(50.0)?;
+        let at_rate = |bytes: u64| bytes * 8_000_000_000 / bits.max(1);
+        Some(at_rate(bytes)).filter(|&ns| ns > NOTICED_NS.max(at_rate(NOTICED_BYTES)))
+    };
+    let mut sentences = Vec::new();
+    if let Some(ns) = waits("modem", trial.link.up_bits) {
+        sentences.push(format!(
+            "The modem still holds {} of packets: the policy sends faster than the link does. Give its top class or bucket a \
+             lower rate, or tell it the link's overhead.",
+            milliseconds(ns)
+        ));
+    }
+    if let Some(ns) = waits("provider", trial.link.down_bits) {
+        sentences.push(format!(
+            "What is left of the delay waits at the provider, {} of it, on the way towards you, which this policy does not \
+             govern: hold downloads below the link's rate on an ifb (examples/download.sh).",
+            milliseconds(ns)
+        ));
+    }
+    sentences
+}
+
+/// A queue shorter than this, or than two full frames, is not worth a word.
+const NOTICED_NS: u64 = 20_000_000;
+const NOTICED_BYTES: u64 = 3028;
+
 /// Below a second in ms, above in s.
 fn seconds(ns: u64) -> String {
     if ns < 1_000_000_000 { milliseconds(ns) } else { format!("{:.1} s", ns as f64 / 1e9) }
@@ -115,15 +149,24 @@ fn cost(trial: &Trial) -> Vec<String> {
             c if c > 0.5 => format!("{c:.0} % more"),
             _ => "as much".to_owned(),
         };
-        sentences.push(format!("{} carry {how} {word}: {} instead of {}.", without.title, rate(b), rate(a)));
+        let carry = if without.flows.len() == 1 { "carries" } else { "carry" };
+        sentences.push(format!("{} {carry} {how} {word}: {} instead of {}.", without.title, rate(b), rate(a)));
     }
     sentences
 }
 
+/// The classes nothing was found for: each with its reason, or, of many, their names.
 fn unreached(trial: &Trial) -> Vec<String> {
-    let told = |node: &tidegate_measure::trial::TreeNode| {
-        let why = node.unreachable.as_ref()?;
-        Some(format!("No packet was found that reaches class {} on {}: {why}.", node.id, node.device))
-    };
-    trial.tree.iter().filter_map(told).collect()
+    let unreached: Vec<_> = trial.tree.iter().filter_map(|node| Some((node, node.unreachable.as_ref()?))).collect();
+    if unreached.len() > MOST_NAMED {
+        let names: Vec<&str> = unreached.iter().map(|(node, _)| node.id.as_str()).collect();
+        return vec![format!("No packet was found that reaches any of {} classes: {}.", names.len(), names.join(", "))];
+    }
+    let told = unreached
+        .iter()
+        .map(|(node, why)| format!("No packet was found that reaches class {} on {}: {why}.", node.id, node.device));
+    told.collect()
 }
+
+/// More classes than this are only listed.
+const MOST_NAMED: usize = 3;

@@ -1,7 +1,7 @@
 //! Rules and filters in a few words: `udp`, `tcp port 80, 443`, `tcp ACK, 40 to 64 bytes`.
 
-use std::fmt::Write as _;
-use tidegate_packet::header::proto;
+use tidegate_packet::header::{ethertype, proto};
+use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::netfilter::{Condition, Connbytes, Connstate, Connstates, CountMode, Match, Rule};
 use tidegate_policy::{FilterParams, FlowKeySet, U32Key, U32Params};
 
@@ -26,7 +26,7 @@ fn condition(m: &Match) -> Option<String> {
         Condition::Mark(value, mask) => format!("mark {}", masked(*value, *mask)),
         Condition::Length(low, high) => format!("of {low} to {high} bytes"),
         Condition::Dscp(dscp) => format!("DSCP {}", dscp_name(*dscp)),
-        Condition::Tos(value, mask) => format!("TOS {}", masked8(*value, *mask)),
+        Condition::Tos(value, mask) => tos(*value, *mask),
         Condition::Connmark(value, mask) => format!("of connections marked {}", masked(*value, *mask)),
         Condition::Connstate(states) | Condition::State(states) => format!("of {} connections", state_names(*states)),
         Condition::Connbytes(asked) => carried(asked),
@@ -120,26 +120,27 @@ pub(super) fn dscp_name(dscp: u8) -> String {
 }
 
 /// A filter and what it asks; `mark` tells what gets a mark.
-pub(super) fn filter(handle: u32, params: &FilterParams, mark: &dyn Fn(u32) -> Option<String>) -> String {
-    match params {
+pub(super) fn filter(dump: &FilterDump, mark: &dyn Fn(u32) -> Option<String>) -> Option<String> {
+    let FilterEntry::Filter { handle, params, .. } = &dump.entry else { return None };
+    Some(match params {
         FilterParams::Fw(_) => {
-            let what = mark(handle).map_or_else(String::new, |what| format!(": {what}"));
+            let what = mark(*handle).map_or_else(String::new, |what| format!(": {what}"));
             format!("mark {handle}{what}")
         }
-        FilterParams::U32(u32) => format!("u32 {}", keys(u32)),
+        FilterParams::U32(u32) => format!("u32 {}", keys(u32, dump.protocol == ethertype::IPV6)),
         FilterParams::Flow(flow) => {
             let names = FlowKeySet::NAMES.iter().enumerate().filter(|(bit, _)| flow.keys.has(*bit as u32));
             let names: Vec<&str> = names.map(|(_, name)| *name).collect();
             format!("flow by {}", names.join(", "))
         }
-        #[allow(unreachable_patterns)]
+        #[allow(unreachable_patterns, reason = "kinds that have no words yet are shown by their name")]
         other => other.kind().to_owned(),
-    }
+    })
 }
 
-/// What a u32 filter asks, in words where they are known.
-pub(super) fn keys(params: &U32Params) -> String {
-    let mut words: Vec<String> = params.keys.iter().filter_map(key).collect();
+/// What a u32 filter asks, in words where they are known; `v6`: of IPv6.
+pub(super) fn keys(params: &U32Params, v6: bool) -> String {
+    let mut words: Vec<String> = params.keys.iter().filter_map(|k| if v6 { key6(k) } else { key(k) }).collect();
     if let Some((value, mask)) = params.mark {
         words.push(format!("mark {}", masked(value, mask)));
     }
@@ -149,23 +150,40 @@ pub(super) fn keys(params: &U32Params) -> String {
 fn key(key: &U32Key) -> Option<String> {
     let (value, mask) = (key.value, key.mask);
     let next = key.offset_mask != 0;
-    let mut text = String::new();
-    match (key.offset, mask, next) {
+    Some(match (key.offset, mask, next) {
         (_, 0, _) => return None,
-        (0, mask, false) if mask & 0xff00_ffff == 0 => {
-            let _ = write!(text, "TOS {}", masked8((value >> 16) as u8, (mask >> 16) as u8));
-        }
-        (8, 0x00ff_0000, false) => text = protocol((value >> 16) as u8),
-        (12, _, false) => text = format!("from {}", prefix(value, mask)),
-        (16, _, false) => text = format!("to {}", prefix(value, mask)),
-        (20, 0xffff_0000, false) | (0, 0xffff_0000, true) => text = format!("from port {}", value >> 16),
-        (20, 0x0000_ffff, false) | (0, 0x0000_ffff, true) => text = format!("port {value}"),
-        (offset, mask, next) => {
-            let from = if next { "nexthdr+" } else { "" };
-            let _ = write!(text, "{value:#010x}/{mask:#010x} at {from}{offset}");
-        }
-    }
-    Some(text)
+        (0, mask, false) if mask & 0xff00_ffff == 0 => tos((value >> 16) as u8, (mask >> 16) as u8),
+        (8, 0x00ff_0000, false) => protocol((value >> 16) as u8),
+        (12, _, false) => format!("from {}", prefix(value, mask)),
+        (16, _, false) => format!("to {}", prefix(value, mask)),
+        (20, 0xffff_0000, false) | (0, 0xffff_0000, true) => format!("from port {}", value >> 16),
+        (20, 0x0000_ffff, false) | (0, 0x0000_ffff, true) => format!("port {value}"),
+        _ => raw(key),
+    })
+}
+
+fn key6(key: &U32Key) -> Option<String> {
+    let (value, mask) = (key.value, key.mask);
+    Some(match (key.offset, mask) {
+        (_, 0) => return None,
+        (0, mask) if mask & 0xf00f_ffff == 0 => tos((value >> 20) as u8, (mask >> 20) as u8),
+        (4, 0x0000_ff00) => protocol((value >> 8) as u8),
+        (40, 0xffff_0000) => format!("from port {}", value >> 16),
+        (40, 0x0000_ffff) => format!("port {value}"),
+        _ => raw(key),
+    })
+}
+
+fn raw(key: &U32Key) -> String {
+    let from = if key.offset_mask != 0 { "nexthdr+" } else { "" };
+    format!("{:#010x}/{:#010x} at {from}{}", key.value, key.mask, key.offset)
+}
+
+/// A TOS octet; where the mask takes all of a DSCP that has a name, that.
+fn tos(value: u8, mask: u8) -> String {
+    let name = dscp_name(value >> 2);
+    let named = mask == 0xfc && value & 3 == 0 && !name.starts_with(|c: char| c.is_ascii_digit());
+    if named { format!("DSCP {name}") } else { format!("TOS {}", masked8(value, mask)) }
 }
 
 fn prefix(value: u32, mask: u32) -> String {
@@ -211,11 +229,12 @@ mod tests {
     #[test]
     fn keys_in_words() {
         let one = |value, mask, offset, offset_mask| {
-            keys(&U32Params { keys: vec![U32Key { value, mask, offset, offset_mask }], ..U32Params::default() })
+            keys(&U32Params { keys: vec![U32Key { value, mask, offset, offset_mask }], ..U32Params::default() }, false)
         };
         let rows = [
             one(0, 0, 0, 0),
             one(0x0010_0000, 0x001c_0000, 0, 0),
+            one(0x00b8_0000, 0x00fc_0000, 0, 0),
             one(0x0029_0000, 0x00ff_0000, 8, 0),
             one(0xc0a8_0100, 0xffff_ff00, 12, 0),
             one(80, 0xffff, 20, 0),
@@ -225,6 +244,7 @@ mod tests {
         let expected = [
             "everything",
             "TOS 0x10/0x1c",
+            "DSCP EF",
             "ipv6 in ip",
             "from 192.168.1.0/24",
             "port 80",

@@ -124,9 +124,33 @@ fn add(words: &[&str], env: &Env) -> Result<IpCommand, Refusal> {
         }
     }
     let kind = kind.ok_or_else(|| Refusal::new(1, "Not enough information: \"type\" argument is required"))?;
+    if name.is_empty() {
+        name = free_name(&kind, env);
+    }
     check_name(&name)?;
     set.dev.clone_from(&name);
     Ok(IpCommand::AddLink { name, kind, set })
+}
+
+/// The name that the kernel gives to a link that gets none: the first free number behind the kind's.
+fn free_name(kind: &LinkKind, env: &Env) -> String {
+    let stem = match kind {
+        LinkKind::Ifb => "ifb",
+        LinkKind::Bridge => "bridge",
+        LinkKind::Veth { .. } => "veth",
+        LinkKind::Vlan { .. } => "vlan",
+        LinkKind::PointToPoint => "wg",
+        LinkKind::Tunnel(tunnel) => match tunnel.mode {
+            TunnelMode::Ipip => "tunl",
+            TunnelMode::Sit => "sit",
+            TunnelMode::Gre => "gre",
+            TunnelMode::Gretap => "gretap",
+        },
+        LinkKind::Dummy | LinkKind::Ethernet | LinkKind::Loopback => "dummy",
+    };
+    let names = (0..4096).map(|number| format!("{stem}{number}"));
+    let free = |name: &String| env.devices.iter().flatten().all(|device| device.name != *name);
+    names.into_iter().find(free).unwrap_or_default()
 }
 
 /// The kind and what follows it.

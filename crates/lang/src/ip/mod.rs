@@ -283,9 +283,10 @@ fn exists(name: &str, env: &Env) -> Result<(), Refusal> {
     if env.has(name) { Ok(()) } else { Err(Refusal::new(1, format!("Device \"{name}\" does not exist."))) }
 }
 
+/// A number that fits into 31 bits, as ip reads its own.
 fn number(text: Option<&&str>, why: &str) -> Result<u32, Refusal> {
     let text = text.ok_or_else(Refusal::incomplete)?;
-    u32_in(text, 0).ok_or_else(|| Refusal::wrong(text, why))
+    u32_in(text, 0).filter(|number| i32::try_from(*number).is_ok()).ok_or_else(|| Refusal::wrong(text, why))
 }
 
 /// `10.0.0.0/8`, `10/8`, `fe80::1`; without a slash the whole address counts.

@@ -2,7 +2,10 @@ use super::*;
 use crate::Device;
 
 fn env(names: &[&str]) -> Env {
-    Env { devices: Some(names.iter().map(|name| Device { name: (*name).into(), speed_mbit: None }).collect()) }
+    Env {
+        devices: Some(names.iter().map(|name| Device { name: (*name).into(), speed_mbit: None }).collect()),
+        ..Env::default()
+    }
 }
 
 fn ask(text: &str) -> Result<IpCommand, String> {
@@ -44,6 +47,7 @@ fn links_are_made_in_every_order_of_words() {
     let table = [
         ("link add name ifb4eth0 type ifb", "ifb4eth0 Ifb".to_owned()),
         ("link add ifb1 type ifb", "ifb1 Ifb".to_owned()),
+        ("link add type ifb", "ifb1 Ifb".to_owned()),
         ("link add dev d0 mtu 1400 type dummy", "d0 Dummy".to_owned()),
         ("link add link eth0 name eth0.5 type vlan id 5", "eth0.5 Vlan { lower: \"eth0\", id: 5 }".to_owned()),
         ("link add v0 type veth peer name v1", "v0 Veth { peer: \"v1\" }".to_owned()),
@@ -69,6 +73,7 @@ fn refusals_are_ips() {
         ("link add", "1: Not enough information: \"type\" argument is required"),
         ("link add x0 type bogus", "2: Error: Unknown device type."),
         ("link set eth0 mtu abc", "255: Error: argument \"abc\" is wrong: Invalid \"mtu\" value"),
+        ("link set eth0 qlen 4294967295", "255: Error: argument \"4294967295\" is wrong: Invalid \"txqueuelen\" value"),
         ("link set eth0 foo", "255: Error: either \"dev\" is duplicate, or \"foo\" is a garbage."),
         ("link show dev", "255: Command line is not complete. Try option \"help\""),
         ("addr add 192.0.2.1/24 dev nope", "1: Cannot find device \"nope\""),

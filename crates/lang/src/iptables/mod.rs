@@ -72,6 +72,9 @@ pub struct ListStyle {
 /// The tool's words for an operation that was refused, and its exit code.
 pub fn refusal_text(tool: &str, error: &TcError) -> (String, u8) {
     let why = error.message.as_deref().unwrap_or(error.errno.text());
+    if why.starts_with("RULE_") {
+        return (format!("{tool} {VERSION}:  {why}\n"), 4);
+    }
     (format!("{tool}: {why}.\n"), 1)
 }
 

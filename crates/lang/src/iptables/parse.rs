@@ -6,7 +6,8 @@ use crate::Refusal;
 use crate::number::{u32_in, whole};
 use crate::units::parse_classid;
 use tidegate_policy::netfilter::{
-    Condition, Connbytes, Connmark, CountDirection, CountMode, Match, NfCommand, NfOp, Rule, Target,
+    Choice, Condition, Connbytes, Connmark, CountDirection, CountMode, Match, NfCommand, NfOp, Rule, Target, Translate,
+    Translation, Translator,
 };
 
 /// Extensions that scripts load and this version does not have.
@@ -26,21 +27,7 @@ const LATER_MATCHES: [&str; 14] = [
     "set",
     "statistic",
 ];
-const LATER_TARGETS: [&str; 13] = [
-    "CT",
-    "DNAT",
-    "ECN",
-    "IMQ",
-    "LOG",
-    "MASQUERADE",
-    "NFLOG",
-    "NFQUEUE",
-    "NOTRACK",
-    "REDIRECT",
-    "REJECT",
-    "SNAT",
-    "TCPMSS",
-];
+const LATER_TARGETS: [&str; 9] = ["CT", "ECN", "IMQ", "LOG", "NFLOG", "NFQUEUE", "NOTRACK", "REJECT", "TCPMSS"];
 /// Extensions there are.
 const MATCHES: [&str; 15] = [
     "tcp",
@@ -333,7 +320,9 @@ impl<'a> Reader<'a> {
                     "ACCEPT" => Some(Target::Accept),
                     "DROP" => Some(Target::Drop),
                     "RETURN" => Some(Target::Return),
-                    "MARK" | "CONNMARK" | "CLASSIFY" | "DSCP" | "TOS" => None,
+                    "MARK" | "CONNMARK" | "CLASSIFY" | "DSCP" | "TOS" | "SNAT" | "DNAT" => None,
+                    "MASQUERADE" => Some(translate(Translator::Masquerade)),
+                    "REDIRECT" => Some(translate(Translator::Redirect)),
                     _ => Some(Target::Jump(target.clone())),
                 };
                 self.target_name = Some(target);
@@ -538,6 +527,14 @@ impl<'a> Reader<'a> {
                 let bits = u32_in(text, 0).ok_or_else(|| self.bad("CONNMARK", name, text))?;
                 self.masks(name, bits)
             }
+            "--to-source" if targets("SNAT") => self.translated(Translator::Source, name, joined),
+            "--to-destination" if targets("DNAT") => self.translated(Translator::Destination, name, joined),
+            "--to-ports" if targets("MASQUERADE") => self.translated(Translator::Masquerade, name, joined),
+            "--to-ports" if targets("REDIRECT") => self.translated(Translator::Redirect, name, joined),
+            "--random" | "--persistent" | "--random-fully" if self.translates(name) => {
+                self.choose(name);
+                Ok(())
+            }
             "--set-class" if targets("CLASSIFY") => {
                 let text = self.joined_or_next(name, joined)?;
                 let class = parse_classid(text).filter(|_| text.contains(':'));
@@ -571,6 +568,8 @@ impl<'a> Reader<'a> {
                 "MARK" => "--set-xmark, --set-mark, --and-mark, --or-mark or --xor-mark is required",
                 "CONNMARK" => return Err(complain(tool, "CONNMARK target: No operation specified")),
                 "CLASSIFY" => "--set-class is required",
+                "SNAT" => return Err(complain(tool, "SNAT: option \"--to-source\" must be specified")),
+                "DNAT" => return Err(complain(tool, "DNAT: option \"--to-destination\" must be specified")),
                 "DSCP" => "one of --set-dscp or --set-dscp-class is required",
                 _ => "an action is required",
             };
@@ -601,7 +600,7 @@ impl<'a> Reader<'a> {
             Verb::Help => IptCommand::Help(format!(
                 "{tool} [-t TABLE] -A|-I|-D|-C CHAIN RULE, -R CHAIN N RULE, -N|-X|-F|-Z|-L|-S [CHAIN], -P CHAIN ACCEPT|DROP\n\
                  matches: -p -s -d -i -o, --sport --dport --tcp-flags --syn, -m multiport|mark|connmark|connbytes|conntrack|state|length|dscp|tos|comment, ! before any\n\
-                 targets: ACCEPT DROP RETURN MARK CONNMARK CLASSIFY DSCP TOS or a chain (-j, -g)\n"
+                 targets: ACCEPT DROP RETURN MARK CONNMARK CLASSIFY DSCP TOS SNAT DNAT MASQUERADE REDIRECT or a chain (-j, -g)\n"
             )),
         };
         Ok(Parsed { command, notes: self.notes })
@@ -619,6 +618,52 @@ impl<'a> Reader<'a> {
             (Some((not, from, to)), Some(mode), Some(direction)) => {
                 Ok(Some(Match { not, what: Condition::Connbytes(Connbytes { from, to, mode, direction }) }))
             }
+        }
+    }
+
+    /// The value of `--to-source`, `--to-destination` or `--to-ports`.
+    fn translated(&mut self, how: Translator, name: &str, joined: Option<&'a str>) -> Result<(), Refusal> {
+        let text = self.joined_or_next(name, joined)?;
+        let ports_only = matches!(how, Translator::Masquerade | Translator::Redirect);
+        let to = if ports_only { values::to_ports(text) } else { values::translation(text, self.ipv6) };
+        let mut to = to.map_err(|why| {
+            self.complain(why).at(self.at - 1).remedy(match ports_only {
+                true => "Write a port, or FIRST-LAST.",
+                false => "Write an address or FIRST-LAST, with :PORT or :FIRST-LAST behind it if wanted.",
+            })
+        })?;
+        let protocol = self.basics[4].as_ref().filter(|m| !m.not).map(|m| &m.what);
+        if to.ports.is_some() && !matches!(protocol, Some(Condition::Protocol(6 | 17 | 33 | 132))) {
+            return Err(self
+                .complain("Need TCP, UDP, SCTP or DCCP with port specification")
+                .at(self.at - 1)
+                .remedy("Write -p tcp or -p udp before it."));
+        }
+        if let Some(Target::Translate(Translate { to: before, .. })) = self.target {
+            to.choice = before.choice;
+        }
+        self.target = Some(Target::Translate(Translate { how, to }));
+        Ok(())
+    }
+
+    /// Is this a word of the translating target named before?
+    fn translates(&self, word: &str) -> bool {
+        match self.target_name.as_deref() {
+            Some("SNAT" | "DNAT") => self.target.is_some(),
+            Some("MASQUERADE") => word != "--persistent",
+            Some("REDIRECT") => word == "--random",
+            _ => false,
+        }
+    }
+
+    fn choose(&mut self, word: &str) {
+        if let Some(Target::Translate(Translate { to, .. })) = &mut self.target {
+            to.choice = match word {
+                "--random" => Choice::Random,
+                "--random-fully" => Choice::RandomFully,
+                _ => Choice::Persistent,
+            };
+            self.notes.push(format!("{word}: a port stays as it is here where it is free"));
         }
     }
 
@@ -737,6 +782,10 @@ impl<'a> Reader<'a> {
     }
 }
 
+fn translate(how: Translator) -> Target {
+    Target::Translate(Translate { how, to: Translation::default() })
+}
+
 /// `-tmangle` → `-t`, `mangle`; `--table=mangle` → `--table`, `mangle`.
 fn split(word: &str) -> (&str, Option<&str>) {
     if word.starts_with("--") {
@@ -753,7 +802,7 @@ fn split(word: &str) -> (&str, Option<&str>) {
 }
 
 fn invertible(name: &str) -> bool {
-    const PLAIN: [&str; 47] = [
+    const PLAIN: [&str; 50] = [
         "-A",
         "-D",
         "-C",
@@ -801,6 +850,9 @@ fn invertible(name: &str) -> bool {
         "--ctmask",
         "--connbytes-mode",
         "--connbytes-dir",
+        "--to-source",
+        "--to-destination",
+        "--to-ports",
     ];
     name.starts_with('-') && !PLAIN.contains(&name)
 }

@@ -3,7 +3,9 @@
 use super::ListStyle;
 use super::values::{COUNT_DIRECTIONS, COUNT_MODES, ICMP_TYPES, ICMPV6_TYPES, PROTOCOLS, SERVICES, STATES, TCP_FLAGS};
 use std::net::{Ipv4Addr, Ipv6Addr};
-use tidegate_policy::netfilter::{Condition, Connbytes, Connmark, Connstates, Match, Rule, Target};
+use tidegate_policy::netfilter::{
+    Choice, Condition, Connbytes, Connmark, Connstates, Match, Rule, Target, Translate, Translation, Translator,
+};
 
 /// A chain to list.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -88,6 +90,15 @@ pub fn print_rule(rule: &Rule, ipv6: bool) -> String {
         }
         Some(Target::Dscp(value)) => out.push_str(&format!(" -j DSCP --set-dscp {value:#04x}")),
         Some(Target::Tos(value, mask)) => out.push_str(&format!(" -j TOS --set-tos {value:#04x}/{mask:#04x}")),
+        Some(Target::Translate(Translate { how, to })) => {
+            out.push_str(&format!(" -j {}", how.name()));
+            if to.addresses.is_some() || to.ports.is_some() {
+                out.push_str(&format!(" {} {}", how.option(), translation(*how, to, ipv6)));
+            }
+            if to.choice != Choice::Plain {
+                out.push_str(&format!(" --{}", to.choice.word()));
+            }
+        }
         Some(Target::Jump(chain)) => out.push_str(&format!(" -j {chain}")),
         Some(Target::Goto(chain)) => out.push_str(&format!(" -g {chain}")),
     }
@@ -278,11 +289,15 @@ fn row(rule: &Rule, ipv6: bool, style: &ListStyle) -> String {
         Some(Target::Classify(_)) => "CLASSIFY".into(),
         Some(Target::Dscp(_)) => "DSCP".into(),
         Some(Target::Tos(..)) => "TOS".into(),
+        Some(Target::Translate(Translate { how, .. })) => how.name().into(),
         Some(Target::Jump(chain) | Target::Goto(chain)) => chain.clone(),
     };
     let dash = if ipv6 { "  " } else { "--" };
     let devices = if style.verbose { format!("{input:<6} {output:<6} ") } else { String::new() };
-    format!("{target:<10} {protocol:<4} {dash}  {devices}{source:<20} {destination:<20}{rest}{}\n", doing(&rule.target))
+    format!(
+        "{target:<10} {protocol:<4} {dash}  {devices}{source:<20} {destination:<20}{rest}{}\n",
+        doing(&rule.target, ipv6)
+    )
 }
 
 /// A match in the words of `-L`.
@@ -337,7 +352,7 @@ fn shown_icmp(kind: u8, codes: (u8, u8), v6: bool, not: &str, style: &ListStyle)
 }
 
 /// A target in the words of `-L`.
-fn doing(target: &Option<Target>) -> String {
+fn doing(target: &Option<Target>, ipv6: bool) -> String {
     match target {
         Some(Target::Mark { value, mask }) => match (*value, *mask) {
             (value, u32::MAX) => format!(" MARK set {value:#x}"),
@@ -354,9 +369,36 @@ fn doing(target: &Option<Target>) -> String {
         Some(Target::Tos(value, mask)) if value == mask => format!(" TOS or {value:#04x}"),
         Some(Target::Tos(value, 0)) => format!(" TOS xor {value:#04x}"),
         Some(Target::Tos(value, mask)) => format!(" TOS set {value:#04x}/{mask:#04x}"),
+        Some(Target::Translate(Translate { how, to })) => {
+            let words = translation(*how, to, ipv6);
+            let choice = if to.choice == Choice::Plain { String::new() } else { format!(" {}", to.choice.word()) };
+            match how {
+                _ if words.is_empty() => choice,
+                Translator::Masquerade => format!(" masq ports: {words}{choice}"),
+                Translator::Redirect => format!(" redir ports {words}{choice}"),
+                _ => format!(" to:{words}{choice}"),
+            }
+        }
         Some(Target::Goto(_)) => " [goto] ".into(),
         _ => String::new(),
     }
+}
+
+/// `FIRST-LAST:FIRST-LAST`: addresses and ports.
+fn translation(how: Translator, to: &Translation, ipv6: bool) -> String {
+    let mut out = match &to.addresses {
+        Some((low, high)) if low == high => bare(low, ipv6),
+        Some((low, high)) => format!("{}-{}", bare(low, ipv6), bare(high, ipv6)),
+        None => String::new(),
+    };
+    let Some((low, high)) = to.ports else { return out };
+    if ipv6 && !out.is_empty() {
+        out = format!("[{out}]");
+    }
+    if matches!(how, Translator::Source | Translator::Destination) {
+        out.push(':');
+    }
+    out + &if low == high { low.to_string() } else { format!("{low}-{high}") }
 }
 
 fn remarking(action: &Connmark) -> String {

@@ -2,7 +2,7 @@
 
 use crate::number::{u8_in, u16_in, u32_in};
 use crate::tc::{parse_prefix4, parse_prefix6};
-use tidegate_policy::netfilter::{Connstate, Connstates, CountDirection, CountMode};
+use tidegate_policy::netfilter::{Connstate, Connstates, CountDirection, CountMode, Translation};
 
 /// Names of protocols.
 pub(super) const PROTOCOLS: [(&str, u8); 12] = [
@@ -253,4 +253,42 @@ pub(super) fn icmp_type(text: &str, ipv6: bool) -> Option<(u8, (u8, u8))> {
         }
         None => Some((text.parse().ok()?, (0, 255))),
     }
+}
+
+/// `PORT` or `FIRST-LAST`, as translating targets take them.
+pub(super) fn to_ports(text: &str) -> Result<Translation, String> {
+    let bad = |text: &str| format!("Port `{text}' not valid");
+    let read = |text: &str| port(text).ok_or_else(|| bad(text));
+    let (low, high) = text.split_once('-').unwrap_or((text, text));
+    let ports = (read(low)?, read(high)?);
+    if ports.0 > ports.1 {
+        return Err(format!("Port range `{high}' funky"));
+    }
+    Ok(Translation { ports: Some(ports), ..Translation::default() })
+}
+
+/// `ADDRESS[-ADDRESS]`, with `:PORTS` behind it or alone (`[ADDRESS]:PORTS` in IPv6).
+pub(super) fn translation(text: &str, ipv6: bool) -> Result<Translation, String> {
+    let (name, ports) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((name, rest)) if ipv6 => (name, rest.strip_prefix(':')),
+        _ if ipv6 => (text, None),
+        _ => text.split_once(':').map_or((text, None), |(name, ports)| (name, Some(ports))),
+    };
+    let whole = if ipv6 { 128 } else { 32 };
+    let read = |text: &str| {
+        let read = address(text, ipv6).filter(|(_, length)| *length == whole && !text.contains('/'));
+        read.map(|(octets, _)| octets).ok_or_else(|| format!("Bad IP address \"{text}\""))
+    };
+    let mut to = match ports {
+        Some(text) => to_ports(text)?,
+        None => Translation::default(),
+    };
+    if !name.is_empty() || ports.is_none() {
+        let (low, high) = name.split_once('-').unwrap_or((name, name));
+        to.addresses = Some((read(low)?, read(high)?));
+        if to.addresses.is_some_and(|(low, high)| low > high) {
+            return Err(format!("Bad IP range \"{name}\""));
+        }
+    }
+    Ok(to)
 }

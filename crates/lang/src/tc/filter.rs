@@ -327,7 +327,7 @@ fn flow(handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Result<Read, Ref
         match option {
             Some("hash") => params.mode = Some(FlowMode::Hash),
             Some("map") => params.mode = Some(FlowMode::Map),
-            Some("keys") => params.keys = keys(words)?,
+            Some("keys") => params.keys = keys(env, words)?,
             Some("and") => {
                 let mask = value("mask")?;
                 params.mask &= mask;
@@ -397,14 +397,23 @@ fn matchall(handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Result<Read,
     Ok(Read { handle: number, params: Some(FilterParams::Matchall(params)), actions })
 }
 
-fn keys(words: &mut Words<'_>) -> Result<FlowKeySet, Refusal> {
+fn keys(env: &Env, words: &mut Words<'_>) -> Result<FlowKeySet, Refusal> {
     let list = words.need()?;
     let mut set = FlowKeySet(0);
     for name in list.split(',') {
-        let bit = FlowKeySet::NAMES.iter().take(18).position(|key| *key == name).ok_or_else(|| {
-            Refusal::new(1, format!("Unknown flow key \"{name}\""))
-                .at(words.last())
-                .remedy(format!("The keys are {}.", FlowKeySet::NAMES[..18].join(", ")))
+        let known = FlowKeySet::NAMES.iter().position(|key| *key == name);
+        // tc has no name for the flow label.
+        let usable = |bit: &usize| *bit < 18 || env.tunnel_keys && *bit >= FlowKeySet::TUNNEL;
+        let bit = known.filter(usable).ok_or_else(|| {
+            let remedy = match known {
+                Some(FlowKeySet::TUNNEL..) => {
+                    "The keys of a tunnel's inside are of patched kernels; with --dissect legacy the machine is such a one. \
+                     Others look into tunnels by themselves: write src, dst, proto …"
+                        .into()
+                }
+                _ => format!("The keys are {}.", FlowKeySet::NAMES[..18].join(", ")),
+            };
+            Refusal::new(1, format!("Unknown flow key \"{name}\"")).at(words.last()).remedy(remedy)
         })?;
         set.0 |= 1 << bit;
     }

@@ -7,14 +7,14 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use rustix::process::{Pid, WaitOptions};
+use rustix::process::{Pid, Resource, Rlimit, WaitOptions};
 use rustix::thread::CapabilitySet;
 
 use super::{SOCKET, SandboxError, Spec, receive, root, send};
 use crate::netlink::Links;
 
-/// Kinds of link that can stand for an Ethernet device, best first: not every kernel has every kind.
-const KINDS: [&str; 4] = ["dummy", "ifb", "bridge", "veth"];
+/// Bytes of memory that one process may fill.
+const MAX_DATA: u64 = 1 << 30;
 /// Packets in the transmit queue of an Ethernet device, as drivers set it.
 const TXQLEN: u32 = 1000;
 
@@ -71,6 +71,15 @@ fn prepare(control: &io::Stdin, spec: &Spec) -> Result<(), SandboxError> {
     let listener = UnixListener::bind(SOCKET).map_err(|error| SandboxError::new("open the socket inside", error))?;
     std::env::set_current_dir(&spec.cwd).map_err(|error| SandboxError::new("enter the working directory", error))?;
     shed_capabilities();
+    // One that gathers without end is refused memory before the host is short of it.
+    for (resource, bytes) in [(Resource::Data, MAX_DATA), (Resource::Core, 0)] {
+        let _ = rustix::process::setrlimit(resource, Rlimit { current: Some(bytes), maximum: Some(bytes) });
+    }
+    if spec.max_processes > 0 {
+        // The kernel does not hold root to it; see also the highest process number.
+        let limit = Some(u64::from(spec.max_processes) + 300);
+        let _ = rustix::process::setrlimit(Resource::Nproc, Rlimit { current: limit, maximum: limit });
+    }
     send(control, b"L", Some(listener.as_fd())).map_err(|error| SandboxError::new("pass on the socket", error))
 }
 
@@ -87,8 +96,8 @@ fn links<'a>(names: &'a [String], note: &impl Fn(String)) -> Vec<&'a str> {
     let mut missing = Vec::new();
     for name in names {
         // `ifb0` is best made an ifb.
-        let named = KINDS.iter().filter(|kind| name.starts_with(**kind));
-        if !named.chain(&KINDS).any(|kind| links.create(name, kind, TXQLEN).is_ok()) {
+        let kind = if name.starts_with("ifb") { "ifb" } else { "dummy" };
+        if links.create_like(name, kind, TXQLEN).is_err() {
             missing.push(name.as_str());
         }
     }

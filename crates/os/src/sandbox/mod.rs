@@ -13,6 +13,7 @@
 //! The executable must call [`stage`] first thing in `main`.
 
 mod init;
+mod mounts;
 mod root;
 pub mod watch;
 
@@ -63,7 +64,7 @@ pub struct Spec {
     /// Directories in which these names stand, whether the host has them (the names, the directories) or not.
     /// Absolute, free of symbolic links.
     pub tool_dirs: Vec<PathBuf>,
-    /// Directories that must stay visible even under `/run` or `/dev`.
+    /// Directories that must stay visible even under `/tmp`, `/run` or `/dev`, which are new inside.
     pub keep: Vec<PathBuf>,
     /// Directories of `/sys` that stand in memory, so that [`Spec::files`] can be put there. Those that the kernel lacks are left out.
     pub memory: Vec<PathBuf>,
@@ -71,6 +72,8 @@ pub struct Spec {
     pub files: Vec<(PathBuf, String)>,
     /// Files whose content is told after each program, see [`watch::read`].
     pub watched: Vec<String>,
+    /// Processes that may exist at once inside, where the kernel can hold to that: it refuses further ones. 0: no such limit.
+    pub max_processes: u32,
     /// Do without overlays, as on kernels that have none: the host's files are then read-only inside.
     pub no_overlay: bool,
 }
@@ -204,6 +207,7 @@ impl Spec {
     fn encode(&self) -> Vec<OsString> {
         let mut words =
             vec![self.executable.clone().into(), self.cwd.clone().into(), u8::from(self.no_overlay).to_string().into()];
+        words.push(self.max_processes.to_string().into());
         let mut lists: Vec<Vec<OsString>> = vec![
             self.links.iter().map(Into::into).collect(),
             self.tools.iter().map(Into::into).collect(),
@@ -225,6 +229,7 @@ impl Spec {
         let executable = words.next()?.into();
         let cwd = words.next()?.into();
         let no_overlay = words.next()? == OsStr::new("1");
+        let max_processes = words.next()?.to_str()?.parse().ok()?;
         let mut list = || -> Option<Vec<OsString>> {
             let length: usize = words.next()?.to_str()?.parse().ok()?;
             (0..length).map(|_| words.next()).collect()
@@ -250,6 +255,7 @@ impl Spec {
             memory,
             files: files?,
             watched: watched?,
+            max_processes,
             no_overlay,
         })
     }
@@ -473,6 +479,7 @@ mod tests {
             memory: vec!["/sys/module".into()],
             files: vec![("/sys/module/x".into(), "1\n".into())],
             watched: vec!["/sys/class/net/*/mtu".into()],
+            max_processes: 7,
             no_overlay: true,
         };
         assert_eq!(Spec::decode(spec.encode().into_iter()), Some(spec));

@@ -8,23 +8,22 @@ use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::StatVfsMountFlags;
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
 
+use super::mounts::{bind_read_only, memory, mount_points, read_only};
 use super::{SandboxError, Spec, TOOLS, awkward};
 
 /// The host's tree while we build.
-const OLD: &str = "/.old";
+pub(super) const OLD: &str = "/.old";
 /// Upper layers while we build; the overlays keep it afterwards.
 const UPPER: &str = "/.upper";
+/// Everybody's directory for passing files.
+const TMP: &str = "/tmp";
 /// What never comes from the host.
 const OWN: [&str; 6] = ["proc", "sys", "dev", "run", ".old", ".upper"];
-/// Bytes of memory that written files may take.
-const MEMORY: &str = "mode=0755,size=256m";
 /// How deep directories are taken apart to reach those that can be covered.
 const MAX_DEPTH: usize = 3;
 /// The most entries of a directory we rebuild one by one.
@@ -43,7 +42,7 @@ pub(super) fn build(spec: &Spec, note: Note<'_>) -> Result<(), SandboxError> {
     })?;
     step("put a root in memory", new_root)?;
     let covered = step("bring in the host's files", || cover(spec, note))?;
-    step("mount /proc", || proc_fs(note))?;
+    step("mount /proc", || proc_fs(spec, note))?;
     step("mount /sys", || sys_fs(note))?;
     step("make /dev", device_files)?;
     step("make /run", || run_dir(spec, note))?;
@@ -148,6 +147,10 @@ fn cover_entries(
             symlink(fs::read_link(&from)?, &to)?;
         } else if kind.is_dir() {
             fs::create_dir(&to)?;
+            if to == Path::new(TMP) && !spec.keep.iter().any(|dir| dir == &to) {
+                private_tmp(spec, mounts, covered)?;
+                continue;
+            }
             if overlay(spec, &from, &to).is_ok() {
                 bring_mounts(mounts, &from);
                 covered.overlays.insert(to);
@@ -173,6 +176,33 @@ fn cover_entries(
     Ok(())
 }
 
+/// An empty `/tmp`, in which only the directories stand that must be seen: others hold sockets of the host's sessions.
+fn private_tmp(spec: &Spec, mounts: &[(PathBuf, MountFlags)], covered: &mut Covered) -> io::Result<()> {
+    let tmp = Path::new(TMP);
+    memory(tmp)?;
+    everybody_writes(tmp)?;
+    covered.rebuilt.insert(tmp.to_owned());
+    let mut kept: Vec<&PathBuf> = spec.keep.iter().filter(|dir| dir.starts_with(tmp) && host(dir).is_dir()).collect();
+    kept.sort();
+    let mut last: Option<&Path> = None;
+    for dir in kept {
+        if last.is_some_and(|last| dir.starts_with(last)) {
+            continue;
+        }
+        last = Some(dir);
+        fs::create_dir_all(dir)?;
+        let from = host(dir);
+        if overlay(spec, &from, dir).is_ok() {
+            bring_mounts(mounts, &from);
+            covered.overlays.insert(dir.clone());
+        } else {
+            rustix::mount::mount_bind_recursive(&from, dir)?;
+            read_only(dir)?;
+        }
+    }
+    Ok(())
+}
+
 /// Where the host's directory stands while we build.
 fn host(dir: &Path) -> PathBuf {
     Path::new(OLD).join(dir.strip_prefix("/").unwrap_or(dir))
@@ -186,12 +216,9 @@ fn overlay(spec: &Spec, from: &Path, to: &Path) -> io::Result<()> {
     if spec.no_overlay {
         return Err(io::ErrorKind::Unsupported.into());
     }
-    if awkward(from) {
-        return Err(io::Error::other("its name cannot be a mount option"));
-    }
-    let name = to.strip_prefix("/").unwrap_or(to);
-    let upper = Path::new(UPPER).join("up").join(name);
-    let work = Path::new(UPPER).join("work").join(name);
+    let (from, name) = plainly_named(from, to.strip_prefix("/").unwrap_or(to))?;
+    let upper = Path::new(UPPER).join("up").join(&name);
+    let work = Path::new(UPPER).join("work").join(&name);
     fs::create_dir_all(&upper)?;
     fs::create_dir_all(&work)?;
     // Directories of the upper layer belong to us, so an ordinary user may create files where scripts like to.
@@ -201,16 +228,34 @@ fn overlay(spec: &Spec, from: &Path, to: &Path) -> io::Result<()> {
         }
     }
     for dir in spec.tool_dirs.iter().filter(|dir| dir.starts_with(to)) {
-        let dir = Path::new(UPPER).join("up").join(dir.strip_prefix("/").unwrap_or(dir));
+        let dir = upper.join(dir.strip_prefix(to).unwrap_or(dir));
         fs::create_dir_all(&dir)?;
         put_tools(spec, &dir)?;
     }
-    if name == Path::new("tmp") {
+    if to == Path::new(TMP) {
         everybody_writes(&upper)?;
     }
     let options = format!("lowerdir={},upperdir={},workdir={}", from.display(), upper.display(), work.display());
-    let options = CString::new(options)?;
-    Ok(rustix::mount::mount("overlay", to, "overlay", MountFlags::NODEV, Some(options.as_c_str()))?)
+    // Without attributes of its own on the upper layer an overlay cannot take directories of the host away.
+    let attributes = CString::new(format!("{options},userxattr"))?;
+    let plain = CString::new(options)?;
+    let mount =
+        |options: &CString| rustix::mount::mount("overlay", to, "overlay", MountFlags::NODEV, Some(options.as_c_str()));
+    Ok(mount(&attributes).or_else(|_| mount(&plain))?)
+}
+
+/// The directory and the name of its layers, as mount options can carry them: where they cannot, it is bound to a number.
+fn plainly_named(from: &Path, name: &Path) -> io::Result<(PathBuf, PathBuf)> {
+    if !awkward(from) {
+        return Ok((from.to_owned(), name.to_owned()));
+    }
+    let lower = Path::new(UPPER).join("low");
+    fs::create_dir_all(&lower)?;
+    let number = fs::read_dir(&lower)?.count().to_string();
+    let place = lower.join(&number);
+    fs::create_dir(&place)?;
+    rustix::mount::mount_bind(from, &place)?;
+    Ok((place, Path::new("low").join(number)))
 }
 
 /// An overlay shows one file system: what the host has mounted below comes back, read-only.
@@ -232,8 +277,12 @@ fn bring_mounts(mounts: &[(PathBuf, MountFlags)], from: &Path) {
     }
 }
 
-fn proc_fs(note: Note<'_>) -> io::Result<()> {
+fn proc_fs(spec: &Spec, note: Note<'_>) -> io::Result<()> {
     let fresh = rustix::mount::mount("proc", "/proc", "proc", QUIET, None);
+    if fresh.is_ok() && spec.max_processes > 0 && pid_max_is_ours() {
+        // Numbers up to 300 are given out once only, when the namespace is young.
+        let _ = fs::write("/proc/sys/kernel/pid_max", (spec.max_processes + 300).to_string());
+    }
     if let Err(error) = fresh {
         note(format!("/proc is the host's: {error}"));
         rustix::mount::mount_bind_recursive(Path::new(OLD).join("proc"), "/proc")?;
@@ -251,6 +300,13 @@ fn proc_fs(note: Note<'_>) -> io::Result<()> {
         rustix::mount::mount_remount(net, MountFlags::BIND | QUIET, "")?;
     }
     Ok(())
+}
+
+/// Since Linux 6.14 each process namespace has a highest process number of its own; before, there was one for the machine.
+fn pid_max_is_ours() -> bool {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map_while(|part| part.parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(6), Some(14))
 }
 
 fn sys_fs(note: Note<'_>) -> io::Result<()> {
@@ -375,116 +431,4 @@ fn put_tools(spec: &Spec, dir: &Path) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-fn memory(at: &Path) -> io::Result<()> {
-    let options = CString::new(MEMORY)?;
-    Ok(rustix::mount::mount("tidegate", at, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(options.as_c_str()))?)
-}
-
-/// Binds one mount, without those below it, read-only.
-fn bind_read_only(from: &Path, to: &Path) -> io::Result<()> {
-    rustix::mount::mount_bind(from, to)?;
-    let now = rustix::fs::statvfs(to)?.f_flag;
-    let repeated = [
-        (StatVfsMountFlags::NOSUID, MountFlags::NOSUID),
-        (StatVfsMountFlags::NODEV, MountFlags::NODEV),
-        (StatVfsMountFlags::NOEXEC, MountFlags::NOEXEC),
-        (StatVfsMountFlags::NOATIME, MountFlags::NOATIME),
-        (StatVfsMountFlags::NODIRATIME, MountFlags::NODIRATIME),
-        (StatVfsMountFlags::RELATIME, MountFlags::RELATIME),
-    ]
-    .into_iter()
-    .filter(|(flag, _)| now.contains(*flag))
-    .fold(MountFlags::empty(), |flags, (_, flag)| flags | flag);
-    let flags = MountFlags::BIND | MountFlags::RDONLY | repeated;
-    Ok(rustix::mount::mount_remount(to, flags, "")?)
-}
-
-/// Makes all mounts at and below a path read-only.
-fn read_only(at: &Path) -> io::Result<()> {
-    for (point, flags) in mount_points()? {
-        if point.starts_with(at) {
-            let flags = flags | MountFlags::BIND | MountFlags::RDONLY;
-            match rustix::mount::mount_remount(&point, flags, "") {
-                // A mount hidden under another cannot be reached, by us or by the program.
-                Err(error) if point == at => return Err(error.into()),
-                _ => {}
-            }
-        }
-    }
-    Ok(())
-}
-
-/// All mount points of this namespace, sorted, with the flags that a remount must repeat.
-fn mount_points() -> io::Result<Vec<(PathBuf, MountFlags)>> {
-    // Inside the new root `/proc` is not there at first.
-    let table = fs::read("/proc/self/mountinfo")
-        .or_else(|_| fs::read(format!("{OLD}/proc/self/mountinfo")))
-        .or_else(|_| fs::read(format!("{OLD}/proc/thread-self/mountinfo")))?;
-    let mut points: Vec<(PathBuf, MountFlags)> = table
-        .split(|byte| *byte == b'\n')
-        .filter_map(|line| {
-            let mut fields = line.split(|byte| *byte == b' ').skip(4);
-            let point = unescape(fields.next()?);
-            let options = String::from_utf8_lossy(fields.next()?).into_owned();
-            Some((point, flags_of(&options)))
-        })
-        .collect();
-    points.sort_by(|a, b| a.0.cmp(&b.0));
-    Ok(points)
-}
-
-fn flags_of(options: &str) -> MountFlags {
-    options.split(',').fold(MountFlags::empty(), |flags, option| {
-        flags
-            | match option {
-                "ro" => MountFlags::RDONLY,
-                "nosuid" => MountFlags::NOSUID,
-                "nodev" => MountFlags::NODEV,
-                "noexec" => MountFlags::NOEXEC,
-                "noatime" => MountFlags::NOATIME,
-                "nodiratime" => MountFlags::NODIRATIME,
-                "relatime" => MountFlags::RELATIME,
-                _ => MountFlags::empty(),
-            }
-    })
-}
-
-/// The kernel writes blanks and the like as three octal digits.
-fn unescape(text: &[u8]) -> PathBuf {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((first, tail)) = rest.split_first() {
-        let octal = tail
-            .get(..3)
-            .and_then(|digits| std::str::from_utf8(digits).ok())
-            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        match (first, octal) {
-            (b'\\', Some(byte)) => {
-                bytes.push(byte);
-                rest = &tail[3..];
-            }
-            _ => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    PathBuf::from(std::ffi::OsString::from_vec(bytes))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn mount_points_are_read_with_their_escapes_and_flags() {
-        assert_eq!(unescape(b"/a\\040b\\134c"), Path::new("/a b\\c"));
-        assert_eq!(
-            flags_of("ro,nosuid,relatime,size=1"),
-            MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::RELATIME
-        );
-        assert!(mount_points().expect("we have /proc").iter().any(|(point, _)| point == Path::new("/")));
-    }
 }

@@ -18,7 +18,7 @@ pub(super) fn answer(face: &mut Face<'_>, words: &[String], stdin: Option<&[u8]>
             IpCommand::Batch { force } => run_batch(face, stdin.unwrap_or_default(), parsed.flags, force),
             command => {
                 let plain: Vec<String> = words.iter().skip_while(|word| word.starts_with('-')).cloned().collect();
-                one(face, command, parsed.flags, if parsed.flags.family == Some(true) { words } else { &plain })
+                one(face, command, parsed.flags, if parsed.flags.family.is_some() { words } else { &plain })
             }
         },
     }
@@ -58,7 +58,7 @@ fn one(face: &mut Face<'_>, command: IpCommand, flags: IpFlags, words: &[String]
                 other => other.map(|_| ()).map_err(|error| refusal(&error)),
             }
         }
-        IpCommand::FlushAddresses(dev) => flush(face, &dev),
+        IpCommand::FlushAddresses(dev) => flush(face, &dev, flags.family),
         IpCommand::Route { verb, route } => routes::change(face, verb, route),
         IpCommand::FlushRoutes => {
             face.machine.host.routes.clear();
@@ -103,6 +103,10 @@ fn set(face: &mut Face<'_>, set: &LinkSet) -> Result<(), Reply> {
         }
     }
     match &set.name {
+        // Since nobody expects a device that works to be called otherwise.
+        Some(_) if face.machine.host.links.get(&dev).is_some_and(|link| link.up) => {
+            Err(Reply::error(2, "RTNETLINK answers: Device or resource busy\n"))
+        }
         Some(to) => {
             let op = Op::Link(LinkOp::Rename { name: dev, to: to.clone() });
             face.apply(op).map(|_| ()).map_err(|error| refusal(&error))
@@ -131,9 +135,11 @@ fn delete(face: &mut Face<'_>, name: &str) -> Result<(), Reply> {
     Ok(())
 }
 
-fn flush(face: &mut Face<'_>, dev: &str) -> Result<(), Reply> {
+fn flush(face: &mut Face<'_>, dev: &str, ipv6: Option<bool>) -> Result<(), Reply> {
     let addresses = face.machine.gateway.device(dev).map(|id| face.machine.gateway.addresses(id).to_vec());
-    for (address, prefix) in addresses.unwrap_or_default() {
+    let mut addresses = addresses.unwrap_or_default();
+    addresses.retain(|(address, _)| ipv6.is_none_or(|ipv6| ipv6 == address.is_ipv6()));
+    for (address, prefix) in addresses {
         let op = Op::Link(LinkOp::Address { name: dev.into(), add: false, address, prefix });
         face.apply(op).map_err(|error| refusal(&error))?;
     }

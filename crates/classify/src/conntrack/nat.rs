@@ -1,0 +1,152 @@
+//! Address translation (RFC 3022): what the world sees of a connection, settled once, by its first packet.
+
+use super::{Conntrack, Tuple, membership};
+use crate::headers::Outer;
+use alloc::format;
+use tidegate_packet::header::proto;
+use tidegate_packet::{Head, Meta, Pkt, Pool, jenkins};
+use tidegate_policy::netfilter::{NfCommand, NfOp, Target, Translate, Translation, Translator};
+use tidegate_policy::{Errno, TcError};
+
+/// Which end of a packet is translated: destinations as it comes in, sources as it goes out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Before routing.
+    Destination = 0,
+    /// After it.
+    Source = 1,
+}
+
+impl Conntrack {
+    /// Is it still to be settled what the world sees at this end of the packet's connection?
+    pub fn is_unsettled(&self, meta: &Meta, end: End) -> bool {
+        membership(meta).is_some_and(|member| {
+            let entry = &self.entries[member.at as usize];
+            !entry.confirmed && !entry.settled[end as usize]
+        })
+    }
+
+    /// Settles it: as `wanted`, or left as it is. False: no port is free, the packet is lost.
+    ///
+    /// A port within what is wanted stays if it is free; otherwise the next free one above it is taken, from the lowest again after
+    /// the highest. (Linux begins its search anywhere.) Sources keep to their kind: below 512, below 1024, above.
+    pub fn settle(&mut self, meta: &Meta, end: End, wanted: Option<&Translation>) -> bool {
+        let Some(member) = membership(meta) else { return true };
+        let entry = &mut self.entries[member.at as usize];
+        entry.settled[end as usize] = true;
+        let Some(wanted) = wanted else { return true };
+        let mut seen = entry.tuples[1].back();
+        let is_free = |seen: &Tuple| !self.index.contains_key(&seen.back());
+        let found = choose(&mut seen, end, wanted, is_free);
+        if found {
+            self.entries[member.at as usize].tuples[1] = seen.back();
+        }
+        found
+    }
+
+    /// Writes into a packet what its connection says of this end, if that is translated. (An error message comes from whoever
+    /// noticed the error: that end of it is its own.)
+    pub fn translate(&self, pool: &mut Pool, pkt: &Pkt, end: End) {
+        let Some(member) = membership(pool.meta(pkt)) else { return };
+        let [began, answer] = self.entries[member.at as usize].tuples;
+        let (arrived, seen) = if member.reply { (answer, began.back()) } else { (began, answer.back()) };
+        let (before, after) = match end {
+            End::Source => ((arrived.source, arrived.sport), (seen.source, seen.sport)),
+            End::Destination => ((arrived.destination, arrived.dport), (seen.destination, seen.dport)),
+        };
+        if before != after {
+            let has_ports = Outer::of(pool, pkt).ports.is_some();
+            pool.translate(pkt, |head| write(head, end, &after.0, has_ports.then_some(after.1)));
+        }
+    }
+}
+
+/// Changes one end of `seen` to what is wanted, if something of that is free.
+fn choose(seen: &mut Tuple, end: End, wanted: &Translation, is_free: impl Fn(&Tuple) -> bool) -> bool {
+    if let Some(range) = wanted.addresses {
+        let address = pick(range, seen, end);
+        match end {
+            End::Source => seen.source = address,
+            End::Destination => seen.destination = address,
+        }
+    }
+    if !matches!(seen.protocol, proto::TCP | proto::UDP | 33 | 132 | 136) {
+        return is_free(seen);
+    }
+    let had = if end == End::Source { seen.sport } else { seen.dport };
+    let (low, high) = match (wanted.ports, end) {
+        (Some(range), _) => range,
+        (None, End::Destination) => return is_free(seen),
+        (None, End::Source) => match had {
+            0..512 => (1, 511),
+            512..1024 => (600, 1023),
+            _ => (1024, u16::MAX),
+        },
+    };
+    // A port of its own that fits no range of ours (550, say) is kept too.
+    let first = if wanted.ports.is_none() || (low..=high).contains(&had) { had } else { low };
+    let above = (first.max(low)..=high).chain(low..first.clamp(low, high));
+    for port in core::iter::once(first).chain(above) {
+        match end {
+            End::Source => seen.sport = port,
+            End::Destination => seen.dport = port,
+        }
+        if is_free(seen) {
+            return true;
+        }
+    }
+    false
+}
+
+/// One of several addresses, the same for all connections of a host. (Linux's choice is another hash.)
+fn pick((low, high): ([u8; 16], [u8; 16]), seen: &Tuple, end: End) -> [u8; 16] {
+    let (low, high) = (u128::from_be_bytes(low), u128::from_be_bytes(high));
+    let host = if end == End::Source { seen.source } else { seen.destination };
+    let words: [u32; 4] = core::array::from_fn(|i| (u128::from_be_bytes(host) >> (96 - 32 * i)) as u32);
+    let choice = u128::from(jenkins(&words, 0));
+    match (high - low).checked_add(1) {
+        Some(count) => low + choice % count,
+        None => choice,
+    }
+    .to_be_bytes()
+}
+
+/// Targets that translate stand in the table nat, where that end is still open.
+pub(crate) fn check_translation(op: &NfOp) -> Result<(), TcError> {
+    let (verb, chain, rule) = match &op.command {
+        NfCommand::Append(chain, rule) => ("APPEND", chain, rule),
+        NfCommand::Insert(chain, _, rule) => ("INSERT", chain, rule),
+        NfCommand::ReplaceAt(chain, _, rule) => ("REPLACE", chain, rule),
+        _ => return Ok(()),
+    };
+    let Some(Target::Translate(Translate { how, .. })) = rule.target else { return Ok(()) };
+    let fits = match chain.as_str() {
+        "PREROUTING" | "OUTPUT" => !how.is_source(),
+        "POSTROUTING" => how.is_source(),
+        "INPUT" => how == Translator::Source,
+        "FORWARD" => false,
+        _ => true,
+    };
+    if fits && op.table == "nat" {
+        return Ok(());
+    }
+    let message = format!("RULE_{verb} failed (Invalid argument): rule in chain {chain}");
+    Err(TcError { errno: Errno::Inval, message: Some(message.into()) })
+}
+
+fn write(head: &mut Head, end: End, address: &[u8; 16], port: Option<u16>) {
+    let octets = head.network_mut();
+    let v6 = octets.first().is_some_and(|octet| octet >> 4 == 6);
+    let (at, own, ports) = match v6 {
+        true => (8, &address[..], 40),
+        false => (12, &address[12..], octets.first().map_or(0, |octet| usize::from(octet & 15) * 4)),
+    };
+    let shift = |len: usize| if end == End::Destination { len } else { 0 };
+    if let Some(place) = octets.get_mut(at + shift(own.len())..).and_then(|rest| rest.get_mut(..own.len())) {
+        place.copy_from_slice(own);
+    }
+    let place = octets.get_mut(ports + shift(2)..).and_then(|rest| rest.get_mut(..2));
+    if let (Some(port), Some(place)) = (port, place) {
+        place.copy_from_slice(&port.to_be_bytes());
+    }
+}

@@ -1,0 +1,503 @@
+//! `tidegate run`, end to end: scripts on the model machine. Needs namespaces, and says so where there are none.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tidegate::capture::available;
+
+const TIDEGATE: &str = env!("CARGO_BIN_EXE_tidegate");
+
+/// A directory for one test, removed at its end.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let dir = std::env::temp_dir().join(format!("tidegate-run-{name}-{}", std::process::id()));
+        fs::create_dir_all(&dir).expect("a directory");
+        Self(dir)
+    }
+
+    fn script(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.join(name);
+        fs::write(&path, text).expect("a file");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it is ours");
+        path
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// True, with the reason printed, where no sandbox can be made.
+fn skip() -> bool {
+    match available(Path::new(TIDEGATE)) {
+        Ok(()) => false,
+        Err(error) => {
+            eprintln!("SKIPPED: {error}");
+            true
+        }
+    }
+}
+
+fn run(script: &Path, words: &[&str]) -> Output {
+    Command::new(TIDEGATE).arg("run").arg(script).args(words).output().expect("tidegate runs")
+}
+
+/// The same as an ordinary user; `None`, with the reason printed, where we cannot become one.
+fn run_as_user(place: &Place, script: &Path, words: &[&str]) -> Option<Output> {
+    let user = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+    if !Command::new("setpriv").args(user).arg("true").status().is_ok_and(|status| status.success()) {
+        eprintln!("SKIPPED: only root can become another user (setpriv)");
+        return None;
+    }
+    // Where the build lies the other user may not look.
+    let executable = place.0.join("tidegate");
+    fs::copy(TIDEGATE, &executable).expect("a copy");
+    let mut command = Command::new("setpriv");
+    Some(
+        command
+            .args(user)
+            .arg(&executable)
+            .arg("run")
+            .arg(script)
+            .args(words)
+            .current_dir("/")
+            .output()
+            .expect("it runs"),
+    )
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A gateway's script as people write them: several tools, pipelines, functions, devices made and taken away again.
+const GATEWAY: &str = r#"#!/bin/sh
+TC=$(which tc)
+IPT=/sbin/iptables
+WAN=eth1
+IFB=ifb4$WAN
+
+leaf() {
+  $TC class add dev $WAN parent 1:1 classid 1:$1 htb rate $2 ceil 1440kbit prio $3
+  $TC qdisc add dev $WAN parent 1:$1 handle $1: $4
+  $TC filter add dev $WAN parent 1:0 protocol ip prio 1 handle $1 fw flowid 1:$1
+}
+stop() {
+  $TC qdisc del dev $WAN root 2>/dev/null
+  ip link set dev $IFB down 2>/dev/null && ip link del $IFB
+  $IPT -t mangle -F
+}
+case "$1" in
+start)
+  stop
+  ifconfig $WAN | grep -o 'txqueuelen [0-9]*'
+  ethtool $WAN | grep Speed | tr -d '\t'
+  [ "$(cat /sys/module/sch_htb/parameters/htb_hysteresis)" = 0 ] && echo exact
+  ip route show default | awk '{print $5}'
+  [ -d /sys/class/net/$IFB ] || ip link add name $IFB type ifb
+  ip link set dev $IFB up
+  cat /sys/class/net/*/tx_queue_len | sort -n | tr '\n' ' '; echo
+  ifconfig $WAN txqueuelen 10
+  echo 20 > /sys/class/net/$WAN/tx_queue_len
+  $TC qdisc add dev $WAN root handle 1: htb default 30 r2q 40
+  $TC class add dev $WAN parent 1: classid 1:1 htb rate 1440kbit
+  leaf 10 160kbit 1 'pfifo limit 10'
+  leaf 20 400kbit 2 'sfq perturb 10 limit 32'
+  leaf 30 700kbit 3 fq_codel
+  $TC filter add dev $WAN parent 1: protocol ip prio 9 u32 match ip tos 0x10 0xff flowid 1:10
+  tc -batch - <<END
+# the second class gets a little more
+class change dev $WAN parent 1:1 classid 1:20 htb rate 500kbit ceil 1440kbit prio 2
+END
+  $IPT -t mangle -A POSTROUTING -o $WAN -p tcp --dport 22 -j MARK --set-mark 10
+  echo started > /var/run/gateway
+  ;;
+show)
+  cat /var/run/gateway
+  $TC class show dev $WAN | grep -c htb
+  $IPT -t mangle -L POSTROUTING -v -n | tail -1 | tr -s ' '
+  ;;
+stop)
+  stop
+  $TC qdisc show dev $WAN | cut -d' ' -f1-3
+  ls /sys/class/net | tr '\n' ' '; echo
+  ;;
+*) echo "usage: $0 start|show|stop" >&2; exit 3 ;;
+esac
+"#;
+
+#[test]
+fn a_gateway_is_started_shown_and_stopped_by_root_and_by_others() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("gateway");
+    let script = place.script("gateway.sh", GATEWAY);
+    let words = ["start", "--then", "show", "--then", "stop"];
+    let wanted = "txqueuelen 1000
+Speed: 1000Mb/s
+exact
+eth1
+32 1000 1000 
+started
+4
+ 0 0 MARK 6 -- * eth1 0.0.0.0/0 0.0.0.0/0 tcp dpt:22 MARK set 0xa
+qdisc pfifo_fast 0:
+eth1 lo 
+";
+    let output = run(&script, &words);
+    assert_eq!((text(&output.stdout), output.status.code()), (wanted.to_owned(), Some(0)), "{}", text(&output.stderr));
+    assert!(!Path::new("/var/run/gateway").exists(), "what is written stays inside");
+    if let Some(output) = run_as_user(&place, &script, &words) {
+        assert_eq!(
+            (text(&output.stdout), output.status.code()),
+            (wanted.to_owned(), Some(0)),
+            "{}",
+            text(&output.stderr)
+        );
+    }
+    let output = run(&script, &[]);
+    assert_eq!(output.status.code(), Some(3), "the code is the script's own");
+}
+
+#[test]
+fn what_was_carried_out_is_printed_flat_and_can_be_run_again() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("again");
+    let script = place.script("gateway.sh", GATEWAY);
+    let flat = run(&script, &["start", "--print", "tc"]);
+    let commands = text(&flat.stdout);
+    let wanted = "iptables -t mangle -F
+ip link add name ifb4eth1 type ifb
+ip link set dev ifb4eth1 up
+ip link set dev eth1 txqueuelen 10
+ip link set dev eth1 txqueuelen 20
+tc qdisc add dev eth1 root handle 1: htb default 30 r2q 40
+tc class add dev eth1 parent 1: classid 1:1 htb rate 1440kbit
+tc class add dev eth1 parent 1:1 classid 1:10 htb rate 160kbit ceil 1440kbit prio 1
+tc qdisc add dev eth1 parent 1:10 handle 10: pfifo limit 10
+tc filter add dev eth1 parent 1:0 protocol ip prio 1 handle 10 fw flowid 1:10
+";
+    assert!(commands.starts_with(wanted), "{commands}");
+    let end = "tc class change dev eth1 parent 1:1 classid 1:20 htb rate 500kbit ceil 1440kbit prio 2
+iptables -t mangle -A POSTROUTING -o eth1 -p tcp --dport 22 -j MARK --set-mark 10
+";
+    assert!(commands.ends_with(end), "{commands}");
+    // The flat script leaves the machine as the script does.
+    let again = place.script("flat.sh", &commands);
+    let state = |script: &Path, words: &[&str]| {
+        let output = run(script, &[words, &["--print", "json"]].concat());
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
+        ["qdiscs", "classes", "filters", "netfilter", "devices"].map(|key| document[key].clone())
+    };
+    let first = state(&script, &["start"]);
+    assert!(first == state(&again, &[]), "the flat script came to something else");
+    assert_eq!(first.each_ref().map(|list| list.as_array().map_or(0, Vec::len)), [5, 4, 7, 2, 3]);
+    // So does the batch, for what is tc's.
+    let batch = text(&run(&script, &["start", "--print", "batch"]).stdout);
+    assert!(batch.contains("\nclass add dev eth1 parent 1: classid 1:1 htb rate 1440kbit\n"), "{batch}");
+    assert!(batch.contains("\n# ip link set dev eth1 txqueuelen 20\n"), "{batch}");
+    let batch =
+        format!("ip link set eth1 txqueuelen 20\nip link add ifb4eth1 type ifb\ntc -batch - <<'END'\n{batch}END\n");
+    let [qdiscs, classes, filters, ..] = state(&place.script("batch.sh", batch), &[]);
+    assert!([&qdiscs, &classes, &filters] == [&first[0], &first[1], &first[2]], "the batch came to something else");
+}
+
+#[test]
+fn the_document_names_each_call_with_its_line_and_answer() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("document");
+    let script = place.script(
+        "x.sh",
+        "tc qdisc add dev eth0 root handle 1: htb\ntc qdisc del dev eth0 root handle 9: 2>/dev/null\n\
+         tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit\n\
+         tc filter add dev eth0 parent 1: protocol ip u32 match ip tos 8 0xff match ip protocol 6 0xff flowid 1:1\n\
+         iptables -t mangle -A OUTPUT -m dscp --dscp 8 -j ACCEPT\n",
+    );
+    let output = run(&script, &["--print", "json"]);
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    let calls = document["runs"][0]["calls"].as_array().expect("a list");
+    let told: Vec<String> =
+        calls.iter().map(|call| format!("{} {} {}", call["line"], call["tool"], call["code"])).collect();
+    assert_eq!(told, ["1 \"tc\" 0", "2 \"tc\" 2", "3 \"tc\" 0", "4 \"tc\" 0", "5 \"iptables\" 0"]);
+    assert_eq!(calls[1]["silenced"], true);
+    assert_eq!(document["commands"].as_array().map(Vec::len), Some(4));
+    assert_eq!(document["classes"][0]["rate"], 125_000);
+    let filter = document["filters"].as_array().and_then(|all| all.last()).expect("a filter");
+    assert_eq!(filter["options"]["match"].as_array().map(Vec::len), Some(2), "{filter}");
+}
+
+#[test]
+fn the_tree_shows_where_packets_go() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("tree");
+    let output = run(&place.script("gateway.sh", GATEWAY), &["start", "--print", "tree"]);
+    let wanted = "\
+eth1  mtu 1500, txqueuelen 20
+└─ htb 1: r2q 40 default 0x30
+   └─ 1:1  rate 1440Kbit  ceil 1440Kbit
+      ├─ 1:10  prio 1  rate 160Kbit  ceil 1440Kbit  → pfifo 10: limit 10p
+      │     ◂ fw mark 10  (ip, prio 1)
+      │     ◂ u32 tos 0x10/0xff  (ip, prio 9)
+      ├─ 1:20  prio 2  rate 500Kbit  ceil 1440Kbit  → sfq 20: limit 32p perturb 10sec
+      │     ◂ fw mark 20  (ip, prio 1)
+      └─ 1:30  prio 3  rate 700Kbit  ceil 1440Kbit  → fq_codel 30:
+            ◂ fw mark 30  (ip, prio 1)
+            ◂ all that no filter leads elsewhere
+";
+    assert_eq!(text(&output.stdout), wanted);
+}
+
+/// What tools answer: what they print (both streams), and their code. Taken from iproute2 6.1, net-tools 2.10, kmod 30, procps 4 and
+/// ethtool 6.1 where they print the same for the same machine.
+const ANSWERS: &[(&str, u8, &str)] = &[
+    ("tc qdisc del dev eth0 root 2>&1 | head -1", 0, "Error: Cannot delete qdisc with handle of zero."),
+    ("tc qdisc del dev eth0 root >/dev/null 2>&1", 2, ""),
+    ("tc qdisc add sfq help 2>&1 | grep -c perturb", 0, "1"),
+    ("tc -V", 0, "tc utility, iproute2-6.1.0, libbpf 1.1.2"),
+    ("tc qdisc add dev d$((1+6)) root pfifo", 0, ""),
+    ("tc qdisc add dev ifb$((1+6)) root pfifo 2>&1 | head -1", 0, "Cannot find device \"ifb7\""),
+    (
+        "ip link add d0 type dummy; tc qdisc show dev d0; ip link set d0 up; tc qdisc show dev d0 | cut -d' ' -f2; ip link del d0",
+        0,
+        "pfifo_fast",
+    ),
+    ("ip link show ifb0", 1, "Device \"ifb0\" does not exist."),
+    ("ip link add name ifb0 type ifb; ip link add name ifb0 type ifb", 2, "RTNETLINK answers: File exists"),
+    ("cat /sys/class/net/ifb0/operstate; ip link set ifb0 up; cat /sys/class/net/ifb0/tx_queue_len", 0, "down\n32"),
+    ("grep -c ifb0: /proc/net/dev", 0, "1"),
+    ("ip link set ifb0 name in0", 2, "RTNETLINK answers: Device or resource busy"),
+    ("ip link set ifb0 down; ip link set ifb0 name in0; ls -d /sys/class/net/in0", 0, "/sys/class/net/in0"),
+    (
+        "ip link del in0; ls -d /sys/class/net/in0 2>/dev/null; tc qdisc add dev in0 root pfifo 2>&1 | head -1",
+        0,
+        "Cannot find device \"in0\"",
+    ),
+    ("ip -o link show eth0 | cut -d' ' -f2-5", 0, "eth0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500"),
+    (
+        "ip -o -4 addr show eth0",
+        0,
+        "2: eth0    inet 192.0.2.2/24 scope global eth0\\       valid_lft forever preferred_lft forever",
+    ),
+    ("ip route show default", 0, "default via 192.0.2.1 dev eth0 "),
+    ("ip -o route get 198.51.100.1", 0, "198.51.100.1 via 192.0.2.1 dev eth0 src 192.0.2.2 uid 0 \\    cache "),
+    ("ip route add default via 192.0.2.9", 2, "RTNETLINK answers: File exists"),
+    ("ip route add 10.0.0.0/8 via 203.0.113.1", 2, "Error: Nexthop has invalid gateway."),
+    ("ip addr add 192.0.2.2/24 dev eth0", 2, "Error: ipv4: Address already assigned."),
+    (
+        "ip tunnel add t1 mode ipip remote 198.51.100.9 local 192.0.2.2; ip tunnel show t1",
+        0,
+        "t1: ip/ip remote 198.51.100.9 local 192.0.2.2 ttl inherit",
+    ),
+    ("cat /sys/class/net/t1/mtu", 0, "1480"),
+    (
+        "printf 'link set eth0 mtu 1400\\nlink show nope\\n' | ip -batch - 2>&1; cat /sys/class/net/eth0/mtu",
+        0,
+        "Device \"nope\" does not exist.\nCommand failed -:2\n1400",
+    ),
+    ("ip frob", 1, "Object \"frob\" is unknown, try \"ip help\"."),
+    ("ifconfig nope", 1, "nope: error fetching interface information: Device not found"),
+    ("ifconfig eth0 | head -1", 0, "eth0: flags=4163<UP,BROADCAST,RUNNING,MULTICAST>  mtu 1400"),
+    ("ifconfig -a | grep -c txqueuelen", 0, "4"),
+    (
+        "ifconfig eth0 10.7.7.1 netmask 255.255.0.0; ip -br addr show eth0",
+        0,
+        "eth0             UP             10.7.7.1/16 ",
+    ),
+    ("ethtool eth0 | grep Speed", 0, "\tSpeed: 1000Mb/s"),
+    ("ethtool nope 2>&1 | tail -1", 0, "No data available"),
+    ("ethtool -G eth0 tx 64; ethtool -g eth0 | grep -c ^TX:.*64", 0, "1"),
+    (
+        "ethtool -K eth0 tso off gso off; ethtool -k eth0 | grep segm",
+        0,
+        "tcp-segmentation-offload: off\ngeneric-segmentation-offload: off",
+    ),
+    (
+        "ethtool -K eth0 frob off",
+        92,
+        "netlink error: bit name not found (offset 56)\nnetlink error: Operation not supported",
+    ),
+    ("sysctl -w net.ipv4.ip_forward=1; cat /proc/sys/net/ipv4/ip_forward", 0, "net.ipv4.ip_forward = 1\n1"),
+    ("echo 0 > /proc/sys/net/ipv4/ip_forward; sysctl -n net.ipv4.ip_forward", 0, "0"),
+    (
+        "sysctl -qw net.core.default_qdisc=fq_codel; sysctl net.core.default_qdisc",
+        0,
+        "net.core.default_qdisc = fq_codel",
+    ),
+    ("sysctl net.frob", 1, "sysctl: cannot stat /proc/sys/net/frob: No such file or directory"),
+    ("modprobe sch_sfq && ls -d /sys/module/sch_sfq", 0, "/sys/module/sch_sfq"),
+    ("modprobe frobnicate", 1, "modprobe: FATAL: Module frobnicate not found in directory /lib/modules/6.1.0"),
+    ("rmmod frobnicate", 1, "rmmod: ERROR: Module frobnicate is not currently loaded"),
+    ("modprobe ifb numifbs=1; lsmod | grep -c ifb; ls -d /sys/class/net/ifb*", 0, "1\n/sys/class/net/ifb0"),
+    ("sudo -n -E -u root tc qdisc show dev eth0 | cut -d' ' -f2", 0, "pfifo_fast"),
+    (
+        "nft list ruleset",
+        1,
+        "nft: tidegate does not play this tool yet; what the command would have done is missing from the policy",
+    ),
+    ("command -v conntrack >/dev/null && conntrack -L 2>/dev/null", 1, ""),
+    ("cat /sys/class/net/eth0/speed /sys/class/net/eth0/address", 0, "1000\n02:00:00:00:00:02"),
+];
+
+#[test]
+fn tools_answer_as_the_real_ones() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("answers");
+    // The lines stand in a file of their own, so that nothing is read from them before.
+    let mut lines = String::new();
+    for (line, ..) in ANSWERS {
+        lines.push_str(&format!("{line}\n"));
+    }
+    place.script("lines", lines);
+    let dir = place.0.display();
+    let script = place.script(
+        "x.sh",
+        format!("while IFS= read -r line; do\n  out=$(sh -c \"$line\" 2>&1 </dev/null); printf '%s|%s\\036' $? \"$out\"\ndone < {dir}/lines\n"),
+    );
+    let words = ["--dev", "eth0"];
+    for output in std::iter::once(run(&script, &words)).chain(run_as_user(&place, &script, &words)) {
+        let printed = text(&output.stdout);
+        let ours: Vec<&str> = printed.trim_end_matches('\u{1e}').split('\u{1e}').collect();
+        assert_eq!(ours.len(), ANSWERS.len(), "{printed}");
+        let mut wrong = Vec::new();
+        for ((line, code, wanted), ours) in ANSWERS.iter().zip(ours) {
+            // `$(…)` takes the last end of line away.
+            if ours != format!("{code}|{wanted}") {
+                wrong.push(format!("{line}\n  wanted {code}|{wanted}\n  got    {ours}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+}
+
+#[test]
+fn the_directory_for_passing_files_is_private() {
+    if skip() {
+        return;
+    }
+    let (place, other) = (Place::new("private"), Place::new("other"));
+    other.script("conf", "RATE=1mbit\n");
+    let script = place
+        .script("x.sh", "ls /tmp; . ./lib; [ -n \"$1\" ] && . $1; echo $RATE $MORE; echo x > /tmp/y && cat /tmp/y\n");
+    place.script("lib", "MORE=more\n");
+    let own = place.0.file_name().expect("it has a name").to_string_lossy().into_owned();
+    let both = format!("{}\n{own}\n1mbit more\nx\n", other.0.file_name().expect("it has a name").to_string_lossy());
+    let conf = other.0.join("conf");
+    let run = |words: &[&Path]| {
+        let output =
+            Command::new(TIDEGATE).arg("run").arg(&script).args(words).current_dir(&place.0).output().expect("it runs");
+        text(&output.stdout)
+    };
+    if !std::env::temp_dir().starts_with("/tmp") {
+        eprintln!("SKIPPED: temporary files are elsewhere");
+        return;
+    }
+    assert_eq!(run(&[]), format!("{own}\nmore\nx\n"));
+    assert_eq!(run(&[&conf]), both, "what an argument names is seen");
+}
+
+#[test]
+fn a_directory_may_have_any_name() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("odd, as: this\\one");
+    let script = place.script("x y.sh", "cd \"$(dirname \"$0\")\" && echo made > out && cat out && . './lib $1'\n");
+    place.script("lib $1", "tc qdisc add dev eth0 root pfifo && echo shaped\n");
+    let output = run(&script, &[]);
+    assert_eq!(text(&output.stdout), "made\nshaped\n", "{}", text(&output.stderr));
+    assert!(!place.0.join("out").exists(), "what is written stays inside");
+}
+
+/// Scripts nobody should write: what they print, the code, and what is said of them.
+#[test]
+fn bad_scripts_are_answered_or_named_and_nothing_hangs() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("bad");
+    let cases: &[(&str, &[u8], i32, &str)] = &[
+        (
+            "question",
+            b"#!/bin/sh\nset -e\necho 'Which device?'\nread DEV\ntc qdisc add dev $DEV root pfifo\n",
+            1,
+            "line 4 asks a question (`read DEV`), and here standard input is empty",
+        ),
+        (
+            "patient",
+            b"#!/bin/sh\nuntil [ \"$ok\" = y ]; do\n  read -r ok\ndone\n",
+            124,
+            "line 3 asks a question (`read -r ok`)",
+        ),
+        (
+            "asleep",
+            b"tc qdisc add dev eth0 root pfifo\nsleep 1000\n",
+            124,
+            "did not end within 1 s; it was running `sleep 1000`",
+        ),
+        (
+            "binary",
+            b"printf '\\377\\376\\000\\001\\033[2J'\ntc qdisc add dev eth0 root pfifo\n",
+            0,
+            "1 command carried out",
+        ),
+        (
+            "toolless",
+            b"frobnicate --all\n",
+            127,
+            "frobnicate: there is no such tool on this machine, and tidegate does not play it",
+        ),
+        ("unplayed", b"nft add table x || exit 7\n", 7, "nft: tidegate does not play this tool yet"),
+        ("outside", b"set -e\necho x > /etc/tidegate-was-here\nrm -rf /var/log\n", 0, "code 0"),
+        ("selfish", b"#!/bin/sh\necho '# more' >> \"$0\"\nsed -i s/pfifo/bfifo/ \"$0\"\n", 0, "code 0"),
+        ("windows", b"#!/bin/sh\r\ntc qdisc show\r\n", 126, "windows:1: the lines end in CR LF"),
+        ("empty", b"", 0, "0 calls"),
+        ("lost", b"#!/opt/no/such/shell\n", 126, "lost:1: the script asks for /opt/no/such/shell"),
+        ("program", b"\x7fELF\0\0\0", 126, "program: this is not a text"),
+        ("killed", b"kill -9 $$\n", 137, "ended by signal 9"),
+        ("unclosed", b"if true; then\n  tc qdisc show\n", 2, "unclosed:2: sh: the script ended with code 2"),
+        ("many", b"for d in eth0 ppp0 wlan0; do tc qdisc add dev $d root sfq; done\n", 0, "ppp0: sfq 8001:"),
+        (
+            "crowd",
+            b"i=0\nwhile [ $i -lt 2500 ]; do sleep 100 & i=$((i+1)); done\nwait\n",
+            125,
+            "more than 1000 processes at once",
+        ),
+    ];
+    for (name, bytes, code, said) in cases {
+        let script = place.script(name, bytes);
+        let limit = if *name == "crowd" {
+            "60s"
+        } else if *code == 124 {
+            "1s"
+        } else {
+            "20s"
+        };
+        let output = run(&script, &["--timeout", limit]);
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(*code), "{name}: {stderr}");
+        assert!(stderr.contains(said), "{name}: {stderr}");
+        assert_eq!(&fs::read(&script).expect("it is there"), bytes, "{name} is as it was");
+    }
+    assert!(!Path::new("/etc/tidegate-was-here").exists() && Path::new("/var/log").exists());
+    // Nobody needs to have made it executable, or to have written a first line.
+    let plain = place.0.join("plain");
+    fs::write(&plain, "tc qdisc add dev eth0 root pfifo\n").expect("a file");
+    assert_eq!(run(&plain, &[]).status.code(), Some(0));
+    assert_eq!(run(&place.0.join("nowhere"), &[]).status.code(), Some(127));
+    assert_eq!(run(&plain, &["--print", "poem"]).status.code(), Some(2));
+}

@@ -1,0 +1,70 @@
+//! The table nat: asked by the first packet of a connection, carried out on all of them.
+
+use super::firewall::Firewall;
+use core::net::IpAddr;
+use tidegate_classify::conntrack::End;
+use tidegate_classify::netfilter::{Place, Verdict};
+use tidegate_packet::header::ethertype;
+use tidegate_packet::{Pkt, Pool};
+use tidegate_policy::netfilter::{Translate, Translation, Translator};
+
+/// The address of a device that was given none: of those kept for documents (RFC 5737, RFC 3849).
+const UNKNOWN_4: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 192, 0, 2, 1];
+const UNKNOWN_6: [u8; 16] = [0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+const LOCALHOST_4: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 127, 0, 0, 1];
+const LOCALHOST_6: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+
+/// The first address of the device of that name in a family (IPv6?), if it has one.
+pub(crate) type Home<'a> = &'a dyn Fn(&str, bool) -> Option<[u8; 16]>;
+
+/// The first of `addresses` in a family; IPv4 in the last four octets.
+pub(crate) fn first(addresses: &[(IpAddr, u8)], v6: bool) -> Option<[u8; 16]> {
+    addresses.iter().find_map(|(address, _)| match address {
+        IpAddr::V4(address) if !v6 => {
+            let mut octets = [0; 16];
+            octets[12..].copy_from_slice(&address.octets());
+            Some(octets)
+        }
+        IpAddr::V6(address) if v6 => Some(address.octets()),
+        _ => None,
+    })
+}
+
+impl Firewall {
+    /// What `chain` of the table nat does to a packet; false if it is lost.
+    pub(crate) fn nat(&mut self, chain: &str, place: Place<'_>, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
+        let end = if matches!(chain, "PREROUTING" | "OUTPUT") { End::Destination } else { End::Source };
+        if self.connections.is_unsettled(pool.meta(pkt), end) && !self.settle(chain, end, place, home, pool, pkt) {
+            return false;
+        }
+        self.connections.translate(pool, pkt, end);
+        true
+    }
+
+    fn settle(&mut self, chain: &str, end: End, place: Place<'_>, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
+        let v6 = pool.meta(pkt).ethertype == ethertype::IPV6;
+        let Firewall { tables, connections } = self;
+        let Some(table) = tables.iter_mut().find(|t| t.is_ipv6() == v6 && t.name() == "nat") else { return true };
+        let wanted = match table.run(chain, place, connections, pool, pkt) {
+            Verdict::Drop => return false,
+            Verdict::Accept => None,
+            // A chain of the user's may be reached where this end is not open.
+            Verdict::Translate(how) if how.how.is_source() != (end == End::Source) => None,
+            Verdict::Translate(how) => Some(fill(how, chain, place, home, v6)),
+        };
+        connections.settle(pool.meta(pkt), end, wanted.as_ref())
+    }
+}
+
+/// The address that MASQUERADE and REDIRECT leave to the machine.
+fn fill(how: Translate, chain: &str, place: Place<'_>, home: Home<'_>, v6: bool) -> Translation {
+    let unknown = if v6 { UNKNOWN_6 } else { UNKNOWN_4 };
+    let address = match how.how {
+        Translator::Source | Translator::Destination => return how.to,
+        Translator::Masquerade => home(place.output, v6).unwrap_or(unknown),
+        Translator::Redirect if chain == "OUTPUT" && v6 => LOCALHOST_6,
+        Translator::Redirect if chain == "OUTPUT" => LOCALHOST_4,
+        Translator::Redirect => home(place.input, v6).unwrap_or(unknown),
+    };
+    Translation { addresses: Some((address, address)), ..how.to }
+}

@@ -1,0 +1,173 @@
+//! The dissector: from a packet's octets to the keys of its flow.
+
+use crate::flow::{Addrs, FlowKeys};
+use crate::header::{Head, ethertype, proto};
+
+/// How deep the dissector follows headers: encapsulations beyond this are left unread.
+const MAX_HEADERS: usize = 8;
+
+/// How far into a packet flow keys are looked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dissector {
+    /// Through tunnels to the innermost headers, as Linux does since 4.2.
+    #[default]
+    Modern,
+    /// The outermost network header only, as kernels up to 3.2 did.
+    Legacy,
+}
+
+/// Reads the flow keys of a packet: VLAN tags, then network headers as far as the dissector goes.
+pub fn dissect(head: &Head, dissector: Dissector) -> FlowKeys {
+    let follow = match dissector {
+        Dissector::Modern => usize::MAX,
+        Dissector::Legacy => 0,
+    };
+    read(head.ethertype(), head.network(), follow).0
+}
+
+/// The keys of the packet inside an IP tunnel (IP in IP, in any of the four combinations), one level deep; `None`: it is no such tunnel.
+pub fn dissect_inner(head: &Head) -> Option<FlowKeys> {
+    let (outer, (ethertype, data)) = read(head.ethertype(), head.network(), 0);
+    matches!(outer.protocol, proto::IPIP | proto::IPV6).then(|| read(ethertype, data, 0).0)
+}
+
+/// Reads keys, following at most `follow` tunnels; beside them what is inside the last header read.
+fn read(mut ethertype: u16, mut data: &[u8], mut follow: usize) -> (FlowKeys, (u16, &[u8])) {
+    let mut keys = FlowKeys::default();
+    let mut tags = 0;
+    for _ in 0..MAX_HEADERS {
+        keys.ethertype = ethertype;
+        match ethertype {
+            ethertype::VLAN | ethertype::QINQ if data.len() >= 4 => {
+                if tags < 2 {
+                    keys.vlan[tags] = Some((u16::from_be_bytes([data[0], data[1]]), ethertype));
+                    tags += 1;
+                }
+                ethertype = u16::from_be_bytes([data[2], data[3]]);
+                data = &data[4..];
+            }
+            ethertype::PPPOE if data.len() >= 8 => {
+                ethertype = match (data[6], data[7]) {
+                    (0x00, 0x21) => ethertype::IPV4,
+                    (0x00, 0x57) => ethertype::IPV6,
+                    _ => return (keys, (0, &[])),
+                };
+                data = &data[8..];
+            }
+            ethertype::IPV4 | ethertype::IPV6 => match network(&mut keys, ethertype, data) {
+                Some(inner) if follow == 0 => return (keys, inner),
+                Some(inner) => {
+                    follow -= 1;
+                    (ethertype, data) = inner;
+                }
+                None => return (keys, (0, &[])),
+            },
+            _ => return (keys, (0, &[])),
+        }
+    }
+    (keys, (0, &[]))
+}
+
+/// One network header; returns the EtherType and octets of what it tunnels, if it does.
+fn network<'a>(keys: &mut FlowKeys, ethertype: u16, data: &'a [u8]) -> Option<(u16, &'a [u8])> {
+    let (protocol, rest, later_fragment) = if ethertype == ethertype::IPV4 {
+        let ihl = usize::from(data.first()? & 0x0f) * 4;
+        if data.len() < 20 || ihl < 20 {
+            return None;
+        }
+        let a4 = |at: usize| [data[at], data[at + 1], data[at + 2], data[at + 3]];
+        keys.addrs = Addrs::V4(a4(12), a4(16));
+        let fragment = u16::from_be_bytes([data[6], data[7]]);
+        (data[9], data.get(ihl..)?, fragment & 0x3fff != 0)
+    } else {
+        if data.len() < 40 {
+            return None;
+        }
+        let a16 = |at: usize| -> [u8; 16] { core::array::from_fn(|i| data[at + i]) };
+        keys.addrs = Addrs::V6(a16(8), a16(24));
+        keys.flow_label = u32::from_be_bytes([0, data[1] & 0x0f, data[2], data[3]]);
+        (data[6], &data[40..], false)
+    };
+    keys.protocol = protocol;
+    if later_fragment {
+        return None;
+    }
+    match protocol {
+        proto::IPIP => Some((ethertype::IPV4, rest)),
+        proto::IPV6 => Some((ethertype::IPV6, rest)),
+        proto::GRE => gre(keys, rest),
+        // The protocols that begin with two ports: TCP, UDP, DCCP, ESP's and AH's SPI halves are read as such too, SCTP, UDP-Lite.
+        proto::TCP | proto::UDP | 33 | 50 | 51 | 132 | 136 => {
+            if rest.len() >= 4 {
+                let at = if protocol == 51 { 4 } else { 0 };
+                let p = rest.get(at..at + 4)?;
+                keys.ports = (u16::from_be_bytes([p[0], p[1]]), u16::from_be_bytes([p[2], p[3]]));
+            }
+            None
+        }
+        _ => None,
+    }
+}
+
+fn gre<'a>(keys: &mut FlowKeys, data: &'a [u8]) -> Option<(u16, &'a [u8])> {
+    let (flags, inner) =
+        (u16::from_be_bytes([*data.first()?, *data.get(1)?]), u16::from_be_bytes([*data.get(2)?, *data.get(3)?]));
+    // Version 0 without routing is the only form followed.
+    if flags & 0x4007 != 0 {
+        return None;
+    }
+    let mut at = 4;
+    if flags & 0x8000 != 0 {
+        at += 4;
+    }
+    if flags & 0x2000 != 0 {
+        keys.gre_key = data.get(at..at + 4)?.try_into().ok()?;
+        at += 4;
+    }
+    if flags & 0x1000 != 0 {
+        at += 4;
+    }
+    Some((inner, data.get(at..)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A TCP packet from 10.0.0.1 to 10.9.0.1 within IP in IP from 192.0.2.1 to 192.0.2.2.
+    fn tunnelled() -> Head {
+        let ip = |protocol: u8, source: [u8; 4], destination: [u8; 4]| {
+            let mut header = [0; 20];
+            (header[0], header[9]) = (0x45, protocol);
+            header[12..16].copy_from_slice(&source);
+            header[16..].copy_from_slice(&destination);
+            header
+        };
+        let outer = ip(proto::IPIP, [192, 0, 2, 1], [192, 0, 2, 2]);
+        let inner = ip(proto::TCP, [10, 0, 0, 1], [10, 9, 0, 1]);
+        let ports = [0x04, 0x00, 0x00, 0x50, 0, 0, 0, 0];
+        Head::from_network(ethertype::IPV4, &[&outer[..], &inner, &ports].concat())
+    }
+
+    #[test]
+    fn both_dissectors_and_the_inside_of_a_tunnel() {
+        let head = tunnelled();
+        let said = |keys: FlowKeys| (keys.addrs, keys.protocol, keys.ports);
+        let outer = Addrs::V4([192, 0, 2, 1], [192, 0, 2, 2]);
+        let inner = Addrs::V4([10, 0, 0, 1], [10, 9, 0, 1]);
+        let table = [
+            (said(dissect(&head, Dissector::Modern)), (inner, proto::TCP, (1024, 80))),
+            (said(dissect(&head, Dissector::Legacy)), (outer, proto::IPIP, (0, 0))),
+            (dissect_inner(&head).map_or_else(Default::default, said), (inner, proto::TCP, (1024, 80))),
+        ];
+        for (found, wanted) in table {
+            assert_eq!(found, wanted);
+        }
+    }
+
+    #[test]
+    fn nothing_inside_what_is_no_tunnel() {
+        let plain = Head::from_network(ethertype::IPV4, &tunnelled().network()[20..]);
+        assert_eq!(dissect_inner(&plain), None);
+    }
+}

@@ -1,0 +1,219 @@
+//! What plots are put together from: axes, paths, areas, labels.
+
+use super::thin::thin;
+use super::{Axis, Body, Drawing, Margin, WIDE, escape, labels, short};
+use std::fmt::Write as _;
+
+/// Columns a line is thinned to where it is drawn large.
+const COLUMNS: usize = 200;
+
+/// A plot in the making.
+pub(super) struct Plot {
+    pub(super) x: Axis,
+    pub(super) y: Axis,
+    pub(super) height: f64,
+    /// Columns that lines are thinned to.
+    pub(super) columns: usize,
+    margin: Margin,
+    under: String,
+    marks: String,
+    over: String,
+}
+
+impl Plot {
+    pub(super) fn new(x: Axis, y: Axis, height: f64, margin: Margin) -> Plot {
+        Plot { x, y, height, columns: COLUMNS, margin, under: String::new(), marks: String::new(), over: String::new() }
+    }
+
+    pub(super) fn finished(self, title: &str, description: &str) -> Drawing {
+        let Plot { height, margin, under, marks, over, .. } = self;
+        let body = Body::Plot { height, margin, under, marks, over };
+        Drawing { title: title.to_owned(), description: description.to_owned(), body }
+    }
+
+    /// A value's place in units of the marks.
+    pub(super) fn place(&self, x: f64, y: f64) -> (f64, f64) {
+        (self.x.scale.share(x) * WIDE, self.down(y))
+    }
+
+    /// A value's distance from the top in pixels.
+    pub(super) fn down(&self, y: f64) -> f64 {
+        (1.0 - self.y.scale.share(y)) * self.height
+    }
+
+    /// Above the vertical axis, its unit.
+    pub(super) fn unit(&mut self) {
+        let _ = write!(self.under, "<text class=\"end\" x=\"-8\" y=\"-11\">{}</text>", self.y.unit);
+    }
+
+    /// Above a small plot, what it shows and the vertical axis's unit.
+    pub(super) fn heading(&mut self, text: &str) {
+        let (x, text, unit) = (short(-self.margin.left), escape(text), self.y.unit);
+        let _ = write!(self.under, "<text x=\"{x}\" y=\"-11\"><tspan class=\"ink\">{text}</tspan> {unit}</text>");
+    }
+
+    /// Both axes with their grid and figures. `bare`: of the horizontal one only the grid.
+    pub(super) fn axes(&mut self, bare: bool) {
+        for (value, text) in self.y.marked() {
+            let y = short(self.down(value));
+            let _ = write!(self.under, "<line class=\"grid\" x2=\"100%\" y1=\"{y}\" y2=\"{y}\"/>");
+            let _ = write!(self.under, "<text class=\"end\" x=\"-8\" y=\"{y}\" dy=\".35em\">{text}</text>");
+        }
+        for (value, text) in self.x.marked_across() {
+            let x = short(self.x.scale.share(value) * 100.0);
+            let _ = write!(self.under, "<line class=\"grid\" x1=\"{x}%\" x2=\"{x}%\" y2=\"{}\"/>", self.height);
+            if !bare {
+                let y = self.height + 16.0;
+                let _ = write!(self.under, "<text class=\"mid\" x=\"{x}%\" y=\"{y}\">{text}</text>");
+            }
+        }
+        let base = short(self.down(0.0));
+        let _ = write!(self.under, "<line class=\"base\" x2=\"100%\" y1=\"{base}\" y2=\"{base}\"/>");
+    }
+
+    /// Shades what comes before the measured time.
+    pub(super) fn warm_up(&mut self, until: f64, told: bool) {
+        let share = short(self.x.scale.share(until) * 100.0);
+        if share != "0" {
+            let _ = write!(self.under, "<rect class=\"warm\" width=\"{share}%\" height=\"{}\"/>", self.height);
+            if told {
+                let _ = write!(self.over, "<text class=\"halo\" x=\"4\" y=\"-4\">not yet measured</text>");
+            }
+        }
+    }
+
+    /// A line through points; `None` breaks it.
+    pub(super) fn line(&mut self, class: &str, points: &[Option<(f64, f64)>]) {
+        let mut path = String::new();
+        for piece in points.split(Option::is_none) {
+            let placed: Vec<(f64, f64)> = piece.iter().flatten().map(|&(x, y)| self.place(x, y)).collect();
+            let kept = thin(&placed, WIDE, self.columns);
+            trace(&mut path, kept.iter().copied());
+            // A lone answer is a dot: a line of almost no length with round ends.
+            if kept.len() == 1 {
+                path.push_str("h.1");
+            }
+        }
+        if !path.is_empty() {
+            let _ = write!(self.marks, "<path class=\"mark {class}\" d=\"{path}\"/>");
+        }
+    }
+
+    /// An area between two courses of equally many points.
+    pub(super) fn area(&mut self, class: &str, above: &[(f64, f64)], below: &[(f64, f64)]) {
+        let place =
+            |points: &[(f64, f64)]| -> Vec<(f64, f64)> { points.iter().map(|&(x, y)| self.place(x, y)).collect() };
+        let above = thin(&place(above), WIDE, self.columns);
+        let below = thin(&place(below), WIDE, self.columns);
+        let mut path = String::new();
+        trace(&mut path, above.into_iter().chain(below.into_iter().rev()));
+        if !path.is_empty() {
+            let _ = write!(self.marks, "<path class=\"{class}\" d=\"{path}Z\"/>");
+        }
+    }
+
+    /// A level all across, with a name above its left or its right end.
+    pub(super) fn level(&mut self, class: &str, value: f64, name: &str, left: bool) {
+        let y = self.down(value);
+        let _ = write!(self.marks, "<path class=\"{class}\" d=\"M0 {0}H{WIDE}\"/>", short(y));
+        if !name.is_empty() {
+            let (x, anchor) = if left { ("4", "") } else { ("99%", " end") };
+            let _ = write!(
+                self.over,
+                "<text class=\"ink halo{anchor}\" x=\"{x}\" y=\"{}\">{}</text>",
+                short(y - 4.0),
+                escape(name)
+            );
+        }
+    }
+
+    /// Short strokes hanging from the top: something that failed at these times; one a column.
+    pub(super) fn hanging(&mut self, times: impl Iterator<Item = f64>, length: f64) {
+        let mut path = String::new();
+        let mut before = None;
+        for time in times {
+            let column = (self.x.scale.share(time) * WIDE / 2.0) as i64;
+            if before != Some(column) {
+                let _ = write!(path, "M{} 0v{}", column * 2, short(length));
+                before = Some(column);
+            }
+        }
+        if !path.is_empty() {
+            let _ = write!(self.marks, "<path class=\"mark lost\" d=\"{path}\"/>");
+        }
+    }
+
+    /// Names at the right end, each at its height or near it.
+    pub(super) fn names(&mut self, names: &[(String, &str, f64)]) {
+        let mut places: Vec<f64> = names.iter().map(|(_, _, y)| *y).collect();
+        labels::apart(&mut places, 14.0, 4.0, self.height - 4.0);
+        for ((name, class, _), y) in names.iter().zip(places) {
+            let y = short(y);
+            let _ = write!(
+                self.over,
+                "<text class=\"{class}\" x=\"100%\" dx=\"7\" y=\"{y}\" dy=\".35em\">{}</text>",
+                escape(name)
+            );
+        }
+    }
+
+    /// A text at a place, given in shares of the width and in pixels from the top.
+    pub(super) fn text(&mut self, class: &str, across: f64, down: f64, text: &str) {
+        let (x, y) = (short(across * 100.0), short(down));
+        let _ = write!(self.over, "<text class=\"{class}\" x=\"{x}%\" y=\"{y}\">{}</text>", escape(text));
+    }
+
+    /// Drawn under everything.
+    pub(super) fn beneath(&mut self, piece: &str) {
+        self.under.push_str(piece);
+    }
+}
+
+/// A path through points in tenths of a unit, each told as its distance from the one before: the shortest way to say it.
+fn trace(path: &mut String, points: impl Iterator<Item = (f64, f64)>) {
+    let tenths = |value: f64| (value * 10.0).round() as i64;
+    let mut before = None;
+    for (x, y) in points {
+        let (x, y) = (tenths(x), tenths(y));
+        match before {
+            None => {
+                path.push('M');
+                number(path, x);
+                number(path, y);
+            }
+            Some((x0, y0)) => {
+                path.push('l');
+                number(path, x - x0);
+                number(path, y - y0);
+            }
+        }
+        before = Some((x, y));
+    }
+}
+
+/// Tenths as SVG reads them, set off from what stands before.
+fn number(path: &mut String, tenths: i64) {
+    if tenths < 0 {
+        path.push('-');
+    } else if path.ends_with(|c: char| c.is_ascii_digit()) {
+        path.push(' ');
+    }
+    let (whole, part) = (tenths.unsigned_abs() / 10, tenths.unsigned_abs() % 10);
+    let _ = match (whole, part) {
+        (whole, 0) => write!(path, "{whole}"),
+        (0, part) => write!(path, ".{part}"),
+        (whole, part) => write!(path, "{whole}.{part}"),
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_short_and_do_not_drift() {
+        let mut path = String::new();
+        trace(&mut path, [(0.0, 240.0), (0.34, 239.96), (0.68, 0.0), (10.0, -0.52)].into_iter());
+        assert_eq!(path, "M0 240l.3 0l.4-240l9.3-.5");
+    }
+}

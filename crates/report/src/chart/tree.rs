@@ -1,0 +1,165 @@
+//! A class tree: who shares with whom, what each may have, what it used, and what leads there.
+
+use super::{Body, Drawing, cut, escape, short, words};
+use std::fmt::Write as _;
+
+/// A box of the tree; parents come before their children.
+#[derive(Clone, Debug, Default)]
+pub struct Node {
+    /// The index of the box it hangs on.
+    pub parent: Option<usize>,
+    /// Its name, in strong letters.
+    pub name: String,
+    /// Small letters at the right of the name.
+    pub aside: String,
+    /// Lines of text.
+    pub lines: Vec<String>,
+    /// Its colour from 1, if it has one.
+    pub colour: Option<usize>,
+    /// The share of its ceiling that it used, and the share it is guaranteed, 0 to 1.
+    pub load: Option<(f64, Option<f64>)>,
+    /// What leads here.
+    pub filters: Vec<String>,
+    /// Nothing comes here; why.
+    pub dead: Option<String>,
+}
+
+const WIDTH: f64 = 300.0;
+/// A child stands so much further to the right than its parent.
+const INDENT: f64 = 24.0;
+const LINE: f64 = 16.0;
+/// Between boxes.
+const GAP: f64 = 10.0;
+/// Characters a line of a box holds.
+const MOST: usize = 40;
+/// Pixels for what leads to a box, and the characters that fit.
+const FILTERS: (f64, usize) = (330.0, 50);
+/// Filters told of one box.
+const MOST_FILTERS: usize = 3;
+
+impl Node {
+    fn height(&self) -> f64 {
+        30.0 + LINE * self.lines.len() as f64 + if self.load.is_some() { 14.0 } else { 2.0 }
+    }
+
+    /// What stands beside a leaf: a reason, or filters.
+    fn beside(&self) -> Vec<(&'static str, String)> {
+        let mut told: Vec<(&str, String)> =
+            self.dead.iter().map(|why| ("lost", format!("unreachable: {why}"))).collect();
+        let room = MOST_FILTERS - told.len();
+        let more = self.filters.len().saturating_sub(room);
+        told.extend(self.filters.iter().take(room).map(|filter| ("", format!("◂ {filter}"))));
+        if more > 0 {
+            told.push(("", format!("◂ {more} more")));
+        }
+        told
+    }
+}
+
+/// The tree, roots on top, children below and to the right of their parent; what leads to a box stands on its right.
+pub fn tree(title: &str, description: &str, nodes: &[Node]) -> Drawing {
+    let mut out = String::from(HATCH);
+    let mut places: Vec<(f64, f64)> = vec![(1.0, 1.0); nodes.len()];
+    let mut width = 0.0f64;
+    let mut y = 1.0;
+    for (n, depth) in order(nodes) {
+        let node = &nodes[n];
+        let x = 1.0 + INDENT * depth as f64;
+        places[n] = (x, y);
+        if let Some(parent) = node.parent {
+            let (left, top) = places[parent];
+            let (from, to) = (top + nodes[parent].height(), (y + 20.0).floor() + 0.5);
+            let line = (left + INDENT / 2.0).floor() + 0.5;
+            let _ = write!(out, "<path class=\"edge\" d=\"M{line} {}V{}H{x}\"/>", short(from), short(to));
+        }
+        boxed(&mut out, node, x, y);
+        let beside = node.beside();
+        for (line, (class, text)) in (0..).zip(&beside) {
+            filter(&mut out, x + WIDTH + 10.0, y + 20.0 + LINE * f64::from(line), class, text);
+        }
+        width = width.max(x + WIDTH + if beside.is_empty() { 1.0 } else { FILTERS.0 });
+        y += node.height().max(8.0 + LINE * beside.len() as f64) + GAP;
+    }
+    let body = Body::Fixed { width: width.max(2.0), height: (y - GAP + 2.0).max(2.0), content: out };
+    Drawing { title: title.to_owned(), description: description.to_owned(), body }
+}
+
+/// Boxes with their depths, each before its children, these in the order given.
+fn order(nodes: &[Node]) -> Vec<(usize, usize)> {
+    let mut order = Vec::with_capacity(nodes.len());
+    let roots = nodes.iter().enumerate().filter(|(_, node)| node.parent.is_none());
+    let mut waiting: Vec<(usize, usize)> = roots.map(|(n, _)| (n, 0)).collect();
+    waiting.reverse();
+    while let Some((n, depth)) = waiting.pop() {
+        order.push((n, depth));
+        // Parents come before their children: what claims otherwise is left out, and nothing turns in circles.
+        let children = nodes.iter().enumerate().skip(n + 1).filter(|(_, child)| child.parent == Some(n));
+        let children: Vec<(usize, usize)> = children.map(|(child, _)| (child, depth + 1)).collect();
+        waiting.extend(children.into_iter().rev());
+    }
+    order
+}
+
+const HATCH: &str = "<defs><pattern id=\"hatch\" width=\"8\" height=\"8\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">\
+                     <path class=\"hatching\" d=\"M0 0V8\"/></pattern></defs>";
+
+fn boxed(out: &mut String, node: &Node, x: f64, top: f64) {
+    let (y, height) = (short(top), short(node.height()));
+    let dead = if node.dead.is_some() { " dead" } else { "" };
+    let _ = write!(
+        out,
+        "<rect class=\"mark box{dead}\" x=\"{x}\" y=\"{y}\" width=\"{WIDTH}\" height=\"{height}\" rx=\"6\"/>"
+    );
+    if let Some(colour) = node.colour {
+        let (y, height) = (short(top + 6.0), short(node.height() - 12.0));
+        let _ = write!(
+            out,
+            "<rect class=\"f{colour}\" x=\"{}\" y=\"{y}\" width=\"5\" height=\"{height}\" rx=\"2\"/>",
+            x + 6.0
+        );
+    }
+    // On hatching, words need a ground.
+    let halo = if node.dead.is_some() { " halo" } else { "" };
+    words(out, x + 18.0, top + 20.0, &format!("strong{halo}"), &cut(&node.name, 26));
+    words(out, x + WIDTH - 10.0, top + 20.0, &format!("end{halo}"), &cut(&node.aside, 20));
+    for (line, text) in node.lines.iter().enumerate() {
+        words(out, x + 18.0, top + 37.0 + LINE * line as f64, halo.trim(), &cut(text, MOST));
+    }
+    if let Some((used, sure)) = node.load {
+        let y = top + node.height() - 14.0;
+        let (x, wide) = (x + 18.0, WIDTH - 28.0);
+        let colour = node.colour.unwrap_or(super::OTHERS);
+        let _ = write!(out, "<rect class=\"track\" x=\"{x}\" y=\"{}\" width=\"{wide}\" height=\"6\"/>", short(y));
+        let _ = write!(
+            out,
+            "<rect class=\"f{colour}\" x=\"{x}\" y=\"{}\" width=\"{}\" height=\"6\"/>",
+            short(y),
+            short(used.clamp(0.0, 1.0) * wide)
+        );
+        if let Some(sure) = sure {
+            let x = short(x + sure.clamp(0.0, 1.0) * wide);
+            let _ = write!(out, "<path class=\"tick\" d=\"M{x} {}v10\"/>", short(y - 2.0));
+        }
+    }
+}
+
+fn filter(out: &mut String, x: f64, y: f64, class: &str, text: &str) {
+    let shown = cut(text, FILTERS.1);
+    let _ = write!(out, "<text class=\"{class}\" x=\"{}\" y=\"{}\">", short(x), short(y));
+    if shown != text {
+        let _ = write!(out, "<title>{}</title>", escape(text));
+    }
+    let _ = write!(out, "{}</text>", escape(&shown));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parents_before_children_and_no_circles() {
+        let node = |parent| Node { parent, ..Node::default() };
+        let nodes = [node(None), node(Some(0)), node(Some(0)), node(Some(1)), node(Some(5)), node(Some(4)), node(None)];
+        assert_eq!(order(&nodes), [(0, 0), (1, 1), (3, 2), (2, 1), (6, 0)]);
+    }
+}

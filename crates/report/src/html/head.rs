@@ -1,0 +1,205 @@
+//! What was tried and what came of it: the verdict, the figures that matter, all loads at a glance.
+
+use super::parts::{Data, Reading, capital, figure, prose, tied};
+use crate::chart::{Axis, Range, escape, ranges};
+use crate::figures::{Pair, goodput, hardest, main_probe, pairs};
+use crate::numbers::{milliseconds, rate, span};
+use std::fmt::Write as _;
+use tidegate_measure::trial::{Probe, Run, Trial};
+
+/// The head of the page.
+pub(super) fn head(trial: &Trial, pairs: &[Pair<'_>]) -> String {
+    let mut out = String::new();
+    let link = &trial.link;
+    let what = format!(
+        "{} commands on {}, before a link of {} up and {} down with a round trip of {}.",
+        trial.commands,
+        trial.device,
+        rate(link.up_bits as f64),
+        rate(link.down_bits as f64),
+        milliseconds(link.rtt_ns),
+    );
+    let _ = writeln!(
+        out,
+        "<p class=\"eyebrow\">tidegate · a traffic-control policy, tried</p>\n<h1>{}</h1>\n<p class=\"what\">{}</p>",
+        escape(&trial.script),
+        prose(&what)
+    );
+    if let Some((first, more)) = trial.verdict.split_first() {
+        let _ = writeln!(out, "<p class=\"verdict\">{}</p>", prose(first));
+        if !more.is_empty() {
+            let items: String = more.iter().map(|sentence| format!("<li>{}</li>", prose(sentence))).collect();
+            let _ = writeln!(out, "<ul class=\"more\">{items}</ul>");
+        }
+    }
+    if let Some(pair) = hardest(pairs) {
+        out.push_str(&tiles(&pair));
+    }
+    out
+}
+
+/// Figures shown large at most.
+const MOST_TILES: usize = 6;
+
+/// A figure without and with the policy.
+struct Tile {
+    label: String,
+    without: Option<f64>,
+    with: Option<f64>,
+    written: fn(f64) -> String,
+    /// Is less better?
+    less: bool,
+}
+
+/// The figures that matter, under the load that hurts most.
+fn tiles(pair: &Pair<'_>) -> String {
+    let mut tiles: Vec<Tile> = chosen(pair).into_iter().filter_map(|id| asked(pair, id)).collect();
+    tiles.truncate(MOST_TILES - 2);
+    for (up, label) in [(true, "Uploads carry"), (false, "Downloads carry")] {
+        let [without, with] = [pair.without, pair.with].map(|run| run.and_then(|run| goodput(run, up)));
+        if without.is_some() || with.is_some() {
+            tiles.push(Tile { label: label.to_owned(), without, with, written: rate, less: false });
+        }
+    }
+    let drawn: String = tiles.iter().map(tile).collect();
+    format!(
+        "<p class=\"under\">Under the load that hurts most, {}:</p>\n<dl class=\"tiles\">{drawn}</dl>\n",
+        escape(pair.title())
+    )
+}
+
+/// The main probe, then others; of several directions of one thing (`voip-up`, `voip-down`) the one that suffers most.
+fn chosen<'t>(pair: &Pair<'t>) -> Vec<&'t str> {
+    let mut ids: Vec<&str> = main_probe(pair).into_iter().collect();
+    let stem = |id: &'t str| id.strip_suffix("-up").or(id.strip_suffix("-down")).unwrap_or(id);
+    let pain = |id: &str| pair.probe(id).both(|f| f.rtt.percentile(95.0))[0];
+    for id in pair.probe_ids() {
+        match ids.iter_mut().find(|known| stem(known) == stem(id)) {
+            Some(known) if pain(id) > pain(known) => *known = id,
+            Some(_) => {}
+            None => ids.push(id),
+        }
+    }
+    ids
+}
+
+/// Answers from which a 95th percentile says something.
+const MANY: usize = 20;
+
+fn asked(pair: &Pair<'_>, id: &str) -> Option<Tile> {
+    let asked = pair.probe(id);
+    let probe = asked.any()?;
+    let many = asked.both(|f| Some(f.rtt.count() + f.lost)).into_iter().flatten().all(|n| n >= MANY);
+    let [without, with] =
+        asked.both(|f| f.rtt.percentile(if many { 95.0 } else { 50.0 })).map(|ns| ns.map(|ns| ns as f64));
+    let which = if many { "95 % within" } else { "typically" };
+    let label = format!("{}, {which}", capital(&probe.title));
+    Some(Tile { label, without, with, written: |ns| span(ns as u64), less: true })
+}
+
+fn tile(tile: &Tile) -> String {
+    let written = |value: Option<f64>| value.map_or_else(|| "never".to_owned(), tile.written);
+    let most = tile.without.unwrap_or(0.0).max(tile.with.unwrap_or(0.0)).max(f64::MIN_POSITIVE);
+    let bar = |class: &str, value: Option<f64>| {
+        let share = value.unwrap_or(if tile.less { most } else { 0.0 }) / most * 100.0;
+        format!("<i class=\"bar {class}\" style=\"width:{share:.1}%\"></i>")
+    };
+    let tile = format!(
+        "<div class=\"tile\"><dt>{}</dt><dd><b>{}</b><span><i class=\"n\">instead of {}</i>{}</span>{}{}</dd></div>",
+        escape(&tile.label),
+        written(tile.with),
+        written(tile.without),
+        change(tile),
+        bar("without", tile.without),
+        bar("with", tile.with)
+    );
+    tied(&tile)
+}
+
+/// How much better or worse, in words.
+fn change(tile: &Tile) -> String {
+    let (Some(without), Some(with)) = (tile.without, tile.with) else { return String::new() };
+    if without <= 0.0 || with <= 0.0 {
+        return String::new();
+    }
+    if tile.less {
+        match without / with {
+            r if r >= 1.15 => format!(" · <i class=\"n\">{r:.1}× shorter</i>"),
+            r if r <= 1.0 / 1.15 => format!(" · {:.1}× longer", 1.0 / r),
+            _ => " · about as long".to_owned(),
+        }
+    } else {
+        match (with / without - 1.0) * 100.0 {
+            c if c >= 0.5 => format!(" · <i class=\"n\">{c:.0} % more</i>"),
+            c if c <= -0.5 => format!(" · {:.0} % less", -c),
+            _ => " · as much".to_owned(),
+        }
+    }
+}
+
+/// The main probe under every load.
+pub(super) fn overview(pairs: &[Pair<'_>]) -> String {
+    let Some(probe) = pairs.iter().find_map(|pair| pair.probe(main_probe(pair)?).any()) else { return String::new() };
+    let figures = |run: &Run, id: &str| {
+        let probe: &Probe = run.probes.iter().find(|probe| probe.id == id)?;
+        let figures = probe.figures(run.window);
+        Some((figures.rtt.percentile(50.0)?, figures.rtt.percentile(95.0)?))
+    };
+    let mut rows = Vec::new();
+    let mut data = Data {
+        caption: format!("{}, {}", capital(&probe.title), probe.unit),
+        head: ["load", "policy", "median", "95th percentile"].map(str::to_owned).to_vec(),
+        rows: Vec::new(),
+    };
+    for pair in pairs {
+        let mut bars = Vec::new();
+        for (word, run) in pair.each() {
+            let Some((median, p95)) = figures(run, &probe.id) else { continue };
+            bars.push((word, median, p95, format!("{} {word}", span(p95))));
+            data.rows.push(vec![pair.title().to_owned(), word.to_owned(), milliseconds(median), milliseconds(p95)]);
+        }
+        rows.push(Range { title: capital(pair.title()), bars });
+    }
+    let all = rows.iter().flat_map(|row| &row.bars).flat_map(|(_, median, p95, _)| [*median, *p95]);
+    let (low, high) = all.fold((u64::MAX, 0), |(low, high), ns| (low.min(ns), high.max(ns)));
+    if high == 0 {
+        return String::new();
+    }
+    let title = format!("{}, {}, under each load without and with the policy", capital(&probe.title), probe.unit);
+    let said = data.rows.iter().map(|row| format!("{} {}: median {}, 95 % within {}", row[0], row[1], row[2], row[3]));
+    let description = said.collect::<Vec<_>>().join("; ");
+    let drawing = ranges(&title, &description, Axis::log_spans(low, high), &rows);
+    let caption = format!(
+        "<b>{}, {}.</b> The dot is the median, the bar's end the 95th percentile; {}. The scale is logarithmic.",
+        escape(&capital(&probe.title)),
+        escape(&probe.unit),
+        KEY
+    );
+    format!(
+        "<section>\n<h2>Every load at a glance</h2>\n{}</section>\n",
+        figure(&[drawing], &caption, Reading::None, &data)
+    )
+}
+
+/// What the two lines are, in a caption.
+pub(super) const KEY: &str =
+    "<span class=\"key without\">without</span> and <span class=\"key with\">with</span> the policy";
+
+/// Notes and the command that makes it again.
+pub(super) fn again(trial: &Trial) -> String {
+    let mut out = String::new();
+    if !trial.notes.is_empty() {
+        let notes: String = trial.notes.iter().map(|note| format!("<li>{}</li>", prose(note))).collect();
+        let _ = writeln!(out, "<section>\n<h2>Notes</h2>\n<ul class=\"notes\">{notes}</ul>\n</section>");
+    }
+    let _ = writeln!(
+        out,
+        "<footer>\n<h2>Again</h2>\n<p>This command gives the same figures, to the last digit:</p>\n<pre tabindex=\"0\">{}</pre>\n\
+         <p class=\"small\">tidegate {}, seed {}, {} loads.</p>\n</footer>",
+        escape(&trial.again),
+        escape(&trial.version),
+        trial.seed,
+        pairs(trial).len()
+    );
+    out
+}

@@ -1,0 +1,165 @@
+//! How long answers take: over time, and how often how long.
+
+use super::head::KEY;
+use super::parts::{Data, Reading, capital, end_of, figure, span_title, spans, tied};
+use crate::chart::{Axis, Drawing, Line, Sample, cdf, escape, lines};
+use crate::figures::{Asked, Pair, main_probe, pairs};
+use crate::numbers::{milliseconds, percent, span};
+use std::fmt::Write as _;
+use tidegate_measure::Spans;
+use tidegate_measure::trial::{Probe, Run, Trial};
+
+/// The probes of a load, each with its charts; the links become a choice.
+pub(super) fn section(pair: &Pair<'_>, load: usize) -> String {
+    let ids = pair.probe_ids();
+    if ids.is_empty() {
+        return String::new();
+    }
+    let first = main_probe(pair).unwrap_or_default();
+    let mut links = String::new();
+    let mut blocks = String::new();
+    for (n, id) in ids.iter().enumerate() {
+        let asked = pair.probe(id);
+        let Some(probe) = asked.any() else { continue };
+        let chosen = if *id == first { " data-first" } else { "" };
+        let title = escape(&capital(&probe.title));
+        let _ = write!(links, "<a href=\"#load-{load}-{n}\" data-key=\"{}\"{chosen}>{title}</a>", escape(id));
+        let _ = writeln!(blocks, "<div class=\"probe\" id=\"load-{load}-{n}\">{}</div>", probe_block(&asked, probe));
+    }
+    let nav = format!("<nav class=\"picks\" data-tabs aria-label=\"What is asked\">{links}</nav>\n");
+    format!("<h3>How long an answer takes</h3>\n{nav}{blocks}")
+}
+
+fn probe_block(asked: &Asked<'_>, probe: &Probe) -> String {
+    let title = escape(&capital(&probe.title));
+    let unit = escape(&probe.unit);
+    let said = sentence(asked);
+    format!(
+        "<p class=\"said\"><b>{title}</b>, {unit}: {said}</p>\n<div class=\"pair\">\n{}{}</div>\n",
+        over_time(asked, probe),
+        distribution(asked, probe)
+    )
+}
+
+/// Its figures in words.
+fn sentence(asked: &Asked<'_>) -> String {
+    let side = |(run, probe): (&Run, &Probe)| {
+        let figures = probe.figures(run.window);
+        let Some(summary) = figures.rtt.summary() else { return "no answer".to_owned() };
+        let lost = if figures.lost > 0 { format!(", {} lost", percent(figures.loss())) } else { String::new() };
+        format!("median {}, 95 % within {}, longest {}{lost}", span(summary.p50), span(summary.p95), span(summary.max))
+    };
+    let sides = [("without", asked.without), ("with", asked.with)];
+    let told = sides.iter().filter_map(|(word, of)| {
+        let told = side((*of)?);
+        Some(format!("<span class=\"key {word}\">{word} the policy</span> {told}"))
+    });
+    tied(&(told.collect::<Vec<_>>().join("; ") + "."))
+}
+
+fn sides<'t>(asked: &Asked<'t>) -> impl Iterator<Item = (&'static str, &'t Run, &'t Probe)> {
+    let sides = [("without", asked.without), ("with", asked.with)];
+    sides.into_iter().filter_map(|(word, side)| side.map(|(run, probe)| (word, run, probe)))
+}
+
+fn over_time(asked: &Asked<'_>, probe: &Probe) -> String {
+    let end = sides(asked).map(|(_, run, _)| end_of(run)).max().unwrap_or(1);
+    let drawing = time_drawing(asked, probe, end);
+    let lost = if sides(asked).any(|(_, _, probe)| probe.answers.iter().any(|(_, took)| took.is_none())) {
+        " <span class=\"key lost\">Red strokes</span> at the top: no answer came."
+    } else {
+        ""
+    };
+    let caption = format!("<b>Over time</b>, {KEY}. Lower is better.{lost}");
+    figure(&[drawing], &caption, Reading::Across, &time_table(asked, probe, end))
+}
+
+fn time_drawing(asked: &Asked<'_>, probe: &Probe, end: u64) -> Drawing {
+    let began = sides(asked).map(|(_, run, _)| run.window.0).max().unwrap_or(0);
+    let longest = sides(asked).flat_map(|(_, _, probe)| probe.answers.iter().filter_map(|(_, took)| *took)).max();
+    let drawn: Vec<Line> = sides(asked)
+        .map(|(word, _, probe)| Line {
+            name: word.to_owned(),
+            class: word,
+            fill: None,
+            points: probe.answers.iter().map(|(sent, took)| (*sent as f64, took.map(|ns| ns as f64))).collect(),
+        })
+        .collect();
+    let title = format!("{} over time", capital(&probe.title));
+    let description = format!("{}, from the beginning to {} of the run.", probe.unit, span(end));
+    let axes = (Axis::time(end), Axis::spans(longest.unwrap_or(1_000_000), 5));
+    lines(&title, &description, axes, 240.0, began as f64, &drawn)
+}
+
+/// How long the probe `id` (or else the main one) waited over time, without and with the policy, under the first load that fills
+/// the link; as an SVG file of its own. `None`: nothing was asked.
+pub fn picture(trial: &Trial, id: &str) -> Option<String> {
+    let pairs = pairs(trial);
+    let pair = pairs.iter().find(|pair| pair.any().is_some_and(|run| !run.flows.is_empty())).or(pairs.first())?;
+    let id = pair.probe_ids().into_iter().find(|known| *known == id).or(main_probe(pair))?;
+    let asked = pair.probe(id);
+    let end = sides(&asked).map(|(_, run, _)| end_of(run)).max()?;
+    Some(time_drawing(&asked, asked.any()?, end).alone(760.0))
+}
+
+/// Median, longest and losses per span of time.
+fn time_table(asked: &Asked<'_>, probe: &Probe, end: u64) -> Data {
+    let mut head = vec!["time".to_owned()];
+    for (word, ..) in sides(asked) {
+        head.extend([format!("{word}: median"), "longest".to_owned(), "lost".to_owned()]);
+    }
+    let row = |span: (u64, u64)| {
+        let mut row = vec![span_title(span)];
+        for (_, _, probe) in sides(asked) {
+            let figures = probe.figures(span);
+            let ms = |value: Option<u64>| value.map_or_else(|| "–".to_owned(), milliseconds);
+            row.extend([ms(figures.rtt.percentile(50.0)), ms(figures.rtt.max()), figures.lost.to_string()]);
+        }
+        row
+    };
+    Data {
+        caption: format!("{} over time", capital(&probe.title)),
+        head,
+        rows: spans(end).into_iter().map(row).collect(),
+    }
+}
+
+/// Shares that the table of a distribution lists, in percent.
+const SHARES: [f64; 13] = [1.0, 5.0, 10.0, 25.0, 40.0, 50.0, 60.0, 75.0, 90.0, 95.0, 98.0, 99.0, 100.0];
+
+fn distribution(asked: &Asked<'_>, probe: &Probe) -> String {
+    let samples: Vec<Sample> = sides(asked)
+        .map(|(word, run, probe)| {
+            let within = probe.answers.iter().filter(|(sent, _)| (run.window.0..run.window.1).contains(sent));
+            let mut sorted: Vec<u64> = within.clone().filter_map(|(_, took)| *took).collect();
+            sorted.sort_unstable();
+            Sample { name: word.to_owned(), class: word, of: within.count(), sorted }
+        })
+        .collect();
+    let ends = |of: fn(&Sample) -> Option<&u64>| samples.iter().filter_map(of).copied();
+    let low = ends(|sample| sample.sorted.first()).min().unwrap_or(1_000_000);
+    let high = ends(|sample| sample.sorted.last()).max().unwrap_or(10_000_000);
+    let title = format!("{}: how often how long", capital(&probe.title));
+    let description = "The share of answers that came within a time, on a logarithmic scale.";
+    let drawing = cdf(&title, description, Axis::log_spans(low, high), 240.0, &samples);
+    let mut head = vec!["came within".to_owned()];
+    head.extend(samples.iter().map(|sample| sample.name.clone()));
+    let row = |share: f64| {
+        let mut row = vec![format!("{share} %")];
+        row.extend(samples.iter().map(|sample| came_within(sample, share)));
+        row
+    };
+    let data = Data { caption: title.clone(), head, rows: SHARES.iter().rev().map(|share| row(*share)).collect() };
+    let caption = "<b>How often how long</b>: the share of answers that came within a time. Further left is better.";
+    figure(&[drawing], caption, Reading::Upwards, &data)
+}
+
+/// Within which time a share of all, lost ones included, was answered.
+fn came_within(sample: &Sample, share: f64) -> String {
+    let lost = sample.of - sample.sorted.len();
+    let with_lost = sample.sorted.iter().copied().chain(std::iter::repeat_n(u64::MAX, lost));
+    match Spans::new(with_lost.collect()).percentile(share) {
+        None | Some(u64::MAX) => "never".to_owned(),
+        Some(ns) => milliseconds(ns),
+    }
+}

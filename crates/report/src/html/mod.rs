@@ -1,0 +1,76 @@
+//! A trial as one page: everything in one file, nothing from the network, readable without scripts.
+//!
+//! The page is text first: each chart is a figure with its text alternative and a table of its figures; a small script makes tabs of the
+//! loads and reads out what is under the pointer, from those tables.
+
+mod classes;
+mod head;
+mod latency;
+mod palette;
+mod parts;
+mod policy;
+mod queues;
+mod tables;
+
+use crate::chart::{STYLE, escape};
+use crate::figures::{Pair, hardest, pairs};
+use palette::Palette;
+use std::fmt::Write as _;
+use tidegate_measure::trial::Trial;
+
+pub use latency::picture;
+
+const PAGE_STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// What the page may do: show itself.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+
+/// The page of a trial: an HTML document that needs nothing else.
+pub fn page(trial: &Trial) -> String {
+    let pairs = pairs(trial);
+    let palette = Palette::new(trial);
+    let mut out = String::new();
+    let title = escape(&trial.script);
+    let _ = write!(
+        out,
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n\
+         <title>{title} – tidegate</title>\n<style>\n{STYLE}{PAGE_STYLE}</style>\n</head>\n<body>\n"
+    );
+    let _ = writeln!(out, "<header>\n{}</header>\n<main>", head::head(trial, &pairs));
+    out.push_str(&head::overview(&pairs));
+    out.push_str(&loads(trial, &pairs, &palette));
+    out.push_str(&policy::section(trial, &pairs, &palette));
+    out.push_str(&tables::section(trial, &pairs));
+    out.push_str(&policy::simulated(trial));
+    out.push_str(&head::again(trial));
+    let _ = write!(out, "</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
+    out
+}
+
+/// A panel for each load, and the links that become tabs.
+fn loads(trial: &Trial, pairs: &[Pair<'_>], palette: &Palette) -> String {
+    let first = hardest(pairs).map_or("", |pair| pair.load());
+    let mut links = String::new();
+    let mut panels = String::new();
+    for (n, pair) in pairs.iter().enumerate() {
+        let chosen = if pair.load() == first { " data-first" } else { "" };
+        let name = parts::capital(pair.title());
+        let _ = write!(links, "<a href=\"#load-{n}\"{chosen}>{}</a>", escape(&name));
+        let _ = writeln!(panels, "<section class=\"panel\" id=\"load-{n}\">\n<h2>Load: {}</h2>", escape(pair.title()));
+        panels.push_str(&latency::section(pair, n));
+        panels.push_str(&classes::shares(trial, pair, palette));
+        panels.push_str(&queues::section(pair));
+        panels.push_str(&classes::cards(trial, pair, palette));
+        panels.push_str("</section>\n");
+    }
+    let many = if pairs.len() > 1 {
+        format!("<nav class=\"tabs\" data-tabs aria-label=\"Load\">{links}</nav>\n")
+    } else {
+        String::new()
+    };
+    format!("{many}{panels}")
+}

@@ -1,0 +1,234 @@
+//! The policy as a tree, and what it was tried on.
+
+use super::palette::Palette;
+use super::parts::{Data, Reading, figure};
+use crate::chart::{Node, Station, Wire, escape, topology, tree};
+use crate::figures::{ClassFigures, Pair, hardest, label};
+use crate::numbers::{milliseconds, rate, size};
+use std::collections::{BTreeMap, BTreeSet};
+use tidegate_measure::trial::{ClassSeries, Run, TreeNode, Trial};
+
+/// Boxes drawn at most; the table has all.
+const MOST_BOXES: usize = 48;
+
+/// The trees of the policy, one a device.
+pub(super) fn section(trial: &Trial, pairs: &[Pair<'_>], palette: &Palette) -> String {
+    if trial.tree.is_empty() {
+        return String::new();
+    }
+    let pair = hardest(pairs);
+    let run = pair.and_then(|pair| pair.with);
+    let mut devices: Vec<&str> = Vec::new();
+    for node in &trial.tree {
+        if !devices.contains(&node.device.as_str()) {
+            devices.push(&node.device);
+        }
+    }
+    let drawn: String = devices.iter().map(|device| one(trial, device, run, palette)).collect();
+    format!("<section>\n<h2>The policy</h2>\n{drawn}</section>\n")
+}
+
+fn one(trial: &Trial, device: &str, run: Option<&Run>, palette: &Palette) -> String {
+    let here: Vec<&TreeNode> = trial.tree.iter().filter(|node| node.device == device).collect();
+    let (nodes, left_out) = boxes(trial, &here, run, palette);
+    let classes = here.iter().filter(|node| node.is_class).count();
+    let dead: Vec<&str> = here.iter().filter(|node| node.unreachable.is_some()).map(|node| node.id.as_str()).collect();
+    let title = format!("The queues on {device}");
+    let mut description =
+        format!("{classes} classes; filters choose a packet's class, and it leaves through the classes above.");
+    if !dead.is_empty() {
+        description += &format!(" No packet reaches {}.", dead.join(", "));
+    }
+    let under = run.map_or_else(String::new, |run| format!(", under {}", run.title));
+    let mut caption = format!(
+        "<b>{}.</b> On the right, what is led to a class. The bar: how much of its ceiling it used{}; the stroke on the bar is its guaranteed rate.",
+        escape(&title),
+        escape(&under)
+    );
+    if !dead.is_empty() {
+        caption +=
+            &format!(" <span class=\"key lost\">Hatched: no packet reaches {}.</span>", escape(&dead.join(", ")));
+    }
+    if left_out > 0 {
+        caption += &format!(" {left_out} classes that carried nothing are only in the table.");
+    }
+    let drawing = tree(&title, &description, &nodes);
+    let whole = figure(&[drawing], &caption, Reading::None, &table(trial, &here, run));
+    whole.replacen("<figure>", "<figure class=\"wide\">", 1)
+}
+
+/// The boxes: a leaf's only qdisc stands inside it. And how many are left out.
+fn boxes(trial: &Trial, here: &[&TreeNode], run: Option<&Run>, palette: &Palette) -> (Vec<Node>, usize) {
+    let parents: BTreeSet<&str> = here.iter().map(|node| node.parent.as_str()).collect();
+    let idle = idle(trial, here, run);
+    let mut nodes: Vec<Node> = Vec::new();
+    let mut ids: Vec<&str> = Vec::new();
+    let mut folded: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut left_out = 0;
+    for node in here {
+        let parent = ids.iter().position(|id| *id == node.parent);
+        let childless = !parents.contains(node.id.as_str());
+        if let Some(parent) = parent.filter(|_| !node.is_class && childless) {
+            nodes[parent].lines.push(format!("{} {}", node.kind, node.options));
+            continue;
+        }
+        if idle.contains(node.id.as_str()) || nodes.len() == MOST_BOXES {
+            left_out += usize::from(node.is_class);
+            if let Some(parent) = parent.filter(|_| node.is_class) {
+                *folded.entry(parent).or_default() += 1;
+            }
+            continue;
+        }
+        ids.push(&node.id);
+        nodes.push(Node { parent, ..boxed(trial, node, run, palette, childless) });
+    }
+    for (parent, count) in folded {
+        nodes[parent].lines.push(if count == 1 {
+            "and an idle class".into()
+        } else {
+            format!("and {count} idle classes")
+        });
+    }
+    (nodes, left_out)
+}
+
+/// Boxes up to which a tree is drawn whole.
+const WHOLE: usize = 24;
+
+/// In a large tree, what carried nothing, nor anything below it; what nothing can reach is news, and stays.
+fn idle<'t>(trial: &Trial, here: &[&'t TreeNode], run: Option<&Run>) -> BTreeSet<&'t str> {
+    let Some(run) = run.filter(|_| here.len() > WHOLE) else { return BTreeSet::new() };
+    let sent = |class: &&ClassSeries| class.sent.iter().any(|&bytes| bytes > 0);
+    let sending: BTreeSet<&str> = run.classes.iter().filter(sent).map(|class| class.id.as_str()).collect();
+    let mut kept: BTreeSet<&str> = BTreeSet::new();
+    // Children come after their parents.
+    for node in here.iter().rev() {
+        let busy = node.unreachable.is_some() || sending.contains(label(trial, node).as_str());
+        if busy || kept.contains(node.id.as_str()) || node.parent.is_empty() {
+            kept.extend([node.id.as_str(), node.parent.as_str()]);
+        }
+    }
+    here.iter().map(|node| node.id.as_str()).filter(|id| !kept.contains(id)).collect()
+}
+
+fn boxed(trial: &Trial, node: &TreeNode, run: Option<&Run>, palette: &Palette, childless: bool) -> Node {
+    let id = label(trial, node);
+    let series = run.and_then(|run| run.classes.iter().find(|class| class.id == id).map(|class| (run, class)));
+    let used = series.map(|(run, class)| ClassFigures::new(run, class).rate);
+    let mut lines = Vec::new();
+    if !node.title.is_empty() {
+        lines.push(node.title.clone());
+    }
+    match (node.rate_bits, node.ceil_bits) {
+        (Some(sure), Some(most)) if sure == most => lines.push(format!("exactly {}", rate(sure as f64))),
+        (Some(sure), Some(most)) => lines.push(format!("{} – {}", rate(sure as f64), rate(most as f64))),
+        (Some(sure), None) => lines.push(rate(sure as f64)),
+        _ => {}
+    }
+    if !node.is_class && childless {
+        lines.push(node.options.clone());
+    }
+    let load = used.zip(node.ceil_bits.or(node.rate_bits)).map(|(used, most)| {
+        let most = most.max(1) as f64;
+        (used / most, node.ceil_bits.and(node.rate_bits).map(|sure| sure as f64 / most))
+    });
+    let prio = node.prio.filter(|_| childless || node.is_class).map(|prio| format!("prio {prio}"));
+    let aside = match used {
+        Some(used) => rate(used),
+        None => prio.clone().unwrap_or_default(),
+    };
+    let name = match &prio {
+        Some(prio) if used.is_some() => format!("{} · {prio}", node.id),
+        _ if node.is_class => node.id.clone(),
+        _ => format!("{} {}", node.kind, node.id),
+    };
+    let colour = palette.own(&id);
+    Node {
+        name,
+        aside,
+        lines,
+        colour,
+        load,
+        filters: node.filters.clone(),
+        dead: node.unreachable.clone(),
+        parent: None,
+    }
+}
+
+fn table(trial: &Trial, here: &[&TreeNode], run: Option<&Run>) -> Data {
+    let head = ["id", "parent", "kind", "prio", "rate", "ceil", "used", "for", "led there by", "parameters"];
+    let row = |node: &&TreeNode| {
+        let id = label(trial, node);
+        let bits = |bits: Option<u64>| bits.map_or_else(String::new, |bits| rate(bits as f64));
+        let used = run.and_then(|run| {
+            let class = run.classes.iter().find(|class| class.id == id)?;
+            Some(rate(ClassFigures::new(run, class).rate))
+        });
+        let title = match &node.unreachable {
+            Some(why) => format!("unreachable: {why}"),
+            None => node.title.clone(),
+        };
+        vec![
+            node.id.clone(),
+            if node.parent.is_empty() { "root".to_owned() } else { node.parent.clone() },
+            node.kind.clone(),
+            node.prio.map_or_else(String::new, |prio| prio.to_string()),
+            bits(node.rate_bits),
+            bits(node.ceil_bits),
+            used.unwrap_or_default(),
+            title,
+            node.filters.join("; "),
+            node.options.clone(),
+        ]
+    };
+    Data {
+        caption: "Queueing disciplines and classes".to_owned(),
+        head: head.map(str::to_owned).to_vec(),
+        rows: here.iter().map(row).collect(),
+    }
+}
+
+/// What the policy was tried on.
+pub(super) fn simulated(trial: &Trial) -> String {
+    let link = &trial.link;
+    let drained = |bytes: u64, bits: u64| if bits == 0 { 0 } else { (bytes as f64 * 8e9 / bits as f64) as u64 };
+    let station =
+        |name: &str, lines: &[String], strong| Station { name: name.to_owned(), lines: lines.to_vec(), strong };
+    let stations = [
+        station("Home", &["a busy computer".to_owned(), "and people's".to_owned()], false),
+        station("Gateway", &[format!("the policy on {}", trial.device), format!("{} commands", trial.commands)], true),
+        station(
+            "Modem",
+            &[
+                format!("buffers {}", size(link.up_buffer_bytes)),
+                format!("= {} of sending", milliseconds(drained(link.up_buffer_bytes, link.up_bits))),
+            ],
+            false,
+        ),
+        station(
+            "Provider",
+            &[
+                format!("buffers {}", size(link.down_buffer_bytes)),
+                format!("= {} of sending", milliseconds(drained(link.down_buffer_bytes, link.down_bits))),
+            ],
+            false,
+        ),
+        station("Internet", &[format!("{} away", milliseconds(link.rtt_ns / 2)), "no narrow place".to_owned()], false),
+    ];
+    let wire = |there: &str, back: &str| Wire { there: there.to_owned(), back: back.to_owned() };
+    let (up, down) = (rate(link.up_bits as f64), rate(link.down_bits as f64));
+    let wires = [wire("", ""), wire("", ""), wire(&up, &down), wire("", "")];
+    let title = "Home, gateway, modem, provider, internet";
+    let description = format!("The narrow place is between modem and provider: {up} up, {down} down.");
+    let drawing = topology(title, &description, &stations, &wires);
+    let seconds =
+        trial.runs.iter().map(|run| run.window.1.saturating_sub(run.window.0)).max().unwrap_or(0) as f64 / 1e9;
+    format!(
+        "<section>\n<h2>What was simulated</h2>\n<p>Each load ran twice, without the policy and with it, for {seconds:.0} s each, packet by packet in virtual time, with the same \
+         randomness. The gateway's queues and filters behave as Linux's do; the transfers are TCP that reacts to loss and delay. The modem and the \
+         provider have plain buffers that know no policy: where they fill, everything waits.</p>\n\
+         <figure class=\"wide\">{}<figcaption>{}</figcaption></figure>\n</section>\n",
+        drawing.inline(),
+        escape(&description)
+    )
+}

@@ -1,0 +1,61 @@
+//! Where packets wait that no policy governs: the modem and the provider.
+
+use super::head::KEY;
+use super::parts::{Data, Reading, capital, end_of, figure, span_title, spans, steps_of};
+use crate::chart::{Axis, Line, escape, lines};
+use crate::figures::Pair;
+use crate::numbers::size;
+use tidegate_measure::trial::{BufferSeries, Run};
+
+/// A chart for each buffer, without and with.
+pub(super) fn section(pair: &Pair<'_>) -> String {
+    let mut titles: Vec<&str> = Vec::new();
+    for buffer in pair.each().flat_map(|(_, run)| &run.buffers) {
+        if !titles.contains(&buffer.title.as_str()) {
+            titles.push(&buffer.title);
+        }
+    }
+    if titles.is_empty() {
+        return String::new();
+    }
+    let drawn: String = titles.iter().map(|title| one(pair, title)).collect();
+    format!(
+        "<h3>Where packets wait that no policy governs</h3>\n<p class=\"small\">A full buffer here delays whoever sends through it, whatever it is. A good policy \
+         keeps the modem's empty.</p>\n<div class=\"pair even\">{drawn}</div>\n"
+    )
+}
+
+fn one(pair: &Pair<'_>, title: &str) -> String {
+    let sides: Vec<(&'static str, &Run, &BufferSeries)> = pair
+        .each()
+        .filter_map(|(word, run)| Some((word, run, run.buffers.iter().find(|buffer| buffer.title == title)?)))
+        .collect();
+    let end = sides.iter().map(|(_, run, _)| end_of(run)).max().unwrap_or(1);
+    let began = sides.iter().map(|(_, run, _)| run.window.0).max().unwrap_or(0);
+    let limit = sides.iter().map(|(_, _, buffer)| buffer.limit).max().unwrap_or(0);
+    let drawn: Vec<Line> = sides.iter().map(|(word, run, buffer)| line(word, run, buffer)).collect();
+    let name = format!("The {title}'s buffer");
+    let dropped = sides.iter().map(|(word, _, buffer)| format!("{} {word}", buffer.dropped));
+    let description = format!("It holds {}. Packets dropped: {}.", size(limit), dropped.collect::<Vec<_>>().join(", "));
+    let drawing = lines(&name, &description, (Axis::time(end), Axis::sizes(limit, 4)), 150.0, began as f64, &drawn);
+    let caption = format!("<b>{}</b>, {KEY}. {}", escape(&name), escape(&description));
+    let mut head = vec!["time".to_owned()];
+    head.extend(sides.iter().map(|(word, ..)| format!("{word}: most waiting")));
+    let row = |of: (u64, u64)| {
+        let mut row = vec![span_title(of)];
+        row.extend(sides.iter().map(|(_, run, b)| size(*steps_of(run, &b.backlog, of).iter().max().unwrap_or(&0))));
+        row
+    };
+    let data = Data { caption: capital(&name), head, rows: spans(end).into_iter().map(row).collect() };
+    figure(&[drawing], &caption, Reading::Across, &data)
+}
+
+fn line(word: &'static str, run: &Run, buffer: &BufferSeries) -> Line {
+    let at = |n: usize| (n as u64 + 1) * run.step_ns;
+    Line {
+        name: word.to_owned(),
+        class: word,
+        fill: Some(if word == "with" { "fill-with" } else { "fill-without" }),
+        points: buffer.backlog.iter().enumerate().map(|(n, &bytes)| (at(n) as f64, Some(bytes as f64))).collect(),
+    }
+}

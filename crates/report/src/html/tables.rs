@@ -1,0 +1,149 @@
+//! All figures as tables.
+
+use super::parts::{Data, capital};
+use crate::figures::{ClassFigures, Pair, node};
+use crate::numbers::{milliseconds, percent, rate, size};
+use tidegate_measure::share;
+use tidegate_measure::trial::{Run, Trial};
+
+/// The tables of every load.
+pub(super) fn section(trial: &Trial, pairs: &[Pair<'_>]) -> String {
+    let mut out = String::from("<section>\n<h2>All figures</h2>\n");
+    for table in [answers(pairs), transfers(pairs), buffers(pairs), classes(trial, pairs)] {
+        if !table.rows.is_empty() {
+            let name = table.caption.clone();
+            out += &format!("<details class=\"figures\" open><summary>{name}</summary>{}</details>\n", table.table());
+        }
+    }
+    out + "</section>\n"
+}
+
+fn head(columns: &[&str]) -> Vec<String> {
+    columns.iter().map(|column| (*column).to_owned()).collect()
+}
+
+/// A row's beginning: load and policy.
+fn lead(run: &Run, word: &str) -> Vec<String> {
+    vec![run.title.clone(), word.to_owned()]
+}
+
+fn rows(pairs: &[Pair<'_>], of: impl Fn(&Run) -> Vec<Vec<String>>) -> Vec<Vec<String>> {
+    let sides = pairs.iter().flat_map(|pair| pair.each().collect::<Vec<_>>());
+    let mut rows = Vec::new();
+    for (word, run) in sides {
+        for cells in of(run) {
+            let mut row = lead(run, word);
+            row.extend(cells);
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+fn answers(pairs: &[Pair<'_>]) -> Data {
+    let of = |run: &Run| {
+        let row = |probe: &tidegate_measure::trial::Probe| {
+            let figures = probe.figures(run.window);
+            let mut row =
+                vec![format!("{}, {}", capital(&probe.title), probe.unit), probe.class.clone().unwrap_or_default()];
+            match figures.rtt.summary() {
+                Some(s) => row.extend([s.mean, s.p50, s.p95, s.p99, s.max].map(milliseconds)),
+                None => row.extend(std::iter::repeat_n("–".to_owned(), 5)),
+            }
+            row.extend([percent(figures.loss()), (figures.rtt.count() + figures.lost).to_string()]);
+            row
+        };
+        run.probes.iter().map(row).collect()
+    };
+    Data {
+        caption: "Answers, while measured".to_owned(),
+        head: head(&[
+            "load",
+            "policy",
+            "asked",
+            "class",
+            "mean",
+            "median",
+            "95 %",
+            "99 %",
+            "longest",
+            "lost",
+            "asked times",
+        ]),
+        rows: rows(pairs, of),
+    }
+}
+
+fn transfers(pairs: &[Pair<'_>]) -> Data {
+    let of = |run: &Run| {
+        let row = |flow: &tidegate_measure::trial::Flow| {
+            vec![
+                capital(&flow.title),
+                flow.class.clone().unwrap_or_default(),
+                rate(flow.rate(run.window)),
+                size(flow.bytes),
+                flow.retransmissions.to_string(),
+                flow.lost.to_string(),
+            ]
+        };
+        run.flows.iter().map(row).collect()
+    };
+    Data {
+        caption: "Transfers, payload while measured".to_owned(),
+        head: head(&["load", "policy", "transfer", "class", "goodput", "payload", "sent again", "lost packets"]),
+        rows: rows(pairs, of),
+    }
+}
+
+fn buffers(pairs: &[Pair<'_>]) -> Data {
+    let of = |run: &Run| {
+        let row = |buffer: &tidegate_measure::trial::BufferSeries| {
+            let steps = crate::figures::part(&buffer.backlog, crate::figures::window_steps(run));
+            let mean = steps.iter().sum::<u64>() / steps.len().max(1) as u64;
+            vec![
+                capital(&buffer.title),
+                size(buffer.limit),
+                size(mean),
+                size(steps.iter().copied().max().unwrap_or(0)),
+                buffer.dropped.to_string(),
+            ]
+        };
+        run.buffers.iter().map(row).collect()
+    };
+    Data {
+        caption: "Buffers of modem and provider".to_owned(),
+        head: head(&["load", "policy", "buffer", "holds", "mean", "fullest", "dropped packets"]),
+        rows: rows(pairs, of),
+    }
+}
+
+fn classes(trial: &Trial, pairs: &[Pair<'_>]) -> Data {
+    let of = |run: &Run| {
+        let leaves = run.classes.iter().filter(|class| class.leaf);
+        let all: u64 = leaves.map(|class| ClassFigures::new(run, class).sent).sum();
+        let row = |class: &tidegate_measure::trial::ClassSeries| {
+            let figures = ClassFigures::new(run, class);
+            let node = node(trial, &class.id);
+            let bits = |bits: Option<u64>| bits.map_or_else(String::new, |bits| rate(bits as f64));
+            vec![
+                class.id.clone(),
+                class.title.clone(),
+                bits(node.and_then(|node| node.rate_bits)),
+                bits(node.and_then(|node| node.ceil_bits)),
+                if class.leaf {
+                    format!("{} ({})", rate(figures.rate), percent(share(figures.sent, all)))
+                } else {
+                    rate(figures.rate)
+                },
+                figures.dropped.to_string(),
+                format!("{} ({})", figures.peak_packets, size(figures.peak_bytes)),
+            ]
+        };
+        run.classes.iter().map(row).collect()
+    };
+    Data {
+        caption: "Classes, while measured".to_owned(),
+        head: head(&["load", "policy", "class", "for", "rate", "ceil", "sent (share)", "dropped", "longest queue"]),
+        rows: rows(pairs, of),
+    }
+}
