@@ -5,6 +5,7 @@
 //! asked for. What is modelled of TCP is the order of flags, not windows: segments are taken to be in window.
 
 mod nat;
+mod related;
 
 pub use nat::End;
 pub(crate) use nat::check_translation;
@@ -154,9 +155,10 @@ impl Conntrack {
             return true;
         }
         let outer = Outer::of(pool, pkt);
-        let (state, membership, full) = match tuple(&outer) {
-            Some(tuple) => self.track(now, tuple, &outer, network_len(pool.meta(pkt))),
-            None => (State::Invalid, None, false),
+        let (state, membership, full) = match (self.related(now, &outer, pool, pkt), tuple(&outer)) {
+            (Some((state, membership)), _) => (state, membership, false),
+            (None, Some(tuple)) => self.track(now, tuple, &outer, network_len(pool.meta(pkt))),
+            (None, None) => (State::Invalid, None, false),
         };
         let meta = pool.meta_mut(pkt);
         meta.connection = pack(state, membership);

@@ -146,5 +146,13 @@ pub(crate) fn label(trial: &Trial, node: &TreeNode) -> String {
 
 /// The tree's entry for a series' class.
 pub(crate) fn node<'t>(trial: &'t Trial, id: &str) -> Option<&'t TreeNode> {
-    trial.tree.iter().find(|node| label(trial, node) == id)
+    let called = |node: &&TreeNode| {
+        let there = if node.device == trial.device {
+            Some(id)
+        } else {
+            id.strip_prefix(&node.device).and_then(|id| id.strip_prefix(' '))
+        };
+        there == Some(node.id.as_str())
+    };
+    trial.tree.iter().find(called)
 }

@@ -76,6 +76,13 @@ impl Policy {
         DeviceSpec::of(&LinkKind::of_name(name))
     }
 
+    /// The transmit ring of the device before the modem, if the script changed it.
+    pub(super) fn asked_ring(&self, gateway: &Gateway, with_policy: bool) -> Option<u32> {
+        let name = self.beneath.as_ref().unwrap_or(&self.wan);
+        let ring = gateway.spec(gateway.device(name)?).ring;
+        (with_policy && ring != Policy::device_spec(name).ring).then_some(ring)
+    }
+
     /// Puts the WAN device on the one beneath.
     pub(super) fn stack(&self, _gateway: &mut Gateway) {}
 }

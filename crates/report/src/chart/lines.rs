@@ -41,7 +41,9 @@ pub fn lines(
                 [above.first(), above.last()].into_iter().flatten().map(|p| (p.0, low)).collect();
             plot.area(fill, &above, &below);
         }
-        plot.line(line.class, &points);
+        // A filled line needs no dashes to be told from others.
+        let plain = if line.fill.is_some() { " plain" } else { "" };
+        plot.line(&format!("{}{plain}", line.class), &points);
         plot.hanging(line.points.iter().filter(|(_, value)| value.is_none()).map(|(x, _)| *x), 7.0);
         if let Some(value) = late(&line.points) {
             names.push((line.name.clone(), line.class, plot.down(value)));

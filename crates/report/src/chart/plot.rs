@@ -5,7 +5,7 @@ use super::{Axis, Body, Drawing, Margin, WIDE, escape, labels, short};
 use std::fmt::Write as _;
 
 /// Columns a line is thinned to where it is drawn large.
-const COLUMNS: usize = 250;
+const COLUMNS: usize = 200;
 
 /// A plot in the making.
 pub(super) struct Plot {
@@ -88,9 +88,7 @@ impl Plot {
         for piece in points.split(Option::is_none) {
             let placed: Vec<(f64, f64)> = piece.iter().flatten().map(|&(x, y)| self.place(x, y)).collect();
             let kept = thin(&placed, WIDE, self.columns);
-            for (n, &(x, y)) in kept.iter().enumerate() {
-                let _ = write!(path, "{}{} {}", if n == 0 { "M" } else { " " }, short(x), short(y));
-            }
+            trace(&mut path, kept.iter().copied());
             // A lone answer is a dot: a line of almost no length with round ends.
             if kept.len() == 1 {
                 path.push_str("h.1");
@@ -108,9 +106,7 @@ impl Plot {
         let above = thin(&place(above), WIDE, self.columns);
         let below = thin(&place(below), WIDE, self.columns);
         let mut path = String::new();
-        for (n, (x, y)) in above.into_iter().chain(below.into_iter().rev()).enumerate() {
-            let _ = write!(path, "{}{} {}", if n == 0 { "M" } else { " " }, short(x), short(y));
-        }
+        trace(&mut path, above.into_iter().chain(below.into_iter().rev()));
         if !path.is_empty() {
             let _ = write!(self.marks, "<path class=\"{class}\" d=\"{path}Z\"/>");
         }
@@ -170,5 +166,54 @@ impl Plot {
     /// Drawn under everything.
     pub(super) fn beneath(&mut self, piece: &str) {
         self.under.push_str(piece);
+    }
+}
+
+/// A path through points in tenths of a unit, each told as its distance from the one before: the shortest way to say it.
+fn trace(path: &mut String, points: impl Iterator<Item = (f64, f64)>) {
+    let tenths = |value: f64| (value * 10.0).round() as i64;
+    let mut before = None;
+    for (x, y) in points {
+        let (x, y) = (tenths(x), tenths(y));
+        match before {
+            None => {
+                path.push('M');
+                number(path, x);
+                number(path, y);
+            }
+            Some((x0, y0)) => {
+                path.push('l');
+                number(path, x - x0);
+                number(path, y - y0);
+            }
+        }
+        before = Some((x, y));
+    }
+}
+
+/// Tenths as SVG reads them, set off from what stands before.
+fn number(path: &mut String, tenths: i64) {
+    if tenths < 0 {
+        path.push('-');
+    } else if path.ends_with(|c: char| c.is_ascii_digit()) {
+        path.push(' ');
+    }
+    let (whole, part) = (tenths.unsigned_abs() / 10, tenths.unsigned_abs() % 10);
+    let _ = match (whole, part) {
+        (whole, 0) => write!(path, "{whole}"),
+        (0, part) => write!(path, ".{part}"),
+        (whole, part) => write!(path, "{whole}.{part}"),
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_short_and_do_not_drift() {
+        let mut path = String::new();
+        trace(&mut path, [(0.0, 240.0), (0.34, 239.96), (0.68, 0.0), (10.0, -0.52)].into_iter());
+        assert_eq!(path, "M0 240l.3 0l.4-240l9.3-.5");
     }
 }

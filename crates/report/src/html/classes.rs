@@ -3,7 +3,7 @@
 use super::palette::Palette;
 use super::parts::{Data, Reading, chip, end_of, figure, span_title, spans, steps_of};
 use crate::chart::{Axis, Band, Drawing, OTHERS, Reference, Steps, escape, stack, steps};
-use crate::figures::{ClassFigures, Pair, label, node};
+use crate::figures::{ClassFigures, Pair, node};
 use crate::numbers::{rate, size, span};
 use std::fmt::Write as _;
 use tidegate_measure::bits_per_second;
@@ -53,7 +53,10 @@ fn one_stack(trial: &Trial, run: &Run, name: &str, palette: &Palette) -> String 
     let high = (0..steps).map(total).chain(references.iter().map(|level| level.value * 1.06)).fold(0.0, f64::max);
     let device = if name.is_empty() { &trial.device } else { name };
     let title = format!("Throughput on {device} by class");
-    let told = leaves.iter().map(|class| format!("{} {}", class.id, rate(ClassFigures::new(run, class).rate)));
+    let told = leaves
+        .iter()
+        .take(MOST_COLUMNS)
+        .map(|class| format!("{} {}", class.id, rate(ClassFigures::new(run, class).rate)));
     let description = format!("On average: {}.", told.collect::<Vec<_>>().join(", "));
     let end = end_of(run);
     let axes = (Axis::time(end), Axis::rates(high, 5));
@@ -145,25 +148,28 @@ fn share_table(run: &Run, leaves: &[&ClassSeries], end: u64) -> Data {
 }
 
 /// Classes with a card of their own at most.
-const MOST_CARDS: usize = 12;
+const MOST_CARDS: usize = 9;
 
 /// A card for each class: its rate against what it was promised, its queue, its tokens.
 pub(super) fn cards(trial: &Trial, pair: &Pair<'_>, palette: &Palette) -> String {
     let Some(run) = pair.with.filter(|run| !run.classes.is_empty()) else { return String::new() };
-    let mut classes: Vec<&ClassSeries> = run.classes.iter().filter(|class| !silent(trial, class)).collect();
+    let mut classes: Vec<&ClassSeries> = run.classes.iter().filter(|class| !silent(class)).collect();
     classes.sort_by_key(|class| !class.leaf);
-    let all = classes.len();
-    if all > MOST_CARDS {
+    let all = run.classes.len();
+    if classes.len() > MOST_CARDS {
         let mut most: Vec<u64> = classes.iter().map(|class| ClassFigures::new(run, class).sent).collect();
         most.sort_unstable_by(|a, b| b.cmp(a));
         classes.retain(|class| ClassFigures::new(run, class).sent >= most[MOST_CARDS - 1]);
         classes.truncate(MOST_CARDS);
     }
     let drawn: String = classes.iter().map(|class| card(trial, run, class, palette)).collect();
-    let more = if all > classes.len() {
-        format!(" Of {all} classes those {} that sent most.", classes.len())
-    } else {
-        String::new()
+    let more = match all - classes.len() {
+        0 => String::new(),
+        _ if run.classes.iter().filter(|class| !silent(class)).count() > classes.len() => {
+            format!(" Of {all} classes those {} that sent most.", classes.len())
+        }
+        1 => " One more had nothing to send.".to_owned(),
+        n => format!(" {n} more had nothing to send."),
     };
     format!(
         "<h3>Class by class</h3>\n<p class=\"small\">What each sent against its guaranteed rate and its ceiling; how many packets waited; how \
@@ -171,14 +177,14 @@ pub(super) fn cards(trial: &Trial, pair: &Pair<'_>, palette: &Palette) -> String
     )
 }
 
-/// Nothing can come to it: the tree says so, a card would be empty.
-fn silent(trial: &Trial, class: &ClassSeries) -> bool {
-    class.sent.iter().all(|&n| n == 0) && node(trial, &class.id).is_some_and(|node| node.unreachable.is_some())
+/// Nothing came to it: its card would be empty.
+fn silent(class: &ClassSeries) -> bool {
+    class.sent.iter().all(|&n| n == 0) && class.qlen.iter().chain(&class.dropped).all(|&n| n == 0)
 }
 
 fn card(trial: &Trial, run: &Run, class: &ClassSeries, palette: &Palette) -> String {
     let figures = ClassFigures::new(run, class);
-    let node = trial.tree.iter().find(|node| label(trial, node) == class.id);
+    let node = node(trial, &class.id);
     let (sure, most) = (node.and_then(|node| node.rate_bits), node.and_then(|node| node.ceil_bits));
     let mut facts = vec![format!("sent {}", rate(figures.rate))];
     facts.extend(sure.map(|bits| format!("rate {}", rate(bits as f64))));

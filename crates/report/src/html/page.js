@@ -38,6 +38,14 @@
     });
     show(nav, links(nav).find(link => 'first' in link.dataset) || links(nav)[0]);
   });
+  // An address may name a choice.
+  const named = navs.flatMap(nav => links(nav).map(link => [nav, link])).find(([, link]) => link.hash && link.hash === location.hash);
+  if (named) {
+    const panel = named[0].closest('.panel');
+    const tab = panel && navs.flatMap(nav => links(nav).map(link => [nav, link])).find(([, link]) => link.hash === '#' + panel.id);
+    if (tab) choose(...tab);
+    choose(...named);
+  }
 
   // What is under the pointer, read from the chart's own table.
   document.querySelectorAll('figure[data-read]').forEach(figure => {

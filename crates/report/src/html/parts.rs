@@ -27,6 +27,9 @@ pub(super) enum Reading {
     None,
 }
 
+/// Rows of a table at most.
+const MOST_TABLE_ROWS: usize = 200;
+
 impl Data {
     /// The table itself.
     pub(super) fn table(&self) -> String {
@@ -38,7 +41,7 @@ impl Data {
             let _ = write!(out, "<th scope=\"col\">{}</th>", escape(cell));
         }
         out.push_str("</tr></thead><tbody>");
-        for row in &self.rows {
+        for row in self.rows.iter().take(MOST_TABLE_ROWS) {
             out.push_str("<tr>");
             for (n, cell) in row.iter().enumerate() {
                 let cell = escape(cell);
@@ -48,6 +51,10 @@ impl Data {
             out.push_str("</tr>");
         }
         out.push_str("</tbody></table></div>");
+        let more = self.rows.len().saturating_sub(MOST_TABLE_ROWS);
+        if more > 0 {
+            let _ = write!(out, "<p class=\"small\">{more} more rows are left out here; --json has all figures.</p>");
+        }
         out
     }
 

@@ -4,9 +4,9 @@ use super::palette::Palette;
 use super::parts::{Data, Reading, figure};
 use crate::chart::{Node, Station, Wire, escape, topology, tree};
 use crate::figures::{ClassFigures, Pair, hardest, label};
-use crate::numbers::{milliseconds, percent, rate, size};
-use tidegate_measure::bits_per_second;
-use tidegate_measure::trial::{Run, TreeNode, Trial};
+use crate::numbers::{milliseconds, rate, size};
+use std::collections::{BTreeMap, BTreeSet};
+use tidegate_measure::trial::{ClassSeries, Run, TreeNode, Trial};
 
 /// Boxes drawn at most; the table has all.
 const MOST_BOXES: usize = 48;
@@ -50,33 +50,65 @@ fn one(trial: &Trial, device: &str, run: Option<&Run>, palette: &Palette) -> Str
             &format!(" <span class=\"key lost\">Hatched: no packet reaches {}.</span>", escape(&dead.join(", ")));
     }
     if left_out > 0 {
-        caption += &format!(" {left_out} more are in the table.");
+        caption += &format!(" {left_out} classes that carried nothing are only in the table.");
     }
     let drawing = tree(&title, &description, &nodes);
     let whole = figure(&[drawing], &caption, Reading::None, &table(trial, &here, run));
     whole.replacen("<figure>", "<figure class=\"wide\">", 1)
 }
 
-/// The boxes: a leaf's only qdisc stands inside it.
+/// The boxes: a leaf's only qdisc stands inside it. And how many are left out.
 fn boxes(trial: &Trial, here: &[&TreeNode], run: Option<&Run>, palette: &Palette) -> (Vec<Node>, usize) {
+    let parents: BTreeSet<&str> = here.iter().map(|node| node.parent.as_str()).collect();
+    let idle = idle(trial, here, run);
     let mut nodes: Vec<Node> = Vec::new();
     let mut ids: Vec<&str> = Vec::new();
+    let mut folded: BTreeMap<usize, usize> = BTreeMap::new();
     let mut left_out = 0;
     for node in here {
         let parent = ids.iter().position(|id| *id == node.parent);
-        let childless = !here.iter().any(|other| other.parent == node.id);
+        let childless = !parents.contains(node.id.as_str());
         if let Some(parent) = parent.filter(|_| !node.is_class && childless) {
             nodes[parent].lines.push(format!("{} {}", node.kind, node.options));
             continue;
         }
-        if nodes.len() == MOST_BOXES {
-            left_out += 1;
+        if idle.contains(node.id.as_str()) || nodes.len() == MOST_BOXES {
+            left_out += usize::from(node.is_class);
+            if let Some(parent) = parent.filter(|_| node.is_class) {
+                *folded.entry(parent).or_default() += 1;
+            }
             continue;
         }
         ids.push(&node.id);
         nodes.push(Node { parent, ..boxed(trial, node, run, palette, childless) });
     }
+    for (parent, count) in folded {
+        nodes[parent].lines.push(if count == 1 {
+            "and an idle class".into()
+        } else {
+            format!("and {count} idle classes")
+        });
+    }
     (nodes, left_out)
+}
+
+/// Boxes up to which a tree is drawn whole.
+const WHOLE: usize = 24;
+
+/// In a large tree, what carried nothing, nor anything below it; what nothing can reach is news, and stays.
+fn idle<'t>(trial: &Trial, here: &[&'t TreeNode], run: Option<&Run>) -> BTreeSet<&'t str> {
+    let Some(run) = run.filter(|_| here.len() > WHOLE) else { return BTreeSet::new() };
+    let sent = |class: &&ClassSeries| class.sent.iter().any(|&bytes| bytes > 0);
+    let sending: BTreeSet<&str> = run.classes.iter().filter(sent).map(|class| class.id.as_str()).collect();
+    let mut kept: BTreeSet<&str> = BTreeSet::new();
+    // Children come after their parents.
+    for node in here.iter().rev() {
+        let busy = node.unreachable.is_some() || sending.contains(label(trial, node).as_str());
+        if busy || kept.contains(node.id.as_str()) || node.parent.is_empty() {
+            kept.extend([node.id.as_str(), node.parent.as_str()]);
+        }
+    }
+    here.iter().map(|node| node.id.as_str()).filter(|id| !kept.contains(id)).collect()
 }
 
 fn boxed(trial: &Trial, node: &TreeNode, run: Option<&Run>, palette: &Palette, childless: bool) -> Node {
@@ -199,11 +231,4 @@ pub(super) fn simulated(trial: &Trial) -> String {
         drawing.inline(),
         escape(&description)
     )
-}
-
-/// A class's part in what its device sent, in words.
-pub(super) fn part_of(run: &Run, bytes: u64) -> String {
-    let all: u64 = run.classes.iter().filter(|class| class.leaf).map(|class| ClassFigures::new(run, class).sent).sum();
-    let share = if all == 0 { 0.0 } else { bytes as f64 / all as f64 };
-    format!("{} ({})", rate(bits_per_second(bytes, run.window.1.saturating_sub(run.window.0))), percent(share))
 }

@@ -1,9 +1,9 @@
 //! All figures as tables.
 
 use super::parts::{Data, capital};
-use super::policy::part_of;
 use crate::figures::{ClassFigures, Pair, node};
 use crate::numbers::{milliseconds, percent, rate, size};
+use tidegate_measure::share;
 use tidegate_measure::trial::{Run, Trial};
 
 /// The tables of every load.
@@ -119,6 +119,8 @@ fn buffers(pairs: &[Pair<'_>]) -> Data {
 
 fn classes(trial: &Trial, pairs: &[Pair<'_>]) -> Data {
     let of = |run: &Run| {
+        let leaves = run.classes.iter().filter(|class| class.leaf);
+        let all: u64 = leaves.map(|class| ClassFigures::new(run, class).sent).sum();
         let row = |class: &tidegate_measure::trial::ClassSeries| {
             let figures = ClassFigures::new(run, class);
             let node = node(trial, &class.id);
@@ -128,7 +130,11 @@ fn classes(trial: &Trial, pairs: &[Pair<'_>]) -> Data {
                 class.title.clone(),
                 bits(node.and_then(|node| node.rate_bits)),
                 bits(node.and_then(|node| node.ceil_bits)),
-                if class.leaf { part_of(run, figures.sent) } else { rate(figures.rate) },
+                if class.leaf {
+                    format!("{} ({})", rate(figures.rate), percent(share(figures.sent, all)))
+                } else {
+                    rate(figures.rate)
+                },
                 figures.dropped.to_string(),
                 format!("{} ({})", figures.peak_packets, size(figures.peak_bytes)),
             ]
