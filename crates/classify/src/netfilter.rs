@@ -397,7 +397,7 @@ fn asks_header(what: &Condition, pool: &Pool, pkt: &Pkt) -> bool {
         Condition::Ports(ranges) => outer.ports.is_some_and(|(s, d)| inside(ranges, s) || inside(ranges, d)),
         Condition::TcpFlags(mask, comp) => outer.tcp_flags.is_some_and(|flags| flags & mask == *comp),
         Condition::IcmpType(kind, (low, high)) => {
-            outer.icmp.is_some_and(|(k, code)| k == *kind && (*low..=*high).contains(&code))
+            outer.icmp.is_some_and(|(k, code)| *kind == 255 || k == *kind && (*low..=*high).contains(&code))
         }
         _ => false,
     }

@@ -1,9 +1,9 @@
 //! iptables' listings: `-S`, `-L`, `iptables-save`.
 
-use super::ListStyle;
 use super::values::{
     COUNT_DIRECTIONS, COUNT_MODES, ICMP_TYPES, ICMPV6_TYPES, PROTOCOLS, SERVICES, STATES, TCP_FLAGS, TOS_NAMES,
 };
+use super::{ListStyle, values};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use tidegate_policy::netfilter::{
     Choice, Condition, Connbytes, Connmark, Connstates, Match, Rule, Target, Translate, Translation, Translator,
@@ -206,6 +206,9 @@ fn count_words(asked: &Connbytes) -> (&'static str, &'static str) {
 }
 
 fn icmp(kind: u8, codes: (u8, u8)) -> String {
+    if kind == 255 {
+        return "any".into();
+    }
     if codes == (0, 255) { kind.to_string() } else { format!("{kind}/{}", codes.0) }
 }
 
@@ -390,10 +393,11 @@ fn tos_name(value: u8) -> Option<&'static str> {
 
 /// An ICMP type in the words of `-L`: `icmptype 8`, or by its name.
 fn shown_icmp(kind: u8, codes: (u8, u8), v6: bool, not: &str, style: &ListStyle) -> String {
-    let (names, word): (&[(&str, u8)], _) = if v6 { (&ICMPV6_TYPES, "ipv6-icmp") } else { (&ICMP_TYPES, "icmp") };
-    match names.iter().find(|(_, known)| *known == kind && codes == (0, 255)) {
-        Some((name, _)) if !style.numeric => format!(" {word} {not}{name}"),
-        _ => format!(" {word}type {not}{}", icmp(kind, codes)),
+    let (names, word): (&[values::IcmpName], _) = if v6 { (&ICMPV6_TYPES, "ipv6-icmp") } else { (&ICMP_TYPES, "icmp") };
+    match names.iter().find(|(_, known, these)| *known == kind && codes == *these) {
+        Some((name, ..)) if !style.numeric => format!(" {word} {not}{name}"),
+        _ if codes == (0, 255) => format!(" {word}{}type {kind}", if not.is_empty() { "" } else { " !" }),
+        _ => format!(" {word}{}type {kind} code {}", if not.is_empty() { "" } else { " !" }, codes.0),
     }
 }
 
