@@ -21,7 +21,7 @@ tc qdisc add dev "$WAN" parent 1:1 fq_codel
 ip link add name "$IFB" type ifb
 ip link set dev "$IFB" up
 tc qdisc add dev "$IFB" root handle 1: htb default 1
-tc class add dev "$IFB" parent 1: classid 1:1 htb rate ${DOWN}kbit overhead 18
+tc class add dev "$IFB" parent 1: classid 1:1 htb rate ${DOWN}kbit quantum 3028 overhead 18
 tc qdisc add dev "$IFB" parent 1:1 fq_codel
 
 tc qdisc add dev "$WAN" handle ffff: ingress

@@ -5,6 +5,7 @@
 //! asked for. What is modelled of TCP is the order of flags, not windows: segments are taken to be in window.
 
 mod nat;
+mod related;
 
 pub use nat::End;
 pub(crate) use nat::check_translation;
@@ -150,13 +151,16 @@ impl Conntrack {
 
     /// Finds or begins the connection of a packet that enters the machine. False: the table is full, the packet is lost.
     pub fn enter(&mut self, now: Time, pool: &mut Pool, pkt: &Pkt) -> bool {
-        if !self.active {
+        // Untracked by a rule of the raw table.
+        let untracked = pool.meta(pkt).connection == pack(State::Untracked, None);
+        if !self.active || untracked {
             return true;
         }
         let outer = Outer::of(pool, pkt);
-        let (state, membership, full) = match tuple(&outer) {
-            Some(tuple) => self.track(now, tuple, &outer, network_len(pool.meta(pkt))),
-            None => (State::Invalid, None, false),
+        let (state, membership, full) = match (self.related(now, &outer, pool, pkt), tuple(&outer)) {
+            (Some((state, membership)), _) => (state, membership, false),
+            (None, Some(tuple)) => self.track(now, tuple, &outer, network_len(pool.meta(pkt))),
+            (None, None) => (State::Invalid, None, false),
         };
         let meta = pool.meta_mut(pkt);
         meta.connection = pack(state, membership);
@@ -339,6 +343,11 @@ fn pack(state: State, membership: Option<Membership>) -> u32 {
 fn membership(meta: &Meta) -> Option<Membership> {
     let at = (meta.connection >> 4).checked_sub(1)?;
     Some(Membership { at, reply: meta.connection & 8 != 0 })
+}
+
+/// A packet that nobody shall look up: it has no connection, and is untracked to those who ask.
+pub fn untrack(meta: &mut Meta) {
+    meta.connection = pack(State::Untracked, None);
 }
 
 /// The number of a packet's connection.

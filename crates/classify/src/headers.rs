@@ -20,7 +20,18 @@ pub(crate) struct Outer {
 
 impl Outer {
     pub(crate) fn of(pool: &Pool, pkt: &Pkt) -> Outer {
+        Outer::read(pool.head(pkt).network())
+    }
+
+    /// What follows the network header, as far as it is kept.
+    pub(crate) fn payload<'a>(&self, pool: &'a Pool, pkt: &Pkt) -> &'a [u8] {
         let data = pool.head(pkt).network();
+        let at = if self.v6 { 40 } else { data.first().map_or(0, |b| usize::from(b & 15) * 4) };
+        data.get(at..).unwrap_or(&[])
+    }
+
+    /// From the octets of a packet, the network header first.
+    pub(crate) fn read(data: &[u8]) -> Outer {
         let mut outer = Outer::default();
         let v6 = data.first().is_some_and(|b| b >> 4 == 6);
         let at = if v6 { 40 } else { data.first().map_or(0, |b| usize::from(b & 15) * 4) };

@@ -260,6 +260,37 @@ eth1  mtu 1500, txqueuelen 20
     assert_eq!(text(&output.stdout), wanted);
 }
 
+#[test]
+fn the_tree_shows_what_arrives_too() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("arrives");
+    let script = place.script(
+        "x.sh",
+        "ip link add ifb0 type ifb; tc qdisc add dev eth0 ingress; tc qdisc add dev eth1 clsact
+tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 match ip src 10.0.0.0/8 flowid :1 action mirred egress redirect dev ifb0
+tc filter add dev eth1 egress prio 3 handle 7 fw action drop
+tc qdisc add dev ifb0 root handle 1: htb default 1
+tc class add dev ifb0 parent 1: classid 1:1 htb rate 1mbit
+tc filter add dev ifb0 parent 1: protocol ip u32 match ip dport 22 0xffff flowid 1:7\n",
+    );
+    let wanted = "\
+eth0  mtu 1500, txqueuelen 1000
+└─ ingress ffff:
+   └─ ◂ u32 src 10.0.0.0/8  (ip, prio 1) ⇒ to ifb0
+eth1  mtu 1500, txqueuelen 1000
+└─ clsact ffff:
+   └─ ◂ egress: fw mark 7  (all, prio 3) ⇒ drop
+ifb0  mtu 1500, txqueuelen 32
+└─ htb 1: default 0x1
+   ├─ ◂ u32 dport 22  (ip, prio 49152) to 1:7, which is not there
+   └─ 1:1  rate 1Mbit  ceil 1Mbit
+         ◂ all that no filter leads elsewhere
+";
+    assert_eq!(text(&run(&script, &["--print", "tree"]).stdout), wanted);
+}
+
 /// What tools answer: what they print (both streams), and their code. Taken from iproute2 6.1, net-tools 2.10, kmod 30, procps 4 and
 /// ethtool 6.1 where they print the same for the same machine.
 const ANSWERS: &[(&str, u8, &str)] = &[

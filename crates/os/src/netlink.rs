@@ -9,6 +9,9 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 /// Longest name of a link, in bytes (the kernel's IFNAMSIZ less the closing zero).
 pub const MAX_NAME: usize = 15;
 
+/// Kinds of link that can stand for any other, best first: not every kernel has every kind.
+const STAND_INS: [&str; 4] = ["dummy", "ifb", "bridge", "veth"];
+
 const RTM_NEWLINK: u16 = 16;
 const RTM_DELLINK: u16 = 17;
 const NLMSG_ERROR: u16 = 2;
@@ -67,6 +70,15 @@ impl Links {
         attribute(&mut info, IFLA_INFO_KIND, kind.as_bytes());
         attribute(&mut attributes, IFLA_LINKINFO, &info);
         self.ask(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0, Some(true), &attributes)
+    }
+
+    /// Creates a link of `kind`, or of the first kind that this kernel has, to stand for one.
+    ///
+    /// # Errors
+    /// The kernel's answer to the last kind tried.
+    pub fn create_like(&mut self, name: &str, kind: &str, txqlen: u32) -> io::Result<()> {
+        let first = self.create(name, kind, txqlen);
+        STAND_INS.iter().fold(first, |made, other| made.or_else(|_| self.create(name, other, txqlen)))
     }
 
     /// Deletes the link.

@@ -195,10 +195,14 @@ pub struct HomeSpec {
     pub framing: Framing,
     /// From the modem to the server, one way.
     pub delay: Span,
-    /// The LAN and the cable to the modem, bits per second.
+    /// The LAN, bits per second.
     pub lan: u64,
+    /// The cable from the gateway to the modem, bits per second.
+    pub cable: u64,
     /// Frames the device before the modem takes ahead of what it sends.
     pub ring: u32,
+    /// Its byte queue limit (BQL), if it has one.
+    pub queue_limit: Option<u32>,
     /// The machine's WAN device.
     pub wan_port: Port,
     /// The device before the modem, if the WAN device stands on another (ppp0 on eth0).
@@ -231,7 +235,9 @@ impl HomeSpec {
             framing: Framing::default(),
             delay: Span::millis(10),
             lan: 100_000_000,
+            cable: 100_000_000,
             ring: 1,
+            queue_limit: None,
             wan_port: Port(0),
             beneath: None,
             lan_port: None,
@@ -372,8 +378,8 @@ impl<M: Machine> Home<M> {
         };
         let from_server = net.link(LinkSpec::wire(Span(0)).jitter(spec.jitter));
         let wire = |port| LinkSpec {
-            waiting: Waiting::Port { port, ring: spec.ring },
-            ..LinkSpec::port(port, Some(spec.lan), Span(0))
+            waiting: Waiting::Port { port, ring: spec.ring, bytes: spec.queue_limit },
+            ..LinkSpec::port(port, Some(spec.cable), Span(0))
         };
         let (wan, lower) = match spec.beneath {
             None => (net.link(wire(spec.wan_port)), None),

@@ -32,12 +32,15 @@ impl Framing {
 pub enum Waiting {
     /// In a drop-tail queue of its own: what a modem has.
     DropTail(Limit),
-    /// At a port of the machine, whose policy decides; the device takes `ring` packets ahead (at least 1: the one it sends).
+    /// At a port of the machine, whose policy decides; the device takes `ring` packets ahead (at least 1: the one it sends), and, with
+    /// a byte queue limit, none while it holds so many bytes or more.
     Port {
         /// Which.
         port: Port,
         /// The transmit ring, in packets.
         ring: u32,
+        /// The byte queue limit (BQL), if the device has one.
+        bytes: Option<u32>,
     },
 }
 
@@ -88,7 +91,7 @@ impl LinkSpec {
     }
     /// A device of the machine: its policy, then a rate (`None`: the policy alone sets the pace).
     pub fn port(port: Port, bits_per_second: Option<u64>, delay: Span) -> LinkSpec {
-        LinkSpec { bits_per_second, waiting: Waiting::Port { port, ring: 1 }, ..LinkSpec::wire(delay) }
+        LinkSpec { bits_per_second, waiting: Waiting::Port { port, ring: 1, bytes: None }, ..LinkSpec::wire(delay) }
     }
     /// With jitter.
     pub fn jitter(self, jitter: Span) -> LinkSpec {
@@ -141,7 +144,8 @@ pub(crate) struct Link {
     /// The last length asked for, with its time on the wire.
     known: (u32, u64),
     /// A port: frames the device has taken that are not yet sent.
-    pub(crate) in_ring: VecDeque<Time>,
+    pub(crate) in_ring: VecDeque<(Time, u32)>,
+    pub(crate) ring_bytes: u64,
     /// A port: when the pending wake-up event is due.
     pub(crate) wake_at: Option<Time>,
 }
@@ -166,6 +170,7 @@ impl Link {
             waiting_bytes: 0,
             known: (u32::MAX, 0),
             in_ring: VecDeque::new(),
+            ring_bytes: 0,
             wake_at: None,
         }
     }

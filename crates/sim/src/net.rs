@@ -290,10 +290,12 @@ impl<M: Machine> Net<M> {
 
     /// Gives a device what its machine lets go, as far as its ring takes it.
     fn serve(&mut self, at: usize) {
-        let Waiting::Port { port, ring } = self.links[at].spec.waiting else { return };
+        let Waiting::Port { port, ring, bytes } = self.links[at].spec.waiting else { return };
         loop {
             let link = &mut self.links[at];
-            if link.spec.bits_per_second.is_some() && link.in_ring.len() >= ring.max(1) as usize {
+            let full = link.in_ring.len() >= ring.max(1) as usize
+                || bytes.is_some_and(|limit| link.ring_bytes >= u64::from(limit.max(1)));
+            if link.spec.bits_per_second.is_some() && full {
                 return;
             }
             let polled = self.machine.poll(&mut self.pool, self.now, port);
@@ -317,7 +319,8 @@ impl<M: Machine> Net<M> {
                 self.events.push(time, Kind::Arrival, at);
             }
             if link.spec.bits_per_second.is_some() {
-                link.in_ring.push_back(left);
+                link.in_ring.push_back((left, len));
+                link.ring_bytes += u64::from(len);
                 if link.in_ring.len() == 1 {
                     self.events.push(left, Kind::Sent, at);
                 }
@@ -336,8 +339,10 @@ impl<M: Machine> Net<M> {
 
     fn frame_sent(&mut self, at: usize) {
         let link = &mut self.links[at];
-        link.in_ring.pop_front();
-        if let Some(&next) = link.in_ring.front() {
+        if let Some((_, len)) = link.in_ring.pop_front() {
+            link.ring_bytes -= u64::from(len);
+        }
+        if let Some(&(next, _)) = link.in_ring.front() {
             self.events.push(next, Kind::Sent, at);
         }
         self.serve(at);

@@ -44,21 +44,19 @@ impl Conntrack {
         found
     }
 
-    /// Writes into a packet what its connection says of this end.
+    /// Writes into a packet what its connection says of this end, if that is translated. (An error message comes from whoever
+    /// noticed the error: that end of it is its own.)
     pub fn translate(&self, pool: &mut Pool, pkt: &Pkt, end: End) {
         let Some(member) = membership(pool.meta(pkt)) else { return };
         let [began, answer] = self.entries[member.at as usize].tuples;
-        if answer == began.back() {
-            return;
-        }
-        let seen = if member.reply { began.back() } else { answer.back() };
-        let outer = Outer::of(pool, pkt);
-        let (address, port, now) = match end {
-            End::Source => (seen.source, seen.sport, (outer.source, outer.ports.map(|p| p.0))),
-            End::Destination => (seen.destination, seen.dport, (outer.destination, outer.ports.map(|p| p.1))),
+        let (arrived, seen) = if member.reply { (answer, began.back()) } else { (began, answer.back()) };
+        let (before, after) = match end {
+            End::Source => ((arrived.source, arrived.sport), (seen.source, seen.sport)),
+            End::Destination => ((arrived.destination, arrived.dport), (seen.destination, seen.dport)),
         };
-        if now != (address, outer.ports.map(|_| port)) {
-            pool.translate(pkt, |head| write(head, end, &address, outer.ports.map(|_| port)));
+        if before != after {
+            let has_ports = Outer::of(pool, pkt).ports.is_some();
+            pool.translate(pkt, |head| write(head, end, &after.0, has_ports.then_some(after.1)));
         }
     }
 }

@@ -112,7 +112,7 @@ impl Effect {
             }
             Self::Remove { path } => drop(fs::remove_dir_all(path)),
             Self::Rename { from, to } => drop(fs::rename(from, to)),
-            Self::MakeLink { name, kind, txqlen } => links(&|links| links.create(name, kind, *txqlen)),
+            Self::MakeLink { name, kind, txqlen } => links(&|links| links.create_like(name, kind, *txqlen)),
             Self::DropLink { name } => links(&|links| links.delete(name)),
             Self::ChangeLink { name, change } => links(&|links| links.change(name, change)),
         }

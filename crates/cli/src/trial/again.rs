@@ -25,7 +25,9 @@ pub(super) fn command(o: &Options) -> String {
     add("duration", tc_time(o.duration), o.duration == Span::secs(60));
     add("dev", quoted(o.dev.as_deref().unwrap_or_default()), o.dev.is_none());
     add("over", o.over.as_ref().map_or_else(String::new, |(u, l)| quoted(&format!("{u}={l}"))), o.over.is_none());
-    add("ring", o.ring.to_string(), o.ring == 1);
+    add("cable", tc_rate(o.cable.as_bits()), o.cable.as_bits() == 100_000_000);
+    add("ring", o.ring.map_or_else(String::new, |n| n.to_string()), o.ring.is_none());
+    add("bql", o.bql.map_or_else(String::new, |n| n.to_string()), o.bql.is_none());
     let names = |names: Vec<&str>| names.join(",");
     add("load", names(o.load.iter().map(|load| load.id()).collect()), o.load.is_empty());
     add("flows", o.flows.map_or_else(String::new, |n| n.to_string()), o.flows.is_none());

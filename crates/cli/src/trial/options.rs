@@ -39,9 +39,15 @@ pub struct Options {
     /// Where a device stands on another: `ppp0=eth1`. The lower one leads to the modem.
     #[arg(long, value_name = "UPPER=LOWER", value_parser = stacked)]
     pub over: Option<(String, String)>,
-    /// Frames that the device before the modem takes ahead of what it sends (`ethtool -G`).
-    #[arg(long, value_name = "FRAMES", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65536))]
-    pub ring: u32,
+    /// The cable from the gateway to the modem.
+    #[arg(long, value_name = "RATE", value_parser = rate, default_value = "100mbit")]
+    pub cable: Rate,
+    /// Frames that the device before the modem takes ahead of what it sends. Default: what the script says with `ethtool -G`, else 1.
+    #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub ring: Option<u32>,
+    /// The byte queue limit (BQL) of that device; none unless given.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub bql: Option<u32>,
     /// How far the machine's kernel looks into packets for the keys of their flows.
     #[arg(long, value_name = "HOW", value_enum, default_value_t)]
     pub(crate) dissect: Dissect,
@@ -211,6 +217,10 @@ fn span(text: &str) -> Result<Span, String> {
         us if us > 3_600_000_000 => Err("an hour at most".into()),
         us => Ok(Span::micros(u64::from(us))),
     }
+}
+
+fn size(text: &str) -> Result<u32, String> {
+    units::parse_size(text).filter(|bytes| *bytes > 0).ok_or_else(|| "not a size; write 3000, 3k, 30kb".into())
 }
 
 fn buffer(text: &str) -> Result<Buffer, String> {

@@ -44,6 +44,7 @@ impl Policy {
                 return None;
             }
             rule.matches.iter().find_map(|m| match &m.what {
+                Condition::SourcePort(range) if !m.not => Some(range.0),
                 Condition::SourcePorts(ranges) if !m.not => ranges.first().map(|(low, _)| *low),
                 _ => None,
             })
@@ -76,8 +77,20 @@ impl Policy {
         DeviceSpec::of(&LinkKind::of_name(name))
     }
 
+    /// The transmit ring of the device before the modem, if the script changed it.
+    pub(super) fn asked_ring(&self, gateway: &Gateway, with_policy: bool) -> Option<u32> {
+        let name = self.beneath.as_ref().unwrap_or(&self.wan);
+        let ring = gateway.spec(gateway.device(name)?).ring;
+        (with_policy && ring != Policy::device_spec(name).ring).then_some(ring)
+    }
+
     /// Puts the WAN device on the one beneath.
-    pub(super) fn stack(&self, _gateway: &mut Gateway) {}
+    pub(super) fn stack(&self, gateway: &mut Gateway) {
+        let lower = self.beneath.as_deref().and_then(|name| gateway.device(name));
+        if let (Some(upper), Some(lower)) = (gateway.device(&self.wan), lower) {
+            gateway.stack_by_kind(upper, lower);
+        }
+    }
 }
 
 /// Runs the script and gathers what it configured.

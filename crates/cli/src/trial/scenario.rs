@@ -28,7 +28,9 @@ pub(super) struct Setting {
     down: u64,
     up_buffer: u64,
     delay: Span,
-    ring: u32,
+    cable: u64,
+    ring: Option<u32>,
+    queue_limit: Option<u32>,
     warm_up: Span,
     duration: Span,
     seed: u64,
@@ -41,7 +43,9 @@ impl Setting {
             down: options.down.as_bits(),
             up_buffer: options.buffer.bytes(options.up),
             delay: Span(options.rtt.0 / 2),
+            cable: options.cable.as_bits(),
             ring: options.ring,
+            queue_limit: options.bql,
             warm_up: if idle { Span::secs(1) } else { WARM_UP },
             duration: if idle { Span(options.duration.0.min(IDLE.0)) } else { options.duration },
             seed: options.seed,
@@ -55,7 +59,9 @@ impl Setting {
             down: 1_000_000_000,
             up_buffer: 10_000_000,
             delay: Span::millis(5),
-            ring: 1,
+            cable: 1_000_000_000,
+            ring: None,
+            queue_limit: None,
             warm_up: Span(0),
             duration: Span::millis(1500),
             seed,
@@ -156,12 +162,16 @@ pub(super) fn build(
     let beneath = policy.beneath.as_deref().map(&mut port);
     let returning = policy.returning.iter().map(|name| port(name)).collect();
     policy.stack(&mut machine.gateway);
+    // The device's own ring is long, but a driver fills no more of it than its byte queue limit: one frame, unless the script says so.
+    let asked_ring = policy.asked_ring(&machine.gateway, with_policy);
     let governed = governed(&machine.gateway, policy);
     let machine = GatewayMachine::new(machine.gateway, ids, setting.seed);
     let spec = HomeSpec {
         up_buffer: setting.up_buffer,
         delay: setting.delay,
-        ring: setting.ring,
+        cable: setting.cable,
+        ring: setting.ring.or(asked_ring).unwrap_or(1),
+        queue_limit: setting.queue_limit,
         wan_port: wan,
         lan_port: Some(lan),
         beneath,
