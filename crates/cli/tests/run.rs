@@ -200,7 +200,9 @@ iptables -t mangle -A POSTROUTING -o eth1 -p tcp --dport 22 -j MARK --set-mark 1
     };
     let first = state(&script, &["start"]);
     assert!(first == state(&again, &[]), "the flat script came to something else");
-    assert_eq!(first.each_ref().map(|list| list.as_array().map_or(0, Vec::len)), [5, 4, 7, 2, 3]);
+    let [qdiscs, classes, filters, _, devices] = first.each_ref().map(|list| list.as_array().map_or(0, Vec::len));
+    assert_eq!([qdiscs, classes, filters, devices], [5, 4, 7, 3]);
+    assert!(first[3].to_string().contains("--dport 22 -j MARK"), "{}", first[3]);
     // So does the batch, for what is tc's.
     let batch = text(&run(&script, &["start", "--print", "batch"]).stdout);
     assert!(batch.contains("\nclass add dev eth1 parent 1: classid 1:1 htb rate 1440kbit\n"), "{batch}");
