@@ -31,7 +31,7 @@ fn rules_as_commands() {
         ),
         (
             "-p tcp --tcp-flags SYN SYN --dport 22 -j MARK --set-mark 300",
-            "-p tcp -m tcp --tcp-flags SYN SYN -m tcp --dport 22 -j MARK --set-xmark 0x12c/0xffffffff",
+            "-p tcp -m tcp --dport 22 --tcp-flags SYN SYN -j MARK --set-xmark 0x12c/0xffffffff",
         ),
         (
             "-p tcp --tcp-flags URG,ACK,PSH,RST,SYN,FIN ACK -m length --length 40:64 -j MARK --set-mark 200",
@@ -146,7 +146,7 @@ fn listings() {
         matches: vec![
             Match { not: false, what: Condition::Out("eth0".into()) },
             Match { not: false, what: Condition::Protocol(6) },
-            Match { not: false, what: Condition::SourcePorts(vec![(80, 80)]) },
+            Match { not: false, what: Condition::SourcePort((80, 80)) },
         ],
         target: Some(Target::Mark { value: 80, mask: u32::MAX }),
     };
@@ -162,7 +162,7 @@ fn listings() {
     let verbose = iptables::list(std::slice::from_ref(&chain), false, &style);
     let plain = iptables::list(std::slice::from_ref(&chain), false, &ListStyle::default());
     let commands = iptables::list(std::slice::from_ref(&chain), false, &ListStyle { commands: true, ..style });
-    let table = [verbose, plain, commands, iptables::save("mangle", &[chain], false)];
+    let table = [verbose, plain, commands, iptables::save("mangle", &[chain], false, false)];
     let wanted = [
         "Chain OUTPUT (policy ACCEPT 12 packets, 3456 bytes)\n pkts bytes target     prot opt in     out     source               destination         \n 123K   12M MARK       6    --  *      eth0   0.0.0.0/0            0.0.0.0/0            tcp spt:80 MARK set 0x50\n",
         "Chain OUTPUT (policy ACCEPT)\ntarget     prot opt source               destination         \nMARK       tcp  --  anywhere             anywhere             tcp spt:http MARK set 0x50\n",

@@ -27,7 +27,7 @@ const LATER_MATCHES: [&str; 14] = [
     "set",
     "statistic",
 ];
-const LATER_TARGETS: [&str; 9] = ["CT", "ECN", "IMQ", "LOG", "NFLOG", "NFQUEUE", "NOTRACK", "REJECT", "TCPMSS"];
+const LATER_TARGETS: [&str; 7] = ["ECN", "IMQ", "LOG", "NFLOG", "NFQUEUE", "REJECT", "TCPMSS"];
 /// Extensions there are.
 const MATCHES: [&str; 15] = [
     "tcp",
@@ -46,7 +46,7 @@ const MATCHES: [&str; 15] = [
     "tos",
     "comment",
 ];
-const TABLES: [&str; 5] = ["filter", "nat", "mangle", "raw", "security"];
+pub(super) const TABLES: [&str; 5] = ["filter", "nat", "mangle", "raw", "security"];
 /// Longest name of a chain, in octets.
 const LONGEST_CHAIN: usize = 28;
 
@@ -57,11 +57,16 @@ pub fn parse(tool: &str, args: &[String]) -> Result<Parsed, Refusal> {
     if tool.ends_with("-save") {
         return reader.save();
     }
-    if tool.ends_with("-restore") {
-        return Err(later(format!("{tool}: reading rules from a file"), 0));
-    }
     reader.read()?;
     reader.finish()
+}
+
+/// Reads a line of a table for `iptables-restore`.
+pub(super) fn parse_line(tool: &str, ipv6: bool, table: &str, words: &[String]) -> Result<IptCommand, Refusal> {
+    let mut reader = Reader::new(tool, ipv6, words);
+    reader.table = table.into();
+    reader.read()?;
+    Ok(reader.finish()?.command)
 }
 
 /// The command letter and what came with it.
@@ -126,15 +131,15 @@ impl<'a> Reader<'a> {
     }
 
     fn save(&mut self) -> Result<Parsed, Refusal> {
-        let mut table = None;
+        let (mut table, mut counters) = (None, false);
         while let Some(word) = self.take() {
             match word {
                 "-t" | "--table" => table = Some(self.value("-t")?.to_string()),
-                "-c" | "--counters" => {}
+                "-c" | "--counters" => counters = true,
                 _ => return Err(self.complain(format!("unknown option \"{word}\""))),
             }
         }
-        Ok(Parsed { command: IptCommand::Save { ipv6: self.ipv6, table }, notes: Vec::new() })
+        Ok(Parsed { command: IptCommand::Save { ipv6: self.ipv6, table, counters }, notes: Vec::new() })
     }
 
     fn read(&mut self) -> Result<(), Refusal> {
@@ -320,7 +325,8 @@ impl<'a> Reader<'a> {
                     "ACCEPT" => Some(Target::Accept),
                     "DROP" => Some(Target::Drop),
                     "RETURN" => Some(Target::Return),
-                    "MARK" | "CONNMARK" | "CLASSIFY" | "DSCP" | "TOS" | "SNAT" | "DNAT" => None,
+                    "NOTRACK" => Some(Target::Notrack(false)),
+                    "MARK" | "CONNMARK" | "CLASSIFY" | "DSCP" | "TOS" | "CT" | "SNAT" | "DNAT" => None,
                     "MASQUERADE" => Some(translate(Translator::Masquerade)),
                     "REDIRECT" => Some(translate(Translator::Redirect)),
                     _ => Some(Target::Jump(target.clone())),
@@ -362,8 +368,7 @@ impl<'a> Reader<'a> {
                 let range = values::port_range(text)
                     .ok_or_else(|| self.complain(format!("invalid port/service `{text}' specified")).at(self.at - 1))?;
                 let source = name.starts_with("--s");
-                let condition =
-                    if source { Condition::SourcePorts(vec![range]) } else { Condition::DestinationPorts(vec![range]) };
+                let condition = if source { Condition::SourcePort(range) } else { Condition::DestinationPort(range) };
                 self.matches.push(Match { not, what: condition });
                 Ok(())
             }
@@ -527,6 +532,7 @@ impl<'a> Reader<'a> {
                 let bits = u32_in(text, 0).ok_or_else(|| self.bad("CONNMARK", name, text))?;
                 self.masks(name, bits)
             }
+            "--notrack" if targets("CT") => self.set(Target::Notrack(true)),
             "--to-source" if targets("SNAT") => self.translated(Translator::Source, name, joined),
             "--to-destination" if targets("DNAT") => self.translated(Translator::Destination, name, joined),
             "--to-ports" if targets("MASQUERADE") => self.translated(Translator::Masquerade, name, joined),
@@ -568,6 +574,7 @@ impl<'a> Reader<'a> {
                 "MARK" => "--set-xmark, --set-mark, --and-mark, --or-mark or --xor-mark is required",
                 "CONNMARK" => return Err(complain(tool, "CONNMARK target: No operation specified")),
                 "CLASSIFY" => "--set-class is required",
+                "CT" => "--notrack is what this version knows of it: it is required",
                 "SNAT" => return Err(complain(tool, "SNAT: option \"--to-source\" must be specified")),
                 "DNAT" => return Err(complain(tool, "DNAT: option \"--to-destination\" must be specified")),
                 "DSCP" => "one of --set-dscp or --set-dscp-class is required",
@@ -577,7 +584,8 @@ impl<'a> Reader<'a> {
         }
         let counted = self.counted()?;
         let (ipv6, table) = (self.ipv6, self.table);
-        let matches: Vec<Match> = self.basics.into_iter().flatten().chain(self.matches).chain(counted).collect();
+        let mut matches: Vec<Match> = self.basics.into_iter().flatten().chain(self.matches).chain(counted).collect();
+        gather_ports(&mut matches);
         let ruled = !matches.is_empty() || self.target.is_some();
         let rule = Rule { matches, target: self.target };
         let op = |command| NfOp { ipv6, table: table.clone(), command };
@@ -784,6 +792,20 @@ impl<'a> Reader<'a> {
 
 fn translate(how: Translator) -> Target {
     Target::Translate(Translate { how, to: Translation::default() })
+}
+
+/// What the protocol's own extension asks stands together, where it was first named, in an order of its own.
+fn gather_ports(matches: &mut Vec<Match>) {
+    let rank = |m: &Match| match m.what {
+        Condition::SourcePort(_) => Some(0),
+        Condition::DestinationPort(_) => Some(1),
+        Condition::TcpFlags(..) => Some(2),
+        _ => None,
+    };
+    let Some(first) = matches.iter().position(|m| rank(m).is_some()) else { return };
+    let mut gathered: Vec<Match> = matches.extract_if(first.., |m| rank(m).is_some()).collect();
+    gathered.sort_by_key(rank);
+    matches.splice(first..first, gathered);
 }
 
 /// `-tmangle` → `-t`, `mangle`; `--table=mangle` → `--table`, `mangle`.
