@@ -482,6 +482,7 @@ fn bad_scripts_are_answered_or_named_and_nothing_hangs() {
             124,
             "did not end within 1 s; it was running `sleep 1000`",
         ),
+        ("watcher", b"while :; do tc -s qdisc show dev eth0 >/dev/null; sleep 0.01; done\n", 124, "did not end within"),
         (
             "binary",
             b"printf '\\377\\376\\000\\001\\033[2J'\ntc qdisc add dev eth0 root pfifo\n",
@@ -513,12 +514,11 @@ fn bad_scripts_are_answered_or_named_and_nothing_hangs() {
     ];
     for (name, bytes, code, said) in cases {
         let script = place.script(name, bytes);
-        let limit = if *name == "crowd" {
-            "60s"
-        } else if *code == 124 {
-            "1s"
-        } else {
-            "20s"
+        let limit = match (*name, *code) {
+            ("crowd", _) => "60s",
+            ("watcher", _) => "100ms",
+            (_, 124) => "1s",
+            _ => "20s",
         };
         let output = run(&script, &["--timeout", limit]);
         let stderr = text(&output.stderr);
