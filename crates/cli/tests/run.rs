@@ -200,7 +200,9 @@ iptables -t mangle -A POSTROUTING -o eth1 -p tcp --dport 22 -j MARK --set-mark 1
     };
     let first = state(&script, &["start"]);
     assert!(first == state(&again, &[]), "the flat script came to something else");
-    assert_eq!(first.each_ref().map(|list| list.as_array().map_or(0, Vec::len)), [5, 4, 7, 2, 3]);
+    let [qdiscs, classes, filters, _, devices] = first.each_ref().map(|list| list.as_array().map_or(0, Vec::len));
+    assert_eq!([qdiscs, classes, filters, devices], [5, 4, 7, 3]);
+    assert!(first[3].to_string().contains("--dport 22 -j MARK"), "{}", first[3]);
     // So does the batch, for what is tc's.
     let batch = text(&run(&script, &["start", "--print", "batch"]).stdout);
     assert!(batch.contains("\nclass add dev eth1 parent 1: classid 1:1 htb rate 1440kbit\n"), "{batch}");
@@ -480,6 +482,7 @@ fn bad_scripts_are_answered_or_named_and_nothing_hangs() {
             124,
             "did not end within 1 s; it was running `sleep 1000`",
         ),
+        ("watcher", b"while :; do tc -s qdisc show dev eth0 >/dev/null; sleep 0.01; done\n", 124, "did not end within"),
         (
             "binary",
             b"printf '\\377\\376\\000\\001\\033[2J'\ntc qdisc add dev eth0 root pfifo\n",
@@ -511,12 +514,11 @@ fn bad_scripts_are_answered_or_named_and_nothing_hangs() {
     ];
     for (name, bytes, code, said) in cases {
         let script = place.script(name, bytes);
-        let limit = if *name == "crowd" {
-            "60s"
-        } else if *code == 124 {
-            "1s"
-        } else {
-            "20s"
+        let limit = match (*name, *code) {
+            ("crowd", _) => "60s",
+            ("watcher", _) => "100ms",
+            (_, 124) => "1s",
+            _ => "20s",
         };
         let output = run(&script, &["--timeout", limit]);
         let stderr = text(&output.stderr);
