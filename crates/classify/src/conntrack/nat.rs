@@ -2,11 +2,9 @@
 
 use super::{Conntrack, Tuple, membership};
 use crate::headers::Outer;
-use alloc::format;
 use tidegate_packet::header::proto;
 use tidegate_packet::{Head, Meta, Pkt, Pool, jenkins};
-use tidegate_policy::netfilter::{NfCommand, NfOp, Target, Translate, Translation, Translator};
-use tidegate_policy::{Errno, TcError};
+use tidegate_policy::netfilter::Translation;
 
 /// Which end of a packet is translated: destinations as it comes in, sources as it goes out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,29 +107,6 @@ fn pick((low, high): ([u8; 16], [u8; 16]), seen: &Tuple, end: End) -> [u8; 16] {
         None => choice,
     }
     .to_be_bytes()
-}
-
-/// Targets that translate stand in the table nat, where that end is still open.
-pub(crate) fn check_translation(op: &NfOp) -> Result<(), TcError> {
-    let (verb, chain, rule) = match &op.command {
-        NfCommand::Append(chain, rule) => ("APPEND", chain, rule),
-        NfCommand::Insert(chain, _, rule) => ("INSERT", chain, rule),
-        NfCommand::ReplaceAt(chain, _, rule) => ("REPLACE", chain, rule),
-        _ => return Ok(()),
-    };
-    let Some(Target::Translate(Translate { how, .. })) = rule.target else { return Ok(()) };
-    let fits = match chain.as_str() {
-        "PREROUTING" | "OUTPUT" => !how.is_source(),
-        "POSTROUTING" => how.is_source(),
-        "INPUT" => how == Translator::Source,
-        "FORWARD" => false,
-        _ => true,
-    };
-    if fits && op.table == "nat" {
-        return Ok(());
-    }
-    let message = format!("RULE_{verb} failed (Invalid argument): rule in chain {chain}");
-    Err(TcError { errno: Errno::Inval, message: Some(message.into()) })
 }
 
 fn write(head: &mut Head, end: End, address: &[u8; 16], port: Option<u16>) {
