@@ -392,12 +392,14 @@ fn asks_header(what: &Condition, pool: &Pool, pkt: &Pkt) -> bool {
         Condition::Protocol(p) => *p == 0 || outer.protocol == *p,
         Condition::Source(net, bits) => within(outer.source, *net, *bits, outer.v6),
         Condition::Destination(net, bits) => within(outer.destination, *net, *bits, outer.v6),
+        Condition::SourcePort(range) => outer.ports.is_some_and(|(s, _)| inside(&[*range], s)),
+        Condition::DestinationPort(range) => outer.ports.is_some_and(|(_, d)| inside(&[*range], d)),
         Condition::SourcePorts(ranges) => outer.ports.is_some_and(|(s, _)| inside(ranges, s)),
         Condition::DestinationPorts(ranges) => outer.ports.is_some_and(|(_, d)| inside(ranges, d)),
         Condition::Ports(ranges) => outer.ports.is_some_and(|(s, d)| inside(ranges, s) || inside(ranges, d)),
         Condition::TcpFlags(mask, comp) => outer.tcp_flags.is_some_and(|flags| flags & mask == *comp),
         Condition::IcmpType(kind, (low, high)) => {
-            outer.icmp.is_some_and(|(k, code)| k == *kind && (*low..=*high).contains(&code))
+            outer.icmp.is_some_and(|(k, code)| *kind == 255 || k == *kind && (*low..=*high).contains(&code))
         }
         _ => false,
     }

@@ -81,11 +81,15 @@ pub enum Condition {
     In(String),
     /// `-o`.
     Out(String),
-    /// `--sport`, `--sports`: ranges.
+    /// `--sport`: from one to another.
+    SourcePort((u16, u16)),
+    /// `--dport`.
+    DestinationPort((u16, u16)),
+    /// `-m multiport --sports`: ranges.
     SourcePorts(Vec<(u16, u16)>),
-    /// `--dport`, `--dports`.
+    /// `-m multiport --dports`.
     DestinationPorts(Vec<(u16, u16)>),
-    /// `--ports`: either.
+    /// `-m multiport --ports`: either.
     Ports(Vec<(u16, u16)>),
     /// `--tcp-flags MASK COMP`, `--syn`.
     TcpFlags(u8, u8),

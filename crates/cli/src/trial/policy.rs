@@ -44,6 +44,7 @@ impl Policy {
                 return None;
             }
             rule.matches.iter().find_map(|m| match &m.what {
+                Condition::SourcePort(range) if !m.not => Some(range.0),
                 Condition::SourcePorts(ranges) if !m.not => ranges.first().map(|(low, _)| *low),
                 _ => None,
             })
@@ -84,7 +85,12 @@ impl Policy {
     }
 
     /// Puts the WAN device on the one beneath.
-    pub(super) fn stack(&self, _gateway: &mut Gateway) {}
+    pub(super) fn stack(&self, gateway: &mut Gateway) {
+        let lower = self.beneath.as_deref().and_then(|name| gateway.device(name));
+        if let (Some(upper), Some(lower)) = (gateway.device(&self.wan), lower) {
+            gateway.stack_by_kind(upper, lower);
+        }
+    }
 }
 
 /// Runs the script and gathers what it configured.

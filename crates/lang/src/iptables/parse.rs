@@ -96,6 +96,8 @@ struct Reader<'a> {
     style: ListStyle,
     /// Addresses, devices and protocol, which have one place each whatever their order; then the others as given.
     basics: [Option<Match>; 5],
+    /// Addresses as written: place, text, inverted, flag, position.
+    addresses: Vec<(usize, &'a str, bool, &'static str, usize)>,
     matches: Vec<Match>,
     loaded: Vec<String>,
     /// What connbytes asks, as far as it has been said: inverted, from, to.
@@ -119,6 +121,7 @@ impl<'a> Reader<'a> {
             verb: Verb::None,
             style: ListStyle::default(),
             basics: [const { None }; 5],
+            addresses: Vec::new(),
             matches: Vec::new(),
             loaded: Vec::new(),
             amount: None,
@@ -282,13 +285,11 @@ impl<'a> Reader<'a> {
             }
             "-s" | "--source" | "--src" => {
                 let (text, not) = self.inverted(name, joined, not)?;
-                let (octets, length) = self.address(text)?;
-                self.basic(0, Condition::Source(octets, length), not, "-s")
+                self.named(0, text, not, "-s")
             }
             "-d" | "--destination" | "--dst" => {
                 let (text, not) = self.inverted(name, joined, not)?;
-                let (octets, length) = self.address(text)?;
-                self.basic(1, Condition::Destination(octets, length), not, "-d")
+                self.named(1, text, not, "-d")
             }
             "-i" | "--in-interface" => {
                 let (text, not) = self.inverted(name, joined, not)?;
@@ -342,7 +343,9 @@ impl<'a> Reader<'a> {
             "-f" | "--fragment" | "--fragments" => Err(later("the match on fragments", self.at - 1)),
             _ if name.starts_with("--") => self.extension(name, joined, not),
             _ if name.starts_with('-') => Err(self.complain(format!("unknown option \"{name}\"")).at(self.at - 1)),
-            _ => Err(self.complain(format!("Bad argument `{name}'")).at(self.at - 1)),
+            _ => Err(Refusal::new(2, format!("Bad argument `{name}'"))
+                .then(&format!("Try `{0} -h' or '{0} --help' for more information.", self.tool))
+                .at(self.at - 1)),
         }
     }
 
@@ -368,8 +371,7 @@ impl<'a> Reader<'a> {
                 let range = values::port_range(text)
                     .ok_or_else(|| self.complain(format!("invalid port/service `{text}' specified")).at(self.at - 1))?;
                 let source = name.starts_with("--s");
-                let condition =
-                    if source { Condition::SourcePorts(vec![range]) } else { Condition::DestinationPorts(vec![range]) };
+                let condition = if source { Condition::SourcePort(range) } else { Condition::DestinationPort(range) };
                 self.matches.push(Match { not, what: condition });
                 Ok(())
             }
@@ -568,8 +570,20 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn finish(self) -> Result<Parsed, Refusal> {
+    fn finish(mut self) -> Result<Parsed, Refusal> {
         let tool = self.tool;
+        for (slot, text, not, flag, at) in std::mem::take(&mut self.addresses) {
+            self.at = at;
+            let (octets, length) = self.address(text)?;
+            let what = if slot == 0 { Condition::Source } else { Condition::Destination };
+            self.basic(slot, what(octets, length), not, flag)?;
+        }
+        for (module, number) in [("tcp", 6), ("udp", 17)] {
+            let asked = self.basics[4].as_ref().is_some_and(|m| m.what == Condition::Protocol(number) && !m.not);
+            if !asked && self.loaded.iter().any(|loaded| loaded == module) {
+                return Err(complain(tool, format!("{} match requires '-p {module}'", module.to_uppercase())));
+            }
+        }
         if let (Some(name), None) = (&self.target_name, &self.target) {
             let wants = match name.as_str() {
                 "MARK" => "--set-xmark, --set-mark, --and-mark, --or-mark or --xor-mark is required",
@@ -585,7 +599,8 @@ impl<'a> Reader<'a> {
         }
         let counted = self.counted()?;
         let (ipv6, table) = (self.ipv6, self.table);
-        let matches: Vec<Match> = self.basics.into_iter().flatten().chain(self.matches).chain(counted).collect();
+        let mut matches: Vec<Match> = self.basics.into_iter().flatten().chain(self.matches).chain(counted).collect();
+        gather_ports(&mut matches);
         let ruled = !matches.is_empty() || self.target.is_some();
         let rule = Rule { matches, target: self.target };
         let op = |command| NfOp { ipv6, table: table.clone(), command };
@@ -775,6 +790,14 @@ impl<'a> Reader<'a> {
         }
         Ok(())
     }
+    /// Addresses are looked up when the whole line has been read.
+    fn named(&mut self, slot: usize, text: &'a str, not: bool, flag: &'static str) -> Result<(), Refusal> {
+        if self.addresses.iter().any(|address| address.0 == slot) {
+            return Err(self.complain(format!("multiple {flag} flags not allowed")).at(self.at - 1));
+        }
+        self.addresses.push((slot, text, not, flag, self.at));
+        Ok(())
+    }
     fn set(&mut self, target: Target) -> Result<(), Refusal> {
         if self.target.is_some() {
             return Err(self.complain("the target's option may be given once"));
@@ -792,6 +815,20 @@ impl<'a> Reader<'a> {
 
 fn translate(how: Translator) -> Target {
     Target::Translate(Translate { how, to: Translation::default() })
+}
+
+/// What the protocol's own extension asks stands together, where it was first named, in an order of its own.
+fn gather_ports(matches: &mut Vec<Match>) {
+    let rank = |m: &Match| match m.what {
+        Condition::SourcePort(_) => Some(0),
+        Condition::DestinationPort(_) => Some(1),
+        Condition::TcpFlags(..) => Some(2),
+        _ => None,
+    };
+    let Some(first) = matches.iter().position(|m| rank(m).is_some()) else { return };
+    let mut gathered: Vec<Match> = matches.extract_if(first.., |m| rank(m).is_some()).collect();
+    gathered.sort_by_key(rank);
+    matches.splice(first..first, gathered);
 }
 
 /// `-tmangle` → `-t`, `mangle`; `--table=mangle` → `--table`, `mangle`.
