@@ -101,6 +101,8 @@ pub struct Conntrack {
     accounting: bool,
     /// Some rule asks for connections at all.
     active: bool,
+    /// When the packet came in that is on its way through the hooks.
+    now: Time,
 }
 
 /// A connection of a packet: number and direction.
@@ -150,10 +152,16 @@ impl Conntrack {
     pub fn confirm(&mut self, pool: &Pool, pkt: &Pkt) {
         let Some(membership) = membership(pool.meta(pkt)) else { return };
         let entry = &mut self.entries[membership.at as usize];
-        if !core::mem::replace(&mut entry.confirmed, true) {
-            for tuple in entry.tuples {
-                self.index.insert(tuple, membership.at);
+        let tuples = entry.tuples;
+        if core::mem::replace(&mut entry.confirmed, true) {
+            return;
+        }
+        for tuple in tuples {
+            // Whoever had this place has been given up: its time was over.
+            if let Some(before) = self.index.get(&tuple).copied().filter(|at| *at != membership.at) {
+                self.forget(before);
             }
+            self.index.insert(tuple, membership.at);
         }
     }
 
