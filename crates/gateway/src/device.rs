@@ -1,5 +1,6 @@
 //! A device of the machine.
 
+use super::stack::Stacked;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -107,6 +108,7 @@ pub(crate) struct Port {
     pub(crate) addresses: Vec<(IpAddr, u8)>,
     pub(crate) spec: DeviceSpec,
     pub(crate) shaper: Shaper,
+    pub(crate) stacked: Option<Stacked>,
 }
 
 impl Port {
@@ -116,6 +118,7 @@ impl Port {
             addresses: Vec::new(),
             spec,
             shaper: Shaper::new(of(spec), EventRing::new(EVENTS)),
+            stacked: None,
         }
     }
 

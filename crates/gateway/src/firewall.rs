@@ -79,11 +79,8 @@ impl Firewall {
     pub(crate) fn send(&mut self, now: Time, output: &str, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
         let place = Place { input: "", output };
         let passes = self.enter("OUTPUT", place, now, pool, pkt)
-            && self.tables_of("OUTPUT", |name| name == "mangle", place, pool, pkt)
-            && self.nat("OUTPUT", place, home, pool, pkt)
-            && self.tables_of("OUTPUT", |name| matches!(name, "filter" | "security"), place, pool, pkt)
-            && self.hook("POSTROUTING", place, pool, pkt)
-            && self.nat("POSTROUTING", place, home, pool, pkt);
+            && self.hook("OUTPUT", place, home, pool, pkt)
+            && self.hook("POSTROUTING", place, home, pool, pkt);
         self.leave(passes, pool, pkt)
     }
 
@@ -97,17 +94,15 @@ impl Firewall {
         pkt: &Pkt,
     ) -> bool {
         let (before, after) = (Place { input, output: "" }, Place { input: "", output });
-        let mut passes = self.enter("PREROUTING", before, now, pool, pkt)
-            && self.hook("PREROUTING", before, pool, pkt)
-            && self.nat("PREROUTING", before, home, pool, pkt);
+        let mut passes =
+            self.enter("PREROUTING", before, now, pool, pkt) && self.hook("PREROUTING", before, home, pool, pkt);
         if passes {
             let meta = pool.meta_mut(pkt);
             if meta.ethertype == ethertype::IPV4 {
                 meta.priority = tos_priority(meta.dsfield);
             }
-            passes = self.hook("FORWARD", Place { input, output }, pool, pkt)
-                && self.hook("POSTROUTING", after, pool, pkt)
-                && self.nat("POSTROUTING", after, home, pool, pkt);
+            passes = self.hook("FORWARD", Place { input, output }, home, pool, pkt)
+                && self.hook("POSTROUTING", after, home, pool, pkt);
         }
         self.leave(passes, pool, pkt)
     }
@@ -116,10 +111,8 @@ impl Firewall {
     pub(crate) fn receive(&mut self, now: Time, input: &str, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
         let place = Place { input, output: "" };
         let passes = self.enter("PREROUTING", place, now, pool, pkt)
-            && self.hook("PREROUTING", place, pool, pkt)
-            && self.nat("PREROUTING", place, home, pool, pkt)
-            && self.hook("INPUT", place, pool, pkt)
-            && self.nat("INPUT", place, home, pool, pkt);
+            && self.hook("PREROUTING", place, home, pool, pkt)
+            && self.hook("INPUT", place, home, pool, pkt);
         self.leave(passes, pool, pkt)
     }
 
@@ -129,9 +122,16 @@ impl Firewall {
         self.tables_of(chain, |name| name == "raw", place, pool, pkt) && self.connections.enter(now, pool, pkt)
     }
 
-    /// The chains of a hook behind the lookup, table after table, without nat.
-    fn hook(&mut self, chain: &str, place: Place<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
-        self.tables_of(chain, |name| !matches!(name, "raw" | "nat"), place, pool, pkt)
+    /// The chains of a hook behind the lookup, table after table: destinations are translated before the filter, sources last.
+    fn hook(&mut self, chain: &str, place: Place<'_>, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
+        let (early, late) = match chain {
+            "PREROUTING" | "OUTPUT" => (true, false),
+            _ => (false, chain != "FORWARD"),
+        };
+        self.tables_of(chain, |name| name == "mangle", place, pool, pkt)
+            && (!early || self.nat(chain, place, home, pool, pkt))
+            && self.tables_of(chain, |name| matches!(name, "filter" | "security"), place, pool, pkt)
+            && (!late || self.nat(chain, place, home, pool, pkt))
     }
 
     fn tables_of(

@@ -14,7 +14,7 @@ const MOST_LEADS: u32 = 4;
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub enum Received {
-    /// It goes on to routing, as having come in by this device.
+    /// It goes on to routing, as having come in by this device: another one where that stands on the first.
     Passed(Pkt, DeviceId),
     /// A filter led it to this device's egress, which must be polled; an ifb gives it back there (see [`Gateway::given_back`]).
     Led(DeviceId),
@@ -45,7 +45,7 @@ impl Gateway {
     pub fn receive(&mut self, world: World<'_>, device: DeviceId, pkt: Pkt) -> Received {
         let World { now, pool, draws } = world;
         match self.port(device).shaper.arrive(now, pool, draws, pkt) {
-            Arrival::Passed(pkt) => Received::Passed(pkt, device),
+            Arrival::Passed(pkt) => self.ascend(World { now, pool, draws }, device, pkt),
             Arrival::Lost => Received::Lost,
             Arrival::Led(pkt, to) => {
                 let meta = pool.meta_mut(&pkt);

@@ -12,10 +12,12 @@ mod firewall;
 mod led;
 mod links;
 mod nat;
+mod stack;
 
 pub use device::{DeviceKind, DeviceSpec};
 pub use firewall::tos_priority;
 pub use led::Received;
+pub use stack::Encap;
 pub use tidegate_qdisc::{Event, Offer, What, Why};
 
 use alloc::string::String;
@@ -23,7 +25,7 @@ use alloc::vec::Vec;
 use device::Port;
 use firewall::Firewall;
 use tidegate_classify::netfilter::Table;
-use tidegate_packet::{Dissector, Draws, Handle, Pkt, Pool, Time, Timer};
+use tidegate_packet::{Dissector, Draws, Handle, Head, Pkt, Pool, Time, Timer};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::netfilter::NfOp;
 use tidegate_policy::{Errno, Op, TcError};
@@ -183,6 +185,7 @@ impl Gateway {
     pub fn offer(&mut self, world: World<'_>, device: DeviceId, route: Route, pkt: Pkt) -> Offer {
         let World { now, pool, draws } = world;
         pool.set_dissector(self.dissector);
+        self.reframe(pool, device, route, &pkt);
         let Gateway { ports, firewall, .. } = self;
         let name = |id: DeviceId| ports[id.0 as usize].name.as_str();
         let home = |name: &str, v6: bool| address(ports, name, v6);
@@ -198,6 +201,19 @@ impl Gateway {
         }
         let offer = shaper.offer(now, pool, draws, pkt);
         self.follow(World { now, pool, draws }, device, offer)
+    }
+
+    /// A routed packet gets the link header of the device it leaves by; the machine's own come as Ethernet frames.
+    fn reframe(&mut self, pool: &mut Pool, device: DeviceId, route: Route, pkt: &Pkt) {
+        let header = |id: DeviceId| self.ports[id.0 as usize].spec.link_header;
+        let had = match route {
+            Route::Direct => return,
+            Route::Forwarded(Some(from)) => header(from),
+            Route::Forwarded(None) | Route::Local => Head::ETHERNET as u32,
+        };
+        let meta = pool.meta_mut(pkt);
+        meta.frame_len = (meta.frame_len + header(device)).saturating_sub(had);
+        meta.len = meta.frame_len;
     }
 
     /// Shows netfilter a packet that came in by `device` and is for the machine itself; false if a rule drops it.

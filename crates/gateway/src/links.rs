@@ -1,5 +1,6 @@
 //! Links that come and go.
 
+use super::stack::{Encap, Stacked};
 use super::{DeviceId, DeviceSpec, Gateway, NO_DEVICE, Why, World};
 use alloc::borrow::Cow;
 use alloc::format;
@@ -67,7 +68,13 @@ impl Gateway {
             }
             _ => {}
         }
-        self.add_device(name, self.spec_of(kind));
+        let spec = self.spec_of(kind);
+        let id = self.add_device(name, spec);
+        self.port(id).stacked = match kind {
+            LinkKind::Vlan { lower, id } => Some(Stacked { on: self.device(lower), encap: Encap::Vlan(*id) }),
+            LinkKind::Tunnel(tunnel) => Some(Stacked { on: None, encap: Encap::Tunnel(*tunnel) }),
+            _ => None,
+        };
         Ok(())
     }
 
@@ -99,8 +106,14 @@ impl Gateway {
         }
         port.name.clear();
         port.addresses.clear();
+        port.stacked = None;
         for port in &mut self.ports {
             port.shaper.forget_device(gone.0);
+            if let Some(stacked) = &mut port.stacked
+                && stacked.on == Some(gone)
+            {
+                stacked.on = None;
+            }
         }
         Ok(())
     }

@@ -46,6 +46,14 @@ fn read(mut ethertype: u16, mut data: &[u8], mut follow: usize) -> (FlowKeys, (u
                 ethertype = u16::from_be_bytes([data[2], data[3]]);
                 data = &data[4..];
             }
+            ethertype::PPPOE if data.len() >= 8 => {
+                ethertype = match (data[6], data[7]) {
+                    (0x00, 0x21) => ethertype::IPV4,
+                    (0x00, 0x57) => ethertype::IPV6,
+                    _ => return (keys, (0, &[])),
+                };
+                data = &data[8..];
+            }
             ethertype::IPV4 | ethertype::IPV6 => match network(&mut keys, ethertype, data) {
                 Some(inner) if follow == 0 => return (keys, inner),
                 Some(inner) => {

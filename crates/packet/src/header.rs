@@ -94,6 +94,27 @@ impl Head {
         head
     }
 
+    /// The same packet behind these octets, of this EtherType; what is too long is cut.
+    pub fn wrapped(&self, ethertype: u16, before: &[u8]) -> Head {
+        let mut head = self.clone();
+        let (inner, room) = (self.network(), &mut head.bytes[Head::ETHERNET..]);
+        let front = before.len().min(room.len());
+        let rest = inner.len().min(room.len() - front);
+        room[..front].copy_from_slice(&before[..front]);
+        room[front..front + rest].copy_from_slice(&inner[..rest]);
+        head.len = (Head::ETHERNET + front + rest) as u8;
+        head.bytes[12..14].copy_from_slice(&ethertype.to_be_bytes());
+        head
+    }
+
+    /// The same packet without its first octets, of this EtherType.
+    pub fn unwrapped(&self, ethertype: u16, octets: usize) -> Head {
+        let inner = self.network().get(octets..).unwrap_or(&[]);
+        let mut head = Head::from_network(ethertype, inner);
+        head.bytes[..12].copy_from_slice(&self.bytes[..12]);
+        head
+    }
+
     /// The octets from the network header on.
     pub fn network(&self) -> &[u8] {
         &self.bytes[Head::ETHERNET..usize::from(self.len)]

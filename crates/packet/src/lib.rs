@@ -8,6 +8,7 @@ extern crate alloc;
 
 mod dissect;
 mod draws;
+pub mod encap;
 mod flow;
 pub mod header;
 mod pool;

@@ -219,6 +219,17 @@ impl Pool {
         &self.cold[pkt.0 as usize].head
     }
 
+    /// Gives a packet other header bytes: it was wrapped or unwrapped. Its flow hash stays, as Linux keeps it; `another`: to
+    /// netfilter it is another packet now.
+    pub fn set_head(&mut self, pkt: &Pkt, head: Head, another: bool) {
+        let cold = &mut self.cold[pkt.0 as usize];
+        (cold.head, cold.keys) = (head, None);
+        if another {
+            cold.arrived = None;
+            self.meta[pkt.0 as usize].connection = 0;
+        }
+    }
+
     /// Its flow keys, dissected on first use.
     pub fn keys(&mut self, pkt: &Pkt) -> &FlowKeys {
         let cold = &mut self.cold[pkt.0 as usize];

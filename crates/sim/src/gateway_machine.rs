@@ -41,14 +41,19 @@ impl Machine for GatewayMachine {
             return Offer::Dropped;
         };
         let from = match origin {
-            Origin::Port(from) => self.device(from),
+            Origin::Port(from) | Origin::Above(from) => self.device(from),
             _ => None,
         };
         let world = World { now, pool, draws: &mut self.draws };
         let route = match origin {
             Origin::Local => Route::Local,
             Origin::Outside | Origin::Port(_) => Route::Forwarded(from),
-            Origin::Above(_) => Route::Direct,
+            Origin::Above(_) => {
+                return match from {
+                    Some(upper) => told(self.gateway.descend(world, upper, device, pkt)),
+                    None => told(self.gateway.offer(world, device, Route::Direct, pkt)),
+                };
+            }
             Origin::GivenBack => return told(self.gateway.offer_back(world, device, pkt)),
         };
         told(self.gateway.offer(world, device, route, pkt))
@@ -63,6 +68,7 @@ impl Machine for GatewayMachine {
     #[inline]
     fn receive(&mut self, pool: &mut Pool, now: Time, port: Port, pkt: Pkt) -> Received {
         let Some(device) = self.device(port) else { return Received::Passed(pkt, port) };
+        self.gateway.wrap_arrival(pool, device, &pkt);
         match self.gateway.receive(World { now, pool, draws: &mut self.draws }, device, pkt) {
             tidegate_gateway::Received::Passed(pkt, came_in) => {
                 let port = if came_in == device { Some(port) } else { self.port(came_in) };

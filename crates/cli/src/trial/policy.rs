@@ -85,7 +85,12 @@ impl Policy {
     }
 
     /// Puts the WAN device on the one beneath.
-    pub(super) fn stack(&self, _gateway: &mut Gateway) {}
+    pub(super) fn stack(&self, gateway: &mut Gateway) {
+        let lower = self.beneath.as_deref().and_then(|name| gateway.device(name));
+        if let (Some(upper), Some(lower)) = (gateway.device(&self.wan), lower) {
+            gateway.stack_by_kind(upper, lower);
+        }
+    }
 }
 
 /// Runs the script and gathers what it configured.

@@ -1,0 +1,188 @@
+//! Devices that stand on others: PPPoE, tags, tunnels.
+
+use super::{DeviceId, DeviceKind, Gateway, Offer, Received, Why, World};
+use tidegate_packet::encap::{self, Outer, PPPOE_LEN};
+use tidegate_packet::header::ethertype;
+use tidegate_packet::{Head, Pkt, Pool};
+use tidegate_policy::{Tunnel, TunnelMode};
+
+/// How deep devices may stand on each other.
+const MOST_STOREYS: usize = 8;
+
+/// How a device wraps what it gives to the one beneath.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encap {
+    /// Not at all.
+    Bare,
+    /// PPPoE: 8 octets, EtherType 0x8864.
+    Pppoe,
+    /// A tag. The card adds it, so the device beneath counts the frame without; its filters see EtherType 0x8100.
+    Vlan(u16),
+    /// IP in IP, or GRE: the outer packet is the machine's own and passes OUTPUT and POSTROUTING.
+    Tunnel(Tunnel),
+}
+
+/// What a device stands on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stacked {
+    pub(crate) on: Option<DeviceId>,
+    pub(crate) encap: Encap,
+}
+
+impl Gateway {
+    /// Puts a device on another one.
+    pub fn stack(&mut self, upper: DeviceId, lower: DeviceId, encap: Encap) {
+        self.port(upper).stacked = Some(Stacked { on: Some(lower), encap });
+    }
+
+    /// Puts a device on another one in the way its kind has: PPPoE for point-to-point devices; tunnels and tagged devices as they
+    /// were made.
+    pub fn stack_by_kind(&mut self, upper: DeviceId, lower: DeviceId) {
+        let port = self.port(upper);
+        let encap = match (port.stacked, port.spec.kind) {
+            (Some(stacked), _) => stacked.encap,
+            (None, DeviceKind::PointToPoint) => Encap::Pppoe,
+            (None, DeviceKind::Tunnel) => Encap::Tunnel(UNSAID),
+            (None, _) => Encap::Bare,
+        };
+        self.stack(upper, lower, encap);
+    }
+
+    /// The device that another one stands on.
+    pub fn beneath(&self, device: DeviceId) -> Option<DeviceId> {
+        self.ports[device.0 as usize].stacked.and_then(|stacked| stacked.on)
+    }
+
+    /// A packet that a device gave goes to the one beneath, wrapped as theirs is; mark and priority stay.
+    pub fn descend(&mut self, world: World<'_>, upper: DeviceId, lower: DeviceId, pkt: Pkt) -> Offer {
+        let World { now, pool, draws } = world;
+        let encap = self.ports[upper.0 as usize].stacked.map_or(Encap::Bare, |stacked| stacked.encap);
+        self.wrap(pool, &pkt, upper, lower, encap);
+        if let Encap::Tunnel(_) = encap {
+            let Gateway { ports, firewall, .. } = self;
+            let home = |name: &str, v6: bool| super::address(ports, name, v6);
+            if !firewall.send(now, &ports[lower.0 as usize].name, &home, pool, &pkt) {
+                self.port(lower).shaper.refuse(now, pool, draws, pkt, Why::Policy);
+                return Offer::Refused;
+            }
+        }
+        let offer = self.port(lower).shaper.offer(now, pool, draws, pkt);
+        self.follow(World { now, pool, draws }, lower, offer)
+    }
+
+    /// Wraps a packet that arrives at `device` as the far end of the device that stands there does before it sends: for drivers that
+    /// know of no headers. What is wrapped already stays as it is.
+    pub fn wrap_arrival(&self, pool: &mut Pool, device: DeviceId, pkt: &Pkt) {
+        let above = |on: DeviceId| {
+            (0..).zip(&self.ports).find_map(|(at, port)| {
+                let stacked = port.stacked.filter(|stacked| stacked.on == Some(on) && !port.is_gone())?;
+                Some((DeviceId(at), stacked.encap))
+            })
+        };
+        // From the ground up; what is highest is furthest in.
+        let mut storeys = [Encap::Bare; MOST_STOREYS];
+        let (mut at, mut height) = (device, 0);
+        while let (Some((upper, encap)), Some(storey)) = (above(at), storeys.get_mut(height)) {
+            (at, *storey) = (upper, encap);
+            height += 1;
+        }
+        if height == 0 || self.opened(pool, device, pkt).is_some() {
+            return;
+        }
+        for encap in storeys[..height].iter().rev().copied() {
+            let encap = match encap {
+                Encap::Tunnel(t) => Encap::Tunnel(Tunnel { local: t.remote, remote: t.local, ..t }),
+                encap => encap,
+            };
+            self.wrap(pool, pkt, device, device, encap);
+        }
+    }
+
+    fn wrap(&self, pool: &mut Pool, pkt: &Pkt, from: DeviceId, to: DeviceId, encap: Encap) {
+        let (above, below) = (self.ports[from.0 as usize].spec, self.ports[to.0 as usize].spec);
+        let meta = pool.meta(pkt);
+        let (len, dsfield) = (meta.frame_len.saturating_sub(above.link_header), meta.dsfield);
+        let mut head = pool.head(pkt).clone();
+        head.set_dsfield(dsfield);
+        let (head, octets, protocol) = match encap {
+            Encap::Bare => (None, 0, None),
+            Encap::Vlan(_) => (None, 0, Some(ethertype::VLAN)),
+            Encap::Pppoe => (Some(encap::pppoe(&head, len)), PPPOE_LEN, Some(ethertype::PPPOE)),
+            Encap::Tunnel(tunnel) => {
+                let gre = matches!(tunnel.mode, TunnelMode::Gre | TunnelMode::Gretap);
+                let outer = Outer { src: tunnel.local, dst: tunnel.remote, ttl: tunnel.ttl, gre };
+                let octets = encap::OUTER_LEN + if gre { encap::GRE_LEN } else { 0 };
+                (Some(encap::tunnelled(&head, len, outer)), octets, Some(ethertype::IPV4))
+            }
+        };
+        let meta = pool.meta_mut(pkt);
+        meta.frame_len = len + octets as u32 + below.link_header;
+        meta.len = meta.frame_len;
+        meta.ethertype = protocol.unwrap_or(meta.ethertype);
+        if let Some(head) = head {
+            let another = matches!(encap, Encap::Tunnel(_));
+            if another {
+                meta.dsfield = head.dsfield();
+            }
+            pool.set_head(pkt, head, another);
+        }
+    }
+
+    /// A packet that passed a device's ingress belongs to the device that stands there, if it is wrapped as that one's are; it
+    /// arrives there next.
+    pub(crate) fn ascend(&mut self, world: World<'_>, device: DeviceId, pkt: Pkt) -> Received {
+        let World { now, pool, draws } = world;
+        let Some((upper, head, octets)) = self.opened(pool, device, &pkt) else { return Received::Passed(pkt, device) };
+        let tunnel = matches!(self.ports[upper.0 as usize].stacked, Some(Stacked { encap: Encap::Tunnel(_), .. }));
+        if tunnel {
+            let Gateway { ports, firewall, .. } = self;
+            let home = |name: &str, v6: bool| super::address(ports, name, v6);
+            if !firewall.receive(now, &ports[device.0 as usize].name, &home, pool, &pkt) {
+                self.port(device).shaper.refuse(now, pool, draws, pkt, Why::Policy);
+                return Received::Lost;
+            }
+        }
+        let (above, below) = (self.ports[upper.0 as usize].spec, self.ports[device.0 as usize].spec);
+        // Congestion marked on the outer header on the way is the packet's now, if it can carry the mark (RFC 6040).
+        let marked = pool.meta(&pkt).ecn() == 3 && pool.head(&pkt).dsfield() & 3 != 3;
+        let meta = pool.meta_mut(&pkt);
+        meta.frame_len = (meta.frame_len + above.link_header).saturating_sub(below.link_header + octets as u32);
+        meta.len = meta.frame_len;
+        meta.ethertype = head.ethertype();
+        meta.dsfield = head.dsfield();
+        if marked {
+            meta.set_ce();
+        }
+        pool.set_head(&pkt, head, tunnel);
+        self.receive(World { now, pool, draws }, upper, pkt)
+    }
+
+    /// The device that a wrapped packet is for, what is in it, and the octets taken off.
+    fn opened(&self, pool: &Pool, device: DeviceId, pkt: &Pkt) -> Option<(DeviceId, Head, usize)> {
+        let head = pool.head(pkt);
+        let tagged = pool.meta(pkt).ethertype == ethertype::VLAN;
+        let mut above = (0..).zip(&self.ports).filter(|(_, port)| !port.is_gone());
+        above.find_map(|(at, port)| {
+            let stacked = port.stacked.filter(|stacked| stacked.on == Some(device))?;
+            let (head, octets) = match stacked.encap {
+                Encap::Bare => return None,
+                Encap::Vlan(_) if tagged && head.ethertype() != ethertype::VLAN => (head.clone(), 0),
+                Encap::Vlan(_) => return None,
+                Encap::Pppoe => (encap::of_pppoe(head)?, PPPOE_LEN),
+                Encap::Tunnel(tunnel) => {
+                    let (inner, outer, octets) = encap::of_tunnelled(head)?;
+                    let is = |known: [u8; 4], seen: [u8; 4]| known == [0; 4] || known == seen;
+                    let ours = outer.gre == matches!(tunnel.mode, TunnelMode::Gre | TunnelMode::Gretap);
+                    if !ours || !is(tunnel.remote, outer.src) || !is(tunnel.local, outer.dst) {
+                        return None;
+                    }
+                    (inner, octets)
+                }
+            };
+            Some((DeviceId(at), head, octets))
+        })
+    }
+}
+
+/// A tunnel of which only the name is known.
+const UNSAID: Tunnel = Tunnel { mode: TunnelMode::Ipip, local: [0; 4], remote: [0; 4], ttl: 0 };
