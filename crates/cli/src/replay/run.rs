@@ -173,6 +173,10 @@ impl<'r> Run<'r> {
 
     fn note_drops(&mut self) {
         for Event { time, what: What::Drop(why), ident, len, dsfield, .. } in self.machine.gateway.events(self.device) {
+            // The recordings do not see these.
+            if why == Why::Netfilter {
+                continue;
+            }
             let place = match why {
                 Why::Codel => "drop_func",
                 Why::Purged(_) => "__rtnl_unlock",
