@@ -151,7 +151,9 @@ impl Conntrack {
 
     /// Finds or begins the connection of a packet that enters the machine. False: the table is full, the packet is lost.
     pub fn enter(&mut self, now: Time, pool: &mut Pool, pkt: &Pkt) -> bool {
-        if !self.active {
+        // Untracked by a rule of the raw table.
+        let untracked = pool.meta(pkt).connection == pack(State::Untracked, None);
+        if !self.active || untracked {
             return true;
         }
         let outer = Outer::of(pool, pkt);
@@ -341,6 +343,11 @@ fn pack(state: State, membership: Option<Membership>) -> u32 {
 fn membership(meta: &Meta) -> Option<Membership> {
     let at = (meta.connection >> 4).checked_sub(1)?;
     Some(Membership { at, reply: meta.connection & 8 != 0 })
+}
+
+/// A packet that nobody shall look up: it has no connection, and is untracked to those who ask.
+pub fn untrack(meta: &mut Meta) {
+    meta.connection = pack(State::Untracked, None);
 }
 
 /// The number of a packet's connection.

@@ -2,6 +2,7 @@
 
 use crate::conntrack::{self, Conntrack, network_len};
 use crate::headers::Outer;
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -10,21 +11,29 @@ use tidegate_packet::{Meta, Pkt, Pool};
 use tidegate_policy::netfilter::{Condition, Connmark, Match, NfCommand, NfOp, Rule, Target, Translate};
 use tidegate_policy::{Errno, TcError};
 
-/// The chains every mangle table has.
-const BUILT_IN: [&str; 5] = ["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"];
+/// The chains that a table has from the start.
+fn built_in(table: &str) -> &'static [&'static str] {
+    match table {
+        "filter" | "security" => &["INPUT", "FORWARD", "OUTPUT"],
+        "nat" => &["PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"],
+        "raw" => &["PREROUTING", "OUTPUT"],
+        _ => &["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"],
+    }
+}
 /// How deep chains may call one another, and how often they may go to one another.
 const MAX_STEPS: u32 = 10_000;
 
 /// One table of one address family.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Table {
     ipv6: bool,
     name: String,
+    touched: bool,
     chains: Vec<Chain>,
 }
 
 /// A chain with its counters.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Chain {
     /// Its name.
     pub name: String,
@@ -39,7 +48,7 @@ pub struct Chain {
 }
 
 /// A rule with its counters.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CountedRule {
     /// The rule.
     pub rule: Rule,
@@ -79,7 +88,7 @@ impl Table {
     pub fn new(ipv6: bool, name: &str) -> Table {
         let chain =
             |n: &&str| Chain { name: n.to_string(), policy: Some(true), packets: 0, bytes: 0, rules: Vec::new() };
-        Table { ipv6, name: name.to_string(), chains: BUILT_IN.iter().map(chain).collect() }
+        Table { ipv6, name: name.to_string(), touched: false, chains: built_in(name).iter().map(chain).collect() }
     }
 
     /// Its name.
@@ -90,6 +99,11 @@ impl Table {
     /// Is it ip6tables' own?
     pub fn is_ipv6(&self) -> bool {
         self.ipv6
+    }
+
+    /// Has anything been done to it, beyond emptying it?
+    pub fn is_touched(&self) -> bool {
+        self.touched
     }
 
     /// Its chains, for listings.
@@ -166,6 +180,12 @@ impl Table {
     /// # Errors
     /// As iptables refuses: no such chain, no such rule, chain in use or exists already.
     pub fn apply(&mut self, op: &NfOp) -> Result<(), TcError> {
+        self.carry_out(op)?;
+        self.touched |= !matches!(op.command, NfCommand::Flush(None) | NfCommand::DeleteChain(None));
+        Ok(())
+    }
+
+    fn carry_out(&mut self, op: &NfOp) -> Result<(), TcError> {
         conntrack::check_translation(op)?;
         const NO_CHAIN: TcError = TcError::new(Errno::NoEnt, "No chain/target/match by that name");
         let find = |table: &Table, name: &str| table.position(name).ok_or(NO_CHAIN);
@@ -188,7 +208,7 @@ impl Table {
             NfCommand::ReplaceAt(chain, position, rule) => {
                 let at = find(self, chain)?;
                 self.check_target(rule)?;
-                *self.rule_at(at, *position)? = counted(rule);
+                *self.rule_at(at, *position, "Index of replacement too big")? = counted(rule);
             }
             NfCommand::Delete(chain, rule) => {
                 let at = find(self, chain)?;
@@ -201,7 +221,7 @@ impl Table {
             }
             NfCommand::DeleteAt(chain, position) => {
                 let at = find(self, chain)?;
-                self.rule_at(at, *position)?;
+                self.rule_at(at, *position, "Index of deletion too big")?;
                 self.chains[at].rules.remove(position - 1);
             }
             NfCommand::Flush(chain) => {
@@ -250,6 +270,21 @@ impl Table {
                 }
                 self.chains[at].policy = Some(*accept);
             }
+            NfCommand::Counters(chain, rule, packets, bytes) => {
+                let at = find(self, chain)?;
+                let counters = match rule {
+                    None => {
+                        let chain = &mut self.chains[at];
+                        (&mut chain.packets, &mut chain.bytes)
+                    }
+                    Some(number) => {
+                        let position = if *number == 0 { self.chains[at].rules.len() } else { *number };
+                        let rule = self.rule_at(at, position, "Index of replacement too big")?;
+                        (&mut rule.packets, &mut rule.bytes)
+                    }
+                };
+                (*counters.0, *counters.1) = (*packets, *bytes);
+            }
         }
         Ok(())
     }
@@ -264,18 +299,16 @@ impl Table {
         }
     }
 
-    fn rule_at(&mut self, chain: usize, position: usize) -> Result<&mut CountedRule, TcError> {
+    fn rule_at(&mut self, chain: usize, position: usize, missing: &'static str) -> Result<&mut CountedRule, TcError> {
         let rules = &mut self.chains[chain].rules;
-        position
-            .checked_sub(1)
-            .and_then(|i| rules.get_mut(i))
-            .ok_or(TcError::new(Errno::Range, "Index of deletion too big"))
+        position.checked_sub(1).and_then(|i| rules.get_mut(i)).ok_or(TcError::new(Errno::Range, missing))
     }
 
     fn check_target(&self, rule: &Rule) -> Result<(), TcError> {
         match &rule.target {
             Some(Target::Jump(name) | Target::Goto(name)) if self.position(name).is_none() => {
-                Err(TcError::new(Errno::NoEnt, "No chain/target/match by that name"))
+                let message = Some(format!("Chain '{name}' does not exist").into());
+                Err(TcError { errno: Errno::NoEnt, message })
             }
             _ => Ok(()),
         }
@@ -306,6 +339,7 @@ impl Visit<'_> {
         match target {
             Target::Mark { value, mask } => meta.mark.0 = (meta.mark.0 & !mask) ^ value,
             Target::Connmark(action) => remark(action, self.connections, meta),
+            Target::Notrack(_) => conntrack::untrack(meta),
             Target::Classify(class) => meta.priority = class.0,
             Target::Dscp(dscp) => meta.dsfield = meta.dsfield & 3 | dscp << 2,
             Target::Tos(value, mask) => meta.dsfield = (meta.dsfield & !mask) ^ value,
@@ -356,12 +390,14 @@ fn asks_header(what: &Condition, pool: &Pool, pkt: &Pkt) -> bool {
         Condition::Protocol(p) => *p == 0 || outer.protocol == *p,
         Condition::Source(net, bits) => within(outer.source, *net, *bits, outer.v6),
         Condition::Destination(net, bits) => within(outer.destination, *net, *bits, outer.v6),
+        Condition::SourcePort(range) => outer.ports.is_some_and(|(s, _)| inside(&[*range], s)),
+        Condition::DestinationPort(range) => outer.ports.is_some_and(|(_, d)| inside(&[*range], d)),
         Condition::SourcePorts(ranges) => outer.ports.is_some_and(|(s, _)| inside(ranges, s)),
         Condition::DestinationPorts(ranges) => outer.ports.is_some_and(|(_, d)| inside(ranges, d)),
         Condition::Ports(ranges) => outer.ports.is_some_and(|(s, d)| inside(ranges, s) || inside(ranges, d)),
         Condition::TcpFlags(mask, comp) => outer.tcp_flags.is_some_and(|flags| flags & mask == *comp),
         Condition::IcmpType(kind, (low, high)) => {
-            outer.icmp.is_some_and(|(k, code)| k == *kind && (*low..=*high).contains(&code))
+            outer.icmp.is_some_and(|(k, code)| *kind == 255 || k == *kind && (*low..=*high).contains(&code))
         }
         _ => false,
     }

@@ -200,7 +200,9 @@ iptables -t mangle -A POSTROUTING -o eth1 -p tcp --dport 22 -j MARK --set-mark 1
     };
     let first = state(&script, &["start"]);
     assert!(first == state(&again, &[]), "the flat script came to something else");
-    assert_eq!(first.each_ref().map(|list| list.as_array().map_or(0, Vec::len)), [5, 4, 7, 2, 3]);
+    let [qdiscs, classes, filters, _, devices] = first.each_ref().map(|list| list.as_array().map_or(0, Vec::len));
+    assert_eq!([qdiscs, classes, filters, devices], [5, 4, 7, 3]);
+    assert!(first[3].to_string().contains("--dport 22 -j MARK"), "{}", first[3]);
     // So does the batch, for what is tc's.
     let batch = text(&run(&script, &["start", "--print", "batch"]).stdout);
     assert!(batch.contains("\nclass add dev eth1 parent 1: classid 1:1 htb rate 1440kbit\n"), "{batch}");
@@ -258,6 +260,37 @@ eth1  mtu 1500, txqueuelen 20
             ◂ all that no filter leads elsewhere
 ";
     assert_eq!(text(&output.stdout), wanted);
+}
+
+#[test]
+fn the_tree_shows_what_arrives_too() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("arrives");
+    let script = place.script(
+        "x.sh",
+        "ip link add ifb0 type ifb; tc qdisc add dev eth0 ingress; tc qdisc add dev eth1 clsact
+tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 match ip src 10.0.0.0/8 flowid :1 action mirred egress redirect dev ifb0
+tc filter add dev eth1 egress prio 3 handle 7 fw action drop
+tc qdisc add dev ifb0 root handle 1: htb default 1
+tc class add dev ifb0 parent 1: classid 1:1 htb rate 1mbit
+tc filter add dev ifb0 parent 1: protocol ip u32 match ip dport 22 0xffff flowid 1:7\n",
+    );
+    let wanted = "\
+eth0  mtu 1500, txqueuelen 1000
+└─ ingress ffff:
+   └─ ◂ u32 src 10.0.0.0/8  (ip, prio 1) ⇒ to ifb0
+eth1  mtu 1500, txqueuelen 1000
+└─ clsact ffff:
+   └─ ◂ egress: fw mark 7  (all, prio 3) ⇒ drop
+ifb0  mtu 1500, txqueuelen 32
+└─ htb 1: default 0x1
+   ├─ ◂ u32 dport 22  (ip, prio 49152) to 1:7, which is not there
+   └─ 1:1  rate 1Mbit  ceil 1Mbit
+         ◂ all that no filter leads elsewhere
+";
+    assert_eq!(text(&run(&script, &["--print", "tree"]).stdout), wanted);
 }
 
 /// What tools answer: what they print (both streams), and their code. Taken from iproute2 6.1, net-tools 2.10, kmod 30, procps 4 and
@@ -449,6 +482,7 @@ fn bad_scripts_are_answered_or_named_and_nothing_hangs() {
             124,
             "did not end within 1 s; it was running `sleep 1000`",
         ),
+        ("watcher", b"while :; do tc -s qdisc show dev eth0 >/dev/null; sleep 0.01; done\n", 124, "did not end within"),
         (
             "binary",
             b"printf '\\377\\376\\000\\001\\033[2J'\ntc qdisc add dev eth0 root pfifo\n",
@@ -480,12 +514,11 @@ fn bad_scripts_are_answered_or_named_and_nothing_hangs() {
     ];
     for (name, bytes, code, said) in cases {
         let script = place.script(name, bytes);
-        let limit = if *name == "crowd" {
-            "60s"
-        } else if *code == 124 {
-            "1s"
-        } else {
-            "20s"
+        let limit = match (*name, *code) {
+            ("crowd", _) => "60s",
+            ("watcher", _) => "100ms",
+            (_, 124) => "1s",
+            _ => "20s",
         };
         let output = run(&script, &["--timeout", limit]);
         let stderr = text(&output.stderr);

@@ -163,7 +163,7 @@ fn classes_out_of_reach_are_named() {
         tc filter add dev eth0 parent 1: protocol ip prio 1 handle 2 fw classid 1:20\n\
         tc filter add dev eth0 parent 1: protocol ip prio 2 handle 4 fw classid 1:40\n";
     std::fs::write(&script, body).expect("a script");
-    let trial = document(&script, &["--up", "4mbit", "--down", "4mbit", "--load", "up", "--duration", "5s"]);
+    let trial = document(&script, &["--up", "4mbit", "--down", "4mbit", "--duration", "5s"]);
     let _ = std::fs::remove_dir_all(&dir);
     let unreached: Vec<_> =
         trial.tree.iter().filter_map(|n| Some((n.id.as_str(), n.unreachable.as_deref()?))).collect();

@@ -9,6 +9,9 @@ use tidegate_packet::{Pkt, Pool, Time};
 use tidegate_policy::TcError;
 use tidegate_policy::netfilter::{Condition, NfOp, Target};
 
+/// The tables in the order in which a packet meets them at a hook.
+const ORDER: [&str; 5] = ["raw", "mangle", "nat", "filter", "security"];
+
 /// All tables of both families, and the connections.
 #[derive(Debug, Default)]
 pub(crate) struct Firewall {
@@ -19,6 +22,25 @@ pub(crate) struct Firewall {
 impl Firewall {
     pub(crate) fn apply(&mut self, op: &NfOp) -> Result<(), TcError> {
         self.table_mut(op.ipv6, &op.table).apply(op)?;
+        self.notice(op);
+        Ok(())
+    }
+
+    /// Carries out all of these operations or, where one is refused, none; with its number.
+    pub(crate) fn apply_all(&mut self, ops: &[NfOp]) -> Result<(), (usize, TcError)> {
+        let before = self.tables.clone();
+        for (at, op) in ops.iter().enumerate() {
+            if let Err(error) = self.table_mut(op.ipv6, &op.table).apply(op) {
+                self.tables = before;
+                return Err((at, error));
+            }
+        }
+        ops.iter().for_each(|op| self.notice(op));
+        Ok(())
+    }
+
+    /// Rules that ask for connections make the machine keep them.
+    fn notice(&mut self, op: &NfOp) {
         if let Some(rule) = op.command.rule() {
             let counts = rule.matches.iter().any(|m| matches!(m.what, Condition::Connbytes(_)));
             let asks = |what: &Condition| {
@@ -29,7 +51,13 @@ impl Firewall {
                 self.connections.activate(counts);
             }
         }
-        Ok(())
+    }
+
+    /// The tables that something was done to, in the order of `iptables-save`.
+    pub(crate) fn tables(&self, ipv6: bool) -> Vec<&Table> {
+        const SAVED: [&str; 5] = ["mangle", "security", "raw", "filter", "nat"];
+        let named = |name: &str| self.tables.iter().find(|t| t.is_ipv6() == ipv6 && t.name() == name && t.is_touched());
+        SAVED.iter().filter_map(|name| named(name)).collect()
     }
 
     /// A table as it stands, made if it is not there.
@@ -39,8 +67,10 @@ impl Firewall {
 
     fn table_mut(&mut self, ipv6: bool, name: &str) -> &mut Table {
         let at = self.tables.iter().position(|t| t.is_ipv6() == ipv6 && t.name() == name).unwrap_or_else(|| {
-            self.tables.push(Table::new(ipv6, name));
-            self.tables.len() - 1
+            let rank = |name: &str| ORDER.iter().position(|n| *n == name);
+            let at = self.tables.partition_point(|t| rank(t.name()) <= rank(name));
+            self.tables.insert(at, Table::new(ipv6, name));
+            at
         });
         &mut self.tables[at]
     }
@@ -48,11 +78,9 @@ impl Firewall {
     /// A packet of the machine's own programs; false if it is lost.
     pub(crate) fn send(&mut self, now: Time, output: &str, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
         let place = Place { input: "", output };
-        let passes = self.connections.enter(now, pool, pkt)
-            && self.hook("OUTPUT", place, pool, pkt)
-            && self.nat("OUTPUT", place, home, pool, pkt)
-            && self.hook("POSTROUTING", place, pool, pkt)
-            && self.nat("POSTROUTING", place, home, pool, pkt);
+        let passes = self.enter("OUTPUT", place, now, pool, pkt)
+            && self.hook("OUTPUT", place, home, pool, pkt)
+            && self.hook("POSTROUTING", place, home, pool, pkt);
         self.leave(passes, pool, pkt)
     }
 
@@ -65,19 +93,16 @@ impl Firewall {
         pool: &mut Pool,
         pkt: &Pkt,
     ) -> bool {
-        if !self.connections.enter(now, pool, pkt) {
-            return false;
-        }
         let (before, after) = (Place { input, output: "" }, Place { input: "", output });
-        let mut passes = self.hook("PREROUTING", before, pool, pkt) && self.nat("PREROUTING", before, home, pool, pkt);
+        let mut passes =
+            self.enter("PREROUTING", before, now, pool, pkt) && self.hook("PREROUTING", before, home, pool, pkt);
         if passes {
             let meta = pool.meta_mut(pkt);
             if meta.ethertype == ethertype::IPV4 {
                 meta.priority = tos_priority(meta.dsfield);
             }
-            passes = self.hook("FORWARD", Place { input, output }, pool, pkt)
-                && self.hook("POSTROUTING", after, pool, pkt)
-                && self.nat("POSTROUTING", after, home, pool, pkt);
+            passes = self.hook("FORWARD", Place { input, output }, home, pool, pkt)
+                && self.hook("POSTROUTING", after, home, pool, pkt);
         }
         self.leave(passes, pool, pkt)
     }
@@ -85,18 +110,41 @@ impl Firewall {
     /// A packet for the machine itself; false if it is lost.
     pub(crate) fn receive(&mut self, now: Time, input: &str, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
         let place = Place { input, output: "" };
-        let passes = self.connections.enter(now, pool, pkt)
-            && self.hook("PREROUTING", place, pool, pkt)
-            && self.nat("PREROUTING", place, home, pool, pkt)
-            && self.hook("INPUT", place, pool, pkt)
-            && self.nat("INPUT", place, home, pool, pkt);
+        let passes = self.enter("PREROUTING", place, now, pool, pkt)
+            && self.hook("PREROUTING", place, home, pool, pkt)
+            && self.hook("INPUT", place, home, pool, pkt);
         self.leave(passes, pool, pkt)
     }
 
-    fn hook(&mut self, chain: &str, place: Place<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
+    /// The raw table's chain, and after it the lookup of the connection.
+    fn enter(&mut self, chain: &str, place: Place<'_>, now: Time, pool: &mut Pool, pkt: &Pkt) -> bool {
+        pool.meta_mut(pkt).connection = 0;
+        self.tables_of(chain, |name| name == "raw", place, pool, pkt) && self.connections.enter(now, pool, pkt)
+    }
+
+    /// The chains of a hook behind the lookup, table after table: destinations are translated before the filter, sources last.
+    fn hook(&mut self, chain: &str, place: Place<'_>, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
+        let (early, late) = match chain {
+            "PREROUTING" | "OUTPUT" => (true, false),
+            _ => (false, chain != "FORWARD"),
+        };
+        self.tables_of(chain, |name| name == "mangle", place, pool, pkt)
+            && (!early || self.nat(chain, place, home, pool, pkt))
+            && self.tables_of(chain, |name| matches!(name, "filter" | "security"), place, pool, pkt)
+            && (!late || self.nat(chain, place, home, pool, pkt))
+    }
+
+    fn tables_of(
+        &mut self,
+        chain: &str,
+        wanted: impl Fn(&str) -> bool,
+        place: Place<'_>,
+        pool: &mut Pool,
+        pkt: &Pkt,
+    ) -> bool {
         let Firewall { tables, connections } = self;
-        let mut mangle = tables.iter_mut().filter(|table| table.name() == "mangle");
-        mangle.all(|table| table.run(chain, place, connections, pool, pkt) == Verdict::Accept)
+        let mut tables = tables.iter_mut().filter(|table| wanted(table.name()));
+        tables.all(|table| table.run(chain, place, connections, pool, pkt) == Verdict::Accept)
     }
 
     /// The end of the way through the hooks.

@@ -27,6 +27,7 @@ use firewall::Firewall;
 use tidegate_classify::netfilter::Table;
 use tidegate_packet::{Dissector, Draws, Handle, Head, Pkt, Pool, Time, Timer};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
+use tidegate_policy::netfilter::NfOp;
 use tidegate_policy::{Errno, Op, TcError};
 
 /// What a call on the gateway needs beside it: the time, where packets live, and randomness.
@@ -165,6 +166,19 @@ impl Gateway {
                 Ok(None)
             }
         }
+    }
+
+    /// Carries out all of these operations on netfilter's tables or, where one is refused, none.
+    ///
+    /// # Errors
+    /// The number of the operation that is refused, and why.
+    pub fn apply_netfilter(&mut self, ops: &[NfOp]) -> Result<(), (usize, TcError)> {
+        self.firewall.apply_all(ops)
+    }
+
+    /// The tables of netfilter that something was done to, in the order of `iptables-save`.
+    pub fn tables(&self, ipv6: bool) -> Vec<&Table> {
+        self.firewall.tables(ipv6)
     }
 
     /// A table of netfilter as it stands, made if it is not there.

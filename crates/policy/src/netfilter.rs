@@ -36,6 +36,8 @@ pub enum NfCommand {
     DeleteChain(Option<String>),
     /// `-P CHAIN ACCEPT|DROP`: true = accept.
     Policy(String, bool),
+    /// Sets packets and bytes of a chain's rule (counted from 1; 0 is the last), or without a number of its policy.
+    Counters(String, Option<usize>, u64, u64),
 }
 
 impl NfCommand {
@@ -79,11 +81,15 @@ pub enum Condition {
     In(String),
     /// `-o`.
     Out(String),
-    /// `--sport`, `--sports`: ranges.
+    /// `--sport`: from one to another.
+    SourcePort((u16, u16)),
+    /// `--dport`.
+    DestinationPort((u16, u16)),
+    /// `-m multiport --sports`: ranges.
     SourcePorts(Vec<(u16, u16)>),
-    /// `--dport`, `--dports`.
+    /// `-m multiport --dports`.
     DestinationPorts(Vec<(u16, u16)>),
-    /// `--ports`: either.
+    /// `-m multiport --ports`: either.
     Ports(Vec<(u16, u16)>),
     /// `--tcp-flags MASK COMP`, `--syn`.
     TcpFlags(u8, u8),
@@ -195,6 +201,8 @@ pub enum Target {
     Accept,
     /// Drop it.
     Drop,
+    /// Nobody keeps its connection: `-j CT --notrack` (true), or the same in older words, `-j NOTRACK`.
+    Notrack(bool),
     /// Back to the calling chain.
     Return,
     /// `mark = (mark & !mask) ^ value`.

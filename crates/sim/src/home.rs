@@ -197,6 +197,8 @@ pub struct HomeSpec {
     pub delay: Span,
     /// The LAN, bits per second.
     pub lan: u64,
+    /// Octets of the largest network packet on the way: what hosts agree on when they connect (RFC 9293, section 3.7.1).
+    pub mtu: u32,
     /// The cable from the gateway to the modem, bits per second.
     pub cable: u64,
     /// Frames the device before the modem takes ahead of what it sends.
@@ -235,6 +237,7 @@ impl HomeSpec {
             framing: Framing::default(),
             delay: Span::millis(10),
             lan: 100_000_000,
+            mtu: 1500,
             cable: 100_000_000,
             ring: 1,
             queue_limit: None,
@@ -248,6 +251,11 @@ impl HomeSpec {
             duration: Span::secs(60),
             seed: 1,
         }
+    }
+
+    /// Payload of a full segment, with timestamps.
+    fn mss(&self, v6: bool) -> u32 {
+        self.mtu.saturating_sub(if v6 { 72 } else { 52 }).max(1)
     }
 
     /// With this going on too.
@@ -489,6 +497,7 @@ fn begin<M: Machine>(net: &mut Net<M>, spec: &HomeSpec, start: Time, ways: Ways,
                 ecn: bulk.ecn,
                 bytes: bulk.bytes,
                 dsfield: bulk.parties.dsfield,
+                mss: spec.mss(bulk.parties.v6),
                 local: bulk.up && bulk.parties.local == Local::Gateway,
                 start: start + bulk.start,
                 // Beyond the window, so that queues are as they were until its very end.
@@ -529,6 +538,7 @@ fn begin<M: Machine>(net: &mut Net<M>, spec: &HomeSpec, start: Time, ways: Ways,
                 server: ends.dst,
                 first_port: ends.sport,
                 dsfield: errand.parties.dsfield,
+                mss: spec.mss(errand.parties.v6),
                 forward,
                 back,
                 start: start + errand.start,

@@ -74,6 +74,8 @@ pub struct TransactionSpec {
     pub first_port: u16,
     /// DSCP in the upper six bits, of both sides.
     pub dsfield: u8,
+    /// Payload bytes of a full segment.
+    pub mss: u32,
     /// The way to the server.
     pub forward: PathId,
     /// The way back.
@@ -310,8 +312,8 @@ impl<M: Machine> Net<M> {
         running.connections.push((go, Connection { flow, part, done: 0 }));
         running.goes[go as usize].connections.push(connection);
         let (forward, back) = (running.spec.forward, running.spec.back);
-        let (control, dsfield) = (running.spec.what.control, running.spec.dsfield);
-        let spec = FlowSpec { control, dsfield, start: self.now, ..FlowSpec::bulk(ends, forward, back) };
+        let (control, dsfield, mss) = (running.spec.what.control, running.spec.dsfield, running.spec.mss);
+        let spec = FlowSpec { control, dsfield, mss, start: self.now, ..FlowSpec::bulk(ends, forward, back) };
         let half = Half { peer, owner: index as u32, connection, opens: true };
         self.flows.push(TcpFlow::half(spec, half));
         let spec = FlowSpec { ends: ends.back(), forward: back, back: forward, ..spec };

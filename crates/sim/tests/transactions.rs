@@ -37,6 +37,7 @@ fn times(what: Transaction, v6: bool) -> Vec<(Option<u64>, Option<u64>)> {
         server: Local::Host(9).address(v6),
         first_port: 50_000,
         dsfield: 0,
+        mss: if v6 { 1428 } else { 1448 },
         forward: way,
         back: way,
         start: Time(0) + Span::secs(1),

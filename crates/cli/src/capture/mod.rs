@@ -117,7 +117,7 @@ pub enum Output {
 /// How to capture.
 #[derive(Debug, Clone)]
 pub struct CaptureOptions {
-    /// How long the script may run.
+    /// How long the script may run without calling a tool; ten times as long in all.
     pub timeout: Duration,
     /// What becomes of its output.
     pub output: Output,

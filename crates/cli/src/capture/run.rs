@@ -16,6 +16,9 @@ use super::{Answer, CaptureError, CaptureOptions, Exit, Outcome, troubles};
 /// How often the number of processes inside is looked at.
 const COUNT_EVERY: Duration = Duration::from_millis(100);
 
+/// How many times the limit a script may run that goes on calling tools.
+const PATIENCE: u32 = 10;
+
 /// Runs a script in a sandbox, its calls answered by `answer`.
 ///
 /// The script ends with the code it ends with: that, calls that failed and tools that were missing stand in the
@@ -79,7 +82,7 @@ pub fn run_in_turn(
             inside.go_on().map_err(CaptureError::io("go on to the next run"))?;
         }
         intake.finder = Some(Finder::new(&script.files, args));
-        let exit = attend(inside, &mut intake, Instant::now() + options.timeout, options)?;
+        let exit = attend(inside, &mut intake, options)?;
         let mut notes = std::mem::take(&mut inside.notes);
         notes.dedup();
         let last = turn + 1 == turns.len() || !matches!(exit, Exit::Code(_) | Exit::Signal(_));
@@ -164,20 +167,24 @@ pub fn available(executable: &Path) -> Result<(), CaptureError> {
 }
 
 /// Serves calls until the script ends or its time is up.
-fn attend(
-    sandbox: &mut Sandbox,
-    intake: &mut Intake<'_>,
-    deadline: Instant,
-    options: &CaptureOptions,
-) -> Result<Exit, CaptureError> {
+fn attend(sandbox: &mut Sandbox, intake: &mut Intake<'_>, options: &CaptureOptions) -> Result<Exit, CaptureError> {
     let listener = sandbox.listener.try_clone().map_err(CaptureError::io("keep the socket"))?;
     let _urgent = process::Urgent::begin();
     let mut count_at = Instant::now() + COUNT_EVERY;
     let mut files = Vec::new();
+    let begun = Instant::now();
+    let (mut calls, mut called) = (intake.calls.len(), begun);
     loop {
         let now = Instant::now();
+        // Whoever calls tools is alive: a thousand commands on a slow machine take their time.
+        if intake.calls.len() > calls {
+            (calls, called) = (intake.calls.len(), now);
+        }
+        let all = options.timeout * PATIENCE;
+        let deadline = (called + options.timeout).min(begun + all);
         if now >= deadline {
-            return Ok(Exit::TimedOut { after: options.timeout, running: running(sandbox) });
+            let after = if now >= begun + all { all } else { options.timeout };
+            return Ok(Exit::TimedOut { after, running: running(sandbox) });
         }
         if now >= count_at {
             // The sandbox's own two processes are not the script's.

@@ -27,6 +27,9 @@ const PREFIX: &str = "tidegate-shell-";
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
+/// How often a shell without streams is asked whether it has ended.
+const QUIET_STEP: Duration = Duration::from_millis(5);
+
 /// A session: dropping it removes its directory.
 #[derive(Debug)]
 pub struct Shell {
@@ -123,8 +126,15 @@ impl Shell {
         let deadline = Instant::now() + self.timeout;
         // The streams end when the last who could write is gone: then the line is done, background jobs included.
         let mut timed_out = None;
-        while intake.open() {
-            match intake.step(&self.listener, None, deadline) {
+        loop {
+            // A shell that sent its streams elsewhere (`exec >FILE`) may still call.
+            let quiet = !intake.open();
+            if quiet && child.try_wait().is_ok_and(|ended| ended.is_some()) {
+                break;
+            }
+            let until = if quiet { deadline.min(Instant::now() + QUIET_STEP) } else { deadline };
+            match intake.step(&self.listener, None, until) {
+                Ok(Event::TimeUp) if until < deadline => {}
                 Ok(Event::TimeUp) => {
                     let running = process::descendants(child.id());
                     process::kill_tree(child.id());

@@ -1,17 +1,17 @@
 //! iptables and ip6tables, answered; their -save too. Other netfilter tools are refused with a plain word.
 
-use super::{Face, refused, unknown};
+use super::{Face, refused};
 use crate::capture::{Call, Reply};
 use tidegate_classify::netfilter::{Chain, Table};
-use tidegate_lang::iptables::{self, IptCommand, ListedChain, ListedRule};
+use tidegate_lang::iptables::{self, IptCommand, ListedChain, ListedRule, Restore, RestoreLine, RestoredTable};
 use tidegate_policy::Op;
 use tidegate_policy::netfilter::{NfCommand, NfOp, Target};
 
 /// The call of one of these tools.
 pub(super) fn answer(face: &mut Face<'_>, call: &Call) -> Reply {
     let tool = call.tool.as_str();
-    if tool.contains("restore") {
-        return unknown(tool);
+    if tool.ends_with("-restore") {
+        return restore(face, tool, call);
     }
     let parsed = match iptables::parse(tool, &call.args) {
         Ok(parsed) => parsed,
@@ -38,14 +38,85 @@ pub(super) fn answer(face: &mut Face<'_>, call: &Call) -> Reply {
                 _ => Reply::text(iptables::list(&wanted, ipv6, &style)),
             }
         }
-        IptCommand::Save { ipv6, table } => {
-            let name = table.unwrap_or_else(|| "mangle".to_owned());
-            let chains = listed(face.machine.gateway.table(ipv6, &name));
-            Reply::text(iptables::save(&name, &chains, ipv6))
+        IptCommand::Save { ipv6, table, counters } => {
+            let gateway = &mut face.machine.gateway;
+            let tables: Vec<&Table> = match &table {
+                Some(name) => vec![gateway.table(ipv6, name)],
+                None => gateway.tables(ipv6),
+            };
+            let texts = tables.iter().map(|table| iptables::save(table.name(), &listed(table), ipv6, counters));
+            Reply::text(texts.collect::<String>())
         }
         IptCommand::Version => Reply::text(format!("{tool} {}\n", iptables::VERSION)),
         IptCommand::Help(text) => Reply::text(text),
     }
+}
+
+/// `iptables-restore`: each table whole or not at all.
+fn restore(face: &mut Face<'_>, tool: &str, call: &Call) -> Reply {
+    let text = String::from_utf8_lossy(call.stdin.as_deref().unwrap_or_default());
+    let restore = match iptables::restore(tool, &call.args, &text) {
+        Ok(restore) => restore,
+        Err(refusal) => return refused(face, tool, refusal),
+    };
+    for table in restore.tables.iter().filter(|_| !restore.test) {
+        let lowered = lowered(face.machine.gateway.table(restore.ipv6, &table.name), &restore, table);
+        let (lines, ops): (Vec<usize>, Vec<NfOp>) = lowered.into_iter().unzip();
+        match face.machine.gateway.apply_netfilter(&ops) {
+            Ok(()) => face.machine.log.extend(ops.into_iter().map(Op::Netfilter)),
+            Err((at, error)) => {
+                let why = error.message.as_deref().unwrap_or(error.errno.text());
+                if why.ends_with("does not exist") {
+                    return refused(face, tool, iptables::blamed(iptables::complain(tool, why), table.commit));
+                }
+                let line = lines.get(at).copied().unwrap_or_default();
+                return Reply::error(1, format!("{tool}: line {line} failed: {why}.\n"));
+            }
+        }
+    }
+    match restore.refusal {
+        Some(refusal) => refused(face, tool, refusal),
+        None => Reply::ok(),
+    }
+}
+
+/// A table's lines as operations, given what is there: with their line, 0 for what clears the way.
+fn lowered(there: &Table, restore: &Restore, table: &RestoredTable) -> Vec<(usize, NfOp)> {
+    let op = |command| NfOp { ipv6: restore.ipv6, table: table.name.clone(), command };
+    let mut known: Vec<&str> = there.chains().iter().map(|chain| chain.name.as_str()).collect();
+    let mut ops = Vec::new();
+    if restore.flush {
+        ops.extend([NfCommand::Flush(None), NfCommand::DeleteChain(None), NfCommand::Zero(None)].map(|c| (0, op(c))));
+        let dropping = there.chains().iter().filter(|chain| chain.policy == Some(false));
+        ops.extend(dropping.map(|chain| (0, op(NfCommand::Policy(chain.name.clone(), true)))));
+        known.retain(|name| there.chains().iter().any(|chain| chain.name == *name && chain.policy.is_some()));
+    }
+    for (line, what) in &table.lines {
+        let (chain, place, (packets, bytes)) = match what {
+            RestoreLine::Chain(chain, policy, counters) => {
+                let command = match policy {
+                    Some(accept) => NfCommand::Policy(chain.clone(), *accept),
+                    None if known.contains(&chain.as_str()) => NfCommand::Flush(Some(chain.clone())),
+                    None => NfCommand::NewChain(chain.clone()),
+                };
+                known.push(chain);
+                ops.push((*line, op(command)));
+                (chain, None, *counters)
+            }
+            RestoreLine::Rule(rule, counters) => {
+                ops.push((*line, rule.clone()));
+                match &rule.command {
+                    NfCommand::Append(chain, _) => (chain, Some(0), *counters),
+                    NfCommand::Insert(chain, at, _) => (chain, Some(*at), *counters),
+                    _ => continue,
+                }
+            }
+        };
+        if restore.counters && packets + bytes > 0 {
+            ops.push((*line, op(NfCommand::Counters(chain.clone(), place, packets, bytes))));
+        }
+    }
+    ops
 }
 
 /// Is there such a rule?

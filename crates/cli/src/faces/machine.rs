@@ -138,6 +138,8 @@ pub(super) fn iptables_words(op: &Op) -> Option<(&'static str, Vec<String>)> {
         NfCommand::Zero(chain) => say(&[&["-Z"], chain.as_deref().as_slice()].concat()),
         NfCommand::NewChain(chain) => say(&["-N", chain]),
         NfCommand::DeleteChain(chain) => say(&[&["-X"], chain.as_deref().as_slice()].concat()),
+        // A script cannot say this; counters begin at 0 there.
+        NfCommand::Counters(..) => return None,
         NfCommand::Policy(chain, accept) => say(&["-P", chain, if *accept { "ACCEPT" } else { "DROP" }]),
     }
     if let Some(rule) = rule {

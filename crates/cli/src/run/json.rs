@@ -13,8 +13,8 @@ use tidegate_gateway::DeviceId;
 use tidegate_lang::ip::{IpFlags, link_json};
 use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat};
 use tidegate_packet::{Handle, Pool, Seeded};
-use tidegate_policy::ClassParams;
 use tidegate_policy::dump::{ClassDump, FilterDump, Xstats};
+use tidegate_policy::{ClassParams, Kind};
 
 /// The document, with the end of line.
 pub(super) fn document(run: &mut Run<'_>) -> String {
@@ -153,10 +153,21 @@ fn filters(machine: &mut Machine, id: DeviceId) -> Vec<Value> {
     dumps.iter().map(filter).collect()
 }
 
+/// Where filters of a clsact hang.
+pub(super) const CLSACT_INGRESS: Handle = Handle(0xffff_fff2);
+pub(super) const CLSACT_EGRESS: Handle = Handle(0xffff_fff3);
+
 /// The filters of every qdisc and class of a device.
 pub(super) fn all_filters(machine: &mut Machine, id: DeviceId) -> Vec<FilterDump> {
     let now = machine.now;
-    let mut parents: Vec<Handle> = machine.gateway.qdiscs(now, id).iter().map(|qdisc| qdisc.handle).collect();
+    let mut parents: Vec<Handle> = Vec::new();
+    for qdisc in machine.gateway.qdiscs(now, id) {
+        match qdisc.kind {
+            // It has a list for each direction, and none of its own.
+            Kind::Clsact => parents.extend([CLSACT_INGRESS, CLSACT_EGRESS]),
+            _ => parents.push(qdisc.handle),
+        }
+    }
     parents.extend(machine.gateway.classes(now, id).iter().map(|class| class.classid));
     parents.retain(|parent| !parent.is_none());
     parents.sort();
@@ -182,7 +193,7 @@ fn filter(dump: &FilterDump) -> Value {
                 "pref": dump.pref,
                 "kind": dump.kind,
                 "chain": dump.chain,
-                "options": { "text": after.trim() },
+                "options": { "text": after.split_whitespace().collect::<Vec<_>>().join(" ") },
             })
         }
     };

@@ -37,7 +37,7 @@ pub struct Options {
     /// How far the machine's kernel looks into packets for the keys of their flows.
     #[arg(long, value_name = "HOW", value_enum, default_value_t)]
     pub(crate) dissect: Dissect,
-    /// How long each run may take.
+    /// How long a run may take without calling a tool; ten times as long in all.
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "30s")]
     pub timeout: Duration,
 }

@@ -1,14 +1,14 @@
 //! Each device's qdiscs and classes, drawn as a tree, with the filters that lead to each class.
 
-use super::json::all_filters;
+use super::json::{CLSACT_EGRESS, CLSACT_INGRESS, all_filters};
 use crate::faces::Machine;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tidegate_gateway::{DeviceId, DeviceSpec};
 use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat};
 use tidegate_lang::units::print_rate;
 use tidegate_packet::{Handle, Pool, Seeded};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
-use tidegate_policy::{ClassParams, FilterParams, Kind, QdiscParams, U32Key};
+use tidegate_policy::{Act, ClassParams, FilterParams, Kind, QdiscParams, U32Key};
 
 /// How deep the drawing goes: deeper than any tree that a packet can pass.
 const MAX_DEPTH: usize = 64;
@@ -64,11 +64,21 @@ fn read(machine: &mut Machine, id: DeviceId) -> Tree {
     for list in classes.values_mut() {
         list.sort_by_key(|class| class.classid);
     }
+    let there: BTreeSet<Handle> = classes.values().flatten().map(|class| class.classid).collect();
     let mut filters: BTreeMap<u32, Vec<String>> = BTreeMap::new();
     for dump in all_filters(machine, id) {
-        if let Some((target, text)) = lead(&dump) {
-            filters.entry(target.unwrap_or(dump.parent).0).or_default().push(text);
-        }
+        let Some((target, text)) = lead(&dump) else { continue };
+        let (place, text) = match (dump.parent, target) {
+            // These have no classes, whatever a filter says.
+            (CLSACT_INGRESS, _) => (dump.parent.qdisc(), format!("ingress: {text}")),
+            (CLSACT_EGRESS, _) => (dump.parent.qdisc(), format!("egress: {text}")),
+            (parent, _) if parent.major() == u16::MAX => (parent, text),
+            (_, Some(class)) if there.contains(&class) => (class, text),
+            // What leads to a class that is not there leads nowhere.
+            (parent, Some(class)) => (parent, format!("{text} to {class}, which is not there")),
+            (parent, None) => (parent, text),
+        };
+        filters.entry(place.0).or_default().push(text);
     }
     let qdiscs = machine.gateway.qdiscs(now, id);
     for qdisc in &qdiscs {
@@ -185,6 +195,8 @@ fn options(qdisc: &QdiscDump) -> Vec<String> {
         }
     }
     // The place is seen, and what was counted is no option.
+    // (An ingress has its parent's number and dashes there.)
+    items.retain(|item| item.starts_with(|letter: char| letter.is_ascii_lowercase()) && !item.starts_with("ffff:"));
     let known = ["dev", "root", "parent", "refcnt", "direct_packets_stat", "ingress_block"];
     items.retain(|item| !known.contains(&item.split(' ').next().unwrap_or("")));
     items
@@ -203,7 +215,7 @@ fn class_text(class: &ClassDump) -> String {
 
 /// Where a filter leads and what it looks at; `None` for headings and tables.
 fn lead(dump: &FilterDump) -> Option<(Option<Handle>, String)> {
-    let FilterEntry::Filter { handle, params, .. } = &dump.entry else { return None };
+    let FilterEntry::Filter { handle, params, actions, .. } = &dump.entry else { return None };
     let what = ShowWhat::on(Object::Filter, &dump.dev);
     let shown = tc::show_filters(std::slice::from_ref(dump), &what, &ShowFlags::default());
     let protocol = shown.split_once("protocol ").and_then(|(_, rest)| rest.split(' ').next()).unwrap_or("all");
@@ -230,11 +242,16 @@ fn lead(dump: &FilterDump) -> Option<(Option<Handle>, String)> {
                 None => format!("flow {text}"),
             }
         }),
-        #[allow(unreachable_patterns)]
-        _ => (None, format!("{} {}", dump.kind, flat(rest))),
+        FilterParams::Matchall(all) => (all.classid, "everything".to_owned()),
     };
-    let target = target.filter(|class| !class.is_none());
-    Some((target, format!("{text}  ({protocol}, prio {})", dump.pref)))
+    let mut text = format!("{text}  ({protocol}, prio {})", dump.pref);
+    for dump in actions {
+        text.push_str(&match &dump.action.act {
+            Act::Redirect { to, .. } => format!(" ⇒ to {to}"),
+            Act::Gact(control) => format!(" ⇒ {}", control.name()),
+        });
+    }
+    Some((target.filter(|class| !class.is_none()), text))
 }
 
 /// A comparison by the name of the field, where it is one of IPv4's.

@@ -148,8 +148,10 @@ impl<'o> Trial<'o> {
         for (index, load) in self.loads.iter().enumerate() {
             for with_policy in [false, true] {
                 let mut items = self.probes.clone();
-                if !load.items.is_empty() {
-                    items.extend(load.items.iter().chain(&self.extras).cloned());
+                items.extend(load.items.iter().cloned());
+                // A load asked for by name stays what its name says.
+                if self.options.load.is_empty() && load.items.iter().any(|item| item.transfer() == Some(true)) {
+                    items.extend(self.extras.iter().cloned());
                 }
                 self.runs.push(scenario::run(self.options, self.policy, (index, load), items, with_policy, &bar));
             }

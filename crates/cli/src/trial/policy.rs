@@ -44,6 +44,7 @@ impl Policy {
                 return None;
             }
             rule.matches.iter().find_map(|m| match &m.what {
+                Condition::SourcePort(range) if !m.not => Some(range.0),
                 Condition::SourcePorts(ranges) if !m.not => ranges.first().map(|(low, _)| *low),
                 _ => None,
             })

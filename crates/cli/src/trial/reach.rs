@@ -231,6 +231,8 @@ impl Sketch {
                 Condition::Protocol(number) if *number != 0 => sketch.protocol = Some(*number),
                 Condition::Source(net, bits) => sketch.source = Some(host_in(net, *bits)),
                 Condition::Destination(net, bits) => sketch.destination = Some(host_in(net, *bits)),
+                Condition::SourcePort(range) => sketch.sport = Some(range.0),
+                Condition::DestinationPort(range) => sketch.dport = Some(range.0),
                 Condition::SourcePorts(ranges) => sketch.sport = ranges.first().map(|range| range.0),
                 Condition::DestinationPorts(ranges) | Condition::Ports(ranges) => {
                     sketch.dport = ranges.first().map(|range| range.0);

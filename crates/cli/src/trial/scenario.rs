@@ -164,11 +164,13 @@ pub(super) fn build(
     policy.stack(&mut machine.gateway);
     // The device's own ring is long, but a driver fills no more of it than its byte queue limit: one frame, unless the script says so.
     let asked_ring = policy.asked_ring(&machine.gateway, with_policy);
+    let mtu = ids.first().map_or(1500, |id| machine.gateway.spec(*id).mtu).min(1500);
     let governed = governed(&machine.gateway, policy);
     let machine = GatewayMachine::new(machine.gateway, ids, setting.seed);
     let spec = HomeSpec {
         up_buffer: setting.up_buffer,
         delay: setting.delay,
+        mtu,
         cable: setting.cable,
         ring: setting.ring.or(asked_ring).unwrap_or(1),
         queue_limit: setting.queue_limit,

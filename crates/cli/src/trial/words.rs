@@ -20,6 +20,8 @@ fn condition(m: &Match) -> Option<String> {
         Condition::Protocol(number) => protocol(*number),
         Condition::Source(net, bits) => format!("from {}", network(net, *bits)),
         Condition::Destination(net, bits) => format!("to {}", network(net, *bits)),
+        Condition::SourcePort(range) => format!("from port {}", ports(&[*range])),
+        Condition::DestinationPort(range) => format!("port {}", ports(&[*range])),
         Condition::SourcePorts(ranges) => format!("from port {}", ports(ranges)),
         Condition::DestinationPorts(ranges) | Condition::Ports(ranges) => format!("port {}", ports(ranges)),
         Condition::TcpFlags(mask, comp) => flags(*mask, *comp),
@@ -211,7 +213,7 @@ mod tests {
             all(vec![], false),
             all(vec![asks(Condition::Out("eth0".into())), asks(Condition::Protocol(17))], false),
             all(vec![tcp(), asks(Condition::DestinationPorts(vec![(80, 80), (8000, 8100)]))], false),
-            all(vec![tcp(), asks(Condition::TcpFlags(2, 2)), asks(Condition::DestinationPorts(vec![(22, 22)]))], true),
+            all(vec![tcp(), asks(Condition::TcpFlags(2, 2)), asks(Condition::DestinationPort((22, 22)))], true),
             all(vec![tcp(), asks(Condition::TcpFlags(0x3f, 0x10)), asks(Condition::Length(40, 64))], false),
             all(vec![Match { not: true, what: Condition::Dscp(8) }, asks(Condition::Tos(0x10, 0x1c))], false),
         ];

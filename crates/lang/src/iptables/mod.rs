@@ -2,10 +2,12 @@
 
 mod parse;
 mod print;
+mod restore;
 mod values;
 
 pub use parse::parse;
 pub use print::{ListedChain, ListedRule, list, print_rule, save};
+pub use restore::{Restore, RestoreLine, RestoredTable, blamed, restore};
 
 use crate::Refusal;
 use tidegate_policy::TcError;
@@ -47,6 +49,8 @@ pub enum IptCommand {
         ipv6: bool,
         /// Only this table.
         table: Option<String>,
+        /// With the counters of rules.
+        counters: bool,
     },
     /// `-V`: print `TOOL VERSION`.
     Version,
@@ -72,6 +76,10 @@ pub struct ListStyle {
 /// The tool's words for an operation that was refused, and its exit code.
 pub fn refusal_text(tool: &str, error: &TcError) -> (String, u8) {
     let why = error.message.as_deref().unwrap_or(error.errno.text());
+    // What the tool looks up itself.
+    if why.starts_with("Chain '") {
+        return (complain(tool, why).stderr, 2);
+    }
     if why.starts_with("RULE_") {
         return (format!("{tool} {VERSION}:  {why}\n"), 4);
     }
@@ -79,7 +87,7 @@ pub fn refusal_text(tool: &str, error: &TcError) -> (String, u8) {
 }
 
 /// A complaint in the tool's form, with exit code 2.
-pub(crate) fn complain(tool: &str, what: impl std::fmt::Display) -> Refusal {
+pub fn complain(tool: &str, what: impl std::fmt::Display) -> Refusal {
     Refusal::new(2, format!("{tool} {VERSION}: {what}"))
         .then(&format!("Try `{tool} -h' or '{tool} --help' for more information."))
 }

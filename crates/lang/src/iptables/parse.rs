@@ -27,7 +27,7 @@ const LATER_MATCHES: [&str; 14] = [
     "set",
     "statistic",
 ];
-const LATER_TARGETS: [&str; 9] = ["CT", "ECN", "IMQ", "LOG", "NFLOG", "NFQUEUE", "NOTRACK", "REJECT", "TCPMSS"];
+const LATER_TARGETS: [&str; 7] = ["ECN", "IMQ", "LOG", "NFLOG", "NFQUEUE", "REJECT", "TCPMSS"];
 /// Extensions there are.
 const MATCHES: [&str; 15] = [
     "tcp",
@@ -46,7 +46,7 @@ const MATCHES: [&str; 15] = [
     "tos",
     "comment",
 ];
-const TABLES: [&str; 5] = ["filter", "nat", "mangle", "raw", "security"];
+pub(super) const TABLES: [&str; 5] = ["filter", "nat", "mangle", "raw", "security"];
 /// Longest name of a chain, in octets.
 const LONGEST_CHAIN: usize = 28;
 
@@ -57,11 +57,16 @@ pub fn parse(tool: &str, args: &[String]) -> Result<Parsed, Refusal> {
     if tool.ends_with("-save") {
         return reader.save();
     }
-    if tool.ends_with("-restore") {
-        return Err(later(format!("{tool}: reading rules from a file"), 0));
-    }
     reader.read()?;
     reader.finish()
+}
+
+/// Reads a line of a table for `iptables-restore`.
+pub(super) fn parse_line(tool: &str, ipv6: bool, table: &str, words: &[String]) -> Result<IptCommand, Refusal> {
+    let mut reader = Reader::new(tool, ipv6, words);
+    reader.table = table.into();
+    reader.read()?;
+    Ok(reader.finish()?.command)
 }
 
 /// The command letter and what came with it.
@@ -91,6 +96,8 @@ struct Reader<'a> {
     style: ListStyle,
     /// Addresses, devices and protocol, which have one place each whatever their order; then the others as given.
     basics: [Option<Match>; 5],
+    /// Addresses as written: place, text, inverted, flag, position.
+    addresses: Vec<(usize, &'a str, bool, &'static str, usize)>,
     matches: Vec<Match>,
     loaded: Vec<String>,
     /// What connbytes asks, as far as it has been said: inverted, from, to.
@@ -114,6 +121,7 @@ impl<'a> Reader<'a> {
             verb: Verb::None,
             style: ListStyle::default(),
             basics: [const { None }; 5],
+            addresses: Vec::new(),
             matches: Vec::new(),
             loaded: Vec::new(),
             amount: None,
@@ -126,15 +134,15 @@ impl<'a> Reader<'a> {
     }
 
     fn save(&mut self) -> Result<Parsed, Refusal> {
-        let mut table = None;
+        let (mut table, mut counters) = (None, false);
         while let Some(word) = self.take() {
             match word {
                 "-t" | "--table" => table = Some(self.value("-t")?.to_string()),
-                "-c" | "--counters" => {}
+                "-c" | "--counters" => counters = true,
                 _ => return Err(self.complain(format!("unknown option \"{word}\""))),
             }
         }
-        Ok(Parsed { command: IptCommand::Save { ipv6: self.ipv6, table }, notes: Vec::new() })
+        Ok(Parsed { command: IptCommand::Save { ipv6: self.ipv6, table, counters }, notes: Vec::new() })
     }
 
     fn read(&mut self) -> Result<(), Refusal> {
@@ -277,13 +285,11 @@ impl<'a> Reader<'a> {
             }
             "-s" | "--source" | "--src" => {
                 let (text, not) = self.inverted(name, joined, not)?;
-                let (octets, length) = self.address(text)?;
-                self.basic(0, Condition::Source(octets, length), not, "-s")
+                self.named(0, text, not, "-s")
             }
             "-d" | "--destination" | "--dst" => {
                 let (text, not) = self.inverted(name, joined, not)?;
-                let (octets, length) = self.address(text)?;
-                self.basic(1, Condition::Destination(octets, length), not, "-d")
+                self.named(1, text, not, "-d")
             }
             "-i" | "--in-interface" => {
                 let (text, not) = self.inverted(name, joined, not)?;
@@ -320,7 +326,8 @@ impl<'a> Reader<'a> {
                     "ACCEPT" => Some(Target::Accept),
                     "DROP" => Some(Target::Drop),
                     "RETURN" => Some(Target::Return),
-                    "MARK" | "CONNMARK" | "CLASSIFY" | "DSCP" | "TOS" | "SNAT" | "DNAT" => None,
+                    "NOTRACK" => Some(Target::Notrack(false)),
+                    "MARK" | "CONNMARK" | "CLASSIFY" | "DSCP" | "TOS" | "CT" | "SNAT" | "DNAT" => None,
                     "MASQUERADE" => Some(translate(Translator::Masquerade)),
                     "REDIRECT" => Some(translate(Translator::Redirect)),
                     _ => Some(Target::Jump(target.clone())),
@@ -336,7 +343,9 @@ impl<'a> Reader<'a> {
             "-f" | "--fragment" | "--fragments" => Err(later("the match on fragments", self.at - 1)),
             _ if name.starts_with("--") => self.extension(name, joined, not),
             _ if name.starts_with('-') => Err(self.complain(format!("unknown option \"{name}\"")).at(self.at - 1)),
-            _ => Err(self.complain(format!("Bad argument `{name}'")).at(self.at - 1)),
+            _ => Err(Refusal::new(2, format!("Bad argument `{name}'"))
+                .then(&format!("Try `{0} -h' or '{0} --help' for more information.", self.tool))
+                .at(self.at - 1)),
         }
     }
 
@@ -362,8 +371,7 @@ impl<'a> Reader<'a> {
                 let range = values::port_range(text)
                     .ok_or_else(|| self.complain(format!("invalid port/service `{text}' specified")).at(self.at - 1))?;
                 let source = name.starts_with("--s");
-                let condition =
-                    if source { Condition::SourcePorts(vec![range]) } else { Condition::DestinationPorts(vec![range]) };
+                let condition = if source { Condition::SourcePort(range) } else { Condition::DestinationPort(range) };
                 self.matches.push(Match { not, what: condition });
                 Ok(())
             }
@@ -527,6 +535,7 @@ impl<'a> Reader<'a> {
                 let bits = u32_in(text, 0).ok_or_else(|| self.bad("CONNMARK", name, text))?;
                 self.masks(name, bits)
             }
+            "--notrack" if targets("CT") => self.set(Target::Notrack(true)),
             "--to-source" if targets("SNAT") => self.translated(Translator::Source, name, joined),
             "--to-destination" if targets("DNAT") => self.translated(Translator::Destination, name, joined),
             "--to-ports" if targets("MASQUERADE") => self.translated(Translator::Masquerade, name, joined),
@@ -561,13 +570,26 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn finish(self) -> Result<Parsed, Refusal> {
+    fn finish(mut self) -> Result<Parsed, Refusal> {
         let tool = self.tool;
+        for (slot, text, not, flag, at) in std::mem::take(&mut self.addresses) {
+            self.at = at;
+            let (octets, length) = self.address(text)?;
+            let what = if slot == 0 { Condition::Source } else { Condition::Destination };
+            self.basic(slot, what(octets, length), not, flag)?;
+        }
+        for (module, number) in [("tcp", 6), ("udp", 17)] {
+            let asked = self.basics[4].as_ref().is_some_and(|m| m.what == Condition::Protocol(number) && !m.not);
+            if !asked && self.loaded.iter().any(|loaded| loaded == module) {
+                return Err(complain(tool, format!("{} match requires '-p {module}'", module.to_uppercase())));
+            }
+        }
         if let (Some(name), None) = (&self.target_name, &self.target) {
             let wants = match name.as_str() {
                 "MARK" => "--set-xmark, --set-mark, --and-mark, --or-mark or --xor-mark is required",
                 "CONNMARK" => return Err(complain(tool, "CONNMARK target: No operation specified")),
                 "CLASSIFY" => "--set-class is required",
+                "CT" => "--notrack is what this version knows of it: it is required",
                 "SNAT" => return Err(complain(tool, "SNAT: option \"--to-source\" must be specified")),
                 "DNAT" => return Err(complain(tool, "DNAT: option \"--to-destination\" must be specified")),
                 "DSCP" => "one of --set-dscp or --set-dscp-class is required",
@@ -577,7 +599,8 @@ impl<'a> Reader<'a> {
         }
         let counted = self.counted()?;
         let (ipv6, table) = (self.ipv6, self.table);
-        let matches: Vec<Match> = self.basics.into_iter().flatten().chain(self.matches).chain(counted).collect();
+        let mut matches: Vec<Match> = self.basics.into_iter().flatten().chain(self.matches).chain(counted).collect();
+        gather_ports(&mut matches);
         let ruled = !matches.is_empty() || self.target.is_some();
         let rule = Rule { matches, target: self.target };
         let op = |command| NfOp { ipv6, table: table.clone(), command };
@@ -767,6 +790,14 @@ impl<'a> Reader<'a> {
         }
         Ok(())
     }
+    /// Addresses are looked up when the whole line has been read.
+    fn named(&mut self, slot: usize, text: &'a str, not: bool, flag: &'static str) -> Result<(), Refusal> {
+        if self.addresses.iter().any(|address| address.0 == slot) {
+            return Err(self.complain(format!("multiple {flag} flags not allowed")).at(self.at - 1));
+        }
+        self.addresses.push((slot, text, not, flag, self.at));
+        Ok(())
+    }
     fn set(&mut self, target: Target) -> Result<(), Refusal> {
         if self.target.is_some() {
             return Err(self.complain("the target's option may be given once"));
@@ -784,6 +815,20 @@ impl<'a> Reader<'a> {
 
 fn translate(how: Translator) -> Target {
     Target::Translate(Translate { how, to: Translation::default() })
+}
+
+/// What the protocol's own extension asks stands together, where it was first named, in an order of its own.
+fn gather_ports(matches: &mut Vec<Match>) {
+    let rank = |m: &Match| match m.what {
+        Condition::SourcePort(_) => Some(0),
+        Condition::DestinationPort(_) => Some(1),
+        Condition::TcpFlags(..) => Some(2),
+        _ => None,
+    };
+    let Some(first) = matches.iter().position(|m| rank(m).is_some()) else { return };
+    let mut gathered: Vec<Match> = matches.extract_if(first.., |m| rank(m).is_some()).collect();
+    gathered.sort_by_key(rank);
+    matches.splice(first..first, gathered);
 }
 
 /// `-tmangle` → `-t`, `mangle`; `--table=mangle` → `--table`, `mangle`.

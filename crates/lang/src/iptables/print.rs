@@ -1,7 +1,9 @@
 //! iptables' listings: `-S`, `-L`, `iptables-save`.
 
-use super::ListStyle;
-use super::values::{COUNT_DIRECTIONS, COUNT_MODES, ICMP_TYPES, ICMPV6_TYPES, PROTOCOLS, SERVICES, STATES, TCP_FLAGS};
+use super::values::{
+    COUNT_DIRECTIONS, COUNT_MODES, ICMP_TYPES, ICMPV6_TYPES, PROTOCOLS, SERVICES, STATES, TCP_FLAGS, TOS_NAMES,
+};
+use super::{ListStyle, values};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use tidegate_policy::netfilter::{
     Choice, Condition, Connbytes, Connmark, Connstates, Match, Rule, Target, Translate, Translation, Translator,
@@ -45,7 +47,7 @@ pub fn list(chains: &[ListedChain], ipv6: bool, style: &ListStyle) -> String {
 }
 
 /// A table as `iptables-save` writes it, without the comments that carry the date.
-pub fn save(table: &str, chains: &[ListedChain], ipv6: bool) -> String {
+pub fn save(table: &str, chains: &[ListedChain], ipv6: bool, counters: bool) -> String {
     let mut out = format!("*{table}\n");
     for chain in chains {
         let policy = chain.policy.map_or("-", |accept| if accept { "ACCEPT" } else { "DROP" });
@@ -53,6 +55,9 @@ pub fn save(table: &str, chains: &[ListedChain], ipv6: bool) -> String {
     }
     for chain in chains {
         for rule in &chain.rules {
+            if counters {
+                out.push_str(&format!("[{}:{}] ", rule.packets, rule.bytes));
+            }
             out.push_str(&format!("-A {}{}\n", chain.name, print_rule(&rule.rule, ipv6)));
         }
     }
@@ -67,13 +72,22 @@ pub fn print_rule(rule: &Rule, ipv6: bool) -> String {
         _ => None,
     });
     let mut out = String::new();
+    let mut own = false;
     for found in &rule.matches {
-        out.push_str(&condition(found, protocol, ipv6));
+        // Options of the protocol's own extension stand together behind one -m.
+        let also = is_own(&found.what);
+        if also && !own {
+            out.push_str(&format!(" -m {}", protocol.map_or_else(|| "tcp".into(), protocol_name)));
+        }
+        own = also;
+        out.push_str(&condition(found, ipv6));
     }
     match &rule.target {
         None => {}
         Some(Target::Accept) => out.push_str(" -j ACCEPT"),
         Some(Target::Drop) => out.push_str(" -j DROP"),
+        Some(Target::Notrack(true)) => out.push_str(" -j CT --notrack"),
+        Some(Target::Notrack(false)) => out.push_str(" -j NOTRACK"),
         Some(Target::Return) => out.push_str(" -j RETURN"),
         Some(Target::Mark { value, mask }) => out.push_str(&format!(" -j MARK --set-xmark {value:#x}/{mask:#x}")),
         Some(Target::Connmark(action)) => out.push_str(&match action {
@@ -132,25 +146,26 @@ fn split_target(words: &str) -> (String, String) {
     (words[..at].into(), words[at..].into())
 }
 
-fn condition(found: &Match, protocol: Option<u8>, ipv6: bool) -> String {
+/// Is it asked by the extension that comes with `-p`?
+fn is_own(what: &Condition) -> bool {
+    matches!(what, Condition::SourcePort(_) | Condition::DestinationPort(_) | Condition::TcpFlags(..))
+}
+
+fn condition(found: &Match, ipv6: bool) -> String {
     let not = if found.not { " !" } else { "" };
-    // Ports of tcp and udp are of the protocol's own extension; lists are multiport's.
-    let ports = |ranges: &[(u16, u16)], single: &str, list: &str| match (ranges, protocol) {
-        ([range], Some(number)) if !single.is_empty() => {
-            format!(" -m {}{not} --{single} {}", protocol_name(number), port_range(*range))
-        }
-        _ => format!(" -m multiport{not} --{list} {}", port_list(ranges)),
-    };
+    let ports = |ranges: &[(u16, u16)], list: &str| format!(" -m multiport{not} --{list} {}", port_list(ranges));
     match &found.what {
         Condition::Protocol(number) => format!("{not} -p {}", protocol_name(*number)),
         Condition::Source(octets, length) => format!("{not} -s {}", address(octets, *length, ipv6)),
         Condition::Destination(octets, length) => format!("{not} -d {}", address(octets, *length, ipv6)),
         Condition::In(name) => format!("{not} -i {name}"),
         Condition::Out(name) => format!("{not} -o {name}"),
-        Condition::SourcePorts(ranges) => ports(ranges, "sport", "sports"),
-        Condition::DestinationPorts(ranges) => ports(ranges, "dport", "dports"),
-        Condition::Ports(ranges) => ports(ranges, "", "ports"),
-        Condition::TcpFlags(mask, wanted) => format!(" -m tcp{not} --tcp-flags {} {}", flags(*mask), flags(*wanted)),
+        Condition::SourcePort(range) => format!("{not} --sport {}", port_range(*range)),
+        Condition::DestinationPort(range) => format!("{not} --dport {}", port_range(*range)),
+        Condition::SourcePorts(ranges) => ports(ranges, "sports"),
+        Condition::DestinationPorts(ranges) => ports(ranges, "dports"),
+        Condition::Ports(ranges) => ports(ranges, "ports"),
+        Condition::TcpFlags(mask, wanted) => format!("{not} --tcp-flags {} {}", flags(*mask), flags(*wanted)),
         Condition::Mark(value, u32::MAX) => format!(" -m mark{not} --mark {value:#x}"),
         Condition::Mark(value, mask) => format!(" -m mark{not} --mark {value:#x}/{mask:#x}"),
         Condition::Length(low, high) if low == high => format!(" -m length{not} --length {low}"),
@@ -191,6 +206,9 @@ fn count_words(asked: &Connbytes) -> (&'static str, &'static str) {
 }
 
 fn icmp(kind: u8, codes: (u8, u8)) -> String {
+    if kind == 255 {
+        return "any".into();
+    }
     if codes == (0, 255) { kind.to_string() } else { format!("{kind}/{}", codes.0) }
 }
 
@@ -221,6 +239,9 @@ fn listed(chain: &ListedChain, ipv6: bool, style: &ListStyle) -> String {
         out.push_str("num  ");
     }
     out.push_str(match style.verbose {
+        true if style.exact => {
+            "    pkts      bytes target     prot opt in     out     source               destination         \n"
+        }
         true => " pkts bytes target     prot opt in     out     source               destination         \n",
         false => "target     prot opt source               destination         \n",
     });
@@ -261,7 +282,7 @@ fn row(rule: &Rule, ipv6: bool, style: &ListStyle) -> String {
     let (mut source, mut destination, mut input, mut output) =
         (any.into(), any.into(), "*".to_string(), "*".to_string());
     let mut rest = String::new();
-    let mut number = None;
+    let (mut number, mut own) = (None, false);
     for found in &rule.matches {
         let not = if found.not { "!" } else { "" };
         match &found.what {
@@ -276,13 +297,21 @@ fn row(rule: &Rule, ipv6: bool, style: &ListStyle) -> String {
             }
             Condition::In(name) => input = format!("{not}{name}"),
             Condition::Out(name) => output = format!("{not}{name}"),
-            _ => rest.push_str(&shown(found, number, style)),
+            _ => {
+                let also = is_own(&found.what);
+                if also && !own {
+                    rest.push_str(&format!(" {}", number.map_or_else(|| "tcp".into(), protocol_name)));
+                }
+                own = also;
+                rest.push_str(&shown(found, number, style));
+            }
         }
     }
     let target = match &rule.target {
         None => String::new(),
         Some(Target::Accept) => "ACCEPT".into(),
         Some(Target::Drop) => "DROP".into(),
+        Some(Target::Notrack(_)) => "CT".into(),
         Some(Target::Return) => "RETURN".into(),
         Some(Target::Mark { .. }) => "MARK".into(),
         Some(Target::Connmark(_)) => "CONNMARK".into(),
@@ -292,42 +321,58 @@ fn row(rule: &Rule, ipv6: bool, style: &ListStyle) -> String {
         Some(Target::Translate(Translate { how, .. })) => how.name().into(),
         Some(Target::Jump(chain) | Target::Goto(chain)) => chain.clone(),
     };
-    let dash = if ipv6 { "  " } else { "--" };
-    let devices = if style.verbose { format!("{input:<6} {output:<6} ") } else { String::new() };
-    format!(
-        "{target:<10} {protocol:<4} {dash}  {devices}{source:<20} {destination:<20}{rest}{}\n",
-        doing(&rule.target, ipv6)
-    )
+    let devices = if style.verbose { format!("  {input:<6} {output:<6} ") } else { " ".into() };
+    let (protocol, source, destination) = (marked(&protocol, 4), marked(&source, 20), marked(&destination, 20));
+    let goes = if matches!(rule.target, Some(Target::Goto(_))) { "[goto] " } else { "" };
+    format!("{target:<10}{protocol} --{devices}{source}{destination}{goes}{rest}{}\n", doing(&rule.target, ipv6, style))
+}
+
+/// In `width` places behind one for the `!`.
+fn marked(text: &str, width: usize) -> String {
+    match text.strip_prefix('!') {
+        Some(text) => format!("!{text:<width$}"),
+        None => format!(" {text:<width$}"),
+    }
 }
 
 /// A match in the words of `-L`.
 fn shown(found: &Match, protocol: Option<u8>, style: &ListStyle) -> String {
     let not = if found.not { "!" } else { "" };
     let spaced = if found.not { " !" } else { "" };
-    let name = protocol.map_or_else(|| "tcp".into(), protocol_name);
     let port = |port: u16| match SERVICES.iter().find(|(_, known)| *known == port) {
         Some((service, _)) if !style.numeric => (*service).to_string(),
         _ => port.to_string(),
     };
-    let ports = |ranges: &[(u16, u16)], single: &str, list: &str| match ranges {
-        [(low, high)] if low == high && !single.is_empty() => format!(" {name} {single}:{not}{}", port(*low)),
-        [(low, high)] if !single.is_empty() => format!(" {name} {single}s:{not}{}:{}", port(*low), port(*high)),
-        _ => format!(" multiport {list} {not}{}", port_list(ranges)),
+    let single = |(low, high): (u16, u16), word: &str| match low == high {
+        true => format!(" {word}:{not}{}", port(low)),
+        false => format!(" {word}s:{not}{}:{}", port(low), port(high)),
+    };
+    let ports = |ranges: &[(u16, u16)], list: &str| {
+        let one = |(low, high): &(u16, u16)| {
+            if low == high { port(*low) } else { format!("{}:{}", port(*low), port(*high)) }
+        };
+        let all: Vec<String> = ranges.iter().map(one).collect();
+        format!(" multiport {list} {spaced}{}", all.join(","))
     };
     match &found.what {
-        Condition::SourcePorts(ranges) => ports(ranges, "spt", "sports"),
-        Condition::DestinationPorts(ranges) => ports(ranges, "dpt", "dports"),
-        Condition::Ports(ranges) => ports(ranges, "", "ports"),
+        Condition::SourcePort(range) => single(*range, "spt"),
+        Condition::DestinationPort(range) => single(*range, "dpt"),
+        Condition::SourcePorts(ranges) => ports(ranges, "sports"),
+        Condition::DestinationPorts(ranges) => ports(ranges, "dports"),
+        Condition::Ports(ranges) => ports(ranges, "ports"),
         Condition::TcpFlags(mask, wanted) if !style.numeric => {
-            format!(" tcp flags:{not}{}/{}", flags(*mask), flags(*wanted))
+            format!(" flags:{not}{}/{}", flags(*mask), flags(*wanted))
         }
-        Condition::TcpFlags(mask, wanted) => format!(" tcp flags:{not}{mask:#04X}/{wanted:#04X}").replace("0X", "0x"),
+        Condition::TcpFlags(mask, wanted) => format!(" flags:{not}{mask:#04X}/{wanted:#04X}").replace("0X", "0x"),
         Condition::Mark(value, u32::MAX) => format!(" mark match{spaced} {value:#x}"),
         Condition::Mark(value, mask) => format!(" mark match{spaced} {value:#x}/{mask:#x}"),
-        Condition::Length(low, high) if low == high => format!(" length{spaced} {low}"),
-        Condition::Length(low, high) => format!(" length{spaced} {low}:{high}"),
+        Condition::Length(low, high) if low == high => format!(" length {not}{low}"),
+        Condition::Length(low, high) => format!(" length {not}{low}:{high}"),
         Condition::Dscp(value) => format!(" DSCP match {not}{value:#04x}"),
-        Condition::Tos(value, mask) => format!(" tos match{spaced}{value:#04x}/{mask:#04x}"),
+        Condition::Tos(value, mask) => match tos_name(*value).filter(|_| *mask == 0x3f && !style.numeric) {
+            Some(name) => format!(" tos match{not} {name}"),
+            None => format!(" tos match{not}{value:#04x}/{mask:#04x}"),
+        },
         Condition::Connmark(value, u32::MAX) => format!(" connmark match {not} {value:#x}"),
         Condition::Connmark(value, mask) => format!(" connmark match {not} {value:#x}/{mask:#x}"),
         Condition::Connstate(set) => format!("{spaced} ctstate {}", states(*set)),
@@ -342,19 +387,25 @@ fn shown(found: &Match, protocol: Option<u8>, style: &ListStyle) -> String {
     }
 }
 
+fn tos_name(value: u8) -> Option<&'static str> {
+    TOS_NAMES.iter().find(|(_, known)| *known == value).map(|(name, _)| *name)
+}
+
 /// An ICMP type in the words of `-L`: `icmptype 8`, or by its name.
 fn shown_icmp(kind: u8, codes: (u8, u8), v6: bool, not: &str, style: &ListStyle) -> String {
-    let (names, word): (&[(&str, u8)], _) = if v6 { (&ICMPV6_TYPES, "ipv6-icmp") } else { (&ICMP_TYPES, "icmp") };
-    match names.iter().find(|(_, known)| *known == kind && codes == (0, 255)) {
-        Some((name, _)) if !style.numeric => format!(" {word} {not}{name}"),
-        _ => format!(" {word}type {not}{}", icmp(kind, codes)),
+    let (names, word): (&[values::IcmpName], _) = if v6 { (&ICMPV6_TYPES, "ipv6-icmp") } else { (&ICMP_TYPES, "icmp") };
+    match names.iter().find(|(_, known, these)| *known == kind && codes == *these) {
+        Some((name, ..)) if !style.numeric => format!(" {word} {not}{name}"),
+        _ if codes == (0, 255) => format!(" {word}{}type {kind}", if not.is_empty() { "" } else { " !" }),
+        _ => format!(" {word}{}type {kind} code {}", if not.is_empty() { "" } else { " !" }, codes.0),
     }
 }
 
 /// A target in the words of `-L`.
-fn doing(target: &Option<Target>, ipv6: bool) -> String {
+fn doing(target: &Option<Target>, ipv6: bool, style: &ListStyle) -> String {
     match target {
         Some(Target::Mark { value, mask }) => match (*value, *mask) {
+            (0, u32::MAX) => " MARK and 0x0".into(),
             (value, u32::MAX) => format!(" MARK set {value:#x}"),
             (0, mask) => format!(" MARK and {:#x}", !mask),
             (value, mask) if value == mask => format!(" MARK or {value:#x}"),
@@ -362,8 +413,14 @@ fn doing(target: &Option<Target>, ipv6: bool) -> String {
             (value, mask) => format!(" MARK xset {value:#x}/{mask:#x}"),
         },
         Some(Target::Connmark(action)) => remarking(action),
+        Some(Target::Notrack(true)) => " CT notrack".into(),
+        Some(Target::Notrack(false)) => " NOTRACK".into(),
         Some(Target::Classify(class)) => format!(" CLASSIFY set {:x}:{:x}", class.major(), class.minor()),
         Some(Target::Dscp(value)) => format!(" DSCP set {value:#04x}"),
+        Some(Target::Tos(value, mask)) if style.numeric => format!(" TOS set {value:#04x}/{mask:#04x}"),
+        Some(Target::Tos(value, 0x3f)) if tos_name(*value).is_some() => {
+            format!("  TOS set{}", tos_name(*value).unwrap_or_default())
+        }
         Some(Target::Tos(value, 0xff)) => format!(" TOS set {value:#04x}/0xff"),
         Some(Target::Tos(0, mask)) => format!(" TOS and {:#04x}", !mask),
         Some(Target::Tos(value, mask)) if value == mask => format!(" TOS or {value:#04x}"),
@@ -379,7 +436,6 @@ fn doing(target: &Option<Target>, ipv6: bool) -> String {
                 _ => format!(" to:{words}{choice}"),
             }
         }
-        Some(Target::Goto(_)) => " [goto] ".into(),
         _ => String::new(),
     }
 }

@@ -204,25 +204,81 @@ pub(super) const COUNT_MODES: [(&str, CountMode); 3] =
 pub(super) const COUNT_DIRECTIONS: [(&str, CountDirection); 3] =
     [("original", CountDirection::Original), ("reply", CountDirection::Reply), ("both", CountDirection::Both)];
 
-/// Names of ICMP types; those of ICMPv6 after them.
-pub(super) const ICMP_TYPES: [(&str, u8); 6] = [
-    ("echo-reply", 0),
-    ("destination-unreachable", 3),
-    ("echo-request", 8),
-    ("time-exceeded", 11),
-    ("timestamp-request", 13),
-    ("timestamp-reply", 14),
+/// A name of an ICMP type, with the codes it stands for, from one to another.
+pub(super) type IcmpName = (&'static str, u8, (u8, u8));
+/// Names of ICMP types and their codes (RFC 792, RFC 1812); type 255 is any.
+pub(super) const ICMP_TYPES: [IcmpName; 40] = [
+    ("any", 255, (0, 255)),
+    ("echo-reply", 0, (0, 255)),
+    ("pong", 0, (0, 255)),
+    ("destination-unreachable", 3, (0, 255)),
+    ("network-unreachable", 3, (0, 0)),
+    ("host-unreachable", 3, (1, 1)),
+    ("protocol-unreachable", 3, (2, 2)),
+    ("port-unreachable", 3, (3, 3)),
+    ("fragmentation-needed", 3, (4, 4)),
+    ("source-route-failed", 3, (5, 5)),
+    ("network-unknown", 3, (6, 6)),
+    ("host-unknown", 3, (7, 7)),
+    ("network-prohibited", 3, (9, 9)),
+    ("host-prohibited", 3, (10, 10)),
+    ("TOS-network-unreachable", 3, (11, 11)),
+    ("TOS-host-unreachable", 3, (12, 12)),
+    ("communication-prohibited", 3, (13, 13)),
+    ("host-precedence-violation", 3, (14, 14)),
+    ("precedence-cutoff", 3, (15, 15)),
+    ("source-quench", 4, (0, 255)),
+    ("redirect", 5, (0, 255)),
+    ("network-redirect", 5, (0, 0)),
+    ("host-redirect", 5, (1, 1)),
+    ("TOS-network-redirect", 5, (2, 2)),
+    ("TOS-host-redirect", 5, (3, 3)),
+    ("echo-request", 8, (0, 255)),
+    ("ping", 8, (0, 255)),
+    ("router-advertisement", 9, (0, 255)),
+    ("router-solicitation", 10, (0, 255)),
+    ("time-exceeded", 11, (0, 255)),
+    ("ttl-exceeded", 11, (0, 255)),
+    ("ttl-zero-during-transit", 11, (0, 0)),
+    ("ttl-zero-during-reassembly", 11, (1, 1)),
+    ("parameter-problem", 12, (0, 255)),
+    ("ip-header-bad", 12, (0, 0)),
+    ("required-option-missing", 12, (1, 1)),
+    ("timestamp-request", 13, (0, 255)),
+    ("timestamp-reply", 14, (0, 255)),
+    ("address-mask-request", 17, (0, 255)),
+    ("address-mask-reply", 18, (0, 255)),
 ];
-pub(super) const ICMPV6_TYPES: [(&str, u8); 9] = [
-    ("destination-unreachable", 1),
-    ("packet-too-big", 2),
-    ("time-exceeded", 3),
-    ("echo-request", 128),
-    ("echo-reply", 129),
-    ("router-solicitation", 133),
-    ("router-advertisement", 134),
-    ("neighbour-solicitation", 135),
-    ("neighbour-advertisement", 136),
+/// Those of ICMPv6 (RFC 4443, RFC 4861).
+pub(super) const ICMPV6_TYPES: [IcmpName; 28] = [
+    ("destination-unreachable", 1, (0, 255)),
+    ("no-route", 1, (0, 0)),
+    ("communication-prohibited", 1, (1, 1)),
+    ("beyond-scope", 1, (2, 2)),
+    ("address-unreachable", 1, (3, 3)),
+    ("port-unreachable", 1, (4, 4)),
+    ("failed-policy", 1, (5, 5)),
+    ("reject-route", 1, (6, 6)),
+    ("packet-too-big", 2, (0, 255)),
+    ("time-exceeded", 3, (0, 255)),
+    ("ttl-exceeded", 3, (0, 255)),
+    ("ttl-zero-during-transit", 3, (0, 0)),
+    ("ttl-zero-during-reassembly", 3, (1, 1)),
+    ("parameter-problem", 4, (0, 255)),
+    ("bad-header", 4, (0, 0)),
+    ("unknown-header-type", 4, (1, 1)),
+    ("unknown-option", 4, (2, 2)),
+    ("echo-request", 128, (0, 255)),
+    ("ping", 128, (0, 255)),
+    ("echo-reply", 129, (0, 255)),
+    ("pong", 129, (0, 255)),
+    ("router-solicitation", 133, (0, 255)),
+    ("router-advertisement", 134, (0, 255)),
+    ("neighbour-solicitation", 135, (0, 255)),
+    ("neighbor-solicitation", 135, (0, 255)),
+    ("neighbour-advertisement", 136, (0, 255)),
+    ("neighbor-advertisement", 136, (0, 255)),
+    ("redirect", 137, (0, 255)),
 ];
 
 /// `NEW,ESTABLISHED`.
@@ -242,9 +298,9 @@ pub(super) fn amount(text: &str) -> Option<(u64, u64)> {
 
 /// A name, `TYPE` or `TYPE/CODE`.
 pub(super) fn icmp_type(text: &str, ipv6: bool) -> Option<(u8, (u8, u8))> {
-    let names: &[(&str, u8)] = if ipv6 { &ICMPV6_TYPES } else { &ICMP_TYPES };
-    if let Some((_, kind)) = names.iter().find(|(name, _)| *name == text) {
-        return Some((*kind, (0, 255)));
+    let names: &[IcmpName] = if ipv6 { &ICMPV6_TYPES } else { &ICMP_TYPES };
+    if let Some((_, kind, codes)) = names.iter().find(|(name, ..)| name.eq_ignore_ascii_case(text)) {
+        return Some((*kind, *codes));
     }
     match text.split_once('/') {
         Some((kind, code)) => {

@@ -1,11 +1,14 @@
 //! What plots are put together from: axes, paths, areas, labels.
 
 use super::thin::thin;
-use super::{Axis, Body, Drawing, Margin, WIDE, escape, labels, short};
+use super::{Axis, Body, Drawing, Margin, Reference, WIDE, escape, labels, short};
 use std::fmt::Write as _;
 
 /// Columns a line is thinned to where it is drawn large.
 const COLUMNS: usize = 200;
+
+/// Pixels from a level's line down to the foot of its name where that stands below.
+const NAME_HEIGHT: f64 = 14.0;
 
 /// A plot in the making.
 pub(super) struct Plot {
@@ -112,18 +115,20 @@ impl Plot {
         }
     }
 
-    /// A level all across, with a name above its left or its right end.
-    pub(super) fn level(&mut self, class: &str, value: f64, name: &str, left: bool) {
-        let y = self.down(value);
-        let _ = write!(self.marks, "<path class=\"{class}\" d=\"M0 {0}H{WIDE}\"/>", short(y));
-        if !name.is_empty() {
-            let (x, anchor) = if left { ("4", "") } else { ("99%", " end") };
-            let _ = write!(
-                self.over,
-                "<text class=\"ink halo{anchor}\" x=\"{x}\" y=\"{}\">{}</text>",
-                short(y - 4.0),
-                escape(name)
-            );
+    /// Levels all across, each named above its line, the highest at the left, others at the right; below it where the one above is too near.
+    pub(super) fn levels(&mut self, levels: &[Reference]) {
+        let mut order: Vec<&Reference> = levels.iter().collect();
+        order.sort_by(|a, b| b.value.total_cmp(&a.value));
+        let mut above = f64::NEG_INFINITY;
+        for (n, level) in order.into_iter().enumerate() {
+            let y = self.down(level.value);
+            let class = if n == 0 { "ref firm" } else { "ref" };
+            let _ = write!(self.marks, "<path class=\"{class}\" d=\"M0 {}H{WIDE}\"/>", short(y));
+            let (x, anchor) = if n == 0 { ("4", "") } else { ("99%", " end") };
+            let baseline = if y - above < NAME_HEIGHT { y + NAME_HEIGHT } else { y - 4.0 };
+            let (name, baseline) = (escape(&level.name), short(baseline));
+            let _ = write!(self.over, "<text class=\"ink halo{anchor}\" x=\"{x}\" y=\"{baseline}\">{name}</text>");
+            above = y;
         }
     }
 

@@ -52,11 +52,7 @@ pub fn stack(
         }
         floor = top;
     }
-    let mut levels: Vec<&Reference> = references.iter().collect();
-    levels.sort_by(|a, b| b.value.total_cmp(&a.value));
-    for (n, level) in levels.into_iter().enumerate() {
-        plot.level(if n == 0 { "ref firm" } else { "ref" }, level.value, &level.name, n == 0);
-    }
+    plot.levels(references);
     plot.names(&names);
     plot.finished(title, description)
 }

@@ -54,11 +54,7 @@ pub fn steps(
         plot.line(&format!("thin s{}{dashed}", what.colour), &line);
     }
     plot.hanging(what.losses.iter().map(|n| *n as f64 * step), 7.0);
-    let mut levels: Vec<&Reference> = what.references.iter().collect();
-    levels.sort_by(|a, b| b.value.total_cmp(&a.value));
-    for (n, level) in levels.into_iter().enumerate() {
-        plot.level(if n == 0 { "ref firm" } else { "ref" }, level.value, &level.name, n == 0);
-    }
+    plot.levels(&what.references);
     plot.finished(title, description)
 }
 

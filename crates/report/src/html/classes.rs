@@ -5,6 +5,7 @@ use super::parts::{Data, Reading, chip, end_of, figure, span_title, spans, steps
 use crate::chart::{Axis, Band, Drawing, OTHERS, Reference, Steps, escape, stack, steps};
 use crate::figures::{ClassFigures, Pair, node};
 use crate::numbers::{rate, size, span};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use tidegate_measure::bits_per_second;
 use tidegate_measure::trial::{ClassSeries, Run, TreeNode, Trial};
@@ -61,7 +62,13 @@ fn one_stack(trial: &Trial, run: &Run, name: &str, palette: &Palette) -> String 
     let end = end_of(run);
     let axes = (Axis::time(end), Axis::rates(high, 5));
     let drawing = stack(&title, &description, axes, run.window.0 as f64, step as f64, &bands, &references);
-    let caption = format!("<b>{}</b>, averaged over {}.{}", escape(&title), span(step), keys(run, &leaves, palette));
+    let caption = format!(
+        "<b>{}</b>, averaged over {}.{}{}",
+        escape(&title),
+        span(step),
+        if name.is_empty() { too_much(trial) } else { String::new() },
+        keys(run, &leaves, palette)
+    );
     figure(&[drawing], &caption, Reading::Across, &share_table(run, &leaves, end))
 }
 
@@ -92,21 +99,54 @@ fn bands(run: &Run, leaves: &[&ClassSeries], palette: &Palette) -> (Vec<Band>, u
     (bands, step)
 }
 
+/// What a device's tree may send at most, and what says so: the highest classes or qdiscs that have a limit, together.
+fn most(trial: &Trial, device: &str) -> Option<(String, u64)> {
+    let here: Vec<&TreeNode> = trial.tree.iter().filter(|node| node.device == device).collect();
+    let mut below: BTreeSet<&str> = BTreeSet::new();
+    let mut tops: Vec<(&str, u64)> = Vec::new();
+    // Parents come before their children.
+    for node in here {
+        let limit = node.ceil_bits.or(node.rate_bits);
+        if below.contains(node.parent.as_str()) {
+            below.insert(&node.id);
+        } else if let Some(bits) = limit {
+            below.insert(&node.id);
+            tops.push((&node.id, bits));
+        }
+    }
+    match tops.as_slice() {
+        [] => None,
+        [(id, bits)] => Some(((*id).to_owned(), *bits)),
+        many => Some(("together".to_owned(), many.iter().map(|(_, bits)| *bits).sum())),
+    }
+}
+
 /// Levels to compare a stack with: what the tree may send in all, and the link.
 fn references(trial: &Trial, name: &str) -> Vec<Reference> {
-    let here = |node: &&TreeNode| node.device == if name.is_empty() { trial.device.as_str() } else { name };
     let mut levels = Vec::new();
-    let tops = trial.tree.iter().filter(here).filter_map(|node| Some((node, node.ceil_bits.or(node.rate_bits)?)));
-    // Of equals the first: the one highest in the tree.
-    if let Some((node, bits)) = tops.rev().max_by_key(|(_, bits)| *bits) {
-        levels.push(Reference { name: format!("{} at most {}", node.id, rate(bits as f64)), value: bits as f64 });
+    if let Some((who, bits)) = most(trial, if name.is_empty() { &trial.device } else { name }) {
+        levels.push(Reference { name: format!("{who} at most {}", rate(bits as f64)), value: bits as f64 });
     }
     let link = trial.link.up_bits as f64;
-    // Far from what is sent, the link would only flatten the rest.
+    // Far from what is sent, either would only flatten the rest.
     if name.is_empty() && levels.iter().all(|level| link < 2.0 * level.value && link != level.value) {
         levels.push(Reference { name: format!("the link: {}", rate(link)), value: link });
+        levels.retain(|level| level.value < 4.0 * link);
     }
     levels
+}
+
+/// A warning where the tree may send more than the link carries: then the queue is the modem's, which knows no classes.
+fn too_much(trial: &Trial) -> String {
+    let link = trial.link.up_bits;
+    match most(trial, &trial.device) {
+        Some((_, bits)) if bits > link => format!(
+            " <span class=\"key lost\">It may send {}, more than the link's {}: what is too much waits in the modem, where no class counts.</span>",
+            rate(bits as f64),
+            rate(link as f64)
+        ),
+        _ => String::new(),
+    }
 }
 
 fn keys(run: &Run, leaves: &[&ClassSeries], palette: &Palette) -> String {

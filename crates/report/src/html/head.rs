@@ -2,8 +2,8 @@
 
 use super::parts::{Data, Reading, capital, figure, prose, tied};
 use crate::chart::{Axis, Range, escape, ranges};
-use crate::figures::{Pair, goodput, hardest, main_probe, pairs};
-use crate::numbers::{milliseconds, rate, span};
+use crate::figures::{Asked, Pair, goodput, hardest, main_probe, pairs};
+use crate::numbers::{milliseconds, percent, rate, span};
 use std::fmt::Write as _;
 use tidegate_measure::trial::{Probe, Run, Trial};
 
@@ -49,16 +49,25 @@ struct Tile {
     written: fn(f64) -> String,
     /// Is less better?
     less: bool,
+    /// What is to be known besides.
+    note: String,
 }
 
 /// The figures that matter, under the load that hurts most.
 fn tiles(pair: &Pair<'_>) -> String {
-    let mut tiles: Vec<Tile> = chosen(pair).into_iter().filter_map(|id| asked(pair, id)).collect();
+    let mut tiles: Vec<Tile> = chosen(pair).into_iter().filter_map(|ids| asked(pair, &ids)).collect();
     tiles.truncate(MOST_TILES - 2);
     for (up, label) in [(true, "Uploads carry"), (false, "Downloads carry")] {
         let [without, with] = [pair.without, pair.with].map(|run| run.and_then(|run| goodput(run, up)));
         if without.is_some() || with.is_some() {
-            tiles.push(Tile { label: label.to_owned(), without, with, written: rate, less: false });
+            tiles.push(Tile {
+                label: label.to_owned(),
+                without,
+                with,
+                written: rate,
+                less: false,
+                note: String::new(),
+            });
         }
     }
     let drawn: String = tiles.iter().map(tile).collect();
@@ -68,33 +77,46 @@ fn tiles(pair: &Pair<'_>) -> String {
     )
 }
 
-/// The main probe, then others; of several directions of one thing (`voip-up`, `voip-down`) the one that suffers most.
-fn chosen<'t>(pair: &Pair<'t>) -> Vec<&'t str> {
-    let mut ids: Vec<&str> = main_probe(pair).into_iter().collect();
+/// The main probe, then others; directions of one thing (`voip-up`, `voip-down`) together.
+fn chosen<'t>(pair: &Pair<'t>) -> Vec<Vec<&'t str>> {
     let stem = |id: &'t str| id.strip_suffix("-up").or(id.strip_suffix("-down")).unwrap_or(id);
-    let pain = |id: &str| pair.probe(id).both(|f| f.rtt.percentile(95.0))[0];
+    let mut things: Vec<Vec<&str>> = main_probe(pair).map(|id| vec![id]).into_iter().collect();
     for id in pair.probe_ids() {
-        match ids.iter_mut().find(|known| stem(known) == stem(id)) {
-            Some(known) if pain(id) > pain(known) => *known = id,
+        match things.iter_mut().find(|thing| stem(thing[0]) == stem(id)) {
+            Some(thing) if !thing.contains(&id) => thing.push(id),
             Some(_) => {}
-            None => ids.push(id),
+            None => things.push(vec![id]),
         }
     }
-    ids
+    things
 }
 
 /// Answers from which a 95th percentile says something.
 const MANY: usize = 20;
+/// Lost with the policy, from which on it is said.
+const LOST: f64 = 0.005;
 
-fn asked(pair: &Pair<'_>, id: &str) -> Option<Tile> {
-    let asked = pair.probe(id);
-    let probe = asked.any()?;
-    let many = asked.both(|f| Some(f.rtt.count() + f.lost)).into_iter().flatten().all(|n| n >= MANY);
-    let [without, with] =
-        asked.both(|f| f.rtt.percentile(if many { 95.0 } else { 50.0 })).map(|ns| ns.map(|ns| ns as f64));
+/// A thing's figures: of several directions the worse one, on each side.
+fn asked(pair: &Pair<'_>, ids: &[&str]) -> Option<Tile> {
+    let all: Vec<Asked<'_>> = ids.iter().map(|id| pair.probe(id)).collect();
+    let probe = all.first()?.any()?;
+    let counts = all.iter().flat_map(|asked| asked.both(|f| Some(f.rtt.count() + f.lost)));
+    let many = counts.flatten().all(|n| n >= MANY);
+    let worst = |side: usize| {
+        let figures = all.iter().map(|asked| asked.both(|f| f.rtt.percentile(if many { 95.0 } else { 50.0 }))[side]);
+        // None at all is worse than any.
+        figures.collect::<Option<Vec<u64>>>()?.into_iter().max().map(|ns| ns as f64)
+    };
+    let lost = all.iter().filter_map(|asked| asked.both(|f| Some(f.loss()))[1]).fold(0.0, f64::max);
     let which = if many { "95 % within" } else { "typically" };
-    let label = format!("{}, {which}", capital(&probe.title));
-    Some(Tile { label, without, with, written: |ns| span(ns as u64), less: true })
+    let name = capital(&probe.title);
+    let label = match (ids.len(), name.split_once(',')) {
+        (1, _) => format!("{name}, {which}"),
+        (_, Some((thing, _))) => format!("{thing}, the worse way, {which}"),
+        (_, None) => format!("{name}, the worse way, {which}"),
+    };
+    let note = if lost > LOST { format!("{} lost", percent(lost)) } else { String::new() };
+    Some(Tile { label, without: worst(0), with: worst(1), written: |ns| span(ns as u64), less: true, note })
 }
 
 fn tile(tile: &Tile) -> String {
@@ -105,11 +127,12 @@ fn tile(tile: &Tile) -> String {
         format!("<i class=\"bar {class}\" style=\"width:{share:.1}%\"></i>")
     };
     let tile = format!(
-        "<div class=\"tile\"><dt>{}</dt><dd><b>{}</b><span><i class=\"n\">instead of {}</i>{}</span>{}{}</dd></div>",
+        "<div class=\"tile\"><dt>{}</dt><dd><b>{}</b><span><i class=\"n\">instead of {}</i>{}{}</span>{}{}</dd></div>",
         escape(&tile.label),
         written(tile.with),
         written(tile.without),
         change(tile),
+        if tile.note.is_empty() { String::new() } else { format!(" · <i class=\"n\">{}</i>", tile.note) },
         bar("without", tile.without),
         bar("with", tile.with)
     );

@@ -40,12 +40,16 @@ fn rows(pairs: &[Pair<'_>], of: impl Fn(&Run) -> Vec<Vec<String>>) -> Vec<Vec<St
     rows
 }
 
+/// The class that something takes with the policy; without it there is none.
+fn class_of(run: &Run, class: &Option<String>) -> String {
+    class.clone().filter(|_| run.policy).unwrap_or_default()
+}
+
 fn answers(pairs: &[Pair<'_>]) -> Data {
     let of = |run: &Run| {
         let row = |probe: &tidegate_measure::trial::Probe| {
             let figures = probe.figures(run.window);
-            let mut row =
-                vec![format!("{}, {}", capital(&probe.title), probe.unit), probe.class.clone().unwrap_or_default()];
+            let mut row = vec![format!("{}, {}", capital(&probe.title), probe.unit), class_of(run, &probe.class)];
             match figures.rtt.summary() {
                 Some(s) => row.extend([s.mean, s.p50, s.p95, s.p99, s.max].map(milliseconds)),
                 None => row.extend(std::iter::repeat_n("–".to_owned(), 5)),
@@ -79,7 +83,7 @@ fn transfers(pairs: &[Pair<'_>]) -> Data {
         let row = |flow: &tidegate_measure::trial::Flow| {
             vec![
                 capital(&flow.title),
-                flow.class.clone().unwrap_or_default(),
+                class_of(run, &flow.class),
                 rate(flow.rate(run.window)),
                 size(flow.bytes),
                 flow.retransmissions.to_string(),
