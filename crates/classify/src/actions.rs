@@ -16,6 +16,17 @@ pub enum Verdict {
     Redirect(u32),
 }
 
+/// What actions must know of the packet and the moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Meter {
+    /// The packet's bytes, as they are counted where it is.
+    pub len: u32,
+    /// The present time.
+    pub now: Time,
+    /// The actions of the next filter that matches and has some are passed over: the packet came back from the device they led it to.
+    pub passed_over: bool,
+}
+
 /// What one filter says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Said {
@@ -67,9 +78,13 @@ impl Actions {
         }
     }
 
-    /// Carries them out on a packet of `len` bytes for which the filter names `class`.
+    /// Carries them out on a packet for which the filter names `class`.
     #[inline]
-    pub(crate) fn run(&mut self, class: Handle, len: u32, now: Time) -> Said {
+    pub(crate) fn run(&mut self, class: Handle, meter: &mut Meter) -> Said {
+        if self.0.is_empty() || core::mem::replace(&mut meter.passed_over, false) {
+            return Said::Decided(Verdict::Class(class));
+        }
+        let Meter { len, now, .. } = *meter;
         for live in &mut self.0 {
             live.bytes += u64::from(len);
             live.packets += 1;

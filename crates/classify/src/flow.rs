@@ -55,7 +55,7 @@ impl Flow {
     pub(crate) fn classify(&mut self, asked: &mut Asked<'_>) -> Said {
         for entry in &mut self.entries {
             let class = entry.class(asked);
-            match entry.actions.run(class, asked.len, asked.now) {
+            match entry.actions.run(class, &mut asked.meter) {
                 Said::No => {}
                 said => return said,
             }

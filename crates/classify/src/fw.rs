@@ -1,9 +1,9 @@
 //! fw: by firewall mark (tc-fw(8)).
 
-use crate::actions::{Actions, Said, Verdict};
+use crate::actions::{Actions, Meter, Said, Verdict};
 use alloc::vec;
 use alloc::vec::Vec;
-use tidegate_packet::{Handle, Mark, Time};
+use tidegate_packet::{Handle, Mark};
 use tidegate_policy::{Errno, FwParams, TcError};
 
 /// The fw filters of one preference.
@@ -61,7 +61,7 @@ impl Fw {
     }
 
     /// Without any filter (`fw` alone) the mark itself names the class.
-    pub(crate) fn classify(&mut self, mark: Mark, qdisc: Handle, len: u32, now: Time) -> Said {
+    pub(crate) fn classify(&mut self, mark: Mark, qdisc: Handle, meter: &mut Meter) -> Said {
         if self.entries.is_empty() {
             let class = Handle(mark.0);
             let ours = class.major() == 0 || class.qdisc() == qdisc;
@@ -69,13 +69,16 @@ impl Fw {
         }
         let Some(at) = self.find(mark.0 & self.mask) else { return Said::No };
         let entry = &mut self.entries[at];
-        entry.actions.run(entry.classid.unwrap_or(Handle::NONE), len, now)
+        entry.actions.run(entry.classid.unwrap_or(Handle::NONE), meter)
     }
 
     pub(crate) fn add(&mut self, mark: u32, params: &FwParams, bound: bool, actions: Actions) -> Result<(), TcError> {
-        if mark == 0 {
+        if mark == 0 && params.classid.is_none() && actions.is_empty() {
             // Only the first, empty one may come without a handle.
             return if self.entries.is_empty() { Ok(()) } else { Err(TcError::bare(Errno::Inval)) };
+        }
+        if mark == 0 {
+            return Err(TcError::bare(Errno::Inval));
         }
         let mask = params.mask.unwrap_or(u32::MAX);
         if self.entries.is_empty() {

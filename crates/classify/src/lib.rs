@@ -17,6 +17,6 @@ mod matchall;
 pub mod netfilter;
 mod u32;
 
-pub use actions::Verdict;
+pub use actions::{Meter, Verdict};
 pub use list::{Asked, FilterList, Owner, RandomSource};
 pub use u32::U32Listing;

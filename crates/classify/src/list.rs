@@ -1,6 +1,6 @@
 //! The filters that hang on one qdisc or class.
 
-use crate::actions::{Actions, Said, Verdict};
+use crate::actions::{Actions, Meter, Said, Verdict};
 use crate::flow::Flow;
 use crate::fw::Fw;
 use crate::matchall::Matchall;
@@ -26,10 +26,8 @@ pub struct Asked<'a> {
     pub pool: &'a mut Pool,
     /// The packet.
     pub pkt: &'a Pkt,
-    /// Its bytes, as actions count them.
-    pub len: u32,
-    /// The present time.
-    pub now: Time,
+    /// What actions must know.
+    pub meter: Meter,
 }
 
 /// Randomness for filters, with the memory that the first flow filter on a machine draws a key that later ones share.
@@ -143,10 +141,10 @@ impl FilterList {
                 continue;
             }
             let found = match &mut pref.body {
-                Body::Fw(fw) => fw.classify(mark, qdisc, asked.len, asked.now),
+                Body::Fw(fw) => fw.classify(mark, qdisc, &mut asked.meter),
                 Body::U32(u32) => u32.classify(asked),
                 Body::Flow(flow) => flow.classify(asked),
-                Body::Matchall(all) => all.classify(asked.len, asked.now),
+                Body::Matchall(all) => all.classify(&mut asked.meter),
             };
             if found != Said::No {
                 return found;

@@ -1,7 +1,7 @@
 //! matchall: every packet (tc-matchall(8)).
 
-use crate::actions::{Actions, Said};
-use tidegate_packet::{Handle, Time};
+use crate::actions::{Actions, Meter, Said};
+use tidegate_packet::Handle;
 use tidegate_policy::{Errno, MatchallParams, TcError};
 
 /// The matchall filter of one preference: there is one at most.
@@ -19,11 +19,11 @@ pub(crate) struct Entry {
 }
 
 impl Matchall {
-    pub(crate) fn classify(&mut self, len: u32, now: Time) -> Said {
+    pub(crate) fn classify(&mut self, meter: &mut Meter) -> Said {
         match &mut self.0 {
             Some(entry) => {
                 entry.asked += 1;
-                entry.actions.run(entry.classid.unwrap_or(Handle::NONE), len, now)
+                entry.actions.run(entry.classid.unwrap_or(Handle::NONE), meter)
             }
             None => Said::No,
         }

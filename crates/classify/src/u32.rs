@@ -45,8 +45,9 @@ impl U32 {
         U32 { table, nodes: Vec::new() }
     }
 
-    pub(crate) fn classify(&mut self, asked: &Asked<'_>) -> Said {
-        let (head, meta) = (asked.pool.head(asked.pkt), asked.pool.meta(asked.pkt));
+    pub(crate) fn classify(&mut self, asked: &mut Asked<'_>) -> Said {
+        let Asked { pool, pkt, meter } = asked;
+        let (head, meta) = (pool.head(pkt), pool.meta(pkt));
         let (dsfield, mark) = (meta.dsfield, meta.mark);
         'nodes: for node in &mut self.nodes {
             node.hits.asked += 1;
@@ -73,7 +74,7 @@ impl U32 {
                 continue;
             }
             node.hits.matched += 1;
-            match node.actions.run(node.params.classid.unwrap_or(Handle::NONE), asked.len, asked.now) {
+            match node.actions.run(node.params.classid.unwrap_or(Handle::NONE), meter) {
                 Said::No => {}
                 said => return said,
             }

@@ -107,7 +107,7 @@ fn recordings_are_identical_or_wait_by_name() {
 
 #[test]
 fn answers_are_kept() {
-    let results = ["answers.tar.gz", "translated.tar.gz"].into_iter().flat_map(replay_all);
+    let results = ["answers.tar.gz", "translated.tar.gz", "redirects.tar.gz"].into_iter().flat_map(replay_all);
     let wrong: String =
         results.filter(|(_, f)| !f.is_empty()).map(|(n, f)| format!("{n}: {}\n", f.join("\n    "))).collect();
     assert!(wrong.is_empty(), "{wrong}");

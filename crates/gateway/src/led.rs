@@ -22,8 +22,8 @@ pub enum Received {
     Lost,
 }
 
-/// The numbers that actions get, by kind; none is used again.
-#[derive(Debug, Default)]
+/// The numbers that actions get, by kind; none that was in use is used again.
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ActionNumbers {
     gact: u32,
     mirred: u32,
@@ -65,11 +65,11 @@ impl Gateway {
         Some((DeviceId(u32::from(meta.led_from.checked_sub(1)?)), meta.led_out))
     }
 
-    /// Gives a packet that was led away on its way out of `device`, and came back, to that device again. Its filters let it pass.
+    /// Gives a packet that was led away on its way out of `device`, and came back, to that device again. The actions that led it away are passed over.
     pub fn offer_back(&mut self, world: World<'_>, device: DeviceId, pkt: Pkt) -> Offer {
         let World { now, pool, draws } = world;
         let meta = pool.meta_mut(&pkt);
-        (meta.len, meta.unasked, meta.led_from) = (meta.frame_len, true, 0);
+        (meta.len, meta.passed_over, meta.led_from) = (meta.frame_len, true, 0);
         self.port(device).shaper.offer(now, pool, draws, pkt)
     }
 

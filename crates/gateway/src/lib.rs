@@ -139,8 +139,13 @@ impl Gateway {
             Op::Qdisc(op) => self.named(&op.dev)?.shaper.qdisc_op(now, pool, draws, op).map(|()| None),
             Op::Class(op) => self.named(&op.dev)?.shaper.class_op(now, pool, draws, op),
             Op::Filter(op) => {
+                let before = self.action_numbers;
                 let op = self.complete(op)?;
-                self.named(&op.dev)?.shaper.filter_op(now, pool, draws, &op).map(|()| None)
+                let result = self.named(&op.dev).and_then(|port| port.shaper.filter_op(now, pool, draws, &op));
+                if result.is_err() {
+                    self.action_numbers = before;
+                }
+                result.map(|()| None)
             }
             Op::Netfilter(op) => self.firewall.apply(op).map(|()| None),
             Op::Link(op) => self.link(World { now, pool, draws }, op).map(|()| None),
@@ -226,7 +231,7 @@ impl Gateway {
     /// Takes the next packet that a device may send.
     pub fn poll(&mut self, world: World<'_>, device: DeviceId) -> Option<Pkt> {
         let pkt = self.port(device).shaper.poll(world.now, world.pool, world.draws)?;
-        world.pool.meta_mut(&pkt).unasked = false;
+        world.pool.meta_mut(&pkt).passed_over = false;
         Some(pkt)
     }
 

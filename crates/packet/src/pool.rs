@@ -62,8 +62,8 @@ pub struct Meta {
     pub led_from: u16,
     /// It was on its way out there; else it had just arrived.
     pub led_out: bool,
-    /// The next filters it meets are not asked: it came back from the device they led it to.
-    pub unasked: bool,
+    /// The actions of the next filter that matches are passed over: it came back from the device they led it to.
+    pub passed_over: bool,
     /// When the discipline that holds it took it in.
     pub stamp: Time,
     /// The flow hash under the zero key, once asked for; 0 before.

@@ -113,6 +113,9 @@ impl Shaper {
         const NOT_THERE: TcError = TcError::new(Errno::NoEnt, "Cannot find specified qdisc on specified device");
         let (handle, kind) = if op.parent.is_none() {
             const NO_HANDLE: TcError = TcError::new(Errno::NoEnt, "Failed to find qdisc with specified handle");
+            if op.handle == ingress::HANDLE && self.ingress.is_there() {
+                return Err(TcError::new(Errno::Inval, "Classid cannot be zero"));
+            }
             (op.handle, self.node_info(op.handle).ok_or(NO_HANDLE)?.0)
         } else {
             let there = match self.hangs_on(op.parent).ok_or(NO_CLASS)? {

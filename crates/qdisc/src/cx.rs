@@ -78,20 +78,30 @@ impl Lost {
 impl Cx<'_> {
     /// Loses a packet: the only way there is. `at` is the qdisc that does it.
     pub fn drop(&mut self, at: Handle, pkt: Pkt, why: Why) {
-        let meta = self.pool.meta(&pkt);
         self.lost.packets += 1;
-        self.lost.bytes += u64::from(meta.len);
-        let event = Event {
+        self.lost.bytes += u64::from(self.pool.meta(&pkt).len);
+        self.tell(What::Drop(why), at, &pkt);
+        self.pool.release(pkt);
+    }
+
+    /// Leads a packet away to another device: neither sent nor lost here.
+    pub(crate) fn lead(&mut self, at: Handle, pkt: Pkt, to: u32) {
+        debug_assert!(self.led.is_none(), "one packet is offered at a time");
+        self.tell(What::Led, at, &pkt);
+        *self.led = Some((pkt, to));
+    }
+
+    fn tell(&mut self, what: What, at: Handle, pkt: &Pkt) {
+        let meta = self.pool.meta(pkt);
+        self.events.push(Event {
             time: self.now,
-            what: What::Drop(why),
+            what,
             at,
             slot: pkt.slot() as u32,
             ident: meta.ident,
             len: meta.frame_len,
             dsfield: meta.dsfield,
-        };
-        self.events.push(event);
-        self.pool.release(pkt);
+        });
     }
 
     /// Loses a packet because its queue is emptied; those of one call of a qdisc's purge are freed together.
@@ -159,6 +169,8 @@ pub struct Event {
 pub enum What {
     /// A packet was lost.
     Drop(Why),
+    /// A filter led a packet away to another device. (The kernel sends a copy there and frees the packet that was enqueued.)
+    Led,
 }
 
 /// A ring of the latest events: bounded, allocated once, counting what it had to forget.
@@ -201,7 +213,7 @@ impl EventRing {
         if let Some(since) = self.events.get_mut(mark..) {
             since.sort_by_key(|event| match event.what {
                 What::Drop(Why::Purged(group)) => (1, Reverse(group)),
-                What::Drop(_) => (0, Reverse(0)),
+                What::Drop(_) | What::Led => (0, Reverse(0)),
             });
         }
     }

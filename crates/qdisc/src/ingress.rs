@@ -1,8 +1,9 @@
 //! ingress and clsact: filters on what arrives at a device, and on what leaves it before its tree. They queue nothing.
 
 use crate::cx::{Cx, Why};
+use crate::node;
 use alloc::vec::Vec;
-use tidegate_classify::{Asked, FilterList, Owner, Verdict};
+use tidegate_classify::{FilterList, Owner, Verdict};
 use tidegate_packet::{Handle, Pkt, Time};
 use tidegate_policy::dump::{FilterDump, QdiscDump, QueueStats, Xstats};
 use tidegate_policy::{Errno, FilterOp, Kind, QdiscOp, QdiscParams, TcError, Verb};
@@ -165,12 +166,10 @@ impl Ingress {
 }
 
 fn decide(hook: &mut Hook, drops: &mut u32, cx: &mut Cx<'_>, pkt: Pkt, len: u32) -> Hooked {
-    let meta = cx.pool.meta_mut(&pkt);
-    if core::mem::replace(&mut meta.unasked, false) || hook.filters.is_empty() {
+    if hook.filters.is_empty() {
         return Hooked::Passed(pkt);
     }
-    let mut asked = Asked { pool: cx.pool, pkt: &pkt, len, now: cx.now };
-    match hook.filters.classify(HANDLE, &mut asked) {
+    match node::decide(&mut hook.filters, cx, HANDLE, &pkt, len) {
         None | Some(Verdict::Class(_)) => Hooked::Passed(pkt),
         Some(Verdict::Drop) => {
             *drops = drops.wrapping_add(1);

@@ -5,7 +5,7 @@ use crate::kind::{Body, Noop};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
-use tidegate_classify::{Asked, FilterList, U32Listing, Verdict};
+use tidegate_classify::{Asked, FilterList, Meter, U32Listing, Verdict};
 use tidegate_packet::{Handle, Pkt, Time, Timer};
 use tidegate_policy::dump::{ClassDump, QdiscDump, QueueStats, Xstats};
 use tidegate_policy::{ClassOp, Errno, Kind, QdiscParams, SizeTable, TcError};
@@ -681,16 +681,23 @@ pub(crate) enum Gone {
     Led(u32),
 }
 
+/// What a list of filters decides about a packet of `len` bytes.
+#[inline]
+pub(crate) fn decide(filters: &mut FilterList, cx: &mut Cx<'_>, at: Handle, pkt: &Pkt, len: u32) -> Option<Verdict> {
+    let before = cx.pool.meta(pkt).passed_over;
+    let meter = Meter { len, now: cx.now, passed_over: before };
+    let mut asked = Asked { pool: cx.pool, pkt, meter };
+    let verdict = filters.classify(at, &mut asked);
+    if before && !asked.meter.passed_over {
+        cx.pool.meta_mut(pkt).passed_over = false;
+    }
+    verdict
+}
+
 /// Asks a qdisc's filters about a packet.
 #[inline]
 pub(crate) fn classify(filters: &mut FilterList, cx: &mut Cx<'_>, qdisc: Handle, pkt: &Pkt) -> Answer {
-    let meta = cx.pool.meta_mut(pkt);
-    if meta.unasked {
-        meta.unasked = false;
-        return Answer::Nothing;
-    }
-    let len = meta.len;
-    match filters.classify(qdisc, &mut Asked { pool: cx.pool, pkt, len, now: cx.now }) {
+    match decide(filters, cx, qdisc, pkt, cx.pool.meta(pkt).len) {
         None => Answer::Nothing,
         Some(Verdict::Class(class)) => Answer::Class(class),
         Some(Verdict::Drop) => Answer::Gone(Gone::Dropped),
@@ -708,8 +715,7 @@ impl Gone {
                 Enqueue::Dropped
             }
             Gone::Led(to) => {
-                debug_assert!(cx.led.is_none(), "one packet is offered at a time");
-                *cx.led = Some((pkt, to));
+                cx.lead(at, pkt, to);
                 Enqueue::Taken
             }
         }

@@ -53,9 +53,13 @@ impl Machine {
         }
     }
 
-    /// The machine of the recorded runs: `link0`, and three more like it.
+    /// The machine of the recorded runs: `link0`, and three more like it; `in1`, where what is forwarded comes in; two ifb.
     pub fn recorded(spec: DeviceSpec) -> Machine {
-        Machine::new(["link0", "link1", "link2", "link3"], spec)
+        let mut machine = Machine::new(["link0", "link1", "link2", "link3", "in1"], spec);
+        for ifb in ["ifb0", "ifb1"] {
+            machine.gateway.add_device(ifb, DeviceSpec { hz: spec.hz, ..DeviceSpec::of(&LinkKind::Ifb) });
+        }
+        machine
     }
 
     /// A machine on which a script is taken in, with these devices, each of the kind that its name tells.

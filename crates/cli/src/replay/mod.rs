@@ -3,6 +3,7 @@
 //! Reads `link`, `script.tc`, `schedule.csv` and `draws.csv` (nothing else) and writes `egress.csv`, `drops.csv`, `stats.txt`,
 //! `filters.txt` and, where the schedule's commands ask, `snap.txt`, in the form of the recordings.
 
+mod beside;
 mod draws;
 mod files;
 mod frame;

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
-use tidegate_gateway::{DeviceId, Event, Route, What, Why};
+use tidegate_gateway::{DeviceId, Event, Gateway, What, Why};
 use tidegate_packet::{Head, Pool, Span, Time};
 
 /// How long a command of the schedule may take.
@@ -19,12 +19,14 @@ const POOL: usize = 1 << 20;
 
 /// A run under way.
 pub(super) struct Run<'r> {
-    recording: &'r Recording,
-    machine: Machine,
-    device: DeviceId,
+    pub(super) recording: &'r Recording,
+    pub(super) machine: Machine,
+    pub(super) device: DeviceId,
+    /// The machine's other devices.
+    pub(super) beside: Vec<DeviceId>,
     shell: Shell,
     place: &'r Path,
-    pool: Pool,
+    pub(super) pool: Pool,
     draws: Recorded,
     /// When the link is free again; `None` = it is free.
     busy_until: Option<Time>,
@@ -58,6 +60,7 @@ impl<'r> Run<'r> {
             recording,
             machine,
             device,
+            beside: Vec::new(),
             shell: Shell::open(None, COMMAND_LIMIT)?,
             place,
             pool: Pool::new(POOL),
@@ -85,14 +88,7 @@ impl<'r> Run<'r> {
                         .insert(arrival.meta.clone(), arrival.head.clone())
                         .context("too many packets under way")?;
                     *self.counts.entry("arrivals").or_default() += 1;
-                    let route = if self.recording.link.forward { Route::Forwarded(None) } else { Route::Direct };
-                    let _ = self.machine.gateway.offer(
-                        world(now, &mut self.pool, &mut self.draws),
-                        self.device,
-                        route,
-                        pkt,
-                    );
-                    self.send(now);
+                    self.arrive(now, pkt);
                 }
             }
             self.note_drops();
@@ -114,6 +110,7 @@ impl<'r> Run<'r> {
         let outcome = self.shell.run_file(&self.recording.script, self.place, &mut self.machine.face(pool, draws))?;
         self.complain(&outcome.stderr);
         self.machine.gateway.late_timers(false);
+        self.look_around();
         Ok(())
     }
 
@@ -122,6 +119,7 @@ impl<'r> Run<'r> {
         let (pool, draws) = (&mut self.pool, &mut self.draws);
         let outcome = self.shell.run_line(command, self.place, &mut self.machine.face(pool, draws))?;
         self.complain(&outcome.stderr);
+        self.look_around();
         // A change may let something go at once, but nobody polls for it: the kernel does not either.
         Ok(())
     }
@@ -136,9 +134,13 @@ impl<'r> Run<'r> {
     fn until(&mut self, end: Time) -> anyhow::Result<()> {
         loop {
             let watchdog = self.machine.gateway.timeout(self.device);
+            let beside = self.watchdog_beside();
             let perturb = self.draws.next_time().filter(|time| self.machine.gateway.perturb_due() <= *time);
-            let Some(next) =
-                [self.busy_until, watchdog, perturb].into_iter().flatten().min().filter(|time| *time <= end)
+            let Some(next) = [self.busy_until, watchdog, perturb, beside.map(|(time, _)| time)]
+                .into_iter()
+                .flatten()
+                .min()
+                .filter(|time| *time <= end)
             else {
                 return Ok(());
             };
@@ -147,15 +149,25 @@ impl<'r> Run<'r> {
                 self.send(next);
             } else if perturb == Some(next) {
                 self.machine.gateway.perturb(world(next, &mut self.pool, &mut self.draws));
-            } else if self.machine.gateway.fire(next, self.device) {
-                self.send(next);
+            } else {
+                let device = match beside {
+                    Some((time, device)) if time == next && watchdog != Some(next) => device,
+                    _ => self.device,
+                };
+                if self.machine.gateway.fire(next, device) {
+                    self.go_on(next);
+                }
             }
             self.note_drops();
         }
     }
 
+    pub(super) fn gateway(&mut self, now: Time) -> (&mut Gateway, tidegate_gateway::World<'_>) {
+        (&mut self.machine.gateway, world(now, &mut self.pool, &mut self.draws))
+    }
+
     /// Gives the link what it takes.
-    fn send(&mut self, now: Time) {
+    pub(super) fn send(&mut self, now: Time) {
         while self.busy_until.is_none() {
             let world = world(now, &mut self.pool, &mut self.draws);
             let Some(pkt) = self.machine.gateway.poll(world, self.device) else { return };
@@ -172,20 +184,18 @@ impl<'r> Run<'r> {
     }
 
     fn note_drops(&mut self) {
-        for Event { time, what: What::Drop(why), ident, len, dsfield, .. } in self.machine.gateway.events(self.device) {
-            // The recordings do not see these.
-            if why == Why::Netfilter {
-                continue;
-            }
-            let place = match why {
-                Why::Codel => "drop_func",
-                Why::Purged(_) => "__rtnl_unlock",
-                Why::PurgedAtOnce => "qdisc_reset",
-                Why::Policy => "__dev_queue_xmit",
-                _ => "kfree_skb_list_reason",
+        for Event { time, what, ident, len, dsfield, .. } in self.machine.gateway.events(self.device) {
+            let place = match what {
+                // The recordings do not see these.
+                What::Drop(Why::Netfilter) => continue,
+                What::Drop(Why::Codel) => "drop_func",
+                What::Drop(Why::Purged(_)) => "__rtnl_unlock",
+                What::Drop(Why::PurgedAtOnce) => "qdisc_reset",
+                What::Drop(Why::Policy) => "__dev_queue_xmit",
+                What::Drop(_) | What::Led => "kfree_skb_list_reason",
             };
             let _ = writeln!(self.drops, "{},{ident},{len},{dsfield},{place}", ns(time));
-            *self.counts.entry("dropped").or_default() += 1;
+            *self.counts.entry(if what == What::Led { "led" } else { "dropped" }).or_default() += 1;
         }
     }
 

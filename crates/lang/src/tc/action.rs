@@ -107,7 +107,7 @@ fn redirect(words: &mut Words<'_>, env: &Env) -> Result<Act, Refusal> {
         "egress" => {}
         "ingress" => return Err(later("action", "mirred ingress", words.last())),
         _ => {
-            let left = words.left() + 1;
+            let left = words.left() + 2;
             return Err(bad(format!("mirred option not supported {direction}"), left.to_string(), words.last()));
         }
     }

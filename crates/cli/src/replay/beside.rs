@@ -1,0 +1,70 @@
+//! The devices beside the recorded one: where forwarded packets come in, what takes packets that are led away, and gives them back.
+
+use super::run::Run;
+use tidegate_gateway::{DeviceId, DeviceKind, Received, Route};
+use tidegate_packet::{Pkt, Time};
+
+/// Where the recordings' forwarded packets come in.
+const CAME_IN: &str = "in1";
+
+impl Run<'_> {
+    /// All devices but the recorded one, as they are now.
+    pub(super) fn look_around(&mut self) {
+        self.beside = self.machine.gateway.devices().filter(|id| *id != self.device).collect();
+    }
+
+    /// A packet of the schedule comes.
+    pub(super) fn arrive(&mut self, now: Time, pkt: Pkt) {
+        if !self.recording.link.forward {
+            let device = self.device;
+            let (gateway, world) = self.gateway(now);
+            let _ = gateway.offer(world, device, Route::Direct, pkt);
+            self.go_on(now);
+            return;
+        }
+        match self.machine.gateway.device(CAME_IN) {
+            Some(by) => {
+                let (gateway, world) = self.gateway(now);
+                if let Received::Passed(pkt, by) = gateway.receive(world, by, pkt) {
+                    self.route(now, by, pkt);
+                }
+            }
+            None => self.pool.release(pkt),
+        }
+        self.go_on(now);
+    }
+
+    /// The machine has one way out.
+    fn route(&mut self, now: Time, by: DeviceId, pkt: Pkt) {
+        let device = self.device;
+        let (gateway, world) = self.gateway(now);
+        let _ = gateway.offer(world, device, Route::Forwarded(Some(by)), pkt);
+    }
+
+    /// Lets every device do what it can: those beside send in no time.
+    pub(super) fn go_on(&mut self, now: Time) {
+        for at in 0..self.beside.len() {
+            let id = self.beside[at];
+            let returns = self.machine.gateway.spec(id).kind == DeviceKind::Ifb;
+            loop {
+                let (gateway, world) = self.gateway(now);
+                let Some(pkt) = gateway.poll(world, id) else { break };
+                match self.machine.gateway.given_back(&self.pool, &pkt).filter(|_| returns) {
+                    Some((from, false)) => self.route(now, from, pkt),
+                    Some((from, true)) => {
+                        let (gateway, world) = self.gateway(now);
+                        let _ = gateway.offer_back(world, from, pkt);
+                    }
+                    None => self.pool.release(pkt),
+                }
+            }
+        }
+        self.send(now);
+    }
+
+    /// When the first watchdog of a device beside is due.
+    pub(super) fn watchdog_beside(&mut self) -> Option<(Time, DeviceId)> {
+        let gateway = &mut self.machine.gateway;
+        self.beside.iter().filter_map(|id| Some((gateway.timeout(*id)?, *id))).min()
+    }
+}
