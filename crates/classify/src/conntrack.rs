@@ -137,6 +137,7 @@ impl Conntrack {
         if !self.active || untracked {
             return true;
         }
+        self.now = now;
         let outer = Outer::of(pool, pkt);
         let (state, membership, full) = match (self.related(now, &outer, pool, pkt), tuple(&outer)) {
             (Some((state, membership)), _) => (state, membership, false),
