@@ -53,6 +53,9 @@ impl Shaper {
             }
             let there = there.filter(|(handle, _)| !handle.is_none());
             if self.must_create(op, there)? {
+                if there.is_none() && matches!(op.verb, Verb::Change | Verb::Link) {
+                    return Err(TcError::new(Errno::NoEnt, "Qdisc not found. To create specify NLM_F_CREATE flag"));
+                }
                 return self.create(now, pool, draws, op);
             }
             there
@@ -72,7 +75,8 @@ impl Shaper {
         let replaces = matches!(op.verb, Verb::Replace | Verb::Link);
         if op.handle.is_none() {
             let other_kind = there.is_some_and(|(_, kind)| op.kind.as_deref().is_some_and(|name| name != kind.name()));
-            return Ok(there.is_none() || op.verb == Verb::Replace && other_kind);
+            // A change that names another kind is a new qdisc too (6.1).
+            return Ok(there.is_none() || matches!(op.verb, Verb::Replace | Verb::Change) && other_kind);
         }
         if there.is_some_and(|(handle, _)| handle == op.handle) {
             return Ok(false);
@@ -160,9 +164,6 @@ impl Shaper {
     }
 
     fn create(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &QdiscOp) -> Result<(), TcError> {
-        if matches!(op.verb, Verb::Change | Verb::Link) {
-            return Err(TcError::new(Errno::NoEnt, "Qdisc not found. To create specify NLM_F_CREATE flag"));
-        }
         let kind = op.kind.as_deref().and_then(Kind::from_name);
         let kind = kind.ok_or(TcError::new(Errno::NoEnt, "Specified qdisc kind is unknown"))?;
         if op.stab.is_some() && op.parent != Handle::ROOT {
