@@ -197,7 +197,7 @@ impl Gateway {
         let shaper = &mut self.port(device).shaper;
         if !passes {
             shaper.refuse(now, pool, draws, pkt, Why::Netfilter);
-            return Offer::Refused;
+            return Offer::Stopped;
         }
         let offer = shaper.offer(now, pool, draws, pkt);
         self.follow(World { now, pool, draws }, device, offer)

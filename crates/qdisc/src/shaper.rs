@@ -17,6 +17,8 @@ pub enum Offer {
     Congested,
     /// It was refused.
     Refused,
+    /// It was lost before it came to the device, which need not be polled.
+    Stopped,
 }
 
 /// What became of a packet that arrived at a device.

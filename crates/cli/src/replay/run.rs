@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
-use tidegate_gateway::{DeviceId, Event, Route, What, Why};
+use tidegate_gateway::{DeviceId, Event, Offer, Route, What, Why};
 use tidegate_packet::{Head, Pool, Span, Time};
 
 /// How long a command of the schedule may take.
@@ -86,13 +86,15 @@ impl<'r> Run<'r> {
                         .context("too many packets under way")?;
                     *self.counts.entry("arrivals").or_default() += 1;
                     let route = if self.recording.link.forward { Route::Forwarded(None) } else { Route::Direct };
-                    let _ = self.machine.gateway.offer(
+                    let offer = self.machine.gateway.offer(
                         world(now, &mut self.pool, &mut self.draws),
                         self.device,
                         route,
                         pkt,
                     );
-                    self.send(now);
+                    if offer != Offer::Stopped {
+                        self.send(now);
+                    }
                 }
             }
             self.note_drops();
