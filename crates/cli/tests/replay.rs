@@ -1,7 +1,8 @@
 //! Recorded runs of a real kernel, done again: identical, or listed by name with what they wait for.
 //!
 //! `data/traces.tar.gz` holds recordings of whole situations; `data/answers.tar.gz` small ones, each the answer to one question that
-//! was once answered wrongly here; `data/translated.tar.gz` connections whose addresses and ports were translated.
+//! was once answered wrongly here; `data/translated.tar.gz` connections whose addresses and ports were translated;
+//! `data/routed.tar.gz` routed conversations behind rules of iptables.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -107,7 +108,8 @@ fn recordings_are_identical_or_wait_by_name() {
 
 #[test]
 fn answers_are_kept() {
-    let results = ["answers.tar.gz", "translated.tar.gz", "redirects.tar.gz"].into_iter().flat_map(replay_all);
+    let archives = ["answers.tar.gz", "translated.tar.gz", "redirects.tar.gz", "routed.tar.gz"];
+    let results = archives.into_iter().flat_map(replay_all);
     let wrong: String =
         results.filter(|(_, f)| !f.is_empty()).map(|(n, f)| format!("{n}: {}\n", f.join("\n    "))).collect();
     assert!(wrong.is_empty(), "{wrong}");

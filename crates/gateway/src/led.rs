@@ -51,7 +51,7 @@ impl Gateway {
                 let meta = pool.meta_mut(&pkt);
                 (meta.led_from, meta.led_out) = (device.0 as u16 + 1, false);
                 match self.lead(World { now, pool, draws }, device, to, pkt) {
-                    (Offer::Refused, _) => Received::Lost,
+                    (Offer::Refused | Offer::Stopped, _) => Received::Lost,
                     (_, to) => Received::Led(to),
                 }
             }

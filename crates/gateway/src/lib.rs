@@ -60,6 +60,8 @@ pub enum Route {
 pub struct Gateway {
     ports: Vec<Port>,
     firewall: Firewall,
+    /// The handle that the next qdisc without one gets, once one was given out.
+    next_handle: Option<u16>,
     dissector: Dissector,
     action_numbers: led::ActionNumbers,
 }
@@ -136,7 +138,15 @@ impl Gateway {
     pub fn apply(&mut self, world: World<'_>, op: &Op) -> Result<Option<String>, TcError> {
         let World { now, pool, draws } = world;
         match op {
-            Op::Qdisc(op) => self.named(&op.dev)?.shaper.qdisc_op(now, pool, draws, op).map(|()| None),
+            Op::Qdisc(op) => {
+                // The kernel hands out handles from one counter for all devices.
+                let next = self.next_handle;
+                let shaper = &mut self.named(&op.dev)?.shaper;
+                shaper.set_next_handle(next);
+                let done = shaper.qdisc_op(now, pool, draws, op);
+                self.next_handle = Some(shaper.next_handle());
+                done.map(|()| None)
+            }
             Op::Class(op) => self.named(&op.dev)?.shaper.class_op(now, pool, draws, op),
             Op::Filter(op) => {
                 let before = self.action_numbers;
@@ -202,7 +212,7 @@ impl Gateway {
         let shaper = &mut self.port(device).shaper;
         if !passes {
             shaper.refuse(now, pool, draws, pkt, Why::Netfilter);
-            return Offer::Refused;
+            return Offer::Stopped;
         }
         let offer = shaper.offer(now, pool, draws, pkt);
         self.follow(World { now, pool, draws }, device, offer)

@@ -17,6 +17,8 @@ pub enum Offer {
     Congested,
     /// It was refused.
     Refused,
+    /// It was lost before it came to the device, which need not be polled.
+    Stopped,
 }
 
 /// What became of a packet that arrived at a device.
@@ -83,6 +85,16 @@ impl Shaper {
     /// Changes what it knows of the device; limits taken over before stay as they are.
     pub fn set_device(&mut self, device: Device) {
         self.device = device;
+    }
+
+    /// The handle that the next qdisc without one gets.
+    pub fn next_handle(&self) -> u16 {
+        self.next_handle
+    }
+
+    /// Handles go on from here; `None`: from the first that the kernel gives out.
+    pub fn set_next_handle(&mut self, next: Option<u16>) {
+        self.next_handle = next.unwrap_or(FIRST_AUTO);
     }
 
     /// Is a qdisc configured?

@@ -115,6 +115,6 @@ fn told(offer: tidegate_gateway::Offer) -> Offer {
     match offer {
         tidegate_gateway::Offer::Queued => Offer::Queued,
         tidegate_gateway::Offer::Congested => Offer::Congested,
-        tidegate_gateway::Offer::Refused => Offer::Dropped,
+        tidegate_gateway::Offer::Refused | tidegate_gateway::Offer::Stopped => Offer::Dropped,
     }
 }

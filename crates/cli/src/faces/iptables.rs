@@ -135,8 +135,9 @@ fn listed(table: &Table) -> Vec<ListedChain> {
         name: c.name.clone(),
         policy: c.policy,
         references: calls(&c.name),
-        packets: c.packets,
-        bytes: c.bytes,
+        // iptables over nf_tables does not count what its policies meet.
+        packets: 0,
+        bytes: 0,
         rules: c
             .rules
             .iter()

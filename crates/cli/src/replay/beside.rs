@@ -1,7 +1,7 @@
 //! The devices beside the recorded one: where forwarded packets come in, what takes packets that are led away, and gives them back.
 
 use super::run::Run;
-use tidegate_gateway::{DeviceId, DeviceKind, Received, Route};
+use tidegate_gateway::{DeviceId, DeviceKind, Offer, Received, Route};
 use tidegate_packet::{Pkt, Time};
 
 /// Where the recordings' forwarded packets come in.
@@ -25,8 +25,10 @@ impl Run<'_> {
         match self.machine.gateway.device(CAME_IN) {
             Some(by) => {
                 let (gateway, world) = self.gateway(now);
-                if let Received::Passed(pkt, by) = gateway.receive(world, by, pkt) {
-                    self.route(now, by, pkt);
+                if let Received::Passed(pkt, by) = gateway.receive(world, by, pkt)
+                    && self.route(now, by, pkt) == Offer::Stopped
+                {
+                    return;
                 }
             }
             None => self.pool.release(pkt),
@@ -35,10 +37,10 @@ impl Run<'_> {
     }
 
     /// The machine has one way out.
-    fn route(&mut self, now: Time, by: DeviceId, pkt: Pkt) {
+    fn route(&mut self, now: Time, by: DeviceId, pkt: Pkt) -> Offer {
         let device = self.device;
         let (gateway, world) = self.gateway(now);
-        let _ = gateway.offer(world, device, Route::Forwarded(Some(by)), pkt);
+        gateway.offer(world, device, Route::Forwarded(Some(by)), pkt)
     }
 
     /// Lets every device do what it can: those beside send in no time.
@@ -50,7 +52,9 @@ impl Run<'_> {
                 let (gateway, world) = self.gateway(now);
                 let Some(pkt) = gateway.poll(world, id) else { break };
                 match self.machine.gateway.given_back(&self.pool, &pkt).filter(|_| returns) {
-                    Some((from, false)) => self.route(now, from, pkt),
+                    Some((from, false)) => {
+                        let _ = self.route(now, from, pkt);
+                    }
                     Some((from, true)) => {
                         let (gateway, world) = self.gateway(now);
                         let _ = gateway.offer_back(world, from, pkt);

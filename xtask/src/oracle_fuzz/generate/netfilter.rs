@@ -78,10 +78,6 @@ impl World {
             let target = self.target(chain, own);
             self.rule("mangle", chain, &asked, &target);
         }
-        if self.rng.chance(15) {
-            let asked = self.port();
-            self.rule("raw", "PREROUTING", &asked, "-j CT --notrack");
-        }
         if self.rng.chance(20) {
             let asked = self.asked();
             self.rule("filter", "FORWARD", &asked, "-j DROP");
