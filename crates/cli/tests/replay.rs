@@ -1,7 +1,8 @@
 //! Recorded runs of a real kernel, done again: identical, or listed by name with what they wait for.
 //!
 //! `data/traces.tar.gz` holds recordings of whole situations; `data/answers.tar.gz` small ones, each the answer to one question that
-//! was once answered wrongly here; `data/translated.tar.gz` connections whose addresses and ports were translated.
+//! was once answered wrongly here; `data/translated.tar.gz` connections whose addresses and ports were translated;
+//! `data/redirects.tar.gz` packets led through an ifb, arriving and leaving, and listings of actions.
 
 use std::collections::BTreeMap;
 use std::fs;
