@@ -6,14 +6,15 @@
 
 mod nat;
 mod related;
+mod tcp;
 
 pub use nat::End;
-pub(crate) use nat::check_translation;
 
 use crate::headers::Outer;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use tidegate_packet::header::{proto, tcp_flags};
+use tcp::{Step, Tcp, opening, step};
+use tidegate_packet::header::proto;
 use tidegate_packet::{Meta, Pkt, Pool, Span, Time};
 use tidegate_policy::netfilter::Connstate as State;
 
@@ -33,54 +34,32 @@ pub struct Tuple {
     pub protocol: u8,
     /// Sender's port; an echo's identifier.
     pub sport: u16,
-    /// Receiver's port; an echo's identifier.
+    /// Receiver's port; type and code of an ICMP message.
     pub dport: u16,
 }
 
 impl Tuple {
     fn back(self) -> Tuple {
-        Tuple { source: self.destination, destination: self.source, sport: self.dport, dport: self.sport, ..self }
+        let (sport, dport) = match self.protocol {
+            proto::ICMP | proto::ICMPV6 => (self.sport, answering(self.dport)),
+            _ => (self.dport, self.sport),
+        };
+        Tuple { source: self.destination, destination: self.source, sport, dport, ..self }
     }
 }
 
-/// How far a TCP connection has come (RFC 9293's states as a bystander sees them).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Tcp {
-    /// Not TCP.
-    #[default]
-    None,
-    SynSent,
-    /// SYN from both sides.
-    SynBoth,
-    SynReceived,
-    Established,
-    /// One side has closed,
-    FinWait,
-    /// which was acknowledged.
-    CloseWait,
-    /// Both sides have closed,
-    LastAck,
-    /// which was acknowledged: either side may begin anew.
-    TimeWait,
-    /// Reset after one side had closed: a new SYN reopens it.
-    Ended,
-    /// Reset; was its last packet a reset by its opener, so that a new SYN reopens it?
-    Closed(bool),
-    /// Reset before the handshake was answered: whoever opened it has nothing more to say.
-    Refused(bool),
-}
+/// Requests of ICMP and ICMPv6 and what answers them: echo, timestamp, information, address mask; echo, node information.
+const QUERIES: [(u8, u8); 6] = [(8, 0), (13, 14), (15, 16), (17, 18), (128, 129), (139, 140)];
 
-/// What is to be done with a packet.
-enum Step {
-    /// It moves the connection to this state.
-    Go(Tcp),
-    /// The same, but the packet is neither counted nor keeps the connection alive.
-    Slip(Tcp),
-    /// It is let pass and changes nothing.
-    Ignore,
-    Invalid,
-    /// It begins a new connection in place of the old.
-    Reopen,
+/// Type and code of the answer to a request, and of the request for an answer.
+fn answering(message: u16) -> u16 {
+    let [kind, code] = message.to_be_bytes();
+    let other = QUERIES.iter().find_map(|(request, answer)| match kind {
+        k if k == *request => Some(*answer),
+        k if k == *answer => Some(*request),
+        _ => None,
+    });
+    u16::from_be_bytes([other.unwrap_or(kind), code])
 }
 
 /// A connection.
@@ -122,6 +101,8 @@ pub struct Conntrack {
     accounting: bool,
     /// Some rule asks for connections at all.
     active: bool,
+    /// When the packet came in that is on its way through the hooks.
+    now: Time,
 }
 
 /// A connection of a packet: number and direction.
@@ -156,6 +137,7 @@ impl Conntrack {
         if !self.active || untracked {
             return true;
         }
+        self.now = now;
         let outer = Outer::of(pool, pkt);
         let (state, membership, full) = match (self.related(now, &outer, pool, pkt), tuple(&outer)) {
             (Some((state, membership)), _) => (state, membership, false),
@@ -171,10 +153,16 @@ impl Conntrack {
     pub fn confirm(&mut self, pool: &Pool, pkt: &Pkt) {
         let Some(membership) = membership(pool.meta(pkt)) else { return };
         let entry = &mut self.entries[membership.at as usize];
-        if !core::mem::replace(&mut entry.confirmed, true) {
-            for tuple in entry.tuples {
-                self.index.insert(tuple, membership.at);
+        let tuples = entry.tuples;
+        if core::mem::replace(&mut entry.confirmed, true) {
+            return;
+        }
+        for tuple in tuples {
+            // Whoever had this place has been given up: its time was over.
+            if let Some(before) = self.index.get(&tuple).copied().filter(|at| *at != membership.at) {
+                self.forget(before);
             }
+            self.index.insert(tuple, membership.at);
         }
     }
 
@@ -260,10 +248,12 @@ impl Conntrack {
                 None => return (State::Invalid, None, false),
             },
             (proto::TCP, None) => return (State::Invalid, None, false),
-            (proto::ICMP, _) if outer.icmp.map(|(kind, _)| kind) != Some(8) => return (State::Invalid, None, false),
-            (proto::ICMPV6, _) if outer.icmp.map(|(kind, _)| kind) != Some(128) => {
-                return (State::Untracked, None, false);
-            }
+            (proto::ICMP | proto::ICMPV6, _) => match outer.icmp {
+                Some((kind, _)) if QUERIES.iter().any(|(request, _)| kind == *request) => Tcp::None,
+                // Neighbours and routers looking for one another, multicast listeners.
+                Some((130..=136 | 143, _)) if tuple.v6 => return (State::Untracked, None, false),
+                _ => return (State::Invalid, None, false),
+            },
             _ => Tcp::None,
         };
         if self.len() >= MAX_CONNECTIONS {
@@ -375,8 +365,8 @@ pub(crate) fn network_len(meta: &Meta) -> u64 {
 fn tuple(outer: &Outer) -> Option<Tuple> {
     let ports = match outer.protocol {
         proto::ICMP | proto::ICMPV6 => {
-            let ident = outer.icmp_ident.unwrap_or(0);
-            Some((ident, ident))
+            let (kind, code) = outer.icmp.unwrap_or_default();
+            Some((outer.icmp_ident.unwrap_or(0), u16::from_be_bytes([kind, code])))
         }
         proto::TCP | proto::UDP | 33 | 132 | 136 => outer.ports,
         _ => Some((0, 0)),
@@ -384,83 +374,6 @@ fn tuple(outer: &Outer) -> Option<Tuple> {
     let (sport, dport) = ports?;
     let Outer { v6, protocol, source, destination, .. } = *outer;
     Some(Tuple { source, destination, v6, protocol, sport, dport })
-}
-
-/// What a TCP packet without a connection begins; `None`: nothing.
-fn opening(flags: u8) -> Option<Tcp> {
-    use tcp_flags::{ACK, FIN, RST, SYN};
-    match flags & (SYN | ACK | FIN | RST) {
-        _ if !is_sane(flags) => None,
-        SYN => Some(Tcp::SynSent),
-        ACK => Some(Tcp::Established),
-        _ => None,
-    }
-}
-
-/// Can these flags stand together? PSH, ECE and CWR may come with any.
-fn is_sane(flags: u8) -> bool {
-    use tcp_flags::{ACK, FIN, RST, SYN, URG};
-    const TOGETHER: [u8; 9] = [SYN, SYN | URG, SYN | ACK, RST, RST | ACK, FIN | ACK, FIN | ACK | URG, ACK, ACK | URG];
-    TOGETHER.contains(&(flags & (SYN | ACK | FIN | RST | URG)))
-}
-
-/// What a TCP packet does to its connection.
-fn step(entry: &Entry, reply: bool, outer: &Outer) -> Step {
-    use tcp_flags::{ACK, FIN, RST, SYN};
-    let flags = outer.tcp_flags.unwrap_or(0);
-    let (state, answered) = (entry.tcp, entry.answered);
-    if !is_sane(flags) {
-        return Step::Invalid;
-    }
-    let kind = match flags {
-        f if f & RST != 0 => RST,
-        f if f & (SYN | ACK) == SYN | ACK => SYN | ACK,
-        f if f & SYN != 0 => SYN,
-        f if f & FIN != 0 => FIN,
-        f if f & ACK != 0 => ACK,
-        _ => return Step::Invalid,
-    };
-    match (state, kind, reply) {
-        (Tcp::SynSent, SYN, false) if answered => Step::Go(state),
-        (Tcp::SynSent, SYN, false) => Step::Ignore,
-        (Tcp::SynSent, SYN, true) if answered => Step::Go(Tcp::SynBoth),
-        (Tcp::SynSent, SYN, true) => Step::Slip(Tcp::SynBoth),
-        (Tcp::SynSent | Tcp::SynBoth, k, _) if k == SYN | ACK && (reply || state == Tcp::SynBoth) => {
-            Step::Go(Tcp::SynReceived)
-        }
-        (Tcp::SynSent, ACK, true) => Step::Ignore,
-        (Tcp::SynSent, RST, _) if answered => Step::Go(Tcp::Refused(!reply)),
-        // It acknowledges what nobody has sent.
-        (Tcp::SynSent, RST, false) if flags & ACK != 0 && outer.tcp_ack != Some(0) => Step::Invalid,
-        (Tcp::SynSent, RST, _) => Step::Go(Tcp::Closed(!reply)),
-        (Tcp::SynSent, _, _) => Step::Invalid,
-        (Tcp::SynBoth, SYN, _) => Step::Go(state),
-        (Tcp::SynBoth, ACK, true) => Step::Ignore,
-        (Tcp::SynBoth, RST, _) => Step::Go(Tcp::Closed(!reply)),
-        (Tcp::SynBoth, _, _) => Step::Invalid,
-        (Tcp::TimeWait, SYN, _) => Step::Reopen,
-        (_, SYN, true) => Step::Invalid,
-        (Tcp::Ended | Tcp::Closed(true) | Tcp::Refused(true), SYN, false) => Step::Reopen,
-        (Tcp::Refused(_), RST, _) => Step::Go(Tcp::Refused(!reply)),
-        (Tcp::Refused(_), k, false) if k != SYN => Step::Invalid,
-        (_, SYN, false) => Step::Ignore,
-        (Tcp::SynReceived, k, true) if k == SYN | ACK => Step::Ignore,
-        (Tcp::SynReceived, k, false) if k == SYN | ACK => Step::Go(state),
-        (_, k, false) if k == SYN | ACK => Step::Invalid,
-        (_, k, true) if k == SYN | ACK => Step::Ignore,
-        (Tcp::FinWait | Tcp::CloseWait | Tcp::LastAck | Tcp::TimeWait | Tcp::Ended, RST, _) => Step::Go(Tcp::Ended),
-        (Tcp::Closed(true), RST, true) => Step::Go(state),
-        (_, RST, _) => Step::Go(Tcp::Closed(!reply)),
-        (Tcp::Closed(_), _, _) => Step::Go(Tcp::Closed(false)),
-        (Tcp::Ended | Tcp::Refused(_) | Tcp::TimeWait, _, _) => Step::Go(state),
-        (Tcp::FinWait | Tcp::CloseWait | Tcp::LastAck, FIN, _) => Step::Go(Tcp::LastAck),
-        (_, FIN, _) => Step::Go(Tcp::FinWait),
-        (Tcp::FinWait, _, _) => Step::Go(Tcp::CloseWait),
-        (Tcp::LastAck, _, _) => Step::Go(Tcp::TimeWait),
-        (Tcp::SynReceived, _, true) => Step::Go(state),
-        (Tcp::SynReceived | Tcp::Established, _, _) => Step::Go(Tcp::Established),
-        (other, _, _) => Step::Go(other),
-    }
 }
 
 /// How long a connection is remembered without a packet: Linux's defaults.

@@ -1,5 +1,7 @@
 //! The mangle table: chains of rules that mark a packet on its way to the queue.
 
+mod place;
+
 use crate::conntrack::{self, Conntrack, network_len};
 use crate::headers::Outer;
 use alloc::format;
@@ -186,7 +188,7 @@ impl Table {
     }
 
     fn carry_out(&mut self, op: &NfOp) -> Result<(), TcError> {
-        conntrack::check_translation(op)?;
+        place::check(op)?;
         const NO_CHAIN: TcError = TcError::new(Errno::NoEnt, "No chain/target/match by that name");
         let find = |table: &Table, name: &str| table.position(name).ok_or(NO_CHAIN);
         match &op.command {

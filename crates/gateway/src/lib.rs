@@ -201,7 +201,7 @@ impl Gateway {
         };
         let shaper = &mut self.port(device).shaper;
         if !passes {
-            shaper.refuse(now, pool, draws, pkt, Why::Policy);
+            shaper.refuse(now, pool, draws, pkt, Why::Netfilter);
             return Offer::Refused;
         }
         let offer = shaper.offer(now, pool, draws, pkt);

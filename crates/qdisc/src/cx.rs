@@ -133,8 +133,10 @@ pub enum Why {
     TooLong,
     /// No class would have it.
     Unclassified,
-    /// A filter or rule says so.
+    /// A filter says so.
     Policy,
+    /// Netfilter says so, before any queue.
+    Netfilter,
     /// The queue it waited in was taken away, emptied or made smaller; packets of one group are freed together.
     Purged(u16),
     /// The same, of a packet that is freed at once: one held back for a peek, or one of a pfifo_fast.

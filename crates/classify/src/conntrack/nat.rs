@@ -2,11 +2,9 @@
 
 use super::{Conntrack, Tuple, membership};
 use crate::headers::Outer;
-use alloc::format;
 use tidegate_packet::header::proto;
 use tidegate_packet::{Head, Meta, Pkt, Pool, jenkins};
-use tidegate_policy::netfilter::{NfCommand, NfOp, Target, Translate, Translation, Translator};
-use tidegate_policy::{Errno, TcError};
+use tidegate_policy::netfilter::Translation;
 
 /// Which end of a packet is translated: destinations as it comes in, sources as it goes out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,20 +26,26 @@ impl Conntrack {
 
     /// Settles it: as `wanted`, or left as it is. False: no port is free, the packet is lost.
     ///
-    /// A port within what is wanted stays if it is free; otherwise the next free one above it is taken, from the lowest again after
-    /// the highest. (Linux begins its search anywhere.) Sources keep to their kind: below 512, below 1024, above.
+    /// A source that nobody wanted translated gets another port all the same if another connection looks just so already.
+    /// A port within what is wanted stays if it is free; otherwise the search for a free one begins at a place that depends on the
+    /// connection, and goes round. (Linux begins anywhere.) Sources keep to their kind: below 512, below 1024, above.
     pub fn settle(&mut self, meta: &Meta, end: End, wanted: Option<&Translation>) -> bool {
         let Some(member) = membership(meta) else { return true };
         let entry = &mut self.entries[member.at as usize];
         entry.settled[end as usize] = true;
-        let Some(wanted) = wanted else { return true };
+        if wanted.is_none() && end == End::Destination {
+            return true;
+        }
         let mut seen = entry.tuples[1].back();
-        let is_free = |seen: &Tuple| !self.index.contains_key(&seen.back());
-        let found = choose(&mut seen, end, wanted, is_free);
+        let is_free = |seen: &Tuple| match self.index.get(&seen.back()) {
+            Some(at) => self.entries[*at as usize].expires <= self.now,
+            None => true,
+        };
+        let found = choose(&mut seen, end, wanted.unwrap_or(&Translation::default()), is_free);
         if found {
             self.entries[member.at as usize].tuples[1] = seen.back();
         }
-        found
+        found || wanted.is_none()
     }
 
     /// Writes into a packet what its connection says of this end, if that is translated. (An error message comes from whoever
@@ -76,7 +80,8 @@ fn choose(seen: &mut Tuple, end: End, wanted: &Translation, is_free: impl Fn(&Tu
     let had = if end == End::Source { seen.sport } else { seen.dport };
     let (low, high) = match (wanted.ports, end) {
         (Some(range), _) => range,
-        (None, End::Destination) => return is_free(seen),
+        // The source's turn comes later.
+        (None, End::Destination) => return true,
         (None, End::Source) => match had {
             0..512 => (1, 511),
             512..1024 => (600, 1023),
@@ -84,9 +89,12 @@ fn choose(seen: &mut Tuple, end: End, wanted: &Translation, is_free: impl Fn(&Tu
         },
     };
     // A port of its own that fits no range of ours (550, say) is kept too.
-    let first = if wanted.ports.is_none() || (low..=high).contains(&had) { had } else { low };
-    let above = (first.max(low)..=high).chain(low..first.clamp(low, high));
-    for port in core::iter::once(first).chain(above) {
+    let own = wanted.ports.is_none() || (low..=high).contains(&had);
+    let count = u32::from(high - low) + 1;
+    let start =
+        jenkins(&[u32::from(seen.sport), u32::from(seen.dport), hash_of(seen.source), hash_of(seen.destination)], 0);
+    let others = (0..count).map(|n| low + (start.wrapping_add(n) % count) as u16);
+    for port in own.then_some(had).into_iter().chain(others) {
         match end {
             End::Source => seen.sport = port,
             End::Destination => seen.dport = port,
@@ -98,40 +106,20 @@ fn choose(seen: &mut Tuple, end: End, wanted: &Translation, is_free: impl Fn(&Tu
     false
 }
 
+fn hash_of(address: [u8; 16]) -> u32 {
+    let words: [u32; 4] = core::array::from_fn(|i| (u128::from_be_bytes(address) >> (96 - 32 * i)) as u32);
+    jenkins(&words, 0)
+}
+
 /// One of several addresses, the same for all connections of a host. (Linux's choice is another hash.)
 fn pick((low, high): ([u8; 16], [u8; 16]), seen: &Tuple, end: End) -> [u8; 16] {
     let (low, high) = (u128::from_be_bytes(low), u128::from_be_bytes(high));
-    let host = if end == End::Source { seen.source } else { seen.destination };
-    let words: [u32; 4] = core::array::from_fn(|i| (u128::from_be_bytes(host) >> (96 - 32 * i)) as u32);
-    let choice = u128::from(jenkins(&words, 0));
+    let choice = u128::from(hash_of(if end == End::Source { seen.source } else { seen.destination }));
     match (high - low).checked_add(1) {
         Some(count) => low + choice % count,
         None => choice,
     }
     .to_be_bytes()
-}
-
-/// Targets that translate stand in the table nat, where that end is still open.
-pub(crate) fn check_translation(op: &NfOp) -> Result<(), TcError> {
-    let (verb, chain, rule) = match &op.command {
-        NfCommand::Append(chain, rule) => ("APPEND", chain, rule),
-        NfCommand::Insert(chain, _, rule) => ("INSERT", chain, rule),
-        NfCommand::ReplaceAt(chain, _, rule) => ("REPLACE", chain, rule),
-        _ => return Ok(()),
-    };
-    let Some(Target::Translate(Translate { how, .. })) = rule.target else { return Ok(()) };
-    let fits = match chain.as_str() {
-        "PREROUTING" | "OUTPUT" => !how.is_source(),
-        "POSTROUTING" => how.is_source(),
-        "INPUT" => how == Translator::Source,
-        "FORWARD" => false,
-        _ => true,
-    };
-    if fits && op.table == "nat" {
-        return Ok(());
-    }
-    let message = format!("RULE_{verb} failed (Invalid argument): rule in chain {chain}");
-    Err(TcError { errno: Errno::Inval, message: Some(message.into()) })
 }
 
 fn write(head: &mut Head, end: End, address: &[u8; 16], port: Option<u16>) {

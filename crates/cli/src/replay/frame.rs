@@ -33,6 +33,7 @@ impl Arrival {
                 field("flags"),
                 number("seq")?,
                 number("ack")?,
+                id,
             ),
             hex => octets(hex)?,
         };
@@ -83,7 +84,7 @@ fn protocol(text: &str) -> anyhow::Result<u8> {
     })
 }
 
-fn transport(protocol: u8, sport: u16, dport: u16, flags: &str, seq: u32, ack: u32) -> Vec<u8> {
+fn transport(protocol: u8, sport: u16, dport: u16, flags: &str, seq: u32, ack: u32, id: u32) -> Vec<u8> {
     let mut t = Vec::new();
     match protocol {
         proto::TCP => {
@@ -97,6 +98,12 @@ fn transport(protocol: u8, sport: u16, dport: u16, flags: &str, seq: u32, ack: u
             t.extend(sport.to_be_bytes());
             t.extend(dport.to_be_bytes());
             t.extend([0; 4]);
+        }
+        // An echo request: its identifier stands in the port's column.
+        proto::ICMP | proto::ICMPV6 => {
+            t.extend([if protocol == proto::ICMP { 8 } else { 128 }, 0, 0, 0]);
+            t.extend(sport.to_be_bytes());
+            t.extend((id as u16).to_be_bytes());
         }
         _ => {}
     }

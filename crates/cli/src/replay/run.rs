@@ -186,6 +186,8 @@ impl<'r> Run<'r> {
     fn note_drops(&mut self) {
         for Event { time, what, ident, len, dsfield, .. } in self.machine.gateway.events(self.device) {
             let place = match what {
+                // The recordings do not see these.
+                What::Drop(Why::Netfilter) => continue,
                 What::Drop(Why::Codel) => "drop_func",
                 What::Drop(Why::Purged(_)) => "__rtnl_unlock",
                 What::Drop(Why::PurgedAtOnce) => "qdisc_reset",

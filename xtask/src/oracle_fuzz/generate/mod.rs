@@ -6,6 +6,7 @@
 mod filters;
 mod kinds;
 mod middle;
+mod netfilter;
 mod traffic;
 
 use super::case::Case;
@@ -67,6 +68,8 @@ struct World {
     ports: bool,
     /// A kind that every case must have.
     only: Option<&'static str>,
+    /// Packets are routed, and rules of iptables stand before the queues.
+    forward: bool,
     /// The longest frame that the device takes.
     longest: u64,
     shape: &'static str,
@@ -77,6 +80,7 @@ pub(crate) fn case(seed: u64, number: u64, only: Option<&'static str>) -> Case {
     let mut rng = Rng::of_case(seed, number);
     let rate = round(rng.log_range(100_000, 20_000_000));
     let ports = rng.chance(75);
+    let forward = rng.chance(30);
     let mut world = World {
         rng,
         script: Vec::new(),
@@ -86,14 +90,21 @@ pub(crate) fn case(seed: u64, number: u64, only: Option<&'static str>) -> Case {
         rate,
         ports,
         only,
+        forward,
         longest: 1514,
         shape: "random tree",
     };
     let link = world.link();
     world.tree();
     world.filters();
+    if forward {
+        world.rules();
+    }
     let load = world.rng.range(50, 300);
     let (mut rows, span) = world.traffic(load);
+    if forward {
+        world.converse(&mut rows);
+    }
     world.middle(&mut rows, span);
     let mut case = Case { link, script: world.script, rows, note: String::new() };
     case.note = format!(
@@ -127,11 +138,12 @@ impl World {
             _ => 0,
         };
         let overhead = if rate > 0 && rng.chance(40) { *rng.pick(&[4, 18, 24, 38]) } else { 0 };
-        let mtu = if rng.chance(80) { 1500 } else { *rng.pick(&[1280, 1492, 2000, 9000]) };
+        let mtu = if self.forward || rng.chance(80) { 1500 } else { *rng.pick(&[1280, 1492, 2000, 9000]) };
         // A longer one the kernel refuses before the qdisc sees it; and memory per packet is known up to 1514 only.
         self.longest = 1514.min(mtu + 14);
         let txqueuelen = *rng.pick(&[1000, 1000, 1000, 100, 10, 3, 1]);
-        format!("{rate} {overhead} {mtu} {txqueuelen}")
+        let forward = if self.forward { " forward" } else { "" };
+        format!("{rate} {overhead} {mtu} {txqueuelen}{forward}")
     }
 
     /// The root and everything below it.
@@ -259,7 +271,9 @@ mod tests {
         for number in 0..300 {
             let case = case(1, number, None);
             assert!(
-                case.script.iter().all(|line| line.starts_with("tc ") && !line.contains("  ")),
+                case.script
+                    .iter()
+                    .all(|line| (line.starts_with("tc ") || line.starts_with("iptables ")) && !line.contains("  ")),
                 "{:#?}",
                 case.script
             );

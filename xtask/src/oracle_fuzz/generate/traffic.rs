@@ -73,7 +73,7 @@ impl World {
 
     /// The columns after the size, the same for a whole flow.
     fn flow_head(&mut self, flow: u64, six: bool) -> Head {
-        let v6 = six && self.rng.chance(50);
+        let v6 = six && !self.forward && self.rng.chance(50);
         let proto = match self.rng.below(10) {
             0 if !self.ports => {
                 if v6 {

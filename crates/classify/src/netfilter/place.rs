@@ -1,0 +1,38 @@
+//! Where rules may stand.
+
+use super::built_in;
+use alloc::format;
+use tidegate_policy::netfilter::{NfCommand, NfOp, Target, Translate, Translator};
+use tidegate_policy::{Errno, TcError};
+
+/// Some targets stand in certain tables only, and in the chains where what they change is still open.
+pub(super) fn check(op: &NfOp) -> Result<(), TcError> {
+    let (verb, chain, rule) = match &op.command {
+        NfCommand::Append(chain, rule) => ("APPEND", chain, rule),
+        NfCommand::Insert(chain, _, rule) => ("INSERT", chain, rule),
+        NfCommand::ReplaceAt(chain, _, rule) => ("REPLACE", chain, rule),
+        _ => return Ok(()),
+    };
+    let chain = chain.as_str();
+    let is_built_in = built_in("mangle").contains(&chain);
+    let fits = match &rule.target {
+        Some(Target::Translate(Translate { how, .. })) => {
+            let open: &[&str] = match how {
+                Translator::Destination | Translator::Redirect => &["PREROUTING", "OUTPUT"],
+                Translator::Source => &["INPUT", "POSTROUTING"],
+                Translator::Masquerade => &["POSTROUTING"],
+            };
+            op.table == "nat" && (!is_built_in || open.contains(&chain))
+        }
+        // Before routing the priority would be lost.
+        Some(Target::Classify(_)) => !is_built_in || ["FORWARD", "OUTPUT", "POSTROUTING"].contains(&chain),
+        Some(Target::Notrack(_)) => op.table == "raw",
+        Some(Target::Dscp(_) | Target::Tos(..)) => op.table == "mangle",
+        _ => true,
+    };
+    if fits {
+        return Ok(());
+    }
+    let message = format!("RULE_{verb} failed (Invalid argument): rule in chain {chain}");
+    Err(TcError { errno: Errno::Inval, message: Some(message.into()) })
+}

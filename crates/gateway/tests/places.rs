@@ -1,0 +1,48 @@
+//! Where targets may stand: as iptables 1.8.9 answers on a real kernel.
+
+use tidegate_gateway::{Gateway, World};
+use tidegate_packet::{Handle, Pool, Seeded, Time};
+use tidegate_policy::Op;
+use tidegate_policy::netfilter::{NfCommand, NfOp, Rule, Target, Translate, Translation, Translator};
+
+#[test]
+fn targets_have_their_tables_and_chains() {
+    let translate = |how| Target::Translate(Translate { how, to: Translation::default() });
+    let mark = Target::Mark { value: 1, mask: u32::MAX };
+    let class = Target::Classify(Handle::new(1, 1));
+    let table = [
+        ("filter", "OUTPUT", mark.clone(), true),
+        ("raw", "PREROUTING", mark, true),
+        ("filter", "OUTPUT", Target::Dscp(1), false),
+        ("raw", "PREROUTING", Target::Dscp(1), false),
+        ("filter", "OUTPUT", Target::Tos(8, 255), false),
+        ("mangle", "PREROUTING", Target::Tos(8, 255), true),
+        ("filter", "OUTPUT", class.clone(), true),
+        ("nat", "OUTPUT", class.clone(), true),
+        ("mangle", "POSTROUTING", class.clone(), true),
+        ("mangle", "INPUT", class.clone(), false),
+        ("mangle", "PREROUTING", class, false),
+        ("raw", "PREROUTING", Target::Notrack(true), true),
+        ("mangle", "PREROUTING", Target::Notrack(true), false),
+        ("mangle", "POSTROUTING", translate(Translator::Masquerade), false),
+        ("nat", "POSTROUTING", translate(Translator::Masquerade), true),
+        ("nat", "INPUT", translate(Translator::Masquerade), false),
+        ("nat", "INPUT", translate(Translator::Source), true),
+        ("nat", "PREROUTING", translate(Translator::Source), false),
+        ("nat", "PREROUTING", translate(Translator::Destination), true),
+        ("nat", "OUTPUT", translate(Translator::Redirect), true),
+        ("nat", "POSTROUTING", translate(Translator::Redirect), false),
+    ];
+    let mut gateway = Gateway::new();
+    for (name, chain, target, stands) in table {
+        let said = format!("{name} {chain} {target:?}");
+        let rule = Rule { target: Some(target), ..Rule::default() };
+        let command = NfCommand::Append(chain.into(), rule);
+        let op = Op::Netfilter(NfOp { ipv6: false, table: name.into(), command });
+        let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+        let answer = gateway.apply(World { now: Time(1), pool: &mut pool, draws: &mut draws }, &op);
+        let message = answer.err().and_then(|error| error.message).map(|message| message.into_owned());
+        let refused = format!("RULE_APPEND failed (Invalid argument): rule in chain {chain}");
+        assert_eq!(message, (!stands).then_some(refused), "{said}");
+    }
+}

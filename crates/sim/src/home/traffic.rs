@@ -1,0 +1,171 @@
+//! Who talks with whom in a home, and about what.
+
+use crate::tcp::cc::CongestionControl;
+use crate::transaction::Transaction;
+use crate::wire::Ends;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use tidegate_packet::Span;
+use tidegate_packet::header::proto;
+
+/// Who takes part on this side of the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Local {
+    /// A host on the LAN, by the last octet of its address: 192.168.1.n, fd00::n.
+    Host(u8),
+    /// A host on the LAN with this address.
+    At(IpAddr),
+    /// The gateway itself, at 192.0.2.1, 2001:db8:1::1: what it sends passes OUTPUT, and it notices what its own queue refuses.
+    Gateway,
+}
+
+impl Local {
+    /// Its address.
+    pub fn address(self, v6: bool) -> IpAddr {
+        match (self, v6) {
+            (Local::At(address), _) => address,
+            (Local::Host(n), false) => Ipv4Addr::new(192, 168, 1, n).into(),
+            (Local::Host(n), true) => Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, u16::from(n)).into(),
+            (Local::Gateway, false) => Ipv4Addr::new(192, 0, 2, 1).into(),
+            (Local::Gateway, true) => Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1).into(),
+        }
+    }
+}
+
+/// The server's address on the Internet.
+fn server(v6: bool) -> IpAddr {
+    if v6 { Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 7).into() } else { Ipv4Addr::new(198, 51, 100, 7).into() }
+}
+
+/// Who talks with whom, and how it looks in the headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parties {
+    /// The party here.
+    pub local: Local,
+    /// Its port (an echo's identifier; of an errand the first port, which counts up).
+    pub local_port: u16,
+    /// The server's address, if it is not the usual one (198.51.100.7, 2001:db8:2::7).
+    pub remote: Option<IpAddr>,
+    /// Its port; an errand has its own.
+    pub remote_port: u16,
+    /// Over IPv6?
+    pub v6: bool,
+    /// DSCP in the upper six bits, both ways.
+    pub dsfield: u8,
+}
+
+impl Parties {
+    /// Over IPv4, unmarked.
+    pub fn new(local: Local, local_port: u16, remote_port: u16) -> Parties {
+        Parties { local, local_port, remote: None, remote_port, v6: false, dsfield: 0 }
+    }
+
+    /// Seen from here.
+    pub(super) fn ends(self) -> Ends {
+        Ends {
+            src: self.local.address(self.v6),
+            dst: self.remote.unwrap_or(server(self.v6)),
+            sport: self.local_port,
+            dport: self.remote_port,
+        }
+    }
+}
+
+/// A TCP transfer between a party here and the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bulk {
+    /// Between whom.
+    pub parties: Parties,
+    /// Data goes away from here.
+    pub up: bool,
+    /// How it reacts to congestion.
+    pub control: CongestionControl,
+    /// Uses ECN.
+    pub ecn: bool,
+    /// How much; `None`: no end.
+    pub bytes: Option<u64>,
+    /// When it begins.
+    pub start: Span,
+}
+
+impl Bulk {
+    /// An endless CUBIC transfer over IPv4 from the beginning on: host 2 sends to port 22 as `scp` would, or fetches from port 80.
+    pub fn new(up: bool, local_port: u16) -> Bulk {
+        Bulk {
+            parties: Parties::new(Local::Host(2), local_port, if up { 22 } else { 80 }),
+            up,
+            control: CongestionControl::Cubic,
+            ecn: false,
+            bytes: None,
+            start: Span(0),
+        }
+    }
+}
+
+/// ICMP echoes from a party here to the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ping {
+    /// Between whom.
+    pub parties: Parties,
+    /// Between two.
+    pub interval: Span,
+    /// Octets of data.
+    pub data: u32,
+    /// The first.
+    pub start: Span,
+}
+
+impl Ping {
+    /// 56 octets from host 3 at this interval, as `ping` sends them.
+    pub fn every(interval: Span) -> Ping {
+        Ping { parties: Parties::new(Local::Host(3), 1, 0), interval, data: 56, start: Span::millis(500) }
+    }
+}
+
+/// Datagrams at a constant rate, one way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Datagrams {
+    /// Between whom.
+    pub parties: Parties,
+    /// Away from here.
+    pub up: bool,
+    /// The IP protocol: 17 is UDP.
+    pub protocol: u8,
+    /// Octets behind the UDP header.
+    pub payload: u32,
+    /// Between two.
+    pub interval: Span,
+    /// The first.
+    pub start: Span,
+}
+
+impl Datagrams {
+    /// Bytes of a frame.
+    pub fn frame(&self) -> u32 {
+        let (ip, udp) = (if self.parties.v6 { 40 } else { 20 }, if self.protocol == proto::UDP { 8 } else { 0 });
+        14 + ip + udp + self.payload
+    }
+}
+
+/// Something that a party here wants of the server, again and again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Errand {
+    /// Between whom.
+    pub parties: Parties,
+    /// The first.
+    pub start: Span,
+    /// What it is.
+    pub what: Transaction,
+}
+
+/// What goes on in the home.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Traffic {
+    /// A transfer.
+    Bulk(Bulk),
+    /// Echoes.
+    Ping(Ping),
+    /// Datagrams.
+    Datagrams(Datagrams),
+    /// Something waited for, again and again.
+    Errand(Errand),
+}
