@@ -2,7 +2,8 @@
 //!
 //! `data/traces.tar.gz` holds recordings of whole situations; `data/answers.tar.gz` small ones, each the answer to one question that
 //! was once answered wrongly here; `data/translated.tar.gz` connections whose addresses and ports were translated;
-//! `data/routed.tar.gz` routed conversations behind rules of iptables.
+//! `data/routed.tar.gz` routed conversations behind rules of iptables; `data/redirects.tar.gz` packets led through an ifb, arriving and
+//! leaving, and listings of actions.
 
 use std::collections::BTreeMap;
 use std::fs;

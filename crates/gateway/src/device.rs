@@ -109,6 +109,8 @@ pub(crate) struct Port {
     pub(crate) spec: DeviceSpec,
     pub(crate) shaper: Shaper,
     pub(crate) stacked: Option<Stacked>,
+    /// Packets were led here since that was last asked.
+    pub(crate) led_to: bool,
 }
 
 impl Port {
@@ -119,6 +121,7 @@ impl Port {
             spec,
             shaper: Shaper::new(of(spec), EventRing::new(EVENTS)),
             stacked: None,
+            led_to: false,
         }
     }
 

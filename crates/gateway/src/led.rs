@@ -73,6 +73,11 @@ impl Gateway {
         self.port(device).shaper.offer(now, pool, draws, pkt)
     }
 
+    /// Was a packet led to this device since this was last asked? Then it is to be polled.
+    pub fn take_led_to(&mut self, device: DeviceId) -> bool {
+        core::mem::take(&mut self.port(device).led_to)
+    }
+
     /// Carries out what the last offer to `device` left to do: its filters may have led the packet away.
     #[inline]
     pub(crate) fn follow(&mut self, world: World<'_>, device: DeviceId, offer: Offer) -> Offer {
@@ -90,6 +95,7 @@ impl Gateway {
             let Some(port) = self.ports.get_mut(to as usize).filter(|port| !port.is_gone()) else { break };
             let meta = pool.meta_mut(&pkt);
             meta.len = meta.frame_len;
+            port.led_to = true;
             let offer = port.shaper.offer(now, pool, draws, pkt);
             match port.shaper.take_led() {
                 Some((again, further)) => (pkt, to) = (again, further),

@@ -394,6 +394,11 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_disciplines_know_of_a_packet_is_one_line_of_the_cache() {
+        assert_eq!(size_of::<Meta>(), 64);
+    }
+
+    #[test]
     fn fifo_keeps_order_at_both_ends() {
         let mut pool = Pool::new(8);
         let mut fifo = Fifo::new();

@@ -19,7 +19,7 @@ impl Run<'_> {
             let device = self.device;
             let (gateway, world) = self.gateway(now);
             let _ = gateway.offer(world, device, Route::Direct, pkt);
-            self.go_on(now);
+            self.go_on(now, None);
             return;
         }
         match self.machine.gateway.device(CAME_IN) {
@@ -33,7 +33,7 @@ impl Run<'_> {
             }
             None => self.pool.release(pkt),
         }
-        self.go_on(now);
+        self.go_on(now, None);
     }
 
     /// The machine has one way out.
@@ -43,10 +43,13 @@ impl Run<'_> {
         gateway.offer(world, device, Route::Forwarded(Some(by)), pkt)
     }
 
-    /// Lets every device do what it can: those beside send in no time.
-    pub(super) fn go_on(&mut self, now: Time) {
+    /// Lets the devices do what they can to which packets were led, and the one that `woke`: they send in no time.
+    pub(super) fn go_on(&mut self, now: Time, woke: Option<DeviceId>) {
         for at in 0..self.beside.len() {
             let id = self.beside[at];
+            if !self.machine.gateway.take_led_to(id) && woke != Some(id) {
+                continue;
+            }
             let returns = self.machine.gateway.spec(id).kind == DeviceKind::Ifb;
             loop {
                 let (gateway, world) = self.gateway(now);

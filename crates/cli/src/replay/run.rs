@@ -155,7 +155,7 @@ impl<'r> Run<'r> {
                     _ => self.device,
                 };
                 if self.machine.gateway.fire(next, device) {
-                    self.go_on(next);
+                    self.go_on(next, Some(device));
                 }
             }
             self.note_drops();

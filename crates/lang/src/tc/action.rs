@@ -184,16 +184,19 @@ fn doing(dump: &ActionDump, entry: &mut Entry) {
     entry.number("bind", 1, " bind 1");
 }
 
-/// Since when it is there and in use; nothing in the instant it was made.
+/// Since when it is there and in use; what is less than a hundredth of a second is left out.
 fn used(dump: &ActionDump, entry: &mut Entry) {
-    let seconds = |ns: u64| ns / 1_000_000_000;
-    if dump.installed == 0 {
-        return;
-    }
-    entry.number("installed", seconds(dump.installed), &format!(" installed {} sec", seconds(dump.installed)));
-    entry.number("last_used", seconds(dump.used), &format!(" used {} sec", seconds(dump.used)));
-    if let Some(first) = dump.first_used.filter(|ns| *ns != 0) {
-        entry.number("first_used", seconds(first), &format!(" firstused {} sec", seconds(first)));
+    const TICK: u64 = 10_000_000;
+    let times = [
+        ("installed", "installed", Some(dump.installed)),
+        ("last_used", "used", Some(dump.used)),
+        ("first_used", "firstused", dump.first_used),
+    ];
+    for (key, word, ns) in times {
+        if let Some(ns) = ns.filter(|ns| *ns >= TICK) {
+            let seconds = ns / 1_000_000_000;
+            entry.number(key, seconds, &format!(" {word} {seconds} sec"));
+        }
     }
 }
 
