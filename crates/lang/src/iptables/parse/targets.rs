@@ -1,0 +1,119 @@
+//! Options of targets: `-j MARK --set-mark 1` and the like.
+
+use super::super::values;
+use super::Reader;
+use crate::Refusal;
+use crate::number::u32_in;
+use crate::units::parse_classid;
+use tidegate_policy::netfilter::{Condition, Connmark, Target, Translate, Translator};
+
+impl<'a> Reader<'a> {
+    /// False: no option of the target that was named.
+    pub(super) fn target_option(&mut self, name: &str, joined: Option<&'a str>) -> Result<bool, Refusal> {
+        let Some(target) = self.target_name.clone() else { return Ok(false) };
+        let target = target.as_str();
+        match (target, name) {
+            ("MARK" | "CONNMARK", "--set-mark" | "--set-xmark" | "--and-mark" | "--or-mark" | "--xor-mark") => {
+                let text = self.joined_or_next(name, joined)?;
+                let (value, mask) = values::mark(text).ok_or_else(|| self.bad(target, name, text))?;
+                let (value, mask) = match name {
+                    "--set-mark" => (value, mask.map_or(u32::MAX, |mask| mask | value)),
+                    "--set-xmark" => (value, mask.unwrap_or(u32::MAX)),
+                    "--and-mark" => (0, !value),
+                    "--or-mark" => (value, value),
+                    _ => (value, 0),
+                };
+                let of_packet = target == "MARK";
+                self.set(if of_packet {
+                    Target::Mark { value, mask }
+                } else {
+                    Target::Connmark(Connmark::Set { value, mask })
+                })
+            }
+            ("CONNMARK", "--save-mark") => {
+                self.set(Target::Connmark(Connmark::Save { nfmask: u32::MAX, ctmask: u32::MAX }))
+            }
+            ("CONNMARK", "--restore-mark") => {
+                self.set(Target::Connmark(Connmark::Restore { nfmask: u32::MAX, ctmask: u32::MAX }))
+            }
+            ("CONNMARK", "--mask" | "--nfmask" | "--ctmask") => {
+                let text = self.joined_or_next(name, joined)?;
+                let bits = u32_in(text, 0).ok_or_else(|| self.bad("CONNMARK", name, text))?;
+                self.masks(name, bits)
+            }
+            ("CT", "--notrack") => self.set(Target::Notrack(true)),
+            ("SNAT", "--to-source") => self.translated(Translator::Source, name, joined),
+            ("DNAT", "--to-destination") => self.translated(Translator::Destination, name, joined),
+            ("MASQUERADE", "--to-ports") => self.translated(Translator::Masquerade, name, joined),
+            ("REDIRECT", "--to-ports") => self.translated(Translator::Redirect, name, joined),
+            ("CLASSIFY", "--set-class") => {
+                let text = self.joined_or_next(name, joined)?;
+                let class = parse_classid(text).filter(|_| text.contains(':'));
+                let class = class.ok_or_else(|| self.bad("CLASSIFY", name, text))?;
+                self.set(Target::Classify(class))
+            }
+            ("DSCP", "--set-dscp" | "--set-dscp-class") => {
+                let text = self.joined_or_next(name, joined)?;
+                let value = if name == "--set-dscp" { values::dscp(text) } else { values::dscp_class(text) };
+                let value = value.ok_or_else(|| self.bad("DSCP", name, text))?;
+                self.set(Target::Dscp(value))
+            }
+            ("TOS", "--set-tos" | "--and-tos" | "--or-tos" | "--xor-tos") => {
+                let text = self.joined_or_next(name, joined)?;
+                let (value, mask) = values::tos(text).ok_or_else(|| self.bad("TOS", name, text))?;
+                self.set(match name {
+                    "--set-tos" => Target::Tos(value, mask),
+                    "--and-tos" => Target::Tos(0, !value),
+                    "--or-tos" => Target::Tos(value, value),
+                    _ => Target::Tos(value, 0),
+                })
+            }
+            _ => return Ok(false),
+        }
+        .map(|()| true)
+    }
+
+    /// The value of `--to-source`, `--to-destination` or `--to-ports`.
+    fn translated(&mut self, how: Translator, name: &str, joined: Option<&'a str>) -> Result<(), Refusal> {
+        let text = self.joined_or_next(name, joined)?;
+        let ports_only = matches!(how, Translator::Masquerade | Translator::Redirect);
+        let to = if ports_only { values::to_ports(text) } else { values::translation(text, self.ipv6) };
+        let mut to = to.map_err(|why| {
+            self.complain(why).at(self.at - 1).remedy(match ports_only {
+                true => "Write a port, or FIRST-LAST.",
+                false => "Write an address or FIRST-LAST, with :PORT or :FIRST-LAST behind it if wanted.",
+            })
+        })?;
+        let protocol = self.basics[4].as_ref().filter(|m| !m.not).map(|m| &m.what);
+        if to.ports.is_some() && !matches!(protocol, Some(Condition::Protocol(6 | 17 | 33 | 132))) {
+            return Err(self
+                .complain("Need TCP, UDP, SCTP or DCCP with port specification")
+                .at(self.at - 1)
+                .remedy("Write -p tcp or -p udp before it."));
+        }
+        if let Some(Target::Translate(Translate { to: before, .. })) = self.target {
+            to.choice = before.choice;
+        }
+        self.target = Some(Target::Translate(Translate { how, to }));
+        Ok(())
+    }
+
+    /// The masks of `--save-mark` and `--restore-mark`, which stand behind them.
+    fn masks(&mut self, name: &str, bits: u32) -> Result<(), Refusal> {
+        let Some(Target::Connmark(Connmark::Save { nfmask, ctmask } | Connmark::Restore { nfmask, ctmask })) =
+            &mut self.target
+        else {
+            return Err(self
+                .complain(format!("CONNMARK: {name} goes with --save-mark or --restore-mark"))
+                .at(self.at - 2)
+                .remedy("Write --save-mark or --restore-mark before it."));
+        };
+        if name != "--ctmask" {
+            *nfmask = bits;
+        }
+        if name != "--nfmask" {
+            *ctmask = bits;
+        }
+        Ok(())
+    }
+}
