@@ -504,7 +504,7 @@ fn bad_scripts_are_answered_or_named_and_nothing_hangs() {
         ("program", b"\x7fELF\0\0\0", 126, "program: this is not a text"),
         ("killed", b"kill -9 $$\n", 137, "ended by signal 9"),
         ("unclosed", b"if true; then\n  tc qdisc show\n", 2, "unclosed:2: sh: the script ended with code 2"),
-        ("many", b"for d in eth0 ppp0 wlan0; do tc qdisc add dev $d root sfq; done\n", 0, "ppp0: sfq 8001:"),
+        ("many", b"for d in eth0 ppp0 wlan0; do tc qdisc add dev $d root sfq; done\n", 0, "ppp0: sfq 8002:"),
         (
             "crowd",
             b"i=0\nwhile [ $i -lt 2500 ]; do sleep 100 & i=$((i+1)); done\nwait\n",
