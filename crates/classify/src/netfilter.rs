@@ -154,7 +154,7 @@ impl Table {
             let next = match &counted.rule.target {
                 None => continue,
                 Some(Target::Accept) => return Walk::Decided(Verdict::Accept),
-                Some(Target::Drop) => return Walk::Decided(Verdict::Drop),
+                Some(Target::Drop | Target::Reject(_)) => return Walk::Decided(Verdict::Drop),
                 Some(Target::Return) => return Walk::Return,
                 Some(Target::Translate(how)) => return Walk::Decided(Verdict::Translate(*how)),
                 Some(Target::Jump(name)) => (name.clone(), true),

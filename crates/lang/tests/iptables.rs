@@ -323,3 +323,39 @@ fn translations_refused() {
         assert_eq!(first(&format!("-t nat {line}")), format!("{v} {wanted}"), "{line}");
     }
 }
+
+/// What gateway scripts do beside marking, as iptables 1.8.9 lists it: the words given, `-S`, `-L -n`, and `-L` where it differs.
+#[test]
+fn notes_and_segment_sizes_as_listed() {
+    let table = [
+        (
+            "-p tcp --tcp-flags SYN,RST SYN -j TCPMSS --clamp-mss-to-pmtu",
+            "-p tcp -m tcp --tcp-flags SYN,RST SYN -j TCPMSS --clamp-mss-to-pmtu",
+            "tcp flags:0x06/0x02 TCPMSS clamp to PMTU",
+            "tcp flags:SYN,RST/SYN TCPMSS clamp to PMTU",
+        ),
+        ("-j LOG", "-j LOG", "LOG flags 0 level 4", "LOG level warn"),
+        (
+            "-j LOG --log-prefix x --log-level debug --log-tcp-options",
+            "-j LOG --log-prefix x --log-level 7 --log-tcp-options",
+            "LOG flags 2 level 7 prefix \"x\"",
+            "LOG level debug tcp-options prefix \"x\"",
+        ),
+    ];
+    for (words, printed, numeric, named) in table {
+        let read = rule(&format!("-A FORWARD {words}"));
+        assert_eq!(iptables::print_rule(&read, false).trim_start(), printed, "{words}");
+        let chain = ListedChain {
+            name: "FORWARD".into(),
+            policy: Some(true),
+            rules: vec![ListedRule { rule: read, packets: 0, bytes: 0 }],
+            ..ListedChain::default()
+        };
+        for (numeric, wanted) in [(true, numeric), (false, named)] {
+            let style = ListStyle { numeric, ..ListStyle::default() };
+            let text = iptables::list(std::slice::from_ref(&chain), false, &style);
+            let row = text.lines().last().unwrap_or_default();
+            assert!(row.ends_with(&format!(" {wanted}")), "{words}: {row}");
+        }
+    }
+}

@@ -203,6 +203,20 @@ pub enum Target {
     Drop,
     /// Nobody keeps its connection: `-j CT --notrack` (true), or the same in older words, `-j NOTRACK`.
     Notrack(bool),
+    /// Drop it and tell the sender: with what, in iptables' words.
+    Reject(String),
+    /// Note it down: level 0 to 7, prefix, and what else to note (the bits of `--log-tcp-sequence` and its like).
+    Log {
+        /// Syslog's level.
+        level: u8,
+        /// What the line begins with.
+        prefix: String,
+        /// Bit 0 TCP's sequence numbers, 1 its options, 2 the IP options, 3 the user.
+        flags: u8,
+    },
+    /// Write the segment size into a SYN; `None`: what fits the way (`--clamp-mss-to-pmtu`). Hosts of the model fit their segments to
+    /// the way themselves, so nothing changes for them.
+    Tcpmss(Option<u16>),
     /// Back to the calling chain.
     Return,
     /// `mark = (mark & !mask) ^ value`.

@@ -2,8 +2,14 @@
 
 use super::built_in;
 use alloc::format;
-use tidegate_policy::netfilter::{NfCommand, NfOp, Target, Translate, Translator};
+use tidegate_packet::header::tcp_flags::SYN;
+use tidegate_policy::netfilter::{Condition, NfCommand, NfOp, Rule, Target, Translate, Translator};
 use tidegate_policy::{Errno, TcError};
+
+/// Only SYNs have a segment size to change.
+fn asks_for_syn(rule: &Rule) -> bool {
+    rule.matches.iter().any(|m| matches!(m.what, Condition::TcpFlags(mask, flags) if !m.not && mask & flags & SYN != 0))
+}
 
 /// Some targets stand in certain tables only, and in the chains where what they change is still open.
 pub(super) fn check(op: &NfOp) -> Result<(), TcError> {
@@ -28,6 +34,8 @@ pub(super) fn check(op: &NfOp) -> Result<(), TcError> {
         Some(Target::Classify(_)) => !is_built_in || ["FORWARD", "OUTPUT", "POSTROUTING"].contains(&chain),
         Some(Target::Notrack(_)) => op.table == "raw",
         Some(Target::Dscp(_) | Target::Tos(..)) => op.table == "mangle",
+        Some(Target::Reject(_)) => op.table == "filter",
+        Some(Target::Tcpmss(_)) => asks_for_syn(rule),
         _ => true,
     };
     if fits {

@@ -1,7 +1,8 @@
 //! iptables' listings: `-S`, `-L`, `iptables-save`.
 
 use super::values::{
-    COUNT_DIRECTIONS, COUNT_MODES, ICMP_TYPES, ICMPV6_TYPES, PROTOCOLS, SERVICES, STATES, TCP_FLAGS, TOS_NAMES,
+    COUNT_DIRECTIONS, COUNT_MODES, ICMP_TYPES, ICMPV6_TYPES, LOG_FLAGS, LOG_LEVELS, PROTOCOLS, SERVICES, STATES,
+    TCP_FLAGS, TOS_NAMES,
 };
 use super::{ListStyle, values};
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -86,6 +87,19 @@ pub fn print_rule(rule: &Rule, ipv6: bool) -> String {
         None => {}
         Some(Target::Accept) => out.push_str(" -j ACCEPT"),
         Some(Target::Drop) => out.push_str(" -j DROP"),
+        Some(Target::Reject(with)) => out.push_str(&format!(" -j REJECT --reject-with {with}")),
+        Some(Target::Tcpmss(None)) => out.push_str(" -j TCPMSS --clamp-mss-to-pmtu"),
+        Some(Target::Tcpmss(Some(mss))) => out.push_str(&format!(" -j TCPMSS --set-mss {mss}")),
+        Some(Target::Log { level, prefix, flags }) => {
+            out.push_str(" -j LOG");
+            if !prefix.is_empty() {
+                out.push_str(&format!(" --log-prefix {}", quoted(prefix)));
+            }
+            if *level != 4 {
+                out.push_str(&format!(" --log-level {level}"));
+            }
+            log_flags(*flags).for_each(|flag| out.push_str(&format!(" --log-{flag}")));
+        }
         Some(Target::Notrack(true)) => out.push_str(" -j CT --notrack"),
         Some(Target::Notrack(false)) => out.push_str(" -j NOTRACK"),
         Some(Target::Return) => out.push_str(" -j RETURN"),
@@ -212,6 +226,10 @@ fn icmp(kind: u8, codes: (u8, u8)) -> String {
     if codes == (0, 255) { kind.to_string() } else { format!("{kind}/{}", codes.0) }
 }
 
+fn log_flags(flags: u8) -> impl Iterator<Item = &'static str> {
+    LOG_FLAGS.iter().enumerate().filter(move |(bit, _)| flags & 1 << bit != 0).map(|(_, flag)| *flag)
+}
+
 /// In quotes where a shell would split it.
 fn quoted(text: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.,:/".contains(letter);
@@ -311,6 +329,9 @@ fn row(rule: &Rule, ipv6: bool, style: &ListStyle) -> String {
         None => String::new(),
         Some(Target::Accept) => "ACCEPT".into(),
         Some(Target::Drop) => "DROP".into(),
+        Some(Target::Reject(_)) => "REJECT".into(),
+        Some(Target::Log { .. }) => "LOG".into(),
+        Some(Target::Tcpmss(_)) => "TCPMSS".into(),
         Some(Target::Notrack(_)) => "CT".into(),
         Some(Target::Return) => "RETURN".into(),
         Some(Target::Mark { .. }) => "MARK".into(),
@@ -413,6 +434,18 @@ fn doing(target: &Option<Target>, ipv6: bool, style: &ListStyle) -> String {
             (value, mask) => format!(" MARK xset {value:#x}/{mask:#x}"),
         },
         Some(Target::Connmark(action)) => remarking(action),
+        Some(Target::Reject(with)) => format!(" reject-with {with}"),
+        Some(Target::Tcpmss(None)) => " TCPMSS clamp to PMTU".into(),
+        Some(Target::Tcpmss(Some(mss))) => format!(" TCPMSS set {mss}"),
+        Some(Target::Log { level, prefix, flags }) => {
+            let prefix = if prefix.is_empty() { String::new() } else { format!(" prefix \"{prefix}\"") };
+            if style.numeric {
+                format!(" LOG flags {flags} level {level}{prefix}")
+            } else {
+                let noted: String = log_flags(*flags).map(|flag| format!(" {flag}")).collect();
+                format!(" LOG level {}{noted}{prefix}", LOG_LEVELS[usize::from(level & 7)])
+            }
+        }
         Some(Target::Notrack(true)) => " CT notrack".into(),
         Some(Target::Notrack(false)) => " NOTRACK".into(),
         Some(Target::Classify(class)) => format!(" CLASSIFY set {:x}:{:x}", class.major(), class.minor()),

@@ -281,6 +281,31 @@ pub(super) const ICMPV6_TYPES: [IcmpName; 28] = [
     ("redirect", 137, (0, 255)),
 ];
 
+/// What REJECT answers, the customary answer first; then those of IPv6.
+pub(super) const REJECTIONS: [&[&str]; 2] = [
+    &[
+        "icmp-port-unreachable",
+        "icmp-net-unreachable",
+        "icmp-host-unreachable",
+        "icmp-proto-unreachable",
+        "icmp-net-prohibited",
+        "icmp-host-prohibited",
+        "icmp-admin-prohibited",
+        "tcp-reset",
+    ],
+    &["icmp6-port-unreachable", "icmp6-no-route", "icmp6-adm-prohibited", "icmp6-addr-unreachable", "tcp-reset"],
+];
+/// Syslog's levels by number.
+pub(super) const LOG_LEVELS: [&str; 8] = ["emerg", "alert", "crit", "error", "warn", "notice", "info", "debug"];
+/// What LOG notes beside, by bit.
+pub(super) const LOG_FLAGS: [&str; 4] = ["tcp-sequence", "tcp-options", "ip-options", "uid"];
+
+/// A level by name or number.
+pub(super) fn log_level(text: &str) -> Option<u8> {
+    let named = LOG_LEVELS.iter().position(|name| *name == text || text == "warning" && *name == "warn");
+    named.map(|level| level as u8).or_else(|| text.parse().ok().filter(|level| *level < 8))
+}
+
 /// `NEW,ESTABLISHED`.
 pub(super) fn states(text: &str) -> Option<Connstates> {
     text.split(',').try_fold(Connstates(0), |set, word| {

@@ -29,7 +29,9 @@ const LATER_MATCHES: [&str; 14] = [
     "set",
     "statistic",
 ];
-const LATER_TARGETS: [&str; 7] = ["ECN", "IMQ", "LOG", "NFLOG", "NFQUEUE", "REJECT", "TCPMSS"];
+const LATER_TARGETS: [&str; 4] = ["ECN", "IMQ", "NFLOG", "NFQUEUE"];
+/// Syslog's level of a note, unless said otherwise.
+const WARNING: u8 = 4;
 /// Extensions there are.
 const MATCHES: [&str; 15] = [
     "tcp",
@@ -329,7 +331,9 @@ impl<'a> Reader<'a> {
                     "DROP" => Some(Target::Drop),
                     "RETURN" => Some(Target::Return),
                     "NOTRACK" => Some(Target::Notrack(false)),
-                    "MARK" | "CONNMARK" | "CLASSIFY" | "DSCP" | "TOS" | "CT" | "SNAT" | "DNAT" => None,
+                    "MARK" | "CONNMARK" | "CLASSIFY" | "DSCP" | "TOS" | "CT" | "SNAT" | "DNAT" | "TCPMSS" => None,
+                    "LOG" => Some(Target::Log { level: WARNING, prefix: String::new(), flags: 0 }),
+                    "REJECT" => Some(Target::Reject(values::REJECTIONS[usize::from(self.ipv6)][0].into())),
                     "MASQUERADE" => Some(translate(Translator::Masquerade)),
                     "REDIRECT" => Some(translate(Translator::Redirect)),
                     _ => Some(Target::Jump(target.clone())),
@@ -376,6 +380,7 @@ impl<'a> Reader<'a> {
                 "CONNMARK" => return Err(complain(tool, "CONNMARK target: No operation specified")),
                 "CLASSIFY" => "--set-class is required",
                 "CT" => "--notrack is what this version knows of it: it is required",
+                "TCPMSS" => return Err(complain(tool, "TCPMSS target: At least one parameter is required")),
                 "SNAT" => return Err(complain(tool, "SNAT: option \"--to-source\" must be specified")),
                 "DNAT" => return Err(complain(tool, "DNAT: option \"--to-destination\" must be specified")),
                 "DSCP" => "one of --set-dscp or --set-dscp-class is required",

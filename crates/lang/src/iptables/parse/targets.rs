@@ -41,6 +41,43 @@ impl<'a> Reader<'a> {
                 let bits = u32_in(text, 0).ok_or_else(|| self.bad("CONNMARK", name, text))?;
                 self.masks(name, bits)
             }
+            ("TCPMSS", "--clamp-mss-to-pmtu") => self.set(Target::Tcpmss(None)),
+            ("TCPMSS", "--set-mss") => {
+                let text = self.joined_or_next(name, joined)?;
+                let mss = text.parse().map_err(|_| self.bad("TCPMSS", name, text))?;
+                self.set(Target::Tcpmss(Some(mss)))
+            }
+            ("REJECT", "--reject-with") => {
+                let text = self.joined_or_next(name, joined)?;
+                let known = values::REJECTIONS[usize::from(self.ipv6)].iter().find(|word| **word == text);
+                let word = known.ok_or_else(|| {
+                    let list = values::REJECTIONS[usize::from(self.ipv6)].join(", ");
+                    self.complain(format!("unknown reject type \"{text}\""))
+                        .at(self.at - 1)
+                        .remedy(format!("The answers are {list}."))
+                })?;
+                self.target = Some(Target::Reject((*word).into()));
+                Ok(())
+            }
+            ("LOG", "--log-prefix" | "--log-level") => {
+                let text = self.joined_or_next(name, joined)?;
+                let level_said = values::log_level(text);
+                let bad = self.bad("LOG", name, text);
+                let Some(Target::Log { level, prefix, .. }) = &mut self.target else { return Ok(false) };
+                if name == "--log-prefix" {
+                    *prefix = text.into();
+                } else {
+                    *level = level_said.ok_or(bad)?;
+                }
+                Ok(())
+            }
+            ("LOG", "--log-tcp-sequence" | "--log-tcp-options" | "--log-ip-options" | "--log-uid") => {
+                let bit = values::LOG_FLAGS.iter().position(|flag| name.ends_with(flag)).unwrap_or(0);
+                if let Some(Target::Log { flags, .. }) = &mut self.target {
+                    *flags |= 1 << bit;
+                }
+                Ok(())
+            }
             ("CT", "--notrack") => self.set(Target::Notrack(true)),
             ("SNAT", "--to-source") => self.translated(Translator::Source, name, joined),
             ("DNAT", "--to-destination") => self.translated(Translator::Destination, name, joined),
