@@ -12,6 +12,15 @@ use tidegate_policy::netfilter::{Condition, NfOp, Target};
 /// The tables in the order in which a packet meets them at a hook.
 const ORDER: [&str; 5] = ["raw", "mangle", "nat", "filter", "security"];
 
+/// What became of a packet at the hooks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Passage {
+    Passed,
+    Lost,
+    /// Lost at the last hook, where it is the outgoing device's already.
+    LostLeaving,
+}
+
 /// All tables of both families, and the connections.
 #[derive(Debug, Default)]
 pub(crate) struct Firewall {
@@ -75,16 +84,14 @@ impl Firewall {
         &mut self.tables[at]
     }
 
-    /// A packet of the machine's own programs; false if it is lost.
-    pub(crate) fn send(&mut self, now: Time, output: &str, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
+    /// A packet of the machine's own programs.
+    pub(crate) fn send(&mut self, now: Time, output: &str, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> Passage {
         let place = Place { input: "", output };
-        let passes = self.enter("OUTPUT", place, now, pool, pkt)
-            && self.hook("OUTPUT", place, home, pool, pkt)
-            && self.hook("POSTROUTING", place, home, pool, pkt);
-        self.leave(passes, pool, pkt)
+        let passes = self.enter("OUTPUT", place, now, pool, pkt) && self.hook("OUTPUT", place, home, pool, pkt);
+        self.depart(passes, place, home, pool, pkt)
     }
 
-    /// A packet that the machine routes; false if it is lost.
+    /// A packet that the machine routes.
     pub(crate) fn forward(
         &mut self,
         now: Time,
@@ -92,7 +99,7 @@ impl Firewall {
         home: Home<'_>,
         pool: &mut Pool,
         pkt: &Pkt,
-    ) -> bool {
+    ) -> Passage {
         let (before, after) = (Place { input, output: "" }, Place { input: "", output });
         let mut passes =
             self.enter("PREROUTING", before, now, pool, pkt) && self.hook("PREROUTING", before, home, pool, pkt);
@@ -101,10 +108,19 @@ impl Firewall {
             if meta.ethertype == ethertype::IPV4 {
                 meta.priority = tos_priority(meta.dsfield);
             }
-            passes = self.hook("FORWARD", Place { input, output }, home, pool, pkt)
-                && self.hook("POSTROUTING", after, home, pool, pkt);
+            passes = self.hook("FORWARD", Place { input, output }, home, pool, pkt);
         }
-        self.leave(passes, pool, pkt)
+        self.depart(passes, after, home, pool, pkt)
+    }
+
+    /// The last hook, for what has passed those before.
+    fn depart(&mut self, passes: bool, place: Place<'_>, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> Passage {
+        let leaves = passes && self.hook("POSTROUTING", place, home, pool, pkt);
+        match (self.leave(leaves, pool, pkt), passes) {
+            (true, _) => Passage::Passed,
+            (false, true) => Passage::LostLeaving,
+            (false, false) => Passage::Lost,
+        }
     }
 
     /// A packet for the machine itself; false if it is lost.

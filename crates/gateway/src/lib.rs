@@ -23,7 +23,7 @@ pub use tidegate_qdisc::{Event, Offer, What, Why};
 use alloc::string::String;
 use alloc::vec::Vec;
 use device::Port;
-use firewall::Firewall;
+use firewall::{Firewall, Passage};
 use tidegate_classify::netfilter::Table;
 use tidegate_packet::{Dissector, Draws, Handle, Head, Pkt, Pool, Time, Timer};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
@@ -205,13 +205,18 @@ impl Gateway {
         let name = |id: DeviceId| ports[id.0 as usize].name.as_str();
         let home = |name: &str, v6: bool| address(ports, name, v6);
         let passes = match route {
-            Route::Direct => true,
+            Route::Direct => Passage::Passed,
             Route::Local => firewall.send(now, name(device), &home, pool, &pkt),
             Route::Forwarded(from) => firewall.forward(now, (from.map_or("", name), name(device)), &home, pool, &pkt),
         };
         let shaper = &mut self.port(device).shaper;
-        if !passes {
-            shaper.refuse(now, pool, draws, pkt, Why::Netfilter);
+        let why = match passes {
+            Passage::Passed => None,
+            Passage::Lost => Some(Why::Netfilter),
+            Passage::LostLeaving => Some(Why::NetfilterLeaving),
+        };
+        if let Some(why) = why {
+            shaper.refuse(now, pool, draws, pkt, why);
             return Offer::Stopped;
         }
         let offer = shaper.offer(now, pool, draws, pkt);

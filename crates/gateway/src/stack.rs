@@ -1,5 +1,6 @@
 //! Devices that stand on others: PPPoE, tags, tunnels.
 
+use super::firewall::Passage;
 use super::{DeviceId, DeviceKind, Gateway, Offer, Received, Why, World};
 use tidegate_packet::encap::{self, Outer, PPPOE_LEN};
 use tidegate_packet::header::ethertype;
@@ -61,7 +62,7 @@ impl Gateway {
         if let Encap::Tunnel(_) = encap {
             let Gateway { ports, firewall, .. } = self;
             let home = |name: &str, v6: bool| super::address(ports, name, v6);
-            if !firewall.send(now, &ports[lower.0 as usize].name, &home, pool, &pkt) {
+            if firewall.send(now, &ports[lower.0 as usize].name, &home, pool, &pkt) != Passage::Passed {
                 self.port(lower).shaper.refuse(now, pool, draws, pkt, Why::Policy);
                 return Offer::Refused;
             }

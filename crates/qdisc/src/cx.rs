@@ -137,6 +137,8 @@ pub enum Why {
     Policy,
     /// Netfilter says so, before any queue.
     Netfilter,
+    /// The same at the last hook, where the packet is the outgoing device's already.
+    NetfilterLeaving,
     /// The queue it waited in was taken away, emptied or made smaller; packets of one group are freed together.
     Purged(u16),
     /// The same, of a packet that is freed at once: one held back for a peek, or one of a pfifo_fast.

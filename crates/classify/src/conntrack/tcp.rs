@@ -101,6 +101,9 @@ pub(super) fn step(entry: &Entry, reply: bool, outer: &Outer) -> Step {
         (Tcp::Ended | Tcp::Closed(true) | Tcp::Refused(true), SYN, false) => Step::Reopen,
         (Tcp::Refused(_), RST, _) => Step::Go(Tcp::Refused(!reply)),
         (Tcp::Refused(_), k, false) if k != SYN => Step::Invalid,
+        // The other side goes on talking: so may whoever opened it.
+        (Tcp::Refused(_), k, true) if k == SYN | ACK => Step::Slip(Tcp::Refused(false)),
+        (Tcp::Refused(_), _, true) => Step::Go(Tcp::Closed(false)),
         (_, SYN, false) => Step::Ignore,
         (Tcp::SynReceived, k, true) if k == SYN | ACK => Step::Ignore,
         (Tcp::SynReceived, k, false) if k == SYN | ACK => Step::Go(state),
@@ -110,7 +113,7 @@ pub(super) fn step(entry: &Entry, reply: bool, outer: &Outer) -> Step {
         (Tcp::Closed(true), RST, true) => Step::Go(state),
         (_, RST, _) => Step::Go(Tcp::Closed(!reply)),
         (Tcp::Closed(_), _, _) => Step::Go(Tcp::Closed(false)),
-        (Tcp::Ended | Tcp::Refused(_) | Tcp::TimeWait, _, _) => Step::Go(state),
+        (Tcp::Ended | Tcp::TimeWait, _, _) => Step::Go(state),
         (Tcp::FinWait | Tcp::CloseWait | Tcp::LastAck, FIN, _) => Step::Go(Tcp::LastAck),
         (_, FIN, _) => Step::Go(Tcp::FinWait),
         (Tcp::FinWait, _, _) => Step::Go(Tcp::CloseWait),

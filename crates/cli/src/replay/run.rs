@@ -188,12 +188,15 @@ impl<'r> Run<'r> {
             let place = match what {
                 // The recordings do not see these.
                 What::Drop(Why::Netfilter) => continue,
+                What::Drop(Why::NetfilterLeaving) => "nft_do_chain",
                 What::Drop(Why::Codel) => "drop_func",
                 What::Drop(Why::Purged(_)) => "__rtnl_unlock",
                 What::Drop(Why::PurgedAtOnce) => "qdisc_reset",
                 What::Drop(Why::Policy) => "__dev_queue_xmit",
                 What::Drop(_) | What::Led => "kfree_skb_list_reason",
             };
+            // There it has no link header yet.
+            let len = if what == What::Drop(Why::NetfilterLeaving) { len - Head::ETHERNET as u32 } else { len };
             let _ = writeln!(self.drops, "{},{ident},{len},{dsfield},{place}", ns(time));
             *self.counts.entry(if what == What::Led { "led" } else { "dropped" }).or_default() += 1;
         }
