@@ -1,47 +1,14 @@
 //! Capturing scripts, end to end: needs namespaces, and says so where there are none.
 
+mod common;
+
+use common::{Place, TIDEGATE, skip};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use tidegate::capture::{Call, CaptureError, CaptureOptions, Exit, Outcome, Reply, Shell, available, run_script};
-
-const TIDEGATE: &str = env!("CARGO_BIN_EXE_tidegate");
-
-/// A directory for one test, removed at its end.
-struct Place(PathBuf);
-
-impl Place {
-    fn new(name: &str) -> Self {
-        let dir = std::env::temp_dir().join(format!("tidegate-test-{name}-{}", std::process::id()));
-        fs::create_dir_all(&dir).unwrap();
-        Self(dir)
-    }
-
-    fn file(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.0.join(name);
-        fs::write(&path, text).unwrap();
-        path
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// True, with the reason printed, where no sandbox can be made.
-fn skip() -> bool {
-    match available(Path::new(TIDEGATE)) {
-        Ok(()) => false,
-        Err(error) => {
-            eprintln!("SKIPPED: {error}");
-            true
-        }
-    }
-}
+use tidegate::capture::{Call, CaptureError, CaptureOptions, Exit, Outcome, Reply, Shell, run_script};
 
 fn options() -> CaptureOptions {
     CaptureOptions { executable: Some(TIDEGATE.into()), ..CaptureOptions::default() }
@@ -251,7 +218,7 @@ fn a_script_that_never_ends_is_ended_with_all_it_started() {
     let place = Place::new("endless");
     let mark = format!("{}", 40_000 + std::process::id());
     let script = place
-        .file("x.sh", &format!("tc 1\n(trap '' TERM INT HUP; setsid sleep {mark}) &\ntc 2\nsleep {mark}.5\ntc 3\n"));
+        .file("x.sh", format!("tc 1\n(trap '' TERM INT HUP; setsid sleep {mark}) &\ntc 2\nsleep {mark}.5\ntc 3\n"));
     let short = CaptureOptions { timeout: Duration::from_millis(500), ..options() };
     let outcome = capture(&script, &[], &short);
     assert!(matches!(outcome.exit, Exit::TimedOut { .. }), "{:?}", outcome.exit);
@@ -270,7 +237,7 @@ fn what_a_script_leaves_in_the_background_ends_with_it() {
     }
     let place = Place::new("background");
     let mark = format!("{}", 50_000 + std::process::id());
-    let script = place.file("x.sh", &format!("setsid sleep {mark} &\ntc 1\n"));
+    let script = place.file("x.sh", format!("setsid sleep {mark} &\ntc 1\n"));
     let outcome = capture(&script, &[], &options());
     assert_eq!((outcome.exit, outcome.calls.len()), (Exit::Code(0), 1));
     assert_eq!(running_with(&mark), Vec::<String>::new());
@@ -283,7 +250,7 @@ fn killing_tidegate_kills_the_script() {
     }
     let place = Place::new("killed");
     let mark = format!("{}", 60_000 + std::process::id());
-    let script = place.file("x.sh", &format!("echo ready\nsleep {mark}\n"));
+    let script = place.file("x.sh", format!("echo ready\nsleep {mark}\n"));
     let mut child = Command::new(TIDEGATE).arg("run").arg(&script).stdout(Stdio::piped()).spawn().unwrap();
     // The script's first word tells that it runs.
     let mut stdout = child.stdout.take().unwrap();

@@ -4,11 +4,13 @@
 //! for any number of lines. `TIDEGATE_BLESS=1 cargo test -p tidegate --test docs` writes the present output into the blocks, the lines
 //! `…` kept where the lines around them are still found.
 
+mod common;
+
+use common::{Place, TIDEGATE, skip};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const TIDEGATE: &str = env!("CARGO_BIN_EXE_tidegate");
 /// Any number of lines.
 const GAP: &str = "…";
 
@@ -75,31 +77,20 @@ fn fits(said: &[String], printed: &[String]) -> bool {
     }
 }
 
-fn skip() -> bool {
-    match tidegate::capture::available(Path::new(TIDEGATE)) {
-        Ok(()) => false,
-        Err(error) => {
-            eprintln!("SKIPPED: {error}");
-            true
-        }
-    }
-}
-
 #[test]
 fn papers_say_what_commands_print() {
     if skip() {
         return;
     }
-    let place = std::env::temp_dir().join(format!("tidegate-papers-{}", std::process::id()));
-    std::fs::create_dir_all(&place).expect("a directory");
-    std::os::unix::fs::symlink(root().join("examples"), place.join("examples")).expect("a link to the examples");
+    let place = Place::new("papers");
+    std::os::unix::fs::symlink(root().join("examples"), place.0.join("examples")).expect("a link to the examples");
     let bless = std::env::var_os("TIDEGATE_BLESS").is_some();
     let (mut wrong, mut ran) = (String::new(), 0);
     for paper in papers() {
         let text = std::fs::read_to_string(&paper).expect("a paper");
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
         for block in blocks(&text).into_iter().rev() {
-            let printed = run(&block.command, &place);
+            let printed = run(&block.command, &place.0);
             ran += 1;
             if fits(&block.output, &printed) {
                 continue;
@@ -112,7 +103,6 @@ fn papers_say_what_commands_print() {
             std::fs::write(&paper, lines.join("\n") + "\n").expect("a paper");
         }
     }
-    let _ = std::fs::remove_dir_all(&place);
     assert!(ran > 0, "no paper has a command");
     assert!(bless || wrong.is_empty(), "{wrong}");
 }

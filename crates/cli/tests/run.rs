@@ -1,48 +1,11 @@
 //! `tidegate run`, end to end: scripts on the model machine. Needs namespaces, and says so where there are none.
 
+mod common;
+
+use common::{Place, TIDEGATE, skip};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
-
-use tidegate::capture::available;
-
-const TIDEGATE: &str = env!("CARGO_BIN_EXE_tidegate");
-
-/// A directory for one test, removed at its end.
-struct Place(PathBuf);
-
-impl Place {
-    fn new(name: &str) -> Self {
-        let dir = std::env::temp_dir().join(format!("tidegate-run-{name}-{}", std::process::id()));
-        fs::create_dir_all(&dir).expect("a directory");
-        Self(dir)
-    }
-
-    fn script(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.0.join(name);
-        fs::write(&path, text).expect("a file");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it is ours");
-        path
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// True, with the reason printed, where no sandbox can be made.
-fn skip() -> bool {
-    match available(Path::new(TIDEGATE)) {
-        Ok(()) => false,
-        Err(error) => {
-            eprintln!("SKIPPED: {error}");
-            true
-        }
-    }
-}
 
 fn run(script: &Path, words: &[&str]) -> Output {
     Command::new(TIDEGATE).arg("run").arg(script).args(words).output().expect("tidegate runs")

@@ -1,24 +1,14 @@
 //! `tidegate try`, end to end: the examples, and scripts that are wrong.
 
+mod common;
+
+use common::{Place, TIDEGATE, skip};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tidegate_measure::trial::{Run, Trial};
 
-const TIDEGATE: &str = env!("CARGO_BIN_EXE_tidegate");
-
 fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name)
-}
-
-/// True, with the reason printed, where no sandbox can be made.
-fn skip() -> bool {
-    match tidegate::capture::available(Path::new(TIDEGATE)) {
-        Ok(()) => false,
-        Err(error) => {
-            eprintln!("SKIPPED: {error}");
-            true
-        }
-    }
 }
 
 fn run(script: &Path, options: &[&str]) -> Output {
@@ -154,17 +144,14 @@ fn classes_out_of_reach_are_named() {
     if skip() {
         return;
     }
-    let dir = std::env::temp_dir().join(format!("tidegate-out-of-reach-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).expect("a directory");
-    let script = dir.join("gaps.sh");
+    let place = Place::new("out-of-reach");
     let body = "tc qdisc add dev eth0 root handle 1: htb default 10\n\
         for n in 10 20 30 40; do tc class add dev eth0 parent 1: classid 1:$n htb rate 1mbit; done\n\
         iptables -t mangle -A POSTROUTING -p tcp --dport 8080 -j MARK --set-mark 4\n\
         tc filter add dev eth0 parent 1: protocol ip prio 1 handle 2 fw classid 1:20\n\
         tc filter add dev eth0 parent 1: protocol ip prio 2 handle 4 fw classid 1:40\n";
-    std::fs::write(&script, body).expect("a script");
+    let script = place.file("gaps.sh", body);
     let trial = document(&script, &["--up", "4mbit", "--down", "4mbit", "--duration", "5s"]);
-    let _ = std::fs::remove_dir_all(&dir);
     let unreached: Vec<_> =
         trial.tree.iter().filter_map(|n| Some((n.id.as_str(), n.unreachable.as_deref()?))).collect();
     let expected = [
@@ -188,6 +175,24 @@ fn the_text_ends_with_a_verdict_and_the_line_that_does_it_again() {
     assert!(last.starts_with("Again: tidegate try ") && last.ends_with("--duration 10s --seed 7"), "{last}");
     assert!(text.contains("the policy cuts the ping's 95th percentile"), "{text}");
     assert!(output.stderr.is_empty(), "quiet in a pipe: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// After a load the machine answers as it would on its shell: counters of rules and classes.
+#[test]
+fn the_machine_shows_its_counters_after_a_load() {
+    if skip() {
+        return;
+    }
+    let shows = ["--show", "iptables -t mangle -L POSTROUTING -v -n", "--show", "tc -s class show dev eth0"];
+    let link = ["--up", "1600kbit", "--down", "20mbit", "--duration", "5s", "--load", "up", "--report", "none"];
+    let output = run(&example("home-gateway.sh"), &[&link[..], &shows[..]].concat());
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let shown = &text[text.find("$ iptables").expect("the first command")..];
+    let restored = shown.lines().find(|line| line.ends_with("CONNMARK restore")).expect("the rule that restores");
+    let packets: u64 = restored.split_whitespace().next().and_then(|n| n.parse().ok()).expect("a counter");
+    assert!(packets > 1000, "{restored}");
+    let sent = shown.lines().skip_while(|line| !line.starts_with("class htb 1:1 ")).nth(1).expect("its counters");
+    assert!(sent.starts_with(" Sent 1") && sent.contains(" pkt (dropped "), "{sent}");
 }
 
 #[test]
@@ -231,12 +236,10 @@ fn wrong_scripts_are_told_where_why_and_what_to_do() {
         ),
         ("nothing-at-all", "echo hello\n".to_owned(), "nothing-at-all.sh", "nothing to try"),
     ];
-    let dir = std::env::temp_dir().join(format!("tidegate-wrong-scripts-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).expect("a directory");
+    let dir = Place::new("wrong-scripts");
     let mut wrong = String::new();
     for (name, body, place, advice) in cases {
-        let script = dir.join(format!("{name}.sh"));
-        std::fs::write(&script, format!("#!/bin/sh\n{body}")).expect("a script");
+        let script = dir.file(&format!("{name}.sh"), format!("#!/bin/sh\n{body}"));
         let output = run(&script, &["--up", "1mbit", "--down", "1mbit", "--timeout", "2s", "--report", "none"]);
         let stderr = String::from_utf8_lossy(&output.stderr);
         if output.status.code() != Some(1)
@@ -247,6 +250,5 @@ fn wrong_scripts_are_told_where_why_and_what_to_do() {
             wrong += &format!("{name}: {:?}\n{stderr}\n", output.status.code());
         }
     }
-    let _ = std::fs::remove_dir_all(&dir);
     assert!(wrong.is_empty(), "{wrong}");
 }

@@ -2,8 +2,8 @@
 //! What people write, understood; and what the machine holds, in their words again.
 //!
 //! [`tc`] reads tc's command line into operations and prints dumps as tc does; [`batch`] reads `tc -batch` files; [`iptables`] reads
-//! the rules that set marks; [`ip`] answers the few `ip link` commands that traffic-control scripts issue. Nothing here touches the
-//! machine: what tc would look up comes in as [`Env`].
+//! and lists rules, one by one and as `-restore` and `-save` have them; [`ip`] reads links, addresses, routes and tunnels. Nothing here
+//! touches the machine: what tc would look up comes in as [`Env`].
 
 pub mod batch;
 pub mod ip;

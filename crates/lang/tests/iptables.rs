@@ -174,6 +174,24 @@ fn listings() {
     }
 }
 
+/// A rule of these words is printed so by `-S`, and its row ends so in `-L -n` and in `-L`.
+fn as_listed(words: &str, printed: &str, rows: [&str; 2]) {
+    let read = rule(&format!("-t mangle -A FORWARD {words}"));
+    assert_eq!(iptables::print_rule(&read, false).trim_start(), printed, "{words}");
+    let chain = ListedChain {
+        name: "FORWARD".into(),
+        policy: Some(true),
+        rules: vec![ListedRule { rule: read, packets: 0, bytes: 0 }],
+        ..ListedChain::default()
+    };
+    for (numeric, wanted) in [true, false].into_iter().zip(rows) {
+        let style = ListStyle { numeric, ..ListStyle::default() };
+        let text = iptables::list(std::slice::from_ref(&chain), false, &style);
+        let row = text.lines().last().unwrap_or_default();
+        assert!(row.ends_with(&format!(" {wanted}")), "{words}: {row}");
+    }
+}
+
 /// Marks and counts of connections as iptables 1.8.9 lists them: the words given, `-S`, `-L -n`, and `-L` where it differs.
 #[test]
 fn connections_as_listed() {
@@ -232,21 +250,7 @@ fn connections_as_listed() {
         ("-p icmp --icmp-type echo-request", "-p icmp -m icmp --icmp-type 8", "icmptype 8", "icmp echo-request"),
     ];
     for (words, printed, numeric, named) in table {
-        let read = rule(&format!("-t mangle -A FORWARD {words}"));
-        assert_eq!(iptables::print_rule(&read, false).trim_start(), printed, "{words}");
-        let chain = ListedChain {
-            name: "FORWARD".into(),
-            policy: Some(true),
-            rules: vec![ListedRule { rule: read, packets: 0, bytes: 0 }],
-            ..ListedChain::default()
-        };
-        let wanted = [numeric, if named.is_empty() { numeric } else { named }];
-        for (numeric, wanted) in [true, false].into_iter().zip(wanted) {
-            let style = ListStyle { numeric, ..ListStyle::default() };
-            let text = iptables::list(std::slice::from_ref(&chain), false, &style);
-            let row = text.lines().last().unwrap_or_default();
-            assert!(row.ends_with(&format!(" {wanted}")), "{words}: {row}");
-        }
+        as_listed(words, printed, [numeric, if named.is_empty() { numeric } else { named }]);
     }
 }
 
@@ -343,19 +347,6 @@ fn notes_and_segment_sizes_as_listed() {
         ),
     ];
     for (words, printed, numeric, named) in table {
-        let read = rule(&format!("-A FORWARD {words}"));
-        assert_eq!(iptables::print_rule(&read, false).trim_start(), printed, "{words}");
-        let chain = ListedChain {
-            name: "FORWARD".into(),
-            policy: Some(true),
-            rules: vec![ListedRule { rule: read, packets: 0, bytes: 0 }],
-            ..ListedChain::default()
-        };
-        for (numeric, wanted) in [(true, numeric), (false, named)] {
-            let style = ListStyle { numeric, ..ListStyle::default() };
-            let text = iptables::list(std::slice::from_ref(&chain), false, &style);
-            let row = text.lines().last().unwrap_or_default();
-            assert!(row.ends_with(&format!(" {wanted}")), "{words}: {row}");
-        }
+        as_listed(words, printed, [numeric, named]);
     }
 }

@@ -1,5 +1,5 @@
 #![forbid(unsafe_code)]
-//! The typed model of everything tc and the mangle table can configure.
+//! The typed model of everything that tc, netfilter's tables and links can be told.
 //!
 //! A configuration is a sequence of [`Op`]s, because that is what has meaning in Linux: `change` with the same words refills a token
 //! bucket, `replace` with another handle drops what was queued. Front ends (`lang`) make operations, the `gateway` carries them out

@@ -90,6 +90,9 @@ fn attempt(options: &Options) -> anyhow::Result<String> {
             text.push_str(&format!("Report: {}\n", path.display()));
         }
     }
+    if let Some(run) = trial.runs.iter().rfind(|run| run.with_policy) {
+        text.push_str(&run.shown);
+    }
     Ok(text)
 }
 

@@ -76,6 +76,10 @@ pub struct Options {
     /// one picture: the call's packets over time.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+    /// What the machine is asked after the last load with the policy, as on its shell: `tc -s class show dev eth0`,
+    /// `iptables -t mangle -L -v`. May be repeated.
+    #[arg(long, value_name = "COMMAND", conflicts_with = "json")]
+    pub show: Vec<String>,
     /// Print the result as JSON, and write no report unless told where.
     #[arg(long)]
     pub json: bool,

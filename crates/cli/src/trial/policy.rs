@@ -53,10 +53,7 @@ impl Policy {
 
     /// A machine with this policy, or without any.
     pub(super) fn machine(&self, with_policy: bool, seed: u64) -> Machine {
-        let mut machine = Machine::new([], DeviceSpec::default());
-        for name in &self.devices {
-            machine.gateway.add_device(name, Policy::device_spec(name));
-        }
+        let mut machine = Machine::for_script(self.devices.iter().map(String::as_str));
         machine.now = CONFIGURED_AT;
         machine.gateway.set_dissector(self.dissector);
         if with_policy {

@@ -4,8 +4,11 @@ use super::loads::{Item, Load};
 use super::options::Options;
 use super::policy::Policy;
 use super::reach::counts;
+use crate::capture::{Answer, Call};
+use crate::faces::Machine;
 use indicatif::ProgressBar;
-use tidegate_gateway::{DeviceId, Gateway};
+use std::path::PathBuf;
+use tidegate_gateway::{DeviceId, DeviceSpec, Gateway};
 use tidegate_packet::{Handle, Span, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump, QueueStats, Xstats};
 use tidegate_sim::{GatewayMachine, Home, HomeResult, HomeSpec, Port, Traffic};
@@ -97,6 +100,8 @@ pub(super) struct Run {
     pub(super) courses: Vec<Course>,
     /// The trees at the end of the window; empty without the policy.
     pub(super) trees: Trees,
+    /// What the machine answered then to what it was asked.
+    pub(super) shown: String,
 }
 
 /// What stands on the governed devices.
@@ -221,6 +226,7 @@ pub(super) fn run(
         buffers: [Vec::new(), Vec::new()],
         courses: Vec::new(),
         trees: Trees::default(),
+        shown: String::new(),
     };
     let mut before = vec![0; run.items.len()];
     for n in 1..=steps {
@@ -242,9 +248,31 @@ pub(super) fn run(
     let (_, end) = home.window();
     if with_policy {
         run.trees = Trees::of(&mut home.net.machine.gateway, &devices, end);
+        run.shown = ask(&mut home, &options.show);
     }
     run.result = home.finish().0;
     run
+}
+
+/// Asks the machine as on its shell: each command, and what it prints.
+fn ask(home: &mut Home<GatewayMachine>, commands: &[String]) -> String {
+    let mut shown = String::new();
+    for command in commands {
+        let mut words = command.split_whitespace().map(str::to_owned);
+        let Some(tool) = words.next() else { continue };
+        let call = Call { tool, args: words.collect(), stdin: None, cwd: PathBuf::new() };
+        let reply = home.net.with_machine(|simulated, pool, now| {
+            let mut machine = Machine::new([], DeviceSpec::default());
+            machine.now = now;
+            std::mem::swap(&mut machine.gateway, &mut simulated.gateway);
+            let reply = machine.face(pool, &mut simulated.draws).answer(&call);
+            std::mem::swap(&mut machine.gateway, &mut simulated.gateway);
+            reply
+        });
+        let said = [reply.stdout, reply.stderr].concat();
+        shown.push_str(&format!("\n$ {command}\n{}", String::from_utf8_lossy(&said)));
+    }
+    shown
 }
 
 /// Reads all classes of the devices; of a device without any, its root.

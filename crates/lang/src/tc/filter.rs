@@ -288,10 +288,7 @@ fn fw(handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Result<Read, Refus
     let mut actions = Vec::new();
     while let Some(word) = words.take() {
         match word {
-            _ if begins(word, "classid") || begins(word, "flowid") => {
-                let text = words.need()?;
-                params.classid = Some(parse_classid(text).ok_or_else(|| illegal("classid", "", text, words.last()))?);
-            }
+            _ if begins(word, "classid") || begins(word, "flowid") => params.classid = Some(class(words)?),
             "action" => actions = action::parse(words, env)?,
             "police" | "indev" => return Err(later("fw option", word, words.last())),
             "help" => return Err(Refusal { stderr: FW.help(), code: 1, ..Refusal::default() }),
@@ -307,10 +304,7 @@ fn fw(handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Result<Read, Refus
 }
 
 fn flow(handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
-    let number = match handle {
-        Some((text, place)) => u32_in(text, 0).ok_or_else(|| illegal("handle", "", text, place))?,
-        None => 0,
-    };
+    let number = number(handle)?;
     if words.peek().is_none() {
         return Ok(Read { handle: number, ..Read::default() });
     }
@@ -368,21 +362,27 @@ fn flow(handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Result<Read, Ref
     Ok(Read { handle: number, params: Some(FilterParams::Flow(params)), actions })
 }
 
+/// A handle that is a plain number; 0 where none is given.
+fn number(handle: Given<'_>) -> Result<u32, Refusal> {
+    let Some((text, place)) = handle else { return Ok(0) };
+    u32_in(text, 0).ok_or_else(|| illegal("handle", "", text, place))
+}
+
+/// The class after `classid` or `flowid`.
+fn class(words: &mut Words<'_>) -> Result<Handle, Refusal> {
+    let text = words.need()?;
+    parse_classid(text).ok_or_else(|| illegal("classid", "", text, words.last()))
+}
+
 fn matchall(handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
-    let number = match handle {
-        Some((text, place)) => u32_in(text, 0).ok_or_else(|| illegal("handle", "", text, place))?,
-        None => 0,
-    };
+    let number = number(handle)?;
     if words.peek().is_none() {
         return Ok(Read { handle: number, ..Read::default() });
     }
     let (mut params, mut actions) = (MatchallParams::default(), Vec::new());
     while let Some(word) = words.take() {
         match word {
-            _ if begins(word, "classid") || begins(word, "flowid") => {
-                let text = words.need()?;
-                params.classid = Some(parse_classid(text).ok_or_else(|| illegal("classid", "", text, words.last()))?);
-            }
+            _ if begins(word, "classid") || begins(word, "flowid") => params.classid = Some(class(words)?),
             "action" => actions = action::parse(words, env)?,
             "skip_hw" | "skip_sw" => return Err(later("matchall option", word, words.last())),
             "help" => return Err(Refusal { stderr: MATCHALL.help(), code: 1, ..Refusal::default() }),
