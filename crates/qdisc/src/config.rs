@@ -303,7 +303,7 @@ impl Shaper {
         let parent = self.filter_parent(op.parent)?;
         self.on(now, pool, draws, parent.qdisc(), |node, cx| {
             let mut filters = core::mem::take(node.filters_of(parent)?);
-            let has_class = |class: Handle| node.has_class(class);
+            let has_class = |class: Handle| node.may_hold(parent, class);
             let has_table = |number: u32| node.has_table(number);
             let owner = Owner {
                 qdisc: parent.qdisc(),
@@ -448,5 +448,5 @@ impl Node {
 const NO_PARENT: TcError = TcError::new(Errno::Inval, "Parent Qdisc doesn't exists");
 
 fn is_classful(kind: Kind) -> bool {
-    matches!(kind, Kind::Prio | Kind::Tbf | Kind::Htb | Kind::Drr | Kind::Sfq | Kind::FqCodel)
+    matches!(kind, Kind::Prio | Kind::Tbf | Kind::Htb | Kind::Drr | Kind::Sfq | Kind::FqCodel | Kind::Hfsc | Kind::Qfq)
 }

@@ -144,6 +144,12 @@ pub trait Discipline {
         false
     }
 
+    /// Does a filter in the list of `holder` (the qdisc or a class) that leads to `class` hold it, so that it cannot be deleted?
+    fn may_hold(&self, holder: Handle, class: Handle) -> bool {
+        let _ = holder;
+        self.has_class(class)
+    }
+
     /// Makes, changes or deletes a class.
     ///
     /// # Errors
@@ -152,7 +158,7 @@ pub trait Discipline {
         &mut self,
         cx: &mut Cx<'_>,
         own: Own,
-        filters: &FilterList,
+        filters: &mut FilterList,
         op: &ClassOp,
     ) -> Result<Option<String>, TcError> {
         let _ = (cx, own, filters, op);
@@ -575,13 +581,16 @@ impl Node {
     pub(crate) fn class_op(&mut self, cx: &mut Cx<'_>, op: &ClassOp) -> Result<Option<String>, TcError> {
         let before = cx.lost;
         let own = self.own();
-        let result = self.body.get_mut().class_op(cx, own, &self.rare.filters, op);
+        let result = self.body.get_mut().class_op(cx, own, &mut self.rare.filters, op);
         self.settle(cx, before);
         result
     }
 
     pub(crate) fn has_class(&self, class: Handle) -> bool {
         self.body.get().has_class(class)
+    }
+    pub(crate) fn may_hold(&self, holder: Handle, class: Handle) -> bool {
+        self.body.get().may_hold(holder, class)
     }
     /// The u32 tables of all its lists of filters but that of `parent`.
     pub(crate) fn other_tables(&self, parent: Handle, now: Time) -> Vec<U32Listing> {

@@ -5,9 +5,9 @@ use super::show_qdisc::drop_next;
 use super::{ShowFlags, ShowWhat};
 use crate::units::{bytes_of, print_rate, print_size, print_time};
 use std::collections::BTreeMap;
-use tidegate_packet::Handle;
+use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{ClassDump, Xstats};
-use tidegate_policy::{ClassParams, HtbClassParams, Kind, LinkLayer};
+use tidegate_policy::{ClassParams, HfscClassParams, HtbClassParams, Kind, LinkLayer, ServiceCurve};
 
 /// The listing of classes, in the order given; what `what` does not ask for is left out. Without a device it is empty.
 pub fn show_classes(dumps: &[ClassDump], what: &ShowWhat, flags: &ShowFlags) -> String {
@@ -54,9 +54,28 @@ fn options(dump: &ClassDump, flags: &ShowFlags) -> String {
     match &dump.params {
         ClassParams::None => String::new(),
         ClassParams::Drr(params) => format!("quantum {} ", print_size(params.quantum.unwrap_or(0))),
-        ClassParams::Hfsc(_) | ClassParams::Qfq(_) => String::new(),
+        ClassParams::Hfsc(params) => hfsc(params, flags),
+        ClassParams::Qfq(params) => {
+            format!("weight {} maxpkt {} ", params.weight.unwrap_or(0), params.maxpkt.unwrap_or(0))
+        }
         ClassParams::Htb(params) => htb(params, &dump.xstats, flags),
     }
+}
+
+/// Both curves in one word where they are the same.
+fn hfsc(params: &HfscClassParams, flags: &ShowFlags) -> String {
+    let slope = |m: u32| print_rate(Rate(m.into()), flags.iec);
+    let curve = |name: &str, curve: &Option<ServiceCurve>| match curve {
+        Some(ServiceCurve { m1, d_us, m2 }) => {
+            format!("{name} m1 {} d {} m2 {} ", slope(*m1), print_time(*d_us), slope(*m2))
+        }
+        None => String::new(),
+    };
+    let HfscClassParams { rt, ls, ul } = params;
+    if rt.is_some() && rt == ls {
+        return curve("sc", rt) + &curve("ul", ul);
+    }
+    curve("rt", rt) + &curve("ls", ls) + &curve("ul", ul)
 }
 
 fn htb(params: &HtbClassParams, xstats: &Xstats, flags: &ShowFlags) -> String {
@@ -108,6 +127,15 @@ fn counters(dump: &ClassDump, flags: &ShowFlags) -> String {
         Xstats::HtbClass { lends, borrows, giants, tokens, ctokens, .. } => {
             out.push_str(&format!(" lended: {lends} borrowed: {borrows} giants: {giants}\n"));
             out.push_str(&format!(" tokens: {tokens} ctokens: {ctokens}\n\n"));
+        }
+        Xstats::HfscClass { work, rtwork, period, level } => {
+            out.push_str(&format!(" period {period} "));
+            for (name, bytes) in [("work", work), ("rtwork", rtwork)] {
+                if *bytes != 0 {
+                    out.push_str(&format!("{name} {bytes} bytes "));
+                }
+            }
+            out.push_str(&format!("level {level} \n\n"));
         }
         Xstats::DrrClass { deficit } => out.push_str(&format!(" deficit {} \n", print_size(*deficit))),
         Xstats::SfqClass { allot } => out.push_str(&format!("  allot {allot}\n")),

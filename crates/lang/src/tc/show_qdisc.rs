@@ -7,8 +7,8 @@ use crate::units::{bytes_of, print_rate, print_size, print_time, us_of};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{CodelStats, FqCodelStats, QdiscDump, Xstats};
 use tidegate_policy::{
-    CodelParams, FifoParams, FqCodelParams, HtbParams, Kind, LinkLayer, PrioParams, QdiscParams, SfqParams, SizeTable,
-    TbfParams,
+    CodelParams, FifoParams, FqCodelParams, HfscParams, HtbParams, Kind, LinkLayer, PrioParams, QdiscParams, SfqParams,
+    SizeTable, TbfParams,
 };
 
 /// The listing of qdiscs, in the order given; what `what` does not ask for is left out.
@@ -57,7 +57,12 @@ fn entry(dump: &QdiscDump, what: &ShowWhat, flags: &ShowFlags) -> Entry {
     }
     let options = options(dump, flags);
     entry.say(&options.text);
-    entry.member("options", Json::Object(options.members));
+    let members = match &dump.params {
+        // tc 6.1 has no JSON for it, and prints the text in braces.
+        QdiscParams::Hfsc(_) => Json::Braced(options.text, Vec::new()),
+        _ => Json::Object(options.members),
+    };
+    entry.member("options", members);
     entry.say("\n");
     if let (Some(stab), true) = (&dump.stab, flags.details) {
         size_table(stab, &mut entry);
@@ -84,7 +89,8 @@ fn options(dump: &QdiscDump, flags: &ShowFlags) -> Entry {
         QdiscParams::FqCodel(params) => fq_codel(params, &mut entry),
         QdiscParams::Ingress if dump.kind == Kind::Ingress => entry.say("---------------- "),
         QdiscParams::Ingress => {}
-        QdiscParams::Hfsc(_) | QdiscParams::Qfq => {}
+        QdiscParams::Hfsc(HfscParams { default: 0 }) | QdiscParams::Qfq => {}
+        QdiscParams::Hfsc(params) => entry.say(&format!("default {:x} ", params.default)),
         QdiscParams::Red(_) | QdiscParams::Choke(_) | QdiscParams::Sfb(_) | QdiscParams::Pie(_) => {}
     }
     entry

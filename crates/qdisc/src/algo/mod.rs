@@ -4,11 +4,15 @@ mod bits;
 mod chain;
 mod class_hash;
 pub mod codel;
+mod curve;
 mod length;
+mod order;
 mod wait;
 
 pub use bits::BitTree;
 pub use chain::{Chain, Link, Linked};
 pub use class_hash::ClassHash;
+pub use curve::{Curve, Shape};
 pub use length::{Cost, adjusted_size};
+pub use order::{Ordered, Orders};
 pub use wait::WaitHeap;

@@ -4,6 +4,7 @@ mod codel;
 mod drr;
 mod fifo;
 mod fq_codel;
+mod hfsc;
 mod htb;
 mod pfifo_fast;
 mod prio;
@@ -29,6 +30,7 @@ pub(crate) enum Body {
     Drr(Box<drr::Drr>),
     Codel(Box<codel::Codel>),
     FqCodel(Box<fq_codel::FqCodel>),
+    Hfsc(Box<hfsc::Hfsc>),
     #[allow(dead_code)] // the door for disciplines made outside
     Custom(Box<dyn Discipline>),
 }
@@ -46,6 +48,7 @@ macro_rules! dispatch {
             Body::Drr($d) => $call,
             Body::Codel($d) => $call,
             Body::FqCodel($d) => $call,
+            Body::Hfsc($d) => $call,
             Body::Custom($d) => $call,
         }
     };
@@ -79,7 +82,8 @@ impl Body {
             Kind::Drr => Body::Drr(Box::default()),
             Kind::Codel => Body::Codel(Box::new(codel::Codel::new(device, of!(Codel)))),
             Kind::FqCodel => Body::FqCodel(Box::new(fq_codel::FqCodel::new(device, of!(FqCodel))?)),
-            Kind::Hfsc | Kind::Qfq | Kind::Red | Kind::Choke | Kind::Sfb | Kind::Pie => {
+            Kind::Hfsc => Body::Hfsc(Box::new(hfsc::Hfsc::new(cx, handle, of!(Hfsc))?)),
+            Kind::Qfq | Kind::Red | Kind::Choke | Kind::Sfb | Kind::Pie => {
                 return Err(TcError::bare(Errno::OpNotSupp));
             }
             // They stand beside the tree.
@@ -119,6 +123,7 @@ impl Body {
             Body::Drr(d) => &**d,
             Body::Codel(d) => &**d,
             Body::FqCodel(d) => &**d,
+            Body::Hfsc(d) => &**d,
             Body::Custom(d) => &**d,
         }
     }
@@ -135,6 +140,7 @@ impl Body {
             Body::Drr(d) => &mut **d,
             Body::Codel(d) => &mut **d,
             Body::FqCodel(d) => &mut **d,
+            Body::Hfsc(d) => &mut **d,
             Body::Custom(d) => &mut **d,
         }
     }

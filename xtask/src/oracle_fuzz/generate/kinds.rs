@@ -1,6 +1,6 @@
 //! The kinds of qdisc: their words, and what grows below the classful ones.
 
-use super::{Class, World};
+use super::{Class, World, fair};
 use crate::oracle_fuzz::rng::Rng;
 
 /// One kind that cases are made of.
@@ -29,6 +29,7 @@ pub(crate) const KINDS: &[Kind] = &[
     Kind { name: "tbf", weight: 9, inner: true, words: tbf, grow: Some(grow_tbf) },
     Kind { name: "htb", weight: 9, inner: true, words: htb, grow: Some(grow_htb) },
     Kind { name: "drr", weight: 8, inner: true, words: nothing, grow: Some(grow_drr) },
+    Kind { name: "hfsc", weight: 9, inner: true, words: fair::hfsc, grow: Some(fair::grow_hfsc) },
 ];
 
 /// A list of options, joined as words.
@@ -77,7 +78,7 @@ pub(super) fn stab(rng: &mut Rng) -> String {
     words.text()
 }
 
-fn nothing(_: &mut Rng, _: u64) -> String {
+pub(super) fn nothing(_: &mut Rng, _: u64) -> String {
     String::new()
 }
 
