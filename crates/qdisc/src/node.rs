@@ -98,6 +98,12 @@ pub trait Discipline {
         None
     }
 
+    /// The slot of the packet that [`Discipline::look`] tells of.
+    fn look_slot(&mut self, cx: &mut Cx<'_>) -> Option<usize> {
+        let _ = cx;
+        None
+    }
+
     /// Takes new parameters.
     ///
     /// # Errors
@@ -442,6 +448,22 @@ impl Node {
             Dequeue::Empty => Peek::Empty,
             Dequeue::Throttled => Peek::Throttled,
         }
+    }
+
+    /// The slot of the packet that [`Node::peek`] tells of.
+    pub(crate) fn next_slot(&mut self, cx: &mut Cx<'_>) -> Option<usize> {
+        match self.peek(cx) {
+            Peek::Packet(_) if self.held.is_none() => self.body.get_mut().look_slot(cx),
+            _ => self.held.as_ref().map(Pkt::slot),
+        }
+    }
+
+    /// Does a class learn that this qdisc lost all that waited there before it gets the packet it asked for?
+    ///
+    /// Kinds that drop when they are asked for a packet tell the class they hang on first; so the class falls silent although there is
+    /// a packet. From qdiscs further down it learns of it when the packet is through, and then that one counts.
+    pub(crate) fn is_told_early(&self) -> bool {
+        matches!(self.kind, Kind::Codel | Kind::FqCodel)
     }
 
     /// Whatever was lost below since `before` no longer waits here, and counts as dropped here.

@@ -8,6 +8,7 @@ mod hfsc;
 mod htb;
 mod pfifo_fast;
 mod prio;
+mod qfq;
 mod sfq;
 mod tbf;
 
@@ -31,6 +32,7 @@ pub(crate) enum Body {
     Codel(Box<codel::Codel>),
     FqCodel(Box<fq_codel::FqCodel>),
     Hfsc(Box<hfsc::Hfsc>),
+    Qfq(Box<qfq::Qfq>),
     #[allow(dead_code)] // the door for disciplines made outside
     Custom(Box<dyn Discipline>),
 }
@@ -49,6 +51,7 @@ macro_rules! dispatch {
             Body::Codel($d) => $call,
             Body::FqCodel($d) => $call,
             Body::Hfsc($d) => $call,
+            Body::Qfq($d) => $call,
             Body::Custom($d) => $call,
         }
     };
@@ -83,7 +86,8 @@ impl Body {
             Kind::Codel => Body::Codel(Box::new(codel::Codel::new(device, of!(Codel)))),
             Kind::FqCodel => Body::FqCodel(Box::new(fq_codel::FqCodel::new(device, of!(FqCodel))?)),
             Kind::Hfsc => Body::Hfsc(Box::new(hfsc::Hfsc::new(cx, handle, of!(Hfsc))?)),
-            Kind::Qfq | Kind::Red | Kind::Choke | Kind::Sfb | Kind::Pie => {
+            Kind::Qfq => Body::Qfq(Box::new(qfq::Qfq::new(device))),
+            Kind::Red | Kind::Choke | Kind::Sfb | Kind::Pie => {
                 return Err(TcError::bare(Errno::OpNotSupp));
             }
             // They stand beside the tree.
@@ -124,6 +128,7 @@ impl Body {
             Body::Codel(d) => &**d,
             Body::FqCodel(d) => &**d,
             Body::Hfsc(d) => &**d,
+            Body::Qfq(d) => &**d,
             Body::Custom(d) => &**d,
         }
     }
@@ -141,6 +146,7 @@ impl Body {
             Body::Codel(d) => &mut **d,
             Body::FqCodel(d) => &mut **d,
             Body::Hfsc(d) => &mut **d,
+            Body::Qfq(d) => &mut **d,
             Body::Custom(d) => &mut **d,
         }
     }

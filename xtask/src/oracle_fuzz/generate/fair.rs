@@ -91,7 +91,6 @@ pub(super) fn qfq_class(rng: &mut Rng) -> String {
     words
 }
 
-#[allow(dead_code)]
 pub(super) fn grow_qfq(world: &mut World, at: usize, handle: u16, depth: u32) {
     let count = world.rng.log_range(1, 12);
     // Classes that are alike share an aggregate.

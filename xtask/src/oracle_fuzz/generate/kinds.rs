@@ -30,6 +30,7 @@ pub(crate) const KINDS: &[Kind] = &[
     Kind { name: "htb", weight: 9, inner: true, words: htb, grow: Some(grow_htb) },
     Kind { name: "drr", weight: 8, inner: true, words: nothing, grow: Some(grow_drr) },
     Kind { name: "hfsc", weight: 9, inner: true, words: fair::hfsc, grow: Some(fair::grow_hfsc) },
+    Kind { name: "qfq", weight: 8, inner: true, words: nothing, grow: Some(fair::grow_qfq) },
 ];
 
 /// A list of options, joined as words.

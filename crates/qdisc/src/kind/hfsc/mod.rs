@@ -22,8 +22,8 @@ use tidegate_policy::{
 };
 use tree::{ROOT, State, Tree};
 
-/// How many lists of filters a packet may be asked by; more there are not on any way down a tree.
-const MAX_HOPS: usize = 64;
+/// How many lists of filters a packet may be asked by; a packet in a loop of filters is dropped.
+const MAX_HOPS: usize = 9;
 /// Nanoseconds in a tick, as a shift.
 const TICK: u32 = 6;
 
@@ -118,7 +118,10 @@ impl Hfsc {
             return Ok(Some(at));
         }
         let mut head = ROOT;
-        for _ in 0..MAX_HOPS {
+        for hop in 0.. {
+            if hop == MAX_HOPS {
+                return Ok(None);
+            }
             let list = if head == ROOT { &mut *filters } else { &mut self.tree.class_mut(head).filters };
             let class = match classify(list, cx, own.handle, pkt) {
                 Answer::Nothing => break,
@@ -152,7 +155,7 @@ impl Hfsc {
             Peek::Packet(len) => (len, 1),
             Peek::Empty | Peek::Throttled => (0, 0),
         };
-        let seen_empty = if is_told_early(child) { child.qlen() == held } else { child.qlen() == 0 };
+        let seen_empty = if child.is_told_early() { child.qlen() == held } else { child.qlen() == 0 };
         if cx.lost.packets != lost && seen_empty {
             self.tree.silence(at);
         }
@@ -248,14 +251,6 @@ impl Hfsc {
     }
 }
 
-/// Does the class learn that this qdisc lost all that waited there before it gets the packet it asked for?
-///
-/// Kinds that drop when they are asked for a packet tell the class they hang on first; so the class falls silent although there is a
-/// packet. From qdiscs further down it learns of it when the packet is through, and then that one counts.
-fn is_told_early(child: &Node) -> bool {
-    matches!(child.kind(), Kind::Codel | Kind::FqCodel)
-}
-
 impl Discipline for Hfsc {
     fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         let at = match self.choose(cx, own, filters, &pkt) {
@@ -307,7 +302,7 @@ impl Discipline for Hfsc {
         let lost = cx.lost.packets;
         let child = self.tree.class_mut(at).child();
         let result = child.dequeue(cx);
-        let (empty, told_early) = (child.qlen() == 0, cx.lost.packets != lost && is_told_early(child));
+        let (empty, told_early) = (child.qlen() == 0, cx.lost.packets != lost && child.is_told_early());
         let Dequeue::Packet(pkt) = &result else {
             // A child that holds back what it has stops all, as in Linux.
             if empty {
@@ -359,8 +354,9 @@ impl Discipline for Hfsc {
     }
 
     fn may_hold(&self, holder: Handle, class: Handle) -> bool {
+        // The qdisc's own list may hold any class, an inner class's only those below its level.
         let level = |id: Handle| self.find(id).map(|at| self.tree.class(at).level);
-        level(class).is_some_and(|below| level(holder).is_none_or(|above| above > below))
+        level(class).is_some_and(|below| holder.minor() == 0 || level(holder).is_some_and(|above| above > below))
     }
 
     fn class_op(
