@@ -34,6 +34,7 @@ struct Group {
 }
 
 pub(super) struct Schedule {
+    /// Virtual time, and what it was when the last aggregate was taken.
     pub(super) v: u64,
     old_v: u64,
     /// Ready, ineligible, blocked, both: a bit for each group.
@@ -207,8 +208,8 @@ impl Schedule {
 
     /// Takes the next aggregate out of line.
     pub(super) fn take_next(&mut self, aggregates: &mut [Aggregate]) -> Option<u32> {
-        self.old_v = self.v;
         self.update_eligible();
+        self.old_v = self.v;
         let index = self.first(self.state[READY])?;
         let group = &mut self.groups[index];
         let old_finish = group.finish;
