@@ -306,7 +306,8 @@ impl Node {
 
     /// The root of a device that nobody configured.
     pub(crate) fn untouched(device: Device, watchdogs: &mut Watchdogs) -> Node {
-        Node::assemble(Kind::PfifoFast, Body::pfifo_fast(device), Handle::ROOT, watchdogs.register())
+        let kind = if device.queueless { Kind::Noqueue } else { Kind::PfifoFast };
+        Node::assemble(kind, Body::pfifo_fast(device), Handle::ROOT, watchdogs.register())
     }
 
     fn assemble(kind: Kind, body: Body, parent: Handle, watchdog: u32) -> Node {
@@ -631,15 +632,22 @@ impl Node {
     pub fn dump(&mut self, dev: &str, now: Time) -> QdiscDump {
         // Some kinds publish a counter only when they are dumped, so this comes before the counters are read.
         let xstats = self.body.get_mut().xstats(now);
+        if self.kind == Kind::Noqueue {
+            return self.dump_of(dev, QdiscParams::Noqueue, QueueStats::default(), xstats);
+        }
+        self.dump_of(dev, self.body.get().params(), self.stats(), xstats)
+    }
+
+    fn dump_of(&self, dev: &str, params: QdiscParams, stats: QueueStats, xstats: Xstats) -> QdiscDump {
         QdiscDump {
             dev: dev.into(),
             kind: self.kind,
             handle: self.handle,
             parent: self.parent,
             refcnt: if self.parent == Handle::ROOT { 2 } else { 1 },
-            params: self.body.get().params(),
+            params,
             stab: self.rare.stab.clone(),
-            stats: self.stats(),
+            stats,
             xstats,
         }
     }
