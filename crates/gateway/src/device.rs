@@ -141,5 +141,6 @@ fn of(spec: DeviceSpec) -> Device {
         tx_queue_len: spec.tx_queue_len,
         link_header: spec.link_header,
         jiffies: Jiffies { hz: spec.hz },
+        ..Device::default()
     }
 }
