@@ -146,5 +146,6 @@ fn of(spec: DeviceSpec) -> Device {
         link_header: spec.link_header,
         queueless: spec.queueless,
         jiffies: Jiffies { hz: spec.hz },
+        ..Device::default()
     }
 }

@@ -368,11 +368,17 @@ impl Shaper {
     pub fn dump_classes(&mut self, dev: &str, now: Time) -> Vec<ClassDump> {
         let mut out = Vec::new();
         for handle in self.listing() {
+            let mut ends = false;
             self.each(&mut |node| {
                 if node.handle() == handle {
                     node.dump_classes(dev, now, &mut out);
+                    ends |= node.kind() == Kind::Sfb;
                 }
             });
+            // SFB cannot tell of its class, and with that Linux ends the whole listing.
+            if ends {
+                break;
+            }
         }
         out
     }
@@ -432,7 +438,7 @@ impl Node {
     fn filters_of(&mut self, parent: Handle) -> Result<&mut FilterList, TcError> {
         match self.kind() {
             kind if !is_classful(kind) => return Err(TcError::new(Errno::Inval, "Qdisc not classful")),
-            Kind::Tbf => return Err(TcError::new(Errno::OpNotSupp, "Class doesn't support blocks")),
+            Kind::Tbf | Kind::Red => return Err(TcError::new(Errno::OpNotSupp, "Class doesn't support blocks")),
             _ => {}
         }
         if parent.minor() == 0 {
@@ -448,5 +454,6 @@ impl Node {
 const NO_PARENT: TcError = TcError::new(Errno::Inval, "Parent Qdisc doesn't exists");
 
 fn is_classful(kind: Kind) -> bool {
-    matches!(kind, Kind::Prio | Kind::Tbf | Kind::Htb | Kind::Drr | Kind::Sfq | Kind::FqCodel)
+    use Kind::{Drr, FqCodel, Htb, Prio, Red, Sfb, Sfq, Tbf};
+    matches!(kind, Prio | Tbf | Htb | Drr | Sfq | FqCodel | Red | Sfb)
 }

@@ -24,6 +24,13 @@ pub(super) fn answer(face: &mut Face<'_>, words: &[String], stdin: Option<&[u8]>
 
 /// One command; `words` are what to write for it again.
 fn one(face: &mut Face<'_>, parsed: Parsed, words: &[String]) -> Reply {
+    let mut stderr = parsed.stderr.clone().into_bytes();
+    let reply = carry_out(face, parsed, words);
+    stderr.extend(reply.stderr);
+    Reply { stderr, ..reply }
+}
+
+fn carry_out(face: &mut Face<'_>, parsed: Parsed, words: &[String]) -> Reply {
     match parsed.command {
         TcCommand::Apply(op) => match face.apply(op.clone()) {
             Ok(warning) => {

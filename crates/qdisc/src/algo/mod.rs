@@ -5,6 +5,8 @@ mod chain;
 mod class_hash;
 pub mod codel;
 mod length;
+pub mod pie;
+pub mod red;
 mod wait;
 
 pub use bits::BitTree;

@@ -1,12 +1,16 @@
 //! The kinds, one file each.
 
+mod choke;
 mod codel;
 mod drr;
 mod fifo;
 mod fq_codel;
 mod htb;
 mod pfifo_fast;
+mod pie;
 mod prio;
+mod red;
+mod sfb;
 mod sfq;
 mod tbf;
 
@@ -14,7 +18,7 @@ use crate::cx::{Cx, Device, Why};
 use crate::node::{Dequeue, Discipline, Enqueue, Own, Peek};
 use alloc::boxed::Box;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Handle, Pkt};
+use tidegate_packet::{Handle, Pkt, Time};
 use tidegate_policy::{Errno, FifoParams, Kind, QdiscParams, TcError};
 
 /// The discipline of a node. A new kind breaks the build wherever it must be handled.
@@ -29,6 +33,10 @@ pub(crate) enum Body {
     Drr(Box<drr::Drr>),
     Codel(Box<codel::Codel>),
     FqCodel(Box<fq_codel::FqCodel>),
+    Red(Box<red::Red>),
+    Choke(Box<choke::Choke>),
+    Sfb(Box<sfb::Sfb>),
+    Pie(Box<pie::Pie>),
     #[allow(dead_code)] // the door for disciplines made outside
     Custom(Box<dyn Discipline>),
 }
@@ -46,6 +54,10 @@ macro_rules! dispatch {
             Body::Drr($d) => $call,
             Body::Codel($d) => $call,
             Body::FqCodel($d) => $call,
+            Body::Red($d) => $call,
+            Body::Choke($d) => $call,
+            Body::Sfb($d) => $call,
+            Body::Pie($d) => $call,
             Body::Custom($d) => $call,
         }
     };
@@ -79,9 +91,11 @@ impl Body {
             Kind::Drr => Body::Drr(Box::default()),
             Kind::Codel => Body::Codel(Box::new(codel::Codel::new(device, of!(Codel)))),
             Kind::FqCodel => Body::FqCodel(Box::new(fq_codel::FqCodel::new(device, of!(FqCodel))?)),
-            Kind::Hfsc | Kind::Qfq | Kind::Red | Kind::Choke | Kind::Sfb | Kind::Pie => {
-                return Err(TcError::bare(Errno::OpNotSupp));
-            }
+            Kind::Red => Body::Red(Box::new(red::Red::new(cx, handle, of!(Red))?)),
+            Kind::Choke => Body::Choke(Box::new(choke::Choke::new(of!(Choke))?)),
+            Kind::Sfb => Body::Sfb(Box::new(sfb::Sfb::new(cx, handle, of!(Sfb)))),
+            Kind::Pie => Body::Pie(Box::new(pie::Pie::new(cx, of!(Pie)))),
+            Kind::Hfsc | Kind::Qfq => return Err(TcError::bare(Errno::OpNotSupp)),
             // They stand beside the tree.
             Kind::Ingress | Kind::Clsact => return Err(TcError::bare(Errno::OpNotSupp)),
         })
@@ -96,8 +110,8 @@ impl Body {
         Body::PfifoFast(Box::new(pfifo_fast::PfifoFast::new(device)))
     }
 
-    pub(crate) fn bfifo(limit: u32) -> Body {
-        Body::Fifo(fifo::Fifo::new(Device::default(), Kind::Bfifo, Some(&FifoParams { limit: Some(limit) })))
+    pub(crate) fn fifo(kind: Kind, limit: u32) -> Body {
+        Body::Fifo(fifo::Fifo::new(Device::default(), kind, Some(&FifoParams { limit: Some(limit) })))
     }
 
     /// Sets a fifo's limit from above; other kinds do not listen.
@@ -119,6 +133,10 @@ impl Body {
             Body::Drr(d) => &**d,
             Body::Codel(d) => &**d,
             Body::FqCodel(d) => &**d,
+            Body::Red(d) => &**d,
+            Body::Choke(d) => &**d,
+            Body::Sfb(d) => &**d,
+            Body::Pie(d) => &**d,
             Body::Custom(d) => &**d,
         }
     }
@@ -135,6 +153,10 @@ impl Body {
             Body::Drr(d) => &mut **d,
             Body::Codel(d) => &mut **d,
             Body::FqCodel(d) => &mut **d,
+            Body::Red(d) => &mut **d,
+            Body::Choke(d) => &mut **d,
+            Body::Sfb(d) => &mut **d,
+            Body::Pie(d) => &mut **d,
             Body::Custom(d) => &mut **d,
         }
     }
@@ -147,6 +169,11 @@ impl Body {
     #[inline]
     pub(crate) fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
         dispatch!(self, d => d.dequeue(cx, own))
+    }
+
+    #[inline]
+    pub(crate) fn catch_up(&mut self, now: Time, own: Own) {
+        dispatch!(self, d => d.catch_up(now, own));
     }
 
     #[inline]
