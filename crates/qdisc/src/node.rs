@@ -109,6 +109,12 @@ pub trait Discipline {
     /// Kinds without a change operation refuse; others refuse what the kernel would.
     fn change(&mut self, cx: &mut Cx<'_>, own: Own, params: Option<&QdiscParams>) -> Result<(), TcError>;
 
+    /// Runs the maintenance that was due up to `now`, when `own` was as it is. A kind that has such runs it at the beginning of every
+    /// call; the Node asks for it where it does something behind the kind's back.
+    fn catch_up(&mut self, now: Time, own: Own) {
+        let _ = (now, own);
+    }
+
     /// Is more waiting than the parameters allow? Asked after a change.
     fn over_limit(&self, own: Own) -> bool {
         let _ = own;
@@ -301,9 +307,14 @@ impl Node {
         Node::hidden_body(cx, kind, Body::default_of(cx.device, kind), parent)
     }
 
-    /// The byte-limited queue that TBF makes for itself.
+    /// The byte-limited queue that TBF and RED make for themselves.
     pub(crate) fn hidden_bfifo(cx: &mut Cx<'_>, limit: u32, parent: Handle) -> Node {
-        Node::hidden_body(cx, Kind::Bfifo, Body::bfifo(limit), parent)
+        Node::hidden_body(cx, Kind::Bfifo, Body::fifo(Kind::Bfifo, limit), parent)
+    }
+
+    /// The queue limited in packets that SFB makes for itself.
+    pub(crate) fn hidden_pfifo(cx: &mut Cx<'_>, limit: u32, parent: Handle) -> Node {
+        Node::hidden_body(cx, Kind::Pfifo, Body::fifo(Kind::Pfifo, limit), parent)
     }
 
     /// The qdisc that drops everything: what is left where a child was deleted and nothing takes its place.
@@ -317,7 +328,8 @@ impl Node {
 
     /// The root of a device that nobody configured.
     pub(crate) fn untouched(device: Device, watchdogs: &mut Watchdogs) -> Node {
-        Node::assemble(Kind::PfifoFast, Body::pfifo_fast(device), Handle::ROOT, watchdogs.register())
+        let kind = if device.queueless { Kind::Noqueue } else { Kind::PfifoFast };
+        Node::assemble(kind, Body::pfifo_fast(device), Handle::ROOT, watchdogs.register())
     }
 
     fn assemble(kind: Kind, body: Body, parent: Handle, watchdog: u32) -> Node {
@@ -403,6 +415,7 @@ impl Node {
     /// Takes the next packet out, the held one first.
     pub fn dequeue(&mut self, cx: &mut Cx<'_>) -> Dequeue {
         if let Some(pkt) = self.held.take() {
+            self.body.catch_up(cx.now, self.own());
             self.stats.qlen -= 1;
             self.stats.backlog -= u64::from(cx.pool.meta(&pkt).len);
             return Dequeue::Packet(pkt);
@@ -516,21 +529,24 @@ impl Node {
         self.stats.backlog = 0;
     }
 
-    /// Ends it: packets are lost, watchdogs given back, children's too.
+    /// Takes it out of the tree and ends it: packets are lost, watchdogs given back, children's too.
     pub(crate) fn destroy(mut self, cx: &mut Cx<'_>) {
         self.purge(cx);
-        struct Forget(Vec<u32>);
-        impl Visit for Forget {
+        self.end(cx);
+    }
+
+    /// Ends it once it was purged. Linux resets whatever it ends, and with it all that hangs below, once more: nothing is left to lose,
+    /// but a kind that draws when it is reset draws again.
+    pub(crate) fn end(mut self, cx: &mut Cx<'_>) {
+        struct End<'c, 'd>(&'c mut Cx<'d>);
+        impl Visit for End<'_, '_> {
             fn node(&mut self, node: &mut Node) {
-                self.0.push(node.watchdog);
+                node.purge(self.0);
+                self.0.watchdogs.forget(node.watchdog);
                 node.visit(self);
             }
         }
-        let mut forget = Forget(Vec::new());
-        forget.node(&mut self);
-        for watchdog in forget.0 {
-            cx.watchdogs.forget(watchdog);
-        }
+        End(cx).node(&mut self);
     }
 
     /// Runs `f` on the qdisc with this handle, below or here, keeping all counts on the way right.
@@ -656,17 +672,26 @@ impl Node {
 
     /// As `tc qdisc show` tells it.
     pub fn dump(&mut self, dev: &str, now: Time) -> QdiscDump {
+        let own = self.own();
+        self.body.catch_up(now, own);
         // Some kinds publish a counter only when they are dumped, so this comes before the counters are read.
         let xstats = self.body.get_mut().xstats(now);
+        if self.kind == Kind::Noqueue {
+            return self.dump_of(dev, QdiscParams::Noqueue, QueueStats::default(), xstats);
+        }
+        self.dump_of(dev, self.body.get().params(), self.stats(), xstats)
+    }
+
+    fn dump_of(&self, dev: &str, params: QdiscParams, stats: QueueStats, xstats: Xstats) -> QdiscDump {
         QdiscDump {
             dev: dev.into(),
             kind: self.kind,
             handle: self.handle,
             parent: self.parent,
             refcnt: if self.parent == Handle::ROOT { 2 } else { 1 },
-            params: self.body.get().params(),
+            params,
             stab: self.rare.stab.clone(),
-            stats: self.stats(),
+            stats,
             xstats,
         }
     }

@@ -7,6 +7,8 @@ pub mod codel;
 mod curve;
 mod length;
 mod order;
+pub mod pie;
+pub mod red;
 mod wait;
 
 pub use bits::BitTree;

@@ -68,7 +68,7 @@ impl World {
                     }
                     places.push(Place { parent: format!("{handle:x}:"), results, flows: false });
                 }
-                "sfq" | "fq_codel" => {
+                "sfq" | "fq_codel" | "sfb" => {
                     let results = (1..=4).map(|minor| format!("{handle:x}:{minor}")).collect();
                     places.push(Place { parent: format!("{handle:x}:"), results, flows: true });
                 }
