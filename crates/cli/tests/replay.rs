@@ -5,41 +5,16 @@
 //! `data/routed.tar.gz` routed conversations behind rules of iptables; `data/redirects.tar.gz` packets led through an ifb, arriving and
 //! leaving, and listings of actions.
 
+mod common;
+
+use common::{TIDEGATE, Unpacked};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-const TIDEGATE: &str = env!("CARGO_BIN_EXE_tidegate");
 /// What must be the same, byte for byte.
 const FILES: [&str; 4] = ["egress.csv", "stats.txt", "filters.txt", "snap.txt"];
-
-/// An unpacked archive, removed at the end.
-struct Unpacked(PathBuf);
-
-impl Unpacked {
-    fn new(archive: &str) -> Unpacked {
-        let dir = std::env::temp_dir().join(format!("tidegate-replay-test-{}-{archive}", std::process::id()));
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(archive);
-        let file = fs::File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        tar::Archive::new(flate2::read::GzDecoder::new(file)).unpack(&dir).expect("the archive unpacks");
-        Unpacked(dir)
-    }
-
-    fn folders(&self) -> Vec<PathBuf> {
-        let mut all: Vec<PathBuf> =
-            fs::read_dir(&self.0).expect("a directory").map(|e| e.expect("an entry").path()).collect();
-        all.retain(|path| path.is_dir());
-        all.sort();
-        all
-    }
-}
-
-impl Drop for Unpacked {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 /// What differs between a recording and its replay; empty when nothing does.
 fn differences(dir: &Path) -> Vec<String> {

@@ -12,6 +12,8 @@ pub enum QdiscParams {
     Fifo(FifoParams),
     /// pfifo_fast: in a dump, its map of priorities to bands.
     PfifoFast,
+    /// noqueue: nothing can be said.
+    Noqueue,
     /// prio.
     Prio(PrioParams),
     /// tbf.

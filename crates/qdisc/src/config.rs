@@ -53,7 +53,7 @@ impl Shaper {
             }
             let there = there.filter(|(handle, _)| !handle.is_none());
             if self.must_create(op, there)? {
-                if there.is_none() && matches!(op.verb, Verb::Change | Verb::Link) {
+                if op.verb == Verb::Link || op.verb == Verb::Change && there.is_none() {
                     return Err(TcError::new(Errno::NoEnt, "Qdisc not found. To create specify NLM_F_CREATE flag"));
                 }
                 return self.create(now, pool, draws, op);
@@ -75,8 +75,8 @@ impl Shaper {
         let replaces = matches!(op.verb, Verb::Replace | Verb::Link);
         if op.handle.is_none() {
             let other_kind = there.is_some_and(|(_, kind)| op.kind.as_deref().is_some_and(|name| name != kind.name()));
-            // A change that names another kind is a new qdisc too (6.1).
-            return Ok(there.is_none() || matches!(op.verb, Verb::Replace | Verb::Change) && other_kind);
+            // Whatever names another kind makes a new qdisc, even `add` and `change` (6.1).
+            return Ok(there.is_none() || op.verb != Verb::Link && other_kind);
         }
         if there.is_some_and(|(handle, _)| handle == op.handle) {
             return Ok(false);
@@ -87,11 +87,11 @@ impl Shaper {
         if op.handle.minor() != 0 {
             return Err(TcError::new(Errno::Inval, "Invalid minor handle"));
         }
-        let Some((kind, _)) = self.node_info(op.handle) else { return Ok(true) };
+        if self.node_info(op.handle).is_none() {
+            return Ok(true);
+        }
         Err(if op.verb == Verb::Add {
             TcError::new(Errno::Exist, "Exclusivity flag on, cannot override")
-        } else if op.kind.as_deref().is_some_and(|name| name != kind.name()) {
-            TcError::new(Errno::Inval, "Invalid qdisc name")
         } else {
             TcError::new(Errno::Inval, "Cannot move an existing qdisc to a different parent")
         })

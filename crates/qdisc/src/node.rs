@@ -317,7 +317,8 @@ impl Node {
 
     /// The root of a device that nobody configured.
     pub(crate) fn untouched(device: Device, watchdogs: &mut Watchdogs) -> Node {
-        Node::assemble(Kind::PfifoFast, Body::pfifo_fast(device), Handle::ROOT, watchdogs.register())
+        let kind = if device.queueless { Kind::Noqueue } else { Kind::PfifoFast };
+        Node::assemble(kind, Body::pfifo_fast(device), Handle::ROOT, watchdogs.register())
     }
 
     fn assemble(kind: Kind, body: Body, parent: Handle, watchdog: u32) -> Node {
@@ -649,15 +650,22 @@ impl Node {
         self.body.catch_up(now, own);
         // Some kinds publish a counter only when they are dumped, so this comes before the counters are read.
         let xstats = self.body.get_mut().xstats(now);
+        if self.kind == Kind::Noqueue {
+            return self.dump_of(dev, QdiscParams::Noqueue, QueueStats::default(), xstats);
+        }
+        self.dump_of(dev, self.body.get().params(), self.stats(), xstats)
+    }
+
+    fn dump_of(&self, dev: &str, params: QdiscParams, stats: QueueStats, xstats: Xstats) -> QdiscDump {
         QdiscDump {
             dev: dev.into(),
             kind: self.kind,
             handle: self.handle,
             parent: self.parent,
             refcnt: if self.parent == Handle::ROOT { 2 } else { 1 },
-            params: self.body.get().params(),
+            params,
             stab: self.rare.stab.clone(),
-            stats: self.stats(),
+            stats,
             xstats,
         }
     }

@@ -33,11 +33,17 @@ fn one(face: &mut Face<'_>, parsed: Parsed, words: &[String]) -> Reply {
 fn carry_out(face: &mut Face<'_>, parsed: Parsed, words: &[String]) -> Reply {
     match parsed.command {
         TcCommand::Apply(op) => match face.apply(op.clone()) {
-            // As on the kernels whose answers are followed (6.1), a warning goes to the log and not to tc.
             Ok(warning) => {
-                face.machine.kernel_log.extend(warning);
                 face.did("tc", words);
-                Reply::ok()
+                let mut reply = Reply::ok();
+                if let Some(warning) = warning {
+                    // Before 6.3 it goes to the kernel's log only.
+                    if face.machine.warns {
+                        reply.stderr = format!("Warning: {warning}\n").into_bytes();
+                    }
+                    face.machine.kernel_log.push(warning);
+                }
+                reply
             }
             Err(error) => {
                 let (mut stderr, code) = tc::refusal_text(&op, &error);

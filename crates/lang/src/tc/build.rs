@@ -173,7 +173,8 @@ fn htb(values: &Values) -> Result<HtbParams, Refusal> {
     Ok(HtbParams {
         default: values.number("default").unwrap_or(0),
         r2q: values.number("r2q").unwrap_or(10),
-        direct_qlen: values.number("direct_qlen"),
+        // The greatest number is what tc means by none given.
+        direct_qlen: values.number("direct_qlen").filter(|packets| *packets != u32::MAX),
     })
 }
 

@@ -116,6 +116,10 @@ impl Reader<'_> {
         words: &mut Words<'_>,
         values: &mut Values,
     ) -> Result<(), Refusal> {
+        if self.spec.voice == Voice::Tbf && option.takes != Takes::Flag && words.peek().is_none() {
+            // Only tbf looks for the value before anything else.
+            words.need()?;
+        }
         self.refuse_again(option, values).map_err(|refusal| refusal.at(words.last()))?;
         let value = match option.takes {
             Takes::Flag => Value::Flag,

@@ -89,7 +89,7 @@ fn options(dump: &QdiscDump, flags: &ShowFlags) -> Entry {
         QdiscParams::Choke(params) => red(params, flags, false, &mut entry),
         QdiscParams::Sfb(params) => sfb(params, &mut entry),
         QdiscParams::Pie(params) => pie(params, &mut entry),
-        QdiscParams::Drr => {}
+        QdiscParams::Drr | QdiscParams::Noqueue => {}
         QdiscParams::Codel(params) => codel(params, &mut entry),
         QdiscParams::FqCodel(params) => fq_codel(params, &mut entry),
         QdiscParams::Ingress if dump.kind == Kind::Ingress => entry.say("---------------- "),
@@ -129,7 +129,8 @@ fn bucket(
     if flags.details {
         entry.say(&format!("{key} {}/1 mpu {} ", print_size(bytes), print_size(mpu.into())));
         entry.member(key, Json::text(format!("{}/1", print_size(bytes))));
-        entry.member("mpu", Json::number(mpu));
+        // tc calls the peak's `mpu` too, so that one of both is lost.
+        entry.member(if key == "mtu" { "peak_mpu" } else { "mpu" }, Json::number(mpu));
     } else {
         entry.size(plain, bytes, &format!("{plain} {{}} "));
     }
@@ -147,8 +148,7 @@ fn tbf(params: &TbfParams, flags: &ShowFlags, entry: &mut Entry) {
     };
     let mut latency = wait(rate, params.buffer);
     if let Some(peak) = &params.peak {
-        // tc 6.1 has no member for it.
-        entry.say(&format!("peakrate {} ", print_rate(peak.rate, flags.iec)));
+        entry.number("peakrate", peak.rate.0, &format!("peakrate {} ", print_rate(peak.rate, flags.iec)));
         if params.peak_buffer.0 > 0 || peak.mpu > 0 {
             let bytes = bytes_of(peak.rate, params.peak_buffer);
             bucket("mtu", "minburst", bytes, peak.mpu, params.peak_buffer.0, flags, entry);

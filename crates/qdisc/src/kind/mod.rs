@@ -83,7 +83,7 @@ impl Body {
         }
         Ok(match kind {
             Kind::Pfifo | Kind::Bfifo | Kind::PfifoHeadDrop => Body::Fifo(fifo::Fifo::new(device, kind, of!(Fifo))),
-            Kind::PfifoFast => Body::pfifo_fast(device),
+            Kind::PfifoFast | Kind::Noqueue => Body::pfifo_fast(device),
             Kind::Prio => Body::Prio(Box::new(prio::Prio::new(cx, handle, of!(Prio))?)),
             Kind::Tbf => Body::Tbf(Box::new(tbf::Tbf::new(cx, handle, of!(Tbf))?)),
             Kind::Htb => Body::Htb(Box::new(htb::Htb::new(device, handle, of!(Htb))?)),
