@@ -412,6 +412,11 @@ impl Fifo {
         pool.meta.get_mut(self.head as usize)
     }
 
+    /// The slot of the oldest.
+    pub fn front_slot(&self) -> Option<usize> {
+        (self.head != NIL).then_some(self.head as usize)
+    }
+
     /// Moves everything out, oldest first, into `other`'s end.
     pub fn append_to(&mut self, pool: &mut Pool, other: &mut Fifo) {
         while let Some(pkt) = self.pop_front(pool) {

@@ -303,7 +303,7 @@ impl Shaper {
         let parent = self.filter_parent(op.parent)?;
         self.on(now, pool, draws, parent.qdisc(), |node, cx| {
             let mut filters = core::mem::take(node.filters_of(parent)?);
-            let has_class = |class: Handle| node.has_class(class);
+            let has_class = |class: Handle| node.may_hold(parent, class);
             let has_table = |number: u32| node.has_table(number);
             let owner = Owner {
                 qdisc: parent.qdisc(),
@@ -454,6 +454,6 @@ impl Node {
 const NO_PARENT: TcError = TcError::new(Errno::Inval, "Parent Qdisc doesn't exists");
 
 fn is_classful(kind: Kind) -> bool {
-    use Kind::{Drr, FqCodel, Htb, Prio, Red, Sfb, Sfq, Tbf};
-    matches!(kind, Prio | Tbf | Htb | Drr | Sfq | FqCodel | Red | Sfb)
+    use Kind::{Drr, FqCodel, Hfsc, Htb, Prio, Qfq, Red, Sfb, Sfq, Tbf};
+    matches!(kind, Prio | Tbf | Htb | Drr | Sfq | FqCodel | Hfsc | Qfq | Red | Sfb)
 }

@@ -98,6 +98,12 @@ pub trait Discipline {
         None
     }
 
+    /// The slot of the packet that [`Discipline::look`] tells of.
+    fn look_slot(&mut self, cx: &mut Cx<'_>) -> Option<usize> {
+        let _ = cx;
+        None
+    }
+
     /// Takes new parameters.
     ///
     /// # Errors
@@ -150,6 +156,12 @@ pub trait Discipline {
         false
     }
 
+    /// Does a filter in the list of `holder` (the qdisc or a class) that leads to `class` hold it, so that it cannot be deleted?
+    fn may_hold(&self, holder: Handle, class: Handle) -> bool {
+        let _ = holder;
+        self.has_class(class)
+    }
+
     /// Makes, changes or deletes a class.
     ///
     /// # Errors
@@ -158,7 +170,7 @@ pub trait Discipline {
         &mut self,
         cx: &mut Cx<'_>,
         own: Own,
-        filters: &FilterList,
+        filters: &mut FilterList,
         op: &ClassOp,
     ) -> Result<Option<String>, TcError> {
         let _ = (cx, own, filters, op);
@@ -451,6 +463,22 @@ impl Node {
         }
     }
 
+    /// The slot of the packet that [`Node::peek`] tells of.
+    pub(crate) fn next_slot(&mut self, cx: &mut Cx<'_>) -> Option<usize> {
+        match self.peek(cx) {
+            Peek::Packet(_) if self.held.is_none() => self.body.get_mut().look_slot(cx),
+            _ => self.held.as_ref().map(Pkt::slot),
+        }
+    }
+
+    /// Does a class learn that this qdisc lost all that waited there before it gets the packet it asked for?
+    ///
+    /// Kinds that drop when they are asked for a packet tell the class they hang on first; so the class falls silent although there is
+    /// a packet. From qdiscs further down it learns of it when the packet is through, and then that one counts.
+    pub(crate) fn is_told_early(&self) -> bool {
+        matches!(self.kind, Kind::Codel | Kind::FqCodel)
+    }
+
     /// Whatever was lost below since `before` no longer waits here, and counts as dropped here.
     fn settle(&mut self, cx: &Cx<'_>, before: crate::cx::Lost) {
         let lost = cx.lost.since(before);
@@ -592,13 +620,16 @@ impl Node {
     pub(crate) fn class_op(&mut self, cx: &mut Cx<'_>, op: &ClassOp) -> Result<Option<String>, TcError> {
         let before = cx.lost;
         let own = self.own();
-        let result = self.body.get_mut().class_op(cx, own, &self.rare.filters, op);
+        let result = self.body.get_mut().class_op(cx, own, &mut self.rare.filters, op);
         self.settle(cx, before);
         result
     }
 
     pub(crate) fn has_class(&self, class: Handle) -> bool {
         self.body.get().has_class(class)
+    }
+    pub(crate) fn may_hold(&self, holder: Handle, class: Handle) -> bool {
+        self.body.get().may_hold(holder, class)
     }
     /// The u32 tables of all its lists of filters but that of `parent`.
     pub(crate) fn other_tables(&self, parent: Handle, now: Time) -> Vec<U32Listing> {

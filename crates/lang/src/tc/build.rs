@@ -1,6 +1,7 @@
 //! The values read become a kind's parameters: one function per kind.
 
 use super::aqm;
+use super::hfsc;
 use super::options::{Reader, Values};
 use super::words::Words;
 use crate::units::{default_burst, limit_of_latency, ticks_of};
@@ -8,13 +9,13 @@ use crate::{Env, Refusal};
 use tidegate_policy::spec::{KINDS, KindSpec};
 use tidegate_policy::{
     ClassParams, CodelParams, DrrClassParams, FifoParams, FqCodelParams, HtbClassParams, HtbParams, PrioParams,
-    QdiscParams, RateSpec, SfqParams, TbfParams,
+    QdiscParams, QfqClassParams, RateSpec, SfqParams, TbfParams,
 };
 
 /// Kinds that tc 6.1 has words for and this version has not.
-const LATER: [&str; 25] = [
-    "bpf", "cake", "cbq", "cbs", "dsmark", "etf", "ets", "fq", "fq_pie", "gred", "hfsc", "hhf", "mqprio", "multiq",
-    "netem", "plug", "qfq", "rr", "skbprio", "taprio", "atm", "dualpi2", "ingress", "clsact", "teql",
+const LATER: [&str; 23] = [
+    "bpf", "cake", "cbq", "cbs", "dsmark", "etf", "ets", "fq", "fq_pie", "gred", "hhf", "mqprio", "multiq", "netem",
+    "plug", "rr", "skbprio", "taprio", "atm", "dualpi2", "ingress", "clsact", "teql",
 ];
 
 /// Reads the options of a qdisc of this kind. `None`: tc sends no parameters.
@@ -39,6 +40,9 @@ pub(super) fn qdisc(
         };
     };
     let reader = Reader { spec, dev, env, class: false };
+    if kind == "hfsc" {
+        return hfsc::qdisc(&reader, words).map(|params| Some(QdiscParams::Hfsc(params)));
+    }
     let values = reader.read(table, words)?;
     Ok(match kind {
         "pfifo" | "bfifo" | "pfifo_head_drop" => {
@@ -56,7 +60,7 @@ pub(super) fn qdisc(
         "choke" => Some(QdiscParams::Choke(aqm::choke(&values, stderr)?)),
         "sfb" => Some(QdiscParams::Sfb(aqm::sfb(&values))),
         "pie" => Some(QdiscParams::Pie(aqm::pie(&values))),
-        // drr: nothing to say.
+        // drr and qfq: nothing to say.
         _ => None,
     })
 }
@@ -67,17 +71,24 @@ pub(super) fn class(kind: &str, dev: &str, env: &Env, words: &mut Words<'_>) -> 
     let classless = || {
         Refusal::new(1, format!("Error: Qdisc \"{kind}\" is classless."))
             .at(place)
-            .remedy("Classes are made by hand for htb and drr (in this version of tidegate).")
+            .remedy("Classes are made by hand for htb, hfsc, drr and qfq (in this version of tidegate).")
     };
-    if matches!(kind, "hfsc" | "qfq" | "ets" | "cbq" | "dsmark") {
+    if matches!(kind, "ets" | "cbq" | "dsmark") {
         return Err(later("class", kind, place));
     }
     let spec = KindSpec::find(kind).ok_or_else(classless)?;
     let table = spec.class.ok_or_else(classless)?;
-    let values = Reader { spec, dev, env, class: true }.read(table, words)?;
+    let reader = Reader { spec, dev, env, class: true };
+    if kind == "hfsc" {
+        return hfsc::class(&reader, words).map(ClassParams::Hfsc);
+    }
+    let values = reader.read(table, words)?;
     match kind {
         "htb" => Ok(ClassParams::Htb(htb_class(&values)?)),
         "drr" => Ok(ClassParams::Drr(DrrClassParams { quantum: values.number("quantum") })),
+        "qfq" => {
+            Ok(ClassParams::Qfq(QfqClassParams { weight: values.number("weight"), maxpkt: values.number("maxpkt") }))
+        }
         _ => Err(classless()),
     }
 }

@@ -5,6 +5,7 @@ mod aqm;
 mod build;
 mod command;
 mod filter;
+mod hfsc;
 mod options;
 mod red;
 mod refuse;
@@ -310,7 +311,7 @@ pub(crate) fn help_of(object: Option<Object>) -> TcCommand {
         ),
         Some(Object::Class) => "tc class add|change|replace|delete dev DEVICE parent ID classid H:N KIND [OPTION…]\n\
              tc class show dev DEVICE [root|parent ID|classid ID|qdisc H:]\n\
-             kinds: htb drr\n`tc class add htb help` tells a kind's options.\n"
+             kinds: htb hfsc drr qfq\n`tc class add htb help` tells a kind's options.\n"
             .into(),
         Some(Object::Filter) => format!(
             "tc filter add|change|replace|delete dev DEVICE [parent ID|root] [prio N] [protocol NAME] [handle ID] KIND [OPTION…]\n\

@@ -204,6 +204,15 @@ impl Reader<'_> {
         }
     }
 
+    /// A rate that must fit 32 bits of bytes per second, or what tc says first of one that it cannot read.
+    pub(super) fn rate32(&self, text: &str) -> Result<u32, String> {
+        let rate = match text.contains('%') {
+            true => self.percent(text)?,
+            false => parse_rate(text).ok_or_else(String::new)?,
+        };
+        u32::try_from(rate.0).map_err(|_| String::new())
+    }
+
     fn percent(&self, text: &str) -> Result<Rate, String> {
         let percent = parse_percent(text).ok_or_else(String::new)?;
         let file = format!("/sys/class/net/{}/speed", self.dev);

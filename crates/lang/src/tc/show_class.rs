@@ -6,9 +6,9 @@ use super::{ShowFlags, ShowWhat};
 use crate::json::{self, Json};
 use crate::units::{bytes_of, print_rate, print_size, print_time};
 use std::collections::BTreeMap;
-use tidegate_packet::Handle;
+use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{ClassDump, Xstats};
-use tidegate_policy::{ClassParams, HtbClassParams, Kind, LinkLayer, RateSpec, Ticks};
+use tidegate_policy::{ClassParams, HfscClassParams, HtbClassParams, Kind, LinkLayer, RateSpec, ServiceCurve, Ticks};
 
 /// The listing of classes, in the order given; what `what` does not ask for is left out. Without a device it is empty.
 pub fn show_classes(dumps: &[ClassDump], what: &ShowWhat, flags: &ShowFlags) -> String {
@@ -67,10 +67,39 @@ fn options(dump: &ClassDump, flags: &ShowFlags) -> Entry {
     match &dump.params {
         ClassParams::None => {}
         ClassParams::Drr(params) => entry.size("quantum", params.quantum.unwrap_or(0), "quantum {} "),
-        ClassParams::Hfsc(_) | ClassParams::Qfq(_) => {}
+        ClassParams::Hfsc(params) => hfsc(params, flags, &mut entry),
+        ClassParams::Qfq(params) => {
+            for (key, value) in [("weight", params.weight), ("maxpkt", params.maxpkt)] {
+                let value = value.unwrap_or(0);
+                entry.number(key, value, &format!("{key} {value} "));
+            }
+        }
         ClassParams::Htb(params) => htb(params, &dump.xstats, flags, &mut entry),
     }
     entry
+}
+
+/// Both curves in one word where they are the same.
+fn hfsc(params: &HfscClassParams, flags: &ShowFlags, entry: &mut Entry) {
+    let HfscClassParams { rt, ls, ul } = params;
+    let curves = if rt.is_some() && rt == ls {
+        [("sc", rt), ("ul", ul), ("", &None)]
+    } else {
+        [("rt", rt), ("ls", ls), ("ul", ul)]
+    };
+    for (name, curve) in curves {
+        if let Some(curve) = curve {
+            service_curve(name, curve, flags, entry);
+        }
+    }
+}
+
+fn service_curve(name: &'static str, curve: &ServiceCurve, flags: &ShowFlags, entry: &mut Entry) {
+    let slope = |m: u32| print_rate(Rate(m.into()), flags.iec);
+    let ServiceCurve { m1, d_us, m2 } = curve;
+    entry.say(&format!("{name} m1 {} d {} m2 {} ", slope(*m1), print_time(*d_us), slope(*m2)));
+    let members = vec![("m1", Json::number(m1)), ("d", Json::number(d_us)), ("m2", Json::number(m2))];
+    entry.member(name, Json::Object(members));
 }
 
 fn htb(params: &HtbClassParams, xstats: &Xstats, flags: &ShowFlags, entry: &mut Entry) {
@@ -147,6 +176,15 @@ fn xstats(xstats: &Xstats, entry: &mut Entry) {
         }
         Xstats::DrrClass { deficit } => entry.size("deficit", *deficit, " deficit {} \n"),
         Xstats::SfqClass { allot } => entry.number("allot", *allot, &format!("  allot {allot}\n")),
+        Xstats::HfscClass { work, rtwork, period, level } => {
+            entry.number("period", *period, &format!(" period {period} "));
+            for (name, bytes) in [("work", work), ("rtwork", rtwork)] {
+                if *bytes != 0 {
+                    entry.number(name, *bytes, &format!("{name} {bytes} bytes "));
+                }
+            }
+            entry.number("level", *level, &format!("level {level} \n\n"));
+        }
         Xstats::FqCodelClass { deficit, codel } => {
             entry.number("deficit", *deficit, &format!("  deficit {deficit}"));
             entry.number("count", codel.count, &format!(" count {}", codel.count));

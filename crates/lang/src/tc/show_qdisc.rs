@@ -8,8 +8,8 @@ use crate::units::{bytes_of, print_rate, print_size, print_time, us_of};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{CodelStats, FqCodelStats, PieStats, QdiscDump, RedStats, SfbStats, SfqStats, Xstats};
 use tidegate_policy::{
-    CodelParams, FifoParams, FqCodelParams, HtbParams, Kind, LinkLayer, PieParams, PrioParams, QdiscParams, RedParams,
-    SfbParams, SfqParams, SfqRed, SizeTable, TbfParams,
+    CodelParams, FifoParams, FqCodelParams, HfscParams, HtbParams, Kind, LinkLayer, PieParams, PrioParams, QdiscParams,
+    RedParams, SfbParams, SfqParams, SfqRed, SizeTable, TbfParams,
 };
 
 /// The listing of qdiscs, in the order given; what `what` does not ask for is left out.
@@ -94,7 +94,11 @@ fn options(dump: &QdiscDump, flags: &ShowFlags) -> Entry {
         QdiscParams::FqCodel(params) => fq_codel(params, &mut entry),
         QdiscParams::Ingress if dump.kind == Kind::Ingress => entry.say("---------------- "),
         QdiscParams::Ingress => {}
-        QdiscParams::Hfsc(_) | QdiscParams::Qfq => {}
+        QdiscParams::Hfsc(HfscParams { default: 0 }) | QdiscParams::Qfq => {}
+        QdiscParams::Hfsc(HfscParams { default }) => {
+            entry.say(&format!("default {default:x} "));
+            entry.member("default", Json::text(format!("{default:#x}")));
+        }
     }
     entry
 }

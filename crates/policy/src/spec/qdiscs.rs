@@ -117,17 +117,17 @@ const FQ_CODEL: &[OptionSpec] = &[
 ];
 
 const HFSC: &[OptionSpec] =
-    &[OptionSpec::exact("default", Takes::Hex, "none: drop", "class (hexadecimal minor) of what no filter takes")];
+    &[OptionSpec::short("default", Takes::Hex, "none: drop", "class (hexadecimal minor) of what no filter takes")];
 const HFSC_CLASS: &[OptionSpec] = &[
-    OptionSpec::exact("rt", Takes::Curve, "none", "real time: service given at once, whatever the others want"),
-    OptionSpec::exact("ls", Takes::Curve, "none", "link sharing: the class's part of what is left"),
-    OptionSpec::exact("sc", Takes::Curve, "none", "the same curve for real time and link sharing"),
-    OptionSpec::exact("ul", Takes::Curve, "none", "upper limit of what link sharing may give; needs ls or sc"),
+    OptionSpec::short("rt", Takes::Curve, "none", "real time: service given at once, whatever the others want"),
+    OptionSpec::short("ls", Takes::Curve, "none", "link sharing: the class's part of what is left"),
+    OptionSpec::short("sc", Takes::Curve, "none", "the same curve for real time and link sharing"),
+    OptionSpec::short("ul", Takes::Curve, "none", "upper limit of what link sharing may give; needs ls or sc"),
 ];
 
 const QFQ_CLASS: &[OptionSpec] = &[
-    OptionSpec::exact("weight", Takes::Number, "1", "the class's share among the others', 1 to 1023"),
-    OptionSpec::exact("maxpkt", Takes::Number, "the largest frame", "its longest packet in bytes, 512 to 65536"),
+    OptionSpec::short("weight", Takes::Decimal, "1", "the class's share among the others', 1 to 1024"),
+    OptionSpec::short("maxpkt", Takes::Decimal, "the largest frame", "its longest packet in bytes, 512 to 65536"),
 ];
 
 const RED: &[OptionSpec] = &[

@@ -173,7 +173,7 @@ impl Discipline for Drr {
         &mut self,
         cx: &mut Cx<'_>,
         _own: Own,
-        filters: &FilterList,
+        filters: &mut FilterList,
         op: &ClassOp,
     ) -> Result<Option<String>, TcError> {
         let found = self.find(op.classid);

@@ -64,6 +64,10 @@ impl Discipline for Fifo {
         Some(self.queue.front(cx.pool).map_or(Peek::Empty, |meta| Peek::Packet(meta.len)))
     }
 
+    fn look_slot(&mut self, _cx: &mut Cx<'_>) -> Option<usize> {
+        self.queue.front_slot()
+    }
+
     fn change(&mut self, cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
         match params {
             Some(QdiscParams::Fifo(FifoParams { limit: Some(limit) })) => self.limit = *limit,

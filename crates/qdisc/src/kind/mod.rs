@@ -5,10 +5,12 @@ mod codel;
 mod drr;
 mod fifo;
 mod fq_codel;
+mod hfsc;
 mod htb;
 mod pfifo_fast;
 mod pie;
 mod prio;
+mod qfq;
 mod red;
 mod sfb;
 mod sfq;
@@ -37,6 +39,8 @@ pub(crate) enum Body {
     Choke(Box<choke::Choke>),
     Sfb(Box<sfb::Sfb>),
     Pie(Box<pie::Pie>),
+    Hfsc(Box<hfsc::Hfsc>),
+    Qfq(Box<qfq::Qfq>),
     #[allow(dead_code)] // the door for disciplines made outside
     Custom(Box<dyn Discipline>),
 }
@@ -58,6 +62,8 @@ macro_rules! dispatch {
             Body::Choke($d) => $call,
             Body::Sfb($d) => $call,
             Body::Pie($d) => $call,
+            Body::Hfsc($d) => $call,
+            Body::Qfq($d) => $call,
             Body::Custom($d) => $call,
         }
     };
@@ -95,7 +101,8 @@ impl Body {
             Kind::Choke => Body::Choke(Box::new(choke::Choke::new(of!(Choke))?)),
             Kind::Sfb => Body::Sfb(Box::new(sfb::Sfb::new(cx, handle, of!(Sfb)))),
             Kind::Pie => Body::Pie(Box::new(pie::Pie::new(cx, of!(Pie)))),
-            Kind::Hfsc | Kind::Qfq => return Err(TcError::bare(Errno::OpNotSupp)),
+            Kind::Hfsc => Body::Hfsc(Box::new(hfsc::Hfsc::new(cx, handle, of!(Hfsc))?)),
+            Kind::Qfq => Body::Qfq(Box::new(qfq::Qfq::new(device))),
             // They stand beside the tree.
             Kind::Ingress | Kind::Clsact => return Err(TcError::bare(Errno::OpNotSupp)),
         })
@@ -137,6 +144,8 @@ impl Body {
             Body::Choke(d) => &**d,
             Body::Sfb(d) => &**d,
             Body::Pie(d) => &**d,
+            Body::Hfsc(d) => &**d,
+            Body::Qfq(d) => &**d,
             Body::Custom(d) => &**d,
         }
     }
@@ -157,6 +166,8 @@ impl Body {
             Body::Choke(d) => &mut **d,
             Body::Sfb(d) => &mut **d,
             Body::Pie(d) => &mut **d,
+            Body::Hfsc(d) => &mut **d,
+            Body::Qfq(d) => &mut **d,
             Body::Custom(d) => &mut **d,
         }
     }

@@ -89,6 +89,10 @@ impl Discipline for Prio {
         Some(none)
     }
 
+    fn look_slot(&mut self, cx: &mut Cx<'_>) -> Option<usize> {
+        self.bands.iter_mut().find_map(|band| band.next_slot(cx))
+    }
+
     fn change(&mut self, cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
         let Some(QdiscParams::Prio(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         check(params)?;

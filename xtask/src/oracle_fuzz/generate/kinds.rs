@@ -1,6 +1,6 @@
 //! The kinds of qdisc: their words, and what grows below the classful ones.
 
-use super::{Class, World, aqm};
+use super::{Class, World, aqm, fair};
 use crate::oracle_fuzz::rng::Rng;
 
 /// One kind that cases are made of.
@@ -33,6 +33,8 @@ pub(crate) const KINDS: &[Kind] = &[
     Kind { name: "choke", weight: 7, inner: false, words: aqm::choke, grow: None },
     Kind { name: "sfb", weight: 7, inner: true, words: aqm::sfb, grow: Some(grow_tbf) },
     Kind { name: "pie", weight: 9, inner: false, words: aqm::pie, grow: None },
+    Kind { name: "hfsc", weight: 9, inner: true, words: fair::hfsc, grow: Some(fair::grow_hfsc) },
+    Kind { name: "qfq", weight: 8, inner: true, words: nothing, grow: Some(fair::grow_qfq) },
 ];
 
 /// A list of options, joined as words.
@@ -81,7 +83,7 @@ pub(super) fn stab(rng: &mut Rng) -> String {
     words.text()
 }
 
-fn nothing(_: &mut Rng, _: u64) -> String {
+pub(super) fn nothing(_: &mut Rng, _: u64) -> String {
     String::new()
 }
 

@@ -4,6 +4,7 @@
 //! stands below it). To add a filter: a function in `filters`. To add a change in the middle: a branch in `middle`.
 
 mod aqm;
+mod fair;
 mod filters;
 mod kinds;
 mod middle;

@@ -363,7 +363,7 @@ impl Discipline for Htb {
         &mut self,
         cx: &mut Cx<'_>,
         own: Own,
-        filters: &FilterList,
+        filters: &mut FilterList,
         op: &ClassOp,
     ) -> Result<Option<String>, TcError> {
         let found = self.find(op.classid);
