@@ -350,7 +350,7 @@ impl Discipline for Sfb {
         &mut self,
         _cx: &mut Cx<'_>,
         _own: Own,
-        _filters: &FilterList,
+        _filters: &mut FilterList,
         op: &ClassOp,
     ) -> Result<Option<String>, TcError> {
         // Linux first wants to tell what is deleted, and SFB cannot.
