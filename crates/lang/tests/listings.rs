@@ -260,8 +260,9 @@ fn every_listing_is_tcs() {
 fn as_tc_names_it(json: String) -> String {
     let mut text = json.replace("peak_mpu", "mpu");
     while let Some(at) = text.find("\"peakrate\":") {
-        let rest = text[at..].find("\"mtu\"").or(text[at..].find("\"lat\"")).unwrap_or(0);
-        text.replace_range(at..at + rest, "");
+        let member = text[at..].find(',').expect("others follow");
+        let begin = text[..at].trim_end().len();
+        text.replace_range(begin..=at + member, "");
     }
     text
 }

@@ -607,7 +607,8 @@ impl Node {
             self.settle(cx, before);
             return Ok(());
         }
-        new.destroy(cx);
+        // It never hung in the tree, so it is not taken out.
+        new.end(cx);
         Err(TcError::bare(Errno::Inval))
     }
 
