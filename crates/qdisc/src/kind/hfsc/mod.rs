@@ -189,10 +189,11 @@ impl Hfsc {
             return Err(INVALID);
         }
         let class = Class::new(cx, op.classid, Some(parent));
+        let was_leaf = self.tree.class(parent).level == 0;
         let at = self.tree.add(class);
         self.tree.set_curves(at, new, 0);
         self.hash.insert(op.classid, at);
-        if self.tree.class_mut(parent).child().qlen() > 0 {
+        if was_leaf {
             self.tree.class_mut(parent).child().purge(cx);
             self.tree.silence(parent);
         }

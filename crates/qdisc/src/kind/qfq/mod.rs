@@ -273,7 +273,7 @@ impl Qfq {
             let next = self.peek(cx, at).unwrap_or(0);
             let longest = self.aggregate(of).longest;
             let class = self.class(at);
-            if class.deficit < next as i32 {
+            if is_short(class.deficit, next) {
                 class.deficit = class.deficit.wrapping_add(longest as i32);
                 self.to_end(of, at);
             }
@@ -299,7 +299,7 @@ impl Qfq {
         }
         let class = self.class(at);
         let (is_next, deficit) = (class.child.seen_slot() == Some(slot), class.deficit);
-        if is_next && self.aggregate(of).active.first() == Some(at) && deficit < len as i32 {
+        if is_next && self.aggregate(of).active.first() == Some(at) && is_short(deficit, len) {
             self.to_end(of, at);
         }
     }
@@ -351,6 +351,11 @@ impl Qfq {
         }
         Ok(())
     }
+}
+
+/// Does a deficit not pay for so many bytes? Linux compares without signs, so that a negative one pays for all.
+fn is_short(deficit: i32, len: u32) -> bool {
+    (deficit as u32) < len
 }
 
 impl Discipline for Qfq {
