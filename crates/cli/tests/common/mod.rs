@@ -70,6 +70,10 @@ impl Unpacked {
         all
     }
 
+    pub(crate) fn folder(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
     pub(crate) fn folders(&self) -> Vec<PathBuf> {
         self.entries().into_iter().filter(|path| path.is_dir()).collect()
     }
