@@ -18,9 +18,11 @@ use tidegate_policy::Kind;
 const FILES: [&str; 4] = ["egress.csv", "stats.txt", "filters.txt", "snap.txt"];
 
 /// Answers of a real kernel, and what they are about.
-const ARCHIVES: [&str; 4] = ["answers.tar.gz", "translated.tar.gz", "redirects.tar.gz", "routed.tar.gz"];
-const KEPT: [&str; 4] = [
+const ARCHIVES: [&str; 5] =
+    ["answers.tar.gz", "answers-A.tar.gz", "translated.tar.gz", "redirects.tar.gz", "routed.tar.gz"];
+const KEPT: [&str; 5] = [
     "trees, filters, changes and deletes in the middle of a run",
+    "trees with hfsc and qfq",
     "connections whose addresses and ports are translated",
     "packets led through an ifb, listings of actions",
     "routed conversations behind rules of iptables",
@@ -105,13 +107,15 @@ fn tell_kinds(waiting: &BTreeMap<&str, &str>) {
         let all: Vec<&str> =
             scripts.iter().filter(|(_, text)| has_kind(text, kind)).map(|(name, _)| name.as_str()).collect();
         let later: Vec<&&str> = all.iter().filter(|name| waiting.contains_key(**name)).collect();
-        let evidence = format!("{} of {} recordings identical", all.len() - later.len(), all.len());
-        let rest = if later.is_empty() {
-            String::new()
-        } else {
-            ", the others wait for other kinds, filters or actions".into()
+        let questions = kept.iter().filter(|text| has_kind(text, kind)).count();
+        let identical = all.len() - later.len();
+        let rest = match later.len() {
+            0 => String::new(),
+            more => format!("; {more} recordings wait for kinds, filters or actions that are not built"),
         };
-        println!("fidelity: disciplines: packets | {kind} | exact | {evidence}{rest}");
+        println!(
+            "fidelity: disciplines: packets | {kind} | exact | {identical} recordings, {questions} smaller questions{rest}"
+        );
     }
 }
 

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 use tidegate_packet::{Head, Jiffies};
 use tidegate_policy::{Errno, LinkKind, TcError, Tunnel, TunnelMode};
-use tidegate_qdisc::{Device, EventRing, Shaper};
+use tidegate_qdisc::{Device, EventRing, Shaper, Switches};
 
 /// Events kept between two readings.
 const EVENTS: usize = 65_536;
@@ -50,6 +50,8 @@ pub struct DeviceSpec {
     pub hz: u32,
     /// Made in software only: without a discipline of its own, packets leave at once (`noqueue`).
     pub queueless: bool,
+    /// How its disciplines differ from a stock kernel's: a matter of the machine, the same for all its devices.
+    pub switches: Switches,
     /// Megabits per second, as `/sys/class/net/DEV/speed` tells; `None` if unknown.
     pub speed_mbit: Option<u32>,
 }
@@ -64,6 +66,7 @@ impl Default for DeviceSpec {
             link_header: Head::ETHERNET as u32,
             hz: 250,
             queueless: false,
+            switches: Switches::default(),
             speed_mbit: Some(1000),
         }
     }
@@ -146,6 +149,6 @@ fn of(spec: DeviceSpec) -> Device {
         link_header: spec.link_header,
         queueless: spec.queueless,
         jiffies: Jiffies { hz: spec.hz },
-        ..Device::default()
+        switches: spec.switches,
     }
 }

@@ -87,11 +87,12 @@ impl Shaper {
         if op.handle.minor() != 0 {
             return Err(TcError::new(Errno::Inval, "Invalid minor handle"));
         }
-        if self.node_info(op.handle).is_none() {
-            return Ok(true);
-        }
+        let Some((_, parent)) = self.node_info(op.handle) else { return Ok(true) };
         Err(if op.verb == Verb::Add {
             TcError::new(Errno::Exist, "Exclusivity flag on, cannot override")
+        } else if parent == op.parent {
+            // It hangs there, where its class takes no child any more.
+            TcError::bare(Errno::Inval)
         } else {
             TcError::new(Errno::Inval, "Cannot move an existing qdisc to a different parent")
         })

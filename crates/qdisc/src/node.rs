@@ -98,9 +98,8 @@ pub trait Discipline {
         None
     }
 
-    /// The slot of the packet that [`Discipline::look`] tells of.
-    fn look_slot(&mut self, cx: &mut Cx<'_>) -> Option<usize> {
-        let _ = cx;
+    /// The slot of the packet that [`Discipline::look`] told of; nothing has changed since.
+    fn seen_slot(&self) -> Option<usize> {
         None
     }
 
@@ -463,12 +462,9 @@ impl Node {
         }
     }
 
-    /// The slot of the packet that [`Node::peek`] tells of.
-    pub(crate) fn next_slot(&mut self, cx: &mut Cx<'_>) -> Option<usize> {
-        match self.peek(cx) {
-            Peek::Packet(_) if self.held.is_none() => self.body.get_mut().look_slot(cx),
-            _ => self.held.as_ref().map(Pkt::slot),
-        }
+    /// The slot of the packet that [`Node::peek`] told of; nothing has changed since.
+    pub(crate) fn seen_slot(&self) -> Option<usize> {
+        self.held.as_ref().map(Pkt::slot).or_else(|| self.body.get().seen_slot())
     }
 
     /// Does a class learn that this qdisc lost all that waited there before it gets the packet it asked for?
@@ -611,7 +607,8 @@ impl Node {
             self.settle(cx, before);
             return Ok(());
         }
-        new.destroy(cx);
+        // It never hung in the tree, so it is not taken out.
+        new.end(cx);
         Err(TcError::bare(Errno::Inval))
     }
 

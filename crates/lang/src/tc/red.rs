@@ -13,8 +13,9 @@ pub(super) struct Terms {
     pub(super) name: &'static str,
     pub(super) min: u32,
     pub(super) max: u32,
-    /// What the burst is measured against: `min` in bytes.
+    /// The same in bytes.
     pub(super) min_bytes: u32,
+    pub(super) max_bytes: u32,
     pub(super) burst: u32,
     pub(super) avpkt: u32,
     pub(super) probability: f64,
@@ -41,7 +42,7 @@ pub(super) fn compute(terms: &Terms) -> Result<Computed, String> {
     } else {
         String::new()
     };
-    let plog = steepness(terms.min, terms.max, terms.probability)
+    let plog = steepness(terms.min_bytes, terms.max_bytes, terms.probability)
         .ok_or_else(|| format!("{said}{name}: failed to calculate probability.\n"))?;
     let (scell_log, idle) = match terms.rate {
         None => (0, None),
@@ -95,10 +96,11 @@ fn damping(wlog: u8, avpkt: u32, rate: Rate) -> Option<(u8, Box<IdleTable>)> {
     let packet_ticks = f64::from(ticks_of(rate, avpkt).0);
     let per_tick = -libm::log(1.0 - 1.0 / (1_u64 << wlog) as f64) / packet_ticks;
     let longest = 31.0 / per_tick;
-    let log = (0..32).find(|log| longest / ((1_u64 << log) as f64) < 512.0)?;
+    // tc's whole numbers have 32 bits: what does not fit becomes negative, and with that small enough.
+    let log = (0..32).find(|log| longest / f64::from(1_i32 << log) < 512.0)?;
     let mut table = Box::new([0; 256]);
     for (cell, shift) in table.iter_mut().enumerate().skip(1) {
-        *shift = (wrapped(((cell as u64) << log) as f64 * per_tick) as u8).min(31);
+        *shift = (wrapped(f64::from((cell as i32) << log) * per_tick) as u8).min(31);
     }
     table[255] = 31;
     Some((log as u8, table))

@@ -79,7 +79,12 @@ fn options(dump: &QdiscDump, flags: &ShowFlags) -> Entry {
         QdiscParams::Prio(params) => prio(params, &mut entry),
         QdiscParams::Tbf(params) => tbf(params, flags, &mut entry),
         QdiscParams::Htb(params) => htb(params, &dump.xstats, flags, &mut entry),
-        QdiscParams::Sfq(params) => sfq(params, flags, &mut entry),
+        QdiscParams::Sfq(params) => {
+            sfq(params, flags, &mut entry);
+            if let (Xstats::Sfq(stats), true) = (&dump.xstats, flags.stats) {
+                sfq_stats(stats, &mut entry);
+            }
+        }
         QdiscParams::Red(params) => red(params, flags, true, &mut entry),
         QdiscParams::Choke(params) => red(params, flags, false, &mut entry),
         QdiscParams::Sfb(params) => sfb(params, &mut entry),
@@ -350,7 +355,6 @@ fn xstats(xstats: &Xstats, entry: &mut Entry) {
     match xstats {
         Xstats::Codel(stats) => codel_stats(stats, entry),
         Xstats::FqCodel(stats) => fq_codel_stats(stats, entry),
-        Xstats::Sfq(stats) => sfq_stats(stats, entry),
         Xstats::Red(stats) => red_stats(stats, entry),
         Xstats::Sfb(stats) => sfb_stats(stats, entry),
         Xstats::Pie(stats) => pie_stats(stats, entry),
@@ -411,7 +415,7 @@ fn row(counters: &[(&'static str, &str, u32)], entry: &mut Entry) {
 fn sfq_stats(stats: &SfqStats, entry: &mut Entry) {
     row(
         &[
-            ("prob_mark", "  ", stats.prob_mark),
+            ("prob_mark", "\n  ", stats.prob_mark),
             ("prob_mark_head", " ", stats.prob_mark_head),
             ("prob_drop", " ", stats.prob_drop),
             ("forced_mark", "\n  ", stats.forced_mark),
@@ -420,7 +424,6 @@ fn sfq_stats(stats: &SfqStats, entry: &mut Entry) {
         ],
         entry,
     );
-    entry.say("\n");
 }
 
 fn red_stats(stats: &RedStats, entry: &mut Entry) {

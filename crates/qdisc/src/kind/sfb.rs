@@ -8,10 +8,11 @@
 use crate::cx::{Cx, Why};
 use crate::node::{Answer, Dequeue, Discipline, Enqueue, Gone, Node, Own, Peek, Visit, classify};
 use alloc::boxed::Box;
+use alloc::string::String;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Handle, HashKey, Jiffies, Pkt, Time, siphash};
 use tidegate_policy::dump::{SfbStats, Xstats};
-use tidegate_policy::{Errno, QdiscParams, SfbParams, TcError};
+use tidegate_policy::{ClassOp, Errno, QdiscParams, SfbParams, TcError, Verb};
 
 const LEVELS: usize = 8;
 const BINS: usize = 16;
@@ -174,8 +175,15 @@ impl Sfb {
     }
 
     /// The hash of a packet under a bank's key, never 0; `None` when a filter sends it nowhere.
-    fn choose(&self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: &Pkt) -> Result<Option<u32>, Gone> {
-        let key = self.banks[self.bank].key;
+    fn choose(
+        &self,
+        cx: &mut Cx<'_>,
+        own: Own,
+        filters: &mut FilterList,
+        pkt: &Pkt,
+        bank: usize,
+    ) -> Result<Option<u32>, Gone> {
+        let key = self.banks[bank].key;
         if filters.is_empty() {
             return Ok(Some(cx.pool.keyed_hash(pkt, key).max(1)));
         }
@@ -207,17 +215,17 @@ impl Sfb {
     }
 
     /// Judges a packet of that hash; `Some` tells its hashes under both keys, as far as the bins are to count it.
-    fn admits(&mut self, cx: &mut Cx<'_>, pkt: &Pkt, hash: u32) -> Option<[u32; 2]> {
+    fn admits(&mut self, cx: &mut Cx<'_>, pkt: &Pkt, hash: u32, bank: usize) -> Option<[u32; 2]> {
         let mut hashes = [0; 2];
-        hashes[self.bank] = hash;
-        let least = self.banks[self.bank].learn(hash, &self.params);
+        hashes[bank] = hash;
+        let least = self.banks[bank].learn(hash, &self.params);
         if least.qlen >= self.params.max {
             self.overlimits = self.overlimits.wrapping_add(1);
             self.stats.bucketdrop += 1;
             return None;
         }
         if least.probability >= CERTAIN {
-            let other = self.bank ^ 1;
+            let other = bank ^ 1;
             if self.warming {
                 hashes[other] = cx.pool.keyed_hash(pkt, self.banks[other].key).max(1);
                 self.banks[other].learn(hashes[other], &self.params);
@@ -257,8 +265,10 @@ impl Discipline for Sfb {
             cx.drop(own.handle, pkt, Why::Full);
             return Enqueue::Congested;
         }
+        // The packet that finds it time for another bank still meets the old one, with its new key.
+        let bank = self.bank;
         self.keep_turning(cx);
-        let hash = match self.choose(cx, own, filters, &pkt) {
+        let hash = match self.choose(cx, own, filters, &pkt, bank) {
             Ok(Some(hash)) => hash,
             Ok(None) => {
                 cx.drop(own.handle, pkt, Why::Unclassified);
@@ -266,7 +276,7 @@ impl Discipline for Sfb {
             }
             Err(gone) => return gone.carry_out(cx, own.handle, pkt),
         };
-        let Some(hashes) = self.admits(cx, &pkt, hash) else {
+        let Some(hashes) = self.admits(cx, &pkt, hash, bank) else {
             cx.drop(own.handle, pkt, Why::Early);
             return Enqueue::Congested;
         };
@@ -297,6 +307,10 @@ impl Discipline for Sfb {
 
     fn look(&mut self, cx: &mut Cx<'_>) -> Option<Peek> {
         Some(self.child.peek(cx))
+    }
+
+    fn seen_slot(&self) -> Option<usize> {
+        self.child.seen_slot()
     }
 
     fn change(&mut self, cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
@@ -334,6 +348,17 @@ impl Discipline for Sfb {
     fn has_class(&self, _class: Handle) -> bool {
         // There is one class, and every name means it.
         true
+    }
+
+    fn class_op(
+        &mut self,
+        _cx: &mut Cx<'_>,
+        _own: Own,
+        _filters: &mut FilterList,
+        op: &ClassOp,
+    ) -> Result<Option<String>, TcError> {
+        // Linux first wants to tell what is deleted, and SFB cannot.
+        Err(TcError::bare(if op.verb == Verb::Delete { Errno::Inval } else { Errno::NoSys }))
     }
 
     fn child(&mut self, _class: Handle) -> Option<&mut Node> {

@@ -4,6 +4,24 @@ use super::kinds::rate;
 use super::{Class, World};
 use crate::oracle_fuzz::rng::Rng;
 
+/// Commands that are refused, for the qdisc HANDLE: (no other kind understands their options).
+pub(super) const HFSC_MISTAKES: &[&str] = &[
+    "tc class add dev link0 parent HANDLE:fe classid HANDLE:7f hfsc sc rate 100kbit",
+    "tc class add dev link0 root classid HANDLE:7f hfsc sc rate 100kbit",
+    "tc class change dev link0 root classid HANDLE:1 hfsc sc rate 100kbit",
+    "tc class change dev link0 parent HANDLE:fe classid HANDLE:1 hfsc sc rate 100kbit",
+    "tc class del dev link0 classid HANDLE:0",
+    "tc class add dev link0 parent HANDLE: classid HANDLE:0 hfsc ls rate 100kbit",
+    "tc qdisc add dev link0 parent HANDLE:0 handle 7777: pfifo",
+];
+pub(super) const QFQ_MISTAKES: &[&str] = &[
+    "tc class add dev link0 parent HANDLE: classid HANDLE:7f qfq weight 1025",
+    "tc class add dev link0 parent HANDLE: classid HANDLE:7f qfq weight 0",
+    "tc class add dev link0 parent HANDLE: classid HANDLE:7f qfq maxpkt 100",
+    "tc class change dev link0 classid HANDLE:7f qfq weight 3",
+    "tc filter add dev link0 parent HANDLE:1 protocol all prio 1 handle 1 fw classid HANDLE:1",
+];
+
 pub(super) fn hfsc(rng: &mut Rng, _: u64) -> String {
     if rng.chance(25) { String::new() } else { format!("default {:x}", rng.pick(&[0, 1, 2, 0x10, 0x11, 0x12, 0x20])) }
 }

@@ -206,7 +206,7 @@ impl Hfsc {
         let curves = self.tree.class(at).curves;
         let (true, None, Some(rt)) = (at != ROOT, curves.ls, curves.rt) else { return None };
         self.tree.set_curves(at, &Curves { ls: Some(rt), ..Curves::default() }, 0);
-        Some("Forced curve change on parent 'rt' to 'sc'".into())
+        Some("Forced curve change on parent 'rt' to 'sc'.".into())
     }
 
     fn alter(&mut self, cx: &mut Cx<'_>, op: &ClassOp, at: u32, new: &Curves) -> Result<(), TcError> {

@@ -63,6 +63,8 @@ pub(super) struct Tree {
     /// No event of a level is due before this.
     near_event: [Time; LEVELS],
     now: Time,
+    /// Modes change late: see [`crate::Switches::htb_hysteresis`].
+    hysteresis: bool,
     /// All classes by id; valid while `ranked`.
     sorted: Vec<u32>,
     ranked: bool,
@@ -80,6 +82,7 @@ impl Tree {
             waiting: Default::default(),
             near_event: [Time(0); LEVELS],
             now: Time(0),
+            hysteresis: false,
             sorted: Vec::new(),
             ranked: false,
             active: 0,
@@ -426,13 +429,23 @@ impl Tree {
 
     // --- modes
 
+    /// How few ceiling tokens a class may have before it must wait, and how few tokens to send on its own.
+    fn thresholds(&self, class: &Class) -> (i64, i64) {
+        if !self.hysteresis {
+            return (0, 0);
+        }
+        let floor = if class.mode == Mode::Wait { 0 } else { -class.cbuffer };
+        (floor, if class.mode == Mode::Send { -class.buffer } else { 0 })
+    }
+
     /// Sets a class's mode from its tokens, `elapsed` ns after its checkpoint; tells how long until it can be better.
     fn update_mode(&mut self, at: u32, elapsed: i64) -> i64 {
         let class = self.class(at);
         let (tokens, ctokens) = (class.tokens + elapsed, class.ctokens + elapsed);
-        let (mode, wait) = if ctokens < 0 {
+        let (floor, high) = self.thresholds(class);
+        let (mode, wait) = if ctokens < floor {
             (Mode::Wait, -ctokens)
-        } else if tokens >= 0 {
+        } else if tokens >= high {
             (Mode::Send, elapsed)
         } else {
             (Mode::Borrow, -tokens)
@@ -486,6 +499,7 @@ impl Tree {
     pub(super) fn dequeue(&mut self, cx: &mut Cx<'_>) -> Result<Pkt, Time> {
         self.rank();
         self.now = cx.now;
+        self.hysteresis = cx.device.switches.htb_hysteresis;
         let mut next_event = self.now + Span::secs(5);
         for level in 0..LEVELS {
             if self.now >= self.near_event[level] {
