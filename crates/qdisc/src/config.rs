@@ -87,11 +87,12 @@ impl Shaper {
         if op.handle.minor() != 0 {
             return Err(TcError::new(Errno::Inval, "Invalid minor handle"));
         }
-        if self.node_info(op.handle).is_none() {
-            return Ok(true);
-        }
+        let Some((_, parent)) = self.node_info(op.handle) else { return Ok(true) };
         Err(if op.verb == Verb::Add {
             TcError::new(Errno::Exist, "Exclusivity flag on, cannot override")
+        } else if parent == op.parent {
+            // It hangs there, where its class takes no child any more.
+            TcError::bare(Errno::Inval)
         } else {
             TcError::new(Errno::Inval, "Cannot move an existing qdisc to a different parent")
         })
@@ -156,6 +157,7 @@ impl Shaper {
             if op.params.is_some() {
                 node.change(cx, op.params.as_ref())?;
             }
+            node.estimate(cx, handle, op.estimator);
             // A change that names no size table takes the one there is away.
             node.set_stab(stab.clone());
             Ok(())
@@ -178,6 +180,7 @@ impl Shaper {
         let (_, mut cx) = self.enter(now, pool, draws);
         let mut node = Node::new(&mut cx, kind, handle, op.parent, op.params.as_ref(), births)?;
         node.set_stab(op.stab.clone());
+        node.estimate(&cx, handle, op.estimator);
         self.graft(now, pool, draws, op.parent, Some(node))
     }
 

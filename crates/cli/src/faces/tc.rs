@@ -6,6 +6,7 @@ use crate::capture::Reply;
 use tidegate_lang::batch;
 use tidegate_lang::tc::{self, Object, Parsed, ShowWhat, TcCommand};
 use tidegate_packet::Handle;
+use tidegate_policy::Op;
 
 /// `tc` with these words; `stdin` is the text of a batch.
 pub(super) fn answer(face: &mut Face<'_>, words: &[String], stdin: Option<&[u8]>) -> Reply {
@@ -37,8 +38,9 @@ fn carry_out(face: &mut Face<'_>, parsed: Parsed, words: &[String]) -> Reply {
                 face.did("tc", words);
                 let mut reply = Reply::ok();
                 if let Some(warning) = warning {
-                    // Before 6.3 it goes to the kernel's log only.
-                    if face.machine.warns {
+                    // Before 6.3 HTB's go to the kernel's log only; those of others always came back.
+                    let of_htb = matches!(&op, Op::Class(class) if class.kind.as_deref() == Some("htb"));
+                    if face.machine.warns || !of_htb {
                         reply.stderr = format!("Warning: {warning}\n").into_bytes();
                     }
                     face.machine.kernel_log.push(warning);

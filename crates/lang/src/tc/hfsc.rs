@@ -88,6 +88,9 @@ fn illegal(name: &str, more: &str) -> Misfit {
 /// A curve in either notation; tc tries the second where the first does not fit, and has complained about both by then.
 fn curve(key: &str, reader: &Reader<'_>, words: &mut Words<'_>) -> Result<ServiceCurve, Refusal> {
     let place = words.place();
+    if words.peek().is_none() {
+        return Err(Refusal::incomplete().at(place));
+    }
     let mut said = String::new();
     for notation in [by_slopes, by_bound] {
         let mut ahead = words.clone();

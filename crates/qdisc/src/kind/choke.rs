@@ -241,6 +241,10 @@ impl Discipline for Choke {
         Some(first.map_or(Peek::Empty, |pkt| Peek::Packet(cx.pool.meta(pkt).len)))
     }
 
+    fn seen_slot(&self) -> Option<usize> {
+        if self.is_empty() { None } else { self.ring[self.head as usize].as_ref().map(Pkt::slot) }
+    }
+
     fn change(&mut self, cx: &mut Cx<'_>, own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
         let Some(QdiscParams::Choke(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         let (law, flags) = check(params)?;

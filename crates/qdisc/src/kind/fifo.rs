@@ -64,7 +64,7 @@ impl Discipline for Fifo {
         Some(self.queue.front(cx.pool).map_or(Peek::Empty, |meta| Peek::Packet(meta.len)))
     }
 
-    fn look_slot(&mut self, _cx: &mut Cx<'_>) -> Option<usize> {
+    fn seen_slot(&self) -> Option<usize> {
         self.queue.front_slot()
     }
 

@@ -80,7 +80,7 @@ impl Discipline for PfifoFast {
         Some(first.map_or(Peek::Empty, |meta| Peek::Packet(meta.len)))
     }
 
-    fn look_slot(&mut self, _cx: &mut Cx<'_>) -> Option<usize> {
+    fn seen_slot(&self) -> Option<usize> {
         self.bands.iter().find_map(|band| band.queue.front_slot())
     }
 

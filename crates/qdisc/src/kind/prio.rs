@@ -13,6 +13,8 @@ use tidegate_policy::{ClassParams, Errno, Kind, PrioParams, QdiscParams, TcError
 pub(crate) struct Prio {
     map: [u8; 16],
     bands: Vec<Node>,
+    /// The band whose packet was looked at last.
+    seen: usize,
     handle: Handle,
 }
 
@@ -30,7 +32,7 @@ impl Prio {
         let params = params.ok_or(TcError::bare(Errno::Inval))?;
         check(params)?;
         let bands = (1..=params.bands as u16).map(|n| Node::hidden(cx, Kind::Pfifo, handle.class(n))).collect();
-        Ok(Prio { map: params.priomap, bands, handle })
+        Ok(Prio { map: params.priomap, bands, seen: 0, handle })
     }
 
     fn band(&self, cx: &mut Cx<'_>, filters: &mut FilterList, pkt: &Pkt) -> Result<usize, Gone> {
@@ -79,9 +81,12 @@ impl Discipline for Prio {
 
     fn look(&mut self, cx: &mut Cx<'_>) -> Option<Peek> {
         let mut none = Peek::Empty;
-        for band in &mut self.bands {
+        for (at, band) in self.bands.iter_mut().enumerate() {
             match band.peek(cx) {
-                Peek::Packet(len) => return Some(Peek::Packet(len)),
+                Peek::Packet(len) => {
+                    self.seen = at;
+                    return Some(Peek::Packet(len));
+                }
                 Peek::Throttled => none = Peek::Throttled,
                 Peek::Empty => {}
             }
@@ -89,8 +94,8 @@ impl Discipline for Prio {
         Some(none)
     }
 
-    fn look_slot(&mut self, cx: &mut Cx<'_>) -> Option<usize> {
-        self.bands.iter_mut().find_map(|band| band.next_slot(cx))
+    fn seen_slot(&self) -> Option<usize> {
+        self.bands.get(self.seen)?.seen_slot()
     }
 
     fn change(&mut self, cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {

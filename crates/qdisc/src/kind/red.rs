@@ -141,6 +141,10 @@ impl Discipline for Red {
         Some(self.child.peek(cx))
     }
 
+    fn seen_slot(&self) -> Option<usize> {
+        self.child.seen_slot()
+    }
+
     fn change(&mut self, cx: &mut Cx<'_>, own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
         let Some(QdiscParams::Red(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         let (law, flags) = check(params)?;

@@ -309,6 +309,10 @@ impl Discipline for Sfb {
         Some(self.child.peek(cx))
     }
 
+    fn seen_slot(&self) -> Option<usize> {
+        self.child.seen_slot()
+    }
+
     fn change(&mut self, cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
         let Some(QdiscParams::Sfb(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         self.set(cx, Some(params));

@@ -4,6 +4,24 @@ use super::kinds::rate;
 use super::{Class, World};
 use crate::oracle_fuzz::rng::Rng;
 
+/// Commands that are refused, for the qdisc HANDLE: (no other kind understands their options).
+pub(super) const HFSC_MISTAKES: &[&str] = &[
+    "tc class add dev link0 parent HANDLE:fe classid HANDLE:7f hfsc sc rate 100kbit",
+    "tc class add dev link0 root classid HANDLE:7f hfsc sc rate 100kbit",
+    "tc class change dev link0 root classid HANDLE:1 hfsc sc rate 100kbit",
+    "tc class change dev link0 parent HANDLE:fe classid HANDLE:1 hfsc sc rate 100kbit",
+    "tc class del dev link0 classid HANDLE:0",
+    "tc class add dev link0 parent HANDLE: classid HANDLE:0 hfsc ls rate 100kbit",
+    "tc qdisc add dev link0 parent HANDLE:0 handle 7777: pfifo",
+];
+pub(super) const QFQ_MISTAKES: &[&str] = &[
+    "tc class add dev link0 parent HANDLE: classid HANDLE:7f qfq weight 1025",
+    "tc class add dev link0 parent HANDLE: classid HANDLE:7f qfq weight 0",
+    "tc class add dev link0 parent HANDLE: classid HANDLE:7f qfq maxpkt 100",
+    "tc class change dev link0 classid HANDLE:7f qfq weight 3",
+    "tc filter add dev link0 parent HANDLE:1 protocol all prio 1 handle 1 fw classid HANDLE:1",
+];
+
 pub(super) fn hfsc(rng: &mut Rng, _: u64) -> String {
     if rng.chance(25) { String::new() } else { format!("default {:x}", rng.pick(&[0, 1, 2, 0x10, 0x11, 0x12, 0x20])) }
 }
@@ -62,7 +80,10 @@ pub(super) fn grow_hfsc(world: &mut World, at: usize, handle: u16, depth: u32) {
                 let id = format!("{handle:x}:{minor:x}");
                 minor += 1;
                 let words = hfsc_class(&mut world.rng, part, full);
-                world.script.push(format!("tc class add dev link0 parent {parent} classid {id} hfsc {words}"));
+                let estimator = super::kinds::estimator(&mut world.rng);
+                world
+                    .script
+                    .push(format!("tc class add dev link0 parent {parent} classid {id}{estimator} hfsc {words}"));
                 world.qdiscs[at].classes.push(Class { id: id.clone(), parent: parent.clone(), words, leaf });
                 next.push((id, part));
             }
@@ -101,7 +122,8 @@ pub(super) fn grow_qfq(world: &mut World, at: usize, handle: u16, depth: u32) {
             Some(words) if world.rng.chance(80) => words.clone(),
             _ => qfq_class(&mut world.rng),
         };
-        world.script.push(format!("tc class add dev link0 parent {handle:x}: classid {id} qfq{words}"));
+        let estimator = super::kinds::estimator(&mut world.rng);
+        world.script.push(format!("tc class add dev link0 parent {handle:x}: classid {id}{estimator} qfq{words}"));
         let parent = format!("{handle:x}:");
         world.qdiscs[at].classes.push(Class { id, parent, words: words.trim().to_owned(), leaf: true });
     }

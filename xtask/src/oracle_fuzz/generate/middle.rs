@@ -29,13 +29,7 @@ const MISTAKES: &[&str] = &[
     "tc class add dev link0 parent 1: classid 1:7f htb rate 100x",
     "tc class add dev link0 parent 1: classid 1:7f hfsc ul rate 100kbit",
     "tc class add dev link0 parent 1: classid 1:7f hfsc sc umax 1500 rate 100kbit",
-    "tc class add dev link0 parent 1:fe classid 1:7f hfsc sc rate 100kbit",
-    "tc class add dev link0 root classid 1:7f hfsc sc rate 100kbit",
-    "tc class change dev link0 root classid 1:1 hfsc sc rate 100kbit",
     "tc qdisc change dev link0 root handle 1: hfsc default 99999",
-    "tc class add dev link0 parent 1: classid 1:7f qfq weight 1025",
-    "tc class add dev link0 parent 1: classid 1:7f qfq maxpkt 100",
-    "tc class change dev link0 classid 1:7f qfq weight 3",
     "tc filter add dev link0 parent 9: protocol ip prio 1 handle 1 fw classid 1:1",
     "tc filter add dev link0 parent 1: protocol ip prio 1 u32 classid 1:1",
     "tc filter add dev link0 parent 1: protocol ip prio 1 flow hash keys nosuch divisor 4",
@@ -204,6 +198,10 @@ impl World {
             _ => kinds::drr_class(&mut self.rng),
         };
         let (kind, id, parent) = (qdisc.kind, &class.id, &class.parent);
+        if matches!(kind, "hfsc" | "qfq") && self.rng.chance(12) {
+            let wrong = *self.rng.pick(if kind == "hfsc" { fair::HFSC_MISTAKES } else { fair::QFQ_MISTAKES });
+            return Some(wrong.replace("HANDLE", &format!("{handle:x}")));
+        }
         Some(match self.rng.below(8) {
             0 => format!("tc class del dev link0 classid {id}"),
             1 => format!("tc class del dev link0 parent {parent} classid {id}"),

@@ -9,7 +9,7 @@
 
 mod tree;
 
-use crate::algo::{ClassHash, Shape};
+use crate::algo::{ClassHash, Sent, Shape};
 use crate::cx::{Cx, Why};
 use crate::node::{Answer, Dequeue, Discipline, Enqueue, Gone, Node, Own, Peek, Visit, classify};
 use alloc::string::String;
@@ -206,7 +206,7 @@ impl Hfsc {
         let curves = self.tree.class(at).curves;
         let (true, None, Some(rt)) = (at != ROOT, curves.ls, curves.rt) else { return None };
         self.tree.set_curves(at, &Curves { ls: Some(rt), ..Curves::default() }, 0);
-        Some("Forced curve change on parent 'rt' to 'sc'".into())
+        Some("Forced curve change on parent 'rt' to 'sc'.".into())
     }
 
     fn alter(&mut self, cx: &mut Cx<'_>, op: &ClassOp, at: u32, new: &Curves) -> Result<(), TcError> {
@@ -408,6 +408,11 @@ impl Discipline for Hfsc {
         Some(&mut self.tree.class_mut(at).filters)
     }
 
+    fn class_sent(&self, class: Handle) -> Option<Sent> {
+        let class = self.tree.class(self.find(class)?);
+        Some(Sent { bytes: class.bytes, packets: class.packets })
+    }
+
     fn child(&mut self, class: Handle) -> Option<&mut Node> {
         let at = self.find(class).filter(|at| self.tree.class(*at).level == 0)?;
         self.tree.class_mut(at).child.as_mut()
@@ -460,6 +465,7 @@ impl Discipline for Hfsc {
                     requeues: 0,
                     qlen: child.qlen,
                     backlog: child.backlog,
+                    rate: None,
                 }),
                 xstats: Xstats::HfscClass {
                     work: class.state.work,

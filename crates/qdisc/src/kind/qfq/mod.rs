@@ -8,7 +8,7 @@
 mod aggregates;
 mod groups;
 
-use crate::algo::{ClassHash, Link, Linked};
+use crate::algo::{ClassHash, Link, Linked, Sent};
 use crate::cx::{Cx, Device, Why};
 use crate::kind::NO_CHANGE;
 use crate::node::{Answer, Dequeue, Discipline, Enqueue, Gone, Node, Own, Peek, Visit, classify};
@@ -294,9 +294,11 @@ impl Qfq {
     /// classes of the aggregate come first.
     fn overtaken(&mut self, cx: &mut Cx<'_>, at: u32, slot: usize, len: u32) {
         let of = self.class(at).aggregate;
-        let _ = self.peek(cx, at);
+        if self.peek(cx, at).is_none() {
+            return;
+        }
         let class = self.class(at);
-        let (is_next, deficit) = (class.child.next_slot(cx) == Some(slot), class.deficit);
+        let (is_next, deficit) = (class.child.seen_slot() == Some(slot), class.deficit);
         if is_next && self.aggregate(of).active.first() == Some(at) && deficit < len as i32 {
             self.to_end(of, at);
         }
@@ -399,13 +401,13 @@ impl Discipline for Qfq {
         let nothing = if own.qlen == 0 { Dequeue::Empty } else { Dequeue::Throttled };
         let Some(mut served) = self.in_service else { return nothing };
         let mut next = self.next_in(cx, served);
-        let len = next.map_or(0, |(_, len)| len);
-        if self.aggregate(served).active.is_empty() || self.aggregate(served).budget < len {
+        let budget = self.aggregate(served).budget;
+        if next.is_none_or(|(_, len)| len > budget) {
             let Some(other) = self.end_turn(served, own.qlen) else { return nothing };
             served = other;
             next = self.next_in(cx, served);
         }
-        // A child that holds back what it has stops all, as in Linux.
+        // When it holds back what it has, nobody else is asked, as in Linux.
         let Some((at, len)) = next else { return nothing };
         let result = self.send(cx, served, at, len);
         if matches!(result, Dequeue::Packet(_)) {
@@ -468,6 +470,11 @@ impl Discipline for Qfq {
             }
         }
         Ok(None)
+    }
+
+    fn class_sent(&self, class: Handle) -> Option<Sent> {
+        let class = self.classes[self.find(class)? as usize].class.as_ref()?;
+        Some(Sent { bytes: class.bytes, packets: class.packets })
     }
 
     fn child(&mut self, class: Handle) -> Option<&mut Node> {
