@@ -7,6 +7,7 @@
 mod common;
 
 use common::Unpacked;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use tidegate::capture::{Answer, Call};
@@ -145,6 +146,7 @@ fn tc_answers_as_the_real_one() {
     let mut known = known();
     let unpacked = Unpacked::new("sessions.tar.gz");
     let (mut wrong, mut same, mut total) = (String::new(), 0, 0);
+    let mut by_kind: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for path in unpacked.files() {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let text = fs::read_to_string(Path::new(&path)).expect("a session");
@@ -152,6 +154,9 @@ fn tc_answers_as_the_real_one() {
             let found = differences(&session);
             total += session.exchanges.len();
             same += session.exchanges.len() - found.len();
+            let counts = by_kind.entry(kind_of(&name)).or_default();
+            counts.0 += session.exchanges.len() - found.len();
+            counts.1 += session.exchanges.len();
             for (line, told) in found {
                 match known.iter_mut().find(|k| k.file == name && (k.from..=k.to).contains(&line)) {
                     Some(known) => known.needed = true,
@@ -165,4 +170,23 @@ fn tc_answers_as_the_real_one() {
         wrong += &format!("sessions-differ.txt: `{}` is answered the same\n", known.entry);
     }
     assert!(wrong.is_empty(), "{wrong}");
+    for (kind, (same, total)) in by_kind {
+        let verdict = if same == total { "exact" } else { "differs" };
+        let why = if same == total { "" } else { "; the others stand with their reasons in sessions-differ.txt" };
+        println!(
+            "fidelity: disciplines: commands | {kind} | {verdict} | {same} of {total} answers of the real tc the same{why}"
+        );
+    }
+}
+
+/// The kind that a file of sessions is about: `face-class-htb`, `qdisc-htb` and `face-htb` are about htb.
+fn kind_of(name: &str) -> String {
+    let mut name = name;
+    for prefix in ["face-class-", "face-", "qdisc-"] {
+        name = name.strip_prefix(prefix).unwrap_or(name);
+    }
+    match name {
+        "fifo" => "pfifo".to_owned(),
+        name => name.to_owned(),
+    }
 }

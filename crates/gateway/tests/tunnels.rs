@@ -49,6 +49,7 @@ fn classes(dissector: Dissector, key: &str) -> Vec<u32> {
         kind: Some("drr".into()),
         params: Some(QdiscParams::Drr),
         stab: None,
+        estimator: None,
     };
     let class = |minor| {
         Op::Class(ClassOp {

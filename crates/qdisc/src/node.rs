@@ -1,5 +1,6 @@
 //! One qdisc: the counting that all kinds have in common, around the discipline that makes it this kind.
 
+use crate::algo::{RateEstimator, Sent};
 use crate::cx::{Cx, Device, Watchdogs, Why};
 use crate::kind::{Body, Noop};
 use alloc::boxed::Box;
@@ -7,8 +8,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use tidegate_classify::{Asked, FilterList, Meter, U32Listing, Verdict};
 use tidegate_packet::{Handle, Pkt, Time, Timer};
-use tidegate_policy::dump::{ClassDump, QdiscDump, QueueStats, Xstats};
-use tidegate_policy::{ClassOp, Errno, Kind, QdiscParams, SizeTable, TcError};
+use tidegate_policy::dump::{ClassDump, QdiscDump, QueueStats, RateSample, Xstats};
+use tidegate_policy::{ClassOp, Errno, Estimator, Kind, QdiscParams, SizeTable, TcError};
 
 /// What became of a packet that was handed to a qdisc.
 #[must_use]
@@ -192,6 +193,12 @@ pub trait Discipline {
         let _ = gone;
     }
 
+    /// What a class has sent, where classes can be measured.
+    fn class_sent(&self, class: Handle) -> Option<Sent> {
+        let _ = class;
+        None
+    }
+
     /// The filters of an inner class, where the kind has such.
     fn class_filters(&mut self, class: Handle) -> Option<&mut FilterList> {
         let _ = class;
@@ -262,6 +269,8 @@ pub struct Node {
     held: Option<Pkt>,
     pub(crate) stats: Stats,
     watchdog: u32,
+    /// Rate estimators are at work.
+    measured: bool,
     rare: Box<Rare>,
 }
 
@@ -271,6 +280,8 @@ struct Rare {
     /// The filters that hang on it.
     filters: FilterList,
     stab: Option<SizeTable>,
+    /// Its rate estimators: its own under its handle, those of its classes under theirs.
+    estimators: Vec<(Handle, RateEstimator)>,
     /// When it was made, for the order of dumps.
     born: u64,
 }
@@ -298,6 +309,7 @@ impl Node {
             held: None,
             stats: Stats::default(),
             watchdog,
+            measured: false,
             rare: Box::new(Rare { born, ..Rare::default() }),
         })
     }
@@ -341,6 +353,7 @@ impl Node {
             held: None,
             stats: Stats::default(),
             watchdog,
+            measured: false,
             rare: Box::default(),
         }
     }
@@ -371,7 +384,46 @@ impl Node {
             requeues: 0,
             qlen: self.stats.qlen,
             backlog: self.stats.backlog as u32,
+            rate: self.rate_of(self.handle),
         }
+    }
+
+    fn rate_of(&self, of: Handle) -> Option<RateSample> {
+        self.rare.estimators.iter().find(|(id, _)| *id == of).map(|(_, estimator)| estimator.sample())
+    }
+
+    /// Begins to measure the rate of the qdisc or of one of its classes, if asked to.
+    pub(crate) fn estimate(&mut self, cx: &Cx<'_>, of: Handle, params: Option<Estimator>) {
+        self.measure(cx.now);
+        let (Some(params), Some(sent)) = (params, self.sent(of)) else { return };
+        let all = &mut self.rare.estimators;
+        let before = all.iter().position(|(id, _)| *id == of).map(|at| all.swap_remove(at).1);
+        all.push((of, RateEstimator::new(params, cx.device.jiffies, cx.now, sent, before.as_ref())));
+        self.measured = true;
+    }
+
+    /// What the qdisc or one of its classes has sent.
+    fn sent(&self, of: Handle) -> Option<Sent> {
+        if of == self.handle {
+            return Some(Sent { bytes: self.stats.bytes, packets: self.stats.packets });
+        }
+        self.body.get().class_sent(of)
+    }
+
+    /// Lets the estimators see what was sent until now, before that changes.
+    #[cold]
+    fn measure(&mut self, now: Time) {
+        let mut estimators = core::mem::take(&mut self.rare.estimators);
+        estimators.retain_mut(|(of, estimator)| match self.sent(*of) {
+            Some(sent) => {
+                estimator.catch_up(now, sent);
+                true
+            }
+            // The class is gone.
+            None => false,
+        });
+        self.measured = !estimators.is_empty();
+        self.rare.estimators = estimators;
     }
     /// When it was made.
     pub fn born(&self) -> u64 {
@@ -401,6 +453,9 @@ impl Node {
 
     /// Hands it a packet.
     pub fn enqueue(&mut self, cx: &mut Cx<'_>, pkt: Pkt) -> Enqueue {
+        if self.measured {
+            self.measure(cx.now);
+        }
         let (before, len) = (cx.lost, cx.pool.meta(&pkt).len);
         let own = self.own();
         let result = self.body.enqueue(cx, own, &mut self.rare.filters, pkt);
@@ -425,6 +480,9 @@ impl Node {
 
     /// Takes the next packet out without regard to a held one, as HTB does with its leaves.
     pub(crate) fn dequeue_fresh(&mut self, cx: &mut Cx<'_>) -> Dequeue {
+        if self.measured {
+            self.measure(cx.now);
+        }
         let before = cx.lost;
         let own = self.own();
         let result = self.body.dequeue(cx, own);
@@ -618,6 +676,9 @@ impl Node {
         let own = self.own();
         let result = self.body.get_mut().class_op(cx, own, &mut self.rare.filters, op);
         self.settle(cx, before);
+        if result.is_ok() {
+            self.estimate(cx, op.classid, op.estimator);
+        }
         result
     }
 
@@ -673,6 +734,7 @@ impl Node {
 
     /// As `tc qdisc show` tells it.
     pub fn dump(&mut self, dev: &str, now: Time) -> QdiscDump {
+        self.measure(now);
         let own = self.own();
         self.body.catch_up(now, own);
         // Some kinds publish a counter only when they are dumped, so this comes before the counters are read.
@@ -701,8 +763,12 @@ impl Node {
     pub fn dump_classes(&mut self, dev: &str, now: Time, out: &mut Vec<ClassDump>) {
         let from = out.len();
         let handle = self.handle;
+        self.measure(now);
         self.body.get_mut().classes(now, handle, out);
         for class in &mut out[from..] {
+            if let Some(stats) = &mut class.stats {
+                stats.rate = self.rate_of(class.classid);
+            }
             class.dev = dev.into();
             class.kind = self.kind;
         }

@@ -17,6 +17,7 @@ pub(crate) fn qdisc(parent: Handle, handle: Handle, kind: &str, params: Option<Q
         kind: Some(kind.into()),
         params,
         stab: None,
+        estimator: None,
     })
 }
 

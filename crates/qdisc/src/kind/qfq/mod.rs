@@ -8,7 +8,7 @@
 mod aggregates;
 mod groups;
 
-use crate::algo::{ClassHash, Link, Linked};
+use crate::algo::{ClassHash, Link, Linked, Sent};
 use crate::cx::{Cx, Device, Why};
 use crate::kind::NO_CHANGE;
 use crate::node::{Answer, Dequeue, Discipline, Enqueue, Gone, Node, Own, Peek, Visit, classify};
@@ -475,6 +475,11 @@ impl Discipline for Qfq {
             }
         }
         Ok(None)
+    }
+
+    fn class_sent(&self, class: Handle) -> Option<Sent> {
+        let class = self.classes[self.find(class)? as usize].class.as_ref()?;
+        Some(Sent { bytes: class.bytes, packets: class.packets })
     }
 
     fn child(&mut self, class: Handle) -> Option<&mut Node> {
