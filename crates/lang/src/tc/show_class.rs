@@ -157,7 +157,8 @@ fn counters(dump: &ClassDump, flags: &ShowFlags) -> Entry {
         // Flows have no counters of their own for what was sent.
         entry.counters(stats, !matches!(dump.kind, Kind::Sfq | Kind::FqCodel));
     }
-    if flags.oneline {
+    // Before the line of a rate estimator tc always begins a new one.
+    if flags.oneline && dump.stats.as_ref().is_none_or(|stats| stats.rate.is_none()) {
         entry.text = entry.text.replace('\n', "\\");
     }
     entry.say("\n");
