@@ -96,14 +96,15 @@ impl World {
         params: Option<QdiscParams>,
     ) {
         let (dev, kind) = ("dev".into(), Some(kind.into()));
-        let op = QdiscOp { verb, dev, parent, handle, kind, params, stab: None };
+        let op = QdiscOp { verb, dev, parent, handle, kind, params, stab: None, estimator: None };
         let result = self.shaper.qdisc_op(self.now, &mut self.pool, &mut self.random, &op);
         assert!(result.is_ok(), "{op:?}: {result:?}");
         self.settle();
     }
 
     pub(crate) fn class(&mut self, verb: Verb, parent: Handle, classid: Handle, params: ClassParams) {
-        let op = ClassOp { verb, dev: "dev".into(), parent, classid, kind: None, params: Some(params) };
+        let op =
+            ClassOp { verb, dev: "dev".into(), parent, classid, kind: None, params: Some(params), estimator: None };
         let result = self.shaper.class_op(self.now, &mut self.pool, &mut self.random, &op);
         assert!(result.is_ok(), "{op:?}: {result:?}");
         self.settle();
