@@ -158,9 +158,7 @@ impl Qfq {
 
     fn set_weights(&mut self, weights: u32) {
         self.weights = weights;
-        if weights > 0 {
-            self.inverse = ONE / weights;
-        }
+        self.inverse = ONE.checked_div(weights).unwrap_or(self.inverse);
     }
 
     /// Puts a class into the aggregate for such classes.
@@ -273,14 +271,14 @@ impl Qfq {
             let class = self.class(at);
             if is_short(class.deficit, next) {
                 class.deficit = class.deficit.wrapping_add(longest as i32);
-                self.to_end(of, at);
+                self.go_to_end(of, at);
             }
         }
         result
     }
 
     /// The other classes of the aggregate come first.
-    fn to_end(&mut self, of: u32, at: u32) {
+    fn go_to_end(&mut self, of: u32, at: u32) {
         let active = &mut self.aggregates.list[of as usize].active;
         if self.classes[at as usize].link.is_linked() {
             active.remove(&mut self.classes, at);
@@ -298,7 +296,7 @@ impl Qfq {
         let class = self.class(at);
         let (is_next, deficit) = (class.child.seen_slot() == Some(slot), class.deficit);
         if is_next && self.aggregate(of).active.first() == Some(at) && is_short(deficit, len) {
-            self.to_end(of, at);
+            self.go_to_end(of, at);
         }
     }
 
