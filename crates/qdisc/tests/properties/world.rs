@@ -187,8 +187,7 @@ impl World {
     fn send(&mut self) {
         while self.busy_until.is_none() {
             let Some(number) = self.poll() else { return };
-            if self.link.0 > 0 {
-                let ns = u64::from(self.offered[number].len) * 1_000_000_000 / self.link.0;
+            if let Some(ns) = (u64::from(self.offered[number].len) * 1_000_000_000).checked_div(self.link.0) {
                 self.busy_until = Some(self.now + Span(ns));
             }
         }

@@ -158,7 +158,9 @@ impl Qfq {
 
     fn set_weights(&mut self, weights: u32) {
         self.weights = weights;
-        self.inverse = ONE.checked_div(weights).unwrap_or(self.inverse);
+        if let Some(inverse) = ONE.checked_div(weights) {
+            self.inverse = inverse;
+        }
     }
 
     /// Puts a class into the aggregate for such classes.
@@ -271,14 +273,14 @@ impl Qfq {
             let class = self.class(at);
             if is_short(class.deficit, next) {
                 class.deficit = class.deficit.wrapping_add(longest as i32);
-                self.go_to_end(of, at);
+                self.put_last(of, at);
             }
         }
         result
     }
 
     /// The other classes of the aggregate come first.
-    fn go_to_end(&mut self, of: u32, at: u32) {
+    fn put_last(&mut self, of: u32, at: u32) {
         let active = &mut self.aggregates.list[of as usize].active;
         if self.classes[at as usize].link.is_linked() {
             active.remove(&mut self.classes, at);
@@ -296,7 +298,7 @@ impl Qfq {
         let class = self.class(at);
         let (is_next, deficit) = (class.child.seen_slot() == Some(slot), class.deficit);
         if is_next && self.aggregate(of).active.first() == Some(at) && is_short(deficit, len) {
-            self.go_to_end(of, at);
+            self.put_last(of, at);
         }
     }
 
