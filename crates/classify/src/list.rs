@@ -113,6 +113,11 @@ impl Body {
 }
 
 impl FilterList {
+    /// An empty list.
+    pub const fn new() -> FilterList {
+        FilterList { prefs: Vec::new() }
+    }
+
     /// No filters at all?
     pub fn is_empty(&self) -> bool {
         self.prefs.is_empty()

@@ -342,6 +342,12 @@ impl Fifo {
     /// Takes the oldest.
     #[inline]
     pub fn pop_front(&mut self, pool: &mut Pool) -> Option<Pkt> {
+        self.take_front(pool).map(|(pkt, _)| pkt)
+    }
+
+    /// Takes the oldest, with its [`Meta::len`].
+    #[inline]
+    pub fn take_front(&mut self, pool: &mut Pool) -> Option<(Pkt, u32)> {
         if self.head == NIL {
             return None;
         }
@@ -353,7 +359,7 @@ impl Fifo {
         if self.head == NIL {
             self.tail = NIL;
         }
-        Some(Pkt(slot))
+        Some((Pkt(slot), meta.len))
     }
 
     /// Takes the newest.

@@ -233,22 +233,39 @@ pub(crate) struct Stats {
     pub(crate) backlog: u64,
 }
 
+impl Stats {
+    /// A packet of `len` bytes leaves.
+    #[inline]
+    fn sent(&mut self, len: u32) {
+        self.qlen -= 1;
+        self.backlog -= u64::from(len);
+        self.packets += 1;
+        self.bytes += u64::from(len);
+    }
+}
+
 /// One qdisc.
 ///
 /// Conservation: packets taken in = sent + dropped + waiting; bytes likewise. Both hold after every call, whatever happened below.
+///
+/// Two lines of the cache, of which a packet for a fifo needs the first only: a tree of thousands of leaves is as fast as it is small.
+#[repr(C, align(64))]
 pub struct Node {
-    handle: Handle,
-    parent: Handle,
-    kind: Kind,
     body: Body,
+    pub(crate) stats: Stats,
     /// A packet taken for a peek: already counted as sent, still waiting.
     held: Option<Pkt>,
-    pub(crate) stats: Stats,
+    handle: Handle,
+    parent: Handle,
     watchdog: u32,
-    rare: Box<Rare>,
+    kind: Kind,
+    /// Made when something is put there.
+    rare: Option<Box<Rare>>,
 }
 
-/// What most packets need not look at: a tree of thousands of leaves is as fast as it is small.
+const NO_FILTERS: &FilterList = &FilterList::new();
+
+/// What few qdiscs have.
 #[derive(Default)]
 struct Rare {
     /// The filters that hang on it.
@@ -273,16 +290,10 @@ impl Node {
     ) -> Result<Node, TcError> {
         let body = Body::new(cx, kind, handle, params)?;
         let watchdog = cx.watchdogs.register();
-        Ok(Node {
-            handle,
-            parent,
-            kind,
-            body,
-            held: None,
-            stats: Stats::default(),
-            watchdog,
-            rare: Box::new(Rare { born, ..Rare::default() }),
-        })
+        let mut node = Node::assemble(kind, body, parent, watchdog);
+        node.handle = handle;
+        node.rare_mut().born = born;
+        Ok(node)
     }
 
     /// A qdisc that nobody asked for: it has no handle and no dump shows it.
@@ -318,8 +329,16 @@ impl Node {
             held: None,
             stats: Stats::default(),
             watchdog,
-            rare: Box::default(),
+            rare: None,
         }
+    }
+
+    fn rare_mut(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    fn filters(&self) -> &FilterList {
+        self.rare.as_ref().map_or(NO_FILTERS, |rare| &rare.filters)
     }
 
     /// Its handle.
@@ -352,14 +371,16 @@ impl Node {
     }
     /// When it was made.
     pub fn born(&self) -> u64 {
-        self.rare.born
+        self.rare.as_ref().map_or(0, |rare| rare.born)
     }
     /// Its size table.
     pub fn stab(&self) -> Option<&SizeTable> {
-        self.rare.stab.as_ref()
+        self.rare.as_ref()?.stab.as_ref()
     }
     pub(crate) fn set_stab(&mut self, stab: Option<SizeTable>) {
-        self.rare.stab = stab;
+        if stab.is_some() || self.stab().is_some() {
+            self.rare_mut().stab = stab;
+        }
     }
     pub(crate) fn is_noop(&self) -> bool {
         matches!(self.body, Body::Noop(_))
@@ -369,7 +390,7 @@ impl Node {
         self.body.set_fifo_limit(limit);
     }
     pub(crate) fn filters_mut(&mut self) -> &mut FilterList {
-        &mut self.rare.filters
+        &mut self.rare_mut().filters
     }
 
     fn own(&self) -> Own {
@@ -377,10 +398,26 @@ impl Node {
     }
 
     /// Hands it a packet.
+    #[inline]
     pub fn enqueue(&mut self, cx: &mut Cx<'_>, pkt: Pkt) -> Enqueue {
+        if let Body::Fifo(fifo) = &mut self.body {
+            let len = cx.pool.meta(&pkt).len;
+            if fifo.has_room(self.stats.qlen, self.stats.backlog, len) {
+                fifo.push(cx.pool, pkt);
+                self.stats.qlen += 1;
+                self.stats.backlog += u64::from(len);
+                return Enqueue::Queued;
+            }
+        }
+        self.enqueue_any(cx, pkt)
+    }
+
+    fn enqueue_any(&mut self, cx: &mut Cx<'_>, pkt: Pkt) -> Enqueue {
         let (before, len) = (cx.lost, cx.pool.meta(&pkt).len);
         let own = self.own();
-        let result = self.body.enqueue(cx, own, &mut self.rare.filters, pkt);
+        let mut none = FilterList::new();
+        let filters = self.rare.as_mut().map_or(&mut none, |rare| &mut rare.filters);
+        let result = self.body.enqueue(cx, own, filters, pkt);
         if result != Enqueue::Taken {
             self.stats.qlen += 1;
             self.stats.backlog += u64::from(len);
@@ -390,6 +427,7 @@ impl Node {
     }
 
     /// Takes the next packet out, the held one first.
+    #[inline]
     pub fn dequeue(&mut self, cx: &mut Cx<'_>) -> Dequeue {
         if let Some(pkt) = self.held.take() {
             self.stats.qlen -= 1;
@@ -400,19 +438,30 @@ impl Node {
     }
 
     /// Takes the next packet out without regard to a held one, as HTB does with its leaves.
+    #[inline]
     pub(crate) fn dequeue_fresh(&mut self, cx: &mut Cx<'_>) -> Dequeue {
+        if let Body::Fifo(fifo) = &mut self.body {
+            let Some((pkt, len)) = fifo.take(cx.pool) else { return Dequeue::Empty };
+            self.stats.sent(len);
+            return Dequeue::Packet(pkt);
+        }
+        self.dequeue_any(cx)
+    }
+
+    fn dequeue_any(&mut self, cx: &mut Cx<'_>) -> Dequeue {
         let before = cx.lost;
         let own = self.own();
         let result = self.body.dequeue(cx, own);
         if let Dequeue::Packet(pkt) = &result {
-            let len = u64::from(cx.pool.meta(pkt).len);
-            self.stats.qlen -= 1;
-            self.stats.backlog -= len;
-            self.stats.packets += 1;
-            self.stats.bytes += len;
+            self.stats.sent(cx.pool.meta(pkt).len);
         }
         self.settle(cx, before);
         result
+    }
+
+    /// Is it a fifo in which nothing waits? Asking such a one for a packet changes nothing.
+    pub(crate) fn is_idle_fifo(&self) -> bool {
+        matches!(self.body, Body::Fifo(_)) && self.stats.qlen == 0
     }
 
     /// Tells what it would send next: by looking, where the kind can, else by taking it and holding it.
@@ -439,9 +488,10 @@ impl Node {
     }
 
     /// Whatever was lost below since `before` no longer waits here, and counts as dropped here.
+    #[inline]
     fn settle(&mut self, cx: &Cx<'_>, before: crate::cx::Lost) {
-        let lost = cx.lost.since(before);
-        if lost.packets > 0 {
+        if cx.lost.packets != before.packets {
+            let lost = cx.lost.since(before);
             self.stats.drops = self.stats.drops.wrapping_add(lost.packets);
             self.stats.qlen -= lost.packets;
             self.stats.backlog -= lost.bytes;
@@ -575,7 +625,7 @@ impl Node {
     pub(crate) fn class_op(&mut self, cx: &mut Cx<'_>, op: &ClassOp) -> Result<Option<String>, TcError> {
         let before = cx.lost;
         let own = self.own();
-        let result = self.body.get_mut().class_op(cx, own, &self.rare.filters, op);
+        let result = self.body.get_mut().class_op(cx, own, self.rare.as_ref().map_or(NO_FILTERS, |rare| &rare.filters), op);
         self.settle(cx, before);
         result
     }
@@ -585,13 +635,13 @@ impl Node {
     }
     /// The u32 tables of all its lists of filters but that of `parent`.
     pub(crate) fn other_tables(&self, parent: Handle, now: Time) -> Vec<U32Listing> {
-        let mut out = if parent.minor() == 0 { Vec::new() } else { self.rare.filters.u32_tables(now) };
+        let mut out = if parent.minor() == 0 { Vec::new() } else { self.filters().u32_tables(now) };
         self.body.get().class_tables(parent, now, &mut out);
         out
     }
     /// Has it, or one of its classes, a u32 table of this number? They are numbered in common.
     pub(crate) fn has_table(&self, number: u32) -> bool {
-        self.rare.filters.has_table(number) || self.body.get().classes_have_table(number)
+        self.filters().has_table(number) || self.body.get().classes_have_table(number)
     }
     pub(crate) fn child(&mut self, class: Handle) -> Option<&mut Node> {
         self.body.get_mut().child(class)
@@ -601,7 +651,9 @@ impl Node {
     }
     /// A device is gone: no filter of it leads there any more.
     pub(crate) fn forget_device(&mut self, gone: u32) {
-        self.rare.filters.forget_device(gone);
+        if let Some(rare) = &mut self.rare {
+            rare.filters.forget_device(gone);
+        }
         self.body.get_mut().forget_device(gone);
     }
     /// Shows every child.
@@ -609,20 +661,20 @@ impl Node {
         self.body.get_mut().visit(visit);
     }
     pub(crate) fn perturb_due(&self) -> Timer {
-        self.body.get().perturb_due().min(self.rare.filters.perturb_due())
+        self.body.get().perturb_due().min(self.filters().perturb_due())
     }
     pub(crate) fn perturb_due_after(&self, due: Timer) -> Timer {
-        self.body.get().perturb_due_after(due).min(self.rare.filters.perturb_due_after(due))
+        self.body.get().perturb_due_after(due).min(self.filters().perturb_due_after(due))
     }
 
     /// Runs the perturbation that was due at `due`: the qdisc's own, or one of its filters'.
     pub(crate) fn perturb(&mut self, cx: &mut Cx<'_>, due: Timer) {
         let before = cx.lost;
         if self.body.get().perturb_due() == due {
-            let (own, filtered) = (self.own(), !self.rare.filters.is_empty());
+            let (own, filtered) = (self.own(), !self.filters().is_empty());
             self.body.get_mut().perturb(cx, own, due, filtered);
         } else {
-            self.rare.filters.perturb(due, cx.now, cx.wheel, &mut cx.draw.random());
+            self.filters_mut().perturb(due, cx.now, cx.wheel, &mut cx.draw.random());
         }
         self.settle(cx, before);
     }
@@ -638,7 +690,7 @@ impl Node {
             parent: self.parent,
             refcnt: if self.parent == Handle::ROOT { 2 } else { 1 },
             params: self.body.get().params(),
-            stab: self.rare.stab.clone(),
+            stab: self.stab().cloned(),
             stats: self.stats(),
             xstats,
         }
@@ -719,5 +771,15 @@ impl Gone {
                 Enqueue::Taken
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_qdisc_is_two_lines_of_the_cache_and_a_fifo_needs_the_first() {
+        assert_eq!((size_of::<Node>(), core::mem::offset_of!(Node, held)), (128, 64));
     }
 }

@@ -40,6 +40,8 @@ pub struct Rig {
     draws: Seeded,
     now: Time,
     arrival: Arrival,
+    /// The priority names the queue within a pipe, parsed or not.
+    piped: bool,
     sorts: Vec<Sort>,
     random: u32,
     batch: Vec<Pkt>,
@@ -85,6 +87,9 @@ pub const CASES: &[Case] = &[
     Case { name: "htb, 16 leaves, fq_codel", leaves: 16, flows: 4, backlog: 16, build: htb_fq_codel },
     Case { name: "htb, 4096 leaves, fq_codel", leaves: 4096, flows: 4, backlog: 8, build: htb_fq_codel },
     Case { name: "htb, 1024 x 16, pfifo", leaves: 16384, flows: 1, backlog: 2, build: |rig, c| htb(rig, c, 16, 10) },
+    Case { name: "pipes, 1 x 16", leaves: 1, flows: 16, backlog: 512, build: pipes },
+    Case { name: "pipes, 1024 x 16", leaves: 1024, flows: 16, backlog: 32, build: pipes },
+    Case { name: "pipes, 4096 x 16", leaves: 4096, flows: 16, backlog: 16, build: pipes },
     Case { name: "drr, 16384 classes", leaves: 16384, flows: 1, backlog: 2, build: drr },
 ];
 
@@ -97,6 +102,7 @@ impl Rig {
             draws: Seeded::new(1),
             now: Time(1_000_000_000),
             arrival,
+            piped: case.name.starts_with("pipes"),
             sorts: Vec::new(),
             random: 12345,
             batch: Vec::with_capacity(BATCH),
@@ -104,7 +110,7 @@ impl Rig {
             lost: 0,
         };
         (case.build)(&mut rig, case);
-        if arrival == Arrival::Parsed {
+        if arrival == Arrival::Parsed && !case.name.starts_with("pipes") {
             rig.filters(case);
         }
         rig.sorts = (0..case.leaves * case.flows).map(|n| rig.sort(case, n)).collect();
@@ -119,6 +125,7 @@ impl Rig {
     /// Leaf `n / flows`, flow `n % flows`.
     fn sort(&self, case: &Case, n: u32) -> Sort {
         let (leaf, flow) = (n / case.flows, n % case.flows);
+        let piped = case.name.starts_with("pipes");
         let mut ip = [0u8; 48];
         ip[0] = 0x45;
         ip[3] = 50;
@@ -133,9 +140,10 @@ impl Rig {
                 // Its hash has a key of its own, so only a priority can spare it the hashing.
                 Some("sfq,") => leaf_class(flow).0,
                 Some("fq_codel,") => 0,
+                Some("pipes,") => queue_in_pipe(leaf, flow),
                 _ => leaf_class(leaf).0,
             },
-            mark: Mark(leaf + 1),
+            mark: if piped { Mark(leaf_class(leaf).0) } else { Mark(leaf + 1) },
             // Spread evenly: what is measured is the tree, not collisions of a hash.
             hash: (flow + 1).wrapping_mul(0x9e37_79b9) | 1,
         }
@@ -156,21 +164,25 @@ impl Rig {
             } else {
                 ("fw", leaf + 1, FilterParams::Fw(FwParams { classid, mask: None }))
             };
-            let op = FilterOp {
-                verb: Verb::Add,
-                dev: "bench".into(),
-                parent: ROOT,
-                pref: 1,
-                protocol: 0x0800,
-                chain: 0,
-                handle,
-                kind: Some(kind.into()),
-                params: Some(params),
-                actions: Vec::new(),
-            };
-            let result = self.shaper.filter_op(self.now, &mut self.pool, &mut self.draws, &op);
-            assert!(result.is_ok(), "filter {op:?}: {result:?}");
+            self.filter(handle, kind, Some(params));
         }
+    }
+
+    fn filter(&mut self, handle: u32, kind: &str, params: Option<FilterParams>) {
+        let op = FilterOp {
+            verb: Verb::Add,
+            dev: "bench".into(),
+            parent: ROOT,
+            pref: 1,
+            protocol: 0x0800,
+            chain: 0,
+            handle,
+            kind: Some(kind.into()),
+            params,
+            actions: Vec::new(),
+        };
+        let result = self.shaper.filter_op(self.now, &mut self.pool, &mut self.draws, &op);
+        assert!(result.is_ok(), "filter {op:?}: {result:?}");
     }
 
     fn root(&mut self, kind: &str, params: Option<QdiscParams>) {
@@ -206,14 +218,15 @@ impl Rig {
         let sort = &self.sorts[n as usize];
         let pkt = match self.arrival {
             Arrival::Given => {
-                self.pool.meta_mut(&pkt).priority = sort.priority;
+                let meta = self.pool.meta_mut(&pkt);
+                (meta.priority, meta.mark) = (sort.priority, sort.mark);
                 self.pool.set_hash(&pkt, sort.hash);
                 pkt
             }
             Arrival::Parsed => {
                 self.pool.release(pkt);
                 let mut meta = Meta::of(&sort.head, LEN);
-                meta.mark = sort.mark;
+                (meta.mark, meta.priority) = (sort.mark, if self.piped { sort.priority } else { 0 });
                 let Some(pkt) = self.pool.insert(meta, sort.head.clone()) else {
                     unreachable!("one was just released")
                 };
@@ -310,5 +323,39 @@ fn htb_fq_codel(rig: &mut Rig, case: &Case) {
     htb(rig, case, 1, 10);
     for leaf in 0..case.leaves {
         rig.qdisc(leaf_class(leaf), Handle::new(0x100 + leaf as u16, 0), "fq_codel", None);
+    }
+}
+
+/// Bands of strict priority in a pipe: the last has classes that take turns, as rte_sched's traffic classes.
+const STRICT: u32 = 12;
+
+fn strict_handle(pipe: u32) -> Handle {
+    Handle::new(0x1000 + pipe as u16, 0)
+}
+
+fn turns_handle(pipe: u32) -> Handle {
+    Handle::new(0x4000 + pipe as u16, 0)
+}
+
+/// The priority of a packet for a queue of a pipe: a small number for a band of its own, a class of the last band's drr otherwise.
+fn queue_in_pipe(pipe: u32, queue: u32) -> u32 {
+    if queue < STRICT { queue + 1 } else { turns_handle(pipe).class((queue - STRICT + 1) as u16).0 }
+}
+
+/// A link and its pipes, each with two buckets; in each pipe 12 bands of strict priority and a 13th of four classes by turns: the tree
+/// that rte_sched has. The mark names the pipe.
+fn pipes(rig: &mut Rig, case: &Case) {
+    htb(rig, case, 1, 10);
+    rig.filter(0, "fw", None);
+    for pipe in 0..case.leaves {
+        let mut priomap = [STRICT as u8; 16];
+        (0..STRICT).for_each(|band| priomap[band as usize + 1] = band as u8);
+        let params = PrioParams { bands: STRICT + 1, priomap };
+        let (strict, turns) = (strict_handle(pipe), turns_handle(pipe));
+        rig.qdisc(leaf_class(pipe), strict, "prio", Some(QdiscParams::Prio(params)));
+        rig.qdisc(strict.class(STRICT as u16 + 1), turns, "drr", None);
+        for class in 1..=4 {
+            rig.class(turns, turns.class(class), ClassParams::Drr(DrrClassParams::default()));
+        }
     }
 }

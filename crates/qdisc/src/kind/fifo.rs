@@ -7,7 +7,7 @@ use super::{NO_CHANGE, purge_queue};
 use crate::cx::{Cx, Device, Why};
 use crate::node::{Dequeue, Discipline, Enqueue, Own, Peek};
 use tidegate_classify::FilterList;
-use tidegate_packet::{Fifo as Queue, Pkt};
+use tidegate_packet::{Fifo as Queue, Pkt, Pool};
 use tidegate_policy::{FifoParams, Kind, QdiscParams, TcError};
 
 pub(crate) struct Fifo {
@@ -20,6 +20,27 @@ impl Fifo {
     pub(crate) fn new(device: Device, kind: Kind, params: Option<&FifoParams>) -> Fifo {
         let limit = params.and_then(|p| p.limit).unwrap_or_else(|| default_limit(device, kind));
         Fifo { kind, limit, queue: Queue::new() }
+    }
+
+    /// Does a packet of `len` bytes fit beside what waits?
+    #[inline]
+    pub(crate) fn has_room(&self, qlen: u32, backlog: u64, len: u32) -> bool {
+        match self.kind {
+            Kind::Bfifo => backlog + u64::from(len) <= u64::from(self.limit),
+            _ => qlen < self.limit,
+        }
+    }
+
+    /// Takes a packet for which there is room.
+    #[inline]
+    pub(crate) fn push(&mut self, pool: &mut Pool, pkt: Pkt) {
+        self.queue.push_back(pool, pkt);
+    }
+
+    /// The oldest packet, with its length.
+    #[inline]
+    pub(crate) fn take(&mut self, pool: &mut Pool) -> Option<(Pkt, u32)> {
+        self.queue.take_front(pool)
     }
 
     pub(crate) fn set_limit(&mut self, limit: u32) {
@@ -37,11 +58,7 @@ fn default_limit(device: Device, kind: Kind) -> u32 {
 
 impl Discipline for Fifo {
     fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
-        let room = match self.kind {
-            Kind::Bfifo => own.backlog + u64::from(cx.pool.meta(&pkt).len) <= u64::from(self.limit),
-            _ => own.qlen < self.limit,
-        };
-        if room {
+        if self.has_room(own.qlen, own.backlog, cx.pool.meta(&pkt).len) {
             self.queue.push_back(cx.pool, pkt);
             return Enqueue::Queued;
         }

@@ -12,9 +12,13 @@ use tidegate_policy::{ClassParams, Errno, Kind, PrioParams, QdiscParams, TcError
 
 pub(crate) struct Prio {
     map: [u8; 16],
-    bands: Vec<Node>,
     handle: Handle,
+    /// The bands that must be asked for a packet, a bit each: all but fifos in which nothing waits.
+    asked: u16,
+    bands: Vec<Node>,
 }
+
+const ALL: u16 = u16::MAX;
 
 fn check(params: &PrioParams) -> Result<(), TcError> {
     let bands_fit = (2..=16).contains(&params.bands);
@@ -30,7 +34,7 @@ impl Prio {
         let params = params.ok_or(TcError::bare(Errno::Inval))?;
         check(params)?;
         let bands = (1..=params.bands as u16).map(|n| Node::hidden(cx, Kind::Pfifo, handle.class(n))).collect();
-        Ok(Prio { map: params.priomap, bands, handle })
+        Ok(Prio { map: params.priomap, handle, asked: ALL, bands })
     }
 
     fn band(&self, cx: &mut Cx<'_>, filters: &mut FilterList, pkt: &Pkt) -> Result<usize, Gone> {
@@ -60,19 +64,28 @@ impl Prio {
 impl Discipline for Prio {
     fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         match self.band(cx, filters, &pkt) {
-            Ok(band) => self.bands[band].enqueue(cx, pkt),
+            Ok(band) => {
+                self.asked |= 1 << band;
+                self.bands[band].enqueue(cx, pkt)
+            }
             Err(gone) => gone.carry_out(cx, own.handle, pkt),
         }
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>, _own: Own) -> Dequeue {
-        let mut none = Dequeue::Empty;
-        for band in &mut self.bands {
-            match band.dequeue(cx) {
+        let (mut none, mut rest) = (Dequeue::Empty, self.asked);
+        while rest != 0 {
+            let Some(band) = self.bands.get_mut(rest.trailing_zeros() as usize) else { break };
+            let result = band.dequeue(cx);
+            if band.is_idle_fifo() {
+                self.asked &= !(rest & rest.wrapping_neg());
+            }
+            match result {
                 Dequeue::Packet(pkt) => return Dequeue::Packet(pkt),
                 Dequeue::Throttled => none = Dequeue::Throttled,
                 Dequeue::Empty => {}
             }
+            rest &= rest - 1;
         }
         none
     }
@@ -93,6 +106,7 @@ impl Discipline for Prio {
         let Some(QdiscParams::Prio(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         check(params)?;
         self.map = params.priomap;
+        self.asked = ALL;
         let kept = self.bands.len().min(params.bands as usize);
         for band in self.bands.split_off(kept) {
             band.destroy(cx);
@@ -118,10 +132,12 @@ impl Discipline for Prio {
     }
 
     fn child(&mut self, class: Handle) -> Option<&mut Node> {
+        self.asked = ALL;
         self.index(class).map(|band| &mut self.bands[band])
     }
 
     fn visit(&mut self, visit: &mut dyn Visit) {
+        self.asked = ALL;
         for band in &mut self.bands {
             visit.node(band);
         }
