@@ -186,6 +186,23 @@ pub enum Xstats {
     Codel(CodelStats),
     /// fq_codel.
     FqCodel(FqCodelStats),
+    /// A class of hfsc.
+    HfscClass {
+        /// Bytes it sent in all.
+        work: u64,
+        /// Bytes of these by its real-time curve.
+        rtwork: u64,
+        /// Times it became active.
+        period: u32,
+        /// 0 for a leaf.
+        level: u32,
+    },
+    /// red and choke.
+    Red(RedStats),
+    /// sfb.
+    Sfb(SfbStats),
+    /// pie.
+    Pie(PieStats),
     /// A flow of fq_codel.
     FqCodelClass {
         /// Bytes it may still send in its turn.
@@ -239,4 +256,65 @@ pub struct FqCodelStats {
     pub memory_used: u32,
     /// Drops because of the memory limit.
     pub drop_overmemory: u32,
+}
+
+/// The counters of red and choke.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RedStats {
+    /// Packets dropped early.
+    pub early: u32,
+    /// Packets that the queue below had no room for.
+    pub pdrop: u32,
+    /// Packets lost in other ways.
+    pub other: u32,
+    /// Packets marked instead of dropped.
+    pub marked: u32,
+    /// choke: pairs of packets of one flow.
+    pub matched: Option<u32>,
+}
+
+/// sfb's counters and state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SfbStats {
+    /// Packets dropped by their flow's probability.
+    pub earlydrop: u32,
+    /// Packets over the penalty rate of a flow that does not respond.
+    pub penaltydrop: u32,
+    /// Packets whose bins were all full.
+    pub bucketdrop: u32,
+    /// Packets that came to a full queue.
+    pub queuedrop: u32,
+    /// Packets that the queue below refused.
+    pub childdrop: u32,
+    /// Packets marked instead of dropped.
+    pub marked: u32,
+    /// Packets in the fullest bin.
+    pub maxqlen: u32,
+    /// The highest probability of a bin, 65535 = 1.
+    pub maxprob: u32,
+    /// The mean probability of the bins.
+    pub avgprob: u32,
+}
+
+/// pie's counters and state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PieStats {
+    /// Probability of a drop, 2^64 - 1 = 1.
+    pub prob: u64,
+    /// The queue's delay, µs.
+    pub delay_us: u32,
+    /// The measured rate, bytes per second; shown with the rate estimator.
+    pub avg_dq_rate: u32,
+    /// Is the rate being measured?
+    pub dq_rate_estimating: bool,
+    /// Packets taken in.
+    pub packets_in: u32,
+    /// Packets that came to a full queue.
+    pub overlimit: u32,
+    /// Packets dropped by the probability.
+    pub dropped: u32,
+    /// The longest queue, packets.
+    pub maxq: u32,
+    /// Packets marked instead of dropped.
+    pub ecn_mark: u32,
 }

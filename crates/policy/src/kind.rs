@@ -25,6 +25,18 @@ pub enum Kind {
     Codel,
     /// Fair queueing with controlled delay (RFC 8290).
     FqCodel,
+    /// Hierarchical fair service curves (SIGCOMM 1997).
+    Hfsc,
+    /// Quick fair queueing (QFQ+).
+    Qfq,
+    /// Random early detection (Floyd and Jacobson 1993).
+    Red,
+    /// CHOKe: random early detection that also drops the arrival's match from the queue (INFOCOM 2000).
+    Choke,
+    /// Stochastic fair blue (INFOCOM 2001).
+    Sfb,
+    /// Proportional integral controller enhanced (RFC 8033).
+    Pie,
     /// Filters on what arrives at a device; queues nothing.
     Ingress,
     /// Filters on what arrives and on what leaves; queues nothing.
@@ -33,7 +45,7 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind that queues, in the order of this enum.
-    pub const ALL: [Kind; 11] = [
+    pub const ALL: [Kind; 17] = [
         Kind::Pfifo,
         Kind::Bfifo,
         Kind::PfifoHeadDrop,
@@ -45,6 +57,12 @@ impl Kind {
         Kind::Drr,
         Kind::Codel,
         Kind::FqCodel,
+        Kind::Hfsc,
+        Kind::Qfq,
+        Kind::Red,
+        Kind::Choke,
+        Kind::Sfb,
+        Kind::Pie,
     ];
 
     /// Its name in tc.
@@ -61,6 +79,12 @@ impl Kind {
             Kind::Drr => "drr",
             Kind::Codel => "codel",
             Kind::FqCodel => "fq_codel",
+            Kind::Hfsc => "hfsc",
+            Kind::Qfq => "qfq",
+            Kind::Red => "red",
+            Kind::Choke => "choke",
+            Kind::Sfb => "sfb",
+            Kind::Pie => "pie",
             Kind::Ingress => "ingress",
             Kind::Clsact => "clsact",
         }

@@ -26,7 +26,8 @@ pub use kind::Kind;
 pub use link::{LinkKind, LinkOp, Tunnel, TunnelMode};
 pub use op::{ClassOp, FilterOp, Op, QdiscOp, Verb};
 pub use params::{
-    ClassParams, CodelParams, DrrClassParams, FifoParams, FqCodelParams, HtbClassParams, HtbParams, PrioParams,
-    QdiscParams, SfqParams, TbfParams,
+    ClassParams, CodelParams, DrrClassParams, FifoParams, FqCodelParams, HfscClassParams, HfscParams, HtbClassParams,
+    HtbParams, IdleTable, PieParams, PrioParams, QdiscParams, QfqClassParams, RedCurve, RedParams, ServiceCurve,
+    SfbParams, SfqParams, TbfParams,
 };
 pub use rate::{LinkLayer, RateSpec, SizeTable, Ticks};

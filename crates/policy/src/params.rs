@@ -26,6 +26,18 @@ pub enum QdiscParams {
     Codel(CodelParams),
     /// fq_codel.
     FqCodel(FqCodelParams),
+    /// hfsc.
+    Hfsc(HfscParams),
+    /// qfq.
+    Qfq,
+    /// red.
+    Red(RedParams),
+    /// choke.
+    Choke(RedParams),
+    /// sfb.
+    Sfb(SfbParams),
+    /// pie.
+    Pie(PieParams),
     /// ingress and clsact: nothing can be said.
     Ingress,
 }
@@ -39,6 +51,10 @@ pub enum ClassParams {
     Htb(HtbClassParams),
     /// drr.
     Drr(DrrClassParams),
+    /// hfsc.
+    Hfsc(HfscClassParams),
+    /// qfq.
+    Qfq(QfqClassParams),
 }
 
 /// pfifo, bfifo and pfifo_head_drop.
@@ -185,4 +201,125 @@ pub struct FqCodelParams {
     pub memory_limit: Option<u32>,
     /// Packets dropped at once from the fattest flow when full.
     pub drop_batch: Option<u32>,
+}
+
+/// hfsc.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HfscParams {
+    /// Minor number of the class for what nothing classifies; 0 = none, and such packets are dropped.
+    pub default: u16,
+}
+
+/// A class of hfsc. Of the three curves `None` and a curve of two zero slopes mean the same: there is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HfscClassParams {
+    /// Real time: what the class is given whatever the others want.
+    pub rt: Option<ServiceCurve>,
+    /// Link sharing: its part of what is left.
+    pub ls: Option<ServiceCurve>,
+    /// Upper limit of what it gets by link sharing.
+    pub ul: Option<ServiceCurve>,
+}
+
+/// A curve of two straight pieces: bytes of service over time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServiceCurve {
+    /// Slope of the first piece, bytes per second.
+    pub m1: u32,
+    /// Where the first piece ends, µs.
+    pub d_us: u32,
+    /// Slope of the second piece, bytes per second.
+    pub m2: u32,
+}
+
+/// A class of qfq.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QfqClassParams {
+    /// Its share, 1 to 1024. In a dump: the value in force. Default: 1.
+    pub weight: Option<u32>,
+    /// Its longest packet, bytes, 512 to 65536. Default: the largest frame.
+    pub maxpkt: Option<u32>,
+}
+
+/// What random early detection goes by, as tc computes it and the kernel keeps it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RedCurve {
+    /// Below this average nothing happens; bytes (choke: packets).
+    pub min: u32,
+    /// From this average on every packet is marked or dropped.
+    pub max: u32,
+    /// The average moves by 1/2^this of the difference with each packet.
+    pub wlog: u8,
+    /// log2 of (max - min) / probability: what kernels before 3.3 went by.
+    pub plog: u8,
+    /// Each entry of the idle table stands for 2^this microseconds.
+    pub scell_log: u8,
+    /// Probability of a mark at `max`, in 2^-32.
+    pub max_p: u32,
+}
+
+/// By how many bits the average shrinks while the queue is idle, by the idle time in cells.
+pub type IdleTable = [u8; 256];
+
+/// red (bytes) and choke (packets).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RedParams {
+    /// Bytes (choke: packets) that may wait.
+    pub limit: u32,
+    /// When to mark.
+    pub curve: RedCurve,
+    /// What idleness does to the average. Not in a dump.
+    pub idle: Option<Box<IdleTable>>,
+    /// Mark packets that can carry a mark instead of dropping them.
+    pub ecn: bool,
+    /// Drop above `max` even what can carry a mark.
+    pub harddrop: bool,
+    /// Move the probability so that the average stays between the thresholds.
+    pub adaptive: bool,
+    /// Never drop early, also what cannot carry a mark.
+    pub nodrop: bool,
+}
+
+/// sfb: as tc sends them. Probabilities are 16 bit, 65535 = 1.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SfbParams {
+    /// Time between changes of the hash key, ms.
+    pub rehash_ms: u32,
+    /// For how long before it the next key's bins are warmed up, ms.
+    pub warmup_ms: u32,
+    /// Packets that may wait; 0 = the device's transmit queue length.
+    pub limit: u32,
+    /// Packets of a bin above which it counts as full.
+    pub max: u32,
+    /// Packets of a bin from which its probability grows.
+    pub target: u32,
+    /// By how much it grows.
+    pub increment: u32,
+    /// By how much it shrinks when the bin is empty.
+    pub decrement: u32,
+    /// Packets per second let through of a flow that does not respond.
+    pub penalty_rate: u32,
+    /// And at once.
+    pub penalty_burst: u32,
+}
+
+/// pie.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PieParams {
+    /// Packets that may wait.
+    pub limit: Option<u32>,
+    /// Delay to hold, µs.
+    pub target_us: Option<u32>,
+    /// Time between adjustments of the probability, µs.
+    pub tupdate_us: Option<u32>,
+    /// Weight of the delay's distance from the target, in 1/16 Hz.
+    pub alpha: Option<u32>,
+    /// Weight of the delay's growth, in 1/16 Hz.
+    pub beta: Option<u32>,
+    /// Mark packets that can carry a mark instead of dropping them.
+    pub ecn: Option<bool>,
+    /// Weigh the probability by the packet's length.
+    pub bytemode: Option<bool>,
+    /// Take the delay from the backlog and a measured rate instead of the packets' own times.
+    pub rate_estimator: Option<bool>,
 }

@@ -19,6 +19,9 @@ const LATER: [&str; 29] = [
 
 /// Reads the options of a qdisc of this kind. `None`: tc sends no parameters.
 pub(super) fn qdisc(kind: &str, dev: &str, env: &Env, words: &mut Words<'_>) -> Result<Option<QdiscParams>, Refusal> {
+    if LATER.contains(&kind) && words.peek().is_some() {
+        return Err(later("qdisc", kind, words.last()));
+    }
     let Some(spec) = KindSpec::find(kind) else { return no_table(kind, words).map(|()| None) };
     let Some(table) = spec.qdisc else {
         return match words.peek() {

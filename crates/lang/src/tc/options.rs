@@ -176,7 +176,7 @@ impl Reader<'_> {
             Takes::Rate if text.contains('%') => self.percent(text).map(Value::Rate),
             Takes::Rate => parse_rate(text).map(Value::Rate).ok_or_else(plain),
             Takes::Selector => selector(text),
-            Takes::Ignored | Takes::Flag | Takes::Priomap => Ok(Value::Flag),
+            Takes::Ignored | Takes::Flag | Takes::Priomap | Takes::Curve | Takes::Fraction => Ok(Value::Flag),
         }
     }
 

@@ -54,6 +54,7 @@ fn options(dump: &ClassDump, flags: &ShowFlags) -> String {
     match &dump.params {
         ClassParams::None => String::new(),
         ClassParams::Drr(params) => format!("quantum {} ", print_size(params.quantum.unwrap_or(0))),
+        ClassParams::Hfsc(_) | ClassParams::Qfq(_) => String::new(),
         ClassParams::Htb(params) => htb(params, &dump.xstats, flags),
     }
 }

@@ -84,6 +84,8 @@ fn options(dump: &QdiscDump, flags: &ShowFlags) -> Entry {
         QdiscParams::FqCodel(params) => fq_codel(params, &mut entry),
         QdiscParams::Ingress if dump.kind == Kind::Ingress => entry.say("---------------- "),
         QdiscParams::Ingress => {}
+        QdiscParams::Hfsc(_) | QdiscParams::Qfq => {}
+        QdiscParams::Red(_) | QdiscParams::Choke(_) | QdiscParams::Sfb(_) | QdiscParams::Pie(_) => {}
     }
     entry
 }

@@ -76,6 +76,10 @@ pub enum Takes {
     Priomap,
     /// `VALUE/MASK`, both octets.
     Selector,
+    /// A service curve: `m1 RATE d TIME m2 RATE`, or `umax SIZE dmax TIME rate RATE`.
+    Curve,
+    /// A probability as a fraction: `0.02`.
+    Fraction,
     /// A word that is read and ignored.
     Ignored,
 }
@@ -189,6 +193,8 @@ impl Takes {
             Takes::LinkLayer => "ethernet|atm|adsl",
             Takes::Priomap => "BAND…",
             Takes::Selector => "VALUE/MASK",
+            Takes::Curve => "[m1 RATE d TIME] m2 RATE | [umax SIZE dmax TIME] rate RATE",
+            Takes::Fraction => "FRACTION",
             Takes::Ignored => "WORD",
         }
     }
@@ -209,6 +215,8 @@ impl Takes {
             Takes::LinkLayer => "ethernet, atm or adsl",
             Takes::Priomap => "up to 16 band numbers, each less than the number of bands",
             Takes::Selector => "a value and a mask, such as 0x01/0x03",
+            Takes::Curve => "a service curve, such as m1 2mbit d 10ms m2 100kbit, or umax 1500b dmax 20ms rate 100kbit",
+            Takes::Fraction => "a probability from 0 to 1, such as 0.02",
             Takes::Ignored => "one word",
         }
     }

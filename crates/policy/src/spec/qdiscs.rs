@@ -108,6 +108,87 @@ const FQ_CODEL: &[OptionSpec] = &[
     OptionSpec::exact("drop_batch", Takes::Number, "64", "packets dropped at once from the fattest flow when full"),
 ];
 
+const HFSC: &[OptionSpec] =
+    &[OptionSpec::exact("default", Takes::Hex, "none: drop", "class (hexadecimal minor) of what no filter takes")];
+const HFSC_CLASS: &[OptionSpec] = &[
+    OptionSpec::exact("rt", Takes::Curve, "none", "real time: service given at once, whatever the others want"),
+    OptionSpec::exact("ls", Takes::Curve, "none", "link sharing: the class's part of what is left"),
+    OptionSpec::exact("sc", Takes::Curve, "none", "the same curve for real time and link sharing"),
+    OptionSpec::exact("ul", Takes::Curve, "none", "upper limit of what link sharing may give; needs ls or sc"),
+];
+
+const QFQ_CLASS: &[OptionSpec] = &[
+    OptionSpec::exact("weight", Takes::Number, "1", "the class's share among the others', 1 to 1023"),
+    OptionSpec::exact("maxpkt", Takes::Number, "the largest frame", "its longest packet in bytes, 512 to 65536"),
+];
+
+const RED: &[OptionSpec] = &[
+    OptionSpec::exact("limit", Takes::Size, "", "bytes that may wait; must be given"),
+    OptionSpec::exact("min", Takes::Size, "max/3", "average queue in bytes from which packets are marked"),
+    OptionSpec::exact("max", Takes::Size, "limit/4", "average queue in bytes from which every packet is"),
+    OptionSpec::exact("burst", Takes::Number, "(2 min + max) / (3 avpkt)", "packets the average lets pass at once"),
+    OptionSpec::exact("avpkt", Takes::Size, "", "bytes of a usual packet; must be given"),
+    OptionSpec::exact("probability", Takes::Fraction, "0.02", "probability of a mark at max"),
+    OptionSpec::exact("bandwidth", Takes::Rate, "10mbit", "the link's rate, to let the average sink while it is idle"),
+    OptionSpec::exact("ecn", Takes::Flag, "off", "mark packets that can carry a mark instead of dropping them"),
+    OptionSpec::exact("harddrop", Takes::Flag, "off", "above max drop even packets that can carry a mark"),
+    OptionSpec::exact("nodrop", Takes::Flag, "off", "let packets pass that would be marked and cannot be; needs ecn"),
+    OptionSpec::exact("adaptive", Takes::Flag, "off", "move the probability so that the average stays in the middle")
+        .or(&["adaptative"]),
+];
+
+const CHOKE: &[OptionSpec] = &[
+    OptionSpec::exact("limit", Takes::Number, "", "packets that may wait; must be given"),
+    OptionSpec::exact(
+        "bandwidth",
+        Takes::Rate,
+        "",
+        "the link's rate, to let the average sink while it is idle; must be given",
+    ),
+    OptionSpec::exact("min", Takes::Number, "max/3", "average queue in packets from which flows are compared"),
+    OptionSpec::exact("max", Takes::Number, "limit/4", "average queue in packets from which every packet is marked"),
+    OptionSpec::exact("burst", Takes::Number, "(2 min + max) / 3", "packets the average lets pass at once"),
+    OptionSpec::exact("avpkt", Takes::Size, "1000", "bytes of a usual packet"),
+    OptionSpec::exact("probability", Takes::Fraction, "0.02", "probability of a mark at max"),
+    OptionSpec::exact("ecn", Takes::Flag, "off", "mark packets that can carry a mark instead of dropping them"),
+];
+
+const SFB: &[OptionSpec] = &[
+    OptionSpec::exact("rehash", Takes::Number, "600000", "milliseconds between changes of the hash key"),
+    OptionSpec::exact("db", Takes::Number, "60000", "milliseconds before it in which the next key's bins warm up"),
+    OptionSpec::exact("limit", Takes::Number, "the device's txqueuelen", "packets that may wait"),
+    OptionSpec::exact("max", Takes::Number, "25", "packets in a bin above which it takes no more"),
+    OptionSpec::exact("target", Takes::Number, "20", "packets in a bin from which its probability grows"),
+    OptionSpec::exact("increment", Takes::Fraction, "0.0005", "by how much it grows with a packet"),
+    OptionSpec::exact(
+        "decrement",
+        Takes::Fraction,
+        "0.00005",
+        "by how much it shrinks when a packet meets an empty bin",
+    ),
+    OptionSpec::exact("penalty_rate", Takes::Number, "10", "packets per second of all flows that do not respond"),
+    OptionSpec::exact("penalty_burst", Takes::Number, "20", "how many of these may pass at once"),
+];
+
+const PIE: &[OptionSpec] = &[
+    OptionSpec::exact("limit", Takes::Number, "1000", "packets that may wait"),
+    OptionSpec::exact("target", Takes::Time, "15ms", "delay to hold"),
+    OptionSpec::exact(
+        "tupdate",
+        Takes::Time,
+        "15ms",
+        "time between adjustments of the probability, in whole timer ticks",
+    ),
+    OptionSpec::exact("alpha", Takes::Number, "2", "weight of the delay's distance from target, 0 to 32, in 1/16 Hz"),
+    OptionSpec::exact("beta", Takes::Number, "20", "weight of the delay's growth, 0 to 32, in 1/16 Hz"),
+    OptionSpec::exact("ecn", Takes::Flag, "", "mark packets that can carry a mark instead of dropping them"),
+    OptionSpec::exact("noecn", Takes::Flag, "this", "always drop"),
+    OptionSpec::exact("bytemode", Takes::Flag, "", "weigh the probability by the packet's length"),
+    OptionSpec::exact("nobytemode", Takes::Flag, "this", "every packet is worth the same"),
+    OptionSpec::exact("dq_rate_estimator", Takes::Flag, "", "delay from backlog and measured rate, as RFC 8033 has it"),
+    OptionSpec::exact("no_dq_rate_estimator", Takes::Flag, "this", "delay from the time that packets waited"),
+];
+
 /// The size table that stands before the kind of a root qdisc: `stab … htb …`.
 pub const STAB: &[OptionSpec] = &[
     OptionSpec::short("mtu", Takes::Decimal, "2047", "longest packet the table is made for")
@@ -201,6 +282,48 @@ pub const KINDS: &[KindSpec] = &[
         name: "fq_codel",
         title: "fair queueing with controlled delay in each flow (RFC 8290)",
         qdisc: Some(FQ_CODEL),
+        class: None,
+        voice: Voice::Plain,
+    },
+    KindSpec {
+        name: "hfsc",
+        title: "hierarchical fair service curves: a sure delay and a share, set apart",
+        qdisc: Some(HFSC),
+        class: Some(HFSC_CLASS),
+        voice: Voice::Plain,
+    },
+    KindSpec {
+        name: "qfq",
+        title: "quick fair queueing: classes share by weight, nearly as fairly as can be; filters must name the class",
+        qdisc: Some(&[]),
+        class: Some(QFQ_CLASS),
+        voice: Voice::Plain,
+    },
+    KindSpec {
+        name: "red",
+        title: "random early detection: drops or marks more the longer the average queue is",
+        qdisc: Some(RED),
+        class: None,
+        voice: Voice::Plain,
+    },
+    KindSpec {
+        name: "choke",
+        title: "random early detection that drops a packet's own kin from the queue with it",
+        qdisc: Some(CHOKE),
+        class: None,
+        voice: Voice::Plain,
+    },
+    KindSpec {
+        name: "sfb",
+        title: "stochastic fair blue: finds the flows that do not respond, and holds them",
+        qdisc: Some(SFB),
+        class: None,
+        voice: Voice::Plain,
+    },
+    KindSpec {
+        name: "pie",
+        title: "proportional integral controller: drops by the queue's delay and its growth (RFC 8033)",
+        qdisc: Some(PIE),
         class: None,
         voice: Voice::Plain,
     },

@@ -79,6 +79,9 @@ impl Body {
             Kind::Drr => Body::Drr(Box::default()),
             Kind::Codel => Body::Codel(Box::new(codel::Codel::new(device, of!(Codel)))),
             Kind::FqCodel => Body::FqCodel(Box::new(fq_codel::FqCodel::new(device, of!(FqCodel))?)),
+            Kind::Hfsc | Kind::Qfq | Kind::Red | Kind::Choke | Kind::Sfb | Kind::Pie => {
+                return Err(TcError::bare(Errno::OpNotSupp));
+            }
             // They stand beside the tree.
             Kind::Ingress | Kind::Clsact => return Err(TcError::bare(Errno::OpNotSupp)),
         })
