@@ -7,7 +7,7 @@ use crate::matchall::Matchall;
 use crate::u32::{FIRST_TABLE, U32, U32Listing};
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use tidegate_packet::{Draws, Handle, Pkt, Pool, Time, Timer, Wheel};
+use tidegate_packet::{Draws, Handle, Mark, Pkt, Pool, Time, Timer, Wheel};
 use tidegate_policy::dump::{FilterDump, FilterEntry, U32Hits};
 use tidegate_policy::{Errno, FilterOp, FilterParams, FwParams, MatchallParams, TcError, Verb};
 
@@ -135,6 +135,16 @@ impl FilterList {
             }
         }
         Some(Verdict::Drop)
+    }
+
+    /// The class that a firewall mark leads to, as far as that shows without asking anyone: a guess about what [`Self::classify`] will
+    /// say, for those who prepare.
+    #[inline]
+    pub fn guess(&self, mark: Mark, qdisc: Handle) -> Option<Handle> {
+        match &self.prefs.first()?.body {
+            Body::Fw(fw) => fw.guess(mark, qdisc),
+            _ => None,
+        }
     }
 
     #[inline]

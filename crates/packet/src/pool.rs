@@ -5,6 +5,7 @@ use crate::flow::{FlowKeys, HashKey};
 use crate::header::Head;
 use crate::units::{Handle, Mark, Time};
 use alloc::vec::Vec;
+use core::hint::black_box;
 
 const NIL: u32 = u32::MAX;
 
@@ -385,6 +386,23 @@ impl Fifo {
     #[inline]
     pub fn front<'a>(&self, pool: &'a Pool) -> Option<&'a Meta> {
         pool.meta.get(self.head as usize)
+    }
+
+    /// Loads what appending will need, so that it is in the cache then; nothing depends on the answer but time.
+    #[inline]
+    pub fn touch_back(&self, pool: &Pool) {
+        black_box(pool.meta.get(self.tail as usize).map_or(0, |meta| meta.len));
+    }
+
+    /// The same of the oldest packet, and of the one behind it if `second`.
+    #[inline]
+    pub fn touch_front(&self, pool: &Pool, second: bool) {
+        let Some(first) = pool.meta.get(self.head as usize) else { return };
+        if second {
+            black_box(pool.meta.get(first.next as usize).map_or(0, |meta| meta.len));
+        } else {
+            black_box(first.len);
+        }
     }
 
     /// Moves everything out, oldest first, into `other`'s end.

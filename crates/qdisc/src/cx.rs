@@ -250,6 +250,11 @@ impl Watchdogs {
         })
     }
 
+    /// Nodes that have one.
+    pub(crate) fn len(&self) -> usize {
+        self.armed.len() - self.free.len()
+    }
+
     /// The node is gone.
     pub(crate) fn forget(&mut self, watchdog: u32) {
         self.armed[watchdog as usize] = Time::NEVER;

@@ -5,8 +5,9 @@ use crate::kind::{Body, Noop};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::hint::black_box;
 use tidegate_classify::{Asked, FilterList, Meter, U32Listing, Verdict};
-use tidegate_packet::{Handle, Pkt, Time, Timer};
+use tidegate_packet::{Handle, Pkt, Pool, Time, Timer};
 use tidegate_policy::dump::{ClassDump, QdiscDump, QueueStats, Xstats};
 use tidegate_policy::{ClassOp, Errno, Kind, QdiscParams, SizeTable, TcError};
 
@@ -88,6 +89,18 @@ pub trait Visit {
 pub trait Discipline {
     /// Takes a packet. `filters` are those of the qdisc.
     fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue;
+
+    /// The child that a packet will be handed to, as far as that shows at a glance. Taking in a batch goes down the tree with all its
+    /// packets at once first, so that they wait for their cache lines together; nothing depends on the answer but time.
+    fn toward(&self, pool: &Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
+        let _ = (pool, qdisc, filters, pkt);
+        None
+    }
+
+    /// Loads what the next packets to leave will need, `depth` steps down from here: see [`Node::touch_next`].
+    fn touch_next(&self, pool: &Pool, depth: u32, room: u32) {
+        let _ = (pool, depth, room);
+    }
 
     /// Gives the next packet. Never called while a packet is held back for a peek.
     fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue;
@@ -321,16 +334,7 @@ impl Node {
     }
 
     fn assemble(kind: Kind, body: Body, parent: Handle, watchdog: u32) -> Node {
-        Node {
-            handle: Handle::NONE,
-            parent,
-            kind,
-            body,
-            held: None,
-            stats: Stats::default(),
-            watchdog,
-            rare: None,
-        }
+        Node { handle: Handle::NONE, parent, kind, body, held: None, stats: Stats::default(), watchdog, rare: None }
     }
 
     fn rare_mut(&mut self) -> &mut Rare {
@@ -459,13 +463,46 @@ impl Node {
         result
     }
 
+    /// One step of a packet's way down, loading what taking it in will need: see [`Discipline::toward`].
+    #[inline]
+    pub(crate) fn toward(&self, pool: &Pool, pkt: &Pkt) -> Option<&Node> {
+        match &self.body {
+            Body::Fifo(fifo) => {
+                fifo.touch_back(pool);
+                None
+            }
+            body => body.toward(pool, self.handle, self.filters(), pkt),
+        }
+    }
+
+    /// Loads what the next packets to leave will need, `depth` steps down from here: first this, then what lies behind it, so that
+    /// each step finds what it walks over and waits for all that is new at once.
+    #[inline]
+    pub(crate) fn touch_next(&self, pool: &Pool, depth: u32, room: u32) {
+        match &self.body {
+            _ if depth == 0 => {
+                black_box((self.stats.qlen, self.handle));
+            }
+            Body::Fifo(fifo) => fifo.touch_front(pool, depth > 1),
+            body => body.touch_next(pool, depth - 1, room),
+        }
+    }
+
     /// Is it a fifo in which nothing waits? Asking such a one for a packet changes nothing.
     pub(crate) fn is_idle_fifo(&self) -> bool {
         matches!(self.body, Body::Fifo(_)) && self.stats.qlen == 0
     }
 
     /// Tells what it would send next: by looking, where the kind can, else by taking it and holding it.
+    #[inline]
     pub fn peek(&mut self, cx: &mut Cx<'_>) -> Peek {
+        if let Body::Fifo(fifo) = &self.body {
+            return fifo.look(cx.pool);
+        }
+        self.peek_any(cx)
+    }
+
+    fn peek_any(&mut self, cx: &mut Cx<'_>) -> Peek {
         if let Some(pkt) = &self.held {
             return Peek::Packet(cx.pool.meta(pkt).len);
         }
@@ -625,7 +662,8 @@ impl Node {
     pub(crate) fn class_op(&mut self, cx: &mut Cx<'_>, op: &ClassOp) -> Result<Option<String>, TcError> {
         let before = cx.lost;
         let own = self.own();
-        let result = self.body.get_mut().class_op(cx, own, self.rare.as_ref().map_or(NO_FILTERS, |rare| &rare.filters), op);
+        let result =
+            self.body.get_mut().class_op(cx, own, self.rare.as_ref().map_or(NO_FILTERS, |rare| &rare.filters), op);
         self.settle(cx, before);
         result
     }

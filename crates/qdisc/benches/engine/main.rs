@@ -1,6 +1,6 @@
 //! Nanoseconds per packet through the engine, in and out, with a steady backlog.
 //!
-//! `cargo bench -p tidegate-qdisc [-- PART-OF-A-NAME]`, or `-- --count PACKETS NAME given|parsed`, which runs one tree for so many
+//! `cargo bench -p tidegate-qdisc [-- PART-OF-A-NAME]`, or `-- --count PACKETS NAME given|single|parsed`, which runs one tree for so many
 //! packets: for a profiler or a counter of instructions (`valgrind --tool=callgrind --toggle-collect='*steady*'`).
 //!
 //! The time is taken over pieces of 4,096 packets, short against a time slice, so that other work on the machine shows in few of them.
@@ -47,8 +47,12 @@ fn measure(case: &Case, arrival: Arrival) -> (f64, f64, f64) {
 }
 
 fn count(words: &[String]) {
-    let [packets, name, arrival, ..] = words else { return eprintln!("--count PACKETS NAME given|parsed") };
-    let arrival = if arrival == "parsed" { Arrival::Parsed } else { Arrival::Given };
+    let [packets, name, arrival, ..] = words else { return eprintln!("--count PACKETS NAME given|single|parsed") };
+    let arrival = match arrival.as_str() {
+        "parsed" => Arrival::Parsed,
+        "single" => Arrival::Single,
+        _ => Arrival::Given,
+    };
     let (Ok(packets), Some(case)) = (packets.parse(), CASES.iter().find(|case| case.name == name)) else {
         let names: Vec<&str> = CASES.iter().map(|case| case.name).collect();
         return eprintln!("no such tree; there are: {names:?}");
@@ -64,14 +68,16 @@ fn main() {
         return count(&words[at + 1..]);
     }
     println!(
-        "ns per packet, in and out         given: best median     parsed: best median   heap bytes per leaf, packets included"
+        "ns per packet, in and out: best and median     in batches      one by one          parsed   heap bytes per leaf"
     );
     for case in CASES.iter().filter(|case| words.iter().all(|word| case.name.contains(word.as_str()))) {
         let given = measure(case, Arrival::Given);
+        let single = measure(case, Arrival::Single);
         let parsed = measure(case, Arrival::Parsed);
-        println!(
-            "{:28} {:16.1} {:6.1} {:17.1} {:6.1} {:14.0}",
-            case.name, given.0, given.1, parsed.0, parsed.1, given.2
-        );
+        print!("{:40}", case.name);
+        for (best, median, _) in [given, single, parsed] {
+            print!(" {best:7.1} {median:7.1}");
+        }
+        println!(" {:10.0}", given.2);
     }
 }

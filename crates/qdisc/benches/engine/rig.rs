@@ -21,6 +21,8 @@ const ROOT: Handle = Handle::new(1, 0);
 pub enum Arrival {
     /// Their priority names the leaf, and the flow hash is known.
     Given,
+    /// The same, one by one instead of in batches.
+    Single,
     /// With header bytes: dissected and hashed here where a discipline asks, classified by filters.
     Parsed,
 }
@@ -45,6 +47,7 @@ pub struct Rig {
     sorts: Vec<Sort>,
     random: u32,
     batch: Vec<Pkt>,
+    renewed: Vec<Pkt>,
     backlog: usize,
     /// Packets that were refused or lost; a good run has none.
     pub lost: usize,
@@ -106,6 +109,7 @@ impl Rig {
             sorts: Vec::new(),
             random: 12345,
             batch: Vec::with_capacity(BATCH),
+            renewed: Vec::with_capacity(BATCH),
             backlog: (case.leaves * case.backlog) as usize,
             lost: 0,
         };
@@ -210,29 +214,27 @@ impl Rig {
         self.random
     }
 
-    /// Makes a packet a new one of a random sort and offers it.
+    /// Makes a packet a new one of a random sort.
     #[inline]
-    fn offer(&mut self, pkt: Pkt) {
-        self.now += STEP;
+    fn renew(&mut self, pkt: Pkt) -> Pkt {
         let n = (u64::from(self.next_random()) * self.sorts.len() as u64) >> 32;
         let sort = &self.sorts[n as usize];
-        let pkt = match self.arrival {
-            Arrival::Given => {
-                let meta = self.pool.meta_mut(&pkt);
-                (meta.priority, meta.mark) = (sort.priority, sort.mark);
-                self.pool.set_hash(&pkt, sort.hash);
-                pkt
-            }
-            Arrival::Parsed => {
-                self.pool.release(pkt);
-                let mut meta = Meta::of(&sort.head, LEN);
-                (meta.mark, meta.priority) = (sort.mark, if self.piped { sort.priority } else { 0 });
-                let Some(pkt) = self.pool.insert(meta, sort.head.clone()) else {
-                    unreachable!("one was just released")
-                };
-                pkt
-            }
-        };
+        if self.arrival != Arrival::Parsed {
+            let meta = self.pool.meta_mut(&pkt);
+            (meta.priority, meta.mark) = (sort.priority, sort.mark);
+            self.pool.set_hash(&pkt, sort.hash);
+            return pkt;
+        }
+        self.pool.release(pkt);
+        let mut meta = Meta::of(&sort.head, LEN);
+        (meta.mark, meta.priority) = (sort.mark, if self.piped { sort.priority } else { 0 });
+        let Some(pkt) = self.pool.insert(meta, sort.head.clone()) else { unreachable!("one was just released") };
+        pkt
+    }
+
+    fn offer(&mut self, pkt: Pkt) {
+        self.now += STEP;
+        let pkt = self.renew(pkt);
         if self.shaper.offer(self.now, &mut self.pool, &mut self.draws, pkt) != Offer::Queued {
             self.lost += 1;
         }
@@ -242,15 +244,41 @@ impl Rig {
     #[inline(never)]
     pub fn steady(&mut self, packets: usize) {
         for _ in 0..packets / BATCH {
-            for _ in 0..BATCH {
-                match self.shaper.poll(self.now, &mut self.pool, &mut self.draws) {
-                    Some(pkt) => self.batch.push(pkt),
-                    None => self.lost += 1,
-                }
+            if self.arrival == Arrival::Single {
+                self.turn_singly();
+            } else {
+                self.turn();
             }
-            while let Some(pkt) = self.batch.pop() {
-                self.offer(pkt);
+        }
+    }
+
+    /// A batch out and in.
+    fn turn(&mut self) {
+        let mut batch = core::mem::take(&mut self.batch);
+        self.shaper.poll_batch(self.now, &mut self.pool, &mut self.draws, BATCH, &mut batch);
+        self.lost += BATCH - batch.len();
+        self.now += Span(STEP.0 * BATCH as u64);
+        let mut renewed = core::mem::take(&mut self.renewed);
+        for pkt in batch.drain(..) {
+            let pkt = self.renew(pkt);
+            renewed.push(pkt);
+        }
+        let lost = &mut self.lost;
+        self.shaper.offer_batch(self.now, &mut self.pool, &mut self.draws, &mut renewed, |offer, _| {
+            *lost += usize::from(offer != Offer::Queued);
+        });
+        (self.batch, self.renewed) = (batch, renewed);
+    }
+
+    fn turn_singly(&mut self) {
+        for _ in 0..BATCH {
+            match self.shaper.poll(self.now, &mut self.pool, &mut self.draws) {
+                Some(pkt) => self.batch.push(pkt),
+                None => self.lost += 1,
             }
+        }
+        while let Some(pkt) = self.batch.pop() {
+            self.offer(pkt);
         }
     }
 

@@ -10,5 +10,5 @@ mod wait;
 pub use bits::BitTree;
 pub use chain::{Chain, Link, Linked};
 pub use class_hash::ClassHash;
-pub use length::{Cost, adjusted_size};
+pub use length::{Cost, Price, adjusted_size};
 pub use wait::WaitHeap;

@@ -9,14 +9,17 @@ use crate::kind::NO_CHANGE;
 use crate::node::{Answer, Dequeue, Discipline, Enqueue, Gone, Node, Own, Peek, Visit, classify};
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::hint::black_box;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Handle, Pkt, Time};
+use tidegate_packet::{Handle, Pkt, Pool, Time};
 use tidegate_policy::dump::{ClassDump, QueueStats, Xstats};
 use tidegate_policy::{ClassOp, ClassParams, DrrClassParams, Errno, Kind, QdiscParams, TcError, Verb};
 
 /// What a class's quantum is held to, bytes.
 const MIN_QUANTUM: u32 = 256;
 const MAX_QUANTUM: u32 = 1 << 20;
+/// How many classes are looked at ahead.
+const AHEAD: u32 = 4;
 
 #[derive(Default)]
 pub(crate) struct Drr {
@@ -110,6 +113,29 @@ impl Discipline for Drr {
             self.active.push(&mut self.classes, at);
         }
         result
+    }
+
+    fn toward(&self, pool: &Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
+        let meta = pool.meta(pkt);
+        let at = match self.find(meta.priority_class()) {
+            Some(at) => at,
+            None => self.find(filters.guess(meta.mark, qdisc)?)?,
+        };
+        let class = self.classes[at as usize].class.as_ref()?;
+        black_box(class.deficit);
+        Some(&class.child)
+    }
+
+    fn touch_next(&self, pool: &Pool, depth: u32, room: u32) {
+        let Some(mut at) = self.active.first().filter(|_| depth > 0) else { return };
+        for _ in 0..room.min(AHEAD) {
+            let slot = &self.classes[at as usize];
+            let Some(class) = &slot.class else { return };
+            black_box(class.deficit);
+            class.child.touch_next(pool, depth - 1, room);
+            let Some(next) = slot.link.next() else { return };
+            at = next;
+        }
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>, _own: Own) -> Dequeue {

@@ -43,6 +43,24 @@ impl Fifo {
         self.queue.take_front(pool)
     }
 
+    /// The length of the oldest packet.
+    #[inline]
+    pub(crate) fn look(&self, pool: &Pool) -> Peek {
+        self.queue.front(pool).map_or(Peek::Empty, |meta| Peek::Packet(meta.len))
+    }
+
+    /// Loads what taking in a packet will need.
+    #[inline]
+    pub(crate) fn touch_back(&self, pool: &Pool) {
+        self.queue.touch_back(pool);
+    }
+
+    /// Loads what giving a packet, or the one behind it, will need.
+    #[inline]
+    pub(crate) fn touch_front(&self, pool: &Pool, second: bool) {
+        self.queue.touch_front(pool, second);
+    }
+
     pub(crate) fn set_limit(&mut self, limit: u32) {
         self.limit = limit;
     }
@@ -78,7 +96,7 @@ impl Discipline for Fifo {
     }
 
     fn look(&mut self, cx: &mut Cx<'_>) -> Option<Peek> {
-        Some(self.queue.front(cx.pool).map_or(Peek::Empty, |meta| Peek::Packet(meta.len)))
+        Some(Fifo::look(self, cx.pool))
     }
 
     fn change(&mut self, cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {

@@ -11,10 +11,10 @@ mod sfq;
 mod tbf;
 
 use crate::cx::{Cx, Device, Why};
-use crate::node::{Dequeue, Discipline, Enqueue, Own, Peek};
+use crate::node::{Dequeue, Discipline, Enqueue, Node, Own, Peek};
 use alloc::boxed::Box;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Handle, Pkt};
+use tidegate_packet::{Handle, Pkt, Pool};
 use tidegate_policy::{Errno, FifoParams, Kind, QdiscParams, TcError};
 
 /// The discipline of a node. A new kind breaks the build wherever it must be handled.
@@ -142,6 +142,16 @@ impl Body {
     #[inline]
     pub(crate) fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         dispatch!(self, d => d.enqueue(cx, own, filters, pkt))
+    }
+
+    #[inline]
+    pub(crate) fn toward(&self, pool: &Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
+        dispatch!(self, d => d.toward(pool, qdisc, filters, pkt))
+    }
+
+    #[inline]
+    pub(crate) fn touch_next(&self, pool: &Pool, depth: u32, room: u32) {
+        dispatch!(self, d => d.touch_next(pool, depth, room));
     }
 
     #[inline]

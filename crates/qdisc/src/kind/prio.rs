@@ -5,8 +5,9 @@
 use crate::cx::Cx;
 use crate::node::{Answer, Dequeue, Discipline, Enqueue, Gone, Node, Own, Peek, Visit, classify};
 use alloc::vec::Vec;
+use core::hint::black_box;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Handle, Pkt, Time};
+use tidegate_packet::{Handle, Pkt, Pool, Time};
 use tidegate_policy::dump::{ClassDump, Xstats};
 use tidegate_policy::{ClassParams, Errno, Kind, PrioParams, QdiscParams, TcError};
 
@@ -45,14 +46,18 @@ impl Prio {
             match classify(filters, cx, self.handle, pkt) {
                 Answer::Class(class) => class,
                 Answer::Gone(gone) => return Err(gone),
-                Answer::Nothing => {
-                    let small = if priority.major() == 0 { priority.0 } else { 0 };
-                    return Ok(usize::from(self.map[small as usize & 15]));
-                }
+                Answer::Nothing => return Ok(self.mapped(priority)),
             }
         };
         let band = usize::from(class.minor()).wrapping_sub(1);
         Ok(if band < self.bands.len() { band } else { usize::from(self.map[0]) })
+    }
+
+    /// The band that the map gives a priority.
+    #[inline]
+    fn mapped(&self, priority: Handle) -> usize {
+        let small = if priority.major() == 0 { priority.0 } else { 0 };
+        usize::from(self.map[small as usize & 15])
     }
 
     fn index(&self, class: Handle) -> Option<usize> {
@@ -69,6 +74,34 @@ impl Discipline for Prio {
                 self.bands[band].enqueue(cx, pkt)
             }
             Err(gone) => gone.carry_out(cx, own.handle, pkt),
+        }
+    }
+
+    fn toward(&self, pool: &Pool, _qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
+        let meta = pool.meta(pkt);
+        let class = meta.priority_class();
+        let band = if class.qdisc() == self.handle {
+            usize::from(class.minor()).wrapping_sub(1)
+        } else {
+            match filters.guess(meta.mark, self.handle) {
+                Some(class) => usize::from(class.minor()).wrapping_sub(1),
+                None => self.mapped(class),
+            }
+        };
+        self.bands.get(band)
+    }
+
+    fn touch_next(&self, pool: &Pool, depth: u32, room: u32) {
+        if depth == 0 {
+            black_box(self.asked);
+            return;
+        }
+        let (mut rest, mut room) = (self.asked, room);
+        while rest != 0 && room > 0 {
+            let Some(band) = self.bands.get(rest.trailing_zeros() as usize) else { break };
+            band.touch_next(pool, depth - 1, room);
+            room = room.saturating_sub(if depth > 1 { band.qlen() } else { 1 });
+            rest &= rest - 1;
         }
     }
 

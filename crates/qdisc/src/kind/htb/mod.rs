@@ -10,17 +10,18 @@
 mod tree;
 
 use super::{NO_CHANGE, purge_queue};
-use crate::algo::{ClassHash, Cost};
+use crate::algo::{ClassHash, Cost, Price};
 use crate::cx::{Cx, Device, Why};
 use crate::node::{Answer, Dequeue, Discipline, Enqueue, Gone, Node, Own, Visit, classify};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::hint::black_box;
 use tidegate_classify::{FilterList, U32Listing};
-use tidegate_packet::{Fifo, Handle, Pkt, Span, Time, Timer};
+use tidegate_packet::{Fifo, Handle, Pkt, Pool, Span, Time, Timer};
 use tidegate_policy::dump::{ClassDump, QueueStats, Xstats};
 use tidegate_policy::{
-    ClassOp, ClassParams, Errno, HtbClassParams, HtbParams, Kind, QdiscParams, TcError, Ticks, Verb,
+    ClassOp, ClassParams, Errno, HtbClassParams, HtbParams, Kind, QdiscParams, RateSpec, TcError, Ticks, Verb,
 };
 use tree::{Inner, Tree};
 
@@ -48,6 +49,7 @@ pub(crate) struct Htb {
 
 /// May a class send?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 enum Mode {
     /// Not even by borrowing.
     Wait,
@@ -57,41 +59,64 @@ enum Mode {
     Send,
 }
 
+/// A class: two lines of the cache with what every packet it sends needs, one with the rest, and its qdisc.
+#[repr(C, align(64))]
 struct Class {
-    id: Handle,
-    parent: Option<u32>,
-    level: u8,
-    children: u32,
-    rate: Cost,
-    ceil: Cost,
-    buffer: i64,
-    cbuffer: i64,
-    quantum: i32,
-    prio: u8,
     tokens: i64,
     ctokens: i64,
     checkpoint: Time,
+    buffer: i64,
+    cbuffer: i64,
+    bytes: u64,
+    packets: u64,
+    quantum: i32,
+    lends: u32,
+
+    rate: Price,
+    ceil: Price,
+    /// [`NO_CLASS`] at the top.
+    parent: u32,
+    level: u8,
     mode: Mode,
+    prio: u8,
     /// Priorities at which it has something to send, a bit each.
     activity: u8,
-    /// Of these, those at which it stands in its parent's feed, and in its level's row.
+    deficit: [i32; LEVELS],
+
+    /// Of the priorities of its activity, those at which it stands in its parent's feed, and in its level's row.
     in_feed: u8,
     in_row: u8,
     /// Place among all classes, and among its siblings, by id.
     rank: u32,
     sibling_rank: u32,
-    deficit: [i32; LEVELS],
-    bytes: u64,
-    packets: u64,
+    id: Handle,
+    children: u32,
+    borrows: u32,
     drops: u32,
     overlimits: u32,
-    lends: u32,
-    borrows: u32,
-    filters: FilterList,
-    /// The qdisc of a leaf.
-    child: Option<Node>,
     /// The feeds of an inner class.
     inner: Option<alloc::boxed::Box<Inner>>,
+    filters: FilterList,
+    /// What rate and ceil were made from.
+    specs: alloc::boxed::Box<[RateSpec; 2]>,
+    /// The qdisc of a leaf.
+    child: Option<Node>,
+}
+
+const NO_CLASS: u32 = u32::MAX;
+
+impl Class {
+    fn parent(&self) -> Option<u32> {
+        (self.parent != NO_CLASS).then_some(self.parent)
+    }
+
+    fn set_rates(&mut self, params: &HtbClassParams) {
+        self.rate = Cost::new(params.rate).price();
+        self.ceil = Cost::new(params.ceil).price();
+        *self.specs = [params.rate, params.ceil];
+        self.buffer = params.buffer.span().0 as i64;
+        self.cbuffer = params.cbuffer.span().0 as i64;
+    }
 }
 
 /// Where a packet goes.
@@ -201,7 +226,7 @@ impl Htb {
         }
         let parent = if op.parent == Handle::ROOT { None } else { self.find(op.parent) };
         let top = |at: u32| self.tree.classes[at as usize].level;
-        if parent.and_then(|p| self.tree.classes[p as usize].parent).is_some_and(|grand| top(grand) < 2) {
+        if parent.and_then(|p| self.tree.classes[p as usize].parent()).is_some_and(|grand| top(grand) < 2) {
             return Err(TcError::new(Errno::Inval, "sch_htb: tree is too deep"));
         }
         if let Some(p) = parent
@@ -213,11 +238,12 @@ impl Htb {
         let (buffer, cbuffer) = (params.buffer.span().0 as i64, params.cbuffer.span().0 as i64);
         let class = Class {
             id: op.classid,
-            parent,
+            parent: parent.unwrap_or(NO_CLASS),
             level: 0,
             children: 0,
-            rate: Cost::new(params.rate),
-            ceil: Cost::new(params.ceil),
+            rate: Cost::new(params.rate).price(),
+            ceil: Cost::new(params.ceil).price(),
+            specs: alloc::boxed::Box::new([params.rate, params.ceil]),
             buffer,
             cbuffer,
             quantum,
@@ -257,10 +283,7 @@ impl Htb {
             class.quantum = quantum;
             class.prio = params.prio.min(PRIOS as u32 - 1) as u8;
         }
-        class.rate = Cost::new(params.rate);
-        class.ceil = Cost::new(params.ceil);
-        class.buffer = params.buffer.span().0 as i64;
-        class.cbuffer = params.cbuffer.span().0 as i64;
+        class.set_rates(params);
         warning.filter(|_| leaf)
     }
 
@@ -310,6 +333,17 @@ impl Discipline for Htb {
             self.tree.deactivate(at);
         }
         result
+    }
+
+    fn toward(&self, pool: &Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
+        let meta = pool.meta(pkt);
+        let at = match self.find(meta.priority_class()) {
+            Some(at) => at,
+            None => self.find(filters.guess(meta.mark, qdisc)?)?,
+        };
+        let class = &self.tree.classes[at as usize];
+        black_box(class.activity);
+        class.child.as_ref()
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
@@ -448,7 +482,7 @@ impl Discipline for Htb {
         for (_, at) in self.hash.iter() {
             let class = &self.tree.classes[at as usize];
             let (leaf, child) = class.child.as_ref().map(|c| (c.handle(), c.stats())).unwrap_or_default();
-            let parent = class.parent.map_or(Handle::ROOT, |p| self.tree.classes[p as usize].id);
+            let parent = class.parent().map_or(Handle::ROOT, |p| self.tree.classes[p as usize].id);
             out.push(ClassDump {
                 dev: Default::default(),
                 kind: Kind::Htb,
@@ -456,8 +490,8 @@ impl Discipline for Htb {
                 parent,
                 leaf,
                 params: ClassParams::Htb(HtbClassParams {
-                    rate: class.rate.spec(),
-                    ceil: class.ceil.spec(),
+                    rate: class.specs[0],
+                    ceil: class.specs[1],
                     buffer: Ticks((class.buffer >> 6) as u32),
                     cbuffer: Ticks((class.cbuffer >> 6) as u32),
                     quantum: class.quantum as u32,

@@ -5,16 +5,21 @@
 //! lowest level and best priority of any row down through feeds to a leaf; each row and feed remembers whose turn it is.
 
 use super::{Class, LEVELS, MAX_DEBT, Mode, PRIOS};
-use crate::algo::{BitTree, Cost, WaitHeap};
+use crate::algo::{BitTree, Price, WaitHeap};
 use crate::cx::Cx;
 use crate::node::{Dequeue, Node};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use tidegate_packet::{Handle, Pkt, Span, Time};
+use core::hint::black_box;
+use tidegate_packet::{Handle, Pkt, Pool, Span, Time};
 use tidegate_policy::Kind;
 
 /// How many steps a search for a leaf may take.
 const MAX_STEPS: usize = 65_535;
+/// How far down the qdiscs of the next leaves in turn are looked at ahead, the next one first.
+const AHEAD: [core::ops::Range<u32>; 3] = [4..7, 2..4, 0..2];
+/// With fewer active classes than these everything is near anyway.
+const MANY: u32 = 64;
 /// How many classes' modes are looked at in one go.
 const MAX_EVENTS: usize = 100_000;
 
@@ -98,7 +103,7 @@ impl Tree {
 
     pub(super) fn add(&mut self, class: Class) -> u32 {
         self.settle_ranks();
-        if let Some(parent) = class.parent {
+        if let Some(parent) = class.parent() {
             self.class_mut(parent).children += 1;
         }
         self.ranked = false;
@@ -122,7 +127,7 @@ impl Tree {
         }
         self.deactivate(at);
         self.stop_waiting(at);
-        let level = self.class(at).parent.map_or(LEVELS as u8, |p| self.class(p).level) - 1;
+        let level = self.class(at).parent().map_or(LEVELS as u8, |p| self.class(p).level) - 1;
         let class = self.class_mut(at);
         class.mode = Mode::Send;
         class.level = level;
@@ -138,7 +143,7 @@ impl Tree {
         self.deactivate(at);
         self.stop_waiting(at);
         self.ranked = false;
-        let parent = self.class(at).parent;
+        let parent = self.class(at).parent();
         let gone = self.class_mut(at);
         gone.id = Handle::NONE;
         gone.inner = None;
@@ -195,10 +200,15 @@ impl Tree {
     }
 
     /// Gives every class its place by id, and puts feeds and rows together again from what each class knows of itself.
+    #[inline]
     fn rank(&mut self) {
-        if self.ranked {
-            return;
+        if !self.ranked {
+            self.rank_anew();
         }
+    }
+
+    #[cold]
+    fn rank_anew(&mut self) {
         self.ranked = true;
         let live = |c: &Class| !c.id.is_none();
         self.sorted = (0..self.classes.len() as u32).filter(|at| live(self.class(*at))).collect();
@@ -216,7 +226,7 @@ impl Tree {
         for rank in 0..self.sorted.len() {
             let at = self.sorted[rank];
             self.class_mut(at).rank = rank as u32;
-            let Some(parent) = self.class(at).parent else { continue };
+            let Some(parent) = self.class(at).parent() else { continue };
             let Some(inner) = self.class_mut(parent).inner.as_mut() else { continue };
             inner.kids.push(at);
             let sibling_rank = inner.kids.len() as u32 - 1;
@@ -225,7 +235,7 @@ impl Tree {
         for at in self.sorted.clone() {
             let (in_feed, in_row) = (self.class(at).in_feed, self.class(at).in_row);
             for prio in bits(in_feed) {
-                if let Some(parent) = self.class(at).parent {
+                if let Some(parent) = self.class(at).parent() {
                     self.join(Holder::Class(parent), prio, at);
                 }
             }
@@ -307,6 +317,13 @@ impl Tree {
         if self.row_mask[level] & 1 << prio == 0 {
             return None;
         }
+        if let (0, Turn::Of(at)) = (level, self.rows[0][prio].turn) {
+            return Some(at);
+        }
+        self.search_leaf(level, prio)
+    }
+
+    fn search_leaf(&mut self, level: usize, prio: usize) -> Option<u32> {
         let mut path = [Holder::Row(level); LEVELS + 1];
         let mut depth = 0;
         for _ in 0..MAX_STEPS {
@@ -360,7 +377,7 @@ impl Tree {
     fn enter(&mut self, mut at: u32) {
         let mut mask = self.class(at).activity;
         while mask != 0 && self.class(at).mode == Mode::Borrow {
-            let Some(parent) = self.class(at).parent else { break };
+            let Some(parent) = self.class(at).parent() else { break };
             let holder = Holder::Class(parent);
             let mut newly = mask;
             for prio in bits(mask) {
@@ -388,7 +405,7 @@ impl Tree {
     fn leave(&mut self, mut at: u32) {
         let mut mask = self.class(at).activity;
         while mask != 0 && self.class(at).mode == Mode::Borrow {
-            let Some(parent) = self.class(at).parent else { break };
+            let Some(parent) = self.class(at).parent() else { break };
             let holder = Holder::Class(parent);
             let (id, rank) = (self.class(at).id, self.class(at).sibling_rank);
             let mut emptied = 0;
@@ -429,14 +446,7 @@ impl Tree {
     /// Sets a class's mode from its tokens, `elapsed` ns after its checkpoint; tells how long until it can be better.
     fn update_mode(&mut self, at: u32, elapsed: i64) -> i64 {
         let class = self.class(at);
-        let (tokens, ctokens) = (class.tokens + elapsed, class.ctokens + elapsed);
-        let (mode, wait) = if ctokens < 0 {
-            (Mode::Wait, -ctokens)
-        } else if tokens >= 0 {
-            (Mode::Send, elapsed)
-        } else {
-            (Mode::Borrow, -tokens)
-        };
+        let (mode, wait) = class.affordable(elapsed);
         let (old, activity) = (class.mode, class.activity);
         if mode == old {
             return wait;
@@ -502,9 +512,31 @@ impl Tree {
         Err(next_event)
     }
 
+    /// The turn among leaves that send on their own was just passed on: loads what the ones after it need, the nearer the more, so
+    /// that each line has been on its way for a turn when it is needed. `len` is that of the packets sent lately.
+    fn touch_ahead(&self, pool: &Pool, prio: usize, len: u32) {
+        let feed = &self.rows[0][prio];
+        let Turn::Of(at) = feed.turn else { return };
+        let mut from = self.class(at).rank + 1;
+        for depths in AHEAD {
+            let Some(rank) = feed.members.next(from) else { return };
+            let class = self.class(self.sorted[rank as usize]);
+            let room = if depths.start == 0 {
+                black_box(class.mode);
+                1
+            } else {
+                class.quantum as u32 / len.max(1) + 1
+            };
+            if let Some(child) = &class.child {
+                depths.for_each(|depth| child.touch_next(pool, depth, room));
+            }
+            from = rank + 1;
+        }
+    }
+
     /// The feed in which a leaf's turn stands when it is served at `level`.
     fn turn_holder(&self, at: u32, level: usize) -> Holder {
-        match self.class(at).parent {
+        match self.class(at).parent() {
             Some(parent) if level > 0 => Holder::Class(parent),
             _ => Holder::Row(0),
         }
@@ -551,11 +583,15 @@ impl Tree {
         class.bytes += u64::from(len);
         class.packets += 1;
         class.deficit[level] -= len as i32;
+        let idle = class.child.as_ref().is_some_and(|child| child.qlen() == 0);
         if class.deficit[level] < 0 {
             class.deficit[level] += class.quantum;
             self.pass(self.turn_holder(at, level), prio);
+            if level == 0 && self.active > MANY {
+                self.touch_ahead(cx.pool, prio, len);
+            }
         }
-        if self.class(at).child.as_ref().is_some_and(|child| child.qlen() == 0) {
+        if idle {
             self.deactivate(at);
         }
         self.charge(cx.now, at, level, len);
@@ -566,44 +602,67 @@ impl Tree {
         let mut next = Some(leaf);
         while let Some(at) = next {
             let class = self.class_mut(at);
-            next = class.parent;
-            let elapsed = (now.since(class.checkpoint).0 as i64).min(MAX_DEBT);
-            let own = usize::from(class.level);
-            if own >= level {
-                if own == level {
-                    class.lends = class.lends.wrapping_add(1);
-                }
-                class.tokens = pay(class.tokens + elapsed, class.buffer, &class.rate, len);
-            } else {
-                class.borrows = class.borrows.wrapping_add(1);
-                class.tokens += elapsed;
-            }
-            class.ctokens = pay(class.ctokens + elapsed, class.cbuffer, &class.ceil, len);
-            class.checkpoint = now;
-            let old = class.mode;
-            let wait = self.update_mode(at, 0);
-            let mode = self.class(at).mode;
-            if mode != old {
-                if old != Mode::Send {
-                    self.waiting[own].remove(at);
-                }
-                if mode != Mode::Send {
-                    self.wait(at, wait);
-                }
-            }
-            if own > 0 {
-                let class = self.class_mut(at);
+            next = class.parent();
+            class.pay(now, level, len);
+            if class.level > 0 {
                 class.bytes += u64::from(len);
                 class.packets += 1;
             }
+            if class.affordable(0).0 != class.mode {
+                self.change_mode(at);
+            }
+        }
+    }
+
+    /// A class that was just charged can afford another mode than it has.
+    fn change_mode(&mut self, at: u32) {
+        let (old, level) = (self.class(at).mode, usize::from(self.class(at).level));
+        let wait = self.update_mode(at, 0);
+        if old != Mode::Send {
+            self.waiting[level].remove(at);
+        }
+        if self.class(at).mode != Mode::Send {
+            self.wait(at, wait);
+        }
+    }
+}
+
+impl Class {
+    /// Pays for `len` bytes sent at `level`, on its own or, below that, on what it borrowed.
+    #[inline]
+    fn pay(&mut self, now: Time, level: usize, len: u32) {
+        let elapsed = (now.since(self.checkpoint).0 as i64).min(MAX_DEBT);
+        let own = usize::from(self.level);
+        if own >= level {
+            self.lends = self.lends.wrapping_add(u32::from(own == level));
+            self.tokens = pay(self.tokens + elapsed, self.buffer, &self.rate, len);
+        } else {
+            self.borrows = self.borrows.wrapping_add(1);
+            self.tokens += elapsed;
+        }
+        self.ctokens = pay(self.ctokens + elapsed, self.cbuffer, &self.ceil, len);
+        self.checkpoint = now;
+    }
+
+    /// The mode that its tokens allow `elapsed` ns after its checkpoint, and how long until it can be better.
+    #[inline]
+    fn affordable(&self, elapsed: i64) -> (Mode, i64) {
+        let (tokens, ctokens) = (self.tokens + elapsed, self.ctokens + elapsed);
+        if ctokens < 0 {
+            (Mode::Wait, -ctokens)
+        } else if tokens >= 0 {
+            (Mode::Send, elapsed)
+        } else {
+            (Mode::Borrow, -tokens)
         }
     }
 }
 
 /// Tokens after paying for `len` bytes: first capped at the bucket, never below the greatest debt.
-fn pay(tokens: i64, bucket: i64, cost: &Cost, len: u32) -> i64 {
-    let left = tokens.min(bucket) - cost.ns(len) as i64;
-    if left <= -MAX_DEBT { 1 - MAX_DEBT } else { left }
+#[inline]
+fn pay(tokens: i64, bucket: i64, price: &Price, len: u32) -> i64 {
+    let left = tokens.min(bucket) - price.ns(len) as i64;
+    left.max(1 - MAX_DEBT)
 }
 
 /// The numbers of the bits set, ascending.
