@@ -137,6 +137,19 @@ impl FilterList {
         Some(Verdict::Drop)
     }
 
+    /// What [`Self::classify`] says where nothing needs to be asked for it, as without filters, or with a lone `fw` whose marks are the
+    /// names of classes; `None`: it must be asked.
+    #[inline]
+    pub fn obvious(&self, mark: Mark, ethertype: u16, qdisc: Handle) -> Option<Option<Handle>> {
+        match &self.prefs[..] {
+            [] => Some(None),
+            [Pref { protocol, chain: 0, body: Body::Fw(fw), .. }] if fw.is_empty() && *protocol == ethertype => {
+                Some(fw.guess(mark, qdisc))
+            }
+            _ => None,
+        }
+    }
+
     /// The class that a firewall mark leads to, as far as that shows without asking anyone: a guess about what [`Self::classify`] will
     /// say, for those who prepare.
     #[inline]

@@ -5,7 +5,7 @@ use crate::flow::{FlowKeys, HashKey};
 use crate::header::Head;
 use crate::units::{Handle, Mark, Time};
 use alloc::vec::Vec;
-use core::hint::black_box;
+use core::hint::{black_box, select_unpredictable};
 
 const NIL: u32 = u32::MAX;
 
@@ -275,19 +275,105 @@ impl Pool {
     }
 }
 
-/// A queue of packets strung through their slots: no allocation, both ends in constant time.
+/// Packets strung through their slots, for those who count them elsewhere: no allocation, both ends in constant time.
 #[derive(Debug)]
-pub struct Fifo {
+pub struct Strand {
     head: u32,
     tail: u32,
-    len: u32,
-    bytes: u64,
 }
 
-impl Default for Fifo {
-    fn default() -> Fifo {
-        Fifo { head: NIL, tail: NIL, len: 0, bytes: 0 }
+impl Default for Strand {
+    fn default() -> Strand {
+        Strand { head: NIL, tail: NIL }
     }
+}
+
+impl Strand {
+    /// Appends.
+    #[inline]
+    pub fn push_back(&mut self, pool: &mut Pool, pkt: Pkt) {
+        let slot = pkt.into_slot();
+        // Whether a queue is empty cannot be foreseen, so nothing branches on it: the first packet is its own predecessor meanwhile.
+        let before = select_unpredictable(self.tail == NIL, slot, self.tail);
+        self.head = select_unpredictable(self.tail == NIL, slot, self.head);
+        pool.meta[before as usize].next = slot;
+        let meta = &mut pool.meta[slot as usize];
+        meta.next = NIL;
+        meta.prev = self.tail;
+        self.tail = slot;
+    }
+
+    /// Puts at the front.
+    fn push_front(&mut self, pool: &mut Pool, pkt: Pkt) {
+        let slot = pkt.into_slot();
+        pool.meta[slot as usize].next = self.head;
+        if self.head == NIL {
+            self.tail = slot;
+        } else {
+            pool.meta[self.head as usize].prev = slot;
+        }
+        self.head = slot;
+    }
+
+    /// Takes the oldest, with its [`Meta::len`].
+    #[inline]
+    pub fn take_front(&mut self, pool: &mut Pool) -> Option<(Pkt, u32)> {
+        if self.head == NIL {
+            return None;
+        }
+        let slot = self.head;
+        let meta = &pool.meta[slot as usize];
+        self.head = meta.next;
+        self.tail = select_unpredictable(meta.next == NIL, NIL, self.tail);
+        Some((Pkt(slot), meta.len))
+    }
+
+    /// Takes the newest.
+    fn take_back(&mut self, pool: &mut Pool) -> Option<(Pkt, u32)> {
+        if self.tail == NIL {
+            return None;
+        }
+        let slot = self.tail;
+        let meta = &pool.meta[slot as usize];
+        let len = meta.len;
+        if self.head == slot {
+            *self = Strand::default();
+        } else {
+            self.tail = meta.prev;
+            pool.meta[self.tail as usize].next = NIL;
+        }
+        Some((Pkt(slot), len))
+    }
+
+    /// What is known of the oldest, left where it is.
+    #[inline]
+    pub fn front<'a>(&self, pool: &'a Pool) -> Option<&'a Meta> {
+        pool.meta.get(self.head as usize)
+    }
+
+    /// Loads what appending will need, so that it is in the cache then; nothing depends on it but time.
+    #[inline]
+    pub fn touch_back(&self, pool: &Pool) {
+        black_box(pool.meta.get(self.tail as usize).map_or(0, |meta| meta.len));
+    }
+
+    /// The same of the packet in this place from the front; those before it should have been touched.
+    #[inline]
+    pub fn touch(&self, pool: &Pool, place: u32) {
+        let mut slot = self.head;
+        for _ in 0..place {
+            slot = pool.meta.get(slot as usize).map_or(NIL, |meta| meta.next);
+        }
+        black_box(pool.meta.get(slot as usize).map_or(0, |meta| meta.len));
+    }
+}
+
+/// A queue of packets strung through their slots, counted.
+#[derive(Debug, Default)]
+pub struct Fifo {
+    strand: Strand,
+    len: u32,
+    bytes: u64,
 }
 
 impl Fifo {
@@ -308,101 +394,53 @@ impl Fifo {
         self.bytes
     }
 
+    fn came(&mut self, len: u32) {
+        self.len += 1;
+        self.bytes += u64::from(len);
+    }
+
+    fn left(&mut self, (pkt, len): (Pkt, u32)) -> Pkt {
+        self.len -= 1;
+        self.bytes -= u64::from(len);
+        pkt
+    }
+
     /// Appends.
     #[inline]
     pub fn push_back(&mut self, pool: &mut Pool, pkt: Pkt) {
-        let slot = pkt.into_slot();
-        let meta = &mut pool.meta[slot as usize];
-        meta.next = NIL;
-        meta.prev = self.tail;
-        self.len += 1;
-        self.bytes += u64::from(meta.len);
-        if self.tail == NIL {
-            self.head = slot;
-        } else {
-            pool.meta[self.tail as usize].next = slot;
-        }
-        self.tail = slot;
+        self.came(pool.meta(&pkt).len);
+        self.strand.push_back(pool, pkt);
     }
 
     /// Puts at the front.
     pub fn push_front(&mut self, pool: &mut Pool, pkt: Pkt) {
-        let slot = pkt.into_slot();
-        let meta = &mut pool.meta[slot as usize];
-        meta.next = self.head;
-        self.len += 1;
-        self.bytes += u64::from(meta.len);
-        if self.head == NIL {
-            self.tail = slot;
-        } else {
-            pool.meta[self.head as usize].prev = slot;
-        }
-        self.head = slot;
+        self.came(pool.meta(&pkt).len);
+        self.strand.push_front(pool, pkt);
     }
 
     /// Takes the oldest.
     #[inline]
     pub fn pop_front(&mut self, pool: &mut Pool) -> Option<Pkt> {
-        self.take_front(pool).map(|(pkt, _)| pkt)
-    }
-
-    /// Takes the oldest, with its [`Meta::len`].
-    #[inline]
-    pub fn take_front(&mut self, pool: &mut Pool) -> Option<(Pkt, u32)> {
-        if self.head == NIL {
-            return None;
-        }
-        let slot = self.head;
-        let meta = &pool.meta[slot as usize];
-        self.head = meta.next;
-        self.len -= 1;
-        self.bytes -= u64::from(meta.len);
-        if self.head == NIL {
-            self.tail = NIL;
-        }
-        Some((Pkt(slot), meta.len))
+        let taken = self.strand.take_front(pool)?;
+        Some(self.left(taken))
     }
 
     /// Takes the newest.
     pub fn pop_back(&mut self, pool: &mut Pool) -> Option<Pkt> {
-        if self.tail == NIL {
-            return None;
-        }
-        let slot = self.tail;
-        let meta = &pool.meta[slot as usize];
-        self.len -= 1;
-        self.bytes -= u64::from(meta.len);
-        if self.head == slot {
-            self.head = NIL;
-            self.tail = NIL;
-        } else {
-            self.tail = meta.prev;
-            pool.meta[self.tail as usize].next = NIL;
-        }
-        Some(Pkt(slot))
+        let taken = self.strand.take_back(pool)?;
+        Some(self.left(taken))
     }
 
     /// What is known of the oldest, left where it is.
     #[inline]
     pub fn front<'a>(&self, pool: &'a Pool) -> Option<&'a Meta> {
-        pool.meta.get(self.head as usize)
+        self.strand.front(pool)
     }
 
-    /// Loads what appending will need, so that it is in the cache then; nothing depends on the answer but time.
+    /// Loads what appending will need, so that it is in the cache then; nothing depends on it but time.
     #[inline]
     pub fn touch_back(&self, pool: &Pool) {
-        black_box(pool.meta.get(self.tail as usize).map_or(0, |meta| meta.len));
-    }
-
-    /// The same of the oldest packet, and of the one behind it if `second`.
-    #[inline]
-    pub fn touch_front(&self, pool: &Pool, second: bool) {
-        let Some(first) = pool.meta.get(self.head as usize) else { return };
-        if second {
-            black_box(pool.meta.get(first.next as usize).map_or(0, |meta| meta.len));
-        } else {
-            black_box(first.len);
-        }
+        self.strand.touch_back(pool);
     }
 
     /// Moves everything out, oldest first, into `other`'s end.

@@ -22,11 +22,12 @@ const MAX_QUANTUM: u32 = 1 << 20;
 const AHEAD: u32 = 4;
 
 #[derive(Default)]
+#[repr(C, align(64))]
 pub(crate) struct Drr {
     /// By slot; a deleted class leaves its slot to the next.
     classes: Vec<Slot>,
-    hash: ClassHash,
     active: Chain,
+    hash: ClassHash,
 }
 
 struct Slot {

@@ -3,23 +3,24 @@
 //! pfifo takes a packet while fewer than `limit` wait, bfifo while it fits into `limit` bytes; pfifo_head_drop, when full, drops the
 //! oldest to take the newest, and says so (congested).
 
-use super::{NO_CHANGE, purge_queue};
+use super::NO_CHANGE;
 use crate::cx::{Cx, Device, Why};
 use crate::node::{Dequeue, Discipline, Enqueue, Own, Peek};
 use tidegate_classify::FilterList;
-use tidegate_packet::{Fifo as Queue, Pkt, Pool};
+use tidegate_packet::{Pkt, Pool, Strand};
 use tidegate_policy::{FifoParams, Kind, QdiscParams, TcError};
 
+/// What waits in it is counted by its Node.
 pub(crate) struct Fifo {
-    kind: Kind,
+    queue: Strand,
     limit: u32,
-    queue: Queue,
+    kind: Kind,
 }
 
 impl Fifo {
     pub(crate) fn new(device: Device, kind: Kind, params: Option<&FifoParams>) -> Fifo {
         let limit = params.and_then(|p| p.limit).unwrap_or_else(|| default_limit(device, kind));
-        Fifo { kind, limit, queue: Queue::new() }
+        Fifo { queue: Strand::default(), limit, kind }
     }
 
     /// Does a packet of `len` bytes fit beside what waits?
@@ -55,10 +56,10 @@ impl Fifo {
         self.queue.touch_back(pool);
     }
 
-    /// Loads what giving a packet, or the one behind it, will need.
+    /// Loads what giving the packet in this place will need.
     #[inline]
-    pub(crate) fn touch_front(&self, pool: &Pool, second: bool) {
-        self.queue.touch_front(pool, second);
+    pub(crate) fn touch(&self, pool: &Pool, place: u32) {
+        self.queue.touch(pool, place);
     }
 
     pub(crate) fn set_limit(&mut self, limit: u32) {
@@ -84,7 +85,7 @@ impl Discipline for Fifo {
             cx.drop(own.handle, pkt, Why::Full);
             return Enqueue::Dropped;
         }
-        if let Some(oldest) = self.queue.pop_front(cx.pool) {
+        if let Some((oldest, _)) = self.queue.take_front(cx.pool) {
             cx.drop(own.handle, oldest, Why::Overflow);
         }
         self.queue.push_back(cx.pool, pkt);
@@ -92,7 +93,7 @@ impl Discipline for Fifo {
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>, _own: Own) -> Dequeue {
-        self.queue.pop_front(cx.pool).map_or(Dequeue::Empty, Dequeue::Packet)
+        self.take(cx.pool).map_or(Dequeue::Empty, |(pkt, _)| Dequeue::Packet(pkt))
     }
 
     fn look(&mut self, cx: &mut Cx<'_>) -> Option<Peek> {
@@ -109,7 +110,10 @@ impl Discipline for Fifo {
     }
 
     fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
-        purge_queue(cx, own.handle, &mut self.queue);
+        cx.next_purge_group();
+        while let Some((pkt, _)) = self.queue.take_front(cx.pool) {
+            cx.purge(own.handle, pkt);
+        }
     }
 
     fn params(&self) -> QdiscParams {

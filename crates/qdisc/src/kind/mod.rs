@@ -30,7 +30,7 @@ pub(crate) enum Body {
     Codel(Box<codel::Codel>),
     FqCodel(Box<fq_codel::FqCodel>),
     #[allow(dead_code)] // the door for disciplines made outside
-    Custom(Box<dyn Discipline>),
+    Custom(Box<Box<dyn Discipline>>),
 }
 
 macro_rules! dispatch {
@@ -119,7 +119,7 @@ impl Body {
             Body::Drr(d) => &**d,
             Body::Codel(d) => &**d,
             Body::FqCodel(d) => &**d,
-            Body::Custom(d) => &**d,
+            Body::Custom(d) => &***d,
         }
     }
 
@@ -135,7 +135,7 @@ impl Body {
             Body::Drr(d) => &mut **d,
             Body::Codel(d) => &mut **d,
             Body::FqCodel(d) => &mut **d,
-            Body::Custom(d) => &mut **d,
+            Body::Custom(d) => &mut ***d,
         }
     }
 
