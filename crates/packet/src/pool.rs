@@ -5,7 +5,7 @@ use crate::flow::{FlowKeys, HashKey};
 use crate::header::Head;
 use crate::units::{Handle, Mark, Time};
 use alloc::vec::Vec;
-use core::hint::{black_box, select_unpredictable};
+use core::hint::select_unpredictable;
 
 const NIL: u32 = u32::MAX;
 
@@ -71,6 +71,8 @@ pub struct Meta {
     hash: u32,
     next: u32,
     prev: u32,
+    /// Written to bring the line into the cache; it means nothing.
+    touched: bool,
 }
 
 impl Meta {
@@ -215,6 +217,14 @@ impl Pool {
         &mut self.meta[pkt.0 as usize]
     }
 
+    /// Begins to bring a slot's line into the cache: a store, unlike a load, keeps nothing waiting.
+    #[inline]
+    fn touch(&mut self, slot: u32) {
+        if let Some(meta) = self.meta.get_mut(slot as usize) {
+            meta.touched = true;
+        }
+    }
+
     /// Its header bytes. The DS field there is as the packet came; [`Meta::dsfield`] is as it is now.
     pub fn head(&self, pkt: &Pkt) -> &Head {
         &self.cold[pkt.0 as usize].head
@@ -323,9 +333,11 @@ impl Strand {
         }
         let slot = self.head;
         let meta = &pool.meta[slot as usize];
-        self.head = meta.next;
-        self.tail = select_unpredictable(meta.next == NIL, NIL, self.tail);
-        Some((Pkt(slot), meta.len))
+        let (next, len) = (meta.next, meta.len);
+        self.head = next;
+        self.tail = select_unpredictable(next == NIL, NIL, self.tail);
+        pool.touch(next);
+        Some((Pkt(slot), len))
     }
 
     /// Takes the newest.
@@ -351,20 +363,20 @@ impl Strand {
         pool.meta.get(self.head as usize)
     }
 
-    /// Loads what appending will need, so that it is in the cache then; nothing depends on it but time.
+    /// Begins to load what appending will need; nothing depends on it but time.
     #[inline]
-    pub fn touch_back(&self, pool: &Pool) {
-        black_box(pool.meta.get(self.tail as usize).map_or(0, |meta| meta.len));
+    pub fn touch_back(&self, pool: &mut Pool) {
+        pool.touch(self.tail);
     }
 
     /// The same of the packet in this place from the front; those before it should have been touched.
     #[inline]
-    pub fn touch(&self, pool: &Pool, place: u32) {
+    pub fn touch(&self, pool: &mut Pool, place: u32) {
         let mut slot = self.head;
         for _ in 0..place {
             slot = pool.meta.get(slot as usize).map_or(NIL, |meta| meta.next);
         }
-        black_box(pool.meta.get(slot as usize).map_or(0, |meta| meta.len));
+        pool.touch(slot);
     }
 }
 
@@ -437,9 +449,9 @@ impl Fifo {
         self.strand.front(pool)
     }
 
-    /// Loads what appending will need, so that it is in the cache then; nothing depends on it but time.
+    /// Begins to load what appending will need; nothing depends on it but time.
     #[inline]
-    pub fn touch_back(&self, pool: &Pool) {
+    pub fn touch_back(&self, pool: &mut Pool) {
         self.strand.touch_back(pool);
     }
 

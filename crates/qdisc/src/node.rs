@@ -92,13 +92,13 @@ pub trait Discipline {
 
     /// The child that a packet will be handed to, as far as that shows at a glance. Taking in a batch goes down the tree with all its
     /// packets at once first, so that they wait for their cache lines together; nothing depends on the answer but time.
-    fn toward(&self, pool: &Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
+    fn toward(&self, pool: &mut Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
         let _ = (pool, qdisc, filters, pkt);
         None
     }
 
     /// Loads what the next packets to leave will need, `depth` steps down from here: see [`Node::touch_next`].
-    fn touch_next(&self, pool: &Pool, depth: u32, room: u32) {
+    fn touch_next(&self, pool: &mut Pool, depth: u32, room: u32) {
         let _ = (pool, depth, room);
     }
 
@@ -469,7 +469,7 @@ impl Node {
 
     /// One step of a packet's way down, loading what taking it in will need: see [`Discipline::toward`].
     #[inline]
-    pub(crate) fn toward(&self, pool: &Pool, pkt: &Pkt) -> Option<&Node> {
+    pub(crate) fn toward(&self, pool: &mut Pool, pkt: &Pkt) -> Option<&Node> {
         match &self.body {
             Body::Fifo(fifo) => {
                 fifo.touch_back(pool);
@@ -482,7 +482,7 @@ impl Node {
     /// Loads what the next packets to leave will need, `depth` steps down from here: first this, then what lies behind it, so that
     /// each step finds what it walks over and waits for all that is new at once.
     #[inline]
-    pub(crate) fn touch_next(&self, pool: &Pool, depth: u32, room: u32) {
+    pub(crate) fn touch_next(&self, pool: &mut Pool, depth: u32, room: u32) {
         match &self.body {
             _ if depth == 0 => {
                 black_box((self.stats.qlen, self.handle));

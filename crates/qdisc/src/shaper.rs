@@ -359,7 +359,7 @@ fn offer_to(root: &mut Node, cx: &mut Cx<'_>, pkt: Pkt) -> Offer {
 }
 
 /// Goes down the tree with up to [`BATCH`] packets at once, a step at a time, so that all wait for their next lines together.
-fn touch_ways(root: &Node, pool: &Pool, packets: &[Pkt]) {
+fn touch_ways(root: &Node, pool: &mut Pool, packets: &[Pkt]) {
     let mut at = [Some(root); BATCH];
     for _ in 0..MAX_DEPTH {
         let mut on_the_way = false;

@@ -32,7 +32,48 @@ struct Sort {
     head: Head,
     priority: u32,
     mark: Mark,
-    hash: u32,
+}
+
+/// What a packet's priority and mark name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Names {
+    /// The priority names the leaf.
+    Leaf,
+    /// It names the flow: for a hash with a key of its own, only a priority can spare the hashing.
+    Flow,
+    /// It names nothing.
+    Nothing,
+    /// It names the queue within a pipe, the mark the pipe.
+    Pipes,
+}
+
+impl Names {
+    fn of(case: &Case) -> Names {
+        match case.name.split(' ').next() {
+            Some("sfq,") => Names::Flow,
+            Some("fq_codel,") => Names::Nothing,
+            Some("pipes,") => Names::Pipes,
+            _ => Names::Leaf,
+        }
+    }
+
+    fn priority(self, leaf: u32, flow: u32) -> u32 {
+        match self {
+            Names::Leaf => leaf_class(leaf).0,
+            Names::Flow => leaf_class(flow).0,
+            Names::Nothing => 0,
+            Names::Pipes => queue_in_pipe(leaf, flow),
+        }
+    }
+
+    fn mark(self, leaf: u32) -> Mark {
+        if self == Names::Pipes { Mark(leaf_class(leaf).0) } else { Mark(leaf + 1) }
+    }
+}
+
+/// Spread evenly: what is measured is the tree, not collisions of a hash.
+fn flow_hash(flow: u32) -> u32 {
+    (flow + 1).wrapping_mul(0x9e37_79b9) | 1
 }
 
 /// A tree and its load.
@@ -42,8 +83,9 @@ pub struct Rig {
     draws: Seeded,
     now: Time,
     arrival: Arrival,
-    /// The priority names the queue within a pipe, parsed or not.
-    piped: bool,
+    names: Names,
+    leaves: u32,
+    flows: u32,
     sorts: Vec<Sort>,
     random: u32,
     batch: Vec<Pkt>,
@@ -105,7 +147,9 @@ impl Rig {
             draws: Seeded::new(1),
             now: Time(1_000_000_000),
             arrival,
-            piped: case.name.starts_with("pipes"),
+            names: Names::of(case),
+            leaves: case.leaves,
+            flows: case.flows,
             sorts: Vec::new(),
             random: 12345,
             batch: Vec::with_capacity(BATCH),
@@ -129,7 +173,6 @@ impl Rig {
     /// Leaf `n / flows`, flow `n % flows`.
     fn sort(&self, case: &Case, n: u32) -> Sort {
         let (leaf, flow) = (n / case.flows, n % case.flows);
-        let piped = case.name.starts_with("pipes");
         let mut ip = [0u8; 48];
         ip[0] = 0x45;
         ip[3] = 50;
@@ -140,16 +183,8 @@ impl Rig {
         ip[22..24].copy_from_slice(&(5000 + leaf as u16 % 1000).to_be_bytes());
         Sort {
             head: Head::from_network(0x0800, &ip),
-            priority: match case.name.split(' ').next() {
-                // Its hash has a key of its own, so only a priority can spare it the hashing.
-                Some("sfq,") => leaf_class(flow).0,
-                Some("fq_codel,") => 0,
-                Some("pipes,") => queue_in_pipe(leaf, flow),
-                _ => leaf_class(leaf).0,
-            },
-            mark: if piped { Mark(leaf_class(leaf).0) } else { Mark(leaf + 1) },
-            // Spread evenly: what is measured is the tree, not collisions of a hash.
-            hash: (flow + 1).wrapping_mul(0x9e37_79b9) | 1,
+            priority: if self.names == Names::Pipes { self.names.priority(leaf, flow) } else { 0 },
+            mark: self.names.mark(leaf),
         }
     }
 
@@ -217,17 +252,18 @@ impl Rig {
     /// Makes a packet a new one of a random sort.
     #[inline]
     fn renew(&mut self, pkt: Pkt) -> Pkt {
-        let n = (u64::from(self.next_random()) * self.sorts.len() as u64) >> 32;
-        let sort = &self.sorts[n as usize];
+        let n = ((u64::from(self.next_random()) * u64::from(self.leaves * self.flows)) >> 32) as u32;
         if self.arrival != Arrival::Parsed {
+            let (leaf, flow) = (n / self.flows, n % self.flows);
             let meta = self.pool.meta_mut(&pkt);
-            (meta.priority, meta.mark) = (sort.priority, sort.mark);
-            self.pool.set_hash(&pkt, sort.hash);
+            (meta.priority, meta.mark) = (self.names.priority(leaf, flow), self.names.mark(leaf));
+            self.pool.set_hash(&pkt, flow_hash(flow));
             return pkt;
         }
+        let sort = &self.sorts[n as usize];
         self.pool.release(pkt);
         let mut meta = Meta::of(&sort.head, LEN);
-        (meta.mark, meta.priority) = (sort.mark, if self.piped { sort.priority } else { 0 });
+        (meta.mark, meta.priority) = (sort.mark, sort.priority);
         let Some(pkt) = self.pool.insert(meta, sort.head.clone()) else { unreachable!("one was just released") };
         pkt
     }
@@ -318,21 +354,26 @@ fn drr(rig: &mut Rig, case: &Case) {
 /// A link class, then leaves in groups of `fanout` (1: all under the link). A leaf's rate is its share of the load times `share`, or
 /// divided by it when negative: with less than its share it borrows most of the time, and its mode changes all the time.
 fn htb(rig: &mut Rig, case: &Case, fanout: u32, share: i64) {
-    rig.root("htb", Some(QdiscParams::Htb(HtbParams::default())));
     let load = u64::from(LEN) * 1_000_000_000 / STEP.0;
     let fair = load / u64::from(case.leaves);
     let rate = if share > 0 { fair * share as u64 } else { fair / share.unsigned_abs() };
+    htb_of(rig, case, fanout, Rate(rate), 4 * LEN);
+}
+
+/// The same with the rate of a leaf, and how many bytes its bucket holds.
+fn htb_of(rig: &mut Rig, case: &Case, fanout: u32, rate: Rate, burst: u32) {
     let class = |rate: Rate| {
         let spec = |rate| RateSpec { rate, ..RateSpec::default() };
         ClassParams::Htb(HtbClassParams {
             rate: spec(rate),
             ceil: spec(LINK),
-            buffer: Ticks((u64::from(LEN) * 4 * Ticks::PER_SECOND / rate.0).max(1000) as u32),
+            buffer: Ticks((u64::from(burst) * Ticks::PER_SECOND / rate.0).max(1000) as u32),
             cbuffer: Ticks(1000),
             quantum: 1514,
             prio: 0,
         })
     };
+    rig.root("htb", Some(QdiscParams::Htb(HtbParams::default())));
     let top = ROOT.class(0xfff0);
     rig.class(Handle::ROOT, top, class(LINK));
     for leaf in 0..case.leaves {
@@ -340,10 +381,10 @@ fn htb(rig: &mut Rig, case: &Case, fanout: u32, share: i64) {
         if fanout > 1 {
             parent = ROOT.class(0x8000 + (leaf / fanout) as u16);
             if leaf % fanout == 0 {
-                rig.class(top, parent, class(Rate(rate.saturating_mul(u64::from(fanout)).min(LINK.0))));
+                rig.class(top, parent, class(Rate(rate.0.saturating_mul(u64::from(fanout)).min(LINK.0))));
             }
         }
-        rig.class(parent, leaf_class(leaf), class(Rate(rate.min(LINK.0))));
+        rig.class(parent, leaf_class(leaf), class(Rate(rate.0.min(LINK.0))));
     }
 }
 
@@ -373,7 +414,7 @@ fn queue_in_pipe(pipe: u32, queue: u32) -> u32 {
 /// A link and its pipes, each with two buckets; in each pipe 12 bands of strict priority and a 13th of four classes by turns: the tree
 /// that rte_sched has. The mark names the pipe.
 fn pipes(rig: &mut Rig, case: &Case) {
-    htb(rig, case, 1, 10);
+    htb_of(rig, case, 1, LINK, 1_000_000);
     rig.filter(0, "fw", None);
     for pipe in 0..case.leaves {
         let mut priomap = [STRICT as u8; 16];

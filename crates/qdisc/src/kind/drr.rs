@@ -116,7 +116,7 @@ impl Discipline for Drr {
         result
     }
 
-    fn toward(&self, pool: &Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
+    fn toward(&self, pool: &mut Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
         let meta = pool.meta(pkt);
         let at = match self.find(meta.priority_class()) {
             Some(at) => at,
@@ -127,7 +127,7 @@ impl Discipline for Drr {
         Some(&class.child)
     }
 
-    fn touch_next(&self, pool: &Pool, depth: u32, room: u32) {
+    fn touch_next(&self, pool: &mut Pool, depth: u32, room: u32) {
         let Some(mut at) = self.active.first().filter(|_| depth > 0) else { return };
         for _ in 0..room.min(AHEAD) {
             let slot = &self.classes[at as usize];

@@ -52,13 +52,13 @@ impl Fifo {
 
     /// Loads what taking in a packet will need.
     #[inline]
-    pub(crate) fn touch_back(&self, pool: &Pool) {
+    pub(crate) fn touch_back(&self, pool: &mut Pool) {
         self.queue.touch_back(pool);
     }
 
     /// Loads what giving the packet in this place will need.
     #[inline]
-    pub(crate) fn touch(&self, pool: &Pool, place: u32) {
+    pub(crate) fn touch(&self, pool: &mut Pool, place: u32) {
         self.queue.touch(pool, place);
     }
 

@@ -145,12 +145,12 @@ impl Body {
     }
 
     #[inline]
-    pub(crate) fn toward(&self, pool: &Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
+    pub(crate) fn toward(&self, pool: &mut Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
         dispatch!(self, d => d.toward(pool, qdisc, filters, pkt))
     }
 
     #[inline]
-    pub(crate) fn touch_next(&self, pool: &Pool, depth: u32, room: u32) {
+    pub(crate) fn touch_next(&self, pool: &mut Pool, depth: u32, room: u32) {
         dispatch!(self, d => d.touch_next(pool, depth, room));
     }
 

@@ -77,7 +77,7 @@ impl Discipline for Prio {
         }
     }
 
-    fn toward(&self, pool: &Pool, _qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
+    fn toward(&self, pool: &mut Pool, _qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
         let meta = pool.meta(pkt);
         let class = meta.priority_class();
         let band = if class.qdisc() == self.handle {
@@ -91,7 +91,7 @@ impl Discipline for Prio {
         self.bands.get(band)
     }
 
-    fn touch_next(&self, pool: &Pool, depth: u32, room: u32) {
+    fn touch_next(&self, pool: &mut Pool, depth: u32, room: u32) {
         if depth == 0 {
             black_box(self.asked);
             return;

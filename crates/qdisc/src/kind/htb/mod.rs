@@ -335,7 +335,7 @@ impl Discipline for Htb {
         result
     }
 
-    fn toward(&self, pool: &Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
+    fn toward(&self, pool: &mut Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
         let meta = pool.meta(pkt);
         let at = match self.find(meta.priority_class()) {
             Some(at) => at,

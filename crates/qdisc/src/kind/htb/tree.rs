@@ -514,7 +514,7 @@ impl Tree {
 
     /// The turn among leaves that send on their own was just passed on: loads what the ones after it need, the nearer the more, so
     /// that each line has been on its way for a turn when it is needed. `len` is that of the packets sent lately.
-    fn touch_ahead(&self, pool: &Pool, prio: usize, len: u32) {
+    fn touch_ahead(&self, pool: &mut Pool, prio: usize, len: u32) {
         let feed = &self.rows[0][prio];
         let Turn::Of(at) = feed.turn else { return };
         let mut from = self.class(at).rank + 1;
@@ -564,7 +564,8 @@ impl Tree {
                 self.deactivate(at);
             }
             if let Dequeue::Packet(pkt) = result {
-                self.sent(cx, at, level, prio, cx.pool.meta(&pkt).len);
+                let len = cx.pool.meta(&pkt).len;
+                self.sent(cx, at, level, prio, len);
                 return Some(pkt);
             }
             // The leaf's qdisc holds back what it has: the next leaf's turn.
@@ -578,7 +579,7 @@ impl Tree {
     }
 
     /// A leaf sent `len` bytes at `level`: its turn, its activity, its tokens.
-    fn sent(&mut self, cx: &Cx<'_>, at: u32, level: usize, prio: usize, len: u32) {
+    fn sent(&mut self, cx: &mut Cx<'_>, at: u32, level: usize, prio: usize, len: u32) {
         let class = self.class_mut(at);
         class.bytes += u64::from(len);
         class.packets += 1;
