@@ -242,6 +242,9 @@ pub(crate) struct Watchdogs {
 }
 
 impl Watchdogs {
+    /// The number of no watchdog.
+    pub(crate) const NOBODY: u32 = u32::MAX;
+
     /// A number for a new shaping node.
     pub(crate) fn register(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {

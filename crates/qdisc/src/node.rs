@@ -320,6 +320,30 @@ impl Node {
         Node::hidden_body(cx, Kind::Bfifo, Body::bfifo(limit), parent)
     }
 
+    /// What stands where a qdisc may hang and none does. (An `Option` would have its mark in the line that packets do not need.)
+    pub(crate) fn absent() -> Node {
+        Node::assemble(Kind::Pfifo, Body::Noop(Noop), Handle::NONE, Watchdogs::NOBODY)
+    }
+
+    /// The qdisc, if one hangs here.
+    #[inline]
+    pub(crate) fn there(&self) -> Option<&Node> {
+        (self.watchdog != Watchdogs::NOBODY).then_some(self)
+    }
+
+    /// The same, to change.
+    #[inline]
+    pub(crate) fn there_mut(&mut self) -> Option<&mut Node> {
+        (self.watchdog != Watchdogs::NOBODY).then_some(self)
+    }
+
+    /// Takes it away, if one hangs here, and ends it.
+    pub(crate) fn end(&mut self, cx: &mut Cx<'_>) {
+        if self.watchdog != Watchdogs::NOBODY {
+            core::mem::replace(self, Node::absent()).destroy(cx);
+        }
+    }
+
     /// The qdisc that drops everything: what is left where a child was deleted and nothing takes its place.
     pub(crate) fn noop(cx: &mut Cx<'_>, parent: Handle) -> Node {
         Node::hidden_body(cx, Kind::Pfifo, Body::Noop(Noop), parent)

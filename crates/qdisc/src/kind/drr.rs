@@ -30,9 +30,10 @@ pub(crate) struct Drr {
     hash: ClassHash,
 }
 
+/// A class with its place in the ring; its qdisc is absent while the slot is free.
 struct Slot {
     link: Link,
-    class: Option<Class>,
+    class: Class,
 }
 
 impl Linked for Slot {
@@ -55,8 +56,8 @@ impl Drr {
         self.hash.get(id)
     }
 
-    fn class(&mut self, at: u32) -> Option<&mut Class> {
-        self.classes[at as usize].class.as_mut()
+    fn class(&mut self, at: u32) -> &mut Class {
+        &mut self.classes[at as usize].class
     }
 
     fn choose(&self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: &Pkt) -> Result<Option<u32>, Gone> {
@@ -100,17 +101,15 @@ impl Discipline for Drr {
             cx.drop(own.handle, pkt, Why::Unclassified);
             return Enqueue::Dropped;
         };
-        let Some(class) = self.classes[at as usize].class.as_mut() else { unreachable!("the hash names only classes") };
+        let Slot { link, class } = &mut self.classes[at as usize];
         let result = class.child.enqueue(cx, pkt);
         if class.child.qlen() == 0 {
             // It made room by losing all it had.
             self.deactivate(at);
             return result;
         }
-        if result == Enqueue::Queued && !self.classes[at as usize].link.is_linked() {
-            if let Some(class) = self.class(at) {
-                class.deficit = class.quantum;
-            }
+        if result == Enqueue::Queued && !link.is_linked() {
+            class.deficit = class.quantum;
             self.active.push(&mut self.classes, at);
         }
         result
@@ -122,7 +121,7 @@ impl Discipline for Drr {
             Some(at) => at,
             None => self.find(filters.guess(meta.mark, qdisc)?)?,
         };
-        let class = self.classes[at as usize].class.as_ref()?;
+        let class = &self.classes[at as usize].class;
         black_box(class.deficit);
         Some(&class.child)
     }
@@ -130,19 +129,17 @@ impl Discipline for Drr {
     fn touch_next(&self, pool: &mut Pool, depth: u32, room: u32) {
         let Some(mut at) = self.active.first().filter(|_| depth > 0) else { return };
         for _ in 0..room.min(AHEAD) {
-            let slot = &self.classes[at as usize];
-            let Some(class) = &slot.class else { return };
+            let Slot { link, class } = &self.classes[at as usize];
             black_box(class.deficit);
             class.child.touch_next(pool, depth - 1, room);
-            let Some(next) = slot.link.next() else { return };
+            let Some(next) = link.next() else { return };
             at = next;
         }
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>, _own: Own) -> Dequeue {
         while let Some(at) = self.active.first() {
-            let slot = &mut self.classes[at as usize];
-            let Some(class) = slot.class.as_mut() else { unreachable!("only classes are active") };
+            let class = &mut self.classes[at as usize].class;
             let len = match class.child.peek(cx) {
                 Peek::Packet(len) => len,
                 // A child that holds back what it has stops the whole ring, as in Linux.
@@ -179,9 +176,7 @@ impl Discipline for Drr {
 
     fn purge(&mut self, cx: &mut Cx<'_>, _own: Own) {
         for (_, at) in self.hash.iter() {
-            if let Some(class) = &mut self.classes[at as usize].class {
-                class.child.purge(cx);
-            }
+            self.classes[at as usize].class.child.purge(cx);
             if self.classes[at as usize].link.is_linked() {
                 self.active.remove(&mut self.classes, at);
             }
@@ -211,15 +206,13 @@ impl Discipline for Drr {
             }
             self.deactivate(at);
             self.hash.remove(op.classid);
-            if let Some(class) = self.classes[at as usize].class.take() {
-                class.child.destroy(cx);
-            }
+            self.class(at).child.end(cx);
             return Ok(None);
         }
         let quantum = Drr::quantum(op.params.as_ref())?;
         if let Some(at) = found {
-            if let (Some(class), Some(quantum)) = (self.class(at), quantum) {
-                class.quantum = quantum;
+            if let Some(quantum) = quantum {
+                self.class(at).quantum = quantum;
             }
             return Ok(None);
         }
@@ -231,14 +224,17 @@ impl Discipline for Drr {
             bytes: 0,
             child: Node::hidden(cx, Kind::Pfifo, op.classid),
         };
-        let at = match self.classes.iter().position(|slot| slot.class.is_none()) {
-            Some(at) => at,
+        let slot = Slot { link: Link::default(), class };
+        let at = match self.classes.iter().position(|slot| slot.class.child.there().is_none()) {
+            Some(at) => {
+                self.classes[at] = slot;
+                at
+            }
             None => {
-                self.classes.push(Slot { link: Link::default(), class: None });
+                self.classes.push(slot);
                 self.classes.len() - 1
             }
         };
-        self.classes[at].class = Some(class);
         self.hash.insert(op.classid, at as u32);
         self.hash.grow();
         Ok(None)
@@ -246,7 +242,7 @@ impl Discipline for Drr {
 
     fn child(&mut self, class: Handle) -> Option<&mut Node> {
         let at = self.find(class)?;
-        self.class(at).map(|class| &mut class.child)
+        Some(&mut self.class(at).child)
     }
 
     fn child_emptied(&mut self, _cx: &mut Cx<'_>, class: Handle) {
@@ -257,15 +253,15 @@ impl Discipline for Drr {
 
     fn visit(&mut self, visit: &mut dyn Visit) {
         for slot in &mut self.classes {
-            if let Some(class) = &mut slot.class {
-                visit.node(&mut class.child);
+            if let Some(child) = slot.class.child.there_mut() {
+                visit.node(child);
             }
         }
     }
 
     fn classes(&mut self, _now: Time, _qdisc: Handle, out: &mut Vec<ClassDump>) {
         for (_, at) in self.hash.iter() {
-            let Some(class) = &self.classes[at as usize].class else { continue };
+            let class = &self.classes[at as usize].class;
             let child = class.child.stats();
             out.push(ClassDump {
                 dev: Default::default(),

@@ -99,8 +99,8 @@ struct Class {
     filters: FilterList,
     /// What rate and ceil were made from.
     specs: alloc::boxed::Box<[RateSpec; 2]>,
-    /// The qdisc of a leaf.
-    child: Option<Node>,
+    /// The qdisc of a leaf; absent elsewhere.
+    child: Node,
 }
 
 const NO_CLASS: u32 = u32::MAX;
@@ -265,7 +265,7 @@ impl Htb {
             lends: 0,
             borrows: 0,
             filters: FilterList::default(),
-            child: Some(Node::hidden(cx, Kind::Pfifo, op.classid)),
+            child: Node::hidden(cx, Kind::Pfifo, op.classid),
             inner: None,
         };
         let at = self.tree.add(class);
@@ -320,10 +320,10 @@ impl Discipline for Htb {
             }
         };
         let class = &mut self.tree.classes[at as usize];
-        let Some(child) = class.child.as_mut() else { unreachable!("a leaf has a qdisc") };
-        let result = child.enqueue(cx, pkt);
-        let emptied = child.qlen() == 0;
+        let result = class.child.enqueue(cx, pkt);
+        let emptied = class.child.qlen() == 0;
         match result {
+            Enqueue::Queued if class.activity != 0 => {}
             Enqueue::Queued => self.tree.activate(at),
             Enqueue::Congested | Enqueue::Dropped => class.drops = class.drops.wrapping_add(1),
             Enqueue::Lost | Enqueue::Taken | Enqueue::Parked => {}
@@ -343,7 +343,7 @@ impl Discipline for Htb {
         };
         let class = &self.tree.classes[at as usize];
         black_box(class.activity);
-        class.child.as_ref()
+        class.child.there()
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
@@ -368,7 +368,7 @@ impl Discipline for Htb {
 
     fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
         for (_, at) in self.hash.iter() {
-            if let Some(child) = &mut self.tree.classes[at as usize].child {
+            if let Some(child) = self.tree.classes[at as usize].child.there_mut() {
                 child.purge(cx);
             }
         }
@@ -446,7 +446,7 @@ impl Discipline for Htb {
 
     fn child(&mut self, class: Handle) -> Option<&mut Node> {
         let at = self.find(class)?;
-        self.tree.classes[at as usize].child.as_mut()
+        self.tree.classes[at as usize].child.there_mut()
     }
 
     fn child_emptied(&mut self, _cx: &mut Cx<'_>, class: Handle) {
@@ -457,7 +457,7 @@ impl Discipline for Htb {
 
     fn visit(&mut self, visit: &mut dyn Visit) {
         for class in &mut self.tree.classes {
-            if let Some(child) = &mut class.child {
+            if let Some(child) = class.child.there_mut() {
                 visit.node(child);
             }
         }
@@ -481,7 +481,7 @@ impl Discipline for Htb {
         let ticks = |ns: i64| (ns >> 6).clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32;
         for (_, at) in self.hash.iter() {
             let class = &self.tree.classes[at as usize];
-            let (leaf, child) = class.child.as_ref().map(|c| (c.handle(), c.stats())).unwrap_or_default();
+            let (leaf, child) = class.child.there().map(|c| (c.handle(), c.stats())).unwrap_or_default();
             let parent = class.parent().map_or(Handle::ROOT, |p| self.tree.classes[p as usize].id);
             out.push(ClassDump {
                 dev: Default::default(),

@@ -57,6 +57,16 @@ enum Holder {
     Class(u32),
 }
 
+/// What a leaf gave when it was asked.
+#[derive(PartialEq)]
+enum Asked {
+    Packet(Pkt),
+    /// It has nothing.
+    Idle,
+    /// It holds back what it has.
+    HeldBack,
+}
+
 pub(super) struct Tree {
     /// By slot. A deleted class keeps its slot, marked by an id of none, until another takes it.
     pub(super) classes: Vec<Class>,
@@ -122,9 +132,7 @@ impl Tree {
     /// A leaf gets its first child: its queue is lost, its debt of waiting forgotten.
     pub(super) fn leaf_to_inner(&mut self, cx: &mut Cx<'_>, at: u32) {
         self.settle_ranks();
-        if let Some(child) = self.class_mut(at).child.take() {
-            child.destroy(cx);
-        }
+        self.class_mut(at).child.end(cx);
         self.deactivate(at);
         self.stop_waiting(at);
         let level = self.class(at).parent().map_or(LEVELS as u8, |p| self.class(p).level) - 1;
@@ -137,9 +145,7 @@ impl Tree {
     /// Deletes a leaf or a childless class; the last child's parent becomes a leaf again, with full buckets and an empty queue.
     pub(super) fn remove(&mut self, cx: &mut Cx<'_>, at: u32) {
         self.settle_ranks();
-        if let Some(child) = self.class_mut(at).child.take() {
-            child.destroy(cx);
-        }
+        self.class_mut(at).child.end(cx);
         self.deactivate(at);
         self.stop_waiting(at);
         self.ranked = false;
@@ -160,7 +166,7 @@ impl Tree {
         let class = self.class_mut(p);
         class.level = 0;
         class.inner = None;
-        class.child = Some(child);
+        class.child = child;
         class.deficit = [0; LEVELS];
         class.tokens = class.buffer;
         class.ctokens = class.cbuffer;
@@ -313,6 +319,7 @@ impl Tree {
     }
 
     /// The leaf whose turn it is in a row. A feed whose end was reached begins again, and the one above passes its turn.
+    #[inline]
     fn leaf(&mut self, level: usize, prio: usize) -> Option<u32> {
         if self.row_mask[level] & 1 << prio == 0 {
             return None;
@@ -323,6 +330,7 @@ impl Tree {
         self.search_leaf(level, prio)
     }
 
+    #[inline(never)]
     fn search_leaf(&mut self, level: usize, prio: usize) -> Option<u32> {
         let mut path = [Holder::Row(level); LEVELS + 1];
         let mut depth = 0;
@@ -364,6 +372,7 @@ impl Tree {
     }
 
     /// A leaf has nothing to send any more.
+    #[inline(never)]
     pub(super) fn deactivate(&mut self, at: u32) {
         if self.class(at).activity != 0 && self.class(at).inner.is_none() {
             self.rank();
@@ -474,6 +483,7 @@ impl Tree {
     }
 
     /// Looks at the classes of a level whose time has come; tells when the next one's comes.
+    #[inline(never)]
     fn events(&mut self, level: usize) -> Time {
         for _ in 0..MAX_EVENTS {
             let Some((key, at)) = self.waiting[level].first() else { return self.now + Span::secs(1) };
@@ -503,10 +513,12 @@ impl Tree {
             }
             next_event = next_event.min(self.near_event[level]);
             // Priorities that become busy meanwhile wait for the next round, those that fall idle are passed over.
-            for prio in bits(self.row_mask[level]) {
-                if let Some(pkt) = self.serve(cx, level, prio) {
+            let mut prios = self.row_mask[level];
+            while prios != 0 {
+                if let Some(pkt) = self.serve(cx, level, prios.trailing_zeros() as usize) {
                     return Ok(pkt);
                 }
+                prios &= prios - 1;
             }
         }
         Err(next_event)
@@ -527,7 +539,7 @@ impl Tree {
             } else {
                 class.quantum as u32 / len.max(1) + 1
             };
-            if let Some(child) = &class.child {
+            if let Some(child) = class.child.there() {
                 depths.for_each(|depth| child.touch_next(pool, depth, room));
             }
             from = rank + 1;
@@ -542,12 +554,28 @@ impl Tree {
         }
     }
 
+    #[inline]
     fn serve(&mut self, cx: &mut Cx<'_>, level: usize, prio: usize) -> Option<Pkt> {
-        let mut start = self.leaf(level, prio)?;
-        let mut at = start;
+        let first = self.leaf(level, prio)?;
+        match self.ask(cx, first, level, prio) {
+            Asked::Packet(pkt) => Some(pkt),
+            failed => self.serve_others(cx, level, prio, first, failed),
+        }
+    }
+
+    /// The leaf asked first gave nothing: asks the others.
+    #[cold]
+    fn serve_others(
+        &mut self,
+        cx: &mut Cx<'_>,
+        level: usize,
+        prio: usize,
+        first: u32,
+        mut failed: Asked,
+    ) -> Option<Pkt> {
+        let (mut start, mut at) = (first, first);
         for _ in 0..MAX_STEPS {
-            let Some(child) = self.classes[at as usize].child.as_mut() else { unreachable!("leaf() gives leaves") };
-            if child.qlen() == 0 {
+            if failed == Asked::Idle {
                 // Its qdisc lost everything behind our back.
                 self.deactivate(at);
                 let next = self.leaf(level, prio)?;
@@ -555,50 +583,64 @@ impl Tree {
                     start = next;
                 }
                 at = next;
-                continue;
+            } else {
+                // The leaf's qdisc holds back what it has: the next leaf's turn.
+                self.pass(self.turn_holder(at, level), prio);
+                at = self.leaf(level, prio)?;
+                if at == start {
+                    return None;
+                }
             }
-            let lost = cx.lost.packets;
-            let result = child.dequeue_fresh(cx);
-            let emptied_by_drops = cx.lost.packets != lost && child.qlen() == 0;
-            if emptied_by_drops {
-                self.deactivate(at);
-            }
-            if let Dequeue::Packet(pkt) = result {
-                let len = cx.pool.meta(&pkt).len;
-                self.sent(cx, at, level, prio, len);
-                return Some(pkt);
-            }
-            // The leaf's qdisc holds back what it has: the next leaf's turn.
-            self.pass(self.turn_holder(at, level), prio);
-            at = self.leaf(level, prio)?;
-            if at == start {
-                return None;
+            match self.ask(cx, at, level, prio) {
+                Asked::Packet(pkt) => return Some(pkt),
+                again => failed = again,
             }
         }
         None
     }
 
-    /// A leaf sent `len` bytes at `level`: its turn, its activity, its tokens.
-    fn sent(&mut self, cx: &mut Cx<'_>, at: u32, level: usize, prio: usize, len: u32) {
-        let class = self.class_mut(at);
+    /// Asks a leaf for a packet.
+    #[inline]
+    fn ask(&mut self, cx: &mut Cx<'_>, at: u32, level: usize, prio: usize) -> Asked {
+        let child = &mut self.classes[at as usize].child;
+        if child.qlen() == 0 {
+            return Asked::Idle;
+        }
+        let lost = cx.lost.packets;
+        let result = child.dequeue_fresh(cx);
+        let emptied = child.qlen() == 0;
+        if emptied && cx.lost.packets != lost {
+            // It lost what it had: it falls silent before its turn is counted.
+            self.deactivate(at);
+        }
+        let Dequeue::Packet(pkt) = result else { return Asked::HeldBack };
+        let len = cx.pool.meta(&pkt).len;
+        let class = &mut self.classes[at as usize];
         class.bytes += u64::from(len);
         class.packets += 1;
         class.deficit[level] -= len as i32;
-        let idle = class.child.as_ref().is_some_and(|child| child.qlen() == 0);
         if class.deficit[level] < 0 {
             class.deficit[level] += class.quantum;
-            self.pass(self.turn_holder(at, level), prio);
-            if level == 0 && self.active > MANY {
-                self.touch_ahead(cx.pool, prio, len);
-            }
+            self.end_turn(cx.pool, at, level, prio, len);
         }
-        if idle {
+        if emptied {
             self.deactivate(at);
         }
         self.charge(cx.now, at, level, len);
+        Asked::Packet(pkt)
+    }
+
+    /// A leaf has sent its quantum.
+    #[inline(never)]
+    fn end_turn(&mut self, pool: &mut Pool, at: u32, level: usize, prio: usize, len: u32) {
+        self.pass(self.turn_holder(at, level), prio);
+        if level == 0 && self.active > MANY {
+            self.touch_ahead(pool, prio, len);
+        }
     }
 
     /// Charges a leaf's packet to it and its ancestors; those below the level that lent only borrow.
+    #[inline]
     fn charge(&mut self, now: Time, leaf: u32, level: usize, len: u32) {
         let mut next = Some(leaf);
         while let Some(at) = next {
@@ -616,6 +658,7 @@ impl Tree {
     }
 
     /// A class that was just charged can afford another mode than it has.
+    #[inline(never)]
     fn change_mode(&mut self, at: u32) {
         let (old, level) = (self.class(at).mode, usize::from(self.class(at).level));
         let wait = self.update_mode(at, 0);
