@@ -137,14 +137,12 @@ impl FilterList {
         Some(Verdict::Drop)
     }
 
-    /// What [`Self::classify`] says where nothing needs to be asked for it, as without filters, or with a lone `fw` whose marks are the
-    /// names of classes; `None`: it must be asked.
+    /// The class where a lone `fw` says that the mark is its name, so that nothing needs to be asked; `None`: it must be asked.
     #[inline]
-    pub fn obvious(&self, mark: Mark, ethertype: u16, qdisc: Handle) -> Option<Option<Handle>> {
+    pub fn obvious(&self, mark: Mark, ethertype: u16, qdisc: Handle) -> Option<Handle> {
         match &self.prefs[..] {
-            [] => Some(None),
             [Pref { protocol, chain: 0, body: Body::Fw(fw), .. }] if fw.is_empty() && *protocol == ethertype => {
-                Some(fw.guess(mark, qdisc))
+                fw.guess(mark, qdisc)
             }
             _ => None,
         }

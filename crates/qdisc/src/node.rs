@@ -444,9 +444,10 @@ impl Node {
     fn enqueue_any(&mut self, cx: &mut Cx<'_>, pkt: Pkt) -> Enqueue {
         let (before, len) = (cx.lost, cx.pool.meta(&pkt).len);
         let own = self.own();
-        let mut none = FilterList::new();
-        let filters = self.rare.as_mut().map_or(&mut none, |rare| &mut rare.filters);
-        let result = self.body.enqueue(cx, own, filters, pkt);
+        let result = match &mut self.rare {
+            Some(rare) => self.body.enqueue(cx, own, &mut rare.filters, pkt),
+            None => self.body.enqueue_unfiltered(cx, own, pkt),
+        };
         if result != Enqueue::Taken {
             self.stats.qlen += 1;
             self.stats.backlog += u64::from(len);
@@ -815,9 +816,8 @@ pub(crate) fn decide(filters: &mut FilterList, cx: &mut Cx<'_>, at: Handle, pkt:
 /// Asks a qdisc's filters about a packet.
 #[inline]
 pub(crate) fn classify(filters: &mut FilterList, cx: &mut Cx<'_>, qdisc: Handle, pkt: &Pkt) -> Answer {
-    let meta = cx.pool.meta(pkt);
-    if let Some(class) = filters.obvious(meta.mark, meta.ethertype, qdisc) {
-        return class.map_or(Answer::Nothing, Answer::Class);
+    if filters.is_empty() {
+        return Answer::Nothing;
     }
     match decide(filters, cx, qdisc, pkt, cx.pool.meta(pkt).len) {
         None => Answer::Nothing,

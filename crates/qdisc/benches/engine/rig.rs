@@ -252,15 +252,16 @@ impl Rig {
     /// Makes a packet a new one of a random sort.
     #[inline]
     fn renew(&mut self, pkt: Pkt) -> Pkt {
-        let n = ((u64::from(self.next_random()) * u64::from(self.leaves * self.flows)) >> 32) as u32;
+        let random = self.next_random();
+        let leaf = ((u64::from(random) * u64::from(self.leaves)) >> 32) as u32;
+        let flow = ((random & 0xffff) * self.flows) >> 16;
         if self.arrival != Arrival::Parsed {
-            let (leaf, flow) = (n / self.flows, n % self.flows);
             let meta = self.pool.meta_mut(&pkt);
             (meta.priority, meta.mark) = (self.names.priority(leaf, flow), self.names.mark(leaf));
             self.pool.set_hash(&pkt, flow_hash(flow));
             return pkt;
         }
-        let sort = &self.sorts[n as usize];
+        let sort = &self.sorts[(leaf * self.flows + flow) as usize];
         self.pool.release(pkt);
         let mut meta = Meta::of(&sort.head, LEN);
         (meta.mark, meta.priority) = (sort.mark, sort.priority);

@@ -97,6 +97,18 @@ impl ClassHash {
         self.pages.get(at).copied().filter(|index| *index != NONE)
     }
 
+    /// The index of a class of the qdisc's own whose number stands in a row, as most do.
+    #[inline]
+    pub fn quick(&self, id: Handle) -> Option<u32> {
+        if id.qdisc() == self.qdisc { self.row.get(id.minor()) } else { None }
+    }
+
+    /// Can it be told from an id alone that it names no class of this qdisc?
+    #[inline]
+    pub fn is_foreign(&self, id: Handle) -> bool {
+        id.qdisc() != self.qdisc && self.strangers == 0
+    }
+
     /// Where the index of this qdisc's class is, or would be.
     #[inline]
     fn place(&self, id: Handle) -> Option<usize> {

@@ -92,6 +92,7 @@ impl Drr {
 }
 
 impl Discipline for Drr {
+    #[inline]
     fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         let chosen = match self.choose(cx, own, filters, &pkt) {
             Ok(chosen) => chosen,
@@ -137,6 +138,7 @@ impl Discipline for Drr {
         }
     }
 
+    #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_>, _own: Own) -> Dequeue {
         while let Some(at) = self.active.first() {
             let class = &mut self.classes[at as usize].class;

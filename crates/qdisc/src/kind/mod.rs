@@ -144,6 +144,12 @@ impl Body {
         dispatch!(self, d => d.enqueue(cx, own, filters, pkt))
     }
 
+    /// The same where no filters hang.
+    #[inline(never)]
+    pub(crate) fn enqueue_unfiltered(&mut self, cx: &mut Cx<'_>, own: Own, pkt: Pkt) -> Enqueue {
+        self.enqueue(cx, own, &mut FilterList::new(), pkt)
+    }
+
     #[inline]
     pub(crate) fn toward(&self, pool: &mut Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
         dispatch!(self, d => d.toward(pool, qdisc, filters, pkt))

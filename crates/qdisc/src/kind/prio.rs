@@ -67,6 +67,7 @@ impl Prio {
 }
 
 impl Discipline for Prio {
+    #[inline]
     fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         match self.band(cx, filters, &pkt) {
             Ok(band) => {
@@ -105,6 +106,7 @@ impl Discipline for Prio {
         }
     }
 
+    #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_>, _own: Own) -> Dequeue {
         let (mut none, mut rest) = (Dequeue::Empty, self.asked);
         while rest != 0 {

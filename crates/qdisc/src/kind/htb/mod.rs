@@ -149,6 +149,18 @@ impl Htb {
         self.hash.get(id)
     }
 
+    /// A packet's leaf where its priority or its mark names it and no other filter has a say.
+    #[inline]
+    fn obvious_leaf(&self, pool: &Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<u32> {
+        let meta = pool.meta(pkt);
+        let mut class = meta.priority_class();
+        if self.hash.is_foreign(class) {
+            class = filters.obvious(meta.mark, meta.ethertype, qdisc)?;
+        }
+        let at = self.hash.quick(class)?;
+        (self.tree.classes[at as usize].level == 0).then_some(at)
+    }
+
     /// A packet's class by its priority, else by filters from the root (or the inner class its priority names) down, else the default.
     fn choose(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: &Pkt) -> Choice {
         let priority = cx.pool.meta(pkt).priority_class();
@@ -301,8 +313,13 @@ impl Htb {
 }
 
 impl Discipline for Htb {
+    #[inline]
     fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
-        let at = match self.choose(cx, own, filters, &pkt) {
+        let chosen = match self.obvious_leaf(cx.pool, own.handle, filters, &pkt) {
+            Some(leaf) => Choice::Leaf(leaf),
+            None => self.choose(cx, own, filters, &pkt),
+        };
+        let at = match chosen {
             Choice::Leaf(at) => at,
             Choice::Direct if self.direct.len() < self.direct_limit => {
                 self.direct.push_back(cx.pool, pkt);
@@ -346,6 +363,7 @@ impl Discipline for Htb {
         class.child.there()
     }
 
+    #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
         if let Some(pkt) = self.direct.pop_front(cx.pool) {
             return Dequeue::Packet(pkt);
