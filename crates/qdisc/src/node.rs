@@ -79,6 +79,29 @@ pub struct Own {
     pub(crate) watchdog: u32,
 }
 
+/// How much may be taken in a row.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    /// Packets.
+    pub packets: usize,
+    /// Bytes; the last packet may be longer than what is left.
+    pub bytes: i64,
+}
+
+impl Budget {
+    /// A packet of `len` bytes is taken.
+    #[inline]
+    pub(crate) fn take(&mut self, len: u32) {
+        self.packets -= 1;
+        self.bytes -= i64::from(len);
+    }
+
+    #[inline]
+    pub(crate) fn is_spent(&self) -> bool {
+        self.packets == 0 || self.bytes <= 0
+    }
+}
+
 /// What a walk over a tree is shown.
 pub trait Visit {
     /// A qdisc; called before its children's.
@@ -104,6 +127,14 @@ pub trait Discipline {
 
     /// Gives the next packet. Never called while a packet is held back for a peek.
     fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue;
+
+    /// Gives several packets in a row, at least one, appended to `out`: those that as many calls of [`Discipline::dequeue`] at this
+    /// moment would give, with the same effects, and without losing any on the way. `false`: it does not know how, or cannot be sure;
+    /// then nothing has happened.
+    fn dequeue_run(&mut self, cx: &mut Cx<'_>, own: Own, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
+        let _ = (cx, own, budget, out);
+        false
+    }
 
     /// Kinds that can look at their next packet without taking it do so; `None` means that the Node must take it and hold it.
     fn look(&mut self, cx: &mut Cx<'_>) -> Option<Peek> {
@@ -515,6 +546,42 @@ impl Node {
             Body::Fifo(fifo) => fifo.touch(pool, depth - 1),
             body => body.touch_next(pool, depth - 1, room),
         }
+    }
+
+    /// Takes several packets out in a row: see [`Discipline::dequeue_run`].
+    pub(crate) fn dequeue_run(&mut self, cx: &mut Cx<'_>, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
+        if budget.is_spent() || self.stats.qlen == 0 {
+            return false;
+        }
+        let before = *budget;
+        match &mut self.body {
+            Body::Fifo(fifo) => fifo.take_run(cx.pool, budget, out),
+            // It can be looked at and never has a packet held.
+            Body::Prio(_) => {
+                let own = self.own();
+                if !self.body.dequeue_run(cx, own, budget, out) {
+                    return false;
+                }
+            }
+            _ => {
+                let own = self.own();
+                if self.held.is_some() || !self.body.dequeue_run(cx, own, budget, out) {
+                    return false;
+                }
+            }
+        }
+        let (packets, bytes) = ((before.packets - budget.packets) as u32, (before.bytes - budget.bytes) as u64);
+        self.stats.qlen -= packets;
+        self.stats.backlog -= bytes;
+        self.stats.packets += u64::from(packets);
+        self.stats.bytes += bytes;
+        true
+    }
+
+    /// Is it a fifo?
+    #[inline]
+    pub(crate) fn is_fifo(&self) -> bool {
+        matches!(self.body, Body::Fifo(_))
     }
 
     /// Is it a fifo in which nothing waits? Asking such a one for a packet changes nothing.

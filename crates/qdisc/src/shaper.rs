@@ -4,7 +4,7 @@ use crate::algo::adjusted_size;
 use crate::config::MAX_DEPTH;
 use crate::cx::{Cx, Device, Draw, Event, EventRing, Lost, Watchdogs, Why};
 use crate::ingress::{Hooked, Ingress};
-use crate::node::{Dequeue, Enqueue, Node, Visit};
+use crate::node::{Budget, Dequeue, Enqueue, Node, Visit};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use tidegate_packet::{Draws, Handle, Pkt, Pool, Time, Timer, Wheel};
@@ -196,11 +196,16 @@ impl Shaper {
     /// Takes up to `room` packets to send, in order, as [`Shaper::poll`] would one by one; they are appended to `out`.
     pub fn poll_batch(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, room: usize, out: &mut Vec<Pkt>) {
         let (root, mut cx) = self.enter(now, pool, draws);
-        for _ in 0..room {
+        let mut budget = Budget { packets: room, bytes: i64::MAX };
+        while budget.packets > 0 {
+            if root.dequeue_run(&mut cx, &mut budget, out) {
+                continue;
+            }
             match root.dequeue_fresh(&mut cx) {
                 Dequeue::Packet(pkt) => out.push(pkt),
                 Dequeue::Empty | Dequeue::Throttled => return,
             }
+            budget.packets -= 1;
         }
     }
 

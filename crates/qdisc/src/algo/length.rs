@@ -59,6 +59,12 @@ impl Cost {
 }
 
 impl Price {
+    /// Do bytes alone count, however they are divided into packets? Then packets together never cost more than one of all their bytes.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.overhead == 0 && self.mpu == 0 && !self.cells
+    }
+
     /// Nanoseconds that `len` bytes take, overhead, least size and cells included.
     #[inline]
     pub fn ns(&self, len: u32) -> u64 {

@@ -6,7 +6,7 @@
 use crate::algo::{Chain, ClassHash, Link, Linked};
 use crate::cx::{Cx, Why};
 use crate::kind::NO_CHANGE;
-use crate::node::{Answer, Dequeue, Discipline, Enqueue, Gone, Node, Own, Peek, Visit, classify};
+use crate::node::{Answer, Budget, Dequeue, Discipline, Enqueue, Gone, Node, Own, Peek, Visit, classify};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::hint::black_box;
@@ -170,6 +170,20 @@ impl Discipline for Drr {
             return result;
         }
         Dequeue::Empty
+    }
+
+    fn dequeue_run(&mut self, cx: &mut Cx<'_>, own: Own, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
+        let mut ran = false;
+        while !budget.is_spent()
+            && let Some(at) = self.active.first()
+            && self.class(at).child.is_fifo()
+            && let Dequeue::Packet(pkt) = self.dequeue(cx, own)
+        {
+            budget.take(cx.pool.meta(&pkt).len);
+            out.push(pkt);
+            ran = true;
+        }
+        ran
     }
 
     fn change(&mut self, _cx: &mut Cx<'_>, _own: Own, _params: Option<&QdiscParams>) -> Result<(), TcError> {

@@ -5,7 +5,8 @@
 
 use super::NO_CHANGE;
 use crate::cx::{Cx, Device, Why};
-use crate::node::{Dequeue, Discipline, Enqueue, Own, Peek};
+use crate::node::{Budget, Dequeue, Discipline, Enqueue, Own, Peek};
+use alloc::vec::Vec;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Pkt, Pool, Strand};
 use tidegate_policy::{FifoParams, Kind, QdiscParams, TcError};
@@ -42,6 +43,17 @@ impl Fifo {
     #[inline]
     pub(crate) fn take(&mut self, pool: &mut Pool) -> Option<(Pkt, u32)> {
         self.queue.take_front(pool)
+    }
+
+    /// As many of the oldest packets as the budget allows.
+    #[inline]
+    pub(crate) fn take_run(&mut self, pool: &mut Pool, budget: &mut Budget, out: &mut Vec<Pkt>) {
+        while !budget.is_spent()
+            && let Some((pkt, len)) = self.take(pool)
+        {
+            budget.take(len);
+            out.push(pkt);
+        }
     }
 
     /// The length of the oldest packet.

@@ -11,8 +11,9 @@ mod sfq;
 mod tbf;
 
 use crate::cx::{Cx, Device, Why};
-use crate::node::{Dequeue, Discipline, Enqueue, Node, Own, Peek};
+use crate::node::{Budget, Dequeue, Discipline, Enqueue, Node, Own, Peek};
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Handle, Pkt, Pool};
 use tidegate_policy::{Errno, FifoParams, Kind, QdiscParams, TcError};
@@ -163,6 +164,11 @@ impl Body {
     #[inline]
     pub(crate) fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
         dispatch!(self, d => d.dequeue(cx, own))
+    }
+
+    #[inline]
+    pub(crate) fn dequeue_run(&mut self, cx: &mut Cx<'_>, own: Own, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
+        dispatch!(self, d => d.dequeue_run(cx, own, budget, out))
     }
 
     #[inline]

@@ -3,7 +3,7 @@
 //! A packet's band is the minor number of its priority or of the first filter that matches, less one; otherwise the priority map's.
 
 use crate::cx::Cx;
-use crate::node::{Answer, Dequeue, Discipline, Enqueue, Gone, Node, Own, Peek, Visit, classify};
+use crate::node::{Answer, Budget, Dequeue, Discipline, Enqueue, Gone, Node, Own, Peek, Visit, classify};
 use alloc::vec::Vec;
 use core::hint::black_box;
 use tidegate_classify::FilterList;
@@ -123,6 +123,23 @@ impl Discipline for Prio {
             rest &= rest - 1;
         }
         none
+    }
+
+    fn dequeue_run(&mut self, cx: &mut Cx<'_>, _own: Own, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
+        let mut ran = false;
+        while !budget.is_spent()
+            && let Some(band) = self.bands.get_mut(self.asked.trailing_zeros() as usize)
+        {
+            // A band that may give nothing while packets wait in it must be asked before each of another's.
+            let runs = band.dequeue_run(cx, budget, out);
+            ran |= runs;
+            if band.is_idle_fifo() {
+                self.asked &= self.asked - 1;
+            } else if !runs {
+                break;
+            }
+        }
+        ran
     }
 
     fn look(&mut self, cx: &mut Cx<'_>) -> Option<Peek> {

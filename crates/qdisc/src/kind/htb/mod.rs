@@ -12,7 +12,7 @@ mod tree;
 use super::{NO_CHANGE, purge_queue};
 use crate::algo::{ClassHash, Cost, Price};
 use crate::cx::{Cx, Device, Why};
-use crate::node::{Answer, Dequeue, Discipline, Enqueue, Gone, Node, Own, Visit, classify};
+use crate::node::{Answer, Budget, Dequeue, Discipline, Enqueue, Gone, Node, Own, Visit, classify};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -378,6 +378,10 @@ impl Discipline for Htb {
                 Dequeue::Throttled
             }
         }
+    }
+
+    fn dequeue_run(&mut self, cx: &mut Cx<'_>, _own: Own, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
+        self.direct.is_empty() && self.tree.dequeue_run(cx, budget, out)
     }
 
     fn change(&mut self, _cx: &mut Cx<'_>, _own: Own, _params: Option<&QdiscParams>) -> Result<(), TcError> {

@@ -7,7 +7,7 @@
 use super::{Class, LEVELS, MAX_DEBT, Mode, PRIOS};
 use crate::algo::{BitTree, Price, WaitHeap};
 use crate::cx::Cx;
-use crate::node::{Dequeue, Node};
+use crate::node::{Budget, Dequeue, Node};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::hint::black_box;
@@ -524,6 +524,88 @@ impl Tree {
         Err(next_event)
     }
 
+    /// Packets in a row from the leaf whose turn it is, within its turn, while neither it nor an ancestor changes its mode: then all
+    /// that happens between them is counting, and can be done at once.
+    pub(super) fn dequeue_run(&mut self, cx: &mut Cx<'_>, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
+        if !self.ranked || cx.now >= self.near_event[0] || self.row_mask[0] == 0 {
+            return false;
+        }
+        let prio = self.row_mask[0].trailing_zeros() as usize;
+        let Turn::Of(at) = self.rows[0][prio].turn else { return false };
+        let left = self.class(at).deficit[0];
+        if left < 0 || !self.can_pay(cx.now, at, left as u32) {
+            return false;
+        }
+        self.now = cx.now;
+        let from = out.len();
+        let turn = Budget { packets: budget.packets, bytes: budget.bytes.min(i64::from(left) + 1) };
+        let mut rest = turn;
+        let class = &mut self.classes[at as usize];
+        if !class.child.dequeue_run(cx, &mut rest, out) {
+            return false;
+        }
+        let bytes = turn.bytes - rest.bytes;
+        budget.packets = rest.packets;
+        budget.bytes -= bytes;
+        class.bytes += bytes as u64;
+        class.packets += (out.len() - from) as u64;
+        class.deficit[0] -= bytes as i32;
+        let emptied = class.child.qlen() == 0;
+        if class.deficit[0] < 0 {
+            class.deficit[0] += class.quantum;
+            self.end_turn(cx.pool, at, 0, prio, (bytes / (out.len() - from) as i64) as u32);
+        }
+        if emptied {
+            self.deactivate(at);
+        }
+        self.charge_run(cx, at, &out[from..], bytes as u64);
+        true
+    }
+
+    /// Can a leaf and all its ancestors pay for so many bytes, in packets of any number, without changing their modes?
+    fn can_pay(&self, now: Time, leaf: u32, bytes: u32) -> bool {
+        let mut next = Some(leaf);
+        while let Some(at) = next {
+            let class = self.class(at);
+            let elapsed = (now.since(class.checkpoint).0 as i64).min(MAX_DEBT);
+            let rests = class.rate.ns(bytes) as i64 <= (class.tokens + elapsed).min(class.buffer)
+                && class.ceil.ns(bytes) as i64 <= (class.ctokens + elapsed).min(class.cbuffer);
+            if !rests || class.mode != Mode::Send || !class.rate.is_plain() || !class.ceil.is_plain() {
+                return false;
+            }
+            next = class.parent();
+        }
+        true
+    }
+
+    /// Charges packets that a leaf sent on its own at once.
+    fn charge_run(&mut self, cx: &Cx<'_>, leaf: u32, packets: &[Pkt], bytes: u64) {
+        let mut next = Some(leaf);
+        while let Some(at) = next {
+            let class = self.class_mut(at);
+            next = class.parent();
+            let elapsed = (cx.now.since(class.checkpoint).0 as i64).min(MAX_DEBT);
+            let (mut cost, mut ceil_cost) = (0, 0);
+            for pkt in packets {
+                let len = cx.pool.meta(pkt).len;
+                cost += class.rate.ns(len) as i64;
+                ceil_cost += class.ceil.ns(len) as i64;
+            }
+            class.tokens = after(class.tokens + elapsed, class.buffer, cost);
+            class.ctokens = after(class.ctokens + elapsed, class.cbuffer, ceil_cost);
+            class.checkpoint = cx.now;
+            if class.level > 0 {
+                class.bytes += bytes;
+                class.packets += packets.len() as u64;
+            } else {
+                class.lends = class.lends.wrapping_add(packets.len() as u32);
+            }
+            if class.affordable(0).0 != class.mode {
+                self.change_mode(at);
+            }
+        }
+    }
+
     /// The turn among leaves that send on their own was just passed on: loads what the ones after it need, the nearer the more, so
     /// that each line has been on its way for a turn when it is needed. `len` is that of the packets sent lately.
     fn touch_ahead(&self, pool: &mut Pool, prio: usize, len: u32) {
@@ -702,11 +784,16 @@ impl Class {
     }
 }
 
-/// Tokens after paying for `len` bytes: first capped at the bucket, never below the greatest debt.
+/// Tokens after paying: first capped at the bucket, never below the greatest debt.
+#[inline]
+fn after(tokens: i64, bucket: i64, cost: i64) -> i64 {
+    (tokens.min(bucket) - cost).max(1 - MAX_DEBT)
+}
+
+/// Tokens after paying for `len` bytes.
 #[inline]
 fn pay(tokens: i64, bucket: i64, price: &Price, len: u32) -> i64 {
-    let left = tokens.min(bucket) - price.ns(len) as i64;
-    left.max(1 - MAX_DEBT)
+    after(tokens, bucket, price.ns(len) as i64)
 }
 
 /// The numbers of the bits set, ascending.
