@@ -102,6 +102,15 @@ impl Budget {
     }
 }
 
+/// What a plain enqueue needs to know of the qdisc.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    /// Its handle.
+    pub(crate) qdisc: Handle,
+    /// Its filters.
+    pub(crate) filters: &'a FilterList,
+}
+
 /// What a walk over a tree is shown.
 pub trait Visit {
     /// A qdisc; called before its children's.
@@ -112,6 +121,13 @@ pub trait Visit {
 pub trait Discipline {
     /// Takes a packet. `filters` are those of the qdisc.
     fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue;
+
+    /// Takes a packet of `len` bytes where that is plain: the way down is obvious, there is room at its end, and nobody loses, marks or
+    /// refuses anything for it. Otherwise gives it back, with nothing done.
+    fn enqueue_plain(&mut self, pool: &mut Pool, at: Place<'_>, pkt: Pkt, len: u32) -> Result<(), Pkt> {
+        let _ = (pool, at, len);
+        Err(pkt)
+    }
 
     /// The child that a packet will be handed to, as far as that shows at a glance. Taking in a batch goes down the tree with all its
     /// packets at once first, so that they wait for their cache lines together; nothing depends on the answer but time.
@@ -469,7 +485,27 @@ impl Node {
                 return Enqueue::Queued;
             }
         }
-        self.enqueue_any(cx, pkt)
+        let len = cx.pool.meta(&pkt).len;
+        match self.enqueue_plain(cx.pool, pkt, len) {
+            Ok(()) => Enqueue::Queued,
+            Err(pkt) => self.enqueue_any(cx, pkt),
+        }
+    }
+
+    /// See [`Discipline::enqueue_plain`].
+    pub(crate) fn enqueue_plain(&mut self, pool: &mut Pool, pkt: Pkt, len: u32) -> Result<(), Pkt> {
+        let filters = self.rare.as_ref().map_or(NO_FILTERS, |rare| &rare.filters);
+        let at = Place { qdisc: self.handle, filters };
+        match &mut self.body {
+            Body::Fifo(fifo) if fifo.has_room(self.stats.qlen, self.stats.backlog, len) => fifo.push(pool, pkt),
+            Body::Htb(htb) => htb.enqueue_plain(pool, at, pkt, len)?,
+            Body::Prio(prio) => prio.enqueue_plain(pool, at, pkt, len)?,
+            Body::Drr(drr) => drr.enqueue_plain(pool, at, pkt, len)?,
+            _ => return Err(pkt),
+        }
+        self.stats.qlen += 1;
+        self.stats.backlog += u64::from(len);
+        Ok(())
     }
 
     fn enqueue_any(&mut self, cx: &mut Cx<'_>, pkt: Pkt) -> Enqueue {
@@ -576,6 +612,12 @@ impl Node {
         self.stats.packets += u64::from(packets);
         self.stats.bytes += bytes;
         true
+    }
+
+    /// Does it only show the way to another qdisc?
+    #[inline]
+    pub(crate) fn is_signpost(&self) -> bool {
+        matches!(self.body, Body::Htb(_) | Body::Prio(_))
     }
 
     /// Is it a fifo?

@@ -363,9 +363,17 @@ fn offer_to(root: &mut Node, cx: &mut Cx<'_>, pkt: Pkt) -> Offer {
     }
 }
 
-/// Goes down the tree with up to [`BATCH`] packets at once, a step at a time, so that all wait for their next lines together.
+/// Goes down the tree with up to [`BATCH`] packets at once, so that all wait for their next lines together: first as far as qdiscs only
+/// show the way, as these are few and near, then step by step.
 fn touch_ways(root: &Node, pool: &mut Pool, packets: &[Pkt]) {
-    let mut at = [Some(root); BATCH];
+    let mut at = [None; BATCH];
+    for (pkt, place) in packets.iter().zip(&mut at) {
+        let mut node = Some(root);
+        while let Some(signpost) = node.filter(|node| node.is_signpost()) {
+            node = signpost.toward(pool, pkt);
+        }
+        *place = node;
+    }
     for _ in 0..MAX_DEPTH {
         let mut on_the_way = false;
         for (pkt, place) in packets.iter().zip(&mut at) {

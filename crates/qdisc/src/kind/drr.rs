@@ -6,7 +6,7 @@
 use crate::algo::{Chain, ClassHash, Link, Linked};
 use crate::cx::{Cx, Why};
 use crate::kind::NO_CHANGE;
-use crate::node::{Answer, Budget, Dequeue, Discipline, Enqueue, Gone, Node, Own, Peek, Visit, classify};
+use crate::node::{Answer, Budget, Dequeue, Discipline, Enqueue, Gone, Node, Own, Peek, Place, Visit, classify};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::hint::black_box;
@@ -116,6 +116,20 @@ impl Discipline for Drr {
         result
     }
 
+    fn enqueue_plain(&mut self, pool: &mut Pool, _at: Place<'_>, pkt: Pkt, len: u32) -> Result<(), Pkt> {
+        let Some(at) = self.hash.quick(pool.meta(&pkt).priority_class()) else { return Err(pkt) };
+        let Slot { link, class } = &mut self.classes[at as usize];
+        if !class.child.is_fifo() {
+            return Err(pkt);
+        }
+        class.child.enqueue_plain(pool, pkt, len)?;
+        if !link.is_linked() {
+            class.deficit = class.quantum;
+            self.active.push(&mut self.classes, at);
+        }
+        Ok(())
+    }
+
     fn toward(&self, pool: &mut Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
         let meta = pool.meta(pkt);
         let at = match self.find(meta.priority_class()) {
@@ -128,11 +142,11 @@ impl Discipline for Drr {
     }
 
     fn touch_next(&self, pool: &mut Pool, depth: u32, room: u32) {
-        let Some(mut at) = self.active.first().filter(|_| depth > 0) else { return };
+        let Some(mut at) = self.active.first() else { return };
         for _ in 0..room.min(AHEAD) {
             let Slot { link, class } = &self.classes[at as usize];
             black_box(class.deficit);
-            class.child.touch_next(pool, depth - 1, room);
+            class.child.touch_next(pool, depth, room);
             let Some(next) = link.next() else { return };
             at = next;
         }

@@ -3,7 +3,7 @@
 //! A packet's band is the minor number of its priority or of the first filter that matches, less one; otherwise the priority map's.
 
 use crate::cx::Cx;
-use crate::node::{Answer, Budget, Dequeue, Discipline, Enqueue, Gone, Node, Own, Peek, Visit, classify};
+use crate::node::{Answer, Budget, Dequeue, Discipline, Enqueue, Gone, Node, Own, Peek, Place, Visit, classify};
 use alloc::vec::Vec;
 use core::hint::black_box;
 use tidegate_classify::FilterList;
@@ -78,6 +78,16 @@ impl Discipline for Prio {
         }
     }
 
+    fn enqueue_plain(&mut self, pool: &mut Pool, at: Place<'_>, pkt: Pkt, len: u32) -> Result<(), Pkt> {
+        let priority = pool.meta(&pkt).priority_class();
+        if priority.qdisc() == self.handle || !at.filters.is_empty() {
+            return Err(pkt);
+        }
+        let band = self.mapped(priority);
+        self.asked |= 1 << band;
+        self.bands[band].enqueue_plain(pool, pkt, len)
+    }
+
     fn toward(&self, pool: &mut Pool, _qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
         let meta = pool.meta(pkt);
         let class = meta.priority_class();
@@ -98,8 +108,9 @@ impl Discipline for Prio {
             return;
         }
         let (mut rest, mut room) = (self.asked, room);
-        while rest != 0 && room > 0 {
-            let Some(band) = self.bands.get(rest.trailing_zeros() as usize) else { break };
+        while room > 0
+            && let Some(band) = self.bands.get(rest.trailing_zeros() as usize)
+        {
             band.touch_next(pool, depth - 1, room);
             room = room.saturating_sub(if depth > 1 { band.qlen() } else { 1 });
             rest &= rest - 1;

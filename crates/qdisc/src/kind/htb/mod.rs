@@ -12,7 +12,7 @@ mod tree;
 use super::{NO_CHANGE, purge_queue};
 use crate::algo::{ClassHash, Cost, Price};
 use crate::cx::{Cx, Device, Why};
-use crate::node::{Answer, Budget, Dequeue, Discipline, Enqueue, Gone, Node, Own, Visit, classify};
+use crate::node::{Answer, Budget, Dequeue, Discipline, Enqueue, Gone, Node, Own, Place, Visit, classify};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -350,6 +350,16 @@ impl Discipline for Htb {
             self.tree.deactivate(at);
         }
         result
+    }
+
+    fn enqueue_plain(&mut self, pool: &mut Pool, at: Place<'_>, pkt: Pkt, len: u32) -> Result<(), Pkt> {
+        let Some(leaf) = self.obvious_leaf(pool, at.qdisc, at.filters, &pkt) else { return Err(pkt) };
+        let class = &mut self.tree.classes[leaf as usize];
+        class.child.enqueue_plain(pool, pkt, len)?;
+        if class.activity == 0 {
+            self.tree.activate(leaf);
+        }
+        Ok(())
     }
 
     fn toward(&self, pool: &mut Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
