@@ -476,15 +476,6 @@ impl Node {
     /// Hands it a packet.
     #[inline]
     pub fn enqueue(&mut self, cx: &mut Cx<'_>, pkt: Pkt) -> Enqueue {
-        if let Body::Fifo(fifo) = &mut self.body {
-            let len = cx.pool.meta(&pkt).len;
-            if fifo.has_room(self.stats.qlen, self.stats.backlog, len) {
-                fifo.push(cx.pool, pkt);
-                self.stats.qlen += 1;
-                self.stats.backlog += u64::from(len);
-                return Enqueue::Queued;
-            }
-        }
         let len = cx.pool.meta(&pkt).len;
         match self.enqueue_plain(cx.pool, pkt, len) {
             Ok(()) => Enqueue::Queued,
@@ -493,19 +484,30 @@ impl Node {
     }
 
     /// See [`Discipline::enqueue_plain`].
+    #[inline]
     pub(crate) fn enqueue_plain(&mut self, pool: &mut Pool, pkt: Pkt, len: u32) -> Result<(), Pkt> {
-        let filters = self.rare.as_ref().map_or(NO_FILTERS, |rare| &rare.filters);
-        let at = Place { qdisc: self.handle, filters };
-        match &mut self.body {
-            Body::Fifo(fifo) if fifo.has_room(self.stats.qlen, self.stats.backlog, len) => fifo.push(pool, pkt),
-            Body::Htb(htb) => htb.enqueue_plain(pool, at, pkt, len)?,
-            Body::Prio(prio) => prio.enqueue_plain(pool, at, pkt, len)?,
-            Body::Drr(drr) => drr.enqueue_plain(pool, at, pkt, len)?,
-            _ => return Err(pkt),
+        if let Body::Fifo(fifo) = &mut self.body {
+            if !fifo.has_room(self.stats.qlen, self.stats.backlog, len) {
+                return Err(pkt);
+            }
+            fifo.push(pool, pkt);
+        } else {
+            self.enqueue_below(pool, pkt, len)?;
         }
         self.stats.qlen += 1;
         self.stats.backlog += u64::from(len);
         Ok(())
+    }
+
+    fn enqueue_below(&mut self, pool: &mut Pool, pkt: Pkt, len: u32) -> Result<(), Pkt> {
+        let filters = self.rare.as_ref().map_or(NO_FILTERS, |rare| &rare.filters);
+        let at = Place { qdisc: self.handle, filters };
+        match &mut self.body {
+            Body::Htb(htb) => htb.enqueue_plain(pool, at, pkt, len),
+            Body::Prio(prio) => prio.enqueue_plain(pool, at, pkt, len),
+            Body::Drr(drr) => drr.enqueue_plain(pool, at, pkt, len),
+            _ => Err(pkt),
+        }
     }
 
     fn enqueue_any(&mut self, cx: &mut Cx<'_>, pkt: Pkt) -> Enqueue {
