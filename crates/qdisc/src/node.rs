@@ -616,10 +616,10 @@ impl Node {
         true
     }
 
-    /// Does it only show the way to another qdisc?
+    /// Is it an htb?
     #[inline]
-    pub(crate) fn is_signpost(&self) -> bool {
-        matches!(self.body, Body::Htb(_) | Body::Prio(_))
+    pub(crate) fn is_htb(&self) -> bool {
+        matches!(self.body, Body::Htb(_))
     }
 
     /// Is it a fifo?

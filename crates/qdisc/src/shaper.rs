@@ -368,11 +368,16 @@ fn offer_to(root: &mut Node, cx: &mut Cx<'_>, pkt: Pkt) -> Offer {
 fn touch_ways(root: &Node, pool: &mut Pool, packets: &[Pkt]) {
     let mut at = [None; BATCH];
     for (pkt, place) in packets.iter().zip(&mut at) {
-        let mut node = Some(root);
-        while let Some(signpost) = node.filter(|node| node.is_signpost()) {
-            node = signpost.toward(pool, pkt);
-        }
-        *place = node;
+        let mut node = root;
+        *place = loop {
+            // What stands behind a prio is one of many and far: it must not be waited for here.
+            let (next, last) = (node.toward(pool, pkt), !node.is_htb());
+            match next {
+                Some(next) if !last => node = next,
+                next => break next,
+            }
+        };
+        place.iter().for_each(|node| node.touch_next(pool, 0, 1));
     }
     for _ in 0..MAX_DEPTH {
         let mut on_the_way = false;

@@ -17,7 +17,7 @@ use tidegate_policy::Kind;
 /// How many steps a search for a leaf may take.
 const MAX_STEPS: usize = 65_535;
 /// How far down the qdiscs of the next leaves in turn are looked at ahead, the next one first.
-const AHEAD: [core::ops::Range<u32>; 3] = [4..5, 2..4, 0..2];
+const AHEAD: [core::ops::Range<u32>; 3] = [4..6, 2..4, 0..2];
 /// With fewer active classes than these everything is near anyway.
 const MANY: u32 = 64;
 /// How many classes' modes are looked at in one go.
