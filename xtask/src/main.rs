@@ -1,6 +1,7 @@
 #![forbid(unsafe_code)]
 //! Chores of the house: `cargo xtask TASK`.
 
+mod fidelity;
 mod oracle_fuzz;
 mod walls;
 
@@ -9,12 +10,14 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask TASK
   walls    the dependency arrows, the purity of the pure crates, and other rules of the house
+  fidelity FILE          docs/fidelity.md, from the output of a test run
   oracle-fuzz [OPTIONS]  random trees against a real kernel; `--help` after it says more";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.first().map(String::as_str) {
         Some("walls") => walls::run(root()),
+        Some("fidelity") => fidelity::run(root(), &words[1..]),
         Some("oracle-fuzz") => oracle_fuzz::run(root(), &words[1..]),
         Some("--help" | "-h" | "help") => {
             println!("{USAGE}");

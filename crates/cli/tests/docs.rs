@@ -1,6 +1,6 @@
 //! What the papers say a command prints is what it prints.
 //!
-//! In README.md and docs/, a block marked `console` begins with `$ tidegate …`; what follows is its output, where a line `…` stands
+//! In README.md, docs/ and docs/disciplines/, a block marked `console` begins with `$ tidegate …`; what follows is its output, where a line `…` stands
 //! for any number of lines. `TIDEGATE_BLESS=1 cargo test -p tidegate --test docs` writes the present output into the blocks, the lines
 //! `…` kept where the lines around them are still found.
 
@@ -19,12 +19,12 @@ fn root() -> PathBuf {
 }
 
 fn papers() -> Vec<PathBuf> {
-    let docs = std::fs::read_dir(root().join("docs")).expect("docs/");
-    let mut papers: Vec<PathBuf> = docs
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|e| e == "md"))
-        .collect();
-    papers.push(root().join("README.md"));
+    let mut papers = vec![root().join("README.md")];
+    for folder in ["docs", "docs/disciplines"] {
+        let entries = std::fs::read_dir(root().join(folder)).expect("papers");
+        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        papers.extend(paths.filter(|path| path.extension().is_some_and(|e| e == "md")));
+    }
     papers.sort();
     papers
 }
@@ -83,7 +83,9 @@ fn papers_say_what_commands_print() {
         return;
     }
     let place = Place::new("papers");
-    std::os::unix::fs::symlink(root().join("examples"), place.0.join("examples")).expect("a link to the examples");
+    for folder in ["examples", "docs"] {
+        std::os::unix::fs::symlink(root().join(folder), place.0.join(folder)).expect("a link");
+    }
     let bless = std::env::var_os("TIDEGATE_BLESS").is_some();
     let (mut wrong, mut ran) = (String::new(), 0);
     for paper in papers() {

@@ -5,40 +5,31 @@
 //! `data/routed.tar.gz` routed conversations behind rules of iptables; `data/redirects.tar.gz` packets led through an ifb, arriving and
 //! leaving, and listings of actions.
 
+mod common;
+
+use common::{TIDEGATE, Unpacked};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
+use tidegate_policy::Kind;
 
-const TIDEGATE: &str = env!("CARGO_BIN_EXE_tidegate");
 /// What must be the same, byte for byte.
 const FILES: [&str; 4] = ["egress.csv", "stats.txt", "filters.txt", "snap.txt"];
 
-/// An unpacked archive, removed at the end.
-struct Unpacked(PathBuf);
+/// Answers of a real kernel, and what they are about.
+const ARCHIVES: [&str; 5] =
+    ["answers.tar.gz", "answers-A.tar.gz", "translated.tar.gz", "redirects.tar.gz", "routed.tar.gz"];
+const KEPT: [&str; 5] = [
+    "trees, filters, changes and deletes in the middle of a run",
+    "trees with hfsc and qfq",
+    "connections whose addresses and ports are translated",
+    "packets led through an ifb, listings of actions",
+    "routed conversations behind rules of iptables",
+];
 
-impl Unpacked {
-    fn new(archive: &str) -> Unpacked {
-        let dir = std::env::temp_dir().join(format!("tidegate-replay-test-{}-{archive}", std::process::id()));
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(archive);
-        let file = fs::File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        tar::Archive::new(flate2::read::GzDecoder::new(file)).unpack(&dir).expect("the archive unpacks");
-        Unpacked(dir)
-    }
-
-    fn folders(&self) -> Vec<PathBuf> {
-        let mut all: Vec<PathBuf> =
-            fs::read_dir(&self.0).expect("a directory").map(|e| e.expect("an entry").path()).collect();
-        all.retain(|path| path.is_dir());
-        all.sort();
-        all
-    }
-}
-
-impl Drop for Unpacked {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+fn count(archive: &str) -> usize {
+    Unpacked::new(archive).folders().len()
 }
 
 /// What differs between a recording and its replay; empty when nothing does.
@@ -105,15 +96,56 @@ fn recordings_are_identical_or_wait_by_name() {
     }
     println!("{} recordings identical, {} wait", results.len() - waiting.len(), waiting.len());
     assert!(wrong.is_empty(), "{wrong}");
+    tell_kinds(&waiting);
+}
+
+/// A row of the fidelity page for each kind: how many recordings it takes part in, and how many are identical.
+fn tell_kinds(waiting: &BTreeMap<&str, &str>) {
+    let scripts = scripts_of("traces.tar.gz");
+    let kept: Vec<String> = ARCHIVES.into_iter().flat_map(|archive| scripts_of(archive).into_values()).collect();
+    for kind in Kind::ALL.map(Kind::name) {
+        let all: Vec<&str> =
+            scripts.iter().filter(|(_, text)| has_kind(text, kind)).map(|(name, _)| name.as_str()).collect();
+        let later: Vec<&&str> = all.iter().filter(|name| waiting.contains_key(**name)).collect();
+        let questions = kept.iter().filter(|text| has_kind(text, kind)).count();
+        let identical = all.len() - later.len();
+        let rest = match later.len() {
+            0 => String::new(),
+            more => format!("; {more} recordings wait for kinds, filters or actions that are not built"),
+        };
+        println!(
+            "fidelity: disciplines: packets | {kind} | exact | {identical} recordings, {questions} smaller questions{rest}"
+        );
+    }
+}
+
+/// The commands of every recording in an archive, by its name.
+fn scripts_of(archive: &str) -> BTreeMap<String, String> {
+    let unpacked = Unpacked::new(archive);
+    let read = |dir: &Path, file| fs::read_to_string(dir.join(file)).unwrap_or_default();
+    let name = |dir: &Path| dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let script = |dir: &Path| read(dir, "script.tc") + &read(dir, "schedule.csv");
+    unpacked.folders().iter().map(|dir| (name(dir), script(dir))).collect()
+}
+
+/// Is there a qdisc of this kind? pfifo_fast is every device's, so nobody has to say it.
+fn has_kind(script: &str, kind: &str) -> bool {
+    let named = |line: &str| line.contains("qdisc") && line.split_whitespace().any(|word| word == kind);
+    script.lines().any(named) || kind == "pfifo_fast" && !script.contains(" root ")
 }
 
 #[test]
 fn answers_are_kept() {
-    let archives = ["answers.tar.gz", "translated.tar.gz", "redirects.tar.gz", "routed.tar.gz"];
-    let results = archives.into_iter().flat_map(replay_all);
+    let results = ARCHIVES.into_iter().flat_map(replay_all);
     let wrong: String =
         results.filter(|(_, f)| !f.is_empty()).map(|(n, f)| format!("{n}: {}\n", f.join("\n    "))).collect();
     assert!(wrong.is_empty(), "{wrong}");
+    for (archive, what) in ARCHIVES.iter().zip(KEPT) {
+        println!(
+            "fidelity: questions once answered wrongly | {what} | exact | {} answers of a real kernel",
+            count(archive)
+        );
+    }
 }
 
 #[test]

@@ -268,7 +268,7 @@ const ANSWERS: &[(&str, u8, &str)] = &[
     (
         "ip link add d0 type dummy; tc qdisc show dev d0; ip link set d0 up; tc qdisc show dev d0 | cut -d' ' -f2; ip link del d0",
         0,
-        "pfifo_fast",
+        "noqueue",
     ),
     ("ip link show ifb0", 1, "Device \"ifb0\" does not exist."),
     ("ip link add name ifb0 type ifb; ip link add name ifb0 type ifb", 2, "RTNETLINK answers: File exists"),

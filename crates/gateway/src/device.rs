@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 use tidegate_packet::{Head, Jiffies};
 use tidegate_policy::{Errno, LinkKind, TcError, Tunnel, TunnelMode};
-use tidegate_qdisc::{Device, EventRing, Shaper};
+use tidegate_qdisc::{Device, EventRing, Shaper, Switches};
 
 /// Events kept between two readings.
 const EVENTS: usize = 65_536;
@@ -48,6 +48,10 @@ pub struct DeviceSpec {
     pub link_header: u32,
     /// Timer ticks per second of the machine.
     pub hz: u32,
+    /// Made in software only: without a discipline of its own, packets leave at once (`noqueue`).
+    pub queueless: bool,
+    /// How its disciplines differ from a stock kernel's: a matter of the machine, the same for all its devices.
+    pub switches: Switches,
     /// Megabits per second, as `/sys/class/net/DEV/speed` tells; `None` if unknown.
     pub speed_mbit: Option<u32>,
 }
@@ -61,6 +65,8 @@ impl Default for DeviceSpec {
             ring: 256,
             link_header: Head::ETHERNET as u32,
             hz: 250,
+            queueless: false,
+            switches: Switches::default(),
             speed_mbit: Some(1000),
         }
     }
@@ -82,21 +88,22 @@ impl DeviceSpec {
     pub fn of(kind: &LinkKind) -> DeviceSpec {
         let ethernet = DeviceSpec::default();
         let bare = DeviceSpec { link_header: 0, speed_mbit: None, ..ethernet };
+        let software = DeviceSpec { queueless: true, speed_mbit: None, ..ethernet };
         match kind {
             LinkKind::Ethernet => ethernet,
-            LinkKind::Veth { .. } => DeviceSpec { speed_mbit: Some(10_000), ..ethernet },
-            LinkKind::Loopback => DeviceSpec { kind: DeviceKind::Loopback, mtu: 65_536, speed_mbit: None, ..ethernet },
-            LinkKind::Dummy => DeviceSpec { kind: DeviceKind::Dummy, speed_mbit: None, ..ethernet },
+            LinkKind::Veth { .. } => DeviceSpec { speed_mbit: Some(10_000), ..software },
+            LinkKind::Loopback => DeviceSpec { kind: DeviceKind::Loopback, mtu: 65_536, ..software },
+            LinkKind::Dummy => DeviceSpec { kind: DeviceKind::Dummy, ..software },
             LinkKind::Ifb => DeviceSpec { kind: DeviceKind::Ifb, tx_queue_len: 32, speed_mbit: None, ..ethernet },
-            LinkKind::Bridge => DeviceSpec { kind: DeviceKind::Bridge, speed_mbit: None, ..ethernet },
-            LinkKind::Vlan { .. } => DeviceSpec { kind: DeviceKind::Vlan, ..ethernet },
+            LinkKind::Bridge => DeviceSpec { kind: DeviceKind::Bridge, ..software },
+            LinkKind::Vlan { .. } => DeviceSpec { kind: DeviceKind::Vlan, speed_mbit: ethernet.speed_mbit, ..software },
             LinkKind::PointToPoint => DeviceSpec { kind: DeviceKind::PointToPoint, mtu: 1492, tx_queue_len: 3, ..bare },
             LinkKind::Tunnel(Tunnel { mode: TunnelMode::Gretap, .. }) => {
-                DeviceSpec { kind: DeviceKind::Tunnel, mtu: 1462, speed_mbit: None, ..ethernet }
+                DeviceSpec { kind: DeviceKind::Tunnel, mtu: 1462, ..software }
             }
             LinkKind::Tunnel(Tunnel { mode, .. }) => {
                 let mtu = if *mode == TunnelMode::Gre { 1476 } else { 1480 };
-                DeviceSpec { kind: DeviceKind::Tunnel, mtu, ..bare }
+                DeviceSpec { kind: DeviceKind::Tunnel, mtu, queueless: true, ..bare }
             }
         }
     }
@@ -140,6 +147,8 @@ fn of(spec: DeviceSpec) -> Device {
         max_frame: spec.mtu + spec.link_header,
         tx_queue_len: spec.tx_queue_len,
         link_header: spec.link_header,
+        queueless: spec.queueless,
         jiffies: Jiffies { hz: spec.hz },
+        switches: spec.switches,
     }
 }

@@ -18,7 +18,7 @@ pub use device::{DeviceKind, DeviceSpec};
 pub use firewall::tos_priority;
 pub use led::Received;
 pub use stack::Encap;
-pub use tidegate_qdisc::{Event, Offer, What, Why};
+pub use tidegate_qdisc::{Event, Offer, Switches, What, Why};
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -82,6 +82,15 @@ impl Gateway {
     /// Sets it, for packets that come from now on.
     pub fn set_dissector(&mut self, dissector: Dissector) {
         self.dissector = dissector;
+    }
+
+    /// Has all devices behave otherwise than a stock kernel's from now on, or no longer; those added later are told by their spec.
+    pub fn switch(&mut self, change: impl Fn(&mut Switches)) {
+        for port in &mut self.ports {
+            let mut spec = port.spec;
+            change(&mut spec.switches);
+            port.respec(spec);
+        }
     }
 
     /// Adds a device; one of that name that is there already stays and is returned.

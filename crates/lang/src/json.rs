@@ -1,4 +1,5 @@
-//! JSON as tc writes it: keys in order, the same key twice where tc has it so, and its own way of laying out `-pretty`.
+//! JSON as tc writes it: keys in order, and its own way of laying out `-pretty`. Where tc 6.1 writes what is none (`{default 10 }`), or
+//! one key twice, this is JSON all the same.
 
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,8 +16,6 @@ pub(crate) enum Json {
     Numbers(Vec<u32>),
     /// Values of any kind in a row.
     List(Vec<Json>),
-    /// What tc 6.1 prints in braces though it is not JSON (fw, flow), and the members after it.
-    Braced(String, Vec<(&'static str, Json)>),
 }
 
 impl Json {
@@ -50,12 +49,6 @@ fn write(value: &Json, indent: Option<usize>, out: &mut String) {
         Json::Number(digits) => out.push_str(digits),
         Json::Text(text) => quote(text, out),
         Json::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
-        Json::Braced(text, rest) => {
-            out.push('{');
-            out.push_str(text);
-            members(rest, indent, out);
-            out.push('}');
-        }
         Json::Numbers(numbers) => {
             let row = numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
             out.push_str(&if indent.is_some() { format!("[ {row} ]") } else { format!("[{row}]") });

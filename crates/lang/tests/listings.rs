@@ -243,12 +243,28 @@ fn every_listing_is_tcs() {
             Object::Class => tc::show_classes(&classes, &what, &flags),
             Object::Filter => tc::show_filters(&filters, &what, &flags),
         };
+        // tc's JSON of classes and filters is none, or names one member several times; `sessions` in the cli's tests reads ours.
+        if flags.json && what.object != Object::Qdisc {
+            continue;
+        }
+        let ours = as_tc_names_it(ours);
         let wanted = section[1..].concat();
         // The recording ended every section with an end of line, `-o` does not.
         assert_eq!(ours.trim_end_matches('\n'), wanted.trim_end_matches('\n'), "tc {command}");
         compared += 1;
     }
     assert!(compared > 30, "only {compared}");
+}
+
+/// JSON with tbf's second `mpu` under the name of the first, and without the peak's rate, which tc 6.1 leaves out.
+fn as_tc_names_it(json: String) -> String {
+    let mut text = json.replace("peak_mpu", "mpu");
+    while let Some(at) = text.find("\"peakrate\":") {
+        let member = text[at..].find(',').expect("others follow");
+        let begin = text[..at].trim_end().len();
+        text.replace_range(begin..=at + member, "");
+    }
+    text
 }
 
 /// Lines of the golden files of the reference that no snapshot above has.

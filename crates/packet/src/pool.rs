@@ -3,7 +3,7 @@
 use crate::dissect::{Dissector, dissect};
 use crate::flow::{FlowKeys, HashKey};
 use crate::header::Head;
-use crate::units::{Handle, Mark, Time};
+use crate::units::{Handle, Mark};
 use alloc::vec::Vec;
 use core::hint::select_unpredictable;
 
@@ -65,14 +65,40 @@ pub struct Meta {
     pub led_out: bool,
     /// The actions of the next filter that matches are passed over: it came back from the device they led it to.
     pub passed_over: bool,
-    /// When the discipline that holds it took it in.
-    pub stamp: Time,
+    /// What the discipline that holds it wrote down about it.
+    pub scratch: Scratch,
     /// The flow hash under the zero key, once asked for; 0 before.
     hash: u32,
     next: u32,
     prev: u32,
     /// Written to bring the line into the cache; it means nothing.
     touched: bool,
+}
+
+/// The octets in a packet that the kernel lends to disciplines: one place for all of them.
+///
+/// What a discipline writes here is gone when one below it writes too. SFB above CoDel reads CoDel's time as its own hashes; that is
+/// how Linux behaves, so it is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scratch(pub u64);
+
+impl Scratch {
+    /// The first word.
+    pub fn first(self) -> u32 {
+        self.0 as u32
+    }
+    /// The second word.
+    pub fn second(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+    /// Writes the first word.
+    pub fn set_first(&mut self, word: u32) {
+        self.0 = self.0 & !0xffff_ffff | u64::from(word);
+    }
+    /// Writes both words.
+    pub fn set(&mut self, first: u32, second: u32) {
+        self.0 = u64::from(second) << 32 | u64::from(first);
+    }
 }
 
 impl Meta {
@@ -363,6 +389,11 @@ impl Strand {
         pool.meta.get(self.head as usize)
     }
 
+    /// The slot of the oldest.
+    pub fn front_slot(&self) -> Option<usize> {
+        (self.head != NIL).then_some(self.head as usize)
+    }
+
     /// Begins to load what appending will need; nothing depends on it but time.
     #[inline]
     pub fn touch_back(&self, pool: &mut Pool) {
@@ -453,6 +484,16 @@ impl Fifo {
     #[inline]
     pub fn touch_back(&self, pool: &mut Pool) {
         self.strand.touch_back(pool);
+    }
+
+    /// The same, to change.
+    pub fn front_mut<'a>(&self, pool: &'a mut Pool) -> Option<&'a mut Meta> {
+        pool.meta.get_mut(self.strand.head as usize)
+    }
+
+    /// The slot of the oldest.
+    pub fn front_slot(&self) -> Option<usize> {
+        self.strand.front_slot()
     }
 
     /// Moves everything out, oldest first, into `other`'s end.

@@ -172,6 +172,21 @@ impl Jiffies {
         (now.0 / per) as i64 - 300 * i64::from(self.hz)
     }
 
+    /// So many milliseconds, in whole ticks, rounded up.
+    pub fn of_millis(self, ms: u32) -> u32 {
+        ((u64::from(ms) * u64::from(self.hz)).div_ceil(1000)) as u32
+    }
+
+    /// So many microseconds, in whole ticks, rounded up.
+    pub fn of_micros(self, us: u32) -> u32 {
+        ((u64::from(us) * u64::from(self.hz)).div_ceil(1_000_000)) as u32
+    }
+
+    /// So many ticks, in microseconds.
+    pub fn micros(self, ticks: u32) -> u32 {
+        (u64::from(ticks) * 1_000_000 / u64::from(self.hz)) as u32
+    }
+
     /// When the counter has this value; the start of the machine for values before.
     pub fn time(self, jiffies: i64) -> Time {
         let per = 1_000_000_000 / u64::from(self.hz);

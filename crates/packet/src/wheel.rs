@@ -72,12 +72,56 @@ impl Wheel {
         let hz = i64::from(self.jiffies.hz);
         let present = self.jiffies.at(now);
         let turned_to = if self.never_turned.get() { -300 * hz } else { self.jiffies.at(now.min(self.pending.get())) };
-        let expires = present + i64::from(secs) * hz;
-        let level = level(expires - turned_to);
-        let shift = 3 * u32::from(level);
-        let fires = ((expires >> shift) + 1) << shift;
+        let (fires, level) = place(present + i64::from(secs) * hz, turned_to);
         self.armed.set(self.armed.get() + 1);
         Timer { at: self.jiffies.time(fires), level, armed: self.armed.get() }
+    }
+}
+
+/// Where a timer that is to run out at `expires` stands on a wheel turned to there: when it fires, and its level.
+fn place(expires: i64, turned_to: i64) -> (i64, u8) {
+    let level = level(expires - turned_to);
+    let shift = 3 * u32::from(level);
+    (((expires >> shift) + 1) << shift, level)
+}
+
+/// A timer that always fires in time and arms itself again: maintenance that a discipline does by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Upkeep {
+    jiffies: Jiffies,
+    next: Time,
+}
+
+impl Upkeep {
+    /// Not armed.
+    pub fn never(jiffies: Jiffies) -> Upkeep {
+        Upkeep { jiffies, next: Time::NEVER }
+    }
+
+    /// Armed at `now` for so many jiffies later.
+    pub fn after(jiffies: Jiffies, now: Time, ticks: u32) -> Upkeep {
+        let present = jiffies.at(now);
+        Upkeep { jiffies, next: jiffies.time(place(present + i64::from(ticks), present).0) }
+    }
+
+    /// Its tick.
+    pub fn jiffies(&self) -> Jiffies {
+        self.jiffies
+    }
+
+    /// When it fired, if it has by `now`; it is armed again for `ticks` jiffies after that, or not at all when they are 0.
+    pub fn fired(&mut self, now: Time, ticks: u32) -> Option<Time> {
+        let at = self.next;
+        if at > now || at == Time::NEVER {
+            return None;
+        }
+        // While timers of a jiffy run the wheel has already been turned to the next.
+        let present = self.jiffies.at(at);
+        self.next = match ticks {
+            0 => Time::NEVER,
+            ticks => self.jiffies.time(place(present + i64::from(ticks), present + 1).0),
+        };
+        Some(at)
     }
 }
 
@@ -89,6 +133,21 @@ fn level(ahead: i64) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What recorded machines did: PIE, told to look every 15 ms, looks every 16; every 500 ms means the next multiple of 8 ms.
+    #[test]
+    fn upkeep_comes_at_least_as_late_as_it_was_asked_for() {
+        let fired = |ticks: u32| {
+            let mut upkeep = Upkeep::after(Jiffies { hz: 1000 }, Time(120_000_000_000), ticks);
+            [(); 3].map(|()| upkeep.fired(Time(130_000_000_000), ticks).map(|at| at.0 / 1_000_000))
+        };
+        assert_eq!(fired(15), [Some(120_016), Some(120_032), Some(120_048)]);
+        assert_eq!(fired(500), [Some(120_504), Some(121_008), Some(121_512)]);
+        let mut once = Upkeep::after(Jiffies { hz: 250 }, Time(0), 1);
+        assert_eq!(once.fired(Time(7_999_999), 0), None);
+        assert_eq!(once.fired(Time(8_000_000), 0), Some(Time(8_000_000)));
+        assert_eq!(once.fired(Time(1_000_000_000), 0), None);
+    }
 
     /// What a recorded machine did: ten seconds from a wheel that never turned, and from one that turns in time.
     #[test]

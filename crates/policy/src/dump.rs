@@ -197,6 +197,8 @@ pub enum Xstats {
         /// 0 for a leaf.
         level: u32,
     },
+    /// sfq with random early detection.
+    Sfq(SfqStats),
     /// red and choke.
     Red(RedStats),
     /// sfb.
@@ -271,6 +273,23 @@ pub struct RedStats {
     pub marked: u32,
     /// choke: pairs of packets of one flow.
     pub matched: Option<u32>,
+}
+
+/// What sfq's random early detection did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SfqStats {
+    /// Dropped by the probability.
+    pub prob_drop: u32,
+    /// Marked by the probability: the arrival.
+    pub prob_mark: u32,
+    /// Marked by the probability: the flow's oldest packet.
+    pub prob_mark_head: u32,
+    /// Dropped because the average was too long.
+    pub forced_drop: u32,
+    /// Marked for that: the arrival.
+    pub forced_mark: u32,
+    /// Marked for that: the flow's oldest packet.
+    pub forced_mark_head: u32,
 }
 
 /// sfb's counters and state.

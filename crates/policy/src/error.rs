@@ -24,6 +24,8 @@ pub enum Errno {
     NoSpc,
     /// Operation not supported.
     OpNotSupp,
+    /// Function not implemented.
+    NoSys,
     /// No buffer space available.
     NoBufs,
     /// Cannot assign requested address.
@@ -45,6 +47,7 @@ impl Errno {
             Errno::Range => "Numerical result out of range",
             Errno::NoSpc => "No space left on device",
             Errno::OpNotSupp => "Operation not supported",
+            Errno::NoSys => "Function not implemented",
             Errno::NoBufs => "No buffer space available",
             Errno::AddrNotAvail => "Cannot assign requested address",
             Errno::Loop => "Too many levels of symbolic links",

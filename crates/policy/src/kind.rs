@@ -11,6 +11,8 @@ pub enum Kind {
     PfifoHeadDrop,
     /// Three strict bands by priority: the default of most devices.
     PfifoFast,
+    /// None: what devices made in software have, on which packets leave at once.
+    Noqueue,
     /// Strict bands, each with a discipline of its own.
     Prio,
     /// Token bucket filter.
@@ -72,6 +74,7 @@ impl Kind {
             Kind::Bfifo => "bfifo",
             Kind::PfifoHeadDrop => "pfifo_head_drop",
             Kind::PfifoFast => "pfifo_fast",
+            Kind::Noqueue => "noqueue",
             Kind::Prio => "prio",
             Kind::Tbf => "tbf",
             Kind::Htb => "htb",

@@ -28,6 +28,6 @@ pub use op::{ClassOp, FilterOp, Op, QdiscOp, Verb};
 pub use params::{
     ClassParams, CodelParams, DrrClassParams, FifoParams, FqCodelParams, HfscClassParams, HfscParams, HtbClassParams,
     HtbParams, IdleTable, PieParams, PrioParams, QdiscParams, QfqClassParams, RedCurve, RedParams, ServiceCurve,
-    SfbParams, SfqParams, TbfParams,
+    SfbParams, SfqParams, SfqRed, TbfParams,
 };
 pub use rate::{LinkLayer, RateSpec, SizeTable, Ticks};

@@ -12,6 +12,8 @@ pub enum QdiscParams {
     Fifo(FifoParams),
     /// pfifo_fast: in a dump, its map of priorities to bands.
     PfifoFast,
+    /// noqueue: nothing can be said.
+    Noqueue,
     /// prio.
     Prio(PrioParams),
     /// tbf.
@@ -154,6 +156,19 @@ pub struct SfqParams {
     pub depth: u32,
     /// Drop the oldest packet of a flow instead of the newest.
     pub headdrop: bool,
+    /// Random early detection in each flow.
+    pub red: Option<SfqRed>,
+}
+
+/// Random early detection in each flow of sfq.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SfqRed {
+    /// When to mark; bytes.
+    pub curve: RedCurve,
+    /// Mark packets that can carry a mark instead of dropping them.
+    pub ecn: bool,
+    /// Drop above the curve's `max` even what can carry a mark.
+    pub harddrop: bool,
 }
 
 /// A class of drr.
@@ -242,7 +257,7 @@ pub struct QfqClassParams {
 }
 
 /// What random early detection goes by, as tc computes it and the kernel keeps it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RedCurve {
     /// Below this average nothing happens; bytes (choke: packets).
     pub min: u32,

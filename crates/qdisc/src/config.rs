@@ -53,7 +53,7 @@ impl Shaper {
             }
             let there = there.filter(|(handle, _)| !handle.is_none());
             if self.must_create(op, there)? {
-                if there.is_none() && matches!(op.verb, Verb::Change | Verb::Link) {
+                if op.verb == Verb::Link || op.verb == Verb::Change && there.is_none() {
                     return Err(TcError::new(Errno::NoEnt, "Qdisc not found. To create specify NLM_F_CREATE flag"));
                 }
                 return self.create(now, pool, draws, op);
@@ -75,8 +75,8 @@ impl Shaper {
         let replaces = matches!(op.verb, Verb::Replace | Verb::Link);
         if op.handle.is_none() {
             let other_kind = there.is_some_and(|(_, kind)| op.kind.as_deref().is_some_and(|name| name != kind.name()));
-            // A change that names another kind is a new qdisc too (6.1).
-            return Ok(there.is_none() || matches!(op.verb, Verb::Replace | Verb::Change) && other_kind);
+            // Whatever names another kind makes a new qdisc, even `add` and `change` (6.1).
+            return Ok(there.is_none() || op.verb != Verb::Link && other_kind);
         }
         if there.is_some_and(|(handle, _)| handle == op.handle) {
             return Ok(false);
@@ -87,11 +87,12 @@ impl Shaper {
         if op.handle.minor() != 0 {
             return Err(TcError::new(Errno::Inval, "Invalid minor handle"));
         }
-        let Some((kind, _)) = self.node_info(op.handle) else { return Ok(true) };
+        let Some((_, parent)) = self.node_info(op.handle) else { return Ok(true) };
         Err(if op.verb == Verb::Add {
             TcError::new(Errno::Exist, "Exclusivity flag on, cannot override")
-        } else if op.kind.as_deref().is_some_and(|name| name != kind.name()) {
-            TcError::new(Errno::Inval, "Invalid qdisc name")
+        } else if parent == op.parent {
+            // It hangs there, where its class takes no child any more.
+            TcError::bare(Errno::Inval)
         } else {
             TcError::new(Errno::Inval, "Cannot move an existing qdisc to a different parent")
         })
@@ -303,7 +304,7 @@ impl Shaper {
         let parent = self.filter_parent(op.parent)?;
         self.on(now, pool, draws, parent.qdisc(), |node, cx| {
             let mut filters = core::mem::take(node.filters_of(parent)?);
-            let has_class = |class: Handle| node.has_class(class);
+            let has_class = |class: Handle| node.may_hold(parent, class);
             let has_table = |number: u32| node.has_table(number);
             let owner = Owner {
                 qdisc: parent.qdisc(),
@@ -368,11 +369,17 @@ impl Shaper {
     pub fn dump_classes(&mut self, dev: &str, now: Time) -> Vec<ClassDump> {
         let mut out = Vec::new();
         for handle in self.listing() {
+            let mut ends = false;
             self.each(&mut |node| {
                 if node.handle() == handle {
                     node.dump_classes(dev, now, &mut out);
+                    ends |= node.kind() == Kind::Sfb;
                 }
             });
+            // SFB cannot tell of its class, and with that Linux ends the whole listing.
+            if ends {
+                break;
+            }
         }
         out
     }
@@ -432,7 +439,7 @@ impl Node {
     fn filters_of(&mut self, parent: Handle) -> Result<&mut FilterList, TcError> {
         match self.kind() {
             kind if !is_classful(kind) => return Err(TcError::new(Errno::Inval, "Qdisc not classful")),
-            Kind::Tbf => return Err(TcError::new(Errno::OpNotSupp, "Class doesn't support blocks")),
+            Kind::Tbf | Kind::Red => return Err(TcError::new(Errno::OpNotSupp, "Class doesn't support blocks")),
             _ => {}
         }
         if parent.minor() == 0 {
@@ -448,5 +455,6 @@ impl Node {
 const NO_PARENT: TcError = TcError::new(Errno::Inval, "Parent Qdisc doesn't exists");
 
 fn is_classful(kind: Kind) -> bool {
-    matches!(kind, Kind::Prio | Kind::Tbf | Kind::Htb | Kind::Drr | Kind::Sfq | Kind::FqCodel)
+    use Kind::{Drr, FqCodel, Hfsc, Htb, Prio, Qfq, Red, Sfb, Sfq, Tbf};
+    matches!(kind, Prio | Tbf | Htb | Drr | Sfq | FqCodel | Hfsc | Qfq | Red | Sfb)
 }

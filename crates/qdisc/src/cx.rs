@@ -13,15 +13,35 @@ pub struct Device {
     pub max_frame: u32,
     /// The transmit queue length, packets: the default limit.
     pub tx_queue_len: u32,
+    /// Has it no queue unless it is given one?
+    pub queueless: bool,
     /// Bytes of the link header in each frame.
     pub link_header: u32,
     /// The timer tick.
     pub jiffies: Jiffies,
+    /// How its disciplines differ from a stock kernel's.
+    pub switches: Switches,
+}
+
+/// Behaviours that a stock Linux 6.1 with its tc does not show. All are off unless somebody asks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Switches {
+    /// The module parameter `htb_hysteresis`: classes of HTB change their mode less often, and are less exact.
+    pub htb_hysteresis: bool,
+    /// A RED told to be adaptive adapts. Since iproute2 5.7 tc says so in a way in which the kernel only notes it down.
+    pub adaptive_red: bool,
 }
 
 impl Default for Device {
     fn default() -> Device {
-        Device { max_frame: 1514, tx_queue_len: 1000, link_header: 14, jiffies: Jiffies { hz: 250 } }
+        Device {
+            max_frame: 1514,
+            tx_queue_len: 1000,
+            queueless: false,
+            link_header: 14,
+            jiffies: Jiffies { hz: 250 },
+            switches: Switches::default(),
+        }
     }
 }
 
@@ -129,6 +149,8 @@ pub enum Why {
     Overflow,
     /// CoDel's law.
     Codel,
+    /// The law of an AQM that judges arrivals: RED's, CHOKe's, SFB's, PIE's.
+    Early,
     /// Longer than the bucket can ever hold.
     TooLong,
     /// No class would have it.

@@ -16,6 +16,6 @@ mod kind;
 mod node;
 mod shaper;
 
-pub use cx::{Cx, Device, Draw, Event, EventRing, What, Why};
+pub use cx::{Cx, Device, Draw, Event, EventRing, Switches, What, Why};
 pub use node::{Dequeue, Discipline, Enqueue, GivenUp, Node, Own, Peek, Visit};
 pub use shaper::{Arrival, Offer, Shaper};

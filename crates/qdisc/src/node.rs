@@ -158,11 +158,22 @@ pub trait Discipline {
         None
     }
 
+    /// The slot of the packet that [`Discipline::look`] told of; nothing has changed since.
+    fn seen_slot(&self) -> Option<usize> {
+        None
+    }
+
     /// Takes new parameters.
     ///
     /// # Errors
     /// Kinds without a change operation refuse; others refuse what the kernel would.
     fn change(&mut self, cx: &mut Cx<'_>, own: Own, params: Option<&QdiscParams>) -> Result<(), TcError>;
+
+    /// Runs the maintenance that was due up to `now`, when `own` was as it is. A kind that has such runs it at the beginning of every
+    /// call; the Node asks for it where it does something behind the kind's back.
+    fn catch_up(&mut self, now: Time, own: Own) {
+        let _ = (now, own);
+    }
 
     /// Is more waiting than the parameters allow? Asked after a change.
     fn over_limit(&self, own: Own) -> bool {
@@ -204,6 +215,12 @@ pub trait Discipline {
         false
     }
 
+    /// Does a filter in the list of `holder` (the qdisc or a class) that leads to `class` hold it, so that it cannot be deleted?
+    fn may_hold(&self, holder: Handle, class: Handle) -> bool {
+        let _ = holder;
+        self.has_class(class)
+    }
+
     /// Makes, changes or deletes a class.
     ///
     /// # Errors
@@ -212,7 +229,7 @@ pub trait Discipline {
         &mut self,
         cx: &mut Cx<'_>,
         own: Own,
-        filters: &FilterList,
+        filters: &mut FilterList,
         op: &ClassOp,
     ) -> Result<Option<String>, TcError> {
         let _ = (cx, own, filters, op);
@@ -362,9 +379,14 @@ impl Node {
         Node::hidden_body(cx, kind, Body::default_of(cx.device, kind), parent)
     }
 
-    /// The byte-limited queue that TBF makes for itself.
+    /// The byte-limited queue that TBF and RED make for themselves.
     pub(crate) fn hidden_bfifo(cx: &mut Cx<'_>, limit: u32, parent: Handle) -> Node {
-        Node::hidden_body(cx, Kind::Bfifo, Body::bfifo(limit), parent)
+        Node::hidden_body(cx, Kind::Bfifo, Body::fifo(Kind::Bfifo, limit), parent)
+    }
+
+    /// The queue limited in packets that SFB makes for itself.
+    pub(crate) fn hidden_pfifo(cx: &mut Cx<'_>, limit: u32, parent: Handle) -> Node {
+        Node::hidden_body(cx, Kind::Pfifo, Body::fifo(Kind::Pfifo, limit), parent)
     }
 
     /// What stands where a qdisc may hang and none does. (An `Option` would have its mark in the line that packets do not need.)
@@ -385,7 +407,7 @@ impl Node {
     }
 
     /// Takes it away, if one hangs here, and ends it.
-    pub(crate) fn end(&mut self, cx: &mut Cx<'_>) {
+    pub(crate) fn leave(&mut self, cx: &mut Cx<'_>) {
         if self.watchdog != Watchdogs::NOBODY {
             core::mem::replace(self, Node::absent()).destroy(cx);
         }
@@ -402,7 +424,8 @@ impl Node {
 
     /// The root of a device that nobody configured.
     pub(crate) fn untouched(device: Device, watchdogs: &mut Watchdogs) -> Node {
-        Node::assemble(Kind::PfifoFast, Body::pfifo_fast(device), Handle::ROOT, watchdogs.register())
+        let kind = if device.queueless { Kind::Noqueue } else { Kind::PfifoFast };
+        Node::assemble(kind, Body::pfifo_fast(device), Handle::ROOT, watchdogs.register())
     }
 
     fn assemble(kind: Kind, body: Body, parent: Handle, watchdog: u32) -> Node {
@@ -532,6 +555,7 @@ impl Node {
         if !matches!(self.body, Body::Fifo(_))
             && let Some(pkt) = self.held.take()
         {
+            self.body.catch_up(cx.now, self.own());
             self.stats.qlen -= 1;
             self.stats.backlog -= u64::from(cx.pool.meta(&pkt).len);
             return Dequeue::Packet(pkt);
@@ -664,6 +688,19 @@ impl Node {
         }
     }
 
+    /// The slot of the packet that [`Node::peek`] told of; nothing has changed since.
+    pub(crate) fn seen_slot(&self) -> Option<usize> {
+        self.held.as_ref().map(Pkt::slot).or_else(|| self.body.get().seen_slot())
+    }
+
+    /// Does a class learn that this qdisc lost all that waited there before it gets the packet it asked for?
+    ///
+    /// Kinds that drop when they are asked for a packet tell the class they hang on first; so the class falls silent although there is
+    /// a packet. From qdiscs further down it learns of it when the packet is through, and then that one counts.
+    pub(crate) fn is_told_early(&self) -> bool {
+        matches!(self.kind, Kind::Codel | Kind::FqCodel)
+    }
+
     /// Whatever was lost below since `before` no longer waits here, and counts as dropped here.
     #[inline]
     fn settle(&mut self, cx: &Cx<'_>, before: crate::cx::Lost) {
@@ -719,21 +756,24 @@ impl Node {
         self.stats.backlog = 0;
     }
 
-    /// Ends it: packets are lost, watchdogs given back, children's too.
+    /// Takes it out of the tree and ends it: packets are lost, watchdogs given back, children's too.
     pub(crate) fn destroy(mut self, cx: &mut Cx<'_>) {
         self.purge(cx);
-        struct Forget(Vec<u32>);
-        impl Visit for Forget {
+        self.end(cx);
+    }
+
+    /// Ends it once it was purged. Linux resets whatever it ends, and with it all that hangs below, once more: nothing is left to lose,
+    /// but a kind that draws when it is reset draws again.
+    pub(crate) fn end(mut self, cx: &mut Cx<'_>) {
+        struct End<'c, 'd>(&'c mut Cx<'d>);
+        impl Visit for End<'_, '_> {
             fn node(&mut self, node: &mut Node) {
-                self.0.push(node.watchdog);
+                node.purge(self.0);
+                self.0.watchdogs.forget(node.watchdog);
                 node.visit(self);
             }
         }
-        let mut forget = Forget(Vec::new());
-        forget.node(&mut self);
-        for watchdog in forget.0 {
-            cx.watchdogs.forget(watchdog);
-        }
+        End(cx).node(&mut self);
     }
 
     /// Runs `f` on the qdisc with this handle, below or here, keeping all counts on the way right.
@@ -794,7 +834,8 @@ impl Node {
             self.settle(cx, before);
             return Ok(());
         }
-        new.destroy(cx);
+        // It never hung in the tree, so it is not taken out.
+        new.end(cx);
         Err(TcError::bare(Errno::Inval))
     }
 
@@ -802,14 +843,17 @@ impl Node {
     pub(crate) fn class_op(&mut self, cx: &mut Cx<'_>, op: &ClassOp) -> Result<Option<String>, TcError> {
         let before = cx.lost;
         let own = self.own();
-        let result =
-            self.body.get_mut().class_op(cx, own, self.rare.as_ref().map_or(NO_FILTERS, |rare| &rare.filters), op);
+        let filters = &mut self.rare.get_or_insert_default().filters;
+        let result = self.body.get_mut().class_op(cx, own, filters, op);
         self.settle(cx, before);
         result
     }
 
     pub(crate) fn has_class(&self, class: Handle) -> bool {
         self.body.get().has_class(class)
+    }
+    pub(crate) fn may_hold(&self, holder: Handle, class: Handle) -> bool {
+        self.body.get().may_hold(holder, class)
     }
     /// The u32 tables of all its lists of filters but that of `parent`.
     pub(crate) fn other_tables(&self, parent: Handle, now: Time) -> Vec<U32Listing> {
@@ -859,17 +903,26 @@ impl Node {
 
     /// As `tc qdisc show` tells it.
     pub fn dump(&mut self, dev: &str, now: Time) -> QdiscDump {
+        let own = self.own();
+        self.body.catch_up(now, own);
         // Some kinds publish a counter only when they are dumped, so this comes before the counters are read.
         let xstats = self.body.get_mut().xstats(now);
+        if self.kind == Kind::Noqueue {
+            return self.dump_of(dev, QdiscParams::Noqueue, QueueStats::default(), xstats);
+        }
+        self.dump_of(dev, self.body.get().params(), self.stats(), xstats)
+    }
+
+    fn dump_of(&self, dev: &str, params: QdiscParams, stats: QueueStats, xstats: Xstats) -> QdiscDump {
         QdiscDump {
             dev: dev.into(),
             kind: self.kind,
             handle: self.handle,
             parent: self.parent,
             refcnt: if self.parent == Handle::ROOT { 2 } else { 1 },
-            params: self.body.get().params(),
+            params,
             stab: self.stab().cloned(),
-            stats: self.stats(),
+            stats,
             xstats,
         }
     }

@@ -22,6 +22,8 @@ pub struct Machine {
     pub carried: Vec<Carried>,
     /// What the kernel would have written to its log: its warnings.
     pub kernel_log: Vec<String>,
+    /// Do the kernel's warnings come back to whoever gave the command, as since Linux 6.3?
+    pub warns: bool,
     /// A script is being taken in: devices that a command names come into being, and refusals are explained after the tool's own words.
     pub grows: bool,
 }
@@ -49,6 +51,7 @@ impl Machine {
             log: Vec::new(),
             carried: Vec::new(),
             kernel_log: Vec::new(),
+            warns: true,
             grows: false,
         }
     }
@@ -56,6 +59,8 @@ impl Machine {
     /// The machine of the recorded runs: `link0`, and three more like it; `in1`, where what is forwarded comes in; two ifb.
     pub fn recorded(spec: DeviceSpec) -> Machine {
         let mut machine = Machine::new(["link0", "link1", "link2", "link3", "in1"], spec);
+        // The recordings are a 6.1's.
+        machine.warns = false;
         for ifb in ["ifb0", "ifb1"] {
             machine.gateway.add_device(ifb, DeviceSpec { hz: spec.hz, ..DeviceSpec::of(&LinkKind::Ifb) });
         }

@@ -108,11 +108,20 @@ fn load(face: &mut Face<'_>, module: &str, parameters: &[&String]) {
     if !face.machine.host.modules.insert(module.to_owned()) {
         return;
     }
+    let parameter = |name: &str| parameters.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+    let hysteresis = parameter("htb_hysteresis").filter(|_| module == "sch_htb");
+    if let Some(value) = hysteresis {
+        face.machine.gateway.switch(|switches| switches.htb_hysteresis = value != "0");
+    }
     for (path, text) in host::module_files(module) {
+        let text = match hysteresis {
+            Some(value) if path.ends_with("htb_hysteresis") => format!("{value}\n"),
+            _ => text,
+        };
         face.effects.push(Effect::Write { path: path.to_string_lossy().into_owned(), text });
     }
     if module == "ifb" {
-        let count = parameters.iter().find_map(|parameter| parameter.strip_prefix("numifbs=")?.parse().ok());
+        let count = parameter("numifbs").and_then(|count| count.parse().ok());
         for number in 0..count.unwrap_or(2).min(MAX_IFBS) {
             // One that is there already stays.
             let _ = face.apply(Op::Link(LinkOp::Add { name: format!("ifb{number}"), kind: LinkKind::Ifb }));

@@ -6,6 +6,7 @@ use crate::capture::Reply;
 use tidegate_lang::batch;
 use tidegate_lang::tc::{self, Object, Parsed, ShowWhat, TcCommand};
 use tidegate_packet::Handle;
+use tidegate_policy::Op;
 
 /// `tc` with these words; `stdin` is the text of a batch.
 pub(super) fn answer(face: &mut Face<'_>, words: &[String], stdin: Option<&[u8]>) -> Reply {
@@ -24,13 +25,27 @@ pub(super) fn answer(face: &mut Face<'_>, words: &[String], stdin: Option<&[u8]>
 
 /// One command; `words` are what to write for it again.
 fn one(face: &mut Face<'_>, parsed: Parsed, words: &[String]) -> Reply {
+    let mut stderr = parsed.stderr.clone().into_bytes();
+    let reply = carry_out(face, parsed, words);
+    stderr.extend(reply.stderr);
+    Reply { stderr, ..reply }
+}
+
+fn carry_out(face: &mut Face<'_>, parsed: Parsed, words: &[String]) -> Reply {
     match parsed.command {
         TcCommand::Apply(op) => match face.apply(op.clone()) {
-            // As on the kernels whose answers are followed (6.1), a warning goes to the log and not to tc.
             Ok(warning) => {
-                face.machine.kernel_log.extend(warning);
                 face.did("tc", words);
-                Reply::ok()
+                let mut reply = Reply::ok();
+                if let Some(warning) = warning {
+                    // Before 6.3 HTB's go to the kernel's log only; those of others always came back.
+                    let of_htb = matches!(&op, Op::Class(class) if class.kind.as_deref() == Some("htb"));
+                    if face.machine.warns || !of_htb {
+                        reply.stderr = format!("Warning: {warning}\n").into_bytes();
+                    }
+                    face.machine.kernel_log.push(warning);
+                }
+                reply
             }
             Err(error) => {
                 let (mut stderr, code) = tc::refusal_text(&op, &error);

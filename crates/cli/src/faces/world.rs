@@ -192,9 +192,8 @@ pub(super) fn told(face: &mut Face<'_>, files: &[(String, String)]) {
         }
         let Some((dev, file)) = path.strip_prefix(NET).and_then(|rest| rest.trim_start_matches('/').split_once('/'))
         else {
-            if path.ends_with("/htb_hysteresis") && text != "0" {
-                let warning = "htb_hysteresis: set, and not modelled here: HTB counts exactly".to_owned();
-                face.machine.kernel_log.push(warning);
+            if path.ends_with("/htb_hysteresis") {
+                face.machine.gateway.switch(|switches| switches.htb_hysteresis = text.trim() != "0");
             }
             continue;
         };

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail};
 use std::collections::VecDeque;
-use tidegate_packet::{Draws, Time};
+use tidegate_packet::{Draws, Seeded, Time};
 
 /// A list of recorded draws.
 #[derive(Clone, Debug, Default)]
@@ -11,6 +11,8 @@ pub(super) struct Recorded {
     taken: usize,
     /// The first request that the list could not answer.
     trouble: Option<String>,
+    /// There is no record: draws come from here.
+    seeded: Option<Seeded>,
 }
 
 #[derive(Clone, Debug)]
@@ -38,6 +40,16 @@ impl Recorded {
             rows.push_back(row().with_context(|| format!("draws.csv:{}: `{line}`", n + 1))?);
         }
         Ok(Recorded { rows, ..Recorded::default() })
+    }
+
+    /// Draws made up from a seed, for a run that was never recorded.
+    pub(super) fn from_seed(seed: u64) -> Recorded {
+        Recorded { seeded: Some(Seeded::new(seed)), ..Recorded::default() }
+    }
+
+    /// Is there no record?
+    pub(super) fn made_up(&self) -> bool {
+        self.seeded.is_some()
     }
 
     /// When the next draw was made.
@@ -78,18 +90,33 @@ impl Recorded {
 
 impl Draws for Recorded {
     fn word(&mut self) -> u64 {
+        if let Some(seeded) = &mut self.seeded {
+            return seeded.word();
+        }
         self.take(WORD)
     }
     fn u32(&mut self) -> u32 {
+        if let Some(seeded) = &mut self.seeded {
+            return seeded.u32();
+        }
         self.take(32) as u32
     }
     fn u16(&mut self) -> u16 {
+        if let Some(seeded) = &mut self.seeded {
+            return seeded.u16();
+        }
         self.take(16) as u16
     }
     fn u64(&mut self) -> u64 {
+        if let Some(seeded) = &mut self.seeded {
+            return seeded.u64();
+        }
         self.take(64)
     }
-    fn below(&mut self, _n: u32) -> u32 {
+    fn below(&mut self, n: u32) -> u32 {
+        if let Some(seeded) = &mut self.seeded {
+            return seeded.below(n);
+        }
         self.take(BELOW) as u32
     }
 }

@@ -72,14 +72,15 @@ impl Link {
 }
 
 impl Recording {
-    pub(super) fn read(dir: &Path) -> anyhow::Result<Recording> {
+    /// Reads a folder; without draws.csv what is random comes from `seed`.
+    pub(super) fn read(dir: &Path, seed: u64) -> anyhow::Result<Recording> {
         let text = |name: &str| {
             let path = dir.join(name);
             std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
         };
         let draws = match text("draws.csv") {
             Ok(text) => Recorded::parse(&text, EPOCH)?,
-            Err(_) if !dir.join("draws.csv").exists() => Recorded::default(),
+            Err(_) if !dir.join("draws.csv").exists() => Recorded::from_seed(seed),
             Err(error) => return Err(error),
         };
         let script = dir.join("script.tc");

@@ -9,6 +9,8 @@ use tidegate_packet::{Head, Mark, Meta};
 pub(super) struct Arrival {
     pub(super) meta: Meta,
     pub(super) head: Head,
+    /// What people call its flow.
+    pub(super) flow: String,
 }
 
 impl Arrival {
@@ -70,7 +72,11 @@ impl Arrival {
         meta.mark = Mark(number("mark")?);
         meta.priority = priority(field("prio"))?;
         meta.ident = id;
-        Ok(Arrival { meta, head })
+        let flow = match field("flow") {
+            "" => format!("{} {}:{}", field("proto"), field("src"), field("sport")),
+            name => name.to_owned(),
+        };
+        Ok(Arrival { meta, head, flow })
     }
 }
 

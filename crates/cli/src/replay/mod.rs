@@ -1,15 +1,18 @@
 //! `tidegate replay DIR`: a recorded run, done again by the engine.
 //!
 //! Reads `link`, `script.tc`, `schedule.csv` and `draws.csv` (nothing else) and writes `egress.csv`, `drops.csv`, `stats.txt`,
-//! `filters.txt` and, where the schedule's commands ask, `snap.txt`, in the form of the recordings.
+//! `filters.txt` and, where the schedule's commands ask, `snap.txt`, in the form of the recordings. A folder without draws is a run that
+//! nobody recorded: a question to the engine, or a picture for a class.
 
 mod beside;
 mod draws;
 mod files;
 mod frame;
+mod lives;
 mod run;
 
 use crate::faces::Machine;
+use anyhow::Context;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -17,24 +20,37 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 #[command(after_help = "Exit codes: 0 done; 1 bad input, or recorded draws left over; 2 wrong usage.")]
 pub struct Options {
-    /// Folders with link, script.tc, schedule.csv and draws.csv.
+    /// Folders with link, script.tc, schedule.csv and, if the run was recorded, draws.csv.
     #[arg(required = true, value_name = "DIR")]
     dirs: Vec<PathBuf>,
     /// Write egress.csv, drops.csv, stats.txt, filters.txt and snap.txt there; with several DIRs into a folder each.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Print what became of each flow's packets.
+    #[arg(long)]
+    flows: bool,
+    /// Draw each packet from its arrival to its departure, as SVG; for one DIR.
+    #[arg(long, value_name = "FILE")]
+    picture: Option<PathBuf>,
+    /// Where there is no draws.csv, what is random comes from this seed.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
 }
 
 /// Plays `tidegate replay`.
 pub fn command(options: &Options) -> ExitCode {
+    if options.picture.is_some() && options.dirs.len() > 1 {
+        eprintln!("tidegate replay: one picture shows one run: give one DIR with --picture");
+        return ExitCode::from(2);
+    }
     let mut code = ExitCode::SUCCESS;
     for dir in &options.dirs {
         let target = options.out.as_ref().map(|out| match options.dirs.len() {
             1 => out.clone(),
             _ => out.join(dir.file_name().unwrap_or_default()),
         });
-        match replay(dir, target.as_deref()) {
-            Ok(summary) => println!("{}: {summary}", dir.display()),
+        match replay(dir, target.as_deref(), options) {
+            Ok(told) => print!("{}: {told}", dir.display()),
             Err(error) => {
                 eprintln!("tidegate replay: {}: {error:#}", dir.display());
                 code = ExitCode::FAILURE;
@@ -44,12 +60,9 @@ pub fn command(options: &Options) -> ExitCode {
     code
 }
 
-/// Does one recorded run again; tells in a line what happened.
-///
-/// # Errors
-/// When a file is missing or not in form (with its line), when a command cannot be run, when draws are left over.
-pub fn replay(dir: &Path, out: Option<&Path>) -> anyhow::Result<String> {
-    let recording = files::Recording::read(dir)?;
+/// Does one recorded run again; tells what happened.
+fn replay(dir: &Path, out: Option<&Path>, options: &Options) -> anyhow::Result<String> {
+    let recording = files::Recording::read(dir, options.seed)?;
     // Commands run in a folder of their own: they may write, and the recording stays as it is.
     let place = match out {
         Some(out) => {
@@ -70,7 +83,15 @@ pub fn replay(dir: &Path, out: Option<&Path>) -> anyhow::Result<String> {
         let _ = std::fs::remove_dir_all(&place);
     }
     let done = done?;
-    let summary = done.summary();
+    let mut told = done.summary() + "\n";
+    if options.flows {
+        told.push_str(&format!("\n{}", done.lives.table()));
+    }
+    if let Some(path) = &options.picture {
+        let title = dir.canonicalize()?.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let picture = done.lives.picture(&title, &recording.link).alone(0.0);
+        std::fs::write(path, picture).with_context(|| format!("cannot write {}", path.display()))?;
+    }
     done.check_draws()?;
-    Ok(summary)
+    Ok(told)
 }

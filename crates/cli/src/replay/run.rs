@@ -2,6 +2,7 @@
 
 use super::draws::Recorded;
 use super::files::{DRAIN, EPOCH, Link, Recording, SCRIPT_AT, What as RowKind};
+use super::lives::Lives;
 use crate::capture::Shell;
 use crate::faces::Machine;
 use anyhow::Context;
@@ -33,6 +34,7 @@ pub(super) struct Run<'r> {
     egress: String,
     drops: String,
     counts: HashMap<&'static str, u64>,
+    lives: Lives,
 }
 
 /// A run that is over.
@@ -43,6 +45,7 @@ pub(super) struct Done {
     filters: String,
     draws: Recorded,
     counts: HashMap<&'static str, u64>,
+    pub(super) lives: Lives,
 }
 
 fn at(ns: i64) -> Time {
@@ -69,6 +72,7 @@ impl<'r> Run<'r> {
             egress: String::from("time_ns,id,len,dsfield\n"),
             drops: String::from("time_ns,id,len,dsfield,where\n"),
             counts: HashMap::new(),
+            lives: Lives::default(),
         })
     }
 
@@ -88,6 +92,8 @@ impl<'r> Run<'r> {
                         .insert(arrival.meta.clone(), arrival.head.clone())
                         .context("too many packets under way")?;
                     *self.counts.entry("arrivals").or_default() += 1;
+                    let meta = &arrival.meta;
+                    self.lives.arrived(&arrival.flow, meta.ident, meta.frame_len, meta.dsfield, now);
                     self.arrive(now, pkt);
                 }
             }
@@ -100,7 +106,15 @@ impl<'r> Run<'r> {
         let stats = self.show(&["-s", "-d", "qdisc", "show", "dev", "link0"])
             + &self.show(&["-s", "-d", "class", "show", "dev", "link0"]);
         let filters = self.filters(end);
-        Ok(Done { egress: self.egress, drops: self.drops, stats, filters, draws: self.draws, counts: self.counts })
+        Ok(Done {
+            egress: self.egress,
+            drops: self.drops,
+            stats,
+            filters,
+            draws: self.draws,
+            counts: self.counts,
+            lives: self.lives,
+        })
     }
 
     fn run_script(&mut self) -> anyhow::Result<()> {
@@ -135,7 +149,7 @@ impl<'r> Run<'r> {
         loop {
             let watchdog = self.machine.gateway.timeout(self.device);
             let beside = self.watchdog_beside();
-            let perturb = self.draws.next_time().filter(|time| self.machine.gateway.perturb_due() <= *time);
+            let perturb = self.perturbation();
             let Some(next) = [self.busy_until, watchdog, perturb, beside.map(|(time, _)| time)]
                 .into_iter()
                 .flatten()
@@ -162,6 +176,15 @@ impl<'r> Run<'r> {
         }
     }
 
+    /// When a hash key changes next: deferrable timers fire when the recording drew the key, or as soon as they may.
+    fn perturbation(&mut self) -> Option<Time> {
+        let due = self.machine.gateway.perturb_due();
+        if self.draws.made_up() {
+            return Some(due).filter(|due| *due != Time::NEVER);
+        }
+        self.draws.next_time().filter(|time| due <= *time)
+    }
+
     pub(super) fn gateway(&mut self, now: Time) -> (&mut Gateway, tidegate_gateway::World<'_>) {
         (&mut self.machine.gateway, world(now, &mut self.pool, &mut self.draws))
     }
@@ -175,6 +198,7 @@ impl<'r> Run<'r> {
             let (id, len, dsfield) = (meta.ident, meta.frame_len, meta.dsfield);
             let _ = writeln!(self.egress, "{},{id},{len},{dsfield}", ns(now));
             *self.counts.entry("sent").or_default() += 1;
+            self.lives.left(id, dsfield, now);
             self.pool.release(pkt);
             let link: &Link = &self.recording.link;
             if link.rate > 0 {
@@ -198,6 +222,7 @@ impl<'r> Run<'r> {
             // There it has no link header yet.
             let len = if what == What::Drop(Why::NetfilterLeaving) { len - Head::ETHERNET as u32 } else { len };
             let _ = writeln!(self.drops, "{},{ident},{len},{dsfield},{place}", ns(time));
+            self.lives.dropped(ident, time);
             *self.counts.entry(if what == What::Led { "led" } else { "dropped" }).or_default() += 1;
         }
     }

@@ -1,5 +1,7 @@
 //! The values read become a kind's parameters: one function per kind.
 
+use super::aqm;
+use super::hfsc;
 use super::options::{Reader, Values};
 use super::words::Words;
 use crate::units::{default_burst, limit_of_latency, ticks_of};
@@ -7,18 +9,24 @@ use crate::{Env, Refusal};
 use tidegate_policy::spec::{KINDS, KindSpec};
 use tidegate_policy::{
     ClassParams, CodelParams, DrrClassParams, FifoParams, FqCodelParams, HtbClassParams, HtbParams, PrioParams,
-    QdiscParams, RateSpec, SfqParams, TbfParams,
+    QdiscParams, QfqClassParams, RateSpec, SfqParams, TbfParams,
 };
 
 /// Kinds that tc 6.1 has words for and this version has not.
-const LATER: [&str; 29] = [
-    "bpf", "cake", "cbq", "cbs", "choke", "dsmark", "etf", "ets", "fq", "fq_pie", "gred", "hfsc", "hhf", "mqprio",
-    "multiq", "netem", "pie", "plug", "qfq", "red", "rr", "sfb", "skbprio", "taprio", "atm", "dualpi2", "ingress",
-    "clsact", "teql",
+const LATER: [&str; 23] = [
+    "bpf", "cake", "cbq", "cbs", "dsmark", "etf", "ets", "fq", "fq_pie", "gred", "hhf", "mqprio", "multiq", "netem",
+    "plug", "rr", "skbprio", "taprio", "atm", "dualpi2", "ingress", "clsact", "teql",
 ];
 
 /// Reads the options of a qdisc of this kind. `None`: tc sends no parameters.
-pub(super) fn qdisc(kind: &str, dev: &str, env: &Env, words: &mut Words<'_>) -> Result<Option<QdiscParams>, Refusal> {
+/// What tc says on stderr though it goes on is added to `stderr`.
+pub(super) fn qdisc(
+    kind: &str,
+    dev: &str,
+    env: &Env,
+    words: &mut Words<'_>,
+    stderr: &mut String,
+) -> Result<Option<QdiscParams>, Refusal> {
     if LATER.contains(&kind) && words.peek().is_some() {
         return Err(later("qdisc", kind, words.last()));
     }
@@ -31,10 +39,10 @@ pub(super) fn qdisc(kind: &str, dev: &str, env: &Env, words: &mut Words<'_>) -> 
                 .remedy(format!("{kind} has nothing to set: write it alone."))),
         };
     };
-    if kind == "sfq" {
-        refuse_sfq_red(words)?;
-    }
     let reader = Reader { spec, dev, env, class: false };
+    if kind == "hfsc" {
+        return hfsc::qdisc(&reader, words).map(|params| Some(QdiscParams::Hfsc(params)));
+    }
     let values = reader.read(table, words)?;
     Ok(match kind {
         "pfifo" | "bfifo" | "pfifo_head_drop" => {
@@ -45,10 +53,14 @@ pub(super) fn qdisc(kind: &str, dev: &str, env: &Env, words: &mut Words<'_>) -> 
         "htb" => Some(QdiscParams::Htb(htb(&values)?)),
         // Without options tc sends none, so a `change` changes nothing instead of being refused.
         "sfq" if values.0.is_empty() => None,
-        "sfq" => Some(QdiscParams::Sfq(sfq(&values))),
+        "sfq" => Some(QdiscParams::Sfq(SfqParams { red: aqm::sfq_red(&values, stderr)?, ..sfq(&values) })),
         "codel" => Some(QdiscParams::Codel(codel(&values))),
         "fq_codel" => Some(QdiscParams::FqCodel(fq_codel(&values))),
-        // drr: nothing to say.
+        "red" => Some(QdiscParams::Red(aqm::red(&values, stderr)?)),
+        "choke" => Some(QdiscParams::Choke(aqm::choke(&values, stderr)?)),
+        "sfb" => Some(QdiscParams::Sfb(aqm::sfb(&values))),
+        "pie" => Some(QdiscParams::Pie(aqm::pie(&values))),
+        // drr and qfq: nothing to say.
         _ => None,
     })
 }
@@ -59,17 +71,24 @@ pub(super) fn class(kind: &str, dev: &str, env: &Env, words: &mut Words<'_>) -> 
     let classless = || {
         Refusal::new(1, format!("Error: Qdisc \"{kind}\" is classless."))
             .at(place)
-            .remedy("Classes are made by hand for htb and drr (in this version of tidegate).")
+            .remedy("Classes are made by hand for htb, hfsc, drr and qfq (in this version of tidegate).")
     };
-    if matches!(kind, "hfsc" | "qfq" | "ets" | "cbq" | "dsmark") {
+    if matches!(kind, "ets" | "cbq" | "dsmark") {
         return Err(later("class", kind, place));
     }
     let spec = KindSpec::find(kind).ok_or_else(classless)?;
     let table = spec.class.ok_or_else(classless)?;
-    let values = Reader { spec, dev, env, class: true }.read(table, words)?;
+    let reader = Reader { spec, dev, env, class: true };
+    if kind == "hfsc" {
+        return hfsc::class(&reader, words).map(ClassParams::Hfsc);
+    }
+    let values = reader.read(table, words)?;
     match kind {
         "htb" => Ok(ClassParams::Htb(htb_class(&values)?)),
         "drr" => Ok(ClassParams::Drr(DrrClassParams { quantum: values.number("quantum") })),
+        "qfq" => {
+            Ok(ClassParams::Qfq(QfqClassParams { weight: values.number("weight"), maxpkt: values.number("maxpkt") }))
+        }
         _ => Err(classless()),
     }
 }
@@ -99,17 +118,6 @@ fn no_table(kind: &str, words: &Words<'_>) -> Result<(), Refusal> {
     Err(Refusal::new(1, format!("Unknown qdisc \"{kind}\", hence option \"{option}\" is unparsable"))
         .at(words.last())
         .remedy(remedy))
-}
-
-fn refuse_sfq_red(words: &Words<'_>) -> Result<(), Refusal> {
-    const RED: [&str; 8] = ["redflowlimit", "min", "max", "burst", "avpkt", "probability", "ecn", "harddrop"];
-    let mut ahead = words.clone();
-    while let Some(word) = ahead.take() {
-        if RED.contains(&word) {
-            return Err(later("sfq with RED:", word, ahead.last()));
-        }
-    }
-    Ok(())
 }
 
 fn prio(values: &Values) -> PrioParams {
@@ -176,7 +184,8 @@ fn htb(values: &Values) -> Result<HtbParams, Refusal> {
     Ok(HtbParams {
         default: values.number("default").unwrap_or(0),
         r2q: values.number("r2q").unwrap_or(10),
-        direct_qlen: values.number("direct_qlen"),
+        // The greatest number is what tc means by none given.
+        direct_qlen: values.number("direct_qlen").filter(|packets| *packets != u32::MAX),
     })
 }
 
@@ -213,6 +222,7 @@ fn sfq(values: &Values) -> SfqParams {
         flows: values.number("flows").unwrap_or(0),
         depth: values.number("depth").unwrap_or(0),
         headdrop: values.has("headdrop"),
+        red: None,
     }
 }
 

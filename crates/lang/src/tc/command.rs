@@ -38,8 +38,14 @@ pub(super) fn verb(object: Object, words: &mut Words<'_>) -> Result<Asked, Refus
         .remedy(format!("tc {name} knows add, change, replace, delete and show.")))
 }
 
-/// Notes for whoever reads the script: accepted words that mean nothing here.
-pub(super) type Notes = Vec<String>;
+/// What is said beside the command.
+#[derive(Default)]
+pub(super) struct Notes {
+    /// For whoever reads the script: accepted words that mean nothing here.
+    pub(super) aside: Vec<String>,
+    /// What tc says on stderr and goes on.
+    pub(super) stderr: String,
+}
 
 pub(super) fn qdisc(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut Notes) -> Result<TcCommand, Refusal> {
     let mut op = QdiscOp {
@@ -82,7 +88,7 @@ pub(super) fn qdisc(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut No
                 op.parent = Handle::INGRESS;
                 op.handle = Handle::new(0xffff, 0);
                 op.kind = Some(word.into());
-                build::qdisc(word, &op.dev, env, words)?;
+                build::qdisc(word, &op.dev, env, words, &mut notes.stderr)?;
                 break;
             }
             "parent" => parent(&mut op.parent, words)?,
@@ -94,7 +100,7 @@ pub(super) fn qdisc(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut No
             _ if begins(word, "estimator") => estimator(words, notes)?,
             kind => {
                 op.kind = Some(kind.into());
-                op.params = build::qdisc(kind, &op.dev, env, words)?;
+                op.params = build::qdisc(kind, &op.dev, env, words, &mut notes.stderr)?;
                 break;
             }
         }
@@ -264,7 +270,7 @@ pub(super) fn estimator(words: &mut Words<'_>, notes: &mut Notes) -> Result<(), 
             return Err(Refusal::wrong(why, "estimator").at(words.last()));
         }
     }
-    notes.push("the rate estimator is not modelled: it only adds a line of statistics".into());
+    notes.aside.push("the rate estimator is not modelled: it only adds a line of statistics".into());
     Ok(())
 }
 

@@ -1,10 +1,13 @@
 //! tc: its command line into operations, dumps into its words.
 
 mod action;
+mod aqm;
 mod build;
 mod command;
 mod filter;
+mod hfsc;
 mod options;
+mod red;
 mod refuse;
 mod show;
 mod show_class;
@@ -15,6 +18,7 @@ mod u32_filter;
 mod words;
 
 use crate::{Env, Refusal};
+use command::Notes;
 use tidegate_packet::Handle;
 use tidegate_policy::Op;
 use tidegate_policy::spec::{FILTERS, KINDS, KindSpec};
@@ -38,6 +42,8 @@ pub struct Parsed {
     pub flags: ShowFlags,
     /// What was accepted and means nothing here, for the reader of a script.
     pub notes: Vec<String>,
+    /// What tc says on stderr before it goes on.
+    pub stderr: String,
 }
 
 /// What a command line of tc asks.
@@ -171,7 +177,7 @@ impl ShowFlags {
 pub fn parse(args: &[String], env: &Env) -> Result<Parsed, Refusal> {
     let mut words = Words::new(args);
     let mut flags = ShowFlags::default();
-    let notes = Vec::new();
+    let notes = Notes::default();
     let mut batch = None;
     let mut force = false;
     while let Some(word) = words.peek().filter(|word| word.starts_with('-')) {
@@ -216,10 +222,10 @@ pub fn parse(args: &[String], env: &Env) -> Result<Parsed, Refusal> {
 
 /// Reads a line of a batch file: an object and its words, no options before it.
 pub fn parse_line(args: &[String], flags: ShowFlags, env: &Env) -> Result<Parsed, Refusal> {
-    object(&mut Words::new(args), flags, Vec::new(), env)
+    object(&mut Words::new(args), flags, Notes::default(), env)
 }
 
-fn object(words: &mut Words<'_>, flags: ShowFlags, mut notes: Vec<String>, env: &Env) -> Result<Parsed, Refusal> {
+fn object(words: &mut Words<'_>, flags: ShowFlags, mut notes: Notes, env: &Env) -> Result<Parsed, Refusal> {
     let Some(word) = words.take() else { return Ok(done(help_of(None), flags, notes)) };
     let object = [Object::Qdisc, Object::Class, Object::Filter].into_iter().find(|object| begins(word, object.name()));
     let Some(object) = object else {
@@ -245,8 +251,8 @@ fn object(words: &mut Words<'_>, flags: ShowFlags, mut notes: Vec<String>, env: 
     Ok(done(command, flags, notes))
 }
 
-fn done(command: TcCommand, flags: ShowFlags, notes: Vec<String>) -> Parsed {
-    Parsed { command, flags, notes }
+fn done(command: TcCommand, flags: ShowFlags, notes: Notes) -> Parsed {
+    Parsed { command, flags, notes: notes.aside, stderr: notes.stderr }
 }
 
 /// The option that `word` is, or begins.
@@ -305,7 +311,7 @@ pub(crate) fn help_of(object: Option<Object>) -> TcCommand {
         ),
         Some(Object::Class) => "tc class add|change|replace|delete dev DEVICE parent ID classid H:N KIND [OPTION…]\n\
              tc class show dev DEVICE [root|parent ID|classid ID|qdisc H:]\n\
-             kinds: htb drr\n`tc class add htb help` tells a kind's options.\n"
+             kinds: htb hfsc drr qfq\n`tc class add htb help` tells a kind's options.\n"
             .into(),
         Some(Object::Filter) => format!(
             "tc filter add|change|replace|delete dev DEVICE [parent ID|root] [prio N] [protocol NAME] [handle ID] KIND [OPTION…]\n\

@@ -1,7 +1,7 @@
 //! Reads a kind's options by its table ([`tidegate_policy::spec`]).
 
 use super::words::Words;
-use crate::number::{i32_in, u8_in, u16_in, u32_in};
+use crate::number::{float_prefix, i32_in, u8_in, u16_in, u32_in};
 use crate::units::{parse_percent, parse_rate, parse_size, parse_size_cell, parse_time};
 use crate::{Env, Refusal};
 use tidegate_packet::Rate;
@@ -16,6 +16,7 @@ pub(crate) enum Value {
     Signed(i32),
     Cell(u32),
     Rate(Rate),
+    Fraction(f64),
     Layer(LinkLayer),
     Map(Vec<u8>),
     Selector(u8, u8),
@@ -48,6 +49,12 @@ impl Values {
     pub(crate) fn rate(&self, key: &str) -> Option<Rate> {
         match self.last(key)? {
             Value::Rate(rate) => Some(*rate),
+            _ => None,
+        }
+    }
+    pub(crate) fn fraction(&self, key: &str) -> Option<f64> {
+        match self.last(key)? {
+            Value::Fraction(fraction) => Some(*fraction),
             _ => None,
         }
     }
@@ -87,7 +94,7 @@ impl Reader<'_> {
         while let Some(word) = words.take() {
             match table.iter().find(|option| option.is(word)) {
                 Some(option) => self.one(option, word, words, &mut values)?,
-                None if word == "help" && (self.class || self.spec.voice != Voice::Htb) => {
+                None if word == "help" && self.knows_help() => {
                     return Err(Refusal { stderr: self.usage(), code: 1, ..Refusal::default() });
                 }
                 None if values.has("priomap") => self.map_element(word, words, &mut values)?,
@@ -97,6 +104,11 @@ impl Reader<'_> {
         Ok(values)
     }
 
+    /// sfb takes `help` for an option that it does not know, and so does htb's qdisc.
+    fn knows_help(&self) -> bool {
+        self.class || self.spec.voice != Voice::Htb && self.spec.name != "sfb"
+    }
+
     fn one(
         &self,
         option: &'static OptionSpec,
@@ -104,6 +116,10 @@ impl Reader<'_> {
         words: &mut Words<'_>,
         values: &mut Values,
     ) -> Result<(), Refusal> {
+        if self.spec.voice == Voice::Tbf && option.takes != Takes::Flag && words.peek().is_none() {
+            // Only tbf looks for the value before anything else.
+            words.need()?;
+        }
         self.refuse_again(option, values).map_err(|refusal| refusal.at(words.last()))?;
         let value = match option.takes {
             Takes::Flag => Value::Flag,
@@ -121,6 +137,11 @@ impl Reader<'_> {
                 }
             }
         };
+        if out_of_bounds(self.spec.name, option.key, &value) {
+            let text =
+                format!("{} is between {}.", option.key, if self.spec.name == "pie" { "0 and 32" } else { "0 and 1" });
+            return Err(Refusal::new(1, format!("Illegal \"{}\"", option.blame)).at(words.last()).remedy(text));
+        }
         if self.spec.name == "sfq" && option.key == "limit" && value < 2u32 {
             return Err(Refusal::new(1, "Illegal \"limit\", must be > 1")
                 .at(words.last())
@@ -173,11 +194,23 @@ impl Reader<'_> {
             Takes::SizeCell => parse_size_cell(text).map(|(size, _)| Value::Cell(size)).ok_or_else(plain),
             Takes::Time => parse_time(text).map(Value::Number).ok_or_else(plain),
             Takes::LinkLayer => link_layer(text).map(Value::Layer).ok_or_else(plain),
-            Takes::Rate if text.contains('%') => self.percent(text).map(Value::Rate),
+            Takes::Rate | Takes::Rate32 if text.contains('%') => self.percent(text).map(Value::Rate),
             Takes::Rate => parse_rate(text).map(Value::Rate).ok_or_else(plain),
+            Takes::Rate32 => parse_rate(text).filter(|rate| rate.0 >> 32 == 0).map(Value::Rate).ok_or_else(plain),
+            // What stands behind the number is not looked at.
+            Takes::Fraction => float_prefix(text).map(|(number, _)| Value::Fraction(number)).ok_or_else(plain),
             Takes::Selector => selector(text),
-            Takes::Ignored | Takes::Flag | Takes::Priomap | Takes::Curve | Takes::Fraction => Ok(Value::Flag),
+            Takes::Ignored | Takes::Flag | Takes::Priomap | Takes::Curve => Ok(Value::Flag),
         }
+    }
+
+    /// A rate that must fit 32 bits of bytes per second, or what tc says first of one that it cannot read.
+    pub(super) fn rate32(&self, text: &str) -> Result<u32, String> {
+        let rate = match text.contains('%') {
+            true => self.percent(text)?,
+            false => parse_rate(text).ok_or_else(String::new)?,
+        };
+        u32::try_from(rate.0).map_err(|_| String::new())
     }
 
     fn percent(&self, text: &str) -> Result<Rate, String> {
@@ -224,7 +257,7 @@ impl Reader<'_> {
             Voice::Fifo => Refusal::new(1, format!("{kind}: Illegal value for \"{}\": \"{text}\"", option.blame)),
             Voice::Tbf => Refusal::new(1, format!("{more}tbf: illegal value for \"{name}\": \"{text}\"")),
         };
-        let remedy = if option.takes == Takes::Rate && text.contains('%') {
+        let remedy = if matches!(option.takes, Takes::Rate | Takes::Rate32) && text.contains('%') {
             format!(
                 "\"{text}\" is a part of the device's speed, and {} does not tell its speed: give a rate.",
                 self.dev
@@ -267,6 +300,15 @@ impl PartialOrd<u32> for Value {
             Value::Number(number) => number.partial_cmp(other),
             _ => None,
         }
+    }
+}
+
+/// Is a value one that tc takes for no value at all: a share of sfb above 1, a weight of pie above 32?
+fn out_of_bounds(kind: &str, key: &str, value: &Value) -> bool {
+    match (kind, value) {
+        ("sfb", Value::Fraction(share)) => *share < 0.0 || *share > 1.0,
+        ("pie", Value::Number(weight)) => matches!(key, "alpha" | "beta") && *weight > 32,
+        _ => false,
     }
 }
 

@@ -29,6 +29,16 @@ impl Entry {
         self.text.push_str(text);
         self.members.push((key, Json::number(number)));
     }
+    /// A name and a word, in both.
+    pub(super) fn word(&mut self, key: &'static str, word: &str) {
+        self.text.push_str(&format!("{key} {word} "));
+        self.members.push((key, Json::text(word)));
+    }
+    /// What another entry says.
+    pub(super) fn append(&mut self, other: Entry) {
+        self.text.push_str(&other.text);
+        self.members.extend(other.members);
+    }
     /// A word that is there or not.
     pub(super) fn flag(&mut self, key: &'static str, on: bool) {
         if on {

@@ -1,13 +1,14 @@
-//! `tc class show`: text only, as in tc 6.1 (which takes no notice of `-j` here).
+//! `tc class show`. With `-j` in the shape of newer tc (6.1 takes no notice of it here), and with `kind` as qdiscs have it.
 
 use super::show::{Entry, handle_text};
 use super::show_qdisc::drop_next;
 use super::{ShowFlags, ShowWhat};
+use crate::json::{self, Json};
 use crate::units::{bytes_of, print_rate, print_size, print_time};
 use std::collections::BTreeMap;
-use tidegate_packet::Handle;
+use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{ClassDump, Xstats};
-use tidegate_policy::{ClassParams, HtbClassParams, Kind, LinkLayer};
+use tidegate_policy::{ClassParams, HfscClassParams, HtbClassParams, Kind, LinkLayer, RateSpec, ServiceCurve, Ticks};
 
 /// The listing of classes, in the order given; what `what` does not ask for is left out. Without a device it is empty.
 pub fn show_classes(dumps: &[ClassDump], what: &ShowWhat, flags: &ShowFlags) -> String {
@@ -18,110 +19,186 @@ pub fn show_classes(dumps: &[ClassDump], what: &ShowWhat, flags: &ShowFlags) -> 
             && what.handle.is_none_or(|qdisc| qdisc == dump.classid.qdisc())
             && what.parent.is_none_or(|parent| parent != Handle::ROOT && parent.qdisc() == dump.classid.qdisc())
     });
+    if flags.json {
+        let items: Vec<Json> = wanted.map(|dump| Json::Object(entry(dump, what, flags).members)).collect();
+        return json::list(&items, flags.pretty);
+    }
     if flags.graph {
         return graph(&wanted.collect::<Vec<_>>(), flags);
     }
-    let mut out = String::new();
-    for dump in wanted {
-        out.push_str(&line(dump, what, flags));
-        if flags.stats {
-            out.push_str(&counters(dump, flags));
-        }
-    }
-    out
+    wanted.map(|dump| entry(dump, what, flags).text).collect()
 }
 
-fn line(dump: &ClassDump, what: &ShowWhat, flags: &ShowFlags) -> String {
-    // With `qdisc H:` tc prints the minor numbers only.
+fn entry(dump: &ClassDump, what: &ShowWhat, flags: &ShowFlags) -> Entry {
+    // With `qdisc H:` tc prints the minor numbers only; the class of no number, which the kernel lets pass, prints as nothing.
     let short = |id: Handle| match what.handle {
+        _ if id.is_none() => String::new(),
         Some(qdisc) if id.qdisc() == qdisc => Handle(id.0 & 0xffff).to_string(),
         _ => id.to_string(),
     };
-    let mut out = format!("class {} {} ", dump.kind.name(), short(dump.classid));
+    let mut entry = Entry::new();
+    let kind = dump.kind.name();
+    entry.say(&format!("class {kind} {} ", short(dump.classid)));
+    entry.member("class", Json::text(kind));
+    entry.member("kind", Json::text(kind));
+    entry.member("handle", Json::text(short(dump.classid)));
     match dump.parent {
-        Handle::ROOT => out.push_str("root "),
-        parent => out.push_str(&format!("parent {} ", short(parent))),
+        Handle::ROOT => {
+            entry.say("root ");
+            entry.member("root", Json::Bool(true));
+        }
+        parent => entry.word("parent", &short(parent)),
     }
     if !dump.leaf.is_none() {
-        out.push_str(&format!("leaf {} ", handle_text(dump.leaf)));
+        entry.word("leaf", &handle_text(dump.leaf));
     }
-    out.push_str(&options(dump, flags));
-    out.push('\n');
-    out
+    entry.append(options(dump, flags));
+    entry.say("\n");
+    if flags.stats {
+        let counted = counters(dump, flags);
+        entry.say(&counted.text);
+        entry.member("stats", Json::Object(counted.members));
+    }
+    entry
 }
 
-fn options(dump: &ClassDump, flags: &ShowFlags) -> String {
+fn options(dump: &ClassDump, flags: &ShowFlags) -> Entry {
+    let mut entry = Entry::new();
     match &dump.params {
-        ClassParams::None => String::new(),
-        ClassParams::Drr(params) => format!("quantum {} ", print_size(params.quantum.unwrap_or(0))),
-        ClassParams::Hfsc(_) | ClassParams::Qfq(_) => String::new(),
-        ClassParams::Htb(params) => htb(params, &dump.xstats, flags),
+        ClassParams::None => {}
+        ClassParams::Drr(params) => entry.size("quantum", params.quantum.unwrap_or(0), "quantum {} "),
+        ClassParams::Hfsc(params) => hfsc(params, flags, &mut entry),
+        ClassParams::Qfq(params) => {
+            for (key, value) in [("weight", params.weight), ("maxpkt", params.maxpkt)] {
+                let value = value.unwrap_or(0);
+                entry.number(key, value, &format!("{key} {value} "));
+            }
+        }
+        ClassParams::Htb(params) => htb(params, &dump.xstats, flags, &mut entry),
+    }
+    entry
+}
+
+/// Both curves in one word where they are the same.
+fn hfsc(params: &HfscClassParams, flags: &ShowFlags, entry: &mut Entry) {
+    let HfscClassParams { rt, ls, ul } = params;
+    let curves = if rt.is_some() && rt == ls {
+        [("sc", rt), ("ul", ul), ("", &None)]
+    } else {
+        [("rt", rt), ("ls", ls), ("ul", ul)]
+    };
+    for (name, curve) in curves {
+        if let Some(curve) = curve {
+            service_curve(name, curve, flags, entry);
+        }
     }
 }
 
-fn htb(params: &HtbClassParams, xstats: &Xstats, flags: &ShowFlags) -> String {
+fn service_curve(name: &'static str, curve: &ServiceCurve, flags: &ShowFlags, entry: &mut Entry) {
+    let slope = |m: u32| print_rate(Rate(m.into()), flags.iec);
+    let ServiceCurve { m1, d_us, m2 } = curve;
+    entry.say(&format!("{name} m1 {} d {} m2 {} ", slope(*m1), print_time(*d_us), slope(*m2)));
+    let members = vec![("m1", Json::number(m1)), ("d", Json::number(d_us)), ("m2", Json::number(m2))];
+    entry.member(name, Json::Object(members));
+}
+
+fn htb(params: &HtbClassParams, xstats: &Xstats, flags: &ShowFlags, entry: &mut Entry) {
     let level = match xstats {
         Xstats::HtbClass { level, .. } => *level,
         _ => 0,
     };
-    let mut out = String::new();
     if level == 0 {
-        out.push_str(&format!("prio {} ", params.prio));
+        entry.number("prio", params.prio, &format!("prio {} ", params.prio));
         if flags.details {
-            out.push_str(&format!("quantum {} ", params.quantum));
+            // tc shows it as a signed number.
+            let quantum = params.quantum as i32;
+            entry.number("quantum", quantum, &format!("quantum {quantum} "));
         }
     }
-    out.push_str(&format!("rate {} ", print_rate(params.rate.rate, flags.iec)));
+    let rate = |key, spec: &RateSpec, entry: &mut Entry| {
+        entry.number(key, spec.rate.0, &format!("{key} {} ", print_rate(spec.rate, flags.iec)));
+    };
+    rate("rate", &params.rate, entry);
     if params.rate.overhead > 0 {
-        out.push_str(&format!("overhead {} ", params.rate.overhead));
+        entry.number("overhead", params.rate.overhead, &format!("overhead {} ", params.rate.overhead));
     }
-    out.push_str(&format!("ceil {} ", print_rate(params.ceil.rate, flags.iec)));
+    rate("ceil", &params.ceil, entry);
     if params.rate.linklayer == LinkLayer::Atm || flags.details {
-        out.push_str(&format!("linklayer {} ", params.rate.linklayer.name()));
+        entry.word("linklayer", params.rate.linklayer.name());
     }
-    for (name, spec, ticks) in [("burst", &params.rate, params.buffer), ("cburst", &params.ceil, params.cbuffer)] {
-        let bytes = print_size(bytes_of(spec.rate, ticks));
-        if flags.details {
-            out.push_str(&format!("{name} {bytes}/1 mpu {} ", print_size(spec.mpu.into())));
-        } else {
-            out.push_str(&format!("{name} {bytes} "));
-        }
-    }
+    bucket("burst", &params.rate, params.buffer, flags, entry);
+    bucket("cburst", &params.ceil, params.cbuffer, flags, entry);
     if flags.details {
-        out.push_str(&format!("level {level} "));
+        entry.number("level", level, &format!("level {level} "));
     }
     if flags.raw {
-        out.push_str(&format!("buffer [{:08x}] cbuffer [{:08x}] ", params.buffer.0, params.cbuffer.0));
+        entry.say(&format!("buffer [{:08x}] cbuffer [{:08x}] ", params.buffer.0, params.cbuffer.0));
+        entry.member("buffer", Json::number(params.buffer.0));
+        entry.member("cbuffer", Json::number(params.cbuffer.0));
     }
-    out
 }
 
-fn counters(dump: &ClassDump, flags: &ShowFlags) -> String {
+/// The rate's or the ceiling's bucket. Both have the same `mpu`, which JSON names once.
+fn bucket(key: &'static str, spec: &RateSpec, ticks: Ticks, flags: &ShowFlags, entry: &mut Entry) {
+    let bytes = bytes_of(spec.rate, ticks);
+    if !flags.details {
+        return entry.size(key, bytes, &format!("{key} {{}} "));
+    }
+    let mpu = print_size(spec.mpu.into());
+    entry.size(key, bytes, &format!("{key} {{}}/1 mpu {mpu} "));
+    if key == "burst" {
+        entry.member("mpu", Json::number(spec.mpu));
+    }
+}
+
+fn counters(dump: &ClassDump, flags: &ShowFlags) -> Entry {
     let mut entry = Entry::new();
     if let Some(stats) = &dump.stats {
         // Flows have no counters of their own for what was sent.
         entry.counters(stats, !matches!(dump.kind, Kind::Sfq | Kind::FqCodel));
     }
-    let mut out = if flags.oneline { entry.text.replace('\n', "\\") } else { entry.text };
-    out.push('\n');
-    match &dump.xstats {
+    if flags.oneline {
+        entry.text = entry.text.replace('\n', "\\");
+    }
+    entry.say("\n");
+    xstats(&dump.xstats, &mut entry);
+    entry
+}
+
+fn xstats(xstats: &Xstats, entry: &mut Entry) {
+    match xstats {
         Xstats::HtbClass { lends, borrows, giants, tokens, ctokens, .. } => {
-            out.push_str(&format!(" lended: {lends} borrowed: {borrows} giants: {giants}\n"));
-            out.push_str(&format!(" tokens: {tokens} ctokens: {ctokens}\n\n"));
+            entry.number("lended", *lends, &format!(" lended: {lends}"));
+            entry.number("borrowed", *borrows, &format!(" borrowed: {borrows}"));
+            entry.number("giants", *giants, &format!(" giants: {giants}\n"));
+            entry.number("tokens", *tokens, &format!(" tokens: {tokens}"));
+            entry.number("ctokens", *ctokens, &format!(" ctokens: {ctokens}\n\n"));
         }
-        Xstats::DrrClass { deficit } => out.push_str(&format!(" deficit {} \n", print_size(*deficit))),
-        Xstats::SfqClass { allot } => out.push_str(&format!("  allot {allot}\n")),
-        Xstats::FqCodelClass { deficit, codel } => {
-            out.push_str(&format!("  deficit {deficit} count {} lastcount {}", codel.count, codel.lastcount));
-            out.push_str(&format!(" ldelay {}", print_time(codel.ldelay_us)));
-            if codel.dropping {
-                out.push_str(&format!(" dropping drop_next {}", drop_next(codel.drop_next_us)));
+        Xstats::DrrClass { deficit } => entry.size("deficit", *deficit, " deficit {} \n"),
+        Xstats::SfqClass { allot } => entry.number("allot", *allot, &format!("  allot {allot}\n")),
+        Xstats::HfscClass { work, rtwork, period, level } => {
+            entry.number("period", *period, &format!(" period {period} "));
+            for (name, bytes) in [("work", work), ("rtwork", rtwork)] {
+                if *bytes != 0 {
+                    entry.number(name, *bytes, &format!("{name} {bytes} bytes "));
+                }
             }
-            out.push('\n');
+            entry.number("level", *level, &format!("level {level} \n\n"));
+        }
+        Xstats::FqCodelClass { deficit, codel } => {
+            entry.number("deficit", *deficit, &format!("  deficit {deficit}"));
+            entry.number("count", codel.count, &format!(" count {}", codel.count));
+            entry.number("lastcount", codel.lastcount, &format!(" lastcount {}", codel.lastcount));
+            entry.number("ldelay", codel.ldelay_us, &format!(" ldelay {}", print_time(codel.ldelay_us)));
+            if codel.dropping {
+                entry.say(&format!(" dropping drop_next {}", drop_next(codel.drop_next_us)));
+                entry.member("dropping", Json::Bool(true));
+                entry.member("drop_next", Json::number(codel.drop_next_us));
+            }
+            entry.say("\n");
         }
         _ => {}
     }
-    out
 }
 
 /// `-g`: a tree, children under their parents; the last listed comes first, as in tc.
@@ -134,7 +211,9 @@ fn graph(dumps: &[&ClassDump], flags: &ShowFlags) -> String {
     }
     let mut out = String::new();
     branch(Handle::ROOT, "", 0, &children, flags, &mut out);
-    out.push('\n');
+    if !out.is_empty() {
+        out.push('\n');
+    }
     out
 }
 
@@ -151,7 +230,7 @@ fn branch(
     for (index, dump) in classes.iter().enumerate() {
         let last = index + 1 == classes.len();
         let head = format!("+---({}) {} ", dump.classid, dump.kind.name());
-        out.push_str(&format!("{indent}{head}{}\n", options(dump, flags)));
+        out.push_str(&format!("{indent}{head}{}\n", options(dump, flags).text));
         let below = format!("{indent}{}    ", if last { ' ' } else { '|' });
         let inner = children.contains_key(&dump.classid.0);
         if let (Some(stats), true) = (&dump.stats, flags.stats) {

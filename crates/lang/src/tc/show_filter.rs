@@ -94,8 +94,8 @@ fn options(dump: &FilterDump, flags: &ShowFlags) -> Option<(String, Json)> {
             Some((entry.text, Json::Object(entry.members)))
         }
         FilterEntry::Filter { handle, params, hits, actions } => match params {
-            FilterParams::Fw(params) => braced(fw(*handle, params, actions)?, actions, flags),
-            FilterParams::Flow(params) => braced(flow(*handle, params), actions, flags),
+            FilterParams::Fw(params) => Some(with_actions(fw(*handle, params, actions)?, actions, flags)),
+            FilterParams::Flow(params) => Some(with_actions(flow(*handle, params), actions, flags)),
             FilterParams::Matchall(params) => Some(matchall(*handle, params, hits.as_ref(), actions, flags)),
             FilterParams::U32(params) => {
                 let mut entry = u32(*handle, params, hits.as_ref(), actions, dump.protocol, flags);
@@ -106,14 +106,13 @@ fn options(dump: &FilterDump, flags: &ShowFlags) -> Option<(String, Json)> {
     }
 }
 
-/// What tc 6.1 prints as it is into its JSON too.
-fn braced(mut text: String, actions: &[ActionDump], flags: &ShowFlags) -> Option<(String, Json)> {
+/// A filter's options with the actions after them, as text and as an object.
+fn with_actions(mut entry: Entry, actions: &[ActionDump], flags: &ShowFlags) -> (String, Json) {
     if !actions.is_empty() {
-        text.push('\n');
+        entry.say("\n");
     }
-    let mut entry = Entry::new();
     action::show(actions, flags, &mut entry);
-    Some((text.clone() + &entry.text, Json::Braced(text, entry.members)))
+    (entry.text, Json::Object(entry.members))
 }
 
 fn matchall(
@@ -139,51 +138,60 @@ fn matchall(
 }
 
 /// The kernel tells nothing of a filter that names no class and does nothing.
-fn fw(handle: u32, params: &FwParams, actions: &[ActionDump]) -> Option<String> {
+fn fw(handle: u32, params: &FwParams, actions: &[ActionDump]) -> Option<Entry> {
     let class = params.classid.filter(|class| !class.is_none());
     if class.is_none() && actions.is_empty() {
         return None;
     }
-    let class = class.map_or(String::new(), |class| format!("classid {class} "));
-    let mask = match params.mask {
-        Some(mask) if mask != u32::MAX => format!("/{mask:#x}"),
-        _ => String::new(),
-    };
-    Some(format!("handle {handle:#x}{mask} {class}"))
+    let mut entry = Entry::new();
+    entry.say(&format!("handle {handle:#x}"));
+    entry.member("handle", Json::text(format!("{handle:#x}")));
+    if let Some(mask) = params.mask.filter(|mask| *mask != u32::MAX) {
+        entry.say(&format!("/{mask:#x}"));
+        entry.member("mask", Json::text(format!("{mask:#x}")));
+    }
+    entry.say(" ");
+    if let Some(class) = class {
+        entry.word("classid", &class.to_string());
+    }
+    Some(entry)
 }
 
-fn flow(handle: u32, params: &FlowParams) -> String {
-    let mut out = format!("handle {handle:#x} ");
-    out.push_str(if params.mode == Some(FlowMode::Map) { "map " } else { "hash " });
+fn flow(handle: u32, params: &FlowParams) -> Entry {
+    let mut entry = Entry::new();
+    entry.word("handle", &format!("{handle:#x}"));
+    let mode = if params.mode == Some(FlowMode::Map) { "map" } else { "hash" };
+    entry.say(&format!("{mode} "));
+    entry.member("mode", Json::text(mode));
     let keys: Vec<&str> =
         (0..).zip(FlowKeySet::NAMES).filter(|(bit, _)| params.keys.has(*bit)).map(|(_, name)| name).collect();
-    out.push_str(&format!("keys {} ", keys.join(",")));
+    entry.say(&format!("keys {} ", keys.join(",")));
+    entry.member("keys", Json::List(keys.into_iter().map(Json::text).collect()));
     if params.mask != u32::MAX {
-        out.push_str(&format!("and {:#010x} ", params.mask));
+        entry.word("and", &format!("{:#010x}", params.mask));
     }
     // Bits that the mask takes away and that are turned over are set; the others are turned over.
-    if params.mask & params.xor != 0 {
-        out.push_str(&format!("xor {:#010x} ", params.mask & params.xor));
-    }
-    if !params.mask & params.xor != 0 {
-        out.push_str(&format!("or {:#010x} ", !params.mask & params.xor));
+    for (word, bits) in [("xor", params.mask & params.xor), ("or", !params.mask & params.xor)] {
+        if bits != 0 {
+            entry.word(word, &format!("{bits:#010x}"));
+        }
     }
     if params.rshift != 0 {
-        out.push_str(&format!("rshift {} ", params.rshift));
+        entry.number("rshift", params.rshift, &format!("rshift {} ", params.rshift));
     }
     if params.addend != 0 {
-        out.push_str(&format!("addend {:#x} ", params.addend));
+        entry.word("addend", &format!("{:#x}", params.addend));
     }
     if params.divisor != 0 {
-        out.push_str(&format!("divisor {} ", params.divisor));
+        entry.number("divisor", params.divisor, &format!("divisor {} ", params.divisor));
     }
     if let Some(class) = params.baseclass {
-        out.push_str(&format!("baseclass {class} "));
+        entry.word("baseclass", &class.to_string());
     }
     if params.perturb != 0 {
-        out.push_str(&format!("perturb {}sec ", params.perturb));
+        entry.number("perturb", params.perturb, &format!("perturb {}sec ", params.perturb));
     }
-    out
+    entry
 }
 
 /// `800::801`: table, bucket unless 0, node unless 0.
@@ -238,25 +246,31 @@ fn u32(
         entry.member("fwmark_mask", Json::text(format!("{mask:#x}")));
         entry.member("fwmark_success", Json::number(matched));
     }
+    let mut matches: Vec<Json> = Vec::new();
     for (index, key) in params.keys.iter().enumerate() {
-        let success = counted.map(|hits| hits.keys.get(index).copied().unwrap_or(0));
         let next = if key.offset_mask != 0 { "nexthdr+" } else { "" };
         match named(key, protocol, flags) {
             Some(text) => entry.say(&text),
             None => entry.say(&format!("\n  match {:08x}/{:08x} at {next}{}", key.value, key.mask, key.offset)),
         }
-        entry.member(
-            "match",
-            Json::Object(vec![
-                ("value", Json::text(format!("{:x}", key.value))),
-                ("mask", Json::text(format!("{:x}", key.mask))),
-                ("offmask", Json::text(next)),
-                ("off", Json::number(key.offset)),
-            ]),
-        );
-        if let Some(success) = success {
-            entry.number("success", success, &format!(" (success {success} ) "));
+        let mut members = vec![
+            ("value", Json::text(format!("{:x}", key.value))),
+            ("mask", Json::text(format!("{:x}", key.mask))),
+            ("offmask", Json::text(next)),
+            ("off", Json::number(key.offset)),
+        ];
+        if let Some(hits) = counted {
+            let success = hits.keys.get(index).copied().unwrap_or(0);
+            entry.say(&format!(" (success {success} ) "));
+            members.push(("success", Json::number(success)));
         }
+        matches.push(Json::Object(members));
+    }
+    // tc writes a member of the same name for each, which nobody can read back.
+    match matches.len() {
+        0 => {}
+        1 => entry.member("match", matches.remove(0)),
+        _ => entry.member("match", Json::List(matches)),
     }
     entry
 }

@@ -3,12 +3,13 @@
 use super::show::{Entry, ended, handle_text};
 use super::{ShowFlags, ShowWhat};
 use crate::json::{self, Json};
+use crate::number::general;
 use crate::units::{bytes_of, print_rate, print_size, print_time, us_of};
 use tidegate_packet::Handle;
-use tidegate_policy::dump::{CodelStats, FqCodelStats, QdiscDump, Xstats};
+use tidegate_policy::dump::{CodelStats, FqCodelStats, PieStats, QdiscDump, RedStats, SfbStats, SfqStats, Xstats};
 use tidegate_policy::{
-    CodelParams, FifoParams, FqCodelParams, HtbParams, Kind, LinkLayer, PrioParams, QdiscParams, SfqParams, SizeTable,
-    TbfParams,
+    CodelParams, FifoParams, FqCodelParams, HfscParams, HtbParams, Kind, LinkLayer, PieParams, PrioParams, QdiscParams,
+    RedParams, SfbParams, SfqParams, SfqRed, SizeTable, TbfParams,
 };
 
 /// The listing of qdiscs, in the order given; what `what` does not ask for is left out.
@@ -78,14 +79,26 @@ fn options(dump: &QdiscDump, flags: &ShowFlags) -> Entry {
         QdiscParams::Prio(params) => prio(params, &mut entry),
         QdiscParams::Tbf(params) => tbf(params, flags, &mut entry),
         QdiscParams::Htb(params) => htb(params, &dump.xstats, flags, &mut entry),
-        QdiscParams::Sfq(params) => sfq(params, flags, &mut entry),
-        QdiscParams::Drr => {}
+        QdiscParams::Sfq(params) => {
+            sfq(params, flags, &mut entry);
+            if let (Xstats::Sfq(stats), true) = (&dump.xstats, flags.stats) {
+                sfq_stats(stats, &mut entry);
+            }
+        }
+        QdiscParams::Red(params) => red(params, flags, true, &mut entry),
+        QdiscParams::Choke(params) => red(params, flags, false, &mut entry),
+        QdiscParams::Sfb(params) => sfb(params, &mut entry),
+        QdiscParams::Pie(params) => pie(params, &mut entry),
+        QdiscParams::Drr | QdiscParams::Noqueue => {}
         QdiscParams::Codel(params) => codel(params, &mut entry),
         QdiscParams::FqCodel(params) => fq_codel(params, &mut entry),
         QdiscParams::Ingress if dump.kind == Kind::Ingress => entry.say("---------------- "),
         QdiscParams::Ingress => {}
-        QdiscParams::Hfsc(_) | QdiscParams::Qfq => {}
-        QdiscParams::Red(_) | QdiscParams::Choke(_) | QdiscParams::Sfb(_) | QdiscParams::Pie(_) => {}
+        QdiscParams::Hfsc(HfscParams { default: 0 }) | QdiscParams::Qfq => {}
+        QdiscParams::Hfsc(HfscParams { default }) => {
+            entry.say(&format!("default {default:x} "));
+            entry.member("default", Json::text(format!("{default:#x}")));
+        }
     }
     entry
 }
@@ -120,7 +133,8 @@ fn bucket(
     if flags.details {
         entry.say(&format!("{key} {}/1 mpu {} ", print_size(bytes), print_size(mpu.into())));
         entry.member(key, Json::text(format!("{}/1", print_size(bytes))));
-        entry.member("mpu", Json::number(mpu));
+        // tc calls the peak's `mpu` too, so that one of both is lost.
+        entry.member(if key == "mtu" { "peak_mpu" } else { "mpu" }, Json::number(mpu));
     } else {
         entry.size(plain, bytes, &format!("{plain} {{}} "));
     }
@@ -138,8 +152,7 @@ fn tbf(params: &TbfParams, flags: &ShowFlags, entry: &mut Entry) {
     };
     let mut latency = wait(rate, params.buffer);
     if let Some(peak) = &params.peak {
-        // tc 6.1 has no member for it.
-        entry.say(&format!("peakrate {} ", print_rate(peak.rate, flags.iec)));
+        entry.number("peakrate", peak.rate.0, &format!("peakrate {} ", print_rate(peak.rate, flags.iec)));
         if params.peak_buffer.0 > 0 || peak.mpu > 0 {
             let bytes = bytes_of(peak.rate, params.peak_buffer);
             bucket("mtu", "minburst", bytes, peak.mpu, params.peak_buffer.0, flags, entry);
@@ -192,6 +205,88 @@ fn sfq(params: &SfqParams, flags: &ShowFlags, entry: &mut Entry) {
     if params.perturb != 0 {
         entry.number("perturb", params.perturb, &format!("perturb {}sec ", params.perturb));
     }
+    if let Some(red) = &params.red {
+        sfq_red(red, entry);
+    }
+}
+
+fn sfq_red(red: &SfqRed, entry: &mut Entry) {
+    entry.number("ewma", red.curve.wlog, &format!("ewma {} ", red.curve.wlog));
+    entry.size("min", red.curve.min, "min {} ");
+    entry.size("max", red.curve.max, "max {} ");
+    probability(red.curve.max_p, entry);
+    marks(&[("ecn", red.ecn), ("harddrop", red.harddrop), ("adaptive", false), ("nodrop", false)], entry);
+}
+
+/// The probability of a mark at `max`.
+fn probability(max_p: u32, entry: &mut Entry) {
+    let share = general(f64::from(max_p) / 4_294_967_296.0, 6);
+    entry.say(&format!("probability {share} "));
+    entry.member("probability", Json::Number(share));
+}
+
+/// Words that stand in the listing when they hold, and in JSON always.
+fn marks(words: &[(&'static str, bool)], entry: &mut Entry) {
+    for (word, holds) in words {
+        if *holds {
+            entry.say(&format!("{word} "));
+        }
+        entry.member(word, Json::Bool(*holds));
+    }
+}
+
+fn red(params: &RedParams, flags: &ShowFlags, bytes: bool, entry: &mut Entry) {
+    let curve = &params.curve;
+    for (key, value) in [("limit", params.limit), ("min", curve.min), ("max", curve.max)] {
+        if bytes {
+            entry.size(key, value, &format!("{key} {{}} "));
+        } else {
+            entry.number(key, value, &format!("{key} {value}p "));
+        }
+    }
+    let words =
+        [("ecn", params.ecn), ("harddrop", params.harddrop), ("adaptive", params.adaptive), ("nodrop", params.nodrop)];
+    marks(&words, entry);
+    if flags.details {
+        entry.number("ewma", curve.wlog, &format!("ewma {} ", curve.wlog));
+        probability(curve.max_p, entry);
+        entry.number("Scell_log", curve.scell_log, &format!("Scell_log {}", curve.scell_log));
+    }
+}
+
+fn sfb(params: &SfbParams, entry: &mut Entry) {
+    time("rehash", params.rehash_ms.wrapping_mul(1000), entry);
+    time("db", params.warmup_ms.wrapping_mul(1000), entry);
+    for (key, value) in [("limit", params.limit), ("max", params.max), ("target", params.target)] {
+        entry.number(key, value, &format!("{key} {value}p "));
+    }
+    for (key, value) in [("increment", params.increment), ("decrement", params.decrement)] {
+        share(key, value, entry);
+        entry.say(" ");
+    }
+    entry.number("penalty_rate", params.penalty_rate, &format!("penalty_rate {}pps ", params.penalty_rate));
+    entry.number("penalty_burst", params.penalty_burst, &format!("penalty_burst {}p ", params.penalty_burst));
+}
+
+/// A probability in 16 bits.
+fn share(key: &'static str, value: u32, entry: &mut Entry) {
+    let share = general(f64::from(value) / 65_535.0, 6);
+    entry.say(&format!("{key} {share}"));
+    entry.member(key, Json::Number(share));
+}
+
+fn pie(params: &PieParams, entry: &mut Entry) {
+    let limit = params.limit.unwrap_or(0);
+    entry.number("limit", limit, &format!("limit {limit}p "));
+    time("target", params.target_us.unwrap_or(0), entry);
+    time("tupdate", params.tupdate_us.unwrap_or(0), entry);
+    for (key, value) in [("alpha", params.alpha), ("beta", params.beta)] {
+        let value = value.unwrap_or(0);
+        entry.number(key, value, &format!("{key} {value} "));
+    }
+    entry.flag("ecn", params.ecn == Some(true));
+    entry.flag("bytemode", params.bytemode == Some(true));
+    entry.flag("dq_rate_estimator", params.rate_estimator == Some(true));
 }
 
 fn time(key: &'static str, us: u32, entry: &mut Entry) {
@@ -260,6 +355,9 @@ fn xstats(xstats: &Xstats, entry: &mut Entry) {
     match xstats {
         Xstats::Codel(stats) => codel_stats(stats, entry),
         Xstats::FqCodel(stats) => fq_codel_stats(stats, entry),
+        Xstats::Red(stats) => red_stats(stats, entry),
+        Xstats::Sfb(stats) => sfb_stats(stats, entry),
+        Xstats::Pie(stats) => pie_stats(stats, entry),
         _ => {}
     }
 }
@@ -304,5 +402,82 @@ fn fq_codel_stats(stats: &FqCodelStats, entry: &mut Entry) {
     }
     number("new_flows_len", "\n  ", stats.new_flows_len);
     number("old_flows_len", " ", stats.old_flows_len);
+    entry.say("\n");
+}
+
+/// Counters in a row, with what stands before each.
+fn row(counters: &[(&'static str, &str, u32)], entry: &mut Entry) {
+    for (key, before, value) in counters {
+        entry.number(key, *value, &format!("{before}{key} {value}"));
+    }
+}
+
+fn sfq_stats(stats: &SfqStats, entry: &mut Entry) {
+    row(
+        &[
+            ("prob_mark", "\n  ", stats.prob_mark),
+            ("prob_mark_head", " ", stats.prob_mark_head),
+            ("prob_drop", " ", stats.prob_drop),
+            ("forced_mark", "\n  ", stats.forced_mark),
+            ("forced_mark_head", " ", stats.forced_mark_head),
+            ("forced_drop", " ", stats.forced_drop),
+        ],
+        entry,
+    );
+}
+
+fn red_stats(stats: &RedStats, entry: &mut Entry) {
+    let counters = [
+        ("marked", "  ", stats.marked),
+        ("early", " ", stats.early),
+        ("pdrop", " ", stats.pdrop),
+        ("other", " ", stats.other),
+    ];
+    row(&counters, entry);
+    match stats.matched {
+        Some(matched) => entry.number("matched", matched, &format!(" matched {matched}")),
+        None => entry.say(" "),
+    }
+    entry.say("\n");
+}
+
+fn sfb_stats(stats: &SfbStats, entry: &mut Entry) {
+    row(
+        &[
+            ("earlydrop", "  ", stats.earlydrop),
+            ("penaltydrop", " ", stats.penaltydrop),
+            ("bucketdrop", " ", stats.bucketdrop),
+            ("queuedrop", " ", stats.queuedrop),
+            ("childdrop", " ", stats.childdrop),
+            ("marked", " ", stats.marked),
+            ("maxqlen", "\n  ", stats.maxqlen),
+        ],
+        entry,
+    );
+    for (key, value) in [("maxprob", stats.maxprob), ("avgprob", stats.avgprob)] {
+        entry.say(" ");
+        share(key, value, entry);
+    }
+    entry.say("\n");
+}
+
+fn pie_stats(stats: &PieStats, entry: &mut Entry) {
+    let probability = general(stats.prob as f64 / u64::MAX as f64, 6);
+    entry.say(&format!("  prob {probability}"));
+    entry.member("prob", Json::Number(probability));
+    entry.number("delay", stats.delay_us, &format!(" delay {}", print_time(stats.delay_us)));
+    if stats.dq_rate_estimating {
+        entry.number("avg_dq_rate", stats.avg_dq_rate, &format!(" avg_dq_rate {}", stats.avg_dq_rate));
+    }
+    row(
+        &[
+            ("pkts_in", "\n  ", stats.packets_in),
+            ("overlimit", " ", stats.overlimit),
+            ("dropped", " ", stats.dropped),
+            ("maxq", " ", stats.maxq),
+            ("ecn_mark", " ", stats.ecn_mark),
+        ],
+        entry,
+    );
     entry.say("\n");
 }

@@ -68,6 +68,8 @@ pub enum Takes {
     SizeCell,
     /// A rate (`1mbit`, `10%` of the device).
     Rate,
+    /// The same, of less than 2^32 bytes per second.
+    Rate32,
     /// A length of time (`5ms`), in microseconds.
     Time,
     /// `ethernet`, `atm` or `adsl`.
@@ -188,7 +190,7 @@ impl Takes {
             Takes::Hex => "HEX",
             Takes::Size => "SIZE",
             Takes::SizeCell => "SIZE[/CELL]",
-            Takes::Rate => "RATE",
+            Takes::Rate | Takes::Rate32 => "RATE",
             Takes::Time => "TIME",
             Takes::LinkLayer => "ethernet|atm|adsl",
             Takes::Priomap => "BAND…",
@@ -210,6 +212,7 @@ impl Takes {
             Takes::Hex => "a hexadecimal number such as 20 or 0x20",
             Takes::Size => "an amount such as 10k (10240 bytes), 1500b or 12kbit",
             Takes::SizeCell => "an amount such as 10k (10240 bytes) or 1500b, if need be with a cell size: 10k/8",
+            Takes::Rate32 => "a rate with its unit, such as 500kbit or 1.5mbit, below 34359738368 bit per second",
             Takes::Rate => "a rate with its unit, such as 500kbit, 1.5mbit or 64kbps (kilobytes per second)",
             Takes::Time => "a time with its unit, such as 5ms or 100us; without one, microseconds",
             Takes::LinkLayer => "ethernet, atm or adsl",

@@ -75,6 +75,14 @@ const SFQ: &[OptionSpec] = &[
     OptionSpec::exact("flows", Takes::Number, "128", "flows that may be active at once"),
     OptionSpec::exact("depth", Takes::Number, "127", "packets that one flow may have, at most 127").blamed("flows"),
     OptionSpec::exact("headdrop", Takes::Flag, "off", "drop a flow's oldest packet instead of its newest"),
+    OptionSpec::exact("redflowlimit", Takes::Number, "none", "random early detection in each flow: bytes it may have"),
+    OptionSpec::exact("min", Takes::Number, "max/3", "average of a flow in bytes from which its packets are marked"),
+    OptionSpec::exact("max", Takes::Number, "redflowlimit/4", "average of a flow in bytes from which all of them are"),
+    OptionSpec::exact("burst", Takes::Number, "(2 min + max) / (3 avpkt)", "packets the average lets pass at once"),
+    OptionSpec::exact("avpkt", Takes::Size, "1000", "bytes of a usual packet"),
+    OptionSpec::exact("probability", Takes::Fraction, "0.02", "probability of a mark at max"),
+    OptionSpec::exact("ecn", Takes::Flag, "off", "mark packets that can carry a mark instead of dropping them"),
+    OptionSpec::exact("harddrop", Takes::Flag, "off", "above max drop even packets that can carry a mark"),
 ];
 
 const DRR_CLASS: &[OptionSpec] =
@@ -109,17 +117,17 @@ const FQ_CODEL: &[OptionSpec] = &[
 ];
 
 const HFSC: &[OptionSpec] =
-    &[OptionSpec::exact("default", Takes::Hex, "none: drop", "class (hexadecimal minor) of what no filter takes")];
+    &[OptionSpec::short("default", Takes::Hex, "none: drop", "class (hexadecimal minor) of what no filter takes")];
 const HFSC_CLASS: &[OptionSpec] = &[
-    OptionSpec::exact("rt", Takes::Curve, "none", "real time: service given at once, whatever the others want"),
-    OptionSpec::exact("ls", Takes::Curve, "none", "link sharing: the class's part of what is left"),
-    OptionSpec::exact("sc", Takes::Curve, "none", "the same curve for real time and link sharing"),
-    OptionSpec::exact("ul", Takes::Curve, "none", "upper limit of what link sharing may give; needs ls or sc"),
+    OptionSpec::short("rt", Takes::Curve, "none", "real time: service given at once, whatever the others want"),
+    OptionSpec::short("ls", Takes::Curve, "none", "link sharing: the class's part of what is left"),
+    OptionSpec::short("sc", Takes::Curve, "none", "the same curve for real time and link sharing"),
+    OptionSpec::short("ul", Takes::Curve, "none", "upper limit of what link sharing may give; needs ls or sc"),
 ];
 
 const QFQ_CLASS: &[OptionSpec] = &[
-    OptionSpec::exact("weight", Takes::Number, "1", "the class's share among the others', 1 to 1023"),
-    OptionSpec::exact("maxpkt", Takes::Number, "the largest frame", "its longest packet in bytes, 512 to 65536"),
+    OptionSpec::short("weight", Takes::Decimal, "1", "the class's share among the others', 1 to 1024"),
+    OptionSpec::short("maxpkt", Takes::Decimal, "the largest frame", "its longest packet in bytes, 512 to 65536"),
 ];
 
 const RED: &[OptionSpec] = &[
@@ -129,7 +137,12 @@ const RED: &[OptionSpec] = &[
     OptionSpec::exact("burst", Takes::Number, "(2 min + max) / (3 avpkt)", "packets the average lets pass at once"),
     OptionSpec::exact("avpkt", Takes::Size, "", "bytes of a usual packet; must be given"),
     OptionSpec::exact("probability", Takes::Fraction, "0.02", "probability of a mark at max"),
-    OptionSpec::exact("bandwidth", Takes::Rate, "10mbit", "the link's rate, to let the average sink while it is idle"),
+    OptionSpec::exact(
+        "bandwidth",
+        Takes::Rate32,
+        "10mbit",
+        "the link's rate, to let the average sink while it is idle",
+    ),
     OptionSpec::exact("ecn", Takes::Flag, "off", "mark packets that can carry a mark instead of dropping them"),
     OptionSpec::exact("harddrop", Takes::Flag, "off", "above max drop even packets that can carry a mark"),
     OptionSpec::exact("nodrop", Takes::Flag, "off", "let packets pass that would be marked and cannot be; needs ecn"),
@@ -141,7 +154,7 @@ const CHOKE: &[OptionSpec] = &[
     OptionSpec::exact("limit", Takes::Number, "", "packets that may wait; must be given"),
     OptionSpec::exact(
         "bandwidth",
-        Takes::Rate,
+        Takes::Rate32,
         "",
         "the link's rate, to let the average sink while it is idle; must be given",
     ),
@@ -157,8 +170,8 @@ const SFB: &[OptionSpec] = &[
     OptionSpec::exact("rehash", Takes::Number, "600000", "milliseconds between changes of the hash key"),
     OptionSpec::exact("db", Takes::Number, "60000", "milliseconds before it in which the next key's bins warm up"),
     OptionSpec::exact("limit", Takes::Number, "the device's txqueuelen", "packets that may wait"),
-    OptionSpec::exact("max", Takes::Number, "25", "packets in a bin above which it takes no more"),
-    OptionSpec::exact("target", Takes::Number, "20", "packets in a bin from which its probability grows"),
+    OptionSpec::exact("max", Takes::Number, "25, or 5/4 target", "packets in a bin from which on it takes no more"),
+    OptionSpec::exact("target", Takes::Number, "20, or 4/5 max", "packets in a bin from which its probability grows"),
     OptionSpec::exact("increment", Takes::Fraction, "0.0005", "by how much it grows with a packet"),
     OptionSpec::exact(
         "decrement",

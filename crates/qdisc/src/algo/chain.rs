@@ -79,6 +79,18 @@ impl Chain {
         self.len += 1;
     }
 
+    /// Puts an entry that is on no list in front of all.
+    pub fn push_front<T: Linked>(&mut self, table: &mut [T], at: u32) {
+        *table[at as usize].link() = Link { prev: NIL, next: self.head, linked: true };
+        if self.head == NIL {
+            self.tail = at;
+        } else {
+            table[self.head as usize].link().prev = at;
+        }
+        self.head = at;
+        self.len += 1;
+    }
+
     /// Takes an entry of this list out.
     #[inline]
     pub fn remove<T: Linked>(&mut self, table: &mut [T], at: u32) {

@@ -118,6 +118,10 @@ impl ClassHash {
     }
 
     fn get_stranger(&self, id: Handle) -> Option<u32> {
+        // It is listed, but not found by its number.
+        if id.is_none() {
+            return None;
+        }
         let bucket = &self.buckets[bucket(id, self.buckets.len())];
         bucket.iter().find(|(class, _)| *class == id).map(|(_, index)| *index)
     }

@@ -4,11 +4,17 @@ mod bits;
 mod chain;
 mod class_hash;
 pub mod codel;
+mod curve;
 mod length;
+mod order;
+pub mod pie;
+pub mod red;
 mod wait;
 
 pub use bits::BitTree;
 pub use chain::{Chain, Link, Linked};
 pub use class_hash::ClassHash;
+pub use curve::{Curve, Shape};
 pub use length::{Cost, Price, adjusted_size};
+pub use order::{Ordered, Orders};
 pub use wait::WaitHeap;

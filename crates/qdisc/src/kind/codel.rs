@@ -86,7 +86,7 @@ impl Queue for Judged<'_, '_, '_> {
     }
     fn seen(&self, pkt: &Pkt) -> (u32, u32) {
         let meta = self.cx.pool.meta(pkt);
-        (meta.stamp.codel(), meta.len)
+        (meta.scratch.first(), meta.len)
     }
     fn dsfield(&self, pkt: &Pkt) -> u8 {
         self.cx.pool.meta(pkt).dsfield
@@ -103,7 +103,7 @@ impl Discipline for Codel {
             cx.drop(own.handle, pkt, Why::Full);
             return Enqueue::Dropped;
         }
-        cx.pool.meta_mut(&pkt).stamp = cx.now;
+        cx.pool.meta_mut(&pkt).scratch.set_first(cx.now.codel());
         self.queue.push_back(cx.pool, pkt);
         Enqueue::Queued
     }

@@ -225,7 +225,7 @@ impl Discipline for Drr {
         &mut self,
         cx: &mut Cx<'_>,
         _own: Own,
-        filters: &FilterList,
+        filters: &mut FilterList,
         op: &ClassOp,
     ) -> Result<Option<String>, TcError> {
         let found = self.find(op.classid);
@@ -236,7 +236,7 @@ impl Discipline for Drr {
             }
             self.deactivate(at);
             self.hash.remove(op.classid);
-            self.class(at).child.end(cx);
+            self.class(at).child.leave(cx);
             return Ok(None);
         }
         let quantum = Drr::quantum(op.params.as_ref())?;

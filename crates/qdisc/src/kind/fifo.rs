@@ -112,6 +112,10 @@ impl Discipline for Fifo {
         Some(Fifo::look(self, cx.pool))
     }
 
+    fn seen_slot(&self) -> Option<usize> {
+        self.queue.front_slot()
+    }
+
     fn change(&mut self, cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
         match params {
             Some(QdiscParams::Fifo(FifoParams { limit: Some(limit) })) => self.limit = *limit,

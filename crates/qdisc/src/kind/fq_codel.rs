@@ -209,7 +209,7 @@ impl Discipline for FqCodel {
         };
         let index = self.flow_of(bucket);
         let meta = cx.pool.meta_mut(&pkt);
-        meta.stamp = cx.now;
+        meta.scratch.set(cx.now.codel(), meta.truesize);
         self.backlogs[index as usize] += meta.len;
         self.memory += u64::from(meta.truesize);
         let flow = &mut self.flows[index as usize];

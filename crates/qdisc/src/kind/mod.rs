@@ -1,12 +1,18 @@
 //! The kinds, one file each.
 
+mod choke;
 mod codel;
 mod drr;
 mod fifo;
 mod fq_codel;
+mod hfsc;
 mod htb;
 mod pfifo_fast;
+mod pie;
 mod prio;
+mod qfq;
+mod red;
+mod sfb;
 mod sfq;
 mod tbf;
 
@@ -15,7 +21,7 @@ use crate::node::{Budget, Dequeue, Discipline, Enqueue, Node, Own, Peek};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Handle, Pkt, Pool};
+use tidegate_packet::{Handle, Pkt, Pool, Time};
 use tidegate_policy::{Errno, FifoParams, Kind, QdiscParams, TcError};
 
 /// The discipline of a node. A new kind breaks the build wherever it must be handled.
@@ -30,6 +36,12 @@ pub(crate) enum Body {
     Drr(Box<drr::Drr>),
     Codel(Box<codel::Codel>),
     FqCodel(Box<fq_codel::FqCodel>),
+    Red(Box<red::Red>),
+    Choke(Box<choke::Choke>),
+    Sfb(Box<sfb::Sfb>),
+    Pie(Box<pie::Pie>),
+    Hfsc(Box<hfsc::Hfsc>),
+    Qfq(Box<qfq::Qfq>),
     #[allow(dead_code)] // the door for disciplines made outside
     Custom(Box<Box<dyn Discipline>>),
 }
@@ -47,6 +59,12 @@ macro_rules! dispatch {
             Body::Drr($d) => $call,
             Body::Codel($d) => $call,
             Body::FqCodel($d) => $call,
+            Body::Red($d) => $call,
+            Body::Choke($d) => $call,
+            Body::Sfb($d) => $call,
+            Body::Pie($d) => $call,
+            Body::Hfsc($d) => $call,
+            Body::Qfq($d) => $call,
             Body::Custom($d) => $call,
         }
     };
@@ -72,7 +90,7 @@ impl Body {
         }
         Ok(match kind {
             Kind::Pfifo | Kind::Bfifo | Kind::PfifoHeadDrop => Body::Fifo(fifo::Fifo::new(device, kind, of!(Fifo))),
-            Kind::PfifoFast => Body::pfifo_fast(device),
+            Kind::PfifoFast | Kind::Noqueue => Body::pfifo_fast(device),
             Kind::Prio => Body::Prio(Box::new(prio::Prio::new(cx, handle, of!(Prio))?)),
             Kind::Tbf => Body::Tbf(Box::new(tbf::Tbf::new(cx, handle, of!(Tbf))?)),
             Kind::Htb => Body::Htb(Box::new(htb::Htb::new(device, handle, of!(Htb))?)),
@@ -80,9 +98,12 @@ impl Body {
             Kind::Drr => Body::Drr(Box::default()),
             Kind::Codel => Body::Codel(Box::new(codel::Codel::new(device, of!(Codel)))),
             Kind::FqCodel => Body::FqCodel(Box::new(fq_codel::FqCodel::new(device, of!(FqCodel))?)),
-            Kind::Hfsc | Kind::Qfq | Kind::Red | Kind::Choke | Kind::Sfb | Kind::Pie => {
-                return Err(TcError::bare(Errno::OpNotSupp));
-            }
+            Kind::Red => Body::Red(Box::new(red::Red::new(cx, handle, of!(Red))?)),
+            Kind::Choke => Body::Choke(Box::new(choke::Choke::new(of!(Choke))?)),
+            Kind::Sfb => Body::Sfb(Box::new(sfb::Sfb::new(cx, handle, of!(Sfb)))),
+            Kind::Pie => Body::Pie(Box::new(pie::Pie::new(cx, of!(Pie)))),
+            Kind::Hfsc => Body::Hfsc(Box::new(hfsc::Hfsc::new(cx, handle, of!(Hfsc))?)),
+            Kind::Qfq => Body::Qfq(Box::new(qfq::Qfq::new(device))),
             // They stand beside the tree.
             Kind::Ingress | Kind::Clsact => return Err(TcError::bare(Errno::OpNotSupp)),
         })
@@ -97,8 +118,8 @@ impl Body {
         Body::PfifoFast(Box::new(pfifo_fast::PfifoFast::new(device)))
     }
 
-    pub(crate) fn bfifo(limit: u32) -> Body {
-        Body::Fifo(fifo::Fifo::new(Device::default(), Kind::Bfifo, Some(&FifoParams { limit: Some(limit) })))
+    pub(crate) fn fifo(kind: Kind, limit: u32) -> Body {
+        Body::Fifo(fifo::Fifo::new(Device::default(), kind, Some(&FifoParams { limit: Some(limit) })))
     }
 
     /// Sets a fifo's limit from above; other kinds do not listen.
@@ -120,6 +141,12 @@ impl Body {
             Body::Drr(d) => &**d,
             Body::Codel(d) => &**d,
             Body::FqCodel(d) => &**d,
+            Body::Red(d) => &**d,
+            Body::Choke(d) => &**d,
+            Body::Sfb(d) => &**d,
+            Body::Pie(d) => &**d,
+            Body::Hfsc(d) => &**d,
+            Body::Qfq(d) => &**d,
             Body::Custom(d) => &***d,
         }
     }
@@ -136,6 +163,12 @@ impl Body {
             Body::Drr(d) => &mut **d,
             Body::Codel(d) => &mut **d,
             Body::FqCodel(d) => &mut **d,
+            Body::Red(d) => &mut **d,
+            Body::Choke(d) => &mut **d,
+            Body::Sfb(d) => &mut **d,
+            Body::Pie(d) => &mut **d,
+            Body::Hfsc(d) => &mut **d,
+            Body::Qfq(d) => &mut **d,
             Body::Custom(d) => &mut ***d,
         }
     }
@@ -164,6 +197,11 @@ impl Body {
     #[inline]
     pub(crate) fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
         dispatch!(self, d => d.dequeue(cx, own))
+    }
+
+    #[inline]
+    pub(crate) fn catch_up(&mut self, now: Time, own: Own) {
+        dispatch!(self, d => d.catch_up(now, own));
     }
 
     #[inline]

@@ -80,6 +80,10 @@ impl Discipline for PfifoFast {
         Some(first.map_or(Peek::Empty, |meta| Peek::Packet(meta.len)))
     }
 
+    fn seen_slot(&self) -> Option<usize> {
+        self.bands.iter().find_map(|band| band.queue.front_slot())
+    }
+
     fn change(&mut self, _cx: &mut Cx<'_>, _own: Own, _params: Option<&QdiscParams>) -> Result<(), TcError> {
         Err(NO_CHANGE)
     }

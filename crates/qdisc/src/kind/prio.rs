@@ -13,6 +13,8 @@ use tidegate_policy::{ClassParams, Errno, Kind, PrioParams, QdiscParams, TcError
 
 pub(crate) struct Prio {
     map: [u8; 16],
+    /// The band whose packet was looked at last.
+    seen: u8,
     handle: Handle,
     /// The bands that must be asked for a packet, a bit each: all but fifos in which nothing waits.
     asked: u16,
@@ -35,7 +37,7 @@ impl Prio {
         let params = params.ok_or(TcError::bare(Errno::Inval))?;
         check(params)?;
         let bands = (1..=params.bands as u16).map(|n| Node::hidden(cx, Kind::Pfifo, handle.class(n))).collect();
-        Ok(Prio { map: params.priomap, handle, asked: ALL, bands })
+        Ok(Prio { map: params.priomap, seen: 0, handle, asked: ALL, bands })
     }
 
     fn band(&self, cx: &mut Cx<'_>, filters: &mut FilterList, pkt: &Pkt) -> Result<usize, Gone> {
@@ -155,14 +157,21 @@ impl Discipline for Prio {
 
     fn look(&mut self, cx: &mut Cx<'_>) -> Option<Peek> {
         let mut none = Peek::Empty;
-        for band in &mut self.bands {
+        for (at, band) in self.bands.iter_mut().enumerate() {
             match band.peek(cx) {
-                Peek::Packet(len) => return Some(Peek::Packet(len)),
+                Peek::Packet(len) => {
+                    self.seen = at as u8;
+                    return Some(Peek::Packet(len));
+                }
                 Peek::Throttled => none = Peek::Throttled,
                 Peek::Empty => {}
             }
         }
         Some(none)
+    }
+
+    fn seen_slot(&self) -> Option<usize> {
+        self.bands.get(usize::from(self.seen))?.seen_slot()
     }
 
     fn change(&mut self, cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {

@@ -2,17 +2,20 @@
 //!
 //! Packets are hashed into buckets; a bucket with packets occupies a slot, and slots take turns of a quantum of bytes. When the qdisc
 //! is full the longest slot loses its newest packet. Slots of equal length are kept on one list per length, so the longest is found at
-//! once. The hash key changes every `perturb` seconds, and what waits is hashed anew.
+//! once. The hash key changes every `perturb` seconds, and what waits is hashed anew. Random early detection, if asked for, judges each
+//! flow by its own average backlog ([`crate::algo::red`]).
 
 use super::NO_CHANGE;
+use crate::algo::red::{Params, State, Verdict};
 use crate::cx::{Cx, Why};
 use crate::node::{Answer, Dequeue, Discipline, Enqueue, Gone, Own, classify};
+use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Fifo, Handle, HashKey, Pkt, Time, Timer};
-use tidegate_policy::dump::{ClassDump, QueueStats, Xstats};
-use tidegate_policy::{ClassParams, Errno, Kind, QdiscParams, SfqParams, TcError};
+use tidegate_packet::{Fifo, Handle, HashKey, Meta, Pkt, Time, Timer};
+use tidegate_policy::dump::{ClassDump, QueueStats, SfqStats, Xstats};
+use tidegate_policy::{ClassParams, Errno, Kind, QdiscParams, SfqParams, SfqRed, TcError};
 
 const DEFAULT_FLOWS: u32 = 128;
 const MAX_DEPTH: u32 = 127;
@@ -28,6 +31,8 @@ pub(crate) struct Sfq {
     quantum: u32,
     perturb_secs: i32,
     headdrop: bool,
+    red: Option<Box<Red>>,
+    overlimits: u32,
     key: HashKey,
     perturb: Timer,
     /// Slot of each bucket; `NONE` = empty. Made when the first packet comes.
@@ -40,9 +45,18 @@ pub(crate) struct Sfq {
     tail: u32,
 }
 
+/// Random early detection in the flows.
+struct Red {
+    law: Params,
+    ecn: bool,
+    harddrop: bool,
+    stats: SfqStats,
+}
+
 #[derive(Default)]
 struct Slot {
     queue: Fifo,
+    red: State,
     bucket: u32,
     allot: i32,
     ring_next: u32,
@@ -60,6 +74,8 @@ impl Sfq {
             quantum: cx.device.max_frame,
             perturb_secs: 0,
             headdrop: false,
+            red: None,
+            overlimits: 0,
             key: HashKey::default(),
             perturb: Timer::NEVER,
             buckets: Vec::new(),
@@ -84,6 +100,14 @@ impl Sfq {
         if params.divisor != 0 && (!params.divisor.is_power_of_two() || params.divisor > 65_536) {
             return Err(TcError::bare(Errno::Inval));
         }
+        let red = match &params.red {
+            Some(red) => {
+                let law = Params::new(red.curve, None).ok_or(TcError::bare(Errno::Inval))?;
+                let (ecn, harddrop) = (red.ecn, red.harddrop);
+                Some(Box::new(Red { law, ecn, harddrop, stats: SfqStats::default() }))
+            }
+            None => None,
+        };
         if params.perturb < 0 {
             return Err(TcError::new(Errno::Inval, "invalid perturb period"));
         }
@@ -105,6 +129,7 @@ impl Sfq {
             self.depth = params.depth.min(MAX_DEPTH);
         }
         self.headdrop = params.headdrop;
+        self.red = red;
         if params.limit != 0 {
             self.limit = params.limit.min(self.depth * self.flow_limit);
             self.flow_limit = self.flow_limit.min(params.limit);
@@ -244,7 +269,51 @@ impl Sfq {
         }
         self.buckets[bucket as usize] = free;
         self.slots[free as usize].bucket = bucket;
+        self.slots[free as usize].red = State::default();
         Some(free)
+    }
+
+    /// Judges an arrival by the average backlog of its slot, which is not empty; tells whether it is to be dropped. With headdrop
+    /// the slot's oldest packet is marked in its place.
+    fn judge(&mut self, cx: &mut Cx<'_>, slot: u32, pkt: &Pkt) -> bool {
+        let (Some(red), slot) = (&mut self.red, &mut self.slots[slot as usize]) else { return false };
+        slot.red.arrival(&red.law, slot.queue.bytes() as u32, cx.now);
+        let hard = match slot.red.judge(&red.law, cx.draw.source) {
+            Verdict::Pass => return false,
+            verdict => verdict == Verdict::Hard,
+        };
+        self.overlimits = self.overlimits.wrapping_add(1);
+        let stats = &mut red.stats;
+        let (head, own, drop) = if hard {
+            (&mut stats.forced_mark_head, &mut stats.forced_mark, &mut stats.forced_drop)
+        } else {
+            (&mut stats.prob_mark_head, &mut stats.prob_mark, &mut stats.prob_drop)
+        };
+        let may_mark = red.ecn && !(hard && red.harddrop);
+        let counter = if may_mark && self.headdrop && slot.queue.front_mut(cx.pool).is_some_and(Meta::set_ce) {
+            head
+        } else if may_mark && cx.pool.meta_mut(pkt).set_ce() {
+            own
+        } else {
+            *drop += 1;
+            return true;
+        };
+        *counter += 1;
+        false
+    }
+
+    /// Takes no more into a slot: the arrival is refused, or with headdrop takes the place of the slot's oldest packet.
+    fn refuse(&mut self, cx: &mut Cx<'_>, at: Handle, slot: u32, pkt: Pkt) -> Enqueue {
+        if !self.headdrop {
+            cx.drop(at, pkt, Why::Full);
+            return Enqueue::Dropped;
+        }
+        let queue = &mut self.slots[slot as usize].queue;
+        if let Some(oldest) = queue.pop_front(cx.pool) {
+            cx.drop(at, oldest, Why::Overflow);
+        }
+        queue.push_back(cx.pool, pkt);
+        Enqueue::Congested
     }
 
     /// Hashes everything that waits anew.
@@ -264,7 +333,12 @@ impl Sfq {
         while let Some(pkt) = all.pop_front(cx.pool) {
             let bucket = self.hash(cx, &pkt);
             match self.slot_for(bucket) {
-                Some(slot) if self.slots[slot as usize].queue.len() < self.depth => self.append(cx, slot, pkt),
+                Some(slot) if self.slots[slot as usize].queue.len() < self.depth => {
+                    self.append(cx, slot, pkt);
+                    if let (Some(red), slot) = (&self.red, &mut self.slots[slot as usize]) {
+                        slot.red.arrival(&red.law, slot.queue.bytes() as u32, cx.now);
+                    }
+                }
                 _ => cx.drop(at, pkt, Why::Rehash),
             }
         }
@@ -288,17 +362,9 @@ impl Discipline for Sfq {
             cx.drop(own.handle, pkt, Why::Full);
             return Enqueue::Dropped;
         };
-        if self.slots[slot as usize].queue.len() >= self.depth {
-            if !self.headdrop {
-                cx.drop(own.handle, pkt, Why::Full);
-                return Enqueue::Dropped;
-            }
-            let queue = &mut self.slots[slot as usize].queue;
-            if let Some(oldest) = queue.pop_front(cx.pool) {
-                cx.drop(own.handle, oldest, Why::Overflow);
-            }
-            queue.push_back(cx.pool, pkt);
-            return Enqueue::Congested;
+        let waiting = self.slots[slot as usize].queue.len();
+        if waiting > 0 && self.judge(cx, slot, &pkt) || waiting >= self.depth {
+            return self.refuse(cx, own.handle, slot, pkt);
         }
         self.append(cx, slot, pkt);
         if own.qlen < self.limit {
@@ -353,7 +419,16 @@ impl Discipline for Sfq {
             flows: self.flow_limit,
             depth: self.depth,
             headdrop: self.headdrop,
+            red: self.red.as_ref().map(|red| SfqRed { curve: red.law.curve(), ecn: red.ecn, harddrop: red.harddrop }),
         })
+    }
+
+    fn xstats(&mut self, _now: Time) -> Xstats {
+        self.red.as_ref().map_or(Xstats::None, |red| Xstats::Sfq(red.stats.clone()))
+    }
+
+    fn overlimits(&self) -> u32 {
+        self.overlimits
     }
 
     fn classes(&mut self, _now: Time, qdisc: Handle, out: &mut Vec<ClassDump>) {

@@ -58,8 +58,8 @@ impl World {
             let Some(handle) = qdisc.handle else { continue };
             let results: Vec<String> = qdisc.classes.iter().map(|class| class.id.clone()).collect();
             match qdisc.kind {
-                "prio" | "drr" | "htb" => {
-                    if qdisc.kind == "htb" && self.rng.chance(25) {
+                "prio" | "drr" | "htb" | "hfsc" | "qfq" => {
+                    if matches!(qdisc.kind, "htb" | "hfsc") && self.rng.chance(25) {
                         for inner in qdisc.classes.iter().filter(|class| !class.leaf) {
                             let below: Vec<String> =
                                 qdisc.classes.iter().filter(|c| c.parent == inner.id).map(|c| c.id.clone()).collect();
@@ -68,7 +68,7 @@ impl World {
                     }
                     places.push(Place { parent: format!("{handle:x}:"), results, flows: false });
                 }
-                "sfq" | "fq_codel" => {
+                "sfq" | "fq_codel" | "sfb" => {
                     let results = (1..=4).map(|minor| format!("{handle:x}:{minor}")).collect();
                     places.push(Place { parent: format!("{handle:x}:"), results, flows: true });
                 }

@@ -1,6 +1,6 @@
 //! The kinds of qdisc: their words, and what grows below the classful ones.
 
-use super::{Class, World};
+use super::{Class, World, aqm, fair};
 use crate::oracle_fuzz::rng::Rng;
 
 /// One kind that cases are made of.
@@ -29,25 +29,31 @@ pub(crate) const KINDS: &[Kind] = &[
     Kind { name: "tbf", weight: 9, inner: true, words: tbf, grow: Some(grow_tbf) },
     Kind { name: "htb", weight: 9, inner: true, words: htb, grow: Some(grow_htb) },
     Kind { name: "drr", weight: 8, inner: true, words: nothing, grow: Some(grow_drr) },
+    Kind { name: "red", weight: 9, inner: true, words: aqm::red, grow: Some(grow_tbf) },
+    Kind { name: "choke", weight: 7, inner: false, words: aqm::choke, grow: None },
+    Kind { name: "sfb", weight: 7, inner: true, words: aqm::sfb, grow: Some(grow_tbf) },
+    Kind { name: "pie", weight: 9, inner: false, words: aqm::pie, grow: None },
+    Kind { name: "hfsc", weight: 9, inner: true, words: fair::hfsc, grow: Some(fair::grow_hfsc) },
+    Kind { name: "qfq", weight: 8, inner: true, words: nothing, grow: Some(fair::grow_qfq) },
 ];
 
 /// A list of options, joined as words.
-struct Words(Vec<String>);
+pub(super) struct Words(Vec<String>);
 
 impl Words {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(Vec::new())
     }
-    fn add(&mut self, word: impl Into<String>) {
+    pub(super) fn add(&mut self, word: impl Into<String>) {
         self.0.push(word.into());
     }
-    fn maybe(&mut self, rng: &mut Rng, percent: u64, word: impl FnOnce(&mut Rng) -> String) {
+    pub(super) fn maybe(&mut self, rng: &mut Rng, percent: u64, word: impl FnOnce(&mut Rng) -> String) {
         if rng.chance(percent) {
             let word = word(rng);
             self.add(word);
         }
     }
-    fn text(self) -> String {
+    pub(super) fn text(self) -> String {
         self.0.join(" ")
     }
 }
@@ -77,7 +83,7 @@ pub(super) fn stab(rng: &mut Rng) -> String {
     words.text()
 }
 
-fn nothing(_: &mut Rng, _: u64) -> String {
+pub(super) fn nothing(_: &mut Rng, _: u64) -> String {
     String::new()
 }
 
@@ -263,6 +269,7 @@ fn sfq(rng: &mut Rng, _: u64) -> String {
     words.maybe(rng, 35, |rng| format!("divisor {}", 1 << rng.range(2, 11)));
     words.maybe(rng, 25, |rng| format!("flows {}", rng.log_range(1, 400)));
     words.maybe(rng, 35, |_| "headdrop".to_owned());
+    words.maybe(rng, 30, aqm::sfq_red);
     words.text()
 }
 
@@ -276,7 +283,7 @@ fn codel(rng: &mut Rng, _: u64) -> String {
     words.text()
 }
 
-fn time(rng: &mut Rng, low: u64, high: u64) -> String {
+pub(super) fn time(rng: &mut Rng, low: u64, high: u64) -> String {
     if rng.chance(15) {
         format!("{}us", rng.range(low * 1000, high * 1000))
     } else {

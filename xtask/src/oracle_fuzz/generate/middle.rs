@@ -1,7 +1,7 @@
 //! Commands in the middle of a run: changes, replacements, removals, mistakes, and looks at the statistics.
 
 use super::kinds::{self, KINDS};
-use super::{Qdisc, World};
+use super::{Qdisc, World, fair};
 use crate::oracle_fuzz::case::Row;
 
 /// Commands whose first line of complaint and whose exit code are compared (the usage texts below it are everyone's own).
@@ -27,6 +27,9 @@ const MISTAKES: &[&str] = &[
     "tc class change dev link0 parent 1: classid 1:7e drr quantum 0",
     "tc class add dev link0 parent 1: classid 1:7f htb rate 100kbit burst x",
     "tc class add dev link0 parent 1: classid 1:7f htb rate 100x",
+    "tc class add dev link0 parent 1: classid 1:7f hfsc ul rate 100kbit",
+    "tc class add dev link0 parent 1: classid 1:7f hfsc sc umax 1500 rate 100kbit",
+    "tc qdisc change dev link0 root handle 1: hfsc default 99999",
     "tc filter add dev link0 parent 9: protocol ip prio 1 handle 1 fw classid 1:1",
     "tc filter add dev link0 parent 1: protocol ip prio 1 u32 classid 1:1",
     "tc filter add dev link0 parent 1: protocol ip prio 1 flow hash keys nosuch divisor 4",
@@ -176,7 +179,8 @@ impl World {
     }
 
     fn change_class(&mut self) -> Option<String> {
-        let with: Vec<Qdisc> = self.qdiscs.iter().filter(|q| matches!(q.kind, "htb" | "drr")).cloned().collect();
+        let by_hand = |q: &&Qdisc| matches!(q.kind, "htb" | "drr" | "hfsc" | "qfq");
+        let with: Vec<Qdisc> = self.qdiscs.iter().filter(by_hand).cloned().collect();
         if with.is_empty() {
             return None;
         }
@@ -189,9 +193,15 @@ impl World {
         let share = self.rate * self.rng.range(10, 90) / 100;
         let words = match qdisc.kind {
             "htb" => format!(" {}", kinds::htb_class(&mut self.rng, share, self.rate)),
+            "hfsc" => format!(" {}", fair::hfsc_class(&mut self.rng, share, self.rate)),
+            "qfq" => fair::qfq_class(&mut self.rng),
             _ => kinds::drr_class(&mut self.rng),
         };
         let (kind, id, parent) = (qdisc.kind, &class.id, &class.parent);
+        if matches!(kind, "hfsc" | "qfq") && self.rng.chance(12) {
+            let wrong = *self.rng.pick(if kind == "hfsc" { fair::HFSC_MISTAKES } else { fair::QFQ_MISTAKES });
+            return Some(wrong.replace("HANDLE", &format!("{handle:x}")));
+        }
         Some(match self.rng.below(8) {
             0 => format!("tc class del dev link0 classid {id}"),
             1 => format!("tc class del dev link0 parent {parent} classid {id}"),
@@ -199,7 +209,7 @@ impl World {
                 "tc class add dev link0 parent {handle:x}: classid {handle:x}:{:x} {kind}{words}",
                 self.rng.range(0x40, 0x60)
             ),
-            3 if kind == "htb" => {
+            3 if matches!(kind, "htb" | "hfsc") => {
                 let minor = self.rng.range(0x40, 0x60);
                 format!("tc class add dev link0 parent {id} classid {handle:x}:{minor:x} {kind}{words}")
             }

@@ -3,6 +3,8 @@
 //! To add a kind: a row in [`KINDS`] and a function that writes its words (and, for a classful one, a function that grows what
 //! stands below it). To add a filter: a function in `filters`. To add a change in the middle: a branch in `middle`.
 
+mod aqm;
+mod fair;
 mod filters;
 mod kinds;
 mod middle;

@@ -134,7 +134,7 @@ impl Htb {
         let params = params.ok_or(TcError::bare(Errno::Inval))?.clone();
         let direct_limit = params.direct_qlen.unwrap_or(device.tx_queue_len);
         Ok(Htb {
-            params: HtbParams { r2q: params.r2q.max(1), ..params },
+            params: HtbParams { r2q: (params.r2q as i32).max(1) as u32, ..params },
             direct_limit,
             direct: Fifo::new(),
             direct_packets: 0,
@@ -156,6 +156,9 @@ impl Htb {
         let mut class = meta.priority_class();
         if self.hash.is_foreign(class) {
             class = filters.obvious(meta.mark, meta.ethertype, qdisc)?;
+        }
+        if class == qdisc {
+            return None;
         }
         let at = self.hash.quick(class)?;
         (self.tree.classes[at as usize].level == 0).then_some(at)
@@ -213,7 +216,7 @@ impl Htb {
 
     fn quantum(&self, id: Handle, params: &HtbClassParams) -> (i32, Option<String>) {
         if params.quantum > 0 {
-            return (params.quantum.min(i32::MAX as u32) as i32, None);
+            return (params.quantum as i32, None);
         }
         let quantum = params.rate.rate.0 / u64::from(self.params.r2q);
         let (clamped, what) = match quantum {
@@ -233,7 +236,7 @@ impl Htb {
         params: &HtbClassParams,
     ) -> Result<Option<String>, TcError> {
         const INVALID: TcError = TcError::bare(Errno::Inval);
-        if op.classid.is_none() || op.classid.qdisc() != own.handle || op.classid.minor() == 0 {
+        if op.classid.is_none() || op.classid.qdisc() != own.handle {
             return Err(INVALID);
         }
         let parent = if op.parent == Handle::ROOT { None } else { self.find(op.parent) };
@@ -429,7 +432,7 @@ impl Discipline for Htb {
         &mut self,
         cx: &mut Cx<'_>,
         own: Own,
-        filters: &FilterList,
+        filters: &mut FilterList,
         op: &ClassOp,
     ) -> Result<Option<String>, TcError> {
         let found = self.find(op.classid);

@@ -78,6 +78,8 @@ pub(super) struct Tree {
     /// No event of a level is due before this.
     near_event: [Time; LEVELS],
     now: Time,
+    /// Modes change late: see [`crate::Switches::htb_hysteresis`].
+    hysteresis: bool,
     /// All classes by id; valid while `ranked`.
     sorted: Vec<u32>,
     ranked: bool,
@@ -95,6 +97,7 @@ impl Tree {
             waiting: Default::default(),
             near_event: [Time(0); LEVELS],
             now: Time(0),
+            hysteresis: false,
             sorted: Vec::new(),
             ranked: false,
             active: 0,
@@ -132,7 +135,7 @@ impl Tree {
     /// A leaf gets its first child: its queue is lost, its debt of waiting forgotten.
     pub(super) fn leaf_to_inner(&mut self, cx: &mut Cx<'_>, at: u32) {
         self.settle_ranks();
-        self.class_mut(at).child.end(cx);
+        self.class_mut(at).child.leave(cx);
         self.deactivate(at);
         self.stop_waiting(at);
         let level = self.class(at).parent().map_or(LEVELS as u8, |p| self.class(p).level) - 1;
@@ -145,7 +148,7 @@ impl Tree {
     /// Deletes a leaf or a childless class; the last child's parent becomes a leaf again, with full buckets and an empty queue.
     pub(super) fn remove(&mut self, cx: &mut Cx<'_>, at: u32) {
         self.settle_ranks();
-        self.class_mut(at).child.end(cx);
+        self.class_mut(at).child.leave(cx);
         self.deactivate(at);
         self.stop_waiting(at);
         self.ranked = false;
@@ -455,7 +458,7 @@ impl Tree {
     /// Sets a class's mode from its tokens, `elapsed` ns after its checkpoint; tells how long until it can be better.
     fn update_mode(&mut self, at: u32, elapsed: i64) -> i64 {
         let class = self.class(at);
-        let (mode, wait) = class.affordable(elapsed);
+        let (mode, wait) = class.affordable(elapsed, self.hysteresis);
         let (old, activity) = (class.mode, class.activity);
         if mode == old {
             return wait;
@@ -506,6 +509,7 @@ impl Tree {
     pub(super) fn dequeue(&mut self, cx: &mut Cx<'_>) -> Result<Pkt, Time> {
         self.rank();
         self.now = cx.now;
+        self.hysteresis = cx.device.switches.htb_hysteresis;
         let mut next_event = self.now + Span::secs(5);
         for level in 0..LEVELS {
             if self.now >= self.near_event[level] {
@@ -537,6 +541,7 @@ impl Tree {
             return false;
         }
         self.now = cx.now;
+        self.hysteresis = cx.device.switches.htb_hysteresis;
         let from = out.len();
         let turn = Budget { packets: budget.packets, bytes: budget.bytes.min(i64::from(left) + 1) };
         let mut rest = turn;
@@ -581,6 +586,7 @@ impl Tree {
     /// Charges packets that a leaf sent on its own at once.
     fn charge_run(&mut self, cx: &Cx<'_>, leaf: u32, packets: &[Pkt], bytes: u64) {
         let mut next = Some(leaf);
+        let hysteresis = self.hysteresis;
         while let Some(at) = next {
             let class = self.class_mut(at);
             next = class.parent();
@@ -600,7 +606,7 @@ impl Tree {
             } else {
                 class.lends = class.lends.wrapping_add(packets.len() as u32);
             }
-            if class.affordable(0).0 != class.mode {
+            if class.affordable(0, hysteresis).0 != class.mode {
                 self.change_mode(at);
             }
         }
@@ -725,6 +731,7 @@ impl Tree {
     #[inline]
     fn charge(&mut self, now: Time, leaf: u32, level: usize, len: u32) {
         let mut next = Some(leaf);
+        let hysteresis = self.hysteresis;
         while let Some(at) = next {
             let class = self.class_mut(at);
             next = class.parent();
@@ -733,7 +740,7 @@ impl Tree {
                 class.bytes += u64::from(len);
                 class.packets += 1;
             }
-            if class.affordable(0).0 != class.mode {
+            if class.affordable(0, hysteresis).0 != class.mode {
                 self.change_mode(at);
             }
         }
@@ -772,15 +779,23 @@ impl Class {
 
     /// The mode that its tokens allow `elapsed` ns after its checkpoint, and how long until it can be better.
     #[inline]
-    fn affordable(&self, elapsed: i64) -> (Mode, i64) {
+    fn affordable(&self, elapsed: i64, hysteresis: bool) -> (Mode, i64) {
         let (tokens, ctokens) = (self.tokens + elapsed, self.ctokens + elapsed);
-        if ctokens < 0 {
+        let (floor, high) = if hysteresis { self.late_thresholds() } else { (0, 0) };
+        if ctokens < floor {
             (Mode::Wait, -ctokens)
-        } else if tokens >= 0 {
+        } else if tokens >= high {
             (Mode::Send, elapsed)
         } else {
             (Mode::Borrow, -tokens)
         }
+    }
+
+    /// How few ceiling tokens it may have before it must wait, and how few tokens to send on its own, where modes change late.
+    #[cold]
+    fn late_thresholds(&self) -> (i64, i64) {
+        let floor = if self.mode == Mode::Wait { 0 } else { -self.cbuffer };
+        (floor, if self.mode == Mode::Send { -self.buffer } else { 0 })
     }
 }
 

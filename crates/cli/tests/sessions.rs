@@ -1,0 +1,192 @@
+//! tc's face held against the real tc: every command of recorded sessions answered with the same output, complaints and exit code.
+//!
+//! `data/sessions.tar.gz` holds sessions that a real tc had with real kernels: some 6,000 commands, the options of every kind with good,
+//! odd and wrong values among them. Texts about usage are in our own words. `data/sessions-differ.txt` names every answer that is not
+//! the same, with the reason; a line there that is not needed any more fails the test too.
+
+mod common;
+
+use common::Unpacked;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use tidegate::capture::{Answer, Call};
+use tidegate::faces::Machine;
+use tidegate_gateway::DeviceSpec;
+use tidegate_packet::{Pool, Seeded, Time};
+
+/// A command of a session, and what the real tc answered.
+#[derive(Default)]
+struct Exchange {
+    /// Where it stands in its file.
+    line: usize,
+    command: String,
+    stdout: String,
+    stderr: String,
+    /// A usage text followed.
+    usage: bool,
+    /// The exit code; `None`: not recorded.
+    code: Option<u8>,
+}
+
+/// Commands that one machine was given.
+struct Session {
+    device: String,
+    hz: u32,
+    queueless: bool,
+    warns: bool,
+    exchanges: Vec<Exchange>,
+}
+
+fn sessions(text: &str) -> Vec<Session> {
+    let mut all: Vec<Session> = Vec::new();
+    let mut codes = false;
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.starts_with("# ")) {
+        if let Some(spec) = line.strip_prefix("@ ") {
+            let words: Vec<&str> = spec.split(' ').collect();
+            codes = words.contains(&"codes");
+            let hz = words[2].parse().expect("hz");
+            all.push(Session {
+                device: words[0].into(),
+                hz,
+                queueless: words.contains(&"queueless"),
+                warns: words.contains(&"warns"),
+                exchanges: Vec::new(),
+            });
+            continue;
+        }
+        let exchanges = &mut all.last_mut().expect("a session begins with its machine").exchanges;
+        if let Some(command) = line.strip_prefix("$ ") {
+            let code = codes.then_some(0);
+            exchanges.push(Exchange { line: number + 1, command: command.trim().into(), code, ..Exchange::default() });
+            continue;
+        }
+        let exchange = exchanges.last_mut().expect("answers follow a command");
+        if line == "! ~" {
+            exchange.usage = true;
+        } else if let Some(text) = line.strip_prefix("! ") {
+            exchange.stderr += &format!("{text}\n");
+        } else if let Some(code) = line.strip_prefix("= ") {
+            exchange.code = code.parse().ok();
+        } else {
+            exchange.stdout += &format!("{line}\n");
+        }
+    }
+    all
+}
+
+/// Where in its file a command is answered otherwise, and how.
+fn differences(session: &Session) -> Vec<(usize, String)> {
+    let spec = DeviceSpec { hz: session.hz, queueless: session.queueless, speed_mbit: None, ..DeviceSpec::default() };
+    let mut machine = Machine::new([session.device.as_str()], spec);
+    machine.now = Time(1_000_000_000);
+    machine.warns = session.warns;
+    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+    let mut face = machine.face(&mut pool, &mut draws);
+    let mut found = Vec::new();
+    for exchange in &session.exchanges {
+        let mut words = exchange.command.split_whitespace().map(String::from);
+        let tool = words.next().expect("a tool");
+        let reply = face.answer(&Call { tool, args: words.collect(), stdin: None, cwd: "/".into() });
+        let lines = |bytes: &[u8]| {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            if text.is_empty() || text.ends_with('\n') { text } else { text + "\n" }
+        };
+        let (stdout, stderr) = (lines(&reply.stdout), lines(&reply.stderr));
+        if exchange.command.contains(" -j ") || exchange.command.contains(" -s -j ") {
+            let value: Result<serde_json::Value, _> = serde_json::from_str(&stdout);
+            assert!(value.is_ok(), "{}: {stdout}", exchange.command);
+            // tc 6.1 takes no notice of `-j` here.
+            if exchange.command.contains(" class ") {
+                continue;
+            }
+        }
+        let complained = if exchange.usage { stderr.starts_with(&exchange.stderr) } else { stderr == exchange.stderr };
+        let code_right = exchange.code.is_none_or(|code| code == reply.code);
+        if stdout != exchange.stdout || !complained || !code_right {
+            let theirs = format!("{}{}= {}\n", exchange.stdout, exchange.stderr, exchange.code.unwrap_or(reply.code));
+            let ours = format!("{stdout}{stderr}= {}\n", reply.code);
+            let (theirs, ours) = first_difference(&theirs, &ours);
+            found.push((exchange.line, format!("{}\n    tc       {theirs}\n    tidegate {ours}", exchange.command)));
+        }
+    }
+    found
+}
+
+/// The first lines that are not the same.
+fn first_difference<'t>(theirs: &'t str, ours: &'t str) -> (&'t str, &'t str) {
+    let same = theirs.lines().zip(ours.lines()).take_while(|(a, b)| a == b).count();
+    (theirs.lines().nth(same).unwrap_or_default(), ours.lines().nth(same).unwrap_or_default())
+}
+
+/// What is known to differ: `FILE:LINE | REASON`, `FILE:FROM-TO | REASON` or `FILE | REASON`.
+struct Known {
+    file: String,
+    from: usize,
+    to: usize,
+    entry: &'static str,
+    needed: bool,
+}
+
+fn known() -> Vec<Known> {
+    let lines = include_str!("data/sessions-differ.txt").lines();
+    let entries = lines.filter(|line| !line.starts_with('#') && !line.is_empty());
+    let known = entries.map(|entry| {
+        let (place, _) = entry.split_once(" | ").unwrap_or_else(|| panic!("`FILE:LINE | REASON`: {entry}"));
+        let (file, lines) = place.split_once(':').unwrap_or((place, "0-1000000"));
+        let (from, to) = lines.split_once('-').unwrap_or((lines, lines));
+        let number = |text: &str| text.parse().unwrap_or_else(|_| panic!("a line's number: {entry}"));
+        Known { file: file.into(), from: number(from), to: number(to), entry, needed: false }
+    });
+    known.collect()
+}
+
+#[test]
+fn tc_answers_as_the_real_one() {
+    let mut known = known();
+    let unpacked = Unpacked::new("sessions.tar.gz");
+    let (mut wrong, mut same, mut total) = (String::new(), 0, 0);
+    let mut by_kind: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    for path in unpacked.files() {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let text = fs::read_to_string(Path::new(&path)).expect("a session");
+        for session in sessions(&text) {
+            let found = differences(&session);
+            total += session.exchanges.len();
+            same += session.exchanges.len() - found.len();
+            let counts = by_kind.entry(kind_of(&name)).or_default();
+            counts.0 += session.exchanges.len() - found.len();
+            counts.1 += session.exchanges.len();
+            for (line, told) in found {
+                match known.iter_mut().find(|k| k.file == name && (k.from..=k.to).contains(&line)) {
+                    Some(known) => known.needed = true,
+                    None => wrong += &format!("{name}:{line} {told}\n"),
+                }
+            }
+        }
+    }
+    println!("{same} of {total} answers the same");
+    for known in known.iter().filter(|known| !known.needed) {
+        wrong += &format!("sessions-differ.txt: `{}` is answered the same\n", known.entry);
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    for (kind, (same, total)) in by_kind {
+        let verdict = if same == total { "exact" } else { "differs" };
+        let why = if same == total { "" } else { "; the others stand with their reasons in sessions-differ.txt" };
+        println!(
+            "fidelity: disciplines: commands | {kind} | {verdict} | {same} of {total} answers of the real tc the same{why}"
+        );
+    }
+}
+
+/// The kind that a file of sessions is about: `face-class-htb`, `qdisc-htb` and `face-htb` are about htb.
+fn kind_of(name: &str) -> String {
+    let mut name = name;
+    for prefix in ["face-class-", "face-", "qdisc-"] {
+        name = name.strip_prefix(prefix).unwrap_or(name);
+    }
+    match name {
+        "fifo" => "pfifo".to_owned(),
+        name => name.to_owned(),
+    }
+}

@@ -1,0 +1,213 @@
+//! The law of PIE (RFC 8033), shared by pie and fq_pie.
+//!
+//! A probability of dropping is kept such that the queue's delay comes to its target: at every update it moves by the delay's distance
+//! from the target and by its growth. Arrivals are dropped with that probability, but not in the first moments of a burst, not from a
+//! short queue, and never much earlier or later than on average: the probabilities since the last drop are summed. The delay is that
+//! of the packet sent last, or it is taken from the backlog and a measured rate. Times are psched ticks, 64 ns.
+
+use tidegate_packet::{Draws, Time};
+
+/// The probability 1: 56 bits.
+pub const CERTAIN: u64 = u64::MAX >> 8;
+/// Ticks per second.
+const PER_SECOND: u64 = 15_625_000;
+/// How long after an idle phase nothing is dropped: 150 ms.
+const BURST_TICKS: u64 = 150_000_000 >> 6;
+/// A delay that asks for more: 250 ms.
+const LONG_TICKS: u64 = 250_000_000 >> 6;
+/// Bytes that a measurement of the rate spans.
+const MEASURED_BYTES: u32 = 16_384;
+/// Rates are scaled by 2^this.
+const RATE_SCALE: u32 = 8;
+
+/// What is set.
+#[derive(Clone, Copy, Debug)]
+pub struct Params {
+    /// The delay to hold, ticks.
+    pub target: u64,
+    /// Weight of the delay's distance from the target, 1/16 Hz.
+    pub alpha: u32,
+    /// Weight of the delay's growth, 1/16 Hz.
+    pub beta: u32,
+    /// Weigh the probability by the packet's length.
+    pub bytemode: bool,
+    /// Measure the rate.
+    pub rate_estimator: bool,
+}
+
+/// What is kept about a queue.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// The probability of a drop.
+    pub probability: u64,
+    /// The delay, ticks.
+    pub delay: u64,
+    /// The delay at the last update.
+    old_delay: u64,
+    burst: u64,
+    /// When the last packet was sent, or the measurement began.
+    since: Option<u64>,
+    /// The probabilities since the last drop.
+    sum: u64,
+    /// Bytes sent in the present measurement of the rate.
+    measured: Option<u32>,
+    /// Bytes per tick, scaled.
+    rate: u32,
+}
+
+impl Default for State {
+    fn default() -> State {
+        State {
+            probability: 0,
+            delay: 0,
+            old_delay: 0,
+            burst: BURST_TICKS,
+            since: None,
+            sum: 0,
+            measured: None,
+            rate: 0,
+        }
+    }
+}
+
+impl State {
+    /// Begins anew with bursts and measurements; the probability stays.
+    pub fn restart(&mut self) {
+        let fresh = State { probability: self.probability, delay: self.delay, ..State::default() };
+        *self = State { old_delay: self.old_delay, ..fresh };
+    }
+
+    /// Is an arrival of `len` bytes to be dropped, when `backlog` bytes wait?
+    pub fn drops(&mut self, params: &Params, draws: &mut dyn Draws, backlog: u32, len: u32, mtu: u32) -> bool {
+        if self.burst > 0 || self.delay < params.target / 2 && self.probability < CERTAIN / 5 || backlog < 2 * mtu {
+            return false;
+        }
+        let probability = if params.bytemode && len <= mtu {
+            u64::from(len) * (self.probability / u64::from(mtu))
+        } else {
+            self.probability
+        };
+        self.sum = if probability == 0 { 0 } else { self.sum.wrapping_add(probability) };
+        if self.sum < CERTAIN / 100 * 85 {
+            return false;
+        }
+        if self.sum >= CERTAIN / 2 * 17 {
+            return true;
+        }
+        let drop = draws.word() >> 8 < probability;
+        if drop {
+            self.sum = 0;
+        }
+        drop
+    }
+
+    /// An arrival was dropped.
+    pub fn dropped(&mut self) {
+        self.sum = 0;
+    }
+
+    /// A packet of `len` bytes that came at `stamp` was sent; `backlog` bytes are left.
+    pub fn sent(&mut self, params: &Params, now: Time, stamp: u64, len: u32, backlog: u32) {
+        let now = now.psched();
+        let since_last = if params.rate_estimator {
+            match self.measure(now, len, backlog) {
+                Some(span) => span,
+                None => return,
+            }
+        } else {
+            self.delay = if backlog == 0 { 0 } else { now.wrapping_sub(stamp) };
+            let before = self.since.replace(now);
+            before.map_or(0, |before| now - before)
+        };
+        self.burst = self.burst.saturating_sub(since_last);
+    }
+
+    /// Takes a sent packet into the measurement of the rate; tells how long the measurement took when this one ends it.
+    fn measure(&mut self, now: u64, len: u32, backlog: u32) -> Option<u64> {
+        if backlog >= MEASURED_BYTES && self.measured.is_none() {
+            (self.since, self.measured) = (Some(now), Some(0));
+        }
+        let bytes = self.measured.as_mut()?;
+        *bytes += len;
+        if *bytes < MEASURED_BYTES {
+            return None;
+        }
+        let span = now - self.since.unwrap_or(now);
+        if span == 0 {
+            return None;
+        }
+        let rate = (u64::from(*bytes << RATE_SCALE) / span) as u32;
+        self.rate = if self.rate == 0 { rate } else { self.rate - (self.rate >> 3) + (rate >> 3) };
+        if backlog < MEASURED_BYTES {
+            self.measured = None;
+        } else {
+            (self.since, self.measured) = (Some(now), Some(0));
+        }
+        Some(span)
+    }
+
+    /// The update: moves the probability. `backlog` bytes wait.
+    pub fn update(&mut self, params: &Params, backlog: u32) {
+        let (delay, old) = if params.rate_estimator {
+            let delay = if self.rate > 0 { (backlog << RATE_SCALE) / self.rate } else { 0 };
+            (u64::from(delay), self.delay)
+        } else {
+            (self.delay, self.old_delay)
+        };
+        // Too little waits to tell a delay: the probability is not to sink because of that.
+        let mut may_sink = delay != 0 || backlog == 0;
+        if !self.adjust(params, delay, old) {
+            may_sink = false;
+        }
+        if delay == 0 && old == 0 && may_sink {
+            self.probability -= self.probability / 64;
+        }
+        (self.delay, self.old_delay) = (delay, delay);
+        let low = params.target / 2;
+        let measured = !params.rate_estimator || self.rate > 0;
+        if delay < low && old < low && self.probability == 0 && measured {
+            self.restart();
+        }
+    }
+
+    /// Moves the probability by the delay; tells whether it stayed within bounds.
+    fn adjust(&mut self, params: &Params, delay: u64, old: u64) -> bool {
+        let gain = |weight: u32| (u64::from(weight) * (CERTAIN / PER_SECOND)) >> 4;
+        let (mut alpha, mut beta) = (gain(params.alpha), gain(params.beta));
+        // The smaller the probability, the smaller the steps.
+        if self.probability < CERTAIN / 10 {
+            (alpha, beta) = (alpha >> 1, beta >> 1);
+            let mut part = 100;
+            while self.probability < CERTAIN / part && part <= 1_000_000 {
+                (alpha, beta) = (alpha >> 2, beta >> 2);
+                part *= 10;
+            }
+        }
+        let times = |gain: u64, span: u64| (gain as i64).wrapping_mul(span as i64);
+        let mut change = times(alpha, delay.wrapping_sub(params.target));
+        change = change.wrapping_add(times(beta, delay.wrapping_sub(old)));
+        let before = self.probability;
+        let two_percent = (CERTAIN / 100 * 2) as i64;
+        if change > (CERTAIN / 50) as i64 && before >= CERTAIN / 10 {
+            change = two_percent;
+        }
+        if delay > LONG_TICKS {
+            change = change.wrapping_add((CERTAIN / 50) as i64);
+        }
+        self.probability = before.wrapping_add_signed(change);
+        if change > 0 {
+            if self.probability < before {
+                self.probability = CERTAIN;
+                return false;
+            }
+        } else if self.probability > before {
+            self.probability = 0;
+        }
+        true
+    }
+
+    /// The measured rate, bytes per second.
+    pub fn rate(&self) -> u32 {
+        ((u64::from(self.rate) * PER_SECOND) >> RATE_SCALE) as u32
+    }
+}

@@ -1,0 +1,193 @@
+//! Random early detection (Floyd and Jacobson 1993; adaptive: Floyd, Gummadi and Shenker 2001), shared by red, choke and sfq.
+//!
+//! The average queue length moves by 1/2^wlog of its distance to the present one with every arrival. Below `min` packets pass, from
+//! `max` on all are marked. Between them the gap from one mark to the next is uniform between 1 and the inverse of a probability that
+//! grows with the average ("method 2" of the paper). While the queue was idle the average sinks as if small packets had been sent.
+//! Lengths are bytes or packets, as the user counts; averages are scaled by 2^wlog.
+
+use alloc::boxed::Box;
+use tidegate_packet::{Draws, Time};
+use tidegate_policy::{IdleTable, RedCurve};
+
+/// A percent of the probability 2^32.
+const PERCENT: u32 = 42_949_673;
+const MOST_OF_P: u32 = 50 * PERCENT;
+
+/// What a packet is judged by.
+#[derive(Clone, Debug)]
+pub struct Params {
+    curve: RedCurve,
+    /// Scaled.
+    min: u64,
+    /// Scaled.
+    max: u64,
+    /// `max - min`, at least 1; not scaled.
+    width: u32,
+    /// What `curve.max_p` comes to per unit of length, at least 1.
+    p_per_unit: u32,
+    idle: Option<Box<IdleTable>>,
+}
+
+/// What becomes of a packet.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing.
+    Pass,
+    /// It was its turn: mark it, or drop it.
+    Mark,
+    /// The average is beyond `max`.
+    Hard,
+}
+
+/// The average and what goes with it.
+#[derive(Clone, Debug)]
+pub struct State {
+    average: u64,
+    /// Packets since the last mark; -1 outside the band.
+    count: i32,
+    /// The next mark is due when count times the average's height in the band reaches this.
+    due: u32,
+    idle_since: Option<Time>,
+}
+
+impl Params {
+    /// `None` if the kernel would not take these.
+    pub fn new(curve: RedCurve, idle: Option<Box<IdleTable>>) -> Option<Params> {
+        let fits = |length: u32| 32 - length.leading_zeros() + u32::from(curve.wlog) < 32;
+        let table_fits = idle.as_ref().is_none_or(|table| table.iter().all(|shift| *shift < 32));
+        if !fits(curve.min) || !fits(curve.max) || curve.scell_log >= 32 || curve.max < curve.min || !table_fits {
+            return None;
+        }
+        let width = (curve.max - curve.min).max(1);
+        let mut params = Params {
+            min: u64::from(curve.min) << curve.wlog,
+            max: u64::from(curve.max) << curve.wlog,
+            width,
+            p_per_unit: 1,
+            curve,
+            idle,
+        };
+        if params.curve.max_p == 0 {
+            // Kernels before 3.3 were told a power of two instead.
+            let most = if params.curve.plog < 32 { u32::MAX >> params.curve.plog } else { u32::MAX };
+            params.curve.max_p = most.wrapping_mul(width);
+        }
+        params.p_per_unit = (params.curve.max_p / width).max(1);
+        Some(params)
+    }
+
+    /// As they are now: adaptation moves the probability.
+    pub fn curve(&self) -> RedCurve {
+        self.curve
+    }
+
+    /// Moves the probability so that the average comes to lie between 0.4 and 0.6 of the way from `min` to `max`.
+    pub fn adapt(&mut self, state: &State, now: Time) {
+        let average = state.idle_since.map_or(state.average, |since| state.after_idling(self, since, now));
+        let average = average >> self.curve.wlog;
+        let fifth = u64::from(self.width / 5);
+        let low = u64::from(self.curve.min) + 2 * fifth;
+        let p = &mut self.curve.max_p;
+        if average > low + fifth && *p <= MOST_OF_P {
+            *p += PERCENT.min(*p / 4);
+        } else if average < low && *p >= PERCENT {
+            *p = *p / 10 * 9;
+        }
+        let rounded = (u64::from(*p) + u64::from(self.width / 2)) / u64::from(self.width);
+        self.p_per_unit = (rounded as u32).max(1);
+    }
+
+    fn draw(&self, draws: &mut dyn Draws) -> u32 {
+        draws.u32() / self.p_per_unit
+    }
+}
+
+impl Default for State {
+    fn default() -> State {
+        State { average: 0, count: -1, due: 0, idle_since: None }
+    }
+}
+
+impl State {
+    /// A packet meets a queue of this length.
+    pub fn arrival(&mut self, params: &Params, length: u32, now: Time) {
+        match self.idle_since.take() {
+            Some(since) => self.average = self.after_idling(params, since, now),
+            None => self.average = self.average.wrapping_add(u64::from(length)) - (self.average >> params.curve.wlog),
+        }
+    }
+
+    /// The queue has nothing to send.
+    pub fn idle(&mut self, now: Time) {
+        self.idle_since.get_or_insert(now);
+    }
+
+    /// New parameters: the average begins at nothing. A queue found empty is no longer taken for idle.
+    pub fn forget(&mut self, empty: bool) {
+        (self.average, self.count) = (0, -1);
+        if empty {
+            self.idle_since = None;
+        }
+    }
+
+    /// The queue was emptied by force.
+    pub fn restart(&mut self) {
+        (self.idle_since, self.average, self.count) = (None, 0, -1);
+    }
+
+    /// What becomes of the packet that arrived.
+    pub fn judge(&mut self, params: &Params, draws: &mut dyn Draws) -> Verdict {
+        if self.average < params.min {
+            self.pass();
+            return Verdict::Pass;
+        }
+        if self.average >= params.max {
+            self.pass();
+            return Verdict::Hard;
+        }
+        if self.takes_turn(params, draws) { Verdict::Mark } else { Verdict::Pass }
+    }
+
+    /// The average is outside the band: no gap is being counted.
+    pub fn pass(&mut self) {
+        self.count = -1;
+    }
+
+    /// Inside the band: is it this packet's turn? The gap to the next is drawn then, and when the band is entered.
+    pub fn takes_turn(&mut self, params: &Params, draws: &mut dyn Draws) -> bool {
+        self.count = self.count.wrapping_add(1);
+        if self.count != 0 {
+            let height = self.average.wrapping_sub(params.min) >> params.curve.wlog;
+            if height.wrapping_mul(self.count as u64) < u64::from(self.due) {
+                return false;
+            }
+            self.count = 0;
+            self.due = params.draw(draws);
+            return true;
+        }
+        self.due = params.draw(draws);
+        false
+    }
+
+    /// Is the average at most `min`?
+    pub fn is_low(&self, params: &Params) -> bool {
+        self.average <= params.min
+    }
+
+    /// Is the average beyond `max`?
+    pub fn is_high(&self, params: &Params) -> bool {
+        self.average > params.max
+    }
+
+    fn after_idling(&self, params: &Params, since: Time, now: Time) -> u64 {
+        let cell = u32::from(params.curve.scell_log);
+        let idle_us = (now.since(since).0 / 1000).min(u64::from(255_u32 << cell));
+        let shift = params.idle.as_ref().map_or(0, |table| table[(idle_us >> cell) as usize & 255]);
+        if shift > 0 {
+            return self.average >> shift;
+        }
+        let sunk = self.average.wrapping_mul(idle_us) >> cell;
+        self.average - sunk.min(self.average >> 1)
+    }
+}

@@ -1,0 +1,158 @@
+//! pie: proportional integral controller enhanced, on a single queue (RFC 8033). The law is in [`crate::algo::pie`].
+
+use super::purge_queue;
+use crate::algo::pie::{CERTAIN, Params, State};
+use crate::cx::{Cx, Why};
+use crate::node::{Dequeue, Discipline, Enqueue, GivenUp, Own};
+use tidegate_classify::FilterList;
+use tidegate_packet::{Fifo, Jiffies, Pkt, Time, Upkeep};
+use tidegate_policy::dump::{PieStats, Xstats};
+use tidegate_policy::{Errno, PieParams, QdiscParams, TcError};
+
+pub(crate) struct Pie {
+    limit: u32,
+    params: Params,
+    /// Between updates, jiffies.
+    update_ticks: u32,
+    ecn: bool,
+    state: State,
+    upkeep: Upkeep,
+    stats: PieStats,
+    queue: Fifo,
+}
+
+impl Pie {
+    pub(crate) fn new(cx: &Cx<'_>, params: Option<&PieParams>) -> Pie {
+        let jiffies = cx.device.jiffies;
+        let mut pie = Pie {
+            limit: 1000,
+            params: Params { target: ticks(15_000), alpha: 2, beta: 20, bytemode: false, rate_estimator: false },
+            update_ticks: jiffies.of_micros(15_000),
+            ecn: false,
+            state: State::default(),
+            upkeep: Upkeep::after(jiffies, cx.now, jiffies.hz / 2),
+            stats: PieStats::default(),
+            queue: Fifo::new(),
+        };
+        if let Some(params) = params {
+            pie.set(jiffies, params);
+        }
+        pie
+    }
+
+    fn set(&mut self, jiffies: Jiffies, params: &PieParams) {
+        if let Some(us) = params.target_us {
+            self.params.target = ticks(us);
+        }
+        if let Some(us) = params.tupdate_us {
+            self.update_ticks = jiffies.of_micros(us);
+        }
+        self.limit = params.limit.unwrap_or(self.limit);
+        self.params.alpha = params.alpha.unwrap_or(self.params.alpha);
+        self.params.beta = params.beta.unwrap_or(self.params.beta);
+        self.ecn = params.ecn.unwrap_or(self.ecn);
+        self.params.bytemode = params.bytemode.unwrap_or(self.params.bytemode);
+        self.params.rate_estimator = params.rate_estimator.unwrap_or(self.params.rate_estimator);
+    }
+
+    /// Is the packet taken in, marked if need be?
+    fn admits(&mut self, cx: &mut Cx<'_>, own: Own, pkt: &Pkt) -> bool {
+        if own.qlen >= self.limit {
+            self.stats.overlimit += 1;
+            return false;
+        }
+        let (len, mtu) = (cx.pool.meta(pkt).frame_len, cx.device.max_frame);
+        if !self.state.drops(&self.params, cx.draw.source, own.backlog as u32, len, mtu) {
+            return true;
+        }
+        let mark = self.ecn && self.state.probability <= CERTAIN / 10 && cx.pool.meta_mut(pkt).set_ce();
+        if mark {
+            self.stats.ecn_mark += 1;
+        }
+        mark
+    }
+}
+
+/// Ticks of a time in µs.
+fn ticks(us: u32) -> u64 {
+    (u64::from(us) * 1000) >> 6
+}
+
+impl Discipline for Pie {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+        self.catch_up(cx.now, own);
+        if !self.admits(cx, own, &pkt) {
+            self.stats.dropped += 1;
+            self.state.dropped();
+            cx.drop(own.handle, pkt, Why::Early);
+            return Enqueue::Dropped;
+        }
+        if !self.params.rate_estimator {
+            cx.pool.meta_mut(&pkt).scratch.0 = cx.now.psched();
+        }
+        self.stats.packets_in += 1;
+        self.stats.maxq = self.stats.maxq.max(own.qlen);
+        self.queue.push_back(cx.pool, pkt);
+        Enqueue::Queued
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
+        self.catch_up(cx.now, own);
+        let Some(pkt) = self.queue.pop_front(cx.pool) else { return Dequeue::Empty };
+        let meta = cx.pool.meta(&pkt);
+        let left = own.backlog - u64::from(meta.len);
+        self.state.sent(&self.params, cx.now, meta.scratch.0, meta.frame_len, left as u32);
+        Dequeue::Packet(pkt)
+    }
+
+    fn change(&mut self, cx: &mut Cx<'_>, own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+        let Some(QdiscParams::Pie(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
+        self.catch_up(cx.now, own);
+        self.set(cx.device.jiffies, params);
+        Ok(())
+    }
+
+    fn catch_up(&mut self, now: Time, own: Own) {
+        while self.upkeep.fired(now, self.update_ticks).is_some() {
+            self.state.update(&self.params, own.backlog as u32);
+        }
+    }
+
+    fn over_limit(&self, own: Own) -> bool {
+        own.qlen > self.limit
+    }
+
+    fn give_up(&mut self, cx: &mut Cx<'_>, _own: Own) -> GivenUp {
+        self.queue.pop_front(cx.pool).map_or(GivenUp::Nothing, GivenUp::Dropped)
+    }
+
+    fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
+        self.catch_up(cx.now, own);
+        purge_queue(cx, own.handle, &mut self.queue);
+        self.state.restart();
+    }
+
+    fn params(&self) -> QdiscParams {
+        let us = |ticks: u64| ((ticks << 6) / 1000) as u32;
+        QdiscParams::Pie(PieParams {
+            limit: Some(self.limit),
+            target_us: Some(us(self.params.target)),
+            tupdate_us: Some(self.upkeep.jiffies().micros(self.update_ticks)),
+            alpha: Some(self.params.alpha),
+            beta: Some(self.params.beta),
+            ecn: Some(self.ecn),
+            bytemode: Some(self.params.bytemode),
+            rate_estimator: Some(self.params.rate_estimator),
+        })
+    }
+
+    fn xstats(&mut self, _now: Time) -> Xstats {
+        Xstats::Pie(PieStats {
+            prob: self.state.probability << 8,
+            delay_us: (self.state.delay << 6) as u32 / 1000,
+            avg_dq_rate: if self.params.rate_estimator { self.state.rate() } else { 0 },
+            dq_rate_estimating: self.params.rate_estimator,
+            ..self.stats.clone()
+        })
+    }
+}

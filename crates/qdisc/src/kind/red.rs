@@ -1,0 +1,214 @@
+//! red: random early detection in front of a queue. The law is in [`crate::algo::red`].
+//!
+//! The queue is a child: a byte-limited fifo until another is put there. Its backlog, in bytes, is what is averaged. A change makes a
+//! new fifo and loses what waited in the old queue, whatever that was.
+
+use crate::algo::red::{Params, State, Verdict};
+use crate::cx::{Cx, Why};
+use crate::node::{Dequeue, Discipline, Enqueue, Node, Own, Peek, Visit};
+use alloc::vec::Vec;
+use tidegate_classify::FilterList;
+use tidegate_packet::{Handle, Pkt, Time, Upkeep};
+use tidegate_policy::dump::{ClassDump, RedStats, Xstats};
+use tidegate_policy::{ClassParams, Errno, Kind, QdiscParams, RedCurve, RedParams, TcError};
+
+pub(crate) struct Red {
+    limit: u32,
+    params: Params,
+    flags: Flags,
+    state: State,
+    /// Every half second, when it adapts itself: see [`crate::Switches::adaptive_red`].
+    upkeep: Upkeep,
+    stats: RedStats,
+    overlimits: u32,
+    child: Node,
+    handle: Handle,
+}
+
+/// What becomes of packets that are to be marked.
+#[derive(Clone, Copy)]
+pub(crate) struct Flags {
+    pub(crate) ecn: bool,
+    pub(crate) harddrop: bool,
+    pub(crate) adaptive: bool,
+    pub(crate) nodrop: bool,
+}
+
+impl Flags {
+    /// As a dump brings them.
+    pub(crate) fn params(self, limit: u32, curve: RedCurve) -> RedParams {
+        let Flags { ecn, harddrop, adaptive, nodrop } = self;
+        RedParams { limit, curve, idle: None, ecn, harddrop, adaptive, nodrop }
+    }
+
+    pub(crate) fn of(params: &RedParams) -> Flags {
+        Flags { ecn: params.ecn, harddrop: params.harddrop, adaptive: params.adaptive, nodrop: params.nodrop }
+    }
+}
+
+/// The law that a set of parameters comes to.
+fn check(params: &RedParams) -> Result<(Params, Flags), TcError> {
+    if params.nodrop && !params.ecn {
+        return Err(TcError::new(Errno::Inval, "sch_red: nodrop mode is only meaningful with ECN"));
+    }
+    let law = Params::new(params.curve, params.idle.clone()).ok_or(TcError::bare(Errno::Inval))?;
+    Ok((law, Flags::of(params)))
+}
+
+impl Red {
+    pub(crate) fn new(cx: &mut Cx<'_>, handle: Handle, params: Option<&RedParams>) -> Result<Red, TcError> {
+        let params = params.ok_or(TcError::bare(Errno::Inval))?;
+        let (law, flags) = check(params)?;
+        let mut red = Red {
+            limit: params.limit,
+            params: law,
+            flags,
+            state: State::default(),
+            upkeep: Upkeep::never(cx.device.jiffies),
+            stats: RedStats::default(),
+            overlimits: 0,
+            child: queue(cx, handle, params.limit),
+            handle,
+        };
+        red.begin(cx);
+        Ok(red)
+    }
+
+    /// Takes up the law: the average begins at nothing, in an idle queue.
+    fn begin(&mut self, cx: &Cx<'_>) {
+        self.state = State::default();
+        self.upkeep = if self.flags.adaptive && cx.device.switches.adaptive_red {
+            Upkeep::after(cx.device.jiffies, cx.now, half_second(cx))
+        } else {
+            Upkeep::never(cx.device.jiffies)
+        };
+        if self.child.qlen() == 0 {
+            self.state.idle(cx.now);
+        }
+    }
+
+    /// Marks a packet that is to be marked, if that can be; else tells whether it is dropped.
+    fn must_drop(&self, cx: &mut Cx<'_>, pkt: &Pkt, hard: bool) -> Option<bool> {
+        if !self.flags.ecn || hard && self.flags.harddrop {
+            return Some(true);
+        }
+        if cx.pool.meta_mut(pkt).set_ce() { None } else { Some(!self.flags.nodrop) }
+    }
+}
+
+fn queue(cx: &mut Cx<'_>, handle: Handle, limit: u32) -> Node {
+    if limit > 0 { Node::hidden_bfifo(cx, limit, handle.class(1)) } else { Node::noop(cx, handle.class(1)) }
+}
+
+fn half_second(cx: &Cx<'_>) -> u32 {
+    cx.device.jiffies.hz / 2
+}
+
+impl Discipline for Red {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+        self.catch_up(cx.now, own);
+        self.state.arrival(&self.params, self.child.stats.backlog as u32, cx.now);
+        let verdict = self.state.judge(&self.params, cx.draw.source);
+        if verdict != Verdict::Pass {
+            self.overlimits = self.overlimits.wrapping_add(1);
+            match self.must_drop(cx, &pkt, verdict == Verdict::Hard) {
+                None => self.stats.marked += 1,
+                Some(false) => {}
+                Some(true) => {
+                    self.stats.early += 1;
+                    cx.drop(own.handle, pkt, Why::Early);
+                    return Enqueue::Congested;
+                }
+            }
+        }
+        let result = self.child.enqueue(cx, pkt);
+        if !matches!(result, Enqueue::Queued | Enqueue::Taken) {
+            self.stats.pdrop += 1;
+        }
+        result
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
+        self.catch_up(cx.now, own);
+        let result = self.child.dequeue(cx);
+        if !matches!(result, Dequeue::Packet(_)) {
+            self.state.idle(cx.now);
+        }
+        result
+    }
+
+    fn look(&mut self, cx: &mut Cx<'_>) -> Option<Peek> {
+        Some(self.child.peek(cx))
+    }
+
+    fn seen_slot(&self) -> Option<usize> {
+        self.child.seen_slot()
+    }
+
+    fn change(&mut self, cx: &mut Cx<'_>, own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+        let Some(QdiscParams::Red(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
+        let (law, flags) = check(params)?;
+        self.catch_up(cx.now, own);
+        (self.params, self.flags, self.limit) = (law, flags, params.limit);
+        if params.limit > 0 {
+            let fresh = queue(cx, self.handle, params.limit);
+            core::mem::replace(&mut self.child, fresh).destroy(cx);
+        }
+        self.begin(cx);
+        Ok(())
+    }
+
+    fn catch_up(&mut self, now: Time, _own: Own) {
+        let ticks = self.upkeep.jiffies().hz / 2;
+        while let Some(at) = self.upkeep.fired(now, ticks) {
+            self.params.adapt(&self.state, at);
+        }
+    }
+
+    fn purge(&mut self, cx: &mut Cx<'_>, _own: Own) {
+        self.child.purge(cx);
+        self.state.restart();
+    }
+
+    fn params(&self) -> QdiscParams {
+        QdiscParams::Red(self.flags.params(self.limit, self.params.curve()))
+    }
+
+    fn xstats(&mut self, _now: Time) -> Xstats {
+        Xstats::Red(self.stats.clone())
+    }
+
+    fn overlimits(&self) -> u32 {
+        self.overlimits
+    }
+
+    fn has_class(&self, _class: Handle) -> bool {
+        // There is one class, and every name means it.
+        true
+    }
+
+    fn child(&mut self, _class: Handle) -> Option<&mut Node> {
+        Some(&mut self.child)
+    }
+
+    fn default_child(&self, cx: &mut Cx<'_>, class: Handle) -> Node {
+        Node::noop(cx, class)
+    }
+
+    fn visit(&mut self, visit: &mut dyn Visit) {
+        visit.node(&mut self.child);
+    }
+
+    fn classes(&mut self, _now: Time, qdisc: Handle, out: &mut Vec<ClassDump>) {
+        out.push(ClassDump {
+            dev: Default::default(),
+            kind: Kind::Red,
+            classid: qdisc.class(1),
+            parent: qdisc,
+            leaf: self.child.handle(),
+            params: ClassParams::None,
+            stats: None,
+            xstats: Xstats::None,
+        });
+    }
+}

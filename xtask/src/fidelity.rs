@@ -1,0 +1,234 @@
+//! `docs/fidelity.md`: what tidegate does as Linux does, and which test says so.
+//!
+//! The page is made from the output of a test run (`cargo test --workspace -- --show-output`) and nothing else. Tests of recordings print
+//! rows themselves: `fidelity: GROUP | BEHAVIOUR | VERDICT | EVIDENCE`. Behaviours that one test stands for are listed in [`NAMED`]. A
+//! behaviour without a test that ran and passed is an error, so is a kind without its rows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// A group, a behaviour, how near it is, and the test that shows it.
+type Named = (&'static str, &'static str, &'static str, &'static str);
+
+const NAMED: &[Named] = &[
+    ("packets", "SipHash, by the vector of its paper", "exact", "siphash_paper_vector"),
+    ("packets", "no allocation for a packet", "exact", "no_packet_costs_an_allocation"),
+    ("connections", "states of TCP connections, by flags (windows are not modelled)", "close", "tcp_sequences"),
+    ("connections", "counters and timeouts of connections", "exact", "states_counters_and_timeouts"),
+    ("simulator", "M/M/1: time in the system", "close", "v_q1_mm1_time_in_system"),
+    ("simulator", "M/D/1: number in the system", "close", "v_q2_md1_number_in_system"),
+    ("simulator", "M/M/1/K: loss", "close", "v_q3_mm1k_loss"),
+    ("simulator", "M/M/1: tail of the waiting time", "close", "v_q4_mm1_tail"),
+    ("simulator", "non-preemptive priorities (Cobham)", "close", "v_q5_non_preemptive_priorities"),
+    ("simulator", "conservation of packets", "exact", "v_q6_conservation"),
+    ("simulator", "one CUBIC flow beside recorded Linux TCP", "close", "cubic_alone"),
+    ("simulator", "one Reno flow beside recorded Linux TCP", "close", "reno_alone"),
+    ("simulator", "three flows beside recorded Linux TCP", "close", "three_flows"),
+    ("simulator", "TCP through fq_codel beside recorded Linux TCP", "close", "fq_codel"),
+    ("simulator", "TCP through codel with ECN beside recorded Linux TCP", "close", "codel_ecn"),
+    (
+        "articles",
+        "the modem of 128 kbit/s, with and without TBF (published: 31, 721, 86 ms)",
+        "close",
+        "v_s2_modem_with_and_without_tbf",
+    ),
+    ("articles", "the web server held to 200 kbit/s (published: 199.20)", "close", "v_s0a_local_server_behind_htb"),
+];
+
+/// The kinds that must have a row of packets and one of commands.
+const KINDS: [&str; 17] = [
+    "pfifo",
+    "bfifo",
+    "pfifo_head_drop",
+    "pfifo_fast",
+    "prio",
+    "tbf",
+    "htb",
+    "sfq",
+    "drr",
+    "codel",
+    "fq_codel",
+    "hfsc",
+    "qfq",
+    "red",
+    "choke",
+    "sfb",
+    "pie",
+];
+
+/// The verdicts, and what they mean.
+const VERDICTS: [(&str, &str); 3] = [
+    ("exact", "the same to the last nanosecond, byte or octet"),
+    ("close", "within a tolerance that the test states"),
+    ("differs", "known not to be the same; the evidence says where"),
+];
+
+/// One line of the page.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Row {
+    group: String,
+    behaviour: String,
+    verdict: String,
+    evidence: String,
+    test: String,
+}
+
+/// What a test run told.
+#[derive(Default)]
+struct Told {
+    rows: Vec<Row>,
+    passed: BTreeSet<String>,
+    skipped: bool,
+}
+
+/// Makes the page from a file of test output and holds it against the one there is; with TIDEGATE_BLESS set it writes it.
+pub(crate) fn run(root: &Path, words: &[String]) -> ExitCode {
+    let [file] = words else {
+        eprintln!("usage: cargo xtask fidelity FILE   (the output of `cargo test --workspace -- --show-output`)");
+        return ExitCode::from(2);
+    };
+    let output = match fs::read_to_string(file) {
+        Ok(output) => output,
+        Err(error) => return fail(&format!("{file}: {error}")),
+    };
+    let told = read(&output);
+    if told.skipped {
+        println!("docs/fidelity.md was not checked: tests it stands on were skipped here (see SKIPPED above)");
+        return ExitCode::SUCCESS;
+    }
+    let rows = match rows(told) {
+        Ok(rows) => rows,
+        Err(missing) => return fail(&format!("behaviours without a test that passed:\n  {}", missing.join("\n  "))),
+    };
+    let (page, path) = (page(&rows), root.join("docs/fidelity.md"));
+    if std::env::var_os("TIDEGATE_BLESS").is_some() {
+        return match fs::write(&path, page) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => fail(&format!("{}: {error}", path.display())),
+        };
+    }
+    if fs::read_to_string(&path).unwrap_or_default() != page {
+        return fail(
+            "docs/fidelity.md is not what these tests tell; `TIDEGATE_BLESS=1 cargo xtask fidelity FILE` writes it",
+        );
+    }
+    println!("docs/fidelity.md: {} behaviours, each with its test", rows.len());
+    ExitCode::SUCCESS
+}
+
+fn fail(why: &str) -> ExitCode {
+    eprintln!("xtask fidelity: {why}");
+    ExitCode::FAILURE
+}
+
+/// Rows printed, and tests that passed. A printed row belongs to the test whose output it stands in.
+fn read(output: &str) -> Told {
+    let mut told = Told::default();
+    let mut test = String::new();
+    for line in output.lines() {
+        if let Some(name) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----")) {
+            test = short(name).to_owned();
+        } else if let Some(row) = line.strip_prefix("fidelity: ") {
+            let parts: Vec<&str> = row.split(" | ").collect();
+            if let [group, behaviour, verdict, evidence] = parts[..] {
+                let [group, behaviour, verdict, evidence] = [group, behaviour, verdict, evidence].map(str::to_owned);
+                told.rows.push(Row { group, behaviour, verdict, evidence, test: test.clone() });
+            }
+        } else if let Some(name) = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... ok")) {
+            told.passed.insert(short(name).to_owned());
+        } else if line.contains("SKIPPED:") {
+            told.skipped = true;
+        }
+    }
+    told
+}
+
+/// A test's name without its modules.
+fn short(name: &str) -> &str {
+    name.rsplit("::").next().unwrap_or(name)
+}
+
+/// All rows, sorted; or what has no test.
+fn rows(told: Told) -> Result<Vec<Row>, Vec<String>> {
+    let mut missing = Vec::new();
+    let mut rows = told.rows;
+    rows.retain(|row| told.passed.contains(&row.test));
+    for (group, behaviour, verdict, test) in NAMED {
+        if !told.passed.contains(*test) {
+            missing.push(format!("{group}: {behaviour} ({test})"));
+        }
+        let [group, behaviour, verdict, test] = [group, behaviour, verdict, test].map(|text| (*text).to_owned());
+        rows.push(Row { group, behaviour, verdict, evidence: String::new(), test });
+    }
+    for kind in KINDS {
+        for behaviour in ["packets", "commands"] {
+            let found =
+                rows.iter().any(|row| row.group == format!("disciplines: {behaviour}") && row.behaviour == kind);
+            if !found {
+                missing.push(format!("{kind}: {behaviour}"));
+            }
+        }
+    }
+    for row in rows.iter().filter(|row| VERDICTS.iter().all(|(verdict, _)| *verdict != row.verdict)) {
+        missing.push(format!("{}: {}: no verdict is called {}", row.group, row.behaviour, row.verdict));
+    }
+    rows.sort();
+    rows.dedup();
+    if missing.is_empty() { Ok(rows) } else { Err(missing) }
+}
+
+fn page(rows: &[Row]) -> String {
+    let mut page = String::from(
+        "# Fidelity\n\nWhat tidegate does as Linux does it, and the test that says so. This page is made from the output of the tests (`.ci/run`) and from nothing \
+         else; a behaviour without a test that passes stops the build. The kernel is Linux 6.1 in virtual time, tc is iproute2 6.1.\n\n",
+    );
+    for (verdict, meaning) in VERDICTS {
+        let count = rows.iter().filter(|row| row.verdict == verdict).count();
+        page += &format!("- **{verdict}** ({count}): {meaning}.\n");
+    }
+    let mut groups: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
+    for row in rows {
+        groups.entry(&row.group).or_default().push(row);
+    }
+    for (group, rows) in groups {
+        page += &format!(
+            "\n## {}{}\n\n| behaviour | | evidence | test |\n|---|---|---|---|\n",
+            group[..1].to_uppercase(),
+            &group[1..]
+        );
+        for Row { behaviour, verdict, evidence, test, .. } in rows {
+            page += &format!("| {behaviour} | {verdict} | {evidence} | `{test}` |\n");
+        }
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn output(kinds: &[&str]) -> String {
+        let mut text: String = NAMED.iter().map(|(_, _, _, test)| format!("test some::{test} ... ok\n")).collect();
+        text += "test replayed ... ok\n---- replayed stdout ----\n";
+        for kind in kinds {
+            for behaviour in ["packets", "commands"] {
+                text += &format!("fidelity: disciplines: {behaviour} | {kind} | exact | 3 of 3\n");
+            }
+        }
+        text
+    }
+
+    #[test]
+    fn a_behaviour_without_a_test_is_an_error() {
+        assert!(rows(read(&output(&KINDS))).is_ok());
+        assert_eq!(rows(read(&output(&KINDS[1..]))).unwrap_err(), ["pfifo: packets", "pfifo: commands"]);
+        let failed = output(&KINDS).replace("cubic_alone ... ok", "cubic_alone ... FAILED");
+        assert_eq!(rows(read(&failed)).unwrap_err().len(), 1);
+        let unproven = output(&KINDS).replace("test replayed ... ok", "test replayed ... FAILED");
+        assert_eq!(rows(read(&unproven)).unwrap_err().len(), 2 * KINDS.len());
+        let vague = output(&KINDS).replace("| pie | exact", "| pie | nearly");
+        assert_eq!(rows(read(&vague)).unwrap_err().len(), 2);
+    }
+}
