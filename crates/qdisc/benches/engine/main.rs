@@ -3,10 +3,13 @@
 //! `cargo bench -p tidegate-qdisc [-- PART-OF-A-NAME]`, or `-- --count PACKETS NAME given|single|parsed`, which runs one tree for so many
 //! packets: for a profiler or a counter of instructions (`valgrind --tool=callgrind --toggle-collect='*steady*'`).
 //!
+//! `-- beside` runs only the comparison with DPDK, which the table ends with where DPDK is installed.
+//!
 //! The time is taken over pieces of 4,096 packets, short against a time slice, so that other work on the machine shows in few of them.
 // A benchmark is the one place here that looks at a clock.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, missing_docs)]
 
+mod beside;
 mod rig;
 
 use rig::{Arrival, CASES, Case, Rig};
@@ -62,15 +65,23 @@ fn count(words: &[String]) {
     assert!(rig.whole(), "{}: {} packets lost", case.name, rig.lost);
 }
 
+/// Is a tree named by all words? Huge ones, which take long to build, must be.
+fn chosen(case: &Case, words: &[String]) -> bool {
+    words.iter().all(|word| case.name.contains(word.as_str())) && (!words.is_empty() || case.leaves < 50_000)
+}
+
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     if let Some(at) = words.iter().position(|word| word == "--count") {
         return count(&words[at + 1..]);
     }
+    if words == ["beside"] {
+        return beside::run();
+    }
     println!(
         "ns per packet, in and out: best and median     in batches      one by one          parsed   heap bytes per leaf"
     );
-    for case in CASES.iter().filter(|case| words.iter().all(|word| case.name.contains(word.as_str()))) {
+    for case in CASES.iter().filter(|case| chosen(case, &words)) {
         let given = measure(case, Arrival::Given);
         let single = measure(case, Arrival::Single);
         let parsed = measure(case, Arrival::Parsed);
@@ -79,5 +90,8 @@ fn main() {
             print!(" {best:7.1} {median:7.1}");
         }
         println!(" {:10.0}", given.2);
+    }
+    if words.is_empty() {
+        beside::run();
     }
 }

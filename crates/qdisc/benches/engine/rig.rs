@@ -45,6 +45,8 @@ enum Names {
     Nothing,
     /// It names the queue within a pipe, the mark the pipe.
     Pipes,
+    /// It names the leaf within a share, the mark the share.
+    Shares,
 }
 
 impl Names {
@@ -53,6 +55,7 @@ impl Names {
             Some("sfq,") => Names::Flow,
             Some("fq_codel,") => Names::Nothing,
             Some("pipes,") => Names::Pipes,
+            Some("shares,") => Names::Shares,
             _ => Names::Leaf,
         }
     }
@@ -63,11 +66,16 @@ impl Names {
             Names::Flow => leaf_class(flow).0,
             Names::Nothing => 0,
             Names::Pipes => queue_in_pipe(leaf, flow),
+            Names::Shares => share_handle(leaf).class((leaf / SHARES + 1) as u16).0,
         }
     }
 
     fn mark(self, leaf: u32) -> Mark {
-        if self == Names::Pipes { Mark(leaf_class(leaf).0) } else { Mark(leaf + 1) }
+        match self {
+            Names::Pipes => Mark(leaf_class(leaf).0),
+            Names::Shares => Mark(leaf_class(leaf % SHARES).0),
+            _ => Mark(leaf + 1),
+        }
     }
 }
 
@@ -135,6 +143,8 @@ pub const CASES: &[Case] = &[
     Case { name: "pipes, 1 x 16", leaves: 1, flows: 16, backlog: 512, build: pipes },
     Case { name: "pipes, 1024 x 16", leaves: 1024, flows: 16, backlog: 32, build: pipes },
     Case { name: "pipes, 4096 x 16", leaves: 4096, flows: 16, backlog: 16, build: pipes },
+    Case { name: "shares, 100 classes", leaves: 100, flows: 1, backlog: 16, build: shares },
+    Case { name: "shares, 100000 classes", leaves: 100_000, flows: 1, backlog: 2, build: shares },
     Case { name: "drr, 16384 classes", leaves: 16384, flows: 1, backlog: 2, build: drr },
 ];
 
@@ -158,7 +168,7 @@ impl Rig {
             lost: 0,
         };
         (case.build)(&mut rig, case);
-        if arrival == Arrival::Parsed && !case.name.starts_with("pipes") {
+        if arrival == Arrival::Parsed && !matches!(rig.names, Names::Pipes | Names::Shares) {
             rig.filters(case);
         }
         rig.sorts = (0..case.leaves * case.flows).map(|n| rig.sort(case, n)).collect();
@@ -183,7 +193,11 @@ impl Rig {
         ip[22..24].copy_from_slice(&(5000 + leaf as u16 % 1000).to_be_bytes());
         Sort {
             head: Head::from_network(0x0800, &ip),
-            priority: if self.names == Names::Pipes { self.names.priority(leaf, flow) } else { 0 },
+            priority: if matches!(self.names, Names::Pipes | Names::Shares) {
+                self.names.priority(leaf, flow)
+            } else {
+                0
+            },
             mark: self.names.mark(leaf),
         }
     }
@@ -363,29 +377,55 @@ fn htb(rig: &mut Rig, case: &Case, fanout: u32, share: i64) {
 
 /// The same with the rate of a leaf, and how many bytes its bucket holds.
 fn htb_of(rig: &mut Rig, case: &Case, fanout: u32, rate: Rate, burst: u32) {
-    let class = |rate: Rate| {
-        let spec = |rate| RateSpec { rate, ..RateSpec::default() };
-        ClassParams::Htb(HtbClassParams {
-            rate: spec(rate),
-            ceil: spec(LINK),
-            buffer: Ticks((u64::from(burst) * Ticks::PER_SECOND / rate.0).max(1000) as u32),
-            cbuffer: Ticks(1000),
-            quantum: 1514,
-            prio: 0,
-        })
-    };
     rig.root("htb", Some(QdiscParams::Htb(HtbParams::default())));
     let top = ROOT.class(0xfff0);
-    rig.class(Handle::ROOT, top, class(LINK));
+    rig.class(Handle::ROOT, top, htb_class(LINK, burst));
     for leaf in 0..case.leaves {
         let mut parent = top;
         if fanout > 1 {
             parent = ROOT.class(0x8000 + (leaf / fanout) as u16);
             if leaf % fanout == 0 {
-                rig.class(top, parent, class(Rate(rate.0.saturating_mul(u64::from(fanout)).min(LINK.0))));
+                let all = Rate(rate.0.saturating_mul(u64::from(fanout)).min(LINK.0));
+                rig.class(top, parent, htb_class(all, burst));
             }
         }
-        rig.class(parent, leaf_class(leaf), class(Rate(rate.0.min(LINK.0))));
+        rig.class(parent, leaf_class(leaf), htb_class(Rate(rate.0.min(LINK.0)), burst));
+    }
+}
+
+fn htb_class(rate: Rate, burst: u32) -> ClassParams {
+    let spec = |rate| RateSpec { rate, ..RateSpec::default() };
+    ClassParams::Htb(HtbClassParams {
+        rate: spec(rate),
+        ceil: spec(LINK),
+        buffer: Ticks((u64::from(burst) * Ticks::PER_SECOND / rate.0).max(1000) as u32),
+        cbuffer: Ticks(1000),
+        quantum: 1514,
+        prio: 0,
+    })
+}
+
+/// The htbs that share the link: one has numbers for 65,535 classes only.
+const SHARES: u32 = 4;
+
+fn share_handle(leaf: u32) -> Handle {
+    Handle::new(2 + (leaf % SHARES) as u16, 0)
+}
+
+/// A drr over htbs that have all leaves in equal parts. The mark names the htb.
+fn shares(rig: &mut Rig, case: &Case) {
+    rig.root("drr", None);
+    rig.filter(0, "fw", None);
+    let rate = Rate((10 * u64::from(LEN) * 1_000_000_000 / STEP.0 / u64::from(case.leaves)).min(LINK.0));
+    for share in 0..SHARES {
+        rig.class(ROOT, leaf_class(share), ClassParams::Drr(DrrClassParams::default()));
+        rig.qdisc(leaf_class(share), share_handle(share), "htb", Some(QdiscParams::Htb(HtbParams::default())));
+        let top = share_handle(share).class(0xfff0);
+        rig.class(Handle::ROOT, top, htb_class(LINK, 4 * LEN));
+        for leaf in (share..case.leaves).step_by(SHARES as usize) {
+            let class = share_handle(leaf).class((leaf / SHARES + 1) as u16);
+            rig.class(top, class, htb_class(rate, 4 * LEN));
+        }
     }
 }
 
