@@ -158,7 +158,8 @@ fn counters(dump: &ClassDump, flags: &ShowFlags) -> Entry {
         entry.counters(stats, !matches!(dump.kind, Kind::Sfq | Kind::FqCodel));
     }
     if flags.oneline {
-        entry.text = entry.text.replace('\n', "\\");
+        // The line with a measured rate is one of its own even so.
+        entry.text = entry.text.replace("\n backlog", "\\ backlog");
     }
     entry.say("\n");
     xstats(&dump.xstats, &mut entry);
