@@ -61,8 +61,12 @@ pub(crate) fn bucket(bits: u64, bytes: u64) -> Ticks {
 impl World {
     /// With a link of so many bits per second; 0: it takes everything at once.
     pub(crate) fn new(seed: u64, link: u64) -> World {
+        World::on(Device::default(), seed, link)
+    }
+
+    pub(crate) fn on(device: Device, seed: u64, link: u64) -> World {
         World {
-            shaper: Shaper::new(Device::default(), EventRing::new(1 << 16)),
+            shaper: Shaper::new(device, EventRing::new(1 << 16)),
             pool: Pool::new(1 << 16),
             random: Seeded::new(seed),
             now: Time(1_000_000_000),
