@@ -59,6 +59,7 @@ fn classes(dissector: Dissector, key: &str) -> Vec<u32> {
             classid: Handle::new(1, minor),
             kind: Some("drr".into()),
             params: Some(ClassParams::Drr(DrrClassParams { quantum: Some(1500) })),
+            estimator: None,
         })
     };
     let filter = FilterOp {

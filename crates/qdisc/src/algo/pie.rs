@@ -149,7 +149,7 @@ impl State {
     /// The update: moves the probability. `backlog` bytes wait.
     pub fn update(&mut self, params: &Params, backlog: u32) {
         let (delay, old) = if params.rate_estimator {
-            let delay = if self.rate > 0 { (backlog << RATE_SCALE) / self.rate } else { 0 };
+            let delay = (backlog << RATE_SCALE).checked_div(self.rate).unwrap_or(0);
             (u64::from(delay), self.delay)
         } else {
             (self.delay, self.old_delay)

@@ -31,6 +31,7 @@ pub(crate) fn class(parent: Handle, classid: Handle, kind: &str, params: ClassPa
         classid,
         kind: Some(kind.into()),
         params: Some(params),
+        estimator: None,
     })
 }
 
