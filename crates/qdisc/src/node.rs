@@ -1004,7 +1004,8 @@ impl Node {
         self.measure(now);
         self.body.get_mut().classes(now, handle, out);
         for class in &mut out[from..] {
-            if let Some(stats) = &mut class.stats {
+            // HFSC's root class goes by the qdisc's own name, and is not measured with it.
+            if let Some(stats) = class.stats.as_mut().filter(|_| class.classid != handle) {
                 stats.rate = self.rate_of(class.classid);
             }
             class.dev = dev.into();
