@@ -714,10 +714,12 @@ impl Node {
         true
     }
 
-    /// Is it an htb?
+    /// Loads the beginning of what stands beside it in memory.
     #[inline]
-    pub(crate) fn is_htb(&self) -> bool {
-        matches!(self.body, Body::Htb(_))
+    pub(crate) fn touch_body(&self, pool: &mut Pool) {
+        if !self.is_fifo() {
+            self.body.touch_next(pool, 0, 1);
+        }
     }
 
     /// Is it a fifo?

@@ -363,31 +363,20 @@ fn offer_to(root: &mut Node, cx: &mut Cx<'_>, pkt: Pkt) -> Offer {
     }
 }
 
-/// Goes down the tree with up to [`BATCH`] packets at once, so that all wait for their next lines together: first as far as qdiscs only
-/// show the way, as these are few and near, then step by step.
+/// Goes down the tree with up to [`BATCH`] packets at once, a line of each at a time, so that all wait for their next lines together.
 fn touch_ways(root: &Node, pool: &mut Pool, packets: &[Pkt]) {
-    let mut at = [None; BATCH];
-    for (pkt, place) in packets.iter().zip(&mut at) {
-        let mut node = root;
-        *place = loop {
-            // What stands behind a prio is one of many and far: it must not be waited for here.
-            let (next, last) = (node.toward(pool, pkt), !node.is_htb());
-            match next {
-                Some(next) if !last => node = next,
-                next => break next,
-            }
-        };
-        place.iter().for_each(|node| node.touch_next(pool, 0, 1));
-    }
+    let mut at = [Some(root); BATCH];
     for _ in 0..MAX_DEPTH {
         let mut on_the_way = false;
         for (pkt, place) in packets.iter().zip(&mut at) {
             let Some(node) = *place else { continue };
             *place = node.toward(pool, pkt);
+            place.iter().for_each(|next| next.touch_next(pool, 0, 1));
             on_the_way |= place.is_some();
         }
         if !on_the_way {
             return;
         }
+        at[..packets.len()].iter().flatten().for_each(|node| node.touch_body(pool));
     }
 }

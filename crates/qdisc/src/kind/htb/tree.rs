@@ -558,10 +558,13 @@ impl Tree {
         let emptied = class.child.qlen() == 0;
         if class.deficit[0] < 0 {
             class.deficit[0] += class.quantum;
-            self.end_turn(cx.pool, at, 0, prio, (bytes / (out.len() - from) as i64) as u32);
+            self.pass(Holder::Row(0), prio);
         }
         if emptied {
             self.deactivate(at);
+        }
+        if self.active > MANY && !matches!(self.rows[0][prio].turn, Turn::Of(same) if same == at) {
+            self.touch_ahead(cx.pool, prio, (bytes / (out.len() - from) as i64) as u32);
         }
         self.charge_run(cx, at, &out[from..], bytes as u64);
         true
