@@ -17,6 +17,14 @@ pub(crate) struct Fw {
     index: Vec<u32>,
 }
 
+/// The class that a mark is the name of.
+#[inline]
+fn named(mark: Mark, qdisc: Handle) -> Option<Handle> {
+    let class = Handle(mark.0);
+    let ours = class.major() == 0 || class.qdisc() == qdisc;
+    (mark.0 != 0 && ours).then_some(class)
+}
+
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) mark: u32,
@@ -60,12 +68,20 @@ impl Fw {
         }
     }
 
+    /// The class that a mark leads to, without its actions.
+    #[inline]
+    pub(crate) fn guess(&self, mark: Mark, qdisc: Handle) -> Option<Handle> {
+        if self.entries.is_empty() {
+            return named(mark, qdisc);
+        }
+        self.entries[self.find(mark.0 & self.mask)?].classid
+    }
+
     /// Without any filter (`fw` alone) the mark itself names the class.
+    #[inline]
     pub(crate) fn classify(&mut self, mark: Mark, qdisc: Handle, meter: &mut Meter) -> Said {
         if self.entries.is_empty() {
-            let class = Handle(mark.0);
-            let ours = class.major() == 0 || class.qdisc() == qdisc;
-            return if mark.0 != 0 && ours { Said::Decided(Verdict::Class(class)) } else { Said::No };
+            return named(mark, qdisc).map_or(Said::No, |class| Said::Decided(Verdict::Class(class)));
         }
         let Some(at) = self.find(mark.0 & self.mask) else { return Said::No };
         let entry = &mut self.entries[at];

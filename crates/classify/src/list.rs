@@ -7,7 +7,7 @@ use crate::matchall::Matchall;
 use crate::u32::{FIRST_TABLE, U32, U32Listing};
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use tidegate_packet::{Draws, Handle, Pkt, Pool, Time, Timer, Wheel};
+use tidegate_packet::{Draws, Handle, Mark, Pkt, Pool, Time, Timer, Wheel};
 use tidegate_policy::dump::{FilterDump, FilterEntry, U32Hits};
 use tidegate_policy::{Errno, FilterOp, FilterParams, FwParams, MatchallParams, TcError, Verb};
 
@@ -113,6 +113,11 @@ impl Body {
 }
 
 impl FilterList {
+    /// An empty list.
+    pub const fn new() -> FilterList {
+        FilterList { prefs: Vec::new() }
+    }
+
     /// No filters at all?
     pub fn is_empty(&self) -> bool {
         self.prefs.is_empty()
@@ -130,6 +135,27 @@ impl FilterList {
             }
         }
         Some(Verdict::Drop)
+    }
+
+    /// The class where a lone `fw` says that the mark is its name, so that nothing needs to be asked; `None`: it must be asked.
+    #[inline]
+    pub fn obvious(&self, mark: Mark, ethertype: u16, qdisc: Handle) -> Option<Handle> {
+        match &self.prefs[..] {
+            [Pref { protocol, chain: 0, body: Body::Fw(fw), .. }] if fw.is_empty() && *protocol == ethertype => {
+                fw.guess(mark, qdisc)
+            }
+            _ => None,
+        }
+    }
+
+    /// The class that a firewall mark leads to, as far as that shows without asking anyone: a guess about what [`Self::classify`] will
+    /// say, for those who prepare.
+    #[inline]
+    pub fn guess(&self, mark: Mark, qdisc: Handle) -> Option<Handle> {
+        match &self.prefs.first()?.body {
+            Body::Fw(fw) => fw.guess(mark, qdisc),
+            _ => None,
+        }
     }
 
     #[inline]

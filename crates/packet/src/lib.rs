@@ -19,6 +19,6 @@ pub use dissect::{Dissector, dissect, dissect_inner};
 pub use draws::{Draws, Seeded};
 pub use flow::{Addrs, FlowKeys, HashKey, jenkins, siphash};
 pub use header::Head;
-pub use pool::{Fifo, Meta, Pkt, Pool, Scratch, truesize};
+pub use pool::{Fifo, Meta, Pkt, Pool, Scratch, Strand, truesize};
 pub use units::{Handle, Jiffies, Mark, Rate, Span, Time};
 pub use wheel::{Timer, Upkeep, Wheel};

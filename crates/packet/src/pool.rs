@@ -5,6 +5,7 @@ use crate::flow::{FlowKeys, HashKey};
 use crate::header::Head;
 use crate::units::{Handle, Mark};
 use alloc::vec::Vec;
+use core::hint::select_unpredictable;
 
 const NIL: u32 = u32::MAX;
 
@@ -70,6 +71,8 @@ pub struct Meta {
     hash: u32,
     next: u32,
     prev: u32,
+    /// Written to bring the line into the cache; it means nothing.
+    touched: bool,
 }
 
 /// The octets in a packet that the kernel lends to disciplines: one place for all of them.
@@ -240,6 +243,14 @@ impl Pool {
         &mut self.meta[pkt.0 as usize]
     }
 
+    /// Begins to bring a slot's line into the cache: a store, unlike a load, keeps nothing waiting.
+    #[inline]
+    fn touch(&mut self, slot: u32) {
+        if let Some(meta) = self.meta.get_mut(slot as usize) {
+            meta.touched = true;
+        }
+    }
+
     /// Its header bytes. The DS field there is as the packet came; [`Meta::dsfield`] is as it is now.
     pub fn head(&self, pkt: &Pkt) -> &Head {
         &self.cold[pkt.0 as usize].head
@@ -300,19 +311,112 @@ impl Pool {
     }
 }
 
-/// A queue of packets strung through their slots: no allocation, both ends in constant time.
+/// Packets strung through their slots, for those who count them elsewhere: no allocation, both ends in constant time.
 #[derive(Debug)]
-pub struct Fifo {
+pub struct Strand {
     head: u32,
     tail: u32,
-    len: u32,
-    bytes: u64,
 }
 
-impl Default for Fifo {
-    fn default() -> Fifo {
-        Fifo { head: NIL, tail: NIL, len: 0, bytes: 0 }
+impl Default for Strand {
+    fn default() -> Strand {
+        Strand { head: NIL, tail: NIL }
     }
+}
+
+impl Strand {
+    /// Appends.
+    #[inline]
+    pub fn push_back(&mut self, pool: &mut Pool, pkt: Pkt) {
+        let slot = pkt.into_slot();
+        // Whether a queue is empty cannot be foreseen, so nothing branches on it: the first packet is its own predecessor meanwhile.
+        let before = select_unpredictable(self.tail == NIL, slot, self.tail);
+        self.head = select_unpredictable(self.tail == NIL, slot, self.head);
+        pool.meta[before as usize].next = slot;
+        let meta = &mut pool.meta[slot as usize];
+        meta.next = NIL;
+        meta.prev = self.tail;
+        self.tail = slot;
+    }
+
+    /// Puts at the front.
+    fn push_front(&mut self, pool: &mut Pool, pkt: Pkt) {
+        let slot = pkt.into_slot();
+        pool.meta[slot as usize].next = self.head;
+        if self.head == NIL {
+            self.tail = slot;
+        } else {
+            pool.meta[self.head as usize].prev = slot;
+        }
+        self.head = slot;
+    }
+
+    /// Takes the oldest, with its [`Meta::len`].
+    #[inline]
+    pub fn take_front(&mut self, pool: &mut Pool) -> Option<(Pkt, u32)> {
+        if self.head == NIL {
+            return None;
+        }
+        let slot = self.head;
+        let meta = &pool.meta[slot as usize];
+        let (next, len) = (meta.next, meta.len);
+        self.head = next;
+        self.tail = select_unpredictable(next == NIL, NIL, self.tail);
+        pool.touch(next);
+        Some((Pkt(slot), len))
+    }
+
+    /// Takes the newest.
+    fn take_back(&mut self, pool: &mut Pool) -> Option<(Pkt, u32)> {
+        if self.tail == NIL {
+            return None;
+        }
+        let slot = self.tail;
+        let meta = &pool.meta[slot as usize];
+        let len = meta.len;
+        if self.head == slot {
+            *self = Strand::default();
+        } else {
+            self.tail = meta.prev;
+            pool.meta[self.tail as usize].next = NIL;
+        }
+        Some((Pkt(slot), len))
+    }
+
+    /// What is known of the oldest, left where it is.
+    #[inline]
+    pub fn front<'a>(&self, pool: &'a Pool) -> Option<&'a Meta> {
+        pool.meta.get(self.head as usize)
+    }
+
+    /// The slot of the oldest.
+    pub fn front_slot(&self) -> Option<usize> {
+        (self.head != NIL).then_some(self.head as usize)
+    }
+
+    /// Begins to load what appending will need; nothing depends on it but time.
+    #[inline]
+    pub fn touch_back(&self, pool: &mut Pool) {
+        pool.touch(self.tail);
+    }
+
+    /// The same of the packet in this place from the front; those before it should have been touched.
+    #[inline]
+    pub fn touch(&self, pool: &mut Pool, place: u32) {
+        let mut slot = self.head;
+        for _ in 0..place {
+            slot = pool.meta.get(slot as usize).map_or(NIL, |meta| meta.next);
+        }
+        pool.touch(slot);
+    }
+}
+
+/// A queue of packets strung through their slots, counted.
+#[derive(Debug, Default)]
+pub struct Fifo {
+    strand: Strand,
+    len: u32,
+    bytes: u64,
 }
 
 impl Fifo {
@@ -333,88 +437,63 @@ impl Fifo {
         self.bytes
     }
 
+    fn came(&mut self, len: u32) {
+        self.len += 1;
+        self.bytes += u64::from(len);
+    }
+
+    fn left(&mut self, (pkt, len): (Pkt, u32)) -> Pkt {
+        self.len -= 1;
+        self.bytes -= u64::from(len);
+        pkt
+    }
+
     /// Appends.
     #[inline]
     pub fn push_back(&mut self, pool: &mut Pool, pkt: Pkt) {
-        let slot = pkt.into_slot();
-        let meta = &mut pool.meta[slot as usize];
-        meta.next = NIL;
-        meta.prev = self.tail;
-        self.len += 1;
-        self.bytes += u64::from(meta.len);
-        if self.tail == NIL {
-            self.head = slot;
-        } else {
-            pool.meta[self.tail as usize].next = slot;
-        }
-        self.tail = slot;
+        self.came(pool.meta(&pkt).len);
+        self.strand.push_back(pool, pkt);
     }
 
     /// Puts at the front.
     pub fn push_front(&mut self, pool: &mut Pool, pkt: Pkt) {
-        let slot = pkt.into_slot();
-        let meta = &mut pool.meta[slot as usize];
-        meta.next = self.head;
-        self.len += 1;
-        self.bytes += u64::from(meta.len);
-        if self.head == NIL {
-            self.tail = slot;
-        } else {
-            pool.meta[self.head as usize].prev = slot;
-        }
-        self.head = slot;
+        self.came(pool.meta(&pkt).len);
+        self.strand.push_front(pool, pkt);
     }
 
     /// Takes the oldest.
     #[inline]
     pub fn pop_front(&mut self, pool: &mut Pool) -> Option<Pkt> {
-        if self.head == NIL {
-            return None;
-        }
-        let slot = self.head;
-        let meta = &pool.meta[slot as usize];
-        self.head = meta.next;
-        self.len -= 1;
-        self.bytes -= u64::from(meta.len);
-        if self.head == NIL {
-            self.tail = NIL;
-        }
-        Some(Pkt(slot))
+        let taken = self.strand.take_front(pool)?;
+        Some(self.left(taken))
     }
 
     /// Takes the newest.
     pub fn pop_back(&mut self, pool: &mut Pool) -> Option<Pkt> {
-        if self.tail == NIL {
-            return None;
-        }
-        let slot = self.tail;
-        let meta = &pool.meta[slot as usize];
-        self.len -= 1;
-        self.bytes -= u64::from(meta.len);
-        if self.head == slot {
-            self.head = NIL;
-            self.tail = NIL;
-        } else {
-            self.tail = meta.prev;
-            pool.meta[self.tail as usize].next = NIL;
-        }
-        Some(Pkt(slot))
+        let taken = self.strand.take_back(pool)?;
+        Some(self.left(taken))
     }
 
     /// What is known of the oldest, left where it is.
     #[inline]
     pub fn front<'a>(&self, pool: &'a Pool) -> Option<&'a Meta> {
-        pool.meta.get(self.head as usize)
+        self.strand.front(pool)
+    }
+
+    /// Begins to load what appending will need; nothing depends on it but time.
+    #[inline]
+    pub fn touch_back(&self, pool: &mut Pool) {
+        self.strand.touch_back(pool);
     }
 
     /// The same, to change.
     pub fn front_mut<'a>(&self, pool: &'a mut Pool) -> Option<&'a mut Meta> {
-        pool.meta.get_mut(self.head as usize)
+        pool.meta.get_mut(self.strand.head as usize)
     }
 
     /// The slot of the oldest.
     pub fn front_slot(&self) -> Option<usize> {
-        (self.head != NIL).then_some(self.head as usize)
+        self.strand.front_slot()
     }
 
     /// Moves everything out, oldest first, into `other`'s end.

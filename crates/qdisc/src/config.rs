@@ -12,7 +12,7 @@ use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::{ClassOp, Errno, FilterOp, Kind, QdiscOp, TcError, Verb};
 
 /// How deep a tree may be.
-const MAX_DEPTH: u32 = 8;
+pub(crate) const MAX_DEPTH: u32 = 8;
 
 impl Shaper {
     /// Carries out an operation on a qdisc of this device.

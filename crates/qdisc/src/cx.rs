@@ -264,12 +264,20 @@ pub(crate) struct Watchdogs {
 }
 
 impl Watchdogs {
+    /// The number of no watchdog.
+    pub(crate) const NOBODY: u32 = u32::MAX;
+
     /// A number for a new shaping node.
     pub(crate) fn register(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
             self.armed.push(Time::NEVER);
             self.armed.len() as u32 - 1
         })
+    }
+
+    /// Nodes that have one.
+    pub(crate) fn len(&self) -> usize {
+        self.armed.len() - self.free.len()
     }
 
     /// The node is gone.

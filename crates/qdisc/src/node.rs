@@ -6,8 +6,9 @@ use crate::kind::{Body, Noop};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::hint::black_box;
 use tidegate_classify::{Asked, FilterList, Meter, U32Listing, Verdict};
-use tidegate_packet::{Handle, Pkt, Time, Timer};
+use tidegate_packet::{Handle, Pkt, Pool, Time, Timer};
 use tidegate_policy::dump::{ClassDump, QdiscDump, QueueStats, RateSample, Xstats};
 use tidegate_policy::{ClassOp, Errno, Estimator, Kind, QdiscParams, SizeTable, TcError};
 
@@ -79,6 +80,38 @@ pub struct Own {
     pub(crate) watchdog: u32,
 }
 
+/// How much may be taken in a row.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    /// Packets.
+    pub packets: usize,
+    /// Bytes; the last packet may be longer than what is left.
+    pub bytes: i64,
+}
+
+impl Budget {
+    /// A packet of `len` bytes is taken.
+    #[inline]
+    pub(crate) fn take(&mut self, len: u32) {
+        self.packets -= 1;
+        self.bytes -= i64::from(len);
+    }
+
+    #[inline]
+    pub(crate) fn is_spent(&self) -> bool {
+        self.packets == 0 || self.bytes <= 0
+    }
+}
+
+/// What a plain enqueue needs to know of the qdisc.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    /// Its handle.
+    pub(crate) qdisc: Handle,
+    /// Its filters.
+    pub(crate) filters: &'a FilterList,
+}
+
 /// What a walk over a tree is shown.
 pub trait Visit {
     /// A qdisc; called before its children's.
@@ -90,8 +123,35 @@ pub trait Discipline {
     /// Takes a packet. `filters` are those of the qdisc.
     fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue;
 
+    /// Takes a packet of `len` bytes where that is plain: the way down is obvious, there is room at its end, and nobody loses, marks or
+    /// refuses anything for it. Otherwise gives it back, with nothing done.
+    fn enqueue_plain(&mut self, pool: &mut Pool, at: Place<'_>, pkt: Pkt, len: u32) -> Result<(), Pkt> {
+        let _ = (pool, at, len);
+        Err(pkt)
+    }
+
+    /// The child that a packet will be handed to, as far as that shows at a glance. Taking in a batch goes down the tree with all its
+    /// packets at once first, so that they wait for their cache lines together; nothing depends on the answer but time.
+    fn toward(&self, pool: &mut Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
+        let _ = (pool, qdisc, filters, pkt);
+        None
+    }
+
+    /// Loads what the next packets to leave will need, `depth` steps down from here: see [`Node::touch_next`].
+    fn touch_next(&self, pool: &mut Pool, depth: u32, room: u32) {
+        let _ = (pool, depth, room);
+    }
+
     /// Gives the next packet. Never called while a packet is held back for a peek.
     fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue;
+
+    /// Gives several packets in a row, at least one, appended to `out`: those that as many calls of [`Discipline::dequeue`] at this
+    /// moment would give, with the same effects, and without losing any on the way. `false`: it does not know how, or cannot be sure;
+    /// then nothing has happened.
+    fn dequeue_run(&mut self, cx: &mut Cx<'_>, own: Own, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
+        let _ = (cx, own, budget, out);
+        false
+    }
 
     /// Kinds that can look at their next packet without taking it do so; `None` means that the Node must take it and hold it.
     fn look(&mut self, cx: &mut Cx<'_>) -> Option<Peek> {
@@ -257,24 +317,42 @@ pub(crate) struct Stats {
     pub(crate) backlog: u64,
 }
 
+impl Stats {
+    /// A packet of `len` bytes leaves.
+    #[inline]
+    fn sent(&mut self, len: u32) {
+        self.qlen -= 1;
+        self.backlog -= u64::from(len);
+        self.packets += 1;
+        self.bytes += u64::from(len);
+    }
+}
+
 /// One qdisc.
 ///
 /// Conservation: packets taken in = sent + dropped + waiting; bytes likewise. Both hold after every call, whatever happened below.
+///
+/// Two lines of the cache, of which most packets need the first only: a tree of thousands of leaves is as fast as it is small.
+#[repr(C, align(64))]
 pub struct Node {
-    handle: Handle,
-    parent: Handle,
-    kind: Kind,
     body: Body,
-    /// A packet taken for a peek: already counted as sent, still waiting.
-    held: Option<Pkt>,
     pub(crate) stats: Stats,
+    handle: Handle,
     watchdog: u32,
     /// Rate estimators are at work.
     measured: bool,
-    rare: Box<Rare>,
+    /// Made when something is put there.
+    rare: Option<Box<Rare>>,
+
+    /// A packet taken for a peek: already counted as sent, still waiting.
+    held: Option<Pkt>,
+    parent: Handle,
+    kind: Kind,
 }
 
-/// What most packets need not look at: a tree of thousands of leaves is as fast as it is small.
+const NO_FILTERS: &FilterList = &FilterList::new();
+
+/// What few qdiscs have.
 #[derive(Default)]
 struct Rare {
     /// The filters that hang on it.
@@ -301,17 +379,10 @@ impl Node {
     ) -> Result<Node, TcError> {
         let body = Body::new(cx, kind, handle, params)?;
         let watchdog = cx.watchdogs.register();
-        Ok(Node {
-            handle,
-            parent,
-            kind,
-            body,
-            held: None,
-            stats: Stats::default(),
-            watchdog,
-            measured: false,
-            rare: Box::new(Rare { born, ..Rare::default() }),
-        })
+        let mut node = Node::assemble(kind, body, parent, watchdog);
+        node.handle = handle;
+        node.rare_mut().born = born;
+        Ok(node)
     }
 
     /// A qdisc that nobody asked for: it has no handle and no dump shows it.
@@ -327,6 +398,30 @@ impl Node {
     /// The queue limited in packets that SFB makes for itself.
     pub(crate) fn hidden_pfifo(cx: &mut Cx<'_>, limit: u32, parent: Handle) -> Node {
         Node::hidden_body(cx, Kind::Pfifo, Body::fifo(Kind::Pfifo, limit), parent)
+    }
+
+    /// What stands where a qdisc may hang and none does. (An `Option` would have its mark in the line that packets do not need.)
+    pub(crate) fn absent() -> Node {
+        Node::assemble(Kind::Pfifo, Body::Noop(Noop), Handle::NONE, Watchdogs::NOBODY)
+    }
+
+    /// The qdisc, if one hangs here.
+    #[inline]
+    pub(crate) fn there(&self) -> Option<&Node> {
+        (self.watchdog != Watchdogs::NOBODY).then_some(self)
+    }
+
+    /// The same, to change.
+    #[inline]
+    pub(crate) fn there_mut(&mut self) -> Option<&mut Node> {
+        (self.watchdog != Watchdogs::NOBODY).then_some(self)
+    }
+
+    /// Takes it away, if one hangs here, and ends it.
+    pub(crate) fn leave(&mut self, cx: &mut Cx<'_>) {
+        if self.watchdog != Watchdogs::NOBODY {
+            core::mem::replace(self, Node::absent()).destroy(cx);
+        }
     }
 
     /// The qdisc that drops everything: what is left where a child was deleted and nothing takes its place.
@@ -354,8 +449,16 @@ impl Node {
             stats: Stats::default(),
             watchdog,
             measured: false,
-            rare: Box::default(),
+            rare: None,
         }
+    }
+
+    fn rare_mut(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    fn filters(&self) -> &FilterList {
+        self.rare.as_ref().map_or(NO_FILTERS, |rare| &rare.filters)
     }
 
     /// Its handle.
@@ -389,14 +492,15 @@ impl Node {
     }
 
     fn rate_of(&self, of: Handle) -> Option<RateSample> {
-        self.rare.estimators.iter().find(|(id, _)| *id == of).map(|(_, estimator)| estimator.sample())
+        let estimators = self.rare.as_ref().map_or(&[][..], |rare| &rare.estimators);
+        estimators.iter().find(|(id, _)| *id == of).map(|(_, estimator)| estimator.sample())
     }
 
     /// Begins to measure the rate of the qdisc or of one of its classes, if asked to.
     pub(crate) fn estimate(&mut self, cx: &Cx<'_>, of: Handle, params: Option<Estimator>) {
         self.measure(cx.now);
         let (Some(params), Some(sent)) = (params, self.sent(of)) else { return };
-        let all = &mut self.rare.estimators;
+        let all = &mut self.rare_mut().estimators;
         let before = all.iter().position(|(id, _)| *id == of).map(|at| all.swap_remove(at).1);
         all.push((of, RateEstimator::new(params, cx.device.jiffies, cx.now, sent, before.as_ref())));
         self.measured = true;
@@ -413,7 +517,7 @@ impl Node {
     /// Lets the estimators see what was sent until now, before that changes.
     #[cold]
     fn measure(&mut self, now: Time) {
-        let mut estimators = core::mem::take(&mut self.rare.estimators);
+        let mut estimators = core::mem::take(&mut self.rare_mut().estimators);
         estimators.retain_mut(|(of, estimator)| match self.sent(*of) {
             Some(sent) => {
                 estimator.catch_up(now, sent);
@@ -423,18 +527,20 @@ impl Node {
             None => false,
         });
         self.measured = !estimators.is_empty();
-        self.rare.estimators = estimators;
+        self.rare_mut().estimators = estimators;
     }
     /// When it was made.
     pub fn born(&self) -> u64 {
-        self.rare.born
+        self.rare.as_ref().map_or(0, |rare| rare.born)
     }
     /// Its size table.
     pub fn stab(&self) -> Option<&SizeTable> {
-        self.rare.stab.as_ref()
+        self.rare.as_ref()?.stab.as_ref()
     }
     pub(crate) fn set_stab(&mut self, stab: Option<SizeTable>) {
-        self.rare.stab = stab;
+        if stab.is_some() || self.stab().is_some() {
+            self.rare_mut().stab = stab;
+        }
     }
     pub(crate) fn is_noop(&self) -> bool {
         matches!(self.body, Body::Noop(_))
@@ -444,7 +550,7 @@ impl Node {
         self.body.set_fifo_limit(limit);
     }
     pub(crate) fn filters_mut(&mut self) -> &mut FilterList {
-        &mut self.rare.filters
+        &mut self.rare_mut().filters
     }
 
     fn own(&self) -> Own {
@@ -452,13 +558,56 @@ impl Node {
     }
 
     /// Hands it a packet.
+    #[inline]
     pub fn enqueue(&mut self, cx: &mut Cx<'_>, pkt: Pkt) -> Enqueue {
         if self.measured {
             self.measure(cx.now);
+            return self.enqueue_any(cx, pkt);
         }
+        let len = cx.pool.meta(&pkt).len;
+        match self.enqueue_plain(cx.pool, pkt, len) {
+            Ok(()) => Enqueue::Queued,
+            Err(pkt) => self.enqueue_any(cx, pkt),
+        }
+    }
+
+    /// See [`Discipline::enqueue_plain`].
+    #[inline]
+    pub(crate) fn enqueue_plain(&mut self, pool: &mut Pool, pkt: Pkt, len: u32) -> Result<(), Pkt> {
+        if self.measured {
+            return Err(pkt);
+        }
+        if let Body::Fifo(fifo) = &mut self.body {
+            if !fifo.has_room(self.stats.qlen, self.stats.backlog, len) {
+                return Err(pkt);
+            }
+            fifo.push(pool, pkt);
+        } else {
+            self.enqueue_below(pool, pkt, len)?;
+        }
+        self.stats.qlen += 1;
+        self.stats.backlog += u64::from(len);
+        Ok(())
+    }
+
+    fn enqueue_below(&mut self, pool: &mut Pool, pkt: Pkt, len: u32) -> Result<(), Pkt> {
+        let filters = self.rare.as_ref().map_or(NO_FILTERS, |rare| &rare.filters);
+        let at = Place { qdisc: self.handle, filters };
+        match &mut self.body {
+            Body::Htb(htb) => htb.enqueue_plain(pool, at, pkt, len),
+            Body::Prio(prio) => prio.enqueue_plain(pool, at, pkt, len),
+            Body::Drr(drr) => drr.enqueue_plain(pool, at, pkt, len),
+            _ => Err(pkt),
+        }
+    }
+
+    fn enqueue_any(&mut self, cx: &mut Cx<'_>, pkt: Pkt) -> Enqueue {
         let (before, len) = (cx.lost, cx.pool.meta(&pkt).len);
         let own = self.own();
-        let result = self.body.enqueue(cx, own, &mut self.rare.filters, pkt);
+        let result = match &mut self.rare {
+            Some(rare) => self.body.enqueue(cx, own, &mut rare.filters, pkt),
+            None => self.body.enqueue_unfiltered(cx, own, pkt),
+        };
         if result != Enqueue::Taken {
             self.stats.qlen += 1;
             self.stats.backlog += u64::from(len);
@@ -468,8 +617,12 @@ impl Node {
     }
 
     /// Takes the next packet out, the held one first.
+    #[inline]
     pub fn dequeue(&mut self, cx: &mut Cx<'_>) -> Dequeue {
-        if let Some(pkt) = self.held.take() {
+        // A fifo can be looked at and never has a packet held: its second line is not needed.
+        if !matches!(self.body, Body::Fifo(_))
+            && let Some(pkt) = self.held.take()
+        {
             self.body.catch_up(cx.now, self.own());
             self.stats.qlen -= 1;
             self.stats.backlog -= u64::from(cx.pool.meta(&pkt).len);
@@ -479,26 +632,117 @@ impl Node {
     }
 
     /// Takes the next packet out without regard to a held one, as HTB does with its leaves.
+    #[inline]
     pub(crate) fn dequeue_fresh(&mut self, cx: &mut Cx<'_>) -> Dequeue {
         if self.measured {
             self.measure(cx.now);
         }
+        if let Body::Fifo(fifo) = &mut self.body {
+            let Some((pkt, len)) = fifo.take(cx.pool) else { return Dequeue::Empty };
+            self.stats.sent(len);
+            return Dequeue::Packet(pkt);
+        }
+        self.dequeue_any(cx)
+    }
+
+    fn dequeue_any(&mut self, cx: &mut Cx<'_>) -> Dequeue {
         let before = cx.lost;
         let own = self.own();
         let result = self.body.dequeue(cx, own);
         if let Dequeue::Packet(pkt) = &result {
-            let len = u64::from(cx.pool.meta(pkt).len);
-            self.stats.qlen -= 1;
-            self.stats.backlog -= len;
-            self.stats.packets += 1;
-            self.stats.bytes += len;
+            self.stats.sent(cx.pool.meta(pkt).len);
         }
         self.settle(cx, before);
         result
     }
 
+    /// One step of a packet's way down, loading what taking it in will need: see [`Discipline::toward`].
+    #[inline]
+    pub(crate) fn toward(&self, pool: &mut Pool, pkt: &Pkt) -> Option<&Node> {
+        match &self.body {
+            Body::Fifo(fifo) => {
+                fifo.touch_back(pool);
+                None
+            }
+            body => body.toward(pool, self.handle, self.filters(), pkt),
+        }
+    }
+
+    /// Loads what the next packets to leave will need, `depth` steps down from here: first this, then what lies behind it, so that
+    /// each step finds what it walks over and waits for all that is new at once.
+    #[inline]
+    pub(crate) fn touch_next(&self, pool: &mut Pool, depth: u32, room: u32) {
+        match &self.body {
+            _ if depth == 0 => {
+                black_box((self.stats.qlen, self.handle));
+            }
+            Body::Fifo(fifo) => fifo.touch(pool, depth - 1),
+            body => body.touch_next(pool, depth - 1, room),
+        }
+    }
+
+    /// Takes several packets out in a row: see [`Discipline::dequeue_run`].
+    pub(crate) fn dequeue_run(&mut self, cx: &mut Cx<'_>, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
+        if budget.is_spent() || self.stats.qlen == 0 {
+            return false;
+        }
+        if self.measured {
+            self.measure(cx.now);
+        }
+        let before = *budget;
+        match &mut self.body {
+            Body::Fifo(fifo) => fifo.take_run(cx.pool, budget, out),
+            // It can be looked at and never has a packet held.
+            Body::Prio(_) => {
+                let own = self.own();
+                if !self.body.dequeue_run(cx, own, budget, out) {
+                    return false;
+                }
+            }
+            _ => {
+                let own = self.own();
+                if self.held.is_some() || !self.body.dequeue_run(cx, own, budget, out) {
+                    return false;
+                }
+            }
+        }
+        let (packets, bytes) = ((before.packets - budget.packets) as u32, (before.bytes - budget.bytes) as u64);
+        self.stats.qlen -= packets;
+        self.stats.backlog -= bytes;
+        self.stats.packets += u64::from(packets);
+        self.stats.bytes += bytes;
+        true
+    }
+
+    /// Loads the beginning of what stands beside it in memory.
+    #[inline]
+    pub(crate) fn touch_body(&self, pool: &mut Pool) {
+        if !self.is_fifo() {
+            self.body.touch_next(pool, 0, 1);
+        }
+    }
+
+    /// Is it a fifo?
+    #[inline]
+    pub(crate) fn is_fifo(&self) -> bool {
+        matches!(self.body, Body::Fifo(_))
+    }
+
+    /// Is it a fifo in which nothing waits? Asking such a one for a packet changes nothing.
+    pub(crate) fn is_idle_fifo(&self) -> bool {
+        matches!(self.body, Body::Fifo(_)) && self.stats.qlen == 0
+    }
+
     /// Tells what it would send next: by looking, where the kind can, else by taking it and holding it.
+    #[inline]
     pub fn peek(&mut self, cx: &mut Cx<'_>) -> Peek {
+        if let Body::Fifo(fifo) = &self.body {
+            return fifo.look(cx.pool);
+        }
+        self.peek_any(cx)
+    }
+
+    fn peek_any(&mut self, cx: &mut Cx<'_>) -> Peek {
         if let Some(pkt) = &self.held {
             return Peek::Packet(cx.pool.meta(pkt).len);
         }
@@ -526,9 +770,10 @@ impl Node {
     }
 
     /// Whatever was lost below since `before` no longer waits here, and counts as dropped here.
+    #[inline]
     fn settle(&mut self, cx: &Cx<'_>, before: crate::cx::Lost) {
-        let lost = cx.lost.since(before);
-        if lost.packets > 0 {
+        if cx.lost.packets != before.packets {
+            let lost = cx.lost.since(before);
             self.stats.drops = self.stats.drops.wrapping_add(lost.packets);
             self.stats.qlen -= lost.packets;
             self.stats.backlog -= lost.bytes;
@@ -666,7 +911,8 @@ impl Node {
     pub(crate) fn class_op(&mut self, cx: &mut Cx<'_>, op: &ClassOp) -> Result<Option<String>, TcError> {
         let before = cx.lost;
         let own = self.own();
-        let result = self.body.get_mut().class_op(cx, own, &mut self.rare.filters, op);
+        let filters = &mut self.rare.get_or_insert_default().filters;
+        let result = self.body.get_mut().class_op(cx, own, filters, op);
         self.settle(cx, before);
         if result.is_ok() {
             self.estimate(cx, op.classid, op.estimator);
@@ -682,13 +928,13 @@ impl Node {
     }
     /// The u32 tables of all its lists of filters but that of `parent`.
     pub(crate) fn other_tables(&self, parent: Handle, now: Time) -> Vec<U32Listing> {
-        let mut out = if parent.minor() == 0 { Vec::new() } else { self.rare.filters.u32_tables(now) };
+        let mut out = if parent.minor() == 0 { Vec::new() } else { self.filters().u32_tables(now) };
         self.body.get().class_tables(parent, now, &mut out);
         out
     }
     /// Has it, or one of its classes, a u32 table of this number? They are numbered in common.
     pub(crate) fn has_table(&self, number: u32) -> bool {
-        self.rare.filters.has_table(number) || self.body.get().classes_have_table(number)
+        self.filters().has_table(number) || self.body.get().classes_have_table(number)
     }
     pub(crate) fn child(&mut self, class: Handle) -> Option<&mut Node> {
         self.body.get_mut().child(class)
@@ -698,7 +944,9 @@ impl Node {
     }
     /// A device is gone: no filter of it leads there any more.
     pub(crate) fn forget_device(&mut self, gone: u32) {
-        self.rare.filters.forget_device(gone);
+        if let Some(rare) = &mut self.rare {
+            rare.filters.forget_device(gone);
+        }
         self.body.get_mut().forget_device(gone);
     }
     /// Shows every child.
@@ -706,20 +954,20 @@ impl Node {
         self.body.get_mut().visit(visit);
     }
     pub(crate) fn perturb_due(&self) -> Timer {
-        self.body.get().perturb_due().min(self.rare.filters.perturb_due())
+        self.body.get().perturb_due().min(self.filters().perturb_due())
     }
     pub(crate) fn perturb_due_after(&self, due: Timer) -> Timer {
-        self.body.get().perturb_due_after(due).min(self.rare.filters.perturb_due_after(due))
+        self.body.get().perturb_due_after(due).min(self.filters().perturb_due_after(due))
     }
 
     /// Runs the perturbation that was due at `due`: the qdisc's own, or one of its filters'.
     pub(crate) fn perturb(&mut self, cx: &mut Cx<'_>, due: Timer) {
         let before = cx.lost;
         if self.body.get().perturb_due() == due {
-            let (own, filtered) = (self.own(), !self.rare.filters.is_empty());
+            let (own, filtered) = (self.own(), !self.filters().is_empty());
             self.body.get_mut().perturb(cx, own, due, filtered);
         } else {
-            self.rare.filters.perturb(due, cx.now, cx.wheel, &mut cx.draw.random());
+            self.filters_mut().perturb(due, cx.now, cx.wheel, &mut cx.draw.random());
         }
         self.settle(cx, before);
     }
@@ -745,7 +993,7 @@ impl Node {
             parent: self.parent,
             refcnt: if self.parent == Handle::ROOT { 2 } else { 1 },
             params,
-            stab: self.rare.stab.clone(),
+            stab: self.stab().cloned(),
             stats,
             xstats,
         }
@@ -758,7 +1006,8 @@ impl Node {
         self.measure(now);
         self.body.get_mut().classes(now, handle, out);
         for class in &mut out[from..] {
-            if let Some(stats) = &mut class.stats {
+            // HFSC's root class goes by the qdisc's own name, and is not measured with it.
+            if let Some(stats) = class.stats.as_mut().filter(|_| class.classid != handle) {
                 stats.rate = self.rate_of(class.classid);
             }
             class.dev = dev.into();
@@ -808,6 +1057,9 @@ pub(crate) fn decide(filters: &mut FilterList, cx: &mut Cx<'_>, at: Handle, pkt:
 /// Asks a qdisc's filters about a packet.
 #[inline]
 pub(crate) fn classify(filters: &mut FilterList, cx: &mut Cx<'_>, qdisc: Handle, pkt: &Pkt) -> Answer {
+    if filters.is_empty() {
+        return Answer::Nothing;
+    }
     match decide(filters, cx, qdisc, pkt, cx.pool.meta(pkt).len) {
         None => Answer::Nothing,
         Some(Verdict::Class(class)) => Answer::Class(class),
@@ -830,5 +1082,15 @@ impl Gone {
                 Enqueue::Taken
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_qdisc_is_two_lines_of_the_cache_and_most_packets_need_the_first() {
+        assert_eq!((size_of::<Node>(), core::mem::offset_of!(Node, held)), (128, 64));
     }
 }

@@ -11,7 +11,7 @@ fn no_packet_costs_an_allocation() {
     assert_eq!(allocation_counter::measure(|| drop(std::hint::black_box(vec![1u8]))).count_total, 1);
     let mut told = Vec::new();
     for case in CASES.iter().filter(|case| case.leaves <= 100) {
-        for arrival in [Arrival::Given, Arrival::Parsed] {
+        for arrival in [Arrival::Given, Arrival::Single, Arrival::Parsed] {
             let mut rig = Rig::new(case, arrival);
             rig.steady(50_000);
             let seen = allocation_counter::measure(|| rig.steady(50_000));

@@ -1,12 +1,15 @@
 //! Nanoseconds per packet through the engine, in and out, with a steady backlog.
 //!
-//! `cargo bench -p tidegate-qdisc [-- PART-OF-A-NAME]`, or `-- --count PACKETS NAME given|parsed`, which runs one tree for so many
+//! `cargo bench -p tidegate-qdisc [-- PART-OF-A-NAME]`, or `-- --count PACKETS NAME given|single|parsed`, which runs one tree for so many
 //! packets: for a profiler or a counter of instructions (`valgrind --tool=callgrind --toggle-collect='*steady*'`).
+//!
+//! `-- beside` runs only the comparison with DPDK, which the table ends with where DPDK is installed.
 //!
 //! The time is taken over pieces of 4,096 packets, short against a time slice, so that other work on the machine shows in few of them.
 // A benchmark is the one place here that looks at a clock.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, missing_docs)]
 
+mod beside;
 mod rig;
 
 use rig::{Arrival, CASES, Case, Rig};
@@ -47,8 +50,12 @@ fn measure(case: &Case, arrival: Arrival) -> (f64, f64, f64) {
 }
 
 fn count(words: &[String]) {
-    let [packets, name, arrival, ..] = words else { return eprintln!("--count PACKETS NAME given|parsed") };
-    let arrival = if arrival == "parsed" { Arrival::Parsed } else { Arrival::Given };
+    let [packets, name, arrival, ..] = words else { return eprintln!("--count PACKETS NAME given|single|parsed") };
+    let arrival = match arrival.as_str() {
+        "parsed" => Arrival::Parsed,
+        "single" => Arrival::Single,
+        _ => Arrival::Given,
+    };
     let (Ok(packets), Some(case)) = (packets.parse(), CASES.iter().find(|case| case.name == name)) else {
         let names: Vec<&str> = CASES.iter().map(|case| case.name).collect();
         return eprintln!("no such tree; there are: {names:?}");
@@ -58,20 +65,33 @@ fn count(words: &[String]) {
     assert!(rig.whole(), "{}: {} packets lost", case.name, rig.lost);
 }
 
+/// Is a tree named by all words? Huge ones, which take long to build, must be.
+fn chosen(case: &Case, words: &[String]) -> bool {
+    words.iter().all(|word| case.name.contains(word.as_str())) && (!words.is_empty() || case.leaves < 50_000)
+}
+
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     if let Some(at) = words.iter().position(|word| word == "--count") {
         return count(&words[at + 1..]);
     }
+    if words == ["beside"] {
+        return beside::run();
+    }
     println!(
-        "ns per packet, in and out         given: best median     parsed: best median   heap bytes per leaf, packets included"
+        "ns per packet, in and out: best and median     in batches      one by one          parsed   heap bytes per leaf"
     );
-    for case in CASES.iter().filter(|case| words.iter().all(|word| case.name.contains(word.as_str()))) {
+    for case in CASES.iter().filter(|case| chosen(case, &words)) {
         let given = measure(case, Arrival::Given);
+        let single = measure(case, Arrival::Single);
         let parsed = measure(case, Arrival::Parsed);
-        println!(
-            "{:28} {:16.1} {:6.1} {:17.1} {:6.1} {:14.0}",
-            case.name, given.0, given.1, parsed.0, parsed.1, given.2
-        );
+        print!("{:40}", case.name);
+        for (best, median, _) in [given, single, parsed] {
+            print!(" {best:7.1} {median:7.1}");
+        }
+        println!(" {:10.0}", given.2);
+    }
+    if words.is_empty() {
+        beside::run();
     }
 }

@@ -21,6 +21,8 @@ const ROOT: Handle = Handle::new(1, 0);
 pub enum Arrival {
     /// Their priority names the leaf, and the flow hash is known.
     Given,
+    /// The same, one by one instead of in batches.
+    Single,
     /// With header bytes: dissected and hashed here where a discipline asks, classified by filters.
     Parsed,
 }
@@ -30,7 +32,56 @@ struct Sort {
     head: Head,
     priority: u32,
     mark: Mark,
-    hash: u32,
+}
+
+/// What a packet's priority and mark name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Names {
+    /// The priority names the leaf.
+    Leaf,
+    /// It names the flow: for a hash with a key of its own, only a priority can spare the hashing.
+    Flow,
+    /// It names nothing.
+    Nothing,
+    /// It names the queue within a pipe, the mark the pipe.
+    Pipes,
+    /// It names the leaf within a share, the mark the share.
+    Shares,
+}
+
+impl Names {
+    fn of(case: &Case) -> Names {
+        match case.name.split(' ').next() {
+            Some("sfq,") => Names::Flow,
+            Some("fq_codel,") => Names::Nothing,
+            Some("pipes,") => Names::Pipes,
+            Some("shares,") => Names::Shares,
+            _ => Names::Leaf,
+        }
+    }
+
+    fn priority(self, leaf: u32, flow: u32) -> u32 {
+        match self {
+            Names::Leaf => leaf_class(leaf).0,
+            Names::Flow => leaf_class(flow).0,
+            Names::Nothing => 0,
+            Names::Pipes => queue_in_pipe(leaf, flow),
+            Names::Shares => share_handle(leaf).class((leaf / SHARES + 1) as u16).0,
+        }
+    }
+
+    fn mark(self, leaf: u32) -> Mark {
+        match self {
+            Names::Pipes => Mark(leaf_class(leaf).0),
+            Names::Shares => Mark(leaf_class(leaf % SHARES).0),
+            _ => Mark(leaf + 1),
+        }
+    }
+}
+
+/// Spread evenly: what is measured is the tree, not collisions of a hash.
+fn flow_hash(flow: u32) -> u32 {
+    (flow + 1).wrapping_mul(0x9e37_79b9) | 1
 }
 
 /// A tree and its load.
@@ -40,9 +91,13 @@ pub struct Rig {
     draws: Seeded,
     now: Time,
     arrival: Arrival,
+    names: Names,
+    leaves: u32,
+    flows: u32,
     sorts: Vec<Sort>,
     random: u32,
     batch: Vec<Pkt>,
+    renewed: Vec<Pkt>,
     backlog: usize,
     /// Packets that were refused or lost; a good run has none.
     pub lost: usize,
@@ -85,6 +140,11 @@ pub const CASES: &[Case] = &[
     Case { name: "htb, 16 leaves, fq_codel", leaves: 16, flows: 4, backlog: 16, build: htb_fq_codel },
     Case { name: "htb, 4096 leaves, fq_codel", leaves: 4096, flows: 4, backlog: 8, build: htb_fq_codel },
     Case { name: "htb, 1024 x 16, pfifo", leaves: 16384, flows: 1, backlog: 2, build: |rig, c| htb(rig, c, 16, 10) },
+    Case { name: "pipes, 1 x 16", leaves: 1, flows: 16, backlog: 512, build: pipes },
+    Case { name: "pipes, 1024 x 16", leaves: 1024, flows: 16, backlog: 32, build: pipes },
+    Case { name: "pipes, 4096 x 16", leaves: 4096, flows: 16, backlog: 16, build: pipes },
+    Case { name: "shares, 100 classes", leaves: 100, flows: 1, backlog: 16, build: shares },
+    Case { name: "shares, 100000 classes", leaves: 100_000, flows: 1, backlog: 2, build: shares },
     Case { name: "drr, 16384 classes", leaves: 16384, flows: 1, backlog: 2, build: drr },
 ];
 
@@ -97,14 +157,18 @@ impl Rig {
             draws: Seeded::new(1),
             now: Time(1_000_000_000),
             arrival,
+            names: Names::of(case),
+            leaves: case.leaves,
+            flows: case.flows,
             sorts: Vec::new(),
             random: 12345,
             batch: Vec::with_capacity(BATCH),
+            renewed: Vec::with_capacity(BATCH),
             backlog: (case.leaves * case.backlog) as usize,
             lost: 0,
         };
         (case.build)(&mut rig, case);
-        if arrival == Arrival::Parsed {
+        if arrival == Arrival::Parsed && !matches!(rig.names, Names::Pipes | Names::Shares) {
             rig.filters(case);
         }
         rig.sorts = (0..case.leaves * case.flows).map(|n| rig.sort(case, n)).collect();
@@ -129,15 +193,12 @@ impl Rig {
         ip[22..24].copy_from_slice(&(5000 + leaf as u16 % 1000).to_be_bytes());
         Sort {
             head: Head::from_network(0x0800, &ip),
-            priority: match case.name.split(' ').next() {
-                // Its hash has a key of its own, so only a priority can spare it the hashing.
-                Some("sfq,") => leaf_class(flow).0,
-                Some("fq_codel,") => 0,
-                _ => leaf_class(leaf).0,
+            priority: if matches!(self.names, Names::Pipes | Names::Shares) {
+                self.names.priority(leaf, flow)
+            } else {
+                0
             },
-            mark: Mark(leaf + 1),
-            // Spread evenly: what is measured is the tree, not collisions of a hash.
-            hash: (flow + 1).wrapping_mul(0x9e37_79b9) | 1,
+            mark: self.names.mark(leaf),
         }
     }
 
@@ -156,21 +217,25 @@ impl Rig {
             } else {
                 ("fw", leaf + 1, FilterParams::Fw(FwParams { classid, mask: None }))
             };
-            let op = FilterOp {
-                verb: Verb::Add,
-                dev: "bench".into(),
-                parent: ROOT,
-                pref: 1,
-                protocol: 0x0800,
-                chain: 0,
-                handle,
-                kind: Some(kind.into()),
-                params: Some(params),
-                actions: Vec::new(),
-            };
-            let result = self.shaper.filter_op(self.now, &mut self.pool, &mut self.draws, &op);
-            assert!(result.is_ok(), "filter {op:?}: {result:?}");
+            self.filter(handle, kind, Some(params));
         }
+    }
+
+    fn filter(&mut self, handle: u32, kind: &str, params: Option<FilterParams>) {
+        let op = FilterOp {
+            verb: Verb::Add,
+            dev: "bench".into(),
+            parent: ROOT,
+            pref: 1,
+            protocol: 0x0800,
+            chain: 0,
+            handle,
+            kind: Some(kind.into()),
+            params,
+            actions: Vec::new(),
+        };
+        let result = self.shaper.filter_op(self.now, &mut self.pool, &mut self.draws, &op);
+        assert!(result.is_ok(), "filter {op:?}: {result:?}");
     }
 
     fn root(&mut self, kind: &str, params: Option<QdiscParams>) {
@@ -198,28 +263,29 @@ impl Rig {
         self.random
     }
 
-    /// Makes a packet a new one of a random sort and offers it.
+    /// Makes a packet a new one of a random sort.
     #[inline]
+    fn renew(&mut self, pkt: Pkt) -> Pkt {
+        let random = self.next_random();
+        let leaf = ((u64::from(random) * u64::from(self.leaves)) >> 32) as u32;
+        let flow = ((random & 0xffff) * self.flows) >> 16;
+        if self.arrival != Arrival::Parsed {
+            let meta = self.pool.meta_mut(&pkt);
+            (meta.priority, meta.mark) = (self.names.priority(leaf, flow), self.names.mark(leaf));
+            self.pool.set_hash(&pkt, flow_hash(flow));
+            return pkt;
+        }
+        let sort = &self.sorts[(leaf * self.flows + flow) as usize];
+        self.pool.release(pkt);
+        let mut meta = Meta::of(&sort.head, LEN);
+        (meta.mark, meta.priority) = (sort.mark, sort.priority);
+        let Some(pkt) = self.pool.insert(meta, sort.head.clone()) else { unreachable!("one was just released") };
+        pkt
+    }
+
     fn offer(&mut self, pkt: Pkt) {
         self.now += STEP;
-        let n = (u64::from(self.next_random()) * self.sorts.len() as u64) >> 32;
-        let sort = &self.sorts[n as usize];
-        let pkt = match self.arrival {
-            Arrival::Given => {
-                self.pool.meta_mut(&pkt).priority = sort.priority;
-                self.pool.set_hash(&pkt, sort.hash);
-                pkt
-            }
-            Arrival::Parsed => {
-                self.pool.release(pkt);
-                let mut meta = Meta::of(&sort.head, LEN);
-                meta.mark = sort.mark;
-                let Some(pkt) = self.pool.insert(meta, sort.head.clone()) else {
-                    unreachable!("one was just released")
-                };
-                pkt
-            }
-        };
+        let pkt = self.renew(pkt);
         if self.shaper.offer(self.now, &mut self.pool, &mut self.draws, pkt) != Offer::Queued {
             self.lost += 1;
         }
@@ -229,15 +295,41 @@ impl Rig {
     #[inline(never)]
     pub fn steady(&mut self, packets: usize) {
         for _ in 0..packets / BATCH {
-            for _ in 0..BATCH {
-                match self.shaper.poll(self.now, &mut self.pool, &mut self.draws) {
-                    Some(pkt) => self.batch.push(pkt),
-                    None => self.lost += 1,
-                }
+            if self.arrival == Arrival::Single {
+                self.turn_singly();
+            } else {
+                self.turn();
             }
-            while let Some(pkt) = self.batch.pop() {
-                self.offer(pkt);
+        }
+    }
+
+    /// A batch out and in.
+    fn turn(&mut self) {
+        let mut batch = core::mem::take(&mut self.batch);
+        self.shaper.poll_batch(self.now, &mut self.pool, &mut self.draws, BATCH, &mut batch);
+        self.lost += BATCH - batch.len();
+        self.now += Span(STEP.0 * BATCH as u64);
+        let mut renewed = core::mem::take(&mut self.renewed);
+        for pkt in batch.drain(..) {
+            let pkt = self.renew(pkt);
+            renewed.push(pkt);
+        }
+        let lost = &mut self.lost;
+        self.shaper.offer_batch(self.now, &mut self.pool, &mut self.draws, &mut renewed, |offer, _| {
+            *lost += usize::from(offer != Offer::Queued);
+        });
+        (self.batch, self.renewed) = (batch, renewed);
+    }
+
+    fn turn_singly(&mut self) {
+        for _ in 0..BATCH {
+            match self.shaper.poll(self.now, &mut self.pool, &mut self.draws) {
+                Some(pkt) => self.batch.push(pkt),
+                None => self.lost += 1,
             }
+        }
+        while let Some(pkt) = self.batch.pop() {
+            self.offer(pkt);
         }
     }
 
@@ -277,32 +369,63 @@ fn drr(rig: &mut Rig, case: &Case) {
 /// A link class, then leaves in groups of `fanout` (1: all under the link). A leaf's rate is its share of the load times `share`, or
 /// divided by it when negative: with less than its share it borrows most of the time, and its mode changes all the time.
 fn htb(rig: &mut Rig, case: &Case, fanout: u32, share: i64) {
-    rig.root("htb", Some(QdiscParams::Htb(HtbParams::default())));
     let load = u64::from(LEN) * 1_000_000_000 / STEP.0;
     let fair = load / u64::from(case.leaves);
     let rate = if share > 0 { fair * share as u64 } else { fair / share.unsigned_abs() };
-    let class = |rate: Rate| {
-        let spec = |rate| RateSpec { rate, ..RateSpec::default() };
-        ClassParams::Htb(HtbClassParams {
-            rate: spec(rate),
-            ceil: spec(LINK),
-            buffer: Ticks((u64::from(LEN) * 4 * Ticks::PER_SECOND / rate.0).max(1000) as u32),
-            cbuffer: Ticks(1000),
-            quantum: 1514,
-            prio: 0,
-        })
-    };
+    htb_of(rig, case, fanout, Rate(rate), 4 * LEN);
+}
+
+/// The same with the rate of a leaf, and how many bytes its bucket holds.
+fn htb_of(rig: &mut Rig, case: &Case, fanout: u32, rate: Rate, burst: u32) {
+    rig.root("htb", Some(QdiscParams::Htb(HtbParams::default())));
     let top = ROOT.class(0xfff0);
-    rig.class(Handle::ROOT, top, class(LINK));
+    rig.class(Handle::ROOT, top, htb_class(LINK, burst));
     for leaf in 0..case.leaves {
         let mut parent = top;
         if fanout > 1 {
             parent = ROOT.class(0x8000 + (leaf / fanout) as u16);
             if leaf % fanout == 0 {
-                rig.class(top, parent, class(Rate(rate.saturating_mul(u64::from(fanout)).min(LINK.0))));
+                let all = Rate(rate.0.saturating_mul(u64::from(fanout)).min(LINK.0));
+                rig.class(top, parent, htb_class(all, burst));
             }
         }
-        rig.class(parent, leaf_class(leaf), class(Rate(rate.min(LINK.0))));
+        rig.class(parent, leaf_class(leaf), htb_class(Rate(rate.0.min(LINK.0)), burst));
+    }
+}
+
+fn htb_class(rate: Rate, burst: u32) -> ClassParams {
+    let spec = |rate| RateSpec { rate, ..RateSpec::default() };
+    ClassParams::Htb(HtbClassParams {
+        rate: spec(rate),
+        ceil: spec(LINK),
+        buffer: Ticks((u64::from(burst) * Ticks::PER_SECOND / rate.0).max(1000) as u32),
+        cbuffer: Ticks(1000),
+        quantum: 1514,
+        prio: 0,
+    })
+}
+
+/// The htbs that share the link: one has numbers for 65,535 classes only.
+const SHARES: u32 = 4;
+
+fn share_handle(leaf: u32) -> Handle {
+    Handle::new(2 + (leaf % SHARES) as u16, 0)
+}
+
+/// A drr over htbs that have all leaves in equal parts. The mark names the htb.
+fn shares(rig: &mut Rig, case: &Case) {
+    rig.root("drr", None);
+    rig.filter(0, "fw", None);
+    let rate = Rate((10 * u64::from(LEN) * 1_000_000_000 / STEP.0 / u64::from(case.leaves)).min(LINK.0));
+    for share in 0..SHARES {
+        rig.class(ROOT, leaf_class(share), ClassParams::Drr(DrrClassParams::default()));
+        rig.qdisc(leaf_class(share), share_handle(share), "htb", Some(QdiscParams::Htb(HtbParams::default())));
+        let top = share_handle(share).class(0xfff0);
+        rig.class(Handle::ROOT, top, htb_class(LINK, 4 * LEN));
+        for leaf in (share..case.leaves).step_by(SHARES as usize) {
+            let class = share_handle(leaf).class((leaf / SHARES + 1) as u16);
+            rig.class(top, class, htb_class(rate, 4 * LEN));
+        }
     }
 }
 
@@ -310,5 +433,39 @@ fn htb_fq_codel(rig: &mut Rig, case: &Case) {
     htb(rig, case, 1, 10);
     for leaf in 0..case.leaves {
         rig.qdisc(leaf_class(leaf), Handle::new(0x100 + leaf as u16, 0), "fq_codel", None);
+    }
+}
+
+/// Bands of strict priority in a pipe: the last has classes that take turns, as rte_sched's traffic classes.
+const STRICT: u32 = 12;
+
+fn strict_handle(pipe: u32) -> Handle {
+    Handle::new(0x1000 + pipe as u16, 0)
+}
+
+fn turns_handle(pipe: u32) -> Handle {
+    Handle::new(0x4000 + pipe as u16, 0)
+}
+
+/// The priority of a packet for a queue of a pipe: a small number for a band of its own, a class of the last band's drr otherwise.
+fn queue_in_pipe(pipe: u32, queue: u32) -> u32 {
+    if queue < STRICT { queue + 1 } else { turns_handle(pipe).class((queue - STRICT + 1) as u16).0 }
+}
+
+/// A link and its pipes, each with two buckets; in each pipe 12 bands of strict priority and a 13th of four classes by turns: the tree
+/// that rte_sched has. The mark names the pipe.
+fn pipes(rig: &mut Rig, case: &Case) {
+    htb_of(rig, case, 1, LINK, 1_000_000);
+    rig.filter(0, "fw", None);
+    for pipe in 0..case.leaves {
+        let mut priomap = [STRICT as u8; 16];
+        (0..STRICT).for_each(|band| priomap[band as usize + 1] = band as u8);
+        let params = PrioParams { bands: STRICT + 1, priomap };
+        let (strict, turns) = (strict_handle(pipe), turns_handle(pipe));
+        rig.qdisc(leaf_class(pipe), strict, "prio", Some(QdiscParams::Prio(params)));
+        rig.qdisc(strict.class(STRICT as u16 + 1), turns, "drr", None);
+        for class in 1..=4 {
+            rig.class(turns, turns.class(class), ClassParams::Drr(DrrClassParams::default()));
+        }
     }
 }

@@ -17,6 +17,12 @@ impl Default for Link {
 }
 
 impl Link {
+    /// The entry behind it.
+    #[inline]
+    pub fn next(&self) -> Option<u32> {
+        (self.next != NIL).then_some(self.next)
+    }
+
     /// Is the entry on a list?
     pub fn is_linked(&self) -> bool {
         self.linked

@@ -8,26 +8,36 @@ use tidegate_policy::{LinkLayer, RateSpec, SizeTable};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cost {
     spec: RateSpec,
+    price: Price,
+}
+
+/// The part of a [`Cost`] that every packet needs: small, for tables of thousands of classes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Price {
     mult: u32,
+    overhead: u16,
+    mpu: u16,
     shift: u8,
+    cells: bool,
 }
 
 impl Cost {
     /// Prepares for a rate. A rate of 0 makes everything free: callers refuse it beforehand.
     pub fn new(spec: RateSpec) -> Cost {
-        let mut cost = Cost { spec, mult: 1, shift: 0 };
+        let cells = spec.linklayer == LinkLayer::Atm;
+        let mut price = Price { mult: 1, shift: 0, overhead: spec.overhead, mpu: spec.mpu, cells };
         let rate = spec.rate.0;
         if rate == 0 {
-            return cost;
+            return Cost { spec, price };
         }
         let mut factor = 1_000_000_000_u64;
         loop {
-            cost.mult = (factor / rate) as u32;
-            if cost.mult & 1 << 31 != 0 || factor & 1 << 63 != 0 {
-                return cost;
+            price.mult = (factor / rate) as u32;
+            if price.mult & 1 << 31 != 0 || factor & 1 << 63 != 0 {
+                return Cost { spec, price };
             }
             factor <<= 1;
-            cost.shift += 1;
+            price.shift += 1;
         }
     }
 
@@ -36,12 +46,31 @@ impl Cost {
         self.spec
     }
 
+    /// What every packet needs of it.
+    pub fn price(&self) -> Price {
+        self.price
+    }
+
     /// Nanoseconds that `len` bytes take, overhead, least size and cells included.
     #[inline]
     pub fn ns(&self, len: u32) -> u64 {
-        let mut len = u64::from(len) + u64::from(self.spec.overhead);
-        len = len.max(u64::from(self.spec.mpu));
-        if self.spec.linklayer == LinkLayer::Atm {
+        self.price.ns(len)
+    }
+}
+
+impl Price {
+    /// Do bytes alone count, however they are divided into packets? Then packets together never cost more than one of all their bytes.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.overhead == 0 && self.mpu == 0 && !self.cells
+    }
+
+    /// Nanoseconds that `len` bytes take, overhead, least size and cells included.
+    #[inline]
+    pub fn ns(&self, len: u32) -> u64 {
+        let mut len = u64::from(len) + u64::from(self.overhead);
+        len = len.max(u64::from(self.mpu));
+        if self.cells {
             len = len.div_ceil(48) * 53;
         }
         (len * u64::from(self.mult)) >> self.shift
@@ -78,7 +107,7 @@ mod tests {
                 let plain = Cost::new(RateSpec { rate: Rate::bits(bits), ..RateSpec::default() });
                 let atm =
                     Cost::new(RateSpec { rate: Rate::bits(bits), overhead: 40, mpu: 0, linklayer: LinkLayer::Atm });
-                (plain.mult, plain.shift, plain.ns(64), plain.ns(1514), atm.ns(1500))
+                (plain.price.mult, plain.price.shift, plain.ns(64), plain.ns(1514), atm.ns(1500))
             })
             .collect();
         assert_eq!(

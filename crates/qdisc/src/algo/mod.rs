@@ -16,7 +16,7 @@ pub use bits::BitTree;
 pub use chain::{Chain, Link, Linked};
 pub use class_hash::ClassHash;
 pub use curve::{Curve, Shape};
-pub use length::{Cost, adjusted_size};
+pub use length::{Cost, Price, adjusted_size};
 pub use order::{Ordered, Orders};
 pub use rate::{RateEstimator, Sent};
 pub use wait::WaitHeap;

@@ -6,29 +6,34 @@
 use crate::algo::{Chain, ClassHash, Link, Linked, Sent};
 use crate::cx::{Cx, Why};
 use crate::kind::NO_CHANGE;
-use crate::node::{Answer, Dequeue, Discipline, Enqueue, Gone, Node, Own, Peek, Visit, classify};
+use crate::node::{Answer, Budget, Dequeue, Discipline, Enqueue, Gone, Node, Own, Peek, Place, Visit, classify};
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::hint::black_box;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Handle, Pkt, Time};
+use tidegate_packet::{Handle, Pkt, Pool, Time};
 use tidegate_policy::dump::{ClassDump, QueueStats, Xstats};
 use tidegate_policy::{ClassOp, ClassParams, DrrClassParams, Errno, Kind, QdiscParams, TcError, Verb};
 
 /// What a class's quantum is held to, bytes.
 const MIN_QUANTUM: u32 = 256;
 const MAX_QUANTUM: u32 = 1 << 20;
+/// How many classes are looked at ahead.
+const AHEAD: u32 = 4;
 
 #[derive(Default)]
+#[repr(C, align(64))]
 pub(crate) struct Drr {
     /// By slot; a deleted class leaves its slot to the next.
     classes: Vec<Slot>,
-    hash: ClassHash,
     active: Chain,
+    hash: ClassHash,
 }
 
+/// A class with its place in the ring; its qdisc is absent while the slot is free.
 struct Slot {
     link: Link,
-    class: Option<Class>,
+    class: Class,
 }
 
 impl Linked for Slot {
@@ -51,8 +56,8 @@ impl Drr {
         self.hash.get(id)
     }
 
-    fn class(&mut self, at: u32) -> Option<&mut Class> {
-        self.classes[at as usize].class.as_mut()
+    fn class(&mut self, at: u32) -> &mut Class {
+        &mut self.classes[at as usize].class
     }
 
     fn choose(&self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: &Pkt) -> Result<Option<u32>, Gone> {
@@ -87,6 +92,7 @@ impl Drr {
 }
 
 impl Discipline for Drr {
+    #[inline]
     fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         let chosen = match self.choose(cx, own, filters, &pkt) {
             Ok(chosen) => chosen,
@@ -96,26 +102,60 @@ impl Discipline for Drr {
             cx.drop(own.handle, pkt, Why::Unclassified);
             return Enqueue::Dropped;
         };
-        let Some(class) = self.classes[at as usize].class.as_mut() else { unreachable!("the hash names only classes") };
+        let Slot { link, class } = &mut self.classes[at as usize];
         let result = class.child.enqueue(cx, pkt);
         if class.child.qlen() == 0 {
             // It made room by losing all it had.
             self.deactivate(at);
             return result;
         }
-        if result == Enqueue::Queued && !self.classes[at as usize].link.is_linked() {
-            if let Some(class) = self.class(at) {
-                class.deficit = class.quantum;
-            }
+        if result == Enqueue::Queued && !link.is_linked() {
+            class.deficit = class.quantum;
             self.active.push(&mut self.classes, at);
         }
         result
     }
 
+    fn enqueue_plain(&mut self, pool: &mut Pool, _at: Place<'_>, pkt: Pkt, len: u32) -> Result<(), Pkt> {
+        let Some(at) = self.hash.quick(pool.meta(&pkt).priority_class()) else { return Err(pkt) };
+        let Slot { link, class } = &mut self.classes[at as usize];
+        if !class.child.is_fifo() {
+            return Err(pkt);
+        }
+        class.child.enqueue_plain(pool, pkt, len)?;
+        if !link.is_linked() {
+            class.deficit = class.quantum;
+            self.active.push(&mut self.classes, at);
+        }
+        Ok(())
+    }
+
+    fn toward(&self, pool: &mut Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
+        let meta = pool.meta(pkt);
+        let at = match self.find(meta.priority_class()) {
+            Some(at) => at,
+            None => self.find(filters.guess(meta.mark, qdisc)?)?,
+        };
+        let class = &self.classes[at as usize].class;
+        black_box(class.deficit);
+        Some(&class.child)
+    }
+
+    fn touch_next(&self, pool: &mut Pool, depth: u32, room: u32) {
+        let Some(mut at) = self.active.first() else { return };
+        for _ in 0..room.min(AHEAD) {
+            let Slot { link, class } = &self.classes[at as usize];
+            black_box(class.deficit);
+            class.child.touch_next(pool, depth, room);
+            let Some(next) = link.next() else { return };
+            at = next;
+        }
+    }
+
+    #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_>, _own: Own) -> Dequeue {
         while let Some(at) = self.active.first() {
-            let slot = &mut self.classes[at as usize];
-            let Some(class) = slot.class.as_mut() else { unreachable!("only classes are active") };
+            let class = &mut self.classes[at as usize].class;
             let len = match class.child.peek(cx) {
                 Peek::Packet(len) => len,
                 // A child that holds back what it has stops the whole ring, as in Linux.
@@ -146,15 +186,27 @@ impl Discipline for Drr {
         Dequeue::Empty
     }
 
+    fn dequeue_run(&mut self, cx: &mut Cx<'_>, own: Own, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
+        let mut ran = false;
+        while !budget.is_spent()
+            && let Some(at) = self.active.first()
+            && self.class(at).child.is_fifo()
+            && let Dequeue::Packet(pkt) = self.dequeue(cx, own)
+        {
+            budget.take(cx.pool.meta(&pkt).len);
+            out.push(pkt);
+            ran = true;
+        }
+        ran
+    }
+
     fn change(&mut self, _cx: &mut Cx<'_>, _own: Own, _params: Option<&QdiscParams>) -> Result<(), TcError> {
         Err(NO_CHANGE)
     }
 
     fn purge(&mut self, cx: &mut Cx<'_>, _own: Own) {
         for (_, at) in self.hash.iter() {
-            if let Some(class) = &mut self.classes[at as usize].class {
-                class.child.purge(cx);
-            }
+            self.classes[at as usize].class.child.purge(cx);
             if self.classes[at as usize].link.is_linked() {
                 self.active.remove(&mut self.classes, at);
             }
@@ -184,15 +236,13 @@ impl Discipline for Drr {
             }
             self.deactivate(at);
             self.hash.remove(op.classid);
-            if let Some(class) = self.classes[at as usize].class.take() {
-                class.child.destroy(cx);
-            }
+            self.class(at).child.leave(cx);
             return Ok(None);
         }
         let quantum = Drr::quantum(op.params.as_ref())?;
         if let Some(at) = found {
-            if let (Some(class), Some(quantum)) = (self.class(at), quantum) {
-                class.quantum = quantum;
+            if let Some(quantum) = quantum {
+                self.class(at).quantum = quantum;
             }
             return Ok(None);
         }
@@ -204,27 +254,30 @@ impl Discipline for Drr {
             bytes: 0,
             child: Node::hidden(cx, Kind::Pfifo, op.classid),
         };
-        let at = match self.classes.iter().position(|slot| slot.class.is_none()) {
-            Some(at) => at,
+        let slot = Slot { link: Link::default(), class };
+        let at = match self.classes.iter().position(|slot| slot.class.child.there().is_none()) {
+            Some(at) => {
+                self.classes[at] = slot;
+                at
+            }
             None => {
-                self.classes.push(Slot { link: Link::default(), class: None });
+                self.classes.push(slot);
                 self.classes.len() - 1
             }
         };
-        self.classes[at].class = Some(class);
         self.hash.insert(op.classid, at as u32);
         self.hash.grow();
         Ok(None)
     }
 
     fn class_sent(&self, class: Handle) -> Option<Sent> {
-        let class = self.classes[self.find(class)? as usize].class.as_ref()?;
+        let class = &self.classes[self.find(class)? as usize].class;
         Some(Sent { bytes: class.bytes, packets: class.packets })
     }
 
     fn child(&mut self, class: Handle) -> Option<&mut Node> {
         let at = self.find(class)?;
-        self.class(at).map(|class| &mut class.child)
+        Some(&mut self.class(at).child)
     }
 
     fn child_emptied(&mut self, _cx: &mut Cx<'_>, class: Handle) {
@@ -235,15 +288,15 @@ impl Discipline for Drr {
 
     fn visit(&mut self, visit: &mut dyn Visit) {
         for slot in &mut self.classes {
-            if let Some(class) = &mut slot.class {
-                visit.node(&mut class.child);
+            if let Some(child) = slot.class.child.there_mut() {
+                visit.node(child);
             }
         }
     }
 
     fn classes(&mut self, _now: Time, _qdisc: Handle, out: &mut Vec<ClassDump>) {
         for (_, at) in self.hash.iter() {
-            let Some(class) = &self.classes[at as usize].class else { continue };
+            let class = &self.classes[at as usize].class;
             let child = class.child.stats();
             out.push(ClassDump {
                 dev: Default::default(),

@@ -3,23 +3,75 @@
 //! pfifo takes a packet while fewer than `limit` wait, bfifo while it fits into `limit` bytes; pfifo_head_drop, when full, drops the
 //! oldest to take the newest, and says so (congested).
 
-use super::{NO_CHANGE, purge_queue};
+use super::NO_CHANGE;
 use crate::cx::{Cx, Device, Why};
-use crate::node::{Dequeue, Discipline, Enqueue, Own, Peek};
+use crate::node::{Budget, Dequeue, Discipline, Enqueue, Own, Peek};
+use alloc::vec::Vec;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Fifo as Queue, Pkt};
+use tidegate_packet::{Pkt, Pool, Strand};
 use tidegate_policy::{FifoParams, Kind, QdiscParams, TcError};
 
+/// What waits in it is counted by its Node.
 pub(crate) struct Fifo {
-    kind: Kind,
+    queue: Strand,
     limit: u32,
-    queue: Queue,
+    kind: Kind,
 }
 
 impl Fifo {
     pub(crate) fn new(device: Device, kind: Kind, params: Option<&FifoParams>) -> Fifo {
         let limit = params.and_then(|p| p.limit).unwrap_or_else(|| default_limit(device, kind));
-        Fifo { kind, limit, queue: Queue::new() }
+        Fifo { queue: Strand::default(), limit, kind }
+    }
+
+    /// Does a packet of `len` bytes fit beside what waits?
+    #[inline]
+    pub(crate) fn has_room(&self, qlen: u32, backlog: u64, len: u32) -> bool {
+        match self.kind {
+            Kind::Bfifo => backlog + u64::from(len) <= u64::from(self.limit),
+            _ => qlen < self.limit,
+        }
+    }
+
+    /// Takes a packet for which there is room.
+    #[inline]
+    pub(crate) fn push(&mut self, pool: &mut Pool, pkt: Pkt) {
+        self.queue.push_back(pool, pkt);
+    }
+
+    /// The oldest packet, with its length.
+    #[inline]
+    pub(crate) fn take(&mut self, pool: &mut Pool) -> Option<(Pkt, u32)> {
+        self.queue.take_front(pool)
+    }
+
+    /// As many of the oldest packets as the budget allows.
+    #[inline]
+    pub(crate) fn take_run(&mut self, pool: &mut Pool, budget: &mut Budget, out: &mut Vec<Pkt>) {
+        while !budget.is_spent()
+            && let Some((pkt, len)) = self.take(pool)
+        {
+            budget.take(len);
+            out.push(pkt);
+        }
+    }
+
+    /// The length of the oldest packet.
+    #[inline]
+    pub(crate) fn look(&self, pool: &Pool) -> Peek {
+        self.queue.front(pool).map_or(Peek::Empty, |meta| Peek::Packet(meta.len))
+    }
+
+    /// Loads what taking in a packet will need.
+    #[inline]
+    pub(crate) fn touch_back(&self, pool: &mut Pool) {
+        self.queue.touch_back(pool);
+    }
+
+    /// Loads what giving the packet in this place will need.
+    #[inline]
+    pub(crate) fn touch(&self, pool: &mut Pool, place: u32) {
+        self.queue.touch(pool, place);
     }
 
     pub(crate) fn set_limit(&mut self, limit: u32) {
@@ -37,11 +89,7 @@ fn default_limit(device: Device, kind: Kind) -> u32 {
 
 impl Discipline for Fifo {
     fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
-        let room = match self.kind {
-            Kind::Bfifo => own.backlog + u64::from(cx.pool.meta(&pkt).len) <= u64::from(self.limit),
-            _ => own.qlen < self.limit,
-        };
-        if room {
+        if self.has_room(own.qlen, own.backlog, cx.pool.meta(&pkt).len) {
             self.queue.push_back(cx.pool, pkt);
             return Enqueue::Queued;
         }
@@ -49,7 +97,7 @@ impl Discipline for Fifo {
             cx.drop(own.handle, pkt, Why::Full);
             return Enqueue::Dropped;
         }
-        if let Some(oldest) = self.queue.pop_front(cx.pool) {
+        if let Some((oldest, _)) = self.queue.take_front(cx.pool) {
             cx.drop(own.handle, oldest, Why::Overflow);
         }
         self.queue.push_back(cx.pool, pkt);
@@ -57,11 +105,11 @@ impl Discipline for Fifo {
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>, _own: Own) -> Dequeue {
-        self.queue.pop_front(cx.pool).map_or(Dequeue::Empty, Dequeue::Packet)
+        self.take(cx.pool).map_or(Dequeue::Empty, |(pkt, _)| Dequeue::Packet(pkt))
     }
 
     fn look(&mut self, cx: &mut Cx<'_>) -> Option<Peek> {
-        Some(self.queue.front(cx.pool).map_or(Peek::Empty, |meta| Peek::Packet(meta.len)))
+        Some(Fifo::look(self, cx.pool))
     }
 
     fn seen_slot(&self) -> Option<usize> {
@@ -78,7 +126,10 @@ impl Discipline for Fifo {
     }
 
     fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
-        purge_queue(cx, own.handle, &mut self.queue);
+        cx.next_purge_group();
+        while let Some((pkt, _)) = self.queue.take_front(cx.pool) {
+            cx.purge(own.handle, pkt);
+        }
     }
 
     fn params(&self) -> QdiscParams {

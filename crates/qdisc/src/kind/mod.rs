@@ -17,10 +17,11 @@ mod sfq;
 mod tbf;
 
 use crate::cx::{Cx, Device, Why};
-use crate::node::{Dequeue, Discipline, Enqueue, Own, Peek};
+use crate::node::{Budget, Dequeue, Discipline, Enqueue, Node, Own, Peek};
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Handle, Pkt, Time};
+use tidegate_packet::{Handle, Pkt, Pool, Time};
 use tidegate_policy::{Errno, FifoParams, Kind, QdiscParams, TcError};
 
 /// The discipline of a node. A new kind breaks the build wherever it must be handled.
@@ -42,7 +43,7 @@ pub(crate) enum Body {
     Hfsc(Box<hfsc::Hfsc>),
     Qfq(Box<qfq::Qfq>),
     #[allow(dead_code)] // the door for disciplines made outside
-    Custom(Box<dyn Discipline>),
+    Custom(Box<Box<dyn Discipline>>),
 }
 
 macro_rules! dispatch {
@@ -146,7 +147,7 @@ impl Body {
             Body::Pie(d) => &**d,
             Body::Hfsc(d) => &**d,
             Body::Qfq(d) => &**d,
-            Body::Custom(d) => &**d,
+            Body::Custom(d) => &***d,
         }
     }
 
@@ -168,13 +169,29 @@ impl Body {
             Body::Pie(d) => &mut **d,
             Body::Hfsc(d) => &mut **d,
             Body::Qfq(d) => &mut **d,
-            Body::Custom(d) => &mut **d,
+            Body::Custom(d) => &mut ***d,
         }
     }
 
     #[inline]
     pub(crate) fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         dispatch!(self, d => d.enqueue(cx, own, filters, pkt))
+    }
+
+    /// The same where no filters hang.
+    #[inline(never)]
+    pub(crate) fn enqueue_unfiltered(&mut self, cx: &mut Cx<'_>, own: Own, pkt: Pkt) -> Enqueue {
+        self.enqueue(cx, own, &mut FilterList::new(), pkt)
+    }
+
+    #[inline]
+    pub(crate) fn toward(&self, pool: &mut Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
+        dispatch!(self, d => d.toward(pool, qdisc, filters, pkt))
+    }
+
+    #[inline]
+    pub(crate) fn touch_next(&self, pool: &mut Pool, depth: u32, room: u32) {
+        dispatch!(self, d => d.touch_next(pool, depth, room));
     }
 
     #[inline]
@@ -185,6 +202,11 @@ impl Body {
     #[inline]
     pub(crate) fn catch_up(&mut self, now: Time, own: Own) {
         dispatch!(self, d => d.catch_up(now, own));
+    }
+
+    #[inline]
+    pub(crate) fn dequeue_run(&mut self, cx: &mut Cx<'_>, own: Own, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
+        dispatch!(self, d => d.dequeue_run(cx, own, budget, out))
     }
 
     #[inline]

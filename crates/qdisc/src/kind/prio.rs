@@ -3,20 +3,25 @@
 //! A packet's band is the minor number of its priority or of the first filter that matches, less one; otherwise the priority map's.
 
 use crate::cx::Cx;
-use crate::node::{Answer, Dequeue, Discipline, Enqueue, Gone, Node, Own, Peek, Visit, classify};
+use crate::node::{Answer, Budget, Dequeue, Discipline, Enqueue, Gone, Node, Own, Peek, Place, Visit, classify};
 use alloc::vec::Vec;
+use core::hint::black_box;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Handle, Pkt, Time};
+use tidegate_packet::{Handle, Pkt, Pool, Time};
 use tidegate_policy::dump::{ClassDump, Xstats};
 use tidegate_policy::{ClassParams, Errno, Kind, PrioParams, QdiscParams, TcError};
 
 pub(crate) struct Prio {
     map: [u8; 16],
-    bands: Vec<Node>,
     /// The band whose packet was looked at last.
-    seen: usize,
+    seen: u8,
     handle: Handle,
+    /// The bands that must be asked for a packet, a bit each: all but fifos in which nothing waits.
+    asked: u16,
+    bands: Vec<Node>,
 }
+
+const ALL: u16 = u16::MAX;
 
 fn check(params: &PrioParams) -> Result<(), TcError> {
     let bands_fit = (2..=16).contains(&params.bands);
@@ -32,7 +37,7 @@ impl Prio {
         let params = params.ok_or(TcError::bare(Errno::Inval))?;
         check(params)?;
         let bands = (1..=params.bands as u16).map(|n| Node::hidden(cx, Kind::Pfifo, handle.class(n))).collect();
-        Ok(Prio { map: params.priomap, bands, seen: 0, handle })
+        Ok(Prio { map: params.priomap, seen: 0, handle, asked: ALL, bands })
     }
 
     fn band(&self, cx: &mut Cx<'_>, filters: &mut FilterList, pkt: &Pkt) -> Result<usize, Gone> {
@@ -43,14 +48,18 @@ impl Prio {
             match classify(filters, cx, self.handle, pkt) {
                 Answer::Class(class) => class,
                 Answer::Gone(gone) => return Err(gone),
-                Answer::Nothing => {
-                    let small = if priority.major() == 0 { priority.0 } else { 0 };
-                    return Ok(usize::from(self.map[small as usize & 15]));
-                }
+                Answer::Nothing => return Ok(self.mapped(priority)),
             }
         };
         let band = usize::from(class.minor()).wrapping_sub(1);
         Ok(if band < self.bands.len() { band } else { usize::from(self.map[0]) })
+    }
+
+    /// The band that the map gives a priority.
+    #[inline]
+    fn mapped(&self, priority: Handle) -> usize {
+        let small = if priority.major() == 0 { priority.0 } else { 0 };
+        usize::from(self.map[small as usize & 15])
     }
 
     fn index(&self, class: Handle) -> Option<usize> {
@@ -60,23 +69,90 @@ impl Prio {
 }
 
 impl Discipline for Prio {
+    #[inline]
     fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         match self.band(cx, filters, &pkt) {
-            Ok(band) => self.bands[band].enqueue(cx, pkt),
+            Ok(band) => {
+                self.asked |= 1 << band;
+                self.bands[band].enqueue(cx, pkt)
+            }
             Err(gone) => gone.carry_out(cx, own.handle, pkt),
         }
     }
 
+    fn enqueue_plain(&mut self, pool: &mut Pool, at: Place<'_>, pkt: Pkt, len: u32) -> Result<(), Pkt> {
+        let priority = pool.meta(&pkt).priority_class();
+        if priority.qdisc() == self.handle || !at.filters.is_empty() {
+            return Err(pkt);
+        }
+        let band = self.mapped(priority);
+        self.asked |= 1 << band;
+        self.bands[band].enqueue_plain(pool, pkt, len)
+    }
+
+    fn toward(&self, pool: &mut Pool, _qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
+        let meta = pool.meta(pkt);
+        let class = meta.priority_class();
+        let band = if class.qdisc() == self.handle {
+            usize::from(class.minor()).wrapping_sub(1)
+        } else {
+            match filters.guess(meta.mark, self.handle) {
+                Some(class) => usize::from(class.minor()).wrapping_sub(1),
+                None => self.mapped(class),
+            }
+        };
+        self.bands.get(band)
+    }
+
+    fn touch_next(&self, pool: &mut Pool, depth: u32, room: u32) {
+        if depth == 0 {
+            black_box(self.asked);
+            return;
+        }
+        let (mut rest, mut room) = (self.asked, room);
+        while room > 0
+            && let Some(band) = self.bands.get(rest.trailing_zeros() as usize)
+        {
+            band.touch_next(pool, depth - 1, room);
+            room = room.saturating_sub(if depth > 1 { band.qlen() } else { 1 });
+            rest &= rest - 1;
+        }
+    }
+
+    #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_>, _own: Own) -> Dequeue {
-        let mut none = Dequeue::Empty;
-        for band in &mut self.bands {
-            match band.dequeue(cx) {
+        let (mut none, mut rest) = (Dequeue::Empty, self.asked);
+        while rest != 0 {
+            let Some(band) = self.bands.get_mut(rest.trailing_zeros() as usize) else { break };
+            let result = band.dequeue(cx);
+            if band.is_idle_fifo() {
+                self.asked &= !(rest & rest.wrapping_neg());
+            }
+            match result {
                 Dequeue::Packet(pkt) => return Dequeue::Packet(pkt),
                 Dequeue::Throttled => none = Dequeue::Throttled,
                 Dequeue::Empty => {}
             }
+            rest &= rest - 1;
         }
         none
+    }
+
+    fn dequeue_run(&mut self, cx: &mut Cx<'_>, _own: Own, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
+        let mut ran = false;
+        while !budget.is_spent()
+            && let Some(band) = self.bands.get_mut(self.asked.trailing_zeros() as usize)
+        {
+            // A band that may give nothing while packets wait in it must be asked before each of another's.
+            let runs = band.dequeue_run(cx, budget, out);
+            ran |= runs;
+            if band.is_idle_fifo() {
+                self.asked &= self.asked - 1;
+            } else if !runs {
+                break;
+            }
+        }
+        ran
     }
 
     fn look(&mut self, cx: &mut Cx<'_>) -> Option<Peek> {
@@ -84,7 +160,7 @@ impl Discipline for Prio {
         for (at, band) in self.bands.iter_mut().enumerate() {
             match band.peek(cx) {
                 Peek::Packet(len) => {
-                    self.seen = at;
+                    self.seen = at as u8;
                     return Some(Peek::Packet(len));
                 }
                 Peek::Throttled => none = Peek::Throttled,
@@ -95,13 +171,14 @@ impl Discipline for Prio {
     }
 
     fn seen_slot(&self) -> Option<usize> {
-        self.bands.get(self.seen)?.seen_slot()
+        self.bands.get(usize::from(self.seen))?.seen_slot()
     }
 
     fn change(&mut self, cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
         let Some(QdiscParams::Prio(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         check(params)?;
         self.map = params.priomap;
+        self.asked = ALL;
         let kept = self.bands.len().min(params.bands as usize);
         for band in self.bands.split_off(kept) {
             band.destroy(cx);
@@ -127,10 +204,12 @@ impl Discipline for Prio {
     }
 
     fn child(&mut self, class: Handle) -> Option<&mut Node> {
+        self.asked = ALL;
         self.index(class).map(|band| &mut self.bands[band])
     }
 
     fn visit(&mut self, visit: &mut dyn Visit) {
+        self.asked = ALL;
         for band in &mut self.bands {
             visit.node(band);
         }

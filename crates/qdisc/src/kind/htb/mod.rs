@@ -10,17 +10,18 @@
 mod tree;
 
 use super::{NO_CHANGE, purge_queue};
-use crate::algo::{ClassHash, Cost, Sent};
+use crate::algo::{ClassHash, Cost, Price, Sent};
 use crate::cx::{Cx, Device, Why};
-use crate::node::{Answer, Dequeue, Discipline, Enqueue, Gone, Node, Own, Visit, classify};
+use crate::node::{Answer, Budget, Dequeue, Discipline, Enqueue, Gone, Node, Own, Place, Visit, classify};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::hint::black_box;
 use tidegate_classify::{FilterList, U32Listing};
-use tidegate_packet::{Fifo, Handle, Pkt, Span, Time, Timer};
+use tidegate_packet::{Fifo, Handle, Pkt, Pool, Span, Time, Timer};
 use tidegate_policy::dump::{ClassDump, QueueStats, Xstats};
 use tidegate_policy::{
-    ClassOp, ClassParams, Errno, HtbClassParams, HtbParams, Kind, QdiscParams, TcError, Ticks, Verb,
+    ClassOp, ClassParams, Errno, HtbClassParams, HtbParams, Kind, QdiscParams, RateSpec, TcError, Ticks, Verb,
 };
 use tree::{Inner, Tree};
 
@@ -48,6 +49,7 @@ pub(crate) struct Htb {
 
 /// May a class send?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 enum Mode {
     /// Not even by borrowing.
     Wait,
@@ -57,41 +59,64 @@ enum Mode {
     Send,
 }
 
+/// A class: two lines of the cache with what every packet it sends needs, one with the rest, and its qdisc.
+#[repr(C, align(64))]
 struct Class {
-    id: Handle,
-    parent: Option<u32>,
-    level: u8,
-    children: u32,
-    rate: Cost,
-    ceil: Cost,
-    buffer: i64,
-    cbuffer: i64,
-    quantum: i32,
-    prio: u8,
     tokens: i64,
     ctokens: i64,
     checkpoint: Time,
+    buffer: i64,
+    cbuffer: i64,
+    bytes: u64,
+    packets: u64,
+    quantum: i32,
+    lends: u32,
+
+    rate: Price,
+    ceil: Price,
+    /// [`NO_CLASS`] at the top.
+    parent: u32,
+    level: u8,
     mode: Mode,
+    prio: u8,
     /// Priorities at which it has something to send, a bit each.
     activity: u8,
-    /// Of these, those at which it stands in its parent's feed, and in its level's row.
+    deficit: [i32; LEVELS],
+
+    /// Of the priorities of its activity, those at which it stands in its parent's feed, and in its level's row.
     in_feed: u8,
     in_row: u8,
     /// Place among all classes, and among its siblings, by id.
     rank: u32,
     sibling_rank: u32,
-    deficit: [i32; LEVELS],
-    bytes: u64,
-    packets: u64,
+    id: Handle,
+    children: u32,
+    borrows: u32,
     drops: u32,
     overlimits: u32,
-    lends: u32,
-    borrows: u32,
-    filters: FilterList,
-    /// The qdisc of a leaf.
-    child: Option<Node>,
     /// The feeds of an inner class.
     inner: Option<alloc::boxed::Box<Inner>>,
+    filters: FilterList,
+    /// What rate and ceil were made from.
+    specs: alloc::boxed::Box<[RateSpec; 2]>,
+    /// The qdisc of a leaf; absent elsewhere.
+    child: Node,
+}
+
+const NO_CLASS: u32 = u32::MAX;
+
+impl Class {
+    fn parent(&self) -> Option<u32> {
+        (self.parent != NO_CLASS).then_some(self.parent)
+    }
+
+    fn set_rates(&mut self, params: &HtbClassParams) {
+        self.rate = Cost::new(params.rate).price();
+        self.ceil = Cost::new(params.ceil).price();
+        *self.specs = [params.rate, params.ceil];
+        self.buffer = params.buffer.span().0 as i64;
+        self.cbuffer = params.cbuffer.span().0 as i64;
+    }
 }
 
 /// Where a packet goes.
@@ -122,6 +147,21 @@ impl Htb {
 
     fn find(&self, id: Handle) -> Option<u32> {
         self.hash.get(id)
+    }
+
+    /// A packet's leaf where its priority or its mark names it and no other filter has a say.
+    #[inline]
+    fn obvious_leaf(&self, pool: &Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<u32> {
+        let meta = pool.meta(pkt);
+        let mut class = meta.priority_class();
+        if self.hash.is_foreign(class) {
+            class = filters.obvious(meta.mark, meta.ethertype, qdisc)?;
+        }
+        if class == qdisc {
+            return None;
+        }
+        let at = self.hash.quick(class)?;
+        (self.tree.classes[at as usize].level == 0).then_some(at)
     }
 
     /// A packet's class by its priority, else by filters from the root (or the inner class its priority names) down, else the default.
@@ -201,7 +241,7 @@ impl Htb {
         }
         let parent = if op.parent == Handle::ROOT { None } else { self.find(op.parent) };
         let top = |at: u32| self.tree.classes[at as usize].level;
-        if parent.and_then(|p| self.tree.classes[p as usize].parent).is_some_and(|grand| top(grand) < 2) {
+        if parent.and_then(|p| self.tree.classes[p as usize].parent()).is_some_and(|grand| top(grand) < 2) {
             return Err(TcError::new(Errno::Inval, "sch_htb: tree is too deep"));
         }
         if let Some(p) = parent
@@ -213,11 +253,12 @@ impl Htb {
         let (buffer, cbuffer) = (params.buffer.span().0 as i64, params.cbuffer.span().0 as i64);
         let class = Class {
             id: op.classid,
-            parent,
+            parent: parent.unwrap_or(NO_CLASS),
             level: 0,
             children: 0,
-            rate: Cost::new(params.rate),
-            ceil: Cost::new(params.ceil),
+            rate: Cost::new(params.rate).price(),
+            ceil: Cost::new(params.ceil).price(),
+            specs: alloc::boxed::Box::new([params.rate, params.ceil]),
             buffer,
             cbuffer,
             quantum,
@@ -239,7 +280,7 @@ impl Htb {
             lends: 0,
             borrows: 0,
             filters: FilterList::default(),
-            child: Some(Node::hidden(cx, Kind::Pfifo, op.classid)),
+            child: Node::hidden(cx, Kind::Pfifo, op.classid),
             inner: None,
         };
         let at = self.tree.add(class);
@@ -257,10 +298,7 @@ impl Htb {
             class.quantum = quantum;
             class.prio = params.prio.min(PRIOS as u32 - 1) as u8;
         }
-        class.rate = Cost::new(params.rate);
-        class.ceil = Cost::new(params.ceil);
-        class.buffer = params.buffer.span().0 as i64;
-        class.cbuffer = params.cbuffer.span().0 as i64;
+        class.set_rates(params);
         warning.filter(|_| leaf)
     }
 
@@ -278,8 +316,13 @@ impl Htb {
 }
 
 impl Discipline for Htb {
+    #[inline]
     fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
-        let at = match self.choose(cx, own, filters, &pkt) {
+        let chosen = match self.obvious_leaf(cx.pool, own.handle, filters, &pkt) {
+            Some(leaf) => Choice::Leaf(leaf),
+            None => self.choose(cx, own, filters, &pkt),
+        };
+        let at = match chosen {
             Choice::Leaf(at) => at,
             Choice::Direct if self.direct.len() < self.direct_limit => {
                 self.direct.push_back(cx.pool, pkt);
@@ -297,10 +340,10 @@ impl Discipline for Htb {
             }
         };
         let class = &mut self.tree.classes[at as usize];
-        let Some(child) = class.child.as_mut() else { unreachable!("a leaf has a qdisc") };
-        let result = child.enqueue(cx, pkt);
-        let emptied = child.qlen() == 0;
+        let result = class.child.enqueue(cx, pkt);
+        let emptied = class.child.qlen() == 0;
         match result {
+            Enqueue::Queued if class.activity != 0 => {}
             Enqueue::Queued => self.tree.activate(at),
             Enqueue::Congested | Enqueue::Dropped => class.drops = class.drops.wrapping_add(1),
             Enqueue::Lost | Enqueue::Taken | Enqueue::Parked => {}
@@ -312,6 +355,28 @@ impl Discipline for Htb {
         result
     }
 
+    fn enqueue_plain(&mut self, pool: &mut Pool, at: Place<'_>, pkt: Pkt, len: u32) -> Result<(), Pkt> {
+        let Some(leaf) = self.obvious_leaf(pool, at.qdisc, at.filters, &pkt) else { return Err(pkt) };
+        let class = &mut self.tree.classes[leaf as usize];
+        class.child.enqueue_plain(pool, pkt, len)?;
+        if class.activity == 0 {
+            self.tree.activate(leaf);
+        }
+        Ok(())
+    }
+
+    fn toward(&self, pool: &mut Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
+        let meta = pool.meta(pkt);
+        let at = match self.find(meta.priority_class()) {
+            Some(at) => at,
+            None => self.find(filters.guess(meta.mark, qdisc)?)?,
+        };
+        let class = &self.tree.classes[at as usize];
+        black_box(class.activity);
+        class.child.there()
+    }
+
+    #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
         if let Some(pkt) = self.direct.pop_front(cx.pool) {
             return Dequeue::Packet(pkt);
@@ -328,13 +393,17 @@ impl Discipline for Htb {
         }
     }
 
+    fn dequeue_run(&mut self, cx: &mut Cx<'_>, _own: Own, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
+        self.direct.is_empty() && self.tree.dequeue_run(cx, budget, out)
+    }
+
     fn change(&mut self, _cx: &mut Cx<'_>, _own: Own, _params: Option<&QdiscParams>) -> Result<(), TcError> {
         Err(NO_CHANGE)
     }
 
     fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
         for (_, at) in self.hash.iter() {
-            if let Some(child) = &mut self.tree.classes[at as usize].child {
+            if let Some(child) = self.tree.classes[at as usize].child.there_mut() {
                 child.purge(cx);
             }
         }
@@ -417,7 +486,7 @@ impl Discipline for Htb {
 
     fn child(&mut self, class: Handle) -> Option<&mut Node> {
         let at = self.find(class)?;
-        self.tree.classes[at as usize].child.as_mut()
+        self.tree.classes[at as usize].child.there_mut()
     }
 
     fn child_emptied(&mut self, _cx: &mut Cx<'_>, class: Handle) {
@@ -428,7 +497,7 @@ impl Discipline for Htb {
 
     fn visit(&mut self, visit: &mut dyn Visit) {
         for class in &mut self.tree.classes {
-            if let Some(child) = &mut class.child {
+            if let Some(child) = class.child.there_mut() {
                 visit.node(child);
             }
         }
@@ -452,8 +521,8 @@ impl Discipline for Htb {
         let ticks = |ns: i64| (ns >> 6).clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32;
         for (_, at) in self.hash.iter() {
             let class = &self.tree.classes[at as usize];
-            let (leaf, child) = class.child.as_ref().map(|c| (c.handle(), c.stats())).unwrap_or_default();
-            let parent = class.parent.map_or(Handle::ROOT, |p| self.tree.classes[p as usize].id);
+            let (leaf, child) = class.child.there().map(|c| (c.handle(), c.stats())).unwrap_or_default();
+            let parent = class.parent().map_or(Handle::ROOT, |p| self.tree.classes[p as usize].id);
             out.push(ClassDump {
                 dev: Default::default(),
                 kind: Kind::Htb,
@@ -461,8 +530,8 @@ impl Discipline for Htb {
                 parent,
                 leaf,
                 params: ClassParams::Htb(HtbClassParams {
-                    rate: class.rate.spec(),
-                    ceil: class.ceil.spec(),
+                    rate: class.specs[0],
+                    ceil: class.specs[1],
                     buffer: Ticks((class.buffer >> 6) as u32),
                     cbuffer: Ticks((class.cbuffer >> 6) as u32),
                     quantum: class.quantum as u32,

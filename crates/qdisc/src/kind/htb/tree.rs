@@ -5,16 +5,21 @@
 //! lowest level and best priority of any row down through feeds to a leaf; each row and feed remembers whose turn it is.
 
 use super::{Class, LEVELS, MAX_DEBT, Mode, PRIOS};
-use crate::algo::{BitTree, Cost, WaitHeap};
+use crate::algo::{BitTree, Price, WaitHeap};
 use crate::cx::Cx;
-use crate::node::{Dequeue, Node};
+use crate::node::{Budget, Dequeue, Node};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use tidegate_packet::{Handle, Pkt, Span, Time};
+use core::hint::black_box;
+use tidegate_packet::{Handle, Pkt, Pool, Span, Time};
 use tidegate_policy::Kind;
 
 /// How many steps a search for a leaf may take.
 const MAX_STEPS: usize = 65_535;
+/// How far down the qdiscs of the next leaves in turn are looked at ahead, the next one first.
+const AHEAD: [core::ops::Range<u32>; 3] = [4..6, 2..4, 0..2];
+/// With fewer active classes than these everything is near anyway.
+const MANY: u32 = 64;
 /// How many classes' modes are looked at in one go.
 const MAX_EVENTS: usize = 100_000;
 
@@ -50,6 +55,16 @@ pub(super) struct Inner {
 enum Holder {
     Row(usize),
     Class(u32),
+}
+
+/// What a leaf gave when it was asked.
+#[derive(PartialEq)]
+enum Asked {
+    Packet(Pkt),
+    /// It has nothing.
+    Idle,
+    /// It holds back what it has.
+    HeldBack,
 }
 
 pub(super) struct Tree {
@@ -101,7 +116,7 @@ impl Tree {
 
     pub(super) fn add(&mut self, class: Class) -> u32 {
         self.settle_ranks();
-        if let Some(parent) = class.parent {
+        if let Some(parent) = class.parent() {
             self.class_mut(parent).children += 1;
         }
         self.ranked = false;
@@ -120,12 +135,10 @@ impl Tree {
     /// A leaf gets its first child: its queue is lost, its debt of waiting forgotten.
     pub(super) fn leaf_to_inner(&mut self, cx: &mut Cx<'_>, at: u32) {
         self.settle_ranks();
-        if let Some(child) = self.class_mut(at).child.take() {
-            child.destroy(cx);
-        }
+        self.class_mut(at).child.leave(cx);
         self.deactivate(at);
         self.stop_waiting(at);
-        let level = self.class(at).parent.map_or(LEVELS as u8, |p| self.class(p).level) - 1;
+        let level = self.class(at).parent().map_or(LEVELS as u8, |p| self.class(p).level) - 1;
         let class = self.class_mut(at);
         class.mode = Mode::Send;
         class.level = level;
@@ -135,13 +148,11 @@ impl Tree {
     /// Deletes a leaf or a childless class; the last child's parent becomes a leaf again, with full buckets and an empty queue.
     pub(super) fn remove(&mut self, cx: &mut Cx<'_>, at: u32) {
         self.settle_ranks();
-        if let Some(child) = self.class_mut(at).child.take() {
-            child.destroy(cx);
-        }
+        self.class_mut(at).child.leave(cx);
         self.deactivate(at);
         self.stop_waiting(at);
         self.ranked = false;
-        let parent = self.class(at).parent;
+        let parent = self.class(at).parent();
         let gone = self.class_mut(at);
         gone.id = Handle::NONE;
         gone.inner = None;
@@ -158,7 +169,7 @@ impl Tree {
         let class = self.class_mut(p);
         class.level = 0;
         class.inner = None;
-        class.child = Some(child);
+        class.child = child;
         class.deficit = [0; LEVELS];
         class.tokens = class.buffer;
         class.ctokens = class.cbuffer;
@@ -198,10 +209,15 @@ impl Tree {
     }
 
     /// Gives every class its place by id, and puts feeds and rows together again from what each class knows of itself.
+    #[inline]
     fn rank(&mut self) {
-        if self.ranked {
-            return;
+        if !self.ranked {
+            self.rank_anew();
         }
+    }
+
+    #[cold]
+    fn rank_anew(&mut self) {
         self.ranked = true;
         let live = |c: &Class| !c.id.is_none();
         self.sorted = (0..self.classes.len() as u32).filter(|at| live(self.class(*at))).collect();
@@ -219,7 +235,7 @@ impl Tree {
         for rank in 0..self.sorted.len() {
             let at = self.sorted[rank];
             self.class_mut(at).rank = rank as u32;
-            let Some(parent) = self.class(at).parent else { continue };
+            let Some(parent) = self.class(at).parent() else { continue };
             let Some(inner) = self.class_mut(parent).inner.as_mut() else { continue };
             inner.kids.push(at);
             let sibling_rank = inner.kids.len() as u32 - 1;
@@ -228,7 +244,7 @@ impl Tree {
         for at in self.sorted.clone() {
             let (in_feed, in_row) = (self.class(at).in_feed, self.class(at).in_row);
             for prio in bits(in_feed) {
-                if let Some(parent) = self.class(at).parent {
+                if let Some(parent) = self.class(at).parent() {
                     self.join(Holder::Class(parent), prio, at);
                 }
             }
@@ -306,10 +322,19 @@ impl Tree {
     }
 
     /// The leaf whose turn it is in a row. A feed whose end was reached begins again, and the one above passes its turn.
+    #[inline]
     fn leaf(&mut self, level: usize, prio: usize) -> Option<u32> {
         if self.row_mask[level] & 1 << prio == 0 {
             return None;
         }
+        if let (0, Turn::Of(at)) = (level, self.rows[0][prio].turn) {
+            return Some(at);
+        }
+        self.search_leaf(level, prio)
+    }
+
+    #[inline(never)]
+    fn search_leaf(&mut self, level: usize, prio: usize) -> Option<u32> {
         let mut path = [Holder::Row(level); LEVELS + 1];
         let mut depth = 0;
         for _ in 0..MAX_STEPS {
@@ -350,6 +375,7 @@ impl Tree {
     }
 
     /// A leaf has nothing to send any more.
+    #[inline(never)]
     pub(super) fn deactivate(&mut self, at: u32) {
         if self.class(at).activity != 0 && self.class(at).inner.is_none() {
             self.rank();
@@ -363,7 +389,7 @@ impl Tree {
     fn enter(&mut self, mut at: u32) {
         let mut mask = self.class(at).activity;
         while mask != 0 && self.class(at).mode == Mode::Borrow {
-            let Some(parent) = self.class(at).parent else { break };
+            let Some(parent) = self.class(at).parent() else { break };
             let holder = Holder::Class(parent);
             let mut newly = mask;
             for prio in bits(mask) {
@@ -391,7 +417,7 @@ impl Tree {
     fn leave(&mut self, mut at: u32) {
         let mut mask = self.class(at).activity;
         while mask != 0 && self.class(at).mode == Mode::Borrow {
-            let Some(parent) = self.class(at).parent else { break };
+            let Some(parent) = self.class(at).parent() else { break };
             let holder = Holder::Class(parent);
             let (id, rank) = (self.class(at).id, self.class(at).sibling_rank);
             let mut emptied = 0;
@@ -429,27 +455,10 @@ impl Tree {
 
     // --- modes
 
-    /// How few ceiling tokens a class may have before it must wait, and how few tokens to send on its own.
-    fn thresholds(&self, class: &Class) -> (i64, i64) {
-        if !self.hysteresis {
-            return (0, 0);
-        }
-        let floor = if class.mode == Mode::Wait { 0 } else { -class.cbuffer };
-        (floor, if class.mode == Mode::Send { -class.buffer } else { 0 })
-    }
-
     /// Sets a class's mode from its tokens, `elapsed` ns after its checkpoint; tells how long until it can be better.
     fn update_mode(&mut self, at: u32, elapsed: i64) -> i64 {
         let class = self.class(at);
-        let (tokens, ctokens) = (class.tokens + elapsed, class.ctokens + elapsed);
-        let (floor, high) = self.thresholds(class);
-        let (mode, wait) = if ctokens < floor {
-            (Mode::Wait, -ctokens)
-        } else if tokens >= high {
-            (Mode::Send, elapsed)
-        } else {
-            (Mode::Borrow, -tokens)
-        };
+        let (mode, wait) = class.affordable(elapsed, self.hysteresis);
         let (old, activity) = (class.mode, class.activity);
         if mode == old {
             return wait;
@@ -477,6 +486,7 @@ impl Tree {
     }
 
     /// Looks at the classes of a level whose time has come; tells when the next one's comes.
+    #[inline(never)]
     fn events(&mut self, level: usize) -> Time {
         for _ in 0..MAX_EVENTS {
             let Some((key, at)) = self.waiting[level].first() else { return self.now + Span::secs(1) };
@@ -507,29 +517,156 @@ impl Tree {
             }
             next_event = next_event.min(self.near_event[level]);
             // Priorities that become busy meanwhile wait for the next round, those that fall idle are passed over.
-            for prio in bits(self.row_mask[level]) {
-                if let Some(pkt) = self.serve(cx, level, prio) {
+            let mut prios = self.row_mask[level];
+            while prios != 0 {
+                if let Some(pkt) = self.serve(cx, level, prios.trailing_zeros() as usize) {
                     return Ok(pkt);
                 }
+                prios &= prios - 1;
             }
         }
         Err(next_event)
     }
 
+    /// Packets in a row from the leaf whose turn it is, within its turn, while neither it nor an ancestor changes its mode: then all
+    /// that happens between them is counting, and can be done at once.
+    pub(super) fn dequeue_run(&mut self, cx: &mut Cx<'_>, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
+        if !self.ranked || cx.now >= self.near_event[0] || self.row_mask[0] == 0 {
+            return false;
+        }
+        let prio = self.row_mask[0].trailing_zeros() as usize;
+        let Turn::Of(at) = self.rows[0][prio].turn else { return false };
+        let left = self.class(at).deficit[0];
+        if left < 0 || !self.can_pay(cx.now, at, left as u32) {
+            return false;
+        }
+        self.now = cx.now;
+        self.hysteresis = cx.device.switches.htb_hysteresis;
+        let from = out.len();
+        let turn = Budget { packets: budget.packets, bytes: budget.bytes.min(i64::from(left) + 1) };
+        let mut rest = turn;
+        let class = &mut self.classes[at as usize];
+        if !class.child.dequeue_run(cx, &mut rest, out) {
+            return false;
+        }
+        let bytes = turn.bytes - rest.bytes;
+        budget.packets = rest.packets;
+        budget.bytes -= bytes;
+        class.bytes += bytes as u64;
+        class.packets += (out.len() - from) as u64;
+        class.deficit[0] -= bytes as i32;
+        let emptied = class.child.qlen() == 0;
+        if class.deficit[0] < 0 {
+            class.deficit[0] += class.quantum;
+            self.pass(Holder::Row(0), prio);
+        }
+        if emptied {
+            self.deactivate(at);
+        }
+        if self.active > MANY && !matches!(self.rows[0][prio].turn, Turn::Of(same) if same == at) {
+            self.touch_ahead(cx.pool, prio, (bytes / (out.len() - from) as i64) as u32);
+        }
+        self.charge_run(cx, at, &out[from..], bytes as u64);
+        true
+    }
+
+    /// Can a leaf and all its ancestors pay for so many bytes, in packets of any number, without changing their modes?
+    fn can_pay(&self, now: Time, leaf: u32, bytes: u32) -> bool {
+        let mut next = Some(leaf);
+        while let Some(at) = next {
+            let class = self.class(at);
+            let elapsed = (now.since(class.checkpoint).0 as i64).min(MAX_DEBT);
+            let rests = class.rate.ns(bytes) as i64 <= (class.tokens + elapsed).min(class.buffer)
+                && class.ceil.ns(bytes) as i64 <= (class.ctokens + elapsed).min(class.cbuffer);
+            if !rests || class.mode != Mode::Send || !class.rate.is_plain() || !class.ceil.is_plain() {
+                return false;
+            }
+            next = class.parent();
+        }
+        true
+    }
+
+    /// Charges packets that a leaf sent on its own at once.
+    fn charge_run(&mut self, cx: &Cx<'_>, leaf: u32, packets: &[Pkt], bytes: u64) {
+        let mut next = Some(leaf);
+        let hysteresis = self.hysteresis;
+        while let Some(at) = next {
+            let class = self.class_mut(at);
+            next = class.parent();
+            let elapsed = (cx.now.since(class.checkpoint).0 as i64).min(MAX_DEBT);
+            let (mut cost, mut ceil_cost) = (0, 0);
+            for pkt in packets {
+                let len = cx.pool.meta(pkt).len;
+                cost += class.rate.ns(len) as i64;
+                ceil_cost += class.ceil.ns(len) as i64;
+            }
+            class.tokens = after(class.tokens + elapsed, class.buffer, cost);
+            class.ctokens = after(class.ctokens + elapsed, class.cbuffer, ceil_cost);
+            class.checkpoint = cx.now;
+            if class.level > 0 {
+                class.bytes += bytes;
+                class.packets += packets.len() as u64;
+            } else {
+                class.lends = class.lends.wrapping_add(packets.len() as u32);
+            }
+            if class.affordable(0, hysteresis).0 != class.mode {
+                self.change_mode(at);
+            }
+        }
+    }
+
+    /// The turn among leaves that send on their own was just passed on: loads what the ones after it need, the nearer the more, so
+    /// that each line has been on its way for a turn when it is needed. `len` is that of the packets sent lately.
+    fn touch_ahead(&self, pool: &mut Pool, prio: usize, len: u32) {
+        let feed = &self.rows[0][prio];
+        let Turn::Of(at) = feed.turn else { return };
+        let mut from = self.class(at).rank + 1;
+        for depths in AHEAD {
+            let Some(rank) = feed.members.next(from) else { return };
+            let class = self.class(self.sorted[rank as usize]);
+            let room = if depths.start == 0 {
+                black_box(class.mode);
+                1
+            } else {
+                class.quantum as u32 / len.max(1) + 1
+            };
+            if let Some(child) = class.child.there() {
+                depths.for_each(|depth| child.touch_next(pool, depth, room));
+            }
+            from = rank + 1;
+        }
+    }
+
     /// The feed in which a leaf's turn stands when it is served at `level`.
     fn turn_holder(&self, at: u32, level: usize) -> Holder {
-        match self.class(at).parent {
+        match self.class(at).parent() {
             Some(parent) if level > 0 => Holder::Class(parent),
             _ => Holder::Row(0),
         }
     }
 
+    #[inline]
     fn serve(&mut self, cx: &mut Cx<'_>, level: usize, prio: usize) -> Option<Pkt> {
-        let mut start = self.leaf(level, prio)?;
-        let mut at = start;
+        let first = self.leaf(level, prio)?;
+        match self.ask(cx, first, level, prio) {
+            Asked::Packet(pkt) => Some(pkt),
+            failed => self.serve_others(cx, level, prio, first, failed),
+        }
+    }
+
+    /// The leaf asked first gave nothing: asks the others.
+    #[cold]
+    fn serve_others(
+        &mut self,
+        cx: &mut Cx<'_>,
+        level: usize,
+        prio: usize,
+        first: u32,
+        mut failed: Asked,
+    ) -> Option<Pkt> {
+        let (mut start, mut at) = (first, first);
         for _ in 0..MAX_STEPS {
-            let Some(child) = self.classes[at as usize].child.as_mut() else { unreachable!("leaf() gives leaves") };
-            if child.qlen() == 0 {
+            if failed == Asked::Idle {
                 // Its qdisc lost everything behind our back.
                 self.deactivate(at);
                 let next = self.leaf(level, prio)?;
@@ -537,87 +674,144 @@ impl Tree {
                     start = next;
                 }
                 at = next;
-                continue;
+            } else {
+                // The leaf's qdisc holds back what it has: the next leaf's turn.
+                self.pass(self.turn_holder(at, level), prio);
+                at = self.leaf(level, prio)?;
+                if at == start {
+                    return None;
+                }
             }
-            let lost = cx.lost.packets;
-            let result = child.dequeue_fresh(cx);
-            let emptied_by_drops = cx.lost.packets != lost && child.qlen() == 0;
-            if emptied_by_drops {
-                self.deactivate(at);
-            }
-            if let Dequeue::Packet(pkt) = result {
-                self.sent(cx, at, level, prio, cx.pool.meta(&pkt).len);
-                return Some(pkt);
-            }
-            // The leaf's qdisc holds back what it has: the next leaf's turn.
-            self.pass(self.turn_holder(at, level), prio);
-            at = self.leaf(level, prio)?;
-            if at == start {
-                return None;
+            match self.ask(cx, at, level, prio) {
+                Asked::Packet(pkt) => return Some(pkt),
+                again => failed = again,
             }
         }
         None
     }
 
-    /// A leaf sent `len` bytes at `level`: its turn, its activity, its tokens.
-    fn sent(&mut self, cx: &Cx<'_>, at: u32, level: usize, prio: usize, len: u32) {
-        let class = self.class_mut(at);
+    /// Asks a leaf for a packet.
+    #[inline]
+    fn ask(&mut self, cx: &mut Cx<'_>, at: u32, level: usize, prio: usize) -> Asked {
+        let child = &mut self.classes[at as usize].child;
+        if child.qlen() == 0 {
+            return Asked::Idle;
+        }
+        let lost = cx.lost.packets;
+        let result = child.dequeue_fresh(cx);
+        let emptied = child.qlen() == 0;
+        if emptied && cx.lost.packets != lost {
+            // It lost what it had: it falls silent before its turn is counted.
+            self.deactivate(at);
+        }
+        let Dequeue::Packet(pkt) = result else { return Asked::HeldBack };
+        let len = cx.pool.meta(&pkt).len;
+        let class = &mut self.classes[at as usize];
         class.bytes += u64::from(len);
         class.packets += 1;
         class.deficit[level] -= len as i32;
         if class.deficit[level] < 0 {
             class.deficit[level] += class.quantum;
-            self.pass(self.turn_holder(at, level), prio);
+            self.end_turn(cx.pool, at, level, prio, len);
         }
-        if self.class(at).child.as_ref().is_some_and(|child| child.qlen() == 0) {
+        if emptied {
             self.deactivate(at);
         }
         self.charge(cx.now, at, level, len);
+        Asked::Packet(pkt)
+    }
+
+    /// A leaf has sent its quantum.
+    #[inline(never)]
+    fn end_turn(&mut self, pool: &mut Pool, at: u32, level: usize, prio: usize, len: u32) {
+        self.pass(self.turn_holder(at, level), prio);
+        if level == 0 && self.active > MANY {
+            self.touch_ahead(pool, prio, len);
+        }
     }
 
     /// Charges a leaf's packet to it and its ancestors; those below the level that lent only borrow.
+    #[inline]
     fn charge(&mut self, now: Time, leaf: u32, level: usize, len: u32) {
         let mut next = Some(leaf);
+        let hysteresis = self.hysteresis;
         while let Some(at) = next {
             let class = self.class_mut(at);
-            next = class.parent;
-            let elapsed = (now.since(class.checkpoint).0 as i64).min(MAX_DEBT);
-            let own = usize::from(class.level);
-            if own >= level {
-                if own == level {
-                    class.lends = class.lends.wrapping_add(1);
-                }
-                class.tokens = pay(class.tokens + elapsed, class.buffer, &class.rate, len);
-            } else {
-                class.borrows = class.borrows.wrapping_add(1);
-                class.tokens += elapsed;
-            }
-            class.ctokens = pay(class.ctokens + elapsed, class.cbuffer, &class.ceil, len);
-            class.checkpoint = now;
-            let old = class.mode;
-            let wait = self.update_mode(at, 0);
-            let mode = self.class(at).mode;
-            if mode != old {
-                if old != Mode::Send {
-                    self.waiting[own].remove(at);
-                }
-                if mode != Mode::Send {
-                    self.wait(at, wait);
-                }
-            }
-            if own > 0 {
-                let class = self.class_mut(at);
+            next = class.parent();
+            class.pay(now, level, len);
+            if class.level > 0 {
                 class.bytes += u64::from(len);
                 class.packets += 1;
             }
+            if class.affordable(0, hysteresis).0 != class.mode {
+                self.change_mode(at);
+            }
+        }
+    }
+
+    /// A class that was just charged can afford another mode than it has.
+    #[inline(never)]
+    fn change_mode(&mut self, at: u32) {
+        let (old, level) = (self.class(at).mode, usize::from(self.class(at).level));
+        let wait = self.update_mode(at, 0);
+        if old != Mode::Send {
+            self.waiting[level].remove(at);
+        }
+        if self.class(at).mode != Mode::Send {
+            self.wait(at, wait);
         }
     }
 }
 
-/// Tokens after paying for `len` bytes: first capped at the bucket, never below the greatest debt.
-fn pay(tokens: i64, bucket: i64, cost: &Cost, len: u32) -> i64 {
-    let left = tokens.min(bucket) - cost.ns(len) as i64;
-    if left <= -MAX_DEBT { 1 - MAX_DEBT } else { left }
+impl Class {
+    /// Pays for `len` bytes sent at `level`, on its own or, below that, on what it borrowed.
+    #[inline]
+    fn pay(&mut self, now: Time, level: usize, len: u32) {
+        let elapsed = (now.since(self.checkpoint).0 as i64).min(MAX_DEBT);
+        let own = usize::from(self.level);
+        if own >= level {
+            self.lends = self.lends.wrapping_add(u32::from(own == level));
+            self.tokens = pay(self.tokens + elapsed, self.buffer, &self.rate, len);
+        } else {
+            self.borrows = self.borrows.wrapping_add(1);
+            self.tokens += elapsed;
+        }
+        self.ctokens = pay(self.ctokens + elapsed, self.cbuffer, &self.ceil, len);
+        self.checkpoint = now;
+    }
+
+    /// The mode that its tokens allow `elapsed` ns after its checkpoint, and how long until it can be better.
+    #[inline]
+    fn affordable(&self, elapsed: i64, hysteresis: bool) -> (Mode, i64) {
+        let (tokens, ctokens) = (self.tokens + elapsed, self.ctokens + elapsed);
+        let (floor, high) = if hysteresis { self.late_thresholds() } else { (0, 0) };
+        if ctokens < floor {
+            (Mode::Wait, -ctokens)
+        } else if tokens >= high {
+            (Mode::Send, elapsed)
+        } else {
+            (Mode::Borrow, -tokens)
+        }
+    }
+
+    /// How few ceiling tokens it may have before it must wait, and how few tokens to send on its own, where modes change late.
+    #[cold]
+    fn late_thresholds(&self) -> (i64, i64) {
+        let floor = if self.mode == Mode::Wait { 0 } else { -self.cbuffer };
+        (floor, if self.mode == Mode::Send { -self.buffer } else { 0 })
+    }
+}
+
+/// Tokens after paying: first capped at the bucket, never below the greatest debt.
+#[inline]
+fn after(tokens: i64, bucket: i64, cost: i64) -> i64 {
+    (tokens.min(bucket) - cost).max(1 - MAX_DEBT)
+}
+
+/// Tokens after paying for `len` bytes.
+#[inline]
+fn pay(tokens: i64, bucket: i64, price: &Price, len: u32) -> i64 {
+    after(tokens, bucket, price.ns(len) as i64)
 }
 
 /// The numbers of the bits set, ascending.
