@@ -153,7 +153,7 @@ fn load_table(runs: &[(String, Figures, Figures)]) -> String {
 fn standard_load(kind: Kind, place: &Path, ledger: &mut Ledger) -> Vec<(String, Figures, Figures)> {
     let (name, picture) = (kind.name(), "load.svg");
     let script = format!("examples/disciplines/{name}.sh");
-    let json = tidegate(&format!("try {script} {STANDARD} --json --report {picture}"), place);
+    let json = tidegate(&format!("try {script} {STANDARD} --json --log --report {picture}"), place);
     let drawn = fs::read_to_string(place.join(picture)).expect("a picture");
     ledger.file(&root().join(format!("docs/img/disciplines/{name}-load.svg")), &drawn);
     let document: Value = serde_json::from_str(&json).expect("JSON");

@@ -18,11 +18,18 @@ use tidegate_policy::Kind;
 const FILES: [&str; 4] = ["egress.csv", "stats.txt", "filters.txt", "snap.txt"];
 
 /// Answers of a real kernel, and what they are about.
-const ARCHIVES: [&str; 5] =
-    ["answers.tar.gz", "answers-A.tar.gz", "translated.tar.gz", "redirects.tar.gz", "routed.tar.gz"];
-const KEPT: [&str; 5] = [
+const ARCHIVES: [&str; 6] = [
+    "answers.tar.gz",
+    "answers-A.tar.gz",
+    "answers-B.tar.gz",
+    "translated.tar.gz",
+    "redirects.tar.gz",
+    "routed.tar.gz",
+];
+const KEPT: [&str; 6] = [
     "trees, filters, changes and deletes in the middle of a run",
     "trees with hfsc and qfq",
+    "red, choke, sfb, pie, sfq with random early detection, rate estimators, hysteresis",
     "connections whose addresses and ports are translated",
     "packets led through an ifb, listings of actions",
     "routed conversations behind rules of iptables",

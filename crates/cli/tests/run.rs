@@ -497,3 +497,46 @@ fn bad_scripts_are_answered_or_named_and_nothing_hangs() {
     assert_eq!(run(&place.0.join("nowhere"), &[]).status.code(), Some(127));
     assert_eq!(run(&plain, &["--print", "poem"]).status.code(), Some(2));
 }
+
+/// What the kernel takes without a word though it cannot do what was meant: carried out, and said.
+const DOUBTS: &[(&str, &str)] = &[
+    ("qdisc add dev eth0 root handle 1: htb default 10", ""),
+    ("class add dev eth0 parent 1: classid 1:1 htb rate 2mbit", ""),
+    (
+        "class add dev eth0 parent 1:7 classid 1:10 htb rate 1mbit",
+        "there is no class 1:7 on eth0: 1:10 stands under the root and cannot borrow",
+    ),
+    (
+        "class add dev eth0 parent 1:1 classid 1:11 htb rate 2mbit ceil 1mbit",
+        "ceil 1.00 Mbit/s is below rate 2.00 Mbit/s: the class never gets its rate",
+    ),
+    (
+        "class add dev eth0 parent 1:1 classid 1:12 htb rate 1mbit burst 200",
+        "burst or cburst is 200 bytes, less than half a frame (1514): give about rate / 250 bytes, at least 1514",
+    ),
+    (
+        "qdisc add dev eth0 parent 1:10 tbf rate 1mbit burst 1000 limit 10k",
+        "burst 1000 is less than a frame of eth0 (1514 bytes): longer packets are dropped",
+    ),
+    (
+        "qdisc add dev eth0 parent 1:11 codel target 200ms",
+        "target (200000 us) is not below interval (100000 us): a queue is accepted for longer than it is watched",
+    ),
+    ("qdisc add dev eth0 parent 1:12 pfifo limit 0", "limit 0 drops every packet"),
+    ("qdisc replace dev eth0 parent 1:12 pfifo limit 10", ""),
+];
+
+#[test]
+fn what_cannot_work_is_carried_out_and_said() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("doubts");
+    let script = place.script("x.sh", DOUBTS.iter().map(|(command, _)| format!("tc {command}\n")).collect::<String>());
+    let output = run(&script, &["--dev", "eth0"]);
+    let told = text(&output.stderr);
+    let warned: Vec<&str> = told.lines().filter_map(|line| line.strip_prefix("tidegate: warning: ")).collect();
+    let wanted: Vec<&str> = DOUBTS.iter().map(|(_, doubt)| *doubt).filter(|doubt| !doubt.is_empty()).collect();
+    assert_eq!(warned, wanted, "{told}");
+    assert_eq!(output.status.code(), Some(0));
+}

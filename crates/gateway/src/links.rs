@@ -97,6 +97,7 @@ impl Gateway {
                 kind: None,
                 params: None,
                 stab: None,
+                estimator: None,
             };
             let _ = self.apply(World { now, pool: &mut *pool, draws: &mut *draws }, &Op::Qdisc(op));
         }

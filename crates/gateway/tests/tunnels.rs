@@ -49,6 +49,7 @@ fn classes(dissector: Dissector, key: &str) -> Vec<u32> {
         kind: Some("drr".into()),
         params: Some(QdiscParams::Drr),
         stab: None,
+        estimator: None,
     };
     let class = |minor| {
         Op::Class(ClassOp {
@@ -58,6 +59,7 @@ fn classes(dissector: Dissector, key: &str) -> Vec<u32> {
             classid: Handle::new(1, minor),
             kind: Some("drr".into()),
             params: Some(ClassParams::Drr(DrrClassParams { quantum: Some(1500) })),
+            estimator: None,
         })
     };
     let filter = FilterOp {

@@ -18,7 +18,7 @@ fn answer(args: &[String], env: &Env) -> (String, Vec<String>) {
     match tc::parse(args, env) {
         Ok(parsed) => match parsed.command {
             TcCommand::Help(_) => ("0".into(), Vec::new()),
-            _ => ("ok".into(), Vec::new()),
+            _ => ("ok".into(), parsed.stderr.lines().map(String::from).collect()),
         },
         Err(refusal) => (refusal.code.to_string(), refusal.stderr.lines().map(String::from).collect()),
     }

@@ -100,8 +100,12 @@ impl Upkeep {
 
     /// Armed at `now` for so many jiffies later.
     pub fn after(jiffies: Jiffies, now: Time, ticks: u32) -> Upkeep {
-        let present = jiffies.at(now);
-        Upkeep { jiffies, next: jiffies.time(place(present + i64::from(ticks), present).0) }
+        Upkeep::until(jiffies, now, jiffies.at(now) + i64::from(ticks))
+    }
+
+    /// Armed at `now` to run out when the counter has this value.
+    pub fn until(jiffies: Jiffies, now: Time, expires: i64) -> Upkeep {
+        Upkeep { jiffies, next: jiffies.time(place(expires, jiffies.at(now)).0) }
     }
 
     /// Its tick.
@@ -111,16 +115,22 @@ impl Upkeep {
 
     /// When it fired, if it has by `now`; it is armed again for `ticks` jiffies after that, or not at all when they are 0.
     pub fn fired(&mut self, now: Time, ticks: u32) -> Option<Time> {
+        let at = self.fired_until(now, |present| present + i64::from(ticks))?;
+        if ticks == 0 {
+            self.next = Time::NEVER;
+        }
+        Some(at)
+    }
+
+    /// The same; `next` tells from the counter's value when it is to run out again.
+    pub fn fired_until(&mut self, now: Time, next: impl FnOnce(i64) -> i64) -> Option<Time> {
         let at = self.next;
         if at > now || at == Time::NEVER {
             return None;
         }
         // While timers of a jiffy run the wheel has already been turned to the next.
         let present = self.jiffies.at(at);
-        self.next = match ticks {
-            0 => Time::NEVER,
-            ticks => self.jiffies.time(place(present + i64::from(ticks), present + 1).0),
-        };
+        self.next = self.jiffies.time(place(next(present), present + 1).0);
         Some(at)
     }
 }

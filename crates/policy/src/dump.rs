@@ -24,6 +24,17 @@ pub struct QueueStats {
     pub qlen: u32,
     /// Bytes waiting.
     pub backlog: u32,
+    /// How fast it sent lately, where a rate estimator was asked for.
+    pub rate: Option<RateSample>,
+}
+
+/// What a rate estimator tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RateSample {
+    /// Bytes per second.
+    pub bytes: u64,
+    /// Packets per second.
+    pub packets: u64,
 }
 
 /// A queueing discipline as `tc qdisc show` tells it.

@@ -30,4 +30,4 @@ pub use params::{
     HtbParams, IdleTable, PieParams, PrioParams, QdiscParams, QfqClassParams, RedCurve, RedParams, ServiceCurve,
     SfbParams, SfqParams, SfqRed, TbfParams,
 };
-pub use rate::{LinkLayer, RateSpec, SizeTable, Ticks};
+pub use rate::{Estimator, LinkLayer, RateSpec, SizeTable, Ticks};

@@ -5,7 +5,7 @@ use crate::filter::FilterParams;
 use crate::link::LinkOp;
 use crate::netfilter::NfOp;
 use crate::params::{ClassParams, QdiscParams};
-use crate::rate::SizeTable;
+use crate::rate::{Estimator, SizeTable};
 use tidegate_packet::Handle;
 
 /// One operation on the machine.
@@ -76,6 +76,8 @@ pub struct QdiscOp {
     pub params: Option<QdiscParams>,
     /// The size table.
     pub stab: Option<SizeTable>,
+    /// The rate estimator; one that is there stays when nothing is said.
+    pub estimator: Option<Estimator>,
 }
 
 /// An operation on a class.
@@ -93,6 +95,8 @@ pub struct ClassOp {
     pub kind: Option<String>,
     /// Its parameters.
     pub params: Option<ClassParams>,
+    /// The rate estimator; one that is there stays when nothing is said.
+    pub estimator: Option<Estimator>,
 }
 
 /// An operation on a filter.

@@ -49,6 +49,15 @@ pub struct RateSpec {
     pub linklayer: LinkLayer,
 }
 
+/// A rate estimator (`estimator INTERVAL CONSTANT`), as tc tells the kernel of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Estimator {
+    /// Every 2^this quarter seconds the rate is measured, 0 to 5.
+    pub interval_log: u8,
+    /// The average moves by 1/2^this of the distance to it.
+    pub ewma_log: u8,
+}
+
 /// A size table (`stab`): what a packet of each length costs, as tc computes it and the kernel looks it up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SizeTable {

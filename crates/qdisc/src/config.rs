@@ -157,6 +157,7 @@ impl Shaper {
             if op.params.is_some() {
                 node.change(cx, op.params.as_ref())?;
             }
+            node.estimate(cx, handle, op.estimator);
             // A change that names no size table takes the one there is away.
             node.set_stab(stab.clone());
             Ok(())
@@ -179,6 +180,7 @@ impl Shaper {
         let (_, mut cx) = self.enter(now, pool, draws);
         let mut node = Node::new(&mut cx, kind, handle, op.parent, op.params.as_ref(), births)?;
         node.set_stab(op.stab.clone());
+        node.estimate(&cx, handle, op.estimator);
         self.graft(now, pool, draws, op.parent, Some(node))
     }
 

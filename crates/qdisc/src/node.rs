@@ -1,5 +1,6 @@
 //! One qdisc: the counting that all kinds have in common, around the discipline that makes it this kind.
 
+use crate::algo::{RateEstimator, Sent};
 use crate::cx::{Cx, Device, Watchdogs, Why};
 use crate::kind::{Body, Noop};
 use alloc::boxed::Box;
@@ -8,8 +9,8 @@ use alloc::vec::Vec;
 use core::hint::black_box;
 use tidegate_classify::{Asked, FilterList, Meter, U32Listing, Verdict};
 use tidegate_packet::{Handle, Pkt, Pool, Time, Timer};
-use tidegate_policy::dump::{ClassDump, QdiscDump, QueueStats, Xstats};
-use tidegate_policy::{ClassOp, Errno, Kind, QdiscParams, SizeTable, TcError};
+use tidegate_policy::dump::{ClassDump, QdiscDump, QueueStats, RateSample, Xstats};
+use tidegate_policy::{ClassOp, Errno, Estimator, Kind, QdiscParams, SizeTable, TcError};
 
 /// What became of a packet that was handed to a qdisc.
 #[must_use]
@@ -252,6 +253,12 @@ pub trait Discipline {
         let _ = gone;
     }
 
+    /// What a class has sent, where classes can be measured.
+    fn class_sent(&self, class: Handle) -> Option<Sent> {
+        let _ = class;
+        None
+    }
+
     /// The filters of an inner class, where the kind has such.
     fn class_filters(&mut self, class: Handle) -> Option<&mut FilterList> {
         let _ = class;
@@ -339,6 +346,8 @@ pub struct Node {
     held: Option<Pkt>,
     parent: Handle,
     kind: Kind,
+    /// Rate estimators are at work; then something stands in `rare`.
+    measured: bool,
 }
 
 const NO_FILTERS: &FilterList = &FilterList::new();
@@ -349,6 +358,8 @@ struct Rare {
     /// The filters that hang on it.
     filters: FilterList,
     stab: Option<SizeTable>,
+    /// Its rate estimators: its own under its handle, those of its classes under theirs.
+    estimators: Vec<(Handle, RateEstimator)>,
     /// When it was made, for the order of dumps.
     born: u64,
 }
@@ -429,7 +440,23 @@ impl Node {
     }
 
     fn assemble(kind: Kind, body: Body, parent: Handle, watchdog: u32) -> Node {
-        Node { handle: Handle::NONE, parent, kind, body, held: None, stats: Stats::default(), watchdog, rare: None }
+        Node {
+            handle: Handle::NONE,
+            parent,
+            kind,
+            body,
+            held: None,
+            stats: Stats::default(),
+            watchdog,
+            measured: false,
+            rare: None,
+        }
+    }
+
+    /// Are rate estimators at work? Asked so that the second line is not needed for most.
+    #[inline]
+    fn is_measured(&self) -> bool {
+        self.rare.is_some() && self.measured
     }
 
     fn rare_mut(&mut self) -> &mut Rare {
@@ -466,7 +493,48 @@ impl Node {
             requeues: 0,
             qlen: self.stats.qlen,
             backlog: self.stats.backlog as u32,
+            rate: self.rate_of(self.handle),
         }
+    }
+
+    fn rate_of(&self, of: Handle) -> Option<RateSample> {
+        let estimators = &self.rare.as_ref()?.estimators;
+        estimators.iter().find(|(id, _)| *id == of).map(|(_, estimator)| estimator.sample())
+    }
+
+    /// Begins to measure the rate of the qdisc or of one of its classes, if asked to.
+    pub(crate) fn estimate(&mut self, cx: &Cx<'_>, of: Handle, params: Option<Estimator>) {
+        self.measure(cx.now);
+        let (Some(params), Some(sent)) = (params, self.sent(of)) else { return };
+        let all = &mut self.rare_mut().estimators;
+        let before = all.iter().position(|(id, _)| *id == of).map(|at| all.swap_remove(at).1);
+        all.push((of, RateEstimator::new(params, cx.device.jiffies, cx.now, sent, before.as_ref())));
+        self.measured = true;
+    }
+
+    /// What the qdisc or one of its classes has sent.
+    fn sent(&self, of: Handle) -> Option<Sent> {
+        if of == self.handle {
+            return Some(Sent { bytes: self.stats.bytes, packets: self.stats.packets });
+        }
+        self.body.get().class_sent(of)
+    }
+
+    /// Lets the estimators see what was sent until now, before that changes.
+    #[cold]
+    fn measure(&mut self, now: Time) {
+        let Some(rare) = &mut self.rare else { return };
+        let mut estimators = core::mem::take(&mut rare.estimators);
+        estimators.retain_mut(|(of, estimator)| match self.sent(*of) {
+            Some(sent) => {
+                estimator.catch_up(now, sent);
+                true
+            }
+            // The class is gone.
+            None => false,
+        });
+        self.measured = !estimators.is_empty();
+        self.rare_mut().estimators = estimators;
     }
     /// When it was made.
     pub fn born(&self) -> u64 {
@@ -534,6 +602,9 @@ impl Node {
     }
 
     fn enqueue_any(&mut self, cx: &mut Cx<'_>, pkt: Pkt) -> Enqueue {
+        if self.measured {
+            self.measure(cx.now);
+        }
         let (before, len) = (cx.lost, cx.pool.meta(&pkt).len);
         let own = self.own();
         let result = match &mut self.rare {
@@ -566,7 +637,10 @@ impl Node {
     /// Takes the next packet out without regard to a held one, as HTB does with its leaves.
     #[inline]
     pub(crate) fn dequeue_fresh(&mut self, cx: &mut Cx<'_>) -> Dequeue {
-        if let Body::Fifo(fifo) = &mut self.body {
+        let measured = self.is_measured();
+        if let Body::Fifo(fifo) = &mut self.body
+            && !measured
+        {
             let Some((pkt, len)) = fifo.take(cx.pool) else { return Dequeue::Empty };
             self.stats.sent(len);
             return Dequeue::Packet(pkt);
@@ -575,6 +649,9 @@ impl Node {
     }
 
     fn dequeue_any(&mut self, cx: &mut Cx<'_>) -> Dequeue {
+        if self.measured {
+            self.measure(cx.now);
+        }
         let before = cx.lost;
         let own = self.own();
         let result = self.body.dequeue(cx, own);
@@ -612,7 +689,7 @@ impl Node {
 
     /// Takes several packets out in a row: see [`Discipline::dequeue_run`].
     pub(crate) fn dequeue_run(&mut self, cx: &mut Cx<'_>, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
-        if budget.is_spent() || self.stats.qlen == 0 {
+        if budget.is_spent() || self.stats.qlen == 0 || self.is_measured() {
             return false;
         }
         let before = *budget;
@@ -848,6 +925,9 @@ impl Node {
         let filters = &mut self.rare.get_or_insert_default().filters;
         let result = self.body.get_mut().class_op(cx, own, filters, op);
         self.settle(cx, before);
+        if result.is_ok() {
+            self.estimate(cx, op.classid, op.estimator);
+        }
         result
     }
 
@@ -905,6 +985,7 @@ impl Node {
 
     /// As `tc qdisc show` tells it.
     pub fn dump(&mut self, dev: &str, now: Time) -> QdiscDump {
+        self.measure(now);
         let own = self.own();
         self.body.catch_up(now, own);
         // Some kinds publish a counter only when they are dumped, so this comes before the counters are read.
@@ -933,8 +1014,12 @@ impl Node {
     pub fn dump_classes(&mut self, dev: &str, now: Time, out: &mut Vec<ClassDump>) {
         let from = out.len();
         let handle = self.handle;
+        self.measure(now);
         self.body.get_mut().classes(now, handle, out);
         for class in &mut out[from..] {
+            if let Some(stats) = &mut class.stats {
+                stats.rate = self.rate_of(class.classid);
+            }
             class.dev = dev.into();
             class.kind = self.kind;
         }

@@ -76,6 +76,7 @@ fn engine(kind: &str) -> GatewayMachine {
         kind: Some(kind.into()),
         params: None,
         stab: None,
+        estimator: None,
     });
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
     let world = World { now: Time(0), pool: &mut pool, draws: &mut draws };

@@ -1,5 +1,6 @@
 //! The tools that a script calls, answered from the model machine as the real ones would answer.
 
+mod doubt;
 mod ethtool;
 mod explain;
 mod host;

@@ -1,5 +1,6 @@
 //! tc, answered.
 
+use super::doubt::doubt;
 use super::explain::explain;
 use super::{Face, refused};
 use crate::capture::Reply;
@@ -44,6 +45,10 @@ fn carry_out(face: &mut Face<'_>, parsed: Parsed, words: &[String]) -> Reply {
                         reply.stderr = format!("Warning: {warning}\n").into_bytes();
                     }
                     face.machine.kernel_log.push(warning);
+                }
+                let machine = &*face.machine;
+                if let Some(doubt) = doubt(&op, &machine.gateway, &machine.log).filter(|_| machine.grows) {
+                    reply.stderr.extend(format!("tidegate: warning: {doubt}\n").into_bytes());
                 }
                 reply
             }

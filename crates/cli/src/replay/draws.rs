@@ -20,6 +20,8 @@ struct Row {
     time: Time,
     width: u8,
     value: u64,
+    /// A timer drew it, that changes a hash key: it fired then.
+    by_timer: bool,
 }
 
 /// Widths that are not bits: a word of a key, and a draw below a bound.
@@ -35,7 +37,10 @@ impl Recorded {
                 let mut fields = line.split(',');
                 let mut next = || fields.next().context("a field is missing");
                 let time: i64 = next()?.parse()?;
-                Ok(Row { time: Time((time + epoch) as u64), width: next()?.parse()?, value: next()?.parse()? })
+                let (width, value) = (next()?.parse()?, next()?.parse()?);
+                // The kernel's function is named; those that a timer calls are never part of another.
+                let by_timer = fields.next().is_some_and(|function| function.ends_with("perturbation"));
+                Ok(Row { time: Time((time + epoch) as u64), width, value, by_timer })
             };
             rows.push_back(row().with_context(|| format!("draws.csv:{}: `{line}`", n + 1))?);
         }
@@ -52,9 +57,9 @@ impl Recorded {
         self.seeded.is_some()
     }
 
-    /// When the next draw was made.
-    pub(super) fn next_time(&self) -> Option<Time> {
-        self.rows.front().map(|row| row.time)
+    /// When the next draw was made, if a timer made it.
+    pub(super) fn next_by_timer(&self) -> Option<Time> {
+        self.rows.front().filter(|row| row.by_timer).map(|row| row.time)
     }
 
     /// All draws were used, and none was missing?

@@ -182,7 +182,7 @@ impl<'r> Run<'r> {
         if self.draws.made_up() {
             return Some(due).filter(|due| *due != Time::NEVER);
         }
-        self.draws.next_time().filter(|time| due <= *time)
+        self.draws.next_by_timer().filter(|time| due <= *time)
     }
 
     pub(super) fn gateway(&mut self, now: Time) -> (&mut Gateway, tidegate_gateway::World<'_>) {

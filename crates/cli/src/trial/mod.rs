@@ -76,7 +76,7 @@ fn attempt(options: &Options) -> anyhow::Result<String> {
     if let Some(path) = report_path(options) {
         let report = match path.extension() {
             Some(svg) if svg == "svg" => {
-                tidegate_report::picture(&document, "voip-up").context("there is nothing to draw")?
+                tidegate_report::picture(&document, "voip-up", options.log).context("there is nothing to draw")?
             }
             _ => tidegate_report::html(&document),
         };

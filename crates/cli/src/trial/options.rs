@@ -76,6 +76,9 @@ pub struct Options {
     /// one picture: the call's packets over time.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+    /// That picture's times on a logarithmic scale.
+    #[arg(long, requires = "report")]
+    pub log: bool,
     /// What the machine is asked after the last load with the policy, as on its shell: `tc -s class show dev eth0`,
     /// `iptables -t mangle -L -v`. May be repeated.
     #[arg(long, value_name = "COMMAND", conflicts_with = "json")]

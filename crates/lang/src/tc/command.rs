@@ -5,7 +5,7 @@ use super::{Object, ShowWhat, TcCommand, build, help_of, size_table};
 use crate::units::{parse_classid, parse_handle, parse_time};
 use crate::{Env, Refusal};
 use tidegate_packet::Handle;
-use tidegate_policy::{ClassOp, Op, QdiscOp, Verb};
+use tidegate_policy::{ClassOp, Estimator, Op, QdiscOp, Verb};
 
 /// What a verb means.
 pub(super) enum Asked {
@@ -56,6 +56,7 @@ pub(super) fn qdisc(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut No
         kind: None,
         params: None,
         stab: None,
+        estimator: None,
     };
     while let Some(word) = words.take() {
         match word {
@@ -97,7 +98,7 @@ pub(super) fn qdisc(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut No
                 return Err(build::later("option", word, words.last()));
             }
             "help" => return Ok(help_of(Some(Object::Qdisc))),
-            _ if begins(word, "estimator") => estimator(words, notes)?,
+            _ if begins(word, "estimator") => estimator_once(&mut op.estimator, words)?,
             kind => {
                 op.kind = Some(kind.into());
                 op.params = build::qdisc(kind, &op.dev, env, words, &mut notes.stderr)?;
@@ -109,9 +110,16 @@ pub(super) fn qdisc(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut No
     Ok(TcCommand::Apply(Op::Qdisc(op)))
 }
 
-pub(super) fn class(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut Notes) -> Result<TcCommand, Refusal> {
-    let mut op =
-        ClassOp { verb, dev: String::new(), parent: Handle::NONE, classid: Handle::NONE, kind: None, params: None };
+pub(super) fn class(verb: Verb, words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refusal> {
+    let mut op = ClassOp {
+        verb,
+        dev: String::new(),
+        parent: Handle::NONE,
+        classid: Handle::NONE,
+        kind: None,
+        params: None,
+        estimator: None,
+    };
     while let Some(word) = words.take() {
         match word {
             "dev" => device(&mut op.dev, words)?,
@@ -135,7 +143,7 @@ pub(super) fn class(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut No
             }
             "parent" => parent(&mut op.parent, words)?,
             "help" => return Ok(help_of(Some(Object::Class))),
-            _ if begins(word, "estimator") => estimator(words, notes)?,
+            _ if begins(word, "estimator") => estimator_once(&mut op.estimator, words)?,
             kind => {
                 op.kind = Some(kind.into());
                 op.params = Some(build::class(kind, &op.dev, env, words)?);
@@ -262,15 +270,43 @@ pub(super) fn class_id(text: &str, why: &str, place: usize) -> Result<Handle, Re
     })
 }
 
-/// `estimator INTERVAL CONSTANT`: read and left out, because no rate estimator is modelled.
-pub(super) fn estimator(words: &mut Words<'_>, notes: &mut Notes) -> Result<(), Refusal> {
-    for why in ["invalid estimator interval", "invalid estimator time constant"] {
+/// `estimator INTERVAL CONSTANT`: how often the rate is measured, and how long it is remembered.
+pub(super) fn estimator(words: &mut Words<'_>) -> Result<Estimator, Refusal> {
+    let mut time = |why: &str| {
         let text = words.need()?;
-        if parse_time(text).is_none() {
-            return Err(Refusal::wrong(why, "estimator").at(words.last()));
-        }
+        parse_time(text).ok_or_else(|| Refusal::wrong(why, "estimator").at(words.last()))
+    };
+    let every = time("invalid estimator interval")?;
+    let remembered = time("invalid estimator time constant")?;
+    estimator_of(every, remembered).ok_or_else(|| {
+        Refusal::new(255, "Error: estimator parameters are out of range.")
+            .at(words.last())
+            .remedy("The interval is 8s at most, and the time constant longer: est 1s 8s")
+    })
+}
+
+/// The least power of two quarter seconds that is as long as the interval, and the longest average within the time constant.
+fn estimator_of(every_us: u32, remembered_us: u32) -> Option<Estimator> {
+    let interval_log = (0..=5).find(|log| every_us <= 250_000 << log)?;
+    let lasts = |log: u32| f64::from(every_us) / -libm::log(1.0 - 1.0 / (1_u64 << log) as f64);
+    let ewma_log = (1..32).find(|log| lasts(*log) > f64::from(remembered_us)).unwrap_or(32) - 1;
+    (1..31).contains(&ewma_log).then_some(Estimator { interval_log, ewma_log: ewma_log as u8 })
+}
+
+/// The same where none is modelled: on a filter.
+pub(super) fn estimator_aside(words: &mut Words<'_>, notes: &mut Notes) -> Result<(), Refusal> {
+    estimator(words)?;
+    notes.aside.push("the rate estimator of a filter is not modelled: it only adds a line of statistics".into());
+    Ok(())
+}
+
+/// A second `estimator` is refused.
+fn estimator_once(given: &mut Option<Estimator>, words: &mut Words<'_>) -> Result<(), Refusal> {
+    if given.is_some() {
+        let text = words.need()?;
+        return Err(Refusal::duplicate("estimator", text).at(words.last()));
     }
-    notes.aside.push("the rate estimator is not modelled: it only adds a line of statistics".into());
+    *given = Some(estimator(words)?);
     Ok(())
 }
 

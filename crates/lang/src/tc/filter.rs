@@ -2,7 +2,7 @@
 
 use super::action;
 use super::build::later;
-use super::command::{Notes, class_id, device, estimator, find_device, found, parent};
+use super::command::{Notes, class_id, device, estimator_aside, find_device, found, parent};
 use super::options::nearest;
 use super::u32_filter;
 use super::words::{Words, begins};
@@ -78,7 +78,7 @@ pub(super) fn filter(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut N
                 }
                 chain = Some(chain_of(text, words.last())?);
             }
-            _ if begins(word, "estimator") => estimator(words, notes)?,
+            _ if begins(word, "estimator") => estimator_aside(words, notes)?,
             kind => {
                 op.kind = Some(kind.into());
                 break;

@@ -245,7 +245,7 @@ fn object(words: &mut Words<'_>, flags: ShowFlags, mut notes: Notes, env: &Env) 
         (command::Asked::Show, Object::Class) => command::show_class(words, env)?,
         (command::Asked::Show, Object::Filter) => filter::show(words, env)?,
         (command::Asked::Do(verb), Object::Qdisc) => command::qdisc(verb, words, env, &mut notes)?,
-        (command::Asked::Do(verb), Object::Class) => command::class(verb, words, env, &mut notes)?,
+        (command::Asked::Do(verb), Object::Class) => command::class(verb, words, env)?,
         (command::Asked::Do(verb), Object::Filter) => filter::filter(verb, words, env, &mut notes)?,
     };
     Ok(done(command, flags, notes))

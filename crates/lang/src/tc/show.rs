@@ -2,8 +2,8 @@
 
 use super::ShowFlags;
 use crate::json::Json;
-use crate::units::print_size;
-use tidegate_packet::Handle;
+use crate::units::{print_rate, print_size};
+use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::QueueStats;
 
 /// A listing's entry under way: its text and its JSON members.
@@ -61,7 +61,12 @@ impl Entry {
         self.number("drops", stats.drops, &format!(" (dropped {}", stats.drops));
         self.number("overlimits", stats.overlimits, &format!(", overlimits {}", stats.overlimits));
         self.number("requeues", stats.requeues, &format!(" requeues {}) ", stats.requeues));
-        self.size("backlog", stats.backlog, "\n backlog {}");
+        self.say("\n");
+        if let Some(rate) = stats.rate {
+            self.number("rate", rate.bytes, &format!(" rate {}", print_rate(Rate(rate.bytes), false)));
+            self.number("pps", rate.packets, &format!(" {}pps", rate.packets));
+        }
+        self.size("backlog", stats.backlog, " backlog {}");
         self.number("qlen", stats.qlen, &format!(" {}p requeues {}", stats.qlen, stats.requeues));
     }
 }

@@ -244,14 +244,14 @@ impl Rig {
 
     fn qdisc(&mut self, parent: Handle, handle: Handle, kind: &str, params: Option<QdiscParams>) {
         let (kind, stab) = (Some(kind.into()), None);
-        let op = QdiscOp { verb: Verb::Add, dev: "bench".into(), parent, handle, kind, params, stab };
+        let op = QdiscOp { verb: Verb::Add, dev: "bench".into(), parent, handle, kind, params, stab, estimator: None };
         let result = self.shaper.qdisc_op(self.now, &mut self.pool, &mut self.draws, &op);
         assert!(result.is_ok(), "qdisc {op:?}: {result:?}");
     }
 
     fn class(&mut self, parent: Handle, classid: Handle, params: ClassParams) {
         let (kind, params) = (None, Some(params));
-        let op = ClassOp { verb: Verb::Add, dev: "bench".into(), parent, classid, kind, params };
+        let op = ClassOp { verb: Verb::Add, dev: "bench".into(), parent, classid, kind, params, estimator: None };
         let result = self.shaper.class_op(self.now, &mut self.pool, &mut self.draws, &op);
         assert!(result.is_ok(), "class {op:?}: {result:?}");
     }

@@ -8,6 +8,7 @@ mod curve;
 mod length;
 mod order;
 pub mod pie;
+mod rate;
 pub mod red;
 mod wait;
 
@@ -17,4 +18,5 @@ pub use class_hash::ClassHash;
 pub use curve::{Curve, Shape};
 pub use length::{Cost, Price, adjusted_size};
 pub use order::{Ordered, Orders};
+pub use rate::{RateEstimator, Sent};
 pub use wait::WaitHeap;

@@ -149,7 +149,7 @@ impl State {
     /// The update: moves the probability. `backlog` bytes wait.
     pub fn update(&mut self, params: &Params, backlog: u32) {
         let (delay, old) = if params.rate_estimator {
-            let delay = if self.rate > 0 { (backlog << RATE_SCALE) / self.rate } else { 0 };
+            let delay = (backlog << RATE_SCALE).checked_div(self.rate).unwrap_or(0);
             (u64::from(delay), self.delay)
         } else {
             (self.delay, self.old_delay)
@@ -209,5 +209,81 @@ impl State {
     /// The measured rate, bytes per second.
     pub fn rate(&self) -> u32 {
         ((u64::from(self.rate) * PER_SECOND) >> RATE_SCALE) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use tidegate_packet::Seeded;
+
+    const PARAMS: Params =
+        Params { target: 15_000_000 >> 6, alpha: 2, beta: 20, bytemode: false, rate_estimator: false };
+
+    fn busy(probability: u64) -> State {
+        State { probability, delay: 20_000_000 >> 6, burst: 0, ..State::default() }
+    }
+
+    /// RFC 8033, 5.1: no drop comes before the probabilities since the last sum to 0.85, none is missing when they come to 8.5.
+    #[test]
+    fn drops_are_neither_too_close_nor_too_far_apart() {
+        let (mut state, mut draws) = (busy(CERTAIN / 100), Seeded::new(3));
+        let (mut gaps, mut gap) = (Vec::new(), 0);
+        for _ in 0..200_000 {
+            gap += 1;
+            if state.drops(&PARAMS, &mut draws, 100_000, 1000, 1514) {
+                state.dropped();
+                gaps.push(core::mem::take(&mut gap));
+            }
+        }
+        let mean = gaps.iter().sum::<u32>() as f64 / gaps.len() as f64;
+        assert!(gaps.iter().all(|gap| (85..=851).contains(gap)), "{gaps:?}");
+        assert!((175.0..195.0).contains(&mean), "84 packets of grace and 100 of chance, not {mean}");
+    }
+
+    #[test]
+    fn short_queues_bursts_and_short_delays_are_spared() {
+        let drops = |state: State, backlog| state.clone().drops(&PARAMS, &mut Seeded::new(1), backlog, 1000, 1514);
+        let certain = || State { sum: CERTAIN / 2 * 17, ..busy(CERTAIN / 6) };
+        let spared = [
+            drops(certain(), 3027),
+            drops(State { burst: 1, ..certain() }, 100_000),
+            drops(State { delay: 100, ..certain() }, 100_000),
+        ];
+        assert_eq!((spared, drops(certain(), 3028)), ([false; 3], true));
+    }
+
+    /// The steps of the probability: by its own size, at most 2 per cent at once, and 2 more when the delay is long.
+    #[test]
+    fn updates_move_the_probability_by_delay_and_growth() {
+        let after = |probability: u64, delay_ms: u64, old_ms: u64| {
+            let ticks = |ms: u64| (ms * 1_000_000) >> 6;
+            let mut state = State { delay: ticks(delay_ms), old_delay: ticks(old_ms), ..busy(probability) };
+            state.update(&PARAMS, 100_000);
+            (state.probability as f64 - probability as f64) / CERTAIN as f64
+        };
+        let near = |change: f64, wanted: f64| (change - wanted).abs() < 1e-6;
+        // 2/16 Hz times 5 ms, and 20/16 Hz times 10 ms; a sixteenth of a half of that at 0.05 per cent.
+        assert!(near(after(CERTAIN / 5, 20, 20), 0.000_625));
+        assert!(near(after(CERTAIN / 5, 20, 10), 0.013_125));
+        assert!(near(after(CERTAIN / 2000, 20, 10), 0.013_125 / 32.0));
+        assert!(near(after(CERTAIN / 5, 90, 20), 0.02));
+        assert!(near(after(CERTAIN / 5, 260, 20), 0.04));
+        assert!(near(after(CERTAIN / 5, 0, 0), 0.0 - 0.001_875));
+        assert!(near(after(CERTAIN, 260, 260), 0.04), "it may pass 1, as Linux lets it");
+    }
+
+    #[test]
+    fn a_rate_is_measured_over_sixteen_kilobytes() {
+        let params = Params { rate_estimator: true, ..PARAMS };
+        let mut state = State::default();
+        // 1000 bytes a millisecond.
+        for n in 0..40 {
+            state.sent(&params, Time(n * 1_000_000), 0, 1000, 20_000);
+        }
+        assert!((990_000..1_100_000).contains(&state.rate()), "{}", state.rate());
+        state.update(&params, 30_000);
+        assert!((27..31).contains(&((state.delay << 6) / 1_000_000)), "{}", state.delay);
     }
 }

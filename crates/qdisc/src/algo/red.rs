@@ -191,3 +191,95 @@ impl State {
         self.average - sunk.min(self.average >> 1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use alloc::vec::Vec;
+    use tidegate_packet::{Seeded, Span};
+
+    fn curve(max_p: u32) -> RedCurve {
+        RedCurve { min: 5_000, max: 20_000, wlog: 4, plog: 0, scell_log: 10, max_p }
+    }
+
+    fn params(max_p: u32) -> Params {
+        Params::new(curve(max_p), None).unwrap_or_else(|| unreachable!("the kernel takes these"))
+    }
+
+    /// A state whose average has come to rest at this length.
+    fn settled(params: &Params, length: u32) -> State {
+        let mut state = State::default();
+        (0..500).for_each(|_| state.arrival(params, length, Time(0)));
+        state
+    }
+
+    /// Floyd and Jacobson 1993, method 2: the gaps are uniform on 1 to 1/p, whose mean is (1/p + 1)/2.
+    #[test]
+    fn gaps_between_marks_are_uniform() {
+        let params = params((u32::MAX / 10) + 1);
+        let mut state = settled(&params, 12_500);
+        let mut draws = Seeded::new(7);
+        let (mut gaps, mut gap) = (Vec::new(), 0);
+        for _ in 0..200_000 {
+            gap += 1;
+            if state.judge(&params, &mut draws) == Verdict::Mark {
+                gaps.push(core::mem::take(&mut gap));
+            }
+        }
+        // Half way up a band with a probability of 0.1: p = 0.05.
+        let (most, mean) = (gaps.iter().max().copied(), gaps.iter().sum::<u32>() as f64 / gaps.len() as f64);
+        assert!(most.is_some_and(|most| (19..=21).contains(&most)), "the longest gap is {most:?}");
+        assert!((10.3..10.7).contains(&mean), "the mean gap is {mean}");
+    }
+
+    #[test]
+    fn outside_the_band_nothing_is_drawn() {
+        let params = params(1 << 28);
+        let mut draws = Seeded::new(1);
+        let judged: Vec<Verdict> =
+            [4_900, 20_100].map(|length| settled(&params, length).judge(&params, &mut draws)).into();
+        assert_eq!(judged, vec![Verdict::Pass, Verdict::Hard]);
+        assert_eq!(draws.u32(), Seeded::new(1).u32());
+    }
+
+    /// While idle the average is halved for each step of the table; in the first cell it sinks in proportion, but not below half.
+    #[test]
+    fn an_idle_queue_lets_the_average_sink() {
+        let mut table = Box::new([0; 256]);
+        table[2] = 3;
+        let params = Params::new(curve(1 << 28), Some(table)).unwrap_or_else(|| unreachable!("the kernel takes these"));
+        let sunk = |us: u64| {
+            let mut state = settled(&params, 16_000);
+            let before = state.average;
+            state.idle(Time(1_000));
+            state.arrival(&params, 16_000, Time(1_000) + Span::micros(us));
+            (before - state.average) * 1000 / before
+        };
+        assert_eq!([0, 256, 1023, 2048].map(sunk), [0, 250, 500, 875]);
+    }
+
+    /// Floyd, Gummadi and Shenker 2001: the probability stays between 1 and 50 per cent.
+    #[test]
+    fn adaptation_stays_within_bounds() {
+        let mut params = params(PERCENT * 10);
+        for (length, least, most) in [(19_000, 0.50, 0.52), (5_500, 0.008, 0.01), (12_500, 0.008, 0.01)] {
+            let state = settled(&params, length);
+            (0..500).for_each(|_| params.adapt(&state, Time(0)));
+            let p = f64::from(params.curve().max_p) / 4_294_967_296.0;
+            assert!((least..=most).contains(&p), "at {length} the probability goes to {p}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let taken = |change: fn(&mut RedCurve)| {
+            let mut curve = curve(1);
+            change(&mut curve);
+            Params::new(curve, None).is_some()
+        };
+        let table = [taken(|_| ()), taken(|c| c.max = 1 << 28), taken(|c| c.min = 30_000), taken(|c| c.scell_log = 32)];
+        assert_eq!(table, [true, false, false, false]);
+        assert!(Params::new(curve(1), Some(Box::new([32; 256]))).is_none());
+    }
+}

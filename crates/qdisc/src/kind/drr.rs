@@ -3,7 +3,7 @@
 //! Classes with packets stand in a ring. The first one sends while its deficit pays for its next packet; when it does not, the deficit
 //! grows by the class's quantum and the class goes to the end. There is no default class: a packet that nothing classifies is dropped.
 
-use crate::algo::{Chain, ClassHash, Link, Linked};
+use crate::algo::{Chain, ClassHash, Link, Linked, Sent};
 use crate::cx::{Cx, Why};
 use crate::kind::NO_CHANGE;
 use crate::node::{Answer, Budget, Dequeue, Discipline, Enqueue, Gone, Node, Own, Peek, Place, Visit, classify};
@@ -268,6 +268,11 @@ impl Discipline for Drr {
         self.hash.insert(op.classid, at as u32);
         self.hash.grow();
         Ok(None)
+    }
+
+    fn class_sent(&self, class: Handle) -> Option<Sent> {
+        let class = &self.classes[self.find(class)? as usize].class;
+        Some(Sent { bytes: class.bytes, packets: class.packets })
     }
 
     fn child(&mut self, class: Handle) -> Option<&mut Node> {

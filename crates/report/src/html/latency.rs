@@ -64,7 +64,7 @@ fn sides<'t>(asked: &Asked<'t>) -> impl Iterator<Item = (&'static str, &'t Run, 
 
 fn over_time(asked: &Asked<'_>, probe: &Probe) -> String {
     let end = sides(asked).map(|(_, run, _)| end_of(run)).max().unwrap_or(1);
-    let drawing = time_drawing(asked, probe, end);
+    let drawing = time_drawing(asked, probe, end, false);
     let lost = if sides(asked).any(|(_, _, probe)| probe.answers.iter().any(|(_, took)| took.is_none())) {
         " <span class=\"key lost\">Red strokes</span> at the top: no answer came."
     } else {
@@ -74,9 +74,10 @@ fn over_time(asked: &Asked<'_>, probe: &Probe) -> String {
     figure(&[drawing], &caption, Reading::Across, &time_table(asked, probe, end))
 }
 
-fn time_drawing(asked: &Asked<'_>, probe: &Probe, end: u64) -> Drawing {
+fn time_drawing(asked: &Asked<'_>, probe: &Probe, end: u64, log: bool) -> Drawing {
     let began = sides(asked).map(|(_, run, _)| run.window.0).max().unwrap_or(0);
-    let longest = sides(asked).flat_map(|(_, _, probe)| probe.answers.iter().filter_map(|(_, took)| *took)).max();
+    let waits = || sides(asked).flat_map(|(_, _, probe)| probe.answers.iter().filter_map(|(_, took)| *took));
+    let (shortest, longest) = (waits().min().unwrap_or(1_000_000), waits().max().unwrap_or(1_000_000));
     let drawn: Vec<Line> = sides(asked)
         .map(|(word, _, probe)| Line {
             name: word.to_owned(),
@@ -87,19 +88,20 @@ fn time_drawing(asked: &Asked<'_>, probe: &Probe, end: u64) -> Drawing {
         .collect();
     let title = format!("{} over time", capital(&probe.title));
     let description = format!("{}, from the beginning to {} of the run.", probe.unit, span(end));
-    let axes = (Axis::time(end), Axis::spans(longest.unwrap_or(1_000_000), 5));
+    let waits = if log { Axis::log_spans(shortest, longest) } else { Axis::spans(longest, 5) };
+    let axes = (Axis::time(end), waits);
     lines(&title, &description, axes, 240.0, began as f64, &drawn)
 }
 
 /// How long the probe `id` (or else the main one) waited over time, without and with the policy, under the first load that fills
-/// the link; as an SVG file of its own. `None`: nothing was asked.
-pub fn picture(trial: &Trial, id: &str) -> Option<String> {
+/// the link; as an SVG file of its own, the scale even or logarithmic. `None`: nothing was asked.
+pub fn picture(trial: &Trial, id: &str, log: bool) -> Option<String> {
     let pairs = pairs(trial);
     let pair = pairs.iter().find(|pair| pair.any().is_some_and(|run| !run.flows.is_empty())).or(pairs.first())?;
     let id = pair.probe_ids().into_iter().find(|known| *known == id).or(main_probe(pair))?;
     let asked = pair.probe(id);
     let end = sides(&asked).map(|(_, run, _)| end_of(run)).max()?;
-    Some(time_drawing(&asked, asked.any()?, end).alone(760.0))
+    Some(time_drawing(&asked, asked.any()?, end, log).alone(760.0))
 }
 
 /// Median, longest and losses per span of time.

@@ -17,6 +17,7 @@ pub(crate) fn qdisc(parent: Handle, handle: Handle, kind: &str, params: Option<Q
         kind: Some(kind.into()),
         params,
         stab: None,
+        estimator: None,
     })
 }
 
@@ -30,6 +31,7 @@ pub(crate) fn class(parent: Handle, classid: Handle, kind: &str, params: ClassPa
         classid,
         kind: Some(kind.into()),
         params: Some(params),
+        estimator: None,
     })
 }
 

@@ -80,7 +80,10 @@ pub(super) fn grow_hfsc(world: &mut World, at: usize, handle: u16, depth: u32) {
                 let id = format!("{handle:x}:{minor:x}");
                 minor += 1;
                 let words = hfsc_class(&mut world.rng, part, full);
-                world.script.push(format!("tc class add dev link0 parent {parent} classid {id} hfsc {words}"));
+                let estimator = super::kinds::estimator(&mut world.rng);
+                world
+                    .script
+                    .push(format!("tc class add dev link0 parent {parent} classid {id}{estimator} hfsc {words}"));
                 world.qdiscs[at].classes.push(Class { id: id.clone(), parent: parent.clone(), words, leaf });
                 next.push((id, part));
             }
@@ -119,7 +122,8 @@ pub(super) fn grow_qfq(world: &mut World, at: usize, handle: u16, depth: u32) {
             Some(words) if world.rng.chance(80) => words.clone(),
             _ => qfq_class(&mut world.rng),
         };
-        world.script.push(format!("tc class add dev link0 parent {handle:x}: classid {id} qfq{words}"));
+        let estimator = super::kinds::estimator(&mut world.rng);
+        world.script.push(format!("tc class add dev link0 parent {handle:x}: classid {id}{estimator} qfq{words}"));
         let parent = format!("{handle:x}:");
         world.qdiscs[at].classes.push(Class { id, parent, words: words.trim().to_owned(), leaf: true });
     }

@@ -70,6 +70,15 @@ pub(super) fn rate(rng: &mut Rng, about: u64) -> String {
     }
 }
 
+/// Now and then ` est INTERVAL CONSTANT`, in front of a kind.
+pub(super) fn estimator(rng: &mut Rng) -> String {
+    if !rng.chance(6) {
+        return String::new();
+    }
+    let interval = *rng.pick(&[250_u64, 500, 1000, 2000]);
+    format!(" est {interval}ms {}ms", interval * rng.range(2, 9))
+}
+
 /// ` stab …`, in front of the kind of a root.
 pub(super) fn stab(rng: &mut Rng) -> String {
     let mut words = Words::new();
@@ -232,7 +241,8 @@ fn htb_add(
     let id = format!("{handle:x}:{minor:x}");
     *minor += 1;
     let words = htb_class(&mut world.rng, share, full);
-    world.script.push(format!("tc class add dev link0 parent {parent} classid {id} htb {words}"));
+    let estimator = estimator(&mut world.rng);
+    world.script.push(format!("tc class add dev link0 parent {parent} classid {id}{estimator} htb {words}"));
     world.qdiscs[at].classes.push(Class { id: id.clone(), parent: parent.to_owned(), words, leaf });
     id
 }
@@ -247,7 +257,8 @@ fn grow_drr(world: &mut World, at: usize, handle: u16, depth: u32) {
     for minor in 1..=count {
         let id = format!("{handle:x}:{minor:x}");
         let words = drr_class(&mut world.rng);
-        world.script.push(format!("tc class add dev link0 parent {handle:x}: classid {id} drr{words}"));
+        let estimator = estimator(&mut world.rng);
+        world.script.push(format!("tc class add dev link0 parent {handle:x}: classid {id}{estimator} drr{words}"));
         world.qdiscs[at].classes.push(Class {
             id,
             parent: format!("{handle:x}:"),

@@ -232,7 +232,8 @@ impl World {
         let stab = if root && self.rng.chance(15) { kinds::stab(&mut self.rng) } else { String::new() };
         let shown = handle.map_or(String::new(), |h| format!(" handle {h:x}:"));
         let spaced = if words.is_empty() { String::new() } else { format!(" {words}") };
-        self.script.push(format!("tc qdisc add dev link0 {place}{shown}{stab} {kind}{spaced}"));
+        let estimator = kinds::estimator(&mut self.rng);
+        self.script.push(format!("tc qdisc add dev link0 {place}{shown}{estimator}{stab} {kind}{spaced}"));
         self.qdiscs.push(Qdisc { kind, handle, place, words, classes: Vec::new() });
         let at = self.qdiscs.len() - 1;
         if let (Some(grow), Some(handle)) = (spec.grow, handle) {

@@ -9,7 +9,7 @@
 
 mod tree;
 
-use crate::algo::{ClassHash, Shape};
+use crate::algo::{ClassHash, Sent, Shape};
 use crate::cx::{Cx, Why};
 use crate::node::{Answer, Dequeue, Discipline, Enqueue, Gone, Node, Own, Peek, Visit, classify};
 use alloc::string::String;
@@ -408,6 +408,11 @@ impl Discipline for Hfsc {
         Some(&mut self.tree.class_mut(at).filters)
     }
 
+    fn class_sent(&self, class: Handle) -> Option<Sent> {
+        let class = self.tree.class(self.find(class)?);
+        Some(Sent { bytes: class.bytes, packets: class.packets })
+    }
+
     fn child(&mut self, class: Handle) -> Option<&mut Node> {
         let at = self.find(class).filter(|at| self.tree.class(*at).level == 0)?;
         self.tree.class_mut(at).child.as_mut()
@@ -460,6 +465,7 @@ impl Discipline for Hfsc {
                     requeues: 0,
                     qlen: child.qlen,
                     backlog: child.backlog,
+                    rate: None,
                 }),
                 xstats: Xstats::HfscClass {
                     work: class.state.work,

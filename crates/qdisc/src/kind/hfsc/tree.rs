@@ -7,6 +7,7 @@
 
 use super::{Class, Curves};
 use crate::algo::{Curve, Ordered, Orders};
+use alloc::vec;
 use alloc::vec::Vec;
 use tidegate_packet::Handle;
 
@@ -57,10 +58,8 @@ pub(super) struct Tree {
 
 impl Tree {
     pub(super) fn new(root: Class) -> Tree {
-        let mut classes = Vec::new();
-        classes.push(root);
         Tree {
-            classes,
+            classes: vec![root],
             free: Vec::new(),
             turns: Orders::default(),
             waits: Orders::default(),

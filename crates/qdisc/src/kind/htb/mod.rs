@@ -10,7 +10,7 @@
 mod tree;
 
 use super::{NO_CHANGE, purge_queue};
-use crate::algo::{ClassHash, Cost, Price};
+use crate::algo::{ClassHash, Cost, Price, Sent};
 use crate::cx::{Cx, Device, Why};
 use crate::node::{Answer, Budget, Dequeue, Discipline, Enqueue, Gone, Node, Own, Place, Visit, classify};
 use alloc::format;
@@ -479,6 +479,11 @@ impl Discipline for Htb {
         Some(&mut self.tree.classes[at as usize].filters)
     }
 
+    fn class_sent(&self, class: Handle) -> Option<Sent> {
+        let class = &self.tree.classes[self.find(class)? as usize];
+        Some(Sent { bytes: class.bytes, packets: class.packets })
+    }
+
     fn child(&mut self, class: Handle) -> Option<&mut Node> {
         let at = self.find(class)?;
         self.tree.classes[at as usize].child.there_mut()
@@ -540,6 +545,7 @@ impl Discipline for Htb {
                     requeues: 0,
                     qlen: child.qlen,
                     backlog: child.backlog,
+                    rate: None,
                 }),
                 xstats: Xstats::HtbClass {
                     lends: class.lends,

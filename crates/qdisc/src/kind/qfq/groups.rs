@@ -130,7 +130,7 @@ impl Schedule {
             }
             self.set_start(index, rounded);
         }
-        self.into_slot(aggregates, at, rounded);
+        self.put_into_slot(aggregates, at, rounded);
     }
 
     fn set_start(&mut self, index: usize, start: u64) {
@@ -149,7 +149,7 @@ impl Schedule {
         if blocked { eligible | BLOCKED } else { eligible }
     }
 
-    fn into_slot(&mut self, aggregates: &mut [Aggregate], at: u32, rounded: u64) {
+    fn put_into_slot(&mut self, aggregates: &mut [Aggregate], at: u32, rounded: u64) {
         let index = aggregates[at as usize].group;
         let shift = self.slot_shift(index);
         let group = &mut self.groups[index];

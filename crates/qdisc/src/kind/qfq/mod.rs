@@ -8,7 +8,7 @@
 mod aggregates;
 mod groups;
 
-use crate::algo::{ClassHash, Link, Linked};
+use crate::algo::{ClassHash, Link, Linked, Sent};
 use crate::cx::{Cx, Device, Why};
 use crate::kind::NO_CHANGE;
 use crate::node::{Answer, Dequeue, Discipline, Enqueue, Gone, Node, Own, Peek, Visit, classify};
@@ -158,8 +158,8 @@ impl Qfq {
 
     fn set_weights(&mut self, weights: u32) {
         self.weights = weights;
-        if weights > 0 {
-            self.inverse = ONE / weights;
+        if let Some(inverse) = ONE.checked_div(weights) {
+            self.inverse = inverse;
         }
     }
 
@@ -275,14 +275,14 @@ impl Qfq {
             let class = self.class(at);
             if class.deficit < next as i32 {
                 class.deficit = class.deficit.wrapping_add(longest as i32);
-                self.to_end(of, at);
+                self.put_last(of, at);
             }
         }
         result
     }
 
     /// The other classes of the aggregate come first.
-    fn to_end(&mut self, of: u32, at: u32) {
+    fn put_last(&mut self, of: u32, at: u32) {
         let active = &mut self.aggregates.list[of as usize].active;
         if self.classes[at as usize].link.is_linked() {
             active.remove(&mut self.classes, at);
@@ -300,7 +300,7 @@ impl Qfq {
         let class = self.class(at);
         let (is_next, deficit) = (class.child.seen_slot() == Some(slot), class.deficit);
         if is_next && self.aggregate(of).active.first() == Some(at) && deficit < len as i32 {
-            self.to_end(of, at);
+            self.put_last(of, at);
         }
     }
 
@@ -470,6 +470,11 @@ impl Discipline for Qfq {
             }
         }
         Ok(None)
+    }
+
+    fn class_sent(&self, class: Handle) -> Option<Sent> {
+        let class = self.classes[self.find(class)? as usize].class.as_ref()?;
+        Some(Sent { bytes: class.bytes, packets: class.packets })
     }
 
     fn child(&mut self, class: Handle) -> Option<&mut Node> {
