@@ -339,8 +339,6 @@ pub struct Node {
     pub(crate) stats: Stats,
     handle: Handle,
     watchdog: u32,
-    /// Rate estimators are at work.
-    measured: bool,
     /// Made when something is put there.
     rare: Option<Box<Rare>>,
 
@@ -348,6 +346,8 @@ pub struct Node {
     held: Option<Pkt>,
     parent: Handle,
     kind: Kind,
+    /// Rate estimators are at work; then something stands in `rare`.
+    measured: bool,
 }
 
 const NO_FILTERS: &FilterList = &FilterList::new();
@@ -453,6 +453,12 @@ impl Node {
         }
     }
 
+    /// Are rate estimators at work? Asked so that the second line is not needed for most.
+    #[inline]
+    fn is_measured(&self) -> bool {
+        self.rare.is_some() && self.measured
+    }
+
     fn rare_mut(&mut self) -> &mut Rare {
         self.rare.get_or_insert_default()
     }
@@ -492,7 +498,7 @@ impl Node {
     }
 
     fn rate_of(&self, of: Handle) -> Option<RateSample> {
-        let estimators = self.rare.as_ref().map_or(&[][..], |rare| &rare.estimators);
+        let estimators = &self.rare.as_ref()?.estimators;
         estimators.iter().find(|(id, _)| *id == of).map(|(_, estimator)| estimator.sample())
     }
 
@@ -517,7 +523,8 @@ impl Node {
     /// Lets the estimators see what was sent until now, before that changes.
     #[cold]
     fn measure(&mut self, now: Time) {
-        let mut estimators = core::mem::take(&mut self.rare_mut().estimators);
+        let Some(rare) = &mut self.rare else { return };
+        let mut estimators = core::mem::take(&mut rare.estimators);
         estimators.retain_mut(|(of, estimator)| match self.sent(*of) {
             Some(sent) => {
                 estimator.catch_up(now, sent);
@@ -560,10 +567,6 @@ impl Node {
     /// Hands it a packet.
     #[inline]
     pub fn enqueue(&mut self, cx: &mut Cx<'_>, pkt: Pkt) -> Enqueue {
-        if self.measured {
-            self.measure(cx.now);
-            return self.enqueue_any(cx, pkt);
-        }
         let len = cx.pool.meta(&pkt).len;
         match self.enqueue_plain(cx.pool, pkt, len) {
             Ok(()) => Enqueue::Queued,
@@ -574,9 +577,6 @@ impl Node {
     /// See [`Discipline::enqueue_plain`].
     #[inline]
     pub(crate) fn enqueue_plain(&mut self, pool: &mut Pool, pkt: Pkt, len: u32) -> Result<(), Pkt> {
-        if self.measured {
-            return Err(pkt);
-        }
         if let Body::Fifo(fifo) = &mut self.body {
             if !fifo.has_room(self.stats.qlen, self.stats.backlog, len) {
                 return Err(pkt);
@@ -602,6 +602,9 @@ impl Node {
     }
 
     fn enqueue_any(&mut self, cx: &mut Cx<'_>, pkt: Pkt) -> Enqueue {
+        if self.measured {
+            self.measure(cx.now);
+        }
         let (before, len) = (cx.lost, cx.pool.meta(&pkt).len);
         let own = self.own();
         let result = match &mut self.rare {
@@ -634,10 +637,10 @@ impl Node {
     /// Takes the next packet out without regard to a held one, as HTB does with its leaves.
     #[inline]
     pub(crate) fn dequeue_fresh(&mut self, cx: &mut Cx<'_>) -> Dequeue {
-        if self.measured {
-            self.measure(cx.now);
-        }
-        if let Body::Fifo(fifo) = &mut self.body {
+        let measured = self.is_measured();
+        if let Body::Fifo(fifo) = &mut self.body
+            && !measured
+        {
             let Some((pkt, len)) = fifo.take(cx.pool) else { return Dequeue::Empty };
             self.stats.sent(len);
             return Dequeue::Packet(pkt);
@@ -646,6 +649,9 @@ impl Node {
     }
 
     fn dequeue_any(&mut self, cx: &mut Cx<'_>) -> Dequeue {
+        if self.measured {
+            self.measure(cx.now);
+        }
         let before = cx.lost;
         let own = self.own();
         let result = self.body.dequeue(cx, own);
@@ -683,11 +689,8 @@ impl Node {
 
     /// Takes several packets out in a row: see [`Discipline::dequeue_run`].
     pub(crate) fn dequeue_run(&mut self, cx: &mut Cx<'_>, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
-        if budget.is_spent() || self.stats.qlen == 0 {
+        if budget.is_spent() || self.stats.qlen == 0 || self.is_measured() {
             return false;
-        }
-        if self.measured {
-            self.measure(cx.now);
         }
         let before = *budget;
         match &mut self.body {
@@ -1006,8 +1009,7 @@ impl Node {
         self.measure(now);
         self.body.get_mut().classes(now, handle, out);
         for class in &mut out[from..] {
-            // HFSC's root class goes by the qdisc's own name, and is not measured with it.
-            if let Some(stats) = class.stats.as_mut().filter(|_| class.classid != handle) {
+            if let Some(stats) = &mut class.stats {
                 stats.rate = self.rate_of(class.classid);
             }
             class.dev = dev.into();
