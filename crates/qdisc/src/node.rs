@@ -339,8 +339,6 @@ pub struct Node {
     pub(crate) stats: Stats,
     handle: Handle,
     watchdog: u32,
-    /// Rate estimators are at work.
-    measured: bool,
     /// Made when something is put there.
     rare: Option<Box<Rare>>,
 
@@ -440,17 +438,7 @@ impl Node {
     }
 
     fn assemble(kind: Kind, body: Body, parent: Handle, watchdog: u32) -> Node {
-        Node {
-            handle: Handle::NONE,
-            parent,
-            kind,
-            body,
-            held: None,
-            stats: Stats::default(),
-            watchdog,
-            measured: false,
-            rare: None,
-        }
+        Node { handle: Handle::NONE, parent, kind, body, held: None, stats: Stats::default(), watchdog, rare: None }
     }
 
     fn rare_mut(&mut self) -> &mut Rare {
@@ -503,7 +491,6 @@ impl Node {
         let all = &mut self.rare_mut().estimators;
         let before = all.iter().position(|(id, _)| *id == of).map(|at| all.swap_remove(at).1);
         all.push((of, RateEstimator::new(params, cx.device.jiffies, cx.now, sent, before.as_ref())));
-        self.measured = true;
     }
 
     /// What the qdisc or one of its classes has sent.
@@ -518,10 +505,17 @@ impl Node {
         self.body.get().class_sent(of)
     }
 
+    /// Are rate estimators at work?
+    #[inline]
+    fn is_measured(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| !rare.estimators.is_empty())
+    }
+
     /// Lets the estimators see what was sent until now, before that changes.
     #[cold]
     fn measure(&mut self, now: Time) {
-        let mut estimators = core::mem::take(&mut self.rare_mut().estimators);
+        let Some(rare) = &mut self.rare else { return };
+        let mut estimators = core::mem::take(&mut rare.estimators);
         estimators.retain_mut(|(of, estimator)| match self.sent(*of) {
             Some(sent) => {
                 estimator.catch_up(now, sent);
@@ -530,8 +524,9 @@ impl Node {
             // The class is gone.
             None => false,
         });
-        self.measured = !estimators.is_empty();
-        self.rare_mut().estimators = estimators;
+        if let Some(rare) = &mut self.rare {
+            rare.estimators = estimators;
+        }
     }
     /// When it was made.
     pub fn born(&self) -> u64 {
@@ -564,7 +559,7 @@ impl Node {
     /// Hands it a packet.
     #[inline]
     pub fn enqueue(&mut self, cx: &mut Cx<'_>, pkt: Pkt) -> Enqueue {
-        if self.measured {
+        if self.is_measured() {
             self.measure(cx.now);
             return self.enqueue_any(cx, pkt);
         }
@@ -578,7 +573,7 @@ impl Node {
     /// See [`Discipline::enqueue_plain`].
     #[inline]
     pub(crate) fn enqueue_plain(&mut self, pool: &mut Pool, pkt: Pkt, len: u32) -> Result<(), Pkt> {
-        if self.measured {
+        if self.is_measured() {
             return Err(pkt);
         }
         if let Body::Fifo(fifo) = &mut self.body {
@@ -638,7 +633,7 @@ impl Node {
     /// Takes the next packet out without regard to a held one, as HTB does with its leaves.
     #[inline]
     pub(crate) fn dequeue_fresh(&mut self, cx: &mut Cx<'_>) -> Dequeue {
-        if self.measured {
+        if self.is_measured() {
             self.measure(cx.now);
         }
         if let Body::Fifo(fifo) = &mut self.body {
@@ -690,7 +685,7 @@ impl Node {
         if budget.is_spent() || self.stats.qlen == 0 {
             return false;
         }
-        if self.measured {
+        if self.is_measured() {
             self.measure(cx.now);
         }
         let before = *budget;
