@@ -346,6 +346,8 @@ pub struct Node {
     held: Option<Pkt>,
     parent: Handle,
     kind: Kind,
+    /// Rate estimators are at work; then something stands in `rare`.
+    measured: bool,
 }
 
 const NO_FILTERS: &FilterList = &FilterList::new();
@@ -438,7 +440,23 @@ impl Node {
     }
 
     fn assemble(kind: Kind, body: Body, parent: Handle, watchdog: u32) -> Node {
-        Node { handle: Handle::NONE, parent, kind, body, held: None, stats: Stats::default(), watchdog, rare: None }
+        Node {
+            handle: Handle::NONE,
+            parent,
+            kind,
+            body,
+            held: None,
+            stats: Stats::default(),
+            watchdog,
+            measured: false,
+            rare: None,
+        }
+    }
+
+    /// Are rate estimators at work? Asked so that the second line is not needed for most.
+    #[inline]
+    fn is_measured(&self) -> bool {
+        self.rare.is_some() && self.measured
     }
 
     fn rare_mut(&mut self) -> &mut Rare {
@@ -480,7 +498,7 @@ impl Node {
     }
 
     fn rate_of(&self, of: Handle) -> Option<RateSample> {
-        let estimators = self.rare.as_ref().map_or(&[][..], |rare| &rare.estimators);
+        let estimators = &self.rare.as_ref()?.estimators;
         estimators.iter().find(|(id, _)| *id == of).map(|(_, estimator)| estimator.sample())
     }
 
@@ -491,6 +509,7 @@ impl Node {
         let all = &mut self.rare_mut().estimators;
         let before = all.iter().position(|(id, _)| *id == of).map(|at| all.swap_remove(at).1);
         all.push((of, RateEstimator::new(params, cx.device.jiffies, cx.now, sent, before.as_ref())));
+        self.measured = true;
     }
 
     /// What the qdisc or one of its classes has sent.
@@ -503,12 +522,6 @@ impl Node {
             return Some(Sent { bytes: self.stats.bytes, packets: self.stats.packets });
         }
         self.body.get().class_sent(of)
-    }
-
-    /// Are rate estimators at work?
-    #[inline]
-    fn is_measured(&self) -> bool {
-        self.rare.as_ref().is_some_and(|rare| !rare.estimators.is_empty())
     }
 
     /// Lets the estimators see what was sent until now, before that changes.
@@ -524,9 +537,8 @@ impl Node {
             // The class is gone.
             None => false,
         });
-        if let Some(rare) = &mut self.rare {
-            rare.estimators = estimators;
-        }
+        self.measured = !estimators.is_empty();
+        self.rare_mut().estimators = estimators;
     }
     /// When it was made.
     pub fn born(&self) -> u64 {
@@ -559,10 +571,6 @@ impl Node {
     /// Hands it a packet.
     #[inline]
     pub fn enqueue(&mut self, cx: &mut Cx<'_>, pkt: Pkt) -> Enqueue {
-        if self.is_measured() {
-            self.measure(cx.now);
-            return self.enqueue_any(cx, pkt);
-        }
         let len = cx.pool.meta(&pkt).len;
         match self.enqueue_plain(cx.pool, pkt, len) {
             Ok(()) => Enqueue::Queued,
@@ -573,9 +581,6 @@ impl Node {
     /// See [`Discipline::enqueue_plain`].
     #[inline]
     pub(crate) fn enqueue_plain(&mut self, pool: &mut Pool, pkt: Pkt, len: u32) -> Result<(), Pkt> {
-        if self.is_measured() {
-            return Err(pkt);
-        }
         if let Body::Fifo(fifo) = &mut self.body {
             if !fifo.has_room(self.stats.qlen, self.stats.backlog, len) {
                 return Err(pkt);
@@ -601,6 +606,9 @@ impl Node {
     }
 
     fn enqueue_any(&mut self, cx: &mut Cx<'_>, pkt: Pkt) -> Enqueue {
+        if self.measured {
+            self.measure(cx.now);
+        }
         let (before, len) = (cx.lost, cx.pool.meta(&pkt).len);
         let own = self.own();
         let result = match &mut self.rare {
@@ -633,10 +641,10 @@ impl Node {
     /// Takes the next packet out without regard to a held one, as HTB does with its leaves.
     #[inline]
     pub(crate) fn dequeue_fresh(&mut self, cx: &mut Cx<'_>) -> Dequeue {
-        if self.is_measured() {
-            self.measure(cx.now);
-        }
-        if let Body::Fifo(fifo) = &mut self.body {
+        let measured = self.is_measured();
+        if let Body::Fifo(fifo) = &mut self.body
+            && !measured
+        {
             let Some((pkt, len)) = fifo.take(cx.pool) else { return Dequeue::Empty };
             self.stats.sent(len);
             return Dequeue::Packet(pkt);
@@ -645,6 +653,9 @@ impl Node {
     }
 
     fn dequeue_any(&mut self, cx: &mut Cx<'_>) -> Dequeue {
+        if self.measured {
+            self.measure(cx.now);
+        }
         let before = cx.lost;
         let own = self.own();
         let result = self.body.dequeue(cx, own);
@@ -682,11 +693,8 @@ impl Node {
 
     /// Takes several packets out in a row: see [`Discipline::dequeue_run`].
     pub(crate) fn dequeue_run(&mut self, cx: &mut Cx<'_>, budget: &mut Budget, out: &mut Vec<Pkt>) -> bool {
-        if budget.is_spent() || self.stats.qlen == 0 {
+        if budget.is_spent() || self.stats.qlen == 0 || self.is_measured() {
             return false;
-        }
-        if self.is_measured() {
-            self.measure(cx.now);
         }
         let before = *budget;
         match &mut self.body {

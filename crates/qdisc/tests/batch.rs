@@ -23,9 +23,16 @@ impl Machine {
         Machine { shaper, pool: Pool::new(100_000), draws: Seeded::new(5), batched, log: String::new() }
     }
 
-    fn qdisc(&mut self, parent: Handle, handle: Handle, kind: &str, params: Option<QdiscParams>) {
+    fn qdisc(
+        &mut self,
+        parent: Handle,
+        handle: Handle,
+        kind: &str,
+        params: Option<QdiscParams>,
+        estimator: Option<Estimator>,
+    ) {
         let (kind, stab) = (Some(kind.into()), None);
-        let op = QdiscOp { verb: Verb::Add, dev: "eth0".into(), parent, handle, kind, params, stab, estimator: None };
+        let op = QdiscOp { verb: Verb::Add, dev: "eth0".into(), parent, handle, kind, params, stab, estimator };
         let result = self.shaper.qdisc_op(Time(1_000), &mut self.pool, &mut self.draws, &op);
         assert!(result.is_ok(), "{op:?}: {result:?}");
     }
@@ -112,7 +119,8 @@ impl Pair {
     fn qdisc(&mut self, parent: Handle, kind: &str, params: Option<QdiscParams>) -> Handle {
         let handle = Handle::new(self.next, 0);
         self.next += 1;
-        self.machines.iter_mut().for_each(|machine| machine.qdisc(parent, handle, kind, params.clone()));
+        let estimator = (self.below(8) == 0).then_some(Estimator { interval_log: 0, ewma_log: 2 });
+        self.machines.iter_mut().for_each(|machine| machine.qdisc(parent, handle, kind, params.clone(), estimator));
         handle
     }
 

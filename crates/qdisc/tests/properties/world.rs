@@ -223,6 +223,12 @@ impl World {
         self.shaper.dump_qdiscs("dev", self.now)
     }
 
+    /// Packets waiting in each class or flow that is listed.
+    pub(crate) fn listed(&mut self) -> Vec<u32> {
+        let classes = self.shaper.dump_classes("dev", self.now);
+        classes.iter().filter_map(|class| class.stats.as_ref()).map(|stats| stats.qlen).collect()
+    }
+
     /// Notes who was lost, and checks every account.
     fn settle(&mut self) {
         for event in self.shaper.events() {
