@@ -514,6 +514,10 @@ impl Node {
 
     /// What the qdisc or one of its classes has sent.
     fn sent(&self, of: Handle) -> Option<Sent> {
+        if of == self.handle && self.kind == Kind::PfifoFast && self.parent != Handle::ROOT {
+            // Linux moves its counters when it is hung below a class, and its estimator goes on reading the place where they were.
+            return Some(Sent::default());
+        }
         if of == self.handle {
             return Some(Sent { bytes: self.stats.bytes, packets: self.stats.packets });
         }
@@ -1009,7 +1013,8 @@ impl Node {
         self.measure(now);
         self.body.get_mut().classes(now, handle, out);
         for class in &mut out[from..] {
-            if let Some(stats) = &mut class.stats {
+            // HFSC's root class goes by the qdisc's own name, and is not measured with it.
+            if let Some(stats) = class.stats.as_mut().filter(|_| class.classid != handle) {
                 stats.rate = self.rate_of(class.classid);
             }
             class.dev = dev.into();
