@@ -16,7 +16,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Run a script unmodified in a private namespace and simulate its policy on a link behind a modem with a big buffer.
-    Try(trial::Options),
+    Try(Box<trial::Options>),
     /// Do a recorded run of a real kernel again, packet by packet.
     Replay(replay::Options),
     /// Run a script in a private namespace against a model of the machine, and print what it came to.

@@ -778,14 +778,6 @@ impl Node {
         self.held.as_ref().map(Pkt::slot).or_else(|| self.body.get().seen_slot())
     }
 
-    /// Does a class learn that this qdisc lost all that waited there before it gets the packet it asked for?
-    ///
-    /// Kinds that drop when they are asked for a packet tell the class they hang on first; so the class falls silent although there is
-    /// a packet. From qdiscs further down it learns of it when the packet is through, and then that one counts.
-    pub(crate) fn is_told_early(&self) -> bool {
-        matches!(self.kind, Kind::Codel | Kind::FqCodel)
-    }
-
     /// Whatever was lost below since `before` no longer waits here, and counts as dropped here.
     #[inline]
     fn settle(&mut self, cx: &Cx<'_>, before: crate::cx::Lost) {

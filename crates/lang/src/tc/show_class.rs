@@ -157,7 +157,8 @@ fn counters(dump: &ClassDump, flags: &ShowFlags) -> Entry {
         // Flows have no counters of their own for what was sent.
         entry.counters(stats, !matches!(dump.kind, Kind::Sfq | Kind::FqCodel));
     }
-    if flags.oneline {
+    // Before the line of a rate estimator tc always begins a new one.
+    if flags.oneline && dump.stats.as_ref().is_none_or(|stats| stats.rate.is_none()) {
         entry.text = entry.text.replace('\n', "\\");
     }
     entry.say("\n");
@@ -201,19 +202,21 @@ fn xstats(xstats: &Xstats, entry: &mut Entry) {
     }
 }
 
-/// `-g`: a tree, children under their parents; the last listed comes first, as in tc.
+/// `-g`: a tree, children under their parents in the order of the listing; at the top the last listed comes first, as in tc.
 fn graph(dumps: &[&ClassDump], flags: &ShowFlags) -> String {
     let ids: Vec<Handle> = dumps.iter().map(|dump| dump.classid).collect();
     let mut children: BTreeMap<u32, Vec<&ClassDump>> = BTreeMap::new();
-    for dump in dumps.iter().rev().filter(|dump| !matches!(dump.params, ClassParams::None)) {
+    for dump in dumps.iter().filter(|dump| !matches!(dump.params, ClassParams::None)) {
         let above = if ids.contains(&dump.parent) { dump.parent } else { Handle::ROOT };
         children.entry(above.0).or_default().push(dump);
     }
+    let Some(top) = children.get_mut(&Handle::ROOT.0) else { return String::new() };
+    top.reverse();
+    let last = top.last().map(|dump| dump.classid.0).is_some_and(|last| children.contains_key(&last));
     let mut out = String::new();
     branch(Handle::ROOT, "", 0, &children, flags, &mut out);
-    if !out.is_empty() {
-        out.push('\n');
-    }
+    // tc ends with the indentation it wrote last.
+    out.push_str(if last { "     \n" } else { "\n" });
     out
 }
 
@@ -241,7 +244,13 @@ fn branch(
             for text in entry.text.lines() {
                 out.push_str(&format!("{below}{bar}{pad}{text}\n"));
             }
+            if inner || !last {
+                out.push_str(&format!("{below}{bar}\n"));
+            }
         }
         branch(dump.classid, &below, depth + 1, children, flags, out);
+        if inner {
+            out.push_str(&format!("{below}\n"));
+        }
     }
 }

@@ -146,8 +146,13 @@ const RED: &[OptionSpec] = &[
     OptionSpec::exact("ecn", Takes::Flag, "off", "mark packets that can carry a mark instead of dropping them"),
     OptionSpec::exact("harddrop", Takes::Flag, "off", "above max drop even packets that can carry a mark"),
     OptionSpec::exact("nodrop", Takes::Flag, "off", "let packets pass that would be marked and cannot be; needs ecn"),
-    OptionSpec::exact("adaptive", Takes::Flag, "off", "move the probability so that the average stays in the middle")
-        .or(&["adaptative"]),
+    OptionSpec::exact(
+        "adaptive",
+        Takes::Flag,
+        "off",
+        "noted down, without effect since iproute2 5.7: was to move the probability by itself",
+    )
+    .or(&["adaptative"]),
 ];
 
 const CHOKE: &[OptionSpec] = &[

@@ -4,6 +4,7 @@ use super::flat::{Flat, bytes_per_second, htb, tbf};
 use super::world::{ROOT, World, bucket};
 use tidegate_packet::{Handle, Span, Time};
 use tidegate_policy::*;
+use tidegate_qdisc::Device;
 use tidegate_qdisc::algo::Cost;
 
 /// Packets come at random, now in bursts, now slowly.
@@ -157,38 +158,46 @@ fn v_r3_drr_is_fair_in_every_interval() {
     }
 }
 
-/// QFQ's service of each class stays within a few packets of its share, in every interval.
+/// How far QFQ's service of a class strays from its share within any interval, in bytes: the most of ten backlogged classes with
+/// weights 1 to 16, on a device whose aggregates hold so many classes.
+fn qfq_strays(seed: u64, classes_together: u32) -> i128 {
+    let device = Device { tx_queue_len: classes_together - 1, ..Device::default() };
+    let mut world = World::on(device, seed, 0);
+    world.root("qfq", None);
+    let weights: Vec<i128> = (0..10).map(|_| 1i128 << world.below(5)).collect();
+    for (n, weight) in (1..).zip(&weights) {
+        let params = QfqClassParams { weight: Some(*weight as u32), maxpkt: None };
+        world.class(Verb::Add, ROOT, ROOT.class(n), ClassParams::Qfq(params));
+        let limit = QdiscParams::Fifo(FifoParams { limit: Some(10) });
+        world.qdisc(Verb::Add, ROOT.class(n), Handle::new(0x100 + n, 0), "pfifo", Some(limit));
+    }
+    let all: i128 = weights.iter().sum();
+    let (mut sent, mut total) = ([0i128; 10], 0i128);
+    let mut swings: Vec<Swing> = (0..10).map(|_| Swing::default()).collect();
+    saturate(
+        &mut world,
+        10,
+        20_000,
+        |world, _| 64 + world.below(1451) as u32,
+        |class, len| {
+            sent[usize::from(class) - 1] += i128::from(len);
+            total += i128::from(len);
+            for (k, swing) in swings.iter_mut().enumerate() {
+                swing.see(sent[k] * all - weights[k] * total);
+            }
+        },
+    );
+    swings.iter().map(|swing| swing.width() / all).max().unwrap_or(0)
+}
+
+/// V-X2: with one class in each aggregate QFQ is within a few longest packets of ideal sharing (its paper's B-WFI is below eight: three
+/// turns of less than two packets each, and two of anybody's); with eight together, within eight times three and three more.
 #[test]
-fn qfq_keeps_to_the_shares_in_every_interval() {
+fn v_x2_qfq_keeps_to_the_shares_in_every_interval() {
     for seed in 0..6 {
-        let mut world = World::new(seed, 0);
-        world.root("qfq", None);
-        let weights: Vec<i128> = (0..10).map(|_| 1i128 << world.below(5)).collect();
-        for (n, weight) in (1..).zip(&weights) {
-            let params = QfqClassParams { weight: Some(*weight as u32), maxpkt: None };
-            world.class(Verb::Add, ROOT, ROOT.class(n), ClassParams::Qfq(params));
-        }
-        let all: i128 = weights.iter().sum();
-        let (mut sent, mut total) = ([0i128; 10], 0i128);
-        let mut swings: Vec<Swing> = (0..10).map(|_| Swing::default()).collect();
-        saturate(
-            &mut world,
-            10,
-            20_000,
-            |world, _| 64 + world.below(1451) as u32,
-            |class, len| {
-                sent[usize::from(class) - 1] += i128::from(len);
-                total += i128::from(len);
-                for (k, swing) in swings.iter_mut().enumerate() {
-                    swing.see(sent[k] * all - weights[k] * total);
-                }
-            },
-        );
-        // The aggregates hold up to eight classes, hence their longest packets eight times.
-        let bound = (3 * 1514 * 8 + 3 * 1514) * all;
-        for (k, swing) in swings.iter().enumerate() {
-            assert!(swing.width() <= bound, "seed {seed}, class {k}: {} bytes", swing.width() / all);
-        }
+        let (alone, together) = (qfq_strays(seed, 1), qfq_strays(seed, 8));
+        assert!(alone <= 8 * 1514, "seed {seed}: {alone} bytes");
+        assert!(together <= (3 * 8 + 3) * 1514, "seed {seed}: {together} bytes");
     }
 }
 

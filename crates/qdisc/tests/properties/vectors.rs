@@ -97,6 +97,49 @@ fn v_t7_htb_gives_the_rest_to_the_better_priority() {
     near(b, 100_000.0, 0.01);
 }
 
+/// Bits per second of each class that is offered more than it may send, for a minute.
+fn greedy(world: &mut World, classes: &[u16]) -> Vec<f64> {
+    let start = world.now;
+    for step in 0..60_000 {
+        world.pass(start + Span::millis(step));
+        if step % 10 == 0 {
+            classes.iter().for_each(|class| world.offer(*class, 0, 1514));
+        }
+    }
+    let bits = |class: &u16| world.departures(*class).iter().map(|(_, len)| f64::from(*len)).sum::<f64>() * 8.0 / 60.0;
+    classes.iter().map(bits).collect()
+}
+
+#[test]
+fn v_t8_htb_borrows_up_to_its_ceiling() {
+    let mut world = World::new(1, 0);
+    world.root("htb", Some(QdiscParams::Htb(HtbParams::default())));
+    world.class(Verb::Add, Handle::ROOT, ROOT.class(9), htb(1_000_000, 1_000_000, 1600, 1514));
+    world.class(Verb::Add, ROOT.class(9), ROOT.class(1), htb(200_000, 400_000, 1600, 1514));
+    near(greedy(&mut world, &[1])[0], 400_000.0, 0.005);
+}
+
+#[test]
+fn v_t9_htb_roots_do_not_borrow() {
+    let mut world = World::new(1, 0);
+    world.root("htb", Some(QdiscParams::Htb(HtbParams::default())));
+    world.class(Verb::Add, Handle::ROOT, ROOT.class(1), htb(200_000, 200_000, 1600, 1514));
+    world.class(Verb::Add, Handle::ROOT, ROOT.class(2), htb(824_000, 1_024_000, 1600, 1514));
+    let rates = greedy(&mut world, &[1, 2]);
+    near(rates[0], 200_000.0, 0.005);
+    near(rates[1], 824_000.0, 0.005);
+}
+
+#[test]
+fn v_t10_htb_sends_the_unclassified_unshaped() {
+    let mut world = World::new(1, 0);
+    world.root("htb", Some(QdiscParams::Htb(HtbParams::default())));
+    world.class(Verb::Add, Handle::ROOT, ROOT.class(1), htb(8000, 8000, 1600, 1514));
+    assert_eq!(times(&mut world, &[1514; 9], 7), [0; 9]);
+    let direct = world.dumps().into_iter().map(|dump| dump.xstats).next();
+    assert_eq!(direct, Some(tidegate_policy::dump::Xstats::Htb { direct_packets: 9 }));
+}
+
 /// Who is served in which order: 24 packets, all there at once, lengths by class; `a` is class 1.
 fn order(world: &mut World, lens: [u32; 2]) -> String {
     for _ in 0..30 {
@@ -144,6 +187,28 @@ fn v_s2_sfq_with_different_lengths() {
     assert_eq!(order(&mut sfq(127), [1514, 500]), "abbbbabbbabbbabbbabbbabb");
 }
 
+/// V-S3: below a slow token bucket, at most four packets: z z a a a b b c d come together. The first z leaves at once, the second is
+/// held for a peek and counts; then the longest flow loses, of equals the one that grew last, at length 1 the one whose turn is next.
+#[test]
+fn v_s3_sfq_drops_from_the_longest() {
+    let mut world = World::new(1, 0);
+    let slow = Handle::new(9, 0);
+    world.qdisc(Verb::Add, Handle::ROOT, slow, "tbf", Some(QdiscParams::Tbf(tbf(40_000, 500, 10_000))));
+    let params = SfqParams { divisor: 16, limit: 4, ..SfqParams::default() };
+    world.qdisc(Verb::Replace, slow.class(1), ROOT, "sfq", Some(QdiscParams::Sfq(params)));
+    let letters = ['z', 'a', 'b', 'c', 'd'];
+    for letter in "zzaaabbcd".chars() {
+        let class = 1 + letters.iter().position(|other| *other == letter).unwrap_or(0) as u16;
+        world.offer(class, 0, 500);
+    }
+    let name = |number: usize| letters[usize::from(world.offered[number].class) - 1];
+    let lost: String = (0..9).filter(|n| matches!(world.fates[*n], Fate::Lost(_))).map(name).collect();
+    assert_eq!(lost, "aaab");
+    world.pass(world.now + Span::secs(5));
+    let name = |number: &usize| letters[usize::from(world.offered[*number].class) - 1];
+    assert_eq!(world.sent.iter().map(name).collect::<String>(), "zzbcd");
+}
+
 #[test]
 fn v_p1_prio_serves_the_best_band_alone() {
     let mut world = World::new(1, 0);
@@ -169,6 +234,68 @@ fn v_c1_codel_drops() {
         seen.push((lost(&world) - before, world.waiting()));
     }
     assert_eq!(seen, [(0, 19), (1, 17), (0, 16), (3, 12)]);
+}
+
+/// V-C2: a packet every 0.8 ms, one taken out every millisecond.
+#[test]
+fn v_c2_codel_under_a_quarter_too_much() {
+    let mut world = World::new(1, 0);
+    world.root("codel", Some(QdiscParams::Codel(CodelParams { limit: Some(10_000), ..CodelParams::default() })));
+    let (start, mut came, mut drops) = (world.now, 0, Vec::new());
+    for ms in 1..=3000 {
+        while came * 800 <= ms * 1000 {
+            world.now = start + Span::micros(came * 800);
+            world.offer_only(1, 0, 1514);
+            came += 1;
+        }
+        world.now = start + Span::millis(ms);
+        let before = world.waiting();
+        world.poll().expect("more comes than goes");
+        // Counted from the first time.
+        (world.waiting()..before - 1).for_each(|_| drops.push(ms - 1));
+    }
+    assert_eq!(drops[..10], [121, 221, 271, 328, 377, 421, 461, 499, 534, 567]);
+    let until = |end: u64| drops.iter().filter(|ms| **ms < end).count();
+    assert_eq!([until(1000), until(2000), until(3000)], [28, 105, 233]);
+}
+
+/// V-F1: two bulk flows, and a sparse one that goes first when it comes back.
+#[test]
+fn v_f1_fq_codel_serves_sparse_flows_first() {
+    let mut world = World::new(1, 0);
+    world.root("fq_codel", Some(QdiscParams::FqCodel(FqCodelParams::default())));
+    for _ in 0..40 {
+        world.offer_only(1, 0, 1514);
+        world.offer_only(2, 0, 1514);
+    }
+    let mut order = String::new();
+    for step in 0..24 {
+        let (count, len) = match step {
+            5 => (1, 100),
+            9 => (3, 100),
+            15 => (2, 1514),
+            _ => (0, 0),
+        };
+        (0..count).for_each(|_| world.offer_only(3, 0, len));
+        let number = world.poll().expect("packets wait");
+        order.push(['a', 'b', 's'][usize::from(world.offered[number].class) - 1]);
+    }
+    assert_eq!(order, "ababasbabsssabasbsababab");
+}
+
+/// V-H1: with 100 flows on 1024 queues a flow is alone with a probability of 0.9078 (RFC 8290).
+#[test]
+fn v_h1_flows_are_mostly_alone() {
+    let mut alone = 0;
+    for group in 0..300 {
+        let mut world = World::new(1, 0);
+        world.named = false;
+        world.root("fq_codel", Some(QdiscParams::FqCodel(FqCodelParams::default())));
+        (0..100).for_each(|flow| world.offer_only(1, group * 100 + flow, 100));
+        alone += world.listed().iter().filter(|packets| **packets == 1).count();
+    }
+    let part = alone as f64 / 30_000.0;
+    assert!((part - 0.9078).abs() <= 0.005, "{part}");
 }
 
 /// V-G1: the weights that are shown are those in force.

@@ -61,8 +61,12 @@ pub(crate) fn bucket(bits: u64, bytes: u64) -> Ticks {
 impl World {
     /// With a link of so many bits per second; 0: it takes everything at once.
     pub(crate) fn new(seed: u64, link: u64) -> World {
+        World::on(Device::default(), seed, link)
+    }
+
+    pub(crate) fn on(device: Device, seed: u64, link: u64) -> World {
         World {
-            shaper: Shaper::new(Device::default(), EventRing::new(1 << 16)),
+            shaper: Shaper::new(device, EventRing::new(1 << 16)),
             pool: Pool::new(1 << 16),
             random: Seeded::new(seed),
             now: Time(1_000_000_000),
@@ -217,6 +221,12 @@ impl World {
     /// Qdiscs with a handle.
     pub(crate) fn dumps(&mut self) -> Vec<QdiscDump> {
         self.shaper.dump_qdiscs("dev", self.now)
+    }
+
+    /// Packets waiting in each class or flow that is listed.
+    pub(crate) fn listed(&mut self) -> Vec<u32> {
+        let classes = self.shaper.dump_classes("dev", self.now);
+        classes.iter().filter_map(|class| class.stats.as_ref()).map(|stats| stats.qlen).collect()
     }
 
     /// Notes who was lost, and checks every account.

@@ -147,16 +147,14 @@ impl Hfsc {
         if head == ROOT { filters.binds(class) } else { self.tree.class(head).filters.binds(class) }
     }
 
-    /// Takes what waits in a class's qdisc from it, with the losses that are found out only now.
+    /// The length of a class's next packet; 0 if its qdisc gives none now.
     fn peek_len(&mut self, cx: &mut Cx<'_>, at: u32) -> u32 {
-        let lost = cx.lost.packets;
         let child = self.tree.class_mut(at).child();
-        let (len, held) = match child.peek(cx) {
-            Peek::Packet(len) => (len, 1),
-            Peek::Empty | Peek::Throttled => (0, 0),
+        let len = match child.peek(cx) {
+            Peek::Packet(len) => len,
+            Peek::Empty | Peek::Throttled => 0,
         };
-        let seen_empty = if child.is_told_early() { child.qlen() == held } else { child.qlen() == 0 };
-        if cx.lost.packets != lost && seen_empty {
+        if child.qlen() == 0 {
             self.tree.silence(at);
         }
         len
@@ -189,10 +187,11 @@ impl Hfsc {
             return Err(INVALID);
         }
         let class = Class::new(cx, op.classid, Some(parent));
+        let was_leaf = self.tree.class(parent).level == 0;
         let at = self.tree.add(class);
         self.tree.set_curves(at, new, 0);
         self.hash.insert(op.classid, at);
-        if self.tree.class_mut(parent).child().qlen() > 0 {
+        if was_leaf {
             self.tree.class_mut(parent).child().purge(cx);
             self.tree.silence(parent);
         }
@@ -299,10 +298,9 @@ impl Discipline for Hfsc {
             }
             return Dequeue::Throttled;
         };
-        let lost = cx.lost.packets;
         let child = self.tree.class_mut(at).child();
         let result = child.dequeue(cx);
-        let (empty, told_early) = (child.qlen() == 0, cx.lost.packets != lost && child.is_told_early());
+        let empty = child.qlen() == 0;
         let Dequeue::Packet(pkt) = &result else {
             // A child that holds back what it has stops all, as in Linux.
             if empty {
@@ -310,9 +308,6 @@ impl Discipline for Hfsc {
             }
             return result;
         };
-        if empty && told_early {
-            self.tree.silence(at);
-        }
         let len = cx.pool.meta(pkt).len;
         let class = self.tree.class_mut(at);
         class.packets += 1;

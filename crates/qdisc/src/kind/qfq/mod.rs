@@ -216,14 +216,13 @@ impl Qfq {
 
     /// The length of a class's next packet; `None` if its qdisc gives none now.
     fn peek(&mut self, cx: &mut Cx<'_>, at: u32) -> Option<u32> {
-        let lost = cx.lost.packets;
         let child = &mut self.class(at).child;
-        let (len, held) = match child.peek(cx) {
-            Peek::Packet(len) => (Some(len), 1),
-            Peek::Empty | Peek::Throttled => (None, 0),
+        let len = match child.peek(cx) {
+            Peek::Packet(len) => Some(len),
+            Peek::Empty | Peek::Throttled => None,
         };
-        let seen_empty = if child.is_told_early() { child.qlen() == held } else { child.qlen() == 0 };
-        if cx.lost.packets != lost && seen_empty {
+        if child.qlen() == 0 {
+            // It lost all it had.
             self.silence(at);
         }
         len
@@ -254,12 +253,11 @@ impl Qfq {
 
     /// A class sends its packet of `len` bytes, and its turn in its aggregate may be over with it.
     fn send(&mut self, cx: &mut Cx<'_>, of: u32, at: u32, len: u32) -> Dequeue {
-        let lost = cx.lost.packets;
         let class = self.class(at);
         let result = class.child.dequeue(cx);
         let empty = class.child.qlen() == 0;
         if !matches!(result, Dequeue::Packet(_)) {
-            if empty && cx.lost.packets != lost {
+            if empty {
                 self.silence(at);
             }
             return result;
@@ -273,7 +271,7 @@ impl Qfq {
             let next = self.peek(cx, at).unwrap_or(0);
             let longest = self.aggregate(of).longest;
             let class = self.class(at);
-            if class.deficit < next as i32 {
+            if is_short(class.deficit, next) {
                 class.deficit = class.deficit.wrapping_add(longest as i32);
                 self.put_last(of, at);
             }
@@ -299,7 +297,7 @@ impl Qfq {
         }
         let class = self.class(at);
         let (is_next, deficit) = (class.child.seen_slot() == Some(slot), class.deficit);
-        if is_next && self.aggregate(of).active.first() == Some(at) && deficit < len as i32 {
+        if is_next && self.aggregate(of).active.first() == Some(at) && is_short(deficit, len) {
             self.put_last(of, at);
         }
     }
@@ -351,6 +349,11 @@ impl Qfq {
         }
         Ok(())
     }
+}
+
+/// Does a deficit not pay for so many bytes? Linux compares without signs, so that a negative one pays for all.
+fn is_short(deficit: i32, len: u32) -> bool {
+    (deficit as u32) < len
 }
 
 impl Discipline for Qfq {
