@@ -729,6 +729,12 @@ impl Node {
         }
     }
 
+    /// May it know how to give packets in a row?
+    #[inline]
+    pub(crate) fn knows_runs(&self) -> bool {
+        matches!(self.body, Body::Fifo(_) | Body::Prio(_) | Body::Drr(_) | Body::Htb(_))
+    }
+
     /// Is it a fifo?
     #[inline]
     pub(crate) fn is_fifo(&self) -> bool {

@@ -537,7 +537,7 @@ impl Tree {
         let prio = self.row_mask[0].trailing_zeros() as usize;
         let Turn::Of(at) = self.rows[0][prio].turn else { return false };
         let left = self.class(at).deficit[0];
-        if left < 0 || !self.can_pay(cx.now, at, left as u32) {
+        if left < 0 || !self.class(at).child.knows_runs() || !self.can_pay(cx.now, at, left as u32) {
             return false;
         }
         self.now = cx.now;
