@@ -1,8 +1,9 @@
 //! Configuring a device's tree: operations as the kernel takes or refuses them, and dumps.
 
 use crate::cx::Cx;
+use crate::discipline::Visit;
 use crate::ingress;
-use crate::node::{Node, Visit};
+use crate::node::Node;
 use crate::shaper::{FIRST_AUTO, Shaper};
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -3,8 +3,9 @@
 use crate::algo::adjusted_size;
 use crate::config::MAX_DEPTH;
 use crate::cx::{Cx, Device, Draw, Event, EventRing, Lost, Watchdogs, Why};
+use crate::discipline::{Budget, Dequeue, Enqueue, Visit};
 use crate::ingress::{Hooked, Ingress};
-use crate::node::{Budget, Dequeue, Enqueue, Node, Visit};
+use crate::node::Node;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use tidegate_packet::{Draws, Handle, Pkt, Pool, Time, Timer, Wheel};

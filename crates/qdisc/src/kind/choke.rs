@@ -8,7 +8,7 @@
 use super::red::Flags;
 use crate::algo::red::{Params, State};
 use crate::cx::{Cx, Why};
-use crate::node::{Dequeue, Discipline, Enqueue, Own, Peek};
+use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek};
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Addrs, FlowKeys, Pkt, Pool, Time};

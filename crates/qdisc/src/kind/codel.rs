@@ -3,7 +3,7 @@
 use super::purge_queue;
 use crate::algo::codel::{Counts, Params, Queue, State, micros, units};
 use crate::cx::{Cx, Device, Why};
-use crate::node::{Dequeue, Discipline, Enqueue, GivenUp, Own};
+use crate::discipline::{Dequeue, Discipline, Enqueue, GivenUp, Own};
 use tidegate_classify::FilterList;
 use tidegate_packet::{Fifo, Handle, Pkt, Time};
 use tidegate_policy::dump::{CodelStats, Xstats};

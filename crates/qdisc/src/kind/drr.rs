@@ -5,8 +5,9 @@
 
 use crate::algo::{Chain, ClassHash, Link, Linked, Sent};
 use crate::cx::{Cx, Why};
+use crate::discipline::{Budget, Dequeue, Discipline, Enqueue, Own, Peek, Place, Visit};
 use crate::kind::NO_CHANGE;
-use crate::node::{Answer, Budget, Dequeue, Discipline, Enqueue, Gone, Node, Own, Peek, Place, Visit, classify};
+use crate::node::{Answer, Gone, Node, classify};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::hint::black_box;

@@ -5,7 +5,7 @@
 
 use super::NO_CHANGE;
 use crate::cx::{Cx, Device, Why};
-use crate::node::{Budget, Dequeue, Discipline, Enqueue, Own, Peek};
+use crate::discipline::{Budget, Dequeue, Discipline, Enqueue, Own, Peek};
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Pkt, Pool, Strand};

@@ -17,7 +17,8 @@ mod sfq;
 mod tbf;
 
 use crate::cx::{Cx, Device, Why};
-use crate::node::{Budget, Dequeue, Discipline, Enqueue, Node, Own, Peek};
+use crate::discipline::{Budget, Dequeue, Discipline, Enqueue, Own, Peek};
+use crate::node::Node;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;

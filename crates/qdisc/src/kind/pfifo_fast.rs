@@ -6,7 +6,7 @@
 
 use super::NO_CHANGE;
 use crate::cx::{Cx, Device, Why};
-use crate::node::{Dequeue, Discipline, Enqueue, Own, Peek};
+use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek};
 use tidegate_classify::FilterList;
 use tidegate_packet::{Fifo, Pkt};
 use tidegate_policy::{PrioParams, QdiscParams, TcError};

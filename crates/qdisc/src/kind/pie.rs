@@ -3,7 +3,7 @@
 use super::purge_queue;
 use crate::algo::pie::{CERTAIN, Params, State};
 use crate::cx::{Cx, Why};
-use crate::node::{Dequeue, Discipline, Enqueue, GivenUp, Own};
+use crate::discipline::{Dequeue, Discipline, Enqueue, GivenUp, Own};
 use tidegate_classify::FilterList;
 use tidegate_packet::{Fifo, Jiffies, Pkt, Time, Upkeep};
 use tidegate_policy::dump::{PieStats, Xstats};

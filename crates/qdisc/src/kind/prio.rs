@@ -3,7 +3,8 @@
 //! A packet's band is the minor number of its priority or of the first filter that matches, less one; otherwise the priority map's.
 
 use crate::cx::Cx;
-use crate::node::{Answer, Budget, Dequeue, Discipline, Enqueue, Gone, Node, Own, Peek, Place, Visit, classify};
+use crate::discipline::{Budget, Dequeue, Discipline, Enqueue, Own, Peek, Place, Visit};
+use crate::node::{Answer, Gone, Node, classify};
 use alloc::vec::Vec;
 use core::hint::black_box;
 use tidegate_classify::FilterList;

@@ -5,7 +5,8 @@
 
 use crate::algo::red::{Params, State, Verdict};
 use crate::cx::{Cx, Why};
-use crate::node::{Dequeue, Discipline, Enqueue, Node, Own, Peek, Visit};
+use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek, Visit};
+use crate::node::Node;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Handle, Pkt, Time, Upkeep};

@@ -6,7 +6,8 @@
 //! shortly before, the next key's bins learn about those flows too. The queue itself is a child.
 
 use crate::cx::{Cx, Why};
-use crate::node::{Answer, Dequeue, Discipline, Enqueue, Gone, Node, Own, Peek, Visit, classify};
+use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek, Visit};
+use crate::node::{Answer, Gone, Node, classify};
 use alloc::boxed::Box;
 use alloc::string::String;
 use tidegate_classify::FilterList;

@@ -8,7 +8,8 @@
 use super::NO_CHANGE;
 use crate::algo::red::{Params, State, Verdict};
 use crate::cx::{Cx, Why};
-use crate::node::{Answer, Dequeue, Discipline, Enqueue, Gone, Own, classify};
+use crate::discipline::{Dequeue, Discipline, Enqueue, Own};
+use crate::node::{Answer, Gone, classify};
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;

@@ -6,7 +6,8 @@
 
 use crate::algo::Cost;
 use crate::cx::{Cx, Why};
-use crate::node::{Dequeue, Discipline, Enqueue, Node, Own, Peek, Visit};
+use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek, Visit};
+use crate::node::Node;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Handle, Pkt, Span, Time};

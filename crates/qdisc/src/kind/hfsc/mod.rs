@@ -11,7 +11,8 @@ mod tree;
 
 use crate::algo::{ClassHash, Sent, Shape};
 use crate::cx::{Cx, Why};
-use crate::node::{Answer, Dequeue, Discipline, Enqueue, Gone, Node, Own, Peek, Visit, classify};
+use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek, Visit};
+use crate::node::{Answer, Gone, Node, classify};
 use alloc::string::String;
 use alloc::vec::Vec;
 use tidegate_classify::{FilterList, U32Listing};

@@ -7,7 +7,8 @@
 use super::{Class, LEVELS, MAX_DEBT, Mode, PRIOS};
 use crate::algo::{BitTree, Price, WaitHeap};
 use crate::cx::Cx;
-use crate::node::{Budget, Dequeue, Node};
+use crate::discipline::{Budget, Dequeue};
+use crate::node::Node;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::hint::black_box;

@@ -10,8 +10,9 @@ mod groups;
 
 use crate::algo::{ClassHash, Link, Linked, Sent};
 use crate::cx::{Cx, Device, Why};
+use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek, Visit};
 use crate::kind::NO_CHANGE;
-use crate::node::{Answer, Dequeue, Discipline, Enqueue, Gone, Node, Own, Peek, Visit, classify};
+use crate::node::{Answer, Gone, Node, classify};
 use aggregates::{Aggregate, Aggregates, ONE};
 use alloc::string::String;
 use alloc::vec::Vec;
