@@ -11,11 +11,12 @@ extern crate alloc;
 pub mod algo;
 mod config;
 mod cx;
+mod discipline;
 mod ingress;
 mod kind;
 mod node;
 mod shaper;
 
 pub use cx::{Cx, Device, Draw, Event, EventRing, Switches, What, Why};
-pub use node::{Dequeue, Discipline, Enqueue, GivenUp, Node, Own, Peek, Visit};
+pub use node::{Budget, Dequeue, Discipline, Enqueue, GivenUp, Node, Own, Peek, Place, Visit};
 pub use shaper::{Arrival, Offer, Shaper};
