@@ -133,10 +133,10 @@ impl Discipline for Pie {
     }
 
     fn params(&self) -> QdiscParams {
-        let us = |ticks: u64| ((ticks << 6) / 1000) as u32;
         QdiscParams::Pie(PieParams {
             limit: Some(self.limit),
-            target_us: Some(us(self.params.target)),
+            // Told in 32 bits of nanoseconds, so times beyond 4.29 s are told wrongly.
+            target_us: Some((self.params.target << 6) as u32 / 1000),
             tupdate_us: Some(self.upkeep.jiffies().micros(self.update_ticks)),
             alpha: Some(self.params.alpha),
             beta: Some(self.params.beta),

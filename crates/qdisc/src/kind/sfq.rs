@@ -20,6 +20,8 @@ use tidegate_policy::{ClassParams, Errno, Kind, QdiscParams, SfqParams, SfqRed, 
 
 const DEFAULT_FLOWS: u32 = 128;
 const MAX_DEPTH: u32 = 127;
+const MIN_QUANTUM: u32 = 256;
+const MAX_QUANTUM: u32 = 1 << 20;
 const MAX_FLOWS: u32 = 65_408;
 const DEFAULT_DIVISOR: u32 = 1024;
 const NONE: u32 = u32::MAX;
@@ -110,13 +112,17 @@ impl Sfq {
             None => None,
         };
         if params.perturb < 0 {
-            return Err(TcError::new(Errno::Inval, "invalid perturb period"));
+            return Err(TcError::new(Errno::Inval, "sch_sfq: invalid perturb period"));
         }
         if params.quantum != 0 {
             if params.quantum > i32::MAX as u32 {
                 return Err(TcError::new(Errno::Inval, "sch_sfq: invalid quantum"));
             }
-            self.quantum = params.quantum;
+            // Current kernels hold it in bounds.
+            if params.quantum > MAX_QUANTUM {
+                return Err(TcError::new(Errno::Inval, "sch_sfq: quantum too large"));
+            }
+            self.quantum = params.quantum.max(MIN_QUANTUM);
         }
         self.perturb_secs = params.perturb;
         if params.flows != 0 {
