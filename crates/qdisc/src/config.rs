@@ -415,13 +415,15 @@ impl Shaper {
     }
 
     fn node_info(&mut self, handle: Handle) -> Option<(Kind, Handle)> {
-        let mut found = None;
-        self.each(&mut |node| {
-            if node.handle() == handle && !handle.is_none() {
-                found = Some((node.kind(), node.parent()));
+        let mut info = None;
+        self.find(|node| {
+            let found = node.handle() == handle;
+            if found {
+                info = Some((node.kind(), node.parent()));
             }
+            found
         });
-        found
+        info
     }
 
     fn depth_of(&mut self, handle: Handle) -> u32 {

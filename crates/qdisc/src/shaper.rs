@@ -314,14 +314,18 @@ impl Shaper {
     }
 
     /// The handle of the first qdisc, from the root down, for which `test` holds.
-    pub(crate) fn find(&mut self, test: impl Fn(&mut Node) -> bool) -> Option<Handle> {
+    pub(crate) fn find(&mut self, test: impl FnMut(&mut Node) -> bool) -> Option<Handle> {
         struct First<F>(F, Option<Handle>);
-        impl<F: Fn(&mut Node) -> bool> Visit for First<F> {
+        impl<F: FnMut(&mut Node) -> bool> Visit for First<F> {
             fn node(&mut self, node: &mut Node) {
-                if self.1.is_none() && !node.handle().is_none() && (self.0)(node) {
-                    self.1 = Some(node.handle());
+                if self.1.is_some() {
+                    return;
                 }
-                node.visit(self);
+                if !node.handle().is_none() && (self.0)(node) {
+                    self.1 = Some(node.handle());
+                } else {
+                    node.visit(self);
+                }
             }
         }
         let mut first = First(test, None);
