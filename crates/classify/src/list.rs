@@ -15,6 +15,7 @@ use tidegate_policy::{Errno, FilterOp, FilterParams, FwParams, MatchallParams, T
 const AUTO_PREF: u16 = 0xc000;
 /// The lowest preference that automatic ones go down to.
 const AUTO_FLOOR: u16 = 0x8000;
+const LAST_TABLE: u32 = 0xfff;
 
 /// How often one packet may have all filters asked anew (`reclassify`); then it is dropped, as the kernel does (6.1).
 const MOST_RESTARTS: u32 = 16;
@@ -75,6 +76,8 @@ pub struct Owner<'a> {
 #[derive(Debug, Default)]
 pub struct FilterList {
     prefs: Vec<Pref>,
+    /// The number last given to a table of u32, also of one that is gone.
+    last_table: u32,
 }
 
 #[derive(Debug)]
@@ -115,7 +118,7 @@ impl Body {
 impl FilterList {
     /// An empty list.
     pub const fn new() -> FilterList {
-        FilterList { prefs: Vec::new() }
+        FilterList { prefs: Vec::new(), last_table: 0 }
     }
 
     /// No filters at all?
@@ -316,18 +319,26 @@ impl FilterList {
         Ok(())
     }
 
-    fn new_body(&self, kind: &str, owner: Owner<'_>) -> Result<Body, TcError> {
+    fn new_body(&mut self, kind: &str, owner: Owner<'_>) -> Result<Body, TcError> {
         match kind {
             "fw" => Ok(Body::Fw(Fw::new())),
             "flow" => Ok(Body::Flow(Flow::default())),
             "matchall" => Ok(Body::Matchall(Matchall::default())),
             "u32" => {
-                let taken = |table: u32| self.has_table(table) || (owner.has_table)(table);
-                let table = (FIRST_TABLE..=0xfff).find(|t| !taken(*t)).ok_or(TcError::bare(Errno::NoSpc))?;
+                let table = self.new_table(owner).ok_or(TcError::bare(Errno::NoSpc))?;
+                self.last_table = table;
                 Ok(Body::U32(U32::new(table)))
             }
             _ => Err(TcError::new(Errno::NoEnt, "TC classifier not found")),
         }
+    }
+
+    /// A number for a table of u32: the next after the last one given, as long as there are tables at all.
+    fn new_table(&self, owner: Owner<'_>) -> Option<u32> {
+        let taken = |table: &u32| self.has_table(*table) || (owner.has_table)(*table);
+        let mut all = FIRST_TABLE..=LAST_TABLE;
+        let next = if all.clone().any(|table| taken(&table)) { self.last_table + 1 } else { FIRST_TABLE };
+        (next.max(FIRST_TABLE)..=LAST_TABLE).find(|table| !taken(table)).or_else(|| all.find(|table| !taken(table)))
     }
 
     fn auto_pref(&self) -> u16 {

@@ -685,6 +685,8 @@ impl Node {
         if self.body.get().perturb_due() == due {
             let (own, filtered) = (self.own(), !self.filters().is_empty());
             self.body.get_mut().perturb(cx, own, due, filtered);
+            // What finds no room in its new bucket is lost to the qdiscs above, but not counted here, as in Linux.
+            self.stats.drops = self.stats.drops.wrapping_sub(cx.lost.since(before).packets);
         } else {
             self.filters_mut().perturb(due, cx.now, cx.wheel, &mut cx.draw.random());
         }
