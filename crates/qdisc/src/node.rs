@@ -789,6 +789,29 @@ pub(crate) fn classify(filters: &mut FilterList, cx: &mut Cx<'_>, qdisc: Handle,
     }
 }
 
+/// The class of a packet where there is no default: the one that its priority names, else the one that the filters name, if `find`
+/// knows it.
+#[inline]
+pub(crate) fn choose_class(
+    cx: &mut Cx<'_>,
+    own: Own,
+    filters: &mut FilterList,
+    pkt: &Pkt,
+    find: impl Fn(Handle) -> Option<u32>,
+) -> Result<Option<u32>, Gone> {
+    let priority = cx.pool.meta(pkt).priority_class();
+    if priority.qdisc() == own.handle
+        && let Some(at) = find(priority)
+    {
+        return Ok(Some(at));
+    }
+    match classify(filters, cx, own.handle, pkt) {
+        Answer::Nothing => Ok(None),
+        Answer::Class(class) => Ok(find(class)),
+        Answer::Gone(gone) => Err(gone),
+    }
+}
+
 impl Gone {
     /// Carries it out in the name of the qdisc `at`.
     #[cold]

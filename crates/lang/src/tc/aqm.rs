@@ -106,14 +106,8 @@ fn check_order(said: &Said) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(super) fn choke(values: &Values, stderr: &mut String) -> Result<RedParams, Refusal> {
-    let given = |key: &str| values.number(key).filter(|value| *value > 0);
-    let (Some(limit), Some(rate)) = (given("limit"), values.rate("bandwidth").filter(|rate| rate.0 > 0)) else {
-        return Err(missing(
-            "Required parameter (bandwidth, limit) is missing",
-            "choke needs the packets that may wait and the link's rate: choke limit 100 bandwidth 1mbit",
-        ));
-    };
+/// The thresholds of choke and sfq, with their defaults.
+fn ordered(values: &Values, limit: u32) -> Result<Said, Refusal> {
     let mut said = said(values, limit);
     if said.max == 0 {
         said.max = limit / 4;
@@ -122,6 +116,18 @@ pub(super) fn choke(values: &Values, stderr: &mut String) -> Result<RedParams, R
         said.min = said.max / 3;
     }
     check_order(&said)?;
+    Ok(said)
+}
+
+pub(super) fn choke(values: &Values, stderr: &mut String) -> Result<RedParams, Refusal> {
+    let given = |key: &str| values.number(key).filter(|value| *value > 0);
+    let (Some(limit), Some(rate)) = (given("limit"), values.rate("bandwidth").filter(|rate| rate.0 > 0)) else {
+        return Err(missing(
+            "Required parameter (bandwidth, limit) is missing",
+            "choke needs the packets that may wait and the link's rate: choke limit 100 bandwidth 1mbit",
+        ));
+    };
+    let said = ordered(values, limit)?;
     let avpkt = values.number("avpkt").unwrap_or(1000);
     let terms = Terms {
         name: "CHOKE",
@@ -159,14 +165,7 @@ pub(super) fn sfq_red(values: &Values, stderr: &mut String) -> Result<Option<Sfq
             "Random early detection in the flows of sfq begins with redflowlimit BYTES.",
         ));
     };
-    let mut said = said(values, limit);
-    if said.max == 0 {
-        said.max = limit / 4;
-    }
-    if said.min == 0 {
-        said.min = said.max / 3;
-    }
-    check_order(&said)?;
+    let said = ordered(values, limit)?;
     let avpkt = values.number("avpkt").unwrap_or(1000);
     let burst = values.number("burst").filter(|burst| *burst > 0);
     let terms = Terms {

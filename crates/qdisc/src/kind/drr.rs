@@ -7,7 +7,7 @@ use crate::algo::{Chain, ClassHash, Link, Linked, Sent};
 use crate::cx::{Cx, Why};
 use crate::discipline::{Budget, Dequeue, Discipline, Enqueue, Own, Peek, Place, Visit};
 use crate::kind::NO_CHANGE;
-use crate::node::{Answer, Gone, Node, classify};
+use crate::node::{Gone, Node, choose_class};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::hint::black_box;
@@ -62,17 +62,7 @@ impl Drr {
     }
 
     fn choose(&self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: &Pkt) -> Result<Option<u32>, Gone> {
-        let priority = cx.pool.meta(pkt).priority_class();
-        if priority.qdisc() == own.handle
-            && let Some(at) = self.find(priority)
-        {
-            return Ok(Some(at));
-        }
-        match classify(filters, cx, own.handle, pkt) {
-            Answer::Nothing => Ok(None),
-            Answer::Class(class) => Ok(self.find(class)),
-            Answer::Gone(gone) => Err(gone),
-        }
+        choose_class(cx, own, filters, pkt, |class| self.find(class))
     }
 
     fn deactivate(&mut self, at: u32) {

@@ -23,7 +23,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Handle, Pkt, Pool, Time};
-use tidegate_policy::{Errno, FifoParams, Kind, QdiscParams, TcError};
+use tidegate_policy::dump::{ClassDump, Xstats};
+use tidegate_policy::{ClassParams, Errno, FifoParams, Kind, QdiscParams, TcError};
 
 /// The discipline of a node. A new kind breaks the build wherever it must be handled.
 pub(crate) enum Body {
@@ -247,5 +248,19 @@ pub(crate) fn purge_queue(cx: &mut Cx<'_>, at: Handle, queue: &mut tidegate_pack
     cx.next_purge_group();
     while let Some(pkt) = queue.pop_front(cx.pool) {
         cx.purge(at, pkt);
+    }
+}
+
+/// The one class of a kind with one child: it counts nothing.
+fn only_class(kind: Kind, qdisc: Handle, child: &Node) -> ClassDump {
+    ClassDump {
+        dev: Default::default(),
+        kind,
+        classid: qdisc.class(1),
+        parent: qdisc,
+        leaf: child.handle(),
+        params: ClassParams::None,
+        stats: None,
+        xstats: Xstats::None,
     }
 }

@@ -3,6 +3,7 @@
 //! The queue is a child: a byte-limited fifo until another is put there. Its backlog, in bytes, is what is averaged. A change makes a
 //! new fifo and loses what waited in the old queue, whatever that was.
 
+use super::only_class;
 use crate::algo::red::{Params, State, Verdict};
 use crate::cx::{Cx, Why};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek, Visit};
@@ -11,7 +12,7 @@ use alloc::vec::Vec;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Handle, Pkt, Time, Upkeep};
 use tidegate_policy::dump::{ClassDump, RedStats, Xstats};
-use tidegate_policy::{ClassParams, Errno, Kind, QdiscParams, RedCurve, RedParams, TcError};
+use tidegate_policy::{Errno, Kind, QdiscParams, RedCurve, RedParams, TcError};
 
 pub(crate) struct Red {
     limit: u32,
@@ -201,15 +202,6 @@ impl Discipline for Red {
     }
 
     fn classes(&mut self, _now: Time, qdisc: Handle, out: &mut Vec<ClassDump>) {
-        out.push(ClassDump {
-            dev: Default::default(),
-            kind: Kind::Red,
-            classid: qdisc.class(1),
-            parent: qdisc,
-            leaf: self.child.handle(),
-            params: ClassParams::None,
-            stats: None,
-            xstats: Xstats::None,
-        });
+        out.push(only_class(Kind::Red, qdisc, &self.child));
     }
 }

@@ -4,6 +4,7 @@
 //! both the bucket and, if there is one, the peak bucket can pay; otherwise the watchdog is set for the moment when they can. Over any
 //! interval the bytes sent are at most burst + rate × time. The queue itself is a child: a byte-limited fifo until another is put there.
 
+use super::only_class;
 use crate::algo::Cost;
 use crate::cx::{Cx, Why};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek, Visit};
@@ -11,8 +12,8 @@ use crate::node::Node;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Handle, Pkt, Span, Time};
-use tidegate_policy::dump::{ClassDump, Xstats};
-use tidegate_policy::{ClassParams, Errno, Kind, QdiscParams, RateSpec, TbfParams, TcError, Ticks};
+use tidegate_policy::dump::ClassDump;
+use tidegate_policy::{Errno, Kind, QdiscParams, RateSpec, TbfParams, TcError, Ticks};
 
 pub(crate) struct Tbf {
     params: TbfParams,
@@ -201,15 +202,6 @@ impl Discipline for Tbf {
     }
 
     fn classes(&mut self, _now: Time, qdisc: Handle, out: &mut Vec<ClassDump>) {
-        out.push(ClassDump {
-            dev: Default::default(),
-            kind: Kind::Tbf,
-            classid: qdisc.class(1),
-            parent: qdisc,
-            leaf: self.child.handle(),
-            params: ClassParams::None,
-            stats: None,
-            xstats: Xstats::None,
-        });
+        out.push(only_class(Kind::Tbf, qdisc, &self.child));
     }
 }

@@ -12,7 +12,7 @@ use crate::algo::{ClassHash, Link, Linked, Sent};
 use crate::cx::{Cx, Device, Why};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek, Visit};
 use crate::kind::NO_CHANGE;
-use crate::node::{Answer, Gone, Node, classify};
+use crate::node::{Gone, Node, choose_class};
 use aggregates::{Aggregate, Aggregates, ONE};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -98,17 +98,7 @@ impl Qfq {
     }
 
     fn choose(&self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: &Pkt) -> Result<Option<u32>, Gone> {
-        let priority = cx.pool.meta(pkt).priority_class();
-        if priority.qdisc() == own.handle
-            && let Some(at) = self.find(priority)
-        {
-            return Ok(Some(at));
-        }
-        match classify(filters, cx, own.handle, pkt) {
-            Answer::Nothing => Ok(None),
-            Answer::Class(class) => Ok(self.find(class)),
-            Answer::Gone(gone) => Err(gone),
-        }
+        choose_class(cx, own, filters, pkt, |class| self.find(class))
     }
 
     // --- aggregates
