@@ -11,13 +11,14 @@ use std::process::{Command, ExitCode};
 use serde_json::Value;
 
 /// Each room, whether it is pure, and the rooms it may see.
-const ROOMS: [(&str, Purity, &[&str]); 15] = [
+const ROOMS: [(&str, Purity, &[&str]); 16] = [
     ("packet", Purity::NoStd, &[]),
     ("policy", Purity::Std, &["packet"]),
     ("lang", Purity::Std, &["policy", "packet"]),
     ("classify", Purity::NoStd, &["policy", "packet"]),
     ("qdisc", Purity::NoStd, &["classify", "policy", "packet"]),
     ("gateway", Purity::NoStd, &["qdisc", "classify", "policy", "packet"]),
+    ("insight", Purity::Std, &["gateway", "qdisc", "classify", "policy", "packet", "lang"]),
     ("measure", Purity::Std, &[]),
     ("sim", Purity::NoStd, &["gateway", "qdisc", "classify", "policy", "packet", "measure"]),
     ("report", Purity::Impure, &["measure"]),
@@ -33,16 +34,16 @@ const ROOMS: [(&str, Purity, &[&str]); 15] = [
         "cli",
         Purity::Impure,
         &[
-            "packet", "policy", "lang", "classify", "qdisc", "gateway", "sim", "measure", "report", "os", "lab",
-            "live", "web",
+            "packet", "policy", "lang", "classify", "qdisc", "gateway", "insight", "sim", "measure", "report", "os",
+            "lab", "live", "web",
         ],
     ),
     (
         "py",
         Purity::Impure,
         &[
-            "packet", "policy", "lang", "classify", "qdisc", "gateway", "sim", "measure", "report", "os", "lab",
-            "live", "web",
+            "packet", "policy", "lang", "classify", "qdisc", "gateway", "insight", "sim", "measure", "report", "os",
+            "lab", "live", "web",
         ],
     ),
 ];

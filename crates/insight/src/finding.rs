@@ -1,0 +1,130 @@
+//! What was found wrong, with what shows it and what mends it.
+
+use crate::reading::Place;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Worth knowing; nothing goes wrong by itself.
+    Note,
+    /// Something does not do what its words say, for some packets or at some rates.
+    Warning,
+    /// Something cannot work as it stands.
+    Error,
+}
+
+impl Level {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Level::Note => "note",
+            Level::Warning => "warning",
+            Level::Error => "error",
+        }
+    }
+}
+
+macro_rules! rules {
+    ($($variant:ident $id:literal $name:literal $doc:literal,)*) => {
+        /// A rule of the checker.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Rule {
+            $(#[doc = $doc] $variant,)*
+        }
+
+        impl Rule {
+            /// All rules.
+            pub const ALL: &'static [Rule] = &[$(Rule::$variant,)*];
+
+            /// Its number: `R1`.
+            pub const fn id(self) -> &'static str {
+                match self { $(Rule::$variant => $id,)* }
+            }
+
+            /// Its name, for suppression comments and SARIF.
+            pub const fn name(self) -> &'static str {
+                match self { $(Rule::$variant => $name,)* }
+            }
+
+            /// What it looks for, in a sentence.
+            pub const fn about(self) -> &'static str {
+                match self { $(Rule::$variant => $doc,)* }
+            }
+        }
+    };
+}
+
+rules! {
+    Unreachable "R1" "unreachable-filter" "A filter or rule that no packet can reach, because those before it take all it asks for.",
+    Intent "R2" "dscp-today" "A rule by TOS or DSCP that today's senders' marks meet otherwise than its class means.",
+    Rates "R3" "rates" "A rate above its ceil, children that are promised more than their parent has, a ceil above the parent's.",
+    Quantum "R4" "quantum" "A quantum below one frame, or so large that one class sends for long at a stretch.",
+    Priority "R5" "priority" "A priority beyond the range, silently made the lowest.",
+    Nowhere "R6" "leads-nowhere" "A flowid, parent or redirect that leads to nothing, or into another qdisc.",
+    Protocol "R7" "wrong-header" "A match that reads another protocol's header than the filter's.",
+    Marks "R8" "marks" "A mark that is set and never read, or read and never set.",
+    Connmark "R9" "connmark" "A connection's mark that is set but not restored, or restored over a mark.",
+    LeafFilter "R10" "filter-on-leaf" "Filters on a class that has no children: they are never asked.",
+    Default "R11" "default-class" "No default class, or one that is not there: such packets bypass the shaping.",
+    Burst "R12" "burst" "A burst that cannot hold one frame, or too small for the rate at the machine's timer.",
+    Limit "R13" "limit" "A queue too short for the link's round trip, or so long that it is the delay it should prevent.",
+    OtherProtocols "R14" "other-protocols" "IPv6, ARP and what else no filter asks for.",
+    Flush "R15" "foreign-rules" "Tables flushed that others may use.",
+    Overhead "R16" "overhead" "Link overhead missing, or counted twice.",
+    Units "R17" "units" "Units that mean something else: kbps is kilobytes, a bare rate is bits, a bare time microseconds.",
+    Collisions "R18" "hash-collisions" "Hosts or flows that share a bucket by chance.",
+    NoAqm "R19" "no-aqm" "No leaf keeps its queue short.",
+    Redirect "R20" "redirect" "A redirect to a device that is down or has no policy.",
+    Refused "C1" "refused" "A command that the tool or the kernel refuses.",
+}
+
+/// What shows that a finding is true; the engine has confirmed it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Witness {
+    /// A packet, in the words of `tidegate explain`, and what became of it.
+    Packet {
+        /// The packet.
+        packet: String,
+        /// Where it went, in a few words: `1:20`, `the direct queue`.
+        went: String,
+    },
+    /// A number, with its unit and what it is.
+    Number(String),
+}
+
+/// A replacement of the text of one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    /// What is replaced; with empty columns the line as a whole.
+    pub place: Place,
+    /// By what; a whole line may become several, or none.
+    pub text: String,
+}
+
+/// How to mend it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fix {
+    /// What is done, in a few words.
+    pub what: String,
+    /// The replacements; without any, people must do it by hand.
+    pub edits: Vec<Edit>,
+}
+
+/// Something found wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// By which rule.
+    pub rule: Rule,
+    /// How bad.
+    pub level: Level,
+    /// Where.
+    pub place: Option<Place>,
+    /// What is wrong, in a sentence.
+    pub what: String,
+    /// What happens because of it, with the number.
+    pub because: String,
+    /// What shows it. Errors and warnings have one.
+    pub witness: Option<Witness>,
+    /// What mends it.
+    pub fix: Option<Fix>,
+}

@@ -1,0 +1,13 @@
+#![forbid(unsafe_code)]
+//! What a policy means: its mistakes, the way of a packet through it, its tree.
+//!
+//! Everything here begins with a [`Reading`]: the machine that a policy came to, and which words of which file said so. What is
+//! claimed of it is shown by the engine itself: a [`Finding`] that is more than a note carries a [`Witness`].
+
+mod finding;
+mod reading;
+mod rules;
+
+pub use finding::{Edit, Finding, Fix, Level, Rule, Witness};
+pub use reading::{CARRIED_OUT_AT, Given, Place, Reading, Source, Step, Word};
+pub use rules::check;

@@ -1,0 +1,219 @@
+//! What was read: files, the commands in them, and the machine they came to.
+
+use std::ops::Range;
+use tidegate_gateway::{DeviceSpec, Gateway, World};
+use tidegate_packet::{Dissector, Draws, Handle, Pool, Seeded, Time};
+use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
+use tidegate_policy::{ClassOp, FilterOp, Op, QdiscOp, Verb};
+
+/// When a policy is carried out: a machine's clock does not begin at nothing.
+pub const CARRIED_OUT_AT: Time = Time(1_000_000_000);
+
+/// A place in a file that was read.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The file: a number in [`Reading::sources`].
+    pub file: usize,
+    /// The line, from 1.
+    pub line: usize,
+    /// The columns in question, in characters from 0; empty: the line as a whole.
+    pub columns: (usize, usize),
+}
+
+/// A file that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Its name, as the user gave it.
+    pub name: String,
+    /// Its lines.
+    pub lines: Vec<String>,
+}
+
+/// A word of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Word {
+    /// What it came to.
+    pub text: String,
+    /// Where it stands, if that is known.
+    pub place: Option<Place>,
+    /// It stands there letter by letter; otherwise a variable or a substitution gave it.
+    pub literal: bool,
+}
+
+/// One command of a policy, in the order in which they were carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The tool: `tc`, `iptables`.
+    pub tool: String,
+    /// Its words.
+    pub words: Vec<Word>,
+    /// The line it stands in, if that is known.
+    pub place: Option<Place>,
+    /// What it came to: operations, by their number in [`Reading::ops`].
+    pub ops: Range<usize>,
+    /// What the tool complained, where it refused.
+    pub refused: Option<String>,
+    /// The author counts on it that it may fail (`2>/dev/null`, `|| true`).
+    pub may_fail: bool,
+}
+
+impl Step {
+    /// The word after a keyword.
+    pub fn after(&self, keyword: &str) -> Option<&Word> {
+        self.words.get(self.words.iter().position(|word| word.text == keyword)? + 1)
+    }
+
+    /// The keyword itself and the word after it.
+    pub fn option(&self, keyword: &str) -> Option<[&Word; 2]> {
+        let at = self.words.iter().position(|word| word.text == keyword)?;
+        Some([self.words.get(at)?, self.words.get(at + 1)?])
+    }
+
+    /// The command as one line.
+    pub fn text(&self) -> String {
+        let words = self.words.iter().map(|word| word.text.as_str());
+        std::iter::once(self.tool.as_str()).chain(words).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// What is given to a [`Reading`].
+pub struct Given {
+    /// The files.
+    pub sources: Vec<Source>,
+    /// The commands, in order.
+    pub steps: Vec<Step>,
+    /// What they came to, in order.
+    pub ops: Vec<Op>,
+    /// The devices that were there before, and those that came into being unasked.
+    pub devices: Vec<(String, DeviceSpec)>,
+    /// How far the machine looks into packets.
+    pub dissector: Dissector,
+    /// What the kernel would have written to its log.
+    pub kernel_log: Vec<String>,
+}
+
+/// A policy, understood.
+pub struct Reading {
+    /// The files.
+    pub sources: Vec<Source>,
+    /// The commands, in order.
+    pub steps: Vec<Step>,
+    /// What they came to, in order.
+    pub ops: Vec<Op>,
+    /// What the kernel would have written to its log.
+    pub kernel_log: Vec<String>,
+    /// The machine as it stands after the last command.
+    pub gateway: Gateway,
+    /// The qdiscs of all devices.
+    pub qdiscs: Vec<QdiscDump>,
+    /// The classes of all devices.
+    pub classes: Vec<ClassDump>,
+    /// The filters of all qdiscs and classes, in the order in which each list is asked.
+    pub filters: Vec<FilterDump>,
+    devices: Vec<(String, DeviceSpec)>,
+    dissector: Dissector,
+}
+
+impl Reading {
+    /// Takes in what was read.
+    pub fn new(given: Given) -> Reading {
+        let Given { sources, steps, ops, devices, dissector, kernel_log } = given;
+        let mut gateway = machine(&devices, dissector, &ops);
+        let now = CARRIED_OUT_AT;
+        let ids: Vec<_> = gateway.devices().collect();
+        let qdiscs: Vec<QdiscDump> = ids.iter().flat_map(|id| gateway.qdiscs(now, *id)).collect();
+        let classes: Vec<ClassDump> = ids.iter().flat_map(|id| gateway.classes(now, *id)).collect();
+        let parents = qdiscs
+            .iter()
+            .map(|qdisc| (&qdisc.dev, qdisc.handle))
+            .chain(classes.iter().map(|class| (&class.dev, class.classid)));
+        let mut filters = Vec::new();
+        for (dev, parent) in parents.filter(|(_, parent)| !parent.is_none()) {
+            if let Some(Ok(dumps)) = gateway.device(dev).map(|id| gateway.filters(now, id, parent)) {
+                filters.extend(dumps);
+            }
+        }
+        Reading { sources, steps, ops, kernel_log, gateway, qdiscs, classes, filters, devices, dissector }
+    }
+
+    /// Another machine with this policy, on which packets may be tried.
+    pub fn machine(&self) -> Gateway {
+        machine(&self.devices, self.dissector, &self.ops)
+    }
+
+    /// The command that an operation came from.
+    pub fn step_of(&self, op: usize) -> Option<&Step> {
+        // Steps that came to nothing have empty ranges; the ends ascend.
+        let at = self.steps.partition_point(|step| step.ops.end <= op);
+        self.steps.get(at).filter(|step| step.ops.contains(&op))
+    }
+
+    /// The operation that last gave a class its values.
+    pub fn maker_of_class(&self, dev: &str, classid: Handle) -> Option<usize> {
+        self.last(|op| {
+            matches!(op, Op::Class(ClassOp { verb, dev: on, classid: id, params, .. })
+            if *verb != Verb::Delete && on == dev && *id == classid && params.is_some())
+        })
+    }
+
+    /// The operation that last made a qdisc: by its handle, or where the kernel chose that, by its place.
+    pub fn maker_of_qdisc(&self, dump: &QdiscDump) -> Option<usize> {
+        self.last(|op| {
+            matches!(op, Op::Qdisc(QdiscOp { verb, dev, parent, handle, .. })
+            if *verb != Verb::Delete && *dev == dump.dev
+                && (*handle == dump.handle || handle.is_none() && *parent == dump.parent))
+        })
+    }
+
+    /// The operation that made a filter: of several that say the same, the last.
+    pub fn maker_of_filter(&self, dump: &FilterDump) -> Option<usize> {
+        use tidegate_policy::dump::FilterEntry;
+        let FilterEntry::Filter { handle, params, .. } = &dump.entry else { return None };
+        self.last(|op| {
+            let Op::Filter(FilterOp { verb, dev, parent, pref, protocol, params: Some(said), handle: named, .. }) = op
+            else {
+                return false;
+            };
+            let here = *verb != Verb::Delete && *dev == dump.dev && (*parent == dump.parent || parent.is_none());
+            let place = (*pref == 0 || *pref == dump.pref) && (*protocol == 0 || *protocol == dump.protocol);
+            here && place && same_filter(said, *named, params, *handle)
+        })
+    }
+
+    fn last(&self, wanted: impl Fn(&Op) -> bool) -> Option<usize> {
+        self.ops.iter().rposition(wanted)
+    }
+}
+
+/// Does a dump show what an operation said?
+fn same_filter(
+    said: &tidegate_policy::FilterParams,
+    named: u32,
+    shown: &tidegate_policy::FilterParams,
+    handle: u32,
+) -> bool {
+    use tidegate_policy::FilterParams::{Flow, Fw, Matchall, U32};
+    match (said, shown) {
+        (Fw(a), Fw(b)) => named == handle && a.classid == b.classid,
+        (U32(a), U32(b)) => a.keys == b.keys && a.mark == b.mark && a.classid == b.classid,
+        (Flow(a), Flow(b)) => a.keys == b.keys,
+        (Matchall(_), Matchall(_)) => true,
+        _ => false,
+    }
+}
+
+/// A machine with these devices on which these operations were carried out.
+fn machine(devices: &[(String, DeviceSpec)], dissector: Dissector, ops: &[Op]) -> Gateway {
+    let mut gateway = Gateway::new();
+    gateway.set_dissector(dissector);
+    for (name, spec) in devices {
+        gateway.add_device(name, *spec);
+    }
+    let (mut pool, mut seeded) = (Pool::new(0), Seeded::new(1));
+    let draws: &mut dyn Draws = &mut seeded;
+    for op in ops {
+        // Each was carried out once, so it will be again.
+        let _ = gateway.apply(World { now: CARRIED_OUT_AT, pool: &mut pool, draws: &mut *draws }, op);
+    }
+    gateway
+}
