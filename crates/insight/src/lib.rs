@@ -4,9 +4,12 @@
 //! Everything here begins with a [`Reading`]: the machine that a policy came to, and which words of which file said so. What is
 //! claimed of it is shown by the engine itself: a [`Finding`] that is more than a note carries a [`Witness`].
 
+mod drive;
 mod finding;
 mod reading;
 mod rules;
+mod tree;
+mod words;
 
 pub use finding::{Edit, Finding, Fix, Level, Rule, Witness};
 pub use reading::{CARRIED_OUT_AT, Given, Place, Reading, Source, Step, Word};
