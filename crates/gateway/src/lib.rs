@@ -18,7 +18,7 @@ pub use device::{DeviceKind, DeviceSpec};
 pub use firewall::tos_priority;
 pub use led::Received;
 pub use stack::Encap;
-pub use tidegate_qdisc::{Event, Offer, Switches, What, Why};
+pub use tidegate_qdisc::{Event, Offer, Spot, Switches, What, Why};
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -27,7 +27,7 @@ use firewall::{Firewall, Passage};
 use tidegate_classify::netfilter::Table;
 use tidegate_packet::{Dissector, Draws, Handle, Head, Pkt, Pool, Time, Timer};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
-use tidegate_policy::netfilter::NfOp;
+use tidegate_policy::netfilter::{Hook, NfOp};
 use tidegate_policy::{Errno, Op, TcError};
 
 /// What a call on the gateway needs beside it: the time, where packets live, and randomness.
@@ -195,12 +195,22 @@ impl Gateway {
         self.firewall.apply_all(ops)
     }
 
-    /// The tables of netfilter that something was done to, in the order of `iptables-save`.
+    /// iptables' tables that something was done to, in the order of `iptables-save`.
     pub fn tables(&self, ipv6: bool) -> Vec<&Table> {
         self.firewall.tables(ipv6)
     }
 
-    /// A table of netfilter as it stands, made if it is not there.
+    /// All tables of netfilter, whoever made them.
+    pub fn all_tables(&self) -> &[Table] {
+        &self.firewall.tables
+    }
+
+    /// The chains that packets of a family meet at a hook, in the order in which they do: the table, and the chain's number in it.
+    pub fn chains_at(&self, ipv6: bool, hook: Hook) -> Vec<(&Table, usize)> {
+        self.firewall.chains_at(ipv6, hook)
+    }
+
+    /// One of iptables' tables as it stands, made if it is not there.
     pub fn table(&mut self, ipv6: bool, name: &str) -> &Table {
         self.firewall.table(ipv6, name)
     }
@@ -210,14 +220,7 @@ impl Gateway {
         let World { now, pool, draws } = world;
         pool.set_dissector(self.dissector);
         self.reframe(pool, device, route, &pkt);
-        let Gateway { ports, firewall, .. } = self;
-        let name = |id: DeviceId| ports[id.0 as usize].name.as_str();
-        let home = |name: &str, v6: bool| address(ports, name, v6);
-        let passes = match route {
-            Route::Direct => Passage::Passed,
-            Route::Local => firewall.send(now, name(device), &home, pool, &pkt),
-            Route::Forwarded(from) => firewall.forward(now, (from.map_or("", name), name(device)), &home, pool, &pkt),
-        };
+        let passes = self.hooks(now, pool, device, route, &pkt);
         let shaper = &mut self.port(device).shaper;
         let why = match passes {
             Passage::Passed => None,
@@ -230,6 +233,32 @@ impl Gateway {
         }
         let offer = shaper.offer(now, pool, draws, pkt);
         self.follow(World { now, pool, draws }, device, offer)
+    }
+
+    fn hooks(&mut self, now: Time, pool: &mut Pool, device: DeviceId, route: Route, pkt: &Pkt) -> Passage {
+        let Gateway { ports, firewall, .. } = self;
+        let name = |id: DeviceId| ports[id.0 as usize].name.as_str();
+        let home = |name: &str, v6: bool| address(ports, name, v6);
+        match route {
+            Route::Direct => Passage::Passed,
+            Route::Local => firewall.send(now, name(device), &home, pool, pkt),
+            Route::Forwarded(from) => firewall.forward(now, (from.map_or("", name), name(device)), &home, pool, pkt),
+        }
+    }
+
+    /// Shows netfilter a packet that would leave by `device` and does not: connections remember it, no queue does. False: a rule drops it.
+    pub fn only_hooks(&mut self, now: Time, pool: &mut Pool, device: DeviceId, route: Route, pkt: &Pkt) -> bool {
+        self.hooks(now, pool, device, route, pkt) == Passage::Passed
+    }
+
+    /// Connections are forgotten, as by `conntrack -F`.
+    pub fn forget_connections(&mut self) {
+        self.firewall.connections.forget_all();
+    }
+
+    /// Gives the connection of a packet that passed the hooks a mark, as by `conntrack -U --mark`.
+    pub fn mark_connection(&mut self, pool: &Pool, pkt: &Pkt, mark: u32) {
+        self.firewall.connections.set_mark(pool.meta(pkt), mark);
     }
 
     /// A routed packet gets the link header of the device it leaves by; the machine's own come as Ethernet frames.
@@ -296,6 +325,11 @@ impl Gateway {
     /// Packets waiting in a device's tree.
     pub fn qlen(&self, device: DeviceId) -> u32 {
         self.ports[device.0 as usize].shaper.qlen()
+    }
+
+    /// The qdiscs of a device in which packets wait, from the root down.
+    pub fn waiting(&mut self, device: DeviceId) -> Vec<Spot> {
+        self.port(device).shaper.waiting()
     }
 
     /// Is anything configured on a device?
