@@ -74,19 +74,19 @@ impl Reading {
                 _ => None,
             })
             .collect();
-        let sets = |rule: &&Rule| match &rule.target {
-            Some(Target::Mark { value, .. } | Target::Connmark(Connmark::Set { value, .. })) => marks.contains(value),
-            Some(Target::Classify(id)) => *id == class.classid,
+        let leads = |target: &Target| match target {
+            Target::Mark { value, .. } | Target::Connmark(Connmark::Set { value, .. }) => marks.contains(value),
+            Target::Classify(id) => *id == class.classid,
             _ => false,
         };
-        self.rules().filter(sets).collect()
+        self.rules().filter(|rule| rule.targets().any(leads)).collect()
     }
 
     /// The rules of all tables.
     pub(crate) fn rules(&self) -> impl Iterator<Item = &Rule> {
-        [false, true]
-            .into_iter()
-            .flat_map(|ipv6| self.gateway.tables(ipv6))
+        self.gateway
+            .all_tables()
+            .iter()
             .flat_map(|table| table.chains())
             .flat_map(|chain| chain.rules.iter().map(|counted| &counted.rule))
     }

@@ -31,7 +31,9 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let told = |dev: &str| {
         let here = |length: &&Length<'_>| length.dev == dev;
         let mut places = lengths.iter().filter(here).filter_map(|length| length.step.place.as_ref());
-        let worse = |line: usize| long.iter().any(|f| f.level > Level::Note && f.place.as_ref().is_some_and(|p| p.line == line));
+        let worse = |line: usize| {
+            long.iter().any(|f| f.level > Level::Note && f.place.as_ref().is_some_and(|p| p.line == line))
+        };
         places.any(|place| worse(place.line))
     };
     // Where a queue is far too long already, that is what there is to say.
@@ -233,7 +235,8 @@ fn shorter(length: &Length<'_>) -> Fix {
     let fits = length.rate.0 / 5 / u64::from(length.frame);
     let in_packets = length.limit.is_some() && length.kind != Kind::Bfifo && length.step.after("limit").is_some();
     if in_packets && fits >= 10 {
-        return edit(length.step, "limit", &fits.to_string(), "hold a fifth of a second").unwrap_or_else(|| by_hand(length));
+        return edit(length.step, "limit", &fits.to_string(), "hold a fifth of a second")
+            .unwrap_or_else(|| by_hand(length));
     }
     by_hand(length)
 }
@@ -243,7 +246,10 @@ fn by_hand(length: &Length<'_>) -> Fix {
     // CoDel's target must not be less than a frame takes (RFC 8289, 4.4).
     let frame_us = u64::from(length.frame) * 1_500_000 / length.rate.0.max(1);
     let target = if frame_us > 5000 { format!(" target {}ms", frame_us.div_ceil(1000)) } else { String::new() };
-    let what = format!("a queue that keeps itself short: tc qdisc replace dev {} parent {parent} fq_codel{target}", length.dev);
+    let what = format!(
+        "a queue that keeps itself short: tc qdisc replace dev {} parent {parent} fq_codel{target}",
+        length.dev
+    );
     Fix { what, edits: Vec::new() }
 }
 

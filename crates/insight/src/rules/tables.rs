@@ -6,7 +6,7 @@ use crate::reading::{Reading, Step};
 use tidegate_gateway::World;
 use tidegate_packet::{Pool, Seeded};
 use tidegate_policy::Op;
-use tidegate_policy::netfilter::{Condition, Match, NfCommand, NfOp, Rule as NfRule, Target};
+use tidegate_policy::netfilter::{Condition, Family, Match, NfCommand, NfOp, Rule as NfRule, Target};
 
 /// The address of whose rules these are: nobody's (RFC 5737).
 const NOBODY: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 192, 0, 2, 1];
@@ -25,13 +25,13 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
 
 /// A table emptied as a whole: a rule that stood there before is gone.
 fn flushed(reading: &Reading, at: usize) -> Option<Finding> {
-    let Op::Netfilter(NfOp { ipv6, table, .. }) = &reading.ops[at] else { return None };
+    let Op::Netfilter(NfOp { family, table, .. }) = &reading.ops[at] else { return None };
     let step = reading.step_of(at)?;
     // A file for -restore says what the whole table is: that is its purpose.
     if step.tool.ends_with("-restore") || step.words.is_empty() {
         return None;
     }
-    let (before, after) = foreign_rules(reading, *ipv6, table)?;
+    let (before, after) = foreign_rules(reading, *family, table)?;
     if after == before {
         return None;
     }
@@ -47,17 +47,24 @@ fn flushed(reading: &Reading, at: usize) -> Option<Finding> {
 }
 
 /// Rules of somebody else's in every chain of a table, before and after the policy was carried out.
-fn foreign_rules(reading: &Reading, ipv6: bool, table: &str) -> Option<(usize, usize)> {
+fn foreign_rules(reading: &Reading, family: Family, table: &str) -> Option<(usize, usize)> {
+    // A table of nft is its maker's own.
+    let ipv6 = match family {
+        Family::Ipv4 => false,
+        Family::Ipv6 => true,
+        Family::Inet => return None,
+    };
     let mut gateway = reading.machine_before();
     let rule = NfRule {
         matches: vec![Match { not: false, what: Condition::Source(NOBODY, 32) }],
         target: Some(Target::Return),
+        ..NfRule::default()
     };
     let chains: Vec<String> = gateway.table(ipv6, table).chains().iter().map(|chain| chain.name.clone()).collect();
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
     let foreign = chains.iter().map(|chain| {
         let command = NfCommand::Append(chain.clone(), rule.clone());
-        Op::Netfilter(NfOp { ipv6, table: table.to_owned(), command })
+        Op::Netfilter(NfOp { family, table: table.to_owned(), command })
     });
     for op in foreign.chain(reading.ops.iter().cloned()) {
         // What is refused now is so because of the rules that are there.
@@ -83,7 +90,8 @@ fn everywhere(reading: &Reading) -> Vec<Finding> {
         })
         .collect();
     let asks = |rule: &NfRule| rule.matches.iter().any(|m| matches!(m.what, Condition::In(_) | Condition::Out(_)));
-    let marks = |rule: &NfRule| matches!(rule.target, Some(Target::Mark { .. } | Target::Classify(_)));
+    let marks =
+        |rule: &NfRule| rule.targets().any(|target| matches!(target, Target::Mark { .. } | Target::Classify(_)));
     let built_in = |chain: &str| ["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"].contains(&chain);
     let lone = rules.iter().filter(|(_, chain, rule)| {
         built_in(chain)
