@@ -4,6 +4,7 @@
 pub mod capture;
 mod dissect;
 pub mod faces;
+pub mod intake;
 pub mod replay;
 pub mod run;
 pub mod trial;

@@ -86,6 +86,8 @@ pub struct Given {
     pub ops: Vec<Op>,
     /// The devices that were there before, and those that came into being unasked.
     pub devices: Vec<(String, DeviceSpec)>,
+    /// The devices that are down after the last command.
+    pub down: Vec<String>,
     /// How far the machine looks into packets.
     pub dissector: Dissector,
     /// What the kernel would have written to its log.
@@ -102,6 +104,8 @@ pub struct Reading {
     pub ops: Vec<Op>,
     /// What the kernel would have written to its log.
     pub kernel_log: Vec<String>,
+    /// The devices that are down after the last command.
+    pub down: Vec<String>,
     /// The machine as it stands after the last command.
     pub gateway: Gateway,
     /// The qdiscs of all devices.
@@ -117,7 +121,7 @@ pub struct Reading {
 impl Reading {
     /// Takes in what was read.
     pub fn new(given: Given) -> Reading {
-        let Given { sources, steps, ops, devices, dissector, kernel_log } = given;
+        let Given { sources, steps, ops, devices, down, dissector, kernel_log } = given;
         let mut gateway = machine(&devices, dissector, &ops);
         let now = CARRIED_OUT_AT;
         let ids: Vec<_> = gateway.devices().collect();
@@ -133,7 +137,7 @@ impl Reading {
                 filters.extend(dumps);
             }
         }
-        Reading { sources, steps, ops, kernel_log, gateway, qdiscs, classes, filters, devices, dissector }
+        Reading { sources, steps, ops, kernel_log, down, gateway, qdiscs, classes, filters, devices, dissector }
     }
 
     /// Another machine with this policy, on which packets may be tried.

@@ -30,6 +30,17 @@ pub struct SourceLine {
     pub columns: Option<Range<usize>>,
 }
 
+/// A word of a script that gave an argument of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceWord {
+    /// The line, from 1.
+    pub line: usize,
+    /// Columns in that line, in characters from 0.
+    pub columns: Range<usize>,
+    /// It stands there letter by letter, without variable or substitution.
+    pub literal: bool,
+}
+
 /// The commands that name a tool: file, command, word.
 type Naming = Rc<[(usize, usize, usize)]>;
 
@@ -97,8 +108,14 @@ impl Finder {
         }
     }
 
-    /// The line that issued the call, with the columns of the word that `complaint` names, if it names one.
-    pub(super) fn find(&mut self, tool: &str, args: &[String], complaint: &str) -> Option<SourceLine> {
+    /// The line that issued the call, with the columns of the word that `complaint` names, if it names one; and the words that gave the
+    /// arguments.
+    pub(super) fn find(
+        &mut self,
+        tool: &str,
+        args: &[String],
+        complaint: &str,
+    ) -> Option<(SourceLine, Vec<Option<SourceWord>>)> {
         let (file, at, found) = self.best(tool, args)?;
         self.last = Some((file, at));
         let source = &self.files[file];
@@ -110,7 +127,12 @@ impl Finder {
             || tool_word(source, command, tool).map_or(command.line(), |at| command.words[at].line),
             |word| word.line,
         );
-        Some(source.place(line, blamed.map(|word| word.columns.clone())))
+        let word = |number: &Option<usize>| {
+            let word = &command.words[(*number)?];
+            Some(SourceWord { line: word.line, columns: word.columns.clone(), literal: word.is_literal() })
+        };
+        let words = found.words.iter().map(word).collect();
+        Some((source.place(line, blamed.map(|word| word.columns.clone())), words))
     }
 
     /// The line that names a program with these words, whether we play the program or not; changes nothing.
@@ -370,7 +392,7 @@ mod tests {
                 let mut words = call.split_whitespace().map(String::from);
                 let tool = words.next().unwrap();
                 let args: Vec<String> = words.collect();
-                finder.find(&tool, &args, "").map_or("?".to_owned(), |place| place.line.to_string())
+                finder.find(&tool, &args, "").map_or("?".to_owned(), |(place, _)| place.line.to_string())
             })
             .collect()
     }
@@ -414,10 +436,11 @@ tc qdisc show";
         let mut finder = Finder::new(&[("x.sh".into(), script.into())], &[]);
         let args: Vec<String> =
             "qdisc add dev eth0 root tbf rate 12mbitt burst 10k".split(' ').map(Into::into).collect();
-        let place = finder.find("tc", &args, "Illegal \"rate\": \"12mbitt\"").unwrap();
+        let (place, words) = finder.find("tc", &args, "Illegal \"rate\": \"12mbitt\"").unwrap();
         // The first quoted word that is an argument: the keyword.
         assert_eq!((place.line, place.columns), (3, Some(7..11)));
-        let place = finder.find("tc", &args, "What is \"12mbitt\"?").unwrap();
+        assert_eq!(words.iter().flatten().map(|word| word.literal).collect::<Vec<_>>()[6..9], [true, false, true]);
+        let (place, _) = finder.find("tc", &args, "What is \"12mbitt\"?").unwrap();
         assert_eq!((place.line, place.columns), (3, Some(12..14)));
     }
 
@@ -455,7 +478,7 @@ tc qdisc show";
             let args: Vec<String> = text.split_whitespace().rev().take(draw(8)).map(Into::into).collect();
             let mut finder = Finder::new(&[("x.sh".into(), text.clone())], &args);
             for tool in ["tc", "qdisc", ""] {
-                if let Some(place) = finder.find(tool, &args, &text) {
+                if let Some((place, _)) = finder.find(tool, &args, &text) {
                     assert!(place.line >= 1 && place.line <= text.lines().count(), "{text}");
                 }
             }

@@ -29,7 +29,7 @@ use std::time::Duration;
 pub use effect::Effect;
 pub use error::{CaptureError, Trouble};
 pub use face::{TOOLS, dispatch, sysctl_path};
-pub use lines::SourceLine;
+pub use lines::{SourceLine, SourceWord};
 pub use run::{available, devices_of, run_in_turn, run_script};
 pub use shell::Shell;
 
@@ -166,6 +166,10 @@ pub struct Recorded {
     pub silenced: bool,
     /// The line that issued it, if it was found.
     pub source: Option<SourceLine>,
+    /// The words of that file that gave the arguments, as far as they were found: one for each argument, or none at all.
+    pub words: Vec<Option<SourceWord>>,
+    /// The model was asked; otherwise the call could not be read, or there were too many.
+    pub answered: bool,
 }
 
 impl Recorded {

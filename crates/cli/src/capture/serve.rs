@@ -168,26 +168,31 @@ impl Intake<'_> {
             return;
         };
         self.answer.told(&request.files);
+        let mut answered = false;
         let reply = if self.calls.len() >= self.max_calls {
             Reply::error(1, format!("tidegate: more than {} calls in one run\n", self.max_calls))
         } else if let Some(reason) = request.refused {
             Reply::error(1, reason)
         } else {
+            answered = true;
             self.answer.answer(&request.call)
         };
         let _ = wire::write_reply(&mut stream, &reply);
         if self.calls.len() < self.max_calls {
             let stderr = String::from_utf8_lossy(&reply.stderr).into_owned();
-            let source = self.finder.as_mut().and_then(|finder| {
+            let found = self.finder.as_mut().and_then(|finder| {
                 finder.learn(&request.issuer, &request.call.cwd);
                 finder.find(&request.call.tool, &request.call.args, &stderr)
             });
+            let (source, words) = found.map_or((None, Vec::new()), |(source, words)| (Some(source), words));
             self.calls.push(Recorded {
                 call: request.call,
                 code: reply.code,
                 stderr,
                 silenced: request.silenced,
                 source,
+                words,
+                answered,
             });
         }
     }

@@ -93,6 +93,11 @@ impl Host {
         self.gone.remove(name);
     }
 
+    /// The links that are down.
+    pub(crate) fn down(&self) -> impl Iterator<Item = &str> {
+        self.links.iter().filter(|(_, link)| !link.up).map(|(name, _)| name.as_str())
+    }
+
     /// Forgets a link and the routes through it.
     pub(super) fn forget(&mut self, name: &str) {
         self.links.remove(name);

@@ -7,11 +7,11 @@ use tidegate_lang::iptables::{self, IptCommand, ListedChain, ListedRule, Restore
 use tidegate_policy::Op;
 use tidegate_policy::netfilter::{NfCommand, NfOp, Target};
 
-/// The call of one of these tools.
-pub(super) fn answer(face: &mut Face<'_>, call: &Call) -> Reply {
+/// The call of one of these tools; `lines` gets the line of each operation that a -restore did, 0 for what clears the way.
+pub(super) fn answer(face: &mut Face<'_>, call: &Call, lines: &mut Vec<usize>) -> Reply {
     let tool = call.tool.as_str();
     if tool.ends_with("-restore") {
-        return restore(face, tool, call);
+        return restore(face, tool, call, lines);
     }
     let parsed = match iptables::parse(tool, &call.args) {
         Ok(parsed) => parsed,
@@ -53,7 +53,7 @@ pub(super) fn answer(face: &mut Face<'_>, call: &Call) -> Reply {
 }
 
 /// `iptables-restore`: each table whole or not at all.
-fn restore(face: &mut Face<'_>, tool: &str, call: &Call) -> Reply {
+fn restore(face: &mut Face<'_>, tool: &str, call: &Call, done: &mut Vec<usize>) -> Reply {
     let text = String::from_utf8_lossy(call.stdin.as_deref().unwrap_or_default());
     let restore = match iptables::restore(tool, &call.args, &text) {
         Ok(restore) => restore,
@@ -63,7 +63,10 @@ fn restore(face: &mut Face<'_>, tool: &str, call: &Call) -> Reply {
         let lowered = lowered(face.machine.gateway.table(restore.ipv6, &table.name), &restore, table);
         let (lines, ops): (Vec<usize>, Vec<NfOp>) = lowered.into_iter().unzip();
         match face.machine.gateway.apply_netfilter(&ops) {
-            Ok(()) => face.machine.log.extend(ops.into_iter().map(Op::Netfilter)),
+            Ok(()) => {
+                face.machine.log.extend(ops.into_iter().map(Op::Netfilter));
+                done.extend(lines);
+            }
             Err((at, error)) => {
                 let why = error.message.as_deref().unwrap_or(error.errno.text());
                 if why.ends_with("does not exist") {

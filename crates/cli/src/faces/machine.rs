@@ -35,6 +35,8 @@ pub struct Carried {
     pub words: Vec<String>,
     /// How many operations of the log were done with it and all before it.
     pub ops: usize,
+    /// The line of the batch, or of what the call was given to read, that said it; `None`: the call itself.
+    pub line: Option<usize>,
 }
 
 impl Machine {
@@ -79,7 +81,7 @@ impl Machine {
 
     /// The tools, for as long as a command runs.
     pub fn face<'m>(&'m mut self, pool: &'m mut Pool, draws: &'m mut dyn Draws) -> Face<'m> {
-        Face { machine: self, pool, draws, effects: Vec::new() }
+        Face { machine: self, pool, draws, effects: Vec::new(), line: None }
     }
 
     /// What the front ends need to know.

@@ -30,6 +30,8 @@ pub struct Face<'m> {
     draws: &'m mut dyn Draws,
     /// What the call under way changes in the sandbox.
     effects: Vec<Effect>,
+    /// The line under way of what the call was given to read: a batch, a file of rules.
+    line: Option<usize>,
 }
 
 impl Face<'_> {
@@ -56,12 +58,17 @@ impl Face<'_> {
         ip::links(self, &tidegate_lang::ip::Which::default())
     }
 
+    /// How many operations and how many commands were carried out so far.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        (self.machine.log.len(), self.machine.carried.len())
+    }
+
     /// Notes a command that was carried out, as it would be written again.
     fn did(&mut self, tool: &str, words: &[String]) {
         let ops = self.machine.log.len();
         let mut all = vec![tool.to_owned()];
         all.extend(words.iter().cloned());
-        self.machine.carried.push(Carried { words: all, ops });
+        self.machine.carried.push(Carried { words: all, ops, line: self.line });
     }
 }
 
@@ -94,16 +101,19 @@ impl Face<'_> {
     /// iptables and its company; what a -restore did is noted rule by rule.
     fn iptables(&mut self, call: &Call) -> Reply {
         let before = self.machine.log.len();
+        let mut lines = Vec::new();
         // Both backends have one program here.
         let tool = call.tool.replace("-legacy-", "-").replace("-nft-", "-");
-        let reply = iptables::answer(self, &Call { tool, ..call.clone() });
+        let reply = iptables::answer(self, &Call { tool, ..call.clone() }, &mut lines);
         let done: Vec<Op> = self.machine.log[before..].to_vec();
         if call.tool.contains("restore") {
-            for op in &done {
+            for (op, line) in done.iter().zip(lines) {
                 if let Some((tool, words)) = machine::iptables_words(op) {
+                    self.line = Some(line).filter(|line| *line > 0);
                     self.did(tool, &words);
                 }
             }
+            self.line = None;
         } else if !done.is_empty() {
             self.did(&call.tool, &call.args);
         }

@@ -101,6 +101,7 @@ fn run_batch(face: &mut Face<'_>, text: &[u8], flags: tc::ShowFlags, force: bool
     for line in batch::lines(&text) {
         let (number, reply, ends) = match line {
             Ok(line) => {
+                face.line = Some(line.number);
                 face.machine.grow(&line.args);
                 match tc::parse_line(&line.args, flags, &face.machine.env()) {
                     Ok(parsed) => (line.number, one(face, parsed, &line.args), false),
@@ -123,5 +124,6 @@ fn run_batch(face: &mut Face<'_>, text: &[u8], flags: tc::ShowFlags, force: bool
             }
         }
     }
+    face.line = None;
     all
 }

@@ -12,6 +12,7 @@ pub use options::{Options, Print};
 
 use crate::capture::{CaptureError, CaptureOptions, Exit, Outcome, Output, run_in_turn};
 use crate::faces::Machine;
+use crate::intake::{self, Format, ReadError, ReadOptions, Taken};
 use std::io::Write;
 use std::process::ExitCode;
 use tidegate_packet::{Pool, Seeded, Time};
@@ -49,6 +50,7 @@ pub fn command(options: &Options) -> ExitCode {
         }
         Err(error) => {
             eprintln!("tidegate run: {error}");
+            let ReadError::Capture(error) = error else { return ExitCode::from(NOT_RUNNABLE) };
             ExitCode::from(match error {
                 CaptureError::NotFound(_) => NOT_FOUND,
                 CaptureError::Forbidden { .. } | CaptureError::Sandbox(_) | CaptureError::Io { .. } => NO_SANDBOX,
@@ -58,7 +60,25 @@ pub fn command(options: &Options) -> ExitCode {
     }
 }
 
-fn run(options: &Options) -> Result<Run<'_>, CaptureError> {
+fn run(options: &Options) -> Result<Run<'_>, ReadError> {
+    let bytes = std::fs::read(&options.script).unwrap_or_default();
+    match intake::sniff(&options.script.to_string_lossy(), &bytes) {
+        // What cannot be read, or is none of ours, is told as of old: whoever asks for a run means a script.
+        Ok(Format::Script) | Err(_) => run_script(options).map_err(ReadError::Capture),
+        Ok(_) => {
+            let how = ReadOptions {
+                devices: options.dev.clone(),
+                timeout: options.timeout,
+                dissect: options.dissect,
+                ..ReadOptions::default()
+            };
+            let Taken { machine, outcomes, .. } = intake::read(std::slice::from_ref(&options.script), &how)?;
+            Ok(Run { options, machine, outcomes })
+        }
+    }
+}
+
+fn run_script(options: &Options) -> Result<Run<'_>, CaptureError> {
     let capture = CaptureOptions {
         timeout: options.timeout,
         output: if options.print.is_none() { Output::PassThrough } else { Output::ToErrors },

@@ -113,7 +113,8 @@ mod tests {
 
     #[test]
     fn commands_are_quoted_for_their_reader() {
-        let carried = |words: &[&str]| Carried { words: words.iter().map(|w| (*w).to_owned()).collect(), ops: 0 };
+        let carried =
+            |words: &[&str]| Carried { words: words.iter().map(|w| (*w).to_owned()).collect(), ops: 0, line: None };
         let all = [
             carried(&["tc", "qdisc", "add", "dev", "eth 0", "root", "pfifo"]),
             carried(&["iptables", "-A", "X", "!", "-s", "10.0.0.0/8", "--comment", "it's"]),

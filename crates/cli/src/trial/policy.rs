@@ -1,16 +1,15 @@
 //! From a script to the operations it comes to.
 
 use super::options::Options;
-use crate::capture::{CaptureOptions, Exit, Outcome, devices_of, run_script};
+use crate::capture::{Exit, Outcome};
 use crate::faces::Machine;
+use crate::intake::{self, ReadOptions, Taken};
 use anyhow::bail;
 use tidegate_gateway::{DeviceKind, DeviceSpec, Gateway};
-use tidegate_packet::{Dissector, Handle, Pool, Seeded, Time};
+use tidegate_insight::CARRIED_OUT_AT;
+use tidegate_packet::{Dissector, Handle, Pool, Seeded};
 use tidegate_policy::netfilter::{Condition, NfCommand};
 use tidegate_policy::{LinkKind, Op, Verb};
-
-/// When the script runs; the simulation begins later.
-pub(super) const CONFIGURED_AT: Time = Time(1_000_000_000);
 
 /// What a script configured.
 pub(super) struct Policy {
@@ -54,7 +53,7 @@ impl Policy {
     /// A machine with this policy, or without any.
     pub(super) fn machine(&self, with_policy: bool, seed: u64) -> Machine {
         let mut machine = Machine::for_script(self.devices.iter().map(String::as_str));
-        machine.now = CONFIGURED_AT;
+        machine.now = CARRIED_OUT_AT;
         machine.gateway.set_dissector(self.dissector);
         if with_policy {
             let (mut pool, mut draws) = (Pool::new(0), Seeded::new(seed));
@@ -95,20 +94,16 @@ impl Policy {
 /// # Errors
 /// When it cannot be run, does not end, ends with an error, or issues a command that fails (unless told to go on).
 pub(super) fn take_in(options: &Options) -> anyhow::Result<Policy> {
-    let mut names = devices_of(&options.script, &options.args)?;
-    if let Some(dev) = &options.dev
-        && !names.contains(dev)
-    {
-        names.push(dev.clone());
-    }
-    let mut machine = Machine::new(names.iter().map(String::as_str), DeviceSpec::default());
-    machine.now = CONFIGURED_AT;
-    machine.grows = true;
-    machine.gateway.set_dissector(options.dissect.into());
-    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(options.seed));
-    let capture = CaptureOptions { timeout: options.timeout, devices: names, ..CaptureOptions::default() };
-    let outcome = run_script(&options.script, &options.args, &capture, &mut machine.face(&mut pool, &mut draws))?;
-    judge(&outcome, options)?;
+    let how = ReadOptions {
+        args: options.args.clone(),
+        devices: options.dev.iter().cloned().collect(),
+        timeout: options.timeout,
+        dissect: options.dissect,
+        seed: options.seed,
+        ..ReadOptions::default()
+    };
+    let Taken { machine, outcomes, .. } = intake::read(std::slice::from_ref(&options.script), &how)?;
+    outcomes.iter().try_for_each(|outcome| judge(outcome, options))?;
     let kind = |name: &str| machine.gateway.device(name).map(|id| machine.gateway.spec(id).kind);
     let wan = match (&options.dev, &options.over) {
         (Some(dev), _) => dev.clone(),
@@ -128,9 +123,9 @@ pub(super) fn take_in(options: &Options) -> anyhow::Result<Policy> {
         .find(|name| **name != wan && Some(*name) != beneath.as_ref() && kind(name) == Some(DeviceKind::Ethernet));
     let lan = lan.cloned().unwrap_or_else(|| "lan0".to_owned());
     let warned = machine.kernel_log.iter().map(|line| format!("the kernel would warn: {line}"));
-    let notes = outcome.notes.iter().cloned().chain(warned).collect();
+    let notes = outcomes.iter().flat_map(|outcome| &outcome.notes).cloned().chain(warned).collect();
     let dissector = machine.gateway.dissector();
-    let commands = outcome.calls.len();
+    let commands = outcomes.iter().map(|outcome| outcome.calls.len()).sum();
     Ok(Policy { ops: machine.log, devices, wan, beneath, lan, returning, dissector, commands, notes })
 }
 

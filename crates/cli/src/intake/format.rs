@@ -1,0 +1,248 @@
+//! What a file is, from its first lines.
+
+use crate::capture::TOOLS;
+
+/// What a policy may be written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A shell script.
+    Script,
+    /// Commands for `tc -batch`.
+    Batch,
+    /// What `iptables-save` writes; `true`: with IPv6 addresses, so ip6tables'.
+    IptablesSave(bool),
+    /// Rules for `nft -f`.
+    Nft,
+    /// A short policy.
+    Short,
+    /// OpenWrt's `/etc/config/sqm`.
+    Uci,
+    /// SQM's `IF.iface.conf`.
+    SqmConf,
+    /// FireQOS.
+    FireQos,
+    /// What `tc -j … show` writes.
+    TcJson,
+}
+
+impl Format {
+    /// In a few words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Script => "a shell script",
+            Format::Batch => "a batch file for tc",
+            Format::IptablesSave(_) => "rules from iptables-save",
+            Format::Nft => "rules for nft",
+            Format::Short => "a short policy",
+            Format::Uci => "OpenWrt's settings for SQM",
+            Format::SqmConf => "SQM's settings for an interface",
+            Format::FireQos => "a configuration of FireQOS",
+            Format::TcJson => "a listing of tc -j",
+        }
+    }
+}
+
+/// The objects of tc, as a line of a batch begins.
+const OBJECTS: [&str; 5] = ["qdisc", "class", "filter", "action", "chain"];
+/// The verbs behind them.
+const VERBS: [&str; 9] = ["add", "del", "delete", "change", "chg", "replace", "link", "show", "list"];
+/// How rules for nft begin.
+const NFT: [&str; 8] = ["table", "flush", "define", "include", "add", "create", "delete", "chain"];
+
+/// What this file is.
+///
+/// # Errors
+/// What it looks like instead, and what to do.
+pub fn sniff(name: &str, bytes: &[u8]) -> Result<Format, String> {
+    if let Some(other) = not_a_text(bytes) {
+        return Err(other);
+    }
+    let text = String::from_utf8_lossy(bytes);
+    if let Some(shebang) = text.lines().next().filter(|line| line.starts_with("#!")) {
+        return Ok(if shebang.contains("nft") { Format::Nft } else { Format::Script });
+    }
+    let lines: Vec<&str> =
+        text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+    let Some(first) = lines.first() else {
+        return Err("is empty (comments aside); name the file that holds the policy".into());
+    };
+    let has_extension = |extension: &str| name.ends_with(extension);
+    if text.trim_start().starts_with(['[', '{']) && serde_json::from_str::<serde_json::Value>(&text).is_ok() {
+        return json(&text);
+    }
+    if first.starts_with('*') && lines.contains(&"COMMIT") {
+        return Ok(Format::IptablesSave(lines.iter().any(|line| line.contains("::") || line.contains("ipv6-icmp"))));
+    }
+    if has_extension(".toml") {
+        return Ok(Format::Short);
+    }
+    if lines.iter().any(|line| line.starts_with("config queue") || line.starts_with("config sqm")) {
+        return Ok(Format::Uci);
+    }
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let begins = words(first);
+    if is_batch_line(&begins) {
+        return Ok(Format::Batch);
+    }
+    if lines.iter().any(|line| is_interface(&words(line))) {
+        return Ok(Format::FireQos);
+    }
+    if has_extension(".nft") || NFT.contains(&begins[0].as_str()) && is_nft(&begins) {
+        return Ok(Format::Nft);
+    }
+    if lines.iter().all(|line| is_setting(line)) && lines.iter().any(|line| line.contains("LINK=")) {
+        return Ok(Format::SqmConf);
+    }
+    if has_extension(".sh") || lines.iter().any(|line| calls_tool(line)) {
+        return Ok(Format::Script);
+    }
+    if is_toml(first) {
+        return Ok(Format::Short);
+    }
+    Err(looks_like(first, &begins))
+}
+
+/// A file that is no text at all.
+fn not_a_text(bytes: &[u8]) -> Option<String> {
+    let magics: [(&[u8], &str); 10] = [
+        (&[0xd4, 0xc3, 0xb2, 0xa1], "is a capture of packets (pcap); `tidegate explain POLICY --pcap FILE` takes it"),
+        (&[0xa1, 0xb2, 0xc3, 0xd4], "is a capture of packets (pcap); `tidegate explain POLICY --pcap FILE` takes it"),
+        (&[0x4d, 0x3c, 0xb2, 0xa1], "is a capture of packets (pcap); `tidegate explain POLICY --pcap FILE` takes it"),
+        (&[0xa1, 0xb2, 0x3c, 0x4d], "is a capture of packets (pcap); `tidegate explain POLICY --pcap FILE` takes it"),
+        (&[0x0a, 0x0d, 0x0d, 0x0a], "is a capture of packets (pcapng); `tidegate explain POLICY --pcap FILE` takes it"),
+        (&[0x1f, 0x8b], "is compressed with gzip; unpack it first (gunzip)"),
+        (b"PK\x03\x04", "is a zip archive; unpack it first (unzip)"),
+        (b"\x7fELF", "is a program; name the script that configures the link"),
+        (&[0xff, 0xfe], "is text in UTF-16; convert it: iconv -f utf-16 -t utf-8"),
+        (&[0xfe, 0xff], "is text in UTF-16; convert it: iconv -f utf-16 -t utf-8"),
+    ];
+    let known = magics.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|(_, what)| (*what).to_owned());
+    known.or_else(|| {
+        let binary = bytes.iter().take(4096).any(|byte| *byte == 0);
+        binary.then(|| "is not a text; name the script or file that holds the policy".to_owned())
+    })
+}
+
+/// JSON: tc's listings are lists of objects with a kind, or with a class.
+fn json(text: &str) -> Result<Format, String> {
+    let tc = ["\"kind\"", "\"class\""].iter().any(|key| text.contains(key));
+    if tc || text.trim() == "[]" {
+        return Ok(Format::TcJson);
+    }
+    Err("is JSON, but not what `tc -j qdisc show`, `tc -j class show` or `tc -j filter show` writes".into())
+}
+
+/// A line of a batch: an object and a verb, either of them shortened perhaps.
+fn is_batch_line(words: &[String]) -> bool {
+    let object = words.first().is_some_and(|word| OBJECTS.iter().any(|object| object.starts_with(word.as_str())));
+    object && words.get(1).is_some_and(|word| VERBS.iter().any(|verb| verb.starts_with(word.as_str())))
+}
+
+/// `interface eth0 world input rate 10Mbit`, as FireQOS has it.
+fn is_interface(words: &[String]) -> bool {
+    let [keyword, _, _, way, ..] = words else { return false };
+    keyword.starts_with("interface") && ["input", "output", "bidirectional"].contains(&way.as_str())
+}
+
+fn is_nft(words: &[String]) -> bool {
+    let about = ["table", "chain", "rule", "ruleset", "set", "map", "inet", "ip", "ip6", "bridge", "netdev", "arp"];
+    words[0] == "define" || words[0] == "include" || words.get(1).is_some_and(|word| about.contains(&word.as_str()))
+}
+
+/// `NAME=value` as a shell takes it.
+fn is_setting(line: &str) -> bool {
+    let line = line.strip_prefix("export ").unwrap_or(line);
+    let name = line.split('=').next().unwrap_or("");
+    line.contains('=') && !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+}
+
+/// A line that calls a tool we play, by name or by a variable of its name.
+fn calls_tool(line: &str) -> bool {
+    line.split(|letter: char| letter.is_whitespace() || ";&|(){}`\"'".contains(letter)).any(|word| {
+        let name = word.rsplit('/').next().unwrap_or(word).trim_start_matches('$');
+        TOOLS.iter().any(|tool| *tool == name || tool.eq_ignore_ascii_case(name) && word.starts_with('$'))
+    })
+}
+
+/// `key = "value"`, `[section]`.
+fn is_toml(line: &str) -> bool {
+    if line.starts_with('[') {
+        return line.trim_end_matches(|letter| letter != ']').ends_with(']');
+    }
+    let Some((key, value)) = line.split_once('=') else { return false };
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-. \"".contains(letter);
+    let value = value.trim_start();
+    key.chars().all(plain)
+        && (value.starts_with(['"', '\'', '[', '{'])
+            || value.starts_with(|c: char| c.is_ascii_digit())
+            || value == "true"
+            || value == "false")
+}
+
+/// What something else looks like.
+fn looks_like(first: &str, words: &[String]) -> String {
+    let listing = words.len() > 2 && OBJECTS.contains(&words[0].as_str()) && !VERBS.contains(&words[1].as_str());
+    let what = match first {
+        text if text.starts_with("<?xml") || text.starts_with('<') => {
+            "looks like HTML or XML, perhaps a page that shows the script: save the script itself".to_owned()
+        }
+        _ if listing => format!(
+            "looks like what `tc {0} show` prints for people, which does not hold everything; save what `tc -j {0} show` prints instead",
+            words[0]
+        ),
+        text if text.starts_with("Chain ") => {
+            "looks like what `iptables -L` prints for people; save what `iptables-save` prints instead".into()
+        }
+        _ => {
+            let shown: String = first.chars().take(60).collect();
+            format!("is nothing that tidegate knows; it begins: {shown}")
+        }
+    };
+    format!(
+        "{what}\nKnown are shell scripts, tc batch files, iptables-save, nft rules, short policies (tidegate policy help), /etc/config/sqm, SQM's iface.conf, FireQOS, tc -j"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_known_by_what_stands_in_them() {
+        let table = [
+            ("a", "#!/bin/sh\necho", Ok(Format::Script)),
+            ("a", "#!/usr/sbin/nft -f\n", Ok(Format::Nft)),
+            ("a", "DEV=eth0\n/sbin/tc qdisc add dev $DEV root pfifo\n", Ok(Format::Script)),
+            ("a", "$TC qdisc add dev eth0 root pfifo\n", Ok(Format::Script)),
+            ("a", "# x\nqdisc add dev eth0 root pfifo\n", Ok(Format::Batch)),
+            ("a", "q a dev eth0 root pfifo\n", Ok(Format::Batch)),
+            ("a", "*mangle\n-A OUTPUT -j MARK --set-mark 1\nCOMMIT\n", Ok(Format::IptablesSave(false))),
+            ("a", "*mangle\n-A OUTPUT -s fe80::1 -j MARK --set-mark 1\nCOMMIT\n", Ok(Format::IptablesSave(true))),
+            ("a", "table inet q {\n}\n", Ok(Format::Nft)),
+            ("a", "flush ruleset\n", Ok(Format::Nft)),
+            ("a", "config queue 'eth0'\n option enabled 1\n", Ok(Format::Uci)),
+            ("a", "UPLINK=800\nDOWNLINK=9000\n", Ok(Format::SqmConf)),
+            ("a", "interface eth0 world output rate 1Mbit\n class voip\n", Ok(Format::FireQos)),
+            ("a", "device = \"eth0\"\n", Ok(Format::Short)),
+            ("a", "[link]\nup = \"1mbit\"\n", Ok(Format::Short)),
+            ("a.toml", "x\n", Ok(Format::Short)),
+            ("a", "[{\"kind\":\"htb\"}]", Ok(Format::TcJson)),
+        ];
+        for (name, text, expected) in table {
+            assert_eq!(sniff(name, text.as_bytes()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_none_is_told_what_it_looks_like() {
+        let told = |bytes: &[u8]| sniff("a", bytes).expect_err("is none").lines().next().unwrap_or_default().to_owned();
+        assert!(told(&[0xd4, 0xc3, 0xb2, 0xa1, 0]).contains("pcap"));
+        assert!(told(b"qdisc htb 1: root refcnt 2 r2q 10\n").contains("tc -j qdisc show"));
+        assert!(told(b"Chain OUTPUT (policy ACCEPT)\n").contains("iptables-save"));
+        assert!(told(b"<html>").contains("HTML"));
+        assert!(told(b"\x00\x01\x02").contains("not a text"));
+        assert!(told(b"\n# only this\n").contains("empty"));
+        assert!(told(b"{\"a\": 1}").contains("JSON"));
+        assert!(told("dear diary".as_bytes()).contains("dear diary"));
+    }
+}

@@ -1,0 +1,137 @@
+//! Files that are lists: each line, or the file as a whole, as calls of the tools.
+
+use super::Format;
+use super::traced::Traced;
+use crate::capture::{Answer, Call, Exit, Outcome, Recorded, SourceLine, SourceWord, Trouble};
+use std::path::{Path, PathBuf};
+use tidegate_lang::batch;
+
+/// A call that a file asks for.
+pub(super) struct Asked {
+    pub(super) call: Call,
+    /// The line of the file, from 1; `None`: the file as a whole, and what was carried out knows its line.
+    pub(super) line: Option<usize>,
+}
+
+/// The devices that a file names.
+pub(super) fn devices(format: Format, text: &str) -> Vec<String> {
+    let markers: &[&str] = match format {
+        Format::Batch => &["dev"],
+        Format::IptablesSave(_) => &["-o", "-i", "--out-interface", "--in-interface"],
+        Format::Nft => &["oifname", "iifname", "oif", "iif"],
+        _ => return Vec::new(),
+    };
+    let mut found = Vec::new();
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        for pair in words.windows(2).filter(|pair| markers.contains(&pair[0])) {
+            let name = pair[1].trim_matches(['"', '{', '}', ',']);
+            let fits = !name.is_empty() && name.len() <= 15 && !name.contains(['+', '*', '$', '/', '!', '=']);
+            if fits && found.len() < 64 && !found.iter().any(|known| known == name) {
+                found.push(name.to_owned());
+            }
+        }
+    }
+    found
+}
+
+/// The calls that a file asks for.
+///
+/// # Errors
+/// What is wrong with the file.
+pub(super) fn calls(format: Format, path: &Path, text: &str) -> Result<Vec<Asked>, String> {
+    let whole = |tool: &str, args: &[&str]| Asked {
+        call: Call {
+            tool: tool.into(),
+            args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+            stdin: Some(text.as_bytes().to_vec()),
+            cwd: PathBuf::from("/"),
+        },
+        line: None,
+    };
+    match format {
+        Format::Batch => batch_lines(text),
+        Format::IptablesSave(false) => Ok(vec![whole("iptables-restore", &[])]),
+        Format::IptablesSave(true) => Ok(vec![whole("ip6tables-restore", &[])]),
+        Format::Nft => Ok(vec![whole("nft", &["-f", "-"])]),
+        other => Err(format!("is {}, which cannot be read yet ({})", other.name(), path.display())),
+    }
+}
+
+/// A batch, line by line: what is wrong in one does not hide the next.
+fn batch_lines(text: &str) -> Result<Vec<Asked>, String> {
+    let mut asked = Vec::new();
+    for line in batch::lines(text) {
+        let line = line.map_err(|refusal| refusal.remedy.unwrap_or(refusal.stderr))?;
+        let call = Call { tool: "tc".into(), args: line.args, stdin: None, cwd: PathBuf::from("/") };
+        asked.push(Asked { call, line: Some(line.number) });
+    }
+    Ok(asked)
+}
+
+/// Carries the calls out.
+pub(super) fn carry_out(asked: &[Asked], path: &Path, devices: &[String], traced: &mut Traced<'_>) -> Outcome {
+    traced.world(devices);
+    let mut calls = Vec::with_capacity(asked.len());
+    let mut troubles = Vec::new();
+    for Asked { call, line } in asked {
+        let reply = traced.answer(call);
+        let stderr = String::from_utf8_lossy(&reply.stderr).into_owned();
+        let text = String::from_utf8_lossy(call.stdin.as_deref().unwrap_or_default()).into_owned();
+        let at = line.or_else(|| line_named(&stderr)).unwrap_or(1);
+        let source = SourceLine {
+            file: path.to_owned(),
+            line: at,
+            text: text.lines().nth(at - 1).unwrap_or_default().to_owned(),
+            columns: None,
+        };
+        if reply.code != 0 {
+            troubles.push(trouble(&call.tool, &stderr, source.clone()));
+        }
+        let words: Vec<Option<SourceWord>> = Vec::new();
+        calls.push(Recorded {
+            call: Call { stdin: None, ..call.clone() },
+            code: reply.code,
+            stderr,
+            silenced: false,
+            source: Some(source),
+            words,
+            answered: true,
+        });
+    }
+    let code = u8::from(!troubles.is_empty());
+    Outcome {
+        exit: Exit::Code(code),
+        calls,
+        stdout: Vec::new(),
+        stderr: Vec::new(),
+        devices: devices.to_vec(),
+        notes: Vec::new(),
+        troubles,
+    }
+}
+
+fn trouble(tool: &str, stderr: &str, place: SourceLine) -> Trouble {
+    let prefix = format!("{tool}: ");
+    let mut lines = stderr.trim().lines();
+    let reason = lines.next().unwrap_or("refused without a word");
+    let remedy = lines.rev().find_map(|line| line.strip_prefix(&prefix)).map(str::to_owned);
+    Trouble {
+        place: Some(place),
+        who: tool.to_owned(),
+        reason: reason.strip_prefix(&prefix).unwrap_or(reason).to_owned(),
+        remedy,
+    }
+}
+
+/// The line that a complaint names: `line 3 failed`, `Error occurred at line: 3`, `file:3:5-9`.
+fn line_named(complaint: &str) -> Option<usize> {
+    let number = |text: &str| {
+        let digits: String = text.trim_start_matches([':', ' ']).chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().ok()
+    };
+    complaint
+        .match_indices("line")
+        .find_map(|(at, word)| number(&complaint[at + word.len()..]))
+        .or_else(|| complaint.split_once(':').and_then(|(_, rest)| number(rest)))
+}

@@ -1,0 +1,245 @@
+//! Any policy, taken in: scripts run in a sandbox, batches, rules and short policies carried out line by line, all on one machine.
+//!
+//! ```text
+//! files ──▶ format ──▶ script: capture ──┐
+//!                 └──▶ lists: calls ─────┴──▶ Traced (faces + what each call came to) ──▶ steps ──▶ insight::Reading
+//! ```
+
+mod format;
+mod lists;
+mod steps;
+mod traced;
+
+pub use format::{Format, sniff};
+
+use crate::capture::{self, CaptureError, CaptureOptions, Exit, Outcome, Output, Trouble};
+use crate::dissect::Dissect;
+use crate::faces::Machine;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tidegate_gateway::DeviceSpec;
+use tidegate_insight::{CARRIED_OUT_AT, Given, Reading, Source, Step};
+use tidegate_packet::{Pool, Seeded};
+use tidegate_policy::{LinkKind, LinkOp, Op};
+use traced::Traced;
+
+/// The longest file that is read, bytes.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// How files are taken in.
+#[derive(Clone, Debug)]
+pub struct ReadOptions {
+    /// Arguments for a script.
+    pub args: Vec<String>,
+    /// Devices that are there beside those the files name.
+    pub devices: Vec<String>,
+    /// How long a script may run.
+    pub timeout: Duration,
+    /// What becomes of a script's output.
+    pub output: Output,
+    /// How far the machine looks into packets.
+    pub(crate) dissect: Dissect,
+    /// The seed of what is drawn meanwhile.
+    pub seed: u64,
+}
+
+impl Default for ReadOptions {
+    fn default() -> ReadOptions {
+        ReadOptions {
+            args: Vec::new(),
+            devices: Vec::new(),
+            timeout: Duration::from_secs(30),
+            output: Output::Collect,
+            dissect: Dissect::default(),
+            seed: 1,
+        }
+    }
+}
+
+/// What files came to.
+pub struct Taken {
+    /// The machine they configured.
+    pub machine: Machine,
+    /// What each file is.
+    pub formats: Vec<Format>,
+    /// How taking it in went, one for each file.
+    pub outcomes: Vec<Outcome>,
+    sources: Vec<Source>,
+    steps: Vec<Step>,
+}
+
+/// Why a file could not be taken in.
+#[derive(Debug)]
+pub enum ReadError {
+    /// It cannot be read, or is nothing we know: the file, and why.
+    File(PathBuf, String),
+    /// A script could not be captured.
+    Capture(CaptureError),
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReadError::File(path, why) => write!(f, "{}: {why}", path.display()),
+            ReadError::Capture(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+impl Taken {
+    /// What went wrong, of all files.
+    pub fn troubles(&self) -> impl Iterator<Item = &Trouble> {
+        self.outcomes.iter().flat_map(|outcome| &outcome.troubles)
+    }
+
+    /// Did every file come to its end, well or with an error?
+    pub fn ended(&self) -> bool {
+        self.outcomes.iter().all(|outcome| matches!(outcome.exit, Exit::Code(_) | Exit::Signal(_)))
+    }
+
+    /// What was read, for those who ask what it means.
+    pub fn reading(&self) -> Reading {
+        Reading::new(Given {
+            sources: self.sources.clone(),
+            steps: self.steps.clone(),
+            ops: self.machine.log.clone(),
+            devices: devices_before(&self.machine),
+            down: self.machine.host.down().map(str::to_owned).collect(),
+            dissector: self.machine.gateway.dissector(),
+            kernel_log: self.machine.kernel_log.clone(),
+        })
+    }
+}
+
+/// The devices that were there before the first command, and those that came into being by being named.
+fn devices_before(machine: &Machine) -> Vec<(String, DeviceSpec)> {
+    let mut made = BTreeSet::new();
+    let mut gone = BTreeSet::new();
+    for op in &machine.log {
+        match op {
+            Op::Link(LinkOp::Add { name, .. }) if !gone.contains(name) => drop(made.insert(name.clone())),
+            Op::Link(LinkOp::Rename { to, name }) if made.contains(name) => drop(made.insert(to.clone())),
+            Op::Link(LinkOp::Rename { to, name }) => {
+                made.insert(to.clone());
+                gone.insert(name.clone());
+            }
+            Op::Link(LinkOp::Delete { name }) if !made.contains(name) => drop(gone.insert(name.clone())),
+            _ => {}
+        }
+    }
+    let there =
+        machine.gateway.devices().map(|id| machine.gateway.name(id).to_owned()).filter(|name| !made.contains(name));
+    let names: BTreeSet<String> = there.chain(gone.iter().cloned()).collect();
+    names.into_iter().map(|name| (name.clone(), DeviceSpec::of(&LinkKind::of_name(&name)))).collect()
+}
+
+/// Takes in files that belong together, in their order, on one machine.
+///
+/// # Errors
+/// A file cannot be read, is nothing we know, or cannot be run. What goes wrong inside is told in [`Taken::outcomes`].
+pub fn read(files: &[PathBuf], options: &ReadOptions) -> Result<Taken, ReadError> {
+    let texts = files.iter().map(|path| text(path)).collect::<Result<Vec<_>, _>>()?;
+    let mut devices = options.devices.clone();
+    for (path, (format, text)) in files.iter().zip(&texts) {
+        let named = match format {
+            Format::Script => capture::devices_of(path, &options.args).map_err(ReadError::Capture)?,
+            _ => lists::devices(*format, text),
+        };
+        devices.extend(named);
+    }
+    let mut seen = BTreeSet::new();
+    devices.retain(|device| seen.insert(device.clone()));
+    let mut machine = Machine::for_script(devices.iter().map(String::as_str));
+    machine.now = CARRIED_OUT_AT;
+    machine.gateway.set_dissector(options.dissect.into());
+    let mut taken =
+        Taken { machine, formats: Vec::new(), outcomes: Vec::new(), sources: Vec::new(), steps: Vec::new() };
+    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(options.seed));
+    for (path, (format, text)) in files.iter().zip(&texts) {
+        let mut traced = Traced::new(taken.machine.face(&mut pool, &mut draws));
+        let (outcome, list) = match format {
+            Format::Script => (script(path, &devices, options, &mut traced)?, None),
+            _ => {
+                let list = lists::calls(*format, path, text).map_err(|why| ReadError::File(path.clone(), why))?;
+                (lists::carry_out(&list, path, &devices, &mut traced), Some(list))
+            }
+        };
+        let came = traced.came;
+        taken.note(path, text, &outcome, &came, list.as_deref());
+        taken.formats.push(*format);
+        taken.outcomes.push(outcome);
+    }
+    Ok(taken)
+}
+
+/// Runs a script.
+fn script(
+    path: &Path,
+    devices: &[String],
+    options: &ReadOptions,
+    traced: &mut Traced<'_>,
+) -> Result<Outcome, ReadError> {
+    let capture = CaptureOptions {
+        timeout: options.timeout,
+        output: options.output,
+        devices: devices.to_vec(),
+        ..CaptureOptions::default()
+    };
+    capture::run_script(path, &options.args, &capture, traced).map_err(ReadError::Capture)
+}
+
+/// A file's text, and what it is.
+fn text(path: &Path) -> Result<(Format, String), ReadError> {
+    let file = |why: String| ReadError::File(path.to_owned(), why);
+    let bytes = bytes(path).map_err(file)?;
+    let name = path.to_string_lossy();
+    let format = sniff(&name, &bytes).map_err(file)?;
+    if path == Path::new("-") && format == Format::Script {
+        return Err(file("a script must be a file, because it is run; save it first".into()));
+    }
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        // Comments in scripts may be in any encoding; elsewhere a wrong letter would become part of a name.
+        Err(error) if format == Format::Script => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        Err(error) => {
+            let good = error.utf8_error().valid_up_to();
+            let line = error.as_bytes()[..good].iter().filter(|byte| **byte == b'\n').count() + 1;
+            return Err(file(format!(
+                "line {line} is not UTF-8; convert the file (iconv -f iso-8859-1 -t utf-8), or mend the line"
+            )));
+        }
+    };
+    Ok((format, text))
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>, String> {
+    use std::io::Read;
+    let mut bytes = Vec::new();
+    if path == Path::new("-") {
+        std::io::stdin()
+            .take(MAX_BYTES + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| format!("cannot be read: {error}"))?;
+    } else {
+        let found = std::fs::metadata(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                "there is no such file; check the path (it is taken from the current directory)".to_owned()
+            }
+            _ => format!("cannot be read: {error}"),
+        })?;
+        if found.is_dir() {
+            return Err("this is a directory; name the files in it".into());
+        }
+        let file = std::fs::File::open(path)
+            .map_err(|error| format!("cannot be read: {error}; check its permissions with `ls -l`"))?;
+        file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| format!("cannot be read: {error}"))?;
+    }
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(format!("is longer than {} MB, which no policy is", MAX_BYTES >> 20));
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,133 @@
+//! From calls to steps: each command with its words, and where they stand.
+
+use super::Taken;
+use super::lists::Asked;
+use super::traced::Came;
+use crate::capture::{Outcome, Recorded};
+use crate::faces::Carried;
+use std::path::Path;
+use tidegate_insight::{Place, Source, Step, Word};
+
+impl Taken {
+    /// Notes what a file came to: `list` are its calls where it is a list.
+    pub(super) fn note(&mut self, path: &Path, text: &str, outcome: &Outcome, came: &[Came], list: Option<&[Asked]>) {
+        let main = self.source(path, Some(text));
+        let mut came = came.iter().peekable();
+        for recorded in &outcome.calls {
+            let Some(came) = came.next_if(|_| recorded.answered) else { continue };
+            let file = match &recorded.source {
+                Some(source) if list.is_none() => self.source(&source.file, None),
+                _ => main,
+            };
+            let carried = self.machine.carried[came.carried.clone()].to_vec();
+            if carried.iter().any(|one| one.line.is_some()) || recorded.call.stdin.is_some() && list.is_some() {
+                self.note_lines(recorded, &carried, came, file, list.is_some());
+                continue;
+            }
+            let place = recorded.source.as_ref().map(|source| Place { file, line: source.line, columns: (0, 0) });
+            let words = match (list.is_some(), &place) {
+                (true, Some(place)) => self.words_at(place, &recorded.call.args),
+                _ => words(recorded, file),
+            };
+            self.steps.push(Step {
+                tool: recorded.call.tool.clone(),
+                words,
+                place,
+                ops: came.ops.clone(),
+                refused: (recorded.code != 0).then(|| recorded.stderr.clone()),
+                may_fail: recorded.may_fail(),
+            });
+        }
+    }
+
+    /// Notes a text of several commands that one call was given to read.
+    fn note_lines(&mut self, recorded: &Recorded, carried: &[Carried], came: &Came, file: usize, direct: bool) {
+        let mut done = came.ops.start;
+        for one in carried {
+            // Of a batch inside a script the line is known by its place in the batch only.
+            let place = match (direct, one.line) {
+                (true, Some(line)) => Some(Place { file, line, columns: (0, 0) }),
+                _ => recorded.source.as_ref().map(|source| Place { file, line: source.line, columns: (0, 0) }),
+            };
+            let words = match &place {
+                Some(place) if direct => self.words_at(place, &one.words[1..]),
+                _ => {
+                    one.words[1..].iter().map(|text| Word { text: text.clone(), place: None, literal: false }).collect()
+                }
+            };
+            let ops = done..one.ops.max(done);
+            done = ops.end;
+            self.steps.push(Step { tool: one.words[0].clone(), words, place, ops, refused: None, may_fail: false });
+        }
+        if recorded.code != 0 {
+            let place = recorded.source.as_ref().map(|source| Place { file, line: source.line, columns: (0, 0) });
+            let refused = Some(recorded.stderr.clone());
+            let tool = recorded.call.tool.clone();
+            let may_fail = recorded.may_fail();
+            self.steps.push(Step { tool, words: Vec::new(), place, ops: done..done, refused, may_fail });
+        }
+    }
+
+    /// The words of a command where they stand in its line.
+    fn words_at(&self, place: &Place, words: &[String]) -> Vec<Word> {
+        let line = self.sources[place.file].lines.get(place.line - 1).map_or("", String::as_str);
+        let letters: Vec<char> = line.chars().collect();
+        let mut from = 0;
+        let word = |text: &String| {
+            let wanted: Vec<char> = text.chars().collect();
+            let at = find_word(&letters, &wanted, from);
+            if let Some(at) = at {
+                from = at + wanted.len();
+            }
+            let place = at.map(|at| Place { columns: (at, at + wanted.len()), ..place.clone() });
+            Word { text: text.clone(), literal: place.is_some(), place }
+        };
+        words.iter().map(word).collect()
+    }
+
+    /// The number of a source; it is read where its text is not given.
+    fn source(&mut self, path: &Path, text: Option<&str>) -> usize {
+        let name = path.display().to_string();
+        if let Some(at) = self.sources.iter().position(|source| source.name == name) {
+            return at;
+        }
+        let text = match text {
+            Some(text) => text.to_owned(),
+            None => String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned(),
+        };
+        self.sources.push(Source { name, lines: text.lines().map(str::to_owned).collect() });
+        self.sources.len() - 1
+    }
+}
+
+/// Where a word stands by itself, from a column on.
+fn find_word(letters: &[char], wanted: &[char], from: usize) -> Option<usize> {
+    if wanted.is_empty() {
+        return None;
+    }
+    let blank = |at: Option<&char>| at.is_none_or(|letter| letter.is_whitespace() || "\"';,{}".contains(*letter));
+    (from..(letters.len() + 1).saturating_sub(wanted.len())).find(|at| {
+        letters[*at..].starts_with(wanted)
+            && (*at == 0 || blank(letters.get(at - 1)))
+            && blank(letters.get(at + wanted.len()))
+    })
+}
+
+/// The words of a script's call.
+fn words(recorded: &Recorded, file: usize) -> Vec<Word> {
+    let mut found = recorded.words.iter();
+    recorded
+        .call
+        .args
+        .iter()
+        .map(|text| {
+            let source = found.next().and_then(Option::as_ref);
+            let place = |word: &crate::capture::SourceWord| Place {
+                file,
+                line: word.line,
+                columns: (word.columns.start, word.columns.end),
+            };
+            Word { text: text.clone(), place: source.map(place), literal: source.is_some_and(|word| word.literal) }
+        })
+        .collect()
+}
