@@ -18,7 +18,7 @@ pub use device::{DeviceKind, DeviceSpec};
 pub use firewall::tos_priority;
 pub use led::Received;
 pub use stack::Encap;
-pub use tidegate_qdisc::{Event, Offer, Switches, What, Why};
+pub use tidegate_qdisc::{Event, Offer, Spot, Switches, What, Why};
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -210,14 +210,7 @@ impl Gateway {
         let World { now, pool, draws } = world;
         pool.set_dissector(self.dissector);
         self.reframe(pool, device, route, &pkt);
-        let Gateway { ports, firewall, .. } = self;
-        let name = |id: DeviceId| ports[id.0 as usize].name.as_str();
-        let home = |name: &str, v6: bool| address(ports, name, v6);
-        let passes = match route {
-            Route::Direct => Passage::Passed,
-            Route::Local => firewall.send(now, name(device), &home, pool, &pkt),
-            Route::Forwarded(from) => firewall.forward(now, (from.map_or("", name), name(device)), &home, pool, &pkt),
-        };
+        let passes = self.hooks(now, pool, device, route, &pkt);
         let shaper = &mut self.port(device).shaper;
         let why = match passes {
             Passage::Passed => None,
@@ -230,6 +223,32 @@ impl Gateway {
         }
         let offer = shaper.offer(now, pool, draws, pkt);
         self.follow(World { now, pool, draws }, device, offer)
+    }
+
+    fn hooks(&mut self, now: Time, pool: &mut Pool, device: DeviceId, route: Route, pkt: &Pkt) -> Passage {
+        let Gateway { ports, firewall, .. } = self;
+        let name = |id: DeviceId| ports[id.0 as usize].name.as_str();
+        let home = |name: &str, v6: bool| address(ports, name, v6);
+        match route {
+            Route::Direct => Passage::Passed,
+            Route::Local => firewall.send(now, name(device), &home, pool, pkt),
+            Route::Forwarded(from) => firewall.forward(now, (from.map_or("", name), name(device)), &home, pool, pkt),
+        }
+    }
+
+    /// Shows netfilter a packet that would leave by `device` and does not: connections remember it, no queue does. False: a rule drops it.
+    pub fn only_hooks(&mut self, now: Time, pool: &mut Pool, device: DeviceId, route: Route, pkt: &Pkt) -> bool {
+        self.hooks(now, pool, device, route, pkt) == Passage::Passed
+    }
+
+    /// Connections are forgotten, as by `conntrack -F`.
+    pub fn forget_connections(&mut self) {
+        self.firewall.connections.forget_all();
+    }
+
+    /// Gives the connection of a packet that passed the hooks a mark, as by `conntrack -U --mark`.
+    pub fn mark_connection(&mut self, pool: &Pool, pkt: &Pkt, mark: u32) {
+        self.firewall.connections.set_mark(pool.meta(pkt), mark);
     }
 
     /// A routed packet gets the link header of the device it leaves by; the machine's own come as Ethernet frames.
@@ -296,6 +315,11 @@ impl Gateway {
     /// Packets waiting in a device's tree.
     pub fn qlen(&self, device: DeviceId) -> u32 {
         self.ports[device.0 as usize].shaper.qlen()
+    }
+
+    /// The qdiscs of a device in which packets wait, from the root down.
+    pub fn waiting(&mut self, device: DeviceId) -> Vec<Spot> {
+        self.port(device).shaper.waiting()
     }
 
     /// Is anything configured on a device?

@@ -5,9 +5,13 @@
 //! claimed of it is shown by the engine itself: a [`Finding`] that is more than a note carries a [`Witness`].
 
 mod finding;
+mod packet;
+mod probe;
 mod reading;
 mod rules;
 
 pub use finding::{Edit, Finding, Fix, Level, Rule, Witness};
+pub use packet::{ANY_PORT, CODE_POINTS, Framing, Packet, PacketError, has_ports, is_icmp, of_frame};
+pub use probe::{Course, Loss, Prober, Stop, Way};
 pub use reading::{CARRIED_OUT_AT, Given, Place, Reading, Source, Step, Word};
 pub use rules::check;

@@ -20,4 +20,4 @@ mod shaper;
 pub use cx::{Cx, Device, Draw, Event, EventRing, Switches, What, Why};
 pub use discipline::{Dequeue, Discipline, Enqueue, GivenUp, Own, Peek, Visit};
 pub use node::Node;
-pub use shaper::{Arrival, Offer, Shaper};
+pub use shaper::{Arrival, Offer, Shaper, Spot};

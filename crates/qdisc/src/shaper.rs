@@ -9,6 +9,7 @@ use crate::node::Node;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use tidegate_packet::{Draws, Handle, Pkt, Pool, Time, Timer, Wheel};
+use tidegate_policy::Kind;
 
 /// What a sender learns about the packet it offered.
 #[must_use]
@@ -34,6 +35,17 @@ pub enum Arrival {
     Led(Pkt, u32),
     /// It was dropped.
     Lost,
+}
+
+/// A qdisc in which something waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// Its handle; [`Handle::NONE`] of one that nobody asked for.
+    pub qdisc: Handle,
+    /// Its kind.
+    pub kind: Kind,
+    /// [`Handle::ROOT`], or the class it hangs on.
+    pub on: Handle,
 }
 
 /// The egress of one device, and the filters on what arrives there.
@@ -114,6 +126,22 @@ impl Shaper {
     /// Packets waiting in the tree.
     pub fn qlen(&self) -> u32 {
         self.root.qlen()
+    }
+
+    /// The qdiscs in which packets wait, each before those that hang on it.
+    pub fn waiting(&mut self) -> Vec<Spot> {
+        struct Down(Vec<Spot>);
+        impl Visit for Down {
+            fn node(&mut self, node: &mut Node) {
+                if node.qlen() > 0 {
+                    self.0.push(Spot { qdisc: node.handle(), kind: node.kind(), on: node.parent() });
+                    node.visit(self);
+                }
+            }
+        }
+        let mut down = Down(Vec::new());
+        down.node(&mut self.root);
+        down.0
     }
 
     /// A packet arrives at the device.

@@ -1,0 +1,465 @@
+//! Packets sent through the policy's machine, one at a time: the engine itself says where each goes.
+
+use crate::packet::Packet;
+use crate::reading::{CARRIED_OUT_AT, Reading};
+use std::collections::BTreeMap;
+use tidegate_classify::conntrack;
+use tidegate_gateway::{DeviceId, Gateway, Offer, Received, Route, Spot, What, Why, World};
+use tidegate_packet::header::{proto, tcp_flags};
+use tidegate_packet::{Handle, Head, Meta, Pkt, Pool, Seeded, Span, Time};
+use tidegate_policy::Kind;
+use tidegate_policy::netfilter::Connstate;
+
+/// Packets the machine holds: the one that is sent, and what its queues make of it.
+const ROOM: usize = 64;
+/// Packets sent before one to make its connection have carried as much as it should; with more to carry they are longer.
+const MOST_BEFORE: u64 = 4096;
+/// Bytes of each of them at least.
+const FULL: u64 = 1500;
+/// How often a tree that holds a packet back is asked again.
+const MOST_WAITS: usize = 1000;
+/// Devices that one packet visits at most.
+const MOST_STOPS: usize = 8;
+
+/// Where a packet is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Course {
+    /// It leaves by a device, having come there by a route.
+    Leaves(DeviceId, Route),
+    /// It arrives at a device, before any routing: only the filters there, and what they lead it to.
+    Arrives(DeviceId),
+    /// It arrives at the first device and is routed out by the second.
+    Through(DeviceId, DeviceId),
+}
+
+/// What became of a packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// What the machine took it for; [`Connstate::Untracked`] also where nobody asks for connections. It differs from what the packet's
+    /// words say where no packets before it could make that true.
+    pub state: Connstate,
+    /// Its mark in the end.
+    pub mark: u32,
+    /// Its DS field in the end.
+    pub dsfield: u8,
+    /// Its priority in the end.
+    pub priority: u32,
+    /// The devices in whose trees it waited, or by which it was led on; in order.
+    pub stops: Vec<Stop>,
+    /// Where and why it was lost.
+    pub dropped: Option<Loss>,
+}
+
+/// A packet's stay at a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// The device.
+    pub device: DeviceId,
+    /// The classes it was in, from the root down; none where it waited in the root itself, as in HTB's direct queue.
+    pub classes: Vec<Handle>,
+    /// The qdiscs it was in, from the root down; the last is the one that holds it.
+    pub qdiscs: Vec<Spot>,
+    /// A filter there led it to this device instead; then it waited nowhere here.
+    pub led_to: Option<DeviceId>,
+}
+
+impl Stop {
+    /// The class at the end of its way.
+    pub fn leaf_class(&self) -> Option<Handle> {
+        self.classes.last().copied()
+    }
+
+    /// The qdisc that holds it.
+    pub fn leaf(&self) -> Option<Spot> {
+        self.qdiscs.last().copied()
+    }
+}
+
+/// The end of a packet that was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// The device.
+    pub device: DeviceId,
+    /// The qdisc; [`Handle::NONE`]: before any.
+    pub at: Handle,
+    /// Why.
+    pub why: Why,
+}
+
+impl Way {
+    /// Its stay in the tree of a device.
+    pub fn stop_at(&self, device: DeviceId) -> Option<&Stop> {
+        self.stops.iter().find(|stop| stop.device == device && stop.led_to.is_none())
+    }
+
+    /// The class it waited in on the last device.
+    pub fn leaf_class(&self) -> Option<Handle> {
+        self.stops.last()?.leaf_class()
+    }
+
+    /// The device that a filter led it to.
+    pub fn led_to(&self) -> Option<DeviceId> {
+        self.stops.iter().find_map(|stop| stop.led_to)
+    }
+}
+
+/// A machine with a policy, on which packets are tried.
+///
+/// Each is the only one on the machine: nothing waits before it, and connections are as its words say. Counters go on.
+pub struct Prober {
+    gateway: Gateway,
+    pool: Pool,
+    draws: Seeded,
+    now: Time,
+    /// What each class hangs on, where that is another class.
+    above: BTreeMap<(DeviceId, Handle), Handle>,
+}
+
+impl Prober {
+    /// A fresh machine with the policy.
+    pub fn new(reading: &Reading) -> Prober {
+        let gateway = reading.machine();
+        let classes = reading.classes.iter().filter(|class| class.parent.minor() != 0 && class.parent != Handle::ROOT);
+        let above = classes.filter_map(|class| Some(((gateway.device(&class.dev)?, class.classid), class.parent)));
+        let above = above.collect();
+        Prober { gateway, pool: Pool::new(ROOM), draws: Seeded::new(1), now: CARRIED_OUT_AT + Span::secs(1), above }
+    }
+
+    /// The machine: its counters, its devices.
+    pub fn gateway(&mut self) -> &mut Gateway {
+        &mut self.gateway
+    }
+
+    /// The present of the machine.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The device of that name.
+    pub fn device(&self, name: &str) -> Option<DeviceId> {
+        self.gateway.device(name)
+    }
+
+    /// Sends a packet out by a device and lets it leave.
+    pub fn send(&mut self, packet: &Packet, device: DeviceId, route: Route) -> Way {
+        self.travel(packet, Course::Leaves(device, route))
+    }
+
+    /// Sends a packet on a course, sees where it waits, and lets it leave.
+    pub fn travel(&mut self, packet: &Packet, course: Course) -> Way {
+        self.gateway.forget_connections();
+        self.prepare(packet, course);
+        let header = match course {
+            Course::Arrives(device) | Course::Through(device, _) => self.link_header(device),
+            Course::Leaves(device, route) => self.header_before(device, route),
+        };
+        let Some(pkt) = self.pool.insert(packet.meta(header), packet.head()) else { return Way::nowhere() };
+        let mut trip = Trip { slot: pkt.slot(), stops: Vec::new(), dropped: None };
+        let came = match course {
+            Course::Leaves(device, route) => return self.leave(trip, pkt, device, route),
+            Course::Arrives(device) | Course::Through(device, _) => self.arrive(&mut trip, pkt, device),
+        };
+        match (came, course) {
+            (Some((pkt, came_in)), Course::Through(_, to)) => {
+                self.leave(trip, pkt, to, Route::Forwarded(Some(came_in)))
+            }
+            (came, _) => {
+                let way = self.told(trip);
+                came.into_iter().for_each(|(pkt, _)| self.pool.release(pkt));
+                way
+            }
+        }
+    }
+
+    /// Out by a device; an ifb on the way gives the packet back there.
+    fn leave(&mut self, mut trip: Trip, pkt: Pkt, device: DeviceId, route: Route) -> Way {
+        let Prober { gateway, pool, draws, now, .. } = self;
+        let offer = gateway.offer(World { now: *now, pool, draws }, device, route, pkt);
+        self.after_offer(&mut trip, device, offer);
+        self.told(trip)
+    }
+
+    /// In by a device; what goes on to routing comes back, with the device it came in by.
+    fn arrive(&mut self, trip: &mut Trip, pkt: Pkt, device: DeviceId) -> Option<(Pkt, DeviceId)> {
+        let Prober { gateway, pool, draws, now, .. } = self;
+        match gateway.receive(World { now: *now, pool, draws }, device, pkt) {
+            Received::Passed(pkt, came_in) => Some((pkt, came_in)),
+            Received::Lost => {
+                self.note_losses(trip, device);
+                self.visit_led(trip);
+                None
+            }
+            Received::Led(_) => {
+                trip.stops.push(Stop { device, classes: Vec::new(), qdiscs: Vec::new(), led_to: None });
+                self.gateway.events(device).for_each(drop);
+                let (pkt, _) = self.visit_led(trip)?;
+                Some((pkt, device))
+            }
+        }
+    }
+
+    /// Looks where an offered packet waits, and lets it leave; what an ifb gives back goes on.
+    fn after_offer(&mut self, trip: &mut Trip, device: DeviceId, offer: Offer) {
+        let mut device = device;
+        for _ in 0..MOST_STOPS {
+            let led = self.note_losses(trip, device);
+            if led {
+                trip.stops.push(Stop { device, classes: Vec::new(), qdiscs: Vec::new(), led_to: None });
+                let Some((pkt, back)) = self.visit_led(trip) else { return };
+                let Some(out) = back else { return self.pool.release(pkt) };
+                device = out;
+                let Prober { gateway, pool, draws, now, .. } = self;
+                let _ = gateway.offer_back(World { now: *now, pool, draws }, device, pkt);
+                continue;
+            }
+            if offer != Offer::Stopped && trip.dropped.is_none() {
+                let stop = self.stop(device);
+                trip.stops.push(stop);
+            }
+            if let Some(pkt) = self.let_leave(trip, device) {
+                self.pool.release(pkt);
+            }
+            return;
+        }
+    }
+
+    /// Goes where the packet was led; what an ifb gives back comes back, with the device by which it was leaving, if it was.
+    fn visit_led(&mut self, trip: &mut Trip) -> Option<(Pkt, Option<DeviceId>)> {
+        let ids: Vec<DeviceId> = self.gateway.devices().collect();
+        let mut led: Vec<DeviceId> = ids.into_iter().filter(|id| self.gateway.take_led_to(*id)).collect();
+        // Those that led it further come before the one where it ended.
+        let mut further = Vec::new();
+        for device in &led {
+            further.push((!self.note_losses(trip, *device), *device));
+        }
+        further.sort();
+        led = further.iter().map(|(_, device)| *device).collect();
+        for device in &led {
+            if let Some(last) = trip.stops.last_mut() {
+                last.led_to = Some(*device);
+            }
+            let stop = self.stop(*device);
+            trip.stops.push(stop);
+        }
+        let last = *led.last()?;
+        if trip.dropped.is_some() {
+            trip.stops.pop();
+            return None;
+        }
+        let pkt = self.let_leave(trip, last)?;
+        let back = self.gateway.given_back(&self.pool, &pkt).and_then(|(device, out)| out.then_some(device));
+        if self.gateway.spec(last).kind != tidegate_gateway::DeviceKind::Ifb {
+            // Other devices send it: it does not come back.
+            self.pool.release(pkt);
+            return None;
+        }
+        Some((pkt, back))
+    }
+
+    /// Reads what happened on a device: losses are noted; true if the packet was led away.
+    fn note_losses(&mut self, trip: &mut Trip, device: DeviceId) -> bool {
+        let mut led = false;
+        for event in self.gateway.events(device) {
+            match event.what {
+                What::Drop(why) if trip.dropped.is_none() => trip.dropped = Some(Loss { device, at: event.at, why }),
+                What::Drop(_) => {}
+                What::Led => led = true,
+            }
+        }
+        led
+    }
+
+    /// Where the packet waits on a device.
+    fn stop(&mut self, device: DeviceId) -> Stop {
+        let qdiscs = self.gateway.waiting(device);
+        let mut classes = Vec::new();
+        for spot in &qdiscs {
+            if spot.on != Handle::ROOT && spot.on.minor() != 0 {
+                self.push_line(&mut classes, device, spot.on);
+            }
+        }
+        Stop { device, classes, qdiscs, led_to: None }
+    }
+
+    /// A class, after all that are above it in its qdisc.
+    fn push_line(&self, classes: &mut Vec<Handle>, device: DeviceId, class: Handle) {
+        let from = classes.len();
+        let mut at = Some(class);
+        while let Some(class) = at.filter(|class| !classes[from..].contains(class)) {
+            classes.push(class);
+            at = self.above.get(&(device, class)).copied().filter(|above| above.qdisc() == class.qdisc());
+        }
+        classes[from..].reverse();
+    }
+
+    /// Polls a device, waiting as long as it wants, until nothing is left there; gives the packet that was sent.
+    fn let_leave(&mut self, trip: &mut Trip, device: DeviceId) -> Option<Pkt> {
+        let mut left = None;
+        for _ in 0..MOST_WAITS {
+            let Prober { gateway, pool, draws, now, .. } = self;
+            if let Some(pkt) = gateway.poll(World { now: *now, pool, draws }, device) {
+                if pkt.slot() == trip.slot {
+                    left = Some(pkt)
+                } else {
+                    pool.release(pkt)
+                }
+                continue;
+            }
+            let Some(next) = gateway.timeout(device).filter(|_| gateway.qlen(device) > 0) else { break };
+            self.now = self.now.max(next);
+            self.gateway.fire(self.now, device);
+        }
+        debug_assert_eq!(self.gateway.qlen(device), 0, "a packet alone on a machine leaves in the end");
+        self.note_losses(trip, device);
+        left
+    }
+
+    fn told(&mut self, trip: Trip) -> Way {
+        let Some(meta) = self.pool.last_known(trip.slot) else { return Way::nowhere() };
+        let Meta { dsfield, priority, mark, .. } = *meta;
+        let state = conntrack::state(meta);
+        Way { state, mark: mark.0, dsfield, priority, stops: trip.stops, dropped: trip.dropped }
+    }
+
+    fn link_header(&self, device: DeviceId) -> u32 {
+        self.gateway.spec(device).link_header
+    }
+
+    /// Octets of link header that a frame counts before it is given to a device.
+    fn header_before(&self, device: DeviceId, route: Route) -> u32 {
+        match route {
+            Route::Direct => self.link_header(device),
+            Route::Forwarded(Some(from)) => self.link_header(from),
+            Route::Forwarded(None) | Route::Local => Head::ETHERNET as u32,
+        }
+    }
+}
+
+/// A packet under way.
+struct Trip {
+    slot: usize,
+    stops: Vec<Stop>,
+    dropped: Option<Loss>,
+}
+
+impl Way {
+    /// Of a packet for which there was no room: the machine is never that full.
+    fn nowhere() -> Way {
+        debug_assert!(false, "one packet at a time always finds room");
+        Way { state: Connstate::Untracked, mark: 0, dsfield: 0, priority: 0, stops: Vec::new(), dropped: None }
+    }
+}
+
+/// The two directions of a connection through the machine.
+#[derive(Clone, Copy)]
+struct Directions {
+    /// The way of the packet itself; `None`: it is for the machine.
+    there: Option<(DeviceId, Route)>,
+    /// Where it came in by, and answers leave by.
+    from: Option<DeviceId>,
+}
+
+/// What happened before: the packets that make a connection what the words say it is.
+impl Prober {
+    fn prepare(&mut self, packet: &Packet, course: Course) {
+        let ways = match course {
+            Course::Leaves(device, route) => {
+                let from = if let Route::Forwarded(from) = route { from } else { None };
+                Directions { there: Some((device, route)), from }
+            }
+            Course::Through(from, to) => {
+                Directions { there: Some((to, Route::Forwarded(Some(from)))), from: Some(from) }
+            }
+            // Nothing asks for connections there.
+            Course::Arrives(_) => return,
+        };
+        let before = Packet { mark: 0, octets: Vec::new(), ..packet.clone() };
+        match packet.state {
+            Some(Connstate::Related) if packet.quotes() => {
+                let quoted = packet.quoted();
+                self.show(&Packet { tcp_flags: tcp_flags::SYN, ..quoted }, ways, false, 0);
+            }
+            Some(Connstate::Established) => self.converse(&before, ways, packet.reply),
+            None if packet.reply => self.converse(&before, ways, true),
+            Some(Connstate::Invalid) if packet.protocol == proto::TCP => {
+                // Whoever has only just asked has nothing to acknowledge.
+                self.show(
+                    &Packet { tcp_flags: tcp_flags::SYN, length: before.shortest(), ..before.clone() },
+                    ways,
+                    true,
+                    0,
+                );
+            }
+            _ if packet.carried > 0 || packet.connmark > 0 => {
+                let flags = if packet.protocol == proto::TCP { tcp_flags::SYN } else { 0 };
+                self.show(
+                    &Packet { tcp_flags: flags, length: before.shortest(), ..before.clone() },
+                    ways,
+                    true,
+                    packet.connmark,
+                );
+            }
+            _ => return,
+        }
+        self.carry(&before, ways);
+    }
+
+    /// Both sides speak: whoever began, the other, and where a protocol shakes hands, the first again.
+    fn converse(&mut self, packet: &Packet, ways: Directions, reply: bool) {
+        let answer = packet.answer();
+        let length = packet.shortest();
+        let (mut first, mut second) = if reply { (answer, packet.clone()) } else { (packet.clone(), answer) };
+        (first.length, second.length) = (length, length);
+        if packet.protocol != proto::TCP {
+            self.show(&first, ways, !reply, 0);
+            self.show(&second, ways, reply, packet.connmark);
+            return;
+        }
+        (first.tcp_flags, second.tcp_flags) = (tcp_flags::SYN, tcp_flags::SYN | tcp_flags::ACK);
+        self.show(&first, ways, !reply, 0);
+        self.show(&second, ways, reply, 0);
+        self.show(&Packet { tcp_flags: tcp_flags::ACK, ..first }, ways, !reply, packet.connmark);
+    }
+
+    /// As many bytes as the connection shall have carried in the packet's own direction.
+    fn carry(&mut self, packet: &Packet, ways: Directions) {
+        let mut left = packet.carried;
+        let most = FULL.max(left.div_ceil(MOST_BEFORE)).min(u64::from(u16::MAX));
+        for _ in 0..MOST_BEFORE {
+            let length = left.min(most) as u16;
+            if length < packet.shortest() {
+                return;
+            }
+            let flags = if packet.protocol == proto::TCP { tcp_flags::ACK } else { 0 };
+            self.show(&Packet { length, tcp_flags: flags, ..packet.clone() }, ways, true, packet.connmark);
+            left -= u64::from(length);
+        }
+    }
+
+    /// Shows the hooks a packet that goes the way of the one to be sent, or against it; its connection gets a mark, if one is said.
+    fn show(&mut self, packet: &Packet, ways: Directions, there: bool, connmark: u32) {
+        let Some(pkt) = self.pool.insert(packet.meta(Head::ETHERNET as u32), packet.head()) else { return };
+        match (ways.there, ways.from, there) {
+            (Some((device, route)), _, true) => {
+                self.gateway.only_hooks(self.now, &mut self.pool, device, route, &pkt);
+            }
+            (Some((device, _)), Some(from), false) => {
+                let route = Route::Forwarded(Some(device));
+                self.gateway.only_hooks(self.now, &mut self.pool, from, route, &pkt);
+            }
+            (Some((device, _)), None, false) => {
+                self.gateway.input(self.now, &mut self.pool, device, &pkt);
+            }
+            (None, ..) => {}
+        }
+        if connmark > 0 {
+            self.gateway.mark_connection(&self.pool, &pkt, connmark);
+        }
+        self.pool.release(pkt);
+    }
+}
+
+/// Is it a kind that shares its one queue out by itself, so that its classes are flows?
+pub fn shares_by_flow(kind: Kind) -> bool {
+    matches!(kind, Kind::Sfq | Kind::FqCodel)
+}
