@@ -159,19 +159,19 @@ impl Store {
     }
 
     /// The map with another number within a set, as a function of the one it had.
-    pub(crate) fn alter(
-        &mut self,
-        map: Map,
-        within: Set,
-        change: &mut dyn FnMut(u32) -> u32,
-    ) -> Result<Map, TooLarge> {
+    pub(crate) fn alter(&mut self, map: Map, within: Set, change: &mut dyn FnMut(u32) -> u32) -> Result<Map, TooLarge> {
         self.walks += 1;
         let walk = self.walks;
         self.altered(walk, within.0, map.0, change).map(Map)
     }
 
     /// What of a set has a number that a condition holds for.
-    pub(crate) fn select(&mut self, map: Map, within: Set, wanted: &mut dyn FnMut(u32) -> bool) -> Result<Set, TooLarge> {
+    pub(crate) fn select(
+        &mut self,
+        map: Map,
+        within: Set,
+        wanted: &mut dyn FnMut(u32) -> bool,
+    ) -> Result<Set, TooLarge> {
         self.walks += 1;
         let walk = self.walks;
         self.selected(walk, within.0, map.0, wanted).map(Set)
@@ -378,7 +378,9 @@ impl Store {
 
 /// A place for a question, before wrapping.
 fn spread(key: [u32; 4]) -> usize {
-    let mixed = key.iter().fold(0u64, |mixed, word| (mixed ^ u64::from(*word)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23));
+    let mixed = key
+        .iter()
+        .fold(0u64, |mixed, word| (mixed ^ u64::from(*word)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23));
     (mixed ^ mixed >> 29) as usize
 }
 
@@ -398,7 +400,8 @@ mod tests {
 
     fn random_cube(store: &mut Store, draws: &mut Seeded) -> Known {
         let (mask, value) = (draws.next() as usize & 0xff, draws.next() as usize & 0xff);
-        let literals: Vec<Literal> = (0..BITS).filter(|bit| string(mask)(*bit)).map(|bit| (bit, string(value)(bit))).collect();
+        let literals: Vec<Literal> =
+            (0..BITS).filter(|bit| string(mask)(*bit)).map(|bit| (bit, string(value)(bit))).collect();
         let set = store.cube(&literals).expect("it is small");
         (set, (0..256).map(|n| (n ^ value) & mask == 0).collect())
     }
@@ -481,7 +484,10 @@ mod tests {
             let parts = store.split(map, within, &|n| n % 5).expect("it is small");
             for group in 0..5 {
                 let part = parts.get(&group).copied().unwrap_or(Set::NONE);
-                agree(&store, &(part, truth.iter().zip(&inside).map(|(n, inside)| *inside && n % 5 == group).collect()));
+                agree(
+                    &store,
+                    &(part, truth.iter().zip(&inside).map(|(n, inside)| *inside && n % 5 == group).collect()),
+                );
             }
         }
     }

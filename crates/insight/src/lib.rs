@@ -4,11 +4,19 @@
 //! Everything here begins with a [`Reading`]: the machine that a policy came to, and which words of which file said so. What is
 //! claimed of it is shown by the engine itself: a [`Finding`] that is more than a note carries a [`Witness`].
 
+mod bdd;
+mod field;
 mod finding;
 mod packet;
 mod probe;
 mod reading;
 mod rules;
+mod set;
+mod set_pick;
+mod walk;
+mod walk_list;
+mod walk_tree;
+mod walk_ways;
 
 pub use finding::{Edit, Finding, Fix, Level, Rule, Witness};
 pub use packet::{ANY_PORT, CODE_POINTS, Framing, Packet, PacketError, has_ports, is_icmp, of_frame};

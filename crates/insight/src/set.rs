@@ -12,7 +12,7 @@ use tidegate_policy::netfilter::{Condition, Connbytes, Connstate, Connstates, Co
 use tidegate_policy::{FilterOp, U32Key};
 
 /// The states of a connection, in the order of their numbers in [`Field::State`].
-const STATES: [Connstate; 5] =
+pub(crate) const STATES: [Connstate; 5] =
     [Connstate::New, Connstate::Established, Connstate::Related, Connstate::Invalid, Connstate::Untracked];
 /// Those that have a connection.
 const CONNECTED: (u64, u64) = (0, 2);
@@ -325,12 +325,7 @@ impl Space {
         Ok(Asked { matched: self.store.minus(held, ended)?, ended })
     }
 
-    fn asked_so_far(
-        &mut self,
-        among: Set,
-        possible: bool,
-        literals: &BTreeMap<u16, bool>,
-    ) -> Result<Set, TooLarge> {
+    fn asked_so_far(&mut self, among: Set, possible: bool, literals: &BTreeMap<u16, bool>) -> Result<Set, TooLarge> {
         if !possible {
             return Ok(Set::NONE);
         }

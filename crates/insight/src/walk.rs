@@ -6,6 +6,7 @@
 use crate::bdd::{Map, Set, TooLarge};
 use crate::field::{Field, View};
 use crate::set::{Rewrite, Space};
+use crate::walk_tree::Parts;
 use std::collections::BTreeMap;
 use tidegate_classify::netfilter::{Chain, Table};
 use tidegate_packet::Handle;
@@ -59,6 +60,10 @@ impl States {
         number
     }
 
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &State> {
+        self.all.iter()
+    }
+
     pub(crate) fn get(&self, number: u32) -> State {
         self.all.get(number as usize).copied().unwrap_or(State::BARE)
     }
@@ -94,20 +99,26 @@ pub(crate) struct RuleKey {
 }
 
 /// What is known of a rule, over all ways.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct RuleSeen {
-    /// Packets that came to its chain and are as it asks, marks aside.
-    pub(crate) asked: Set,
+    /// Packets that came to its chain.
+    pub(crate) entered: Parts,
+    /// Those of them that are as it asks, marks and connections aside.
+    pub(crate) asked: Parts,
     /// Those of them that came to the rule.
-    pub(crate) met: Set,
+    pub(crate) met: Parts,
     /// Those that it matched, marks and all.
-    pub(crate) matched: Set,
-    /// Those whose way through the chain ended at it.
-    pub(crate) left: Set,
+    pub(crate) matched: Parts,
+    /// Packets whose way through the chain ended at it.
+    pub(crate) left: Parts,
 }
 
-impl RuleSeen {
-    const NOTHING: RuleSeen = RuleSeen { asked: Set::NONE, met: Set::NONE, matched: Set::NONE, left: Set::NONE };
+/// The same of one way.
+#[derive(Clone, Copy)]
+struct Met {
+    asked: Set,
+    met: Set,
+    matched: Set,
 }
 
 /// A walk through the tables.
@@ -115,6 +126,7 @@ pub(crate) struct Walk<'a> {
     pub(crate) space: &'a mut Space,
     pub(crate) states: &'a mut States,
     pub(crate) rules: &'a mut BTreeMap<RuleKey, RuleSeen>,
+    pub(crate) way: usize,
     pub(crate) steps: usize,
 }
 
@@ -166,33 +178,21 @@ impl Walk<'_> {
             if self.steps > MOST_STEPS {
                 return Err(TooLarge);
             }
-            let key = || RuleKey {
-                ipv6: table.is_ipv6(),
-                table: table.name().to_owned(),
-                chain: chain.name.clone(),
-                at,
-            };
             let rule = &counted.rule;
-            let (seen, matched) = self.met(rule, table.is_ipv6(), hook, &inside, *states)?;
+            let met = self.met(rule, table.is_ipv6(), hook, &inside, *states)?;
             let before = inside.here;
-            if !matched.is_empty() {
-                self.carry_out(table, rule, hook, matched, &mut inside, states, depth)?;
+            if !met.matched.is_empty() {
+                self.carry_out(table, rule, hook, met.matched, &mut inside, states, depth)?;
             }
             let left = self.space.store.minus(before, inside.here)?;
-            self.note(key(), RuleSeen { left, ..seen })?;
+            let key = RuleKey { ipv6: table.is_ipv6(), table: table.name().to_owned(), chain: chain.name.clone(), at };
+            self.note(key, entered, met, left)?;
         }
         Ok(inside)
     }
 
     /// What a rule asks of the packets in its chain, and which of those that came to it it matches.
-    fn met(
-        &mut self,
-        rule: &Rule,
-        ipv6: bool,
-        hook: Hook<'_>,
-        inside: &Inside,
-        states: Map,
-    ) -> Result<(RuleSeen, Set), TooLarge> {
+    fn met(&mut self, rule: &Rule, ipv6: bool, hook: Hook<'_>, inside: &Inside, states: Map) -> Result<Met, TooLarge> {
         let (mut asked, mut later) = (inside.entered, Vec::new());
         for m in &rule.matches {
             match self.plain(m, ipv6, hook)? {
@@ -205,7 +205,7 @@ impl Walk<'_> {
         for m in later {
             matched = self.written(m, matched, states)?;
         }
-        Ok((RuleSeen { asked, met, matched, left: Set::NONE }, matched))
+        Ok(Met { asked, met, matched })
     }
 
     /// The set that a condition names; `None`: it asks for what rules write.
@@ -271,7 +271,10 @@ impl Walk<'_> {
         Ok(found)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a rule acts on everything that is known of the packets in its chain")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a rule acts on everything that is known of the packets in its chain"
+    )]
     fn carry_out(
         &mut self,
         table: &Table,
@@ -299,7 +302,8 @@ impl Walk<'_> {
                 let back = self.space.store.or(below.here, below.returned)?;
                 inside.here = self.space.store.minus(inside.here, matched)?;
                 inside.accepted = self.space.store.or(inside.accepted, below.accepted)?;
-                let goes_on = if matches!(rule.target, Some(Target::Jump(_))) { &mut inside.here } else { &mut inside.returned };
+                let goes_on =
+                    if matches!(rule.target, Some(Target::Jump(_))) { &mut inside.here } else { &mut inside.returned };
                 *goes_on = self.space.store.or(*goes_on, back)?;
             }
             Some(target) => {
@@ -318,15 +322,16 @@ impl Walk<'_> {
     }
 
     /// Adds what was seen of a rule on this way to what is known of it.
-    fn note(&mut self, key: RuleKey, seen: RuleSeen) -> Result<(), TooLarge> {
-        let known = self.rules.entry(key).or_insert(RuleSeen::NOTHING);
-        for (known, seen) in [
-            (&mut known.asked, seen.asked),
-            (&mut known.met, seen.met),
-            (&mut known.matched, seen.matched),
-            (&mut known.left, seen.left),
+    fn note(&mut self, key: RuleKey, entered: Set, met: Met, left: Set) -> Result<(), TooLarge> {
+        let known = self.rules.entry(key).or_default();
+        for (known, set) in [
+            (&mut known.entered, entered),
+            (&mut known.asked, met.asked),
+            (&mut known.met, met.met),
+            (&mut known.matched, met.matched),
+            (&mut known.left, left),
         ] {
-            *known = self.space.store.or(*known, seen)?;
+            known.add(self.space, self.way, set)?;
         }
         Ok(())
     }
