@@ -1,17 +1,18 @@
-//! The mangle table: chains of rules that mark a packet on its way to the queue.
+//! Netfilter's tables: chains of rules that mark a packet on its way to the queue.
 
 mod place;
+mod visit;
 
-use crate::conntrack::{self, Conntrack, network_len};
-use crate::headers::Outer;
+use crate::conntrack::{Conntrack, network_len};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 use tidegate_packet::header::ethertype;
-use tidegate_packet::{Meta, Pkt, Pool};
-use tidegate_policy::netfilter::{Condition, Connmark, Match, NfCommand, NfOp, Rule, Target, Translate};
+use tidegate_packet::{Pkt, Pool};
+use tidegate_policy::netfilter::{Base, Family, Hook, NfCommand, NfOp, Rule, Target, Translate};
 use tidegate_policy::{Errno, TcError};
+use visit::Visit;
 
 /// The chains that a table has from the start.
 fn built_in(table: &str) -> &'static [&'static str] {
@@ -22,15 +23,20 @@ fn built_in(table: &str) -> &'static [&'static str] {
         _ => &["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"],
     }
 }
+const NO_CHAIN: TcError = TcError::new(Errno::NoEnt, "No chain/target/match by that name");
 /// How deep chains may call one another, and how often they may go to one another.
 const MAX_STEPS: u32 = 10_000;
 
-/// One table of one address family.
+/// A table: of one family, or of both.
 #[derive(Clone, Debug)]
 pub struct Table {
-    ipv6: bool,
+    family: Family,
     name: String,
+    /// Made by nft: its chains stand where they say, and rules may stand in any of them.
+    free: bool,
     touched: bool,
+    /// The last handle that was given out.
+    handles: u64,
     chains: Vec<Chain>,
 }
 
@@ -39,7 +45,11 @@ pub struct Table {
 pub struct Chain {
     /// Its name.
     pub name: String,
-    /// Built-in chains have a policy: `true` = accept.
+    /// nft's number for it.
+    pub handle: u64,
+    /// Where it stands, if packets come to it by themselves.
+    pub base: Option<Base>,
+    /// Base chains have a policy: `true` = accept.
     pub policy: Option<bool>,
     /// Packets that reached the policy.
     pub packets: u64,
@@ -54,6 +64,8 @@ pub struct Chain {
 pub struct CountedRule {
     /// The rule.
     pub rule: Rule,
+    /// nft's number for it.
+    pub handle: u64,
     /// Packets that matched.
     pub packets: u64,
     /// Bytes that matched.
@@ -86,11 +98,29 @@ enum Walk {
 }
 
 impl Table {
-    /// An empty table with its built-in chains.
+    /// One of iptables' tables, empty, with its built-in chains.
     pub fn new(ipv6: bool, name: &str) -> Table {
-        let chain =
-            |n: &&str| Chain { name: n.to_string(), policy: Some(true), packets: 0, bytes: 0, rules: Vec::new() };
-        Table { ipv6, name: name.to_string(), touched: false, chains: built_in(name).iter().map(chain).collect() }
+        let mut table = Table { free: false, ..Table::free(Family::of(ipv6), name) };
+        for chain in built_in(name) {
+            table.add_chain(chain, Base::of_iptables(name, chain), Some(true));
+        }
+        table
+    }
+
+    /// A table without chains, as nft makes them.
+    pub fn free(family: Family, name: &str) -> Table {
+        Table { family, name: name.to_string(), free: true, touched: false, handles: 0, chains: Vec::new() }
+    }
+
+    fn add_chain(&mut self, name: &str, base: Option<Base>, policy: Option<bool>) {
+        let handle = self.next_handle();
+        let name = name.to_string();
+        self.chains.push(Chain { name, handle, base, policy, packets: 0, bytes: 0, rules: Vec::new() });
+    }
+
+    fn next_handle(&mut self) -> u64 {
+        self.handles += 1;
+        self.handles
     }
 
     /// Its name.
@@ -98,9 +128,14 @@ impl Table {
         &self.name
     }
 
-    /// Is it ip6tables' own?
-    pub fn is_ipv6(&self) -> bool {
-        self.ipv6
+    /// Its family.
+    pub fn family(&self) -> Family {
+        self.family
+    }
+
+    /// Was it made by nft, without iptables' chains?
+    pub fn is_free(&self) -> bool {
+        self.free
     }
 
     /// Has anything been done to it, beyond emptying it?
@@ -113,20 +148,31 @@ impl Table {
         &self.chains
     }
 
-    /// Sends a packet through a built-in chain.
+    /// The chains that stand at a hook, with their priorities.
+    pub fn at_hook(&self, hook: Hook) -> impl Iterator<Item = (i32, usize)> + '_ {
+        let place = move |(at, chain): (usize, &Chain)| {
+            chain.base.filter(|base| base.hook == hook).map(|base| (base.priority, at))
+        };
+        self.chains.iter().enumerate().filter_map(place)
+    }
+
+    /// Sends a packet through a base chain, by its number.
     pub fn run(
         &mut self,
-        chain: &str,
+        start: usize,
         place: Place<'_>,
         connections: &mut Conntrack,
         pool: &mut Pool,
         pkt: &Pkt,
     ) -> Verdict {
-        let family = if self.ipv6 { ethertype::IPV6 } else { ethertype::IPV4 };
-        if pool.meta(pkt).ethertype != family {
+        let concerned = match pool.meta(pkt).ethertype {
+            ethertype::IPV4 => self.family.has(false),
+            ethertype::IPV6 => self.family.has(true),
+            _ => false,
+        };
+        if !concerned || start >= self.chains.len() {
             return Verdict::Accept;
         }
-        let Some(start) = self.position(chain) else { return Verdict::Accept };
         let mut visit = Visit { place, connections, pool, pkt, steps: 0 };
         match self.walk(start, &mut visit) {
             Walk::Decided(verdict) => verdict,
@@ -151,22 +197,23 @@ impl Table {
             }
             counted.packets += 1;
             counted.bytes += network_len(visit.pool.meta(visit.pkt));
-            let next = match &counted.rule.target {
+            counted.rule.first.iter().for_each(|target| visit.alter(target));
+            let (name, returns) = match &self.chains[chain].rules[at].rule.target {
                 None => continue,
                 Some(Target::Accept) => return Walk::Decided(Verdict::Accept),
                 Some(Target::Drop | Target::Reject(_)) => return Walk::Decided(Verdict::Drop),
                 Some(Target::Return) => return Walk::Return,
                 Some(Target::Translate(how)) => return Walk::Decided(Verdict::Translate(*how)),
-                Some(Target::Jump(name)) => (name.clone(), true),
-                Some(Target::Goto(name)) => (name.clone(), false),
+                Some(Target::Jump(name)) => (name, true),
+                Some(Target::Goto(name)) => (name, false),
                 Some(target) => {
                     visit.alter(target);
                     continue;
                 }
             };
-            let Some(target) = self.position(&next.0) else { continue };
+            let Some(target) = self.position(name) else { continue };
             match self.walk(target, visit) {
-                Walk::Return if next.1 => {}
+                Walk::Return if returns => {}
                 walked => return walked,
             }
         }
@@ -188,32 +235,40 @@ impl Table {
     }
 
     fn carry_out(&mut self, op: &NfOp) -> Result<(), TcError> {
-        place::check(op)?;
-        const NO_CHAIN: TcError = TcError::new(Errno::NoEnt, "No chain/target/match by that name");
-        let find = |table: &Table, name: &str| table.position(name).ok_or(NO_CHAIN);
+        if !self.free {
+            place::check(op)?;
+        }
         match &op.command {
             NfCommand::Append(chain, rule) => {
-                let at = find(self, chain)?;
-                self.check_target(rule)?;
-                self.chains[at].rules.push(counted(rule));
+                let at = self.find(chain)?;
+                self.put(at, self.chains[at].rules.len(), rule)?;
             }
             NfCommand::Insert(chain, position, rule) => {
-                let at = find(self, chain)?;
+                let at = self.find(chain)?;
                 self.check_target(rule)?;
-                let rules = &mut self.chains[at].rules;
                 let index = position.saturating_sub(1);
-                if index > rules.len() {
+                if index > self.chains[at].rules.len() {
                     return Err(TcError::new(Errno::Range, "Index of insertion too big"));
                 }
-                rules.insert(index, counted(rule));
+                self.put(at, index, rule)?;
+            }
+            NfCommand::Beside { chain, handle, behind, rule } => {
+                let (at, index) = self.by_handle(chain, *handle)?;
+                self.put(at, index + usize::from(*behind), rule)?;
             }
             NfCommand::ReplaceAt(chain, position, rule) => {
-                let at = find(self, chain)?;
+                let at = self.find(chain)?;
                 self.check_target(rule)?;
-                *self.rule_at(at, *position, "Index of replacement too big")? = counted(rule);
+                let handle = self.next_handle();
+                *self.rule_at(at, *position, "Index of replacement too big")? = counted(rule, handle);
+            }
+            NfCommand::ReplaceHandle(chain, handle, rule) => {
+                let (at, index) = self.by_handle(chain, *handle)?;
+                self.check_target(rule)?;
+                self.chains[at].rules[index] = counted(rule, *handle);
             }
             NfCommand::Delete(chain, rule) => {
-                let at = find(self, chain)?;
+                let at = self.find(chain)?;
                 let rules = &mut self.chains[at].rules;
                 let index = rules
                     .iter()
@@ -222,82 +277,133 @@ impl Table {
                 rules.remove(index);
             }
             NfCommand::DeleteAt(chain, position) => {
-                let at = find(self, chain)?;
+                let at = self.find(chain)?;
                 self.rule_at(at, *position, "Index of deletion too big")?;
                 self.chains[at].rules.remove(position - 1);
+            }
+            NfCommand::DeleteHandle(chain, handle) => {
+                let (at, index) = self.by_handle(chain, *handle)?;
+                self.chains[at].rules.remove(index);
             }
             NfCommand::Flush(chain) => {
                 for at in self.chosen(chain.as_deref())? {
                     self.chains[at].rules.clear();
                 }
             }
-            NfCommand::Zero(chain) => {
-                for at in self.chosen(chain.as_deref())? {
-                    let chain = &mut self.chains[at];
-                    (chain.packets, chain.bytes) = (0, 0);
-                    for rule in &mut chain.rules {
-                        (rule.packets, rule.bytes) = (0, 0);
-                    }
-                }
-            }
-            NfCommand::NewChain(name) => {
-                if self.position(name).is_some() {
-                    return Err(TcError::new(Errno::Exist, "Chain already exists"));
-                }
-                self.chains.push(Chain { name: name.clone(), policy: None, packets: 0, bytes: 0, rules: Vec::new() });
-            }
-            NfCommand::DeleteChain(Some(name)) => {
-                let at = find(self, name)?;
-                if self.chains[at].policy.is_some() {
-                    return Err(TcError::bare(Errno::Inval));
-                }
-                if !self.chains[at].rules.is_empty() {
-                    return Err(TcError::new(Errno::Busy, "Directory not empty"));
-                }
-                if self.is_called(name) {
-                    return Err(TcError::new(Errno::Busy, "Too many links"));
-                }
-                self.chains.remove(at);
-            }
-            NfCommand::DeleteChain(None) => {
-                if self.chains.iter().any(|c| c.policy.is_none() && !c.rules.is_empty()) {
-                    return Err(TcError::new(Errno::Busy, "Directory not empty"));
-                }
-                self.chains.retain(|c| c.policy.is_some());
-            }
+            NfCommand::Zero(chain) => self.zero(chain.as_deref())?,
+            NfCommand::NewChain(name) => match self.position(name) {
+                // nft's `add` is content with what is there.
+                Some(_) if self.free => {}
+                Some(_) => return Err(TcError::new(Errno::Exist, "Chain already exists")),
+                None => self.add_chain(name, None, None),
+            },
+            NfCommand::NewBase(name, base, policy) => self.new_base(name, *base, *policy)?,
+            NfCommand::DeleteChain(name) => self.delete_chain(name.as_deref())?,
             NfCommand::Policy(chain, accept) => {
-                let at = find(self, chain)?;
+                let at = self.find(chain)?;
                 if self.chains[at].policy.is_none() {
                     return Err(TcError::bare(Errno::Inval));
                 }
                 self.chains[at].policy = Some(*accept);
             }
             NfCommand::Counters(chain, rule, packets, bytes) => {
-                let at = find(self, chain)?;
-                let counters = match rule {
-                    None => {
-                        let chain = &mut self.chains[at];
-                        (&mut chain.packets, &mut chain.bytes)
-                    }
-                    Some(number) => {
-                        let position = if *number == 0 { self.chains[at].rules.len() } else { *number };
-                        let rule = self.rule_at(at, position, "Index of replacement too big")?;
-                        (&mut rule.packets, &mut rule.bytes)
-                    }
-                };
+                let counters = self.counters(chain, *rule)?;
                 (*counters.0, *counters.1) = (*packets, *bytes);
             }
+            // The table itself is its owner's to make and to throw away.
+            NfCommand::NewTable | NfCommand::DeleteTable => {}
         }
+        Ok(())
+    }
+
+    fn find(&self, chain: &str) -> Result<usize, TcError> {
+        self.position(chain).ok_or(NO_CHAIN)
+    }
+
+    /// The chain and the place in it of a rule.
+    fn by_handle(&self, chain: &str, handle: u64) -> Result<(usize, usize), TcError> {
+        let at = self.find(chain)?;
+        let index = self.chains[at].rules.iter().position(|rule| rule.handle == handle);
+        index.map(|index| (at, index)).ok_or(TcError::bare(Errno::NoEnt))
+    }
+
+    fn put(&mut self, chain: usize, index: usize, rule: &Rule) -> Result<(), TcError> {
+        self.check_target(rule)?;
+        let handle = self.next_handle();
+        self.chains[chain].rules.insert(index, counted(rule, handle));
+        Ok(())
+    }
+
+    fn counters(&mut self, chain: &str, rule: Option<usize>) -> Result<(&mut u64, &mut u64), TcError> {
+        let at = self.find(chain)?;
+        Ok(match rule {
+            None => {
+                let chain = &mut self.chains[at];
+                (&mut chain.packets, &mut chain.bytes)
+            }
+            Some(number) => {
+                let position = if number == 0 { self.chains[at].rules.len() } else { number };
+                let rule = self.rule_at(at, position, "Index of replacement too big")?;
+                (&mut rule.packets, &mut rule.bytes)
+            }
+        })
+    }
+
+    fn zero(&mut self, chain: Option<&str>) -> Result<(), TcError> {
+        for at in self.chosen(chain)? {
+            let chain = &mut self.chains[at];
+            (chain.packets, chain.bytes) = (0, 0);
+            for rule in &mut chain.rules {
+                (rule.packets, rule.bytes) = (0, 0);
+            }
+        }
+        Ok(())
+    }
+
+    fn new_base(&mut self, name: &str, base: Base, policy: Option<bool>) -> Result<(), TcError> {
+        match self.position(name) {
+            None => self.add_chain(name, Some(base), Some(policy.unwrap_or(true))),
+            // It is somewhere else, or nowhere.
+            Some(at) if self.chains[at].base.is_none_or(|there| there != base) => {
+                return Err(TcError::bare(Errno::Exist));
+            }
+            Some(at) => self.chains[at].policy = policy.or(self.chains[at].policy),
+        }
+        Ok(())
+    }
+
+    /// One chain, or all that are not built in.
+    fn delete_chain(&mut self, name: Option<&str>) -> Result<(), TcError> {
+        let Some(name) = name else {
+            if self.chains.iter().any(|c| c.policy.is_none() && !c.rules.is_empty()) {
+                return Err(TcError::new(Errno::Busy, "Directory not empty"));
+            }
+            self.chains.retain(|c| c.policy.is_some());
+            return Ok(());
+        };
+        let at = self.find(name)?;
+        if self.free && self.is_called(name) {
+            return Err(TcError::bare(Errno::Busy));
+        }
+        if !self.free {
+            if self.chains[at].policy.is_some() {
+                return Err(TcError::bare(Errno::Inval));
+            }
+            if !self.chains[at].rules.is_empty() {
+                return Err(TcError::new(Errno::Busy, "Directory not empty"));
+            }
+            if self.is_called(name) {
+                return Err(TcError::new(Errno::Busy, "Too many links"));
+            }
+        }
+        self.chains.remove(at);
         Ok(())
     }
 
     fn chosen(&self, chain: Option<&str>) -> Result<Vec<usize>, TcError> {
         match chain {
             None => Ok((0..self.chains.len()).collect()),
-            Some(name) => self
-                .position(name)
-                .map(|at| vec![at])
-                .ok_or(TcError::new(Errno::NoEnt, "No chain/target/match by that name")),
+            Some(name) => self.position(name).map(|at| vec![at]).ok_or(NO_CHAIN),
         }
     }
 
@@ -322,102 +428,6 @@ impl Table {
     }
 }
 
-fn counted(rule: &Rule) -> CountedRule {
-    CountedRule { rule: rule.clone(), packets: 0, bytes: 0 }
-}
-
-/// A packet in a chain.
-struct Visit<'a> {
-    place: Place<'a>,
-    connections: &'a mut Conntrack,
-    pool: &'a mut Pool,
-    pkt: &'a Pkt,
-    steps: u32,
-}
-
-impl Visit<'_> {
-    fn alter(&mut self, target: &Target) {
-        let meta = self.pool.meta_mut(self.pkt);
-        match target {
-            Target::Mark { value, mask } => meta.mark.0 = (meta.mark.0 & !mask) ^ value,
-            Target::Connmark(action) => remark(action, self.connections, meta),
-            Target::Notrack(_) => conntrack::untrack(meta),
-            Target::Classify(class) => meta.priority = class.0,
-            Target::Dscp(dscp) => meta.dsfield = meta.dsfield & 3 | dscp << 2,
-            Target::Tos(value, mask) => meta.dsfield = (meta.dsfield & !mask) ^ value,
-            _ => {}
-        }
-    }
-
-    fn holds(&self, m: &Match) -> bool {
-        let meta = self.pool.meta(self.pkt);
-        let truth = match &m.what {
-            Condition::In(name) => names(name, self.place.input),
-            Condition::Out(name) => names(name, self.place.output),
-            Condition::Mark(value, mask) => meta.mark.0 & mask == *value,
-            Condition::Connmark(value, mask) => match self.connections.mark(meta) {
-                Some(mark) => mark & mask == *value,
-                // Without a connection the match fails, inverted or not.
-                None => return false,
-            },
-            Condition::Connstate(states) | Condition::State(states) => states.has(conntrack::state(meta)),
-            Condition::Comment(_) => return true,
-            Condition::Connbytes(asked) => match self.connections.counters(meta) {
-                Some((packets, bytes)) => asked.holds(packets, bytes),
-                None => return false,
-            },
-            Condition::Length(low, high) => (u64::from(*low)..=u64::from(*high)).contains(&network_len(meta)),
-            Condition::Dscp(dscp) => meta.dsfield >> 2 == *dscp,
-            Condition::Tos(value, mask) => meta.dsfield & mask == *value,
-            header => asks_header(header, self.pool, self.pkt),
-        };
-        truth != m.not
-    }
-}
-
-/// `-j CONNMARK`.
-fn remark(action: &Connmark, connections: &mut Conntrack, meta: &mut Meta) {
-    let Some(mark) = connections.mark(meta) else { return };
-    match action {
-        Connmark::Set { value, mask } => connections.set_mark(meta, (mark & !mask) ^ value),
-        Connmark::Save { nfmask, ctmask } => connections.set_mark(meta, (mark & !ctmask) ^ (meta.mark.0 & nfmask)),
-        Connmark::Restore { nfmask, ctmask } => meta.mark.0 = (meta.mark.0 & !nfmask) ^ (mark & ctmask),
-    }
-}
-
-fn asks_header(what: &Condition, pool: &Pool, pkt: &Pkt) -> bool {
-    let outer = Outer::of(pool, pkt);
-    let inside = |ranges: &[(u16, u16)], port: u16| ranges.iter().any(|(low, high)| (*low..=*high).contains(&port));
-    match what {
-        Condition::Protocol(p) => *p == 0 || outer.protocol == *p,
-        Condition::Source(net, bits) => within(outer.source, *net, *bits, outer.v6),
-        Condition::Destination(net, bits) => within(outer.destination, *net, *bits, outer.v6),
-        Condition::SourcePort(range) => outer.ports.is_some_and(|(s, _)| inside(&[*range], s)),
-        Condition::DestinationPort(range) => outer.ports.is_some_and(|(_, d)| inside(&[*range], d)),
-        Condition::SourcePorts(ranges) => outer.ports.is_some_and(|(s, _)| inside(ranges, s)),
-        Condition::DestinationPorts(ranges) => outer.ports.is_some_and(|(_, d)| inside(ranges, d)),
-        Condition::Ports(ranges) => outer.ports.is_some_and(|(s, d)| inside(ranges, s) || inside(ranges, d)),
-        Condition::TcpFlags(mask, comp) => outer.tcp_flags.is_some_and(|flags| flags & mask == *comp),
-        Condition::IcmpType(kind, (low, high)) => {
-            outer.icmp.is_some_and(|(k, code)| *kind == 255 || k == *kind && (*low..=*high).contains(&code))
-        }
-        _ => false,
-    }
-}
-
-fn within(address: [u8; 16], net: [u8; 16], bits: u8, v6: bool) -> bool {
-    let skip = if v6 { 0 } else { 96 };
-    let bits = (skip + u32::from(bits)).min(128);
-    if bits == skip {
-        return true;
-    }
-    let mask = u128::MAX.checked_shl(128 - bits).unwrap_or(0);
-    (u128::from_be_bytes(address) ^ u128::from_be_bytes(net)) & mask == 0
-}
-
-fn names(pattern: &str, device: &str) -> bool {
-    match pattern.strip_suffix('+') {
-        Some(prefix) => device.starts_with(prefix),
-        None => device == pattern,
-    }
+fn counted(rule: &Rule, handle: u64) -> CountedRule {
+    CountedRule { rule: rule.clone(), handle, packets: 0, bytes: 0 }
 }

@@ -6,11 +6,11 @@ use tidegate_classify::conntrack::Conntrack;
 use tidegate_classify::netfilter::{Place, Table, Verdict};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Pkt, Pool, Time};
-use tidegate_policy::TcError;
-use tidegate_policy::netfilter::{Condition, NfOp, Target};
+use tidegate_policy::netfilter::{Base, Condition, Family, Hook, NfCommand, NfOp, Target};
+use tidegate_policy::{Errno, TcError};
 
-/// The tables in the order in which a packet meets them at a hook.
-const ORDER: [&str; 5] = ["raw", "mangle", "nat", "filter", "security"];
+/// iptables' tables in the order of `iptables-save`.
+const SAVED: [&str; 5] = ["mangle", "security", "raw", "filter", "nat"];
 
 /// What became of a packet at the hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,16 +21,29 @@ pub(crate) enum Passage {
     LostLeaving,
 }
 
-/// All tables of both families, and the connections.
+/// A chain where packets come by.
+#[derive(Clone, Copy, Debug)]
+struct Stop {
+    priority: i32,
+    table: usize,
+    chain: usize,
+    /// One of iptables' table nat: asked once for each connection, not for each packet.
+    translates: bool,
+}
+
+/// All tables, and the connections.
 #[derive(Debug, Default)]
 pub(crate) struct Firewall {
+    /// In the order in which they were made.
     pub(crate) tables: Vec<Table>,
     pub(crate) connections: Conntrack,
+    /// What a packet meets at each hook, in order; known from the first packet after a change on.
+    stops: Option<[Vec<Stop>; 5]>,
 }
 
 impl Firewall {
     pub(crate) fn apply(&mut self, op: &NfOp) -> Result<(), TcError> {
-        self.table_mut(op.ipv6, &op.table).apply(op)?;
+        self.carry_out(op)?;
         self.notice(op);
         Ok(())
     }
@@ -39,7 +52,7 @@ impl Firewall {
     pub(crate) fn apply_all(&mut self, ops: &[NfOp]) -> Result<(), (usize, TcError)> {
         let before = self.tables.clone();
         for (at, op) in ops.iter().enumerate() {
-            if let Err(error) = self.table_mut(op.ipv6, &op.table).apply(op) {
+            if let Err(error) = self.carry_out(op) {
                 self.tables = before;
                 return Err((at, error));
             }
@@ -48,46 +61,72 @@ impl Firewall {
         Ok(())
     }
 
+    fn carry_out(&mut self, op: &NfOp) -> Result<(), TcError> {
+        self.stops = None;
+        let there = self.position(op.family, &op.table);
+        match (&op.command, there) {
+            (NfCommand::NewTable, None) => self.tables.push(Table::free(op.family, &op.table)),
+            (NfCommand::DeleteTable, Some(at)) => drop(self.tables.remove(at)),
+            (_, Some(at)) => self.tables[at].apply(op)?,
+            // iptables' tables are there when they are asked for; nft's are not.
+            (NfCommand::DeleteTable | NfCommand::NewBase(..), None) => return Err(TcError::bare(Errno::NoEnt)),
+            (_, None) if op.family != Family::Inet && SAVED.contains(&op.table.as_str()) => {
+                self.table_mut(op.family, &op.table).apply(op)?;
+            }
+            (_, None) => return Err(TcError::bare(Errno::NoEnt)),
+        }
+        Ok(())
+    }
+
     /// Rules that ask for connections make the machine keep them.
     fn notice(&mut self, op: &NfOp) {
-        if let Some(rule) = op.command.rule() {
-            let counts = rule.matches.iter().any(|m| matches!(m.what, Condition::Connbytes(_)));
-            let asks = |what: &Condition| {
-                matches!(what, Condition::Connmark(..) | Condition::Connstate(_) | Condition::State(_))
-            };
-            let keeps = matches!(rule.target, Some(Target::Connmark(_) | Target::Translate(_)));
-            if counts || keeps || rule.matches.iter().any(|m| asks(&m.what)) {
-                self.connections.activate(counts);
-            }
+        let Some(rule) = op.command.rule() else { return };
+        let counts = rule.matches.iter().any(|m| asks(&m.what, |what| matches!(what, Condition::Connbytes(_))));
+        let keeps = rule.targets().any(|target| matches!(target, Target::Connmark(_) | Target::Translate(_)));
+        let connected =
+            |what: &Condition| matches!(what, Condition::Connmark(..) | Condition::Connstate(_) | Condition::State(_));
+        if counts || keeps || rule.matches.iter().any(|m| asks(&m.what, connected)) {
+            self.connections.activate(counts);
         }
     }
 
-    /// The tables that something was done to, in the order of `iptables-save`.
+    /// iptables' tables that something was done to, in the order of `iptables-save`.
     pub(crate) fn tables(&self, ipv6: bool) -> Vec<&Table> {
-        const SAVED: [&str; 5] = ["mangle", "security", "raw", "filter", "nat"];
-        let named = |name: &str| self.tables.iter().find(|t| t.is_ipv6() == ipv6 && t.name() == name && t.is_touched());
+        let family = Family::of(ipv6);
+        let named =
+            |name: &str| self.tables.iter().find(|t| t.family() == family && t.name() == name && t.is_touched());
         SAVED.iter().filter_map(|name| named(name)).collect()
     }
 
-    /// A table as it stands, made if it is not there.
+    /// One of iptables' tables as it stands, made if it is not there.
     pub(crate) fn table(&mut self, ipv6: bool, name: &str) -> &Table {
-        self.table_mut(ipv6, name)
+        self.table_mut(Family::of(ipv6), name)
     }
 
-    fn table_mut(&mut self, ipv6: bool, name: &str) -> &mut Table {
-        let at = self.tables.iter().position(|t| t.is_ipv6() == ipv6 && t.name() == name).unwrap_or_else(|| {
-            let rank = |name: &str| ORDER.iter().position(|n| *n == name);
-            let at = self.tables.partition_point(|t| rank(t.name()) <= rank(name));
-            self.tables.insert(at, Table::new(ipv6, name));
-            at
+    fn position(&self, family: Family, name: &str) -> Option<usize> {
+        self.tables.iter().position(|t| t.family() == family && t.name() == name)
+    }
+
+    fn table_mut(&mut self, family: Family, name: &str) -> &mut Table {
+        let at = self.position(family, name).unwrap_or_else(|| {
+            self.stops = None;
+            self.tables.push(Table::new(family == Family::Ipv6, name));
+            self.tables.len() - 1
         });
         &mut self.tables[at]
+    }
+
+    /// The chains that packets of a family meet at a hook, in order: table, and the chain's number in it.
+    pub(crate) fn chains_at(&self, ipv6: bool, hook: Hook) -> Vec<(&Table, usize)> {
+        let stops = stops(&self.tables, hook);
+        let table = |stop: &Stop| (&self.tables[stop.table], stop.chain);
+        stops.iter().map(table).filter(|(table, _)| table.family().has(ipv6)).collect()
     }
 
     /// A packet of the machine's own programs.
     pub(crate) fn send(&mut self, now: Time, output: &str, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> Passage {
         let place = Place { input: "", output };
-        let passes = self.enter("OUTPUT", place, now, pool, pkt) && self.hook("OUTPUT", place, home, pool, pkt);
+        let passes = self.enter(Hook::Output, place, now, pool, pkt) && self.hook(Hook::Output, place, home, pool, pkt);
         self.depart(passes, place, home, pool, pkt)
     }
 
@@ -101,21 +140,21 @@ impl Firewall {
         pkt: &Pkt,
     ) -> Passage {
         let (before, after) = (Place { input, output: "" }, Place { input: "", output });
-        let mut passes =
-            self.enter("PREROUTING", before, now, pool, pkt) && self.hook("PREROUTING", before, home, pool, pkt);
+        let mut passes = self.enter(Hook::Prerouting, before, now, pool, pkt)
+            && self.hook(Hook::Prerouting, before, home, pool, pkt);
         if passes {
             let meta = pool.meta_mut(pkt);
             if meta.ethertype == ethertype::IPV4 {
                 meta.priority = tos_priority(meta.dsfield);
             }
-            passes = self.hook("FORWARD", Place { input, output }, home, pool, pkt);
+            passes = self.hook(Hook::Forward, Place { input, output }, home, pool, pkt);
         }
         self.depart(passes, after, home, pool, pkt)
     }
 
     /// The last hook, for what has passed those before.
     fn depart(&mut self, passes: bool, place: Place<'_>, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> Passage {
-        let leaves = passes && self.hook("POSTROUTING", place, home, pool, pkt);
+        let leaves = passes && self.hook(Hook::Postrouting, place, home, pool, pkt);
         match (self.leave(leaves, pool, pkt), passes) {
             (true, _) => Passage::Passed,
             (false, true) => Passage::LostLeaving,
@@ -126,41 +165,38 @@ impl Firewall {
     /// A packet for the machine itself; false if it is lost.
     pub(crate) fn receive(&mut self, now: Time, input: &str, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
         let place = Place { input, output: "" };
-        let passes = self.enter("PREROUTING", place, now, pool, pkt)
-            && self.hook("PREROUTING", place, home, pool, pkt)
-            && self.hook("INPUT", place, home, pool, pkt);
+        let passes = self.enter(Hook::Prerouting, place, now, pool, pkt)
+            && self.hook(Hook::Prerouting, place, home, pool, pkt)
+            && self.hook(Hook::Input, place, home, pool, pkt);
         self.leave(passes, pool, pkt)
     }
 
-    /// The raw table's chain, and after it the lookup of the connection.
-    fn enter(&mut self, chain: &str, place: Place<'_>, now: Time, pool: &mut Pool, pkt: &Pkt) -> bool {
+    /// The chains before the lookup of the connection, and that.
+    fn enter(&mut self, hook: Hook, place: Place<'_>, now: Time, pool: &mut Pool, pkt: &Pkt) -> bool {
         pool.meta_mut(pkt).connection = 0;
-        self.tables_of(chain, |name| name == "raw", place, pool, pkt) && self.connections.enter(now, pool, pkt)
+        self.chains(hook, (i32::MIN, Base::CONNECTIONS), place, pool, pkt) && self.connections.enter(now, pool, pkt)
     }
 
-    /// The chains of a hook behind the lookup, table after table: destinations are translated before the filter, sources last.
-    fn hook(&mut self, chain: &str, place: Place<'_>, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
-        let (early, late) = match chain {
-            "PREROUTING" | "OUTPUT" => (true, false),
-            _ => (false, chain != "FORWARD"),
+    /// The chains of a hook behind the lookup: destinations are translated on the way in, sources on the way out.
+    fn hook(&mut self, hook: Hook, place: Place<'_>, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
+        let translation = match hook {
+            Hook::Prerouting | Hook::Output => Base::DESTINATIONS,
+            Hook::Input | Hook::Postrouting => Base::SOURCES,
+            Hook::Forward => return self.chains(hook, (i32::MIN, i32::MAX), place, pool, pkt),
         };
-        self.tables_of(chain, |name| name == "mangle", place, pool, pkt)
-            && (!early || self.nat(chain, place, home, pool, pkt))
-            && self.tables_of(chain, |name| matches!(name, "filter" | "security"), place, pool, pkt)
-            && (!late || self.nat(chain, place, home, pool, pkt))
+        let first = if matches!(hook, Hook::Prerouting | Hook::Output) { Base::CONNECTIONS } else { i32::MIN };
+        self.chains(hook, (first, translation), place, pool, pkt)
+            && self.nat(hook, place, home, pool, pkt)
+            && self.chains(hook, (translation, i32::MAX), place, pool, pkt)
     }
 
-    fn tables_of(
-        &mut self,
-        chain: &str,
-        wanted: impl Fn(&str) -> bool,
-        place: Place<'_>,
-        pool: &mut Pool,
-        pkt: &Pkt,
-    ) -> bool {
-        let Firewall { tables, connections } = self;
-        let mut tables = tables.iter_mut().filter(|table| wanted(table.name()));
-        tables.all(|table| table.run(chain, place, connections, pool, pkt) == Verdict::Accept)
+    /// The chains of a hook from one priority on, up to but without another.
+    fn chains(&mut self, hook: Hook, range: (i32, i32), place: Place<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
+        let Firewall { tables, connections, stops: known } = self;
+        let all = known.get_or_insert_with(|| Hook::ALL.map(|hook| stops(tables, hook)));
+        let mut asked =
+            all[hook as usize].iter().filter(|stop| !stop.translates && (range.0..range.1).contains(&stop.priority));
+        asked.all(|stop| tables[stop.table].run(stop.chain, place, connections, pool, pkt) == Verdict::Accept)
     }
 
     /// The end of the way through the hooks.
@@ -172,6 +208,27 @@ impl Firewall {
         }
         passes
     }
+}
+
+/// Does a condition, or one of a set, ask so?
+fn asks(what: &Condition, so: impl Fn(&Condition) -> bool + Copy) -> bool {
+    match what {
+        Condition::Any(several) => several.iter().any(so),
+        one => so(one),
+    }
+}
+
+/// The chains at a hook in the order in which packets meet them: of those with equal priority the one made last comes first.
+fn stops(tables: &[Table], hook: Hook) -> Vec<Stop> {
+    let of_table = |(at, table): (usize, &Table)| {
+        let translates = !table.is_free() && table.name() == "nat";
+        let stop = move |(priority, chain)| Stop { priority, table: at, chain, translates };
+        table.at_hook(hook).map(stop).collect::<Vec<_>>()
+    };
+    let mut stops: Vec<Stop> = tables.iter().enumerate().flat_map(of_table).collect();
+    stops.reverse();
+    stops.sort_by_key(|stop| stop.priority);
+    stops
 }
 
 /// The priority that routing gives a packet for its TOS bits (RFC 1349 as Linux reads it).

@@ -27,7 +27,7 @@ use firewall::{Firewall, Passage};
 use tidegate_classify::netfilter::Table;
 use tidegate_packet::{Dissector, Draws, Handle, Head, Pkt, Pool, Time, Timer};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
-use tidegate_policy::netfilter::NfOp;
+use tidegate_policy::netfilter::{Hook, NfOp};
 use tidegate_policy::{Errno, Op, TcError};
 
 /// What a call on the gateway needs beside it: the time, where packets live, and randomness.
@@ -195,12 +195,22 @@ impl Gateway {
         self.firewall.apply_all(ops)
     }
 
-    /// The tables of netfilter that something was done to, in the order of `iptables-save`.
+    /// iptables' tables that something was done to, in the order of `iptables-save`.
     pub fn tables(&self, ipv6: bool) -> Vec<&Table> {
         self.firewall.tables(ipv6)
     }
 
-    /// A table of netfilter as it stands, made if it is not there.
+    /// All tables of netfilter, whoever made them.
+    pub fn all_tables(&self) -> &[Table] {
+        &self.firewall.tables
+    }
+
+    /// The chains that packets of a family meet at a hook, in the order in which they do: the table, and the chain's number in it.
+    pub fn chains_at(&self, ipv6: bool, hook: Hook) -> Vec<(&Table, usize)> {
+        self.firewall.chains_at(ipv6, hook)
+    }
+
+    /// One of iptables' tables as it stands, made if it is not there.
     pub fn table(&mut self, ipv6: bool, name: &str) -> &Table {
         self.firewall.table(ipv6, name)
     }

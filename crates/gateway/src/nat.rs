@@ -6,7 +6,7 @@ use tidegate_classify::conntrack::End;
 use tidegate_classify::netfilter::{Place, Verdict};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Pkt, Pool};
-use tidegate_policy::netfilter::{Translate, Translation, Translator};
+use tidegate_policy::netfilter::{Family, Hook, Translate, Translation, Translator};
 
 /// The address of a device that was given none: of those kept for documents (RFC 5737, RFC 3849).
 const UNKNOWN_4: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 192, 0, 2, 1];
@@ -31,39 +31,41 @@ pub(crate) fn first(addresses: &[(IpAddr, u8)], v6: bool) -> Option<[u8; 16]> {
 }
 
 impl Firewall {
-    /// What `chain` of the table nat does to a packet; false if it is lost.
-    pub(crate) fn nat(&mut self, chain: &str, place: Place<'_>, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
-        let end = if matches!(chain, "PREROUTING" | "OUTPUT") { End::Destination } else { End::Source };
-        if self.connections.is_unsettled(pool.meta(pkt), end) && !self.settle(chain, end, place, home, pool, pkt) {
+    /// What the table nat does at a hook to a packet; false if it is lost.
+    pub(crate) fn nat(&mut self, hook: Hook, place: Place<'_>, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
+        let end = if matches!(hook, Hook::Prerouting | Hook::Output) { End::Destination } else { End::Source };
+        if self.connections.is_unsettled(pool.meta(pkt), end) && !self.settle(hook, end, place, home, pool, pkt) {
             return false;
         }
         self.connections.translate(pool, pkt, end);
         true
     }
 
-    fn settle(&mut self, chain: &str, end: End, place: Place<'_>, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
+    fn settle(&mut self, hook: Hook, end: End, place: Place<'_>, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
         let v6 = pool.meta(pkt).ethertype == ethertype::IPV6;
-        let Firewall { tables, connections } = self;
-        let Some(table) = tables.iter_mut().find(|t| t.is_ipv6() == v6 && t.name() == "nat") else { return true };
+        let Firewall { tables, connections, .. } = self;
+        let found = tables.iter_mut().find(|t| t.family() == Family::of(v6) && t.name() == "nat" && !t.is_free());
+        let Some(table) = found else { return true };
+        let Some((_, chain)) = table.at_hook(hook).next() else { return true };
         let wanted = match table.run(chain, place, connections, pool, pkt) {
             Verdict::Drop => return false,
             Verdict::Accept => None,
             // A chain of the user's may be reached where this end is not open.
             Verdict::Translate(how) if how.how.is_source() != (end == End::Source) => None,
-            Verdict::Translate(how) => Some(fill(how, chain, place, home, v6)),
+            Verdict::Translate(how) => Some(fill(how, hook, place, home, v6)),
         };
         connections.settle(pool.meta(pkt), end, wanted.as_ref())
     }
 }
 
 /// The address that MASQUERADE and REDIRECT leave to the machine.
-fn fill(how: Translate, chain: &str, place: Place<'_>, home: Home<'_>, v6: bool) -> Translation {
+fn fill(how: Translate, hook: Hook, place: Place<'_>, home: Home<'_>, v6: bool) -> Translation {
     let unknown = if v6 { UNKNOWN_6 } else { UNKNOWN_4 };
     let address = match how.how {
         Translator::Source | Translator::Destination => return how.to,
         Translator::Masquerade => home(place.output, v6).unwrap_or(unknown),
-        Translator::Redirect if chain == "OUTPUT" && v6 => LOCALHOST_6,
-        Translator::Redirect if chain == "OUTPUT" => LOCALHOST_4,
+        Translator::Redirect if hook == Hook::Output && v6 => LOCALHOST_6,
+        Translator::Redirect if hook == Hook::Output => LOCALHOST_4,
         Translator::Redirect => home(place.input, v6).unwrap_or(unknown),
     };
     Translation { addresses: Some((address, address)), ..how.to }

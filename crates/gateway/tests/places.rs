@@ -3,7 +3,7 @@
 use tidegate_gateway::{Gateway, World};
 use tidegate_packet::{Handle, Pool, Seeded, Time};
 use tidegate_policy::Op;
-use tidegate_policy::netfilter::{NfCommand, NfOp, Rule, Target, Translate, Translation, Translator};
+use tidegate_policy::netfilter::{Family, NfCommand, NfOp, Rule, Target, Translate, Translation, Translator};
 
 #[test]
 fn targets_have_their_tables_and_chains() {
@@ -38,7 +38,7 @@ fn targets_have_their_tables_and_chains() {
         let said = format!("{name} {chain} {target:?}");
         let rule = Rule { target: Some(target), ..Rule::default() };
         let command = NfCommand::Append(chain.into(), rule);
-        let op = Op::Netfilter(NfOp { ipv6: false, table: name.into(), command });
+        let op = Op::Netfilter(NfOp { family: Family::Ipv4, table: name.into(), command });
         let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
         let answer = gateway.apply(World { now: Time(1), pool: &mut pool, draws: &mut draws }, &op);
         let message = answer.err().and_then(|error| error.message).map(|message| message.into_owned());

@@ -5,6 +5,7 @@
 //! claimed of it is shown by the engine itself: a [`Finding`] that is more than a note carries a [`Witness`].
 
 mod bdd;
+mod drive;
 mod field;
 mod finding;
 mod packet;
@@ -13,10 +14,12 @@ mod reading;
 mod rules;
 mod set;
 mod set_pick;
+mod tree;
 mod walk;
 mod walk_list;
 mod walk_tree;
 mod walk_ways;
+mod words;
 
 pub use finding::{Edit, Finding, Fix, Level, Rule, Witness};
 pub use packet::{ANY_PORT, CODE_POINTS, Framing, Packet, PacketError, has_ports, is_icmp, of_frame};

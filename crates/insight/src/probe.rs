@@ -1,13 +1,12 @@
 //! Packets sent through the policy's machine, one at a time: the engine itself says where each goes.
 
-use crate::packet::Packet;
+use crate::packet::{Packet, has_ports};
 use crate::reading::{CARRIED_OUT_AT, Reading};
 use std::collections::BTreeMap;
 use tidegate_classify::conntrack;
-use tidegate_gateway::{DeviceId, Gateway, Offer, Received, Route, Spot, What, Why, World};
+use tidegate_gateway::{DeviceId, DeviceKind, Gateway, Offer, Received, Route, Spot, What, Why, World};
 use tidegate_packet::header::{proto, tcp_flags};
-use tidegate_packet::{Handle, Head, Meta, Pkt, Pool, Seeded, Span, Time};
-use tidegate_policy::Kind;
+use tidegate_packet::{Addrs, Dissector, Handle, Head, Meta, Pkt, Pool, Seeded, Span, Time, dissect};
 use tidegate_policy::netfilter::Connstate;
 
 /// Packets the machine holds: the one that is sent, and what its queues make of it.
@@ -148,7 +147,8 @@ impl Prober {
     /// Sends a packet on a course, sees where it waits, and lets it leave.
     pub fn travel(&mut self, packet: &Packet, course: Course) -> Way {
         self.gateway.forget_connections();
-        self.prepare(packet, course);
+        let instead = self.prepare(packet, course);
+        let packet = instead.as_ref().unwrap_or(packet);
         let header = match course {
             Course::Arrives(device) | Course::Through(device, _) => self.link_header(device),
             Course::Leaves(device, route) => self.header_before(device, route),
@@ -184,15 +184,9 @@ impl Prober {
         let Prober { gateway, pool, draws, now, .. } = self;
         match gateway.receive(World { now: *now, pool, draws }, device, pkt) {
             Received::Passed(pkt, came_in) => Some((pkt, came_in)),
-            Received::Lost => {
+            Received::Lost | Received::Led(_) => {
                 self.note_losses(trip, device);
-                self.visit_led(trip);
-                None
-            }
-            Received::Led(_) => {
-                trip.stops.push(Stop { device, classes: Vec::new(), qdiscs: Vec::new(), led_to: None });
-                self.gateway.events(device).for_each(drop);
-                let (pkt, _) = self.visit_led(trip)?;
+                let (pkt, _) = self.visit_led(trip, device)?;
                 Some((pkt, device))
             }
         }
@@ -204,8 +198,7 @@ impl Prober {
         for _ in 0..MOST_STOPS {
             let led = self.note_losses(trip, device);
             if led {
-                trip.stops.push(Stop { device, classes: Vec::new(), qdiscs: Vec::new(), led_to: None });
-                let Some((pkt, back)) = self.visit_led(trip) else { return };
+                let Some((pkt, back)) = self.visit_led(trip, device) else { return };
                 let Some(out) = back else { return self.pool.release(pkt) };
                 device = out;
                 let Prober { gateway, pool, draws, now, .. } = self;
@@ -223,36 +216,36 @@ impl Prober {
         }
     }
 
-    /// Goes where the packet was led; what an ifb gives back comes back, with the device by which it was leaving, if it was.
-    fn visit_led(&mut self, trip: &mut Trip) -> Option<(Pkt, Option<DeviceId>)> {
-        let ids: Vec<DeviceId> = self.gateway.devices().collect();
-        let mut led: Vec<DeviceId> = ids.into_iter().filter(|id| self.gateway.take_led_to(*id)).collect();
-        // Those that led it further come before the one where it ended.
-        let mut further = Vec::new();
-        for device in &led {
-            further.push((!self.note_losses(trip, *device), *device));
-        }
-        further.sort();
-        led = further.iter().map(|(_, device)| *device).collect();
-        for device in &led {
-            if let Some(last) = trip.stops.last_mut() {
-                last.led_to = Some(*device);
+    /// Goes where the packet was led from a device, if it was; what an ifb gives back comes back, with the device by which it was
+    /// leaving, if it was.
+    fn visit_led(&mut self, trip: &mut Trip, from: DeviceId) -> Option<(Pkt, Option<DeviceId>)> {
+        let ids: Vec<DeviceId> = self.gateway.devices().filter(|id| *id != from).collect();
+        let mut led = Vec::new();
+        for device in ids {
+            if self.gateway.take_led_to(device) {
+                // Those that led it further come before the one where it ended.
+                led.push((!self.note_losses(trip, device), device));
             }
-            let stop = self.stop(*device);
-            trip.stops.push(stop);
         }
-        let last = *led.last()?;
+        led.sort_unstable();
+        let last = led.last()?.1;
+        let mut at = from;
+        for (_, device) in led {
+            trip.stops.push(Stop { device: at, classes: Vec::new(), qdiscs: Vec::new(), led_to: Some(device) });
+            at = device;
+        }
         if trip.dropped.is_some() {
-            trip.stops.pop();
             return None;
         }
+        let stop = self.stop(last);
+        trip.stops.push(stop);
         let pkt = self.let_leave(trip, last)?;
-        let back = self.gateway.given_back(&self.pool, &pkt).and_then(|(device, out)| out.then_some(device));
-        if self.gateway.spec(last).kind != tidegate_gateway::DeviceKind::Ifb {
-            // Other devices send it: it does not come back.
+        if self.gateway.spec(last).kind != DeviceKind::Ifb {
+            // Any other device sends it: it does not come back.
             self.pool.release(pkt);
             return None;
         }
+        let back = self.gateway.given_back(&self.pool, &pkt).and_then(|(device, out)| out.then_some(device));
         Some((pkt, back))
     }
 
@@ -353,72 +346,74 @@ impl Way {
 /// The two directions of a connection through the machine.
 #[derive(Clone, Copy)]
 struct Directions {
-    /// The way of the packet itself; `None`: it is for the machine.
-    there: Option<(DeviceId, Route)>,
+    /// The way of the packet itself.
+    there: (DeviceId, Route),
     /// Where it came in by, and answers leave by.
     from: Option<DeviceId>,
 }
 
+impl Directions {
+    /// `None`: netfilter does not see the packet.
+    fn of(course: Course) -> Option<Directions> {
+        match course {
+            Course::Leaves(device, Route::Forwarded(from)) => {
+                Some(Directions { there: (device, Route::Forwarded(from)), from })
+            }
+            Course::Leaves(device, Route::Local) => Some(Directions { there: (device, Route::Local), from: None }),
+            Course::Through(from, to) => {
+                Some(Directions { there: (to, Route::Forwarded(Some(from))), from: Some(from) })
+            }
+            Course::Leaves(_, Route::Direct) | Course::Arrives(_) => None,
+        }
+    }
+}
+
 /// What happened before: the packets that make a connection what the words say it is.
 impl Prober {
-    fn prepare(&mut self, packet: &Packet, course: Course) {
-        let ways = match course {
-            Course::Leaves(device, route) => {
-                let from = if let Route::Forwarded(from) = route { from } else { None };
-                Directions { there: Some((device, route)), from }
-            }
-            Course::Through(from, to) => {
-                Directions { there: Some((to, Route::Forwarded(Some(from)))), from: Some(from) }
-            }
-            // Nothing asks for connections there.
-            Course::Arrives(_) => return,
-        };
-        let before = Packet { mark: 0, octets: Vec::new(), ..packet.clone() };
+    /// Makes it true, and gives the packet to send in place of one that answers another: to the address the other side knows.
+    fn prepare(&mut self, packet: &Packet, course: Course) -> Option<Packet> {
+        let ways = Directions::of(course)?;
+        let answers = packet.reply && matches!(packet.state, None | Some(Connstate::Established));
+        let before = Packet { mark: 0, octets: Vec::new(), length: packet.shortest(), ..packet.clone() };
+        let mut instead = None;
         match packet.state {
             Some(Connstate::Related) if packet.quotes() => {
-                let quoted = packet.quoted();
-                self.show(&Packet { tcp_flags: tcp_flags::SYN, ..quoted }, ways, false, 0);
+                // It goes to whom the world knows as the sender of what it is about.
+                let seen = self.show(&Packet { tcp_flags: tcp_flags::SYN, ..packet.quoted() }, ways, false, 0);
+                instead = Some(Packet { destination: seen.source, ..packet.clone() });
             }
-            Some(Connstate::Established) => self.converse(&before, ways, packet.reply),
-            None if packet.reply => self.converse(&before, ways, true),
+            Some(Connstate::Established) | None if answers || packet.state.is_some() => {
+                let answered = self.converse(&before, ways);
+                if packet.reply {
+                    let Packet { source, destination, ports, .. } = answered;
+                    instead = Some(Packet { source, destination, ports, ..packet.clone() });
+                }
+            }
+            // Whoever has only just asked has nothing to acknowledge.
             Some(Connstate::Invalid) if packet.protocol == proto::TCP => {
-                // Whoever has only just asked has nothing to acknowledge.
-                self.show(
-                    &Packet { tcp_flags: tcp_flags::SYN, length: before.shortest(), ..before.clone() },
-                    ways,
-                    true,
-                    0,
-                );
+                self.show(&Packet { tcp_flags: tcp_flags::SYN, ..before }, ways, true, 0);
             }
             _ if packet.carried > 0 || packet.connmark > 0 => {
-                let flags = if packet.protocol == proto::TCP { tcp_flags::SYN } else { 0 };
-                self.show(
-                    &Packet { tcp_flags: flags, length: before.shortest(), ..before.clone() },
-                    ways,
-                    true,
-                    packet.connmark,
-                );
+                drop(self.show(&before, ways, true, packet.connmark));
             }
-            _ => return,
+            _ => {}
         }
-        self.carry(&before, ways);
+        self.carry(instead.as_ref().unwrap_or(packet), ways);
+        instead
     }
 
-    /// Both sides speak: whoever began, the other, and where a protocol shakes hands, the first again.
-    fn converse(&mut self, packet: &Packet, ways: Directions, reply: bool) {
-        let answer = packet.answer();
-        let length = packet.shortest();
-        let (mut first, mut second) = if reply { (answer, packet.clone()) } else { (packet.clone(), answer) };
-        (first.length, second.length) = (length, length);
-        if packet.protocol != proto::TCP {
-            self.show(&first, ways, !reply, 0);
-            self.show(&second, ways, reply, packet.connmark);
-            return;
+    /// Both sides speak: whoever began, the other, and where a protocol shakes hands, the first again. Gives the answer as it was sent.
+    fn converse(&mut self, packet: &Packet, ways: Directions) -> Packet {
+        let (forth, mark) = (!packet.reply, packet.connmark);
+        let first = if forth { packet.clone() } else { packet.answer() };
+        let first = Packet { tcp_flags: of_tcp(packet, tcp_flags::SYN), ..first };
+        let seen = self.show(&first, ways, forth, 0);
+        let answer = Packet { tcp_flags: of_tcp(packet, tcp_flags::SYN | tcp_flags::ACK), ..seen.answer() };
+        self.show(&answer, ways, !forth, mark);
+        if packet.protocol == proto::TCP {
+            self.show(&Packet { tcp_flags: tcp_flags::ACK, ..first }, ways, forth, mark);
         }
-        (first.tcp_flags, second.tcp_flags) = (tcp_flags::SYN, tcp_flags::SYN | tcp_flags::ACK);
-        self.show(&first, ways, !reply, 0);
-        self.show(&second, ways, reply, 0);
-        self.show(&Packet { tcp_flags: tcp_flags::ACK, ..first }, ways, !reply, packet.connmark);
+        answer
     }
 
     /// As many bytes as the connection shall have carried in the packet's own direction.
@@ -430,36 +425,42 @@ impl Prober {
             if length < packet.shortest() {
                 return;
             }
-            let flags = if packet.protocol == proto::TCP { tcp_flags::ACK } else { 0 };
-            self.show(&Packet { length, tcp_flags: flags, ..packet.clone() }, ways, true, packet.connmark);
+            let segment = Packet { length, mark: 0, octets: Vec::new(), ..packet.clone() };
+            self.show(&segment, ways, true, packet.connmark);
             left -= u64::from(length);
         }
     }
 
     /// Shows the hooks a packet that goes the way of the one to be sent, or against it; its connection gets a mark, if one is said.
-    fn show(&mut self, packet: &Packet, ways: Directions, there: bool, connmark: u32) {
-        let Some(pkt) = self.pool.insert(packet.meta(Head::ETHERNET as u32), packet.head()) else { return };
-        match (ways.there, ways.from, there) {
-            (Some((device, route)), _, true) => {
-                self.gateway.only_hooks(self.now, &mut self.pool, device, route, &pkt);
-            }
-            (Some((device, _)), Some(from), false) => {
-                let route = Route::Forwarded(Some(device));
-                self.gateway.only_hooks(self.now, &mut self.pool, from, route, &pkt);
-            }
-            (Some((device, _)), None, false) => {
-                self.gateway.input(self.now, &mut self.pool, device, &pkt);
-            }
-            (None, ..) => {}
+    /// Gives the packet with the addresses it left with.
+    fn show(&mut self, packet: &Packet, ways: Directions, there: bool, connmark: u32) -> Packet {
+        let Prober { gateway, pool, now, .. } = self;
+        let Some(pkt) = pool.insert(packet.meta(Head::ETHERNET as u32), packet.head()) else { return packet.clone() };
+        let (device, route) = ways.there;
+        match ways.from {
+            _ if there => drop(gateway.only_hooks(*now, pool, device, route, &pkt)),
+            Some(from) => drop(gateway.only_hooks(*now, pool, from, Route::Forwarded(Some(device)), &pkt)),
+            None => drop(gateway.input(*now, pool, device, &pkt)),
         }
         if connmark > 0 {
-            self.gateway.mark_connection(&self.pool, &pkt, connmark);
+            gateway.mark_connection(pool, &pkt, connmark);
         }
-        self.pool.release(pkt);
+        let keys = dissect(pool.head(&pkt), Dissector::Legacy);
+        pool.release(pkt);
+        let mut seen = packet.clone();
+        match keys.addrs {
+            Addrs::V4(source, destination) => (seen.source, seen.destination) = (source.into(), destination.into()),
+            Addrs::V6(source, destination) => (seen.source, seen.destination) = (source.into(), destination.into()),
+            Addrs::None => {}
+        }
+        if has_ports(packet.protocol) {
+            seen.ports = keys.ports;
+        }
+        seen
     }
 }
 
-/// Is it a kind that shares its one queue out by itself, so that its classes are flows?
-pub fn shares_by_flow(kind: Kind) -> bool {
-    matches!(kind, Kind::Sfq | Kind::FqCodel)
+/// Flags, of a packet that has such.
+fn of_tcp(packet: &Packet, flags: u8) -> u8 {
+    if packet.protocol == proto::TCP { flags } else { 0 }
 }

@@ -145,6 +145,11 @@ impl Reading {
         machine(&self.devices, self.dissector, &self.ops)
     }
 
+    /// The machine as it was before the first command.
+    pub fn machine_before(&self) -> Gateway {
+        machine(&self.devices, self.dissector, &[])
+    }
+
     /// The command that an operation came from.
     pub fn step_of(&self, op: usize) -> Option<&Step> {
         // Steps that came to nothing have empty ranges; the ends ascend.

@@ -164,8 +164,8 @@ impl Space {
         Ok(asked)
     }
 
-    /// The set that a condition on a packet's own octets, its connection's state or its devices names; `None`: it is about marks or the
-    /// DS field, which change on the way.
+    /// The set that a condition on a packet's own octets names; `None`: it is about something else, or about the DS field, which may
+    /// change on the way.
     pub(crate) fn condition(&mut self, what: &Condition, v6: bool, view: View) -> Result<Option<Set>, TooLarge> {
         let set = match what {
             Condition::Comment(_) | Condition::Protocol(0) => Set::ALL,
@@ -187,10 +187,9 @@ impl Space {
                     None => Set::NONE,
                 }
             }
-            Condition::Connstate(states) | Condition::State(states) => self.state(*states)?,
-            Condition::Connbytes(asked) => self.carried(asked)?,
-            Condition::In(_) | Condition::Out(_) | Condition::Mark(..) | Condition::Connmark(..) => return Ok(None),
-            Condition::Dscp(_) | Condition::Tos(..) => return Ok(None),
+            Condition::Connstate(_) | Condition::State(_) | Condition::Connbytes(_) => return Ok(None),
+            Condition::Mark(..) | Condition::Connmark(..) | Condition::Dscp(_) | Condition::Tos(..) => return Ok(None),
+            Condition::In(_) | Condition::Out(_) | Condition::Version6(_) | Condition::Any(_) => return Ok(None),
         };
         Ok(Some(set))
     }
@@ -206,7 +205,8 @@ impl Space {
         Ok(set)
     }
 
-    fn state(&mut self, states: Connstates) -> Result<Set, TooLarge> {
+    /// Packets that are this to their connection.
+    pub(crate) fn state(&mut self, states: Connstates) -> Result<Set, TooLarge> {
         let mut set = Set::NONE;
         for (number, _) in (0..).zip(STATES).filter(|(_, state)| states.has(*state)) {
             let one = self.is(Field::State, number)?;
@@ -216,7 +216,7 @@ impl Space {
     }
 
     /// Packets whose connection has carried so much.
-    fn carried(&mut self, asked: &Connbytes) -> Result<Set, TooLarge> {
+    pub(crate) fn carried(&mut self, asked: &Connbytes) -> Result<Set, TooLarge> {
         let known = |(mode, direction, _): &&(CountMode, CountDirection, Vec<u64>)| {
             (*mode, *direction) == (asked.mode, asked.direction)
         };

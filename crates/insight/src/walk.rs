@@ -10,7 +10,7 @@ use crate::walk_tree::Parts;
 use std::collections::BTreeMap;
 use tidegate_classify::netfilter::{Chain, Table};
 use tidegate_packet::Handle;
-use tidegate_policy::netfilter::{Condition, Connmark, Connstate, Match, Rule, Target};
+use tidegate_policy::netfilter::{self, Condition, Connmark, Connstate, Connstates, Family, Rule, Target};
 
 /// How deep chains may call one another.
 const DEEPEST_CHAIN: usize = 40;
@@ -79,8 +79,8 @@ pub(crate) struct Passing {
 /// Where on its way a packet is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hook<'a> {
-    /// The built-in chain.
-    pub(crate) chain: &'static str,
+    /// Its name.
+    pub(crate) at: netfilter::Hook,
     /// The device it came in by is known here.
     pub(crate) input: bool,
     /// The device it leaves by; empty before routing.
@@ -92,7 +92,7 @@ pub(crate) struct Hook<'a> {
 /// A rule of a table.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RuleKey {
-    pub(crate) ipv6: bool,
+    pub(crate) family: Family,
     pub(crate) table: String,
     pub(crate) chain: String,
     pub(crate) at: usize,
@@ -130,11 +130,18 @@ pub(crate) struct Walk<'a> {
     pub(crate) steps: usize,
 }
 
+/// Where rules are asked.
+#[derive(Clone, Copy)]
+struct Stand<'a> {
+    table: &'a Table,
+    hook: Hook<'a>,
+    /// Packets of IPv6, or of IPv4.
+    ipv6: bool,
+}
+
 /// Packets in a chain.
 #[derive(Clone, Copy)]
 struct Inside {
-    /// Those that came to it.
-    entered: Set,
     /// Those that are still in it.
     here: Set,
     /// Those that go on behind the table.
@@ -143,15 +150,30 @@ struct Inside {
     returned: Set,
 }
 
+/// What is known of a condition.
+#[derive(Clone, Copy)]
+struct Truth {
+    held: Set,
+    /// Where it is known; elsewhere it does not hold, inverted or not.
+    known: Set,
+}
+
 impl Walk<'_> {
-    /// Sends packets through a table at a hook; those that are lost are missing after it.
-    pub(crate) fn table(&mut self, table: &Table, hook: Hook<'_>, passing: Passing) -> Result<Passing, TooLarge> {
-        let Some(chain) = table.chains().iter().find(|chain| chain.name == hook.chain) else { return Ok(passing) };
-        let family = if table.is_ipv6() { self.space.v6 } else { self.space.v4 };
+    /// Sends packets of one IP version through a base chain; those that are lost are missing after it.
+    pub(crate) fn base(
+        &mut self,
+        table: &Table,
+        chain: usize,
+        ipv6: bool,
+        hook: Hook<'_>,
+        passing: Passing,
+    ) -> Result<Passing, TooLarge> {
+        let Some(chain) = table.chains().get(chain) else { return Ok(passing) };
+        let family = if ipv6 { self.space.v6 } else { self.space.v4 };
         let set = self.space.store.and(passing.set, family)?;
         let others = self.space.store.minus(passing.set, family)?;
         let mut states = passing.states;
-        let inside = self.chain(table, chain, hook, set, &mut states, 0)?;
+        let inside = self.chain(Stand { table, hook, ipv6 }, chain, set, &mut states, 0)?;
         let mut passed = inside.accepted;
         if chain.policy.unwrap_or(true) {
             let to_policy = self.space.store.or(inside.here, inside.returned)?;
@@ -162,14 +184,13 @@ impl Walk<'_> {
 
     fn chain(
         &mut self,
-        table: &Table,
+        stand: Stand<'_>,
         chain: &Chain,
-        hook: Hook<'_>,
         entered: Set,
         states: &mut Map,
         depth: usize,
     ) -> Result<Inside, TooLarge> {
-        let mut inside = Inside { entered, here: entered, accepted: Set::NONE, returned: Set::NONE };
+        let mut inside = Inside { here: entered, accepted: Set::NONE, returned: Set::NONE };
         if depth > DEEPEST_CHAIN {
             return Err(TooLarge);
         }
@@ -178,146 +199,168 @@ impl Walk<'_> {
             if self.steps > MOST_STEPS {
                 return Err(TooLarge);
             }
-            let rule = &counted.rule;
-            let met = self.met(rule, table.is_ipv6(), hook, &inside, *states)?;
+            let met = self.met(&counted.rule, stand, entered, inside.here, *states)?;
             let before = inside.here;
             if !met.matched.is_empty() {
-                self.carry_out(table, rule, hook, met.matched, &mut inside, states, depth)?;
+                for target in counted.rule.targets() {
+                    self.carry_out(stand, target, met.matched, &mut inside, states, depth)?;
+                }
             }
             let left = self.space.store.minus(before, inside.here)?;
-            let key = RuleKey { ipv6: table.is_ipv6(), table: table.name().to_owned(), chain: chain.name.clone(), at };
-            self.note(key, entered, met, left)?;
+            let (family, table) = (stand.table.family(), stand.table.name().to_owned());
+            self.note(RuleKey { family, table, chain: chain.name.clone(), at }, entered, met, left)?;
         }
         Ok(inside)
     }
 
-    /// What a rule asks of the packets in its chain, and which of those that came to it it matches.
-    fn met(&mut self, rule: &Rule, ipv6: bool, hook: Hook<'_>, inside: &Inside, states: Map) -> Result<Met, TooLarge> {
-        let (mut asked, mut later) = (inside.entered, Vec::new());
+    /// What a rule asks of the packets in its chain, and which of those that are still here it matches.
+    fn met(&mut self, rule: &Rule, stand: Stand<'_>, entered: Set, here: Set, states: Map) -> Result<Met, TooLarge> {
+        let (mut asked, mut later) = (entered, Vec::new());
         for m in &rule.matches {
-            match self.plain(m, ipv6, hook)? {
+            match self.plain(&m.what, stand)? {
+                Some(set) if m.not => asked = self.space.store.minus(asked, set)?,
                 Some(set) => asked = self.space.store.and(asked, set)?,
                 None => later.push(m),
             }
         }
-        let met = self.space.store.and(asked, inside.here)?;
+        let met = self.space.store.and(asked, here)?;
         let mut matched = met;
         for m in later {
-            matched = self.written(m, matched, states)?;
+            let truth = self.truth(&m.what, stand, matched, states)?;
+            matched = if m.not { self.space.store.minus(truth.known, truth.held)? } else { truth.held };
         }
         Ok(Met { asked, met, matched })
     }
 
-    /// The set that a condition names; `None`: it asks for what rules write.
-    fn plain(&mut self, m: &Match, ipv6: bool, hook: Hook<'_>) -> Result<Option<Set>, TooLarge> {
-        let set = match &m.what {
+    /// The set that a condition names; `None`: its truth hangs on what rules write.
+    fn plain(&mut self, what: &Condition, stand: Stand<'_>) -> Result<Option<Set>, TooLarge> {
+        let hook = stand.hook;
+        Ok(Some(match what {
             Condition::In(pattern) if hook.input => self.space.came_in(|name| fits(pattern, name))?,
             Condition::In(pattern) => either(fits(pattern, "")),
             Condition::Out(pattern) => either(fits(pattern, hook.output)),
-            // Their truth hangs on the connection that rules may hide.
-            Condition::Connstate(_) | Condition::State(_) | Condition::Connbytes(_) => return Ok(None),
-            what => match self.space.condition(what, ipv6, hook.view)? {
-                Some(set) => set,
-                None => return Ok(None),
-            },
-        };
-        if m.not && !matches!(m.what, Condition::Comment(_)) {
-            return self.space.store.not(set).map(Some);
-        }
-        Ok(Some(set))
+            Condition::Version6(v6) => either(*v6 == stand.ipv6),
+            Condition::Any(several) => {
+                let mut any = Set::NONE;
+                for what in several {
+                    let Some(set) = self.plain(what, stand)? else { return Ok(None) };
+                    any = self.space.store.or(any, set)?;
+                }
+                any
+            }
+            what => return self.space.condition(what, stand.ipv6, hook.view),
+        }))
     }
 
-    /// Those of a set that a condition on what was written holds for.
-    fn written(&mut self, m: &Match, of: Set, map: Map) -> Result<Set, TooLarge> {
+    /// Of which packets a condition holds, and of which it can be told at all.
+    fn truth(&mut self, what: &Condition, stand: Stand<'_>, of: Set, map: Map) -> Result<Truth, TooLarge> {
         let states = &*self.states;
-        match &m.what {
+        let held = match what {
             Condition::Mark(value, mask) => {
-                self.space.store.select(map, of, &mut |n| (states.get(n).mark & mask == *value) != m.not)
+                self.space.store.select(map, of, &mut |n| states.get(n).mark & mask == *value)?
             }
             Condition::Connmark(value, mask) => {
-                let connected = self.space.store.and(of, self.space.connected())?;
-                let holds = |state: State| !state.untracked && (state.connmark & mask == *value) != m.not;
-                self.space.store.select(map, connected, &mut |n| holds(states.get(n)))
+                let known = self.tracked(of, map)?;
+                let states = &*self.states;
+                let held = self.space.store.select(map, known, &mut |n| states.get(n).connmark & mask == *value)?;
+                return Ok(Truth { held, known });
             }
-            Condition::Connstate(asked) | Condition::State(asked) => {
-                let hidden = self.space.store.select(map, of, &mut |n| states.get(n).untracked)?;
-                let open = self.space.store.minus(of, hidden)?;
-                let named = self.space.condition(&m.what, false, View::PLAIN)?.unwrap_or(Set::NONE);
-                let named = if m.not { self.space.store.not(named)? } else { named };
-                let open = self.space.store.and(open, named)?;
-                let hidden = if asked.has(Connstate::Untracked) != m.not { hidden } else { Set::NONE };
-                self.space.store.or(open, hidden)
+            Condition::Connbytes(asked) => {
+                let known = self.tracked(of, map)?;
+                let named = self.space.carried(asked)?;
+                return Ok(Truth { held: self.space.store.and(known, named)?, known });
             }
-            Condition::Connbytes(_) => {
-                // Without a connection the match fails, inverted or not.
-                let open = self.space.store.select(map, of, &mut |n| !states.get(n).untracked)?;
-                let open = self.space.store.and(open, self.space.connected())?;
-                let named = self.space.condition(&m.what, false, View::PLAIN)?.unwrap_or(Set::NONE);
-                if m.not { self.space.store.minus(open, named) } else { self.space.store.and(open, named) }
+            Condition::Connstate(asked) | Condition::State(asked) => self.in_state(*asked, of, map)?,
+            Condition::Dscp(code) => self.by_ds(of, map, code << 2, 0xfc)?,
+            Condition::Tos(value, mask) => self.by_ds(of, map, *value, *mask)?,
+            Condition::Any(several) => return self.any(several, stand, of, map),
+            what => {
+                let named = self.plain(what, stand)?.unwrap_or(Set::ALL);
+                self.space.store.and(of, named)?
             }
-            Condition::Dscp(code) => self.by_ds(of, map, code << 2, 0xfc, m.not),
-            Condition::Tos(value, mask) => self.by_ds(of, map, *value, *mask, m.not),
-            _ => Ok(of),
-        }
+        };
+        Ok(Truth { held, known: of })
     }
 
-    fn by_ds(&mut self, of: Set, map: Map, value: u8, mask: u8, not: bool) -> Result<Set, TooLarge> {
+    fn any(&mut self, several: &[Condition], stand: Stand<'_>, of: Set, map: Map) -> Result<Truth, TooLarge> {
+        let mut any = Truth { held: Set::NONE, known: if several.is_empty() { of } else { Set::NONE } };
+        for what in several {
+            let one = self.truth(what, stand, of, map)?;
+            any.held = self.space.store.or(any.held, one.held)?;
+            any.known = self.space.store.or(any.known, one.known)?;
+        }
+        Ok(any)
+    }
+
+    /// Those of a set whose connection is known.
+    fn tracked(&mut self, of: Set, map: Map) -> Result<Set, TooLarge> {
+        let states = &*self.states;
+        let connected = self.space.store.and(of, self.space.connected())?;
+        self.space.store.select(map, connected, &mut |n| !states.get(n).untracked)
+    }
+
+    fn in_state(&mut self, asked: Connstates, of: Set, map: Map) -> Result<Set, TooLarge> {
+        let states = &*self.states;
+        let hidden = self.space.store.select(map, of, &mut |n| states.get(n).untracked)?;
+        let open = self.space.store.minus(of, hidden)?;
+        let named = self.space.state(asked)?;
+        let open = self.space.store.and(open, named)?;
+        if asked.has(Connstate::Untracked) { self.space.store.or(open, hidden) } else { Ok(open) }
+    }
+
+    fn by_ds(&mut self, of: Set, map: Map, value: u8, mask: u8) -> Result<Set, TooLarge> {
         let mut found = Set::NONE;
         for (rewrite, part) in self.space.by_rewrite(self.states, of, map)? {
             let named = self.space.ds(value, mask, rewrite)?;
-            let held = if not { self.space.store.minus(part, named)? } else { self.space.store.and(part, named)? };
+            let held = self.space.store.and(part, named)?;
             found = self.space.store.or(found, held)?;
         }
         Ok(found)
     }
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "a rule acts on everything that is known of the packets in its chain"
-    )]
     fn carry_out(
         &mut self,
-        table: &Table,
-        rule: &Rule,
-        hook: Hook<'_>,
+        stand: Stand<'_>,
+        target: &Target,
         matched: Set,
         inside: &mut Inside,
         states: &mut Map,
         depth: usize,
     ) -> Result<(), TooLarge> {
-        match &rule.target {
-            None | Some(Target::Log { .. } | Target::Tcpmss(_)) => {}
-            Some(Target::Accept | Target::Translate(_)) => {
-                inside.here = self.space.store.minus(inside.here, matched)?;
-                inside.accepted = self.space.store.or(inside.accepted, matched)?;
-            }
-            Some(Target::Drop | Target::Reject(_)) => inside.here = self.space.store.minus(inside.here, matched)?,
-            Some(Target::Return) => {
-                inside.here = self.space.store.minus(inside.here, matched)?;
-                inside.returned = self.space.store.or(inside.returned, matched)?;
-            }
-            Some(Target::Jump(name) | Target::Goto(name)) => {
-                let Some(called) = table.chains().iter().find(|chain| chain.name == *name) else { return Ok(()) };
-                let below = self.chain(table, called, hook, matched, states, depth + 1)?;
+        let leaves = match target {
+            Target::Log { .. } | Target::Tcpmss(_) => return Ok(()),
+            Target::Jump(name) | Target::Goto(name) => {
+                let Some(called) = stand.table.chains().iter().find(|chain| chain.name == *name) else { return Ok(()) };
+                let below = self.chain(stand, called, matched, states, depth + 1)?;
                 let back = self.space.store.or(below.here, below.returned)?;
                 inside.here = self.space.store.minus(inside.here, matched)?;
                 inside.accepted = self.space.store.or(inside.accepted, below.accepted)?;
-                let goes_on =
-                    if matches!(rule.target, Some(Target::Jump(_))) { &mut inside.here } else { &mut inside.returned };
+                let goes_on = if matches!(target, Target::Jump(_)) { &mut inside.here } else { &mut inside.returned };
                 *goes_on = self.space.store.or(*goes_on, back)?;
+                return Ok(());
             }
-            Some(target) => {
-                let within = match target {
-                    Target::Connmark(_) => self.space.store.and(matched, self.space.connected())?,
-                    _ => matched,
-                };
-                let all = &mut *self.states;
-                *states = self.space.store.alter(*states, within, &mut |n| {
-                    let state = all.get(n);
-                    all.number(altered(state, target))
-                })?;
-            }
+            Target::Accept | Target::Translate(_) => Some(&mut inside.accepted),
+            Target::Return => Some(&mut inside.returned),
+            Target::Drop | Target::Reject(_) => None,
+            written => return self.write(written, matched, states),
+        };
+        if let Some(leaves) = leaves {
+            *leaves = self.space.store.or(*leaves, matched)?;
         }
+        inside.here = self.space.store.minus(inside.here, matched)?;
+        Ok(())
+    }
+
+    fn write(&mut self, target: &Target, matched: Set, states: &mut Map) -> Result<(), TooLarge> {
+        let within = match target {
+            Target::Connmark(_) => self.space.store.and(matched, self.space.connected())?,
+            _ => matched,
+        };
+        let all = &mut *self.states;
+        *states = self.space.store.alter(*states, within, &mut |n| {
+            let state = all.get(n);
+            all.number(altered(state, target))
+        })?;
         Ok(())
     }
 

@@ -12,10 +12,8 @@ use tidegate_classify::netfilter::Table;
 use tidegate_gateway::DeviceKind;
 use tidegate_packet::Handle;
 use tidegate_policy::Kind;
-use tidegate_policy::netfilter::{Condition, Connmark, Rule, Target};
+use tidegate_policy::netfilter::{self, Condition, Connmark, Rule, Target};
 
-/// The tables in the order in which a hook asks them; translation is told by the view.
-const ORDER: [&str; 4] = ["raw", "mangle", "filter", "security"];
 /// How often the marks that connections may have are looked for anew.
 const MOST_ROUNDS: usize = 8;
 /// Marks that connections may have, and devices that packets may come in by: as many as their fields can tell apart.
@@ -88,7 +86,7 @@ impl Walked {
             lists: lists(&reading.filters, &first_made),
             classes: classes_of(reading),
             arrived: Vec::new(),
-            translated: rules(reading).any(|(table, rule)| table == "nat" && translates(rule)),
+            translated: rules(reading).any(translates),
         })
     }
 
@@ -101,21 +99,21 @@ impl Walked {
         let plain = self.space.store.or(self.space.v4, self.space.v6)?;
         let coming = self.way(Way::ComesIn);
         let passing = self.space.begin(&mut self.states, plain, Priority::Is(0))?;
-        let before = Hook { chain: "PREROUTING", input: true, output: "", view: View::PLAIN };
+        let before = Hook { at: netfilter::Hook::Prerouting, input: true, output: "", view: View::PLAIN };
         let routed = self.hook(reading, coming, before, passing)?;
         let late = View { source: true, destination: !self.translated, ports: !self.translated };
-        self.hook(reading, coming, Hook { chain: "INPUT", view: late, ..before }, routed)?;
+        self.hook(reading, coming, Hook { at: netfilter::Hook::Input, view: late, ..before }, routed)?;
         let routed = self.prioritised(routed)?;
         for output in outputs(reading) {
             let way = self.way(Way::Forwarded(output.clone()));
-            let forward = Hook { chain: "FORWARD", input: true, output: &output, view: late };
+            let forward = Hook { at: netfilter::Hook::Forward, input: true, output: &output, view: late };
             let forwarded = self.hook(reading, way, forward, routed)?;
             self.depart(reading, way, &output, late, forwarded)?;
 
             let way = self.way(Way::Local(output.clone()));
             let all = self.on_device(reading, &output)?;
             let own = self.space.begin(&mut self.states, all, Priority::Is(0))?;
-            let out = Hook { chain: "OUTPUT", input: false, output: &output, view: View::PLAIN };
+            let out = Hook { at: netfilter::Hook::Output, input: false, output: &output, view: View::PLAIN };
             let sent = self.hook(reading, way, out, own)?;
             self.depart(reading, way, &output, late, sent)?;
         }
@@ -130,7 +128,7 @@ impl Walked {
         view: View,
         passing: Passing,
     ) -> Result<(), TooLarge> {
-        let last = Hook { chain: "POSTROUTING", input: false, output, view };
+        let last = Hook { at: netfilter::Hook::Postrouting, input: false, output, view };
         let mut passing = self.hook(reading, way, last, passing)?;
         let all = self.on_device(reading, output)?;
         passing.set = self.space.store.and(passing.set, all)?;
@@ -151,10 +149,11 @@ impl Walked {
         let Walked { space, states, rules, .. } = self;
         let mut walk = Walk { space, states, rules, way, steps: 0 };
         let mut passing = passing;
-        for name in ORDER {
-            for table in [false, true].into_iter().flat_map(|ipv6| reading.gateway.tables(ipv6)) {
-                if table.name() == name {
-                    passing = walk.table(table, hook, passing)?;
+        for ipv6 in [false, true] {
+            for (table, chain) in reading.gateway.chains_at(ipv6, hook.at) {
+                // What translation does shows in the view.
+                if !is_nat(table) {
+                    passing = walk.base(table, chain, ipv6, hook, passing)?;
                 }
             }
         }
@@ -255,12 +254,23 @@ pub(crate) fn carries_others(reading: &Reading, device: &str) -> bool {
     reading.gateway.devices().any(|upper| reading.gateway.beneath(upper) == Some(id))
 }
 
-/// The rules of all tables, each with its table's name.
-pub(crate) fn rules(reading: &Reading) -> impl Iterator<Item = (&str, &Rule)> {
-    let tables = [false, true].into_iter().flat_map(|ipv6| reading.gateway.tables(ipv6));
-    tables.flat_map(|table: &Table| {
-        table.chains().iter().flat_map(|chain| chain.rules.iter().map(|counted| (table.name(), &counted.rule)))
+/// The rules of all tables.
+pub(crate) fn rules(reading: &Reading) -> impl Iterator<Item = &Rule> {
+    let chains = reading.gateway.all_tables().iter().flat_map(Table::chains);
+    chains.flat_map(|chain| chain.rules.iter().map(|counted| &counted.rule))
+}
+
+/// All conditions of all rules, those of sets one by one.
+fn conditions(reading: &Reading) -> impl Iterator<Item = &Condition> {
+    rules(reading).flat_map(|rule| &rule.matches).flat_map(|m| match &m.what {
+        Condition::Any(several) => several.iter().collect::<Vec<_>>(),
+        one => vec![one],
     })
+}
+
+/// Is it iptables' table of translations?
+fn is_nat(table: &Table) -> bool {
+    !table.is_free() && table.name() == "nat"
 }
 
 fn is_hook(kind: Kind) -> bool {
@@ -273,10 +283,9 @@ fn translates(rule: &Rule) -> bool {
 
 /// Does any rule look at the mark that a connection has?
 fn reads_connmarks(reading: &Reading) -> bool {
-    rules(reading).any(|(_, rule)| {
-        matches!(rule.target, Some(Target::Connmark(Connmark::Restore { .. })))
-            || rule.matches.iter().any(|m| matches!(m.what, Condition::Connmark(..)))
-    })
+    let restores = |target: &Target| matches!(target, Target::Connmark(Connmark::Restore { .. }));
+    conditions(reading).any(|what| matches!(what, Condition::Connmark(..)))
+        || rules(reading).any(|rule| rule.targets().any(restores))
 }
 
 /// The operation that made the first filter of a list and preference.
@@ -312,8 +321,7 @@ fn outputs(reading: &Reading) -> Vec<String> {
 
 /// Names that conditions ask for; for a pattern, those of devices that fit it, or one that would.
 fn names(reading: &Reading, named: impl Fn(&Condition) -> Option<String>) -> Vec<String> {
-    let patterns: BTreeSet<String> =
-        rules(reading).flat_map(|(_, rule)| rule.matches.iter().filter_map(|m| named(&m.what))).collect();
+    let patterns: BTreeSet<String> = conditions(reading).filter_map(named).collect();
     let devices: Vec<String> = reading.gateway.devices().map(|id| reading.gateway.name(id).to_owned()).collect();
     let mut names = Vec::new();
     for pattern in patterns {
@@ -341,8 +349,8 @@ fn vocabulary(reading: &Reading) -> Result<Vocabulary, TooLarge> {
         }
     }
     let mut counted: Vec<(_, _, Vec<u64>)> = Vec::new();
-    let asked = rules(reading).flat_map(|(_, rule)| &rule.matches);
-    for asked in asked.filter_map(|m| if let Condition::Connbytes(asked) = &m.what { Some(asked) } else { None }) {
+    for what in conditions(reading) {
+        let Condition::Connbytes(asked) = what else { continue };
         let at = counted.iter().position(|(mode, direction, _)| (*mode, *direction) == (asked.mode, asked.direction));
         let at = at.unwrap_or_else(|| {
             counted.push((asked.mode, asked.direction, vec![0]));

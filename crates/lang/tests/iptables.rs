@@ -96,8 +96,8 @@ fn commands() {
         "mangle NewChain(\"QOS\")",
         "filter Policy(\"FORWARD\", false)",
         "mangle DeleteAt(\"OUTPUT\", 3)",
-        "mangle Insert(\"OUTPUT\", 1, Rule { matches: [], target: Some(Return) })",
-        "mangle Insert(\"OUTPUT\", 2, Rule { matches: [], target: Some(Return) })",
+        "mangle Insert(\"OUTPUT\", 1, Rule { matches: [], first: [], target: Some(Return), counter: false })",
+        "mangle Insert(\"OUTPUT\", 2, Rule { matches: [], first: [], target: Some(Return), counter: false })",
         "mangle Zero(None)",
     ];
     assert_eq!(table, wanted);
@@ -149,6 +149,7 @@ fn listings() {
             Match { not: false, what: Condition::SourcePort((80, 80)) },
         ],
         target: Some(Target::Mark { value: 80, mask: u32::MAX }),
+        ..Rule::default()
     };
     let chain = ListedChain {
         name: "OUTPUT".into(),

@@ -1,13 +1,148 @@
-//! Netfilter's tables as far as traffic control needs them: chains of rules in the mangle table that set marks and classes.
+//! Netfilter's tables as far as traffic control needs them: chains of rules that set marks and classes.
+//!
+//! iptables and nft speak of the same tables. Those of iptables have well-known names, chains and places; those that nft makes have any,
+//! and each of their base chains says itself where it stands.
 
 use tidegate_packet::Handle;
+
+/// Which packets a table sees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Family {
+    /// IPv4: iptables, nft's `ip`.
+    #[default]
+    Ipv4,
+    /// IPv6: ip6tables, nft's `ip6`.
+    Ipv6,
+    /// Both: nft's `inet`.
+    Inet,
+}
+
+impl Family {
+    /// iptables' family.
+    pub const fn of(ipv6: bool) -> Family {
+        if ipv6 { Family::Ipv6 } else { Family::Ipv4 }
+    }
+
+    /// Are packets of this version among them?
+    pub const fn has(self, ipv6: bool) -> bool {
+        match self {
+            Family::Ipv4 => !ipv6,
+            Family::Ipv6 => ipv6,
+            Family::Inet => true,
+        }
+    }
+
+    /// nft's word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Family::Ipv4 => "ip",
+            Family::Ipv6 => "ip6",
+            Family::Inet => "inet",
+        }
+    }
+}
+
+/// A point on a packet's way where chains are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Hook {
+    /// It came in; where it goes is not known yet.
+    Prerouting,
+    /// It is for the machine itself.
+    Input,
+    /// It is routed on.
+    Forward,
+    /// The machine itself sends it.
+    Output,
+    /// It leaves.
+    Postrouting,
+}
+
+impl Hook {
+    /// All hooks.
+    pub const ALL: [Hook; 5] = [Hook::Prerouting, Hook::Input, Hook::Forward, Hook::Output, Hook::Postrouting];
+
+    /// nft's word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Hook::Prerouting => "prerouting",
+            Hook::Input => "input",
+            Hook::Forward => "forward",
+            Hook::Output => "output",
+            Hook::Postrouting => "postrouting",
+        }
+    }
+}
+
+/// What a base chain is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChainType {
+    /// Any rules.
+    Filter,
+    /// Packets of the machine's own are routed anew when a mark changes.
+    Route,
+    /// Connections are translated.
+    Nat,
+}
+
+impl ChainType {
+    /// nft's word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ChainType::Filter => "filter",
+            ChainType::Route => "route",
+            ChainType::Nat => "nat",
+        }
+    }
+}
+
+/// Where a base chain stands: at its hook those of lower priority are asked first; of equals the one made last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Base {
+    /// What it is for.
+    pub kind: ChainType,
+    /// Where.
+    pub hook: Hook,
+    /// When.
+    pub priority: i32,
+}
+
+impl Base {
+    /// Connections are looked up at this priority.
+    pub const CONNECTIONS: i32 = -200;
+    /// Destinations are translated at this one,
+    pub const DESTINATIONS: i32 = -100;
+    /// sources at this one.
+    pub const SOURCES: i32 = 100;
+
+    /// Where a built-in chain of iptables stands; `None`: it is none.
+    pub fn of_iptables(table: &str, chain: &str) -> Option<Base> {
+        let hook = match chain {
+            "PREROUTING" => Hook::Prerouting,
+            "INPUT" => Hook::Input,
+            "FORWARD" => Hook::Forward,
+            "OUTPUT" => Hook::Output,
+            "POSTROUTING" => Hook::Postrouting,
+            _ => return None,
+        };
+        let (kind, priority) = match (table, hook) {
+            ("raw", _) => (ChainType::Filter, -300),
+            ("mangle", Hook::Output) => (ChainType::Route, -150),
+            ("mangle", _) => (ChainType::Filter, -150),
+            ("nat", Hook::Prerouting | Hook::Output) => (ChainType::Nat, Base::DESTINATIONS),
+            ("nat", _) => (ChainType::Nat, Base::SOURCES),
+            ("security", _) => (ChainType::Filter, 50),
+            _ => (ChainType::Filter, 0),
+        };
+        Some(Base { kind, hook, priority })
+    }
+}
 
 /// An operation on a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NfOp {
-    /// IPv6 (`ip6tables`)?
-    pub ipv6: bool,
-    /// The table's name: `mangle`, `filter`, `nat`, `raw`.
+    /// Of which family.
+    pub family: Family,
+    /// The table's name: `mangle`, `filter`, `nat`, `raw`, or whatever nft calls it.
     pub table: String,
     /// What to do.
     pub command: NfCommand,
@@ -38,25 +173,66 @@ pub enum NfCommand {
     Policy(String, bool),
     /// Sets packets and bytes of a chain's rule (counted from 1; 0 is the last), or without a number of its policy.
     Counters(String, Option<usize>, u64, u64),
+    /// nft's `add table`: made if it is not there, without chains.
+    NewTable,
+    /// nft's `delete table`.
+    DeleteTable,
+    /// nft's `add chain … { type … hook … priority …; }` with its policy (true = accept); one that is there keeps its place.
+    NewBase(String, Base, Option<bool>),
+    /// nft's `add rule … handle N` and `insert rule … handle N`.
+    Beside {
+        /// The chain.
+        chain: String,
+        /// The rule by its handle,
+        handle: u64,
+        /// behind it or before it.
+        behind: bool,
+        /// What is put there.
+        rule: Rule,
+    },
+    /// nft's `replace rule … handle N`.
+    ReplaceHandle(String, u64, Rule),
+    /// nft's `delete rule … handle N`.
+    DeleteHandle(String, u64),
 }
 
 impl NfCommand {
     /// The rule that it puts into a chain.
     pub const fn rule(&self) -> Option<&Rule> {
         match self {
-            NfCommand::Append(_, rule) | NfCommand::Insert(_, _, rule) | NfCommand::ReplaceAt(_, _, rule) => Some(rule),
+            NfCommand::Append(_, rule)
+            | NfCommand::Insert(_, _, rule)
+            | NfCommand::ReplaceAt(_, _, rule)
+            | NfCommand::Beside { rule, .. }
+            | NfCommand::ReplaceHandle(_, _, rule) => Some(rule),
             _ => None,
         }
     }
 }
 
-/// A rule: all matches must hold, then the target.
+/// A rule: all matches must hold, then what it does.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rule {
     /// What must hold.
     pub matches: Vec<Match>,
+    /// What is done first: nft's rules may do several things. None of these decides.
+    pub first: Vec<Target>,
     /// What is done; `None` only counts.
     pub target: Option<Target>,
+    /// nft shows its counters: it was written with `counter`.
+    pub counter: bool,
+}
+
+impl Rule {
+    /// All it does, in order.
+    pub fn targets(&self) -> impl Iterator<Item = &Target> {
+        self.first.iter().chain(&self.target)
+    }
+
+    /// Can packets of this IP version meet it? (nft's tables of both families may have rules for one of them.)
+    pub fn is_for(&self, ipv6: bool) -> bool {
+        !self.matches.iter().any(|m| matches!(m.what, Condition::Version6(v6) if (v6 == ipv6) == m.not))
+    }
 }
 
 /// One condition; `not` inverts it.
@@ -113,6 +289,10 @@ pub enum Condition {
     IcmpType(u8, (u8, u8)),
     /// `-m comment`: holds always.
     Comment(String),
+    /// nft's `meta nfproto`: IPv6 (true) or IPv4.
+    Version6(bool),
+    /// nft's sets `{ … }`: one of them holds.
+    Any(Vec<Condition>),
 }
 
 /// What a packet is to its connection.

@@ -5,7 +5,7 @@ use crate::capture::{Call, Reply};
 use tidegate_classify::netfilter::{Chain, Table};
 use tidegate_lang::iptables::{self, IptCommand, ListedChain, ListedRule, Restore, RestoreLine, RestoredTable};
 use tidegate_policy::Op;
-use tidegate_policy::netfilter::{NfCommand, NfOp, Target};
+use tidegate_policy::netfilter::{Family, NfCommand, NfOp, Target};
 
 /// The call of one of these tools; `lines` gets the line of each operation that a -restore did, 0 for what clears the way.
 pub(super) fn answer(face: &mut Face<'_>, call: &Call, lines: &mut Vec<usize>) -> Reply {
@@ -85,7 +85,7 @@ fn restore(face: &mut Face<'_>, tool: &str, call: &Call, done: &mut Vec<usize>) 
 
 /// A table's lines as operations, given what is there: with their line, 0 for what clears the way.
 fn lowered(there: &Table, restore: &Restore, table: &RestoredTable) -> Vec<(usize, NfOp)> {
-    let op = |command| NfOp { ipv6: restore.ipv6, table: table.name.clone(), command };
+    let op = |command| NfOp { family: Family::of(restore.ipv6), table: table.name.clone(), command };
     let mut known: Vec<&str> = there.chains().iter().map(|chain| chain.name.as_str()).collect();
     let mut ops = Vec::new();
     if restore.flush {
@@ -125,7 +125,7 @@ fn lowered(there: &Table, restore: &Restore, table: &RestoredTable) -> Vec<(usiz
 /// Is there such a rule?
 fn holds(face: &mut Face<'_>, op: &NfOp) -> bool {
     let NfCommand::Delete(chain, rule) = &op.command else { return false };
-    let table = face.machine.gateway.table(op.ipv6, &op.table);
+    let table = face.machine.gateway.table(op.family == Family::Ipv6, &op.table);
     table.chains().iter().any(|c| c.name == *chain && c.rules.iter().any(|r| r.rule == *rule))
 }
 

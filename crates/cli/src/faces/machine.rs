@@ -118,8 +118,9 @@ impl Machine {
 
 /// The words of iptables that do the operation.
 pub(super) fn iptables_words(op: &Op) -> Option<(&'static str, Vec<String>)> {
-    let Op::Netfilter(NfOp { ipv6, table, command }) = op else { return None };
-    let tool = if *ipv6 { "ip6tables" } else { "iptables" };
+    let Op::Netfilter(NfOp { family, table, command }) = op else { return None };
+    let ipv6 = family.has(true);
+    let tool = if ipv6 { "ip6tables" } else { "iptables" };
     let mut words: Vec<String> = vec!["-t".into(), table.clone()];
     let mut say = |texts: &[&str]| words.extend(texts.iter().map(|text| (*text).to_owned()));
     let mut rule = None;
@@ -147,10 +148,17 @@ pub(super) fn iptables_words(op: &Op) -> Option<(&'static str, Vec<String>)> {
         NfCommand::DeleteChain(chain) => say(&[&["-X"], chain.as_deref().as_slice()].concat()),
         // A script cannot say this; counters begin at 0 there.
         NfCommand::Counters(..) => return None,
+        // Only nft says these.
+        NfCommand::NewTable
+        | NfCommand::DeleteTable
+        | NfCommand::NewBase(..)
+        | NfCommand::Beside { .. }
+        | NfCommand::ReplaceHandle(..)
+        | NfCommand::DeleteHandle(..) => return None,
         NfCommand::Policy(chain, accept) => say(&["-P", chain, if *accept { "ACCEPT" } else { "DROP" }]),
     }
     if let Some(rule) = rule {
-        words.extend(split_quoted(&print_rule(rule, *ipv6)));
+        words.extend(split_quoted(&print_rule(rule, ipv6)));
     }
     Some((tool, words))
 }

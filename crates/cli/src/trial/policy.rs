@@ -39,7 +39,7 @@ impl Policy {
         self.ops.iter().find_map(|op| {
             let Op::Netfilter(nf) = op else { return None };
             let (NfCommand::Append(chain, rule) | NfCommand::Insert(chain, _, rule)) = &nf.command else { return None };
-            if chain != "OUTPUT" {
+            if !chain.eq_ignore_ascii_case("output") {
                 return None;
             }
             rule.matches.iter().find_map(|m| match &m.what {

@@ -175,7 +175,7 @@ fn candidates(policy: &Policy, filters: &[FilterDump]) -> Vec<Candidate> {
         }
     }
     for (chain, rule) in policy.rules() {
-        if !matches!(rule.target, None | Some(Target::Accept | Target::Return)) {
+        if rule.targets().any(|target| !matches!(target, Target::Accept | Target::Return)) {
             let sketch = Sketch::of_rule(chain, rule);
             sketches.push(sketch.swapped());
             sketches.push(sketch);
@@ -223,28 +223,35 @@ struct Sketch {
 
 impl Sketch {
     fn of_rule(chain: &str, rule: &Rule) -> Sketch {
-        let connection = matches!(rule.target, Some(Target::Connmark(_)));
-        let mut sketch =
-            Sketch { gateway: chain == "OUTPUT", title: words::rule(rule, connection), ..Sketch::default() };
+        let connection = rule.targets().any(|target| matches!(target, Target::Connmark(_)));
+        let gateway = chain.eq_ignore_ascii_case("output");
+        let mut sketch = Sketch { gateway, title: words::rule(rule, connection), ..Sketch::default() };
         for m in rule.matches.iter().filter(|m| !m.not) {
-            match &m.what {
-                Condition::Protocol(number) if *number != 0 => sketch.protocol = Some(*number),
-                Condition::Source(net, bits) => sketch.source = Some(host_in(net, *bits)),
-                Condition::Destination(net, bits) => sketch.destination = Some(host_in(net, *bits)),
-                Condition::SourcePort(range) => sketch.sport = Some(range.0),
-                Condition::DestinationPort(range) => sketch.dport = Some(range.0),
-                Condition::SourcePorts(ranges) => sketch.sport = ranges.first().map(|range| range.0),
-                Condition::DestinationPorts(ranges) | Condition::Ports(ranges) => {
-                    sketch.dport = ranges.first().map(|range| range.0);
-                }
-                Condition::Length(low, high) => sketch.length = Some(low / 2 + high / 2),
-                Condition::Dscp(dscp) => sketch.dsfield = dscp << 2,
-                Condition::Tos(value, _) => sketch.dsfield = *value,
-                _ => {}
-            }
+            sketch.take(&m.what);
         }
-        sketch.v6 = [sketch.source, sketch.destination].into_iter().flatten().any(|address| address.is_ipv6());
+        sketch.v6 |= [sketch.source, sketch.destination].into_iter().flatten().any(|address| address.is_ipv6());
         sketch
+    }
+
+    fn take(&mut self, what: &Condition) {
+        match what {
+            Condition::Protocol(number) if *number != 0 => self.protocol = Some(*number),
+            Condition::Source(net, bits) => self.source = Some(host_in(net, *bits)),
+            Condition::Destination(net, bits) => self.destination = Some(host_in(net, *bits)),
+            Condition::SourcePort(range) => self.sport = Some(range.0),
+            Condition::DestinationPort(range) => self.dport = Some(range.0),
+            Condition::SourcePorts(ranges) => self.sport = ranges.first().map(|range| range.0),
+            Condition::DestinationPorts(ranges) | Condition::Ports(ranges) => {
+                self.dport = ranges.first().map(|range| range.0);
+            }
+            Condition::Length(low, high) => self.length = Some(low / 2 + high / 2),
+            Condition::Dscp(dscp) => self.dsfield = dscp << 2,
+            Condition::Tos(value, _) => self.dsfield = *value,
+            Condition::Version6(v6) => self.v6 = *v6,
+            // One of them will do.
+            Condition::Any(several) => several.iter().take(1).for_each(|one| self.take(one)),
+            _ => {}
+        }
     }
 
     /// Takes in a comparison of u32, if it is of a field we know.
@@ -336,8 +343,8 @@ impl Policy {
         self.ops.iter().filter_map(|op| {
             let Op::Netfilter(nf) = op else { return None };
             match &nf.command {
-                NfCommand::Append(chain, rule) | NfCommand::Insert(chain, _, rule) if nf.table == "mangle" => {
-                    Some((chain.as_str(), rule))
+                NfCommand::Append(chain, rule) | NfCommand::Insert(chain, _, rule) => {
+                    (!matches!(nf.table.as_str(), "nat" | "filter" | "raw")).then_some((chain.as_str(), rule))
                 }
                 _ => None,
             }
@@ -348,11 +355,12 @@ impl Policy {
     pub(super) fn what_gets_mark(&self, mark: u32) -> Option<String> {
         let mut what: Vec<String> = Vec::new();
         for (_, rule) in self.rules() {
-            let connection = match &rule.target {
-                Some(Target::Mark { value, .. }) if *value == mark => false,
-                Some(Target::Connmark(Connmark::Set { value, .. })) if *value == mark => true,
-                _ => continue,
+            let sets = |target: &Target| match target {
+                Target::Mark { value, .. } if *value == mark => Some(false),
+                Target::Connmark(Connmark::Set { value, .. }) if *value == mark => Some(true),
+                _ => None,
             };
+            let Some(connection) = rule.targets().find_map(sets) else { continue };
             let words = words::rule(rule, connection);
             if !what.contains(&words) {
                 what.push(words);

@@ -34,8 +34,11 @@ fn condition(m: &Match) -> Option<String> {
         Condition::Connbytes(asked) => carried(asked),
         Condition::IcmpType(kind, _) => format!("type {kind}"),
         Condition::Comment(_) => return None,
-        #[allow(unreachable_patterns, reason = "conditions that have no words yet are shown by their name")]
-        other => format!("{other:?}").to_lowercase(),
+        Condition::Version6(v6) => if *v6 { "IPv6" } else { "IPv4" }.to_owned(),
+        Condition::Any(several) => {
+            let one = |what: &Condition| condition(&Match { not: false, what: what.clone() });
+            several.iter().filter_map(one).collect::<Vec<_>>().join(" or ")
+        }
     };
     Some(format!("{not}{words}"))
 }
@@ -207,7 +210,7 @@ mod tests {
 
     #[test]
     fn rules_in_words() {
-        let all = |matches: Vec<Match>, connection| rule(&Rule { matches, target: None }, connection);
+        let all = |matches: Vec<Match>, connection| rule(&Rule { matches, ..Rule::default() }, connection);
         let tcp = || asks(Condition::Protocol(6));
         let rows = [
             all(vec![], false),

@@ -202,6 +202,8 @@ fn condition(found: &Match, ipv6: bool) -> String {
             format!(" -m {module}{not} --{option} {}", icmp(*kind, *codes))
         }
         Condition::Comment(text) => format!(" -m comment --comment {}", quoted(text)),
+        // Only nft says these; iptables refuses to list a table that has them.
+        Condition::Version6(_) | Condition::Any(_) => String::new(),
     }
 }
 

@@ -8,7 +8,7 @@ use super::{IptCommand, ListStyle, Parsed, complain, later};
 use crate::Refusal;
 use crate::number::{u32_in, whole};
 use tidegate_policy::netfilter::{
-    Choice, Condition, CountDirection, CountMode, Match, NfCommand, NfOp, Rule, Target, Translate, Translation,
+    Choice, Condition, CountDirection, CountMode, Family, Match, NfCommand, NfOp, Rule, Target, Translate, Translation,
     Translator,
 };
 
@@ -393,8 +393,8 @@ impl<'a> Reader<'a> {
         let mut matches: Vec<Match> = self.basics.into_iter().flatten().chain(self.matches).chain(counted).collect();
         gather_ports(&mut matches);
         let ruled = !matches.is_empty() || self.target.is_some();
-        let rule = Rule { matches, target: self.target };
-        let op = |command| NfOp { ipv6, table: table.clone(), command };
+        let rule = Rule { matches, target: self.target, ..Rule::default() };
+        let op = |command| NfOp { family: Family::of(ipv6), table: table.clone(), command };
         let command = match self.verb {
             Verb::Append(chain) => IptCommand::Apply(op(NfCommand::Append(chain, rule))),
             Verb::Insert(chain, number) => IptCommand::Apply(op(NfCommand::Insert(chain, number, rule))),

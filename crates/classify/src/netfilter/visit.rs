@@ -1,0 +1,120 @@
+//! A packet in a chain: what it is asked, and what is done to it.
+
+use super::Place;
+use crate::conntrack::{self, Conntrack, network_len};
+use crate::headers::Outer;
+use tidegate_packet::header::ethertype;
+use tidegate_packet::{Meta, Pkt, Pool};
+use tidegate_policy::netfilter::{Condition, Connmark, Match, Target};
+
+/// A packet in a chain.
+pub(super) struct Visit<'a> {
+    pub(super) place: Place<'a>,
+    pub(super) connections: &'a mut Conntrack,
+    pub(super) pool: &'a mut Pool,
+    pub(super) pkt: &'a Pkt,
+    pub(super) steps: u32,
+}
+
+impl Visit<'_> {
+    /// Does what does not decide.
+    pub(super) fn alter(&mut self, target: &Target) {
+        let meta = self.pool.meta_mut(self.pkt);
+        match target {
+            Target::Mark { value, mask } => meta.mark.0 = (meta.mark.0 & !mask) ^ value,
+            Target::Connmark(action) => remark(action, self.connections, meta),
+            Target::Notrack(_) => conntrack::untrack(meta),
+            Target::Classify(class) => meta.priority = class.0,
+            Target::Dscp(dscp) => meta.dsfield = meta.dsfield & 3 | dscp << 2,
+            Target::Tos(value, mask) => meta.dsfield = (meta.dsfield & !mask) ^ value,
+            _ => {}
+        }
+    }
+
+    pub(super) fn holds(&self, m: &Match) -> bool {
+        self.truth(&m.what).is_some_and(|truth| truth != m.not)
+    }
+
+    /// `None`: it does not hold, inverted or not.
+    fn truth(&self, what: &Condition) -> Option<bool> {
+        let meta = self.pool.meta(self.pkt);
+        Some(match what {
+            Condition::In(name) => names(name, self.place.input),
+            Condition::Out(name) => names(name, self.place.output),
+            Condition::Mark(value, mask) => meta.mark.0 & mask == *value,
+            // Without a connection there is no mark to ask for.
+            Condition::Connmark(value, mask) => self.connections.mark(meta)? & mask == *value,
+            Condition::Connstate(states) | Condition::State(states) => states.has(conntrack::state(meta)),
+            Condition::Comment(_) => true,
+            Condition::Connbytes(asked) => {
+                let (packets, bytes) = self.connections.counters(meta)?;
+                asked.holds(packets, bytes)
+            }
+            Condition::Length(low, high) => (u64::from(*low)..=u64::from(*high)).contains(&network_len(meta)),
+            Condition::Dscp(dscp) => meta.dsfield >> 2 == *dscp,
+            Condition::Tos(value, mask) => meta.dsfield & mask == *value,
+            Condition::Version6(v6) => (meta.ethertype == ethertype::IPV6) == *v6,
+            Condition::Any(several) => return self.any(several),
+            header => asks_header(header, self.pool, self.pkt),
+        })
+    }
+
+    fn any(&self, several: &[Condition]) -> Option<bool> {
+        let mut known = several.is_empty();
+        for what in several {
+            match self.truth(what) {
+                Some(true) => return Some(true),
+                Some(false) => known = true,
+                None => {}
+            }
+        }
+        known.then_some(false)
+    }
+}
+
+/// `-j CONNMARK`.
+fn remark(action: &Connmark, connections: &mut Conntrack, meta: &mut Meta) {
+    let Some(mark) = connections.mark(meta) else { return };
+    match action {
+        Connmark::Set { value, mask } => connections.set_mark(meta, (mark & !mask) ^ value),
+        Connmark::Save { nfmask, ctmask } => connections.set_mark(meta, (mark & !ctmask) ^ (meta.mark.0 & nfmask)),
+        Connmark::Restore { nfmask, ctmask } => meta.mark.0 = (meta.mark.0 & !nfmask) ^ (mark & ctmask),
+    }
+}
+
+fn asks_header(what: &Condition, pool: &Pool, pkt: &Pkt) -> bool {
+    let outer = Outer::of(pool, pkt);
+    let inside = |ranges: &[(u16, u16)], port: u16| ranges.iter().any(|(low, high)| (*low..=*high).contains(&port));
+    match what {
+        Condition::Protocol(p) => *p == 0 || outer.protocol == *p,
+        Condition::Source(net, bits) => within(outer.source, *net, *bits, outer.v6),
+        Condition::Destination(net, bits) => within(outer.destination, *net, *bits, outer.v6),
+        Condition::SourcePort(range) => outer.ports.is_some_and(|(s, _)| inside(&[*range], s)),
+        Condition::DestinationPort(range) => outer.ports.is_some_and(|(_, d)| inside(&[*range], d)),
+        Condition::SourcePorts(ranges) => outer.ports.is_some_and(|(s, _)| inside(ranges, s)),
+        Condition::DestinationPorts(ranges) => outer.ports.is_some_and(|(_, d)| inside(ranges, d)),
+        Condition::Ports(ranges) => outer.ports.is_some_and(|(s, d)| inside(ranges, s) || inside(ranges, d)),
+        Condition::TcpFlags(mask, comp) => outer.tcp_flags.is_some_and(|flags| flags & mask == *comp),
+        Condition::IcmpType(kind, (low, high)) => {
+            outer.icmp.is_some_and(|(k, code)| *kind == 255 || k == *kind && (*low..=*high).contains(&code))
+        }
+        _ => false,
+    }
+}
+
+fn within(address: [u8; 16], net: [u8; 16], bits: u8, v6: bool) -> bool {
+    let skip = if v6 { 0 } else { 96 };
+    let bits = (skip + u32::from(bits)).min(128);
+    if bits == skip {
+        return true;
+    }
+    let mask = u128::MAX.checked_shl(128 - bits).unwrap_or(0);
+    (u128::from_be_bytes(address) ^ u128::from_be_bytes(net)) & mask == 0
+}
+
+fn names(pattern: &str, device: &str) -> bool {
+    match pattern.strip_suffix('+') {
+        Some(prefix) => device.starts_with(prefix),
+        None => device == pattern,
+    }
+}
