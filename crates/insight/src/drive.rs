@@ -10,6 +10,10 @@ const MAX_PACKETS: usize = 20_000;
 /// Packets that may leave in one measurement.
 const MAX_SENT: usize = 60_000;
 
+/// Frames that leave before a rate is measured, and while it is.
+const SKIPPED: u32 = 500;
+const MEASURED: u32 = 500;
+
 /// What a full queue showed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Filled {
@@ -19,11 +23,24 @@ pub(crate) struct Filled {
     pub(crate) wait: Span,
 }
 
-impl Filled {
-    /// The rate at which packets of this many bytes left.
-    pub(crate) fn rate(&self, frame: u32) -> Rate {
-        Rate((u128::from(self.packets) * u128::from(frame) * 1_000_000_000 / u128::from(self.wait.0.max(1))) as u64)
+/// The rate at which a class sends that always has something to send, bursts aside; the others are idle.
+pub(crate) fn rate(reading: &Reading, dev: &str, class: Handle, frame: u32) -> Option<Rate> {
+    let mut rig = Rig::new(reading, dev, frame)?;
+    for _ in 0..4 {
+        let _ = rig.offer(class, 0);
     }
+    // What the buckets held at first is not the rate.
+    for _ in 0..SKIPPED {
+        rig.next()?;
+        let _ = rig.offer(class, 0);
+    }
+    let begun = rig.now;
+    for _ in 0..MEASURED {
+        rig.next()?;
+        let _ = rig.offer(class, 0);
+    }
+    let bytes = u128::from(MEASURED) * u128::from(frame);
+    Some(Rate((bytes * 1_000_000_000 / u128::from(rig.now.since(begun).0.max(1))) as u64))
 }
 
 /// Fills the queue of `class` at once with frames of `frame` bytes, at most `most` of them, while `others` always have something to
@@ -36,10 +53,7 @@ pub(crate) fn fill(
     frame: u32,
     most: usize,
 ) -> Option<Filled> {
-    let gateway = reading.machine();
-    let device = gateway.device(dev)?;
-    let mut rig =
-        Rig { gateway, device, pool: Pool::new(MAX_PACKETS), draws: Seeded::new(1), now: CARRIED_OUT_AT, frame };
+    let mut rig = Rig::new(reading, dev, frame)?;
     for (number, other) in (1..).zip(others) {
         // Enough for its child never to run dry before the next comes.
         for _ in 0..4 {
@@ -79,6 +93,12 @@ struct Rig {
 }
 
 impl Rig {
+    fn new(reading: &Reading, dev: &str, frame: u32) -> Option<Rig> {
+        let gateway = reading.machine();
+        let device = gateway.device(dev)?;
+        Some(Rig { gateway, device, pool: Pool::new(MAX_PACKETS), draws: Seeded::new(1), now: CARRIED_OUT_AT, frame })
+    }
+
     fn world(&mut self) -> (World<'_>, &mut Gateway) {
         (World { now: self.now, pool: &mut self.pool, draws: &mut self.draws }, &mut self.gateway)
     }

@@ -1,5 +1,6 @@
 //! What was read: files, the commands in them, and the machine they came to.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use tidegate_gateway::{DeviceSpec, Gateway, World};
 use tidegate_packet::{Dissector, Draws, Handle, Pool, Seeded, Time};
@@ -187,6 +188,13 @@ impl Reading {
             let place = (*pref == 0 || *pref == dump.pref) && (*protocol == 0 || *protocol == dump.protocol);
             here && place && same_filter(said, *named, params, *handle)
         })
+    }
+
+    /// The operations that gave the qdiscs and classes which are there in the end their values.
+    pub fn lasting(&self) -> BTreeSet<usize> {
+        let qdiscs = self.qdiscs.iter().filter_map(|qdisc| self.maker_of_qdisc(qdisc));
+        let classes = self.classes.iter().filter_map(|class| self.maker_of_class(&class.dev, class.classid));
+        qdiscs.chain(classes).collect()
     }
 
     fn last(&self, wanted: impl Fn(&Op) -> bool) -> Option<usize> {

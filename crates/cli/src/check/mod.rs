@@ -87,7 +87,9 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
     }
     let mut reading = taken.reading();
     let mut findings = tidegate_insight::check(&mut reading);
-    findings.extend(taken.outcomes.iter().filter_map(ended_badly));
+    if !findings.iter().any(|finding| finding.rule == Rule::Refused) {
+        findings.extend(taken.outcomes.iter().filter_map(ended_badly));
+    }
     if let Some(dev) = &options.dev {
         findings.retain(|finding| concerns(&reading, finding, dev));
     }
@@ -100,7 +102,6 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
 
 /// A script that ended with an error of its own, although no command was refused.
 fn ended_badly(outcome: &crate::capture::Outcome) -> Option<Finding> {
-    let refused = outcome.calls.iter().any(|call| call.code != 0 && !call.may_fail());
     let code = match outcome.exit {
         Exit::Code(0) => return None,
         Exit::Code(code) => format!("code {code}"),
@@ -108,7 +109,7 @@ fn ended_badly(outcome: &crate::capture::Outcome) -> Option<Finding> {
         _ => return None,
     };
     let reason = outcome.troubles.last().map_or_else(|| code.clone(), |trouble| trouble.reason.clone());
-    (!refused).then(|| Finding {
+    Some(Finding {
         rule: Rule::Refused,
         level: Level::Error,
         place: None,

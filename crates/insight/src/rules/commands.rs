@@ -10,9 +10,16 @@ use tidegate_policy::Kind;
 
 /// Commands that are refused, and figures in unexpected units.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
-    let refused = reading.steps.iter().filter(|step| !step.may_fail).filter_map(refused);
-    let tc = reading.steps.iter().filter(|step| step.tool == "tc" && step.refused.is_none());
-    refused.chain(tc.flat_map(units_of)).collect()
+    let refused = reading.steps.iter().filter(|step| !step.may_fail && !clears(step)).filter_map(refused);
+    // What was made to see whether it can be, and is gone again, harms nobody.
+    let lasting = reading.lasting();
+    let lasts = |step: &&Step| lasting.range(step.ops.clone()).next().is_some();
+    refused.chain(reading.steps.iter().filter(lasts).flat_map(units_of)).collect()
+}
+
+/// Does the command clear the way? Nothing is lost where nothing was.
+fn clears(step: &Step) -> bool {
+    step.words.iter().any(|word| ["del", "delete", "-X", "-D", "-F"].contains(&word.text.as_str()))
 }
 
 /// A command that the tool or the kernel refuses.

@@ -26,9 +26,10 @@ fn told_once(found: Vec<Finding>) -> Vec<Finding> {
     let mut told: Vec<(Finding, usize)> = Vec::new();
     for finding in found {
         let same = |known: &&mut (Finding, usize)| {
-            known.0.rule == finding.rule && known.0.level == finding.level && known.0.place == finding.place
+            let here = finding.place.is_some() && known.0.place == finding.place;
+            known.0.rule == finding.rule && known.0.level == finding.level && (here || known.0.what == finding.what)
         };
-        match told.iter_mut().find(same).filter(|_| finding.place.is_some()) {
+        match told.iter_mut().find(same) {
             Some(known) => known.1 += usize::from(known.0.what != finding.what),
             None => told.push((finding, 0)),
         }

@@ -54,11 +54,12 @@ fn of_htb(reading: &Reading, HtbClass { class, params }: HtbClass<'_>, turns: &T
     let others = turns.get(&(class.dev.as_str(), class.parent, params.prio)).copied()?.saturating_sub(1);
     let said = format!("quantum of class {:X} is ", class.classid.0);
     let warned = reading.kernel_log.iter().any(|line| line.contains(&said));
-    if quantum >= frame && quantum <= LARGE && !warned {
+    let fits = quantum >= frame && quantum <= LARGE;
+    // Only classes of one priority under one parent take turns.
+    if !warned && (fits || others == 0) {
         return None;
     }
     let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
-    let level = if warned || others > 0 { Level::Warning } else { Level::Note };
     let from_rate = step.after("quantum").is_none();
     let origin =
         if from_rate { r2q(reading, class.dev.as_str(), class.classid, params.rate.rate.0) } else { String::new() };
@@ -67,21 +68,18 @@ fn of_htb(reading: &Reading, HtbClass { class, params }: HtbClass<'_>, turns: &T
         let held = Span(u64::from(quantum) * 1_000_000_000 / params.ceil.rate.0.max(1));
         format!("classes of the same priority wait while it sends for {} at a stretch", words::time(held))
     } else {
-        let company = if others > 0 {
-            format!("{} of the same priority", words::count(others, "class", "classes"))
-        } else {
-            "no class of its priority now".into()
+        let company = match others {
+            0 => "no other class has its priority and parent, so nobody notices yet".to_owned(),
+            _ => format!("{} of its priority", words::count(others, "other class", "other classes")),
         };
-        format!(
-            "that is less than one frame ({frame} bytes), so shares between it and others are not by their quanta ({company})"
-        )
+        format!("that is less than one frame ({frame} bytes), so turns are not shared by quanta ({company})")
     };
     let witness = if warned {
         format!("the kernel warns: {said}{}", if quantum > LARGE { "big" } else { "small" })
     } else {
         format!("quantum {quantum}, frame {frame}")
     };
-    let mut finding = finding(Rule::Quantum, level, at_word(step, "quantum"), what, because, witness);
+    let mut finding = finding(Rule::Quantum, Level::Warning, at_word(step, "quantum"), what, because, witness);
     finding.fix = mend(step, from_rate, frame.max(1514));
     Some(finding)
 }

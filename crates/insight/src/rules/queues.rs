@@ -57,8 +57,7 @@ fn burst(reading: &Reading, HtbClass { class, params }: HtbClass<'_>) -> Option<
     }
     let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
     step.after(keyword)?;
-    let filled = drive::fill(reading, &class.dev, class.classid, &[], frame, 200)?;
-    let reached = filled.rate(frame);
+    let reached = drive::rate(reading, &class.dev, class.classid, frame)?;
     let wanted = params.ceil.rate;
     let what = format!("{keyword} of class {} holds {least} bytes, less than half a frame ({frame})", class.classid);
     let because = if reached.0 < wanted.0 * 98 / 100 {
@@ -197,14 +196,18 @@ fn long(reading: &Reading, length: &Length<'_>) -> Option<Finding> {
     let busy = drive::fill(reading, length.dev, length.class, &length.others, length.frame, FRAMES).unwrap_or(alone);
     let wait = busy.wait.max(alone.wait);
     let level = match wait {
-        wait if wait >= LONG => Level::Warning,
-        wait if wait >= LONGISH => Level::Note,
-        _ => return None,
+        wait if wait < LONGISH => return None,
+        // A fair queue makes a flow wait for itself.
+        wait if wait >= LONG && !length.fair => Level::Warning,
+        _ => Level::Note,
     };
     let place = if length.limit.is_some() { at_limit(length.step) } else { length.step.place.clone() };
     let what = match length.limit {
         Some(limit) => format!("limit {limit} lets {} of packets wait", words::time(wait)),
         None if length.class.is_none() => format!("{} of packets may wait", words::time(wait)),
+        None if length.kind == Kind::Sfq => {
+            format!("sfq without a limit lets {} packets wait, {}", busy.packets, words::time(wait))
+        }
         None => {
             format!("class {} has no queue of its own length: {} of packets may wait", length.class, words::time(wait))
         }
@@ -215,14 +218,12 @@ fn long(reading: &Reading, length: &Length<'_>) -> Option<Finding> {
         "whoever fills it delays everybody else in it"
     };
     let because = format!(
-        "{who}: {} while the other classes are busy ({}), {} when they are idle ({})",
+        "{who}: {} while the other classes are busy, {} when they are idle",
         words::time(busy.wait),
-        words::rate(length.rate),
-        words::time(alone.wait),
-        words::rate(length.ceil)
+        words::time(alone.wait)
     );
-    let alike = length.others.is_empty() || length.rate == length.ceil;
-    let because = if alike { format!("{who}, at {}", words::rate(length.ceil)) } else { because };
+    let alike = busy.wait.0 < alone.wait.0 + alone.wait.0 / 10;
+    let because = if alike { who.to_owned() } else { because };
     let witness =
         format!("{} packets of {} bytes taken, the last left after {}", busy.packets, length.frame, words::time(wait));
     let mut finding = finding(Rule::Limit, level, place, what, because, witness);
@@ -244,8 +245,9 @@ fn shorter(length: &Length<'_>) -> Fix {
 fn by_hand(length: &Length<'_>) -> Fix {
     let parent = if length.class.is_none() { "1:".to_owned() } else { length.class.to_string() };
     // CoDel's target must not be less than a frame takes (RFC 8289, 4.4).
-    let frame_us = u64::from(length.frame) * 1_500_000 / length.rate.0.max(1);
-    let target = if frame_us > 5000 { format!(" target {}ms", frame_us.div_ceil(1000)) } else { String::new() };
+    let frame_ms = (u64::from(length.frame) * 1500).div_ceil(length.ceil.0.max(1));
+    let target =
+        if frame_ms > 5 { format!(" target {frame_ms}ms interval {}ms", frame_ms + 95) } else { String::new() };
     let what = format!(
         "a queue that keeps itself short: tc qdisc replace dev {} parent {parent} fq_codel{target}",
         length.dev

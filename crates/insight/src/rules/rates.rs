@@ -45,8 +45,8 @@ fn above_ceil(reading: &Reading, HtbClass { class, params }: HtbClass<'_>) -> Op
         ));
     }
     let frame = reading.frame(&class.dev);
-    let measured = drive::fill(reading, &class.dev, class.classid, &[], frame, 200)
-        .map(|filled| format!("kept full, it sends {}", words::rate(filled.rate(frame))));
+    let measured = drive::rate(reading, &class.dev, class.classid, frame)
+        .map(|rate| format!("kept full, it sends {}", words::rate(rate)));
     let witness = measured.unwrap_or_else(|| format!("ceil {} < rate {}", words::rate(ceil), words::rate(rate)));
     let mut finding = finding(
         Rule::Rates,
@@ -178,5 +178,5 @@ fn promised(reading: &Reading, HtbClass { class, params }: HtbClass<'_>) -> Opti
 /// What a class sends when it always has something to send.
 fn kept_full(reading: &Reading, dev: &str, class: Handle) -> Option<String> {
     let frame = reading.frame(dev);
-    drive::fill(reading, dev, class, &[], frame, 200).map(|filled| words::rate(filled.rate(frame)))
+    drive::rate(reading, dev, class, frame).map(words::rate)
 }
