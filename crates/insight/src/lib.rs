@@ -4,14 +4,17 @@
 //! Everything here begins with a [`Reading`]: the machine that a policy came to, and which words of which file said so. What is
 //! claimed of it is shown by the engine itself: a [`Finding`] that is more than a note carries a [`Witness`].
 
+mod explain;
+pub mod fields;
 mod finding;
 mod packet;
 mod probe;
 mod reading;
 mod rules;
 
+pub use explain::{End, Explainer, Line, Outcome, Scene, Story};
 pub use finding::{Edit, Finding, Fix, Level, Rule, Witness};
 pub use packet::{ANY_PORT, CODE_POINTS, Framing, Packet, PacketError, has_ports, is_icmp, of_frame};
 pub use probe::{Course, Loss, Prober, Stop, Way};
-pub use reading::{CARRIED_OUT_AT, Given, Place, Reading, Source, Step, Word};
+pub use reading::{CARRIED_OUT_AT, CLSACT_EGRESS, CLSACT_INGRESS, Given, Place, Reading, Source, Step, Word};
 pub use rules::check;

@@ -4,10 +4,16 @@ use std::ops::Range;
 use tidegate_gateway::{DeviceSpec, Gateway, World};
 use tidegate_packet::{Dissector, Draws, Handle, Pool, Seeded, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
-use tidegate_policy::{ClassOp, FilterOp, Op, QdiscOp, Verb};
+use tidegate_policy::netfilter::{Family, NfCommand, NfOp, Rule};
+use tidegate_policy::{ClassOp, FilterOp, Kind, Op, QdiscOp, Verb};
 
 /// When a policy is carried out: a machine's clock does not begin at nothing.
 pub const CARRIED_OUT_AT: Time = Time(1_000_000_000);
+
+/// Where filters of a clsact on what arrives hang.
+pub const CLSACT_INGRESS: Handle = Handle(0xffff_fff2);
+/// Where its filters on what leaves hang.
+pub const CLSACT_EGRESS: Handle = Handle(0xffff_fff3);
 
 /// A place in a file that was read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -127,9 +133,14 @@ impl Reading {
         let ids: Vec<_> = gateway.devices().collect();
         let qdiscs: Vec<QdiscDump> = ids.iter().flat_map(|id| gateway.qdiscs(now, *id)).collect();
         let classes: Vec<ClassDump> = ids.iter().flat_map(|id| gateway.classes(now, *id)).collect();
+        let on_qdisc = |qdisc: &QdiscDump| match qdisc.kind {
+            // It has a list for each direction, and none of its own.
+            Kind::Clsact => vec![CLSACT_INGRESS, CLSACT_EGRESS],
+            _ => vec![qdisc.handle],
+        };
         let parents = qdiscs
             .iter()
-            .map(|qdisc| (&qdisc.dev, qdisc.handle))
+            .flat_map(|qdisc| on_qdisc(qdisc).into_iter().map(|parent| (&qdisc.dev, parent)))
             .chain(classes.iter().map(|class| (&class.dev, class.classid)));
         let mut filters = Vec::new();
         for (dev, parent) in parents.filter(|(_, parent)| !parent.is_none()) {
@@ -182,6 +193,29 @@ impl Reading {
             let place = (*pref == 0 || *pref == dump.pref) && (*protocol == 0 || *protocol == dump.protocol);
             here && place && same_filter(said, *named, params, *handle)
         })
+    }
+
+    /// The operation that put a rule into a chain of a table; of several that say the same, the one after `before` others.
+    pub fn maker_of_rule(
+        &self,
+        (family, table, chain): (Family, &str, &str),
+        rule: &Rule,
+        before: usize,
+    ) -> Option<usize> {
+        let makes = |op: &Op| {
+            let Op::Netfilter(NfOp { family: of, table: name, command }) = op else { return false };
+            let here = match command {
+                NfCommand::Append(into, _) | NfCommand::Insert(into, ..) | NfCommand::ReplaceAt(into, ..) => {
+                    into == chain
+                }
+                // nft names the chain's rule beside which it goes.
+                _ => true,
+            };
+            *of == family && name == table && here && command.rule() == Some(rule)
+        };
+        let makers = self.ops.iter().enumerate().filter(|(_, op)| makes(op)).map(|(at, _)| at);
+        let makers: Vec<usize> = makers.collect();
+        makers.get(before).or(makers.last()).copied()
     }
 
     fn last(&self, wanted: impl Fn(&Op) -> bool) -> Option<usize> {
