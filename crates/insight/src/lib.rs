@@ -4,6 +4,7 @@
 //! Everything here begins with a [`Reading`]: the machine that a policy came to, and which words of which file said so. What is
 //! claimed of it is shown by the engine itself: a [`Finding`] that is more than a note carries a [`Witness`].
 
+mod drive;
 mod explain;
 pub mod fields;
 mod finding;
@@ -11,6 +12,8 @@ mod packet;
 mod probe;
 mod reading;
 mod rules;
+mod tree;
+mod words;
 
 pub use explain::{End, Explainer, Line, Outcome, Scene, Story};
 pub use finding::{Edit, Finding, Fix, Level, Rule, Witness};

@@ -1,5 +1,6 @@
 //! What was read: files, the commands in them, and the machine they came to.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use tidegate_gateway::{DeviceSpec, Gateway, World};
 use tidegate_packet::{Dissector, Draws, Handle, Pool, Seeded, Time};
@@ -156,6 +157,11 @@ impl Reading {
         machine(&self.devices, self.dissector, &self.ops)
     }
 
+    /// The machine as it was before the first command.
+    pub fn machine_before(&self) -> Gateway {
+        machine(&self.devices, self.dissector, &[])
+    }
+
     /// The command that an operation came from.
     pub fn step_of(&self, op: usize) -> Option<&Step> {
         // Steps that came to nothing have empty ranges; the ends ascend.
@@ -216,6 +222,13 @@ impl Reading {
         let makers = self.ops.iter().enumerate().filter(|(_, op)| makes(op)).map(|(at, _)| at);
         let makers: Vec<usize> = makers.collect();
         makers.get(before).or(makers.last()).copied()
+    }
+
+    /// The operations that gave the qdiscs and classes which are there in the end their values.
+    pub fn lasting(&self) -> BTreeSet<usize> {
+        let qdiscs = self.qdiscs.iter().filter_map(|qdisc| self.maker_of_qdisc(qdisc));
+        let classes = self.classes.iter().filter_map(|class| self.maker_of_class(&class.dev, class.classid));
+        qdiscs.chain(classes).collect()
     }
 
     fn last(&self, wanted: impl Fn(&Op) -> bool) -> Option<usize> {
