@@ -24,7 +24,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use device::Port;
 use firewall::{Firewall, Passage};
-use tidegate_classify::netfilter::Table;
+use tidegate_classify::netfilter::{Seen, Table};
 use tidegate_packet::{Dissector, Draws, Handle, Head, Pkt, Pool, Time, Timer};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::netfilter::{Hook, NfOp};
@@ -249,6 +249,16 @@ impl Gateway {
     /// Shows netfilter a packet that would leave by `device` and does not: connections remember it, no queue does. False: a rule drops it.
     pub fn only_hooks(&mut self, now: Time, pool: &mut Pool, device: DeviceId, route: Route, pkt: &Pkt) -> bool {
         self.hooks(now, pool, device, route, pkt) == Passage::Passed
+    }
+
+    /// Begins to note what packets meet in netfilter's tables.
+    pub fn watch(&mut self) {
+        self.firewall.watch = Some(Vec::new());
+    }
+
+    /// What was noted since this was last asked; it goes on.
+    pub fn take_seen(&mut self) -> Vec<Seen> {
+        self.firewall.watch.as_mut().map(core::mem::take).unwrap_or_default()
     }
 
     /// Connections are forgotten, as by `conntrack -F`.

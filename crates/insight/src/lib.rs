@@ -6,8 +6,11 @@
 
 mod bdd;
 mod drive;
+mod explain;
 mod field;
+pub mod fields;
 mod finding;
+mod index;
 mod packet;
 mod probe;
 mod reach;
@@ -22,9 +25,10 @@ mod walk_tree;
 mod walk_ways;
 mod words;
 
+pub use explain::{End, Explainer, Line, Outcome, Scene, Story};
 pub use finding::{Edit, Finding, Fix, Level, Rule, Witness};
 pub use packet::{ANY_PORT, CODE_POINTS, Framing, Packet, PacketError, has_ports, is_icmp, of_frame};
 pub use probe::{Course, Loss, Prober, Stop, Way};
 pub use reach::{Arrival, Candidate, Reached};
-pub use reading::{CARRIED_OUT_AT, Given, Place, Reading, Source, Step, Word};
+pub use reading::{CARRIED_OUT_AT, CLSACT_EGRESS, CLSACT_INGRESS, Given, Place, Reading, Source, Step, Word};
 pub use rules::check;

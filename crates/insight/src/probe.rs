@@ -74,6 +74,20 @@ impl Stop {
     }
 }
 
+/// A packet while it waits: what may be asked about it then.
+pub(crate) struct Glimpse<'a> {
+    pub(crate) gateway: &'a mut Gateway,
+    pub(crate) now: Time,
+    pub(crate) stop: &'a Stop,
+    /// Its headers, with the DS field as it is now.
+    pub(crate) head: Head,
+    pub(crate) mark: u32,
+    pub(crate) priority: u32,
+}
+
+/// Who is shown each stop.
+type Look<'l> = &'l mut dyn FnMut(Glimpse<'_>);
+
 /// The end of a packet that was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
@@ -146,15 +160,22 @@ impl Prober {
 
     /// Sends a packet on a course, sees where it waits, and lets it leave.
     pub fn travel(&mut self, packet: &Packet, course: Course) -> Way {
+        self.travel_with(packet, course, &mut |_| ())
+    }
+
+    /// The same; whoever looks is shown each stop while the packet is there.
+    pub(crate) fn travel_with(&mut self, packet: &Packet, course: Course, look: Look<'_>) -> Way {
         self.gateway.forget_connections();
         let instead = self.prepare(packet, course);
+        // What was shown to the hooks before is no part of this packet's way.
+        drop(self.gateway.take_seen());
         let packet = instead.as_ref().unwrap_or(packet);
         let header = match course {
             Course::Arrives(device) | Course::Through(device, _) => self.link_header(device),
             Course::Leaves(device, route) => self.header_before(device, route),
         };
         let Some(pkt) = self.pool.insert(packet.meta(header), packet.head()) else { return Way::nowhere() };
-        let mut trip = Trip { slot: pkt.slot(), stops: Vec::new(), dropped: None };
+        let mut trip = Trip { slot: pkt.slot(), stops: Vec::new(), dropped: None, look };
         let came = match course {
             Course::Leaves(device, route) => return self.leave(trip, pkt, device, route),
             Course::Arrives(device) | Course::Through(device, _) => self.arrive(&mut trip, pkt, device),
@@ -172,7 +193,7 @@ impl Prober {
     }
 
     /// Out by a device; an ifb on the way gives the packet back there.
-    fn leave(&mut self, mut trip: Trip, pkt: Pkt, device: DeviceId, route: Route) -> Way {
+    fn leave(&mut self, mut trip: Trip<'_>, pkt: Pkt, device: DeviceId, route: Route) -> Way {
         let Prober { gateway, pool, draws, now, .. } = self;
         let offer = gateway.offer(World { now: *now, pool, draws }, device, route, pkt);
         self.after_offer(&mut trip, device, offer);
@@ -180,7 +201,7 @@ impl Prober {
     }
 
     /// In by a device; what goes on to routing comes back, with the device it came in by.
-    fn arrive(&mut self, trip: &mut Trip, pkt: Pkt, device: DeviceId) -> Option<(Pkt, DeviceId)> {
+    fn arrive(&mut self, trip: &mut Trip<'_>, pkt: Pkt, device: DeviceId) -> Option<(Pkt, DeviceId)> {
         let Prober { gateway, pool, draws, now, .. } = self;
         match gateway.receive(World { now: *now, pool, draws }, device, pkt) {
             Received::Passed(pkt, came_in) => Some((pkt, came_in)),
@@ -193,7 +214,7 @@ impl Prober {
     }
 
     /// Looks where an offered packet waits, and lets it leave; what an ifb gives back goes on.
-    fn after_offer(&mut self, trip: &mut Trip, device: DeviceId, offer: Offer) {
+    fn after_offer(&mut self, trip: &mut Trip<'_>, device: DeviceId, offer: Offer) {
         let mut device = device;
         for _ in 0..MOST_STOPS {
             let led = self.note_losses(trip, device);
@@ -207,7 +228,7 @@ impl Prober {
             }
             if offer != Offer::Stopped && trip.dropped.is_none() {
                 let stop = self.stop(device);
-                trip.stops.push(stop);
+                self.visit(trip, stop);
             }
             if let Some(pkt) = self.let_leave(trip, device) {
                 self.pool.release(pkt);
@@ -218,7 +239,7 @@ impl Prober {
 
     /// Goes where the packet was led from a device, if it was; what an ifb gives back comes back, with the device by which it was
     /// leaving, if it was.
-    fn visit_led(&mut self, trip: &mut Trip, from: DeviceId) -> Option<(Pkt, Option<DeviceId>)> {
+    fn visit_led(&mut self, trip: &mut Trip<'_>, from: DeviceId) -> Option<(Pkt, Option<DeviceId>)> {
         let ids: Vec<DeviceId> = self.gateway.devices().filter(|id| *id != from).collect();
         let mut led = Vec::new();
         for device in ids {
@@ -231,14 +252,14 @@ impl Prober {
         let last = led.last()?.1;
         let mut at = from;
         for (_, device) in led {
-            trip.stops.push(Stop { device: at, classes: Vec::new(), qdiscs: Vec::new(), led_to: Some(device) });
+            self.visit(trip, Stop { device: at, classes: Vec::new(), qdiscs: Vec::new(), led_to: Some(device) });
             at = device;
         }
         if trip.dropped.is_some() {
             return None;
         }
         let stop = self.stop(last);
-        trip.stops.push(stop);
+        self.visit(trip, stop);
         let pkt = self.let_leave(trip, last)?;
         if self.gateway.spec(last).kind != DeviceKind::Ifb {
             // Any other device sends it: it does not come back.
@@ -250,7 +271,7 @@ impl Prober {
     }
 
     /// Reads what happened on a device: losses are noted; true if the packet was led away.
-    fn note_losses(&mut self, trip: &mut Trip, device: DeviceId) -> bool {
+    fn note_losses(&mut self, trip: &mut Trip<'_>, device: DeviceId) -> bool {
         let mut led = false;
         for event in self.gateway.events(device) {
             match event.what {
@@ -260,6 +281,17 @@ impl Prober {
             }
         }
         led
+    }
+
+    /// Notes a stop, and shows it.
+    fn visit(&mut self, trip: &mut Trip<'_>, stop: Stop) {
+        let Prober { gateway, pool, now, .. } = self;
+        if let (Some(meta), Some(head)) = (pool.last_known(trip.slot), pool.last_head(trip.slot)) {
+            let mut head = head.clone();
+            head.set_dsfield(meta.dsfield);
+            (trip.look)(Glimpse { gateway, now: *now, stop: &stop, head, mark: meta.mark.0, priority: meta.priority });
+        }
+        trip.stops.push(stop);
     }
 
     /// Where the packet waits on a device.
@@ -286,7 +318,7 @@ impl Prober {
     }
 
     /// Polls a device, waiting as long as it wants, until nothing is left there; gives the packet that was sent.
-    fn let_leave(&mut self, trip: &mut Trip, device: DeviceId) -> Option<Pkt> {
+    fn let_leave(&mut self, trip: &mut Trip<'_>, device: DeviceId) -> Option<Pkt> {
         let mut left = None;
         for _ in 0..MOST_WAITS {
             let Prober { gateway, pool, draws, now, .. } = self;
@@ -307,7 +339,7 @@ impl Prober {
         left
     }
 
-    fn told(&mut self, trip: Trip) -> Way {
+    fn told(&mut self, trip: Trip<'_>) -> Way {
         let Some(meta) = self.pool.last_known(trip.slot) else { return Way::nowhere() };
         let Meta { dsfield, priority, mark, .. } = *meta;
         let state = conntrack::state(meta);
@@ -329,10 +361,11 @@ impl Prober {
 }
 
 /// A packet under way.
-struct Trip {
+struct Trip<'l> {
     slot: usize,
     stops: Vec<Stop>,
     dropped: Option<Loss>,
+    look: Look<'l>,
 }
 
 impl Way {

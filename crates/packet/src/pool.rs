@@ -248,6 +248,11 @@ impl Pool {
         self.meta.get(slot)
     }
 
+    /// The header bytes of the packet in a slot, likewise.
+    pub fn last_head(&self, slot: usize) -> Option<&Head> {
+        self.cold.get(slot).map(|cold| &cold.head)
+    }
+
     /// Begins to bring a slot's line into the cache: a store, unlike a load, keeps nothing waiting.
     #[inline]
     fn touch(&mut self, slot: u32) {

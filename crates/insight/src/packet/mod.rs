@@ -7,6 +7,7 @@ mod words;
 pub use frame::{Framing, of_frame};
 pub use names::CODE_POINTS;
 pub use words::PacketError;
+pub(crate) use words::state_name;
 
 use core::net::{IpAddr, Ipv4Addr};
 use tidegate_packet::header::{ethertype, proto, tcp_flags};
@@ -102,6 +103,11 @@ impl Default for Packet {
 /// Does a protocol begin with two ports?
 pub const fn has_ports(protocol: u8) -> bool {
     matches!(protocol, proto::TCP | proto::UDP | 33 | 132 | 136)
+}
+
+/// The word for a protocol, if it has one.
+pub(crate) fn protocol_word(protocol: u8) -> Option<&'static str> {
+    names::name(names::PROTOCOLS, protocol)
 }
 
 /// Is it ICMP, for either family?
