@@ -5,6 +5,7 @@ pub mod capture;
 pub mod check;
 mod dissect;
 pub mod faces;
+pub mod import;
 pub mod intake;
 pub mod replay;
 pub mod run;
