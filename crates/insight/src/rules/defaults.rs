@@ -7,6 +7,7 @@ use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reach::Candidate;
 use crate::reading::Step;
 use crate::walk_tree::{By, Parts, Place};
+use std::collections::BTreeSet;
 use tidegate_gateway::Why;
 use tidegate_packet::Handle;
 use tidegate_policy::QdiscParams;
@@ -143,7 +144,7 @@ fn in_default(asking: &mut Asking<'_>, root: &QdiscDump) -> Result<Option<Findin
     let (mut told_v4, mut told_v6, mut rest) = (false, false, Parts::default());
     let classes: Vec<((Place, By), Parts)> =
         asking.reached.walked.seen.classes.iter().map(|(key, parts)| (key.clone(), parts.clone())).collect();
-    let mut default = Handle::NONE;
+    let mut defaults = BTreeSet::new();
     for (((device, class), by), parts) in classes {
         if device != root.dev || class.qdisc() != root.handle {
             continue;
@@ -154,16 +155,17 @@ fn in_default(asking: &mut Asking<'_>, root: &QdiscDump) -> Result<Option<Findin
             let v6 = space.store.and(set, space.v6)?;
             if by == By::Default {
                 rest.add(space, way, v6)?;
-                default = class;
+                defaults.insert(class);
             } else {
                 told_v4 |= !v4.is_empty();
                 told_v6 |= !v6.is_empty();
             }
         }
     }
-    if !told_v4 || told_v6 {
+    // prio's map has several, by the DS field.
+    let (true, false, 1, Some(default)) = (told_v4, told_v6, defaults.len(), defaults.first().copied()) else {
         return Ok(None);
-    }
+    };
     let Some(step) = asking.reading.maker_of_qdisc(root).and_then(|op| asking.reading.step_of(op)) else {
         return Ok(None);
     };
