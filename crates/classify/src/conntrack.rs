@@ -141,6 +141,13 @@ impl Conntrack {
         self.entries.len() - self.free.len()
     }
 
+    /// Forgets all of them.
+    pub fn forget_all(&mut self) {
+        self.entries.clear();
+        self.free.clear();
+        self.index.clear();
+    }
+
     /// Is none known?
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -2,6 +2,7 @@
 
 mod place;
 mod visit;
+mod watch;
 
 use crate::conntrack::{Conntrack, network_len};
 use alloc::format;
@@ -13,6 +14,7 @@ use tidegate_packet::{Pkt, Pool};
 use tidegate_policy::netfilter::{Base, Family, Hook, NfCommand, NfOp, Rule, Target, Translate};
 use tidegate_policy::{Errno, TcError};
 use visit::Visit;
+pub use watch::{Known, Seen};
 
 /// The chains that a table has from the start.
 fn built_in(table: &str) -> &'static [&'static str] {
@@ -156,7 +158,7 @@ impl Table {
         self.chains.iter().enumerate().filter_map(place)
     }
 
-    /// Sends a packet through a base chain, by its number.
+    /// Sends a packet through a base chain, by its number. Whoever watches is told of each rule it meets.
     pub fn run(
         &mut self,
         start: usize,
@@ -164,6 +166,7 @@ impl Table {
         connections: &mut Conntrack,
         pool: &mut Pool,
         pkt: &Pkt,
+        watch: Option<&mut Vec<Seen>>,
     ) -> Verdict {
         let concerned = match pool.meta(pkt).ethertype {
             ethertype::IPV4 => self.family.has(false),
@@ -173,13 +176,15 @@ impl Table {
         if !concerned || start >= self.chains.len() {
             return Verdict::Accept;
         }
-        let mut visit = Visit { place, connections, pool, pkt, steps: 0 };
+        let hook = self.chains[start].base.map(|base| base.hook);
+        let mut visit = Visit { place, connections, pool, pkt, steps: 0, hook, watch };
         match self.walk(start, &mut visit) {
             Walk::Decided(verdict) => verdict,
             Walk::Return => {
+                visit.meets(self, start, None, None);
                 let chain = &mut self.chains[start];
                 chain.packets += 1;
-                chain.bytes += network_len(pool.meta(pkt));
+                chain.bytes += network_len(visit.pool.meta(pkt));
                 if chain.policy.unwrap_or(true) { Verdict::Accept } else { Verdict::Drop }
             }
         }
@@ -191,10 +196,12 @@ impl Table {
             if visit.steps > MAX_STEPS {
                 return Walk::Decided(Verdict::Drop);
             }
-            let counted = &mut self.chains[chain].rules[at];
-            if !counted.rule.matches.iter().all(|m| visit.holds(m)) {
+            let failed = self.chains[chain].rules[at].rule.matches.iter().position(|m| !visit.holds(m));
+            visit.meets(self, chain, Some(at), failed);
+            if failed.is_some() {
                 continue;
             }
+            let counted = &mut self.chains[chain].rules[at];
             counted.packets += 1;
             counted.bytes += network_len(visit.pool.meta(visit.pkt));
             counted.rule.first.iter().for_each(|target| visit.alter(target));

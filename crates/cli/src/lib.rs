@@ -2,9 +2,11 @@
 //! What the `tidegate` command is made of.
 
 pub mod capture;
+pub mod check;
 mod dissect;
 pub mod faces;
 pub mod intake;
 pub mod replay;
 pub mod run;
 pub mod trial;
+mod values;

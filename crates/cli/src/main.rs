@@ -3,7 +3,7 @@
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use tidegate::{capture, replay, run, trial};
+use tidegate::{capture, check, replay, run, trial};
 
 /// Try a traffic-control policy before you trust your link to it.
 #[derive(Parser)]
@@ -17,6 +17,8 @@ struct Cli {
 enum Command {
     /// Run a script unmodified in a private namespace and simulate its policy on a link behind a modem with a big buffer.
     Try(Box<trial::Options>),
+    /// Find what is wrong with a policy: where, what happens because of it, and what mends it.
+    Check(check::Options),
     /// Do a recorded run of a real kernel again, packet by packet.
     Replay(replay::Options),
     /// Run a script in a private namespace against a model of the machine, and print what it came to.
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
     }
     match Cli::parse().command {
         Command::Try(options) => trial::command(&options),
+        Command::Check(options) => check::command(&options),
         Command::Replay(options) => replay::command(&options),
         Command::Run(options) => run::command(&options),
     }

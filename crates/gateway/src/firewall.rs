@@ -3,7 +3,7 @@
 use super::nat::Home;
 use alloc::vec::Vec;
 use tidegate_classify::conntrack::{Asked, Conntrack};
-use tidegate_classify::netfilter::{Place, Table, Verdict};
+use tidegate_classify::netfilter::{Place, Seen, Table, Verdict};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Pkt, Pool, Time};
 use tidegate_policy::netfilter::{Base, Condition, Family, Hook, NfCommand, NfOp, Target};
@@ -46,6 +46,8 @@ pub(crate) struct Firewall {
     pub(crate) connections: Conntrack,
     /// What a packet meets at each hook, in order; known from the first packet after a change on.
     stops: Option<[Vec<Stop>; 5]>,
+    /// What packets met, while somebody watches.
+    pub(crate) watch: Option<Vec<Seen>>,
 }
 
 impl Firewall {
@@ -208,11 +210,13 @@ impl Firewall {
 
     /// The chains of a hook from one priority on, up to but without another.
     fn chains(&mut self, hook: Hook, range: (i32, i32), place: Place<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
-        let Firewall { tables, connections, stops: known } = self;
+        let Firewall { tables, connections, stops: known, watch } = self;
         let all = known.get_or_insert_with(|| Hook::ALL.map(|hook| stops(tables, hook)));
         let mut asked =
             all[hook as usize].iter().filter(|stop| !stop.translates && (range.0..range.1).contains(&stop.priority));
-        asked.all(|stop| tables[stop.table].run(stop.chain, place, connections, pool, pkt) == Verdict::Accept)
+        asked.all(|stop| {
+            tables[stop.table].run(stop.chain, place, connections, pool, pkt, watch.as_mut()) == Verdict::Accept
+        })
     }
 
     /// The end of the way through the hooks.

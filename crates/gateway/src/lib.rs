@@ -18,13 +18,13 @@ pub use device::{DeviceKind, DeviceSpec};
 pub use firewall::{Checkpoint, tos_priority};
 pub use led::Received;
 pub use stack::Encap;
-pub use tidegate_qdisc::{Event, Offer, Switches, What, Why};
+pub use tidegate_qdisc::{Event, Offer, Spot, Switches, What, Why};
 
 use alloc::string::String;
 use alloc::vec::Vec;
 use device::Port;
 use firewall::{Firewall, Passage};
-use tidegate_classify::netfilter::Table;
+use tidegate_classify::netfilter::{Seen, Table};
 use tidegate_packet::{Dissector, Draws, Handle, Head, Pkt, Pool, Time, Timer};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::netfilter::{Hook, NfOp};
@@ -229,15 +229,7 @@ impl Gateway {
     pub fn offer(&mut self, world: World<'_>, device: DeviceId, route: Route, pkt: Pkt) -> Offer {
         let World { now, pool, draws } = world;
         pool.set_dissector(self.dissector);
-        self.reframe(pool, device, route, &pkt);
-        let Gateway { ports, firewall, .. } = self;
-        let name = |id: DeviceId| ports[id.0 as usize].name.as_str();
-        let home = |name: &str, v6: bool| address(ports, name, v6);
-        let passes = match route {
-            Route::Direct => Passage::Passed,
-            Route::Local => firewall.send(now, name(device), &home, pool, &pkt),
-            Route::Forwarded(from) => firewall.forward(now, (from.map_or("", name), name(device)), &home, pool, &pkt),
-        };
+        let passes = self.hooks(now, pool, device, route, &pkt);
         let shaper = &mut self.port(device).shaper;
         let why = match passes {
             Passage::Passed => None,
@@ -252,24 +244,60 @@ impl Gateway {
         self.follow(World { now, pool, draws }, device, offer)
     }
 
-    /// A routed packet gets the link header of the device it leaves by; the machine's own come as Ethernet frames.
-    fn reframe(&mut self, pool: &mut Pool, device: DeviceId, route: Route, pkt: &Pkt) {
-        let header = |id: DeviceId| self.ports[id.0 as usize].spec.link_header;
-        let had = match route {
-            Route::Direct => return,
-            Route::Forwarded(Some(from)) => header(from),
-            Route::Forwarded(None) | Route::Local => Head::ETHERNET as u32,
+    /// Shows a packet to the hooks of its route. They count from the network header on, and what they are given has an Ethernet header;
+    /// a packet that passed gets the link header of the device it leaves by.
+    fn hooks(&mut self, now: Time, pool: &mut Pool, device: DeviceId, route: Route, pkt: &Pkt) -> Passage {
+        const SHOWN: u32 = Head::ETHERNET as u32;
+        let Gateway { ports, firewall, .. } = self;
+        let header = |id: DeviceId| ports[id.0 as usize].spec.link_header;
+        let name = |id: DeviceId| ports[id.0 as usize].name.as_str();
+        let home = |name: &str, v6: bool| address(ports, name, v6);
+        if let Route::Forwarded(Some(from)) = route {
+            reframe(pool, pkt, header(from), SHOWN);
+        }
+        let passage = match route {
+            Route::Direct => return Passage::Passed,
+            Route::Local => firewall.send(now, name(device), &home, pool, pkt),
+            Route::Forwarded(from) => firewall.forward(now, (from.map_or("", name), name(device)), &home, pool, pkt),
         };
-        let meta = pool.meta_mut(pkt);
-        meta.frame_len = (meta.frame_len + header(device)).saturating_sub(had);
-        meta.len = meta.frame_len;
+        reframe(pool, pkt, SHOWN, header(device));
+        passage
+    }
+
+    /// Shows netfilter a packet that would leave by `device` and does not: connections remember it, no queue does. False: a rule drops it.
+    pub fn only_hooks(&mut self, now: Time, pool: &mut Pool, device: DeviceId, route: Route, pkt: &Pkt) -> bool {
+        self.hooks(now, pool, device, route, pkt) == Passage::Passed
+    }
+
+    /// Begins to note what packets meet in netfilter's tables.
+    pub fn watch(&mut self) {
+        self.firewall.watch = Some(Vec::new());
+    }
+
+    /// What was noted since this was last asked; it goes on.
+    pub fn take_seen(&mut self) -> Vec<Seen> {
+        self.firewall.watch.as_mut().map(core::mem::take).unwrap_or_default()
+    }
+
+    /// Connections are forgotten, as by `conntrack -F`.
+    pub fn forget_connections(&mut self) {
+        self.firewall.connections.forget_all();
+    }
+
+    /// Gives the connection of a packet that passed the hooks a mark, as by `conntrack -U --mark`.
+    pub fn mark_connection(&mut self, pool: &Pool, pkt: &Pkt, mark: u32) {
+        self.firewall.connections.set_mark(pool.meta(pkt), mark);
     }
 
     /// Shows netfilter a packet that came in by `device` and is for the machine itself; false if a rule drops it.
     pub fn input(&mut self, now: Time, pool: &mut Pool, device: DeviceId, pkt: &Pkt) -> bool {
         let Gateway { ports, firewall, .. } = self;
         let home = |name: &str, v6: bool| address(ports, name, v6);
-        firewall.receive(now, &ports[device.0 as usize].name, &home, pool, pkt)
+        let port = &ports[device.0 as usize];
+        reframe(pool, pkt, port.spec.link_header, Head::ETHERNET as u32);
+        let passes = firewall.receive(now, &port.name, &home, pool, pkt);
+        reframe(pool, pkt, Head::ETHERNET as u32, port.spec.link_header);
+        passes
     }
 
     /// Takes the next packet that a device may send.
@@ -318,6 +346,11 @@ impl Gateway {
         self.ports[device.0 as usize].shaper.qlen()
     }
 
+    /// The qdiscs of a device in which packets wait, from the root down.
+    pub fn waiting(&mut self, device: DeviceId) -> Vec<Spot> {
+        self.port(device).shaper.waiting()
+    }
+
     /// Is anything configured on a device?
     pub fn is_configured(&self, device: DeviceId) -> bool {
         self.ports[device.0 as usize].shaper.is_configured()
@@ -350,6 +383,13 @@ impl Gateway {
         self.name_devices(&mut dumps);
         Ok(dumps)
     }
+}
+
+/// A packet with a link header of so many bytes gets one of so many others.
+fn reframe(pool: &mut Pool, pkt: &Pkt, had: u32, has: u32) {
+    let meta = pool.meta_mut(pkt);
+    meta.frame_len = (meta.frame_len + has).saturating_sub(had);
+    meta.len = meta.frame_len;
 }
 
 fn address(ports: &[Port], name: &str, v6: bool) -> Option<[u8; 16]> {

@@ -43,11 +43,11 @@ impl Firewall {
 
     fn settle(&mut self, hook: Hook, end: End, place: Place<'_>, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
         let v6 = pool.meta(pkt).ethertype == ethertype::IPV6;
-        let Firewall { tables, connections, .. } = self;
+        let Firewall { tables, connections, watch, .. } = self;
         let found = tables.iter_mut().find(|t| t.family() == Family::of(v6) && t.name() == "nat" && !t.is_free());
         let Some(table) = found else { return true };
         let Some((_, chain)) = table.at_hook(hook).next() else { return true };
-        let wanted = match table.run(chain, place, connections, pool, pkt) {
+        let wanted = match table.run(chain, place, connections, pool, pkt, watch.as_mut()) {
             Verdict::Drop => return false,
             Verdict::Accept => None,
             // A chain of the user's may be reached where this end is not open.

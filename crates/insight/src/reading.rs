@@ -1,13 +1,21 @@
 //! What was read: files, the commands in them, and the machine they came to.
 
+use crate::index::Index;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use tidegate_gateway::{DeviceSpec, Gateway, World};
 use tidegate_packet::{Dissector, Draws, Handle, Pool, Seeded, Time};
-use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
-use tidegate_policy::{ClassOp, FilterOp, Op, QdiscOp, Verb};
+use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
+use tidegate_policy::netfilter::{Family, NfCommand, NfOp, Rule};
+use tidegate_policy::{FilterOp, Kind, Op};
 
 /// When a policy is carried out: a machine's clock does not begin at nothing.
 pub const CARRIED_OUT_AT: Time = Time(1_000_000_000);
+
+/// Where filters of a clsact on what arrives hang.
+pub const CLSACT_INGRESS: Handle = Handle(0xffff_fff2);
+/// Where its filters on what leaves hang.
+pub const CLSACT_EGRESS: Handle = Handle(0xffff_fff3);
 
 /// A place in a file that was read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -114,6 +122,7 @@ pub struct Reading {
     pub classes: Vec<ClassDump>,
     /// The filters of all qdiscs and classes, in the order in which each list is asked.
     pub filters: Vec<FilterDump>,
+    pub(crate) index: Index,
     devices: Vec<(String, DeviceSpec)>,
     dissector: Dissector,
 }
@@ -127,9 +136,14 @@ impl Reading {
         let ids: Vec<_> = gateway.devices().collect();
         let qdiscs: Vec<QdiscDump> = ids.iter().flat_map(|id| gateway.qdiscs(now, *id)).collect();
         let classes: Vec<ClassDump> = ids.iter().flat_map(|id| gateway.classes(now, *id)).collect();
+        let on_qdisc = |qdisc: &QdiscDump| match qdisc.kind {
+            // It has a list for each direction, and none of its own.
+            Kind::Clsact => vec![CLSACT_INGRESS, CLSACT_EGRESS],
+            _ => vec![qdisc.handle],
+        };
         let parents = qdiscs
             .iter()
-            .map(|qdisc| (&qdisc.dev, qdisc.handle))
+            .flat_map(|qdisc| on_qdisc(qdisc).into_iter().map(|parent| (&qdisc.dev, parent)))
             .chain(classes.iter().map(|class| (&class.dev, class.classid)));
         let mut filters = Vec::new();
         for (dev, parent) in parents.filter(|(_, parent)| !parent.is_none()) {
@@ -137,12 +151,18 @@ impl Reading {
                 filters.extend(dumps);
             }
         }
-        Reading { sources, steps, ops, kernel_log, down, gateway, qdiscs, classes, filters, devices, dissector }
+        let index = Index::new(&ops, &qdiscs, &classes);
+        Reading { sources, steps, ops, kernel_log, down, gateway, qdiscs, classes, filters, index, devices, dissector }
     }
 
     /// Another machine with this policy, on which packets may be tried.
     pub fn machine(&self) -> Gateway {
         machine(&self.devices, self.dissector, &self.ops)
+    }
+
+    /// The machine as it was before the first command.
+    pub fn machine_before(&self) -> Gateway {
+        machine(&self.devices, self.dissector, &[])
     }
 
     /// The command that an operation came from.
@@ -154,38 +174,54 @@ impl Reading {
 
     /// The operation that last gave a class its values.
     pub fn maker_of_class(&self, dev: &str, classid: Handle) -> Option<usize> {
-        self.last(|op| {
-            matches!(op, Op::Class(ClassOp { verb, dev: on, classid: id, params, .. })
-            if *verb != Verb::Delete && on == dev && *id == classid && params.is_some())
-        })
+        self.index.maker_of_class(dev, classid)
     }
 
     /// The operation that last made a qdisc: by its handle, or where the kernel chose that, by its place.
     pub fn maker_of_qdisc(&self, dump: &QdiscDump) -> Option<usize> {
-        self.last(|op| {
-            matches!(op, Op::Qdisc(QdiscOp { verb, dev, parent, handle, .. })
-            if *verb != Verb::Delete && *dev == dump.dev
-                && (*handle == dump.handle || handle.is_none() && *parent == dump.parent))
-        })
+        self.index.maker_of_qdisc(&dump.dev, dump.handle, dump.parent)
     }
 
     /// The operation that made a filter: of several that say the same, the last.
     pub fn maker_of_filter(&self, dump: &FilterDump) -> Option<usize> {
-        use tidegate_policy::dump::FilterEntry;
         let FilterEntry::Filter { handle, params, .. } = &dump.entry else { return None };
-        self.last(|op| {
-            let Op::Filter(FilterOp { verb, dev, parent, pref, protocol, params: Some(said), handle: named, .. }) = op
-            else {
+        self.index.filter_ops(&dump.dev, dump.parent).rev().find(|at| {
+            let Op::Filter(FilterOp { pref, protocol, params: Some(said), handle: named, .. }) = &self.ops[*at] else {
                 return false;
             };
-            let here = *verb != Verb::Delete && *dev == dump.dev && (*parent == dump.parent || parent.is_none());
             let place = (*pref == 0 || *pref == dump.pref) && (*protocol == 0 || *protocol == dump.protocol);
-            here && place && same_filter(said, *named, params, *handle)
+            place && same_filter(said, *named, params, *handle)
         })
     }
 
-    fn last(&self, wanted: impl Fn(&Op) -> bool) -> Option<usize> {
-        self.ops.iter().rposition(wanted)
+    /// The operation that put a rule into a chain of a table; of several that say the same, the one after `before` others.
+    pub fn maker_of_rule(
+        &self,
+        (family, table, chain): (Family, &str, &str),
+        rule: &Rule,
+        before: usize,
+    ) -> Option<usize> {
+        let makes = |op: &Op| {
+            let Op::Netfilter(NfOp { family: of, table: name, command }) = op else { return false };
+            let here = match command {
+                NfCommand::Append(into, _) | NfCommand::Insert(into, ..) | NfCommand::ReplaceAt(into, ..) => {
+                    into == chain
+                }
+                // nft names the chain's rule beside which it goes.
+                _ => true,
+            };
+            *of == family && name == table && here && command.rule() == Some(rule)
+        };
+        let makers = self.ops.iter().enumerate().filter(|(_, op)| makes(op)).map(|(at, _)| at);
+        let makers: Vec<usize> = makers.collect();
+        makers.get(before).or(makers.last()).copied()
+    }
+
+    /// The operations that gave the qdiscs and classes which are there in the end their values.
+    pub fn lasting(&self) -> BTreeSet<usize> {
+        let qdiscs = self.qdiscs.iter().filter_map(|qdisc| self.maker_of_qdisc(qdisc));
+        let classes = self.classes.iter().filter_map(|class| self.maker_of_class(&class.dev, class.classid));
+        qdiscs.chain(classes).collect()
     }
 }
 

@@ -243,6 +243,16 @@ impl Pool {
         &mut self.meta[pkt.0 as usize]
     }
 
+    /// What is known of the packet in a slot or, until the slot is used again, what was last known of the one that left it.
+    pub fn last_known(&self, slot: usize) -> Option<&Meta> {
+        self.meta.get(slot)
+    }
+
+    /// The header bytes of the packet in a slot, likewise.
+    pub fn last_head(&self, slot: usize) -> Option<&Head> {
+        self.cold.get(slot).map(|cold| &cold.head)
+    }
+
     /// Begins to bring a slot's line into the cache: a store, unlike a load, keeps nothing waiting.
     #[inline]
     fn touch(&mut self, slot: u32) {

@@ -16,8 +16,9 @@ mod ingress;
 mod kind;
 mod node;
 mod shaper;
+mod ways;
 
 pub use cx::{Cx, Device, Draw, Event, EventRing, Switches, What, Why};
 pub use discipline::{Dequeue, Discipline, Enqueue, GivenUp, Own, Peek, Visit};
 pub use node::Node;
-pub use shaper::{Arrival, Offer, Shaper};
+pub use shaper::{Arrival, Offer, Shaper, Spot};

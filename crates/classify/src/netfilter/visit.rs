@@ -1,11 +1,12 @@
 //! A packet in a chain: what it is asked, and what is done to it.
 
-use super::Place;
+use super::{Place, Seen};
 use crate::conntrack::{self, Conntrack, network_len};
 use crate::headers::Outer;
+use alloc::vec::Vec;
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Meta, Pkt, Pool};
-use tidegate_policy::netfilter::{Condition, Connmark, Match, Target};
+use tidegate_policy::netfilter::{Condition, Connmark, Hook, Match, Target};
 
 /// A packet in a chain.
 pub(super) struct Visit<'a> {
@@ -14,6 +15,8 @@ pub(super) struct Visit<'a> {
     pub(super) pool: &'a mut Pool,
     pub(super) pkt: &'a Pkt,
     pub(super) steps: u32,
+    pub(super) hook: Option<Hook>,
+    pub(super) watch: Option<&'a mut Vec<Seen>>,
 }
 
 impl Visit<'_> {
@@ -29,6 +32,7 @@ impl Visit<'_> {
             Target::Tos(value, mask) => meta.dsfield = (meta.dsfield & !mask) ^ value,
             _ => {}
         }
+        self.changed();
     }
 
     pub(super) fn holds(&self, m: &Match) -> bool {

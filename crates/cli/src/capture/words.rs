@@ -91,14 +91,12 @@ pub(super) fn resolve(raw: &str, variables: &BTreeMap<String, Vec<String>>) -> V
     match (variables.get(name), default) {
         (Some(values), _) => values.clone(),
         (None, Some(default)) if !default.contains('$') => vec![default.to_owned()],
-        // `$(which tc)` and the like: the last word tells.
-        _ if rest.starts_with('(') && rest.ends_with(')') => rest
-            .trim_matches(['(', ')'])
-            .split_whitespace()
-            .last()
-            .map(|word| vec![word.to_owned()])
+        // `$(which tc)` and the like: the last word tells; what follows stays.
+        _ => rest
+            .strip_prefix('(')
+            .and_then(|inner| inner.split_once(')'))
+            .and_then(|(inner, after)| Some(vec![format!("{}{after}", inner.split_whitespace().last()?)]))
             .unwrap_or_default(),
-        _ => Vec::new(),
     }
 }
 

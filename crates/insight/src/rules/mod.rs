@@ -1,15 +1,70 @@
 //! The rules of the checker: one file per family.
 
+mod commands;
+mod devices;
+mod quantum;
+mod queues;
 mod rates;
+mod tables;
 
-use crate::finding::Finding;
-use crate::reading::Reading;
+use crate::finding::{Edit, Finding, Fix, Level, Rule, Witness};
+use crate::reading::{Place, Reading, Step};
 
 /// Everything found wrong, in the order of the files; within a line the worst first.
 pub fn check(reading: &mut Reading) -> Vec<Finding> {
-    let families: [fn(&mut Reading) -> Vec<Finding>; 1] = [rates::check];
-    let mut found: Vec<Finding> = families.iter().flat_map(|family| family(reading)).collect();
+    let families: [fn(&mut Reading) -> Vec<Finding>; 6] =
+        [commands::check, devices::check, quantum::check, queues::check, rates::check, tables::check];
+    let found: Vec<Finding> = families.iter().flat_map(|family| family(reading)).collect();
+    let mut found = told_once(found);
     let line = |finding: &Finding| finding.place.as_ref().map(|place| (place.file, place.line));
     found.sort_by(|a, b| line(a).cmp(&line(b)).then(b.level.cmp(&a.level)));
     found
+}
+
+/// What a loop or a function does many times over is told once for its line.
+fn told_once(found: Vec<Finding>) -> Vec<Finding> {
+    let mut told: Vec<(Finding, usize)> = Vec::new();
+    for finding in found {
+        let same = |known: &&mut (Finding, usize)| {
+            let here = finding.place.is_some() && known.0.place == finding.place;
+            known.0.rule == finding.rule && known.0.level == finding.level && (here || known.0.what == finding.what)
+        };
+        match told.iter_mut().find(same) {
+            Some(known) => known.1 += usize::from(known.0.what != finding.what),
+            None => told.push((finding, 0)),
+        }
+    }
+    let with_count = |(mut finding, more): (Finding, usize)| {
+        if more > 0 {
+            finding.because.push_str(&format!(" (and {more} more by the same line)"));
+        }
+        finding
+    };
+    told.into_iter().map(with_count).collect()
+}
+
+/// A finding whose witness is a number.
+fn finding(rule: Rule, level: Level, place: Option<Place>, what: String, because: String, witness: String) -> Finding {
+    Finding { rule, level, place, what, because, witness: Some(Witness::Number(witness)), fix: None }
+}
+
+/// Where the value of a keyword stands; else the command.
+fn at_word(step: &Step, keyword: &str) -> Option<Place> {
+    step.after(keyword).and_then(|word| word.place.clone()).or_else(|| step.place.clone())
+}
+
+/// A fix that writes another value for a keyword.
+fn edit(step: &Step, keyword: &str, value: &str, what: &str) -> Option<Fix> {
+    let word = step.after(keyword)?;
+    let place = word.place.clone().filter(|_| word.literal);
+    let edits = place.map(|place| Edit { place, text: value.to_owned() }).into_iter().collect();
+    Some(Fix { what: format!("{what}: {keyword} {value}"), edits })
+}
+
+/// A fix that says more at the end of a command.
+fn addition(step: &Step, words: &str, what: &str) -> Option<Fix> {
+    let last = step.words.last()?;
+    let place = last.place.clone().filter(|_| last.literal);
+    let edits = place.map(|place| Edit { place, text: format!("{} {words}", last.text) }).into_iter().collect();
+    Some(Fix { what: format!("{what}: {words}"), edits })
 }

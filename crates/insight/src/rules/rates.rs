@@ -1,33 +1,205 @@
 //! R3 and R5: rates, ceils and priorities of HTB that do not fit one another.
 
-use crate::finding::{Edit, Finding, Fix, Level, Rule, Witness};
+use super::{at_word, edit, finding};
+use crate::drive::Bench;
+use crate::finding::{Finding, Level, Rule};
 use crate::reading::Reading;
-use tidegate_policy::ClassParams;
-use tidegate_policy::dump::ClassDump;
+use crate::tree::HtbClass;
+use crate::words;
+use tidegate_packet::{Handle, Rate};
+
+/// HTB's lowest priority.
+const LOWEST: u32 = 7;
+/// Bytes of a full-sized segment's frame, and of an acknowledgement with timestamps and SACK, both on Ethernet.
+const SEGMENT: u64 = 1514;
+const ACKNOWLEDGEMENT: u64 = 66;
 
 /// What is wrong with the rates of HTB's classes.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
-    reading.classes.iter().filter_map(|class| above_ceil(reading, class)).collect()
+    let reading = &*reading;
+    let mut bench = Bench::new(reading);
+    let mut found: Vec<Finding> = Vec::new();
+    for class in reading.htb_classes() {
+        found.extend(above_ceil(reading, &mut bench, class));
+        found.extend(priority(reading, class));
+        found.extend(above_parent(reading, &mut bench, class));
+        found.extend(no_parent(reading, &mut bench, class));
+        found.extend(promised(reading, class));
+    }
+    found
 }
 
 /// A rate above its own ceil: the class never gets it.
-fn above_ceil(reading: &Reading, class: &ClassDump) -> Option<Finding> {
-    let ClassParams::Htb(htb) = &class.params else { return None };
-    let (rate, ceil) = (htb.rate.rate, htb.ceil.rate);
+fn above_ceil(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }: HtbClass<'_>) -> Option<Finding> {
+    let (rate, ceil) = (params.rate.rate, params.ceil.rate);
     if rate <= ceil {
         return None;
     }
     let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
-    let [_, said] = step.option("ceil")?;
-    let place = said.place.clone().or_else(|| step.place.clone());
-    let edit = said.place.clone().zip(step.after("rate")).map(|(place, rate)| Edit { place, text: rate.text.clone() });
-    Some(Finding {
-        rule: Rule::Rates,
-        level: Level::Error,
-        place,
-        what: format!("class {} is held to less than its own rate", class.classid),
-        because: format!("it never gets more than {} bit/s of the {} bit/s it is promised", ceil.0 * 8, rate.0 * 8),
-        witness: Some(Witness::Number(format!("ceil {} bit/s < rate {} bit/s", ceil.0 * 8, rate.0 * 8))),
-        fix: Some(Fix { what: "raise the ceil to the rate".into(), edits: edit.into_iter().collect() }),
+    let mut because =
+        format!("it never gets more than {} of the {} that it is promised", words::rate(ceil), words::rate(rate));
+    if reading.takes_acks(class) {
+        because.push_str(&format!(
+            "; acknowledgements go there, and at {} they are enough for a download of {} (one of {} bytes for two segments)",
+            words::rate(ceil),
+            words::rate(Rate(ceil.0 * 2 * SEGMENT / ACKNOWLEDGEMENT)),
+            ACKNOWLEDGEMENT
+        ));
+    }
+    let frame = reading.frame(&class.dev);
+    let measured =
+        bench.rate(&class.dev, class.classid, frame).map(|rate| format!("kept full, it sends {}", words::rate(rate)));
+    let witness = measured.unwrap_or_else(|| format!("ceil {} < rate {}", words::rate(ceil), words::rate(rate)));
+    let mut finding = finding(
+        Rule::Rates,
+        Level::Error,
+        at_word(step, "ceil"),
+        format!(
+            "class {} may send less than its own rate: ceil {} is below rate {}",
+            class.classid,
+            words::rate(ceil),
+            words::rate(rate)
+        ),
+        because,
+        witness,
+    );
+    finding.fix =
+        edit(step, "ceil", step.after("rate")?.text.as_str(), "raise the ceil to the rate, or to what it may borrow");
+    Some(finding)
+}
+
+/// A priority beyond the last.
+fn priority(reading: &Reading, HtbClass { class, .. }: HtbClass<'_>) -> Option<Finding> {
+    let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
+    let said: u32 = step.after("prio")?.text.parse().ok().filter(|prio| *prio > LOWEST)?;
+    let equals: Vec<String> = reading
+        .htb_classes()
+        .filter(|other| other.class.dev == class.dev && other.class.classid != class.classid)
+        .filter(|other| other.params.prio == LOWEST && reading.is_leaf(other.class))
+        .map(|other| other.class.classid.to_string())
+        .collect();
+    let (level, because) = if equals.is_empty() {
+        (Level::Note, "nothing changes as long as no other class has prio 7".to_owned())
+    } else {
+        (Level::Warning, format!("it is served in turn with {}, not after", equals.join(", ")))
+    };
+    let what = format!("HTB knows priorities 0 to {LOWEST}; prio {said} becomes {LOWEST}");
+    let witness = format!("class {} has prio {LOWEST}", class.classid);
+    let mut finding = finding(Rule::Priority, level, at_word(step, "prio"), what, because, witness);
+    finding.fix =
+        edit(step, "prio", &LOWEST.to_string(), "say what it becomes, and lower the others if they should come first");
+    Some(finding)
+}
+
+/// A class that is promised more than its parent may ever send, or told a ceil that it cannot reach.
+fn above_parent(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }: HtbClass<'_>) -> Option<Finding> {
+    let parent = reading.htb_class(&class.dev, class.parent)?;
+    let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
+    let most = parent.params.ceil.rate;
+    let (id, above) = (class.classid, parent.class.classid);
+    if params.rate.rate > most {
+        let witness =
+            kept_full(reading, bench, class.dev.as_str(), id).unwrap_or_else(|| words::rate(params.rate.rate));
+        return Some(finding(
+            Rule::Rates,
+            Level::Error,
+            at_word(step, "rate"),
+            format!(
+                "class {id} is promised {}, more than its parent {above} may send ({})",
+                words::rate(params.rate.rate),
+                words::rate(most)
+            ),
+            "a class's own rate is not limited by its parent: the shaping is exceeded".into(),
+            format!("kept full, it sends {witness}"),
+        ));
+    }
+    (params.ceil.rate > most && step.after("ceil").is_some()).then(|| {
+        let mut finding = finding(
+            Rule::Rates,
+            Level::Note,
+            at_word(step, "ceil"),
+            format!(
+                "class {id} may send {}, but its parent {above} only {}",
+                words::rate(params.ceil.rate),
+                words::rate(most)
+            ),
+            "the parent's ceil is what counts".into(),
+            format!("{} > {}", words::rate(params.ceil.rate), words::rate(most)),
+        );
+        finding.fix =
+            parent_word(reading, parent).and_then(|word| edit(step, "ceil", &word, "say what can be reached"));
+        finding
     })
+}
+
+/// A class right under the root that is told a ceil above its rate: there is nobody to borrow from.
+fn no_parent(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }: HtbClass<'_>) -> Option<Finding> {
+    let (rate, ceil) = (params.rate.rate, params.ceil.rate);
+    if class.parent != Handle::ROOT || ceil <= rate || !reading.is_leaf(class) {
+        return None;
+    }
+    let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
+    step.after("ceil")?;
+    let reached = bench.rate(&class.dev, class.classid, reading.frame(&class.dev))?;
+    (reached.0 < ceil.0 * 98 / 100).then(|| {
+        finding(
+            Rule::Rates,
+            Level::Warning,
+            at_word(step, "ceil"),
+            format!("class {} never reaches its ceil of {}: it has no parent to borrow from", class.classid, words::rate(ceil)),
+            format!(
+                "classes lend to one another below a common parent only; make one with the link's rate (classid {}:1) and hang them on it",
+                class.classid.major()
+            ),
+            format!("kept full, with all others idle, it sends {}", words::rate(reached)),
+        )
+    })
+}
+
+/// The word that gave a class's ceil.
+fn parent_word(reading: &Reading, HtbClass { class, .. }: HtbClass<'_>) -> Option<String> {
+    let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
+    Some(step.after("ceil").or_else(|| step.after("rate"))?.text.clone())
+}
+
+/// Children that are promised more together than their parent has.
+fn promised(reading: &Reading, HtbClass { class, params }: HtbClass<'_>) -> Option<Finding> {
+    let children: Vec<HtbClass<'_>> = reading.htb_children(class).collect();
+    let sum: u64 = children.iter().map(|child| child.params.rate.rate.0).sum();
+    let (rate, ceil) = (params.rate.rate, params.ceil.rate);
+    // Rates are rounded to whole bytes per second, each.
+    if children.is_empty() || sum <= rate.0 + children.len() as u64 {
+        return None;
+    }
+    let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
+    let names: Vec<String> = children.iter().take(8).map(|child| words::rate(child.params.rate.rate)).collect();
+    let ending = if children.len() > 8 { " + …" } else { "" };
+    let what = format!(
+        "the {} of {} are promised {} together, more than its {}",
+        words::count(children.len(), "child", "children"),
+        class.classid,
+        words::rate(Rate(sum)),
+        words::rate(rate)
+    );
+    let (level, because) = if sum > ceil.0 {
+        let because = format!(
+            "rates of children are not limited by their parent: when all are busy {} leave instead of {}, and the queue moves to whoever comes next",
+            words::rate(Rate(sum)),
+            words::rate(ceil)
+        );
+        (Level::Warning, because)
+    } else {
+        (
+            Level::Note,
+            "when all are busy the parent sends more than its rate, and takes it from its own parent".to_owned(),
+        )
+    };
+    let witness = format!("{}{ending} = {}", names.join(" + "), words::rate(Rate(sum)));
+    Some(finding(Rule::Rates, level, at_word(step, "rate"), what, because, witness))
+}
+
+/// What a class sends when it always has something to send.
+fn kept_full(reading: &Reading, bench: &mut Bench<'_>, dev: &str, class: Handle) -> Option<String> {
+    let frame = reading.frame(dev);
+    bench.rate(dev, class, frame).map(words::rate)
 }

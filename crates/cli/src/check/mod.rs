@@ -1,0 +1,131 @@
+//! `tidegate check FILE…`: what is wrong with a policy, where, why, and what mends it.
+//!
+//! ```text
+//! files ─▶ intake ─▶ insight::Reading ─▶ insight::check ─▶ allow (comments) ─▶ text | json | sarif, fix
+//! ```
+
+mod allow;
+mod fix;
+mod json;
+mod options;
+mod sarif;
+mod text;
+
+pub use options::{Bar, Options};
+
+use crate::capture::Exit;
+use crate::intake::{self, ReadOptions};
+use std::io::Write;
+use std::process::ExitCode;
+use tidegate_insight::{Finding, Level, Reading, Rule};
+
+/// A file could not be read, or the script did not come to its end.
+const UNREAD: u8 = 2;
+/// Something was found.
+const FOUND: u8 = 1;
+
+/// What a check came to.
+struct Checked {
+    reading: Reading,
+    findings: Vec<Finding>,
+    /// How many were silenced by comments.
+    silenced: usize,
+}
+
+/// Plays `tidegate check`.
+pub fn command(options: &Options) -> ExitCode {
+    if options.rules {
+        print(&text::rules());
+        return ExitCode::SUCCESS;
+    }
+    let mut checked = match check(options) {
+        Ok(checked) => checked,
+        Err(error) => {
+            eprintln!("tidegate check: {error:#}");
+            return UNREAD.into();
+        }
+    };
+    let mut mended = None;
+    if let Some(copy) = &options.fix {
+        match fix::write(&checked.reading, &checked.findings, copy) {
+            Ok(done) => mended = Some(done),
+            Err(error) => {
+                eprintln!("tidegate check: {error:#}");
+                return UNREAD.into();
+            }
+        }
+    }
+    let failed = checked.findings.iter().any(|finding| options.fail_on.reached_by(finding.level));
+    checked.findings.retain(|finding| options.show.reached_by(finding.level));
+    print(&if options.json {
+        json::document(&checked)
+    } else if options.sarif {
+        sarif::document(&checked)
+    } else {
+        text::report(&checked, mended.as_ref())
+    });
+    if failed { FOUND.into() } else { ExitCode::SUCCESS }
+}
+
+fn print(text: &str) {
+    // Whoever reads may have had enough: a closed pipe is no error.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+fn check(options: &Options) -> anyhow::Result<Checked> {
+    let how = ReadOptions {
+        args: options.args.clone(),
+        devices: options.dev.iter().cloned().collect(),
+        timeout: options.timeout,
+        dissect: options.dissect,
+        ..ReadOptions::default()
+    };
+    let taken = intake::read(&options.files, &how)?;
+    if !taken.ended() {
+        let troubles: Vec<String> = taken.troubles().map(ToString::to_string).collect();
+        anyhow::bail!("the script did not come to its end, so nothing can be said of it\n{}", troubles.join("\n"));
+    }
+    let mut reading = taken.reading();
+    let mut findings = tidegate_insight::check(&mut reading);
+    if !findings.iter().any(|finding| finding.rule == Rule::Refused) {
+        findings.extend(taken.outcomes.iter().filter_map(ended_badly));
+    }
+    if let Some(dev) = &options.dev {
+        findings.retain(|finding| concerns(&reading, finding, dev));
+    }
+    let before = findings.len();
+    let allowed = allow::Allowed::read(&reading);
+    findings.retain(|finding| !allowed.silences(finding));
+    let silenced = before - findings.len();
+    Ok(Checked { reading, findings, silenced })
+}
+
+/// A script that ended with an error of its own, although no command was refused.
+fn ended_badly(outcome: &crate::capture::Outcome) -> Option<Finding> {
+    let code = match outcome.exit {
+        Exit::Code(0) => return None,
+        Exit::Code(code) => format!("code {code}"),
+        Exit::Signal(signal) => format!("signal {signal}"),
+        _ => return None,
+    };
+    let reason = outcome.troubles.last().map_or_else(|| code.clone(), |trouble| trouble.reason.clone());
+    Some(Finding {
+        rule: Rule::Refused,
+        level: Level::Error,
+        place: None,
+        what: format!("the script ends with {code}"),
+        because: reason,
+        witness: Some(tidegate_insight::Witness::Number(code)),
+        fix: None,
+    })
+}
+
+/// Is a finding about a device, as far as its command tells?
+fn concerns(reading: &Reading, finding: &Finding, dev: &str) -> bool {
+    let Some(place) = &finding.place else { return true };
+    let here = |step: &&tidegate_insight::Step| {
+        step.place.as_ref().is_some_and(|at| at.file == place.file && at.line == place.line)
+    };
+    let mut steps = reading.steps.iter().filter(here).peekable();
+    steps.peek().is_none() || steps.any(|step| step.after("dev").is_none_or(|word| word.text == dev))
+}

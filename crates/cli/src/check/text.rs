@@ -1,0 +1,105 @@
+//! Findings for people.
+
+use super::Checked;
+use super::fix::Mended;
+use std::fmt::Write as _;
+use tidegate_insight::{Finding, Level, Reading, Rule, Witness};
+
+/// The longest line shown whole, in characters; of longer ones the part around the place is shown.
+const WIDE: usize = 160;
+
+/// All findings, and a summary.
+pub(super) fn report(checked: &Checked, mended: Option<&Mended>) -> String {
+    let mut out = String::new();
+    for finding in &checked.findings {
+        out.push_str(&one(&checked.reading, finding));
+        out.push('\n');
+    }
+    out.push_str(&summary(checked, mended));
+    out
+}
+
+/// One finding: where, what, the text underlined, why, what shows it, what mends it.
+fn one(reading: &Reading, finding: &Finding) -> String {
+    let mut out = String::new();
+    let (level, rule) = (finding.level.name(), finding.rule);
+    let tail = format!("{level}: {} [{} {}]", finding.what, rule.id(), rule.name());
+    let Some(place) = &finding.place else {
+        let name = reading.sources.first().map_or("", |source| source.name.as_str());
+        let _ = writeln!(out, "{name}: {tail}");
+        return out + &reasons(finding, "  ");
+    };
+    let source = &reading.sources[place.file];
+    let (from, to) = place.columns;
+    let column = if to > from { format!(":{}", from + 1) } else { String::new() };
+    let _ = writeln!(out, "{}:{}{column}: {tail}", source.name, place.line);
+    let number = place.line.to_string();
+    let blank = " ".repeat(number.len());
+    let text = source.lines.get(place.line - 1).map_or("", String::as_str);
+    let (shown, from, to) = around(text, from, to);
+    let _ = writeln!(out, "  {number} | {shown}");
+    if to > from {
+        let _ = writeln!(out, "  {blank} | {}{}", " ".repeat(from), "^".repeat(to - from));
+    }
+    out + &reasons(finding, &format!("  {blank} "))
+}
+
+fn reasons(finding: &Finding, indent: &str) -> String {
+    let mut out = format!("{indent}= {}\n", finding.because);
+    match &finding.witness {
+        Some(Witness::Number(number)) => {
+            let _ = writeln!(out, "{indent}= shown: {number}");
+        }
+        Some(Witness::Packet { packet, went }) => {
+            let _ = writeln!(out, "{indent}= shown: `{packet}` goes to {went}");
+        }
+        None => {}
+    }
+    if let Some(fix) = &finding.fix {
+        let _ = writeln!(out, "{indent}= {}: {}", if fix.edits.is_empty() { "help" } else { "fix" }, fix.what);
+    }
+    out
+}
+
+/// The part of a line around a place, tabs as blanks, with the place's columns in it.
+fn around(text: &str, from: usize, to: usize) -> (String, usize, usize) {
+    let letters: Vec<char> = text.trim_end().chars().map(|letter| if letter == '\t' { ' ' } else { letter }).collect();
+    if letters.len() <= WIDE {
+        return (letters.into_iter().collect(), from, to);
+    }
+    let begin = from.saturating_sub(WIDE / 2).min(letters.len() - WIDE);
+    let shown: String = letters[begin..begin + WIDE].iter().collect();
+    (format!("…{shown}…"), from - begin + 1, (to - begin + 1).min(WIDE + 1))
+}
+
+fn summary(checked: &Checked, mended: Option<&Mended>) -> String {
+    let count = |level: Level, one: &str, many: &str| {
+        let number = checked.findings.iter().filter(|finding| finding.level == level).count();
+        (number > 0).then(|| format!("{number} {}", if number == 1 { one } else { many }))
+    };
+    let counts: Vec<String> = [
+        count(Level::Error, "error", "errors"),
+        count(Level::Warning, "warning", "warnings"),
+        count(Level::Note, "note", "notes"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let found = if counts.is_empty() { "nothing found".to_owned() } else { counts.join(", ") };
+    let commands = checked.reading.steps.len();
+    let silenced =
+        if checked.silenced > 0 { format!("; {} silenced by comments", checked.silenced) } else { String::new() };
+    let mut out = format!("{found} in {commands} command{}{silenced}\n", if commands == 1 { "" } else { "s" });
+    if let Some(Mended { findings, copies }) = mended {
+        let copies: Vec<String> = copies.iter().map(|path| path.display().to_string()).collect();
+        let _ = writeln!(out, "{findings} mended in {}", copies.join(", "));
+    } else if checked.findings.iter().any(|finding| finding.fix.as_ref().is_some_and(|fix| !fix.edits.is_empty())) {
+        out.push_str("--fix COPY writes a copy with what stands after `fix:` mended\n");
+    }
+    out
+}
+
+/// The rules, one a line.
+pub(super) fn rules() -> String {
+    Rule::ALL.iter().map(|rule| format!("{:<4} {:<20} {}\n", rule.id(), rule.name(), rule.about())).collect()
+}

@@ -1,0 +1,189 @@
+//! The engine under load: what a class's queue does when it is kept full, alone and while all others are busy too.
+
+use crate::reading::{CARRIED_OUT_AT, Reading};
+use std::collections::BTreeMap;
+use tidegate_gateway::{DeviceId, Gateway, Offer, Route, World};
+use tidegate_packet::header::{ethertype, proto};
+use tidegate_packet::{Handle, Head, Meta, Pool, Rate, Seeded, Span, Time};
+
+/// Packets that may wait at once; a queue that holds more is full enough.
+const MAX_PACKETS: usize = 20_000;
+/// Packets that may leave in one measurement.
+const MAX_SENT: usize = 60_000;
+
+/// Frames that leave before a rate is measured, and while it is.
+const SKIPPED: u32 = 500;
+const MEASURED: u32 = 500;
+
+/// Between two measurements.
+const PAUSE: Span = Span::millis(600_000);
+
+/// What a full queue showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Filled {
+    /// Packets it took at once.
+    pub(crate) packets: u32,
+    /// From the offer of the last of them until it left.
+    pub(crate) wait: Span,
+}
+
+/// Machines on which measurements are made, one after another: making one takes as long as the policy is.
+pub(crate) struct Bench<'r> {
+    reading: &'r Reading,
+    rigs: BTreeMap<String, Rig>,
+}
+
+impl<'r> Bench<'r> {
+    pub(crate) fn new(reading: &'r Reading) -> Bench<'r> {
+        Bench { reading, rigs: BTreeMap::new() }
+    }
+
+    /// A machine on which nothing waits and all buckets are full.
+    fn rig(&mut self, dev: &str, frame: u32) -> Option<&mut Rig> {
+        if !self.rigs.contains_key(dev) {
+            self.rigs.insert(dev.to_owned(), Rig::new(self.reading, dev)?);
+        }
+        let rig = self.rigs.get_mut(dev)?;
+        rig.frame = frame;
+        rig.empty().then_some(rig)
+    }
+
+    /// As [`fill`], of a device's class.
+    pub(crate) fn fill(
+        &mut self,
+        dev: &str,
+        class: Handle,
+        others: &[Handle],
+        frame: u32,
+        most: usize,
+    ) -> Option<Filled> {
+        fill(self.rig(dev, frame)?, class, others, most)
+    }
+
+    /// As [`rate`], of a device's class.
+    pub(crate) fn rate(&mut self, dev: &str, class: Handle, frame: u32) -> Option<Rate> {
+        rate(self.rig(dev, frame)?, class)
+    }
+}
+
+/// The rate at which a class sends that always has something to send, bursts aside; the others are idle.
+fn rate(rig: &mut Rig, class: Handle) -> Option<Rate> {
+    for _ in 0..4 {
+        let _ = rig.offer(class, 0);
+    }
+    // What the buckets held at first is not the rate.
+    for _ in 0..SKIPPED {
+        rig.next()?;
+        let _ = rig.offer(class, 0);
+    }
+    let begun = rig.now;
+    for _ in 0..MEASURED {
+        rig.next()?;
+        let _ = rig.offer(class, 0);
+    }
+    let bytes = u128::from(MEASURED) * u128::from(rig.frame);
+    Some(Rate((bytes * 1_000_000_000 / u128::from(rig.now.since(begun).0.max(1))) as u64))
+}
+
+/// Fills the queue of `class` at once with frames, at most `most` of them, while `others` always have something to
+/// send; `None` where packets cannot be led to the class by its number, or the measurement would not end.
+fn fill(rig: &mut Rig, class: Handle, others: &[Handle], most: usize) -> Option<Filled> {
+    for (number, other) in (1..).zip(others) {
+        // Enough for its child never to run dry before the next comes.
+        for _ in 0..4 {
+            let _ = rig.offer(*other, number);
+        }
+    }
+    let mut taken = 0;
+    while taken < most.min(MAX_PACKETS / 2) && matches!(rig.offer(class, 0), Offer::Queued) {
+        taken += 1;
+    }
+    let begun = rig.now;
+    let (mut left, mut last) = (0, begun);
+    for _ in 0..MAX_SENT {
+        if left == taken {
+            break;
+        }
+        match rig.next()? {
+            0 => {
+                left += 1;
+                last = rig.now;
+            }
+            number => {
+                let _ = rig.offer(others[number as usize - 1], number);
+            }
+        }
+    }
+    (left == taken && taken > 0).then_some(Filled { packets: taken as u32, wait: last.since(begun) })
+}
+
+struct Rig {
+    gateway: Gateway,
+    device: DeviceId,
+    pool: Pool,
+    draws: Seeded,
+    now: Time,
+    frame: u32,
+}
+
+impl Rig {
+    fn new(reading: &Reading, dev: &str) -> Option<Rig> {
+        let gateway = reading.machine();
+        let device = gateway.device(dev)?;
+        let draws = Seeded::new(1);
+        Some(Rig { gateway, device, pool: Pool::new(MAX_PACKETS), draws, now: CARRIED_OUT_AT, frame: 0 })
+    }
+
+    /// Lets everything leave, and time pass until nobody remembers it; false if it does not end.
+    fn empty(&mut self) -> bool {
+        for _ in 0..2 * MAX_PACKETS {
+            if self.next().is_none() {
+                self.now = Time(self.now.0 + PAUSE.0);
+                return self.gateway.qlen(self.device) == 0;
+            }
+        }
+        false
+    }
+
+    fn world(&mut self) -> (World<'_>, &mut Gateway) {
+        (World { now: self.now, pool: &mut self.pool, draws: &mut self.draws }, &mut self.gateway)
+    }
+
+    /// Offers a frame to a class, by its number.
+    fn offer(&mut self, class: Handle, ident: u32) -> Offer {
+        let head = datagram();
+        let mut meta = Meta::of(&head, self.frame);
+        (meta.priority, meta.ident) = (class.0, ident);
+        let Some(pkt) = self.pool.insert(meta, head) else { return Offer::Refused };
+        let device = self.device;
+        let (world, gateway) = self.world();
+        gateway.offer(world, device, Route::Direct, pkt)
+    }
+
+    /// The number of the next frame that leaves, time going on until it does; `None`: none ever will.
+    fn next(&mut self) -> Option<u32> {
+        for _ in 0..1000 {
+            let device = self.device;
+            let (world, gateway) = self.world();
+            if let Some(pkt) = gateway.poll(world, device) {
+                let ident = self.pool.meta(&pkt).ident;
+                self.pool.release(pkt);
+                return Some(ident);
+            }
+            self.now = self.gateway.timeout(device)?.max(self.now);
+            self.gateway.fire(self.now, device);
+        }
+        None
+    }
+}
+
+/// The front of a UDP datagram.
+fn datagram() -> Head {
+    let mut octets = [0_u8; 28];
+    octets[0] = 0x45;
+    octets[8] = 64;
+    octets[9] = proto::UDP;
+    octets[12..20].copy_from_slice(&[192, 0, 2, 7, 198, 51, 100, 9]);
+    octets[20..24].copy_from_slice(&[0x9c, 0x40, 0x9c, 0x41]);
+    Head::from_network(ethertype::IPV4, &octets)
+}

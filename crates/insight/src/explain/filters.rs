@@ -1,0 +1,457 @@
+//! The filters that a packet was shown, list by list, and what they decided.
+
+use super::{Line, Moment, Outcome, ethertype_name, waits};
+use crate::fields::{compare, key_words};
+use crate::reading::{CLSACT_EGRESS, Place, Reading};
+use std::collections::BTreeMap;
+use tidegate_gateway::Gateway;
+use tidegate_packet::{Handle, Head};
+use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, FilterEntry, QdiscDump, U32Hits};
+use tidegate_policy::{Act, Control, FilterOp, FilterParams, FlowParams, Kind, QdiscParams, U32Params};
+
+/// How deep lists are followed: no tree that a packet can pass is deeper.
+const MOST_LISTS: usize = 64;
+
+/// What identifies a filter: device, parent, preference, handle.
+type Name = (String, Handle, u16, u32);
+
+/// What filters counted.
+pub(super) struct Counted(BTreeMap<Name, (Option<U32Hits>, u64)>);
+
+fn name(dump: &FilterDump) -> Option<Name> {
+    let FilterEntry::Filter { handle, .. } = &dump.entry else { return None };
+    Some((dump.dev.clone(), dump.parent, dump.pref, *handle))
+}
+
+impl Counted {
+    /// What the filters of a machine have counted so far.
+    pub(super) fn of(reading: &Reading, gateway: &mut Gateway) -> Counted {
+        let mut lists: Vec<(&str, Handle)> = reading.filters.iter().map(|f| (f.dev.as_str(), f.parent)).collect();
+        lists.sort_unstable();
+        lists.dedup();
+        let mut all = BTreeMap::new();
+        for (dev, parent) in lists {
+            let Some(device) = gateway.device(dev) else { continue };
+            for dump in gateway.filters(crate::reading::CARRIED_OUT_AT, device, parent).unwrap_or_default() {
+                if let (Some(name), FilterEntry::Filter { hits, actions, .. }) = (name(&dump), &dump.entry) {
+                    all.insert(name, (hits.clone(), actions.iter().map(|action| action.packets).sum()));
+                }
+            }
+        }
+        Counted(all)
+    }
+
+    /// What they have counted since.
+    pub(super) fn since(mut self, before: &Counted) -> Counted {
+        for (name, (hits, actions)) in &mut self.0 {
+            let Some((had, acted)) = before.0.get(name) else { continue };
+            *actions -= acted;
+            if let (Some(hits), Some(had)) = (hits, had) {
+                hits.asked -= had.asked;
+                hits.matched -= had.matched;
+                hits.mark -= had.mark;
+                hits.keys.iter_mut().zip(&had.keys).for_each(|(now, before)| *now -= before);
+            }
+        }
+        self
+    }
+
+    fn hits(&self, dump: &FilterDump) -> Option<&U32Hits> {
+        self.0.get(&name(dump)?)?.0.as_ref()
+    }
+}
+
+/// A packet before a list.
+#[derive(Clone, Copy)]
+pub(super) struct Here<'a> {
+    pub(super) dev: &'a str,
+    pub(super) head: &'a Head,
+    pub(super) mark: u32,
+    pub(super) ethertype: u16,
+}
+
+/// What a list decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Decision {
+    /// None matched.
+    Nothing,
+    /// This class.
+    Class(Handle),
+    /// A filter that shares out by a hash chose: the queue it waits in says which class.
+    Some(Handle),
+    /// It does not stay.
+    Gone,
+}
+
+/// A list, told.
+pub(super) struct Told {
+    pub(super) lines: Vec<Line>,
+    pub(super) decision: Decision,
+}
+
+/// The filters of a parent, up to the one that decides.
+pub(super) fn list(reading: &Reading, here: Here<'_>, parent: Handle, counted: &Counted) -> Told {
+    let mine = |dump: &&FilterDump| dump.dev == here.dev && dump.parent == parent;
+    let dumps: Vec<&FilterDump> = reading.filters.iter().filter(mine).collect();
+    let mut told = Told { lines: Vec::new(), decision: Decision::Nothing };
+    for (at, dump) in dumps.iter().enumerate() {
+        let alone = || !dumps.iter().any(|other| other.pref == dump.pref && is_filter(other));
+        let (line, decision) = match &dump.entry {
+            FilterEntry::Heading if dump.kind == "fw" && alone() => bare_fw(dump, here),
+            FilterEntry::Filter { params, actions, handle, .. } => one(dump, (*handle, params, actions), here, counted),
+            _ => continue,
+        };
+        let place = place_of(reading, dump);
+        told.lines.push(Line { place, ..line });
+        if decision != Decision::Nothing {
+            told.decision = decision;
+            let rest = dumps[at + 1..].iter().filter(|other| is_filter(other)).count();
+            if rest > 0 {
+                told.lines.push(note(format!("{} behind it: not asked", count(rest, "filter"))));
+            }
+            break;
+        }
+    }
+    told
+}
+
+fn is_filter(dump: &FilterDump) -> bool {
+    matches!(dump.entry, FilterEntry::Filter { .. })
+}
+
+fn count(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+fn note(what: String) -> Line {
+    Line { what, outcome: Outcome::Told, why: Vec::new(), place: None }
+}
+
+fn place_of(reading: &Reading, dump: &FilterDump) -> Option<Place> {
+    reading.step_of(reading.maker_of_filter(dump)?)?.place.clone()
+}
+
+fn line(what: String, met: bool, why: Vec<String>) -> Line {
+    Line { what, outcome: if met { Outcome::Met } else { Outcome::Passed }, why, place: None }
+}
+
+/// `fw` without any filter: the mark is the class's name.
+fn bare_fw(dump: &FilterDump, here: Here<'_>) -> (Line, Decision) {
+    let what = format!("pref {} fw: the mark names the class", dump.pref);
+    let class = Handle(here.mark);
+    let ours = class.major() == 0 || class.qdisc() == dump.parent.qdisc();
+    if !asks_for(dump, here) {
+        return (line(what, false, vec![other_protocol(dump, here)]), Decision::Nothing);
+    }
+    match here.mark {
+        0 => (line(what, false, vec!["the packet has no mark".into()]), Decision::Nothing),
+        mark if !ours => (line(what, false, vec![format!("mark {mark:#x} names no class here")]), Decision::Nothing),
+        mark => {
+            let class = Handle::new(dump.parent.major(), class.minor());
+            (line(what, true, vec![format!("mark {mark:#x}: class {class}")]), Decision::Class(class))
+        }
+    }
+}
+
+fn asks_for(dump: &FilterDump, here: Here<'_>) -> bool {
+    dump.protocol == here.ethertype || dump.protocol == FilterOp::ALL
+}
+
+fn other_protocol(dump: &FilterDump, here: Here<'_>) -> String {
+    format!("it asks for {}, the packet is {}", ethertype_name(dump.protocol), ethertype_name(here.ethertype))
+}
+
+/// One filter.
+fn one(
+    dump: &FilterDump,
+    (handle, params, actions): (u32, &FilterParams, &[ActionDump]),
+    here: Here<'_>,
+    counted: &Counted,
+) -> (Line, Decision) {
+    let what = format!("pref {} {}", dump.pref, words(dump, handle, params, actions));
+    if !asks_for(dump, here) {
+        return (line(what, false, vec![other_protocol(dump, here)]), Decision::Nothing);
+    }
+    let (met, mut why) = match params {
+        FilterParams::Fw(fw) => {
+            let mask = fw.mask.unwrap_or(u32::MAX);
+            let has = here.mark & mask;
+            let masked = if mask == u32::MAX { String::new() } else { format!(" & {mask:#x} = {has:#x}") };
+            let equal = if has == handle { "=" } else { "is not" };
+            (has == handle, vec![format!("mark {:#x}{masked} {equal} {handle:#x}", here.mark)])
+        }
+        FilterParams::U32(u32) => match counted.hits(dump) {
+            Some(hits) if hits.asked > 0 => u32_told(u32, hits, dump, here),
+            _ => (false, vec!["it was not asked: a filter before it, of the same preference, ended the search".into()]),
+        },
+        FilterParams::Flow(flow) => (true, vec![flow_told(flow)]),
+        FilterParams::Matchall(_) => (true, Vec::new()),
+    };
+    if !met {
+        return (line(what, false, why), Decision::Nothing);
+    }
+    let decision = match acted(actions) {
+        Some((text, goes_on)) => {
+            why.push(text);
+            if goes_on { leads(params) } else { Decision::Gone }
+        }
+        None => leads(params),
+    };
+    let decision =
+        if actions.iter().any(|a| a.action.act == Act::Gact(Control::Continue)) { Decision::Nothing } else { decision };
+    if decision == Decision::Nothing && actions.is_empty() {
+        why.push("it names no class and does nothing: it only counts".into());
+    }
+    (line(what, true, why), decision)
+}
+
+/// Where a filter that matches leads.
+fn leads(params: &FilterParams) -> Decision {
+    let class = match params {
+        FilterParams::Fw(fw) => return Decision::Class(fw.classid.unwrap_or(Handle::NONE)),
+        FilterParams::Matchall(all) => return Decision::Class(all.classid.unwrap_or(Handle::NONE)),
+        FilterParams::U32(u32) => u32.classid,
+        FilterParams::Flow(flow) => return Decision::Some(flow.baseclass.unwrap_or(Handle::NONE)),
+    };
+    class.map_or(Decision::Nothing, Decision::Class)
+}
+
+/// What the actions do, and whether the packet stays.
+fn acted(actions: &[ActionDump]) -> Option<(String, bool)> {
+    let told = actions.iter().find_map(|dump| match &dump.action.act {
+        Act::Redirect { to, .. } => Some((format!("it is led to {to}"), false)),
+        Act::Gact(Control::Drop) => Some(("it is dropped".to_owned(), false)),
+        Act::Gact(Control::Continue) => Some(("the search goes on (continue)".to_owned(), true)),
+        Act::Gact(Control::Reclassify) => Some(("all filters are asked again (reclassify)".to_owned(), true)),
+        Act::Gact(Control::Pass | Control::Stolen) => Some(("it passes".to_owned(), true)),
+        Act::Gact(Control::Pipe) => None,
+    });
+    told.or_else(|| (!actions.is_empty()).then(|| ("it passes".to_owned(), true)))
+}
+
+/// `u32 dport 22 → 1:10`.
+fn words(dump: &FilterDump, handle: u32, params: &FilterParams, actions: &[ActionDump]) -> String {
+    let to = |class: Option<Handle>| class.map_or(String::new(), |class| format!(" → {class}"));
+    let mut text = match params {
+        FilterParams::Fw(fw) => {
+            let mask = fw.mask.filter(|mask| *mask != u32::MAX).map_or(String::new(), |mask| format!("/{mask:#x}"));
+            format!("fw mark {handle:#x}{mask}{}", to(fw.classid))
+        }
+        FilterParams::U32(u32) => {
+            let keys: Vec<String> = u32.keys.iter().map(|key| key_words(key, dump.protocol)).collect();
+            let mark = u32.mark.map_or(String::new(), |(value, mask)| format!(" mark {value:#x}/{mask:#x}"));
+            format!("u32 {}{mark}{}", keys.join(", "), to(u32.classid))
+        }
+        FilterParams::Flow(flow) => {
+            let keys = tidegate_policy::FlowKeySet::NAMES.iter().zip(0..).filter(|(_, bit)| flow.keys.has(*bit));
+            let keys: Vec<&str> = keys.map(|(name, _)| *name).collect();
+            format!("flow {}", keys.join(","))
+        }
+        FilterParams::Matchall(all) => format!("everything{}", to(all.classid)),
+    };
+    for dump in actions {
+        text.push_str(&match &dump.action.act {
+            Act::Redirect { to, .. } => format!(" ⇒ {to}"),
+            Act::Gact(control) => format!(" ⇒ {}", control.name()),
+        });
+    }
+    text
+}
+
+/// How far a packet got with the keys of a u32 filter, by what the filter counted.
+fn u32_told(u32: &U32Params, hits: &U32Hits, dump: &FilterDump, here: Here<'_>) -> (bool, Vec<String>) {
+    let mut why = Vec::new();
+    if let Some((value, mask)) = u32.mark {
+        let equal = if hits.mark > 0 { "=" } else { "is not" };
+        why.push(format!("mark {:#x} & {mask:#x} = {:#x} {equal} {value:#x}", here.mark, here.mark & mask));
+        if hits.mark == 0 {
+            return (false, why);
+        }
+    }
+    for (key, held) in u32.keys.iter().zip(&hits.keys) {
+        let parts = compare(key, here.ethertype, here.head);
+        debug_assert_eq!(
+            *held > 0,
+            parts.iter().all(|part| part.holds),
+            "the engine read {key:?} of {dump:?} otherwise"
+        );
+        let told = parts.iter().filter(|part| *held > 0 || !part.holds).map(super::super::fields::Part::text);
+        why.extend(told);
+        if key.offset_mask != 0 && key.mask != 0 {
+            let octet = key.offset;
+            why.push(format!(
+                "no filter before has told where the next header begins: nexthdr+{octet} is octet {octet} of the packet"
+            ));
+        }
+        if *held == 0 {
+            return (false, why);
+        }
+    }
+    (true, why)
+}
+
+fn flow_told(flow: &FlowParams) -> String {
+    let base = flow.baseclass.unwrap_or(Handle::NONE);
+    match flow.divisor {
+        0 => format!("from {base} on"),
+        n => format!("shared out over {base} to {}", Handle(base.0.saturating_add(n - 1))),
+    }
+}
+
+/// What happens in the tree of a device: clsact's filters, then qdisc by qdisc.
+pub(super) fn tree(reading: &Reading, moment: &Moment, counted: &Counted) -> Vec<Line> {
+    let here = Here { dev: &moment.name, head: &moment.head, mark: moment.mark, ethertype: moment.head.ethertype() };
+    let mut lines = Vec::new();
+    let leaving = list(reading, here, CLSACT_EGRESS, counted);
+    lines.extend(leaving.lines);
+    if leaving.decision == Decision::Gone {
+        return lines;
+    }
+    let mut on = Handle::ROOT;
+    for _ in 0..MOST_LISTS {
+        let there = |qdisc: &&QdiscDump| qdisc.dev == moment.name && qdisc.parent == on && !qdisc.handle.is_none();
+        let Some(qdisc) = reading.qdiscs.iter().find(there) else { break };
+        lines.push(qdisc_line(reading, qdisc));
+        let (told, chosen) = within(reading, moment, qdisc, here, counted);
+        lines.extend(told);
+        match chosen {
+            Some(class) => on = class,
+            None => break,
+        }
+    }
+    lines
+}
+
+fn qdisc_line(reading: &Reading, qdisc: &QdiscDump) -> Line {
+    let step = reading.maker_of_qdisc(qdisc).and_then(|op| reading.step_of(op));
+    let what = format!("qdisc {} {}", qdisc.kind.name(), qdisc.handle);
+    Line { what, outcome: Outcome::Told, why: Vec::new(), place: step.and_then(|step| step.place.clone()) }
+}
+
+/// What happens within a qdisc; the class the packet takes there.
+fn within(
+    reading: &Reading,
+    moment: &Moment,
+    qdisc: &QdiscDump,
+    here: Here<'_>,
+    counted: &Counted,
+) -> (Vec<Line>, Option<Handle>) {
+    let engine = moment.stop.classes.iter().rev().find(|class| class.qdisc() == qdisc.handle).copied();
+    let mut lines = Vec::new();
+    let priority = Handle(moment.priority);
+    let decision = if priority.qdisc() == qdisc.handle && names_leaf(reading, here.dev, qdisc, priority) {
+        lines.push(note(format!("its priority {priority} names the class: no filter is asked")));
+        Decision::Class(priority)
+    } else {
+        lists(reading, qdisc, here, counted, &mut lines)
+    };
+    let inferred = match decision {
+        Decision::Gone => return (lines, None),
+        Decision::Class(class) => Some(class),
+        Decision::Some(_) => engine,
+        Decision::Nothing => None,
+    };
+    let known = inferred.filter(|class| class_of(reading, here.dev, *class).is_some());
+    if let Some(class) = engine {
+        if known != Some(class) {
+            lines.extend(by_default(qdisc, moment.priority, inferred, class));
+        }
+        for class in moment.stop.classes.iter().filter(|class| class.qdisc() == qdisc.handle) {
+            lines.extend(class_line(reading, here.dev, *class));
+        }
+    } else if has_classes(reading, qdisc) {
+        lines.push(nowhere(qdisc, inferred));
+    }
+    (lines, engine)
+}
+
+/// Does a priority choose by itself here? HTB's own handle does too: past all classes.
+fn names_leaf(reading: &Reading, dev: &str, qdisc: &QdiscDump, priority: Handle) -> bool {
+    match qdisc.kind {
+        Kind::Htb if priority == qdisc.handle => true,
+        Kind::Prio => true,
+        _ => class_of(reading, dev, priority).is_some() && !has_inner(reading, dev, priority),
+    }
+}
+
+/// The lists of a qdisc, from its own down its inner classes.
+fn lists(reading: &Reading, qdisc: &QdiscDump, here: Here<'_>, counted: &Counted, lines: &mut Vec<Line>) -> Decision {
+    let mut parent = qdisc.handle;
+    let mut decision = Decision::Nothing;
+    for _ in 0..MOST_LISTS {
+        let told = list(reading, here, parent, counted);
+        if parent != qdisc.handle && told.lines.is_empty() {
+            return Decision::Nothing;
+        }
+        lines.extend(told.lines);
+        decision = told.decision;
+        match decision {
+            Decision::Class(class) if class.qdisc() == qdisc.handle && has_inner(reading, here.dev, class) => {
+                lines.push(note(format!("{class} has classes below it: its own filters are asked next")));
+                parent = class;
+            }
+            _ => return decision,
+        }
+    }
+    decision
+}
+
+fn class_of<'r>(reading: &'r Reading, dev: &str, class: Handle) -> Option<&'r ClassDump> {
+    reading.classes.iter().find(|dump| dump.dev == dev && dump.classid == class)
+}
+
+/// Has it classes below it, in the same qdisc?
+fn has_inner(reading: &Reading, dev: &str, class: Handle) -> bool {
+    reading.classes.iter().any(|dump| dump.dev == dev && dump.parent == class && dump.classid.qdisc() == class.qdisc())
+}
+
+fn has_classes(reading: &Reading, qdisc: &QdiscDump) -> bool {
+    reading.classes.iter().any(|dump| dump.dev == qdisc.dev && dump.classid.qdisc() == qdisc.handle)
+}
+
+/// How a packet came to a class that no filter named.
+fn by_default(qdisc: &QdiscDump, priority: u32, wanted: Option<Handle>, got: Handle) -> Option<Line> {
+    let because = match wanted {
+        Some(class) => format!("{class} is not there, or has classes below it and no filter that decides"),
+        None => "no filter decides".to_owned(),
+    };
+    let what = match &qdisc.params {
+        QdiscParams::Htb(_) | QdiscParams::Hfsc(_) => format!("{because}: the default class {got}"),
+        QdiscParams::Prio(prio) if wanted.is_none() => {
+            let at = if Handle(priority).major() == 0 { priority as usize & 15 } else { 0 };
+            format!("priority {priority} is band {} by the map: {got}", prio.priomap[at])
+        }
+        QdiscParams::Prio(_) => format!("{because}: the band of priority 0, {got}"),
+        // One class, and nothing to choose.
+        QdiscParams::Tbf(_) | QdiscParams::Red(_) | QdiscParams::Sfb(_) => return None,
+        _ => format!("{because}: {got}"),
+    };
+    Some(note(what))
+}
+
+fn nowhere(qdisc: &QdiscDump, wanted: Option<Handle>) -> Line {
+    let because = match wanted {
+        Some(class) if class == qdisc.handle => "that is the qdisc itself".to_owned(),
+        Some(class) => format!("{class} is not there, or no leaf"),
+        None => "no filter decides".to_owned(),
+    };
+    note(match &qdisc.params {
+        QdiscParams::Htb(htb) if htb.default == 0 => {
+            format!("{because}, and there is no default class: past all classes, by the direct queue, unshaped")
+        }
+        QdiscParams::Htb(htb) => format!(
+            "{because}, and the default class {} is no leaf: past all classes, by the direct queue, unshaped",
+            Handle::new(qdisc.handle.major(), htb.default as u16)
+        ),
+        _ => format!("{because}: no class would have it"),
+    })
+}
+
+fn class_line(reading: &Reading, dev: &str, class: Handle) -> Option<Line> {
+    let dump = class_of(reading, dev, class)?;
+    let place =
+        reading.maker_of_class(dev, class).and_then(|op| reading.step_of(op)).and_then(|step| step.place.clone());
+    let words = waits::class_words(dump);
+    let what = if words.is_empty() { format!("class {class}") } else { format!("class {class}: {words}") };
+    Some(Line { what, outcome: Outcome::Told, why: Vec::new(), place })
+}

@@ -1,0 +1,325 @@
+//! The story of a packet: which rules and filters it meets, what each makes of it, and where it waits.
+//!
+//! The engine is the only judge. The packet is sent through the machine; netfilter notes each rule as the packet meets it, u32 and the
+//! actions of filters count, and the queue in which it then waits says what was decided. What is told here reads those notes; where words
+//! and engine part, it is a mistake of ours and a debug build stops.
+
+mod filters;
+mod rules;
+mod waits;
+
+use crate::packet::Packet;
+use crate::probe::{Course, Glimpse, Loss, Prober, Stop, Way};
+use crate::reading::{Place, Reading};
+use filters::Counted;
+use tidegate_gateway::{DeviceId, DeviceKind, DeviceSpec, Route, Why};
+use tidegate_packet::header::ethertype;
+use tidegate_packet::{Handle, Head};
+use tidegate_policy::Kind;
+
+/// How a packet got on with what a line tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It fits.
+    Met,
+    /// It does not.
+    Passed,
+    /// There was nothing to fit: this is said of it.
+    Told,
+}
+
+impl Outcome {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Outcome::Met => "met",
+            Outcome::Passed => "passed",
+            Outcome::Told => "told",
+        }
+    }
+}
+
+/// A line of a story.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Rule, filter or class, in the words of its tool.
+    pub what: String,
+    /// How the packet got on with it.
+    pub outcome: Outcome,
+    /// Why, and what it did.
+    pub why: Vec<String>,
+    /// Where it stands.
+    pub place: Option<Place>,
+}
+
+/// Lines that belong together: a chain, a list of filters, a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scene {
+    /// Where this is.
+    pub title: String,
+    /// What happens.
+    pub lines: Vec<Line>,
+}
+
+/// Where a packet ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct End {
+    /// In a few words: `eth0 1:1 1:10, fq_codel 120:`.
+    pub text: String,
+    /// The device.
+    pub device: String,
+    /// The classes it is in, from the root down.
+    pub classes: Vec<Handle>,
+    /// The qdisc that holds it, by kind and handle.
+    pub queue: String,
+    /// Its flow's place in that, where flows have such.
+    pub bucket: Option<String>,
+    /// What it may wait for there at worst, in sentences.
+    pub waits: Vec<String>,
+    /// Why it was lost, if it was.
+    pub lost: Option<String>,
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Story {
+    /// The packet.
+    pub packet: Packet,
+    /// What it meets, in order.
+    pub scenes: Vec<Scene>,
+    /// Its mark in the end.
+    pub mark: u32,
+    /// Its DS field in the end.
+    pub dsfield: u8,
+    /// Its priority in the end.
+    pub priority: u32,
+    /// Where it ends.
+    pub end: End,
+}
+
+impl Story {
+    /// The first line in which two stories part: its scenes' titles and itself in each; `None`: they are the same to the end.
+    pub fn parts_from<'s>(&'s self, other: &'s Story) -> Option<[Option<(&'s str, &'s Line)>; 2]> {
+        let lines = |story: &'s Story| {
+            story.scenes.iter().flat_map(|scene| scene.lines.iter().map(|line| (scene.title.as_str(), line)))
+        };
+        let (mut ours, mut theirs) = (lines(self), lines(other));
+        loop {
+            match (ours.next(), theirs.next()) {
+                (None, None) => return None,
+                (Some((_, a)), Some((_, b))) if (&a.what, a.outcome, &a.why) == (&b.what, b.outcome, &b.why) => {}
+                parted => return Some([parted.0, parted.1]),
+            }
+        }
+    }
+}
+
+/// A packet at a stop, with what only can be asked while it is there.
+struct Moment {
+    stop: Stop,
+    name: String,
+    head: Head,
+    mark: u32,
+    priority: u32,
+    bucket: Option<String>,
+}
+
+/// Tells the stories of packets under one policy.
+pub struct Explainer<'r> {
+    reading: &'r Reading,
+    prober: Prober,
+}
+
+impl<'r> Explainer<'r> {
+    /// For the policy of a reading.
+    pub fn new(reading: &'r Reading) -> Explainer<'r> {
+        let mut prober = Prober::new(reading);
+        prober.gateway().watch();
+        Explainer { reading, prober }
+    }
+
+    /// The machine's name for a device.
+    fn name(&mut self, device: DeviceId) -> String {
+        self.prober.gateway().name(device).to_owned()
+    }
+
+    /// The way a packet takes, as far as its words say; where they leave it open, the one device whose policy it can meet.
+    ///
+    /// # Errors
+    /// When several devices come into question: what to say.
+    pub fn course(&mut self, packet: &Packet) -> Result<Course, String> {
+        if packet.from.as_deref() == Some("lo") {
+            let to = self.way_out(packet, None)?;
+            return Ok(Course::Leaves(to, Route::Local));
+        }
+        let Some(name) = &packet.from else {
+            let to = self.way_out(packet, None)?;
+            return Ok(Course::Leaves(to, Route::Forwarded(None)));
+        };
+        let from = self.named(name);
+        let arrives = self.reading.qdiscs.iter().any(|qdisc| qdisc.dev == *name && qdisc.parent == Handle::INGRESS);
+        match self.way_out(packet, Some(from)) {
+            Ok(to) => Ok(Course::Through(from, to)),
+            Err(_) if arrives && packet.to.is_none() => Ok(Course::Arrives(from)),
+            Err(why) => Err(why),
+        }
+    }
+
+    /// The device it leaves by.
+    fn way_out(&mut self, packet: &Packet, from: Option<DeviceId>) -> Result<DeviceId, String> {
+        if let Some(name) = &packet.to {
+            return Ok(self.named(name));
+        }
+        let gateway = self.prober.gateway();
+        let ids: Vec<DeviceId> = gateway.devices().collect();
+        let governed = |id: &DeviceId| gateway.is_configured(*id) && gateway.spec(*id).kind != DeviceKind::Ifb;
+        let ways: Vec<DeviceId> = ids.into_iter().filter(|id| Some(*id) != from && governed(id)).collect();
+        match ways[..] {
+            [one] => Ok(one),
+            [] => Err("the policy governs no device that it could leave by; say `in DEV`, or `out DEV`".into()),
+            _ => {
+                let names: Vec<String> = ways.into_iter().map(|id| self.name(id)).collect();
+                Err(format!("it may leave by {}; say which with `out DEV`", names.join(" or ")))
+            }
+        }
+    }
+
+    /// A device of the machine; one that the policy does not know is a plain one.
+    fn named(&mut self, name: &str) -> DeviceId {
+        self.prober.gateway().add_device(name, DeviceSpec::default())
+    }
+
+    /// Sends a packet, and tells what became of it.
+    pub fn explain(&mut self, packet: &Packet, course: Course) -> Story {
+        let before = Counted::of(self.reading, self.prober.gateway());
+        let mut moments = Vec::new();
+        let way = self.prober.travel_with(packet, course, &mut |glimpse| moments.push(moment(glimpse)));
+        let seen = self.prober.gateway().take_seen();
+        let counted = Counted::of(self.reading, self.prober.gateway()).since(&before);
+        let mut scenes = Vec::new();
+        let mut rest = moments.as_slice();
+        if let Course::Arrives(device) | Course::Through(device, _) = course {
+            let arriving = arriving(&moments, device);
+            scenes.extend(self.arrival(packet, device, &counted));
+            rest = &moments[arriving.len()..];
+            scenes
+                .extend(arriving.iter().filter(|moment| moment.stop.device != device).map(|m| self.tree(m, &counted)));
+        }
+        scenes.extend(rules::scenes(self.reading, self.prober.gateway(), &seen, packet, course));
+        scenes.extend(rest.iter().map(|moment| self.tree(moment, &counted)));
+        let lost_at = way.dropped.filter(|loss| !loss.at.is_none()).map(|loss| loss.device);
+        if let Some(device) = lost_at.filter(|device| moments.iter().all(|m| m.stop.device != *device)) {
+            scenes.extend(self.refusal(packet, &way, device, &counted));
+        }
+        let end = self.end(&way, moments.last(), course);
+        Story { packet: packet.clone(), scenes, mark: way.mark, dsfield: way.dsfield, priority: way.priority, end }
+    }
+
+    /// The filters on what arrives.
+    fn arrival(&mut self, packet: &Packet, device: DeviceId, counted: &Counted) -> Option<Scene> {
+        let name = self.name(device);
+        let head = packet.head();
+        let here = filters::Here { dev: &name, head: &head, mark: packet.mark, ethertype: packet.ethertype };
+        let mut lines = Vec::new();
+        for parent in [Handle::new(0xffff, 0), crate::reading::CLSACT_INGRESS] {
+            lines.extend(filters::list(self.reading, here, parent, counted).lines);
+        }
+        (!lines.is_empty()).then(|| Scene { title: format!("arrives at {name}, before any routing"), lines })
+    }
+
+    /// The tree of a device, as far as the packet gets in it.
+    fn tree(&self, moment: &Moment, counted: &Counted) -> Scene {
+        Scene { title: format!("leaves by {}", moment.name), lines: filters::tree(self.reading, moment, counted) }
+    }
+
+    /// The tree that refused a packet, which so never came to stand in it.
+    fn refusal(&mut self, packet: &Packet, way: &Way, device: DeviceId, counted: &Counted) -> Option<Scene> {
+        let mut head = packet.head();
+        head.set_dsfield(way.dsfield);
+        let stop = Stop { device, classes: Vec::new(), qdiscs: Vec::new(), led_to: None };
+        let name = self.name(device);
+        let moment = Moment { stop, name, head, mark: way.mark, priority: way.priority, bucket: None };
+        Some(self.tree(&moment, counted)).filter(|scene| !scene.lines.is_empty())
+    }
+
+    fn end(&mut self, way: &Way, last: Option<&Moment>, course: Course) -> End {
+        if let Some(loss) = way.dropped {
+            let device = self.name(loss.device);
+            let lost = loss_text(loss);
+            return End { text: format!("lost at {device}: {lost}"), device, lost: Some(lost), ..End::default() };
+        }
+        let Some(moment) = last.filter(|moment| moment.stop.led_to.is_none()) else {
+            let text = match course {
+                Course::Arrives(_) => "goes on to routing".to_owned(),
+                _ => "leaves at once: no qdisc holds it".to_owned(),
+            };
+            return End { text, ..End::default() };
+        };
+        let queue = waits::queue_name(self.reading, moment);
+        let classes: Vec<String> = moment.stop.classes.iter().map(Handle::to_string).collect();
+        let bucket = moment.bucket.as_ref().map(|bucket| format!(", {bucket}")).unwrap_or_default();
+        let path = if classes.is_empty() { String::new() } else { format!(" {}", classes.join(" ")) };
+        End {
+            text: format!("{}{path}, {queue}{bucket}", moment.name),
+            device: moment.name.clone(),
+            classes: moment.stop.classes.clone(),
+            queue,
+            bucket: moment.bucket.clone(),
+            waits: waits::at_worst(self.reading, moment),
+            lost: None,
+        }
+    }
+}
+
+/// The stops that belong to a packet's arrival: where it was led from, and on.
+fn arriving(moments: &[Moment], device: DeviceId) -> &[Moment] {
+    let led = moments.first().is_some_and(|first| first.stop.device == device && first.stop.led_to.is_some());
+    let more = moments.iter().take_while(|moment| moment.stop.led_to.is_some()).count();
+    if led { &moments[..(more + 1).min(moments.len())] } else { &[] }
+}
+
+fn moment(glimpse: Glimpse<'_>) -> Moment {
+    let Glimpse { gateway, now, stop, head, mark, priority } = glimpse;
+    let bucket = stop.leaf().and_then(|leaf| {
+        let what = match leaf.kind {
+            Kind::Sfq => "slot",
+            Kind::FqCodel => "flow",
+            _ => return None,
+        };
+        // A qdisc without a handle lists its flows under none.
+        let classes = gateway.classes(now, stop.device);
+        let mut flows = classes.iter().filter(|class| class.kind == leaf.kind && class.classid.qdisc() == leaf.qdisc);
+        let flow = flows.find(|class| class.stats.is_some_and(|stats| stats.qlen > 0))?;
+        Some(format!("{what} {} of it", flow.classid.minor().wrapping_sub(1)))
+    });
+    let name = gateway.name(stop.device).to_owned();
+    Moment { stop: stop.clone(), name, head, mark, priority, bucket }
+}
+
+/// Why a packet was lost, in words.
+fn loss_text(loss: Loss) -> String {
+    let at = if loss.at.is_none() { String::new() } else { format!(" (by {})", loss.at) };
+    let why = match loss.why {
+        Why::Full => "the queue takes nothing",
+        Why::Overflow => "the queue is full",
+        Why::Codel => "CoDel drops it",
+        Why::Early => "the queue's management drops it",
+        Why::TooLong => "it is longer than the bucket can ever hold",
+        Why::Unclassified => "no class would have it",
+        Why::Policy => "a filter drops it",
+        Why::Netfilter | Why::NetfilterLeaving => "a rule of netfilter drops it",
+        Why::Purged(_) | Why::PurgedAtOnce | Why::Rehash => "its queue is taken away",
+    };
+    format!("{why}{at}")
+}
+
+/// The name of an EtherType, as tc has it.
+pub(crate) fn ethertype_name(number: u16) -> String {
+    match number {
+        ethertype::IPV4 => "IPv4".into(),
+        ethertype::IPV6 => "IPv6".into(),
+        ethertype::ARP => "ARP".into(),
+        ethertype::VLAN => "802.1Q".into(),
+        other => format!("{other:#06x}"),
+    }
+}

@@ -1,0 +1,499 @@
+//! Packets sent through the policy's machine, one at a time: the engine itself says where each goes.
+
+use crate::packet::{Packet, has_ports};
+use crate::reading::{CARRIED_OUT_AT, Reading};
+use std::collections::BTreeMap;
+use tidegate_classify::conntrack;
+use tidegate_gateway::{DeviceId, DeviceKind, Gateway, Offer, Received, Route, Spot, What, Why, World};
+use tidegate_packet::header::{proto, tcp_flags};
+use tidegate_packet::{Addrs, Dissector, Handle, Head, Meta, Pkt, Pool, Seeded, Span, Time, dissect};
+use tidegate_policy::netfilter::Connstate;
+
+/// Packets the machine holds: the one that is sent, and what its queues make of it.
+const ROOM: usize = 64;
+/// Packets sent before one to make its connection have carried as much as it should; with more to carry they are longer.
+const MOST_BEFORE: u64 = 4096;
+/// Bytes of each of them at least.
+const FULL: u64 = 1500;
+/// How often a tree that holds a packet back is asked again.
+const MOST_WAITS: usize = 1000;
+/// Devices that one packet visits at most.
+const MOST_STOPS: usize = 8;
+
+/// Where a packet is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Course {
+    /// It leaves by a device, having come there by a route.
+    Leaves(DeviceId, Route),
+    /// It arrives at a device, before any routing: only the filters there, and what they lead it to.
+    Arrives(DeviceId),
+    /// It arrives at the first device and is routed out by the second.
+    Through(DeviceId, DeviceId),
+}
+
+/// What became of a packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// What the machine took it for; [`Connstate::Untracked`] also where nobody asks for connections. It differs from what the packet's
+    /// words say where no packets before it could make that true.
+    pub state: Connstate,
+    /// Its mark in the end.
+    pub mark: u32,
+    /// Its DS field in the end.
+    pub dsfield: u8,
+    /// Its priority in the end.
+    pub priority: u32,
+    /// The devices in whose trees it waited, or by which it was led on; in order.
+    pub stops: Vec<Stop>,
+    /// Where and why it was lost.
+    pub dropped: Option<Loss>,
+}
+
+/// A packet's stay at a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// The device.
+    pub device: DeviceId,
+    /// The classes it was in, from the root down; none where it waited in the root itself, as in HTB's direct queue.
+    pub classes: Vec<Handle>,
+    /// The qdiscs it was in, from the root down; the last is the one that holds it.
+    pub qdiscs: Vec<Spot>,
+    /// A filter there led it to this device instead; then it waited nowhere here.
+    pub led_to: Option<DeviceId>,
+}
+
+impl Stop {
+    /// The class at the end of its way.
+    pub fn leaf_class(&self) -> Option<Handle> {
+        self.classes.last().copied()
+    }
+
+    /// The qdisc that holds it.
+    pub fn leaf(&self) -> Option<Spot> {
+        self.qdiscs.last().copied()
+    }
+}
+
+/// A packet while it waits: what may be asked about it then.
+pub(crate) struct Glimpse<'a> {
+    pub(crate) gateway: &'a mut Gateway,
+    pub(crate) now: Time,
+    pub(crate) stop: &'a Stop,
+    /// Its headers, with the DS field as it is now.
+    pub(crate) head: Head,
+    pub(crate) mark: u32,
+    pub(crate) priority: u32,
+}
+
+/// Who is shown each stop.
+type Look<'l> = &'l mut dyn FnMut(Glimpse<'_>);
+
+/// The end of a packet that was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// The device.
+    pub device: DeviceId,
+    /// The qdisc; [`Handle::NONE`]: before any.
+    pub at: Handle,
+    /// Why.
+    pub why: Why,
+}
+
+impl Way {
+    /// Its stay in the tree of a device.
+    pub fn stop_at(&self, device: DeviceId) -> Option<&Stop> {
+        self.stops.iter().find(|stop| stop.device == device && stop.led_to.is_none())
+    }
+
+    /// The class it waited in on the last device.
+    pub fn leaf_class(&self) -> Option<Handle> {
+        self.stops.last()?.leaf_class()
+    }
+
+    /// The device that a filter led it to.
+    pub fn led_to(&self) -> Option<DeviceId> {
+        self.stops.iter().find_map(|stop| stop.led_to)
+    }
+}
+
+/// A machine with a policy, on which packets are tried.
+///
+/// Each is the only one on the machine: nothing waits before it, and connections are as its words say. Counters go on.
+pub struct Prober {
+    gateway: Gateway,
+    pool: Pool,
+    draws: Seeded,
+    now: Time,
+    /// What each class hangs on, where that is another class.
+    above: BTreeMap<(DeviceId, Handle), Handle>,
+}
+
+impl Prober {
+    /// A fresh machine with the policy.
+    pub fn new(reading: &Reading) -> Prober {
+        let gateway = reading.machine();
+        let classes = reading.classes.iter().filter(|class| class.parent.minor() != 0 && class.parent != Handle::ROOT);
+        let above = classes.filter_map(|class| Some(((gateway.device(&class.dev)?, class.classid), class.parent)));
+        let above = above.collect();
+        Prober { gateway, pool: Pool::new(ROOM), draws: Seeded::new(1), now: CARRIED_OUT_AT + Span::secs(1), above }
+    }
+
+    /// The machine: its counters, its devices.
+    pub fn gateway(&mut self) -> &mut Gateway {
+        &mut self.gateway
+    }
+
+    /// The present of the machine.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The device of that name.
+    pub fn device(&self, name: &str) -> Option<DeviceId> {
+        self.gateway.device(name)
+    }
+
+    /// Sends a packet out by a device and lets it leave.
+    pub fn send(&mut self, packet: &Packet, device: DeviceId, route: Route) -> Way {
+        self.travel(packet, Course::Leaves(device, route))
+    }
+
+    /// Sends a packet on a course, sees where it waits, and lets it leave.
+    pub fn travel(&mut self, packet: &Packet, course: Course) -> Way {
+        self.travel_with(packet, course, &mut |_| ())
+    }
+
+    /// The same; whoever looks is shown each stop while the packet is there.
+    pub(crate) fn travel_with(&mut self, packet: &Packet, course: Course, look: Look<'_>) -> Way {
+        self.gateway.forget_connections();
+        let instead = self.prepare(packet, course);
+        // What was shown to the hooks before is no part of this packet's way.
+        drop(self.gateway.take_seen());
+        let packet = instead.as_ref().unwrap_or(packet);
+        let header = match course {
+            Course::Arrives(device) | Course::Through(device, _) => self.link_header(device),
+            Course::Leaves(device, route) => self.header_before(device, route),
+        };
+        let Some(pkt) = self.pool.insert(packet.meta(header), packet.head()) else { return Way::nowhere() };
+        let mut trip = Trip { slot: pkt.slot(), stops: Vec::new(), dropped: None, look };
+        let came = match course {
+            Course::Leaves(device, route) => return self.leave(trip, pkt, device, route),
+            Course::Arrives(device) | Course::Through(device, _) => self.arrive(&mut trip, pkt, device),
+        };
+        match (came, course) {
+            (Some((pkt, came_in)), Course::Through(_, to)) => {
+                self.leave(trip, pkt, to, Route::Forwarded(Some(came_in)))
+            }
+            (came, _) => {
+                let way = self.told(trip);
+                came.into_iter().for_each(|(pkt, _)| self.pool.release(pkt));
+                way
+            }
+        }
+    }
+
+    /// Out by a device; an ifb on the way gives the packet back there.
+    fn leave(&mut self, mut trip: Trip<'_>, pkt: Pkt, device: DeviceId, route: Route) -> Way {
+        let Prober { gateway, pool, draws, now, .. } = self;
+        let offer = gateway.offer(World { now: *now, pool, draws }, device, route, pkt);
+        self.after_offer(&mut trip, device, offer);
+        self.told(trip)
+    }
+
+    /// In by a device; what goes on to routing comes back, with the device it came in by.
+    fn arrive(&mut self, trip: &mut Trip<'_>, pkt: Pkt, device: DeviceId) -> Option<(Pkt, DeviceId)> {
+        let Prober { gateway, pool, draws, now, .. } = self;
+        match gateway.receive(World { now: *now, pool, draws }, device, pkt) {
+            Received::Passed(pkt, came_in) => Some((pkt, came_in)),
+            Received::Lost | Received::Led(_) => {
+                self.note_losses(trip, device);
+                let (pkt, _) = self.visit_led(trip, device)?;
+                Some((pkt, device))
+            }
+        }
+    }
+
+    /// Looks where an offered packet waits, and lets it leave; what an ifb gives back goes on.
+    fn after_offer(&mut self, trip: &mut Trip<'_>, device: DeviceId, offer: Offer) {
+        let mut device = device;
+        for _ in 0..MOST_STOPS {
+            let led = self.note_losses(trip, device);
+            if led {
+                let Some((pkt, back)) = self.visit_led(trip, device) else { return };
+                let Some(out) = back else { return self.pool.release(pkt) };
+                device = out;
+                let Prober { gateway, pool, draws, now, .. } = self;
+                let _ = gateway.offer_back(World { now: *now, pool, draws }, device, pkt);
+                continue;
+            }
+            if offer != Offer::Stopped && trip.dropped.is_none() {
+                let stop = self.stop(device);
+                self.visit(trip, stop);
+            }
+            if let Some(pkt) = self.let_leave(trip, device) {
+                self.pool.release(pkt);
+            }
+            return;
+        }
+    }
+
+    /// Goes where the packet was led from a device, if it was; what an ifb gives back comes back, with the device by which it was
+    /// leaving, if it was.
+    fn visit_led(&mut self, trip: &mut Trip<'_>, from: DeviceId) -> Option<(Pkt, Option<DeviceId>)> {
+        let ids: Vec<DeviceId> = self.gateway.devices().filter(|id| *id != from).collect();
+        let mut led = Vec::new();
+        for device in ids {
+            if self.gateway.take_led_to(device) {
+                // Those that led it further come before the one where it ended.
+                led.push((!self.note_losses(trip, device), device));
+            }
+        }
+        led.sort_unstable();
+        let last = led.last()?.1;
+        let mut at = from;
+        for (_, device) in led {
+            self.visit(trip, Stop { device: at, classes: Vec::new(), qdiscs: Vec::new(), led_to: Some(device) });
+            at = device;
+        }
+        if trip.dropped.is_some() {
+            return None;
+        }
+        let stop = self.stop(last);
+        self.visit(trip, stop);
+        let pkt = self.let_leave(trip, last)?;
+        if self.gateway.spec(last).kind != DeviceKind::Ifb {
+            // Any other device sends it: it does not come back.
+            self.pool.release(pkt);
+            return None;
+        }
+        let back = self.gateway.given_back(&self.pool, &pkt).and_then(|(device, out)| out.then_some(device));
+        Some((pkt, back))
+    }
+
+    /// Reads what happened on a device: losses are noted; true if the packet was led away.
+    fn note_losses(&mut self, trip: &mut Trip<'_>, device: DeviceId) -> bool {
+        let mut led = false;
+        for event in self.gateway.events(device) {
+            match event.what {
+                What::Drop(why) if trip.dropped.is_none() => trip.dropped = Some(Loss { device, at: event.at, why }),
+                What::Drop(_) => {}
+                What::Led => led = true,
+            }
+        }
+        led
+    }
+
+    /// Notes a stop, and shows it.
+    fn visit(&mut self, trip: &mut Trip<'_>, stop: Stop) {
+        let Prober { gateway, pool, now, .. } = self;
+        if let (Some(meta), Some(head)) = (pool.last_known(trip.slot), pool.last_head(trip.slot)) {
+            let mut head = head.clone();
+            head.set_dsfield(meta.dsfield);
+            (trip.look)(Glimpse { gateway, now: *now, stop: &stop, head, mark: meta.mark.0, priority: meta.priority });
+        }
+        trip.stops.push(stop);
+    }
+
+    /// Where the packet waits on a device.
+    fn stop(&mut self, device: DeviceId) -> Stop {
+        let qdiscs = self.gateway.waiting(device);
+        let mut classes = Vec::new();
+        for spot in &qdiscs {
+            if spot.on != Handle::ROOT && spot.on.minor() != 0 {
+                self.push_line(&mut classes, device, spot.on);
+            }
+        }
+        Stop { device, classes, qdiscs, led_to: None }
+    }
+
+    /// A class, after all that are above it in its qdisc.
+    fn push_line(&self, classes: &mut Vec<Handle>, device: DeviceId, class: Handle) {
+        let from = classes.len();
+        let mut at = Some(class);
+        while let Some(class) = at.filter(|class| !classes[from..].contains(class)) {
+            classes.push(class);
+            at = self.above.get(&(device, class)).copied().filter(|above| above.qdisc() == class.qdisc());
+        }
+        classes[from..].reverse();
+    }
+
+    /// Polls a device, waiting as long as it wants, until nothing is left there; gives the packet that was sent.
+    fn let_leave(&mut self, trip: &mut Trip<'_>, device: DeviceId) -> Option<Pkt> {
+        let mut left = None;
+        for _ in 0..MOST_WAITS {
+            let Prober { gateway, pool, draws, now, .. } = self;
+            if let Some(pkt) = gateway.poll(World { now: *now, pool, draws }, device) {
+                if pkt.slot() == trip.slot {
+                    left = Some(pkt)
+                } else {
+                    pool.release(pkt)
+                }
+                continue;
+            }
+            let Some(next) = gateway.timeout(device).filter(|_| gateway.qlen(device) > 0) else { break };
+            self.now = self.now.max(next);
+            self.gateway.fire(self.now, device);
+        }
+        debug_assert_eq!(self.gateway.qlen(device), 0, "a packet alone on a machine leaves in the end");
+        self.note_losses(trip, device);
+        left
+    }
+
+    fn told(&mut self, trip: Trip<'_>) -> Way {
+        let Some(meta) = self.pool.last_known(trip.slot) else { return Way::nowhere() };
+        let Meta { dsfield, priority, mark, .. } = *meta;
+        let state = conntrack::state(meta);
+        Way { state, mark: mark.0, dsfield, priority, stops: trip.stops, dropped: trip.dropped }
+    }
+
+    fn link_header(&self, device: DeviceId) -> u32 {
+        self.gateway.spec(device).link_header
+    }
+
+    /// Octets of link header that a frame counts before it is given to a device.
+    fn header_before(&self, device: DeviceId, route: Route) -> u32 {
+        match route {
+            Route::Direct => self.link_header(device),
+            Route::Forwarded(Some(from)) => self.link_header(from),
+            Route::Forwarded(None) | Route::Local => Head::ETHERNET as u32,
+        }
+    }
+}
+
+/// A packet under way.
+struct Trip<'l> {
+    slot: usize,
+    stops: Vec<Stop>,
+    dropped: Option<Loss>,
+    look: Look<'l>,
+}
+
+impl Way {
+    /// Of a packet for which there was no room: the machine is never that full.
+    fn nowhere() -> Way {
+        debug_assert!(false, "one packet at a time always finds room");
+        Way { state: Connstate::Untracked, mark: 0, dsfield: 0, priority: 0, stops: Vec::new(), dropped: None }
+    }
+}
+
+/// The two directions of a connection through the machine.
+#[derive(Clone, Copy)]
+struct Directions {
+    /// The way of the packet itself.
+    there: (DeviceId, Route),
+    /// Where it came in by, and answers leave by.
+    from: Option<DeviceId>,
+}
+
+impl Directions {
+    /// `None`: netfilter does not see the packet.
+    fn of(course: Course) -> Option<Directions> {
+        match course {
+            Course::Leaves(device, Route::Forwarded(from)) => {
+                Some(Directions { there: (device, Route::Forwarded(from)), from })
+            }
+            Course::Leaves(device, Route::Local) => Some(Directions { there: (device, Route::Local), from: None }),
+            Course::Through(from, to) => {
+                Some(Directions { there: (to, Route::Forwarded(Some(from))), from: Some(from) })
+            }
+            Course::Leaves(_, Route::Direct) | Course::Arrives(_) => None,
+        }
+    }
+}
+
+/// What happened before: the packets that make a connection what the words say it is.
+impl Prober {
+    /// Makes it true, and gives the packet to send in place of one that answers another: to the address the other side knows.
+    fn prepare(&mut self, packet: &Packet, course: Course) -> Option<Packet> {
+        let ways = Directions::of(course)?;
+        let answers = packet.reply && matches!(packet.state, None | Some(Connstate::Established));
+        let before = Packet { mark: 0, octets: Vec::new(), length: packet.shortest(), ..packet.clone() };
+        let mut instead = None;
+        match packet.state {
+            Some(Connstate::Related) if packet.quotes() => {
+                // It goes to whom the world knows as the sender of what it is about.
+                let seen = self.show(&Packet { tcp_flags: tcp_flags::SYN, ..packet.quoted() }, ways, false, 0);
+                instead = Some(Packet { destination: seen.source, ..packet.clone() });
+            }
+            Some(Connstate::Established) | None if answers || packet.state.is_some() => {
+                let answered = self.converse(&before, ways);
+                if packet.reply {
+                    let Packet { source, destination, ports, .. } = answered;
+                    instead = Some(Packet { source, destination, ports, ..packet.clone() });
+                }
+            }
+            // Whoever has only just asked has nothing to acknowledge.
+            Some(Connstate::Invalid) if packet.protocol == proto::TCP => {
+                self.show(&Packet { tcp_flags: tcp_flags::SYN, ..before }, ways, true, 0);
+            }
+            _ if packet.carried > 0 || packet.connmark > 0 => {
+                drop(self.show(&before, ways, true, packet.connmark));
+            }
+            _ => {}
+        }
+        self.carry(instead.as_ref().unwrap_or(packet), ways);
+        instead
+    }
+
+    /// Both sides speak: whoever began, the other, and where a protocol shakes hands, the first again. Gives the answer as it was sent.
+    fn converse(&mut self, packet: &Packet, ways: Directions) -> Packet {
+        let (forth, mark) = (!packet.reply, packet.connmark);
+        let first = if forth { packet.clone() } else { packet.answer() };
+        let first = Packet { tcp_flags: of_tcp(packet, tcp_flags::SYN), ..first };
+        let seen = self.show(&first, ways, forth, 0);
+        let answer = Packet { tcp_flags: of_tcp(packet, tcp_flags::SYN | tcp_flags::ACK), ..seen.answer() };
+        self.show(&answer, ways, !forth, mark);
+        if packet.protocol == proto::TCP {
+            self.show(&Packet { tcp_flags: tcp_flags::ACK, ..first }, ways, forth, mark);
+        }
+        answer
+    }
+
+    /// As many bytes as the connection shall have carried in the packet's own direction.
+    fn carry(&mut self, packet: &Packet, ways: Directions) {
+        let mut left = packet.carried;
+        let most = FULL.max(left.div_ceil(MOST_BEFORE)).min(u64::from(u16::MAX));
+        for _ in 0..MOST_BEFORE {
+            let length = left.min(most) as u16;
+            if length < packet.shortest() {
+                return;
+            }
+            let segment = Packet { length, mark: 0, octets: Vec::new(), ..packet.clone() };
+            self.show(&segment, ways, true, packet.connmark);
+            left -= u64::from(length);
+        }
+    }
+
+    /// Shows the hooks a packet that goes the way of the one to be sent, or against it; its connection gets a mark, if one is said.
+    /// Gives the packet with the addresses it left with.
+    fn show(&mut self, packet: &Packet, ways: Directions, there: bool, connmark: u32) -> Packet {
+        let Prober { gateway, pool, now, .. } = self;
+        let Some(pkt) = pool.insert(packet.meta(Head::ETHERNET as u32), packet.head()) else { return packet.clone() };
+        let (device, route) = ways.there;
+        match ways.from {
+            _ if there => drop(gateway.only_hooks(*now, pool, device, route, &pkt)),
+            Some(from) => drop(gateway.only_hooks(*now, pool, from, Route::Forwarded(Some(device)), &pkt)),
+            None => drop(gateway.input(*now, pool, device, &pkt)),
+        }
+        if connmark > 0 {
+            gateway.mark_connection(pool, &pkt, connmark);
+        }
+        let keys = dissect(pool.head(&pkt), Dissector::Legacy);
+        pool.release(pkt);
+        let mut seen = packet.clone();
+        match keys.addrs {
+            Addrs::V4(source, destination) => (seen.source, seen.destination) = (source.into(), destination.into()),
+            Addrs::V6(source, destination) => (seen.source, seen.destination) = (source.into(), destination.into()),
+            Addrs::None => {}
+        }
+        if has_ports(packet.protocol) {
+            seen.ports = keys.ports;
+        }
+        seen
+    }
+}
+
+/// Flags, of a packet that has such.
+fn of_tcp(packet: &Packet, flags: u8) -> u8 {
+    if packet.protocol == proto::TCP { flags } else { 0 }
+}

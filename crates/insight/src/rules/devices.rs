@@ -1,0 +1,248 @@
+//! R6, R16, R20 and C2: what leads nowhere, framing that is not counted, redirects that lose, policies without a rate.
+
+use super::{at_word, finding};
+use crate::finding::{Finding, Fix, Level, Rule};
+use crate::reading::{Reading, Step};
+use crate::words;
+use tidegate_packet::{Handle, Rate};
+use tidegate_policy::dump::{FilterDump, FilterEntry};
+use tidegate_policy::{Act, FilterParams, Kind, LinkLayer, Op, QdiscParams, RateSpec};
+
+/// What leads nowhere, is not counted, or shapes nothing.
+pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+    let reading = &*reading;
+    let mut found: Vec<Finding> = orphans(reading);
+    found.extend(reading.filters.iter().filter_map(|filter| nowhere(reading, filter)));
+    found.extend(redirects(reading));
+    found.extend(reading.shaped().into_iter().filter_map(|dev| doubled(reading, dev)));
+    found.extend(reading.shaped().into_iter().filter_map(|dev| mixed(reading, dev)));
+    found.extend(reading.shaped().into_iter().filter_map(|dev| unlimited(reading, dev)));
+    found
+}
+
+/// Classes of HTB whose parent is not there: they stand under the root and cannot borrow.
+fn orphans(reading: &Reading) -> Vec<Finding> {
+    let said = reading.ops.iter().enumerate().filter_map(|(at, op)| match op {
+        Op::Class(op) if op.parent != Handle::ROOT && op.parent.minor() != 0 => Some((at, op)),
+        _ => None,
+    });
+    said.filter_map(|(at, op)| {
+        let class = reading.class(&op.dev, op.classid).filter(|class| class.kind == Kind::Htb)?;
+        if class.parent != Handle::ROOT || reading.maker_of_class(&op.dev, op.classid) != Some(at) {
+            return None;
+        }
+        let step = reading.step_of(at)?;
+        let known: Vec<String> = reading
+            .htb_classes()
+            .filter(|other| other.class.dev == op.dev && !reading.is_leaf(other.class))
+            .map(|other| other.class.classid.to_string())
+            .collect();
+        let hint = if known.is_empty() { String::new() } else { format!("; parents there are {}", known.join(", ")) };
+        Some(finding(
+            Rule::Nowhere,
+            Level::Error,
+            at_word(step, "parent"),
+            format!("there is no class {} on {} when {} is made{hint}", op.parent, op.dev, op.classid),
+            "the kernel puts the class under the root without a word: it borrows from nobody, and no class above holds it back".into(),
+            format!("{} has the parent root", op.classid),
+        ))
+    })
+    .collect()
+}
+
+/// Filters whose class is not there.
+fn nowhere(reading: &Reading, filter: &FilterDump) -> Option<Finding> {
+    let FilterEntry::Filter { params, actions, .. } = &filter.entry else { return None };
+    let classid = match params {
+        FilterParams::Fw(fw) => fw.classid?,
+        FilterParams::U32(u32) => u32.classid?,
+        FilterParams::Matchall(all) => all.classid?,
+        FilterParams::Flow(_) => return None,
+    };
+    let arrives = filter.parent.qdisc() == Handle::INGRESS.qdisc();
+    if arrives || !actions.is_empty() || reading.class(&filter.dev, classid).is_some() {
+        return None;
+    }
+    // A class of its own child is left alone: R10 tells of it, and the packet comes there anyway.
+    let owner = reading.qdiscs.iter().find(|qdisc| qdisc.dev == filter.dev && qdisc.handle == filter.parent.qdisc())?;
+    if !matches!(owner.kind, Kind::Htb | Kind::Drr | Kind::Hfsc | Kind::Qfq) || classid.minor() == 0 {
+        return None;
+    }
+    let step = reading.step_of(reading.maker_of_filter(filter)?)?;
+    let keyword = if step.after("flowid").is_some() { "flowid" } else { "classid" };
+    let wrong_major = classid.qdisc() != owner.handle;
+    let what = if wrong_major {
+        format!("the filter hangs on {} and leads to {classid}, which is no class of it", owner.handle)
+    } else {
+        format!("the filter leads to {classid}, and there is no such class on {}", filter.dev)
+    };
+    let because = match &owner.params {
+        QdiscParams::Htb(htb) if htb.default != 0 => {
+            format!("its packets take the default class {}", Handle::new(owner.handle.major(), htb.default as u16))
+        }
+        QdiscParams::Htb(_) => "its packets go past every class, unshaped".to_owned(),
+        _ => format!("{} drops its packets", owner.kind.name()),
+    };
+    let here: Vec<String> = reading
+        .classes
+        .iter()
+        .filter(|class| class.dev == filter.dev)
+        .take(12)
+        .map(|class| class.classid.to_string())
+        .collect();
+    let mut finding = finding(
+        Rule::Nowhere,
+        Level::Error,
+        at_word(step, keyword),
+        what,
+        because,
+        format!("classes of {}: {}", filter.dev, here.join(", ")),
+    );
+    finding.fix = hexadecimal(reading, &filter.dev, classid).map(|what| Fix { what, edits: Vec::new() });
+    Some(finding)
+}
+
+/// Was a class meant whose number is the same digits in the other base?
+fn hexadecimal(reading: &Reading, dev: &str, classid: Handle) -> Option<String> {
+    let minor = format!("{:x}", classid.minor());
+    let as_decimal: u16 = minor.parse().ok()?;
+    let other = Handle::new(classid.major(), as_decimal);
+    reading.class(dev, other).map(|_| format!("class numbers are hexadecimal: {other} is {as_decimal} in decimal"))
+}
+
+/// Redirects to a device that is down, or that has nothing to do with what comes.
+fn redirects(reading: &Reading) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for filter in &reading.filters {
+        let FilterEntry::Filter { actions, .. } = &filter.entry else { continue };
+        for dump in actions {
+            let Act::Redirect { to, .. } = &dump.action.act else { continue };
+            let Some(step) = reading.maker_of_filter(filter).and_then(|op| reading.step_of(op)) else { continue };
+            let place = step.words.iter().rev().find(|word| word.text == *to).and_then(|word| word.place.clone());
+            let place = place.or_else(|| step.place.clone());
+            if reading.down.iter().any(|down| down == to) {
+                let mut finding = finding(
+                    Rule::Redirect,
+                    Level::Error,
+                    place,
+                    format!("what arrives at {} is led to {to}, which is down", filter.dev),
+                    "every packet that arrives is dropped there: the link is dead".into(),
+                    format!("{to} was made and not set up"),
+                );
+                finding.fix = Some(Fix { what: format!("ip link set dev {to} up"), edits: Vec::new() });
+                found.push(finding);
+            } else if reading.root(to).is_none() {
+                found.push(finding(
+                    Rule::Redirect,
+                    Level::Warning,
+                    place,
+                    format!("what arrives at {} is led to {to}, which has no policy", filter.dev),
+                    "it comes back as it was: the detour does nothing".into(),
+                    format!("no qdisc was added to {to}"),
+                ));
+            }
+        }
+    }
+    found
+}
+
+/// Overhead counted by a size table at the root and by the classes or the bucket below again.
+fn doubled(reading: &Reading, dev: &str) -> Option<Finding> {
+    let root = reading.root(dev)?;
+    let stab = root.stab.as_ref().filter(|stab| stab.overhead != 0 || stab.linklayer == LinkLayer::Atm)?;
+    let again = specs(reading, dev).find(|(_, spec)| spec.overhead != 0 || spec.linklayer == LinkLayer::Atm)?;
+    let (step, spec) = again;
+    let once = cost(1000, stab.overhead, stab.linklayer);
+    let twice = cost(once, i32::from(spec.overhead), spec.linklayer);
+    Some(finding(
+        Rule::Overhead,
+        Level::Warning,
+        at_word(step, if step.after("overhead").is_some() { "overhead" } else { "linklayer" }),
+        format!("the link's framing is counted twice on {dev}: by the size table of {} and here", root.handle),
+        "every packet is charged more than it takes: the rate is missed".into(),
+        format!("a frame of 1000 bytes is counted as {once} by the size table and as {twice} here"),
+    ))
+}
+
+/// What a frame counts with overhead and in cells.
+fn cost(frame: u32, overhead: i32, layer: LinkLayer) -> u32 {
+    let bytes = frame.saturating_add_signed(overhead);
+    match layer {
+        LinkLayer::Ethernet => bytes,
+        LinkLayer::Atm => bytes.div_ceil(48) * 53,
+    }
+}
+
+/// The rates of a device's classes and buckets, each with the command that gave it.
+fn specs<'r>(reading: &'r Reading, dev: &'r str) -> impl Iterator<Item = (&'r Step, RateSpec)> {
+    let classes = reading.htb_classes().filter(move |class| class.class.dev == dev).filter_map(|class| {
+        let step = reading.step_of(reading.maker_of_class(dev, class.class.classid)?)?;
+        Some((step, class.params.rate))
+    });
+    let buckets = reading.qdiscs.iter().filter(move |qdisc| qdisc.dev == dev).filter_map(|qdisc| {
+        let QdiscParams::Tbf(tbf) = &qdisc.params else { return None };
+        Some((reading.step_of(reading.maker_of_qdisc(qdisc)?)?, tbf.rate))
+    });
+    classes.chain(buckets)
+}
+
+/// A class that counts less framing than those below it: it lets more through than its rate.
+fn mixed(reading: &Reading, dev: &str) -> Option<Finding> {
+    if reading.root(dev)?.stab.is_some() {
+        return None;
+    }
+    let of = |spec: &RateSpec| (spec.overhead, spec.linklayer == LinkLayer::Atm, spec.mpu);
+    for child in reading.htb_classes().filter(|class| class.class.dev == dev) {
+        let Some(parent) = reading.htb_class(dev, child.class.parent) else { continue };
+        let (above, below) = (of(&parent.params.rate), of(&child.params.rate));
+        if above >= below
+            || cost(100, above.0.into(), parent.params.rate.linklayer)
+                >= cost(100, below.0.into(), child.params.rate.linklayer)
+        {
+            continue;
+        }
+        let step = reading.step_of(reading.maker_of_class(dev, parent.class.classid)?)?;
+        let counted = cost(100, above.0.into(), parent.params.rate.linklayer);
+        let really = cost(100, below.0.into(), child.params.rate.linklayer);
+        let rate = parent.params.ceil.rate;
+        return Some(finding(
+            Rule::Overhead,
+            Level::Warning,
+            step.place.clone(),
+            format!(
+                "class {} does not count the framing that {} below it counts",
+                parent.class.classid, child.class.classid
+            ),
+            format!(
+                "with short packets it lets {} through instead of {}",
+                words::rate(Rate(rate.0 * u64::from(really) / u64::from(counted))),
+                words::rate(rate)
+            ),
+            format!("a frame of 100 bytes counts {counted} there and {really} below"),
+        ));
+    }
+    None
+}
+
+/// A device whose policy has classes or bands and no rate anywhere.
+fn unlimited(reading: &Reading, dev: &str) -> Option<Finding> {
+    let root = reading.root(dev)?;
+    let limits = |kind: Kind| matches!(kind, Kind::Htb | Kind::Tbf | Kind::Hfsc);
+    if reading.qdiscs.iter().any(|qdisc| qdisc.dev == dev && limits(qdisc.kind))
+        || reading.down.iter().any(|down| down == dev)
+    {
+        return None;
+    }
+    let sorts = matches!(root.kind, Kind::Prio | Kind::Drr | Kind::Qfq | Kind::Sfq);
+    let step = reading.step_of(reading.maker_of_qdisc(root)?)?;
+    sorts.then(|| {
+        finding(
+            Rule::Unlimited,
+            Level::Note,
+            step.place.clone(),
+            format!("nothing on {dev} holds a rate"),
+            "packets wait here only while the device itself is busy; before a slower modem the queue, and with it the delay, is in the modem, where no class counts".into(),
+            format!("{} at the root, and no htb, tbf or hfsc", root.kind.name()),
+        )
+    })
+}

@@ -1,0 +1,328 @@
+//! R12, R13 and R19: bursts and queue lengths that do not fit the rate above them.
+
+use super::{at_word, edit, finding};
+use crate::drive::{Bench, Filled};
+use crate::finding::{Finding, Fix, Level, Rule};
+use crate::reading::{Reading, Step};
+use crate::tree::HtbClass;
+use crate::words;
+use std::collections::BTreeMap;
+use tidegate_packet::{Handle, Rate, Span};
+use tidegate_policy::dump::QdiscDump;
+use tidegate_policy::{Kind, QdiscParams};
+
+/// A queue that takes longer than this is the delay it should prevent.
+const LONG: Span = Span::millis(1000);
+const LONGISH: Span = Span::millis(250);
+/// A queue that holds less than the link sends in this time starves a single upload.
+const SHORT: Span = Span::millis(10);
+/// Frames offered at once to see how long a queue is.
+const FRAMES: usize = 4000;
+
+/// Bursts and queues that do not fit.
+pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+    let reading = &*reading;
+    let mut bench = Bench::new(reading);
+    let mut found = Vec::new();
+    for class in reading.htb_classes().filter(|class| reading.is_leaf(class.class)) {
+        found.extend(burst(reading, &mut bench, class));
+    }
+    let lengths = lengths(reading, &mut bench);
+    let long: Vec<Finding> = lengths.iter().filter_map(|length| long(&mut bench, length)).collect();
+    let told = |dev: &str| {
+        let here = |length: &&Length<'_>| length.dev == dev;
+        let mut places = lengths.iter().filter(here).filter_map(|length| length.step.place.as_ref());
+        let worse = |line: usize| {
+            long.iter().any(|f| f.level > Level::Note && f.place.as_ref().is_some_and(|p| p.line == line))
+        };
+        places.any(|place| worse(place.line))
+    };
+    // Where a queue is far too long already, that is what there is to say.
+    let quiet: Vec<&str> = reading.shaped().into_iter().filter(|dev| !told(dev)).collect();
+    found.extend(quiet.into_iter().filter_map(|dev| no_aqm(reading, dev, &lengths)));
+    found.extend(long);
+    found.extend(lengths.iter().filter_map(short));
+    found.extend(reading.qdiscs.iter().filter_map(|qdisc| bucket(reading, &mut bench, qdisc)));
+    found
+}
+
+/// A bucket of HTB that holds less than half a frame: the rate is missed.
+fn burst(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }: HtbClass<'_>) -> Option<Finding> {
+    let frame = reading.frame(&class.dev);
+    let held = |rate: Rate, ns: u64| (u128::from(rate.0) * u128::from(ns) / 1_000_000_000) as u64;
+    let (burst, cburst) =
+        (held(params.rate.rate, params.buffer.span().0), held(params.ceil.rate, params.cbuffer.span().0));
+    let (keyword, least) = if burst <= cburst { ("burst", burst) } else { ("cburst", cburst) };
+    if least >= u64::from(frame / 2) {
+        return None;
+    }
+    let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
+    step.after(keyword)?;
+    let reached = bench.rate(&class.dev, class.classid, frame)?;
+    let wanted = params.ceil.rate;
+    let what = format!("{keyword} of class {} holds {least} bytes, less than half a frame ({frame})", class.classid);
+    let because = if reached.0 < wanted.0 * 98 / 100 {
+        format!("its ceil of {} is missed", words::rate(wanted))
+    } else {
+        "the rate is kept, with one timer for each packet".to_owned()
+    };
+    let level = if reached.0 < wanted.0 * 98 / 100 { Level::Warning } else { Level::Note };
+    let witness = format!("kept full, it sends {}", words::rate(reached));
+    let mut finding = finding(Rule::Burst, level, at_word(step, keyword), what, because, witness);
+    let enough = u64::from(frame).max(wanted.0 / 250);
+    finding.fix =
+        edit(step, keyword, &enough.to_string(), "give what the rate sends in a tick of 4 ms, a frame at least");
+    Some(finding)
+}
+
+/// A bucket of TBF that holds less than a frame: longer packets are dropped.
+fn bucket(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option<Finding> {
+    let QdiscParams::Tbf(tbf) = &qdisc.params else { return None };
+    let frame = reading.frame(&qdisc.dev);
+    let bytes = (u128::from(tbf.rate.rate.0) * u128::from(tbf.buffer.span().0) / 1_000_000_000) as u64;
+    if bytes + 1 >= u64::from(frame) {
+        return None;
+    }
+    let step = reading.step_of(reading.maker_of_qdisc(qdisc)?)?;
+    let refused = bench.fill(&qdisc.dev, Handle::NONE, &[], frame, 10).is_none();
+    let keyword = ["burst", "buffer", "maxburst"].into_iter().find(|word| step.after(word).is_some())?;
+    refused.then(|| {
+        let mut finding = finding(
+            Rule::Burst,
+            Level::Error,
+            at_word(step, keyword),
+            format!("{keyword} holds {bytes} bytes, less than a frame of {} ({frame})", qdisc.dev),
+            "longer packets are dropped, every one: downloads and uploads stall".into(),
+            format!("of 10 frames of {frame} bytes none was taken"),
+        );
+        finding.fix = edit(step, keyword, &frame.max(1540).to_string(), "room for a frame at least");
+        finding
+    })
+}
+
+/// A leaf with its rates.
+struct Length<'r> {
+    dev: &'r str,
+    /// The class it hangs on; [`Handle::NONE`]: TBF's own queue.
+    class: Handle,
+    kind: Kind,
+    /// What was said of its limit; `None`: nothing.
+    limit: Option<&'r str>,
+    step: &'r Step,
+    rate: Rate,
+    ceil: Rate,
+    /// The queue's own classes share out, so that packets wait for those of their own flow only.
+    fair: bool,
+    others: Vec<Handle>,
+    frame: u32,
+    /// What its queue does when it is filled and the others are idle; measured where it is nothing but a queue.
+    alone: Option<Filled>,
+}
+
+/// The leaves under HTB and TBF whose queue has a length of its own.
+fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
+    let mut lengths = Vec::new();
+    let leaves: Vec<HtbClass<'_>> = reading.htb_classes().filter(|class| reading.is_leaf(class.class)).collect();
+    for HtbClass { class, params } in &leaves {
+        let child = reading.child(class);
+        let kind = child.map_or(Kind::Pfifo, |child| child.kind);
+        let maker = match child {
+            Some(child) => reading.maker_of_qdisc(child),
+            None => reading.maker_of_class(&class.dev, class.classid),
+        };
+        let Some(step) = maker.and_then(|op| reading.step_of(op)) else { continue };
+        // Packets can be led by number to the classes of a device's root only.
+        if reading.root(&class.dev).is_none_or(|root| root.handle != class.classid.qdisc()) {
+            continue;
+        }
+        let others = leaves
+            .iter()
+            .map(|leaf| leaf.class)
+            .filter(|other| other.dev == class.dev && other.classid != class.classid);
+        lengths.push(Length {
+            dev: &class.dev,
+            class: class.classid,
+            kind,
+            limit: child.and(step.after("limit")).map(|word| word.text.as_str()),
+            step,
+            rate: params.rate.rate,
+            ceil: params.ceil.rate,
+            fair: kind == Kind::Sfq,
+            others: others.map(|other| other.classid).take(64).collect(),
+            frame: reading.frame(&class.dev),
+            alone: None,
+        });
+    }
+    for qdisc in reading.qdiscs.iter().filter(|qdisc| qdisc.parent == Handle::ROOT) {
+        let QdiscParams::Tbf(tbf) = &qdisc.params else { continue };
+        let inner = reading.qdiscs.iter().find(|inner| inner.dev == qdisc.dev && inner.parent.qdisc() == qdisc.handle);
+        let Some(step) = reading.maker_of_qdisc(inner.unwrap_or(qdisc)).and_then(|op| reading.step_of(op)) else {
+            continue;
+        };
+        let said = ["limit", "latency"].into_iter().find_map(|word| step.after(word));
+        lengths.push(Length {
+            dev: &qdisc.dev,
+            class: Handle::NONE,
+            kind: inner.map_or(Kind::Bfifo, |inner| inner.kind),
+            limit: said.map(|word| word.text.as_str()),
+            step,
+            rate: tbf.rate.rate,
+            ceil: tbf.rate.rate,
+            fair: inner.is_some_and(|inner| inner.kind == Kind::Sfq),
+            others: Vec::new(),
+            frame: reading.frame(&qdisc.dev),
+            alone: None,
+        });
+    }
+    for length in lengths.iter_mut().filter(|length| is_plain(length.kind)) {
+        length.alone = bench.fill(length.dev, length.class, &[], length.frame, FRAMES);
+    }
+    lengths
+}
+
+/// Kinds that drop or mark before their queue is full.
+fn keeps_short(kind: Kind) -> bool {
+    matches!(kind, Kind::Codel | Kind::FqCodel | Kind::Pie | Kind::Red | Kind::Choke | Kind::Sfb)
+}
+
+/// Kinds whose queue is nothing but a queue.
+fn is_plain(kind: Kind) -> bool {
+    matches!(kind, Kind::Pfifo | Kind::Bfifo | Kind::PfifoHeadDrop | Kind::PfifoFast | Kind::Sfq)
+}
+
+/// A queue that, filled, takes long to empty.
+fn long(bench: &mut Bench<'_>, length: &Length<'_>) -> Option<Finding> {
+    if !is_plain(length.kind) {
+        return None;
+    }
+    let alone = length.alone?;
+    // What would be too long even at a share that small need not be measured.
+    let guess = Span(u64::from(alone.packets) * u64::from(length.frame) * 1_000_000_000 / length.rate.0.max(1));
+    if guess.0.max(alone.wait.0) < LONGISH.0 {
+        return None;
+    }
+    let busy = bench.fill(length.dev, length.class, &length.others, length.frame, FRAMES).unwrap_or(alone);
+    let wait = busy.wait.max(alone.wait);
+    let level = match wait {
+        wait if wait < LONGISH => return None,
+        // A fair queue makes a flow wait for itself.
+        wait if wait >= LONG && !length.fair => Level::Warning,
+        _ => Level::Note,
+    };
+    let place = if length.limit.is_some() { at_limit(length.step) } else { length.step.place.clone() };
+    let what = match length.limit {
+        Some(limit) => format!("limit {limit} lets {} of packets wait", words::time(wait)),
+        None if length.class.is_none() => format!("{} of packets may wait", words::time(wait)),
+        None if length.kind == Kind::Sfq => {
+            format!("sfq without a limit lets {} packets wait, {}", busy.packets, words::time(wait))
+        }
+        None => {
+            format!("class {} has no queue of its own length: {} of packets may wait", length.class, words::time(wait))
+        }
+    };
+    let who = if length.fair {
+        "whoever fills it delays the other packets of its own flow"
+    } else {
+        "whoever fills it delays everybody else in it"
+    };
+    let because = format!(
+        "{who}: {} while the other classes are busy, {} when they are idle",
+        words::time(busy.wait),
+        words::time(alone.wait)
+    );
+    let alike = busy.wait.0 < alone.wait.0 + alone.wait.0 / 10;
+    let because = if alike { who.to_owned() } else { because };
+    let witness =
+        format!("{} packets of {} bytes taken, the last left after {}", busy.packets, length.frame, words::time(wait));
+    let mut finding = finding(Rule::Limit, level, place, what, because, witness);
+    finding.fix = Some(shorter(length));
+    Some(finding)
+}
+
+/// A limit that holds a fifth of a second; where that is a handful of packets, a queue that keeps itself short.
+fn shorter(length: &Length<'_>) -> Fix {
+    let fits = length.rate.0 / 5 / u64::from(length.frame);
+    let in_packets = length.limit.is_some() && length.kind != Kind::Bfifo && length.step.after("limit").is_some();
+    if in_packets && fits >= 10 {
+        return edit(length.step, "limit", &fits.to_string(), "hold a fifth of a second")
+            .unwrap_or_else(|| by_hand(length));
+    }
+    by_hand(length)
+}
+
+fn by_hand(length: &Length<'_>) -> Fix {
+    let parent = if length.class.is_none() { "1:".to_owned() } else { length.class.to_string() };
+    // CoDel's target must not be less than a frame takes (RFC 8289, 4.4).
+    let frame_ms = (u64::from(length.frame) * 1500).div_ceil(length.ceil.0.max(1));
+    let target =
+        if frame_ms > 5 { format!(" target {frame_ms}ms interval {}ms", frame_ms + 95) } else { String::new() };
+    let what = format!(
+        "a queue that keeps itself short: tc qdisc replace dev {} parent {parent} fq_codel{target}",
+        length.dev
+    );
+    Fix { what, edits: Vec::new() }
+}
+
+fn at_limit(step: &Step) -> Option<crate::reading::Place> {
+    let keyword = if step.after("limit").is_some() { "limit" } else { "latency" };
+    at_word(step, keyword)
+}
+
+/// A queue so short that a single upload cannot use the rate.
+fn short(length: &Length<'_>) -> Option<Finding> {
+    if !is_plain(length.kind) || length.limit.is_none() {
+        return None;
+    }
+    let filled = length.alone?;
+    let fits = u64::from(filled.packets) * u64::from(length.frame);
+    let needed = (u128::from(length.ceil.0) * u128::from(SHORT.0) / 1_000_000_000) as u64;
+    (fits < needed && filled.packets < 20).then(|| {
+        let what = format!(
+            "the queue holds {} of {}",
+            words::count(filled.packets as usize, "packet", "packets"),
+            words::bytes(fits)
+        );
+        let because = format!(
+            "that is {} at {}; an upload over a longer round trip loses packets before it uses the rate",
+            words::time(filled.wait),
+            words::rate(length.ceil)
+        );
+        let witness = format!("{} packets taken of {FRAMES} offered", filled.packets);
+        finding(Rule::Limit, Level::Note, at_limit(length.step), what, because, witness)
+    })
+}
+
+/// A device on which nothing keeps its queue short.
+fn no_aqm(reading: &Reading, dev: &str, lengths: &[Length<'_>]) -> Option<Finding> {
+    let here = || reading.qdiscs.iter().filter(|qdisc| qdisc.dev == dev);
+    if here().any(|qdisc| keeps_short(qdisc.kind)) {
+        return None;
+    }
+    let mut waits: BTreeMap<Handle, Span> = BTreeMap::new();
+    let mut root = None;
+    for length in lengths.iter().filter(|length| length.dev == dev) {
+        let filled = length.alone?;
+        waits.insert(length.class, filled.wait);
+        root = root.or(Some(length.step));
+    }
+    let (class, wait) = waits.iter().max_by_key(|(_, wait)| **wait)?;
+    if *wait < Span::millis(100) {
+        return None;
+    }
+    let place = reading
+        .maker_of_qdisc(reading.root(dev)?)
+        .and_then(|op| reading.step_of(op))
+        .and_then(|step| step.place.clone());
+    let whose = if class.is_none() { "its queue".to_owned() } else { format!("class {class}") };
+    Some(finding(
+        Rule::NoAqm,
+        Level::Note,
+        place,
+        format!("no queue on {dev} keeps itself short"),
+        format!(
+            "a single upload fills {whose} and keeps it full: {} of delay for what shares it, even with the other classes idle",
+            words::time(*wait)
+        ),
+        format!("filled, {whose} takes {} to empty", words::time(*wait)),
+    ))
+}

@@ -1,0 +1,116 @@
+//! R15: what a script does to rules that are not its own.
+
+use super::finding;
+use crate::finding::{Finding, Fix, Level, Rule};
+use crate::reading::{Reading, Step};
+use tidegate_gateway::World;
+use tidegate_packet::{Pool, Seeded};
+use tidegate_policy::Op;
+use tidegate_policy::netfilter::{Condition, Family, Match, NfCommand, NfOp, Rule as NfRule, Target};
+
+/// The address of whose rules these are: nobody's (RFC 5737).
+const NOBODY: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 192, 0, 2, 1];
+
+/// Tables emptied, and marks for packets of all devices.
+pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+    let mut found: Vec<Finding> = Vec::new();
+    for at in 0..reading.ops.len() {
+        if let Op::Netfilter(NfOp { command: NfCommand::Flush(None), .. }) = &reading.ops[at] {
+            found.extend(flushed(reading, at));
+        }
+    }
+    found.extend(everywhere(reading));
+    found
+}
+
+/// A table emptied as a whole: a rule that stood there before is gone.
+fn flushed(reading: &Reading, at: usize) -> Option<Finding> {
+    let Op::Netfilter(NfOp { family, table, .. }) = &reading.ops[at] else { return None };
+    let step = reading.step_of(at)?;
+    // A file for -restore says what the whole table is: that is its purpose.
+    if step.tool.ends_with("-restore") || step.words.is_empty() {
+        return None;
+    }
+    let (before, after) = foreign_rules(reading, *family, table)?;
+    if after == before {
+        return None;
+    }
+    let what = format!("every rule of the table {table} is deleted, not only this policy's");
+    let because = "rules of the firewall, of containers and of other policies go with it".to_owned();
+    let witness = format!("of {before} rules of somebody else's, one in each chain, {after} are left");
+    let mut finding = finding(Rule::Flush, Level::Warning, step.place.clone(), what, because, witness);
+    finding.fix = Some(Fix {
+        what: format!("keep the rules in a chain of one's own (-N QOS), and flush that: -t {table} -F QOS"),
+        edits: Vec::new(),
+    });
+    Some(finding)
+}
+
+/// Rules of somebody else's in every chain of a table, before and after the policy was carried out.
+fn foreign_rules(reading: &Reading, family: Family, table: &str) -> Option<(usize, usize)> {
+    // A table of nft is its maker's own.
+    let ipv6 = match family {
+        Family::Ipv4 => false,
+        Family::Ipv6 => true,
+        Family::Inet => return None,
+    };
+    let mut gateway = reading.machine_before();
+    let rule = NfRule {
+        matches: vec![Match { not: false, what: Condition::Source(NOBODY, 32) }],
+        target: Some(Target::Return),
+        ..NfRule::default()
+    };
+    let chains: Vec<String> = gateway.table(ipv6, table).chains().iter().map(|chain| chain.name.clone()).collect();
+    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+    let foreign = chains.iter().map(|chain| {
+        let command = NfCommand::Append(chain.clone(), rule.clone());
+        Op::Netfilter(NfOp { family, table: table.to_owned(), command })
+    });
+    for op in foreign.chain(reading.ops.iter().cloned()) {
+        // What is refused now is so because of the rules that are there.
+        let _ = gateway.apply(World { now: crate::CARRIED_OUT_AT, pool: &mut pool, draws: &mut draws }, &op);
+    }
+    let count =
+        |chain: &tidegate_classify::netfilter::Chain| chain.rules.iter().filter(|counted| counted.rule == rule).count();
+    let left = gateway.table(ipv6, table).chains().iter().map(count).sum();
+    Some((chains.len(), left))
+}
+
+/// Rules that mark whatever passes, where others of the same chain ask for a device.
+fn everywhere(reading: &Reading) -> Vec<Finding> {
+    let rules: Vec<(usize, &str, &NfRule)> = reading
+        .ops
+        .iter()
+        .enumerate()
+        .filter_map(|(at, op)| match op {
+            Op::Netfilter(NfOp {
+                command: NfCommand::Append(chain, rule) | NfCommand::Insert(chain, _, rule), ..
+            }) => Some((at, chain.as_str(), rule)),
+            _ => None,
+        })
+        .collect();
+    let asks = |rule: &NfRule| rule.matches.iter().any(|m| matches!(m.what, Condition::In(_) | Condition::Out(_)));
+    let marks =
+        |rule: &NfRule| rule.targets().any(|target| matches!(target, Target::Mark { .. } | Target::Classify(_)));
+    let built_in = |chain: &str| ["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"].contains(&chain);
+    let lone = rules.iter().filter(|(_, chain, rule)| {
+        built_in(chain)
+            && marks(rule)
+            && !asks(rule)
+            && !rule.matches.iter().any(|m| matches!(m.what, Condition::Source(..)))
+            && rules.iter().any(|(_, other, with)| other == chain && asks(with))
+    });
+    lone.filter_map(|(at, chain, _)| {
+        let step: &Step = reading.step_of(*at)?;
+        let devices = reading.gateway.devices().filter(|id| reading.gateway.name(*id) != "lo").count();
+        Some(finding(
+            Rule::Flush,
+            Level::Note,
+            step.place.clone(),
+            format!("the rule marks packets of every device, others in {chain} only those of one"),
+            "on other devices the mark means nothing, or something else".into(),
+            format!("it asks for none of the machine's {devices} devices"),
+        ))
+    })
+    .collect()
+}

@@ -1,0 +1,118 @@
+//! What hangs where: the classes and qdiscs of a device, asked as rules ask.
+
+use crate::reading::Reading;
+use tidegate_packet::Handle;
+use tidegate_policy::dump::{ClassDump, FilterEntry, QdiscDump};
+use tidegate_policy::netfilter::{Condition, Connmark, Rule, Target};
+use tidegate_policy::{ClassParams, FilterParams, HtbClassParams, Kind};
+
+/// A class of HTB with its values.
+#[derive(Clone, Copy)]
+pub(crate) struct HtbClass<'r> {
+    pub(crate) class: &'r ClassDump,
+    pub(crate) params: &'r HtbClassParams,
+}
+
+impl Reading {
+    /// The longest frame of a device, bytes.
+    pub(crate) fn frame(&self, dev: &str) -> u32 {
+        self.gateway.device(dev).map_or(1514, |id| self.gateway.spec(id).mtu + self.gateway.spec(id).link_header)
+    }
+
+    /// The classes of HTB.
+    pub(crate) fn htb_classes(&self) -> impl Iterator<Item = HtbClass<'_>> {
+        self.classes.iter().filter_map(|class| match &class.params {
+            ClassParams::Htb(params) => Some(HtbClass { class, params }),
+            _ => None,
+        })
+    }
+
+    /// A class of HTB by its number.
+    pub(crate) fn htb_class(&self, dev: &str, classid: Handle) -> Option<HtbClass<'_>> {
+        let class = self.class(dev, classid)?;
+        let ClassParams::Htb(params) = &class.params else { return None };
+        Some(HtbClass { class, params })
+    }
+
+    /// The classes of HTB right below one.
+    pub(crate) fn htb_children<'r>(&'r self, class: &ClassDump) -> impl Iterator<Item = HtbClass<'r>> {
+        self.index.below(&class.dev, class.classid).iter().filter_map(|at| match &self.classes[*at].params {
+            ClassParams::Htb(params) => Some(HtbClass { class: &self.classes[*at], params }),
+            _ => None,
+        })
+    }
+
+    /// A class by its number.
+    pub(crate) fn class(&self, dev: &str, classid: Handle) -> Option<&ClassDump> {
+        self.index.class(dev, classid).map(|at| &self.classes[at])
+    }
+
+    /// Has a class no class below it?
+    pub(crate) fn is_leaf(&self, class: &ClassDump) -> bool {
+        self.index.below(&class.dev, class.classid).is_empty()
+    }
+
+    /// The qdisc that was hung on a class; `None`: the kernel's own fifo.
+    pub(crate) fn child(&self, class: &ClassDump) -> Option<&QdiscDump> {
+        self.index.hung(&class.dev, class.classid).map(|at| &self.qdiscs[at])
+    }
+
+    /// The qdisc at a device's root.
+    pub(crate) fn root(&self, dev: &str) -> Option<&QdiscDump> {
+        self.qdiscs.iter().find(|qdisc| qdisc.dev == dev && qdisc.parent == Handle::ROOT && !qdisc.handle.is_none())
+    }
+
+    /// The devices with a policy on what leaves them.
+    pub(crate) fn shaped(&self) -> Vec<&str> {
+        let mut devices: Vec<&str> = Vec::new();
+        for qdisc in &self.qdiscs {
+            let arrives = matches!(qdisc.kind, Kind::Ingress | Kind::Clsact);
+            if !qdisc.handle.is_none() && !arrives && !devices.contains(&qdisc.dev.as_str()) {
+                devices.push(&qdisc.dev);
+            }
+        }
+        devices
+    }
+
+    /// The rules of netfilter whose mark leads to a class.
+    pub(crate) fn rules_to(&self, class: &ClassDump) -> Vec<&Rule> {
+        let marks: Vec<u32> = self
+            .filters
+            .iter()
+            .filter(|filter| filter.dev == class.dev)
+            .filter_map(|filter| match &filter.entry {
+                FilterEntry::Filter { handle, params: FilterParams::Fw(fw), .. }
+                    if fw.classid == Some(class.classid) =>
+                {
+                    Some(*handle)
+                }
+                _ => None,
+            })
+            .collect();
+        let leads = |target: &Target| match target {
+            Target::Mark { value, .. } | Target::Connmark(Connmark::Set { value, .. }) => marks.contains(value),
+            Target::Classify(id) => *id == class.classid,
+            _ => false,
+        };
+        self.rules().filter(|rule| rule.targets().any(leads)).collect()
+    }
+
+    /// The rules of all tables.
+    pub(crate) fn rules(&self) -> impl Iterator<Item = &Rule> {
+        self.gateway
+            .all_tables()
+            .iter()
+            .flat_map(|table| table.chains())
+            .flat_map(|chain| chain.rules.iter().map(|counted| &counted.rule))
+    }
+
+    /// Is a class what acknowledgements without data are led to?
+    pub(crate) fn takes_acks(&self, class: &ClassDump) -> bool {
+        let short =
+            |rule: &Rule| rule.matches.iter().any(|m| matches!(m.what, Condition::Length(_, high) if high < 128));
+        let ack = |rule: &Rule| {
+            rule.matches.iter().any(|m| matches!(m.what, Condition::TcpFlags(mask, 0x10) if mask & 0x10 != 0))
+        };
+        self.rules_to(class).into_iter().any(|rule| short(rule) && ack(rule))
+    }
+}

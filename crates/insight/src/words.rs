@@ -1,0 +1,60 @@
+//! Figures as people say them.
+
+use tidegate_packet::{Rate, Span};
+
+/// `160 kbit/s`.
+pub(crate) fn rate(rate: Rate) -> String {
+    scaled(rate.0 as f64 * 8.0, &["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"])
+}
+
+/// `2.4 s`, `310 ms`.
+pub(crate) fn time(span: Span) -> String {
+    match span.0 {
+        ns if ns >= 1_000_000_000 => format!("{:.1} s", ns as f64 / 1e9),
+        ns if ns >= 10_000_000 => format!("{} ms", (ns + 500_000) / 1_000_000),
+        ns if ns >= 1_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
+        ns => format!("{} µs", ns / 1000),
+    }
+}
+
+/// `15 kB`.
+pub(crate) fn bytes(bytes: u64) -> String {
+    scaled(bytes as f64, &["bytes", "kB", "MB", "GB"])
+}
+
+fn scaled(value: f64, units: &[&str]) -> String {
+    let mut value = value;
+    let mut unit = 0;
+    while value >= 1000.0 && unit + 1 < units.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    let digits = if value >= 100.0 || value.fract() < 0.005 {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        2
+    };
+    let text = format!("{value:.digits$}");
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text} {}", units[unit])
+}
+
+/// `1 class`, `3 classes`.
+pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_short() {
+        let rates = [160_000, 1_000_000, 1_234_000, 12_340_000, 999, 1_500_000_000].map(|bits| rate(Rate(bits / 8)));
+        assert_eq!(rates, ["160 kbit/s", "1 Mbit/s", "1.23 Mbit/s", "12.3 Mbit/s", "992 bit/s", "1.5 Gbit/s"]);
+        let times = [2_422_000_000, 310_400_000, 4_600_000, 12_000].map(|ns| time(Span(ns)));
+        assert_eq!(times, ["2.4 s", "310 ms", "4.6 ms", "12 µs"]);
+    }
+}
