@@ -166,7 +166,7 @@ fn rules_do_what_they_say() {
         assert_eq!(rig.sends(head, 10 + number as u64), wanted, "row {number}");
     }
     assert!(
-        rig.says("list chain inet q mark").contains("counter packets 1 bytes 186 meta mark set meta mark | 0x00000010")
+        rig.says("list chain inet q mark").contains("counter packets 2 bytes 372 meta mark set meta mark | 0x00000010")
     );
 }
 
