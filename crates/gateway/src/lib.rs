@@ -219,7 +219,6 @@ impl Gateway {
     pub fn offer(&mut self, world: World<'_>, device: DeviceId, route: Route, pkt: Pkt) -> Offer {
         let World { now, pool, draws } = world;
         pool.set_dissector(self.dissector);
-        self.reframe(pool, device, route, &pkt);
         let passes = self.hooks(now, pool, device, route, &pkt);
         let shaper = &mut self.port(device).shaper;
         let why = match passes {
@@ -235,15 +234,24 @@ impl Gateway {
         self.follow(World { now, pool, draws }, device, offer)
     }
 
+    /// Shows a packet to the hooks of its route. They count from the network header on, and what they are given has an Ethernet header;
+    /// a packet that passed gets the link header of the device it leaves by.
     fn hooks(&mut self, now: Time, pool: &mut Pool, device: DeviceId, route: Route, pkt: &Pkt) -> Passage {
+        const SHOWN: u32 = Head::ETHERNET as u32;
         let Gateway { ports, firewall, .. } = self;
+        let header = |id: DeviceId| ports[id.0 as usize].spec.link_header;
         let name = |id: DeviceId| ports[id.0 as usize].name.as_str();
         let home = |name: &str, v6: bool| address(ports, name, v6);
-        match route {
-            Route::Direct => Passage::Passed,
+        if let Route::Forwarded(Some(from)) = route {
+            reframe(pool, pkt, header(from), SHOWN);
+        }
+        let passage = match route {
+            Route::Direct => return Passage::Passed,
             Route::Local => firewall.send(now, name(device), &home, pool, pkt),
             Route::Forwarded(from) => firewall.forward(now, (from.map_or("", name), name(device)), &home, pool, pkt),
-        }
+        };
+        reframe(pool, pkt, SHOWN, header(device));
+        passage
     }
 
     /// Shows netfilter a packet that would leave by `device` and does not: connections remember it, no queue does. False: a rule drops it.
@@ -271,24 +279,15 @@ impl Gateway {
         self.firewall.connections.set_mark(pool.meta(pkt), mark);
     }
 
-    /// A routed packet gets the link header of the device it leaves by; the machine's own come as Ethernet frames.
-    fn reframe(&mut self, pool: &mut Pool, device: DeviceId, route: Route, pkt: &Pkt) {
-        let header = |id: DeviceId| self.ports[id.0 as usize].spec.link_header;
-        let had = match route {
-            Route::Direct => return,
-            Route::Forwarded(Some(from)) => header(from),
-            Route::Forwarded(None) | Route::Local => Head::ETHERNET as u32,
-        };
-        let meta = pool.meta_mut(pkt);
-        meta.frame_len = (meta.frame_len + header(device)).saturating_sub(had);
-        meta.len = meta.frame_len;
-    }
-
     /// Shows netfilter a packet that came in by `device` and is for the machine itself; false if a rule drops it.
     pub fn input(&mut self, now: Time, pool: &mut Pool, device: DeviceId, pkt: &Pkt) -> bool {
         let Gateway { ports, firewall, .. } = self;
         let home = |name: &str, v6: bool| address(ports, name, v6);
-        firewall.receive(now, &ports[device.0 as usize].name, &home, pool, pkt)
+        let port = &ports[device.0 as usize];
+        reframe(pool, pkt, port.spec.link_header, Head::ETHERNET as u32);
+        let passes = firewall.receive(now, &port.name, &home, pool, pkt);
+        reframe(pool, pkt, Head::ETHERNET as u32, port.spec.link_header);
+        passes
     }
 
     /// Takes the next packet that a device may send.
@@ -385,6 +384,13 @@ impl Gateway {
         self.name_devices(&mut dumps);
         Ok(dumps)
     }
+}
+
+/// A packet with a link header of so many bytes gets one of so many others.
+fn reframe(pool: &mut Pool, pkt: &Pkt, had: u32, has: u32) {
+    let meta = pool.meta_mut(pkt);
+    meta.frame_len = (meta.frame_len + has).saturating_sub(had);
+    meta.len = meta.frame_len;
 }
 
 fn address(ports: &[Port], name: &str, v6: bool) -> Option<[u8; 16]> {

@@ -1,6 +1,7 @@
 //! The engine under load: what a class's queue does when it is kept full, alone and while all others are busy too.
 
 use crate::reading::{CARRIED_OUT_AT, Reading};
+use std::collections::BTreeMap;
 use tidegate_gateway::{DeviceId, Gateway, Offer, Route, World};
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Handle, Head, Meta, Pool, Rate, Seeded, Span, Time};
@@ -14,6 +15,9 @@ const MAX_SENT: usize = 60_000;
 const SKIPPED: u32 = 500;
 const MEASURED: u32 = 500;
 
+/// Between two measurements.
+const PAUSE: Span = Span::millis(600_000);
+
 /// What a full queue showed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Filled {
@@ -23,9 +27,47 @@ pub(crate) struct Filled {
     pub(crate) wait: Span,
 }
 
+/// Machines on which measurements are made, one after another: making one takes as long as the policy is.
+pub(crate) struct Bench<'r> {
+    reading: &'r Reading,
+    rigs: BTreeMap<String, Rig>,
+}
+
+impl<'r> Bench<'r> {
+    pub(crate) fn new(reading: &'r Reading) -> Bench<'r> {
+        Bench { reading, rigs: BTreeMap::new() }
+    }
+
+    /// A machine on which nothing waits and all buckets are full.
+    fn rig(&mut self, dev: &str, frame: u32) -> Option<&mut Rig> {
+        if !self.rigs.contains_key(dev) {
+            self.rigs.insert(dev.to_owned(), Rig::new(self.reading, dev)?);
+        }
+        let rig = self.rigs.get_mut(dev)?;
+        rig.frame = frame;
+        rig.empty().then_some(rig)
+    }
+
+    /// As [`fill`], of a device's class.
+    pub(crate) fn fill(
+        &mut self,
+        dev: &str,
+        class: Handle,
+        others: &[Handle],
+        frame: u32,
+        most: usize,
+    ) -> Option<Filled> {
+        fill(self.rig(dev, frame)?, class, others, most)
+    }
+
+    /// As [`rate`], of a device's class.
+    pub(crate) fn rate(&mut self, dev: &str, class: Handle, frame: u32) -> Option<Rate> {
+        rate(self.rig(dev, frame)?, class)
+    }
+}
+
 /// The rate at which a class sends that always has something to send, bursts aside; the others are idle.
-pub(crate) fn rate(reading: &Reading, dev: &str, class: Handle, frame: u32) -> Option<Rate> {
-    let mut rig = Rig::new(reading, dev, frame)?;
+fn rate(rig: &mut Rig, class: Handle) -> Option<Rate> {
     for _ in 0..4 {
         let _ = rig.offer(class, 0);
     }
@@ -39,21 +81,13 @@ pub(crate) fn rate(reading: &Reading, dev: &str, class: Handle, frame: u32) -> O
         rig.next()?;
         let _ = rig.offer(class, 0);
     }
-    let bytes = u128::from(MEASURED) * u128::from(frame);
+    let bytes = u128::from(MEASURED) * u128::from(rig.frame);
     Some(Rate((bytes * 1_000_000_000 / u128::from(rig.now.since(begun).0.max(1))) as u64))
 }
 
-/// Fills the queue of `class` at once with frames of `frame` bytes, at most `most` of them, while `others` always have something to
+/// Fills the queue of `class` at once with frames, at most `most` of them, while `others` always have something to
 /// send; `None` where packets cannot be led to the class by its number, or the measurement would not end.
-pub(crate) fn fill(
-    reading: &Reading,
-    dev: &str,
-    class: Handle,
-    others: &[Handle],
-    frame: u32,
-    most: usize,
-) -> Option<Filled> {
-    let mut rig = Rig::new(reading, dev, frame)?;
+fn fill(rig: &mut Rig, class: Handle, others: &[Handle], most: usize) -> Option<Filled> {
     for (number, other) in (1..).zip(others) {
         // Enough for its child never to run dry before the next comes.
         for _ in 0..4 {
@@ -93,10 +127,22 @@ struct Rig {
 }
 
 impl Rig {
-    fn new(reading: &Reading, dev: &str, frame: u32) -> Option<Rig> {
+    fn new(reading: &Reading, dev: &str) -> Option<Rig> {
         let gateway = reading.machine();
         let device = gateway.device(dev)?;
-        Some(Rig { gateway, device, pool: Pool::new(MAX_PACKETS), draws: Seeded::new(1), now: CARRIED_OUT_AT, frame })
+        let draws = Seeded::new(1);
+        Some(Rig { gateway, device, pool: Pool::new(MAX_PACKETS), draws, now: CARRIED_OUT_AT, frame: 0 })
+    }
+
+    /// Lets everything leave, and time pass until nobody remembers it; false if it does not end.
+    fn empty(&mut self) -> bool {
+        for _ in 0..2 * MAX_PACKETS {
+            if self.next().is_none() {
+                self.now = Time(self.now.0 + PAUSE.0);
+                return self.gateway.qlen(self.device) == 0;
+            }
+        }
+        false
     }
 
     fn world(&mut self) -> (World<'_>, &mut Gateway) {

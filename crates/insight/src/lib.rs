@@ -4,20 +4,31 @@
 //! Everything here begins with a [`Reading`]: the machine that a policy came to, and which words of which file said so. What is
 //! claimed of it is shown by the engine itself: a [`Finding`] that is more than a note carries a [`Witness`].
 
+mod bdd;
 mod drive;
 mod explain;
+mod field;
 pub mod fields;
 mod finding;
+mod index;
 mod packet;
 mod probe;
+mod reach;
 mod reading;
 mod rules;
+mod set;
+mod set_pick;
 mod tree;
+mod walk;
+mod walk_list;
+mod walk_tree;
+mod walk_ways;
 mod words;
 
 pub use explain::{End, Explainer, Line, Outcome, Scene, Story};
 pub use finding::{Edit, Finding, Fix, Level, Rule, Witness};
 pub use packet::{ANY_PORT, CODE_POINTS, Framing, Packet, PacketError, has_ports, is_icmp, of_frame};
 pub use probe::{Course, Loss, Prober, Stop, Way};
+pub use reach::{Arrival, Candidate, Reached};
 pub use reading::{CARRIED_OUT_AT, CLSACT_EGRESS, CLSACT_INGRESS, Given, Place, Reading, Source, Step, Word};
 pub use rules::check;

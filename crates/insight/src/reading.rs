@@ -1,12 +1,13 @@
 //! What was read: files, the commands in them, and the machine they came to.
 
+use crate::index::Index;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use tidegate_gateway::{DeviceSpec, Gateway, World};
 use tidegate_packet::{Dissector, Draws, Handle, Pool, Seeded, Time};
-use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
+use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Family, NfCommand, NfOp, Rule};
-use tidegate_policy::{ClassOp, FilterOp, Kind, Op, QdiscOp, Verb};
+use tidegate_policy::{FilterOp, Kind, Op};
 
 /// When a policy is carried out: a machine's clock does not begin at nothing.
 pub const CARRIED_OUT_AT: Time = Time(1_000_000_000);
@@ -121,6 +122,7 @@ pub struct Reading {
     pub classes: Vec<ClassDump>,
     /// The filters of all qdiscs and classes, in the order in which each list is asked.
     pub filters: Vec<FilterDump>,
+    pub(crate) index: Index,
     devices: Vec<(String, DeviceSpec)>,
     dissector: Dissector,
 }
@@ -149,7 +151,8 @@ impl Reading {
                 filters.extend(dumps);
             }
         }
-        Reading { sources, steps, ops, kernel_log, down, gateway, qdiscs, classes, filters, devices, dissector }
+        let index = Index::new(&ops, &qdiscs, &classes);
+        Reading { sources, steps, ops, kernel_log, down, gateway, qdiscs, classes, filters, index, devices, dissector }
     }
 
     /// Another machine with this policy, on which packets may be tried.
@@ -171,33 +174,23 @@ impl Reading {
 
     /// The operation that last gave a class its values.
     pub fn maker_of_class(&self, dev: &str, classid: Handle) -> Option<usize> {
-        self.last(|op| {
-            matches!(op, Op::Class(ClassOp { verb, dev: on, classid: id, params, .. })
-            if *verb != Verb::Delete && on == dev && *id == classid && params.is_some())
-        })
+        self.index.maker_of_class(dev, classid)
     }
 
     /// The operation that last made a qdisc: by its handle, or where the kernel chose that, by its place.
     pub fn maker_of_qdisc(&self, dump: &QdiscDump) -> Option<usize> {
-        self.last(|op| {
-            matches!(op, Op::Qdisc(QdiscOp { verb, dev, parent, handle, .. })
-            if *verb != Verb::Delete && *dev == dump.dev
-                && (*handle == dump.handle || handle.is_none() && *parent == dump.parent))
-        })
+        self.index.maker_of_qdisc(&dump.dev, dump.handle, dump.parent)
     }
 
     /// The operation that made a filter: of several that say the same, the last.
     pub fn maker_of_filter(&self, dump: &FilterDump) -> Option<usize> {
-        use tidegate_policy::dump::FilterEntry;
         let FilterEntry::Filter { handle, params, .. } = &dump.entry else { return None };
-        self.last(|op| {
-            let Op::Filter(FilterOp { verb, dev, parent, pref, protocol, params: Some(said), handle: named, .. }) = op
-            else {
+        self.index.filter_ops(&dump.dev, dump.parent).rev().find(|at| {
+            let Op::Filter(FilterOp { pref, protocol, params: Some(said), handle: named, .. }) = &self.ops[*at] else {
                 return false;
             };
-            let here = *verb != Verb::Delete && *dev == dump.dev && (*parent == dump.parent || parent.is_none());
             let place = (*pref == 0 || *pref == dump.pref) && (*protocol == 0 || *protocol == dump.protocol);
-            here && place && same_filter(said, *named, params, *handle)
+            place && same_filter(said, *named, params, *handle)
         })
     }
 
@@ -229,10 +222,6 @@ impl Reading {
         let qdiscs = self.qdiscs.iter().filter_map(|qdisc| self.maker_of_qdisc(qdisc));
         let classes = self.classes.iter().filter_map(|class| self.maker_of_class(&class.dev, class.classid));
         qdiscs.chain(classes).collect()
-    }
-
-    fn last(&self, wanted: impl Fn(&Op) -> bool) -> Option<usize> {
-        self.ops.iter().rposition(wanted)
     }
 }
 

@@ -27,19 +27,34 @@ impl Reading {
         })
     }
 
+    /// A class of HTB by its number.
+    pub(crate) fn htb_class(&self, dev: &str, classid: Handle) -> Option<HtbClass<'_>> {
+        let class = self.class(dev, classid)?;
+        let ClassParams::Htb(params) = &class.params else { return None };
+        Some(HtbClass { class, params })
+    }
+
+    /// The classes of HTB right below one.
+    pub(crate) fn htb_children<'r>(&'r self, class: &ClassDump) -> impl Iterator<Item = HtbClass<'r>> {
+        self.index.below(&class.dev, class.classid).iter().filter_map(|at| match &self.classes[*at].params {
+            ClassParams::Htb(params) => Some(HtbClass { class: &self.classes[*at], params }),
+            _ => None,
+        })
+    }
+
     /// A class by its number.
     pub(crate) fn class(&self, dev: &str, classid: Handle) -> Option<&ClassDump> {
-        self.classes.iter().find(|class| class.dev == dev && class.classid == classid)
+        self.index.class(dev, classid).map(|at| &self.classes[at])
     }
 
     /// Has a class no class below it?
     pub(crate) fn is_leaf(&self, class: &ClassDump) -> bool {
-        !self.classes.iter().any(|other| other.dev == class.dev && other.parent == class.classid)
+        self.index.below(&class.dev, class.classid).is_empty()
     }
 
     /// The qdisc that was hung on a class; `None`: the kernel's own fifo.
     pub(crate) fn child(&self, class: &ClassDump) -> Option<&QdiscDump> {
-        self.qdiscs.iter().find(|qdisc| qdisc.dev == class.dev && qdisc.parent == class.classid)
+        self.index.hung(&class.dev, class.classid).map(|at| &self.qdiscs[at])
     }
 
     /// The qdisc at a device's root.

@@ -104,14 +104,9 @@ impl Shaper {
         if parent == Handle::ROOT {
             return Some(Some((self.root.handle(), self.root.kind())));
         }
-        let (qdisc, mut found) = (parent.qdisc(), None);
-        self.each(&mut |node| {
-            if node.handle() == qdisc && !qdisc.is_none() {
-                let child = if node.has_class(parent) { node.child(parent) } else { None };
-                found = Some(child.map(|child| (child.handle(), child.kind())));
-            }
-        });
-        found
+        let node = self.node(parent.qdisc())?;
+        let child = if node.has_class(parent) { node.child(parent) } else { None };
+        Some(child.map(|child| (child.handle(), child.kind())))
     }
 
     fn delete(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &QdiscOp) -> Result<(), TcError> {
@@ -182,22 +177,20 @@ impl Shaper {
         let mut node = Node::new(&mut cx, kind, handle, op.parent, op.params.as_ref(), births)?;
         node.set_stab(op.stab.clone());
         node.estimate(&cx, handle, op.estimator);
-        self.graft(now, pool, draws, op.parent, Some(node))
+        self.graft(now, pool, draws, op.parent, Some(node))?;
+        self.ways.note(handle, op.parent);
+        Ok(())
     }
 
     /// Is there a class of that name, if no child hangs on it?
     fn must_take_child(&mut self, parent: Handle) -> Result<(), TcError> {
-        let mut answer = Err(TcError::new(Errno::NoEnt, "Specified class not found"));
-        self.each(&mut |node| {
-            if node.handle() == parent.qdisc() {
-                if !is_classful(node.kind()) {
-                    answer = Err(TcError::new(Errno::OpNotSupp, "Parent qdisc is not classful"));
-                } else if node.has_class(parent) {
-                    answer = Ok(());
-                }
+        match self.node(parent.qdisc()) {
+            Some(node) if !is_classful(node.kind()) => {
+                Err(TcError::new(Errno::OpNotSupp, "Parent qdisc is not classful"))
             }
-        });
-        answer
+            Some(node) if node.has_class(parent) => Ok(()),
+            _ => Err(TcError::new(Errno::NoEnt, "Specified class not found")),
+        }
     }
 
     fn graft(
@@ -208,15 +201,15 @@ impl Shaper {
         parent: Handle,
         new: Option<Node>,
     ) -> Result<(), TcError> {
-        let (root, mut cx) = self.enter(now, pool, draws);
         if parent == Handle::ROOT {
+            let (root, mut cx) = self.enter(now, pool, draws);
             let new = new.unwrap_or_else(|| Node::untouched(cx.device, cx.watchdogs));
             core::mem::replace(root, new).destroy(&mut cx);
             return Ok(());
         }
         let mut new = Some(new);
         let mut graft = |node: &mut Node, cx: &mut Cx<'_>| node.graft(cx, parent, new.take().flatten());
-        root.with(&mut cx, parent.qdisc(), &mut graft).unwrap_or(Err(TcError::bare(Errno::NoEnt)))
+        self.on(now, pool, draws, parent.qdisc(), &mut graft).unwrap_or(Err(TcError::bare(Errno::NoEnt)))
     }
 
     fn auto_handle(&mut self) -> Result<Handle, TcError> {
@@ -356,14 +349,12 @@ impl Shaper {
             return Ok(out);
         }
         let parent = self.filter_parent(parent)?;
-        self.each(&mut |node| {
-            if node.handle() == parent.qdisc() {
-                let others = if all { node.other_tables(parent, now) } else { Vec::new() };
-                if let Ok(filters) = node.filters_of(parent) {
-                    filters.dump(now, dev, parent, &others, &mut out);
-                }
+        if let Some(node) = self.node(parent.qdisc()) {
+            let others = if all { node.other_tables(parent, now) } else { Vec::new() };
+            if let Ok(filters) = node.filters_of(parent) {
+                filters.dump(now, dev, parent, &others, &mut out);
             }
-        });
+        }
         Ok(out)
     }
 
@@ -371,11 +362,7 @@ impl Shaper {
     pub fn dump_qdiscs(&mut self, dev: &str, now: Time) -> Vec<QdiscDump> {
         let mut out = Vec::new();
         for handle in self.listing() {
-            self.each(&mut |node| {
-                if node.handle() == handle {
-                    out.push(node.dump(dev, now));
-                }
-            });
+            out.extend(self.listed(handle).map(|node| node.dump(dev, now)));
         }
         out.extend(self.ingress.dump(dev));
         out
@@ -385,19 +372,19 @@ impl Shaper {
     pub fn dump_classes(&mut self, dev: &str, now: Time) -> Vec<ClassDump> {
         let mut out = Vec::new();
         for handle in self.listing() {
-            let mut ends = false;
-            self.each(&mut |node| {
-                if node.handle() == handle {
-                    node.dump_classes(dev, now, &mut out);
-                    ends |= node.kind() == Kind::Sfb;
-                }
-            });
+            let Some(node) = self.listed(handle) else { continue };
+            node.dump_classes(dev, now, &mut out);
             // SFB cannot tell of its class, and with that Linux ends the whole listing.
-            if ends {
+            if node.kind() == Kind::Sfb {
                 break;
             }
         }
         out
+    }
+
+    /// The qdisc of a listing: a root that nobody configured has no handle.
+    fn listed(&mut self, handle: Handle) -> Option<&mut Node> {
+        if handle == self.root.handle() { Some(&mut self.root) } else { self.node(handle) }
     }
 
     /// Handles in the order of a dump.
@@ -428,15 +415,7 @@ impl Shaper {
     }
 
     fn node_info(&mut self, handle: Handle) -> Option<(Kind, Handle)> {
-        let mut info = None;
-        self.find(|node| {
-            let found = node.handle() == handle;
-            if found {
-                info = Some((node.kind(), node.parent()));
-            }
-            found
-        });
-        info
+        self.node(handle).map(|node| (node.kind(), node.parent()))
     }
 
     fn depth_of(&mut self, handle: Handle) -> u32 {

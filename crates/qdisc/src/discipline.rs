@@ -269,6 +269,11 @@ pub trait Discipline {
         None
     }
 
+    /// What hangs on a class, even where the class takes no child any more: HFSC's inner classes keep theirs.
+    fn hung(&mut self, class: Handle) -> Option<&mut Node> {
+        self.child(class)
+    }
+
     /// Tells the discipline that the child of `class` was emptied or replaced from outside.
     fn child_emptied(&mut self, cx: &mut Cx<'_>, class: Handle) {
         let _ = (cx, class);

@@ -16,6 +16,7 @@ mod ingress;
 mod kind;
 mod node;
 mod shaper;
+mod ways;
 
 pub use cx::{Cx, Device, Draw, Event, EventRing, Switches, What, Why};
 pub use discipline::{Dequeue, Discipline, Enqueue, GivenUp, Own, Peek, Visit};

@@ -563,41 +563,20 @@ impl Node {
         End(cx).node(&mut self);
     }
 
-    /// Runs `f` on the qdisc with this handle, below or here, keeping all counts on the way right.
+    /// Runs `f` on the qdisc at the end of a way, keeping all counts on it right; `None`: it leads nowhere.
     pub(crate) fn with<R>(
         &mut self,
         cx: &mut Cx<'_>,
-        handle: Handle,
+        way: &[Handle],
         f: &mut dyn FnMut(&mut Node, &mut Cx<'_>) -> R,
     ) -> Option<R> {
-        if self.handle == handle {
-            return Some(f(self, cx));
-        }
+        let Some((class, rest)) = way.split_first() else { return Some(f(self, cx)) };
         let before = cx.lost;
-        struct Find<'f, 'c, 'd, R> {
-            cx: &'c mut Cx<'d>,
-            handle: Handle,
-            f: &'f mut dyn FnMut(&mut Node, &mut Cx<'_>) -> R,
-            found: Option<R>,
-            emptied: Option<Handle>,
-        }
-        impl<R> Visit for Find<'_, '_, '_, R> {
-            fn node(&mut self, node: &mut Node) {
-                if self.found.is_some() {
-                    return;
-                }
-                let had = node.qlen() > 0;
-                self.found = node.with(self.cx, self.handle, self.f);
-                if self.found.is_some() && had && node.qlen() == 0 {
-                    self.emptied = Some(node.parent);
-                }
-            }
-        }
-        let mut find = Find { cx, handle, f, found: None, emptied: None };
-        self.body.get_mut().visit(&mut find);
-        let Find { cx, found, emptied, .. } = find;
-        if let Some(class) = emptied {
-            self.body.get_mut().child_emptied(cx, class);
+        let child = self.hung(*class)?;
+        let had = child.qlen() > 0;
+        let found = child.with(cx, rest, f);
+        if found.is_some() && had && child.qlen() == 0 {
+            self.body.get_mut().child_emptied(cx, *class);
         }
         self.settle(cx, before);
         found
@@ -657,6 +636,10 @@ impl Node {
     }
     pub(crate) fn child(&mut self, class: Handle) -> Option<&mut Node> {
         self.body.get_mut().child(class)
+    }
+    /// What hangs on a class, even where the class takes no child any more.
+    pub(crate) fn hung(&mut self, class: Handle) -> Option<&mut Node> {
+        self.body.get_mut().hung(class)
     }
     pub(crate) fn class_filters(&mut self, class: Handle) -> Option<&mut FilterList> {
         self.body.get_mut().class_filters(class)

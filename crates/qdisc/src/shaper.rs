@@ -6,6 +6,7 @@ use crate::cx::{Cx, Device, Draw, Event, EventRing, Lost, Watchdogs, Why};
 use crate::discipline::{Budget, Dequeue, Enqueue, Visit};
 use crate::ingress::{Hooked, Ingress};
 use crate::node::Node;
+use crate::ways::{self, Ways};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use tidegate_packet::{Draws, Handle, Pkt, Pool, Time, Timer, Wheel};
@@ -67,6 +68,7 @@ pub struct Shaper {
     late_timers: bool,
     pub(crate) ingress: Box<Ingress>,
     led: Option<(Pkt, u32)>,
+    pub(crate) ways: Ways,
 }
 
 /// How many packets of a batch are looked at together.
@@ -95,6 +97,7 @@ impl Shaper {
             late_timers: false,
             ingress: Box::default(),
             led: None,
+            ways: Ways::default(),
         }
     }
 
@@ -267,8 +270,7 @@ impl Shaper {
             self.wheel.set_pending(others.at);
         }
         self.perturb_known = None;
-        let (root, mut cx) = self.enter(now, pool, draws);
-        root.with(&mut cx, handle, &mut |node, cx| node.perturb(cx, due));
+        self.on(now, pool, draws, handle, |node, cx| node.perturb(cx, due));
     }
 
     /// Hash keys change when the driver says so, perhaps late, as on a machine that sleeps; `never_turned` while no maintenance timer
@@ -362,7 +364,17 @@ impl Shaper {
     }
 
     pub(crate) fn has_qdisc(&mut self, handle: Handle) -> bool {
-        self.find(|node| node.handle() == handle).is_some()
+        self.node(handle).is_some()
+    }
+
+    /// The qdisc with this handle.
+    pub(crate) fn node(&mut self, handle: Handle) -> Option<&mut Node> {
+        if handle.is_none() {
+            return None;
+        }
+        let way = self.ways.to(&mut self.root, handle);
+        debug_assert_eq!(way.is_some(), self.find(|node| node.handle() == handle).is_some(), "every qdisc has its way");
+        ways::follow(&mut self.root, way?.classes())
     }
 
     /// Runs `f` on the qdisc with this handle.
@@ -374,8 +386,9 @@ impl Shaper {
         handle: Handle,
         mut f: impl FnMut(&mut Node, &mut Cx<'_>) -> R,
     ) -> Option<R> {
+        let way = self.ways.to(&mut self.root, handle)?;
         let (root, mut cx) = self.enter(now, pool, draws);
-        root.with(&mut cx, handle, &mut f)
+        root.with(&mut cx, way.classes(), &mut f)
     }
 }
 

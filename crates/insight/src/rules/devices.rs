@@ -193,9 +193,7 @@ fn mixed(reading: &Reading, dev: &str) -> Option<Finding> {
     }
     let of = |spec: &RateSpec| (spec.overhead, spec.linklayer == LinkLayer::Atm, spec.mpu);
     for child in reading.htb_classes().filter(|class| class.class.dev == dev) {
-        let parent =
-            reading.htb_classes().find(|parent| parent.class.dev == dev && parent.class.classid == child.class.parent);
-        let Some(parent) = parent else { continue };
+        let Some(parent) = reading.htb_class(dev, child.class.parent) else { continue };
         let (above, below) = (of(&parent.params.rate), of(&child.params.rate));
         if above >= below
             || cost(100, above.0.into(), parent.params.rate.linklayer)

@@ -16,7 +16,8 @@ const LARGE: u32 = 60_000;
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let reading = &*reading;
     let turns = turns(reading);
-    let htb = reading.htb_classes().filter_map(|class| of_htb(reading, class, &turns));
+    let warnings: Vec<&String> = reading.kernel_log.iter().filter(|line| line.contains("quantum of class")).collect();
+    let htb = reading.htb_classes().filter_map(|class| of_htb(reading, class, &turns, &warnings));
     let drr = reading.classes.iter().filter_map(|class| {
         let ClassParams::Drr(DrrClassParams { quantum: Some(quantum) }) = class.params else { return None };
         let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
@@ -38,22 +39,25 @@ type Turns<'r> = BTreeMap<(&'r str, Handle, u32), usize>;
 
 fn turns(reading: &Reading) -> Turns<'_> {
     let mut turns = Turns::new();
-    let inner: std::collections::BTreeSet<(&str, Handle)> =
-        reading.classes.iter().map(|class| (class.dev.as_str(), class.parent)).collect();
     for HtbClass { class, params } in reading.htb_classes() {
-        if !inner.contains(&(class.dev.as_str(), class.classid)) {
+        if reading.is_leaf(class) {
             *turns.entry((class.dev.as_str(), class.parent, params.prio)).or_default() += 1;
         }
     }
     turns
 }
 
-fn of_htb(reading: &Reading, HtbClass { class, params }: HtbClass<'_>, turns: &Turns<'_>) -> Option<Finding> {
+fn of_htb(
+    reading: &Reading,
+    HtbClass { class, params }: HtbClass<'_>,
+    turns: &Turns<'_>,
+    warnings: &[&String],
+) -> Option<Finding> {
     let quantum = params.quantum;
     let frame = reading.frame(&class.dev);
     let others = turns.get(&(class.dev.as_str(), class.parent, params.prio)).copied()?.saturating_sub(1);
     let said = format!("quantum of class {:X} is ", class.classid.0);
-    let warned = reading.kernel_log.iter().any(|line| line.contains(&said));
+    let warned = warnings.iter().any(|line| line.contains(&said));
     let fits = quantum >= frame && quantum <= LARGE;
     // Only classes of one priority under one parent take turns.
     if !warned && (fits || others == 0) {

@@ -1,7 +1,7 @@
 //! R12, R13 and R19: bursts and queue lengths that do not fit the rate above them.
 
 use super::{at_word, edit, finding};
-use crate::drive;
+use crate::drive::{Bench, Filled};
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::{Reading, Step};
 use crate::tree::HtbClass;
@@ -22,12 +22,13 @@ const FRAMES: usize = 4000;
 /// Bursts and queues that do not fit.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let reading = &*reading;
+    let mut bench = Bench::new(reading);
     let mut found = Vec::new();
     for class in reading.htb_classes().filter(|class| reading.is_leaf(class.class)) {
-        found.extend(burst(reading, class));
+        found.extend(burst(reading, &mut bench, class));
     }
-    let lengths = lengths(reading);
-    let long: Vec<Finding> = lengths.iter().filter_map(|length| long(reading, length)).collect();
+    let lengths = lengths(reading, &mut bench);
+    let long: Vec<Finding> = lengths.iter().filter_map(|length| long(&mut bench, length)).collect();
     let told = |dev: &str| {
         let here = |length: &&Length<'_>| length.dev == dev;
         let mut places = lengths.iter().filter(here).filter_map(|length| length.step.place.as_ref());
@@ -40,13 +41,13 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let quiet: Vec<&str> = reading.shaped().into_iter().filter(|dev| !told(dev)).collect();
     found.extend(quiet.into_iter().filter_map(|dev| no_aqm(reading, dev, &lengths)));
     found.extend(long);
-    found.extend(lengths.iter().filter_map(|length| short(reading, length)));
-    found.extend(reading.qdiscs.iter().filter_map(|qdisc| bucket(reading, qdisc)));
+    found.extend(lengths.iter().filter_map(short));
+    found.extend(reading.qdiscs.iter().filter_map(|qdisc| bucket(reading, &mut bench, qdisc)));
     found
 }
 
 /// A bucket of HTB that holds less than half a frame: the rate is missed.
-fn burst(reading: &Reading, HtbClass { class, params }: HtbClass<'_>) -> Option<Finding> {
+fn burst(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }: HtbClass<'_>) -> Option<Finding> {
     let frame = reading.frame(&class.dev);
     let held = |rate: Rate, ns: u64| (u128::from(rate.0) * u128::from(ns) / 1_000_000_000) as u64;
     let (burst, cburst) =
@@ -57,7 +58,7 @@ fn burst(reading: &Reading, HtbClass { class, params }: HtbClass<'_>) -> Option<
     }
     let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
     step.after(keyword)?;
-    let reached = drive::rate(reading, &class.dev, class.classid, frame)?;
+    let reached = bench.rate(&class.dev, class.classid, frame)?;
     let wanted = params.ceil.rate;
     let what = format!("{keyword} of class {} holds {least} bytes, less than half a frame ({frame})", class.classid);
     let because = if reached.0 < wanted.0 * 98 / 100 {
@@ -75,7 +76,7 @@ fn burst(reading: &Reading, HtbClass { class, params }: HtbClass<'_>) -> Option<
 }
 
 /// A bucket of TBF that holds less than a frame: longer packets are dropped.
-fn bucket(reading: &Reading, qdisc: &QdiscDump) -> Option<Finding> {
+fn bucket(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option<Finding> {
     let QdiscParams::Tbf(tbf) = &qdisc.params else { return None };
     let frame = reading.frame(&qdisc.dev);
     let bytes = (u128::from(tbf.rate.rate.0) * u128::from(tbf.buffer.span().0) / 1_000_000_000) as u64;
@@ -83,7 +84,7 @@ fn bucket(reading: &Reading, qdisc: &QdiscDump) -> Option<Finding> {
         return None;
     }
     let step = reading.step_of(reading.maker_of_qdisc(qdisc)?)?;
-    let refused = drive::fill(reading, &qdisc.dev, Handle::NONE, &[], frame, 10).is_none();
+    let refused = bench.fill(&qdisc.dev, Handle::NONE, &[], frame, 10).is_none();
     let keyword = ["burst", "buffer", "maxburst"].into_iter().find(|word| step.after(word).is_some())?;
     refused.then(|| {
         let mut finding = finding(
@@ -114,10 +115,12 @@ struct Length<'r> {
     fair: bool,
     others: Vec<Handle>,
     frame: u32,
+    /// What its queue does when it is filled and the others are idle; measured where it is nothing but a queue.
+    alone: Option<Filled>,
 }
 
 /// The leaves under HTB and TBF whose queue has a length of its own.
-fn lengths(reading: &Reading) -> Vec<Length<'_>> {
+fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
     let mut lengths = Vec::new();
     let leaves: Vec<HtbClass<'_>> = reading.htb_classes().filter(|class| reading.is_leaf(class.class)).collect();
     for HtbClass { class, params } in &leaves {
@@ -147,6 +150,7 @@ fn lengths(reading: &Reading) -> Vec<Length<'_>> {
             fair: kind == Kind::Sfq,
             others: others.map(|other| other.classid).take(64).collect(),
             frame: reading.frame(&class.dev),
+            alone: None,
         });
     }
     for qdisc in reading.qdiscs.iter().filter(|qdisc| qdisc.parent == Handle::ROOT) {
@@ -167,7 +171,11 @@ fn lengths(reading: &Reading) -> Vec<Length<'_>> {
             fair: inner.is_some_and(|inner| inner.kind == Kind::Sfq),
             others: Vec::new(),
             frame: reading.frame(&qdisc.dev),
+            alone: None,
         });
+    }
+    for length in lengths.iter_mut().filter(|length| is_plain(length.kind)) {
+        length.alone = bench.fill(length.dev, length.class, &[], length.frame, FRAMES);
     }
     lengths
 }
@@ -183,17 +191,17 @@ fn is_plain(kind: Kind) -> bool {
 }
 
 /// A queue that, filled, takes long to empty.
-fn long(reading: &Reading, length: &Length<'_>) -> Option<Finding> {
+fn long(bench: &mut Bench<'_>, length: &Length<'_>) -> Option<Finding> {
     if !is_plain(length.kind) {
         return None;
     }
-    let alone = drive::fill(reading, length.dev, length.class, &[], length.frame, FRAMES)?;
+    let alone = length.alone?;
     // What would be too long even at a share that small need not be measured.
     let guess = Span(u64::from(alone.packets) * u64::from(length.frame) * 1_000_000_000 / length.rate.0.max(1));
     if guess.0.max(alone.wait.0) < LONGISH.0 {
         return None;
     }
-    let busy = drive::fill(reading, length.dev, length.class, &length.others, length.frame, FRAMES).unwrap_or(alone);
+    let busy = bench.fill(length.dev, length.class, &length.others, length.frame, FRAMES).unwrap_or(alone);
     let wait = busy.wait.max(alone.wait);
     let level = match wait {
         wait if wait < LONGISH => return None,
@@ -261,11 +269,11 @@ fn at_limit(step: &Step) -> Option<crate::reading::Place> {
 }
 
 /// A queue so short that a single upload cannot use the rate.
-fn short(reading: &Reading, length: &Length<'_>) -> Option<Finding> {
+fn short(length: &Length<'_>) -> Option<Finding> {
     if !is_plain(length.kind) || length.limit.is_none() {
         return None;
     }
-    let filled = drive::fill(reading, length.dev, length.class, &[], length.frame, FRAMES)?;
+    let filled = length.alone?;
     let fits = u64::from(filled.packets) * u64::from(length.frame);
     let needed = (u128::from(length.ceil.0) * u128::from(SHORT.0) / 1_000_000_000) as u64;
     (fits < needed && filled.packets < 20).then(|| {
@@ -293,7 +301,7 @@ fn no_aqm(reading: &Reading, dev: &str, lengths: &[Length<'_>]) -> Option<Findin
     let mut waits: BTreeMap<Handle, Span> = BTreeMap::new();
     let mut root = None;
     for length in lengths.iter().filter(|length| length.dev == dev) {
-        let filled = drive::fill(reading, length.dev, length.class, &[], length.frame, FRAMES)?;
+        let filled = length.alone?;
         waits.insert(length.class, filled.wait);
         root = root.or(Some(length.step));
     }

@@ -1,7 +1,7 @@
 //! R3 and R5: rates, ceils and priorities of HTB that do not fit one another.
 
 use super::{at_word, edit, finding};
-use crate::drive;
+use crate::drive::Bench;
 use crate::finding::{Finding, Level, Rule};
 use crate::reading::Reading;
 use crate::tree::HtbClass;
@@ -17,18 +17,20 @@ const ACKNOWLEDGEMENT: u64 = 66;
 /// What is wrong with the rates of HTB's classes.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let reading = &*reading;
+    let mut bench = Bench::new(reading);
     let mut found: Vec<Finding> = Vec::new();
     for class in reading.htb_classes() {
-        found.extend(above_ceil(reading, class));
+        found.extend(above_ceil(reading, &mut bench, class));
         found.extend(priority(reading, class));
-        found.extend(above_parent(reading, class));
+        found.extend(above_parent(reading, &mut bench, class));
+        found.extend(no_parent(reading, &mut bench, class));
         found.extend(promised(reading, class));
     }
     found
 }
 
 /// A rate above its own ceil: the class never gets it.
-fn above_ceil(reading: &Reading, HtbClass { class, params }: HtbClass<'_>) -> Option<Finding> {
+fn above_ceil(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }: HtbClass<'_>) -> Option<Finding> {
     let (rate, ceil) = (params.rate.rate, params.ceil.rate);
     if rate <= ceil {
         return None;
@@ -45,8 +47,8 @@ fn above_ceil(reading: &Reading, HtbClass { class, params }: HtbClass<'_>) -> Op
         ));
     }
     let frame = reading.frame(&class.dev);
-    let measured = drive::rate(reading, &class.dev, class.classid, frame)
-        .map(|rate| format!("kept full, it sends {}", words::rate(rate)));
+    let measured =
+        bench.rate(&class.dev, class.classid, frame).map(|rate| format!("kept full, it sends {}", words::rate(rate)));
     let witness = measured.unwrap_or_else(|| format!("ceil {} < rate {}", words::rate(ceil), words::rate(rate)));
     let mut finding = finding(
         Rule::Rates,
@@ -90,14 +92,14 @@ fn priority(reading: &Reading, HtbClass { class, .. }: HtbClass<'_>) -> Option<F
 }
 
 /// A class that is promised more than its parent may ever send, or told a ceil that it cannot reach.
-fn above_parent(reading: &Reading, HtbClass { class, params }: HtbClass<'_>) -> Option<Finding> {
-    let parent =
-        reading.htb_classes().find(|parent| parent.class.dev == class.dev && parent.class.classid == class.parent)?;
+fn above_parent(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }: HtbClass<'_>) -> Option<Finding> {
+    let parent = reading.htb_class(&class.dev, class.parent)?;
     let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
     let most = parent.params.ceil.rate;
     let (id, above) = (class.classid, parent.class.classid);
     if params.rate.rate > most {
-        let witness = kept_full(reading, class.dev.as_str(), id).unwrap_or_else(|| words::rate(params.rate.rate));
+        let witness =
+            kept_full(reading, bench, class.dev.as_str(), id).unwrap_or_else(|| words::rate(params.rate.rate));
         return Some(finding(
             Rule::Rates,
             Level::Error,
@@ -130,6 +132,30 @@ fn above_parent(reading: &Reading, HtbClass { class, params }: HtbClass<'_>) -> 
     })
 }
 
+/// A class right under the root that is told a ceil above its rate: there is nobody to borrow from.
+fn no_parent(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }: HtbClass<'_>) -> Option<Finding> {
+    let (rate, ceil) = (params.rate.rate, params.ceil.rate);
+    if class.parent != Handle::ROOT || ceil <= rate || !reading.is_leaf(class) {
+        return None;
+    }
+    let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
+    step.after("ceil")?;
+    let reached = bench.rate(&class.dev, class.classid, reading.frame(&class.dev))?;
+    (reached.0 < ceil.0 * 98 / 100).then(|| {
+        finding(
+            Rule::Rates,
+            Level::Warning,
+            at_word(step, "ceil"),
+            format!("class {} never reaches its ceil of {}: it has no parent to borrow from", class.classid, words::rate(ceil)),
+            format!(
+                "classes lend to one another below a common parent only; make one with the link's rate (classid {}:1) and hang them on it",
+                class.classid.major()
+            ),
+            format!("kept full, with all others idle, it sends {}", words::rate(reached)),
+        )
+    })
+}
+
 /// The word that gave a class's ceil.
 fn parent_word(reading: &Reading, HtbClass { class, .. }: HtbClass<'_>) -> Option<String> {
     let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
@@ -138,10 +164,7 @@ fn parent_word(reading: &Reading, HtbClass { class, .. }: HtbClass<'_>) -> Optio
 
 /// Children that are promised more together than their parent has.
 fn promised(reading: &Reading, HtbClass { class, params }: HtbClass<'_>) -> Option<Finding> {
-    let children: Vec<HtbClass<'_>> = reading
-        .htb_classes()
-        .filter(|child| child.class.dev == class.dev && child.class.parent == class.classid)
-        .collect();
+    let children: Vec<HtbClass<'_>> = reading.htb_children(class).collect();
     let sum: u64 = children.iter().map(|child| child.params.rate.rate.0).sum();
     let (rate, ceil) = (params.rate.rate, params.ceil.rate);
     // Rates are rounded to whole bytes per second, each.
@@ -176,7 +199,7 @@ fn promised(reading: &Reading, HtbClass { class, params }: HtbClass<'_>) -> Opti
 }
 
 /// What a class sends when it always has something to send.
-fn kept_full(reading: &Reading, dev: &str, class: Handle) -> Option<String> {
+fn kept_full(reading: &Reading, bench: &mut Bench<'_>, dev: &str, class: Handle) -> Option<String> {
     let frame = reading.frame(dev);
-    drive::rate(reading, dev, class, frame).map(words::rate)
+    bench.rate(dev, class, frame).map(words::rate)
 }

@@ -414,6 +414,11 @@ impl Discipline for Hfsc {
         self.tree.class_mut(at).child.as_mut()
     }
 
+    fn hung(&mut self, class: Handle) -> Option<&mut Node> {
+        let at = self.find(class)?;
+        self.tree.class_mut(at).child.as_mut()
+    }
+
     fn child_emptied(&mut self, _cx: &mut Cx<'_>, class: Handle) {
         if let Some(at) = self.find(class) {
             self.tree.silence(at);

@@ -1,0 +1,322 @@
+//! `tidegate check`: each rule against a policy that has its mistake, and against the same policy mended; the command itself.
+
+mod common;
+
+use common::{Place, TIDEGATE, skip};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+/// What is found in a file: the document's findings.
+fn found(path: &Path) -> Vec<Value> {
+    let (code, stdout, stderr) = tidegate(&["--json", "--fail-on", "never", path.to_str().expect("a name")]);
+    assert_eq!(code, 0, "{stderr}");
+    let document: Value = serde_json::from_str(&stdout).expect("is JSON");
+    document["findings"].as_array().expect("a list").clone()
+}
+
+/// `3 error R3 "350kbit"`: line, level, rule and the text in question; one finding a line.
+fn table(findings: &[Value]) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let line = |finding: &Value| {
+        let place = &finding["place"];
+        let column = |name: &str| place[name].as_u64().map(|column| column as usize - 1);
+        let marked = column("column").zip(column("end_column")).map_or(String::new(), |(from, to)| {
+            let letters: String = text(&finding["text"]).chars().skip(from).take(to - from).collect();
+            format!(" {letters}")
+        });
+        format!("{} {} {}{marked}\n", place["line"], text(&finding["level"]), text(&finding["rule"]))
+    };
+    findings.iter().map(line).collect()
+}
+
+const ROOT: &str =
+    "qdisc add dev eth0 root handle 1: htb default 20\nclass add dev eth0 parent 1: classid 1:1 htb rate 1mbit\n";
+
+/// A policy of two classes, with what is said of the second one, and the qdiscs of both.
+fn two(second: &str, rest: &str) -> String {
+    format!(
+        "{ROOT}class add dev eth0 parent 1:1 classid 1:10 htb rate 300kbit ceil 1mbit prio 1\n\
+         class add dev eth0 parent 1:1 classid 1:20 htb {second}\n\
+         qdisc add dev eth0 parent 1:10 fq_codel target 18ms interval 113ms\n\
+         qdisc add dev eth0 parent 1:20 fq_codel target 18ms interval 113ms\n\
+         filter add dev eth0 parent 1: protocol all prio 1 u32 match u32 0 0 flowid 1:20\n{rest}"
+    )
+}
+
+/// The rules of this family that are found in a batch.
+fn of(name: &str, text: &str, rules: &[&str]) -> String {
+    let place = Place::new(&format!("check-{name}"));
+    let mut findings = found(&place.file("policy.batch", text));
+    findings.retain(|finding| rules.contains(&finding["rule"].as_str().unwrap_or_default()));
+    for finding in &findings {
+        assert!(finding["level"] == "note" || !finding["witness"].is_null(), "nothing shows {finding}");
+    }
+    table(&findings)
+}
+
+#[test]
+fn rates_that_do_not_fit() {
+    let cases = [
+        ("fits", two("rate 700kbit ceil 1mbit prio 2", ""), ""),
+        ("above-ceil", two("rate 700kbit ceil 350kbit prio 2", ""), "4 error R3 350kbit\n"),
+        ("sum", two("rate 900kbit ceil 1mbit prio 2", ""), "2 warning R3 1mbit\n"),
+        ("parents-ceil", two("rate 700kbit ceil 3mbit prio 2", ""), "4 note R3 3mbit\n"),
+        ("above-parent", two("rate 2mbit ceil 3mbit prio 2", ""), "2 warning R3 1mbit\n4 error R3 2mbit\n"),
+        ("priority", two("rate 700kbit ceil 1mbit prio 9", ""), "4 note R5 9\n"),
+        (
+            "priorities",
+            two(
+                "rate 600kbit ceil 1mbit prio 9",
+                "class add dev eth0 parent 1:1 classid 1:30 htb rate 100kbit ceil 1mbit prio 7\n",
+            ),
+            "4 warning R5 9\n",
+        ),
+    ];
+    for (name, text, expected) in cases {
+        assert_eq!(of(name, &text, &["R3", "R5"]), expected, "{name}\n{text}");
+    }
+}
+
+#[test]
+fn a_ceil_at_the_root_is_never_reached() {
+    let text = "qdisc add dev eth0 root handle 1: htb default 10\nclass add dev eth0 parent 1: classid 1:10 htb rate 700kbit ceil 1mbit\nqdisc add dev eth0 parent 1:10 fq_codel\n";
+    assert_eq!(of("lonely", text, &["R3"]), "2 warning R3 1mbit\n");
+}
+
+#[test]
+fn quanta_that_do_not_fit() {
+    let same = |quantum: &str| two(&format!("rate 700kbit ceil 1mbit prio 1{quantum}"), "");
+    assert_eq!(of("quantum-fits", &same(" quantum 1514"), &["R4"]), "");
+    assert_eq!(of("quantum-small", &same(" quantum 1000"), &["R4"]), "4 warning R4 1000\n");
+    assert_eq!(of("quantum-large", &same(" quantum 100000"), &["R4"]), "4 warning R4 100000\n");
+    // Alone in its priority it takes no turns with anybody, unless the kernel warns.
+    assert_eq!(of("quantum-alone", &two("rate 700kbit ceil 1mbit prio 2 quantum 1200", ""), &["R4"]), "");
+    assert_eq!(of("quantum-warned", &two("rate 50kbit ceil 1mbit prio 2", ""), &["R4"]), "4 warning R4\n");
+}
+
+#[test]
+fn what_leads_nowhere() {
+    let orphan = two("rate 700kbit ceil 1mbit prio 2", "class add dev eth0 parent 1:5 classid 1:30 htb rate 100kbit\n");
+    assert_eq!(of("orphan", &orphan, &["R6"]), "8 error R6 1:5\n");
+    let filter = |id: &str| {
+        two(
+            "rate 700kbit ceil 1mbit prio 2",
+            &format!("filter add dev eth0 parent 1: protocol ip prio 1 handle 7 fw classid {id}\n"),
+        )
+    };
+    // A preference of its own, because u32 has the first.
+    let filter = |id: &str| filter(id).replace("ip prio 1 handle", "ip prio 3 handle");
+    assert_eq!(of("there", &filter("1:10"), &["R6"]), "");
+    assert_eq!(of("not-there", &filter("1:99"), &["R6"]), "8 error R6 1:99\n");
+    assert_eq!(of("other", &filter("2:10"), &["R6"]), "8 error R6 2:10\n");
+}
+
+#[test]
+fn bursts_and_queues_that_do_not_fit() {
+    let tbf = |burst: &str| format!("qdisc add dev eth0 root handle 1: tbf rate 1mbit burst {burst} latency 50ms\n");
+    assert_eq!(of("burst-fits", &tbf("5k"), &["R12", "R13"]), "");
+    assert_eq!(of("burst-small", &tbf("1000"), &["R12", "R13"]), "1 error R12 1000\n");
+    let fifo = |limit: &str| {
+        two("rate 700kbit ceil 1mbit prio 2", "")
+            .replace("parent 1:20 fq_codel target 18ms interval 113ms", &format!("parent 1:20 pfifo{limit}"))
+    };
+    assert_eq!(of("limit-fits", &fifo(" limit 12"), &["R12", "R13"]), "");
+    assert_eq!(of("limit-long", &fifo(" limit 100"), &["R13"]), "6 warning R13 100\n");
+    assert_eq!(of("limit-longish", &fifo(" limit 30"), &["R13"]), "6 note R13 30\n");
+    let none = two("rate 700kbit ceil 1mbit prio 2", "")
+        .replace("qdisc add dev eth0 parent 1:20 fq_codel target 18ms interval 113ms\n", "");
+    assert_eq!(of("no-queue", &none, &["R13"]), "4 warning R13\n");
+    let short = "qdisc add dev eth0 root handle 1: htb default 1\nclass add dev eth0 parent 1: classid 1:1 htb rate 50mbit\nqdisc add dev eth0 parent 1:1 pfifo limit 3\n";
+    assert_eq!(of("limit-short", short, &["R13"]), "3 note R13 3\n");
+}
+
+#[test]
+fn a_link_without_any_queue_that_keeps_itself_short() {
+    let text = "qdisc add dev eth0 root handle 1: htb default 1\nclass add dev eth0 parent 1: classid 1:1 htb rate 1mbit\nqdisc add dev eth0 parent 1:1 sfq perturb 10 limit 30\n";
+    assert_eq!(of("no-aqm", text, &["R19"]), "1 note R19\n");
+    assert_eq!(of("aqm", &text.replace("sfq perturb 10 limit 30", "fq_codel"), &["R19"]), "");
+}
+
+#[test]
+fn framing_that_is_counted_twice_or_not_everywhere() {
+    let with = |stab: &str, class: &str| {
+        format!(
+            "qdisc add dev eth0 root handle 1: {stab} htb default 1\nclass add dev eth0 parent 1: classid 1:1 htb rate 1mbit {class}\nqdisc add dev eth0 parent 1:1 fq_codel\n"
+        )
+    };
+    assert_eq!(of("stab", &with("stab overhead 40 linklayer atm", ""), &["R16"]), "");
+    assert_eq!(of("twice", &with("stab overhead 40 linklayer atm", "overhead 40"), &["R16"]), "2 warning R16 40\n");
+    let mixed = two("rate 700kbit ceil 1mbit prio 2 overhead 44 linklayer atm", "");
+    assert_eq!(of("mixed", &mixed, &["R16"]), "2 warning R16\n");
+}
+
+#[test]
+fn units_that_mean_something_else() {
+    let rate = |rate: &str| format!("qdisc add dev eth0 root handle 1: tbf rate {rate} burst 5k latency 50ms\n");
+    assert_eq!(of("kbit", &rate("800kbit"), &["R17"]), "");
+    assert_eq!(of("kbps", &rate("100kbps"), &["R17"]), "1 warning R17 100kbps\n");
+    assert_eq!(of("bare", &rate("9000"), &["R17"]), "1 warning R17 9000\n");
+    let time = "qdisc add dev eth0 root codel target 5 interval 100ms\n";
+    assert_eq!(of("micros", time, &["R17"]), "1 warning R17 5\n");
+    // What was made to see whether it can be, and is gone again, harms nobody.
+    assert_eq!(of("gone", &(rate("1kbps") + "qdisc del dev eth0 root\n"), &["R17"]), "");
+}
+
+#[test]
+fn redirects_into_the_void() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("check-redirect");
+    let script = |up: &str, tree: &str| {
+        place.script(
+            "in.sh",
+            format!(
+                "#!/bin/sh\nip link add name ifb0 type ifb\n{up}\n{tree}\ntc qdisc add dev eth0 handle ffff: ingress\n\
+                 tc filter add dev eth0 parent ffff: protocol all prio 1 u32 match u32 0 0 action mirred egress redirect dev ifb0\n"
+            ),
+        )
+    };
+    let tree = "tc qdisc add dev ifb0 root handle 1: tbf rate 5mbit burst 10k latency 30ms";
+    let rule = |path: &Path| {
+        let mut findings = found(path);
+        findings.retain(|finding| finding["rule"] == "R20");
+        table(&findings)
+    };
+    assert_eq!(rule(&script("ip link set dev ifb0 up", tree)), "");
+    assert_eq!(rule(&script("", tree)), "6 error R20 ifb0\n");
+    assert_eq!(rule(&script("ip link set dev ifb0 up", "")), "6 warning R20 ifb0\n");
+}
+
+#[test]
+fn rules_of_others_and_refused_commands() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("check-flush");
+    let path = place.script(
+        "rules.sh",
+        "#!/bin/sh\niptables -t mangle -F\niptables -t mangle -A POSTROUTING -o eth0 -p udp -j MARK --set-mark 1\n\
+         iptables -t mangle -A POSTROUTING -p tcp -dport 22 -j MARK --set-mark 1\ntc qdisc del dev eth0 root\n\
+         iptables -t mangle -A POSTROUTING -p tcp -j MARK --set-mark 1\n",
+    );
+    let mut findings = found(&path);
+    findings.retain(|finding| finding["rule"] == "R15" || finding["rule"] == "C1");
+    assert_eq!(table(&findings), "2 warning R15\n4 error C1\n6 note R15\n");
+    // Its own chain may be emptied.
+    let own = place.script("own.sh", "#!/bin/sh\niptables -t mangle -N QOS\niptables -t mangle -F QOS\n");
+    assert_eq!(table(&found(&own)), "");
+}
+
+#[test]
+fn classes_without_a_rate() {
+    let text = "qdisc add dev eth0 root handle 1: prio\nqdisc add dev eth0 parent 1:1 fq_codel\n";
+    assert_eq!(of("no-rate", text, &["C2"]), "1 note C2\n");
+}
+
+fn tidegate(args: &[&str]) -> (i32, String, String) {
+    let output = Command::new(TIDEGATE).arg("check").args(args).output().expect("runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn exit_codes_say_how_bad_it_is() {
+    let place = Place::new("check-codes");
+    let bad = place.file("bad.batch", two("rate 700kbit ceil 350kbit prio 2", ""));
+    let note = place.file("note.batch", two("rate 700kbit ceil 1mbit prio 9", ""));
+    let path = |path: &Path| path.to_str().expect("a name").to_owned();
+    let code = |args: &[&str]| tidegate(args).0;
+    assert_eq!([code(&[&path(&bad)]), code(&[&path(&note)])], [1, 0]);
+    assert_eq!([code(&["--fail-on", "never", &path(&bad)]), code(&["--fail-on", "note", &path(&note)])], [0, 1]);
+    assert_eq!([code(&["/no/such/file"]), code(&[])], [2, 2]);
+}
+
+#[test]
+fn comments_silence_a_finding_on_their_line_or_the_next() {
+    let place = Place::new("check-allow");
+    let text = two("rate 700kbit ceil 350kbit prio 2", "");
+    let silenced = text.replace(
+        "class add dev eth0 parent 1:1 classid 1:20",
+        "# tidegate: allow rates, because it is so\nclass add dev eth0 parent 1:1 classid 1:20",
+    );
+    let path = place.file("bad.batch", silenced);
+    let (code, stdout, _) = tidegate(&["--show", "warning", path.to_str().expect("a name")]);
+    assert_eq!(
+        (code, stdout.contains("[R3 rates]"), stdout.contains("silenced by comments")),
+        (0, false, true),
+        "{stdout}"
+    );
+}
+
+#[test]
+fn a_mended_copy_has_the_mistake_no_more() {
+    let place = Place::new("check-fix");
+    let bad = place.file("bad.batch", two("rate 700kbit ceil 350kbit prio 2", ""));
+    let good = place.0.join("good.batch");
+    let (code, stdout, _) = tidegate(&["--fix", good.to_str().expect("a name"), bad.to_str().expect("a name")]);
+    assert_eq!(code, 1, "{stdout}");
+    let text = std::fs::read_to_string(&good).expect("was written");
+    assert!(text.contains("rate 700kbit ceil 700kbit prio 2"), "{text}");
+    assert!(!table(&found(&good)).contains("R3"));
+    // The file itself is never written to.
+    let (code, _, stderr) = tidegate(&["--fix", bad.to_str().expect("a name"), bad.to_str().expect("a name")]);
+    assert_eq!((code, stderr.contains("is the file itself")), (2, true), "{stderr}");
+}
+
+#[test]
+fn programs_read_json_and_sarif() {
+    let place = Place::new("check-json");
+    let bad = place.file("bad.batch", two("rate 700kbit ceil 350kbit prio 2", ""));
+    let bad = bad.to_str().expect("a name");
+    let parsed = |args: &[&str]| -> serde_json::Value { serde_json::from_str(&tidegate(args).1).expect("is JSON") };
+    let json = parsed(&["--json", bad]);
+    let finding =
+        json["findings"].as_array().and_then(|all| all.iter().find(|one| one["rule"] == "R3")).expect("is found");
+    assert_eq!(finding["place"]["line"], 4);
+    assert_eq!((&finding["place"]["column"], &finding["place"]["end_column"]), (&66.into(), &73.into()));
+    assert_eq!(finding["fix"]["edits"][0]["with"], "700kbit");
+    let sarif = parsed(&["--sarif", bad]);
+    let run = &sarif["runs"][0];
+    let result =
+        run["results"].as_array().and_then(|all| all.iter().find(|one| one["ruleId"] == "R3")).expect("is found");
+    let rule =
+        result["ruleIndex"].as_u64().and_then(|at| run["tool"]["driver"]["rules"].get(at as usize)).expect("a rule");
+    assert_eq!((&sarif["version"], &rule["id"], &result["level"]), (&"2.1.0".into(), &"R3".into(), &"error".into()));
+    assert_eq!(result["locations"][0]["physicalLocation"]["region"]["startLine"], 4);
+    assert_eq!(result["fixes"][0]["artifactChanges"][0]["replacements"][0]["insertedContent"]["text"], "700kbit");
+}
+
+#[test]
+fn files_that_are_none_are_told_what_they_look_like() {
+    let place = Place::new("check-none");
+    let cases: [(&str, &[u8], &str); 5] = [
+        ("listing.txt", b"qdisc htb 1: root refcnt 2 r2q 10 default 0x20\n", "tc -j qdisc show"),
+        ("a.pcap", &[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0], "pcap"),
+        ("page.html", b"<!doctype html>", "HTML"),
+        ("latin.batch", b"qdisc add dev eth0 root pfifo\n# gr\xfc\xdfe\n", "line 2 is not UTF-8"),
+        ("empty", b"", "empty"),
+    ];
+    for (name, bytes, expected) in cases {
+        let path = place.file(name, bytes);
+        let (code, _, stderr) = tidegate(&[path.to_str().expect("a name")]);
+        assert!(code == 2 && stderr.contains(expected), "{name}: {code} {stderr}");
+    }
+}
+
+#[test]
+fn rules_without_end_come_to_an_end() {
+    let place = Place::new("check-long");
+    // Ten megabytes of rules, and chains that call one another.
+    let mut text = "*mangle\n".to_owned();
+    (0..200).for_each(|n| text.push_str(&format!(":C{n} - [0:0]\n")));
+    (0..200).for_each(|n| text.push_str(&format!("-A C{n} -j C{}\n", (n + 1) % 200)));
+    while text.len() < 10 << 20 {
+        text.push_str("-A POSTROUTING -o eth0 -p tcp --dport 1234 -m comment --comment \"one more of many\" -j MARK --set-mark 1\n");
+    }
+    text.push_str("COMMIT\n");
+    let path = place.file("rules", text);
+    let (code, stdout, stderr) = tidegate(&["--show", "error", path.to_str().expect("a name")]);
+    assert!(code < 2 || stderr.contains("too many"), "{code} {stdout} {stderr}");
+}

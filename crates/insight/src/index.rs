@@ -1,0 +1,107 @@
+//! Where things stand in a reading, so that nobody searches thousands of operations for each class.
+
+use std::collections::BTreeMap;
+use tidegate_packet::Handle;
+use tidegate_policy::dump::{ClassDump, QdiscDump};
+use tidegate_policy::{Op, Verb};
+
+/// A qdisc or class of a device, the devices numbered.
+type Key = (usize, Handle);
+
+/// Numbers of operations, qdiscs and classes by what they are about.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    devices: Vec<String>,
+    /// The operation that last gave a class its values.
+    class_makers: BTreeMap<Key, usize>,
+    /// The same of qdiscs, by handle, and by place where no handle was said.
+    qdisc_makers: BTreeMap<Key, usize>,
+    place_makers: BTreeMap<Key, usize>,
+    /// The operations on filters of a qdisc or class; those that name no parent under [`Handle::NONE`].
+    filter_ops: BTreeMap<Key, Vec<usize>>,
+    classes: BTreeMap<Key, usize>,
+    /// The classes below a class or qdisc.
+    below: BTreeMap<Key, Vec<usize>>,
+    /// The qdisc that hangs on a class.
+    hung: BTreeMap<Key, usize>,
+}
+
+impl Index {
+    pub(crate) fn new(ops: &[Op], qdiscs: &[QdiscDump], classes: &[ClassDump]) -> Index {
+        let mut index = Index::default();
+        for (at, op) in ops.iter().enumerate() {
+            index.note(at, op);
+        }
+        for (at, qdisc) in qdiscs.iter().enumerate() {
+            let dev = index.number(&qdisc.dev);
+            index.hung.insert((dev, qdisc.parent), at);
+        }
+        for (at, class) in classes.iter().enumerate() {
+            let dev = index.number(&class.dev);
+            index.classes.insert((dev, class.classid), at);
+            index.below.entry((dev, class.parent)).or_default().push(at);
+        }
+        index
+    }
+
+    fn note(&mut self, at: usize, op: &Op) {
+        match op {
+            Op::Class(op) if op.verb != Verb::Delete && op.params.is_some() => {
+                let dev = self.number(&op.dev);
+                self.class_makers.insert((dev, op.classid), at);
+            }
+            Op::Qdisc(op) if op.verb != Verb::Delete => {
+                let dev = self.number(&op.dev);
+                if op.handle.is_none() {
+                    self.place_makers.insert((dev, op.parent), at);
+                } else {
+                    self.qdisc_makers.insert((dev, op.handle), at);
+                }
+            }
+            Op::Filter(op) if op.verb != Verb::Delete => {
+                let dev = self.number(&op.dev);
+                self.filter_ops.entry((dev, op.parent)).or_default().push(at);
+            }
+            _ => {}
+        }
+    }
+
+    fn number(&mut self, dev: &str) -> usize {
+        self.known(dev).unwrap_or_else(|| {
+            self.devices.push(dev.to_owned());
+            self.devices.len() - 1
+        })
+    }
+
+    fn known(&self, dev: &str) -> Option<usize> {
+        self.devices.iter().position(|name| name == dev)
+    }
+
+    pub(crate) fn maker_of_class(&self, dev: &str, class: Handle) -> Option<usize> {
+        self.class_makers.get(&(self.known(dev)?, class)).copied()
+    }
+
+    pub(crate) fn maker_of_qdisc(&self, dev: &str, handle: Handle, parent: Handle) -> Option<usize> {
+        let dev = self.known(dev)?;
+        let by_place = self.place_makers.get(&(dev, parent));
+        by_place.max(self.qdisc_makers.get(&(dev, handle))).copied()
+    }
+
+    /// Operations on filters of a parent, in order; then those that named none.
+    pub(crate) fn filter_ops(&self, dev: &str, parent: Handle) -> impl DoubleEndedIterator<Item = usize> {
+        let of = |parent| self.known(dev).and_then(|dev| self.filter_ops.get(&(dev, parent)));
+        of(Handle::NONE).into_iter().chain(of(parent)).flatten().copied()
+    }
+
+    pub(crate) fn class(&self, dev: &str, class: Handle) -> Option<usize> {
+        self.classes.get(&(self.known(dev)?, class)).copied()
+    }
+
+    pub(crate) fn below(&self, dev: &str, class: Handle) -> &[usize] {
+        self.known(dev).and_then(|dev| self.below.get(&(dev, class))).map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn hung(&self, dev: &str, class: Handle) -> Option<usize> {
+        self.hung.get(&(self.known(dev)?, class)).copied()
+    }
+}

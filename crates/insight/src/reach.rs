@@ -1,0 +1,176 @@
+//! Which packets reach what: each class, filter and rule with the exact set of packets that come to it.
+//!
+//! The sets are computed for all packets at once ([`Reached::of`]); a packet taken from one is a candidate, and the engine has the last word.
+
+use crate::bdd::{Set, TooLarge};
+use crate::field::{Field, Layout, Octet, View, octet_bit};
+use crate::packet::Packet;
+use crate::probe::Course;
+use crate::reading::Reading;
+use crate::set::{STATES, Space};
+use crate::walk_tree::{By, Parts, Place};
+use crate::walk_ways::{Walked, Way, carries_others, walk};
+use tidegate_gateway::Route;
+use tidegate_packet::Handle;
+use tidegate_packet::header::ethertype;
+use tidegate_policy::netfilter::Connstate;
+
+/// A packet, and how it comes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The packet.
+    pub packet: Packet,
+    /// Its way.
+    pub course: Course,
+}
+
+/// What comes to a class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// Packets like this one.
+    Packet(Candidate),
+    /// Whose packets come there is a hash's choice.
+    Hashed,
+    /// None: it is shown that no packet can.
+    Nobody,
+    /// It is not decided: the question is too large, or the device carries the frames of others.
+    Undecided,
+}
+
+/// All that all packets reach.
+pub struct Reached {
+    pub(crate) walked: Walked,
+}
+
+impl Reached {
+    /// What all packets reach; `None`: the policy is too large to decide.
+    pub fn of(reading: &Reading) -> Option<Reached> {
+        walk(reading).ok().map(|walked| Reached { walked })
+    }
+
+    /// What comes to a leaf class of a device.
+    pub fn class(&mut self, reading: &Reading, device: &str, class: Handle) -> Arrival {
+        if carries_others(reading, device) {
+            return Arrival::Undecided;
+        }
+        let place = (device.to_owned(), class);
+        for by in [By::Word, By::Default] {
+            let Some(parts) = self.walked.seen.classes.get(&(place.clone(), by)).cloned() else { continue };
+            match self.pick(reading, &parts) {
+                Ok(Some(candidate)) => return Arrival::Packet(candidate),
+                Ok(None) => {}
+                Err(TooLarge) => return Arrival::Undecided,
+            }
+        }
+        match self.walked.seen.classes.contains_key(&(place, By::Hash)) {
+            true => Arrival::Hashed,
+            false => Arrival::Nobody,
+        }
+    }
+
+    /// The leaf classes of a device that a packet may come to, by a hash several; `local`: the machine's own programs send it.
+    pub fn classes(&self, packet: &Packet, state: Connstate, device: &str, local: bool) -> Vec<Handle> {
+        let way = if local { Way::Local(device.to_owned()) } else { Way::Forwarded(device.to_owned()) };
+        let Some(way) = self.walked.ways.iter().position(|known| *known == way) else { return Vec::new() };
+        let bits = bits_of(&self.walked.space, packet, state);
+        let seen = self.walked.seen.classes.iter().filter(|((place, _), _)| place.0 == device);
+        let comes = |parts: &Parts| self.walked.space.store.holds(parts.by(way), |bit| bits[usize::from(bit)]);
+        let mut classes: Vec<Handle> = seen.filter(|(_, parts)| comes(parts)).map(|((place, _), _)| place.1).collect();
+        classes.dedup();
+        classes
+    }
+
+    /// A packet of one of the sets, with its way: a routed one where there is any.
+    pub(crate) fn pick(&mut self, reading: &Reading, parts: &Parts) -> Result<Option<Candidate>, TooLarge> {
+        let ways = &self.walked.ways;
+        let mut parts: Vec<(usize, Set)> = parts.0.iter().filter(|(_, set)| !set.is_empty()).copied().collect();
+        parts.sort_by_key(|(way, _)| !matches!(ways[*way], Way::Forwarded(_) | Way::ComesIn));
+        for (way, set) in parts {
+            if let Some(candidate) = self.pick_by(reading, way, set)? {
+                return Ok(Some(candidate));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A packet of a set that comes by one way.
+    pub(crate) fn pick_by(&mut self, reading: &Reading, way: usize, set: Set) -> Result<Option<Candidate>, TooLarge> {
+        let Some(mut packet) = self.walked.space.packet(set)? else { return Ok(None) };
+        let device = |name: &str| reading.gateway.device(name);
+        let course = match &self.walked.ways[way] {
+            Way::ComesIn => {
+                let any = reading.gateway.devices().next();
+                let from = packet.from.as_deref().and_then(device);
+                any.map(|any| Course::Leaves(any, Route::Forwarded(from)))
+            }
+            Way::Forwarded(output) => {
+                let from = packet.from.as_deref().and_then(device);
+                packet.to = Some(output.clone());
+                device(output).map(|output| Course::Leaves(output, Route::Forwarded(from)))
+            }
+            Way::Local(output) => {
+                (packet.from, packet.to) = (None, Some(output.clone()));
+                device(output).map(|output| Course::Leaves(output, Route::Local))
+            }
+            Way::Arrives(input) => {
+                packet.from = Some(input.clone());
+                device(input).map(Course::Arrives)
+            }
+        };
+        Ok(course.map(|course| Candidate { packet, course }))
+    }
+
+    /// Packets that came to a list of filters, by any way.
+    pub(crate) fn list(&self, place: &Place) -> Parts {
+        self.walked.seen.lists.get(place).cloned().unwrap_or_default()
+    }
+}
+
+/// All bits of a packet that is this to its connection.
+fn bits_of(space: &Space, packet: &Packet, state: Connstate) -> Vec<bool> {
+    let mut bits = vec![false; usize::from(Field::Length.start() + Field::Length.width())];
+    let mut write = |field: Field, from: u16, width: u16, value: u64| {
+        for at in 0..width {
+            bits[usize::from(field.bit(from + at))] = value >> (width - 1 - at) & 1 == 1;
+        }
+    };
+    let position = |known: Option<usize>| known.unwrap_or(0) as u64;
+    let from = packet.from.as_deref().unwrap_or("");
+    write(Field::Input, 0, 8, position(space.words.inputs.iter().position(|name| name == from)));
+    write(Field::Connmark, 0, 10, position(space.words.connmarks.iter().position(|mark| *mark == packet.connmark)));
+    write(Field::State, 0, 3, position(STATES.iter().position(|known| *known == state)));
+    write(Field::Ethertype, 0, 16, u64::from(packet.ethertype));
+    let header = if packet.is_ipv6() { 40 } else { 0 };
+    write(Field::Length, 0, 16, u64::from(packet.length.saturating_sub(header)));
+    for ((_, _, begins), group) in space.words.counted.iter().zip(0u16..) {
+        // This packet counts too.
+        let carried = packet.carried + u64::from(packet.length);
+        let interval = begins.partition_point(|begin| *begin <= carried).saturating_sub(1);
+        write(Field::Carried, group * 8, 8, interval as u64);
+    }
+    let layout = match packet.ethertype {
+        ethertype::IPV4 if packet.ihl == 5 => Layout::V4,
+        ethertype::IPV4 => Layout::V4Options,
+        ethertype::IPV6 => Layout::V6,
+        _ => Layout::Other,
+    };
+    let head = packet.head();
+    for (octet, at) in head.network().iter().zip(0..) {
+        for bit in 0..8 {
+            let number = match octet_bit(layout, View::PLAIN, at, bit) {
+                Octet::Bit(number) => number,
+                Octet::Ds(place) => Field::Ds.bit(place),
+                Octet::Fixed(_) => continue,
+            };
+            bits[usize::from(number)] = octet >> (7 - bit) & 1 == 1;
+        }
+    }
+    // Behind options, what follows the header is not where words of fixed offsets are read.
+    let behind = head.network().iter().skip(packet.network_header()).zip(0..);
+    for (octet, at) in behind.filter(|_| layout == Layout::V4Options) {
+        for bit in 0..8 {
+            bits[usize::from(Field::Transport.bit(at * 8 + bit))] = octet >> (7 - bit) & 1 == 1;
+        }
+    }
+    bits
+}

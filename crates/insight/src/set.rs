@@ -1,0 +1,443 @@
+//! All packets there are, and the sets of them that rules and filters ask for: exact, however many.
+//!
+//! A packet here is one that somebody may send: an IPv4 header says version 4 and at least five words, and a packet is long enough for
+//! its headers and, where its protocol is none we know, for four octets behind them.
+
+use crate::bdd::{Literal, Set, Store, TooLarge};
+use crate::field::{Field, Layout, Octet, View, octet_bit};
+use std::collections::BTreeMap;
+use tidegate_packet::Head;
+use tidegate_packet::header::{ethertype, proto};
+use tidegate_policy::netfilter::{Condition, Connbytes, Connstate, Connstates, CountDirection, CountMode};
+use tidegate_policy::{FilterOp, U32Key};
+
+/// The states of a connection, in the order of their numbers in [`Field::State`].
+pub(crate) const STATES: [Connstate; 5] =
+    [Connstate::New, Connstate::Established, Connstate::Related, Connstate::Invalid, Connstate::Untracked];
+/// Those that have a connection.
+const CONNECTED: (u64, u64) = (0, 2);
+/// Protocols with two ports in front.
+const WITH_PORTS: [u8; 5] = [proto::TCP, proto::UDP, 33, 132, 136];
+/// Octets of the least header behind the network header.
+const LEAST: [(u8, u64); 4] = [(proto::TCP, 20), (proto::UDP, 8), (proto::ICMP, 8), (proto::ICMPV6, 8)];
+/// The same of all other protocols.
+const LEAST_OTHER: u64 = 4;
+/// Octets of an ARP packet: the least of what is neither IPv4 nor IPv6.
+const LEAST_STRANGE: u64 = 28;
+/// Bits of [`Field::Carried`] for each way of counting.
+const CARRIED_BITS: u16 = 8;
+
+/// What has become of the DS field: `(ds & keep) ^ flip`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Rewrite {
+    pub(crate) keep: u8,
+    pub(crate) flip: u8,
+}
+
+impl Rewrite {
+    /// It is as it came.
+    pub(crate) const NONE: Rewrite = Rewrite { keep: 0xff, flip: 0 };
+
+    /// And then these bits are cleared and those flipped.
+    pub(crate) fn then(self, cleared: u8, flipped: u8) -> Rewrite {
+        Rewrite { keep: self.keep & !cleared, flip: (self.flip & !cleared) ^ flipped }
+    }
+
+    /// The field of a packet that came with this one.
+    pub(crate) fn of(self, ds: u8) -> u8 {
+        (ds & self.keep) ^ self.flip
+    }
+}
+
+/// The words of a policy that packets are told apart by.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Vocabulary {
+    /// Devices that packets come in by; the first is one that nobody named.
+    pub(crate) inputs: Vec<String>,
+    /// Marks that a connection may have.
+    pub(crate) connmarks: Vec<u32>,
+    /// For each way of counting what a connection carried, where intervals begin that somebody asks for, 0 first.
+    pub(crate) counted: Vec<(CountMode, CountDirection, Vec<u64>)>,
+}
+
+/// The packets there are.
+pub(crate) struct Space {
+    pub(crate) store: Store,
+    pub(crate) words: Vocabulary,
+    pub(crate) v4: Set,
+    pub(crate) v6: Set,
+    /// Those that are neither.
+    pub(crate) other: Set,
+    connected: Set,
+}
+
+/// What a u32 filter does with packets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    /// It matches these.
+    pub(crate) matched: Set,
+    /// It asks these for an octet they have not: the filters of its preference behind it are not asked.
+    pub(crate) ended: Set,
+}
+
+impl Space {
+    pub(crate) fn new(words: Vocabulary) -> Result<Space, TooLarge> {
+        let none = Set::NONE;
+        let mut space = Space { store: Store::default(), words, v4: none, v6: none, other: none, connected: none };
+        let known = space.known_words()?;
+        for (layout, into) in [(Layout::V4, 0), (Layout::V6, 1), (Layout::Other, 2)] {
+            let formed = match layout {
+                Layout::V6 => space.well_formed_v6()?,
+                Layout::Other => space.well_formed_other()?,
+                _ => space.well_formed_v4()?,
+            };
+            let set = space.store.and(formed, known)?;
+            *[&mut space.v4, &mut space.v6, &mut space.other][into] = set;
+        }
+        space.connected = space.between(Field::State, CONNECTED.0, CONNECTED.1)?;
+        Ok(space)
+    }
+
+    /// All of them.
+    pub(crate) fn all(&mut self) -> Result<Set, TooLarge> {
+        let ip = self.store.or(self.v4, self.v6)?;
+        self.store.or(ip, self.other)
+    }
+
+    /// Those that netfilter knows a connection of.
+    pub(crate) fn connected(&self) -> Set {
+        self.connected
+    }
+
+    /// Where a field has this value.
+    pub(crate) fn is(&mut self, field: Field, value: u128) -> Result<Set, TooLarge> {
+        let literals = field.literals(0, field.width(), value, u128::MAX);
+        self.store.cube(&literals)
+    }
+
+    /// Where a field's value is between these.
+    pub(crate) fn between(&mut self, field: Field, low: u64, high: u64) -> Result<Set, TooLarge> {
+        self.store.range(field.start(), field.width(), low, high)
+    }
+
+    /// Where the present DS field has this value in the bits of a mask.
+    pub(crate) fn ds(&mut self, value: u8, mask: u8, rewrite: Rewrite) -> Result<Set, TooLarge> {
+        // What is written there for all is as asked, or nobody is.
+        if (rewrite.flip ^ value) & mask & !rewrite.keep != 0 || value & !mask != 0 {
+            return Ok(Set::NONE);
+        }
+        let literals = Field::Ds.literals(0, 8, u128::from(value ^ rewrite.flip), u128::from(mask & rewrite.keep));
+        self.store.cube(&literals)
+    }
+
+    /// The packets that a filter of this protocol is asked about.
+    pub(crate) fn protocol(&mut self, protocol: u16) -> Result<Set, TooLarge> {
+        match protocol {
+            FilterOp::ALL => Ok(Set::ALL),
+            protocol => self.is(Field::Ethertype, u128::from(protocol)),
+        }
+    }
+
+    /// What the keys of a u32 filter of this protocol ask for.
+    pub(crate) fn u32(
+        &mut self,
+        protocol: u16,
+        keys: &[U32Key],
+        view: View,
+        rewrite: Rewrite,
+    ) -> Result<Asked, TooLarge> {
+        let mut asked = Asked { matched: Set::NONE, ended: Set::NONE };
+        let deep = keys.iter().any(|key| key.offset + 4 > 20);
+        let v4: &[Layout] = if deep { &[Layout::V4, Layout::V4Options] } else { &[Layout::V4] };
+        let layouts: Vec<Layout> = match protocol {
+            ethertype::IPV4 => v4.to_vec(),
+            ethertype::IPV6 => vec![Layout::V6],
+            FilterOp::ALL => v4.iter().copied().chain([Layout::V6, Layout::Other]).collect(),
+            _ => vec![Layout::Other],
+        };
+        for layout in layouts {
+            let among = self.laid_out(layout, protocol, deep)?;
+            let part = self.keys(layout, among, keys, view, rewrite)?;
+            asked.matched = self.store.or(asked.matched, part.matched)?;
+            asked.ended = self.store.or(asked.ended, part.ended)?;
+        }
+        Ok(asked)
+    }
+
+    /// The set that a condition on a packet's own octets names; `None`: it is about something else, or about the DS field, which may
+    /// change on the way.
+    pub(crate) fn condition(&mut self, what: &Condition, v6: bool, view: View) -> Result<Option<Set>, TooLarge> {
+        let set = match what {
+            Condition::Comment(_) | Condition::Protocol(0) => Set::ALL,
+            Condition::Protocol(number) => self.is(Field::Protocol, u128::from(*number))?,
+            Condition::Source(net, bits) => self.within(view.source(), *net, *bits, v6)?,
+            Condition::Destination(net, bits) => self.within(view.destination(), *net, *bits, v6)?,
+            Condition::SourcePort(range) => self.ports(&[*range], &[0], view, v6)?,
+            Condition::DestinationPort(range) => self.ports(&[*range], &[16], view, v6)?,
+            Condition::SourcePorts(ranges) => self.ports(ranges, &[0], view, v6)?,
+            Condition::DestinationPorts(ranges) => self.ports(ranges, &[16], view, v6)?,
+            Condition::Ports(ranges) => self.ports(ranges, &[0, 16], view, v6)?,
+            Condition::TcpFlags(mask, flags) => self.tcp_flags(*mask, *flags, v6)?,
+            Condition::IcmpType(kind, codes) => self.icmp(*kind, *codes, v6)?,
+            Condition::Length(low, high) => {
+                let header = if v6 { 40 } else { 0 };
+                let [low, high] = [*low, *high].map(|bound| u64::from(bound).checked_sub(header));
+                match high {
+                    Some(high) => self.between(Field::Length, low.unwrap_or(0), high)?,
+                    None => Set::NONE,
+                }
+            }
+            Condition::Connstate(_) | Condition::State(_) | Condition::Connbytes(_) => return Ok(None),
+            Condition::Mark(..) | Condition::Connmark(..) | Condition::Dscp(_) | Condition::Tos(..) => return Ok(None),
+            Condition::In(_) | Condition::Out(_) | Condition::Version6(_) | Condition::Any(_) => return Ok(None),
+        };
+        Ok(Some(set))
+    }
+
+    /// The packets that came in by a device whose name fits.
+    pub(crate) fn came_in(&mut self, fits: impl Fn(&str) -> bool) -> Result<Set, TooLarge> {
+        let fitting: Vec<usize> = (0..self.words.inputs.len()).filter(|at| fits(&self.words.inputs[*at])).collect();
+        let mut set = Set::NONE;
+        for at in fitting {
+            let one = self.is(Field::Input, at as u128)?;
+            set = self.store.or(set, one)?;
+        }
+        Ok(set)
+    }
+
+    /// Packets that are this to their connection.
+    pub(crate) fn state(&mut self, states: Connstates) -> Result<Set, TooLarge> {
+        let mut set = Set::NONE;
+        for (number, _) in (0..).zip(STATES).filter(|(_, state)| states.has(*state)) {
+            let one = self.is(Field::State, number)?;
+            set = self.store.or(set, one)?;
+        }
+        Ok(set)
+    }
+
+    /// Packets whose connection has carried so much.
+    pub(crate) fn carried(&mut self, asked: &Connbytes) -> Result<Set, TooLarge> {
+        let known = |(mode, direction, _): &&(CountMode, CountDirection, Vec<u64>)| {
+            (*mode, *direction) == (asked.mode, asked.direction)
+        };
+        let Some((at, group)) = self.words.counted.iter().enumerate().find(|(_, group)| known(group)) else {
+            return Ok(Set::NONE);
+        };
+        let interval = |bound: u64| group.2.partition_point(|begin| *begin <= bound).saturating_sub(1) as u64;
+        let (low, high) = (interval(asked.from), interval(asked.to));
+        let start = Field::Carried.bit(at as u16 * CARRIED_BITS);
+        let set = self.store.range(start, CARRIED_BITS, low, high)?;
+        self.store.and(set, self.connected)
+    }
+
+    fn within(&mut self, field: Field, net: [u8; 16], bits: u8, v6: bool) -> Result<Set, TooLarge> {
+        let (from, width) = if v6 { (0, 128) } else { (96, 32) };
+        let bits = u16::from(bits).min(width);
+        let mask = u128::MAX.checked_shl(u32::from(width - bits)).unwrap_or(0);
+        let literals = field.literals(from, width, u128::from_be_bytes(net), mask);
+        self.store.cube(&literals)
+    }
+
+    /// Packets with ports that show them, one of which is in a range.
+    fn ports(&mut self, ranges: &[(u16, u16)], places: &[u16], view: View, v6: bool) -> Result<Set, TooLarge> {
+        let mut set = Set::NONE;
+        for (low, high) in ranges {
+            for place in places {
+                let one = self.store.range(view.transport(*place), 16, u64::from(*low), u64::from(*high))?;
+                set = self.store.or(set, one)?;
+            }
+        }
+        self.shown(set, &WITH_PORTS, v6)
+    }
+
+    fn tcp_flags(&mut self, mask: u8, flags: u8, v6: bool) -> Result<Set, TooLarge> {
+        if flags & !mask != 0 {
+            return Ok(Set::NONE);
+        }
+        let literals = Field::Transport.literals(13 * 8, 8, u128::from(flags), u128::from(mask));
+        let set = self.store.cube(&literals)?;
+        self.shown(set, &[proto::TCP], v6)
+    }
+
+    fn icmp(&mut self, kind: u8, codes: (u8, u8), v6: bool) -> Result<Set, TooLarge> {
+        let set = if kind == u8::MAX {
+            Set::ALL
+        } else {
+            let is = self.store.cube(&Field::Transport.literals(0, 8, u128::from(kind), 0xff))?;
+            let code = self.store.range(Field::Transport.bit(8), 8, u64::from(codes.0), u64::from(codes.1))?;
+            self.store.and(is, code)?
+        };
+        self.shown(set, &[proto::ICMP, proto::ICMPV6], v6)
+    }
+
+    /// Those of one of these protocols whose next header is there: not in the later fragments of a packet.
+    fn shown(&mut self, set: Set, protocols: &[u8], v6: bool) -> Result<Set, TooLarge> {
+        let mut shown = Set::NONE;
+        for number in protocols {
+            let one = self.is(Field::Protocol, u128::from(*number))?;
+            shown = self.store.or(shown, one)?;
+        }
+        let set = self.store.and(shown, set)?;
+        if v6 {
+            return Ok(set);
+        }
+        let first = self.store.cube(&Field::Fragment.literals(0, 16, 0, 0x1fff))?;
+        self.store.and(set, first)
+    }
+
+    /// Packets of this layout that a filter of a protocol is asked about.
+    fn laid_out(&mut self, layout: Layout, protocol: u16, deep: bool) -> Result<Set, TooLarge> {
+        let set = match layout {
+            Layout::V4 | Layout::V4Options => self.is(Field::Ethertype, u128::from(ethertype::IPV4))?,
+            Layout::V6 => self.is(Field::Ethertype, u128::from(ethertype::IPV6))?,
+            Layout::Other if protocol == FilterOp::ALL => self.other,
+            Layout::Other => self.is(Field::Ethertype, u128::from(protocol))?,
+        };
+        let plain = self.is(Field::Ihl, 5)?;
+        match layout {
+            Layout::V4 if deep => self.store.and(set, plain),
+            Layout::V4Options => self.store.minus(set, plain),
+            _ => Ok(set),
+        }
+    }
+
+    /// What keys ask for among packets of one layout, one key after the other.
+    fn keys(
+        &mut self,
+        layout: Layout,
+        among: Set,
+        keys: &[U32Key],
+        view: View,
+        rewrite: Rewrite,
+    ) -> Result<Asked, TooLarge> {
+        let mut literals = BTreeMap::new();
+        let mut ended = Set::NONE;
+        let mut possible = true;
+        for key in keys {
+            if let Some(long_enough) = self.present(layout, key.offset)? {
+                let so_far = self.asked_so_far(among, possible, &literals)?;
+                let short = self.store.minus(so_far, long_enough)?;
+                ended = self.store.or(ended, short)?;
+            }
+            possible = possible && reaches(key.offset) && take_in(&mut literals, layout, key, view, rewrite);
+        }
+        let held = self.asked_so_far(among, possible, &literals)?;
+        Ok(Asked { matched: self.store.minus(held, ended)?, ended })
+    }
+
+    fn asked_so_far(&mut self, among: Set, possible: bool, literals: &BTreeMap<u16, bool>) -> Result<Set, TooLarge> {
+        if !possible {
+            return Ok(Set::NONE);
+        }
+        let literals: Vec<Literal> = literals.iter().map(|(bit, value)| (*bit, *value)).collect();
+        let cube = self.store.cube(&literals)?;
+        self.store.and(among, cube)
+    }
+
+    /// Those packets of a layout that have the word at an offset; `None`: all.
+    fn present(&mut self, layout: Layout, offset: i32) -> Result<Option<Set>, TooLarge> {
+        let end = u64::try_from(offset + 4).unwrap_or(0);
+        let (always, header) = match layout {
+            Layout::V4 => (20 + LEAST_OTHER, 0),
+            Layout::V4Options => (24 + LEAST_OTHER, 0),
+            Layout::V6 => (40 + LEAST_OTHER, 40),
+            Layout::Other => (LEAST_STRANGE, 0),
+        };
+        if !reaches(offset) {
+            return Ok(Some(Set::NONE));
+        }
+        if end <= always {
+            return Ok(None);
+        }
+        self.between(Field::Length, end - header, u64::from(u16::MAX)).map(Some)
+    }
+
+    /// Numbers that stand for words are numbers of words.
+    fn known_words(&mut self) -> Result<Set, TooLarge> {
+        let most = |words: usize| words.saturating_sub(1) as u64;
+        let (inputs, connmarks) = (most(self.words.inputs.len()), most(self.words.connmarks.len()));
+        let mut set = self.between(Field::Input, 0, inputs)?;
+        let known = self.between(Field::Connmark, 0, connmarks)?;
+        set = self.store.and(set, known)?;
+        let known = self.between(Field::State, 0, most(STATES.len()))?;
+        set = self.store.and(set, known)?;
+        let groups: Vec<u64> = self.words.counted.iter().map(|group| most(group.2.len())).collect();
+        for (at, last) in (0..).zip(groups) {
+            let known = self.store.range(Field::Carried.bit(at * CARRIED_BITS), CARRIED_BITS, 0, last)?;
+            set = self.store.and(set, known)?;
+        }
+        Ok(set)
+    }
+
+    fn well_formed_v4(&mut self) -> Result<Set, TooLarge> {
+        let mut headers = Set::NONE;
+        for words in 5..=15 {
+            let long_enough = self.long_enough(4 * words)?;
+            let is = self.is(Field::Ihl, u128::from(words))?;
+            let one = self.store.and(is, long_enough)?;
+            headers = self.store.or(headers, one)?;
+        }
+        let v4 = self.is(Field::Ethertype, u128::from(ethertype::IPV4))?;
+        self.store.and(v4, headers)
+    }
+
+    fn well_formed_v6(&mut self) -> Result<Set, TooLarge> {
+        let long_enough = self.long_enough(0)?;
+        let v6 = self.is(Field::Ethertype, u128::from(ethertype::IPV6))?;
+        self.store.and(v6, long_enough)
+    }
+
+    fn well_formed_other(&mut self) -> Result<Set, TooLarge> {
+        let mut other = self.between(Field::Length, LEAST_STRANGE, u64::from(u16::MAX))?;
+        for known in [ethertype::IPV4, ethertype::IPV6] {
+            let ip = self.is(Field::Ethertype, u128::from(known))?;
+            other = self.store.minus(other, ip)?;
+        }
+        // Hardware and protocol addresses of Ethernet and IPv4, with their lengths (RFC 826).
+        let arp = self.is(Field::Ethertype, u128::from(ethertype::ARP))?;
+        let front = Field::Other.literals(0, 48, 0x0001_0800_0604, u128::MAX);
+        let front = self.store.cube(&front)?;
+        let broken = self.store.minus(arp, front)?;
+        self.store.minus(other, broken)
+    }
+
+    /// Packets whose length has room for so many octets and the header of their protocol.
+    fn long_enough(&mut self, octets: u64) -> Result<Set, TooLarge> {
+        let most = u64::from(u16::MAX);
+        let mut set = self.between(Field::Length, octets + LEAST_OTHER, most)?;
+        for (number, least) in LEAST {
+            let is = self.is(Field::Protocol, u128::from(number))?;
+            let long = self.between(Field::Length, octets + least, most)?;
+            set = self.store.either(is, long, set)?;
+        }
+        Ok(set)
+    }
+}
+
+/// Are octets kept so far from the network header?
+fn reaches(offset: i32) -> bool {
+    (-(Head::ETHERNET as i32)..=(Head::NETWORK as i32 - 4)).contains(&offset)
+}
+
+/// Adds what a key asks of packets of a layout; false: no packet is so.
+fn take_in(literals: &mut BTreeMap<u16, bool>, layout: Layout, key: &U32Key, view: View, rewrite: Rewrite) -> bool {
+    // The engine compares the masked difference, so bits of the value outside the mask do not matter.
+    (0..32).filter(|at| key.mask >> (31 - at) & 1 == 1).all(|at: u16| {
+        let wanted = key.value >> (31 - at) & 1 == 1;
+        match octet_bit(layout, view, key.offset + i32::from(at / 8), at % 8) {
+            Octet::Fixed(value) => value == wanted,
+            Octet::Bit(bit) => *literals.entry(bit).or_insert(wanted) == wanted,
+            // Only where the first word is read does a rewritten DS field show: the octets are as they came.
+            Octet::Ds(bit) if key.offset == 0 => {
+                let place = 7 - bit;
+                let (kept, flipped) = (rewrite.keep >> place & 1 == 1, rewrite.flip >> place & 1 == 1);
+                if !kept {
+                    return flipped == wanted;
+                }
+                let before = wanted != flipped;
+                *literals.entry(Field::Ds.bit(bit)).or_insert(before) == before
+            }
+            Octet::Ds(bit) => *literals.entry(Field::Ds.bit(bit)).or_insert(wanted) == wanted,
+        }
+    })
+}

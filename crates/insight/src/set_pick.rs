@@ -1,0 +1,180 @@
+//! One packet out of a set: a plain one, as people send them, where the set leaves the choice.
+
+use crate::bdd::{Set, TooLarge};
+use crate::field::{Field, Layout, Octet, View, octet_bit};
+use crate::packet::{Packet, has_ports, is_icmp};
+use crate::set::{STATES, Space};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use tidegate_packet::Head;
+use tidegate_packet::header::{ethertype, proto, tcp_flags};
+
+/// What plain packets have, the most telling first: each is kept to where the set has such packets.
+const PLAIN: [(Field, u16, u16, u128); 16] = [
+    (Field::Ethertype, 0, 16, ethertype::IPV4 as u128),
+    (Field::Ethertype, 0, 16, ethertype::IPV6 as u128),
+    (Field::Ethertype, 0, 16, ethertype::ARP as u128),
+    (Field::Ihl, 0, 4, 5),
+    (Field::Fragment, 0, 16, 0x4000),
+    (Field::Protocol, 0, 8, proto::TCP as u128),
+    (Field::Protocol, 0, 8, proto::UDP as u128),
+    (Field::Protocol, 0, 8, proto::ICMP as u128),
+    (Field::Protocol, 0, 8, proto::ICMPV6 as u128),
+    (Field::Input, 0, 8, 0),
+    (Field::Connmark, 0, 10, 0),
+    (Field::Carried, 0, 72, 0),
+    (Field::Transport, 0, 16, 40_000),
+    (Field::Transport, 16, 16, 443),
+    (Field::Ds, 0, 8, 0),
+    (Field::Length, 0, 16, 500),
+];
+/// Who sends and who receives where nobody asks: a host on a LAN and one of those kept for documents (RFC 1918, 5737, 3849).
+const V4: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 168, 1, 10), Ipv4Addr::new(198, 51, 100, 7)];
+const V6: [Ipv6Addr; 2] =
+    [Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 10), Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 7)];
+
+/// The bits of a packet: those that the set asks for, and what plain packets have elsewhere.
+struct Choice {
+    asked: BTreeMap<u16, bool>,
+}
+
+impl Space {
+    /// A packet of a set, as plain as may be; `None`: there is none.
+    pub(crate) fn packet(&mut self, set: Set) -> Result<Option<Packet>, TooLarge> {
+        let mut set = set;
+        for (field, from, width, value) in PLAIN {
+            let literals = field.literals(from, width, value, u128::MAX);
+            let plain = self.store.cube(&literals)?;
+            let plainer = self.store.and(set, plain)?;
+            if !plainer.is_empty() {
+                set = plainer;
+            }
+        }
+        let Some(literals) = self.store.pick(set, usual) else { return Ok(None) };
+        let choice = Choice { asked: literals.into_iter().collect() };
+        Ok(Some(self.described(&choice)))
+    }
+
+    fn described(&self, choice: &Choice) -> Packet {
+        let ethertype = choice.number(Field::Ethertype, 0, 16) as u16;
+        let ip = matches!(ethertype, ethertype::IPV4 | ethertype::IPV6);
+        let protocol = if ip { choice.number(Field::Protocol, 0, 8) as u8 } else { 0 };
+        let ihl = if ethertype == ethertype::IPV4 { choice.number(Field::Ihl, 0, 4) as u8 } else { 5 };
+        let first = choice.number(Field::Transport, 0, 16) as u16;
+        let second = choice.number(Field::Transport, 16, 16) as u16;
+        let length = choice.number(Field::Length, 0, 16) as u16;
+        let state = choice.is_asked(Field::State).then(|| choice.number(Field::State, 0, 3) as usize);
+        let mut packet = Packet {
+            ethertype,
+            protocol,
+            source: choice.address(Field::Source, ethertype),
+            destination: choice.address(Field::Destination, ethertype),
+            ports: if has_ports(protocol) { (first, second) } else { (0, 0) },
+            icmp: (0, 0),
+            tcp_flags: if protocol == proto::TCP { choice.number(Field::Transport, 104, 8) as u8 } else { 0 },
+            dsfield: if ip { choice.number(Field::Ds, 0, 8) as u8 } else { 0 },
+            length: if ethertype == ethertype::IPV6 { length.saturating_add(40) } else { length },
+            ihl,
+            state: state.and_then(|at| STATES.get(at).copied()),
+            connmark: self.words.connmarks.get(choice.number(Field::Connmark, 0, 10) as usize).copied().unwrap_or(0),
+            carried: self.carried_so_far(choice),
+            from: self
+                .words
+                .inputs
+                .get(choice.number(Field::Input, 0, 8) as usize)
+                .filter(|name| !name.is_empty())
+                .cloned(),
+            ..Packet::default()
+        };
+        if is_icmp(protocol) {
+            let asked = choice.asked.contains_key(&Field::Transport.bit(0));
+            packet.icmp = if asked { ((first >> 8) as u8, first as u8) } else { packet.echo_request() };
+        }
+        packet.octets = choice.unnamed(&packet);
+        packet
+    }
+
+    /// As much as the connection must have carried, of whatever is counted.
+    fn carried_so_far(&self, choice: &Choice) -> u64 {
+        let begins = self.words.counted.iter().zip(0u16..).map(|((_, _, begins), group)| {
+            let at = choice.number(Field::Carried, group * 8, 8) as usize;
+            begins.get(at).copied().unwrap_or(0)
+        });
+        begins.max().unwrap_or(0)
+    }
+}
+
+impl Choice {
+    fn bit(&self, bit: u16) -> bool {
+        self.asked.get(&bit).copied().unwrap_or_else(|| usual(bit))
+    }
+
+    fn number(&self, field: Field, from: u16, width: u16) -> u128 {
+        (from..from + width).fold(0, |number, at| number << 1 | u128::from(self.bit(field.bit(at))))
+    }
+
+    /// Does anything hang on a field?
+    fn is_asked(&self, field: Field) -> bool {
+        self.asked.range(field.bit(0)..field.bit(0) + field.width()).next().is_some()
+    }
+
+    fn address(&self, field: Field, family: u16) -> IpAddr {
+        let at = usize::from(field == Field::Destination);
+        let (usual, width) = match family {
+            ethertype::IPV6 => (V6[at].to_bits(), 128),
+            _ => (u128::from(V4[at].to_bits()), 32),
+        };
+        let address = (128 - width..128).fold(0, |address, bit| {
+            let plain = usual >> (127 - bit) & 1 == 1;
+            address << 1 | u128::from(self.asked.get(&field.bit(bit)).copied().unwrap_or(plain))
+        });
+        if width == 128 { Ipv6Addr::from_bits(address).into() } else { Ipv4Addr::from_bits(address as u32).into() }
+    }
+
+    /// The octets that are asked for and have no name, where the packet that is described so far has others.
+    fn unnamed(&self, packet: &Packet) -> Vec<(u8, u8)> {
+        let layout = match packet.ethertype {
+            ethertype::IPV4 if packet.ihl == 5 => Layout::V4,
+            ethertype::IPV4 => Layout::V4Options,
+            ethertype::IPV6 => Layout::V6,
+            _ => Layout::Other,
+        };
+        let head = packet.head();
+        let octets = head.network().iter().zip(0u8..Head::NETWORK as u8);
+        let differing = octets.filter_map(|(has, at)| {
+            let wanted = (0..8).fold(0, |octet: u8, bit| {
+                let plain = has >> (7 - bit) & 1 == 1;
+                let asked = match octet_bit(layout, View::PLAIN, i32::from(at), bit) {
+                    Octet::Bit(number) => self.asked.get(&number).copied(),
+                    Octet::Ds(_) | Octet::Fixed(_) => None,
+                };
+                octet << 1 | u8::from(asked.unwrap_or(plain))
+            });
+            (wanted != *has).then_some((at, wanted))
+        });
+        differing.collect()
+    }
+}
+
+/// What a bit is where nobody asks.
+fn usual(bit: u16) -> bool {
+    let (field, at) = Field::of(bit);
+    let of = |value: u128, width: u16| value >> (width - 1 - at) & 1 == 1;
+    match field {
+        Field::Ethertype => of(u128::from(ethertype::IPV4), 16),
+        Field::Protocol => of(u128::from(proto::TCP), 8),
+        Field::Ihl => of(5, 4),
+        Field::Length => of(500, 16),
+        Field::Fragment => of(0x4000, 16),
+        Field::Ttl => of(64, 8),
+        Field::Source if at >= 96 => V4[0].to_bits() >> (127 - at) & 1 == 1,
+        Field::Destination if at >= 96 => V4[1].to_bits() >> (127 - at) & 1 == 1,
+        Field::Transport => match at {
+            0..32 => of(40_000 << 16 | 443, 32),
+            96..104 => 0x50 >> (103 - at) & 1 == 1,
+            104..112 => tcp_flags::ACK >> (111 - at) & 1 == 1,
+            _ => false,
+        },
+        _ => false,
+    }
+}

@@ -1,0 +1,454 @@
+//! All packets at once through netfilter's tables: which of them meet and match each rule, and what they carry afterwards.
+//!
+//! What rules write on a packet (marks, the DS field, a priority) is a [`State`]; a map tells the state of each packet. A rule's
+//! conditions on octets are a set; its conditions on what was written are looked up in the map, within that set only.
+
+use crate::bdd::{Map, Set, TooLarge};
+use crate::field::{Field, View};
+use crate::set::{Rewrite, Space};
+use crate::walk_tree::Parts;
+use std::collections::BTreeMap;
+use tidegate_classify::netfilter::{Chain, Table};
+use tidegate_packet::Handle;
+use tidegate_policy::netfilter::{self, Condition, Connmark, Connstate, Connstates, Family, Rule, Target};
+
+/// How deep chains may call one another.
+const DEEPEST_CHAIN: usize = 40;
+/// Rules asked in all, over all ways and chains.
+const MOST_STEPS: usize = 200_000;
+
+/// `skb->priority`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Priority {
+    /// This number, or class.
+    Is(u32),
+    /// What routing made of the DS field as it was then.
+    OfDs(Rewrite),
+}
+
+/// What was written on a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct State {
+    pub(crate) mark: u32,
+    pub(crate) connmark: u32,
+    pub(crate) ds: Rewrite,
+    pub(crate) priority: Priority,
+    /// A rule said that nobody shall look for its connection.
+    pub(crate) untracked: bool,
+}
+
+impl State {
+    /// Nothing yet.
+    pub(crate) const BARE: State =
+        State { mark: 0, connmark: 0, ds: Rewrite::NONE, priority: Priority::Is(0), untracked: false };
+}
+
+/// All states that were met, by number.
+#[derive(Debug, Default)]
+pub(crate) struct States {
+    all: Vec<State>,
+    numbers: BTreeMap<State, u32>,
+}
+
+impl States {
+    pub(crate) fn number(&mut self, state: State) -> u32 {
+        let next = self.all.len() as u32;
+        let number = *self.numbers.entry(state).or_insert(next);
+        if number == next {
+            self.all.push(state);
+        }
+        number
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &State> {
+        self.all.iter()
+    }
+
+    pub(crate) fn get(&self, number: u32) -> State {
+        self.all.get(number as usize).copied().unwrap_or(State::BARE)
+    }
+}
+
+/// Packets on their way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Passing {
+    pub(crate) set: Set,
+    pub(crate) states: Map,
+}
+
+/// Where on its way a packet is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hook<'a> {
+    /// Its name.
+    pub(crate) at: netfilter::Hook,
+    /// The device it came in by is known here.
+    pub(crate) input: bool,
+    /// The device it leaves by; empty before routing.
+    pub(crate) output: &'a str,
+    /// What translation has changed.
+    pub(crate) view: View,
+}
+
+/// A rule of a table.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct RuleKey {
+    pub(crate) family: Family,
+    pub(crate) table: String,
+    pub(crate) chain: String,
+    pub(crate) at: usize,
+}
+
+/// What is known of a rule, over all ways.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RuleSeen {
+    /// Packets that came to its chain.
+    pub(crate) entered: Parts,
+    /// Those of them that are as it asks, marks and connections aside.
+    pub(crate) asked: Parts,
+    /// Those of them that came to the rule.
+    pub(crate) met: Parts,
+    /// Those that it matched, marks and all.
+    pub(crate) matched: Parts,
+    /// Packets whose way through the chain ended at it.
+    pub(crate) left: Parts,
+}
+
+/// The same of one way.
+#[derive(Clone, Copy)]
+struct Met {
+    asked: Set,
+    met: Set,
+    matched: Set,
+}
+
+/// A walk through the tables.
+pub(crate) struct Walk<'a> {
+    pub(crate) space: &'a mut Space,
+    pub(crate) states: &'a mut States,
+    pub(crate) rules: &'a mut BTreeMap<RuleKey, RuleSeen>,
+    pub(crate) way: usize,
+    pub(crate) steps: usize,
+}
+
+/// Where rules are asked.
+#[derive(Clone, Copy)]
+struct Stand<'a> {
+    table: &'a Table,
+    hook: Hook<'a>,
+    /// Packets of IPv6, or of IPv4.
+    ipv6: bool,
+}
+
+/// Packets in a chain.
+#[derive(Clone, Copy)]
+struct Inside {
+    /// Those that are still in it.
+    here: Set,
+    /// Those that go on behind the table.
+    accepted: Set,
+    /// Those that go back to the calling chain.
+    returned: Set,
+}
+
+/// What is known of a condition.
+#[derive(Clone, Copy)]
+struct Truth {
+    held: Set,
+    /// Where it is known; elsewhere it does not hold, inverted or not.
+    known: Set,
+}
+
+impl Walk<'_> {
+    /// Sends packets of one IP version through a base chain; those that are lost are missing after it.
+    pub(crate) fn base(
+        &mut self,
+        table: &Table,
+        chain: usize,
+        ipv6: bool,
+        hook: Hook<'_>,
+        passing: Passing,
+    ) -> Result<Passing, TooLarge> {
+        let Some(chain) = table.chains().get(chain) else { return Ok(passing) };
+        let family = if ipv6 { self.space.v6 } else { self.space.v4 };
+        let set = self.space.store.and(passing.set, family)?;
+        let others = self.space.store.minus(passing.set, family)?;
+        let mut states = passing.states;
+        let inside = self.chain(Stand { table, hook, ipv6 }, chain, set, &mut states, 0)?;
+        let mut passed = inside.accepted;
+        if chain.policy.unwrap_or(true) {
+            let to_policy = self.space.store.or(inside.here, inside.returned)?;
+            passed = self.space.store.or(passed, to_policy)?;
+        }
+        Ok(Passing { set: self.space.store.or(passed, others)?, states })
+    }
+
+    fn chain(
+        &mut self,
+        stand: Stand<'_>,
+        chain: &Chain,
+        entered: Set,
+        states: &mut Map,
+        depth: usize,
+    ) -> Result<Inside, TooLarge> {
+        let mut inside = Inside { here: entered, accepted: Set::NONE, returned: Set::NONE };
+        if depth > DEEPEST_CHAIN {
+            return Err(TooLarge);
+        }
+        for (at, counted) in chain.rules.iter().enumerate() {
+            self.steps += 1;
+            if self.steps > MOST_STEPS {
+                return Err(TooLarge);
+            }
+            let met = self.met(&counted.rule, stand, entered, inside.here, *states)?;
+            let before = inside.here;
+            if !met.matched.is_empty() {
+                for target in counted.rule.targets() {
+                    self.carry_out(stand, target, met.matched, &mut inside, states, depth)?;
+                }
+            }
+            let left = self.space.store.minus(before, inside.here)?;
+            let (family, table) = (stand.table.family(), stand.table.name().to_owned());
+            self.note(RuleKey { family, table, chain: chain.name.clone(), at }, entered, met, left)?;
+        }
+        Ok(inside)
+    }
+
+    /// What a rule asks of the packets in its chain, and which of those that are still here it matches.
+    fn met(&mut self, rule: &Rule, stand: Stand<'_>, entered: Set, here: Set, states: Map) -> Result<Met, TooLarge> {
+        let (mut asked, mut later) = (entered, Vec::new());
+        for m in &rule.matches {
+            match self.plain(&m.what, stand)? {
+                Some(set) if m.not => asked = self.space.store.minus(asked, set)?,
+                Some(set) => asked = self.space.store.and(asked, set)?,
+                None => later.push(m),
+            }
+        }
+        let met = self.space.store.and(asked, here)?;
+        let mut matched = met;
+        for m in later {
+            let truth = self.truth(&m.what, stand, matched, states)?;
+            matched = if m.not { self.space.store.minus(truth.known, truth.held)? } else { truth.held };
+        }
+        Ok(Met { asked, met, matched })
+    }
+
+    /// The set that a condition names; `None`: its truth hangs on what rules write.
+    fn plain(&mut self, what: &Condition, stand: Stand<'_>) -> Result<Option<Set>, TooLarge> {
+        let hook = stand.hook;
+        Ok(Some(match what {
+            Condition::In(pattern) if hook.input => self.space.came_in(|name| fits(pattern, name))?,
+            Condition::In(pattern) => either(fits(pattern, "")),
+            Condition::Out(pattern) => either(fits(pattern, hook.output)),
+            Condition::Version6(v6) => either(*v6 == stand.ipv6),
+            Condition::Any(several) => {
+                let mut any = Set::NONE;
+                for what in several {
+                    let Some(set) = self.plain(what, stand)? else { return Ok(None) };
+                    any = self.space.store.or(any, set)?;
+                }
+                any
+            }
+            what => return self.space.condition(what, stand.ipv6, hook.view),
+        }))
+    }
+
+    /// Of which packets a condition holds, and of which it can be told at all.
+    fn truth(&mut self, what: &Condition, stand: Stand<'_>, of: Set, map: Map) -> Result<Truth, TooLarge> {
+        let states = &*self.states;
+        let held = match what {
+            Condition::Mark(value, mask) => {
+                self.space.store.select(map, of, &mut |n| states.get(n).mark & mask == *value)?
+            }
+            Condition::Connmark(value, mask) => {
+                let known = self.tracked(of, map)?;
+                let states = &*self.states;
+                let held = self.space.store.select(map, known, &mut |n| states.get(n).connmark & mask == *value)?;
+                return Ok(Truth { held, known });
+            }
+            Condition::Connbytes(asked) => {
+                let known = self.tracked(of, map)?;
+                let named = self.space.carried(asked)?;
+                return Ok(Truth { held: self.space.store.and(known, named)?, known });
+            }
+            Condition::Connstate(asked) | Condition::State(asked) => self.in_state(*asked, of, map)?,
+            Condition::Dscp(code) => self.by_ds(of, map, code << 2, 0xfc)?,
+            Condition::Tos(value, mask) => self.by_ds(of, map, *value, *mask)?,
+            Condition::Any(several) => return self.any(several, stand, of, map),
+            what => {
+                let named = self.plain(what, stand)?.unwrap_or(Set::ALL);
+                self.space.store.and(of, named)?
+            }
+        };
+        Ok(Truth { held, known: of })
+    }
+
+    fn any(&mut self, several: &[Condition], stand: Stand<'_>, of: Set, map: Map) -> Result<Truth, TooLarge> {
+        let mut any = Truth { held: Set::NONE, known: if several.is_empty() { of } else { Set::NONE } };
+        for what in several {
+            let one = self.truth(what, stand, of, map)?;
+            any.held = self.space.store.or(any.held, one.held)?;
+            any.known = self.space.store.or(any.known, one.known)?;
+        }
+        Ok(any)
+    }
+
+    /// Those of a set whose connection is known.
+    fn tracked(&mut self, of: Set, map: Map) -> Result<Set, TooLarge> {
+        let states = &*self.states;
+        let connected = self.space.store.and(of, self.space.connected())?;
+        self.space.store.select(map, connected, &mut |n| !states.get(n).untracked)
+    }
+
+    fn in_state(&mut self, asked: Connstates, of: Set, map: Map) -> Result<Set, TooLarge> {
+        let states = &*self.states;
+        let hidden = self.space.store.select(map, of, &mut |n| states.get(n).untracked)?;
+        let open = self.space.store.minus(of, hidden)?;
+        let named = self.space.state(asked)?;
+        let open = self.space.store.and(open, named)?;
+        if asked.has(Connstate::Untracked) { self.space.store.or(open, hidden) } else { Ok(open) }
+    }
+
+    fn by_ds(&mut self, of: Set, map: Map, value: u8, mask: u8) -> Result<Set, TooLarge> {
+        let mut found = Set::NONE;
+        for (rewrite, part) in self.space.by_rewrite(self.states, of, map)? {
+            let named = self.space.ds(value, mask, rewrite)?;
+            let held = self.space.store.and(part, named)?;
+            found = self.space.store.or(found, held)?;
+        }
+        Ok(found)
+    }
+
+    fn carry_out(
+        &mut self,
+        stand: Stand<'_>,
+        target: &Target,
+        matched: Set,
+        inside: &mut Inside,
+        states: &mut Map,
+        depth: usize,
+    ) -> Result<(), TooLarge> {
+        let leaves = match target {
+            Target::Log { .. } | Target::Tcpmss(_) => return Ok(()),
+            Target::Jump(name) | Target::Goto(name) => {
+                let Some(called) = stand.table.chains().iter().find(|chain| chain.name == *name) else { return Ok(()) };
+                let below = self.chain(stand, called, matched, states, depth + 1)?;
+                let back = self.space.store.or(below.here, below.returned)?;
+                inside.here = self.space.store.minus(inside.here, matched)?;
+                inside.accepted = self.space.store.or(inside.accepted, below.accepted)?;
+                let goes_on = if matches!(target, Target::Jump(_)) { &mut inside.here } else { &mut inside.returned };
+                *goes_on = self.space.store.or(*goes_on, back)?;
+                return Ok(());
+            }
+            Target::Accept | Target::Translate(_) => Some(&mut inside.accepted),
+            Target::Return => Some(&mut inside.returned),
+            Target::Drop | Target::Reject(_) => None,
+            written => return self.write(written, matched, states),
+        };
+        if let Some(leaves) = leaves {
+            *leaves = self.space.store.or(*leaves, matched)?;
+        }
+        inside.here = self.space.store.minus(inside.here, matched)?;
+        Ok(())
+    }
+
+    fn write(&mut self, target: &Target, matched: Set, states: &mut Map) -> Result<(), TooLarge> {
+        let within = match target {
+            Target::Connmark(_) => self.space.store.and(matched, self.space.connected())?,
+            _ => matched,
+        };
+        let all = &mut *self.states;
+        *states = self.space.store.alter(*states, within, &mut |n| {
+            let state = all.get(n);
+            all.number(altered(state, target))
+        })?;
+        Ok(())
+    }
+
+    /// Adds what was seen of a rule on this way to what is known of it.
+    fn note(&mut self, key: RuleKey, entered: Set, met: Met, left: Set) -> Result<(), TooLarge> {
+        let known = self.rules.entry(key).or_default();
+        for (known, set) in [
+            (&mut known.entered, entered),
+            (&mut known.asked, met.asked),
+            (&mut known.met, met.met),
+            (&mut known.matched, met.matched),
+            (&mut known.left, left),
+        ] {
+            known.add(self.space, self.way, set)?;
+        }
+        Ok(())
+    }
+}
+
+impl Space {
+    /// A set by what became of the DS field.
+    pub(crate) fn by_rewrite(&mut self, states: &States, of: Set, map: Map) -> Result<Vec<(Rewrite, Set)>, TooLarge> {
+        let same = states.all.iter().all(|state| state.ds == Rewrite::NONE);
+        if same {
+            return Ok(vec![(Rewrite::NONE, of)]);
+        }
+        let group = |n: u32| {
+            let ds = states.get(n).ds;
+            u32::from(ds.keep) << 8 | u32::from(ds.flip)
+        };
+        let parts = self.store.split(map, of, &group)?;
+        let rewrite = |key: u32| Rewrite { keep: (key >> 8) as u8, flip: key as u8 };
+        Ok(parts.into_iter().map(|(key, set)| (rewrite(key), set)).collect())
+    }
+
+    /// All packets of a set with nothing written on them but the mark that their connection has.
+    pub(crate) fn begin(&mut self, states: &mut States, set: Set, priority: Priority) -> Result<Passing, TooLarge> {
+        let mut map = Map::constant(states.number(State { priority, ..State::BARE }));
+        let connmarks = self.words.connmarks.clone();
+        for (at, connmark) in connmarks.into_iter().enumerate() {
+            let having = self.is(Field::Connmark, at as u128)?;
+            let number = states.number(State { priority, connmark, ..State::BARE });
+            map = self.store.alter(map, having, &mut |_| number)?;
+        }
+        Ok(Passing { set, states: map })
+    }
+}
+
+/// What a target writes.
+fn altered(state: State, target: &Target) -> State {
+    let mut new = state;
+    match target {
+        Target::Mark { value, mask } => new.mark = (state.mark & !mask) ^ value,
+        Target::Classify(class) => new.priority = Priority::Is(class.0),
+        Target::Dscp(code) => new.ds = state.ds.then(0xfc, code << 2),
+        Target::Tos(value, mask) => new.ds = state.ds.then(*mask, *value),
+        Target::Notrack(_) => new.untracked = true,
+        Target::Connmark(_) if state.untracked => {}
+        Target::Connmark(Connmark::Set { value, mask }) => new.connmark = (state.connmark & !mask) ^ value,
+        Target::Connmark(Connmark::Save { nfmask, ctmask }) => {
+            new.connmark = (state.connmark & !ctmask) ^ (state.mark & nfmask);
+        }
+        Target::Connmark(Connmark::Restore { nfmask, ctmask }) => {
+            new.mark = (state.mark & !nfmask) ^ (state.connmark & ctmask);
+        }
+        _ => {}
+    }
+    new
+}
+
+impl Priority {
+    /// The class it names, if it can.
+    pub(crate) fn class(self) -> Handle {
+        match self {
+            Priority::Is(number) => Handle(number),
+            Priority::OfDs(_) => Handle::NONE,
+        }
+    }
+}
+
+fn either(truth: bool) -> Set {
+    if truth { Set::ALL } else { Set::NONE }
+}
+
+/// Does a device's name fit a pattern of `-i` or `-o`?
+pub(crate) fn fits(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('+') {
+        Some(prefix) => name.starts_with(prefix),
+        None => name == pattern,
+    }
+}

@@ -1,0 +1,328 @@
+//! All packets at once through the filters of one qdisc or class: which each of them asks for, gets, and where they go.
+
+use crate::bdd::{Map, Set, TooLarge};
+use crate::field::View;
+use crate::set::{Asked, Space};
+use crate::walk::States;
+use std::collections::BTreeMap;
+use tidegate_packet::Handle;
+use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry};
+use tidegate_policy::{Act, Control, FilterParams, FlowMode, FlowParams, U32Params};
+
+/// What becomes of a packet that a filter matched.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Verdict {
+    /// It takes this class.
+    Class(Handle),
+    /// It takes one of so many classes from this one on: a hash or a field says which.
+    Spread(Handle, u32),
+    /// It is dropped.
+    Drop,
+    /// It leaves by another device.
+    Redirect(String),
+}
+
+/// Filters of one preference.
+#[derive(Debug)]
+pub(crate) struct Pref {
+    pub(crate) pref: u16,
+    pub(crate) protocol: u16,
+    kind: &'static str,
+    /// Their numbers in the reading.
+    pub(crate) filters: Vec<usize>,
+}
+
+/// The filters of one qdisc or class.
+#[derive(Debug, Default)]
+pub(crate) struct List {
+    pub(crate) prefs: Vec<Pref>,
+}
+
+/// What is known of a filter after packets were sent through its list.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Met {
+    /// Packets that came to its list and are as it asks.
+    pub(crate) asked: Set,
+    /// Those that it got.
+    pub(crate) matched: Set,
+}
+
+/// What became of the packets that were sent through a list.
+#[derive(Debug, Default)]
+pub(crate) struct Listed {
+    pub(crate) filters: Vec<(usize, Met)>,
+    pub(crate) verdicts: Vec<(Verdict, Set)>,
+    /// What no filter matched.
+    pub(crate) rest: Option<Set>,
+}
+
+impl List {
+    /// The list of those of the filters that hang on `parent`, by their numbers.
+    pub(crate) fn of(filters: &[FilterDump], of_list: impl Iterator<Item = usize>) -> List {
+        let mut prefs: Vec<Pref> = Vec::new();
+        for at in of_list {
+            let dump = &filters[at];
+            if dump.chain != 0 {
+                continue;
+            }
+            match &dump.entry {
+                FilterEntry::Heading => {
+                    prefs.push(Pref { pref: dump.pref, protocol: dump.protocol, kind: dump.kind, filters: Vec::new() });
+                }
+                FilterEntry::U32Table { .. } => {}
+                FilterEntry::Filter { .. } => prefs.last_mut().into_iter().for_each(|pref| pref.filters.push(at)),
+            }
+        }
+        List { prefs }
+    }
+}
+
+/// Packets before a list.
+#[derive(Clone, Copy)]
+pub(crate) struct Before {
+    pub(crate) set: Set,
+    pub(crate) states: Map,
+    pub(crate) view: View,
+    /// They came back from where actions had led them: actions are passed over.
+    pub(crate) passed_over: bool,
+}
+
+/// A walk through a list.
+pub(crate) struct Lists<'a> {
+    pub(crate) space: &'a mut Space,
+    pub(crate) states: &'a States,
+    pub(crate) filters: &'a [FilterDump],
+    /// Sets by the bits of their marks under a mask, as far as they were asked for.
+    pub(crate) marked: BTreeMap<(Set, u32), BTreeMap<u32, Set>>,
+}
+
+/// What one filter says about the packets it matched.
+enum Said {
+    No,
+    Goes(Verdict),
+}
+
+impl Lists<'_> {
+    /// Sends packets through the filters of a qdisc with this handle.
+    pub(crate) fn ask(&mut self, list: &List, qdisc: Handle, before: Before) -> Result<Listed, TooLarge> {
+        let mut listed = Listed::default();
+        let mut live = before.set;
+        for pref in &list.prefs {
+            let protocol = self.space.protocol(pref.protocol)?;
+            let among = Before { set: self.space.store.and(before.set, protocol)?, ..before };
+            let here = self.space.store.and(live, protocol)?;
+            let taken = match pref.kind {
+                "fw" => self.fw(pref, qdisc, among, here, &mut listed)?,
+                "u32" => self.u32(pref, among, here, &mut listed)?,
+                _ => self.others(pref, among, here, &mut listed)?,
+            };
+            live = self.space.store.minus(live, taken)?;
+        }
+        listed.rest = Some(live);
+        Ok(listed)
+    }
+
+    /// fw: by the mark; without entries the mark is the class's name.
+    fn fw(
+        &mut self,
+        pref: &Pref,
+        qdisc: Handle,
+        among: Before,
+        live: Set,
+        listed: &mut Listed,
+    ) -> Result<Set, TooLarge> {
+        let mask = pref.filters.first().and_then(|at| match entry(&self.filters[*at])?.1 {
+            FilterParams::Fw(fw) => fw.mask,
+            _ => None,
+        });
+        let mask = mask.unwrap_or(u32::MAX);
+        if !self.marked.contains_key(&(among.set, mask)) {
+            let states = self.states;
+            let parts = self.space.store.split(among.states, among.set, &|n| states.get(n).mark & mask)?;
+            self.marked.insert((among.set, mask), parts);
+        }
+        let mut taken = Set::NONE;
+        if pref.filters.is_empty() {
+            for (mark, set) in self.marked.get(&(among.set, mask)).cloned().unwrap_or_default() {
+                let class = Handle(mark);
+                if mark != 0 && (class.major() == 0 || class.qdisc() == qdisc) {
+                    let got = self.space.store.and(set, live)?;
+                    taken = self.space.store.or(taken, got)?;
+                    listed.verdicts.push((Verdict::Class(class), got));
+                }
+            }
+            return Ok(taken);
+        }
+        for at in &pref.filters {
+            let Some((mark, FilterParams::Fw(fw), actions)) = entry(&self.filters[*at]) else { continue };
+            let said = said(actions, Verdict::Class(fw.classid.unwrap_or(Handle::NONE)), among.passed_over);
+            let asked = self.marked.get(&(among.set, mask)).and_then(|parts| parts.get(&mark));
+            let asked = asked.copied().unwrap_or(Set::NONE);
+            let matched = self.space.store.and(asked, live)?;
+            taken = self.take(*at, Met { asked, matched }, said, taken, listed)?;
+        }
+        Ok(taken)
+    }
+
+    /// u32: one node after the other, until one decides or asks for what is not there.
+    fn u32(&mut self, pref: &Pref, among: Before, live: Set, listed: &mut Listed) -> Result<Set, TooLarge> {
+        let (mut live, mut taken) = (live, Set::NONE);
+        for at in &pref.filters {
+            let Some((_, FilterParams::U32(u32), actions)) = entry(&self.filters[*at]) else { continue };
+            let Asked { matched: asked, ended } = self.as_u32_asks(u32, pref.protocol, among)?;
+            let matched = self.space.store.and(asked, live)?;
+            live = self.space.store.minus(live, ended)?;
+            let said = match u32.classid {
+                // A node that neither names a class nor does anything only counts.
+                None if actions.is_empty() => Said::No,
+                class => said(actions, Verdict::Class(class.unwrap_or(Handle::NONE)), among.passed_over),
+            };
+            taken = self.take(*at, Met { asked, matched }, said, taken, listed)?;
+            live = self.space.store.minus(live, taken)?;
+        }
+        Ok(taken)
+    }
+
+    /// What of the packets before the list a u32 filter asks for, and those that end the search at it.
+    fn as_u32_asks(&mut self, u32: &U32Params, protocol: u16, among: Before) -> Result<Asked, TooLarge> {
+        let mut set = among.set;
+        if let Some((value, mask)) = u32.mark {
+            let states = self.states;
+            set = self.space.store.select(among.states, set, &mut |n| states.get(n).mark & mask == value)?;
+        }
+        let mut asked = Asked { matched: Set::NONE, ended: Set::NONE };
+        for (rewrite, part) in self.space.by_rewrite(self.states, set, among.states)? {
+            let keys = self.space.u32(protocol, &u32.keys, among.view, rewrite)?;
+            for (whole, keys) in [(&mut asked.matched, keys.matched), (&mut asked.ended, keys.ended)] {
+                let held = self.space.store.and(part, keys)?;
+                *whole = self.space.store.or(*whole, held)?;
+            }
+        }
+        Ok(asked)
+    }
+
+    /// flow and matchall: every packet.
+    fn others(&mut self, pref: &Pref, among: Before, live: Set, listed: &mut Listed) -> Result<Set, TooLarge> {
+        let mut taken = Set::NONE;
+        for at in &pref.filters {
+            let Some((_, params, actions)) = entry(&self.filters[*at]) else { continue };
+            let verdict = match params {
+                FilterParams::Flow(flow) => spread(flow),
+                FilterParams::Matchall(all) => Verdict::Class(all.classid.unwrap_or(Handle::NONE)),
+                _ => continue,
+            };
+            let matched = self.space.store.minus(live, taken)?;
+            let said = said(actions, verdict, among.passed_over);
+            taken = self.take(*at, Met { asked: among.set, matched }, said, taken, listed)?;
+        }
+        Ok(taken)
+    }
+
+    /// Notes what a filter got; what it decides about is taken.
+    fn take(&mut self, at: usize, met: Met, said: Said, taken: Set, listed: &mut Listed) -> Result<Set, TooLarge> {
+        listed.filters.push((at, met));
+        match said {
+            Said::Goes(verdict) if !met.matched.is_empty() => {
+                listed.verdicts.push((verdict, met.matched));
+                self.space.store.or(taken, met.matched)
+            }
+            _ => Ok(taken),
+        }
+    }
+}
+
+/// A filter's handle, parameters and actions; `None`: it is a heading.
+fn entry(dump: &FilterDump) -> Option<(u32, &FilterParams, &[ActionDump])> {
+    match &dump.entry {
+        FilterEntry::Filter { handle, params, actions, .. } => Some((*handle, params, actions)),
+        _ => None,
+    }
+}
+
+/// What actions make of a filter's verdict.
+fn said(actions: &[ActionDump], verdict: Verdict, passed_over: bool) -> Said {
+    if passed_over {
+        return Said::Goes(verdict);
+    }
+    for dump in actions {
+        match &dump.action.act {
+            Act::Redirect { to, .. } => return Said::Goes(Verdict::Redirect(to.clone())),
+            // Whoever asks all filters anew with the same packet ends there again, until the kernel gives up.
+            Act::Gact(Control::Drop | Control::Reclassify) => return Said::Goes(Verdict::Drop),
+            Act::Gact(Control::Continue) => return Said::No,
+            Act::Gact(Control::Pass | Control::Stolen) => break,
+            Act::Gact(Control::Pipe) => {}
+        }
+    }
+    Said::Goes(verdict)
+}
+
+/// The classes that a flow filter may name.
+fn spread(flow: &FlowParams) -> Verdict {
+    const ALL: u32 = 1 << 16;
+    let base = flow.baseclass.unwrap_or(Handle::NONE);
+    match (flow.divisor, flow.mode) {
+        (1.., _) => Verdict::Spread(base, flow.divisor.min(ALL)),
+        (0, Some(FlowMode::Map)) => {
+            let most = (flow.mask | flow.xor).checked_shr(flow.rshift).unwrap_or(0);
+            let first = base.class(base.0.wrapping_add(flow.addend) as u16);
+            Verdict::Spread(first, most.saturating_add(1).min(ALL))
+        }
+        (0, _) => Verdict::Spread(base, ALL),
+    }
+}
+
+/// Numbers of the filters of each list, `(device, parent)`, in the order in which they are asked.
+///
+/// The tables of u32 are known to a qdisc as a whole: a listing shows those of its other lists too, if they were made for the same
+/// preference. Which is whose shows in the order in which the lists got them.
+pub(crate) fn lists(
+    filters: &[FilterDump],
+    first_made: &dyn Fn(&FilterDump) -> usize,
+) -> BTreeMap<(String, Handle), List> {
+    let mut members: BTreeMap<(String, Handle), Vec<usize>> = BTreeMap::new();
+    let shared = shared_tables(filters, first_made);
+    let mut foreign = false;
+    for (at, dump) in filters.iter().enumerate() {
+        let list = (dump.dev.clone(), dump.parent);
+        match &dump.entry {
+            FilterEntry::Heading => foreign = false,
+            FilterEntry::U32Table { table, .. } => {
+                let own = shared.get(&(dump.dev.clone(), dump.parent, dump.pref));
+                foreign = own.is_some_and(|own| own != table);
+            }
+            FilterEntry::Filter { .. } => {}
+        }
+        if !foreign {
+            members.entry(list).or_default().push(at);
+        }
+    }
+    members.into_iter().map(|(list, of)| (list, List::of(filters, of.into_iter()))).collect()
+}
+
+/// For each list and preference with several u32 tables, the one that is its own.
+fn shared_tables(
+    filters: &[FilterDump],
+    first_made: &dyn Fn(&FilterDump) -> usize,
+) -> BTreeMap<(String, Handle, u16), u32> {
+    /// Lists in the order in which they came to be, and the tables they have among them.
+    type Sharing = (Vec<(usize, Handle)>, Vec<u32>);
+    let mut groups: BTreeMap<(String, Handle, u16), Sharing> = BTreeMap::new();
+    for dump in filters {
+        let group = groups.entry((dump.dev.clone(), dump.parent.qdisc(), dump.pref)).or_default();
+        match &dump.entry {
+            FilterEntry::Heading if dump.kind == "u32" => group.0.push((first_made(dump), dump.parent)),
+            FilterEntry::U32Table { table, .. } if !group.1.contains(table) => group.1.push(*table),
+            _ => {}
+        }
+    }
+    let mut own = BTreeMap::new();
+    for ((dev, _, pref), (mut lists, mut tables)) in groups {
+        lists.sort();
+        tables.sort();
+        for ((_, parent), table) in lists.into_iter().zip(tables) {
+            own.insert((dev.clone(), parent, pref), table);
+        }
+    }
+    own
+}

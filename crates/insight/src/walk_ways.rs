@@ -1,0 +1,376 @@
+//! All packets at once on all ways through the machine: routed, sent by its own programs, and arriving.
+
+use crate::bdd::{Set, TooLarge};
+use crate::field::View;
+use crate::reading::Reading;
+use crate::set::{Space, Vocabulary};
+use crate::walk::{Hook, Passing, Priority, RuleKey, RuleSeen, State, States, Walk};
+use crate::walk_list::{List, lists};
+use crate::walk_tree::{ARRIVING, Classes, HOOKS, LEAVING, Led, Place, Seen, Tree, classes_of, lists_of};
+use std::collections::{BTreeMap, BTreeSet};
+use tidegate_classify::netfilter::Table;
+use tidegate_gateway::DeviceKind;
+use tidegate_packet::Handle;
+use tidegate_policy::Kind;
+use tidegate_policy::netfilter::{self, Condition, Connmark, Rule, Target};
+
+/// How often the marks that connections may have are looked for anew.
+const MOST_ROUNDS: usize = 8;
+/// Marks that connections may have, and devices that packets may come in by: as many as their fields can tell apart.
+const MOST_CONNMARKS: usize = 1 << 10;
+const MOST_INPUTS: usize = 1 << 8;
+/// Ways of counting what a connection carried, and intervals of each.
+const MOST_COUNTS: usize = 9;
+const MOST_INTERVALS: usize = 1 << 8;
+/// Sets that filters lead from device to device, in all.
+const MOST_LED: usize = 4096;
+
+/// A way through the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// It came in and is not routed yet.
+    ComesIn,
+    /// It was routed to this device.
+    Forwarded(String),
+    /// The machine's own programs send it by this device.
+    Local(String),
+    /// It arrives at this device; nothing but the filters there.
+    Arrives(String),
+}
+
+/// All that is known after all packets went all ways.
+pub(crate) struct Walked {
+    pub(crate) space: Space,
+    pub(crate) states: States,
+    pub(crate) ways: Vec<Way>,
+    pub(crate) rules: BTreeMap<RuleKey, RuleSeen>,
+    pub(crate) seen: Seen,
+    pub(crate) lists: BTreeMap<Place, List>,
+    pub(crate) classes: Classes,
+    /// What is on packets that come to a device's tree by a way.
+    pub(crate) arrived: Vec<(usize, Passing)>,
+    /// Some rule translates addresses.
+    pub(crate) translated: bool,
+}
+
+/// Sends all packets all ways.
+pub(crate) fn walk(reading: &Reading) -> Result<Walked, TooLarge> {
+    let mut words = vocabulary(reading)?;
+    for _ in 0..MOST_ROUNDS {
+        let mut walked = Walked::begin(reading, words.clone())?;
+        walked.through_netfilter(reading)?;
+        let known: BTreeSet<u32> = words.connmarks.iter().copied().collect();
+        let new: BTreeSet<u32> = walked.states.iter().map(|state| state.connmark).collect();
+        let new: Vec<u32> = new.difference(&known).copied().collect();
+        if new.is_empty() || !reads_connmarks(reading) {
+            walked.through_trees(reading)?;
+            return Ok(walked);
+        }
+        words.connmarks.extend(new);
+        if words.connmarks.len() > MOST_CONNMARKS {
+            break;
+        }
+    }
+    Err(TooLarge)
+}
+
+impl Walked {
+    fn begin(reading: &Reading, words: Vocabulary) -> Result<Walked, TooLarge> {
+        let first_made = |dump: &tidegate_policy::dump::FilterDump| first_made(reading, dump);
+        Ok(Walked {
+            space: Space::new(words)?,
+            states: States::default(),
+            ways: Vec::new(),
+            rules: BTreeMap::new(),
+            seen: Seen::default(),
+            lists: lists(&reading.filters, &first_made),
+            classes: classes_of(reading),
+            arrived: Vec::new(),
+            translated: rules(reading).any(translates),
+        })
+    }
+
+    fn way(&mut self, way: Way) -> usize {
+        self.ways.push(way);
+        self.ways.len() - 1
+    }
+
+    fn through_netfilter(&mut self, reading: &Reading) -> Result<(), TooLarge> {
+        let plain = self.space.store.or(self.space.v4, self.space.v6)?;
+        let coming = self.way(Way::ComesIn);
+        let passing = self.space.begin(&mut self.states, plain, Priority::Is(0))?;
+        let before = Hook { at: netfilter::Hook::Prerouting, input: true, output: "", view: View::PLAIN };
+        let routed = self.hook(reading, coming, before, passing)?;
+        let late = View { source: true, destination: !self.translated, ports: !self.translated };
+        self.hook(reading, coming, Hook { at: netfilter::Hook::Input, view: late, ..before }, routed)?;
+        let routed = self.prioritised(routed)?;
+        for output in outputs(reading) {
+            let way = self.way(Way::Forwarded(output.clone()));
+            let forward = Hook { at: netfilter::Hook::Forward, input: true, output: &output, view: late };
+            let forwarded = self.hook(reading, way, forward, routed)?;
+            self.depart(reading, way, &output, late, forwarded)?;
+
+            let way = self.way(Way::Local(output.clone()));
+            let all = self.on_device(reading, &output)?;
+            let own = self.space.begin(&mut self.states, all, Priority::Is(0))?;
+            let out = Hook { at: netfilter::Hook::Output, input: false, output: &output, view: View::PLAIN };
+            let sent = self.hook(reading, way, out, own)?;
+            self.depart(reading, way, &output, late, sent)?;
+        }
+        Ok(())
+    }
+
+    fn depart(
+        &mut self,
+        reading: &Reading,
+        way: usize,
+        output: &str,
+        view: View,
+        passing: Passing,
+    ) -> Result<(), TooLarge> {
+        let last = Hook { at: netfilter::Hook::Postrouting, input: false, output, view };
+        let mut passing = self.hook(reading, way, last, passing)?;
+        let all = self.on_device(reading, output)?;
+        passing.set = self.space.store.and(passing.set, all)?;
+        self.arrived.push((way, passing));
+        Ok(())
+    }
+
+    /// Packets that a device can send: without a link header, IP only.
+    fn on_device(&mut self, reading: &Reading, device: &str) -> Result<Set, TooLarge> {
+        let kind = reading.gateway.device(device).map(|id| reading.gateway.spec(id).kind);
+        match kind {
+            Some(DeviceKind::PointToPoint | DeviceKind::Tunnel) => self.space.store.or(self.space.v4, self.space.v6),
+            _ => self.space.all(),
+        }
+    }
+
+    fn hook(&mut self, reading: &Reading, way: usize, hook: Hook<'_>, passing: Passing) -> Result<Passing, TooLarge> {
+        let Walked { space, states, rules, .. } = self;
+        let mut walk = Walk { space, states, rules, way, steps: 0 };
+        let mut passing = passing;
+        for ipv6 in [false, true] {
+            for (table, chain) in reading.gateway.chains_at(ipv6, hook.at) {
+                // What translation does shows in the view.
+                if !is_nat(table) {
+                    passing = walk.base(table, chain, ipv6, hook, passing)?;
+                }
+            }
+        }
+        Ok(passing)
+    }
+
+    /// Routing gives IPv4 packets a priority by their DS field.
+    fn prioritised(&mut self, passing: Passing) -> Result<Passing, TooLarge> {
+        let all = &mut self.states;
+        let states = self.space.store.alter(passing.states, self.space.v4, &mut |n| {
+            let state = all.get(n);
+            all.number(State { priority: Priority::OfDs(state.ds), ..state })
+        })?;
+        Ok(Passing { states, ..passing })
+    }
+
+    fn through_trees(&mut self, reading: &Reading) -> Result<(), TooLarge> {
+        let late = View { source: !self.translated, destination: !self.translated, ports: !self.translated };
+        for (way, passing) in self.arrived.clone() {
+            let (Way::Forwarded(device) | Way::Local(device)) = self.ways[way].clone() else { continue };
+            self.leave(reading, way, &device, late, passing, false)?;
+            self.follow(reading, late)?;
+        }
+        let devices: Vec<String> = reading.qdiscs.iter().filter(|q| is_hook(q.kind)).map(|q| q.dev.clone()).collect();
+        for device in devices {
+            let way = self.way(Way::Arrives(device.clone()));
+            let all = self.on_device(reading, &device)?;
+            let passing = self.space.begin(&mut self.states, all, Priority::Is(0))?;
+            let mut tree = self.tree(reading, way, View::PLAIN, passing, false);
+            tree.hook(&device, HOOKS, passing.set)?;
+            tree.hook(&device, ARRIVING, passing.set)?;
+            self.follow(reading, View::PLAIN)?;
+        }
+        Ok(())
+    }
+
+    /// Out by a device: clsact's filters, then the tree. What stands under other devices sees their frames, not packets: it is left out.
+    fn leave(
+        &mut self,
+        reading: &Reading,
+        way: usize,
+        device: &str,
+        view: View,
+        passing: Passing,
+        passed_over: bool,
+    ) -> Result<(), TooLarge> {
+        if carries_others(reading, device) {
+            return Ok(());
+        }
+        let mut tree = self.tree(reading, way, view, passing, passed_over);
+        let set = tree.hook(device, LEAVING, passing.set)?;
+        tree.enter(device, set)
+    }
+
+    /// To the devices that filters led packets to, and back from an ifb.
+    fn follow(&mut self, reading: &Reading, view: View) -> Result<(), TooLarge> {
+        let mut followed = 0;
+        while let Some(led) = self.seen.led.pop() {
+            followed += 1;
+            if followed > MOST_LED {
+                return Err(TooLarge);
+            }
+            let Led { from, to, way, passing, out } = led;
+            self.leave(reading, way, &to, view, passing, false)?;
+            let ifb = reading.gateway.device(&to).is_some_and(|id| reading.gateway.spec(id).kind == DeviceKind::Ifb);
+            if ifb && out {
+                self.leave(reading, way, &from, view, passing, true)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tree<'a>(
+        &'a mut self,
+        reading: &'a Reading,
+        way: usize,
+        view: View,
+        passing: Passing,
+        passed_over: bool,
+    ) -> Tree<'a> {
+        Tree {
+            lists: lists_of(&mut self.space, &self.states, reading),
+            reading,
+            all_lists: &self.lists,
+            classes: &self.classes,
+            seen: &mut self.seen,
+            way,
+            states: passing.states,
+            view,
+            passed_over,
+        }
+    }
+}
+
+/// Do others stand on a device, so that it carries their frames?
+pub(crate) fn carries_others(reading: &Reading, device: &str) -> bool {
+    let Some(id) = reading.gateway.device(device) else { return false };
+    reading.gateway.devices().any(|upper| reading.gateway.beneath(upper) == Some(id))
+}
+
+/// The rules of all tables.
+pub(crate) fn rules(reading: &Reading) -> impl Iterator<Item = &Rule> {
+    let chains = reading.gateway.all_tables().iter().flat_map(Table::chains);
+    chains.flat_map(|chain| chain.rules.iter().map(|counted| &counted.rule))
+}
+
+/// All conditions of all rules, those of sets one by one.
+fn conditions(reading: &Reading) -> impl Iterator<Item = &Condition> {
+    rules(reading).flat_map(|rule| &rule.matches).flat_map(|m| match &m.what {
+        Condition::Any(several) => several.iter().collect::<Vec<_>>(),
+        one => vec![one],
+    })
+}
+
+/// Is it iptables' table of translations?
+fn is_nat(table: &Table) -> bool {
+    !table.is_free() && table.name() == "nat"
+}
+
+fn is_hook(kind: Kind) -> bool {
+    matches!(kind, Kind::Ingress | Kind::Clsact)
+}
+
+fn translates(rule: &Rule) -> bool {
+    matches!(rule.target, Some(Target::Translate(_)))
+}
+
+/// Does any rule look at the mark that a connection has?
+fn reads_connmarks(reading: &Reading) -> bool {
+    let restores = |target: &Target| matches!(target, Target::Connmark(Connmark::Restore { .. }));
+    conditions(reading).any(|what| matches!(what, Condition::Connmark(..)))
+        || rules(reading).any(|rule| rule.targets().any(restores))
+}
+
+/// The operation that made the first filter of a list and preference.
+fn first_made(reading: &Reading, dump: &tidegate_policy::dump::FilterDump) -> usize {
+    let made = |op: &tidegate_policy::Op| match op {
+        tidegate_policy::Op::Filter(op) => {
+            op.dev == dump.dev && op.parent == dump.parent && (op.pref == dump.pref || op.pref == 0)
+        }
+        _ => false,
+    };
+    reading.ops.iter().position(made).unwrap_or(usize::MAX)
+}
+
+/// Devices by which packets may leave that matter: those with a tree, and those that a rule names.
+fn outputs(reading: &Reading) -> Vec<String> {
+    let mut outputs: BTreeSet<String> = reading
+        .qdiscs
+        .iter()
+        .filter(|qdisc| !qdisc.handle.is_none() && !is_hook(qdisc.kind))
+        .map(|q| q.dev.clone())
+        .collect();
+    let named = |what: &Condition| match what {
+        Condition::Out(pattern) => Some(pattern.clone()),
+        _ => None,
+    };
+    outputs.extend(names(reading, named));
+    outputs.retain(|name| {
+        let kind = reading.gateway.device(name).map(|id| reading.gateway.spec(id).kind);
+        !matches!(kind, Some(DeviceKind::Ifb | DeviceKind::Loopback))
+    });
+    outputs.into_iter().collect()
+}
+
+/// Names that conditions ask for; for a pattern, those of devices that fit it, or one that would.
+fn names(reading: &Reading, named: impl Fn(&Condition) -> Option<String>) -> Vec<String> {
+    let patterns: BTreeSet<String> = conditions(reading).filter_map(named).collect();
+    let devices: Vec<String> = reading.gateway.devices().map(|id| reading.gateway.name(id).to_owned()).collect();
+    let mut names = Vec::new();
+    for pattern in patterns {
+        let fitting: Vec<&String> = devices.iter().filter(|name| crate::walk::fits(&pattern, name)).collect();
+        match pattern.strip_suffix('+') {
+            _ if !fitting.is_empty() => names.extend(fitting.into_iter().cloned()),
+            Some(prefix) => names.push(format!("{prefix}0")),
+            None => names.push(pattern),
+        }
+    }
+    names
+}
+
+/// The words of a policy that packets are told apart by.
+fn vocabulary(reading: &Reading) -> Result<Vocabulary, TooLarge> {
+    let mut inputs = vec![String::new()];
+    inputs.extend(reading.gateway.devices().map(|id| reading.gateway.name(id).to_owned()));
+    let named = |what: &Condition| match what {
+        Condition::In(pattern) => Some(pattern.clone()),
+        _ => None,
+    };
+    for name in names(reading, named) {
+        if !inputs.contains(&name) {
+            inputs.push(name);
+        }
+    }
+    let mut counted: Vec<(_, _, Vec<u64>)> = Vec::new();
+    for what in conditions(reading) {
+        let Condition::Connbytes(asked) = what else { continue };
+        let at = counted.iter().position(|(mode, direction, _)| (*mode, *direction) == (asked.mode, asked.direction));
+        let at = at.unwrap_or_else(|| {
+            counted.push((asked.mode, asked.direction, vec![0]));
+            counted.len() - 1
+        });
+        let bounds = &mut counted[at].2;
+        bounds.extend([Some(asked.from), asked.to.checked_add(1)].into_iter().flatten());
+        bounds.sort_unstable();
+        bounds.dedup();
+    }
+    let fits = inputs.len() <= MOST_INPUTS
+        && counted.len() <= MOST_COUNTS
+        && counted.iter().all(|(_, _, bounds)| bounds.len() <= MOST_INTERVALS);
+    if !fits {
+        return Err(TooLarge);
+    }
+    Ok(Vocabulary { inputs, connmarks: vec![0], counted })
+}
+
+/// The parent that filters of a hook hang on.
+pub(crate) fn is_hook_parent(parent: Handle) -> bool {
+    parent.qdisc() == HOOKS
+}
