@@ -4,6 +4,7 @@
 pub mod capture;
 pub mod check;
 mod dissect;
+pub mod explain;
 pub mod faces;
 pub mod import;
 pub mod intake;

@@ -383,6 +383,17 @@ impl Gateway {
         self.name_devices(&mut dumps);
         Ok(dumps)
     }
+
+    /// The filters that packets are shown at a qdisc or class, without the tables of other lists that tc shows there.
+    ///
+    /// # Errors
+    /// When there is no such parent.
+    pub fn own_filters(&mut self, now: Time, device: DeviceId, parent: Handle) -> Result<Vec<FilterDump>, TcError> {
+        let port = self.port(device);
+        let mut dumps = port.shaper.own_filters(now, &port.name, parent)?;
+        self.name_devices(&mut dumps);
+        Ok(dumps)
+    }
 }
 
 /// A packet with a link header of so many bytes gets one of so many others.
