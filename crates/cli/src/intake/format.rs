@@ -50,6 +50,8 @@ impl Format {
 const OBJECTS: [&str; 5] = ["qdisc", "class", "filter", "action", "chain"];
 /// The verbs behind them.
 const VERBS: [&str; 9] = ["add", "del", "delete", "change", "chg", "replace", "link", "show", "list"];
+/// Words of the shell that begin a line, and nothing else we know.
+const SHELL: [&str; 9] = [".", "source", "set", "for", "while", "case", "exec", "echo", "trap"];
 /// How rules for nft begin.
 const NFT: [&str; 8] = ["table", "flush", "define", "include", "add", "create", "delete", "chain"];
 
@@ -100,10 +102,11 @@ pub fn sniff(name: &str, bytes: &[u8]) -> Result<Format, String> {
     if lines.iter().all(|line| is_setting(line)) && lines.iter().any(|line| line.contains("LINK=")) {
         return Ok(Format::SqmConf);
     }
-    if has_extension(".sh") || lines.iter().any(|line| calls_tool(line)) {
+    let shell = lines.iter().any(|line| SHELL.contains(&line.split(' ').next().unwrap_or("")));
+    if has_extension(".sh") || shell || lines.iter().any(|line| calls_tool(line)) {
         return Ok(Format::Script);
     }
-    if is_toml(first) {
+    if is_toml(first) && lines.iter().any(|line| line.contains(" = ") || line.starts_with('[')) {
         return Ok(Format::Short);
     }
     Err(looks_like(first))
@@ -233,6 +236,7 @@ mod tests {
             ("a", "device = \"eth0\"\n", Ok(Format::Short)),
             ("a", "[link]\nup = \"1mbit\"\n", Ok(Format::Short)),
             ("a.toml", "x\n", Ok(Format::Short)),
+            ("a", ". ./lib.sh\nstart\n", Ok(Format::Script)),
             ("a", "qdisc htb 1: root refcnt 2 r2q 10\n", Ok(Format::Listing)),
             ("a", "[{\"kind\":\"htb\"}]\n[]\n", Ok(Format::TcJson)),
         ];
