@@ -1,6 +1,6 @@
 //! R1: filters and rules that no packet reaches, because those before them take all they ask for.
 
-use super::{collisions, defaults, edit, intent, leaf, marks, protocols};
+use super::{collisions, defaults, edit, intent, leaf, marks, protocols, today};
 use crate::bdd::TooLarge;
 use crate::finding::{Edit, Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
@@ -30,7 +30,7 @@ pub(super) struct Asking<'a> {
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let Some(reached) = Reached::of(reading) else { return Vec::new() };
     let mut asking = Asking { prober: Prober::new(reading), reading, reached };
-    let families: [fn(&mut Asking<'_>) -> Result<Vec<Finding>, TooLarge>; 8] = [
+    let families: [fn(&mut Asking<'_>) -> Result<Vec<Finding>, TooLarge>; 9] = [
         filters,
         rules,
         intent::check,
@@ -39,6 +39,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
         leaf::check,
         defaults::check,
         collisions::check,
+        today::check,
     ];
     // A family that cannot be decided says nothing; the others do.
     families.iter().filter_map(|family| family(&mut asking).ok()).flatten().collect()
