@@ -4,7 +4,9 @@
 pub mod capture;
 pub mod check;
 mod dissect;
+pub mod explain;
 pub mod faces;
+pub mod import;
 pub mod intake;
 pub mod replay;
 pub mod run;

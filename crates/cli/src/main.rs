@@ -3,7 +3,7 @@
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use tidegate::{capture, check, replay, run, trial};
+use tidegate::{capture, check, explain, import, replay, run, trial};
 
 /// Try a traffic-control policy before you trust your link to it.
 #[derive(Parser)]
@@ -19,8 +19,12 @@ enum Command {
     Try(Box<trial::Options>),
     /// Find what is wrong with a policy: where, what happens because of it, and what mends it.
     Check(check::Options),
+    /// Tell the story of a packet: the rules and filters it meets, its class and queue, and what it may wait for there.
+    Explain(Box<explain::Options>),
     /// Do a recorded run of a real kernel again, packet by packet.
     Replay(replay::Options),
+    /// Print as commands what holds a policy in other words, or what this machine has now.
+    Import(import::Options),
     /// Run a script in a private namespace against a model of the machine, and print what it came to.
     Run(run::Options),
 }
@@ -33,6 +37,8 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Try(options) => trial::command(&options),
         Command::Check(options) => check::command(&options),
+        Command::Explain(options) => explain::command(&options),
+        Command::Import(options) => import::command(&options),
         Command::Replay(options) => replay::command(&options),
         Command::Run(options) => run::command(&options),
     }

@@ -59,9 +59,15 @@ fn blocks(text: &str) -> Vec<Block> {
     blocks
 }
 
+/// The words of a command; single quotes hold several together.
+fn split(command: &str) -> Vec<&str> {
+    let parts = command.split('\'').enumerate();
+    parts.flat_map(|(at, part)| if at % 2 == 1 { vec![part] } else { part.split_whitespace().collect() }).collect()
+}
+
 /// Runs a command of ours where the examples are; its output, errors after it.
 fn run(command: &str, place: &Path) -> Vec<String> {
-    let words: Vec<&str> = command.split_whitespace().collect();
+    let words = split(command);
     assert_eq!(words.first(), Some(&"tidegate"), "only our own commands stand in papers: {command}");
     let output = Command::new(TIDEGATE).args(&words[1..]).current_dir(place).output().expect("tidegate runs");
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);

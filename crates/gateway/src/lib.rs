@@ -15,7 +15,7 @@ mod nat;
 mod stack;
 
 pub use device::{DeviceKind, DeviceSpec};
-pub use firewall::tos_priority;
+pub use firewall::{Checkpoint, tos_priority};
 pub use led::Received;
 pub use stack::Encap;
 pub use tidegate_qdisc::{Event, Offer, Spot, Switches, What, Why};
@@ -195,6 +195,16 @@ impl Gateway {
         self.firewall.apply_all(ops)
     }
 
+    /// Netfilter as it stands, to come back to.
+    pub fn checkpoint(&self) -> Checkpoint {
+        self.firewall.checkpoint()
+    }
+
+    /// Netfilter as it stood.
+    pub fn revert(&mut self, to: Checkpoint) {
+        self.firewall.revert(to);
+    }
+
     /// iptables' tables that something was done to, in the order of `iptables-save`.
     pub fn tables(&self, ipv6: bool) -> Vec<&Table> {
         self.firewall.tables(ipv6)
@@ -370,6 +380,17 @@ impl Gateway {
     pub fn filters(&mut self, now: Time, device: DeviceId, parent: Handle) -> Result<Vec<FilterDump>, TcError> {
         let port = self.port(device);
         let mut dumps = port.shaper.dump_filters(now, &port.name, parent)?;
+        self.name_devices(&mut dumps);
+        Ok(dumps)
+    }
+
+    /// The filters that packets are shown at a qdisc or class, without the tables of other lists that tc shows there.
+    ///
+    /// # Errors
+    /// When there is no such parent.
+    pub fn own_filters(&mut self, now: Time, device: DeviceId, parent: Handle) -> Result<Vec<FilterDump>, TcError> {
+        let port = self.port(device);
+        let mut dumps = port.shaper.own_filters(now, &port.name, parent)?;
         self.name_devices(&mut dumps);
         Ok(dumps)
     }

@@ -208,7 +208,29 @@ pub fn key_words(key: &U32Key, protocol: u16) -> String {
         _ => None,
     };
     let next = if key.offset_mask != 0 { "nexthdr+" } else { "" };
-    named.unwrap_or_else(|| format!("{:08x}/{:08x} at {next}{}", key.value, key.mask, key.offset))
+    let plain = || format!("{:08x}/{:08x} at {next}{}", key.value, key.mask, key.offset);
+    named.or_else(|| by_fields(key, protocol)).unwrap_or_else(plain)
+}
+
+/// `IHL 5, length 0/0xffc0`: where all bits belong to fields of the network header.
+fn by_fields(key: &U32Key, protocol: u16) -> Option<String> {
+    let fields = match protocol {
+        ethertype::IPV4 => IPV4,
+        ethertype::IPV6 => IPV6,
+        _ => return None,
+    };
+    let (mut words, mut left) = (Vec::new(), key.mask);
+    for field in fields.iter().filter(|field| field.offset == key.offset && key.offset_mask == 0) {
+        let bits = (u64::MAX >> (64 - field.bits)) as u32;
+        let (mask, value) = (key.mask >> field.low & bits, key.value >> field.low & bits);
+        left &= !(bits << field.low);
+        if mask != 0 {
+            let part = part(field.name, field.form, [mask, bits], None, value);
+            let mask = part.mask.map_or(String::new(), |mask| format!("/{mask}"));
+            words.push(format!("{} {}{mask}", part.name, part.wanted));
+        }
+    }
+    (left == 0 && !words.is_empty()).then(|| words.join(", "))
 }
 
 /// A network, where the mask is one of a prefix.
@@ -264,7 +286,9 @@ mod tests {
             (key(0x0a00_0000, 0xff00_0000, 12), "src 10.0.0.0/8"),
             (key(0, 0, 0), "everything"),
             (key(0x0016_0000, 0xffff_0000, 20), "sport 22"),
-            (key(0x5, 0xf0f, 4), "00000005/00000f0f at 4"),
+            (key(0x5, 0xf0f, 4), "fragment offset 5/0xf0f"),
+            (key(0x0500_0000, 0x0f00_ffc0, 0), "IHL 5, length 0/0xffc0"),
+            (key(0x5, 0xf0f, 24), "00000005/00000f0f at 24"),
         ];
         for (shown, wanted) in table {
             assert_eq!(shown, wanted);

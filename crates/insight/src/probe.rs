@@ -467,8 +467,12 @@ impl Prober {
     /// Shows the hooks a packet that goes the way of the one to be sent, or against it; its connection gets a mark, if one is said.
     /// Gives the packet with the addresses it left with.
     fn show(&mut self, packet: &Packet, ways: Directions, there: bool, connmark: u32) -> Packet {
+        let header = match ways {
+            Directions { there: (device, route), .. } if there => self.header_before(device, route),
+            Directions { there: (device, _), .. } => self.link_header(device),
+        };
         let Prober { gateway, pool, now, .. } = self;
-        let Some(pkt) = pool.insert(packet.meta(Head::ETHERNET as u32), packet.head()) else { return packet.clone() };
+        let Some(pkt) = pool.insert(packet.meta(header), packet.head()) else { return packet.clone() };
         let (device, route) = ways.there;
         match ways.from {
             _ if there => drop(gateway.only_hooks(*now, pool, device, route, &pkt)),

@@ -148,7 +148,7 @@ impl Reading {
             .chain(classes.iter().filter(|class| class.classid.minor() != 0).map(|class| (&class.dev, class.classid)));
         let mut filters = Vec::new();
         for (dev, parent) in parents.filter(|(_, parent)| !parent.is_none()) {
-            if let Some(Ok(dumps)) = gateway.device(dev).map(|id| gateway.filters(now, id, parent)) {
+            if let Some(Ok(dumps)) = gateway.device(dev).map(|id| gateway.own_filters(now, id, parent)) {
                 filters.extend(dumps);
             }
         }

@@ -330,6 +330,19 @@ impl Shaper {
     /// # Errors
     /// When there is no such parent.
     pub fn dump_filters(&mut self, now: Time, dev: &str, parent: Handle) -> Result<Vec<FilterDump>, TcError> {
+        self.filters_there(now, dev, parent, true)
+    }
+
+    /// The filters that packets are shown at a qdisc or class. The listing has more: u32 shows the tables that other lists of the
+    /// qdisc have at the same preference.
+    ///
+    /// # Errors
+    /// When there is no such parent.
+    pub fn own_filters(&mut self, now: Time, dev: &str, parent: Handle) -> Result<Vec<FilterDump>, TcError> {
+        self.filters_there(now, dev, parent, false)
+    }
+
+    fn filters_there(&mut self, now: Time, dev: &str, parent: Handle, all: bool) -> Result<Vec<FilterDump>, TcError> {
         let mut out = Vec::new();
         if parent.qdisc() == ingress::HANDLE {
             self.ingress.dump_filters(now, dev, parent, &mut out)?;
@@ -337,7 +350,7 @@ impl Shaper {
         }
         let parent = self.filter_parent(parent)?;
         if let Some(node) = self.node(parent.qdisc()) {
-            let others = node.other_tables(parent, now);
+            let others = if all { node.other_tables(parent, now) } else { Vec::new() };
             if let Ok(filters) = node.filters_of(parent) {
                 filters.dump(now, dev, parent, &others, &mut out);
             }

@@ -32,7 +32,7 @@ impl Counted {
         let mut all = BTreeMap::new();
         for (dev, parent) in lists {
             let Some(device) = gateway.device(dev) else { continue };
-            for dump in gateway.filters(crate::reading::CARRIED_OUT_AT, device, parent).unwrap_or_default() {
+            for dump in gateway.own_filters(crate::reading::CARRIED_OUT_AT, device, parent).unwrap_or_default() {
                 if let (Some(name), FilterEntry::Filter { hits, actions, .. }) = (name(&dump), &dump.entry) {
                     all.insert(name, (hits.clone(), actions.iter().map(|action| action.packets).sum()));
                 }
@@ -91,7 +91,8 @@ pub(super) struct Told {
 
 /// The filters of a parent, up to the one that decides.
 pub(super) fn list(reading: &Reading, here: Here<'_>, parent: Handle, counted: &Counted) -> Told {
-    let mine = |dump: &&FilterDump| dump.dev == here.dev && dump.parent == parent;
+    // Nothing leads to other chains than the first.
+    let mine = |dump: &&FilterDump| dump.dev == here.dev && dump.parent == parent && dump.chain == 0;
     let dumps: Vec<&FilterDump> = reading.filters.iter().filter(mine).collect();
     let mut told = Told { lines: Vec::new(), decision: Decision::Nothing };
     for (at, dump) in dumps.iter().enumerate() {
@@ -270,9 +271,10 @@ fn u32_told(u32: &U32Params, hits: &U32Hits, dump: &FilterDump, here: Here<'_>) 
     }
     for (key, held) in u32.keys.iter().zip(&hits.keys) {
         let parts = compare(key, here.ethertype, here.head);
+        let reaches = here.head.word(key.offset).is_some();
         debug_assert_eq!(
             *held > 0,
-            parts.iter().all(|part| part.holds),
+            reaches && parts.iter().all(|part| part.holds),
             "the engine read {key:?} of {dump:?} otherwise"
         );
         let told = parts.iter().filter(|part| *held > 0 || !part.holds).map(super::super::fields::Part::text);
@@ -281,6 +283,12 @@ fn u32_told(u32: &U32Params, hits: &U32Hits, dump: &FilterDump, here: Here<'_>) 
             let octet = key.offset;
             why.push(format!(
                 "no filter before has told where the next header begins: nexthdr+{octet} is octet {octet} of the packet"
+            ));
+        }
+        if !reaches {
+            why.push(format!(
+                "the packet ends before octet {}: that ends the search in this preference",
+                key.offset + 4
             ));
         }
         if *held == 0 {
@@ -351,6 +359,11 @@ fn within(
         Decision::Some(_) => engine,
         Decision::Nothing => None,
     };
+    let leaf = |class: &Handle| class_of(reading, here.dev, *class).is_some() && !has_inner(reading, here.dev, *class);
+    debug_assert!(
+        engine.is_none() || inferred.filter(leaf).is_none_or(|class| engine == Some(class)),
+        "the engine chose {engine:?}, the filters {inferred:?}"
+    );
     let known = inferred.filter(|class| class_of(reading, here.dev, *class).is_some());
     if let Some(class) = engine {
         if known != Some(class) {

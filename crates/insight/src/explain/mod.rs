@@ -98,10 +98,13 @@ pub struct Story {
 }
 
 impl Story {
-    /// The first line in which two stories part: its scenes' titles and itself in each; `None`: they are the same to the end.
+    /// The first line in which two stories part, with its scene's title, in each; `None`: they are the same to the end. What did not fit
+    /// changed nothing, and is passed over.
     pub fn parts_from<'s>(&'s self, other: &'s Story) -> Option<[Option<(&'s str, &'s Line)>; 2]> {
         let lines = |story: &'s Story| {
-            story.scenes.iter().flat_map(|scene| scene.lines.iter().map(|line| (scene.title.as_str(), line)))
+            let told =
+                story.scenes.iter().flat_map(|scene| scene.lines.iter().map(|line| (scene.title.as_str(), line)));
+            told.filter(|(_, line)| line.outcome != Outcome::Passed)
         };
         let (mut ours, mut theirs) = (lines(self), lines(other));
         loop {
@@ -118,6 +121,7 @@ impl Story {
 struct Moment {
     stop: Stop,
     name: String,
+    spec: DeviceSpec,
     head: Head,
     mark: u32,
     priority: u32,
@@ -157,12 +161,26 @@ impl<'r> Explainer<'r> {
             return Ok(Course::Leaves(to, Route::Forwarded(None)));
         };
         let from = self.named(name);
-        let arrives = self.reading.qdiscs.iter().any(|qdisc| qdisc.dev == *name && qdisc.parent == Handle::INGRESS);
-        match self.way_out(packet, Some(from)) {
-            Ok(to) => Ok(Course::Through(from, to)),
-            Err(_) if arrives && packet.to.is_none() => Ok(Course::Arrives(from)),
-            Err(why) => Err(why),
+        match (self.governed(Some(from))[..].first(), &packet.to) {
+            (None, None) => Ok(Course::Through(from, self.elsewhere(from))),
+            _ => Ok(Course::Through(from, self.way_out(packet, Some(from))?)),
         }
+    }
+
+    /// Devices whose egress the policy governs, but for one.
+    fn governed(&mut self, but: Option<DeviceId>) -> Vec<DeviceId> {
+        let gateway = self.prober.gateway();
+        let ids: Vec<DeviceId> = gateway.devices().collect();
+        let governed = |id: &DeviceId| gateway.is_configured(*id) && gateway.spec(*id).kind != DeviceKind::Ifb;
+        ids.into_iter().filter(|id| Some(*id) != but && governed(id)).collect()
+    }
+
+    /// A device without a policy, for what the policy lets go on.
+    fn elsewhere(&mut self, but: DeviceId) -> DeviceId {
+        let gateway = self.prober.gateway();
+        let plain = |id: &DeviceId| matches!(gateway.spec(*id).kind, DeviceKind::Ethernet | DeviceKind::Bridge);
+        let other = gateway.devices().filter(plain).find(|id| *id != but);
+        other.unwrap_or_else(|| self.named("lan"))
     }
 
     /// The device it leaves by.
@@ -170,10 +188,7 @@ impl<'r> Explainer<'r> {
         if let Some(name) = &packet.to {
             return Ok(self.named(name));
         }
-        let gateway = self.prober.gateway();
-        let ids: Vec<DeviceId> = gateway.devices().collect();
-        let governed = |id: &DeviceId| gateway.is_configured(*id) && gateway.spec(*id).kind != DeviceKind::Ifb;
-        let ways: Vec<DeviceId> = ids.into_iter().filter(|id| Some(*id) != from && governed(id)).collect();
+        let ways = self.governed(from);
         match ways[..] {
             [one] => Ok(one),
             [] => Err("the policy governs no device that it could leave by; say `in DEV`, or `out DEV`".into()),
@@ -238,7 +253,8 @@ impl<'r> Explainer<'r> {
         head.set_dsfield(way.dsfield);
         let stop = Stop { device, classes: Vec::new(), qdiscs: Vec::new(), led_to: None };
         let name = self.name(device);
-        let moment = Moment { stop, name, head, mark: way.mark, priority: way.priority, bucket: None };
+        let spec = self.prober.gateway().spec(device);
+        let moment = Moment { stop, name, spec, head, mark: way.mark, priority: way.priority, bucket: None };
         Some(self.tree(&moment, counted)).filter(|scene| !scene.lines.is_empty())
     }
 
@@ -290,10 +306,11 @@ fn moment(glimpse: Glimpse<'_>) -> Moment {
         let classes = gateway.classes(now, stop.device);
         let mut flows = classes.iter().filter(|class| class.kind == leaf.kind && class.classid.qdisc() == leaf.qdisc);
         let flow = flows.find(|class| class.stats.is_some_and(|stats| stats.qlen > 0))?;
-        Some(format!("{what} {} of it", flow.classid.minor().wrapping_sub(1)))
+        let number = flow.classid.minor().wrapping_sub(1);
+        Some(format!("{what} {number} of it by the key drawn here"))
     });
     let name = gateway.name(stop.device).to_owned();
-    Moment { stop: stop.clone(), name, head, mark, priority, bucket }
+    Moment { stop: stop.clone(), name, spec: gateway.spec(stop.device), head, mark, priority, bucket }
 }
 
 /// Why a packet was lost, in words.

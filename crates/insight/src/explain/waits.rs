@@ -2,9 +2,9 @@
 
 use super::Moment;
 use crate::reading::Reading;
-use tidegate_gateway::DeviceSpec;
+use crate::words;
 use tidegate_lang::units::print_rate;
-use tidegate_packet::{Handle, Rate};
+use tidegate_packet::{Handle, Rate, Span};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{ClassParams, HfscClassParams, Kind, QdiscParams};
 
@@ -50,7 +50,7 @@ pub(super) fn queue_name(reading: &Reading, moment: &Moment) -> String {
     match moment.stop.leaf() {
         None => "no queue".into(),
         Some(leaf) if leaf.qdisc.is_none() && leaf.on == Handle::ROOT => {
-            format!("{}, as the kernel sets it up", leaf.kind.name())
+            format!("where nothing is configured ({})", leaf.kind.name())
         }
         Some(leaf) if leaf.qdisc.is_none() => format!("{} that nobody named", leaf.kind.name()),
         Some(leaf) if leaf.kind == Kind::Htb => format!("htb {}, its direct queue", leaf.qdisc),
@@ -68,13 +68,13 @@ fn dump<'r>(reading: &'r Reading, moment: &Moment, handle: Handle) -> Option<&'r
 /// Sentences about what may go before a packet, with the arithmetic.
 pub(super) fn at_worst(reading: &Reading, moment: &Moment) -> Vec<String> {
     let Some(leaf) = moment.stop.leaf() else { return Vec::new() };
-    let spec = reading.gateway.spec(moment.stop.device);
+    let spec = moment.spec;
     let served = served(reading, moment);
     let frame = u64::from(spec.mtu + spec.link_header);
     let params = dump(reading, moment, leaf.qdisc).map(|dump| &dump.params);
     let mut said = match params {
         Some(params) => of_params(params, frame, served),
-        None => of_hidden(reading, moment, spec, leaf.kind, served),
+        None => of_hidden(reading, moment, leaf.kind, served),
     };
     if served.after_others {
         said.push("a band before it goes first as long as it has anything to send: it may wait without end".into());
@@ -83,7 +83,8 @@ pub(super) fn at_worst(reading: &Reading, moment: &Moment) -> Vec<String> {
 }
 
 /// The queue that stands where nobody put one.
-fn of_hidden(reading: &Reading, moment: &Moment, spec: DeviceSpec, kind: Kind, served: Served) -> Vec<String> {
+fn of_hidden(reading: &Reading, moment: &Moment, kind: Kind, served: Served) -> Vec<String> {
+    let spec = moment.spec;
     let frame = u64::from(spec.mtu + spec.link_header);
     let above = moment.stop.qdiscs.iter().rev().nth(1).and_then(|spot| dump(reading, moment, spot.qdisc));
     match (kind, above.map(|dump| &dump.params)) {
@@ -132,19 +133,21 @@ fn turns(quantum: u64, served: Served) -> Vec<String> {
 }
 
 fn held(ms: f64) -> String {
-    format!("its flow's queue is held near {ms} ms, as long as senders heed losses and marks")
+    format!("its queue is held near {ms:.0} ms, as long as senders heed losses and marks")
 }
 
 fn by_packets(what: &str, limit: u64, frame: u64, served: Served) -> Vec<String> {
     let ahead = limit.saturating_sub(1);
     let bytes = ahead * frame;
-    let first =
-        format!("the {what} holds {limit} packets: at worst {ahead} of {frame} bytes are ahead, {}", size(bytes));
+    let first = format!(
+        "the {what} holds {limit} packets: at worst {ahead} of {frame} bytes are ahead, {}",
+        words::bytes(bytes)
+    );
     with_time(first, bytes, served)
 }
 
 fn by_bytes(what: &str, limit: u64, served: Served) -> Vec<String> {
-    with_time(format!("the {what} holds {}, all of which may be ahead", size(limit)), limit, served)
+    with_time(format!("the {what} holds {}, all of which may be ahead", words::bytes(limit)), limit, served)
 }
 
 fn with_time(first: String, bytes: u64, served: Served) -> Vec<String> {
@@ -157,7 +160,10 @@ fn with_time(first: String, bytes: u64, served: Served) -> Vec<String> {
 /// `40.3 s at the 300 kbit/s it is assured, 12.1 s at the 1 Mbit/s it may have when nobody else sends`.
 fn time(bytes: u64, served: Served) -> String {
     let bits = bytes as f64 * 8.0;
-    let at = |rate: f64, what: &str| format!("{} at the {} {what}", span(bits / rate), rate_words(rate));
+    let at = |rate: f64, what: &str| {
+        let (time, rate) = (Span((bits / rate * 1e9) as u64), Rate((rate / 8.0) as u64));
+        format!("{} at the {} {what}", words::time(time), words::rate(rate))
+    };
     match (served.assured.filter(|rate| *rate > 0.0), served.most.filter(|rate| *rate > 0.0)) {
         (Some(assured), Some(most)) if (assured - most).abs() < 1.0 => at(assured, "it has"),
         (Some(assured), most) => {
@@ -230,35 +236,5 @@ fn within(reading: &Reading, class: &ClassDump, above: Served) -> Served {
             Served { assured: None, after_others: true, ..above }
         }
         ClassParams::None => above,
-    }
-}
-
-fn size(bytes: u64) -> String {
-    match bytes {
-        0..10_000 => format!("{bytes} bytes"),
-        10_000..1_000_000 => format!("{} kB", bytes / 1000),
-        _ => format!("{:.1} MB", bytes as f64 / 1e6),
-    }
-}
-
-fn rate_words(bits: f64) -> String {
-    match bits {
-        bits if bits >= 1e6 => format!("{} Mbit/s", trimmed(bits / 1e6)),
-        bits if bits >= 1e3 => format!("{} kbit/s", trimmed(bits / 1e3)),
-        bits => format!("{bits:.0} bit/s"),
-    }
-}
-
-fn trimmed(value: f64) -> String {
-    let text = format!("{value:.2}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-fn span(seconds: f64) -> String {
-    match seconds {
-        s if s >= 10.0 => format!("{s:.0} s"),
-        s if s >= 1.0 => format!("{s:.1} s"),
-        s if s >= 0.01 => format!("{:.0} ms", s * 1e3),
-        s => format!("{:.1} ms", s * 1e3),
     }
 }

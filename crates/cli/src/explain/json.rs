@@ -1,0 +1,73 @@
+//! Stories as JSON.
+
+use super::{Answer, Told};
+use serde_json::{Value, json};
+use tidegate_insight::{End, Line, Place, Reading, Story};
+
+/// The form of the document.
+const FORM: u32 = 1;
+
+/// All stories, as one document.
+pub(super) fn document(answer: &Answer) -> String {
+    let one = |told: &Told| {
+        let mut value = story(&answer.reading, &told.story);
+        if let (Some(other), Some(reading)) = (&told.other, &answer.other) {
+            value["other"] = story(reading, other);
+            value["parts"] = match told.story.parts_from(other) {
+                None => Value::Null,
+                Some([ours, theirs]) => json!({
+                    "here": ours.map(|(title, told)| json!({ "scene": title, "line": line(&answer.reading, told) })),
+                    "there": theirs.map(|(title, told)| json!({ "scene": title, "line": line(reading, told) })),
+                }),
+            };
+        }
+        value
+    };
+    let document = json!({
+        "tidegate_explain": FORM,
+        "policy": answer.reading.sources.iter().map(|source| source.name.as_str()).collect::<Vec<_>>(),
+        "packets": answer.told.iter().map(one).collect::<Vec<_>>(),
+    });
+    format!("{document:#}\n")
+}
+
+fn story(reading: &Reading, story: &Story) -> Value {
+    let scenes = story.scenes.iter().map(|scene| {
+        let lines: Vec<Value> = scene.lines.iter().map(|told| line(reading, told)).collect();
+        json!({ "title": scene.title, "lines": lines })
+    });
+    json!({
+        "packet": story.packet.to_string(),
+        "scenes": scenes.collect::<Vec<_>>(),
+        "mark": story.mark,
+        "dsfield": story.dsfield,
+        "priority": story.priority,
+        "end": end(&story.end),
+    })
+}
+
+fn line(reading: &Reading, line: &Line) -> Value {
+    json!({
+        "what": line.what,
+        "outcome": line.outcome.name(),
+        "why": line.why,
+        "place": line.place.as_ref().map(|at| place(reading, at)),
+    })
+}
+
+fn place(reading: &Reading, place: &Place) -> Value {
+    let file = reading.sources.get(place.file).map(|source| source.name.as_str());
+    json!({ "file": file, "line": place.line })
+}
+
+fn end(end: &End) -> Value {
+    json!({
+        "text": end.text,
+        "device": end.device,
+        "classes": end.classes.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "queue": end.queue,
+        "bucket": end.bucket,
+        "waits": end.waits,
+        "lost": end.lost,
+    })
+}

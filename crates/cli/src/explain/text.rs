@@ -1,0 +1,115 @@
+//! Stories for people.
+
+use super::{Answer, Told};
+use std::fmt::Write as _;
+use tidegate_insight::{Line, Outcome, Place, Reading, Scene, Story};
+
+/// Lines in a row that do not fit are folded from so many on,
+const FOLD: usize = 8;
+/// and so many of them stay at each end.
+const KEPT: usize = 2;
+
+/// The stories, one after the other.
+pub(super) fn stories(answer: &Answer, all: bool) -> String {
+    let one = |told: &Told| match (&told.other, &answer.other) {
+        (Some(other), Some(reading)) => parted(told, (&answer.reading, &told.story), (reading, other)),
+        _ => story(&answer.reading, told, all),
+    };
+    answer.told.iter().map(one).collect::<Vec<_>>().join("\n")
+}
+
+fn story(reading: &Reading, told: &Told, all: bool) -> String {
+    let mut out = heading(told);
+    for scene in &told.story.scenes {
+        let _ = writeln!(out, "\n{}", scene.title);
+        lines(&mut out, reading, scene, all);
+    }
+    let _ = write!(out, "\n{}", end(&told.story));
+    out
+}
+
+fn heading(told: &Told) -> String {
+    let packet = &told.asked.packet;
+    match told.asked.heading.as_str() {
+        "" => format!("{packet}\n"),
+        heading => format!("{heading}: {packet}\n"),
+    }
+}
+
+/// The lines of a scene; long runs of what does not fit are folded.
+fn lines(out: &mut String, reading: &Reading, scene: &Scene, all: bool) {
+    let mut at = 0;
+    while at < scene.lines.len() {
+        let run = scene.lines[at..].iter().take_while(|line| line.outcome == Outcome::Passed).count();
+        if run >= FOLD && !all {
+            scene.lines[at..at + KEPT].iter().for_each(|told| line(out, reading, told));
+            let _ = writeln!(out, "  … {} more do not fit (--all shows them)", run - 2 * KEPT);
+            scene.lines[at + run - KEPT..at + run].iter().for_each(|told| line(out, reading, told));
+            at += run;
+        } else {
+            line(out, reading, &scene.lines[at]);
+            at += 1;
+        }
+    }
+}
+
+fn line(out: &mut String, reading: &Reading, told: &Line) {
+    let sign = match told.outcome {
+        Outcome::Met => '+',
+        Outcome::Passed => '-',
+        Outcome::Told => ' ',
+    };
+    let place = told.place.as_ref().map(|place| format!("  [{}]", place_text(reading, place))).unwrap_or_default();
+    let _ = writeln!(out, "  {sign} {}{place}", told.what);
+    for why in &told.why {
+        let _ = writeln!(out, "      {why}");
+    }
+}
+
+/// `home.sh:14`.
+fn place_text(reading: &Reading, place: &Place) -> String {
+    let name = reading.sources.get(place.file).map_or("", |source| source.name.as_str());
+    format!("{name}:{}", place.line)
+}
+
+/// Where it ends.
+fn end(story: &Story) -> String {
+    let mut out = format!("ends: {}\n", story.end.text);
+    if story.mark != 0 {
+        let _ = writeln!(out, "      with mark {:#x}", story.mark);
+    }
+    if story.dsfield != story.packet.dsfield {
+        let _ = writeln!(out, "      with DS field {:#04x}", story.dsfield);
+    }
+    for wait in &story.end.waits {
+        let _ = writeln!(out, "      {wait}");
+    }
+    out
+}
+
+/// Where two policies part.
+fn parted(told: &Told, ours: (&Reading, &Story), theirs: (&Reading, &Story)) -> String {
+    let mut out = heading(told);
+    let names = [ours.0, theirs.0].map(|reading| reading.sources.first().map_or("", |source| source.name.as_str()));
+    match ours.1.parts_from(theirs.1) {
+        None => {
+            let _ = writeln!(out, "\nthe same under {} and {}", names[0], names[1]);
+        }
+        Some(first) => {
+            for ((reading, name), parted) in [ours.0, theirs.0].into_iter().zip(names).zip(first) {
+                let _ = writeln!(out, "\n{name}");
+                match parted {
+                    Some((title, told)) => {
+                        let _ = writeln!(out, "  {title}");
+                        line(&mut out, reading, told);
+                    }
+                    None => out.push_str("  nothing more\n"),
+                }
+            }
+        }
+    }
+    for (name, story) in names.into_iter().zip([ours.1, theirs.1]) {
+        let _ = write!(out, "\n{name}\n{}", end(story));
+    }
+    out
+}
