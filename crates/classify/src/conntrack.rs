@@ -91,16 +91,22 @@ impl Entry {
     }
 }
 
+/// What rules ask of connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// New connections are counted: some rule asks for bytes or packets.
+    accounting: bool,
+    /// Some rule asks for connections at all.
+    active: bool,
+}
+
 /// The table of connections.
 #[derive(Debug, Default)]
 pub struct Conntrack {
     entries: Vec<Entry>,
     free: Vec<u32>,
     index: BTreeMap<Tuple, u32>,
-    /// New connections are counted: some rule asks for bytes or packets.
-    accounting: bool,
-    /// Some rule asks for connections at all.
-    active: bool,
+    asked: Asked,
     /// When the packet came in that is on its way through the hooks.
     now: Time,
 }
@@ -116,8 +122,18 @@ pub struct Membership {
 impl Conntrack {
     /// Begins to look at packets: a rule wants to know. With `accounting`, connections that begin from now on are counted.
     pub fn activate(&mut self, accounting: bool) {
-        self.active = true;
-        self.accounting |= accounting;
+        self.asked.active = true;
+        self.asked.accounting |= accounting;
+    }
+
+    /// What rules asked for so far.
+    pub fn asked(&self) -> Asked {
+        self.asked
+    }
+
+    /// Looks at packets as far as this asks.
+    pub fn set_asked(&mut self, asked: Asked) {
+        self.asked = asked;
     }
 
     /// Connections known.
@@ -141,7 +157,7 @@ impl Conntrack {
     pub fn enter(&mut self, now: Time, pool: &mut Pool, pkt: &Pkt) -> bool {
         // Untracked by a rule of the raw table.
         let untracked = pool.meta(pkt).connection == pack(State::Untracked, None);
-        if !self.active || untracked {
+        if !self.asked.active || untracked {
             return true;
         }
         self.now = now;
@@ -274,7 +290,7 @@ impl Conntrack {
             mark: 0,
             packets: [0; 2],
             bytes: [0; 2],
-            counts: self.accounting,
+            counts: self.asked.accounting,
             answered: false,
             confirmed: false,
             settled: [false; 2],
@@ -358,8 +374,9 @@ pub fn state(meta: &Meta) -> State {
         1 => State::New,
         2 => State::Established,
         3 => State::Related,
-        4 => State::Invalid,
-        _ => State::Untracked,
+        5 => State::Untracked,
+        // Before the lookup too: a rule of the table raw that asks finds none.
+        _ => State::Invalid,
     }
 }
 

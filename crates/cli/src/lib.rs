@@ -7,6 +7,7 @@ mod dissect;
 pub mod explain;
 pub mod faces;
 pub mod graph;
+pub mod import;
 pub mod intake;
 pub mod replay;
 pub mod run;

@@ -292,7 +292,7 @@ fn programs_read_json_and_sarif() {
 fn files_that_are_none_are_told_what_they_look_like() {
     let place = Place::new("check-none");
     let cases: [(&str, &[u8], &str); 5] = [
-        ("listing.txt", b"qdisc htb 1: root refcnt 2 r2q 10 default 0x20\n", "tc -j qdisc show"),
+        ("rules.txt", b"Chain OUTPUT (policy ACCEPT)\n", "iptables-save"),
         ("a.pcap", &[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0], "pcap"),
         ("page.html", b"<!doctype html>", "HTML"),
         ("latin.batch", b"qdisc add dev eth0 root pfifo\n# gr\xfc\xdfe\n", "line 2 is not UTF-8"),

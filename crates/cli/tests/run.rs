@@ -339,10 +339,12 @@ const ANSWERS: &[(&str, u8, &str)] = &[
     ("modprobe ifb numifbs=1; lsmod | grep -c ifb; ls -d /sys/class/net/ifb*", 0, "1\n/sys/class/net/ifb0"),
     ("sudo -n -E -u root tc qdisc show dev eth0 | cut -d' ' -f2", 0, "pfifo_fast"),
     (
-        "nft list ruleset",
+        "ipset list",
         1,
-        "nft: tidegate does not play this tool yet; what the command would have done is missing from the policy",
+        "ipset: tidegate does not play this tool yet; what the command would have done is missing from the policy",
     ),
+    ("nft add table inet q && nft list ruleset", 0, "table inet q {\n}"),
+    ("nft add rule inet q c accept 2>/dev/null || echo there is no chain c", 0, "there is no chain c"),
     ("command -v conntrack >/dev/null && conntrack -L 2>/dev/null", 1, ""),
     ("cat /sys/class/net/eth0/speed /sys/class/net/eth0/address", 0, "1000\n02:00:00:00:00:02"),
 ];
@@ -458,7 +460,7 @@ fn bad_scripts_are_answered_or_named_and_nothing_hangs() {
             127,
             "frobnicate: there is no such tool on this machine, and tidegate does not play it",
         ),
-        ("unplayed", b"nft add table x || exit 7\n", 7, "nft: tidegate does not play this tool yet"),
+        ("unplayed", b"ipset create x || exit 7\n", 7, "ipset: tidegate does not play this tool yet"),
         ("outside", b"set -e\necho x > /etc/tidegate-was-here\nrm -rf /var/log\n", 0, "code 0"),
         ("selfish", b"#!/bin/sh\necho '# more' >> \"$0\"\nsed -i s/pfifo/bfifo/ \"$0\"\n", 0, "code 0"),
         ("windows", b"#!/bin/sh\r\ntc qdisc show\r\n", 126, "windows:1: the lines end in CR LF"),

@@ -2,7 +2,7 @@
 
 use super::nat::Home;
 use alloc::vec::Vec;
-use tidegate_classify::conntrack::Conntrack;
+use tidegate_classify::conntrack::{Asked, Conntrack};
 use tidegate_classify::netfilter::{Place, Seen, Table, Verdict};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Pkt, Pool, Time};
@@ -31,6 +31,13 @@ struct Stop {
     translates: bool,
 }
 
+/// All tables as they stood, and what was asked of connections.
+#[derive(Debug)]
+pub struct Checkpoint {
+    tables: Vec<Table>,
+    asked: Asked,
+}
+
 /// All tables, and the connections.
 #[derive(Debug, Default)]
 pub(crate) struct Firewall {
@@ -52,15 +59,24 @@ impl Firewall {
 
     /// Carries out all of these operations or, where one is refused, none; with its number.
     pub(crate) fn apply_all(&mut self, ops: &[NfOp]) -> Result<(), (usize, TcError)> {
-        let before = self.tables.clone();
+        let before = self.checkpoint();
         for (at, op) in ops.iter().enumerate() {
-            if let Err(error) = self.carry_out(op) {
-                self.tables = before;
+            if let Err(error) = self.apply(op) {
+                self.revert(before);
                 return Err((at, error));
             }
         }
-        ops.iter().for_each(|op| self.notice(op));
         Ok(())
+    }
+
+    pub(crate) fn checkpoint(&self) -> Checkpoint {
+        Checkpoint { tables: self.tables.clone(), asked: self.connections.asked() }
+    }
+
+    pub(crate) fn revert(&mut self, to: Checkpoint) {
+        self.tables = to.tables;
+        self.connections.set_asked(to.asked);
+        self.stops = None;
     }
 
     fn carry_out(&mut self, op: &NfOp) -> Result<(), TcError> {

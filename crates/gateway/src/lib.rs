@@ -15,7 +15,7 @@ mod nat;
 mod stack;
 
 pub use device::{DeviceKind, DeviceSpec};
-pub use firewall::tos_priority;
+pub use firewall::{Checkpoint, tos_priority};
 pub use led::Received;
 pub use stack::Encap;
 pub use tidegate_qdisc::{Event, Offer, Spot, Switches, What, Why};
@@ -193,6 +193,16 @@ impl Gateway {
     /// The number of the operation that is refused, and why.
     pub fn apply_netfilter(&mut self, ops: &[NfOp]) -> Result<(), (usize, TcError)> {
         self.firewall.apply_all(ops)
+    }
+
+    /// Netfilter as it stands, to come back to.
+    pub fn checkpoint(&self) -> Checkpoint {
+        self.firewall.checkpoint()
+    }
+
+    /// Netfilter as it stood.
+    pub fn revert(&mut self, to: Checkpoint) {
+        self.firewall.revert(to);
     }
 
     /// iptables' tables that something was done to, in the order of `iptables-save`.

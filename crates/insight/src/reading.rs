@@ -144,7 +144,8 @@ impl Reading {
         let parents = qdiscs
             .iter()
             .flat_map(|qdisc| on_qdisc(qdisc).into_iter().map(|parent| (&qdisc.dev, parent)))
-            .chain(classes.iter().map(|class| (&class.dev, class.classid)));
+            // HFSC lists its root as a class of that name: the filters there are the qdisc's.
+            .chain(classes.iter().filter(|class| class.classid.minor() != 0).map(|class| (&class.dev, class.classid)));
         let mut filters = Vec::new();
         for (dev, parent) in parents.filter(|(_, parent)| !parent.is_none()) {
             if let Some(Ok(dumps)) = gateway.device(dev).map(|id| gateway.own_filters(now, id, parent)) {

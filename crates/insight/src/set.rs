@@ -42,11 +42,6 @@ impl Rewrite {
     pub(crate) fn then(self, cleared: u8, flipped: u8) -> Rewrite {
         Rewrite { keep: self.keep & !cleared, flip: (self.flip & !cleared) ^ flipped }
     }
-
-    /// The field of a packet that came with this one.
-    pub(crate) fn of(self, ds: u8) -> u8 {
-        (ds & self.keep) ^ self.flip
-    }
 }
 
 /// The words of a policy that packets are told apart by.

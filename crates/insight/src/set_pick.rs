@@ -1,6 +1,6 @@
 //! One packet out of a set: a plain one, as people send them, where the set leaves the choice.
 
-use crate::bdd::{Set, TooLarge};
+use crate::bdd::{Literal, Set, TooLarge};
 use crate::field::{Field, Layout, Octet, View, octet_bit};
 use crate::packet::{Packet, has_ports, is_icmp};
 use crate::set::{STATES, Space};
@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tidegate_packet::Head;
 use tidegate_packet::header::{ethertype, proto, tcp_flags};
+use tidegate_policy::netfilter::Connstate;
 
 /// What plain packets have, the most telling first: each is kept to where the set has such packets.
-const PLAIN: [(Field, u16, u16, u128); 16] = [
+const PLAIN: [(Field, u16, u16, u128); 15] = [
     (Field::Ethertype, 0, 16, ethertype::IPV4 as u128),
     (Field::Ethertype, 0, 16, ethertype::IPV6 as u128),
     (Field::Ethertype, 0, 16, ethertype::ARP as u128),
@@ -26,7 +27,6 @@ const PLAIN: [(Field, u16, u16, u128); 16] = [
     (Field::Transport, 0, 16, 40_000),
     (Field::Transport, 16, 16, 443),
     (Field::Ds, 0, 8, 0),
-    (Field::Length, 0, 16, 500),
 ];
 /// Who sends and who receives where nobody asks: a host on a LAN and one of those kept for documents (RFC 1918, 5737, 3849).
 const V4: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 168, 1, 10), Ipv4Addr::new(198, 51, 100, 7)];
@@ -43,16 +43,23 @@ impl Space {
     pub(crate) fn packet(&mut self, set: Set) -> Result<Option<Packet>, TooLarge> {
         let mut set = set;
         for (field, from, width, value) in PLAIN {
-            let literals = field.literals(from, width, value, u128::MAX);
-            let plain = self.store.cube(&literals)?;
-            let plainer = self.store.and(set, plain)?;
-            if !plainer.is_empty() {
-                set = plainer;
+            set = self.kept_to(set, field.literals(from, width, value, u128::MAX))?;
+        }
+        for (family, length) in [(self.v4, 500), (self.v6, 460), (self.other, 28)] {
+            if !self.store.and(set, family)?.is_empty() {
+                set = self.kept_to(set, Field::Length.literals(0, 16, length, u128::MAX))?;
             }
         }
         let Some(literals) = self.store.pick(set, usual) else { return Ok(None) };
         let choice = Choice { asked: literals.into_iter().collect() };
         Ok(Some(self.described(&choice)))
+    }
+
+    /// Those of a set that have these bits, if there are any; else all.
+    fn kept_to(&mut self, set: Set, literals: Vec<Literal>) -> Result<Set, TooLarge> {
+        let plain = self.store.cube(&literals)?;
+        let plainer = self.store.and(set, plain)?;
+        Ok(if plainer.is_empty() { set } else { plainer })
     }
 
     fn described(&self, choice: &Choice) -> Packet {
@@ -75,7 +82,8 @@ impl Space {
             dsfield: if ip { choice.number(Field::Ds, 0, 8) as u8 } else { 0 },
             length: if ethertype == ethertype::IPV6 { length.saturating_add(40) } else { length },
             ihl,
-            state: state.and_then(|at| STATES.get(at).copied()),
+            // Whatever begins a connection needs no word for it.
+            state: state.and_then(|at| STATES.get(at).copied()).filter(|state| *state != Connstate::New),
             connmark: self.words.connmarks.get(choice.number(Field::Connmark, 0, 10) as usize).copied().unwrap_or(0),
             carried: self.carried_so_far(choice),
             from: self

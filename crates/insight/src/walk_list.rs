@@ -25,7 +25,6 @@ pub(crate) enum Verdict {
 /// Filters of one preference.
 #[derive(Debug)]
 pub(crate) struct Pref {
-    pub(crate) pref: u16,
     pub(crate) protocol: u16,
     kind: &'static str,
     /// Their numbers in the reading.
@@ -67,7 +66,7 @@ impl List {
             }
             match &dump.entry {
                 FilterEntry::Heading => {
-                    prefs.push(Pref { pref: dump.pref, protocol: dump.protocol, kind: dump.kind, filters: Vec::new() });
+                    prefs.push(Pref { protocol: dump.protocol, kind: dump.kind, filters: Vec::new() });
                 }
                 FilterEntry::U32Table { .. } => {}
                 FilterEntry::Filter { .. } => prefs.last_mut().into_iter().for_each(|pref| pref.filters.push(at)),

@@ -10,7 +10,6 @@ use crate::walk_tree::{ARRIVING, Classes, HOOKS, LEAVING, Led, Place, Seen, Tree
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_classify::netfilter::Table;
 use tidegate_gateway::DeviceKind;
-use tidegate_packet::Handle;
 use tidegate_policy::Kind;
 use tidegate_policy::netfilter::{self, Condition, Connmark, Rule, Target};
 
@@ -261,7 +260,7 @@ pub(crate) fn rules(reading: &Reading) -> impl Iterator<Item = &Rule> {
 }
 
 /// All conditions of all rules, those of sets one by one.
-fn conditions(reading: &Reading) -> impl Iterator<Item = &Condition> {
+pub(crate) fn conditions(reading: &Reading) -> impl Iterator<Item = &Condition> {
     rules(reading).flat_map(|rule| &rule.matches).flat_map(|m| match &m.what {
         Condition::Any(several) => several.iter().collect::<Vec<_>>(),
         one => vec![one],
@@ -282,7 +281,7 @@ fn translates(rule: &Rule) -> bool {
 }
 
 /// Does any rule look at the mark that a connection has?
-fn reads_connmarks(reading: &Reading) -> bool {
+pub(crate) fn reads_connmarks(reading: &Reading) -> bool {
     let restores = |target: &Target| matches!(target, Target::Connmark(Connmark::Restore { .. }));
     conditions(reading).any(|what| matches!(what, Condition::Connmark(..)))
         || rules(reading).any(|rule| rule.targets().any(restores))
@@ -368,9 +367,4 @@ fn vocabulary(reading: &Reading) -> Result<Vocabulary, TooLarge> {
         return Err(TooLarge);
     }
     Ok(Vocabulary { inputs, connmarks: vec![0], counted })
-}
-
-/// The parent that filters of a hook hang on.
-pub(crate) fn is_hook_parent(parent: Handle) -> bool {
-    parent.qdisc() == HOOKS
 }

@@ -46,8 +46,8 @@ pub const TOOLS: [&str; 43] = [
     "ifconfig",
     "ethtool",
     "sysctl",
-    // What follows is not played: each call is refused by name, because doing it elsewhere or not at all would go unnoticed.
     "nft",
+    // What follows is not played: each call is refused by name, because doing it elsewhere or not at all would go unnoticed.
     "ipset",
     "conntrack",
     "arptables",

@@ -91,10 +91,11 @@ pub(super) fn resolve(raw: &str, variables: &BTreeMap<String, Vec<String>>) -> V
     match (variables.get(name), default) {
         (Some(values), _) => values.clone(),
         (None, Some(default)) if !default.contains('$') => vec![default.to_owned()],
-        // `$(which tc)` and the like: the last word tells; what follows stays.
+        // `$(which tc)` and the like: the last word tells; arguments that follow stay.
         _ => rest
             .strip_prefix('(')
             .and_then(|inner| inner.split_once(')'))
+            .filter(|(_, after)| after.is_empty() || after.starts_with(' '))
             .and_then(|(inner, after)| Some(vec![format!("{}{after}", inner.split_whitespace().last()?)]))
             .unwrap_or_default(),
     }
@@ -364,13 +365,14 @@ mod tests {
 
     #[test]
     fn variables_are_followed_through_defaults_loops_and_arguments() {
-        let parsed =
-            commands("A=eth0\nB=${1:-eth1}\nC=\"$A\"\nD=${2:-ppp0}\nfor E in x $C; do :; done\nTC=$(which tc)");
+        let parsed = commands(
+            "A=eth0\nB=${1:-eth1}\nC=\"$A\"\nD=${2:-ppp0}\nfor E in x $C; do :; done\nTC=$(which tc)\nIPT=\"$(which iptables) -t mangle\"",
+        );
         let found = variables(&parsed, &["wan0".to_owned()]);
         let show = |name: &str| found.get(name).map(|values| values.join(" "));
         assert_eq!(
-            ["A", "B", "C", "D", "E", "TC"].map(show),
-            ["eth0", "wan0", "eth0", "ppp0", "x eth0", "tc"].map(|v| Some(v.to_owned()))
+            ["A", "B", "C", "D", "E", "TC", "IPT"].map(show),
+            ["eth0", "wan0", "eth0", "ppp0", "x eth0", "tc", "iptables -t mangle"].map(|v| Some(v.to_owned()))
         );
     }
 

@@ -9,6 +9,7 @@ mod ip;
 mod iptables;
 mod machine;
 mod modules;
+mod nft;
 mod sysctl;
 mod tc;
 mod world;
@@ -77,6 +78,7 @@ impl Answer for Face<'_> {
         let mut reply = match call.tool.as_str() {
             "tc" => self.tc(&call.args, call.stdin.as_deref()),
             tool if tool.starts_with("iptables") || tool.starts_with("ip6tables") => self.iptables(call),
+            "nft" => nft::answer(self, call),
             "ip" => ip::answer(self, &call.args, call.stdin.as_deref()),
             "ifconfig" => ifconfig::answer(self, &call.args),
             "ethtool" => ethtool::answer(self, &call.args),

@@ -1,6 +1,7 @@
 //! What a file is, from its first lines.
 
 use crate::capture::TOOLS;
+use tidegate_lang::tc;
 
 /// What a policy may be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub enum Format {
     SqmConf,
     /// FireQOS.
     FireQos,
+    /// What `tc … show` prints.
+    Listing,
     /// What `tc -j … show` writes.
     TcJson,
 }
@@ -37,6 +40,7 @@ impl Format {
             Format::Uci => "OpenWrt's settings for SQM",
             Format::SqmConf => "SQM's settings for an interface",
             Format::FireQos => "a configuration of FireQOS",
+            Format::Listing => "a listing of tc",
             Format::TcJson => "a listing of tc -j",
         }
     }
@@ -46,6 +50,8 @@ impl Format {
 const OBJECTS: [&str; 5] = ["qdisc", "class", "filter", "action", "chain"];
 /// The verbs behind them.
 const VERBS: [&str; 9] = ["add", "del", "delete", "change", "chg", "replace", "link", "show", "list"];
+/// Words of the shell that begin a line, and nothing else we know.
+const SHELL: [&str; 9] = [".", "source", "set", "for", "while", "case", "exec", "echo", "trap"];
 /// How rules for nft begin.
 const NFT: [&str; 8] = ["table", "flush", "define", "include", "add", "create", "delete", "chain"];
 
@@ -67,7 +73,7 @@ pub fn sniff(name: &str, bytes: &[u8]) -> Result<Format, String> {
         return Err("is empty (comments aside); name the file that holds the policy".into());
     };
     let has_extension = |extension: &str| name.ends_with(extension);
-    if text.trim_start().starts_with(['[', '{']) && serde_json::from_str::<serde_json::Value>(&text).is_ok() {
+    if text.trim_start().starts_with(['[', '{']) && is_json(&text) {
         return json(&text);
     }
     if first.starts_with('*') && lines.contains(&"COMMIT") {
@@ -78,6 +84,9 @@ pub fn sniff(name: &str, bytes: &[u8]) -> Result<Format, String> {
     }
     if lines.iter().any(|line| line.starts_with("config queue") || line.starts_with("config sqm")) {
         return Ok(Format::Uci);
+    }
+    if tc::is_listing(&text) {
+        return Ok(Format::Listing);
     }
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let begins = words(first);
@@ -93,13 +102,14 @@ pub fn sniff(name: &str, bytes: &[u8]) -> Result<Format, String> {
     if lines.iter().all(|line| is_setting(line)) && lines.iter().any(|line| line.contains("LINK=")) {
         return Ok(Format::SqmConf);
     }
-    if has_extension(".sh") || lines.iter().any(|line| calls_tool(line)) {
+    let shell = lines.iter().any(|line| SHELL.contains(&line.split(' ').next().unwrap_or("")));
+    if has_extension(".sh") || shell || lines.iter().any(|line| calls_tool(line)) {
         return Ok(Format::Script);
     }
-    if is_toml(first) {
+    if is_toml(first) && lines.iter().any(|line| line.contains(" = ") || line.starts_with('[')) {
         return Ok(Format::Short);
     }
-    Err(looks_like(first, &begins))
+    Err(looks_like(first))
 }
 
 /// A file that is no text at all.
@@ -121,6 +131,11 @@ fn not_a_text(bytes: &[u8]) -> Option<String> {
         let binary = bytes.iter().take(4096).any(|byte| *byte == 0);
         binary.then(|| "is not a text; name the script or file that holds the policy".to_owned())
     })
+}
+
+/// One document or several, one after another.
+fn is_json(text: &str) -> bool {
+    serde_json::Deserializer::from_str(text).into_iter::<serde_json::Value>().all(|document| document.is_ok())
 }
 
 /// JSON: tc's listings are lists of objects with a kind, or with a class.
@@ -180,16 +195,11 @@ fn is_toml(line: &str) -> bool {
 }
 
 /// What something else looks like.
-fn looks_like(first: &str, words: &[String]) -> String {
-    let listing = words.len() > 2 && OBJECTS.contains(&words[0].as_str()) && !VERBS.contains(&words[1].as_str());
+fn looks_like(first: &str) -> String {
     let what = match first {
         text if text.starts_with("<?xml") || text.starts_with('<') => {
             "looks like HTML or XML, perhaps a page that shows the script: save the script itself".to_owned()
         }
-        _ if listing => format!(
-            "looks like what `tc {0} show` prints for people, which does not hold everything; save what `tc -j {0} show` prints instead",
-            words[0]
-        ),
         text if text.starts_with("Chain ") => {
             "looks like what `iptables -L` prints for people; save what `iptables-save` prints instead".into()
         }
@@ -199,7 +209,7 @@ fn looks_like(first: &str, words: &[String]) -> String {
         }
     };
     format!(
-        "{what}\nKnown are shell scripts, tc batch files, iptables-save, nft rules, short policies (tidegate policy help), /etc/config/sqm, SQM's iface.conf, FireQOS, tc -j"
+        "{what}\nKnown are shell scripts, tc batch files, iptables-save, nft rules, short policies (tidegate policy help), /etc/config/sqm, SQM's iface.conf, FireQOS, listings of tc (with -j or without)"
     )
 }
 
@@ -226,7 +236,9 @@ mod tests {
             ("a", "device = \"eth0\"\n", Ok(Format::Short)),
             ("a", "[link]\nup = \"1mbit\"\n", Ok(Format::Short)),
             ("a.toml", "x\n", Ok(Format::Short)),
-            ("a", "[{\"kind\":\"htb\"}]", Ok(Format::TcJson)),
+            ("a", ". ./lib.sh\nstart\n", Ok(Format::Script)),
+            ("a", "qdisc htb 1: root refcnt 2 r2q 10\n", Ok(Format::Listing)),
+            ("a", "[{\"kind\":\"htb\"}]\n[]\n", Ok(Format::TcJson)),
         ];
         for (name, text, expected) in table {
             assert_eq!(sniff(name, text.as_bytes()), expected, "{text}");
@@ -237,7 +249,6 @@ mod tests {
     fn what_is_none_is_told_what_it_looks_like() {
         let told = |bytes: &[u8]| sniff("a", bytes).expect_err("is none").lines().next().unwrap_or_default().to_owned();
         assert!(told(&[0xd4, 0xc3, 0xb2, 0xa1, 0]).contains("pcap"));
-        assert!(told(b"qdisc htb 1: root refcnt 2 r2q 10\n").contains("tc -j qdisc show"));
         assert!(told(b"Chain OUTPUT (policy ACCEPT)\n").contains("iptables-save"));
         assert!(told(b"<html>").contains("HTML"));
         assert!(told(b"\x00\x01\x02").contains("not a text"));

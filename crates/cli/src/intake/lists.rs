@@ -5,6 +5,7 @@ use super::traced::Traced;
 use crate::capture::{Answer, Call, Exit, Outcome, Recorded, SourceLine, SourceWord, Trouble};
 use std::path::{Path, PathBuf};
 use tidegate_lang::batch;
+use tidegate_lang::tc::{self, NotListed};
 
 /// A call that a file asks for.
 pub(super) struct Asked {
@@ -16,7 +17,7 @@ pub(super) struct Asked {
 /// The devices that a file names.
 pub(super) fn devices(format: Format, text: &str) -> Vec<String> {
     let markers: &[&str] = match format {
-        Format::Batch => &["dev"],
+        Format::Batch | Format::Listing => &["dev"],
         Format::IptablesSave(_) => &["-o", "-i", "--out-interface", "--in-interface"],
         Format::Nft => &["oifname", "iifname", "oif", "iif"],
         _ => return Vec::new(),
@@ -54,6 +55,11 @@ pub(super) fn calls(format: Format, path: &Path, text: &str) -> Result<Vec<Asked
         Format::IptablesSave(false) => Ok(vec![whole("iptables-restore", &[])]),
         Format::IptablesSave(true) => Ok(vec![whole("ip6tables-restore", &[])]),
         Format::Nft => Ok(vec![whole("nft", &["-f", "-"])]),
+        Format::Listing => {
+            let listed = tc::read_listing(text).map_err(|NotListed { line, why }| format!("line {line} {why}"))?;
+            let call = |args| Call { tool: "tc".into(), args, stdin: None, cwd: PathBuf::from("/") };
+            Ok(listed.into_iter().map(|one| Asked { call: call(one.args), line: Some(one.line) }).collect())
+        }
         other => Err(format!("is {}, which cannot be read yet ({})", other.name(), path.display())),
     }
 }

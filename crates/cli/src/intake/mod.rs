@@ -8,6 +8,7 @@
 mod format;
 mod lists;
 mod steps;
+mod tcjson;
 mod traced;
 
 pub use format::{Format, sniff};
@@ -143,6 +144,24 @@ fn devices_before(machine: &Machine) -> Vec<(String, DeviceSpec)> {
 /// A file cannot be read, is nothing we know, or cannot be run. What goes wrong inside is told in [`Taken::outcomes`].
 pub fn read(files: &[PathBuf], options: &ReadOptions) -> Result<Taken, ReadError> {
     let texts = files.iter().map(|path| text(path)).collect::<Result<Vec<_>, _>>()?;
+    read_texts(files, texts, options)
+}
+
+/// Takes in a text that stands in no file; a script cannot be.
+///
+/// # Errors
+/// As for [`read`].
+pub fn read_text(name: &str, text: &str, options: &ReadOptions) -> Result<Taken, ReadError> {
+    let path = PathBuf::from(name);
+    let format = sniff(name, text.as_bytes()).map_err(|why| ReadError::File(path.clone(), why))?;
+    if format == Format::Script {
+        return Err(ReadError::File(path, "a script must be a file, because it is run; save it first".into()));
+    }
+    read_texts(&[path], vec![(format, text.to_owned())], options)
+}
+
+fn read_texts(files: &[PathBuf], texts: Vec<(Format, String)>, options: &ReadOptions) -> Result<Taken, ReadError> {
+    let (files, texts) = listings_joined(files, texts, options.devices.first().map(String::as_str))?;
     let mut devices = options.devices.clone();
     for (path, (format, text)) in files.iter().zip(&texts) {
         let named = match format {
@@ -174,6 +193,38 @@ pub fn read(files: &[PathBuf], options: &ReadOptions) -> Result<Taken, ReadError
         taken.outcomes.push(outcome);
     }
     Ok(taken)
+}
+
+/// Listings of qdiscs, classes and filters belong together, whatever file each is in: what hangs on what decides the order.
+fn listings_joined(
+    files: &[PathBuf],
+    texts: Vec<(Format, String)>,
+    dev: Option<&str>,
+) -> Result<(Vec<PathBuf>, Vec<(Format, String)>), ReadError> {
+    let mut others: Vec<(PathBuf, (Format, String))> = Vec::new();
+    let mut first: Option<usize> = None;
+    for (path, (format, text)) in files.iter().zip(texts) {
+        let listing = match format {
+            Format::Listing => text,
+            Format::TcJson => tcjson::listing(&text, dev).map_err(|why| ReadError::File(path.clone(), why))?,
+            _ => {
+                others.push((path.clone(), (format, text)));
+                continue;
+            }
+        };
+        match first {
+            Some(at) => {
+                let (name, (_, whole)) = &mut others[at];
+                *name = PathBuf::from(format!("{} + {}", name.display(), path.display()));
+                whole.push_str(&listing);
+            }
+            None => {
+                first = Some(others.len());
+                others.push((path.clone(), (Format::Listing, listing)));
+            }
+        }
+    }
+    Ok(others.into_iter().unzip())
 }
 
 /// Runs a script.

@@ -5,7 +5,7 @@
 
 mod json;
 mod options;
-mod text;
+pub(crate) mod text;
 
 pub use options::{Options, Print};
 

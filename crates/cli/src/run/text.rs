@@ -6,12 +6,12 @@ use crate::faces::Carried;
 use std::fmt::Write as _;
 
 /// One command a line, quoted for a shell.
-pub(super) fn commands(carried: &[Carried]) -> String {
+pub(crate) fn commands(carried: &[Carried]) -> String {
     carried.iter().map(|one| one.words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ") + "\n").collect()
 }
 
 /// A file for `tc -batch`: tc's commands without its name; what belongs to other tools in its place as a comment.
-pub(super) fn batch(carried: &[Carried]) -> String {
+pub(crate) fn batch(carried: &[Carried]) -> String {
     let line = |one: &Carried| match one.words.split_first() {
         Some((tool, words)) if tool == "tc" => words.iter().map(|word| batch_word(word)).collect::<Vec<_>>().join(" "),
         _ => format!("# {}", one.words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")),

@@ -44,8 +44,7 @@ fn refused(step: &Step) -> Option<Finding> {
 }
 
 /// Words that name a rate.
-const RATES: [&str; 10] =
-    ["rate", "ceil", "peakrate", "m1", "m2", "umax", "bandwidth", "penalty_rate", "avgrate", "drain"];
+const RATES: [&str; 9] = ["rate", "ceil", "peakrate", "m1", "m2", "bandwidth", "penalty_rate", "avgrate", "drain"];
 /// Words that name a time whose bare number is microseconds.
 const TIMES: [&str; 5] = ["latency", "target", "interval", "tupdate", "ce_threshold"];
 

@@ -1,10 +1,17 @@
 //! The rules of the checker: one file per family.
 
+mod collisions;
 mod commands;
+mod defaults;
 mod devices;
+mod intent;
+mod leaf;
+mod marks;
+mod protocols;
 mod quantum;
 mod queues;
 mod rates;
+mod reach;
 mod tables;
 
 use crate::finding::{Edit, Finding, Fix, Level, Rule, Witness};
@@ -12,8 +19,8 @@ use crate::reading::{Place, Reading, Step};
 
 /// Everything found wrong, in the order of the files; within a line the worst first.
 pub fn check(reading: &mut Reading) -> Vec<Finding> {
-    let families: [fn(&mut Reading) -> Vec<Finding>; 6] =
-        [commands::check, devices::check, quantum::check, queues::check, rates::check, tables::check];
+    let families: [fn(&mut Reading) -> Vec<Finding>; 7] =
+        [commands::check, devices::check, quantum::check, queues::check, rates::check, tables::check, reach::check];
     let found: Vec<Finding> = families.iter().flat_map(|family| family(reading)).collect();
     let mut found = told_once(found);
     let line = |finding: &Finding| finding.place.as_ref().map(|place| (place.file, place.line));

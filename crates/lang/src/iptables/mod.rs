@@ -92,6 +92,11 @@ pub fn complain(tool: &str, what: impl std::fmt::Display) -> Refusal {
         .then(&format!("Try `{tool} -h' or '{tool} --help' for more information."))
 }
 
+/// The port of a service.
+pub(crate) fn service(name: &str) -> Option<u16> {
+    values::SERVICES.iter().find(|(known, _)| *known == name).map(|(_, port)| *port)
+}
+
 /// The refusal of what iptables knows and this version does not.
 pub(crate) fn later(what: impl std::fmt::Display, place: usize) -> Refusal {
     Refusal::new(2, format!("tidegate: {what} is not supported in this version"))

@@ -6,6 +6,7 @@ mod build;
 mod command;
 mod filter;
 mod hfsc;
+mod listing;
 mod options;
 mod red;
 mod refuse;
@@ -24,6 +25,7 @@ use tidegate_policy::Op;
 use tidegate_policy::spec::{FILTERS, KINDS, KindSpec};
 use words::{Words, begins};
 
+pub use listing::{Listed, NotListed, is_listing, read_listing};
 pub use refuse::refusal_text;
 pub use show_class::show_classes;
 pub use show_filter::show_filters;

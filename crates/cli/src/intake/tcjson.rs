@@ -1,0 +1,147 @@
+//! What `tc -j … show` writes, as the lines that tc prints for people: those are read back.
+
+use serde_json::{Map, Value};
+
+/// The listing that a file of tc's JSON stands for. `dev` is the device of what names none.
+///
+/// # Errors
+/// What cannot be read.
+pub(super) fn listing(text: &str, dev: Option<&str>) -> Result<String, String> {
+    let mut out = String::new();
+    for document in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
+        let document = document.map_err(|error| format!("is no JSON: {error}"))?;
+        for object in objects(&document) {
+            out.push_str(&line(object, dev)?);
+            out.push('\n');
+        }
+    }
+    Ok(out)
+}
+
+/// The objects of a list of tc's, or of the document of `tidegate run --print json`.
+fn objects(document: &Value) -> Vec<&Map<String, Value>> {
+    let lists: Vec<&Value> = match document {
+        Value::Object(whole) if whole.contains_key("kind") => return vec![whole],
+        Value::Object(whole) => ["qdiscs", "classes", "filters"].iter().filter_map(|key| whole.get(*key)).collect(),
+        list => vec![list],
+    };
+    lists.into_iter().filter_map(Value::as_array).flatten().filter_map(Value::as_object).collect()
+}
+
+fn line(object: &Map<String, Value>, dev: Option<&str>) -> Result<String, String> {
+    let text = |key: &str| object.get(key).and_then(Value::as_str);
+    let dev = text("dev").or(dev).ok_or("does not say of which device; add --dev DEV")?;
+    let options = object.get("options").and_then(Value::as_object);
+    if object.contains_key("protocol") {
+        return filter(object, options, dev);
+    }
+    let kind = text("kind").or_else(|| text("class")).ok_or("has an object without a kind")?;
+    let handle = text("handle").ok_or("has an object without a handle")?;
+    let is_class = object.contains_key("class") || handle.split(':').nth(1).is_some_and(|minor| !minor.is_empty());
+    let place = text("parent").map_or_else(|| "root".to_owned(), |parent| format!("parent {parent}"));
+    let mut words = if is_class {
+        format!("class {kind} {handle} dev {dev} {place}")
+    } else {
+        format!("qdisc {kind} {handle} dev {dev} {place}")
+    };
+    let values = options.unwrap_or(object);
+    let known = |key: &str| {
+        !matches!(key, "kind" | "class" | "handle" | "dev" | "parent" | "root" | "leaf" | "stats" | "level")
+    };
+    for (key, value) in values.iter().filter(|(key, _)| known(key)) {
+        option(&mut words, key, value);
+    }
+    Ok(words)
+}
+
+/// Keys that hold a rate in bytes per second, a time in microseconds; the rest are numbers as they are.
+const RATES: [&str; 4] = ["rate", "ceil", "peakrate", "bandwidth"];
+const TIMES: [&str; 6] = ["target", "interval", "tupdate", "ce_threshold", "lat", "latency"];
+/// Counters among the options.
+const COUNTED: [&str; 12] = [
+    "refcnt",
+    "direct_packets_stat",
+    "ver",
+    "Scell_log",
+    "ewma",
+    "prob_mark",
+    "prob_mark_head",
+    "prob_drop",
+    "forced_mark",
+    "forced_mark_head",
+    "forced_drop",
+    "multiqueue",
+];
+
+fn option(words: &mut String, key: &str, value: &Value) {
+    if COUNTED.contains(&key) {
+        return;
+    }
+    let key_said = |words: &mut String, value: String| {
+        words.push_str(&format!(" {key} {value}"));
+    };
+    match value {
+        Value::Bool(true) => words.push_str(&format!(" {key}")),
+        Value::Bool(false) | Value::Null | Value::Object(_) => {}
+        Value::Number(number) if RATES.contains(&key) => {
+            key_said(words, format!("{}bit", number.as_u64().unwrap_or(0) * 8))
+        }
+        Value::Number(number) if TIMES.contains(&key) => key_said(words, format!("{number}us")),
+        Value::Number(number) if matches!(key, "rehash" | "db") => {
+            key_said(words, (number.as_u64().unwrap_or(0) / 1000).to_string());
+        }
+        Value::Array(list) => {
+            let all: Vec<String> = list.iter().map(|item| item.to_string().trim_matches('"').to_owned()).collect();
+            key_said(words, all.join(if key == "keys" { "," } else { " " }));
+        }
+        other => key_said(words, other.to_string().trim_matches('"').to_owned()),
+    }
+}
+
+fn filter(object: &Map<String, Value>, options: Option<&Map<String, Value>>, dev: &str) -> Result<String, String> {
+    let text = |key: &str| object.get(key).and_then(Value::as_str);
+    let kind = text("kind").ok_or("has a filter without a kind")?;
+    let parent = text("parent").map_or(String::new(), |parent| format!("parent {parent} "));
+    let pref = object.get("pref").map_or(String::new(), Value::to_string);
+    let mut words =
+        format!("filter {parent}dev {dev} protocol {} pref {pref} {kind} chain 0", text("protocol").unwrap_or("all"));
+    let Some(options) = options else { return Ok(words) };
+    if options.contains_key("actions") {
+        return Err("holds filters with actions, which tc's JSON does not tell whole; save what `tc filter show` prints instead".into());
+    }
+    if kind == "u32" {
+        return u32_filter(words, options);
+    }
+    for (key, value) in options {
+        match key.as_str() {
+            // `"mode": "hash"` stands for the word itself.
+            "mode" => words.push_str(&format!(" {}", value.as_str().unwrap_or("hash"))),
+            _ => option(&mut words, key, value),
+        }
+    }
+    Ok(words)
+}
+
+fn u32_filter(mut words: String, options: &Map<String, Value>) -> Result<String, String> {
+    if options.contains_key("ht_divisor") {
+        return Ok(words + " fh 800: ht divisor 1");
+    }
+    if let Some(flowid) = options.get("flowid").and_then(Value::as_str) {
+        words.push_str(&format!(" flowid {flowid}"));
+    }
+    let keys: Vec<&Value> = match options.get("match") {
+        Some(Value::Array(keys)) => keys.iter().collect(),
+        Some(one) => vec![one],
+        None => Vec::new(),
+    };
+    for key in keys {
+        let part = |name: &str| key.get(name).map(|value| value.to_string().trim_matches('"').to_owned());
+        let (Some(value), Some(mask)) = (part("value"), part("mask")) else {
+            return Err("holds u32 filters whose matches this version of tc leaves out of its JSON; save what `tc filter show` prints instead".into());
+        };
+        let at = part("off").unwrap_or_else(|| "0".into());
+        let next = part("offmask").is_some_and(|mask| !mask.is_empty() && mask != "0");
+        words.push_str(&format!("\n  match {value}/{mask} at {}{at}", if next { "nexthdr+" } else { "" }));
+    }
+    Ok(words)
+}

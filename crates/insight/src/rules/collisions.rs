@@ -1,0 +1,80 @@
+//! R18: hosts or flows that share a class by chance.
+
+use super::reach::Asking;
+use crate::bdd::TooLarge;
+use crate::finding::{Finding, Level, Rule, Witness};
+use tidegate_policy::dump::FilterEntry;
+use tidegate_policy::{FilterParams, FlowKeySet, FlowMode, FlowParams};
+
+/// Buckets beyond which nobody's home has so many hosts that it matters.
+const MANY: u32 = 1024;
+/// The keys of a flow filter that tell hosts apart and nothing else: `src`, `dst`, `nfct-src`, `nfct-dst`.
+const HOST_KEYS: u32 = 1 | 1 << 1 | 1 << 9 | 1 << 10;
+
+/// A note for each hash into few buckets.
+pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
+    let filters = asking.reading.filters.iter().enumerate();
+    let hashes = filters.filter_map(|(at, dump)| match &dump.entry {
+        FilterEntry::Filter { params: FilterParams::Flow(flow), .. } if is_small_hash(flow) => Some((at, flow)),
+        _ => None,
+    });
+    Ok(hashes.map(|(at, flow)| collisions(asking, at, flow)).collect())
+}
+
+fn is_small_hash(flow: &FlowParams) -> bool {
+    flow.mode.unwrap_or_default() == FlowMode::Hash && (2..=MANY).contains(&flow.divisor)
+}
+
+fn collisions(asking: &Asking<'_>, at: usize, flow: &FlowParams) -> Finding {
+    let who = if flow.keys.0 & !HOST_KEYS == 0 { "hosts" } else { "flows" };
+    let (even, nearly) = (least(flow.divisor, 0.5), least(flow.divisor, 0.95));
+    let percent = |count: u32| (shared(flow.divisor, count) * 100.0) as u32;
+    let reshuffled = match flow.perturb {
+        0 => "and stay together".to_owned(),
+        seconds => format!("until the hash changes, every {seconds} s, when all are dealt anew"),
+    };
+    let keys: Vec<&str> =
+        (0..).zip(FlowKeySet::NAMES).filter(|(bit, _)| flow.keys.has(*bit)).map(|(_, name)| name).collect();
+    let step = asking.step_of_filter(at);
+    Finding {
+        rule: Rule::Collisions,
+        level: Level::Note,
+        place: step.and_then(|step| super::at_word(step, "divisor")),
+        what: format!("{who} (by {}) are dealt into {} classes by a hash", keys.join(", "), flow.divisor),
+        because: format!(
+            "two of {even} share one with a chance of {} %, two of {nearly} with {} %, {reshuffled}",
+            percent(even),
+            percent(nearly)
+        ),
+        witness: Some(Witness::Number(format!(
+            "1 - {0}! / ({0} - {even})! / {0}^{even} = {1} %",
+            flow.divisor,
+            percent(even)
+        ))),
+        fix: None,
+    }
+}
+
+/// The chance that two of so many share one of so many buckets.
+fn shared(buckets: u32, count: u32) -> f64 {
+    1.0 - (0..count).map(|taken| 1.0 - f64::from(taken) / f64::from(buckets)).product::<f64>()
+}
+
+/// How few of them share a bucket with at least this chance.
+fn least(buckets: u32, chance: f64) -> u32 {
+    (1..=buckets + 1).find(|count| shared(buckets, *count) >= chance).unwrap_or(buckets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sixteen_buckets() {
+        // 1 - 16·15·14·13·12 / 16^5 = 0.5001…
+        assert_eq!((least(16, 0.5), (shared(16, 5) * 1000.0) as u32), (5, 500));
+        assert!(shared(16, 10) > 0.97 && shared(16, 17) > 0.999_999);
+        // The birthdays themselves.
+        assert_eq!(least(365, 0.5), 23);
+    }
+}

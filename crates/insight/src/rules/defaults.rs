@@ -1,0 +1,194 @@
+//! R11 and R14: what no filter takes. It may go past all classes, be dropped, or all of a protocol may wait in the default class.
+
+use super::reach::{Asking, witness};
+use super::{at_word, edit};
+use crate::bdd::TooLarge;
+use crate::finding::{Finding, Fix, Level, Rule};
+use crate::reach::Candidate;
+use crate::reading::Step;
+use crate::walk_tree::{By, Parts, Place};
+use std::collections::BTreeSet;
+use tidegate_gateway::Why;
+use tidegate_packet::Handle;
+use tidegate_policy::QdiscParams;
+use tidegate_policy::dump::QdiscDump;
+
+/// Packets without a class, and protocols without a filter.
+pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
+    let mut found = Vec::new();
+    let direct: Vec<(Place, Parts)> = asking.reached.walked.seen.direct.clone().into_iter().collect();
+    for (place, parts) in direct {
+        found.extend(past_all(asking, &place, &parts)?);
+    }
+    let dropped: Vec<(Place, Parts)> = asking.reached.walked.seen.unclassified.clone().into_iter().collect();
+    for (place, parts) in dropped {
+        found.extend(without_class(asking, &place, &parts)?);
+    }
+    let roots = asking.reading.qdiscs.iter().filter(|qdisc| qdisc.parent == Handle::ROOT && !qdisc.handle.is_none());
+    for root in roots {
+        found.extend(in_default(asking, root)?);
+    }
+    Ok(found)
+}
+
+/// Those of some packets that are IP, and those that are not.
+fn by_kind(asking: &mut Asking<'_>, parts: &Parts) -> Result<(Parts, Parts), TooLarge> {
+    let (mut ip, mut other) = (Parts::default(), Parts::default());
+    let space = &mut asking.reached.walked.space;
+    for (way, set) in &parts.0 {
+        let strange = space.store.and(*set, space.other)?;
+        other.add(space, *way, strange)?;
+        let plain = space.store.minus(*set, space.other)?;
+        ip.add(space, *way, plain)?;
+    }
+    Ok((ip, other))
+}
+
+fn qdisc_of<'a>(asking: &Asking<'a>, place: &Place) -> Option<(&'a QdiscDump, &'a Step)> {
+    let reading = asking.reading;
+    let qdisc = reading.qdiscs.iter().find(|qdisc| qdisc.dev == place.0 && qdisc.handle == place.1)?;
+    Some((qdisc, reading.step_of(reading.maker_of_qdisc(qdisc)?)?))
+}
+
+/// HTB's direct queue: packets that none of its classes holds back.
+fn past_all(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Result<Option<Finding>, TooLarge> {
+    let Some((qdisc, step)) = qdisc_of(asking, place) else { return Ok(None) };
+    let QdiscParams::Htb(htb) = &qdisc.params else { return Ok(None) };
+    let has_classes =
+        asking.reading.classes.iter().any(|class| class.dev == place.0 && class.classid.qdisc() == place.1);
+    let (ip, other) = by_kind(asking, parts)?;
+    let shown = if ip.is_empty() { &other } else { &ip };
+    let Some(candidate) = asking.reached.pick(asking.reading, shown)? else { return Ok(None) };
+    let way = asking.send(&candidate);
+    let device = asking.prober.device(&place.0);
+    let past = device.and_then(|id| way.stop_at(id)).is_some_and(|stop| stop.leaf_class().is_none());
+    debug_assert!(past || way.dropped.is_some(), "the engine finds a class for {}", candidate.packet);
+    if !past || !has_classes {
+        return Ok(None);
+    }
+    let named = place.1.class(htb.default as u16);
+    let (level, what) = match (ip.is_empty(), htb.default) {
+        (true, _) => (Level::Note, format!("ARP and what else is not IP goes past all classes of {}", place.1)),
+        (false, 0) => {
+            (Level::Warning, format!("{} has no default class: what no filter takes goes past all classes", place.1))
+        }
+        (false, _) => (Level::Error, format!("the default class {named} is not there, or has classes below it")),
+    };
+    Ok(Some(Finding {
+        rule: Rule::Default,
+        level,
+        place: at_word(step, "default"),
+        what,
+        because: "such packets leave at the speed of the device, before all others, and fill the queue behind it"
+            .into(),
+        witness: witness(&candidate, "past all classes"),
+        fix: if ip.is_empty() { None } else { default_fix(asking, place, step) },
+    }))
+}
+
+/// The default becomes the leaf that is served last.
+fn default_fix(asking: &Asking<'_>, place: &Place, step: &Step) -> Option<Fix> {
+    let classes = asking.reached.walked.classes.get(&place.0)?;
+    let leaves = classes.iter().filter(|(class, leaf)| **leaf && class.qdisc() == place.1).map(|(class, _)| class);
+    let last = leaves.max_by_key(|class| super::intent::rank(asking.reading, &place.0, **class).unwrap_or(0))?;
+    let minor = format!("{:x}", last.minor());
+    if step.after("default").is_some() {
+        return edit(step, "default", &minor, "name a class that is there");
+    }
+    super::addition(step, &format!("default {minor}"), "name a default class")
+}
+
+/// HFSC, DRR and QFQ drop what nothing classifies.
+fn without_class(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Result<Option<Finding>, TooLarge> {
+    let Some((qdisc, step)) = qdisc_of(asking, place) else { return Ok(None) };
+    let (ip, other) = by_kind(asking, parts)?;
+    // Without ARP nobody on an Ethernet is found: that is worse than a protocol that is not carried.
+    let (shown, level, whose) = match (other.is_empty(), ip.is_empty()) {
+        (false, _) => (&other, Level::Error, "ARP and what else"),
+        (true, _) => (&ip, Level::Warning, "what"),
+    };
+    let Some(candidate) = asking.reached.pick(asking.reading, shown)? else { return Ok(None) };
+    let way = asking.send(&candidate);
+    let dropped = way.dropped.is_some_and(|loss| loss.why == Why::Unclassified);
+    debug_assert!(dropped || asking.hashed_before(place), "the engine does not drop {}", candidate.packet);
+    if !dropped {
+        return Ok(None);
+    }
+    let kind = qdisc.kind.name();
+    Ok(Some(Finding {
+        rule: Rule::Default,
+        level,
+        place: at_word(step, kind),
+        what: format!("{whose} no filter of {} takes is dropped: {kind} has no default class here", place.1),
+        because: match level {
+            Level::Error => "without ARP the neighbours are not found, and nothing can be sent at all".into(),
+            _ => "such packets never leave".into(),
+        },
+        witness: witness(&candidate, "dropped"),
+        fix: Some(Fix {
+            what: format!("end the filters of {} with one for `protocol all`", place.1),
+            edits: Vec::new(),
+        }),
+    }))
+}
+
+impl Asking<'_> {
+    /// Does a hash decide what comes to a qdisc, so that a packet of its set may go elsewhere?
+    fn hashed_before(&self, place: &Place) -> bool {
+        self.reached.walked.seen.classes.keys().any(|((device, _), by)| *device == place.0 && *by == By::Hash)
+    }
+}
+
+/// IPv6 that no filter tells apart where they do so for IPv4.
+fn in_default(asking: &mut Asking<'_>, root: &QdiscDump) -> Result<Option<Finding>, TooLarge> {
+    let (mut told_v4, mut told_v6, mut rest) = (false, false, Parts::default());
+    let classes: Vec<((Place, By), Parts)> =
+        asking.reached.walked.seen.classes.iter().map(|(key, parts)| (key.clone(), parts.clone())).collect();
+    let mut defaults = BTreeSet::new();
+    for (((device, class), by), parts) in classes {
+        if device != root.dev || class.qdisc() != root.handle {
+            continue;
+        }
+        let space = &mut asking.reached.walked.space;
+        for (way, set) in parts.0 {
+            let v4 = space.store.and(set, space.v4)?;
+            let v6 = space.store.and(set, space.v6)?;
+            if by == By::Default {
+                rest.add(space, way, v6)?;
+                defaults.insert(class);
+            } else {
+                told_v4 |= !v4.is_empty();
+                told_v6 |= !v6.is_empty();
+            }
+        }
+    }
+    // prio's map has several, by the DS field.
+    let (true, false, 1, Some(default)) = (told_v4, told_v6, defaults.len(), defaults.first().copied()) else {
+        return Ok(None);
+    };
+    let Some(step) = asking.reading.maker_of_qdisc(root).and_then(|op| asking.reading.step_of(op)) else {
+        return Ok(None);
+    };
+    let Some(candidate) = asking.reached.pick(asking.reading, &rest)? else { return Ok(None) };
+    let went = confirmed(asking, &candidate, &root.dev, default);
+    Ok(went.map(|went| Finding {
+        rule: Rule::OtherProtocols,
+        level: Level::Note,
+        place: at_word(step, "default"),
+        what: format!("IPv6 is not told apart on {}: all of it waits in {default}", root.dev),
+        because: "the filters ask for IPv4 only, so calls and bulk over IPv6 are treated alike".into(),
+        witness: witness(&candidate, &went),
+        fix: Some(Fix {
+            what: "write the filters for `protocol ipv6` too (and the rules for ip6tables)".into(),
+            edits: Vec::new(),
+        }),
+    }))
+}
+
+fn confirmed(asking: &mut Asking<'_>, candidate: &Candidate, device: &str, class: Handle) -> Option<String> {
+    let way = asking.send(candidate);
+    let id = asking.prober.device(device)?;
+    let there = way.stop_at(id)?.classes.contains(&class);
+    debug_assert!(there, "the engine does not put {} into {class}", candidate.packet);
+    there.then(|| class.to_string())
+}

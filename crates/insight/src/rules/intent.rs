@@ -1,0 +1,201 @@
+//! R2: where today's senders land in a policy that sorts by TOS or DSCP. Many such policies are older than the marks.
+
+use super::reach::Asking;
+use crate::bdd::TooLarge;
+use crate::finding::{Finding, Fix, Level, Rule, Witness};
+use crate::packet::Packet;
+use crate::probe::Way;
+use crate::reading::{Place, Reading};
+use crate::walk::RuleKey;
+use std::collections::BTreeMap;
+use tidegate_gateway::Route;
+use tidegate_packet::Handle;
+use tidegate_policy::dump::FilterEntry;
+use tidegate_policy::netfilter::Condition;
+use tidegate_policy::{ClassParams, FilterParams, Kind};
+
+/// Somebody who marks what he sends.
+struct Sender {
+    /// Who, and since when.
+    name: &'static str,
+    /// A packet of his.
+    packet: &'static str,
+    /// People wait for it; else it is in nobody's hurry.
+    hurried: bool,
+}
+
+/// Who marks how: OpenSSH's release notes 7.8 and 10.1; RFC 8837 (WebRTC), RFC 8325 and RFC 4594 (classes of service), RFC 8622 (LE),
+/// Zoom's guide to DSCP marking.
+const SENDERS: [Sender; 8] = [
+    Sender {
+        name: "OpenSSH's keystrokes (AF21, since 7.8)",
+        packet: "tcp 192.168.1.10:40000 > 198.51.100.7:22 dscp AF21 len 100",
+        hurried: true,
+    },
+    Sender {
+        name: "OpenSSH's keystrokes (EF, since 10.1)",
+        packet: "tcp 192.168.1.10:40000 > 198.51.100.7:22 dscp EF len 100",
+        hurried: true,
+    },
+    Sender {
+        name: "calls (EF, RFC 8837)",
+        packet: "udp 192.168.1.10:40000 > 198.51.100.7:50000 dscp EF len 200",
+        hurried: true,
+    },
+    Sender {
+        name: "the pictures of calls (AF41, RFC 8837)",
+        packet: "udp 192.168.1.10:40000 > 198.51.100.7:50000 dscp AF41 len 1200",
+        hurried: true,
+    },
+    Sender {
+        name: "Zoom's sound (DSCP 56)",
+        packet: "udp 192.168.1.10:40000 > 198.51.100.7:8801 dscp CS7 len 200",
+        hurried: true,
+    },
+    Sender {
+        name: "Zoom's pictures (DSCP 40)",
+        packet: "udp 192.168.1.10:40000 > 198.51.100.7:8801 dscp CS5 len 1200",
+        hurried: true,
+    },
+    Sender {
+        name: "scp and rsync (CS1, OpenSSH 7.8 to 10.0)",
+        packet: "tcp 192.168.1.10:40000 > 198.51.100.7:22 dscp CS1 len 1400",
+        hurried: false,
+    },
+    Sender {
+        name: "what is in nobody's hurry (LE, RFC 8622)",
+        packet: "tcp 192.168.1.10:40000 > 198.51.100.7:51413 dscp LE len 1400",
+        hurried: false,
+    },
+];
+
+/// One sender who lands where he should not.
+struct Misplaced {
+    sender: &'static Sender,
+    packet: Packet,
+    class: Handle,
+    plain: Handle,
+}
+
+/// Where today's senders land, asked of the engine.
+pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
+    let devices: Vec<String> = asking
+        .reading
+        .qdiscs
+        .iter()
+        .filter(|q| q.parent == Handle::ROOT && !q.handle.is_none())
+        .map(|q| q.dev.clone())
+        .collect();
+    let mut found = Vec::new();
+    for device in devices.iter().filter(|device| reads_ds(asking.reading, device)) {
+        let mut by_place: BTreeMap<(Option<Place>, bool), Vec<Misplaced>> = BTreeMap::new();
+        for sender in &SENDERS {
+            if let Some((place, misplaced)) = misplaced(asking, device, sender) {
+                by_place.entry((place, sender.hurried)).or_default().push(misplaced);
+            }
+        }
+        found.extend(by_place.into_iter().filter_map(|((place, _), senders)| told(asking, device, place, senders)));
+    }
+    Ok(found)
+}
+
+/// Does anything on the way out of a device ask for the DS field?
+fn reads_ds(reading: &Reading, device: &str) -> bool {
+    let filters = reading.filters.iter().filter(|dump| dump.dev == device).any(|dump| match &dump.entry {
+        FilterEntry::Filter { params: FilterParams::U32(u32), .. } => {
+            u32.keys.iter().any(|key| key.offset == 0 && key.mask & 0x00ff_0000 != 0)
+        }
+        _ => false,
+    });
+    let asks = |what: &Condition| matches!(what, Condition::Dscp(_) | Condition::Tos(..));
+    filters || crate::walk_ways::rules(reading).any(|rule| rule.matches.iter().any(|m| asks(&m.what)))
+}
+
+/// A sender whose packets are ranked otherwise than they would be without a mark, and the wrong way.
+fn misplaced(asking: &mut Asking<'_>, device: &str, sender: &'static Sender) -> Option<(Option<Place>, Misplaced)> {
+    let packet = Packet::parse(sender.packet).ok()?;
+    let plain = Packet { dsfield: 0, ..packet.clone() };
+    let unmarked = asking.send_by(&plain, device, Route::Forwarded(None))?;
+    let before = counters(asking, device);
+    let marked = asking.send_by(&packet, device, Route::Forwarded(None))?;
+    let after = counters(asking, device);
+    let (class, plain) = parting(&marked, &unmarked)?;
+    let (rank, usual) = (rank(asking.reading, device, class)?, rank(asking.reading, device, plain)?);
+    let wrong = if sender.hurried { rank > usual } else { rank < usual };
+    if !wrong {
+        return None;
+    }
+    let by = before
+        .iter()
+        .zip(&after)
+        .find(|((_, before), (_, after))| before != after)
+        .map(|((place, _), _)| place.clone());
+    Some((by.flatten(), Misplaced { sender, packet, class, plain }))
+}
+
+/// The first classes in which two packets wait apart.
+fn parting(one: &Way, other: &Way) -> Option<(Handle, Handle)> {
+    let (one, other) = (one.stops.last()?, other.stops.last()?);
+    one.classes.iter().zip(&other.classes).find(|(a, b)| a != b).map(|(a, b)| (*a, *b))
+}
+
+/// What everything that asks for the DS field has counted, with its place.
+fn counters(asking: &mut Asking<'_>, device: &str) -> Vec<(Option<Place>, u64)> {
+    let mut counted = Vec::new();
+    for (at, dump) in asking.reading.filters.iter().enumerate().filter(|(_, dump)| dump.dev == device) {
+        if let Some(hits) = asking.hits(dump) {
+            counted.push((asking.step_of_filter(at).and_then(|step| step.place.clone()), hits));
+        }
+    }
+    let mut rules: Vec<(RuleKey, u64)> = Vec::new();
+    for table in asking.prober.gateway().all_tables() {
+        for chain in table.chains() {
+            for (at, rule) in chain.rules.iter().enumerate() {
+                let asks = |what: &Condition| matches!(what, Condition::Dscp(_) | Condition::Tos(..));
+                if rule.rule.matches.iter().any(|m| asks(&m.what)) {
+                    let (family, name) = (table.family(), table.name().to_owned());
+                    rules.push((RuleKey { family, table: name, chain: chain.name.clone(), at }, rule.packets));
+                }
+            }
+        }
+    }
+    counted.extend(
+        rules
+            .into_iter()
+            .map(|(key, packets)| (asking.step_of_rule(&key).and_then(|step| step.place.clone()), packets)),
+    );
+    counted
+}
+
+/// How late a class is served among its siblings, where that is strict: HTB's prio, a band of prio.
+pub(super) fn rank(reading: &Reading, device: &str, class: Handle) -> Option<u32> {
+    let dump = reading.classes.iter().find(|dump| dump.dev == device && dump.classid == class)?;
+    match (&dump.params, dump.kind) {
+        (ClassParams::Htb(htb), _) => Some(htb.prio),
+        (_, Kind::Prio) => Some(u32::from(class.minor())),
+        _ => None,
+    }
+}
+
+fn told(asking: &Asking<'_>, device: &str, place: Option<Place>, senders: Vec<Misplaced>) -> Option<Finding> {
+    let first = senders.first()?;
+    let names: Vec<&str> = senders.iter().map(|one| one.sender.name).collect();
+    let side = if first.sender.hurried { "behind" } else { "before" };
+    let root = asking.reading.qdiscs.iter().find(|qdisc| qdisc.dev == device && qdisc.parent == Handle::ROOT)?;
+    let place = place.or_else(|| {
+        let step = asking.reading.step_of(asking.reading.maker_of_qdisc(root)?)?;
+        step.place.clone()
+    });
+    Some(Finding {
+        rule: Rule::Intent,
+        level: Level::Warning,
+        place,
+        what: format!("today's marks meet this otherwise than its class means: {}", names.join("; ")),
+        because: format!("such packets are served in {}, {side} the unmarked ones of {}", first.class, first.plain),
+        witness: Some(Witness::Packet { packet: first.packet.to_string(), went: first.class.to_string() }),
+        fix: Some(Fix {
+            what: format!("ask for all six bits of the DSCP: `match ip tos {:#04x} 0xfc`", first.packet.dsfield & 0xfc),
+            edits: Vec::new(),
+        }),
+    })
+}

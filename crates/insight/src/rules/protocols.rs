@@ -1,0 +1,178 @@
+//! R7: matches that read another protocol's header than the filter is asked about.
+
+use super::reach::{Asking, witness};
+use crate::bdd::TooLarge;
+use crate::finding::{Edit, Finding, Fix, Level, Rule, Witness};
+use crate::reading::{Step, Word};
+use crate::words::count;
+use tidegate_packet::header::{ethertype, proto};
+use tidegate_policy::dump::FilterEntry;
+use tidegate_policy::{FilterOp, FilterParams, U32Key};
+
+/// `match FAMILY FIELD VALUE`, as it was written.
+struct Said<'a> {
+    family: &'a Word,
+    field: &'a Word,
+    value: &'a Word,
+}
+
+/// The families of matches, each with its EtherType.
+const FAMILIES: [(&str, u16); 2] = [("ip", ethertype::IPV4), ("ip6", ethertype::IPV6)];
+
+/// Filters whose matches speak of another header than their protocol's.
+pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
+    let mut found = Vec::new();
+    let mut ports: Vec<Finding> = Vec::new();
+    for at in 0..asking.reading.filters.len() {
+        let Some(step) = asking.step_of_filter(at) else { continue };
+        let protocol = asking.reading.filters[at].protocol;
+        let matches = matches(step);
+        let wrong = matches.iter().find(|said| family(said).is_some_and(|family| family != protocol));
+        match wrong {
+            Some(said) if protocol == FilterOp::ALL => found.push(of_all(step, said)),
+            Some(said) => found.extend(of_another(asking, at, step, said)?),
+            None => ports.extend(ports_of_anything(step, &matches)),
+        }
+    }
+    // A policy that does so does so throughout: the first stands for all.
+    let more = ports.len().saturating_sub(1);
+    if let Some(mut first) = ports.into_iter().next() {
+        if more > 0 {
+            first.because.push_str(&format!(" (and so {})", count(more, "other filter", "other filters")));
+        }
+        found.push(first);
+    }
+    Ok(found)
+}
+
+fn matches(step: &Step) -> Vec<Said<'_>> {
+    let words = step.words.windows(4);
+    words
+        .filter(|words| words[0].text == "match")
+        .map(|words| Said { family: &words[1], field: &words[2], value: &words[3] })
+        .collect()
+}
+
+fn family(said: &Said<'_>) -> Option<u16> {
+    FAMILIES.iter().find(|(name, _)| said.family.text == *name).map(|(_, ethertype)| *ethertype)
+}
+
+/// A match of one family under a filter of another: it reads what stands there.
+fn of_another(asking: &mut Asking<'_>, at: usize, step: &Step, said: &Said<'_>) -> Result<Option<Finding>, TooLarge> {
+    let dump = &asking.reading.filters[at];
+    let FilterEntry::Filter { params: FilterParams::U32(u32), .. } = &dump.entry else { return Ok(None) };
+    let reads: Vec<&str> = u32.keys.iter().map(|key| names(dump.protocol, key)).collect();
+    let seen = asking.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
+    let mut shown = Some(Witness::Number(format!("octet {} is {}", first_octet(&u32.keys), reads.join(", "))));
+    if let Some(candidate) = asking.reached.pick(asking.reading, &seen.matched)? {
+        let before = asking.hits(dump);
+        let way = asking.send(&candidate);
+        if asking.hits(dump) != before {
+            let went = asking.went(&way, &dump.dev);
+            shown = witness(&candidate, &went);
+        }
+    }
+    let name = match dump.protocol {
+        ethertype::IPV4 => "IPv4",
+        ethertype::IPV6 => "IPv6",
+        ethertype::ARP => "ARP",
+        _ => "another protocol",
+    };
+    Ok(Some(Finding {
+        rule: Rule::Protocol,
+        level: Level::Warning,
+        place: said.family.place.clone().or_else(|| step.place.clone()),
+        what: format!(
+            "`match {} {}` in a filter for {name}: the header is another one",
+            said.family.text, said.field.text
+        ),
+        because: format!("what it reads there is {}", reads.join(", ")),
+        witness: shown,
+        fix: Some(right_family(dump.protocol, step)),
+    }))
+}
+
+/// The match in the words of the filter's own family.
+fn right_family(protocol: u16, step: &Step) -> Fix {
+    let Some((name, _)) = FAMILIES.iter().find(|(_, ethertype)| *ethertype == protocol) else {
+        return Fix {
+            what: "compare octets (`match u32 … at …`), or leave the match out".into(), edits: Vec::new()
+        };
+    };
+    let mut edits = Vec::new();
+    let mut write = |word: &Word, text: &str| {
+        edits.extend(word.place.clone().filter(|_| word.literal).map(|place| Edit { place, text: text.to_owned() }));
+    };
+    for said in matches(step) {
+        if family(&said).is_some_and(|family| family != protocol) {
+            write(said.family, name);
+            let icmp = [(proto::ICMP, proto::ICMPV6), (proto::ICMPV6, proto::ICMP)];
+            let other =
+                icmp.iter().find(|(one, _)| said.field.text == "protocol" && said.value.text == one.to_string());
+            if let Some((_, other)) = other {
+                write(said.value, &other.to_string());
+            }
+        }
+    }
+    Fix { what: format!("match {name}"), edits }
+}
+
+fn of_all(step: &Step, said: &Said<'_>) -> Finding {
+    Finding {
+        rule: Rule::Protocol,
+        level: Level::Note,
+        place: said.family.place.clone().or_else(|| step.place.clone()),
+        what: format!(
+            "`match {} {}` under `protocol all` is compared with every protocol's octets",
+            said.family.text, said.field.text
+        ),
+        because: "what stands there in other packets may happen to match".into(),
+        witness: None,
+        fix: None,
+    }
+}
+
+/// Ports without a protocol.
+fn ports_of_anything(step: &Step, matches: &[Said<'_>]) -> Option<Finding> {
+    let is = |said: &&Said<'_>, names: &[&str]| family(said).is_some() && names.contains(&said.field.text.as_str());
+    let port = matches.iter().find(|said| is(said, &["dport", "sport"]))?;
+    if matches.iter().any(|said| is(&said, &["protocol"])) {
+        return None;
+    }
+    Some(Finding {
+        rule: Rule::Protocol,
+        level: Level::Note,
+        place: port.field.place.clone().or_else(|| step.place.clone()),
+        what: format!(
+            "`{} {}` of any protocol: TCP, UDP, and whatever else has such octets there",
+            port.field.text, port.value.text
+        ),
+        because: "later fragments and protocols without ports may happen to match".into(),
+        witness: None,
+        fix: None,
+    })
+}
+
+fn first_octet(keys: &[U32Key]) -> i32 {
+    keys.first().map_or(0, |key| key.offset + key.mask.leading_zeros() as i32 / 8)
+}
+
+/// What stands where a key reads, in a packet of the filter's protocol.
+fn names(protocol: u16, key: &U32Key) -> &'static str {
+    let octet = key.offset + key.mask.leading_zeros() as i32 / 8;
+    match (protocol, octet) {
+        (_, ..0) => "the link header",
+        (ethertype::IPV6, 0..4) => "IPv6's version, traffic class and flow label",
+        (ethertype::IPV6, 4 | 5) => "IPv6's payload length",
+        (ethertype::IPV6, 6) => "IPv6's next header",
+        (ethertype::IPV6, 7) => "IPv6's hop limit",
+        (ethertype::IPV6, 8..24) => "IPv6's source address",
+        (ethertype::IPV6, 24..40) => "IPv6's destination address",
+        (ethertype::IPV4, 0..12) => "another field of IPv4's header",
+        (ethertype::IPV4, 12..16) => "IPv4's source address",
+        (ethertype::IPV4, 16..20) => "IPv4's destination address",
+        (ethertype::IPV4 | ethertype::IPV6, _) => "what follows the header",
+        (ethertype::ARP, _) => "a field of ARP",
+        _ => "octets of another protocol",
+    }
+}

@@ -1,0 +1,364 @@
+//! R1: filters and rules that no packet reaches, because those before them take all they ask for.
+
+use super::{collisions, defaults, edit, intent, leaf, marks, protocols};
+use crate::bdd::TooLarge;
+use crate::finding::{Edit, Finding, Fix, Level, Rule, Witness};
+use crate::packet::Packet;
+use crate::probe::{Course, Prober, Way};
+use crate::reach::{Candidate, Reached};
+use crate::reading::{Place, Reading, Step};
+use crate::walk::{RuleKey, RuleSeen};
+use crate::walk_tree::{FilterSeen, Parts};
+use crate::walk_ways::carries_others;
+use tidegate_gateway::Route;
+use tidegate_packet::Handle;
+use tidegate_policy::dump::{FilterDump, FilterEntry};
+use tidegate_policy::netfilter::{Family, Target};
+use tidegate_policy::{FilterParams, Op};
+
+/// Culprits that a sentence names at most.
+const MOST_NAMED: usize = 3;
+
+/// What the rules about classification work with.
+pub(super) struct Asking<'a> {
+    pub(super) reading: &'a Reading,
+    pub(super) reached: Reached,
+    pub(super) prober: Prober,
+}
+
+/// What is found about which packets go where; nothing where the policy is too large to decide.
+pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+    let Some(reached) = Reached::of(reading) else { return Vec::new() };
+    let mut asking = Asking { prober: Prober::new(reading), reading, reached };
+    let families: [fn(&mut Asking<'_>) -> Result<Vec<Finding>, TooLarge>; 8] = [
+        filters,
+        rules,
+        intent::check,
+        protocols::check,
+        marks::check,
+        leaf::check,
+        defaults::check,
+        collisions::check,
+    ];
+    // A family that cannot be decided says nothing; the others do.
+    families.iter().filter_map(|family| family(&mut asking).ok()).flatten().collect()
+}
+
+impl<'a> Asking<'a> {
+    /// Sends a candidate through the engine.
+    pub(super) fn send(&mut self, candidate: &Candidate) -> Way {
+        self.prober.travel(&candidate.packet, candidate.course)
+    }
+
+    /// A packet by a device, routed or the machine's own, as the engine has it.
+    pub(super) fn send_by(&mut self, packet: &Packet, device: &str, route: Route) -> Option<Way> {
+        let device = self.prober.device(device)?;
+        Some(self.prober.travel(packet, Course::Leaves(device, route)))
+    }
+
+    /// How often the engine had a filter match.
+    pub(super) fn hits(&mut self, dump: &FilterDump) -> Option<u64> {
+        let FilterEntry::Filter { handle, params: FilterParams::U32(wanted), .. } = &dump.entry else { return None };
+        let device = self.prober.device(&dump.dev)?;
+        let now = self.prober.now();
+        let dumps = self.prober.gateway().filters(now, device, dump.parent).ok()?;
+        dumps.into_iter().find_map(|found| match found.entry {
+            FilterEntry::Filter { handle: one, params: FilterParams::U32(params), hits: Some(hits), .. }
+                if one == *handle && params.table == wanted.table && found.pref == dump.pref =>
+            {
+                Some(hits.matched)
+            }
+            _ => None,
+        })
+    }
+
+    /// The command that made a filter.
+    pub(super) fn step_of_filter(&self, at: usize) -> Option<&'a Step> {
+        let reading = self.reading;
+        reading.step_of(reading.maker_of_filter(&reading.filters[at])?)
+    }
+
+    /// The command that made a rule.
+    pub(super) fn step_of_rule(&self, key: &RuleKey) -> Option<&'a Step> {
+        let reading = self.reading;
+        let rule = self.rule(key)?;
+        let made = reading.ops.iter().rposition(|op| match op {
+            Op::Netfilter(op) => op.family == key.family && op.table == key.table && op.command.rule() == Some(rule),
+            _ => false,
+        });
+        reading.step_of(made?)
+    }
+
+    pub(super) fn rule(&self, key: &RuleKey) -> Option<&'a tidegate_policy::netfilter::Rule> {
+        let tables = self.reading.gateway.all_tables().iter();
+        let table = tables.into_iter().find(|t| t.family() == key.family && t.name() == key.table)?;
+        let chain = table.chains().iter().find(|chain| chain.name == key.chain)?;
+        chain.rules.get(key.at).map(|counted| &counted.rule)
+    }
+
+    /// A place in words: `line 7`, with the file where there are several.
+    pub(super) fn line(&self, step: &Step) -> String {
+        let Some(place) = &step.place else { return format!("`{}`", step.text()) };
+        match (self.reading.sources.len(), self.reading.sources.get(place.file)) {
+            (2.., Some(source)) => format!("{}:{}", source.name, place.line),
+            _ => format!("line {}", place.line),
+        }
+    }
+
+    /// Does a line do nothing but this one command? Then it may be changed for its sake.
+    pub(super) fn is_alone(&self, step: &Step) -> bool {
+        let same = |other: &&Step| {
+            let line = |step: &Step| step.place.as_ref().map(|place| (place.file, place.line));
+            line(other).is_some() && line(other) == line(step)
+        };
+        step.place.is_some() && self.reading.steps.iter().filter(same).count() == 1
+    }
+
+    /// Where a packet waits in the tree of a device, in words.
+    pub(super) fn went(&mut self, way: &Way, device: &str) -> String {
+        if let Some(loss) = way.dropped {
+            return format!("dropped ({:?})", loss.why);
+        }
+        let stop = self.prober.device(device).and_then(|id| way.stop_at(id)).or(way.stops.last());
+        match stop.and_then(|stop| stop.leaf_class()) {
+            Some(class) => class.to_string(),
+            None => "past all classes".to_owned(),
+        }
+    }
+}
+
+/// A witness that the engine has confirmed.
+pub(super) fn witness(candidate: &Candidate, went: &str) -> Option<Witness> {
+    Some(Witness::Packet { packet: candidate.packet.to_string(), went: went.to_owned() })
+}
+
+/// Lines in words, a few of them by name.
+pub(super) fn named(lines: &[String]) -> String {
+    let more = lines.len().saturating_sub(MOST_NAMED);
+    let mut text = lines.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>().join(", ");
+    if more > 0 {
+        text.push_str(&format!(" and {more} more"));
+    }
+    text
+}
+
+/// The class that a filter leads to.
+pub(super) fn classid(dump: &FilterDump) -> Option<Handle> {
+    let FilterEntry::Filter { params, .. } = &dump.entry else { return None };
+    match params {
+        FilterParams::Fw(fw) => fw.classid,
+        FilterParams::U32(u32) => u32.classid,
+        FilterParams::Matchall(all) => all.classid,
+        FilterParams::Flow(_) => None,
+    }
+}
+
+/// Filters that get none of the packets they ask for.
+fn filters(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
+    let mut found = Vec::new();
+    let lists: Vec<(String, Vec<usize>)> = asking
+        .reached
+        .walked
+        .lists
+        .iter()
+        .map(|(place, list)| (place.0.clone(), list.prefs.iter().flat_map(|pref| pref.filters.clone()).collect()))
+        .collect();
+    for (device, filters) in lists {
+        if carries_others(asking.reading, &device) {
+            continue;
+        }
+        for (at, earlier) in filters.iter().zip(0..).map(|(at, n)| (*at, &filters[..n])) {
+            let Some(seen) = asking.reached.walked.seen.filters.get(&at).cloned() else { continue };
+            if seen.matched.is_empty() && !seen.asked.is_empty() {
+                found.extend(dead_filter(asking, at, &seen, earlier)?);
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn dead_filter(
+    asking: &mut Asking<'_>,
+    at: usize,
+    seen: &FilterSeen,
+    earlier: &[usize],
+) -> Result<Option<Finding>, TooLarge> {
+    let reading = asking.reading;
+    let dump = &reading.filters[at];
+    let mut takers = Vec::new();
+    let mut all_keep_some = true;
+    for before in earlier {
+        let Some(other) = asking.reached.walked.seen.filters.get(before).cloned() else { continue };
+        let (shared, kept) = overlap(asking, &other.matched, &seen.asked)?;
+        if shared {
+            takers.push(*before);
+            all_keep_some &= kept;
+        }
+    }
+    // Rules that mark every packet leave the filters by header behind them idle on purpose: those are for when the rules are not there.
+    let by_mark = takers.iter().any(|taker| reading.filters[*taker].kind == "fw");
+    if by_mark && dump.kind != "fw" {
+        return Ok(None);
+    }
+    let Some(step) = asking.step_of_filter(at) else { return Ok(None) };
+    let mut lines: Vec<String> = Vec::new();
+    for taker in &takers {
+        let Some(line) = asking.step_of_filter(*taker).map(|step| asking.line(step)) else { continue };
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    let own = classid(dump);
+    let same = own.is_some() && takers.iter().all(|taker| classid(&reading.filters[*taker]) == own);
+    let Some(candidate) = asking.reached.pick(reading, &seen.asked)? else { return Ok(None) };
+    let before = asking.hits(dump);
+    let way = asking.send(&candidate);
+    let untouched = asking.hits(dump) == before;
+    let went = asking.went(&way, &dump.dev);
+    let elsewhere = own.is_none_or(|own| went != own.to_string());
+    let hashed = takers.iter().any(|taker| reading.filters[*taker].kind == "flow");
+    debug_assert!(untouched, "the engine has filter {at} match {}, which others are said to take", candidate.packet);
+    if !untouched || !same && !elsewhere && !hashed {
+        return Ok(None);
+    }
+    let to = own.map_or_else(|| "where it leads".to_owned(), |own| own.to_string());
+    let (level, because) = if same {
+        (Level::Note, format!("the packets it asks for go to {to} all the same"))
+    } else if hashed {
+        (Level::Warning, format!("what it asks for goes where a hash says, not to {to}"))
+    } else {
+        (Level::Warning, format!("what it asks for goes to {went}, not to {to}"))
+    };
+    let first = takers.iter().map(|taker| reading.filters[*taker].pref).min();
+    let fix = match (same, all_keep_some, first) {
+        (false, true, Some(first)) => move_before(asking, at, step, first),
+        _ => remove(asking, step),
+    };
+    Ok(Some(Finding {
+        rule: Rule::Unreachable,
+        level,
+        place: step.place.clone(),
+        what: format!(
+            "no packet reaches this filter: {} before it take{} all it asks for",
+            named(&lines),
+            plural(&lines)
+        ),
+        because,
+        witness: witness(&candidate, &went),
+        fix,
+    }))
+}
+
+fn plural(lines: &[String]) -> &'static str {
+    if lines.len() == 1 { "s" } else { "" }
+}
+
+/// Have two sets packets in common, by any way? And has the first some that the second has not?
+fn overlap(asking: &mut Asking<'_>, taken: &Parts, asked: &Parts) -> Result<(bool, bool), TooLarge> {
+    let (mut shared, mut kept) = (false, false);
+    for (way, set) in &taken.0 {
+        let store = &mut asking.reached.walked.space.store;
+        shared |= !store.and(*set, asked.by(*way))?.is_empty();
+        kept |= !store.minus(*set, asked.by(*way))?.is_empty();
+    }
+    Ok((shared, kept))
+}
+
+/// A filter is asked earlier with a lower preference; one that no other filter of the list has.
+fn move_before(asking: &Asking<'_>, at: usize, step: &Step, first: u16) -> Option<Fix> {
+    let reading = asking.reading;
+    let dump = &reading.filters[at];
+    let lower = first.checked_sub(1).filter(|pref| *pref > 0)?;
+    let taken = reading.filters.iter().any(|other| {
+        other.dev == dump.dev
+            && other.parent == dump.parent
+            && other.pref == lower
+            && (other.kind != dump.kind || other.protocol != dump.protocol)
+    });
+    let keyword = ["prio", "pref", "priority"].into_iter().find(|keyword| step.after(keyword).is_some());
+    let by_hand = || Some(Fix { what: "put it before them".into(), edits: Vec::new() });
+    match keyword {
+        Some(keyword) if !taken && asking.is_alone(step) => {
+            edit(step, keyword, &lower.to_string(), "have it asked before them")
+        }
+        _ => by_hand(),
+    }
+}
+
+/// The line is taken out.
+pub(super) fn remove(asking: &Asking<'_>, step: &Step) -> Option<Fix> {
+    let place = step.place.clone().filter(|_| asking.is_alone(step));
+    let whole = |place: Place| Edit { place: Place { columns: (0, 0), ..place }, text: String::new() };
+    Some(Fix { what: "remove the line".into(), edits: place.map(whole).into_iter().collect() })
+}
+
+/// Rules of netfilter that none of the packets in their chain reaches which they ask for.
+fn rules(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
+    let known: Vec<(RuleKey, RuleSeen)> =
+        asking.reached.walked.rules.iter().map(|(key, seen)| (key.clone(), seen.clone())).collect();
+    let mut found = Vec::new();
+    for (key, seen) in &known {
+        if marks_packets(key) && !seen.asked.is_empty() && seen.met.is_empty() {
+            let earlier = known.iter().filter(|(other, _)| same_chain(other, key) && other.at < key.at);
+            let earlier: Vec<&(RuleKey, RuleSeen)> = earlier.collect();
+            found.extend(dead_rule(asking, key, seen, &earlier)?);
+        }
+    }
+    Ok(found)
+}
+
+/// The firewall's own rules are not a matter of traffic control.
+fn marks_packets(key: &RuleKey) -> bool {
+    key.family == Family::Inet || !matches!(key.table.as_str(), "filter" | "nat" | "security")
+}
+
+pub(super) fn same_chain(one: &RuleKey, other: &RuleKey) -> bool {
+    (one.family, &one.table, &one.chain) == (other.family, &other.table, &other.chain)
+}
+
+fn dead_rule(
+    asking: &mut Asking<'_>,
+    key: &RuleKey,
+    seen: &RuleSeen,
+    earlier: &[&(RuleKey, RuleSeen)],
+) -> Result<Option<Finding>, TooLarge> {
+    let Some(step) = asking.step_of_rule(key) else { return Ok(None) };
+    let mut lines = Vec::new();
+    for (other, taken) in earlier {
+        if overlap(asking, &taken.left, &seen.asked)?.0 {
+            lines.extend(asking.step_of_rule(other).map(|step| asking.line(step)));
+        }
+    }
+    let Some(candidate) = asking.reached.pick(asking.reading, &seen.asked)? else { return Ok(None) };
+    let counted = packets_of(asking, key);
+    let way = asking.send(&candidate);
+    debug_assert_eq!(packets_of(asking, key), counted, "the engine has {key:?} match {}", candidate.packet);
+    if packets_of(asking, key) != counted {
+        return Ok(None);
+    }
+    let wanted = match asking.rule(key).and_then(|rule| rule.target.as_ref()) {
+        Some(Target::Mark { value, .. }) => format!("it never gets mark {value} here"),
+        _ => "what it says never happens".to_owned(),
+    };
+    Ok(Some(Finding {
+        rule: Rule::Unreachable,
+        level: Level::Warning,
+        place: step.place.clone(),
+        what: format!(
+            "no packet reaches this rule: {} before it take{} all it asks for",
+            named(&lines),
+            plural(&lines)
+        ),
+        because: wanted,
+        witness: witness(&candidate, &format!("mark {}", way.mark)),
+        fix: Some(Fix { what: "put it before them, or remove it".into(), edits: Vec::new() }),
+    }))
+}
+
+/// How many packets the engine had a rule match.
+fn packets_of(asking: &mut Asking<'_>, key: &RuleKey) -> Option<u64> {
+    let tables = asking.prober.gateway().all_tables();
+    let table = tables.iter().find(|t| t.family() == key.family && t.name() == key.table)?;
+    let chain = table.chains().iter().find(|chain| chain.name == key.chain)?;
+    chain.rules.get(key.at).map(|counted| counted.packets)
+}

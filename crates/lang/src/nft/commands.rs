@@ -1,0 +1,690 @@
+//! nft's commands and the blocks in which tables are written.
+
+use super::lex::{Kind, Span, Token, tokens};
+use super::names::{self, PRIORITIES};
+use super::rule::{self, Written};
+use super::{Wrong, refuse};
+use crate::Refusal;
+use crate::number::whole;
+use std::collections::BTreeMap;
+use tidegate_policy::netfilter::{Base, ChainType, Family, Hook, NfCommand, NfOp, Rule};
+
+/// Tokens of a text at most, variables filled in.
+const MAX_TOKENS: usize = 2_000_000;
+/// How deep brackets may stand in one another.
+const MAX_DEPTH: u32 = 32;
+
+/// A command, and where its parts stand.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Command {
+    /// What it asks.
+    pub ask: Ask,
+    /// All of it.
+    pub whole: Span,
+    /// The table's name in it.
+    pub table: Span,
+    /// The chain's name, or what else is looked up in the table: a handle.
+    pub chain: Span,
+    /// The chain that its rule leads to.
+    pub leads_to: Option<Span>,
+}
+
+/// What a command asks.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ask {
+    /// An operation.
+    Op(NfOp),
+    /// An operation that makes something which must not be there yet.
+    Create(NfOp),
+    /// `add rule … index N`, `insert rule … index N`: `behind` that rule, counted from 0, or before it.
+    AtIndex {
+        /// Family, table and chain, and the rule; its handle is to be filled in.
+        op: NfOp,
+        /// Which rule.
+        index: usize,
+    },
+    /// `flush ruleset`: all tables, or those of a family.
+    FlushRuleset(Option<Family>),
+    /// `list …`.
+    List(Listing),
+    /// `reset counters` and its like: what they would set to 0 nobody kept.
+    Nothing,
+}
+
+/// What is to be listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listing {
+    /// What.
+    pub scope: Scope,
+    /// Only of this family.
+    pub family: Option<Family>,
+}
+
+/// How much is listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// `list ruleset`.
+    Ruleset,
+    /// `list tables`: names only.
+    Tables,
+    /// `list chains`: without rules.
+    Chains,
+    /// `list table`.
+    Table(String),
+    /// `list chain`: table and chain.
+    Chain(String, String),
+}
+
+/// Reads a text of commands; `file` is its name in complaints, `None` for a command line.
+///
+/// # Errors
+/// The first thing that is wrong, in nft's form.
+pub fn parse(text: &str, file: Option<&str>) -> Result<Vec<Command>, Refusal> {
+    let read = || -> Result<Vec<Command>, Wrong> {
+        let open = |span| Wrong::new(span, "syntax error, unexpected junk").remedy("A quote is opened and not closed.");
+        let tokens = expand(tokens(text).map_err(open)?)?;
+        let mut parser = Parser { cursor: Cursor { tokens: &tokens, at: 0, depth: 0 }, commands: Vec::new() };
+        parser.all()?;
+        Ok(parser.commands)
+    };
+    read().map_err(|wrong| refuse(text, file, wrong))
+}
+
+/// Takes `define NAME = …` out, and puts what is defined in the place of `$NAME`.
+fn expand(tokens: Vec<Token>) -> Result<Vec<Token>, Wrong> {
+    let mut defined: BTreeMap<String, Vec<Token>> = BTreeMap::new();
+    let mut all: Vec<Token> = Vec::with_capacity(tokens.len());
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        let begins = all.last().is_none_or(|last| last.kind == Kind::End || last.text == "{");
+        if token.kind == Kind::Word && token.text == "define" && begins {
+            let name = tokens.next_if(|next| next.kind == Kind::Word);
+            let is = tokens.next_if(|next| next.text == "=");
+            let (Some(name), Some(_)) = (name, is) else {
+                return Err(Wrong::new(token.span, "syntax error, unexpected define")
+                    .remedy("Write define NAME = VALUE, and $NAME where it is meant."));
+            };
+            let mut value = Vec::new();
+            let mut open = 0usize;
+            while let Some(part) = tokens.next_if(|next| next.kind != Kind::Eof && (next.kind != Kind::End || open > 0))
+            {
+                match part.text.as_str() {
+                    "{" => open += 1,
+                    "}" => open = open.saturating_sub(1),
+                    _ => {}
+                }
+                push(&mut value, part, &mut tokens, &defined)?;
+            }
+            defined.insert(name.text, value);
+            continue;
+        }
+        push(&mut all, token, &mut tokens, &defined)?;
+        if all.len() > MAX_TOKENS {
+            let span = all.last().map(|last| last.span).unwrap_or_default();
+            return Err(Wrong::later(span, "a text of so many words", "Divide it."));
+        }
+    }
+    Ok(all)
+}
+
+/// Adds a token, or what the variable stands for that it begins.
+fn push(
+    to: &mut Vec<Token>,
+    token: Token,
+    tokens: &mut std::iter::Peekable<std::vec::IntoIter<Token>>,
+    defined: &BTreeMap<String, Vec<Token>>,
+) -> Result<(), Wrong> {
+    if token.kind != Kind::Sign || token.text != "$" {
+        to.push(token);
+        return Ok(());
+    }
+    let name = tokens.next_if(|next| next.kind == Kind::Word).unwrap_or_else(|| token.clone());
+    let Some(value) = defined.get(&name.text) else {
+        return Err(Wrong::new(name.span, format!("unknown identifier '{}'", name.text))
+            .remedy(format!("Write define {} = VALUE in a line before.", name.text)));
+    };
+    if to.len() + value.len() > MAX_TOKENS {
+        return Err(Wrong::later(name.span, "a text of so many words", "Divide it."));
+    }
+    to.extend(value.iter().map(|part| Token { span: name.span, ..part.clone() }));
+    Ok(())
+}
+
+/// A place among tokens.
+pub(super) struct Cursor<'t> {
+    tokens: &'t [Token],
+    at: usize,
+    depth: u32,
+}
+
+impl<'t> Cursor<'t> {
+    fn peek(&self) -> &'t Token {
+        // The last one is the end of the text.
+        &self.tokens[self.at.min(self.tokens.len() - 1)]
+    }
+
+    pub(super) fn text(&self) -> &'t str {
+        &self.peek().text
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        self.peek().kind
+    }
+
+    pub(super) fn here(&self) -> Span {
+        self.peek().span
+    }
+
+    /// Where what was taken last stands.
+    pub(super) fn before(&self) -> Span {
+        self.at.checked_sub(1).map(|at| self.tokens[at].span).unwrap_or_default()
+    }
+
+    pub(super) fn next(&mut self) -> &'t Token {
+        let token = self.peek();
+        self.at += 1;
+        token
+    }
+
+    pub(super) fn step_back(&mut self) {
+        self.at = self.at.saturating_sub(1);
+    }
+
+    fn is(&self, kind: Kind, text: &str) -> bool {
+        self.peek().kind == kind && self.peek().text == text
+    }
+
+    pub(super) fn is_word(&self, text: &str) -> bool {
+        self.is(Kind::Word, text)
+    }
+
+    pub(super) fn is_sign(&self, text: &str) -> bool {
+        self.is(Kind::Sign, text)
+    }
+
+    pub(super) fn take_word(&mut self, text: &str) -> bool {
+        let found = self.is_word(text);
+        self.at += usize::from(found);
+        found
+    }
+
+    pub(super) fn take_sign(&mut self, text: &str) -> bool {
+        let found = self.is_sign(text);
+        self.at += usize::from(found);
+        found
+    }
+
+    pub(super) fn want_sign(&mut self, text: &str) -> Result<(), Wrong> {
+        if self.take_sign(text) { Ok(()) } else { Err(self.expecting(&format!("'{text}'"))) }
+    }
+
+    fn want_word(&mut self, text: &str) -> Result<(), Wrong> {
+        if self.take_word(text) { Ok(()) } else { Err(self.expecting(text)) }
+    }
+
+    /// A name: a word or something in quotes.
+    pub(super) fn name(&mut self) -> Result<&'t Token, Wrong> {
+        match self.kind() {
+            Kind::Word | Kind::Quoted => Ok(self.next()),
+            _ => Err(self.expecting("string")),
+        }
+    }
+
+    /// Something in quotes.
+    pub(super) fn quoted(&mut self) -> Result<&'t Token, Wrong> {
+        if self.kind() == Kind::Quoted { Ok(self.next()) } else { Err(self.expecting("quoted string")) }
+    }
+
+    /// A number, with its place.
+    pub(super) fn number(&mut self) -> Result<(u64, Span), Wrong> {
+        let found = whole(self.text(), 0).filter(|_| self.kind() == Kind::Word);
+        match found {
+            Some(value) => Ok((value, self.next().span)),
+            None => Err(self.unexpected()),
+        }
+    }
+
+    pub(super) fn at_end(&self) -> bool {
+        matches!(self.kind(), Kind::End | Kind::Eof) || self.is_sign("}")
+    }
+
+    fn what(&self) -> String {
+        let token = self.peek();
+        match token.kind {
+            Kind::End if token.text == ";" => "semicolon".into(),
+            Kind::Sign if token.text == ":" => "colon".into(),
+            Kind::Sign if token.text == "," => "comma".into(),
+            Kind::Sign => format!("'{}'", token.text),
+            Kind::Quoted => "quoted string".into(),
+            Kind::Word if token.text.starts_with(|c: char| c.is_ascii_digit()) => "number".into(),
+            Kind::Word => "string".into(),
+            Kind::End | Kind::Eof => token.text.clone(),
+        }
+    }
+
+    pub(super) fn unexpected(&self) -> Wrong {
+        Wrong::new(self.here(), format!("syntax error, unexpected {}", self.what()))
+    }
+
+    pub(super) fn expecting(&self, what: &str) -> Wrong {
+        Wrong::new(self.here(), format!("syntax error, unexpected {}, expecting {what}", self.what()))
+    }
+
+    /// Inside a bracket.
+    pub(super) fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Wrong>) -> Result<T, Wrong> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(Wrong::later(self.here(), "such deep brackets", "Write it flatter."));
+        }
+        let read = read(self);
+        self.depth -= 1;
+        read
+    }
+}
+
+/// Verbs that do something.
+const VERBS: [&str; 8] = ["add", "create", "insert", "replace", "delete", "destroy", "flush", "list"];
+/// What stands in tables and is not for us.
+const OBJECTS: [&str; 14] = [
+    "set",
+    "map",
+    "element",
+    "flowtable",
+    "counter",
+    "quota",
+    "limit",
+    "secmark",
+    "synproxy",
+    "sets",
+    "maps",
+    "meter",
+    "meters",
+    "flowtables",
+];
+
+/// A table's place in the text and its name.
+#[derive(Clone, Copy)]
+struct Place<'t> {
+    family: Family,
+    table: &'t Token,
+    begin: Span,
+}
+
+struct Parser<'t> {
+    cursor: Cursor<'t>,
+    commands: Vec<Command>,
+}
+
+impl<'t> Parser<'t> {
+    fn all(&mut self) -> Result<(), Wrong> {
+        loop {
+            while self.cursor.kind() == Kind::End {
+                self.cursor.next();
+            }
+            if self.cursor.kind() == Kind::Eof {
+                return Ok(());
+            }
+            self.command()?;
+            if !matches!(self.cursor.kind(), Kind::End | Kind::Eof) {
+                return Err(self.cursor.expecting("end of file or newline or semicolon"));
+            }
+        }
+    }
+
+    fn command(&mut self) -> Result<(), Wrong> {
+        let begin = self.cursor.here();
+        let verb = match self.cursor.text() {
+            "include" => {
+                return Err(Wrong::later(begin, "include", "Put the other file's text in this place."));
+            }
+            "reset" => {
+                while !self.cursor.at_end() {
+                    self.cursor.next();
+                }
+                let (table, chain) = (begin, begin);
+                self.commands.push(Command { ask: Ask::Nothing, whole: begin, table, chain, leads_to: None });
+                return Ok(());
+            }
+            "rename" | "monitor" | "describe" | "import" | "export" => {
+                let verb = self.cursor.text();
+                return Err(Wrong::later(begin, verb, "Delete the chain and add it under its new name."));
+            }
+            word if VERBS.contains(&word) => self.cursor.next().text.as_str(),
+            _ => "add",
+        };
+        if verb == "destroy" {
+            return Err(Wrong::later(begin, "destroy", "Write `add` before `delete`: it is then there to be deleted."));
+        }
+        match self.cursor.text() {
+            "table" => self.table(verb, begin),
+            "chain" => self.chain(verb, begin),
+            "rule" => self.rule(verb, begin),
+            "ruleset" if verb == "flush" || verb == "list" => {
+                self.cursor.next();
+                let family = self.optional_family()?;
+                let listing = Listing { scope: Scope::Ruleset, family };
+                let ask = if verb == "flush" { Ask::FlushRuleset(family) } else { Ask::List(listing) };
+                self.push(ask, begin, begin, begin, None);
+                Ok(())
+            }
+            "tables" | "chains" if verb == "list" => {
+                let scope = if self.cursor.next().text == "tables" { Scope::Tables } else { Scope::Chains };
+                let family = self.optional_family()?;
+                self.push(Ask::List(Listing { scope, family }), begin, begin, begin, None);
+                Ok(())
+            }
+            object if OBJECTS.contains(&object) => Err(Wrong::later(
+                self.cursor.here(),
+                object,
+                "Write the values into the rules: `tcp dport { 22, 80 }`.",
+            )),
+            // `add inet t c …` is a rule too, but nobody should have to guess it.
+            _ => Err(self.cursor.unexpected().remedy("Write what it is about: table, chain or rule.")),
+        }
+    }
+
+    fn push(&mut self, ask: Ask, begin: Span, table: Span, chain: Span, leads_to: Option<Span>) {
+        let whole = begin.up_to(self.cursor.before());
+        self.commands.push(Command { ask, whole, table, chain, leads_to });
+    }
+
+    fn optional_family(&mut self) -> Result<Option<Family>, Wrong> {
+        let family = match self.cursor.text() {
+            "ip" => Family::Ipv4,
+            "ip6" => Family::Ipv6,
+            "inet" => Family::Inet,
+            other @ ("bridge" | "netdev" | "arp") => {
+                let why = "Write ip, ip6 or inet: packets are followed on their way through routing, not in a bridge or a driver.";
+                return Err(Wrong::later(self.cursor.here(), format!("family {other}"), why));
+            }
+            _ => return Ok(None),
+        };
+        self.cursor.next();
+        Ok(Some(family))
+    }
+
+    /// Family and name of a table.
+    fn place(&mut self, begin: Span) -> Result<Place<'t>, Wrong> {
+        let family = self.optional_family()?.unwrap_or_default();
+        Ok(Place { family, table: self.cursor.name()?, begin })
+    }
+
+    fn op(place: &Place<'t>, command: NfCommand) -> NfOp {
+        NfOp { family: place.family, table: place.table.text.clone(), command }
+    }
+
+    fn table(&mut self, verb: &str, begin: Span) -> Result<(), Wrong> {
+        self.cursor.next();
+        let place = self.place(begin)?;
+        let at = place.table.span;
+        let listing = Listing { scope: Scope::Table(place.table.text.clone()), family: Some(place.family) };
+        let ask = match verb {
+            "list" => Ask::List(listing),
+            "delete" => Ask::Op(Self::op(&place, NfCommand::DeleteTable)),
+            "flush" => Ask::Op(Self::op(&place, NfCommand::Flush(None))),
+            "create" => Ask::Create(Self::op(&place, NfCommand::NewTable)),
+            "add" => Ask::Op(Self::op(&place, NfCommand::NewTable)),
+            _ => return Err(self.cursor.unexpected()),
+        };
+        self.push(ask, begin, at, at, None);
+        if matches!(verb, "add" | "create") && self.cursor.take_sign("{") {
+            self.table_block(&place)?;
+        }
+        Ok(())
+    }
+
+    /// What stands in a table's braces. All its chains are made before their rules, which may lead to later ones.
+    fn table_block(&mut self, place: &Place<'t>) -> Result<(), Wrong> {
+        let mut rules = Vec::new();
+        loop {
+            match self.cursor.text() {
+                _ if self.cursor.kind() == Kind::End => drop(self.cursor.next()),
+                "}" => break,
+                "chain" => {
+                    let begin = self.cursor.next().span;
+                    let name = self.cursor.name()?;
+                    self.cursor.want_sign("{")?;
+                    rules.extend(self.chain_block(&Place { begin, ..*place }, name, false)?);
+                }
+                "comment" => {
+                    self.cursor.next();
+                    self.cursor.quoted()?;
+                }
+                "flags" => {
+                    return Err(Wrong::later(self.cursor.here(), "flags of a table", "Leave them out."));
+                }
+                object if OBJECTS.contains(&object) || object == "ct" => {
+                    let remedy = "Write the values into the rules: `tcp dport { 22, 80 }`.";
+                    return Err(Wrong::later(self.cursor.here(), object, remedy));
+                }
+                _ => return Err(self.cursor.unexpected().remedy("A table holds chains: chain NAME { … }.")),
+            }
+        }
+        self.cursor.want_sign("}")?;
+        self.commands.extend(rules);
+        Ok(())
+    }
+
+    fn chain(&mut self, verb: &str, begin: Span) -> Result<(), Wrong> {
+        self.cursor.next();
+        let place = self.place(begin)?;
+        let name = self.cursor.name()?;
+        let (table, at) = (place.table.span, name.span);
+        let chain = name.text.clone();
+        let ask = match verb {
+            "list" => {
+                let scope = Scope::Chain(place.table.text.clone(), chain);
+                Ask::List(Listing { scope, family: Some(place.family) })
+            }
+            "delete" => Ask::Op(Self::op(&place, NfCommand::DeleteChain(Some(chain)))),
+            "flush" => Ask::Op(Self::op(&place, NfCommand::Flush(Some(chain)))),
+            "add" | "create" if self.cursor.take_sign("{") => {
+                let rules = self.chain_block(&place, name, verb == "create")?;
+                self.commands.extend(rules);
+                return Ok(());
+            }
+            "add" => Ask::Op(Self::op(&place, NfCommand::NewChain(chain))),
+            "create" => Ask::Create(Self::op(&place, NfCommand::NewChain(chain))),
+            _ => return Err(self.cursor.unexpected()),
+        };
+        self.push(ask, begin, table, at, None);
+        Ok(())
+    }
+
+    /// What stands in a chain's braces: the chain becomes a command, its rules come back.
+    fn chain_block(&mut self, place: &Place<'t>, name: &'t Token, create: bool) -> Result<Vec<Command>, Wrong> {
+        let (mut base, mut policy) = (None, None);
+        let mut rules = Vec::new();
+        loop {
+            match self.cursor.text() {
+                _ if self.cursor.kind() == Kind::End => drop(self.cursor.next()),
+                "}" => break,
+                _ if self.cursor.kind() == Kind::Eof => return Err(self.cursor.unexpected()),
+                "type" => base = Some(self.base()?),
+                "policy" => policy = Some(self.policy()?),
+                "comment" if rules.is_empty() => {
+                    self.cursor.next();
+                    self.cursor.quoted()?;
+                }
+                _ => self.rule_in(place, name, &mut rules)?,
+            }
+        }
+        self.cursor.want_sign("}")?;
+        let chain = name.text.clone();
+        let command = match base {
+            Some(base) => NfCommand::NewBase(chain, base, policy),
+            None => NfCommand::NewChain(chain),
+        };
+        let op = Self::op(place, command);
+        let ask = if create { Ask::Create(op) } else { Ask::Op(op) };
+        let whole = place.begin.up_to(name.span);
+        self.commands.push(Command { ask, whole, table: place.table.span, chain: name.span, leads_to: None });
+        Ok(rules)
+    }
+
+    fn rule_in(&mut self, place: &Place<'t>, chain: &Token, rules: &mut Vec<Command>) -> Result<(), Wrong> {
+        let begin = self.cursor.here();
+        let Written { parts, leads_to } = rule::read(&mut self.cursor, place.family)?;
+        if !self.cursor.at_end() {
+            return Err(self.cursor.unexpected());
+        }
+        let whole = begin.up_to(self.cursor.before());
+        for command in appended(&chain.text, parts) {
+            let ask = Ask::Op(Self::op(place, command));
+            rules.push(Command { ask, whole, table: place.table.span, chain: chain.span, leads_to });
+        }
+        Ok(())
+    }
+
+    /// `type filter hook output priority mangle; policy accept;`, up to the first semicolon.
+    fn base(&mut self) -> Result<Base, Wrong> {
+        self.cursor.next();
+        let kind = self.cursor.name()?;
+        let kind_of = names::chain_type(&kind.text).ok_or_else(|| {
+            Wrong::new(kind.span, "unknown chain type").remedy("Write type filter, or type route at hook output.")
+        })?;
+        if kind_of == ChainType::Nat {
+            let remedy = "Translate with iptables -t nat; marks do not depend on it.";
+            return Err(Wrong::later(kind.span, "chains of type nat", remedy));
+        }
+        self.cursor.want_word("hook")?;
+        let hook = self.cursor.name()?;
+        let at = match hook.text.as_str() {
+            "ingress" | "egress" => {
+                return Err(Wrong::later(hook.span, format!("hook {}", hook.text), "Use tc's filters there."));
+            }
+            name => names::hook(name).ok_or_else(|| {
+                Wrong::new(hook.span, "unknown chain hook")
+                    .remedy("Write prerouting, input, forward, output or postrouting.")
+            })?,
+        };
+        if kind_of == ChainType::Route && at != Hook::Output {
+            return Err(Wrong::new(kind.span, "Could not process rule: Operation not supported")
+                .remedy("Chains of type route stand at hook output only."));
+        }
+        if self.cursor.is_word("device") || self.cursor.is_word("devices") {
+            return Err(Wrong::later(
+                self.cursor.here(),
+                "a chain of a device",
+                "Ask for the device in rules: oifname.",
+            ));
+        }
+        self.cursor.want_word("priority")?;
+        let priority = self.priority()?;
+        Ok(Base { kind: kind_of, hook: at, priority })
+    }
+
+    /// `-150`, `mangle`, `mangle + 5`, `filter - 5`.
+    fn priority(&mut self) -> Result<i32, Wrong> {
+        let keyword = self.cursor.before();
+        let token = self.cursor.name()?;
+        let (text, begin) = (token.text.as_str(), keyword.up_to(token.span));
+        let wrong = |span| {
+            Wrong::new(span, "invalid priority expression value in this context.")
+                .remedy("Write raw, mangle, filter, security, with + or - a number behind it if wanted, or a number such as -150.")
+        };
+        let number = |text: &str| text.parse::<i32>().ok();
+        let value = match names::number(&PRIORITIES, text) {
+            Some(value) => value,
+            None => number(text).ok_or_else(|| wrong(begin))?,
+        };
+        let sign = match self.cursor.text() {
+            "+" => 1,
+            "-" => -1,
+            joined => match joined.strip_prefix('-').and_then(number) {
+                Some(less) => {
+                    self.cursor.next();
+                    return Ok(value.saturating_sub(less));
+                }
+                None => return Ok(value),
+            },
+        };
+        self.cursor.next();
+        let (more, span) = self.cursor.number()?;
+        let more = i32::try_from(more).map_err(|_| wrong(span))?;
+        Ok(value.saturating_add(sign * more))
+    }
+
+    fn policy(&mut self) -> Result<bool, Wrong> {
+        self.cursor.next();
+        match self.cursor.text() {
+            "accept" | "drop" => Ok(self.cursor.next().text == "accept"),
+            _ => Err(self.cursor.expecting("accept or drop or '$'")),
+        }
+    }
+
+    fn rule(&mut self, verb: &str, begin: Span) -> Result<(), Wrong> {
+        self.cursor.next();
+        let place = self.place(begin)?;
+        let chain = self.cursor.name()?;
+        let mut where_to = (None, None, chain.span);
+        while let word @ ("handle" | "index" | "position") = self.cursor.text() {
+            let begin = self.cursor.next().span;
+            let (number, span) = self.cursor.number()?;
+            match word {
+                "index" => where_to = (None, Some(number as usize), begin.up_to(span)),
+                _ => where_to = (Some(number), None, span),
+            }
+        }
+        let (handle, index, at) = where_to;
+        let name = chain.text.clone();
+        let table = place.table.span;
+        if verb == "delete" {
+            let Some(handle) = handle else {
+                return Err(self
+                    .cursor
+                    .expecting("handle")
+                    .remedy("`nft -a list ruleset` shows the handles of rules."));
+            };
+            let ask = Ask::Op(Self::op(&place, NfCommand::DeleteHandle(name, handle)));
+            self.push(ask, begin, table, at, None);
+            return Ok(());
+        }
+        let Written { mut parts, leads_to } = rule::read(&mut self.cursor, place.family)?;
+        if verb == "add" && handle.is_none() && index.is_none() {
+            for command in appended(&name, parts) {
+                self.push(Ask::Op(Self::op(&place, command)), begin, table, at, leads_to);
+            }
+            return Ok(());
+        }
+        let (Some((rule, _)), true) = (parts.pop(), parts.is_empty()) else {
+            return Err(Wrong::later(
+                begin.up_to(self.cursor.before()),
+                "a match behind counter or behind what changes the packet, in a rule that is put between others",
+                "Write what is asked first, then counter, then what is done.",
+            ));
+        };
+        let command = match (verb, handle) {
+            ("replace", Some(handle)) => NfCommand::ReplaceHandle(name, handle, rule),
+            ("replace", None) => {
+                let missing = Wrong::new(chain.span, "syntax error, expecting handle");
+                return Err(missing.remedy("`nft -a list ruleset` shows the handles of rules."));
+            }
+            ("insert", None) if index.is_none() => NfCommand::Insert(name, 1, rule),
+            ("add" | "insert", handle) => {
+                let (behind, handle) = (verb == "add", handle.unwrap_or_default());
+                NfCommand::Beside { chain: name, handle, behind, rule }
+            }
+            _ => return Err(Wrong::new(begin, format!("syntax error, unexpected {verb}"))),
+        };
+        let op = Self::op(&place, command);
+        let ask = match index {
+            Some(index) => Ask::AtIndex { op, index },
+            None => Ask::Op(op),
+        };
+        self.push(ask, begin, table, at, leads_to);
+        Ok(())
+    }
+}
+
+/// Rules put at a chain's end, with what they have counted.
+fn appended(chain: &str, parts: Vec<(Rule, (u64, u64))>) -> Vec<NfCommand> {
+    let mut commands = Vec::new();
+    for (rule, (packets, bytes)) in parts {
+        commands.push(NfCommand::Append(chain.to_owned(), rule));
+        if (packets, bytes) != (0, 0) {
+            commands.push(NfCommand::Counters(chain.to_owned(), Some(0), packets, bytes));
+        }
+    }
+    commands
+}
