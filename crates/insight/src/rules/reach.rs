@@ -33,7 +33,7 @@ type Checks = fn(&mut Asking<'_>) -> Result<Vec<Finding>, TooLarge>;
 
 /// What is found about which packets go where; nothing where the policy is too large to decide.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
-    let rules: usize =
+    let many: usize =
         reading.gateway.all_tables().iter().flat_map(|table| table.chains()).map(|chain| chain.rules.len()).sum();
     let undecided = |why: String| Finding {
         rule: Rule::Undecided,
@@ -44,8 +44,8 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
         witness: None,
         fix: None,
     };
-    if rules > MOST_RULES {
-        return vec![undecided(format!("there are {rules} rules, more than {MOST_RULES}"))];
+    if many > MOST_RULES {
+        return vec![undecided(format!("there are {many} rules, more than {MOST_RULES}"))];
     }
     let Some(reached) = Reached::of(reading) else {
         return vec![undecided("the sets of packets are too intricate".into())];
