@@ -7,7 +7,7 @@ use crate::reach::Arrival;
 use crate::reading::Step;
 use crate::walk::{RuleKey, RuleSeen};
 use crate::walk_tree::Parts;
-use crate::walk_ways::{Way, carries_others, conditions, reads_connmarks, rules};
+use crate::walk_ways::{Way, conditions, reads_connmarks, rules, undecided};
 use std::collections::BTreeSet;
 use tidegate_packet::header::ethertype;
 use tidegate_policy::FilterParams;
@@ -57,7 +57,7 @@ fn never_set(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         let place = (dump.dev.clone(), dump.parent);
         let coming = asking.reached.list(&place);
         let seen = asking.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
-        if coming.is_empty() || !seen.asked.is_empty() || carries_others(reading, &dump.dev) {
+        if coming.is_empty() || !seen.asked.is_empty() || undecided(reading, &dump.dev) {
             continue;
         }
         let Some(step) = asking.step_of_filter(at) else { continue };
@@ -264,7 +264,7 @@ fn overwritten(
     }
     let Some(candidate) = asking.reached.pick(asking.reading, arrive)? else { return Ok(None) };
     let way = asking.send(&candidate);
-    debug_assert_ne!(way.mark, value, "the engine leaves {} its mark", candidate.packet);
+    asking.confirmed(way.mark != value, &candidate, "without its mark");
     if way.mark == value || lines.is_empty() {
         return Ok(None);
     }

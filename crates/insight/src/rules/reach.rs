@@ -9,7 +9,7 @@ use crate::reach::{Candidate, Reached};
 use crate::reading::{Place, Reading, Step};
 use crate::walk::{RuleKey, RuleSeen};
 use crate::walk_tree::{FilterSeen, Parts};
-use crate::walk_ways::carries_others;
+use crate::walk_ways::{asks_connections, undecided};
 use tidegate_gateway::Route;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
@@ -24,6 +24,8 @@ pub(super) struct Asking<'a> {
     pub(super) reading: &'a Reading,
     pub(super) reached: Reached,
     pub(super) prober: Prober,
+    /// Nothing hangs on connections, so that a packet alone decides where it goes.
+    plain: bool,
 }
 
 /// Rules of one kind; what cannot be decided is no finding.
@@ -32,7 +34,8 @@ type Checks = fn(&mut Asking<'_>) -> Result<Vec<Finding>, TooLarge>;
 /// What is found about which packets go where; nothing where the policy is too large to decide.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let Some(reached) = Reached::of(reading) else { return Vec::new() };
-    let mut asking = Asking { prober: Prober::new(reading), reading, reached };
+    let plain = !asks_connections(reading);
+    let mut asking = Asking { prober: Prober::new(reading), reading, reached, plain };
     let families: [Checks; 9] = [
         filters,
         rules,
@@ -58,6 +61,12 @@ impl<'a> Asking<'a> {
     pub(super) fn send_by(&mut self, packet: &Packet, device: &str, route: Route) -> Option<Way> {
         let device = self.prober.device(device)?;
         Some(self.prober.travel(packet, Course::Leaves(device, route)))
+    }
+
+    /// The engine has the last word. Where it contradicts a set one of the two is wrong; but where connections matter, the packets before
+    /// may not have made this one's what the set wants.
+    pub(super) fn confirmed(&self, agreed: bool, candidate: &Candidate, wanted: &str) {
+        debug_assert!(agreed || !self.plain, "the engine does not have {} {wanted}", candidate.packet);
     }
 
     /// How often the engine had a filter match.
@@ -168,7 +177,7 @@ fn filters(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         .map(|(place, list)| (place.0.clone(), list.prefs.iter().flat_map(|pref| pref.filters.clone()).collect()))
         .collect();
     for (device, filters) in lists {
-        if carries_others(asking.reading, &device) {
+        if undecided(asking.reading, &device) {
             continue;
         }
         for (at, earlier) in filters.iter().zip(0..).map(|(at, n)| (*at, &filters[..n])) {
