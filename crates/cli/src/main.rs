@@ -3,7 +3,7 @@
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use tidegate::{capture, check, explain, import, replay, run, trial};
+use tidegate::{capture, check, explain, graph, import, replay, run, trial};
 
 /// Try a traffic-control policy before you trust your link to it.
 #[derive(Parser)]
@@ -21,6 +21,8 @@ enum Command {
     Check(check::Options),
     /// Tell the story of a packet: the rules and filters it meets, its class and queue, and what it may wait for there.
     Explain(Box<explain::Options>),
+    /// Draw the trees a policy builds: as text, a picture, for Graphviz or Mermaid; coloured by what a trial measured.
+    Graph(graph::Options),
     /// Do a recorded run of a real kernel again, packet by packet.
     Replay(replay::Options),
     /// Print as commands what holds a policy in other words, or what this machine has now.
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         Command::Try(options) => trial::command(&options),
         Command::Check(options) => check::command(&options),
         Command::Explain(options) => explain::command(&options),
+        Command::Graph(options) => graph::command(&options),
         Command::Import(options) => import::command(&options),
         Command::Replay(options) => replay::command(&options),
         Command::Run(options) => run::command(&options),

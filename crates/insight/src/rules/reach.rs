@@ -135,7 +135,7 @@ impl<'a> Asking<'a> {
         let stop = self.prober.device(device).and_then(|id| way.stop_at(id)).or(way.stops.last());
         match stop.and_then(|stop| stop.leaf_class()) {
             Some(class) => class.to_string(),
-            None => "past all classes".to_owned(),
+            None => "no class at all".to_owned(),
         }
     }
 }
