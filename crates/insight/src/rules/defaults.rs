@@ -81,7 +81,7 @@ fn past_all(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Result<Opt
         what,
         because: "such packets leave at the speed of the device, before all others, and fill the queue behind it"
             .into(),
-        witness: witness(&candidate, "past all classes"),
+        witness: witness(&candidate, "no class at all"),
         fix: if ip.is_empty() { None } else { default_fix(asking, place, step) },
     }))
 }
@@ -124,7 +124,7 @@ fn without_class(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Resul
             Level::Error => "without ARP the neighbours are not found, and nothing can be sent at all".into(),
             _ => "such packets never leave".into(),
         },
-        witness: witness(&candidate, "dropped"),
+        witness: witness(&candidate, "no class: it is dropped"),
         fix: Some(Fix {
             what: format!("end the filters of {} with one for `protocol all`", place.1),
             edits: Vec::new(),

@@ -123,7 +123,7 @@ fn never_read(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
                 place: step.place.clone(),
                 what: format!("nothing reads mark {mark} on {device}"),
                 because,
-                witness: witness(&candidate, &format!("mark {mark}, {went}")),
+                witness: witness(&candidate, &format!("{went}, with mark {mark}")),
                 fix: idle.map(|class| Fix {
                     what: format!("lead it there: tc filter add dev {device} … handle {mark} fw flowid {class}"),
                     edits: Vec::new(),

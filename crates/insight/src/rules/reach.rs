@@ -113,9 +113,19 @@ impl<'a> Asking<'a> {
     pub(super) fn line(&self, step: &Step) -> String {
         let Some(place) = &step.place else { return format!("`{}`", step.text()) };
         match (self.reading.sources.len(), self.reading.sources.get(place.file)) {
-            (2.., Some(source)) => format!("{}:{}", source.name, place.line),
-            _ => format!("line {}", place.line),
+            (2.., Some(source)) => format!("{}:{}{}", source.name, place.line, self.which(step)),
+            _ => format!("line {}{}", place.line, self.which(step)),
         }
+    }
+
+    /// Where a line does several things, which of them: what a command asks for.
+    pub(super) fn which(&self, step: &Step) -> String {
+        if self.is_alone(step) {
+            return String::new();
+        }
+        let from = step.words.iter().position(|word| matches!(word.text.as_str(), "match" | "handle" | "-A" | "-I"));
+        let words = step.words.get(from.unwrap_or(0)..).unwrap_or(&[]).iter().map(|word| word.text.as_str());
+        format!(" (`{}`)", words.collect::<Vec<_>>().join(" "))
     }
 
     /// Does a line do nothing but this one command? Then it may be changed for its sake.
@@ -130,7 +140,7 @@ impl<'a> Asking<'a> {
     /// Where a packet waits in the tree of a device, in words.
     pub(super) fn went(&mut self, way: &Way, device: &str) -> String {
         if let Some(loss) = way.dropped {
-            return format!("dropped ({:?})", loss.why);
+            return format!("no class: it is dropped ({:?})", loss.why);
         }
         let stop = self.prober.device(device).and_then(|id| way.stop_at(id)).or(way.stops.last());
         match stop.and_then(|stop| stop.leaf_class()) {
@@ -252,7 +262,8 @@ fn dead_filter(
         level,
         place: step.place.clone(),
         what: format!(
-            "no packet reaches this filter: {} before it take{} all it asks for",
+            "no packet reaches this filter{}: {} before it take{} all it asks for",
+            asking.which(step),
             named(&lines),
             plural(&lines)
         ),
@@ -358,7 +369,8 @@ fn dead_rule(
         level: Level::Warning,
         place: step.place.clone(),
         what: format!(
-            "no packet reaches this rule: {} before it take{} all it asks for",
+            "no packet reaches this rule{}: {} before it take{} all it asks for",
+            asking.which(step),
             named(&lines),
             plural(&lines)
         ),
