@@ -360,6 +360,25 @@ ip6tables -t mangle -A FORWARD -o eth0 -p udp -m multiport --dports 53,123 -j MA
 ip6tables -t mangle -A FORWARD -o eth0 -m dscp --dscp-class CS1 -j MARK --set-mark 3
 ip6tables -t mangle -A FORWARD -o eth0 -j CONNMARK --save-mark";
 
+/// Another, on what arrives, in SQM's manner: everything from any protocol to the middle, a few marks beside it, on an ifb and before it.
+const BY_DSCP: &str = "\
+tc filter add dev eth0 parent 1: protocol all pref 999 u32 match ip protocol 0 0x00 flowid 1:20
+tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip tos 0x20 0xfc flowid 1:30
+tc filter add dev eth0 parent 1: protocol ipv6 pref 2 u32 match ip6 priority 0x20 0xfc flowid 1:30
+tc filter add dev eth0 parent 1: protocol ip pref 4 handle 1 fw flowid 1:10
+tc filter add dev eth0 parent 1: protocol ipv6 pref 5 handle 1 fw flowid 1:10
+tc filter add dev eth0 parent 1: protocol arp pref 8 handle 1 fw flowid 1:10
+iptables -t mangle -N SORT
+iptables -t mangle -A SORT -j MARK --set-mark 2
+iptables -t mangle -A SORT -m dscp --dscp-class EF -j MARK --set-mark 1
+iptables -t mangle -A SORT -m tos --tos 0x10/0x3f -j MARK --set-mark 1
+iptables -t mangle -A POSTROUTING -o eth0 -m mark --mark 0 -g SORT
+iptables -t mangle -A OUTPUT -p udp -m multiport --ports 53,123 -j DSCP --set-dscp-class AF42
+ip6tables -t mangle -N SORT
+ip6tables -t mangle -A SORT -j MARK --set-mark 2
+ip6tables -t mangle -A SORT -m dscp --dscp-class EF -j MARK --set-mark 1
+ip6tables -t mangle -A POSTROUTING -o eth0 -m mark --mark 0 -g SORT";
+
 #[test]
 fn nothing_is_said_of_what_is_right() {
     const MINE: [Rule; 10] = [
@@ -375,6 +394,7 @@ fn nothing_is_said_of_what_is_right() {
         Rule::Nowhere,
     ];
     assert_eq!(told(&format!("{BANDS}{CLEAN}"), &MINE), "");
+    assert_eq!(told(&format!("{BANDS}{BY_DSCP}"), &MINE), "");
 }
 
 #[test]

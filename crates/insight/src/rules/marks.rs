@@ -112,20 +112,17 @@ fn never_read(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
                 continue;
             }
             let went = asking.went(&sent, &device);
-            let idle = idle_class(asking, &device);
-            let because = match &idle {
-                Some(class) => format!("its packets wait in {went}, while nothing leads to class {class}"),
-                None => format!("its packets wait in {went}, as if they had none"),
-            };
+            // A mark for what goes to the default anyway is no mistake.
+            let Some(idle) = idle_class(asking, &device) else { continue };
             found.push(Finding {
                 rule: Rule::Marks,
-                level: if idle.is_some() { Level::Warning } else { Level::Note },
+                level: Level::Warning,
                 place: step.place.clone(),
                 what: format!("nothing reads mark {mark} on {device}"),
-                because,
+                because: format!("its packets wait in {went}, while nothing leads to class {idle}"),
                 witness: witness(&candidate, &format!("{went}, with mark {mark}")),
-                fix: idle.map(|class| Fix {
-                    what: format!("lead it there: tc filter add dev {device} … handle {mark} fw flowid {class}"),
+                fix: Some(Fix {
+                    what: format!("lead it there: tc filter add dev {device} … handle {mark} fw flowid {idle}"),
                     edits: Vec::new(),
                 }),
             });
