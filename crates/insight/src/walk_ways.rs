@@ -77,14 +77,13 @@ pub(crate) fn walk(reading: &Reading) -> Result<Walked, TooLarge> {
 
 impl Walked {
     fn begin(reading: &Reading, words: Vocabulary) -> Result<Walked, TooLarge> {
-        let first_made = |dump: &tidegate_policy::dump::FilterDump| first_made(reading, dump);
         Ok(Walked {
             space: Space::new(words)?,
             states: States::default(),
             ways: Vec::new(),
             rules: BTreeMap::new(),
             seen: Seen::default(),
-            lists: lists(&reading.filters, &first_made),
+            lists: lists(&reading.filters),
             classes: classes_of(reading),
             arrived: Vec::new(),
             translated: rules(reading).any(translates),
@@ -302,17 +301,6 @@ pub(crate) fn reads_connmarks(reading: &Reading) -> bool {
     let restores = |target: &Target| matches!(target, Target::Connmark(Connmark::Restore { .. }));
     conditions(reading).any(|what| matches!(what, Condition::Connmark(..)))
         || rules(reading).any(|rule| rule.targets().any(restores))
-}
-
-/// The operation that made the first filter of a list and preference.
-fn first_made(reading: &Reading, dump: &tidegate_policy::dump::FilterDump) -> usize {
-    let made = |op: &tidegate_policy::Op| match op {
-        tidegate_policy::Op::Filter(op) => {
-            op.dev == dump.dev && op.parent == dump.parent && (op.pref == dump.pref || op.pref == 0)
-        }
-        _ => false,
-    };
-    reading.ops.iter().position(made).unwrap_or(usize::MAX)
 }
 
 /// Devices by which packets may leave that matter: those with a tree, and those that a rule names.

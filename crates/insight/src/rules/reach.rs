@@ -16,6 +16,8 @@ use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::netfilter::{Family, Target};
 use tidegate_policy::{FilterParams, Op};
 
+/// Rules of netfilter that are looked into; what has more is a list of addresses, not a policy.
+const MOST_RULES: usize = 4000;
 /// Culprits that a sentence names at most.
 const MOST_NAMED: usize = 3;
 
@@ -33,7 +35,14 @@ type Checks = fn(&mut Asking<'_>) -> Result<Vec<Finding>, TooLarge>;
 
 /// What is found about which packets go where; nothing where the policy is too large to decide.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
-    let Some(reached) = Reached::of(reading) else { return Vec::new() };
+    let chains = reading.gateway.all_tables().iter().flat_map(|table| table.chains());
+    let count: usize = chains.map(|chain| chain.rules.len()).sum();
+    if count > MOST_RULES {
+        return vec![not_decided(format!("there are {count} rules, more than {MOST_RULES}"))];
+    }
+    let Some(reached) = Reached::of(reading) else {
+        return vec![not_decided("the sets of packets are too intricate".into())];
+    };
     let plain = !asks_connections(reading);
     let mut asking = Asking { prober: Prober::new(reading), reading, reached, plain };
     let families: [Checks; 9] = [
@@ -49,6 +58,18 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     ];
     // A family that cannot be decided says nothing; the others do.
     families.iter().filter_map(|family| family(&mut asking).ok()).flatten().collect()
+}
+
+fn not_decided(because: String) -> Finding {
+    Finding {
+        rule: Rule::Undecided,
+        level: Level::Note,
+        place: None,
+        what: "which packets go where was not decided".into(),
+        because,
+        witness: None,
+        fix: None,
+    }
 }
 
 impl<'a> Asking<'a> {
