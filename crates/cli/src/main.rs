@@ -3,7 +3,7 @@
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use tidegate::{capture, check, explain, graph, import, replay, run, trial};
+use tidegate::{capture, check, expect, explain, graph, import, replay, run, trial};
 
 /// Try a traffic-control policy before you trust your link to it.
 #[derive(Parser)]
@@ -23,6 +23,8 @@ enum Command {
     Explain(Box<explain::Options>),
     /// Draw the trees a policy builds: as text, a picture, for Graphviz or Mermaid; coloured by what a trial measured.
     Graph(graph::Options),
+    /// Hold what is expected of a policy against the simulated link: delays, shares, rates, and where packets go.
+    Test(expect::Options),
     /// Do a recorded run of a real kernel again, packet by packet.
     Replay(replay::Options),
     /// Print as commands what holds a policy in other words, or what this machine has now.
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
         Command::Explain(options) => explain::command(&options),
         Command::Graph(options) => graph::command(&options),
         Command::Import(options) => import::command(&options),
+        Command::Test(options) => expect::command(&options),
         Command::Replay(options) => replay::command(&options),
         Command::Run(options) => run::command(&options),
     }
