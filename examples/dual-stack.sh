@@ -26,7 +26,7 @@ for tables in iptables ip6tables; do
     $tables -t mangle -F FORWARD
     $tables -t mangle -A FORWARD -o "$WAN" -j CONNMARK --restore-mark
     $tables -t mangle -A FORWARD -o "$WAN" -m mark ! --mark 0 -j RETURN
-    $tables -t mangle -A FORWARD -o "$WAN" -p udp -j MARK --set-mark 1
+    $tables -t mangle -A FORWARD -o "$WAN" -p udp ! --dport 443 -j MARK --set-mark 1
     $tables -t mangle -A FORWARD -o "$WAN" -p tcp -m multiport --dports 22,53 -j MARK --set-mark 1
     $tables -t mangle -A FORWARD -o "$WAN" -m dscp --dscp-class CS1 -j MARK --set-mark 3
     $tables -t mangle -A FORWARD -o "$WAN" -p tcp --dport 51413 -j MARK --set-mark 3

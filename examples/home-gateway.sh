@@ -36,7 +36,8 @@ connections() {
 
 stop() {
     $TC qdisc del dev "$WAN" root 2>/dev/null # fails when there is none
-    $IPT -F
+    # The table is this script's own here; elsewhere a chain of its own would be.
+    $IPT -F # tidegate: allow foreign-rules
     $IPT -X
 }
 
@@ -51,15 +52,17 @@ start() {
     class 40 450 1500 4 sfq perturb 10 limit 60
     class 99 150 1300 5 sfq perturb 10 limit 60
 
+    # Calls and names; the web over UDP (QUIC) goes with the web.
     connections 10 -p udp
+    connections 40 -p udp --dport 443
     connections 10 -p icmp
     connections 30 -p tcp --tcp-flags SYN SYN --dport 22
     connections 40 -p tcp --tcp-flags SYN SYN -m multiport --dports 80,443
     # What has carried more than 6 MB is no page: it waits with all else.
     connections 99 -p tcp -m connbytes --connbytes 6000000: --connbytes-mode bytes --connbytes-dir both
     $IPT -A POSTROUTING -o "$WAN" -j CONNMARK --restore-mark
-    # An acknowledgement alone is short, and has no other flag: whatever its connection, a download waits for it.
-    $IPT -A POSTROUTING -o "$WAN" -p tcp --tcp-flags SYN,ACK,FIN,RST,PSH,URG ACK -m length --length 40:64 -j MARK --set-mark 20
+    # An acknowledgement alone is short, also with SACK blocks, and has no other flag: whatever its connection, a download waits for it.
+    $IPT -A POSTROUTING -o "$WAN" -p tcp --tcp-flags SYN,ACK,FIN,RST,PSH,URG ACK -m length --length 40:100 -j MARK --set-mark 20
 }
 
 show() {

@@ -33,4 +33,3 @@ for n in $(seq 1 $HOSTS); do
     tc filter add dev "$DEV" parent "$major:" protocol all prio 9 u32 match u32 0 0 flowid "$major:2"
 done
 tc filter add dev "$DEV" parent 1: protocol all prio 1 handle 1 flow hash keys nfct-src divisor $HOSTS baseclass 1:10
-tc filter add dev "$DEV" parent 1: protocol all prio 2 u32 match u32 0 0 flowid 1:1

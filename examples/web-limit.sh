@@ -9,10 +9,13 @@ iptables -t mangle -F OUTPUT
 # What the server sends carries mark 8.
 iptables -t mangle -A OUTPUT -o $DEV -p tcp --sport 80 -j MARK --set-mark 8
 
-# Two classes: the web server's, which stays at its rate, and the default for all others.
+# Two classes: the web server's, which stays at its rate, and the default for all others, which may have what the first leaves.
 tc qdisc add dev $DEV root handle 1: htb default 30
-tc class add dev $DEV parent 1: classid 1:20 htb rate 300kbit ceil 300kbit prio 1
-tc class add dev $DEV parent 1: classid 1:30 htb rate 700kbit ceil 1mbit prio 0
+tc class add dev $DEV parent 1: classid 1:1 htb rate 1mbit
+tc class add dev $DEV parent 1:1 classid 1:20 htb rate 300kbit ceil 300kbit prio 1
+tc class add dev $DEV parent 1:1 classid 1:30 htb rate 700kbit ceil 1mbit prio 0
+tc qdisc add dev $DEV parent 1:20 sfq perturb 10 limit 10
+tc qdisc add dev $DEV parent 1:30 sfq perturb 10 limit 20
 
 # Packets with mark 8 go to the first class.
 tc filter add dev $DEV parent 1: protocol ip prio 1 handle 8 fw flowid 1:20

@@ -13,6 +13,7 @@ mod queues;
 mod rates;
 mod reach;
 mod tables;
+mod today;
 
 use crate::finding::{Edit, Finding, Fix, Level, Rule, Witness};
 use crate::reading::{Place, Reading, Step};

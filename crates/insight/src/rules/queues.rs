@@ -8,7 +8,7 @@ use crate::tree::HtbClass;
 use crate::words;
 use std::collections::BTreeMap;
 use tidegate_packet::{Handle, Rate, Span};
-use tidegate_policy::dump::QdiscDump;
+use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{Kind, QdiscParams};
 
 /// A queue that takes longer than this is the delay it should prevent.
@@ -16,6 +16,8 @@ const LONG: Span = Span::millis(1000);
 const LONGISH: Span = Span::millis(250);
 /// A queue that holds less than the link sends in this time starves a single upload.
 const SHORT: Span = Span::millis(10);
+/// An acknowledgement with timestamps and SACK blocks, on Ethernet.
+const ACKNOWLEDGEMENT: u32 = 94;
 /// Frames offered at once to see how long a queue is.
 const FRAMES: usize = 4000;
 
@@ -149,7 +151,7 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
             ceil: params.ceil.rate,
             fair: kind == Kind::Sfq,
             others: others.map(|other| other.classid).take(64).collect(),
-            frame: reading.frame(&class.dev),
+            frame: longest_of(reading, class),
             alone: None,
         });
     }
@@ -178,6 +180,11 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
         length.alone = bench.fill(length.dev, length.class, &[], length.frame, FRAMES);
     }
     lengths
+}
+
+/// Bytes of the longest packets that a class is meant for: acknowledgements are short.
+fn longest_of(reading: &Reading, class: &ClassDump) -> u32 {
+    if reading.takes_acks(class) { ACKNOWLEDGEMENT } else { reading.frame(&class.dev) }
 }
 
 /// Kinds that drop or mark before their queue is full.

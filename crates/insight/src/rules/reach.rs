@@ -1,6 +1,6 @@
 //! R1: filters and rules that no packet reaches, because those before them take all they ask for.
 
-use super::{collisions, defaults, edit, intent, leaf, marks, protocols};
+use super::{collisions, defaults, edit, intent, leaf, marks, protocols, today};
 use crate::bdd::TooLarge;
 use crate::finding::{Edit, Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
@@ -26,11 +26,14 @@ pub(super) struct Asking<'a> {
     pub(super) prober: Prober,
 }
 
+/// Rules of one kind; what cannot be decided is no finding.
+type Checks = fn(&mut Asking<'_>) -> Result<Vec<Finding>, TooLarge>;
+
 /// What is found about which packets go where; nothing where the policy is too large to decide.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let Some(reached) = Reached::of(reading) else { return Vec::new() };
     let mut asking = Asking { prober: Prober::new(reading), reading, reached };
-    let families: [fn(&mut Asking<'_>) -> Result<Vec<Finding>, TooLarge>; 8] = [
+    let families: [Checks; 9] = [
         filters,
         rules,
         intent::check,
@@ -39,6 +42,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
         leaf::check,
         defaults::check,
         collisions::check,
+        today::check,
     ];
     // A family that cannot be decided says nothing; the others do.
     families.iter().filter_map(|family| family(&mut asking).ok()).flatten().collect()
@@ -122,7 +126,7 @@ impl<'a> Asking<'a> {
         let stop = self.prober.device(device).and_then(|id| way.stop_at(id)).or(way.stops.last());
         match stop.and_then(|stop| stop.leaf_class()) {
             Some(class) => class.to_string(),
-            None => "past all classes".to_owned(),
+            None => "no class at all".to_owned(),
         }
     }
 }
@@ -268,7 +272,8 @@ fn overlap(asking: &mut Asking<'_>, taken: &Parts, asked: &Parts) -> Result<(boo
 fn move_before(asking: &Asking<'_>, at: usize, step: &Step, first: u16) -> Option<Fix> {
     let reading = asking.reading;
     let dump = &reading.filters[at];
-    let lower = first.checked_sub(1).filter(|pref| *pref > 0)?;
+    let by_hand = || Some(Fix { what: "put it before them".into(), edits: Vec::new() });
+    let Some(lower) = first.checked_sub(1).filter(|pref| *pref > 0) else { return by_hand() };
     let taken = reading.filters.iter().any(|other| {
         other.dev == dump.dev
             && other.parent == dump.parent
@@ -276,7 +281,6 @@ fn move_before(asking: &Asking<'_>, at: usize, step: &Step, first: u16) -> Optio
             && (other.kind != dump.kind || other.protocol != dump.protocol)
     });
     let keyword = ["prio", "pref", "priority"].into_iter().find(|keyword| step.after(keyword).is_some());
-    let by_hand = || Some(Fix { what: "put it before them".into(), edits: Vec::new() });
     match keyword {
         Some(keyword) if !taken && asking.is_alone(step) => {
             edit(step, keyword, &lower.to_string(), "have it asked before them")
