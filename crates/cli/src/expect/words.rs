@@ -180,14 +180,15 @@ const FITS: &str = "times for ping, voip, dns, ssh, web and classes; loss in % f
 
 fn fits(measured: &Measured) -> bool {
     use Figure::{Drops, Loss, Mean, Percentile, Rate, Share};
-    match (&measured.subject, measured.figure, measured.bound) {
-        (Subject::Probe(_) | Subject::Class(_), Percentile(_) | Mean, Bound::Time(_)) => true,
-        (Subject::Probe(_) | Subject::Class(_), Loss, Bound::Part(_)) => true,
-        (Subject::Class(_), Drops, Bound::Count(_)) => true,
-        (Subject::Host(_), Share, Bound::Part(_)) => true,
-        (Subject::Class(_) | Subject::Host(_) | Subject::Flows { .. }, Rate, Bound::Rate(_) | Bound::Link(_)) => true,
-        _ => false,
-    }
+    let what = (&measured.subject, measured.figure, measured.bound);
+    matches!(
+        what,
+        (Subject::Probe(_) | Subject::Class(_), Percentile(_) | Mean, Bound::Time(_))
+            | (Subject::Probe(_) | Subject::Class(_), Loss, Bound::Part(_))
+            | (Subject::Class(_), Drops, Bound::Count(_))
+            | (Subject::Host(_), Share, Bound::Part(_))
+            | (Subject::Class(_) | Subject::Host(_) | Subject::Flows { .. }, Rate, Bound::Rate(_) | Bound::Link(_))
+    )
 }
 
 fn subject(part: Part<'_>) -> Read<Subject> {
