@@ -8,6 +8,7 @@ pub mod explain;
 pub mod faces;
 pub mod import;
 pub mod intake;
+pub mod policy;
 pub mod replay;
 pub mod run;
 pub mod trial;

@@ -3,7 +3,7 @@
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use tidegate::{capture, check, explain, import, replay, run, trial};
+use tidegate::{capture, check, explain, import, policy, replay, run, trial};
 
 /// Try a traffic-control policy before you trust your link to it.
 #[derive(Parser)]
@@ -25,6 +25,8 @@ enum Command {
     Replay(replay::Options),
     /// Print as commands what holds a policy in other words, or what this machine has now.
     Import(import::Options),
+    /// Write, show and explain short policies: ten lines that become tc and nft.
+    Policy(policy::Options),
     /// Run a script in a private namespace against a model of the machine, and print what it came to.
     Run(run::Options),
 }
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
         Command::Check(options) => check::command(&options),
         Command::Explain(options) => explain::command(&options),
         Command::Import(options) => import::command(&options),
+        Command::Policy(options) => policy::command(&options),
         Command::Replay(options) => replay::command(&options),
         Command::Run(options) => run::command(&options),
     }

@@ -184,7 +184,7 @@ fn read_texts(files: &[PathBuf], texts: Vec<(Format, String)>, options: &ReadOpt
             Format::Script => (script(path, &devices, options, &mut traced)?, None),
             _ => {
                 let list = lists::calls(*format, path, text).map_err(|why| ReadError::File(path.clone(), why))?;
-                (lists::carry_out(&list, path, &devices, &mut traced), Some(list))
+                (lists::carry_out(&list, (path, text), &devices, &mut traced), Some(list))
             }
         };
         let came = traced.came;
