@@ -149,7 +149,7 @@ impl<'s> Target<'s> {
         if self.way == Way::Lan {
             // What the gateway itself and other networks send is not the link's business.
             out.push(span, false, &format!("tc class replace dev {dev} parent 1: classid 1:{LOCAL:x} htb rate 10gbit ceil 10gbit burst 128k cburst 128k quantum 60000"));
-            out.push(span, false, &format!("tc qdisc replace dev {dev} parent 1:{LOCAL:x} handle {LOCAL:x}: fq_codel"));
+            out.push(span, false, &format!("tc qdisc replace dev {dev} parent 1:{LOCAL:x} fq_codel"));
         }
         out.push(span, true, &format!("tc filter del dev {dev} parent 1:"));
         // Who looks for a neighbour's address does not wait; netfilter's tables for IP do not see him.
@@ -248,13 +248,9 @@ impl<'s> Target<'s> {
             "tc class replace dev {dev} parent 1:1 classid 1:{minor:x} htb rate {rate} ceil {top} burst {burst} cburst {cburst} prio {} quantum {quantum}{size}",
             class.prio
         ));
-        let alone = |flows: u32| self.queue(class.queue, class.fair, ceil, flows);
+        let queue = self.queue(class.queue, class.fair, ceil);
         if class.fair != Fair::Host {
-            out.push(
-                class.span,
-                false,
-                &format!("tc qdisc replace dev {dev} parent 1:{minor:x} handle {minor:x}: {}", alone(1024)),
-            );
+            out.push(class.span, false, &format!("tc qdisc replace dev {dev} parent 1:{minor:x} {queue}"));
             return;
         }
         out.push(class.span, true, &format!("tc qdisc replace dev {dev} parent 1:{minor:x} handle {minor:x}: drr"));
@@ -267,11 +263,10 @@ impl<'s> Target<'s> {
                     "tc class replace dev {dev} parent {minor:x}: classid {minor:x}:{bucket:x} drr quantum {FRAME}"
                 ),
             );
-            out.push(
-                class.span,
-                false,
-                &format!("tc qdisc replace dev {dev} parent {minor:x}:{bucket:x} {}", alone(256)),
-            );
+            // The number of flows is settled for good when a queue is made: a few for each host's.
+            let made = queue.replacen("fq_codel", "fq_codel flows 256", 1);
+            out.push(class.span, true, &format!("tc qdisc add dev {dev} parent {minor:x}:{bucket:x} {made}"));
+            out.push(class.span, false, &format!("tc qdisc replace dev {dev} parent {minor:x}:{bucket:x} {queue}"));
         }
         let key = if self.way == Way::Up { "nfct-src" } else { "dst" };
         out.push(class.span, false, &format!(
@@ -280,7 +275,7 @@ impl<'s> Target<'s> {
     }
 
     /// The queue of a class that may send at `rate`.
-    fn queue(&self, queue: Queue, fair: Fair, rate: u64, flows: u32) -> String {
+    fn queue(&self, queue: Queue, fair: Fair, rate: u64) -> String {
         // A frame and a half must fit into the target, or the link idles.
         let frame_us = FRAME * 8 * 3 / 2 * 1_000_000 / rate.max(1);
         let target = frame_us.max(5_000);
@@ -293,16 +288,13 @@ impl<'s> Target<'s> {
             }
             (Queue::Short, _) => {
                 format!(
-                    "fq_codel limit 200 flows {flows} target {}us interval {}us{quantum} noecn",
+                    "fq_codel limit 200 target {}us interval {}us{quantum} noecn",
                     frame_us.max(2_000),
                     frame_us.max(2_000) + 40_000
                 )
             }
             (Queue::Fair, _) => {
-                format!(
-                    "fq_codel limit 1000 flows {flows} target {target}us interval {}us{quantum} ecn",
-                    target + 95_000
-                )
+                format!("fq_codel limit 1000 target {target}us interval {}us{quantum} ecn", target + 95_000)
             }
         }
     }
@@ -311,8 +303,8 @@ impl<'s> Target<'s> {
     fn lead(&self, out: &mut Compiled) {
         let (dev, ifb) = (&self.short.device.value, &self.dev);
         out.push(self.span, true, &format!("tc qdisc add dev {dev} handle ffff: ingress"));
-        out.push(self.span, false, &format!(
-            "tc filter replace dev {dev} parent ffff: protocol all prio 10 handle 1 matchall action mirred egress redirect dev {ifb}"
+        out.push(self.span, true, &format!(
+            "tc filter add dev {dev} parent ffff: protocol all prio 10 handle 1 matchall action mirred egress redirect dev {ifb}"
         ));
     }
 
