@@ -6,6 +6,7 @@ pub mod check;
 mod dissect;
 pub mod explain;
 pub mod faces;
+pub mod graph;
 pub mod import;
 pub mod intake;
 pub mod policy;

@@ -1,9 +1,10 @@
 #![forbid(unsafe_code)]
 //! tidegate: try a traffic-control policy before you trust your link to it.
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use std::io::Write;
 use std::process::ExitCode;
-use tidegate::{capture, check, explain, import, policy, replay, run, trial};
+use tidegate::{capture, check, explain, graph, import, policy, replay, run, trial};
 
 /// Try a traffic-control policy before you trust your link to it.
 #[derive(Parser)]
@@ -21,6 +22,14 @@ enum Command {
     Check(check::Options),
     /// Tell the story of a packet: the rules and filters it meets, its class and queue, and what it may wait for there.
     Explain(Box<explain::Options>),
+    /// Draw the trees a policy builds: as text, a picture, for Graphviz or Mermaid; coloured by what a trial measured.
+    Graph(graph::Options),
+    /// Print what a shell needs to complete tidegate's words: `source <(tidegate completions bash)`.
+    Completions {
+        /// The shell.
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
     /// Do a recorded run of a real kernel again, packet by packet.
     Replay(replay::Options),
     /// Print as commands what holds a policy in other words, or what this machine has now.
@@ -40,8 +49,16 @@ fn main() -> ExitCode {
         Command::Try(options) => trial::command(&options),
         Command::Check(options) => check::command(&options),
         Command::Explain(options) => explain::command(&options),
+        Command::Graph(options) => graph::command(&options),
         Command::Import(options) => import::command(&options),
         Command::Policy(options) => policy::command(&options),
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "tidegate", &mut text);
+            // Whoever reads may have had enough: a closed pipe is no error.
+            let _ = std::io::stdout().write_all(&text);
+            ExitCode::SUCCESS
+        }
         Command::Replay(options) => replay::command(&options),
         Command::Run(options) => run::command(&options),
     }

@@ -179,9 +179,10 @@ impl Store {
         within: Set,
         group: &dyn Fn(u32) -> u32,
     ) -> Result<BTreeMap<u32, Set>, TooLarge> {
-        let mut known = BTreeMap::new();
+        self.walks += 1;
+        let walk = self.walks;
         let mut parts = Vec::new();
-        let whole = self.parted(within.0, map.0, group, &mut known, &mut parts)?;
+        let whole = self.parted(walk, within.0, map.0, group, &mut parts)? as usize;
         Ok(parts.swap_remove(whole).into_iter().map(|(number, set)| (number, Set(set))).collect())
     }
 
@@ -191,6 +192,9 @@ impl Store {
             (NO, _, _) => return Ok(no),
             _ if yes == no => return Ok(yes),
             (_, YES, NO) => return Ok(test),
+            // Within the test it holds, elsewhere it does not.
+            _ if yes == test => return self.choose(test, YES, no),
+            _ if no == test => return self.choose(test, yes, NO),
             _ => {}
         }
         let key = [CHOOSE, test, yes, no];
@@ -256,17 +260,18 @@ impl Store {
         Ok(result)
     }
 
-    /// The parts of a set, as a place in `parts`; each pair of diagrams is looked at once.
+    /// The parts of a set, as a place in `parts`.
     fn parted(
         &mut self,
+        walk: u32,
         within: u32,
         map: u32,
         group: &dyn Fn(u32) -> u32,
-        known: &mut BTreeMap<(u32, u32), usize>,
         parts: &mut Vec<Vec<(u32, u32)>>,
-    ) -> Result<usize, TooLarge> {
-        if let Some(at) = known.get(&(within, map)) {
-            return Ok(*at);
+    ) -> Result<u32, TooLarge> {
+        let key = [walk, within, map, 0];
+        if let Some(at) = self.recall(key) {
+            return Ok(at);
         }
         let whole = if within == NO {
             Vec::new()
@@ -275,13 +280,14 @@ impl Store {
         } else {
             let bit = self.bit(within).min(self.bit(map));
             let [s, m] = [within, map].map(|diagram| self.branches(diagram, bit));
-            let low = self.parted(s.0, m.0, group, known, parts)?;
-            let high = self.parted(s.1, m.1, group, known, parts)?;
+            let low = self.parted(walk, s.0, m.0, group, parts)? as usize;
+            let high = self.parted(walk, s.1, m.1, group, parts)? as usize;
             self.joined(bit, &parts[low], &parts[high])?
         };
         parts.push(whole);
-        known.insert((within, map), parts.len() - 1);
-        Ok(parts.len() - 1)
+        let at = parts.len() as u32 - 1;
+        self.remember(key, at);
+        Ok(at)
     }
 
     /// Two ordered lists of parts under a bit.
@@ -454,7 +460,7 @@ mod tests {
             match store.pick(set, |bit| wish >> bit & 1 == 1) {
                 None => assert!(set.is_empty()),
                 Some(literals) => {
-                    let value = |bit| literals.iter().any(|literal| *literal == (bit, true));
+                    let value = |bit| literals.contains(&(bit, true));
                     assert!(store.holds(set, value));
                 }
             }
@@ -493,7 +499,7 @@ mod tests {
         let mut set = Set::NONE;
         let mut draws = Seeded::new(4);
         let failed = (0..40).any(|_| {
-            let literals: Vec<Literal> = (0..BITS).map(|bit| (bit, draws.next() % 2 == 0)).collect();
+            let literals: Vec<Literal> = (0..BITS).map(|bit| (bit, draws.next().is_multiple_of(2))).collect();
             match store.cube(&literals).and_then(|cube| store.or(set, cube)) {
                 Ok(larger) => set = larger,
                 Err(TooLarge) => return true,

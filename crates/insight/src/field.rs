@@ -1,7 +1,7 @@
 //! What of a packet policies ask about, as numbered bits: the order in which diagrams ask them.
 //!
-//! What decides early stands first (which protocol, which DSCP, whose address), what constrains everybody alike last (lengths), so that
-//! sets share their ends.
+//! What tells filters apart stands first (which protocol, which DSCP, whose address, which port), what constrains everybody alike last
+//! (lengths, what is known of the connection), so that sets share their ends.
 
 use crate::bdd::Literal;
 
@@ -19,10 +19,7 @@ macro_rules! fields {
 }
 
 fields! {
-    Input 8 "The device it came in by, as a number of the space's.",
-    Connmark 10 "The mark that its connection had, as a number of the space's.",
     Ethertype 16 "The EtherType.",
-    State 3 "What it is to its connection, as a number of the space's.",
     Protocol 8 "IPv4's protocol, IPv6's next header.",
     Ds 8 "The DS field, as the packet came.",
     Source 128 "The source address; IPv4 in the last 32 bits.",
@@ -32,7 +29,6 @@ fields! {
     LateSource 128 "The source address after translation.",
     LateDestination 128 "The destination address after translation.",
     LatePorts 32 "The ports after translation.",
-    Carried 72 "What the connection has carried: for each way of counting, an interval as a number of the space's.",
     Ttl 8 "Time to live, hop limit.",
     Ident 16 "IPv4's identification.",
     Checksum 16 "IPv4's checksum.",
@@ -42,6 +38,10 @@ fields! {
     Ihl 4 "IPv4's header length, in words.",
     Options 752 "What follows the first 20 octets of an IPv4 header that is longer.",
     Length 16 "IPv4's total length, IPv6's payload length; of others the octets there are.",
+    State 3 "What it is to its connection, as a number of the space's.",
+    Input 8 "The device it came in by, as a number of the space's.",
+    Carried 72 "What the connection has carried: for each way of counting, an interval as a number of the space's.",
+    Connmark 10 "The mark that its connection had, as a number of the space's.",
 }
 
 /// Where each field begins.
@@ -56,6 +56,9 @@ const STARTS: [u16; ALL.len()] = {
 };
 
 impl Field {
+    /// Behind the last bit of the last field.
+    pub(crate) const END: u16 = STARTS[ALL.len() - 1] + WIDTHS[ALL.len() - 1];
+
     /// Its first, highest bit.
     pub(crate) const fn start(self) -> u16 {
         STARTS[self as usize]

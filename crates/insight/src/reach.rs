@@ -128,7 +128,7 @@ impl Reached {
 
 /// All bits of a packet that is this to its connection.
 fn bits_of(space: &Space, packet: &Packet, state: Connstate) -> Vec<bool> {
-    let mut bits = vec![false; usize::from(Field::Length.start() + Field::Length.width())];
+    let mut bits = vec![false; usize::from(Field::END)];
     let mut write = |field: Field, from: u16, width: u16, value: u64| {
         for at in 0..width {
             bits[usize::from(field.bit(from + at))] = value >> (width - 1 - at) & 1 == 1;

@@ -223,7 +223,7 @@ impl Walk<'_> {
                 None => later.push(m),
             }
         }
-        let met = self.space.store.and(asked, here)?;
+        let met = if here == entered { asked } else { self.space.store.and(asked, here)? };
         let mut matched = met;
         for m in later {
             let truth = self.truth(&m.what, stand, matched, states)?;

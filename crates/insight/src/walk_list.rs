@@ -109,13 +109,11 @@ impl Lists<'_> {
         for pref in &list.prefs {
             let protocol = self.space.protocol(pref.protocol)?;
             let among = Before { set: self.space.store.and(before.set, protocol)?, ..before };
-            let here = self.space.store.and(live, protocol)?;
-            let taken = match pref.kind {
-                "fw" => self.fw(pref, qdisc, among, here, &mut listed)?,
-                "u32" => self.u32(pref, among, here, &mut listed)?,
-                _ => self.others(pref, among, here, &mut listed)?,
+            live = match pref.kind {
+                "fw" => self.fw(pref, qdisc, among, live, &mut listed)?,
+                "u32" => self.u32(pref, among, live, &mut listed)?,
+                _ => self.others(pref, among, live, &mut listed)?,
             };
-            live = self.space.store.minus(live, taken)?;
         }
         listed.rest = Some(live);
         Ok(listed)
@@ -140,17 +138,17 @@ impl Lists<'_> {
             let parts = self.space.store.split(among.states, among.set, &|n| states.get(n).mark & mask)?;
             self.marked.insert((among.set, mask), parts);
         }
-        let mut taken = Set::NONE;
+        let mut live = live;
         if pref.filters.is_empty() {
             for (mark, set) in self.marked.get(&(among.set, mask)).cloned().unwrap_or_default() {
                 let class = Handle(mark);
                 if mark != 0 && (class.major() == 0 || class.qdisc() == qdisc) {
                     let got = self.space.store.and(set, live)?;
-                    taken = self.space.store.or(taken, got)?;
+                    live = self.space.store.minus(live, got)?;
                     listed.verdicts.push((Verdict::Class(class), got));
                 }
             }
-            return Ok(taken);
+            return Ok(live);
         }
         for at in &pref.filters {
             let Some((mark, FilterParams::Fw(fw), actions)) = entry(&self.filters[*at]) else { continue };
@@ -158,28 +156,30 @@ impl Lists<'_> {
             let asked = self.marked.get(&(among.set, mask)).and_then(|parts| parts.get(&mark));
             let asked = asked.copied().unwrap_or(Set::NONE);
             let matched = self.space.store.and(asked, live)?;
-            taken = self.take(*at, Met { asked, matched }, said, taken, listed)?;
+            live = self.take(*at, Met { asked, matched }, said, live, listed)?;
         }
-        Ok(taken)
+        Ok(live)
     }
 
     /// u32: one node after the other, until one decides or asks for what is not there.
     fn u32(&mut self, pref: &Pref, among: Before, live: Set, listed: &mut Listed) -> Result<Set, TooLarge> {
-        let (mut live, mut taken) = (live, Set::NONE);
+        let (mut live, mut passed_by) = (live, Set::NONE);
         for at in &pref.filters {
             let Some((_, FilterParams::U32(u32), actions)) = entry(&self.filters[*at]) else { continue };
             let Asked { matched: asked, ended } = self.as_u32_asks(u32, pref.protocol, among)?;
-            let matched = self.space.store.and(asked, live)?;
-            live = self.space.store.minus(live, ended)?;
+            let mut matched = self.space.store.and(asked, live)?;
+            if !passed_by.is_empty() {
+                matched = self.space.store.minus(matched, passed_by)?;
+            }
+            passed_by = self.space.store.or(passed_by, ended)?;
             let said = match u32.classid {
                 // A node that neither names a class nor does anything only counts.
                 None if actions.is_empty() => Said::No,
                 class => said(actions, Verdict::Class(class.unwrap_or(Handle::NONE)), among.passed_over),
             };
-            taken = self.take(*at, Met { asked, matched }, said, taken, listed)?;
-            live = self.space.store.minus(live, taken)?;
+            live = self.take(*at, Met { asked, matched }, said, live, listed)?;
         }
-        Ok(taken)
+        Ok(live)
     }
 
     /// What of the packets before the list a u32 filter asks for, and those that end the search at it.
@@ -202,7 +202,7 @@ impl Lists<'_> {
 
     /// flow and matchall: every packet.
     fn others(&mut self, pref: &Pref, among: Before, live: Set, listed: &mut Listed) -> Result<Set, TooLarge> {
-        let mut taken = Set::NONE;
+        let mut live = live;
         for at in &pref.filters {
             let Some((_, params, actions)) = entry(&self.filters[*at]) else { continue };
             let verdict = match params {
@@ -210,22 +210,22 @@ impl Lists<'_> {
                 FilterParams::Matchall(all) => Verdict::Class(all.classid.unwrap_or(Handle::NONE)),
                 _ => continue,
             };
-            let matched = self.space.store.minus(live, taken)?;
+            let matched = self.space.store.and(among.set, live)?;
             let said = said(actions, verdict, among.passed_over);
-            taken = self.take(*at, Met { asked: among.set, matched }, said, taken, listed)?;
+            live = self.take(*at, Met { asked: among.set, matched }, said, live, listed)?;
         }
-        Ok(taken)
+        Ok(live)
     }
 
-    /// Notes what a filter got; what it decides about is taken.
-    fn take(&mut self, at: usize, met: Met, said: Said, taken: Set, listed: &mut Listed) -> Result<Set, TooLarge> {
+    /// Notes what a filter got; what it decides about is no longer there for others.
+    fn take(&mut self, at: usize, met: Met, said: Said, live: Set, listed: &mut Listed) -> Result<Set, TooLarge> {
         listed.filters.push((at, met));
         match said {
             Said::Goes(verdict) if !met.matched.is_empty() => {
                 listed.verdicts.push((verdict, met.matched));
-                self.space.store.or(taken, met.matched)
+                self.space.store.minus(live, met.matched)
             }
-            _ => Ok(taken),
+            _ => Ok(live),
         }
     }
 }

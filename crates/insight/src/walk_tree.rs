@@ -210,7 +210,7 @@ impl Tree<'_> {
         for _ in 0..MOST_HOPS {
             let mut next = BTreeMap::new();
             for (head, part) in std::mem::take(&mut heads) {
-                let rest = self.from_head(at, head, part, &mut next)?;
+                let rest = self.below_head(at, head, part, &mut next)?;
                 undecided = self.space().store.or(undecided, rest)?;
             }
             heads = next;
@@ -225,7 +225,7 @@ impl Tree<'_> {
     }
 
     /// Asks the filters of the root or of an inner class; what they say nothing about comes back, for the default.
-    fn from_head(
+    fn below_head(
         &mut self,
         at: Within<'_>,
         head: Handle,

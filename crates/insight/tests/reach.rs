@@ -57,7 +57,7 @@ fn any_filter(draws: &mut Seeded) -> String {
     let class = one_of(draws, &["1:10", "1:20", "1:30", "1:1", "1:99", "1:0"]);
     let parent = one_of(draws, &["1:", "1:", "1:", "1:1", "20:"]);
     let pref = 1 + draws.u32() % 3 * 8 + group * 2;
-    if draws.u32() % 4 == 0 {
+    if draws.u32().is_multiple_of(4) {
         let mark = 1 + draws.u32() % 5;
         return format!(
             "tc filter replace dev eth0 parent {parent} protocol {protocol} pref {} handle {mark} fw classid {class}\n",
@@ -119,7 +119,7 @@ fn policy(draws: &mut Seeded) -> String {
 fn packet(draws: &mut Seeded) -> Packet {
     let port = |draws: &mut Seeded| one_of(draws, &["22", "53", "80", "79"]);
     let n = |draws: &mut Seeded| draws.u32() % 8;
-    let v6 = draws.u32() % 4 == 0;
+    let v6 = draws.u32().is_multiple_of(4);
     let host =
         |draws: &mut Seeded| if v6 { format!("[2001:db8::{}]", n(draws)) } else { format!("10.0.0.{}", n(draws)) };
     let (from, to) = (host(draws), host(draws));
@@ -132,7 +132,7 @@ fn packet(draws: &mut Seeded) -> Packet {
         0..=3 => format!("tcp {from}:{} > {to}:{} {flags} {tos} len 500 {ihl}", port(draws), port(draws)),
         4 | 5 => format!("udp {from}:{} > {to}:{} {tos} {length} {ihl}", port(draws), port(draws)),
         6 => format!("{icmp} {from} > {to} echo {tos}").replace(['[', ']'], ""),
-        _ if draws.u32() % 2 == 0 => format!("proto 47 {from} > {to} {tos}").replace(['[', ']'], ""),
+        _ if draws.u32().is_multiple_of(2) => format!("proto 47 {from} > {to} {tos}").replace(['[', ']'], ""),
         _ => "arp 10.0.0.1 > 10.0.0.2".into(),
     };
     Packet::parse(&words).unwrap_or_else(|error| panic!("{words}: {error:?}"))

@@ -51,6 +51,12 @@ pub(super) fn devices(format: Format, text: &str) -> Vec<String> {
     found
 }
 
+/// The device that a file says leads to the modem.
+pub(super) fn wan(format: Format, text: &str) -> Option<String> {
+    let (short, _) = file::understand(text).ok().filter(|_| format == Format::Short)?;
+    Some(short.device.value)
+}
+
 /// The calls that a file asks for.
 ///
 /// # Errors

@@ -67,6 +67,8 @@ pub struct Taken {
     pub formats: Vec<Format>,
     /// How taking it in went, one for each file.
     pub outcomes: Vec<Outcome>,
+    /// The device that a short policy says leads to the modem.
+    pub wan: Option<String>,
     sources: Vec<Source>,
     steps: Vec<Step>,
 }
@@ -176,7 +178,7 @@ fn read_texts(files: &[PathBuf], texts: Vec<(Format, String)>, options: &ReadOpt
     machine.now = CARRIED_OUT_AT;
     machine.gateway.set_dissector(options.dissect.into());
     let mut taken =
-        Taken { machine, formats: Vec::new(), outcomes: Vec::new(), sources: Vec::new(), steps: Vec::new() };
+        Taken { machine, formats: Vec::new(), outcomes: Vec::new(), wan: None, sources: Vec::new(), steps: Vec::new() };
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(options.seed));
     for (path, (format, text)) in files.iter().zip(&texts) {
         let mut traced = Traced::new(taken.machine.face(&mut pool, &mut draws));
@@ -190,6 +192,7 @@ fn read_texts(files: &[PathBuf], texts: Vec<(Format, String)>, options: &ReadOpt
         let came = traced.came;
         taken.note(path, text, &outcome, &came, list.as_deref());
         taken.formats.push(*format);
+        taken.wan = taken.wan.take().or_else(|| lists::wan(*format, text));
         taken.outcomes.push(outcome);
     }
     Ok(taken)

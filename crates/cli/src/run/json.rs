@@ -10,6 +10,7 @@ use crate::faces::Machine;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value, json};
 use tidegate_gateway::DeviceId;
+use tidegate_insight::{CLSACT_EGRESS, CLSACT_INGRESS};
 use tidegate_lang::ip::{IpFlags, link_json};
 use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat};
 use tidegate_packet::{Handle, Pool, Seeded};
@@ -153,12 +154,8 @@ fn filters(machine: &mut Machine, id: DeviceId) -> Vec<Value> {
     dumps.iter().map(filter).collect()
 }
 
-/// Where filters of a clsact hang.
-pub(super) const CLSACT_INGRESS: Handle = Handle(0xffff_fff2);
-pub(super) const CLSACT_EGRESS: Handle = Handle(0xffff_fff3);
-
 /// The filters of every qdisc and class of a device.
-pub(super) fn all_filters(machine: &mut Machine, id: DeviceId) -> Vec<FilterDump> {
+fn all_filters(machine: &mut Machine, id: DeviceId) -> Vec<FilterDump> {
     let now = machine.now;
     let mut parents: Vec<Handle> = Vec::new();
     for qdisc in machine.gateway.qdiscs(now, id) {

@@ -6,12 +6,12 @@
 mod json;
 mod options;
 pub(crate) mod text;
-mod tree;
 
 pub use options::{Options, Print};
 
 use crate::capture::{CaptureError, CaptureOptions, Exit, Outcome, Output, run_in_turn};
 use crate::faces::Machine;
+use crate::graph;
 use crate::intake::{self, Format, ReadError, ReadOptions, Taken};
 use std::io::Write;
 use std::process::ExitCode;
@@ -41,7 +41,7 @@ pub fn command(options: &Options) -> ExitCode {
                 Some(Print::Tc) => text::commands(&run.machine.carried),
                 Some(Print::Batch) => text::batch(&run.machine.carried),
                 Some(Print::Json) => json::document(&mut run),
-                Some(Print::Tree) => tree::draw(&mut run.machine),
+                Some(Print::Tree) => graph::tree(&mut run.machine),
             };
             // Whoever reads may have had enough: a closed pipe is no error.
             let _ = std::io::stdout().write_all(text.as_bytes());

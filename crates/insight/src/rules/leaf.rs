@@ -4,11 +4,12 @@ use super::edit;
 use super::reach::{Asking, witness};
 use crate::bdd::{Set, TooLarge};
 use crate::field::View;
-use crate::finding::{Finding, Level, Rule, Witness};
+use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::reach::Candidate;
 use crate::set::Rewrite;
 use crate::walk_tree::{By, Parts, Place};
 use crate::words::count;
+use tidegate_packet::Handle;
 use tidegate_policy::dump::FilterEntry;
 use tidegate_policy::{FilterParams, Kind};
 
@@ -61,8 +62,17 @@ fn on_leaf(asking: &mut Asking<'_>, place: &Place, filters: &[usize]) -> Result<
             None => "a packet is already where it ends".to_owned(),
         },
         witness: shown,
-        fix: below.and_then(|below| edit(step, "parent", &below.to_string(), "hang it on the qdisc below")),
+        fix: below.map(|below| moved(asking, filters, below)),
     }))
+}
+
+/// All of them hang on the qdisc below the class instead.
+fn moved(asking: &Asking<'_>, filters: &[usize], below: Handle) -> Fix {
+    let steps = filters.iter().filter_map(|at| asking.step_of_filter(*at));
+    let fixes = steps.filter_map(|step| edit(step, "parent", &below.to_string(), ""));
+    let mut edits: Vec<_> = fixes.flat_map(|fix| fix.edits).collect();
+    edits.dedup();
+    Fix { what: format!("hang them on the qdisc below: parent {below}"), edits }
 }
 
 /// A packet that comes to the class and is as one of its filters asks, which the engine does not ask.

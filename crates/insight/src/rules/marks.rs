@@ -210,6 +210,7 @@ fn replaced(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
 
 /// Packets that a rule matched and that come to a device's tree; and whether any still carries its mark there.
 fn arriving(asking: &mut Asking<'_>, matched: &Parts, value: u32, mask: u32) -> Result<(Parts, bool), TooLarge> {
+    let restores = reads_connmarks(asking.reading);
     let walked = &mut asking.reached.walked;
     let (mut arrive, mut keep) = (Parts::default(), false);
     for (way, passing) in walked.arrived.clone() {
@@ -220,7 +221,11 @@ fn arriving(asking: &mut Asking<'_>, matched: &Parts, value: u32, mask: u32) -> 
                 walked.ways.iter().position(|way| *way == Way::ComesIn).map_or(Set::NONE, |way| matched.by(way));
             set = walked.space.store.or(set, early)?;
         }
-        let set = walked.space.store.and(set, passing.set)?;
+        let mut set = walked.space.store.and(set, passing.set)?;
+        if restores {
+            // What belongs to no connection has nothing restored, and is next to nothing.
+            set = walked.space.store.and(set, walked.space.connected())?;
+        }
         let states = &walked.states;
         let kept = walked.space.store.select(passing.states, set, &mut |n| states.get(n).mark & mask == value)?;
         keep |= !kept.is_empty();

@@ -86,7 +86,7 @@ fn of_another(asking: &mut Asking<'_>, at: usize, step: &Step, said: &Said<'_>) 
             "`match {} {}` in a filter for {name}: the header is another one",
             said.family.text, said.field.text
         ),
-        because: format!("what it reads there is {}", reads.join(", ")),
+        because: format!("it reads octet {} of the packet: {}", first_octet(&u32.keys), reads.join(", ")),
         witness: shown,
         fix: Some(right_family(dump.protocol, step)),
     }))

@@ -16,6 +16,8 @@ use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::netfilter::{Family, Target};
 use tidegate_policy::{FilterParams, Op};
 
+/// Rules of netfilter that are looked into; what has more is a list of addresses, not a policy.
+const MOST_RULES: usize = 4000;
 /// Culprits that a sentence names at most.
 const MOST_NAMED: usize = 3;
 
@@ -26,11 +28,30 @@ pub(super) struct Asking<'a> {
     pub(super) prober: Prober,
 }
 
+/// Rules of one kind; what cannot be decided is no finding.
+type Checks = fn(&mut Asking<'_>) -> Result<Vec<Finding>, TooLarge>;
+
 /// What is found about which packets go where; nothing where the policy is too large to decide.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
-    let Some(reached) = Reached::of(reading) else { return Vec::new() };
+    let many: usize =
+        reading.gateway.all_tables().iter().flat_map(|table| table.chains()).map(|chain| chain.rules.len()).sum();
+    let undecided = |why: String| Finding {
+        rule: Rule::Undecided,
+        level: Level::Note,
+        place: None,
+        what: "which packets go where was not decided".into(),
+        because: why,
+        witness: None,
+        fix: None,
+    };
+    if many > MOST_RULES {
+        return vec![undecided(format!("there are {many} rules, more than {MOST_RULES}"))];
+    }
+    let Some(reached) = Reached::of(reading) else {
+        return vec![undecided("the sets of packets are too intricate".into())];
+    };
     let mut asking = Asking { prober: Prober::new(reading), reading, reached };
-    let families: [fn(&mut Asking<'_>) -> Result<Vec<Finding>, TooLarge>; 9] = [
+    let families: [Checks; 9] = [
         filters,
         rules,
         intent::check,
@@ -269,7 +290,8 @@ fn overlap(asking: &mut Asking<'_>, taken: &Parts, asked: &Parts) -> Result<(boo
 fn move_before(asking: &Asking<'_>, at: usize, step: &Step, first: u16) -> Option<Fix> {
     let reading = asking.reading;
     let dump = &reading.filters[at];
-    let lower = first.checked_sub(1).filter(|pref| *pref > 0)?;
+    let by_hand = || Some(Fix { what: "put it before them".into(), edits: Vec::new() });
+    let Some(lower) = first.checked_sub(1).filter(|pref| *pref > 0) else { return by_hand() };
     let taken = reading.filters.iter().any(|other| {
         other.dev == dump.dev
             && other.parent == dump.parent
@@ -277,7 +299,6 @@ fn move_before(asking: &Asking<'_>, at: usize, step: &Step, first: u16) -> Optio
             && (other.kind != dump.kind || other.protocol != dump.protocol)
     });
     let keyword = ["prio", "pref", "priority"].into_iter().find(|keyword| step.after(keyword).is_some());
-    let by_hand = || Some(Fix { what: "put it before them".into(), edits: Vec::new() });
     match keyword {
         Some(keyword) if !taken && asking.is_alone(step) => {
             edit(step, keyword, &lower.to_string(), "have it asked before them")

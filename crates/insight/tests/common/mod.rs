@@ -24,8 +24,12 @@ pub(crate) fn reading(devices: &[&str], text: &str) -> Reading {
             },
         };
         let place = |columns| Some(Place { file: 0, line: at + 1, columns });
-        let word =
-            |text: &String| Word { text: text.clone(), place: column(line, text).and_then(place), literal: true };
+        let mut behind = tool.len();
+        let word = |text: &String| {
+            let columns = column(line, behind, text);
+            behind = columns.map_or(behind, |(_, end)| end);
+            Word { text: text.clone(), place: columns.and_then(place), literal: true }
+        };
         steps.push(Step {
             tool: tool.clone(),
             words: args.iter().map(word).collect(),
@@ -47,8 +51,8 @@ pub(crate) fn reading(devices: &[&str], text: &str) -> Reading {
     })
 }
 
-/// Where a word stands in a line.
-fn column(line: &str, word: &str) -> Option<(usize, usize)> {
-    let at = line.find(word)?;
+/// Where a word stands in a line behind those before it.
+fn column(line: &str, behind: usize, word: &str) -> Option<(usize, usize)> {
+    let at = behind + line.get(behind..)?.find(word)?;
     Some((at, at + word.len()))
 }

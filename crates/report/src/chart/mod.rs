@@ -27,7 +27,7 @@ pub use scale::Scale;
 pub use stack::{Band, Reference, stack};
 pub use steps::{Steps, steps};
 pub use topology::{Station, Wire, topology};
-pub use tree::{Node, tree};
+pub use tree::{Legend, Link, Node, forest, tree};
 
 use std::fmt::Write as _;
 

@@ -22,6 +22,30 @@ pub struct Node {
     pub filters: Vec<String>,
     /// Nothing comes here; why.
     pub dead: Option<String>,
+    /// How warm it is painted, 0 to 1.
+    pub heat: Option<f64>,
+}
+
+/// Something that goes from one box to another beside the tree.
+#[derive(Clone, Debug, Default)]
+pub struct Link {
+    /// The index of the box it leaves.
+    pub from: usize,
+    /// The index of the box it comes to.
+    pub to: usize,
+    /// What goes there.
+    pub text: String,
+}
+
+/// What warmth means.
+#[derive(Clone, Debug, Default)]
+pub struct Legend {
+    /// What it is.
+    pub words: String,
+    /// What the coldest is.
+    pub low: String,
+    /// What the warmest is.
+    pub high: String,
 }
 
 const WIDTH: f64 = 300.0;
@@ -33,7 +57,7 @@ const GAP: f64 = 10.0;
 /// Characters a line of a box holds.
 const MOST: usize = 40;
 /// Pixels for what leads to a box, and the characters that fit.
-const FILTERS: (f64, usize) = (330.0, 50);
+const FILTERS: (f64, usize) = (360.0, 50);
 /// Filters told of one box.
 const MOST_FILTERS: usize = 3;
 
@@ -58,13 +82,20 @@ impl Node {
 
 /// The tree, roots on top, children below and to the right of their parent; what leads to a box stands on its right.
 pub fn tree(title: &str, description: &str, nodes: &[Node]) -> Drawing {
+    forest(title, description, nodes, &[], None)
+}
+
+/// Several trees, what goes between them beside, and what warmth means on top.
+pub fn forest(title: &str, description: &str, nodes: &[Node], links: &[Link], legend: Option<&Legend>) -> Drawing {
     let mut out = String::from(HATCH);
     let mut places: Vec<(f64, f64)> = vec![(1.0, 1.0); nodes.len()];
-    let mut width = 0.0f64;
-    let mut y = 1.0;
+    let mut width = legend.map_or(0.0, |legend| scale(&mut out, legend));
+    let mut y = if legend.is_some() { 1.0 + LEGEND } else { 1.0 };
+    // Links run on the left, each in a lane of its own.
+    let left = 1.0 + LANE * links.len() as f64;
     for (n, depth) in order(nodes) {
         let node = &nodes[n];
-        let x = 1.0 + INDENT * depth as f64;
+        let x = left + INDENT * depth as f64;
         places[n] = (x, y);
         if let Some(parent) = node.parent {
             let (left, top) = places[parent];
@@ -80,8 +111,67 @@ pub fn tree(title: &str, description: &str, nodes: &[Node]) -> Drawing {
         width = width.max(x + WIDTH + if beside.is_empty() { 1.0 } else { FILTERS.0 });
         y += node.height().max(8.0 + LINE * beside.len() as f64) + GAP;
     }
+    for (lane, link) in links.iter().enumerate() {
+        if let (Some(from), Some(to)) = (places.get(link.from), places.get(link.to)) {
+            arrow(&mut out, link, *from, *to, 1.0 + LANE * lane as f64 + LANE / 2.0);
+        }
+    }
     let body = Body::Fixed { width: width.max(2.0), height: (y - GAP + 2.0).max(2.0), content: out };
     Drawing { title: title.to_owned(), description: description.to_owned(), body }
+}
+
+/// Pixels for the legend.
+const LEGEND: f64 = 34.0;
+/// Pixels for a link beside the tree.
+const LANE: f64 = 16.0;
+
+/// The legend; returns its width.
+fn scale(out: &mut String, legend: &Legend) -> f64 {
+    const STEPS: u32 = 12;
+    const STEP: f64 = 10.0;
+    words(out, 1.0, 16.0, "", &legend.low);
+    let from = 36.0;
+    for step in 0..STEPS {
+        let _ = write!(
+            out,
+            "<rect class=\"heat\" style=\"opacity:{:.2}\" x=\"{}\" y=\"6\" width=\"{STEP}\" height=\"12\"/>",
+            warmth(f64::from(step) / f64::from(STEPS - 1)),
+            short(from + STEP * f64::from(step))
+        );
+    }
+    let to = from + STEP * f64::from(STEPS) + 8.0;
+    words(out, to, 16.0, "", &legend.high);
+    words(out, to + 56.0, 16.0, "ink", &legend.words);
+    to + 56.0 + 6.5 * legend.words.chars().count() as f64
+}
+
+/// How strong the colour is that a value is painted with: text on it stays readable.
+fn warmth(value: f64) -> f64 {
+    0.04 + 0.4 * value.clamp(0.0, 1.0)
+}
+
+/// A dashed line from one box to another, round the left, with a head; its text comes up where it is pointed at.
+fn arrow(out: &mut String, link: &Link, (x1, y1): (f64, f64), (x2, y2): (f64, f64), lane: f64) {
+    let (from, to) = (short(y1 + 15.0), short(y2 + 15.0));
+    let _ = write!(
+        out,
+        "<path class=\"edge dashed\" d=\"M{} {from}H{}V{to}H{}\"><title>{}</title></path>",
+        short(x1),
+        short(lane),
+        short(x2),
+        escape(&link.text)
+    );
+    let (x, y) = (x2, y2 + 15.0);
+    let _ = write!(
+        out,
+        "<path class=\"head\" d=\"M{} {}L{} {}L{} {}Z\"/>",
+        short(x),
+        short(y),
+        short(x - 6.0),
+        short(y - 4.0),
+        short(x - 6.0),
+        short(y + 4.0)
+    );
 }
 
 /// Boxes with their depths, each before its children, these in the order given.
@@ -110,6 +200,13 @@ fn boxed(out: &mut String, node: &Node, x: f64, top: f64) {
         out,
         "<rect class=\"mark box{dead}\" x=\"{x}\" y=\"{y}\" width=\"{WIDTH}\" height=\"{height}\" rx=\"6\"/>"
     );
+    if let Some(heat) = node.heat {
+        let _ = write!(
+            out,
+            "<rect class=\"heat\" style=\"opacity:{:.2}\" x=\"{x}\" y=\"{y}\" width=\"{WIDTH}\" height=\"{height}\" rx=\"6\"/>",
+            warmth(heat)
+        );
+    }
     if let Some(colour) = node.colour {
         let (y, height) = (short(top + 6.0), short(node.height() - 12.0));
         let _ = write!(

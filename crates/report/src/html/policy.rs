@@ -144,6 +144,7 @@ fn boxed(trial: &Trial, node: &TreeNode, run: Option<&Run>, palette: &Palette, c
     };
     let colour = palette.own(&id);
     Node {
+        heat: None,
         name,
         aside,
         lines,

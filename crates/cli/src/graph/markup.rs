@@ -1,0 +1,105 @@
+//! The boxes for programs that draw: Graphviz and Mermaid.
+
+use super::model::{Box, Device, Model};
+use std::fmt::Write as _;
+
+/// What else is said of a box.
+type Told<'t> = &'t dyn Fn(&Device, &Box) -> Option<String>;
+
+/// Filters told of one box.
+const MOST_LEADS: usize = 6;
+
+/// The lines of a box.
+fn lines(device: &Device, one: &Box, told: Told<'_>) -> Vec<String> {
+    let mut lines = vec![one.name()];
+    match one.rates() {
+        Some(rates) => {
+            lines.push(rates);
+            lines.extend(one.prio.filter(|prio| *prio > 0).map(|prio| format!("prio {prio}")));
+        }
+        None if one.is_class && !one.words.is_empty() => lines.push(one.words.trim().to_owned()),
+        None => {}
+    }
+    lines.extend(one.leaf.iter().map(|leaf| format!("→ {leaf}")));
+    lines.extend(told(device, one));
+    let leads: Vec<&String> = one.leads.iter().chain(&one.markers).collect();
+    lines.extend(leads.iter().take(MOST_LEADS).map(|lead| format!("◂ {lead}")));
+    if leads.len() > MOST_LEADS {
+        lines.push(format!("◂ {} more", leads.len() - MOST_LEADS));
+    }
+    lines
+}
+
+/// A name for a box that both programs take.
+fn id(device: usize, at: usize) -> String {
+    format!("d{device}b{at}")
+}
+
+/// Where a redirect ends: the first box of its device, if that has any.
+fn device_of(model: &Model, name: &str) -> Option<usize> {
+    model.devices.iter().position(|device| device.name == name)
+}
+
+/// For Graphviz.
+pub(super) fn dot(name: &str, model: &Model, told: Told<'_>) -> String {
+    let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
+    let mut out = format!("digraph \"{}\" {{\n", quoted(name));
+    out.push_str(
+        "  compound=true; rankdir=TB;\n  node [shape=box, style=rounded, fontname=\"sans-serif\", fontsize=11];\n",
+    );
+    for (n, device) in model.devices.iter().enumerate() {
+        let _ = writeln!(out, "  subgraph cluster_{n} {{\n    label=\"{}  {}\";", quoted(&device.name), device.note);
+        for (at, one) in device.boxes.iter().enumerate() {
+            // `\l` ends a line that stands at the left.
+            let label: String = lines(device, one, told).iter().map(|line| quoted(line) + "\\l").collect();
+            let _ = writeln!(out, "    {} [label=\"{label}\"];", id(n, at));
+        }
+        for (at, one) in device.boxes.iter().enumerate() {
+            if let Some(parent) = one.parent {
+                let _ = writeln!(out, "    {} -> {} [dir=none];", id(n, parent), id(n, at));
+            }
+        }
+        out.push_str("  }\n");
+    }
+    for redirect in &model.redirects {
+        if let (Some(from), Some(to)) = (device_of(model, &redirect.from), device_of(model, &redirect.to)) {
+            let label = quoted(&redirect.what);
+            let _ = writeln!(
+                out,
+                "  {} -> {} [ltail=cluster_{from}, lhead=cluster_{to}, style=dashed, label=\"{label}\", fontsize=10];",
+                id(from, 0),
+                id(to, 0)
+            );
+        }
+    }
+    out.push_str("}\n");
+    out
+}
+
+/// For Mermaid.
+pub(super) fn mermaid(model: &Model, told: Told<'_>) -> String {
+    // Entities are the only way to have these in its strings.
+    let quoted = |text: &str| {
+        text.replace('#', "#35;").replace('"', "#quot;").replace('<', "#lt;").replace('>', "#gt;").replace('|', "#124;")
+    };
+    let mut out = String::from("flowchart TB\n");
+    for (n, device) in model.devices.iter().enumerate() {
+        let _ = writeln!(out, "  subgraph d{n}[\"{}\"]", quoted(&device.name));
+        for (at, one) in device.boxes.iter().enumerate() {
+            let label: Vec<String> = lines(device, one, told).iter().map(|line| quoted(line)).collect();
+            let _ = writeln!(out, "    {}[\"{}\"]", id(n, at), label.join("<br/>"));
+        }
+        for (at, one) in device.boxes.iter().enumerate() {
+            if let Some(parent) = one.parent {
+                let _ = writeln!(out, "    {} --- {}", id(n, parent), id(n, at));
+            }
+        }
+        out.push_str("  end\n");
+    }
+    for redirect in &model.redirects {
+        if let (Some(from), Some(to)) = (device_of(model, &redirect.from), device_of(model, &redirect.to)) {
+            let _ = writeln!(out, "  d{from} -. \"{}\" .-> d{to}", quoted(&redirect.what));
+        }
+    }
+    out
+}

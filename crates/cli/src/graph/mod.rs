@@ -1,0 +1,85 @@
+//! `tidegate graph POLICY`: the trees a policy builds, as text, a picture, or for Graphviz and Mermaid.
+//!
+//! ```text
+//! files ─▶ intake ─▶ machine ─▶ Tree (what stands on a device) ─▶ Model (boxes) ─▶ text | svg | dot | mermaid
+//! try --json ─▶ Used (what each class sent and lost) ──────────────┘
+//! ```
+
+mod markup;
+mod model;
+mod options;
+mod picture;
+mod text;
+mod tree;
+mod used;
+
+pub use options::Options;
+
+use crate::faces::Machine;
+use crate::intake::{self, ReadOptions};
+use anyhow::{Context, bail};
+use model::{Box, Device, Model};
+use options::Format;
+use std::io::Write;
+use std::process::ExitCode;
+use used::Used;
+
+/// A file could not be read.
+const UNREAD: u8 = 2;
+
+/// Plays `tidegate graph`.
+pub fn command(options: &Options) -> ExitCode {
+    match attempt(options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tidegate graph: {error:#}");
+            UNREAD.into()
+        }
+    }
+}
+
+/// The trees of a machine as text.
+pub(crate) fn tree(machine: &mut Machine) -> String {
+    text::draw(&Model::of(&mut machine.gateway, machine.now), false, &|_, _| None)
+}
+
+fn attempt(options: &Options) -> anyhow::Result<()> {
+    let used = options.result.as_ref().map(|path| used::read(path, options)).transpose()?;
+    let mut model = read(options)?;
+    if let Some(dev) = &options.dev {
+        model.only(dev);
+        if model.devices.is_empty() {
+            bail!("nothing is configured on {dev}");
+        }
+    }
+    let name = options.files.first().map(|path| path.display().to_string()).unwrap_or_default();
+    let told = |device: &Device, one: &Box| used.as_ref()?.of(device, one).map(|use_| use_.words());
+    let text = match options.format() {
+        Format::Text => text::draw(&model, true, &told),
+        Format::Svg => picture::svg(&name, &model, used.as_ref(), options.by),
+        Format::Dot => markup::dot(&name, &model, &told),
+        Format::Mermaid => markup::mermaid(&model, &told),
+    };
+    match &options.output {
+        Some(path) => std::fs::write(path, text).with_context(|| path.display().to_string()),
+        None => {
+            // Whoever reads may have had enough: a closed pipe is no error.
+            let _ = std::io::stdout().write_all(text.as_bytes());
+            Ok(())
+        }
+    }
+}
+
+fn read(options: &Options) -> anyhow::Result<Model> {
+    let how = ReadOptions {
+        timeout: options.timeout,
+        dissect: options.dissect,
+        output: crate::capture::Output::Collect,
+        ..ReadOptions::default()
+    };
+    let mut taken = intake::read(&options.files, &how)?;
+    for trouble in taken.troubles() {
+        eprintln!("{trouble}");
+    }
+    Ok(Model::of(&mut taken.machine.gateway, taken.machine.now))
+}

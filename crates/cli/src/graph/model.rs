@@ -1,0 +1,165 @@
+//! A policy as boxes: devices, qdiscs, classes, what leads to each, and what is led from one device to another.
+
+use super::tree::{self, Tree};
+use tidegate_gateway::Gateway;
+use tidegate_lang::units::print_rate;
+use tidegate_packet::{Handle, Rate, Time};
+use tidegate_policy::ClassParams;
+use tidegate_policy::dump::{ClassDump, QdiscDump};
+
+/// How deep trees are followed: deeper than any that a packet can pass.
+const MAX_DEPTH: usize = 64;
+
+/// A device with its boxes, each after the one it hangs on.
+pub(crate) struct Device {
+    pub(crate) name: String,
+    pub(crate) note: String,
+    pub(crate) boxes: Vec<Box>,
+}
+
+/// A qdisc or a class.
+pub(crate) struct Box {
+    /// The place in the list of the one it hangs on.
+    pub(crate) parent: Option<usize>,
+    pub(crate) id: Handle,
+    pub(crate) is_class: bool,
+    /// `htb 1: default 0x20`, or what is said of a class.
+    pub(crate) words: String,
+    /// The qdisc in a class, where that has no classes of its own.
+    pub(crate) leaf: Option<String>,
+    pub(crate) rate: Option<Rate>,
+    pub(crate) ceil: Option<Rate>,
+    pub(crate) prio: Option<u32>,
+    /// What leads there; at a qdisc, the filters that lead to none of its classes.
+    pub(crate) leads: Vec<String>,
+    /// The rules of netfilter that set the marks which lead there.
+    pub(crate) markers: Vec<String>,
+}
+
+/// Packets that a filter leads to another device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Redirect {
+    pub(crate) from: String,
+    pub(crate) to: String,
+    pub(crate) what: String,
+}
+
+/// The devices on which something is configured, and what is led between them.
+pub(crate) struct Model {
+    pub(crate) devices: Vec<Device>,
+    pub(crate) redirects: Vec<Redirect>,
+}
+
+impl Model {
+    /// What stands on a machine.
+    pub(crate) fn of(gateway: &mut Gateway, now: Time) -> Model {
+        let mut model = Model { devices: Vec::new(), redirects: Vec::new() };
+        let ids: Vec<_> = gateway.devices().collect();
+        for id in ids {
+            let spec = gateway.spec(id);
+            let name = gateway.name(id).to_owned();
+            let tree = Tree::of(gateway, now, id);
+            let mut boxes = Vec::new();
+            for qdisc in tree.tops() {
+                tree.qdisc_box(qdisc, None, 0, &mut boxes);
+            }
+            if !boxes.is_empty() {
+                let redirects = tree.redirects.iter();
+                model.redirects.extend(redirects.map(|(to, what)| Redirect {
+                    from: name.clone(),
+                    to: to.clone(),
+                    what: what.clone(),
+                }));
+                let note = format!("mtu {}, txqueuelen {}", spec.mtu, spec.tx_queue_len);
+                model.devices.push(Device { name, note, boxes });
+            }
+        }
+        model
+    }
+
+    /// Keeps one device, and what it leads to.
+    pub(crate) fn only(&mut self, name: &str) {
+        let led: Vec<String> = self.redirects.iter().filter(|r| r.from == name).map(|r| r.to.clone()).collect();
+        self.devices.retain(|device| device.name == name || led.contains(&device.name));
+        self.redirects.retain(|redirect| redirect.from == name);
+    }
+}
+
+impl Tree {
+    fn qdisc_box(&self, qdisc: &QdiscDump, parent: Option<usize>, depth: usize, boxes: &mut Vec<Box>) {
+        let at = boxes.len();
+        boxes.push(Box {
+            parent,
+            id: qdisc.handle,
+            is_class: false,
+            words: self.qdisc_text(qdisc),
+            leaf: None,
+            rate: None,
+            ceil: None,
+            prio: None,
+            leads: self.leads(qdisc.handle).to_vec(),
+            markers: Vec::new(),
+        });
+        if depth < MAX_DEPTH {
+            self.classes_under(qdisc.handle, at, depth + 1, boxes);
+        }
+    }
+
+    fn classes_under(&self, above: Handle, parent: usize, depth: usize, boxes: &mut Vec<Box>) {
+        for class in self.classes(above) {
+            self.class_box(class, parent, depth, boxes);
+        }
+    }
+
+    fn class_box(&self, class: &ClassDump, parent: usize, depth: usize, boxes: &mut Vec<Box>) {
+        let at = boxes.len();
+        let leaf = self.qdisc_on(class.classid);
+        let deep = leaf.is_some_and(|leaf| self.has_classes(leaf.handle));
+        let (rate, ceil, prio) = match &class.params {
+            ClassParams::Htb(htb) => (Some(htb.rate.rate), Some(htb.ceil.rate), Some(htb.prio)),
+            ClassParams::Hfsc(hfsc) => {
+                let curve = |m2: u32| Rate(u64::from(m2));
+                (hfsc.rt.or(hfsc.ls).map(|curve_| curve(curve_.m2)), hfsc.ul.map(|curve_| curve(curve_.m2)), None)
+            }
+            _ => (None, None, None),
+        };
+        boxes.push(Box {
+            parent: Some(parent),
+            id: class.classid,
+            is_class: true,
+            words: tree::class_text(class),
+            leaf: leaf.filter(|_| !deep).map(|leaf| self.qdisc_text(leaf)),
+            rate,
+            ceil,
+            prio,
+            leads: self.leads(class.classid).to_vec(),
+            markers: self.markers(class.classid).to_vec(),
+        });
+        if depth >= MAX_DEPTH {
+            return;
+        }
+        if let Some(leaf) = leaf.filter(|_| deep) {
+            self.qdisc_box(leaf, Some(at), depth + 1, boxes);
+        }
+        self.classes_under(class.classid, at, depth + 1, boxes);
+    }
+}
+
+impl Box {
+    /// `1:10`, or the qdisc's words.
+    pub(crate) fn name(&self) -> String {
+        if self.is_class { self.id.to_string() } else { self.words.clone() }
+    }
+
+    /// `sure of 300Kbit, borrows up to 1Mbit`.
+    pub(crate) fn rates(&self) -> Option<String> {
+        let rate = print_rate(self.rate?, false);
+        Some(match self.ceil {
+            Some(ceil) if Some(ceil) > self.rate => {
+                format!("sure of {rate}, borrows up to {}", print_rate(ceil, false))
+            }
+            Some(ceil) if Some(ceil) < self.rate => format!("rate {rate}, held to {}", print_rate(ceil, false)),
+            _ => format!("{rate}, borrows nothing"),
+        })
+    }
+}

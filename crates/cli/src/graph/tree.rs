@@ -1,0 +1,270 @@
+//! Each device's qdiscs, classes and filters, sorted by what hangs on what and what leads where.
+
+use crate::faces::Machine;
+use std::collections::{BTreeMap, BTreeSet};
+use tidegate_gateway::{DeviceId, DeviceSpec, Gateway};
+use tidegate_insight::fields::key_words;
+use tidegate_insight::{CLSACT_EGRESS, CLSACT_INGRESS};
+use tidegate_lang::iptables::print_rule;
+use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat};
+use tidegate_lang::units::print_rate;
+use tidegate_packet::{Handle, Pool, Seeded, Time};
+use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
+use tidegate_policy::netfilter::{Connmark, Family, Rule, Target};
+use tidegate_policy::{Act, ClassParams, FilterParams, Kind, QdiscParams};
+
+/// One device's tree, in parts.
+pub(super) struct Tree {
+    qdiscs: Vec<QdiscDump>,
+    /// Classes by what they hang on.
+    classes: BTreeMap<u32, Vec<ClassDump>>,
+    /// What leads to a class, by its id; what leads to none, by the parent.
+    filters: BTreeMap<u32, Vec<String>>,
+    /// How a qdisc of each kind looks when nothing is said of it.
+    plain: BTreeMap<&'static str, Vec<String>>,
+    /// The rules that set the marks which lead to a class.
+    markers: BTreeMap<u32, Vec<String>>,
+    /// Devices that filters lead to, and what they lead there.
+    pub(super) redirects: Vec<(String, String)>,
+}
+
+fn is_top(qdisc: &QdiscDump) -> bool {
+    qdisc.parent == Handle::ROOT || qdisc.parent == Handle::INGRESS
+}
+
+/// The rules that set marks, each mark with what its rule asks for and where that stands.
+fn setters(gateway: &Gateway) -> Vec<(u32, String)> {
+    let mut setters = Vec::new();
+    for table in gateway.all_tables() {
+        for chain in table.chains() {
+            for rule in chain.rules.iter().map(|counted| &counted.rule) {
+                let asks = Rule { matches: rule.matches.clone(), ..Rule::default() };
+                for target in rule.targets() {
+                    let (mark, whose) = match target {
+                        Target::Mark { value, .. } => (*value, ""),
+                        Target::Connmark(Connmark::Set { value, .. }) => (*value, ", whole connections"),
+                        _ => continue,
+                    };
+                    let asked = print_rule(&asks, table.family() == Family::Ipv6);
+                    let asked = if asked.is_empty() { " everything" } else { &asked };
+                    setters.push((mark, format!("mark {mark}:{asked}  ({} {}{whose})", table.name(), chain.name)));
+                }
+            }
+        }
+    }
+    setters
+}
+
+/// The filters that packets are shown at every qdisc and class of a device.
+fn all_filters(gateway: &mut Gateway, now: Time, id: DeviceId) -> Vec<FilterDump> {
+    let mut parents: Vec<Handle> = Vec::new();
+    for qdisc in gateway.qdiscs(now, id) {
+        match qdisc.kind {
+            // It has a list for each direction, and none of its own.
+            Kind::Clsact => parents.extend([CLSACT_INGRESS, CLSACT_EGRESS]),
+            _ => parents.push(qdisc.handle),
+        }
+    }
+    parents.extend(gateway.classes(now, id).iter().map(|class| class.classid));
+    parents.retain(|parent| !parent.is_none());
+    parents.sort();
+    parents.dedup();
+    parents.into_iter().flat_map(|parent| gateway.own_filters(now, id, parent).unwrap_or_default()).collect()
+}
+
+fn read(gateway: &mut Gateway, now: Time, id: DeviceId) -> Tree {
+    let mut classes: BTreeMap<u32, Vec<ClassDump>> = BTreeMap::new();
+    for class in gateway.classes(now, id) {
+        // Flows come and go with packets: they are no part of what was configured.
+        if matches!(class.kind, Kind::Sfq | Kind::FqCodel) {
+            continue;
+        }
+        let above = if class.parent == Handle::ROOT { class.classid.qdisc() } else { class.parent };
+        classes.entry(above.0).or_default().push(class);
+    }
+    for list in classes.values_mut() {
+        list.sort_by_key(|class| class.classid);
+    }
+    let there: BTreeSet<Handle> = classes.values().flatten().map(|class| class.classid).collect();
+    let mut filters: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    let mut redirects = Vec::new();
+    let setters = setters(gateway);
+    let mut markers: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    for dump in all_filters(gateway, now, id) {
+        let Some((target, text)) = lead(&dump) else { continue };
+        redirects.extend(led_to(&dump).map(|to| (to, text.clone())));
+        if let (Some(class), FilterEntry::Filter { handle, params: FilterParams::Fw(fw), .. }) = (target, &dump.entry) {
+            let mask = fw.mask.unwrap_or(u32::MAX);
+            let sets = setters.iter().filter(|(mark, _)| mark & mask == *handle);
+            markers.entry(class.0).or_default().extend(sets.map(|(_, rule)| rule.clone()));
+        }
+        let (place, text) = match (dump.parent, target) {
+            // These have no classes, whatever a filter says.
+            (CLSACT_INGRESS, _) => (dump.parent.qdisc(), format!("ingress: {text}")),
+            (CLSACT_EGRESS, _) => (dump.parent.qdisc(), format!("egress: {text}")),
+            (parent, _) if parent.major() == u16::MAX => (parent, text),
+            (_, Some(class)) if there.contains(&class) => (class, text),
+            // What leads to a class that is not there leads nowhere.
+            (parent, Some(class)) => (parent, format!("{text} to {class}, which is not there")),
+            (parent, None) => (parent, text),
+        };
+        filters.entry(place.0).or_default().push(text);
+    }
+    let qdiscs = gateway.qdiscs(now, id);
+    for qdisc in &qdiscs {
+        if let QdiscParams::Htb(htb) = &qdisc.params
+            && let Some(minor) = u16::try_from(htb.default).ok().filter(|minor| *minor > 0)
+        {
+            let class = Handle::new(qdisc.handle.major(), minor);
+            filters.entry(class.0).or_default().push("all that no filter leads elsewhere".to_owned());
+        }
+    }
+    let plain = qdiscs.iter().map(|qdisc| (qdisc.kind.name(), plain(gateway.spec(id), qdisc.kind))).collect();
+    Tree { qdiscs, classes, filters, plain, markers, redirects }
+}
+
+/// The options of a qdisc that was made with its kind's name alone, on a device like this; none where tc wants more.
+fn plain(spec: DeviceSpec, kind: Kind) -> Vec<String> {
+    let mut machine = Machine::new(["scratch"], spec);
+    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+    let words = ["qdisc", "add", "dev", "scratch", "root", "handle", "1:", kind.name()].map(String::from);
+    machine.face(&mut pool, &mut draws).tc(&words, None);
+    let found = machine.gateway.device("scratch").map(|id| machine.gateway.qdiscs(machine.now, id)).unwrap_or_default();
+    found.iter().find(|qdisc| qdisc.kind == kind).map_or(Vec::new(), options)
+}
+
+impl Tree {
+    /// What stands on a device.
+    pub(super) fn of(gateway: &mut Gateway, now: Time, id: DeviceId) -> Tree {
+        read(gateway, now, id)
+    }
+
+    /// The qdiscs that hang on no class.
+    pub(super) fn tops(&self) -> impl Iterator<Item = &QdiscDump> {
+        self.qdiscs.iter().filter(|qdisc| is_top(qdisc) && !qdisc.handle.is_none())
+    }
+
+    /// The qdisc that was hung on a class.
+    pub(super) fn qdisc_on(&self, class: Handle) -> Option<&QdiscDump> {
+        self.qdiscs.iter().find(|qdisc| qdisc.parent == class && !qdisc.handle.is_none())
+    }
+
+    /// Has a qdisc or class any classes?
+    pub(super) fn has_classes(&self, above: Handle) -> bool {
+        self.classes.contains_key(&above.0)
+    }
+
+    /// What leads to a class, or hangs on a qdisc and leads to no class.
+    pub(super) fn leads(&self, at: Handle) -> &[String] {
+        self.filters.get(&at.0).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The rules that set the marks which lead to a class.
+    pub(super) fn markers(&self, class: Handle) -> &[String] {
+        self.markers.get(&class.0).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The classes under a qdisc or class. One that nothing can be said of, and that holds nothing, is the kind's own affair.
+    pub(super) fn classes(&self, above: Handle) -> impl Iterator<Item = &ClassDump> {
+        let bare = |class: &&ClassDump| {
+            class.params == ClassParams::None && class.leaf.is_none() && !self.filters.contains_key(&class.classid.0)
+        };
+        self.classes.get(&above.0).into_iter().flatten().filter(move |class| !bare(class))
+    }
+
+    /// `htb 1: default 0x20`: what differs from a qdisc of which nothing was said.
+    pub(super) fn qdisc_text(&self, qdisc: &QdiscDump) -> String {
+        let plain = self.plain.get(qdisc.kind.name()).map(Vec::as_slice).unwrap_or_default();
+        let said = options(qdisc).into_iter().filter(|item| !plain.contains(item));
+        let head = format!("{} {:x}:", qdisc.kind.name(), qdisc.handle.major());
+        std::iter::once(head).chain(said).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// The options of a qdisc in tc's words, each with its values.
+fn options(qdisc: &QdiscDump) -> Vec<String> {
+    let text = tc::show_qdiscs(
+        std::slice::from_ref(qdisc),
+        &ShowWhat { invisible: true, ..ShowWhat::on(Object::Qdisc, &qdisc.dev) },
+        &ShowFlags::default(),
+    );
+    let mut items: Vec<String> = Vec::new();
+    // `qdisc htb 1: root refcnt 2 r2q 10 …`: kind and handle first.
+    for word in text.split_whitespace().skip(3) {
+        match items.last_mut() {
+            Some(item) if word.starts_with(|letter: char| letter.is_ascii_digit()) => {
+                item.push(' ');
+                item.push_str(word);
+            }
+            _ => items.push(word.to_owned()),
+        }
+    }
+    // The place is seen, and what was counted is no option.
+    // (An ingress has its parent's number and dashes there.)
+    items.retain(|item| item.starts_with(|letter: char| letter.is_ascii_lowercase()) && !item.starts_with("ffff:"));
+    let known = ["dev", "root", "parent", "refcnt", "direct_packets_stat", "ingress_block"];
+    items.retain(|item| !known.contains(&item.split(' ').next().unwrap_or("")));
+    items
+}
+
+/// What is said of a class.
+pub(super) fn class_text(class: &ClassDump) -> String {
+    match &class.params {
+        ClassParams::Htb(htb) => {
+            let prio = if htb.prio > 0 { format!("prio {}  ", htb.prio) } else { String::new() };
+            format!(" {prio}rate {}  ceil {}", print_rate(htb.rate.rate, false), print_rate(htb.ceil.rate, false))
+        }
+        ClassParams::Drr(drr) => drr.quantum.map_or(String::new(), |bytes| format!(" quantum {bytes}")),
+        _ => String::new(),
+    }
+}
+
+/// Where a filter leads and what it looks at; `None` for headings and tables.
+fn lead(dump: &FilterDump) -> Option<(Option<Handle>, String)> {
+    let FilterEntry::Filter { handle, params, actions, .. } = &dump.entry else { return None };
+    let what = ShowWhat::on(Object::Filter, &dump.dev);
+    let shown = tc::show_filters(std::slice::from_ref(dump), &what, &ShowFlags::default());
+    let protocol = shown.split_once("protocol ").and_then(|(_, rest)| rest.split(' ').next()).unwrap_or("all");
+    let rest = shown.split_once(&format!(" chain {} ", dump.chain)).map_or("", |(_, rest)| rest);
+    let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (target, text) = match params {
+        FilterParams::Fw(fw) => {
+            let mask = fw.mask.filter(|mask| *mask != u32::MAX).map_or(String::new(), |mask| format!("/{mask:#x}"));
+            (fw.classid, format!("fw mark {handle}{mask}"))
+        }
+        FilterParams::U32(u32) => {
+            let keys: Vec<String> = u32.keys.iter().map(|key| key_words(key, dump.protocol)).collect();
+            let mark = u32.mark.map_or(String::new(), |(value, mask)| format!(" mark {value:#x}/{mask:#x}"));
+            (u32.classid, format!("u32 {}{mark}", keys.join(" ")))
+        }
+        FilterParams::Flow(flow) => (None, {
+            let text = flat(rest);
+            let text = text.split_once(' ').and_then(|(_, rest)| rest.split_once(' ')).map_or("", |(_, rest)| rest);
+            let text = text.split(" baseclass ").next().unwrap_or(text);
+            let last = |first: Handle| Handle(first.0.saturating_add(flow.divisor.saturating_sub(1)));
+            match flow.baseclass {
+                Some(first) if flow.divisor > 1 => format!("flow {text} to {first} … {}", last(first)),
+                Some(first) => format!("flow {text} to {first}"),
+                None => format!("flow {text}"),
+            }
+        }),
+        FilterParams::Matchall(all) => (all.classid, "everything".to_owned()),
+    };
+    let mut text = format!("{text}  ({protocol}, prio {})", dump.pref);
+    for dump in actions {
+        text.push_str(&match &dump.action.act {
+            Act::Redirect { to, .. } => format!(" ⇒ to {to}"),
+            Act::Gact(control) => format!(" ⇒ {}", control.name()),
+        });
+    }
+    Some((target.filter(|class| !class.is_none()), text))
+}
+
+/// The device that a filter leads to.
+fn led_to(dump: &FilterDump) -> Option<String> {
+    let FilterEntry::Filter { actions, .. } = &dump.entry else { return None };
+    actions.iter().find_map(|dump| match &dump.action.act {
+        Act::Redirect { to, .. } => Some(to.clone()),
+        Act::Gact(_) => None,
+    })
+}
