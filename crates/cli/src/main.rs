@@ -1,7 +1,8 @@
 #![forbid(unsafe_code)]
 //! tidegate: try a traffic-control policy before you trust your link to it.
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use std::io::Write;
 use std::process::ExitCode;
 use tidegate::{capture, check, expect, explain, graph, import, replay, run, trial};
 
@@ -25,6 +26,12 @@ enum Command {
     Graph(graph::Options),
     /// Hold what is expected of a policy against the simulated link: delays, shares, rates, and where packets go.
     Test(expect::Options),
+    /// Print what a shell needs to complete tidegate's words: `source <(tidegate completions bash)`.
+    Completions {
+        /// The shell.
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
     /// Do a recorded run of a real kernel again, packet by packet.
     Replay(replay::Options),
     /// Print as commands what holds a policy in other words, or what this machine has now.
@@ -45,6 +52,13 @@ fn main() -> ExitCode {
         Command::Graph(options) => graph::command(&options),
         Command::Import(options) => import::command(&options),
         Command::Test(options) => expect::command(&options),
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "tidegate", &mut text);
+            // Whoever reads may have had enough: a closed pipe is no error.
+            let _ = std::io::stdout().write_all(&text);
+            ExitCode::SUCCESS
+        }
         Command::Replay(options) => replay::command(&options),
         Command::Run(options) => run::command(&options),
     }

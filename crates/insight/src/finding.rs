@@ -78,6 +78,7 @@ rules! {
     Refused "C1" "refused" "A command that the tool or the kernel refuses.",
     Unlimited "C2" "no-rate" "Classes and priorities without a rate: the queue is elsewhere, and nothing here changes it.",
     Shapes "C3" "packet-shapes" "A rule by length or flags that leaves out packets it is meant for, or takes in others.",
+    Undecided "C4" "undecided" "So many rules, or sets of packets so intricate, that which packet goes where was not decided.",
 }
 
 /// What shows that a finding is true; the engine has confirmed it.

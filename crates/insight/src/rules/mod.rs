@@ -17,6 +17,10 @@ mod today;
 
 use crate::finding::{Edit, Finding, Fix, Level, Rule, Witness};
 use crate::reading::{Place, Reading, Step};
+use std::collections::BTreeMap;
+
+/// Findings of one rule that are told; whoever mends these finds the next.
+const MOST_TOLD: usize = 200;
 
 /// Everything found wrong, in the order of the files; within a line the worst first.
 pub fn check(reading: &mut Reading) -> Vec<Finding> {
@@ -29,17 +33,25 @@ pub fn check(reading: &mut Reading) -> Vec<Finding> {
     found
 }
 
-/// What a loop or a function does many times over is told once for its line.
+/// What a loop or a function does many times over is told once for its line, and a rule's findings up to a bound.
 fn told_once(found: Vec<Finding>) -> Vec<Finding> {
     let mut told: Vec<(Finding, usize)> = Vec::new();
+    let mut known: BTreeMap<(Rule, Level, Option<Place>, Option<String>), usize> = BTreeMap::new();
+    let mut of_rule: BTreeMap<Rule, usize> = BTreeMap::new();
     for finding in found {
-        let same = |known: &&mut (Finding, usize)| {
-            let here = finding.place.is_some() && known.0.place == finding.place;
-            known.0.rule == finding.rule && known.0.level == finding.level && (here || known.0.what == finding.what)
-        };
-        match told.iter_mut().find(same) {
-            Some(known) => known.1 += usize::from(known.0.what != finding.what),
-            None => told.push((finding, 0)),
+        // Without a place it is the words that tell whether it is the same.
+        let words = finding.place.is_none().then(|| finding.what.clone());
+        let key = (finding.rule, finding.level, finding.place.clone(), words);
+        if let Some(at) = known.get(&key) {
+            let (first, more) = &mut told[*at];
+            *more += usize::from(first.what != finding.what);
+            continue;
+        }
+        let count = of_rule.entry(finding.rule).or_default();
+        *count += 1;
+        if *count <= MOST_TOLD {
+            known.insert(key, told.len());
+            told.push((finding, 0));
         }
     }
     let with_count = |(mut finding, more): (Finding, usize)| {

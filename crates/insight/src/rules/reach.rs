@@ -16,6 +16,8 @@ use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::netfilter::{Family, Target};
 use tidegate_policy::{FilterParams, Op};
 
+/// Rules of netfilter that are looked into; what has more is a list of addresses, not a policy.
+const MOST_RULES: usize = 4000;
 /// Culprits that a sentence names at most.
 const MOST_NAMED: usize = 3;
 
@@ -31,7 +33,23 @@ type Checks = fn(&mut Asking<'_>) -> Result<Vec<Finding>, TooLarge>;
 
 /// What is found about which packets go where; nothing where the policy is too large to decide.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
-    let Some(reached) = Reached::of(reading) else { return Vec::new() };
+    let many: usize =
+        reading.gateway.all_tables().iter().flat_map(|table| table.chains()).map(|chain| chain.rules.len()).sum();
+    let undecided = |why: String| Finding {
+        rule: Rule::Undecided,
+        level: Level::Note,
+        place: None,
+        what: "which packets go where was not decided".into(),
+        because: why,
+        witness: None,
+        fix: None,
+    };
+    if many > MOST_RULES {
+        return vec![undecided(format!("there are {many} rules, more than {MOST_RULES}"))];
+    }
+    let Some(reached) = Reached::of(reading) else {
+        return vec![undecided("the sets of packets are too intricate".into())];
+    };
     let mut asking = Asking { prober: Prober::new(reading), reading, reached };
     let families: [Checks; 9] = [
         filters,

@@ -3,6 +3,7 @@
 use super::finding;
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::{Reading, Step};
+use std::collections::BTreeSet;
 use tidegate_gateway::World;
 use tidegate_packet::{Pool, Seeded};
 use tidegate_policy::Op;
@@ -93,12 +94,13 @@ fn everywhere(reading: &Reading) -> Vec<Finding> {
     let marks =
         |rule: &NfRule| rule.targets().any(|target| matches!(target, Target::Mark { .. } | Target::Classify(_)));
     let built_in = |chain: &str| ["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"].contains(&chain);
+    let asking: BTreeSet<&str> = rules.iter().filter(|(_, _, rule)| asks(rule)).map(|(_, chain, _)| *chain).collect();
     let lone = rules.iter().filter(|(_, chain, rule)| {
         built_in(chain)
             && marks(rule)
             && !asks(rule)
             && !rule.matches.iter().any(|m| matches!(m.what, Condition::Source(..)))
-            && rules.iter().any(|(_, other, with)| other == chain && asks(with))
+            && asking.contains(chain)
     });
     lone.filter_map(|(at, chain, _)| {
         let step: &Step = reading.step_of(*at)?;
