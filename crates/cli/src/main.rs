@@ -26,18 +26,18 @@ enum Command {
     Graph(graph::Options),
     /// Hold what is expected of a policy against the simulated link: delays, shares, rates, and where packets go.
     Test(expect::Options),
+    /// Print as commands what holds a policy in other words, or what this machine has now.
+    Import(import::Options),
+    /// Run a script in a private namespace against a model of the machine, and print what it came to.
+    Run(run::Options),
+    /// Do a recorded run of a real kernel again, packet by packet.
+    Replay(replay::Options),
     /// Print what a shell needs to complete tidegate's words: `source <(tidegate completions bash)`.
     Completions {
         /// The shell.
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
-    /// Do a recorded run of a real kernel again, packet by packet.
-    Replay(replay::Options),
-    /// Print as commands what holds a policy in other words, or what this machine has now.
-    Import(import::Options),
-    /// Run a script in a private namespace against a model of the machine, and print what it came to.
-    Run(run::Options),
 }
 
 fn main() -> ExitCode {
@@ -50,8 +50,10 @@ fn main() -> ExitCode {
         Command::Check(options) => check::command(&options),
         Command::Explain(options) => explain::command(&options),
         Command::Graph(options) => graph::command(&options),
-        Command::Import(options) => import::command(&options),
         Command::Test(options) => expect::command(&options),
+        Command::Import(options) => import::command(&options),
+        Command::Run(options) => run::command(&options),
+        Command::Replay(options) => replay::command(&options),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "tidegate", &mut text);
@@ -59,7 +61,5 @@ fn main() -> ExitCode {
             let _ = std::io::stdout().write_all(&text);
             ExitCode::SUCCESS
         }
-        Command::Replay(options) => replay::command(&options),
-        Command::Run(options) => run::command(&options),
     }
 }
