@@ -51,10 +51,13 @@ pub(super) fn devices(format: Format, text: &str) -> Vec<String> {
     found
 }
 
-/// The device that a file says leads to the modem.
-pub(super) fn wan(format: Format, text: &str) -> Option<String> {
-    let (short, _) = file::understand(text).ok().filter(|_| format == Format::Short)?;
-    Some(short.device.value)
+/// The devices that a short policy says lead to the modem and to the LAN.
+pub(super) fn ends(format: Format, text: &str) -> Option<(String, Option<String>)> {
+    if format != Format::Short {
+        return None;
+    }
+    let (short, _) = file::understand(text).ok()?;
+    Some((short.device.value, short.lan.map(|lan| lan.value)))
 }
 
 /// The calls that a file asks for.
