@@ -174,7 +174,7 @@ impl Back<'_> {
         Some(self.write(&trees))
     }
 
-    fn params<'c>(class: &'c ClassDump) -> Option<&'c HtbClassParams> {
+    fn params(class: &ClassDump) -> Option<&HtbClassParams> {
         match &class.params {
             ClassParams::Htb(params) => Some(params),
             _ => None,
