@@ -69,6 +69,8 @@ pub struct Taken {
     pub outcomes: Vec<Outcome>,
     /// The device that a short policy says leads to the modem.
     pub wan: Option<String>,
+    /// And the one towards the LAN.
+    pub lan: Option<String>,
     sources: Vec<Source>,
     steps: Vec<Step>,
 }
@@ -180,8 +182,15 @@ fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Res
     let mut machine = Machine::for_script(devices.iter().map(String::as_str));
     machine.now = CARRIED_OUT_AT;
     machine.gateway.set_dissector(options.dissect.into());
-    let mut taken =
-        Taken { machine, formats: Vec::new(), outcomes: Vec::new(), wan: None, sources: Vec::new(), steps: Vec::new() };
+    let mut taken = Taken {
+        machine,
+        formats: Vec::new(),
+        outcomes: Vec::new(),
+        wan: None,
+        lan: None,
+        sources: Vec::new(),
+        steps: Vec::new(),
+    };
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(options.seed));
     for (path, (format, text)) in files.iter().zip(&texts) {
         let mut traced = Traced::new(taken.machine.face(&mut pool, &mut draws));
@@ -195,7 +204,9 @@ fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Res
         let came = traced.came;
         taken.note(path, text, &outcome, &came, list.as_deref());
         taken.formats.push(*format);
-        taken.wan = taken.wan.take().or_else(|| lists::wan(*format, &path.to_string_lossy(), text));
+        if let Some((wan, lan)) = lists::ends(*format, &path.to_string_lossy(), text) {
+            (taken.wan, taken.lan) = (Some(wan), lan);
+        }
         taken.outcomes.push(outcome);
     }
     Ok(taken)

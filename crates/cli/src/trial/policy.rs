@@ -118,14 +118,15 @@ pub(super) fn take_in(options: &Options) -> anyhow::Result<Policy> {
         seed: options.seed,
         ..ReadOptions::default()
     };
-    let Taken { machine, outcomes, wan, .. } = intake::read(std::slice::from_ref(&options.script), &how)?;
+    let Taken { machine, outcomes, wan: said, lan: towards, .. } =
+        intake::read(std::slice::from_ref(&options.script), &how)?;
     outcomes.iter().try_for_each(|outcome| judge(outcome, options))?;
     let kind = |name: &str| machine.gateway.device(name).map(|id| machine.gateway.spec(id).kind);
     let wan = match (&options.dev, &options.over) {
         (Some(dev), _) => dev.clone(),
         (None, Some((upper, _))) => upper.clone(),
-        (None, None) => match wan {
-            Some(said) => said,
+        (None, None) => match said {
+            Some(wan) => wan,
             None => wan_of(&machine.log, |name| kind(name) == Some(DeviceKind::Ifb))?,
         },
     };
@@ -140,7 +141,7 @@ pub(super) fn take_in(options: &Options) -> anyhow::Result<Policy> {
     let lan = devices
         .iter()
         .find(|name| **name != wan && Some(*name) != beneath.as_ref() && kind(name) == Some(DeviceKind::Ethernet));
-    let lan = lan.cloned().unwrap_or_else(|| "lan0".to_owned());
+    let lan = towards.or_else(|| lan.cloned()).unwrap_or_else(|| "lan0".to_owned());
     let warned = machine.kernel_log.iter().map(|line| format!("the kernel would warn: {line}"));
     let notes = outcomes.iter().flat_map(|outcome| &outcome.notes).cloned().chain(warned).collect();
     let dissector = machine.gateway.dissector();

@@ -60,7 +60,7 @@ pub const APPS: [App; 24] = [
     app("rdp", "Windows' remote desktop", &[(3389, 3389)], &[(3389, 3389)], &[]),
     app("rtp", "voice and video by their marks: EF, CS5, AF41 to AF43", &[], &[], &[46, 40, 34, 36, 38]),
     app("sip", "the signalling of telephones", &[(5060, 5061)], &[(5060, 5061)], &[]),
-    app("ssh", "SSH: port 22, its interactive marks AF21 and EF", &[(22, 22)], &[], &[]),
+    app("ssh", "SSH, whatever is carried over it", &[(22, 22)], &[], &[]),
     app("steam", "Steam's downloads and games", &[(27015, 27050)], &[(27000, 27050)], &[]),
     app("stun", "calls that find their way through NAT", &[(3478, 3479)], &[(3478, 3481)], &[]),
     app("syncthing", "Syncthing", &[(22000, 22000)], &[(21027, 21027), (22000, 22000)], &[]),

@@ -1,5 +1,6 @@
 //! Back again: what a machine holds, as a short policy where it fits, and in plain words what does not.
 
+use super::compile::CONTROL_PORTS;
 use super::read::{Share, bits};
 use super::{Class, Fair, Queue, Rank, Short};
 use std::fmt::Write as _;
@@ -36,7 +37,8 @@ impl Misfit {
 /// What a class is for.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Asks {
-    ports: Vec<String>,
+    /// Protocol, from one to another.
+    ports: Vec<(Option<u8>, u16, u16)>,
     dscp: Vec<u8>,
     hosts: Vec<String>,
     after: Option<u64>,
@@ -47,6 +49,29 @@ struct Asks {
 impl Asks {
     fn is_empty(&self) -> bool {
         *self == Asks::default()
+    }
+
+    /// Is it nothing but what a short policy lets never wait anyway?
+    fn is_control(&self) -> bool {
+        let of_control = |(_, low, high): &(Option<u8>, u16, u16)| {
+            CONTROL_PORTS.iter().any(|(first, last)| (*first..=*last).contains(low) && high <= last)
+        };
+        let others = self.dscp.is_empty() && self.hosts.is_empty() && self.after.is_none();
+        others && !self.ports.is_empty() && self.ports.iter().all(of_control)
+    }
+
+    /// The ports, those of one protocol together.
+    fn port_texts(&self) -> Vec<String> {
+        let mut ports = self.ports.clone();
+        ports.sort_unstable();
+        let mut merged: Vec<(Option<u8>, u16, u16)> = Vec::new();
+        for (protocol, low, high) in ports {
+            match merged.last_mut() {
+                Some(last) if last.0 == protocol && low <= last.2.saturating_add(1) => last.2 = last.2.max(high),
+                _ => merged.push((protocol, low, high)),
+            }
+        }
+        merged.into_iter().map(|(protocol, low, high)| port_text(protocol, low, high)).collect()
     }
 
     fn take(&mut self, other: Asks) {
@@ -280,6 +305,8 @@ impl Back<'_> {
             if leads {
                 match by_rule(rule) {
                     Ok(found) => asks.take(found),
+                    // What is left, and what a short policy sees to by itself.
+                    Err(_) if rule.matches.is_empty() || never_waits(rule) => {}
                     Err(what) => self.miss(format!("a rule to {} that asks {what}", class.classid), "it is left out"),
                 }
             }
@@ -346,6 +373,9 @@ impl Back<'_> {
             if let Some(twin) = twin {
                 asks.take(twin.asks.clone());
             }
+            if asks.is_control() {
+                continue;
+            }
             if asks.is_empty() {
                 self.miss(
                     format!("nothing that a short policy can say leads to class {:x} of {}", class.minor, main.dev),
@@ -355,14 +385,16 @@ impl Back<'_> {
             }
             let name = asks.name.clone().unwrap_or_else(|| format!("class{:x}", class.minor));
             let _ = writeln!(out, "\n[classes.{name}]");
-            list(out, "ports", &asks.ports);
+            list(out, "ports", &asks.port_texts());
             list(out, "dscp", &asks.dscp.iter().map(u8::to_string).collect::<Vec<_>>());
             list(out, "hosts", &asks.hosts);
             if let Some(after) = asks.after {
-                let _ = writeln!(out, "after = \"{}kB\"", after.div_ceil(1000));
+                let _ = writeln!(out, "after = \"{}kB\"", after.saturating_sub(1).div_ceil(1000).max(1));
             }
             if class.prio > rest {
                 out.push_str("last = true\n");
+            } else if class.queue == Queue::Short {
+                out.push_str("first = true\n");
             }
             let _ = writeln!(out, "share = \"{}%\"", class.percent.clamp(1, 95));
             if class.ceil < 100 {
@@ -414,6 +446,14 @@ fn host_text(octets: &[u8; 16], bits: u8) -> String {
     if bits == most { address.to_string() } else { format!("{address}/{bits}") }
 }
 
+/// Does a rule lead what a short policy lets never wait: short acknowledgements, neighbours looking for one another?
+fn never_waits(rule: &Rule) -> bool {
+    let asks = |wanted: fn(&Condition) -> bool| rule.matches.iter().any(|m| wanted(&m.what));
+    let acknowledges = asks(|what| matches!(what, Condition::TcpFlags(mask, 0x10) if mask & 0x17 == 0x17));
+    let is_short = asks(|what| matches!(what, Condition::Length(_, high) if *high <= 128));
+    acknowledges && is_short || asks(|what| matches!(what, Condition::Protocol(58)))
+}
+
 /// What a rule asks, in a short policy's words; what has none is named.
 fn by_rule(rule: &Rule) -> Result<Asks, String> {
     let mut asks = Asks::default();
@@ -440,10 +480,10 @@ fn by_rule(rule: &Rule) -> Result<Asks, String> {
                 }
                 Condition::In(_) | Condition::Out(_) => counts = false,
                 Condition::SourcePort((low, high)) | Condition::DestinationPort((low, high)) => {
-                    asks.ports.push(port_text(protocol, *low, *high));
+                    asks.ports.push((protocol, *low, *high));
                 }
                 Condition::SourcePorts(ranges) | Condition::DestinationPorts(ranges) | Condition::Ports(ranges) => {
-                    asks.ports.extend(ranges.iter().map(|(low, high)| port_text(protocol, *low, *high)));
+                    asks.ports.extend(ranges.iter().map(|(low, high)| (protocol, *low, *high)));
                 }
                 Condition::Dscp(dscp) => asks.dscp.push(*dscp),
                 Condition::Tos(value, mask) if mask & 0xfc == 0xfc => asks.dscp.push(value >> 2),
@@ -461,10 +501,14 @@ fn by_rule(rule: &Rule) -> Result<Asks, String> {
         said += usize::from(counts);
     }
     match said {
-        0 => Err(match protocol {
-            Some(number) => format!("for all of protocol {number}"),
-            None => "nothing".into(),
-        }),
+        0 => match protocol {
+            Some(6 | 17) => {
+                asks.ports.push((protocol, 1, u16::MAX));
+                Ok(asks)
+            }
+            Some(number) => Err(format!("for all of protocol {number}")),
+            None => Err("nothing".into()),
+        },
         1 => Ok(asks),
         _ => Err("for several things at once".into()),
     }
@@ -500,9 +544,11 @@ fn by_keys(params: &U32Params, v6: bool) -> Result<Asks, String> {
                 asks.dscp.push((value >> 22) as u8);
                 said += 1;
             }
+            // Neighbours looking for one another never wait anyway.
+            (40, _, true) if protocol == Some(58) => return Ok(Asks::default()),
             (offset, mask, _) if offset == at && (mask & 0xffff == 0 || mask >> 16 == 0) => {
                 let (low, bits) = if mask & 0xffff == 0 { (value >> 16, mask >> 16) } else { (value, mask) };
-                asks.ports.push(port_text(protocol, low as u16, (low | !bits & 0xffff) as u16));
+                asks.ports.push((protocol, low as u16, (low | !bits & 0xffff) as u16));
                 said += 1;
             }
             (12 | 16, mask, false) if mask.leading_ones() + mask.trailing_zeros() == 32 => {

@@ -46,7 +46,7 @@ const LOCAL: u16 = 0xf1;
 /// Bytes of a frame.
 const FRAME: u64 = 1514;
 /// Ports of what must never wait: names, DHCP, clocks, DHCPv6.
-const CONTROL_PORTS: [(u16, u16); 5] = [(53, 53), (67, 68), (123, 123), (546, 547), (853, 853)];
+pub(super) const CONTROL_PORTS: [(u16, u16); 5] = [(53, 53), (67, 68), (123, 123), (546, 547), (853, 853)];
 
 /// Which way packets go.
 #[derive(Clone, Copy, PartialEq, Eq)]
