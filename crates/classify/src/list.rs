@@ -493,10 +493,8 @@ impl Pref {
                 let timer = owner.wheel.arm(owner.now, params.perturb);
                 flow.change(op.handle, params, owner.qdisc, timer, actions)
             }
-            (Body::Matchall(all), Some(FilterParams::Matchall(params))) => {
-                all.change(params, bound(params.classid), actions);
-                Ok(())
-            }
+            // It cannot be changed: the kernel says that it is there.
+            (Body::Matchall(_), Some(FilterParams::Matchall(_))) => Err(TcError::bare(Errno::Exist)),
             _ => Err(TcError::bare(Errno::Inval)),
         }
     }

@@ -44,12 +44,6 @@ impl Matchall {
         Ok(())
     }
 
-    pub(crate) fn change(&mut self, params: &MatchallParams, bound: bool, actions: Actions) {
-        if let Some(entry) = &mut self.0 {
-            *entry = Entry { handle: entry.handle, classid: params.classid, bound, asked: 0, actions };
-        }
-    }
-
     pub(crate) fn has(&self, handle: u32) -> bool {
         self.0.as_ref().is_some_and(|entry| entry.handle == handle)
     }

@@ -10,6 +10,7 @@ pub mod faces;
 pub mod graph;
 pub mod import;
 pub mod intake;
+pub mod policy;
 pub mod replay;
 pub mod run;
 pub mod trial;

@@ -4,7 +4,7 @@
 use clap::{CommandFactory, Parser, Subcommand};
 use std::io::Write;
 use std::process::ExitCode;
-use tidegate::{capture, check, expect, explain, graph, import, replay, run, trial};
+use tidegate::{capture, check, expect, explain, graph, import, policy, replay, run, trial};
 
 /// Try a traffic-control policy before you trust your link to it.
 #[derive(Parser)]
@@ -26,6 +26,8 @@ enum Command {
     Graph(graph::Options),
     /// Hold what is expected of a policy against the simulated link: delays, shares, rates, and where packets go.
     Test(expect::Options),
+    /// Write, show and explain short policies: ten lines that become tc and nft.
+    Policy(policy::Options),
     /// Print as commands what holds a policy in other words, or what this machine has now.
     Import(import::Options),
     /// Run a script in a private namespace against a model of the machine, and print what it came to.
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         Command::Import(options) => import::command(&options),
         Command::Run(options) => run::command(&options),
         Command::Replay(options) => replay::command(&options),
+        Command::Policy(options) => policy::command(&options),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "tidegate", &mut text);

@@ -16,7 +16,7 @@ use tidegate_policy::dump::QdiscDump;
 use tidegate_policy::netfilter::{self, Condition, Connmark, Rule, Target};
 
 /// How often the marks that connections may have are looked for anew.
-const MOST_ROUNDS: usize = 8;
+const MOST_ROUNDS: usize = 5;
 /// Marks that connections may have, and devices that packets may come in by: as many as their fields can tell apart.
 const MOST_CONNMARKS: usize = 1 << 10;
 const MOST_INPUTS: usize = 1 << 8;

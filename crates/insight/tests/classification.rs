@@ -261,6 +261,27 @@ line 8, warning R10: class 1:10 is a leaf: 2 filters on it are never asked
 }
 
 #[test]
+fn filters_on_an_inner_class_that_nothing_leads_to() {
+    let text = "\
+tc filter add dev eth0 parent 1:1 protocol ip pref 1 u32 match ip tos 0x10 0xfc flowid 1:10
+tc filter add dev eth0 parent 1:1 protocol ip pref 1 u32 match ip tos 0x08 0xfc flowid 1:30";
+    assert_eq!(
+        in_bands(text, Rule::Unreachable),
+        "\
+line 6, warning R1: no packet comes to 1:1, where 2 filters hang
+  a packet is asked the filters of 1: first, and none of them leads to 1:1
+  shown: tcp 192.168.1.10 > 198.51.100.7:443 tos 0x10 out eth0: 1:20
+  fix: hang them on 1:
+    6 (30, 33): \"1:\"
+    7 (30, 33): \"1:\"
+"
+    );
+    // With a filter that leads there they are asked.
+    let led = format!("{text}\ntc filter add dev eth0 parent 1: protocol ip pref 1 u32 match u32 0 0 flowid 1:1");
+    assert_eq!(in_bands(&led, Rule::Unreachable), "");
+}
+
+#[test]
 fn ipv6_that_no_filter_asks_for() {
     let text = "\
 tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip protocol 17 0xff flowid 1:10";

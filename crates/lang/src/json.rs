@@ -27,6 +27,13 @@ impl Json {
     }
 }
 
+/// A text in quotes.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut out = String::new();
+    quote(text, &mut out);
+    out
+}
+
 /// A list of objects, with the end of line.
 pub(crate) fn list(items: &[Json], pretty: bool) -> String {
     if items.is_empty() {

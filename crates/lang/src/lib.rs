@@ -2,13 +2,15 @@
 //! What people write, understood; and what the machine holds, in their words again.
 //!
 //! [`tc`] reads tc's command line into operations and prints dumps as tc does; [`batch`] reads `tc -batch` files; [`iptables`] reads
-//! and lists rules, one by one and as `-restore` and `-save` have them, [`nft`] those of nft; [`ip`] reads links, addresses, routes and tunnels. Nothing here
+//! and lists rules, one by one and as `-restore` and `-save` have them, [`nft`] those of nft; [`ip`] reads links, addresses, routes and tunnels;
+//! [`short`] compiles the short policy to commands of theirs. Nothing here
 //! touches the machine: what tc would look up comes in as [`Env`].
 
 pub mod batch;
 pub mod ip;
 pub mod iptables;
 pub mod nft;
+pub mod short;
 pub mod tc;
 
 mod json;

@@ -64,6 +64,13 @@ impl Face<'_> {
         (self.machine.log.len(), self.machine.carried.len())
     }
 
+    /// Gives commands that were carried out other lines: of what the lines of their input come from.
+    pub(crate) fn relabel(&mut self, carried: std::ops::Range<usize>, lines: &[usize]) {
+        for one in self.machine.carried.get_mut(carried).unwrap_or_default() {
+            one.line = one.line.map(|line| lines.get(line - 1).copied().unwrap_or(line));
+        }
+    }
+
     /// Notes a command that was carried out, as it would be written again.
     fn did(&mut self, tool: &str, words: &[String]) {
         let ops = self.machine.log.len();

@@ -3,8 +3,10 @@
 use super::Format;
 use super::traced::Traced;
 use crate::capture::{Answer, Call, Exit, Outcome, Recorded, SourceLine, SourceWord, Trouble};
+use crate::policy::{file, told};
 use std::path::{Path, PathBuf};
 use tidegate_lang::batch;
+use tidegate_lang::short::{Line, Short};
 use tidegate_lang::tc::{self, NotListed};
 
 /// A call that a file asks for.
@@ -12,10 +14,25 @@ pub(super) struct Asked {
     pub(super) call: Call,
     /// The line of the file, from 1; `None`: the file as a whole, and what was carried out knows its line.
     pub(super) line: Option<usize>,
+    /// It fails where what it does has been done before.
+    pub(super) may_fail: bool,
+    /// The lines of the file that the lines of its standard input come from, where those are not the same.
+    pub(super) inside: Vec<usize>,
+}
+
+impl Asked {
+    fn new(call: Call, line: Option<usize>) -> Asked {
+        Asked { call, line, may_fail: false, inside: Vec::new() }
+    }
 }
 
 /// The devices that a file names.
-pub(super) fn devices(format: Format, text: &str) -> Vec<String> {
+pub(super) fn devices(format: Format, name: &str, text: &str) -> Vec<String> {
+    if file::is_short(format) {
+        let policies = file::policies(format, name, text).unwrap_or_default();
+        let devices = |short: Short| std::iter::once(short.device.value).chain(short.lan.map(|lan| lan.value));
+        return policies.into_iter().flat_map(|(short, _)| devices(short)).collect();
+    }
     let markers: &[&str] = match format {
         Format::Batch | Format::Listing => &["dev"],
         Format::IptablesSave(_) => &["-o", "-i", "--out-interface", "--in-interface"],
@@ -36,19 +53,27 @@ pub(super) fn devices(format: Format, text: &str) -> Vec<String> {
     found
 }
 
+/// The device that a file says leads to the modem.
+pub(super) fn wan(format: Format, name: &str, text: &str) -> Option<String> {
+    let policies = file::policies(format, name, text).ok().filter(|_| file::is_short(format))?;
+    match <[_; 1]>::try_from(policies) {
+        Ok([(short, _)]) => Some(short.device.value),
+        Err(_) => None,
+    }
+}
+
 /// The calls that a file asks for.
 ///
 /// # Errors
 /// What is wrong with the file.
 pub(super) fn calls(format: Format, path: &Path, text: &str) -> Result<Vec<Asked>, String> {
-    let whole = |tool: &str, args: &[&str]| Asked {
-        call: Call {
-            tool: tool.into(),
-            args: args.iter().map(|arg| (*arg).to_owned()).collect(),
-            stdin: Some(text.as_bytes().to_vec()),
-            cwd: PathBuf::from("/"),
-        },
-        line: None,
+    if file::is_short(format) {
+        return short_lines(format, path, text);
+    }
+    let whole = |tool: &str, args: &[&str]| {
+        let args = args.iter().map(|arg| (*arg).to_owned()).collect();
+        let stdin = Some(text.as_bytes().to_vec());
+        Asked::new(Call { tool: tool.into(), args, stdin, cwd: PathBuf::from("/") }, None)
     };
     match format {
         Format::Batch => batch_lines(text),
@@ -58,10 +83,28 @@ pub(super) fn calls(format: Format, path: &Path, text: &str) -> Result<Vec<Asked
         Format::Listing => {
             let listed = tc::read_listing(text).map_err(|NotListed { line, why }| format!("line {line} {why}"))?;
             let call = |args| Call { tool: "tc".into(), args, stdin: None, cwd: PathBuf::from("/") };
-            Ok(listed.into_iter().map(|one| Asked { call: call(one.args), line: Some(one.line) }).collect())
+            Ok(listed.into_iter().map(|one| Asked::new(call(one.args), Some(one.line))).collect())
         }
         other => Err(format!("is {}, which cannot be read yet ({})", other.name(), path.display())),
     }
+}
+
+/// What a short policy comes to.
+fn short_lines(format: Format, path: &Path, text: &str) -> Result<Vec<Asked>, String> {
+    let policies = file::policies(format, &path.to_string_lossy(), text)
+        .map_err(|problems| format!("is {} with mistakes in it\n{}", format.name(), told(path, text, &problems)))?;
+    let asked = |line: Line| Asked {
+        call: Call {
+            tool: line.tool.into(),
+            args: line.words,
+            stdin: line.stdin.map(String::into_bytes),
+            cwd: PathBuf::from("/"),
+        },
+        line: Some(line.from.line),
+        may_fail: line.may_fail,
+        inside: line.inside.iter().map(|span| span.line).collect(),
+    };
+    Ok(policies.into_iter().flat_map(|(_, compiled)| compiled.lines).map(asked).collect())
 }
 
 /// A batch, line by line: what is wrong in one does not hide the next.
@@ -70,20 +113,25 @@ fn batch_lines(text: &str) -> Result<Vec<Asked>, String> {
     for line in batch::lines(text) {
         let line = line.map_err(|refusal| refusal.remedy.unwrap_or(refusal.stderr))?;
         let call = Call { tool: "tc".into(), args: line.args, stdin: None, cwd: PathBuf::from("/") };
-        asked.push(Asked { call, line: Some(line.number) });
+        asked.push(Asked::new(call, Some(line.number)));
     }
     Ok(asked)
 }
 
 /// Carries the calls out.
-pub(super) fn carry_out(asked: &[Asked], path: &Path, devices: &[String], traced: &mut Traced<'_>) -> Outcome {
+pub(super) fn carry_out(
+    asked: &[Asked],
+    (path, text): (&Path, &str),
+    devices: &[String],
+    traced: &mut Traced<'_>,
+) -> Outcome {
     traced.world(devices);
     let mut calls = Vec::with_capacity(asked.len());
     let mut troubles = Vec::new();
-    for Asked { call, line } in asked {
+    for Asked { call, line, may_fail, inside } in asked {
         let reply = traced.answer(call);
+        traced.relabel(inside);
         let stderr = String::from_utf8_lossy(&reply.stderr).into_owned();
-        let text = String::from_utf8_lossy(call.stdin.as_deref().unwrap_or_default()).into_owned();
         let at = line.or_else(|| line_named(&stderr)).unwrap_or(1);
         let source = SourceLine {
             file: path.to_owned(),
@@ -91,7 +139,7 @@ pub(super) fn carry_out(asked: &[Asked], path: &Path, devices: &[String], traced
             text: text.lines().nth(at - 1).unwrap_or_default().to_owned(),
             columns: None,
         };
-        if reply.code != 0 {
+        if reply.code != 0 && !may_fail {
             troubles.push(trouble(&call.tool, &stderr, source.clone()));
         }
         let words: Vec<Option<SourceWord>> = Vec::new();
@@ -99,7 +147,7 @@ pub(super) fn carry_out(asked: &[Asked], path: &Path, devices: &[String], traced
             call: Call { stdin: None, ..call.clone() },
             code: reply.code,
             stderr,
-            silenced: false,
+            silenced: *may_fail,
             source: Some(source),
             words,
             answered: true,

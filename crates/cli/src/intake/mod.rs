@@ -67,6 +67,8 @@ pub struct Taken {
     pub formats: Vec<Format>,
     /// How taking it in went, one for each file.
     pub outcomes: Vec<Outcome>,
+    /// The device that a short policy says leads to the modem.
+    pub wan: Option<String>,
     sources: Vec<Source>,
     steps: Vec<Step>,
 }
@@ -169,7 +171,7 @@ fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Res
     for (path, (format, text)) in files.iter().zip(&texts) {
         let named = match format {
             Format::Script => capture::devices_of(path, &options.args).map_err(ReadError::Capture)?,
-            _ => lists::devices(*format, text),
+            _ => lists::devices(*format, &path.to_string_lossy(), text),
         };
         devices.extend(named);
     }
@@ -179,7 +181,7 @@ fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Res
     machine.now = CARRIED_OUT_AT;
     machine.gateway.set_dissector(options.dissect.into());
     let mut taken =
-        Taken { machine, formats: Vec::new(), outcomes: Vec::new(), sources: Vec::new(), steps: Vec::new() };
+        Taken { machine, formats: Vec::new(), outcomes: Vec::new(), wan: None, sources: Vec::new(), steps: Vec::new() };
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(options.seed));
     for (path, (format, text)) in files.iter().zip(&texts) {
         let mut traced = Traced::new(taken.machine.face(&mut pool, &mut draws));
@@ -187,12 +189,13 @@ fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Res
             Format::Script => (script(path, &devices, options, &mut traced)?, None),
             _ => {
                 let list = lists::calls(*format, path, text).map_err(|why| ReadError::File(path.clone(), why))?;
-                (lists::carry_out(&list, path, &devices, &mut traced), Some(list))
+                (lists::carry_out(&list, (path, text), &devices, &mut traced), Some(list))
             }
         };
         let came = traced.came;
         taken.note(path, text, &outcome, &came, list.as_deref());
         taken.formats.push(*format);
+        taken.wan = taken.wan.take().or_else(|| lists::wan(*format, &path.to_string_lossy(), text));
         taken.outcomes.push(outcome);
     }
     Ok(taken)

@@ -25,6 +25,13 @@ impl<'m> Traced<'m> {
     pub(super) fn new(face: Face<'m>) -> Traced<'m> {
         Traced { face, came: Vec::new() }
     }
+
+    /// Gives what the last call carried out the lines of the file that the lines of its input come from.
+    pub(super) fn relabel(&mut self, lines: &[usize]) {
+        if let Some(came) = self.came.last() {
+            self.face.relabel(came.carried.clone(), lines);
+        }
+    }
 }
 
 impl Answer for Traced<'_> {

@@ -118,13 +118,16 @@ pub(super) fn take_in(options: &Options) -> anyhow::Result<Policy> {
         seed: options.seed,
         ..ReadOptions::default()
     };
-    let Taken { machine, outcomes, .. } = intake::read(std::slice::from_ref(&options.script), &how)?;
+    let Taken { machine, outcomes, wan, .. } = intake::read(std::slice::from_ref(&options.script), &how)?;
     outcomes.iter().try_for_each(|outcome| judge(outcome, options))?;
     let kind = |name: &str| machine.gateway.device(name).map(|id| machine.gateway.spec(id).kind);
     let wan = match (&options.dev, &options.over) {
         (Some(dev), _) => dev.clone(),
         (None, Some((upper, _))) => upper.clone(),
-        (None, None) => wan_of(&machine.log, |name| kind(name) == Some(DeviceKind::Ifb))?,
+        (None, None) => match wan {
+            Some(said) => said,
+            None => wan_of(&machine.log, |name| kind(name) == Some(DeviceKind::Ifb))?,
+        },
     };
     let beneath = options.over.as_ref().map(|(_, lower)| lower.clone());
     let mut devices: Vec<String> = machine.gateway.devices().map(|id| machine.gateway.name(id).to_owned()).collect();

@@ -13,7 +13,9 @@ mod values;
 
 pub use commands::{Ask, Command, Listing, Scope, parse};
 pub use lex::Span;
+pub use names::dscp_number;
 pub use print::{Shown, ShownChain, Style, print_op, print_rule, print_table, print_tables};
+pub(crate) use values::mark_blocks;
 
 use crate::Refusal;
 

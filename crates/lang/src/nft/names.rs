@@ -141,3 +141,14 @@ pub(super) fn priority(value: i32) -> String {
         Some((name, less)) => format!("{name} - {}", -less),
     }
 }
+
+/// The DSCP of that name, whatever its case, or of that number.
+pub fn dscp_number(text: &str) -> Option<u8> {
+    let text = text.to_lowercase();
+    let named = match text.as_str() {
+        "va" => Some(44),
+        "le" => Some(1),
+        name => number(&DSCPS, name),
+    };
+    named.or_else(|| text.parse().ok()).filter(|value| *value < 64).map(|value| value as u8)
+}

@@ -157,6 +157,13 @@ pub(super) fn blocks(low: u128, high: u128, width: u32) -> Vec<(u128, u32)> {
     }
 }
 
+/// A range of numbers of so many bits as values and masks.
+pub(crate) fn mark_blocks(low: u32, high: u32, width: u32) -> Vec<(u32, u32)> {
+    let whole = u32::MAX.checked_shr(32 - width).unwrap_or(0);
+    let masked = |(value, bits): (u128, u32)| (value as u32, mask(bits) >> (32 - width) & whole);
+    blocks(low.into(), high.into(), width).into_iter().map(masked).collect()
+}
+
 /// Sorted, and what touches or overlaps made one.
 pub(super) fn merged(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     ranges.sort_unstable();

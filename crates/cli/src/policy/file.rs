@@ -1,0 +1,119 @@
+//! A short policy's file: TOML into the tree that `tidegate_lang::short` reads.
+
+use crate::intake::Format;
+use tidegate_lang::short::{
+    Compiled, Entry, Imported, Node, Problem, Short, Span, Value, compile, read, read_fireqos, read_iface_conf,
+    read_uci,
+};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Reads and compiles a short policy.
+///
+/// # Errors
+/// All that is wrong with it, in the order of the file.
+pub(crate) fn understand(text: &str) -> Result<(Short, Compiled), Vec<Problem>> {
+    let short = read(&entries(text)?)?;
+    let compiled = compile(&short);
+    Ok((short, compiled))
+}
+
+/// Do files of this format come to short policies?
+pub(crate) fn is_short(format: Format) -> bool {
+    matches!(format, Format::Short | Format::Uci | Format::SqmConf | Format::FireQos)
+}
+
+/// The short policies that a file comes to: it is one, or SQM's or FireQOS's settings for several interfaces.
+///
+/// # Errors
+/// All that is wrong with it, in the order of the file.
+pub(crate) fn policies(format: Format, name: &str, text: &str) -> Result<Vec<(Short, Compiled)>, Vec<Problem>> {
+    let imported = match format {
+        Format::Uci => read_uci(text)?,
+        Format::SqmConf => read_iface_conf(text, name)?,
+        Format::FireQos => read_fireqos(text)?,
+        _ => return Ok(vec![understand(text)?]),
+    };
+    let policy = |Imported { entries, notes }: Imported| {
+        let short = read(&entries)?;
+        let mut compiled = compile(&short);
+        compiled.notes.splice(0..0, notes);
+        Ok((short, compiled))
+    };
+    imported.into_iter().map(policy).collect()
+}
+
+/// The values of a file of TOML, each with its place.
+///
+/// # Errors
+/// Where it is no TOML.
+pub(crate) fn entries(text: &str) -> Result<Vec<Entry>, Vec<Problem>> {
+    let places = Places::new(text);
+    let (table, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        let problem = |error: toml::de::Error| Problem {
+            span: places.span(error.span().unwrap_or_default()),
+            what: format!("this is no TOML: {}", error.message().lines().next().unwrap_or_default()),
+            remedy: "Write key = value, texts in quotes, lists as [\"a\", \"b\"], a class as [classes.NAME].".into(),
+        };
+        return Err(errors.into_iter().map(problem).collect());
+    }
+    Ok(table_of(table.into_inner(), &places))
+}
+
+/// Where the lines begin.
+struct Places<'t> {
+    text: &'t str,
+    begins: Vec<usize>,
+}
+
+impl<'t> Places<'t> {
+    fn new(text: &'t str) -> Places<'t> {
+        let ends = text.match_indices('\n').map(|(at, _)| at + 1);
+        Places { text, begins: std::iter::once(0).chain(ends).collect() }
+    }
+
+    fn span(&self, range: std::ops::Range<usize>) -> Span {
+        let line = self.begins.partition_point(|begin| *begin <= range.start).max(1);
+        let begin = self.begins[line - 1];
+        let end = self.begins.get(line).map_or(self.text.len(), |next| next - 1);
+        let letters = |from: usize, to: usize| self.text.get(from..to.max(from)).map_or(0, |text| text.chars().count());
+        let from = letters(begin, range.start.min(end)) + 1;
+        let long = letters(range.start.min(end), range.end.min(end)).max(1);
+        Span { line, from, to: from + long - 1 }
+    }
+}
+
+fn table_of(table: DeTable<'_>, places: &Places<'_>) -> Vec<Entry> {
+    let mut entries: Vec<(usize, Entry)> = table
+        .into_iter()
+        .map(|(key, value)| {
+            let at = key.span().start;
+            let span = places.span(key.span());
+            (at, Entry { key: key.into_inner().into_owned(), span, node: node(value, places) })
+        })
+        .collect();
+    // The parser sorts by name; the order of classes is their rank.
+    entries.sort_by_key(|(at, _)| *at);
+    entries.into_iter().map(|(_, entry)| entry).collect()
+}
+
+fn node(value: Spanned<DeValue<'_>>, places: &Places<'_>) -> Node {
+    let span = places.span(value.span());
+    let value = match value.into_inner() {
+        DeValue::String(text) => Value::Text(text.into_owned()),
+        DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
+            Ok(number) => Value::Whole(number),
+            Err(_) => Value::Other(number.as_str().to_owned()),
+        },
+        DeValue::Float(number) => match number.as_str().parse() {
+            Ok(number) => Value::Real(number),
+            Err(_) => Value::Other(number.as_str().to_owned()),
+        },
+        DeValue::Boolean(truth) => Value::Truth(truth),
+        DeValue::Datetime(date) => Value::Other(date.to_string()),
+        DeValue::Array(items) => Value::List(items.into_iter().map(|item| node(item, places)).collect()),
+        DeValue::Table(table) => Value::Table(table_of(table, places)),
+    };
+    Node { span, value }
+}

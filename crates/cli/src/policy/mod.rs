@@ -1,0 +1,179 @@
+//! `tidegate policy`: short policies written, shown, explained, and read back from what others wrote.
+
+pub(crate) mod file;
+mod options;
+
+pub use options::Options;
+
+use crate::intake::{self, ReadOptions};
+use options::{Print, What};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use tidegate_lang::short::{self, Compiled, Problem, Rules, Short};
+
+/// Something does not fit, or is wrong with the policy.
+const FOUND: u8 = 1;
+/// It could not be read, or the words are wrong.
+const UNREAD: u8 = 2;
+
+/// Plays `tidegate policy`.
+pub fn command(options: &Options) -> ExitCode {
+    match &options.what {
+        What::Help { word } => help(&word.join(" ")),
+        What::List => print(&short::help::list()),
+        What::Schema => print(&short::schema()),
+        What::New { preset, dev, lan, up, down, link } => new(preset, dev, [lan, up, down, link].map(Option::as_deref)),
+        What::Show { file, print, json } => show(file, if *json { Print::Json } else { *print }),
+        What::From { files, json } => from(files, *json),
+    }
+}
+
+/// Whoever reads may have had enough: a closed pipe is no error.
+fn print(text: &str) -> ExitCode {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    ExitCode::SUCCESS
+}
+
+fn complain(code: u8, text: &str) -> ExitCode {
+    eprintln!("tidegate policy: {}", text.trim_end());
+    code.into()
+}
+
+fn help(word: &str) -> ExitCode {
+    if word.is_empty() {
+        return print(&short::help::all());
+    }
+    match short::help::word(word) {
+        Ok(text) => print(&text),
+        Err(Some(near)) => complain(UNREAD, &format!("there is no word \"{word}\"; did you mean \"{near}\"?")),
+        Err(None) => complain(
+            UNREAD,
+            &format!("there is no word \"{word}\"; `tidegate policy help` and `tidegate policy list` show all"),
+        ),
+    }
+}
+
+fn new(preset: &str, dev: &str, [lan, up, down, link]: [Option<&str>; 4]) -> ExitCode {
+    let Some(found) = short::presets::preset_named(preset) else {
+        let known: Vec<&str> = short::presets::PRESETS.iter().map(|preset| preset.name).collect();
+        return complain(UNREAD, &format!("there is no preset \"{preset}\"; known are {}", known.join(", ")));
+    };
+    let mut text = format!("# {}: {}.\n# tidegate policy help explains the words.\n", found.name, found.about);
+    let said =
+        [("device", Some(dev)), ("lan", lan), ("link", link), ("up", up), ("down", down), ("preset", Some(preset))];
+    for (key, value) in said {
+        if let Some(value) = value {
+            text.push_str(&format!("{key} = {}\n", Value::from(value)));
+        }
+    }
+    // What would be wrong in a file is wrong here.
+    match file::understand(&text) {
+        Ok(_) => print(&text),
+        Err(problems) => complain(UNREAD, &told(Path::new("the command line"), &text, &problems)),
+    }
+}
+
+/// Problems as a compiler tells them.
+pub(crate) fn told(path: &Path, text: &str, problems: &[Problem]) -> String {
+    problems.iter().map(|problem| problem.tell(&path.display().to_string(), text)).collect()
+}
+
+fn show(path: &Path, how: Print) -> ExitCode {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) => return complain(UNREAD, &format!("{}: cannot be read: {error}", path.display())),
+    };
+    let name = path.display().to_string();
+    let format = match intake::sniff(&name, text.as_bytes()) {
+        Ok(format) if file::is_short(format) => format,
+        Ok(other) => {
+            let why = format!("{name}: is {}; `tidegate policy from {name}` makes a short policy of it", other.name());
+            return complain(UNREAD, &why);
+        }
+        Err(why) => return complain(UNREAD, &format!("{name}: {why}")),
+    };
+    let policies = match file::policies(format, &name, &text) {
+        Ok(policies) => policies,
+        Err(problems) => {
+            eprint!("{}", told(path, &text, &problems));
+            return FOUND.into();
+        }
+    };
+    for (short, compiled) in &policies {
+        eprint!("{}", told(path, &text, &compiled.notes).replace("remedy:", "note:"));
+        print(&match how {
+            Print::Tc => compiled.script(&name),
+            Print::Toml => short.text(),
+            Print::Json => format!("{:#}\n", document(short, compiled)),
+        });
+    }
+    ExitCode::SUCCESS
+}
+
+/// The commands as JSON.
+fn document(short: &Short, compiled: &Compiled) -> Value {
+    let lines: Vec<Value> = compiled
+        .lines
+        .iter()
+        .map(|line| {
+            json!({
+                "tool": line.tool, "words": line.words, "stdin": line.stdin, "may_fail": line.may_fail,
+                "line": line.from.line, "columns": [line.from.from, line.from.to],
+            })
+        })
+        .collect();
+    let notes: Vec<Value> = compiled
+        .notes
+        .iter()
+        .map(|note| json!({ "line": note.span.line, "what": note.what, "remedy": note.remedy }))
+        .collect();
+    json!({ "summary": compiled.summary(short), "commands": lines, "notes": notes })
+}
+
+fn from(files: &[PathBuf], as_json: bool) -> ExitCode {
+    let mut taken = match intake::read(files, &ReadOptions::default()) {
+        Ok(taken) => taken,
+        Err(error) => return complain(UNREAD, &error.to_string()),
+    };
+    for trouble in taken.troubles() {
+        eprintln!("{trouble}");
+    }
+    let (text, misfits) = back(&mut taken.machine);
+    if as_json {
+        let misfits: Vec<Value> =
+            misfits.iter().map(|one| json!({ "what": one.what, "instead": one.instead })).collect();
+        print(&format!("{:#}\n", json!({ "policy": text, "does_not_fit": misfits })));
+    } else {
+        for one in &misfits {
+            eprintln!("does not fit: {}: {}", one.what, one.instead);
+        }
+        print(text.as_deref().unwrap_or_default());
+    }
+    if text.is_some() && misfits.is_empty() { ExitCode::SUCCESS } else { FOUND.into() }
+}
+
+/// What a machine holds, as a short policy.
+fn back(machine: &mut crate::faces::Machine) -> (Option<String>, Vec<short::Misfit>) {
+    let now = machine.now;
+    let gateway = &mut machine.gateway;
+    let ids: Vec<_> = gateway.devices().collect();
+    let qdiscs: Vec<_> = ids.iter().flat_map(|id| gateway.qdiscs(now, *id)).collect();
+    let classes: Vec<_> = ids.iter().flat_map(|id| gateway.classes(now, *id)).collect();
+    let parents = qdiscs.iter().map(|q| (&q.dev, q.handle)).chain(classes.iter().map(|c| (&c.dev, c.classid)));
+    let mut filters = Vec::new();
+    for (dev, parent) in parents.filter(|(_, parent)| !parent.is_none()) {
+        if let Some(Ok(found)) = gateway.device(dev).map(|id| gateway.filters(now, id, parent)) {
+            filters.extend(found);
+        }
+    }
+    let chains = gateway.all_tables().iter().flat_map(|table| table.chains());
+    let rules: Vec<Rules> = chains
+        .map(|chain| Rules {
+            chain: chain.name.clone(),
+            rules: chain.rules.iter().map(|rule| rule.rule.clone()).collect(),
+        })
+        .collect();
+    short::from_machine(&qdiscs, &classes, &filters, &rules)
+}

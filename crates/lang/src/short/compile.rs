@@ -1,0 +1,636 @@
+//! A short policy as commands: HTB with a class for each kind of traffic, fair queues in the classes, nft to tell who belongs where.
+//!
+//! The commands may be carried out again over what they made, and nothing is unshaped meanwhile: the root and the classes stay, a
+//! table of rules is replaced whole. A packet finds its class by its priority (`meta priority set 1:20`), which HTB takes for the class's
+//! number, so marks stay free for others. On an ifb, which comes before the rules, u32 filters ask instead.
+
+use super::apps::App;
+use super::read::bits;
+use super::{Class, Fair, Network, Problem, Queue, Rank, Share, Short, Span};
+use crate::nft::{Span as NftSpan, mark_blocks};
+use std::fmt::Write as _;
+use std::net::IpAddr;
+
+/// A command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The tool.
+    pub tool: &'static str,
+    /// Its words.
+    pub words: Vec<String>,
+    /// What it is given to read.
+    pub stdin: Option<String>,
+    /// The place in the policy that it comes from.
+    pub from: Span,
+    /// The same for each line of what it is given to read.
+    pub inside: Vec<Span>,
+    /// It fails where what it does has been done before.
+    pub may_fail: bool,
+}
+
+/// What a short policy comes to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Compiled {
+    /// The commands, in order.
+    pub lines: Vec<Line>,
+    /// What its writer should know.
+    pub notes: Vec<Problem>,
+}
+
+/// The class of what must never wait: names, addresses, neighbours, clocks, short acknowledgements.
+const CONTROL: u16 = 0x10;
+/// The class of what belongs to none.
+const REST: u16 = 0xf0;
+/// The class of what does not come from the provider, on the device towards the LAN.
+const LOCAL: u16 = 0xf1;
+/// Bytes of a frame.
+const FRAME: u64 = 1514;
+/// Ports of what must never wait: names, DHCP, clocks, DHCPv6.
+const CONTROL_PORTS: [(u16, u16); 5] = [(53, 53), (67, 68), (123, 123), (546, 547), (853, 853)];
+
+/// Which way packets go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Away, on the device towards the modem.
+    Up,
+    /// Towards us, on the device towards the LAN.
+    Lan,
+    /// Towards us, on an ifb.
+    Ifb,
+}
+
+/// One device to be shaped.
+struct Target<'s> {
+    short: &'s Short,
+    way: Way,
+    dev: String,
+    /// Bits a second that are used.
+    rate: u64,
+    span: Span,
+}
+
+/// A class with its numbers.
+struct Planned<'s> {
+    minor: u16,
+    class: Option<&'s Class>,
+    rate: u64,
+    ceil: u64,
+    prio: usize,
+    fair: Fair,
+    queue: Queue,
+    span: Span,
+}
+
+/// The commands that a policy comes to.
+pub fn compile(short: &Short) -> Compiled {
+    let mut compiled = Compiled::default();
+    let mut targets = Vec::new();
+    // One octet of 65 is the line's own on PTM.
+    let whole = |rate: u64| if short.link.ptm { rate * 64 / 65 } else { rate };
+    let used = |rate: u64| whole(rate) * u64::from(short.shape) / 100;
+    if let Some(up) = &short.up {
+        let dev = short.device.value.clone();
+        targets.push(Target { short, way: Way::Up, dev, rate: used(up.value), span: up.span });
+    }
+    if let Some(down) = &short.down {
+        let (way, dev) = match &short.lan {
+            Some(lan) => (Way::Lan, lan.value.clone()),
+            None => (Way::Ifb, ifb(&short.device.value)),
+        };
+        targets.push(Target { short, way, dev, rate: used(down.value), span: down.span });
+    }
+    for target in &targets {
+        target.write(&mut compiled);
+    }
+    rules(short, &targets, &mut compiled);
+    for target in targets.iter().filter(|target| target.way == Way::Ifb) {
+        target.lead(&mut compiled);
+    }
+    compiled
+}
+
+/// The name of the ifb of a device.
+fn ifb(device: &str) -> String {
+    format!("ifb4{device}").chars().take(15).collect()
+}
+
+impl Compiled {
+    fn push(&mut self, from: Span, may_fail: bool, command: &str) {
+        let mut words = command.split_whitespace().map(String::from);
+        let tool = match words.next().as_deref() {
+            Some("ip") => "ip",
+            _ => "tc",
+        };
+        self.lines.push(Line { tool, words: words.collect(), stdin: None, from, inside: Vec::new(), may_fail });
+    }
+
+    fn note(&mut self, span: Span, what: impl Into<String>, remedy: &str) {
+        self.notes.push(Problem::new(span, what, remedy));
+    }
+}
+
+impl<'s> Target<'s> {
+    /// The tree of the device.
+    fn write(&self, out: &mut Compiled) {
+        let (dev, span) = (&self.dev, self.span);
+        if self.way == Way::Ifb {
+            out.push(span, true, &format!("ip link add name {dev} type ifb"));
+            out.push(span, false, &format!("ip link set dev {dev} up"));
+        }
+        let default = if self.way == Way::Lan { LOCAL } else { REST };
+        out.push(span, true, &format!("tc qdisc replace dev {dev} root handle 1: htb default {default:x}"));
+        let size = self.size();
+        let (rate, burst) = (kbit(self.rate), burst(self.rate));
+        out.push(span, false, &format!("tc class replace dev {dev} parent 1: classid 1:1 htb rate {rate} ceil {rate} burst {burst} cburst {burst} quantum {FRAME}{size}"));
+        let planned = self.plan();
+        for class in &planned {
+            self.class(class, &size, out);
+        }
+        if self.way == Way::Lan {
+            // What the gateway itself and other networks send is not the link's business.
+            out.push(span, false, &format!("tc class replace dev {dev} parent 1: classid 1:{LOCAL:x} htb rate 10gbit ceil 10gbit burst 128k cburst 128k quantum 60000"));
+            out.push(span, false, &format!("tc qdisc replace dev {dev} parent 1:{LOCAL:x} fq_codel"));
+        }
+        out.push(span, true, &format!("tc filter del dev {dev} parent 1:"));
+        // Who looks for a neighbour's address does not wait; netfilter's tables for IP do not see him.
+        out.push(
+            span,
+            false,
+            &format!("tc filter add dev {dev} parent 1: protocol arp prio 1 matchall flowid 1:{CONTROL:x}"),
+        );
+        if self.way == Way::Ifb {
+            self.filters(&planned, out);
+        }
+    }
+
+    /// What the link adds to a frame as the device counts it.
+    fn size(&self) -> String {
+        let link = self.short.link;
+        if link == super::Link::default() {
+            return String::new();
+        }
+        // Devices of point-to-point links have no header of their own.
+        let header = if self.dev.starts_with("ppp") || self.dev.starts_with("tun") || self.dev.starts_with("wg") {
+            0
+        } else {
+            14
+        };
+        let mut size = format!(" overhead {}", link.overhead.saturating_sub(header));
+        if link.mpu > 0 {
+            let _ = write!(size, " mpu {}", link.mpu);
+        }
+        let _ = write!(size, " linklayer {}", if link.atm { "atm" } else { "ethernet" });
+        size
+    }
+
+    /// The classes with their rates: what was asked for, and the rest divided.
+    fn plan(&self) -> Vec<Planned<'s>> {
+        let link = self.rate;
+        let part = |percent: u64| (link * percent / 100).max(8_000);
+        let asked = |share: Share| match share {
+            Share::Percent(percent) => part(percent.into()),
+            Share::Rate(rate) => rate.min(link),
+        };
+        let control = part(5);
+        let fixed = |class: &Class| match (&class.share, class.rank) {
+            (Some(share), _) => Some(asked(share.value)),
+            (None, Rank::First) => Some(part(20)),
+            (None, Rank::Last) => Some(part(5)),
+            (None, Rank::Middle) => None,
+        };
+        let given: u64 = self.short.classes.iter().filter_map(fixed).sum();
+        let open = self.short.classes.iter().filter(|class| fixed(class).is_none()).count() as u64;
+        // What belongs to no class is worth two that say nothing.
+        let unit = (link.saturating_sub(control + given) / (open + 2)).max(8_000);
+        let mut planned = vec![Planned {
+            minor: CONTROL,
+            class: None,
+            rate: control,
+            ceil: link,
+            prio: 0,
+            fair: Fair::Flow,
+            queue: Queue::Short,
+            span: self.span,
+        }];
+        for (number, class) in self.short.classes.iter().enumerate() {
+            let first = class.rank == Rank::First;
+            planned.push(Planned {
+                minor: CONTROL + 0x10 * (number as u16 + 1),
+                class: Some(class),
+                rate: fixed(class).unwrap_or(unit),
+                ceil: class.ceil.as_ref().map_or(link, |ceil| asked(ceil.value)),
+                prio: if class.rank == Rank::Last { 7 } else { (number + 1).min(5) },
+                fair: class.fair.as_ref().map_or(if first { Fair::Flow } else { self.short.fair }, |fair| fair.value),
+                queue: class.queue.as_ref().map_or(if first { Queue::Short } else { Queue::Fair }, |queue| queue.value),
+                span: class.name.span,
+            });
+        }
+        planned.push(Planned {
+            minor: REST,
+            class: None,
+            rate: (2 * unit).min(link),
+            ceil: link,
+            prio: 6,
+            fair: self.short.fair,
+            queue: Queue::Fair,
+            span: self.span,
+        });
+        planned
+    }
+
+    fn class(&self, class: &Planned<'_>, size: &str, out: &mut Compiled) {
+        let (dev, minor) = (&self.dev, class.minor);
+        let ceil = class.ceil.max(class.rate);
+        let (rate, top) = (kbit(class.rate), kbit(ceil));
+        let (burst, cburst) = (burst(class.rate), burst(ceil));
+        let quantum = if class.rate > 12_000_000 { 2 * FRAME } else { FRAME };
+        out.push(class.span, false, &format!(
+            "tc class replace dev {dev} parent 1:1 classid 1:{minor:x} htb rate {rate} ceil {top} burst {burst} cburst {cburst} prio {} quantum {quantum}{size}",
+            class.prio
+        ));
+        let queue = self.queue(class.queue, class.fair, ceil);
+        if class.fair != Fair::Host {
+            out.push(class.span, false, &format!("tc qdisc replace dev {dev} parent 1:{minor:x} {queue}"));
+            return;
+        }
+        out.push(class.span, true, &format!("tc qdisc replace dev {dev} parent 1:{minor:x} handle {minor:x}: drr"));
+        let buckets = self.short.buckets;
+        for bucket in 1..=buckets {
+            out.push(
+                class.span,
+                false,
+                &format!(
+                    "tc class replace dev {dev} parent {minor:x}: classid {minor:x}:{bucket:x} drr quantum {FRAME}"
+                ),
+            );
+            // The number of flows is settled for good when a queue is made: a few for each host's.
+            let made = queue.replacen("fq_codel", "fq_codel flows 256", 1);
+            out.push(class.span, true, &format!("tc qdisc add dev {dev} parent {minor:x}:{bucket:x} {made}"));
+            out.push(class.span, false, &format!("tc qdisc replace dev {dev} parent {minor:x}:{bucket:x} {queue}"));
+        }
+        let key = if self.way == Way::Up { "nfct-src" } else { "dst" };
+        out.push(class.span, false, &format!(
+            "tc filter replace dev {dev} parent {minor:x}: protocol all prio 1 handle 1 flow hash keys {key} divisor {buckets} baseclass {minor:x}:1"
+        ));
+    }
+
+    /// The queue of a class that may send at `rate`.
+    fn queue(&self, queue: Queue, fair: Fair, rate: u64) -> String {
+        // A frame and a half must fit into the target, or the link idles.
+        let frame_us = FRAME * 8 * 3 / 2 * 1_000_000 / rate.max(1);
+        let target = frame_us.max(5_000);
+        let quantum = if rate < 4_000_000 { " quantum 300" } else { "" };
+        match (queue, fair) {
+            (Queue::Plain, _) | (_, Fair::None) => {
+                // A tenth of a second at the most, a few frames at least.
+                let limit = (rate / 80 / FRAME).clamp(8, 1000);
+                format!("pfifo limit {limit}")
+            }
+            (Queue::Short, _) => {
+                format!(
+                    "fq_codel limit 200 target {}us interval {}us{quantum} noecn",
+                    frame_us.max(2_000),
+                    frame_us.max(2_000) + 40_000
+                )
+            }
+            (Queue::Fair, _) => {
+                format!("fq_codel limit 1000 target {target}us interval {}us{quantum} ecn", target + 95_000)
+            }
+        }
+    }
+
+    /// Leads what arrives over the ifb.
+    fn lead(&self, out: &mut Compiled) {
+        let (dev, ifb) = (&self.short.device.value, &self.dev);
+        out.push(self.span, true, &format!("tc qdisc add dev {dev} handle ffff: ingress"));
+        out.push(self.span, true, &format!(
+            "tc filter add dev {dev} parent ffff: protocol all prio 10 handle 1 matchall action mirred egress redirect dev {ifb}"
+        ));
+    }
+
+    /// u32 filters in the place of rules.
+    fn filters(&self, planned: &[Planned<'_>], out: &mut Compiled) {
+        let mut filter = |span: Span, v6: bool, minor: u16, matches: &str| {
+            let (protocol, prio) = if v6 { ("ipv6", 11) } else { ("ip", 10) };
+            out.push(
+                span,
+                false,
+                &format!(
+                    "tc filter add dev {} parent 1: protocol {protocol} prio {prio} u32 {matches} flowid 1:{minor:x}",
+                    self.dev
+                ),
+            );
+        };
+        // Neighbours and routers looking for one another.
+        for kind in [133, 134, 135, 136, 137] {
+            filter(self.span, true, CONTROL, &format!("match ip6 protocol 58 0xff match u8 {kind} 0xff at 40"));
+        }
+        for range in CONTROL_PORTS {
+            for v6 in [false, true] {
+                by_port(v6, 17, range, &mut |matches| filter(self.span, v6, CONTROL, matches));
+            }
+        }
+        for planned in planned {
+            let Some(class) = planned.class else { continue };
+            for v6 in [false, true] {
+                let asked = Asked::of(class);
+                for (at, protocol) in [6, 17].into_iter().enumerate() {
+                    for range in &asked.ports[at] {
+                        by_port(v6, protocol, *range, &mut |matches| filter(asked.at[at], v6, planned.minor, matches));
+                    }
+                }
+                for dscp in &asked.dscp {
+                    let field = if v6 { "match ip6 priority" } else { "match ip dsfield" };
+                    filter(asked.at[2], v6, planned.minor, &format!("{field} {:#04x} 0xfc", dscp << 2));
+                }
+                for host in class.hosts.iter().filter(|host| v6 && host.value.address.is_ipv6()) {
+                    filter(host.span, v6, planned.minor, &format!("match ip6 dst {}", network(&host.value)));
+                }
+            }
+        }
+        for class in planned.iter().filter_map(|planned| planned.class) {
+            if let Some(host) = class.hosts.iter().find(|host| host.value.address.is_ipv4()) {
+                out.note(
+                    host.span,
+                    "downloads of an IPv4 host cannot be told apart on an ifb, where NAT still hides it",
+                    "Name the device towards the LAN: lan = \"br-lan\".",
+                );
+            }
+            if let Some(after) = &class.after {
+                out.note(
+                    after.span,
+                    "after holds for uploads only: an ifb comes before connections are known",
+                    "Name the device towards the LAN: lan = \"br-lan\".",
+                );
+            }
+        }
+        if planned.iter().any(|planned| planned.fair == Fair::Host) {
+            out.note(
+                self.span,
+                "behind NAT all IPv4 downloads go to one address, so fair = \"host\" tells apart only IPv6 hosts there",
+                "Name the device towards the LAN: lan = \"br-lan\".",
+            );
+        }
+    }
+}
+
+/// Matches of u32 for a range of ports, at either end.
+fn by_port(v6: bool, protocol: u8, (low, high): (u16, u16), each: &mut dyn FnMut(&str)) {
+    let ip = if v6 { "ip6" } else { "ip" };
+    for end in ["sport", "dport"] {
+        for (value, mask) in mark_blocks(low.into(), high.into(), 16) {
+            each(&format!("match {ip} protocol {protocol} 0xff match {ip} {end} {value} {mask:#06x}"));
+        }
+    }
+}
+
+/// What of a class its words ask for, each with the place of the first word that does.
+struct Asked {
+    /// TCP's ports, then UDP's.
+    ports: [Vec<(u16, u16)>; 2],
+    dscp: Vec<u8>,
+    at: [Span; 3],
+}
+
+impl Asked {
+    fn of(class: &Class) -> Asked {
+        let mut asked = Asked { ports: [Vec::new(), Vec::new()], dscp: Vec::new(), at: [class.name.span; 3] };
+        for app in class.apps.iter().rev() {
+            let App { tcp, udp, dscp, .. } = *app.value;
+            asked.take([tcp, udp], dscp, app.span);
+        }
+        for said in class.ports.iter().rev() {
+            let range = [said.value.range];
+            let of =
+                |protocol: u8| if said.value.protocol.is_none_or(|said| said == protocol) { &range[..] } else { &[] };
+            asked.take([of(6), of(17)], &[], said.span);
+        }
+        for dscp in class.dscp.iter().rev() {
+            asked.take([&[], &[]], &[dscp.value], dscp.span);
+        }
+        asked.ports = asked.ports.map(merged);
+        asked.dscp.sort_unstable();
+        asked.dscp.dedup();
+        asked
+    }
+
+    fn take(&mut self, ports: [&[(u16, u16)]; 2], dscp: &[u8], span: Span) {
+        for (at, ranges) in ports.into_iter().enumerate() {
+            self.ports[at].extend_from_slice(ranges);
+            if !ranges.is_empty() {
+                self.at[at] = span;
+            }
+        }
+        self.dscp.extend_from_slice(dscp);
+        if !dscp.is_empty() {
+            self.at[2] = span;
+        }
+    }
+}
+
+/// A text for nft, with the place that each line comes from.
+#[derive(Default)]
+struct Text {
+    text: String,
+    from: Vec<NftSpan>,
+}
+
+impl Text {
+    fn line(&mut self, from: Span, text: impl AsRef<str>) {
+        self.text.push_str(text.as_ref());
+        self.text.push('\n');
+        self.from.push(from);
+    }
+}
+
+/// The table of rules: who belongs where.
+fn rules(short: &Short, targets: &[Target<'_>], out: &mut Compiled) {
+    let ruled: Vec<&Target<'_>> = targets.iter().filter(|target| target.way != Way::Ifb).collect();
+    let span = short.device.span;
+    let mut text = Text::default();
+    // Made, so that it can be deleted, so that it is made anew: all in one step.
+    text.line(span, "table inet tidegate");
+    text.line(span, "delete table inet tidegate");
+    text.line(span, "table inet tidegate {");
+    for target in &ruled {
+        chain(target, &mut text);
+    }
+    text.line(span, "}");
+    if ruled.is_empty() {
+        return;
+    }
+    out.lines.push(Line {
+        tool: "nft",
+        words: vec!["-f".into(), "-".into()],
+        stdin: Some(text.text),
+        from: span,
+        inside: text.from,
+        may_fail: false,
+    });
+}
+
+fn chain(target: &Target<'_>, text: &mut Text) {
+    let (device, span) = (&target.short.device.value, target.span);
+    let (name, hook) = if target.way == Way::Up { ("up", "postrouting") } else { ("down", "forward") };
+    text.line(span, format!("\tchain {name} {{"));
+    text.line(span, format!("\t\ttype filter hook {hook} priority mangle; policy accept;"));
+    match target.way {
+        Way::Up => text.line(span, format!("\t\toifname != \"{device}\" return")),
+        _ => {
+            text.line(span, format!("\t\tiifname != \"{device}\" return"));
+            text.line(span, format!("\t\toifname != \"{}\" return", target.dev));
+        }
+    }
+    let planned = target.plan();
+    control(target, text);
+    let classes = || planned.iter().filter_map(|planned| Some((planned, planned.class?)));
+    for (planned, class) in classes().filter(|(_, class)| class.rank == Rank::First) {
+        members(target, planned.minor, class, text);
+    }
+    // What has carried much is no page, whatever its port.
+    for (planned, class) in classes() {
+        if let Some(after) = &class.after {
+            let (bytes, minor, name) = (after.value, planned.minor, plain(&class.name.value));
+            text.line(
+                after.span,
+                format!("\t\tct bytes > {bytes} meta priority set 1:{minor:x} accept comment \"{name}\""),
+            );
+        }
+    }
+    for (planned, class) in classes().filter(|(_, class)| class.rank != Rank::First) {
+        members(target, planned.minor, class, text);
+    }
+    text.line(span, format!("\t\tmeta priority set 1:{REST:x}"));
+    text.line(span, "\t}");
+}
+
+/// What must never wait.
+fn control(target: &Target<'_>, text: &mut Text) {
+    let to = format!("meta priority set 1:{CONTROL:x} accept");
+    let span = target.span;
+    text.line(span, format!("\t\tudp dport {} {to}", set(&CONTROL_PORTS)));
+    text.line(span, format!("\t\tudp sport {} {to}", set(&CONTROL_PORTS)));
+    text.line(
+        span,
+        format!(
+            "\t\ticmpv6 type {{ nd-router-solicit, nd-router-advert, nd-neighbor-solicit, nd-neighbor-advert }} {to}"
+        ),
+    );
+    if target.way == Way::Up {
+        text.line(span, format!("\t\ttcp flags & (fin | syn | rst | psh | ack | urg) == ack meta length < 100 {to}"));
+    }
+}
+
+/// The rules of a class.
+fn members(target: &Target<'_>, minor: u16, class: &Class, text: &mut Text) {
+    let to = format!("meta priority set 1:{minor:x} accept comment \"{}\"", plain(&class.name.value));
+    let end = if target.way == Way::Up { "saddr" } else { "daddr" };
+    for (v6, ip) in [(false, "ip"), (true, "ip6")] {
+        let here: Vec<_> = class.hosts.iter().filter(|host| host.value.address.is_ipv6() == v6).collect();
+        if let Some(first) = here.first() {
+            let hosts: Vec<String> = here.iter().map(|host| network(&host.value)).collect();
+            text.line(first.span, format!("\t\t{ip} {end} {} {to}", braced(&hosts)));
+        }
+    }
+    let asked = Asked::of(class);
+    for (at, protocol) in ["tcp", "udp"].into_iter().enumerate().filter(|(at, _)| !asked.ports[*at].is_empty()) {
+        for end in ["dport", "sport"] {
+            text.line(asked.at[at], format!("\t\t{protocol} {end} {} {to}", set(&asked.ports[at])));
+        }
+    }
+    if !asked.dscp.is_empty() {
+        let values: Vec<String> = asked.dscp.iter().map(u8::to_string).collect();
+        for ip in ["ip", "ip6"] {
+            text.line(asked.at[2], format!("\t\t{ip} dscp {} {to}", braced(&values)));
+        }
+    }
+}
+
+/// A name as a comment of nft's may have it.
+fn plain(name: &str) -> String {
+    name.chars().map(|letter| if letter == '"' || letter.is_control() { ' ' } else { letter }).take(100).collect()
+}
+
+/// Sorted, without overlaps, which nft does not take in a set.
+fn merged(mut ranges: Vec<(u16, u16)>) -> Vec<(u16, u16)> {
+    ranges.sort_unstable();
+    let mut merged: Vec<(u16, u16)> = Vec::new();
+    for (low, high) in ranges {
+        match merged.last_mut() {
+            Some(last) if low <= last.1.saturating_add(1) => last.1 = last.1.max(high),
+            _ => merged.push((low, high)),
+        }
+    }
+    merged
+}
+
+/// Ports as a set of nft.
+fn set(ranges: &[(u16, u16)]) -> String {
+    let text = |(low, high): &(u16, u16)| if low == high { low.to_string() } else { format!("{low}-{high}") };
+    braced(&ranges.iter().map(text).collect::<Vec<_>>())
+}
+
+fn braced(values: &[String]) -> String {
+    match values {
+        [one] => one.clone(),
+        several => format!("{{ {} }}", several.join(", ")),
+    }
+}
+
+pub(super) fn network(network: &Network) -> String {
+    let most = if matches!(network.address, IpAddr::V4(_)) { 32 } else { 128 };
+    if network.bits == most { network.address.to_string() } else { format!("{}/{}", network.address, network.bits) }
+}
+
+fn kbit(rate: u64) -> String {
+    format!("{}kbit", rate / 1000)
+}
+
+/// Bytes that may go at once: what the rate sends in two milliseconds, two frames at least.
+fn burst(rate: u64) -> u64 {
+    (rate / 8 / 500).max(2 * FRAME)
+}
+
+impl Compiled {
+    /// What was found, as a shell script; `name`: where it comes from.
+    pub fn script(&self, name: &str) -> String {
+        let mut out = format!("#!/bin/sh\n# {name}, as tidegate policy show writes it. It may be run again.\n");
+        for line in &self.lines {
+            let words: Vec<String> = line.words.iter().map(|word| quoted(word)).collect();
+            let _ = write!(out, "{} {}", line.tool, words.join(" "));
+            if let Some(stdin) = &line.stdin {
+                let _ = write!(out, " <<'END'\n{stdin}END");
+            } else if line.may_fail {
+                out.push_str(" 2>/dev/null || true # done before");
+            }
+            out.push('\n');
+        }
+        out
+    }
+
+    /// In a sentence: what is shaped to what.
+    pub fn summary(&self, short: &Short) -> String {
+        let used = |rate: u64| bits(rate * u64::from(short.shape) / 100);
+        let way = |rate: &Option<super::Said<u64>>, way: &str| {
+            rate.as_ref().map(|rate| format!("{way} at {}", used(rate.value)))
+        };
+        let ways: Vec<String> = [way(&short.up, "up"), way(&short.down, "down")].into_iter().flatten().collect();
+        format!(
+            "{}: {}, {} classes, {} commands",
+            short.device.value,
+            ways.join(", "),
+            short.classes.len() + 2,
+            self.lines.len()
+        )
+    }
+}
+
+/// A word for a shell.
+fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "%+,-./:=@_".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}

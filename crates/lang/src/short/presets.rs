@@ -1,0 +1,119 @@
+//! Policies to begin with.
+
+use super::{Fair, Queue, Rank};
+
+/// A preset: the file that names it overrides what it wants otherwise.
+#[derive(Clone, Copy, Debug)]
+pub struct Preset {
+    /// Its name.
+    pub name: &'static str,
+    /// For whom.
+    pub about: &'static str,
+    /// Between whom the link is shared.
+    pub fair: Fair,
+    /// Its classes.
+    pub classes: &'static [PresetClass],
+}
+
+/// A class of a preset.
+#[derive(Clone, Copy, Debug)]
+pub struct PresetClass {
+    /// Its name.
+    pub name: &'static str,
+    /// Before or behind the others.
+    pub rank: Rank,
+    /// What belongs to it.
+    pub apps: &'static [&'static str],
+    /// And by DSCP.
+    pub dscp: &'static [u8],
+    /// What it is sure of, in per cent.
+    pub share: u32,
+    /// Connections that have carried so many bytes.
+    pub after: Option<u64>,
+    /// How its packets wait.
+    pub queue: Queue,
+}
+
+const fn first(name: &'static str, apps: &'static [&'static str], share: u32) -> PresetClass {
+    PresetClass { name, rank: Rank::First, apps, dscp: &[], share, after: None, queue: Queue::Short }
+}
+
+const fn middle(name: &'static str, apps: &'static [&'static str], share: u32) -> PresetClass {
+    PresetClass { name, rank: Rank::Middle, apps, dscp: &[], share, after: None, queue: Queue::Fair }
+}
+
+const fn last(name: &'static str, apps: &'static [&'static str], after: Option<u64>) -> PresetClass {
+    PresetClass { name, rank: Rank::Last, apps, dscp: &[8, 1], share: 5, after, queue: Queue::Fair }
+}
+
+/// All presets.
+pub const PRESETS: [Preset; 5] = [
+    Preset {
+        name: "home",
+        about: "calls and games first, the web next, long transfers last; each host its share",
+        fair: Fair::Host,
+        classes: &[
+            first("calls", &["voip", "rtp", "zoom", "teams", "meet", "facetime"], 15),
+            first("games", &["games", "minecraft"], 10),
+            middle("web", &["web", "ssh"], 30),
+            last("bulk", &["torrent", "backup", "syncthing"], Some(20_000_000)),
+        ],
+    },
+    Preset {
+        name: "voip",
+        about: "telephones before all else",
+        fair: Fair::Flow,
+        classes: &[first("calls", &["voip", "rtp", "sip"], 30), last("bulk", &["torrent", "backup"], None)],
+    },
+    Preset {
+        name: "games",
+        about: "games before calls, both before all else",
+        fair: Fair::Host,
+        classes: &[
+            first("games", &["games", "minecraft", "discord"], 20),
+            first("calls", &["voip", "rtp", "zoom", "teams", "meet", "facetime"], 15),
+            last("bulk", &["torrent", "backup", "steam"], Some(20_000_000)),
+        ],
+    },
+    Preset {
+        name: "server",
+        about: "a machine that answers: logins first, the web next, copies last",
+        fair: Fair::Flow,
+        classes: &[
+            first("logins", &["ssh", "vpn"], 10),
+            middle("web", &["web"], 50),
+            middle("mail", &["mail"], 10),
+            last("copies", &["backup", "syncthing"], None),
+        ],
+    },
+    Preset {
+        name: "sqm",
+        about: "no classes but by DSCP, as SQM's simple.qos: marked calls first, CS1 last, a fair queue for the rest",
+        fair: Fair::Flow,
+        classes: &[
+            PresetClass {
+                name: "priority",
+                rank: Rank::First,
+                apps: &[],
+                dscp: &[46, 44, 48, 56, 40],
+                share: 30,
+                after: None,
+                queue: Queue::Fair,
+            },
+            PresetClass {
+                name: "background",
+                rank: Rank::Last,
+                apps: &[],
+                dscp: &[8, 1],
+                share: 10,
+                after: None,
+                queue: Queue::Fair,
+            },
+        ],
+    },
+];
+
+/// The preset of that name.
+pub fn preset_named(name: &str) -> Option<&'static Preset> {
+    PRESETS.iter().find(|preset| preset.name.eq_ignore_ascii_case(name))
+}

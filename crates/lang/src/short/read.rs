@@ -1,0 +1,680 @@
+//! From a file's values to a short policy: everything that is wrong is told at once.
+
+use super::apps::{APPS, App, app_named};
+use super::keys::{self, Key, Section, Takes, key};
+use super::links::{LINKS, LinkKind, link_named};
+use super::presets::{PRESETS, Preset, PresetClass, preset_named};
+use super::{Entry, Node, Problem, Span, Value, listed, nearest};
+use crate::nft::dscp_number;
+use std::net::IpAddr;
+
+/// Classes at most: HTB's numbers 1:10 to 1:e0.
+const MAX_CLASSES: usize = 13;
+
+/// A value and where it was said; what a preset says stands where the preset is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Said<T> {
+    /// The value.
+    pub value: T,
+    /// The place.
+    pub span: Span,
+}
+
+/// Between whom a class is shared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fair {
+    /// Hosts, then their connections.
+    Host,
+    /// Connections.
+    #[default]
+    Flow,
+    /// Nobody: first come, first served.
+    None,
+}
+
+/// How a class's packets wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Queue {
+    /// They are lost rather than wait.
+    Short,
+    /// Each connection's queue is kept short.
+    #[default]
+    Fair,
+    /// First come, first served.
+    Plain,
+}
+
+/// Before or behind the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rank {
+    /// Before.
+    First,
+    /// As the file has them.
+    #[default]
+    Middle,
+    /// Behind all, also behind what belongs to no class.
+    Last,
+}
+
+/// A part of the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// Per cent.
+    Percent(u32),
+    /// Bits a second.
+    Rate(u64),
+}
+
+/// A range of ports of a protocol; `None`: of TCP and UDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ports {
+    /// IP protocol.
+    pub protocol: Option<u8>,
+    /// From one to another.
+    pub range: (u16, u16),
+}
+
+/// Hosts: an address and the length of its prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// Address.
+    pub address: IpAddr,
+    /// Bits that count.
+    pub bits: u8,
+}
+
+/// What the link adds to a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Link {
+    /// Bytes beside the IP packet.
+    pub overhead: u32,
+    /// Bytes at least.
+    pub mpu: u32,
+    /// In ATM cells.
+    pub atm: bool,
+    /// One octet of 65 is the line's own.
+    pub ptm: bool,
+}
+
+/// A class.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Class {
+    /// Its name.
+    pub name: Said<String>,
+    /// Where among the others.
+    pub rank: Rank,
+    /// By application.
+    pub apps: Vec<Said<&'static App>>,
+    /// By port.
+    pub ports: Vec<Said<Ports>>,
+    /// By DSCP.
+    pub dscp: Vec<Said<u8>>,
+    /// By host.
+    pub hosts: Vec<Said<Network>>,
+    /// Connections that have carried so many bytes.
+    pub after: Option<Said<u64>>,
+    /// What it is sure of.
+    pub share: Option<Said<Share>>,
+    /// What it may have.
+    pub ceil: Option<Said<Share>>,
+    /// How its packets wait.
+    pub queue: Option<Said<Queue>>,
+    /// Between whom it is shared.
+    pub fair: Option<Said<Fair>>,
+}
+
+/// A short policy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Short {
+    /// Towards the modem.
+    pub device: Said<String>,
+    /// Towards the LAN.
+    pub lan: Option<Said<String>>,
+    /// Bits a second away.
+    pub up: Option<Said<u64>>,
+    /// Bits a second towards us.
+    pub down: Option<Said<u64>>,
+    /// Per cent of it that are used.
+    pub shape: u32,
+    /// What the link adds.
+    pub link: Link,
+    /// Between whom it is shared.
+    pub fair: Fair,
+    /// Hosts told apart.
+    pub buckets: u32,
+    /// The classes, the best first.
+    pub classes: Vec<Class>,
+}
+
+/// Reads a short policy.
+///
+/// # Errors
+/// Everything that is wrong with it, in the order of the file.
+pub fn read(entries: &[Entry]) -> Result<Short, Vec<Problem>> {
+    let mut reader = Reader { problems: Vec::new() };
+    let short = reader.policy(entries);
+    let mut problems = reader.problems;
+    problems.sort_by_key(|problem| (problem.span.line, problem.span.from));
+    match short {
+        Some(short) if problems.is_empty() => Ok(short),
+        _ => Err(problems),
+    }
+}
+
+struct Reader {
+    problems: Vec<Problem>,
+}
+
+impl Reader {
+    fn say(&mut self, span: Span, what: impl Into<String>, remedy: impl Into<String>) {
+        self.problems.push(Problem::new(span, what, remedy));
+    }
+
+    /// Keeps what is right, notes what is wrong.
+    fn keep<T>(&mut self, result: Result<T, Problem>) -> Option<T> {
+        result.map_err(|problem| self.problems.push(problem)).ok()
+    }
+
+    fn policy(&mut self, entries: &[Entry]) -> Option<Short> {
+        let find = |name: &str| entries.iter().find(|entry| entry.key == name);
+        self.unknown(entries, Section::Top);
+        let preset = find("preset").and_then(|entry| self.keep(preset(entry)));
+        let device = find("device").and_then(|entry| self.device(entry));
+        let lan = find("lan").and_then(|entry| self.device(entry));
+        let up = find("up").and_then(|entry| self.keep(rate_of(entry)));
+        let down = find("down").and_then(|entry| self.keep(rate_of(entry)));
+        let shape = find("shape").and_then(|entry| self.keep(percent_of(entry))).unwrap_or(95);
+        let link = self.link(entries);
+        let fair = find("fair").and_then(|entry| self.keep(fair_of(entry))).map(|said| said.value);
+        let buckets = find("buckets").and_then(|entry| self.number(entry)).unwrap_or(16);
+        let classes = self.classes(find("classes"), preset);
+        let begin = entries.first().map_or(Span { line: 1, from: 1, to: 1 }, |entry| entry.span);
+        if find("device").is_none() {
+            self.say(begin, "no device is named", "Write device = \"eth0\" (`ip link` lists the devices).");
+        }
+        if find("up").is_none() && find("down").is_none() {
+            let span = find("device").map_or(begin, |entry| entry.span);
+            self.say(
+                span,
+                "neither up nor down is given, so nothing is shaped",
+                "Write up = \"38mbit\" and down = \"95mbit\", as the modem tells them.",
+            );
+        }
+        if let (Some(device), Some(lan)) = (&device, &lan)
+            && device.value == lan.value
+        {
+            self.say(lan.span, "lan and device are the same", "Name the device towards the LAN, or leave lan out.");
+        }
+        let short = Short {
+            device: device?,
+            lan,
+            up,
+            down,
+            shape,
+            link,
+            fair: fair.or(preset.map(|said| said.value.fair)).unwrap_or_default(),
+            buckets,
+            classes: classes?,
+        };
+        self.sums(&short);
+        Some(short)
+    }
+
+    /// Keys that are not known, and those that stand in the wrong section.
+    fn unknown(&mut self, entries: &[Entry], section: Section) {
+        for entry in entries {
+            let name = entry.key.as_str();
+            if key(section, name).is_some() || section == Section::Top && name == "classes" {
+                continue;
+            }
+            let other = if section == Section::Top { Section::Class } else { Section::Top };
+            if key(other, name).is_some() {
+                let remedy = match other {
+                    Section::Class => format!("Write it in a class: [classes.NAME], and below it {name} = …"),
+                    Section::Top => "Write it at the top of the file, before the first [classes.NAME].".to_owned(),
+                };
+                self.say(entry.span, format!("\"{name}\" does not stand here"), remedy);
+                continue;
+            }
+            let known = keys::keys(section).map(|key| key.name).chain((section == Section::Top).then_some("classes"));
+            let known: Vec<&str> = known.collect();
+            let remedy = match nearest(name, known.iter().copied()) {
+                Some(near) => format!("Did you mean \"{near}\"? `tidegate policy help {near}` says what it takes."),
+                None => format!("Known are {}.", listed(known)),
+            };
+            self.say(entry.span, format!("unknown key \"{name}\""), remedy);
+        }
+    }
+
+    fn device(&mut self, entry: &Entry) -> Option<Said<String>> {
+        let text = self.keep(text(&entry.node, &entry.key))?;
+        let fits = !text.is_empty()
+            && text.len() <= 15
+            && !text.contains(|c: char| c.is_whitespace() || "/:\"'*{}".contains(c));
+        if !fits {
+            self.say(
+                entry.node.span,
+                format!("\"{text}\" is no name of a device"),
+                "Write it as `ip link` shows it, 15 letters at most.",
+            );
+            return None;
+        }
+        Some(Said { value: text.to_owned(), span: entry.node.span })
+    }
+
+    fn number(&mut self, entry: &Entry) -> Option<u32> {
+        let Some(Key { takes: Takes::Number(low, high), .. }) = key(Section::Top, &entry.key) else { return None };
+        match entry.node.value {
+            Value::Whole(number) if (i64::from(*low)..=i64::from(*high)).contains(&number) => {
+                u32::try_from(number).ok()
+            }
+            _ => {
+                self.say(
+                    entry.node.span,
+                    format!("{} takes a whole number from {low} to {high}", entry.key),
+                    format!("Write {} = {low}, for example.", entry.key),
+                );
+                None
+            }
+        }
+    }
+
+    fn link(&mut self, entries: &[Entry]) -> Link {
+        let find = |name: &str| entries.iter().find(|entry| entry.key == name);
+        let kind = find("link").and_then(|entry| self.keep(link(entry)));
+        let of = kind.map_or_else(Link::default, |kind| Link {
+            overhead: kind.overhead,
+            mpu: kind.mpu,
+            atm: kind.atm,
+            ptm: kind.ptm,
+        });
+        let overhead = find("overhead").and_then(|entry| self.number(entry));
+        let mpu = find("mpu").and_then(|entry| self.number(entry));
+        Link { overhead: overhead.unwrap_or(of.overhead), mpu: mpu.unwrap_or(of.mpu), ..of }
+    }
+
+    fn classes(&mut self, entry: Option<&Entry>, preset: Option<Said<&'static Preset>>) -> Option<Vec<Class>> {
+        let sections: &[Entry] = match entry.map(|entry| &entry.node.value) {
+            Some(Value::Table(sections)) => sections,
+            None => &[],
+            Some(other) => {
+                let span = entry.map(|entry| entry.node.span).unwrap_or_default();
+                self.say(
+                    span,
+                    format!("classes is {}", other.name()),
+                    "Write a section for each class: [classes.calls].",
+                );
+                &[]
+            }
+        };
+        let mut classes = Vec::new();
+        let of_preset = preset.iter().flat_map(|said| said.value.classes.iter().map(|class| (class, said.span)));
+        for (class, span) in of_preset {
+            let section = sections.iter().find(|section| section.key == class.name);
+            let begun = preset_class(class, span);
+            match section {
+                Some(section) => classes.extend(self.class(section, begun)),
+                None => classes.push(begun),
+            }
+        }
+        for section in sections {
+            if preset.is_none_or(|said| said.value.classes.iter().all(|class| class.name != section.key)) {
+                let begun = empty(Said { value: section.key.clone(), span: section.span });
+                classes.extend(self.class(section, begun));
+            }
+        }
+        if let Some(class) = classes.get(MAX_CLASSES) {
+            let span = class.name.span;
+            self.say(
+                span,
+                format!("more than {MAX_CLASSES} classes"),
+                "Join some: a link is seldom shared better by more than five.",
+            );
+        }
+        classes.sort_by_key(|class| class.rank);
+        Some(classes)
+    }
+
+    /// A section's keys over what the class has already; `None`: it is left out.
+    fn class(&mut self, section: &Entry, begun: Class) -> Option<Class> {
+        let mut class = begun;
+        class.name.span = section.span;
+        let Value::Table(entries) = &section.node.value else {
+            let what = format!("the class \"{}\" is {}", section.key, section.node.value.name());
+            self.say(section.node.span, what, format!("Write [classes.{}] and its keys below.", section.key));
+            return None;
+        };
+        self.unknown(entries, Section::Class);
+        let (mut off, mut first, mut last) = (false, None, None);
+        for entry in entries {
+            match entry.key.as_str() {
+                "apps" => class.apps = self.list(entry, app),
+                "ports" => class.ports = self.list(entry, ports),
+                "dscp" => class.dscp = self.list(entry, dscp),
+                "hosts" => class.hosts = self.list(entry, network),
+                "after" => class.after = self.keep(size_of(entry)),
+                "first" => first = self.keep(truth(entry)),
+                "last" => last = self.keep(truth(entry)),
+                "share" => class.share = self.keep(share_of(entry)),
+                "ceil" => class.ceil = self.keep(share_of(entry)),
+                "queue" => class.queue = self.keep(queue_of(entry)),
+                "fair" => class.fair = self.keep(fair_of(entry)),
+                "off" => off = self.keep(truth(entry)).unwrap_or(false),
+                _ => {}
+            }
+        }
+        if first == Some(true) && last == Some(true) {
+            self.say(section.span, "a class cannot be first and last", "Leave one of them out.");
+        }
+        class.rank = match (first, last) {
+            (Some(true), _) => Rank::First,
+            (_, Some(true)) => Rank::Last,
+            (Some(false), _) | (_, Some(false)) => Rank::Middle,
+            _ => class.rank,
+        };
+        let asks =
+            !(class.apps.is_empty() && class.ports.is_empty() && class.dscp.is_empty() && class.hosts.is_empty());
+        if !off && !asks && class.after.is_none() {
+            let what = format!("nothing belongs to the class \"{}\"", section.key);
+            self.say(section.span, what, "Say what does: apps, ports, dscp, hosts or after.");
+        }
+        (!off).then_some(class)
+    }
+
+    fn list<T>(&mut self, entry: &Entry, one: fn(&str, Span) -> Result<T, Problem>) -> Vec<Said<T>> {
+        let single = std::slice::from_ref(&entry.node);
+        let nodes: &[Node] = match &entry.node.value {
+            Value::List(nodes) => nodes,
+            _ => single,
+        };
+        let mut all = Vec::new();
+        for node in nodes {
+            let text = match &node.value {
+                Value::Text(text) => text.clone(),
+                Value::Whole(number) => number.to_string(),
+                other => {
+                    let example = key(Section::Class, &entry.key).map_or("", |key| key.example);
+                    self.say(
+                        node.span,
+                        format!("{} takes texts, not {}", entry.key, other.name()),
+                        format!("Write {example}."),
+                    );
+                    continue;
+                }
+            };
+            let value = self.keep(one(&text, node.span));
+            all.extend(value.map(|value| Said { value, span: node.span }));
+        }
+        all
+    }
+
+    /// What all are sure of must fit the link.
+    fn sums(&mut self, short: &Short) {
+        let said = short.classes.iter().filter_map(|class| class.share.as_ref());
+        for (way, rate) in [("up", &short.up), ("down", &short.down)] {
+            let Some(rate) = rate else { continue };
+            let link = rate.value * u64::from(short.shape) / 100;
+            let mut sum = 0;
+            for share in said.clone() {
+                sum += match share.value {
+                    Share::Percent(percent) => link * u64::from(percent) / 100,
+                    Share::Rate(rate) => rate,
+                };
+                if sum > link * 95 / 100 {
+                    let what = format!(
+                        "with this the classes are sure of {} of {} {way}, more than 95 %",
+                        bits(sum),
+                        bits(link)
+                    );
+                    self.say(share.span, what, "Give some of them less: what one does not need the others have.");
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// A rate in words.
+pub(super) fn bits(rate: u64) -> String {
+    match rate {
+        rate if rate >= 1_000_000_000 => format!("{} Gbit/s", rate as f64 / 1e9),
+        rate if rate >= 1_000_000 => format!("{} Mbit/s", rate as f64 / 1e6),
+        rate => format!("{} kbit/s", rate as f64 / 1e3),
+    }
+}
+
+fn empty(name: Said<String>) -> Class {
+    Class {
+        name,
+        rank: Rank::Middle,
+        apps: Vec::new(),
+        ports: Vec::new(),
+        dscp: Vec::new(),
+        hosts: Vec::new(),
+        after: None,
+        share: None,
+        ceil: None,
+        queue: None,
+        fair: None,
+    }
+}
+
+fn preset_class(class: &PresetClass, span: Span) -> Class {
+    let apps = class.apps.iter().filter_map(|name| app_named(name)).map(|value| Said { value, span });
+    Class {
+        rank: class.rank,
+        apps: apps.collect(),
+        dscp: class.dscp.iter().map(|value| Said { value: *value, span }).collect(),
+        after: class.after.map(|value| Said { value, span }),
+        share: Some(Said { value: Share::Percent(class.share), span }),
+        queue: Some(Said { value: class.queue, span }),
+        ..empty(Said { value: class.name.to_owned(), span })
+    }
+}
+
+fn text<'n>(node: &'n Node, key: &str) -> Result<&'n str, Problem> {
+    match &node.value {
+        Value::Text(text) => Ok(text),
+        other => {
+            let example = keys::KEYS.iter().find(|known| known.name == key).map_or("", |known| known.example);
+            Err(Problem::new(
+                node.span,
+                format!("{key} takes a text, not {}", other.name()),
+                format!("Write {example}."),
+            ))
+        }
+    }
+}
+
+fn truth(entry: &Entry) -> Result<bool, Problem> {
+    match entry.node.value {
+        Value::Truth(truth) => Ok(truth),
+        _ => Err(Problem::new(
+            entry.node.span,
+            format!("{} takes true or false", entry.key),
+            format!("Write {} = true.", entry.key),
+        )),
+    }
+}
+
+/// A word of a few, or what is near.
+fn unknown(what: &str, text: &str, span: Span, known: &[&str]) -> Problem {
+    let remedy = match nearest(text, known.iter().copied()) {
+        Some(near) => format!("Did you mean \"{near}\"? Known are {}.", listed(known.iter().copied())),
+        None => format!("Known are {}.", listed(known.iter().copied())),
+    };
+    Problem::new(span, format!("unknown {what} \"{text}\""), remedy)
+}
+
+fn preset(entry: &Entry) -> Result<Said<&'static Preset>, Problem> {
+    let (text, span) = (text(&entry.node, "preset")?, entry.node.span);
+    let value = preset_named(text).ok_or_else(|| unknown("preset", text, span, &PRESETS.map(|preset| preset.name)))?;
+    Ok(Said { value, span })
+}
+
+fn link(entry: &Entry) -> Result<&'static LinkKind, Problem> {
+    let text = text(&entry.node, "link")?;
+    link_named(text).ok_or_else(|| unknown("kind of link", text, entry.node.span, &LINKS.map(|link| link.name)))
+}
+
+fn fair_of(entry: &Entry) -> Result<Said<Fair>, Problem> {
+    let (text, span) = (text(&entry.node, "fair")?, entry.node.span);
+    let value = match text {
+        "host" | "hosts" => Fair::Host,
+        "flow" | "flows" => Fair::Flow,
+        "none" => Fair::None,
+        _ => return Err(unknown("word for fair", text, span, &["host", "flow", "none"])),
+    };
+    Ok(Said { value, span })
+}
+
+fn queue_of(entry: &Entry) -> Result<Said<Queue>, Problem> {
+    let (text, span) = (text(&entry.node, "queue")?, entry.node.span);
+    let value = match text {
+        "short" => Queue::Short,
+        "fair" => Queue::Fair,
+        "plain" => Queue::Plain,
+        _ => return Err(unknown("word for queue", text, span, &["short", "fair", "plain"])),
+    };
+    Ok(Said { value, span })
+}
+
+fn app(text: &str, span: Span) -> Result<&'static App, Problem> {
+    app_named(text).ok_or_else(|| unknown("application", text, span, &APPS.map(|app| app.name)))
+}
+
+/// `udp 5060-5061`, `tcp 22`, `22`.
+fn ports(text: &str, span: Span) -> Result<Ports, Problem> {
+    let wrong = || {
+        Problem::new(
+            span,
+            format!("\"{text}\" names no ports"),
+            "Write \"udp 5060-5061\", \"tcp 22\", or \"22\" for both; ports go from 1 to 65535.",
+        )
+    };
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let (protocol, range) = match words.as_slice() {
+        ["udp", range] => (Some(17), range),
+        ["tcp", range] => (Some(6), range),
+        [range] => (None, range),
+        _ => return Err(wrong()),
+    };
+    let (low, high) = range.split_once('-').unwrap_or((range, range));
+    match (low.parse::<u16>(), high.parse::<u16>()) {
+        (Ok(low), Ok(high)) if low > 0 && low <= high => Ok(Ports { protocol, range: (low, high) }),
+        _ => Err(wrong()),
+    }
+}
+
+fn dscp(text: &str, span: Span) -> Result<u8, Problem> {
+    dscp_number(text).ok_or_else(|| {
+        Problem::new(
+            span,
+            format!("unknown DSCP \"{text}\""),
+            "Write CS0 to CS7, AF11 to AF43, EF, VA, LE, or a number from 0 to 63.",
+        )
+    })
+}
+
+fn network(text: &str, span: Span) -> Result<Network, Problem> {
+    let wrong = || {
+        Problem::new(
+            span,
+            format!("\"{text}\" is no address"),
+            "Write \"192.168.1.50\", \"192.168.1.0/24\" or \"2001:db8::/64\"; names are not looked up.",
+        )
+    };
+    let (address, bits) = match text.split_once('/') {
+        Some((address, bits)) => (address, Some(bits.parse::<u8>().map_err(|_| wrong())?)),
+        None => (text, None),
+    };
+    let address: IpAddr = address.parse().map_err(|_| wrong())?;
+    let most = if address.is_ipv4() { 32 } else { 128 };
+    let bits = bits.unwrap_or(most);
+    if bits == 0 || bits > most { Err(wrong()) } else { Ok(Network { address, bits }) }
+}
+
+/// A number and the unit behind it.
+fn with_unit(text: &str) -> Option<(f64, String)> {
+    let at = text.find(|c: char| !(c.is_ascii_digit() || c == '.'))?;
+    let number: f64 = text[..at].parse().ok()?;
+    Some((number, text[at..].trim().to_lowercase()))
+}
+
+fn rate(text: &str, span: Span) -> Result<u64, Problem> {
+    let wrong = |what: String, remedy: &str| Err(Problem::new(span, what, remedy));
+    let Some((number, unit)) = with_unit(text.trim()) else {
+        return wrong(
+            format!("\"{text}\" is no rate: its unit is missing"),
+            "Write \"38mbit\", \"512kbit\" or \"1gbit\".",
+        );
+    };
+    let factor = match unit.trim_end_matches("/s") {
+        "kbit" | "kbits" | "k" => 1e3,
+        "mbit" | "mbits" | "m" => 1e6,
+        "gbit" | "gbits" | "g" => 1e9,
+        "kbps" | "mbps" | "gbps" | "bps" => {
+            return wrong(
+                format!("\"{text}\" could mean bits or bytes"),
+                "Write bits: \"38mbit\" (tc takes mbps for bytes).",
+            );
+        }
+        _ => return wrong(format!("\"{text}\" is no rate"), "Write \"38mbit\", \"512kbit\" or \"1gbit\"."),
+    };
+    let value = number * factor;
+    if !(8e3..=1e11).contains(&value) {
+        return wrong(format!("\"{text}\" is out of range"), "Rates go from 8kbit to 100gbit.");
+    }
+    Ok(value as u64)
+}
+
+fn percent(text: &str) -> Option<u32> {
+    let number: f64 = text.trim().strip_suffix('%')?.trim().parse().ok()?;
+    (1.0..=100.0).contains(&number).then_some(number as u32)
+}
+
+fn rate_of(entry: &Entry) -> Result<Said<u64>, Problem> {
+    let text = match &entry.node.value {
+        Value::Whole(number) => {
+            let remedy = format!("Write {} = \"{number}mbit\" if megabits a second are meant.", entry.key);
+            return Err(Problem::new(entry.node.span, format!("{} needs a unit", entry.key), remedy));
+        }
+        _ => text(&entry.node, &entry.key)?,
+    };
+    Ok(Said { value: rate(text, entry.node.span)?, span: entry.node.span })
+}
+
+fn percent_of(entry: &Entry) -> Result<u32, Problem> {
+    let text = text(&entry.node, &entry.key)?;
+    percent(text)
+        .ok_or_else(|| Problem::new(entry.node.span, format!("\"{text}\" is not from 1% to 100%"), "Write \"95%\"."))
+}
+
+fn share_of(entry: &Entry) -> Result<Said<Share>, Problem> {
+    let (text, span) = (text(&entry.node, &entry.key)?, entry.node.span);
+    if !text.contains('%') {
+        return Ok(Said { value: Share::Rate(rate(text, span)?), span });
+    }
+    let value = percent(text).ok_or_else(|| {
+        Problem::new(
+            span,
+            format!("\"{text}\" is not from 1% to 100%"),
+            "Write \"20%\", or a rate such as \"500kbit\".",
+        )
+    })?;
+    Ok(Said { value: Share::Percent(value), span })
+}
+
+fn size_of(entry: &Entry) -> Result<Said<u64>, Problem> {
+    let (text, span) = (text(&entry.node, &entry.key)?, entry.node.span);
+    let wrong = || Problem::new(span, format!("\"{text}\" is no size"), "Write \"500kB\", \"10MB\" or \"1GB\".");
+    let (number, unit) = with_unit(text.trim()).ok_or_else(wrong)?;
+    let factor = match unit.as_str() {
+        "kb" => 1e3,
+        "mb" => 1e6,
+        "gb" => 1e9,
+        _ => return Err(wrong()),
+    };
+    let value = number * factor;
+    if (1e3..=1e15).contains(&value) { Ok(Said { value: value as u64, span }) } else { Err(wrong()) }
+}
