@@ -320,3 +320,31 @@ fn rules_without_end_come_to_an_end() {
     let (code, stdout, stderr) = tidegate(&["--show", "error", path.to_str().expect("a name")]);
     assert!(code < 2 || stderr.contains("too many"), "{code} {stdout} {stderr}");
 }
+
+#[test]
+fn rules_of_a_file_stand_in_their_lines() {
+    let place = Place::new("check-lines");
+    let saved = place.file(
+        "rules.save",
+        "*mangle\n:PREROUTING ACCEPT [0:0]\n-A POSTROUTING -o eth0 -p udp -j MARK --set-mark 1\n\
+         -A POSTROUTING -o eth0 -p udp --dport 53 -j ACCEPT\n-A POSTROUTING -o eth0 -p tcp -j MARK --set-mark 2\nCOMMIT\n",
+    );
+    let tree = place.file(
+        "tree.batch",
+        two(
+            "rate 700kbit ceil 1mbit prio 2",
+            "filter add dev eth0 parent 1: protocol ip prio 2 handle 1 fw classid 1:10\n",
+        ),
+    );
+    let path = |path: &Path| path.to_str().expect("a name").to_owned();
+    let (_, stdout, stderr) = tidegate(&["--json", &path(&tree), &path(&saved)]);
+    let document: Value = serde_json::from_str(&stdout).unwrap_or_else(|_| panic!("{stderr}"));
+    let of_file: Vec<(u64, &str)> = document["findings"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter(|finding| finding["place"]["file"] == path(&saved).as_str())
+        .filter_map(|finding| Some((finding["place"]["line"].as_u64()?, finding["rule"].as_str()?)))
+        .collect();
+    assert_eq!(of_file, [(5, "R8")], "{stdout}");
+}

@@ -116,10 +116,14 @@ impl Face<'_> {
         let reply = iptables::answer(self, &Call { tool, ..call.clone() }, &mut lines);
         let done: Vec<Op> = self.machine.log[before..].to_vec();
         if call.tool.contains("restore") {
-            for (op, line) in done.iter().zip(lines) {
+            for (at, (op, line)) in done.iter().zip(lines).enumerate() {
                 if let Some((tool, words)) = machine::iptables_words(op) {
                     self.line = Some(line).filter(|line| *line > 0);
                     self.did(tool, &words);
+                    // All of the file was carried out at once.
+                    if let Some(carried) = self.machine.carried.last_mut() {
+                        carried.ops = before + at + 1;
+                    }
                 }
             }
             self.line = None;

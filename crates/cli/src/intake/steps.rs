@@ -57,7 +57,9 @@ impl Taken {
             };
             let ops = done..one.ops.max(done);
             done = ops.end;
-            self.steps.push(Step { tool: one.words[0].clone(), words, place, ops, refused: None, may_fail: false });
+            // What stands in no line of the file is the tool's own doing: it clears the way.
+            let tool = if direct && one.line.is_none() { recorded.call.tool.clone() } else { one.words[0].clone() };
+            self.steps.push(Step { tool, words, place, ops, refused: None, may_fail: false });
         }
         if recorded.code != 0 {
             let place = recorded.source.as_ref().map(|source| Place { file, line: source.line, columns: (0, 0) });
