@@ -4,25 +4,19 @@
 //! Everything here begins with a [`Reading`]: the machine that a policy came to, and which words of which file said so. What is
 //! claimed of it is shown by the engine itself: a [`Finding`] that is more than a note carries a [`Witness`].
 
-mod bdd;
 mod drive;
 mod explain;
-mod field;
-pub mod fields;
 mod finding;
 mod index;
+pub mod octets;
 mod packet;
 mod probe;
 mod reach;
 mod reading;
 mod rules;
-mod set;
-mod set_pick;
+mod sets;
 mod tree;
 mod walk;
-mod walk_list;
-mod walk_tree;
-mod walk_ways;
 mod words;
 
 pub use explain::{End, Explainer, Line, Outcome, Scene, Story};

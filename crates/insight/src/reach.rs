@@ -2,14 +2,14 @@
 //!
 //! The sets are computed for all packets at once ([`Reached::of`]); a packet taken from one is a candidate, and the engine has the last word.
 
-use crate::bdd::{Set, TooLarge};
-use crate::field::{Field, Layout, Octet, View, octet_bit};
 use crate::packet::Packet;
 use crate::probe::Course;
 use crate::reading::Reading;
-use crate::set::{STATES, Space};
-use crate::walk_tree::{By, Parts, Place};
-use crate::walk_ways::{Walked, Way, undecided, walk};
+use crate::sets::bdd::{Set, TooLarge};
+use crate::sets::field::{Field, Layout, Octet, View, octet_bit};
+use crate::sets::set::{STATES, Space};
+use crate::walk::tree::{By, Parts, Place};
+use crate::walk::ways::{Walked, Way, undecided, walk};
 use tidegate_gateway::Route;
 use tidegate_packet::Handle;
 use tidegate_packet::header::ethertype;

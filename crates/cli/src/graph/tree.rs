@@ -3,7 +3,7 @@
 use crate::faces::Machine;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_gateway::{DeviceId, DeviceSpec, Gateway};
-use tidegate_insight::fields::key_words;
+use tidegate_insight::octets::key_words;
 use tidegate_insight::{CLSACT_EGRESS, CLSACT_INGRESS};
 use tidegate_lang::iptables::print_rule;
 use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat};

@@ -1,7 +1,7 @@
 //! The filters that a packet was shown, list by list, and what they decided.
 
 use super::{Line, Moment, Outcome, ethertype_name, waits};
-use crate::fields::{compare, key_words};
+use crate::octets::{compare, key_words};
 use crate::reading::{CLSACT_EGRESS, Place, Reading};
 use std::collections::BTreeMap;
 use tidegate_gateway::Gateway;
@@ -277,7 +277,7 @@ fn u32_told(u32: &U32Params, hits: &U32Hits, dump: &FilterDump, here: Here<'_>) 
             reaches && parts.iter().all(|part| part.holds),
             "the engine read {key:?} of {dump:?} otherwise"
         );
-        let told = parts.iter().filter(|part| *held > 0 || !part.holds).map(super::super::fields::Part::text);
+        let told = parts.iter().filter(|part| *held > 0 || !part.holds).map(super::super::octets::Part::text);
         why.extend(told);
         if key.offset_mask != 0 && key.mask != 0 {
             let octet = key.offset;

@@ -1,7 +1,7 @@
 //! The rules of netfilter that a packet met.
 
 use super::{Line, Outcome, Scene};
-use crate::fields::protocol_name;
+use crate::octets::protocol_name;
 use crate::packet::{CODE_POINTS, Packet, state_name};
 use crate::probe::Course;
 use crate::reading::Reading;

@@ -1,8 +1,8 @@
 //! R18: hosts or flows that share a class by chance.
 
 use super::reach::Asking;
-use crate::bdd::TooLarge;
 use crate::finding::{Finding, Level, Rule, Witness};
+use crate::sets::bdd::TooLarge;
 use tidegate_policy::dump::FilterEntry;
 use tidegate_policy::{FilterParams, FlowKeySet, FlowMode, FlowParams};
 

@@ -2,11 +2,11 @@
 
 use super::reach::{Asking, witness};
 use super::{at_word, edit};
-use crate::bdd::TooLarge;
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reach::Candidate;
 use crate::reading::Step;
-use crate::walk_tree::{By, Parts, Place};
+use crate::sets::bdd::TooLarge;
+use crate::walk::tree::{By, Parts, Place};
 use std::collections::BTreeSet;
 use tidegate_gateway::Why;
 use tidegate_packet::Handle;

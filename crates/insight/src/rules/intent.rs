@@ -1,11 +1,11 @@
 //! R2: where today's senders land in a policy that sorts by TOS or DSCP. Many such policies are older than the marks.
 
 use super::reach::Asking;
-use crate::bdd::TooLarge;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::probe::Way;
 use crate::reading::{Place, Reading};
+use crate::sets::bdd::TooLarge;
 use crate::walk::RuleKey;
 use std::collections::BTreeMap;
 use tidegate_gateway::Route;
@@ -108,7 +108,7 @@ fn reads_ds(reading: &Reading, device: &str) -> bool {
         _ => false,
     });
     let asks = |what: &Condition| matches!(what, Condition::Dscp(_) | Condition::Tos(..));
-    filters || crate::walk_ways::rules(reading).any(|rule| rule.matches.iter().any(|m| asks(&m.what)))
+    filters || crate::walk::ways::rules(reading).any(|rule| rule.matches.iter().any(|m| asks(&m.what)))
 }
 
 /// A sender whose packets are ranked otherwise than they would be without a mark, and the wrong way.

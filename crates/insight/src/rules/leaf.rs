@@ -3,13 +3,13 @@
 
 use super::edit;
 use super::reach::{Asking, witness};
-use crate::bdd::{Set, TooLarge};
-use crate::field::View;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::reach::Candidate;
-use crate::set::Rewrite;
-use crate::walk_tree::{By, Parts, Place};
-use crate::walk_ways::undecided;
+use crate::sets::bdd::{Set, TooLarge};
+use crate::sets::field::View;
+use crate::sets::set::Rewrite;
+use crate::walk::tree::{By, Parts, Place};
+use crate::walk::ways::undecided;
 use crate::words::count;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterEntry, QdiscDump};

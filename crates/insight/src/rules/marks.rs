@@ -1,13 +1,13 @@
 //! R8 and R9: marks that are read and never set, set and never read, replaced, or lost with the first packet of a connection.
 
 use super::reach::{Asking, named, same_chain, witness};
-use crate::bdd::{Set, TooLarge};
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::reach::Arrival;
 use crate::reading::Step;
+use crate::sets::bdd::{Set, TooLarge};
+use crate::walk::tree::Parts;
+use crate::walk::ways::{Way, conditions, reads_connmarks, rules, undecided};
 use crate::walk::{RuleKey, RuleSeen};
-use crate::walk_tree::Parts;
-use crate::walk_ways::{Way, conditions, reads_connmarks, rules, undecided};
 use std::collections::BTreeSet;
 use tidegate_packet::header::ethertype;
 use tidegate_policy::FilterParams;

@@ -1,9 +1,9 @@
 //! R7: matches that read another protocol's header than the filter is asked about.
 
 use super::reach::{Asking, witness};
-use crate::bdd::TooLarge;
 use crate::finding::{Edit, Finding, Fix, Level, Rule, Witness};
 use crate::reading::{Step, Word};
+use crate::sets::bdd::TooLarge;
 use crate::words::count;
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_policy::dump::FilterEntry;

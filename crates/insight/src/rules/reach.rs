@@ -1,15 +1,15 @@
 //! R1: filters and rules that no packet reaches, because those before them take all they ask for.
 
 use super::{collisions, defaults, edit, intent, leaf, marks, protocols, today};
-use crate::bdd::TooLarge;
 use crate::finding::{Edit, Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::probe::{Course, Prober, Way};
 use crate::reach::{Candidate, Reached};
 use crate::reading::{Place, Reading, Step};
+use crate::sets::bdd::TooLarge;
+use crate::walk::tree::{FilterSeen, Parts};
+use crate::walk::ways::{asks_connections, undecided};
 use crate::walk::{RuleKey, RuleSeen};
-use crate::walk_tree::{FilterSeen, Parts};
-use crate::walk_ways::{asks_connections, undecided};
 use tidegate_gateway::Route;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterDump, FilterEntry};

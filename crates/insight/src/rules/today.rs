@@ -1,10 +1,10 @@
 //! C3, and R2 again: rules by shape (short acknowledgements, all of UDP) that today's packets do not have any more.
 
 use super::reach::Asking;
-use crate::bdd::TooLarge;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::reading::{Reading, Step};
+use crate::sets::bdd::TooLarge;
 use tidegate_gateway::Route;
 use tidegate_packet::Handle;
 use tidegate_packet::header::proto;

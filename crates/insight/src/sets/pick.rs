@@ -1,9 +1,9 @@
 //! One packet out of a set: a plain one, as people send them, where the set leaves the choice.
 
-use crate::bdd::{Literal, Set, TooLarge};
-use crate::field::{Field, Layout, Octet, View, octet_bit};
 use crate::packet::{Packet, has_ports, is_icmp};
-use crate::set::{STATES, Space};
+use crate::sets::bdd::{Literal, Set, TooLarge};
+use crate::sets::field::{Field, Layout, Octet, View, octet_bit};
+use crate::sets::set::{STATES, Space};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tidegate_packet::Head;

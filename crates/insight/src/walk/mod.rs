@@ -3,10 +3,14 @@
 //! What rules write on a packet (marks, the DS field, a priority) is a [`State`]; a map tells the state of each packet. A rule's
 //! conditions on octets are a set; its conditions on what was written are looked up in the map, within that set only.
 
-use crate::bdd::{Map, Set, TooLarge};
-use crate::field::{Field, View};
-use crate::set::{Rewrite, Space};
-use crate::walk_tree::Parts;
+pub(crate) mod list;
+pub(crate) mod tree;
+pub(crate) mod ways;
+
+use crate::sets::bdd::{Map, Set, TooLarge};
+use crate::sets::field::{Field, View};
+use crate::sets::set::{Rewrite, Space};
+use crate::walk::tree::Parts;
 use std::collections::BTreeMap;
 use tidegate_classify::netfilter::{Chain, Table};
 use tidegate_packet::Handle;

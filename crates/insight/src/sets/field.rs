@@ -3,7 +3,7 @@
 //! What tells filters apart stands first (which protocol, which DSCP, whose address, which port), what constrains everybody alike last
 //! (lengths, what is known of the connection), so that sets share their ends.
 
-use crate::bdd::Literal;
+use crate::sets::bdd::Literal;
 
 macro_rules! fields {
     ($($name:ident $width:literal $doc:literal,)*) => {

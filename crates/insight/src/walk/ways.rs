@@ -1,12 +1,12 @@
 //! All packets at once on all ways through the machine: routed, sent by its own programs, and arriving.
 
-use crate::bdd::{Set, TooLarge};
-use crate::field::View;
 use crate::reading::Reading;
-use crate::set::{Space, Vocabulary};
+use crate::sets::bdd::{Set, TooLarge};
+use crate::sets::field::View;
+use crate::sets::set::{Space, Vocabulary};
+use crate::walk::list::{List, lists};
+use crate::walk::tree::{ARRIVING, Classes, HOOKS, LEAVING, Led, Place, Seen, Tree, classes_of, lists_of};
 use crate::walk::{Hook, Passing, Priority, RuleKey, RuleSeen, State, States, Walk};
-use crate::walk_list::{List, lists};
-use crate::walk_tree::{ARRIVING, Classes, HOOKS, LEAVING, Led, Place, Seen, Tree, classes_of, lists_of};
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_classify::netfilter::Table;
 use tidegate_gateway::DeviceKind;

@@ -3,8 +3,8 @@
 //! A packet here is one that somebody may send: an IPv4 header says version 4 and at least five words, and a packet is long enough for
 //! its headers and, where its protocol is none we know, for four octets behind them.
 
-use crate::bdd::{Literal, Set, Store, TooLarge};
-use crate::field::{Field, Layout, Octet, View, octet_bit};
+use crate::sets::bdd::{Literal, Set, Store, TooLarge};
+use crate::sets::field::{Field, Layout, Octet, View, octet_bit};
 use std::collections::BTreeMap;
 use tidegate_packet::Head;
 use tidegate_packet::header::{ethertype, proto};

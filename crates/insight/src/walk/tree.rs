@@ -1,11 +1,11 @@
 //! All packets at once through the queueing tree of a device: which come to each class, and why.
 
-use crate::bdd::{Map, Set, TooLarge};
-use crate::field::View;
 use crate::reading::Reading;
-use crate::set::Space;
+use crate::sets::bdd::{Map, Set, TooLarge};
+use crate::sets::field::View;
+use crate::sets::set::Space;
+use crate::walk::list::{Before, List, Lists, Verdict};
 use crate::walk::{Passing, Priority, States};
-use crate::walk_list::{Before, List, Lists, Verdict};
 use std::collections::BTreeMap;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::QdiscDump;
@@ -332,7 +332,7 @@ impl Tree<'_> {
                 self.leaf(at, of(group), By::Default, part)?;
                 continue;
             }
-            let rewrite = crate::set::Rewrite { keep: (group >> 8) as u8, flip: group as u8 };
+            let rewrite = crate::sets::set::Rewrite { keep: (group >> 8) as u8, flip: group as u8 };
             for ds in [0x00, 0x08, 0x10, 0x18] {
                 let named = self.space().ds(ds, 0x18, rewrite)?;
                 let part = self.space().store.and(part, named)?;

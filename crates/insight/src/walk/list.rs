@@ -1,8 +1,8 @@
 //! All packets at once through the filters of one qdisc or class: which each of them asks for, gets, and where they go.
 
-use crate::bdd::{Map, Set, TooLarge};
-use crate::field::View;
-use crate::set::{Asked, Space};
+use crate::sets::bdd::{Map, Set, TooLarge};
+use crate::sets::field::View;
+use crate::sets::set::{Asked, Space};
 use crate::walk::States;
 use std::collections::BTreeMap;
 use tidegate_packet::Handle;

@@ -1,0 +1,7 @@
+//! Exact sets of packets: decision diagrams (`bdd.rs`) over the bits that policies ask for (`field.rs`), what filters and rules ask as
+//! sets (`set.rs`), and a plain packet out of any set (`pick.rs`).
+
+pub(crate) mod bdd;
+pub(crate) mod field;
+pub(crate) mod pick;
+pub(crate) mod set;
