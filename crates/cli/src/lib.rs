@@ -4,6 +4,7 @@
 pub mod capture;
 pub mod check;
 mod dissect;
+pub mod expect;
 pub mod explain;
 pub mod faces;
 pub mod graph;

@@ -4,7 +4,7 @@
 use clap::{CommandFactory, Parser, Subcommand};
 use std::io::Write;
 use std::process::ExitCode;
-use tidegate::{capture, check, explain, graph, import, policy, replay, run, trial};
+use tidegate::{capture, check, expect, explain, graph, import, policy, replay, run, trial};
 
 /// Try a traffic-control policy before you trust your link to it.
 #[derive(Parser)]
@@ -24,20 +24,22 @@ enum Command {
     Explain(Box<explain::Options>),
     /// Draw the trees a policy builds: as text, a picture, for Graphviz or Mermaid; coloured by what a trial measured.
     Graph(graph::Options),
+    /// Hold what is expected of a policy against the simulated link: delays, shares, rates, and where packets go.
+    Test(expect::Options),
+    /// Write, show and explain short policies: ten lines that become tc and nft.
+    Policy(policy::Options),
+    /// Print as commands what holds a policy in other words, or what this machine has now.
+    Import(import::Options),
+    /// Run a script in a private namespace against a model of the machine, and print what it came to.
+    Run(run::Options),
+    /// Do a recorded run of a real kernel again, packet by packet.
+    Replay(replay::Options),
     /// Print what a shell needs to complete tidegate's words: `source <(tidegate completions bash)`.
     Completions {
         /// The shell.
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
-    /// Do a recorded run of a real kernel again, packet by packet.
-    Replay(replay::Options),
-    /// Print as commands what holds a policy in other words, or what this machine has now.
-    Import(import::Options),
-    /// Write, show and explain short policies: ten lines that become tc and nft.
-    Policy(policy::Options),
-    /// Run a script in a private namespace against a model of the machine, and print what it came to.
-    Run(run::Options),
 }
 
 fn main() -> ExitCode {
@@ -50,7 +52,10 @@ fn main() -> ExitCode {
         Command::Check(options) => check::command(&options),
         Command::Explain(options) => explain::command(&options),
         Command::Graph(options) => graph::command(&options),
+        Command::Test(options) => expect::command(&options),
         Command::Import(options) => import::command(&options),
+        Command::Run(options) => run::command(&options),
+        Command::Replay(options) => replay::command(&options),
         Command::Policy(options) => policy::command(&options),
         Command::Completions { shell } => {
             let mut text = Vec::new();
@@ -59,7 +64,5 @@ fn main() -> ExitCode {
             let _ = std::io::stdout().write_all(&text);
             ExitCode::SUCCESS
         }
-        Command::Replay(options) => replay::command(&options),
-        Command::Run(options) => run::command(&options),
     }
 }

@@ -129,3 +129,35 @@ fn what_a_listing_leaves_out_is_told() {
         assert!(output.status.code() == Some(2) && errors.contains(expected), "{name}: {errors}");
     }
 }
+
+#[test]
+fn settings_of_sqm_and_fireqos_come_to_policies() {
+    let place = Place::new("import-settings");
+    let uci = place.file(
+        "sqm",
+        "config queue 'wan'\n\toption enabled '1'\n\toption interface 'eth1'\n\toption download '20000'\n\toption upload '2000'\n\
+         \toption qdisc 'fq_codel'\n\toption script 'simple.qos'\n\toption linklayer 'atm'\n\toption overhead '44'\n",
+    );
+    let conf = place.file("eth0.iface.conf", "UPLINK=2000\nDOWNLINK=20000\nSCRIPT=simplest.qos\n");
+    let fireqos = place.file(
+        "fireqos.conf",
+        "interface eth0 world bidirectional ethernet input rate 20mbit output rate 2mbit\n\
+         \x20 class calls commit 10%\n    match udp port 5060\n    match dscp EF\n  class bulk max 90%\n    match tcp port 873\n",
+    );
+    for (path, device, upload) in [(&uci, "eth1", "2mbit"), (&conf, "eth0", "2mbit"), (&fireqos, "eth0", "2mbit")] {
+        let name = path.to_str().expect("a name");
+        let toml = tidegate(&["policy", "show", "--print", "toml", name]);
+        let (text, errors) = (stdout(&toml), String::from_utf8_lossy(&toml.stderr).into_owned());
+        assert!(toml.status.success(), "{name}: {errors}");
+        assert!(text.contains(&format!("device = \"{device}\"")) && text.contains(upload), "{name}: {text}");
+        let check = tidegate(&["check", "--fail-on", "warning", name]);
+        assert!(check.status.success(), "{name}: {}", stdout(&check));
+        let imported = tidegate(&["import", "--print", "batch", name]);
+        assert!(imported.status.success(), "{name}");
+        assert!(stdout(&imported).contains(&format!("dev {device} root handle 1: ")), "{name}: {}", stdout(&imported));
+    }
+    let bad = place.file("bad.conf", "interface eth0 world output rate 1mbit\n class a\n  match tcp syn\n");
+    let output = tidegate(&["check", bad.to_str().expect("a name")]);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && errors.contains("bad.conf:3:13"), "{errors}");
+}

@@ -163,6 +163,32 @@ fn classes_out_of_reach_are_named() {
     assert!(with.flows.iter().any(|f| f.class.as_deref() == Some("1:40")), "a conversation was made for 1:40");
 }
 
+/// A class that only a packet out of the exact set finds: what its rules say of ports is said by what they leave out.
+#[test]
+fn a_class_that_rules_describe_by_what_they_leave_out() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("left-out");
+    let script = place.file(
+        "left-out.sh",
+        "tc qdisc add dev eth0 root handle 1: htb default 10
+tc class add dev eth0 parent 1: classid 1:1 htb rate 2mbit
+tc class add dev eth0 parent 1:1 classid 1:10 htb rate 1mbit ceil 2mbit
+tc class add dev eth0 parent 1:1 classid 1:20 htb rate 1mbit ceil 2mbit
+tc filter add dev eth0 parent 1: protocol ip pref 1 handle 2 fw flowid 1:20
+iptables -t mangle -A FORWARD -o eth0 -p udp -j RETURN
+iptables -t mangle -A FORWARD -o eth0 -p tcp -m tcp ! --dport 1:60000 -j MARK --set-mark 2
+",
+    );
+    let options = ["--up", "2mbit", "--down", "10mbit", "--duration", "5s"];
+    let trial = document(&script, &options);
+    let unreached: Vec<_> = trial.tree.iter().filter(|node| node.unreachable.is_some()).map(|node| &node.id).collect();
+    assert_eq!(unreached, Vec::<&String>::new());
+    let [_, with] = pair(&trial, "up");
+    assert!(with.flows.iter().any(|f| f.class.as_deref() == Some("1:20")), "a conversation was made for 1:20");
+}
+
 #[test]
 fn the_text_ends_with_a_verdict_and_the_line_that_does_it_again() {
     if skip() {

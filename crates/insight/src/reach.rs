@@ -9,7 +9,7 @@ use crate::probe::Course;
 use crate::reading::Reading;
 use crate::set::{STATES, Space};
 use crate::walk_tree::{By, Parts, Place};
-use crate::walk_ways::{Walked, Way, carries_others, walk};
+use crate::walk_ways::{Walked, Way, undecided, walk};
 use tidegate_gateway::Route;
 use tidegate_packet::Handle;
 use tidegate_packet::header::ethertype;
@@ -50,7 +50,7 @@ impl Reached {
 
     /// What comes to a leaf class of a device.
     pub fn class(&mut self, reading: &Reading, device: &str, class: Handle) -> Arrival {
-        if carries_others(reading, device) {
+        if undecided(reading, device) {
             return Arrival::Undecided;
         }
         let place = (device.to_owned(), class);

@@ -271,57 +271,11 @@ fn spread(flow: &FlowParams) -> Verdict {
     }
 }
 
-/// Numbers of the filters of each list, `(device, parent)`, in the order in which they are asked.
-///
-/// The tables of u32 are known to a qdisc as a whole: a listing shows those of its other lists too, if they were made for the same
-/// preference. Which is whose shows in the order in which the lists got them.
-pub(crate) fn lists(
-    filters: &[FilterDump],
-    first_made: &dyn Fn(&FilterDump) -> usize,
-) -> BTreeMap<(String, Handle), List> {
+/// The filters of each list, `(device, parent)`, by their numbers and in the order in which they are asked.
+pub(crate) fn lists(filters: &[FilterDump]) -> BTreeMap<(String, Handle), List> {
     let mut members: BTreeMap<(String, Handle), Vec<usize>> = BTreeMap::new();
-    let shared = shared_tables(filters, first_made);
-    let mut foreign = false;
     for (at, dump) in filters.iter().enumerate() {
-        let list = (dump.dev.clone(), dump.parent);
-        match &dump.entry {
-            FilterEntry::Heading => foreign = false,
-            FilterEntry::U32Table { table, .. } => {
-                let own = shared.get(&(dump.dev.clone(), dump.parent, dump.pref));
-                foreign = own.is_some_and(|own| own != table);
-            }
-            FilterEntry::Filter { .. } => {}
-        }
-        if !foreign {
-            members.entry(list).or_default().push(at);
-        }
+        members.entry((dump.dev.clone(), dump.parent)).or_default().push(at);
     }
     members.into_iter().map(|(list, of)| (list, List::of(filters, of.into_iter()))).collect()
-}
-
-/// For each list and preference with several u32 tables, the one that is its own.
-fn shared_tables(
-    filters: &[FilterDump],
-    first_made: &dyn Fn(&FilterDump) -> usize,
-) -> BTreeMap<(String, Handle, u16), u32> {
-    /// Lists in the order in which they came to be, and the tables they have among them.
-    type Sharing = (Vec<(usize, Handle)>, Vec<u32>);
-    let mut groups: BTreeMap<(String, Handle, u16), Sharing> = BTreeMap::new();
-    for dump in filters {
-        let group = groups.entry((dump.dev.clone(), dump.parent.qdisc(), dump.pref)).or_default();
-        match &dump.entry {
-            FilterEntry::Heading if dump.kind == "u32" => group.0.push((first_made(dump), dump.parent)),
-            FilterEntry::U32Table { table, .. } if !group.1.contains(table) => group.1.push(*table),
-            _ => {}
-        }
-    }
-    let mut own = BTreeMap::new();
-    for ((dev, _, pref), (mut lists, mut tables)) in groups {
-        lists.sort();
-        tables.sort();
-        for ((_, parent), table) in lists.into_iter().zip(tables) {
-            own.insert((dev.clone(), parent, pref), table);
-        }
-    }
-    own
 }

@@ -10,11 +10,13 @@ use crate::walk_tree::{ARRIVING, Classes, HOOKS, LEAVING, Led, Place, Seen, Tree
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_classify::netfilter::Table;
 use tidegate_gateway::DeviceKind;
+use tidegate_packet::Handle;
 use tidegate_policy::Kind;
+use tidegate_policy::dump::QdiscDump;
 use tidegate_policy::netfilter::{self, Condition, Connmark, Rule, Target};
 
 /// How often the marks that connections may have are looked for anew.
-const MOST_ROUNDS: usize = 8;
+const MOST_ROUNDS: usize = 5;
 /// Marks that connections may have, and devices that packets may come in by: as many as their fields can tell apart.
 const MOST_CONNMARKS: usize = 1 << 10;
 const MOST_INPUTS: usize = 1 << 8;
@@ -75,14 +77,13 @@ pub(crate) fn walk(reading: &Reading) -> Result<Walked, TooLarge> {
 
 impl Walked {
     fn begin(reading: &Reading, words: Vocabulary) -> Result<Walked, TooLarge> {
-        let first_made = |dump: &tidegate_policy::dump::FilterDump| first_made(reading, dump);
         Ok(Walked {
             space: Space::new(words)?,
             states: States::default(),
             ways: Vec::new(),
             rules: BTreeMap::new(),
             seen: Seen::default(),
-            lists: lists(&reading.filters, &first_made),
+            lists: lists(&reading.filters),
             classes: classes_of(reading),
             arrived: Vec::new(),
             translated: rules(reading).any(translates),
@@ -189,7 +190,7 @@ impl Walked {
         Ok(())
     }
 
-    /// Out by a device: clsact's filters, then the tree. What stands under other devices sees their frames, not packets: it is left out.
+    /// Out by a device: clsact's filters, then the tree.
     fn leave(
         &mut self,
         reading: &Reading,
@@ -199,7 +200,7 @@ impl Walked {
         passing: Passing,
         passed_over: bool,
     ) -> Result<(), TooLarge> {
-        if carries_others(reading, device) {
+        if undecided(reading, device) {
             return Ok(());
         }
         let mut tree = self.tree(reading, way, view, passing, passed_over);
@@ -247,10 +248,13 @@ impl Walked {
     }
 }
 
-/// Do others stand on a device, so that it carries their frames?
-pub(crate) fn carries_others(reading: &Reading, device: &str) -> bool {
+/// Is it left undecided what comes to a device's classes? Where others stand on it, it carries their frames; and where it has SFB among
+/// other qdiscs, Linux does not list its classes.
+pub(crate) fn undecided(reading: &Reading, device: &str) -> bool {
     let Some(id) = reading.gateway.device(device) else { return false };
-    reading.gateway.devices().any(|upper| reading.gateway.beneath(upper) == Some(id))
+    let carries = reading.gateway.devices().any(|upper| reading.gateway.beneath(upper) == Some(id));
+    let unlisted = |qdisc: &QdiscDump| qdisc.kind == Kind::Sfb && qdisc.parent != Handle::ROOT;
+    carries || reading.qdiscs.iter().any(|qdisc| qdisc.dev == device && unlisted(qdisc))
 }
 
 /// The rules of all tables.
@@ -280,22 +284,23 @@ fn translates(rule: &Rule) -> bool {
     matches!(rule.target, Some(Target::Translate(_)))
 }
 
+/// Does anything hang on connections?
+pub(crate) fn asks_connections(reading: &Reading) -> bool {
+    let asks = |what: &Condition| {
+        matches!(
+            what,
+            Condition::Connmark(..) | Condition::Connstate(_) | Condition::State(_) | Condition::Connbytes(_)
+        )
+    };
+    let keeps = |target: &Target| matches!(target, Target::Connmark(_) | Target::Notrack(_) | Target::Translate(_));
+    conditions(reading).any(asks) || rules(reading).any(|rule| rule.targets().any(keeps))
+}
+
 /// Does any rule look at the mark that a connection has?
 pub(crate) fn reads_connmarks(reading: &Reading) -> bool {
     let restores = |target: &Target| matches!(target, Target::Connmark(Connmark::Restore { .. }));
     conditions(reading).any(|what| matches!(what, Condition::Connmark(..)))
         || rules(reading).any(|rule| rule.targets().any(restores))
-}
-
-/// The operation that made the first filter of a list and preference.
-fn first_made(reading: &Reading, dump: &tidegate_policy::dump::FilterDump) -> usize {
-    let made = |op: &tidegate_policy::Op| match op {
-        tidegate_policy::Op::Filter(op) => {
-            op.dev == dump.dev && op.parent == dump.parent && (op.pref == dump.pref || op.pref == 0)
-        }
-        _ => false,
-    };
-    reading.ops.iter().position(made).unwrap_or(usize::MAX)
 }
 
 /// Devices by which packets may leave that matter: those with a tree, and those that a rule names.

@@ -164,7 +164,7 @@ line 7, warning R8: no packet carries mark 5: the filter never matches
   shown: marks on eth0: 0, 1, 3
 line 9, warning R8: nothing reads mark 3 on eth0
   its packets wait in 1:20, while nothing leads to class 1:30
-  shown: tcp 192.168.1.10 > 198.51.100.7:80 out eth0: mark 3, 1:20
+  shown: tcp 192.168.1.10 > 198.51.100.7:80 out eth0: 1:20, with mark 3
   fix: lead it there: tc filter add dev eth0 … handle 3 fw flowid 1:30
 "
     );
@@ -261,6 +261,27 @@ line 8, warning R10: class 1:10 is a leaf: 2 filters on it are never asked
 }
 
 #[test]
+fn filters_on_an_inner_class_that_nothing_leads_to() {
+    let text = "\
+tc filter add dev eth0 parent 1:1 protocol ip pref 1 u32 match ip tos 0x10 0xfc flowid 1:10
+tc filter add dev eth0 parent 1:1 protocol ip pref 1 u32 match ip tos 0x08 0xfc flowid 1:30";
+    assert_eq!(
+        in_bands(text, Rule::Unreachable),
+        "\
+line 6, warning R1: no packet comes to 1:1, where 2 filters hang
+  a packet is asked the filters of 1: first, and none of them leads to 1:1
+  shown: tcp 192.168.1.10 > 198.51.100.7:443 tos 0x10 out eth0: 1:20
+  fix: hang them on 1:
+    6 (30, 33): \"1:\"
+    7 (30, 33): \"1:\"
+"
+    );
+    // With a filter that leads there they are asked.
+    let led = format!("{text}\ntc filter add dev eth0 parent 1: protocol ip pref 1 u32 match u32 0 0 flowid 1:1");
+    assert_eq!(in_bands(&led, Rule::Unreachable), "");
+}
+
+#[test]
 fn ipv6_that_no_filter_asks_for() {
     let text = "\
 tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip protocol 17 0xff flowid 1:10";
@@ -283,7 +304,7 @@ fn a_default_that_is_not_there() {
         "\
 line 1, error R11: the default class 1:77 is not there, or has classes below it
   such packets leave at the speed of the device, before all others, and fill the queue behind it
-  shown: tcp 192.168.1.10 > 198.51.100.7:443 out eth0: past all classes
+  shown: tcp 192.168.1.10 > 198.51.100.7:443 out eth0: no class at all
   fix: name a class that is there: default 30
     1 (49, 51): \"30\"
 "
@@ -294,7 +315,7 @@ line 1, error R11: the default class 1:77 is not there, or has classes below it
         "\
 line 1, warning R11: 1: has no default class: what no filter takes goes past all classes
   such packets leave at the speed of the device, before all others, and fill the queue behind it
-  shown: tcp 192.168.1.10 > 198.51.100.7:443 out eth0: past all classes
+  shown: tcp 192.168.1.10 > 198.51.100.7:443 out eth0: no class at all
   fix: name a default class: default 30
     1 (37, 40): \"htb default 30\"
 "
@@ -312,7 +333,7 @@ tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match u32 0 0 flowid 1:1
         "\
 line 1, error R11: ARP and what else no filter of 1: takes is dropped: drr has no default class here
   without ARP the neighbours are not found, and nothing can be sent at all
-  shown: arp 192.168.1.10 > 198.51.100.7 out eth0: dropped
+  shown: arp 192.168.1.10 > 198.51.100.7 out eth0: no class: it is dropped
   fix: end the filters of 1: with one for `protocol all`
 "
     );
@@ -360,6 +381,25 @@ ip6tables -t mangle -A FORWARD -o eth0 -p udp -m multiport --dports 53,123 -j MA
 ip6tables -t mangle -A FORWARD -o eth0 -m dscp --dscp-class CS1 -j MARK --set-mark 3
 ip6tables -t mangle -A FORWARD -o eth0 -j CONNMARK --save-mark";
 
+/// Another, on what arrives, in SQM's manner: everything from any protocol to the middle, a few marks beside it, on an ifb and before it.
+const BY_DSCP: &str = "\
+tc filter add dev eth0 parent 1: protocol all pref 999 u32 match ip protocol 0 0x00 flowid 1:20
+tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip tos 0x20 0xfc flowid 1:30
+tc filter add dev eth0 parent 1: protocol ipv6 pref 2 u32 match ip6 priority 0x20 0xfc flowid 1:30
+tc filter add dev eth0 parent 1: protocol ip pref 4 handle 1 fw flowid 1:10
+tc filter add dev eth0 parent 1: protocol ipv6 pref 5 handle 1 fw flowid 1:10
+tc filter add dev eth0 parent 1: protocol arp pref 8 handle 1 fw flowid 1:10
+iptables -t mangle -N SORT
+iptables -t mangle -A SORT -j MARK --set-mark 2
+iptables -t mangle -A SORT -m dscp --dscp-class EF -j MARK --set-mark 1
+iptables -t mangle -A SORT -m tos --tos 0x10/0x3f -j MARK --set-mark 1
+iptables -t mangle -A POSTROUTING -o eth0 -m mark --mark 0 -g SORT
+iptables -t mangle -A OUTPUT -p udp -m multiport --ports 53,123 -j DSCP --set-dscp-class AF42
+ip6tables -t mangle -N SORT
+ip6tables -t mangle -A SORT -j MARK --set-mark 2
+ip6tables -t mangle -A SORT -m dscp --dscp-class EF -j MARK --set-mark 1
+ip6tables -t mangle -A POSTROUTING -o eth0 -m mark --mark 0 -g SORT";
+
 #[test]
 fn nothing_is_said_of_what_is_right() {
     const MINE: [Rule; 10] = [
@@ -375,4 +415,30 @@ fn nothing_is_said_of_what_is_right() {
         Rule::Nowhere,
     ];
     assert_eq!(told(&format!("{BANDS}{CLEAN}"), &MINE), "");
+    assert_eq!(told(&format!("{BANDS}{BY_DSCP}"), &MINE), "");
+}
+
+#[test]
+fn filters_of_one_line_are_told_apart_by_what_they_ask() {
+    let text = format!(
+        "{BANDS}\
+tc filter add dev eth0 parent 1: protocol ip pref 5 u32 match ip tos 0x18 0x1c flowid 1:20
+tc filter add dev eth0 parent 1: protocol ip pref 5 u32 match ip tos 0xb8 0xfc flowid 1:10"
+    );
+    let mut reading = reading(&["eth0", "eth1"], &text);
+    // A function of the script did both.
+    let line = reading.steps[5].place.clone();
+    reading.steps[6].place = line;
+    let found = check(&mut reading);
+    let told: String = found.iter().filter(|finding| finding.rule == Rule::Unreachable).map(block).collect();
+    assert_eq!(
+        told,
+        "\
+line 6, warning R1: no packet reaches this filter (`match ip tos 0xb8 0xfc flowid 1:10`): \
+line 6 (`match ip tos 0x18 0x1c flowid 1:20`) before it takes all it asks for
+  what it asks for goes to 1:20, not to 1:10
+  shown: tcp 192.168.1.10 > 198.51.100.7:443 dscp EF out eth0: 1:20
+  fix: put it before them
+"
+    );
 }

@@ -19,11 +19,11 @@ fn told(story: &Story) -> String {
             };
             let place = line.place.as_ref().map_or(String::new(), |place| format!(" :{}", place.line));
             let _ = writeln!(text, " {sign} {}{place}", line.what);
-            line.why.iter().for_each(|why| drop(writeln!(text, "     {why}")));
+            line.why.iter().for_each(|why| text.push_str(&format!("     {why}\n")));
         }
     }
     let _ = writeln!(text, "ends: {}", story.end.text);
-    story.end.waits.iter().for_each(|wait| drop(writeln!(text, "  {wait}")));
+    story.end.waits.iter().for_each(|wait| text.push_str(&format!("  {wait}\n")));
     text
 }
 
@@ -137,14 +137,14 @@ fn random_policy(draws: &mut Seeded) -> String {
     let mut policy = format!("tc qdisc add dev eth0 root handle 1: {root}\n");
     for class in ["1:1", "1:10", "1:20", "1:30"] {
         let parent = if class == "1:1" || kind == "drr" || draws.below(3) == 0 { "1:" } else { "1:1" };
-        match kind {
-            "htb" => drop(writeln!(policy, "tc class add dev eth0 parent {parent} classid {class} htb rate 1mbit")),
-            "hfsc" => {
-                drop(writeln!(policy, "tc class add dev eth0 parent {parent} classid {class} hfsc sc rate 1mbit"))
-            }
-            "drr" => drop(writeln!(policy, "tc class add dev eth0 parent {parent} classid {class} drr")),
-            _ => {}
-        }
+        let made = match kind {
+            "htb" => "htb rate 1mbit",
+            "hfsc" => "hfsc sc rate 1mbit",
+            "drr" => "drr",
+            // prio has its bands from the start.
+            _ => continue,
+        };
+        let _ = writeln!(policy, "tc class add dev eth0 parent {parent} classid {class} {made}");
     }
     for _ in 0..draws.below(8) {
         let parent = if kind == "htb" && draws.below(3) == 0 { "1:1" } else { "1:" };

@@ -184,3 +184,17 @@ fn what_is_picked_for_a_class_goes_there() {
     // Of a few, the connection cannot be made what they need by the packets before alone.
     assert!(tried > 80 && confirmed * 20 >= tried * 19, "{confirmed} of {tried}");
 }
+
+#[test]
+fn whatever_is_found_in_random_policies_the_engine_confirms() {
+    // In debug builds a finding that the engine contradicts panics.
+    let mut draws = Seeded::new(13);
+    let mut unreachable = 0;
+    for _ in 0..60 {
+        let mut text = policy(&mut draws);
+        (0..25).for_each(|_| text.push_str(&filter(&mut draws)));
+        let found = tidegate_insight::check(&mut reading(&["eth0", "eth1"], &text));
+        unreachable += found.iter().filter(|finding| finding.rule == tidegate_insight::Rule::Unreachable).count();
+    }
+    assert!(unreachable > 30, "{unreachable}");
+}

@@ -2,12 +2,17 @@
 
 use super::{Answer, Told};
 use std::fmt::Write as _;
-use tidegate_insight::{Line, Outcome, Place, Reading, Scene, Story};
+use tidegate_insight::{Line, Outcome, Packet, Place, Reading, Scene, Story};
 
 /// Lines in a row that do not fit are folded from so many on,
 const FOLD: usize = 8;
 /// and so many of them stay at each end.
 const KEPT: usize = 2;
+
+/// Octets without a name that are told of a packet.
+const SOME_OCTETS: usize = 4;
+/// Lines of a scene; one with more goes round in circles.
+const MOST_LINES: usize = 400;
 
 /// The stories, one after the other.
 pub(super) fn stories(answer: &Answer, all: bool) -> String {
@@ -29,7 +34,11 @@ fn story(reading: &Reading, told: &Told, all: bool) -> String {
 }
 
 fn heading(told: &Told) -> String {
-    let packet = &told.asked.packet;
+    // A recorded packet has checksums, numbers and data of its own, which say nothing to people.
+    let packet = match told.asked.packet.octets.len() {
+        0..=SOME_OCTETS => told.asked.packet.clone(),
+        _ => Packet { octets: Vec::new(), ..told.asked.packet.clone() },
+    };
     match told.asked.heading.as_str() {
         "" => format!("{packet}\n"),
         heading => format!("{heading}: {packet}\n"),
@@ -40,6 +49,10 @@ fn heading(told: &Told) -> String {
 fn lines(out: &mut String, reading: &Reading, scene: &Scene, all: bool) {
     let mut at = 0;
     while at < scene.lines.len() {
+        if at >= MOST_LINES && !all {
+            let _ = writeln!(out, "  … {} more lines (--all shows them)", scene.lines.len() - at);
+            return;
+        }
         let run = scene.lines[at..].iter().take_while(|line| line.outcome == Outcome::Passed).count();
         if run >= FOLD && !all {
             scene.lines[at..at + KEPT].iter().for_each(|told| line(out, reading, told));

@@ -103,3 +103,51 @@ pub(super) fn mermaid(model: &Model, told: Told<'_>) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::model::Redirect;
+    use tidegate_packet::{Handle, Rate};
+
+    #[test]
+    fn names_that_look_like_markup_stay_names() {
+        let class = Box {
+            parent: None,
+            id: Handle::new(1, 0x10),
+            is_class: true,
+            words: String::new(),
+            leaf: Some("sfq 10: \"x\"".into()),
+            rate: Some(Rate::bits(300_000)),
+            ceil: Some(Rate::bits(1_000_000)),
+            prio: Some(2),
+            leads: vec!["mark <7> | a\\b".into()],
+            markers: Vec::new(),
+        };
+        let device = |name: &str, boxes| Device { name: name.into(), note: "mtu 1500".into(), boxes };
+        let led = Redirect { from: "e\"0".into(), to: "ifb0".into(), what: "all".into() };
+        let plain = Box {
+            leads: Vec::new(),
+            leaf: None,
+            rate: None,
+            words: "htb 1:".into(),
+            is_class: false,
+            ..class_of(&class)
+        };
+        let model =
+            Model { devices: vec![device("e\"0", vec![class]), device("ifb0", vec![plain])], redirects: vec![led] };
+        assert_eq!(
+            mermaid(&model, &|_, _| None),
+            "flowchart TB\n  subgraph d0[\"e#quot;0\"]\n    d0b0[\"1:10<br/>sure of 300Kbit, borrows up to 1Mbit<br/>prio 2\
+             <br/>→ sfq 10: #quot;x#quot;<br/>◂ mark #lt;7#gt; #124; a\\b\"]\n  end\n  subgraph d1[\"ifb0\"]\n    \
+             d1b0[\"htb 1:\"]\n  end\n  d0 -. \"all\" .-> d1\n"
+        );
+        let dot = dot("a \"b\"", &model, &|_, _| None);
+        assert!(dot.starts_with("digraph \"a \\\"b\\\"\" {\n"), "{dot}");
+        assert!(dot.contains("→ sfq 10: \\\"x\\\"\\l◂ mark <7> | a\\\\b\\l\"];"), "{dot}");
+    }
+
+    fn class_of(other: &Box) -> Box {
+        Box { leaf: None, leads: Vec::new(), markers: Vec::new(), words: String::new(), ..*other }
+    }
+}

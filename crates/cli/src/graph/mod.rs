@@ -22,7 +22,6 @@ use model::{Box, Device, Model};
 use options::Format;
 use std::io::Write;
 use std::process::ExitCode;
-use used::Used;
 
 /// A file could not be read.
 const UNREAD: u8 = 2;

@@ -41,7 +41,7 @@ pub(super) fn read(path: &Path, options: &Options) -> anyhow::Result<Used> {
     let runs = trial.runs.iter().enumerate().filter(|(_, run)| run.policy);
     let found = match &options.load {
         Some(load) => runs.clone().find(|(_, run)| run.load == *load),
-        None => runs.clone().last(),
+        None => runs.clone().next_back(),
     };
     match found.map(|(at, _)| at) {
         Some(run) => Ok(Used { trial, run }),

@@ -6,7 +6,7 @@ use crate::capture::{Answer, Call, Exit, Outcome, Recorded, SourceLine, SourceWo
 use crate::policy::{file, told};
 use std::path::{Path, PathBuf};
 use tidegate_lang::batch;
-use tidegate_lang::short::Line;
+use tidegate_lang::short::{Line, Short};
 use tidegate_lang::tc::{self, NotListed};
 
 /// A call that a file asks for.
@@ -27,9 +27,11 @@ impl Asked {
 }
 
 /// The devices that a file names.
-pub(super) fn devices(format: Format, text: &str) -> Vec<String> {
-    if let (Format::Short, Ok((short, _))) = (format, file::understand(text)) {
-        return std::iter::once(short.device.value).chain(short.lan.map(|lan| lan.value)).collect();
+pub(super) fn devices(format: Format, name: &str, text: &str) -> Vec<String> {
+    if file::is_short(format) {
+        let policies = file::policies(format, name, text).unwrap_or_default();
+        let devices = |short: Short| std::iter::once(short.device.value).chain(short.lan.map(|lan| lan.value));
+        return policies.into_iter().flat_map(|(short, _)| devices(short)).collect();
     }
     let markers: &[&str] = match format {
         Format::Batch | Format::Listing => &["dev"],
@@ -51,13 +53,13 @@ pub(super) fn devices(format: Format, text: &str) -> Vec<String> {
     found
 }
 
-/// The devices that a short policy says lead to the modem and to the LAN.
-pub(super) fn ends(format: Format, text: &str) -> Option<(String, Option<String>)> {
-    if format != Format::Short {
-        return None;
+/// The devices that a short policy, or what comes to one, says lead to the modem and to the LAN.
+pub(super) fn ends(format: Format, name: &str, text: &str) -> Option<(String, Option<String>)> {
+    let policies = file::policies(format, name, text).ok().filter(|_| file::is_short(format))?;
+    match <[_; 1]>::try_from(policies) {
+        Ok([(short, _)]) => Some((short.device.value, short.lan.map(|lan| lan.value))),
+        Err(_) => None,
     }
-    let (short, _) = file::understand(text).ok()?;
-    Some((short.device.value, short.lan.map(|lan| lan.value)))
 }
 
 /// The calls that a file asks for.
@@ -65,6 +67,9 @@ pub(super) fn ends(format: Format, text: &str) -> Option<(String, Option<String>
 /// # Errors
 /// What is wrong with the file.
 pub(super) fn calls(format: Format, path: &Path, text: &str) -> Result<Vec<Asked>, String> {
+    if file::is_short(format) {
+        return short_lines(format, path, text);
+    }
     let whole = |tool: &str, args: &[&str]| {
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();
         let stdin = Some(text.as_bytes().to_vec());
@@ -80,15 +85,14 @@ pub(super) fn calls(format: Format, path: &Path, text: &str) -> Result<Vec<Asked
             let call = |args| Call { tool: "tc".into(), args, stdin: None, cwd: PathBuf::from("/") };
             Ok(listed.into_iter().map(|one| Asked::new(call(one.args), Some(one.line))).collect())
         }
-        Format::Short => short_lines(path, text),
         other => Err(format!("is {}, which cannot be read yet ({})", other.name(), path.display())),
     }
 }
 
 /// What a short policy comes to.
-fn short_lines(path: &Path, text: &str) -> Result<Vec<Asked>, String> {
-    let (_, compiled) = file::understand(text)
-        .map_err(|problems| format!("is a short policy with mistakes in it\n{}", told(path, text, &problems)))?;
+fn short_lines(format: Format, path: &Path, text: &str) -> Result<Vec<Asked>, String> {
+    let policies = file::policies(format, &path.to_string_lossy(), text)
+        .map_err(|problems| format!("is {} with mistakes in it\n{}", format.name(), told(path, text, &problems)))?;
     let asked = |line: Line| Asked {
         call: Call {
             tool: line.tool.into(),
@@ -100,7 +104,7 @@ fn short_lines(path: &Path, text: &str) -> Result<Vec<Asked>, String> {
         may_fail: line.may_fail,
         inside: line.inside.iter().map(|span| span.line).collect(),
     };
-    Ok(compiled.lines.into_iter().map(asked).collect())
+    Ok(policies.into_iter().flat_map(|(_, compiled)| compiled.lines).map(asked).collect())
 }
 
 /// A batch, line by line: what is wrong in one does not hide the next.

@@ -142,6 +142,9 @@ fn devices_before(machine: &Machine) -> Vec<(String, DeviceSpec)> {
     names.into_iter().map(|name| (name.clone(), DeviceSpec::of(&LinkKind::of_name(&name)))).collect()
 }
 
+/// A file's text, and what it is.
+type Text = (Format, String);
+
 /// Takes in files that belong together, in their order, on one machine.
 ///
 /// # Errors
@@ -164,13 +167,13 @@ pub fn read_text(name: &str, text: &str, options: &ReadOptions) -> Result<Taken,
     read_texts(&[path], vec![(format, text.to_owned())], options)
 }
 
-fn read_texts(files: &[PathBuf], texts: Vec<(Format, String)>, options: &ReadOptions) -> Result<Taken, ReadError> {
+fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Result<Taken, ReadError> {
     let (files, texts) = listings_joined(files, texts, options.devices.first().map(String::as_str))?;
     let mut devices = options.devices.clone();
     for (path, (format, text)) in files.iter().zip(&texts) {
         let named = match format {
             Format::Script => capture::devices_of(path, &options.args).map_err(ReadError::Capture)?,
-            _ => lists::devices(*format, text),
+            _ => lists::devices(*format, &path.to_string_lossy(), text),
         };
         devices.extend(named);
     }
@@ -201,7 +204,7 @@ fn read_texts(files: &[PathBuf], texts: Vec<(Format, String)>, options: &ReadOpt
         let came = traced.came;
         taken.note(path, text, &outcome, &came, list.as_deref());
         taken.formats.push(*format);
-        if let Some((wan, lan)) = lists::ends(*format, text) {
+        if let Some((wan, lan)) = lists::ends(*format, &path.to_string_lossy(), text) {
             (taken.wan, taken.lan) = (Some(wan), lan);
         }
         taken.outcomes.push(outcome);
@@ -212,10 +215,10 @@ fn read_texts(files: &[PathBuf], texts: Vec<(Format, String)>, options: &ReadOpt
 /// Listings of qdiscs, classes and filters belong together, whatever file each is in: what hangs on what decides the order.
 fn listings_joined(
     files: &[PathBuf],
-    texts: Vec<(Format, String)>,
+    texts: Vec<Text>,
     dev: Option<&str>,
-) -> Result<(Vec<PathBuf>, Vec<(Format, String)>), ReadError> {
-    let mut others: Vec<(PathBuf, (Format, String))> = Vec::new();
+) -> Result<(Vec<PathBuf>, Vec<Text>), ReadError> {
+    let mut others: Vec<(PathBuf, Text)> = Vec::new();
     let mut first: Option<usize> = None;
     for (path, (format, text)) in files.iter().zip(texts) {
         let listing = match format {
@@ -258,7 +261,7 @@ fn script(
 }
 
 /// A file's text, and what it is.
-fn text(path: &Path) -> Result<(Format, String), ReadError> {
+fn text(path: &Path) -> Result<Text, ReadError> {
     let file = |why: String| ReadError::File(path.to_owned(), why);
     let bytes = bytes(path).map_err(file)?;
     let name = path.to_string_lossy();

@@ -1,6 +1,10 @@
 //! A short policy's file: TOML into the tree that `tidegate_lang::short` reads.
 
-use tidegate_lang::short::{Compiled, Entry, Node, Problem, Short, Span, Value, compile, read};
+use crate::intake::Format;
+use tidegate_lang::short::{
+    Compiled, Entry, Imported, Node, Problem, Short, Span, Value, compile, read, read_fireqos, read_iface_conf,
+    read_uci,
+};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -12,6 +16,31 @@ pub(crate) fn understand(text: &str) -> Result<(Short, Compiled), Vec<Problem>> 
     let short = read(&entries(text)?)?;
     let compiled = compile(&short);
     Ok((short, compiled))
+}
+
+/// Do files of this format come to short policies?
+pub(crate) fn is_short(format: Format) -> bool {
+    matches!(format, Format::Short | Format::Uci | Format::SqmConf | Format::FireQos)
+}
+
+/// The short policies that a file comes to: it is one, or SQM's or FireQOS's settings for several interfaces.
+///
+/// # Errors
+/// All that is wrong with it, in the order of the file.
+pub(crate) fn policies(format: Format, name: &str, text: &str) -> Result<Vec<(Short, Compiled)>, Vec<Problem>> {
+    let imported = match format {
+        Format::Uci => read_uci(text)?,
+        Format::SqmConf => read_iface_conf(text, name)?,
+        Format::FireQos => read_fireqos(text)?,
+        _ => return Ok(vec![understand(text)?]),
+    };
+    let policy = |Imported { entries, notes }: Imported| {
+        let short = read(&entries)?;
+        let mut compiled = compile(&short);
+        compiled.notes.splice(0..0, notes);
+        Ok((short, compiled))
+    };
+    imported.into_iter().map(policy).collect()
 }
 
 /// The values of a file of TOML, each with its place.

@@ -85,19 +85,31 @@ fn show(path: &Path, how: Print) -> ExitCode {
         Ok(text) => text,
         Err(error) => return complain(UNREAD, &format!("{}: cannot be read: {error}", path.display())),
     };
-    let (short, compiled) = match file::understand(&text) {
-        Ok(understood) => understood,
+    let name = path.display().to_string();
+    let format = match intake::sniff(&name, text.as_bytes()) {
+        Ok(format) if file::is_short(format) => format,
+        Ok(other) => {
+            let why = format!("{name}: is {}; `tidegate policy from {name}` makes a short policy of it", other.name());
+            return complain(UNREAD, &why);
+        }
+        Err(why) => return complain(UNREAD, &format!("{name}: {why}")),
+    };
+    let policies = match file::policies(format, &name, &text) {
+        Ok(policies) => policies,
         Err(problems) => {
             eprint!("{}", told(path, &text, &problems));
             return FOUND.into();
         }
     };
-    eprint!("{}", told(path, &text, &compiled.notes).replace("remedy:", "note:"));
-    print(&match how {
-        Print::Tc => compiled.script(&path.display().to_string()),
-        Print::Toml => short.text(),
-        Print::Json => format!("{:#}\n", document(&short, &compiled)),
-    })
+    for (short, compiled) in &policies {
+        eprint!("{}", told(path, &text, &compiled.notes).replace("remedy:", "note:"));
+        print(&match how {
+            Print::Tc => compiled.script(&name),
+            Print::Toml => short.text(),
+            Print::Json => format!("{:#}\n", document(short, compiled)),
+        });
+    }
+    ExitCode::SUCCESS
 }
 
 /// The commands as JSON.

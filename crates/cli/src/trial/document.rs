@@ -65,7 +65,7 @@ fn one_run(trial: &Trial<'_>, run: &Run, tree: &[doc::TreeNode]) -> doc::Run {
     });
     let buffers = ["modem", "provider"].iter().zip(limits).zip(links).zip(&run.buffers);
     doc::Run {
-        load: load.id.to_owned(),
+        load: load.id.clone(),
         title: load.title.clone(),
         policy: run.with_policy,
         window: (since(run.result.window.0), since(run.result.window.1)),

@@ -47,7 +47,7 @@ impl Item {
 /// A load: what fills the link.
 #[derive(Clone, Debug)]
 pub(super) struct Load {
-    pub(super) id: &'static str,
+    pub(super) id: String,
     pub(super) title: String,
     pub(super) items: Vec<Item>,
 }
@@ -111,7 +111,73 @@ fn load(name: LoadName, options: &Options, policy: &Policy) -> Load {
         LoadName::RrulBe => ("4 uploads, 4 downloads".to_owned(), rrul(&[("BE", 0); 4])),
         LoadName::UdpFlood => ("a flood of UDP".to_owned(), vec![flood(options)]),
     };
-    Load { id, title, items }
+    Load { id: id.to_owned(), title, items }
+}
+
+/// Transfers in one direction, of one computer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Transfers {
+    /// Away from here?
+    pub(crate) up: bool,
+    /// How many.
+    pub(crate) count: u16,
+    /// Whose, from `a`.
+    pub(crate) host: char,
+}
+
+/// A load of one's own: one that has a name, or transfers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Burden {
+    /// As `try` knows it.
+    Named(LoadName),
+    /// One after the other.
+    Transfers(Vec<Transfers>),
+}
+
+/// The last computer that a burden may name.
+pub(crate) const LAST_HOST: char = 'h';
+
+/// The load of a burden; of transfers it goes by what they are.
+pub(super) fn burden(burden: &Burden, options: &Options, policy: &Policy) -> Load {
+    let mut made = match burden {
+        Burden::Named(name) => load(*name, options, policy),
+        Burden::Transfers(several) => {
+            let mut items = Vec::new();
+            let mut titles = Vec::new();
+            for (number, transfers) in (0..).zip(several) {
+                items.extend(of_host(number, *transfers, policy));
+                let whose = if transfers.host == 'a' { String::new() } else { format!(" of host {}", transfers.host) };
+                let what = if transfers.up { "upload" } else { "download" };
+                titles.push(format!("{}{whose}", count(transfers.count, what)));
+            }
+            let title = if titles.is_empty() { "nothing".to_owned() } else { titles.join(", ") };
+            Load { id: title.clone(), title, items }
+        }
+    };
+    for item in &mut made.items {
+        item.parties().v6 = options.ipv6;
+    }
+    made
+}
+
+/// Transfers of a computer; the `number`-th of a burden has ports of its own.
+fn of_host(number: u16, transfers: Transfers, policy: &Policy) -> Vec<Item> {
+    let Transfers { up, count, host } = transfers;
+    let mut items = match (up, policy.server_port()) {
+        (true, Some(port)) if host == 'a' => served(count, port),
+        (true, _) => uploads(count),
+        (false, _) => downloads(count),
+    };
+    let other = host as u8 - b'a';
+    for item in &mut items {
+        if host != 'a' {
+            item.title = format!("{} of host {host}", item.title);
+            item.parties().local = Local::Host(10 + other);
+        }
+        item.id = format!("{}-{number}", item.id);
+        item.parties().local_port = item.parties().local_port.wrapping_add(100 * number);
+    }
+    items
 }
 
 fn count(n: u16, what: &str) -> String {

@@ -19,6 +19,8 @@ mod scenario;
 mod verdict;
 mod words;
 
+pub(crate) use loads::{Burden, LAST_HOST, Transfers};
+pub(crate) use options::LoadName;
 pub use options::Options;
 
 use anyhow::Context;
@@ -96,6 +98,20 @@ fn attempt(options: &Options) -> anyhow::Result<String> {
     Ok(text)
 }
 
+/// A policy under loads of one's own, measured with it only.
+pub(crate) fn measure(options: &Options, burdens: &[Burden]) -> anyhow::Result<tidegate_measure::trial::Trial> {
+    let policy = policy::take_in(options).with_context(|| options.script.display().to_string())?;
+    let mut trial = Trial::new(options, &policy);
+    trial.loads = burdens.iter().map(|burden| loads::burden(burden, options, &policy)).collect();
+    trial.ask();
+    let bar = ProgressBar::hidden();
+    for (index, load) in trial.loads.iter().enumerate() {
+        let items = trial.probes.iter().chain(&load.items).cloned().collect();
+        trial.runs.push(scenario::run(options, &policy, (index, load), items, true, &bar));
+    }
+    Ok(document::document(&trial))
+}
+
 /// Where the report goes, if anywhere.
 fn report_path(options: &Options) -> Option<PathBuf> {
     match &options.report {
@@ -125,15 +141,20 @@ impl<'o> Trial<'o> {
         }
     }
 
-    /// Learns which classes the traffic takes, and finds some for the classes it leaves out.
-    fn explore(&mut self) {
-        let seed = self.options.seed;
+    /// Learns which classes the traffic takes.
+    fn ask(&mut self) {
         let loads = self.loads.iter().flat_map(|load| &load.items);
         for item in self.probes.iter().chain(loads) {
             if !self.taken.contains_key(&item.title) {
-                self.taken.insert(item.title.clone(), reach::ask(self.policy, &item.traffic, seed));
+                self.taken.insert(item.title.clone(), reach::ask(self.policy, &item.traffic, self.options.seed));
             }
         }
+    }
+
+    /// Learns which classes the traffic takes, and finds some for the classes it leaves out.
+    fn explore(&mut self) {
+        let seed = self.options.seed;
+        self.ask();
         let taken: Vec<Place> = self.taken.values().flatten().cloned().collect();
         let (found, unreached) = reach::fill(self.policy, &self.trees, &taken, seed);
         for (place, candidate) in found {

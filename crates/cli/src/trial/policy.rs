@@ -6,7 +6,7 @@ use crate::faces::Machine;
 use crate::intake::{self, ReadOptions, Taken};
 use anyhow::bail;
 use tidegate_gateway::{DeviceKind, DeviceSpec, Gateway};
-use tidegate_insight::CARRIED_OUT_AT;
+use tidegate_insight::{CARRIED_OUT_AT, Given, Reading};
 use tidegate_packet::{Dissector, Handle, Pool, Seeded};
 use tidegate_policy::netfilter::{Condition, NfCommand};
 use tidegate_policy::{LinkKind, Op, Verb};
@@ -64,6 +64,22 @@ impl Policy {
             }
         }
         machine
+    }
+}
+
+impl Policy {
+    /// The same for those who ask what it means: without the files, which they need not name.
+    pub(super) fn reading(&self) -> Reading {
+        let spec = |name: &String| (name.clone(), Policy::device_spec(name));
+        Reading::new(Given {
+            sources: Vec::new(),
+            steps: Vec::new(),
+            ops: self.ops.clone(),
+            devices: self.devices.iter().map(spec).collect(),
+            down: Vec::new(),
+            dissector: self.dissector,
+            kernel_log: Vec::new(),
+        })
     }
 }
 

@@ -1,13 +1,17 @@
 //! Which class each conversation takes: asked of the policy's own machine, by letting the conversation happen on a fast link.
 //!
 //! For classes that nothing reached, the policy's rules and filters are inverted: what each asks of a packet is made into
-//! a conversation and tried. What then reaches the class is a witness; a class that nothing reaches is named with what is known of why.
+//! a conversation and tried. What then reaches the class is a witness. Where none does, a packet out of the exact set of those that come
+//! to the class is made into a conversation; and where that set is empty, nothing is tried, and the class is named with what is known of
+//! why.
 
 use super::policy::Policy;
 use super::scenario::{self, Trees};
 use super::words;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use tidegate_gateway::Route;
+use tidegate_insight::{Arrival, Course, Packet, Reached};
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Handle, Span};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry};
@@ -92,19 +96,21 @@ pub(super) fn fill(
         .filter(|place| !taken.contains(place))
         .collect();
     let hashed = filters.iter().any(is_hash);
+    let arrivals: BTreeMap<Place, Arrival> = arrivals(policy, &missing);
+    let is_open = |place: &Place| arrivals.get(place) != Some(&Arrival::Nobody);
     let mut found = Vec::new();
-    if !missing.is_empty() {
-        for candidate in candidates(policy, filters) {
-            let Some(place) = ask(policy, &candidate.traffic, seed).into_iter().next() else { continue };
-            if let Some(at) = missing.iter().position(|other| *other == place) {
-                missing.remove(at);
-                // Where a hash shares out, anybody's traffic shows what a class does: nothing more is needed.
-                if !hashed {
-                    found.push((place, candidate));
-                }
-            }
-            if missing.is_empty() {
-                break;
+    let mut tries = candidates(policy, filters);
+    tries.extend(arrivals.values().flat_map(of_arrival));
+    for candidate in tries {
+        if !missing.iter().any(is_open) {
+            break;
+        }
+        let Some(place) = ask(policy, &candidate.traffic, seed).into_iter().next() else { continue };
+        if let Some(at) = missing.iter().position(|other| *other == place) {
+            missing.remove(at);
+            // Where a hash shares out, anybody's traffic shows what a class does: nothing more is needed.
+            if !hashed {
+                found.push((place, candidate));
             }
         }
     }
@@ -113,6 +119,26 @@ pub(super) fn fill(
         Some((place, reason))
     });
     (found, reasons.collect())
+}
+
+/// What can come to each of some classes, by the sets of all packets.
+fn arrivals(policy: &Policy, places: &[Place]) -> BTreeMap<Place, Arrival> {
+    if places.is_empty() {
+        return BTreeMap::new();
+    }
+    let reading = policy.reading();
+    let Some(mut reached) = Reached::of(&reading) else { return BTreeMap::new() };
+    // What stands beneath another device carries its frames, which the reading does not know.
+    let known = places.iter().filter(|place| policy.beneath.as_ref() != Some(&place.device));
+    known.map(|place| (place.clone(), reached.class(&reading, &place.device, place.class))).collect()
+}
+
+/// The conversations that a packet which comes to a class may belong to.
+fn of_arrival(arrival: &Arrival) -> Vec<Candidate> {
+    let Arrival::Packet(witness) = arrival else { return Vec::new() };
+    let sketch = Sketch::of_packet(&witness.packet);
+    let sketch = Sketch { gateway: matches!(witness.course, Course::Leaves(_, Route::Local)), ..sketch };
+    if let Course::Arrives(_) = witness.course { sketch.swapped().candidates() } else { sketch.candidates() }
 }
 
 /// Why nothing came to a class, as far as it can be seen; `None`: another host's packets may come there, by a hash.
@@ -251,6 +277,25 @@ impl Sketch {
             // One of them will do.
             Condition::Any(several) => several.iter().take(1).for_each(|one| self.take(one)),
             _ => {}
+        }
+    }
+
+    /// Of a packet: what nobody asked of it is left open.
+    fn of_packet(packet: &Packet) -> Sketch {
+        let plain = Packet::default();
+        let known = |address: IpAddr| (!address.is_unspecified()).then_some(address);
+        let has_ports = tidegate_insight::has_ports(packet.protocol);
+        Sketch {
+            title: packet.to_string(),
+            v6: packet.is_ipv6(),
+            protocol: packet.is_ip().then_some(packet.protocol),
+            source: known(packet.source),
+            destination: known(packet.destination),
+            sport: has_ports.then_some(packet.ports.0),
+            dport: has_ports.then_some(packet.ports.1),
+            dsfield: packet.dsfield,
+            length: (packet.length != plain.length).then_some(packet.length),
+            gateway: false,
         }
     }
 

@@ -62,7 +62,7 @@ fn past_all(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Result<Opt
     let way = asking.send(&candidate);
     let device = asking.prober.device(&place.0);
     let past = device.and_then(|id| way.stop_at(id)).is_some_and(|stop| stop.leaf_class().is_none());
-    debug_assert!(past || way.dropped.is_some(), "the engine finds a class for {}", candidate.packet);
+    asking.confirmed(past || way.dropped.is_some(), &candidate, "past all classes");
     if !past || !has_classes {
         return Ok(None);
     }
@@ -81,7 +81,7 @@ fn past_all(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Result<Opt
         what,
         because: "such packets leave at the speed of the device, before all others, and fill the queue behind it"
             .into(),
-        witness: witness(&candidate, "past all classes"),
+        witness: witness(&candidate, "no class at all"),
         fix: if ip.is_empty() { None } else { default_fix(asking, place, step) },
     }))
 }
@@ -110,7 +110,7 @@ fn without_class(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Resul
     let Some(candidate) = asking.reached.pick(asking.reading, shown)? else { return Ok(None) };
     let way = asking.send(&candidate);
     let dropped = way.dropped.is_some_and(|loss| loss.why == Why::Unclassified);
-    debug_assert!(dropped || asking.hashed_before(place), "the engine does not drop {}", candidate.packet);
+    asking.confirmed(dropped || asking.hashed_before(place), &candidate, "dropped");
     if !dropped {
         return Ok(None);
     }
@@ -124,7 +124,7 @@ fn without_class(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Resul
             Level::Error => "without ARP the neighbours are not found, and nothing can be sent at all".into(),
             _ => "such packets never leave".into(),
         },
-        witness: witness(&candidate, "dropped"),
+        witness: witness(&candidate, "no class: it is dropped"),
         fix: Some(Fix {
             what: format!("end the filters of {} with one for `protocol all`", place.1),
             edits: Vec::new(),
@@ -189,6 +189,6 @@ fn confirmed(asking: &mut Asking<'_>, candidate: &Candidate, device: &str, class
     let way = asking.send(candidate);
     let id = asking.prober.device(device)?;
     let there = way.stop_at(id)?.classes.contains(&class);
-    debug_assert!(there, "the engine does not put {} into {class}", candidate.packet);
+    asking.confirmed(there, candidate, "in the default class");
     there.then(|| class.to_string())
 }

@@ -1,4 +1,5 @@
-//! R10: filters on a class that has no classes below it. HTB and HFSC stop there and never ask them.
+//! R10, and R1 of whole lists: filters on a class that has no classes below it, where HTB and HFSC stop and never ask them, and filters
+//! on a class or qdisc that nothing comes to.
 
 use super::edit;
 use super::reach::{Asking, witness};
@@ -8,9 +9,10 @@ use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::reach::Candidate;
 use crate::set::Rewrite;
 use crate::walk_tree::{By, Parts, Place};
+use crate::walk_ways::undecided;
 use crate::words::count;
 use tidegate_packet::Handle;
-use tidegate_policy::dump::FilterEntry;
+use tidegate_policy::dump::{FilterEntry, QdiscDump};
 use tidegate_policy::{FilterParams, Kind};
 
 /// Filters on leaf classes, one finding for each class.
@@ -24,8 +26,13 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         .collect();
     let mut found = Vec::new();
     for (place, filters) in lists {
-        if is_leaf(asking, &place) && !filters.is_empty() {
+        if filters.is_empty() || undecided(asking.reading, &place.0) {
+            continue;
+        }
+        if is_leaf(asking, &place) {
             found.extend(on_leaf(asking, &place, &filters)?);
+        } else if asking.reached.list(&place).is_empty() {
+            found.extend(on_unreached(asking, &place, &filters)?);
         }
     }
     Ok(found)
@@ -43,7 +50,12 @@ fn on_leaf(asking: &mut Asking<'_>, place: &Place, filters: &[usize]) -> Result<
     let Some(step) = filters.first().and_then(|at| asking.step_of_filter(*at)) else { return Ok(None) };
     let below = reading.qdiscs.iter().find(|qdisc| qdisc.dev == place.0 && qdisc.parent == place.1);
     let below = below.map(|qdisc| qdisc.handle).filter(|handle| !handle.is_none());
-    let shown = match unasked(asking, place, filters)? {
+    let mut coming = Parts::default();
+    for by in [By::Word, By::Default, By::Hash] {
+        let parts = asking.reached.walked.seen.classes.get(&(place.clone(), by)).cloned().unwrap_or_default();
+        all_of(asking, &mut coming, parts)?;
+    }
+    let shown = match unasked(asking, place, &coming, filters)? {
         Some((candidate, went)) => witness(&candidate, &went),
         None => Some(Witness::Number(format!("{} has no classes below it", place.1))),
     };
@@ -66,6 +78,53 @@ fn on_leaf(asking: &mut Asking<'_>, place: &Place, filters: &[usize]) -> Result<
     }))
 }
 
+/// Filters where no packet comes: on an inner class that no filter leads to, or on a qdisc in a class that nothing takes.
+fn on_unreached(asking: &mut Asking<'_>, place: &Place, filters: &[usize]) -> Result<Option<Finding>, TooLarge> {
+    let Some(step) = filters.first().and_then(|at| asking.step_of_filter(*at)) else { return Ok(None) };
+    let is_below = |qdisc: &QdiscDump| qdisc.dev == place.0 && qdisc.handle == place.1 && qdisc.parent.minor() != 0;
+    if place.1.minor() == 0
+        && !asking.reading.qdiscs.iter().any(|qdisc| is_below(qdisc) && qdisc.parent != Handle::ROOT)
+    {
+        // A device that nothing is led to at all: that is a matter of the device.
+        return Ok(None);
+    }
+    let seen = &asking.reached.walked.seen;
+    let own = |other: &Place| other.0 == place.0 && other.1.qdisc() == place.1.qdisc();
+    let classes = seen.classes.iter().filter(|((other, _), _)| own(other)).map(|(_, parts)| parts);
+    let direct = seen.direct.iter().filter(|(other, _)| own(other)).map(|(_, parts)| parts);
+    let around: Vec<Parts> = classes.chain(direct).cloned().collect();
+    let mut coming = Parts::default();
+    for parts in around {
+        all_of(asking, &mut coming, parts)?;
+    }
+    let root = place.1.qdisc();
+    let shown = unasked(asking, place, &coming, filters)?;
+    let inner = place.1.minor() != 0;
+    Ok(Some(Finding {
+        rule: Rule::Unreachable,
+        // What hangs in a class that is not used yet does no harm.
+        level: if inner && shown.is_some() { Level::Warning } else { Level::Note },
+        place: super::at_word(step, "parent"),
+        what: format!(
+            "no packet comes to {}, where {} hang{}",
+            place.1,
+            count(filters.len(), "filter", "filters"),
+            if filters.len() == 1 { "s" } else { "" }
+        ),
+        because: match inner {
+            true => format!("a packet is asked the filters of {root} first, and none of them leads to {}", place.1),
+            false => "nothing leads to the class that it hangs on".to_owned(),
+        },
+        witness: shown.and_then(|(candidate, went)| witness(&candidate, &went)),
+        fix: inner.then(|| Fix { what: format!("hang them on {root}"), ..moved(asking, filters, root) }),
+    }))
+}
+
+/// Adds some parts to others.
+fn all_of(asking: &mut Asking<'_>, whole: &mut Parts, parts: Parts) -> Result<(), TooLarge> {
+    parts.0.into_iter().try_for_each(|(way, set)| whole.add(&mut asking.reached.walked.space, way, set))
+}
+
 /// All of them hang on the qdisc below the class instead.
 fn moved(asking: &Asking<'_>, filters: &[usize], below: Handle) -> Fix {
     let steps = filters.iter().filter_map(|at| asking.step_of_filter(*at));
@@ -75,15 +134,13 @@ fn moved(asking: &Asking<'_>, filters: &[usize], below: Handle) -> Fix {
     Fix { what: format!("hang them on the qdisc below: parent {below}"), edits }
 }
 
-/// A packet that comes to the class and is as one of its filters asks, which the engine does not ask.
-fn unasked(asking: &mut Asking<'_>, place: &Place, filters: &[usize]) -> Result<Option<(Candidate, String)>, TooLarge> {
-    let mut coming = Parts::default();
-    for by in [By::Word, By::Default, By::Hash] {
-        let parts = asking.reached.walked.seen.classes.get(&(place.clone(), by)).cloned().unwrap_or_default();
-        for (way, set) in parts.0 {
-            coming.add(&mut asking.reached.walked.space, way, set)?;
-        }
-    }
+/// A packet of those that come, and as one of the filters asks, which the engine does not ask.
+fn unasked(
+    asking: &mut Asking<'_>,
+    place: &Place,
+    coming: &Parts,
+    filters: &[usize],
+) -> Result<Option<(Candidate, String)>, TooLarge> {
     for at in filters {
         let dump = &asking.reading.filters[*at];
         let FilterEntry::Filter { params: FilterParams::U32(u32), .. } = &dump.entry else { continue };

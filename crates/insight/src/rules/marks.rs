@@ -7,7 +7,7 @@ use crate::reach::Arrival;
 use crate::reading::Step;
 use crate::walk::{RuleKey, RuleSeen};
 use crate::walk_tree::Parts;
-use crate::walk_ways::{Way, carries_others, conditions, reads_connmarks, rules};
+use crate::walk_ways::{Way, conditions, reads_connmarks, rules, undecided};
 use std::collections::BTreeSet;
 use tidegate_packet::header::ethertype;
 use tidegate_policy::FilterParams;
@@ -57,7 +57,7 @@ fn never_set(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         let place = (dump.dev.clone(), dump.parent);
         let coming = asking.reached.list(&place);
         let seen = asking.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
-        if coming.is_empty() || !seen.asked.is_empty() || carries_others(reading, &dump.dev) {
+        if coming.is_empty() || !seen.asked.is_empty() || undecided(reading, &dump.dev) {
             continue;
         }
         let Some(step) = asking.step_of_filter(at) else { continue };
@@ -112,20 +112,17 @@ fn never_read(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
                 continue;
             }
             let went = asking.went(&sent, &device);
-            let idle = idle_class(asking, &device);
-            let because = match &idle {
-                Some(class) => format!("its packets wait in {went}, while nothing leads to class {class}"),
-                None => format!("its packets wait in {went}, as if they had none"),
-            };
+            // A mark for what goes to the default anyway is no mistake.
+            let Some(idle) = idle_class(asking, &device) else { continue };
             found.push(Finding {
                 rule: Rule::Marks,
-                level: if idle.is_some() { Level::Warning } else { Level::Note },
+                level: Level::Warning,
                 place: step.place.clone(),
                 what: format!("nothing reads mark {mark} on {device}"),
-                because,
-                witness: witness(&candidate, &format!("mark {mark}, {went}")),
-                fix: idle.map(|class| Fix {
-                    what: format!("lead it there: tc filter add dev {device} … handle {mark} fw flowid {class}"),
+                because: format!("its packets wait in {went}, while nothing leads to class {idle}"),
+                witness: witness(&candidate, &format!("{went}, with mark {mark}")),
+                fix: Some(Fix {
+                    what: format!("lead it there: tc filter add dev {device} … handle {mark} fw flowid {idle}"),
                     edits: Vec::new(),
                 }),
             });
@@ -264,7 +261,7 @@ fn overwritten(
     }
     let Some(candidate) = asking.reached.pick(asking.reading, arrive)? else { return Ok(None) };
     let way = asking.send(&candidate);
-    debug_assert_ne!(way.mark, value, "the engine leaves {} its mark", candidate.packet);
+    asking.confirmed(way.mark != value, &candidate, "without its mark");
     if way.mark == value || lines.is_empty() {
         return Ok(None);
     }

@@ -27,6 +27,9 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         let Some(step) = asking.step_of_filter(at) else { continue };
         let protocol = asking.reading.filters[at].protocol;
         let matches = matches(step);
+        if reads_nothing(&asking.reading.filters[at].entry) {
+            continue;
+        }
         let wrong = matches.iter().find(|said| family(said).is_some_and(|family| family != protocol));
         match wrong {
             Some(said) if protocol == FilterOp::ALL => found.push(of_all(step, said)),
@@ -43,6 +46,12 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         found.push(first);
     }
     Ok(found)
+}
+
+/// Are no bits compared at all? `match ip protocol 0 0x00` stands for every packet, of whatever protocol.
+fn reads_nothing(entry: &FilterEntry) -> bool {
+    let FilterEntry::Filter { params: FilterParams::U32(u32), .. } = entry else { return false };
+    u32.keys.iter().all(|key| key.mask == 0)
 }
 
 fn matches(step: &Step) -> Vec<Said<'_>> {

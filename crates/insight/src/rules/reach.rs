@@ -9,7 +9,7 @@ use crate::reach::{Candidate, Reached};
 use crate::reading::{Place, Reading, Step};
 use crate::walk::{RuleKey, RuleSeen};
 use crate::walk_tree::{FilterSeen, Parts};
-use crate::walk_ways::carries_others;
+use crate::walk_ways::{asks_connections, undecided};
 use tidegate_gateway::Route;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
@@ -26,6 +26,8 @@ pub(super) struct Asking<'a> {
     pub(super) reading: &'a Reading,
     pub(super) reached: Reached,
     pub(super) prober: Prober,
+    /// Nothing hangs on connections, so that a packet alone decides where it goes.
+    plain: bool,
 }
 
 /// Rules of one kind; what cannot be decided is no finding.
@@ -33,24 +35,16 @@ type Checks = fn(&mut Asking<'_>) -> Result<Vec<Finding>, TooLarge>;
 
 /// What is found about which packets go where; nothing where the policy is too large to decide.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
-    let many: usize =
-        reading.gateway.all_tables().iter().flat_map(|table| table.chains()).map(|chain| chain.rules.len()).sum();
-    let undecided = |why: String| Finding {
-        rule: Rule::Undecided,
-        level: Level::Note,
-        place: None,
-        what: "which packets go where was not decided".into(),
-        because: why,
-        witness: None,
-        fix: None,
-    };
-    if many > MOST_RULES {
-        return vec![undecided(format!("there are {many} rules, more than {MOST_RULES}"))];
+    let chains = reading.gateway.all_tables().iter().flat_map(|table| table.chains());
+    let count: usize = chains.map(|chain| chain.rules.len()).sum();
+    if count > MOST_RULES {
+        return vec![not_decided(format!("there are {count} rules, more than {MOST_RULES}"))];
     }
     let Some(reached) = Reached::of(reading) else {
-        return vec![undecided("the sets of packets are too intricate".into())];
+        return vec![not_decided("the sets of packets are too intricate".into())];
     };
-    let mut asking = Asking { prober: Prober::new(reading), reading, reached };
+    let plain = !asks_connections(reading);
+    let mut asking = Asking { prober: Prober::new(reading), reading, reached, plain };
     let families: [Checks; 9] = [
         filters,
         rules,
@@ -66,6 +60,18 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     families.iter().filter_map(|family| family(&mut asking).ok()).flatten().collect()
 }
 
+fn not_decided(because: String) -> Finding {
+    Finding {
+        rule: Rule::Undecided,
+        level: Level::Note,
+        place: None,
+        what: "which packets go where was not decided".into(),
+        because,
+        witness: None,
+        fix: None,
+    }
+}
+
 impl<'a> Asking<'a> {
     /// Sends a candidate through the engine.
     pub(super) fn send(&mut self, candidate: &Candidate) -> Way {
@@ -76,6 +82,12 @@ impl<'a> Asking<'a> {
     pub(super) fn send_by(&mut self, packet: &Packet, device: &str, route: Route) -> Option<Way> {
         let device = self.prober.device(device)?;
         Some(self.prober.travel(packet, Course::Leaves(device, route)))
+    }
+
+    /// The engine has the last word. Where it contradicts a set one of the two is wrong; but where connections matter, the packets before
+    /// may not have made this one's what the set wants.
+    pub(super) fn confirmed(&self, agreed: bool, candidate: &Candidate, wanted: &str) {
+        debug_assert!(agreed || !self.plain, "the engine does not have {} {wanted}", candidate.packet);
     }
 
     /// How often the engine had a filter match.
@@ -122,9 +134,19 @@ impl<'a> Asking<'a> {
     pub(super) fn line(&self, step: &Step) -> String {
         let Some(place) = &step.place else { return format!("`{}`", step.text()) };
         match (self.reading.sources.len(), self.reading.sources.get(place.file)) {
-            (2.., Some(source)) => format!("{}:{}", source.name, place.line),
-            _ => format!("line {}", place.line),
+            (2.., Some(source)) => format!("{}:{}{}", source.name, place.line, self.which(step)),
+            _ => format!("line {}{}", place.line, self.which(step)),
         }
+    }
+
+    /// Where a line does several things, which of them: what a command asks for.
+    pub(super) fn which(&self, step: &Step) -> String {
+        if self.is_alone(step) {
+            return String::new();
+        }
+        let from = step.words.iter().position(|word| matches!(word.text.as_str(), "match" | "handle" | "-A" | "-I"));
+        let words = step.words.get(from.unwrap_or(0)..).unwrap_or(&[]).iter().map(|word| word.text.as_str());
+        format!(" (`{}`)", words.collect::<Vec<_>>().join(" "))
     }
 
     /// Does a line do nothing but this one command? Then it may be changed for its sake.
@@ -139,7 +161,7 @@ impl<'a> Asking<'a> {
     /// Where a packet waits in the tree of a device, in words.
     pub(super) fn went(&mut self, way: &Way, device: &str) -> String {
         if let Some(loss) = way.dropped {
-            return format!("dropped ({:?})", loss.why);
+            return format!("no class: it is dropped ({:?})", loss.why);
         }
         let stop = self.prober.device(device).and_then(|id| way.stop_at(id)).or(way.stops.last());
         match stop.and_then(|stop| stop.leaf_class()) {
@@ -186,7 +208,7 @@ fn filters(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         .map(|(place, list)| (place.0.clone(), list.prefs.iter().flat_map(|pref| pref.filters.clone()).collect()))
         .collect();
     for (device, filters) in lists {
-        if carries_others(asking.reading, &device) {
+        if undecided(asking.reading, &device) {
             continue;
         }
         for (at, earlier) in filters.iter().zip(0..).map(|(at, n)| (*at, &filters[..n])) {
@@ -261,7 +283,8 @@ fn dead_filter(
         level,
         place: step.place.clone(),
         what: format!(
-            "no packet reaches this filter: {} before it take{} all it asks for",
+            "no packet reaches this filter{}: {} before it take{} all it asks for",
+            asking.which(step),
             named(&lines),
             plural(&lines)
         ),
@@ -367,7 +390,8 @@ fn dead_rule(
         level: Level::Warning,
         place: step.place.clone(),
         what: format!(
-            "no packet reaches this rule: {} before it take{} all it asks for",
+            "no packet reaches this rule{}: {} before it take{} all it asks for",
+            asking.which(step),
             named(&lines),
             plural(&lines)
         ),

@@ -12,18 +12,22 @@
 pub mod apps;
 mod back;
 mod compile;
+mod fireqos;
 pub mod help;
 pub mod keys;
 pub mod links;
 pub mod presets;
 mod read;
 mod schema;
+mod sqm;
 mod tree;
 
 pub use back::{Misfit, Rules, from_machine};
 pub use compile::{Compiled, Line, compile};
+pub use fireqos::read_fireqos;
 pub use read::{Class, Fair, Link, Network, Ports, Queue, Rank, Said, Share, Short, read};
 pub use schema::schema;
+pub use sqm::{Imported, read_iface_conf, read_uci};
 pub use tree::{Entry, Node, Value};
 
 pub use crate::nft::Span;

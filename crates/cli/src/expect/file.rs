@@ -1,0 +1,230 @@
+//! A file of expectations: the policy, the link, and what is expected, each with its place.
+
+use super::words::{self, Expected};
+use crate::trial;
+use clap::Parser;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A file of expectations.
+pub(super) struct Suite {
+    /// The file, as the user named it.
+    pub(super) path: PathBuf,
+    pub(super) trial: Box<trial::Options>,
+    pub(super) cases: Vec<Case>,
+}
+
+/// One expectation.
+pub(super) struct Case {
+    /// Its words.
+    pub(super) text: String,
+    /// The line it stands in.
+    pub(super) line: usize,
+    pub(super) expected: Expected,
+}
+
+/// Keys that are options of `tidegate try` by the same name.
+const OPTIONS: [&str; 11] = ["up", "down", "rtt", "buffer", "duration", "dev", "over", "cable", "ring", "bql", "seed"];
+/// The other keys.
+const OTHERS: [&str; 5] = ["policy", "args", "probes", "ipv6", "expect"];
+/// How long each load is measured where nobody says.
+const DURATION: &str = "20s";
+
+#[derive(Parser)]
+struct Line {
+    #[command(flatten)]
+    options: trial::Options,
+}
+
+/// What is wrong with a file: where, why, what to do.
+struct Wrong {
+    at: Range<usize>,
+    reason: String,
+    remedy: String,
+}
+
+impl Wrong {
+    fn new(at: Range<usize>, reason: impl Into<String>, remedy: impl Into<String>) -> Wrong {
+        Wrong { at, reason: reason.into(), remedy: remedy.into() }
+    }
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// Its place, underlined, why, and what to write instead.
+pub(super) fn read(path: &Path) -> anyhow::Result<Suite> {
+    let text = std::fs::read_to_string(path).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
+    parse(path, &text).map_err(|wrong| anyhow::anyhow!(shown(path, &text, &wrong)))
+}
+
+/// An error with its line, as compilers show it.
+fn shown(path: &Path, text: &str, wrong: &Wrong) -> String {
+    let at = wrong.at.start.min(text.len());
+    let begin = text[..at].rfind('\n').map_or(0, |found| found + 1);
+    let end = text[at..].find('\n').map_or(text.len(), |found| at + found);
+    let line = text[..at].matches('\n').count() + 1;
+    let column = text[begin..at].chars().count();
+    let wide = text[at..wrong.at.end.clamp(at, end)].chars().count().max(1);
+    let number = line.to_string();
+    let blank = " ".repeat(number.len());
+    format!(
+        "{}:{line}:{}: {}\n  {number} | {}\n  {blank} | {}{}\n  {blank} = {}",
+        path.display(),
+        column + 1,
+        wrong.reason,
+        &text[begin..end],
+        " ".repeat(column),
+        "^".repeat(wide),
+        wrong.remedy
+    )
+}
+
+fn parse(path: &Path, text: &str) -> Result<Suite, Wrong> {
+    let parsed = DeTable::parse(text).map_err(|error| {
+        let at = error.span().unwrap_or(0..0);
+        Wrong::new(at, error.message().to_owned(), "the file is TOML (toml.io): key = value, texts in quotes")
+    })?;
+    let table = parsed.get_ref();
+    for key in table.keys() {
+        let name: &str = key.get_ref();
+        if !OPTIONS.contains(&name) && !OTHERS.contains(&name) {
+            let known: Vec<&str> = OTHERS.iter().chain(&OPTIONS).copied().collect();
+            return Err(Wrong::new(key.span(), "no key is called so", format!("there are {}", known.join(", "))));
+        }
+    }
+    let trial = options(path, table)?;
+    let expect = required(table, "expect", "`expect = [\"ping: p95 < 50 ms while 2 uploads\"]`")?;
+    let mut cases = Vec::new();
+    for item in array(expect)? {
+        let said = string(item)?;
+        let expected = words::parse(said).map_err(|wrong| {
+            // The words begin behind the quotes.
+            let quotes = (item.span().len() - said.len().min(item.span().len())) / 2;
+            let at = item.span().start + quotes;
+            Wrong::new(at + wrong.at.start..at + wrong.at.end, wrong.reason, wrong.remedy)
+        })?;
+        let line = text[..item.span().start].matches('\n').count() + 1;
+        cases.push(Case { text: said.to_owned(), line, expected });
+    }
+    Ok(Suite { path: path.to_owned(), trial: Box::new(trial), cases })
+}
+
+/// What the file says of policy and link, as `tidegate try` takes it.
+fn options(path: &Path, table: &DeTable<'_>) -> Result<trial::Options, Wrong> {
+    let policy = required(table, "policy", "name the policy's file: `policy = \"gateway.sh\"`")?;
+    let beside = path.parent().unwrap_or(Path::new(""));
+    let script = beside.join(string(policy)?);
+    let mut args = vec!["test".to_owned(), script.display().to_string()];
+    for key in ["up", "down"] {
+        required(table, key, &format!("say how fast the link is: `{key} = \"20mbit\"`"))?;
+    }
+    let known = ["--up", "1mbit", "--down", "1mbit"].map(str::to_owned);
+    for key in OPTIONS {
+        let Some(value) = table.get(key) else { continue };
+        let said = plain(value)?;
+        let option = [format!("--{key}"), said];
+        // Each is tried alone, so that what is wrong has its place.
+        let others =
+            if matches!(key, "up" | "down") { &known[if key == "up" { 2..4 } else { 0..2 }] } else { &known[..] };
+        let alone: Vec<&String> = args[..2].iter().chain(others).chain(&option).collect();
+        if let Err(error) = Line::try_parse_from(alone) {
+            let text = error.to_string();
+            let reason = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+            return Err(Wrong::new(value.span(), reason, format!("`tidegate try --help` tells what --{key} takes")));
+        }
+        args.extend(option);
+    }
+    if !table.contains_key("duration") {
+        args.extend(["--duration".to_owned(), DURATION.to_owned()]);
+    }
+    if let Some(probes) = table.get("probes") {
+        let names: Vec<&str> = array(probes)?.iter().map(string).collect::<Result<_, _>>()?;
+        args.extend(["--probes".to_owned(), names.join(",")]);
+    }
+    if table.get("ipv6").and_then(|value| value.get_ref().as_bool()) == Some(true) {
+        args.push("--ipv6".to_owned());
+    }
+    if let Some(given) = table.get("args") {
+        args.push("--".to_owned());
+        for arg in array(given)? {
+            args.push(string(arg)?.to_owned());
+        }
+    }
+    let line = Line::try_parse_from(&args).map_err(|error| {
+        let reason = error.to_string().lines().next().unwrap_or_default().to_owned();
+        Wrong::new(policy.span(), reason, "`tidegate try --help` tells what each takes")
+    })?;
+    Ok(line.options)
+}
+
+type Value<'t, 'v> = &'t Spanned<DeValue<'v>>;
+
+fn required<'t, 'v>(table: &'t DeTable<'v>, key: &str, remedy: &str) -> Result<Value<'t, 'v>, Wrong> {
+    table.get(key).ok_or_else(|| Wrong::new(0..0, format!("`{key}` is missing"), remedy))
+}
+
+fn string<'t>(value: Value<'t, '_>) -> Result<&'t str, Wrong> {
+    value.get_ref().as_str().ok_or_else(|| Wrong::new(value.span(), "here a text was expected", "put it in quotes"))
+}
+
+fn array<'t, 'v>(value: Value<'t, 'v>) -> Result<&'t [Spanned<DeValue<'v>>], Wrong> {
+    match value.get_ref() {
+        DeValue::Array(items) => Ok(&items[..]),
+        _ => Err(Wrong::new(value.span(), "here a list was expected", "put it in brackets: [\"…\", \"…\"]")),
+    }
+}
+
+/// A text or a number, as it would stand on a command line.
+fn plain(value: Value<'_, '_>) -> Result<String, Wrong> {
+    match value.get_ref() {
+        DeValue::String(text) => Ok(text.to_string()),
+        DeValue::Integer(number) => Ok(number.as_str().to_owned()),
+        _ => Err(Wrong::new(value.span(), "here a text or a number was expected", "put it in quotes")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "policy = \"a.sh\"\nup = \"2mbit\"\ndown = \"20mbit\"\nseed = 7\n\
+                        expect = [\n  \"ping: p95 < 50 ms while 2 uploads\",\n]\n";
+
+    fn error(text: &str) -> String {
+        match parse(Path::new("x/home.toml"), text) {
+            Ok(_) => "nothing".into(),
+            Err(wrong) => shown(Path::new("x/home.toml"), text, &wrong),
+        }
+    }
+
+    #[test]
+    fn a_file_is_read() {
+        let Ok(suite) = parse(Path::new("x/home.toml"), GOOD) else { panic!("{}", error(GOOD)) };
+        assert_eq!((suite.trial.script.as_path(), suite.trial.seed), (Path::new("x/a.sh"), 7));
+        assert_eq!((suite.cases[0].line, suite.cases[0].text.as_str()), (6, "ping: p95 < 50 ms while 2 uploads"));
+    }
+
+    #[test]
+    fn what_is_wrong_has_its_place() {
+        let wrong_word = GOOD.replace("p95", "q95");
+        assert_eq!(
+            error(&wrong_word),
+            "x/home.toml:6:10: no figure is called so\n  6 |   \"ping: q95 < 50 ms while 2 uploads\",\n    \
+             |          ^^^\n    = figures are p50, p95, p99 (any pN), mean, max, loss, rate, share, drops"
+        );
+        let heads = [
+            (GOOD.replace("up = ", "upp = "), "x/home.toml:2:1: no key is called so"),
+            (GOOD.replace("2mbit", "fast"), "x/home.toml:2:6: invalid value 'fast' for '--up <RATE>'"),
+            (GOOD.replace("policy = \"a.sh\"", ""), "x/home.toml:1:1: `policy` is missing"),
+            (GOOD.replace("\"a.sh\"", "7"), "x/home.toml:1:10: here a text was expected"),
+            (GOOD.replace("seed = 7", "seed = "), "x/home.toml:4:8: string values must be quoted"),
+        ];
+        for (text, head) in heads {
+            let error = error(&text);
+            assert!(error.starts_with(head), "{error}");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! `tidegate test FILE…`: what is expected of a policy, held against the simulated link and the engine.
+//!
+//! ```text
+//! FILE (TOML) ─▶ Suite ─┬─ figures: each load simulated once, as `try` does ─▶ measure::Trial ─┐
+//!                       └─ packets: Explainer ─▶ Story ────────────────────────────────────────┴─▶ verdicts ─▶ text, TAP, JUnit, JSON
+//! ```
+
+mod file;
+mod judge;
+mod options;
+mod output;
+mod words;
+
+pub use options::Options;
+
+use anyhow::{Context, bail};
+use std::io::Write;
+use std::process::ExitCode;
+
+/// An expectation does not hold.
+const FAILED: u8 = 1;
+/// A file could not be read.
+const UNREAD: u8 = 2;
+
+/// Plays `tidegate test`.
+pub fn command(options: &Options) -> ExitCode {
+    match attempt(options) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => FAILED.into(),
+        Err(error) => {
+            eprintln!("tidegate test: {error:#}");
+            UNREAD.into()
+        }
+    }
+}
+
+/// Does everything hold?
+fn attempt(options: &Options) -> anyhow::Result<bool> {
+    let suites = options.files.iter().map(|path| file::read(path)).collect::<anyhow::Result<Vec<_>>>()?;
+    if let Some(only) = options.only
+        && suites.iter().all(|suite| only == 0 || only > suite.cases.len())
+    {
+        bail!("there is no expectation {only}; --only counts from 1");
+    }
+    let mut all = Vec::new();
+    for suite in &suites {
+        all.push(judge::judge(suite, options.only).with_context(|| suite.path.display().to_string())?);
+    }
+    let text = if options.json {
+        output::document(&all)
+    } else if options.tap {
+        output::tap(&all)
+    } else {
+        output::text(&all, options.show)
+    };
+    // Whoever reads may have had enough: a closed pipe is no error.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    if let Some(path) = &options.junit {
+        std::fs::write(path, output::junit(&all)).with_context(|| path.display().to_string())?;
+    }
+    Ok(output::count(&all).1 == 0)
+}

@@ -1,0 +1,154 @@
+//! What came of expectations: for people, as TAP, as JUnit's XML, as JSON.
+
+use super::judge::{Judged, Verdict};
+use serde_json::json;
+use std::fmt::Write as _;
+
+/// A line each, and a count.
+pub(super) fn text(all: &[Judged<'_>], show: bool) -> String {
+    let mut out = String::new();
+    for judged in all {
+        let _ = writeln!(out, "{}", judged.suite.path.display());
+        for (number, verdict) in &judged.verdicts {
+            let case = &judged.suite.cases[number - 1];
+            let word = if verdict.holds { "ok    " } else { "FAILED" };
+            let _ = writeln!(out, "  {word} {number}  {}  ({})", case.text, verdict.found);
+            if !verdict.holds {
+                let _ = writeln!(out, "           line {}; see: {}", case.line, verdict.again);
+            }
+        }
+        if let Some(trial) = judged.trial.as_ref().filter(|_| show) {
+            let _ = write!(out, "\n{}\n", tidegate_report::text(trial));
+        }
+    }
+    let (held, failed) = count(all);
+    let _ = writeln!(out, "{} held, {failed} failed", held);
+    out
+}
+
+/// How many held, and how many did not.
+pub(super) fn count(all: &[Judged<'_>]) -> (usize, usize) {
+    let verdicts = all.iter().flat_map(|judged| &judged.verdicts);
+    let held = verdicts.clone().filter(|(_, verdict)| verdict.holds).count();
+    (held, verdicts.count() - held)
+}
+
+/// All verdicts, with the file and words of each.
+fn each<'j>(all: &'j [Judged<'j>]) -> impl Iterator<Item = (String, &'j str, usize, &'j Verdict)> {
+    all.iter().flat_map(|judged| {
+        let file = judged.suite.path.display().to_string();
+        judged.verdicts.iter().map(move |(number, verdict)| {
+            let case = &judged.suite.cases[number - 1];
+            (file.clone(), case.text.as_str(), case.line, verdict)
+        })
+    })
+}
+
+/// Test Anything Protocol, version 13.
+pub(super) fn tap(all: &[Judged<'_>]) -> String {
+    let (held, failed) = count(all);
+    let mut out = format!("TAP version 13\n1..{}\n", held + failed);
+    for (number, (file, text, line, verdict)) in (1..).zip(each(all)) {
+        let word = if verdict.holds { "ok" } else { "not ok" };
+        // `#` begins a directive.
+        let _ = writeln!(out, "{word} {number} - {}", text.replace('#', "\\#"));
+        if !verdict.holds {
+            let (at, found, again) = (format!("{file}:{line}"), &verdict.found, &verdict.again);
+            let quoted = |text: &str| serde_json::Value::from(text).to_string();
+            let _ = writeln!(
+                out,
+                "  ---\n  at: {}\n  found: {}\n  see: {}\n  ...",
+                quoted(&at),
+                quoted(found),
+                quoted(again)
+            );
+        }
+    }
+    out
+}
+
+/// JUnit's XML, as CI systems read it.
+pub(super) fn junit(all: &[Judged<'_>]) -> String {
+    let escape = tidegate_report::chart::escape;
+    let (held, failed) = count(all);
+    let mut out = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"tidegate\" tests=\"{}\" failures=\"{failed}\">\n",
+        held + failed
+    );
+    for judged in all {
+        let failures = judged.verdicts.iter().filter(|(_, verdict)| !verdict.holds).count();
+        let file = escape(&judged.suite.path.display().to_string());
+        let tests = judged.verdicts.len();
+        let _ = writeln!(out, "  <testsuite name=\"{file}\" tests=\"{tests}\" failures=\"{failures}\">");
+        for (number, verdict) in &judged.verdicts {
+            let case = &judged.suite.cases[number - 1];
+            let (name, line) = (escape(&case.text), case.line);
+            let _ = write!(out, "    <testcase classname=\"{file}\" name=\"{name}\" file=\"{file}\" line=\"{line}\"");
+            if verdict.holds {
+                let _ = writeln!(out, "/>");
+            } else {
+                let (found, again) = (escape(&verdict.found), escape(&verdict.again));
+                let _ = writeln!(out, ">\n      <failure message=\"{found}\">{again}</failure>\n    </testcase>");
+            }
+        }
+        out.push_str("  </testsuite>\n");
+    }
+    out.push_str("</testsuites>\n");
+    out
+}
+
+/// The form of the document.
+const FORM: u32 = 1;
+
+/// Everything, as one document.
+pub(super) fn document(all: &[Judged<'_>]) -> String {
+    let (held, failed) = count(all);
+    let cases = each(all).map(|(file, text, line, verdict)| {
+        json!({
+            "file": file,
+            "line": line,
+            "expectation": text,
+            "holds": verdict.holds,
+            "found": verdict.found,
+            "see": verdict.again,
+        })
+    });
+    let document =
+        json!({ "tidegate_test": FORM, "held": held, "failed": failed, "expectations": cases.collect::<Vec<_>>() });
+    format!("{document:#}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::file::{Case, Suite};
+    use super::super::words;
+    use super::*;
+    use crate::trial;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: trial::Options,
+    }
+
+    #[test]
+    fn markup_and_directives_in_words_stay_words() {
+        let options =
+            Line::try_parse_from(["test", "a.sh", "--up", "1mbit", "--down", "1mbit"]).map(|line| line.options);
+        let text = "ping: p95 < 5 ms while 1 upload";
+        let case = Case { text: "a < b & \"c\" # TODO".into(), line: 3, expected: words::parse(text).expect(text) };
+        let Ok(options) = options else { panic!("the options are right") };
+        let suite = Suite { path: "x.toml".into(), trial: Box::new(options), cases: vec![case] };
+        let verdict = Verdict { holds: false, found: "7 \"ms\"".into(), again: "tidegate <again>".into() };
+        let all = [Judged { suite: &suite, verdicts: vec![(1, verdict)], trial: None }];
+        assert_eq!(
+            tap(&all),
+            "TAP version 13\n1..1\nnot ok 1 - a < b & \"c\" \\# TODO\n  ---\n  at: \"x.toml:3\"\n  \
+             found: \"7 \\\"ms\\\"\"\n  see: \"tidegate <again>\"\n  ...\n"
+        );
+        let xml = junit(&all);
+        assert!(xml.contains("name=\"a &lt; b &amp; &quot;c&quot; # TODO\" file=\"x.toml\" line=\"3\">"), "{xml}");
+        assert!(xml.contains("<failure message=\"7 &quot;ms&quot;\">tidegate &lt;again&gt;</failure>"), "{xml}");
+    }
+}

@@ -1,0 +1,106 @@
+//! `tidegate explain`, `graph` and `test`: what only the commands themselves show. (What they print stands in docs/, and is executed.)
+
+mod common;
+
+use common::{Place, TIDEGATE};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+use tidegate_insight::Packet;
+
+/// Exit code, output, errors.
+fn tidegate(args: &[&str]) -> (i32, String, String) {
+    let output = Command::new(TIDEGATE).args(args).output().expect("tidegate runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+}
+
+fn name(path: &Path) -> &str {
+    path.to_str().expect("a name")
+}
+
+const BANDS: &str = "\
+qdisc add dev eth0 root handle 1: prio
+filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 1:1
+";
+
+/// A recording of these packets, Ethernet frames in the old format.
+fn recording(words: &[&str]) -> Vec<u8> {
+    let mut bytes = [&[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0][..], &[0; 8], &[0xff, 0xff, 0, 0, 1, 0, 0, 0]].concat();
+    for words in words {
+        let packet = Packet::parse(words).expect(words);
+        let mut frame = vec![0; 12];
+        frame.extend(packet.ethertype.to_be_bytes());
+        frame.extend(packet.head().network());
+        bytes.extend([0; 8]);
+        bytes.extend((frame.len() as u32).to_le_bytes());
+        bytes.extend((u32::from(packet.length) + 14).to_le_bytes());
+        bytes.extend(frame);
+    }
+    bytes
+}
+
+#[test]
+fn flows_of_a_recording_are_explained_once_each() {
+    let place = Place::new("understand-pcap");
+    let policy = place.file("bands.tc", BANDS);
+    let ssh = "tcp 10.0.0.1 > 10.0.0.2:22 len 60";
+    let dns = "udp 10.0.0.1 > 10.0.0.2:53 len 80";
+    let pcap = place.file("some.pcap", recording(&[ssh, ssh, dns]));
+    let (code, out, errors) = tidegate(&["explain", name(&policy), "--pcap", name(&pcap), "--json"]);
+    assert_eq!(code, 0, "{errors}");
+    let document: Value = serde_json::from_str(&out).expect("is JSON");
+    let packets = document["packets"].as_array().expect("a list");
+    let told: Vec<[&str; 2]> = packets
+        .iter()
+        .map(|one| [one["packet"].as_str().unwrap_or(""), one["end"]["classes"][0].as_str().unwrap_or("")])
+        .collect();
+    assert_eq!(told, [[ssh, "1:1"], [dns, "1:2"]]);
+    let (code, out, _) = tidegate(&["explain", name(&policy), "--pcap", name(&pcap), "--number", "3"]);
+    assert_eq!((code, out.lines().next()), (0, Some(format!("packet 3: {dns}").as_str())));
+}
+
+#[test]
+fn codes_tell_what_came_of_it() {
+    let place = Place::new("understand-codes");
+    let policy = place.file("bands.tc", BANDS);
+    let other = place.file("other.tc", BANDS.replace("flowid 1:1", "flowid 1:3"));
+    let (ssh, dns) = ("tcp 10.0.0.1 > 10.0.0.2:22", "udp 10.0.0.1 > 10.0.0.2:53");
+    let suite = |expected: &str| {
+        format!("policy = \"bands.tc\"\nup = \"1mbit\"\ndown = \"1mbit\"\nexpect = [\"packet '{ssh}': {expected}\"]\n")
+    };
+    let (held, failed) = (place.file("held.toml", suite("class 1:1")), place.file("failed.toml", suite("class 1:2")));
+    let wrong = place.file("wrong.toml", suite("clas 1:1"));
+    let missing = place.0.join("nothing.tc");
+    let table: [(i32, &str, &[&str]); 10] = [
+        (0, "ends: eth0 1:1", &["explain", name(&policy), ssh]),
+        (0, "the same under", &["explain", name(&policy), dns, "--diff", name(&other)]),
+        (1, "→ 1:3", &["explain", name(&policy), ssh, "--diff", name(&other)]),
+        (2, "`10.0.0.2`: it has no port", &["explain", name(&policy), "tcp 10.0.0.1 > 10.0.0.2"]),
+        (2, "there is no such file", &["explain", name(&missing), ssh]),
+        (2, "is no recording", &["explain", name(&policy), "--pcap", name(&policy)]),
+        (0, "1 held, 0 failed", &["test", name(&held)]),
+        (1, "see: tidegate explain", &["test", name(&failed)]),
+        (2, "wrong.toml:4:49: nothing of a packet's end is called so", &["test", name(&wrong)]),
+        (2, "nothing is configured on eth7", &["graph", name(&policy), "--dev", "eth7"]),
+    ];
+    for (code, said, args) in table {
+        let (found, out, errors) = tidegate(args);
+        assert_eq!(found, code, "{args:?}: {errors}");
+        assert!(out.contains(said) || errors.contains(said), "{args:?}: {out}{errors}");
+    }
+}
+
+#[test]
+fn a_picture_is_a_document_of_its_own_in_light_and_dark() {
+    let place = Place::new("understand-graph");
+    let policy = place.file("bands.tc", BANDS);
+    let picture = place.0.join("bands.svg");
+    let (code, out, errors) = tidegate(&["graph", name(&policy), "-o", name(&picture)]);
+    assert_eq!((code, out.as_str()), (0, ""), "{errors}");
+    let svg = std::fs::read_to_string(&picture).expect("it was written");
+    for part in ["<svg xmlns=\"http://www.w3.org/2000/svg\"", "prefers-color-scheme:dark", "prio 1:", "◂ u32 dport 22"]
+    {
+        assert!(svg.contains(part), "{part} is missing: {svg}");
+    }
+}

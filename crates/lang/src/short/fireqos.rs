@@ -1,0 +1,345 @@
+//! FireQOS's configuration as short policies, as far as it maps: interfaces with their rates and links, classes with what they are sure
+//! of and may have, matches by port, protocol, DSCP and host.
+
+use super::sqm::Imported;
+use super::{Entry, Node, Problem, Span, Value};
+
+/// A word and where it stands.
+type Word<'t> = (&'t str, Span);
+
+/// The policies of a configuration: one for each interface.
+///
+/// # Errors
+/// What has no place in a short policy, each with its line; nothing is left out in silence.
+pub fn read_fireqos(text: &str) -> Result<Vec<Imported>, Vec<Problem>> {
+    let mut reader = Reader::default();
+    for (number, line) in (1..).zip(text.lines()) {
+        let words = words(line, number);
+        let Some(((first, span), rest)) = words.split_first().map(|(first, rest)| (*first, rest)) else { continue };
+        match first {
+            "interface" | "interface4" | "interface46" | "interface6" => reader.interface(span, rest),
+            "class" | "class4" | "class46" | "class6" => reader.class(span, rest),
+            "match" | "match4" | "match46" | "match6" => reader.matches(span, rest),
+            other => reader.wrong(
+                span,
+                format!("{other} has no place in a short policy"),
+                "keep what it does in a script of its own",
+            ),
+        }
+    }
+    if reader.problems.is_empty() {
+        Ok(reader.interfaces.into_iter().map(Interface::policy).collect())
+    } else {
+        Err(reader.problems)
+    }
+}
+
+#[derive(Default)]
+struct Reader {
+    interfaces: Vec<Interface>,
+    problems: Vec<Problem>,
+}
+
+struct Interface {
+    entries: Vec<Entry>,
+    notes: Vec<Problem>,
+    classes: Vec<Class>,
+}
+
+struct Class {
+    name: String,
+    span: Span,
+    entries: Vec<Entry>,
+    ports: Vec<Node>,
+    dscp: Vec<Node>,
+    hosts: Vec<Node>,
+}
+
+impl Interface {
+    fn policy(self) -> Imported {
+        let Interface { mut entries, notes, classes } = self;
+        // What belongs to no class needs none of its own.
+        let table: Vec<Entry> = classes
+            .into_iter()
+            .filter(|class| class.name != "default")
+            .map(|class| {
+                let Class { name, span, mut entries, ports, dscp, hosts } = class;
+                for (key, nodes) in [("ports", ports), ("dscp", dscp), ("hosts", hosts)] {
+                    if let Some(first) = nodes.first() {
+                        let span = first.span;
+                        entries.push(Entry { key: key.into(), span, node: Node { span, value: Value::List(nodes) } });
+                    }
+                }
+                Entry { key: name, span, node: Node { span, value: Value::Table(entries) } }
+            })
+            .collect();
+        if let Some(first) = table.first() {
+            let span = first.span;
+            entries.push(Entry { key: "classes".into(), span, node: Node { span, value: Value::Table(table) } });
+        }
+        Imported { entries, notes }
+    }
+}
+
+impl Reader {
+    fn wrong(&mut self, span: Span, what: impl Into<String>, remedy: impl Into<String>) {
+        self.problems.push(Problem::new(span, what, remedy));
+    }
+
+    /// `interface DEV NAME input|output|bidirectional [LINK…] [rate R] [input rate R] [output rate R]`
+    fn interface(&mut self, span: Span, words: &[Word<'_>]) {
+        let [(dev, dev_span), _, (way, way_span), rest @ ..] = words else {
+            self.wrong(
+                span,
+                "an interface without device, name and direction",
+                "write: interface eth0 world bidirectional rate 10mbit",
+            );
+            return;
+        };
+        let mut entries = vec![text("device", dev, *dev_span), text("shape", "100%", span), text("fair", "flow", span)];
+        let sides: &[&str] = match *way {
+            "bidirectional" => &["up", "down"],
+            "output" => &["up"],
+            "input" => &["down"],
+            other => {
+                self.wrong(*way_span, format!("{other} is no direction"), "write input, output or bidirectional");
+                return;
+            }
+        };
+        let mut side = sides;
+        let mut link: Vec<&str> = Vec::new();
+        let mut link_span = span;
+        let mut at = 0;
+        while let Some((word, span)) = rest.get(at).copied() {
+            at += 1;
+            match word {
+                "input" => side = &["down"],
+                "output" => side = &["up"],
+                "rate" => {
+                    let Some((rate, span)) = rest.get(at).copied() else {
+                        self.wrong(span, "a rate without a value", "write: rate 10mbit");
+                        return;
+                    };
+                    at += 1;
+                    for key in side {
+                        entries.retain(|entry| entry.key != *key);
+                        entries.push(text(key, &rate.to_lowercase(), span));
+                    }
+                    side = sides;
+                }
+                // Whose side the encapsulation is on is nothing to us: the link has it.
+                "local" | "remote" | "balanced" => {}
+                "adsl" | "ethernet" | "pppoe-llc" | "pppoe-vcmux" | "pppoa-llc" | "pppoa-vcmux" | "bridged-llc"
+                | "bridged-vcmux" | "ipoa-llc" | "ipoa-vcmux" => {
+                    link.push(word);
+                    link_span = span;
+                }
+                "qdisc" | "minrate" | "mtu" | "r2q" | "burst" | "cburst" | "quantum" => at += 1,
+                other => self.wrong(
+                    span,
+                    format!("\"{other}\" has no place in a short policy"),
+                    "see tidegate policy help link",
+                ),
+            }
+        }
+        if let [first, ..] = link[..] {
+            let known = |word: &&&str| word.starts_with("ppp") || word.starts_with("bridged");
+            let kind = match (first, link.iter().find(known)) {
+                ("adsl", Some(kind)) => format!("adsl {kind}"),
+                ("adsl", None) => "adsl".to_owned(),
+                _ => "ethernet".to_owned(),
+            };
+            entries.push(text("link", &kind, link_span));
+        }
+        self.interfaces.push(Interface { entries, notes: Vec::new(), classes: Vec::new() });
+    }
+
+    /// `class NAME [commit R] [max R] [kind…]`; what belongs to no class is nobody's, so `default` is none.
+    fn class(&mut self, span: Span, words: &[Word<'_>]) {
+        let Some(interface) = self.interfaces.last_mut() else {
+            self.wrong(
+                span,
+                "a class before any interface",
+                "begin with: interface eth0 world bidirectional rate 10mbit",
+            );
+            return;
+        };
+        let Some(((name, name_span), rest)) = words.split_first().map(|(first, rest)| (*first, rest)) else { return };
+        let mut class = Class {
+            name: name.to_lowercase(),
+            span: name_span,
+            entries: Vec::new(),
+            ports: Vec::new(),
+            dscp: Vec::new(),
+            hosts: Vec::new(),
+        };
+        let first = interface.classes.is_empty();
+        let mut at = 0;
+        let mut strange = Vec::new();
+        while let Some((word, span)) = rest.get(at).copied() {
+            at += 1;
+            match word {
+                "commit" | "rate" | "min" | "max" | "ceil" => {
+                    let key = if matches!(word, "max" | "ceil") { "ceil" } else { "share" };
+                    let Some((value, span)) = rest.get(at).copied() else { continue };
+                    at += 1;
+                    class.entries.push(text(key, &value.to_lowercase(), span));
+                }
+                "input" | "output" => interface.notes.push(Problem::new(
+                    span,
+                    "a class has the same share both ways in a short policy",
+                    "what is said last counts",
+                )),
+                "pfifo" | "bfifo" => class.entries.push(text("queue", "plain", span)),
+                "fq_codel" | "codel" | "sfq" | "htb" | "balanced" => {}
+                "prio" | "priority" | "quantum" | "r2q" | "burst" | "cburst" | "qdisc" => at += 1,
+                "options" => at += 1,
+                other => strange.push((other.to_owned(), span)),
+            }
+        }
+        if name != "default" {
+            // The first class goes first, as in FireQOS by its order.
+            if first {
+                class.entries.push(Entry {
+                    key: "first".into(),
+                    span: name_span,
+                    node: Node { span: name_span, value: Value::Truth(true) },
+                });
+            }
+            interface.classes.push(class);
+        } else {
+            interface.classes.push(Class { name: "default".into(), ..class });
+        }
+        for (word, span) in strange {
+            self.wrong(
+                span,
+                format!("\"{word}\" has no place in a class of a short policy"),
+                "see tidegate policy help share",
+            );
+        }
+    }
+
+    /// `match [tcp|udp|icmp] [port|ports|sport|dport P,Q:R] [dscp D] [src|dst|host A]`
+    fn matches(&mut self, span: Span, words: &[Word<'_>]) {
+        let Some(class) = self.interfaces.last_mut().and_then(|interface| interface.classes.last_mut()) else {
+            self.wrong(span, "a match before any class", "begin with: class NAME");
+            return;
+        };
+        let mut protocol = "";
+        let mut at = 0;
+        let mut wrong = Vec::new();
+        let mut asked = 0;
+        while let Some((word, span)) = words.get(at).copied() {
+            at += 1;
+            let value = words.get(at).copied();
+            let node = |text: String, span: Span| Node { span, value: Value::Text(text) };
+            match (word, value) {
+                ("tcp" | "udp", _) => protocol = word,
+                ("all", None) => asked += 1,
+                ("port" | "ports" | "sport" | "sports" | "dport" | "dports", Some((ports, span))) => {
+                    at += 1;
+                    asked += 1;
+                    for range in ports.split(',') {
+                        let range = range.replace(':', "-");
+                        let text = if protocol.is_empty() { range } else { format!("{protocol} {range}") };
+                        class.ports.push(node(text, span));
+                    }
+                }
+                ("dscp", Some((dscp, span))) => {
+                    at += 1;
+                    asked += 1;
+                    class.dscp.extend(dscp.split(',').map(|one| node(one.to_uppercase(), span)));
+                }
+                ("src" | "dst" | "host" | "ip", Some((hosts, span))) => {
+                    at += 1;
+                    asked += 1;
+                    class.hosts.extend(hosts.split(',').map(|one| node(one.to_owned(), span)));
+                }
+                ("prio", Some(_)) => at += 1,
+                _ => wrong.push((word.to_owned(), span)),
+            }
+        }
+        if asked > 1 {
+            wrong.push(("several conditions that must hold together".into(), span));
+        } else if asked == 0 && wrong.is_empty() {
+            wrong.push((format!("{protocol} without a port"), span));
+        }
+        for (what, span) in wrong {
+            self.wrong(
+                span,
+                format!("a short policy cannot ask for this: {what}"),
+                "it asks for ports, applications, DSCPs and hosts, each by itself; keep the rest in a script",
+            );
+        }
+    }
+}
+
+fn text(key: &str, value: &str, span: Span) -> Entry {
+    Entry { key: key.into(), span, node: Node { span, value: Value::Text(value.into()) } }
+}
+
+/// The words of a line with their places; what follows a # is none.
+fn words(line: &str, number: usize) -> Vec<Word<'_>> {
+    let code = line.split('#').next().unwrap_or("");
+    let mut words = Vec::new();
+    let mut column = 1;
+    let mut rest = code;
+    while let Some(start) = rest.find(|letter: char| !letter.is_whitespace()) {
+        column += rest[..start].chars().count();
+        let word = rest[start..].split(char::is_whitespace).next().unwrap_or("");
+        let length = word.chars().count();
+        words.push((word, Span { line: number, from: column, to: column + length - 1 }));
+        column += length;
+        rest = &rest[start + word.len()..];
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(node: &Node) -> String {
+        match &node.value {
+            Value::Text(text) => text.clone(),
+            Value::Truth(truth) => truth.to_string(),
+            Value::List(items) => items.iter().map(told).collect::<Vec<_>>().join(", "),
+            Value::Table(entries) => {
+                let all: Vec<String> =
+                    entries.iter().map(|entry| format!("{} = {}", entry.key, told(&entry.node))).collect();
+                format!("{{ {} }}", all.join("; "))
+            }
+            other => other.name().to_owned(),
+        }
+    }
+
+    #[test]
+    fn interfaces_classes_and_matches_map() {
+        let text = "# the line\ninterface eth0 world bidirectional adsl local pppoe-llc input rate 10500kbit output rate 800kbit\n\
+                    \x20 class voip commit 100kbit pfifo\n    match udp ports 5060,10000:10100\n    match dscp ef\n\
+                    \x20 class bulk max 90%\n    match host 192.168.1.50\n  class default\n    match all\n";
+        let policies = read_fireqos(text).expect("is read");
+        let lines: Vec<String> =
+            policies[0].entries.iter().map(|entry| format!("{} = {}", entry.key, told(&entry.node))).collect();
+        assert_eq!(
+            lines,
+            [
+                "device = eth0",
+                "shape = 100%",
+                "fair = flow",
+                "down = 10500kbit",
+                "up = 800kbit",
+                "link = adsl pppoe-llc",
+                "classes = { voip = { share = 100kbit; queue = plain; first = true; ports = udp 5060, udp 10000-10100; dscp = EF }; bulk = { ceil = 90%; hosts = 192.168.1.50 } }",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_does_not_map_is_told_with_its_place() {
+        let text = "interface eth0 world output rate 1mbit\n class a\n  match tcp syn\n  match tcp port 22 dscp EF\nserver_mode on\n";
+        let told: Vec<(usize, String)> =
+            read_fireqos(text).expect_err("does not map").into_iter().map(|p| (p.span.line, p.what)).collect();
+        assert_eq!(told.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 4, 5]);
+    }
+}
