@@ -53,13 +53,11 @@ pub(super) fn devices(format: Format, name: &str, text: &str) -> Vec<String> {
     found
 }
 
-/// The devices that a short policy, or what comes to one, says lead to the modem and to the LAN.
+/// The devices that a short policy says lead to the modem and to the LAN; where a file comes to several policies, none does.
 pub(super) fn ends(format: Format, name: &str, text: &str) -> Option<(String, Option<String>)> {
     let policies = file::policies(format, name, text).ok().filter(|_| file::is_short(format))?;
-    match <[_; 1]>::try_from(policies) {
-        Ok([(short, _)]) => Some((short.device.value, short.lan.map(|lan| lan.value))),
-        Err(_) => None,
-    }
+    let [(short, _)] = <[_; 1]>::try_from(policies).ok()?;
+    Some((short.device.value, short.lan.map(|lan| lan.value)))
 }
 
 /// The calls that a file asks for.

@@ -7,7 +7,7 @@ use crate::probe::Course;
 use crate::reading::Reading;
 use tidegate_classify::netfilter::{CountedRule, Known, Seen};
 use tidegate_gateway::{Gateway, Route, tos_priority};
-use tidegate_lang::iptables::print_rule;
+use tidegate_lang::{iptables, nft};
 use tidegate_packet::header::{ethertype, tcp_flags};
 use tidegate_packet::{Addrs, Dissector, FlowKeys, Handle, Head, dissect};
 use tidegate_policy::netfilter::{Condition, Family, Hook, Match, Rule, Target};
@@ -84,19 +84,29 @@ fn line(reading: &Reading, gateway: &Gateway, met: &Seen, length: u16) -> Option
     let same_before = chain.rules[..at].iter().filter(|other| other.rule == *rule).count();
     let maker = reading.maker_of_rule((met.family, &met.table, &met.chain), rule, same_before);
     let place = maker.and_then(|op| reading.step_of(op)).and_then(|step| step.place.clone());
-    let what = format!("{}:{}", met.chain, print_rule(rule, v6));
+    let made_by_nft = table.is_some_and(|table| table.is_free());
+    let words = |rule: &Rule| match made_by_nft {
+        true => nft::print_rule(rule, met.family, None),
+        false => iptables::print_rule(rule, v6).trim().to_owned(),
+    };
+    let what = format!("{}: {}", met.chain, words(rule));
     Some(match met.failed.and_then(|failed| rule.matches.get(failed)) {
-        Some(condition) => Line { what, outcome: Outcome::Passed, why: vec![failing(condition, met, length)], place },
+        Some(condition) => {
+            Line { what, outcome: Outcome::Passed, why: vec![failing(condition, met, length, &words)], place }
+        }
         None => Line { what, outcome: Outcome::Met, why: effects(rule, met), place },
     })
 }
 
-/// Why a condition does not hold.
-fn failing(condition: &Match, met: &Seen, length: u16) -> String {
-    let v6 = met.before.head.ethertype() == ethertype::IPV6;
+/// Why a condition does not hold; `words` are the tool's for a rule.
+fn failing(condition: &Match, met: &Seen, length: u16, words: &dyn Fn(&Rule) -> String) -> String {
     let alone = Rule { matches: vec![condition.clone()], ..Rule::default() };
-    let words = print_rule(&alone, v6);
-    format!("`{}` does not hold: {}", words.trim(), fact(&condition.what, met, length))
+    let fact = fact(&condition.what, met, length);
+    match words(&alone).trim() {
+        // Each family's words imply it.
+        "" => format!("it is for the other family: {fact}"),
+        asked => format!("`{asked}` does not hold: {fact}"),
+    }
 }
 
 /// What the packet has where a condition asks.

@@ -16,6 +16,8 @@ const LONG: Span = Span::millis(1000);
 const LONGISH: Span = Span::millis(250);
 /// A queue that holds less than the link sends in this time starves a single upload.
 const SHORT: Span = Span::millis(10);
+/// Shapes of leaves that are measured.
+const MOST_SHAPES: usize = 64;
 /// An acknowledgement with timestamps and SACK blocks, on Ethernet.
 const ACKNOWLEDGEMENT: u32 = 94;
 /// Frames offered at once to see how long a queue is.
@@ -30,7 +32,8 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
         found.extend(burst(reading, &mut bench, class));
     }
     let lengths = lengths(reading, &mut bench);
-    let long: Vec<Finding> = lengths.iter().filter_map(|length| long(&mut bench, length)).collect();
+    let mut busy: BTreeMap<Shape, Filled> = BTreeMap::new();
+    let long: Vec<Finding> = lengths.iter().filter_map(|length| long(&mut bench, &mut busy, length)).collect();
     let told = |dev: &str| {
         let here = |length: &&Length<'_>| length.dev == dev;
         let mut places = lengths.iter().filter(here).filter_map(|length| length.step.place.as_ref());
@@ -121,6 +124,16 @@ struct Length<'r> {
     alone: Option<Filled>,
 }
 
+/// What makes two leaves of a device behave alike: kind, limit, rate, ceil, longest frame, and how many others there are.
+type Shape = (String, &'static str, String, u64, u64, u32, usize);
+
+impl Length<'_> {
+    fn shape(&self) -> Shape {
+        let limit = self.limit.unwrap_or_default().to_owned();
+        (self.dev.to_owned(), self.kind.name(), limit, self.rate.0, self.ceil.0, self.frame, self.others.len())
+    }
+}
+
 /// The leaves under HTB and TBF whose queue has a length of its own.
 fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
     let mut lengths = Vec::new();
@@ -176,8 +189,14 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
             alone: None,
         });
     }
+    // Classes that are alike do alike: one of each shape is measured.
+    let mut measured: BTreeMap<Shape, Option<Filled>> = BTreeMap::new();
     for length in lengths.iter_mut().filter(|length| is_plain(length.kind)) {
-        length.alone = bench.fill(length.dev, length.class, &[], length.frame, FRAMES);
+        if measured.len() >= MOST_SHAPES && !measured.contains_key(&length.shape()) {
+            continue;
+        }
+        let fill = || bench.fill(length.dev, length.class, &[], length.frame, FRAMES);
+        length.alone = *measured.entry(length.shape()).or_insert_with(fill);
     }
     lengths
 }
@@ -198,7 +217,7 @@ fn is_plain(kind: Kind) -> bool {
 }
 
 /// A queue that, filled, takes long to empty.
-fn long(bench: &mut Bench<'_>, length: &Length<'_>) -> Option<Finding> {
+fn long(bench: &mut Bench<'_>, measured: &mut BTreeMap<Shape, Filled>, length: &Length<'_>) -> Option<Finding> {
     if !is_plain(length.kind) {
         return None;
     }
@@ -208,7 +227,8 @@ fn long(bench: &mut Bench<'_>, length: &Length<'_>) -> Option<Finding> {
     if guess.0.max(alone.wait.0) < LONGISH.0 {
         return None;
     }
-    let busy = bench.fill(length.dev, length.class, &length.others, length.frame, FRAMES).unwrap_or(alone);
+    let fill = || bench.fill(length.dev, length.class, &length.others, length.frame, FRAMES).unwrap_or(alone);
+    let busy = *measured.entry(length.shape()).or_insert_with(fill);
     let wait = busy.wait.max(alone.wait);
     let level = match wait {
         wait if wait < LONGISH => return None,
