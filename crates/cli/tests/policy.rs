@@ -95,11 +95,11 @@ fn mistakes_are_named_where_they_stand() {
         // Lines are counted in the text shown here.
         let (text, shift) =
             if whole || text.starts_with("x =") { (text.to_owned(), 0) } else { (format!("{begin}{text}"), 2) };
-        place.file("f", &text);
-        let (code, _, told) = tidegate(&place.0, &["policy", "show", "f"]);
+        place.file("f.toml", &text);
+        let (code, _, told) = tidegate(&place.0, &["policy", "show", "f.toml"]);
         let mut parts = what.splitn(3, ':');
         let line: usize = parts.nth(1).and_then(|line| line.parse().ok()).expect("a line");
-        let wanted = format!("f:{}:{}", line + shift, parts.next().unwrap_or_default());
+        let wanted = format!("f.toml:{}:{}", line + shift, parts.next().unwrap_or_default());
         assert_eq!(code, Some(1), "{text}");
         assert!(told.contains(&wanted), "{text}\nwanted {wanted}\n{told}");
         assert!(told.contains("remedy: ") && told.contains(remedy), "{text}\n{told}");
