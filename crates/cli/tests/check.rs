@@ -348,3 +348,25 @@ fn rules_of_a_file_stand_in_their_lines() {
         .collect();
     assert_eq!(of_file, [(5, "R8")], "{stdout}");
 }
+
+#[test]
+fn good_policies_have_no_warning() {
+    if skip() {
+        return;
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut checked = 0;
+    for folder in [root.clone(), root.join("disciplines")] {
+        for entry in std::fs::read_dir(&folder).expect("examples") {
+            let path = entry.expect("an entry").path();
+            let name = path.to_str().expect("a name").to_owned();
+            if !name.ends_with(".sh") && !name.ends_with("home.toml") {
+                continue;
+            }
+            let (code, stdout, stderr) = tidegate(&["--show", "warning", &name]);
+            assert_eq!(code, 0, "{name}\n{stdout}{stderr}");
+            checked += 1;
+        }
+    }
+    assert!(checked >= 20, "{checked} were found");
+}

@@ -12,7 +12,6 @@ use crate::walk::tree::{By, Parts, Place};
 use crate::walk::ways::{Walked, Way, undecided, walk};
 use tidegate_gateway::Route;
 use tidegate_packet::Handle;
-use tidegate_packet::header::ethertype;
 use tidegate_policy::netfilter::Connstate;
 
 /// A packet, and how it comes.
@@ -148,12 +147,7 @@ fn bits_of(space: &Space, packet: &Packet, state: Connstate) -> Vec<bool> {
         let interval = begins.partition_point(|begin| *begin <= carried).saturating_sub(1);
         write(Field::Carried, group * 8, 8, interval as u64);
     }
-    let layout = match packet.ethertype {
-        ethertype::IPV4 if packet.ihl == 5 => Layout::V4,
-        ethertype::IPV4 => Layout::V4Options,
-        ethertype::IPV6 => Layout::V6,
-        _ => Layout::Other,
-    };
+    let layout = Layout::of(packet);
     let head = packet.head();
     for (octet, at) in head.network().iter().zip(0..) {
         for bit in 0..8 {

@@ -1,10 +1,13 @@
 //! A file of expectations: the policy, the link, and what is expected, each with its place.
 
 use super::words::{self, Expected};
+use crate::intake;
+use crate::policy::file;
 use crate::trial;
 use clap::Parser;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use tidegate_lang::short::Short;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -97,10 +100,11 @@ fn parse(path: &Path, text: &str) -> Result<Suite, Wrong> {
     }
     let trial = options(path, table)?;
     let expect = required(table, "expect", "`expect = [\"ping: p95 < 50 ms while 2 uploads\"]`")?;
+    let classes = classes_of(&trial.script);
     let mut cases = Vec::new();
     for item in array(expect)? {
         let said = string(item)?;
-        let expected = words::parse(said).map_err(|wrong| {
+        let expected = words::parse(said, &classes).map_err(|wrong| {
             // The words begin behind the quotes.
             let quotes = (item.span().len() - said.len().min(item.span().len())) / 2;
             let at = item.span().start + quotes;
@@ -110,6 +114,20 @@ fn parse(path: &Path, text: &str) -> Result<Suite, Wrong> {
         cases.push(Case { text: said.to_owned(), line, expected });
     }
     Ok(Suite { path: path.to_owned(), trial: Box::new(trial), cases })
+}
+
+/// The classes that a policy names: short policies do.
+fn classes_of(policy: &Path) -> words::Classes {
+    let Ok(text) = std::fs::read_to_string(policy) else { return words::Classes::new() };
+    let name = policy.to_string_lossy();
+    let Some(format) = intake::sniff(&name, text.as_bytes()).ok().filter(|format| file::is_short(*format)) else {
+        return words::Classes::new();
+    };
+    let policies = file::policies(format, &name, &text).unwrap_or_default();
+    let id = |short: &Short, class: &str| short.class_id(class).map(|id| (class.to_owned(), id.to_string()));
+    let named =
+        |short: &Short| short.classes.iter().filter_map(|class| id(short, &class.name.value)).collect::<Vec<_>>();
+    policies.iter().flat_map(|(short, _)| named(short)).collect()
 }
 
 /// What the file says of policy and link, as `tidegate try` takes it.

@@ -2,7 +2,7 @@
 
 use super::file::{Case, Suite};
 use super::words::{Bound, Ending, Expected, Figure, Measured, Subject};
-use crate::intake::{self, ReadOptions};
+use crate::intake;
 use crate::trial::{self, Burden};
 use anyhow::Context;
 use tidegate_insight::{Explainer, Packet, Reading, Story};
@@ -66,15 +66,7 @@ pub(super) fn judge<'s>(suite: &'s Suite, only: Option<usize>) -> anyhow::Result
 
 fn read(suite: &Suite) -> anyhow::Result<Reading> {
     let options = &suite.trial;
-    let how = ReadOptions {
-        args: options.args.clone(),
-        devices: options.dev.iter().cloned().collect(),
-        timeout: options.timeout,
-        dissect: options.dissect,
-        seed: options.seed,
-        ..ReadOptions::default()
-    };
-    Ok(intake::read(std::slice::from_ref(&options.script), &how)?.reading())
+    Ok(intake::read(std::slice::from_ref(&options.script), &options.how_to_read())?.reading())
 }
 
 fn of_figure(suite: &Suite, number: usize, trial: &Trial, run: &Run, measured: &Measured) -> Verdict {
@@ -119,7 +111,11 @@ fn figure(trial: &Trial, run: &Run, measured: &Measured) -> Result<f64, String> 
         }
         (Subject::Class(id), Figure::Rate | Figure::Drops) => of_class(run, id, measured.figure),
         (Subject::Class(id), figure) => {
-            let probes: Vec<&Probe> = run.probes.iter().filter(|probe| probe.class.as_deref() == Some(id)).collect();
+            let probes: Vec<&Probe> = run
+                .probes
+                .iter()
+                .filter(|probe| probe.class.as_deref().is_some_and(|class| is_in(class, id)))
+                .collect();
             if probes.is_empty() {
                 return Err(format!("no probe's packets take class {id}; {}", taken(run)));
             }
@@ -160,6 +156,12 @@ fn together(probes: &[&Probe], run: &Run) -> Pings {
         (1..=count).filter_map(move |n| pings.rtt.percentile(100.0 * n as f64 / count as f64))
     });
     Pings { rtt: Spans::new(values.collect()), lost: all.iter().map(|pings| pings.lost).sum() }
+}
+
+/// Is a class this one, or one below it: of the qdisc on it that has its number?
+fn is_in(class: &str, id: &str) -> bool {
+    let own = id.split(':').nth(1).unwrap_or("");
+    class == id || !own.is_empty() && class.strip_prefix(own).is_some_and(|rest| rest.starts_with(':'))
 }
 
 fn taken(run: &Run) -> String {

@@ -137,7 +137,11 @@ mod tests {
         let options =
             Line::try_parse_from(["test", "a.sh", "--up", "1mbit", "--down", "1mbit"]).map(|line| line.options);
         let text = "ping: p95 < 5 ms while 1 upload";
-        let case = Case { text: "a < b & \"c\" # TODO".into(), line: 3, expected: words::parse(text).expect(text) };
+        let case = Case {
+            text: "a < b & \"c\" # TODO".into(),
+            line: 3,
+            expected: words::parse(text, &Default::default()).expect(text),
+        };
         let Ok(options) = options else { panic!("the options are right") };
         let suite = Suite { path: "x.toml".into(), trial: Box::new(options), cases: vec![case] };
         let verdict = Verdict { holds: false, found: "7 \"ms\"".into(), again: "tidegate <again>".into() };

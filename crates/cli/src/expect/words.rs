@@ -2,6 +2,7 @@
 
 use crate::trial::{Burden, LAST_HOST, LoadName, Transfers};
 use clap::ValueEnum;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use tidegate_insight::Packet;
 use tidegate_lang::units;
@@ -143,11 +144,14 @@ impl<'t> Part<'t> {
     }
 }
 
+/// The classes that a policy names, with their ids.
+pub(super) type Classes = BTreeMap<String, String>;
+
 /// Reads an expectation.
-pub(super) fn parse(text: &str) -> Read<Expected> {
+pub(super) fn parse(text: &str, classes: &Classes) -> Read<Expected> {
     let whole = Part { text, at: 0 }.trim();
     if whole.text.starts_with("packet") {
-        return packet(whole);
+        return packet(whole, classes);
     }
     // Classes have colons in their ids: the one that ends the subject has a blank behind it.
     let Some((subject, rest)) = whole.split_once(": ") else {
@@ -157,7 +161,7 @@ pub(super) fn parse(text: &str) -> Read<Expected> {
         Some((claim, burden)) => (claim, self::burden(burden)?),
         None => (rest, Burden::Transfers(Vec::new())),
     };
-    let (subject_, place) = (self::subject(subject)?, claim);
+    let (subject_, place) = (self::subject(subject, classes)?, claim);
     let Some((sign, compare)) = Compare::ALL.iter().find(|(sign, _)| claim.text.contains(sign)) else {
         return place.wrong("there is no bound", "write < or > and a value: p95 < 50 ms");
     };
@@ -191,7 +195,7 @@ fn fits(measured: &Measured) -> bool {
     )
 }
 
-fn subject(part: Part<'_>) -> Read<Subject> {
+fn subject(part: Part<'_>, classes: &Classes) -> Read<Subject> {
     let words: Vec<&str> = part.text.split_whitespace().collect();
     Ok(match words[..] {
         ["ping" | "dns" | "ssh" | "web"] => Subject::Probe(part.text.to_owned()),
@@ -199,14 +203,20 @@ fn subject(part: Part<'_>) -> Read<Subject> {
         ["voip" | "voip-up"] => Subject::Probe("voip-up".into()),
         ["voip-down"] => Subject::Probe("voip-down".into()),
         ["class", id] | ["class", _, id] if units::parse_classid(id).is_some() => Subject::Class(words[1..].join(" ")),
-        ["class", ..] => {
-            return part.wrong("that is no class", "write its id, `class 1:10`; on another device `class ifb0 1:10`");
-        }
+        ["class", name] if classes.contains_key(name) => Subject::Class(classes[name].clone()),
+        ["class", ..] => return part.wrong("that is no class", no_class(classes)),
         ["host", name] => Subject::Host(host(name).map_or_else(|| part.wrong("no such host", HOSTS), Ok)?),
         ["upload" | "uploads"] => Subject::Flows { up: true },
         ["download" | "downloads"] => Subject::Flows { up: false },
         _ => return part.wrong("nothing is called so", SUBJECTS),
     })
+}
+
+/// What to write for a class.
+fn no_class(classes: &Classes) -> String {
+    let ids = "write its id, `class 1:10`; on another device `class ifb0 1:10`";
+    let names: Vec<&str> = classes.keys().map(String::as_str).collect();
+    if names.is_empty() { ids.to_owned() } else { format!("the policy's classes are {}; or {ids}", names.join(", ")) }
 }
 
 const HOSTS: &str = "hosts are a, who sends unless another is named, to h";
@@ -300,7 +310,7 @@ fn transfers(part: Part<'_>) -> Read<Transfers> {
 }
 
 /// `packet 'WORDS': class 1:10, mark 7`.
-fn packet(whole: Part<'_>) -> Read<Expected> {
+fn packet(whole: Part<'_>, classes: &Classes) -> Read<Expected> {
     let quote = whole.text.chars().find(|letter| matches!(letter, '\'' | '"'));
     let parts = quote.and_then(|quote| {
         let (_, rest) = whole.split_once(&quote.to_string())?;
@@ -320,17 +330,18 @@ fn packet(whole: Part<'_>) -> Read<Expected> {
     let mut endings = Vec::new();
     let mut at = rest.at + 1;
     for claim in claims.split(',') {
-        endings.push(ending(Part { text: claim, at }.trim())?);
+        endings.push(ending(Part { text: claim, at }.trim(), classes)?);
         at += claim.len() + 1;
     }
     Ok(Expected::Packet(Box::new(packet), endings))
 }
 
-fn ending(part: Part<'_>) -> Read<Ending> {
+fn ending(part: Part<'_>, classes: &Classes) -> Read<Ending> {
     const ENDINGS: &str = "write class 1:10, queue fq_codel, device eth0, mark 7 or lost";
     let words: Vec<&str> = part.text.split_whitespace().collect();
     Ok(match words[..] {
         ["class", id] if units::parse_classid(id).is_some() => Ending::Class(id.to_owned()),
+        ["class", name] if classes.contains_key(name) => Ending::Class(classes[name].clone()),
         ["queue", kind] => Ending::Queue(kind.to_owned()),
         ["device", name] => Ending::Device(name.to_owned()),
         ["mark", number] => {
@@ -353,7 +364,7 @@ mod tests {
     use super::*;
 
     fn measured(text: &str) -> Measured {
-        match parse(text) {
+        match parse(text, &Classes::new()) {
             Ok(Expected::Measured(measured)) => measured,
             other => panic!("{text}: {other:?}"),
         }
@@ -422,7 +433,7 @@ mod tests {
         let words = "udp 10.0.0.2 > 1.1.1.1:53";
         let packet = Packet::parse(words).expect(words);
         assert_eq!(
-            parse(&format!("packet '{words}': class 1:10, mark 0x7")),
+            parse(&format!("packet '{words}': class 1:10, mark 0x7"), &Classes::new()),
             Ok(Expected::Packet(Box::new(packet), vec![Ending::Class("1:10".into()), Ending::Mark(7)]))
         );
     }
@@ -445,7 +456,7 @@ mod tests {
             ("packet udp: class 1:10", "packet udp: class 1:10", "the packet does not stand in quotes"),
         ];
         for (text, at, reason) in table {
-            let wrong = parse(text).expect_err(text);
+            let wrong = parse(text, &Classes::new()).expect_err(text);
             assert_eq!((&text[wrong.at], wrong.reason.as_str()), (at, reason));
         }
     }

@@ -1,6 +1,7 @@
 //! What `tidegate try` is told.
 
 use crate::dissect::Dissect;
+use crate::intake::ReadOptions;
 use std::path::PathBuf;
 use std::time::Duration;
 use tidegate_lang::units;
@@ -86,6 +87,20 @@ pub struct Options {
     /// Print the result as JSON, and write no report unless told where.
     #[arg(long)]
     pub json: bool,
+}
+
+impl Options {
+    /// How the policy is taken in.
+    pub(crate) fn how_to_read(&self) -> ReadOptions {
+        ReadOptions {
+            args: self.args.clone(),
+            devices: self.dev.iter().cloned().collect(),
+            timeout: self.timeout,
+            dissect: self.dissect,
+            seed: self.seed,
+            ..ReadOptions::default()
+        }
+    }
 }
 
 /// What loads the link; named as flent's tests where they exist.

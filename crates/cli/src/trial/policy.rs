@@ -3,7 +3,7 @@
 use super::options::Options;
 use crate::capture::{Exit, Outcome};
 use crate::faces::Machine;
-use crate::intake::{self, ReadOptions, Taken};
+use crate::intake::{self, Taken};
 use anyhow::bail;
 use tidegate_gateway::{DeviceKind, DeviceSpec, Gateway};
 use tidegate_insight::{CARRIED_OUT_AT, Given, Reading};
@@ -110,16 +110,8 @@ impl Policy {
 /// # Errors
 /// When it cannot be run, does not end, ends with an error, or issues a command that fails (unless told to go on).
 pub(super) fn take_in(options: &Options) -> anyhow::Result<Policy> {
-    let how = ReadOptions {
-        args: options.args.clone(),
-        devices: options.dev.iter().cloned().collect(),
-        timeout: options.timeout,
-        dissect: options.dissect,
-        seed: options.seed,
-        ..ReadOptions::default()
-    };
     let Taken { machine, outcomes, wan: said, lan: towards, .. } =
-        intake::read(std::slice::from_ref(&options.script), &how)?;
+        intake::read(std::slice::from_ref(&options.script), &options.how_to_read())?;
     outcomes.iter().try_for_each(|outcome| judge(outcome, options))?;
     let kind = |name: &str| machine.gateway.device(name).map(|id| machine.gateway.spec(id).kind);
     let wan = match (&options.dev, &options.over) {

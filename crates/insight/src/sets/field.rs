@@ -3,7 +3,9 @@
 //! What tells filters apart stands first (which protocol, which DSCP, whose address, which port), what constrains everybody alike last
 //! (lengths, what is known of the connection), so that sets share their ends.
 
+use crate::packet::Packet;
 use crate::sets::bdd::Literal;
+use tidegate_packet::header::ethertype;
 
 macro_rules! fields {
     ($($name:ident $width:literal $doc:literal,)*) => {
@@ -99,6 +101,18 @@ pub(crate) enum Layout {
     V6,
     /// Anything else.
     Other,
+}
+
+impl Layout {
+    /// Of a packet.
+    pub(crate) fn of(packet: &Packet) -> Layout {
+        match packet.ethertype {
+            ethertype::IPV4 if packet.ihl == 5 => Layout::V4,
+            ethertype::IPV4 => Layout::V4Options,
+            ethertype::IPV6 => Layout::V6,
+            _ => Layout::Other,
+        }
+    }
 }
 
 /// Which fields hold the addresses and ports at a place on the way: translation changes them.

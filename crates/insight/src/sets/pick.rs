@@ -141,12 +141,7 @@ impl Choice {
 
     /// The octets that are asked for and have no name, where the packet that is described so far has others.
     fn unnamed(&self, packet: &Packet) -> Vec<(u8, u8)> {
-        let layout = match packet.ethertype {
-            ethertype::IPV4 if packet.ihl == 5 => Layout::V4,
-            ethertype::IPV4 => Layout::V4Options,
-            ethertype::IPV6 => Layout::V6,
-            _ => Layout::Other,
-        };
+        let layout = Layout::of(packet);
         let head = packet.head();
         let octets = head.network().iter().zip(0u8..Head::NETWORK as u8);
         let differing = octets.filter_map(|(has, at)| {

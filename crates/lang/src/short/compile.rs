@@ -10,6 +10,7 @@ use super::{Class, Fair, Network, Problem, Queue, Rank, Share, Short, Span};
 use crate::nft::{Span as NftSpan, mark_blocks};
 use std::fmt::Write as _;
 use std::net::IpAddr;
+use tidegate_packet::Handle;
 
 /// A command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,6 +108,19 @@ pub fn compile(short: &Short) -> Compiled {
         target.lead(&mut compiled);
     }
     compiled
+}
+
+impl Short {
+    /// The number of the class of that name, on every device that is shaped.
+    pub fn class_id(&self, name: &str) -> Option<Handle> {
+        let at = self.classes.iter().position(|class| class.name.value == name)?;
+        Some(Handle::new(1, minor_of(at)))
+    }
+}
+
+/// The minor number of a class by its place in the policy.
+fn minor_of(at: usize) -> u16 {
+    CONTROL + 0x10 * (at as u16 + 1)
 }
 
 /// The name of the ifb of a device.
@@ -215,7 +229,7 @@ impl<'s> Target<'s> {
         for (number, class) in self.short.classes.iter().enumerate() {
             let first = class.rank == Rank::First;
             planned.push(Planned {
-                minor: CONTROL + 0x10 * (number as u16 + 1),
+                minor: minor_of(number),
                 class: Some(class),
                 rate: fixed(class).unwrap_or(unit),
                 ceil: class.ceil.as_ref().map_or(link, |ceil| asked(ceil.value)),

@@ -33,6 +33,8 @@ use std::fmt::Write as _;
 
 /// Units of a plot's width; what is finer is not drawn.
 pub const WIDE: f64 = 1000.0;
+/// Room around a picture that stands alone and is drawn up to its edges.
+const AIR: f64 = 12.0;
 
 /// Colours, light and dark, and how marks look. Part of every page and of every standalone drawing.
 pub const STYLE: &str = include_str!("style.css");
@@ -98,7 +100,8 @@ impl Drawing {
 
     /// A document of its own, with its colours; a plot gets `width` pixels, what has its size keeps it.
     pub fn alone(&self, width: f64) -> String {
-        let (width, height, content) = match &self.body {
+        // What is drawn up to its edges gets air around it.
+        let (width, height, around, content) = match &self.body {
             Body::Plot { height, margin, .. } => {
                 let Margin { left, right, top, bottom } = margin;
                 let inner = (width - left - right).max(1.0);
@@ -106,14 +109,15 @@ impl Drawing {
                     "<svg x=\"{left}\" y=\"{top}\" width=\"{inner}\" height=\"{height}\" overflow=\"visible\">{}</svg>",
                     self.content()
                 );
-                (width, height + top + bottom, content)
+                (width, height + top + bottom, 0.0, content)
             }
-            Body::Fixed { width, height, content } => (*width, *height, content.clone()),
+            Body::Fixed { width, height, content } => (width + 2.0 * AIR, height + 2.0 * AIR, AIR, content.clone()),
         };
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart alone\" width=\"{width}\" height=\"{height}\" \
-             viewBox=\"0 0 {width} {height}\" role=\"img\"><title>{}</title><desc>{}</desc><style>{STYLE}</style>\
-             <rect class=\"paper\" width=\"100%\" height=\"100%\"/>{content}</svg>\n",
+             viewBox=\"{0} {0} {width} {height}\" role=\"img\"><title>{1}</title><desc>{2}</desc><style>{STYLE}</style>\
+             <rect class=\"paper\" x=\"{0}\" y=\"{0}\" width=\"100%\" height=\"100%\"/>{content}</svg>\n",
+            0.0 - around,
             escape(&self.title),
             escape(&self.description)
         )
