@@ -124,6 +124,7 @@ pub(super) fn carry_out(
     traced: &mut Traced<'_>,
 ) -> Outcome {
     traced.world(devices);
+    let lines: Vec<&str> = text.lines().collect();
     let mut calls = Vec::with_capacity(asked.len());
     let mut troubles = Vec::new();
     for Asked { call, line, may_fail, inside } in asked {
@@ -134,7 +135,7 @@ pub(super) fn carry_out(
         let source = SourceLine {
             file: path.to_owned(),
             line: at,
-            text: text.lines().nth(at - 1).unwrap_or_default().to_owned(),
+            text: lines.get(at - 1).map(|line| (*line).to_owned()).unwrap_or_default(),
             columns: None,
         };
         if reply.code != 0 && !may_fail {

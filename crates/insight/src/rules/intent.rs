@@ -1,6 +1,6 @@
 //! R2: where today's senders land in a policy that sorts by TOS or DSCP. Many such policies are older than the marks.
 
-use super::reach::Asking;
+use super::reach::{Asking, hits_in};
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::probe::Way;
@@ -10,7 +10,7 @@ use crate::walk::RuleKey;
 use std::collections::BTreeMap;
 use tidegate_gateway::Route;
 use tidegate_packet::Handle;
-use tidegate_policy::dump::FilterEntry;
+use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::netfilter::Condition;
 use tidegate_policy::{ClassParams, FilterParams, Kind};
 
@@ -142,8 +142,13 @@ fn parting(one: &Way, other: &Way) -> Option<(Handle, Handle)> {
 /// What everything that asks for the DS field has counted, with its place.
 fn counters(asking: &mut Asking<'_>, device: &str) -> Vec<(Option<Place>, u64)> {
     let mut counted = Vec::new();
+    let mut list: Option<(Handle, Vec<FilterDump>)> = None;
     for (at, dump) in asking.reading.filters.iter().enumerate().filter(|(_, dump)| dump.dev == device) {
-        if let Some(hits) = asking.hits(dump) {
+        // The filters of one parent stand together.
+        if list.as_ref().is_none_or(|(parent, _)| *parent != dump.parent) {
+            list = Some((dump.parent, asking.list(dump)));
+        }
+        if let Some(hits) = list.as_ref().and_then(|(_, dumps)| hits_in(dumps, dump)) {
             counted.push((asking.step_of_filter(at).and_then(|step| step.place.clone()), hits));
         }
     }

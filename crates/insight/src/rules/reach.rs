@@ -92,18 +92,14 @@ impl<'a> Asking<'a> {
 
     /// How often the engine had a filter match.
     pub(super) fn hits(&mut self, dump: &FilterDump) -> Option<u64> {
-        let FilterEntry::Filter { handle, params: FilterParams::U32(wanted), .. } = &dump.entry else { return None };
-        let device = self.prober.device(&dump.dev)?;
+        hits_in(&self.list(dump), dump)
+    }
+
+    /// The list that a filter stands in, with what the engine counted.
+    pub(super) fn list(&mut self, dump: &FilterDump) -> Vec<FilterDump> {
+        let Some(device) = self.prober.device(&dump.dev) else { return Vec::new() };
         let now = self.prober.now();
-        let dumps = self.prober.gateway().filters(now, device, dump.parent).ok()?;
-        dumps.into_iter().find_map(|found| match found.entry {
-            FilterEntry::Filter { handle: one, params: FilterParams::U32(params), hits: Some(hits), .. }
-                if one == *handle && params.table == wanted.table && found.pref == dump.pref =>
-            {
-                Some(hits.matched)
-            }
-            _ => None,
-        })
+        self.prober.gateway().filters(now, device, dump.parent).unwrap_or_default()
     }
 
     /// The command that made a filter.
@@ -169,6 +165,19 @@ impl<'a> Asking<'a> {
             None => "no class at all".to_owned(),
         }
     }
+}
+
+/// How often a filter of a list matched.
+pub(super) fn hits_in(list: &[FilterDump], dump: &FilterDump) -> Option<u64> {
+    let FilterEntry::Filter { handle, params: FilterParams::U32(wanted), .. } = &dump.entry else { return None };
+    list.iter().find_map(|found| match &found.entry {
+        FilterEntry::Filter { handle: one, params: FilterParams::U32(params), hits: Some(hits), .. }
+            if one == handle && params.table == wanted.table && found.pref == dump.pref =>
+        {
+            Some(hits.matched)
+        }
+        _ => None,
+    })
 }
 
 /// A witness that the engine has confirmed.

@@ -182,6 +182,9 @@ impl Tree<'_> {
             _ => {
                 // Filters share out among flows, or there is one class.
                 self.ask(at.dev, at.qdisc.handle, at.qdisc.handle, set)?;
+                if !takes_child(at.qdisc.kind) {
+                    return Ok(());
+                }
                 let below = self.reading.qdiscs.iter().filter(|qdisc| qdisc.dev == at.dev && hangs_on(qdisc, at.qdisc));
                 let below: Vec<&QdiscDump> = below.collect();
                 below.into_iter().try_for_each(|qdisc| self.qdisc(Within { qdisc, depth: at.depth + 1, ..at }, set))
@@ -408,7 +411,7 @@ impl Tree<'_> {
         }
         let place = (at.dev.to_owned(), class);
         self.seen.classes.entry((place, by)).or_default().add(self.lists.space, self.way, set)?;
-        let below = self.reading.qdiscs.iter().find(|qdisc| qdisc.dev == at.dev && qdisc.parent == class);
+        let below = self.reading.index.hung(at.dev, class).map(|at| &self.reading.qdiscs[at]);
         match below {
             Some(qdisc) if !qdisc.handle.is_none() => self.qdisc(Within { qdisc, depth: at.depth + 1, ..at }, set),
             _ => Ok(()),
@@ -440,6 +443,11 @@ impl Tree<'_> {
 enum At {
     Direct,
     Unclassified,
+}
+
+/// Can a qdisc hang on one of this kind, beside those with classes that are made by hand?
+fn takes_child(kind: Kind) -> bool {
+    matches!(kind, Kind::Tbf | Kind::Red | Kind::Sfb)
 }
 
 /// Does a qdisc hang on a class of another, or on the other itself?
