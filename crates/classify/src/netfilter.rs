@@ -26,6 +26,10 @@ fn built_in(table: &str) -> &'static [&'static str] {
     }
 }
 const NO_CHAIN: TcError = TcError::new(Errno::NoEnt, "No chain/target/match by that name");
+/// With more chains than this, how deep they lead is not looked into.
+const MOST_COMPARED: usize = 1000;
+/// Chains that a packet may be in at once, the base chain among them (Linux: 16).
+const MOST_CHAINS: usize = 16;
 /// How deep chains may call one another, and how often they may go to one another.
 const MAX_STEPS: u32 = 10_000;
 
@@ -236,7 +240,7 @@ impl Table {
     /// # Errors
     /// As iptables refuses: no such chain, no such rule, chain in use or exists already.
     pub fn apply(&mut self, op: &NfOp) -> Result<(), TcError> {
-        self.carry_out(op)?;
+        self.carry_out(op).map_err(|error| if self.free { error } else { place::named(op, error) })?;
         self.touched |= !matches!(op.command, NfCommand::Flush(None) | NfCommand::DeleteChain(None));
         Ok(())
     }
@@ -252,7 +256,7 @@ impl Table {
             }
             NfCommand::Insert(chain, position, rule) => {
                 let at = self.find(chain)?;
-                self.check_target(rule)?;
+                self.check_target(at, rule)?;
                 let index = position.saturating_sub(1);
                 if index > self.chains[at].rules.len() {
                     return Err(TcError::new(Errno::Range, "Index of insertion too big"));
@@ -265,13 +269,13 @@ impl Table {
             }
             NfCommand::ReplaceAt(chain, position, rule) => {
                 let at = self.find(chain)?;
-                self.check_target(rule)?;
+                self.check_target(at, rule)?;
                 let handle = self.next_handle();
                 *self.rule_at(at, *position, "Index of replacement too big")? = counted(rule, handle);
             }
             NfCommand::ReplaceHandle(chain, handle, rule) => {
                 let (at, index) = self.by_handle(chain, *handle)?;
-                self.check_target(rule)?;
+                self.check_target(at, rule)?;
                 self.chains[at].rules[index] = counted(rule, *handle);
             }
             NfCommand::Delete(chain, rule) => {
@@ -335,7 +339,7 @@ impl Table {
     }
 
     fn put(&mut self, chain: usize, index: usize, rule: &Rule) -> Result<(), TcError> {
-        self.check_target(rule)?;
+        self.check_target(chain, rule)?;
         let handle = self.next_handle();
         self.chains[chain].rules.insert(index, counted(rule, handle));
         Ok(())
@@ -419,14 +423,46 @@ impl Table {
         position.checked_sub(1).and_then(|i| rules.get_mut(i)).ok_or(TcError::new(Errno::Range, missing))
     }
 
-    fn check_target(&self, rule: &Rule) -> Result<(), TcError> {
-        match &rule.target {
-            Some(Target::Jump(name) | Target::Goto(name)) if self.position(name).is_none() => {
-                let message = Some(format!("Chain '{name}' does not exist").into());
-                Err(TcError { errno: Errno::NoEnt, message })
-            }
-            _ => Ok(()),
+    /// Is there the chain that a rule leads to, and can packets come to its end from there?
+    fn check_target(&self, from: usize, rule: &Rule) -> Result<(), TcError> {
+        let Some(Target::Jump(name) | Target::Goto(name)) = &rule.target else { return Ok(()) };
+        let Some(to) = self.position(name) else {
+            let message = Some(format!("Chain '{name}' does not exist").into());
+            return Err(TcError { errno: Errno::NoEnt, message });
+        };
+        // What leads there already does no harm a second time.
+        let leads = |counted: &CountedRule| matches!(&counted.rule.target, Some(Target::Jump(n) | Target::Goto(n)) if n == name);
+        if self.chains.len() > MOST_COMPARED || self.chains[from].rules.iter().rev().any(leads) {
+            return Ok(());
         }
+        if self.too_deep(from, to) { Err(TcError::bare(Errno::Links)) } else { Ok(()) }
+    }
+
+    /// Would packets come through more chains than the kernel follows, were a rule of `from` to lead to `to`? Chains that lead to one
+    /// another in a circle are endlessly deep; those that no packet comes to may.
+    fn too_deep(&self, from: usize, to: usize) -> bool {
+        let leads = |at: usize| {
+            let targets = self.chains[at].rules.iter().filter_map(|counted| match &counted.rule.target {
+                Some(Target::Jump(name) | Target::Goto(name)) => self.position(name).map(|to| (at, to)),
+                _ => None,
+            });
+            targets.collect::<Vec<_>>()
+        };
+        let mut edges: Vec<(usize, usize)> = (0..self.chains.len()).flat_map(leads).collect();
+        edges.push((from, to));
+        edges.sort_unstable();
+        edges.dedup();
+        // The longest way to each chain from where packets come in, 0 where none do.
+        let mut depth: Vec<usize> = self.chains.iter().map(|chain| usize::from(chain.base.is_some())).collect();
+        // Each round follows one more jump.
+        for _ in 0..=MOST_CHAINS {
+            for (from, to) in &edges {
+                if depth[*from] > 0 {
+                    depth[*to] = depth[*to].max(depth[*from] + 1);
+                }
+            }
+        }
+        depth.iter().any(|depth| *depth > MOST_CHAINS)
     }
 
     fn is_called(&self, name: &str) -> bool {

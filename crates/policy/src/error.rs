@@ -32,6 +32,8 @@ pub enum Errno {
     AddrNotAvail,
     /// Too many levels of symbolic links (the kernel's word for a tree that loops or is too deep).
     Loop,
+    /// Too many links.
+    Links,
 }
 
 impl Errno {
@@ -51,6 +53,7 @@ impl Errno {
             Errno::NoBufs => "No buffer space available",
             Errno::AddrNotAvail => "Cannot assign requested address",
             Errno::Loop => "Too many levels of symbolic links",
+            Errno::Links => "Too many links",
         }
     }
 }

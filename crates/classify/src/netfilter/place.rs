@@ -11,6 +11,21 @@ fn asks_for_syn(rule: &Rule) -> bool {
     rule.matches.iter().any(|m| matches!(m.what, Condition::TcpFlags(mask, flags) if !m.not && mask & flags & SYN != 0))
 }
 
+/// A refusal in the words that iptables has for it.
+pub(super) fn named(op: &NfOp, error: TcError) -> TcError {
+    let (verb, chain) = match &op.command {
+        NfCommand::Append(chain, _) => ("APPEND", chain),
+        NfCommand::Insert(chain, ..) => ("INSERT", chain),
+        NfCommand::ReplaceAt(chain, ..) => ("REPLACE", chain),
+        _ => return error,
+    };
+    if error.errno != Errno::Links {
+        return error;
+    }
+    let message = format!("RULE_{verb} failed ({}): rule in chain {chain}", error.errno.text());
+    TcError { message: Some(message.into()), ..error }
+}
+
 /// Some targets stand in certain tables only, and in the chains where what they change is still open.
 pub(super) fn check(op: &NfOp) -> Result<(), TcError> {
     let (verb, chain, rule) = match &op.command {
