@@ -26,6 +26,12 @@ const NAMED: &[Named] = &[
     ("netfilter", "nft's refusals, beside nft 1.0.6", "exact", "commands_are_refused_as_recorded"),
     (
         "netfilter",
+        "chains in a circle, and how deep chains may lead, beside iptables 1.8.9 and nft 1.0.6",
+        "exact",
+        "chains_that_packets_come_to_lead_to_an_end",
+    ),
+    (
+        "netfilter",
         "lengths of packets on devices without a link header",
         "exact",
         "a_packet_is_as_long_on_ppp_as_on_ethernet",
