@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use tidegate_insight::Reading;
 use tidegate_lang::short::{self, Compiled, Problem, Rules, Short};
 
 /// Something does not fit, or is wrong with the policy.
@@ -133,14 +134,14 @@ fn document(short: &Short, compiled: &Compiled) -> Value {
 }
 
 fn from(files: &[PathBuf], as_json: bool) -> ExitCode {
-    let mut taken = match intake::read(files, &ReadOptions::default()) {
+    let taken = match intake::read(files, &ReadOptions::default()) {
         Ok(taken) => taken,
         Err(error) => return complain(UNREAD, &error.to_string()),
     };
     for trouble in taken.troubles() {
         eprintln!("{trouble}");
     }
-    let (text, misfits) = back(&mut taken.machine);
+    let (text, misfits) = back(&taken.reading());
     if as_json {
         let misfits: Vec<Value> =
             misfits.iter().map(|one| json!({ "what": one.what, "instead": one.instead })).collect();
@@ -155,25 +156,13 @@ fn from(files: &[PathBuf], as_json: bool) -> ExitCode {
 }
 
 /// What a machine holds, as a short policy.
-fn back(machine: &mut crate::faces::Machine) -> (Option<String>, Vec<short::Misfit>) {
-    let now = machine.now;
-    let gateway = &mut machine.gateway;
-    let ids: Vec<_> = gateway.devices().collect();
-    let qdiscs: Vec<_> = ids.iter().flat_map(|id| gateway.qdiscs(now, *id)).collect();
-    let classes: Vec<_> = ids.iter().flat_map(|id| gateway.classes(now, *id)).collect();
-    let parents = qdiscs.iter().map(|q| (&q.dev, q.handle)).chain(classes.iter().map(|c| (&c.dev, c.classid)));
-    let mut filters = Vec::new();
-    for (dev, parent) in parents.filter(|(_, parent)| !parent.is_none()) {
-        if let Some(Ok(found)) = gateway.device(dev).map(|id| gateway.filters(now, id, parent)) {
-            filters.extend(found);
-        }
-    }
-    let chains = gateway.all_tables().iter().flat_map(|table| table.chains());
+fn back(reading: &Reading) -> (Option<String>, Vec<short::Misfit>) {
+    let chains = reading.gateway.all_tables().iter().flat_map(|table| table.chains());
     let rules: Vec<Rules> = chains
         .map(|chain| Rules {
             chain: chain.name.clone(),
             rules: chain.rules.iter().map(|rule| rule.rule.clone()).collect(),
         })
         .collect();
-    short::from_machine(&qdiscs, &classes, &filters, &rules)
+    short::from_machine(&reading.qdiscs, &reading.classes, &reading.filters, &rules)
 }

@@ -157,7 +157,12 @@ impl Store {
     pub(crate) fn alter(&mut self, map: Map, within: Set, change: &mut dyn FnMut(u32) -> u32) -> Result<Map, TooLarge> {
         self.walks += 1;
         let walk = self.walks;
-        self.altered(walk, within.0, map.0, change).map(Map)
+        let end = &mut |within: u32, map: u32| match (within, map) {
+            (NO, _) => Some(map),
+            (YES, TERMINAL..) => Some(TERMINAL | change(map & !TERMINAL)),
+            _ => None,
+        };
+        self.together(walk, within.0, map.0, end).map(Map)
     }
 
     /// What of a set has a number that a condition holds for.
@@ -169,7 +174,12 @@ impl Store {
     ) -> Result<Set, TooLarge> {
         self.walks += 1;
         let walk = self.walks;
-        self.selected(walk, within.0, map.0, wanted).map(Set)
+        let end = &mut |within: u32, map: u32| match (within, map) {
+            (NO, _) => Some(NO),
+            (_, TERMINAL..) => Some(if wanted(map & !TERMINAL) { within } else { NO }),
+            _ => None,
+        };
+        self.together(walk, within.0, map.0, end).map(Set)
     }
 
     /// A set by the groups that its numbers fall in, in their order.
@@ -210,17 +220,16 @@ impl Store {
         Ok(result)
     }
 
-    fn altered(
+    /// What comes of a set and a map that are walked together: `end` says what stands where it knows.
+    fn together(
         &mut self,
         walk: u32,
         within: u32,
         map: u32,
-        change: &mut dyn FnMut(u32) -> u32,
+        end: &mut dyn FnMut(u32, u32) -> Option<u32>,
     ) -> Result<u32, TooLarge> {
-        match (within, map) {
-            (NO, _) => return Ok(map),
-            (YES, TERMINAL..) => return Ok(TERMINAL | change(map & !TERMINAL)),
-            _ => {}
+        if let Some(result) = end(within, map) {
+            return Ok(result);
         }
         let key = [walk, within, map, 0];
         if let Some(result) = self.recall(key) {
@@ -228,33 +237,8 @@ impl Store {
         }
         let bit = self.bit(within).min(self.bit(map));
         let [s, m] = [within, map].map(|diagram| self.branches(diagram, bit));
-        let low = self.altered(walk, s.0, m.0, change)?;
-        let high = self.altered(walk, s.1, m.1, change)?;
-        let result = self.node(bit, low, high)?;
-        self.remember(key, result);
-        Ok(result)
-    }
-
-    fn selected(
-        &mut self,
-        walk: u32,
-        within: u32,
-        map: u32,
-        wanted: &mut dyn FnMut(u32) -> bool,
-    ) -> Result<u32, TooLarge> {
-        match (within, map) {
-            (NO, _) => return Ok(NO),
-            (_, TERMINAL..) => return Ok(if wanted(map & !TERMINAL) { within } else { NO }),
-            _ => {}
-        }
-        let key = [walk, within, map, 0];
-        if let Some(result) = self.recall(key) {
-            return Ok(result);
-        }
-        let bit = self.bit(within).min(self.bit(map));
-        let [s, m] = [within, map].map(|diagram| self.branches(diagram, bit));
-        let low = self.selected(walk, s.0, m.0, wanted)?;
-        let high = self.selected(walk, s.1, m.1, wanted)?;
+        let low = self.together(walk, s.0, m.0, end)?;
+        let high = self.together(walk, s.1, m.1, end)?;
         let result = self.node(bit, low, high)?;
         self.remember(key, result);
         Ok(result)
