@@ -6,6 +6,7 @@
 
 extern crate alloc;
 
+pub mod experiment;
 pub mod trial;
 
 use alloc::vec::Vec;

@@ -1,0 +1,203 @@
+//! What an experiment showed, as one document: a scenario, its cases (each policy under each load), the runs of each case, and what was
+//! published beside what was found. Tables, pages, comparisons and flent's files are made from this and nothing else.
+//!
+//! Times are nanoseconds from the beginning of a run, sizes bytes of frames, rates bits per second, unless a field says otherwise.
+
+use crate::bits_per_second;
+use crate::trial::{BufferSeries, ClassSeries, Probe};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// A scenario that was carried out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Experiment {
+    /// The version that made it.
+    pub version: String,
+    /// The command that makes it again, to the byte.
+    pub again: String,
+    /// How it came about: `sim`, `lab`.
+    pub execution: String,
+    /// The scenario's file.
+    pub scenario: String,
+    /// What it is called.
+    pub title: String,
+    /// What it is about, in a few sentences.
+    pub about: String,
+    /// The publication whose figures stand beside it.
+    pub source: Option<String>,
+    /// The first seed of its randomness; repeat n has this plus n.
+    pub seed: u64,
+    /// Who is there.
+    pub nodes: Vec<Node>,
+    /// What joins them.
+    pub links: Vec<Cable>,
+    /// The policies compared, in the scenario's order.
+    pub policies: Vec<Policy>,
+    /// The loads they are compared under, in the scenario's order.
+    pub loads: Vec<Load>,
+    /// Its runs: by policy, then by load, then by repeat.
+    pub runs: Vec<Run>,
+    /// What was expected or published, and what was found.
+    pub comparisons: Vec<Comparison>,
+    /// What the reader should know.
+    pub notes: Vec<String>,
+}
+
+/// Somebody in the network.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// `host`, `machine` (it has devices, which may have policies), `relay`.
+    pub kind: String,
+    /// Its devices, if it is a machine.
+    pub devices: Vec<String>,
+}
+
+/// A link between two nodes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cable {
+    /// Its name.
+    pub name: String,
+    /// Where it begins: `gateway:eth0`, `isp`.
+    pub from: String,
+    /// Where it ends.
+    pub to: String,
+    /// From its beginning to its end, in words: `768 kbit/s, 10 ms, buffer 17.3 kB`.
+    pub there: String,
+    /// And back.
+    pub back: String,
+    /// Bits per second there, if there is a rate.
+    pub there_bits: Option<u64>,
+    /// And back.
+    pub back_bits: Option<u64>,
+}
+
+/// A policy that was tried.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Policy {
+    /// Its name in the scenario.
+    pub name: String,
+    /// For people.
+    pub title: String,
+    /// What it says: of each machine the commands, one per line.
+    pub commands: Vec<(String, Vec<String>)>,
+}
+
+/// A load.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Load {
+    /// Its name in the scenario.
+    pub name: String,
+    /// For people: `2 uploads`.
+    pub title: String,
+}
+
+/// One policy under one load with one seed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Run {
+    /// The policy's name.
+    pub policy: String,
+    /// The load's name.
+    pub load: String,
+    /// Which repeat, from 0.
+    pub repeat: u32,
+    /// Its seed.
+    pub seed: u64,
+    /// When measuring began and ended.
+    pub window: (u64, u64),
+    /// The length of a step of all series of the run; step n covers `n * step_ns ..`.
+    pub step_ns: u64,
+    /// It was stopped before its end.
+    pub cut: bool,
+    /// What is asked again and again: pings, calls, datagrams (one way), requests, pages.
+    pub probes: Vec<Probe>,
+    /// TCP transfers.
+    pub transfers: Vec<Transfer>,
+    /// The policies' classes (where there are none, the root), each with its device in front: `gateway:eth0 1:10`.
+    pub classes: Vec<ClassSeries>,
+    /// Queues that no policy governs, by link.
+    pub buffers: Vec<BufferSeries>,
+    /// What happened at its time: commands of the timeline, changes of links, and what was asked.
+    pub events: Vec<Event>,
+    /// Bottleneck packets simulated and events handled, for those who ask how much work it was.
+    pub work: (u64, u64),
+}
+
+/// A TCP transfer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Transfer {
+    /// Short and unique in a run: `upload-1`.
+    pub id: String,
+    /// For people.
+    pub title: String,
+    /// The sender.
+    pub from: String,
+    /// The receiver.
+    pub to: String,
+    /// Congestion control: `cubic`.
+    pub control: String,
+    /// When it began.
+    pub began: u64,
+    /// When its last byte was acknowledged, if it had an end and came to it.
+    pub finished: Option<u64>,
+    /// Payload bytes acknowledged while measured.
+    pub bytes: u64,
+    /// Segments sent again, whole run.
+    pub retransmissions: u64,
+    /// Packets lost, whole run.
+    pub lost: u64,
+    /// Payload bytes acknowledged per step.
+    pub series: Vec<u64>,
+    /// Congestion window in segments at the end of each step; empty if not recorded.
+    pub cwnd: Vec<u32>,
+    /// Smoothed round trip in µs at the end of each step; empty if not recorded.
+    pub srtt_us: Vec<u64>,
+}
+
+impl Transfer {
+    /// Payload bits per second over a window.
+    pub fn rate(&self, window: (u64, u64)) -> f64 {
+        bits_per_second(self.bytes, window.1.saturating_sub(window.0))
+    }
+}
+
+/// Something that happened at a moment of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Event {
+    /// When.
+    pub at: u64,
+    /// On which machine or link.
+    pub on: String,
+    /// What was done or asked: the command, or the change in words.
+    pub what: String,
+    /// What was answered.
+    pub output: String,
+}
+
+/// A figure that was expected or published, and the one found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Comparison {
+    /// A short name for it: `V-S2a`.
+    pub id: String,
+    /// What is compared, in words.
+    pub what: String,
+    /// The figure asked for: `ping.mean of none/upload`, in the scenario's words.
+    pub figure: String,
+    /// The unit of the numbers below: `s`, `bit/s`, `bytes`, `` (a ratio or share).
+    pub unit: String,
+    /// What was published.
+    pub published: Option<f64>,
+    /// What was found: the median of the repeats.
+    pub found: Option<f64>,
+    /// The least and the most of the repeats.
+    pub spread: Option<(f64, f64)>,
+    /// What it must lie within; infinite where there is no bound.
+    pub within: (f64, f64),
+    /// Is it within?
+    pub held: bool,
+    /// Must it be? Where not it is only reported.
+    pub gated: bool,
+    /// Why a published figure cannot come from what was published, or is only reported.
+    pub why: Option<String>,
+}
