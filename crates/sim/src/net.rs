@@ -308,7 +308,7 @@ impl<M: Machine> Net<M> {
             self.release_share(&pkt);
             if self.links[at].spec.far_end == FarEnd::Port(port) {
                 // It goes on as having arrived where it did arrive.
-                let origin = self.machine.origin(&self.pool, &pkt);
+                let origin = self.machine.origin(&self.pool, port, &pkt);
                 if origin == Origin::GivenBack {
                     // Its route went on when it was first offered.
                     self.cargo[pkt.slot()].route -= 1;
