@@ -321,7 +321,7 @@ fn note(courses: &mut Vec<Course>, device: &str, id: Handle, stats: &QueueStats,
     course.sent.push(stats.bytes.saturating_sub(course.last.bytes));
     course.packets.push(u32::try_from(packets).unwrap_or(u32::MAX));
     course.dropped.push(stats.drops.saturating_sub(course.last.drops));
-    course.last = stats.clone();
+    course.last = *stats;
     course.backlog.push(u64::from(stats.backlog));
     course.qlen.push(stats.qlen);
     if let Some((tokens, ctokens)) = tokens {
