@@ -7,7 +7,10 @@
 extern crate alloc;
 
 pub mod experiment;
+mod spread;
 pub mod trial;
+
+pub use spread::{Jitter, deviation, wilson};
 
 use alloc::vec::Vec;
 

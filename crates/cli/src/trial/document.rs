@@ -145,6 +145,7 @@ fn series(trial: &Trial<'_>, run: &Run, course: &Course) -> doc::ClassSeries {
         title: trial.title_of(&place),
         leaf,
         sent: course.sent.clone(),
+        packets: course.packets.clone(),
         backlog: course.backlog.clone(),
         qlen: course.qlen.clone(),
         dropped: course.dropped.clone(),

@@ -78,12 +78,13 @@ pub(super) struct Course {
     pub(super) device: String,
     pub(super) id: Handle,
     pub(super) sent: Vec<u64>,
+    pub(super) packets: Vec<u32>,
     pub(super) backlog: Vec<u64>,
     pub(super) qlen: Vec<u32>,
     pub(super) dropped: Vec<u32>,
     pub(super) tokens_us: Vec<i64>,
     pub(super) ctokens_us: Vec<i64>,
-    last: (u64, u32),
+    last: QueueStats,
 }
 
 /// What one run showed.
@@ -305,19 +306,22 @@ fn note(courses: &mut Vec<Course>, device: &str, id: Handle, stats: &QueueStats,
             device: device.to_owned(),
             id,
             sent: Vec::new(),
+            packets: Vec::new(),
             backlog: Vec::new(),
             qlen: Vec::new(),
             dropped: Vec::new(),
             tokens_us: Vec::new(),
             ctokens_us: Vec::new(),
-            last: (0, 0),
+            last: QueueStats::default(),
         });
         courses.len() - 1
     });
     let course = &mut courses[at];
-    course.sent.push(stats.bytes.saturating_sub(course.last.0));
-    course.dropped.push(stats.drops.saturating_sub(course.last.1));
-    course.last = (stats.bytes, stats.drops);
+    let packets = stats.packets.saturating_sub(course.last.packets);
+    course.sent.push(stats.bytes.saturating_sub(course.last.bytes));
+    course.packets.push(u32::try_from(packets).unwrap_or(u32::MAX));
+    course.dropped.push(stats.drops.saturating_sub(course.last.drops));
+    course.last = *stats;
     course.backlog.push(u64::from(stats.backlog));
     course.qlen.push(stats.qlen);
     if let Some((tokens, ctokens)) = tokens {
