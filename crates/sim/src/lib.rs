@@ -30,8 +30,8 @@ pub use home::{
 pub use link::{
     Cells, FarEnd, Framing, Impairment, LinkChange, LinkId, LinkSpec, LinkStats, Loss, Reorder, Trace, Waiting,
 };
-pub use machines::Machines;
 pub use machine::{Bands, DropTail, Limit, Machine, NoMachine, Offer, Origin, Port, Received};
+pub use machines::Machines;
 pub use net::{FlowId, Net, PathId, ProbeId, SourceId, TransactionId};
 pub use probe::{Arrivals, Echo, Journey, ProbeSpec, Sizes, SourceSpec, SourceStats};
 pub use tcp::cc::CongestionControl;

@@ -72,7 +72,8 @@ impl Machines {
 
     /// Where a packet comes from, as the machine of `port` sees it: what another machine's port is, it does not know.
     fn origin_at(&self, port: Port, origin: Origin) -> Origin {
-        let own = |from: Port| self.place(from).filter(|(home, _)| Some(*home) == self.place(port).map(|(home, _)| home));
+        let own =
+            |from: Port| self.place(from).filter(|(home, _)| Some(*home) == self.place(port).map(|(home, _)| home));
         match origin {
             Origin::Port(from) => own(from).map_or(Origin::Outside, |(_, from)| Origin::Port(from)),
             Origin::Above(from) => own(from).map_or(Origin::Outside, |(_, from)| Origin::Above(from)),

@@ -465,6 +465,10 @@ impl<M: Machine> Net<M> {
         let now = self.now;
         self.links[link.0 as usize].backlog(now)
     }
+    /// How long a link has been sending so far, what it took in and has yet to send left out.
+    pub fn link_worked(&self, link: LinkId) -> Span {
+        self.links[link.0 as usize].worked(self.now)
+    }
     /// What a link counted.
     pub fn link_stats(&self, link: LinkId) -> LinkStats {
         self.links[link.0 as usize].stats

@@ -170,6 +170,29 @@ impl World {
         way
     }
 
+    /// The links of a cable in one direction: from its first ends, or from its last.
+    pub fn links(&self, cable: usize, there: bool) -> Vec<LinkId> {
+        let Some(laid) = self.laid.get(cable) else { return Vec::new() };
+        if there { laid.there.clone() } else { laid.back.into_iter().collect() }
+    }
+
+    /// The least of what the cables and devices on a way carry in one packet, `of_cable` telling it of each cable.
+    pub fn narrowest(&mut self, from: usize, to: usize, of_cable: &dyn Fn(usize) -> u32) -> Option<u32> {
+        let steps = self.steps(from, to)?;
+        let mut least = u32::MAX;
+        for (at, step) in steps.iter().enumerate() {
+            least = least.min(of_cable(step.cable));
+            let end = self.departs(step);
+            let Some(machine) = self.machine_of(end.node) else { continue };
+            let mut devices: Vec<usize> = end.device.map(|device| self.ground(machine, device)).into_iter().collect();
+            devices.extend(self.storeys(end, &self.later(&steps[at..])).iter().map(|(device, _)| *device));
+            let Some(of) = self.net.machine.get(machine) else { continue };
+            let mtus = devices.iter().filter_map(|at| Some(of.gateway.spec(of.device(Port(*at as u16))?).mtu));
+            least = mtus.fold(least, u32::min);
+        }
+        Some(least)
+    }
+
     /// The number of the machine that a node is.
     pub fn machine_of(&self, node: usize) -> Option<usize> {
         *self.machine_of.get(node)?
@@ -266,8 +289,7 @@ impl World {
             let ends = &self.cables[step.cable];
             let hub = ends.len() - 1;
             let (from, spoke) = if step.there { (ends[step.spoke], step.spoke) } else { (ends[hub], step.spoke) };
-            let later: Vec<usize> = steps[at..].iter().filter_map(|step| self.machine_of(self.arrives(step).node)).collect();
-            links.extend(self.storeys(from, &later));
+            links.extend(self.storeys(from, &self.later(&steps[at..])).iter().map(|(_, link)| *link));
             let laid = &self.laid[step.cable];
             match (step.there, laid.back) {
                 (true, _) => links.push(laid.there[spoke]),
@@ -276,12 +298,21 @@ impl World {
             }
         }
         let path: PathId = self.net.path(&links);
-        Way { path, first: steps.first().map(|step| self.departs(step)), last: steps.last().map(|step| self.arrives(step)) }
+        Way {
+            path,
+            first: steps.first().map(|step| self.departs(step)),
+            last: steps.last().map(|step| self.arrives(step)),
+        }
     }
 
-    /// The links down to the device that a packet leaves by, from the highest that stands on it; tunnels only where they end among
-    /// the machines `later` on the way.
-    fn storeys(&self, from: End, later: &[usize]) -> Vec<LinkId> {
+    /// The machines that some steps lead to.
+    fn later(&self, steps: &[Step]) -> Vec<usize> {
+        steps.iter().filter_map(|step| self.machine_of(self.arrives(step).node)).collect()
+    }
+
+    /// The devices above the one that a packet leaves by, from the highest, each with its link downwards; tunnels only where they end
+    /// among the machines `later` on the way.
+    fn storeys(&self, from: End, later: &[usize]) -> Vec<(usize, LinkId)> {
         let (Some(machine), Some(device)) = (self.machine_of(from.node), from.device) else { return Vec::new() };
         let uppers = &self.uppers[machine];
         let mut links = Vec::new();
@@ -290,10 +321,11 @@ impl World {
             let fits = |upper: &Upper| upper.on == at && upper.only_to.is_none_or(|end| later.contains(&end));
             // The device that the cable's end names comes first: of several tags on one card it is the one meant.
             let named = uppers.get(&device).filter(|upper| fits(upper)).map(|upper| (device, upper));
-            let Some((above, upper)) = named.or_else(|| uppers.iter().find(|(_, u)| fits(u)).map(|(n, u)| (*n, u))) else {
+            let Some((above, upper)) = named.or_else(|| uppers.iter().find(|(_, u)| fits(u)).map(|(n, u)| (*n, u)))
+            else {
                 break;
             };
-            links.push(upper.link);
+            links.push((above, upper.link));
             at = above;
         }
         links.reverse();
