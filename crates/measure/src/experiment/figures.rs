@@ -112,9 +112,15 @@ fn asked(run: &Run, of: &str, statistic: &str, window: (u64, u64)) -> Statistic 
         let class = run.classes.iter().find(|class| class.id == id)?;
         return of_class(run, class, statistic, window);
     }
-    if let Some(probe) = run.probes.iter().find(|probe| probe.id == of) {
-        return of_probe(run, probe, statistic, window);
-    }
+    // Datagrams are both: a probe that knows each one's way, and a transfer that knows what arrived.
+    let probe = run.probes.iter().find(|probe| probe.id == of);
+    let found = probe.and_then(|probe| of_probe(run, probe, statistic, window));
+    let transferred = of_group(run, of, statistic, window);
+    if found.is_none() || (found == Some(Err(NOT_RECORDED)) && transferred.is_some()) { transferred } else { found }
+}
+
+/// A statistic of the transfer of this id, or of all those of this group.
+fn of_group(run: &Run, of: &str, statistic: &str, window: (u64, u64)) -> Statistic {
     let transfers: Vec<&Transfer> = run.transfers.iter().filter(|t| t.id == of || group_of(&t.id) == of).collect();
     if transfers.is_empty() { None } else { of_transfers(run, &transfers, statistic, window) }
 }
@@ -124,7 +130,7 @@ fn direction(up: bool) -> &'static str {
 }
 
 /// `upload` of `upload-2`; an id without a number is its own group.
-fn group_of(id: &str) -> &str {
+pub fn group_of(id: &str) -> &str {
     match id.rsplit_once('-') {
         Some((group, number)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => group,
         _ => id,
@@ -354,6 +360,7 @@ mod tests {
                 transfer("upload-1", 500 * MS, Some(8_500 * MS), 3_000_000),
                 transfer("upload-2", 700 * MS, Some(9_500 * MS), 1_000_000),
                 transfer("download", 0, None, 4_000_000),
+                transfer("dead", 0, None, 0),
             ],
             queues: vec![LinkSeries {
                 link: "dsl".into(),
@@ -396,6 +403,8 @@ mod tests {
             ("ping.back-loss", 0.1, ""),
             ("dead.loss", 1.0, ""),
             ("dead.failed", 4.0, ""),
+            ("dead.rate", 0.0, "bit/s"),
+            ("dead.share", 0.0, ""),
             ("flood.rate", 8000.0, "bit/s"),
             ("flood.packet-rate", 10.0, ""),
             ("upload.rate", 4e6, "bit/s"),

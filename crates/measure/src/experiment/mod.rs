@@ -7,7 +7,7 @@ mod cases;
 mod figures;
 
 pub use cases::{Case, Spread};
-pub use figures::{NoSuchFigure, Value, figure, figures};
+pub use figures::{NoSuchFigure, Value, figure, figures, group_of};
 
 use crate::trial::ClassSeries;
 use crate::{Pings, bits_per_second};

@@ -1,8 +1,20 @@
 //! What becomes of an experiment ([`tidegate_measure::experiment::Experiment`]): JSON and back, a page, charts, files for flent.
 
+mod charts;
+mod courses;
+mod latency;
+mod page;
 mod read;
+mod series;
+mod show;
+mod tables;
+mod topology;
 mod write;
 
+use crate::chart::Look;
+
+pub use charts::charts;
+pub use page::page;
 pub use read::from_json;
 pub use write::to_json;
 

@@ -6,7 +6,8 @@ mod noise;
 
 use fixture::experiment;
 use tidegate_measure::experiment::Experiment;
-use tidegate_report::experiment::{from_json, to_json};
+use tidegate_report::chart::{Theme, file};
+use tidegate_report::experiment::{charts, from_json, to_json};
 
 #[test]
 fn json_round_trip() {
@@ -37,4 +38,36 @@ fn json_refusals_name_the_place() {
         let told = from_json(text).expect_err(expected).to_string();
         assert_eq!(told, format!("{expected}; a result is written by `tidegate sim FILE -o RESULT.json`"));
     }
+}
+
+#[test]
+fn charts_have_names_and_marks() {
+    let room = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("experiment");
+    std::fs::create_dir_all(&room).expect("target/tmp is writable");
+    let charts = charts(&experiment());
+    let names: Vec<&str> = charts.iter().map(|(name, _)| name.as_str()).collect();
+    for expected in [
+        "topology",
+        "summary-dest1",
+        "summary-upload",
+        "sheet",
+        "upload-dest2-time",
+        "upload-dest2-distribution",
+        "both-waiting-dsl-down",
+        "both-none-download",
+        "upload-fair-waiting-gateway-ppp0",
+        "upload-none-windows",
+        "both-tbf-pingexp",
+    ] {
+        assert!(names.contains(&expected), "{expected}: {names:?}");
+    }
+    for (name, drawing) in &charts {
+        let drawn = file(drawing, 760.0, Theme::Light);
+        for wrong in ["NaN", "inf", "calc(", "var(", "%\""] {
+            assert!(!drawn.contains(wrong), "{name}: {wrong}");
+        }
+        assert!(drawn.contains("class=\"mark"), "{name} has no marks");
+        std::fs::write(room.join(format!("{name}.svg")), drawn).expect("target/tmp is writable");
+    }
+    std::fs::write(room.join("experiment.json"), to_json(&experiment())).expect("target/tmp is writable");
 }
