@@ -8,7 +8,10 @@ extern crate alloc;
 
 pub mod experiment;
 pub mod overhead;
+mod spread;
 pub mod trial;
+
+pub use spread::{Jitter, deviation, wilson};
 
 use alloc::vec::Vec;
 

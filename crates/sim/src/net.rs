@@ -308,7 +308,7 @@ impl<M: Machine> Net<M> {
             self.release_share(&pkt);
             if self.links[at].spec.far_end == FarEnd::Port(port) {
                 // It goes on as having arrived where it did arrive.
-                let origin = self.machine.origin(&self.pool, &pkt);
+                let origin = self.machine.origin(&self.pool, port, &pkt);
                 if origin == Origin::GivenBack {
                     // Its route went on when it was first offered.
                     self.cargo[pkt.slot()].route -= 1;
@@ -464,6 +464,10 @@ impl<M: Machine> Net<M> {
     pub fn link_backlog(&mut self, link: LinkId) -> (u32, u64) {
         let now = self.now;
         self.links[link.0 as usize].backlog(now)
+    }
+    /// How long a link has been sending so far, what it took in and has yet to send left out.
+    pub fn link_worked(&self, link: LinkId) -> Span {
+        self.links[link.0 as usize].worked(self.now)
     }
     /// What a link counted.
     pub fn link_stats(&self, link: LinkId) -> LinkStats {
