@@ -315,9 +315,11 @@ impl<M: Machine> Net<M> {
         let (control, dsfield, mss) = (running.spec.what.control, running.spec.dsfield, running.spec.mss);
         let spec = FlowSpec { control, dsfield, mss, start: self.now, ..FlowSpec::bulk(ends, forward, back) };
         let half = Half { peer, owner: index as u32, connection, opens: true };
-        self.flows.push(TcpFlow::half(spec, half));
+        let draws = self.flow_draws(self.flows.len());
+        self.flows.push(TcpFlow::half(spec, half, draws));
         let spec = FlowSpec { ends: ends.back(), forward: back, back: forward, ..spec };
-        self.flows.push(TcpFlow::half(spec, Half { peer: flow, opens: false, ..half }));
+        let draws = self.flow_draws(self.flows.len());
+        self.flows.push(TcpFlow::half(spec, Half { peer: flow, opens: false, ..half }, draws));
         self.flow_start(flow as usize);
     }
 

@@ -15,6 +15,8 @@ pub enum CongestionControl {
     Cubic,
     /// CUBIC without HyStart.
     CubicSlowStart,
+    /// BBR, first version: paced by a model of the path.
+    Bbr,
 }
 
 /// Multiplicative decrease of CUBIC (RFC 9438 section 4.6).
@@ -100,7 +102,7 @@ impl Window {
     }
 
     fn is_cubic(&self) -> bool {
-        self.kind != CongestionControl::Reno
+        matches!(self.kind, CongestionControl::Cubic | CongestionControl::CubicSlowStart)
     }
 
     /// A round-trip sample, in whatever state the sender is.
