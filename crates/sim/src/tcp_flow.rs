@@ -398,6 +398,10 @@ impl<M: Machine> Net<M> {
 
     pub(crate) fn flow_delayed_ack(&mut self, index: usize) {
         let flow = &mut self.flows[index];
+        // An earlier one may have taken its place.
+        if flow.delayed_at != Some(self.now) {
+            return;
+        }
         flow.delayed_at = None;
         if let Some(ack) = flow.receiver.on_timer(self.now) {
             self.send_ack(index, ack);
@@ -407,7 +411,9 @@ impl<M: Machine> Net<M> {
 
     fn arm_delayed(&mut self, index: usize) {
         let flow = &mut self.flows[index];
-        if let (Some(due), None) = (flow.receiver.due, flow.delayed_at) {
+        if let Some(due) = flow.receiver.due
+            && flow.delayed_at.is_none_or(|pending| due < pending)
+        {
             flow.delayed_at = Some(due);
             self.events.push(due, Kind::DelayedAck, index);
         }

@@ -59,6 +59,8 @@ pub(crate) struct Delivery {
     /// Segments under way after and before it.
     pub(crate) in_flight: u32,
     pub(crate) prior_in_flight: u32,
+    /// When the pacer lets the next segment go.
+    pub(crate) departs: Time,
     pub(crate) rtt: Option<Span>,
     pub(crate) sample: Option<Sample>,
     pub(crate) trouble: Trouble,
@@ -243,9 +245,10 @@ impl Bbr {
         }
         let full = delivery.now.since(self.phase_at) > self.rtt_min.unwrap_or_default();
         let over = if self.pacing_gain > 1.0 {
-            full && (delivery.lost > 0 || delivery.prior_in_flight >= self.inflight(self.pacing_gain))
+            full && (delivery.lost > 0
+                || self.by_departure(delivery, delivery.prior_in_flight) >= self.inflight(self.pacing_gain))
         } else if self.pacing_gain < 1.0 {
-            full || delivery.prior_in_flight <= self.inflight(1.0)
+            full || self.by_departure(delivery, delivery.prior_in_flight) <= self.inflight(1.0)
         } else {
             full
         };
@@ -280,7 +283,7 @@ impl Bbr {
             self.mode = Mode::Drain;
             self.pacing_gain = DRAIN_GAIN;
         }
-        if self.mode == Mode::Drain && delivery.in_flight <= self.inflight(1.0) {
+        if self.mode == Mode::Drain && self.by_departure(delivery, delivery.in_flight) <= self.inflight(1.0) {
             self.probe_bandwidth(delivery.now);
         }
     }
@@ -358,6 +361,12 @@ impl Bbr {
             return 1.0;
         }
         libm::floor((bytes / 1024.0).min(65_536.0) / f64::from(self.mss)).max(2.0)
+    }
+
+    /// What will be left of `in_flight` when the next segment departs: phases end by that, as recorded runs show.
+    fn by_departure(&self, delivery: &Delivery, in_flight: u32) -> u32 {
+        let wait = delivery.departs.since(delivery.now).as_secs_f64();
+        in_flight.saturating_sub(libm::floor(self.bandwidth.get() * wait) as u32)
     }
 
     /// What is under way when the path delivers at `gain` times the model's bandwidth.

@@ -382,6 +382,7 @@ impl Sender {
             lost,
             in_flight,
             prior_in_flight,
+            departs: self.pacer.as_ref().and_then(|pacer| pacer.wait(acked.now)).unwrap_or(acked.now),
             rtt: acked.rtt,
             sample: model.rate.sample(shortest),
             trouble: match self.state {
