@@ -578,9 +578,6 @@ impl Sender {
                 self.window.cwnd = self.window.ssthresh;
             }
             self.state = State::Open;
-            if self.lost_out == 0 && !(ece && self.config.ecn) {
-                return;
-            }
         }
         if self.lost_out > 0 && matches!(self.state, State::Open | State::Reduced) {
             self.enter(State::Recovery);
