@@ -31,7 +31,7 @@ const REPORT_SLACK: Span = Span::micros(100);
 const REPORT_LIMIT: u32 = 44;
 
 /// The window of a new connection, in segments of 1448 bytes.
-const FIRST_WINDOW: u32 = 44;
+const FIRST_WINDOW: u32 = 45;
 /// What the first round trip is compared with, in segments.
 const FIRST_SPACE: u32 = 10;
 
@@ -42,7 +42,8 @@ struct Sizing {
     rtt8: u64,
     echo: Time,
     since: Time,
-    seq: u32,
+    /// What came since then.
+    came: u32,
     /// What came in the fullest round trip so far.
     space: u32,
     window: u32,
@@ -50,32 +51,28 @@ struct Sizing {
 }
 
 impl Sizing {
-    /// A segment came in order.
-    fn on_segment(&mut self, now: Time, next: u32, echo: Option<Time>) {
+    /// A segment came, in order or not. Tells whether the window still grows.
+    fn on_segment(&mut self, now: Time, echo: Option<Time>) -> bool {
         // One sample per acknowledgement, on the millisecond clock of timestamps (RFC 7323).
         if let Some(echo) = echo.filter(|&echo| echo != self.echo) {
             self.echo = echo;
             let rtt = (now.0 / 1_000_000 - echo.0 / 1_000_000).max(1) * 1_000_000;
             self.rtt8 = if self.rtt8 == 0 { rtt * 8 } else { self.rtt8 - self.rtt8 / 16 + rtt / 2 };
         }
-        if next == 1 {
+        if self.since.0 == 0 {
             self.since = now;
         }
+        self.came += 1;
         if self.rtt8 > 0 && now.since(self.since).0 >= self.rtt8 / 8 {
-            let copied = next - self.seq;
+            let copied = core::mem::take(&mut self.came);
             if copied > self.space {
                 let window = 2 * copied + 16;
                 let grown = window + 2 * window * (copied - self.space) / self.space;
                 self.wanted = self.wanted.max(grown.min(MAX_WINDOW));
                 self.space = copied;
             }
-            self.seq = next;
             self.since = now;
         }
-    }
-
-    /// Any segment lets the window grow, in order or not; tells whether it still did.
-    fn grows(&mut self) -> bool {
         let grows = self.window < self.wanted;
         if grows {
             self.window += 2;
@@ -135,7 +132,7 @@ impl Receiver {
                 rtt8: 0,
                 echo: Time(0),
                 since: Time(0),
-                seq: 0,
+                came: 0,
                 space: FIRST_SPACE,
                 window: FIRST_WINDOW,
                 wanted: FIRST_WINDOW,
@@ -166,13 +163,12 @@ impl Receiver {
         let mut twice = false;
         if in_order {
             self.next += 1;
-            self.sizing.on_segment(now, self.next, echo);
         } else if !self.store(seq) {
             twice = true;
             self.duplicates += 1;
         }
         self.pending += 1;
-        let grows = !twice && self.sizing.grows();
+        let grows = !twice && self.sizing.on_segment(now, echo);
         let full = in_order && self.pending >= self.every || !in_order && self.next > before;
         if grows || self.quick > 0 || full || twice || news {
             self.quick = self.quick.saturating_sub(1);
