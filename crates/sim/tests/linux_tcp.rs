@@ -278,3 +278,15 @@ fn codel_ecn() {
     wrong.extend(shifted("codel-ecn", in_the_mean));
     assert_eq!(wrong, Vec::<String>::new());
 }
+
+/// One flow before a queue that drops, or marks, by time.
+#[test]
+fn alone_before_codel() {
+    let mut wrong = Vec::new();
+    for dir in
+        ["cubic-alone-fq_codel-noecn", "reno-alone-fq_codel-noecn", "cubic-alone-codel-ecn", "reno-alone-codel-ecn"]
+    {
+        wrong.extend(compare(dir, usual));
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}

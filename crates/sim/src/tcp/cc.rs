@@ -170,8 +170,10 @@ impl Window {
             step = step.min(20.0);
         }
         cubic.w_est += ALPHA * f64::from(segments) / cwnd;
-        if cubic.w_est > cwnd {
-            step = step.min(cwnd / (cubic.w_est - cwnd));
+        // In whole segments, as the recorded runs show: half a segment more makes a difference in small windows.
+        let behind = libm::floor(cubic.w_est) - cwnd;
+        if behind > 0.0 {
+            step = step.min(cwnd / behind);
         }
         step.max(2.0) as u32
     }
