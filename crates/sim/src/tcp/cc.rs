@@ -26,6 +26,8 @@ const C: f64 = 0.4;
 /// Growth of CUBIC's estimate of what Reno would have, segments per window (RFC 9438 section 4.3). It stays so when the
 /// estimate passes the last maximum: the recorded Linux does not go over to 1 there.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+/// CUBIC looks at its curve when the window has changed or after this many milliseconds: the recorded windows move so.
+const LOOK_MS: u64 = 31;
 /// HyStart does not look at windows below this, in segments.
 const HYSTART_LOW: u32 = 16;
 /// Round trips that HyStart samples at the beginning of a round.
@@ -56,8 +58,13 @@ struct Cubic {
     /// Seconds from the epoch's start to the plateau.
     k: f64,
     origin: u32,
-    /// What Reno would have (RFC 9438 W_est).
-    w_est: f64,
+    /// What Reno would have (RFC 9438 W_est), and the segments acknowledged that have not yet moved it.
+    w_est: u32,
+    w_est_credit: u32,
+    /// What the last look at the clock said: after so many acknowledged segments the window grows by one.
+    step: u32,
+    looked_at: u64,
+    looked_cwnd: u32,
     delay_min: Option<Span>,
 }
 
@@ -146,36 +153,30 @@ impl Window {
     /// How many acknowledged segments CUBIC wants to see before the window grows by one.
     fn cubic_step(&mut self, acked: &Acked, segments: u32) -> u32 {
         let cubic = &mut self.cubic;
-        let cwnd = f64::from(self.cwnd);
+        let cwnd = self.cwnd;
+        cubic.w_est_credit += segments;
+        let now_ms = acked.now.0 / 1_000_000;
+        if cubic.epoch.is_some() && cubic.looked_cwnd == cwnd && now_ms - cubic.looked_at <= LOOK_MS {
+            return cubic.step;
+        }
+        (cubic.looked_at, cubic.looked_cwnd) = (now_ms, cwnd);
         let epoch = match cubic.epoch {
             Some(epoch) => epoch,
-            None => {
-                cubic.w_est = cwnd;
-                if self.cwnd < cubic.w_max {
-                    cubic.k = libm::cbrt(f64::from(cubic.w_max - self.cwnd) / C);
-                    cubic.origin = cubic.w_max;
-                } else {
-                    cubic.k = 0.0;
-                    cubic.origin = self.cwnd;
-                }
-                cubic.epoch = Some(acked.now);
-                acked.now
-            }
+            None => cubic.begin(acked.now, cwnd, segments),
         };
-        let t = (acked.now.since(epoch) + cubic.delay_min.unwrap_or_default()).as_secs_f64();
-        let d = t - cubic.k;
-        let target = f64::from(cubic.origin) + C * d * d * d;
-        let mut step = if target > cwnd { cwnd / (target - cwnd) } else { 100.0 * cwnd };
+        let mut step = match cubic.target(acked.now, epoch) {
+            target if target > cwnd => cwnd / (target - cwnd),
+            _ => cwnd.saturating_mul(100),
+        };
         if cubic.w_max == 0 {
-            step = step.min(20.0);
+            step = step.min(20);
         }
-        cubic.w_est += ALPHA * f64::from(segments) / cwnd;
-        // In whole segments, as the recorded runs show: half a segment more makes a difference in small windows.
-        let behind = libm::floor(cubic.w_est) - cwnd;
-        if behind > 0.0 {
-            step = step.min(cwnd / behind);
+        let reno = cubic.reno_window(cwnd);
+        if reno > cwnd {
+            step = step.min(cwnd / (reno - cwnd));
         }
-        step.max(2.0) as u32
+        cubic.step = step.max(2);
+        cubic.step
     }
 
     /// A congestion event: sets the threshold and forgets the growth so far. The window itself is the caller's.
@@ -188,8 +189,8 @@ impl Window {
         self.cubic.epoch = None;
         // Fast convergence (RFC 9438 section 4.7).
         self.cubic.w_max =
-            if self.cwnd < self.cubic.w_max { (f64::from(self.cwnd) * (1.0 + BETA) / 2.0) as u32 } else { self.cwnd };
-        self.ssthresh = ((f64::from(self.cwnd) * BETA) as u32).max(MIN_WINDOW);
+            if self.cwnd < self.cubic.w_max { (u64::from(self.cwnd) * 17 / 20) as u32 } else { self.cwnd };
+        self.ssthresh = ((u64::from(self.cwnd) * 7 / 10) as u32).max(MIN_WINDOW);
     }
 
     /// A retransmission timeout: slow start again, with what is known of the path forgotten.
@@ -198,6 +199,35 @@ impl Window {
         self.cwnd = 1;
         self.cubic.epoch = None;
         self.hystart = HyStart::default();
+    }
+}
+
+impl Cubic {
+    /// The first acknowledgement after a congestion event: from here to the plateau it takes K seconds.
+    fn begin(&mut self, now: Time, cwnd: u32, segments: u32) -> Time {
+        (self.w_est, self.w_est_credit) = (cwnd, segments);
+        self.origin = self.w_max.max(cwnd);
+        self.k = libm::cbrt(f64::from(self.origin - cwnd) / C);
+        self.epoch = Some(now);
+        now
+    }
+
+    /// The window of the curve one round trip from now, in whole segments.
+    fn target(&self, now: Time, epoch: Time) -> u32 {
+        let ms = now.0 / 1_000_000 - epoch.0 / 1_000_000 + self.delay_min.unwrap_or_default().0.div_ceil(1_000_000);
+        let d = ms as f64 / 1000.0 - self.k;
+        let away = (C * d * d * d) as i64;
+        (i64::from(self.origin) + away).clamp(0, i64::from(u32::MAX >> 1)) as u32
+    }
+
+    /// What Reno would have by now.
+    fn reno_window(&mut self, cwnd: u32) -> u32 {
+        let per_segment = ((f64::from(cwnd) / ALPHA) as u32).max(1);
+        // One is added only when the credit is more than what it costs.
+        let steps = self.w_est_credit.saturating_sub(1) / per_segment;
+        self.w_est_credit -= steps * per_segment;
+        self.w_est += steps;
+        self.w_est
     }
 }
 
