@@ -21,11 +21,9 @@ use tidegate_sim::{
     CongestionControl, DropTail, Ends, FlowSample, FlowSpec, GatewayMachine, Limit, LinkSpec, Machine, Net, Port,
 };
 
-const GROUP: &str = "TCP beside Linux 6.1";
+const GROUP: &str = "Real Linux TCP";
 /// HTB's default bucket at 10 Mbit/s.
 const BURST: u32 = 1600;
-/// What counts as the same.
-const SAME: f64 = 0.05;
 /// Drops of 25,000 packets that are chance.
 const FEW: f64 = 10.0;
 
@@ -139,6 +137,11 @@ fn figures(rows: &[[u64; 5]]) -> [(&'static str, f64); 9] {
     ]
 }
 
+/// What counts as the same.
+fn band(what: &str) -> f64 {
+    if what == "drops" { 0.15 } else { 0.05 }
+}
+
 /// Compares one run. Gated: each figure that `gate` has a tolerance for, by flow and figure; drops by `gate("", "drops")`.
 /// With TIDEGATE_SERIES set, prints both series.
 fn compare(dir: &str, gate: impl Fn(&str, &str) -> Option<f64>) -> Vec<String> {
@@ -150,7 +153,7 @@ fn compare(dir: &str, gate: impl Fn(&str, &str) -> Option<f64>) -> Vec<String> {
     let mut check = |flow: &str, what: &str, found: f64, recorded: f64| {
         let row = Row { group: GROUP, source: "traces of the oracle, crates/sim/tests/data" };
         let name = format!("{dir} {flow}");
-        wrong.extend(row.near(name.trim(), what, recorded, found, gate(flow, what), SAME));
+        wrong.extend(row.near(name.trim(), what, recorded, found, band(what), gate(flow, what)));
     };
     for (flow, samples) in flows.iter().zip(&series) {
         let rows = rows(samples);
@@ -170,8 +173,7 @@ fn compare(dir: &str, gate: impl Fn(&str, &str) -> Option<f64>) -> Vec<String> {
 /// Rate and mean round trip within 5 %, drops within 15 %.
 fn usual(_: &str, what: &str) -> Option<f64> {
     match what {
-        "rate, Mbit/s" | "round trip, mean, ms" => Some(0.05),
-        "drops" => Some(0.15),
+        "rate, Mbit/s" | "round trip, mean, ms" | "drops" => Some(band(what)),
         _ => None,
     }
 }
@@ -243,7 +245,7 @@ fn shifted(dir: &str, gate: impl Fn(&str) -> Option<f64>) -> Vec<String> {
         let [expected, found] = [&expected, &found].map(|sums| sums[at] / runs / unit);
         wrong.extend(match what == "drops" && expected < FEW {
             true => row.inside(&name, what, 0.0..=expected + FEW, found),
-            false => row.near(&name, what, expected, found, gate(what), SAME),
+            false => row.near(&name, what, expected, found, band(what), gate(what)),
         });
     };
     check(0, 1.0, "drops");
@@ -263,16 +265,20 @@ fn chaotic(_: &str, what: &str) -> Option<f64> {
 }
 
 fn in_the_mean(what: &str) -> Option<f64> {
-    Some(if what == "drops" { 0.15 } else { 0.05 })
+    Some(band(what))
 }
 
+/// Two flows in one queue, and three: of three, the share of one run has a standard deviation of 15 %, so the difference of
+/// two means of 33 runs one of 4 %; what is told of the mean as outside is 5 %, what fails is 10 %.
 #[test]
 fn flows_in_one_queue() {
     let mut wrong = Vec::new();
-    for dir in ["cubic-reno-pfifo100", "pfifo100"] {
+    for dir in ["cubic-cubic-pfifo100", "cubic-reno-pfifo100", "pfifo100"] {
         wrong.extend(compare(dir, chaotic));
-        wrong.extend(shifted(dir, in_the_mean));
     }
+    wrong.extend(shifted("cubic-cubic-pfifo100", in_the_mean));
+    wrong.extend(shifted("cubic-reno-pfifo100", in_the_mean));
+    wrong.extend(shifted("pfifo100", |what| if what.ends_with("MB") { Some(0.1) } else { in_the_mean(what) }));
     assert_eq!(wrong, Vec::<String>::new());
 }
 

