@@ -2,6 +2,7 @@
 
 use super::firewall::Passage;
 use super::{DeviceId, DeviceKind, Gateway, Offer, Received, Why, World};
+use core::net::IpAddr;
 use tidegate_packet::encap::{self, Outer, PPPOE_LEN};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Head, Pkt, Pool};
@@ -43,7 +44,7 @@ impl Gateway {
         let encap = match (port.stacked, port.spec.kind) {
             (Some(stacked), _) => stacked.encap,
             (None, DeviceKind::PointToPoint) => Encap::Pppoe,
-            (None, DeviceKind::Tunnel) => Encap::Tunnel(UNSAID),
+            (None, DeviceKind::Tunnel) => Encap::Tunnel(Tunnel::unsaid(TunnelMode::Ipip)),
             (None, _) => Encap::Bare,
         };
         self.stack(upper, lower, encap);
@@ -52,6 +53,26 @@ impl Gateway {
     /// The device that another one stands on.
     pub fn beneath(&self, device: DeviceId) -> Option<DeviceId> {
         self.ports[device.0 as usize].stacked.and_then(|stacked| stacked.on)
+    }
+
+    /// How a device wraps what it gives to the one beneath; `None`: it stands on none and is no tunnel.
+    pub fn encap(&self, device: DeviceId) -> Option<Encap> {
+        self.ports[device.0 as usize].stacked.map(|stacked| stacked.encap)
+    }
+
+    /// Takes off what a modem or provider takes off on the way to another machine: PPPoE that no device there stands for.
+    pub fn unwrap_arrival(&self, pool: &mut Pool, device: DeviceId, pkt: &Pkt) {
+        let stands = |stacked: Stacked| stacked.on == Some(device) && stacked.encap == Encap::Pppoe;
+        if pool.meta(pkt).ethertype != ethertype::PPPOE
+            || self.ports.iter().any(|port| port.stacked.is_some_and(stands))
+        {
+            return;
+        }
+        let Some(inner) = encap::of_pppoe(pool.head(pkt)) else { return };
+        let meta = pool.meta_mut(pkt);
+        meta.frame_len = meta.frame_len.saturating_sub(PPPOE_LEN as u32);
+        (meta.len, meta.ethertype) = (meta.frame_len, inner.ethertype());
+        pool.set_head(pkt, inner, false);
     }
 
     /// A packet that a device gave goes to the one beneath, wrapped as theirs is; mark and priority stay.
@@ -72,12 +93,12 @@ impl Gateway {
     }
 
     /// Wraps a packet that arrives at `device` as the far end of the device that stands there does before it sends: for drivers that
-    /// know of no headers. What is wrapped already stays as it is.
-    pub fn wrap_arrival(&self, pool: &mut Pool, device: DeviceId, pkt: &Pkt) {
+    /// know of no headers. What is wrapped already stays as it is; `tunnels`: those end beyond the driver too.
+    pub fn wrap_arrival(&self, pool: &mut Pool, device: DeviceId, pkt: &Pkt, tunnels: bool) {
         let above = |on: DeviceId| {
             (0..).zip(&self.ports).find_map(|(at, port)| {
                 let stacked = port.stacked.filter(|stacked| stacked.on == Some(on) && !port.is_gone())?;
-                Some((DeviceId(at), stacked.encap))
+                (tunnels || !matches!(stacked.encap, Encap::Tunnel(_))).then_some((DeviceId(at), stacked.encap))
             })
         };
         // From the ground up; what is highest is furthest in.
@@ -110,10 +131,15 @@ impl Gateway {
             Encap::Vlan(_) => (None, 0, Some(ethertype::VLAN)),
             Encap::Pppoe => (Some(encap::pppoe(&head, len)), PPPOE_LEN, Some(ethertype::PPPOE)),
             Encap::Tunnel(tunnel) => {
-                let gre = matches!(tunnel.mode, TunnelMode::Gre | TunnelMode::Gretap);
-                let outer = Outer { src: tunnel.local, dst: tunnel.remote, ttl: tunnel.ttl, gre };
-                let octets = encap::OUTER_LEN + if gre { encap::GRE_LEN } else { 0 };
-                (Some(encap::tunnelled(&head, len, outer)), octets, Some(ethertype::IPV4))
+                let outer = Outer {
+                    src: tunnel.local,
+                    dst: tunnel.remote,
+                    ttl: tunnel.ttl,
+                    gre: matches!(tunnel.mode, TunnelMode::Gre | TunnelMode::Gretap),
+                    limit: tunnel.encap_limit,
+                };
+                let protocol = if tunnel.remote.is_ipv6() { ethertype::IPV6 } else { ethertype::IPV4 };
+                (Some(encap::tunnelled(&head, len, outer)), outer.octets(), Some(protocol))
             }
         };
         let meta = pool.meta_mut(pkt);
@@ -172,8 +198,9 @@ impl Gateway {
                 Encap::Pppoe => (encap::of_pppoe(head)?, PPPOE_LEN),
                 Encap::Tunnel(tunnel) => {
                     let (inner, outer, octets) = encap::of_tunnelled(head)?;
-                    let is = |known: [u8; 4], seen: [u8; 4]| known == [0; 4] || known == seen;
+                    let is = |known: IpAddr, seen: IpAddr| known.is_unspecified() || known == seen;
                     let ours = outer.gre == matches!(tunnel.mode, TunnelMode::Gre | TunnelMode::Gretap);
+                    let ours = ours && outer.dst.is_ipv6() == (tunnel.mode == TunnelMode::Ip6tnl);
                     if !ours || !is(tunnel.remote, outer.src) || !is(tunnel.local, outer.dst) {
                         return None;
                     }
@@ -184,6 +211,3 @@ impl Gateway {
         })
     }
 }
-
-/// A tunnel of which only the name is known.
-const UNSAID: Tunnel = Tunnel { mode: TunnelMode::Ipip, local: [0; 4], remote: [0; 4], ttl: 0 };

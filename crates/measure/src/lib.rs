@@ -7,7 +7,11 @@
 extern crate alloc;
 
 pub mod experiment;
+pub mod overhead;
+mod spread;
 pub mod trial;
+
+pub use spread::{Jitter, deviation, wilson};
 
 use alloc::vec::Vec;
 

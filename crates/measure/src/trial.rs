@@ -131,6 +131,8 @@ pub struct ClassSeries {
     pub leaf: bool,
     /// Bytes sent per step.
     pub sent: Vec<u64>,
+    /// Packets sent per step; empty if not counted.
+    pub packets: Vec<u32>,
     /// Bytes waiting at the end of each step.
     pub backlog: Vec<u64>,
     /// Packets waiting at the end of each step.

@@ -2,9 +2,10 @@
 //! Results as tables and pictures.
 //!
 //! A trial ([`tidegate_measure::trial::Trial`]) becomes [`text`] for a terminal, [`html`] as one page that needs no network,
-//! and [`json`] for programs (and [`from_json`] back). [`chart`] draws; its charts stand alone as well, through [`svg`].
+//! and [`json`] for programs (and [`from_json`] back); [`experiment`] does the same for a scenario that was carried out. [`chart`] draws; its charts stand alone as well, through [`svg`].
 
 pub mod chart;
+pub mod experiment;
 mod figures;
 mod html;
 mod json;

@@ -1,7 +1,7 @@
 //! The world: links, flows, probes, and the loop that runs them.
 
 use crate::event::{Events, Kind, MAX_INDEX};
-use crate::link::{FarEnd, Link, LinkId, LinkSpec, LinkStats, Waiting};
+use crate::link::{FarEnd, Link, LinkId, LinkSpec, LinkStats, Sending, Waiting};
 use crate::machine::{Machine, Offer, Origin, Port, Received};
 use crate::probe::{Probe, ProbeSpec, Source, SourceSpec};
 use crate::tcp::receiver::AckSegment;
@@ -76,7 +76,7 @@ pub struct Net<M> {
     pub(crate) cargo: Vec<Cargo>,
     pub(crate) events: Events,
     pub(crate) draws: Seeded,
-    links: Vec<Link>,
+    pub(crate) links: Vec<Link>,
     /// Devices that give back what they are given (ifb).
     returning: Vec<usize>,
     /// All paths one behind the other, each ended by [`END`].
@@ -184,6 +184,15 @@ impl<M: Machine> Net<M> {
             }
             let link = &mut self.links[index];
             let far_end = link.spec.far_end;
+            if link.has_own_events() {
+                self.events.pop();
+                if link.line.front().is_some_and(|&(at, _)| at <= front.at)
+                    && let Some((_, pkt)) = link.line.pop_front()
+                {
+                    self.arrive(pkt, far_end);
+                }
+                continue;
+            }
             let arrived = link.line.pop_front();
             match link.line.front() {
                 Some(&(at, _)) => self.events.again(at),
@@ -276,10 +285,8 @@ impl<M: Machine> Net<M> {
                     self.lose(pkt);
                     return Offer::Dropped;
                 }
-                let (_, first) = link.send(self.now, pkt, len, &mut self.draws);
-                if let Some(at_time) = first {
-                    self.events.push(at_time, Kind::Arrival, at);
-                }
+                let sending = link.send(self.now, pkt, len, &mut self.draws);
+                self.under_way(at, sending);
                 Offer::Queued
             }
             Waiting::Port { port, .. } => {
@@ -296,13 +303,10 @@ impl<M: Machine> Net<M> {
     }
 
     /// Gives a device what its machine lets go, as far as its ring takes it.
-    fn serve(&mut self, at: usize) {
-        let Waiting::Port { port, ring, bytes } = self.links[at].spec.waiting else { return };
+    pub(crate) fn serve(&mut self, at: usize) {
+        let Waiting::Port { port, .. } = self.links[at].spec.waiting else { return };
         loop {
-            let link = &mut self.links[at];
-            let full = link.in_ring.len() >= ring.max(1) as usize
-                || bytes.is_some_and(|limit| link.ring_bytes >= u64::from(limit.max(1)));
-            if link.spec.bits_per_second.is_some() && full {
+            if !self.links[at].ring_has_room() {
                 return;
             }
             let polled = self.machine.poll(&mut self.pool, self.now, port);
@@ -311,7 +315,7 @@ impl<M: Machine> Net<M> {
             self.release_share(&pkt);
             if self.links[at].spec.far_end == FarEnd::Port(port) {
                 // It goes on as having arrived where it did arrive.
-                let origin = self.machine.origin(&self.pool, &pkt);
+                let origin = self.machine.origin(&self.pool, port, &pkt);
                 if origin == Origin::GivenBack {
                     // Its route went on when it was first offered.
                     self.cargo[pkt.slot()].route -= 1;
@@ -321,19 +325,25 @@ impl<M: Machine> Net<M> {
             }
             let len = self.pool.meta(&pkt).frame_len;
             let link = &mut self.links[at];
-            let (left, first) = link.send(self.now, pkt, len, &mut self.draws);
-            if let Some(time) = first {
-                self.events.push(time, Kind::Arrival, at);
-            }
-            if link.spec.bits_per_second.is_some() {
-                link.in_ring.push_back((left, len));
-                link.ring_bytes += u64::from(len);
-                if link.in_ring.len() == 1 {
-                    self.events.push(left, Kind::Sent, at);
-                }
+            let sending = link.send(self.now, pkt, len, &mut self.draws);
+            let (left, alone) = (sending.left, link.in_ring() == 1);
+            self.under_way(at, sending);
+            if alone {
+                self.events.push(left, Kind::Sent, at);
             }
         }
         self.arm_wake(at, port);
+    }
+
+    /// Books what became of a packet put on a link.
+    #[inline]
+    fn under_way(&mut self, at: usize, sending: Sending) {
+        if let Some(arrives) = sending.arrival {
+            self.events.push(arrives, Kind::Arrival, at);
+        }
+        if let Some(pkt) = sending.lost {
+            self.lose(pkt);
+        }
     }
 
     fn arm_wake(&mut self, at: usize, port: Port) {
@@ -346,10 +356,8 @@ impl<M: Machine> Net<M> {
 
     fn frame_sent(&mut self, at: usize) {
         let link = &mut self.links[at];
-        if let Some((_, len)) = link.in_ring.pop_front() {
-            link.ring_bytes -= u64::from(len);
-        }
-        if let Some(&(next, _)) = link.in_ring.front() {
+        link.frame_is_through();
+        if let Some(next) = link.sending_until() {
             self.events.push(next, Kind::Sent, at);
         }
         self.serve(at);
@@ -463,6 +471,10 @@ impl<M: Machine> Net<M> {
     pub fn link_backlog(&mut self, link: LinkId) -> (u32, u64) {
         let now = self.now;
         self.links[link.0 as usize].backlog(now)
+    }
+    /// How long a link has been sending so far, what it took in and has yet to send left out.
+    pub fn link_worked(&self, link: LinkId) -> Span {
+        self.links[link.0 as usize].worked(self.now)
     }
     /// What a link counted.
     pub fn link_stats(&self, link: LinkId) -> LinkStats {

@@ -15,6 +15,9 @@ pub struct Axis {
     pub ticks: usize,
 }
 
+/// From this ratio of the largest to the smallest on, a scale is logarithmic.
+pub const WIDE_RANGE: u64 = 30;
+
 /// From so many base units on, that unit.
 type Units = [(f64, f64, &'static str)];
 
@@ -67,6 +70,28 @@ impl Axis {
     pub fn credit(low: i64, high: i64, ticks: usize) -> Axis {
         let (low, high) = (low.min(0) as f64, high.max(0) as f64);
         if low == high { even(SPANS, 0.0, 1e6, ticks) } else { even(SPANS, low, high, ticks) }
+    }
+
+    /// Spans of ns from 0 to exactly the longest.
+    pub fn spans_to(high: u64) -> Axis {
+        let (per, unit) = fitting(SPANS, high as f64);
+        Axis { scale: Scale::exact(0.0, high as f64), per, unit, ticks: 8 }
+    }
+
+    /// Shares of one in percent, from 0 to what holds `high`.
+    pub fn percent(high: f64, ticks: usize) -> Axis {
+        Axis { scale: Scale::even(0.0, (high * 100.0).max(1.0), ticks).times(0.01), per: 0.01, unit: "%", ticks }
+    }
+
+    /// Bits per second from the lowest to the highest, logarithmic.
+    pub fn log_rates(low: f64, high: f64) -> Axis {
+        let (per, unit) = fitting(RATES, high);
+        Axis { scale: Scale::log(low, high), per, unit, ticks: 8 }
+    }
+
+    /// Spans of ns that suit a sample: logarithmic where the longest is more than [`WIDE_RANGE`] times the shortest.
+    pub fn fitting_spans(low: u64, high: u64, ticks: usize) -> Axis {
+        if low > 0 && high / low >= WIDE_RANGE { Axis::log_spans(low, high) } else { Axis::spans(high, ticks) }
     }
 
     /// Shares of one in percent.

@@ -5,25 +5,42 @@
 //! percent and pixels, an inner one the marks, stretched from a width of [`WIDE`] units. Colours are variables of the style sheet in `style.css`, light and dark.
 
 mod axis;
+mod cases;
 mod cdf;
+mod courses;
+mod file;
 mod labels;
 mod lines;
+mod look;
+mod network;
 mod packets;
+mod panel;
+mod pingexp;
 mod plot;
+mod png;
 mod ranges;
 mod scale;
+mod sheet;
 mod stack;
 mod steps;
 mod thin;
 mod topology;
 mod tree;
 
-pub use axis::Axis;
+pub use axis::{Axis, WIDE_RANGE};
+pub use cases::{Group, Mark, cases};
 pub use cdf::{Sample, cdf};
+pub use courses::{Course, Courses, Drawn, Moment, courses};
+pub use file::{Theme, file};
 pub use lines::{Line, lines};
+pub use look::{LOOKS, Look};
+pub use network::{Place, Road, network};
 pub use packets::{Fate, Packet, packets};
+pub use pingexp::{Target, pingexp};
+pub use png::{PngError, png};
 pub use ranges::{Range, ranges};
 pub use scale::Scale;
+pub use sheet::{Cell, sheet};
 pub use stack::{Band, Reference, stack};
 pub use steps::{Steps, steps};
 pub use topology::{Station, Wire, topology};
@@ -38,6 +55,9 @@ const AIR: f64 = 12.0;
 
 /// Colours, light and dark, and how marks look. Part of every page and of every standalone drawing.
 pub const STYLE: &str = include_str!("style.css");
+
+/// How marks look that pages of experiments have besides; it comes after [`STYLE`].
+pub const SERIES_STYLE: &str = include_str!("series.css");
 
 /// Colours for things of a kind (classes): 1 to this; what is beyond shares [`OTHERS`].
 pub const COLOURS: usize = 7;

@@ -2,6 +2,7 @@
 
 use super::thin::thin;
 use super::{Axis, Body, Drawing, Margin, Reference, WIDE, escape, labels, short};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// Columns a line is thinned to where it is drawn large.
@@ -17,6 +18,8 @@ pub(super) struct Plot {
     pub(super) height: f64,
     /// Columns that lines are thinned to.
     pub(super) columns: usize,
+    /// Pixels at the top that no value reaches: there stands what has no value.
+    pub(super) head: f64,
     margin: Margin,
     under: String,
     marks: String,
@@ -25,7 +28,17 @@ pub(super) struct Plot {
 
 impl Plot {
     pub(super) fn new(x: Axis, y: Axis, height: f64, margin: Margin) -> Plot {
-        Plot { x, y, height, columns: COLUMNS, margin, under: String::new(), marks: String::new(), over: String::new() }
+        Plot {
+            x,
+            y,
+            height,
+            columns: COLUMNS,
+            head: 0.0,
+            margin,
+            under: String::new(),
+            marks: String::new(),
+            over: String::new(),
+        }
     }
 
     pub(super) fn finished(self, title: &str, description: &str) -> Drawing {
@@ -41,7 +54,7 @@ impl Plot {
 
     /// A value's distance from the top in pixels.
     pub(super) fn down(&self, y: f64) -> f64 {
-        (1.0 - self.y.scale.share(y)) * self.height
+        self.head + (1.0 - self.y.scale.share(y)) * (self.height - self.head)
     }
 
     /// Above the vertical axis, its unit.
@@ -162,10 +175,67 @@ impl Plot {
         }
     }
 
+    /// Names at the right end, each at its height or near it, with a piece of its line, or a dot, before it.
+    pub(super) fn keys(&mut self, names: &[(String, &str, f64)], dots: bool) {
+        let (how, sample) = if dots { ("spot", "M11 0h.1") } else { ("sample", "M4 0H18") };
+        let mut places: Vec<f64> = names.iter().map(|(_, _, y)| *y).collect();
+        labels::apart(&mut places, 14.0, 4.0, self.height - 4.0);
+        for ((name, class, _), y) in names.iter().zip(places) {
+            let _ = write!(
+                self.over,
+                "<svg x=\"100%\" y=\"{}\" overflow=\"visible\"><path class=\"mark {class} {how}\" d=\"{sample}\"/>\
+                 <text class=\"ink\" x=\"22\" dy=\".35em\">{}</text></svg>",
+                short(y),
+                escape(name)
+            );
+        }
+    }
+
+    /// Dots at points, as large as `class` says; those that would lie on each other are drawn once.
+    pub(super) fn dots(&mut self, class: &str, points: impl Iterator<Item = (f64, f64)>) {
+        let mut path = String::new();
+        let mut drawn = BTreeSet::new();
+        for (x, y) in points {
+            let (x, y) = self.place(x, y);
+            let (x, y) = (x.round() as i64, y.round() as i64);
+            if drawn.insert((x, y)) {
+                let _ = write!(path, "M{x} {y}h.1");
+            }
+        }
+        if !path.is_empty() {
+            let _ = write!(self.marks, "<path class=\"mark {class}\" d=\"{path}\"/>");
+        }
+    }
+
+    /// Short strokes in a row at the top: when something was lost.
+    pub(super) fn losses(&mut self, class: &str, top: f64, times: impl Iterator<Item = f64>) {
+        let columns: BTreeSet<i64> = times.map(|time| (self.x.scale.share(time) * WIDE / 2.0) as i64).collect();
+        let path: String = columns.iter().map(|column| format!("M{} {}v5", column * 2, short(top))).collect();
+        if !path.is_empty() {
+            let _ = write!(self.marks, "<path class=\"mark {class}\" d=\"{path}\"/>");
+        }
+    }
+
+    /// What stands at the left of a row at the top.
+    pub(super) fn aside(&mut self, y: f64, text: &str) {
+        let (y, text) = (short(y), escape(text));
+        let _ = write!(self.under, "<text class=\"end\" x=\"-8\" y=\"{y}\">{text}</text>");
+    }
+
     /// A text at a place, given in shares of the width and in pixels from the top.
     pub(super) fn text(&mut self, class: &str, across: f64, down: f64, text: &str) {
         let (x, y) = (short(across * 100.0), short(down));
         let _ = write!(self.over, "<text class=\"{class}\" x=\"{x}%\" y=\"{y}\">{}</text>", escape(text));
+    }
+
+    /// The horizontal axis only: its grid from top to bottom, its figures below.
+    pub(super) fn downward_grid(&mut self) {
+        for (value, text) in self.x.marked_across() {
+            let x = short(self.x.scale.share(value) * 100.0);
+            let _ = write!(self.under, "<line class=\"grid\" x1=\"{x}%\" x2=\"{x}%\" y2=\"{}\"/>", self.height);
+            let y = self.height + 16.0;
+            let _ = write!(self.under, "<text class=\"mid\" x=\"{x}%\" y=\"{y}\">{text}</text>");
+        }
     }
 
     /// Drawn under everything.

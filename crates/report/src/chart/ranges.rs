@@ -26,7 +26,7 @@ pub fn ranges(title: &str, description: &str, x: Axis, rows: &[Range]) -> Drawin
     let height = rows.iter().map(|row| TITLE + BAR * row.bars.len() as f64 + GAP).sum::<f64>().max(1.0);
     let margin = Margin { left: MARGIN, right: 24.0, top: 4.0, bottom: 24.0 };
     let mut plot = Plot::new(x, Axis::shares(), height, margin);
-    grid(&mut plot);
+    plot.downward_grid();
     let mut top = 0.0;
     for row in rows {
         let mut name = String::new();
@@ -41,16 +41,6 @@ pub fn ranges(title: &str, description: &str, x: Axis, rows: &[Range]) -> Drawin
         top += GAP;
     }
     plot.finished(title, description)
-}
-
-fn grid(plot: &mut Plot) {
-    let mut piece = String::new();
-    for (value, text) in plot.x.marked_across() {
-        let x = short(plot.x.scale.share(value) * 100.0);
-        let _ = write!(piece, "<line class=\"grid\" x1=\"{x}%\" x2=\"{x}%\" y2=\"{}\"/>", plot.height);
-        let _ = write!(piece, "<text class=\"mid\" x=\"{x}%\" y=\"{}\">{text}</text>", plot.height + 16.0);
-    }
-    plot.beneath(&piece);
 }
 
 fn bar(plot: &mut Plot, class: &str, (from, to): (f64, f64), y: f64, text: &str) {

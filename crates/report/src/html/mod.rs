@@ -7,7 +7,7 @@ mod classes;
 mod head;
 mod latency;
 mod palette;
-mod parts;
+pub(crate) mod parts;
 mod policy;
 mod queues;
 mod tables;
@@ -20,11 +20,12 @@ use tidegate_measure::trial::Trial;
 
 pub use latency::picture;
 
-const PAGE_STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
+pub(crate) const PAGE_STYLE: &str = include_str!("page.css");
+pub(crate) const SCRIPT: &str = include_str!("page.js");
 
 /// What the page may do: show itself.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+pub(crate) const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 
 /// The page of a trial: an HTML document that needs nothing else.
 pub fn page(trial: &Trial) -> String {

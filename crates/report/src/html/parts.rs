@@ -7,18 +7,18 @@ use tidegate_measure::trial::Run;
 
 /// A table of figures behind a chart.
 #[derive(Debug, Default)]
-pub(super) struct Data {
+pub(crate) struct Data {
     /// What it is called.
-    pub(super) caption: String,
+    pub(crate) caption: String,
     /// Columns; the first heads the rows.
-    pub(super) head: Vec<String>,
+    pub(crate) head: Vec<String>,
     /// Rows.
-    pub(super) rows: Vec<Vec<String>>,
+    pub(crate) rows: Vec<Vec<String>>,
 }
 
 /// How a pointer on a chart finds its row in the data.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Reading {
+pub(crate) enum Reading {
     /// Rows follow each other from left to right.
     Across,
     /// Rows are shares in percent from the bottom up.
@@ -32,7 +32,7 @@ const MOST_TABLE_ROWS: usize = 200;
 
 impl Data {
     /// The table itself.
-    pub(super) fn table(&self) -> String {
+    pub(crate) fn table(&self) -> String {
         let mut out = format!(
             "<div class=\"scroll\" tabindex=\"0\"><table><caption>{}</caption><thead><tr>",
             escape(&self.caption)
@@ -59,13 +59,13 @@ impl Data {
     }
 
     /// The table behind a line to open it.
-    pub(super) fn behind(&self) -> String {
+    pub(crate) fn behind(&self) -> String {
         format!("<details><summary>Figures</summary>{}</details>", self.table())
     }
 }
 
 /// A chart with its caption and its figures.
-pub(super) fn figure(drawings: &[Drawing], caption: &str, reading: Reading, data: &Data) -> String {
+pub(crate) fn figure(drawings: &[Drawing], caption: &str, reading: Reading, data: &Data) -> String {
     let way = match reading {
         Reading::Across => " data-read=\"across\"",
         Reading::Upwards => " data-read=\"upwards\"",
@@ -76,12 +76,12 @@ pub(super) fn figure(drawings: &[Drawing], caption: &str, reading: Reading, data
 }
 
 /// A sentence as markup: a figure and its unit stay on one line.
-pub(super) fn prose(text: &str) -> String {
+pub(crate) fn prose(text: &str) -> String {
     tied(&escape(text))
 }
 
 /// Joins figures and their units with spaces that do not break; markup may stand around them.
-pub(super) fn tied(markup: &str) -> String {
+pub(crate) fn tied(markup: &str) -> String {
     const UNITS: [&str; 13] =
         ["ms", "s", "µs", "%", "B", "kB", "MB", "GB", "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "times"];
     let mut out = String::with_capacity(markup.len());
@@ -98,12 +98,12 @@ pub(super) fn tied(markup: &str) -> String {
 }
 
 /// A class's colour with its name.
-pub(super) fn chip(colour: usize) -> String {
+pub(crate) fn chip(colour: usize) -> String {
     format!("<i class=\"chip c{colour}\"></i>")
 }
 
 /// The first letter large.
-pub(super) fn capital(text: &str) -> String {
+pub(crate) fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
@@ -112,7 +112,7 @@ pub(super) fn capital(text: &str) -> String {
 const MOST_ROWS: u64 = 70;
 
 /// The spans of time that tables over a run go by: `(from, to)` in ns.
-pub(super) fn spans(end: u64) -> Vec<(u64, u64)> {
+pub(crate) fn spans(end: u64) -> Vec<(u64, u64)> {
     const SECOND: u64 = 1_000_000_000;
     let wide =
         [1, 2, 5, 10, 20, 30, 60, 120, 300, 600].map(|s| s * SECOND).into_iter().find(|wide| end / wide <= MOST_ROWS);
@@ -121,7 +121,7 @@ pub(super) fn spans(end: u64) -> Vec<(u64, u64)> {
 }
 
 /// How a span of time heads a row: `12–13 s`.
-pub(super) fn span_title((from, to): (u64, u64)) -> String {
+pub(crate) fn span_title((from, to): (u64, u64)) -> String {
     let second = |ns: u64| {
         let text = format!("{:.1}", ns as f64 / 1e9);
         text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
@@ -130,13 +130,13 @@ pub(super) fn span_title((from, to): (u64, u64)) -> String {
 }
 
 /// The steps of a span.
-pub(super) fn steps_of<'s, T>(run: &Run, series: &'s [T], (from, to): (u64, u64)) -> &'s [T] {
+pub(crate) fn steps_of<'s, T>(run: &Run, series: &'s [T], (from, to): (u64, u64)) -> &'s [T] {
     let step = run.step_ns.max(1);
     part(series, (from / step) as usize..to.div_ceil(step) as usize)
 }
 
 /// When a run ends, its series and answers considered.
-pub(super) fn end_of(run: &Run) -> u64 {
+pub(crate) fn end_of(run: &Run) -> u64 {
     let series =
         run.buffers.iter().map(|buffer| buffer.backlog.len()).chain(run.classes.iter().map(|class| class.sent.len()));
     let steps = series.max().unwrap_or(0) as u64 * run.step_ns;

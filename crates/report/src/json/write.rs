@@ -26,8 +26,13 @@ pub fn to_json(trial: &Trial) -> String {
         "tree": trial.tree.iter().map(node).collect::<Vec<_>>(),
         "runs": trial.runs.iter().map(run).collect::<Vec<_>>(),
     });
+    laid_out(&document)
+}
+
+/// A document's text: objects indented, lists of figures on one line, ended by a newline.
+pub(crate) fn laid_out(document: &Value) -> String {
     let mut out = String::new();
-    write(&mut out, &document, 0);
+    write(&mut out, document, 0);
     out.push('\n');
     out
 }
@@ -68,12 +73,13 @@ fn flow(flow: &Flow) -> Value {
     })
 }
 
-fn class(class: &ClassSeries) -> Value {
+pub(crate) fn class(class: &ClassSeries) -> Value {
     json!({
         "id": class.id,
         "title": class.title,
         "leaf": class.leaf,
         "sent": class.sent,
+        "packets": class.packets,
         "backlog": class.backlog,
         "qlen": class.qlen,
         "dropped": class.dropped,

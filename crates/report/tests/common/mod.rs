@@ -1,19 +1,14 @@
 //! A trial of a home gateway as it could have come out, made by arithmetic: enough of everything to draw and to tabulate.
 
+mod noise;
+
+use noise::noise;
 use tidegate_measure::trial::{BufferSeries, ClassSeries, Flow, LinkFacts, Probe, Run, TreeNode, Trial};
 
 const MS: u64 = 1_000_000;
 const STEP: u64 = 100 * MS;
 const STEPS: u64 = 650;
 const WINDOW: (u64, u64) = (5_000 * MS, 65_000 * MS);
-
-/// Even noise of 0 to 999, the same in every run.
-fn noise(seed: u64, n: u64) -> u64 {
-    let mut x = (seed << 32) ^ n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (x ^ (x >> 31)) % 1000
-}
 
 /// How full the modem's buffer is in thousandths at a time under an upload without a policy: TCP's saw.
 fn saw(at: u64) -> u64 {
@@ -140,6 +135,7 @@ fn classes(load: &str) -> Vec<ClassSeries> {
             })
             .collect();
         ClassSeries {
+            packets: vec![],
             id: (*id).into(),
             title: (*title).into(),
             leaf: true,

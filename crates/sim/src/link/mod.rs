@@ -1,4 +1,18 @@
-//! Links: a queue, a rate, a delay. Packets on the way stand in a line, so a link has one pending event however many it carries.
+//! Links: a queue, a rate, a delay. Packets on the way stand in a line, so a link has one pending event however many it carries;
+//! only those of a line that loses or scrambles packets have one each.
+
+mod change;
+mod framing;
+mod impair;
+mod trace;
+
+pub use change::LinkChange;
+pub use framing::{Cells, Framing};
+pub use impair::{Impairment, Loss, Reorder};
+pub use trace::Trace;
+
+use impair::Hazard;
+use trace::Opportunities;
 
 use crate::machine::{Limit, Port};
 use alloc::collections::VecDeque;
@@ -7,25 +21,6 @@ use tidegate_packet::{Pkt, Seeded, Span, Time};
 /// A link of a [`crate::Net`], by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub(crate) u32);
-
-/// What a link adds to each frame before its length counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Framing {
-    /// Bytes added to each frame (negative: the Ethernet header is not sent, say).
-    pub overhead: i32,
-    /// The shortest unit sent, in bytes.
-    pub minimum: u32,
-    /// Sent in ATM cells: 48 bytes carried by each 53.
-    pub atm: bool,
-}
-
-impl Framing {
-    /// Bytes on the wire for a frame of `len`.
-    pub fn wire_len(&self, len: u32) -> u32 {
-        let len = len.saturating_add_signed(self.overhead).max(self.minimum);
-        if self.atm { len.div_ceil(48) * 53 } else { len }
-    }
-}
 
 /// Where packets wait for a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +44,8 @@ pub enum Waiting {
 pub struct LinkSpec {
     /// Bits per second; `None` sends in no time.
     pub bits_per_second: Option<u64>,
+    /// At most so many packets per second, whatever their size: what small processors in modems manage.
+    pub packet_rate: Option<u64>,
     /// From the last bit sent to the packet's arrival.
     pub delay: Span,
     /// Each packet is held up by something between 0 and this, in order: the host's own irregularity. Without any, flows
@@ -78,6 +75,7 @@ impl LinkSpec {
     pub fn wire(delay: Span) -> LinkSpec {
         LinkSpec {
             bits_per_second: None,
+            packet_rate: None,
             delay,
             jitter: Span(0),
             waiting: Waiting::DropTail(Limit::None),
@@ -120,6 +118,8 @@ pub struct LinkStats {
     pub sent_bytes: u64,
     /// Packets refused by the queue (a port: refused or lost later).
     pub dropped: u64,
+    /// Packets put on the wire and lost there.
+    pub lost: u64,
     /// The most packets that ever waited, in a queue of the link's own.
     pub peak_packets: u32,
     /// The most bytes that ever waited there.
@@ -130,6 +130,29 @@ pub struct LinkStats {
     pub busy_ns: u64,
 }
 
+/// A frame in a link's own queue, or in the ring of the device before it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    /// Its transmission begins.
+    start: Time,
+    /// It is through.
+    pub(crate) left: Time,
+    pub(crate) len: u32,
+    /// It will not arrive.
+    lost: bool,
+}
+
+/// What became of a packet that was put on a link.
+#[derive(Debug)]
+pub(crate) struct Sending {
+    /// When it is through.
+    pub(crate) left: Time,
+    /// An arrival to schedule.
+    pub(crate) arrival: Option<Time>,
+    /// The packet, if the line loses it.
+    pub(crate) lost: Option<Pkt>,
+}
+
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) spec: LinkSpec,
@@ -138,14 +161,15 @@ pub(crate) struct Link {
     pub(crate) line: VecDeque<(Time, Pkt)>,
     /// The wire is free from then on.
     free_at: Time,
-    /// Those of the own queue that have not begun, with the start of their transmission and their length.
-    waiting: VecDeque<(Time, u32)>,
-    waiting_bytes: u64,
+    /// In the own queue: those that have not begun. In a device's ring: those that are not through.
+    frames: VecDeque<Frame>,
+    frames_bytes: u64,
     /// The last length asked for, with its time on the wire.
     known: (u32, u64),
-    /// A port: frames the device has taken that are not yet sent.
-    pub(crate) in_ring: VecDeque<(Time, u32)>,
-    pub(crate) ring_bytes: u64,
+    hazard: Option<Hazard>,
+    opportunities: Option<Opportunities>,
+    /// The delay was changed: a packet may not overtake those before it.
+    uneven: bool,
     /// A port: when the pending wake-up event is due.
     pub(crate) wake_at: Option<Time>,
 }
@@ -166,23 +190,42 @@ impl Link {
             stats: LinkStats::default(),
             line: VecDeque::new(),
             free_at: Time(0),
-            waiting: VecDeque::new(),
-            waiting_bytes: 0,
+            frames: VecDeque::new(),
+            frames_bytes: 0,
             known: (u32::MAX, 0),
-            in_ring: VecDeque::new(),
-            ring_bytes: 0,
+            hazard: None,
+            opportunities: None,
+            uneven: false,
             wake_at: None,
         }
+    }
+
+    /// Does anything keep it from sending in no time?
+    #[inline]
+    pub(crate) fn is_paced(&self) -> bool {
+        self.spec.bits_per_second.is_some() || self.spec.packet_rate.is_some() || self.opportunities.is_some()
+    }
+
+    /// Has each packet an arrival event of its own?
+    #[inline]
+    pub(crate) fn has_own_events(&self) -> bool {
+        self.hazard.is_some()
+    }
+
+    /// Nanoseconds of sending that lie behind.
+    pub(crate) fn worked(&self, now: Time) -> Span {
+        Span(self.stats.busy_ns.saturating_sub(self.free_at.since(now).0))
     }
 
     /// Nanoseconds a frame of `len` bytes takes, cut to whole ones.
     fn transmission(&mut self, len: u32) -> u64 {
         if self.known.0 != len {
-            let time = match self.spec.bits_per_second {
+            let bits = match self.spec.bits_per_second {
                 None => 0,
                 Some(rate) => u64::from(self.spec.framing.wire_len(len)) * 8_000_000_000 / rate.max(1),
             };
-            self.known = (len, time);
+            let packet = self.spec.packet_rate.map_or(0, |rate| 1_000_000_000 / rate.max(1));
+            self.known = (len, bits.max(packet));
         }
         self.known.1
     }
@@ -192,52 +235,123 @@ impl Link {
     /// A drop-tail queue before a fixed rate needs no event of its own: when a packet will leave is known when it comes.
     #[inline]
     pub(crate) fn admits(&mut self, now: Time, len: u32) -> bool {
-        if self.spec.bits_per_second.is_none() {
+        if !self.is_paced() {
             return true;
         }
         let (packets, bytes) = self.backlog(now);
         let Waiting::DropTail(limit) = self.spec.waiting else { return true };
         // What finds the wire free does not wait at all.
-        self.free_at <= now || limit.admits(u64::from(packets), bytes, len)
+        let waits = self.free_at > now || self.opportunities.is_some();
+        !waits || limit.admits(u64::from(packets), bytes, len)
     }
 
     /// What waits in the own queue: packets and bytes.
     pub(crate) fn backlog(&mut self, now: Time) -> (u32, u64) {
-        while let Some(&(start, bytes)) = self.waiting.front() {
+        if !matches!(self.spec.waiting, Waiting::DropTail(_)) {
+            return (0, 0);
+        }
+        while let Some(&Frame { start, len, .. }) = self.frames.front() {
             if start > now {
                 break;
             }
-            self.waiting_bytes -= u64::from(bytes);
-            self.waiting.pop_front();
+            self.frames_bytes -= u64::from(len);
+            self.frames.pop_front();
         }
-        (self.waiting.len() as u32, self.waiting_bytes)
+        (self.frames.len() as u32, self.frames_bytes)
     }
 
-    /// Puts a packet behind those before it; returns when it has left, and whether the line needs an arrival event.
+    /// Puts a packet behind those before it.
     #[inline]
-    pub(crate) fn send(&mut self, now: Time, pkt: Pkt, len: u32, draws: &mut Seeded) -> (Time, Option<Time>) {
-        let time = self.transmission(len);
-        let start = self.free_at.max(now);
-        if start > now && matches!(self.spec.waiting, Waiting::DropTail(_)) {
-            self.waiting.push_back((start, len));
-            self.waiting_bytes += u64::from(len);
-            self.stats.peak_packets = self.stats.peak_packets.max(self.waiting.len() as u32);
-            self.stats.peak_bytes = self.stats.peak_bytes.max(self.waiting_bytes);
-            self.stats.waited_ns += u128::from(start.since(now).0);
+    pub(crate) fn send(&mut self, now: Time, pkt: Pkt, len: u32, draws: &mut Seeded) -> Sending {
+        let (start, left) = self.transmit(now, len);
+        let lost = self.hazard.as_mut().is_some_and(Hazard::loses);
+        let frame = Frame { start, left, len, lost };
+        match self.spec.waiting {
+            Waiting::DropTail(_) if start > now => self.wait(now, frame),
+            Waiting::Port { .. } if self.is_paced() => {
+                self.frames.push_back(frame);
+                self.frames_bytes += u64::from(len);
+            }
+            _ => {}
         }
-        let left = start + Span(time);
-        self.free_at = left;
         self.stats.sent += 1;
         self.stats.sent_bytes += u64::from(len);
-        self.stats.busy_ns += time;
+        self.stats.busy_ns += left.since(start).0;
+        if lost {
+            self.stats.lost += 1;
+            return Sending { left, arrival: None, lost: Some(pkt) };
+        }
         let mut arrives = left + self.spec.delay;
-        if self.spec.jitter.0 > 0 {
+        if self.spec.jitter.0 > 0 || self.uneven {
             let late = Span((draws.unit() * self.spec.jitter.0 as f64) as u64);
             let before = self.line.back().map_or(Time(0), |&(at, _)| at);
             arrives = (arrives + late).max(before);
         }
-        let first = self.line.is_empty();
-        self.line.push_back((arrives, pkt));
-        (left, first.then_some(arrives))
+        let arrival = self.put_in_line(arrives, pkt);
+        Sending { left, arrival, lost: None }
+    }
+
+    /// When a frame's transmission begins and ends.
+    #[inline]
+    fn transmit(&mut self, now: Time, len: u32) -> (Time, Time) {
+        let (start, left) = match &mut self.opportunities {
+            None => {
+                let start = self.free_at.max(now);
+                (start, start + Span(self.transmission(len)))
+            }
+            Some(opportunities) => opportunities.carry(now, self.spec.framing.wire_len(len)),
+        };
+        self.free_at = left;
+        (start, left)
+    }
+
+    /// Books a frame into the own queue.
+    fn wait(&mut self, now: Time, frame: Frame) {
+        self.frames.push_back(frame);
+        self.frames_bytes += u64::from(frame.len);
+        self.stats.peak_packets = self.stats.peak_packets.max(self.frames.len() as u32);
+        self.stats.peak_bytes = self.stats.peak_bytes.max(self.frames_bytes);
+        self.stats.waited_ns += u128::from(frame.start.since(now).0);
+    }
+
+    /// Puts a packet in line; returns an arrival to schedule.
+    #[inline]
+    fn put_in_line(&mut self, arrives: Time, pkt: Pkt) -> Option<Time> {
+        let Some(hazard) = &mut self.hazard else {
+            let first = self.line.is_empty();
+            self.line.push_back((arrives, pkt));
+            return first.then_some(arrives);
+        };
+        let arrives = arrives + hazard.extra();
+        let at =
+            if hazard.what.scrambles() { self.line.partition_point(|(at, _)| *at <= arrives) } else { self.line.len() };
+        self.line.insert(at, (arrives, pkt));
+        Some(arrives)
+    }
+
+    /// May the device take one more frame ahead?
+    #[inline]
+    pub(crate) fn ring_has_room(&self) -> bool {
+        let Waiting::Port { ring, bytes, .. } = self.spec.waiting else { return false };
+        !self.is_paced()
+            || self.frames.len() < ring.max(1) as usize
+                && bytes.is_none_or(|limit| self.frames_bytes < u64::from(limit.max(1)))
+    }
+
+    /// When the frame that the device sends now is through.
+    pub(crate) fn sending_until(&self) -> Option<Time> {
+        self.frames.front().map(|frame| frame.left)
+    }
+
+    /// Frames in the device's ring.
+    pub(crate) fn in_ring(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// The frame that the device sends is through.
+    pub(crate) fn frame_is_through(&mut self) {
+        if let Some(frame) = self.frames.pop_front() {
+            self.frames_bytes -= u64::from(frame.len);
+        }
     }
 }

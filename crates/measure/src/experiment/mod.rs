@@ -3,8 +3,14 @@
 //!
 //! Times are nanoseconds from the beginning of a run, sizes bytes of frames, rates bits per second, unless a field says otherwise.
 
-use crate::bits_per_second;
-use crate::trial::{BufferSeries, ClassSeries, Probe};
+mod cases;
+mod figures;
+
+pub use cases::{Case, Spread};
+pub use figures::{NoSuchFigure, Value, figure, figures, group_of};
+
+use crate::trial::ClassSeries;
+use crate::{Pings, bits_per_second};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -91,6 +97,8 @@ pub struct Load {
     pub name: String,
     /// For people: `2 uploads`.
     pub title: String,
+    /// The test of flent's that it is: `rrul`, `tcp_nup`; none of them: `None`.
+    pub test: Option<String>,
 }
 
 /// One policy under one load with one seed.
@@ -116,12 +124,84 @@ pub struct Run {
     pub transfers: Vec<Transfer>,
     /// The policies' classes (where there are none, the root), each with its device in front: `gateway:eth0 1:10`.
     pub classes: Vec<ClassSeries>,
-    /// Queues that no policy governs, by link.
-    pub buffers: Vec<BufferSeries>,
+    /// What each direction of each link did, and the queue before it that no policy governs.
+    pub queues: Vec<LinkSeries>,
     /// What happened at its time: commands of the timeline, changes of links, and what was asked.
     pub events: Vec<Event>,
     /// Bottleneck packets simulated and events handled, for those who ask how much work it was.
     pub work: (u64, u64),
+}
+
+/// Something that is asked again and again, or sent one way again and again, and how long each answer or journey took.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Probe {
+    /// Short and unique in a run: `ping`, `voip-up`, `web-document`.
+    pub id: String,
+    /// For people: `SSH login`.
+    pub title: String,
+    /// What one answer is: `round trip`, `one way`, `until the prompt`.
+    pub unit: String,
+    /// Who asks.
+    pub from: String,
+    /// Who answers, or to whom it is sent.
+    pub to: String,
+    /// The DS field's code point of what is sent.
+    pub dscp: u8,
+    /// When each was sent and how long its answer (or, one way, its journey) took; `None`: none came.
+    pub answers: Vec<(u64, Option<u64>)>,
+    /// Beside each answer, how long the question took to get there; `None`: it did not. Empty if not recorded, and of what goes one
+    /// way. With it, losses and delays are known by direction.
+    pub there: Vec<Option<u64>>,
+    /// Payload bytes received per step; empty if not counted.
+    pub received: Vec<u64>,
+    /// Packets received per step; empty if not counted.
+    pub packets: Vec<u32>,
+}
+
+impl Probe {
+    /// The answers to what was sent within a window.
+    pub fn within(&self, window: (u64, u64)) -> impl Iterator<Item = (u64, Option<u64>)> {
+        self.answers.iter().copied().filter(move |(sent, _)| (window.0..window.1).contains(sent))
+    }
+
+    /// Its figures within a window.
+    pub fn figures(&self, window: (u64, u64)) -> Pings {
+        Pings::new(self.within(window).map(|(_, answer)| answer))
+    }
+
+    /// Within a window, the journeys there and back of those that made them, and what was lost on the way there and on the way back;
+    /// `None` if that was not recorded.
+    pub fn directions(&self, window: (u64, u64)) -> Option<[Pings; 2]> {
+        if self.there.is_empty() {
+            return None;
+        }
+        let both = self.answers.iter().zip(&self.there).filter(|((sent, _), _)| (window.0..window.1).contains(sent));
+        let there = Pings::new(both.clone().map(|(_, there)| *there));
+        // Who was never asked cannot answer: such a question is lost on the way there only.
+        let back = both.filter_map(|((_, took), there)| there.map(|there| took.map(|took| took.saturating_sub(there))));
+        Some([there, Pings::new(back)])
+    }
+}
+
+/// One direction of a link over time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LinkSeries {
+    /// The link's name.
+    pub link: String,
+    /// From its first end to its second?
+    pub up: bool,
+    /// For people: `modem to isp`.
+    pub title: String,
+    /// The bytes its buffer holds; `None` if it is bounded otherwise, or a policy governs it.
+    pub limit: Option<u64>,
+    /// Bytes it carried per step, framing included.
+    pub sent: Vec<u64>,
+    /// Bytes it could have carried per step, framing included; empty if it has no rate.
+    pub capacity: Vec<u64>,
+    /// Bytes waiting before it at the end of each step; what waits in a policy's classes does not count.
+    pub backlog: Vec<u64>,
+    /// Packets lost before it or on it per step.
+    pub dropped: Vec<u32>,
 }
 
 /// A TCP transfer.
@@ -137,6 +217,8 @@ pub struct Transfer {
     pub to: String,
     /// Congestion control: `cubic`.
     pub control: String,
+    /// The DS field's code point of its packets.
+    pub dscp: u8,
     /// When it began.
     pub began: u64,
     /// When its last byte was acknowledged, if it had an end and came to it.

@@ -1,0 +1,135 @@
+//! Courses of several things over the same time: lines or dots, what was lost, and what happened meanwhile.
+
+use super::look::Look;
+use super::plot::Plot;
+use super::{Axis, Body, Drawing, Margin, Reference, cut, short};
+use std::fmt::Write as _;
+
+/// The course of one thing.
+#[derive(Clone, Debug)]
+pub struct Course {
+    /// Its name; it stands at its end.
+    pub name: String,
+    /// How it looks.
+    pub look: Look,
+    /// Time and value in order of time; no value: it was lost, and is marked at the top.
+    pub points: Vec<(f64, Option<f64>)>,
+}
+
+/// Something that happened at a moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Moment {
+    /// When, on the horizontal axis.
+    pub at: f64,
+    /// Its number in the list beside the chart.
+    pub number: String,
+}
+
+/// How courses are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Drawn {
+    /// A line from point to point.
+    #[default]
+    Lines,
+    /// A dot for each point.
+    Dots,
+    /// Each value holds until the next: a line in steps.
+    Stairs,
+}
+
+/// What is drawn.
+#[derive(Clone, Debug, Default)]
+pub struct Courses {
+    /// The things compared.
+    pub courses: Vec<Course>,
+    /// How.
+    pub drawn: Drawn,
+    /// Levels to compare with.
+    pub references: Vec<Reference>,
+    /// When measuring began; what comes before is shaded.
+    pub measured: f64,
+}
+
+/// Characters of a name at the right end.
+const NAME: usize = 14;
+/// Pixels for names.
+const NAMES: f64 = 126.0;
+/// Pixels for a row of losses.
+const ROW: f64 = 7.0;
+
+/// Courses over time, `height` pixels high.
+pub fn courses(title: &str, description: &str, (x, y): (Axis, Axis), height: f64, what: &Courses) -> Drawing {
+    let margin = Margin { left: 52.0, right: NAMES, top: 26.0, bottom: 24.0 };
+    let losing: Vec<&Course> =
+        what.courses.iter().filter(|course| course.points.iter().any(|(_, value)| value.is_none())).collect();
+    let mut plot = Plot::new(x, y, height + ROW * losing.len() as f64, margin);
+    plot.head = if losing.is_empty() { 0.0 } else { ROW * losing.len() as f64 + 4.0 };
+    plot.warm_up(what.measured, true);
+    plot.axes(false);
+    plot.unit();
+    let mut names = Vec::new();
+    for course in &what.courses {
+        draw(&mut plot, course, what.drawn);
+        if let Some(value) = late(&course.points) {
+            names.push((cut(&course.name, NAME), course.look.line(), plot.down(value)));
+        }
+    }
+    for (row, course) in losing.iter().enumerate() {
+        let times = course.points.iter().filter(|(_, value)| value.is_none()).map(|(at, _)| *at);
+        plot.losses(&format!("{} rug", course.look.line()), ROW * row as f64 + 1.0, times);
+    }
+    if !losing.is_empty() {
+        plot.aside(ROW * losing.len() as f64 / 2.0 + 5.0, "lost");
+    }
+    plot.levels(&what.references);
+    // What never had a value has its name beside its losses.
+    for (row, course) in losing.iter().enumerate().filter(|(_, course)| late(&course.points).is_none()) {
+        names.push((cut(&course.name, NAME), course.look.line(), ROW * row as f64 + 4.0));
+    }
+    plot.keys(&names, what.drawn == Drawn::Dots);
+    plot.finished(title, description)
+}
+
+fn draw(plot: &mut Plot, course: &Course, drawn: Drawn) {
+    let valued = course.points.iter().map(|&(x, y)| y.map(|y| (x, y)));
+    match drawn {
+        Drawn::Dots => plot.dots(&format!("{} spot", course.look.line()), valued.flatten()),
+        Drawn::Lines => plot.line(course.look.line(), &valued.collect::<Vec<_>>()),
+        Drawn::Stairs => {
+            let points: Vec<(f64, f64)> = valued.flatten().collect();
+            let corners = points.windows(2).flat_map(|pair| [Some(pair[0]), Some((pair[1].0, pair[0].1))]);
+            let line: Vec<_> = corners.chain([points.last().copied()]).collect();
+            plot.line(course.look.line(), &line);
+        }
+    }
+}
+
+/// The median of a course's last tenth: where its name belongs.
+fn late(points: &[(f64, Option<f64>)]) -> Option<f64> {
+    let values: Vec<f64> = points.iter().filter_map(|(_, value)| *value).collect();
+    let mut last = values[values.len() - values.len().div_ceil(10)..].to_vec();
+    last.sort_by(f64::total_cmp);
+    last.get(last.len() / 2).copied()
+}
+
+impl Drawing {
+    /// The same drawing with moments marked: a line from top to bottom and a number above it. Only plots over time have moments.
+    pub fn with_moments(mut self, x: &Axis, moments: &[Moment]) -> Drawing {
+        let Body::Plot { height, over, .. } = &mut self.body else { return self };
+        for moment in moments {
+            let across = short(x.scale.share(moment.at) * 100.0);
+            let _ =
+                write!(over, "<line class=\"moment\" x1=\"{across}%\" x2=\"{across}%\" y1=\"-4\" y2=\"{height}\"/>");
+            let number = super::escape(&moment.number);
+            let wide = 10.0 + 6.0 * moment.number.chars().count() as f64;
+            let _ = write!(
+                over,
+                "<svg x=\"{across}%\" y=\"-11\" overflow=\"visible\"><rect class=\"number ring\" x=\"{}\" y=\"-8\" \
+                 width=\"{}\" height=\"16\" rx=\"8\"/><text class=\"number mid\" dy=\".35em\">{number}</text></svg>",
+                short(-wide / 2.0),
+                short(wide)
+            );
+        }
+        self
+    }
+}

@@ -1,0 +1,51 @@
+//! Drawings as PNG, for where SVG cannot go. The fonts are part of the program, so a picture is the same on every machine.
+
+use super::{Drawing, Theme, file};
+use resvg::{tiny_skia, usvg};
+use std::fmt;
+use std::sync::Arc;
+
+/// DejaVu Sans, reduced to what charts need (fonts/LICENSE).
+const FONTS: [&[u8]; 2] =
+    [include_bytes!("../../fonts/DejaVuSans-subset.ttf"), include_bytes!("../../fonts/DejaVuSans-Bold-subset.ttf")];
+
+/// Why there is no PNG.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PngError {
+    /// The drawing's title.
+    pub drawing: String,
+    /// What is wrong with it.
+    pub what: String,
+}
+
+impl fmt::Display for PngError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the drawing “{}” does not become a PNG: {}", self.drawing, self.what)
+    }
+}
+
+impl std::error::Error for PngError {}
+
+/// A drawing as PNG: as [`file`] draws it, with `scale` pixels for each of its own.
+///
+/// # Errors
+///
+/// It is larger than memory allows.
+pub fn png(drawing: &Drawing, width: f64, scale: f32, theme: Theme) -> Result<Vec<u8>, PngError> {
+    let wrong = |what: String| PngError { drawing: drawing.title().to_owned(), what };
+    let tree = usvg::Tree::from_str(&file(drawing, width, theme), &options()).map_err(|why| wrong(why.to_string()))?;
+    let size = tree.size().to_int_size().scale_by(scale).ok_or_else(|| wrong("it has no size".to_owned()))?;
+    let mut picture = tiny_skia::Pixmap::new(size.width(), size.height())
+        .ok_or_else(|| wrong(format!("{} by {} pixels are too many", size.width(), size.height())))?;
+    resvg::render(&tree, tiny_skia::Transform::from_scale(scale, scale), &mut picture.as_mut());
+    picture.encode_png().map_err(|why| wrong(why.to_string()))
+}
+
+fn options() -> usvg::Options<'static> {
+    let mut fonts = usvg::fontdb::Database::new();
+    for font in FONTS {
+        fonts.load_font_source(usvg::fontdb::Source::Binary(Arc::new(font)));
+    }
+    fonts.set_sans_serif_family("DejaVu Sans");
+    usvg::Options { font_family: "DejaVu Sans".to_owned(), fontdb: Arc::new(fonts), ..usvg::Options::default() }
+}

@@ -1,0 +1,273 @@
+//! Charts of transfers, queues and windows over time.
+
+use super::show::{Happened, Shown, Under, charts_of, distinct, end_of, title};
+use crate::chart::{
+    Axis, Band, COLOURS, Course, Courses, Drawing, Drawn, LOOKS, Look, OTHERS, Reference, courses, stack,
+};
+use crate::numbers::{rate, size};
+use tidegate_measure::bits_per_second;
+use tidegate_measure::experiment::{LinkSeries, Run, Transfer, group_of};
+use tidegate_measure::trial::ClassSeries;
+
+/// Values that a course is averaged to, at most.
+const MOST_VALUES: usize = 150;
+const HEIGHT: f64 = 170.0;
+
+/// Values averaged over groups of steps, and the length of a group in ns.
+fn averaged(run: &Run, series: &[u64]) -> (Vec<f64>, u64) {
+    let group = series.len().div_ceil(MOST_VALUES).max(1);
+    let mean = |steps: &[u64]| steps.iter().sum::<u64>() as f64 / steps.len().max(1) as f64;
+    (series.chunks(group).map(mean).collect(), group as u64 * run.step_ns)
+}
+
+/// What the transfers of a group carried over time with one policy, stacked.
+pub(super) fn transfers(under: &Under<'_>, one: &Shown<'_>, group: &str, happened: &Happened<'_>) -> Option<Drawing> {
+    let run = one.run;
+    let own: Vec<&Transfer> = run.transfers.iter().filter(|transfer| group_of(&transfer.id) == group).collect();
+    let mut step = run.step_ns;
+    let mut bands: Vec<Band> = Vec::new();
+    for (n, transfer) in own.iter().enumerate() {
+        let (values, wide) = averaged(run, &transfer.series);
+        step = wide;
+        let values = values.into_iter().map(|bytes| bytes * 8e9 / run.step_ns as f64);
+        match bands.get_mut(COLOURS) {
+            // What has no colour of its own is one band.
+            Some(others) if n >= COLOURS => {
+                values.enumerate().for_each(|(at, value)| add(&mut others.values, at, value));
+                others.name = format!("{} more", n + 1 - COLOURS);
+            }
+            _ => bands.push(Band {
+                name: short_name(&transfer.id),
+                colour: (n + 1).min(OTHERS),
+                values: values.collect(),
+            }),
+        }
+    }
+    let told = own.iter().map(|t| format!("{} {}", title(&t.title, &t.id), rate(t.rate(run.window))));
+    let description = format!("On average: {}.", told.collect::<Vec<_>>().join(", "));
+    let name = format!("{group}: payload per second with {}, {}", one.title, under.title());
+    let time = Axis::time(end_of(run));
+    let axes = (time.clone(), Axis::rates(rate_scale(under, group), 4));
+    let drawing = stack(&name, &description, axes, run.window.0 as f64, step as f64, &bands, &[]);
+    (!own.is_empty()).then(|| drawing.with_moments(&time, &happened.moments))
+}
+
+/// `no. 2` of `upload-2`: the chart says which group it is.
+fn short_name(id: &str) -> String {
+    id.strip_prefix(group_of(id))
+        .and_then(|rest| rest.strip_prefix('-'))
+        .map_or_else(|| id.chars().take(7).collect(), |number| format!("no. {number}"))
+}
+
+fn add(values: &mut Vec<f64>, at: usize, value: f64) {
+    if values.len() <= at {
+        values.resize(at + 1, 0.0);
+    }
+    values[at] += value;
+}
+
+/// The most that a group carried with any policy: all charts of it have one scale.
+fn rate_scale(under: &Under<'_>, group: &str) -> f64 {
+    let mut most: f64 = 0.0;
+    for one in under.typical() {
+        let mut sum = Vec::new();
+        for transfer in one.run.transfers.iter().filter(|transfer| group_of(&transfer.id) == group) {
+            let (values, _) = averaged(one.run, &transfer.series);
+            values
+                .into_iter()
+                .enumerate()
+                .for_each(|(at, value)| add(&mut sum, at, value * 8e9 / one.run.step_ns as f64));
+        }
+        most = sum.into_iter().fold(most, f64::max);
+    }
+    most
+}
+
+fn link<'e>(one: &Shown<'e>, name: &str, up: bool) -> Option<&'e LinkSeries> {
+    one.run.queues.iter().find(|queue| queue.link == name && queue.up == up)
+}
+
+/// The directions of links where anything ever waited under a load.
+pub(super) fn links<'e>(under: &Under<'e>) -> Vec<(&'e str, bool)> {
+    let mut found: Vec<(&'e str, bool)> = Vec::new();
+    for one in under.typical() {
+        for queue in one.run.queues.iter().filter(|queue| queue.backlog.iter().any(|&bytes| bytes > 0)) {
+            if !found.contains(&(&queue.link, queue.up)) {
+                found.push((&queue.link, queue.up));
+            }
+        }
+    }
+    found
+}
+
+/// Bytes that wait before a link, each policy in its look.
+pub(super) fn before_link(under: &Under<'_>, name: &str, up: bool, happened: &Happened<'_>) -> Vec<Drawing> {
+    let shown: Vec<Shown<'_>> = under.typical().into_iter().filter(|one| link(one, name, up).is_some()).collect();
+    let queues = || shown.iter().filter_map(|one| link(one, name, up));
+    let high = queues().flat_map(|queue| &queue.backlog).copied().max().unwrap_or(0);
+    let Some(first) = queues().next() else { return Vec::new() };
+    // A limit far above would flatten the rest.
+    let limit = first.limit.filter(|limit| *limit < 2 * high);
+    let references: Vec<Reference> = limit
+        .map(|limit| Reference { name: format!("holds {}", size(limit)), value: limit as f64 })
+        .into_iter()
+        .collect();
+    let end = shown.iter().map(|one| end_of(one.run)).max().unwrap_or(1);
+    let told = |part: &[Shown<'_>]| {
+        let most = |one: &Shown<'_>| {
+            let peak = link(one, name, up).and_then(|queue| queue.backlog.iter().copied().max());
+            format!("{}: at most {}", one.title, size(peak.unwrap_or(0)))
+        };
+        part.iter().map(most).collect::<Vec<_>>().join("; ")
+    };
+    let draw = |part: &[Shown<'_>]| {
+        let course = |one: &Shown<'_>| Course {
+            name: one.title.to_owned(),
+            look: one.look(),
+            points: link(one, name, up).map(|queue| points(one.run, &queue.backlog)).unwrap_or_default(),
+        };
+        let what = Courses {
+            courses: part.iter().map(course).collect(),
+            drawn: Drawn::Lines,
+            references: references.clone(),
+            measured: part.iter().map(|one| one.run.window.0).min().unwrap_or(0) as f64,
+        };
+        let heading = format!(
+            "Waiting before {name}, {}, {}",
+            title(&first.title, if up { "up" } else { "down" }),
+            under.title()
+        );
+        let time = Axis::time(end);
+        let axes = (time.clone(), Axis::sizes(high.max(limit.unwrap_or(0)), 4));
+        courses(&heading, &told(part), axes, HEIGHT, &what).with_moments(&time, &happened.moments)
+    };
+    charts_of(&shown).map(draw).collect()
+}
+
+/// A series that tells the end of each step, as points.
+fn points<T: Copy + Into<u64>>(run: &Run, series: &[T]) -> Vec<(f64, Option<f64>)> {
+    let point = |(n, &value): (usize, &T)| (((n + 1) as u64 * run.step_ns) as f64, Some(value.into() as f64));
+    series.iter().enumerate().map(point).collect()
+}
+
+/// The devices that have classes, or a root without.
+pub(super) fn devices<'e>(run: &'e Run) -> Vec<&'e str> {
+    distinct(run.classes.iter().filter(|class| class.leaf).map(|class| device(&class.id)))
+}
+
+/// `gateway:eth0` of `gateway:eth0 1:10`.
+fn device(id: &str) -> &str {
+    id.rsplit_once(' ').map_or("", |(device, _)| device)
+}
+
+/// Bytes that wait in the classes of a device, each in its look; `None` where nothing ever waited. Classes beyond [`LOOKS`] are left
+/// out, those that had most waiting stay.
+pub(super) fn in_classes(
+    under: &Under<'_>,
+    one: &Shown<'_>,
+    on: &str,
+    happened: &Happened<'_>,
+) -> Option<(Drawing, usize)> {
+    class_chart(
+        under,
+        one,
+        on,
+        happened,
+        "Waiting",
+        |class| points(one.run, &class.backlog),
+        Axis::sizes,
+        |peak| size(peak as u64),
+    )
+}
+
+/// What the classes of a device sent over time.
+pub(super) fn of_classes(
+    under: &Under<'_>,
+    one: &Shown<'_>,
+    on: &str,
+    happened: &Happened<'_>,
+) -> Option<(Drawing, usize)> {
+    let sent = |class: &ClassSeries| {
+        let (values, step) = averaged(one.run, &class.sent);
+        let point =
+            |(n, bytes): (usize, f64)| ((n as u64 * step) as f64, Some(bits_per_second(1, one.run.step_ns) * bytes));
+        values.into_iter().enumerate().map(point).collect()
+    };
+    class_chart(under, one, on, happened, "Sent", sent, |high, ticks| Axis::rates(high as f64, ticks), rate)
+}
+
+#[allow(clippy::too_many_arguments)]
+fn class_chart(
+    under: &Under<'_>,
+    one: &Shown<'_>,
+    on: &str,
+    happened: &Happened<'_>,
+    what: &str,
+    course: impl Fn(&ClassSeries) -> Vec<(f64, Option<f64>)>,
+    axis: impl Fn(u64, usize) -> Axis,
+    written: impl Fn(f64) -> String,
+) -> Option<(Drawing, usize)> {
+    let leaves = one.run.classes.iter().filter(|class| class.leaf && device(&class.id) == on);
+    let peak = |points: &[(f64, Option<f64>)]| points.iter().filter_map(|(_, value)| *value).fold(0.0, f64::max);
+    let mut all: Vec<(&ClassSeries, Vec<(f64, Option<f64>)>, f64)> = leaves
+        .map(|class| {
+            let points = course(class);
+            let peak = peak(&points);
+            (class, points, peak)
+        })
+        .filter(|(_, _, peak)| *peak > 0.0)
+        .collect();
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    order.sort_by(|&a, &b| all[b].2.total_cmp(&all[a].2));
+    let hidden = all.len().saturating_sub(LOOKS);
+    let keep: Vec<usize> = order.into_iter().take(LOOKS).collect();
+    let mut place = 0;
+    all.retain(|_| {
+        place += 1;
+        keep.contains(&(place - 1))
+    });
+    let high = all.iter().map(|(_, _, peak)| *peak).fold(0.0, f64::max);
+    let told = all.iter().map(|(class, _, peak)| format!("{}: at most {}", class.id, written(*peak)));
+    let description = told.collect::<Vec<_>>().join("; ");
+    let name = |class: &ClassSeries| class.id.rsplit(' ').next().unwrap_or_default().to_owned();
+    let lines = all.iter().enumerate();
+    let lines =
+        lines.map(|(n, (class, points, _))| Course { name: name(class), look: Look(n), points: points.clone() });
+    let drawn = Courses {
+        courses: lines.collect(),
+        drawn: if what == "Sent" { Drawn::Stairs } else { Drawn::Lines },
+        references: Vec::new(),
+        measured: one.run.window.0 as f64,
+    };
+    if drawn.courses.is_empty() {
+        return None;
+    }
+    let heading = format!("{what} by the classes of {on} with {}, {}", one.title, under.title());
+    let time = Axis::time(end_of(one.run));
+    let drawing = courses(&heading, &description, (time.clone(), axis(high as u64, 4)), HEIGHT, &drawn);
+    Some((drawing.with_moments(&time, &happened.moments), hidden))
+}
+
+/// Congestion windows with a policy, where they were recorded, and how many more transfers there are than are drawn.
+pub(super) fn windows(under: &Under<'_>, one: &Shown<'_>, happened: &Happened<'_>) -> Option<(Drawing, usize)> {
+    let recorded: Vec<&Transfer> = one.run.transfers.iter().filter(|transfer| !transfer.cwnd.is_empty()).collect();
+    let shown = &recorded[..recorded.len().min(LOOKS)];
+    let high = shown.iter().flat_map(|transfer| &transfer.cwnd).copied().max()?;
+    let course = |(n, transfer): (usize, &&Transfer)| Course {
+        name: transfer.id.clone(),
+        look: Look(n),
+        points: points(one.run, &transfer.cwnd),
+    };
+    let what = Courses {
+        courses: shown.iter().enumerate().map(course).collect(),
+        measured: one.run.window.0 as f64,
+        ..Courses::default()
+    };
+    let most = |transfer: &&Transfer| format!("{}: at most {}", transfer.id, transfer.cwnd.iter().max().unwrap_or(&0));
+    let description = shown.iter().map(most).collect::<Vec<_>>().join("; ");
+    let heading = format!("Congestion windows with {}, {}", one.title, under.title());
+    let time = Axis::time(end_of(one.run));
+    let axes = (time.clone(), Axis::count(u64::from(high), "segments", 4));
+    let drawing = courses(&heading, &description, axes, HEIGHT, &what).with_moments(&time, &happened.moments);
+    Some((drawing, recorded.len() - shown.len()))
+}

@@ -1,0 +1,201 @@
+//! Charts of what was asked again and again.
+
+use super::show::{Happened, Shown, Under, charts_of, end_of};
+use crate::chart::{Axis, Cell, Course, Courses, Drawing, Drawn, Group, Mark, Target, cases, courses, pingexp, sheet};
+use crate::numbers::{rate, span};
+use tidegate_measure::Spans;
+use tidegate_measure::experiment::{Case, Experiment, Probe};
+
+/// Height of a chart over time.
+const HEIGHT: f64 = 260.0;
+
+pub(super) fn probe<'e>(shown: &Shown<'e>, id: &str) -> Option<&'e Probe> {
+    shown.run.probes.iter().find(|probe| probe.id == id)
+}
+
+/// A probe's name and what its answers are: `ping to b, round trip`.
+pub(super) fn called(probe: &Probe) -> String {
+    let name = super::show::title(&probe.title, &probe.id);
+    if probe.unit.is_empty() { name.to_owned() } else { format!("{name}, {}", probe.unit) }
+}
+
+/// A probe's answers over time under a load, each policy in its look; more policies than looks make more charts.
+pub(super) fn over_time(under: &Under<'_>, id: &str, happened: &Happened<'_>) -> Vec<Drawing> {
+    let shown: Vec<Shown<'_>> = under.typical().into_iter().filter(|one| probe(one, id).is_some()).collect();
+    let probes = || shown.iter().filter_map(|one| probe(one, id));
+    let answers = || probes().flat_map(|probe| &probe.answers).filter_map(|(_, took)| *took);
+    let (low, high) = (answers().min().unwrap_or(0), answers().max().unwrap_or(0));
+    let end = shown.iter().map(|one| end_of(one.run)).max().unwrap_or(1);
+    let Some(name) = probes().next().map(called) else { return Vec::new() };
+    let draw = |part: &[Shown<'_>]| {
+        let course = |one: &Shown<'_>| {
+            let answers = probe(one, id).into_iter().flat_map(|probe| &probe.answers);
+            let points = answers.map(|(sent, took)| (*sent as f64, took.map(|took| took as f64))).collect();
+            Course { name: one.title.to_owned(), look: one.look(), points }
+        };
+        let what = Courses {
+            courses: part.iter().map(course).collect(),
+            drawn: Drawn::Dots,
+            measured: part.iter().map(|one| one.run.window.0).min().unwrap_or(0) as f64,
+            ..Courses::default()
+        };
+        let time = Axis::time(end);
+        let title = format!("{name} over time, {}", under.title());
+        let axes = (time.clone(), Axis::fitting_spans(low, high, 5));
+        courses(&title, &medians(part, id), axes, HEIGHT, &what).with_moments(&time, &happened.moments)
+    };
+    charts_of(&shown).map(draw).collect()
+}
+
+/// What the chart shows, in words.
+fn medians(shown: &[Shown<'_>], id: &str) -> String {
+    let told = shown.iter().filter_map(|one| {
+        let figures = probe(one, id)?.figures(one.run.window);
+        let median = figures.rtt.percentile(50.0).map_or("no answer".to_owned(), |ns| format!("median {}", span(ns)));
+        Some(format!("{}: {median}, {} lost", one.title, figures.lost))
+    });
+    told.collect::<Vec<_>>().join("; ")
+}
+
+/// How the answers are distributed: the share of all that was asked that was answered within a time.
+pub(super) fn distribution(under: &Under<'_>, id: &str) -> Vec<Drawing> {
+    let shown: Vec<Shown<'_>> = under.typical().into_iter().filter(|one| probe(one, id).is_some()).collect();
+    let figures = |one: &Shown<'_>| probe(one, id).map(|probe| probe.figures(one.run.window));
+    let ends = shown.iter().filter_map(figures).filter_map(|pings| Some((pings.rtt.min()?, pings.rtt.max()?)));
+    let Some((low, high)) = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) else { return Vec::new() };
+    let Some(name) = shown.iter().find_map(|one| probe(one, id)).map(called) else { return Vec::new() };
+    let draw = |part: &[Shown<'_>]| {
+        let course = |one: &Shown<'_>| Course {
+            name: one.title.to_owned(),
+            look: one.look(),
+            points: stairs(one, id, Axis::fitting_spans(low, high, 6).scale.ends().1),
+        };
+        let what = Courses { courses: part.iter().map(course).collect(), ..Courses::default() };
+        let title = format!("{name}: distribution, {}", under.title());
+        courses(&title, &medians(part, id), (Axis::fitting_spans(low, high, 6), Axis::shares()), 200.0, &what)
+    };
+    charts_of(&shown).map(draw).collect()
+}
+
+/// Each answer lifts the line; what was lost leaves it below the top.
+fn stairs(one: &Shown<'_>, id: &str, end: f64) -> Vec<(f64, Option<f64>)> {
+    let Some(probe) = probe(one, id) else { return Vec::new() };
+    let mut answered: Vec<u64> = probe.within(one.run.window).filter_map(|(_, took)| took).collect();
+    let asked = probe.within(one.run.window).count().max(1) as f64;
+    answered.sort_unstable();
+    let corner = |(n, took): (usize, &u64)| {
+        [(*took as f64, Some(n as f64 / asked)), (*took as f64, Some((n + 1) as f64 / asked))]
+    };
+    let top = Some(answered.len() as f64 / asked);
+    answered.iter().enumerate().flat_map(corner).chain([(end, top)]).collect()
+}
+
+/// The probes of a run, as ping-exp draws them: those that wait for answers while measured.
+pub(super) fn targets(shown: &Shown<'_>) -> Vec<Target> {
+    let target = |probe: &Probe| Target {
+        name: super::show::title(&probe.title, &probe.id).to_owned(),
+        answers: probe.within(shown.run.window).collect(),
+    };
+    shown.run.probes.iter().filter(|probe| !probe.answers.is_empty()).map(target).collect()
+}
+
+/// The figure of ping-exp for one case.
+pub(super) fn six_panels(under: &Under<'_>, shown: &Shown<'_>) -> Option<Drawing> {
+    let targets = targets(shown);
+    let title = format!("{}: {}", shown.title, under.title());
+    let told = targets.iter().map(|target| {
+        let answered = target.answers.iter().filter(|(_, took)| took.is_some()).count();
+        format!("{}: {answered} of {} answered", target.name, target.answers.len())
+    });
+    let told: Vec<String> = told.collect();
+    (!targets.is_empty()).then(|| pingexp(&title, &told.join("; "), &targets))
+}
+
+/// All cases on one sheet: a row per policy, a column per load.
+pub(super) fn all(experiment: &Experiment) -> Option<Drawing> {
+    let loads = Under::all(experiment);
+    let typical: Vec<Vec<Shown<'_>>> = loads.iter().map(Under::typical).collect();
+    let cell = |policy: usize, load: &Vec<Shown<'_>>| Cell {
+        targets: load.iter().find(|one| one.policy == policy).map(targets).unwrap_or_default(),
+    };
+    let policies = || experiment.policies.iter().enumerate();
+    let cells: Vec<Vec<Cell>> = policies().map(|(n, _)| typical.iter().map(|load| cell(n, load)).collect()).collect();
+    if cells.iter().flatten().all(|cell| cell.targets.is_empty()) {
+        return None;
+    }
+    let rows: Vec<String> =
+        policies().map(|(_, policy)| super::show::title(&policy.title, &policy.name).to_owned()).collect();
+    let columns: Vec<String> = loads.iter().map(|under| under.title().to_owned()).collect();
+    Some(sheet(&experiment.title, "Answers over time, for each policy and load.", &rows, &columns, &cells))
+}
+
+/// A probe in every case: the median, the 95th and the 99th percentile of all repeats together.
+pub(super) fn summary(experiment: &Experiment, id: &str) -> Option<Drawing> {
+    let mut name = None;
+    let mut ends: Option<(u64, u64)> = None;
+    let mut told = Vec::new();
+    let mut groups = Vec::new();
+    for under in Under::all(experiment) {
+        let mut marks = Vec::new();
+        for (policy, case) in &under.cases {
+            name = name.or_else(|| case.runs.iter().flat_map(|run| &run.probes).find(|p| p.id == id).map(called));
+            let figures = Spans::new(answers(case, id));
+            let title = super::show::title(&case.policy.title, &case.policy.name);
+            let (Some(summary), Some(low)) = (figures.summary(), figures.min()) else { continue };
+            ends = Some(ends.map_or((low, summary.p99), |(a, b)| (a.min(low), b.max(summary.p99))));
+            told.push(format!(
+                "{}, {title}: median {}, 95 % within {}",
+                under.title(),
+                span(summary.p50),
+                span(summary.p95)
+            ));
+            let [p50, p95, p99] = [summary.p50, summary.p95, summary.p99].map(|ns| ns as f64);
+            marks.push(Mark {
+                look: super::Look(*policy),
+                bar: (p50, p95),
+                dot: p50,
+                whisker: (p50, p99),
+                text: format!("{} {title}", span(summary.p95)),
+            });
+        }
+        groups.push(Group { title: under.title().to_owned(), cases: marks });
+    }
+    let ((low, high), name) = (ends?, name?);
+    let title = format!("{name}: median, 95th and 99th percentile of every case");
+    Some(cases(&title, &told.join("; "), Axis::fitting_spans(low, high, 6), &groups))
+}
+
+/// A probe's answers in all repeats of a case.
+fn answers(case: &Case<'_>, id: &str) -> Vec<u64> {
+    let probes = case.runs.iter().flat_map(|run| run.probes.iter().map(move |probe| (run, probe)));
+    probes.filter(|(_, p)| p.id == id).flat_map(|(run, p)| p.within(run.window)).filter_map(|(_, took)| took).collect()
+}
+
+/// What each group of transfers carried in every case: the median over repeats, and from the least to the most.
+pub(super) fn carried(experiment: &Experiment, group: &str) -> Option<Drawing> {
+    let figure = format!("{group}.rate");
+    let mut high: f64 = 0.0;
+    let mut told = Vec::new();
+    let mut groups = Vec::new();
+    for under in Under::all(experiment) {
+        let mut marks = Vec::new();
+        for (policy, case) in &under.cases {
+            let Ok(found) = case.figure(&figure) else { continue };
+            let title = super::show::title(&case.policy.title, &case.policy.name);
+            high = high.max(found.most);
+            told.push(format!("{}, {title}: {}", under.title(), rate(found.median)));
+            marks.push(Mark {
+                look: super::Look(*policy),
+                bar: (0.0, found.median),
+                dot: found.median,
+                whisker: (found.least, found.most),
+                text: format!("{} {title}", rate(found.median)),
+            });
+        }
+        if !marks.is_empty() {
+            groups.push(Group { title: under.title().to_owned(), cases: marks });
+        }
+    }
+    let title = format!("{group}: payload per second in every case");
+    (!groups.is_empty()).then(|| cases(&title, &told.join("; "), Axis::rates(high, 6), &groups))
+}

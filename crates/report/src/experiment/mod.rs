@@ -1,0 +1,22 @@
+//! What becomes of an experiment ([`tidegate_measure::experiment::Experiment`]): JSON and back, a page, charts, files for flent.
+
+mod charts;
+mod courses;
+mod latency;
+mod page;
+mod read;
+mod series;
+mod show;
+mod tables;
+mod topology;
+mod write;
+
+use crate::chart::Look;
+
+pub use charts::charts;
+pub use page::page;
+pub use read::from_json;
+pub use write::to_json;
+
+/// The member that tells the form, and its number: it changes when a member changes its meaning or goes away.
+const FORM: (&str, u64) = ("tidegate_experiment", 1);

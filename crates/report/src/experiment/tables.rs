@@ -1,0 +1,182 @@
+//! All figures of an experiment as tables: rows by load and policy, each figure the median over repeats with the least and the most.
+
+use super::latency::called;
+use super::show::{Under, distinct, spread, title, written};
+use crate::html::parts::{Data, capital};
+use tidegate_measure::experiment::{Case, Comparison, Experiment, NoSuchFigure};
+
+/// A column: its head, and the statistic that stands in it.
+type Column = (&'static str, &'static str);
+
+const ANSWERS: [Column; 9] = [
+    ("mean", "mean"),
+    ("median", "median"),
+    ("95 %", "p95"),
+    ("99 %", "p99"),
+    ("longest", "max"),
+    ("mdev", "mdev"),
+    ("jitter", "jitter"),
+    ("lost", "loss"),
+    ("asked", "sent"),
+];
+const DIRECTIONS: [Column; 4] = [
+    ("lost there", "there-loss"),
+    ("lost back", "back-loss"),
+    ("median there", "there-median"),
+    ("median back", "back-median"),
+];
+const TRANSFERS: [Column; 6] = [
+    ("payload per second", "rate"),
+    ("share of all", "share"),
+    ("until its end", "time"),
+    ("sent again", "retransmissions"),
+    ("lost", "lost"),
+    ("fairness", "fairness"),
+];
+const LINKS: [Column; 5] =
+    [("carried", "rate"), ("used", "utilisation"), ("fullest", "peak"), ("mean wait", "delay"), ("dropped", "drops")];
+const CLASSES: [Column; 4] = [("sent", "rate"), ("fullest", "peak"), ("most packets", "queue"), ("dropped", "drops")];
+
+/// A table for each kind of thing.
+pub(super) fn tables(experiment: &Experiment) -> Vec<Data> {
+    let loads = Under::all(experiment);
+    let probes = |case: &Case<'_>| things(case, |run| run.probes.iter().map(|p| (p.id.clone(), called(p))).collect());
+    let groups = |case: &Case<'_>| {
+        let all = |run: &tidegate_measure::experiment::Run| {
+            let groups = run.transfers.iter().map(|t| tidegate_measure::experiment::group_of(&t.id));
+            distinct(groups).into_iter().map(|group| (group.to_owned(), capital(group))).collect()
+        };
+        things(case, all)
+    };
+    let links = |case: &Case<'_>| {
+        let way = |up: bool| if up { "up" } else { "down" };
+        things(case, |run| {
+            let link = |q: &tidegate_measure::experiment::LinkSeries| {
+                let name = format!("{} {}", q.link, way(q.up));
+                (format!("link {name}"), if q.title.is_empty() { name } else { format!("{name}, {}", q.title) })
+            };
+            run.queues.iter().filter(|q| q.sent.iter().any(|&bytes| bytes > 0)).map(link).collect()
+        })
+    };
+    let classes = |case: &Case<'_>| {
+        things(case, |run| {
+            let name = |c: &tidegate_measure::trial::ClassSeries| {
+                let title = if c.title.is_empty() { c.id.clone() } else { format!("{} ({})", c.id, c.title) };
+                (format!("class {}", c.id), title)
+            };
+            run.classes.iter().map(name).collect()
+        })
+    };
+    let all = [
+        table(&loads, "Answers, while measured", "asked", &ANSWERS, &probes),
+        table(&loads, "Answers by direction, while measured", "asked", &DIRECTIONS, &probes),
+        table(&loads, "Transfers", "transfers", &TRANSFERS, &groups),
+        table(&loads, "Links, while measured", "link", &LINKS, &links),
+        table(&loads, "Classes, while measured", "class", &CLASSES, &classes),
+    ];
+    all.into_iter().filter(|table| !table.rows.is_empty()).collect()
+}
+
+/// What the runs of a case have of a kind: how figures call it, and its title.
+fn things(
+    case: &Case<'_>,
+    of: impl Fn(&tidegate_measure::experiment::Run) -> Vec<(String, String)>,
+) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    for thing in case.runs.iter().flat_map(|run| of(run)) {
+        if !found.iter().any(|(id, _)| *id == thing.0) {
+            found.push(thing);
+        }
+    }
+    found
+}
+
+fn table(
+    loads: &[Under<'_>],
+    caption: &str,
+    what: &str,
+    columns: &[Column],
+    things: &dyn Fn(&Case<'_>) -> Vec<(String, String)>,
+) -> Data {
+    let mut head: Vec<String> = ["load", "policy", what].map(str::to_owned).to_vec();
+    head.extend(columns.iter().map(|(name, _)| (*name).to_owned()));
+    let mut rows = Vec::new();
+    for under in loads {
+        for (_, case) in &under.cases {
+            for (id, name) in things(case) {
+                let cells: Vec<String> = columns.iter().map(|(_, statistic)| cell(case, &id, statistic)).collect();
+                // Where nothing of this kind was recorded there is no row.
+                if cells.iter().any(|cell| cell != NOTHING) {
+                    let policy = title(&case.policy.title, &case.policy.name).to_owned();
+                    rows.push([under.title().to_owned(), policy, name].into_iter().chain(cells).collect());
+                }
+            }
+        }
+    }
+    Data { caption: caption.to_owned(), head, rows }
+}
+
+/// What stands where there is no figure.
+const NOTHING: &str = "–";
+
+pub(super) fn cell(case: &Case<'_>, id: &str, statistic: &str) -> String {
+    let name = format!("{id}.{statistic}");
+    match case.figure(&name) {
+        Ok(found) => spread(&name, &found),
+        Err(NoSuchFigure::Nothing { why: "no answer came" }) => "no answer".to_owned(),
+        Err(_) => NOTHING.to_owned(),
+    }
+}
+
+/// Published, simulated, within: a row each.
+pub(super) fn comparisons(experiment: &Experiment) -> Data {
+    let number = |c: &Comparison, value: Option<f64>| {
+        value.map_or_else(|| NOTHING.to_owned(), |number| written(first(&c.figure), number, &c.unit))
+    };
+    let row = |c: &Comparison| {
+        let found = match c.spread.filter(|(least, most)| least != most) {
+            Some((least, most)) => {
+                format!("{} ({} – {})", number(c, c.found), number(c, Some(least)), number(c, Some(most)))
+            }
+            None => number(c, c.found),
+        };
+        vec![c.id.clone(), c.what.clone(), number(c, c.published), found, within(c), held(c).to_owned()]
+    };
+    Data {
+        caption: "Published, found, and what it must lie within".to_owned(),
+        head: ["", "what", "published", found_word(experiment), "within", ""].map(str::to_owned).to_vec(),
+        rows: experiment.comparisons.iter().map(row).collect(),
+    }
+}
+
+/// The figure that a comparison begins with: `ping.loss` of `ping.loss of none/up`.
+fn first(figure: &str) -> &str {
+    figure.split(" of ").next().unwrap_or(figure)
+}
+
+/// How figures came about, as a table's head.
+pub(super) fn found_word(experiment: &Experiment) -> &'static str {
+    match experiment.execution.as_str() {
+        "sim" => "simulated",
+        "lab" => "measured",
+        _ => "found",
+    }
+}
+
+pub(super) fn within(c: &Comparison) -> String {
+    let bound = |number: f64| written(first(&c.figure), number, &c.unit);
+    match (c.within.0.is_finite(), c.within.1.is_finite()) {
+        (true, true) => format!("{} – {}", bound(c.within.0), bound(c.within.1)),
+        (true, false) => format!("at least {}", bound(c.within.0)),
+        (false, true) => format!("at most {}", bound(c.within.1)),
+        (false, false) => NOTHING.to_owned(),
+    }
+}
+
+pub(super) fn held(c: &Comparison) -> &'static str {
+    match (c.held, c.gated) {
+        (true, _) => "within",
+        (false, true) => "FAILED",
+        (false, false) => "outside, only told",
+    }
+}

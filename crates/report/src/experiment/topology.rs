@@ -1,0 +1,46 @@
+//! Who is there and what joins them.
+
+use crate::chart::{Drawing, Place, Road, network};
+use tidegate_measure::experiment::{Cable, Experiment};
+
+/// The node an end belongs to: `gateway` of `gateway:eth0`.
+fn node_of(end: &str) -> &str {
+    end.split_once(':').map_or(end, |(node, _)| node)
+}
+
+/// The network as a picture; `None` if there is nothing to draw, or too much.
+pub(super) fn drawing(experiment: &Experiment) -> Option<Drawing> {
+    let places: Vec<Place> = experiment
+        .nodes
+        .iter()
+        .map(|node| Place { name: node.name.clone(), aside: node.devices.join(", "), strong: node.kind == "machine" })
+        .collect();
+    let at = |end: &str| experiment.nodes.iter().position(|node| node.name == node_of(end));
+    let slowest = experiment.links.iter().filter_map(rate).min();
+    let road = |cable: &Cable| {
+        Some(Road {
+            from: at(&cable.from)?,
+            to: at(&cable.to)?,
+            name: cable.name.clone(),
+            there: cable.there.clone(),
+            back: cable.back.clone(),
+            strong: slowest.is_some() && rate(cable) == slowest,
+        })
+    };
+    let roads: Vec<Road> = experiment.links.iter().filter_map(road).collect();
+    network("The network", &told(experiment), &places, &roads)
+}
+
+/// The slower direction's rate.
+fn rate(cable: &Cable) -> Option<u64> {
+    [cable.there_bits, cable.back_bits].into_iter().flatten().min()
+}
+
+/// The links in words.
+fn told(experiment: &Experiment) -> String {
+    let link = |cable: &Cable| match cable.there == cable.back {
+        true => format!("{} from {} to {}: {}", cable.name, cable.from, cable.to, cable.there),
+        false => format!("{} from {} to {}: {}; back {}", cable.name, cable.from, cable.to, cable.there, cable.back),
+    };
+    experiment.links.iter().map(link).collect::<Vec<_>>().join(". ")
+}

@@ -1,0 +1,146 @@
+//! Writing an experiment as JSON. Member names are those of the structs, units included; docs/results.md describes them.
+
+use super::FORM;
+use crate::json::{laid_out, write_class};
+use serde_json::{Value, json};
+use tidegate_measure::experiment::{
+    Cable, Comparison, Event, Experiment, LinkSeries, Load, Node, Policy, Probe, Run, Transfer,
+};
+
+/// An experiment as JSON, ended by a newline.
+pub fn to_json(experiment: &Experiment) -> String {
+    laid_out(&json!({
+        FORM.0: FORM.1,
+        "version": experiment.version,
+        "again": experiment.again,
+        "execution": experiment.execution,
+        "scenario": experiment.scenario,
+        "title": experiment.title,
+        "about": experiment.about,
+        "source": experiment.source,
+        "seed": experiment.seed,
+        "notes": experiment.notes,
+        "comparisons": all(&experiment.comparisons, comparison),
+        "nodes": all(&experiment.nodes, node),
+        "links": all(&experiment.links, cable),
+        "policies": all(&experiment.policies, policy),
+        "loads": all(&experiment.loads, load),
+        "runs": all(&experiment.runs, run),
+    }))
+}
+
+fn all<T>(things: &[T], write: impl Fn(&T) -> Value) -> Vec<Value> {
+    things.iter().map(write).collect()
+}
+
+fn node(node: &Node) -> Value {
+    json!({ "name": node.name, "kind": node.kind, "devices": node.devices })
+}
+
+fn cable(cable: &Cable) -> Value {
+    json!({
+        "name": cable.name,
+        "from": cable.from,
+        "to": cable.to,
+        "there": cable.there,
+        "back": cable.back,
+        "there_bits": cable.there_bits,
+        "back_bits": cable.back_bits,
+    })
+}
+
+fn policy(policy: &Policy) -> Value {
+    let commands = all(&policy.commands, |(machine, lines)| json!({ "machine": machine, "lines": lines }));
+    json!({ "name": policy.name, "title": policy.title, "commands": commands })
+}
+
+fn load(load: &Load) -> Value {
+    json!({ "name": load.name, "title": load.title, "test": load.test })
+}
+
+fn run(run: &Run) -> Value {
+    json!({
+        "policy": run.policy,
+        "load": run.load,
+        "repeat": run.repeat,
+        "seed": run.seed,
+        "window": [run.window.0, run.window.1],
+        "step_ns": run.step_ns,
+        "cut": run.cut,
+        "work": [run.work.0, run.work.1],
+        "probes": all(&run.probes, probe),
+        "transfers": all(&run.transfers, transfer),
+        "classes": all(&run.classes, write_class),
+        "queues": all(&run.queues, queue),
+        "events": all(&run.events, event),
+    })
+}
+
+fn probe(probe: &Probe) -> Value {
+    json!({
+        "id": probe.id,
+        "title": probe.title,
+        "unit": probe.unit,
+        "from": probe.from,
+        "to": probe.to,
+        "dscp": probe.dscp,
+        "answers": probe.answers,
+        "there": probe.there,
+        "received": probe.received,
+        "packets": probe.packets,
+    })
+}
+
+fn transfer(transfer: &Transfer) -> Value {
+    json!({
+        "id": transfer.id,
+        "title": transfer.title,
+        "from": transfer.from,
+        "to": transfer.to,
+        "control": transfer.control,
+        "dscp": transfer.dscp,
+        "began": transfer.began,
+        "finished": transfer.finished,
+        "bytes": transfer.bytes,
+        "retransmissions": transfer.retransmissions,
+        "lost": transfer.lost,
+        "series": transfer.series,
+        "cwnd": transfer.cwnd,
+        "srtt_us": transfer.srtt_us,
+    })
+}
+
+fn queue(queue: &LinkSeries) -> Value {
+    json!({
+        "link": queue.link,
+        "up": queue.up,
+        "title": queue.title,
+        "limit": queue.limit,
+        "sent": queue.sent,
+        "capacity": queue.capacity,
+        "backlog": queue.backlog,
+        "dropped": queue.dropped,
+    })
+}
+
+fn event(event: &Event) -> Value {
+    json!({ "at": event.at, "on": event.on, "what": event.what, "output": event.output })
+}
+
+fn comparison(comparison: &Comparison) -> Value {
+    // JSON has no infinity: no bound is null.
+    let bound = |bound: f64| bound.is_finite().then_some(bound);
+    json!({
+        "id": comparison.id,
+        "what": comparison.what,
+        "figure": comparison.figure,
+        "unit": comparison.unit,
+        "published": comparison.published,
+        "found": comparison.found,
+        "spread": comparison.spread.map(|(least, most)| [least, most]),
+        "within": [bound(comparison.within.0), bound(comparison.within.1)],
+        "held": comparison.held,
+        "gated": comparison.gated,
+        "why": comparison.why,
+    })
+}
