@@ -40,6 +40,8 @@ pub struct FlowSpec {
     pub initial_window: u32,
     /// The receiver's window in bytes: at least twice the bandwidth-delay product, or it limits the flow.
     pub receive_window: u64,
+    /// What the sender's socket holds, in bytes that are not acknowledged: it limits the flow as the receiver's window does.
+    pub send_buffer: u64,
     /// Acknowledge every second segment.
     pub delayed_ack: bool,
     /// Use ECN.
@@ -47,8 +49,11 @@ pub struct FlowSpec {
     /// DSCP, in the upper six bits.
     pub dsfield: u8,
     /// The sender is the machine itself: it notices what its own queue refuses, and holds back while that queue is full of
-    /// its packets (two at least, or a millisecond's worth).
+    /// its packets (see `small_queues`).
     pub local: bool,
+    /// A local sender holds back while two of its packets, or a millisecond's worth, wait in its own queue. Without that it
+    /// fills the queue, as hosts did before 2012.
+    pub small_queues: bool,
     /// Segments are spread over the round trip, as Linux does below `fq`: BBR always does.
     pub pacing: bool,
 }
@@ -67,10 +72,12 @@ impl FlowSpec {
             mss: if ends.is_v6() { 1428 } else { 1448 },
             initial_window: 10,
             receive_window: 4 << 20,
+            send_buffer: 4 << 20,
             delayed_ack: true,
             ecn: false,
             dsfield: 0,
             local: false,
+            small_queues: true,
             pacing: false,
         }
     }
@@ -160,7 +167,8 @@ impl TcpFlow {
     pub(crate) fn new(spec: FlowSpec, draws: Seeded) -> TcpFlow {
         let mut writes = Writes::new(spec.mss);
         let total = writes.write(spec.bytes);
-        let window = (spec.receive_window / u64::from(spec.mss.max(1))).clamp(1, 1 << 24) as u32;
+        let held = spec.receive_window.min(spec.send_buffer);
+        let window = (held / u64::from(spec.mss.max(1))).clamp(1, 1 << 24) as u32;
         let config = Config {
             control: spec.control,
             initial_window: spec.initial_window,
@@ -225,7 +233,7 @@ impl TcpFlow {
 
     /// May the flow put one more packet into the queue of its own machine?
     fn has_room(&self) -> bool {
-        if !self.spec.local {
+        if !self.spec.local || !self.spec.small_queues {
             return true;
         }
         let memory = u64::from(truesize(self.data.frame(self.spec.mss)));

@@ -74,7 +74,7 @@ pub(crate) struct Segment {
 pub(crate) struct Config {
     pub(crate) control: CongestionControl,
     pub(crate) initial_window: u32,
-    /// The receiver's window in segments.
+    /// What receiver and socket let be out, in segments.
     pub(crate) receive_window: u32,
     /// How many segments there are to send in all.
     pub(crate) total: u32,
