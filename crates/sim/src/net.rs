@@ -138,8 +138,14 @@ impl<M: Machine> Net<M> {
         let id = self.flows.len();
         assert!(id < MAX_INDEX, "a million flows at most");
         self.events.push(spec.start.max(self.now), Kind::Start, id);
-        self.flows.push(TcpFlow::new(spec));
+        let draws = self.flow_draws(id);
+        self.flows.push(TcpFlow::new(spec, draws));
         FlowId(id as u32)
+    }
+
+    /// What chance decides inside flow `id` (where BBR begins its cycle).
+    pub(crate) fn flow_draws(&self, id: usize) -> Seeded {
+        self.draws.fork(1 << 32 | id as u64)
     }
 
     /// Adds a ping.
@@ -239,6 +245,7 @@ impl<M: Machine> Net<M> {
             Kind::Probe => self.probe(index),
             Kind::Source => self.emit(index),
             Kind::Transaction => self.transaction_due(index),
+            Kind::Pace => self.flow_paced(index),
         }
     }
 
