@@ -4,7 +4,8 @@
 //! rows themselves: `fidelity: GROUP | BEHAVIOUR | VERDICT | EVIDENCE`. Behaviours that one test stands for are listed in [`NAMED`]. A
 //! behaviour without a test that ran and passed is an error, so is a kind without its rows.
 
-use std::collections::{BTreeMap, BTreeSet};
+use crate::told::{self, Told};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
@@ -108,14 +109,6 @@ struct Row {
     test: String,
 }
 
-/// What a test run told.
-#[derive(Default)]
-struct Told {
-    rows: Vec<Row>,
-    passed: BTreeSet<String>,
-    skipped: bool,
-}
-
 /// Makes the page from a file of test output and holds it against the one there is; with TIDEGATE_BLESS set it writes it.
 pub(crate) fn run(root: &Path, words: &[String]) -> ExitCode {
     let [file] = words else {
@@ -126,7 +119,7 @@ pub(crate) fn run(root: &Path, words: &[String]) -> ExitCode {
         Ok(output) => output,
         Err(error) => return fail(&format!("{file}: {error}")),
     };
-    let told = read(&output);
+    let told = told::read(&output, "fidelity");
     if told.skipped {
         println!("docs/fidelity.md was not checked: tests it stands on were skipped here (see SKIPPED above)");
         return ExitCode::SUCCESS;
@@ -135,59 +128,24 @@ pub(crate) fn run(root: &Path, words: &[String]) -> ExitCode {
         Ok(rows) => rows,
         Err(missing) => return fail(&format!("behaviours without a test that passed:\n  {}", missing.join("\n  "))),
     };
-    let (page, path) = (page(&rows), root.join("docs/fidelity.md"));
-    if std::env::var_os("TIDEGATE_BLESS").is_some() {
-        return match fs::write(&path, page) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => fail(&format!("{}: {error}", path.display())),
-        };
-    }
-    if fs::read_to_string(&path).unwrap_or_default() != page {
-        return fail(
-            "docs/fidelity.md is not what these tests tell; `TIDEGATE_BLESS=1 cargo xtask fidelity FILE` writes it",
-        );
-    }
-    println!("docs/fidelity.md: {} behaviours, each with its test", rows.len());
-    ExitCode::SUCCESS
+    let summary = format!("{} behaviours, each with its test", rows.len());
+    told::settle(&root.join("docs/fidelity.md"), &page(&rows), "fidelity", &summary)
 }
 
 fn fail(why: &str) -> ExitCode {
-    eprintln!("xtask fidelity: {why}");
-    ExitCode::FAILURE
-}
-
-/// Rows printed, and tests that passed. A printed row belongs to the test whose output it stands in.
-fn read(output: &str) -> Told {
-    let mut told = Told::default();
-    let mut test = String::new();
-    for line in output.lines() {
-        if let Some(name) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----")) {
-            test = short(name).to_owned();
-        } else if let Some(row) = line.strip_prefix("fidelity: ") {
-            let parts: Vec<&str> = row.split(" | ").collect();
-            if let [group, behaviour, verdict, evidence] = parts[..] {
-                let [group, behaviour, verdict, evidence] = [group, behaviour, verdict, evidence].map(str::to_owned);
-                told.rows.push(Row { group, behaviour, verdict, evidence, test: test.clone() });
-            }
-        } else if let Some(name) = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... ok")) {
-            told.passed.insert(short(name).to_owned());
-        } else if line.contains("SKIPPED:") {
-            told.skipped = true;
-        }
-    }
-    told
-}
-
-/// A test's name without its modules.
-fn short(name: &str) -> &str {
-    name.rsplit("::").next().unwrap_or(name)
+    told::fail("fidelity", why)
 }
 
 /// All rows, sorted; or what has no test.
 fn rows(told: Told) -> Result<Vec<Row>, Vec<String>> {
     let mut missing = Vec::new();
-    let mut rows = told.rows;
-    rows.retain(|row| told.passed.contains(&row.test));
+    let printed = told.rows.into_iter().filter(|(_, test)| told.passed.contains(test));
+    let mut rows: Vec<Row> = printed
+        .filter_map(|(parts, test)| {
+            let [group, behaviour, verdict, evidence] = <[String; 4]>::try_from(parts).ok()?;
+            Some(Row { group, behaviour, verdict, evidence, test })
+        })
+        .collect();
     for (group, behaviour, verdict, test) in NAMED {
         if !told.passed.contains(*test) {
             missing.push(format!("{group}: {behaviour} ({test})"));
@@ -255,13 +213,16 @@ mod tests {
 
     #[test]
     fn a_behaviour_without_a_test_is_an_error() {
-        assert!(rows(read(&output(&KINDS))).is_ok());
-        assert_eq!(rows(read(&output(&KINDS[1..]))).unwrap_err(), ["pfifo: packets", "pfifo: commands"]);
+        assert!(rows(told::read(&output(&KINDS), "fidelity")).is_ok());
+        assert_eq!(
+            rows(told::read(&output(&KINDS[1..]), "fidelity")).unwrap_err(),
+            ["pfifo: packets", "pfifo: commands"]
+        );
         let failed = output(&KINDS).replace("cubic_alone ... ok", "cubic_alone ... FAILED");
-        assert_eq!(rows(read(&failed)).unwrap_err().len(), 1);
+        assert_eq!(rows(told::read(&failed, "fidelity")).unwrap_err().len(), 1);
         let unproven = output(&KINDS).replace("test replayed ... ok", "test replayed ... FAILED");
-        assert_eq!(rows(read(&unproven)).unwrap_err().len(), 2 * KINDS.len());
+        assert_eq!(rows(told::read(&unproven, "fidelity")).unwrap_err().len(), 2 * KINDS.len());
         let vague = output(&KINDS).replace("| pie | exact", "| pie | nearly");
-        assert_eq!(rows(read(&vague)).unwrap_err().len(), 2);
+        assert_eq!(rows(told::read(&vague, "fidelity")).unwrap_err().len(), 2);
     }
 }

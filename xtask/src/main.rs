@@ -3,6 +3,8 @@
 
 mod fidelity;
 mod oracle_fuzz;
+mod told;
+mod validation;
 mod walls;
 
 use std::path::Path;
@@ -11,6 +13,7 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: cargo xtask TASK
   walls    the dependency arrows, the purity of the pure crates, and other rules of the house
   fidelity FILE          docs/fidelity.md, from the output of a test run
+  validation FILE        docs/validation.md, likewise
   oracle-fuzz [OPTIONS]  random trees against a real kernel; `--help` after it says more";
 
 fn main() -> ExitCode {
@@ -18,6 +21,7 @@ fn main() -> ExitCode {
     match words.first().map(String::as_str) {
         Some("walls") => walls::run(root()),
         Some("fidelity") => fidelity::run(root(), &words[1..]),
+        Some("validation") => validation::run(root(), &words[1..]),
         Some("oracle-fuzz") => oracle_fuzz::run(root(), &words[1..]),
         Some("--help" | "-h" | "help") => {
             println!("{USAGE}");

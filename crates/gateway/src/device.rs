@@ -102,7 +102,11 @@ impl DeviceSpec {
                 DeviceSpec { kind: DeviceKind::Tunnel, mtu: 1462, ..software }
             }
             LinkKind::Tunnel(Tunnel { mode, .. }) => {
-                let mtu = if *mode == TunnelMode::Gre { 1476 } else { 1480 };
+                let mtu = match mode {
+                    TunnelMode::Gre => 1476,
+                    TunnelMode::Ip6tnl => 1452,
+                    _ => 1480,
+                };
                 DeviceSpec { kind: DeviceKind::Tunnel, mtu, queueless: true, ..bare }
             }
         }

@@ -2,6 +2,7 @@
 
 use super::firewall::Passage;
 use super::{DeviceId, DeviceKind, Gateway, Offer, Received, Why, World};
+use core::net::IpAddr;
 use tidegate_packet::encap::{self, Outer, PPPOE_LEN};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Head, Pkt, Pool};
@@ -43,7 +44,7 @@ impl Gateway {
         let encap = match (port.stacked, port.spec.kind) {
             (Some(stacked), _) => stacked.encap,
             (None, DeviceKind::PointToPoint) => Encap::Pppoe,
-            (None, DeviceKind::Tunnel) => Encap::Tunnel(UNSAID),
+            (None, DeviceKind::Tunnel) => Encap::Tunnel(Tunnel::unsaid(TunnelMode::Ipip)),
             (None, _) => Encap::Bare,
         };
         self.stack(upper, lower, encap);
@@ -110,10 +111,15 @@ impl Gateway {
             Encap::Vlan(_) => (None, 0, Some(ethertype::VLAN)),
             Encap::Pppoe => (Some(encap::pppoe(&head, len)), PPPOE_LEN, Some(ethertype::PPPOE)),
             Encap::Tunnel(tunnel) => {
-                let gre = matches!(tunnel.mode, TunnelMode::Gre | TunnelMode::Gretap);
-                let outer = Outer { src: tunnel.local, dst: tunnel.remote, ttl: tunnel.ttl, gre };
-                let octets = encap::OUTER_LEN + if gre { encap::GRE_LEN } else { 0 };
-                (Some(encap::tunnelled(&head, len, outer)), octets, Some(ethertype::IPV4))
+                let outer = Outer {
+                    src: tunnel.local,
+                    dst: tunnel.remote,
+                    ttl: tunnel.ttl,
+                    gre: matches!(tunnel.mode, TunnelMode::Gre | TunnelMode::Gretap),
+                    limit: tunnel.encap_limit,
+                };
+                let protocol = if tunnel.remote.is_ipv6() { ethertype::IPV6 } else { ethertype::IPV4 };
+                (Some(encap::tunnelled(&head, len, outer)), outer.octets(), Some(protocol))
             }
         };
         let meta = pool.meta_mut(pkt);
@@ -172,8 +178,9 @@ impl Gateway {
                 Encap::Pppoe => (encap::of_pppoe(head)?, PPPOE_LEN),
                 Encap::Tunnel(tunnel) => {
                     let (inner, outer, octets) = encap::of_tunnelled(head)?;
-                    let is = |known: [u8; 4], seen: [u8; 4]| known == [0; 4] || known == seen;
+                    let is = |known: IpAddr, seen: IpAddr| known.is_unspecified() || known == seen;
                     let ours = outer.gre == matches!(tunnel.mode, TunnelMode::Gre | TunnelMode::Gretap);
+                    let ours = ours && outer.dst.is_ipv6() == (tunnel.mode == TunnelMode::Ip6tnl);
                     if !ours || !is(tunnel.remote, outer.src) || !is(tunnel.local, outer.dst) {
                         return None;
                     }
@@ -184,6 +191,3 @@ impl Gateway {
         })
     }
 }
-
-/// A tunnel of which only the name is known.
-const UNSAID: Tunnel = Tunnel { mode: TunnelMode::Ipip, local: [0; 4], remote: [0; 4], ttl: 0 };

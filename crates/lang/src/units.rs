@@ -194,7 +194,7 @@ mod tests {
 
     /// V-U1, with what tc 6.1 says to further notations.
     #[test]
-    fn rates() {
+    fn v_u1_rates() {
         let table = [
             "1mbit", "1Mibit", "1kbps", "1KiBps", "8bit", "1m", "100", "-1mbit", "1.5mbit", "1e6", "0x10000", ".5mbit",
             "1mbi", "1 mbit", "infbit", "+1MBIT", "1tbps",
@@ -224,7 +224,7 @@ mod tests {
 
     /// V-U2 and the edges that tc 6.1 showed.
     #[test]
-    fn printed_sizes() {
+    fn v_u2_printed_sizes() {
         let table = [
             10240, 2048, 10258, 33554432, 15503360, 5000000, 2047, 2056, 1048570, 1048577, 10486000, 1073741824,
             1073745920, 4294859921,
@@ -251,7 +251,7 @@ mod tests {
 
     /// V-U3.
     #[test]
-    fn printed_times() {
+    fn v_u3_printed_times() {
         let table = [4999, 99999, 999, 0, 1_580_000_000, 1_000_000_000].map(print_time);
         assert_eq!(table, ["5ms", "100ms", "999us", "0us", "1.58e+03s", "1e+03s"]);
     }

@@ -7,6 +7,7 @@
 extern crate alloc;
 
 pub mod experiment;
+pub mod overhead;
 mod spread;
 pub mod trial;
 

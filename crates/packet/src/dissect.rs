@@ -86,7 +86,8 @@ fn network<'a>(keys: &mut FlowKeys, ethertype: u16, data: &'a [u8]) -> Option<(u
         let a16 = |at: usize| -> [u8; 16] { core::array::from_fn(|i| data[at + i]) };
         keys.addrs = Addrs::V6(a16(8), a16(24));
         keys.flow_label = u32::from_be_bytes([0, data[1] & 0x0f, data[2], data[3]]);
-        (data[6], &data[40..], false)
+        let (protocol, rest) = behind_options(data[6], &data[40..]);
+        (protocol, rest, false)
     };
     keys.protocol = protocol;
     if later_fragment {
@@ -107,6 +108,19 @@ fn network<'a>(keys: &mut FlowKeys, ethertype: u16, data: &'a [u8]) -> Option<(u
         }
         _ => None,
     }
+}
+
+/// What follows IPv6's options for routers and destinations and its routing header (RFC 8200 section 4).
+fn behind_options(mut protocol: u8, mut data: &[u8]) -> (u8, &[u8]) {
+    for _ in 0..MAX_HEADERS {
+        if !matches!(protocol, 0 | 43 | proto::DESTINATION_OPTIONS) {
+            break;
+        }
+        let Some((&next, length)) = data.first().zip(data.get(1)) else { break };
+        let Some(rest) = data.get(8 + 8 * usize::from(*length)..) else { break };
+        (protocol, data) = (next, rest);
+    }
+    (protocol, data)
 }
 
 fn gre<'a>(keys: &mut FlowKeys, data: &'a [u8]) -> Option<(u16, &'a [u8])> {

@@ -34,6 +34,8 @@ pub mod proto {
     pub const GRE: u8 = 47;
     /// ICMPv6.
     pub const ICMPV6: u8 = 58;
+    /// IPv6's options for the destination.
+    pub const DESTINATION_OPTIONS: u8 = 60;
 }
 
 /// TCP flag bits, as in the header's octet 13.

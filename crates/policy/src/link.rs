@@ -1,5 +1,7 @@
 //! Links: what kinds of device a script can make, and what it can say of one.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
 /// What a device is, by its driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkKind {
@@ -42,6 +44,8 @@ pub enum TunnelMode {
     Gre,
     /// Ethernet in GRE.
     Gretap,
+    /// IPv4 or IPv6 in IPv6 (RFC 2473), protocol 4 or 41.
+    Ip6tnl,
 }
 
 /// The ends of a tunnel.
@@ -49,12 +53,23 @@ pub enum TunnelMode {
 pub struct Tunnel {
     /// How packets are wrapped.
     pub mode: TunnelMode,
-    /// The outer source address; all zero: chosen by the route.
-    pub local: [u8; 4],
-    /// The outer destination address; all zero: taken from the packet or the route.
-    pub remote: [u8; 4],
+    /// The outer source address, of the outer family; unspecified: chosen by the route.
+    pub local: IpAddr,
+    /// The outer destination address; unspecified: taken from the packet or the route.
+    pub remote: IpAddr,
     /// The outer time to live; 0: the packet's own.
     pub ttl: u8,
+    /// How many more tunnels the packet may enter, said in a header of its own (RFC 2473 section 4.1.1); in IPv6 only.
+    pub encap_limit: Option<u8>,
+}
+
+impl Tunnel {
+    /// A tunnel of which only the kind is known.
+    pub fn unsaid(mode: TunnelMode) -> Tunnel {
+        let v6 = mode == TunnelMode::Ip6tnl;
+        let nowhere: IpAddr = if v6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+        Tunnel { mode, local: nowhere, remote: nowhere, ttl: 0, encap_limit: v6.then_some(4) }
+    }
 }
 
 /// An operation on a link.
@@ -86,7 +101,7 @@ pub enum LinkOp {
         /// True to add, false to take away.
         add: bool,
         /// The address, of either family.
-        address: std::net::IpAddr,
+        address: IpAddr,
         /// Leading bits that are the network's.
         prefix: u8,
     },
@@ -108,7 +123,7 @@ impl LinkKind {
     /// What a device of that name most likely is, where nothing but the name is known: `ppp0`, `ifb0`, `br-lan`, `eth0.5`.
     pub fn of_name(name: &str) -> LinkKind {
         let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
-        let tunnel = |mode| LinkKind::Tunnel(Tunnel { mode, local: [0; 4], remote: [0; 4], ttl: 0 });
+        let tunnel = |mode| LinkKind::Tunnel(Tunnel::unsaid(mode));
         if let Some((lower, id)) = name.rsplit_once('.')
             && let Ok(id) = id.parse()
         {
@@ -121,6 +136,7 @@ impl LinkKind {
             "tunl" | "ipip" => tunnel(TunnelMode::Ipip),
             "sit" | "he-ipv" | "hurricane" => tunnel(TunnelMode::Sit),
             "gre" => tunnel(TunnelMode::Gre),
+            "ip6tnl" => tunnel(TunnelMode::Ip6tnl),
             "br" | "br-lan" | "virbr" | "docker" => LinkKind::Bridge,
             _ if name.starts_with("ifb") => LinkKind::Ifb,
             _ => LinkKind::Ethernet,

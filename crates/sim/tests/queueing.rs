@@ -75,12 +75,19 @@ fn average(sizes: Sizes, load: f64, of: impl Fn(&SourceStats) -> f64) -> f64 {
     sum / 2.0
 }
 
-/// Prints the rows and fails with those that are off: name, value, expected, relative tolerance.
-fn table(rows: &[(&str, f64, f64, f64)]) {
-    let wrong: Vec<_> = rows.iter().filter(|(_, is, should, by)| (is / should - 1.0).abs() > *by).collect();
-    for (name, is, should, by) in rows {
-        println!("{name}: {is:.4}, expected {should:.4} within {:.0} %", by * 100.0);
+/// Prints the rows (for docs/validation.md) and fails with those that are off: name, value, expected, relative tolerance.
+fn table(id: &str, what: &str, rows: &[(&str, f64, f64, f64)]) {
+    let is_off = |(_, is, should, by): &&(&str, f64, f64, f64)| (is / should - 1.0).abs() > *by;
+    for (n, row) in rows.iter().enumerate() {
+        let (name, is, should, by) = row;
+        let verdict = if is_off(&row) { "outside" } else { "within" };
+        println!(
+            "validation: Queueing theory and hashing | {id}-{} | {what}, {name} | {should} ± {:.0} % | {is:.4} | {verdict} | queueing theory",
+            n + 1,
+            by * 100.0
+        );
     }
+    let wrong: Vec<_> = rows.iter().filter(is_off).collect();
     assert!(wrong.is_empty(), "off: {wrong:?}");
 }
 
@@ -88,7 +95,11 @@ fn table(rows: &[(&str, f64, f64, f64)]) {
 fn v_q1_mm1_time_in_system() {
     let sizes = Sizes::Exponential(MEAN_SIZE);
     let rows = [("rho 0.5", 0.5, 2.0, 0.02), ("rho 0.8", 0.8, 5.0, 0.02), ("rho 0.9", 0.9, 10.0, 0.04)];
-    table(&rows.map(|(name, load, should, by)| (name, average(sizes, load, mean), should, by)));
+    table(
+        "V-Q1",
+        "M/M/1: time in the system over service time",
+        &rows.map(|(name, load, should, by)| (name, average(sizes, load, mean), should, by)),
+    );
 }
 
 /// Little's law turns the mean time into the mean number: L = load × W/S.
@@ -96,7 +107,11 @@ fn v_q1_mm1_time_in_system() {
 fn v_q2_md1_number_in_system() {
     let sizes = Sizes::Fixed(MEAN_SIZE);
     let rows = [("rho 0.5", 0.5, 0.75, 0.02), ("rho 0.8", 0.8, 2.4, 0.02), ("rho 0.9", 0.9, 4.95, 0.02)];
-    table(&rows.map(|(name, load, should, by)| (name, load * average(sizes, load, mean), should, by)));
+    table(
+        "V-Q2",
+        "M/D/1: number in the system",
+        &rows.map(|(name, load, should, by)| (name, load * average(sizes, load, mean), should, by)),
+    );
 }
 
 #[test]
@@ -109,8 +124,10 @@ fn v_q3_mm1k_loss() {
         stats[0].lost as f64 / stats[0].sent as f64
     };
     let rows = [("rho 0.8", 0.8, 0.02349), ("rho 1.0", 1.0, 0.09091), ("rho 1.2", 1.2, 0.19259)];
-    table(&rows.map(|(name, load, should)| (name, loss(load, false), should, 0.03)));
-    table(&rows.map(|(name, load, should)| (name, loss(load, true), should, 0.03)));
+    let found = rows.map(|(name, load, should)| (name, loss(load, false), should, 0.03));
+    table("V-Q3", "M/M/1/10: loss", &found);
+    let at_port = rows.map(|(name, load, should)| (name, loss(load, true), should, 0.03));
+    assert_eq!(found, at_port, "a machine's queue of that size loses the same");
 }
 
 #[test]
@@ -120,7 +137,11 @@ fn v_q4_mm1_tail() {
         times.sort_unstable();
         times[times.len() * 95 / 100] as f64 / SERVICE_NS
     };
-    table(&[("p95", average(Sizes::Exponential(MEAN_SIZE), 0.8, p95), 14.98, 0.03)]);
+    table(
+        "V-Q4",
+        "M/M/1, rho 0.8: tail of the time in the system",
+        &[("p95", average(Sizes::Exponential(MEAN_SIZE), 0.8, p95), 14.98, 0.03)],
+    );
 }
 
 #[test]
@@ -128,11 +149,15 @@ fn v_q5_non_preemptive_priorities() {
     let loads = [(0.3, 0), (0.5, 1)];
     let prio = serve(Bands::new(2), port(), Sizes::Fixed(MEAN_SIZE), &loads, 2 * PACKETS, 5);
     let fifo = serve(DropTail::new(Limit::None), port(), Sizes::Fixed(MEAN_SIZE), &loads, 2 * PACKETS, 5);
-    table(&[
-        ("first band", mean(&prio[0]) - 1.0, 0.571, 0.02),
-        ("second band", mean(&prio[1]) - 1.0, 2.857, 0.02),
-        ("fifo", mean(&fifo[0]) - 1.0, 2.0, 0.02),
-    ]);
+    table(
+        "V-Q5",
+        "non-preemptive priorities: wait over service time",
+        &[
+            ("first band", mean(&prio[0]) - 1.0, 0.571, 0.02),
+            ("second band", mean(&prio[1]) - 1.0, 2.857, 0.02),
+            ("fifo", mean(&fifo[0]) - 1.0, 2.0, 0.02),
+        ],
+    );
     // The engine's prio: the customary map puts priority 6 in band 0 and priority 0 in band 1.
     let machine =
         common::machine(&[common::qdisc(Handle::ROOT, ONE, "prio", Some(QdiscParams::Prio(PrioParams::default())))]);
@@ -175,7 +200,38 @@ fn v_q6_conservation() {
         let loads = [(0.3, a.0), (0.5, b.0)];
         rows.push((name, sum(serve(common::machine(&ops), port(), sizes, &loads, PACKETS, 6)), 1.6, 0.03));
     }
-    table(&rows);
+    table("V-Q6", "conservation of load times wait", &rows);
+}
+
+/// Little's law: what is in the system, summed over time, is the sum of the times spent there, to the nanosecond.
+#[test]
+fn v_q7_little() {
+    let stats = &serve(
+        DropTail::new(Limit::None),
+        own_queue(Limit::None),
+        Sizes::Exponential(MEAN_SIZE),
+        &[(0.8, 0)],
+        100_000,
+        9,
+    )[0];
+    // The number in the system changes by one at each arrival and departure of those that are counted.
+    let mut changes: Vec<(u64, i64)> = Vec::new();
+    for journey in &stats.journeys {
+        let took = journey.took.expect("nothing is lost");
+        changes.extend([(journey.sent.0, 1), ((journey.sent + took).0, -1)]);
+    }
+    changes.sort_unstable();
+    let (mut inside, mut since, mut area) = (0i64, 0u64, 0u128);
+    for (at, by) in changes {
+        area += u128::from(at - since) * u128::from(inside.unsigned_abs());
+        (inside, since) = (inside + by, at);
+    }
+    let off = area.abs_diff(stats.total_ns);
+    let verdict = if off == 0 { "exact" } else { "outside" };
+    println!(
+        "validation: Queueing theory and hashing | V-Q7 | Little's law: number over time less times spent, in ns | 0 | {off} | {verdict} | Little 1961"
+    );
+    assert_eq!(off, 0);
 }
 
 /// Two queues served in turn: what DRR and SFQ do with packets of one size.

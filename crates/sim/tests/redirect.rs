@@ -150,7 +150,13 @@ fn stacked(upper: &str, spec: DeviceSpec, encap: Encap) -> [(u64, u64); 5] {
 /// header. What arrives is counted without link header, on eth0 wrapped, above it bare.
 #[test]
 fn devices_on_devices_wrap_what_passes() {
-    let tunnel = Tunnel { mode: TunnelMode::Ipip, local: [192, 0, 2, 1], remote: [198, 51, 100, 9], ttl: 64 };
+    let tunnel = Tunnel {
+        mode: TunnelMode::Ipip,
+        local: [192, 0, 2, 1].into(),
+        remote: [198, 51, 100, 9].into(),
+        ttl: 64,
+        encap_limit: None,
+    };
     let gre = Tunnel { mode: TunnelMode::Gre, ..tunnel };
     let cases = [
         ("ppp0", LinkKind::PointToPoint, Encap::Pppoe, 8),

@@ -223,6 +223,9 @@ fn text(link: &ShownLink) -> String {
             TunnelMode::Gre => format!(
                 "        unspec 00-00-00-00-00-00-00-00-00-00-00-00-00-00-00-00  txqueuelen {queue}  (UNSPEC)\n"
             ),
+            TunnelMode::Ip6tnl => format!(
+                "        unspec 00-00-00-00-00-00-00-00-00-00-00-00-00-00-00-00  txqueuelen {queue}  (UNSPEC)\n"
+            ),
             TunnelMode::Gretap => format!("        ether {mac}  txqueuelen {queue}  (Ethernet)\n"),
         },
         _ => format!("        ether {mac}  txqueuelen {queue}  (Ethernet)\n"),

@@ -145,6 +145,7 @@ fn appear(face: &mut Face<'_>, name: &str, kind: &LinkKind) {
             TunnelMode::Sit => "sit",
             TunnelMode::Gre => "gre",
             TunnelMode::Gretap => "gretap",
+            TunnelMode::Ip6tnl => "ip6tnl",
         },
         _ => "ifb",
     };

@@ -2,6 +2,7 @@
 
 use super::{IpCommand, LinkSet, Which, exists, find, help, is_show, later, number};
 use crate::{Env, Refusal};
+use std::net::IpAddr;
 use tidegate_policy::{LinkKind, Tunnel, TunnelMode};
 
 /// Longest name of a link, bytes.
@@ -145,6 +146,7 @@ fn free_name(kind: &LinkKind, env: &Env) -> String {
             TunnelMode::Sit => "sit",
             TunnelMode::Gre => "gre",
             TunnelMode::Gretap => "gretap",
+            TunnelMode::Ip6tnl => "ip6tnl",
         },
         LinkKind::Dummy | LinkKind::Ethernet | LinkKind::Loopback => "dummy",
     };
@@ -171,9 +173,10 @@ fn kind_of(kind: &str, rest: &[&str], lower: Option<&str>) -> Result<LinkKind, R
         "sit" => LinkKind::Tunnel(ends(TunnelMode::Sit, rest)?),
         "gre" => LinkKind::Tunnel(ends(TunnelMode::Gre, rest)?),
         "gretap" => LinkKind::Tunnel(ends(TunnelMode::Gretap, rest)?),
+        "ip6tnl" => LinkKind::Tunnel(ends(TunnelMode::Ip6tnl, rest)?),
         "wireguard" => LinkKind::PointToPoint,
-        "macvlan" | "ipvlan" | "bond" | "team" | "vxlan" | "vti" | "ip6tnl" | "ip6gre" | "geneve" | "vrf"
-        | "macsec" | "nlmon" | "vcan" | "xfrm" => return Err(later(&format!("ip link add … type {kind}"), 0)),
+        "macvlan" | "ipvlan" | "bond" | "team" | "vxlan" | "vti" | "ip6gre" | "geneve" | "vrf" | "macsec" | "nlmon"
+        | "vcan" | "xfrm" => return Err(later(&format!("ip link add … type {kind}"), 0)),
         _ => return Err(Refusal::new(2, "Error: Unknown device type.")),
     })
 }
@@ -181,18 +184,26 @@ fn kind_of(kind: &str, rest: &[&str], lower: Option<&str>) -> Result<LinkKind, R
 /// `remote`, `local` and `ttl` of a tunnel.
 fn ends(mode: TunnelMode, words: &[&str]) -> Result<Tunnel, Refusal> {
     let after = |key: &str| words.iter().position(|word| *word == key).and_then(|at| words.get(at + 1)).copied();
+    let v6 = mode == TunnelMode::Ip6tnl;
+    let family = if v6 { "IPv6" } else { "IPv4" };
+    let unsaid = Tunnel::unsaid(mode);
     let address = |key: &str| match after(key) {
-        None | Some("any" | "default") => Ok([0; 4]),
-        Some(text) => text
-            .parse::<std::net::Ipv4Addr>()
-            .map(|address| address.octets())
-            .map_err(|_| Refusal::new(1, format!("Error: any valid IPv4 address is expected rather than \"{text}\"."))),
+        None | Some("any" | "default") => Ok(unsaid.local),
+        Some(text) => text.parse().ok().filter(|address: &IpAddr| address.is_ipv6() == v6).ok_or_else(|| {
+            Refusal::new(1, format!("Error: any valid {family} address is expected rather than \"{text}\"."))
+        }),
+    };
+    let encap_limit = match after("encaplimit") {
+        _ if !v6 => None,
+        None => unsaid.encap_limit,
+        Some("none") => None,
+        Some(text) => Some(text.parse().map_err(|_| Refusal::wrong(text, "invalid ELIM\n"))?),
     };
     let ttl = match after("ttl").or(after("hoplimit")) {
         None | Some("inherit") => 0,
         Some(text) => text.parse().map_err(|_| Refusal::wrong(text, "invalid TTL\n"))?,
     };
-    Ok(Tunnel { mode, local: address("local")?, remote: address("remote")?, ttl })
+    Ok(Tunnel { mode, local: address("local")?, remote: address("remote")?, ttl, encap_limit })
 }
 
 fn delete(words: &[&str], env: &Env) -> Result<IpCommand, Refusal> {
@@ -246,6 +257,7 @@ pub(super) fn tunnel(words: &[&str], env: &Env) -> Result<IpCommand, Refusal> {
                 Some("ipip" | "ip/ip") => TunnelMode::Ipip,
                 Some("sit" | "ipv6/ip") => TunnelMode::Sit,
                 Some("gre" | "gre/ip") => TunnelMode::Gre,
+                Some("ip6ip6" | "ipv6/ipv6" | "ipip6" | "ipv4/ipv6" | "any" | "any/ipv6") => TunnelMode::Ip6tnl,
                 Some(mode) => {
                     return Err(Refusal::new(255, format!("Unknown tunnel mode \"{mode}\"")));
                 }

@@ -58,7 +58,7 @@ impl ShownLink {
         let mut flags = match &self.kind {
             LinkKind::Loopback => vec!["LOOPBACK"],
             LinkKind::PointToPoint => vec!["POINTOPOINT", "MULTICAST", "NOARP"],
-            LinkKind::Tunnel(tunnel) if tunnel.remote != [0; 4] && tunnel.mode != TunnelMode::Gretap => {
+            LinkKind::Tunnel(tunnel) if !tunnel.remote.is_unspecified() && tunnel.mode != TunnelMode::Gretap => {
                 vec!["POINTOPOINT", "NOARP"]
             }
             LinkKind::Tunnel(tunnel) if tunnel.mode != TunnelMode::Gretap => vec!["NOARP"],
@@ -82,7 +82,6 @@ impl ShownLink {
 
     /// The link layer's name, the address, and the address for all.
     fn layer(&self) -> (&'static str, String, String) {
-        let dotted = |octets: [u8; 4]| IpAddr::from(octets).to_string();
         match &self.kind {
             LinkKind::Loopback => ("loopback", "00:00:00:00:00:00".into(), "00:00:00:00:00:00".into()),
             LinkKind::PointToPoint => ("ppp", String::new(), String::new()),
@@ -91,8 +90,9 @@ impl ShownLink {
                     TunnelMode::Ipip => "ipip",
                     TunnelMode::Sit => "sit",
                     TunnelMode::Gre | TunnelMode::Gretap => "gre",
+                    TunnelMode::Ip6tnl => "tunnel6",
                 };
-                (layer, dotted(tunnel.local), dotted(tunnel.remote))
+                (layer, tunnel.local.to_string(), tunnel.remote.to_string())
             }
             _ => ("ether", mac_text(self.mac), "ff:ff:ff:ff:ff:ff".into()),
         }
@@ -111,6 +111,7 @@ impl ShownLink {
                 TunnelMode::Sit => "sit",
                 TunnelMode::Gre => "gre",
                 TunnelMode::Gretap => "gretap",
+                TunnelMode::Ip6tnl => "ip6tnl",
             },
             LinkKind::Ethernet | LinkKind::Loopback | LinkKind::PointToPoint => "",
         };

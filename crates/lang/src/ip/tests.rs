@@ -43,7 +43,8 @@ fn links_are_made_in_every_order_of_words() {
         Ok(IpCommand::AddLink { name, kind, .. }) => format!("{name} {kind:?}"),
         other => format!("{other:?}"),
     };
-    let tunnel = "Tunnel(Tunnel { mode: Ipip, local: [192, 0, 2, 2], remote: [192, 0, 2, 9], ttl: 64 })";
+    let tunnel = "Tunnel(Tunnel { mode: Ipip, local: 192.0.2.2, remote: 192.0.2.9, ttl: 64, encap_limit: None })";
+    let in_six = "Tunnel(Tunnel { mode: Ip6tnl, local: ::, remote: 2001:db8::9, ttl: 0, encap_limit: Some(4) })";
     let table = [
         ("link add name ifb4eth0 type ifb", "ifb4eth0 Ifb".to_owned()),
         ("link add ifb1 type ifb", "ifb1 Ifb".to_owned()),
@@ -53,6 +54,8 @@ fn links_are_made_in_every_order_of_words() {
         ("link add v0 type veth peer name v1", "v0 Veth { peer: \"v1\" }".to_owned()),
         ("tunnel add tun1 mode ipip remote 192.0.2.9 local 192.0.2.2 ttl 64", format!("tun1 {tunnel}")),
         ("link add tun1 type ipip remote 192.0.2.9 local 192.0.2.2 ttl 64", format!("tun1 {tunnel}")),
+        ("tunnel add tun6 mode ip6ip6 remote 2001:db8::9", format!("tun6 {in_six}")),
+        ("link add tun6 type ip6tnl remote 2001:db8::9", format!("tun6 {in_six}")),
         ("tuntap add dev tun0 mode tun", "tun0 PointToPoint".to_owned()),
     ];
     for (line, wanted) in table {

@@ -120,7 +120,7 @@ mod tests {
 
     /// V-L3: every length up to 2047 - 40 with overhead 40, mpu 64, ATM.
     #[test]
-    fn sizes_are_cells_of_lengths_rounded_up_to_four() {
+    fn v_l3_sizes_are_cells_of_lengths_rounded_up_to_four() {
         let table = stab("overhead 40 mpu 64 linklayer atm").expect("a table");
         assert_eq!((table.cell_log, table.size_log, table.data.len(), table.mtu, table.tsize), (2, 0, 512, 2047, 512));
         for length in 1..=2007 {

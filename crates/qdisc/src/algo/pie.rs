@@ -225,7 +225,7 @@ mod tests {
         State { probability, delay: 20_000_000 >> 6, burst: 0, ..State::default() }
     }
 
-    /// RFC 8033, 5.1: no drop comes before the probabilities since the last sum to 0.85, none is missing when they come to 8.5.
+    /// V-E3. RFC 8033, 5.1: no drop comes before the probabilities since the last sum to 0.85, none is missing when they come to 8.5.
     #[test]
     fn drops_are_neither_too_close_nor_too_far_apart() {
         let (mut state, mut draws) = (busy(CERTAIN / 100), Seeded::new(3));
@@ -239,7 +239,11 @@ mod tests {
         }
         let mean = gaps.iter().sum::<u32>() as f64 / gaps.len() as f64;
         assert!(gaps.iter().all(|gap| (85..=851).contains(gap)), "{gaps:?}");
-        assert!((175.0..195.0).contains(&mean), "84 packets of grace and 100 of chance, not {mean}");
+        assert!((mean / 184.1 - 1.0).abs() <= 0.03, "84 packets of grace and 100 of chance, not {mean}");
+        extern crate std;
+        std::println!(
+            "validation: Queueing theory and hashing | V-E3 | PIE: mean gap between drops, p = 0.01 | 184.1 ± 3 %, 85 to 851 | {mean:.1} | within | RFC 8033"
+        );
     }
 
     #[test]

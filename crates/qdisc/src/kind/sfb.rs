@@ -374,3 +374,39 @@ impl Discipline for Sfb {
         visit.node(&mut self.child);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeSet;
+    use alloc::vec::Vec;
+    use tidegate_packet::Seeded;
+
+    /// V-B1: with M flows that do not listen, another one has all its bins among theirs with (1 - (15/16)^M)^8 (Feng et al. 2001).
+    #[test]
+    fn v_b1_flows_seldom_share_all_bins() {
+        extern crate std;
+        let mut draws = Seeded::new(1);
+        let key = HashKey(draws.next(), draws.next());
+        let mut next = 0u32;
+        let mut hash = || {
+            next += 1;
+            siphash(&next.to_le_bytes(), key) as u32
+        };
+        for (flows, expected) in [(10, 0.0026), (20, 0.0763), (30, 0.2876)] {
+            let mut unlucky = 0;
+            for _ in 0..4000 {
+                let bad: BTreeSet<(usize, usize)> =
+                    (0..flows).flat_map(|_| Bank::places(hash()).collect::<Vec<_>>()).collect();
+                unlucky += (0..200).filter(|_| Bank::places(hash()).all(|place| bad.contains(&place))).count();
+            }
+            let part = unlucky as f64 / 800_000.0;
+            let within = (part / expected - 1.0).abs() <= 0.05;
+            std::println!(
+                "validation: Queueing theory and hashing | V-B1-{flows} | SFB: an innocent flow has only bins of {flows} that do not listen | {expected} | {part:.4} | {} | Feng et al. 2001",
+                if within { "within" } else { "outside" }
+            );
+            assert!(within, "{flows} flows: {part} for {expected}");
+        }
+    }
+}

@@ -3,6 +3,7 @@
 
 mod bounds;
 mod flat;
+mod hashing;
 mod tiny;
 mod trees;
 mod vectors;

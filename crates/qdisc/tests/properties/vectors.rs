@@ -283,19 +283,27 @@ fn v_f1_fq_codel_serves_sparse_flows_first() {
     assert_eq!(order, "ababasbabsssabasbsababab");
 }
 
-/// V-H1: with 100 flows on 1024 queues a flow is alone with a probability of 0.9078 (RFC 8290).
+/// V-F2: beyond the limit of 100 packets the fat flow loses from its head, half its bytes but at most 64 packets each time.
 #[test]
-fn v_h1_flows_are_mostly_alone() {
-    let mut alone = 0;
-    for group in 0..300 {
-        let mut world = World::new(1, 0);
-        world.named = false;
-        world.root("fq_codel", Some(QdiscParams::FqCodel(FqCodelParams::default())));
-        (0..100).for_each(|flow| world.offer_only(1, group * 100 + flow, 100));
-        alone += world.listed().iter().filter(|packets| **packets == 1).count();
+fn v_f2_fq_codel_takes_from_the_fattest() {
+    let mut world = World::new(1, 0);
+    let params = FqCodelParams { limit: Some(100), ..FqCodelParams::default() };
+    world.root("fq_codel", Some(QdiscParams::FqCodel(params)));
+    (0..10).for_each(|_| world.offer_only(2, 0, 1000));
+    let mut losses = Vec::new();
+    for _ in 0..200 {
+        let before = world.waiting();
+        world.offer_only(1, 0, 1000);
+        let lost = before + 1 - world.waiting();
+        if lost > 0 {
+            losses.push(lost);
+        }
     }
-    let part = alone as f64 / 30_000.0;
-    assert!((part - 0.9078).abs() <= 0.005, "{part}");
+    let victims: Vec<usize> = (0..210).filter(|n| matches!(world.fates[*n], Fate::Lost(_))).collect();
+    assert!(victims.iter().all(|number| world.offered[*number].class == 1), "the thin flow loses nothing");
+    assert!(losses.iter().all(|lost| *lost <= 64 && *lost >= 40), "about half of some 90 each time: {losses:?}");
+    let first = victims.iter().copied().min();
+    assert_eq!(first, Some(10), "from the head: the fat flow's first packet goes first");
 }
 
 /// V-G1: the weights that are shown are those in force.

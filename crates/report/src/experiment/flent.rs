@@ -280,7 +280,7 @@ fn probes(run: &Run, test: &str) -> Vec<Series> {
             continue;
         }
         let series = answers(run, probe, probe_name(probe, test, &all));
-        if series.name.starts_with("Ping") {
+        if ["Ping (ms) ICMP", "Ping (ms) UDP"].iter().any(|known| series.name.starts_with(known)) {
             pings.push(series.values.clone());
         }
         all.push(series);

@@ -3,7 +3,7 @@
 use crate::capture::Reply;
 use crate::faces::Face;
 use crate::faces::host::network;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use tidegate_lang::ip::{IpFlags, Route, RouteVerb, route_text};
 use tidegate_policy::{LinkKind, TunnelMode};
 
@@ -108,12 +108,12 @@ pub(super) fn tunnels(face: &mut Face<'_>, name: Option<&str>) -> Reply {
         LinkKind::Tunnel(tunnel) if name.is_none_or(|name| name == link) => Some((link, tunnel)),
         _ => None,
     }) {
-        let end =
-            |octets: [u8; 4]| if octets == [0; 4] { "any".to_owned() } else { Ipv4Addr::from(octets).to_string() };
+        let end = |address: IpAddr| if address.is_unspecified() { "any".to_owned() } else { address.to_string() };
         let mode = match tunnel.mode {
             TunnelMode::Ipip => "ip/ip",
             TunnelMode::Sit => "ipv6/ip",
             TunnelMode::Gre | TunnelMode::Gretap => "gre/ip",
+            TunnelMode::Ip6tnl => "any/ipv6",
         };
         let ttl = if tunnel.ttl == 0 { "inherit".to_owned() } else { tunnel.ttl.to_string() };
         out.push_str(&format!("{link}: {mode} remote {} local {} ttl {ttl}\n", end(tunnel.remote), end(tunnel.local)));
