@@ -1,7 +1,10 @@
 //! Charts of what was asked again and again.
 
 use super::show::{Happened, Shown, Under, charts_of, end_of};
-use crate::chart::{Axis, Cell, Course, Courses, Drawing, Drawn, Group, Mark, Target, cases, courses, pingexp, sheet};
+use crate::chart::{
+    Axis, Cell, Course, Courses, Drawing, Drawn, Group, Mark, Target, cases, cases_rates, cases_spans, courses,
+    pingexp, sheet,
+};
 use crate::numbers::{rate, span};
 use tidegate_measure::Spans;
 use tidegate_measure::experiment::{Case, Experiment, Probe};
@@ -68,11 +71,12 @@ pub(super) fn distribution(under: &Under<'_>, id: &str) -> Vec<Drawing> {
         let course = |one: &Shown<'_>| Course {
             name: one.title.to_owned(),
             look: one.look(),
-            points: stairs(one, id, Axis::fitting_spans(low, high, 6).scale.ends().1),
+            points: stairs(one, id, Axis::fitting_spans(low, high, 5).scale.ends().1),
         };
         let what = Courses { courses: part.iter().map(course).collect(), ..Courses::default() };
         let title = format!("{name}: distribution, {}", under.title());
-        courses(&title, &medians(part, id), (Axis::fitting_spans(low, high, 6), Axis::shares()), 200.0, &what)
+        let x = Axis { ticks: 5, ..Axis::fitting_spans(low, high, 5) };
+        courses(&title, &medians(part, id), (x, Axis::shares()), 200.0, &what)
     };
     charts_of(&shown).map(draw).collect()
 }
@@ -155,14 +159,15 @@ pub(super) fn summary(experiment: &Experiment, id: &str) -> Option<Drawing> {
                 bar: (p50, p95),
                 dot: p50,
                 whisker: (p50, p99),
-                text: format!("{} {title}", span(summary.p95)),
+                name: title.to_owned(),
+                text: span(summary.p95),
             });
         }
         groups.push(Group { title: under.title().to_owned(), cases: marks });
     }
     let ((low, high), name) = (ends?, name?);
     let title = format!("{name}: median, 95th and 99th percentile of every case");
-    Some(cases(&title, &told.join("; "), Axis::fitting_spans(low, high, 6), &groups))
+    Some(cases(&title, &told.join("; "), cases_spans(low, high), &groups))
 }
 
 /// A probe's answers in all repeats of a case.
@@ -189,7 +194,8 @@ pub(super) fn carried(experiment: &Experiment, group: &str) -> Option<Drawing> {
                 bar: (0.0, found.median),
                 dot: found.median,
                 whisker: (found.least, found.most),
-                text: format!("{} {title}", rate(found.median)),
+                name: title.to_owned(),
+                text: rate(found.median),
             });
         }
         if !marks.is_empty() {
@@ -197,5 +203,5 @@ pub(super) fn carried(experiment: &Experiment, group: &str) -> Option<Drawing> {
         }
     }
     let title = format!("{group}: payload per second in every case");
-    (!groups.is_empty()).then(|| cases(&title, &told.join("; "), Axis::rates(high, 6), &groups))
+    (!groups.is_empty()).then(|| cases(&title, &told.join("; "), cases_rates(high), &groups))
 }

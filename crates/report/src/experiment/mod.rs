@@ -2,6 +2,7 @@
 
 mod charts;
 mod courses;
+mod flent;
 mod latency;
 mod page;
 mod read;
@@ -14,6 +15,7 @@ mod write;
 use crate::chart::Look;
 
 pub use charts::charts;
+pub use flent::flent_files;
 pub use page::page;
 pub use read::from_json;
 pub use write::to_json;

@@ -99,7 +99,7 @@ fn comparisons(experiment: &Experiment) -> String {
     }
     let held = experiment.comparisons.iter().filter(|comparison| comparison.held).count();
     let mut out = format!(
-        "<section>\n<h2>Published and {}</h2>\n<p class=\"said\">{held} of {} figures lie within their bounds.</p>\n{}",
+        "<section>\n<h2>Published and {}</h2>\n<p class=\"said\">{held} of {} figures lie within their bounds.</p>\n<div class=\"figures\">{}</div>",
         tables::found_word(experiment),
         experiment.comparisons.len(),
         tables::comparisons(experiment).table()
@@ -233,7 +233,7 @@ fn answers(under: &Under<'_>, shown: &[Shown<'_>], id: &str, meanwhile: &Happene
     let charts = latency::over_time(under, id, meanwhile);
     out.push_str(&figure(
         &charts,
-        &(caption("over time") + ". Strokes at the top: lost."),
+        &(caption("over time") + ". Strokes at the top: lost. Shaded: not yet measured."),
         Reading::Across,
         &series::answers(shown, id),
     ));
