@@ -3,7 +3,9 @@
 
 pub mod capture;
 pub mod check;
+mod courses;
 mod dissect;
+mod errands;
 pub mod expect;
 pub mod explain;
 pub mod faces;
@@ -13,5 +15,7 @@ pub mod intake;
 pub mod policy;
 pub mod replay;
 pub mod run;
+pub mod sim;
+mod tables;
 pub mod trial;
 mod values;

@@ -4,7 +4,7 @@
 use clap::{CommandFactory, Parser, Subcommand};
 use std::io::Write;
 use std::process::ExitCode;
-use tidegate::{capture, check, expect, explain, graph, import, policy, replay, run, trial};
+use tidegate::{capture, check, expect, explain, graph, import, policy, replay, run, sim, trial};
 
 /// Try a traffic-control policy before you trust your link to it.
 #[derive(Parser)]
@@ -18,6 +18,8 @@ struct Cli {
 enum Command {
     /// Run a script unmodified in a private namespace and simulate its policy on a link behind a modem with a big buffer.
     Try(Box<trial::Options>),
+    /// Do an experiment that a file describes: policies compared under loads, between hosts and machines in virtual time.
+    Sim(Box<sim::Options>),
     /// Find what is wrong with a policy: where, what happens because of it, and what mends it.
     Check(check::Options),
     /// Tell the story of a packet: the rules and filters it meets, its class and queue, and what it may wait for there.
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
     }
     match Cli::parse().command {
         Command::Try(options) => trial::command(&options),
+        Command::Sim(options) => sim::command(&options),
         Command::Check(options) => check::command(&options),
         Command::Explain(options) => explain::command(&options),
         Command::Graph(options) => graph::command(&options),

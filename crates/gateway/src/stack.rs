@@ -55,6 +55,26 @@ impl Gateway {
         self.ports[device.0 as usize].stacked.and_then(|stacked| stacked.on)
     }
 
+    /// How a device wraps what it gives to the one beneath; `None`: it stands on none and is no tunnel.
+    pub fn encap(&self, device: DeviceId) -> Option<Encap> {
+        self.ports[device.0 as usize].stacked.map(|stacked| stacked.encap)
+    }
+
+    /// Takes off what a modem or provider takes off on the way to another machine: PPPoE that no device there stands for.
+    pub fn unwrap_arrival(&self, pool: &mut Pool, device: DeviceId, pkt: &Pkt) {
+        let stands = |stacked: Stacked| stacked.on == Some(device) && stacked.encap == Encap::Pppoe;
+        if pool.meta(pkt).ethertype != ethertype::PPPOE
+            || self.ports.iter().any(|port| port.stacked.is_some_and(stands))
+        {
+            return;
+        }
+        let Some(inner) = encap::of_pppoe(pool.head(pkt)) else { return };
+        let meta = pool.meta_mut(pkt);
+        meta.frame_len = meta.frame_len.saturating_sub(PPPOE_LEN as u32);
+        (meta.len, meta.ethertype) = (meta.frame_len, inner.ethertype());
+        pool.set_head(pkt, inner, false);
+    }
+
     /// A packet that a device gave goes to the one beneath, wrapped as theirs is; mark and priority stay.
     pub fn descend(&mut self, world: World<'_>, upper: DeviceId, lower: DeviceId, pkt: Pkt) -> Offer {
         let World { now, pool, draws } = world;
@@ -73,12 +93,12 @@ impl Gateway {
     }
 
     /// Wraps a packet that arrives at `device` as the far end of the device that stands there does before it sends: for drivers that
-    /// know of no headers. What is wrapped already stays as it is.
-    pub fn wrap_arrival(&self, pool: &mut Pool, device: DeviceId, pkt: &Pkt) {
+    /// know of no headers. What is wrapped already stays as it is; `tunnels`: those end beyond the driver too.
+    pub fn wrap_arrival(&self, pool: &mut Pool, device: DeviceId, pkt: &Pkt, tunnels: bool) {
         let above = |on: DeviceId| {
             (0..).zip(&self.ports).find_map(|(at, port)| {
                 let stacked = port.stacked.filter(|stacked| stacked.on == Some(on) && !port.is_gone())?;
-                Some((DeviceId(at), stacked.encap))
+                (tunnels || !matches!(stacked.encap, Encap::Tunnel(_))).then_some((DeviceId(at), stacked.encap))
             })
         };
         // From the ground up; what is highest is furthest in.

@@ -310,6 +310,20 @@ impl Pool {
         hash
     }
 
+    /// A packet comes to another machine: what only the one before knew of it (its mark, connection, priority, the keys it came with) is
+    /// gone; its bytes are as they were on the wire.
+    pub fn arrive_anew(&mut self, pkt: &Pkt) {
+        let cold = &mut self.cold[pkt.0 as usize];
+        let meta = &mut self.meta[pkt.0 as usize];
+        if cold.head.dsfield() != meta.dsfield {
+            cold.head.set_dsfield(meta.dsfield);
+            cold.keys = None;
+        }
+        cold.arrived = None;
+        let Meta { ethertype, ident, watched, frame_len, .. } = *meta;
+        *meta = Meta { ethertype, ident, watched, ..Meta::of(&cold.head, frame_len) };
+    }
+
     /// Gives a packet a flow hash beforehand (a NIC's, or a generator's); 0 takes it away.
     pub fn set_hash(&mut self, pkt: &Pkt, hash: u32) {
         self.meta[pkt.0 as usize].hash = hash;

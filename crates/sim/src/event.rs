@@ -28,9 +28,11 @@ pub(crate) enum Kind {
     Sample = 8,
     /// A transaction goes on.
     Transaction = 9,
+    /// A sender's pacer lets the next segment go.
+    Pace = 10,
 }
 
-const KINDS: [Kind; 10] = [
+const KINDS: [Kind; 11] = [
     Kind::Arrival,
     Kind::Sent,
     Kind::Wake,
@@ -41,6 +43,7 @@ const KINDS: [Kind; 10] = [
     Kind::Source,
     Kind::Sample,
     Kind::Transaction,
+    Kind::Pace,
 ];
 
 /// Bits of a key that hold the index of link, flow or probe; four more hold the kind, the rest the order of scheduling.

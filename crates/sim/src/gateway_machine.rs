@@ -11,15 +11,32 @@ pub struct GatewayMachine {
     pub gateway: Gateway,
     /// Its randomness.
     pub draws: Seeded,
+    /// Tunnels end at other machines of the network, so what comes through one is wrapped when it comes.
+    pub tunnels_are_met: bool,
     devices: Vec<DeviceId>,
 }
 
 impl GatewayMachine {
     /// The machine with these devices as ports, its randomness from `seed`.
     pub fn new(gateway: Gateway, devices: impl IntoIterator<Item = DeviceId>, seed: u64) -> GatewayMachine {
+        GatewayMachine::numbered(gateway, devices, seed, 0)
+    }
+
+    /// One of several machines of a network, by number: each has a stream of its own.
+    pub fn numbered(
+        gateway: Gateway,
+        devices: impl IntoIterator<Item = DeviceId>,
+        seed: u64,
+        number: u32,
+    ) -> GatewayMachine {
         // The network draws from the same seed: the machine's stream is another one.
-        let draws = Seeded::new(seed).fork(u64::from(u32::MAX));
-        GatewayMachine { gateway, draws, devices: devices.into_iter().collect() }
+        let draws = Seeded::new(seed).fork(u64::from(u32::MAX - number));
+        GatewayMachine { gateway, draws, tunnels_are_met: false, devices: devices.into_iter().collect() }
+    }
+
+    /// How many ports it has.
+    pub fn ports(&self) -> usize {
+        self.devices.len()
     }
 
     /// The port before a device.
@@ -68,7 +85,8 @@ impl Machine for GatewayMachine {
     #[inline]
     fn receive(&mut self, pool: &mut Pool, now: Time, port: Port, pkt: Pkt) -> Received {
         let Some(device) = self.device(port) else { return Received::Passed(pkt, port) };
-        self.gateway.wrap_arrival(pool, device, &pkt);
+        self.gateway.unwrap_arrival(pool, device, &pkt);
+        self.gateway.wrap_arrival(pool, device, &pkt, !self.tunnels_are_met);
         match self.gateway.receive(World { now, pool, draws: &mut self.draws }, device, pkt) {
             tidegate_gateway::Received::Passed(pkt, came_in) => {
                 let port = if came_in == device { Some(port) } else { self.port(came_in) };
@@ -84,7 +102,7 @@ impl Machine for GatewayMachine {
         }
     }
 
-    fn origin(&self, pool: &Pool, pkt: &Pkt) -> Origin {
+    fn origin(&self, pool: &Pool, _: Port, pkt: &Pkt) -> Origin {
         match self.gateway.given_back(pool, pkt) {
             Some((device, false)) => self.port(device).map_or(Origin::Outside, Origin::Port),
             Some((_, true)) => Origin::GivenBack,

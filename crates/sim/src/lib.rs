@@ -13,12 +13,14 @@ mod gateway_machine;
 mod home;
 mod link;
 mod machine;
+mod machines;
 mod net;
 mod probe;
 mod tcp;
 mod tcp_flow;
 mod transaction;
 mod wire;
+pub mod world;
 
 pub use dumbbell::{Dumbbell, DumbbellSpec, dumbbell};
 pub use gateway_machine::GatewayMachine;
@@ -29,6 +31,7 @@ pub use link::{
     Cells, FarEnd, Framing, Impairment, LinkChange, LinkId, LinkSpec, LinkStats, Loss, Reorder, Trace, Waiting,
 };
 pub use machine::{Bands, DropTail, Limit, Machine, NoMachine, Offer, Origin, Port, Received};
+pub use machines::Machines;
 pub use net::{FlowId, Net, PathId, ProbeId, SourceId, TransactionId};
 pub use probe::{Arrivals, Echo, Journey, ProbeSpec, Sizes, SourceSpec, SourceStats};
 pub use tcp::cc::CongestionControl;

@@ -60,8 +60,8 @@ pub trait Machine {
     fn receive(&mut self, _pool: &mut Pool, _now: Time, port: Port, pkt: Pkt) -> Received {
         Received::Passed(pkt, port)
     }
-    /// Where a packet comes from that a device gave back.
-    fn origin(&self, _pool: &Pool, _pkt: &Pkt) -> Origin {
+    /// Where a packet comes from that the device at `port` gave back.
+    fn origin(&self, _pool: &Pool, _port: Port, _pkt: &Pkt) -> Origin {
         Origin::Outside
     }
     /// A packet came in at `port` for the machine itself; false if its rules drop it.

@@ -138,8 +138,14 @@ impl<M: Machine> Net<M> {
         let id = self.flows.len();
         assert!(id < MAX_INDEX, "a million flows at most");
         self.events.push(spec.start.max(self.now), Kind::Start, id);
-        self.flows.push(TcpFlow::new(spec));
+        let draws = self.flow_draws(id);
+        self.flows.push(TcpFlow::new(spec, draws));
         FlowId(id as u32)
+    }
+
+    /// What chance decides inside flow `id` (where BBR begins its cycle).
+    pub(crate) fn flow_draws(&self, id: usize) -> Seeded {
+        self.draws.fork(1 << 32 | id as u64)
     }
 
     /// Adds a ping.
@@ -239,6 +245,7 @@ impl<M: Machine> Net<M> {
             Kind::Probe => self.probe(index),
             Kind::Source => self.emit(index),
             Kind::Transaction => self.transaction_due(index),
+            Kind::Pace => self.flow_paced(index),
         }
     }
 
@@ -308,7 +315,7 @@ impl<M: Machine> Net<M> {
             self.release_share(&pkt);
             if self.links[at].spec.far_end == FarEnd::Port(port) {
                 // It goes on as having arrived where it did arrive.
-                let origin = self.machine.origin(&self.pool, &pkt);
+                let origin = self.machine.origin(&self.pool, port, &pkt);
                 if origin == Origin::GivenBack {
                     // Its route went on when it was first offered.
                     self.cargo[pkt.slot()].route -= 1;
@@ -464,6 +471,10 @@ impl<M: Machine> Net<M> {
     pub fn link_backlog(&mut self, link: LinkId) -> (u32, u64) {
         let now = self.now;
         self.links[link.0 as usize].backlog(now)
+    }
+    /// How long a link has been sending so far, what it took in and has yet to send left out.
+    pub fn link_worked(&self, link: LinkId) -> Span {
+        self.links[link.0 as usize].worked(self.now)
     }
     /// What a link counted.
     pub fn link_stats(&self, link: LinkId) -> LinkStats {

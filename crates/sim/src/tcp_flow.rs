@@ -10,7 +10,7 @@ use crate::tcp::writes::Writes;
 use crate::wire::{Ends, Fields, Template};
 use alloc::vec::Vec;
 use tidegate_packet::header::tcp_flags::{ACK, CWR, ECE, SYN};
-use tidegate_packet::{Pkt, Span, Time, truesize};
+use tidegate_packet::{Pkt, Seeded, Span, Time, truesize};
 
 /// The first wait for an answer to a SYN (RFC 6298), doubled each time.
 const SYN_TIMEOUT: Span = Span::secs(1);
@@ -40,6 +40,8 @@ pub struct FlowSpec {
     pub initial_window: u32,
     /// The receiver's window in bytes: at least twice the bandwidth-delay product, or it limits the flow.
     pub receive_window: u64,
+    /// What the sender's socket holds, in bytes that are not acknowledged: it limits the flow as the receiver's window does.
+    pub send_buffer: u64,
     /// Acknowledge every second segment.
     pub delayed_ack: bool,
     /// Use ECN.
@@ -47,8 +49,13 @@ pub struct FlowSpec {
     /// DSCP, in the upper six bits.
     pub dsfield: u8,
     /// The sender is the machine itself: it notices what its own queue refuses, and holds back while that queue is full of
-    /// its packets (two at least, or a millisecond's worth).
+    /// its packets (see `small_queues`).
     pub local: bool,
+    /// A local sender holds back while two of its packets, or a millisecond's worth, wait in its own queue. Without that it
+    /// fills the queue, as hosts did before 2012.
+    pub small_queues: bool,
+    /// Segments are spread over the round trip, as Linux does below `fq`: BBR always does.
+    pub pacing: bool,
 }
 
 impl FlowSpec {
@@ -65,10 +72,13 @@ impl FlowSpec {
             mss: if ends.is_v6() { 1428 } else { 1448 },
             initial_window: 10,
             receive_window: 4 << 20,
+            send_buffer: 4 << 20,
             delayed_ack: true,
             ecn: false,
             dsfield: 0,
             local: false,
+            small_queues: true,
+            pacing: false,
         }
     }
 }
@@ -141,6 +151,8 @@ pub(crate) struct TcpFlow {
     timer_at: Option<Time>,
     /// The pending delayed-acknowledgement event.
     delayed_at: Option<Time>,
+    /// The pending event of the pacer.
+    paced_at: Option<Time>,
     /// Local packets in the machine's queue.
     in_queue: u32,
     /// When the latest acknowledgement was sent: the echo of its timestamp (RFC 7323).
@@ -152,20 +164,23 @@ pub(crate) struct TcpFlow {
 }
 
 impl TcpFlow {
-    pub(crate) fn new(spec: FlowSpec) -> TcpFlow {
+    pub(crate) fn new(spec: FlowSpec, draws: Seeded) -> TcpFlow {
         let mut writes = Writes::new(spec.mss);
         let total = writes.write(spec.bytes);
-        let window = (spec.receive_window / u64::from(spec.mss.max(1))).clamp(1, 1 << 24) as u32;
+        let held = spec.receive_window.min(spec.send_buffer);
+        let window = (held / u64::from(spec.mss.max(1))).clamp(1, 1 << 24) as u32;
         let config = Config {
             control: spec.control,
             initial_window: spec.initial_window,
             receive_window: window,
             total,
             ecn: spec.ecn,
+            mss: spec.mss,
+            pacing: spec.pacing,
         };
         TcpFlow {
             spec,
-            sender: Sender::new(config),
+            sender: Sender::new(config, draws),
             receiver: Receiver::new(spec.delayed_ack),
             writes,
             half: None,
@@ -179,6 +194,7 @@ impl TcpFlow {
             accepted: false,
             timer_at: None,
             delayed_at: None,
+            paced_at: None,
             in_queue: 0,
             echo: Time(0),
             starved: false,
@@ -194,8 +210,8 @@ impl TcpFlow {
     }
 
     /// One direction of a connection, with nothing written yet.
-    pub(crate) fn half(spec: FlowSpec, half: Half) -> TcpFlow {
-        let mut flow = TcpFlow::new(FlowSpec { bytes: Some(0), ..spec });
+    pub(crate) fn half(spec: FlowSpec, half: Half, draws: Seeded) -> TcpFlow {
+        let mut flow = TcpFlow::new(FlowSpec { bytes: Some(0), ..spec }, draws);
         flow.writes = Writes::new(spec.mss);
         flow.half = Some(half);
         flow
@@ -217,16 +233,13 @@ impl TcpFlow {
 
     /// May the flow put one more packet into the queue of its own machine?
     fn has_room(&self) -> bool {
-        if !self.spec.local {
+        if !self.spec.local || !self.spec.small_queues {
             return true;
         }
         let memory = u64::from(truesize(self.data.frame(self.spec.mss)));
-        let window = &self.sender.window;
-        let srtt = self.sender.rtt.smoothed().0.max(1);
-        // Twice the rate in slow start, 1.2 times afterwards, for about a millisecond.
-        let factor = if window.cwnd < window.ssthresh / 2 { 20 } else { 12 };
-        let rate = u64::from(window.cwnd) * u64::from(self.spec.mss) * factor / 10 * 1_000_000 / srtt;
-        u64::from(self.in_queue) * memory < rate.max(2 * memory)
+        // About a millisecond's worth.
+        let share = (self.sender.pacing_rate() * f64::from(self.spec.mss) / 1000.0) as u64;
+        u64::from(self.in_queue) * memory < share.max(2 * memory)
     }
 
     /// A local packet has left the machine's queue. Tells whether the flow waited for that.
@@ -311,6 +324,12 @@ impl<M: Machine> Net<M> {
         self.flow_serve(index);
     }
 
+    /// The pacer lets the next segment go.
+    pub(crate) fn flow_paced(&mut self, index: usize) {
+        self.flows[index].paced_at = None;
+        self.flow_serve(index);
+    }
+
     /// A local flow may send again: from the loop, not from inside another flow's call.
     pub(crate) fn flow_wakes(&mut self, index: usize) {
         self.events.push(self.now, Kind::Timer, index);
@@ -331,6 +350,10 @@ impl<M: Machine> Net<M> {
             self.send_segment(index, segment);
         }
         let flow = &mut self.flows[index];
+        if let (Some(due), None) = (flow.sender.paced_until, flow.paced_at) {
+            flow.paced_at = Some(due);
+            self.events.push(due, Kind::Pace, index);
+        }
         if let Some(due) = flow.sender.timeout()
             && flow.timer_at.is_none_or(|pending| due < pending)
         {
@@ -383,6 +406,10 @@ impl<M: Machine> Net<M> {
 
     pub(crate) fn flow_delayed_ack(&mut self, index: usize) {
         let flow = &mut self.flows[index];
+        // An earlier one may have taken its place.
+        if flow.delayed_at != Some(self.now) {
+            return;
+        }
         flow.delayed_at = None;
         if let Some(ack) = flow.receiver.on_timer(self.now) {
             self.send_ack(index, ack);
@@ -392,7 +419,9 @@ impl<M: Machine> Net<M> {
 
     fn arm_delayed(&mut self, index: usize) {
         let flow = &mut self.flows[index];
-        if let (Some(due), None) = (flow.receiver.due, flow.delayed_at) {
+        if let Some(due) = flow.receiver.due
+            && flow.delayed_at.is_none_or(|pending| due < pending)
+        {
             flow.delayed_at = Some(due);
             self.events.push(due, Kind::DelayedAck, index);
         }
@@ -447,9 +476,8 @@ impl<M: Machine> Net<M> {
             return;
         }
         flow.established = Some(self.now);
-        if flow.syn_tries == 1 {
-            flow.sender.rtt.sample(self.now.since(flow.syn_at));
-        }
+        let handshake = self.now.since(flow.syn_at);
+        flow.sender.on_handshake(self.now, (flow.syn_tries == 1).then_some(handshake));
         let frame = flow.data.frame(0);
         let fields = Fields { frame, dsfield: flow.spec.dsfield, flags: ACK, options: 12, seq: 1, ack: 1 };
         flow.in_queue += u32::from(flow.spec.local);
@@ -461,7 +489,7 @@ impl<M: Machine> Net<M> {
             // The handshake is the first sample of both sides.
             let peer = &mut self.flows[half.peer as usize];
             peer.established = Some(self.now);
-            peer.sender.rtt.sample(rtt);
+            peer.sender.on_handshake(self.now, Some(rtt));
             self.transaction_connects(half);
         } else if self.sampling.is_some() {
             self.events.push(self.now, Kind::Sample, index);

@@ -59,6 +59,8 @@ pub struct Transaction {
     pub dialogue: Vec<Turn>,
     /// Then these, at once: the first on the same connection, each other on one of its own.
     pub followers: Vec<Vec<Turn>>,
+    /// So many of these, the first ones, are needed before something can be shown (a page: its first paint).
+    pub paint: usize,
 }
 
 /// Who does it, and where.
@@ -93,6 +95,8 @@ pub struct Completion {
     pub began: Time,
     /// Until the dialogue (or the look-up, if that was all) had ended.
     pub first: Option<Span>,
+    /// Until what is needed to show something had come: the dialogue and the first of what follows it.
+    pub paint: Option<Span>,
     /// Until everything had ended; `None`: given up, or still going on.
     pub all: Option<Span>,
 }
@@ -118,8 +122,9 @@ struct Go {
     answered: bool,
     given_up: bool,
     connections: Vec<u32>,
-    /// Parts that have not ended.
+    /// Parts that have not ended, and those of them that the first paint waits for.
     open: usize,
+    unpainted: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -172,6 +177,12 @@ impl Running {
         if part == 0 {
             go.completion.first = Some(took);
         }
+        if part <= self.spec.what.paint {
+            go.unpainted -= 1;
+            if go.unpainted == 0 && !go.given_up {
+                go.completion.paint = Some(took);
+            }
+        }
         go.open -= 1;
         if go.open == 0 && !go.given_up {
             go.completion.all = Some(took);
@@ -220,13 +231,14 @@ impl<M: Machine> Net<M> {
         }
         let go = running.goes.len() as u32;
         running.goes.push(Go {
-            completion: Completion { began: self.now, first: None, all: None },
+            completion: Completion { began: self.now, first: None, paint: None, all: None },
             asked: 0,
             asker: None,
             answered: false,
             given_up: false,
             connections: Vec::new(),
             open: 1 + running.spec.what.followers.len(),
+            unpainted: 1 + running.spec.what.paint.min(running.spec.what.followers.len()),
         });
         let looks_up = running.spec.what.lookup.is_some();
         self.plan(index, self.now + every, Todo::Begin);
@@ -315,9 +327,11 @@ impl<M: Machine> Net<M> {
         let (control, dsfield, mss) = (running.spec.what.control, running.spec.dsfield, running.spec.mss);
         let spec = FlowSpec { control, dsfield, mss, start: self.now, ..FlowSpec::bulk(ends, forward, back) };
         let half = Half { peer, owner: index as u32, connection, opens: true };
-        self.flows.push(TcpFlow::half(spec, half));
+        let draws = self.flow_draws(self.flows.len());
+        self.flows.push(TcpFlow::half(spec, half, draws));
         let spec = FlowSpec { ends: ends.back(), forward: back, back: forward, ..spec };
-        self.flows.push(TcpFlow::half(spec, Half { peer: flow, opens: false, ..half }));
+        let draws = self.flow_draws(self.flows.len());
+        self.flows.push(TcpFlow::half(spec, Half { peer: flow, opens: false, ..half }, draws));
         self.flow_start(flow as usize);
     }
 

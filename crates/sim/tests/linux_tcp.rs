@@ -1,23 +1,31 @@
 //! The simulator's TCP beside a real Linux 6.1 in virtual time: the same topology, rate, queue and flows.
 //!
 //! Host A, a router whose device has the queue, host B; 10 ms on each return hop. Recorded: acknowledged bytes, window,
-//! smoothed round trip and retransmissions each 100 ms, and the router's drops.
+//! smoothed round trip and retransmissions each 100 ms, and the router's drops. The folders in `data` are answers of the
+//! oracle (`ask --tcp`): `setup`, `flows` and `script.tc` are the question.
+//!
+//! Each figure is printed as a row for `docs/validation.md`; those that one run settles are gated, the others reported.
 
 // The recorded runs are files, and a variable asks for their series.
 #![allow(clippy::disallowed_methods)]
 
 mod common;
 
+use common::Row;
 use std::fs;
 use std::path::PathBuf;
+use tidegate_measure::Spans;
 use tidegate_packet::{Handle, Rate, Span, Time};
 use tidegate_policy::{CodelParams, FifoParams, FqCodelParams, QdiscParams};
 use tidegate_sim::{
     CongestionControl, DropTail, Ends, FlowSample, FlowSpec, GatewayMachine, Limit, LinkSpec, Machine, Net, Port,
 };
 
+const GROUP: &str = "Real Linux TCP";
 /// HTB's default bucket at 10 Mbit/s.
 const BURST: u32 = 1600;
+/// Drops of 25,000 packets that are chance.
+const FEW: f64 = 10.0;
 
 struct Recorded {
     start: u64,
@@ -28,45 +36,52 @@ struct Recorded {
     rows: Vec<[u64; 5]>,
 }
 
+fn read(dir: &str, name: &str) -> String {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(dir).join(name);
+    fs::read_to_string(path).expect("recorded data")
+}
+
 fn load(dir: &str) -> (Vec<Recorded>, u64) {
-    let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(dir);
-    let read = |name: &str| fs::read_to_string(dir.join(name)).expect("recorded data");
-    let flows = read("flows")
-        .lines()
-        .map(|line| {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            let control = if words[1] == "reno" { CongestionControl::Reno } else { CongestionControl::Cubic };
-            let rows = read(&format!("{}.csv", words[3]))
-                .lines()
-                .skip(1)
-                .map(|row| {
-                    let cells: Vec<u64> = row.split(',').map(|cell| cell.parse().expect("number")).collect();
-                    cells.try_into().expect("five columns")
-                })
-                .collect();
-            let [start, seconds] = [words[0], words[2]].map(|word| word.parse().expect("seconds"));
-            Recorded { start, seconds, control, name: words[3].to_string(), rows }
-        })
-        .collect();
-    let stats = read("stats.txt");
+    let flows = read(dir, "flows").lines().map(|line| recorded_flow(dir, line)).collect();
+    let stats = read(dir, "stats.txt");
     let dropped = stats.split("dropped ").last().and_then(|rest| rest.split(',').next()).expect("drops");
     (flows, dropped.parse().expect("number"))
 }
 
-/// HTB with one class of 10 Mbit/s and this qdisc in it.
-fn policy_of(kind: &str, params: Option<QdiscParams>) -> GatewayMachine {
+fn recorded_flow(dir: &str, line: &str) -> Recorded {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let control = match words[1] {
+        "reno" => CongestionControl::Reno,
+        "bbr" => CongestionControl::Bbr,
+        _ => CongestionControl::Cubic,
+    };
+    let cells = |row: &str| -> Vec<u64> { row.split(',').map(|cell| cell.parse().expect("number")).collect() };
+    let rows = read(dir, &format!("{}.csv", words[3]))
+        .lines()
+        .skip(1)
+        .map(|row| cells(row).try_into().expect("five columns"))
+        .collect();
+    let [start, seconds] = [words[0], words[2]].map(|word| word.parse().expect("seconds"));
+    Recorded { start, seconds, control, name: words[3].to_string(), rows }
+}
+
+fn policy_of(dir: &str) -> GatewayMachine {
+    policy(dir, &read(dir, "script.tc"))
+}
+
+/// HTB with one class of 10 Mbit/s and in it the qdisc that the last line of the script adds.
+fn policy(dir: &str, script: &str) -> GatewayMachine {
+    let last = script.lines().last().and_then(|line| line.split_once("handle 10: ")).expect("a leaf").1;
+    let words: Vec<&str> = last.split_whitespace().collect();
+    let params = match words[..] {
+        ["pfifo", "limit", limit] => QdiscParams::Fifo(FifoParams { limit: limit.parse().ok() }),
+        ["fq_codel"] => QdiscParams::FqCodel(FqCodelParams::default()),
+        ["fq_codel", "noecn"] => QdiscParams::FqCodel(FqCodelParams { ecn: Some(false), ..FqCodelParams::default() }),
+        ["codel", "ecn"] => QdiscParams::Codel(CodelParams { ecn: Some(true), ..CodelParams::default() }),
+        _ => panic!("{dir}: {last}"),
+    };
     let [root, class] = common::htb(Rate::bits(10_000_000));
-    let leaf = common::qdisc(Handle::new(1, 1), Handle::new(0x10, 0), kind, params);
-    common::machine(&[root, class, leaf])
-}
-
-/// HTB with one class of 10 Mbit/s and a pfifo in it, as `script.tc` says.
-fn policy(limit: u32) -> GatewayMachine {
-    policy_of("pfifo", Some(QdiscParams::Fifo(FifoParams { limit: Some(limit) })))
-}
-
-fn simulate(flows: &[Recorded], limit: u32) -> (Vec<Vec<FlowSample>>, u64) {
-    run(policy(limit), flows, false)
+    common::machine(&[root, class, common::qdisc(Handle::new(1, 1), Handle::new(0x10, 0), words[0], Some(params))])
 }
 
 fn run<M: Machine>(machine: M, flows: &[Recorded], ecn: bool) -> (Vec<Vec<FlowSample>>, u64) {
@@ -89,7 +104,8 @@ fn run<M: Machine>(machine: M, flows: &[Recorded], ecn: bool) -> (Vec<Vec<FlowSa
             })
         })
         .collect();
-    net.run(Time(0) + Span::secs(32));
+    let end = flows.iter().map(|flow| flow.start + flow.seconds).max().unwrap_or(0) + 2;
+    net.run(Time(0) + Span::secs(end));
     (ids.iter().map(|&id| net.flow_samples(id).to_vec()).collect(), net.link_stats(port).dropped)
 }
 
@@ -97,25 +113,47 @@ fn rows(samples: &[FlowSample]) -> Vec<[u64; 5]> {
     samples.iter().map(|s| [s.at.0 / 1_000_000, s.acked, s.cwnd.into(), s.srtt.0 / 1000, s.retransmissions]).collect()
 }
 
-/// Rate in bit/s over the rows, and mean smoothed round trip in µs.
-fn summary(rows: &[[u64; 5]]) -> (f64, f64) {
-    let last = rows[rows.len() - 1];
-    let rate = (last[1] - rows[0][1]) as f64 * 8000.0 / (last[0] - rows[0][0]) as f64;
-    (rate, rows.iter().map(|row| row[3] as f64).sum::<f64>() / rows.len() as f64)
+/// What a flow's record shows, with names.
+fn figures(rows: &[[u64; 5]]) -> [(&'static str, f64); 9] {
+    let column = |at: usize| rows.iter().map(|row| row[at] as f64).collect::<Vec<f64>>();
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let (windows, trips) = (column(2), column(3).iter().map(|us| us / 1000.0).collect::<Vec<f64>>());
+    let (first, last) = (rows[0], rows[rows.len() - 1]);
+    // A window that lost more than a seventh within 100 ms was reduced.
+    let reductions = windows.windows(2).filter(|pair| pair[1] < pair[0] * 6.0 / 7.0).count();
+    let quantile = |at: usize, p: f64| {
+        Spans::new(rows.iter().map(|row| row[at]).collect()).percentile(p).map_or(f64::NAN, |value| value as f64)
+    };
+    [
+        ("rate, Mbit/s", (last[1] - first[1]) as f64 * 8e-3 / (last[0] - first[0]) as f64),
+        ("round trip, mean, ms", mean(&trips)),
+        ("round trip, p5, ms", quantile(3, 5.0) / 1000.0),
+        ("round trip, p50, ms", quantile(3, 50.0) / 1000.0),
+        ("round trip, p95, ms", quantile(3, 95.0) / 1000.0),
+        ("window, mean", mean(&windows)),
+        ("window, p5", quantile(2, 5.0)),
+        ("window, p95", quantile(2, 95.0)),
+        ("reductions of the window", reductions as f64),
+    ]
 }
 
-/// Compares one run, rates within `share`; with TIDEGATE_SERIES set, prints both series.
-fn compare(dir: &str, machine: GatewayMachine, ecn: bool, share: f64) -> Vec<String> {
+/// What counts as the same.
+fn band(what: &str) -> f64 {
+    if what == "drops" { 0.15 } else { 0.05 }
+}
+
+/// Compares one run. Gated: each figure that `gate` has a tolerance for, by flow and figure; drops by `gate("", "drops")`.
+/// With TIDEGATE_SERIES set, prints both series.
+fn compare(dir: &str, gate: impl Fn(&str, &str) -> Option<f64>) -> Vec<String> {
     let (flows, drops) = load(dir);
-    let (series, dropped) = run(machine, &flows, ecn);
+    let ecn = read(dir, "setup").split_whitespace().nth(1) == Some("1");
+    let (series, dropped) = run(policy_of(dir), &flows, ecn);
     let verbose = std::env::var_os("TIDEGATE_SERIES").is_some();
     let mut wrong = Vec::new();
-    let mut check = |what: String, is: f64, should: f64, tolerance: f64| {
-        let off = is / should - 1.0;
-        println!("{dir} {what}: {is:.1}, recorded {should:.1} ({:+.1} %)", off * 100.0);
-        if off.abs() > tolerance {
-            wrong.push(format!("{what}: {is:.1} for {should:.1}"));
-        }
+    let mut check = |flow: &str, what: &str, found: f64, recorded: f64| {
+        let row = Row { group: GROUP, source: "traces of the oracle, crates/sim/tests/data" };
+        let name = format!("{dir} {flow}");
+        wrong.extend(row.near(name.trim(), what, recorded, found, band(what), gate(flow, what)));
     };
     for (flow, samples) in flows.iter().zip(&series) {
         let rows = rows(samples);
@@ -124,75 +162,123 @@ fn compare(dir: &str, machine: GatewayMachine, ecn: bool, share: f64) -> Vec<Str
                 println!("{} {a:?} recorded {b:?}", flow.name);
             }
         }
-        let (is, should) = (summary(&rows), summary(&flow.rows));
-        check(format!("{} rate", flow.name), is.0, should.0, share);
-        check(format!("{} round trip", flow.name), is.1, should.1, 0.05);
+        for ((what, found), (_, recorded)) in figures(&rows).into_iter().zip(figures(&flow.rows)) {
+            check(&flow.name, what, found, recorded);
+        }
     }
-    check("drops".into(), dropped as f64, drops as f64, 0.15);
+    check("", "drops", dropped as f64, drops as f64);
     wrong
+}
+
+/// Rate and mean round trip within 5 %, drops within 15 %.
+fn usual(_: &str, what: &str) -> Option<f64> {
+    match what {
+        "rate, Mbit/s" | "round trip, mean, ms" | "drops" => Some(band(what)),
+        _ => None,
+    }
 }
 
 #[test]
 fn cubic_alone() {
-    assert_eq!(compare("cubic-alone-pfifo50", policy(50), false, 0.05), Vec::<String>::new());
+    assert_eq!(compare("cubic-alone-pfifo50", usual), Vec::<String>::new());
 }
 
 #[test]
 fn reno_alone() {
-    assert_eq!(compare("reno-alone-pfifo50", policy(50), false, 0.05), Vec::<String>::new());
+    assert_eq!(compare("reno-alone-pfifo50", usual), Vec::<String>::new());
 }
 
-/// Three flows in one queue are chaotic: when a flow begins a second later, real Linux shares the link quite differently (a
-/// factor of two for the last flow). So one run is compared in what is not chaotic, and nine runs with shifted starts in the
-/// mean of each flow's share.
 #[test]
-fn three_flows() {
-    let (flows, drops) = load("pfifo100");
-    let (series, dropped) = simulate(&flows, 100);
-    let mut wrong = Vec::new();
-    let mut check = |what: &str, is: f64, should: f64, tolerance: f64| {
-        let off = is / should - 1.0;
-        println!("pfifo100 {what}: {is:.1}, recorded {should:.1} ({:+.1} %)", off * 100.0);
-        if off.abs() > tolerance {
-            wrong.push(format!("{what}: {is:.1} for {should:.1}"));
-        }
-    };
-    let (mut is, mut should) = (0, 0);
-    for (flow, samples) in flows.iter().zip(&series) {
-        let (rows, recorded) = (rows(samples), &flow.rows);
-        check(&format!("{} round trip", flow.name), summary(&rows).1, summary(recorded).1, 0.05);
-        is += rows[rows.len() - 1][1];
-        should += recorded[recorded.len() - 1][1];
-    }
-    check("bytes in all", is as f64, should as f64, 0.05);
-    check("drops", dropped as f64, drops as f64, 0.15);
+fn bbr_alone() {
+    assert_eq!(compare("bbr-alone-pfifo50", usual), Vec::<String>::new());
+    assert_eq!(compare("bbr-alone-fq_codel", usual), Vec::<String>::new());
+}
 
-    let table = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/pfifo100-shifted.csv"))
-        .expect("recorded data");
-    let (mut is, mut should) = ([0.0; 7], [0.0; 7]);
+/// Where in its cycle a BBR flow begins is chance.
+#[test]
+fn bbr_beside_others() {
+    let mut wrong = Vec::new();
+    for dir in ["bbr-two-pfifo100", "bbr-cubic-pfifo50", "bbr-cubic-fq_codel"] {
+        wrong.extend(compare(dir, chaotic));
+        wrong.extend(shifted(dir, in_the_mean));
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+/// Flows that share a queue are chaotic: when one begins a second later, real Linux shares the link quite differently (a
+/// factor of two for the last flow). So many runs with shifted starts are compared, in the mean of what each flow got.
+/// `DIR-shifted.csv` holds what the oracle answered: the queue's limit where that was shifted too, a start for each flow but
+/// the first, drops, bytes and mean round trip.
+fn shifted(dir: &str, gate: impl Fn(&str) -> Option<f64>) -> Vec<String> {
+    let table = read("", &format!("{dir}-shifted.csv"));
+    let ecn = read(dir, "setup").split_whitespace().nth(1) == Some("1");
+    let flows = load(dir).0.len();
+    let (mut found, mut expected, mut runs) = (vec![0.0; 1 + 2 * flows], vec![0.0; 1 + 2 * flows], 0.0);
+    let (script, limited) = (read(dir, "script.tc"), table.starts_with("limit,"));
     for line in table.lines().skip(1) {
-        let cells: Vec<f64> = line.split(',').map(|cell| cell.parse().expect("number")).collect();
-        let mut shifted = load("pfifo100").0;
-        shifted[1].start = cells[0] as u64;
-        shifted[1].seconds = 30 - shifted[1].start;
-        shifted[2].start = cells[1] as u64;
-        shifted[2].seconds = 25 - shifted[2].start;
-        let (series, dropped) = simulate(&shifted, 100);
-        is[0] += dropped as f64;
-        for (i, samples) in series.iter().enumerate() {
+        let mut cells: Vec<u64> = line.split(',').map(|cell| cell.parse().expect("number")).collect();
+        let script = match limited {
+            true => script.replace("limit 100", &format!("limit {}", cells.remove(0))),
+            false => script.clone(),
+        };
+        let mut moved = load(dir).0;
+        for (flow, &start) in moved.iter_mut().skip(1).zip(&cells) {
+            flow.seconds = flow.start + flow.seconds - start;
+            flow.start = start;
+        }
+        let (series, dropped) = run(policy(dir, &script), &moved, ecn);
+        let mut figures_of = vec![dropped as f64];
+        for samples in &series {
             let rows = rows(samples);
-            is[1 + 2 * i] += rows[rows.len() - 1][1] as f64;
-            is[2 + 2 * i] += summary(&rows).1;
+            figures_of.extend([rows[rows.len() - 1][1] as f64, figures(&rows)[1].1 * 1000.0]);
         }
-        for (sum, cell) in should.iter_mut().zip(&cells[2..]) {
-            *sum += cell;
+        for (at, figure) in figures_of.into_iter().enumerate() {
+            found[at] += figure;
+            expected[at] += cells[flows - 1 + at] as f64;
         }
+        runs += 1.0;
     }
-    let names = ["drops", "cubic1 bytes", "cubic1 trip", "reno1 bytes", "reno1 trip", "cubic2 bytes", "cubic2 trip"];
-    let tolerances = [0.15, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05];
-    for (i, name) in names.iter().enumerate() {
-        check(&format!("nine runs: {name}"), is[i] / 9.0, should[i] / 9.0, tolerances[i]);
+    let row = Row { group: GROUP, source: "oracle, starts shifted by seconds: crates/sim/tests/data/*-shifted.csv" };
+    let mut wrong = Vec::new();
+    let name = format!("{dir}, mean of {runs} runs");
+    let mut check = |at: usize, unit: f64, what: &str| {
+        let [expected, found] = [&expected, &found].map(|sums| sums[at] / runs / unit);
+        wrong.extend(match what == "drops" && expected < FEW {
+            true => row.inside(&name, what, 0.0..=expected + FEW, found),
+            false => row.near(&name, what, expected, found, band(what), gate(what)),
+        });
+    };
+    check(0, 1.0, "drops");
+    for (i, flow) in load(dir).0.iter().enumerate() {
+        check(1 + 2 * i, 1e6, &format!("{} delivered, MB", flow.name));
+        check(2 + 2 * i, 1e3, &format!("{} round trip, mean, ms", flow.name));
     }
+    wrong
+}
+
+/// Of one run the round trips are gated, of the mean everything.
+fn chaotic(_: &str, what: &str) -> Option<f64> {
+    match what {
+        "round trip, mean, ms" => Some(0.05),
+        _ => None,
+    }
+}
+
+fn in_the_mean(what: &str) -> Option<f64> {
+    Some(band(what))
+}
+
+/// Two flows in one queue, and three: of three, the share of one run has a standard deviation of 15 %, so the difference of
+/// two means of 33 runs one of 4 %; what is told of the mean as outside is 5 %, what fails is 10 %.
+#[test]
+fn flows_in_one_queue() {
+    let mut wrong = Vec::new();
+    for dir in ["cubic-cubic-pfifo100", "cubic-reno-pfifo100", "pfifo100"] {
+        wrong.extend(compare(dir, chaotic));
+    }
+    wrong.extend(shifted("cubic-cubic-pfifo100", in_the_mean));
+    wrong.extend(shifted("cubic-reno-pfifo100", in_the_mean));
+    wrong.extend(shifted("pfifo100", |what| if what.ends_with("MB") { Some(0.1) } else { in_the_mean(what) }));
     assert_eq!(wrong, Vec::<String>::new());
 }
 
@@ -201,21 +287,31 @@ fn three_flows() {
 fn engine_and_yardstick_agree() {
     let (flows, _) = load("pfifo100");
     let yardstick = DropTail::shaped(Limit::Packets(100), Rate::bits(10_000_000), BURST);
-    assert!(simulate(&flows, 100) == run(yardstick, &flows, false));
+    assert!(run(policy_of("pfifo100"), &flows, false) == run(yardstick, &flows, false));
 }
 
-/// Beyond what the thin simulator promises, but a queue that drops by time is the harder test.
+/// A queue that drops by time is the harder test.
 #[test]
 fn fq_codel() {
-    let params = FqCodelParams { ecn: Some(false), ..FqCodelParams::default() };
-    let machine = policy_of("fq_codel", Some(QdiscParams::FqCodel(params)));
-    assert_eq!(compare("fq_codel", machine, false, 0.05), Vec::<String>::new());
+    assert_eq!(compare("fq_codel", usual), Vec::<String>::new());
 }
 
-/// Without fair queueing the shares of one run are chaotic, so they get a wider band.
+/// Without fair queueing the shares of one run are chaotic.
 #[test]
 fn codel_ecn() {
-    let params = CodelParams { ecn: Some(true), ..CodelParams::default() };
-    let machine = policy_of("codel", Some(QdiscParams::Codel(params)));
-    assert_eq!(compare("codel-ecn", machine, true, 0.15), Vec::<String>::new());
+    let mut wrong = compare("codel-ecn", chaotic);
+    wrong.extend(shifted("codel-ecn", in_the_mean));
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+/// One flow before a queue that drops, or marks, by time.
+#[test]
+fn alone_before_codel() {
+    let mut wrong = Vec::new();
+    for dir in
+        ["cubic-alone-fq_codel-noecn", "reno-alone-fq_codel-noecn", "cubic-alone-codel-ecn", "reno-alone-codel-ecn"]
+    {
+        wrong.extend(compare(dir, usual));
+    }
+    assert_eq!(wrong, Vec::<String>::new());
 }

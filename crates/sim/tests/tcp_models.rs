@@ -149,6 +149,55 @@ fn local_senders_hold_back_as_recorded() {
     }
 }
 
+/// What a socket holds limits what is under way: 20,000 bytes are thirteen segments in each round trip of 50 ms.
+#[test]
+fn a_send_buffer_limits_the_rate() {
+    let mut net = Net::new(NoMachine, 1, Time(0));
+    let (there, back) = (net.link(LinkSpec::wire(Span::millis(25))), net.link(LinkSpec::wire(Span::millis(25))));
+    let (forward, back) = (net.path(&[there]), net.path(&[back]));
+    let flow = net.tcp(FlowSpec { send_buffer: 20_000, delayed_ack: false, ..FlowSpec::bulk(ENDS, forward, back) });
+    net.run(Time(0) + Span::secs(2));
+    let before = net.flow_stats(flow).acked;
+    net.run(Time(0) + Span::secs(3));
+    assert_eq!(net.flow_stats(flow).acked - before, 20 * 13 * 1448);
+}
+
+/// A host of before 2012 fills its own queue of 100 packets, 1.2 s of 1 Mbit/s; one of today keeps it short.
+#[test]
+fn small_queues_keep_the_own_queue_short() {
+    let trip = |small_queues| {
+        let mut net = Net::new(DropTail::shaped(Limit::Packets(100), Rate::bits(1_000_000), 1600), 1, Time(0));
+        let out = net.link(LinkSpec::port(Port(0), None, Span(0)));
+        let back = net.link(LinkSpec::wire(Span::millis(20)));
+        let (forward, back) = (net.path(&[out]), net.path(&[back]));
+        net.sample_every(Span::millis(100));
+        let flow = net.tcp(FlowSpec { local: true, small_queues, ..FlowSpec::bulk(ENDS, forward, back) });
+        net.run(Time(0) + Span::secs(30));
+        assert_eq!(net.flow_stats(flow).retransmissions, 0, "what the own queue refuses is not lost");
+        net.flow_samples(flow).iter().map(|sample| sample.srtt.0 / 1_000_000).max()
+    };
+    let (today, before) = (trip(true), trip(false));
+    assert!(today < Some(100) && Some(1000) < before && before < Some(1400), "{today:?} {before:?}");
+}
+
+/// A paced flow has no bursts: before a link of ten times its rate hardly anything waits.
+#[test]
+fn pacing_spreads_the_window() {
+    let peak = |pacing| {
+        let mut net = Net::new(NoMachine, 1, Time(0));
+        let out = net.link(LinkSpec::drop_tail(40_000_000, Span::millis(50), Limit::Packets(1000)));
+        let back = net.link(LinkSpec::wire(Span::millis(50)));
+        let (forward, back) = (net.path(&[out]), net.path(&[back]));
+        let control = CongestionControl::Reno;
+        let flow = FlowSpec { control, pacing, receive_window: 30 * 1448, ..FlowSpec::bulk(ENDS, forward, back) };
+        net.tcp(FlowSpec { initial_window: 1, ..flow });
+        net.run(Time(0) + Span::secs(10));
+        net.link_stats(out).peak_packets
+    };
+    let (spread, bursts) = (peak(true), peak(false));
+    assert!(spread <= 2 && bursts > 5, "paced {spread}, not paced {bursts}");
+}
+
 /// V-S0a in small: what a server on the machine sends through a shaper has exactly the shaper's rate.
 #[test]
 fn local_server_keeps_the_rate() {
@@ -216,17 +265,17 @@ fn loss_recovery() {
         ("a second", run(&[], (120, 1120))),
     ];
     // The tail is probed after the shorter of 2 srtt + 202 ms and the timeout, 250 ms; a lost retransmission at the very
-    // end is what only a timeout finds (RFC 8985 probes in the open state alone).
+    // end is what only a timeout finds (RFC 8985 probes in the open state alone). The fourth report of a hole comes 1.1 ms late.
     let expected = [
         ("nothing", (0, 0, 200)),
         ("the SYN", (0, 0, 1200)),
         ("the end of the handshake", (0, 0, 200)),
         ("one in the middle", (1, 0, 200)),
-        ("three in the middle", (3, 0, 200)),
+        ("three in the middle", (3, 0, 201)),
         ("one, and its retransmission", (2, 1, 500)),
         ("the last", (1, 0, 501)),
         ("the last three", (3, 0, 455)),
-        ("the whole first flight", (10, 0, 790)),
+        ("the whole first flight", (10, 0, 750)),
         ("a second", (13, 3, 2287)),
     ];
     assert_eq!(table, expected);

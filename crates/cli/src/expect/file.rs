@@ -3,13 +3,12 @@
 use super::words::{self, Expected};
 use crate::intake;
 use crate::policy::file;
+use crate::tables::{self, Value, Wrong, list, plain, text as text_of};
 use crate::trial;
 use clap::Parser;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use tidegate_lang::short::Short;
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
 
 /// A file of expectations.
 pub(super) struct Suite {
@@ -41,55 +40,17 @@ struct Line {
     options: trial::Options,
 }
 
-/// What is wrong with a file: where, why, what to do.
-struct Wrong {
-    at: Range<usize>,
-    reason: String,
-    remedy: String,
-}
-
-impl Wrong {
-    fn new(at: Range<usize>, reason: impl Into<String>, remedy: impl Into<String>) -> Wrong {
-        Wrong { at, reason: reason.into(), remedy: remedy.into() }
-    }
-}
-
 /// Reads a file.
 ///
 /// # Errors
 /// Its place, underlined, why, and what to write instead.
 pub(super) fn read(path: &Path) -> anyhow::Result<Suite> {
     let text = std::fs::read_to_string(path).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
-    parse(path, &text).map_err(|wrong| anyhow::anyhow!(shown(path, &text, &wrong)))
-}
-
-/// An error with its line, as compilers show it.
-fn shown(path: &Path, text: &str, wrong: &Wrong) -> String {
-    let at = wrong.at.start.min(text.len());
-    let begin = text[..at].rfind('\n').map_or(0, |found| found + 1);
-    let end = text[at..].find('\n').map_or(text.len(), |found| at + found);
-    let line = text[..at].matches('\n').count() + 1;
-    let column = text[begin..at].chars().count();
-    let wide = text[at..wrong.at.end.clamp(at, end)].chars().count().max(1);
-    let number = line.to_string();
-    let blank = " ".repeat(number.len());
-    format!(
-        "{}:{line}:{}: {}\n  {number} | {}\n  {blank} | {}{}\n  {blank} = {}",
-        path.display(),
-        column + 1,
-        wrong.reason,
-        &text[begin..end],
-        " ".repeat(column),
-        "^".repeat(wide),
-        wrong.remedy
-    )
+    parse(path, &text).map_err(|wrong| anyhow::anyhow!(wrong.shown(path, &text)))
 }
 
 fn parse(path: &Path, text: &str) -> Result<Suite, Wrong> {
-    let parsed = DeTable::parse(text).map_err(|error| {
-        let at = error.span().unwrap_or(0..0);
-        Wrong::new(at, error.message().to_owned(), "the file is TOML (toml.io): key = value, texts in quotes")
-    })?;
+    let parsed = tables::parse(text)?;
     let table = parsed.get_ref();
     for key in table.keys() {
         let name: &str = key.get_ref();
@@ -102,8 +63,8 @@ fn parse(path: &Path, text: &str) -> Result<Suite, Wrong> {
     let expect = required(table, "expect", "`expect = [\"ping: p95 < 50 ms while 2 uploads\"]`")?;
     let classes = classes_of(&trial.script);
     let mut cases = Vec::new();
-    for item in array(expect)? {
-        let said = string(item)?;
+    for item in list(expect)? {
+        let said = text_of(item)?;
         let expected = words::parse(said, &classes).map_err(|wrong| {
             // The words begin behind the quotes.
             let quotes = (item.span().len() - said.len().min(item.span().len())) / 2;
@@ -134,7 +95,7 @@ fn classes_of(policy: &Path) -> words::Classes {
 fn options(path: &Path, table: &DeTable<'_>) -> Result<trial::Options, Wrong> {
     let policy = required(table, "policy", "name the policy's file: `policy = \"gateway.sh\"`")?;
     let beside = path.parent().unwrap_or(Path::new(""));
-    let script = beside.join(string(policy)?);
+    let script = beside.join(text_of(policy)?);
     let mut args = vec!["test".to_owned(), script.display().to_string()];
     for key in ["up", "down"] {
         required(table, key, &format!("say how fast the link is: `{key} = \"20mbit\"`"))?;
@@ -159,7 +120,7 @@ fn options(path: &Path, table: &DeTable<'_>) -> Result<trial::Options, Wrong> {
         args.extend(["--duration".to_owned(), DURATION.to_owned()]);
     }
     if let Some(probes) = table.get("probes") {
-        let names: Vec<&str> = array(probes)?.iter().map(string).collect::<Result<_, _>>()?;
+        let names: Vec<&str> = list(probes)?.iter().map(text_of).collect::<Result<_, _>>()?;
         args.extend(["--probes".to_owned(), names.join(",")]);
     }
     if table.get("ipv6").and_then(|value| value.get_ref().as_bool()) == Some(true) {
@@ -167,8 +128,8 @@ fn options(path: &Path, table: &DeTable<'_>) -> Result<trial::Options, Wrong> {
     }
     if let Some(given) = table.get("args") {
         args.push("--".to_owned());
-        for arg in array(given)? {
-            args.push(string(arg)?.to_owned());
+        for arg in list(given)? {
+            args.push(text_of(arg)?.to_owned());
         }
     }
     let line = Line::try_parse_from(&args).map_err(|error| {
@@ -178,30 +139,8 @@ fn options(path: &Path, table: &DeTable<'_>) -> Result<trial::Options, Wrong> {
     Ok(line.options)
 }
 
-type Value<'t, 'v> = &'t Spanned<DeValue<'v>>;
-
-fn required<'t, 'v>(table: &'t DeTable<'v>, key: &str, remedy: &str) -> Result<Value<'t, 'v>, Wrong> {
+fn required<'t>(table: &'t DeTable<'t>, key: &str, remedy: &str) -> Result<Value<'t>, Wrong> {
     table.get(key).ok_or_else(|| Wrong::new(0..0, format!("`{key}` is missing"), remedy))
-}
-
-fn string<'t>(value: Value<'t, '_>) -> Result<&'t str, Wrong> {
-    value.get_ref().as_str().ok_or_else(|| Wrong::new(value.span(), "here a text was expected", "put it in quotes"))
-}
-
-fn array<'t, 'v>(value: Value<'t, 'v>) -> Result<&'t [Spanned<DeValue<'v>>], Wrong> {
-    match value.get_ref() {
-        DeValue::Array(items) => Ok(&items[..]),
-        _ => Err(Wrong::new(value.span(), "here a list was expected", "put it in brackets: [\"…\", \"…\"]")),
-    }
-}
-
-/// A text or a number, as it would stand on a command line.
-fn plain(value: Value<'_, '_>) -> Result<String, Wrong> {
-    match value.get_ref() {
-        DeValue::String(text) => Ok(text.to_string()),
-        DeValue::Integer(number) => Ok(number.as_str().to_owned()),
-        _ => Err(Wrong::new(value.span(), "here a text or a number was expected", "put it in quotes")),
-    }
 }
 
 #[cfg(test)]
@@ -214,7 +153,7 @@ mod tests {
     fn error(text: &str) -> String {
         match parse(Path::new("x/home.toml"), text) {
             Ok(_) => "nothing".into(),
-            Err(wrong) => shown(Path::new("x/home.toml"), text, &wrong),
+            Err(wrong) => wrong.shown(Path::new("x/home.toml"), text),
         }
     }
 

@@ -3,8 +3,9 @@
 use super::Trial;
 use super::loads::Item;
 use super::reach::{self, Place};
-use super::scenario::{Course, Run, START};
+use super::scenario::{Run, START};
 use super::{again, words};
+use crate::courses::{Course, counts, is_leaf};
 use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat};
 use tidegate_measure::trial as doc;
 use tidegate_packet::{Handle, Rate, Time};
@@ -137,7 +138,7 @@ fn flow(trial: &Trial<'_>, run: &Run, item: &Item, up: bool, outcome: &Outcome, 
 fn series(trial: &Trial<'_>, run: &Run, course: &Course) -> doc::ClassSeries {
     let place = Place { device: course.device.clone(), class: course.id };
     let leaf = match run.trees.classes.iter().find(|class| class.classid == course.id && class.dev == course.device) {
-        Some(class) => reach::is_leaf(class, &run.trees.classes),
+        Some(class) => is_leaf(class, &run.trees.classes),
         None => true,
     };
     doc::ClassSeries {
@@ -192,7 +193,7 @@ fn qdisc(trial: &Trial<'_>, run: &Run, of: &QdiscDump, parent: String, nodes: &m
     let major = of.handle.major();
     let tops = run.trees.classes.iter().filter(|class| {
         class.dev == of.dev
-            && reach::counts(class)
+            && counts(class)
             && class.classid.major() == major
             && (class.parent == Handle::ROOT || class.parent == of.handle)
     });
@@ -234,7 +235,7 @@ fn subtree(
         return;
     }
     let children = run.trees.classes.iter();
-    let children = children.filter(|c| c.dev == class.dev && c.parent == class.classid && reach::counts(c));
+    let children = children.filter(|c| c.dev == class.dev && c.parent == class.classid && counts(c));
     for below in by_id(children) {
         subtree(trial, run, below, id.clone(), nodes, depth - 1);
     }

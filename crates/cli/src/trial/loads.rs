@@ -2,11 +2,10 @@
 
 use super::options::{LoadName, Options, ProbeName};
 use super::policy::Policy;
+use crate::errands::{dns, login, page};
 use tidegate_packet::Span;
 use tidegate_packet::header::proto;
-use tidegate_sim::{
-    Bulk, CongestionControl, Datagrams, Errand, Local, Lookup, Parties, Ping, Traffic, Transaction, Turn,
-};
+use tidegate_sim::{Bulk, Datagrams, Errand, Local, Parties, Ping, Traffic, Transaction};
 
 /// An item of the traffic with what people call it.
 #[derive(Clone, Debug)]
@@ -311,65 +310,4 @@ fn call(options: &Options) -> Vec<Item> {
         Item::new("voip-up", format!("call, what they hear ({codec})"), "one way", speech(true)),
         Item::new("voip-down", format!("call, what we hear ({codec})"), "one way", speech(false)),
     ]
-}
-
-fn lookup() -> Lookup {
-    Lookup { port: 53, request: 45, reply: 140, think: Span::millis(2), retry: Span::secs(5), tries: 2 }
-}
-
-fn transaction(every: Span, patience: Span, port: u16) -> Transaction {
-    Transaction {
-        every,
-        patience,
-        control: CongestionControl::Cubic,
-        lookup: None,
-        port,
-        dialogue: vec![],
-        followers: vec![],
-    }
-}
-
-fn dns() -> Transaction {
-    Transaction { lookup: Some(lookup()), ..transaction(Span::secs(1), Span::secs(10), 0) }
-}
-
-fn turn(client: bool, bytes: u32, think: Span) -> Turn {
-    Turn { client, bytes, think }
-}
-
-/// An SSH login by key: versions, key exchange, authentication, a terminal, the prompt (RFC 4253, 4252, 4254; sizes as OpenSSH's).
-fn login() -> Transaction {
-    let ms = Span::millis;
-    let dialogue = vec![
-        turn(true, 40, ms(0)),
-        turn(false, 1120, ms(10)),
-        turn(true, 1536, ms(1)),
-        turn(true, 1208, ms(1)),
-        turn(false, 1564, ms(5)),
-        turn(true, 60, ms(1)),
-        turn(false, 44, ms(1)),
-        turn(true, 68, ms(1)),
-        turn(false, 52, ms(1)),
-        turn(true, 372, ms(1)),
-        turn(false, 332, ms(5)),
-        turn(true, 652, ms(3)),
-        turn(false, 28, ms(30)),
-        turn(true, 500, ms(1)),
-        turn(false, 628, ms(20)),
-    ];
-    Transaction { dialogue, ..transaction(Span::secs(5), Span::secs(30), 22) }
-}
-
-/// A page: its name, the document over TLS 1.3, then twenty-three parts over six connections, 1.1 MB in all.
-fn page() -> Transaction {
-    let ms = Span::millis;
-    let tls = [turn(true, 517, ms(1)), turn(false, 3600, ms(3)), turn(true, 80, ms(2))];
-    let get = |bytes: u32| [turn(true, 480, ms(1)), turn(false, bytes, ms(15))];
-    let dialogue = tls.into_iter().chain(get(42_000)).collect();
-    let parts = [78_000, 24_000, 61_000, 9_000];
-    let more = |i: u32| parts.iter().skip(usize::from(i == 5)).flat_map(move |bytes| get(bytes + 3_000 * i));
-    let first = more(0).collect();
-    let others = (1..6).map(|i| tls.into_iter().chain(more(i)).collect());
-    let followers = std::iter::once(first).chain(others).collect();
-    Transaction { lookup: Some(lookup()), dialogue, followers, ..transaction(Span::secs(12), Span::secs(30), 443) }
 }

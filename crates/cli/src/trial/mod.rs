@@ -19,6 +19,7 @@ mod scenario;
 mod verdict;
 mod words;
 
+pub(crate) use again::quoted;
 pub(crate) use loads::{Burden, LAST_HOST, Transfers};
 pub(crate) use options::LoadName;
 pub use options::Options;

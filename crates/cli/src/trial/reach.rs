@@ -8,13 +8,14 @@
 use super::policy::Policy;
 use super::scenario::{self, Trees};
 use super::words;
+use crate::courses::{counts, is_leaf};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tidegate_gateway::Route;
 use tidegate_insight::{Arrival, Course, Packet, Reached};
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Handle, Span};
-use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry};
+use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::netfilter::{Condition, Connmark, NfCommand, Rule, Target};
 use tidegate_policy::{FilterParams, Op, QdiscParams};
 use tidegate_sim::{Bulk, Datagrams, Local, Parties, Ping, Traffic};
@@ -31,17 +32,6 @@ impl Place {
     pub(super) fn label(&self, policy: &Policy) -> String {
         if self.device == policy.wan { self.class.to_string() } else { format!("{} {}", self.device, self.class) }
     }
-}
-
-/// Classes without classes below them, on the class itself or on the qdisc that hangs there.
-pub(super) fn is_leaf(class: &ClassDump, all: &[ClassDump]) -> bool {
-    let major = (!class.leaf.is_none()).then(|| class.leaf.major());
-    !all.iter().any(|other| other.parent == class.classid || Some(other.classid.major()) == major && counts(other))
-}
-
-/// Is it a class that people configured, with counters of its own? (Not a flow of fq_codel or sfq.)
-pub(super) fn counts(class: &ClassDump) -> bool {
-    class.stats.is_some() && !matches!(class.kind.name(), "fq_codel" | "sfq")
 }
 
 /// The leaf classes that a conversation's packets take, those with the most bytes first.

@@ -3,14 +3,14 @@
 use super::loads::{Item, Load};
 use super::options::Options;
 use super::policy::Policy;
-use super::reach::counts;
 use crate::capture::{Answer, Call};
+use crate::courses::{Course, Courses, Roots, counts};
 use crate::faces::Machine;
 use indicatif::ProgressBar;
 use std::path::PathBuf;
 use tidegate_gateway::{DeviceId, DeviceSpec, Gateway};
-use tidegate_packet::{Handle, Span, Time};
-use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump, QueueStats, Xstats};
+use tidegate_packet::{Span, Time};
+use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_sim::{GatewayMachine, Home, HomeResult, HomeSpec, Port, Traffic};
 
 /// When packets begin to flow; the policy has stood for a while then.
@@ -70,21 +70,6 @@ impl Setting {
             seed,
         }
     }
-}
-
-/// A class, or a root without classes, at one moment.
-#[derive(Clone, Debug)]
-pub(super) struct Course {
-    pub(super) device: String,
-    pub(super) id: Handle,
-    pub(super) sent: Vec<u64>,
-    pub(super) packets: Vec<u32>,
-    pub(super) backlog: Vec<u64>,
-    pub(super) qlen: Vec<u32>,
-    pub(super) dropped: Vec<u32>,
-    pub(super) tokens_us: Vec<i64>,
-    pub(super) ctokens_us: Vec<i64>,
-    last: QueueStats,
 }
 
 /// What one run showed.
@@ -230,6 +215,7 @@ pub(super) fn run(
         shown: String::new(),
     };
     let mut before = vec![0; run.items.len()];
+    let mut courses = Courses::default();
     for n in 1..=steps {
         let at = START + Span(n * step.0);
         home.run(at);
@@ -240,13 +226,18 @@ pub(super) fn run(
             series.push(bytes);
         }
         if with_policy {
-            read(&mut run.courses, &mut home, &devices, at);
+            let gateway = &mut home.net.machine.gateway;
+            let named: Vec<(String, DeviceId)> = devices.iter().map(|id| (gateway.name(*id).to_owned(), *id)).collect();
+            let named = named.iter().map(|(name, id)| (name.as_str(), *id));
+            courses.read(gateway, named, Roots::Configured, at);
+            courses.end_step();
         }
         if (n * step.0).is_multiple_of(1_000_000_000) {
             bar.inc(1);
         }
     }
     let (_, end) = home.window();
+    run.courses = courses.into_vec();
     if with_policy {
         run.trees = Trees::of(&mut home.net.machine.gateway, &devices, end);
         run.shown = ask(&mut home, &options.show);
@@ -274,59 +265,4 @@ fn ask(home: &mut Home<GatewayMachine>, commands: &[String]) -> String {
         shown.push_str(&format!("\n$ {command}\n{}", String::from_utf8_lossy(&said)));
     }
     shown
-}
-
-/// Reads all classes of the devices; of a device without any, its root.
-fn read(courses: &mut Vec<Course>, home: &mut Home<GatewayMachine>, devices: &[DeviceId], at: Time) {
-    let gateway = &mut home.net.machine.gateway;
-    for id in devices {
-        let classes = gateway.classes(at, *id);
-        let mut any = false;
-        for class in classes.iter().filter(|class| counts(class)) {
-            if let Some(stats) = &class.stats {
-                let (tokens, ctokens) = match class.xstats {
-                    Xstats::HtbClass { tokens, ctokens, .. } => (Some(tokens), Some(ctokens)),
-                    _ => (None, None),
-                };
-                note(courses, &class.dev, class.classid, stats, tokens.zip(ctokens));
-                any = true;
-            }
-        }
-        if !any {
-            for root in gateway.qdiscs(at, *id).iter().filter(|q| q.parent == Handle::ROOT && !q.handle.is_none()) {
-                note(courses, &root.dev, root.handle, &root.stats, None);
-            }
-        }
-    }
-}
-
-fn note(courses: &mut Vec<Course>, device: &str, id: Handle, stats: &QueueStats, tokens: Option<(i32, i32)>) {
-    let at = courses.iter().position(|course| course.id == id && course.device == device).unwrap_or_else(|| {
-        courses.push(Course {
-            device: device.to_owned(),
-            id,
-            sent: Vec::new(),
-            packets: Vec::new(),
-            backlog: Vec::new(),
-            qlen: Vec::new(),
-            dropped: Vec::new(),
-            tokens_us: Vec::new(),
-            ctokens_us: Vec::new(),
-            last: QueueStats::default(),
-        });
-        courses.len() - 1
-    });
-    let course = &mut courses[at];
-    let packets = stats.packets.saturating_sub(course.last.packets);
-    course.sent.push(stats.bytes.saturating_sub(course.last.bytes));
-    course.packets.push(u32::try_from(packets).unwrap_or(u32::MAX));
-    course.dropped.push(stats.drops.saturating_sub(course.last.drops));
-    course.last = *stats;
-    course.backlog.push(u64::from(stats.backlog));
-    course.qlen.push(stats.qlen);
-    if let Some((tokens, ctokens)) = tokens {
-        // A tick of the packet scheduler is 64 ns.
-        course.tokens_us.push(i64::from(tokens) * 64 / 1000);
-        course.ctokens_us.push(i64::from(ctokens) * 64 / 1000);
-    }
 }

@@ -62,7 +62,7 @@ impl Problem {
 }
 
 /// The known word that is nearest to one, if one is near.
-pub(crate) fn nearest<'w>(word: &str, known: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
+pub fn nearest<'w>(word: &str, known: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
     let word = word.to_lowercase();
     let distance = |other: &str| {
         let mut row: Vec<usize> = (0..=other.chars().count()).collect();

@@ -212,6 +212,11 @@ impl Link {
         self.hazard.is_some()
     }
 
+    /// Nanoseconds of sending that lie behind.
+    pub(crate) fn worked(&self, now: Time) -> Span {
+        Span(self.stats.busy_ns.saturating_sub(self.free_at.since(now).0))
+    }
+
     /// Nanoseconds a frame of `len` bytes takes, cut to whole ones.
     fn transmission(&mut self, len: u32) -> u64 {
         if self.known.0 != len {

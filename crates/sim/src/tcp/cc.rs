@@ -15,6 +15,8 @@ pub enum CongestionControl {
     Cubic,
     /// CUBIC without HyStart.
     CubicSlowStart,
+    /// BBR, first version: paced by a model of the path.
+    Bbr,
 }
 
 /// Multiplicative decrease of CUBIC (RFC 9438 section 4.6).
@@ -24,6 +26,8 @@ const C: f64 = 0.4;
 /// Growth of CUBIC's estimate of what Reno would have, segments per window (RFC 9438 section 4.3). It stays so when the
 /// estimate passes the last maximum: the recorded Linux does not go over to 1 there.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+/// CUBIC looks at its curve when the window has changed or after this many milliseconds: the recorded windows move so.
+const LOOK_MS: u64 = 31;
 /// HyStart does not look at windows below this, in segments.
 const HYSTART_LOW: u32 = 16;
 /// Round trips that HyStart samples at the beginning of a round.
@@ -54,8 +58,13 @@ struct Cubic {
     /// Seconds from the epoch's start to the plateau.
     k: f64,
     origin: u32,
-    /// What Reno would have (RFC 9438 W_est).
-    w_est: f64,
+    /// What Reno would have (RFC 9438 W_est), and the segments acknowledged that have not yet moved it.
+    w_est: u32,
+    w_est_credit: u32,
+    /// What the last look at the clock said: after so many acknowledged segments the window grows by one.
+    step: u32,
+    looked_at: u64,
+    looked_cwnd: u32,
     delay_min: Option<Span>,
 }
 
@@ -100,7 +109,7 @@ impl Window {
     }
 
     fn is_cubic(&self) -> bool {
-        self.kind != CongestionControl::Reno
+        matches!(self.kind, CongestionControl::Cubic | CongestionControl::CubicSlowStart)
     }
 
     /// A round-trip sample, in whatever state the sender is.
@@ -144,34 +153,30 @@ impl Window {
     /// How many acknowledged segments CUBIC wants to see before the window grows by one.
     fn cubic_step(&mut self, acked: &Acked, segments: u32) -> u32 {
         let cubic = &mut self.cubic;
-        let cwnd = f64::from(self.cwnd);
+        let cwnd = self.cwnd;
+        cubic.w_est_credit += segments;
+        let now_ms = acked.now.0 / 1_000_000;
+        if cubic.epoch.is_some() && cubic.looked_cwnd == cwnd && now_ms - cubic.looked_at <= LOOK_MS {
+            return cubic.step;
+        }
+        (cubic.looked_at, cubic.looked_cwnd) = (now_ms, cwnd);
         let epoch = match cubic.epoch {
             Some(epoch) => epoch,
-            None => {
-                cubic.w_est = cwnd;
-                if self.cwnd < cubic.w_max {
-                    cubic.k = libm::cbrt(f64::from(cubic.w_max - self.cwnd) / C);
-                    cubic.origin = cubic.w_max;
-                } else {
-                    cubic.k = 0.0;
-                    cubic.origin = self.cwnd;
-                }
-                cubic.epoch = Some(acked.now);
-                acked.now
-            }
+            None => cubic.begin(acked.now, cwnd, segments),
         };
-        let t = (acked.now.since(epoch) + cubic.delay_min.unwrap_or_default()).as_secs_f64();
-        let d = t - cubic.k;
-        let target = f64::from(cubic.origin) + C * d * d * d;
-        let mut step = if target > cwnd { cwnd / (target - cwnd) } else { 100.0 * cwnd };
+        let mut step = match cubic.target(acked.now, epoch) {
+            target if target > cwnd => cwnd / (target - cwnd),
+            _ => cwnd.saturating_mul(100),
+        };
         if cubic.w_max == 0 {
-            step = step.min(20.0);
+            step = step.min(20);
         }
-        cubic.w_est += ALPHA * f64::from(segments) / cwnd;
-        if cubic.w_est > cwnd {
-            step = step.min(cwnd / (cubic.w_est - cwnd));
+        let reno = cubic.reno_window(cwnd);
+        if reno > cwnd {
+            step = step.min(cwnd / (reno - cwnd));
         }
-        step.max(2.0) as u32
+        cubic.step = step.max(2);
+        cubic.step
     }
 
     /// A congestion event: sets the threshold and forgets the growth so far. The window itself is the caller's.
@@ -184,8 +189,8 @@ impl Window {
         self.cubic.epoch = None;
         // Fast convergence (RFC 9438 section 4.7).
         self.cubic.w_max =
-            if self.cwnd < self.cubic.w_max { (f64::from(self.cwnd) * (1.0 + BETA) / 2.0) as u32 } else { self.cwnd };
-        self.ssthresh = ((f64::from(self.cwnd) * BETA) as u32).max(MIN_WINDOW);
+            if self.cwnd < self.cubic.w_max { (u64::from(self.cwnd) * 17 / 20) as u32 } else { self.cwnd };
+        self.ssthresh = ((u64::from(self.cwnd) * 7 / 10) as u32).max(MIN_WINDOW);
     }
 
     /// A retransmission timeout: slow start again, with what is known of the path forgotten.
@@ -194,6 +199,35 @@ impl Window {
         self.cwnd = 1;
         self.cubic.epoch = None;
         self.hystart = HyStart::default();
+    }
+}
+
+impl Cubic {
+    /// The first acknowledgement after a congestion event: from here to the plateau it takes K seconds.
+    fn begin(&mut self, now: Time, cwnd: u32, segments: u32) -> Time {
+        (self.w_est, self.w_est_credit) = (cwnd, segments);
+        self.origin = self.w_max.max(cwnd);
+        self.k = libm::cbrt(f64::from(self.origin - cwnd) / C);
+        self.epoch = Some(now);
+        now
+    }
+
+    /// The window of the curve one round trip from now, in whole segments.
+    fn target(&self, now: Time, epoch: Time) -> u32 {
+        let ms = now.0 / 1_000_000 - epoch.0 / 1_000_000 + self.delay_min.unwrap_or_default().0.div_ceil(1_000_000);
+        let d = ms as f64 / 1000.0 - self.k;
+        let away = (C * d * d * d) as i64;
+        (i64::from(self.origin) + away).clamp(0, i64::from(u32::MAX >> 1)) as u32
+    }
+
+    /// What Reno would have by now.
+    fn reno_window(&mut self, cwnd: u32) -> u32 {
+        let per_segment = ((f64::from(cwnd) / ALPHA) as u32).max(1);
+        // One is added only when the credit is more than what it costs.
+        let steps = self.w_est_credit.saturating_sub(1) / per_segment;
+        self.w_est_credit -= steps * per_segment;
+        self.w_est += steps;
+        self.w_est
     }
 }
 
@@ -251,7 +285,8 @@ mod tests {
         assert_eq!((doubled, w.ssthresh, w.cwnd), (20, 10, 11));
     }
 
-    /// V-W7: after a loss at 100 segments CUBIC is back at 100 after K = 4.217 s.
+    /// V-W7: after a loss at 100 segments CUBIC is back at 100 after K = 4.217 s, less what its last segment takes in whole
+    /// segments: the curve is nearer than one to 100 from 1.357 s before.
     #[test]
     fn cubic_returns_to_its_plateau_after_k() {
         let mut w = Window::new(CongestionControl::Cubic, 100);
@@ -263,12 +298,12 @@ mod tests {
             for _ in 0..w.cwnd {
                 w.grow(&ack(Span::millis(round * rtt), 1));
             }
-            if w.cwnd >= 99 && reached.is_none() {
+            if w.cwnd >= 100 && reached.is_none() {
                 reached = Some(round * rtt);
             }
         }
-        // One segment below the plateau: 4.217 s less the cube root of 1/0.4, 1.357 s; then one round trip of leeway.
+        assert!((w.cubic.k - 4.217).abs() < 0.001, "K is {}", w.cubic.k);
         let at = reached.unwrap_or(0);
-        assert!((2700..=3100).contains(&at), "reached 99 segments after {at} ms");
+        assert!((2800..=3000).contains(&at), "reached 100 segments after {at} ms");
     }
 }

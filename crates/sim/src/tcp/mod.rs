@@ -1,6 +1,8 @@
 //! TCP, both halves, without IO.
 
+pub(crate) mod bbr;
 pub(crate) mod cc;
+pub(crate) mod rate;
 pub(crate) mod receiver;
 pub(crate) mod rtt;
 pub(crate) mod sender;

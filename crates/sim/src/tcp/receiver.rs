@@ -4,6 +4,9 @@
 //! first segments of a connection (RFC 5681 section 4.2; the recorded Linux runs acknowledge 17 at once). SACK: RFC 2018,
 //! the latest block first. ECN: RFC 3168 section 6.1.3.
 //!
+//! Reports of what came out of order are sent three times at once and from then on a millisecond late, so that several that
+//! come together need one (Linux's `tcp_comp_sack_delay_ns` and its neighbours; the recorded runs show it segment by segment).
+//!
 //! The receive buffer follows the flow (dynamic right-sizing, Fisk and Feng 2001): when more came in one round trip than in
 //! the one before, the window goes up to a multiple of it, by two segments for each that comes; and these are acknowledged
 //! at once, as the recorded runs show. That decides where HyStart leaves slow start, so it is modelled.
@@ -18,8 +21,17 @@ const QUICK: u32 = 17;
 /// How long a lone segment waits for a second one.
 const DELAY: Span = Span::millis(40);
 
+/// Reports of data out of order that are sent at once, after each step forward.
+const PROMPT_REPORTS: u32 = 3;
+/// How long later reports wait: a twentieth of the round trip, at most this.
+const REPORT_DELAY: Span = Span::millis(1);
+/// The timer's leeway, which a quiet machine uses wholly.
+const REPORT_SLACK: Span = Span::micros(100);
+/// Segments that one report may wait for.
+const REPORT_LIMIT: u32 = 44;
+
 /// The window of a new connection, in segments of 1448 bytes.
-const FIRST_WINDOW: u32 = 44;
+const FIRST_WINDOW: u32 = 45;
 /// What the first round trip is compared with, in segments.
 const FIRST_SPACE: u32 = 10;
 
@@ -30,7 +42,8 @@ struct Sizing {
     rtt8: u64,
     echo: Time,
     since: Time,
-    seq: u32,
+    /// What came since then.
+    came: u32,
     /// What came in the fullest round trip so far.
     space: u32,
     window: u32,
@@ -38,26 +51,26 @@ struct Sizing {
 }
 
 impl Sizing {
-    /// A segment came in order. True while the window grows.
-    fn on_segment(&mut self, now: Time, next: u32, echo: Option<Time>) -> bool {
+    /// A segment came, in order or not. Tells whether the window still grows.
+    fn on_segment(&mut self, now: Time, echo: Option<Time>) -> bool {
         // One sample per acknowledgement, on the millisecond clock of timestamps (RFC 7323).
         if let Some(echo) = echo.filter(|&echo| echo != self.echo) {
             self.echo = echo;
             let rtt = (now.0 / 1_000_000 - echo.0 / 1_000_000).max(1) * 1_000_000;
             self.rtt8 = if self.rtt8 == 0 { rtt * 8 } else { self.rtt8 - self.rtt8 / 16 + rtt / 2 };
         }
-        if next == 1 {
+        if self.since.0 == 0 {
             self.since = now;
         }
+        self.came += 1;
         if self.rtt8 > 0 && now.since(self.since).0 >= self.rtt8 / 8 {
-            let copied = next - self.seq;
+            let copied = core::mem::take(&mut self.came);
             if copied > self.space {
                 let window = 2 * copied + 16;
                 let grown = window + 2 * window * (copied - self.space) / self.space;
                 self.wanted = self.wanted.max(grown.min(MAX_WINDOW));
                 self.space = copied;
             }
-            self.seq = next;
             self.since = now;
         }
         let grows = self.window < self.wanted;
@@ -96,9 +109,13 @@ pub(crate) struct Receiver {
     every: u32,
     echo: bool,
     sizing: Sizing,
+    /// Reports of data out of order since the last step forward.
+    reports: u32,
+    /// Segments out of order that no report has told.
+    untold: u32,
     /// Segments that came twice.
     pub(crate) duplicates: u64,
-    /// When a delayed acknowledgement is due.
+    /// When a delayed acknowledgement or report is due.
     pub(crate) due: Option<Time>,
 }
 
@@ -115,11 +132,13 @@ impl Receiver {
                 rtt8: 0,
                 echo: Time(0),
                 since: Time(0),
-                seq: 0,
+                came: 0,
                 space: FIRST_SPACE,
                 window: FIRST_WINDOW,
                 wanted: FIRST_WINDOW,
             },
+            reports: 0,
+            untold: 0,
             duplicates: 0,
             due: None,
         }
@@ -140,23 +159,46 @@ impl Receiver {
         // A change of the echo is told at once.
         let news = ce && !self.echo;
         self.echo |= ce;
-        let in_order = seq == self.next && self.blocks.is_empty();
-        let mut grows = false;
+        let (in_order, before) = (seq == self.next && self.blocks.is_empty(), self.next);
+        let mut twice = false;
         if in_order {
             self.next += 1;
-            grows = self.sizing.on_segment(now, self.next, echo);
         } else if !self.store(seq) {
+            twice = true;
             self.duplicates += 1;
         }
         self.pending += 1;
-        if in_order && !news && !grows && self.quick == 0 && self.pending < self.every {
-            if self.due.is_none() {
-                self.due = Some(now + DELAY);
-            }
+        let grows = !twice && self.sizing.on_segment(now, echo);
+        let full = in_order && self.pending >= self.every || !in_order && self.next > before;
+        if grows || self.quick > 0 || full || twice || news {
+            self.quick = self.quick.saturating_sub(1);
+            self.reports = if self.next > before { 0 } else { self.reports };
+            return Some(self.acknowledge());
+        }
+        if self.next > before {
+            self.reports = 0;
+        } else if self.reports < PROMPT_REPORTS {
+            self.reports += 1;
+            return Some(self.acknowledge());
+        }
+        self.wait(now, in_order)
+    }
+
+    /// Lets a segment wait for its acknowledgement; that of many out of order is due at once.
+    fn wait(&mut self, now: Time, in_order: bool) -> Option<AckSegment> {
+        if in_order {
+            self.due = self.due.or(Some(now + DELAY));
             return None;
         }
-        self.quick = self.quick.saturating_sub(1);
-        Some(self.acknowledge())
+        self.untold += 1;
+        if self.untold >= REPORT_LIMIT {
+            return Some(self.acknowledge());
+        }
+        if self.untold == 1 {
+            let part = Span(self.sizing.rtt8 / 8 / 20);
+            self.due = Some(now + part.min(REPORT_DELAY) + REPORT_SLACK);
+        }
+        None
     }
 
     /// The delayed acknowledgement's time has come.
@@ -169,6 +211,7 @@ impl Receiver {
 
     fn acknowledge(&mut self) -> AckSegment {
         self.pending = 0;
+        self.untold = 0;
         self.due = None;
         let mut ack = AckSegment { ack: self.next, ece: self.echo, ..AckSegment::default() };
         for (to, from) in ack.sack.iter_mut().zip(&self.blocks) {

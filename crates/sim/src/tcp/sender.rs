@@ -2,13 +2,16 @@
 //!
 //! Loss detection is RACK with a tail-loss probe (RFC 8985) over a SACK scoreboard (RFC 2018), reduction is proportional
 //! (RFC 6937), the timeout RFC 6298, ECN RFC 3168. Segments are counted, not bytes: all are of one size.
-//! Not modelled: undoing of spurious reductions, F-RTO, D-SACK, pacing.
+//! Not modelled: undoing of spurious reductions, F-RTO, D-SACK.
 
+use super::bbr::{Bbr, Delivery, Trouble};
 use super::cc::{Acked, CongestionControl, Window};
+use super::rate::{DeliveryRate, Pacer};
 use super::receiver::AckSegment;
 use super::rtt::{CEILING, Rtt};
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use tidegate_packet::{Span, Time};
+use tidegate_packet::{Seeded, Span, Time};
 
 /// Segments reported beyond a hole that make it a loss while no reordering was ever seen (RFC 8985 section 6.2).
 const DUP_THRESH: u32 = 3;
@@ -71,11 +74,22 @@ pub(crate) struct Segment {
 pub(crate) struct Config {
     pub(crate) control: CongestionControl,
     pub(crate) initial_window: u32,
-    /// The receiver's window in segments.
+    /// What receiver and socket let be out, in segments.
     pub(crate) receive_window: u32,
     /// How many segments there are to send in all.
     pub(crate) total: u32,
     pub(crate) ecn: bool,
+    /// Payload bytes of a segment.
+    pub(crate) mss: u32,
+    /// Segments are spread over the round trip even where the congestion control does not ask for it.
+    pub(crate) pacing: bool,
+}
+
+/// A congestion control that models the path, with what it measures.
+#[derive(Clone, Debug)]
+struct Model {
+    bbr: Bbr,
+    rate: DeliveryRate,
 }
 
 #[derive(Clone, Debug)]
@@ -83,6 +97,10 @@ pub(crate) struct Sender {
     config: Config,
     pub(crate) window: Window,
     pub(crate) rtt: Rtt,
+    model: Option<Box<Model>>,
+    pacer: Option<Pacer>,
+    /// The pacer holds the next segment back until then.
+    pub(crate) paced_until: Option<Time>,
     state: State,
     pub(crate) una: u32,
     pub(crate) next: u32,
@@ -119,6 +137,8 @@ pub(crate) struct Sender {
     limited: bool,
     max_out: u32,
     usage_end: u32,
+    /// Segments ever held for lost.
+    losses: u64,
     /// Segments retransmitted.
     pub(crate) retransmissions: u64,
     /// Timeouts taken.
@@ -128,11 +148,16 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    pub(crate) fn new(config: Config) -> Sender {
+    pub(crate) fn new(config: Config, draws: Seeded) -> Sender {
+        let models = config.control == CongestionControl::Bbr;
+        let bbr = || Bbr::new(config.initial_window, config.mss, draws);
         Sender {
             config,
             window: Window::new(config.control, config.initial_window),
             rtt: Rtt::default(),
+            model: models.then(|| Box::new(Model { bbr: bbr(), rate: DeliveryRate::default() })),
+            pacer: (models || config.pacing).then(Pacer::default),
+            paced_until: None,
             state: State::Open,
             una: 0,
             next: 0,
@@ -161,10 +186,31 @@ impl Sender {
             limited: false,
             max_out: 0,
             usage_end: 0,
+            losses: 0,
             retransmissions: 0,
             timeouts: 0,
             reductions: 0,
         }
+    }
+
+    /// The connection stands; `rtt`: how long the handshake took, if that is known.
+    pub(crate) fn on_handshake(&mut self, now: Time, rtt: Option<Span>) {
+        let Some(rtt) = rtt else { return };
+        self.rtt.sample(rtt);
+        if let Some(model) = &mut self.model {
+            model.bbr.on_handshake(now, rtt);
+        }
+    }
+
+    /// Segments per second at which they are spread, or would be: the model's, or twice what the window gives in slow start
+    /// and 1.2 times that afterwards.
+    pub(crate) fn pacing_rate(&self) -> f64 {
+        if let Some(model) = &self.model {
+            return model.bbr.pacing_rate();
+        }
+        let window = &self.window;
+        let factor = if window.cwnd < window.ssthresh / 2 { 2.0 } else { 1.2 };
+        factor * f64::from(window.cwnd.max(self.next - self.una)) / self.rtt.smoothed().as_secs_f64().max(1e-6)
     }
 
     /// There is more to send: so many segments in all.
@@ -197,7 +243,7 @@ impl Sender {
             return;
         }
         self.refused = false;
-        let before = self.una;
+        let (before, prior_in_flight, losses) = (self.una, self.in_flight(), self.losses);
         let mut delivered = 0;
         let mut sample = None;
         let mut last = None;
@@ -205,6 +251,12 @@ impl Sender {
             let Some(seg) = self.segs.pop_front() else { break };
             self.una += 1;
             self.leave(seg.flags);
+            if let Some(model) = &mut self.model {
+                if seg.flags & SACKED == 0 {
+                    model.rate.on_delivered(now, 0);
+                }
+                model.rate.forget_oldest();
+            }
             if seg.flags & SACKED != 0 {
                 continue;
             }
@@ -236,6 +288,7 @@ impl Sender {
         }
         let lost = self.detect_losses(now);
         self.react(&acked, advanced, lost, ack.ece);
+        self.follow_model(&acked, prior_in_flight, (self.losses - losses) as u32);
         if advanced || delivered > 0 {
             self.arm(now);
         }
@@ -252,7 +305,9 @@ impl Sender {
             let lost = self.detect_losses(now);
             if lost && self.state != State::Loss && self.state != State::Recovery {
                 self.enter(State::Recovery);
-                self.window.cwnd = self.in_flight() + 1;
+                if self.model.is_none() {
+                    self.window.cwnd = self.in_flight() + 1;
+                }
             }
         }
         if self.probe_at.is_some_and(|at| at <= now) {
@@ -270,6 +325,11 @@ impl Sender {
     #[inline]
     pub(crate) fn poll(&mut self, now: Time, room: bool) -> Option<Segment> {
         if self.refused || !room {
+            self.note_usage(false);
+            return None;
+        }
+        self.paced_until = self.pacer.as_ref().and_then(|pacer| pacer.wait(now));
+        if self.paced_until.is_some() {
             self.note_usage(false);
             return None;
         }
@@ -294,9 +354,47 @@ impl Sender {
         }
         if !fits || !may {
             self.note_usage(!fits);
+            self.note_application(fits);
             return None;
         }
         Some(self.send_new(now))
+    }
+
+    /// The application may have nothing more to say while there is room: what is then delivered does not tell the path's rate.
+    fn note_application(&mut self, fits: bool) {
+        let in_flight = self.in_flight();
+        if let Some(model) = &mut self.model
+            && fits
+            && self.next >= self.config.total
+        {
+            model.rate.limit(in_flight);
+        }
+    }
+
+    /// Lets the model of the path set the window.
+    fn follow_model(&mut self, acked: &Acked, prior_in_flight: u32, lost: u32) {
+        let (in_flight, shortest) = (self.in_flight(), self.rtt.min.unwrap_or_default());
+        let Some(model) = &mut self.model else { return };
+        let delivery = Delivery {
+            now: acked.now,
+            total: model.rate.delivered,
+            segments: acked.segments,
+            lost,
+            in_flight,
+            prior_in_flight,
+            departs: self.pacer.as_ref().and_then(|pacer| pacer.wait(acked.now)).unwrap_or(acked.now),
+            rtt: acked.rtt,
+            sample: model.rate.sample(shortest),
+            trouble: match self.state {
+                State::Open | State::Reduced => Trouble::None,
+                State::Recovery => Trouble::Recovery,
+                State::Loss => Trouble::Timeout,
+            },
+        };
+        self.window.cwnd = model.bbr.on_ack(&delivery, self.window.cwnd);
+        if model.bbr.is_probing_rtt() {
+            model.rate.limit(in_flight);
+        }
     }
 
     /// The own machine dropped some other packet for the one just sent, or refused that one (`gone`): the sender slows
@@ -320,6 +418,9 @@ impl Sender {
             self.retransmissions -= 1;
         } else {
             self.segs.pop_back();
+            if let Some(model) = &mut self.model {
+                model.rate.take_back();
+            }
             self.next -= 1;
             self.prr.out = self.prr.out.saturating_sub(1);
         }
@@ -381,6 +482,9 @@ impl Sender {
             return 0;
         }
         seg.flags = SACKED | copy.flags & EVER;
+        if let Some(model) = &mut self.model {
+            model.rate.on_delivered(now, (seq - self.una) as usize);
+        }
         self.leave(copy.flags);
         self.sacked_out += 1;
         if copy.flags & EVER == 0 {
@@ -432,6 +536,7 @@ impl Sender {
                 }
                 seg.flags |= LOST;
                 self.lost_out += 1;
+                self.losses += 1;
                 self.hint = self.hint.min(self.scan);
             }
             self.scan += 1;
@@ -453,6 +558,7 @@ impl Sender {
                 }
                 let seg = &mut self.segs[(seq - self.una) as usize];
                 self.lost_out += u32::from(seg.flags & LOST == 0);
+                self.losses += 1;
                 seg.flags = seg.flags & !RETRANS | LOST;
                 self.retrans_out -= 1;
                 self.hint = self.hint.min(seq);
@@ -468,19 +574,19 @@ impl Sender {
         // A reduction for ECN ends only with the segment that carried CWR: before that every echo is an old one.
         let over = self.una > self.high_seq || self.una == self.high_seq && self.state != State::Reduced;
         if self.state != State::Open && over && advanced {
-            if self.state != State::Loss {
+            if self.state != State::Loss && self.model.is_none() {
                 self.window.cwnd = self.window.ssthresh;
             }
             self.state = State::Open;
-            if self.lost_out == 0 && !(ece && self.config.ecn) {
-                return;
-            }
         }
         if self.lost_out > 0 && matches!(self.state, State::Open | State::Reduced) {
             self.enter(State::Recovery);
         } else if ece && self.config.ecn && self.state == State::Open {
             self.enter(State::Reduced);
             self.send_cwr = true;
+        }
+        if self.model.is_some() {
+            return;
         }
         match self.state {
             State::Reduced | State::Recovery => self.reduce(acked.segments, advanced, lost),
@@ -496,7 +602,10 @@ impl Sender {
         // From a reduction under way into recovery there is no second one (RFC 3168 section 6.1.2).
         if self.state == State::Open {
             self.prr = Prr { prior: self.window.cwnd, ..Prr::default() };
-            self.window.on_congestion();
+            match &mut self.model {
+                Some(model) => model.bbr.on_trouble(self.window.cwnd, false),
+                None => self.window.on_congestion(),
+            }
             self.reductions += 1;
         }
         self.high_seq = self.next;
@@ -534,8 +643,10 @@ impl Sender {
             return;
         }
         self.timeouts += 1;
-        if self.state == State::Open || self.una >= self.high_seq {
-            self.window.on_congestion();
+        match &mut self.model {
+            Some(model) => model.bbr.on_trouble(self.window.cwnd, true),
+            None if self.state == State::Open || self.una >= self.high_seq => self.window.on_congestion(),
+            None => {}
         }
         self.window.on_timeout();
         self.state = State::Loss;
@@ -576,7 +687,7 @@ impl Sender {
         self.retrans_out += 1;
         self.resent.push_back((seq, self.order));
         self.retransmissions += 1;
-        self.after_send(now);
+        self.after_send(now, seq);
         Segment { seq, again: true, cwr: false }
     }
 
@@ -585,12 +696,23 @@ impl Sender {
         self.next += 1;
         self.order += 1;
         self.segs.push_back(Sent { at: now, order: self.order, flags: 0 });
-        self.after_send(now);
+        self.after_send(now, seq);
         Segment { seq, again: false, cwr: core::mem::take(&mut self.send_cwr) }
     }
 
-    fn after_send(&mut self, now: Time) {
+    fn after_send(&mut self, now: Time, seq: u32) {
         self.prr.out += 1;
+        if let Some(model) = &mut self.model {
+            let idle = self.next == self.una + 1;
+            if idle && model.rate.is_app_limited() {
+                model.bbr.on_restart();
+            }
+            model.rate.on_send(now, (seq - self.una) as usize, idle);
+        }
+        let rate = if self.pacer.is_some() { self.pacing_rate() } else { 0.0 };
+        if let Some(pacer) = &mut self.pacer {
+            pacer.on_send(now, rate);
+        }
         if self.rto_at.is_none() {
             self.arm(now);
         }

@@ -65,3 +65,83 @@ pub(crate) fn machine(ops: &[Op]) -> GatewayMachine {
     }
     GatewayMachine::new(gateway, [device], 1)
 }
+
+/// Prints figures as rows of `docs/validation.md`: `validation: GROUP | ID | WHAT | EXPECTED | FOUND | VERDICT | SOURCE`.
+#[allow(dead_code)]
+pub(crate) struct Row {
+    /// The group the rows stand in.
+    pub(crate) group: &'static str,
+    /// Where the expected values come from.
+    pub(crate) source: &'static str,
+}
+
+#[allow(dead_code)]
+impl Row {
+    /// A figure that should be within `band` (a share) of another. Where `gate` is given, it is wrong beyond that; else it is
+    /// only reported. Tells what is wrong.
+    pub(crate) fn near(
+        &self,
+        id: &str,
+        what: &str,
+        expected: f64,
+        found: f64,
+        band: f64,
+        gate: Option<f64>,
+    ) -> Option<String> {
+        let off = if expected == 0.0 && found == 0.0 { 0.0 } else { found / expected - 1.0 };
+        let verdict = match gate {
+            _ if off.abs() <= band => "within",
+            Some(_) => "outside",
+            None => "reported",
+        };
+        let (expects, finds) = (short(expected), short(found));
+        self.print(
+            id,
+            what,
+            &format!("{expects} ± {:.0} %", band * 100.0),
+            &format!("{finds} ({:+.1} %)", off * 100.0),
+            verdict,
+        );
+        gate.filter(|&gate| off.is_nan() || off.abs() > gate).map(|_| format!("{id} {what}: {finds} for {expects}"))
+    }
+
+    /// A figure that should lie in a range. Tells what is wrong.
+    pub(crate) fn inside(
+        &self,
+        id: &str,
+        what: &str,
+        range: std::ops::RangeInclusive<f64>,
+        found: f64,
+    ) -> Option<String> {
+        let good = range.contains(&found);
+        let expected = match (range.start(), range.end()) {
+            (&f64::NEG_INFINITY, high) => format!("at most {}", short(*high)),
+            (low, &f64::INFINITY) => format!("at least {}", short(*low)),
+            (low, high) if low == high => short(*low),
+            (low, high) => format!("{} to {}", short(*low), short(*high)),
+        };
+        self.print(id, what, &expected, &short(found), if good { "within" } else { "outside" });
+        (!good).then(|| format!("{id} {what}: {} for {expected}", short(found)))
+    }
+
+    /// A figure that is told and not judged.
+    pub(crate) fn report(&self, id: &str, what: &str, expected: &str, found: f64) {
+        self.print(id, what, expected, &short(found), "reported");
+    }
+
+    fn print(&self, id: &str, what: &str, expected: &str, found: &str, verdict: &str) {
+        println!("validation: {} | {id} | {what} | {expected} | {found} | {verdict} | {}", self.group, self.source);
+    }
+}
+
+/// Three or four figures of a number.
+#[allow(dead_code)]
+fn short(value: f64) -> String {
+    match value.abs() {
+        v if v == 0.0 || v >= 1000.0 => format!("{value:.0}"),
+        v if v >= 100.0 => format!("{value:.1}"),
+        v if v >= 10.0 => format!("{value:.2}"),
+        v if v >= 0.01 => format!("{value:.4}"),
+        _ => format!("{value:.2e}"),
+    }
+}

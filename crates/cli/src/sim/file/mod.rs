@@ -1,0 +1,154 @@
+//! A scenario's file, read: every mistake is told with its place.
+//!
+//! ```text
+//! links, home ──▶ network (nodes, cables) ──▶ machines, hosts ──▶ policies, traffic, timeline ──▶ expectations
+//! ```
+
+mod expect;
+mod home;
+mod lines;
+mod network;
+mod policies;
+mod timeline;
+mod traffic;
+
+use super::scenario::{Load, Scenario};
+use crate::tables::{self, Keys, Value, Wrong, in_order, list, number, some_span, span, text};
+use network::Network;
+use std::path::Path;
+use tidegate_packet::Span;
+
+pub(super) use lines::over;
+pub(super) use timeline::parse_command;
+
+/// The longest run, so that a slip of the pen (`duration = "60h"`) is told.
+const MAX_REPEATS: u64 = 10_000;
+
+/// Reads a file.
+///
+/// # Errors
+/// Its place, underlined, why, and what to write instead.
+pub(super) fn read(path: &Path) -> anyhow::Result<Scenario> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| anyhow::anyhow!("{}: {error}; name the file of a scenario", path.display()))?;
+    parse(path, &text).map_err(|wrong| anyhow::anyhow!(wrong.shown(path, &text)))
+}
+
+/// Understands a text.
+pub(super) fn parse(path: &Path, text_of: &str) -> Result<Scenario, Wrong> {
+    let parsed = tables::parse(text_of)?;
+    let mut keys = Keys::new(parsed.get_ref(), 0..0);
+    let beside = path.parent().unwrap_or(Path::new("")).to_owned();
+    let mut network = Network::default();
+    if let Some(links) = keys.get("links") {
+        network.links(links, &beside)?;
+    }
+    if let Some(home) = keys.get("home") {
+        home::read(home, &mut network)?;
+    }
+    if network.cables.is_empty() {
+        return Err(Wrong::new(0..0, "nothing joins anybody", "say what there is: `[links.NAME]`, or `[home]`"));
+    }
+    if let Some(machines) = keys.get("machines") {
+        network.machines(machines)?;
+    }
+    if let Some(hosts) = keys.get("hosts") {
+        network.hosts(hosts)?;
+    }
+    let everywhere = keys.get("traffic").map(|all| traffic::items(all, &mut network)).transpose()?.unwrap_or_default();
+    let mut loads = Vec::new();
+    for (name, value) in named(keys.get("loads"))? {
+        loads.push(load(name, value, &everywhere, &mut network)?);
+    }
+    if loads.is_empty() {
+        let items = traffic::joined(&everywhere, Vec::new())?;
+        loads.push(Load { name: "load".into(), title: String::new(), test: None, items });
+    }
+    network.settle();
+    for item in loads.iter().flat_map(|load| &load.items) {
+        network.reaches(item)?;
+    }
+    let mut policies = Vec::new();
+    for (name, value) in named(keys.get("policies"))? {
+        policies.push(policies::read(name, value, &network, &beside)?);
+    }
+    if policies.is_empty() {
+        policies.push(policies::none());
+    }
+    let at = keys.get("at").map(|all| timeline::read(all, &network, None, &beside)).transpose()?.unwrap_or_default();
+    let cases = expect::cases(keys.get("case"), &policies, &loads)?;
+    let expect = expect::read(keys.get("expect"), &policies, &loads, &cases)?;
+    let words = |value: Option<String>| value.unwrap_or_default();
+    let of = |value: Value<'_>| text(value).map(str::to_owned);
+    let scenario = Scenario {
+        path: path.to_owned(),
+        text: text_of.to_owned(),
+        title: words(keys.read("title", of)?),
+        about: words(keys.read("about", of)?),
+        source: keys.read("source", of)?,
+        duration: keys.read("duration", some_span)?.unwrap_or(Span::secs(60)),
+        warm_up: keys.read("warm-up", span)?.unwrap_or(Span::secs(5)),
+        seed: keys.read("seed", |value| number(value, 0, u64::MAX))?.unwrap_or(1),
+        repeats: keys.read("repeats", |value| number(value, 1, MAX_REPEATS))?.unwrap_or(1) as u32,
+        step: keys.read("step", step)?.unwrap_or(Span::millis(100)),
+        jitter: keys.read("jitter", span)?.unwrap_or(Span::micros(50)),
+        nodes: network.nodes,
+        cables: network.cables,
+        policies,
+        loads,
+        at,
+        cases,
+        expect,
+    };
+    keys.finish()?;
+    Ok(scenario)
+}
+
+/// The step of the series.
+fn step(value: Value<'_>) -> Result<Span, Wrong> {
+    match some_span(value)? {
+        step if step < Span::millis(1) => {
+            Err(Wrong::new(value.span(), "steps are a millisecond at least", "100ms is what charts need"))
+        }
+        step => Ok(step),
+    }
+}
+
+/// The entries of a table of tables, in the order of the file.
+fn named<'t>(value: Option<Value<'t>>) -> Result<Vec<(&'t str, Value<'t>)>, Wrong> {
+    let Some(value) = value else { return Ok(Vec::new()) };
+    let toml::de::DeValue::Table(table) = value.get_ref() else {
+        return Err(Wrong::new(value.span(), "here a table was expected", "write `[policies.NAME]`, `[loads.NAME]`"));
+    };
+    let entries = in_order(table).into_iter();
+    entries
+        .map(|(key, value)| {
+            let name: &str = key.get_ref();
+            if name.is_empty() || name.contains(['/', ',']) || name.contains(char::is_whitespace) {
+                return Err(Wrong::new(key.span(), "no name", "names are one word, without `/` and `,`"));
+            }
+            Ok((name, value))
+        })
+        .collect()
+}
+
+fn load(
+    name: &str,
+    value: Value<'_>,
+    everywhere: &[super::scenario::Item],
+    network: &mut Network,
+) -> Result<Load, Wrong> {
+    let mut keys = Keys::of(value)?;
+    let title = keys.read("title", text)?.unwrap_or(name).to_owned();
+    let mut test = None;
+    let mut own = Vec::new();
+    if let Some(all) = keys.get("traffic") {
+        own = traffic::items(all, network)?;
+        test = list(all)?.iter().find_map(|one| one.get_ref().get("test")?.get_ref().as_str()).map(str::to_owned);
+    }
+    keys.finish()?;
+    Ok(Load { name: name.to_owned(), title, test, items: traffic::joined(everywhere, own)? })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+use super::*;
+
+const GOOD: &str = "\
+duration = '30s'
+
+[links.lan]
+between = ['a', 'b', 'gateway:eth0']
+rate = '100mbit'
+
+[links.dsl]
+between = ['gateway:eth1', 'isp']
+delay = '8ms'
+up = { rate = '128kbit' }
+down = { rate = '1mbit', buffer = '64kB' }
+
+[links.internet]
+between = ['isp', 'server']
+
+[policies.none]
+[policies.tbf]
+gateway = ['tc qdisc add dev eth1 root tbf rate 100kbit burst 2048 latency 50ms']
+
+[loads.upload]
+traffic = [{ tcp = 'a -> server', count = 2 }]
+
+[[traffic]]
+ping = 'b -> server'
+
+[[at]]
+time = '10s'
+run = 'tc qdisc show dev eth1'
+
+[[expect]]
+figure = 'ping.mean'
+of = 'tbf/upload'
+over = 'ping.max of none/upload'
+published = '0.5'
+tolerance = '10%'
+";
+
+fn read(text: &str) -> Result<Scenario, Wrong> {
+    parse(Path::new("x/home.toml"), text)
+}
+
+/// Where a text is wrong, and why: the first line of the message, and what it underlines.
+fn error(text: &str) -> String {
+    match read(text) {
+        Ok(_) => "nothing".to_owned(),
+        Err(wrong) => {
+            let shown = wrong.shown(Path::new("f"), text);
+            let marked = text.get(wrong.at.clone()).unwrap_or_default().lines().next().unwrap_or_default().to_owned();
+            format!("{} [{marked}] = {}", shown.lines().next().unwrap_or_default(), wrong.remedy)
+        }
+    }
+}
+
+#[test]
+fn a_scenario_is_understood() {
+    let scenario = read(GOOD).unwrap_or_else(|_| panic!("{}", error(GOOD)));
+    let nodes: Vec<String> =
+        scenario.nodes.iter().map(|node| format!("{} {:?} {:?}", node.name, node.role, node.address)).collect();
+    let expected = [
+        "a Host Some(10.0.0.2)",
+        "b Host Some(10.0.0.3)",
+        "gateway Machine None",
+        "isp Relay Some(198.51.100.1)",
+        "server Host Some(198.51.100.2)",
+    ];
+    assert_eq!(nodes, expected);
+    let dsl = &scenario.cables[1];
+    assert_eq!((dsl.up.rate, dsl.down.rate, dsl.up.delay), (Some(128_000), Some(1_000_000), Some(Span::millis(8))));
+    let ids: Vec<&str> = scenario.loads[0].items.iter().map(|item| item.id.as_str()).collect();
+    assert_eq!((ids, scenario.cases.len(), scenario.at.len()), (vec!["ping", "upload"], 2, 1));
+    let expected = &scenario.expect[0];
+    assert_eq!((expected.published, expected.within), (Some(0.5), (0.45, 0.55)));
+    let over = expected.over.as_ref().map(|over| (over.name.as_str(), over.policy));
+    assert_eq!((expected.figure.policy, over), (1, Some(("ping.max", 0))));
+}
+
+/// Each is the good file with one thing changed.
+#[test]
+fn what_is_wrong_has_its_place_and_a_remedy() {
+    let with = |from: &str, to: &str| {
+        assert!(GOOD.contains(from), "{from}");
+        error(&GOOD.replace(from, to))
+    };
+    let rows = [
+        (with("duration", "durration"), "f:1:1: no key is called so [durration] = did you mean `duration`?"),
+        (with("'30s'", "'30 parsecs'"), "f:1:12: `30 parsecs` is no time ['30 parsecs'] = write a number and its unit"),
+        (with("'100mbit'", "'fast'"), "f:5:8: `fast` is no rate ['fast'] = write 128kbit"),
+        (with("'100mbit'", "'0mbit'"), "f:5:8: a rate of nothing carries nothing ['0mbit'] = write what the line"),
+        (with("'100mbit'", "'100'"), "f:5:8: `100` is no rate ['100'] = write 128kbit"),
+        (with("['isp', 'server']", "['isq', 'server']"), "f:24:8: no links lead from `b` to `server` ['b -> server'"),
+        (
+            with("'gateway:eth1', 'isp'", "'gateway:eth0', 'isp'"),
+            "f:8:12: `gateway:eth0` has a cable in it: link `lan`",
+        ),
+        (with("'gateway:eth1', 'isp'", "'gateway', 'isp'"), "f:8:12: `gateway` is a machine, and which of its devices"),
+        (with("['isp', 'server']", "['isp']"), "f:14:11: a link has two ends, or more"),
+        (with("['isp', 'server']", "['isp', 'isp']"), "f:14:19: `isp` is at both ends of this link"),
+        (with("'64kB'", "'64 miles'"), "f:11:35: `64 miles` is no size of a buffer"),
+        (
+            with("'b -> server'", "'b -> sever'"),
+            "f:24:14: nobody is called `sever` [sever] = the links name a, b, gateway",
+        ),
+        (with("'b -> server'", "'b - server'"), "f:24:8: from whom to whom? ['b - server'] = write `\"a -> server\"`"),
+        (with("'b -> server'", "'b -> b'"), "f:24:14: `b` would talk with itself [b]"),
+        (with("tcp = ", "tpc = "), "f:21:14: no key is called so [tpc] = did you mean `tcp`?"),
+        (with("count = 2", "count = 0"), "f:21:43: this is no number that fits here [0] = write a whole number from 1"),
+        (with("gateway = [", "gatewy = ["), "f:18:1: no machine is called `gatewy` [gatewy]"),
+        (with("tc qdisc show", "tcc qdisc show"), "f:28:7: `tcc` is no tool that a machine has here"),
+        (with("tc qdisc show dev eth1", "tc qdisc show | head"), "f:28:7: only a shell understands this"),
+        (with("of = 'tbf/upload'", "of = 'tbb/upload'"), "f:32:6: no policy is called `tbb`"),
+        (with("of = 'tbf/upload'", "of = 'tbf/uplaod'"), "f:32:6: no load is called `uplaod`"),
+        (with("'10%'", "'some'"), "f:35:13: `some` is no figure"),
+        (with("[policies.none]\n", "[policies.none\n"), "f:16:15: "),
+        (error(""), "f:1:1: nothing joins anybody"),
+    ];
+    let others: Vec<String> = rows
+        .iter()
+        .filter(|(found, expected)| !found.starts_with(expected))
+        .map(|(found, expected)| format!("{found}\ninstead of\n{expected}"))
+        .collect();
+    assert!(others.is_empty(), "{}", others.join("\n\n"));
+}
+
+#[test]
+fn the_home_link_is_a_shortcut() {
+    let text = "[home]\nup = '768kbit'\ndown = '4mbit'\nover = 'ppp0 on eth2'\n[loads.up]\ntraffic = [{ tcp = 'a -> server' }]\n";
+    let scenario = read(text).unwrap_or_else(|_| panic!("{}", error(text)));
+    let names: Vec<&str> = scenario.nodes.iter().map(|node| node.name.as_str()).collect();
+    assert_eq!(names, ["a", "b", "gateway", "modem", "isp", "server"]);
+    let devices: Vec<(&str, Option<&str>)> =
+        scenario.nodes[2].machine.devices.iter().map(|d| (d.name.as_str(), d.on.as_deref())).collect();
+    assert_eq!(devices, [("eth1", None), ("eth2", None), ("ppp0", Some("eth2"))]);
+    let twice = format!("{text}[links.dsl]\nbetween = ['x', 'y']\n");
+    assert!(error(&twice).contains("has a link `dsl` of its own"), "{}", error(&twice));
+}
+
+#[test]
+fn a_sweep_is_one_size_after_the_other() {
+    let sweep = "[[traffic]]\nudp = 'a -> server'\nrate = '1mbit'\nsizes = [0, 100]\neach = '5s'\n[[at]]";
+    let text = GOOD.replacen("[[at]]", sweep, 1);
+    let scenario = read(&text).unwrap_or_else(|_| panic!("{}", error(&text)));
+    let items: Vec<(&str, Span, Option<Span>)> =
+        scenario.loads[0].items[1..3].iter().map(|item| (item.id.as_str(), item.start, item.stop)).collect();
+    let secs = Span::secs;
+    assert_eq!(items, [("udp-0", secs(0), Some(secs(5))), ("udp-100", secs(5), Some(secs(10)))]);
+}
+
+#[test]
+fn flents_tests_by_their_names() {
+    for (test, count) in [("rrul", 9), ("tcp_nup", 2), ("voip", 3), ("ping", 1), ("web", 2)] {
+        let traffic = format!("traffic = [{{ test = '{test}', between = ['a', 'server'] }}]");
+        let text = GOOD.replace("traffic = [{ tcp = 'a -> server', count = 2 }]", &traffic);
+        let text = text.replace("[[traffic]]\nping = 'b -> server'\n", "");
+        let scenario = read(&text).unwrap_or_else(|_| panic!("{test}: {}", error(&text)));
+        let load = &scenario.loads[0];
+        assert_eq!((load.items.len(), load.test.as_deref()), (count, Some(test)));
+    }
+}

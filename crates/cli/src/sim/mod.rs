@@ -1,0 +1,196 @@
+//! `tidegate sim FILE`: an experiment that a file describes.
+//!
+//! ```text
+//! file/ ──▶ Scenario ──▶ prepare (policies taken in, tried once)
+//!                          └─ cases × repeats: lay (a World) ──▶ run (read step by step) ──▶ document ──▶ judge ──▶ text, JSON, page
+//! ```
+//! The same file and seed give the same document to the byte, however many processors work on it.
+
+mod document;
+mod file;
+mod judge;
+mod lay;
+mod options;
+mod prepare;
+mod run;
+mod scenario;
+mod text;
+
+pub use options::Options;
+
+use crate::tables::Wrong;
+use anyhow::Context;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use prepare::Prepared;
+use run::Case;
+use scenario::{At, Command, Happening, Scenario};
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use tidegate_measure::experiment::{Experiment, Run};
+
+/// An expectation failed.
+const FAILED: u8 = 1;
+/// The file is wrong.
+const WRONG: u8 = 2;
+/// It was interrupted, as shells tell it.
+const INTERRUPTED: u8 = 130;
+
+/// Set when the user wants it to end.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Plays `tidegate sim`.
+pub fn command(options: &Options) -> ExitCode {
+    match attempt(options) {
+        Ok((text, code)) => {
+            // Whoever reads may have had enough: a closed pipe is no error.
+            let _ = std::io::stdout().lock().write_all(text.as_bytes());
+            ExitCode::from(code)
+        }
+        Err(error) => {
+            eprintln!("tidegate sim: {error:#}");
+            ExitCode::from(WRONG)
+        }
+    }
+}
+
+fn attempt(options: &Options) -> anyhow::Result<(String, u8)> {
+    let mut scenario = file::read(&options.file)?;
+    narrow(&mut scenario, options)?;
+    if options.list {
+        return Ok((text::listing(&scenario), 0));
+    }
+    let asked = asked(options)?;
+    let prepared = prepare::prepare(&mut scenario).map_err(|wrong| shown(&scenario, &wrong))?;
+    if options.check {
+        return Ok((format!("{}: nothing is wrong with it\n", options.file.display()), 0));
+    }
+    let runs = simulate(&scenario, &prepared, &asked).map_err(|wrong| shown(&scenario, &wrong))?;
+    let experiment = document::experiment(&scenario, &prepared, again(options, &scenario), runs);
+    judge::check(&scenario, &experiment).map_err(|wrong| shown(&scenario, &wrong))?;
+    let json = tidegate_report::experiment::to_json(&experiment);
+    if let Some(path) = &options.output {
+        std::fs::write(path, &json).with_context(|| format!("{} could not be written", path.display()))?;
+    }
+    let text = if options.json { json } else { text::experiment(&experiment) };
+    Ok((text, code(&experiment)))
+}
+
+fn shown(scenario: &Scenario, wrong: &Wrong) -> anyhow::Error {
+    anyhow::anyhow!(wrong.shown(&scenario.path, &scenario.text))
+}
+
+fn code(experiment: &Experiment) -> u8 {
+    let failed = experiment.comparisons.iter().any(|one| one.gated && !one.held);
+    match experiment.runs.iter().any(|run| run.cut) || STOP.load(Ordering::Relaxed) {
+        true => INTERRUPTED,
+        false if failed => FAILED,
+        false => 0,
+    }
+}
+
+/// What the command line asks for instead of what the file says.
+fn narrow(scenario: &mut Scenario, options: &Options) -> anyhow::Result<()> {
+    let known =
+        |names: &[String], all: Vec<&str>, what: &str| match names.iter().find(|name| !all.contains(&name.as_str())) {
+            Some(name) => anyhow::bail!("no {what} is called `{name}`; there are {}", all.join(", ")),
+            None => Ok(()),
+        };
+    known(&options.policy, scenario.policies.iter().map(|policy| policy.name.as_str()).collect(), "policy")?;
+    known(&options.load, scenario.loads.iter().map(|load| load.name.as_str()).collect(), "load")?;
+    let Scenario { policies, loads, cases, .. } = scenario;
+    let meant = |names: &[String], name: &String| names.is_empty() || names.contains(name);
+    cases.retain(|(p, l)| meant(&options.policy, &policies[*p].name) && meant(&options.load, &loads[*l].name));
+    if cases.is_empty() {
+        anyhow::bail!("no case is left; --list tells what there is");
+    }
+    scenario.seed = options.seed.unwrap_or(scenario.seed);
+    scenario.repeats = options.repeats.unwrap_or(scenario.repeats);
+    scenario.duration = options.duration.unwrap_or(scenario.duration);
+    Ok(())
+}
+
+/// `--at TIME -- COMMAND`: of every machine.
+fn asked(options: &Options) -> anyhow::Result<Vec<At>> {
+    if options.command.is_empty() {
+        return match options.at.first() {
+            Some(_) => anyhow::bail!("--at needs a command: --at 60s -- tc -s class show dev eth0"),
+            None => Ok(Vec::new()),
+        };
+    }
+    let line = options.command.iter().map(|word| crate::trial::quoted(word)).collect::<Vec<_>>().join(" ");
+    let words = file::parse_command(&line).map_err(|(why, remedy)| anyhow::anyhow!("{why}; {remedy}"))?;
+    let command = Command { words, at: 0..0 };
+    let what = Happening::Command { machine: usize::MAX, command };
+    Ok(options.at.iter().map(|time| At { time: *time, what: what.clone() }).collect())
+}
+
+/// The command that gives the same document.
+fn again(options: &Options, scenario: &Scenario) -> String {
+    let mut line = format!("tidegate sim {}", crate::trial::quoted(&options.file.display().to_string()));
+    for (flag, names) in [("policy", &options.policy), ("load", &options.load)] {
+        for name in names {
+            line.push_str(&format!(" --{flag} {}", crate::trial::quoted(name)));
+        }
+    }
+    if let Some(repeats) = options.repeats {
+        line.push_str(&format!(" --repeats {repeats}"));
+    }
+    if let Some(duration) = options.duration {
+        line.push_str(&format!(" --duration {}ms", duration.0 / 1_000_000));
+    }
+    line.push_str(&format!(" --seed {}", scenario.seed));
+    for time in &options.at {
+        line.push_str(&format!(" --at {}ms", time.0 / 1_000_000));
+    }
+    if !options.command.is_empty() {
+        line.push_str(" -- ");
+        line.push_str(&options.command.iter().map(|word| crate::trial::quoted(word)).collect::<Vec<_>>().join(" "));
+    }
+    line
+}
+
+/// All runs: by policy, then by load, then by repeat.
+fn simulate(scenario: &Scenario, prepared: &Prepared, asked: &[At]) -> Result<Vec<Run>, Wrong> {
+    let cases: Vec<Case> = scenario
+        .cases
+        .iter()
+        .flat_map(|&(policy, load)| (0..scenario.repeats).map(move |repeat| Case { policy, load, repeat }))
+        .collect();
+    let seconds = cases.len() as u64 * (scenario.end().0 / 1_000_000_000);
+    let bar = progress(seconds);
+    let results: Mutex<Vec<Option<Result<Run, Wrong>>>> = Mutex::new(cases.iter().map(|_| None).collect());
+    let next = AtomicUsize::new(0);
+    let work = || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(case) = cases.get(at) else { break };
+            if STOP.load(Ordering::Relaxed) {
+                break;
+            }
+            let result = run::run(scenario, prepared, *case, asked, &STOP, &|n| bar.inc(n));
+            if let Ok(mut results) = results.lock() {
+                results[at] = Some(result);
+            }
+        }
+    };
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(cases.len());
+    std::thread::scope(|scope| {
+        for _ in 1..workers {
+            scope.spawn(work);
+        }
+        work();
+    });
+    bar.finish_and_clear();
+    results.into_inner().unwrap_or_default().into_iter().flatten().collect()
+}
+
+/// A bar on the terminal; nothing in a pipe.
+fn progress(seconds: u64) -> ProgressBar {
+    let target =
+        if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let bar = ProgressBar::with_draw_target(Some(seconds), target);
+    let style = ProgressStyle::with_template("simulating {bar:40} {pos}/{len} s of link time");
+    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}

@@ -1,0 +1,51 @@
+//! The command line of `tidegate sim`.
+
+use clap::Parser;
+use std::path::PathBuf;
+use tidegate_packet::Span;
+
+/// Do an experiment that a scenario's file describes: policies compared under loads, between hosts and machines in virtual time.
+#[derive(Clone, Debug, Parser)]
+pub struct Options {
+    /// The scenario (TOML; docs/scenario.md).
+    pub file: PathBuf,
+    /// Only these policies.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub policy: Vec<String>,
+    /// Only these loads.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub load: Vec<String>,
+    /// The seed of the first repeat; the same seed gives the same result, to the byte.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// How often each case is run, each time with the next seed.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub repeats: Option<u32>,
+    /// How long is measured.
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub duration: Option<Span>,
+    /// Print the result as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Write the result there, as JSON, for `tidegate compare`.
+    #[arg(short, long, value_name = "RESULT.json")]
+    pub output: Option<PathBuf>,
+    /// What every machine is told or asked at a moment of each run: `--at 60s -- tc -s class show dev eth0`. May be repeated before the
+    /// `--`; the command is the same.
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub at: Vec<Span>,
+    /// Only read the file, and try the policies.
+    #[arg(long)]
+    pub check: bool,
+    /// Tell what the file holds: policies, loads, cases.
+    #[arg(long)]
+    pub list: bool,
+    /// The command for `--at`.
+    #[arg(last = true, value_name = "COMMAND", requires = "at")]
+    pub command: Vec<String>,
+}
+
+fn span(text: &str) -> Result<Span, String> {
+    let found = crate::tables::parse_span(text).filter(|span| span.0 > 0);
+    found.ok_or_else(|| "not a time; write 500ms, 30s, 5min".to_owned())
+}

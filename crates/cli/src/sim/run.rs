@@ -1,0 +1,506 @@
+//! One run: a policy under a load with a seed, read step by step.
+
+use super::document;
+use super::lay::{self, Laid, START};
+use super::prepare::{self, Prepared};
+use super::scenario::{At, Command, Happening, Item, Line, Role, Scenario, What};
+use crate::courses::{Courses, Roots};
+use crate::errands;
+use crate::tables::Wrong;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tidegate_gateway::DeviceId;
+use tidegate_measure::experiment as doc;
+use tidegate_packet::header::proto;
+use tidegate_packet::{Span, Time};
+use tidegate_sim::world::Way;
+use tidegate_sim::{
+    CongestionControl, Ends, FlowId, FlowSpec, LinkChange, LinkId, LinkStats, ProbeId, ProbeSpec, SourceId, SourceSpec,
+    TransactionId, TransactionSpec,
+};
+
+/// How long after the measured window answers are still waited for.
+const GRACE: Span = Span::secs(10);
+/// With more classes than this they are read every second only, so that a run stays quick.
+const MANY_CLASSES: usize = 256;
+/// A largest network packet where no link says otherwise.
+const USUAL_MTU: u32 = 1500;
+/// The first port of a side that opens connections.
+const FIRST_PORT: u16 = 32_768;
+
+/// Which run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Case {
+    pub(super) policy: usize,
+    pub(super) load: usize,
+    pub(super) repeat: u32,
+}
+
+/// What goes on, in the network.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Going {
+    Flow(FlowId),
+    Source(SourceId),
+    Ping(ProbeId),
+    Errand(TransactionId),
+}
+
+/// One thing that goes on: of which item, which of several, and what it is in the network.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    pub(super) item: usize,
+    pub(super) number: u32,
+    pub(super) going: Going,
+}
+
+/// A run under way.
+pub(super) struct Run<'s> {
+    pub(super) scenario: &'s Scenario,
+    pub(super) case: Case,
+    pub(super) laid: Laid,
+    pub(super) pieces: Vec<Piece>,
+    /// Payload bytes of each flow per step.
+    pub(super) progress: Vec<Vec<u64>>,
+    /// Of each flow what was acknowledged when the window began and ended.
+    pub(super) edges: [Vec<u64>; 2],
+    pub(super) links: Vec<LinkCourse>,
+    pub(super) courses: Courses,
+    pub(super) events: Vec<doc::Event>,
+    pub(super) step: Span,
+    /// When it was stopped, if it was.
+    pub(super) cut: Option<Time>,
+    /// Rings as they were last told.
+    rings: Vec<Vec<u32>>,
+}
+
+/// One direction of a link, step by step.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LinkCourse {
+    pub(super) cable: usize,
+    pub(super) up: bool,
+    links: Vec<LinkId>,
+    pub(super) sent: Vec<u64>,
+    pub(super) capacity: Vec<u64>,
+    pub(super) backlog: Vec<u64>,
+    pub(super) dropped: Vec<u32>,
+    last: (u64, u64),
+    /// Bits per second now; 0: none.
+    rate: u64,
+}
+
+/// Something to do at a moment.
+enum Due<'s> {
+    Step,
+    WindowBegins,
+    WindowEnds,
+    Happens(&'s Happening),
+    Asked(&'s Command),
+}
+
+/// Does a run from its beginning to its end, or until `stop` is set; `done` hears of each second of link time.
+///
+/// # Errors
+/// What a machine refuses of a policy; one that was prepared is not refused.
+pub(super) fn run(
+    scenario: &Scenario,
+    prepared: &Prepared,
+    case: Case,
+    asked: &[At],
+    stop: &AtomicBool,
+    done: &(dyn Fn(u64) + Sync),
+) -> Result<doc::Run, Wrong> {
+    let seed = scenario.seed.wrapping_add(u64::from(case.repeat));
+    let laid = lay::lay(scenario, prepared, case.policy, seed)?;
+    let mut run = Run::new(scenario, case, laid);
+    run.begin();
+    run.go(asked, stop, done);
+    Ok(document::run(run, seed))
+}
+
+impl<'s> Run<'s> {
+    fn new(scenario: &'s Scenario, case: Case, laid: Laid) -> Run<'s> {
+        let mut run = Run {
+            scenario,
+            case,
+            laid,
+            pieces: Vec::new(),
+            progress: Vec::new(),
+            edges: [Vec::new(), Vec::new()],
+            links: Vec::new(),
+            courses: Courses::default(),
+            events: Vec::new(),
+            step: scenario.step,
+            cut: None,
+            rings: Vec::new(),
+        };
+        run.rings = run.rings_now();
+        for (cable, of) in scenario.cables.iter().enumerate() {
+            for (up, line) in [(true, &of.up), (false, &of.down)] {
+                let links = run.laid.world.links(cable, up);
+                let own = scenario.policies[case.policy].links.iter().find(|(of, ..)| *of == cable);
+                let own = own.and_then(|(_, there, back)| if up { there.rate } else { back.rate });
+                let rate = own.or(line.rate).or(line.trace.as_ref().map(|trace| trace.mean_rate())).unwrap_or(0);
+                run.links.push(LinkCourse { cable, up, links, rate, ..LinkCourse::default() });
+            }
+        }
+        if run.classes() > MANY_CLASSES {
+            run.step = run.step.max(Span::secs(1));
+        }
+        run
+    }
+
+    fn classes(&mut self) -> usize {
+        let mut count = 0;
+        for (number, devices) in self.laid.devices.iter().enumerate() {
+            let Some(machine) = self.laid.world.net.machine.get(number) else { continue };
+            count += devices.iter().map(|(_, id)| machine.gateway.classes(START, *id).len()).sum::<usize>();
+        }
+        count
+    }
+
+    fn load(&self) -> &'s [Item] {
+        &self.scenario.loads[self.case.load].items
+    }
+
+    /// Sets everything going.
+    fn begin(&mut self) {
+        if self.load().iter().any(|item| matches!(item.what, What::Tcp { record: true, .. })) {
+            self.laid.world.net.sample_every(self.step);
+        }
+        for (number, item) in self.load().iter().enumerate() {
+            self.begin_item(number, item);
+        }
+        self.progress = self.pieces.iter().map(|_| Vec::new()).collect();
+    }
+
+    fn begin_item(&mut self, number: usize, item: &Item) {
+        let (Some(there), Some(back)) =
+            (self.laid.world.way(item.from, item.to), self.laid.world.way(item.to, item.from))
+        else {
+            return;
+        };
+        let count = if let What::Tcp { count, .. } = item.what { count } else { 1 };
+        for n in 0..count {
+            let sport = FIRST_PORT.wrapping_add(200 * number as u16).wrapping_add(n as u16);
+            let going = self.begin_one(item, (there, back), sport, n);
+            self.pieces.push(Piece { item: number, number: n, going });
+        }
+    }
+
+    fn begin_one(&mut self, item: &Item, (there, back): (Way, Way), sport: u16, n: u32) -> Going {
+        let scenario = self.scenario;
+        let src = lay::address(scenario, &mut self.laid, item.from, there.first);
+        let dst = lay::address(scenario, &mut self.laid, item.to, there.last);
+        let ends = Ends { src, dst, sport, dport: item.port };
+        let start = START + item.start;
+        let end = START + scenario.end();
+        let stop = item.stop.map_or(end, |stop| START + stop);
+        let mss = self.mss(item, src.is_ipv6());
+        let net = &mut self.laid.world.net;
+        let errand = |what: tidegate_sim::Transaction| TransactionSpec {
+            what,
+            client: src,
+            server: dst,
+            first_port: sport,
+            dsfield: item.dsfield,
+            mss,
+            forward: there.path,
+            back: back.path,
+            start,
+            stop,
+        };
+        match &item.what {
+            What::Tcp { bytes, tcp, receiver_opens, .. } => {
+                let tcp = tcp.or(scenario.nodes[item.from].tcp);
+                let receiver = scenario.nodes[item.to].tcp;
+                let ends = if *receiver_opens { Ends { sport: item.port, dport: sport, ..ends } } else { ends };
+                let usual = FlowSpec::bulk(ends, there.path, back.path);
+                Going::Flow(net.tcp(FlowSpec {
+                    control: tcp.control.unwrap_or(CongestionControl::Cubic),
+                    // Both must want it.
+                    ecn: tcp.ecn.unwrap_or(false) && receiver.ecn.or(tcp.ecn).unwrap_or(false),
+                    bytes: *bytes,
+                    dsfield: item.dsfield,
+                    mss,
+                    initial_window: tcp.initial_window.unwrap_or(usual.initial_window),
+                    receive_window: receiver.receive_window.or(tcp.receive_window).unwrap_or(usual.receive_window),
+                    delayed_ack: receiver.delayed_ack.or(tcp.delayed_ack).unwrap_or(usual.delayed_ack),
+                    local: scenario.nodes[item.from].role == Role::Machine,
+                    // Transfers do not all begin in one instant.
+                    start: start + Span::millis(10 * u64::from(n)),
+                    // Beyond the window, so that queues are as they were until its very end.
+                    stop: item.stop.map_or(end + Span::secs(1), |stop| START + stop),
+                    ..usual
+                }))
+            }
+            What::Udp { payload, every } => {
+                let headers = if src.is_ipv6() { 62 } else { 42 };
+                Going::Source(net.source(SourceSpec {
+                    protocol: proto::UDP,
+                    start,
+                    stop,
+                    dsfield: item.dsfield,
+                    record: true,
+                    ..SourceSpec::steady(ends, there.path, headers + payload, *every)
+                }))
+            }
+            What::Ping { payload, every, count } => {
+                let last = count.map_or(stop, |count| stop.min(start + Span(every.0.saturating_mul(count))));
+                Going::Ping(net.ping(ProbeSpec {
+                    ends: Ends { dport: 0, ..ends },
+                    forward: there.path,
+                    back: back.path,
+                    start,
+                    stop: last,
+                    interval: *every,
+                    data: *payload,
+                    dsfield: item.dsfield,
+                }))
+            }
+            What::Request { every, request, reply } => {
+                Going::Errand(net.transaction(errand(errands::request(*every, item.port, *request, *reply))))
+            }
+            What::Dns { every } => {
+                let what = tidegate_sim::Transaction { every: *every, ..errands::dns() };
+                Going::Errand(net.transaction(errand(what)))
+            }
+            What::Ssh { every } => {
+                let what = tidegate_sim::Transaction { every: *every, port: item.port, ..errands::login() };
+                Going::Errand(net.transaction(errand(what)))
+            }
+            What::Web { every } => {
+                let what = tidegate_sim::Transaction { every: *every, port: item.port, ..errands::page() };
+                Going::Errand(net.transaction(errand(what)))
+            }
+        }
+    }
+
+    /// Payload of a full segment, with timestamps: what the way carries (RFC 9293, section 3.7.1).
+    fn mss(&mut self, item: &Item, v6: bool) -> u32 {
+        let scenario = self.scenario;
+        let of_cable = |cable: usize| scenario.cables[cable].mtu.unwrap_or(USUAL_MTU);
+        let ways = [(item.from, item.to), (item.to, item.from)];
+        let least = ways.iter().filter_map(|(from, to)| self.laid.world.narrowest(*from, *to, &of_cable)).min();
+        least.unwrap_or(USUAL_MTU).min(USUAL_MTU).saturating_sub(if v6 { 72 } else { 52 }).max(1)
+    }
+
+    /// Runs to the end of the window and a while beyond.
+    fn go(&mut self, asked: &'s [At], stop: &AtomicBool, done: &(dyn Fn(u64) + Sync)) {
+        let mut seconds = 0;
+        for (at, due) in self.agenda(asked) {
+            self.laid.world.net.run(at);
+            match due {
+                Due::Step => self.read(at),
+                Due::WindowBegins => self.edges[0] = self.acked(),
+                Due::WindowEnds => self.edges[1] = self.acked(),
+                Due::Happens(what) => self.happens(what),
+                Due::Asked(command) => {
+                    for number in 0..self.laid.nodes.len() {
+                        self.tell(number, command);
+                    }
+                }
+            }
+            let now = at.since(START).0 / 1_000_000_000;
+            if now > seconds {
+                done(now - seconds);
+                seconds = now;
+            }
+            if stop.load(Ordering::Relaxed) {
+                self.cut = Some(at);
+                break;
+            }
+        }
+        let end = self.cut.unwrap_or(START + self.scenario.end() + GRACE);
+        self.laid.world.net.run(end);
+        for edge in 0..2 {
+            if self.edges[edge].is_empty() {
+                self.edges[edge] = self.acked();
+            }
+        }
+    }
+
+    /// What there is to do, in the order of time: of what falls together, readings come first.
+    fn agenda(&self, asked: &'s [At]) -> Vec<(Time, Due<'s>)> {
+        let scenario = self.scenario;
+        let (from, to) = scenario.window();
+        let steps = to.div_ceil(self.step.0);
+        let mut all: Vec<(Time, Due<'s>)> = (1..=steps).map(|n| (START + Span(n * self.step.0), Due::Step)).collect();
+        all.push((START + Span(from), Due::WindowBegins));
+        all.push((START + Span(to), Due::WindowEnds));
+        let policy = &scenario.policies[self.case.policy].at;
+        all.extend(scenario.at.iter().chain(policy).map(|at| (START + at.time, Due::Happens(&at.what))));
+        for at in asked {
+            match &at.what {
+                Happening::Command { machine: usize::MAX, command } => all.push((START + at.time, Due::Asked(command))),
+                what => all.push((START + at.time, Due::Happens(what))),
+            }
+        }
+        all.sort_by_key(|(at, _)| *at);
+        all.retain(|(at, _)| *at <= START + scenario.end().max(Span(steps * self.step.0)));
+        all
+    }
+
+    fn acked(&self) -> Vec<u64> {
+        let net = &self.laid.world.net;
+        let of = |piece: &Piece| match piece.going {
+            Going::Flow(flow) => net.flow_stats(flow).acked,
+            _ => 0,
+        };
+        self.pieces.iter().map(of).collect()
+    }
+
+    /// Reads what there is to read at the end of a step.
+    fn read(&mut self, at: Time) {
+        let acked = self.acked();
+        for (series, now) in self.progress.iter_mut().zip(acked) {
+            let before: u64 = series.iter().sum();
+            series.push(now.saturating_sub(before));
+        }
+        for course in &mut self.links {
+            course.read(&mut self.laid, self.step);
+        }
+        for (number, devices) in self.laid.devices.iter().enumerate() {
+            let name = &self.scenario.nodes[self.laid.nodes[number]].name;
+            let named: Vec<(String, DeviceId)> =
+                devices.iter().map(|(device, id)| (format!("{name}:{device}"), *id)).collect();
+            if let Some(machine) = self.laid.world.net.machine.get(number) {
+                let named = named.iter().map(|(name, id)| (name.as_str(), *id));
+                self.courses.read(&mut machine.gateway, named, Roots::All, at);
+            }
+        }
+        self.courses.end_step();
+    }
+
+    fn happens(&mut self, what: &Happening) {
+        match what {
+            Happening::Command { machine, command } => {
+                if let Some(number) = self.laid.nodes.iter().position(|node| node == machine) {
+                    self.tell(number, command);
+                }
+            }
+            Happening::Link { cable, lines } => {
+                let [up, down] = &**lines;
+                for (there, line) in [(true, up), (false, down)] {
+                    self.change(*cable, there, line);
+                }
+                let what = document::change_in_words(up, down);
+                let on = self.scenario.cables[*cable].name.clone();
+                self.note(on, what, String::new());
+            }
+            // Scripts were taken in before the first run.
+            Happening::Script { .. } => {}
+        }
+    }
+
+    fn note(&mut self, on: String, what: String, output: String) {
+        let at = self.laid.world.net.now().since(START).0;
+        self.events.push(doc::Event { at, on, what, output });
+    }
+
+    /// Tells a machine something, as on its shell, and follows what that changes about its devices.
+    fn tell(&mut self, number: usize, command: &Command) {
+        let host = &mut self.laid.hosts[number];
+        let reply = self.laid.world.net.with_machine(|machines, pool, now| {
+            let simulated = machines.get(number)?;
+            host.now = now;
+            std::mem::swap(&mut host.gateway, &mut simulated.gateway);
+            let reply = prepare::told(&mut host.face(pool, &mut simulated.draws), &command.words);
+            std::mem::swap(&mut host.gateway, &mut simulated.gateway);
+            Some(reply)
+        });
+        let said = reply.map(|reply| [reply.stdout, reply.stderr].concat()).unwrap_or_default();
+        let on = self.scenario.nodes[self.laid.nodes[number]].name.clone();
+        self.note(on, command.line(), String::from_utf8_lossy(&said).into_owned());
+        self.follow_rings();
+    }
+
+    /// The rings of all devices, as ethtool tells them.
+    fn rings_now(&mut self) -> Vec<Vec<u32>> {
+        let mut all = Vec::new();
+        for (number, devices) in self.laid.devices.iter().enumerate() {
+            let Some(machine) = self.laid.world.net.machine.get(number) else { continue };
+            all.push(devices.iter().map(|(_, id)| machine.gateway.spec(*id).ring).collect());
+        }
+        all
+    }
+
+    /// A ring that was changed is the link's.
+    fn follow_rings(&mut self) {
+        let now = self.rings_now();
+        let before = std::mem::replace(&mut self.rings, now.clone());
+        for (cable, of) in self.scenario.cables.iter().enumerate() {
+            for (up, end) in [(true, of.ends.first()), (false, of.ends.last())] {
+                let Some((end, device)) = end.and_then(|end| Some((end, end.device?))) else { continue };
+                let Some(number) = self.laid.nodes.iter().position(|node| *node == end.node) else { continue };
+                let (Some(had), Some(has)) = (before[number].get(device), now[number].get(device)) else { continue };
+                if had != has {
+                    for link in self.laid.world.links(cable, up) {
+                        self.laid.world.net.change_link(link, LinkChange::Ring(*has));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Changes a direction of a link as far as that is told.
+    fn change(&mut self, cable: usize, up: bool, line: &Line) {
+        let of = &self.scenario.cables[cable];
+        let from = if up { of.ends.first() } else { of.ends.last() };
+        let role = from.map_or(Role::Relay, |end| self.scenario.nodes[end.node].role);
+        let mut changes = Vec::new();
+        changes.extend(line.rate.map(|rate| LinkChange::Rate(Some(rate))));
+        changes.extend(line.packet_rate.map(|rate| LinkChange::PacketRate(Some(rate).filter(|rate| *rate > 0))));
+        changes.extend(line.delay.map(LinkChange::Delay));
+        changes.extend(line.ring.map(LinkChange::Ring));
+        changes.extend(line.bql.map(|bytes| LinkChange::QueueLimit(Some(bytes))));
+        if line.buffer.is_some() {
+            let usual = if up { &of.up } else { &of.down };
+            let whole = Line { rate: line.rate.or(usual.rate), ..line.clone() };
+            changes.push(LinkChange::Limit(lay::limit(&whole, role)));
+        }
+        for link in self.laid.world.links(cable, up) {
+            for change in &changes {
+                self.laid.world.net.change_link(link, *change);
+            }
+            if let Some(impairment) = &line.impairment {
+                self.laid.world.net.impair(link, impairment.clone());
+            }
+        }
+        if let Some(rate) = line.rate {
+            let course = self.links.iter_mut().find(|course| course.cable == cable && course.up == up);
+            if let Some(course) = course {
+                course.rate = rate;
+            }
+        }
+    }
+}
+
+impl LinkCourse {
+    /// Reads what the direction did since the last step.
+    fn read(&mut self, laid: &mut Laid, step: Span) {
+        let net = &mut laid.world.net;
+        let (mut busy, mut bytes, mut backlog, mut dropped) = (0, 0, 0, 0);
+        for &link in &self.links {
+            let LinkStats { sent_bytes, dropped: refused, lost, .. } = net.link_stats(link);
+            busy += net.link_worked(link).0;
+            backlog += net.link_backlog(link).1;
+            bytes += sent_bytes;
+            dropped += refused + lost;
+        }
+        // What has a rate tells by its time what it carried, framing included; elsewhere frames are counted.
+        let carried = match self.rate {
+            0 => bytes.saturating_sub(self.last.0),
+            rate => (u128::from(busy.saturating_sub(self.last.0)) * u128::from(rate) / 8_000_000_000) as u64,
+        };
+        self.sent.push(carried);
+        self.capacity
+            .push((u128::from(self.rate) * u128::from(step.0) / 8_000_000_000) as u64 * self.links.len() as u64);
+        self.backlog.push(backlog);
+        self.dropped.push(dropped.saturating_sub(self.last.1) as u32);
+        self.last = (if self.rate == 0 { bytes } else { busy }, dropped);
+    }
+
+    /// Had it a rate at any time?
+    pub(super) fn has_rate(&self) -> bool {
+        self.capacity.iter().any(|bytes| *bytes > 0)
+    }
+}

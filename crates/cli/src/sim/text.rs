@@ -1,0 +1,169 @@
+//! An experiment on a terminal.
+
+use super::scenario::Scenario;
+use std::fmt::Write as _;
+use tidegate_measure::experiment::{Case, Comparison, Experiment, Run};
+use tidegate_report::{Align, Table};
+
+/// A table for each load, what was expected, what happened.
+pub(super) fn experiment(of: &Experiment) -> String {
+    let mut text = String::new();
+    if !of.title.is_empty() {
+        let _ = writeln!(text, "{}\n", of.title);
+    }
+    for load in &of.loads {
+        let cases: Vec<Case<'_>> = of.cases().into_iter().filter(|case| case.load.name == load.name).collect();
+        if cases.is_empty() {
+            continue;
+        }
+        let title = if load.title.is_empty() { &load.name } else { &load.title };
+        let _ = writeln!(text, "{title}\n\n{}", table(&cases));
+    }
+    text.push_str(&expectations(&of.comparisons));
+    text.push_str(&events(&of.runs));
+    for note in &of.notes {
+        let _ = writeln!(text, "Note: {note}.");
+    }
+    if of.runs.iter().any(|run| run.cut) {
+        text.push_str("It was interrupted: the last run is cut, later ones are missing.\n");
+    }
+    let _ = writeln!(text, "Again: {}", of.again);
+    text
+}
+
+/// Policies down, the main figures across.
+fn table(cases: &[Case<'_>]) -> Table {
+    let figures = main_figures(cases);
+    let mut columns = vec![("policy".to_owned(), Align::Left)];
+    columns.extend(figures.iter().map(|figure| (head(figure), Align::Right)));
+    let mut table = Table::new(columns);
+    for case in cases {
+        let mut row = vec![case.policy.name.clone()];
+        row.extend(figures.iter().map(|figure| match case.figure(figure) {
+            Ok(spread) => amount(spread.median, spread.unit, figure),
+            Err(_) => "–".to_owned(),
+        }));
+        table.row(row);
+    }
+    table
+}
+
+/// `ping.p95` as `ping p95`.
+fn head(figure: &str) -> String {
+    figure.rsplit_once('.').map_or_else(|| figure.to_owned(), |(of, statistic)| format!("{of} {statistic}"))
+}
+
+/// Of each probe the median, the 95th percentile and the loss; of each group of transfers the rate.
+fn main_figures(cases: &[Case<'_>]) -> Vec<String> {
+    let Some(run) = cases.first().and_then(|case| case.runs.first()) else { return Vec::new() };
+    let mut figures = Vec::new();
+    for probe in &run.probes {
+        figures.extend(["median", "p95", "loss"].map(|statistic| format!("{}.{statistic}", probe.id)));
+    }
+    for transfer in &run.transfers {
+        let group = match transfer.id.rsplit_once('-') {
+            Some((group, number)) if number.bytes().all(|b| b.is_ascii_digit()) => group,
+            _ => transfer.id.as_str(),
+        };
+        let name = format!("{group}.rate");
+        if !figures.contains(&name) {
+            figures.push(name);
+        }
+    }
+    figures
+}
+
+/// A figure as people write it.
+fn amount(number: f64, unit: &str, figure: &str) -> String {
+    let is_share = ["loss", "share", "utilisation"].iter().any(|word| figure.ends_with(word));
+    match unit {
+        "s" => tidegate_report::span((number.max(0.0) * 1e9).round() as u64),
+        "bit/s" => tidegate_report::rate(number),
+        "bytes" => tidegate_report::size(number.max(0.0) as u64),
+        _ if is_share => tidegate_report::percent(number),
+        _ if number.fract() == 0.0 && number.abs() < 1e9 => format!("{number}"),
+        _ => format!("{number:.3}"),
+    }
+}
+
+/// `ok/FAILED/told  id  what  published  found  within`.
+fn expectations(all: &[Comparison]) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let columns = [
+        ("", Align::Left),
+        ("id", Align::Left),
+        ("what", Align::Left),
+        ("published", Align::Right),
+        ("found", Align::Right),
+        ("within", Align::Left),
+    ];
+    let mut table = Table::new(columns);
+    for one in all {
+        let verdict = match (one.held, one.gated) {
+            (true, _) => "ok",
+            (false, true) => "FAILED",
+            (false, false) => "told",
+        };
+        // A ratio is none of the figures it is made of.
+        let ratio = one.figure.contains(" over ");
+        let shown = |number: f64| match ratio {
+            true => format!("{number:.3}"),
+            false => amount(number, &one.unit, one.figure.split(" of ").next().unwrap_or_default()),
+        };
+        let (low, high) = one.within;
+        let within = match (low.is_finite(), high.is_finite()) {
+            (true, true) => format!("{} to {}", shown(low), shown(high)),
+            (true, false) => format!("{} or more", shown(low)),
+            (false, true) => format!("{} or less", shown(high)),
+            (false, false) => String::new(),
+        };
+        let dash = || "–".to_owned();
+        table.row([
+            verdict.to_owned(),
+            one.id.clone(),
+            one.what.clone(),
+            one.published.map_or_else(dash, shown),
+            one.found.map_or_else(dash, shown),
+            within,
+        ]);
+    }
+    let failed = all.iter().filter(|one| one.gated && !one.held).count();
+    let required = all.iter().filter(|one| one.gated).count();
+    format!("{table}\n{} of {required} required figures hold.\n\n", required - failed)
+}
+
+/// What machines answered to what they were told or asked, run by run; the first repeat's only.
+fn events(runs: &[Run]) -> String {
+    let mut text = String::new();
+    for run in runs.iter().filter(|run| run.repeat == 0) {
+        for event in run.events.iter().filter(|event| !event.output.is_empty()) {
+            let at = event.at as f64 / 1e9;
+            let _ =
+                writeln!(text, "{}/{}, {at} s, {}$ {}\n{}", run.policy, run.load, event.on, event.what, event.output);
+        }
+    }
+    text
+}
+
+/// What a file holds.
+pub(super) fn listing(scenario: &Scenario) -> String {
+    let mut text = String::new();
+    if !scenario.title.is_empty() {
+        let _ = writeln!(text, "{}", scenario.title);
+    }
+    let _ = writeln!(text, "policies:");
+    for policy in &scenario.policies {
+        let _ = writeln!(text, "  {:<20} {}", policy.name, policy.title);
+    }
+    let _ = writeln!(text, "loads:");
+    for load in &scenario.loads {
+        let ids: Vec<&str> = load.items.iter().map(|item| item.id.as_str()).collect();
+        let _ = writeln!(text, "  {:<20} {} ({})", load.name, load.title, ids.join(", "));
+    }
+    let runs = scenario.cases.len() * scenario.repeats as usize;
+    let (expect, end) = (scenario.expect.len(), scenario.end().as_secs_f64());
+    let _ = writeln!(text, "{} cases, {runs} runs of {end} s, {expect} expectations", scenario.cases.len());
+    text
+}

@@ -1,0 +1,334 @@
+//! A network laid out from its parts: nodes, the cables between them, machines with their devices.
+//!
+//! ```text
+//! Layout (who, what joins them) ──▶ World: a Net whose machines are GatewayMachines, and for each cable its links
+//!                                     └─ ways by the fewest cables, through the devices that stand on each other
+//! ```
+//! *Invariant.* The same layout and the same seed give the same network: links are laid in the layout's order, and of several
+//! shortest ways the first is taken.
+
+mod routes;
+
+pub use routes::Way;
+
+use crate::gateway_machine::GatewayMachine;
+use crate::link::{Framing, LinkId, LinkSpec, Waiting};
+use crate::machine::{Limit, Port};
+use crate::machines::Machines;
+use crate::net::{Net, PathId};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use routes::Step;
+use tidegate_gateway::{DeviceId, DeviceKind, Encap, Gateway};
+use tidegate_packet::{Span, Time};
+
+/// Where a cable ends: at a node, and if that is a machine at one of its devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct End {
+    /// Which node.
+    pub node: usize,
+    /// Which of the machine's devices.
+    pub device: Option<usize>,
+}
+
+/// One direction of a cable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Direction {
+    /// Bits per second; `None`: it takes no time.
+    pub bits_per_second: Option<u64>,
+    /// At most so many packets per second.
+    pub packet_rate: Option<u64>,
+    /// One way.
+    pub delay: Span,
+    /// Irregularity of the line, in order.
+    pub jitter: Span,
+    /// What each frame costs.
+    pub framing: Framing,
+    /// What waits before it, where no machine's device does.
+    pub limit: Limit,
+    /// Frames the device takes ahead, where one sends.
+    pub ring: u32,
+    /// Its byte queue limit.
+    pub queue_limit: Option<u32>,
+}
+
+/// A cable, or a switch: each of the first ends is joined to the last one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cable {
+    /// Two or more.
+    pub ends: Vec<End>,
+    /// From each of the first to the last.
+    pub there: Direction,
+    /// And back.
+    pub back: Direction,
+}
+
+/// A machine of the layout.
+pub struct Station {
+    /// Which node it is.
+    pub node: usize,
+    /// The model, configured.
+    pub gateway: Gateway,
+    /// Its devices, in the order in which ends name them.
+    pub devices: Vec<DeviceId>,
+}
+
+/// A network to be.
+pub struct Layout {
+    /// How many nodes.
+    pub nodes: usize,
+    /// What joins them.
+    pub cables: Vec<Cable>,
+    /// The machines among them.
+    pub machines: Vec<Station>,
+    /// Irregularity of nodes that are neither machines nor on the way: uniform up to this for each packet.
+    pub host_jitter: Span,
+    /// The nodes that it holds for.
+    pub hosts: Vec<bool>,
+    /// Randomness.
+    pub seed: u64,
+}
+
+/// The links of a cable.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Laid {
+    /// From each of the first ends to the last.
+    pub there: Vec<LinkId>,
+    /// From the last end: one for all.
+    pub back: Option<LinkId>,
+    /// What leads on from there into a machine, where the last end serves several: for each of the first ends.
+    tails: Vec<Option<LinkId>>,
+}
+
+/// A device of a machine, as routes need to know it.
+#[derive(Clone, Copy, Debug)]
+struct Upper {
+    /// The link from it to the device beneath.
+    link: LinkId,
+    /// The device beneath.
+    on: usize,
+    /// It is taken only on the way to this machine, where the tunnel ends.
+    only_to: Option<usize>,
+}
+
+/// A network with machines in it.
+pub struct World {
+    /// The network.
+    pub net: Net<Machines>,
+    /// Its links, cable by cable.
+    pub laid: Vec<Laid>,
+    cables: Vec<Vec<End>>,
+    nodes: usize,
+    /// Of each node the machine that it is.
+    machine_of: Vec<Option<usize>>,
+    /// Of each machine, of each device: what it stands on.
+    uppers: Vec<BTreeMap<usize, Upper>>,
+    /// Ways that were asked for.
+    known: BTreeMap<(usize, usize), Option<Way>>,
+}
+
+impl World {
+    /// Lays it out; the clock stands at `start`.
+    pub fn new(layout: Layout, start: Time) -> World {
+        let Layout { nodes, cables, machines, host_jitter, hosts, seed } = layout;
+        let mut machine_of = alloc::vec![None; nodes];
+        let mut all = Machines::new();
+        let mut devices = Vec::new();
+        for station in machines {
+            let number = all.len();
+            if let Some(of) = machine_of.get_mut(station.node) {
+                *of = Some(number);
+            }
+            devices.push(station.devices.clone());
+            all.add(GatewayMachine::numbered(station.gateway, station.devices, seed, number as u32));
+        }
+        let mut world = World {
+            net: Net::new(all, seed, start),
+            laid: Vec::new(),
+            cables: cables.iter().map(|cable| cable.ends.clone()).collect(),
+            nodes,
+            machine_of,
+            uppers: alloc::vec![BTreeMap::new(); devices.len()],
+            known: BTreeMap::new(),
+        };
+        world.stack(&devices);
+        for cable in &cables {
+            let jitter = |end: End| if hosts.get(end.node) == Some(&true) { host_jitter } else { Span(0) };
+            let laid = world.lay(cable, &jitter);
+            world.laid.push(laid);
+        }
+        world
+    }
+
+    /// The way from one node to another, if there is one.
+    pub fn way(&mut self, from: usize, to: usize) -> Option<Way> {
+        if let Some(known) = self.known.get(&(from, to)) {
+            return *known;
+        }
+        let way = self.steps(from, to).map(|steps| self.pave(&steps));
+        self.known.insert((from, to), way);
+        way
+    }
+
+    /// The links of a cable in one direction: from its first ends, or from its last.
+    pub fn links(&self, cable: usize, there: bool) -> Vec<LinkId> {
+        let Some(laid) = self.laid.get(cable) else { return Vec::new() };
+        if there { laid.there.clone() } else { laid.back.into_iter().collect() }
+    }
+
+    /// The least of what the cables and devices on a way carry in one packet, `of_cable` telling it of each cable.
+    pub fn narrowest(&mut self, from: usize, to: usize, of_cable: &dyn Fn(usize) -> u32) -> Option<u32> {
+        let steps = self.steps(from, to)?;
+        let mut least = u32::MAX;
+        for (at, step) in steps.iter().enumerate() {
+            least = least.min(of_cable(step.cable));
+            let end = self.departs(step);
+            let Some(machine) = self.machine_of(end.node) else { continue };
+            let mut devices: Vec<usize> = end.device.map(|device| self.ground(machine, device)).into_iter().collect();
+            devices.extend(self.storeys(end, &self.later(&steps[at..])).iter().map(|(device, _)| *device));
+            let Some(of) = self.net.machine.get(machine) else { continue };
+            let mtus = devices.iter().filter_map(|at| Some(of.gateway.spec(of.device(Port(*at as u16))?).mtu));
+            least = mtus.fold(least, u32::min);
+        }
+        Some(least)
+    }
+
+    /// The number of the machine that a node is.
+    pub fn machine_of(&self, node: usize) -> Option<usize> {
+        *self.machine_of.get(node)?
+    }
+
+    /// The links from devices to those beneath, and those of devices that give back what they are given.
+    fn stack(&mut self, devices: &[Vec<DeviceId>]) {
+        for (machine, ids) in devices.iter().enumerate() {
+            for (at, id) in ids.iter().enumerate() {
+                let Some(port) = self.net.machine.port(machine, at) else { continue };
+                let Some(of) = self.net.machine.get(machine) else { continue };
+                let kind = of.gateway.spec(*id).kind;
+                let beneath = of.gateway.beneath(*id).and_then(|lower| ids.iter().position(|known| *known == lower));
+                if kind == DeviceKind::Ifb {
+                    self.net.link(LinkSpec::returning(port));
+                } else if let Some(on) = beneath {
+                    let link = self.net.link(LinkSpec::above(port));
+                    let only_to = self.far_end_of(machine, *id);
+                    self.uppers[machine].insert(at, Upper { link, on, only_to });
+                    if only_to.is_some()
+                        && let Some(of) = self.net.machine.get(machine)
+                    {
+                        of.tunnels_are_met = true;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The machine where a tunnel of this one ends: it has a tunnel device with the same addresses, seen from the other side.
+    fn far_end_of(&mut self, machine: usize, device: DeviceId) -> Option<usize> {
+        let encap = |of: &GatewayMachine, id| of.gateway.encap(id);
+        let Encap::Tunnel(ours) = encap(self.net.machine.get(machine)?, device)? else { return None };
+        (0..self.net.machine.len()).filter(|other| *other != machine).find(|other| {
+            let Some(of) = self.net.machine.get(*other) else { return false };
+            let mut theirs = of.gateway.devices().filter_map(|id| encap(of, id));
+            theirs.any(|encap| {
+                matches!(encap, Encap::Tunnel(t) if t.mode == ours.mode && t.local == ours.remote && t.remote == ours.local)
+            })
+        })
+    }
+
+    fn lay(&mut self, cable: &Cable, host_jitter: &dyn Fn(End) -> Span) -> Laid {
+        let Some((&hub, spokes)) = cable.ends.split_last() else { return Laid::default() };
+        let several = spokes.len() > 1;
+        let there = spokes.iter().map(|&spoke| self.one_way(spoke, Some(hub), &cable.there, host_jitter(spoke)));
+        let there = there.collect();
+        let far = if several { None } else { spokes.first().copied() };
+        let back = self.one_way(hub, far, &cable.back, host_jitter(hub));
+        let tails = spokes.iter().map(|&spoke| {
+            let port = self.port_at(spoke).filter(|_| several)?;
+            Some(self.net.link(LinkSpec::wire(Span(0)).into_port(port)))
+        });
+        let tails = tails.collect();
+        Laid { there, back: Some(back), tails }
+    }
+
+    fn one_way(&mut self, from: End, to: Option<End>, direction: &Direction, host_jitter: Span) -> LinkId {
+        let Direction { bits_per_second, packet_rate, delay, jitter, framing, limit, ring, queue_limit } = *direction;
+        let waiting = match self.port_at(from) {
+            Some(port) => Waiting::Port { port, ring, bytes: queue_limit },
+            None => Waiting::DropTail(limit),
+        };
+        let jitter = if jitter.0 > 0 { jitter } else { host_jitter };
+        let spec = LinkSpec { bits_per_second, packet_rate, jitter, waiting, framing, ..LinkSpec::wire(delay) };
+        self.net.link(match to.and_then(|to| self.port_at(to)) {
+            Some(port) => spec.into_port(port),
+            None => spec,
+        })
+    }
+
+    /// The port at an end: of the device that the cable is in, which others may stand on.
+    fn port_at(&self, end: End) -> Option<Port> {
+        let machine = self.machine_of(end.node)?;
+        self.net.machine.port(machine, self.ground(machine, end.device?))
+    }
+
+    /// The device that all of a stack stand on.
+    fn ground(&self, machine: usize, device: usize) -> usize {
+        let mut at = device;
+        for _ in 0..self.uppers[machine].len() {
+            match self.uppers[machine].get(&at) {
+                Some(upper) => at = upper.on,
+                None => break,
+            }
+        }
+        at
+    }
+
+    /// The links of a way: those of its cables, before each the devices of the machine that stand on the one it leaves by.
+    fn pave(&mut self, steps: &[Step]) -> Way {
+        let mut links = Vec::new();
+        for (at, step) in steps.iter().enumerate() {
+            let ends = &self.cables[step.cable];
+            let hub = ends.len() - 1;
+            let (from, spoke) = if step.there { (ends[step.spoke], step.spoke) } else { (ends[hub], step.spoke) };
+            links.extend(self.storeys(from, &self.later(&steps[at..])).iter().map(|(_, link)| *link));
+            let laid = &self.laid[step.cable];
+            match (step.there, laid.back) {
+                (true, _) => links.push(laid.there[spoke]),
+                (false, Some(back)) => links.extend([Some(back), laid.tails[spoke]].into_iter().flatten()),
+                (false, None) => {}
+            }
+        }
+        let path: PathId = self.net.path(&links);
+        Way {
+            path,
+            first: steps.first().map(|step| self.departs(step)),
+            last: steps.last().map(|step| self.arrives(step)),
+        }
+    }
+
+    /// The machines that some steps lead to.
+    fn later(&self, steps: &[Step]) -> Vec<usize> {
+        steps.iter().filter_map(|step| self.machine_of(self.arrives(step).node)).collect()
+    }
+
+    /// The devices above the one that a packet leaves by, from the highest, each with its link downwards; tunnels only where they end
+    /// among the machines `later` on the way.
+    fn storeys(&self, from: End, later: &[usize]) -> Vec<(usize, LinkId)> {
+        let (Some(machine), Some(device)) = (self.machine_of(from.node), from.device) else { return Vec::new() };
+        let uppers = &self.uppers[machine];
+        let mut links = Vec::new();
+        let mut at = self.ground(machine, device);
+        for _ in 0..uppers.len() {
+            let fits = |upper: &Upper| upper.on == at && upper.only_to.is_none_or(|end| later.contains(&end));
+            // The device that the cable's end names comes first: of several tags on one card it is the one meant.
+            let named = uppers.get(&device).filter(|upper| fits(upper)).map(|upper| (device, upper));
+            let Some((above, upper)) = named.or_else(|| uppers.iter().find(|(_, u)| fits(u)).map(|(n, u)| (*n, u)))
+            else {
+                break;
+            };
+            links.push((above, upper.link));
+            at = above;
+        }
+        links.reverse();
+        links
+    }
+}
