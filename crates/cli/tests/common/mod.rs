@@ -3,6 +3,8 @@
 // Each test uses its part.
 #![allow(dead_code)]
 
+pub(crate) mod papers;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -38,7 +38,7 @@ const ROW: f64 = 104.0;
 /// Pixels between a place that has many roads and where these part.
 const STUB: f64 = 14.0;
 /// Characters that fit on a road, in one line.
-const FITS: usize = 22;
+const FITS: usize = 20;
 /// Lines above a road, and below it.
 const MOST_LINES: usize = 2;
 const LINE: f64 = 12.0;
@@ -231,7 +231,7 @@ mod tests {
         let columns: Vec<usize> = spots(6, &roads).iter().map(|spot| spot.column).collect();
         assert_eq!(columns, [0, 0, 1, 2, 3, 3]);
         let lines = broken("→ 768 kbit/s, 8 ms, buffer 64 kB, loses 1 %, and much more");
-        assert_eq!(lines, ["→ 768 kbit/s, 8 ms,", "buffer 64 kB, loses 1 %…"]);
+        assert_eq!(lines, ["→ 768 kbit/s, 8 ms,", "buffer 64 kB, loses 1…"]);
         assert_eq!(distances(0, 3, &[road(0, 1)]), [0, 1, 0], "what cannot be reached is there too");
     }
 }

@@ -31,12 +31,15 @@ fn of_load(under: &Under<'_>) -> Vec<(String, Drawing)> {
     let mut all = Vec::new();
     let mut add = |name: String, drawings: Vec<Drawing>| all.extend(drawings.into_iter().map(|d| (name.clone(), d)));
     for id in under.probes() {
-        add(format!("{load}-{id}-time"), latency::over_time(under, id, &meanwhile));
-        add(format!("{load}-{id}-distribution"), latency::distribution(under, id));
+        add(format!("{load}-{id}-time"), latency::over_time(&shown, under.title(), id, &meanwhile));
+        add(format!("{load}-{id}-distribution"), latency::distribution(&shown, under.title(), id));
     }
-    for (link, up) in courses::links(under) {
+    for (link, up) in courses::links(&shown) {
         let way = if up { "up" } else { "down" };
-        add(format!("{load}-waiting-{link}-{way}"), courses::before_link(under, link, up, &meanwhile));
+        add(
+            format!("{load}-waiting-{link}-{way}"),
+            courses::before_link(&shown, under.title(), (link, up), &meanwhile),
+        );
     }
     for (one, (_, case)) in shown.iter().zip(&under.cases) {
         let case = format!("{load}-{}", case.policy.name);

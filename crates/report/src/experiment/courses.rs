@@ -68,30 +68,21 @@ fn add(values: &mut Vec<f64>, at: usize, value: f64) {
 
 /// The most that a group carried with any policy: all charts of it have one scale.
 fn rate_scale(under: &Under<'_>, group: &str) -> f64 {
-    let mut most: f64 = 0.0;
-    for one in under.typical() {
-        let mut sum = Vec::new();
-        for transfer in one.run.transfers.iter().filter(|transfer| group_of(&transfer.id) == group) {
-            let (values, _) = averaged(one.run, &transfer.series);
-            values
-                .into_iter()
-                .enumerate()
-                .for_each(|(at, value)| add(&mut sum, at, value * 8e9 / one.run.step_ns as f64));
-        }
-        most = sum.into_iter().fold(most, f64::max);
-    }
-    most
+    under.typical().iter().flat_map(|one| total(one.run, group).0).fold(0.0, f64::max)
 }
 
 fn link<'e>(one: &Shown<'e>, name: &str, up: bool) -> Option<&'e LinkSeries> {
     one.run.queues.iter().find(|queue| queue.link == name && queue.up == up)
 }
 
-/// The directions of links where anything ever waited under a load.
-pub(super) fn links<'e>(under: &Under<'e>) -> Vec<(&'e str, bool)> {
+/// Bytes from which on one speaks of a queue: more than one packet on its way.
+const A_QUEUE: u64 = 2_000;
+
+/// The directions of links where a queue ever stood.
+pub(super) fn links<'e>(shown: &[Shown<'e>]) -> Vec<(&'e str, bool)> {
     let mut found: Vec<(&'e str, bool)> = Vec::new();
-    for one in under.typical() {
-        for queue in one.run.queues.iter().filter(|queue| queue.backlog.iter().any(|&bytes| bytes > 0)) {
+    for one in shown {
+        for queue in one.run.queues.iter().filter(|queue| queue.backlog.iter().any(|&bytes| bytes > A_QUEUE)) {
             if !found.contains(&(&queue.link, queue.up)) {
                 found.push((&queue.link, queue.up));
             }
@@ -100,9 +91,59 @@ pub(super) fn links<'e>(under: &Under<'e>) -> Vec<(&'e str, bool)> {
     found
 }
 
+/// What all transfers of a group carried together, each run in its look.
+pub(super) fn carried(all: &[Shown<'_>], under: &str, group: &str, happened: &Happened<'_>) -> Vec<Drawing> {
+    let has = |one: &&Shown<'_>| one.run.transfers.iter().any(|transfer| group_of(&transfer.id) == group);
+    let shown: Vec<Shown<'_>> = all.iter().filter(has).copied().collect();
+    let high = shown.iter().flat_map(|one| total(one.run, group).0).fold(0.0, f64::max);
+    let end = shown.iter().map(|one| end_of(one.run)).max().unwrap_or(1);
+    let draw = |part: &[Shown<'_>]| {
+        let course = |one: &Shown<'_>| {
+            let (values, step) = total(one.run, group);
+            let point = |(n, value): (usize, f64)| ((n as u64 * step) as f64, Some(value));
+            let points = values.into_iter().enumerate().map(point).collect();
+            Course { name: one.label.to_owned(), look: one.look(), points }
+        };
+        let what = Courses {
+            courses: part.iter().map(course).collect(),
+            drawn: Drawn::Stairs,
+            measured: part.iter().map(|one| one.run.window.0).min().unwrap_or(0) as f64,
+            ..Courses::default()
+        };
+        let told = part.iter().map(|one| {
+            let values = total(one.run, group).0;
+            let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+            format!("{}: {} on average", one.title, rate(mean))
+        });
+        let description = told.collect::<Vec<_>>().join("; ");
+        let time = Axis::time(end);
+        let heading = format!("{group}: payload per second, {under}");
+        courses(&heading, &description, (time.clone(), Axis::rates(high, 4)), HEIGHT, &what)
+            .with_moments(&time, &happened.moments)
+    };
+    charts_of(&shown).map(draw).collect()
+}
+
+/// What a group of transfers carried together, averaged, in bits per second, and how long each value holds.
+fn total(run: &Run, group: &str) -> (Vec<f64>, u64) {
+    let mut sum = Vec::new();
+    let mut step = run.step_ns;
+    for transfer in run.transfers.iter().filter(|transfer| group_of(&transfer.id) == group) {
+        let (values, wide) = averaged(run, &transfer.series);
+        step = wide;
+        values.into_iter().enumerate().for_each(|(at, value)| add(&mut sum, at, value * 8e9 / run.step_ns as f64));
+    }
+    (sum, step)
+}
+
 /// Bytes that wait before a link, each policy in its look.
-pub(super) fn before_link(under: &Under<'_>, name: &str, up: bool, happened: &Happened<'_>) -> Vec<Drawing> {
-    let shown: Vec<Shown<'_>> = under.typical().into_iter().filter(|one| link(one, name, up).is_some()).collect();
+pub(super) fn before_link(
+    all: &[Shown<'_>],
+    under: &str,
+    (name, up): (&str, bool),
+    happened: &Happened<'_>,
+) -> Vec<Drawing> {
+    let shown: Vec<Shown<'_>> = all.iter().copied().filter(|one| link(one, name, up).is_some()).collect();
     let queues = || shown.iter().filter_map(|one| link(one, name, up));
     let high = queues().flat_map(|queue| &queue.backlog).copied().max().unwrap_or(0);
     let Some(first) = queues().next() else { return Vec::new() };
@@ -122,7 +163,7 @@ pub(super) fn before_link(under: &Under<'_>, name: &str, up: bool, happened: &Ha
     };
     let draw = |part: &[Shown<'_>]| {
         let course = |one: &Shown<'_>| Course {
-            name: one.title.to_owned(),
+            name: one.label.to_owned(),
             look: one.look(),
             points: link(one, name, up).map(|queue| points(one.run, &queue.backlog)).unwrap_or_default(),
         };
@@ -132,11 +173,8 @@ pub(super) fn before_link(under: &Under<'_>, name: &str, up: bool, happened: &Ha
             references: references.clone(),
             measured: part.iter().map(|one| one.run.window.0).min().unwrap_or(0) as f64,
         };
-        let heading = format!(
-            "Waiting before {name}, {}, {}",
-            title(&first.title, if up { "up" } else { "down" }),
-            under.title()
-        );
+        let way = title(&first.title, if up { "up" } else { "down" });
+        let heading = format!("Waiting before {name}, {way}, {under}");
         let time = Axis::time(end);
         let axes = (time.clone(), Axis::sizes(high.max(limit.unwrap_or(0)), 4));
         courses(&heading, &told(part), axes, HEIGHT, &what).with_moments(&time, &happened.moments)
@@ -150,9 +188,15 @@ fn points<T: Copy + Into<u64>>(run: &Run, series: &[T]) -> Vec<(f64, Option<f64>
     series.iter().enumerate().map(point).collect()
 }
 
-/// The devices that have classes, or a root without.
-pub(super) fn devices<'e>(run: &'e Run) -> Vec<&'e str> {
-    distinct(run.classes.iter().filter(|class| class.leaf).map(|class| device(&class.id)))
+/// The devices whose classes are worth a chart: several sent something, or something waited.
+pub(super) fn devices(run: &Run) -> Vec<&str> {
+    let leaves = || run.classes.iter().filter(|class| class.leaf);
+    let busy = |on: &str| {
+        let own = || leaves().filter(|class| device(&class.id) == on);
+        let sent = own().filter(|class| class.sent.iter().any(|&bytes| bytes > 0)).count();
+        sent > 1 || own().any(|class| class.backlog.iter().any(|&bytes| bytes > A_QUEUE))
+    };
+    distinct(leaves().map(|class| device(&class.id))).into_iter().filter(|on| busy(on)).collect()
 }
 
 /// `gateway:eth0` of `gateway:eth0 1:10`.

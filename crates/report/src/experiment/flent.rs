@@ -110,7 +110,6 @@ impl<'e> Sides<'e> {
         let asked = run.probes.first().map(|probe| (probe.from.as_str(), probe.to.as_str()));
         let sent = run.transfers.first().map(|transfer| (transfer.from.as_str(), transfer.to.as_str()));
         let (near, far) = asked.or(sent).unwrap_or(("localhost", "localhost"));
-        let node = |end: &'e str| end.split_once(':').map_or(end, |(node, _)| node);
         let slowest =
             |link: &&tidegate_measure::experiment::Cable| link.there_bits.into_iter().chain(link.back_bits).min();
         let narrow = experiment.links.iter().filter(|link| slowest(link).is_some()).min_by_key(slowest);
@@ -119,9 +118,10 @@ impl<'e> Sides<'e> {
             let known = users.len();
             for link in experiment.links.iter().filter(|link| narrow.is_none_or(|narrow| !std::ptr::eq(narrow, *link)))
             {
-                let (from, to) = (node(&link.from), node(&link.to));
-                if users.contains(from) || users.contains(to) {
-                    users.extend([from, to]);
+                for (from, to) in super::topology::joined(link) {
+                    if users.contains(from) || users.contains(to) {
+                        users.extend([from, to]);
+                    }
                 }
             }
             if users.len() == known {

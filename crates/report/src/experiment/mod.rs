@@ -1,6 +1,7 @@
 //! What becomes of an experiment ([`tidegate_measure::experiment::Experiment`]): JSON and back, a page, charts, files for flent.
 
 mod charts;
+mod compare;
 mod courses;
 mod flent;
 mod latency;
@@ -15,6 +16,7 @@ mod write;
 use crate::chart::Look;
 
 pub use charts::charts;
+pub use compare::{Change, Comparing, Row, Side, comparison_json, comparison_page, comparison_text};
 pub use flent::flent_files;
 pub use page::page;
 pub use read::from_json;

@@ -28,6 +28,7 @@ impl<'e> Under<'e> {
         let shown = |(n, case): &(usize, Case<'e>)| Shown {
             policy: *n,
             title: title(&case.policy.title, &case.policy.name),
+            label: label(&case.policy.title, &case.policy.name),
             run: typical(case),
         };
         self.cases.iter().map(shown).collect()
@@ -55,6 +56,8 @@ pub(crate) struct Shown<'e> {
     /// The policy's place in the experiment.
     pub(crate) policy: usize,
     pub(crate) title: &'e str,
+    /// What it is called where there is little room.
+    pub(crate) label: &'e str,
     pub(crate) run: &'e Run,
 }
 
@@ -72,6 +75,15 @@ pub(crate) fn charts_of<'s, 'e>(shown: &'s [Shown<'e>]) -> impl Iterator<Item = 
 /// What something is called, for people.
 pub(crate) fn title<'t>(title: &'t str, name: &'t str) -> &'t str {
     if title.is_empty() { name } else { title }
+}
+
+/// Characters that fit beside a line.
+const SHORT: usize = 14;
+
+/// What something is called on a chart: its title if that is short, else its name if that is shorter.
+pub(crate) fn label<'t>(long: &'t str, name: &'t str) -> &'t str {
+    let long = title(long, name);
+    if long.chars().count() > SHORT && name.chars().count() < long.chars().count() { name } else { long }
 }
 
 /// Each once, in order of appearance.

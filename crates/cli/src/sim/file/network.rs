@@ -374,6 +374,7 @@ pub(super) fn control(value: Value<'_>) -> Result<CongestionControl, Wrong> {
         ("reno", CongestionControl::Reno),
         ("bbr", CongestionControl::Bbr),
         ("cubic-without-hystart", CongestionControl::CubicSlowStart),
+        ("bbr", CongestionControl::Bbr),
     ];
     let said = text(value)?;
     known.iter().find(|(name, _)| *name == said).map(|(_, control)| *control).ok_or_else(|| {
