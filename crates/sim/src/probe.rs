@@ -34,6 +34,8 @@ pub struct ProbeSpec {
 pub struct Echo {
     /// When it was sent.
     pub sent: Time,
+    /// How long it took to get there; `None`: it was lost on its way there, or is under way.
+    pub there: Option<Span>,
     /// Its round trip; `None`: lost, or still on the way.
     pub rtt: Option<Span>,
 }
@@ -202,7 +204,7 @@ impl<M: Machine> Net<M> {
         let next = self.now + Span(probe.spec.interval.0.max(1));
         self.events.push(next, Kind::Probe, index);
         let seq = probe.echoes.len() as u32;
-        probe.echoes.push(Echo { sent: self.now, rtt: None });
+        probe.echoes.push(Echo { sent: self.now, there: None, rtt: None });
         let fields = probe.fields(seq);
         let cargo = Cargo { role: Role::EchoRequest, owner: index as u32, seq, sent: self.now, ..Cargo::default() };
         let path = probe.spec.forward;
@@ -223,6 +225,9 @@ impl<M: Machine> Net<M> {
                 echo.rtt = Some(self.now.since(echo.sent));
             }
             return;
+        }
+        if let Some(echo) = probe.echoes.get_mut(cargo.seq as usize) {
+            echo.there = Some(self.now.since(echo.sent));
         }
         let (fields, path) = (probe.fields(cargo.seq), probe.spec.back);
         let cargo = Cargo { role: Role::EchoReply, ..cargo };
