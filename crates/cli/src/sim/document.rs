@@ -194,6 +194,7 @@ fn control_name(control: CongestionControl) -> &'static str {
         CongestionControl::Reno => "reno",
         CongestionControl::Cubic => "cubic",
         CongestionControl::CubicSlowStart => "cubic-without-hystart",
+        CongestionControl::Bbr => "bbr",
     }
 }
 

@@ -373,6 +373,7 @@ pub(super) fn control(value: Value<'_>) -> Result<CongestionControl, Wrong> {
         ("cubic", CongestionControl::Cubic),
         ("reno", CongestionControl::Reno),
         ("cubic-without-hystart", CongestionControl::CubicSlowStart),
+        ("bbr", CongestionControl::Bbr),
     ];
     let said = text(value)?;
     known.iter().find(|(name, _)| *name == said).map(|(_, control)| *control).ok_or_else(|| {
