@@ -129,6 +129,8 @@ pub(crate) struct Sender {
     backoff: u32,
     probe_at: Option<Time>,
     probing: bool,
+    /// What the end of the data was when a probe repeated its last segment, until it is known why that was missing.
+    probed: Option<u32>,
     reorder_at: Option<Time>,
     retry_at: Option<Time>,
     /// Refused by the own machine: wait for an acknowledgement or a timer.
@@ -180,6 +182,7 @@ impl Sender {
             backoff: 0,
             probe_at: None,
             probing: false,
+            probed: None,
             reorder_at: None,
             retry_at: None,
             refused: false,
@@ -245,7 +248,7 @@ impl Sender {
         self.refused = false;
         let (before, prior_in_flight, losses) = (self.una, self.in_flight(), self.losses);
         let mut delivered = 0;
-        let mut sample = None;
+        let (mut sample, mut echoed) = (None, None);
         let mut last = None;
         while self.una < ack.ack {
             let Some(seg) = self.segs.pop_front() else { break };
@@ -266,6 +269,9 @@ impl Sender {
                 sample = sample.or(Some(rtt));
                 last = Some(rtt);
                 self.reordered |= self.una < self.sacked_high;
+            } else if echoed.is_none() {
+                // What the echo of its timestamp says (RFC 7323), unless an earlier transmission is what arrived.
+                echoed = Some(now.since(seg.at)).filter(|&rtt| self.rtt.min.is_some_and(|min| rtt >= min));
             }
             self.note_delivery(now, seg);
         }
@@ -277,7 +283,7 @@ impl Sender {
         for &(start, end) in ack.sack[..usize::from(ack.blocks)].iter().rev() {
             delivered += self.on_block(now, start, end, &mut sample, &mut last);
         }
-        if let Some(rtt) = sample {
+        if let Some(rtt) = sample.or(echoed) {
             self.rtt.sample(rtt);
         }
         let acked = Acked { now, segments: delivered, una: self.una, next: self.next, rtt: last };
@@ -287,10 +293,27 @@ impl Sender {
             self.probing = false;
         }
         let lost = self.detect_losses(now);
+        self.judge_probe(ack);
         self.react(&acked, advanced, lost, ack.ece);
         self.follow_model(&acked, prior_in_flight, (self.losses - losses) as u32);
         if advanced || delivered > 0 {
             self.arm(now);
+        }
+    }
+
+    /// A probe that repaired a loss hides it: that counts as congestion (RFC 8985 section 7.4), unless the receiver says that the
+    /// segment came twice.
+    fn judge_probe(&mut self, ack: &AckSegment) {
+        let Some(end) = self.probed.filter(|&end| ack.ack >= end) else { return };
+        if ack.twice {
+            self.probed = None;
+        } else if ack.ack > end {
+            self.probed = None;
+            if self.state == State::Open && self.model.is_none() {
+                self.window.on_congestion();
+                self.reductions += 1;
+                self.window.cwnd = self.window.ssthresh;
+            }
         }
     }
 
@@ -347,6 +370,7 @@ impl Sender {
             return if may {
                 Some(self.send_new(now))
             } else if self.next > self.una && self.segs.back().is_some_and(|seg| seg.flags & (SACKED | RETRANS) == 0) {
+                self.probed = Some(self.next);
                 Some(self.resend(now, self.next - 1))
             } else {
                 None
@@ -664,6 +688,7 @@ impl Sender {
         self.backoff = (self.backoff + 1).min(16);
         self.probe_at = None;
         self.probing = false;
+        self.probed = None;
         self.refused = false;
         self.rto_at = Some(now + self.backed_off());
     }
