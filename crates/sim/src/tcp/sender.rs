@@ -115,6 +115,8 @@ pub(crate) struct Sender {
     high_seq: u32,
     rack: Rack,
     reordered: bool,
+    /// The acknowledgement at hand showed that a retransmission was lost.
+    lost_again: bool,
     /// Below this no segment sent once is unjudged.
     scan: u32,
     /// Below this no segment waits for retransmission.
@@ -172,6 +174,7 @@ impl Sender {
             high_seq: 0,
             rack: Rack::default(),
             reordered: false,
+            lost_again: false,
             scan: 0,
             hint: 0,
             resent: VecDeque::new(),
@@ -326,7 +329,7 @@ impl Sender {
         if self.reorder_at.is_some_and(|at| at <= now) {
             self.reorder_at = None;
             let lost = self.detect_losses(now);
-            if lost && self.state != State::Loss && self.state != State::Recovery {
+            if lost && self.state != State::Recovery {
                 self.enter(State::Recovery);
                 if self.model.is_none() {
                     self.window.cwnd = self.in_flight() + 1;
@@ -534,6 +537,7 @@ impl Sender {
 
     /// RACK: marks what was sent before something delivered and is overdue. Tells whether there was any.
     fn detect_losses(&mut self, now: Time) -> bool {
+        self.lost_again = false;
         self.reorder_at = None;
         if self.rack.order == 0 || self.next == self.una {
             return false;
@@ -565,7 +569,6 @@ impl Sender {
             }
             self.scan += 1;
         }
-        let mut again = false;
         while let Some(&(seq, order)) = self.resent.front() {
             let live = seq >= self.una && {
                 let seg = &self.segs[(seq - self.una) as usize];
@@ -586,11 +589,11 @@ impl Sender {
                 seg.flags = seg.flags & !RETRANS | LOST;
                 self.retrans_out -= 1;
                 self.hint = self.hint.min(seq);
-                again = true;
+                self.lost_again = true;
             }
             self.resent.pop_front();
         }
-        again || self.lost_out > before
+        self.lost_again || self.lost_out > before
     }
 
     /// The state machine and the window.
@@ -603,7 +606,9 @@ impl Sender {
             }
             self.state = State::Open;
         }
-        if self.lost_out > 0 && matches!(self.state, State::Open | State::Reduced) {
+        // What a timeout had sent again is lost once more: that is congestion anew (the recorded runs reduce there).
+        let anew = self.state == State::Loss && self.lost_again;
+        if self.lost_out > 0 && (anew || matches!(self.state, State::Open | State::Reduced)) {
             self.enter(State::Recovery);
         } else if ece && self.config.ecn && self.state == State::Open {
             self.enter(State::Reduced);
@@ -624,7 +629,7 @@ impl Sender {
 
     fn enter(&mut self, state: State) {
         // From a reduction under way into recovery there is no second one (RFC 3168 section 6.1.2).
-        if self.state == State::Open {
+        if matches!(self.state, State::Open | State::Loss) {
             self.prr = Prr { prior: self.window.cwnd, ..Prr::default() };
             match &mut self.model {
                 Some(model) => model.bbr.on_trouble(self.window.cwnd, false),
