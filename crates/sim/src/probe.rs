@@ -67,6 +67,13 @@ pub enum Arrivals {
     Poisson(Span),
     /// At this interval.
     Every(Span),
+    /// At this interval in the long run, each packet late by something between 0 and `late`: a program that sleeps between packets.
+    Around {
+        /// The interval.
+        every: Span,
+        /// How late at most.
+        late: Span,
+    },
 }
 
 /// How long its frames are, in bytes.
@@ -156,6 +163,8 @@ pub(crate) struct Source {
     spec: SourceSpec,
     template: Template,
     draws: Seeded,
+    /// When the next packet would be due if nothing were late.
+    due: Time,
     stats: SourceStats,
     pub(crate) lost: u64,
 }
@@ -167,7 +176,7 @@ impl Source {
             proto::TCP => Template::tcp(spec.ends),
             other => Template::raw(other, spec.ends),
         };
-        Source { spec, template, draws, stats: SourceStats::default(), lost: 0 }
+        Source { spec, template, draws, due: spec.start, stats: SourceStats::default(), lost: 0 }
     }
 
     fn exponential(&mut self, mean: f64) -> f64 {
@@ -237,11 +246,15 @@ impl<M: Machine> Net<M> {
         if source.stats.sent >= source.spec.count || self.now >= source.spec.stop {
             return;
         }
-        let gap = match source.spec.arrivals {
-            Arrivals::Every(gap) => gap.0,
-            Arrivals::Poisson(mean) => source.exponential(mean.0 as f64) as u64,
+        let next = match source.spec.arrivals {
+            Arrivals::Every(gap) => self.now + gap,
+            Arrivals::Poisson(mean) => self.now + Span(source.exponential(mean.0 as f64) as u64),
+            Arrivals::Around { every, late } => {
+                source.due = source.due + every;
+                source.due + Span((source.draws.unit() * late.0 as f64) as u64)
+            }
         };
-        self.events.push(self.now + Span(gap.max(1)), Kind::Source, index);
+        self.events.push(next.max(self.now + Span(1)), Kind::Source, index);
         let size = match source.spec.sizes {
             Sizes::Fixed(size) => size,
             Sizes::Exponential(mean) => (source.exponential(f64::from(mean)) + 0.5) as u32,

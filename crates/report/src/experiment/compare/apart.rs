@@ -14,9 +14,11 @@ pub(super) fn sentences(sides: &[Side]) -> Vec<String> {
         let each = sides.iter().map(|side| format!("{} is “{}”", side.label, side.experiment.title));
         told.push(format!("These are different scenarios: {}.", list(each)));
     }
-    told.extend(only_in(sides, "Policy", |e| e.policies.iter().map(|policy| policy.name.clone()).collect()));
-    told.extend(only_in(sides, "Load", |e| e.loads.iter().map(|load| load.name.clone()).collect()));
-    if told.is_empty() {
+    let before = told.len();
+    told.extend(only_in(sides, "The policy", |e| e.policies.iter().map(|policy| policy.name.clone()).collect()));
+    told.extend(only_in(sides, "The load", |e| e.loads.iter().map(|load| load.name.clone()).collect()));
+    // With a policy or a load its cases are missing, too.
+    if told.len() == before {
         told.extend(only_in(sides, "The case", cases));
     }
     told.extend(only_in(sides, "The probe", |e| {
@@ -65,15 +67,19 @@ fn only_in(sides: &[Side], what: &str, of: impl Fn(&Experiment) -> Vec<String>) 
     let sentence = |(having, names): (String, Vec<String>)| match names.as_slice() {
         [one] => format!("{what} {one} is in {having} only."),
         many if many.len() <= MOST_NAMED => {
-            format!("{what}s {} are in {having} only.", list(many.iter().cloned())).replacen("The", "The", 1)
+            format!("{} {} are in {having} only.", plural(what), list(many.iter().cloned()))
         }
-        many => format!(
-            "{what}s {} and {} more are in {having} only.",
-            many[..MOST_NAMED].join(", "),
-            many.len() - MOST_NAMED
-        ),
+        many => {
+            let (named, more) = many.split_at(MOST_NAMED);
+            format!("{} {} and {} more are in {having} only.", plural(what), named.join(", "), more.len())
+        }
     };
     told.into_iter().map(sentence).collect()
+}
+
+/// `The policies` of `The policy`.
+fn plural(what: &str) -> String {
+    what.strip_suffix('y').map_or_else(|| format!("{what}s"), |stem| format!("{stem}ies"))
 }
 
 /// Names listed at most.
