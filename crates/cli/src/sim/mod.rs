@@ -6,6 +6,7 @@
 //! ```
 //! The same file and seed give the same document to the byte, however many processors work on it.
 
+mod begin;
 mod document;
 mod file;
 mod files;
