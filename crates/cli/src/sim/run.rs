@@ -39,6 +39,8 @@ pub(super) struct Case {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Going {
     Flow(FlowId),
+    /// What ssh says first; the transfer follows when it has ended.
+    Login(TransactionId, FlowSpec),
     Source(SourceId),
     Ping(ProbeId),
     Errand(TransactionId),
@@ -209,12 +211,12 @@ impl<'s> Run<'s> {
             stop,
         };
         match &item.what {
-            What::Tcp { bytes, tcp, receiver_opens, .. } => {
+            What::Tcp { bytes, tcp, receiver_opens, login, .. } => {
                 let tcp = tcp.or(scenario.nodes[item.from].tcp);
                 let receiver = scenario.nodes[item.to].tcp;
                 let ends = if *receiver_opens { Ends { sport: item.port, dport: sport, ..ends } } else { ends };
                 let usual = FlowSpec::bulk(ends, there.path, back.path);
-                Going::Flow(net.tcp(FlowSpec {
+                let spec = FlowSpec {
                     control: tcp.control.unwrap_or(CongestionControl::Cubic),
                     // Both must want it.
                     ecn: tcp.ecn.unwrap_or(false) && receiver.ecn.or(tcp.ecn).unwrap_or(false),
@@ -224,13 +226,27 @@ impl<'s> Run<'s> {
                     initial_window: tcp.initial_window.unwrap_or(usual.initial_window),
                     receive_window: receiver.receive_window.or(tcp.receive_window).unwrap_or(usual.receive_window),
                     delayed_ack: receiver.delayed_ack.or(tcp.delayed_ack).unwrap_or(usual.delayed_ack),
+                    send_buffer: tcp.send_buffer.unwrap_or(usual.send_buffer),
+                    small_queues: tcp.small_queues.unwrap_or(usual.small_queues),
+                    called: *receiver_opens,
                     local: scenario.nodes[item.from].role == Role::Machine,
                     // Transfers do not all begin in one instant.
                     start: start + Span::millis(10 * u64::from(n)),
                     // Beyond the window, so that queues are as they were until its very end.
                     stop: item.stop.map_or(end + Span::secs(1), |stop| START + stop),
                     ..usual
-                }))
+                };
+                if !*login {
+                    return Going::Flow(net.tcp(spec));
+                }
+                // Once: the next would begin when none begins any more.
+                let once = tidegate_sim::Transaction { port: item.port, ..errands::login() };
+                let first = TransactionSpec { start: spec.start, stop: spec.start + Span(1), ..errand(once) };
+                let first = match *receiver_opens {
+                    true => TransactionSpec { client: dst, server: src, forward: back.path, back: there.path, ..first },
+                    false => first,
+                };
+                Going::Login(net.transaction(first), spec)
             }
             What::Udp { payload, every } => {
                 let headers = if src.is_ipv6() { 62 } else { 42 };
@@ -289,7 +305,10 @@ impl<'s> Run<'s> {
         for (at, due) in self.agenda(asked) {
             self.laid.world.net.run(at);
             match due {
-                Due::Step => self.read(at),
+                Due::Step => {
+                    self.follow_logins(at);
+                    self.read(at);
+                }
                 Due::WindowBegins => self.edges[0] = self.acked(),
                 Due::WindowEnds => self.edges[1] = self.acked(),
                 Due::Happens(what) => self.happens(what),
@@ -337,6 +356,17 @@ impl<'s> Run<'s> {
         all.sort_by_key(|(at, _)| *at);
         all.retain(|(at, _)| *at <= START + scenario.end().max(Span(steps * self.step.0)));
         all
+    }
+
+    /// Lets the transfers begin whose login has ended.
+    fn follow_logins(&mut self, at: Time) {
+        let net = &mut self.laid.world.net;
+        for piece in &mut self.pieces {
+            let Going::Login(login, spec) = piece.going else { continue };
+            if net.completions(login).first().is_some_and(|go| go.all.is_some()) {
+                piece.going = Going::Flow(net.tcp(FlowSpec { start: at, ..spec }));
+            }
+        }
     }
 
     fn acked(&self) -> Vec<u64> {
