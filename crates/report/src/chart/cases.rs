@@ -50,7 +50,7 @@ const ROOM: f64 = 0.7;
 pub fn cases_spans(low: u64, high: u64) -> Axis {
     if low > 0 && high / low >= WIDE_RANGE {
         let range = high as f64 / low as f64;
-        Axis::log_spans(low, (low as f64 * range.powf(1.0 / ROOM)) as u64)
+        Axis { ticks: 5, ..Axis::log_spans(low, (low as f64 * range.powf(1.0 / ROOM)) as u64) }
     } else {
         Axis { ticks: 4, ..Axis::spans_to((high as f64 / ROOM) as u64) }
     }

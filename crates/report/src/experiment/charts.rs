@@ -48,10 +48,10 @@ fn of_load(under: &Under<'_>) -> Vec<(String, Drawing)> {
             add(format!("{case}-{group}"), drawing.into_iter().collect());
         }
         for device in courses::devices(one.run) {
-            let drawing = |found: Option<(Drawing, usize)>| found.map(|(drawing, _)| drawing).into_iter().collect();
-            let name = device.replace(':', "-");
-            add(format!("{case}-sent-{name}"), drawing(courses::of_classes(under, one, device, &meanwhile)));
-            add(format!("{case}-waiting-{name}"), drawing(courses::in_classes(under, one, device, &meanwhile)));
+            for view in courses::VIEWS {
+                let drawn = courses::in_classes(under, one, device, view, &meanwhile).map(|(drawing, _)| drawing);
+                add(format!("{case}-{}-{}", view.word, device.replace(':', "-")), drawn.into_iter().collect());
+            }
         }
         let windows = courses::windows(under, one, &meanwhile).map(|(drawing, _)| drawing);
         add(format!("{case}-windows"), windows.into_iter().collect());

@@ -4,6 +4,7 @@ use super::show::{Happened, Shown, Under, charts_of, distinct, end_of, title};
 use crate::chart::{
     Axis, Band, COLOURS, Course, Courses, Drawing, Drawn, LOOKS, Look, OTHERS, Reference, courses, stack,
 };
+use crate::html::parts::capital;
 use crate::numbers::{rate, size};
 use tidegate_measure::bits_per_second;
 use tidegate_measure::experiment::{LinkSeries, Run, Transfer, group_of};
@@ -204,92 +205,82 @@ fn device(id: &str) -> &str {
     id.rsplit_once(' ').map_or("", |(device, _)| device)
 }
 
-/// Bytes that wait in the classes of a device, each in its look; `None` where nothing ever waited. Classes beyond [`LOOKS`] are left
-/// out, those that had most waiting stay.
+/// Points of a course: when and how much.
+type Points = Vec<(f64, Option<f64>)>;
+
+/// What of classes is drawn.
+pub(super) struct View {
+    /// `sent`, `waiting`.
+    pub(super) word: &'static str,
+    drawn: Drawn,
+    points: fn(&Run, &ClassSeries) -> Points,
+    axis: fn(f64) -> Axis,
+    written: fn(f64) -> String,
+}
+
+/// What classes sent, and what waited in them.
+pub(super) const VIEWS: [&View; 2] = [
+    &View { word: "sent", drawn: Drawn::Stairs, points: sent, axis: |high| Axis::rates(high, 4), written: rate },
+    &View {
+        word: "waiting",
+        drawn: Drawn::Lines,
+        points: |run, class| points(run, &class.backlog),
+        axis: |high| Axis::sizes(high as u64, 4),
+        written: |bytes| size(bytes as u64),
+    },
+];
+
+fn sent(run: &Run, class: &ClassSeries) -> Points {
+    let (values, step) = averaged(run, &class.sent);
+    let point = |(n, bytes): (usize, f64)| ((n as u64 * step) as f64, Some(bits_per_second(1, run.step_ns) * bytes));
+    values.into_iter().enumerate().map(point).collect()
+}
+
+/// The classes of a device, each in its look, and how many are left out: those that had most stay. `None` where there was nothing.
 pub(super) fn in_classes(
     under: &Under<'_>,
     one: &Shown<'_>,
     on: &str,
+    view: &View,
     happened: &Happened<'_>,
 ) -> Option<(Drawing, usize)> {
-    class_chart(
-        under,
-        one,
-        on,
-        happened,
-        "Waiting",
-        |class| points(one.run, &class.backlog),
-        Axis::sizes,
-        |peak| size(peak as u64),
-    )
-}
-
-/// What the classes of a device sent over time.
-pub(super) fn of_classes(
-    under: &Under<'_>,
-    one: &Shown<'_>,
-    on: &str,
-    happened: &Happened<'_>,
-) -> Option<(Drawing, usize)> {
-    let sent = |class: &ClassSeries| {
-        let (values, step) = averaged(one.run, &class.sent);
-        let point =
-            |(n, bytes): (usize, f64)| ((n as u64 * step) as f64, Some(bits_per_second(1, one.run.step_ns) * bytes));
-        values.into_iter().enumerate().map(point).collect()
-    };
-    class_chart(under, one, on, happened, "Sent", sent, |high, ticks| Axis::rates(high as f64, ticks), rate)
-}
-
-#[allow(clippy::too_many_arguments)]
-fn class_chart(
-    under: &Under<'_>,
-    one: &Shown<'_>,
-    on: &str,
-    happened: &Happened<'_>,
-    what: &str,
-    course: impl Fn(&ClassSeries) -> Vec<(f64, Option<f64>)>,
-    axis: impl Fn(u64, usize) -> Axis,
-    written: impl Fn(f64) -> String,
-) -> Option<(Drawing, usize)> {
-    let leaves = one.run.classes.iter().filter(|class| class.leaf && device(&class.id) == on);
-    let peak = |points: &[(f64, Option<f64>)]| points.iter().filter_map(|(_, value)| *value).fold(0.0, f64::max);
-    let mut all: Vec<(&ClassSeries, Vec<(f64, Option<f64>)>, f64)> = leaves
-        .map(|class| {
-            let points = course(class);
-            let peak = peak(&points);
-            (class, points, peak)
-        })
-        .filter(|(_, _, peak)| *peak > 0.0)
-        .collect();
-    let mut order: Vec<usize> = (0..all.len()).collect();
-    order.sort_by(|&a, &b| all[b].2.total_cmp(&all[a].2));
-    let hidden = all.len().saturating_sub(LOOKS);
-    let keep: Vec<usize> = order.into_iter().take(LOOKS).collect();
-    let mut place = 0;
-    all.retain(|_| {
-        place += 1;
-        keep.contains(&(place - 1))
-    });
+    let (all, hidden) = busiest(one.run, on, view);
     let high = all.iter().map(|(_, _, peak)| *peak).fold(0.0, f64::max);
-    let told = all.iter().map(|(class, _, peak)| format!("{}: at most {}", class.id, written(*peak)));
+    let told = all.iter().map(|(class, _, peak)| format!("{}: at most {}", class.id, (view.written)(*peak)));
     let description = told.collect::<Vec<_>>().join("; ");
     let name = |class: &ClassSeries| class.id.rsplit(' ').next().unwrap_or_default().to_owned();
-    let lines = all.iter().enumerate();
-    let lines =
-        lines.map(|(n, (class, points, _))| Course { name: name(class), look: Look(n), points: points.clone() });
+    let lines = all.into_iter().enumerate();
+    let lines = lines.map(|(n, (class, points, _))| Course { name: name(class), look: Look(n), points });
     let drawn = Courses {
         courses: lines.collect(),
-        drawn: if what == "Sent" { Drawn::Stairs } else { Drawn::Lines },
+        drawn: view.drawn,
         references: Vec::new(),
         measured: one.run.window.0 as f64,
     };
     if drawn.courses.is_empty() {
         return None;
     }
-    let heading = format!("{what} by the classes of {on} with {}, {}", one.title, under.title());
+    let heading = format!("{} by the classes of {on} with {}, {}", capital(view.word), one.title, under.title());
     let time = Axis::time(end_of(one.run));
-    let drawing = courses(&heading, &description, (time.clone(), axis(high as u64, 4)), HEIGHT, &drawn);
+    let drawing = courses(&heading, &description, (time.clone(), (view.axis)(high)), HEIGHT, &drawn);
     Some((drawing.with_moments(&time, &happened.moments), hidden))
+}
+
+/// The leaf classes of a device with their points and the highest of these, in their order, and how many more had something.
+fn busiest<'e>(run: &'e Run, on: &str, view: &View) -> (Vec<(&'e ClassSeries, Points, f64)>, usize) {
+    let peak = |points: &Points| points.iter().filter_map(|(_, value)| *value).fold(0.0, f64::max);
+    let leaves = run.classes.iter().filter(|class| class.leaf && device(&class.id) == on);
+    let with = leaves.map(|class| (class, (view.points)(run, class)));
+    let mut all: Vec<_> =
+        with.map(|(class, points)| (class, peak(&points), points)).filter(|(_, peak, _)| *peak > 0.0).collect();
+    let mut peaks: Vec<f64> = all.iter().map(|(_, peak, _)| *peak).collect();
+    peaks.sort_by(|a, b| b.total_cmp(a));
+    let hidden = all.len().saturating_sub(LOOKS);
+    if hidden > 0 {
+        all.retain(|(_, peak, _)| *peak >= peaks[LOOKS - 1]);
+        all.truncate(LOOKS);
+    }
+    (all.into_iter().map(|(class, peak, points)| (class, points, peak)).collect(), hidden)
 }
 
 /// Congestion windows with a policy, where they were recorded, and how many more transfers there are than are drawn.

@@ -146,7 +146,7 @@ fn overview(experiment: &Experiment, loads: &[Under<'_>]) -> String {
         let caption =
             "<b>All cases on one sheet</b>, on the same scales; below each the mean, its deviation (mdev), and losses.";
         let _ =
-            write!(out, "<details><summary>All cases on one sheet</summary>{}</details>\n", wide(&drawing, caption));
+            writeln!(out, "<details><summary>All cases on one sheet</summary>{}</details>", wide(&drawing, caption));
     }
     out + "</section>\n"
 }
@@ -289,19 +289,14 @@ fn classes(under: &Under<'_>, shown: &[Shown<'_>], meanwhile: &Happened<'_>) -> 
     let mut cards = String::new();
     for one in shown {
         for device in courses::devices(one.run) {
-            let charts = [
-                courses::of_classes(under, one, device, meanwhile),
-                courses::in_classes(under, one, device, meanwhile),
-            ];
-            for (what, chart) in ["sent", "waiting"].into_iter().zip(charts) {
-                let Some((drawing, hidden)) = chart else { continue };
-                let told = format!(
-                    "{}: {what} on {}{}",
-                    caption(one.title),
-                    escape(device),
-                    left_out(hidden, "classes that had less")
-                );
-                cards.push_str(&figure(&[drawing], &told, Reading::Across, &series::classes(one, device, what)));
+            for view in courses::VIEWS {
+                let Some((drawing, hidden)) = courses::in_classes(under, one, device, view, meanwhile) else {
+                    continue;
+                };
+                let hidden = left_out(hidden, "classes that had less");
+                let told = format!("{}: {} on {}{hidden}", caption(one.title), view.word, escape(device));
+                let data = series::classes(one, device, view.word);
+                cards.push_str(&figure(&[drawing], &told, Reading::Across, &data));
             }
         }
     }
@@ -339,9 +334,9 @@ fn all_figures(experiment: &Experiment) -> String {
         out.push_str("<p class=\"small\">The median over repeats; in brackets the least and the most.</p>\n");
     }
     for table in tables::tables(experiment) {
-        let _ = write!(
+        let _ = writeln!(
             out,
-            "<details class=\"figures\" open><summary>{}</summary>{}</details>\n",
+            "<details class=\"figures\" open><summary>{}</summary>{}</details>",
             escape(&table.caption),
             table.table()
         );
@@ -361,9 +356,9 @@ fn policies(experiment: &Experiment) -> String {
             let list = format!("<pre tabindex=\"0\">{}</pre>", escape(&lines.join("\n")));
             let _ = match count {
                 0..=MOST_LINES => write!(out, "<p class=\"small\">On {}:</p>\n{list}\n", escape(machine)),
-                _ => write!(
+                _ => writeln!(
                     out,
-                    "<details><summary>On {}: {count} commands</summary>{list}</details>\n",
+                    "<details><summary>On {}: {count} commands</summary>{list}</details>",
                     escape(machine)
                 ),
             };

@@ -119,7 +119,11 @@ pub(crate) fn written(name: &str, number: f64, unit: &str) -> String {
         "s" => span((number * 1e9).round() as u64),
         "bit/s" => rate(number),
         "bytes" => size(number.max(0.0).round() as u64),
-        _ if ["loss", "share", "utilisation", "there-loss", "back-loss"].contains(&statistic) => percent(number),
+        _ if ["loss", "loss-low", "loss-high", "share", "utilisation", "there-loss", "back-loss"]
+            .contains(&statistic) =>
+        {
+            percent(number)
+        }
         _ => plain(number),
     }
 }

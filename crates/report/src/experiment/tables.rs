@@ -3,12 +3,14 @@
 use super::latency::called;
 use super::show::{Under, distinct, spread, title, written};
 use crate::html::parts::{Data, capital};
+use crate::numbers::percent;
+use tidegate_measure::Pings;
 use tidegate_measure::experiment::{Case, Comparison, Experiment, NoSuchFigure};
 
 /// A column: its head, and the statistic that stands in it.
 type Column = (&'static str, &'static str);
 
-const ANSWERS: [Column; 9] = [
+const ANSWERS: [Column; 10] = [
     ("mean", "mean"),
     ("median", "median"),
     ("95 %", "p95"),
@@ -17,8 +19,11 @@ const ANSWERS: [Column; 9] = [
     ("mdev", "mdev"),
     ("jitter", "jitter"),
     ("lost", "loss"),
+    ("95 % sure", SURE),
     ("asked", "sent"),
 ];
+/// Between what shares the losses of all repeats together lie with 95 % confidence.
+const SURE: &str = "loss-interval";
 const DIRECTIONS: [Column; 4] = [
     ("lost there", "there-loss"),
     ("lost back", "back-loss"),
@@ -116,10 +121,21 @@ fn table(
     Data { caption: caption.to_owned(), head, rows }
 }
 
+/// The answers of all repeats.
+fn all_answers(case: &Case<'_>, id: &str) -> Vec<Option<u64>> {
+    let probes = case.runs.iter().flat_map(|run| run.probes.iter().map(move |probe| (run.window, probe)));
+    let asked = probes.filter(|(_, probe)| probe.id == id).flat_map(|(window, probe)| probe.within(window));
+    asked.map(|(_, took)| took).collect()
+}
+
 /// What stands where there is no figure.
 const NOTHING: &str = "–";
 
-pub(super) fn cell(case: &Case<'_>, id: &str, statistic: &str) -> String {
+fn cell(case: &Case<'_>, id: &str, statistic: &str) -> String {
+    if statistic == SURE {
+        let (low, high) = Pings::new(all_answers(case, id)).loss_interval();
+        return format!("{} – {}", percent(low), percent(high));
+    }
     let name = format!("{id}.{statistic}");
     match case.figure(&name) {
         Ok(found) => spread(&name, &found),

@@ -94,6 +94,8 @@ pub(crate) struct AckSegment {
     pub(crate) blocks: u8,
     /// ECN echo.
     pub(crate) ece: bool,
+    /// It answers a segment that came twice, and says so (RFC 2883).
+    pub(crate) twice: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -173,7 +175,7 @@ impl Receiver {
         if grows || self.quick > 0 || full || twice || news {
             self.quick = self.quick.saturating_sub(1);
             self.reports = if self.next > before { 0 } else { self.reports };
-            return Some(self.acknowledge());
+            return Some(AckSegment { twice, ..self.acknowledge() });
         }
         if self.next > before {
             self.reports = 0;

@@ -35,7 +35,7 @@ pub(super) fn sentences(sides: &[Side]) -> Vec<String> {
 
 /// The cases that were run.
 fn cases(experiment: &Experiment) -> Vec<String> {
-    let name = |case: &Case<'_>| format!("{}, {}", case.policy.name, case.load.name);
+    let name = |case: &Case<'_>| format!("{}/{}", case.policy.name, case.load.name);
     experiment.cases().iter().map(name).collect()
 }
 

@@ -80,6 +80,24 @@ impl<'s> Comparing<'s> {
         Comparing { sides, rows, apart: apart::sentences(sides) }
     }
 
+    /// One of how many figures is beyond the spread by chance alone, where both results are of one kind: of two samples of n and m
+    /// figures, all of one are above all of the other in 2 of (n + m)! / (n! m!) orders. `None` where no spread is known.
+    pub fn by_chance(&self) -> Option<u64> {
+        let pair = |row: &Row, side: usize| {
+            let (first, other) = (row.found.first().copied().flatten()?, row.found.get(side).copied().flatten()?);
+            (first.count > 1 && other.count > 1).then(|| orders(first.count as u64, other.count as u64) / 2)
+        };
+        self.rows.iter().flat_map(|row| (1..row.found.len()).filter_map(move |side| pair(row, side))).min()
+    }
+
+    /// What the sign behind a change means, in words.
+    pub(super) fn beyond_words(&self) -> Option<String> {
+        let chance = self.by_chance()?;
+        Some(format!(
+            "beyond the spread of repeats: the ranges of both do not meet (by chance alone in 1 of {chance} figures)"
+        ))
+    }
+
     /// The cases that rows are of, in order.
     pub(super) fn cases(&self) -> Vec<(&str, &str)> {
         let mut cases: Vec<(&str, &str)> = Vec::new();
@@ -133,13 +151,22 @@ impl Change {
         if percent == 0.0 {
             return "the same".to_owned();
         }
-        let direction = if percent < 0.0 { '−' } else { '+' };
         let unit = if self.points { "points" } else { "%" };
+        let direction = match percent {
+            p if p.abs() < 0.05 => '±',
+            p if p < 0.0 => '−',
+            _ => '+',
+        };
         format!("{direction}{:.1} {unit}{sign}", percent.abs())
     }
 }
 
-/// Policies and loads of all results, by policy, each pair once.
+/// In how many ways n and m things can be put in a row where those of a kind are alike: (n + m)! / (n! m!).
+fn orders(n: u64, m: u64) -> u64 {
+    (1..=m).fold(1, |all: u64, k| all.saturating_mul(n + k) / k)
+}
+
+/// Policies and loads of all results, by load, then by policy, each pair once.
 fn cases(sides: &[Side]) -> Vec<(&str, &str)> {
     let policies = distinct(sides.iter().flat_map(|side| &side.experiment.policies).map(|policy| policy.name.as_str()));
     let loads = distinct(sides.iter().flat_map(|side| &side.experiment.loads).map(|load| load.name.as_str()));
