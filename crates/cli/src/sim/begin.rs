@@ -1,15 +1,15 @@
 //! From what a scenario says of an item to what the network does.
 
 use super::lay::{self, Laid, START};
-use super::scenario::{Item, Role, Scenario, What};
+use super::scenario::{Item, Pace, Role, Scenario, What};
 use crate::errands;
 use std::net::IpAddr;
 use tidegate_packet::header::proto;
 use tidegate_packet::{Span, Time};
 use tidegate_sim::world::Way;
 use tidegate_sim::{
-    CongestionControl, Ends, FlowId, FlowSpec, Machines, Net, ProbeId, ProbeSpec, SourceId, SourceSpec, Transaction,
-    TransactionId, TransactionSpec,
+    Arrivals, CongestionControl, Ends, FlowId, FlowSpec, Machines, Net, ProbeId, ProbeSpec, SourceId, SourceSpec,
+    Transaction, TransactionId, TransactionSpec,
 };
 
 /// A largest network packet where no link says otherwise.
@@ -70,7 +70,15 @@ impl Talk {
                 let what = Transaction { port: item.port, ..errands::login() };
                 Going::Login(net.transaction(once.errand(item, what)), spec)
             }
-            What::Udp { payload, every } => Going::Source(net.source(self.datagrams(item, *payload, *every))),
+            What::Udp { payload, every, pace } => {
+                let arrivals = match *pace {
+                    Pace::Even => Arrivals::Every(*every),
+                    Pace::Late(late) => Arrivals::Around { every: *every, late },
+                    Pace::Poisson => Arrivals::Poisson(*every),
+                };
+                let spec = SourceSpec { arrivals, ..self.datagrams(item, *payload, *every) };
+                Going::Source(net.source(spec))
+            }
             What::Ping { payload, every, count } => Going::Ping(net.ping(self.echoes(item, *payload, *every, *count))),
             What::Request { every, request, reply } => {
                 let what = errands::request(*every, item.port, *request, *reply);

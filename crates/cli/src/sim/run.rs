@@ -69,6 +69,8 @@ pub(super) struct LinkCourse {
     last: (u64, u64),
     /// Bits per second now; 0: none.
     rate: u64,
+    /// Frames are counted: its time says nothing, as it has no rate or a recorded one.
+    counted: bool,
 }
 
 /// Something to do at a moment.
@@ -123,7 +125,8 @@ impl<'s> Run<'s> {
                 let own = scenario.policies[case.policy].links.iter().find(|(of, ..)| *of == cable);
                 let own = own.and_then(|(_, there, back)| if up { there.rate } else { back.rate });
                 let rate = own.or(line.rate).or(line.trace.as_ref().map(|trace| trace.mean_rate())).unwrap_or(0);
-                run.links.push(LinkCourse { cable, up, links, rate, ..LinkCourse::default() });
+                let counted = rate == 0 || line.trace.is_some();
+                run.links.push(LinkCourse { cable, up, links, rate, counted, ..LinkCourse::default() });
             }
         }
         if run.classes() > MANY_CLASSES {
@@ -386,16 +389,15 @@ impl LinkCourse {
             dropped += refused + lost;
         }
         // What has a rate tells by its time what it carried, framing included; elsewhere frames are counted.
-        let carried = match self.rate {
-            0 => bytes.saturating_sub(self.last.0),
-            rate => (u128::from(busy.saturating_sub(self.last.0)) * u128::from(rate) / 8_000_000_000) as u64,
-        };
+        let so_far = if self.counted { bytes.saturating_sub(backlog) } else { busy };
+        let new = so_far.saturating_sub(self.last.0);
+        let carried = if self.counted { new } else { (u128::from(new) * u128::from(self.rate) / 8_000_000_000) as u64 };
         self.sent.push(carried);
         self.capacity
             .push((u128::from(self.rate) * u128::from(step.0) / 8_000_000_000) as u64 * self.links.len() as u64);
         self.backlog.push(backlog);
         self.dropped.push(dropped.saturating_sub(self.last.1) as u32);
-        self.last = (if self.rate == 0 { bytes } else { busy }, dropped);
+        self.last = (so_far, dropped);
     }
 
     /// Had it a rate at any time?
