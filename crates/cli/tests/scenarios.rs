@@ -117,7 +117,11 @@ fn scenarios_hold_and_the_guide_is_true() {
         for c in &result.comparisons {
             let found = shown(c.found, &c.unit);
             let (what, expected, verdict) = (&c.what, expected(c), verdict(c));
-            println!("validation: {} | {} | {what} | {expected} | {found} | {verdict} | {source}", group(scenario), c.id);
+            println!(
+                "validation: {} | {} | {what} | {expected} | {found} | {verdict} | {source}",
+                group(scenario),
+                c.id
+            );
         }
         if !succeeded {
             let _ = writeln!(wrong, "{scenario} does not hold:\n{printed}");
