@@ -66,9 +66,9 @@ impl Sizing {
         if self.rtt8 > 0 && now.since(self.since).0 >= self.rtt8 / 8 {
             let copied = core::mem::take(&mut self.came);
             if copied > self.space {
-                let window = 2 * copied + 16;
-                let grown = window + 2 * window * (copied - self.space) / self.space;
-                self.wanted = self.wanted.max(grown.min(MAX_WINDOW));
+                let window = 2 * u64::from(copied) + 16;
+                let grown = window + 2 * window * u64::from(copied - self.space) / u64::from(self.space);
+                self.wanted = self.wanted.max(grown.min(MAX_WINDOW.into()) as u32);
                 self.space = copied;
             }
             self.since = now;
