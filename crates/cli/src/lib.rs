@@ -3,6 +3,7 @@
 
 pub mod capture;
 pub mod check;
+pub mod compare;
 mod courses;
 mod dissect;
 mod errands;

@@ -4,7 +4,7 @@
 use clap::{CommandFactory, Parser, Subcommand};
 use std::io::Write;
 use std::process::ExitCode;
-use tidegate::{capture, check, expect, explain, graph, import, policy, replay, run, sim, trial};
+use tidegate::{capture, check, compare, expect, explain, graph, import, policy, replay, run, sim, trial};
 
 /// Try a traffic-control policy before you trust your link to it.
 #[derive(Parser)]
@@ -20,6 +20,8 @@ enum Command {
     Try(Box<trial::Options>),
     /// Do an experiment that a file describes: policies compared under loads, between hosts and machines in virtual time.
     Sim(Box<sim::Options>),
+    /// Lay results of `tidegate sim` beside each other: what differs, by how much, and whether by more than repeats do.
+    Compare(compare::Options),
     /// Find what is wrong with a policy: where, what happens because of it, and what mends it.
     Check(check::Options),
     /// Tell the story of a packet: the rules and filters it meets, its class and queue, and what it may wait for there.
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Try(options) => trial::command(&options),
         Command::Sim(options) => sim::command(&options),
+        Command::Compare(options) => compare::command(&options),
         Command::Check(options) => check::command(&options),
         Command::Explain(options) => explain::command(&options),
         Command::Graph(options) => graph::command(&options),

@@ -170,6 +170,7 @@ impl Gateway {
             Op::Link(op) => self.link(World { now, pool, draws }, op).map(|()| None),
             Op::TxQueueLen { dev, packets } => {
                 let port = self.named(dev)?;
+                port.shaper.set_queue_len(now, pool, draws, *packets);
                 port.respec(DeviceSpec { tx_queue_len: *packets, ..port.spec });
                 Ok(None)
             }

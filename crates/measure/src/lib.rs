@@ -112,6 +112,10 @@ impl Pings {
     pub fn loss(&self) -> f64 {
         share(self.lost as u64, (self.lost + self.rtt.count()) as u64)
     }
+    /// What the share of losses is with 95 % confidence, if these requests are a sample.
+    pub fn loss_interval(&self) -> (f64, f64) {
+        wilson(self.lost as u64, (self.lost + self.rtt.count()) as u64)
+    }
 }
 
 /// `part` of `whole`, 0 of nothing.

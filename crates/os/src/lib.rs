@@ -3,6 +3,7 @@
 //!
 //! Nothing here knows what traffic control is: a sandbox runs a program, a link has a name and a kind.
 
+pub mod interrupt;
 pub mod netlink;
 pub mod poll;
 pub mod process;

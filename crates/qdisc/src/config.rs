@@ -25,7 +25,7 @@ impl Shaper {
     }
 
     /// What all operations have in common: timers may be others afterwards, and packets lost are freed in the kernel's order.
-    fn configure<R>(&mut self, operation: impl FnOnce(&mut Shaper) -> R) -> R {
+    pub(crate) fn configure<R>(&mut self, operation: impl FnOnce(&mut Shaper) -> R) -> R {
         self.note_pending_timers();
         let mark = self.events.mark();
         let result = operation(self);

@@ -30,6 +30,9 @@ pub struct Switches {
     pub htb_hysteresis: bool,
     /// A RED told to be adaptive adapts. Since iproute2 5.7 tc says so in a way in which the kernel only notes it down.
     pub adaptive_red: bool,
+    /// No packet skips an empty pfifo_fast while the device has room: it shows only where the transmit queue has no places at all, and
+    /// the recorded kernels were told so.
+    pub no_bypass: bool,
 }
 
 impl Default for Device {

@@ -1,7 +1,7 @@
 //! What a kind of qdisc is asked: to take a packet, to give one, to change. The counting around it is [`Node`]'s.
 
 use crate::algo::Sent;
-use crate::cx::Cx;
+use crate::cx::{Cx, Device};
 use crate::node::Node;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -189,6 +189,11 @@ pub trait Discipline {
     /// What giving up a packet that was held for a peek counts as.
     fn as_given_up(&self, pkt: Pkt) -> GivenUp {
         GivenUp::Dropped(pkt)
+    }
+
+    /// The device's transmit queue has another length; for the kinds that take their size from it at any time. Nothing waits.
+    fn resize(&mut self, device: Device) {
+        let _ = device;
     }
 
     /// Loses every packet, children's included.

@@ -543,6 +543,13 @@ impl Node {
         self.stats.backlog = 0;
     }
 
+    /// The device's transmit queue has another length: what waits is lost without being counted, and the root takes the new size if it is of
+    /// a kind that does.
+    pub(crate) fn resize(&mut self, cx: &mut Cx<'_>) {
+        self.purge(cx);
+        self.body.get_mut().resize(cx.device);
+    }
+
     /// Takes it out of the tree and ends it: packets are lost, watchdogs given back, children's too.
     pub(crate) fn destroy(mut self, cx: &mut Cx<'_>) {
         self.purge(cx);

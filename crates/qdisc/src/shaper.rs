@@ -111,6 +111,18 @@ impl Shaper {
         self.device = device;
     }
 
+    /// The device's transmit queue gets another length. As in 6.1 the whole tree is emptied for that, unless the length is what it was.
+    pub fn set_queue_len(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, packets: u32) {
+        if packets == self.device.tx_queue_len {
+            return;
+        }
+        self.device.tx_queue_len = packets;
+        self.configure(|shaper| {
+            let (root, _, mut cx) = shaper.enter_all(now, pool, draws);
+            root.resize(&mut cx);
+        });
+    }
+
     /// The handle that the next qdisc without one gets.
     pub fn next_handle(&self) -> u16 {
         self.next_handle

@@ -438,11 +438,10 @@ impl<M: Machine> Net<M> {
     fn deliver(&mut self, pkt: Pkt) {
         let cargo = self.cargo[pkt.slot()];
         match cargo.role {
-            Role::Syn | Role::SynAck | Role::Data | Role::Ack => self.flow_deliver(pkt, cargo),
+            Role::Bare | Role::Syn | Role::SynAck | Role::Data | Role::Ack => self.flow_deliver(pkt, cargo),
             Role::EchoRequest | Role::EchoReply => self.probe_deliver(pkt, cargo),
             Role::Open => self.source_deliver(pkt, cargo),
             Role::Question | Role::Answer => self.transaction_deliver(pkt, cargo),
-            Role::Bare => self.discard(pkt),
         }
     }
 

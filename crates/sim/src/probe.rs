@@ -34,6 +34,8 @@ pub struct ProbeSpec {
 pub struct Echo {
     /// When it was sent.
     pub sent: Time,
+    /// How long it took to get there; `None`: it was lost on its way there, or is under way.
+    pub there: Option<Span>,
     /// Its round trip; `None`: lost, or still on the way.
     pub rtt: Option<Span>,
 }
@@ -65,6 +67,13 @@ pub enum Arrivals {
     Poisson(Span),
     /// At this interval.
     Every(Span),
+    /// At this interval in the long run, each packet late by something between 0 and `late`: a program that sleeps between packets.
+    Around {
+        /// The interval.
+        every: Span,
+        /// How late at most.
+        late: Span,
+    },
 }
 
 /// How long its frames are, in bytes.
@@ -154,6 +163,8 @@ pub(crate) struct Source {
     spec: SourceSpec,
     template: Template,
     draws: Seeded,
+    /// When the next packet would be due if nothing were late.
+    due: Time,
     stats: SourceStats,
     pub(crate) lost: u64,
 }
@@ -165,7 +176,7 @@ impl Source {
             proto::TCP => Template::tcp(spec.ends),
             other => Template::raw(other, spec.ends),
         };
-        Source { spec, template, draws, stats: SourceStats::default(), lost: 0 }
+        Source { spec, template, draws, due: spec.start, stats: SourceStats::default(), lost: 0 }
     }
 
     fn exponential(&mut self, mean: f64) -> f64 {
@@ -193,7 +204,7 @@ impl<M: Machine> Net<M> {
         let next = self.now + Span(probe.spec.interval.0.max(1));
         self.events.push(next, Kind::Probe, index);
         let seq = probe.echoes.len() as u32;
-        probe.echoes.push(Echo { sent: self.now, rtt: None });
+        probe.echoes.push(Echo { sent: self.now, there: None, rtt: None });
         let fields = probe.fields(seq);
         let cargo = Cargo { role: Role::EchoRequest, owner: index as u32, seq, sent: self.now, ..Cargo::default() };
         let path = probe.spec.forward;
@@ -215,6 +226,9 @@ impl<M: Machine> Net<M> {
             }
             return;
         }
+        if let Some(echo) = probe.echoes.get_mut(cargo.seq as usize) {
+            echo.there = Some(self.now.since(echo.sent));
+        }
         let (fields, path) = (probe.fields(cargo.seq), probe.spec.back);
         let cargo = Cargo { role: Role::EchoReply, ..cargo };
         let asker = seen.unwrap_or(probe.spec.ends);
@@ -232,11 +246,15 @@ impl<M: Machine> Net<M> {
         if source.stats.sent >= source.spec.count || self.now >= source.spec.stop {
             return;
         }
-        let gap = match source.spec.arrivals {
-            Arrivals::Every(gap) => gap.0,
-            Arrivals::Poisson(mean) => source.exponential(mean.0 as f64) as u64,
+        let next = match source.spec.arrivals {
+            Arrivals::Every(gap) => self.now + gap,
+            Arrivals::Poisson(mean) => self.now + Span(source.exponential(mean.0 as f64) as u64),
+            Arrivals::Around { every, late } => {
+                source.due += every;
+                source.due + Span((source.draws.unit() * late.0 as f64) as u64)
+            }
         };
-        self.events.push(self.now + Span(gap.max(1)), Kind::Source, index);
+        self.events.push(next.max(self.now + Span(1)), Kind::Source, index);
         let size = match source.spec.sizes {
             Sizes::Fixed(size) => size,
             Sizes::Exponential(mean) => (source.exponential(f64::from(mean)) + 0.5) as u32,

@@ -56,6 +56,9 @@ pub struct FlowSpec {
     pub small_queues: bool,
     /// Segments are spread over the round trip, as Linux does below `fq`: BBR always does.
     pub pacing: bool,
+    /// The receiver opens the connection, and the sender answers: a download. What the receiver asks for goes with the
+    /// acknowledgement that ends the handshake. [`FlowSpec::ends`] are the sender's all the same.
+    pub called: bool,
 }
 
 impl FlowSpec {
@@ -79,6 +82,7 @@ impl FlowSpec {
             local: false,
             small_queues: true,
             pacing: false,
+            called: false,
         }
     }
 }
@@ -143,6 +147,8 @@ pub(crate) struct TcpFlow {
     acks: Template,
     syn_tries: u32,
     syn_at: Time,
+    /// When a SYN was answered.
+    answered_at: Time,
     established: Option<Time>,
     finished: Option<Time>,
     /// The server's SYN was seen: a second one is only answered.
@@ -189,6 +195,7 @@ impl TcpFlow {
             acks: Template::tcp(spec.ends.back()),
             syn_tries: 0,
             syn_at: Time(0),
+            answered_at: Time(0),
             established: None,
             finished: None,
             accepted: false,
@@ -284,13 +291,23 @@ impl<M: Machine> Net<M> {
         flow.timer_at = Some(due);
         self.events.push(due, Kind::Timer, index);
         let flags = SYN | if flow.spec.ecn { ECE | CWR } else { 0 };
-        let frame = flow.data.syn_frame();
-        let fields = Fields { frame, dsfield: flow.spec.dsfield, flags, options: 20, ..Fields::default() };
-        if flow.spec.local {
-            flow.in_queue += 1;
-        }
-        let cargo = Cargo { role: Role::Syn, owner: index as u32, local: flow.spec.local, ..Cargo::default() };
-        let (packet, path) = (flow.data.packet(&mut self.pool, fields), flow.spec.forward);
+        let fields = Fields { dsfield: flow.spec.dsfield, flags, options: 20, ..Fields::default() };
+        let by_sender = !flow.spec.called;
+        self.put_syn(index, Role::Syn, fields, by_sender);
+    }
+
+    /// Sends a SYN, or its answer, from one of the two sides.
+    fn put_syn(&mut self, index: usize, role: Role, fields: Fields, by_sender: bool) {
+        let flow = &mut self.flows[index];
+        let local = flow.spec.local && by_sender;
+        flow.in_queue += u32::from(local);
+        let cargo = Cargo { role, owner: index as u32, local, sent: self.now, ..Cargo::default() };
+        let (template, path) = match by_sender {
+            true => (&mut flow.data, flow.spec.forward),
+            false => (&mut flow.acks, flow.spec.back),
+        };
+        let fields = Fields { frame: template.syn_frame(), ..fields };
+        let packet = template.packet(&mut self.pool, fields);
         self.put(packet, cargo, path);
     }
 
@@ -454,13 +471,16 @@ impl<M: Machine> Net<M> {
             Role::Syn => {
                 self.flow_answers(index, seen);
                 let flow = &mut self.flows[index];
+                flow.answered_at = self.now;
                 let flags = SYN | ACK | if flow.spec.ecn { ECE } else { 0 };
-                let frame = flow.acks.syn_frame();
-                let fields =
-                    Fields { frame, dsfield: flow.spec.dsfield, flags, options: 20, ack: 1, ..Fields::default() };
-                let cargo = Cargo { role: Role::SynAck, owner: cargo.owner, sent: self.now, ..Cargo::default() };
-                let (packet, path) = (flow.acks.packet(&mut self.pool, fields), flow.spec.back);
-                self.put(packet, cargo, path);
+                let fields = Fields { dsfield: flow.spec.dsfield, flags, options: 20, ack: 1, ..Fields::default() };
+                let by_sender = flow.spec.called;
+                self.put_syn(index, Role::SynAck, fields, by_sender);
+            }
+            Role::SynAck if self.flows[index].spec.called => self.acknowledge_handshake(index),
+            Role::Bare if self.flows[index].spec.called => {
+                self.flows[index].echo = cargo.sent;
+                self.is_called(index);
             }
             Role::SynAck => {
                 self.flows[index].echo = cargo.sent;
@@ -497,11 +517,40 @@ impl<M: Machine> Net<M> {
         self.flow_serve(index);
     }
 
+    /// The receiver, which opened the connection, ends the handshake.
+    fn acknowledge_handshake(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        let frame = flow.acks.frame(0);
+        let fields = Fields { frame, dsfield: flow.spec.dsfield, flags: ACK, options: 12, seq: 1, ack: 1 };
+        let cargo = Cargo { owner: index as u32, sent: self.now, ..Cargo::default() };
+        let (packet, path) = (flow.acks.packet(&mut self.pool, fields), flow.spec.back);
+        self.put(packet, cargo, path);
+    }
+
+    /// The sender hears that the connection stands which the receiver opened.
+    fn is_called(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        if flow.established.is_some() {
+            return;
+        }
+        flow.established = Some(self.now);
+        let handshake = self.now.since(flow.answered_at);
+        flow.sender.on_handshake(self.now, (flow.syn_tries == 1).then_some(handshake));
+        if self.sampling.is_some() {
+            self.events.push(self.now, Kind::Sample, index);
+        }
+        self.flow_serve(index);
+    }
+
     /// The side that was called answers under the addresses it was called by.
     fn flow_answers(&mut self, index: usize, seen: Option<Ends>) {
         let flow = &mut self.flows[index];
         let first = !core::mem::replace(&mut flow.accepted, true);
         let Some(seen) = seen.filter(|_| first) else { return };
+        if flow.spec.called {
+            flow.data = Template::tcp(seen.back());
+            return;
+        }
         flow.acks = Template::tcp(seen.back());
         if let Some(half) = flow.half {
             self.flows[half.peer as usize].data = Template::tcp(seen.back());

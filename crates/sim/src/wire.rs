@@ -1,6 +1,7 @@
 //! Header bytes: a template per flow, patched per packet, because filters read them.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use tidegate_packet::encap;
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Head, Meta, Pkt, Pool};
 
@@ -37,6 +38,9 @@ impl Ends {
 
     /// The ends as a packet that arrived shows them: a router may have rewritten them on the way. `None` if that cannot be read.
     pub(crate) fn seen(head: &Head) -> Option<Ends> {
+        if let Some(inner) = encap::of_pppoe(head) {
+            return Ends::seen(&inner);
+        }
         let bytes = head.network();
         let v6 = bytes.first()? >> 4 == 6;
         let (src, dst, rest): (IpAddr, IpAddr, _) = if v6 {

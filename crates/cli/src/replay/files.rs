@@ -4,7 +4,7 @@ use super::draws::Recorded;
 use super::frame::Arrival;
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
-use tidegate_gateway::DeviceSpec;
+use tidegate_gateway::{DeviceSpec, Switches};
 
 /// Where recordings have their zero: 128 s after the machine started.
 pub(super) const EPOCH: i64 = 128_000_000_000;
@@ -62,7 +62,8 @@ impl Link {
 
     /// The device that the recordings name `link0`. Their kernel ticks a thousand times a second.
     pub(super) fn device(&self) -> DeviceSpec {
-        DeviceSpec { mtu: self.mtu, tx_queue_len: self.tx_queue_len, hz: 1000, ..DeviceSpec::default() }
+        let switches = Switches { no_bypass: true, ..Switches::default() };
+        DeviceSpec { mtu: self.mtu, tx_queue_len: self.tx_queue_len, hz: 1000, switches, ..DeviceSpec::default() }
     }
 
     /// Nanoseconds that a frame occupies the link.

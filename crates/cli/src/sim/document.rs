@@ -1,7 +1,8 @@
 //! From runs to the document that tables, pages and comparisons are made of.
 
+use super::begin::Going;
 use super::lay::START;
-use super::run::{Going, LinkCourse, Piece, Run};
+use super::run::{LinkCourse, Piece, Run};
 use super::scenario::{Buffer, Cable, End, Item, Line, Role, Scenario, What};
 use super::{judge, prepare::Prepared};
 use crate::courses::Course;
@@ -164,7 +165,7 @@ pub(super) fn run(run: Run<'_>, seed: u64) -> doc::Run {
     };
     for (at, piece) in run.pieces.iter().enumerate() {
         match piece.going {
-            Going::Flow(_) => of.transfers.push(transfer(&run, at, piece)),
+            Going::Flow(_) | Going::Login(..) => of.transfers.push(transfer(&run, at, piece)),
             _ => of.probes.extend(probes(&run, piece)),
         }
     }
@@ -209,14 +210,13 @@ fn piece_id(item: &Item, piece: &Piece) -> String {
 fn transfer(run: &Run<'_>, at: usize, piece: &Piece) -> doc::Transfer {
     let scenario = run.scenario;
     let item = &scenario.loads[run.case.load].items[piece.item];
-    let (Going::Flow(flow), What::Tcp { tcp, record, count, .. }) = (piece.going, &item.what) else {
-        return doc::Transfer::default();
-    };
+    let What::Tcp { tcp, record, count, .. } = &item.what else { return doc::Transfer::default() };
     let net = &run.laid.world.net;
-    let stats = net.flow_stats(flow);
+    let flow = if let Going::Flow(flow) = piece.going { Some(flow) } else { None };
+    let stats = flow.map(|flow| net.flow_stats(flow)).unwrap_or_default();
     let control = tcp.or(scenario.nodes[item.from].tcp).control.unwrap_or(CongestionControl::Cubic);
     let began = item.start.0 + 10_000_000 * u64::from(piece.number);
-    let samples = if *record { net.flow_samples(flow) } else { &[] };
+    let samples = flow.filter(|_| *record).map_or(&[][..], |flow| net.flow_samples(flow));
     let established = stats.established.map_or(0, since);
     let (cwnd, srtt_us) = sampled(samples, established, run.progress[at].len(), run.step);
     doc::Transfer {
@@ -271,10 +271,11 @@ fn probes(run: &Run<'_>, piece: &Piece) -> Vec<doc::Probe> {
     };
     let net = &run.laid.world.net;
     match piece.going {
-        Going::Flow(_) => Vec::new(),
+        Going::Flow(_) | Going::Login(..) => Vec::new(),
         Going::Ping(ping) => {
             let answers = net.echoes(ping).iter().map(|echo| (since(echo.sent), echo.rtt.map(|rtt| rtt.0)));
-            vec![base("round trip", answers.collect())]
+            let there = net.echoes(ping).iter().map(|echo| echo.there.map(|there| there.0)).collect();
+            vec![doc::Probe { there, ..base("round trip", answers.collect()) }]
         }
         Going::Source(source) => {
             let journeys = net.source_stats(source).journeys;
@@ -295,12 +296,14 @@ fn probes(run: &Run<'_>, piece: &Piece) -> Vec<doc::Probe> {
             let mut found = vec![base(unit, all)];
             if let What::Web { .. } = item.what {
                 let first = goes.iter().map(|go| (since(go.began), go.first.map(|first| first.0))).collect();
-                let document = base("until the document", first);
-                found.push(doc::Probe {
-                    id: format!("{}-document", document.id),
-                    title: format!("{}, document", document.title),
-                    ..document
-                });
+                let paint = goes.iter().map(|go| (since(go.began), go.paint.map(|paint| paint.0))).collect();
+                for (part, unit, answers) in
+                    [("document", "until the document", first), ("paint", "until the first paint", paint)]
+                {
+                    let probe = base(unit, answers);
+                    let (id, title) = (format!("{}-{part}", probe.id), format!("{}, {part}", probe.title));
+                    found.push(doc::Probe { id, title, ..probe });
+                }
             }
             found
         }

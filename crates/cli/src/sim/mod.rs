@@ -6,8 +6,10 @@
 //! ```
 //! The same file and seed give the same document to the byte, however many processors work on it.
 
+mod begin;
 mod document;
 mod file;
+mod files;
 mod judge;
 mod lay;
 mod options;
@@ -19,7 +21,6 @@ mod text;
 pub use options::Options;
 
 use crate::tables::Wrong;
-use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use prepare::Prepared;
 use run::Case;
@@ -29,6 +30,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tidegate_measure::experiment::{Experiment, Run};
+use tidegate_packet::Span;
 
 /// An expectation failed.
 const FAILED: u8 = 1;
@@ -37,8 +39,10 @@ const WRONG: u8 = 2;
 /// It was interrupted, as shells tell it.
 const INTERRUPTED: u8 = 130;
 
-/// Set when the user wants it to end.
-static STOP: AtomicBool = AtomicBool::new(false);
+/// Packets over the slowest line that one processor simulates in a second, roughly: for a word of warning.
+const PACKETS_PER_SECOND: u64 = 400_000;
+/// What takes longer is told before it begins.
+const LONG: u64 = 60;
 
 /// Plays `tidegate sim`.
 pub fn command(options: &Options) -> ExitCode {
@@ -66,13 +70,13 @@ fn attempt(options: &Options) -> anyhow::Result<(String, u8)> {
     if options.check {
         return Ok((format!("{}: nothing is wrong with it\n", options.file.display()), 0));
     }
-    let runs = simulate(&scenario, &prepared, &asked).map_err(|wrong| shown(&scenario, &wrong))?;
+    warn(&scenario);
+    let stop = tidegate_os::interrupt::notice();
+    let runs = simulate(&scenario, &prepared, &asked, stop).map_err(|wrong| shown(&scenario, &wrong))?;
     let experiment = document::experiment(&scenario, &prepared, again(options, &scenario), runs);
     judge::check(&scenario, &experiment).map_err(|wrong| shown(&scenario, &wrong))?;
     let json = tidegate_report::experiment::to_json(&experiment);
-    if let Some(path) = &options.output {
-        std::fs::write(path, &json).with_context(|| format!("{} could not be written", path.display()))?;
-    }
+    files::write(options, &experiment, &json)?;
     let text = if options.json { json } else { text::experiment(&experiment) };
     Ok((text, code(&experiment)))
 }
@@ -83,7 +87,7 @@ fn shown(scenario: &Scenario, wrong: &Wrong) -> anyhow::Error {
 
 fn code(experiment: &Experiment) -> u8 {
     let failed = experiment.comparisons.iter().any(|one| one.gated && !one.held);
-    match experiment.runs.iter().any(|run| run.cut) || STOP.load(Ordering::Relaxed) {
+    match experiment.runs.iter().any(|run| run.cut) {
         true => INTERRUPTED,
         false if failed => FAILED,
         false => 0,
@@ -138,11 +142,11 @@ fn again(options: &Options, scenario: &Scenario) -> String {
         line.push_str(&format!(" --repeats {repeats}"));
     }
     if let Some(duration) = options.duration {
-        line.push_str(&format!(" --duration {}ms", duration.0 / 1_000_000));
+        line.push_str(&format!(" --duration {}", time(duration)));
     }
     line.push_str(&format!(" --seed {}", scenario.seed));
-    for time in &options.at {
-        line.push_str(&format!(" --at {}ms", time.0 / 1_000_000));
+    for at in &options.at {
+        line.push_str(&format!(" --at {}", time(*at)));
     }
     if !options.command.is_empty() {
         line.push_str(" -- ");
@@ -151,8 +155,15 @@ fn again(options: &Options, scenario: &Scenario) -> String {
     line
 }
 
+/// A time as it is written: `10s`, `1500us`.
+fn time(span: Span) -> String {
+    let scales = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
+    let fits = scales.iter().find(|(scale, _)| span.0.is_multiple_of(*scale));
+    fits.map_or_else(String::new, |(scale, unit)| format!("{}{unit}", span.0 / scale))
+}
+
 /// All runs: by policy, then by load, then by repeat.
-fn simulate(scenario: &Scenario, prepared: &Prepared, asked: &[At]) -> Result<Vec<Run>, Wrong> {
+fn simulate(scenario: &Scenario, prepared: &Prepared, asked: &[At], stop: &AtomicBool) -> Result<Vec<Run>, Wrong> {
     let cases: Vec<Case> = scenario
         .cases
         .iter()
@@ -166,16 +177,17 @@ fn simulate(scenario: &Scenario, prepared: &Prepared, asked: &[At]) -> Result<Ve
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(case) = cases.get(at) else { break };
-            if STOP.load(Ordering::Relaxed) {
+            // The first of all says at least that it was cut.
+            if at > 0 && stop.load(Ordering::Relaxed) {
                 break;
             }
-            let result = run::run(scenario, prepared, *case, asked, &STOP, &|n| bar.inc(n));
+            let result = run::run(scenario, prepared, *case, asked, stop, &|n| bar.inc(n));
             if let Ok(mut results) = results.lock() {
                 results[at] = Some(result);
             }
         }
     };
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(cases.len());
+    let workers = workers(cases.len());
     std::thread::scope(|scope| {
         for _ in 1..workers {
             scope.spawn(work);
@@ -184,6 +196,25 @@ fn simulate(scenario: &Scenario, prepared: &Prepared, asked: &[At]) -> Result<Ve
     });
     bar.finish_and_clear();
     results.into_inner().unwrap_or_default().into_iter().flatten().collect()
+}
+
+/// A word before what takes long.
+fn warn(scenario: &Scenario) {
+    let slowest = |rates: Vec<u64>| rates.into_iter().min().unwrap_or(0);
+    let up = slowest(scenario.cables.iter().filter_map(|cable| cable.up.rate).collect());
+    let down = slowest(scenario.cables.iter().filter_map(|cable| cable.down.rate).collect());
+    let seconds = scenario.cases.len() as u64 * u64::from(scenario.repeats) * (scenario.end().0 / 1_000_000_000);
+    let packets = (up + down) / 12_000 * seconds;
+    let takes = packets / PACKETS_PER_SECOND / workers(scenario.cases.len() * scenario.repeats as usize) as u64;
+    if takes > LONG {
+        let how_long = if takes < 120 { format!("{takes} s") } else { format!("{} minutes", takes / 60) };
+        eprintln!("tidegate sim: {seconds} s of link time take some {how_long}; Ctrl-C writes what is done by then");
+    }
+}
+
+/// How many work at once.
+fn workers(runs: usize) -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from).min(runs).max(1)
 }
 
 /// A bar on the terminal; nothing in a pipe.

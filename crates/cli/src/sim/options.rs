@@ -30,6 +30,18 @@ pub struct Options {
     /// Write the result there, as JSON, for `tidegate compare`.
     #[arg(short, long, value_name = "RESULT.json")]
     pub output: Option<PathBuf>,
+    /// Write a page there, one file that needs no network.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Write each chart into this directory as SVG.
+    #[arg(long, value_name = "DIR")]
+    pub svg: Option<PathBuf>,
+    /// And as PNG.
+    #[arg(long, value_name = "DIR")]
+    pub png: Option<PathBuf>,
+    /// Write each run into this directory as flent reads it.
+    #[arg(long, value_name = "DIR")]
+    pub flent: Option<PathBuf>,
     /// What every machine is told or asked at a moment of each run: `--at 60s -- tc -s class show dev eth0`. May be repeated before the
     /// `--`; the command is the same.
     #[arg(long, value_name = "TIME", value_parser = span)]

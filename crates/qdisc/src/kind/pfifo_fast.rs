@@ -49,8 +49,14 @@ impl Ring {
 
 impl PfifoFast {
     pub(crate) fn new(device: Device) -> PfifoFast {
-        let ring = || Ring { queue: Fifo::new(), size: device.tx_queue_len, head: 0, stale: 0 };
-        PfifoFast { bands: [ring(), ring(), ring()] }
+        PfifoFast { bands: PfifoFast::rings(device) }
+    }
+
+    fn rings(device: Device) -> [Ring; 3] {
+        // Without places, what finds the device busy waits beside the rings, one packet at a time; the next is refused.
+        let beside = u32::from(!device.switches.no_bypass);
+        let size = device.tx_queue_len.max(beside);
+        [(); 3].map(|()| Ring { queue: Fifo::new(), size, head: 0, stale: 0 })
     }
 }
 
@@ -86,6 +92,11 @@ impl Discipline for PfifoFast {
 
     fn change(&mut self, _cx: &mut Cx<'_>, _own: Own, _params: Option<&QdiscParams>) -> Result<(), TcError> {
         Err(NO_CHANGE)
+    }
+
+    fn resize(&mut self, device: Device) {
+        debug_assert!(self.bands.iter().all(|band| band.queue.is_empty()), "it was emptied before");
+        self.bands = PfifoFast::rings(device);
     }
 
     fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {

@@ -78,15 +78,15 @@ impl Axis {
         Axis { scale: Scale::exact(0.0, high as f64), per, unit, ticks: 8 }
     }
 
+    /// Bits per second from 0 to exactly the highest.
+    pub fn rates_to(high: f64) -> Axis {
+        let (per, unit) = fitting(RATES, high);
+        Axis { scale: Scale::exact(0.0, high), per, unit, ticks: 4 }
+    }
+
     /// Shares of one in percent, from 0 to what holds `high`.
     pub fn percent(high: f64, ticks: usize) -> Axis {
         Axis { scale: Scale::even(0.0, (high * 100.0).max(1.0), ticks).times(0.01), per: 0.01, unit: "%", ticks }
-    }
-
-    /// Bits per second from the lowest to the highest, logarithmic.
-    pub fn log_rates(low: f64, high: f64) -> Axis {
-        let (per, unit) = fitting(RATES, high);
-        Axis { scale: Scale::log(low, high), per, unit, ticks: 8 }
     }
 
     /// Spans of ns that suit a sample: logarithmic where the longest is more than [`WIDE_RANGE`] times the shortest.

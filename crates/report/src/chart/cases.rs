@@ -3,7 +3,7 @@
 
 use super::look::Look;
 use super::plot::Plot;
-use super::{Axis, Drawing, Margin, short, words};
+use super::{Axis, Drawing, Margin, WIDE_RANGE, cut, short, words};
 use std::fmt::Write as _;
 
 /// Cases under a heading.
@@ -18,6 +18,8 @@ pub struct Group {
 /// A case.
 #[derive(Clone, Debug)]
 pub struct Mark {
+    /// What it is called: a policy.
+    pub name: String,
     /// Its look.
     pub look: Look,
     /// The bar from here to there.
@@ -26,7 +28,7 @@ pub struct Mark {
     pub dot: f64,
     /// The thin line's end beyond the bar, and before it its beginning.
     pub whisker: (f64, f64),
-    /// What stands beside it.
+    /// The figure that stands behind it.
     pub text: String,
 }
 
@@ -36,23 +38,39 @@ const TITLE: f64 = 24.0;
 const CASE: f64 = 18.0;
 /// Pixels between groups.
 const GAP: f64 = 12.0;
-/// Pixels at the left, where half a tick's figure stands.
-const MARGIN: f64 = 14.0;
-/// Pixels of a character of the text beside a case, at most.
-const CHARACTER: f64 = 7.2;
-/// Pixels of the narrowest plot, a telephone's.
-const NARROW: f64 = 310.0;
+/// Pixels at the left, for names.
+const NAMES: f64 = 118.0;
+/// Characters of a name.
+const NAME: usize = 16;
+
+/// The share of the width that marks may take: figures stand behind them.
+const ROOM: f64 = 0.7;
+
+/// An axis for cases with spans up to `high` ns: what is beyond it leaves room for figures.
+pub fn cases_spans(low: u64, high: u64) -> Axis {
+    if low > 0 && high / low >= WIDE_RANGE {
+        let range = high as f64 / low as f64;
+        Axis { ticks: 5, ..Axis::log_spans(low, (low as f64 * range.powf(1.0 / ROOM)) as u64) }
+    } else {
+        Axis { ticks: 4, ..Axis::spans_to((high as f64 / ROOM) as u64) }
+    }
+}
+
+/// The same for rates.
+pub fn cases_rates(high: f64) -> Axis {
+    Axis::rates_to(high / ROOM)
+}
 
 /// Groups of cases on a common scale.
 pub fn cases(title: &str, description: &str, x: Axis, groups: &[Group]) -> Drawing {
     let height = groups.iter().map(|group| TITLE + CASE * group.cases.len() as f64 + GAP).sum::<f64>().max(1.0);
-    let margin = Margin { left: MARGIN, right: 40.0, top: 4.0, bottom: 24.0 };
+    let margin = Margin { left: NAMES, right: 40.0, top: 4.0, bottom: 24.0 };
     let mut plot = Plot::new(x, Axis::shares(), height, margin);
     plot.downward_grid();
     let mut top = 0.0;
     for group in groups {
         let mut name = String::new();
-        words(&mut name, -MARGIN, top + 16.0, "strong halo", &group.title);
+        words(&mut name, -NAMES, top + 16.0, "strong halo", &group.title);
         plot.beneath(&name);
         top += TITLE;
         for case in &group.cases {
@@ -77,11 +95,8 @@ fn mark(plot: &mut Plot, case: &Mark, y: f64) {
     let _ = write!(piece, "<line class=\"{line} whisker\" x1=\"{end}%\" x2=\"{end}%\" y1=\"{up}\" y2=\"{down}\"/>");
     let dot = short(across(case.dot));
     let _ = write!(piece, "<circle class=\"mark {fill} dot\" cx=\"{dot}%\" cy=\"{y}\" r=\"4.5\"/>");
-    let (least, most) = (across(case.whisker.0.min(case.bar.0)), across(case.whisker.1));
+    words(&mut piece, -8.0, y + 4.0, "end", &cut(&case.name, NAME));
+    let end = across(case.whisker.1.max(case.bar.1));
     plot.beneath(&piece);
-    // Where a telephone has no room on the right, the text stands on the left.
-    let needed = CHARACTER * case.text.chars().count() as f64 / NARROW * 100.0;
-    let (place, anchor) =
-        if most + needed < 104.0 || least < needed { (most + 1.2, "") } else { (least - 1.2, " end") };
-    plot.text(&format!("ink halo{anchor}"), place / 100.0, y + 4.0, &case.text);
+    plot.text_behind("ink halo", end, y + 4.0, &case.text);
 }

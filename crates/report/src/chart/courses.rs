@@ -1,7 +1,7 @@
 //! Courses of several things over the same time: lines or dots, what was lost, and what happened meanwhile.
 
 use super::look::Look;
-use super::plot::Plot;
+use super::plot::{NOT_YET, Plot};
 use super::{Axis, Body, Drawing, Margin, Reference, cut, short};
 use std::fmt::Write as _;
 
@@ -116,6 +116,10 @@ impl Drawing {
     /// The same drawing with moments marked: a line from top to bottom and a number above it. Only plots over time have moments.
     pub fn with_moments(mut self, x: &Axis, moments: &[Moment]) -> Drawing {
         let Body::Plot { height, over, .. } = &mut self.body else { return self };
+        // On a telephone's width the words reach to the middle.
+        if moments.iter().any(|moment| x.scale.share(moment.at) < 0.6) {
+            *over = over.replace(NOT_YET, "");
+        }
         for moment in moments {
             let across = short(x.scale.share(moment.at) * 100.0);
             let _ =

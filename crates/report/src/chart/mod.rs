@@ -28,7 +28,7 @@ mod topology;
 mod tree;
 
 pub use axis::{Axis, WIDE_RANGE};
-pub use cases::{Group, Mark, cases};
+pub use cases::{Group, Mark, cases, cases_rates, cases_spans};
 pub use cdf::{Sample, cdf};
 pub use courses::{Course, Courses, Drawn, Moment, courses};
 pub use file::{Theme, file};

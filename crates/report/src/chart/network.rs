@@ -31,14 +31,17 @@ pub struct Road {
     pub strong: bool,
 }
 
-const WIDE: f64 = 124.0;
+const WIDE: f64 = 116.0;
 const HIGH: f64 = 46.0;
-const BESIDE: f64 = 214.0;
-const ROW: f64 = 92.0;
+const BESIDE: f64 = 146.0;
+const ROW: f64 = 104.0;
 /// Pixels between a place that has many roads and where these part.
 const STUB: f64 = 14.0;
-/// Characters that fit on a road.
-const FITS: usize = 30;
+/// Characters that fit on a road, in one line.
+const FITS: usize = 20;
+/// Lines above a road, and below it.
+const MOST_LINES: usize = 2;
+const LINE: f64 = 12.0;
 /// From here on it would be no picture.
 const MOST_PLACES: usize = 40;
 
@@ -180,23 +183,40 @@ fn way(out: &mut String, road: &Road, spots: &[Spot], roads: &[Road]) {
 fn label(out: &mut String, road: &Road, (from, to): (f64, f64), y: f64, turned: bool) {
     let middle = (from + to) / 2.0;
     let class = if road.strong { "small strong mid" } else { "small mid" };
-    let mut line = |dy: f64, text: &str| {
-        let shown = cut(text, FITS + 2);
+    let mut line = |dy: f64, shown: &str, whole: &str| {
         let (x, y) = (short(middle), short(y + dy));
-        let _ = write!(out, "<text class=\"{class}\" x=\"{x}\" y=\"{y}\">");
-        if shown != text {
-            let _ = write!(out, "<title>{}</title>", escape(text));
-        }
-        let _ = write!(out, "{}</text>", escape(&shown));
+        let (shown, whole) = (escape(shown), escape(whole));
+        let _ = write!(out, "<text class=\"{class}\" x=\"{x}\" y=\"{y}\"><title>{whole}</title>{shown}</text>");
     };
     let (ahead, behind) = if turned { (&road.back, &road.there) } else { (&road.there, &road.back) };
-    line(-18.0, &road.name);
-    if ahead == behind {
-        line(-6.0, ahead);
-    } else {
-        line(-6.0, &format!("→ {ahead}"));
-        line(15.0, &format!("← {behind}"));
+    let (ahead, behind) = match ahead == behind {
+        true => (ahead.clone(), String::new()),
+        false => (format!("→ {ahead}"), format!("← {behind}")),
+    };
+    let above = broken(&ahead);
+    let top = -6.0 - LINE * (above.len() as f64 - 1.0);
+    line(top - LINE, &road.name, &road.name);
+    for (n, text) in above.iter().enumerate() {
+        line(top + LINE * n as f64, text, &ahead);
     }
+    for (n, text) in broken(&behind).iter().enumerate() {
+        line(15.0 + LINE * n as f64, text, &behind);
+    }
+}
+
+/// A list in as many lines as there may be; what does not fit is cut.
+fn broken(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for piece in text.split_inclusive(", ") {
+        let last = lines.len() == MOST_LINES;
+        match lines.last_mut() {
+            Some(line) if last || line.chars().count() + piece.trim_end().chars().count() <= FITS => {
+                line.push_str(piece)
+            }
+            _ => lines.push(piece.to_owned()),
+        }
+    }
+    lines.into_iter().map(|line| cut(line.trim_end(), FITS + 2)).collect()
 }
 
 #[cfg(test)]
@@ -210,6 +230,8 @@ mod tests {
         let roads = [road(0, 2), road(1, 2), road(2, 3), road(3, 4), road(5, 3)];
         let columns: Vec<usize> = spots(6, &roads).iter().map(|spot| spot.column).collect();
         assert_eq!(columns, [0, 0, 1, 2, 3, 3]);
+        let lines = broken("→ 768 kbit/s, 8 ms, buffer 64 kB, loses 1 %, and much more");
+        assert_eq!(lines, ["→ 768 kbit/s, 8 ms,", "buffer 64 kB, loses 1…"]);
         assert_eq!(distances(0, 3, &[road(0, 1)]), [0, 1, 0], "what cannot be reached is there too");
     }
 }

@@ -71,7 +71,7 @@ impl Panel {
             }
         }
         if !path.is_empty() {
-            let _ = write!(out, "<path class=\"mark {} spot\" d=\"{path}\"/>", look.line());
+            let _ = write!(out, "<path class=\"mark {} spot fine\" d=\"{path}\"/>", look.line());
         }
     }
 

@@ -150,7 +150,10 @@ fn histogram(out: &mut String, targets: &[Target], longest: u64, top: f64) -> f6
         }
         let _ = write!(path, "V{}", short(panel.foot()));
         let _ = write!(out, "<path class=\"mark {} outline\" d=\"{path}\"/>", Look(n).line());
-        let _ = write!(out, "<path class=\"{} light\" d=\"{path}Z\"/>", Look(n).fill());
+        // Of many, the fillings would only mix.
+        if targets.len() <= 2 {
+            let _ = write!(out, "<path class=\"{} light\" d=\"{path}Z\"/>", Look(n).fill());
+        }
     }
     panel.foot()
 }

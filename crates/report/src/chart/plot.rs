@@ -11,6 +11,9 @@ const COLUMNS: usize = 200;
 /// Pixels from a level's line down to the foot of its name where that stands below.
 const NAME_HEIGHT: f64 = 14.0;
 
+/// What stands above the shaded time; where something else needs the room, it goes.
+pub(super) const NOT_YET: &str = "<text class=\"halo\" x=\"4\" y=\"-4\">not yet measured</text>";
+
 /// A plot in the making.
 pub(super) struct Plot {
     pub(super) x: Axis,
@@ -93,7 +96,7 @@ impl Plot {
         if share != "0" {
             let _ = write!(self.under, "<rect class=\"warm\" width=\"{share}%\" height=\"{}\"/>", self.height);
             if told {
-                let _ = write!(self.over, "<text class=\"halo\" x=\"4\" y=\"-4\">not yet measured</text>");
+                self.over.push_str(NOT_YET);
             }
         }
     }
@@ -177,7 +180,7 @@ impl Plot {
 
     /// Names at the right end, each at its height or near it, with a piece of its line, or a dot, before it.
     pub(super) fn keys(&mut self, names: &[(String, &str, f64)], dots: bool) {
-        let (how, sample) = if dots { ("spot", "M11 0h.1") } else { ("sample", "M4 0H18") };
+        let (how, sample) = if dots { ("spot key-spot", "M11 0h.1") } else { ("sample", "M4 0H18") };
         let mut places: Vec<f64> = names.iter().map(|(_, _, y)| *y).collect();
         labels::apart(&mut places, 14.0, 4.0, self.height - 4.0);
         for ((name, class, _), y) in names.iter().zip(places) {
@@ -226,6 +229,12 @@ impl Plot {
     pub(super) fn text(&mut self, class: &str, across: f64, down: f64, text: &str) {
         let (x, y) = (short(across * 100.0), short(down));
         let _ = write!(self.over, "<text class=\"{class}\" x=\"{x}%\" y=\"{y}\">{}</text>", escape(text));
+    }
+
+    /// A text a little behind a place given in percent of the width.
+    pub(super) fn text_behind(&mut self, class: &str, percent: f64, down: f64, text: &str) {
+        let (x, y, text) = (short(percent), short(down), escape(text));
+        let _ = write!(self.over, "<text class=\"{class}\" x=\"{x}%\" dx=\"9\" y=\"{y}\">{text}</text>");
     }
 
     /// The horizontal axis only: its grid from top to bottom, its figures below.

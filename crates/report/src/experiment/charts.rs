@@ -31,12 +31,15 @@ fn of_load(under: &Under<'_>) -> Vec<(String, Drawing)> {
     let mut all = Vec::new();
     let mut add = |name: String, drawings: Vec<Drawing>| all.extend(drawings.into_iter().map(|d| (name.clone(), d)));
     for id in under.probes() {
-        add(format!("{load}-{id}-time"), latency::over_time(under, id, &meanwhile));
-        add(format!("{load}-{id}-distribution"), latency::distribution(under, id));
+        add(format!("{load}-{id}-time"), latency::over_time(&shown, under.title(), id, &meanwhile));
+        add(format!("{load}-{id}-distribution"), latency::distribution(&shown, under.title(), id));
     }
-    for (link, up) in courses::links(under) {
+    for (link, up) in courses::links(&shown) {
         let way = if up { "up" } else { "down" };
-        add(format!("{load}-waiting-{link}-{way}"), courses::before_link(under, link, up, &meanwhile));
+        add(
+            format!("{load}-waiting-{link}-{way}"),
+            courses::before_link(&shown, under.title(), (link, up), &meanwhile),
+        );
     }
     for (one, (_, case)) in shown.iter().zip(&under.cases) {
         let case = format!("{load}-{}", case.policy.name);
@@ -45,10 +48,10 @@ fn of_load(under: &Under<'_>) -> Vec<(String, Drawing)> {
             add(format!("{case}-{group}"), drawing.into_iter().collect());
         }
         for device in courses::devices(one.run) {
-            let drawing = |found: Option<(Drawing, usize)>| found.map(|(drawing, _)| drawing).into_iter().collect();
-            let name = device.replace(':', "-");
-            add(format!("{case}-sent-{name}"), drawing(courses::of_classes(under, one, device, &meanwhile)));
-            add(format!("{case}-waiting-{name}"), drawing(courses::in_classes(under, one, device, &meanwhile)));
+            for view in courses::VIEWS {
+                let drawn = courses::in_classes(under, one, device, view, &meanwhile).map(|(drawing, _)| drawing);
+                add(format!("{case}-{}-{}", view.word, device.replace(':', "-")), drawn.into_iter().collect());
+            }
         }
         let windows = courses::windows(under, one, &meanwhile).map(|(drawing, _)| drawing);
         add(format!("{case}-windows"), windows.into_iter().collect());

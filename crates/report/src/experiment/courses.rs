@@ -4,6 +4,7 @@ use super::show::{Happened, Shown, Under, charts_of, distinct, end_of, title};
 use crate::chart::{
     Axis, Band, COLOURS, Course, Courses, Drawing, Drawn, LOOKS, Look, OTHERS, Reference, courses, stack,
 };
+use crate::html::parts::capital;
 use crate::numbers::{rate, size};
 use tidegate_measure::bits_per_second;
 use tidegate_measure::experiment::{LinkSeries, Run, Transfer, group_of};
@@ -68,30 +69,21 @@ fn add(values: &mut Vec<f64>, at: usize, value: f64) {
 
 /// The most that a group carried with any policy: all charts of it have one scale.
 fn rate_scale(under: &Under<'_>, group: &str) -> f64 {
-    let mut most: f64 = 0.0;
-    for one in under.typical() {
-        let mut sum = Vec::new();
-        for transfer in one.run.transfers.iter().filter(|transfer| group_of(&transfer.id) == group) {
-            let (values, _) = averaged(one.run, &transfer.series);
-            values
-                .into_iter()
-                .enumerate()
-                .for_each(|(at, value)| add(&mut sum, at, value * 8e9 / one.run.step_ns as f64));
-        }
-        most = sum.into_iter().fold(most, f64::max);
-    }
-    most
+    under.typical().iter().flat_map(|one| total(one.run, group).0).fold(0.0, f64::max)
 }
 
 fn link<'e>(one: &Shown<'e>, name: &str, up: bool) -> Option<&'e LinkSeries> {
     one.run.queues.iter().find(|queue| queue.link == name && queue.up == up)
 }
 
-/// The directions of links where anything ever waited under a load.
-pub(super) fn links<'e>(under: &Under<'e>) -> Vec<(&'e str, bool)> {
+/// Bytes from which on one speaks of a queue: more than one packet on its way.
+const A_QUEUE: u64 = 2_000;
+
+/// The directions of links where a queue ever stood.
+pub(super) fn links<'e>(shown: &[Shown<'e>]) -> Vec<(&'e str, bool)> {
     let mut found: Vec<(&'e str, bool)> = Vec::new();
-    for one in under.typical() {
-        for queue in one.run.queues.iter().filter(|queue| queue.backlog.iter().any(|&bytes| bytes > 0)) {
+    for one in shown {
+        for queue in one.run.queues.iter().filter(|queue| queue.backlog.iter().any(|&bytes| bytes > A_QUEUE)) {
             if !found.contains(&(&queue.link, queue.up)) {
                 found.push((&queue.link, queue.up));
             }
@@ -100,9 +92,59 @@ pub(super) fn links<'e>(under: &Under<'e>) -> Vec<(&'e str, bool)> {
     found
 }
 
+/// What all transfers of a group carried together, each run in its look.
+pub(super) fn carried(all: &[Shown<'_>], under: &str, group: &str, happened: &Happened<'_>) -> Vec<Drawing> {
+    let has = |one: &&Shown<'_>| one.run.transfers.iter().any(|transfer| group_of(&transfer.id) == group);
+    let shown: Vec<Shown<'_>> = all.iter().filter(has).copied().collect();
+    let high = shown.iter().flat_map(|one| total(one.run, group).0).fold(0.0, f64::max);
+    let end = shown.iter().map(|one| end_of(one.run)).max().unwrap_or(1);
+    let draw = |part: &[Shown<'_>]| {
+        let course = |one: &Shown<'_>| {
+            let (values, step) = total(one.run, group);
+            let point = |(n, value): (usize, f64)| ((n as u64 * step) as f64, Some(value));
+            let points = values.into_iter().enumerate().map(point).collect();
+            Course { name: one.label.to_owned(), look: one.look(), points }
+        };
+        let what = Courses {
+            courses: part.iter().map(course).collect(),
+            drawn: Drawn::Stairs,
+            measured: part.iter().map(|one| one.run.window.0).min().unwrap_or(0) as f64,
+            ..Courses::default()
+        };
+        let told = part.iter().map(|one| {
+            let values = total(one.run, group).0;
+            let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+            format!("{}: {} on average", one.title, rate(mean))
+        });
+        let description = told.collect::<Vec<_>>().join("; ");
+        let time = Axis::time(end);
+        let heading = format!("{group}: payload per second, {under}");
+        courses(&heading, &description, (time.clone(), Axis::rates(high, 4)), HEIGHT, &what)
+            .with_moments(&time, &happened.moments)
+    };
+    charts_of(&shown).map(draw).collect()
+}
+
+/// What a group of transfers carried together, averaged, in bits per second, and how long each value holds.
+fn total(run: &Run, group: &str) -> (Vec<f64>, u64) {
+    let mut sum = Vec::new();
+    let mut step = run.step_ns;
+    for transfer in run.transfers.iter().filter(|transfer| group_of(&transfer.id) == group) {
+        let (values, wide) = averaged(run, &transfer.series);
+        step = wide;
+        values.into_iter().enumerate().for_each(|(at, value)| add(&mut sum, at, value * 8e9 / run.step_ns as f64));
+    }
+    (sum, step)
+}
+
 /// Bytes that wait before a link, each policy in its look.
-pub(super) fn before_link(under: &Under<'_>, name: &str, up: bool, happened: &Happened<'_>) -> Vec<Drawing> {
-    let shown: Vec<Shown<'_>> = under.typical().into_iter().filter(|one| link(one, name, up).is_some()).collect();
+pub(super) fn before_link(
+    all: &[Shown<'_>],
+    under: &str,
+    (name, up): (&str, bool),
+    happened: &Happened<'_>,
+) -> Vec<Drawing> {
+    let shown: Vec<Shown<'_>> = all.iter().copied().filter(|one| link(one, name, up).is_some()).collect();
     let queues = || shown.iter().filter_map(|one| link(one, name, up));
     let high = queues().flat_map(|queue| &queue.backlog).copied().max().unwrap_or(0);
     let Some(first) = queues().next() else { return Vec::new() };
@@ -122,7 +164,7 @@ pub(super) fn before_link(under: &Under<'_>, name: &str, up: bool, happened: &Ha
     };
     let draw = |part: &[Shown<'_>]| {
         let course = |one: &Shown<'_>| Course {
-            name: one.title.to_owned(),
+            name: one.label.to_owned(),
             look: one.look(),
             points: link(one, name, up).map(|queue| points(one.run, &queue.backlog)).unwrap_or_default(),
         };
@@ -132,11 +174,8 @@ pub(super) fn before_link(under: &Under<'_>, name: &str, up: bool, happened: &Ha
             references: references.clone(),
             measured: part.iter().map(|one| one.run.window.0).min().unwrap_or(0) as f64,
         };
-        let heading = format!(
-            "Waiting before {name}, {}, {}",
-            title(&first.title, if up { "up" } else { "down" }),
-            under.title()
-        );
+        let way = title(&first.title, if up { "up" } else { "down" });
+        let heading = format!("Waiting before {name}, {way}, {under}");
         let time = Axis::time(end);
         let axes = (time.clone(), Axis::sizes(high.max(limit.unwrap_or(0)), 4));
         courses(&heading, &told(part), axes, HEIGHT, &what).with_moments(&time, &happened.moments)
@@ -150,9 +189,15 @@ fn points<T: Copy + Into<u64>>(run: &Run, series: &[T]) -> Vec<(f64, Option<f64>
     series.iter().enumerate().map(point).collect()
 }
 
-/// The devices that have classes, or a root without.
-pub(super) fn devices<'e>(run: &'e Run) -> Vec<&'e str> {
-    distinct(run.classes.iter().filter(|class| class.leaf).map(|class| device(&class.id)))
+/// The devices whose classes are worth a chart: several sent something, or something waited.
+pub(super) fn devices(run: &Run) -> Vec<&str> {
+    let leaves = || run.classes.iter().filter(|class| class.leaf);
+    let busy = |on: &str| {
+        let own = || leaves().filter(|class| device(&class.id) == on);
+        let sent = own().filter(|class| class.sent.iter().any(|&bytes| bytes > 0)).count();
+        sent > 1 || own().any(|class| class.backlog.iter().any(|&bytes| bytes > A_QUEUE))
+    };
+    distinct(leaves().map(|class| device(&class.id))).into_iter().filter(|on| busy(on)).collect()
 }
 
 /// `gateway:eth0` of `gateway:eth0 1:10`.
@@ -160,92 +205,82 @@ fn device(id: &str) -> &str {
     id.rsplit_once(' ').map_or("", |(device, _)| device)
 }
 
-/// Bytes that wait in the classes of a device, each in its look; `None` where nothing ever waited. Classes beyond [`LOOKS`] are left
-/// out, those that had most waiting stay.
+/// Points of a course: when and how much.
+type Points = Vec<(f64, Option<f64>)>;
+
+/// What of classes is drawn.
+pub(super) struct View {
+    /// `sent`, `waiting`.
+    pub(super) word: &'static str,
+    drawn: Drawn,
+    points: fn(&Run, &ClassSeries) -> Points,
+    axis: fn(f64) -> Axis,
+    written: fn(f64) -> String,
+}
+
+/// What classes sent, and what waited in them.
+pub(super) const VIEWS: [&View; 2] = [
+    &View { word: "sent", drawn: Drawn::Stairs, points: sent, axis: |high| Axis::rates(high, 4), written: rate },
+    &View {
+        word: "waiting",
+        drawn: Drawn::Lines,
+        points: |run, class| points(run, &class.backlog),
+        axis: |high| Axis::sizes(high as u64, 4),
+        written: |bytes| size(bytes as u64),
+    },
+];
+
+fn sent(run: &Run, class: &ClassSeries) -> Points {
+    let (values, step) = averaged(run, &class.sent);
+    let point = |(n, bytes): (usize, f64)| ((n as u64 * step) as f64, Some(bits_per_second(1, run.step_ns) * bytes));
+    values.into_iter().enumerate().map(point).collect()
+}
+
+/// The classes of a device, each in its look, and how many are left out: those that had most stay. `None` where there was nothing.
 pub(super) fn in_classes(
     under: &Under<'_>,
     one: &Shown<'_>,
     on: &str,
+    view: &View,
     happened: &Happened<'_>,
 ) -> Option<(Drawing, usize)> {
-    class_chart(
-        under,
-        one,
-        on,
-        happened,
-        "Waiting",
-        |class| points(one.run, &class.backlog),
-        Axis::sizes,
-        |peak| size(peak as u64),
-    )
-}
-
-/// What the classes of a device sent over time.
-pub(super) fn of_classes(
-    under: &Under<'_>,
-    one: &Shown<'_>,
-    on: &str,
-    happened: &Happened<'_>,
-) -> Option<(Drawing, usize)> {
-    let sent = |class: &ClassSeries| {
-        let (values, step) = averaged(one.run, &class.sent);
-        let point =
-            |(n, bytes): (usize, f64)| ((n as u64 * step) as f64, Some(bits_per_second(1, one.run.step_ns) * bytes));
-        values.into_iter().enumerate().map(point).collect()
-    };
-    class_chart(under, one, on, happened, "Sent", sent, |high, ticks| Axis::rates(high as f64, ticks), rate)
-}
-
-#[allow(clippy::too_many_arguments)]
-fn class_chart(
-    under: &Under<'_>,
-    one: &Shown<'_>,
-    on: &str,
-    happened: &Happened<'_>,
-    what: &str,
-    course: impl Fn(&ClassSeries) -> Vec<(f64, Option<f64>)>,
-    axis: impl Fn(u64, usize) -> Axis,
-    written: impl Fn(f64) -> String,
-) -> Option<(Drawing, usize)> {
-    let leaves = one.run.classes.iter().filter(|class| class.leaf && device(&class.id) == on);
-    let peak = |points: &[(f64, Option<f64>)]| points.iter().filter_map(|(_, value)| *value).fold(0.0, f64::max);
-    let mut all: Vec<(&ClassSeries, Vec<(f64, Option<f64>)>, f64)> = leaves
-        .map(|class| {
-            let points = course(class);
-            let peak = peak(&points);
-            (class, points, peak)
-        })
-        .filter(|(_, _, peak)| *peak > 0.0)
-        .collect();
-    let mut order: Vec<usize> = (0..all.len()).collect();
-    order.sort_by(|&a, &b| all[b].2.total_cmp(&all[a].2));
-    let hidden = all.len().saturating_sub(LOOKS);
-    let keep: Vec<usize> = order.into_iter().take(LOOKS).collect();
-    let mut place = 0;
-    all.retain(|_| {
-        place += 1;
-        keep.contains(&(place - 1))
-    });
+    let (all, hidden) = busiest(one.run, on, view);
     let high = all.iter().map(|(_, _, peak)| *peak).fold(0.0, f64::max);
-    let told = all.iter().map(|(class, _, peak)| format!("{}: at most {}", class.id, written(*peak)));
+    let told = all.iter().map(|(class, _, peak)| format!("{}: at most {}", class.id, (view.written)(*peak)));
     let description = told.collect::<Vec<_>>().join("; ");
     let name = |class: &ClassSeries| class.id.rsplit(' ').next().unwrap_or_default().to_owned();
-    let lines = all.iter().enumerate();
-    let lines =
-        lines.map(|(n, (class, points, _))| Course { name: name(class), look: Look(n), points: points.clone() });
+    let lines = all.into_iter().enumerate();
+    let lines = lines.map(|(n, (class, points, _))| Course { name: name(class), look: Look(n), points });
     let drawn = Courses {
         courses: lines.collect(),
-        drawn: if what == "Sent" { Drawn::Stairs } else { Drawn::Lines },
+        drawn: view.drawn,
         references: Vec::new(),
         measured: one.run.window.0 as f64,
     };
     if drawn.courses.is_empty() {
         return None;
     }
-    let heading = format!("{what} by the classes of {on} with {}, {}", one.title, under.title());
+    let heading = format!("{} by the classes of {on} with {}, {}", capital(view.word), one.title, under.title());
     let time = Axis::time(end_of(one.run));
-    let drawing = courses(&heading, &description, (time.clone(), axis(high as u64, 4)), HEIGHT, &drawn);
+    let drawing = courses(&heading, &description, (time.clone(), (view.axis)(high)), HEIGHT, &drawn);
     Some((drawing.with_moments(&time, &happened.moments), hidden))
+}
+
+/// The leaf classes of a device with their points and the highest of these, in their order, and how many more had something.
+fn busiest<'e>(run: &'e Run, on: &str, view: &View) -> (Vec<(&'e ClassSeries, Points, f64)>, usize) {
+    let peak = |points: &Points| points.iter().filter_map(|(_, value)| *value).fold(0.0, f64::max);
+    let leaves = run.classes.iter().filter(|class| class.leaf && device(&class.id) == on);
+    let with = leaves.map(|class| (class, (view.points)(run, class)));
+    let mut all: Vec<_> =
+        with.map(|(class, points)| (class, peak(&points), points)).filter(|(_, peak, _)| *peak > 0.0).collect();
+    let mut peaks: Vec<f64> = all.iter().map(|(_, peak, _)| *peak).collect();
+    peaks.sort_by(|a, b| b.total_cmp(a));
+    let hidden = all.len().saturating_sub(LOOKS);
+    if hidden > 0 {
+        all.retain(|(_, peak, _)| *peak >= peaks[LOOKS - 1]);
+        all.truncate(LOOKS);
+    }
+    (all.into_iter().map(|(class, peak, points)| (class, points, peak)).collect(), hidden)
 }
 
 /// Congestion windows with a policy, where they were recorded, and how many more transfers there are than are drawn.

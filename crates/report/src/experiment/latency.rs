@@ -1,7 +1,10 @@
 //! Charts of what was asked again and again.
 
 use super::show::{Happened, Shown, Under, charts_of, end_of};
-use crate::chart::{Axis, Cell, Course, Courses, Drawing, Drawn, Group, Mark, Target, cases, courses, pingexp, sheet};
+use crate::chart::{
+    Axis, Cell, Course, Courses, Drawing, Drawn, Group, Mark, Target, cases, cases_rates, cases_spans, courses,
+    pingexp, sheet,
+};
 use crate::numbers::{rate, span};
 use tidegate_measure::Spans;
 use tidegate_measure::experiment::{Case, Experiment, Probe};
@@ -19,9 +22,9 @@ pub(super) fn called(probe: &Probe) -> String {
     if probe.unit.is_empty() { name.to_owned() } else { format!("{name}, {}", probe.unit) }
 }
 
-/// A probe's answers over time under a load, each policy in its look; more policies than looks make more charts.
-pub(super) fn over_time(under: &Under<'_>, id: &str, happened: &Happened<'_>) -> Vec<Drawing> {
-    let shown: Vec<Shown<'_>> = under.typical().into_iter().filter(|one| probe(one, id).is_some()).collect();
+/// A probe's answers over time, each run in its look; more runs than looks make more charts.
+pub(super) fn over_time(all: &[Shown<'_>], under: &str, id: &str, happened: &Happened<'_>) -> Vec<Drawing> {
+    let shown: Vec<Shown<'_>> = all.iter().copied().filter(|one| probe(one, id).is_some()).collect();
     let probes = || shown.iter().filter_map(|one| probe(one, id));
     let answers = || probes().flat_map(|probe| &probe.answers).filter_map(|(_, took)| *took);
     let (low, high) = (answers().min().unwrap_or(0), answers().max().unwrap_or(0));
@@ -31,7 +34,7 @@ pub(super) fn over_time(under: &Under<'_>, id: &str, happened: &Happened<'_>) ->
         let course = |one: &Shown<'_>| {
             let answers = probe(one, id).into_iter().flat_map(|probe| &probe.answers);
             let points = answers.map(|(sent, took)| (*sent as f64, took.map(|took| took as f64))).collect();
-            Course { name: one.title.to_owned(), look: one.look(), points }
+            Course { name: one.label.to_owned(), look: one.look(), points }
         };
         let what = Courses {
             courses: part.iter().map(course).collect(),
@@ -40,7 +43,7 @@ pub(super) fn over_time(under: &Under<'_>, id: &str, happened: &Happened<'_>) ->
             ..Courses::default()
         };
         let time = Axis::time(end);
-        let title = format!("{name} over time, {}", under.title());
+        let title = format!("{name} over time, {under}");
         let axes = (time.clone(), Axis::fitting_spans(low, high, 5));
         courses(&title, &medians(part, id), axes, HEIGHT, &what).with_moments(&time, &happened.moments)
     };
@@ -58,21 +61,22 @@ fn medians(shown: &[Shown<'_>], id: &str) -> String {
 }
 
 /// How the answers are distributed: the share of all that was asked that was answered within a time.
-pub(super) fn distribution(under: &Under<'_>, id: &str) -> Vec<Drawing> {
-    let shown: Vec<Shown<'_>> = under.typical().into_iter().filter(|one| probe(one, id).is_some()).collect();
+pub(super) fn distribution(all: &[Shown<'_>], under: &str, id: &str) -> Vec<Drawing> {
+    let shown: Vec<Shown<'_>> = all.iter().copied().filter(|one| probe(one, id).is_some()).collect();
     let figures = |one: &Shown<'_>| probe(one, id).map(|probe| probe.figures(one.run.window));
     let ends = shown.iter().filter_map(figures).filter_map(|pings| Some((pings.rtt.min()?, pings.rtt.max()?)));
     let Some((low, high)) = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) else { return Vec::new() };
     let Some(name) = shown.iter().find_map(|one| probe(one, id)).map(called) else { return Vec::new() };
     let draw = |part: &[Shown<'_>]| {
         let course = |one: &Shown<'_>| Course {
-            name: one.title.to_owned(),
+            name: one.label.to_owned(),
             look: one.look(),
-            points: stairs(one, id, Axis::fitting_spans(low, high, 6).scale.ends().1),
+            points: stairs(one, id, Axis::fitting_spans(low, high, 5).scale.ends().1),
         };
         let what = Courses { courses: part.iter().map(course).collect(), ..Courses::default() };
-        let title = format!("{name}: distribution, {}", under.title());
-        courses(&title, &medians(part, id), (Axis::fitting_spans(low, high, 6), Axis::shares()), 200.0, &what)
+        let title = format!("{name}: distribution, {under}");
+        let x = Axis { ticks: 5, ..Axis::fitting_spans(low, high, 5) };
+        courses(&title, &medians(part, id), (x, Axis::shares()), 200.0, &what)
     };
     charts_of(&shown).map(draw).collect()
 }
@@ -92,10 +96,7 @@ fn stairs(one: &Shown<'_>, id: &str, end: f64) -> Vec<(f64, Option<f64>)> {
 
 /// The probes of a run, as ping-exp draws them: those that wait for answers while measured.
 pub(super) fn targets(shown: &Shown<'_>) -> Vec<Target> {
-    let target = |probe: &Probe| Target {
-        name: super::show::title(&probe.title, &probe.id).to_owned(),
-        answers: probe.within(shown.run.window).collect(),
-    };
+    let target = |probe: &Probe| Target { name: probe.id.clone(), answers: probe.within(shown.run.window).collect() };
     shown.run.probes.iter().filter(|probe| !probe.answers.is_empty()).map(target).collect()
 }
 
@@ -155,18 +156,19 @@ pub(super) fn summary(experiment: &Experiment, id: &str) -> Option<Drawing> {
                 bar: (p50, p95),
                 dot: p50,
                 whisker: (p50, p99),
-                text: format!("{} {title}", span(summary.p95)),
+                name: super::show::label(&case.policy.title, &case.policy.name).to_owned(),
+                text: span(summary.p95),
             });
         }
         groups.push(Group { title: under.title().to_owned(), cases: marks });
     }
     let ((low, high), name) = (ends?, name?);
     let title = format!("{name}: median, 95th and 99th percentile of every case");
-    Some(cases(&title, &told.join("; "), Axis::fitting_spans(low, high, 6), &groups))
+    Some(cases(&title, &told.join("; "), cases_spans(low, high), &groups))
 }
 
 /// A probe's answers in all repeats of a case.
-fn answers(case: &Case<'_>, id: &str) -> Vec<u64> {
+pub(super) fn answers(case: &Case<'_>, id: &str) -> Vec<u64> {
     let probes = case.runs.iter().flat_map(|run| run.probes.iter().map(move |probe| (run, probe)));
     probes.filter(|(_, p)| p.id == id).flat_map(|(run, p)| p.within(run.window)).filter_map(|(_, took)| took).collect()
 }
@@ -189,7 +191,8 @@ pub(super) fn carried(experiment: &Experiment, group: &str) -> Option<Drawing> {
                 bar: (0.0, found.median),
                 dot: found.median,
                 whisker: (found.least, found.most),
-                text: format!("{} {title}", rate(found.median)),
+                name: super::show::label(&case.policy.title, &case.policy.name).to_owned(),
+                text: rate(found.median),
             });
         }
         if !marks.is_empty() {
@@ -197,5 +200,5 @@ pub(super) fn carried(experiment: &Experiment, group: &str) -> Option<Drawing> {
         }
     }
     let title = format!("{group}: payload per second in every case");
-    (!groups.is_empty()).then(|| cases(&title, &told.join("; "), Axis::rates(high, 6), &groups))
+    (!groups.is_empty()).then(|| cases(&title, &told.join("; "), cases_rates(high), &groups))
 }

@@ -1,7 +1,10 @@
 //! What becomes of an experiment ([`tidegate_measure::experiment::Experiment`]): JSON and back, a page, charts, files for flent.
 
 mod charts;
+mod compare;
 mod courses;
+mod flent;
+mod held;
 mod latency;
 mod page;
 mod read;
@@ -14,6 +17,9 @@ mod write;
 use crate::chart::Look;
 
 pub use charts::charts;
+pub use compare::{Change, Comparing, Row, Side, comparison_json, comparison_page, comparison_text};
+pub use flent::flent_files;
+pub use held::{Told, told};
 pub use page::page;
 pub use read::from_json;
 pub use write::to_json;

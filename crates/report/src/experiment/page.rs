@@ -3,7 +3,7 @@
 use super::show::{Happened, Shown, Under, distinct, happened, title};
 use super::{courses, latency, series, tables, topology};
 use crate::chart::{Drawing, LOOKS, SERIES_STYLE, STYLE, escape};
-use crate::html::parts::{Data, Reading, capital, figure, prose, tied};
+use crate::html::parts::{Data, Reading, capital, chip, figure, prose, tied};
 use crate::html::{PAGE_STYLE, POLICY, SCRIPT};
 use std::fmt::Write as _;
 use tidegate_measure::experiment::{Event, Experiment};
@@ -13,26 +13,28 @@ const OWN_STYLE: &str = include_str!("page.css");
 /// The page of an experiment: an HTML document that needs nothing else.
 pub fn page(experiment: &Experiment) -> String {
     let loads = Under::all(experiment);
-    let mut out = String::new();
-    let _ = write!(
-        out,
+    let mut body = format!("<header>\n{}</header>\n<main>\n", head(experiment));
+    body.push_str(&network(experiment));
+    body.push_str(&comparisons(experiment));
+    body.push_str(&overview(experiment, &loads));
+    body.push_str(&panels(&loads));
+    body.push_str(&all_figures(experiment));
+    body.push_str(&policies(experiment));
+    body.push_str(&again(experiment));
+    document(title(&experiment.title, &experiment.scenario), &(body + "</main>\n"))
+}
+
+/// A document around the content of a page.
+pub(super) fn document(title: &str, body: &str) -> String {
+    format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n\
-         <title>{} – tidegate</title>\n<style>\n{STYLE}{SERIES_STYLE}{PAGE_STYLE}{OWN_STYLE}</style>\n</head>\n<body>\n",
-        escape(title(&experiment.title, &experiment.scenario))
-    );
-    let _ = writeln!(out, "<header>\n{}</header>\n<main>", head(experiment));
-    out.push_str(&network(experiment));
-    out.push_str(&comparisons(experiment));
-    out.push_str(&overview(experiment, &loads));
-    out.push_str(&panels(&loads));
-    out.push_str(&all_figures(experiment));
-    out.push_str(&policies(experiment));
-    out.push_str(&again(experiment));
-    let _ = write!(out, "</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
-    out
+         <title>{} – tidegate</title>\n<style>\n{STYLE}{SERIES_STYLE}{PAGE_STYLE}{OWN_STYLE}</style>\n</head>\n<body>\n\
+         {body}<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+        escape(title)
+    )
 }
 
 fn head(experiment: &Experiment) -> String {
@@ -99,7 +101,7 @@ fn comparisons(experiment: &Experiment) -> String {
     }
     let held = experiment.comparisons.iter().filter(|comparison| comparison.held).count();
     let mut out = format!(
-        "<section>\n<h2>Published and {}</h2>\n<p class=\"said\">{held} of {} figures lie within their bounds.</p>\n{}",
+        "<section>\n<h2>Published and {}</h2>\n<p class=\"said\">{held} of {} figures lie within their bounds.</p>\n<div class=\"figures\">{}</div>",
         tables::found_word(experiment),
         experiment.comparisons.len(),
         tables::comparisons(experiment).table()
@@ -144,7 +146,7 @@ fn overview(experiment: &Experiment, loads: &[Under<'_>]) -> String {
         let caption =
             "<b>All cases on one sheet</b>, on the same scales; below each the mean, its deviation (mdev), and losses.";
         let _ =
-            write!(out, "<details><summary>All cases on one sheet</summary>{}</details>\n", wide(&drawing, caption));
+            writeln!(out, "<details><summary>All cases on one sheet</summary>{}</details>", wide(&drawing, caption));
     }
     out + "</section>\n"
 }
@@ -168,7 +170,7 @@ fn panels(loads: &[Under<'_>]) -> String {
 fn panel(under: &Under<'_>) -> String {
     let shown = under.typical();
     let meanwhile = happened(&shown);
-    let mut out = repeats(under);
+    let mut out = repeats(under) + &keys(&shown);
     out.push_str(&meanwhile_list(&meanwhile));
     for id in under.probes() {
         out.push_str(&answers(under, &shown, id, &meanwhile));
@@ -179,6 +181,15 @@ fn panel(under: &Under<'_>) -> String {
     out.push_str(&windows(under, &shown, &meanwhile));
     out.push_str(&six_panels(under, &shown));
     out
+}
+
+/// The policies' looks, and what they are called on charts where that is not their title.
+pub(super) fn keys(shown: &[Shown<'_>]) -> String {
+    let item = |one: &Shown<'_>| {
+        let long = if one.label == one.title { String::new() } else { format!(" {}", escape(one.title)) };
+        format!("<li>{}<b>{}</b>{long}</li>", chip(one.look().colour()), escape(one.label))
+    };
+    format!("<ul class=\"keys\">{}</ul>\n", shown.iter().map(item).collect::<String>())
 }
 
 /// Which of several repeats the charts show.
@@ -222,7 +233,7 @@ fn meanwhile_list(meanwhile: &Happened<'_>) -> String {
 /// Events listed at most.
 const MOST_EVENTS: usize = 100;
 
-fn caption(text: &str) -> String {
+pub(super) fn caption(text: &str) -> String {
     format!("<b>{}</b>", escape(&capital(text)))
 }
 
@@ -230,14 +241,14 @@ fn answers(under: &Under<'_>, shown: &[Shown<'_>], id: &str, meanwhile: &Happene
     let Some(probe) = shown.iter().find_map(|one| latency::probe(one, id)) else { return String::new() };
     let name = latency::called(probe);
     let mut out = format!("<h3>{}</h3>\n", escape(&capital(&name)));
-    let charts = latency::over_time(under, id, meanwhile);
+    let charts = latency::over_time(shown, under.title(), id, meanwhile);
     out.push_str(&figure(
         &charts,
-        &(caption("over time") + ". Strokes at the top: lost."),
+        &(caption("over time") + ". Strokes at the top: lost. Shaded: not yet measured."),
         Reading::Across,
         &series::answers(shown, id),
     ));
-    let charts = latency::distribution(under, id);
+    let charts = latency::distribution(shown, under.title(), id);
     if !charts.is_empty() {
         let told = caption("distribution")
             + ": the share of all that was asked that was answered within a time; what was lost is missing at the top.";
@@ -265,8 +276,8 @@ fn transfers(under: &Under<'_>, shown: &[Shown<'_>], meanwhile: &Happened<'_>) -
 
 fn queues(under: &Under<'_>, shown: &[Shown<'_>], meanwhile: &Happened<'_>) -> String {
     let mut out = String::new();
-    for (link, up) in courses::links(under) {
-        let drawings = courses::before_link(under, link, up, meanwhile);
+    for (link, up) in courses::links(shown) {
+        let drawings = courses::before_link(shown, under.title(), (link, up), meanwhile);
         let way = if up { "up" } else { "down" };
         let told = caption(&format!("{link} {way}")) + ": bytes that wait where no policy governs.";
         out.push_str(&figure(&drawings, &told, Reading::Across, &series::waiting(shown, link, up)));
@@ -278,19 +289,14 @@ fn classes(under: &Under<'_>, shown: &[Shown<'_>], meanwhile: &Happened<'_>) -> 
     let mut cards = String::new();
     for one in shown {
         for device in courses::devices(one.run) {
-            let charts = [
-                courses::of_classes(under, one, device, meanwhile),
-                courses::in_classes(under, one, device, meanwhile),
-            ];
-            for (what, chart) in ["sent", "waiting"].into_iter().zip(charts) {
-                let Some((drawing, hidden)) = chart else { continue };
-                let told = format!(
-                    "{}: {what} on {}{}",
-                    caption(one.title),
-                    escape(device),
-                    left_out(hidden, "classes that had less")
-                );
-                cards.push_str(&figure(&[drawing], &told, Reading::Across, &series::classes(one, device, what)));
+            for view in courses::VIEWS {
+                let Some((drawing, hidden)) = courses::in_classes(under, one, device, view, meanwhile) else {
+                    continue;
+                };
+                let hidden = left_out(hidden, "classes that had less");
+                let told = format!("{}: {} on {}{hidden}", caption(one.title), view.word, escape(device));
+                let data = series::classes(one, device, view.word);
+                cards.push_str(&figure(&[drawing], &told, Reading::Across, &data));
             }
         }
     }
@@ -328,9 +334,9 @@ fn all_figures(experiment: &Experiment) -> String {
         out.push_str("<p class=\"small\">The median over repeats; in brackets the least and the most.</p>\n");
     }
     for table in tables::tables(experiment) {
-        let _ = write!(
+        let _ = writeln!(
             out,
-            "<details class=\"figures\" open><summary>{}</summary>{}</details>\n",
+            "<details class=\"figures\" open><summary>{}</summary>{}</details>",
             escape(&table.caption),
             table.table()
         );
@@ -350,9 +356,9 @@ fn policies(experiment: &Experiment) -> String {
             let list = format!("<pre tabindex=\"0\">{}</pre>", escape(&lines.join("\n")));
             let _ = match count {
                 0..=MOST_LINES => write!(out, "<p class=\"small\">On {}:</p>\n{list}\n", escape(machine)),
-                _ => write!(
+                _ => writeln!(
                     out,
-                    "<details><summary>On {}: {count} commands</summary>{list}</details>\n",
+                    "<details><summary>On {}: {count} commands</summary>{list}</details>",
                     escape(machine)
                 ),
             };

@@ -72,6 +72,23 @@ pub(super) fn transfers(one: &Shown<'_>, group: &str) -> Data {
     })
 }
 
+/// What all transfers of a group carried together.
+pub(super) fn carried(shown: &[Shown<'_>], group: &str) -> Data {
+    let own = |one: &Shown<'_>| -> Vec<u64> {
+        let transfers = one.run.transfers.iter().filter(|transfer| group_of(&transfer.id) == group);
+        transfers.fold(Vec::new(), |mut sum, transfer| {
+            sum.resize(sum.len().max(transfer.series.len()), 0);
+            sum.iter_mut().zip(&transfer.series).for_each(|(sum, bytes)| *sum += bytes);
+            sum
+        })
+    };
+    let series: Vec<Vec<u64>> = shown.iter().map(own).collect();
+    let names = shown.iter().map(|one| one.title.to_owned()).collect();
+    table("Payload per second", names, last_end(shown), |of| {
+        shown.iter().zip(&series).map(|(one, series)| per_second(one.run, series, of)).collect()
+    })
+}
+
 fn per_second(run: &Run, series: &[u64], of: (u64, u64)) -> String {
     let steps = steps(run, series, of);
     rate(bits_per_second(steps.iter().sum(), steps.len() as u64 * run.step_ns))

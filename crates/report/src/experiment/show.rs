@@ -1,7 +1,7 @@
 //! What all views of an experiment share: which run stands for a case, how figures are written, who looks how, what happened when.
 
 use crate::chart::{LOOKS, Look, Moment};
-use crate::numbers::{percent, plain, rate, size, span};
+use crate::numbers::{USUAL, percent_in, plain_in, rate_in, size_in, span_in};
 use tidegate_measure::experiment::{Case, Event, Experiment, Load, Run, Spread, figure, group_of};
 
 /// A load with its cases.
@@ -28,6 +28,7 @@ impl<'e> Under<'e> {
         let shown = |(n, case): &(usize, Case<'e>)| Shown {
             policy: *n,
             title: title(&case.policy.title, &case.policy.name),
+            label: label(&case.policy.title, &case.policy.name),
             run: typical(case),
         };
         self.cases.iter().map(shown).collect()
@@ -55,6 +56,8 @@ pub(crate) struct Shown<'e> {
     /// The policy's place in the experiment.
     pub(crate) policy: usize,
     pub(crate) title: &'e str,
+    /// What it is called where there is little room.
+    pub(crate) label: &'e str,
     pub(crate) run: &'e Run,
 }
 
@@ -72,6 +75,15 @@ pub(crate) fn charts_of<'s, 'e>(shown: &'s [Shown<'e>]) -> impl Iterator<Item = 
 /// What something is called, for people.
 pub(crate) fn title<'t>(title: &'t str, name: &'t str) -> &'t str {
     if title.is_empty() { name } else { title }
+}
+
+/// Characters that fit beside a line.
+const SHORT: usize = 14;
+
+/// What something is called on a chart: its title if that is short, else its name if that is shorter.
+pub(crate) fn label<'t>(long: &'t str, name: &'t str) -> &'t str {
+    let long = title(long, name);
+    if long.chars().count() > SHORT && name.chars().count() < long.chars().count() { name } else { long }
 }
 
 /// Each once, in order of appearance.
@@ -99,22 +111,27 @@ pub(crate) fn typical<'e>(case: &Case<'e>) -> &'e Run {
     runs[(runs.len() - 1) / 2].1
 }
 
-/// A figure as people write it; `name` tells shares from counts.
-pub(crate) fn written(name: &str, number: f64, unit: &str) -> String {
+/// A figure as people write it, with so many significant digits; `name` tells shares from counts.
+pub(crate) fn written(name: &str, number: f64, unit: &str, digits: usize) -> String {
     let statistic = name.rsplit('.').next().unwrap_or_default();
     match unit {
-        "s" if number < 0.0 => format!("−{}", span((-number * 1e9) as u64)),
-        "s" => span((number * 1e9).round() as u64),
-        "bit/s" => rate(number),
-        "bytes" => size(number.max(0.0).round() as u64),
-        _ if ["loss", "share", "utilisation", "there-loss", "back-loss"].contains(&statistic) => percent(number),
-        _ => plain(number),
+        "s" if number < 0.0 => format!("−{}", span_in(-number * 1e9, digits)),
+        "s" => span_in(number * 1e9, digits),
+        "bit/s" => rate_in(number, digits),
+        "bytes" => size_in(number.max(0.0), digits),
+        _ if ["loss", "loss-low", "loss-high", "share", "utilisation", "there-loss", "back-loss"]
+            .contains(&statistic) =>
+        {
+            percent_in(number, digits)
+        }
+        _ => plain_in(number, digits),
     }
 }
 
 /// A figure over repeats: the median, and from the least to the most where they differ.
 pub(crate) fn spread(name: &str, spread: &Spread) -> String {
-    let [median, least, most] = [spread.median, spread.least, spread.most].map(|n| written(name, n, spread.unit));
+    let [median, least, most] =
+        [spread.median, spread.least, spread.most].map(|n| written(name, n, spread.unit, USUAL));
     if spread.count > 1 && least != most { format!("{median} ({least} – {most})") } else { median }
 }
 

@@ -1,14 +1,17 @@
 //! All figures of an experiment as tables: rows by load and policy, each figure the median over repeats with the least and the most.
 
+use super::held::{Told, told};
 use super::latency::called;
-use super::show::{Under, distinct, spread, title, written};
+use super::show::{Under, distinct, spread, title};
 use crate::html::parts::{Data, capital};
+use crate::numbers::percent;
+use tidegate_measure::Pings;
 use tidegate_measure::experiment::{Case, Comparison, Experiment, NoSuchFigure};
 
 /// A column: its head, and the statistic that stands in it.
 type Column = (&'static str, &'static str);
 
-const ANSWERS: [Column; 9] = [
+const ANSWERS: [Column; 10] = [
     ("mean", "mean"),
     ("median", "median"),
     ("95 %", "p95"),
@@ -17,8 +20,11 @@ const ANSWERS: [Column; 9] = [
     ("mdev", "mdev"),
     ("jitter", "jitter"),
     ("lost", "loss"),
+    ("95 % sure", SURE),
     ("asked", "sent"),
 ];
+/// Between what shares the losses of all repeats together lie with 95 % confidence.
+const SURE: &str = "loss-interval";
 const DIRECTIONS: [Column; 4] = [
     ("lost there", "there-loss"),
     ("lost back", "back-loss"),
@@ -116,10 +122,21 @@ fn table(
     Data { caption: caption.to_owned(), head, rows }
 }
 
+/// The answers of all repeats.
+fn all_answers(case: &Case<'_>, id: &str) -> Vec<Option<u64>> {
+    let probes = case.runs.iter().flat_map(|run| run.probes.iter().map(move |probe| (run.window, probe)));
+    let asked = probes.filter(|(_, probe)| probe.id == id).flat_map(|(window, probe)| probe.within(window));
+    asked.map(|(_, took)| took).collect()
+}
+
 /// What stands where there is no figure.
 const NOTHING: &str = "–";
 
-pub(super) fn cell(case: &Case<'_>, id: &str, statistic: &str) -> String {
+fn cell(case: &Case<'_>, id: &str, statistic: &str) -> String {
+    if statistic == SURE {
+        let (low, high) = Pings::new(all_answers(case, id)).loss_interval();
+        return format!("{} – {}", percent(low), percent(high));
+    }
     let name = format!("{id}.{statistic}");
     match case.figure(&name) {
         Ok(found) => spread(&name, &found),
@@ -130,17 +147,10 @@ pub(super) fn cell(case: &Case<'_>, id: &str, statistic: &str) -> String {
 
 /// Published, simulated, within: a row each.
 pub(super) fn comparisons(experiment: &Experiment) -> Data {
-    let number = |c: &Comparison, value: Option<f64>| {
-        value.map_or_else(|| NOTHING.to_owned(), |number| written(first(&c.figure), number, &c.unit))
-    };
     let row = |c: &Comparison| {
-        let found = match c.spread.filter(|(least, most)| least != most) {
-            Some((least, most)) => {
-                format!("{} ({} – {})", number(c, c.found), number(c, Some(least)), number(c, Some(most)))
-            }
-            None => number(c, c.found),
-        };
-        vec![c.id.clone(), c.what.clone(), number(c, c.published), found, within(c), held(c).to_owned()]
+        let Told { published, found, spread, bounds, verdict } = told(c);
+        let found = spread.map_or(found.clone(), |spread| format!("{found} ({spread})"));
+        vec![c.id.clone(), c.what.clone(), published, found, bounds, verdict.to_owned()]
     };
     Data {
         caption: "Published, found, and what it must lie within".to_owned(),
@@ -149,34 +159,11 @@ pub(super) fn comparisons(experiment: &Experiment) -> Data {
     }
 }
 
-/// The figure that a comparison begins with: `ping.loss` of `ping.loss of none/up`.
-fn first(figure: &str) -> &str {
-    figure.split(" of ").next().unwrap_or(figure)
-}
-
 /// How figures came about, as a table's head.
 pub(super) fn found_word(experiment: &Experiment) -> &'static str {
     match experiment.execution.as_str() {
         "sim" => "simulated",
         "lab" => "measured",
         _ => "found",
-    }
-}
-
-pub(super) fn within(c: &Comparison) -> String {
-    let bound = |number: f64| written(first(&c.figure), number, &c.unit);
-    match (c.within.0.is_finite(), c.within.1.is_finite()) {
-        (true, true) => format!("{} – {}", bound(c.within.0), bound(c.within.1)),
-        (true, false) => format!("at least {}", bound(c.within.0)),
-        (false, true) => format!("at most {}", bound(c.within.1)),
-        (false, false) => NOTHING.to_owned(),
-    }
-}
-
-pub(super) fn held(c: &Comparison) -> &'static str {
-    match (c.held, c.gated) {
-        (true, _) => "within",
-        (false, true) => "FAILED",
-        (false, false) => "outside, only told",
     }
 }

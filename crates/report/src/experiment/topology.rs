@@ -8,6 +8,13 @@ fn node_of(end: &str) -> &str {
     end.split_once(':').map_or(end, |(node, _)| node)
 }
 
+/// The pairs of nodes that a link joins: several hosts may share one (`a, b`).
+pub(super) fn joined(cable: &Cable) -> impl Iterator<Item = (&str, &str)> {
+    let from: Vec<&str> = cable.from.split(", ").map(node_of).collect();
+    let to: Vec<&str> = cable.to.split(", ").map(node_of).collect();
+    from.into_iter().flat_map(move |from| to.clone().into_iter().map(move |to| (from, to)))
+}
+
 /// The network as a picture; `None` if there is nothing to draw, or too much.
 pub(super) fn drawing(experiment: &Experiment) -> Option<Drawing> {
     let places: Vec<Place> = experiment
@@ -15,19 +22,20 @@ pub(super) fn drawing(experiment: &Experiment) -> Option<Drawing> {
         .iter()
         .map(|node| Place { name: node.name.clone(), aside: node.devices.join(", "), strong: node.kind == "machine" })
         .collect();
-    let at = |end: &str| experiment.nodes.iter().position(|node| node.name == node_of(end));
+    let at = |name: &str| experiment.nodes.iter().position(|node| node.name == name);
     let slowest = experiment.links.iter().filter_map(rate).min();
-    let road = |cable: &Cable| {
+    let cables = experiment.links.iter().flat_map(|cable| joined(cable).map(move |(from, to)| (cable, from, to)));
+    let road = |(cable, from, to): (&Cable, &str, &str)| {
         Some(Road {
-            from: at(&cable.from)?,
-            to: at(&cable.to)?,
+            from: at(from)?,
+            to: at(to)?,
             name: cable.name.clone(),
             there: cable.there.clone(),
             back: cable.back.clone(),
             strong: slowest.is_some() && rate(cable) == slowest,
         })
     };
-    let roads: Vec<Road> = experiment.links.iter().filter_map(road).collect();
+    let roads: Vec<Road> = cables.filter_map(road).collect();
     network("The network", &told(experiment), &places, &roads)
 }
 

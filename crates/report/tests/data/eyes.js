@@ -17,7 +17,8 @@
   const tabs = all('nav[data-tabs] [role=tab]');
   if (tabs.length) {
     tabs.find(tab => tab.hash === '#load-1').click();
-    all('#load-1 .picks a')[1].click();
+    const picks = all('#load-1 .picks a');
+    if (picks.length > 1) picks[1].click();
   }
   found.after_choice = tabs.length ? all('.panel, .probe').filter(shown).map(part => part.id) : [];
 
@@ -26,7 +27,7 @@
   open();
 
   // A pointer in the middle of a chart.
-  const figure = document.querySelector('#load-1 figure[data-read]');
+  const figure = document.querySelector('#load-1 figure[data-read]') || document.querySelector('figure[data-read]');
   const middle = figure.querySelector('.marks').getBoundingClientRect();
   figure.dispatchEvent(new PointerEvent('pointermove', {
     clientX: middle.left + middle.width / 2, clientY: middle.top + middle.height / 2, bubbles: true }));

@@ -1,8 +1,13 @@
 //! What becomes of an experiment: JSON and back.
 
+#[path = "../common/browser.rs"]
+mod browser;
+mod compared;
 mod fixture;
 #[path = "../common/noise.rs"]
 mod noise;
+mod pictures;
+mod seen;
 
 use fixture::experiment;
 use tidegate_measure::experiment::Experiment;

@@ -1,0 +1,90 @@
+//! `tidegate compare RESULT.json RESULT.json…`: the same cases of several results beside each other.
+//!
+//! ```text
+//! files ─▶ report::experiment::from_json ─▶ Comparing (rows, and what is not alike) ─▶ text | JSON | page
+//! ```
+//! The arithmetic is the report's; here files become sides and forms are chosen.
+
+mod options;
+
+pub use options::Options;
+
+use anyhow::{Context, bail};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use tidegate_report::experiment::{Comparing, Side, comparison_json, comparison_page, comparison_text, from_json};
+
+/// A file could not be read, or nothing can be compared.
+const NOTHING: u8 = 2;
+
+/// Plays `tidegate compare`.
+pub fn command(options: &Options) -> ExitCode {
+    match attempt(options) {
+        Ok(text) => {
+            // Whoever reads may have had enough: a closed pipe is no error.
+            let _ = std::io::stdout().lock().write_all(text.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("tidegate compare: {error:#}");
+            NOTHING.into()
+        }
+    }
+}
+
+fn attempt(options: &Options) -> anyhow::Result<String> {
+    let labels = labels(&options.results);
+    let sides = options.results.iter().zip(labels).map(|(path, label)| side(path, label));
+    let sides: Vec<Side> = sides.collect::<anyhow::Result<_>>()?;
+    let comparing = Comparing::new(&sides);
+    if comparing.rows.is_empty() {
+        bail!("these results have no figure in common. {}", comparing.apart.join(" "));
+    }
+    if let Some(path) = &options.html {
+        std::fs::write(path, comparison_page(&comparing)).with_context(|| path.display().to_string())?;
+    }
+    Ok(if options.json { comparison_json(&comparing) } else { comparison_text(&comparing) })
+}
+
+fn side(path: &Path, label: String) -> anyhow::Result<Side> {
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let experiment = from_json(&text).with_context(|| path.display().to_string())?;
+    Ok(Side { label, experiment })
+}
+
+/// What results are called: their files' names, as much of the way to them as tells them apart, and a number where nothing does.
+fn labels(files: &[PathBuf]) -> Vec<String> {
+    let parts = |path: &PathBuf| -> Vec<String> {
+        let path = path.with_extension("");
+        path.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect()
+    };
+    let all: Vec<Vec<String>> = files.iter().map(parts).collect();
+    let deepest = all.iter().map(Vec::len).max().unwrap_or(1);
+    let ends = |depth: usize| -> Vec<String> {
+        all.iter().map(|parts| parts[parts.len().saturating_sub(depth)..].join("/")).collect()
+    };
+    let different = |names: &Vec<String>| (1..names.len()).all(|n| !names[..n].contains(&names[n]));
+    (1..=deepest).map(ends).find(different).unwrap_or_else(|| {
+        ends(1).into_iter().zip(1..).map(|(name, n): (String, usize)| format!("{name} {n}")).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_tell_results_apart() {
+        let cases: [(&[&str], &[&str]); 4] = [
+            (&["a.json", "b.json"], &["a", "b"]),
+            (&["old/a.json", "new/a.json"], &["old/a", "new/a"]),
+            (&["a.json", "a.json"], &["a 1", "a 2"]),
+            (&["/x/old/a.json", "a.json", "b.json"], &["old/a", "a", "b"]),
+        ];
+        for (files, expected) in cases {
+            let files: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
+            assert_eq!(labels(&files), expected, "{files:?}");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What an experiment is written to.
+
+use super::options::Options;
+use anyhow::Context;
+use std::path::Path;
+use tidegate_measure::experiment::Experiment;
+use tidegate_report::chart::{Theme, file, png};
+use tidegate_report::experiment::{charts, flent_files, page};
+
+/// Width of a chart in a file of its own, in the units of SVG; a PNG has twice as many points.
+const WIDTH: f64 = 760.0;
+const PNG_SCALE: f32 = 2.0;
+
+/// Writes the files that were asked for.
+pub(super) fn write(options: &Options, experiment: &Experiment, json: &str) -> anyhow::Result<()> {
+    if let Some(path) = &options.output {
+        one(path, json.as_bytes())?;
+    }
+    if let Some(path) = &options.html {
+        one(path, page(experiment).as_bytes())?;
+    }
+    if options.svg.is_none() && options.png.is_none() && options.flent.is_none() {
+        return Ok(());
+    }
+    let drawings = if options.svg.is_some() || options.png.is_some() { charts(experiment) } else { Vec::new() };
+    if let Some(dir) = &options.svg {
+        directory(dir)?;
+        for (name, drawing) in &drawings {
+            one(&dir.join(format!("{name}.svg")), file(drawing, WIDTH, Theme::Light).as_bytes())?;
+        }
+    }
+    if let Some(dir) = &options.png {
+        directory(dir)?;
+        for (name, drawing) in &drawings {
+            let picture = png(drawing, WIDTH, PNG_SCALE, Theme::Light).with_context(|| name.clone())?;
+            one(&dir.join(format!("{name}.png")), &picture)?;
+        }
+    }
+    if let Some(dir) = &options.flent {
+        directory(dir)?;
+        for (name, bytes) in flent_files(experiment)? {
+            one(&dir.join(name), &bytes)?;
+        }
+    }
+    Ok(())
+}
+
+fn directory(path: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(path).with_context(|| format!("the directory {} could not be made", path.display()))
+}
+
+fn one(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    std::fs::write(path, bytes).with_context(|| format!("{} could not be written", path.display()))
+}

@@ -1,0 +1,106 @@
+//! Results beside each other.
+
+use crate::fixture::experiment;
+use tidegate_measure::experiment::Experiment;
+use tidegate_report::experiment::{Comparing, Side, comparison_json, comparison_page, comparison_text};
+
+fn sides(change: impl FnOnce(&mut Experiment)) -> [Side; 2] {
+    let mut other = experiment();
+    change(&mut other);
+    [("before", experiment()), ("after", other)].map(|(label, experiment)| Side { label: label.into(), experiment })
+}
+
+/// A row's changes: `figure of policy/load: change`.
+fn changes(sides: &[Side]) -> Vec<String> {
+    let comparing = Comparing::new(sides);
+    let shown = |row: &tidegate_report::experiment::Row| {
+        let change = row.change(1)?;
+        let percent = change.percent.map(|percent| (percent * 10.0).round() / 10.0);
+        Some(format!("{} of {}/{}: {percent:?} {:?}", row.figure, row.policy, row.load, change.beyond))
+    };
+    comparing.rows.iter().filter_map(shown).collect()
+}
+
+#[test]
+fn the_same_result_differs_in_nothing() {
+    let sides = sides(|_| {});
+    let found = changes(&sides);
+    assert_eq!(found.len(), 81, "{found:#?}");
+    assert!(found.iter().all(|change| change.ends_with(": Some(0.0) Some(false)")), "{found:#?}");
+    let comparing = Comparing::new(&sides);
+    assert_eq!((comparing.apart.len(), comparing.by_chance()), (0, Some(10)), "three repeats each");
+}
+
+#[test]
+fn slower_beyond_the_spread() {
+    let sides = sides(|other| {
+        for run in other.runs.iter_mut().filter(|run| run.policy == "fair" && run.load == "upload") {
+            run.probes[0].answers.iter_mut().for_each(|(_, took)| *took = took.map(|took| took * 2));
+            run.probes[1].answers.iter_mut().take(40).for_each(|(_, took)| *took = None);
+            run.transfers.iter_mut().for_each(|transfer| transfer.bytes += 40 * u64::from(run.repeat));
+        }
+    });
+    let found = changes(&sides);
+    let of = |figure: &str| {
+        found.iter().find_map(|change| change.strip_prefix(&format!("{figure} of fair/upload: "))).expect(figure)
+    };
+    assert_eq!(of("dest1.median"), "Some(100.0) Some(true)");
+    assert_eq!(of("dest2.loss"), "Some(10.0) Some(true)", "in points");
+    assert_eq!(of("upload.rate"), "Some(0.0) Some(false)", "within the spread");
+    assert!(found.iter().filter(|change| !change.contains("fair/upload")).all(|change| change.contains("Some(0.0)")));
+}
+
+#[test]
+fn what_is_not_alike_is_said() {
+    let sides = sides(|other| {
+        other.title = "Another line".into();
+        other.policies.retain(|policy| policy.name != "tbf");
+        other.policies[1].commands[0].1.push("tc qdisc add dev eth0 root pfifo".into());
+        other.loads.retain(|load| load.name != "both");
+        other.links[3].there = "1 Mbit/s".into();
+        other.runs.retain(|run| run.repeat == 0 && run.policy != "tbf" && run.load != "both");
+        other.runs.iter_mut().for_each(|run| run.window.1 = 15_000_000_000);
+        other.runs[0].cut = true;
+    });
+    let comparing = Comparing::new(&sides);
+    let expected = [
+        "These are different scenarios: before is “A 4M/768k line <and> two targets” and after is “Another line”.",
+        "The policy tbf is in before only.",
+        "The load both is in before only.",
+        "The link dsl is another: in before 768 kbit/s, 8 ms, buffer 64 kB and back 4 Mbit/s, 8 ms, buffer 64 kB and in after 1 Mbit/s and back 4 Mbit/s, 8 ms, buffer 64 kB.",
+        "The policy fair has other commands in each.",
+        "They were measured for different times: 30.0 s in before and 10.0 s in after.",
+        "after has one repeat of each case, so how much figures vary is not known.",
+        "In after 1 of 4 runs were stopped before their end.",
+    ];
+    assert_eq!(comparing.apart, expected);
+    let text = comparison_text(&comparing);
+    for sentence in expected {
+        assert!(text.contains(sentence), "{text}");
+    }
+    assert!(text.contains("?  one repeat only") && !text.contains("tbf  "), "{text}");
+    let page = comparison_page(&comparing);
+    assert!(page.contains("The policy tbf is in before only.") && page.contains("A 4M/768k line &lt;and&gt;"));
+    let json: serde_json::Value = serde_json::from_str(&comparison_json(&comparing)).expect("JSON");
+    assert_eq!(json["not_alike"].as_array().map(Vec::len), Some(expected.len()));
+    assert_eq!(json["rows"][0]["change"][0]["beyond_spread"], serde_json::Value::Null);
+}
+
+#[test]
+fn as_text() {
+    let sides = sides(|other| {
+        other.runs.retain(|run| run.load == "upload");
+        for run in &mut other.runs {
+            run.probes.truncate(1);
+            run.probes[0].answers.iter_mut().for_each(|(_, took)| *took = took.map(|took| took * 9 / 10));
+        }
+    });
+    let text = comparison_text(&Comparing::new(&sides));
+    let expected = include_str!("../data/compared.txt");
+    if std::env::var_os("TIDEGATE_BLESS").is_some() {
+        let place = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/compared.txt");
+        std::fs::write(place, &text).expect("the snapshot is written");
+    } else {
+        assert_eq!(text, expected, "\n{text}");
+    }
+}
