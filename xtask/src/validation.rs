@@ -69,7 +69,11 @@ const EXACT: &[[&str; 4]] = &[
 /// Ids of the list of results to reproduce that must have a row: the id itself, or one that begins with it and a hyphen.
 const IDS: &[&str] = &[
     "V-H1", "V-H2", "V-H3", "V-B1", "V-E1", "V-E2", "V-E3", "V-E4", "V-Q1", "V-Q2", "V-Q3", "V-Q4", "V-Q5", "V-Q6",
-    "V-Q7",
+    "V-Q7", "V-U10", "V-U11", "V-U12", "V-U13", "V-U14", "V-U15", "V-W1", "V-W2", "V-W3", "V-W4", "V-W5", "V-W6",
+    "V-W7", "V-W8", "V-W9", "V-W10", "V-W11", "V-C4", "V-C5", "V-C6", "V-F3", "V-F4", "V-F5", "V-I1", "V-I2", "V-E5",
+    "V-E6", "V-O1", "V-O2", "V-B2", "V-B3", "V-X1", "V-X2", "V-X3", "V-S0a", "V-S0c", "V-S0d", "V-S0e1", "V-S0e2",
+    "V-S0e3", "V-S1a", "V-S1b", "V-S1c", "V-S1d", "V-S1e", "V-S2a", "V-S2b", "V-S2c", "V-S4a", "V-S4b", "V-S4c",
+    "V-S4d", "V-S5a", "V-S5b", "V-S6", "V-S7",
 ];
 
 /// What is not shown yet, and why.

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 use tidegate_measure::experiment::{Comparison, Experiment};
-use tidegate_report::experiment;
+use tidegate_report::chart::{Theme, file};
+use tidegate_report::experiment::{self, Told};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -82,25 +83,11 @@ fn group(scenario: &str) -> &'static str {
     }
 }
 
-/// A number with its unit, as people write it.
-fn shown(value: Option<f64>, unit: &str) -> String {
-    value.map_or_else(|| "–".to_owned(), |value| experiment::shown(value, unit))
-}
-
 fn verdict(comparison: &Comparison) -> &'static str {
     match (comparison.held, comparison.gated) {
         (true, true) => "within",
         (false, true) => "outside",
         (_, false) => "reported",
-    }
-}
-
-/// The bounds in words, with what was published.
-fn expected(comparison: &Comparison) -> String {
-    let bounds = experiment::bounds(comparison);
-    match comparison.published {
-        Some(published) => format!("{bounds} (published {})", experiment::shown(published, &comparison.unit)),
-        None => bounds,
     }
 }
 
@@ -115,8 +102,9 @@ fn scenarios_hold_and_the_guide_is_true() {
     for (scenario, Done { printed, succeeded, result }) in &done {
         let source = format!("`{scenario}`");
         for c in &result.comparisons {
-            let found = shown(c.found, &c.unit);
-            let (what, expected, verdict) = (&c.what, expected(c), verdict(c));
+            let Told { published, found, bounds, .. } = experiment::told(c);
+            let expected = if c.published.is_some() { format!("{bounds} (published {published})") } else { bounds };
+            let (what, verdict) = (&c.what, verdict(c));
             println!(
                 "validation: {} | {} | {what} | {expected} | {found} | {verdict} | {source}",
                 group(scenario),
@@ -175,7 +163,7 @@ fn picture(scenario: &str, chart: &str, result: &Experiment, bless: bool, wrong:
         let _ = writeln!(wrong, "{scenario} has no chart {chart}; it has {}", names.join(", "));
         return;
     };
-    let text = experiment::file(drawing);
+    let text = file(drawing, WIDTH, Theme::Light);
     if bless {
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
         std::fs::write(&path, text).expect("a picture");
@@ -184,12 +172,15 @@ fn picture(scenario: &str, chart: &str, result: &Experiment, bless: bool, wrong:
     }
 }
 
+/// How wide pictures are, as `--svg` writes them.
+const WIDTH: f64 = 760.0;
+
 /// The table of all published figures.
 fn published(done: &BTreeMap<String, Done>) -> String {
     let mut table = String::from("| | what | published | found | must be | |\n|---|---|---|---|---|---|\n");
     for (scenario, Done { result, .. }) in done.iter().filter(|(name, _)| !name.contains("/validation/")) {
         for c in &result.comparisons {
-            let (published, found) = (shown(c.published, &c.unit), shown(c.found, &c.unit));
+            let Told { published, found, bounds, .. } = experiment::told(c);
             let told = match (&c.why, c.gated, c.held) {
                 (Some(why), false, _) => format!("told: {why}"),
                 (None, false, _) => "told".to_owned(),
@@ -197,7 +188,7 @@ fn published(done: &BTreeMap<String, Done>) -> String {
                 (None, true, true) => "holds".to_owned(),
                 (_, true, false) => "**does not hold**".to_owned(),
             };
-            let bounds = if c.gated { experiment::bounds(c) } else { String::new() };
+            let bounds = if c.gated { bounds } else { String::new() };
             let _ = writeln!(
                 table,
                 "| [{}](../../{scenario}) | {} | {published} | {found} | {bounds} | {told} |",

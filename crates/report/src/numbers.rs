@@ -1,16 +1,23 @@
 //! Figures as people write them: three significant digits, the unit that fits.
 
-/// Three significant digits of a value below a thousand; more digits before the point are kept.
-fn three(value: f64) -> String {
-    let decimals = match value.abs() {
-        v if v < 9.995 => 2,
-        v if v < 99.95 => 1,
-        _ => 0,
-    };
+/// Significant digits that figures have where nothing asks for more.
+pub(crate) const USUAL: usize = 3;
+
+/// So many significant digits of a number; more digits before the point are kept.
+pub(crate) fn significant(value: f64, digits: usize) -> String {
+    let (mut decimals, mut limit) = (digits.saturating_sub(1), 10.0);
+    while decimals > 0 && value.abs() >= limit - 0.5 / power_of_ten(decimals) {
+        (decimals, limit) = (decimals - 1, limit * 10.0);
+    }
     format!("{value:.decimals$}")
 }
 
-fn scaled(value: f64, step: f64, units: &[&str]) -> String {
+/// Ten to a small power.
+fn power_of_ten(power: usize) -> f64 {
+    (0..power).fold(1.0, |value, _| value * 10.0)
+}
+
+fn scaled(value: f64, step: f64, units: &[&str], digits: usize) -> String {
     if value == 0.0 {
         return format!("0 {}", units[0]);
     }
@@ -20,39 +27,60 @@ fn scaled(value: f64, step: f64, units: &[&str]) -> String {
         value /= step;
         unit += 1;
     }
-    format!("{} {}", three(value), units[unit])
+    format!("{} {}", significant(value, digits), units[unit])
 }
 
 /// A rate, from bits per second: `127 kbit/s`.
 pub fn rate(bits_per_second: f64) -> String {
-    scaled(bits_per_second, 1000.0, &["bit/s", "kbit/s", "Mbit/s", "Gbit/s"])
+    rate_in(bits_per_second, USUAL)
+}
+
+/// The same with so many significant digits.
+pub(crate) fn rate_in(bits_per_second: f64, digits: usize) -> String {
+    scaled(bits_per_second, 1000.0, &["bit/s", "kbit/s", "Mbit/s", "Gbit/s"], digits)
 }
 
 /// A number of bytes: `24.0 kB`.
 pub fn size(bytes: u64) -> String {
-    if bytes < 1000 {
-        return format!("{bytes} B");
+    size_in(bytes as f64, USUAL)
+}
+
+/// The same with so many significant digits.
+pub(crate) fn size_in(bytes: f64, digits: usize) -> String {
+    if bytes < 999.5 {
+        return format!("{bytes:.0} B");
     }
-    scaled(bytes as f64, 1000.0, &["B", "kB", "MB", "GB", "TB"])
+    scaled(bytes, 1000.0, &["B", "kB", "MB", "GB", "TB"], digits)
 }
 
 /// A span in ns as milliseconds: `12.3 ms`.
 pub fn milliseconds(ns: u64) -> String {
-    format!("{} ms", three(ns as f64 / 1e6))
+    format!("{} ms", significant(ns as f64 / 1e6, USUAL))
 }
 
 /// A span in ns in the unit that fits: `126 ms`, `1.55 s`.
 pub fn span(ns: u64) -> String {
-    match ns {
-        ns if ns < 999_500 => format!("{} µs", three(ns as f64 / 1e3)),
-        ns if ns < 999_500_000 => milliseconds(ns),
-        ns => format!("{} s", three(ns as f64 / 1e9)),
-    }
+    span_in(ns as f64, USUAL)
 }
 
-/// A number without a unit: whole ones as they are, others with three significant digits.
+/// The same with so many significant digits.
+pub(crate) fn span_in(ns: f64, digits: usize) -> String {
+    let (value, unit) = match ns.round() {
+        ns if ns < 999_500.0 => (ns / 1e3, "µs"),
+        ns if ns < 999_500_000.0 => (ns / 1e6, "ms"),
+        ns => (ns / 1e9, "s"),
+    };
+    format!("{} {unit}", significant(value, digits))
+}
+
+/// A number without a unit: whole ones as they are, others with so many significant digits.
+pub(crate) fn plain_in(number: f64, digits: usize) -> String {
+    if number.fract() == 0.0 && number.abs() < 1e15 { format!("{number:.0}") } else { significant(number, digits) }
+}
+
+/// The same with three.
 pub(crate) fn plain(number: f64) -> String {
-    if number.fract() == 0.0 && number.abs() < 1e15 { format!("{number:.0}") } else { three(number) }
+    plain_in(number, USUAL)
 }
 
 /// A figure without and with the policy: `1430 → 35.0`; a dash for what there is none of, one figure where both are written alike.
@@ -63,8 +91,17 @@ pub(crate) fn arrow<T>(pair: [Option<T>; 2], written: impl Fn(T) -> String) -> S
 
 /// A share of one as percent: `6.7 %`. What is not nothing is not shown as nothing.
 pub fn percent(share: f64) -> String {
+    percent_in(share, USUAL)
+}
+
+/// The same; with more than three digits as many of them as are asked for.
+pub(crate) fn percent_in(share: f64, digits: usize) -> String {
     let percent = share * 100.0;
-    if percent > 0.0 && percent < 0.05 { "<0.1 %".to_string() } else { format!("{percent:.1} %") }
+    match digits {
+        0..=USUAL if percent > 0.0 && percent < 0.05 => "<0.1 %".to_string(),
+        0..=USUAL => format!("{percent:.1} %"),
+        _ => format!("{percent:.0$} %", digits),
+    }
 }
 
 #[cfg(test)]

@@ -250,7 +250,7 @@ impl<M: Machine> Net<M> {
             Arrivals::Every(gap) => self.now + gap,
             Arrivals::Poisson(mean) => self.now + Span(source.exponential(mean.0 as f64) as u64),
             Arrivals::Around { every, late } => {
-                source.due = source.due + every;
+                source.due += every;
                 source.due + Span((source.draws.unit() * late.0 as f64) as u64)
             }
         };

@@ -1,5 +1,5 @@
-//! TCP against its models (rows V-W6, V-W8) and against itself: determinism, conservation, ECN, the
-//! reaction to the sender's own queue.
+//! TCP against itself: recovery, determinism, conservation, ECN, the reaction to the sender's own queue. What papers say of it is in
+//! `tcp_responses.rs`.
 
 use tidegate_packet::{Fifo, Pkt, Pool, Rate, Seeded, Span, Time};
 use tidegate_sim::{
@@ -8,61 +8,6 @@ use tidegate_sim::{
 };
 
 const ENDS: Ends = Ends::v4([10, 0, 0, 1], 40000, [10, 0, 0, 2], 80);
-
-/// V-W8: with 10 segments at first and no loss, n round trips bring 10 (2^n - 1) segments.
-#[test]
-fn v_w8_slow_start_doubles() {
-    let mut net = Net::new(NoMachine, 1, Time(0));
-    let (there, back) = (net.link(LinkSpec::wire(Span::millis(25))), net.link(LinkSpec::wire(Span::millis(25))));
-    let (forward, back) = (net.path(&[there]), net.path(&[back]));
-    let flow = net.tcp(FlowSpec {
-        delayed_ack: false,
-        control: CongestionControl::Reno,
-        ..FlowSpec::bulk(ENDS, forward, back)
-    });
-    let mut segments = Vec::new();
-    for round in 0..=8 {
-        // The handshake takes one round trip more.
-        net.run(Time(0) + Span::millis(50 + 50 * round));
-        segments.push(net.flow_stats(flow).acked / 1448);
-    }
-    let expected: Vec<u64> = (0..=8).map(|n| 10 * ((1 << n) - 1)).collect();
-    assert_eq!(segments, expected);
-}
-
-/// Goodput over capacity of one Reno flow after a minute, with a buffer of so many packets.
-fn utilisation(buffer: u32) -> f64 {
-    let rate = 10_000_000;
-    let mut net = Net::new(NoMachine, 1, Time(0));
-    let bottleneck = net.link(LinkSpec::drop_tail(rate, Span::millis(60), Limit::Packets(buffer)));
-    let back = net.link(LinkSpec::wire(Span::millis(60)));
-    let (forward, back) = (net.path(&[bottleneck]), net.path(&[back]));
-    let flow = net.tcp(FlowSpec {
-        control: CongestionControl::Reno,
-        delayed_ack: false,
-        ..FlowSpec::bulk(ENDS, forward, back)
-    });
-    let (from, to) = (Time(0) + Span::secs(60), Time(0) + Span::secs(660));
-    net.run(from);
-    let before = net.flow_stats(flow);
-    net.run(to);
-    let after = net.flow_stats(flow);
-    assert_eq!(after.timeouts, before.timeouts, "the model knows no timeouts");
-    (after.acked - before.acked) as f64 / 1448.0 * 1514.0 * 8.0 / 600.0 / rate as f64
-}
-
-/// V-W6: the fluid model of one Reno flow. The bandwidth-delay product is 100 packets.
-#[test]
-fn v_w6_reno_utilisation_by_buffer() {
-    let rows = [(1, 0.75), (25, 0.893), (50, 0.964), (100, 1.0)];
-    let measured = rows.map(|(buffer, model)| (buffer, utilisation(buffer), model));
-    for (buffer, is, model) in measured {
-        println!("buffer {buffer} packets: {:.1} %, model {:.1} %", is * 100.0, model * 100.0);
-    }
-    for (buffer, is, model) in measured {
-        assert!((is - model).abs() <= 0.03, "buffer {buffer}: {is:.3} for {model:.3}");
-    }
-}
 
 /// Marks instead of dropping from a threshold on.
 #[derive(Debug, Default)]
@@ -87,7 +32,7 @@ impl Machine for Marker {
     }
 }
 
-/// V-W11 in small: an ECN flow is slowed by marks alone, once per round trip.
+/// An ECN flow is slowed by marks alone, once per round trip.
 #[test]
 fn ecn_slows_without_loss() {
     let mut net = Net::new(Marker::default(), 1, Time(0));

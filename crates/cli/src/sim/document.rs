@@ -1,7 +1,8 @@
 //! From runs to the document that tables, pages and comparisons are made of.
 
+use super::begin::Going;
 use super::lay::START;
-use super::run::{Going, LinkCourse, Piece, Run};
+use super::run::{LinkCourse, Piece, Run};
 use super::scenario::{Buffer, Cable, End, Item, Line, Role, Scenario, What};
 use super::{judge, prepare::Prepared};
 use crate::courses::Course;

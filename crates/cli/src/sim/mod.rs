@@ -6,6 +6,7 @@
 //! ```
 //! The same file and seed give the same document to the byte, however many processors work on it.
 
+mod begin;
 mod document;
 mod file;
 mod files;
@@ -29,6 +30,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tidegate_measure::experiment::{Experiment, Run};
+use tidegate_packet::Span;
 
 /// An expectation failed.
 const FAILED: u8 = 1;
@@ -140,17 +142,24 @@ fn again(options: &Options, scenario: &Scenario) -> String {
         line.push_str(&format!(" --repeats {repeats}"));
     }
     if let Some(duration) = options.duration {
-        line.push_str(&format!(" --duration {}ms", duration.0 / 1_000_000));
+        line.push_str(&format!(" --duration {}", time(duration)));
     }
     line.push_str(&format!(" --seed {}", scenario.seed));
-    for time in &options.at {
-        line.push_str(&format!(" --at {}ms", time.0 / 1_000_000));
+    for at in &options.at {
+        line.push_str(&format!(" --at {}", time(*at)));
     }
     if !options.command.is_empty() {
         line.push_str(" -- ");
         line.push_str(&options.command.iter().map(|word| crate::trial::quoted(word)).collect::<Vec<_>>().join(" "));
     }
     line
+}
+
+/// A time as it is written: `10s`, `1500us`.
+fn time(span: Span) -> String {
+    let scales = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
+    let fits = scales.iter().find(|(scale, _)| span.0.is_multiple_of(*scale));
+    fits.map_or_else(String::new, |(scale, unit)| format!("{}{unit}", span.0 / scale))
 }
 
 /// All runs: by policy, then by load, then by repeat.
@@ -198,10 +207,8 @@ fn warn(scenario: &Scenario) {
     let packets = (up + down) / 12_000 * seconds;
     let takes = packets / PACKETS_PER_SECOND / workers(scenario.cases.len() * scenario.repeats as usize) as u64;
     if takes > LONG {
-        eprintln!(
-            "tidegate sim: {seconds} s of link time, which takes some {} minutes; Ctrl-C writes what is done",
-            takes / 60
-        );
+        let how_long = if takes < 120 { format!("{takes} s") } else { format!("{} minutes", takes / 60) };
+        eprintln!("tidegate sim: {seconds} s of link time take some {how_long}; Ctrl-C writes what is done by then");
     }
 }
 

@@ -67,6 +67,7 @@ fn setup(scenario: &Scenario, node: usize, source: Option<&Source>, notes: &mut 
         }
         Some(Source::File { path, args, at }) => {
             let taken = take_in(of, path, args, at)?;
+            ended_well(&taken, path, at)?;
             known_devices(of, &taken.machine.log, at)?;
             setup.told.extend(taken.machine.carried.iter().map(|one| line(&one.words)));
             notes.extend(taken.outcomes.iter().flat_map(|outcome| outcome.notes.clone()));
@@ -91,12 +92,23 @@ fn take_in(node: &Node, path: &Path, args: &[String], at: &Place) -> Result<Take
     let wrong = |reason: String, remedy: &str| Wrong::new(at.clone(), reason, remedy);
     let taken = intake::read(&[path.to_owned()], &options)
         .map_err(|error| wrong(error.to_string(), "name a script, or a file that `tidegate check` reads"))?;
+    if !taken.ended() {
+        return Err(wrong(format!("{} did not come to its end", path.display()), "`tidegate run` shows what it does"));
+    }
+    Ok(taken)
+}
+
+/// A policy is carried out whole.
+fn ended_well(taken: &Taken, path: &Path, at: &Place) -> Result<(), Wrong> {
     if let Some(trouble) = taken.troubles().next() {
-        return Err(wrong(trouble.to_string(), "mend it there; `tidegate check` tells more"));
+        return Err(Wrong::new(at.clone(), trouble.to_string(), "mend it there; `tidegate check` tells more"));
     }
     match taken.outcomes.iter().find(|outcome| outcome.exit != Exit::Code(0)) {
-        Some(_) => Err(wrong(format!("{} did not end well", path.display()), "`tidegate run` shows what it says")),
-        None => Ok(taken),
+        Some(_) => {
+            let why = format!("{} did not end well", path.display());
+            Err(Wrong::new(at.clone(), why, "`tidegate run` shows what it says"))
+        }
+        None => Ok(()),
     }
 }
 
@@ -254,7 +266,8 @@ pub(super) fn refused(node: &Node, command: &Command, reply: &Reply) -> Wrong {
     Wrong::new(command.at.clone(), format!("{}: {reason}", node.name), remedy)
 }
 
-/// Scripts of the timeline, taken in: each becomes the commands it issues.
+/// Scripts of the timeline, taken in: each becomes the commands it issues. What is refused on a machine that nobody has told anything may
+/// well be right in the middle of a run, so that is told there.
 fn unfold(scenario: &mut Scenario) -> Result<(), Wrong> {
     let nodes = scenario.nodes.clone();
     let lists = scenario.policies.iter_mut().map(|policy| &mut policy.at).chain([&mut scenario.at]);

@@ -1,29 +1,22 @@
 //! One run: a policy under a load with a seed, read step by step.
 
+use super::begin::{Going, Talk};
 use super::document;
 use super::lay::{self, Laid, START};
 use super::prepare::{self, Prepared};
 use super::scenario::{At, Command, Happening, Item, Line, Role, Scenario, What};
 use crate::courses::{Courses, Roots};
-use crate::errands;
 use crate::tables::Wrong;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tidegate_gateway::DeviceId;
 use tidegate_measure::experiment as doc;
-use tidegate_packet::header::proto;
 use tidegate_packet::{Span, Time};
-use tidegate_sim::world::Way;
-use tidegate_sim::{
-    CongestionControl, Ends, FlowId, FlowSpec, LinkChange, LinkId, LinkStats, ProbeId, ProbeSpec, SourceId, SourceSpec,
-    TransactionId, TransactionSpec,
-};
+use tidegate_sim::{FlowSpec, LinkChange, LinkId, LinkStats};
 
 /// How long after the measured window answers are still waited for.
 const GRACE: Span = Span::secs(10);
 /// With more classes than this they are read every second only, so that a run stays quick.
 const MANY_CLASSES: usize = 256;
-/// A largest network packet where no link says otherwise.
-const USUAL_MTU: u32 = 1500;
 /// The first port of a side that opens connections.
 const FIRST_PORT: u16 = 32_768;
 
@@ -33,17 +26,6 @@ pub(super) struct Case {
     pub(super) policy: usize,
     pub(super) load: usize,
     pub(super) repeat: u32,
-}
-
-/// What goes on, in the network.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Going {
-    Flow(FlowId),
-    /// What ssh says first; the transfer follows when it has ended.
-    Login(TransactionId, FlowSpec),
-    Source(SourceId),
-    Ping(ProbeId),
-    Errand(TransactionId),
 }
 
 /// One thing that goes on: of which item, which of several, and what it is in the network.
@@ -87,6 +69,8 @@ pub(super) struct LinkCourse {
     last: (u64, u64),
     /// Bits per second now; 0: none.
     rate: u64,
+    /// Frames are counted: its time says nothing, as it has no rate or a recorded one.
+    counted: bool,
 }
 
 /// Something to do at a moment.
@@ -141,7 +125,8 @@ impl<'s> Run<'s> {
                 let own = scenario.policies[case.policy].links.iter().find(|(of, ..)| *of == cable);
                 let own = own.and_then(|(_, there, back)| if up { there.rate } else { back.rate });
                 let rate = own.or(line.rate).or(line.trace.as_ref().map(|trace| trace.mean_rate())).unwrap_or(0);
-                run.links.push(LinkCourse { cable, up, links, rate, ..LinkCourse::default() });
+                let counted = rate == 0 || line.trace.is_some();
+                run.links.push(LinkCourse { cable, up, links, rate, counted, ..LinkCourse::default() });
             }
         }
         if run.classes() > MANY_CLASSES {
@@ -175,128 +160,15 @@ impl<'s> Run<'s> {
     }
 
     fn begin_item(&mut self, number: usize, item: &Item) {
-        let (Some(there), Some(back)) =
-            (self.laid.world.way(item.from, item.to), self.laid.world.way(item.to, item.from))
-        else {
+        let room = (u16::MAX - FIRST_PORT) / (self.load().len() as u16).max(1);
+        let Some(talk) = Talk::of(self.scenario, &mut self.laid, item, FIRST_PORT + room * number as u16) else {
             return;
         };
         let count = if let What::Tcp { count, .. } = item.what { count } else { 1 };
         for n in 0..count {
-            let sport = FIRST_PORT.wrapping_add(200 * number as u16).wrapping_add(n as u16);
-            let going = self.begin_one(item, (there, back), sport, n);
+            let going = talk.nth(n).begin(self.scenario, &mut self.laid.world.net, item);
             self.pieces.push(Piece { item: number, number: n, going });
         }
-    }
-
-    fn begin_one(&mut self, item: &Item, (there, back): (Way, Way), sport: u16, n: u32) -> Going {
-        let scenario = self.scenario;
-        let src = lay::address(scenario, &mut self.laid, item.from, there.first);
-        let dst = lay::address(scenario, &mut self.laid, item.to, there.last);
-        let ends = Ends { src, dst, sport, dport: item.port };
-        let start = START + item.start;
-        let end = START + scenario.end();
-        let stop = item.stop.map_or(end, |stop| START + stop);
-        let mss = self.mss(item, src.is_ipv6());
-        let net = &mut self.laid.world.net;
-        let errand = |what: tidegate_sim::Transaction| TransactionSpec {
-            what,
-            client: src,
-            server: dst,
-            first_port: sport,
-            dsfield: item.dsfield,
-            mss,
-            forward: there.path,
-            back: back.path,
-            start,
-            stop,
-        };
-        match &item.what {
-            What::Tcp { bytes, tcp, receiver_opens, login, .. } => {
-                let tcp = tcp.or(scenario.nodes[item.from].tcp);
-                let receiver = scenario.nodes[item.to].tcp;
-                let ends = if *receiver_opens { Ends { sport: item.port, dport: sport, ..ends } } else { ends };
-                let usual = FlowSpec::bulk(ends, there.path, back.path);
-                let spec = FlowSpec {
-                    control: tcp.control.unwrap_or(CongestionControl::Cubic),
-                    // Both must want it.
-                    ecn: tcp.ecn.unwrap_or(false) && receiver.ecn.or(tcp.ecn).unwrap_or(false),
-                    bytes: *bytes,
-                    dsfield: item.dsfield,
-                    mss,
-                    initial_window: tcp.initial_window.unwrap_or(usual.initial_window),
-                    receive_window: receiver.receive_window.or(tcp.receive_window).unwrap_or(usual.receive_window),
-                    delayed_ack: receiver.delayed_ack.or(tcp.delayed_ack).unwrap_or(usual.delayed_ack),
-                    send_buffer: tcp.send_buffer.unwrap_or(usual.send_buffer),
-                    small_queues: tcp.small_queues.unwrap_or(usual.small_queues),
-                    called: *receiver_opens,
-                    local: scenario.nodes[item.from].role == Role::Machine,
-                    // Transfers do not all begin in one instant.
-                    start: start + Span::millis(10 * u64::from(n)),
-                    // Beyond the window, so that queues are as they were until its very end.
-                    stop: item.stop.map_or(end + Span::secs(1), |stop| START + stop),
-                    ..usual
-                };
-                if !*login {
-                    return Going::Flow(net.tcp(spec));
-                }
-                // Once: the next would begin when none begins any more.
-                let once = tidegate_sim::Transaction { port: item.port, ..errands::login() };
-                let first = TransactionSpec { start: spec.start, stop: spec.start + Span(1), ..errand(once) };
-                let first = match *receiver_opens {
-                    true => TransactionSpec { client: dst, server: src, forward: back.path, back: there.path, ..first },
-                    false => first,
-                };
-                Going::Login(net.transaction(first), spec)
-            }
-            What::Udp { payload, every } => {
-                let headers = if src.is_ipv6() { 62 } else { 42 };
-                Going::Source(net.source(SourceSpec {
-                    protocol: proto::UDP,
-                    start,
-                    stop,
-                    dsfield: item.dsfield,
-                    record: true,
-                    ..SourceSpec::steady(ends, there.path, headers + payload, *every)
-                }))
-            }
-            What::Ping { payload, every, count } => {
-                let last = count.map_or(stop, |count| stop.min(start + Span(every.0.saturating_mul(count))));
-                Going::Ping(net.ping(ProbeSpec {
-                    ends: Ends { dport: 0, ..ends },
-                    forward: there.path,
-                    back: back.path,
-                    start,
-                    stop: last,
-                    interval: *every,
-                    data: *payload,
-                    dsfield: item.dsfield,
-                }))
-            }
-            What::Request { every, request, reply } => {
-                Going::Errand(net.transaction(errand(errands::request(*every, item.port, *request, *reply))))
-            }
-            What::Dns { every } => {
-                let what = tidegate_sim::Transaction { every: *every, ..errands::dns() };
-                Going::Errand(net.transaction(errand(what)))
-            }
-            What::Ssh { every } => {
-                let what = tidegate_sim::Transaction { every: *every, port: item.port, ..errands::login() };
-                Going::Errand(net.transaction(errand(what)))
-            }
-            What::Web { every } => {
-                let what = tidegate_sim::Transaction { every: *every, port: item.port, ..errands::page() };
-                Going::Errand(net.transaction(errand(what)))
-            }
-        }
-    }
-
-    /// Payload of a full segment, with timestamps: what the way carries (RFC 9293, section 3.7.1).
-    fn mss(&mut self, item: &Item, v6: bool) -> u32 {
-        let scenario = self.scenario;
-        let of_cable = |cable: usize| scenario.cables[cable].mtu.unwrap_or(USUAL_MTU);
-        let ways = [(item.from, item.to), (item.to, item.from)];
-        let least = ways.iter().filter_map(|(from, to)| self.laid.world.narrowest(*from, *to, &of_cable)).min();
-        least.unwrap_or(USUAL_MTU).min(USUAL_MTU).saturating_sub(if v6 { 72 } else { 52 }).max(1)
     }
 
     /// Runs to the end of the window and a while beyond.
@@ -517,16 +389,15 @@ impl LinkCourse {
             dropped += refused + lost;
         }
         // What has a rate tells by its time what it carried, framing included; elsewhere frames are counted.
-        let carried = match self.rate {
-            0 => bytes.saturating_sub(self.last.0),
-            rate => (u128::from(busy.saturating_sub(self.last.0)) * u128::from(rate) / 8_000_000_000) as u64,
-        };
+        let so_far = if self.counted { bytes.saturating_sub(backlog) } else { busy };
+        let new = so_far.saturating_sub(self.last.0);
+        let carried = if self.counted { new } else { (u128::from(new) * u128::from(self.rate) / 8_000_000_000) as u64 };
         self.sent.push(carried);
         self.capacity
             .push((u128::from(self.rate) * u128::from(step.0) / 8_000_000_000) as u64 * self.links.len() as u64);
         self.backlog.push(backlog);
         self.dropped.push(dropped.saturating_sub(self.last.1) as u32);
-        self.last = (if self.rate == 0 { bytes } else { busy }, dropped);
+        self.last = (so_far, dropped);
     }
 
     /// Had it a rate at any time?

@@ -261,6 +261,7 @@ pub(super) enum What {
     Udp {
         payload: u32,
         every: Span,
+        pace: Pace,
     },
     /// Echoes.
     Ping {
@@ -283,6 +284,18 @@ pub(super) enum What {
     Web {
         every: Span,
     },
+}
+
+/// How regularly datagrams leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// To the nanosecond.
+    #[default]
+    Even,
+    /// Each late by something up to this.
+    Late(Span),
+    /// As a Poisson process.
+    Poisson,
 }
 
 /// A figure that is expected.

@@ -3,6 +3,7 @@
 use super::scenario::Scenario;
 use std::fmt::Write as _;
 use tidegate_measure::experiment::{Case, Comparison, Experiment, Run};
+use tidegate_report::experiment::{Told, told};
 use tidegate_report::{Align, Table};
 
 /// A table for each load, what was expected, what happened.
@@ -101,33 +102,8 @@ fn expectations(all: &[Comparison]) -> String {
     ];
     let mut table = Table::new(columns);
     for one in all {
-        let verdict = match (one.held, one.gated) {
-            (true, _) => "ok",
-            (false, true) => "FAILED",
-            (false, false) => "told",
-        };
-        // A ratio is none of the figures it is made of.
-        let ratio = one.figure.contains(" over ");
-        let shown = |number: f64| match ratio {
-            true => format!("{number:.3}"),
-            false => amount(number, &one.unit, one.figure.split(" of ").next().unwrap_or_default()),
-        };
-        let (low, high) = one.within;
-        let within = match (low.is_finite(), high.is_finite()) {
-            (true, true) => format!("{} to {}", shown(low), shown(high)),
-            (true, false) => format!("{} or more", shown(low)),
-            (false, true) => format!("{} or less", shown(high)),
-            (false, false) => String::new(),
-        };
-        let dash = || "–".to_owned();
-        table.row([
-            verdict.to_owned(),
-            one.id.clone(),
-            one.what.clone(),
-            one.published.map_or_else(dash, shown),
-            one.found.map_or_else(dash, shown),
-            within,
-        ]);
+        let Told { published, found, bounds, verdict, .. } = told(one);
+        table.row([verdict.to_owned(), one.id.clone(), one.what.clone(), published, found, bounds]);
     }
     let failed = all.iter().filter(|one| one.gated && !one.held).count();
     let required = all.iter().filter(|one| one.gated).count();

@@ -51,7 +51,7 @@ const DIRECTION_STATISTICS: [&str; 8] =
     ["there-mean", "there-median", "there-p95", "there-loss", "back-mean", "back-median", "back-p95", "back-loss"];
 const TRANSFER_STATISTICS: [&str; 7] = ["rate", "share", "bytes", "time", "retransmissions", "lost", "fairness"];
 const LINK_STATISTICS: [&str; 7] = ["rate", "sent", "utilisation", "peak", "delay", "delay-max", "drops"];
-const CLASS_STATISTICS: [&str; 6] = ["rate", "sent", "packets", "peak", "queue", "drops"];
+const CLASS_STATISTICS: [&str; 7] = ["rate", "sent", "packets", "peak", "queue", "drops", "loss"];
 
 /// A figure of a run within a window.
 ///
@@ -267,6 +267,11 @@ fn of_class(run: &Run, class: &ClassSeries, statistic: &str, window: (u64, u64))
         "rate" => plain(per_second(sent * 8.0, window), "bit/s"),
         "packets" => sum(run, &class.packets, window).map_or(Err(NOT_RECORDED), |packets| plain(packets, "")),
         "drops" => plain(sum(run, &class.dropped, window).unwrap_or(0.0), ""),
+        "loss" => {
+            let dropped = sum(run, &class.dropped, window).unwrap_or(0.0);
+            let sent = sum(run, &class.packets, window).unwrap_or(0.0);
+            plain(if dropped > 0.0 { dropped / (dropped + sent) } else { 0.0 }, "")
+        }
         "peak" => plain(peak(run, &class.backlog, window), "bytes"),
         "queue" => plain(peak(run, &class.qlen, window), ""),
         _ => return None,
@@ -426,6 +431,7 @@ mod tests {
             ("class gateway:eth0.5 1:10.rate", 1000.0, "bit/s"),
             ("class gateway:eth0.5 1:10.packets", 16.0, ""),
             ("class gateway:eth0.5 1:10.drops", 4.0, ""),
+            ("class gateway:eth0.5 1:10.loss", 0.2, ""),
             ("class gateway:eth0.5 1:10.queue", 3.0, ""),
         ];
         for (name, number, unit) in table {

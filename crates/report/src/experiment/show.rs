@@ -1,7 +1,7 @@
 //! What all views of an experiment share: which run stands for a case, how figures are written, who looks how, what happened when.
 
 use crate::chart::{LOOKS, Look, Moment};
-use crate::numbers::{percent, plain, rate, size, span};
+use crate::numbers::{USUAL, percent_in, plain_in, rate_in, size_in, span_in};
 use tidegate_measure::experiment::{Case, Event, Experiment, Load, Run, Spread, figure, group_of};
 
 /// A load with its cases.
@@ -111,26 +111,27 @@ pub(crate) fn typical<'e>(case: &Case<'e>) -> &'e Run {
     runs[(runs.len() - 1) / 2].1
 }
 
-/// A figure as people write it; `name` tells shares from counts.
-pub(crate) fn written(name: &str, number: f64, unit: &str) -> String {
+/// A figure as people write it, with so many significant digits; `name` tells shares from counts.
+pub(crate) fn written(name: &str, number: f64, unit: &str, digits: usize) -> String {
     let statistic = name.rsplit('.').next().unwrap_or_default();
     match unit {
-        "s" if number < 0.0 => format!("−{}", span((-number * 1e9) as u64)),
-        "s" => span((number * 1e9).round() as u64),
-        "bit/s" => rate(number),
-        "bytes" => size(number.max(0.0).round() as u64),
+        "s" if number < 0.0 => format!("−{}", span_in(-number * 1e9, digits)),
+        "s" => span_in(number * 1e9, digits),
+        "bit/s" => rate_in(number, digits),
+        "bytes" => size_in(number.max(0.0), digits),
         _ if ["loss", "loss-low", "loss-high", "share", "utilisation", "there-loss", "back-loss"]
             .contains(&statistic) =>
         {
-            percent(number)
+            percent_in(number, digits)
         }
-        _ => plain(number),
+        _ => plain_in(number, digits),
     }
 }
 
 /// A figure over repeats: the median, and from the least to the most where they differ.
 pub(crate) fn spread(name: &str, spread: &Spread) -> String {
-    let [median, least, most] = [spread.median, spread.least, spread.most].map(|n| written(name, n, spread.unit));
+    let [median, least, most] =
+        [spread.median, spread.least, spread.most].map(|n| written(name, n, spread.unit, USUAL));
     if spread.count > 1 && least != most { format!("{median} ({least} – {most})") } else { median }
 }
 

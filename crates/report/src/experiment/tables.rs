@@ -1,7 +1,8 @@
 //! All figures of an experiment as tables: rows by load and policy, each figure the median over repeats with the least and the most.
 
+use super::held::{Told, told};
 use super::latency::called;
-use super::show::{Under, distinct, spread, title, written};
+use super::show::{Under, distinct, spread, title};
 use crate::html::parts::{Data, capital};
 use crate::numbers::percent;
 use tidegate_measure::Pings;
@@ -146,17 +147,10 @@ fn cell(case: &Case<'_>, id: &str, statistic: &str) -> String {
 
 /// Published, simulated, within: a row each.
 pub(super) fn comparisons(experiment: &Experiment) -> Data {
-    let number = |c: &Comparison, value: Option<f64>| {
-        value.map_or_else(|| NOTHING.to_owned(), |number| written(first(&c.figure), number, &c.unit))
-    };
     let row = |c: &Comparison| {
-        let found = match c.spread.filter(|(least, most)| least != most) {
-            Some((least, most)) => {
-                format!("{} ({} – {})", number(c, c.found), number(c, Some(least)), number(c, Some(most)))
-            }
-            None => number(c, c.found),
-        };
-        vec![c.id.clone(), c.what.clone(), number(c, c.published), found, within(c), held(c).to_owned()]
+        let Told { published, found, spread, bounds, verdict } = told(c);
+        let found = spread.map_or(found.clone(), |spread| format!("{found} ({spread})"));
+        vec![c.id.clone(), c.what.clone(), published, found, bounds, verdict.to_owned()]
     };
     Data {
         caption: "Published, found, and what it must lie within".to_owned(),
@@ -165,34 +159,11 @@ pub(super) fn comparisons(experiment: &Experiment) -> Data {
     }
 }
 
-/// The figure that a comparison begins with: `ping.loss` of `ping.loss of none/up`.
-fn first(figure: &str) -> &str {
-    figure.split(" of ").next().unwrap_or(figure)
-}
-
 /// How figures came about, as a table's head.
 pub(super) fn found_word(experiment: &Experiment) -> &'static str {
     match experiment.execution.as_str() {
         "sim" => "simulated",
         "lab" => "measured",
         _ => "found",
-    }
-}
-
-pub(super) fn within(c: &Comparison) -> String {
-    let bound = |number: f64| written(first(&c.figure), number, &c.unit);
-    match (c.within.0.is_finite(), c.within.1.is_finite()) {
-        (true, true) => format!("{} – {}", bound(c.within.0), bound(c.within.1)),
-        (true, false) => format!("at least {}", bound(c.within.0)),
-        (false, true) => format!("at most {}", bound(c.within.1)),
-        (false, false) => NOTHING.to_owned(),
-    }
-}
-
-pub(super) fn held(c: &Comparison) -> &'static str {
-    match (c.held, c.gated) {
-        (true, _) => "within",
-        (false, true) => "FAILED",
-        (false, false) => "outside, only told",
     }
 }

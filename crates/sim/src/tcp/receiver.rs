@@ -66,9 +66,9 @@ impl Sizing {
         if self.rtt8 > 0 && now.since(self.since).0 >= self.rtt8 / 8 {
             let copied = core::mem::take(&mut self.came);
             if copied > self.space {
-                let window = 2 * copied + 16;
-                let grown = window + 2 * window * (copied - self.space) / self.space;
-                self.wanted = self.wanted.max(grown.min(MAX_WINDOW));
+                let window = 2 * u64::from(copied) + 16;
+                let grown = window + 2 * window * u64::from(copied - self.space) / u64::from(self.space);
+                self.wanted = self.wanted.max(grown.min(MAX_WINDOW.into()) as u32);
                 self.space = copied;
             }
             self.since = now;
@@ -94,6 +94,8 @@ pub(crate) struct AckSegment {
     pub(crate) blocks: u8,
     /// ECN echo.
     pub(crate) ece: bool,
+    /// It answers a segment that came twice, and says so (RFC 2883).
+    pub(crate) twice: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -173,7 +175,7 @@ impl Receiver {
         if grows || self.quick > 0 || full || twice || news {
             self.quick = self.quick.saturating_sub(1);
             self.reports = if self.next > before { 0 } else { self.reports };
-            return Some(self.acknowledge());
+            return Some(AckSegment { twice, ..self.acknowledge() });
         }
         if self.next > before {
             self.reports = 0;

@@ -115,6 +115,8 @@ pub(crate) struct Sender {
     high_seq: u32,
     rack: Rack,
     reordered: bool,
+    /// The acknowledgement at hand showed that a retransmission was lost.
+    lost_again: bool,
     /// Below this no segment sent once is unjudged.
     scan: u32,
     /// Below this no segment waits for retransmission.
@@ -129,6 +131,8 @@ pub(crate) struct Sender {
     backoff: u32,
     probe_at: Option<Time>,
     probing: bool,
+    /// What the end of the data was when a probe repeated its last segment, until it is known why that was missing.
+    probed: Option<u32>,
     reorder_at: Option<Time>,
     retry_at: Option<Time>,
     /// Refused by the own machine: wait for an acknowledgement or a timer.
@@ -170,6 +174,7 @@ impl Sender {
             high_seq: 0,
             rack: Rack::default(),
             reordered: false,
+            lost_again: false,
             scan: 0,
             hint: 0,
             resent: VecDeque::new(),
@@ -180,6 +185,7 @@ impl Sender {
             backoff: 0,
             probe_at: None,
             probing: false,
+            probed: None,
             reorder_at: None,
             retry_at: None,
             refused: false,
@@ -245,7 +251,7 @@ impl Sender {
         self.refused = false;
         let (before, prior_in_flight, losses) = (self.una, self.in_flight(), self.losses);
         let mut delivered = 0;
-        let mut sample = None;
+        let (mut sample, mut echoed) = (None, None);
         let mut last = None;
         while self.una < ack.ack {
             let Some(seg) = self.segs.pop_front() else { break };
@@ -266,6 +272,9 @@ impl Sender {
                 sample = sample.or(Some(rtt));
                 last = Some(rtt);
                 self.reordered |= self.una < self.sacked_high;
+            } else if echoed.is_none() {
+                // What the echo of its timestamp says (RFC 7323), unless an earlier transmission is what arrived.
+                echoed = Some(now.since(seg.at)).filter(|&rtt| self.rtt.min.is_some_and(|min| rtt >= min));
             }
             self.note_delivery(now, seg);
         }
@@ -277,7 +286,7 @@ impl Sender {
         for &(start, end) in ack.sack[..usize::from(ack.blocks)].iter().rev() {
             delivered += self.on_block(now, start, end, &mut sample, &mut last);
         }
-        if let Some(rtt) = sample {
+        if let Some(rtt) = sample.or(echoed) {
             self.rtt.sample(rtt);
         }
         let acked = Acked { now, segments: delivered, una: self.una, next: self.next, rtt: last };
@@ -287,10 +296,27 @@ impl Sender {
             self.probing = false;
         }
         let lost = self.detect_losses(now);
+        self.judge_probe(ack);
         self.react(&acked, advanced, lost, ack.ece);
         self.follow_model(&acked, prior_in_flight, (self.losses - losses) as u32);
         if advanced || delivered > 0 {
             self.arm(now);
+        }
+    }
+
+    /// A probe that repaired a loss hides it: that counts as congestion (RFC 8985 section 7.4), unless the receiver says that the
+    /// segment came twice.
+    fn judge_probe(&mut self, ack: &AckSegment) {
+        let Some(end) = self.probed.filter(|&end| ack.ack >= end) else { return };
+        if ack.twice {
+            self.probed = None;
+        } else if ack.ack > end {
+            self.probed = None;
+            if self.state == State::Open && self.model.is_none() {
+                self.window.on_congestion();
+                self.reductions += 1;
+                self.window.cwnd = self.window.ssthresh;
+            }
         }
     }
 
@@ -303,7 +329,7 @@ impl Sender {
         if self.reorder_at.is_some_and(|at| at <= now) {
             self.reorder_at = None;
             let lost = self.detect_losses(now);
-            if lost && self.state != State::Loss && self.state != State::Recovery {
+            if lost && self.state != State::Recovery {
                 self.enter(State::Recovery);
                 if self.model.is_none() {
                     self.window.cwnd = self.in_flight() + 1;
@@ -347,6 +373,7 @@ impl Sender {
             return if may {
                 Some(self.send_new(now))
             } else if self.next > self.una && self.segs.back().is_some_and(|seg| seg.flags & (SACKED | RETRANS) == 0) {
+                self.probed = Some(self.next);
                 Some(self.resend(now, self.next - 1))
             } else {
                 None
@@ -510,6 +537,7 @@ impl Sender {
 
     /// RACK: marks what was sent before something delivered and is overdue. Tells whether there was any.
     fn detect_losses(&mut self, now: Time) -> bool {
+        self.lost_again = false;
         self.reorder_at = None;
         if self.rack.order == 0 || self.next == self.una {
             return false;
@@ -541,7 +569,6 @@ impl Sender {
             }
             self.scan += 1;
         }
-        let mut again = false;
         while let Some(&(seq, order)) = self.resent.front() {
             let live = seq >= self.una && {
                 let seg = &self.segs[(seq - self.una) as usize];
@@ -562,11 +589,11 @@ impl Sender {
                 seg.flags = seg.flags & !RETRANS | LOST;
                 self.retrans_out -= 1;
                 self.hint = self.hint.min(seq);
-                again = true;
+                self.lost_again = true;
             }
             self.resent.pop_front();
         }
-        again || self.lost_out > before
+        self.lost_again || self.lost_out > before
     }
 
     /// The state machine and the window.
@@ -579,7 +606,9 @@ impl Sender {
             }
             self.state = State::Open;
         }
-        if self.lost_out > 0 && matches!(self.state, State::Open | State::Reduced) {
+        // What a timeout had sent again is lost once more: that is congestion anew (the recorded runs reduce there).
+        let anew = self.state == State::Loss && self.lost_again;
+        if self.lost_out > 0 && (anew || matches!(self.state, State::Open | State::Reduced)) {
             self.enter(State::Recovery);
         } else if ece && self.config.ecn && self.state == State::Open {
             self.enter(State::Reduced);
@@ -600,7 +629,7 @@ impl Sender {
 
     fn enter(&mut self, state: State) {
         // From a reduction under way into recovery there is no second one (RFC 3168 section 6.1.2).
-        if self.state == State::Open {
+        if matches!(self.state, State::Open | State::Loss) {
             self.prr = Prr { prior: self.window.cwnd, ..Prr::default() };
             match &mut self.model {
                 Some(model) => model.bbr.on_trouble(self.window.cwnd, false),
@@ -664,6 +693,7 @@ impl Sender {
         self.backoff = (self.backoff + 1).min(16);
         self.probe_at = None;
         self.probing = false;
+        self.probed = None;
         self.refused = false;
         self.rto_at = Some(now + self.backed_off());
     }

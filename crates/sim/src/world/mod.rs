@@ -109,6 +109,8 @@ struct Upper {
     on: usize,
     /// It is taken only on the way to this machine, where the tunnel ends.
     only_to: Option<usize>,
+    /// It is taken only where a cable's end names it: one tag of several.
+    named: bool,
 }
 
 /// A network with machines in it.
@@ -211,7 +213,8 @@ impl World {
                 } else if let Some(on) = beneath {
                     let link = self.net.link(LinkSpec::above(port));
                     let only_to = self.far_end_of(machine, *id);
-                    self.uppers[machine].insert(at, Upper { link, on, only_to });
+                    let named = !matches!(self.encap(machine, *id), Some(Encap::Pppoe | Encap::Tunnel(_)));
+                    self.uppers[machine].insert(at, Upper { link, on, only_to, named });
                     if only_to.is_some()
                         && let Some(of) = self.net.machine.get(machine)
                     {
@@ -224,15 +227,18 @@ impl World {
 
     /// The machine where a tunnel of this one ends: it has a tunnel device with the same addresses, seen from the other side.
     fn far_end_of(&mut self, machine: usize, device: DeviceId) -> Option<usize> {
-        let encap = |of: &GatewayMachine, id| of.gateway.encap(id);
-        let Encap::Tunnel(ours) = encap(self.net.machine.get(machine)?, device)? else { return None };
+        let Encap::Tunnel(ours) = self.encap(machine, device)? else { return None };
         (0..self.net.machine.len()).filter(|other| *other != machine).find(|other| {
             let Some(of) = self.net.machine.get(*other) else { return false };
-            let mut theirs = of.gateway.devices().filter_map(|id| encap(of, id));
+            let mut theirs = of.gateway.devices().filter_map(|id| of.gateway.encap(id));
             theirs.any(|encap| {
                 matches!(encap, Encap::Tunnel(t) if t.mode == ours.mode && t.local == ours.remote && t.remote == ours.local)
             })
         })
+    }
+
+    fn encap(&mut self, machine: usize, device: DeviceId) -> Option<Encap> {
+        self.net.machine.get(machine)?.gateway.encap(device)
     }
 
     fn lay(&mut self, cable: &Cable, host_jitter: &dyn Fn(End) -> Span) -> Laid {
@@ -321,7 +327,8 @@ impl World {
             let fits = |upper: &Upper| upper.on == at && upper.only_to.is_none_or(|end| later.contains(&end));
             // The device that the cable's end names comes first: of several tags on one card it is the one meant.
             let named = uppers.get(&device).filter(|upper| fits(upper)).map(|upper| (device, upper));
-            let Some((above, upper)) = named.or_else(|| uppers.iter().find(|(_, u)| fits(u)).map(|(n, u)| (*n, u)))
+            let Some((above, upper)) =
+                named.or_else(|| uppers.iter().find(|(_, u)| fits(u) && !u.named).map(|(n, u)| (*n, u)))
             else {
                 break;
             };

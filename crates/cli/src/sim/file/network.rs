@@ -372,7 +372,6 @@ pub(super) fn control(value: Value<'_>) -> Result<CongestionControl, Wrong> {
     let known = [
         ("cubic", CongestionControl::Cubic),
         ("reno", CongestionControl::Reno),
-        ("bbr", CongestionControl::Bbr),
         ("cubic-without-hystart", CongestionControl::CubicSlowStart),
         ("bbr", CongestionControl::Bbr),
     ];

@@ -149,6 +149,21 @@ fn a_sweep_is_one_size_after_the_other() {
 }
 
 #[test]
+fn datagrams_leave_evenly_or_not() {
+    use super::super::scenario::{Pace, What};
+    for (said, pace) in [
+        ("rate = '1mbit'", Pace::Even),
+        ("rate = '1mbit'\nuneven = '4ms'", Pace::Late(Span::millis(4))),
+        ("every = '11200us'\npoisson = true", Pace::Poisson),
+    ] {
+        let text = GOOD.replacen("[[at]]", &format!("[[traffic]]\nudp = 'a -> server'\n{said}\n[[at]]"), 1);
+        let scenario = read(&text).unwrap_or_else(|_| panic!("{}", error(&text)));
+        let What::Udp { payload, every, pace: found } = scenario.loads[0].items[1].what else { panic!("datagrams") };
+        assert_eq!((payload, every, found), (1400, Span::micros(11_200), pace));
+    }
+}
+
+#[test]
 fn flents_tests_by_their_names() {
     for (test, count) in [("rrul", 9), ("tcp_nup", 2), ("voip", 3), ("ping", 1), ("web", 2)] {
         let traffic = format!("traffic = [{{ test = '{test}', between = ['a', 'server'] }}]");

@@ -1,6 +1,6 @@
 //! What goes on.
 
-use super::super::scenario::{Item, Role, Tcp, What};
+use super::super::scenario::{Item, Pace, Role, Tcp, What};
 use super::network::{Network, dsfield, tcp_keys};
 use crate::tables::{Keys, Value, Wrong, flag, list, number, rate, size, some_span, span, text};
 use std::collections::BTreeSet;
@@ -197,7 +197,8 @@ fn one(mut keys: Keys<'_>, network: &Network) -> Result<Vec<Item>, Wrong> {
             }
         }
         "voip" => {
-            let what = What::Udp { payload: SPEECH, every: Span::millis(20) };
+            let pace = pace(&mut keys)?;
+            let what = What::Udp { payload: SPEECH, every: Span::millis(20), pace };
             let there = make(kind, format!("call, what {} hears", network.nodes[to].name), 16384, VOICE, what.clone());
             let back = Item {
                 id: format!("{}-back", there.id),
@@ -213,7 +214,7 @@ fn one(mut keys: Keys<'_>, network: &Network) -> Result<Vec<Item>, Wrong> {
         "owd" => {
             let payload = keys.read("size", |value| number(value, 0, MAX_PAYLOAD))?.unwrap_or(56) as u32;
             let every = every(&mut keys, Span::millis(100))?;
-            vec![make(kind, format!("one way, {who}"), 5002, 0, What::Udp { payload, every })]
+            vec![make(kind, format!("one way, {who}"), 5002, 0, What::Udp { payload, every, pace: pace(&mut keys)? })]
         }
         "ping" => {
             let payload = keys.read("size", |value| number(value, 0, MAX_PAYLOAD))?.unwrap_or(56) as u32;
@@ -275,7 +276,14 @@ fn datagrams(keys: &mut Keys<'_>, kind: &str, value: Value<'_>) -> Result<(Optio
             ));
         }
     };
-    Ok((bits, What::Udp { payload, every }))
+    Ok((bits, What::Udp { payload, every, pace: pace(keys)? }))
+}
+
+/// `uneven = "4ms"`: a program that sleeps between packets; `poisson = true`.
+fn pace(keys: &mut Keys<'_>) -> Result<Pace, Wrong> {
+    let late = keys.read("uneven", some_span)?.map(Pace::Late);
+    let poisson = keys.read("poisson", flag)?.unwrap_or(false);
+    Ok(if poisson { Pace::Poisson } else { late.unwrap_or_default() })
 }
 
 /// Between datagrams of a payload that make a rate of payload together; of those without payload, of their frames.
@@ -287,7 +295,7 @@ fn interval(payload: u32, bits: u64) -> Span {
 /// `sizes = [0, 10, …], each = "5s"`: one item after the other.
 fn sweep(base: Item, bits: Option<u64>, sizes: Value<'_>, keys: &mut Keys<'_>) -> Result<Vec<Item>, Wrong> {
     let each = some_span(keys.need("each", "how long is each size sent? `each = \"5s\"`")?)?;
-    let What::Udp { every, .. } = base.what else { return Ok(vec![base]) };
+    let What::Udp { every, pace, .. } = base.what else { return Ok(vec![base]) };
     let mut items = Vec::new();
     for (number_of, value) in (0..).zip(list(sizes)?) {
         let payload = number(value, 0, MAX_PAYLOAD)? as u32;
@@ -298,7 +306,7 @@ fn sweep(base: Item, bits: Option<u64>, sizes: Value<'_>, keys: &mut Keys<'_>) -
             start,
             anywhere: false,
             stop: Some(start + each),
-            what: What::Udp { payload, every: bits.map_or(every, |bits| interval(payload, bits)) },
+            what: What::Udp { payload, every: bits.map_or(every, |bits| interval(payload, bits)), pace },
             ..base.clone()
         });
     }
@@ -376,7 +384,7 @@ fn test(mut keys: Keys<'_>, value: Value<'_>, network: &Network) -> Result<Vec<I
         "tcp_1down" => vec![ping(), downs(1, 0, "")],
         "ping" => vec![ping()],
         "voip" => {
-            let speech = || What::Udp { payload: SPEECH, every: Span::millis(20) };
+            let speech = || What::Udp { payload: SPEECH, every: Span::millis(20), pace: Pace::Even };
             vec![
                 ping(),
                 item("voip", "call, there".into(), up, VOICE, 16384, speech()),
@@ -393,7 +401,14 @@ fn test(mut keys: Keys<'_>, value: Value<'_>, network: &Network) -> Result<Vec<I
             })?;
             vec![
                 ping(),
-                item("flood", "UDP flood".into(), up, 0, 9, What::Udp { payload: 1400, every: interval(1400, bits) }),
+                item(
+                    "flood",
+                    "UDP flood".into(),
+                    up,
+                    0,
+                    9,
+                    What::Udp { payload: 1400, every: interval(1400, bits), pace: Pace::Even },
+                ),
             ]
         }
         "web" | "http" => vec![ping(), item("web", "web page".into(), up, 0, 443, What::Web { every: Span::secs(12) })],

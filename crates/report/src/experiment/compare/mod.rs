@@ -8,6 +8,7 @@ mod page;
 mod text;
 
 use super::show::{distinct, written};
+use crate::numbers::USUAL;
 use std::collections::BTreeSet;
 use tidegate_measure::experiment::{Case, Experiment, Spread, group_of};
 
@@ -135,7 +136,7 @@ impl Row {
     /// The figure's median alone.
     pub(super) fn median(&self, side: usize) -> String {
         let found = self.found.get(side).copied().flatten();
-        found.map_or_else(|| "–".to_owned(), |found| written(&self.figure, found.median, found.unit))
+        found.map_or_else(|| "–".to_owned(), |found| written(&self.figure, found.median, found.unit, USUAL))
     }
 }
 
