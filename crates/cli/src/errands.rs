@@ -52,25 +52,63 @@ pub(crate) fn login() -> Transaction {
     Transaction { dialogue, ..transaction(Span::secs(5), Span::secs(30), 22) }
 }
 
+/// What a page is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// Payload bytes of the document.
+    pub(crate) document: u32,
+    /// What it names, fetched over `connections`.
+    pub(crate) objects: u32,
+    /// Payload bytes of each.
+    pub(crate) object: u32,
+    /// Connections, that of the document among them.
+    pub(crate) connections: u32,
+    /// What the server needs for the document, and for each object a quarter of it.
+    pub(crate) think: Span,
+    /// Over TLS 1.3?
+    pub(crate) tls: bool,
+}
+
+/// The client's and the server's turns before the first request over TLS 1.3 (RFC 8446).
+fn hello() -> [Turn; 3] {
+    [turn(true, 517, Span::millis(1)), turn(false, 3600, Span::millis(3)), turn(true, 80, Span::millis(2))]
+}
+
+fn get(bytes: u32, think: Span) -> [Turn; 2] {
+    [turn(true, 480, Span::millis(1)), turn(false, bytes, think)]
+}
+
 /// A page: its name, the document over TLS 1.3, then twenty-three parts over six connections, 1.1 MB in all.
 pub(crate) fn page() -> Transaction {
-    let ms = Span::millis;
-    let tls = [turn(true, 517, ms(1)), turn(false, 3600, ms(3)), turn(true, 80, ms(2))];
-    let get = |bytes: u32| [turn(true, 480, ms(1)), turn(false, bytes, ms(15))];
-    let dialogue = tls.into_iter().chain(get(42_000)).collect();
+    let think = Span::millis(15);
     let parts = [78_000, 24_000, 61_000, 9_000];
-    let more = |i: u32| parts.iter().skip(usize::from(i == 5)).flat_map(move |bytes| get(bytes + 3_000 * i));
-    let first = more(0).collect();
-    let others = (1..6).map(|i| tls.into_iter().chain(more(i)).collect());
-    let followers = std::iter::once(first).chain(others).collect();
-    // What comes first over the first connection is what a browser waits for before it paints.
-    let paint = 1;
+    let more = |i: u32| parts.iter().skip(usize::from(i == 5)).map(move |bytes| bytes + 3_000 * i).collect();
+    page_of(true, (42_000, think), (0..6).map(more).collect(), think)
+}
+
+/// A page of another shape.
+pub(crate) fn page_like(shape: Shape) -> Transaction {
+    let Shape { document, objects, object, connections, think, tls } = shape;
+    let over = |i: u32| (objects + connections - 1 - i) / connections;
+    let parts = (0..connections).map(|i| vec![object; over(i) as usize]).filter(|parts| !parts.is_empty()).collect();
+    page_of(tls, (document, think), parts, Span(think.0 / 4))
+}
+
+/// The document, and over each connection what it names: the first goes on with the document's.
+fn page_of(tls: bool, document: (u32, Span), parts: Vec<Vec<u32>>, think: Span) -> Transaction {
+    let opening = || if tls { hello().to_vec() } else { Vec::new() };
+    let follower = |(n, parts): (usize, Vec<u32>)| {
+        let begin = if n == 0 { Vec::new() } else { opening() };
+        begin.into_iter().chain(parts.into_iter().flat_map(|bytes| get(bytes, think))).collect()
+    };
+    let followers: Vec<Vec<Turn>> = parts.into_iter().enumerate().map(follower).collect();
     Transaction {
         lookup: Some(lookup()),
-        dialogue,
+        dialogue: opening().into_iter().chain(get(document.0, document.1)).collect(),
+        // What comes first over the first connection is what a browser waits for before it paints.
+        paint: followers.len().min(1),
         followers,
-        paint,
-        ..transaction(Span::secs(12), Span::secs(30), 443)
+        ..transaction(Span::secs(12), Span::secs(30), if tls { 443 } else { 80 })
     }
 }
 

@@ -92,8 +92,10 @@ impl Talk {
                 let what = Transaction { every: *every, port: item.port, ..errands::login() };
                 Going::Errand(net.transaction(self.errand(item, what)))
             }
-            What::Web { every } => {
-                let what = Transaction { every: *every, port: item.port, ..errands::page() };
+            What::Web { every, shape, patience } => {
+                let page = shape.map_or_else(errands::page, errands::page_like);
+                let patience = patience.unwrap_or(page.patience);
+                let what = Transaction { every: *every, port: item.port, patience, ..page };
                 Going::Errand(net.transaction(self.errand(item, what)))
             }
         }

@@ -1,5 +1,6 @@
 //! What a scenario's file says, understood: who is there, what joins them, what goes on, what is compared, what is expected.
 
+use crate::errands::Shape;
 use std::net::IpAddr;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -281,8 +282,11 @@ pub(super) enum What {
     Ssh {
         every: Span,
     },
+    /// Pages; without a shape as most are today.
     Web {
         every: Span,
+        shape: Option<Shape>,
+        patience: Option<Span>,
     },
 }
 

@@ -2,6 +2,7 @@
 
 use super::super::scenario::{Item, Pace, Role, Tcp, What};
 use super::network::{Network, dsfield, tcp_keys};
+use crate::errands::Shape;
 use crate::tables::{Keys, Value, Wrong, flag, list, number, rate, size, some_span, span, text};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -64,7 +65,7 @@ fn out_of_step(number: u64, item: &Item) -> Span {
     let every = match item.what {
         What::Tcp { .. } => return Span(0),
         What::Udp { every, .. } | What::Ping { every, .. } | What::Request { every, .. } => every,
-        What::Dns { every } | What::Ssh { every } | What::Web { every } => every,
+        What::Dns { every } | What::Ssh { every } | What::Web { every, .. } => every,
     };
     if item.anywhere { Span(every.0 / 1_000_000 * (number * 618_034 % 1_000_000)) } else { Span(0) }
 }
@@ -240,7 +241,9 @@ fn one(mut keys: Keys<'_>, network: &Network) -> Result<Vec<Item>, Wrong> {
         }
         _ => {
             let every = every(&mut keys, Span::secs(12))?;
-            vec![make("web", format!("web page {who}"), 443, 0, What::Web { every })]
+            let (shape, patience) = (shape(&mut keys)?, keys.read("patience", some_span)?);
+            let port = if shape.is_some_and(|shape| !shape.tls) { 80 } else { 443 };
+            vec![make("web", format!("web page {who}"), port, 0, What::Web { every, shape, patience })]
         }
     };
     keys.finish()?;
@@ -257,6 +260,26 @@ fn transfer(keys: &mut Keys<'_>, login: bool, receiver_opens: bool) -> Result<Wh
         login,
         record: keys.read("record", flag)?.unwrap_or(false),
     })
+}
+
+/// What a page is made of, if anything is said of that.
+fn shape(keys: &mut Keys<'_>) -> Result<Option<Shape>, Wrong> {
+    let bytes = |value: Value<'_>| Ok(size(value)?.clamp(1, u64::from(u32::MAX)) as u32);
+    let document = keys.read("document", bytes)?;
+    let objects = keys.read("objects", |value| number(value, 0, MAX_COUNT))?;
+    let object = keys.read("object", bytes)?;
+    let connections = keys.read("connections", |value| number(value, 1, 64))?;
+    let think = keys.read("think", span)?;
+    let tls = keys.read("tls", flag)?;
+    let said = document.or(object).is_some() || objects.or(connections).is_some() || think.is_some() || tls.is_some();
+    Ok(said.then(|| Shape {
+        document: document.unwrap_or(42_000),
+        objects: objects.unwrap_or(23) as u32,
+        object: object.unwrap_or(45_000),
+        connections: connections.unwrap_or(6) as u32,
+        think: think.unwrap_or(Span::millis(15)),
+        tls: tls.unwrap_or(true),
+    }))
 }
 
 /// Datagrams: their size, and the interval that makes the rate.
@@ -411,7 +434,17 @@ fn test(mut keys: Keys<'_>, value: Value<'_>, network: &Network) -> Result<Vec<I
                 ),
             ]
         }
-        "web" | "http" => vec![ping(), item("web", "web page".into(), up, 0, 443, What::Web { every: Span::secs(12) })],
+        "web" | "http" => vec![
+            ping(),
+            item(
+                "web",
+                "web page".into(),
+                up,
+                0,
+                443,
+                What::Web { every: Span::secs(12), shape: None, patience: None },
+            ),
+        ],
         _ => {
             let known = "rrul, rrul_be, tcp_nup, tcp_ndown, tcp_1up, tcp_1down, voip, udp_flood, ping, web";
             return Err(Wrong::new(value.span(), "no test is called so", format!("there are {known}")));
