@@ -92,7 +92,7 @@ pub(crate) fn compare() {
         "| flows | ns-3, CUBIC, fq_codel | ns-2, Sack1, DropTail | tidegate, CUBIC, fq_codel | tidegate, Reno, pfifo | fq_codel / ns-3 | fq_codel / ns-2 | pfifo / ns-2 |"
     );
     println!("|---|---|---|---|---|---|---|---|");
-    for (flows, secs) in [(4, 30), (20, 10), (100, 10)] {
+    for (flows, secs) in [(4, 30), (20, 30), (100, 30)] {
         let (mut three, mut two, mut fair, mut plain) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for turn in 0..TURNS {
             // Ours are done in an instant: the same simulated time is too short to measure.

@@ -81,8 +81,11 @@ impl DeliveryRate {
         }
     }
 
-    /// The oldest segment is acknowledged in order and forgotten.
-    pub(crate) fn forget_oldest(&mut self) {
+    /// The oldest segment is acknowledged in order, and forgotten; `known`: SACK had reported it.
+    pub(crate) fn on_acknowledged(&mut self, now: Time, known: bool) {
+        if !known {
+            self.on_delivered(now, 0);
+        }
         self.stamps.pop_front();
     }
 
@@ -155,8 +158,7 @@ mod tests {
         }
         let mut samples = Vec::new();
         for ms in 10..14 {
-            rate.on_delivered(at(ms), 0);
-            rate.forget_oldest();
+            rate.on_acknowledged(at(ms), false);
             samples.push(
                 rate.sample(Span::millis(10)).map(|s| (s.prior_delivered, s.delivered, s.interval.0 / 1_000_000)),
             );

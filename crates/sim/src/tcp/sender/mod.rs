@@ -4,7 +4,10 @@
 //! (RFC 6937), the timeout RFC 6298, ECN RFC 3168. Segments are counted, not bytes: all are of one size.
 //! Not modelled: undoing of spurious reductions, F-RTO, D-SACK.
 
-use super::bbr::{Bbr, Delivery, Trouble};
+mod losses;
+mod reaction;
+
+use super::bbr::Bbr;
 use super::cc::{Acked, CongestionControl, Window};
 use super::rate::{DeliveryRate, Pacer};
 use super::receiver::AckSegment;
@@ -58,6 +61,23 @@ struct Prr {
     delivered: u32,
     out: u32,
     prior: u32,
+}
+
+/// The round trips that one acknowledgement tells.
+#[derive(Clone, Copy, Debug, Default)]
+struct Trips {
+    /// Of the first and the last segment it reports that were sent once.
+    first: Option<Span>,
+    last: Option<Span>,
+    /// Of one that was sent again, by the echo of its timestamp (RFC 7323).
+    echoed: Option<Span>,
+}
+
+impl Trips {
+    fn add(&mut self, rtt: Span) {
+        self.first = self.first.or(Some(rtt));
+        self.last = Some(rtt);
+    }
 }
 
 /// A segment to put on the wire.
@@ -250,46 +270,17 @@ impl Sender {
         }
         self.refused = false;
         let (before, prior_in_flight, losses) = (self.una, self.in_flight(), self.losses);
-        let mut delivered = 0;
-        let (mut sample, mut echoed) = (None, None);
-        let mut last = None;
-        while self.una < ack.ack {
-            let Some(seg) = self.segs.pop_front() else { break };
-            self.una += 1;
-            self.leave(seg.flags);
-            if let Some(model) = &mut self.model {
-                if seg.flags & SACKED == 0 {
-                    model.rate.on_delivered(now, 0);
-                }
-                model.rate.forget_oldest();
-            }
-            if seg.flags & SACKED != 0 {
-                continue;
-            }
-            delivered += 1;
-            if seg.flags & EVER == 0 {
-                let rtt = now.since(seg.at);
-                sample = sample.or(Some(rtt));
-                last = Some(rtt);
-                self.reordered |= self.una < self.sacked_high;
-            } else if echoed.is_none() {
-                // What the echo of its timestamp says (RFC 7323), unless an earlier transmission is what arrived.
-                echoed = Some(now.since(seg.at)).filter(|&rtt| self.rtt.min.is_some_and(|min| rtt >= min));
-            }
-            self.note_delivery(now, seg);
-        }
+        let mut trips = Trips::default();
+        let mut delivered = self.on_cumulative(now, ack.ack, &mut trips);
         let advanced = self.una > before;
-        while self.known.front().is_some_and(|range| range.1 <= self.una) {
-            self.known.pop_front();
-        }
         // The oldest block first: mostly the order of sequence, so that a report of old news is not taken for reordering.
         for &(start, end) in ack.sack[..usize::from(ack.blocks)].iter().rev() {
-            delivered += self.on_block(now, start, end, &mut sample, &mut last);
+            delivered += self.on_block(now, start, end, &mut trips);
         }
-        if let Some(rtt) = sample.or(echoed) {
+        if let Some(rtt) = trips.first.or(trips.echoed) {
             self.rtt.sample(rtt);
         }
-        let acked = Acked { now, segments: delivered, una: self.una, next: self.next, rtt: last };
+        let acked = Acked { now, segments: delivered, una: self.una, next: self.next, rtt: trips.last };
         self.window.on_rtt(&acked);
         if advanced {
             self.backoff = 0;
@@ -301,22 +292,6 @@ impl Sender {
         self.follow_model(&acked, prior_in_flight, (self.losses - losses) as u32);
         if advanced || delivered > 0 {
             self.arm(now);
-        }
-    }
-
-    /// A probe that repaired a loss hides it: that counts as congestion (RFC 8985 section 7.4), unless the receiver says that the
-    /// segment came twice.
-    fn judge_probe(&mut self, ack: &AckSegment) {
-        let Some(end) = self.probed.filter(|&end| ack.ack >= end) else { return };
-        if ack.twice {
-            self.probed = None;
-        } else if ack.ack > end {
-            self.probed = None;
-            if self.state == State::Open && self.model.is_none() {
-                self.window.on_congestion();
-                self.reductions += 1;
-                self.window.cwnd = self.window.ssthresh;
-            }
         }
     }
 
@@ -398,32 +373,6 @@ impl Sender {
         }
     }
 
-    /// Lets the model of the path set the window.
-    fn follow_model(&mut self, acked: &Acked, prior_in_flight: u32, lost: u32) {
-        let (in_flight, shortest) = (self.in_flight(), self.rtt.min.unwrap_or_default());
-        let Some(model) = &mut self.model else { return };
-        let delivery = Delivery {
-            now: acked.now,
-            total: model.rate.delivered,
-            segments: acked.segments,
-            lost,
-            in_flight,
-            prior_in_flight,
-            departs: self.pacer.as_ref().and_then(|pacer| pacer.wait(acked.now)).unwrap_or(acked.now),
-            rtt: acked.rtt,
-            sample: model.rate.sample(shortest),
-            trouble: match self.state {
-                State::Open | State::Reduced => Trouble::None,
-                State::Recovery => Trouble::Recovery,
-                State::Loss => Trouble::Timeout,
-            },
-        };
-        self.window.cwnd = model.bbr.on_ack(&delivery, self.window.cwnd);
-        if model.bbr.is_probing_rtt() {
-            model.rate.limit(in_flight);
-        }
-    }
-
     /// The own machine dropped some other packet for the one just sent, or refused that one (`gone`): the sender slows
     /// down once, as for ECN; a refused segment counts as not sent.
     pub(crate) fn on_local_congestion(&mut self, now: Time, segment: Segment, gone: bool) {
@@ -456,246 +405,6 @@ impl Sender {
             self.probe_at = None;
             self.retry_at = Some(now + LOCAL_RETRY);
         }
-    }
-
-    /// Counts a segment that leaves the scoreboard.
-    fn leave(&mut self, flags: u8) {
-        self.sacked_out -= u32::from(flags & SACKED != 0);
-        self.lost_out -= u32::from(flags & LOST != 0);
-        self.retrans_out -= u32::from(flags & RETRANS != 0);
-    }
-
-    /// One SACK block; returns how many segments it newly reports.
-    fn on_block(&mut self, now: Time, start: u32, end: u32, sample: &mut Option<Span>, last: &mut Option<Span>) -> u32 {
-        let (start, end) = (start.max(self.una), end.min(self.next));
-        if start >= end {
-            return 0;
-        }
-        // The first range known that is not wholly before the block.
-        let at = self.known.partition_point(|range| range.1 < start);
-        let (mut merged, mut upto, mut delivered) = ((start, end), start, 0);
-        let mut gone = at;
-        while let Some(&(from, to)) = self.known.get(gone) {
-            if from > end {
-                break;
-            }
-            if from <= start && to >= end {
-                return 0;
-            }
-            for seq in upto..from {
-                delivered += self.on_sacked(now, seq, sample, last);
-            }
-            upto = upto.max(to);
-            merged = (merged.0.min(from), merged.1.max(to));
-            gone += 1;
-        }
-        for seq in upto..end {
-            delivered += self.on_sacked(now, seq, sample, last);
-        }
-        if gone == at {
-            self.known.insert(at, merged);
-        } else {
-            self.known[at] = merged;
-            self.known.drain(at + 1..gone);
-        }
-        self.sacked_high = self.sacked_high.max(end);
-        delivered
-    }
-
-    fn on_sacked(&mut self, now: Time, seq: u32, sample: &mut Option<Span>, last: &mut Option<Span>) -> u32 {
-        let seg = &mut self.segs[(seq - self.una) as usize];
-        let copy = *seg;
-        if copy.flags & SACKED != 0 {
-            return 0;
-        }
-        seg.flags = SACKED | copy.flags & EVER;
-        if let Some(model) = &mut self.model {
-            model.rate.on_delivered(now, (seq - self.una) as usize);
-        }
-        self.leave(copy.flags);
-        self.sacked_out += 1;
-        if copy.flags & EVER == 0 {
-            self.reordered |= seq + 1 < self.sacked_high && copy.flags & LOST == 0;
-            let rtt = now.since(copy.at);
-            *sample = sample.or(Some(rtt));
-            *last = Some(rtt);
-        }
-        self.note_delivery(now, copy);
-        1
-    }
-
-    /// RACK: the latest sent of what has been delivered (RFC 8985 section 6.2 step 2).
-    fn note_delivery(&mut self, now: Time, seg: Sent) {
-        let rtt = now.since(seg.at);
-        if seg.flags & EVER != 0 && self.rtt.min.is_some_and(|min| rtt < min) {
-            return;
-        }
-        if seg.order > self.rack.order {
-            self.rack = Rack { order: seg.order, rtt };
-        }
-    }
-
-    /// RACK: marks what was sent before something delivered and is overdue. Tells whether there was any.
-    fn detect_losses(&mut self, now: Time) -> bool {
-        self.lost_again = false;
-        self.reorder_at = None;
-        if self.rack.order == 0 || self.next == self.una {
-            return false;
-        }
-        let known = matches!(self.state, State::Recovery | State::Loss) || self.sacked_out >= DUP_THRESH;
-        let window = if !self.reordered && known {
-            Span(0)
-        } else {
-            Span(self.rtt.min.unwrap_or_default().0 / 4).min(self.rtt.smoothed())
-        };
-        let (rack, before) = (self.rack, self.lost_out);
-        let overdue = |at: Time| at + rack.rtt + window;
-        self.scan = self.scan.max(self.una);
-        while self.scan < self.next {
-            let seg = &mut self.segs[(self.scan - self.una) as usize];
-            if seg.flags & (SACKED | LOST | EVER) == 0 {
-                if seg.order >= rack.order {
-                    break;
-                }
-                let due = overdue(seg.at);
-                if due > now {
-                    self.reorder_at = Some(due);
-                    break;
-                }
-                seg.flags |= LOST;
-                self.lost_out += 1;
-                self.losses += 1;
-                self.hint = self.hint.min(self.scan);
-            }
-            self.scan += 1;
-        }
-        while let Some(&(seq, order)) = self.resent.front() {
-            let live = seq >= self.una && {
-                let seg = &self.segs[(seq - self.una) as usize];
-                seg.flags & RETRANS != 0 && seg.order == order
-            };
-            if live {
-                if order >= rack.order {
-                    break;
-                }
-                let due = overdue(self.segs[(seq - self.una) as usize].at);
-                if due > now {
-                    self.reorder_at = Some(self.reorder_at.map_or(due, |known| known.min(due)));
-                    break;
-                }
-                let seg = &mut self.segs[(seq - self.una) as usize];
-                self.lost_out += u32::from(seg.flags & LOST == 0);
-                self.losses += 1;
-                seg.flags = seg.flags & !RETRANS | LOST;
-                self.retrans_out -= 1;
-                self.hint = self.hint.min(seq);
-                self.lost_again = true;
-            }
-            self.resent.pop_front();
-        }
-        self.lost_again || self.lost_out > before
-    }
-
-    /// The state machine and the window.
-    fn react(&mut self, acked: &Acked, advanced: bool, lost: bool, ece: bool) {
-        // A reduction for ECN ends only with the segment that carried CWR: before that every echo is an old one.
-        let over = self.una > self.high_seq || self.una == self.high_seq && self.state != State::Reduced;
-        if self.state != State::Open && over && advanced {
-            if self.state != State::Loss && self.model.is_none() {
-                self.window.cwnd = self.window.ssthresh;
-            }
-            self.state = State::Open;
-        }
-        // What a timeout had sent again is lost once more: that is congestion anew (the recorded runs reduce there).
-        let anew = self.state == State::Loss && self.lost_again;
-        if self.lost_out > 0 && (anew || matches!(self.state, State::Open | State::Reduced)) {
-            self.enter(State::Recovery);
-        } else if ece && self.config.ecn && self.state == State::Open {
-            self.enter(State::Reduced);
-            self.send_cwr = true;
-        }
-        if self.model.is_some() {
-            return;
-        }
-        match self.state {
-            State::Reduced | State::Recovery => self.reduce(acked.segments, advanced, lost),
-            State::Open | State::Loss => {
-                if advanced && self.is_limited() {
-                    self.window.grow(acked);
-                }
-            }
-        }
-    }
-
-    fn enter(&mut self, state: State) {
-        // From a reduction under way into recovery there is no second one (RFC 3168 section 6.1.2).
-        if matches!(self.state, State::Open | State::Loss) {
-            self.prr = Prr { prior: self.window.cwnd, ..Prr::default() };
-            match &mut self.model {
-                Some(model) => model.bbr.on_trouble(self.window.cwnd, false),
-                None => self.window.on_congestion(),
-            }
-            self.reductions += 1;
-        }
-        self.high_seq = self.next;
-        self.state = state;
-    }
-
-    /// Proportional rate reduction (RFC 6937 section 3).
-    fn reduce(&mut self, delivered: u32, advanced: bool, lost: bool) {
-        if delivered == 0 || self.prr.prior == 0 {
-            return;
-        }
-        let prr = &mut self.prr;
-        prr.delivered += delivered;
-        let (out, target) = (prr.out, self.window.ssthresh);
-        let (sent, prior) = (prr.delivered, prr.prior);
-        let pipe = self.in_flight();
-        let mut allow = if pipe > target {
-            (u64::from(sent) * u64::from(target)).div_ceil(u64::from(prior)).saturating_sub(u64::from(out)) as u32
-        } else {
-            let mut limit = sent.saturating_sub(out).max(delivered);
-            if advanced && !lost {
-                limit += 1;
-            }
-            limit.min(target - pipe)
-        };
-        if out == 0 {
-            allow = allow.max(1);
-        }
-        self.window.cwnd = pipe + allow;
-    }
-
-    fn on_rto(&mut self, now: Time) {
-        self.rto_at = None;
-        if self.next == self.una {
-            return;
-        }
-        self.timeouts += 1;
-        match &mut self.model {
-            Some(model) => model.bbr.on_trouble(self.window.cwnd, true),
-            None if self.state == State::Open || self.una >= self.high_seq => self.window.on_congestion(),
-            None => {}
-        }
-        self.window.on_timeout();
-        self.state = State::Loss;
-        self.high_seq = self.next;
-        self.resent.clear();
-        self.retrans_out = 0;
-        for seg in &mut self.segs {
-            if seg.flags & SACKED == 0 {
-                self.lost_out += u32::from(seg.flags & LOST == 0);
-                seg.flags = seg.flags & !RETRANS | LOST;
-            }
-        }
-        self.scan = self.next;
-        self.hint = self.una;
-        self.backoff = (self.backoff + 1).min(16);
-        self.probe_at = None;
-        self.probing = false;
-        self.probed = None;
-        self.refused = false;
-        self.rto_at = Some(now + self.backed_off());
     }
 
     fn next_lost(&mut self) -> Option<u32> {

@@ -1,0 +1,173 @@
+//! What SACK reports and what is lost: the scoreboard (RFC 2018) and RACK (RFC 8985).
+
+use super::{DUP_THRESH, EVER, LOST, RETRANS, Rack, SACKED, Sender, Sent, State, Trips};
+use tidegate_packet::{Span, Time};
+
+impl Sender {
+    /// Counts a segment that leaves the scoreboard.
+    pub(super) fn leave(&mut self, flags: u8) {
+        self.sacked_out -= u32::from(flags & SACKED != 0);
+        self.lost_out -= u32::from(flags & LOST != 0);
+        self.retrans_out -= u32::from(flags & RETRANS != 0);
+    }
+
+    /// Everything before segment `ack` has arrived in order; returns how many segments that newly reports.
+    pub(super) fn on_cumulative(&mut self, now: Time, ack: u32, trips: &mut Trips) -> u32 {
+        let mut delivered = 0;
+        while self.una < ack {
+            let Some(seg) = self.segs.pop_front() else { break };
+            self.una += 1;
+            self.leave(seg.flags);
+            let known = seg.flags & SACKED != 0;
+            if let Some(model) = &mut self.model {
+                model.rate.on_acknowledged(now, known);
+            }
+            if known {
+                continue;
+            }
+            delivered += 1;
+            let rtt = now.since(seg.at);
+            if seg.flags & EVER == 0 {
+                trips.add(rtt);
+                self.reordered |= self.una < self.sacked_high;
+            } else if trips.echoed.is_none() && self.rtt.min.is_some_and(|min| rtt >= min) {
+                // Shorter than any: an earlier transmission is what arrived.
+                trips.echoed = Some(rtt);
+            }
+            self.note_delivery(now, seg);
+        }
+        while self.known.front().is_some_and(|range| range.1 <= self.una) {
+            self.known.pop_front();
+        }
+        delivered
+    }
+
+    /// One SACK block; returns how many segments it newly reports.
+    pub(super) fn on_block(&mut self, now: Time, start: u32, end: u32, trips: &mut Trips) -> u32 {
+        let (start, end) = (start.max(self.una), end.min(self.next));
+        if start >= end {
+            return 0;
+        }
+        // The first range known that is not wholly before the block.
+        let at = self.known.partition_point(|range| range.1 < start);
+        let (mut merged, mut upto, mut delivered) = ((start, end), start, 0);
+        let mut gone = at;
+        while let Some(&(from, to)) = self.known.get(gone) {
+            if from > end {
+                break;
+            }
+            if from <= start && to >= end {
+                return 0;
+            }
+            for seq in upto..from {
+                delivered += self.on_sacked(now, seq, trips);
+            }
+            upto = upto.max(to);
+            merged = (merged.0.min(from), merged.1.max(to));
+            gone += 1;
+        }
+        for seq in upto..end {
+            delivered += self.on_sacked(now, seq, trips);
+        }
+        if gone == at {
+            self.known.insert(at, merged);
+        } else {
+            self.known[at] = merged;
+            self.known.drain(at + 1..gone);
+        }
+        self.sacked_high = self.sacked_high.max(end);
+        delivered
+    }
+
+    fn on_sacked(&mut self, now: Time, seq: u32, trips: &mut Trips) -> u32 {
+        let seg = &mut self.segs[(seq - self.una) as usize];
+        let copy = *seg;
+        if copy.flags & SACKED != 0 {
+            return 0;
+        }
+        seg.flags = SACKED | copy.flags & EVER;
+        if let Some(model) = &mut self.model {
+            model.rate.on_delivered(now, (seq - self.una) as usize);
+        }
+        self.leave(copy.flags);
+        self.sacked_out += 1;
+        if copy.flags & EVER == 0 {
+            self.reordered |= seq + 1 < self.sacked_high && copy.flags & LOST == 0;
+            trips.add(now.since(copy.at));
+        }
+        self.note_delivery(now, copy);
+        1
+    }
+
+    /// RACK: the latest sent of what has been delivered (RFC 8985 section 6.2 step 2).
+    pub(super) fn note_delivery(&mut self, now: Time, seg: Sent) {
+        let rtt = now.since(seg.at);
+        if seg.flags & EVER != 0 && self.rtt.min.is_some_and(|min| rtt < min) {
+            return;
+        }
+        if seg.order > self.rack.order {
+            self.rack = Rack { order: seg.order, rtt };
+        }
+    }
+
+    /// RACK: marks what was sent before something delivered and is overdue. Tells whether there was any.
+    pub(super) fn detect_losses(&mut self, now: Time) -> bool {
+        self.lost_again = false;
+        self.reorder_at = None;
+        if self.rack.order == 0 || self.next == self.una {
+            return false;
+        }
+        let known = matches!(self.state, State::Recovery | State::Loss) || self.sacked_out >= DUP_THRESH;
+        let window = if !self.reordered && known {
+            Span(0)
+        } else {
+            Span(self.rtt.min.unwrap_or_default().0 / 4).min(self.rtt.smoothed())
+        };
+        let (rack, before) = (self.rack, self.lost_out);
+        let overdue = |at: Time| at + rack.rtt + window;
+        self.scan = self.scan.max(self.una);
+        while self.scan < self.next {
+            let seg = &mut self.segs[(self.scan - self.una) as usize];
+            if seg.flags & (SACKED | LOST | EVER) == 0 {
+                if seg.order >= rack.order {
+                    break;
+                }
+                let due = overdue(seg.at);
+                if due > now {
+                    self.reorder_at = Some(due);
+                    break;
+                }
+                seg.flags |= LOST;
+                self.lost_out += 1;
+                self.losses += 1;
+                self.hint = self.hint.min(self.scan);
+            }
+            self.scan += 1;
+        }
+        while let Some(&(seq, order)) = self.resent.front() {
+            let live = seq >= self.una && {
+                let seg = &self.segs[(seq - self.una) as usize];
+                seg.flags & RETRANS != 0 && seg.order == order
+            };
+            if live {
+                if order >= rack.order {
+                    break;
+                }
+                let due = overdue(self.segs[(seq - self.una) as usize].at);
+                if due > now {
+                    self.reorder_at = Some(self.reorder_at.map_or(due, |known| known.min(due)));
+                    break;
+                }
+                let seg = &mut self.segs[(seq - self.una) as usize];
+                self.lost_out += u32::from(seg.flags & LOST == 0);
+                self.losses += 1;
+                seg.flags = seg.flags & !RETRANS | LOST;
+                self.retrans_out -= 1;
+                self.hint = self.hint.min(seq);
+                self.lost_again = true;
+            }
+            self.resent.pop_front();
+        }
+        self.lost_again || self.lost_out > before
+    }
+}

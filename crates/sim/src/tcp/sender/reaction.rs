@@ -1,0 +1,154 @@
+//! What the sender makes of losses and marks: its states and its window, reduced in proportion (RFC 6937) or set by a model of
+//! the path.
+
+use super::{LOST, Prr, RETRANS, SACKED, Sender, State};
+use crate::tcp::bbr::{Delivery, Trouble};
+use crate::tcp::cc::Acked;
+use crate::tcp::receiver::AckSegment;
+use tidegate_packet::Time;
+
+impl Sender {
+    /// The state machine and the window.
+    pub(super) fn react(&mut self, acked: &Acked, advanced: bool, lost: bool, ece: bool) {
+        // A reduction for ECN ends only with the segment that carried CWR: before that every echo is an old one.
+        let over = self.una > self.high_seq || self.una == self.high_seq && self.state != State::Reduced;
+        if self.state != State::Open && over && advanced {
+            if self.state != State::Loss && self.model.is_none() {
+                self.window.cwnd = self.window.ssthresh;
+            }
+            self.state = State::Open;
+        }
+        // What a timeout had sent again is lost once more: that is congestion anew (the recorded runs reduce there).
+        let anew = self.state == State::Loss && self.lost_again;
+        if self.lost_out > 0 && (anew || matches!(self.state, State::Open | State::Reduced)) {
+            self.enter(State::Recovery);
+        } else if ece && self.config.ecn && self.state == State::Open {
+            self.enter(State::Reduced);
+            self.send_cwr = true;
+        }
+        if self.model.is_some() {
+            return;
+        }
+        match self.state {
+            State::Reduced | State::Recovery => self.reduce(acked.segments, advanced, lost),
+            State::Open | State::Loss => {
+                if advanced && self.is_limited() {
+                    self.window.grow(acked);
+                }
+            }
+        }
+    }
+
+    pub(super) fn enter(&mut self, state: State) {
+        // From a reduction under way into recovery there is no second one (RFC 3168 section 6.1.2).
+        if matches!(self.state, State::Open | State::Loss) {
+            self.prr = Prr { prior: self.window.cwnd, ..Prr::default() };
+            match &mut self.model {
+                Some(model) => model.bbr.on_trouble(self.window.cwnd, false),
+                None => self.window.on_congestion(),
+            }
+            self.reductions += 1;
+        }
+        self.high_seq = self.next;
+        self.state = state;
+    }
+
+    /// Proportional rate reduction (RFC 6937 section 3).
+    pub(super) fn reduce(&mut self, delivered: u32, advanced: bool, lost: bool) {
+        if delivered == 0 || self.prr.prior == 0 {
+            return;
+        }
+        let prr = &mut self.prr;
+        prr.delivered += delivered;
+        let (out, target) = (prr.out, self.window.ssthresh);
+        let (sent, prior) = (prr.delivered, prr.prior);
+        let pipe = self.in_flight();
+        let mut allow = if pipe > target {
+            (u64::from(sent) * u64::from(target)).div_ceil(u64::from(prior)).saturating_sub(u64::from(out)) as u32
+        } else {
+            let mut limit = sent.saturating_sub(out).max(delivered);
+            if advanced && !lost {
+                limit += 1;
+            }
+            limit.min(target - pipe)
+        };
+        if out == 0 {
+            allow = allow.max(1);
+        }
+        self.window.cwnd = pipe + allow;
+    }
+
+    /// A probe that repaired a loss hides it: that counts as congestion (RFC 8985 section 7.4), unless the receiver says that the
+    /// segment came twice.
+    pub(super) fn judge_probe(&mut self, ack: &AckSegment) {
+        let Some(end) = self.probed.filter(|&end| ack.ack >= end) else { return };
+        if ack.twice {
+            self.probed = None;
+        } else if ack.ack > end {
+            self.probed = None;
+            if self.state == State::Open && self.model.is_none() {
+                self.window.on_congestion();
+                self.reductions += 1;
+                self.window.cwnd = self.window.ssthresh;
+            }
+        }
+    }
+
+    /// Lets the model of the path set the window.
+    pub(super) fn follow_model(&mut self, acked: &Acked, prior_in_flight: u32, lost: u32) {
+        let (in_flight, shortest) = (self.in_flight(), self.rtt.min.unwrap_or_default());
+        let Some(model) = &mut self.model else { return };
+        let delivery = Delivery {
+            now: acked.now,
+            total: model.rate.delivered,
+            segments: acked.segments,
+            lost,
+            in_flight,
+            prior_in_flight,
+            departs: self.pacer.as_ref().and_then(|pacer| pacer.wait(acked.now)).unwrap_or(acked.now),
+            rtt: acked.rtt,
+            sample: model.rate.sample(shortest),
+            trouble: match self.state {
+                State::Open | State::Reduced => Trouble::None,
+                State::Recovery => Trouble::Recovery,
+                State::Loss => Trouble::Timeout,
+            },
+        };
+        self.window.cwnd = model.bbr.on_ack(&delivery, self.window.cwnd);
+        if model.bbr.is_probing_rtt() {
+            model.rate.limit(in_flight);
+        }
+    }
+
+    pub(super) fn on_rto(&mut self, now: Time) {
+        self.rto_at = None;
+        if self.next == self.una {
+            return;
+        }
+        self.timeouts += 1;
+        match &mut self.model {
+            Some(model) => model.bbr.on_trouble(self.window.cwnd, true),
+            None if self.state == State::Open || self.una >= self.high_seq => self.window.on_congestion(),
+            None => {}
+        }
+        self.window.on_timeout();
+        self.state = State::Loss;
+        self.high_seq = self.next;
+        self.resent.clear();
+        self.retrans_out = 0;
+        for seg in &mut self.segs {
+            if seg.flags & SACKED == 0 {
+                self.lost_out += u32::from(seg.flags & LOST == 0);
+                seg.flags = seg.flags & !RETRANS | LOST;
+            }
+        }
+        self.scan = self.next;
+        self.hint = self.una;
+        self.backoff = (self.backoff + 1).min(16);
+        self.probe_at = None;
+        self.probing = false;
+        self.probed = None;
+        self.refused = false;
+        self.rto_at = Some(now + self.backed_off());
+    }
+}
