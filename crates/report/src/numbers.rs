@@ -78,11 +78,6 @@ pub(crate) fn plain_in(number: f64, digits: usize) -> String {
     if number.fract() == 0.0 && number.abs() < 1e15 { format!("{number:.0}") } else { significant(number, digits) }
 }
 
-/// The same with three.
-pub(crate) fn plain(number: f64) -> String {
-    plain_in(number, USUAL)
-}
-
 /// A figure without and with the policy: `1430 → 35.0`; a dash for what there is none of, one figure where both are written alike.
 pub(crate) fn arrow<T>(pair: [Option<T>; 2], written: impl Fn(T) -> String) -> String {
     let [without, with] = pair.map(|value| value.map_or_else(|| "–".to_owned(), &written));

@@ -1,6 +1,6 @@
 //! The colours of classes that lie on each other stay apart for people who see fewer of them.
 
-use tidegate_report::chart::{COLOURS, OTHERS, STYLE};
+use tidegate_report::chart::{COLOURS, LOOKS, Look, OTHERS, STYLE};
 
 type Rgb = [f64; 3];
 
@@ -55,6 +55,10 @@ fn neighbours_are_told_apart() {
     let mut pairs: Vec<(String, String)> = (1..COLOURS).map(|n| (format!("c{n}"), format!("c{}", n + 1))).collect();
     pairs.push((format!("c{COLOURS}"), format!("c{OTHERS}")));
     pairs.push(("with".into(), "without".into()));
+    // Lines of things compared cross each other: those with the same dashes are told by colour alone, and dots have no dashes.
+    let looks = (0..LOOKS).flat_map(|a| (0..a).map(move |b| (Look(a), Look(b))));
+    let alike = looks.filter(|(a, b)| a.dashes() == b.dashes() || a.0.max(b.0) < 4);
+    pairs.extend(alike.map(|(a, b)| (format!("c{}", a.colour()), format!("c{}", b.colour()))));
     let mut close = Vec::new();
     for (theme, style) in [("light", light), ("dark", dark)] {
         for (eyes, matrix) in &EYES {

@@ -210,7 +210,7 @@ fn piece_id(item: &Item, piece: &Piece) -> String {
 fn transfer(run: &Run<'_>, at: usize, piece: &Piece) -> doc::Transfer {
     let scenario = run.scenario;
     let item = &scenario.loads[run.case.load].items[piece.item];
-    let What::Tcp { tcp, record, count, .. } = &item.what else { return doc::Transfer::default() };
+    let What::Tcp { tcp, record, count, bytes, .. } = &item.what else { return doc::Transfer::default() };
     let net = &run.laid.world.net;
     let flow = if let Going::Flow(flow) = piece.going { Some(flow) } else { None };
     let stats = flow.map(|flow| net.flow_stats(flow)).unwrap_or_default();
@@ -227,7 +227,8 @@ fn transfer(run: &Run<'_>, at: usize, piece: &Piece) -> doc::Transfer {
         control: control_name(control).to_owned(),
         dscp: item.dsfield >> 2,
         began,
-        finished: stats.finished.map(since),
+        // What has no end is only stopped.
+        finished: bytes.and(stats.finished).map(since),
         bytes: run.edges[1][at].saturating_sub(run.edges[0][at]),
         retransmissions: stats.retransmissions,
         lost: stats.lost,

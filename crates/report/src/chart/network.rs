@@ -38,9 +38,9 @@ const ROW: f64 = 104.0;
 /// Pixels between a place that has many roads and where these part.
 const STUB: f64 = 14.0;
 /// Characters that fit on a road, in one line.
-const FITS: usize = 20;
+const FITS: usize = 19;
 /// Lines above a road, and below it.
-const MOST_LINES: usize = 2;
+const MOST_LINES: usize = 3;
 const LINE: f64 = 12.0;
 /// From here on it would be no picture.
 const MOST_PLACES: usize = 40;
@@ -66,7 +66,7 @@ pub fn network(title: &str, description: &str, places: &[Place], roads: &[Road])
         boxed(&mut out, place, *spot);
     }
     let columns = spots.iter().map(|spot| spot.column).max().unwrap_or(0) + 1;
-    let height = spots.iter().map(|spot| spot.y).fold(0.0, f64::max) + HIGH / 2.0 + 34.0;
+    let height = spots.iter().map(|spot| spot.y).fold(0.0, f64::max) + HIGH / 2.0 + 28.0;
     let width = columns as f64 * (WIDE + BESIDE) - BESIDE + 4.0;
     let body = Body::Fixed { width, height, content: out };
     Some(Drawing { title: title.to_owned(), description: description.to_owned(), body })
@@ -90,7 +90,7 @@ fn spots(count: usize, roads: &[Road]) -> Vec<Spot> {
         let wanted =
             |n: &usize| neighbours(*n, roads).filter(|&m| columns[m] < column).map(|m| spots[m].y).sum::<f64>();
         here.sort_by(|a, b| wanted(a).total_cmp(&wanted(b)));
-        let top = 44.0 + (most - here.len() as f64) * ROW / 2.0;
+        let top = 58.0 + (most - here.len() as f64) * ROW / 2.0;
         for (row, n) in here.into_iter().enumerate() {
             spots[n].y = top + ROW * row as f64;
         }
@@ -231,7 +231,7 @@ mod tests {
         let columns: Vec<usize> = spots(6, &roads).iter().map(|spot| spot.column).collect();
         assert_eq!(columns, [0, 0, 1, 2, 3, 3]);
         let lines = broken("→ 768 kbit/s, 8 ms, buffer 64 kB, loses 1 %, and much more");
-        assert_eq!(lines, ["→ 768 kbit/s, 8 ms,", "buffer 64 kB, loses 1…"]);
+        assert_eq!(lines, ["→ 768 kbit/s, 8 ms,", "buffer 64 kB,", "loses 1 %, and much…"]);
         assert_eq!(distances(0, 3, &[road(0, 1)]), [0, 1, 0], "what cannot be reached is there too");
     }
 }

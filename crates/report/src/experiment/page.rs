@@ -221,17 +221,25 @@ fn meanwhile_list(meanwhile: &Happened<'_>) -> String {
                 escape(event.output.trim_end())
             )
         };
-        let seconds = crate::numbers::plain((event.at as f64 / 1e6).round() / 1e3);
+        let seconds = format!("{:.2}", event.at as f64 / 1e9);
+        let seconds = seconds.trim_end_matches('0').trim_end_matches('.');
         format!("<li>{seconds}\u{a0}s, {}: <code>{}</code>{of}{output}</li>", escape(&event.on), escape(&event.what))
     };
     let items: String = meanwhile.events.iter().take(MOST_EVENTS).map(item).collect();
     let more = meanwhile.events.len().saturating_sub(MOST_EVENTS);
     let more = if more > 0 { format!("<p class=\"small\">and {more} more</p>") } else { String::new() };
-    format!("<h3>What happened meanwhile</h3>\n<ol class=\"events\">{items}</ol>{more}\n")
+    let list = format!("<ol class=\"events\">{items}</ol>{more}\n");
+    let list = match meanwhile.events.len() {
+        0..=MOST_OPEN => list,
+        many => format!("<details><summary>{many} events</summary>{list}</details>\n"),
+    };
+    format!("<h3>What happened meanwhile</h3>\n{list}")
 }
 
 /// Events listed at most.
-const MOST_EVENTS: usize = 100;
+const MOST_EVENTS: usize = 200;
+/// More events than these are behind a line to open them.
+const MOST_OPEN: usize = 12;
 
 pub(super) fn caption(text: &str) -> String {
     format!("<b>{}</b>", escape(&capital(text)))
