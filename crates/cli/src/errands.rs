@@ -91,7 +91,8 @@ pub(crate) fn page_like(shape: Shape) -> Transaction {
     let Shape { document, objects, object, connections, think, tls } = shape;
     let over = |i: u32| (objects + connections - 1 - i) / connections;
     let parts = (0..connections).map(|i| vec![object; over(i) as usize]).filter(|parts| !parts.is_empty()).collect();
-    page_of(tls, (document, think), parts, Span(think.0 / 4))
+    // With nothing known of what it shows first, the document is what it shows.
+    Transaction { paint: 0, ..page_of(tls, (document, think), parts, Span(think.0 / 4)) }
 }
 
 /// The document, and over each connection what it names: the first goes on with the document's.
