@@ -59,7 +59,7 @@ const NAMED: &[Named] = &[
     ("simulator", "conservation of packets", "exact", "v_q6_conservation"),
     ("simulator", "one CUBIC flow beside recorded Linux TCP", "close", "cubic_alone"),
     ("simulator", "one Reno flow beside recorded Linux TCP", "close", "reno_alone"),
-    ("simulator", "three flows beside recorded Linux TCP", "close", "three_flows"),
+    ("simulator", "two and three flows beside recorded Linux TCP", "close", "flows_in_one_queue"),
     ("simulator", "TCP through fq_codel beside recorded Linux TCP", "close", "fq_codel"),
     ("simulator", "TCP through codel with ECN beside recorded Linux TCP", "close", "codel_ecn"),
     (

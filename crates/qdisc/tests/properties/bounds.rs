@@ -194,11 +194,17 @@ fn qfq_strays(seed: u64, classes_together: u32) -> i128 {
 /// turns of less than two packets each, and two of anybody's); with eight together, within eight times three and three more.
 #[test]
 fn v_x2_qfq_keeps_to_the_shares_in_every_interval() {
+    let mut worst = 0;
     for seed in 0..6 {
         let (alone, together) = (qfq_strays(seed, 1), qfq_strays(seed, 8));
         assert!(alone <= 8 * 1514, "seed {seed}: {alone} bytes");
         assert!(together <= (3 * 8 + 3) * 1514, "seed {seed}: {together} bytes");
+        worst = worst.max(alone);
     }
+    println!(
+        "validation: Queue management and fairness with TCP | V-X2 | QFQ: most bytes away from ideal sharing in any interval | at most {} | {worst} | within | Checconi, Rizzo, Valente 2013",
+        8 * 1514
+    );
 }
 
 /// Two flows of SFQ that stay backlogged differ by at most a quantum and two packets in every interval.
