@@ -83,7 +83,7 @@ const WAITING: &[[&str; 2]] =
 const VERDICTS: [(&str, &str); 4] = [
     ("exact", "proved to the last digit by the test named"),
     ("within", "within the tolerance stated"),
-    ("outside", "not within it; the row says why"),
+    ("outside", "not within it, and known: the tests fail further out"),
     ("reported", "no bound is set: the figure was remembered, not read, or cannot come from what was published"),
 ];
 

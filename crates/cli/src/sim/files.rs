@@ -5,7 +5,7 @@ use anyhow::Context;
 use std::path::Path;
 use tidegate_measure::experiment::Experiment;
 use tidegate_report::chart::{Theme, file, png};
-use tidegate_report::experiment::{charts, flent_files, page};
+use tidegate_report::experiment::{charts, flent_files, mahimahi_files, page};
 
 /// Width of a chart in a file of its own, in the units of SVG; a PNG has twice as many points.
 const WIDTH: f64 = 760.0;
@@ -18,9 +18,6 @@ pub(super) fn write(options: &Options, experiment: &Experiment, json: &str) -> a
     }
     if let Some(path) = &options.html {
         one(path, page(experiment).as_bytes())?;
-    }
-    if options.svg.is_none() && options.png.is_none() && options.flent.is_none() {
-        return Ok(());
     }
     let drawings = if options.svg.is_some() || options.png.is_some() { charts(experiment) } else { Vec::new() };
     if let Some(dir) = &options.svg {
@@ -40,6 +37,12 @@ pub(super) fn write(options: &Options, experiment: &Experiment, json: &str) -> a
         directory(dir)?;
         for (name, bytes) in flent_files(experiment)? {
             one(&dir.join(name), &bytes)?;
+        }
+    }
+    if let Some(dir) = &options.mahimahi {
+        directory(dir)?;
+        for (name, text) in mahimahi_files(experiment) {
+            one(&dir.join(name), text.as_bytes())?;
         }
     }
     Ok(())

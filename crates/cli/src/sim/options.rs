@@ -42,6 +42,9 @@ pub struct Options {
     /// Write each run into this directory as flent reads it.
     #[arg(long, value_name = "DIR")]
     pub flent: Option<PathBuf>,
+    /// Write what each link could carry into this directory, as mahimahi reads it.
+    #[arg(long, value_name = "DIR")]
+    pub mahimahi: Option<PathBuf>,
     /// What every machine is told or asked at a moment of each run: `--at 60s -- tc -s class show dev eth0`. May be repeated before the
     /// `--`; the command is the same.
     #[arg(long, value_name = "TIME", value_parser = span)]

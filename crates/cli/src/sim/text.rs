@@ -3,7 +3,7 @@
 use super::scenario::Scenario;
 use std::fmt::Write as _;
 use tidegate_measure::experiment::{Case, Comparison, Experiment, Run};
-use tidegate_report::experiment::{Told, told};
+use tidegate_report::experiment::{Told, in_words, told};
 use tidegate_report::{Align, Table};
 
 /// A table for each load, what was expected, what happened.
@@ -41,7 +41,7 @@ fn table(cases: &[Case<'_>]) -> Table {
     for case in cases {
         let mut row = vec![case.policy.name.clone()];
         row.extend(figures.iter().map(|figure| match case.figure(figure) {
-            Ok(spread) => amount(spread.median, spread.unit, figure),
+            Ok(spread) => in_words(figure, spread.median, spread.unit),
             Err(_) => "–".to_owned(),
         }));
         table.row(row);
@@ -81,19 +81,6 @@ fn main_figures(cases: &[Case<'_>]) -> Vec<String> {
         }
     }
     figures
-}
-
-/// A figure as people write it.
-fn amount(number: f64, unit: &str, figure: &str) -> String {
-    let is_share = ["loss", "share", "utilisation"].iter().any(|word| figure.ends_with(word));
-    match unit {
-        "s" => tidegate_report::span((number.max(0.0) * 1e9).round() as u64),
-        "bit/s" => tidegate_report::rate(number),
-        "bytes" => tidegate_report::size(number.max(0.0) as u64),
-        _ if is_share => tidegate_report::percent(number),
-        _ if number.fract() == 0.0 && number.abs() < 1e9 => format!("{number}"),
-        _ => format!("{number:.3}"),
-    }
 }
 
 /// `ok/FAILED/told  id  what  published  found  within`.

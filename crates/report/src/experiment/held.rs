@@ -1,7 +1,7 @@
 //! What was published or demanded, and what was found, in words: the same in every view.
 
 use super::show::written;
-use crate::numbers::significant;
+use crate::numbers::{USUAL, significant};
 use tidegate_measure::experiment::Comparison;
 
 const NOTHING: &str = "–";
@@ -50,6 +50,11 @@ pub fn told(c: &Comparison) -> Told {
     let spread = c.spread.filter(|(least, most)| least != most);
     let spread = spread.map(|(least, most)| format!("{} – {}", shown(least), shown(most)));
     Told { published: or_nothing(c.published), found: or_nothing(c.found), spread, bounds, verdict }
+}
+
+/// A figure as people write it; its name (`ping.loss`) tells shares from counts.
+pub fn in_words(name: &str, number: f64, unit: &str) -> String {
+    written(name, number, unit, USUAL)
 }
 
 /// A figure with so many significant digits; ratios as plain numbers.

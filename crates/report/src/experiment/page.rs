@@ -99,11 +99,12 @@ fn comparisons(experiment: &Experiment) -> String {
     if experiment.comparisons.is_empty() {
         return String::new();
     }
-    let held = experiment.comparisons.iter().filter(|comparison| comparison.held).count();
+    let required = || experiment.comparisons.iter().filter(|comparison| comparison.gated);
+    let held = required().filter(|comparison| comparison.held).count();
     let mut out = format!(
-        "<section>\n<h2>Published and {}</h2>\n<p class=\"said\">{held} of {} figures lie within their bounds.</p>\n<div class=\"figures\">{}</div>",
+        "<section>\n<h2>Published and {}</h2>\n<p class=\"said\">{held} of {} required figures lie within their bounds.</p>\n<div class=\"figures compared\">{}</div>",
         tables::found_word(experiment),
-        experiment.comparisons.len(),
+        required().count(),
         tables::comparisons(experiment).table()
     );
     let reasons = experiment.comparisons.iter().filter_map(|c| Some((c, c.why.as_ref()?)));
