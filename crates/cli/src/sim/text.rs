@@ -54,12 +54,21 @@ fn head(figure: &str) -> String {
     figure.rsplit_once('.').map_or_else(|| figure.to_owned(), |(of, statistic)| format!("{of} {statistic}"))
 }
 
-/// Of each probe the median, the 95th percentile and the loss; of each group of transfers the rate.
+/// With more probes than this a table tells less of each, so that it stays a table.
+const FEW_PROBES: usize = 3;
+
+/// Of each probe the median, the 95th percentile and the loss; of each group of transfers the rate. Of many probes the median, and the
+/// loss of those that lost anything.
 fn main_figures(cases: &[Case<'_>]) -> Vec<String> {
     let Some(run) = cases.first().and_then(|case| case.runs.first()) else { return Vec::new() };
     let mut figures = Vec::new();
+    let few = run.probes.len() <= FEW_PROBES;
     for probe in &run.probes {
-        figures.extend(["median", "p95", "loss"].map(|statistic| format!("{}.{statistic}", probe.id)));
+        figures.push(format!("{}.median", probe.id));
+        let loss = format!("{}.loss", probe.id);
+        let loses = cases.iter().any(|case| case.figure(&loss).is_ok_and(|spread| spread.most > 0.0));
+        figures.extend(few.then(|| format!("{}.p95", probe.id)));
+        figures.extend((few || loses).then_some(loss));
     }
     for transfer in &run.transfers {
         let group = match transfer.id.rsplit_once('-') {

@@ -100,8 +100,13 @@ pub(crate) fn with_gaps(said: &[String], printed: Vec<String>) -> Vec<String> {
 pub(crate) fn renewed(text: &str, mut printed: impl FnMut(&str) -> Vec<String>) -> (String, String) {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let mut differs = String::new();
-    for block in blocks(text).into_iter().rev() {
+    // Commands in their order, a later one may read what an earlier one wrote; changes from the end, so that places stay right.
+    let mut run = |block: Block| {
         let now = printed(&block.command);
+        (block, now)
+    };
+    let ran: Vec<(Block, Vec<String>)> = blocks(text).into_iter().map(&mut run).collect();
+    for (block, now) in ran.into_iter().rev() {
         if !fits(&block.output, &now) {
             let _ = writeln!(differs, "line {}: {} prints\n{}", block.line, block.command, now.join("\n"));
             lines.splice(block.line..block.line + block.output.len(), with_gaps(&block.output, now));

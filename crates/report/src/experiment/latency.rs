@@ -119,7 +119,8 @@ pub(super) fn all(experiment: &Experiment) -> Option<Drawing> {
     let cell = |policy: usize, load: &Vec<Shown<'_>>| Cell {
         targets: load.iter().find(|one| one.policy == policy).map(targets).unwrap_or_default(),
     };
-    let policies = || experiment.policies.iter().enumerate();
+    let ran = |n: usize| typical.iter().flatten().any(|one| one.policy == n);
+    let policies = || experiment.policies.iter().enumerate().filter(|(n, _)| ran(*n));
     let cells: Vec<Vec<Cell>> = policies().map(|(n, _)| typical.iter().map(|load| cell(n, load)).collect()).collect();
     if cells.iter().flatten().all(|cell| cell.targets.is_empty()) {
         return None;

@@ -164,6 +164,44 @@ fn datagrams_leave_evenly_or_not() {
 }
 
 #[test]
+fn lines_may_do_many_things() {
+    use super::super::scenario::Buffer;
+    use tidegate_sim::{Cells, Loss};
+    let with = |line: &str| GOOD.replace("up = { rate = '128kbit' }", &format!("up = {{ rate = '128kbit', {line} }}"));
+    let up = |line: &str| {
+        let text = with(line);
+        read(&text).unwrap_or_else(|_| panic!("{}", error(&text))).cables[1].up.clone()
+    };
+    assert_eq!(up("buffer = '100 packets'").buffer, Some(Buffer::Packets(100)));
+    assert_eq!(up("buffer = '200ms'").buffer, Some(Buffer::Time(Span::millis(200))));
+    let loss = |line: &str| up(line).impairment.map(|what| what.loss);
+    assert_eq!(loss("loss = '1%'"), Some(Loss::Random(0.01)));
+    assert_eq!(loss("loss = { pattern = '.x' }"), Some(Loss::Pattern(vec![false, true])));
+    let burst = Loss::Burst { p: 0.01, r: 0.1, bad: 0.75, good: 0.0 };
+    assert_eq!(loss("loss = { burst = { p = '1%', r = '10%', h = '25%' } }"), Some(burst));
+    let framing = |line: &str| up(line).framing.map(|f| (f.overhead, f.minimum, f.cells));
+    assert_eq!(framing("framing = 'pppoe-atm-llc'"), Some((26, 0, Cells::Atm)));
+    assert_eq!(framing("framing = { overhead = 40, minimum = 64, cells = 'ptm' }"), Some((40, 64, Cells::Ptm)));
+    for (line, why) in [
+        ("loss = { every = 3, random = '1%' }", "one kind of loss was expected"),
+        ("loss = '120%'", "`120%` is no share"),
+        ("framing = 'atm'", "no framing is called so"),
+        ("trace = 'nowhere.trace'", "nowhere.trace"),
+    ] {
+        assert!(error(&with(line)).contains(why), "{}", error(&with(line)));
+    }
+}
+
+#[test]
+fn cases_may_be_few() {
+    let case = GOOD.replace("[[expect]]", "[[case]]\npolicy = 'tbf'\n[[expect]]");
+    assert!(error(&case).contains("this case is not run"), "{}", error(&case));
+    let alone = case.replace("over = 'ping.max of none/upload'\n", "").replace("of = 'tbf/upload'\n", "");
+    let scenario = read(&alone).unwrap_or_else(|_| panic!("{}", error(&alone)));
+    assert_eq!((scenario.cases, scenario.expect[0].figure.policy), (vec![(1, 0)], 1));
+}
+
+#[test]
 fn flents_tests_by_their_names() {
     for (test, count) in [("rrul", 9), ("tcp_nup", 2), ("voip", 3), ("ping", 1), ("web", 2)] {
         let traffic = format!("traffic = [{{ test = '{test}', between = ['a', 'server'] }}]");

@@ -224,7 +224,7 @@ fn one(mut keys: Keys<'_>, network: &Network) -> Result<Vec<Item>, Wrong> {
         }
         "request" => {
             let bytes = |value: Value<'_>| Ok(size(value)?.clamp(1, u64::from(u32::MAX)) as u32);
-            let request = keys.read("request", bytes)?.unwrap_or(300);
+            let request = keys.read("question", bytes)?.unwrap_or(300);
             let reply = keys.read("reply", bytes)?.unwrap_or(10_000);
             let every = every(&mut keys, Span::secs(1))?;
             vec![make(kind, format!("request {who}"), 80, 0, What::Request { every, request, reply })]

@@ -15,8 +15,8 @@ pub(super) fn sentences(sides: &[Side]) -> Vec<String> {
         told.push(format!("These are different scenarios: {}.", list(each)));
     }
     let before = told.len();
-    told.extend(only_in(sides, "The policy", |e| e.policies.iter().map(|policy| policy.name.clone()).collect()));
-    told.extend(only_in(sides, "The load", |e| e.loads.iter().map(|load| load.name.clone()).collect()));
+    told.extend(only_in(sides, "The policy", |e| e.runs.iter().map(|run| run.policy.clone()).collect()));
+    told.extend(only_in(sides, "The load", |e| e.runs.iter().map(|run| run.load.clone()).collect()));
     // With a policy or a load its cases are missing, too.
     if told.len() == before {
         told.extend(only_in(sides, "The case", cases));
