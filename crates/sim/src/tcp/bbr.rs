@@ -2,7 +2,7 @@
 //! model (Cardwell et al., CACM 2017; draft-cardwell-iccrg-bbr-congestion-control-00; margin, even windows and room for
 //! aggregated acknowledgements from its draft -02, as recorded Linux runs show them).
 //!
-//! Not modelled: the detection of policers (section 4.5.1 of the older drafts calls it optional).
+//! Not modelled: the detection of policers.
 
 use super::rate::Sample;
 use tidegate_packet::{Seeded, Span, Time};

@@ -2,7 +2,7 @@
 //!
 //! Loss detection is RACK with a tail-loss probe (RFC 8985) over a SACK scoreboard (RFC 2018), reduction is proportional
 //! (RFC 6937), the timeout RFC 6298, ECN RFC 3168. Segments are counted, not bytes: all are of one size.
-//! Not modelled: undoing of spurious reductions, F-RTO, D-SACK.
+//! BBR's sending follows a model of the path, others' may be paced. Not modelled: undoing of spurious reductions, F-RTO.
 
 mod losses;
 mod reaction;
