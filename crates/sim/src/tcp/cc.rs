@@ -307,11 +307,7 @@ mod tests {
         assert!((2800..=3000).contains(&at), "reached 100 segments after {at} ms");
         extern crate std;
         std::println!(
-<<<<<<< HEAD
             "validation: TCP models | V-W7 | CUBIC: K after a loss at 100 segments, s | 4.217 | {:.3} | within | RFC 9438",
-=======
-            "validation: TCP models | V-W7 | CUBIC after a loss at 100 segments: K, s | 4.217 | {:.3} | within | RFC 9438",
->>>>>>> helper-A
             w.cubic.k
         );
     }
