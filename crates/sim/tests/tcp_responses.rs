@@ -287,7 +287,9 @@ fn v_w10_long_paths_get_less() {
     let found = median(SEEDS.map(ratio).collect());
     // The queue belongs to both round trips: of 15 packets, 18 ms, they are 38 and 218 ms, 5.7 to 1.
     let what = "Reno over 20 and 200 ms through RED: ratio of rates, by the round trips with the queue in them";
-    let wrong = row("Lakshman and Madhow 1997").inside("V-W10", what, 5.0..=100.0, found);
+    // Told beside the published band; that of the round trips with the queue in them is what must hold.
+    let _ = row("Lakshman and Madhow 1997").inside("V-W10", what, 10.0..=100.0, found);
+    let wrong = (!(5.0..=100.0).contains(&found)).then_some(found);
     assert_eq!(wrong, None);
 }
 
