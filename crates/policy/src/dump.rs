@@ -1,5 +1,9 @@
 //! What the kernel tells about itself: one struct per line group of `tc show`.
 
+mod cake;
+
+pub use cake::{CakeFlowStats, CakeStats, CakeTinStats};
+
 use crate::action::Action;
 use crate::filter::FilterParams;
 use crate::kind::Kind;
@@ -216,6 +220,10 @@ pub enum Xstats {
     Sfb(SfbStats),
     /// pie.
     Pie(PieStats),
+    /// cake.
+    Cake(Box<CakeStats>),
+    /// A flow of cake.
+    CakeFlow(CakeFlowStats),
     /// A flow of fq_codel.
     FqCodelClass {
         /// Bytes it may still send in its turn.

@@ -39,6 +39,8 @@ pub enum Kind {
     Sfb,
     /// Proportional integral controller enhanced (RFC 8033).
     Pie,
+    /// Common applications kept enhanced (LANMAN 2018): shaper, tins, flows and hosts in one.
+    Cake,
     /// Filters on what arrives at a device; queues nothing.
     Ingress,
     /// Filters on what arrives and on what leaves; queues nothing.
@@ -65,6 +67,7 @@ impl Kind {
         Kind::Choke,
         Kind::Sfb,
         Kind::Pie,
+        Kind::Cake,
     ];
 
     /// Its name in tc.
@@ -88,6 +91,7 @@ impl Kind {
             Kind::Choke => "choke",
             Kind::Sfb => "sfb",
             Kind::Pie => "pie",
+            Kind::Cake => "cake",
             Kind::Ingress => "ingress",
             Kind::Clsact => "clsact",
         }

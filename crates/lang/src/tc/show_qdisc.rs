@@ -1,5 +1,6 @@
 //! `tc qdisc show`.
 
+use super::cake;
 use super::show::{Entry, ended, handle_text};
 use super::{ShowFlags, ShowWhat};
 use crate::json::{self, Json};
@@ -67,6 +68,9 @@ fn entry(dump: &QdiscDump, what: &ShowWhat, flags: &ShowFlags) -> Entry {
         entry.counters(&dump.stats, true);
         entry.say("\n");
         xstats(&dump.xstats, &mut entry);
+        if let (Xstats::Cake(stats), QdiscParams::Cake(params)) = (&dump.xstats, &dump.params) {
+            cake::show_stats(stats, params.tins.unwrap_or_default(), flags.iec, &mut entry);
+        }
     }
     entry
 }
@@ -89,6 +93,7 @@ fn options(dump: &QdiscDump, flags: &ShowFlags) -> Entry {
         QdiscParams::Choke(params) => red(params, flags, false, &mut entry),
         QdiscParams::Sfb(params) => sfb(params, &mut entry),
         QdiscParams::Pie(params) => pie(params, &mut entry),
+        QdiscParams::Cake(params) => cake::show(params, flags.iec, &mut entry),
         QdiscParams::Drr | QdiscParams::Noqueue => {}
         QdiscParams::Codel(params) => codel(params, &mut entry),
         QdiscParams::FqCodel(params) => fq_codel(params, &mut entry),

@@ -345,4 +345,5 @@ pub const KINDS: &[KindSpec] = &[
         class: None,
         voice: Voice::Plain,
     },
+    super::cake::SPEC,
 ];

@@ -1,5 +1,6 @@
 //! The kinds, one file each.
 
+mod cake;
 mod choke;
 mod codel;
 mod drr;
@@ -44,6 +45,7 @@ pub(crate) enum Body {
     Pie(Box<pie::Pie>),
     Hfsc(Box<hfsc::Hfsc>),
     Qfq(Box<qfq::Qfq>),
+    Cake(Box<cake::Cake>),
     #[allow(dead_code)] // the door for disciplines made outside
     Custom(Box<Box<dyn Discipline>>),
 }
@@ -67,6 +69,7 @@ macro_rules! dispatch {
             Body::Pie($d) => $call,
             Body::Hfsc($d) => $call,
             Body::Qfq($d) => $call,
+            Body::Cake($d) => $call,
             Body::Custom($d) => $call,
         }
     };
@@ -106,6 +109,7 @@ impl Body {
             Kind::Pie => Body::Pie(Box::new(pie::Pie::new(cx, of!(Pie)))),
             Kind::Hfsc => Body::Hfsc(Box::new(hfsc::Hfsc::new(cx, handle, of!(Hfsc))?)),
             Kind::Qfq => Body::Qfq(Box::new(qfq::Qfq::new(device))),
+            Kind::Cake => Body::Cake(Box::new(cake::Cake::new(device, of!(Cake).map(|params| &**params)))),
             // They stand beside the tree.
             Kind::Ingress | Kind::Clsact => return Err(TcError::bare(Errno::OpNotSupp)),
         })
@@ -149,6 +153,7 @@ impl Body {
             Body::Pie(d) => &**d,
             Body::Hfsc(d) => &**d,
             Body::Qfq(d) => &**d,
+            Body::Cake(d) => &**d,
             Body::Custom(d) => &***d,
         }
     }
@@ -171,6 +176,7 @@ impl Body {
             Body::Pie(d) => &mut **d,
             Body::Hfsc(d) => &mut **d,
             Body::Qfq(d) => &mut **d,
+            Body::Cake(d) => &mut **d,
             Body::Custom(d) => &mut ***d,
         }
     }
