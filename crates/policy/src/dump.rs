@@ -1,5 +1,9 @@
 //! What the kernel tells about itself: one struct per line group of `tc show`.
 
+mod dualpi2;
+
+pub use dualpi2::DualPi2Stats;
+
 use crate::action::Action;
 use crate::filter::FilterParams;
 use crate::kind::Kind;
@@ -216,6 +220,8 @@ pub enum Xstats {
     Sfb(SfbStats),
     /// pie.
     Pie(PieStats),
+    /// dualpi2.
+    DualPi2(DualPi2Stats),
     /// A flow of fq_codel.
     FqCodelClass {
         /// Bytes it may still send in its turn.

@@ -39,6 +39,8 @@ pub enum Kind {
     Sfb,
     /// Proportional integral controller enhanced (RFC 8033).
     Pie,
+    /// Dual-queue coupled AQM for low latency, low loss and scalable throughput (RFC 9332).
+    DualPi2,
     /// Filters on what arrives at a device; queues nothing.
     Ingress,
     /// Filters on what arrives and on what leaves; queues nothing.
@@ -65,6 +67,7 @@ impl Kind {
         Kind::Choke,
         Kind::Sfb,
         Kind::Pie,
+        Kind::DualPi2,
     ];
 
     /// Its name in tc.
@@ -88,6 +91,7 @@ impl Kind {
             Kind::Choke => "choke",
             Kind::Sfb => "sfb",
             Kind::Pie => "pie",
+            Kind::DualPi2 => "dualpi2",
             Kind::Ingress => "ingress",
             Kind::Clsact => "clsact",
         }

@@ -26,8 +26,8 @@ pub use kind::Kind;
 pub use link::{LinkKind, LinkOp, Tunnel, TunnelMode};
 pub use op::{ClassOp, FilterOp, Op, QdiscOp, Verb};
 pub use params::{
-    ClassParams, CodelParams, DrrClassParams, FifoParams, FqCodelParams, HfscClassParams, HfscParams, HtbClassParams,
-    HtbParams, IdleTable, PieParams, PrioParams, QdiscParams, QfqClassParams, RedCurve, RedParams, ServiceCurve,
-    SfbParams, SfqParams, SfqRed, TbfParams,
+    ClassParams, CodelParams, DrrClassParams, DualPi2Params, FifoParams, FqCodelParams, HfscClassParams, HfscParams,
+    HtbClassParams, HtbParams, IdleTable, PieParams, PrioParams, QdiscParams, QfqClassParams, RedCurve, RedParams,
+    ServiceCurve, SfbParams, SfqParams, SfqRed, StepThreshold, TbfParams,
 };
 pub use rate::{Estimator, LinkLayer, RateSpec, SizeTable, Ticks};

@@ -3,6 +3,10 @@
 //! `None` means that tc sent nothing: on creation the kernel's default holds, on change the present value stays. In a dump every
 //! value is there.
 
+mod dualpi2;
+
+pub use dualpi2::{DualPi2Params, StepThreshold};
+
 use crate::rate::{RateSpec, Ticks};
 
 /// Parameters of a qdisc.
@@ -40,6 +44,8 @@ pub enum QdiscParams {
     Sfb(SfbParams),
     /// pie.
     Pie(PieParams),
+    /// dualpi2.
+    DualPi2(DualPi2Params),
     /// ingress and clsact: nothing can be said.
     Ingress,
 }

@@ -1,6 +1,7 @@
 //! The values read become a kind's parameters: one function per kind.
 
 use super::aqm;
+use super::dualpi2;
 use super::hfsc;
 use super::options::{Reader, Values};
 use super::words::Words;
@@ -13,9 +14,9 @@ use tidegate_policy::{
 };
 
 /// Kinds that tc 6.1 has words for and this version has not.
-const LATER: [&str; 23] = [
+const LATER: [&str; 22] = [
     "bpf", "cake", "cbq", "cbs", "dsmark", "etf", "ets", "fq", "fq_pie", "gred", "hhf", "mqprio", "multiq", "netem",
-    "plug", "rr", "skbprio", "taprio", "atm", "dualpi2", "ingress", "clsact", "teql",
+    "plug", "rr", "skbprio", "taprio", "atm", "ingress", "clsact", "teql",
 ];
 
 /// Reads the options of a qdisc of this kind. `None`: tc sends no parameters.
@@ -60,6 +61,7 @@ pub(super) fn qdisc(
         "choke" => Some(QdiscParams::Choke(aqm::choke(&values, stderr)?)),
         "sfb" => Some(QdiscParams::Sfb(aqm::sfb(&values))),
         "pie" => Some(QdiscParams::Pie(aqm::pie(&values))),
+        "dualpi2" => Some(QdiscParams::DualPi2(dualpi2::read(&values, stderr)?)),
         // drr and qfq: nothing to say.
         _ => None,
     })

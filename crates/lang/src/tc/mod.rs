@@ -4,6 +4,7 @@ mod action;
 mod aqm;
 mod build;
 mod command;
+mod dualpi2;
 mod filter;
 mod hfsc;
 mod listing;

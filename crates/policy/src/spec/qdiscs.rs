@@ -1,5 +1,6 @@
 //! The tables of the qdiscs.
 
+use super::dualpi2::DUALPI2;
 use super::{KindSpec, OptionSpec, Takes, Voice};
 
 const FIFO_PACKETS: &[OptionSpec] =
@@ -342,6 +343,13 @@ pub const KINDS: &[KindSpec] = &[
         name: "pie",
         title: "proportional integral controller: drops by the queue's delay and its growth (RFC 8033)",
         qdisc: Some(PIE),
+        class: None,
+        voice: Voice::Plain,
+    },
+    KindSpec {
+        name: "dualpi2",
+        title: "two queues under one law: low latency beside classic traffic (RFC 9332)",
+        qdisc: Some(DUALPI2),
         class: None,
         voice: Voice::Plain,
     },

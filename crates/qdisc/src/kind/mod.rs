@@ -3,6 +3,7 @@
 mod choke;
 mod codel;
 mod drr;
+mod dualpi2;
 mod fifo;
 mod fq_codel;
 mod hfsc;
@@ -42,6 +43,7 @@ pub(crate) enum Body {
     Choke(Box<choke::Choke>),
     Sfb(Box<sfb::Sfb>),
     Pie(Box<pie::Pie>),
+    DualPi2(Box<dualpi2::DualPi2>),
     Hfsc(Box<hfsc::Hfsc>),
     Qfq(Box<qfq::Qfq>),
     #[allow(dead_code)] // the door for disciplines made outside
@@ -65,6 +67,7 @@ macro_rules! dispatch {
             Body::Choke($d) => $call,
             Body::Sfb($d) => $call,
             Body::Pie($d) => $call,
+            Body::DualPi2($d) => $call,
             Body::Hfsc($d) => $call,
             Body::Qfq($d) => $call,
             Body::Custom($d) => $call,
@@ -104,6 +107,7 @@ impl Body {
             Kind::Choke => Body::Choke(Box::new(choke::Choke::new(of!(Choke))?)),
             Kind::Sfb => Body::Sfb(Box::new(sfb::Sfb::new(cx, handle, of!(Sfb)))),
             Kind::Pie => Body::Pie(Box::new(pie::Pie::new(cx, of!(Pie)))),
+            Kind::DualPi2 => Body::DualPi2(Box::new(dualpi2::DualPi2::new(cx, of!(DualPi2))?)),
             Kind::Hfsc => Body::Hfsc(Box::new(hfsc::Hfsc::new(cx, handle, of!(Hfsc))?)),
             Kind::Qfq => Body::Qfq(Box::new(qfq::Qfq::new(device))),
             // They stand beside the tree.
@@ -147,6 +151,7 @@ impl Body {
             Body::Choke(d) => &**d,
             Body::Sfb(d) => &**d,
             Body::Pie(d) => &**d,
+            Body::DualPi2(d) => &**d,
             Body::Hfsc(d) => &**d,
             Body::Qfq(d) => &**d,
             Body::Custom(d) => &***d,
@@ -169,6 +174,7 @@ impl Body {
             Body::Choke(d) => &mut **d,
             Body::Sfb(d) => &mut **d,
             Body::Pie(d) => &mut **d,
+            Body::DualPi2(d) => &mut **d,
             Body::Hfsc(d) => &mut **d,
             Body::Qfq(d) => &mut **d,
             Body::Custom(d) => &mut ***d,
