@@ -38,11 +38,58 @@ enum Judged {
     Drops,
 }
 
-/// The weights of the law: how much of the probability 2^32 one tick of 64 ns is worth.
+/// The coupled law: one base probability p, of 2^32 - 1, that moves with the delay.
 #[derive(Clone, Copy, Debug)]
-struct Gains {
+struct Law {
+    /// How much of the probability one tick of 64 ns is worth: of distance from the target, and of growth.
     alpha: u64,
     beta: u64,
+    target: Span,
+    coupling: u8,
+    probability: u64,
+    last_delay: Span,
+}
+
+impl Law {
+    /// One step of the proportional integral law (RFC 9332, appendix A.1), in ticks of 64 ns. The probability stays within `most`.
+    fn update(&mut self, delay: Span, most: u64) {
+        let ticks = |span: Span| (span.0 >> 6) as i64;
+        let part = |gain: u64, span: i64| span.saturating_mul(gain as i64);
+        let change = part(self.alpha, ticks(delay) - ticks(self.target))
+            .saturating_add(part(self.beta, ticks(delay) - ticks(self.last_delay)));
+        self.last_delay = delay;
+        self.probability = (self.probability as i64).saturating_add(change).clamp(0, most as i64) as u64;
+    }
+
+    /// k·p of 2^32 - 1.
+    fn coupled(&self) -> u64 {
+        self.probability * u64::from(self.coupling)
+    }
+
+    /// Marking all low-latency packets is not enough.
+    fn overload(&self) -> bool {
+        self.coupled() > CERTAIN
+    }
+
+    /// Is a classic packet hit? With p², by two draws.
+    fn hits_classic(&self, draws: &mut dyn Draws) -> bool {
+        falls(draws, self.probability) && falls(draws, self.probability)
+    }
+
+    /// Is a low-latency packet hit? With k·p.
+    fn hits_low(&self, draws: &mut dyn Draws) -> bool {
+        falls(draws, self.coupled())
+    }
+
+    fn forget(&mut self) {
+        self.probability = 0;
+        self.last_delay = Span(0);
+    }
+}
+
+/// Whether a draw falls below `probability`, of 2^32 - 1.
+fn falls(draws: &mut dyn Draws, probability: u64) -> bool {
+    u64::from(draws.u32()) < probability
 }
 
 /// From 1/256 Hz to what a tick is worth.
@@ -58,12 +105,10 @@ fn weight(gain: u64) -> u32 {
 pub(crate) struct DualPi2 {
     limit: u32,
     memory_limit: u32,
-    target: Span,
+    law: Law,
     tupdate: Span,
-    gains: Gains,
     step: StepThreshold,
     min_qlen_step: u32,
-    coupling: u8,
     drop_on_overload: bool,
     drop_at_enqueue: bool,
     /// Per cent that the classic queue is sure of: its weight in the scheduler, the rest being the other's.
@@ -74,8 +119,6 @@ pub(crate) struct DualPi2 {
     low: Fifo,
     /// Above 0 it is the classic queue's turn.
     credit: i32,
-    probability: u64,
-    last_delay: Span,
     next_update: Time,
     memory: u64,
     max_frame: u32,
@@ -88,12 +131,17 @@ impl DualPi2 {
         let mut dual = DualPi2 {
             limit: 10_000,
             memory_limit: memory_of(10_000, max_frame),
-            target: Span::millis(15),
+            law: Law {
+                alpha: gain(41),
+                beta: gain(819),
+                target: Span::millis(15),
+                coupling: 2,
+                probability: 0,
+                last_delay: Span(0),
+            },
             tupdate: Span::millis(16),
-            gains: Gains { alpha: gain(41), beta: gain(819) },
             step: StepThreshold::Micros(1000),
             min_qlen_step: 0,
-            coupling: 2,
             drop_on_overload: true,
             drop_at_enqueue: false,
             classic_protection: 10,
@@ -102,8 +150,6 @@ impl DualPi2 {
             classic: Fifo::new(),
             low: Fifo::new(),
             credit: 0,
-            probability: 0,
-            last_delay: Span(0),
             next_update: cx.now,
             memory: 0,
             max_frame,
@@ -130,13 +176,13 @@ impl DualPi2 {
             self.memory_limit = memory_of(limit, self.max_frame);
         }
         self.memory_limit = params.memory_limit.unwrap_or(self.memory_limit);
-        self.target = params.target_us.map_or(self.target, |us| Span::micros(us.into()));
+        self.law.target = params.target_us.map_or(self.law.target, |us| Span::micros(us.into()));
         self.tupdate = params.tupdate_us.map_or(self.tupdate, |us| Span::micros(us.into()));
-        self.gains.alpha = params.alpha.map_or(self.gains.alpha, gain);
-        self.gains.beta = params.beta.map_or(self.gains.beta, gain);
+        self.law.alpha = params.alpha.map_or(self.law.alpha, gain);
+        self.law.beta = params.beta.map_or(self.law.beta, gain);
         self.step = params.step.unwrap_or(self.step);
         self.min_qlen_step = params.min_qlen_step.unwrap_or(self.min_qlen_step);
-        self.coupling = params.coupling.unwrap_or(self.coupling);
+        self.law.coupling = params.coupling.unwrap_or(self.law.coupling);
         self.drop_on_overload = params.drop_on_overload.unwrap_or(self.drop_on_overload);
         self.drop_at_enqueue = params.drop_at_enqueue.unwrap_or(self.drop_at_enqueue);
         self.classic_protection = params.classic_protection.unwrap_or(self.classic_protection);
@@ -172,30 +218,21 @@ impl DualPi2 {
         }
     }
 
-    /// Whether a draw falls below `probability`, of 2^32 - 1.
-    fn falls(draws: &mut dyn Draws, probability: u64) -> bool {
-        u64::from(draws.word() as u32) < probability
-    }
-
     /// The coupled law. `backlog`: bytes that wait without the packet.
     fn judge(&mut self, cx: &mut Cx<'_>, backlog: u64, traffic: Traffic, pkt: &Pkt) -> Judged {
         if backlog < 2 * u64::from(cx.device.max_frame) || traffic == Traffic::Unmarked {
             return Judged::Passes;
         }
-        let coupled = self.probability * u64::from(self.coupling);
-        let overload = coupled > CERTAIN;
+        let overload = self.law.overload();
         if traffic == Traffic::Classic {
-            let hit = Self::falls(cx.draw.source, self.probability) && Self::falls(cx.draw.source, self.probability);
+            let hit = self.law.hits_classic(cx.draw.source);
             return if !hit || !overload && self.mark(cx.pool, pkt) { Judged::Passes } else { Judged::Drops };
         }
         if overload {
-            let hit = self.drop_on_overload
-                && Self::falls(cx.draw.source, self.probability)
-                && Self::falls(cx.draw.source, self.probability);
-            if hit {
+            if self.drop_on_overload && self.law.hits_classic(cx.draw.source) {
                 return Judged::Drops;
             }
-        } else if !Self::falls(cx.draw.source, coupled) {
+        } else if !self.law.hits_low(cx.draw.source) {
             return Judged::Passes;
         }
         if self.mark(cx.pool, pkt) { Judged::Passes } else { Judged::Drops }
@@ -251,16 +288,9 @@ impl DualPi2 {
         (head(&self.classic), head(&self.low))
     }
 
-    /// One step of the proportional integral law (RFC 9332, appendix A.1), in ticks of 64 ns.
-    fn update(&mut self, delay: Span) {
-        let ticks = |span: Span| (span.0 >> 6) as i64;
-        let part = |gain: u64, span: i64| span.saturating_mul(gain as i64);
-        let change = part(self.gains.alpha, ticks(delay) - ticks(self.target))
-            .saturating_add(part(self.gains.beta, ticks(delay) - ticks(self.last_delay)));
-        self.last_delay = delay;
-        // Without drops the marks must keep a meaning: k·p stays at 1.
-        let most = if self.drop_on_overload { CERTAIN } else { CERTAIN / u64::from(self.coupling) };
-        self.probability = (self.probability as i64).saturating_add(change).clamp(0, most as i64) as u64;
+    /// The highest probability: without drops the marks must keep a meaning, so k·p stays at 1.
+    fn most(&self) -> u64 {
+        if self.drop_on_overload { CERTAIN } else { CERTAIN / u64::from(self.law.coupling) }
     }
 
     /// The updates that were due up to `now`.
@@ -269,9 +299,13 @@ impl DualPi2 {
             let at = self.next_update;
             let (classic, low) = self.delays(pool, at);
             (self.stats.delay_c_us, self.stats.delay_l_us) = ((classic.0 / 1000) as u32, (low.0 / 1000) as u32);
-            self.update(classic.max(low));
+            self.law.update(classic.max(low), self.most());
             self.next_update = at + self.tupdate;
-            if self.probability == 0 && self.last_delay == Span(0) && self.classic.is_empty() && self.low.is_empty() {
+            if self.law.probability == 0
+                && self.law.last_delay == Span(0)
+                && self.classic.is_empty()
+                && self.low.is_empty()
+            {
                 // Nothing changes until something waits.
                 let rounds = now.since(at).0 / self.tupdate.0;
                 self.next_update = at + Span((rounds + 1) * self.tupdate.0);
@@ -375,8 +409,7 @@ impl Discipline for DualPi2 {
         purge_queue(cx, own.handle, &mut self.classic);
         purge_queue(cx, own.handle, &mut self.low);
         self.memory = 0;
-        self.probability = 0;
-        self.last_delay = Span(0);
+        self.law.forget();
         self.next_update = cx.now + self.tupdate;
         self.restart_credit();
     }
@@ -385,13 +418,13 @@ impl Discipline for DualPi2 {
         QdiscParams::DualPi2(DualPi2Params {
             limit: Some(self.limit),
             memory_limit: Some(self.memory_limit),
-            target_us: Some((self.target.0 / 1000) as u32),
+            target_us: Some((self.law.target.0 / 1000) as u32),
             tupdate_us: Some((self.tupdate.0 / 1000) as u32),
-            alpha: Some(weight(self.gains.alpha)),
-            beta: Some(weight(self.gains.beta)),
+            alpha: Some(weight(self.law.alpha)),
+            beta: Some(weight(self.law.beta)),
             step: Some(self.step),
             min_qlen_step: Some(self.min_qlen_step),
-            coupling: Some(self.coupling),
+            coupling: Some(self.law.coupling),
             drop_on_overload: Some(self.drop_on_overload),
             drop_at_enqueue: Some(self.drop_at_enqueue),
             classic_protection: Some(self.classic_protection),
@@ -402,11 +435,75 @@ impl Discipline for DualPi2 {
 
     fn xstats(&mut self, _now: Time) -> Xstats {
         Xstats::DualPi2(DualPi2Stats {
-            prob: self.probability as u32,
+            prob: self.law.probability as u32,
             credit: self.credit,
             memory_used: self.memory as u32,
             memory_limit: self.memory_limit,
             ..self.stats.clone()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    const LAW: Law =
+        Law { alpha: 44, beta: 879, target: Span::millis(15), coupling: 2, probability: 0, last_delay: Span(0) };
+
+    /// Draws told in advance.
+    struct Told(Vec<u32>);
+
+    impl Draws for Told {
+        fn word(&mut self) -> u64 {
+            self.u32().into()
+        }
+        fn u32(&mut self) -> u32 {
+            self.0.remove(0)
+        }
+        fn u16(&mut self) -> u16 {
+            self.u32() as u16
+        }
+        fn u64(&mut self) -> u64 {
+            self.u32().into()
+        }
+        fn below(&mut self, _: u32) -> u32 {
+            self.u32()
+        }
+    }
+
+    /// V-D1. A draw is one of 2^32, of which p fall below p: classic packets are hit with p², low-latency ones with k·p, at most 1.
+    #[test]
+    fn v_d1_classic_packets_are_hit_by_the_square_and_others_in_proportion() {
+        let law = Law { probability: 1_000_000, ..LAW };
+        let classic = |draws: [u32; 2]| law.hits_classic(&mut Told(draws.into()));
+        let below = [[999_999, 999_999], [1_000_000, 0], [999_999, 1_000_000]].map(classic);
+        let low = [1_999_999, 2_000_000].map(|draw| law.hits_low(&mut Told([draw].into())));
+        assert_eq!((below, low), ([true, false, false], [true, false]));
+        let sure = Law { probability: CERTAIN / 2 + 1, ..LAW };
+        assert!(!law.overload() && sure.overload() && sure.hits_low(&mut Told([u32::MAX].into())));
+    }
+
+    /// V-D1. The law as RFC 9332 writes it, with what 32 bits make of the weights 0.16 and 3.2 Hz.
+    #[test]
+    fn v_d1_the_probability_follows_the_law_of_the_rfc() {
+        let (mut law, mut wanted, mut last) = (LAW, 0.0f64, 0.0);
+        let hertz = |gain: u64| gain as f64 * 15_625_000.0 / CERTAIN as f64;
+        for step in 0..200u64 {
+            let delay = Span::micros((step * 7919) % 40_000);
+            law.update(delay, CERTAIN);
+            let seconds = delay.0 as f64 / 1e9;
+            let change = hertz(LAW.alpha) * (seconds - 0.015) + hertz(LAW.beta) * (seconds - last);
+            (wanted, last) = ((wanted + change).clamp(0.0, 1.0), seconds);
+            let found = law.probability as f64 / CERTAIN as f64;
+            assert!((found - wanted).abs() < 1e-4, "step {step}: {found} for {wanted}");
+        }
+        assert!(wanted > 0.01 && (hertz(44) - 0.16).abs() < 0.001 && (hertz(879) - 3.2).abs() < 0.01);
+    }
+
+    #[test]
+    fn weights_come_back_as_linux_tells_them() {
+        assert_eq!((weight(gain(41)), weight(gain(819))), (40, 818));
     }
 }
