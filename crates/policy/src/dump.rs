@@ -1,7 +1,9 @@
 //! What the kernel tells about itself: one struct per line group of `tc show`.
 
+mod cake;
 mod dualpi2;
 
+pub use cake::{CakeFlowStats, CakeStats, CakeTinStats};
 pub use dualpi2::DualPi2Stats;
 
 use crate::action::Action;
@@ -222,6 +224,10 @@ pub enum Xstats {
     Pie(PieStats),
     /// dualpi2.
     DualPi2(DualPi2Stats),
+    /// cake.
+    Cake(Box<CakeStats>),
+    /// A flow of cake.
+    CakeFlow(CakeFlowStats),
     /// A flow of fq_codel.
     FqCodelClass {
         /// Bytes it may still send in its turn.

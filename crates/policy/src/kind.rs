@@ -41,6 +41,8 @@ pub enum Kind {
     Pie,
     /// Dual-queue coupled AQM for low latency, low loss and scalable throughput (RFC 9332).
     DualPi2,
+    /// Common applications kept enhanced (LANMAN 2018): shaper, tins, flows and hosts in one.
+    Cake,
     /// Filters on what arrives at a device; queues nothing.
     Ingress,
     /// Filters on what arrives and on what leaves; queues nothing.
@@ -68,6 +70,7 @@ impl Kind {
         Kind::Sfb,
         Kind::Pie,
         Kind::DualPi2,
+        Kind::Cake,
     ];
 
     /// Its name in tc.
@@ -92,6 +95,7 @@ impl Kind {
             Kind::Sfb => "sfb",
             Kind::Pie => "pie",
             Kind::DualPi2 => "dualpi2",
+            Kind::Cake => "cake",
             Kind::Ingress => "ingress",
             Kind::Clsact => "clsact",
         }

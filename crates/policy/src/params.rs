@@ -3,8 +3,10 @@
 //! `None` means that tc sent nothing: on creation the kernel's default holds, on change the present value stays. In a dump every
 //! value is there.
 
+mod cake;
 mod dualpi2;
 
+pub use cake::{CakeAckFilter, CakeFlows, CakeFraming, CakeParams, CakeTins};
 pub use dualpi2::{DualPi2Params, StepThreshold};
 
 use crate::rate::{RateSpec, Ticks};
@@ -46,6 +48,8 @@ pub enum QdiscParams {
     Pie(PieParams),
     /// dualpi2.
     DualPi2(DualPi2Params),
+    /// cake.
+    Cake(Box<CakeParams>),
     /// ingress and clsact: nothing can be said.
     Ingress,
 }

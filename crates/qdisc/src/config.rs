@@ -452,6 +452,6 @@ impl Node {
 const NO_PARENT: TcError = TcError::new(Errno::Inval, "Parent Qdisc doesn't exists");
 
 fn is_classful(kind: Kind) -> bool {
-    use Kind::{Drr, FqCodel, Hfsc, Htb, Prio, Qfq, Red, Sfb, Sfq, Tbf};
-    matches!(kind, Prio | Tbf | Htb | Drr | Sfq | FqCodel | Hfsc | Qfq | Red | Sfb)
+    use Kind::{Cake, Drr, FqCodel, Hfsc, Htb, Prio, Qfq, Red, Sfb, Sfq, Tbf};
+    matches!(kind, Prio | Tbf | Htb | Drr | Sfq | FqCodel | Hfsc | Qfq | Red | Sfb | Cake)
 }

@@ -279,7 +279,7 @@ fn every_transfer_ends() {
                 net.tcp(FlowSpec {
                     bytes: Some(100_000 + 77_777 * u64::from(i)),
                     control: controls[usize::from(i) % 3],
-                    ecn: i % 2 == 0,
+                    ecn: if i % 2 == 0 { Ecn::Ect0 } else { Ecn::Off },
                     local: i == 3,
                     delayed_ack: i != 1,
                     ..FlowSpec::bulk(Ends { sport: i, ..ENDS }, forward, back)

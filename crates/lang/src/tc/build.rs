@@ -1,6 +1,7 @@
 //! The values read become a kind's parameters: one function per kind.
 
 use super::aqm;
+use super::cake;
 use super::dualpi2;
 use super::hfsc;
 use super::options::{Reader, Values};
@@ -14,9 +15,9 @@ use tidegate_policy::{
 };
 
 /// Kinds that tc 6.1 has words for and this version has not.
-const LATER: [&str; 22] = [
-    "bpf", "cake", "cbq", "cbs", "dsmark", "etf", "ets", "fq", "fq_pie", "gred", "hhf", "mqprio", "multiq", "netem",
-    "plug", "rr", "skbprio", "taprio", "atm", "ingress", "clsact", "teql",
+const LATER: &[&str] = &[
+    "bpf", "cbq", "cbs", "dsmark", "etf", "ets", "fq", "fq_pie", "gred", "hhf", "mqprio", "multiq", "netem", "plug",
+    "rr", "skbprio", "taprio", "atm", "ingress", "clsact", "teql",
 ];
 
 /// Reads the options of a qdisc of this kind. `None`: tc sends no parameters.
@@ -43,6 +44,9 @@ pub(super) fn qdisc(
     let reader = Reader { spec, dev, env, class: false };
     if kind == "hfsc" {
         return hfsc::qdisc(&reader, words).map(|params| Some(QdiscParams::Hfsc(params)));
+    }
+    if kind == "cake" {
+        return cake::params(&reader, table, words).map(|params| Some(QdiscParams::Cake(Box::new(params))));
     }
     let values = reader.read(table, words)?;
     Ok(match kind {

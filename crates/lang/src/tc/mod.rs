@@ -3,6 +3,7 @@
 mod action;
 mod aqm;
 mod build;
+mod cake;
 mod command;
 mod dualpi2;
 mod filter;

@@ -1,5 +1,6 @@
 //! `tc qdisc show`.
 
+use super::cake;
 use super::dualpi2;
 use super::show::{Entry, ended, handle_text};
 use super::{ShowFlags, ShowWhat};
@@ -68,6 +69,9 @@ fn entry(dump: &QdiscDump, what: &ShowWhat, flags: &ShowFlags) -> Entry {
         entry.counters(&dump.stats, true);
         entry.say("\n");
         xstats(&dump.xstats, &mut entry);
+        if let (Xstats::Cake(stats), QdiscParams::Cake(params)) = (&dump.xstats, &dump.params) {
+            cake::show_stats(stats, params.tins.unwrap_or_default(), flags.iec, &mut entry);
+        }
     }
     entry
 }
@@ -91,6 +95,7 @@ fn options(dump: &QdiscDump, flags: &ShowFlags) -> Entry {
         QdiscParams::Sfb(params) => sfb(params, &mut entry),
         QdiscParams::Pie(params) => pie(params, &mut entry),
         QdiscParams::DualPi2(params) => dualpi2::show(params, &mut entry),
+        QdiscParams::Cake(params) => cake::show(params, flags.iec, &mut entry),
         QdiscParams::Drr | QdiscParams::Noqueue => {}
         QdiscParams::Codel(params) => codel(params, &mut entry),
         QdiscParams::FqCodel(params) => fq_codel(params, &mut entry),

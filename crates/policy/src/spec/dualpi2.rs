@@ -1,8 +1,16 @@
 //! The table of dualpi2.
 
-use super::{OptionSpec, Takes};
+use super::{KindSpec, OptionSpec, Takes, Voice};
 
-pub(super) const DUALPI2: &[OptionSpec] = &[
+pub(super) const SPEC: KindSpec = KindSpec {
+    name: "dualpi2",
+    title: "two queues under one law: low latency beside classic traffic (RFC 9332)",
+    qdisc: Some(QDISC),
+    class: None,
+    voice: Voice::Plain,
+};
+
+const QDISC: &[OptionSpec] = &[
     OptionSpec::exact("limit", Takes::Decimal, "10000", "packets that may wait in both queues together, at least 1"),
     OptionSpec::exact("memlimit", Takes::Size, "limit times two largest frames", "bytes of memory that both may use"),
     OptionSpec::exact(

@@ -3,6 +3,7 @@
 //! The parser of `lang` reads words by these tables, `tc … help` prints them, and the documentation pages are made from them. A new
 //! kind is a new table here and one function in `lang` that turns the values read into the kind's parameters.
 
+mod cake;
 mod dualpi2;
 mod filters;
 mod qdiscs;

@@ -1,6 +1,5 @@
 //! The tables of the qdiscs.
 
-use super::dualpi2::DUALPI2;
 use super::{KindSpec, OptionSpec, Takes, Voice};
 
 const FIFO_PACKETS: &[OptionSpec] =
@@ -346,11 +345,6 @@ pub const KINDS: &[KindSpec] = &[
         class: None,
         voice: Voice::Plain,
     },
-    KindSpec {
-        name: "dualpi2",
-        title: "two queues under one law: low latency beside classic traffic (RFC 9332)",
-        qdisc: Some(DUALPI2),
-        class: None,
-        voice: Voice::Plain,
-    },
+    super::dualpi2::SPEC,
+    super::cake::SPEC,
 ];

@@ -1,5 +1,6 @@
 //! The kinds, one file each.
 
+mod cake;
 mod choke;
 mod codel;
 mod drr;
@@ -46,6 +47,7 @@ pub(crate) enum Body {
     DualPi2(Box<dualpi2::DualPi2>),
     Hfsc(Box<hfsc::Hfsc>),
     Qfq(Box<qfq::Qfq>),
+    Cake(Box<cake::Cake>),
     #[allow(dead_code)] // the door for disciplines made outside
     Custom(Box<Box<dyn Discipline>>),
 }
@@ -70,6 +72,7 @@ macro_rules! dispatch {
             Body::DualPi2($d) => $call,
             Body::Hfsc($d) => $call,
             Body::Qfq($d) => $call,
+            Body::Cake($d) => $call,
             Body::Custom($d) => $call,
         }
     };
@@ -110,6 +113,7 @@ impl Body {
             Kind::DualPi2 => Body::DualPi2(Box::new(dualpi2::DualPi2::new(cx, of!(DualPi2))?)),
             Kind::Hfsc => Body::Hfsc(Box::new(hfsc::Hfsc::new(cx, handle, of!(Hfsc))?)),
             Kind::Qfq => Body::Qfq(Box::new(qfq::Qfq::new(device))),
+            Kind::Cake => Body::Cake(Box::new(cake::Cake::new(device, of!(Cake).map(|params| &**params)))),
             // They stand beside the tree.
             Kind::Ingress | Kind::Clsact => return Err(TcError::bare(Errno::OpNotSupp)),
         })
@@ -154,6 +158,7 @@ impl Body {
             Body::DualPi2(d) => &**d,
             Body::Hfsc(d) => &**d,
             Body::Qfq(d) => &**d,
+            Body::Cake(d) => &**d,
             Body::Custom(d) => &***d,
         }
     }
@@ -177,6 +182,7 @@ impl Body {
             Body::DualPi2(d) => &mut **d,
             Body::Hfsc(d) => &mut **d,
             Body::Qfq(d) => &mut **d,
+            Body::Cake(d) => &mut **d,
             Body::Custom(d) => &mut ***d,
         }
     }
