@@ -1,8 +1,10 @@
 //! What the kernel tells about itself: one struct per line group of `tc show`.
 
 mod cake;
+mod dualpi2;
 
 pub use cake::{CakeFlowStats, CakeStats, CakeTinStats};
+pub use dualpi2::DualPi2Stats;
 
 use crate::action::Action;
 use crate::filter::FilterParams;
@@ -220,6 +222,8 @@ pub enum Xstats {
     Sfb(SfbStats),
     /// pie.
     Pie(PieStats),
+    /// dualpi2.
+    DualPi2(DualPi2Stats),
     /// cake.
     Cake(Box<CakeStats>),
     /// A flow of cake.

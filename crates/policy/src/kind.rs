@@ -39,6 +39,8 @@ pub enum Kind {
     Sfb,
     /// Proportional integral controller enhanced (RFC 8033).
     Pie,
+    /// Dual-queue coupled AQM for low latency, low loss and scalable throughput (RFC 9332).
+    DualPi2,
     /// Common applications kept enhanced (LANMAN 2018): shaper, tins, flows and hosts in one.
     Cake,
     /// Filters on what arrives at a device; queues nothing.
@@ -67,6 +69,7 @@ impl Kind {
         Kind::Choke,
         Kind::Sfb,
         Kind::Pie,
+        Kind::DualPi2,
         Kind::Cake,
     ];
 
@@ -91,6 +94,7 @@ impl Kind {
             Kind::Choke => "choke",
             Kind::Sfb => "sfb",
             Kind::Pie => "pie",
+            Kind::DualPi2 => "dualpi2",
             Kind::Cake => "cake",
             Kind::Ingress => "ingress",
             Kind::Clsact => "clsact",

@@ -4,8 +4,10 @@
 //! value is there.
 
 mod cake;
+mod dualpi2;
 
 pub use cake::{CakeAckFilter, CakeFlows, CakeFraming, CakeParams, CakeTins};
+pub use dualpi2::{DualPi2Params, StepThreshold};
 
 use crate::rate::{RateSpec, Ticks};
 
@@ -44,6 +46,8 @@ pub enum QdiscParams {
     Sfb(SfbParams),
     /// pie.
     Pie(PieParams),
+    /// dualpi2.
+    DualPi2(DualPi2Params),
     /// cake.
     Cake(Box<CakeParams>),
     /// ingress and clsact: nothing can be said.

@@ -208,7 +208,7 @@ fn longest_of(reading: &Reading, class: &ClassDump) -> u32 {
 
 /// Kinds that drop or mark before their queue is full.
 fn keeps_short(kind: Kind) -> bool {
-    matches!(kind, Kind::Codel | Kind::FqCodel | Kind::Pie | Kind::Red | Kind::Choke | Kind::Sfb)
+    matches!(kind, Kind::Codel | Kind::FqCodel | Kind::Pie | Kind::DualPi2 | Kind::Red | Kind::Choke | Kind::Sfb)
 }
 
 /// Kinds whose queue is nothing but a queue.

@@ -2,6 +2,7 @@
 
 use super::aqm;
 use super::cake;
+use super::dualpi2;
 use super::hfsc;
 use super::options::{Reader, Values};
 use super::words::Words;
@@ -16,7 +17,7 @@ use tidegate_policy::{
 /// Kinds that tc 6.1 has words for and this version has not.
 const LATER: &[&str] = &[
     "bpf", "cbq", "cbs", "dsmark", "etf", "ets", "fq", "fq_pie", "gred", "hhf", "mqprio", "multiq", "netem", "plug",
-    "rr", "skbprio", "taprio", "atm", "dualpi2", "ingress", "clsact", "teql",
+    "rr", "skbprio", "taprio", "atm", "ingress", "clsact", "teql",
 ];
 
 /// Reads the options of a qdisc of this kind. `None`: tc sends no parameters.
@@ -64,6 +65,7 @@ pub(super) fn qdisc(
         "choke" => Some(QdiscParams::Choke(aqm::choke(&values, stderr)?)),
         "sfb" => Some(QdiscParams::Sfb(aqm::sfb(&values))),
         "pie" => Some(QdiscParams::Pie(aqm::pie(&values))),
+        "dualpi2" => Some(QdiscParams::DualPi2(dualpi2::read(&values, stderr)?)),
         // drr and qfq: nothing to say.
         _ => None,
     })

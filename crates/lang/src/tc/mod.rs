@@ -5,6 +5,7 @@ mod aqm;
 mod build;
 mod cake;
 mod command;
+mod dualpi2;
 mod filter;
 mod hfsc;
 mod listing;

@@ -1,6 +1,7 @@
 //! `tc qdisc show`.
 
 use super::cake;
+use super::dualpi2;
 use super::show::{Entry, ended, handle_text};
 use super::{ShowFlags, ShowWhat};
 use crate::json::{self, Json};
@@ -93,6 +94,7 @@ fn options(dump: &QdiscDump, flags: &ShowFlags) -> Entry {
         QdiscParams::Choke(params) => red(params, flags, false, &mut entry),
         QdiscParams::Sfb(params) => sfb(params, &mut entry),
         QdiscParams::Pie(params) => pie(params, &mut entry),
+        QdiscParams::DualPi2(params) => dualpi2::show(params, &mut entry),
         QdiscParams::Cake(params) => cake::show(params, flags.iec, &mut entry),
         QdiscParams::Drr | QdiscParams::Noqueue => {}
         QdiscParams::Codel(params) => codel(params, &mut entry),
@@ -294,7 +296,8 @@ fn pie(params: &PieParams, entry: &mut Entry) {
     entry.flag("dq_rate_estimator", params.rate_estimator == Some(true));
 }
 
-fn time(key: &'static str, us: u32, entry: &mut Entry) {
+/// A time, and a blank.
+pub(super) fn time(key: &'static str, us: u32, entry: &mut Entry) {
     entry.number(key, us, &format!("{key} {} ", print_time(us)));
 }
 
@@ -363,6 +366,7 @@ fn xstats(xstats: &Xstats, entry: &mut Entry) {
         Xstats::Red(stats) => red_stats(stats, entry),
         Xstats::Sfb(stats) => sfb_stats(stats, entry),
         Xstats::Pie(stats) => pie_stats(stats, entry),
+        Xstats::DualPi2(stats) => dualpi2::show_stats(stats, entry),
         _ => {}
     }
 }

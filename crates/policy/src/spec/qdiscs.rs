@@ -345,5 +345,6 @@ pub const KINDS: &[KindSpec] = &[
         class: None,
         voice: Voice::Plain,
     },
+    super::dualpi2::SPEC,
     super::cake::SPEC,
 ];

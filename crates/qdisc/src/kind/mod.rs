@@ -4,6 +4,7 @@ mod cake;
 mod choke;
 mod codel;
 mod drr;
+mod dualpi2;
 mod fifo;
 mod fq_codel;
 mod hfsc;
@@ -43,6 +44,7 @@ pub(crate) enum Body {
     Choke(Box<choke::Choke>),
     Sfb(Box<sfb::Sfb>),
     Pie(Box<pie::Pie>),
+    DualPi2(Box<dualpi2::DualPi2>),
     Hfsc(Box<hfsc::Hfsc>),
     Qfq(Box<qfq::Qfq>),
     Cake(Box<cake::Cake>),
@@ -67,6 +69,7 @@ macro_rules! dispatch {
             Body::Choke($d) => $call,
             Body::Sfb($d) => $call,
             Body::Pie($d) => $call,
+            Body::DualPi2($d) => $call,
             Body::Hfsc($d) => $call,
             Body::Qfq($d) => $call,
             Body::Cake($d) => $call,
@@ -107,6 +110,7 @@ impl Body {
             Kind::Choke => Body::Choke(Box::new(choke::Choke::new(of!(Choke))?)),
             Kind::Sfb => Body::Sfb(Box::new(sfb::Sfb::new(cx, handle, of!(Sfb)))),
             Kind::Pie => Body::Pie(Box::new(pie::Pie::new(cx, of!(Pie)))),
+            Kind::DualPi2 => Body::DualPi2(Box::new(dualpi2::DualPi2::new(cx, of!(DualPi2))?)),
             Kind::Hfsc => Body::Hfsc(Box::new(hfsc::Hfsc::new(cx, handle, of!(Hfsc))?)),
             Kind::Qfq => Body::Qfq(Box::new(qfq::Qfq::new(device))),
             Kind::Cake => Body::Cake(Box::new(cake::Cake::new(device, of!(Cake).map(|params| &**params)))),
@@ -151,6 +155,7 @@ impl Body {
             Body::Choke(d) => &**d,
             Body::Sfb(d) => &**d,
             Body::Pie(d) => &**d,
+            Body::DualPi2(d) => &**d,
             Body::Hfsc(d) => &**d,
             Body::Qfq(d) => &**d,
             Body::Cake(d) => &**d,
@@ -174,6 +179,7 @@ impl Body {
             Body::Choke(d) => &mut **d,
             Body::Sfb(d) => &mut **d,
             Body::Pie(d) => &mut **d,
+            Body::DualPi2(d) => &mut **d,
             Body::Hfsc(d) => &mut **d,
             Body::Qfq(d) => &mut **d,
             Body::Cake(d) => &mut **d,
