@@ -350,6 +350,7 @@ impl Shaper {
             events: &mut self.events,
             led: &mut self.led,
             lost: Lost::default(),
+            vanished: crate::cx::Lost::default(),
             purge_group: 0,
         };
         (&mut self.root, &mut self.ingress, cx)

@@ -285,11 +285,16 @@ impl Cake {
     /// Drops from the longest queues until the memory suffices.
     fn make_room(&mut self, cx: &mut Cx<'_>, at: Handle) {
         while self.memory > self.memory_limit {
+            let fresh = !self.overflow.is_kept();
             let (tin, queue) = self.overflow.longest(&self.tins);
             let found = self.tins[tin].flow_of(queue);
             let Some((flow, pkt)) = found.and_then(|flow| Some((flow, self.tins[tin].pop(cx.pool, flow)?))) else {
+                // The heap is wrong: it is built anew. Then an empty queue on top means that nothing waits.
                 self.overflow.forget();
-                return;
+                if fresh {
+                    return;
+                }
+                continue;
             };
             let law = self.tins[tin].terms.law;
             let begins = self.tins[tin].flow(flow).state.full(&law, cx.now);
@@ -387,7 +392,7 @@ impl Cake {
                 // The last packet of a queue may be marked; it is not dropped.
                 if !verdict.drop || self.tins[at].flow(flow).queue.is_empty() {
                     self.tins[at].counts.marks += u32::from(verdict.marked);
-                    return Some(self.send(cx, own, at, flow, pkt));
+                    return Some(self.send(cx, at, flow, pkt));
                 }
                 if self.lose(cx, own, at, flow, pkt) {
                     break;
@@ -438,8 +443,7 @@ impl Cake {
         charged
     }
 
-    fn send(&mut self, cx: &mut Cx<'_>, own: Own, at: usize, flow: u32, pkt: Pkt) -> Pkt {
-        let _ = own;
+    fn send(&mut self, cx: &mut Cx<'_>, at: usize, flow: u32, pkt: Pkt) -> Pkt {
         let meta = cx.pool.meta(&pkt);
         self.tins[at].learn_delay(cx.now.0.wrapping_sub(meta.scratch.0));
         let cost = self.charge(cx.now.0, at, meta.cost, false) as i32;
@@ -566,14 +570,14 @@ impl Discipline for Cake {
         }
         self.reconfigure();
         for tin in self.tin_count()..MOST {
-            self.clear(cx, own.handle, tin);
+            self.clear(cx, tin, |cx, pkt| cx.vanish(own.handle, pkt));
         }
         Ok(())
     }
 
     fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
         for tin in 0..MOST {
-            self.clear(cx, own.handle, tin);
+            self.clear(cx, tin, |cx, pkt| cx.drop(own.handle, pkt, Why::PurgedAtOnce));
         }
     }
 
@@ -621,11 +625,11 @@ impl Discipline for Cake {
 }
 
 impl Cake {
-    /// Empties a tin.
-    fn clear(&mut self, cx: &mut Cx<'_>, at: Handle, tin: usize) {
+    /// Empties a tin; `lose` says how. The flows keep their standing.
+    fn clear<'b>(&mut self, cx: &mut Cx<'b>, tin: usize, lose: impl Fn(&mut Cx<'b>, Pkt)) {
         for flow in self.tins[tin].in_order() {
             while let Some(pkt) = self.pop(cx.pool, tin, flow) {
-                cx.drop(at, pkt, Why::PurgedAtOnce);
+                lose(cx, pkt);
             }
         }
     }
