@@ -148,9 +148,9 @@ impl Cx<'_> {
         self.purge_group = self.purge_group.saturating_add(1);
     }
 
-    /// Arms a shaping node's watchdog for `at`: the root will be polled then.
+    /// Arms a shaping node's watchdog for `at`: the root will be polled then, or at once if that has passed.
     pub(crate) fn wake(&mut self, watchdog: u32, at: Time) {
-        self.watchdogs.arm(watchdog, at);
+        self.watchdogs.arm(watchdog, at.max(self.now));
     }
 }
 

@@ -282,8 +282,9 @@ impl Cake {
         cost
     }
 
-    /// Drops from the longest queues until the memory suffices.
-    fn make_room(&mut self, cx: &mut Cx<'_>, at: Handle) {
+    /// Drops from the longest queues until the memory suffices; tells whether the flow that a packet just came for was among them.
+    fn make_room(&mut self, cx: &mut Cx<'_>, at: Handle, came_for: (usize, u32)) -> bool {
+        let mut own = false;
         while self.memory > self.memory_limit {
             let fresh = !self.overflow.is_kept();
             let (tin, queue) = self.overflow.longest(&self.tins);
@@ -292,7 +293,7 @@ impl Cake {
                 // The heap is wrong: it is built anew. Then an empty queue on top means that nothing waits.
                 self.overflow.forget();
                 if fresh {
-                    return;
+                    break;
                 }
                 continue;
             };
@@ -309,7 +310,9 @@ impl Cake {
             }
             cx.drop(at, pkt, Why::Overflow);
             self.overflow.shorter(&self.tins, tin, queue);
+            own |= (tin, flow) == came_for;
         }
+        own
     }
 
     /// Learns from an arrival how fast packets come, where the rate follows that.
@@ -537,8 +540,7 @@ impl Discipline for Cake {
         let mode = self.mode();
         self.tins[tin].join(mode, flow, cx.draw.source);
         self.memory_most = self.memory_most.max(self.memory);
-        self.make_room(cx, own.handle);
-        Enqueue::Queued
+        if self.make_room(cx, own.handle, (tin, flow)) { Enqueue::Congested } else { Enqueue::Queued }
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
