@@ -2,9 +2,12 @@
 
 mod action;
 mod aqm;
+mod basic;
 mod build;
 mod command;
+mod ematch;
 mod filter;
+mod flower;
 mod hfsc;
 mod listing;
 mod options;
