@@ -138,9 +138,6 @@ impl Flow {
 }
 
 impl Filters for Flow {
-    fn kind(&self) -> &'static str {
-        "flow"
-    }
     fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -149,9 +149,6 @@ impl Fw {
 }
 
 impl Filters for Fw {
-    fn kind(&self) -> &'static str {
-        "fw"
-    }
     fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -1,13 +1,13 @@
 //! The filters that hang on one qdisc or class.
 
 use crate::actions::{Actions, Meter, Said, Told, Verdict};
-use crate::pref::{Body, Pref};
-use crate::u32::{FIRST_TABLE, U32, U32Listing};
+use crate::pref::{Body, Making, Pref};
+use crate::u32::{FIRST_TABLE, Tables, U32Listing};
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use tidegate_packet::{Draws, Handle, Mark, Pkt, Pool, Time, Timer, Wheel};
 use tidegate_policy::dump::{FilterDump, FilterEntry};
-use tidegate_policy::{Errno, FilterOp, TcError, Verb};
+use tidegate_policy::{Errno, FilterOp, FilterParams, TcError, U32Params, Verb};
 
 /// The preference a filter gets when it names none and is alone.
 const AUTO_PREF: u16 = 0xc000;
@@ -84,6 +84,7 @@ pub struct Owner<'a> {
 #[derive(Debug, Default)]
 pub struct FilterList {
     prefs: Vec<Pref>,
+    tables: Tables,
     /// The number last given to a table of u32, also of one that is gone.
     last_table: u32,
 }
@@ -91,7 +92,7 @@ pub struct FilterList {
 impl FilterList {
     /// An empty list.
     pub const fn new() -> FilterList {
-        FilterList { prefs: Vec::new(), last_table: 0 }
+        FilterList { prefs: Vec::new(), tables: Tables::new(), last_table: 0 }
     }
 
     /// No filters at all?
@@ -139,13 +140,14 @@ impl FilterList {
     #[inline]
     fn ask(&mut self, qdisc: Handle, chain: u32, asked: &mut Asked<'_>) -> Said {
         let ethertype = asked.pool.meta(asked.pkt).ethertype;
-        for pref in &mut self.prefs {
+        let FilterList { prefs, tables, .. } = self;
+        for pref in prefs {
             if pref.protocol != ethertype && pref.protocol != FilterOp::ALL || pref.chain != chain {
                 continue;
             }
             let found = match &mut pref.body {
                 Body::Fw(fw) => fw.classify(qdisc, asked),
-                Body::U32(u32) => u32.classify(asked),
+                Body::U32(root) => tables.classify(*root, asked),
                 Body::Flow(flow) => flow.classify(asked),
                 Body::Matchall(all) => all.classify(asked),
                 Body::Basic(basic) => basic.classify(asked),
@@ -160,22 +162,24 @@ impl FilterList {
 
     /// Is a class held by a filter that was made when the class was there? Such a class cannot be deleted.
     pub fn binds(&self, class: Handle) -> bool {
-        self.prefs.iter().any(|pref| pref.body.get().binds(class))
+        self.tables.binds(class) || self.prefs.iter().any(|pref| pref.body.get().is_some_and(|of| of.binds(class)))
     }
 
     /// Has it a u32 table of this number?
     pub fn has_table(&self, number: u32) -> bool {
-        self.prefs.iter().any(|p| matches!(&p.body, Body::U32(u) if u.table == number))
+        self.tables.has(number)
     }
 
     /// Counts the filters that lead to `class` as holding it, or no longer.
     pub fn rebind(&mut self, class: Handle, bound: bool) {
-        self.prefs.iter_mut().for_each(|pref| pref.body.get_mut().rebind(class, bound));
+        self.tables.rebind(class, bound);
+        self.prefs.iter_mut().filter_map(|pref| pref.body.get_mut()).for_each(|of| of.rebind(class, bound));
     }
 
     /// Shows the places in the machine's table that each filter's actions have.
     pub fn each_action(&self, show: &mut dyn FnMut(&[u32])) {
-        self.prefs.iter().for_each(|pref| pref.body.get().each_action(show));
+        self.tables.each_action(show);
+        self.prefs.iter().filter_map(|pref| pref.body.get()).for_each(|of| of.each_action(show));
     }
 
     /// Carries out an operation.
@@ -219,29 +223,36 @@ impl FilterList {
                 return Err(NEEDS_CREATE);
             }
             let pref = if op.pref == 0 { self.auto_pref() } else { op.pref };
-            let body = self.new_body(kind, owner)?;
+            let body = self.new_body(kind, pref, owner)?;
             if kind == "flow" {
                 random.first_flow_filter();
             }
             let mut new = Pref { pref, protocol: op.protocol, chain: op.chain, body };
-            new.set(op, owner, actions, random)?;
+            let free_table = self.number_for(op, owner);
+            let mut with = Making { owner, actions, random, tables: &mut self.tables, free_table };
+            if let Err(refused) = new.set(op, &mut with) {
+                self.forget_root(&new.body);
+                return Err(refused);
+            }
             let at = self.prefs.partition_point(|p| (p.chain, p.pref) < (op.chain, pref));
             self.prefs.insert(at, new);
             return Ok(());
         };
+        let free_table = self.number_for(op, owner);
         let pref = &mut self.prefs[at];
         if op.protocol != 0 && op.protocol != pref.protocol {
             return Err(TcError::new(Errno::Inval, "Filter with specified priority/protocol not found"));
         }
-        if op.kind.as_deref().is_some_and(|kind| kind != pref.body.get().kind()) {
+        if op.kind.as_deref().is_some_and(|kind| kind != pref.body.kind()) {
             return Err(TcError::new(Errno::Inval, "Specified filter kind does not match existing one"));
         }
-        let exists = pref.body.get().has(op.handle);
+        let exists = pref.has(op.handle, &mut self.tables);
+        let mut with = Making { owner, actions, random, tables: &mut self.tables, free_table };
         match (exists, op.verb) {
             (true, Verb::Add) => Err(TcError::new(Errno::Exist, "Filter already exists")),
-            (true, _) => pref.change(op, owner, actions),
+            (true, _) => pref.change(op, &mut with),
             (false, Verb::Change) => Err(NEEDS_CREATE),
-            (false, _) => pref.set(op, owner, actions, random),
+            (false, _) => pref.set(op, &mut with),
         }
     }
 
@@ -250,7 +261,10 @@ impl FilterList {
             if op.protocol != 0 || op.handle != 0 || op.kind.is_some() {
                 return Err(TcError::new(Errno::NoEnt, "Cannot flush filters with protocol, handle or kind set"));
             }
-            self.prefs.retain(|p| p.chain != op.chain);
+            let (gone, stay) = core::mem::take(&mut self.prefs).into_iter().partition(|p| p.chain == op.chain);
+            self.prefs = stay;
+            let gone: Vec<Pref> = gone;
+            gone.iter().for_each(|pref| self.forget_root(&pref.body));
             return Ok(());
         }
         if self.prefs.iter().all(|p| p.chain != op.chain) {
@@ -262,28 +276,49 @@ impl FilterList {
             .position(|p| p.pref == op.pref && p.chain == op.chain && (op.protocol == 0 || p.protocol == op.protocol))
             .ok_or(TcError::new(Errno::NoEnt, "Filter with specified priority/protocol not found"))?;
         let pref = &mut self.prefs[at];
-        if op.kind.as_deref().is_some_and(|kind| kind != pref.body.get().kind()) {
+        if op.kind.as_deref().is_some_and(|kind| kind != pref.body.kind()) {
             return Err(TcError::new(Errno::Inval, "Specified filter kind does not match existing one"));
         }
         if op.handle == 0 {
-            self.prefs.remove(at);
+            let gone = self.prefs.remove(at);
+            self.forget_root(&gone.body);
             return Ok(());
         }
-        let removed = pref.body.get_mut().remove(op.handle);
+        let removed = match pref.body.get_mut() {
+            Some(filters) => filters.remove(op.handle),
+            None => self.tables.remove(op.handle)?,
+        };
         if !removed {
             return Err(TcError::new(Errno::NoEnt, "Specified filter handle not found"));
         }
-        if pref.body.get().is_empty() {
-            self.prefs.remove(at);
+        if pref.body.get().map_or_else(|| self.tables.are_done(), |filters| filters.is_empty()) {
+            let gone = self.prefs.remove(at);
+            self.forget_root(&gone.body);
         }
         Ok(())
     }
 
-    fn new_body(&mut self, kind: &str, owner: Owner<'_>) -> Result<Body, TcError> {
+    /// The number that a table of u32 gets if it names none.
+    fn number_for(&mut self, op: &FilterOp, owner: Owner<'_>) -> Option<u32> {
+        let Some(FilterParams::U32(U32Params { divisor: Some(_), .. })) = &op.params else { return None };
+        let free = self.new_table(owner).filter(|_| op.handle >> 20 == 0)?;
+        self.last_table = free;
+        Some(free)
+    }
+
+    /// A preference is gone: so is its root table, if it is one of u32.
+    fn forget_root(&mut self, body: &Body) {
+        if let Body::U32(root) = body {
+            self.tables.remove_root(*root);
+        }
+    }
+
+    fn new_body(&mut self, kind: &str, pref: u16, owner: Owner<'_>) -> Result<Body, TcError> {
         if kind == "u32" {
             let table = self.new_table(owner).ok_or(TcError::bare(Errno::NoSpc))?;
             self.last_table = table;
-            return Ok(Body::U32(U32::new(table)));
+            self.tables.add_root(pref, table);
+            return Ok(Body::U32(table));
         }
         Body::new(kind).ok_or(TcError::new(Errno::NoEnt, "TC classifier not found"))
     }
@@ -332,11 +367,7 @@ impl FilterList {
 
     /// Its u32 tables, for the listings of other lists of the qdisc.
     pub fn u32_tables(&self, told: Told<'_>) -> Vec<U32Listing> {
-        let listing = |p: &Pref| match &p.body {
-            Body::U32(table) => Some(table.listing(p.pref, told)),
-            _ => None,
-        };
-        self.prefs.iter().filter_map(listing).collect()
+        self.tables.listings(told)
     }
 
     /// As `tc filter show` lists them.
@@ -344,6 +375,7 @@ impl FilterList {
     /// `others`: the u32 tables of the qdisc's other lists. Tables are known to the qdisc as a whole, so those made for the same
     /// preference are listed wherever it is, the latest first.
     pub fn dump(&self, told: Told<'_>, dev: &str, parent: Handle, others: &[U32Listing], out: &mut Vec<FilterDump>) {
+        let own = self.tables.listings(told);
         for pref in &self.prefs {
             let mut line = |entry| {
                 out.push(FilterDump {
@@ -351,19 +383,18 @@ impl FilterList {
                     parent,
                     protocol: pref.protocol,
                     pref: pref.pref,
-                    kind: pref.body.get().kind(),
+                    kind: pref.body.kind(),
                     chain: pref.chain,
                     entry,
                 });
             };
             line(FilterEntry::Heading);
-            let Body::U32(table) = &pref.body else {
-                pref.body.get().dump(told, &mut line);
+            if let Some(filters) = pref.body.get() {
+                filters.dump(told, &mut line);
                 continue;
-            };
-            let own = table.listing(pref.pref, told);
-            let mut tables: Vec<&U32Listing> = others.iter().filter(|t| t.pref == pref.pref).chain([&own]).collect();
-            tables.sort_by_key(|t| core::cmp::Reverse(t.table));
+            }
+            let mut tables: Vec<&U32Listing> = others.iter().chain(&own).filter(|t| t.pref == pref.pref).collect();
+            tables.sort_by_key(|table| core::cmp::Reverse(table.order));
             tables.into_iter().flat_map(|t| t.entries.iter().cloned()).for_each(line);
         }
     }

@@ -49,9 +49,6 @@ impl Matchall {
 }
 
 impl Filters for Matchall {
-    fn kind(&self) -> &'static str {
-        "matchall"
-    }
     fn is_empty(&self) -> bool {
         self.0.is_none()
     }

@@ -128,6 +128,10 @@ impl Ingress {
     /// A packet is about to enter the device's tree.
     pub(crate) fn leave(&mut self, cx: &mut Cx<'_>, pkt: Pkt) -> Hooked {
         let len = cx.pool.meta(&pkt).len;
+        if !self.leaving.filters.is_empty() {
+            self.bytes += u64::from(len);
+            self.packets += 1;
+        }
         decide(&mut self.leaving, &mut self.drops, cx, pkt, len)
     }
 

@@ -71,9 +71,6 @@ impl Basic {
 }
 
 impl Filters for Basic {
-    fn kind(&self) -> &'static str {
-        "basic"
-    }
     fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

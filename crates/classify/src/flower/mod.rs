@@ -119,9 +119,6 @@ fn compared(key: &FlowerKey) -> (FlowerField, u128) {
 }
 
 impl Filters for Flower {
-    fn kind(&self) -> &'static str {
-        "flower"
-    }
     fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -167,7 +167,11 @@ impl Lists<'_> {
     fn u32(&mut self, pref: &Pref, among: Before, live: Set, listed: &mut Listed) -> Result<Set, TooLarge> {
         let (mut live, mut passed_by) = (live, Set::NONE);
         for at in &pref.filters {
-            let Some((_, FilterParams::U32(u32), actions)) = entry(&self.filters[*at]) else { continue };
+            let Some((handle, FilterParams::U32(u32), actions)) = entry(&self.filters[*at]) else { continue };
+            // Tables that refer to each other are more than this walk follows.
+            if u32.link.is_some() || handle >> 20 < FIRST_ROOT {
+                return Err(TooLarge);
+            }
             let Asked { matched: asked, ended } = self.as_u32_asks(u32, pref.protocol, among)?;
             let mut matched = self.space.store.and(asked, live)?;
             if !passed_by.is_empty() {
@@ -238,6 +242,9 @@ impl Lists<'_> {
         }
     }
 }
+
+/// The first number of a table that a preference has by itself.
+const FIRST_ROOT: u32 = 0x800;
 
 /// A filter's handle, parameters and actions; `None`: it is a heading.
 fn entry(dump: &FilterDump) -> Option<(u32, &FilterParams, &[ActionDump])> {

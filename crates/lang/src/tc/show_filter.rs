@@ -254,6 +254,9 @@ fn u32(
         None if !actions.is_empty() => entry.say("terminal flowid "),
         None => {}
     }
+    if let Some(link) = params.link {
+        entry.word("link", &format!("{link:x}:"));
+    }
     entry.flag("not_in_hw", true);
     let counted = hits.filter(|_| flags.stats);
     if let Some(hits) = counted {
@@ -293,7 +296,36 @@ fn u32(
         1 => entry.member("match", matches.remove(0)),
         _ => entry.member("match", Json::List(matches)),
     }
+    if params.link.is_some() || params.hash.is_some() {
+        u32_leads(params, &mut entry);
+    }
     entry
+}
+
+/// Where the next header begins, and which bucket of a linked table is asked.
+fn u32_leads(params: &U32Params, entry: &mut Entry) {
+    let U32Params { offset, hash, .. } = params;
+    if offset.plus != 0 || offset.field.is_some() || offset.eat {
+        entry.say("\n    offset ");
+        if let Some(field) = offset.field {
+            entry.say(&format!("{:04x}>>{} at {} ", field.mask, field.shift, field.at));
+            entry.member("offset_mask", Json::text(format!("{:x}", field.mask)));
+            entry.member("offset_shift", Json::number(field.shift));
+            entry.member("offset_off", Json::number(field.at));
+        }
+        if offset.plus != 0 {
+            entry.number("plus", offset.plus, &format!("plus {} ", offset.plus));
+        }
+        if offset.eat {
+            entry.say(" eat ");
+            entry.member("eat", Json::Bool(true));
+        }
+    }
+    if let Some((mask, at)) = hash.filter(|(mask, _)| *mask != 0) {
+        entry.say(&format!("\n    hash mask {mask:08x} at {at} "));
+        entry.member("hash_mask", Json::text(format!("{mask:x}")));
+        entry.member("hash_off", Json::number(at));
+    }
 }
 
 /// `-p`: a comparison by name, where tc 6.1 has one for it.

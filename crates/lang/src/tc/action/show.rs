@@ -52,7 +52,6 @@ pub(in crate::tc) fn body(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entr
 
 /// A policer that was written without `action`.
 fn old_police(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
-    entry.say(" ");
     entry.member("kind", Json::text("police"));
     doing(dump, flags, entry);
     if flags.stats {
@@ -191,7 +190,8 @@ fn policing(index: u32, police: &Police, flags: &ShowFlags, entry: &mut Entry) {
     }
     entry.say(&format!("action {}", name(police.exceed)));
     entry.member("control_action", type_of(police.exceed));
-    if let Some(conform) = police.conform {
+    // That they pass is not told.
+    if let Some(conform) = police.conform.filter(|conform| *conform != Control::Pass) {
         entry.say(&format!("/{}", name(conform)));
     }
     entry.say(" ");
