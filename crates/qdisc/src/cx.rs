@@ -168,6 +168,8 @@ pub enum Why {
     Purged(u16),
     /// The same, of a packet that is freed at once: one held back for a peek, or one of a pfifo_fast.
     PurgedAtOnce,
+    /// An acknowledgement that later ones of its connection make needless.
+    Superseded,
     /// Its flow's new bucket was full after the hash key changed.
     Rehash,
 }
