@@ -1,5 +1,13 @@
 //! What the kernel tells about itself: one struct per line group of `tc show`.
 
+mod fq;
+mod fq_pie;
+mod hhf;
+
+pub use fq::FqStats;
+pub use fq_pie::FqPieStats;
+pub use hhf::HhfStats;
+
 use crate::action::Action;
 use crate::filter::FilterParams;
 use crate::kind::Kind;
@@ -216,6 +224,12 @@ pub enum Xstats {
     Sfb(SfbStats),
     /// pie.
     Pie(PieStats),
+    /// fq.
+    Fq(FqStats),
+    /// fq_pie.
+    FqPie(FqPieStats),
+    /// hhf.
+    Hhf(HhfStats),
     /// A flow of fq_codel.
     FqCodelClass {
         /// Bytes it may still send in its turn.

@@ -39,6 +39,20 @@ pub enum Kind {
     Sfb,
     /// Proportional integral controller enhanced (RFC 8033).
     Pie,
+    /// Strict bands, and bands that share by quanta (IEEE 802.1Qaz).
+    Ets,
+    /// Flows that take turns and are paced.
+    Fq,
+    /// Fair queueing with PIE in each flow.
+    FqPie,
+    /// Random early detection with several curves in one queue.
+    Gred,
+    /// Flows that send much are set apart.
+    Hhf,
+    /// A network's delays and faults.
+    Netem,
+    /// The packet of the least priority makes room.
+    Skbprio,
     /// Filters on what arrives at a device; queues nothing.
     Ingress,
     /// Filters on what arrives and on what leaves; queues nothing.
@@ -47,7 +61,7 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind that queues, in the order of this enum.
-    pub const ALL: [Kind; 17] = [
+    pub const ALL: [Kind; 24] = [
         Kind::Pfifo,
         Kind::Bfifo,
         Kind::PfifoHeadDrop,
@@ -65,6 +79,13 @@ impl Kind {
         Kind::Choke,
         Kind::Sfb,
         Kind::Pie,
+        Kind::Ets,
+        Kind::Fq,
+        Kind::FqPie,
+        Kind::Gred,
+        Kind::Hhf,
+        Kind::Netem,
+        Kind::Skbprio,
     ];
 
     /// Its name in tc.
@@ -88,6 +109,13 @@ impl Kind {
             Kind::Choke => "choke",
             Kind::Sfb => "sfb",
             Kind::Pie => "pie",
+            Kind::Ets => "ets",
+            Kind::Fq => "fq",
+            Kind::FqPie => "fq_pie",
+            Kind::Gred => "gred",
+            Kind::Hhf => "hhf",
+            Kind::Netem => "netem",
+            Kind::Skbprio => "skbprio",
             Kind::Ingress => "ingress",
             Kind::Clsact => "clsact",
         }
