@@ -212,7 +212,7 @@ fn chapters_are_what_engine_and_simulator_give() {
     }
     let mut ledger = Ledger { bless: std::env::var_os("TIDEGATE_BLESS").is_some(), wrong: Vec::new() };
     let mut index = [String::new(), String::new()];
-    for kind in Kind::ALL {
+    for &kind in Kind::ALL {
         let name = kind.name();
         let paper = root().join(format!("docs/disciplines/{name}.md"));
         let folder = format!("docs/disciplines/packets/{name}");

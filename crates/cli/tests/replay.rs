@@ -18,21 +18,13 @@ use tidegate_policy::Kind;
 const FILES: [&str; 4] = ["egress.csv", "stats.txt", "filters.txt", "snap.txt"];
 
 /// Answers of a real kernel, and what they are about.
-const ARCHIVES: [&str; 6] = [
-    "answers.tar.gz",
-    "answers-A.tar.gz",
-    "answers-B.tar.gz",
-    "translated.tar.gz",
-    "redirects.tar.gz",
-    "routed.tar.gz",
-];
-const KEPT: [&str; 6] = [
-    "trees, filters, changes and deletes in the middle of a run",
-    "trees with hfsc and qfq",
-    "red, choke, sfb, pie, sfq with random early detection, rate estimators, hysteresis",
-    "connections whose addresses and ports are translated",
-    "packets led through an ifb, listings of actions",
-    "routed conversations behind rules of iptables",
+const ARCHIVES: &[(&str, &str)] = &[
+    ("answers.tar.gz", "trees, filters, changes and deletes in the middle of a run"),
+    ("answers-A.tar.gz", "trees with hfsc and qfq"),
+    ("answers-B.tar.gz", "red, choke, sfb, pie, sfq with random early detection, rate estimators, hysteresis"),
+    ("translated.tar.gz", "connections whose addresses and ports are translated"),
+    ("redirects.tar.gz", "packets led through an ifb, listings of actions"),
+    ("routed.tar.gz", "routed conversations behind rules of iptables"),
 ];
 
 fn count(archive: &str) -> usize {
@@ -109,8 +101,8 @@ fn recordings_are_identical_or_wait_by_name() {
 /// A row of the fidelity page for each kind: how many recordings it takes part in, and how many are identical.
 fn tell_kinds(waiting: &BTreeMap<&str, &str>) {
     let scripts = scripts_of("traces.tar.gz");
-    let kept: Vec<String> = ARCHIVES.into_iter().flat_map(|archive| scripts_of(archive).into_values()).collect();
-    for kind in Kind::ALL.map(Kind::name) {
+    let kept: Vec<String> = ARCHIVES.iter().flat_map(|(archive, _)| scripts_of(archive).into_values()).collect();
+    for kind in Kind::ALL.iter().map(|kind| kind.name()) {
         let all: Vec<&str> =
             scripts.iter().filter(|(_, text)| has_kind(text, kind)).map(|(name, _)| name.as_str()).collect();
         let later: Vec<&&str> = all.iter().filter(|name| waiting.contains_key(**name)).collect();
@@ -143,11 +135,11 @@ fn has_kind(script: &str, kind: &str) -> bool {
 
 #[test]
 fn answers_are_kept() {
-    let results = ARCHIVES.into_iter().flat_map(replay_all);
+    let results = ARCHIVES.iter().flat_map(|(archive, _)| replay_all(archive));
     let wrong: String =
         results.filter(|(_, f)| !f.is_empty()).map(|(n, f)| format!("{n}: {}\n", f.join("\n    "))).collect();
     assert!(wrong.is_empty(), "{wrong}");
-    for (archive, what) in ARCHIVES.iter().zip(KEPT) {
+    for (archive, what) in ARCHIVES {
         println!(
             "fidelity: questions once answered wrongly | {what} | exact | {} answers of a real kernel",
             count(archive)

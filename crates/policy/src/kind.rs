@@ -61,7 +61,7 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind that queues, in the order of this enum.
-    pub const ALL: [Kind; 24] = [
+    pub const ALL: &[Kind] = &[
         Kind::Pfifo,
         Kind::Bfifo,
         Kind::PfifoHeadDrop,
@@ -123,6 +123,6 @@ impl Kind {
 
     /// The kind of that exact name.
     pub fn from_name(name: &str) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.name() == name)
+        Kind::ALL.iter().copied().find(|kind| kind.name() == name)
     }
 }

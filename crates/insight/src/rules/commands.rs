@@ -116,7 +116,7 @@ fn time(step: &Step, keyword: &Word, value: &Word) -> Option<Finding> {
 
 /// Is the keyword a time of the kind that the command names? `target` of sfb is a number of packets.
 fn takes_time(step: &Step, keyword: &str) -> bool {
-    let kind = step.words.iter().find_map(|word| Kind::ALL.into_iter().find(|kind| kind.name() == word.text));
+    let kind = step.words.iter().find_map(|word| Kind::ALL.iter().find(|kind| kind.name() == word.text));
     match kind {
         Some(Kind::Tbf) => keyword == "latency",
         Some(Kind::Codel | Kind::FqCodel | Kind::Pie) => true,
