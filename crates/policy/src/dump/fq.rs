@@ -17,6 +17,8 @@ pub struct FqStats {
     pub highprio: u64,
     /// Times a flow had to wait.
     pub throttled_times: u64,
+    /// How late flows are let go again, on average, ns.
+    pub latency_ns: u64,
     /// Packets marked.
     pub ce_mark: u64,
     /// Packets refused because their flow had too many.

@@ -3,10 +3,16 @@
 mod choke;
 mod codel;
 mod drr;
+mod ets;
 mod fifo;
+mod fq;
 mod fq_codel;
+mod fq_pie;
+mod gred;
 mod hfsc;
+mod hhf;
 mod htb;
+mod netem;
 mod pfifo_fast;
 mod pie;
 mod prio;
@@ -14,6 +20,7 @@ mod qfq;
 mod red;
 mod sfb;
 mod sfq;
+mod skbprio;
 mod tbf;
 
 use crate::cx::{Cx, Device, Why};
@@ -44,6 +51,13 @@ pub(crate) enum Body {
     Pie(Box<pie::Pie>),
     Hfsc(Box<hfsc::Hfsc>),
     Qfq(Box<qfq::Qfq>),
+    Ets(Box<ets::Ets>),
+    Fq(Box<fq::Fq>),
+    FqPie(Box<fq_pie::FqPie>),
+    Gred(Box<gred::Gred>),
+    Hhf(Box<hhf::Hhf>),
+    Netem(Box<netem::Netem>),
+    Skbprio(Box<skbprio::Skbprio>),
     #[allow(dead_code)] // the door for disciplines made outside
     Custom(Box<Box<dyn Discipline>>),
 }
@@ -67,6 +81,13 @@ macro_rules! dispatch {
             Body::Pie($d) => $call,
             Body::Hfsc($d) => $call,
             Body::Qfq($d) => $call,
+            Body::Ets($d) => $call,
+            Body::Fq($d) => $call,
+            Body::FqPie($d) => $call,
+            Body::Gred($d) => $call,
+            Body::Hhf($d) => $call,
+            Body::Netem($d) => $call,
+            Body::Skbprio($d) => $call,
             Body::Custom($d) => $call,
         }
     };
@@ -106,6 +127,13 @@ impl Body {
             Kind::Pie => Body::Pie(Box::new(pie::Pie::new(cx, of!(Pie)))),
             Kind::Hfsc => Body::Hfsc(Box::new(hfsc::Hfsc::new(cx, handle, of!(Hfsc))?)),
             Kind::Qfq => Body::Qfq(Box::new(qfq::Qfq::new(device))),
+            Kind::Ets => Body::Ets(Box::new(ets::Ets::new(cx, handle, of!(Ets))?)),
+            Kind::Fq => Body::Fq(Box::new(fq::Fq::new(cx, of!(Fq))?)),
+            Kind::FqPie => Body::FqPie(Box::new(fq_pie::FqPie::new(cx, of!(FqPie))?)),
+            Kind::Gred => Body::Gred(Box::new(gred::Gred::new(cx, of!(Gred))?)),
+            Kind::Hhf => Body::Hhf(Box::new(hhf::Hhf::new(cx, of!(Hhf))?)),
+            Kind::Netem => Body::Netem(Box::new(netem::Netem::new(cx, of!(Netem).map(|params| &**params))?)),
+            Kind::Skbprio => Body::Skbprio(Box::new(skbprio::Skbprio::new(of!(Skbprio)))),
             // They stand beside the tree.
             Kind::Ingress | Kind::Clsact => return Err(TcError::bare(Errno::OpNotSupp)),
         })
@@ -149,6 +177,13 @@ impl Body {
             Body::Pie(d) => &**d,
             Body::Hfsc(d) => &**d,
             Body::Qfq(d) => &**d,
+            Body::Ets(d) => &**d,
+            Body::Fq(d) => &**d,
+            Body::FqPie(d) => &**d,
+            Body::Gred(d) => &**d,
+            Body::Hhf(d) => &**d,
+            Body::Netem(d) => &**d,
+            Body::Skbprio(d) => &**d,
             Body::Custom(d) => &***d,
         }
     }
@@ -171,6 +206,13 @@ impl Body {
             Body::Pie(d) => &mut **d,
             Body::Hfsc(d) => &mut **d,
             Body::Qfq(d) => &mut **d,
+            Body::Ets(d) => &mut **d,
+            Body::Fq(d) => &mut **d,
+            Body::FqPie(d) => &mut **d,
+            Body::Gred(d) => &mut **d,
+            Body::Hhf(d) => &mut **d,
+            Body::Netem(d) => &mut **d,
+            Body::Skbprio(d) => &mut **d,
             Body::Custom(d) => &mut ***d,
         }
     }
