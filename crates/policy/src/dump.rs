@@ -2,9 +2,15 @@
 
 mod cake;
 mod dualpi2;
+mod fq;
+mod fq_pie;
+mod hhf;
 
 pub use cake::{CakeFlowStats, CakeStats, CakeTinStats};
 pub use dualpi2::DualPi2Stats;
+pub use fq::FqStats;
+pub use fq_pie::FqPieStats;
+pub use hhf::HhfStats;
 
 use crate::action::Action;
 use crate::filter::FilterParams;
@@ -228,6 +234,12 @@ pub enum Xstats {
     Cake(Box<CakeStats>),
     /// A flow of cake.
     CakeFlow(CakeFlowStats),
+    /// fq.
+    Fq(FqStats),
+    /// fq_pie.
+    FqPie(FqPieStats),
+    /// hhf.
+    Hhf(HhfStats),
     /// A flow of fq_codel.
     FqCodelClass {
         /// Bytes it may still send in its turn.

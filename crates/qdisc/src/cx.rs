@@ -79,6 +79,8 @@ pub struct Cx<'a> {
     pub(crate) events: &'a mut EventRing,
     /// A packet that a filter led away, with the number of the device it goes to.
     pub(crate) led: &'a mut Option<(Pkt, u32)>,
+    /// A second copy of a packet, and the qdisc that made it: to be offered at the root before the original goes on.
+    pub(crate) copied: &'a mut Option<(Pkt, Handle)>,
     /// Packets and bytes lost in the tree since the shaper was entered; each Node compares before and after.
     pub(crate) lost: Lost,
     /// The group that packets purged now belong to.
@@ -125,6 +127,17 @@ impl Cx<'_> {
             len: meta.frame_len,
             dsfield: meta.dsfield,
         });
+    }
+
+    /// Has a second copy of a packet offered at the root; then the qdisc `at` that set the original aside is told to go on.
+    pub(crate) fn copy(&mut self, at: Handle, copy: Pkt) {
+        debug_assert!(self.copied.is_none(), "a copy is not copied again");
+        *self.copied = Some((copy, at));
+    }
+
+    /// A copy that was never offered is gone: nobody counts it.
+    pub(crate) fn forget(&mut self, copy: Pkt) {
+        self.pool.release(copy);
     }
 
     /// Loses a packet because its queue is emptied; those of one call of a qdisc's purge are freed together.
