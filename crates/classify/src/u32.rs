@@ -1,10 +1,11 @@
 //! u32: by words of the header (tc-u32(8)); so far the plain form, one root table without links.
 
-use crate::actions::{Actions, Said};
+use crate::actions::{Bound, Said, Told};
 use crate::list::Asked;
+use crate::pref::Filters;
 use alloc::vec;
 use alloc::vec::Vec;
-use tidegate_packet::{Handle, Time};
+use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterEntry, U32Hits};
 use tidegate_policy::{Errno, FilterParams, TcError, U32Params};
 
@@ -32,12 +33,12 @@ pub(crate) struct U32 {
 }
 
 #[derive(Debug)]
-pub(crate) struct Node {
-    pub(crate) number: u32,
-    pub(crate) params: U32Params,
-    pub(crate) bound: bool,
-    pub(crate) hits: U32Hits,
-    pub(crate) actions: Actions,
+struct Node {
+    number: u32,
+    params: U32Params,
+    bound: bool,
+    hits: U32Hits,
+    actions: Bound,
 }
 
 impl U32 {
@@ -46,10 +47,9 @@ impl U32 {
     }
 
     pub(crate) fn classify(&mut self, asked: &mut Asked<'_>) -> Said {
-        let Asked { pool, pkt, meter } = asked;
-        let (head, meta) = (pool.head(pkt), pool.meta(pkt));
-        let (dsfield, mark) = (meta.dsfield, meta.mark);
         'nodes: for node in &mut self.nodes {
+            let (head, meta) = (asked.pool.head(asked.pkt), asked.pool.meta(asked.pkt));
+            let (dsfield, mark) = (meta.dsfield, meta.mark);
             node.hits.asked += 1;
             if let Some((value, mask)) = node.params.mark {
                 if mark.0 & mask != value {
@@ -74,7 +74,7 @@ impl U32 {
                 continue;
             }
             node.hits.matched += 1;
-            match node.actions.run(node.params.classid.unwrap_or(Handle::NONE), meter) {
+            match node.actions.run(node.params.classid.unwrap_or(Handle::NONE), asked) {
                 Said::No => {}
                 said => return said,
             }
@@ -83,13 +83,7 @@ impl U32 {
     }
 
     /// `handle`: as tc gives it, `table(12) bucket(8) node(12)`; zero parts are chosen here.
-    pub(crate) fn add(
-        &mut self,
-        handle: u32,
-        params: &U32Params,
-        bound: bool,
-        actions: Actions,
-    ) -> Result<(), TcError> {
+    pub(crate) fn add(&mut self, handle: u32, params: &U32Params, bound: bool, actions: Bound) -> Result<(), TcError> {
         let table = handle >> 20;
         if table != 0 && table != self.table {
             return Err(TcError::new(Errno::Inval, "Handle specified hash table address mismatch"));
@@ -109,7 +103,7 @@ impl U32 {
         handle: u32,
         params: &U32Params,
         bound: bool,
-        actions: Actions,
+        actions: Bound,
     ) -> Result<(), TcError> {
         let node = self.nodes.iter_mut().find(|n| n.number == handle & 0xfff).ok_or(TcError::bare(Errno::NoEnt))?;
         if params.keys != node.params.keys {
@@ -123,48 +117,20 @@ impl U32 {
         Ok(())
     }
 
-    pub(crate) fn has(&self, handle: u32) -> bool {
-        handle & 0xfff != 0 && self.nodes.iter().any(|n| n.number == handle & 0xfff)
-    }
-
-    pub(crate) fn remove(&mut self, handle: u32) -> bool {
-        let before = self.nodes.len();
-        self.nodes.retain(|n| n.number != handle & 0xfff);
-        self.nodes.len() < before
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
-    }
-
-    pub(crate) fn nodes(&self) -> &[Node] {
-        &self.nodes
-    }
-
-    pub(crate) fn nodes_mut(&mut self) -> &mut [Node] {
-        &mut self.nodes
-    }
-
-    pub(crate) fn rebind(&mut self, class: Handle, bound: bool) {
-        for node in self.nodes.iter_mut().filter(|node| node.params.classid == Some(class)) {
-            node.bound = bound;
-        }
-    }
-
     /// The table and its nodes, as a dump shows them.
-    pub(crate) fn listing(&self, pref: u16, now: Time) -> U32Listing {
+    pub(crate) fn listing(&self, pref: u16, told: Told<'_>) -> U32Listing {
         let mut entries = vec![FilterEntry::U32Table { table: self.table, divisor: 1 }];
         entries.extend(self.nodes.iter().map(|node| FilterEntry::Filter {
             handle: self.handle(node),
             params: FilterParams::U32(U32Params { table: self.table, ..node.params.clone() }),
             hits: Some(node.hits.clone()),
-            actions: node.actions.dump(now),
+            actions: node.actions.dump(told),
         }));
         U32Listing { pref, table: self.table, entries }
     }
 
     /// The full handle of a node, as a dump shows it.
-    pub(crate) fn handle(&self, node: &Node) -> u32 {
+    fn handle(&self, node: &Node) -> u32 {
         self.table << 20 | node.number
     }
 
@@ -173,8 +139,40 @@ impl U32 {
     }
 }
 
+impl Filters for U32 {
+    fn kind(&self) -> &'static str {
+        "u32"
+    }
+    fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+    fn has(&self, handle: u32) -> bool {
+        handle & 0xfff != 0 && self.nodes.iter().any(|n| n.number == handle & 0xfff)
+    }
+    fn remove(&mut self, handle: u32) -> bool {
+        let before = self.nodes.len();
+        self.nodes.retain(|n| n.number != handle & 0xfff);
+        self.nodes.len() < before
+    }
+    fn binds(&self, class: Handle) -> bool {
+        self.nodes.iter().any(|node| node.bound && node.params.classid == Some(class))
+    }
+    fn rebind(&mut self, class: Handle, bound: bool) {
+        for node in self.nodes.iter_mut().filter(|node| node.params.classid == Some(class)) {
+            node.bound = bound;
+        }
+    }
+    fn each_action(&self, show: &mut dyn FnMut(&[u32])) {
+        self.nodes.iter().for_each(|node| show(node.actions.places()));
+    }
+    /// The list tells of u32's tables itself, because they are known to the whole qdisc.
+    fn dump(&self, told: Told<'_>, line: &mut dyn FnMut(FilterEntry)) {
+        self.listing(0, told).entries.into_iter().for_each(line);
+    }
+}
+
 /// The first word of a network header with the present DS field in it.
-fn with_dsfield(word: u32, dsfield: u8) -> u32 {
+pub(crate) fn with_dsfield(word: u32, dsfield: u8) -> u32 {
     let ds = u32::from(dsfield);
     match word >> 28 {
         4 => word & 0xff00_ffff | ds << 16,

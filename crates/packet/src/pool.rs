@@ -184,6 +184,11 @@ impl Pool {
         }
     }
 
+    /// How far packets are looked into.
+    pub fn dissector(&self) -> Dissector {
+        self.dissector
+    }
+
     /// How far packets are looked into that have not been dissected yet.
     pub fn set_dissector(&mut self, dissector: Dissector) {
         self.dissector = dissector;
@@ -214,6 +219,15 @@ impl Pool {
         *cold = Cold { head, keys: None, arrived: None };
         self.live += 1;
         Some(Pkt(slot))
+    }
+
+    /// Another packet that is like this one; `None` when the pool is full. Nobody watches it.
+    pub fn copy(&mut self, pkt: &Pkt) -> Option<Pkt> {
+        let meta = Meta { watched: false, ..self.meta(pkt).clone() };
+        let cold = self.cold[pkt.0 as usize].clone();
+        let copy = self.insert(meta, Head::default())?;
+        self.cold[copy.0 as usize] = cold;
+        Some(copy)
     }
 
     /// Gives a packet's slot back.

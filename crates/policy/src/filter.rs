@@ -1,5 +1,11 @@
 //! What each kind of filter is configured with.
 
+mod ematch;
+mod flower;
+
+pub use ematch::{BasicParams, Compare, Ematch, Layer, MetaId, MetaValue, Term, Width};
+pub use flower::{FlowerField, FlowerKey, FlowerParams};
+
 use tidegate_packet::Handle;
 
 /// Parameters of a filter.
@@ -13,6 +19,10 @@ pub enum FilterParams {
     Flow(FlowParams),
     /// Every packet.
     Matchall(MatchallParams),
+    /// By an expression of several conditions.
+    Basic(BasicParams),
+    /// By fields of the headers.
+    Flower(FlowerParams),
 }
 
 impl FilterParams {
@@ -23,6 +33,20 @@ impl FilterParams {
             FilterParams::U32(_) => "u32",
             FilterParams::Flow(_) => "flow",
             FilterParams::Matchall(_) => "matchall",
+            FilterParams::Basic(_) => "basic",
+            FilterParams::Flower(_) => "flower",
+        }
+    }
+
+    /// The class it leads to by name; flow computes its classes.
+    pub fn classid(&self) -> Option<Handle> {
+        match self {
+            FilterParams::Fw(params) => params.classid,
+            FilterParams::U32(params) => params.classid,
+            FilterParams::Flow(_) => None,
+            FilterParams::Matchall(params) => params.classid,
+            FilterParams::Basic(params) => params.classid,
+            FilterParams::Flower(params) => params.classid,
         }
     }
 }

@@ -3,7 +3,7 @@
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
-use tidegate_classify::RandomSource;
+use tidegate_classify::{Actions, RandomSource};
 use tidegate_packet::{Draws, Handle, Jiffies, Pkt, Pool, Time, Wheel};
 
 /// What a discipline may ask of the device it works for.
@@ -71,6 +71,8 @@ pub struct Cx<'a> {
     pub pool: &'a mut Pool,
     /// Randomness.
     pub draw: Draw<'a>,
+    /// The machine's actions.
+    pub actions: &'a mut Actions,
     /// The device.
     pub device: Device,
     /// Where maintenance timers are armed.
@@ -114,6 +116,12 @@ impl Cx<'_> {
         debug_assert!(self.led.is_none(), "one packet is offered at a time");
         self.tell(What::Led, at, &pkt);
         *self.led = Some((pkt, to));
+    }
+
+    /// A packet is taken away, and nobody counts it as lost.
+    pub(crate) fn steal(&mut self, at: Handle, pkt: Pkt) {
+        self.tell(What::Drop(Why::Policy), at, &pkt);
+        self.pool.release(pkt);
     }
 
     fn tell(&mut self, what: What, at: Handle, pkt: &Pkt) {

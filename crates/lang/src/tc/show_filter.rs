@@ -1,9 +1,9 @@
 //! `tc filter show`.
 
-use super::action;
 use super::filter::{EGRESS_FILTERS, INGRESS_FILTERS, PROTOCOLS};
 use super::show::{Entry, ended};
 use super::{ShowFlags, ShowWhat};
+use super::{action, basic, flower};
 use crate::json::{self, Json};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry, U32Hits};
@@ -74,7 +74,7 @@ fn entry(dump: &FilterDump, what: &ShowWhat, flags: &ShowFlags) -> Entry {
     entry
 }
 
-fn protocol(number: u16) -> String {
+pub(super) fn protocol(number: u16) -> String {
     match PROTOCOLS.iter().find(|(_, known)| *known == number) {
         Some((name, _)) => (*name).into(),
         None => format!("[{number}]"),
@@ -96,9 +96,25 @@ fn options(dump: &FilterDump, flags: &ShowFlags) -> Option<(String, Json)> {
         FilterEntry::Filter { handle, params, hits, actions } => match params {
             FilterParams::Fw(params) => Some(with_actions(fw(*handle, params, actions)?, actions, flags)),
             FilterParams::Flow(params) => Some(with_actions(flow(*handle, params), actions, flags)),
+            FilterParams::Basic(params) => {
+                let mut entry = basic::show(*handle, params);
+                if old_style(actions) {
+                    entry.say("\n");
+                }
+                action::show(actions, flags, &mut entry);
+                Some((entry.text, Json::Object(entry.members)))
+            }
+            FilterParams::Flower(params) => {
+                let mut entry = flower::show(*handle, params);
+                action::show(actions, flags, &mut entry);
+                Some((entry.text, Json::Object(entry.members)))
+            }
             FilterParams::Matchall(params) => Some(matchall(*handle, params, hits.as_ref(), actions, flags)),
             FilterParams::U32(params) => {
                 let mut entry = u32(*handle, params, hits.as_ref(), actions, dump.protocol, flags);
+                if old_style(actions) {
+                    entry.say("\n");
+                }
                 action::show(actions, flags, &mut entry);
                 Some((entry.text, Json::Object(entry.members)))
             }
@@ -106,9 +122,14 @@ fn options(dump: &FilterDump, flags: &ShowFlags) -> Option<(String, Json)> {
     }
 }
 
+/// Is it a policer that was written without `action`?
+fn old_style(actions: &[ActionDump]) -> bool {
+    actions.iter().any(|action| action.action.old_style)
+}
+
 /// A filter's options with the actions after them, as text and as an object.
 fn with_actions(mut entry: Entry, actions: &[ActionDump], flags: &ShowFlags) -> (String, Json) {
-    if !actions.is_empty() {
+    if !actions.is_empty() && !old_style(actions) {
         entry.say("\n");
     }
     action::show(actions, flags, &mut entry);

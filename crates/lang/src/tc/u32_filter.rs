@@ -52,10 +52,11 @@ pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
                     .ok_or_else(|| illegal("divisor", text, words.last()))?;
                 return Err(later("u32 option", "divisor", words.last()));
             }
-            "link" | "offset" | "hashkey" | "sample" | "indev" | "police" | "skip_hw" | "skip_sw" => {
+            "link" | "offset" | "hashkey" | "sample" | "indev" | "skip_hw" | "skip_sw" => {
                 return Err(later("u32 option", word, words.last()));
             }
             "action" => read.actions = action::parse(words, env)?,
+            "police" => read.actions = action::old_police(words)?,
             "help" => return Err(Refusal { stderr: U32.help(), code: 1, ..Refusal::default() }),
             _ if begins(word, "classid") => params.classid = Some(classid(words)?),
             _ => {

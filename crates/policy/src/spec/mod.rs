@@ -15,7 +15,7 @@ mod netem;
 mod qdiscs;
 mod skbprio;
 
-pub use filters::{FILTERS, FLOW, FW, MATCHALL, U32};
+pub use filters::{BASIC, FILTERS, FLOW, FLOWER, FW, MATCHALL, U32};
 pub use qdiscs::{KINDS, STAB};
 
 /// Everything that can be said about a kind on tc's command line.
