@@ -111,13 +111,7 @@ impl Fw {
         Ok(())
     }
 
-    pub(crate) fn change(
-        &mut self,
-        mark: u32,
-        params: &FwParams,
-        bound: bool,
-        actions: Bound,
-    ) -> Result<(), TcError> {
+    pub(crate) fn change(&mut self, mark: u32, params: &FwParams, bound: bool, actions: Bound) -> Result<(), TcError> {
         if params.mask.is_some_and(|mask| mask != self.mask) {
             return Err(TcError::bare(Errno::Inval));
         }

@@ -51,7 +51,6 @@ impl RandomSource<'_> {
         self.draws.below(n)
     }
 
-
     /// The seed of a new flow filter.
     pub(crate) fn flow_seed(&mut self) -> u32 {
         self.draws.word() as u32

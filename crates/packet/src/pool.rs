@@ -65,8 +65,12 @@ pub struct Meta {
     pub led_out: bool,
     /// The actions of the next filter that matches are passed over: it came back from the device they led it to.
     pub passed_over: bool,
+    /// The traffic-control index, by which gred tells virtual queues apart.
+    pub tc_index: u8,
     /// What the discipline that holds it wrote down about it.
     pub scratch: Scratch,
+    /// What it costs on the link, bytes: CAKE's, beside the words that all disciplines share.
+    pub cost: u32,
     /// The flow hash under the zero key, once asked for; 0 before.
     hash: u32,
     next: u32,
@@ -338,6 +342,28 @@ impl Pool {
         *meta = Meta { ethertype, ident, watched, ..Meta::of(&cold.head, frame_len) };
     }
 
+    /// Makes a second copy of a packet; `None` when the pool is full.
+    pub fn duplicate(&mut self, pkt: &Pkt) -> Option<Pkt> {
+        let cold = &self.cold[pkt.0 as usize];
+        let (head, keys, arrived) = (cold.head.clone(), cold.keys, cold.arrived);
+        let copy = self.insert(self.meta(pkt).clone(), head)?;
+        let cold = &mut self.cold[copy.0 as usize];
+        (cold.keys, cold.arrived) = (keys, arrived);
+        Some(copy)
+    }
+
+    /// Makes one bit of a packet's frame wrong. Its flow hash stays if it was asked for before.
+    pub fn corrupt(&mut self, pkt: &Pkt, octet: u32, bit: u32) {
+        let meta = &mut self.meta[pkt.0 as usize];
+        let cold = &mut self.cold[pkt.0 as usize];
+        if cold.head.dsfield() != meta.dsfield {
+            cold.head.set_dsfield(meta.dsfield);
+        }
+        cold.head.flip(octet as usize, bit);
+        (meta.ethertype, meta.dsfield) = (cold.head.ethertype(), cold.head.dsfield());
+        cold.keys = None;
+    }
+
     /// Gives a packet a flow hash beforehand (a NIC's, or a generator's); 0 takes it away.
     pub fn set_hash(&mut self, pkt: &Pkt, hash: u32) {
         self.meta[pkt.0 as usize].hash = hash;
@@ -534,6 +560,38 @@ impl Fifo {
         self.strand.front_slot()
     }
 
+    /// The slot of the newest.
+    pub fn back_slot(&self) -> Option<usize> {
+        (self.strand.tail != NIL).then_some(self.strand.tail as usize)
+    }
+
+    /// The slots, oldest first.
+    pub fn slots<'a>(&self, pool: &'a Pool) -> impl Iterator<Item = usize> + use<'a> {
+        let (mut at, mut left) = (self.strand.head, self.len);
+        core::iter::from_fn(move || {
+            left = left.checked_sub(1)?;
+            let slot = at as usize;
+            at = pool.meta.get(slot)?.next;
+            Some(slot)
+        })
+    }
+
+    /// Takes the packet in a slot, which must be one of its own: as long as the way to it takes, from the front.
+    pub fn take_at(&mut self, pool: &mut Pool, slot: usize) -> Option<Pkt> {
+        if self.front_slot() == Some(slot) {
+            return self.pop_front(pool);
+        }
+        let before = self.slots(pool).zip(self.slots(pool).skip(1)).find(|(_, next)| *next == slot)?.0;
+        let Meta { next, len, .. } = pool.meta[slot];
+        pool.meta[before].next = next;
+        if next == NIL {
+            self.strand.tail = before as u32;
+        } else {
+            pool.meta[next as usize].prev = before as u32;
+        }
+        Some(self.left((Pkt(slot as u32), len)))
+    }
+
     /// Moves everything out, oldest first, into `other`'s end.
     pub fn append_to(&mut self, pool: &mut Pool, other: &mut Fifo) {
         while let Some(pkt) = self.pop_front(pool) {
@@ -549,6 +607,32 @@ mod tests {
     #[test]
     fn what_disciplines_know_of_a_packet_is_one_line_of_the_cache() {
         assert_eq!(size_of::<Meta>(), 64);
+    }
+
+    #[test]
+    fn packets_are_taken_from_the_middle() {
+        let left = |taken: usize| {
+            let mut pool = Pool::new(8);
+            let mut fifo = Fifo::new();
+            for len in [1u32, 2, 3] {
+                let pkt = pool.insert(Meta { len, ..Meta::default() }, Head::default()).expect("room");
+                fifo.push_back(&mut pool, pkt);
+            }
+            let slot = fifo.slots(&pool).nth(taken).expect("three wait");
+            let pkt = fifo.take_at(&mut pool, slot).expect("it waits");
+            pool.release(pkt);
+            let fourth = pool.insert(Meta { len: 4, ..Meta::default() }, Head::default()).expect("room");
+            fifo.push_back(&mut pool, fourth);
+            let mut seen = Vec::new();
+            while let Some(pkt) = if seen.is_empty() { fifo.pop_back(&mut pool) } else { fifo.pop_front(&mut pool) } {
+                seen.push(pool.meta(&pkt).len);
+                pool.release(pkt);
+            }
+            (seen, fifo.bytes(), fifo.take_at(&mut pool, slot).is_none())
+        };
+        assert_eq!(left(0), (alloc::vec![4, 2, 3], 0, true));
+        assert_eq!(left(1), (alloc::vec![4, 1, 3], 0, true));
+        assert_eq!(left(2), (alloc::vec![4, 1, 2], 0, true));
     }
 
     #[test]

@@ -118,12 +118,7 @@ impl Act {
 
     /// `mirred egress redirect dev TO`.
     pub fn redirect(to: impl Into<String>) -> Act {
-        Act::Mirred(Mirred {
-            to: to.into(),
-            device: Act::NOWHERE,
-            copy: false,
-            control: Control::Stolen,
-        })
+        Act::Mirred(Mirred { to: to.into(), device: Act::NOWHERE, copy: false, control: Control::Stolen })
     }
 
     /// A decision and nothing else.

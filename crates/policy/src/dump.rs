@@ -1,5 +1,17 @@
 //! What the kernel tells about itself: one struct per line group of `tc show`.
 
+mod cake;
+mod dualpi2;
+mod fq;
+mod fq_pie;
+mod hhf;
+
+pub use cake::{CakeFlowStats, CakeStats, CakeTinStats};
+pub use dualpi2::DualPi2Stats;
+pub use fq::FqStats;
+pub use fq_pie::FqPieStats;
+pub use hhf::HhfStats;
+
 use crate::action::Action;
 use crate::filter::FilterParams;
 use crate::kind::Kind;
@@ -226,6 +238,18 @@ pub enum Xstats {
     Sfb(SfbStats),
     /// pie.
     Pie(PieStats),
+    /// dualpi2.
+    DualPi2(DualPi2Stats),
+    /// cake.
+    Cake(Box<CakeStats>),
+    /// A flow of cake.
+    CakeFlow(CakeFlowStats),
+    /// fq.
+    Fq(FqStats),
+    /// fq_pie.
+    FqPie(FqPieStats),
+    /// hhf.
+    Hhf(HhfStats),
     /// A flow of fq_codel.
     FqCodelClass {
         /// Bytes it may still send in its turn.

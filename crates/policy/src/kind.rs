@@ -39,6 +39,24 @@ pub enum Kind {
     Sfb,
     /// Proportional integral controller enhanced (RFC 8033).
     Pie,
+    /// Dual-queue coupled AQM for low latency, low loss and scalable throughput (RFC 9332).
+    DualPi2,
+    /// Common applications kept enhanced (LANMAN 2018): shaper, tins, flows and hosts in one.
+    Cake,
+    /// Strict bands, and bands that share by quanta (IEEE 802.1Qaz).
+    Ets,
+    /// Flows that take turns and are paced.
+    Fq,
+    /// Fair queueing with PIE in each flow.
+    FqPie,
+    /// Random early detection with several curves in one queue.
+    Gred,
+    /// Flows that send much are set apart.
+    Hhf,
+    /// A network's delays and faults.
+    Netem,
+    /// The packet of the least priority makes room.
+    Skbprio,
     /// Filters on what arrives at a device; queues nothing.
     Ingress,
     /// Filters on what arrives and on what leaves; queues nothing.
@@ -65,6 +83,15 @@ impl Kind {
         Kind::Choke,
         Kind::Sfb,
         Kind::Pie,
+        Kind::DualPi2,
+        Kind::Cake,
+        Kind::Ets,
+        Kind::Fq,
+        Kind::FqPie,
+        Kind::Gred,
+        Kind::Hhf,
+        Kind::Netem,
+        Kind::Skbprio,
     ];
 
     /// Its name in tc.
@@ -88,6 +115,15 @@ impl Kind {
             Kind::Choke => "choke",
             Kind::Sfb => "sfb",
             Kind::Pie => "pie",
+            Kind::DualPi2 => "dualpi2",
+            Kind::Cake => "cake",
+            Kind::Ets => "ets",
+            Kind::Fq => "fq",
+            Kind::FqPie => "fq_pie",
+            Kind::Gred => "gred",
+            Kind::Hhf => "hhf",
+            Kind::Netem => "netem",
+            Kind::Skbprio => "skbprio",
             Kind::Ingress => "ingress",
             Kind::Clsact => "clsact",
         }

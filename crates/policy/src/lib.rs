@@ -29,9 +29,5 @@ pub use filter::{
 pub use kind::Kind;
 pub use link::{LinkKind, LinkOp, Tunnel, TunnelMode};
 pub use op::{ClassOp, FilterOp, Op, QdiscOp, Verb};
-pub use params::{
-    ClassParams, CodelParams, DrrClassParams, FifoParams, FqCodelParams, HfscClassParams, HfscParams, HtbClassParams,
-    HtbParams, IdleTable, PieParams, PrioParams, QdiscParams, QfqClassParams, RedCurve, RedParams, ServiceCurve,
-    SfbParams, SfqParams, SfqRed, TbfParams,
-};
+pub use params::*;
 pub use rate::{Estimator, LinkLayer, RateSpec, SizeTable, Ticks};

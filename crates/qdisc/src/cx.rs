@@ -81,6 +81,8 @@ pub struct Cx<'a> {
     pub(crate) events: &'a mut EventRing,
     /// A packet that a filter led away, with the number of the device it goes to.
     pub(crate) led: &'a mut Option<(Pkt, u32)>,
+    /// A second copy of a packet, and the qdisc that made it: to be offered at the root before the original goes on.
+    pub(crate) copied: &'a mut Option<(Pkt, Handle)>,
     /// Packets and bytes lost in the tree since the shaper was entered; each Node compares before and after.
     pub(crate) lost: Lost,
     /// The group that packets purged now belong to.
@@ -135,6 +137,17 @@ impl Cx<'_> {
         });
     }
 
+    /// Has a second copy of a packet offered at the root; then the qdisc `at` that set the original aside is told to go on.
+    pub(crate) fn copy(&mut self, at: Handle, copy: Pkt) {
+        debug_assert!(self.copied.is_none(), "a copy is not copied again");
+        *self.copied = Some((copy, at));
+    }
+
+    /// A copy that was never offered is gone: nobody counts it.
+    pub(crate) fn forget(&mut self, copy: Pkt) {
+        self.pool.release(copy);
+    }
+
     /// Loses a packet because its queue is emptied; those of one call of a qdisc's purge are freed together.
     pub(crate) fn purge(&mut self, at: Handle, pkt: Pkt) {
         self.drop(at, pkt, Why::Purged(self.purge_group));
@@ -176,6 +189,8 @@ pub enum Why {
     Purged(u16),
     /// The same, of a packet that is freed at once: one held back for a peek, or one of a pfifo_fast.
     PurgedAtOnce,
+    /// An acknowledgement that later ones of its connection make needless.
+    Superseded,
     /// Its flow's new bucket was full after the hash key changed.
     Rehash,
 }

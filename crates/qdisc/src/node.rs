@@ -11,7 +11,7 @@ use core::hint::black_box;
 use tidegate_classify::{Asked, FilterList, Meter, Told, U32Listing, Verdict};
 use tidegate_packet::{Handle, Pkt, Pool, Time, Timer};
 use tidegate_policy::dump::{ClassDump, QdiscDump, QueueStats, RateSample, Xstats};
-use tidegate_policy::{ClassOp, Errno, Estimator, Kind, QdiscParams, SizeTable, TcError};
+use tidegate_policy::{ClassOp, Errno, Estimator, Kind, NetemParams, QdiscParams, SizeTable, TcError};
 
 /// Counters of a qdisc, wide.
 #[derive(Clone, Copy, Debug, Default)]
@@ -552,6 +552,9 @@ impl Node {
 
     /// Takes it out of the tree and ends it: packets are lost, watchdogs given back, children's too.
     pub(crate) fn destroy(mut self, cx: &mut Cx<'_>) {
+        if self.there().is_none() {
+            return;
+        }
         self.purge(cx);
         self.end(cx);
     }
@@ -679,6 +682,28 @@ impl Node {
             self.filters_mut().perturb(due, cx.now, cx.wheel, &mut cx.draw.random());
         }
         self.settle(cx, before);
+    }
+
+    /// The second copy of a packet that it set aside is through.
+    pub(crate) fn resume(&mut self, cx: &mut Cx<'_>) {
+        if let Body::Netem(netem) = &mut self.body {
+            netem.resume(cx);
+        }
+    }
+
+    /// A netem takes over the part of a change that Linux does before it refuses it.
+    pub(crate) fn change_partly(&mut self, params: &NetemParams) {
+        if let Body::Netem(netem) = &mut self.body {
+            netem.change_partly(params);
+        }
+    }
+
+    /// Does it delay packets as a network, and does it make second copies?
+    pub(crate) fn as_netem(&self) -> Option<bool> {
+        match &self.body {
+            Body::Netem(netem) => Some(netem.copies()),
+            _ => None,
+        }
     }
 
     /// As `tc qdisc show` tells it.

@@ -69,9 +69,18 @@ pub struct Shaper {
     late_timers: bool,
     pub(crate) ingress: Box<Ingress>,
     led: Option<(Pkt, u32)>,
+    copied: Option<(Pkt, Handle)>,
     pub(crate) ways: Ways,
     /// The machine's actions, while the device is at work; in between they are with the machine.
     pub(crate) actions: Box<Actions>,
+}
+
+/// A shaper's parts, lent apart.
+struct Entered<'a> {
+    root: &'a mut Node,
+    ingress: &'a mut Ingress,
+    cx: Cx<'a>,
+    ways: &'a Ways,
 }
 
 /// How many packets of a batch are looked at together.
@@ -100,6 +109,7 @@ impl Shaper {
             late_timers: false,
             ingress: Box::default(),
             led: None,
+            copied: None,
             ways: Ways::default(),
             actions: Box::default(),
         }
@@ -206,8 +216,8 @@ impl Shaper {
         } else {
             pkt
         };
-        let (root, mut cx) = self.enter(now, pool, draws);
-        offer_to(root, &mut cx, pkt)
+        let (root, mut cx, ways) = self.enter_ways(now, pool, draws);
+        offer_to(root, &mut cx, ways, pkt)
     }
 
     /// Offers packets for sending, in order, as [`Shaper::offer`] would one by one, and tells of each what its sender learns and
@@ -227,13 +237,13 @@ impl Shaper {
             }
             return;
         }
-        let (root, mut cx) = self.enter(now, pool, draws);
+        let (root, mut cx, ways) = self.enter_ways(now, pool, draws);
         let near = cx.watchdogs.len() < FEW_QDISCS && cx.pool.live() < FEW_PACKETS;
         for n in (0..packets.len()).step_by(BATCH).filter(|_| !near) {
             touch_ways(root, cx.pool, &packets[n..(n + BATCH).min(packets.len())]);
         }
         for pkt in packets.drain(..) {
-            let offer = offer_to(root, &mut cx, pkt);
+            let offer = offer_to(root, &mut cx, ways, pkt);
             told(offer, cx.led.take());
         }
     }
@@ -350,6 +360,21 @@ impl Shaper {
         pool: &'a mut Pool,
         draws: &'a mut dyn Draws,
     ) -> (&'a mut Node, &'a mut Ingress, Cx<'a>) {
+        let Entered { root, ingress, cx, .. } = self.enter_whole(now, pool, draws);
+        (root, ingress, cx)
+    }
+
+    fn enter_ways<'a>(
+        &'a mut self,
+        now: Time,
+        pool: &'a mut Pool,
+        draws: &'a mut dyn Draws,
+    ) -> (&'a mut Node, Cx<'a>, &'a Ways) {
+        let Entered { root, cx, ways, .. } = self.enter_whole(now, pool, draws);
+        (root, cx, ways)
+    }
+
+    fn enter_whole<'a>(&'a mut self, now: Time, pool: &'a mut Pool, draws: &'a mut dyn Draws) -> Entered<'a> {
         let cx = Cx {
             now,
             pool,
@@ -360,10 +385,11 @@ impl Shaper {
             watchdogs: &mut self.watchdogs,
             events: &mut self.events,
             led: &mut self.led,
+            copied: &mut self.copied,
             lost: Lost::default(),
             purge_group: 0,
         };
-        (&mut self.root, &mut self.ingress, cx)
+        Entered { root: &mut self.root, ingress: &mut self.ingress, cx, ways: &self.ways }
     }
 
     /// The handle of the first qdisc, from the root down, for which `test` holds.
@@ -417,18 +443,31 @@ impl Shaper {
 
 /// Hands a packet to the root.
 #[inline]
-fn offer_to(root: &mut Node, cx: &mut Cx<'_>, pkt: Pkt) -> Offer {
+fn offer_to(root: &mut Node, cx: &mut Cx<'_>, ways: &Ways, pkt: Pkt) -> Offer {
     if let Some(stab) = root.stab() {
         let len = adjusted_size(stab, cx.pool.meta(&pkt).len);
         cx.pool.meta_mut(&pkt).len = len;
     }
     let mark = cx.events.mark();
     let result = root.enqueue(cx, pkt);
+    if cx.copied.is_some() {
+        offer_copy(root, cx, ways);
+    }
     cx.events.reverse_from(mark);
     match result {
         Enqueue::Queued | Enqueue::Lost | Enqueue::Taken | Enqueue::Parked => Offer::Queued,
         Enqueue::Congested => Offer::Congested,
         Enqueue::Dropped => Offer::Refused,
+    }
+}
+
+/// Offers the second copy of a packet that netem made, as long as it is, and has the original go on after that.
+#[cold]
+fn offer_copy(root: &mut Node, cx: &mut Cx<'_>, ways: &Ways) {
+    let Some((copy, at)) = cx.copied.take() else { return };
+    let _ = root.enqueue(cx, copy);
+    if let Some(way) = ways.to(root, at) {
+        root.with(cx, way.classes(), &mut |node, cx| node.resume(cx));
     }
 }
 

@@ -128,10 +128,9 @@ fn check(action: &Action) -> Result<(), TcError> {
         return Err(TcError::bare(Errno::Inval));
     }
     match (police.rate.is_some(), police.packets > 0, police.packets_burst > 0) {
-        (_, true, false) | (_, false, true) => Err(TcError::new(
-            Errno::Inval,
-            "Both or neither packet-per-second burst and rate must be provided",
-        )),
+        (_, true, false) | (_, false, true) => {
+            Err(TcError::new(Errno::Inval, "Both or neither packet-per-second burst and rate must be provided"))
+        }
         (true, true, _) => Err(TcError::new(
             Errno::Inval,
             "packet-per-second and byte-per-second rate limits not allowed in same action",

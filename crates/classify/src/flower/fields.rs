@@ -63,7 +63,13 @@ fn keyed(field: FlowerField, asked: &mut Asked<'_>) -> u128 {
         F::VlanPrio => first >> 13,
         F::CvlanId => second & 0xfff,
         F::CvlanPrio => second >> 13,
-        F::VlanEthtype | F::EthType if keys.vlan[0].is_none() => if keys.ethertype == 0 { outer } else { keys.ethertype },
+        F::VlanEthtype | F::EthType if keys.vlan[0].is_none() => {
+            if keys.ethertype == 0 {
+                outer
+            } else {
+                keys.ethertype
+            }
+        }
         F::VlanEthtype => keys.vlan[1].map_or(keys.ethertype, |(_, tpid)| tpid),
         F::CvlanEthtype | F::EthType => keys.ethertype,
         F::IpProto => u16::from(keys.protocol),
@@ -124,7 +130,9 @@ impl Inner {
         let Some((protocol, rest)) = transport(family, network).filter(|_| inner.fragment == 0) else { return inner };
         match protocol {
             proto::TCP => inner.tcp_flags = rest.get(12..14).map_or(0, |f| u16::from_be_bytes([f[0], f[1]]) & 0xfff),
-            proto::ICMP | proto::ICMPV6 => inner.icmp = rest.first().copied().zip(rest.get(1).copied()).unwrap_or_default(),
+            proto::ICMP | proto::ICMPV6 => {
+                inner.icmp = rest.first().copied().zip(rest.get(1).copied()).unwrap_or_default()
+            }
             _ => {}
         }
         inner

@@ -188,7 +188,9 @@ fn one(
         FilterParams::Flow(flow) => (true, vec![flow_told(flow)]),
         FilterParams::Matchall(_) => (true, Vec::new()),
         // Whether it matches, the engine alone knows: its actions count what they see, and where the packet went shows.
-        FilterParams::Basic(_) | FilterParams::Flower(_) => (actions.iter().any(|a| a.packets > 0) || actions.is_empty(), Vec::new()),
+        FilterParams::Basic(_) | FilterParams::Flower(_) => {
+            (actions.iter().any(|a| a.packets > 0) || actions.is_empty(), Vec::new())
+        }
     };
     if !met {
         return (line(what, false, why), Decision::Nothing);
@@ -200,8 +202,11 @@ fn one(
         }
         None => leads(params),
     };
-    let decision =
-        if actions.iter().any(|a| a.action.act == Act::decide(Control::Continue)) { Decision::Nothing } else { decision };
+    let decision = if actions.iter().any(|a| a.action.act == Act::decide(Control::Continue)) {
+        Decision::Nothing
+    } else {
+        decision
+    };
     if decision == Decision::Nothing && actions.is_empty() {
         why.push("it names no class and does nothing: it only counts".into());
     }
@@ -227,12 +232,10 @@ fn acted(actions: &[ActionDump]) -> Option<(String, bool)> {
         Act::Mirred(mirred) if mirred.copy => None,
         Act::Mirred(mirred) => Some((format!("it is led to {}", mirred.to), false)),
         Act::Gact(gact) => decided(gact.control),
-        Act::Police(police) if dump.overlimits > 0 => {
-            decided(police.exceed).map(|(text, goes_on)| (format!("it comes too fast for the policer: {text}"), goes_on))
-        }
-        Act::Police(police) => {
-            decided(police.conform.unwrap_or_default()).map(|(text, goes_on)| (format!("the policer lets it through: {text}"), goes_on))
-        }
+        Act::Police(police) if dump.overlimits > 0 => decided(police.exceed)
+            .map(|(text, goes_on)| (format!("it comes too fast for the policer: {text}"), goes_on)),
+        Act::Police(police) => decided(police.conform.unwrap_or_default())
+            .map(|(text, goes_on)| (format!("the policer lets it through: {text}"), goes_on)),
         Act::Skbedit(_) => None,
     });
     told.or_else(|| (!actions.is_empty()).then(|| ("it passes".to_owned(), true)))

@@ -228,7 +228,7 @@ fn unlimited(reading: &Reading, dev: &str) -> Option<Finding> {
     {
         return None;
     }
-    let sorts = matches!(root.kind, Kind::Prio | Kind::Drr | Kind::Qfq | Kind::Sfq);
+    let sorts = matches!(root.kind, Kind::Prio | Kind::Ets | Kind::Drr | Kind::Qfq | Kind::Sfq);
     let step = reading.step_of(reading.maker_of_qdisc(root)?)?;
     sorts.then(|| {
         finding(

@@ -90,9 +90,8 @@ impl Failed {
         match self {
             Failed::Whole(refusal) => *refusal,
             Failed::Partly(line, remedy) => {
-                let rest = format!(
-                    "bad action parsing\nparse_action: bad value ({left}:{kind})!\nIllegal \"action\"\n"
-                );
+                let rest =
+                    format!("bad action parsing\nparse_action: bad value ({left}:{kind})!\nIllegal \"action\"\n");
                 let text = if line.is_empty() { rest } else { format!("{line}\n{rest}") };
                 Refusal { stderr: text, code: 1, ..Refusal::default() }.at(place).remedy(remedy)
             }

@@ -80,7 +80,10 @@ impl<'t> Reader<'t> {
     fn expression(&mut self, depth: u32) -> Result<Vec<Term>, Wrong> {
         let syntax = || Wrong::new("Parse error: syntax error", EXPRESSION);
         if depth > DEEPEST {
-            return Err(Wrong::new("Parse error: syntax error", format!("At most {DEEPEST} parentheses within each other.")));
+            return Err(Wrong::new(
+                "Parse error: syntax error",
+                format!("At most {DEEPEST} parentheses within each other."),
+            ));
         }
         let mut terms = Vec::new();
         loop {
@@ -220,7 +223,11 @@ impl<'a> Args<'a> {
 fn condition(name: &str, arguments: &[Vec<u8>]) -> Result<Ematch, Wrong> {
     let all = arguments.iter();
     match name {
-        "cmp" => cmp(Args { kind: "cmp", usage: "cmp(u8|u16|u32 at OFFSET [layer 0|1|2] [mask M] [trans] eq|gt|lt VALUE)", all }),
+        "cmp" => cmp(Args {
+            kind: "cmp",
+            usage: "cmp(u8|u16|u32 at OFFSET [layer 0|1|2] [mask M] [trans] eq|gt|lt VALUE)",
+            all,
+        }),
         "nbyte" => nbyte(Args { kind: "nbyte", usage: "nbyte(\"TEXT\" at OFFSET [layer 0|1|2])", all }),
         "u32" => word(Args { kind: "u32", usage: "u32(u8|u16|u32 VALUE MASK at [nexthdr+]OFFSET)", all }),
         "meta" => meta(Args { kind: "meta", usage: "meta(WHAT [shift N] [mask M] eq|gt|lt NUMBER-OR-WHAT)", all }),
@@ -311,7 +318,13 @@ fn word(mut args: Args<'_>) -> Result<Ematch, Wrong> {
     let (at, offset_mask) = offset;
     let shift = match width {
         Width::U8 => (3 - (at & 3)) * 8,
-        Width::U16 => if at & 3 == 0 { 16 } else { 0 },
+        Width::U16 => {
+            if at & 3 == 0 {
+                16
+            } else {
+                0
+            }
+        }
         Width::U32 => 0,
     };
     let (value, mask) = (value << shift, mask << shift);
@@ -341,7 +354,16 @@ fn meta(mut args: Args<'_>) -> Result<Ematch, Wrong> {
 }
 
 fn value(words: &[&str], args: &Args<'_>) -> Result<MetaValue, Wrong> {
-    let unknown = || Wrong::new("meta: unknown meta id\n", format!("What is known is called {}, fwmark, and of sockets {}.", MetaId::NAMES.map(|(name, _)| name).join(", "), MetaId::SOCKET.join(", ")));
+    let unknown = || {
+        Wrong::new(
+            "meta: unknown meta id\n",
+            format!(
+                "What is known is called {}, fwmark, and of sockets {}.",
+                MetaId::NAMES.map(|(name, _)| name).join(", "),
+                MetaId::SOCKET.join(", ")
+            ),
+        )
+    };
     let (first, rest) = words.split_first().ok_or_else(|| args.wrong("missing value"))?;
     let what = match u32_in(first, 0) {
         Some(number) => MetaId::Number(number),

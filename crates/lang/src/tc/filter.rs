@@ -3,9 +3,9 @@
 use super::build::later;
 use super::command::{Notes, class_id, device, estimator_aside, find_device, found, parent};
 use super::options::nearest;
-use super::{action, basic, flower, u32_filter};
 use super::words::{Words, begins};
 use super::{Object, ShowWhat, TcCommand, help_of};
+use super::{action, basic, flower, u32_filter};
 use crate::number::{u16_in, u32_in};
 use crate::units::parse_classid;
 use crate::{Env, Refusal};
@@ -256,7 +256,9 @@ fn options(
             Some(option) => {
                 let remedy = match nearest(kind, &["fw", "u32", "flow", "matchall", "basic", "flower"]) {
                     Some(name) => format!("There is no filter \"{kind}\"; did you mean {name}?"),
-                    None => format!("There is no filter \"{kind}\"; this version knows fw, u32, flow, matchall, basic and flower."),
+                    None => format!(
+                        "There is no filter \"{kind}\"; this version knows fw, u32, flow, matchall, basic and flower."
+                    ),
                 };
                 Err(Refusal::new(1, format!("Unknown filter \"{kind}\", hence option \"{option}\" is unparsable"))
                     .at(place)

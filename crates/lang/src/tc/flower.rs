@@ -1,11 +1,11 @@
 //! flower: its words, and how it is listed.
 
+use super::action;
 use super::build::later;
 use super::filter::{Given, Read, class, number, parse_protocol};
 use super::show::Entry;
 use super::u32_filter::{parse_prefix4, parse_prefix6, prefix_mask};
 use super::words::{Words, begins};
-use super::action;
 use crate::json::Json;
 use crate::number::{u8_in, u16_in, u32_in};
 use crate::{Env, Refusal};
@@ -139,8 +139,9 @@ impl Reader {
         let named = PROTOCOLS.iter().find(|(name, _)| *name == text).map(|(_, number)| *number);
         let number = named.or_else(|| u8_in(text, 16)).filter(|_| ip);
         let number = number.ok_or_else(|| {
-            illegal("ip_proto", text, words.last())
-                .remedy("ip_proto takes tcp, udp, sctp, icmp, icmpv6 or a hexadecimal number, with protocol ip or ipv6.")
+            illegal("ip_proto", text, words.last()).remedy(
+                "ip_proto takes tcp, udp, sctp, icmp, icmpv6 or a hexadecimal number, with protocol ip or ipv6.",
+            )
         })?;
         self.protocol = Some(number);
         self.all(FlowerField::IpProto, u128::from(number));
@@ -161,9 +162,12 @@ impl Reader {
             parse_prefix4(text).map(|(address, mask)| (u128::from(address), u128::from(mask)))
         };
         let (address, mask) = read.ok_or_else(|| {
-            Refusal::new(1, format!("Error: inet{} prefix is expected rather than \"{text}\".", if six { "6" } else { "" }))
-                .at(words.last())
-                .remedy("Write an address, with a prefix length if need be: 10.0.0.0/8.")
+            Refusal::new(
+                1,
+                format!("Error: inet{} prefix is expected rather than \"{text}\".", if six { "6" } else { "" }),
+            )
+            .at(words.last())
+            .remedy("Write an address, with a prefix length if need be: 10.0.0.0/8.")
         })?;
         // The address is told as it was written.
         self.params.set(FlowerKey { field, value: address, mask, range: false });
@@ -214,7 +218,12 @@ impl Reader {
         let mask = mask.map_or(Some(0xfff), |mask| u16_in(mask, 16)).filter(|mask| *mask <= 0xfff).ok_or_else(fail)?;
         // The kernel reads them of TCP alone, and takes no notice of others.
         if self.protocol == Some(proto::TCP) {
-            self.params.set(FlowerKey { field: FlowerField::TcpFlags, value: value.into(), mask: mask.into(), range: false });
+            self.params.set(FlowerKey {
+                field: FlowerField::TcpFlags,
+                value: value.into(),
+                mask: mask.into(),
+                range: false,
+            });
         }
         Ok(())
     }
@@ -266,7 +275,8 @@ impl Reader {
         let text = words.need()?;
         let field = if name == "arp_sip" { FlowerField::ArpSip } else { FlowerField::ArpTip };
         let read = parse_prefix4(text).filter(|_| self.network == ethertype::ARP);
-        let (address, mask) = read.ok_or_else(|| illegal(name, text, words.last()).remedy("Say protocol arp, and an IPv4 prefix."))?;
+        let (address, mask) =
+            read.ok_or_else(|| illegal(name, text, words.last()).remedy("Say protocol arp, and an IPv4 prefix."))?;
         self.params.set(FlowerKey { field, value: address.into(), mask: mask.into(), range: false });
         Ok(())
     }
@@ -278,7 +288,8 @@ impl Reader {
             "reply" => Some(2),
             _ => u8_in(text, 10),
         };
-        let number = number.filter(|_| self.network == ethertype::ARP).ok_or_else(|| illegal("arp_op", text, words.last()))?;
+        let number =
+            number.filter(|_| self.network == ethertype::ARP).ok_or_else(|| illegal("arp_op", text, words.last()))?;
         self.all(FlowerField::ArpOp, number.into());
         Ok(())
     }
@@ -383,11 +394,14 @@ fn line(key: &FlowerKey, six: bool, out: &mut Entry) {
         }
         F::DstIp | F::SrcIp | F::ArpSip | F::ArpTip => word(out, prefix(key, six)),
         F::DstMac | F::SrcMac | F::ArpSha | F::ArpTha => word(out, link(key)),
-        F::ArpOp => word(out, match key.value {
-            1 => "request".into(),
-            2 => "reply".into(),
-            other => other.to_string(),
-        }),
+        F::ArpOp => word(
+            out,
+            match key.value {
+                1 => "request".into(),
+                2 => "reply".into(),
+                other => other.to_string(),
+            },
+        ),
         F::TcpFlags => word(out, format!("{:#x}/{:x}", key.value, key.mask)),
         F::IcmpType | F::IcmpCode => word(out, key.value.to_string()),
         F::IpFlags => flags(key, out),

@@ -2,7 +2,7 @@
 
 use super::words::Words;
 use crate::number::{float_prefix, i32_in, u8_in, u16_in, u32_in};
-use crate::units::{parse_percent, parse_rate, parse_size, parse_size_cell, parse_time};
+use crate::units::{parse_nanos, parse_percent, parse_rate, parse_size, parse_size_cell, parse_time};
 use crate::{Env, Refusal};
 use tidegate_packet::Rate;
 use tidegate_policy::LinkLayer;
@@ -20,6 +20,8 @@ pub(crate) enum Value {
     Layer(LinkLayer),
     Map(Vec<u8>),
     Selector(u8, u8),
+    /// Packets, where a time could stand too.
+    Packets(u32),
 }
 
 /// The options read, in the order of the command line.
@@ -39,6 +41,21 @@ impl Values {
             Value::Number(number) | Value::Cell(number) => Some(*number),
             _ => None,
         }
+    }
+    /// An amount of packets, where a time could stand too.
+    pub(crate) fn packets(&self, key: &str) -> Option<u32> {
+        match self.last(key)? {
+            Value::Packets(packets) => Some(*packets),
+            _ => None,
+        }
+    }
+    /// Which of two opposite words came last.
+    pub(crate) fn switch(&self, on: &str, off: &str) -> Option<bool> {
+        self.0.iter().rev().find_map(|(key, _)| match *key {
+            key if key == on => Some(true),
+            key if key == off => Some(false),
+            _ => None,
+        })
     }
     pub(crate) fn signed(&self, key: &str) -> Option<i32> {
         match self.last(key)? {
@@ -138,8 +155,12 @@ impl Reader<'_> {
             }
         };
         if out_of_bounds(self.spec.name, option.key, &value) {
-            let text =
-                format!("{} is between {}.", option.key, if self.spec.name == "pie" { "0 and 32" } else { "0 and 1" });
+            let bounds = match (self.spec.name, option.key) {
+                (_, "ecn_prob") => "0 and 100",
+                ("pie" | "fq_pie", _) => "0 and 32",
+                _ => "0 and 1",
+            };
+            let text = format!("{} is between {bounds}.", option.key);
             return Err(Refusal::new(1, format!("Illegal \"{}\"", option.blame)).at(words.last()).remedy(text));
         }
         if self.spec.name == "sfq" && option.key == "limit" && value < 2u32 {
@@ -193,6 +214,7 @@ impl Reader<'_> {
             Takes::Size => parse_size(text).map(Value::Number).ok_or_else(plain),
             Takes::SizeCell => parse_size_cell(text).map(|(size, _)| Value::Cell(size)).ok_or_else(plain),
             Takes::Time => parse_time(text).map(Value::Number).ok_or_else(plain),
+            Takes::Nanos => parse_nanos(text).map(|ns| Value::Number(ns as u32)).ok_or_else(plain),
             Takes::LinkLayer => link_layer(text).map(Value::Layer).ok_or_else(plain),
             Takes::Rate | Takes::Rate32 if text.contains('%') => self.percent(text).map(Value::Rate),
             Takes::Rate => parse_rate(text).map(Value::Rate).ok_or_else(plain),
@@ -200,7 +222,13 @@ impl Reader<'_> {
             // What stands behind the number is not looked at.
             Takes::Fraction => float_prefix(text).map(|(number, _)| Value::Fraction(number)).ok_or_else(plain),
             Takes::Selector => selector(text),
-            Takes::Ignored | Takes::Flag | Takes::Priomap | Takes::Curve => Ok(Value::Flag),
+            Takes::TimeOrPackets => match text.strip_suffix('p') {
+                Some(packets) => u32_in(packets, 10).map(Value::Packets).ok_or_else(plain),
+                None => parse_time(text).map(Value::Number).ok_or_else(plain),
+            },
+            Takes::Percent | Takes::Words(_) | Takes::Ignored | Takes::Flag | Takes::Priomap | Takes::Curve => {
+                Ok(Value::Flag)
+            }
         }
     }
 
@@ -307,7 +335,8 @@ impl PartialOrd<u32> for Value {
 fn out_of_bounds(kind: &str, key: &str, value: &Value) -> bool {
     match (kind, value) {
         ("sfb", Value::Fraction(share)) => *share < 0.0 || *share > 1.0,
-        ("pie", Value::Number(weight)) => matches!(key, "alpha" | "beta") && *weight > 32,
+        ("fq_pie", Value::Number(share)) if key == "ecn_prob" => *share > 100,
+        ("pie" | "fq_pie", Value::Number(weight)) => matches!(key, "alpha" | "beta") && *weight > 32,
         _ => false,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::show::{Entry, handle_text};
 use super::show_qdisc::drop_next;
-use super::{ShowFlags, ShowWhat};
+use super::{ShowFlags, ShowWhat, cake, ets};
 use crate::json::{self, Json};
 use crate::units::{bytes_of, print_rate, print_size, print_time};
 use std::collections::BTreeMap;
@@ -66,6 +66,7 @@ fn options(dump: &ClassDump, flags: &ShowFlags) -> Entry {
     let mut entry = Entry::new();
     match &dump.params {
         ClassParams::None => {}
+        ClassParams::Ets(params) => ets::show_class(params, &mut entry),
         ClassParams::Drr(params) => entry.size("quantum", params.quantum.unwrap_or(0), "quantum {} "),
         ClassParams::Hfsc(params) => hfsc(params, flags, &mut entry),
         ClassParams::Qfq(params) => {
@@ -155,7 +156,7 @@ fn counters(dump: &ClassDump, flags: &ShowFlags) -> Entry {
     let mut entry = Entry::new();
     if let Some(stats) = &dump.stats {
         // Flows have no counters of their own for what was sent.
-        entry.counters(stats, !matches!(dump.kind, Kind::Sfq | Kind::FqCodel));
+        entry.counters(stats, !matches!(dump.kind, Kind::Sfq | Kind::FqCodel | Kind::Cake | Kind::Skbprio));
     }
     // Before the line of a rate estimator tc always begins a new one.
     if flags.oneline && dump.stats.as_ref().is_none_or(|stats| stats.rate.is_none()) {
@@ -186,6 +187,7 @@ fn xstats(xstats: &Xstats, entry: &mut Entry) {
             }
             entry.number("level", *level, &format!("level {level} \n\n"));
         }
+        Xstats::CakeFlow(flow) => cake::show_flow(flow, entry),
         Xstats::FqCodelClass { deficit, codel } => {
             entry.number("deficit", *deficit, &format!("  deficit {deficit}"));
             entry.number("count", codel.count, &format!(" count {}", codel.count));

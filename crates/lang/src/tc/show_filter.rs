@@ -1,9 +1,9 @@
 //! `tc filter show`.
 
-use super::{action, basic, flower};
 use super::filter::{EGRESS_FILTERS, INGRESS_FILTERS, PROTOCOLS};
 use super::show::{Entry, ended};
 use super::{ShowFlags, ShowWhat};
+use super::{action, basic, flower};
 use crate::json::{self, Json};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry, U32Hits};

@@ -91,8 +91,8 @@ impl FlowerField {
     /// How many bits it has; addresses have those of IPv6.
     pub const fn bits(self) -> u32 {
         use FlowerField::{
-            ArpOp, ArpSha, ArpSip, ArpTha, ArpTip, CvlanEthtype, CvlanId, CvlanPrio, DstIp, DstMac, EthType,
-            IpFlags, SrcIp, SrcMac, TcpFlags, VlanEthtype, VlanId, VlanPrio,
+            ArpOp, ArpSha, ArpSip, ArpTha, ArpTip, CvlanEthtype, CvlanId, CvlanPrio, DstIp, DstMac, EthType, IpFlags,
+            SrcIp, SrcMac, TcpFlags, VlanEthtype, VlanId, VlanPrio,
         };
         match self {
             VlanPrio | CvlanPrio => 3,

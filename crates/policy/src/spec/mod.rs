@@ -3,8 +3,17 @@
 //! The parser of `lang` reads words by these tables, `tc … help` prints them, and the documentation pages are made from them. A new
 //! kind is a new table here and one function in `lang` that turns the values read into the kind's parameters.
 
+mod cake;
+mod dualpi2;
+mod ets;
 mod filters;
+mod fq;
+mod fq_pie;
+mod gred;
+mod hhf;
+mod netem;
 mod qdiscs;
+mod skbprio;
 
 pub use filters::{BASIC, FILTERS, FLOW, FLOWER, FW, MATCHALL, U32};
 pub use qdiscs::{KINDS, STAB};
@@ -76,12 +85,20 @@ pub enum Takes {
     LinkLayer,
     /// Bands of the priorities, up to sixteen.
     Priomap,
+    /// A length of time in microseconds, or a number of packets (`5p`).
+    TimeOrPackets,
     /// `VALUE/MASK`, both octets.
     Selector,
     /// A service curve: `m1 RATE d TIME m2 RATE`, or `umax SIZE dmax TIME rate RATE`.
     Curve,
     /// A probability as a fraction: `0.02`.
     Fraction,
+    /// A length of time in nanoseconds (`10us`).
+    Nanos,
+    /// A probability in per cent: `0.3%`.
+    Percent,
+    /// Several words, that the kind reads by itself; this is how help names them.
+    Words(&'static str),
     /// A word that is read and ignored.
     Ignored,
 }
@@ -191,8 +208,11 @@ impl Takes {
             Takes::Size => "SIZE",
             Takes::SizeCell => "SIZE[/CELL]",
             Takes::Rate | Takes::Rate32 => "RATE",
-            Takes::Time => "TIME",
+            Takes::Time | Takes::Nanos => "TIME",
+            Takes::Percent => "PERCENT",
+            Takes::Words(words) => words,
             Takes::LinkLayer => "ethernet|atm|adsl",
+            Takes::TimeOrPackets => "TIME|Np",
             Takes::Priomap => "BAND…",
             Takes::Selector => "VALUE/MASK",
             Takes::Curve => "[m1 RATE d TIME] m2 RATE | [umax SIZE dmax TIME] rate RATE",
@@ -216,10 +236,14 @@ impl Takes {
             Takes::Rate => "a rate with its unit, such as 500kbit, 1.5mbit or 64kbps (kilobytes per second)",
             Takes::Time => "a time with its unit, such as 5ms or 100us; without one, microseconds",
             Takes::LinkLayer => "ethernet, atm or adsl",
+            Takes::TimeOrPackets => "a time such as 1ms, or packets such as 5p",
             Takes::Priomap => "up to 16 band numbers, each less than the number of bands",
             Takes::Selector => "a value and a mask, such as 0x01/0x03",
             Takes::Curve => "a service curve, such as m1 2mbit d 10ms m2 100kbit, or umax 1500b dmax 20ms rate 100kbit",
             Takes::Fraction => "a probability from 0 to 1, such as 0.02",
+            Takes::Nanos => "a time with its unit, such as 20us or 500ns; without one, nanoseconds",
+            Takes::Percent => "a probability from 0% to 100%, such as 0.3%",
+            Takes::Words(words) => words,
             Takes::Ignored => "one word",
         }
     }

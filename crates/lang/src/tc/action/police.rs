@@ -204,7 +204,10 @@ impl Said {
             );
         }
         if self.rate.is_some() && self.burst.is_none() {
-            return fail("'burst' requires 'rate'.", "A rate needs a burst, the bytes that may come at once: burst 10k.");
+            return fail(
+                "'burst' requires 'rate'.",
+                "A rate needs a burst, the bytes that may come at once: burst 10k.",
+            );
         }
         if self.peak.is_some() && self.rate.is_none() {
             return fail("'peakrate' requires 'rate'.", "A peak rate stands beside a rate.");
@@ -216,7 +219,10 @@ impl Said {
             return fail("'pkts_burst' requires 'pkts_rate'.", "Both are needed: pkts_rate 100 pkts_burst 10.");
         }
         if self.rate.is_some() && self.packets.is_some() {
-            return fail("'rate' and 'pkts_rate' are not allowed in same action.", "Use two policers, one after the other.");
+            return fail(
+                "'rate' and 'pkts_rate' are not allowed in same action.",
+                "Use two policers, one after the other.",
+            );
         }
         Ok(())
     }
