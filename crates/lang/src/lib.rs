@@ -13,6 +13,7 @@ pub mod nft;
 pub mod short;
 pub mod tc;
 
+mod distribution;
 mod json;
 mod number;
 mod refusal;
@@ -27,6 +28,8 @@ pub struct Env {
     pub devices: Option<Vec<Device>>,
     /// The machine knows flow's keys of a tunnel's inside, as Siemon's patched kernels did; Linux itself never has.
     pub tunnel_keys: bool,
+    /// Distributions for netem that the machine has as files, by name.
+    pub tables: std::sync::Arc<std::collections::BTreeMap<String, tidegate_policy::Table>>,
 }
 
 /// A device, as far as the front ends care.

@@ -88,6 +88,19 @@ pub fn parse_time(text: &str) -> Option<u32> {
     Some(if us.is_finite() { us as i64 as u32 } else { 0 })
 }
 
+/// A length of time in nanoseconds: `10us`, `1.5ms`; without a unit, nanoseconds.
+pub fn parse_nanos(text: &str) -> Option<i64> {
+    let (number, suffix) = float_prefix(text)?;
+    let scale = match suffix.to_ascii_lowercase().as_str() {
+        "" | "ns" | "nsec" | "nsecs" => 1.0,
+        "us" | "usec" | "usecs" => 1e3,
+        "ms" | "msec" | "msecs" => 1e6,
+        "s" | "sec" | "secs" => 1e9,
+        _ => return None,
+    };
+    Some((number * scale) as i64)
+}
+
 /// A qdisc's handle: `1:`, `1`, `none`; what stands after the colon is ignored.
 pub fn parse_handle(text: &str) -> Option<Handle> {
     if text == "none" {
@@ -150,6 +163,17 @@ pub fn print_time(us: u32) -> String {
         format!("{}ms", general(value / 1e3, 3))
     } else {
         format!("{us}us")
+    }
+}
+
+/// A length of time in nanoseconds as tc prints it.
+pub fn print_nanos(ns: i64) -> String {
+    let value = ns as f64;
+    match ns {
+        1_000_000_000.. => format!("{}s", general(value / 1e9, 3)),
+        1_000_000.. => format!("{}ms", general(value / 1e6, 3)),
+        1000.. => format!("{}us", general(value / 1e3, 3)),
+        _ => format!("{ns}ns"),
     }
 }
 

@@ -134,6 +134,19 @@ impl Head {
         Some(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
     }
 
+    /// Turns a bit of the frame round, if it is among the octets kept.
+    pub fn flip(&mut self, octet: usize, bit: u32) {
+        if let Some(octet) = self.bytes[..usize::from(self.len)].get_mut(octet) {
+            *octet ^= 1 << (bit & 7);
+        }
+    }
+
+    /// The octet at `offset` from the network header (negative: in the Ethernet header), as far as octets are kept.
+    pub fn octet(&self, offset: i32) -> Option<u8> {
+        let at = usize::try_from(offset + Head::ETHERNET as i32).ok()?;
+        self.bytes[..usize::from(self.len)].get(at).copied()
+    }
+
     /// The outer EtherType.
     pub fn ethertype(&self) -> u16 {
         u16::from_be_bytes([self.bytes[12], self.bytes[13]])

@@ -65,6 +65,8 @@ pub struct Meta {
     pub led_out: bool,
     /// The actions of the next filter that matches are passed over: it came back from the device they led it to.
     pub passed_over: bool,
+    /// The traffic-control index, by which gred tells virtual queues apart.
+    pub tc_index: u8,
     /// What the discipline that holds it wrote down about it.
     pub scratch: Scratch,
     /// What it costs on the link, bytes: CAKE's, beside the words that all disciplines share.
@@ -187,6 +189,11 @@ impl Pool {
         }
     }
 
+    /// How far packets are looked into.
+    pub fn dissector(&self) -> Dissector {
+        self.dissector
+    }
+
     /// How far packets are looked into that have not been dissected yet.
     pub fn set_dissector(&mut self, dissector: Dissector) {
         self.dissector = dissector;
@@ -217,6 +224,15 @@ impl Pool {
         *cold = Cold { head, ..Cold::default() };
         self.live += 1;
         Some(Pkt(slot))
+    }
+
+    /// Another packet that is like this one; `None` when the pool is full. Nobody watches it.
+    pub fn copy(&mut self, pkt: &Pkt) -> Option<Pkt> {
+        let meta = Meta { watched: false, ..self.meta(pkt).clone() };
+        let cold = self.cold[pkt.0 as usize].clone();
+        let copy = self.insert(meta, Head::default())?;
+        self.cold[copy.0 as usize] = cold;
+        Some(copy)
     }
 
     /// Gives a packet's slot back.
@@ -349,6 +365,28 @@ impl Pool {
         cold.arrived = None;
         let Meta { ethertype, ident, watched, frame_len, .. } = *meta;
         *meta = Meta { ethertype, ident, watched, ..Meta::of(&cold.head, frame_len) };
+    }
+
+    /// Makes a second copy of a packet; `None` when the pool is full.
+    pub fn duplicate(&mut self, pkt: &Pkt) -> Option<Pkt> {
+        let cold = &self.cold[pkt.0 as usize];
+        let (head, keys, arrived) = (cold.head.clone(), cold.keys, cold.arrived);
+        let copy = self.insert(self.meta(pkt).clone(), head)?;
+        let cold = &mut self.cold[copy.0 as usize];
+        (cold.keys, cold.arrived) = (keys, arrived);
+        Some(copy)
+    }
+
+    /// Makes one bit of a packet's frame wrong. Its flow hash stays if it was asked for before.
+    pub fn corrupt(&mut self, pkt: &Pkt, octet: u32, bit: u32) {
+        let meta = &mut self.meta[pkt.0 as usize];
+        let cold = &mut self.cold[pkt.0 as usize];
+        if cold.head.dsfield() != meta.dsfield {
+            cold.head.set_dsfield(meta.dsfield);
+        }
+        cold.head.flip(octet as usize, bit);
+        (meta.ethertype, meta.dsfield) = (cold.head.ethertype(), cold.head.dsfield());
+        cold.keys = None;
     }
 
     /// Gives a packet a flow hash beforehand (a NIC's, or a generator's); 0 takes it away.

@@ -2,9 +2,15 @@
 
 mod cake;
 mod dualpi2;
+mod fq;
+mod fq_pie;
+mod hhf;
 
 pub use cake::{CakeFlowStats, CakeStats, CakeTinStats};
 pub use dualpi2::DualPi2Stats;
+pub use fq::FqStats;
+pub use fq_pie::FqPieStats;
+pub use hhf::HhfStats;
 
 use crate::action::Action;
 use crate::filter::FilterParams;
@@ -142,6 +148,16 @@ pub struct ActionDump {
     pub packets: u64,
     /// Packets it dropped.
     pub drops: u32,
+    /// Packets that went over its limits.
+    pub overlimits: u32,
+    /// Filters that have it.
+    pub binds: u32,
+    /// The same, and one more where it was made by itself.
+    pub refs: u32,
+    /// A filter had it last by `police` without `action`: then the kernel adds its counters to each filter that has it first.
+    pub counted_old: bool,
+    /// It was made that way: then cards need not count for it.
+    pub made_old: bool,
     /// Since it was made, ns.
     pub installed: u64,
     /// Since it was last used (or made), ns.
@@ -228,6 +244,12 @@ pub enum Xstats {
     Cake(Box<CakeStats>),
     /// A flow of cake.
     CakeFlow(CakeFlowStats),
+    /// fq.
+    Fq(FqStats),
+    /// fq_pie.
+    FqPie(FqPieStats),
+    /// hhf.
+    Hhf(HhfStats),
     /// A flow of fq_codel.
     FqCodelClass {
         /// Bytes it may still send in its turn.

@@ -43,6 +43,20 @@ pub enum Kind {
     DualPi2,
     /// Common applications kept enhanced (LANMAN 2018): shaper, tins, flows and hosts in one.
     Cake,
+    /// Strict bands, and bands that share by quanta (IEEE 802.1Qaz).
+    Ets,
+    /// Flows that take turns and are paced.
+    Fq,
+    /// Fair queueing with PIE in each flow.
+    FqPie,
+    /// Random early detection with several curves in one queue.
+    Gred,
+    /// Flows that send much are set apart.
+    Hhf,
+    /// A network's delays and faults.
+    Netem,
+    /// The packet of the least priority makes room.
+    Skbprio,
     /// Filters on what arrives at a device; queues nothing.
     Ingress,
     /// Filters on what arrives and on what leaves; queues nothing.
@@ -71,6 +85,13 @@ impl Kind {
         Kind::Pie,
         Kind::DualPi2,
         Kind::Cake,
+        Kind::Ets,
+        Kind::Fq,
+        Kind::FqPie,
+        Kind::Gred,
+        Kind::Hhf,
+        Kind::Netem,
+        Kind::Skbprio,
     ];
 
     /// Its name in tc.
@@ -96,9 +117,21 @@ impl Kind {
             Kind::Pie => "pie",
             Kind::DualPi2 => "dualpi2",
             Kind::Cake => "cake",
+            Kind::Ets => "ets",
+            Kind::Fq => "fq",
+            Kind::FqPie => "fq_pie",
+            Kind::Gred => "gred",
+            Kind::Hhf => "hhf",
+            Kind::Netem => "netem",
+            Kind::Skbprio => "skbprio",
             Kind::Ingress => "ingress",
             Kind::Clsact => "clsact",
         }
+    }
+
+    /// Are its classes flows, which come and go with packets? They are no part of what was configured.
+    pub const fn classes_are_flows(self) -> bool {
+        matches!(self, Kind::Sfq | Kind::FqCodel | Kind::Cake)
     }
 
     /// The kind of that exact name.

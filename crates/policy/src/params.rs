@@ -5,9 +5,23 @@
 
 mod cake;
 mod dualpi2;
+mod ets;
+mod fq;
+mod fq_pie;
+mod gred;
+mod hhf;
+mod netem;
+mod skbprio;
 
 pub use cake::{CakeAckFilter, CakeFlows, CakeFraming, CakeParams, CakeTins};
 pub use dualpi2::{DualPi2Params, StepThreshold};
+pub use ets::{EtsClassParams, EtsParams, MAX_BANDS};
+pub use fq::FqParams;
+pub use fq_pie::FqPieParams;
+pub use gred::{GredFlags, GredParams, GredQueue, GredQueueDump, GredSetup};
+pub use hhf::HhfParams;
+pub use netem::{NetemCorrelations, NetemLoss, NetemParams, NetemRate, NetemSlot, Share, Table};
+pub use skbprio::SkbprioParams;
 
 use crate::rate::{RateSpec, Ticks};
 
@@ -50,6 +64,20 @@ pub enum QdiscParams {
     DualPi2(DualPi2Params),
     /// cake.
     Cake(Box<CakeParams>),
+    /// ets.
+    Ets(EtsParams),
+    /// fq.
+    Fq(FqParams),
+    /// fq_pie.
+    FqPie(FqPieParams),
+    /// gred.
+    Gred(GredParams),
+    /// hhf.
+    Hhf(HhfParams),
+    /// netem.
+    Netem(Box<NetemParams>),
+    /// skbprio.
+    Skbprio(SkbprioParams),
     /// ingress and clsact: nothing can be said.
     Ingress,
 }
@@ -67,6 +95,8 @@ pub enum ClassParams {
     Hfsc(HfscClassParams),
     /// qfq.
     Qfq(QfqClassParams),
+    /// ets.
+    Ets(EtsClassParams),
 }
 
 /// pfifo, bfifo and pfifo_head_drop.

@@ -7,10 +7,10 @@ use crate::node::Node;
 use crate::shaper::{FIRST_AUTO, Shaper};
 use alloc::string::String;
 use alloc::vec::Vec;
-use tidegate_classify::{FilterList, Owner};
+use tidegate_classify::{FilterList, Owner, Told};
 use tidegate_packet::{Draws, Handle, Pool, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
-use tidegate_policy::{ClassOp, Errno, FilterOp, Kind, QdiscOp, TcError, Verb};
+use tidegate_policy::{ClassOp, Errno, FilterOp, Kind, QdiscOp, QdiscParams, TcError, Verb};
 
 /// How deep a tree may be.
 pub(crate) const MAX_DEPTH: u32 = 8;
@@ -106,7 +106,7 @@ impl Shaper {
         }
         let node = self.node(parent.qdisc())?;
         let child = if node.has_class(parent) { node.child(parent) } else { None };
-        Some(child.map(|child| (child.handle(), child.kind())))
+        Some(child.and_then(|child| child.there_mut()).map(|child| (child.handle(), child.kind())))
     }
 
     fn delete(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &QdiscOp) -> Result<(), TcError> {
@@ -149,6 +149,12 @@ impl Shaper {
         handle: Handle,
     ) -> Result<(), TcError> {
         let stab = op.stab.clone();
+        if let Err(refused) = self.check_copies(op, Some(handle)) {
+            if let (Some(QdiscParams::Netem(params)), Some(node)) = (&op.params, self.node(handle)) {
+                node.change_partly(params);
+            }
+            return Err(refused);
+        }
         self.on(now, pool, draws, handle, |node, cx| {
             if op.params.is_some() {
                 node.change(cx, op.params.as_ref())?;
@@ -173,12 +179,25 @@ impl Shaper {
         let handle = if op.handle.is_none() { self.auto_handle()? } else { op.handle };
         self.births += 1;
         let births = self.births;
+        self.check_copies(op, None)?;
         let (_, mut cx) = self.enter(now, pool, draws);
         let mut node = Node::new(&mut cx, kind, handle, op.parent, op.params.as_ref(), births)?;
         node.set_stab(op.stab.clone());
         node.estimate(&cx, handle, op.estimator);
         self.graft(now, pool, draws, op.parent, Some(node))?;
         self.ways.note(handle, op.parent);
+        Ok(())
+    }
+
+    /// A netem that makes second copies tolerates no other netem in its tree, as both would copy the other's.
+    fn check_copies(&mut self, op: &QdiscOp, own: Option<Handle>) -> Result<(), TcError> {
+        let Some(QdiscParams::Netem(params)) = &op.params else { return Ok(()) };
+        let copies = params.duplicate > 0;
+        let other =
+            |node: &mut Node| Some(node.handle()) != own && node.as_netem().is_some_and(|theirs| theirs || copies);
+        if self.find(other).is_some() {
+            return Err(TcError::new(Errno::Inval, "netem: cannot mix duplicating netems with other netems in tree"));
+        }
         Ok(())
     }
 
@@ -309,7 +328,7 @@ impl Shaper {
                 now: cx.now,
                 wheel: cx.wheel,
             };
-            let result = filters.apply(op, owner, &mut cx.draw.random());
+            let result = filters.apply(op, owner, cx.actions, &mut cx.draw.random());
             *node.filters_of(parent)? = filters;
             result
         })
@@ -343,16 +362,30 @@ impl Shaper {
     }
 
     fn filters_there(&mut self, now: Time, dev: &str, parent: Handle, all: bool) -> Result<Vec<FilterDump>, TcError> {
+        // They are looked at while the tree is walked.
+        let actions = core::mem::take(&mut self.actions);
+        let out = self.told_filters(Told { now, actions: &actions }, dev, parent, all);
+        self.actions = actions;
+        out
+    }
+
+    fn told_filters(
+        &mut self,
+        told: Told<'_>,
+        dev: &str,
+        parent: Handle,
+        all: bool,
+    ) -> Result<Vec<FilterDump>, TcError> {
         let mut out = Vec::new();
         if parent.qdisc() == ingress::HANDLE {
-            self.ingress.dump_filters(now, dev, parent, &mut out)?;
+            self.ingress.dump_filters(told, dev, parent, &mut out)?;
             return Ok(out);
         }
         let parent = self.filter_parent(parent)?;
         if let Some(node) = self.node(parent.qdisc()) {
-            let others = if all { node.other_tables(parent, now) } else { Vec::new() };
+            let others = if all { node.other_tables(parent, told) } else { Vec::new() };
             if let Ok(filters) = node.filters_of(parent) {
-                filters.dump(now, dev, parent, &others, &mut out);
+                filters.dump(told, dev, parent, &others, &mut out);
             }
         }
         Ok(out)
@@ -436,7 +469,9 @@ impl Node {
     fn filters_of(&mut self, parent: Handle) -> Result<&mut FilterList, TcError> {
         match self.kind() {
             kind if !is_classful(kind) => return Err(TcError::new(Errno::Inval, "Qdisc not classful")),
-            Kind::Tbf | Kind::Red => return Err(TcError::new(Errno::OpNotSupp, "Class doesn't support blocks")),
+            Kind::Tbf | Kind::Red | Kind::Netem | Kind::Skbprio => {
+                return Err(TcError::new(Errno::OpNotSupp, "Class doesn't support blocks"));
+            }
             _ => {}
         }
         if parent.minor() == 0 {
@@ -452,6 +487,6 @@ impl Node {
 const NO_PARENT: TcError = TcError::new(Errno::Inval, "Parent Qdisc doesn't exists");
 
 fn is_classful(kind: Kind) -> bool {
-    use Kind::{Cake, Drr, FqCodel, Hfsc, Htb, Prio, Qfq, Red, Sfb, Sfq, Tbf};
-    matches!(kind, Prio | Tbf | Htb | Drr | Sfq | FqCodel | Hfsc | Qfq | Red | Sfb | Cake)
+    use Kind::{Cake, Drr, Ets, FqCodel, Hfsc, Htb, Netem, Prio, Qfq, Red, Sfb, Sfq, Skbprio, Tbf};
+    matches!(kind, Prio | Tbf | Htb | Drr | Sfq | FqCodel | Hfsc | Qfq | Red | Sfb | Cake | Ets | Netem | Skbprio)
 }

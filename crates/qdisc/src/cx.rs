@@ -3,7 +3,7 @@
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
-use tidegate_classify::RandomSource;
+use tidegate_classify::{Actions, RandomSource};
 use tidegate_packet::{Draws, Handle, Jiffies, Pkt, Pool, Time, Wheel};
 
 /// What a discipline may ask of the device it works for.
@@ -71,6 +71,8 @@ pub struct Cx<'a> {
     pub pool: &'a mut Pool,
     /// Randomness.
     pub draw: Draw<'a>,
+    /// The machine's actions.
+    pub actions: &'a mut Actions,
     /// The device.
     pub device: Device,
     /// Where maintenance timers are armed.
@@ -79,6 +81,8 @@ pub struct Cx<'a> {
     pub(crate) events: &'a mut EventRing,
     /// A packet that a filter led away, with the number of the device it goes to.
     pub(crate) led: &'a mut Option<(Pkt, u32)>,
+    /// A second copy of a packet, and the qdisc that made it: to be offered at the root before the original goes on.
+    pub(crate) copied: &'a mut Option<(Pkt, Handle)>,
     /// Packets and bytes lost in the tree since the shaper was entered; each Node compares before and after.
     pub(crate) lost: Lost,
     /// Packets that vanished from a qdisc whose ancestors were not told.
@@ -125,6 +129,12 @@ impl Cx<'_> {
         *self.led = Some((pkt, to));
     }
 
+    /// A packet is taken away, and nobody counts it as lost.
+    pub(crate) fn steal(&mut self, at: Handle, pkt: Pkt) {
+        self.tell(What::Drop(Why::Policy), at, &pkt);
+        self.pool.release(pkt);
+    }
+
     fn tell(&mut self, what: What, at: Handle, pkt: &Pkt) {
         let meta = self.pool.meta(pkt);
         self.events.push(Event {
@@ -136,6 +146,17 @@ impl Cx<'_> {
             len: meta.frame_len,
             dsfield: meta.dsfield,
         });
+    }
+
+    /// Has a second copy of a packet offered at the root; then the qdisc `at` that set the original aside is told to go on.
+    pub(crate) fn copy(&mut self, at: Handle, copy: Pkt) {
+        debug_assert!(self.copied.is_none(), "a copy is not copied again");
+        *self.copied = Some((copy, at));
+    }
+
+    /// A copy that was never offered is gone: nobody counts it.
+    pub(crate) fn forget(&mut self, copy: Pkt) {
+        self.pool.release(copy);
     }
 
     /// Loses a packet because its queue is emptied; those of one call of a qdisc's purge are freed together.

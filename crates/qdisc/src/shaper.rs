@@ -9,6 +9,7 @@ use crate::node::Node;
 use crate::ways::{self, Ways};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use tidegate_classify::Actions;
 use tidegate_packet::{Draws, Handle, Pkt, Pool, Time, Timer, Wheel};
 use tidegate_policy::Kind;
 
@@ -68,7 +69,18 @@ pub struct Shaper {
     late_timers: bool,
     pub(crate) ingress: Box<Ingress>,
     led: Option<(Pkt, u32)>,
+    copied: Option<(Pkt, Handle)>,
     pub(crate) ways: Ways,
+    /// The machine's actions, while the device is at work; in between they are with the machine.
+    pub(crate) actions: Box<Actions>,
+}
+
+/// A shaper's parts, lent apart.
+struct Entered<'a> {
+    root: &'a mut Node,
+    ingress: &'a mut Ingress,
+    cx: Cx<'a>,
+    ways: &'a Ways,
 }
 
 /// How many packets of a batch are looked at together.
@@ -97,7 +109,9 @@ impl Shaper {
             late_timers: false,
             ingress: Box::default(),
             led: None,
+            copied: None,
             ways: Ways::default(),
+            actions: Box::default(),
         }
     }
 
@@ -175,10 +189,16 @@ impl Shaper {
         self.led.take()
     }
 
-    /// A device of the machine is gone: no filter leads there any more.
-    pub fn forget_device(&mut self, gone: u32) {
-        self.ingress.forget_device(gone);
-        self.each(&mut |node| node.forget_device(gone));
+    /// Lends it the machine's actions, or takes them back: it gets what is given, and what it had is in its place.
+    #[inline]
+    pub fn swap_actions(&mut self, actions: &mut Box<Actions>) {
+        core::mem::swap(&mut self.actions, actions);
+    }
+
+    /// Shows the places that the actions of each filter have.
+    pub fn each_action(&mut self, show: &mut dyn FnMut(&[u32])) {
+        self.ingress.each_action(show);
+        self.each(&mut |node| node.each_action(show));
     }
 
     /// Offers a packet for sending.
@@ -196,8 +216,8 @@ impl Shaper {
         } else {
             pkt
         };
-        let (root, mut cx) = self.enter(now, pool, draws);
-        offer_to(root, &mut cx, pkt)
+        let (root, mut cx, ways) = self.enter_ways(now, pool, draws);
+        offer_to(root, &mut cx, ways, pkt)
     }
 
     /// Offers packets for sending, in order, as [`Shaper::offer`] would one by one, and tells of each what its sender learns and
@@ -217,13 +237,13 @@ impl Shaper {
             }
             return;
         }
-        let (root, mut cx) = self.enter(now, pool, draws);
+        let (root, mut cx, ways) = self.enter_ways(now, pool, draws);
         let near = cx.watchdogs.len() < FEW_QDISCS && cx.pool.live() < FEW_PACKETS;
         for n in (0..packets.len()).step_by(BATCH).filter(|_| !near) {
             touch_ways(root, cx.pool, &packets[n..(n + BATCH).min(packets.len())]);
         }
         for pkt in packets.drain(..) {
-            let offer = offer_to(root, &mut cx, pkt);
+            let offer = offer_to(root, &mut cx, ways, pkt);
             told(offer, cx.led.take());
         }
     }
@@ -340,20 +360,37 @@ impl Shaper {
         pool: &'a mut Pool,
         draws: &'a mut dyn Draws,
     ) -> (&'a mut Node, &'a mut Ingress, Cx<'a>) {
+        let Entered { root, ingress, cx, .. } = self.enter_whole(now, pool, draws);
+        (root, ingress, cx)
+    }
+
+    fn enter_ways<'a>(
+        &'a mut self,
+        now: Time,
+        pool: &'a mut Pool,
+        draws: &'a mut dyn Draws,
+    ) -> (&'a mut Node, Cx<'a>, &'a Ways) {
+        let Entered { root, cx, ways, .. } = self.enter_whole(now, pool, draws);
+        (root, cx, ways)
+    }
+
+    fn enter_whole<'a>(&'a mut self, now: Time, pool: &'a mut Pool, draws: &'a mut dyn Draws) -> Entered<'a> {
         let cx = Cx {
             now,
             pool,
+            actions: &mut self.actions,
             draw: Draw { source: draws, flow_key_drawn: &mut self.flow_key_drawn },
             device: self.device,
             wheel: &self.wheel,
             watchdogs: &mut self.watchdogs,
             events: &mut self.events,
             led: &mut self.led,
+            copied: &mut self.copied,
             lost: Lost::default(),
             vanished: crate::cx::Lost::default(),
             purge_group: 0,
         };
-        (&mut self.root, &mut self.ingress, cx)
+        Entered { root: &mut self.root, ingress: &mut self.ingress, cx, ways: &self.ways }
     }
 
     /// The handle of the first qdisc, from the root down, for which `test` holds.
@@ -407,18 +444,31 @@ impl Shaper {
 
 /// Hands a packet to the root.
 #[inline]
-fn offer_to(root: &mut Node, cx: &mut Cx<'_>, pkt: Pkt) -> Offer {
+fn offer_to(root: &mut Node, cx: &mut Cx<'_>, ways: &Ways, pkt: Pkt) -> Offer {
     if let Some(stab) = root.stab() {
         let len = adjusted_size(stab, cx.pool.meta(&pkt).len);
         cx.pool.meta_mut(&pkt).len = len;
     }
     let mark = cx.events.mark();
     let result = root.enqueue(cx, pkt);
+    if cx.copied.is_some() {
+        offer_copy(root, cx, ways);
+    }
     cx.events.reverse_from(mark);
     match result {
         Enqueue::Queued | Enqueue::Lost | Enqueue::Taken | Enqueue::Parked => Offer::Queued,
         Enqueue::Congested => Offer::Congested,
         Enqueue::Dropped => Offer::Refused,
+    }
+}
+
+/// Offers the second copy of a packet that netem made, as long as it is, and has the original go on after that.
+#[cold]
+fn offer_copy(root: &mut Node, cx: &mut Cx<'_>, ways: &Ways) {
+    let Some((copy, at)) = cx.copied.take() else { return };
+    let _ = root.enqueue(cx, copy);
+    if let Some(way) = ways.to(root, at) {
+        root.with(cx, way.classes(), &mut |node, cx| node.resume(cx));
     }
 }
 

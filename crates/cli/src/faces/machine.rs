@@ -1,12 +1,14 @@
 //! The machine that the tools speak of.
 
 use super::{Face, Host};
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 use tidegate_gateway::{DeviceSpec, Gateway};
 use tidegate_lang::iptables::print_rule;
 use tidegate_lang::{Device, Env};
 use tidegate_packet::{Dissector, Draws, Pool, Time};
 use tidegate_policy::netfilter::{NfCommand, NfOp};
-use tidegate_policy::{LinkKind, Op};
+use tidegate_policy::{LinkKind, Op, Table};
 
 /// A machine that scripts configure: the gateway, and the present on it.
 pub struct Machine {
@@ -26,6 +28,19 @@ pub struct Machine {
     pub warns: bool,
     /// A script is being taken in: devices that a command names come into being, and refusals are explained after the tool's own words.
     pub grows: bool,
+}
+
+/// The distribution of netem's that cannot be computed, where tc's file of it is installed.
+fn tables() -> Arc<BTreeMap<String, Table>> {
+    static TABLES: OnceLock<Arc<BTreeMap<String, Table>>> = OnceLock::new();
+    const PLACES: [&str; 3] = ["/usr/lib/tc", "/usr/lib/x86_64-linux-gnu/tc", "/usr/share/tc"];
+    let read = |name: &str| {
+        let text = PLACES.iter().find_map(|place| std::fs::read_to_string(format!("{place}/{name}.dist")).ok())?;
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        let values: Option<Vec<i16>> = lines.flat_map(str::split_whitespace).map(|word| word.parse().ok()).collect();
+        values.filter(|values| !values.is_empty()).map(|values| (name.to_owned(), Table(values.into())))
+    };
+    TABLES.get_or_init(|| Arc::new(read("experimental").into_iter().collect())).clone()
 }
 
 /// A command that was carried out.
@@ -91,6 +106,7 @@ impl Machine {
         Env {
             devices: Some(self.gateway.devices().map(device).collect()),
             tunnel_keys: self.gateway.dissector() == Dissector::Legacy,
+            tables: tables(),
         }
     }
 

@@ -119,7 +119,8 @@ pub(super) fn take_in(options: &Options) -> anyhow::Result<Policy> {
         (None, Some((upper, _))) => upper.clone(),
         (None, None) => match said {
             Some(wan) => wan,
-            None => wan_of(&machine.log, |name| kind(name) == Some(DeviceKind::Ifb))?,
+            // What a script made to try something out, and took away again, is not there any more.
+            None => wan_of(&machine.log, |name| kind(name).is_none_or(|kind| kind == DeviceKind::Ifb))?,
         },
     };
     let beneath = options.over.as_ref().map(|(_, lower)| lower.clone());
@@ -143,12 +144,12 @@ pub(super) fn take_in(options: &Options) -> anyhow::Result<Policy> {
 
 /// Says what went wrong in the script; an error unless it may go on.
 fn judge(outcome: &Outcome, options: &Options) -> anyhow::Result<()> {
-    for trouble in &outcome.troubles {
+    for trouble in outcome.troubles.iter().filter(|trouble| !trouble.idle) {
         eprintln!("{trouble}");
     }
     let how = match &outcome.exit {
         Exit::TimedOut { .. } | Exit::Crowded { .. } | Exit::Lost(_) => "it did not come to its end",
-        Exit::Code(0) if outcome.troubles.is_empty() => return Ok(()),
+        Exit::Code(0) if outcome.troubles.iter().all(|trouble| trouble.idle) => return Ok(()),
         Exit::Code(0) => "a command in it failed",
         Exit::Code(_) | Exit::Signal(_) => "it ended with an error",
     };

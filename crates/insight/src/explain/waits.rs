@@ -6,7 +6,7 @@ use crate::words;
 use tidegate_lang::units::print_rate;
 use tidegate_packet::{Handle, Rate, Span};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
-use tidegate_policy::{ClassParams, HfscClassParams, Kind, QdiscParams};
+use tidegate_policy::{ClassParams, EtsClassParams, GredParams, HfscClassParams, Kind, NetemParams, QdiscParams};
 
 /// Flows whose turns are told of: a busy household's.
 const SOME_FLOWS: u64 = 10;
@@ -41,6 +41,7 @@ pub(super) fn class_words(class: &ClassDump) -> String {
         }
         ClassParams::Drr(drr) => drr.quantum.map_or(String::new(), |bytes| format!("quantum {bytes}")),
         ClassParams::Qfq(qfq) => format!("weight {}", qfq.weight.unwrap_or(PLAIN_WEIGHT)),
+        ClassParams::Ets(ets) => ets.quantum.map_or("strict".into(), |bytes| format!("quantum {bytes}")),
         ClassParams::None => String::new(),
     }
 }
@@ -113,6 +114,22 @@ fn of_params(params: &QdiscParams, frame: u64, served: Served) -> Vec<String> {
             said.push(held(us(fq.target_us, 5000)));
             said
         }
+        QdiscParams::FqPie(fq) => {
+            let mut said = turns(u64::from(fq.quantum.unwrap_or(1514)), served);
+            said.push(held(us(fq.pie.target_us, 15_000)));
+            said
+        }
+        QdiscParams::Fq(fq) => {
+            let mut said = turns(u64::from(fq.quantum.unwrap_or(3028)), served);
+            said.extend(by_packets("flow's own queue", u64::from(fq.flow_limit.unwrap_or(100)), frame, served));
+            said
+        }
+        QdiscParams::Skbprio(skbprio) => by_packets("queue", u64::from(skbprio.limit.unwrap_or(64)), frame, served),
+        QdiscParams::Hhf(hhf) => by_packets("queue", u64::from(hhf.limit.unwrap_or(1000)), frame, served),
+        QdiscParams::Gred(GredParams::InForce(gred, _)) => {
+            by_bytes("queue", u64::from(gred.limit.unwrap_or(0)), served)
+        }
+        QdiscParams::Netem(netem) => vec![delayed(netem)],
         QdiscParams::Sfq(sfq) => {
             let mut said = turns(u64::from(sfq.quantum), served);
             let own = u64::from(sfq.depth.min(sfq.limit).max(1));
@@ -120,6 +137,15 @@ fn of_params(params: &QdiscParams, frame: u64, served: Served) -> Vec<String> {
             said
         }
         _ => Vec::new(),
+    }
+}
+
+/// What netem makes of every packet.
+fn delayed(netem: &NetemParams) -> String {
+    let (delay, jitter) = (netem.latency_ns as f64 / 1e6, netem.jitter_ns as f64 / 1e6);
+    match netem.jitter_ns {
+        0 => format!("netem holds it back for {delay:.1} ms"),
+        _ => format!("netem holds it back for {delay:.1} ms, give or take {jitter:.1} ms"),
     }
 }
 
@@ -231,6 +257,20 @@ fn within(reading: &Reading, class: &ClassDump, above: Served) -> Served {
                 _ => None,
             };
             Served { assured: share(qfq.weight.unwrap_or(PLAIN_WEIGHT), &weight), ..above }
+        }
+        ClassParams::Ets(EtsClassParams { quantum: None }) if class.classid.minor() > 1 => {
+            Served { assured: None, after_others: true, ..above }
+        }
+        ClassParams::Ets(EtsClassParams { quantum: None }) => above,
+        ClassParams::Ets(ets) => {
+            let quantum = |params: &ClassParams| if let ClassParams::Ets(ets) = params { ets.quantum } else { None };
+            let after_others = reading.classes.iter().any(|other| {
+                other.dev == class.dev
+                    && other.classid == class.classid.qdisc().class(1)
+                    && other.params == ClassParams::Ets(EtsClassParams { quantum: None })
+            });
+            let assured = if after_others { None } else { share(ets.quantum.unwrap_or(0), &quantum) };
+            Served { assured, after_others, ..above }
         }
         // A band behind the first.
         ClassParams::None if class.kind == Kind::Prio && class.classid.minor() > 1 => {

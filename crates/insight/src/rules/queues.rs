@@ -208,12 +208,13 @@ fn longest_of(reading: &Reading, class: &ClassDump) -> u32 {
 
 /// Kinds that drop or mark before their queue is full.
 fn keeps_short(kind: Kind) -> bool {
-    matches!(kind, Kind::Codel | Kind::FqCodel | Kind::Pie | Kind::DualPi2 | Kind::Red | Kind::Choke | Kind::Sfb)
+    use Kind::{Choke, Codel, DualPi2, FqCodel, FqPie, Gred, Pie, Red, Sfb};
+    matches!(kind, Codel | FqCodel | Pie | FqPie | DualPi2 | Red | Choke | Gred | Sfb)
 }
 
 /// Kinds whose queue is nothing but a queue.
 fn is_plain(kind: Kind) -> bool {
-    matches!(kind, Kind::Pfifo | Kind::Bfifo | Kind::PfifoHeadDrop | Kind::PfifoFast | Kind::Sfq)
+    matches!(kind, Kind::Pfifo | Kind::Bfifo | Kind::PfifoHeadDrop | Kind::PfifoFast | Kind::Sfq | Kind::Skbprio)
 }
 
 /// A queue that, filled, takes long to empty.

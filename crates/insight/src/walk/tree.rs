@@ -178,6 +178,11 @@ impl Tree<'_> {
         match &at.qdisc.params {
             QdiscParams::Htb(_) | QdiscParams::Hfsc(_) => self.hierarchy(at, set),
             QdiscParams::Prio(params) => self.prio(at, params, set),
+            QdiscParams::Ets(params) => {
+                let mut map = PrioParams { bands: params.bands.into(), ..PrioParams::default() };
+                map.priomap.iter_mut().zip(&params.priomap).for_each(|(slot, band)| *slot = *band);
+                self.prio(at, &map, set)
+            }
             _ if matches!(at.qdisc.kind, Kind::Drr | Kind::Qfq) => self.flat(at, set),
             _ => {
                 // Filters share out among flows, or there is one class.
@@ -447,7 +452,7 @@ enum At {
 
 /// Can a qdisc hang on one of this kind, beside those with classes that are made by hand?
 fn takes_child(kind: Kind) -> bool {
-    matches!(kind, Kind::Tbf | Kind::Red | Kind::Sfb)
+    matches!(kind, Kind::Tbf | Kind::Red | Kind::Sfb | Kind::Netem)
 }
 
 /// Does a qdisc hang on a class of another, or on the other itself?

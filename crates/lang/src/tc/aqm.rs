@@ -7,11 +7,11 @@ use tidegate_packet::Rate;
 use tidegate_policy::{PieParams, RedParams, SfbParams, SfqRed};
 
 /// The probability of a mark at `max` when none is given.
-const PROBABILITY: f64 = 0.02;
+pub(super) const PROBABILITY: f64 = 0.02;
 /// red's bandwidth when none is given: 10 Mbit/s.
-const BANDWIDTH: Rate = Rate(1_250_000);
+pub(super) const BANDWIDTH: Rate = Rate(1_250_000);
 
-fn computed(terms: &Terms, before: &str) -> Result<Computed, Refusal> {
+pub(super) fn computed(terms: &Terms, before: &str) -> Result<Computed, Refusal> {
     compute(terms).map_err(|said| {
         Refusal { stderr: format!("{before}{said}"), code: 1, ..Refusal::default() }
             .remedy("The burst must be more than min/avpkt packets, and the probability more than 0.")
@@ -23,7 +23,7 @@ fn missing(line: &str, remedy: &str) -> Refusal {
 }
 
 /// How many usual packets lie between the thresholds: the burst when none is given.
-fn usual_burst(min: u32, max: u32, avpkt: u32) -> u32 {
+pub(super) fn usual_burst(min: u32, max: u32, avpkt: u32) -> u32 {
     min.wrapping_mul(2).wrapping_add(max).checked_div(avpkt.wrapping_mul(3)).unwrap_or(0)
 }
 

@@ -1,11 +1,9 @@
 //! The values read become a kind's parameters: one function per kind.
 
 use super::aqm;
-use super::cake;
-use super::dualpi2;
-use super::hfsc;
 use super::options::{Reader, Values};
 use super::words::Words;
+use super::{cake, dualpi2, ets, fq, fq_pie, gred, hfsc, hhf, netem, skbprio};
 use crate::units::{default_burst, limit_of_latency, ticks_of};
 use crate::{Env, Refusal};
 use tidegate_policy::spec::{KINDS, KindSpec};
@@ -16,8 +14,8 @@ use tidegate_policy::{
 
 /// Kinds that tc 6.1 has words for and this version has not.
 const LATER: &[&str] = &[
-    "bpf", "cbq", "cbs", "dsmark", "etf", "ets", "fq", "fq_pie", "gred", "hhf", "mqprio", "multiq", "netem", "plug",
-    "rr", "skbprio", "taprio", "atm", "ingress", "clsact", "teql",
+    "bpf", "cbq", "cbs", "dsmark", "etf", "mqprio", "multiq", "plug", "rr", "taprio", "atm", "ingress", "clsact",
+    "teql",
 ];
 
 /// Reads the options of a qdisc of this kind. `None`: tc sends no parameters.
@@ -42,11 +40,8 @@ pub(super) fn qdisc(
         };
     };
     let reader = Reader { spec, dev, env, class: false };
-    if kind == "hfsc" {
-        return hfsc::qdisc(&reader, words).map(|params| Some(QdiscParams::Hfsc(params)));
-    }
-    if kind == "cake" {
-        return cake::params(&reader, table, words).map(|params| Some(QdiscParams::Cake(Box::new(params))));
+    if let Some(params) = read_alone(kind, &reader, words, stderr)? {
+        return Ok(Some(params));
     }
     let values = reader.read(table, words)?;
     Ok(match kind {
@@ -66,9 +61,30 @@ pub(super) fn qdisc(
         "sfb" => Some(QdiscParams::Sfb(aqm::sfb(&values))),
         "pie" => Some(QdiscParams::Pie(aqm::pie(&values))),
         "dualpi2" => Some(QdiscParams::DualPi2(dualpi2::read(&values, stderr)?)),
+        "fq" => Some(QdiscParams::Fq(fq::qdisc(&values))),
+        "fq_pie" => Some(QdiscParams::FqPie(fq_pie::qdisc(&values))),
+        "hhf" => Some(QdiscParams::Hhf(hhf::qdisc(&values))),
         // drr and qfq: nothing to say.
         _ => None,
     })
+}
+
+/// Kinds whose words fit no table.
+fn read_alone(
+    kind: &str,
+    reader: &Reader<'_>,
+    words: &mut Words<'_>,
+    stderr: &mut String,
+) -> Result<Option<QdiscParams>, Refusal> {
+    Ok(Some(match kind {
+        "hfsc" => QdiscParams::Hfsc(hfsc::qdisc(reader, words)?),
+        "cake" => QdiscParams::Cake(Box::new(cake::params(reader, words)?)),
+        "ets" => QdiscParams::Ets(ets::qdisc(reader, words)?),
+        "gred" => QdiscParams::Gred(gred::qdisc(reader, words, stderr)?),
+        "netem" => QdiscParams::Netem(Box::new(netem::qdisc(reader, words)?)),
+        "skbprio" => QdiscParams::Skbprio(skbprio::qdisc(reader, words)?),
+        _ => return Ok(None),
+    }))
 }
 
 /// Reads the options of a class of this kind.
@@ -77,14 +93,17 @@ pub(super) fn class(kind: &str, dev: &str, env: &Env, words: &mut Words<'_>) -> 
     let classless = || {
         Refusal::new(1, format!("Error: Qdisc \"{kind}\" is classless."))
             .at(place)
-            .remedy("Classes are made by hand for htb, hfsc, drr and qfq (in this version of tidegate).")
+            .remedy("Classes are made by hand for htb, hfsc, drr and qfq; those of ets can be changed.")
     };
-    if matches!(kind, "ets" | "cbq" | "dsmark") {
+    if matches!(kind, "cbq" | "dsmark") {
         return Err(later("class", kind, place));
     }
     let spec = KindSpec::find(kind).ok_or_else(classless)?;
     let table = spec.class.ok_or_else(classless)?;
     let reader = Reader { spec, dev, env, class: true };
+    if kind == "ets" {
+        return ets::class(&reader, words).map(ClassParams::Ets);
+    }
     if kind == "hfsc" {
         return hfsc::class(&reader, words).map(ClassParams::Hfsc);
     }

@@ -2,13 +2,22 @@
 
 mod action;
 mod aqm;
+mod basic;
 mod build;
 mod cake;
 mod command;
 mod dualpi2;
+mod ematch;
+mod ets;
 mod filter;
+mod flower;
+mod fq;
+mod fq_pie;
+mod gred;
 mod hfsc;
+mod hhf;
 mod listing;
+mod netem;
 mod options;
 mod red;
 mod refuse;
@@ -17,6 +26,7 @@ mod show_class;
 mod show_filter;
 mod show_qdisc;
 mod size_table;
+mod skbprio;
 mod u32_filter;
 mod words;
 
@@ -315,7 +325,7 @@ pub(crate) fn help_of(object: Option<Object>) -> TcCommand {
         ),
         Some(Object::Class) => "tc class add|change|replace|delete dev DEVICE parent ID classid H:N KIND [OPTION…]\n\
              tc class show dev DEVICE [root|parent ID|classid ID|qdisc H:]\n\
-             kinds: htb hfsc drr qfq\n`tc class add htb help` tells a kind's options.\n"
+             kinds: htb hfsc drr qfq ets\n`tc class add htb help` tells a kind's options.\n"
             .into(),
         Some(Object::Filter) => format!(
             "tc filter add|change|replace|delete dev DEVICE [parent ID|root] [prio N] [protocol NAME] [handle ID] KIND [OPTION…]\n\

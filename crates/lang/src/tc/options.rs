@@ -2,7 +2,7 @@
 
 use super::words::Words;
 use crate::number::{float_prefix, i32_in, u8_in, u16_in, u32_in};
-use crate::units::{parse_percent, parse_rate, parse_size, parse_size_cell, parse_time};
+use crate::units::{parse_nanos, parse_percent, parse_rate, parse_size, parse_size_cell, parse_time};
 use crate::{Env, Refusal};
 use tidegate_packet::Rate;
 use tidegate_policy::LinkLayer;
@@ -155,8 +155,12 @@ impl Reader<'_> {
             }
         };
         if out_of_bounds(self.spec.name, option.key, &value) {
-            let text =
-                format!("{} is between {}.", option.key, if self.spec.name == "pie" { "0 and 32" } else { "0 and 1" });
+            let bounds = match (self.spec.name, option.key) {
+                (_, "ecn_prob") => "0 and 100",
+                ("pie" | "fq_pie", _) => "0 and 32",
+                _ => "0 and 1",
+            };
+            let text = format!("{} is between {bounds}.", option.key);
             return Err(Refusal::new(1, format!("Illegal \"{}\"", option.blame)).at(words.last()).remedy(text));
         }
         if self.spec.name == "sfq" && option.key == "limit" && value < 2u32 {
@@ -210,6 +214,7 @@ impl Reader<'_> {
             Takes::Size => parse_size(text).map(Value::Number).ok_or_else(plain),
             Takes::SizeCell => parse_size_cell(text).map(|(size, _)| Value::Cell(size)).ok_or_else(plain),
             Takes::Time => parse_time(text).map(Value::Number).ok_or_else(plain),
+            Takes::Nanos => parse_nanos(text).map(|ns| Value::Number(ns as u32)).ok_or_else(plain),
             Takes::LinkLayer => link_layer(text).map(Value::Layer).ok_or_else(plain),
             Takes::Rate | Takes::Rate32 if text.contains('%') => self.percent(text).map(Value::Rate),
             Takes::Rate => parse_rate(text).map(Value::Rate).ok_or_else(plain),
@@ -221,7 +226,9 @@ impl Reader<'_> {
                 Some(packets) => u32_in(packets, 10).map(Value::Packets).ok_or_else(plain),
                 None => parse_time(text).map(Value::Number).ok_or_else(plain),
             },
-            Takes::Ignored | Takes::Flag | Takes::Priomap | Takes::Curve => Ok(Value::Flag),
+            Takes::Percent | Takes::Words(_) | Takes::Ignored | Takes::Flag | Takes::Priomap | Takes::Curve => {
+                Ok(Value::Flag)
+            }
         }
     }
 
@@ -328,7 +335,8 @@ impl PartialOrd<u32> for Value {
 fn out_of_bounds(kind: &str, key: &str, value: &Value) -> bool {
     match (kind, value) {
         ("sfb", Value::Fraction(share)) => *share < 0.0 || *share > 1.0,
-        ("pie", Value::Number(weight)) => matches!(key, "alpha" | "beta") && *weight > 32,
+        ("fq_pie", Value::Number(share)) if key == "ecn_prob" => *share > 100,
+        ("pie" | "fq_pie", Value::Number(weight)) => matches!(key, "alpha" | "beta") && *weight > 32,
         _ => false,
     }
 }

@@ -1,9 +1,7 @@
 //! `tc qdisc show`.
 
-use super::cake;
-use super::dualpi2;
 use super::show::{Entry, ended, handle_text};
-use super::{ShowFlags, ShowWhat};
+use super::{ShowFlags, ShowWhat, cake, dualpi2, ets, fq, fq_pie, gred, hhf, netem, skbprio};
 use crate::json::{self, Json};
 use crate::number::general;
 use crate::units::{bytes_of, print_rate, print_size, print_time, us_of};
@@ -96,6 +94,13 @@ fn options(dump: &QdiscDump, flags: &ShowFlags) -> Entry {
         QdiscParams::Pie(params) => pie(params, &mut entry),
         QdiscParams::DualPi2(params) => dualpi2::show(params, &mut entry),
         QdiscParams::Cake(params) => cake::show(params, flags.iec, &mut entry),
+        QdiscParams::Ets(params) => ets::show(params, &mut entry),
+        QdiscParams::Fq(params) => fq::show(params, &mut entry),
+        QdiscParams::FqPie(params) => fq_pie::show(params, &mut entry),
+        QdiscParams::Gred(params) => gred::show(params, flags, &mut entry),
+        QdiscParams::Hhf(params) => hhf::show(params, &mut entry),
+        QdiscParams::Netem(params) => netem::show(params, &mut entry),
+        QdiscParams::Skbprio(params) => skbprio::show(params, &mut entry),
         QdiscParams::Drr | QdiscParams::Noqueue => {}
         QdiscParams::Codel(params) => codel(params, &mut entry),
         QdiscParams::FqCodel(params) => fq_codel(params, &mut entry),
@@ -226,14 +231,14 @@ fn sfq_red(red: &SfqRed, entry: &mut Entry) {
 }
 
 /// The probability of a mark at `max`.
-fn probability(max_p: u32, entry: &mut Entry) {
+pub(super) fn probability(max_p: u32, entry: &mut Entry) {
     let share = general(f64::from(max_p) / 4_294_967_296.0, 6);
     entry.say(&format!("probability {share} "));
     entry.member("probability", Json::Number(share));
 }
 
 /// Words that stand in the listing when they hold, and in JSON always.
-fn marks(words: &[(&'static str, bool)], entry: &mut Entry) {
+pub(super) fn marks(words: &[(&'static str, bool)], entry: &mut Entry) {
     for (word, holds) in words {
         if *holds {
             entry.say(&format!("{word} "));
@@ -367,6 +372,9 @@ fn xstats(xstats: &Xstats, entry: &mut Entry) {
         Xstats::Sfb(stats) => sfb_stats(stats, entry),
         Xstats::Pie(stats) => pie_stats(stats, entry),
         Xstats::DualPi2(stats) => dualpi2::show_stats(stats, entry),
+        Xstats::Fq(stats) => fq::show_stats(stats, entry),
+        Xstats::FqPie(stats) => fq_pie::show_stats(stats, entry),
+        Xstats::Hhf(stats) => hhf::show_stats(stats, entry),
         _ => {}
     }
 }
@@ -415,7 +423,7 @@ fn fq_codel_stats(stats: &FqCodelStats, entry: &mut Entry) {
 }
 
 /// Counters in a row, with what stands before each.
-fn row(counters: &[(&'static str, &str, u32)], entry: &mut Entry) {
+pub(super) fn row(counters: &[(&'static str, &str, u32)], entry: &mut Entry) {
     for (key, before, value) in counters {
         entry.number(key, *value, &format!("{before}{key} {value}"));
     }

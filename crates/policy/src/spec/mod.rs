@@ -5,10 +5,17 @@
 
 mod cake;
 mod dualpi2;
+mod ets;
 mod filters;
+mod fq;
+mod fq_pie;
+mod gred;
+mod hhf;
+mod netem;
 mod qdiscs;
+mod skbprio;
 
-pub use filters::{FILTERS, FLOW, FW, MATCHALL, U32};
+pub use filters::{BASIC, FILTERS, FLOW, FLOWER, FW, MATCHALL, U32};
 pub use qdiscs::{KINDS, STAB};
 
 /// Everything that can be said about a kind on tc's command line.
@@ -86,6 +93,12 @@ pub enum Takes {
     Curve,
     /// A probability as a fraction: `0.02`.
     Fraction,
+    /// A length of time in nanoseconds (`10us`).
+    Nanos,
+    /// A probability in per cent: `0.3%`.
+    Percent,
+    /// Several words, that the kind reads by itself; this is how help names them.
+    Words(&'static str),
     /// A word that is read and ignored.
     Ignored,
 }
@@ -195,7 +208,9 @@ impl Takes {
             Takes::Size => "SIZE",
             Takes::SizeCell => "SIZE[/CELL]",
             Takes::Rate | Takes::Rate32 => "RATE",
-            Takes::Time => "TIME",
+            Takes::Time | Takes::Nanos => "TIME",
+            Takes::Percent => "PERCENT",
+            Takes::Words(words) => words,
             Takes::LinkLayer => "ethernet|atm|adsl",
             Takes::TimeOrPackets => "TIME|Np",
             Takes::Priomap => "BAND…",
@@ -226,6 +241,9 @@ impl Takes {
             Takes::Selector => "a value and a mask, such as 0x01/0x03",
             Takes::Curve => "a service curve, such as m1 2mbit d 10ms m2 100kbit, or umax 1500b dmax 20ms rate 100kbit",
             Takes::Fraction => "a probability from 0 to 1, such as 0.02",
+            Takes::Nanos => "a time with its unit, such as 20us or 500ns; without one, nanoseconds",
+            Takes::Percent => "a probability from 0% to 100%, such as 0.3%",
+            Takes::Words(words) => words,
             Takes::Ignored => "one word",
         }
     }

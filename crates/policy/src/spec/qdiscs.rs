@@ -347,4 +347,11 @@ pub const KINDS: &[KindSpec] = &[
     },
     super::dualpi2::SPEC,
     super::cake::SPEC,
+    super::ets::ETS,
+    super::fq::FQ,
+    super::fq_pie::FQ_PIE,
+    super::gred::GRED,
+    super::hhf::HHF,
+    super::netem::NETEM,
+    super::skbprio::SKBPRIO,
 ];

@@ -138,15 +138,41 @@ impl State {
 
     /// What becomes of the packet that arrived.
     pub fn judge(&mut self, params: &Params, draws: &mut dyn Draws) -> Verdict {
-        if self.average < params.min {
+        self.judge_beside(params, draws, 0)
+    }
+
+    /// The same, where averages of other queues count with this one's.
+    pub fn judge_beside(&mut self, params: &Params, draws: &mut dyn Draws, others: u64) -> Verdict {
+        let average = self.average.wrapping_add(others);
+        if average < params.min {
             self.pass();
             return Verdict::Pass;
         }
-        if self.average >= params.max {
+        if average >= params.max {
             self.pass();
             return Verdict::Hard;
         }
-        if self.takes_turn(params, draws) { Verdict::Mark } else { Verdict::Pass }
+        if self.takes_turn_at(params, draws, average) { Verdict::Mark } else { Verdict::Pass }
+    }
+
+    /// The average, scaled.
+    pub fn average(&self) -> u64 {
+        self.average
+    }
+
+    /// Is the queue idle?
+    pub fn is_idle(&self) -> bool {
+        self.idle_since.is_some()
+    }
+
+    /// What the average has sunk to by now, not scaled.
+    pub fn average_at(&self, params: &Params, now: Time) -> u64 {
+        self.idle_since.map_or(self.average, |since| self.after_idling(params, since, now)) >> params.curve.wlog
+    }
+
+    /// Takes another's average over, and its being idle.
+    pub fn take_average_of(&mut self, other: &State) {
+        (self.average, self.idle_since) = (other.average, other.idle_since);
     }
 
     /// The average is outside the band: no gap is being counted.
@@ -156,9 +182,13 @@ impl State {
 
     /// Inside the band: is it this packet's turn? The gap to the next is drawn then, and when the band is entered.
     pub fn takes_turn(&mut self, params: &Params, draws: &mut dyn Draws) -> bool {
+        self.takes_turn_at(params, draws, self.average)
+    }
+
+    fn takes_turn_at(&mut self, params: &Params, draws: &mut dyn Draws, average: u64) -> bool {
         self.count = self.count.wrapping_add(1);
         if self.count != 0 {
-            let height = self.average.wrapping_sub(params.min) >> params.curve.wlog;
+            let height = average.wrapping_sub(params.min) >> params.curve.wlog;
             if height.wrapping_mul(self.count as u64) < u64::from(self.due) {
                 return false;
             }

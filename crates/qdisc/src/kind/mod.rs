@@ -5,10 +5,16 @@ mod choke;
 mod codel;
 mod drr;
 mod dualpi2;
+mod ets;
 mod fifo;
+mod fq;
 mod fq_codel;
+mod fq_pie;
+mod gred;
 mod hfsc;
+mod hhf;
 mod htb;
+mod netem;
 mod pfifo_fast;
 mod pie;
 mod prio;
@@ -16,6 +22,7 @@ mod qfq;
 mod red;
 mod sfb;
 mod sfq;
+mod skbprio;
 mod tbf;
 
 use crate::cx::{Cx, Device, Why};
@@ -48,6 +55,13 @@ pub(crate) enum Body {
     Hfsc(Box<hfsc::Hfsc>),
     Qfq(Box<qfq::Qfq>),
     Cake(Box<cake::Cake>),
+    Ets(Box<ets::Ets>),
+    Fq(Box<fq::Fq>),
+    FqPie(Box<fq_pie::FqPie>),
+    Gred(Box<gred::Gred>),
+    Hhf(Box<hhf::Hhf>),
+    Netem(Box<netem::Netem>),
+    Skbprio(Box<skbprio::Skbprio>),
     #[allow(dead_code)] // the door for disciplines made outside
     Custom(Box<Box<dyn Discipline>>),
 }
@@ -73,6 +87,13 @@ macro_rules! dispatch {
             Body::Hfsc($d) => $call,
             Body::Qfq($d) => $call,
             Body::Cake($d) => $call,
+            Body::Ets($d) => $call,
+            Body::Fq($d) => $call,
+            Body::FqPie($d) => $call,
+            Body::Gred($d) => $call,
+            Body::Hhf($d) => $call,
+            Body::Netem($d) => $call,
+            Body::Skbprio($d) => $call,
             Body::Custom($d) => $call,
         }
     };
@@ -114,6 +135,13 @@ impl Body {
             Kind::Hfsc => Body::Hfsc(Box::new(hfsc::Hfsc::new(cx, handle, of!(Hfsc))?)),
             Kind::Qfq => Body::Qfq(Box::new(qfq::Qfq::new(device))),
             Kind::Cake => Body::Cake(Box::new(cake::Cake::new(device, of!(Cake).map(|params| &**params)))),
+            Kind::Ets => Body::Ets(Box::new(ets::Ets::new(cx, handle, of!(Ets))?)),
+            Kind::Fq => Body::Fq(Box::new(fq::Fq::new(cx, of!(Fq))?)),
+            Kind::FqPie => Body::FqPie(Box::new(fq_pie::FqPie::new(cx, of!(FqPie))?)),
+            Kind::Gred => Body::Gred(Box::new(gred::Gred::new(cx, of!(Gred))?)),
+            Kind::Hhf => Body::Hhf(Box::new(hhf::Hhf::new(cx, of!(Hhf))?)),
+            Kind::Netem => Body::Netem(Box::new(netem::Netem::new(cx, of!(Netem).map(|params| &**params))?)),
+            Kind::Skbprio => Body::Skbprio(Box::new(skbprio::Skbprio::new(of!(Skbprio)))),
             // They stand beside the tree.
             Kind::Ingress | Kind::Clsact => return Err(TcError::bare(Errno::OpNotSupp)),
         })
@@ -159,6 +187,13 @@ impl Body {
             Body::Hfsc(d) => &**d,
             Body::Qfq(d) => &**d,
             Body::Cake(d) => &**d,
+            Body::Ets(d) => &**d,
+            Body::Fq(d) => &**d,
+            Body::FqPie(d) => &**d,
+            Body::Gred(d) => &**d,
+            Body::Hhf(d) => &**d,
+            Body::Netem(d) => &**d,
+            Body::Skbprio(d) => &**d,
             Body::Custom(d) => &***d,
         }
     }
@@ -183,6 +218,13 @@ impl Body {
             Body::Hfsc(d) => &mut **d,
             Body::Qfq(d) => &mut **d,
             Body::Cake(d) => &mut **d,
+            Body::Ets(d) => &mut **d,
+            Body::Fq(d) => &mut **d,
+            Body::FqPie(d) => &mut **d,
+            Body::Gred(d) => &mut **d,
+            Body::Hhf(d) => &mut **d,
+            Body::Netem(d) => &mut **d,
+            Body::Skbprio(d) => &mut **d,
             Body::Custom(d) => &mut ***d,
         }
     }

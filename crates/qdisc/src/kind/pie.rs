@@ -74,7 +74,7 @@ impl Pie {
 }
 
 /// Ticks of a time in µs.
-fn ticks(us: u32) -> u64 {
+pub(super) fn ticks(us: u32) -> u64 {
     (u64::from(us) * 1000) >> 6
 }
 

@@ -1,0 +1,106 @@
+//! The words of fq.
+
+use super::options::Values;
+use super::show::Entry;
+use super::show_qdisc::time;
+use crate::json::Json;
+use crate::units::{print_nanos, print_rate};
+use tidegate_packet::Rate;
+use tidegate_policy::FqParams;
+use tidegate_policy::dump::FqStats;
+
+pub(super) fn qdisc(values: &Values) -> FqParams {
+    let rate = |key: &str| values.rate(key).map(|rate| rate.0 as u32);
+    let switch = |on: &str, off: &str| {
+        values.0.iter().rev().find_map(|(key, _)| match *key {
+            key if key == on => Some(true),
+            key if key == off => Some(false),
+            _ => None,
+        })
+    };
+    FqParams {
+        limit: values.number("limit"),
+        flow_limit: values.number("flow_limit"),
+        buckets_log: values.number("buckets").filter(|count| *count > 0).map(log_of),
+        orphan_mask: values.number("orphan_mask"),
+        pacing: switch("pacing", "nopacing"),
+        quantum: values.number("quantum"),
+        initial_quantum: values.number("initial_quantum"),
+        max_rate: rate("maxrate"),
+        low_rate_threshold: rate("low_rate_threshold"),
+        refill_delay_us: values.number("refill_delay"),
+        ce_threshold_us: values.number("ce_threshold").filter(|us| *us != u32::MAX),
+        timer_slack_ns: values.number("timer_slack"),
+        horizon_us: values.number("horizon"),
+        horizon_drop: switch("horizon_drop", "horizon_cap"),
+    }
+}
+
+/// The least power of two that is as large.
+fn log_of(count: u32) -> u32 {
+    count.checked_next_power_of_two().map_or(32, u32::trailing_zeros)
+}
+
+pub(super) fn show(params: &FqParams, entry: &mut Entry) {
+    let number = |value: Option<u32>| value.unwrap_or(0);
+    for (key, value, unit) in [
+        ("limit", number(params.limit), "p"),
+        ("flow_limit", number(params.flow_limit), "p"),
+        ("buckets", 1_u32.checked_shl(number(params.buckets_log)).unwrap_or(0), ""),
+        ("orphan_mask", number(params.orphan_mask), ""),
+    ] {
+        entry.number(key, value, &format!("{key} {value}{unit} "));
+    }
+    if params.pacing == Some(false) {
+        entry.say("nopacing ");
+        entry.member("pacing", Json::Bool(false));
+    }
+    entry.size("quantum", number(params.quantum), "quantum {} ");
+    entry.size("initial_quantum", number(params.initial_quantum), "initial_quantum {} ");
+    if let Some(rate) = params.max_rate.filter(|rate| *rate != u32::MAX) {
+        entry.number("maxrate", rate, &format!("maxrate {} ", print_rate(Rate(rate.into()), false)));
+    }
+    if let Some(rate) = params.low_rate_threshold.filter(|rate| *rate > 0) {
+        let text = print_rate(Rate(rate.into()), false);
+        entry.number("low_rate_threshold", rate, &format!("low_rate_threshold {text} "));
+    }
+    time("refill_delay", number(params.refill_delay_us), entry);
+    if let Some(us) = params.ce_threshold_us.filter(|us| *us != u32::MAX) {
+        time("ce_threshold", us, entry);
+    }
+    let slack = number(params.timer_slack_ns);
+    entry.number("timer_slack", slack, &format!("timer_slack {} ", print_nanos(i64::from(slack))));
+    time("horizon", number(params.horizon_us), entry);
+    let beyond = if params.horizon_drop == Some(true) { "horizon_drop" } else { "horizon_cap" };
+    entry.say(&format!("{beyond} "));
+    entry.member(beyond, Json::Number("null".into()));
+}
+
+pub(super) fn show_stats(stats: &FqStats, entry: &mut Entry) {
+    entry.number("flows", stats.flows, &format!("  flows {}", stats.flows));
+    entry.number("inactive", stats.inactive, &format!(" (inactive {}", stats.inactive));
+    entry.number("throttled", stats.throttled, &format!(" throttled {})", stats.throttled));
+    if stats.next_packet_ns > 0 {
+        entry.number(
+            "next_packet_delay",
+            stats.next_packet_ns,
+            &format!(" next packet delay {} ns", stats.next_packet_ns),
+        );
+    }
+    entry.number("gc", stats.gc, &format!("\n  gc {}", stats.gc));
+    entry.number("highprio", stats.highprio, &format!(" highprio {}", stats.highprio));
+    entry.number("throttled", stats.throttled_times, &format!(" throttled {}", stats.throttled_times));
+    if stats.latency_ns > 0 {
+        entry.number("latency", stats.latency_ns, &format!(" latency {}", print_nanos(stats.latency_ns as i64)));
+    }
+    if stats.ce_mark > 0 {
+        entry.number("ce_mark", stats.ce_mark, &format!(" ce_mark {}", stats.ce_mark));
+    }
+    if stats.flows_plimit > 0 {
+        entry.number("flows_plimit", stats.flows_plimit, &format!(" flows_plimit {}", stats.flows_plimit));
+    }
+    if stats.too_long > 0 {
+        entry.number("too_long_pkts", stats.too_long, &format!("\n  too long pkts {}", stats.too_long));
+    }
+    entry.say("\n");
+}

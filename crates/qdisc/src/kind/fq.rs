@@ -1,0 +1,400 @@
+//! fq: fair queueing with pacing.
+//!
+//! Flows take turns as in fq_codel, those that just began first. A flow that may not send yet waits for its time apart from the others.
+//! Packets without a socket, as all are here, are told apart by some bits of their hash; what paces them is the rate that no flow
+//! exceeds. (Sockets' own rates and time stamps of packets are not in recordings, nor in this model.) A flow that has been silent may
+//! send its quantum at once. Packets of the control priority go ahead of all flows.
+
+use crate::algo::{Chain, Link, Linked};
+use crate::cx::{Cx, Device, Why};
+use crate::discipline::{Dequeue, Discipline, Enqueue, GivenUp, Own};
+use crate::kind::purge_queue;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use tidegate_classify::FilterList;
+use tidegate_packet::{Fifo, Pkt, Pool, Span, Time};
+use tidegate_policy::dump::{FqStats, Xstats};
+use tidegate_policy::{Errno, FqParams, QdiscParams, TcError};
+
+const MAX_QUANTUM: u32 = 1 << 20;
+const MOST_BUCKETS_LOG: u32 = 18;
+const SECOND: u64 = 1_000_000_000;
+/// The priority of packets that go ahead of all flows (TC_PRIO_CONTROL).
+const CONTROL: u32 = 7;
+const PRIORITIES: u32 = 15;
+
+pub(crate) struct Fq {
+    limit: u32,
+    flow_limit: u32,
+    buckets_log: u32,
+    orphan_mask: u32,
+    pacing: bool,
+    quantum: u32,
+    initial_quantum: u32,
+    /// Bytes per second.
+    max_rate: Option<u32>,
+    low_rate_threshold: u32,
+    /// Jiffies.
+    refill_delay: u32,
+    ce_threshold_us: u32,
+    timer_slack_ns: u32,
+    horizon_us: u32,
+    horizon_drop: bool,
+    device: Device,
+    /// The place of each flow, in the order in which the kernel would walk over them.
+    places: BTreeMap<Place, u32>,
+    flows: Vec<Flow>,
+    new: Chain,
+    old: Chain,
+    /// Flows that wait for their time: when, in order of arrival, which.
+    delayed: BTreeSet<(u64, u64, u32)>,
+    delays: u64,
+    /// When the first of them may send; `u64::MAX`: none waits.
+    next_delayed: u64,
+    internal: Fifo,
+    inactive: u32,
+    stats: FqStats,
+}
+
+/// A flow's bucket, and its place there: the kernel sorts by an address made of the hash, the greatest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    bucket: u32,
+    from_last: u32,
+}
+
+#[derive(Default)]
+struct Flow {
+    link: Link,
+    queue: Fifo,
+    credit: i32,
+    /// When it last had nothing to send, jiffies.
+    age: i64,
+    next_packet: u64,
+    delayed: bool,
+}
+
+impl Linked for Flow {
+    fn link(&mut self) -> &mut Link {
+        &mut self.link
+    }
+}
+
+impl Fq {
+    pub(crate) fn new(cx: &Cx<'_>, params: Option<&FqParams>) -> Result<Fq, TcError> {
+        let device = cx.device;
+        let mut fq = Fq {
+            limit: 10_000,
+            flow_limit: 100,
+            buckets_log: 10,
+            orphan_mask: 1023,
+            pacing: true,
+            quantum: 2 * device.max_frame,
+            initial_quantum: 10 * device.max_frame,
+            max_rate: None,
+            low_rate_threshold: 550_000 / 8,
+            refill_delay: device.jiffies.of_micros(40_000),
+            ce_threshold_us: u32::MAX,
+            timer_slack_ns: 10_000,
+            horizon_us: 10_000_000,
+            horizon_drop: true,
+            device,
+            places: BTreeMap::new(),
+            flows: Vec::new(),
+            new: Chain::default(),
+            old: Chain::default(),
+            delayed: BTreeSet::new(),
+            delays: 0,
+            next_delayed: u64::MAX,
+            internal: Fifo::new(),
+            inactive: 0,
+            stats: FqStats::default(),
+        };
+        if let Some(params) = params {
+            fq.set(params)?;
+        }
+        Ok(fq)
+    }
+
+    fn set(&mut self, params: &FqParams) -> Result<(), TcError> {
+        let mut refused = None;
+        if let Some(log) = params.buckets_log {
+            if (1..=MOST_BUCKETS_LOG).contains(&log) {
+                self.resize(log);
+            } else {
+                refused = Some(TcError::bare(Errno::Inval));
+            }
+        }
+        let keep = |value: Option<u32>, place: &mut u32| *place = value.unwrap_or(*place);
+        keep(params.limit, &mut self.limit);
+        keep(params.flow_limit, &mut self.flow_limit);
+        match params.quantum {
+            Some(bytes) if bytes == 0 || bytes > MAX_QUANTUM => {
+                refused = Some(TcError::new(Errno::Inval, "sch_fq: invalid quantum"));
+            }
+            quantum => keep(quantum, &mut self.quantum),
+        }
+        keep(params.initial_quantum, &mut self.initial_quantum);
+        if let Some(rate) = params.max_rate {
+            self.max_rate = (rate != u32::MAX).then_some(rate);
+        }
+        keep(params.low_rate_threshold, &mut self.low_rate_threshold);
+        self.pacing = params.pacing.unwrap_or(self.pacing);
+        keep(params.refill_delay_us.map(|us| self.device.jiffies.of_micros(us)), &mut self.refill_delay);
+        keep(params.orphan_mask, &mut self.orphan_mask);
+        keep(params.ce_threshold_us, &mut self.ce_threshold_us);
+        keep(params.timer_slack_ns, &mut self.timer_slack_ns);
+        keep(params.horizon_us, &mut self.horizon_us);
+        self.horizon_drop = params.horizon_drop.unwrap_or(self.horizon_drop);
+        refused.map_or(Ok(()), Err)
+    }
+
+    fn place(&self, hash: u32) -> Place {
+        // The kernel's multiplicative hash of an address.
+        let address = u64::from(hash) << 1 | 1;
+        let bucket = address.wrapping_mul(0x61c8_8646_80b5_83eb) >> (64 - self.buckets_log);
+        Place { bucket: bucket as u32, from_last: u32::MAX - hash }
+    }
+
+    fn resize(&mut self, log: u32) {
+        self.buckets_log = log;
+        let flows = core::mem::take(&mut self.places);
+        for (place, flow) in flows {
+            let moved = self.place(u32::MAX - place.from_last);
+            self.places.insert(moved, flow);
+        }
+    }
+
+    /// The flow of a packet, begun if it was never seen.
+    fn flow_of(&mut self, now: Time, pool: &mut Pool, pkt: &Pkt) -> u32 {
+        let place = self.place(pool.hash(pkt) & self.orphan_mask);
+        if let Some(at) = self.places.get(&place) {
+            return *at;
+        }
+        let at = self.flows.len() as u32;
+        let age = self.device.jiffies.at(now);
+        self.flows.push(Flow { credit: self.initial_quantum as i32, age, ..Flow::default() });
+        self.places.insert(place, at);
+        self.inactive += 1;
+        at
+    }
+
+    /// The flow has nothing to send.
+    fn detach(&mut self, now: Time, at: u32) {
+        self.flows[at as usize].age = self.device.jiffies.at(now);
+        self.inactive += 1;
+    }
+
+    /// The flow waits for its time.
+    fn delay(&mut self, at: u32) {
+        let flow = &mut self.flows[at as usize];
+        flow.delayed = true;
+        self.delays += 1;
+        self.delayed.insert((flow.next_packet, self.delays, at));
+        self.stats.throttled += 1;
+        self.stats.throttled_times += 1;
+        self.next_delayed = self.next_delayed.min(flow.next_packet);
+    }
+
+    /// Flows whose time has come are among the others again.
+    fn release_due(&mut self, now: u64) {
+        if self.next_delayed > now {
+            return;
+        }
+        self.next_delayed = u64::MAX;
+        while let Some(&(time, order, at)) = self.delayed.first() {
+            if time > now {
+                self.next_delayed = time;
+                return;
+            }
+            self.delayed.remove(&(time, order, at));
+            self.flows[at as usize].delayed = false;
+            self.stats.throttled -= 1;
+            self.old.push(&mut self.flows, at);
+        }
+    }
+
+    /// A packet of `len` bytes was sent: when may the flow send the next?
+    fn pace(&mut self, now: u64, at: u32, len: u32) {
+        if !self.pacing {
+            return;
+        }
+        let flow = &mut self.flows[at as usize];
+        let mut bytes = u64::from(len);
+        if self.max_rate.is_some_and(|rate| rate <= self.low_rate_threshold) {
+            flow.credit = 0;
+        } else {
+            bytes = bytes.max(u64::from(self.quantum));
+            if flow.credit > 0 {
+                return;
+            }
+        }
+        let Some(rate) = self.max_rate else { return };
+        let mut wait = bytes * SECOND;
+        if rate > 0 {
+            wait /= u64::from(rate);
+        }
+        if wait > SECOND {
+            wait = SECOND;
+            self.stats.too_long += 1;
+        }
+        if flow.next_packet > 0 {
+            wait -= (wait / 2).min(now.wrapping_sub(flow.next_packet));
+        }
+        flow.next_packet = now + wait;
+    }
+
+    fn is_late(&self, now: u64, due: u64) -> bool {
+        let accepted = if self.ce_threshold_us == u32::MAX { u64::MAX } else { u64::from(self.ce_threshold_us) * 1000 };
+        (now.wrapping_sub(due).wrapping_sub(accepted) as i64) > 0
+    }
+}
+
+impl Discipline for Fq {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+        if own.qlen >= self.limit {
+            cx.drop(own.handle, pkt, Why::Full);
+            return Enqueue::Dropped;
+        }
+        let meta = cx.pool.meta_mut(&pkt);
+        meta.scratch.0 = cx.now.0;
+        if meta.priority & PRIORITIES == CONTROL {
+            self.stats.highprio += 1;
+            self.internal.push_back(cx.pool, pkt);
+            return Enqueue::Queued;
+        }
+        let at = self.flow_of(cx.now, cx.pool, &pkt);
+        let flow = &mut self.flows[at as usize];
+        if flow.queue.len() >= self.flow_limit {
+            self.stats.flows_plimit += 1;
+            cx.drop(own.handle, pkt, Why::Full);
+            return Enqueue::Dropped;
+        }
+        if !flow.link.is_linked() && !flow.delayed {
+            if self.device.jiffies.at(cx.now) > flow.age + i64::from(self.refill_delay) {
+                flow.credit = flow.credit.max(self.quantum as i32);
+            }
+            self.inactive -= 1;
+            self.new.push(&mut self.flows, at);
+        }
+        self.flows[at as usize].queue.push_back(cx.pool, pkt);
+        Enqueue::Queued
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
+        if let Some(pkt) = self.internal.pop_front(cx.pool) {
+            return Dequeue::Packet(pkt);
+        }
+        if own.qlen == 0 {
+            return Dequeue::Empty;
+        }
+        let now = cx.now.0;
+        self.release_due(now);
+        loop {
+            let from_new = !self.new.is_empty();
+            let list = if from_new { &mut self.new } else { &mut self.old };
+            let Some(at) = list.first() else {
+                if self.next_delayed != u64::MAX {
+                    cx.wake(own.watchdog, Time(self.next_delayed) + Span(u64::from(self.timer_slack_ns)));
+                }
+                return Dequeue::Throttled;
+            };
+            let flow = &mut self.flows[at as usize];
+            if flow.credit <= 0 {
+                flow.credit += self.quantum as i32;
+                list.remove(&mut self.flows, at);
+                self.old.push(&mut self.flows, at);
+                continue;
+            }
+            let Some(stamp) = flow.queue.front(cx.pool).map(|meta| meta.scratch.0) else {
+                list.remove(&mut self.flows, at);
+                if from_new && !self.old.is_empty() {
+                    self.old.push(&mut self.flows, at);
+                } else {
+                    self.detach(cx.now, at);
+                }
+                continue;
+            };
+            let due = flow.next_packet.max(stamp);
+            if now < due {
+                flow.next_packet = due;
+                list.remove(&mut self.flows, at);
+                self.delay(at);
+                continue;
+            }
+            let Some(pkt) = flow.queue.pop_front(cx.pool) else { continue };
+            let len = cx.pool.meta(&pkt).len;
+            flow.credit -= len as i32;
+            if self.is_late(now, due) {
+                cx.pool.meta_mut(&pkt).set_ce();
+                self.stats.ce_mark += 1;
+            }
+            self.pace(now, at, len);
+            return Dequeue::Packet(pkt);
+        }
+    }
+
+    fn change(&mut self, _cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+        match params {
+            Some(QdiscParams::Fq(params)) => self.set(params),
+            _ => Err(TcError::bare(Errno::Inval)),
+        }
+    }
+
+    fn over_limit(&self, own: Own) -> bool {
+        own.qlen > self.limit
+    }
+
+    fn give_up(&mut self, cx: &mut Cx<'_>, own: Own) -> GivenUp {
+        match self.dequeue(cx, own) {
+            Dequeue::Packet(pkt) => GivenUp::Sent(pkt),
+            _ => GivenUp::Nothing,
+        }
+    }
+
+    fn as_given_up(&self, pkt: Pkt) -> GivenUp {
+        GivenUp::Sent(pkt)
+    }
+
+    fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
+        purge_queue(cx, own.handle, &mut self.internal);
+        let order: Vec<u32> = self.places.values().copied().collect();
+        for at in order {
+            purge_queue(cx, own.handle, &mut self.flows[at as usize].queue);
+        }
+        self.places.clear();
+        self.flows.clear();
+        (self.new, self.old) = (Chain::default(), Chain::default());
+        self.delayed.clear();
+        // The moment of the next that waits is kept, as in Linux.
+        (self.inactive, self.stats.throttled) = (0, 0);
+    }
+
+    fn params(&self) -> QdiscParams {
+        QdiscParams::Fq(FqParams {
+            limit: Some(self.limit),
+            flow_limit: Some(self.flow_limit),
+            buckets_log: Some(self.buckets_log),
+            orphan_mask: Some(self.orphan_mask),
+            pacing: Some(self.pacing),
+            quantum: Some(self.quantum),
+            initial_quantum: Some(self.initial_quantum),
+            max_rate: Some(self.max_rate.unwrap_or(u32::MAX)),
+            low_rate_threshold: Some(self.low_rate_threshold),
+            refill_delay_us: Some(self.device.jiffies.micros(self.refill_delay)),
+            ce_threshold_us: Some(self.ce_threshold_us),
+            timer_slack_ns: Some(self.timer_slack_ns),
+            horizon_us: Some(self.horizon_us),
+            horizon_drop: Some(self.horizon_drop),
+        })
+    }
+
+    fn xstats(&mut self, now: Time) -> Xstats {
+        Xstats::Fq(FqStats {
+            flows: self.flows.len() as u32,
+            inactive: self.inactive,
+            next_packet_ns: self.next_delayed.wrapping_sub(now.0) as i64,
+            ..self.stats.clone()
+        })
+    }
+}

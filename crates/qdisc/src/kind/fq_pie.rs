@@ -1,0 +1,287 @@
+//! fq_pie: fair queueing with PIE in each flow.
+//!
+//! Flows are fq_codel's: those that just began are served before the others, each sends a quantum of bytes in its turn. Each flow has
+//! PIE's state of its own, so an arrival is judged by what its own flow has waiting. The law is in [`crate::algo::pie`].
+
+use super::pie::ticks;
+use super::purge_queue;
+use crate::algo::pie::{CERTAIN, Params, State};
+use crate::algo::{Chain, Link, Linked};
+use crate::cx::{Cx, Why};
+use crate::discipline::{Dequeue, Discipline, Enqueue, GivenUp, Own};
+use alloc::vec::Vec;
+use tidegate_classify::FilterList;
+use tidegate_packet::{Fifo, Jiffies, Pkt, Time, Upkeep};
+use tidegate_policy::dump::{FqPieStats, Xstats};
+use tidegate_policy::{Errno, FqPieParams, PieParams, QdiscParams, TcError};
+
+const MEMORY_LIMIT: u32 = 32 << 20;
+const MAX_FLOWS: u32 = 65_536;
+const MIN_QUANTUM: u32 = 256;
+const MAX_QUANTUM: u32 = 1 << 20;
+/// Flows that are looked after in one jiffy.
+const BATCH: usize = 2048;
+
+pub(crate) struct FqPie {
+    limit: u32,
+    quantum: u32,
+    memory_limit: u32,
+    ecn_prob: u32,
+    params: Params,
+    /// Between updates, jiffies.
+    update_ticks: u32,
+    ecn: bool,
+    /// By bucket of the hash.
+    flows: Vec<Flow>,
+    new_flows: Chain,
+    old_flows: Chain,
+    memory: u64,
+    upkeep: Upkeep,
+    /// The flow that is looked after next.
+    cursor: usize,
+    stats: FqPieStats,
+}
+
+#[derive(Default)]
+struct Flow {
+    link: Link,
+    queue: Fifo,
+    deficit: i32,
+    state: State,
+}
+
+impl Linked for Flow {
+    fn link(&mut self) -> &mut Link {
+        &mut self.link
+    }
+}
+
+impl FqPie {
+    pub(crate) fn new(cx: &Cx<'_>, params: Option<&FqPieParams>) -> Result<FqPie, TcError> {
+        let jiffies = cx.device.jiffies;
+        let mut fq = FqPie {
+            limit: 10 * 1024,
+            quantum: cx.device.max_frame,
+            memory_limit: MEMORY_LIMIT,
+            ecn_prob: 10,
+            params: Params { target: ticks(15_000), alpha: 2, beta: 20, bytemode: false, rate_estimator: false },
+            update_ticks: jiffies.of_micros(15_000),
+            ecn: false,
+            flows: Vec::new(),
+            new_flows: Chain::default(),
+            old_flows: Chain::default(),
+            memory: 0,
+            upkeep: Upkeep::after(jiffies, cx.now, jiffies.hz / 2),
+            cursor: 0,
+            stats: FqPieStats::default(),
+        };
+        let mut flows = 1024;
+        if let Some(params) = params {
+            check(params)?;
+            flows = params.flows.unwrap_or(flows);
+            if flows == 0 || flows > MAX_FLOWS {
+                let words = "sch_fq_pie: Number of flows must range in [1..65536]";
+                return Err(TcError::new(Errno::Inval, words));
+            }
+            fq.set(jiffies, params);
+        }
+        fq.flows.resize_with(flows as usize, Flow::default);
+        Ok(fq)
+    }
+
+    fn set(&mut self, jiffies: Jiffies, params: &FqPieParams) {
+        let pie = &params.pie;
+        if let Some(us) = pie.target_us {
+            self.params.target = ticks(us);
+        }
+        if let Some(us) = pie.tupdate_us {
+            self.update_ticks = jiffies.of_micros(us);
+        }
+        self.limit = pie.limit.unwrap_or(self.limit);
+        self.params.alpha = pie.alpha.unwrap_or(self.params.alpha);
+        self.params.beta = pie.beta.unwrap_or(self.params.beta);
+        self.ecn = pie.ecn.unwrap_or(self.ecn);
+        self.params.bytemode = pie.bytemode.unwrap_or(self.params.bytemode);
+        self.params.rate_estimator = pie.rate_estimator.unwrap_or(self.params.rate_estimator);
+        self.quantum = params.quantum.map_or(self.quantum, |bytes| bytes.max(MIN_QUANTUM));
+        self.memory_limit = params.memory_limit.unwrap_or(self.memory_limit);
+        self.ecn_prob = params.ecn_prob.unwrap_or(self.ecn_prob);
+    }
+
+    fn bucket(&self, cx: &mut Cx<'_>, own: Own, pkt: &Pkt) -> u32 {
+        let priority = cx.pool.meta(pkt).priority_class();
+        let flows = self.flows.len() as u32;
+        if priority.qdisc() == own.handle && (1..=flows).contains(&u32::from(priority.minor())) {
+            return u32::from(priority.minor()) - 1;
+        }
+        ((u64::from(cx.pool.hash(pkt)) * u64::from(flows)) >> 32) as u32
+    }
+
+    /// Is the packet taken in, marked if need be?
+    fn admits(&mut self, cx: &mut Cx<'_>, own: Own, bucket: u32, pkt: &Pkt) -> bool {
+        if own.qlen >= self.limit {
+            self.stats.overlimit += 1;
+            return false;
+        }
+        let meta = cx.pool.meta(pkt);
+        if self.memory + u64::from(meta.truesize) > u64::from(self.memory_limit) {
+            self.stats.overmemory += 1;
+        }
+        let flow = &mut self.flows[bucket as usize];
+        let backlog = flow.queue.bytes() as u32;
+        if !flow.state.drops(&self.params, cx.draw.source, backlog, meta.frame_len, cx.device.max_frame) {
+            return true;
+        }
+        let most = CERTAIN / 100 * u64::from(self.ecn_prob);
+        let mark = self.ecn && flow.state.probability <= most && cx.pool.meta_mut(pkt).set_ce();
+        if mark {
+            self.stats.ecn_mark += 1;
+        }
+        mark
+    }
+}
+
+fn check(params: &FqPieParams) -> Result<(), TcError> {
+    if params.quantum.is_some_and(|bytes| bytes > MAX_QUANTUM) {
+        return Err(TcError::new(Errno::Range, "integer out of range"));
+    }
+    Ok(())
+}
+
+impl Discipline for FqPie {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+        self.catch_up(cx.now, own);
+        let bucket = self.bucket(cx, own, &pkt);
+        if !self.admits(cx, own, bucket, &pkt) {
+            self.stats.dropped += 1;
+            self.flows[bucket as usize].state.dropped();
+            cx.drop(own.handle, pkt, Why::Early);
+            return Enqueue::Congested;
+        }
+        let meta = cx.pool.meta_mut(&pkt);
+        if !self.params.rate_estimator {
+            meta.scratch.0 = cx.now.psched();
+        }
+        self.stats.packets_in += 1;
+        self.memory += u64::from(meta.truesize);
+        let flow = &mut self.flows[bucket as usize];
+        flow.queue.push_back(cx.pool, pkt);
+        if !flow.link.is_linked() {
+            flow.deficit = self.quantum as i32;
+            self.stats.new_flow_count += 1;
+            self.new_flows.push(&mut self.flows, bucket);
+        }
+        Enqueue::Queued
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
+        self.catch_up(cx.now, own);
+        loop {
+            let from_new = !self.new_flows.is_empty();
+            let list = if from_new { &mut self.new_flows } else { &mut self.old_flows };
+            let Some(at) = list.first() else { return Dequeue::Empty };
+            let flow = &mut self.flows[at as usize];
+            if flow.deficit <= 0 {
+                flow.deficit += self.quantum as i32;
+                list.remove(&mut self.flows, at);
+                self.old_flows.push(&mut self.flows, at);
+                continue;
+            }
+            if let Some(pkt) = flow.queue.pop_front(cx.pool) {
+                let meta = cx.pool.meta(&pkt);
+                flow.deficit -= meta.len as i32;
+                self.memory -= u64::from(meta.truesize);
+                let left = flow.queue.bytes() as u32;
+                flow.state.sent(&self.params, cx.now, meta.scratch.0, meta.frame_len, left);
+                return Dequeue::Packet(pkt);
+            }
+            list.remove(&mut self.flows, at);
+            if from_new && !self.old_flows.is_empty() {
+                self.old_flows.push(&mut self.flows, at);
+            }
+        }
+    }
+
+    fn change(&mut self, cx: &mut Cx<'_>, own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+        let params = match params {
+            Some(QdiscParams::FqPie(params)) => params,
+            _ => return Err(TcError::bare(Errno::Inval)),
+        };
+        check(params)?;
+        if params.flows.is_some() {
+            return Err(TcError::new(Errno::Inval, "sch_fq_pie: Number of flows cannot be changed"));
+        }
+        self.catch_up(cx.now, own);
+        self.set(cx.device.jiffies, params);
+        Ok(())
+    }
+
+    fn catch_up(&mut self, now: Time, _own: Own) {
+        loop {
+            let last = self.cursor + BATCH >= self.flows.len();
+            if self.upkeep.fired(now, if last { self.update_ticks } else { 0 }).is_none() {
+                return;
+            }
+            let end = (self.cursor + BATCH).min(self.flows.len());
+            for flow in &mut self.flows[self.cursor..end] {
+                flow.state.update(&self.params, flow.queue.bytes() as u32);
+            }
+            self.cursor = if last { 0 } else { end };
+        }
+    }
+
+    fn over_limit(&self, own: Own) -> bool {
+        own.qlen > self.limit
+    }
+
+    fn give_up(&mut self, cx: &mut Cx<'_>, own: Own) -> GivenUp {
+        match self.dequeue(cx, own) {
+            Dequeue::Packet(pkt) => GivenUp::Sent(pkt),
+            _ => GivenUp::Nothing,
+        }
+    }
+
+    fn as_given_up(&self, pkt: Pkt) -> GivenUp {
+        GivenUp::Sent(pkt)
+    }
+
+    fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
+        self.catch_up(cx.now, own);
+        for flow in &mut self.flows {
+            purge_queue(cx, own.handle, &mut flow.queue);
+            flow.link = Link::default();
+            flow.state = State::default();
+        }
+        self.new_flows = Chain::default();
+        self.old_flows = Chain::default();
+        self.memory = 0;
+    }
+
+    fn params(&self) -> QdiscParams {
+        QdiscParams::FqPie(FqPieParams {
+            pie: PieParams {
+                limit: Some(self.limit),
+                target_us: Some((self.params.target << 6) as u32 / 1000),
+                tupdate_us: Some(self.upkeep.jiffies().micros(self.update_ticks)),
+                alpha: Some(self.params.alpha),
+                beta: Some(self.params.beta),
+                ecn: Some(self.ecn),
+                bytemode: Some(self.params.bytemode),
+                rate_estimator: Some(self.params.rate_estimator),
+            },
+            flows: Some(self.flows.len() as u32),
+            quantum: Some(self.quantum),
+            memory_limit: Some(self.memory_limit),
+            ecn_prob: Some(self.ecn_prob),
+        })
+    }
+
+    fn xstats(&mut self, _now: Time) -> Xstats {
+        Xstats::FqPie(FqPieStats {
+            new_flows_len: self.new_flows.len(),
+            old_flows_len: self.old_flows.len(),
+            memory_used: self.memory as u32,
+            ..self.stats.clone()
+        })
+    }
+}
