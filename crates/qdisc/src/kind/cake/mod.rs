@@ -478,30 +478,16 @@ fn ends(mode: CakeFlows, hosts: &mut dyn FnMut() -> (u32, u32)) -> u32 {
 
 /// The hash of a packet's conversation.
 fn flow_hash(pool: &mut Pool, pkt: &Pkt, nat: bool) -> u32 {
-    match untranslated(pool, pkt, nat) {
+    match if nat { pool.untranslated_keys(pkt) } else { None } {
         Some(keys) => keys.hash(HashKey::default()),
         None => pool.hash(pkt),
     }
 }
 
-/// The keys of a packet with the addresses and ports it came with, if they were translated since.
-fn untranslated(pool: &mut Pool, pkt: &Pkt, nat: bool) -> Option<FlowKeys> {
-    if !nat || pool.meta(pkt).connection == 0 {
-        return None;
-    }
-    let came = pool.arrived_keys(pkt);
-    let keys = *pool.keys(pkt);
-    let changed = came.addrs != keys.addrs || came.ports != keys.ports;
-    (changed && matches!((came.addrs, keys.addrs), (Addrs::V4(..), Addrs::V4(..)))).then_some(FlowKeys {
-        addrs: came.addrs,
-        ports: came.ports,
-        ..keys
-    })
-}
-
 /// The hashes of a packet's two ends: of its keys with one address alone.
 fn host_hashes(pool: &mut Pool, pkt: &Pkt, nat: bool) -> (u32, u32) {
-    let keys = untranslated(pool, pkt, nat).unwrap_or(*pool.keys(pkt));
+    let untranslated = if nat { pool.untranslated_keys(pkt) } else { None };
+    let keys = untranslated.unwrap_or_else(|| *pool.keys(pkt));
     let alone = FlowKeys { ports: (0, 0), protocol: 0, gre_key: [0; 4], flow_label: 0, ..keys };
     let hash = |addrs: Addrs| FlowKeys { addrs, ..alone }.hash(HashKey::default());
     match keys.addrs {
