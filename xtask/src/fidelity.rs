@@ -93,10 +93,11 @@ const KINDS: [&str; 17] = [
 ];
 
 /// The verdicts, and what they mean.
-const VERDICTS: [(&str, &str); 3] = [
+const VERDICTS: [(&str, &str); 4] = [
     ("exact", "the same to the last nanosecond, byte or octet"),
     ("close", "within a tolerance that the test states"),
     ("differs", "known not to be the same; the evidence says where"),
+    ("unverified", "made by the papers; no real kernel was at hand to hold it against"),
 ];
 
 /// One line of the page.

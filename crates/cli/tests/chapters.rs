@@ -18,6 +18,9 @@ use tidegate_policy::spec::{KindSpec, OptionSpec};
 /// The standard load: a wire of 10 Mbit/s that is the bottleneck itself, two uploads or a flood of UDP, a call and pings beside them.
 const STANDARD: &str = "--up 10mbit --down 10mbit --cable 10mbit --load up,udp_flood --probes ping,voip";
 
+/// Kinds younger than the kernel that answers.
+const UNANSWERED: &[Kind] = &[Kind::DualPi2];
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -217,7 +220,8 @@ fn chapters_are_what_engine_and_simulator_give() {
         let paper = root().join(format!("docs/disciplines/{name}.md"));
         let folder = format!("docs/disciplines/packets/{name}");
         tidegate(&format!("replay {folder} --out replayed --picture packets.svg"), &place.0);
-        for file in ["egress.csv", "stats.txt"] {
+        let answered: &[&str] = if UNANSWERED.contains(&kind) { &[] } else { &["egress.csv", "stats.txt"] };
+        for file in answered {
             let read = |folder: &str| fs::read_to_string(place.0.join(folder).join(file)).expect("a result");
             assert_eq!(read("replayed"), read(&folder), "{folder}/{file} is not what the kernel answered");
         }
@@ -237,5 +241,8 @@ fn chapters_are_what_engine_and_simulator_give() {
         ledger.part(&paper, name, &format!("{head}{rows}"));
     }
     assert!(ledger.wrong.is_empty(), "{}", ledger.wrong.join("\n"));
-    println!("fidelity: the chapters' pictures | {} runs of a real kernel identical | exact", Kind::ALL.len());
+    println!(
+        "fidelity: the chapters' pictures | {} runs of a real kernel identical | exact",
+        Kind::ALL.len() - UNANSWERED.len()
+    );
 }

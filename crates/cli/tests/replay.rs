@@ -112,6 +112,12 @@ fn tell_kinds(waiting: &BTreeMap<&str, &str>) {
             0 => String::new(),
             more => format!("; {more} recordings wait for kinds, filters or actions that are not built"),
         };
+        if identical + questions == 0 {
+            println!(
+                "fidelity: disciplines: packets | {kind} | unverified | RFC and reference; the kernel that answers does not have it"
+            );
+            continue;
+        }
         println!(
             "fidelity: disciplines: packets | {kind} | exact | {identical} recordings, {questions} smaller questions{rest}"
         );

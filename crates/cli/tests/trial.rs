@@ -203,6 +203,24 @@ fn the_text_ends_with_a_verdict_and_the_line_that_does_it_again() {
     assert!(output.stderr.is_empty(), "quiet in a pipe: {}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// Scripts that first undo what an earlier run left are refused that on a fresh machine; and a script's own options stay its own.
+#[test]
+fn what_was_not_there_to_delete_stops_nothing() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("undoes");
+    let script = place.0.join("undoes.sh");
+    let text = "tc qdisc del dev eth0 root\niptables -t mangle -X QOS\n[ \"$1\" = -r ] && tc qdisc add dev eth0 root tbf rate $2 burst 5k latency 50ms\n";
+    std::fs::write(&script, format!("#!/bin/sh\n{text}")).expect("a script");
+    let link = ["--up", "1mbit", "--down", "10mbit", "--duration", "5s", "--load", "up", "--report", "none"];
+    let output = run(&script, &[&link[..], &["--", "-r", "900kbit"]].concat());
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && stderr.is_empty(), "{stderr}");
+    let last = stdout.lines().last().unwrap_or_default();
+    assert!(last.ends_with("--load up --seed 1 -- -r 900kbit"), "{last}");
+}
+
 /// After a load the machine answers as it would on its shell: counters of rules and classes.
 #[test]
 fn the_machine_shows_its_counters_after_a_load() {

@@ -69,6 +69,8 @@ pub struct Meta {
     pub tc_index: u8,
     /// What the discipline that holds it wrote down about it.
     pub scratch: Scratch,
+    /// What it costs on the link, bytes: CAKE's, beside the words that all disciplines share.
+    pub cost: u32,
     /// The flow hash under the zero key, once asked for; 0 before.
     hash: u32,
     next: u32,

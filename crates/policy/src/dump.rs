@@ -1,5 +1,10 @@
 //! What the kernel tells about itself: one struct per line group of `tc show`.
 
+mod cake;
+mod dualpi2;
+
+pub use cake::{CakeFlowStats, CakeStats, CakeTinStats};
+pub use dualpi2::DualPi2Stats;
 mod fq;
 mod fq_pie;
 mod hhf;
@@ -224,6 +229,12 @@ pub enum Xstats {
     Sfb(SfbStats),
     /// pie.
     Pie(PieStats),
+    /// dualpi2.
+    DualPi2(DualPi2Stats),
+    /// cake.
+    Cake(Box<CakeStats>),
+    /// A flow of cake.
+    CakeFlow(CakeFlowStats),
     /// fq.
     Fq(FqStats),
     /// fq_pie.

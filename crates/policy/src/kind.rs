@@ -39,6 +39,10 @@ pub enum Kind {
     Sfb,
     /// Proportional integral controller enhanced (RFC 8033).
     Pie,
+    /// Dual-queue coupled AQM for low latency, low loss and scalable throughput (RFC 9332).
+    DualPi2,
+    /// Common applications kept enhanced (LANMAN 2018): shaper, tins, flows and hosts in one.
+    Cake,
     /// Strict bands, and bands that share by quanta (IEEE 802.1Qaz).
     Ets,
     /// Flows that take turns and are paced.
@@ -79,6 +83,8 @@ impl Kind {
         Kind::Choke,
         Kind::Sfb,
         Kind::Pie,
+        Kind::DualPi2,
+        Kind::Cake,
         Kind::Ets,
         Kind::Fq,
         Kind::FqPie,
@@ -109,6 +115,8 @@ impl Kind {
             Kind::Choke => "choke",
             Kind::Sfb => "sfb",
             Kind::Pie => "pie",
+            Kind::DualPi2 => "dualpi2",
+            Kind::Cake => "cake",
             Kind::Ets => "ets",
             Kind::Fq => "fq",
             Kind::FqPie => "fq_pie",

@@ -3,6 +3,11 @@
 //! `None` means that tc sent nothing: on creation the kernel's default holds, on change the present value stays. In a dump every
 //! value is there.
 
+mod cake;
+mod dualpi2;
+
+pub use cake::{CakeAckFilter, CakeFlows, CakeFraming, CakeParams, CakeTins};
+pub use dualpi2::{DualPi2Params, StepThreshold};
 mod ets;
 mod fq;
 mod fq_pie;
@@ -56,6 +61,10 @@ pub enum QdiscParams {
     Sfb(SfbParams),
     /// pie.
     Pie(PieParams),
+    /// dualpi2.
+    DualPi2(DualPi2Params),
+    /// cake.
+    Cake(Box<CakeParams>),
     /// ets.
     Ets(EtsParams),
     /// fq.

@@ -473,6 +473,6 @@ impl Node {
 const NO_PARENT: TcError = TcError::new(Errno::Inval, "Parent Qdisc doesn't exists");
 
 fn is_classful(kind: Kind) -> bool {
-    use Kind::{Drr, Ets, FqCodel, Hfsc, Htb, Netem, Prio, Qfq, Red, Sfb, Sfq, Skbprio, Tbf};
-    matches!(kind, Prio | Tbf | Htb | Drr | Sfq | FqCodel | Hfsc | Qfq | Red | Sfb | Ets | Netem | Skbprio)
+    use Kind::{Cake, Drr, Ets, FqCodel, Hfsc, Htb, Netem, Prio, Qfq, Red, Sfb, Sfq, Skbprio, Tbf};
+    matches!(kind, Prio | Tbf | Htb | Drr | Sfq | FqCodel | Hfsc | Qfq | Red | Sfb | Ets | Netem | Skbprio | Cake)
 }

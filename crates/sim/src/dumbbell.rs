@@ -7,6 +7,7 @@ use crate::machine::{Limit, Machine, Port};
 use crate::net::{FlowId, Net, ProbeId};
 use crate::probe::ProbeSpec;
 use crate::tcp::cc::CongestionControl;
+use crate::tcp_flow::Ecn;
 use crate::tcp_flow::FlowSpec;
 use crate::wire::Ends;
 use alloc::vec::Vec;
@@ -22,7 +23,7 @@ pub struct DumbbellSpec {
     /// Their congestion control.
     pub control: CongestionControl,
     /// ECN on.
-    pub ecn: bool,
+    pub ecn: Ecn,
     /// Host jitter: uniform up to this.
     pub jitter: Span,
     /// `None`: the bottleneck's queue is the machine's port 0, its device holding one packet; else a drop-tail queue.

@@ -35,6 +35,6 @@ pub use machines::Machines;
 pub use net::{FlowId, Net, PathId, ProbeId, SourceId, TransactionId};
 pub use probe::{Arrivals, Echo, Journey, ProbeSpec, Sizes, SourceSpec, SourceStats};
 pub use tcp::cc::CongestionControl;
-pub use tcp_flow::{FlowSample, FlowSpec, FlowStats};
+pub use tcp_flow::{Ecn, FlowSample, FlowSpec, FlowStats};
 pub use transaction::{Completion, Lookup, Transaction, TransactionSpec, Turn};
 pub use wire::Ends;

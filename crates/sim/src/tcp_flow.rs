@@ -17,6 +17,18 @@ const SYN_TIMEOUT: Span = Span::secs(1);
 /// SYNs sent before giving up.
 const SYN_TRIES: u32 = 7;
 
+/// Explicit congestion notification: what data packets say in their ECN field (RFC 3168 section 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ecn {
+    /// They cannot be marked.
+    #[default]
+    Off = 0,
+    /// ECT(1): marks mean little each, and come early (RFC 9331).
+    Ect1 = 1,
+    /// ECT(0): a mark is as good as a loss.
+    Ect0 = 2,
+}
+
 /// A bulk transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowSpec {
@@ -44,8 +56,8 @@ pub struct FlowSpec {
     pub send_buffer: u64,
     /// Acknowledge every second segment.
     pub delayed_ack: bool,
-    /// Use ECN.
-    pub ecn: bool,
+    /// Whether packets can carry a mark, and how they say so.
+    pub ecn: Ecn,
     /// DSCP, in the upper six bits.
     pub dsfield: u8,
     /// The sender is the machine itself: it notices what its own queue refuses, and holds back while that queue is full of
@@ -77,7 +89,7 @@ impl FlowSpec {
             receive_window: 4 << 20,
             send_buffer: 4 << 20,
             delayed_ack: true,
-            ecn: false,
+            ecn: Ecn::Off,
             dsfield: 0,
             local: false,
             small_queues: true,
@@ -180,14 +192,14 @@ impl TcpFlow {
             initial_window: spec.initial_window,
             receive_window: window,
             total,
-            ecn: spec.ecn,
+            ecn: spec.ecn != Ecn::Off,
             mss: spec.mss,
             pacing: spec.pacing,
         };
         TcpFlow {
             spec,
             sender: Sender::new(config, draws),
-            receiver: Receiver::new(spec.delayed_ack),
+            receiver: Receiver::new(spec.delayed_ack, spec.ecn != Ecn::Off && spec.control.is_scalable()),
             writes,
             half: None,
             heard: 0,
@@ -290,7 +302,7 @@ impl<M: Machine> Net<M> {
         let due = self.now + Span(SYN_TIMEOUT.0 << (flow.syn_tries - 1));
         flow.timer_at = Some(due);
         self.events.push(due, Kind::Timer, index);
-        let flags = SYN | if flow.spec.ecn { ECE | CWR } else { 0 };
+        let flags = SYN | if flow.spec.ecn != Ecn::Off { ECE | CWR } else { 0 };
         let fields = Fields { dsfield: flow.spec.dsfield, flags, options: 20, ..Fields::default() };
         let by_sender = !flow.spec.called;
         self.put_syn(index, Role::Syn, fields, by_sender);
@@ -383,8 +395,8 @@ impl<M: Machine> Net<M> {
         let ack = self.flows[index].half.map_or(1, |half| self.flows[half.peer as usize].heard_byte());
         let flow = &mut self.flows[index];
         let Segment { seq, again, cwr } = segment;
-        // Retransmissions are not ECN-capable (RFC 3168 section 6.1.5).
-        let ect = if flow.spec.ecn && !again { 2 } else { 0 };
+        // Retransmissions are not ECN-capable (RFC 3168 section 6.1.5); for a scalable sender they are.
+        let ect = if again && !flow.spec.control.is_scalable() { 0 } else { flow.spec.ecn as u8 };
         let fields = Fields {
             frame: flow.data.frame(flow.writes.payload(seq)),
             dsfield: flow.spec.dsfield & !3 | ect,
@@ -453,6 +465,10 @@ impl<M: Machine> Net<M> {
             Role::Data => {
                 let flow = &mut self.flows[index];
                 let echo = (cargo.sent.0 > 0).then_some(cargo.sent);
+                if let Some(ack) = flow.receiver.on_mark(marked) {
+                    self.send_ack(index, ack);
+                }
+                let flow = &mut self.flows[index];
                 match flow.receiver.on_segment(self.now, cargo.seq, marked, cargo.cwr, echo) {
                     Some(ack) => self.send_ack(index, ack),
                     None => self.arm_delayed(index),
@@ -472,7 +488,7 @@ impl<M: Machine> Net<M> {
                 self.flow_answers(index, seen);
                 let flow = &mut self.flows[index];
                 flow.answered_at = self.now;
-                let flags = SYN | ACK | if flow.spec.ecn { ECE } else { 0 };
+                let flags = SYN | ACK | if flow.spec.ecn != Ecn::Off { ECE } else { 0 };
                 let fields = Fields { dsfield: flow.spec.dsfield, flags, options: 20, ack: 1, ..Fields::default() };
                 let by_sender = flow.spec.called;
                 self.put_syn(index, Role::SynAck, fields, by_sender);

@@ -13,7 +13,9 @@ use std::fs;
 use tidegate_measure::{Spans, jain};
 use tidegate_packet::{Handle, Rate, Span, Time};
 use tidegate_policy::{FifoParams, QdiscParams};
-use tidegate_sim::{CongestionControl, DumbbellSpec, Ends, FlowSpec, GatewayMachine, LinkSpec, Net, Port, dumbbell};
+use tidegate_sim::{
+    CongestionControl, DumbbellSpec, Ecn, Ends, FlowSpec, GatewayMachine, LinkSpec, Net, Port, dumbbell,
+};
 
 /// What counts as the same.
 const SAME: f64 = 0.05;
@@ -55,7 +57,7 @@ fn run(known: &Known) -> [f64; 5] {
         bits_per_second: known.mbit * 1_000_000,
         flows: known.flows,
         control: CongestionControl::Cubic,
-        ecn: false,
+        ecn: Ecn::Off,
         jitter: Span::micros(50),
         queue: None,
         end,

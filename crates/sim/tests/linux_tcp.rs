@@ -18,7 +18,7 @@ use tidegate_measure::Spans;
 use tidegate_packet::{Handle, Rate, Span, Time};
 use tidegate_policy::{CodelParams, FifoParams, FqCodelParams, QdiscParams};
 use tidegate_sim::{
-    CongestionControl, DropTail, Ends, FlowSample, FlowSpec, GatewayMachine, Limit, LinkSpec, Machine, Net, Port,
+    CongestionControl, DropTail, Ecn, Ends, FlowSample, FlowSpec, GatewayMachine, Limit, LinkSpec, Machine, Net, Port,
 };
 
 const GROUP: &str = "Real Linux TCP";
@@ -53,6 +53,7 @@ fn recorded_flow(dir: &str, line: &str) -> Recorded {
     let control = match words[1] {
         "reno" => CongestionControl::Reno,
         "bbr" => CongestionControl::Bbr,
+        "dctcp" => CongestionControl::Dctcp,
         _ => CongestionControl::Cubic,
     };
     let cells = |row: &str| -> Vec<u64> { row.split(',').map(|cell| cell.parse().expect("number")).collect() };
@@ -69,6 +70,14 @@ fn policy_of(dir: &str) -> GatewayMachine {
     policy(dir, &read(dir, "script.tc"))
 }
 
+/// Whether the recorded hosts used ECN.
+fn ecn(dir: &str) -> Ecn {
+    match read(dir, "setup").split_whitespace().nth(1) {
+        Some("1") => Ecn::Ect0,
+        _ => Ecn::Off,
+    }
+}
+
 /// HTB with one class of 10 Mbit/s and in it the qdisc that the last line of the script adds.
 fn policy(dir: &str, script: &str) -> GatewayMachine {
     let last = script.lines().last().and_then(|line| line.split_once("handle 10: ")).expect("a leaf").1;
@@ -78,13 +87,16 @@ fn policy(dir: &str, script: &str) -> GatewayMachine {
         ["fq_codel"] => QdiscParams::FqCodel(FqCodelParams::default()),
         ["fq_codel", "noecn"] => QdiscParams::FqCodel(FqCodelParams { ecn: Some(false), ..FqCodelParams::default() }),
         ["codel", "ecn"] => QdiscParams::Codel(CodelParams { ecn: Some(true), ..CodelParams::default() }),
+        ["codel", "ecn", "ce_threshold", "5ms"] => {
+            QdiscParams::Codel(CodelParams { ecn: Some(true), ce_threshold_us: Some(5000), ..CodelParams::default() })
+        }
         _ => panic!("{dir}: {last}"),
     };
     let [root, class] = common::htb(Rate::bits(10_000_000));
     common::machine(&[root, class, common::qdisc(Handle::new(1, 1), Handle::new(0x10, 0), words[0], Some(params))])
 }
 
-fn run<M: Machine>(machine: M, flows: &[Recorded], ecn: bool) -> (Vec<Vec<FlowSample>>, u64) {
+fn run<M: Machine>(machine: M, flows: &[Recorded], ecn: Ecn) -> (Vec<Vec<FlowSample>>, u64) {
     let mut net = Net::new(machine, 1, Time(0));
     let port = net.link(LinkSpec::port(Port(0), None, Span(0)));
     let back = net.link(LinkSpec::wire(Span::millis(20)));
@@ -146,7 +158,7 @@ fn band(what: &str) -> f64 {
 /// With TIDEGATE_SERIES set, prints both series.
 fn compare(dir: &str, gate: impl Fn(&str, &str) -> Option<f64>) -> Vec<String> {
     let (flows, drops) = load(dir);
-    let ecn = read(dir, "setup").split_whitespace().nth(1) == Some("1");
+    let ecn = ecn(dir);
     let (series, dropped) = run(policy_of(dir), &flows, ecn);
     let verbose = std::env::var_os("TIDEGATE_SERIES").is_some();
     let mut wrong = Vec::new();
@@ -211,7 +223,7 @@ fn bbr_beside_others() {
 /// the first, drops, bytes and mean round trip.
 fn shifted(dir: &str, gate: impl Fn(&str) -> Option<f64>) -> Vec<String> {
     let table = read("", &format!("{dir}-shifted.csv"));
-    let ecn = read(dir, "setup").split_whitespace().nth(1) == Some("1");
+    let ecn = ecn(dir);
     let flows = load(dir).0.len();
     let (mut found, mut expected, mut runs) = (vec![0.0; 1 + 2 * flows], vec![0.0; 1 + 2 * flows], 0.0);
     let (script, limited) = (read(dir, "script.tc"), table.starts_with("limit,"));
@@ -287,7 +299,7 @@ fn flows_in_one_queue() {
 fn engine_and_yardstick_agree() {
     let (flows, _) = load("pfifo100");
     let yardstick = DropTail::shaped(Limit::Packets(100), Rate::bits(10_000_000), BURST);
-    assert!(run(policy_of("pfifo100"), &flows, false) == run(yardstick, &flows, false));
+    assert!(run(policy_of("pfifo100"), &flows, Ecn::Off) == run(yardstick, &flows, Ecn::Off));
 }
 
 /// A queue that drops by time is the harder test.
@@ -313,5 +325,15 @@ fn alone_before_codel() {
     {
         wrong.extend(compare(dir, usual));
     }
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+/// DCTCP before a queue that marks whatever waited longer than 5 ms, alone and two; and before fq_codel.
+#[test]
+fn dctcp() {
+    let mut wrong = compare("dctcp-alone-step", usual);
+    wrong.extend(compare("dctcp-two-step", chaotic));
+    wrong.extend(shifted("dctcp-two-step", in_the_mean));
+    wrong.extend(compare("dctcp-two-fq_codel", usual));
     assert_eq!(wrong, Vec::<String>::new());
 }

@@ -3,8 +3,8 @@
 
 use tidegate_packet::{Fifo, Pkt, Pool, Rate, Seeded, Span, Time};
 use tidegate_sim::{
-    CongestionControl, DropTail, Ends, FlowId, FlowSpec, FlowStats, Limit, LinkSpec, Machine, Net, NoMachine, Offer,
-    Origin, Port,
+    CongestionControl, DropTail, Ecn, Ends, FlowId, FlowSpec, FlowStats, Limit, LinkSpec, Machine, Net, NoMachine,
+    Offer, Origin, Port,
 };
 
 const ENDS: Ends = Ends::v4([10, 0, 0, 1], 40000, [10, 0, 0, 2], 80);
@@ -39,7 +39,7 @@ fn ecn_slows_without_loss() {
     let out = net.link(LinkSpec::port(Port(0), Some(10_000_000), Span::millis(10)));
     let back = net.link(LinkSpec::wire(Span::millis(10)));
     let (forward, back) = (net.path(&[out]), net.path(&[back]));
-    let flow = net.tcp(FlowSpec { ecn: true, ..FlowSpec::bulk(ENDS, forward, back) });
+    let flow = net.tcp(FlowSpec { ecn: Ecn::Ect0, ..FlowSpec::bulk(ENDS, forward, back) });
     net.run(Time(0) + Span::secs(20));
     let FlowStats { acked, retransmissions, lost, reductions, .. } = net.flow_stats(flow);
     let share = acked as f64 * 8.0 / 20.0 / 10e6;
@@ -279,7 +279,7 @@ fn every_transfer_ends() {
                 net.tcp(FlowSpec {
                     bytes: Some(100_000 + 77_777 * u64::from(i)),
                     control: controls[usize::from(i) % 3],
-                    ecn: i % 2 == 0,
+                    ecn: if i % 2 == 0 { Ecn::Ect0 } else { Ecn::Off },
                     local: i == 3,
                     delayed_ack: i != 1,
                     ..FlowSpec::bulk(Ends { sport: i, ..ENDS }, forward, back)

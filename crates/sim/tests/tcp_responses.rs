@@ -10,7 +10,7 @@ use tidegate_measure::jain;
 use tidegate_packet::{Fifo, Handle, Pkt, Pool, Seeded, Span, Time};
 use tidegate_policy::{CodelParams, QdiscParams};
 use tidegate_sim::{
-    CongestionControl, Ends, FlowId, FlowSpec, Impairment, Limit, LinkSpec, Loss, Machine, Net, NoMachine, Offer,
+    CongestionControl, Ecn, Ends, FlowId, FlowSpec, Impairment, Limit, LinkSpec, Loss, Machine, Net, NoMachine, Offer,
     Origin, Port, SourceSpec,
 };
 
@@ -302,7 +302,7 @@ fn v_w11_marks_replace_losses() {
     let out = net.link(LinkSpec::port(Port(0), Some(10_000_000), Span::millis(20)));
     let back = net.link(LinkSpec::wire(Span::millis(20)));
     let (forward, back) = (net.path(&[out]), net.path(&[back]));
-    let flow = net.tcp(FlowSpec { ecn: true, ..FlowSpec::bulk(ENDS, forward, back) });
+    let flow = net.tcp(FlowSpec { ecn: Ecn::Ect0, ..FlowSpec::bulk(ENDS, forward, back) });
     net.run(Time(0) + Span::secs(5));
     let before = net.link_stats(out).dropped;
     net.run(Time(0) + Span::secs(65));

@@ -114,6 +114,8 @@ pub struct Trouble {
     pub reason: String,
     /// What to do about it, if we know.
     pub remedy: Option<String>,
+    /// A command deleted what was not there: the machine is as the script wants it all the same.
+    pub idle: bool,
 }
 
 impl fmt::Display for Trouble {

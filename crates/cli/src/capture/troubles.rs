@@ -47,7 +47,21 @@ fn failed(call: &Recorded) -> Trouble {
         Some(text) => text.strip_prefix(&prefix).unwrap_or(text).to_owned(),
     };
     let remedy = lines.rev().find_map(|line| line.strip_prefix(&prefix)).map(str::to_owned);
-    Trouble { place: call.source.clone(), reason, who: call.call.tool.clone(), remedy }
+    let idle = deletes_nothing(call);
+    Trouble { place: call.source.clone(), reason, who: call.call.tool.clone(), remedy, idle }
+}
+
+/// Did the call ask for something to go that was not there? Scripts that first undo what an earlier run left do so.
+fn deletes_nothing(call: &Recorded) -> bool {
+    const ABSENT: [&str; 5] = [
+        "Cannot find specified qdisc on specified device",
+        "Cannot delete qdisc with handle of zero",
+        "Cannot find device",
+        "No chain/target/match by that name",
+        "Bad rule (does a matching rule exist in that chain?)",
+    ];
+    let deletes = call.call.args.iter().any(|word| matches!(word.as_str(), "del" | "delete" | "-D" | "-X" | "-F"));
+    deletes && ABSENT.iter().any(|text| call.stderr.contains(text))
 }
 
 /// How the script ended, if not well.
@@ -103,7 +117,7 @@ fn end(finder: &Finder, calls: &[Recorded], exit: &Exit, last_complaint: Option<
         format!("; line {} asks a question (`{}`), and here standard input is empty: give the answer as an argument or a variable", line.line, line.text.trim())
     });
     let who = if place.is_none() { name } else { "sh".to_owned() };
-    Some(Trouble { who, place, reason, remedy: Some(remedy + &asked) })
+    Some(Trouble { who, place, reason, remedy: Some(remedy + &asked), idle: false })
 }
 
 /// The line of the innermost program that runs, if the script names it.
@@ -161,6 +175,7 @@ impl<'a> Complaint<'a> {
                 "install the package that has {}, or take the line out if the shaping does not need it",
                 name.rsplit('/').next().unwrap_or(name)
             )),
+            idle: false,
         })
     }
 }

@@ -174,6 +174,7 @@ fn trouble(tool: &str, stderr: &str, place: SourceLine) -> Trouble {
         who: tool.to_owned(),
         reason: reason.strip_prefix(&prefix).unwrap_or(reason).to_owned(),
         remedy,
+        idle: false,
     }
 }
 

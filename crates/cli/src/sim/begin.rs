@@ -8,8 +8,8 @@ use tidegate_packet::header::proto;
 use tidegate_packet::{Span, Time};
 use tidegate_sim::world::Way;
 use tidegate_sim::{
-    Arrivals, CongestionControl, Ends, FlowId, FlowSpec, Machines, Net, ProbeId, ProbeSpec, SourceId, SourceSpec,
-    Transaction, TransactionId, TransactionSpec,
+    Arrivals, Ecn, Ends, FlowId, FlowSpec, Machines, Net, ProbeId, ProbeSpec, SourceId, SourceSpec, Transaction,
+    TransactionId, TransactionSpec,
 };
 
 /// A largest network packet where no link says otherwise.
@@ -120,9 +120,9 @@ impl Talk {
         let ends = if *receiver_opens { Ends { sport: item.port, dport: self.sport, ..ends } } else { ends };
         let usual = FlowSpec::bulk(ends, self.there.path, self.back.path);
         FlowSpec {
-            control: own.control.unwrap_or(CongestionControl::Cubic),
+            control: own.control(),
             // A receiver that is asked for it takes it, unless it was told not to.
-            ecn: own.ecn.unwrap_or(false) && receiver.tcp.ecn.unwrap_or(true),
+            ecn: if receiver.tcp.ecn == Some(Ecn::Off) { Ecn::Off } else { own.ecn() },
             bytes: *bytes,
             dsfield: item.dsfield,
             mss: self.mss,

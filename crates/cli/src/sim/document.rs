@@ -196,6 +196,8 @@ fn control_name(control: CongestionControl) -> &'static str {
         CongestionControl::Cubic => "cubic",
         CongestionControl::CubicSlowStart => "cubic-without-hystart",
         CongestionControl::Bbr => "bbr",
+        CongestionControl::Dctcp => "dctcp",
+        CongestionControl::Prague => "prague",
     }
 }
 
@@ -214,7 +216,7 @@ fn transfer(run: &Run<'_>, at: usize, piece: &Piece) -> doc::Transfer {
     let net = &run.laid.world.net;
     let flow = if let Going::Flow(flow) = piece.going { Some(flow) } else { None };
     let stats = flow.map(|flow| net.flow_stats(flow)).unwrap_or_default();
-    let control = tcp.or(scenario.nodes[item.from].tcp).control.unwrap_or(CongestionControl::Cubic);
+    let control = tcp.or(scenario.nodes[item.from].tcp).control();
     let began = item.start.0 + 10_000_000 * u64::from(piece.number);
     let samples = flow.filter(|_| *record).map_or(&[][..], |flow| net.flow_samples(flow));
     let established = stats.established.map_or(0, since);

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use tidegate_packet::{Dissector, Span};
 use tidegate_policy::LinkKind;
-use tidegate_sim::{CongestionControl, Framing, Impairment, Trace};
+use tidegate_sim::{CongestionControl, Ecn, Framing, Impairment, Trace};
 
 /// A place in the file.
 pub(super) type Place = Range<usize>;
@@ -98,7 +98,7 @@ pub(super) struct Device {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tcp {
     pub(super) control: Option<CongestionControl>,
-    pub(super) ecn: Option<bool>,
+    pub(super) ecn: Option<Ecn>,
     pub(super) receive_window: Option<u64>,
     pub(super) initial_window: Option<u32>,
     pub(super) delayed_ack: Option<bool>,
@@ -107,6 +107,21 @@ pub(super) struct Tcp {
 }
 
 impl Tcp {
+    /// The congestion control in force.
+    pub(super) fn control(&self) -> CongestionControl {
+        self.control.unwrap_or(CongestionControl::Cubic)
+    }
+
+    /// What data packets say in their ECN field, where the receiver does not refuse it: what was asked for, or what the congestion
+    /// control needs.
+    pub(super) fn ecn(&self) -> Ecn {
+        self.ecn.unwrap_or(match self.control() {
+            CongestionControl::Dctcp => Ecn::Ect0,
+            CongestionControl::Prague => Ecn::Ect1,
+            _ => Ecn::Off,
+        })
+    }
+
     /// What is said here, else what `other` says.
     pub(super) fn or(self, other: Tcp) -> Tcp {
         Tcp {

@@ -7,8 +7,11 @@ use tidegate_packet::Span;
 /// The words of the command, what is left at its default not said.
 pub(super) fn command(o: &Options) -> String {
     let mut line = format!("tidegate try {}", quoted(&o.script.display().to_string()));
-    for arg in &o.args {
-        let _ = write!(line, " {}", quoted(arg));
+    // Words that look like options of ours would be taken for them: they stand at the end, behind `--`.
+    let args: String = o.args.iter().map(|arg| format!(" {}", quoted(arg))).collect();
+    let apart = o.args.iter().any(|arg| arg.starts_with('-'));
+    if !apart {
+        line.push_str(&args);
     }
     let _ = write!(line, " --up {} --down {}", tc_rate(o.up.as_bits()), tc_rate(o.down.as_bits()));
     let mut add = |flag: &str, value: String, default: bool| {
@@ -36,6 +39,10 @@ pub(super) fn command(o: &Options) -> String {
         line.push_str(" --ipv6");
     }
     let _ = write!(line, " --seed {}", o.seed);
+    if apart {
+        line.push_str(" --");
+        line.push_str(&args);
+    }
     line
 }
 

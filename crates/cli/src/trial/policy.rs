@@ -143,12 +143,12 @@ pub(super) fn take_in(options: &Options) -> anyhow::Result<Policy> {
 
 /// Says what went wrong in the script; an error unless it may go on.
 fn judge(outcome: &Outcome, options: &Options) -> anyhow::Result<()> {
-    for trouble in &outcome.troubles {
+    for trouble in outcome.troubles.iter().filter(|trouble| !trouble.idle) {
         eprintln!("{trouble}");
     }
     let how = match &outcome.exit {
         Exit::TimedOut { .. } | Exit::Crowded { .. } | Exit::Lost(_) => "it did not come to its end",
-        Exit::Code(0) if outcome.troubles.is_empty() => return Ok(()),
+        Exit::Code(0) if outcome.troubles.iter().all(|trouble| trouble.idle) => return Ok(()),
         Exit::Code(0) => "a command in it failed",
         Exit::Code(_) | Exit::Signal(_) => "it ended with an error",
     };

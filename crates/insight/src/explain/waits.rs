@@ -107,6 +107,7 @@ fn of_params(params: &QdiscParams, frame: u64, served: Served) -> Vec<String> {
         QdiscParams::Red(red) => by_bytes("queue", u64::from(red.limit), served),
         QdiscParams::Codel(codel) => vec![held(us(codel.target_us, 5000))],
         QdiscParams::Pie(pie) => vec![held(us(pie.target_us, 15_000))],
+        QdiscParams::DualPi2(dual) => vec![held(us(dual.target_us, 15_000))],
         QdiscParams::FqCodel(fq) => {
             let quantum = u64::from(fq.quantum.unwrap_or(1514));
             let mut said = turns(quantum, served);

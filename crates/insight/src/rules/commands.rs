@@ -119,7 +119,7 @@ fn takes_time(step: &Step, keyword: &str) -> bool {
     let kind = step.words.iter().find_map(|word| Kind::ALL.iter().find(|kind| kind.name() == word.text));
     match kind {
         Some(Kind::Tbf) => keyword == "latency",
-        Some(Kind::Codel | Kind::FqCodel | Kind::Pie | Kind::FqPie) => true,
+        Some(Kind::Codel | Kind::FqCodel | Kind::Pie | Kind::FqPie | Kind::DualPi2) => true,
         _ => false,
     }
 }

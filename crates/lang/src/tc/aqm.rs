@@ -210,21 +210,14 @@ pub(super) fn sfb(values: &Values) -> SfbParams {
 
 pub(super) fn pie(values: &Values) -> PieParams {
     let given = |key: &str| values.number(key).filter(|value| *value > 0);
-    let switch = |on: &str, off: &str| {
-        values.0.iter().rev().find_map(|(key, _)| match *key {
-            key if key == on => Some(true),
-            key if key == off => Some(false),
-            _ => None,
-        })
-    };
     PieParams {
         limit: given("limit"),
         target_us: given("target"),
         tupdate_us: given("tupdate"),
         alpha: given("alpha"),
         beta: given("beta"),
-        ecn: switch("ecn", "noecn"),
-        bytemode: switch("bytemode", "nobytemode"),
-        rate_estimator: switch("dq_rate_estimator", "no_dq_rate_estimator"),
+        ecn: values.switch("ecn", "noecn"),
+        bytemode: values.switch("bytemode", "nobytemode"),
+        rate_estimator: values.switch("dq_rate_estimator", "no_dq_rate_estimator"),
     }
 }

@@ -1,6 +1,8 @@
 //! The values read become a kind's parameters: one function per kind.
 
 use super::aqm;
+use super::cake;
+use super::dualpi2;
 use super::options::{Reader, Values};
 use super::words::Words;
 use super::{ets, fq, fq_pie, gred, hfsc, hhf, netem, skbprio};
@@ -14,8 +16,8 @@ use tidegate_policy::{
 
 /// Kinds that tc 6.1 has words for and this version has not.
 const LATER: &[&str] = &[
-    "bpf", "cake", "cbq", "cbs", "dsmark", "etf", "mqprio", "multiq", "plug", "rr", "taprio", "atm", "dualpi2",
-    "ingress", "clsact", "teql",
+    "bpf", "cbq", "cbs", "dsmark", "etf", "mqprio", "multiq", "plug", "rr", "taprio", "atm", "ingress", "clsact",
+    "teql",
 ];
 
 /// Reads the options of a qdisc of this kind. `None`: tc sends no parameters.
@@ -43,6 +45,9 @@ pub(super) fn qdisc(
     if let Some(params) = read_alone(kind, &reader, words, stderr)? {
         return Ok(Some(params));
     }
+    if kind == "cake" {
+        return cake::params(&reader, table, words).map(|params| Some(QdiscParams::Cake(Box::new(params))));
+    }
     let values = reader.read(table, words)?;
     Ok(match kind {
         "pfifo" | "bfifo" | "pfifo_head_drop" => {
@@ -60,6 +65,7 @@ pub(super) fn qdisc(
         "choke" => Some(QdiscParams::Choke(aqm::choke(&values, stderr)?)),
         "sfb" => Some(QdiscParams::Sfb(aqm::sfb(&values))),
         "pie" => Some(QdiscParams::Pie(aqm::pie(&values))),
+        "dualpi2" => Some(QdiscParams::DualPi2(dualpi2::read(&values, stderr)?)),
         "fq" => Some(QdiscParams::Fq(fq::qdisc(&values))),
         "fq_pie" => Some(QdiscParams::FqPie(fq_pie::qdisc(&values))),
         "hhf" => Some(QdiscParams::Hhf(hhf::qdisc(&values))),

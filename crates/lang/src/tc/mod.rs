@@ -3,7 +3,9 @@
 mod action;
 mod aqm;
 mod build;
+mod cake;
 mod command;
+mod dualpi2;
 mod ets;
 mod filter;
 mod fq;

@@ -20,6 +20,8 @@ pub(crate) enum Value {
     Layer(LinkLayer),
     Map(Vec<u8>),
     Selector(u8, u8),
+    /// Packets, where a time could stand too.
+    Packets(u32),
 }
 
 /// The options read, in the order of the command line.
@@ -39,6 +41,21 @@ impl Values {
             Value::Number(number) | Value::Cell(number) => Some(*number),
             _ => None,
         }
+    }
+    /// An amount of packets, where a time could stand too.
+    pub(crate) fn packets(&self, key: &str) -> Option<u32> {
+        match self.last(key)? {
+            Value::Packets(packets) => Some(*packets),
+            _ => None,
+        }
+    }
+    /// Which of two opposite words came last.
+    pub(crate) fn switch(&self, on: &str, off: &str) -> Option<bool> {
+        self.0.iter().rev().find_map(|(key, _)| match *key {
+            key if key == on => Some(true),
+            key if key == off => Some(false),
+            _ => None,
+        })
     }
     pub(crate) fn signed(&self, key: &str) -> Option<i32> {
         match self.last(key)? {
@@ -205,6 +222,10 @@ impl Reader<'_> {
             // What stands behind the number is not looked at.
             Takes::Fraction => float_prefix(text).map(|(number, _)| Value::Fraction(number)).ok_or_else(plain),
             Takes::Selector => selector(text),
+            Takes::TimeOrPackets => match text.strip_suffix('p') {
+                Some(packets) => u32_in(packets, 10).map(Value::Packets).ok_or_else(plain),
+                None => parse_time(text).map(Value::Number).ok_or_else(plain),
+            },
             Takes::Percent | Takes::Words(_) | Takes::Ignored | Takes::Flag | Takes::Priomap | Takes::Curve => {
                 Ok(Value::Flag)
             }

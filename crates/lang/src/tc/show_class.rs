@@ -1,5 +1,6 @@
 //! `tc class show`. With `-j` in the shape of newer tc (6.1 takes no notice of it here), and with `kind` as qdiscs have it.
 
+use super::cake;
 use super::show::{Entry, handle_text};
 use super::show_qdisc::drop_next;
 use super::{ShowFlags, ShowWhat, ets};
@@ -156,7 +157,7 @@ fn counters(dump: &ClassDump, flags: &ShowFlags) -> Entry {
     let mut entry = Entry::new();
     if let Some(stats) = &dump.stats {
         // Flows have no counters of their own for what was sent.
-        entry.counters(stats, !matches!(dump.kind, Kind::Sfq | Kind::FqCodel | Kind::Skbprio));
+        entry.counters(stats, !matches!(dump.kind, Kind::Sfq | Kind::FqCodel | Kind::Skbprio | Kind::Cake));
     }
     // Before the line of a rate estimator tc always begins a new one.
     if flags.oneline && dump.stats.as_ref().is_none_or(|stats| stats.rate.is_none()) {
@@ -187,6 +188,7 @@ fn xstats(xstats: &Xstats, entry: &mut Entry) {
             }
             entry.number("level", *level, &format!("level {level} \n\n"));
         }
+        Xstats::CakeFlow(flow) => cake::show_flow(flow, entry),
         Xstats::FqCodelClass { deficit, codel } => {
             entry.number("deficit", *deficit, &format!("  deficit {deficit}"));
             entry.number("count", codel.count, &format!(" count {}", codel.count));

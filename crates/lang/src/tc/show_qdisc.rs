@@ -1,5 +1,7 @@
 //! `tc qdisc show`.
 
+use super::cake;
+use super::dualpi2;
 use super::show::{Entry, ended, handle_text};
 use super::{ShowFlags, ShowWhat, ets, fq, fq_pie, gred, hhf, netem, skbprio};
 use crate::json::{self, Json};
@@ -67,6 +69,9 @@ fn entry(dump: &QdiscDump, what: &ShowWhat, flags: &ShowFlags) -> Entry {
         entry.counters(&dump.stats, true);
         entry.say("\n");
         xstats(&dump.xstats, &mut entry);
+        if let (Xstats::Cake(stats), QdiscParams::Cake(params)) = (&dump.xstats, &dump.params) {
+            cake::show_stats(stats, params.tins.unwrap_or_default(), flags.iec, &mut entry);
+        }
     }
     entry
 }
@@ -89,6 +94,8 @@ fn options(dump: &QdiscDump, flags: &ShowFlags) -> Entry {
         QdiscParams::Choke(params) => red(params, flags, false, &mut entry),
         QdiscParams::Sfb(params) => sfb(params, &mut entry),
         QdiscParams::Pie(params) => pie(params, &mut entry),
+        QdiscParams::DualPi2(params) => dualpi2::show(params, &mut entry),
+        QdiscParams::Cake(params) => cake::show(params, flags.iec, &mut entry),
         QdiscParams::Ets(params) => ets::show(params, &mut entry),
         QdiscParams::Fq(params) => fq::show(params, &mut entry),
         QdiscParams::FqPie(params) => fq_pie::show(params, &mut entry),
@@ -296,6 +303,7 @@ fn pie(params: &PieParams, entry: &mut Entry) {
     entry.flag("dq_rate_estimator", params.rate_estimator == Some(true));
 }
 
+/// A time, and a blank.
 pub(super) fn time(key: &'static str, us: u32, entry: &mut Entry) {
     entry.number(key, us, &format!("{key} {} ", print_time(us)));
 }
@@ -365,6 +373,7 @@ fn xstats(xstats: &Xstats, entry: &mut Entry) {
         Xstats::Red(stats) => red_stats(stats, entry),
         Xstats::Sfb(stats) => sfb_stats(stats, entry),
         Xstats::Pie(stats) => pie_stats(stats, entry),
+        Xstats::DualPi2(stats) => dualpi2::show_stats(stats, entry),
         Xstats::Fq(stats) => fq::show_stats(stats, entry),
         Xstats::FqPie(stats) => fq_pie::show_stats(stats, entry),
         Xstats::Hhf(stats) => hhf::show_stats(stats, entry),

@@ -3,6 +3,8 @@
 //! The parser of `lang` reads words by these tables, `tc … help` prints them, and the documentation pages are made from them. A new
 //! kind is a new table here and one function in `lang` that turns the values read into the kind's parameters.
 
+mod cake;
+mod dualpi2;
 mod ets;
 mod filters;
 mod fq;
@@ -83,6 +85,8 @@ pub enum Takes {
     LinkLayer,
     /// Bands of the priorities, up to sixteen.
     Priomap,
+    /// A length of time in microseconds, or a number of packets (`5p`).
+    TimeOrPackets,
     /// `VALUE/MASK`, both octets.
     Selector,
     /// A service curve: `m1 RATE d TIME m2 RATE`, or `umax SIZE dmax TIME rate RATE`.
@@ -208,6 +212,7 @@ impl Takes {
             Takes::Percent => "PERCENT",
             Takes::Words(words) => words,
             Takes::LinkLayer => "ethernet|atm|adsl",
+            Takes::TimeOrPackets => "TIME|Np",
             Takes::Priomap => "BAND…",
             Takes::Selector => "VALUE/MASK",
             Takes::Curve => "[m1 RATE d TIME] m2 RATE | [umax SIZE dmax TIME] rate RATE",
@@ -231,6 +236,7 @@ impl Takes {
             Takes::Rate => "a rate with its unit, such as 500kbit, 1.5mbit or 64kbps (kilobytes per second)",
             Takes::Time => "a time with its unit, such as 5ms or 100us; without one, microseconds",
             Takes::LinkLayer => "ethernet, atm or adsl",
+            Takes::TimeOrPackets => "a time such as 1ms, or packets such as 5p",
             Takes::Priomap => "up to 16 band numbers, each less than the number of bands",
             Takes::Selector => "a value and a mask, such as 0x01/0x03",
             Takes::Curve => "a service curve, such as m1 2mbit d 10ms m2 100kbit, or umax 1500b dmax 20ms rate 100kbit",

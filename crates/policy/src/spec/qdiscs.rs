@@ -345,6 +345,8 @@ pub const KINDS: &[KindSpec] = &[
         class: None,
         voice: Voice::Plain,
     },
+    super::dualpi2::SPEC,
+    super::cake::SPEC,
     super::ets::ETS,
     super::fq::FQ,
     super::fq_pie::FQ_PIE,

@@ -3,6 +3,7 @@
 mod bits;
 mod chain;
 mod class_hash;
+pub mod cobalt;
 pub mod codel;
 mod curve;
 mod length;

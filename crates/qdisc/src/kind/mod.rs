@@ -1,8 +1,10 @@
 //! The kinds, one file each.
 
+mod cake;
 mod choke;
 mod codel;
 mod drr;
+mod dualpi2;
 mod ets;
 mod fifo;
 mod fq;
@@ -49,8 +51,10 @@ pub(crate) enum Body {
     Choke(Box<choke::Choke>),
     Sfb(Box<sfb::Sfb>),
     Pie(Box<pie::Pie>),
+    DualPi2(Box<dualpi2::DualPi2>),
     Hfsc(Box<hfsc::Hfsc>),
     Qfq(Box<qfq::Qfq>),
+    Cake(Box<cake::Cake>),
     Ets(Box<ets::Ets>),
     Fq(Box<fq::Fq>),
     FqPie(Box<fq_pie::FqPie>),
@@ -79,8 +83,10 @@ macro_rules! dispatch {
             Body::Choke($d) => $call,
             Body::Sfb($d) => $call,
             Body::Pie($d) => $call,
+            Body::DualPi2($d) => $call,
             Body::Hfsc($d) => $call,
             Body::Qfq($d) => $call,
+            Body::Cake($d) => $call,
             Body::Ets($d) => $call,
             Body::Fq($d) => $call,
             Body::FqPie($d) => $call,
@@ -125,8 +131,10 @@ impl Body {
             Kind::Choke => Body::Choke(Box::new(choke::Choke::new(of!(Choke))?)),
             Kind::Sfb => Body::Sfb(Box::new(sfb::Sfb::new(cx, handle, of!(Sfb)))),
             Kind::Pie => Body::Pie(Box::new(pie::Pie::new(cx, of!(Pie)))),
+            Kind::DualPi2 => Body::DualPi2(Box::new(dualpi2::DualPi2::new(cx, of!(DualPi2))?)),
             Kind::Hfsc => Body::Hfsc(Box::new(hfsc::Hfsc::new(cx, handle, of!(Hfsc))?)),
             Kind::Qfq => Body::Qfq(Box::new(qfq::Qfq::new(device))),
+            Kind::Cake => Body::Cake(Box::new(cake::Cake::new(device, of!(Cake).map(|params| &**params)))),
             Kind::Ets => Body::Ets(Box::new(ets::Ets::new(cx, handle, of!(Ets))?)),
             Kind::Fq => Body::Fq(Box::new(fq::Fq::new(cx, of!(Fq))?)),
             Kind::FqPie => Body::FqPie(Box::new(fq_pie::FqPie::new(cx, of!(FqPie))?)),
@@ -175,8 +183,10 @@ impl Body {
             Body::Choke(d) => &**d,
             Body::Sfb(d) => &**d,
             Body::Pie(d) => &**d,
+            Body::DualPi2(d) => &**d,
             Body::Hfsc(d) => &**d,
             Body::Qfq(d) => &**d,
+            Body::Cake(d) => &**d,
             Body::Ets(d) => &**d,
             Body::Fq(d) => &**d,
             Body::FqPie(d) => &**d,
@@ -204,8 +214,10 @@ impl Body {
             Body::Choke(d) => &mut **d,
             Body::Sfb(d) => &mut **d,
             Body::Pie(d) => &mut **d,
+            Body::DualPi2(d) => &mut **d,
             Body::Hfsc(d) => &mut **d,
             Body::Qfq(d) => &mut **d,
+            Body::Cake(d) => &mut **d,
             Body::Ets(d) => &mut **d,
             Body::Fq(d) => &mut **d,
             Body::FqPie(d) => &mut **d,

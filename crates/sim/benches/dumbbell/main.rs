@@ -12,7 +12,7 @@ mod peer;
 use tidegate_gateway::{DeviceSpec, Gateway, World};
 use tidegate_packet::{Handle, Pool, Seeded, Span, Time};
 use tidegate_policy::{Op, QdiscOp, Verb};
-use tidegate_sim::{CongestionControl, Dumbbell, DumbbellSpec, GatewayMachine, Limit, Machine, Net, dumbbell};
+use tidegate_sim::{CongestionControl, Dumbbell, DumbbellSpec, Ecn, GatewayMachine, Limit, Machine, Net, dumbbell};
 
 /// What stands before the bottleneck, and what the flows do.
 #[derive(Clone, Copy)]
@@ -50,7 +50,7 @@ fn net(case: Case, mbit: u64, flows: u32, end: Time) -> (Net<GatewayMachine>, Du
     let queue = if case.qdisc.is_none() { Some(Limit::Packets(1000)) } else { None };
     let bits_per_second = mbit * 1_000_000;
     let jitter = Span::micros(50);
-    let spec = DumbbellSpec { bits_per_second, flows, control: case.control, ecn: false, jitter, queue, end };
+    let spec = DumbbellSpec { bits_per_second, flows, control: case.control, ecn: Ecn::Off, jitter, queue, end };
     let mut net = Net::new(engine(case.qdisc.unwrap_or("pfifo")), 1, Time(0));
     let dumbbell = dumbbell(&mut net, &spec);
     (net, dumbbell)

@@ -1,6 +1,7 @@
 //! Who talks with whom in a home, and about what.
 
 use crate::tcp::cc::CongestionControl;
+use crate::tcp_flow::Ecn;
 use crate::transaction::Transaction;
 use crate::wire::Ends;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -80,7 +81,7 @@ pub struct Bulk {
     /// How it reacts to congestion.
     pub control: CongestionControl,
     /// Uses ECN.
-    pub ecn: bool,
+    pub ecn: Ecn,
     /// How much; `None`: no end.
     pub bytes: Option<u64>,
     /// When it begins.
@@ -94,7 +95,7 @@ impl Bulk {
             parties: Parties::new(Local::Host(2), local_port, if up { 22 } else { 80 }),
             up,
             control: CongestionControl::Cubic,
-            ecn: false,
+            ecn: Ecn::Off,
             bytes: None,
             start: Span(0),
         }

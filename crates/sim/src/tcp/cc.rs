@@ -4,6 +4,7 @@
 //! left early by HyStart (Ha and Rhee 2011). As in a recorded Linux run, a CUBIC flow that has not met congestion yet grows
 //! by at least one segment in twenty acknowledged.
 
+use super::scalable::{Scalable, growth};
 use tidegate_packet::{Span, Time};
 
 /// Which congestion control a sender uses.
@@ -17,6 +18,26 @@ pub enum CongestionControl {
     CubicSlowStart,
     /// BBR, first version: paced by a model of the path.
     Bbr,
+    /// RFC 8257: gives way in proportion to what is marked.
+    Dctcp,
+    /// The same for L4S (RFC 9331): ECT(1), paced, and no faster on short ways.
+    Prague,
+}
+
+impl CongestionControl {
+    /// Does it give way in proportion to marks, and need to be told of each?
+    pub fn is_scalable(self) -> bool {
+        matches!(self, CongestionControl::Dctcp | CongestionControl::Prague)
+    }
+}
+
+/// Why a window shrinks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// Something was lost, or refused by the own machine.
+    Loss,
+    /// Something was marked.
+    Mark,
 }
 
 /// Multiplicative decrease of CUBIC (RFC 9438 section 4.6).
@@ -47,8 +68,10 @@ pub(crate) struct Window {
     pub(crate) ssthresh: u32,
     /// Segments acknowledged that have not yet moved the window.
     credit: u32,
+    last_rtt: Span,
     cubic: Cubic,
     hystart: HyStart,
+    scalable: Scalable,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -99,8 +122,17 @@ impl Window {
             cwnd: initial.max(1),
             ssthresh: NO_THRESHOLD,
             credit: 0,
+            last_rtt: Span(0),
             cubic: Cubic::default(),
             hystart: HyStart::default(),
+            scalable: Scalable::default(),
+        }
+    }
+
+    /// How much of what was sent was marked, for those that go by it.
+    pub(crate) fn on_echo(&mut self, acked: &Acked, echo: bool) {
+        if self.kind.is_scalable() {
+            self.scalable.on_ack(acked.segments, echo, acked.una, acked.next);
         }
     }
 
@@ -115,6 +147,7 @@ impl Window {
     /// A round-trip sample, in whatever state the sender is.
     pub(crate) fn on_rtt(&mut self, acked: &Acked) {
         let Some(rtt) = acked.rtt else { return };
+        self.last_rtt = rtt;
         if !self.is_cubic() {
             return;
         }
@@ -137,7 +170,14 @@ impl Window {
                 return;
             }
         }
-        let per_step = if self.is_cubic() { self.cubic_step(acked, segments) } else { self.cwnd };
+        let per_step = match self.kind {
+            CongestionControl::Prague => {
+                let slower = growth(acked.rtt.unwrap_or(self.last_rtt));
+                (u64::from(self.cwnd) * 1024 / u64::from(slower)).min(u64::from(u32::MAX >> 1)) as u32
+            }
+            _ if self.is_cubic() => self.cubic_step(acked, segments),
+            _ => self.cwnd,
+        };
         if self.credit >= per_step {
             self.credit = 0;
             self.cwnd += 1;
@@ -180,8 +220,12 @@ impl Window {
     }
 
     /// A congestion event: sets the threshold and forgets the growth so far. The window itself is the caller's.
-    pub(crate) fn on_congestion(&mut self) {
+    pub(crate) fn on_congestion(&mut self, cause: Cause) {
         self.credit = 0;
+        if self.kind.is_scalable() && cause == Cause::Mark {
+            self.ssthresh = self.scalable.reduced(self.cwnd).max(MIN_WINDOW);
+            return;
+        }
         if !self.is_cubic() {
             self.ssthresh = (self.cwnd / 2).max(MIN_WINDOW);
             return;
@@ -277,7 +321,7 @@ mod tests {
         let mut w = Window::new(CongestionControl::Reno, 10);
         w.grow(&ack(Span(0), 10));
         let doubled = w.cwnd;
-        w.on_congestion();
+        w.on_congestion(Cause::Loss);
         w.cwnd = w.ssthresh;
         for _ in 0..10 {
             w.grow(&ack(Span(0), 1));
@@ -290,7 +334,7 @@ mod tests {
     #[test]
     fn cubic_returns_to_its_plateau_after_k() {
         let mut w = Window::new(CongestionControl::Cubic, 100);
-        w.on_congestion();
+        w.on_congestion(Cause::Loss);
         w.cwnd = w.ssthresh;
         let rtt = 100;
         let mut reached = None;

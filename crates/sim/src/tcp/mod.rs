@@ -5,5 +5,6 @@ pub(crate) mod cc;
 pub(crate) mod rate;
 pub(crate) mod receiver;
 pub(crate) mod rtt;
+mod scalable;
 pub(crate) mod sender;
 pub(crate) mod writes;

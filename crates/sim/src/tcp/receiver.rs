@@ -110,6 +110,8 @@ pub(crate) struct Receiver {
     /// Acknowledge every n-th segment.
     every: u32,
     echo: bool,
+    /// Every acknowledgement says whether what it covers was marked (RFC 8257 section 3.2), instead of an echo until CWR.
+    exact: bool,
     sizing: Sizing,
     /// Reports of data out of order since the last step forward.
     reports: u32,
@@ -122,7 +124,7 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    pub(crate) fn new(delayed_ack: bool) -> Receiver {
+    pub(crate) fn new(delayed_ack: bool, exact: bool) -> Receiver {
         Receiver {
             next: 0,
             blocks: Vec::new(),
@@ -130,6 +132,7 @@ impl Receiver {
             pending: 0,
             every: if delayed_ack { 2 } else { 1 },
             echo: false,
+            exact,
             sizing: Sizing {
                 rtt8: 0,
                 echo: Time(0),
@@ -146,6 +149,18 @@ impl Receiver {
         }
     }
 
+    /// Before a segment is taken in whose mark differs from the last one's: the acknowledgement of what waits for one, which must not
+    /// tell of the new mark.
+    pub(crate) fn on_mark(&mut self, ce: bool) -> Option<AckSegment> {
+        if !self.exact || ce == self.echo {
+            return None;
+        }
+        let waiting = (self.pending > 0).then(|| self.acknowledge());
+        self.echo = ce;
+        self.quick = self.quick.max(1);
+        waiting
+    }
+
     /// A data segment, answering an acknowledgement sent at `echo`. Returns the acknowledgement to send now, if one is.
     pub(crate) fn on_segment(
         &mut self,
@@ -155,12 +170,12 @@ impl Receiver {
         cwr: bool,
         echo: Option<Time>,
     ) -> Option<AckSegment> {
-        if cwr {
+        if cwr && !self.exact {
             self.echo = false;
         }
         // A change of the echo is told at once.
         let news = ce && !self.echo;
-        self.echo |= ce;
+        self.echo |= ce && !self.exact;
         let (in_order, before) = (seq == self.next && self.blocks.is_empty(), self.next);
         let mut twice = false;
         if in_order {
@@ -270,7 +285,7 @@ mod tests {
 
     #[test]
     fn sack_blocks_are_latest_first_and_merge() {
-        let mut r = Receiver::new(true);
+        let mut r = Receiver::new(true, false);
         let mut seen = Vec::new();
         for seq in [0, 2, 3, 6, 9, 5, 4, 1] {
             let ack = r
@@ -293,7 +308,7 @@ mod tests {
 
     #[test]
     fn second_segment_or_forty_milliseconds() {
-        let mut r = Receiver::new(true);
+        let mut r = Receiver::new(true, false);
         for seq in 0..QUICK {
             assert!(r.on_segment(Time(0), seq, false, false, None).is_some());
         }

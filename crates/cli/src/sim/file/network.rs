@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::Path;
 use tidegate_packet::Dissector;
 use tidegate_policy::{LinkKind, Tunnel, TunnelMode};
-use tidegate_sim::CongestionControl;
+use tidegate_sim::{CongestionControl, Ecn};
 
 /// Ends of one link.
 const MAX_ENDS: usize = 256;
@@ -374,12 +374,24 @@ pub(super) fn control(value: Value<'_>) -> Result<CongestionControl, Wrong> {
         ("reno", CongestionControl::Reno),
         ("cubic-without-hystart", CongestionControl::CubicSlowStart),
         ("bbr", CongestionControl::Bbr),
+        ("dctcp", CongestionControl::Dctcp),
+        ("prague", CongestionControl::Prague),
     ];
     let said = text(value)?;
     known.iter().find(|(name, _)| *name == said).map(|(_, control)| *control).ok_or_else(|| {
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
         Wrong::new(value.span(), "no congestion control is called so", format!("there are {}", names.join(", ")))
     })
+}
+
+/// `true` and `false`, or the code point: `"ect0"`, `"ect1"`.
+fn ecn(value: Value<'_>) -> Result<Ecn, Wrong> {
+    match text(value) {
+        Ok("ect0") => Ok(Ecn::Ect0),
+        Ok("ect1") => Ok(Ecn::Ect1),
+        Ok(_) => Err(Wrong::new(value.span(), "this is no way to use ECN", "it is true, false, \"ect0\" or \"ect1\"")),
+        Err(_) => flag(value).map(|on| if on { Ecn::Ect0 } else { Ecn::Off }),
+    }
 }
 
 /// `tcp = { control = "cubic", ecn = false, … }`.
@@ -394,7 +406,7 @@ fn tcp(value: Value<'_>) -> Result<Tcp, Wrong> {
 pub(super) fn tcp_keys(keys: &mut Keys<'_>) -> Result<Tcp, Wrong> {
     Ok(Tcp {
         control: keys.read("control", control)?,
-        ecn: keys.read("ecn", flag)?,
+        ecn: keys.read("ecn", ecn)?,
         receive_window: keys.read("receive-window", size)?.map(|bytes| bytes.max(1)),
         initial_window: keys.read("initial-window", |value| number(value, 1, 10_000))?.map(|window| window as u32),
         delayed_ack: keys.read("delayed-ack", flag)?,

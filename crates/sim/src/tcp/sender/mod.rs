@@ -8,7 +8,7 @@ mod losses;
 mod reaction;
 
 use super::bbr::Bbr;
-use super::cc::{Acked, CongestionControl, Window};
+use super::cc::{Acked, Cause, CongestionControl, Window};
 use super::rate::{DeliveryRate, Pacer};
 use super::receiver::AckSegment;
 use super::rtt::{CEILING, Rtt};
@@ -180,7 +180,7 @@ impl Sender {
             window: Window::new(config.control, config.initial_window),
             rtt: Rtt::default(),
             model: models.then(|| Box::new(Model { bbr: bbr(), rate: DeliveryRate::default() })),
-            pacer: (models || config.pacing).then(Pacer::default),
+            pacer: (models || config.pacing || config.control == CongestionControl::Prague).then(Pacer::default),
             paced_until: None,
             state: State::Open,
             una: 0,
@@ -305,7 +305,7 @@ impl Sender {
             self.reorder_at = None;
             let lost = self.detect_losses(now);
             if lost && self.state != State::Recovery {
-                self.enter(State::Recovery);
+                self.enter(State::Recovery, Cause::Loss);
                 if self.model.is_none() {
                     self.window.cwnd = self.in_flight() + 1;
                 }
@@ -377,7 +377,7 @@ impl Sender {
     /// down once, as for ECN; a refused segment counts as not sent.
     pub(crate) fn on_local_congestion(&mut self, now: Time, segment: Segment, gone: bool) {
         if self.state == State::Open {
-            self.enter(State::Reduced);
+            self.enter(State::Reduced, Cause::Loss);
         }
         if !gone {
             return;

@@ -3,13 +3,14 @@
 
 use super::{LOST, Prr, RETRANS, SACKED, Sender, State};
 use crate::tcp::bbr::{Delivery, Trouble};
-use crate::tcp::cc::Acked;
+use crate::tcp::cc::{Acked, Cause};
 use crate::tcp::receiver::AckSegment;
 use tidegate_packet::Time;
 
 impl Sender {
     /// The state machine and the window.
     pub(super) fn react(&mut self, acked: &Acked, advanced: bool, lost: bool, ece: bool) {
+        self.window.on_echo(acked, ece);
         // A reduction for ECN ends only with the segment that carried CWR: before that every echo is an old one.
         let over = self.una > self.high_seq || self.una == self.high_seq && self.state != State::Reduced;
         if self.state != State::Open && over && advanced {
@@ -21,9 +22,9 @@ impl Sender {
         // What a timeout had sent again is lost once more: that is congestion anew (the recorded runs reduce there).
         let anew = self.state == State::Loss && self.lost_again;
         if self.lost_out > 0 && (anew || matches!(self.state, State::Open | State::Reduced)) {
-            self.enter(State::Recovery);
+            self.enter(State::Recovery, Cause::Loss);
         } else if ece && self.config.ecn && self.state == State::Open {
-            self.enter(State::Reduced);
+            self.enter(State::Reduced, Cause::Mark);
             self.send_cwr = true;
         }
         if self.model.is_some() {
@@ -39,13 +40,13 @@ impl Sender {
         }
     }
 
-    pub(super) fn enter(&mut self, state: State) {
+    pub(super) fn enter(&mut self, state: State, cause: Cause) {
         // From a reduction under way into recovery there is no second one (RFC 3168 section 6.1.2).
         if matches!(self.state, State::Open | State::Loss) {
             self.prr = Prr { prior: self.window.cwnd, ..Prr::default() };
             match &mut self.model {
                 Some(model) => model.bbr.on_trouble(self.window.cwnd, false),
-                None => self.window.on_congestion(),
+                None => self.window.on_congestion(cause),
             }
             self.reductions += 1;
         }
@@ -87,7 +88,7 @@ impl Sender {
         } else if ack.ack > end {
             self.probed = None;
             if self.state == State::Open && self.model.is_none() {
-                self.window.on_congestion();
+                self.window.on_congestion(Cause::Loss);
                 self.reductions += 1;
                 self.window.cwnd = self.window.ssthresh;
             }
@@ -128,7 +129,7 @@ impl Sender {
         self.timeouts += 1;
         match &mut self.model {
             Some(model) => model.bbr.on_trouble(self.window.cwnd, true),
-            None if self.state == State::Open || self.una >= self.high_seq => self.window.on_congestion(),
+            None if self.state == State::Open || self.una >= self.high_seq => self.window.on_congestion(Cause::Loss),
             None => {}
         }
         self.window.on_timeout();

@@ -1,0 +1,509 @@
+//! dualpi2: two queues, one delay law (RFC 9332).
+//!
+//! Low-latency packets (by their ECN field) and classic ones wait apart. A proportional integral law holds the classic queue's delay by a
+//! base probability p: classic packets are dropped or marked with p², low-latency ones marked with k·p, which balances the rates of a
+//! sender that gives way by the square root of what it loses and of one that gives way in proportion. The low-latency queue also marks
+//! whatever waited longer than a step, and is served first, but for a share that the classic queue is sure of.
+//!
+//! Linux has it since 6.17; where RFC 9332 leaves a number open it is Linux's as the reference tells it. No real kernel was at hand.
+
+use super::purge_queue;
+use crate::cx::{Cx, Device, Why};
+use crate::discipline::{Dequeue, Discipline, Enqueue, GivenUp, Own};
+use crate::node::{Answer, Gone, classify};
+use tidegate_classify::FilterList;
+use tidegate_packet::{Draws, Fifo, Handle, Pkt, Pool, Span, Time};
+use tidegate_policy::dump::{DualPi2Stats, Xstats};
+use tidegate_policy::{DualPi2Params, Errno, QdiscParams, StepThreshold, TcError};
+
+/// The probability 1.
+const CERTAIN: u64 = u32::MAX as u64;
+const NANOS: u64 = 1_000_000_000;
+
+/// What a packet is taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Traffic {
+    /// Dropped or marked by the square of the probability.
+    Classic,
+    /// Marked in proportion, and by the step.
+    LowLatency,
+    /// Waits with low-latency packets and is never marked: a filter said so.
+    Unmarked,
+}
+
+/// What becomes of a packet that leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Judged {
+    Passes,
+    Drops,
+}
+
+/// The coupled law: one base probability p, of 2^32 - 1, that moves with the delay.
+#[derive(Clone, Copy, Debug)]
+struct Law {
+    /// How much of the probability one tick of 64 ns is worth: of distance from the target, and of growth.
+    alpha: u64,
+    beta: u64,
+    target: Span,
+    coupling: u8,
+    probability: u64,
+    last_delay: Span,
+}
+
+impl Law {
+    /// One step of the proportional integral law (RFC 9332, appendix A.1), in ticks of 64 ns. The probability stays within `most`.
+    fn update(&mut self, delay: Span, most: u64) {
+        let ticks = |span: Span| (span.0 >> 6) as i64;
+        let part = |gain: u64, span: i64| span.saturating_mul(gain as i64);
+        let change = part(self.alpha, ticks(delay) - ticks(self.target))
+            .saturating_add(part(self.beta, ticks(delay) - ticks(self.last_delay)));
+        self.last_delay = delay;
+        self.probability = (self.probability as i64).saturating_add(change).clamp(0, most as i64) as u64;
+    }
+
+    /// k·p of 2^32 - 1.
+    fn coupled(&self) -> u64 {
+        self.probability * u64::from(self.coupling)
+    }
+
+    /// Marking all low-latency packets is not enough.
+    fn overload(&self) -> bool {
+        self.coupled() > CERTAIN
+    }
+
+    /// Is a classic packet hit? With p², by two draws.
+    fn hits_classic(&self, draws: &mut dyn Draws) -> bool {
+        falls(draws, self.probability) && falls(draws, self.probability)
+    }
+
+    /// Is a low-latency packet hit? With k·p.
+    fn hits_low(&self, draws: &mut dyn Draws) -> bool {
+        falls(draws, self.coupled())
+    }
+
+    fn forget(&mut self) {
+        self.probability = 0;
+        self.last_delay = Span(0);
+    }
+}
+
+/// Whether a draw falls below `probability`, of 2^32 - 1.
+fn falls(draws: &mut dyn Draws, probability: u64) -> bool {
+    u64::from(draws.u32()) < probability
+}
+
+/// From 1/256 Hz to what a tick is worth.
+fn gain(weight: u32) -> u64 {
+    (u64::from(weight) << 30) / NANOS
+}
+
+/// And back, for dumps: what was cut off stays so.
+fn weight(gain: u64) -> u32 {
+    ((gain * NANOS) >> 30) as u32
+}
+
+pub(crate) struct DualPi2 {
+    limit: u32,
+    memory_limit: u32,
+    law: Law,
+    tupdate: Span,
+    step: StepThreshold,
+    min_qlen_step: u32,
+    drop_on_overload: bool,
+    drop_at_enqueue: bool,
+    /// Per cent that the classic queue is sure of: its weight in the scheduler, the rest being the other's.
+    classic_protection: u8,
+    ecn_mask: u8,
+    split_gso: bool,
+    classic: Fifo,
+    low: Fifo,
+    /// Above 0 it is the classic queue's turn.
+    credit: i32,
+    next_update: Time,
+    memory: u64,
+    max_frame: u32,
+    stats: DualPi2Stats,
+}
+
+impl DualPi2 {
+    pub(crate) fn new(cx: &Cx<'_>, params: Option<&DualPi2Params>) -> Result<DualPi2, TcError> {
+        let Device { max_frame, .. } = cx.device;
+        let mut dual = DualPi2 {
+            limit: 10_000,
+            memory_limit: memory_of(10_000, max_frame),
+            law: Law {
+                alpha: gain(41),
+                beta: gain(819),
+                target: Span::millis(15),
+                coupling: 2,
+                probability: 0,
+                last_delay: Span(0),
+            },
+            tupdate: Span::millis(16),
+            step: StepThreshold::Micros(1000),
+            min_qlen_step: 0,
+            drop_on_overload: true,
+            drop_at_enqueue: false,
+            classic_protection: 10,
+            ecn_mask: 1,
+            split_gso: true,
+            classic: Fifo::new(),
+            low: Fifo::new(),
+            credit: 0,
+            next_update: cx.now,
+            memory: 0,
+            max_frame,
+            stats: DualPi2Stats::default(),
+        };
+        if let Some(params) = params {
+            dual.set(params)?;
+        }
+        dual.next_update = cx.now + dual.tupdate;
+        dual.restart_credit();
+        Ok(dual)
+    }
+
+    fn set(&mut self, params: &DualPi2Params) -> Result<(), TcError> {
+        let zero = |value: Option<u32>| value == Some(0);
+        if zero(params.limit) || zero(params.tupdate_us) || zero(params.alpha) || zero(params.beta) {
+            return Err(TcError::new(Errno::Range, "integer out of range"));
+        }
+        if params.coupling == Some(0) || params.classic_protection.is_some_and(|share| share > 100) {
+            return Err(TcError::new(Errno::Range, "integer out of range"));
+        }
+        if let Some(limit) = params.limit {
+            self.limit = limit;
+            self.memory_limit = memory_of(limit, self.max_frame);
+        }
+        self.memory_limit = params.memory_limit.unwrap_or(self.memory_limit);
+        self.law.target = params.target_us.map_or(self.law.target, |us| Span::micros(us.into()));
+        self.tupdate = params.tupdate_us.map_or(self.tupdate, |us| Span::micros(us.into()));
+        self.law.alpha = params.alpha.map_or(self.law.alpha, gain);
+        self.law.beta = params.beta.map_or(self.law.beta, gain);
+        self.step = params.step.unwrap_or(self.step);
+        self.min_qlen_step = params.min_qlen_step.unwrap_or(self.min_qlen_step);
+        self.law.coupling = params.coupling.unwrap_or(self.law.coupling);
+        self.drop_on_overload = params.drop_on_overload.unwrap_or(self.drop_on_overload);
+        self.drop_at_enqueue = params.drop_at_enqueue.unwrap_or(self.drop_at_enqueue);
+        self.classic_protection = params.classic_protection.unwrap_or(self.classic_protection);
+        self.ecn_mask = params.ecn_mask.unwrap_or(self.ecn_mask);
+        self.split_gso = params.split_gso.unwrap_or(self.split_gso);
+        Ok(())
+    }
+
+    /// Both queues empty: the low-latency queue begins.
+    fn restart_credit(&mut self) {
+        let share = i32::from(self.classic_protection);
+        self.credit = self.max_frame as i32 * (share - (100 - share));
+    }
+
+    fn traffic(&self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: &Pkt) -> Result<Traffic, Gone> {
+        let meta = cx.pool.meta(pkt);
+        if meta.ecn() & self.ecn_mask != 0 {
+            return Ok(Traffic::LowLatency);
+        }
+        let of = |class: Handle| match class.minor() {
+            1 => Traffic::LowLatency,
+            2 => Traffic::Unmarked,
+            _ => Traffic::Classic,
+        };
+        let priority = meta.priority_class();
+        if priority.qdisc() == own.handle && priority.minor() <= 2 {
+            return Ok(of(priority));
+        }
+        match classify(filters, cx, own.handle, pkt) {
+            Answer::Nothing => Ok(Traffic::Classic),
+            Answer::Class(class) => Ok(of(class)),
+            Answer::Gone(gone) => Err(gone),
+        }
+    }
+
+    /// The coupled law. `backlog`: bytes that wait without the packet.
+    fn judge(&mut self, cx: &mut Cx<'_>, backlog: u64, traffic: Traffic, pkt: &Pkt) -> Judged {
+        if backlog < 2 * u64::from(cx.device.max_frame) || traffic == Traffic::Unmarked {
+            return Judged::Passes;
+        }
+        let overload = self.law.overload();
+        if traffic == Traffic::Classic {
+            let hit = self.law.hits_classic(cx.draw.source);
+            return if !hit || !overload && self.mark(cx.pool, pkt) { Judged::Passes } else { Judged::Drops };
+        }
+        if overload {
+            if self.drop_on_overload && self.law.hits_classic(cx.draw.source) {
+                return Judged::Drops;
+            }
+        } else if !self.law.hits_low(cx.draw.source) {
+            return Judged::Passes;
+        }
+        if self.mark(cx.pool, pkt) { Judged::Passes } else { Judged::Drops }
+    }
+
+    /// Marks the packet if it can carry a mark.
+    fn mark(&mut self, pool: &mut Pool, pkt: &Pkt) -> bool {
+        let marked = pool.meta_mut(pkt).set_ce();
+        self.stats.ecn_mark += u32::from(marked);
+        marked
+    }
+
+    /// The step: has a low-latency packet waited for too long? Then it is marked, or dropped where it cannot carry a mark.
+    fn step(&mut self, cx: &mut Cx<'_>, pkt: &Pkt) -> Judged {
+        let waiting = self.low.len();
+        let over = match self.step {
+            StepThreshold::Micros(us) => Note(cx.pool.meta(pkt).scratch.0).waited(cx.now) > Span::micros(us.into()),
+            StepThreshold::Packets(packets) => waiting > packets,
+        };
+        if !over || waiting < self.min_qlen_step {
+            return Judged::Passes;
+        }
+        if cx.pool.meta_mut(pkt).set_ce() {
+            self.stats.step_marks += 1;
+            return Judged::Passes;
+        }
+        Judged::Drops
+    }
+
+    /// The next packet by the weighted turns, and whether it waited in the low-latency queue.
+    fn next(&mut self, pool: &mut Pool) -> Option<(Pkt, bool)> {
+        let low_turn = self.classic.is_empty() || self.credit <= 0;
+        let from_low = !self.low.is_empty() && low_turn;
+        let queue = if from_low { &mut self.low } else { &mut self.classic };
+        let Some(pkt) = queue.pop_front(pool) else {
+            self.restart_credit();
+            return None;
+        };
+        let meta = pool.meta(&pkt);
+        let (len, share) = (meta.len as i32, i32::from(self.classic_protection));
+        self.memory -= u64::from(meta.truesize);
+        if from_low && !self.classic.is_empty() {
+            self.credit = self.credit.saturating_add(share * len);
+        } else if !from_low && !self.low.is_empty() {
+            self.credit = self.credit.saturating_sub((100 - share) * len);
+        }
+        Some((pkt, from_low))
+    }
+
+    /// How long the packet at the head of each queue had waited at `now`: classic, low-latency.
+    fn delays(&self, pool: &Pool, now: Time) -> (Span, Span) {
+        let head = |queue: &Fifo| queue.front(pool).map_or(Span(0), |meta| Note(meta.scratch.0).waited(now));
+        (head(&self.classic), head(&self.low))
+    }
+
+    /// The highest probability: without drops the marks must keep a meaning, so k·p stays at 1.
+    fn most(&self) -> u64 {
+        if self.drop_on_overload { CERTAIN } else { CERTAIN / u64::from(self.law.coupling) }
+    }
+
+    /// The updates that were due up to `now`.
+    fn bring_up(&mut self, pool: &Pool, now: Time) {
+        while self.next_update <= now {
+            let at = self.next_update;
+            let (classic, low) = self.delays(pool, at);
+            (self.stats.delay_c_us, self.stats.delay_l_us) = ((classic.0 / 1000) as u32, (low.0 / 1000) as u32);
+            self.law.update(classic.max(low), self.most());
+            self.next_update = at + self.tupdate;
+            if self.law.probability == 0
+                && self.law.last_delay == Span(0)
+                && self.classic.is_empty()
+                && self.low.is_empty()
+            {
+                // Nothing changes until something waits.
+                let rounds = now.since(at).0 / self.tupdate.0;
+                self.next_update = at + Span((rounds + 1) * self.tupdate.0);
+            }
+        }
+    }
+}
+
+/// The memory that so many packets may use.
+fn memory_of(limit: u32, max_frame: u32) -> u32 {
+    limit.saturating_mul(2).saturating_mul(max_frame)
+}
+
+/// What is written down about a packet: when it came, and in the lowest bit whether it is never marked.
+#[derive(Clone, Copy)]
+struct Note(u64);
+
+impl Note {
+    fn new(now: Time, traffic: Traffic) -> Note {
+        Note(now.0 << 1 | u64::from(traffic == Traffic::Unmarked))
+    }
+    fn unmarked(self) -> bool {
+        self.0 & 1 == 1
+    }
+    fn waited(self, now: Time) -> Span {
+        now.since(Time(self.0 >> 1))
+    }
+}
+
+impl Discipline for DualPi2 {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, filters: &mut FilterList, pkt: Pkt) -> Enqueue {
+        self.bring_up(cx.pool, cx.now);
+        let traffic = match self.traffic(cx, own, filters, &pkt) {
+            Ok(traffic) => traffic,
+            Err(gone) => return gone.carry_out(cx, own.handle, pkt),
+        };
+        let memory = self.memory + u64::from(cx.pool.meta(&pkt).truesize);
+        if own.qlen >= self.limit || memory > u64::from(self.memory_limit) {
+            cx.drop(own.handle, pkt, Why::Full);
+            return Enqueue::Dropped;
+        }
+        if self.drop_at_enqueue && self.judge(cx, own.backlog, traffic, &pkt) == Judged::Drops {
+            cx.drop(own.handle, pkt, Why::Early);
+            return Enqueue::Dropped;
+        }
+        self.memory = memory;
+        self.stats.max_memory_used = self.stats.max_memory_used.max(memory as u32);
+        self.stats.maxq = self.stats.maxq.max(own.qlen + 1);
+        cx.pool.meta_mut(&pkt).scratch.0 = Note::new(cx.now, traffic).0;
+        if traffic == Traffic::Classic {
+            self.stats.packets_in_c += 1;
+            self.classic.push_back(cx.pool, pkt);
+        } else {
+            self.stats.packets_in_l += 1;
+            self.low.push_back(cx.pool, pkt);
+        }
+        Enqueue::Queued
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
+        self.bring_up(cx.pool, cx.now);
+        let mut backlog = own.backlog;
+        while let Some((pkt, from_low)) = self.next(cx.pool) {
+            let meta = cx.pool.meta(&pkt);
+            backlog -= u64::from(meta.len);
+            let traffic = match (from_low, Note(meta.scratch.0).unmarked()) {
+                (false, _) => Traffic::Classic,
+                (true, false) => Traffic::LowLatency,
+                (true, true) => Traffic::Unmarked,
+            };
+            let mut judged = Judged::Passes;
+            if !self.drop_at_enqueue {
+                judged = self.judge(cx, backlog, traffic, &pkt);
+            }
+            if judged == Judged::Passes && traffic == Traffic::LowLatency {
+                judged = self.step(cx, &pkt);
+            }
+            if judged == Judged::Passes {
+                return Dequeue::Packet(pkt);
+            }
+            cx.drop(own.handle, pkt, Why::Early);
+        }
+        Dequeue::Empty
+    }
+
+    fn change(&mut self, cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
+        let Some(QdiscParams::DualPi2(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
+        self.bring_up(cx.pool, cx.now);
+        self.set(params)
+    }
+
+    fn over_limit(&self, own: Own) -> bool {
+        own.qlen > self.limit || self.memory > u64::from(self.memory_limit)
+    }
+
+    fn give_up(&mut self, cx: &mut Cx<'_>, _own: Own) -> GivenUp {
+        self.next(cx.pool).map_or(GivenUp::Nothing, |(pkt, _)| GivenUp::Dropped(pkt))
+    }
+
+    fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
+        purge_queue(cx, own.handle, &mut self.classic);
+        purge_queue(cx, own.handle, &mut self.low);
+        self.memory = 0;
+        self.law.forget();
+        self.next_update = cx.now + self.tupdate;
+        self.restart_credit();
+    }
+
+    fn params(&self) -> QdiscParams {
+        QdiscParams::DualPi2(DualPi2Params {
+            limit: Some(self.limit),
+            memory_limit: Some(self.memory_limit),
+            target_us: Some((self.law.target.0 / 1000) as u32),
+            tupdate_us: Some((self.tupdate.0 / 1000) as u32),
+            alpha: Some(weight(self.law.alpha)),
+            beta: Some(weight(self.law.beta)),
+            step: Some(self.step),
+            min_qlen_step: Some(self.min_qlen_step),
+            coupling: Some(self.law.coupling),
+            drop_on_overload: Some(self.drop_on_overload),
+            drop_at_enqueue: Some(self.drop_at_enqueue),
+            classic_protection: Some(self.classic_protection),
+            ecn_mask: Some(self.ecn_mask),
+            split_gso: Some(self.split_gso),
+        })
+    }
+
+    fn xstats(&mut self, _now: Time) -> Xstats {
+        Xstats::DualPi2(DualPi2Stats {
+            prob: self.law.probability as u32,
+            credit: self.credit,
+            memory_used: self.memory as u32,
+            memory_limit: self.memory_limit,
+            ..self.stats.clone()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    const LAW: Law =
+        Law { alpha: 44, beta: 879, target: Span::millis(15), coupling: 2, probability: 0, last_delay: Span(0) };
+
+    /// Draws told in advance.
+    struct Told(Vec<u32>);
+
+    impl Draws for Told {
+        fn word(&mut self) -> u64 {
+            self.u32().into()
+        }
+        fn u32(&mut self) -> u32 {
+            self.0.remove(0)
+        }
+        fn u16(&mut self) -> u16 {
+            self.u32() as u16
+        }
+        fn u64(&mut self) -> u64 {
+            self.u32().into()
+        }
+        fn below(&mut self, _: u32) -> u32 {
+            self.u32()
+        }
+    }
+
+    /// V-D1. A draw is one of 2^32, of which p fall below p: classic packets are hit with p², low-latency ones with k·p, at most 1.
+    #[test]
+    fn v_d1_classic_packets_are_hit_by_the_square_and_others_in_proportion() {
+        let law = Law { probability: 1_000_000, ..LAW };
+        let classic = |draws: [u32; 2]| law.hits_classic(&mut Told(draws.into()));
+        let below = [[999_999, 999_999], [1_000_000, 0], [999_999, 1_000_000]].map(classic);
+        let low = [1_999_999, 2_000_000].map(|draw| law.hits_low(&mut Told([draw].into())));
+        assert_eq!((below, low), ([true, false, false], [true, false]));
+        let sure = Law { probability: CERTAIN / 2 + 1, ..LAW };
+        assert!(!law.overload() && sure.overload() && sure.hits_low(&mut Told([u32::MAX].into())));
+    }
+
+    /// V-D1. The law as RFC 9332 writes it, with what 32 bits make of the weights 0.16 and 3.2 Hz.
+    #[test]
+    fn v_d1_the_probability_follows_the_law_of_the_rfc() {
+        let (mut law, mut wanted, mut last) = (LAW, 0.0f64, 0.0);
+        let hertz = |gain: u64| gain as f64 * 15_625_000.0 / CERTAIN as f64;
+        for step in 0..200u64 {
+            let delay = Span::micros((step * 7919) % 40_000);
+            law.update(delay, CERTAIN);
+            let seconds = delay.0 as f64 / 1e9;
+            let change = hertz(LAW.alpha) * (seconds - 0.015) + hertz(LAW.beta) * (seconds - last);
+            (wanted, last) = ((wanted + change).clamp(0.0, 1.0), seconds);
+            let found = law.probability as f64 / CERTAIN as f64;
+            assert!((found - wanted).abs() < 1e-4, "step {step}: {found} for {wanted}");
+        }
+        assert!(wanted > 0.01 && (hertz(44) - 0.16).abs() < 0.001 && (hertz(879) - 3.2).abs() < 0.01);
+    }
+
+    #[test]
+    fn weights_come_back_as_linux_tells_them() {
+        assert_eq!((weight(gain(41)), weight(gain(819))), (40, 818));
+    }
+}
