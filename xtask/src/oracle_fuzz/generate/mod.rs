@@ -7,6 +7,7 @@ mod aqm;
 mod fair;
 mod filters;
 mod kinds;
+mod later;
 mod middle;
 mod netfilter;
 mod traffic;
