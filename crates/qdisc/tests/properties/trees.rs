@@ -3,7 +3,7 @@
 
 use super::flat::{bytes_per_second, htb, tbf};
 use super::world::World;
-use tidegate_packet::{Handle, Span};
+use tidegate_packet::{Handle, Rate, Span};
 use tidegate_policy::*;
 
 /// A leaf of the tree: where its qdisc hangs, what stands above, which packets come.
@@ -30,7 +30,8 @@ struct Tree {
 }
 
 const INNER: [&str; 6] = ["prio", "drr", "qfq", "hfsc", "htb", "tbf"];
-const LEAVES: [&str; 8] = ["pfifo", "bfifo", "pfifo_head_drop", "pfifo_fast", "sfq", "codel", "fq_codel", "pie"];
+const LEAVES: [&str; 9] =
+    ["pfifo", "bfifo", "pfifo_head_drop", "pfifo_fast", "sfq", "codel", "fq_codel", "pie", "cake"];
 
 impl Tree {
     fn new(seed: u64) -> Tree {
@@ -89,7 +90,7 @@ impl Tree {
     /// Puts a qdisc on a leaf.
     fn plant(&mut self, leaf: usize, verb: Verb) {
         let handle = self.handle();
-        let kind = LEAVES[self.world.below(8) as usize];
+        let kind = LEAVES[self.world.below(LEAVES.len() as u64) as usize];
         let params = self.params(kind);
         let Leaf { parent, class, .. } = self.leaves[leaf];
         self.world.qdisc(verb, parent, handle, kind, params);
@@ -124,6 +125,17 @@ impl Tree {
                 ..FqCodelParams::default()
             }),
             "pie" => QdiscParams::Pie(PieParams::default()),
+            "cake" => QdiscParams::Cake(Box::new(CakeParams {
+                bandwidth: Some(Rate::bits(world.below(4) * 1_000_000)),
+                // A change to fewer tins forgets packets behind the backs of the qdiscs above, so the books of Linux are wrong then.
+                tins: Some(CakeTins::Diffserv4),
+                flows: Some(CakeFlows::ALL[world.below(8) as usize]),
+                rtt_us: Some(5000),
+                target_us: Some(250),
+                ingress: Some(world.below(2) == 0),
+                memory_limit: Some(5000 + world.below(40_000) as u32),
+                ..CakeParams::default()
+            })),
             _ => return None,
         })
     }
