@@ -143,9 +143,7 @@ impl Pref {
             }
             (Body::Matchall(all), Some(FilterParams::Matchall(params))) => all.add(op.handle, params, bound, actions),
             (Body::Basic(basic), Some(FilterParams::Basic(params))) => basic.add(op.handle, params, bound, actions),
-            (Body::Flower(flower), Some(FilterParams::Flower(params))) => {
-                flower.add(op.handle, params, bound, actions)
-            }
+            (Body::Flower(flower), Some(FilterParams::Flower(params))) => flower.add(op.handle, params, bound, actions),
             _ => Err(TcError::bare(Errno::Inval)),
         }
     }

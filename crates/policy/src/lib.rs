@@ -23,8 +23,7 @@ pub use action::{Act, Action, Control, Gact, Mirred, PacketType, Police, RandomG
 pub use error::{Errno, TcError};
 pub use filter::{
     BasicParams, Compare, Ematch, FilterParams, FlowKeySet, FlowMode, FlowParams, FlowerField, FlowerKey, FlowerParams,
-    FwParams, Layer, MatchallParams, MetaId, MetaValue, Term, U32Key, U32Offset, U32OffsetField, U32Params,
-    Width,
+    FwParams, Layer, MatchallParams, MetaId, MetaValue, Term, U32Key, U32Offset, U32OffsetField, U32Params, Width,
 };
 pub use kind::Kind;
 pub use link::{LinkKind, LinkOp, Tunnel, TunnelMode};

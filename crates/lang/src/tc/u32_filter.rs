@@ -190,7 +190,9 @@ fn hashkey(words: &mut Words<'_>) -> Result<(u32, i32), Failed> {
     while let Some(word @ ("mask" | "at")) = words.peek() {
         words.skip();
         let text = words.take().ok_or(Failed::Incomplete)?;
-        let wrong = || Failed::why(format!("hashkey takes mask MASK at OFFSET, the offset a multiple of 4; \"{text}\" is none."));
+        let wrong = || {
+            Failed::why(format!("hashkey takes mask MASK at OFFSET, the offset a multiple of 4; \"{text}\" is none."))
+        };
         match word {
             "mask" => mask = u32_in(text, 16).ok_or_else(wrong)?,
             _ => at = i32_in(text, 0).filter(|at| at % 4 == 0).ok_or_else(wrong)?,
