@@ -113,6 +113,7 @@ impl Gateway {
     fn lead(&mut self, world: World<'_>, from: DeviceId, to: u32, pkt: Pkt) -> (Offer, DeviceId) {
         let World { now, pool, draws } = world;
         let (mut pkt, mut to) = (pkt, to);
+        self.firewall.connections.see_inside(now, pool, &pkt);
         for _ in 0..MOST_LEADS {
             let Some(port) = self.ports.get_mut(to as usize).filter(|port| !port.is_gone()) else { break };
             let meta = pool.meta_mut(&pkt);

@@ -1,7 +1,7 @@
 //! Where packets live: fixed slots, handed out as tickets that must be given back, and queues strung through the slots.
 
 use crate::dissect::{Dissector, dissect};
-use crate::flow::{FlowKeys, HashKey};
+use crate::flow::{Addrs, FlowKeys, HashKey};
 use crate::header::Head;
 use crate::units::{Handle, Mark};
 use alloc::vec::Vec;
@@ -156,7 +156,12 @@ struct Cold {
     keys: Option<FlowKeys>,
     /// The keys it came with, once an address or port of it was translated.
     arrived: Option<FlowKeys>,
+    /// The ends it will have behind the hooks it has not passed yet.
+    inside: Option<Ends>,
 }
+
+/// Addresses and ports.
+type Ends = (Addrs, (u16, u16));
 
 /// Slots for packets, up to a limit.
 #[derive(Debug)]
@@ -207,7 +212,7 @@ impl Pool {
             }
             let slot = self.meta.len() as u32;
             self.meta.push(meta);
-            self.cold.push(Cold { head, keys: None, arrived: None });
+            self.cold.push(Cold { head, ..Cold::default() });
             self.live += 1;
             return Some(Pkt(slot));
         }
@@ -216,7 +221,7 @@ impl Pool {
         self.free = self.meta[at].next;
         self.meta[at] = meta;
         let cold = &mut self.cold[at];
-        *cold = Cold { head, keys: None, arrived: None };
+        *cold = Cold { head, ..Cold::default() };
         self.live += 1;
         Some(Pkt(slot))
     }
@@ -305,6 +310,26 @@ impl Pool {
     pub fn arrived_keys(&self, pkt: &Pkt) -> FlowKeys {
         let cold = &self.cold[pkt.0 as usize];
         cold.arrived.unwrap_or_else(|| dissect(&cold.head, Dissector::Legacy))
+    }
+
+    /// Notes the ends that a packet will have behind the hooks that it has not passed yet.
+    pub fn set_inside(&mut self, pkt: &Pkt, ends: Option<(Addrs, (u16, u16))>) {
+        self.cold[pkt.0 as usize].inside = ends;
+    }
+
+    /// The keys of its conversation as the machine's own side sees it: what was translated on the way here is as it came, what will be
+    /// translated as it will be. `None`: nothing is, or its connection is not known.
+    pub fn untranslated_keys(&mut self, pkt: &Pkt) -> Option<FlowKeys> {
+        let keys = *self.keys(pkt);
+        let (addrs, ports) = if self.meta[pkt.0 as usize].connection == 0 {
+            self.cold[pkt.0 as usize].inside?
+        } else {
+            let came = self.arrived_keys(pkt);
+            (came.addrs, came.ports)
+        };
+        let ports = if keys.ports == (0, 0) { keys.ports } else { ports };
+        let both_v4 = matches!((addrs, keys.addrs), (Addrs::V4(..), Addrs::V4(..)));
+        (both_v4 && (addrs, ports) != (keys.addrs, keys.ports)).then_some(FlowKeys { addrs, ports, ..keys })
     }
 
     /// Lets `change` rewrite the header bytes; what is known of the flow is looked up anew, the keys it came with are kept.

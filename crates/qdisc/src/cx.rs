@@ -85,6 +85,8 @@ pub struct Cx<'a> {
     pub(crate) copied: &'a mut Option<(Pkt, Handle)>,
     /// Packets and bytes lost in the tree since the shaper was entered; each Node compares before and after.
     pub(crate) lost: Lost,
+    /// Packets that vanished from a qdisc whose ancestors were not told.
+    pub(crate) vanished: Lost,
     /// The group that packets purged now belong to.
     pub(crate) purge_group: u16,
 }
@@ -108,6 +110,15 @@ impl Cx<'_> {
         self.lost.packets += 1;
         self.lost.bytes += u64::from(self.pool.meta(&pkt).len);
         self.tell(What::Drop(why), at, &pkt);
+        self.pool.release(pkt);
+    }
+
+    /// Loses a packet that nobody counts: CAKE's, when a change leaves it fewer tins. Only the qdisc itself learns that it no longer waits;
+    /// to its ancestors it waits for ever, as in Linux.
+    pub(crate) fn vanish(&mut self, at: Handle, pkt: Pkt) {
+        self.vanished.packets += 1;
+        self.vanished.bytes += u64::from(self.pool.meta(&pkt).len);
+        self.tell(What::Drop(Why::PurgedAtOnce), at, &pkt);
         self.pool.release(pkt);
     }
 
@@ -158,9 +169,9 @@ impl Cx<'_> {
         self.purge_group = self.purge_group.saturating_add(1);
     }
 
-    /// Arms a shaping node's watchdog for `at`: the root will be polled then.
+    /// Arms a shaping node's watchdog for `at`: the root will be polled then, or at once if that has passed.
     pub(crate) fn wake(&mut self, watchdog: u32, at: Time) {
-        self.watchdogs.arm(watchdog, at);
+        self.watchdogs.arm(watchdog, at.max(self.now));
     }
 }
 

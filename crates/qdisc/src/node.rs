@@ -505,6 +505,9 @@ impl Node {
         let own = self.own();
         let result = self.body.get_mut().change(cx, own, params);
         self.settle(cx, before);
+        let vanished = core::mem::take(&mut cx.vanished);
+        self.stats.qlen -= vanished.packets;
+        self.stats.backlog -= vanished.bytes;
         while self.body.get().over_limit(self.own()) {
             let (before, own) = (cx.lost, self.own());
             let (given_up, fresh) = match self.held.take() {

@@ -387,6 +387,7 @@ impl Shaper {
             led: &mut self.led,
             copied: &mut self.copied,
             lost: Lost::default(),
+            vanished: crate::cx::Lost::default(),
             purge_group: 0,
         };
         Entered { root: &mut self.root, ingress: &mut self.ingress, cx, ways: &self.ways }

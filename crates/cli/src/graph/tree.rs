@@ -75,8 +75,7 @@ fn all_filters(gateway: &mut Gateway, now: Time, id: DeviceId) -> Vec<FilterDump
 fn read(gateway: &mut Gateway, now: Time, id: DeviceId) -> Tree {
     let mut classes: BTreeMap<u32, Vec<ClassDump>> = BTreeMap::new();
     for class in gateway.classes(now, id) {
-        // Flows come and go with packets: they are no part of what was configured.
-        if matches!(class.kind, Kind::Sfq | Kind::FqCodel) {
+        if class.kind.classes_are_flows() {
             continue;
         }
         let above = if class.parent == Handle::ROOT { class.classid.qdisc() } else { class.parent };
