@@ -30,7 +30,21 @@ struct Tree {
 }
 
 const INNER: [&str; 6] = ["prio", "drr", "qfq", "hfsc", "htb", "tbf"];
-const LEAVES: [&str; 8] = ["pfifo", "bfifo", "pfifo_head_drop", "pfifo_fast", "sfq", "codel", "fq_codel", "pie"];
+const LEAVES: [&str; 13] = [
+    "pfifo",
+    "bfifo",
+    "pfifo_head_drop",
+    "pfifo_fast",
+    "sfq",
+    "codel",
+    "fq_codel",
+    "pie",
+    "fq_pie",
+    "fq",
+    "hhf",
+    "skbprio",
+    "netem",
+];
 
 impl Tree {
     fn new(seed: u64) -> Tree {
@@ -89,7 +103,7 @@ impl Tree {
     /// Puts a qdisc on a leaf.
     fn plant(&mut self, leaf: usize, verb: Verb) {
         let handle = self.handle();
-        let kind = LEAVES[self.world.below(8) as usize];
+        let kind = LEAVES[self.world.below(LEAVES.len() as u64) as usize];
         let params = self.params(kind);
         let Leaf { parent, class, .. } = self.leaves[leaf];
         self.world.qdisc(verb, parent, handle, kind, params);
@@ -124,6 +138,25 @@ impl Tree {
                 ..FqCodelParams::default()
             }),
             "pie" => QdiscParams::Pie(PieParams::default()),
+            "skbprio" => QdiscParams::Skbprio(SkbprioParams { limit: Some(world.below(12) as u32) }),
+            "hhf" => QdiscParams::Hhf(HhfParams {
+                limit: Some(2 + world.below(20) as u32),
+                admit_bytes: Some(3000 + world.below(9000) as u32),
+                ..HhfParams::default()
+            }),
+            "fq_pie" => QdiscParams::FqPie(FqPieParams { flows: Some(4), ..FqPieParams::default() }),
+            "fq" => QdiscParams::Fq(FqParams {
+                limit: Some(2 + world.below(20) as u32),
+                max_rate: Some(20_000 + world.below(500_000) as u32),
+                ..FqParams::default()
+            }),
+            "netem" => QdiscParams::Netem(Box::new(NetemParams {
+                limit: 1 + world.below(20) as u32,
+                latency_ns: world.below(30_000_000) as i64,
+                jitter_ns: world.below(10_000_000) as i64,
+                gap: world.below(4) as u32,
+                ..NetemParams::default()
+            })),
             _ => return None,
         })
     }
