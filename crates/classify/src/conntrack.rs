@@ -4,6 +4,7 @@
 //! passed all hooks ([`Conntrack::confirm`]). Time is an argument: what has not been seen for its timeout is forgotten when it is
 //! asked for. What is modelled of TCP is the order of flags, not windows: segments are taken to be in window.
 
+mod inside;
 mod nat;
 mod related;
 mod tcp;

@@ -1,12 +1,14 @@
 //! flow: by a hash over flow keys, or by arithmetic on one of them (tc-flow(8)).
 
-use crate::actions::{Actions, Said};
+use crate::actions::{Bound, Said, Told};
 use crate::conntrack;
 use crate::list::{Asked, RandomSource};
+use crate::pref::Filters;
 use alloc::vec::Vec;
 use tidegate_packet::header::proto;
 use tidegate_packet::{Addrs, FlowKeys, Handle, Timer, dissect_inner, jenkins};
-use tidegate_policy::{Errno, FlowKeySet, FlowMode, FlowParams, TcError};
+use tidegate_policy::dump::FilterEntry;
+use tidegate_policy::{Errno, FilterParams, FlowKeySet, FlowMode, FlowParams, TcError};
 
 /// The flow filters of one preference.
 #[derive(Debug, Default)]
@@ -15,14 +17,14 @@ pub(crate) struct Flow {
 }
 
 #[derive(Debug)]
-pub(crate) struct Entry {
-    pub(crate) handle: u32,
-    pub(crate) params: FlowParams,
+struct Entry {
+    handle: u32,
+    params: FlowParams,
     base: Handle,
     seed: u32,
     /// When the seed is changed next.
     perturb: Timer,
-    pub(crate) actions: Actions,
+    actions: Bound,
 }
 
 impl Entry {
@@ -55,7 +57,7 @@ impl Flow {
     pub(crate) fn classify(&mut self, asked: &mut Asked<'_>) -> Said {
         for entry in &mut self.entries {
             let class = entry.class(asked);
-            match entry.actions.run(class, &mut asked.meter) {
+            match entry.actions.run(class, asked) {
                 Said::No => {}
                 said => return said,
             }
@@ -69,7 +71,7 @@ impl Flow {
         params: &FlowParams,
         qdisc: Handle,
         perturb: Timer,
-        actions: Actions,
+        actions: Bound,
         random: &mut RandomSource<'_>,
     ) -> Result<(), TcError> {
         if handle == 0 || params.keys.0 == 0 {
@@ -95,7 +97,7 @@ impl Flow {
         params: &FlowParams,
         qdisc: Handle,
         perturb: Timer,
-        actions: Actions,
+        actions: Bound,
     ) -> Result<(), TcError> {
         let entry = self.entries.iter_mut().find(|e| e.handle == handle).ok_or(TcError::bare(Errno::NoEnt))?;
         let mut new = params.clone();
@@ -116,28 +118,6 @@ impl Flow {
         Ok(())
     }
 
-    pub(crate) fn has(&self, handle: u32) -> bool {
-        self.entries.iter().any(|e| e.handle == handle)
-    }
-
-    pub(crate) fn remove(&mut self, handle: u32) -> bool {
-        let before = self.entries.len();
-        self.entries.retain(|e| e.handle != handle);
-        self.entries.len() < before
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
-    pub(crate) fn entries(&self) -> &[Entry] {
-        &self.entries
-    }
-
-    pub(crate) fn entries_mut(&mut self) -> &mut [Entry] {
-        &mut self.entries
-    }
-
     /// When the next seed change of this preference is due.
     pub(crate) fn perturb_due(&self) -> Timer {
         self.entries.iter().map(|e| e.perturb).min().unwrap_or(Timer::NEVER)
@@ -154,6 +134,34 @@ impl Flow {
         entry.seed = random.word() as u32;
         entry.perturb = next(entry.params.perturb);
         true
+    }
+}
+
+impl Filters for Flow {
+    fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+    fn has(&self, handle: u32) -> bool {
+        self.entries.iter().any(|e| e.handle == handle)
+    }
+    fn remove(&mut self, handle: u32) -> bool {
+        let before = self.entries.len();
+        self.entries.retain(|e| e.handle != handle);
+        self.entries.len() < before
+    }
+    /// It computes its classes, and holds none.
+    fn binds(&self, _: Handle) -> bool {
+        false
+    }
+    fn rebind(&mut self, _: Handle, _: bool) {}
+    fn each_action(&self, show: &mut dyn FnMut(&[u32])) {
+        self.entries.iter().for_each(|entry| show(entry.actions.places()));
+    }
+    fn dump(&self, told: Told<'_>, line: &mut dyn FnMut(FilterEntry)) {
+        for entry in &self.entries {
+            let params = FilterParams::Flow(entry.params.clone());
+            line(FilterEntry::Filter { handle: entry.handle, params, hits: None, actions: entry.actions.dump(told) });
+        }
     }
 }
 

@@ -1,10 +1,13 @@
 //! fw: by firewall mark (tc-fw(8)).
 
-use crate::actions::{Actions, Meter, Said, Verdict};
+use crate::actions::{Bound, Said, Told, Verdict};
+use crate::list::Asked;
+use crate::pref::Filters;
 use alloc::vec;
 use alloc::vec::Vec;
 use tidegate_packet::{Handle, Mark};
-use tidegate_policy::{Errno, FwParams, TcError};
+use tidegate_policy::dump::FilterEntry;
+use tidegate_policy::{Errno, FilterParams, FwParams, TcError};
 
 /// The fw filters of one preference.
 #[derive(Debug, Default)]
@@ -26,11 +29,11 @@ fn named(mark: Mark, qdisc: Handle) -> Option<Handle> {
 }
 
 #[derive(Debug)]
-pub(crate) struct Entry {
-    pub(crate) mark: u32,
-    pub(crate) classid: Option<Handle>,
-    pub(crate) bound: bool,
-    pub(crate) actions: Actions,
+struct Entry {
+    mark: u32,
+    classid: Option<Handle>,
+    bound: bool,
+    actions: Bound,
 }
 
 impl Fw {
@@ -79,16 +82,17 @@ impl Fw {
 
     /// Without any filter (`fw` alone) the mark itself names the class.
     #[inline]
-    pub(crate) fn classify(&mut self, mark: Mark, qdisc: Handle, meter: &mut Meter) -> Said {
+    pub(crate) fn classify(&mut self, qdisc: Handle, asked: &mut Asked<'_>) -> Said {
+        let mark = asked.pool.meta(asked.pkt).mark;
         if self.entries.is_empty() {
             return named(mark, qdisc).map_or(Said::No, |class| Said::Decided(Verdict::Class(class)));
         }
         let Some(at) = self.find(mark.0 & self.mask) else { return Said::No };
-        let entry = &mut self.entries[at];
-        entry.actions.run(entry.classid.unwrap_or(Handle::NONE), meter)
+        let entry = &self.entries[at];
+        entry.actions.run(entry.classid.unwrap_or(Handle::NONE), asked)
     }
 
-    pub(crate) fn add(&mut self, mark: u32, params: &FwParams, bound: bool, actions: Actions) -> Result<(), TcError> {
+    pub(crate) fn add(&mut self, mark: u32, params: &FwParams, bound: bool, actions: Bound) -> Result<(), TcError> {
         if mark == 0 && params.classid.is_none() && actions.is_empty() {
             // Only the first, empty one may come without a handle.
             return if self.entries.is_empty() { Ok(()) } else { Err(TcError::bare(Errno::Inval)) };
@@ -107,13 +111,7 @@ impl Fw {
         Ok(())
     }
 
-    pub(crate) fn change(
-        &mut self,
-        mark: u32,
-        params: &FwParams,
-        bound: bool,
-        actions: Actions,
-    ) -> Result<(), TcError> {
+    pub(crate) fn change(&mut self, mark: u32, params: &FwParams, bound: bool, actions: Bound) -> Result<(), TcError> {
         if params.mask.is_some_and(|mask| mask != self.mask) {
             return Err(TcError::bare(Errno::Inval));
         }
@@ -127,44 +125,52 @@ impl Fw {
         Ok(())
     }
 
-    pub(crate) fn has(&self, mark: u32) -> bool {
-        self.find(mark).is_some()
-    }
-
-    pub(crate) fn remove(&mut self, mark: u32) -> bool {
-        let Some(at) = self.find(mark) else { return false };
-        self.entries.remove(at);
-        self.index_from(0);
-        true
-    }
-
-    pub(crate) fn rebind(&mut self, class: Handle, bound: bool) {
-        for entry in self.entries.iter_mut().filter(|entry| entry.classid == Some(class)) {
-            entry.bound = bound;
-        }
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
     /// In the order of a dump: by the mark's low byte after folding, newest first among equals.
-    pub(crate) fn in_dump_order(&self) -> Vec<&Entry> {
+    fn in_dump_order(&self) -> Vec<&Entry> {
         let mut all: Vec<&Entry> = self.entries.iter().rev().collect();
         all.sort_by_key(|e| bucket(e.mark));
         all
     }
 
-    pub(crate) fn entries(&self) -> &[Entry] {
-        &self.entries
-    }
-
-    pub(crate) fn entries_mut(&mut self) -> &mut [Entry] {
-        &mut self.entries
-    }
-
-    pub(crate) fn mask(&self) -> Option<u32> {
+    fn mask(&self) -> Option<u32> {
         (self.mask != u32::MAX).then_some(self.mask)
+    }
+
+    /// Has it none, so that the mark itself names the class?
+    pub(crate) fn is_bare(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+impl Filters for Fw {
+    fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+    fn has(&self, mark: u32) -> bool {
+        self.find(mark).is_some()
+    }
+    fn remove(&mut self, mark: u32) -> bool {
+        let Some(at) = self.find(mark) else { return false };
+        self.entries.remove(at);
+        self.index_from(0);
+        true
+    }
+    fn binds(&self, class: Handle) -> bool {
+        self.entries.iter().any(|entry| entry.bound && entry.classid == Some(class))
+    }
+    fn rebind(&mut self, class: Handle, bound: bool) {
+        for entry in self.entries.iter_mut().filter(|entry| entry.classid == Some(class)) {
+            entry.bound = bound;
+        }
+    }
+    fn each_action(&self, show: &mut dyn FnMut(&[u32])) {
+        self.entries.iter().for_each(|entry| show(entry.actions.places()));
+    }
+    fn dump(&self, told: Told<'_>, line: &mut dyn FnMut(FilterEntry)) {
+        for entry in self.in_dump_order() {
+            let params = FilterParams::Fw(FwParams { classid: entry.classid, mask: self.mask() });
+            line(FilterEntry::Filter { handle: entry.mark, params, hits: None, actions: entry.actions.dump(told) });
+        }
     }
 }
 

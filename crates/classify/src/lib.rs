@@ -8,15 +8,20 @@
 extern crate alloc;
 
 mod actions;
+mod basic;
 pub mod conntrack;
+mod cost;
 mod flow;
+mod flower;
 mod fw;
 mod headers;
 mod list;
 mod matchall;
 pub mod netfilter;
+mod pref;
 mod u32;
 
-pub use actions::{Meter, Verdict};
+pub use actions::{Actions, Meter, Mirrored, Policer, Told, Verdict};
+pub use cost::{Cost, Price};
 pub use list::{Asked, FilterList, Owner, RandomSource};
 pub use u32::U32Listing;

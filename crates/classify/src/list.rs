@@ -1,15 +1,13 @@
 //! The filters that hang on one qdisc or class.
 
-use crate::actions::{Actions, Meter, Said, Verdict};
-use crate::flow::Flow;
-use crate::fw::Fw;
-use crate::matchall::Matchall;
-use crate::u32::{FIRST_TABLE, U32, U32Listing};
+use crate::actions::{Actions, Meter, Said, Told, Verdict};
+use crate::pref::{Body, Making, Pref};
+use crate::u32::{FIRST_TABLE, Tables, U32Listing};
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use tidegate_packet::{Draws, Handle, Mark, Pkt, Pool, Time, Timer, Wheel};
-use tidegate_policy::dump::{FilterDump, FilterEntry, U32Hits};
-use tidegate_policy::{Errno, FilterOp, FilterParams, FwParams, MatchallParams, TcError, Verb};
+use tidegate_policy::dump::{FilterDump, FilterEntry};
+use tidegate_policy::{Errno, FilterOp, FilterParams, TcError, U32Params, Verb};
 
 /// The preference a filter gets when it names none and is alone.
 const AUTO_PREF: u16 = 0xc000;
@@ -21,7 +19,6 @@ const LAST_TABLE: u32 = 0xfff;
 const MOST_RESTARTS: u32 = 16;
 
 /// A question: which class for this packet?
-#[derive(Debug)]
 pub struct Asked<'a> {
     /// Where the packet lives.
     pub pool: &'a mut Pool,
@@ -29,6 +26,12 @@ pub struct Asked<'a> {
     pub pkt: &'a Pkt,
     /// What actions must know.
     pub meter: Meter,
+    /// The machine's actions.
+    pub actions: &'a mut Actions,
+    /// Randomness.
+    pub random: RandomSource<'a>,
+    /// Bytes of the link header.
+    pub link_header: u32,
 }
 
 /// Randomness for filters, with the memory that the first flow filter on a machine draws a key that later ones share.
@@ -42,6 +45,10 @@ pub struct RandomSource<'a> {
 impl RandomSource<'_> {
     pub(crate) fn word(&mut self) -> u64 {
         self.draws.word()
+    }
+
+    pub(crate) fn below(&mut self, n: u32) -> u32 {
+        self.draws.below(n)
     }
 
     /// The seed of a new flow filter.
@@ -76,49 +83,15 @@ pub struct Owner<'a> {
 #[derive(Debug, Default)]
 pub struct FilterList {
     prefs: Vec<Pref>,
+    tables: Tables,
     /// The number last given to a table of u32, also of one that is gone.
     last_table: u32,
-}
-
-#[derive(Debug)]
-struct Pref {
-    pref: u16,
-    protocol: u16,
-    chain: u32,
-    body: Body,
-}
-
-#[derive(Debug)]
-enum Body {
-    Fw(Fw),
-    U32(U32),
-    Flow(Flow),
-    Matchall(Matchall),
-}
-
-impl Body {
-    fn kind(&self) -> &'static str {
-        match self {
-            Body::Fw(_) => "fw",
-            Body::U32(_) => "u32",
-            Body::Flow(_) => "flow",
-            Body::Matchall(_) => "matchall",
-        }
-    }
-    fn is_empty(&self) -> bool {
-        match self {
-            Body::Fw(fw) => fw.is_empty(),
-            Body::U32(u32) => u32.is_empty(),
-            Body::Flow(flow) => flow.is_empty(),
-            Body::Matchall(all) => all.entry().is_none(),
-        }
-    }
 }
 
 impl FilterList {
     /// An empty list.
     pub const fn new() -> FilterList {
-        FilterList { prefs: Vec::new(), last_table: 0 }
+        FilterList { prefs: Vec::new(), tables: Tables::new(), last_table: 0 }
     }
 
     /// No filters at all?
@@ -130,11 +103,13 @@ impl FilterList {
     ///
     /// A class may be [`Handle::NONE`] (a filter without classid), foreign, or not there: what that means is each qdisc's own.
     pub fn classify(&mut self, qdisc: Handle, asked: &mut Asked<'_>) -> Option<Verdict> {
+        let mut chain = 0;
         for _ in 0..=MOST_RESTARTS {
-            match self.ask(qdisc, asked) {
+            match self.ask(qdisc, chain, asked) {
                 Said::No => return None,
                 Said::Decided(verdict) => return Some(verdict),
-                Said::Again => {}
+                Said::Again => chain = 0,
+                Said::Goto(next) => chain = next,
             }
         }
         Some(Verdict::Drop)
@@ -144,7 +119,7 @@ impl FilterList {
     #[inline]
     pub fn obvious(&self, mark: Mark, ethertype: u16, qdisc: Handle) -> Option<Handle> {
         match &self.prefs[..] {
-            [Pref { protocol, chain: 0, body: Body::Fw(fw), .. }] if fw.is_empty() && *protocol == ethertype => {
+            [Pref { protocol, chain: 0, body: Body::Fw(fw), .. }] if fw.is_bare() && *protocol == ethertype => {
                 fw.guess(mark, qdisc)
             }
             _ => None,
@@ -162,18 +137,20 @@ impl FilterList {
     }
 
     #[inline]
-    fn ask(&mut self, qdisc: Handle, asked: &mut Asked<'_>) -> Said {
-        let meta = asked.pool.meta(asked.pkt);
-        let (ethertype, mark) = (meta.ethertype, meta.mark);
-        for pref in &mut self.prefs {
-            if pref.protocol != ethertype && pref.protocol != FilterOp::ALL || pref.chain != 0 {
+    fn ask(&mut self, qdisc: Handle, chain: u32, asked: &mut Asked<'_>) -> Said {
+        let ethertype = asked.pool.meta(asked.pkt).ethertype;
+        let FilterList { prefs, tables, .. } = self;
+        for pref in prefs {
+            if pref.protocol != ethertype && pref.protocol != FilterOp::ALL || pref.chain != chain {
                 continue;
             }
             let found = match &mut pref.body {
-                Body::Fw(fw) => fw.classify(mark, qdisc, &mut asked.meter),
-                Body::U32(u32) => u32.classify(asked),
+                Body::Fw(fw) => fw.classify(qdisc, asked),
+                Body::U32(root) => tables.classify(*root, asked),
                 Body::Flow(flow) => flow.classify(asked),
-                Body::Matchall(all) => all.classify(&mut asked.meter),
+                Body::Matchall(all) => all.classify(asked),
+                Body::Basic(basic) => basic.classify(asked),
+                Body::Flower(flower) => flower.classify(asked),
             };
             if found != Said::No {
                 return found;
@@ -184,60 +161,51 @@ impl FilterList {
 
     /// Is a class held by a filter that was made when the class was there? Such a class cannot be deleted.
     pub fn binds(&self, class: Handle) -> bool {
-        self.prefs.iter().any(|pref| match &pref.body {
-            Body::Fw(fw) => fw.entries().iter().any(|e| e.bound && e.classid == Some(class)),
-            Body::U32(u32) => u32.nodes().iter().any(|n| n.bound && n.params.classid == Some(class)),
-            Body::Flow(_) => false,
-            Body::Matchall(all) => all.entry().is_some_and(|e| e.bound && e.classid == Some(class)),
-        })
+        self.tables.binds(class) || self.prefs.iter().any(|pref| pref.body.get().is_some_and(|of| of.binds(class)))
     }
 
     /// Has it a u32 table of this number?
     pub fn has_table(&self, number: u32) -> bool {
-        self.prefs.iter().any(|p| matches!(&p.body, Body::U32(u) if u.table == number))
+        self.tables.has(number)
     }
 
     /// Counts the filters that lead to `class` as holding it, or no longer.
     pub fn rebind(&mut self, class: Handle, bound: bool) {
-        for pref in &mut self.prefs {
-            match &mut pref.body {
-                Body::Fw(fw) => fw.rebind(class, bound),
-                Body::U32(u32) => u32.rebind(class, bound),
-                Body::Flow(_) => {}
-                Body::Matchall(all) => {
-                    if let Some(entry) = all.entry_mut().filter(|entry| entry.classid == Some(class)) {
-                        entry.bound = bound;
-                    }
-                }
-            }
-        }
+        self.tables.rebind(class, bound);
+        self.prefs.iter_mut().filter_map(|pref| pref.body.get_mut()).for_each(|of| of.rebind(class, bound));
     }
 
-    /// A device is gone: no action leads there any more.
-    pub fn forget_device(&mut self, gone: u32) {
-        for pref in &mut self.prefs {
-            match &mut pref.body {
-                Body::Fw(fw) => fw.entries_mut().iter_mut().for_each(|e| e.actions.forget_device(gone)),
-                Body::U32(u32) => u32.nodes_mut().iter_mut().for_each(|e| e.actions.forget_device(gone)),
-                Body::Flow(flow) => flow.entries_mut().iter_mut().for_each(|e| e.actions.forget_device(gone)),
-                Body::Matchall(all) => all.entry_mut().into_iter().for_each(|e| e.actions.forget_device(gone)),
-            }
-        }
+    /// Shows the places in the machine's table that each filter's actions have.
+    pub fn each_action(&self, show: &mut dyn FnMut(&[u32])) {
+        self.tables.each_action(show);
+        self.prefs.iter().filter_map(|pref| pref.body.get()).for_each(|of| of.each_action(show));
     }
 
     /// Carries out an operation.
     ///
     /// # Errors
     /// As the kernel refuses: unknown kind, wrong kind at that preference, exists already, not found.
-    pub fn apply(&mut self, op: &FilterOp, owner: Owner<'_>, random: &mut RandomSource<'_>) -> Result<(), TcError> {
+    pub fn apply(
+        &mut self,
+        op: &FilterOp,
+        owner: Owner<'_>,
+        actions: &mut Actions,
+        random: &mut RandomSource<'_>,
+    ) -> Result<(), TcError> {
         match op.verb {
             Verb::Delete => self.delete(op),
-            Verb::Add | Verb::Change | Verb::Replace => self.set(op, owner, random),
+            Verb::Add | Verb::Change | Verb::Replace => self.set(op, owner, actions, random),
             Verb::Link => Err(TcError::bare(Errno::OpNotSupp)),
         }
     }
 
-    fn set(&mut self, op: &FilterOp, owner: Owner<'_>, random: &mut RandomSource<'_>) -> Result<(), TcError> {
+    fn set(
+        &mut self,
+        op: &FilterOp,
+        owner: Owner<'_>,
+        actions: &mut Actions,
+        random: &mut RandomSource<'_>,
+    ) -> Result<(), TcError> {
         const NEEDS_CREATE: TcError =
             TcError::new(Errno::NoEnt, "Need both RTM_NEWTFILTER and NLM_F_CREATE to create a new filter");
         let create = op.verb != Verb::Change;
@@ -254,16 +222,22 @@ impl FilterList {
                 return Err(NEEDS_CREATE);
             }
             let pref = if op.pref == 0 { self.auto_pref() } else { op.pref };
-            let body = self.new_body(kind, owner)?;
+            let body = self.new_body(kind, pref, owner)?;
             if kind == "flow" {
                 random.first_flow_filter();
             }
             let mut new = Pref { pref, protocol: op.protocol, chain: op.chain, body };
-            new.set(op, owner, random)?;
+            let free_table = self.number_for(op, owner);
+            let mut with = Making { owner, actions, random, tables: &mut self.tables, free_table };
+            if let Err(refused) = new.set(op, &mut with) {
+                self.forget_root(&new.body);
+                return Err(refused);
+            }
             let at = self.prefs.partition_point(|p| (p.chain, p.pref) < (op.chain, pref));
             self.prefs.insert(at, new);
             return Ok(());
         };
+        let free_table = self.number_for(op, owner);
         let pref = &mut self.prefs[at];
         if op.protocol != 0 && op.protocol != pref.protocol {
             return Err(TcError::new(Errno::Inval, "Filter with specified priority/protocol not found"));
@@ -271,12 +245,13 @@ impl FilterList {
         if op.kind.as_deref().is_some_and(|kind| kind != pref.body.kind()) {
             return Err(TcError::new(Errno::Inval, "Specified filter kind does not match existing one"));
         }
-        let exists = pref.has(op.handle);
+        let exists = pref.has(op.handle, &mut self.tables);
+        let mut with = Making { owner, actions, random, tables: &mut self.tables, free_table };
         match (exists, op.verb) {
             (true, Verb::Add) => Err(TcError::new(Errno::Exist, "Filter already exists")),
-            (true, _) => pref.change(op, owner),
+            (true, _) => pref.change(op, &mut with),
             (false, Verb::Change) => Err(NEEDS_CREATE),
-            (false, _) => pref.set(op, owner, random),
+            (false, _) => pref.set(op, &mut with),
         }
     }
 
@@ -285,7 +260,10 @@ impl FilterList {
             if op.protocol != 0 || op.handle != 0 || op.kind.is_some() {
                 return Err(TcError::new(Errno::NoEnt, "Cannot flush filters with protocol, handle or kind set"));
             }
-            self.prefs.retain(|p| p.chain != op.chain);
+            let (gone, stay) = core::mem::take(&mut self.prefs).into_iter().partition(|p| p.chain == op.chain);
+            self.prefs = stay;
+            let gone: Vec<Pref> = gone;
+            gone.iter().for_each(|pref| self.forget_root(&pref.body));
             return Ok(());
         }
         if self.prefs.iter().all(|p| p.chain != op.chain) {
@@ -301,36 +279,47 @@ impl FilterList {
             return Err(TcError::new(Errno::Inval, "Specified filter kind does not match existing one"));
         }
         if op.handle == 0 {
-            self.prefs.remove(at);
+            let gone = self.prefs.remove(at);
+            self.forget_root(&gone.body);
             return Ok(());
         }
-        let removed = match &mut pref.body {
-            Body::Fw(fw) => fw.remove(op.handle),
-            Body::U32(u32) => u32.remove(op.handle),
-            Body::Flow(flow) => flow.remove(op.handle),
-            Body::Matchall(all) => all.remove(op.handle),
+        let removed = match pref.body.get_mut() {
+            Some(filters) => filters.remove(op.handle),
+            None => self.tables.remove(op.handle)?,
         };
         if !removed {
             return Err(TcError::new(Errno::NoEnt, "Specified filter handle not found"));
         }
-        if pref.body.is_empty() {
-            self.prefs.remove(at);
+        if pref.body.get().map_or_else(|| self.tables.are_done(), |filters| filters.is_empty()) {
+            let gone = self.prefs.remove(at);
+            self.forget_root(&gone.body);
         }
         Ok(())
     }
 
-    fn new_body(&mut self, kind: &str, owner: Owner<'_>) -> Result<Body, TcError> {
-        match kind {
-            "fw" => Ok(Body::Fw(Fw::new())),
-            "flow" => Ok(Body::Flow(Flow::default())),
-            "matchall" => Ok(Body::Matchall(Matchall::default())),
-            "u32" => {
-                let table = self.new_table(owner).ok_or(TcError::bare(Errno::NoSpc))?;
-                self.last_table = table;
-                Ok(Body::U32(U32::new(table)))
-            }
-            _ => Err(TcError::new(Errno::NoEnt, "TC classifier not found")),
+    /// The number that a table of u32 gets if it names none.
+    fn number_for(&mut self, op: &FilterOp, owner: Owner<'_>) -> Option<u32> {
+        let Some(FilterParams::U32(U32Params { divisor: Some(_), .. })) = &op.params else { return None };
+        let free = self.new_table(owner).filter(|_| op.handle >> 20 == 0)?;
+        self.last_table = free;
+        Some(free)
+    }
+
+    /// A preference is gone: so is its root table, if it is one of u32.
+    fn forget_root(&mut self, body: &Body) {
+        if let Body::U32(root) = body {
+            self.tables.remove_root(*root);
         }
+    }
+
+    fn new_body(&mut self, kind: &str, pref: u16, owner: Owner<'_>) -> Result<Body, TcError> {
+        if kind == "u32" {
+            let table = self.new_table(owner).ok_or(TcError::bare(Errno::NoSpc))?;
+            self.last_table = table;
+            self.tables.add_root(pref, table);
+            return Ok(Body::U32(table));
+        }
+        Body::new(kind).ok_or(TcError::new(Errno::NoEnt, "TC classifier not found"))
     }
 
     /// A number for a table of u32: the next after the last one given, as long as there are tables at all.
@@ -376,19 +365,16 @@ impl FilterList {
     }
 
     /// Its u32 tables, for the listings of other lists of the qdisc.
-    pub fn u32_tables(&self, now: Time) -> Vec<U32Listing> {
-        let listing = |p: &Pref| match &p.body {
-            Body::U32(table) => Some(table.listing(p.pref, now)),
-            _ => None,
-        };
-        self.prefs.iter().filter_map(listing).collect()
+    pub fn u32_tables(&self, told: Told<'_>) -> Vec<U32Listing> {
+        self.tables.listings(told)
     }
 
     /// As `tc filter show` lists them.
     ///
     /// `others`: the u32 tables of the qdisc's other lists. Tables are known to the qdisc as a whole, so those made for the same
     /// preference are listed wherever it is, the latest first.
-    pub fn dump(&self, now: Time, dev: &str, parent: Handle, others: &[U32Listing], out: &mut Vec<FilterDump>) {
+    pub fn dump(&self, told: Told<'_>, dev: &str, parent: Handle, others: &[U32Listing], out: &mut Vec<FilterDump>) {
+        let own = self.tables.listings(told);
         for pref in &self.prefs {
             let mut line = |entry| {
                 out.push(FilterDump {
@@ -402,100 +388,13 @@ impl FilterList {
                 });
             };
             line(FilterEntry::Heading);
-            match &pref.body {
-                Body::Fw(fw) => {
-                    for e in fw.in_dump_order() {
-                        let params = FilterParams::Fw(FwParams { classid: e.classid, mask: fw.mask() });
-                        line(FilterEntry::Filter { handle: e.mark, params, hits: None, actions: e.actions.dump(now) });
-                    }
-                }
-                Body::U32(table) => {
-                    let own = table.listing(pref.pref, now);
-                    let mut tables: Vec<&U32Listing> =
-                        others.iter().filter(|t| t.pref == pref.pref).chain([&own]).collect();
-                    tables.sort_by_key(|t| core::cmp::Reverse(t.table));
-                    for entry in tables.into_iter().flat_map(|t| t.entries.iter().cloned()) {
-                        line(entry);
-                    }
-                }
-                Body::Flow(flow) => {
-                    for e in flow.entries() {
-                        let params = FilterParams::Flow(e.params.clone());
-                        line(FilterEntry::Filter {
-                            handle: e.handle,
-                            params,
-                            hits: None,
-                            actions: e.actions.dump(now),
-                        });
-                    }
-                }
-                Body::Matchall(all) => {
-                    if let Some(e) = all.entry() {
-                        let params = FilterParams::Matchall(MatchallParams { classid: e.classid });
-                        line(FilterEntry::Filter {
-                            handle: e.handle,
-                            params,
-                            hits: Some(U32Hits { asked: e.asked, ..U32Hits::default() }),
-                            actions: e.actions.dump(now),
-                        });
-                    }
-                }
+            if let Some(filters) = pref.body.get() {
+                filters.dump(told, &mut line);
+                continue;
             }
-        }
-    }
-}
-
-impl Pref {
-    fn has(&self, handle: u32) -> bool {
-        match &self.body {
-            Body::Fw(fw) => fw.has(handle),
-            Body::U32(u32) => u32.has(handle),
-            Body::Flow(flow) => flow.has(handle),
-            Body::Matchall(all) => all.has(handle),
-        }
-    }
-
-    fn set(&mut self, op: &FilterOp, owner: Owner<'_>, random: &mut RandomSource<'_>) -> Result<(), TcError> {
-        let bound = |classid: Option<Handle>| classid.is_some_and(|class| (owner.has_class)(class));
-        let actions = Actions::new(&op.actions, owner.now);
-        match (&mut self.body, &op.params) {
-            (Body::Fw(fw), Some(FilterParams::Fw(params))) => fw.add(op.handle, params, bound(params.classid), actions),
-            // `fw` without words: the mark names the class.
-            (Body::Fw(fw), None) if op.handle == 0 => fw.add(0, &FwParams::default(), false, actions),
-            (Body::U32(u32), Some(FilterParams::U32(params))) if !params.keys.is_empty() || params.mark.is_some() => {
-                u32.add(op.handle, params, bound(params.classid), actions)
-            }
-            (Body::U32(_), Some(FilterParams::U32(_)) | None) => {
-                Err(TcError::new(Errno::Inval, "cls_u32: Selector not specified"))
-            }
-            (Body::Flow(flow), Some(FilterParams::Flow(params))) => {
-                let timer = owner.wheel.arm(owner.now, params.perturb);
-                flow.add(op.handle, params, owner.qdisc, timer, actions, random)
-            }
-            (Body::Matchall(all), Some(FilterParams::Matchall(params))) => {
-                all.add(op.handle, params, bound(params.classid), actions)
-            }
-            _ => Err(TcError::bare(Errno::Inval)),
-        }
-    }
-
-    fn change(&mut self, op: &FilterOp, owner: Owner<'_>) -> Result<(), TcError> {
-        let bound = |classid: Option<Handle>| classid.is_some_and(|class| (owner.has_class)(class));
-        let actions = Actions::new(&op.actions, owner.now);
-        match (&mut self.body, &op.params) {
-            (Body::Fw(fw), Some(FilterParams::Fw(params))) => {
-                fw.change(op.handle, params, bound(params.classid), actions)
-            }
-            (Body::U32(u32), Some(FilterParams::U32(params))) => {
-                u32.change(op.handle, params, bound(params.classid), actions)
-            }
-            (Body::Flow(flow), Some(FilterParams::Flow(params))) => {
-                let timer = owner.wheel.arm(owner.now, params.perturb);
-                flow.change(op.handle, params, owner.qdisc, timer, actions)
-            }
-            // It cannot be changed: the kernel says that it is there.
-            (Body::Matchall(_), Some(FilterParams::Matchall(_))) => Err(TcError::bare(Errno::Exist)),
-            _ => Err(TcError::bare(Errno::Inval)),
+            let mut tables: Vec<&U32Listing> = others.iter().chain(&own).filter(|t| t.pref == pref.pref).collect();
+            tables.sort_by_key(|table| core::cmp::Reverse(table.order));
+            tables.into_iter().flat_map(|t| t.entries.iter().cloned()).for_each(line);
         }
     }
 }

@@ -1,29 +1,32 @@
 //! matchall: every packet (tc-matchall(8)).
 
-use crate::actions::{Actions, Meter, Said};
+use crate::actions::{Bound, Said, Told};
+use crate::list::Asked;
+use crate::pref::Filters;
 use tidegate_packet::Handle;
-use tidegate_policy::{Errno, MatchallParams, TcError};
+use tidegate_policy::dump::{FilterEntry, U32Hits};
+use tidegate_policy::{Errno, FilterParams, MatchallParams, TcError};
 
 /// The matchall filter of one preference: there is one at most.
 #[derive(Debug, Default)]
 pub(crate) struct Matchall(Option<Entry>);
 
 #[derive(Debug)]
-pub(crate) struct Entry {
-    pub(crate) handle: u32,
-    pub(crate) classid: Option<Handle>,
-    pub(crate) bound: bool,
+struct Entry {
+    handle: u32,
+    classid: Option<Handle>,
+    bound: bool,
     /// Packets that came to it.
-    pub(crate) asked: u64,
-    pub(crate) actions: Actions,
+    asked: u64,
+    actions: Bound,
 }
 
 impl Matchall {
-    pub(crate) fn classify(&mut self, meter: &mut Meter) -> Said {
+    pub(crate) fn classify(&mut self, asked: &mut Asked<'_>) -> Said {
         match &mut self.0 {
             Some(entry) => {
                 entry.asked += 1;
-                entry.actions.run(entry.classid.unwrap_or(Handle::NONE), meter)
+                entry.actions.run(entry.classid.unwrap_or(Handle::NONE), asked)
             }
             None => Said::No,
         }
@@ -34,7 +37,7 @@ impl Matchall {
         handle: u32,
         params: &MatchallParams,
         bound: bool,
-        actions: Actions,
+        actions: Bound,
     ) -> Result<(), TcError> {
         if self.0.is_some() {
             return Err(TcError::bare(Errno::Exist));
@@ -43,24 +46,36 @@ impl Matchall {
         self.0 = Some(Entry { handle, classid: params.classid, bound, asked: 0, actions });
         Ok(())
     }
+}
 
-    pub(crate) fn has(&self, handle: u32) -> bool {
+impl Filters for Matchall {
+    fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+    fn has(&self, handle: u32) -> bool {
         self.0.as_ref().is_some_and(|entry| entry.handle == handle)
     }
-
-    pub(crate) fn remove(&mut self, handle: u32) -> bool {
-        let had = self.has(handle);
-        if had {
-            self.0 = None;
+    fn remove(&mut self, handle: u32) -> bool {
+        self.0.take_if(|entry| entry.handle == handle).is_some()
+    }
+    fn binds(&self, class: Handle) -> bool {
+        self.0.as_ref().is_some_and(|entry| entry.bound && entry.classid == Some(class))
+    }
+    fn rebind(&mut self, class: Handle, bound: bool) {
+        if let Some(entry) = self.0.as_mut().filter(|entry| entry.classid == Some(class)) {
+            entry.bound = bound;
         }
-        had
     }
-
-    pub(crate) fn entry(&self) -> Option<&Entry> {
-        self.0.as_ref()
+    fn each_action(&self, show: &mut dyn FnMut(&[u32])) {
+        self.0.iter().for_each(|entry| show(entry.actions.places()));
     }
-
-    pub(crate) fn entry_mut(&mut self) -> Option<&mut Entry> {
-        self.0.as_mut()
+    fn dump(&self, told: Told<'_>, line: &mut dyn FnMut(FilterEntry)) {
+        let Some(entry) = &self.0 else { return };
+        line(FilterEntry::Filter {
+            handle: entry.handle,
+            params: FilterParams::Matchall(MatchallParams { classid: entry.classid }),
+            hits: Some(U32Hits { asked: entry.asked, ..U32Hits::default() }),
+            actions: entry.actions.dump(told),
+        });
     }
 }

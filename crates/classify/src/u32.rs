@@ -1,10 +1,14 @@
-//! u32: by words of the header (tc-u32(8)); so far the plain form, one root table without links.
+//! u32: by words of the header, in hash tables that refer to each other (tc-u32(8)).
+//!
+//! Tables belong to a list of filters as a whole, whatever preference they were made for. A filter that matches may refer to a table:
+//! its hash picks the bucket, its offset says where the header begins that the filters there are about. Where none of them matches, the
+//! search goes on behind the filter that referred to them.
 
-use crate::actions::{Actions, Said};
+use crate::actions::{Bound, Said, Told};
 use crate::list::Asked;
 use alloc::vec;
 use alloc::vec::Vec;
-use tidegate_packet::{Handle, Time};
+use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterEntry, U32Hits};
 use tidegate_policy::{Errno, FilterParams, TcError, U32Params};
 
@@ -12,96 +16,230 @@ use tidegate_policy::{Errno, FilterParams, TcError, U32Params};
 pub(crate) const FIRST_TABLE: u32 = 0x800;
 /// The first node's number when none is given.
 const FIRST_NODE: u32 = 0x800;
+/// Tables that may refer to each other in a row.
+const DEEPEST: usize = 8;
 
 /// A u32 table with its nodes, as listings show it.
 #[derive(Clone, Debug)]
 pub struct U32Listing {
     /// The preference it was made for.
     pub pref: u16,
-    pub(crate) table: u32,
+    /// Later ones are listed first.
+    pub(crate) order: u64,
     pub(crate) entries: Vec<FilterEntry>,
 }
 
-/// The u32 filters of one preference.
+/// All tables of a list.
+#[derive(Debug, Default)]
+pub(crate) struct Tables(Vec<Table>);
+
 #[derive(Debug)]
-pub(crate) struct U32 {
-    /// The root table's number.
-    pub(crate) table: u32,
-    /// In ascending order of node number.
-    nodes: Vec<Node>,
+struct Table {
+    number: u32,
+    pref: u16,
+    root: bool,
+    order: u64,
+    /// In each, nodes in ascending order of number.
+    buckets: Vec<Vec<Node>>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Node {
-    pub(crate) number: u32,
-    pub(crate) params: U32Params,
-    pub(crate) bound: bool,
-    pub(crate) hits: U32Hits,
-    pub(crate) actions: Actions,
+struct Node {
+    number: u32,
+    params: U32Params,
+    bound: bool,
+    hits: U32Hits,
+    actions: Bound,
 }
 
-impl U32 {
-    pub(crate) fn new(table: u32) -> U32 {
-        U32 { table, nodes: Vec::new() }
+/// A node, and what offsets count from while it is asked.
+#[derive(Clone, Copy)]
+struct Place {
+    table: usize,
+    bucket: usize,
+    node: usize,
+    base: i32,
+    next: i32,
+}
+
+/// What a node's comparisons come to.
+enum Compared {
+    Holds,
+    Fails,
+    /// The packet ends before the word.
+    Beyond,
+}
+
+impl Table {
+    fn nodes(&self) -> impl Iterator<Item = &Node> {
+        self.buckets.iter().flatten()
+    }
+    fn nodes_mut(&mut self) -> impl Iterator<Item = &mut Node> {
+        self.buckets.iter_mut().flatten()
+    }
+    fn is_empty(&self) -> bool {
+        self.buckets.iter().all(Vec::is_empty)
+    }
+}
+
+impl Tables {
+    pub(crate) const fn new() -> Tables {
+        Tables(Vec::new())
     }
 
-    pub(crate) fn classify(&mut self, asked: &mut Asked<'_>) -> Said {
-        let Asked { pool, pkt, meter } = asked;
-        let (head, meta) = (pool.head(pkt), pool.meta(pkt));
-        let (dsfield, mark) = (meta.dsfield, meta.mark);
-        'nodes: for node in &mut self.nodes {
-            node.hits.asked += 1;
-            if let Some((value, mask)) = node.params.mark {
-                if mark.0 & mask != value {
-                    continue;
+    pub(crate) fn has(&self, number: u32) -> bool {
+        self.position(number).is_some()
+    }
+
+    fn position(&self, number: u32) -> Option<usize> {
+        self.0.iter().position(|table| table.number == number)
+    }
+
+    /// Shows a packet to the filters of a preference, by its root table.
+    pub(crate) fn classify(&mut self, root: u32, asked: &mut Asked<'_>) -> Said {
+        let Some(table) = self.position(root) else { return Said::No };
+        let mut at = Place { table, bucket: 0, node: 0, base: 0, next: 0 };
+        let mut from = [at; DEEPEST];
+        let mut depth = 0;
+        loop {
+            let Some(node) = self.0[at.table].buckets[at.bucket].get_mut(at.node) else {
+                if depth == 0 {
+                    return Said::No;
                 }
-                node.hits.mark += 1;
-            }
-            for (key, hits) in node.params.keys.iter().zip(&mut node.hits.keys) {
-                // A word beyond the packet ends the search in this preference.
-                let Some(mut word) = head.word(key.offset) else { return Said::No };
-                if key.offset == 0 {
-                    // The header's octets are as the packet came; its DS field may have been rewritten since.
-                    word = with_dsfield(word, dsfield);
+                // Nothing there matched: the filter that referred to the table decides, if it names a class.
+                depth -= 1;
+                at = from[depth];
+                let node = &mut self.0[at.table].buckets[at.bucket][at.node];
+                match node.decide(asked) {
+                    Said::No => at.node += 1,
+                    said => return said,
                 }
-                if (word ^ key.value) & key.mask != 0 {
-                    continue 'nodes;
-                }
-                *hits += 1;
-            }
-            // A node that neither names a class nor does anything only counts.
-            if node.params.classid.is_none() && node.actions.is_empty() {
                 continue;
-            }
-            node.hits.matched += 1;
-            match node.actions.run(node.params.classid.unwrap_or(Handle::NONE), meter) {
-                Said::No => {}
-                said => return said,
+            };
+            match node.compare(asked, at) {
+                Compared::Beyond => return Said::No,
+                Compared::Fails => at.node += 1,
+                Compared::Holds => match node.params.link {
+                    None => match node.decide(asked) {
+                        Said::No => at.node += 1,
+                        said => return said,
+                    },
+                    Some(link) => {
+                        let Some(next) = self.follow(link, at, asked).filter(|_| depth < DEEPEST) else {
+                            return Said::No;
+                        };
+                        from[depth] = at;
+                        depth += 1;
+                        at = next;
+                    }
+                },
             }
         }
-        Said::No
     }
 
-    /// `handle`: as tc gives it, `table(12) bucket(8) node(12)`; zero parts are chosen here.
+    /// The first place in the bucket that a node refers to; `None`: the packet ends before what it must read.
+    fn follow(&self, link: u32, at: Place, asked: &Asked<'_>) -> Option<Place> {
+        let params = &self.0[at.table].buckets[at.bucket][at.node].params;
+        let table = self.position(link)?;
+        let wrap = self.0[table].buckets.len() - 1;
+        let (mut base, mut next) = (at.base, at.next);
+        let mut bucket = 0;
+        if wrap > 0 {
+            // Without a hash the bits of no word pick the first bucket.
+            let (mask, offset) = params.hash.unwrap_or((0, 0));
+            let word = word(asked, base + offset)?;
+            bucket = ((word & mask).checked_shr(mask.trailing_zeros()).unwrap_or(0)) as usize & wrap;
+        }
+        let offset = &params.offset;
+        if offset.plus != 0 || offset.field.is_some() {
+            next = i32::from(offset.plus) + 3;
+            if let Some(field) = offset.field {
+                let half = word(asked, base + field.at)? >> 16;
+                next += (half & u32::from(field.mask)).checked_shr(field.shift.into()).unwrap_or(0) as i32;
+            }
+            next &= !3;
+        }
+        if offset.eat {
+            base += next;
+            next = 0;
+        }
+        Some(Place { table, bucket, node: 0, base, next })
+    }
+
+    /// The root table of a new preference.
+    pub(crate) fn add_root(&mut self, pref: u16, number: u32) {
+        self.0.push(Table { number, pref, root: true, order: u64::from(number) << 16, buckets: vec![Vec::new()] });
+    }
+
+    /// `handle`: as tc gives it, `table(12) bucket(8) node(12)`; zero parts are chosen here. `free`: the number for a table that has none.
     pub(crate) fn add(
         &mut self,
+        (pref, root): (u16, u32),
         handle: u32,
         params: &U32Params,
-        bound: bool,
-        actions: Actions,
+        (bound, actions): (bool, Bound),
+        free: impl FnOnce() -> Option<u32>,
     ) -> Result<(), TcError> {
-        let table = handle >> 20;
-        if table != 0 && table != self.table {
-            return Err(TcError::new(Errno::Inval, "Handle specified hash table address mismatch"));
+        if let Some(divisor) = params.divisor {
+            return self.add_table(pref, handle, divisor, free);
         }
-        let number = match handle & 0xfff {
-            0 => self.free_number().ok_or(TcError::bare(Errno::NoSpc))?,
+        let (number, bucket) = match params.table {
+            0 => (root, 0),
+            table => (table >> 20, (table >> 12 & 0xff) as usize),
+        };
+        let refuse = |message: &'static str| Err(TcError::new(Errno::Inval, message));
+        let Some(at) = self.position(number) else { return refuse("cls_u32: Specified hash table not found") };
+        let Some(nodes) = self.0[at].buckets.get(bucket) else {
+            return refuse("cls_u32: Specified hash table buckets exceed configured value");
+        };
+        if handle >> 20 != 0 && handle >> 20 != number {
+            return refuse("cls_u32: Handle specified hash table address mismatch");
+        }
+        let node = match handle & 0xfff {
+            0 => free_number(nodes).ok_or(TcError::bare(Errno::NoSpc))?,
             given => given,
         };
+        if params.keys.is_empty() && params.mark.is_none() {
+            return refuse("cls_u32: Selector not specified");
+        }
+        self.must_link(params.link)?;
         let hits = U32Hits { keys: vec![0; params.keys.len()], ..U32Hits::default() };
-        let at = self.nodes.partition_point(|n| n.number < number);
-        self.nodes.insert(at, Node { number, params: params.clone(), bound, hits, actions });
+        let nodes = &mut self.0[at].buckets[bucket];
+        let place = nodes.partition_point(|n| n.number < node);
+        nodes.insert(place, Node { number: node, params: params.clone(), bound, hits, actions });
         Ok(())
+    }
+
+    fn add_table(
+        &mut self,
+        pref: u16,
+        handle: u32,
+        divisor: u32,
+        free: impl FnOnce() -> Option<u32>,
+    ) -> Result<(), TcError> {
+        if handle & 0xf_ffff != 0 {
+            return Err(TcError::new(Errno::Inval, "cls_u32: Divisor can only be used on a hash table"));
+        }
+        let latest = self.0.iter().map(|table| table.order).max().unwrap_or(0);
+        let (number, order) = match handle >> 20 {
+            0 => {
+                let number = free().ok_or(TcError::bare(Errno::NoSpc))?;
+                (number, u64::from(number) << 16)
+            }
+            given => (given, latest + 1),
+        };
+        let buckets = (0..divisor).map(|_| Vec::new()).collect();
+        self.0.push(Table { number, pref, root: false, order, buckets });
+        Ok(())
+    }
+
+    fn must_link(&self, link: Option<u32>) -> Result<(), TcError> {
+        let Some(link) = link else { return Ok(()) };
+        match self.position(link) {
+            None => Err(TcError::new(Errno::Inval, "cls_u32: Link hash table not found")),
+            Some(at) if self.0[at].root => Err(TcError::new(Errno::Inval, "cls_u32: Not linking to root node")),
+            Some(_) => Ok(()),
+        }
     }
 
     pub(crate) fn change(
@@ -109,9 +247,10 @@ impl U32 {
         handle: u32,
         params: &U32Params,
         bound: bool,
-        actions: Actions,
+        actions: Bound,
     ) -> Result<(), TcError> {
-        let node = self.nodes.iter_mut().find(|n| n.number == handle & 0xfff).ok_or(TcError::bare(Errno::NoEnt))?;
+        self.must_link(params.link)?;
+        let node = self.node_mut(handle).ok_or(TcError::bare(Errno::Inval))?;
         if params.keys != node.params.keys {
             return Err(TcError::bare(Errno::Inval));
         }
@@ -119,62 +258,139 @@ impl U32 {
             node.params.classid = params.classid;
             node.bound = bound;
         }
+        if params.link.is_some() {
+            node.params.link = params.link;
+        }
         node.actions.take_over(actions);
         Ok(())
     }
 
-    pub(crate) fn has(&self, handle: u32) -> bool {
-        handle & 0xfff != 0 && self.nodes.iter().any(|n| n.number == handle & 0xfff)
+    fn node_mut(&mut self, handle: u32) -> Option<&mut Node> {
+        let at = self.position(handle >> 20)?;
+        let bucket = self.0[at].buckets.get_mut((handle >> 12 & 0xff) as usize)?;
+        bucket.iter_mut().find(|node| node.number == handle & 0xfff)
     }
 
-    pub(crate) fn remove(&mut self, handle: u32) -> bool {
-        let before = self.nodes.len();
-        self.nodes.retain(|n| n.number != handle & 0xfff);
-        self.nodes.len() < before
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
-    }
-
-    pub(crate) fn nodes(&self) -> &[Node] {
-        &self.nodes
-    }
-
-    pub(crate) fn nodes_mut(&mut self) -> &mut [Node] {
-        &mut self.nodes
-    }
-
-    pub(crate) fn rebind(&mut self, class: Handle, bound: bool) {
-        for node in self.nodes.iter_mut().filter(|node| node.params.classid == Some(class)) {
-            node.bound = bound;
+    /// Is there a node, or a table, of this handle?
+    pub(crate) fn has_handle(&mut self, handle: u32) -> bool {
+        match handle & 0xf_ffff {
+            0 => self.has(handle >> 20),
+            _ => self.node_mut(handle).is_some(),
         }
     }
 
-    /// The table and its nodes, as a dump shows them.
-    pub(crate) fn listing(&self, pref: u16, now: Time) -> U32Listing {
-        let mut entries = vec![FilterEntry::U32Table { table: self.table, divisor: 1 }];
-        entries.extend(self.nodes.iter().map(|node| FilterEntry::Filter {
-            handle: self.handle(node),
-            params: FilterParams::U32(U32Params { table: self.table, ..node.params.clone() }),
-            hits: Some(node.hits.clone()),
-            actions: node.actions.dump(now),
-        }));
-        U32Listing { pref, table: self.table, entries }
+    /// Takes a node or a table away; false: it is not there.
+    pub(crate) fn remove(&mut self, handle: u32) -> Result<bool, TcError> {
+        let Some(at) = self.position(handle >> 20) else { return Ok(false) };
+        if handle & 0xf_ffff != 0 {
+            let Some(bucket) = self.0[at].buckets.get_mut((handle >> 12 & 0xff) as usize) else { return Ok(false) };
+            let before = bucket.len();
+            bucket.retain(|node| node.number != handle & 0xfff);
+            return Ok(bucket.len() < before);
+        }
+        if self.0[at].root {
+            return Err(TcError::new(Errno::Inval, "cls_u32: Not allowed to delete root node"));
+        }
+        if self.0.iter().flat_map(Table::nodes).any(|node| node.params.link == Some(handle >> 20)) {
+            return Err(TcError::new(Errno::Busy, "cls_u32: Can not delete in-use filter"));
+        }
+        self.0.remove(at);
+        Ok(true)
     }
 
-    /// The full handle of a node, as a dump shows it.
-    pub(crate) fn handle(&self, node: &Node) -> u32 {
-        self.table << 20 | node.number
+    /// A preference is gone, and with it its root table; with the last one all others too.
+    pub(crate) fn remove_root(&mut self, root: u32) {
+        self.0.retain(|table| table.number != root);
+        if self.0.iter().all(|table| !table.root) {
+            self.0.clear();
+        }
     }
 
-    fn free_number(&self) -> Option<u32> {
-        (FIRST_NODE..=0xfff).chain(1..FIRST_NODE).find(|n| self.nodes.iter().all(|node| node.number != *n))
+    /// Is there one preference only, and no filter in any table?
+    pub(crate) fn are_done(&self) -> bool {
+        self.0.iter().filter(|table| table.root).count() <= 1 && self.0.iter().all(Table::is_empty)
+    }
+
+    pub(crate) fn binds(&self, class: Handle) -> bool {
+        self.0.iter().flat_map(Table::nodes).any(|node| node.bound && node.params.classid == Some(class))
+    }
+
+    pub(crate) fn rebind(&mut self, class: Handle, bound: bool) {
+        let nodes = self.0.iter_mut().flat_map(Table::nodes_mut);
+        nodes.filter(|node| node.params.classid == Some(class)).for_each(|node| node.bound = bound);
+    }
+
+    pub(crate) fn each_action(&self, show: &mut dyn FnMut(&[u32])) {
+        self.0.iter().flat_map(Table::nodes).for_each(|node| show(node.actions.places()));
+    }
+
+    /// Each table and its nodes, as a dump shows them.
+    pub(crate) fn listings(&self, told: Told<'_>) -> Vec<U32Listing> {
+        self.0.iter().map(|table| table.listing(told)).collect()
     }
 }
 
+impl Table {
+    fn listing(&self, told: Told<'_>) -> U32Listing {
+        let mut entries = vec![FilterEntry::U32Table { table: self.number, divisor: self.buckets.len() as u32 }];
+        for (bucket, nodes) in (0..).zip(&self.buckets) {
+            let place: u32 = self.number << 20 | bucket << 12;
+            entries.extend(nodes.iter().map(|node| FilterEntry::Filter {
+                handle: place | node.number,
+                params: FilterParams::U32(U32Params { table: place, ..node.params.clone() }),
+                hits: Some(node.hits.clone()),
+                actions: node.actions.dump(told),
+            }));
+        }
+        U32Listing { pref: self.pref, order: self.order, entries }
+    }
+}
+
+impl Node {
+    /// Do mark and words hold?
+    fn compare(&mut self, asked: &Asked<'_>, at: Place) -> Compared {
+        self.hits.asked += 1;
+        if let Some((value, mask)) = self.params.mark {
+            if asked.pool.meta(asked.pkt).mark.0 & mask != value {
+                return Compared::Fails;
+            }
+            self.hits.mark += 1;
+        }
+        for (key, hits) in self.params.keys.iter().zip(&mut self.hits.keys) {
+            // A word beyond the packet ends the search in this preference.
+            let Some(word) = word(asked, at.base + key.offset + (at.next & key.offset_mask)) else {
+                return Compared::Beyond;
+            };
+            if (word ^ key.value) & key.mask != 0 {
+                return Compared::Fails;
+            }
+            *hits += 1;
+        }
+        Compared::Holds
+    }
+
+    /// What it says of a packet that it matches. A node that neither names a class nor does anything only counts.
+    fn decide(&mut self, asked: &mut Asked<'_>) -> Said {
+        if self.params.classid.is_none() && self.actions.is_empty() {
+            return Said::No;
+        }
+        self.hits.matched += 1;
+        self.actions.run(self.params.classid.unwrap_or(Handle::NONE), asked)
+    }
+}
+
+fn free_number(nodes: &[Node]) -> Option<u32> {
+    (FIRST_NODE..=0xfff).chain(1..FIRST_NODE).find(|n| nodes.iter().all(|node| node.number != *n))
+}
+
+/// A word of the packet. The header's octets are as the packet came; its DS field may have been rewritten since.
+fn word(asked: &Asked<'_>, offset: i32) -> Option<u32> {
+    let word = asked.pool.head(asked.pkt).word(offset)?;
+    Some(if offset == 0 { with_dsfield(word, asked.pool.meta(asked.pkt).dsfield) } else { word })
+}
+
 /// The first word of a network header with the present DS field in it.
-fn with_dsfield(word: u32, dsfield: u8) -> u32 {
+pub(crate) fn with_dsfield(word: u32, dsfield: u8) -> u32 {
     let ds = u32::from(dsfield);
     match word >> 28 {
         4 => word & 0xff00_ffff | ds << 16,

@@ -40,9 +40,9 @@ pub(crate) enum Roots {
     All,
 }
 
-/// Is it a class that people configured, with counters of its own? (Not a flow of fq_codel or sfq.)
+/// Is it a class that people configured, with counters of its own?
 pub(crate) fn counts(class: &ClassDump) -> bool {
-    class.stats.is_some() && !matches!(class.kind.name(), "fq_codel" | "sfq")
+    class.stats.is_some() && !class.kind.classes_are_flows()
 }
 
 /// Classes without classes below them, on the class itself or on the qdisc that hangs there.

@@ -528,6 +528,39 @@ const DOUBTS: &[(&str, &str)] = &[
     ("qdisc replace dev eth0 parent 1:12 pfifo limit 10", ""),
 ];
 
+/// Scripts of today find out by trying: whether the kernel has cake, what tc is, how large frames are, whether a redirect stands.
+#[test]
+fn a_script_that_asks_what_the_machine_can_do_gets_answers() {
+    if skip() {
+        return;
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/both-ways.sh");
+    let output = run(&script, &["--print", "tree"]);
+    let (tree, said) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("shaping eth0 with cake, mtu 1500"), "{said}");
+    assert!(said.contains("3 refused as the script expects; code 0"), "{said}");
+    assert!(tree.contains("cake 8002: bandwidth 9500Kbit nat ack-filter noatm overhead 44"), "{tree}");
+    assert!(tree.contains("◂ everything  (all, prio 10) ⇒ to ifb4eth0"), "{tree}");
+}
+
+/// What is refused because it was not there says so, where the script does not.
+#[test]
+fn deleting_nothing_is_told_apart_from_failing() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("nothing");
+    let script = place.0.join("nothing.sh");
+    let undo = "tc qdisc del dev eth0 root\niptables -t mangle -X QOS\n";
+    fs::write(&script, format!("#!/bin/sh\n{undo}tc qdisc add dev eth0 root fq_codel\n")).expect("a script");
+    let said = text(&run(&script, &[]).stderr);
+    assert!(said.contains("2 refused because there was nothing to delete; code 0"), "{said}");
+    fs::write(&script, format!("#!/bin/sh\n{undo}tc qdisc add dev eth0 root fq_coddle\n")).expect("a script");
+    let said = text(&run(&script, &[]).stderr);
+    assert!(said.contains("3 refused, 2 of them because there was nothing to delete"), "{said}");
+}
+
 #[test]
 fn what_cannot_work_is_carried_out_and_said() {
     if skip() {

@@ -2,10 +2,10 @@
 
 use super::{DeviceId, Gateway, Offer, Why, World};
 use alloc::borrow::Cow;
-use tidegate_packet::{Pkt, Pool};
+use tidegate_packet::{Pkt, Pool, Time};
 use tidegate_policy::dump::{FilterDump, FilterEntry};
-use tidegate_policy::{Act, Errno, FilterOp, TcError};
-use tidegate_qdisc::Arrival;
+use tidegate_policy::{Act, Action, Errno, FilterOp, TcError};
+use tidegate_qdisc::{Arrival, Shaper};
 
 /// Devices that one packet may be led through in one call; beyond that it is lost, as in the kernel a loop would be.
 const MOST_LEADS: u32 = 4;
@@ -22,29 +22,13 @@ pub enum Received {
     Lost,
 }
 
-/// The numbers that actions get, by kind; none that was in use is used again.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ActionNumbers {
-    gact: u32,
-    mirred: u32,
-}
-
-impl ActionNumbers {
-    fn next(&mut self, act: &Act) -> u32 {
-        let last = match act {
-            Act::Gact(_) => &mut self.gact,
-            Act::Redirect { .. } => &mut self.mirred,
-        };
-        *last = last.wrapping_add(1);
-        *last
-    }
-}
-
 impl Gateway {
     /// A packet arrives at a device, before routing and netfilter: the filters of its ingress qdisc decide.
     pub fn receive(&mut self, world: World<'_>, device: DeviceId, pkt: Pkt) -> Received {
         let World { now, pool, draws } = world;
-        match self.port(device).shaper.arrive(now, pool, draws, pkt) {
+        let arrival = self.lent(device, |shaper| shaper.arrive(now, pool, draws, pkt));
+        self.send_copies(World { now, pool, draws });
+        match arrival {
             Arrival::Passed(pkt) => self.ascend(World { now, pool, draws }, device, pkt),
             Arrival::Lost => Received::Lost,
             Arrival::Led(pkt, to) => {
@@ -70,7 +54,8 @@ impl Gateway {
         let World { now, pool, draws } = world;
         let meta = pool.meta_mut(&pkt);
         (meta.len, meta.passed_over, meta.led_from) = (meta.frame_len, true, 0);
-        self.port(device).shaper.offer(now, pool, draws, pkt)
+        let offer = self.lent(device, |shaper| shaper.offer(now, pool, draws, pkt));
+        self.follow(World { now, pool, draws }, device, offer)
     }
 
     /// Was a packet led to this device since this was last asked? Then it is to be polled.
@@ -81,23 +66,61 @@ impl Gateway {
     /// Carries out what the last offer to `device` left to do: its filters may have led the packet away.
     #[inline]
     pub(crate) fn follow(&mut self, world: World<'_>, device: DeviceId, offer: Offer) -> Offer {
-        let Some((pkt, to)) = self.port(device).shaper.take_led() else { return offer };
-        let meta = world.pool.meta_mut(&pkt);
+        let World { now, pool, draws } = world;
+        let led = self.port(device).shaper.take_led();
+        self.send_copies(World { now, pool, draws });
+        let Some((pkt, to)) = led else { return offer };
+        let meta = pool.meta_mut(&pkt);
         (meta.led_from, meta.led_out) = (device.0 as u16 + 1, true);
-        self.lead(world, device, to, pkt).0
+        self.lead(World { now, pool, draws }, device, to, pkt).0
+    }
+
+    /// Sends the copies that actions made of packets out by the devices they are for. An ifb gives none of them back.
+    #[inline]
+    fn send_copies(&mut self, world: World<'_>) {
+        if self.actions.has_mirrored() {
+            self.send_all_copies(world);
+        }
+    }
+
+    fn send_all_copies(&mut self, world: World<'_>) {
+        let World { now, pool, draws } = world;
+        for _ in 0..MOST_LEADS {
+            for copy in self.actions.take_mirrored() {
+                let from = DeviceId(copy.to);
+                pool.meta_mut(&copy.pkt).led_from = 0;
+                let _ = self.lead(World { now, pool, draws }, from, copy.to, copy.pkt);
+            }
+        }
+        // What goes round for ever ends here.
+        for copy in self.actions.take_mirrored() {
+            self.port(DeviceId(copy.to)).shaper.refuse(now, pool, draws, copy.pkt, Why::Policy);
+        }
+    }
+
+    /// Has a device work with the machine's actions.
+    #[inline]
+    pub(crate) fn lent<R>(&mut self, device: DeviceId, work: impl FnOnce(&mut Shaper) -> R) -> R {
+        let Gateway { ports, actions, .. } = self;
+        let shaper = &mut ports[device.0 as usize].shaper;
+        shaper.swap_actions(actions);
+        let done = work(shaper);
+        shaper.swap_actions(actions);
+        done
     }
 
     /// Gives a packet to the egress of device number `to`, and on if filters there lead it further.
     fn lead(&mut self, world: World<'_>, from: DeviceId, to: u32, pkt: Pkt) -> (Offer, DeviceId) {
         let World { now, pool, draws } = world;
         let (mut pkt, mut to) = (pkt, to);
+        self.firewall.connections.see_inside(now, pool, &pkt);
         for _ in 0..MOST_LEADS {
             let Some(port) = self.ports.get_mut(to as usize).filter(|port| !port.is_gone()) else { break };
             let meta = pool.meta_mut(&pkt);
             meta.len = meta.frame_len;
             port.led_to = true;
-            let offer = port.shaper.offer(now, pool, draws, pkt);
-            match port.shaper.take_led() {
+            let offer = self.lent(DeviceId(to), |shaper| shaper.offer(now, pool, draws, pkt));
+            match self.port(DeviceId(to)).shaper.take_led() {
                 Some((again, further)) => (pkt, to) = (again, further),
                 None => return (offer, DeviceId(to)),
             }
@@ -106,19 +129,30 @@ impl Gateway {
         (Offer::Refused, from)
     }
 
-    /// Fills in what the kernel would have been told by number: the devices packets are led to, and the numbers of the actions.
-    pub(crate) fn complete<'a>(&mut self, op: &'a FilterOp) -> Result<Cow<'a, FilterOp>, TcError> {
+    /// Fills in what the kernel would have been told by number: the devices packets are led to.
+    pub(crate) fn complete<'a>(&self, op: &'a FilterOp) -> Result<Cow<'a, FilterOp>, TcError> {
         if op.actions.is_empty() {
             return Ok(Cow::Borrowed(op));
         }
         let mut op = op.clone();
-        for action in &mut op.actions {
-            if let Act::Redirect { to, device } = &mut action.act {
-                *device = self.device(to).ok_or(TcError::bare(Errno::NoDev))?.0;
-            }
-            action.index = self.action_numbers.next(&action.act);
-        }
+        op.actions.iter_mut().try_for_each(|action| self.find_target(action))?;
         Ok(Cow::Owned(op))
+    }
+
+    fn find_target(&self, action: &mut Action) -> Result<(), TcError> {
+        if let Act::Mirred(mirred) = &mut action.act {
+            mirred.device = self.device(&mirred.to).ok_or(TcError::bare(Errno::NoDev))?.0;
+        }
+        Ok(())
+    }
+
+    /// What the filters that are gone had goes with them, once time has gone on.
+    pub(crate) fn count_actions(&mut self, now: Time) {
+        if !self.actions.must_count(now) {
+            return;
+        }
+        let Gateway { ports, actions, .. } = self;
+        actions.count(|show| ports.iter_mut().for_each(|port| port.shaper.each_action(show)));
     }
 
     /// Devices are listed by the names they have now.
@@ -126,11 +160,15 @@ impl Gateway {
         for dump in dumps {
             let FilterEntry::Filter { actions, .. } = &mut dump.entry else { continue };
             for action in actions {
-                if let Act::Redirect { to, device } = &mut action.action.act {
-                    let port = self.ports.get(*device as usize).filter(|port| !port.is_gone());
-                    *to = port.map_or("*", |port| &port.name).into();
-                }
+                self.name_target(&mut action.action.act);
             }
+        }
+    }
+
+    fn name_target(&self, act: &mut Act) {
+        if let Act::Mirred(mirred) = act {
+            let port = self.ports.get(mirred.device as usize).filter(|port| !port.is_gone());
+            mirred.to = port.map_or("*", |port| &port.name).into();
         }
     }
 }

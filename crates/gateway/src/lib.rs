@@ -20,10 +20,13 @@ pub use led::Received;
 pub use stack::Encap;
 pub use tidegate_qdisc::{Event, Offer, Spot, Switches, What, Why};
 
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use device::Port;
 use firewall::{Firewall, Passage};
+use tidegate_classify::Actions;
 use tidegate_classify::netfilter::{Seen, Table};
 use tidegate_packet::{Dissector, Draws, Handle, Head, Pkt, Pool, Time, Timer};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
@@ -63,7 +66,7 @@ pub struct Gateway {
     /// The handle that the next qdisc without one gets, once one was given out.
     next_handle: Option<u16>,
     dissector: Dissector,
-    action_numbers: led::ActionNumbers,
+    actions: Box<Actions>,
 }
 
 const NO_DEVICE: TcError = TcError::new(Errno::NoDev, "Cannot find device");
@@ -145,6 +148,14 @@ impl Gateway {
     /// # Errors
     /// As the kernel refuses, in its words.
     pub fn apply(&mut self, world: World<'_>, op: &Op) -> Result<Option<String>, TcError> {
+        let now = world.now;
+        self.count_actions(now);
+        let done = self.carry_out(world, op);
+        self.actions.filters_may_be_gone(now);
+        done
+    }
+
+    fn carry_out(&mut self, world: World<'_>, op: &Op) -> Result<Option<String>, TcError> {
         let World { now, pool, draws } = world;
         match op {
             Op::Qdisc(op) => {
@@ -158,13 +169,9 @@ impl Gateway {
             }
             Op::Class(op) => self.named(&op.dev)?.shaper.class_op(now, pool, draws, op),
             Op::Filter(op) => {
-                let before = self.action_numbers;
                 let op = self.complete(op)?;
-                let result = self.named(&op.dev).and_then(|port| port.shaper.filter_op(now, pool, draws, &op));
-                if result.is_err() {
-                    self.action_numbers = before;
-                }
-                result.map(|()| None)
+                let device = self.device(&op.dev).ok_or(NO_DEVICE)?;
+                self.lent(device, |shaper| shaper.filter_op(now, pool, draws, &op)).map(|()| None)
             }
             Op::Netfilter(op) => self.firewall.apply(op).map(|()| None),
             Op::Link(op) => self.link(World { now, pool, draws }, op).map(|()| None),
@@ -231,17 +238,16 @@ impl Gateway {
         let World { now, pool, draws } = world;
         pool.set_dissector(self.dissector);
         let passes = self.hooks(now, pool, device, route, &pkt);
-        let shaper = &mut self.port(device).shaper;
         let why = match passes {
             Passage::Passed => None,
             Passage::Lost => Some(Why::Netfilter),
             Passage::LostLeaving => Some(Why::NetfilterLeaving),
         };
         if let Some(why) = why {
-            shaper.refuse(now, pool, draws, pkt, why);
+            self.port(device).shaper.refuse(now, pool, draws, pkt, why);
             return Offer::Stopped;
         }
-        let offer = shaper.offer(now, pool, draws, pkt);
+        let offer = self.lent(device, |shaper| shaper.offer(now, pool, draws, pkt));
         self.follow(World { now, pool, draws }, device, offer)
     }
 
@@ -303,7 +309,7 @@ impl Gateway {
 
     /// Takes the next packet that a device may send.
     pub fn poll(&mut self, world: World<'_>, device: DeviceId) -> Option<Pkt> {
-        let pkt = self.port(device).shaper.poll(world.now, world.pool, world.draws)?;
+        let pkt = self.lent(device, |shaper| shaper.poll(world.now, world.pool, world.draws))?;
         world.pool.meta_mut(&pkt).passed_over = false;
         Some(pkt)
     }
@@ -379,8 +385,9 @@ impl Gateway {
     /// # Errors
     /// When there is no such parent.
     pub fn filters(&mut self, now: Time, device: DeviceId, parent: Handle) -> Result<Vec<FilterDump>, TcError> {
-        let port = self.port(device);
-        let mut dumps = port.shaper.dump_filters(now, &port.name, parent)?;
+        self.count_actions(now);
+        let name = self.name(device).to_owned();
+        let mut dumps = self.lent(device, |shaper| shaper.dump_filters(now, &name, parent))?;
         self.name_devices(&mut dumps);
         Ok(dumps)
     }
@@ -390,8 +397,9 @@ impl Gateway {
     /// # Errors
     /// When there is no such parent.
     pub fn own_filters(&mut self, now: Time, device: DeviceId, parent: Handle) -> Result<Vec<FilterDump>, TcError> {
-        let port = self.port(device);
-        let mut dumps = port.shaper.own_filters(now, &port.name, parent)?;
+        self.count_actions(now);
+        let name = self.name(device).to_owned();
+        let mut dumps = self.lent(device, |shaper| shaper.own_filters(now, &name, parent))?;
         self.name_devices(&mut dumps);
         Ok(dumps)
     }

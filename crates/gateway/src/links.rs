@@ -108,8 +108,8 @@ impl Gateway {
         port.name.clear();
         port.addresses.clear();
         port.stacked = None;
+        self.actions.forget_device(gone.0);
         for port in &mut self.ports {
-            port.shaper.forget_device(gone.0);
             if let Some(stacked) = &mut port.stacked
                 && stacked.on == Some(gone)
             {

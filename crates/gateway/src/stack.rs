@@ -88,7 +88,7 @@ impl Gateway {
                 return Offer::Refused;
             }
         }
-        let offer = self.port(lower).shaper.offer(now, pool, draws, pkt);
+        let offer = self.lent(lower, |shaper| shaper.offer(now, pool, draws, pkt));
         self.follow(World { now, pool, draws }, lower, offer)
     }
 

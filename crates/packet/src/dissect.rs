@@ -25,6 +25,41 @@ pub fn dissect(head: &Head, dissector: Dissector) -> FlowKeys {
     read(head.ethertype(), head.network(), follow).0
 }
 
+/// The innermost network header that the dissector comes to, with all that follows it, and its EtherType; `None` where there is none.
+pub fn innermost(head: &Head, dissector: Dissector) -> Option<(u16, &[u8])> {
+    let (mut ethertype, mut data) = (head.ethertype(), head.network());
+    let mut found = None;
+    for _ in 0..MAX_HEADERS {
+        match ethertype {
+            ethertype::VLAN | ethertype::QINQ if data.len() >= 4 => {
+                (ethertype, data) = (u16::from_be_bytes([data[2], data[3]]), &data[4..]);
+            }
+            ethertype::PPPOE if data.len() >= 8 => {
+                let inner = if data[7] == 0x57 { ethertype::IPV6 } else { ethertype::IPV4 };
+                (ethertype, data) = (inner, &data[8..]);
+            }
+            ethertype::IPV4 | ethertype::IPV6 => {
+                found = Some((ethertype, data));
+                match network(&mut FlowKeys::default(), ethertype, data) {
+                    Some(next) if dissector == Dissector::Modern => (ethertype, data) = next,
+                    _ => break,
+                }
+            }
+            _ => break,
+        }
+    }
+    found
+}
+
+/// What follows the header that `network` begins with: an IP packet's octets behind options, and its protocol.
+pub fn transport(ethertype: u16, network: &[u8]) -> Option<(u8, &[u8])> {
+    match ethertype {
+        ethertype::IPV4 => Some((*network.get(9)?, network.get(usize::from(network.first()? & 0x0f) * 4..)?)),
+        ethertype::IPV6 => Some(behind_options(*network.get(6)?, network.get(40..)?)),
+        _ => None,
+    }
+}
+
 /// The keys of the packet inside an IP tunnel (IP in IP, in any of the four combinations), one level deep; `None`: it is no such tunnel.
 pub fn dissect_inner(head: &Head) -> Option<FlowKeys> {
     let (outer, (ethertype, data)) = read(head.ethertype(), head.network(), 0);

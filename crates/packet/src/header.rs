@@ -141,6 +141,12 @@ impl Head {
         }
     }
 
+    /// The octet at `offset` from the network header (negative: in the Ethernet header), as far as octets are kept.
+    pub fn octet(&self, offset: i32) -> Option<u8> {
+        let at = usize::try_from(offset + Head::ETHERNET as i32).ok()?;
+        self.bytes[..usize::from(self.len)].get(at).copied()
+    }
+
     /// The outer EtherType.
     pub fn ethertype(&self) -> u16 {
         u16::from_be_bytes([self.bytes[12], self.bytes[13]])

@@ -15,7 +15,7 @@ mod pool;
 mod units;
 mod wheel;
 
-pub use dissect::{Dissector, dissect, dissect_inner};
+pub use dissect::{Dissector, dissect, dissect_inner, innermost, transport};
 pub use draws::{Draws, Seeded};
 pub use flow::{Addrs, FlowKeys, HashKey, jenkins, siphash};
 pub use header::Head;

@@ -1,7 +1,7 @@
 //! Where packets live: fixed slots, handed out as tickets that must be given back, and queues strung through the slots.
 
 use crate::dissect::{Dissector, dissect};
-use crate::flow::{FlowKeys, HashKey};
+use crate::flow::{Addrs, FlowKeys, HashKey};
 use crate::header::Head;
 use crate::units::{Handle, Mark};
 use alloc::vec::Vec;
@@ -156,7 +156,12 @@ struct Cold {
     keys: Option<FlowKeys>,
     /// The keys it came with, once an address or port of it was translated.
     arrived: Option<FlowKeys>,
+    /// The ends it will have behind the hooks it has not passed yet.
+    inside: Option<Ends>,
 }
+
+/// Addresses and ports.
+type Ends = (Addrs, (u16, u16));
 
 /// Slots for packets, up to a limit.
 #[derive(Debug)]
@@ -184,6 +189,11 @@ impl Pool {
         }
     }
 
+    /// How far packets are looked into.
+    pub fn dissector(&self) -> Dissector {
+        self.dissector
+    }
+
     /// How far packets are looked into that have not been dissected yet.
     pub fn set_dissector(&mut self, dissector: Dissector) {
         self.dissector = dissector;
@@ -202,7 +212,7 @@ impl Pool {
             }
             let slot = self.meta.len() as u32;
             self.meta.push(meta);
-            self.cold.push(Cold { head, keys: None, arrived: None });
+            self.cold.push(Cold { head, ..Cold::default() });
             self.live += 1;
             return Some(Pkt(slot));
         }
@@ -211,9 +221,18 @@ impl Pool {
         self.free = self.meta[at].next;
         self.meta[at] = meta;
         let cold = &mut self.cold[at];
-        *cold = Cold { head, keys: None, arrived: None };
+        *cold = Cold { head, ..Cold::default() };
         self.live += 1;
         Some(Pkt(slot))
+    }
+
+    /// Another packet that is like this one; `None` when the pool is full. Nobody watches it.
+    pub fn copy(&mut self, pkt: &Pkt) -> Option<Pkt> {
+        let meta = Meta { watched: false, ..self.meta(pkt).clone() };
+        let cold = self.cold[pkt.0 as usize].clone();
+        let copy = self.insert(meta, Head::default())?;
+        self.cold[copy.0 as usize] = cold;
+        Some(copy)
     }
 
     /// Gives a packet's slot back.
@@ -291,6 +310,26 @@ impl Pool {
     pub fn arrived_keys(&self, pkt: &Pkt) -> FlowKeys {
         let cold = &self.cold[pkt.0 as usize];
         cold.arrived.unwrap_or_else(|| dissect(&cold.head, Dissector::Legacy))
+    }
+
+    /// Notes the ends that a packet will have behind the hooks that it has not passed yet.
+    pub fn set_inside(&mut self, pkt: &Pkt, ends: Option<(Addrs, (u16, u16))>) {
+        self.cold[pkt.0 as usize].inside = ends;
+    }
+
+    /// The keys of its conversation as the machine's own side sees it: what was translated on the way here is as it came, what will be
+    /// translated as it will be. `None`: nothing is, or its connection is not known.
+    pub fn untranslated_keys(&mut self, pkt: &Pkt) -> Option<FlowKeys> {
+        let keys = *self.keys(pkt);
+        let (addrs, ports) = if self.meta[pkt.0 as usize].connection == 0 {
+            self.cold[pkt.0 as usize].inside?
+        } else {
+            let came = self.arrived_keys(pkt);
+            (came.addrs, came.ports)
+        };
+        let ports = if keys.ports == (0, 0) { keys.ports } else { ports };
+        let both_v4 = matches!((addrs, keys.addrs), (Addrs::V4(..), Addrs::V4(..)));
+        (both_v4 && (addrs, ports) != (keys.addrs, keys.ports)).then_some(FlowKeys { addrs, ports, ..keys })
     }
 
     /// Lets `change` rewrite the header bytes; what is known of the flow is looked up anew, the keys it came with are kept.
@@ -546,6 +585,38 @@ impl Fifo {
         self.strand.front_slot()
     }
 
+    /// The slot of the newest.
+    pub fn back_slot(&self) -> Option<usize> {
+        (self.strand.tail != NIL).then_some(self.strand.tail as usize)
+    }
+
+    /// The slots, oldest first.
+    pub fn slots<'a>(&self, pool: &'a Pool) -> impl Iterator<Item = usize> + use<'a> {
+        let (mut at, mut left) = (self.strand.head, self.len);
+        core::iter::from_fn(move || {
+            left = left.checked_sub(1)?;
+            let slot = at as usize;
+            at = pool.meta.get(slot)?.next;
+            Some(slot)
+        })
+    }
+
+    /// Takes the packet in a slot, which must be one of its own: as long as the way to it takes, from the front.
+    pub fn take_at(&mut self, pool: &mut Pool, slot: usize) -> Option<Pkt> {
+        if self.front_slot() == Some(slot) {
+            return self.pop_front(pool);
+        }
+        let before = self.slots(pool).zip(self.slots(pool).skip(1)).find(|(_, next)| *next == slot)?.0;
+        let Meta { next, len, .. } = pool.meta[slot];
+        pool.meta[before].next = next;
+        if next == NIL {
+            self.strand.tail = before as u32;
+        } else {
+            pool.meta[next as usize].prev = before as u32;
+        }
+        Some(self.left((Pkt(slot as u32), len)))
+    }
+
     /// Moves everything out, oldest first, into `other`'s end.
     pub fn append_to(&mut self, pool: &mut Pool, other: &mut Fifo) {
         while let Some(pkt) = self.pop_front(pool) {
@@ -561,6 +632,32 @@ mod tests {
     #[test]
     fn what_disciplines_know_of_a_packet_is_one_line_of_the_cache() {
         assert_eq!(size_of::<Meta>(), 64);
+    }
+
+    #[test]
+    fn packets_are_taken_from_the_middle() {
+        let left = |taken: usize| {
+            let mut pool = Pool::new(8);
+            let mut fifo = Fifo::new();
+            for len in [1u32, 2, 3] {
+                let pkt = pool.insert(Meta { len, ..Meta::default() }, Head::default()).expect("room");
+                fifo.push_back(&mut pool, pkt);
+            }
+            let slot = fifo.slots(&pool).nth(taken).expect("three wait");
+            let pkt = fifo.take_at(&mut pool, slot).expect("it waits");
+            pool.release(pkt);
+            let fourth = pool.insert(Meta { len: 4, ..Meta::default() }, Head::default()).expect("room");
+            fifo.push_back(&mut pool, fourth);
+            let mut seen = Vec::new();
+            while let Some(pkt) = if seen.is_empty() { fifo.pop_back(&mut pool) } else { fifo.pop_front(&mut pool) } {
+                seen.push(pool.meta(&pkt).len);
+                pool.release(pkt);
+            }
+            (seen, fifo.bytes(), fifo.take_at(&mut pool, slot).is_none())
+        };
+        assert_eq!(left(0), (alloc::vec![4, 2, 3], 0, true));
+        assert_eq!(left(1), (alloc::vec![4, 1, 3], 0, true));
+        assert_eq!(left(2), (alloc::vec![4, 1, 2], 0, true));
     }
 
     #[test]

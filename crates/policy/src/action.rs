@@ -1,9 +1,16 @@
 //! Actions: what a filter does with a packet beside naming a class (tc-actions(8)).
 
+mod edit;
+mod police;
+
+pub use edit::{PacketType, Skbedit};
+pub use police::Police;
+
 /// How things go on after an action.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Control {
     /// The packet goes on its way (`pass`, `ok`).
+    #[default]
     Pass,
     /// The packet is dropped (`drop`, `shot`).
     Drop,
@@ -15,6 +22,12 @@ pub enum Control {
     Pipe,
     /// The packet was taken away (`stolen`).
     Stolen,
+    /// The packet is left to whoever handles such ones; in software that is nobody (`trap`).
+    Trap,
+    /// So many actions, from this one on, are left out (`jump`).
+    Jump(u32),
+    /// The filters of this chain are asked (`goto chain`).
+    Goto(u32),
 }
 
 impl Control {
@@ -27,6 +40,9 @@ impl Control {
             Control::Reclassify => "reclassify",
             Control::Pipe => "pipe",
             Control::Stolen => "stolen",
+            Control::Trap => "trap",
+            Control::Jump(_) => "jump",
+            Control::Goto(_) => "goto",
         }
     }
 }
@@ -38,31 +54,93 @@ pub struct Action {
     pub act: Act,
     /// Its number among the machine's actions of its kind; 0: the machine chooses.
     pub index: u32,
+    /// It was written `police …` without `action` before it; the kernel remembers and tells it in other words.
+    pub old_style: bool,
+    /// Octets that its owner can know it by (`cookie`); empty without.
+    pub cookie: Vec<u8>,
+}
+
+impl From<Act> for Action {
+    fn from(act: Act) -> Action {
+        Action { act, index: 0, old_style: false, cookie: Vec::new() }
+    }
 }
 
 /// What an action does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
     /// A decision and nothing else.
-    Gact(Control),
-    /// The packet leaves by another device (`mirred egress redirect dev X`).
-    Redirect {
-        /// The device's name, as given; in a dump, as it is called now (`*`: it is gone).
-        to: String,
-        /// Its number on the machine; [`Act::NOWHERE`] until the machine has looked it up, and when it is gone.
-        device: u32,
-    },
+    Gact(Gact),
+    /// What comes too fast is treated otherwise.
+    Police(Police),
+    /// The packet, or a copy of it, leaves by another device.
+    Mirred(Mirred),
+    /// What the kernel knows of the packet is changed: mark, priority.
+    Skbedit(Skbedit),
+}
+
+/// A decision, and another one now and then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gact {
+    /// What is done.
+    pub control: Control,
+    /// With which others this one is mixed.
+    pub random: Option<RandomGact>,
+}
+
+/// Another decision for some packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RandomGact {
+    /// By a draw for each packet (`netrand`); else every so many packets (`determ`).
+    pub drawn: bool,
+    /// What is done then.
+    pub control: Control,
+    /// One packet of so many.
+    pub one_in: u16,
+}
+
+/// mirred.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mirred {
+    /// The device's name, as given; in a dump, as it is called now (`*`: it is gone).
+    pub to: String,
+    /// Its number on the machine; [`Act::NOWHERE`] until the machine has looked it up, and when it is gone.
+    pub device: u32,
+    /// A copy goes there and the packet goes on (`mirror`); else the packet itself goes (`redirect`).
+    pub copy: bool,
+    /// How things go on here: `stolen` for a redirect, `pipe` for a mirror unless it was said otherwise.
+    pub control: Control,
 }
 
 impl Act {
     /// No device.
     pub const NOWHERE: u32 = u32::MAX;
 
+    /// `mirred egress redirect dev TO`.
+    pub fn redirect(to: impl Into<String>) -> Act {
+        Act::Mirred(Mirred { to: to.into(), device: Act::NOWHERE, copy: false, control: Control::Stolen })
+    }
+
+    /// A decision and nothing else.
+    pub const fn decide(control: Control) -> Act {
+        Act::Gact(Gact { control, random: None })
+    }
+
     /// The kind's name in tc.
     pub const fn kind(&self) -> &'static str {
         match self {
             Act::Gact(_) => "gact",
-            Act::Redirect { .. } => "mirred",
+            Act::Police(_) => "police",
+            Act::Mirred(_) => "mirred",
+            Act::Skbedit(_) => "skbedit",
+        }
+    }
+
+    /// The device that the packet itself leaves by, if that is what it does.
+    pub fn redirects_to(&self) -> Option<&str> {
+        match self {
+            Act::Mirred(Mirred { copy: false, to, .. }) => Some(to),
+            _ => None,
         }
     }
 }

@@ -2,13 +2,12 @@
 
 mod cake;
 mod dualpi2;
-
-pub use cake::{CakeFlowStats, CakeStats, CakeTinStats};
-pub use dualpi2::DualPi2Stats;
 mod fq;
 mod fq_pie;
 mod hhf;
 
+pub use cake::{CakeFlowStats, CakeStats, CakeTinStats};
+pub use dualpi2::DualPi2Stats;
 pub use fq::FqStats;
 pub use fq_pie::FqPieStats;
 pub use hhf::HhfStats;
@@ -149,6 +148,16 @@ pub struct ActionDump {
     pub packets: u64,
     /// Packets it dropped.
     pub drops: u32,
+    /// Packets that went over its limits.
+    pub overlimits: u32,
+    /// Filters that have it.
+    pub binds: u32,
+    /// The same, and one more where it was made by itself.
+    pub refs: u32,
+    /// A filter had it last by `police` without `action`: then the kernel adds its counters to each filter that has it first.
+    pub counted_old: bool,
+    /// It was made that way: then cards need not count for it.
+    pub made_old: bool,
     /// Since it was made, ns.
     pub installed: u64,
     /// Since it was last used (or made), ns.

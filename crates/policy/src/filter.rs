@@ -1,5 +1,11 @@
 //! What each kind of filter is configured with.
 
+mod ematch;
+mod flower;
+
+pub use ematch::{BasicParams, Compare, Ematch, Layer, MetaId, MetaValue, Term, Width};
+pub use flower::{FlowerField, FlowerKey, FlowerParams};
+
 use tidegate_packet::Handle;
 
 /// Parameters of a filter.
@@ -13,6 +19,10 @@ pub enum FilterParams {
     Flow(FlowParams),
     /// Every packet.
     Matchall(MatchallParams),
+    /// By an expression of several conditions.
+    Basic(BasicParams),
+    /// By fields of the headers.
+    Flower(FlowerParams),
 }
 
 impl FilterParams {
@@ -23,6 +33,20 @@ impl FilterParams {
             FilterParams::U32(_) => "u32",
             FilterParams::Flow(_) => "flow",
             FilterParams::Matchall(_) => "matchall",
+            FilterParams::Basic(_) => "basic",
+            FilterParams::Flower(_) => "flower",
+        }
+    }
+
+    /// The class it leads to by name; flow computes its classes.
+    pub fn classid(&self) -> Option<Handle> {
+        match self {
+            FilterParams::Fw(params) => params.classid,
+            FilterParams::U32(params) => params.classid,
+            FilterParams::Flow(_) => None,
+            FilterParams::Matchall(params) => params.classid,
+            FilterParams::Basic(params) => params.classid,
+            FilterParams::Flower(params) => params.classid,
         }
     }
 }
@@ -65,8 +89,38 @@ pub struct U32Params {
     pub keys: Vec<U32Key>,
     /// The firewall mark must also match: (value, mask).
     pub mark: Option<(u32, u32)>,
-    /// The hash table to go in, by its handle (`800:`); 0 = the root table.
+    /// The bucket to go in, by its handle (`2:1f:`); 0 = the preference's root table.
     pub table: u32,
+    /// Not a filter but a hash table of so many buckets.
+    pub divisor: Option<u32>,
+    /// What matches is shown to the filters of the table of this number.
+    pub link: Option<u32>,
+    /// Which bucket of it: the word at this offset (second), in the bits of a mask (first), shifted down.
+    pub hash: Option<(u32, i32)>,
+    /// Where the header begins that the linked table's filters are about.
+    pub offset: U32Offset,
+}
+
+/// How far on the next header begins (`offset …`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct U32Offset {
+    /// So many octets always.
+    pub plus: u16,
+    /// And as many as this field says.
+    pub field: Option<U32OffsetField>,
+    /// All offsets count from there then; else those with `nexthdr+`.
+    pub eat: bool,
+}
+
+/// A field of 16 bits that says how long a header is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct U32OffsetField {
+    /// Its bits.
+    pub mask: u16,
+    /// Shifted down by so many.
+    pub shift: u8,
+    /// Where it stands.
+    pub at: i32,
 }
 
 /// Which of flow's keys are used: a bit set, bit 0 = `src`, in the order of [`FlowKeySet::NAMES`].

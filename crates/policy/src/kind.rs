@@ -129,6 +129,11 @@ impl Kind {
         }
     }
 
+    /// Are its classes flows, which come and go with packets? They are no part of what was configured.
+    pub const fn classes_are_flows(self) -> bool {
+        matches!(self, Kind::Sfq | Kind::FqCodel | Kind::Cake)
+    }
+
     /// The kind of that exact name.
     pub fn from_name(name: &str) -> Option<Kind> {
         Kind::ALL.iter().copied().find(|kind| kind.name() == name)

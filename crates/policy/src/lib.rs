@@ -19,9 +19,12 @@ pub mod dump;
 pub mod netfilter;
 pub mod spec;
 
-pub use action::{Act, Action, Control};
+pub use action::{Act, Action, Control, Gact, Mirred, PacketType, Police, RandomGact, Skbedit};
 pub use error::{Errno, TcError};
-pub use filter::{FilterParams, FlowKeySet, FlowMode, FlowParams, FwParams, MatchallParams, U32Key, U32Params};
+pub use filter::{
+    BasicParams, Compare, Ematch, FilterParams, FlowKeySet, FlowMode, FlowParams, FlowerField, FlowerKey, FlowerParams,
+    FwParams, Layer, MatchallParams, MetaId, MetaValue, Term, U32Key, U32Offset, U32OffsetField, U32Params, Width,
+};
 pub use kind::Kind;
 pub use link::{LinkKind, LinkOp, Tunnel, TunnelMode};
 pub use op::{ClassOp, FilterOp, Op, QdiscOp, Verb};

@@ -138,7 +138,8 @@ impl LinkKind {
             "gre" => tunnel(TunnelMode::Gre),
             "ip6tnl" => tunnel(TunnelMode::Ip6tnl),
             "br" | "br-lan" | "virbr" | "docker" => LinkKind::Bridge,
-            _ if name.starts_with("ifb") => LinkKind::Ifb,
+            // `ifb0`, SQM's `ifb4eth0`, FireQOS' `eth0-ifb`.
+            _ if name.starts_with("ifb") || name.ends_with("-ifb") => LinkKind::Ifb,
             _ => LinkKind::Ethernet,
         }
     }

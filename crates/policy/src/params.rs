@@ -5,9 +5,6 @@
 
 mod cake;
 mod dualpi2;
-
-pub use cake::{CakeAckFilter, CakeFlows, CakeFraming, CakeParams, CakeTins};
-pub use dualpi2::{DualPi2Params, StepThreshold};
 mod ets;
 mod fq;
 mod fq_pie;
@@ -16,6 +13,8 @@ mod hhf;
 mod netem;
 mod skbprio;
 
+pub use cake::{CakeAckFilter, CakeFlows, CakeFraming, CakeParams, CakeTins};
+pub use dualpi2::{DualPi2Params, StepThreshold};
 pub use ets::{EtsClassParams, EtsParams, MAX_BANDS};
 pub use fq::FqParams;
 pub use fq_pie::FqPieParams;

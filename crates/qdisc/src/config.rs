@@ -7,7 +7,7 @@ use crate::node::Node;
 use crate::shaper::{FIRST_AUTO, Shaper};
 use alloc::string::String;
 use alloc::vec::Vec;
-use tidegate_classify::{FilterList, Owner};
+use tidegate_classify::{FilterList, Owner, Told};
 use tidegate_packet::{Draws, Handle, Pool, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::{ClassOp, Errno, FilterOp, Kind, QdiscOp, QdiscParams, TcError, Verb};
@@ -328,7 +328,7 @@ impl Shaper {
                 now: cx.now,
                 wheel: cx.wheel,
             };
-            let result = filters.apply(op, owner, &mut cx.draw.random());
+            let result = filters.apply(op, owner, cx.actions, &mut cx.draw.random());
             *node.filters_of(parent)? = filters;
             result
         })
@@ -362,16 +362,30 @@ impl Shaper {
     }
 
     fn filters_there(&mut self, now: Time, dev: &str, parent: Handle, all: bool) -> Result<Vec<FilterDump>, TcError> {
+        // They are looked at while the tree is walked.
+        let actions = core::mem::take(&mut self.actions);
+        let out = self.told_filters(Told { now, actions: &actions }, dev, parent, all);
+        self.actions = actions;
+        out
+    }
+
+    fn told_filters(
+        &mut self,
+        told: Told<'_>,
+        dev: &str,
+        parent: Handle,
+        all: bool,
+    ) -> Result<Vec<FilterDump>, TcError> {
         let mut out = Vec::new();
         if parent.qdisc() == ingress::HANDLE {
-            self.ingress.dump_filters(now, dev, parent, &mut out)?;
+            self.ingress.dump_filters(told, dev, parent, &mut out)?;
             return Ok(out);
         }
         let parent = self.filter_parent(parent)?;
         if let Some(node) = self.node(parent.qdisc()) {
-            let others = if all { node.other_tables(parent, now) } else { Vec::new() };
+            let others = if all { node.other_tables(parent, told) } else { Vec::new() };
             if let Ok(filters) = node.filters_of(parent) {
-                filters.dump(now, dev, parent, &others, &mut out);
+                filters.dump(told, dev, parent, &others, &mut out);
             }
         }
         Ok(out)
@@ -474,5 +488,5 @@ const NO_PARENT: TcError = TcError::new(Errno::Inval, "Parent Qdisc doesn't exis
 
 fn is_classful(kind: Kind) -> bool {
     use Kind::{Cake, Drr, Ets, FqCodel, Hfsc, Htb, Netem, Prio, Qfq, Red, Sfb, Sfq, Skbprio, Tbf};
-    matches!(kind, Prio | Tbf | Htb | Drr | Sfq | FqCodel | Hfsc | Qfq | Red | Sfb | Ets | Netem | Skbprio | Cake)
+    matches!(kind, Prio | Tbf | Htb | Drr | Sfq | FqCodel | Hfsc | Qfq | Red | Sfb | Cake | Ets | Netem | Skbprio)
 }

@@ -3,7 +3,7 @@
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
-use tidegate_classify::RandomSource;
+use tidegate_classify::{Actions, RandomSource};
 use tidegate_packet::{Draws, Handle, Jiffies, Pkt, Pool, Time, Wheel};
 
 /// What a discipline may ask of the device it works for.
@@ -71,6 +71,8 @@ pub struct Cx<'a> {
     pub pool: &'a mut Pool,
     /// Randomness.
     pub draw: Draw<'a>,
+    /// The machine's actions.
+    pub actions: &'a mut Actions,
     /// The device.
     pub device: Device,
     /// Where maintenance timers are armed.
@@ -83,6 +85,8 @@ pub struct Cx<'a> {
     pub(crate) copied: &'a mut Option<(Pkt, Handle)>,
     /// Packets and bytes lost in the tree since the shaper was entered; each Node compares before and after.
     pub(crate) lost: Lost,
+    /// Packets that vanished from a qdisc whose ancestors were not told.
+    pub(crate) vanished: Lost,
     /// The group that packets purged now belong to.
     pub(crate) purge_group: u16,
 }
@@ -109,11 +113,26 @@ impl Cx<'_> {
         self.pool.release(pkt);
     }
 
+    /// Loses a packet that nobody counts: CAKE's, when a change leaves it fewer tins. Only the qdisc itself learns that it no longer waits;
+    /// to its ancestors it waits for ever, as in Linux.
+    pub(crate) fn vanish(&mut self, at: Handle, pkt: Pkt) {
+        self.vanished.packets += 1;
+        self.vanished.bytes += u64::from(self.pool.meta(&pkt).len);
+        self.tell(What::Drop(Why::PurgedAtOnce), at, &pkt);
+        self.pool.release(pkt);
+    }
+
     /// Leads a packet away to another device: neither sent nor lost here.
     pub(crate) fn lead(&mut self, at: Handle, pkt: Pkt, to: u32) {
         debug_assert!(self.led.is_none(), "one packet is offered at a time");
         self.tell(What::Led, at, &pkt);
         *self.led = Some((pkt, to));
+    }
+
+    /// A packet is taken away, and nobody counts it as lost.
+    pub(crate) fn steal(&mut self, at: Handle, pkt: Pkt) {
+        self.tell(What::Drop(Why::Policy), at, &pkt);
+        self.pool.release(pkt);
     }
 
     fn tell(&mut self, what: What, at: Handle, pkt: &Pkt) {
@@ -150,9 +169,9 @@ impl Cx<'_> {
         self.purge_group = self.purge_group.saturating_add(1);
     }
 
-    /// Arms a shaping node's watchdog for `at`: the root will be polled then.
+    /// Arms a shaping node's watchdog for `at`: the root will be polled then, or at once if that has passed.
     pub(crate) fn wake(&mut self, watchdog: u32, at: Time) {
-        self.watchdogs.arm(watchdog, at);
+        self.watchdogs.arm(watchdog, at.max(self.now));
     }
 }
 
@@ -181,6 +200,8 @@ pub enum Why {
     Purged(u16),
     /// The same, of a packet that is freed at once: one held back for a peek, or one of a pfifo_fast.
     PurgedAtOnce,
+    /// An acknowledgement that later ones of its connection make needless.
+    Superseded,
     /// Its flow's new bucket was full after the hash key changed.
     Rehash,
 }

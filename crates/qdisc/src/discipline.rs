@@ -5,7 +5,7 @@ use crate::cx::{Cx, Device};
 use crate::node::Node;
 use alloc::string::String;
 use alloc::vec::Vec;
-use tidegate_classify::{FilterList, U32Listing};
+use tidegate_classify::{FilterList, Told, U32Listing};
 use tidegate_packet::{Handle, Pkt, Pool, Time, Timer};
 use tidegate_policy::dump::{ClassDump, Xstats};
 use tidegate_policy::{ClassOp, Errno, Kind, QdiscParams, TcError};
@@ -257,13 +257,13 @@ pub trait Discipline {
     }
 
     /// The u32 tables of classes' filters, but for those of `but`.
-    fn class_tables(&self, but: Handle, now: Time, out: &mut Vec<U32Listing>) {
-        let _ = (but, now, out);
+    fn class_tables(&self, but: Handle, told: Told<'_>, out: &mut Vec<U32Listing>) {
+        let _ = (but, told, out);
     }
 
-    /// A device is gone: filters of classes lead there no more.
-    fn forget_device(&mut self, gone: u32) {
-        let _ = gone;
+    /// Shows the places that the actions of the classes' filters have.
+    fn each_class_action(&self, show: &mut dyn FnMut(&[u32])) {
+        let _ = show;
     }
 
     /// What a class has sent, where classes can be measured.

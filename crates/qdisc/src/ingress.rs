@@ -3,8 +3,8 @@
 use crate::cx::{Cx, Why};
 use crate::node;
 use alloc::vec::Vec;
-use tidegate_classify::{FilterList, Owner, Verdict};
-use tidegate_packet::{Handle, Pkt, Time};
+use tidegate_classify::{FilterList, Owner, Told, Verdict};
+use tidegate_packet::{Handle, Pkt};
 use tidegate_policy::dump::{FilterDump, QdiscDump, QueueStats, Xstats};
 use tidegate_policy::{Errno, FilterOp, Kind, QdiscOp, QdiscParams, TcError, Verb};
 
@@ -105,7 +105,7 @@ impl Ingress {
     pub(crate) fn filter_op(&mut self, cx: &mut Cx<'_>, op: &FilterOp) -> Result<(), TcError> {
         let hook = self.hook(op.parent)?;
         let owner = Owner { qdisc: HANDLE, has_class: &|_| true, has_table: &|_| false, now: cx.now, wheel: cx.wheel };
-        hook.filters.apply(op, owner, &mut cx.draw.random())?;
+        hook.filters.apply(op, owner, cx.actions, &mut cx.draw.random())?;
         if op.verb != Verb::Delete {
             hook.named = op.parent;
         }
@@ -128,12 +128,16 @@ impl Ingress {
     /// A packet is about to enter the device's tree.
     pub(crate) fn leave(&mut self, cx: &mut Cx<'_>, pkt: Pkt) -> Hooked {
         let len = cx.pool.meta(&pkt).len;
+        if !self.leaving.filters.is_empty() {
+            self.bytes += u64::from(len);
+            self.packets += 1;
+        }
         decide(&mut self.leaving, &mut self.drops, cx, pkt, len)
     }
 
-    pub(crate) fn forget_device(&mut self, gone: u32) {
-        self.arriving.filters.forget_device(gone);
-        self.leaving.filters.forget_device(gone);
+    pub(crate) fn each_action(&self, show: &mut dyn FnMut(&[u32])) {
+        self.arriving.filters.each_action(show);
+        self.leaving.filters.each_action(show);
     }
 
     pub(crate) fn dump(&self, dev: &str) -> Option<QdiscDump> {
@@ -154,13 +158,13 @@ impl Ingress {
     /// The filters of a hook; the kernel lists none for a parent it does not know.
     pub(crate) fn dump_filters(
         &mut self,
-        now: Time,
+        told: Told<'_>,
         dev: &str,
         parent: Handle,
         out: &mut Vec<FilterDump>,
     ) -> Result<(), TcError> {
         let hook = self.hook(parent)?;
-        hook.filters.dump(now, dev, hook.named, &[], out);
+        hook.filters.dump(told, dev, hook.named, &[], out);
         Ok(())
     }
 }
@@ -174,6 +178,10 @@ fn decide(hook: &mut Hook, drops: &mut u32, cx: &mut Cx<'_>, pkt: Pkt, len: u32)
         Some(Verdict::Drop) => {
             *drops = drops.wrapping_add(1);
             cx.drop(HANDLE, pkt, Why::Policy);
+            Hooked::Lost
+        }
+        Some(Verdict::Stolen) => {
+            cx.steal(HANDLE, pkt);
             Hooked::Lost
         }
         Some(Verdict::Redirect(to)) => Hooked::Led(pkt, to),

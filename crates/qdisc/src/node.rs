@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::hint::black_box;
-use tidegate_classify::{Asked, FilterList, Meter, U32Listing, Verdict};
+use tidegate_classify::{Asked, FilterList, Meter, Told, U32Listing, Verdict};
 use tidegate_packet::{Handle, Pkt, Pool, Time, Timer};
 use tidegate_policy::dump::{ClassDump, QdiscDump, QueueStats, RateSample, Xstats};
 use tidegate_policy::{ClassOp, Errno, Estimator, Kind, NetemParams, QdiscParams, SizeTable, TcError};
@@ -505,6 +505,9 @@ impl Node {
         let own = self.own();
         let result = self.body.get_mut().change(cx, own, params);
         self.settle(cx, before);
+        let vanished = core::mem::take(&mut cx.vanished);
+        self.stats.qlen -= vanished.packets;
+        self.stats.backlog -= vanished.bytes;
         while self.body.get().over_limit(self.own()) {
             let (before, own) = (cx.lost, self.own());
             let (given_up, fresh) = match self.held.take() {
@@ -635,9 +638,9 @@ impl Node {
         self.body.get().may_hold(holder, class)
     }
     /// The u32 tables of all its lists of filters but that of `parent`.
-    pub(crate) fn other_tables(&self, parent: Handle, now: Time) -> Vec<U32Listing> {
-        let mut out = if parent.minor() == 0 { Vec::new() } else { self.filters().u32_tables(now) };
-        self.body.get().class_tables(parent, now, &mut out);
+    pub(crate) fn other_tables(&self, parent: Handle, told: Told<'_>) -> Vec<U32Listing> {
+        let mut out = if parent.minor() == 0 { Vec::new() } else { self.filters().u32_tables(told) };
+        self.body.get().class_tables(parent, told, &mut out);
         out
     }
     /// Has it, or one of its classes, a u32 table of this number? They are numbered in common.
@@ -654,12 +657,10 @@ impl Node {
     pub(crate) fn class_filters(&mut self, class: Handle) -> Option<&mut FilterList> {
         self.body.get_mut().class_filters(class)
     }
-    /// A device is gone: no filter of it leads there any more.
-    pub(crate) fn forget_device(&mut self, gone: u32) {
-        if let Some(rare) = &mut self.rare {
-            rare.filters.forget_device(gone);
-        }
-        self.body.get_mut().forget_device(gone);
+    /// Shows the places that the actions of each of its filters have.
+    pub(crate) fn each_action(&self, show: &mut dyn FnMut(&[u32])) {
+        self.filters().each_action(show);
+        self.body.get().each_class_action(show);
     }
     /// Shows every child.
     pub fn visit(&mut self, visit: &mut dyn Visit) {
@@ -781,6 +782,8 @@ pub(crate) enum Answer {
 pub(crate) enum Gone {
     /// An action drops it.
     Dropped,
+    /// An action takes it away.
+    Stolen,
     /// An action leads it to another device.
     Led(u32),
 }
@@ -790,7 +793,14 @@ pub(crate) enum Gone {
 pub(crate) fn decide(filters: &mut FilterList, cx: &mut Cx<'_>, at: Handle, pkt: &Pkt, len: u32) -> Option<Verdict> {
     let before = cx.pool.meta(pkt).passed_over;
     let meter = Meter { len, now: cx.now, passed_over: before };
-    let mut asked = Asked { pool: cx.pool, pkt, meter };
+    let mut asked = Asked {
+        pool: cx.pool,
+        pkt,
+        meter,
+        actions: cx.actions,
+        random: cx.draw.random(),
+        link_header: cx.device.link_header,
+    };
     let verdict = filters.classify(at, &mut asked);
     if before && !asked.meter.passed_over {
         cx.pool.meta_mut(pkt).passed_over = false;
@@ -808,6 +818,7 @@ pub(crate) fn classify(filters: &mut FilterList, cx: &mut Cx<'_>, qdisc: Handle,
         None => Answer::Nothing,
         Some(Verdict::Class(class)) => Answer::Class(class),
         Some(Verdict::Drop) => Answer::Gone(Gone::Dropped),
+        Some(Verdict::Stolen) => Answer::Gone(Gone::Stolen),
         Some(Verdict::Redirect(to)) => Answer::Gone(Gone::Led(to)),
     }
 }
@@ -843,6 +854,10 @@ impl Gone {
             Gone::Dropped => {
                 cx.drop(at, pkt, Why::Policy);
                 Enqueue::Dropped
+            }
+            Gone::Stolen => {
+                cx.steal(at, pkt);
+                Enqueue::Taken
             }
             Gone::Led(to) => {
                 cx.lead(at, pkt, to);

@@ -9,6 +9,7 @@ use crate::node::Node;
 use crate::ways::{self, Ways};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use tidegate_classify::Actions;
 use tidegate_packet::{Draws, Handle, Pkt, Pool, Time, Timer, Wheel};
 use tidegate_policy::Kind;
 
@@ -70,6 +71,8 @@ pub struct Shaper {
     led: Option<(Pkt, u32)>,
     copied: Option<(Pkt, Handle)>,
     pub(crate) ways: Ways,
+    /// The machine's actions, while the device is at work; in between they are with the machine.
+    pub(crate) actions: Box<Actions>,
 }
 
 /// A shaper's parts, lent apart.
@@ -108,6 +111,7 @@ impl Shaper {
             led: None,
             copied: None,
             ways: Ways::default(),
+            actions: Box::default(),
         }
     }
 
@@ -185,10 +189,16 @@ impl Shaper {
         self.led.take()
     }
 
-    /// A device of the machine is gone: no filter leads there any more.
-    pub fn forget_device(&mut self, gone: u32) {
-        self.ingress.forget_device(gone);
-        self.each(&mut |node| node.forget_device(gone));
+    /// Lends it the machine's actions, or takes them back: it gets what is given, and what it had is in its place.
+    #[inline]
+    pub fn swap_actions(&mut self, actions: &mut Box<Actions>) {
+        core::mem::swap(&mut self.actions, actions);
+    }
+
+    /// Shows the places that the actions of each filter have.
+    pub fn each_action(&mut self, show: &mut dyn FnMut(&[u32])) {
+        self.ingress.each_action(show);
+        self.each(&mut |node| node.each_action(show));
     }
 
     /// Offers a packet for sending.
@@ -368,6 +378,7 @@ impl Shaper {
         let cx = Cx {
             now,
             pool,
+            actions: &mut self.actions,
             draw: Draw { source: draws, flow_key_drawn: &mut self.flow_key_drawn },
             device: self.device,
             wheel: &self.wheel,
@@ -376,6 +387,7 @@ impl Shaper {
             led: &mut self.led,
             copied: &mut self.copied,
             lost: Lost::default(),
+            vanished: crate::cx::Lost::default(),
             purge_group: 0,
         };
         Entered { root: &mut self.root, ingress: &mut self.ingress, cx, ways: &self.ways }

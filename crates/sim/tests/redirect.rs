@@ -47,7 +47,7 @@ fn redirect(dev: &str, parent: Handle, to: &str) -> Op {
         handle: 0,
         kind: Some("u32".into()),
         params: Some(FilterParams::U32(U32Params { keys: vec![all], ..U32Params::default() })),
-        actions: vec![Action { act: Act::Redirect { to: to.into(), device: Act::NOWHERE }, index: 0 }],
+        actions: vec![Action::from(Act::redirect(to))],
     })
 }
 

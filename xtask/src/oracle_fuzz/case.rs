@@ -4,8 +4,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// The columns of the packets in every schedule.
-pub(crate) const COLUMNS: &str = "time_ns,id,size,src,dst,proto,sport,dport,dsfield,mark,prio,flags,seq,ack";
+/// The columns of the packets in every schedule; where the last one is missing the transport header is made from the others.
+pub(crate) const COLUMNS: &str = "time_ns,id,size,src,dst,proto,sport,dport,dsfield,mark,prio,flags,seq,ack,payload";
 
 /// A line of the schedule: a packet, or a command (`!,tc …`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,11 @@ pub(crate) struct Row {
 }
 
 impl Row {
+    /// The number of a row's packet; 0: it has none.
+    pub(crate) fn id(&self) -> u64 {
+        self.rest.split(',').next().and_then(|id| id.parse().ok()).unwrap_or(0)
+    }
+
     /// The command of a row that is one.
     pub(crate) fn command(&self) -> Option<&str> {
         self.rest.strip_prefix("!,")

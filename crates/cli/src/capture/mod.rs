@@ -173,6 +173,20 @@ pub struct Recorded {
 }
 
 impl Recorded {
+    /// Did the call ask for something to go that was not there? Scripts that first undo what an earlier run left do so.
+    #[must_use]
+    pub fn deletes_nothing(&self) -> bool {
+        const ABSENT: [&str; 5] = [
+            "Cannot find specified qdisc on specified device",
+            "Cannot delete qdisc with handle of zero",
+            "Cannot find device",
+            "No chain/target/match by that name",
+            "Bad rule (does a matching rule exist in that chain?)",
+        ];
+        let deletes = self.call.args.iter().any(|word| matches!(word.as_str(), "del" | "delete" | "-D" | "-X" | "-F"));
+        deletes && ABSENT.iter().any(|text| self.stderr.contains(text))
+    }
+
     /// Does the script's author count on it that this may fail?
     #[must_use]
     pub fn may_fail(&self) -> bool {

@@ -47,21 +47,8 @@ fn failed(call: &Recorded) -> Trouble {
         Some(text) => text.strip_prefix(&prefix).unwrap_or(text).to_owned(),
     };
     let remedy = lines.rev().find_map(|line| line.strip_prefix(&prefix)).map(str::to_owned);
-    let idle = deletes_nothing(call);
+    let idle = call.deletes_nothing();
     Trouble { place: call.source.clone(), reason, who: call.call.tool.clone(), remedy, idle }
-}
-
-/// Did the call ask for something to go that was not there? Scripts that first undo what an earlier run left do so.
-fn deletes_nothing(call: &Recorded) -> bool {
-    const ABSENT: [&str; 5] = [
-        "Cannot find specified qdisc on specified device",
-        "Cannot delete qdisc with handle of zero",
-        "Cannot find device",
-        "No chain/target/match by that name",
-        "Bad rule (does a matching rule exist in that chain?)",
-    ];
-    let deletes = call.call.args.iter().any(|word| matches!(word.as_str(), "del" | "delete" | "-D" | "-X" | "-F"));
-    deletes && ABSENT.iter().any(|text| call.stderr.contains(text))
 }
 
 /// How the script ended, if not well.

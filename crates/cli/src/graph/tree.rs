@@ -75,8 +75,7 @@ fn all_filters(gateway: &mut Gateway, now: Time, id: DeviceId) -> Vec<FilterDump
 fn read(gateway: &mut Gateway, now: Time, id: DeviceId) -> Tree {
     let mut classes: BTreeMap<u32, Vec<ClassDump>> = BTreeMap::new();
     for class in gateway.classes(now, id) {
-        // Flows come and go with packets: they are no part of what was configured.
-        if matches!(class.kind, Kind::Sfq | Kind::FqCodel) {
+        if class.kind.classes_are_flows() {
             continue;
         }
         let above = if class.parent == Handle::ROOT { class.classid.qdisc() } else { class.parent };
@@ -249,12 +248,16 @@ fn lead(dump: &FilterDump) -> Option<(Option<Handle>, String)> {
             }
         }),
         FilterParams::Matchall(all) => (all.classid, "everything".to_owned()),
+        FilterParams::Basic(basic) => (basic.classid, flat(rest)),
+        FilterParams::Flower(flower) => (flower.classid, flat(rest)),
     };
     let mut text = format!("{text}  ({protocol}, prio {})", dump.pref);
     for dump in actions {
         text.push_str(&match &dump.action.act {
-            Act::Redirect { to, .. } => format!(" ⇒ to {to}"),
-            Act::Gact(control) => format!(" ⇒ {}", control.name()),
+            Act::Mirred(mirred) if mirred.copy => format!(" ⇒ a copy to {}", mirred.to),
+            Act::Mirred(mirred) => format!(" ⇒ to {}", mirred.to),
+            Act::Gact(gact) => format!(" ⇒ {}", gact.control.name()),
+            other => format!(" ⇒ {}", other.kind()),
         });
     }
     Some((target.filter(|class| !class.is_none()), text))
@@ -263,8 +266,5 @@ fn lead(dump: &FilterDump) -> Option<(Option<Handle>, String)> {
 /// The device that a filter leads to.
 fn led_to(dump: &FilterDump) -> Option<String> {
     let FilterEntry::Filter { actions, .. } = &dump.entry else { return None };
-    actions.iter().find_map(|dump| match &dump.action.act {
-        Act::Redirect { to, .. } => Some(to.clone()),
-        Act::Gact(_) => None,
-    })
+    actions.iter().find_map(|dump| dump.action.act.redirects_to()).map(str::to_owned)
 }

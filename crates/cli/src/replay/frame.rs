@@ -61,10 +61,12 @@ impl Arrival {
             }
             _ => bail!("src and dst are of different families"),
         };
+        let headers = packet.len() + transport.len();
         packet.extend(transport);
         packet.resize(usize::from(network_len), 0);
-        // The injector repeats the identification at the very end of each frame.
-        if let Some(at) = packet.len().checked_sub(4) {
+        // The injector repeats the identification at the very end of each frame that has room for it and whose octets are not given.
+        let end = packet.len().checked_sub(4).filter(|at| *at >= headers && field("payload").is_empty());
+        if let Some(at) = end {
             packet[at..].copy_from_slice(&id.to_be_bytes());
         }
         let head = Head::from_network(kind, &packet);

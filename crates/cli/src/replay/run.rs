@@ -221,7 +221,10 @@ impl<'r> Run<'r> {
             };
             // There it has no link header yet.
             let len = if what == What::Drop(Why::NetfilterLeaving) { len - Head::ETHERNET as u32 } else { len };
-            let _ = writeln!(self.drops, "{},{ident},{len},{dsfield},{place}", ns(time));
+            // An acknowledgement left out was of use: the kernel does not call it dropped.
+            if what != What::Drop(Why::Superseded) {
+                let _ = writeln!(self.drops, "{},{ident},{len},{dsfield},{place}", ns(time));
+            }
             self.lives.dropped(ident, time);
             *self.counts.entry(if what == What::Led { "led" } else { "dropped" }).or_default() += 1;
         }

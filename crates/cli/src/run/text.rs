@@ -1,7 +1,7 @@
 //! What was carried out, as commands and as a batch file; the summary.
 
 use super::{Run, code};
-use crate::capture::{Exit, Outcome};
+use crate::capture::{Exit, Outcome, Recorded};
 use crate::faces::Carried;
 use std::fmt::Write as _;
 
@@ -53,12 +53,7 @@ pub(super) fn summary(run: &mut Run<'_>) -> String {
     }
     let calls: usize = run.outcomes.iter().map(|outcome| outcome.calls.len()).sum();
     let refused: Vec<_> = run.outcomes.iter().flat_map(|o| &o.calls).filter(|call| call.code != 0).collect();
-    let expected = refused.iter().filter(|call| call.may_fail()).count();
-    let refused = match refused.len() {
-        all if all == expected && all > 0 => format!("{all} refused as the script expects"),
-        all if expected > 0 => format!("{all} refused, {expected} of them as the script expects"),
-        all => format!("{all} refused"),
-    };
+    let refused = how_refused(&refused);
     let _ = writeln!(
         out,
         "tidegate run: {}, {} carried out, {refused}; {}",
@@ -128,4 +123,23 @@ mod tests {
             "qdisc add dev \"eth 0\" root pfifo\n# iptables -A X '!' -s 10.0.0.0/8 --comment 'it'\\''s'\n"
         );
     }
+}
+
+/// How many calls were refused, and how many of these mean nothing.
+fn how_refused(refused: &[&Recorded]) -> String {
+    let all = refused.len();
+    let expected = refused.iter().filter(|call| call.may_fail()).count();
+    let idle = refused.iter().filter(|call| !call.may_fail() && call.deletes_nothing()).count();
+    let mut out = format!("{all} refused");
+    match (expected, idle) {
+        (0, 0) => {}
+        (expected, 0) if expected == all => out += " as the script expects",
+        (expected, 0) => out += &format!(", {expected} of them as the script expects"),
+        (0, idle) if idle == all => out += " because there was nothing to delete",
+        (0, idle) => out += &format!(", {idle} of them because there was nothing to delete"),
+        (expected, idle) => {
+            out += &format!(", {expected} of them as the script expects, {idle} because there was nothing to delete");
+        }
+    }
+    out
 }

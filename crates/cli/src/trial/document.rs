@@ -177,6 +177,7 @@ const MAX_DEPTH: usize = 16;
 fn qdisc(trial: &Trial<'_>, run: &Run, of: &QdiscDump, parent: String, nodes: &mut Vec<doc::TreeNode>) {
     let rate = match &of.params {
         QdiscParams::Tbf(tbf) => Some(tbf.rate.rate.as_bits()),
+        QdiscParams::Cake(cake) => cake.bandwidth.filter(|rate| rate.0 > 0).map(|rate| rate.as_bits()),
         _ => None,
     };
     let place = Place { device: of.dev.clone(), class: of.handle };

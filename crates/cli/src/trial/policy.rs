@@ -119,7 +119,8 @@ pub(super) fn take_in(options: &Options) -> anyhow::Result<Policy> {
         (None, Some((upper, _))) => upper.clone(),
         (None, None) => match said {
             Some(wan) => wan,
-            None => wan_of(&machine.log, |name| kind(name) == Some(DeviceKind::Ifb))?,
+            // What a script made to try something out, and took away again, is not there any more.
+            None => wan_of(&machine.log, |name| kind(name).is_none_or(|kind| kind == DeviceKind::Ifb))?,
         },
     };
     let beneath = options.over.as_ref().map(|(_, lower)| lower.clone());

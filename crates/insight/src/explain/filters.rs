@@ -187,6 +187,10 @@ fn one(
         },
         FilterParams::Flow(flow) => (true, vec![flow_told(flow)]),
         FilterParams::Matchall(_) => (true, Vec::new()),
+        // Whether it matches, the engine alone knows: its actions count what they see, and where the packet went shows.
+        FilterParams::Basic(_) | FilterParams::Flower(_) => {
+            (actions.iter().any(|a| a.packets > 0) || actions.is_empty(), Vec::new())
+        }
     };
     if !met {
         return (line(what, false, why), Decision::Nothing);
@@ -198,8 +202,11 @@ fn one(
         }
         None => leads(params),
     };
-    let decision =
-        if actions.iter().any(|a| a.action.act == Act::Gact(Control::Continue)) { Decision::Nothing } else { decision };
+    let decision = if actions.iter().any(|a| a.action.act == Act::decide(Control::Continue)) {
+        Decision::Nothing
+    } else {
+        decision
+    };
     if decision == Decision::Nothing && actions.is_empty() {
         why.push("it names no class and does nothing: it only counts".into());
     }
@@ -211,6 +218,8 @@ fn leads(params: &FilterParams) -> Decision {
     let class = match params {
         FilterParams::Fw(fw) => return Decision::Class(fw.classid.unwrap_or(Handle::NONE)),
         FilterParams::Matchall(all) => return Decision::Class(all.classid.unwrap_or(Handle::NONE)),
+        FilterParams::Basic(basic) => return Decision::Some(basic.classid.unwrap_or(Handle::NONE)),
+        FilterParams::Flower(flower) => return Decision::Some(flower.classid.unwrap_or(Handle::NONE)),
         FilterParams::U32(u32) => u32.classid,
         FilterParams::Flow(flow) => return Decision::Some(flow.baseclass.unwrap_or(Handle::NONE)),
     };
@@ -220,14 +229,29 @@ fn leads(params: &FilterParams) -> Decision {
 /// What the actions do, and whether the packet stays.
 fn acted(actions: &[ActionDump]) -> Option<(String, bool)> {
     let told = actions.iter().find_map(|dump| match &dump.action.act {
-        Act::Redirect { to, .. } => Some((format!("it is led to {to}"), false)),
-        Act::Gact(Control::Drop) => Some(("it is dropped".to_owned(), false)),
-        Act::Gact(Control::Continue) => Some(("the search goes on (continue)".to_owned(), true)),
-        Act::Gact(Control::Reclassify) => Some(("all filters are asked again (reclassify)".to_owned(), true)),
-        Act::Gact(Control::Pass | Control::Stolen) => Some(("it passes".to_owned(), true)),
-        Act::Gact(Control::Pipe) => None,
+        Act::Mirred(mirred) if mirred.copy => None,
+        Act::Mirred(mirred) => Some((format!("it is led to {}", mirred.to), false)),
+        Act::Gact(gact) => decided(gact.control),
+        Act::Police(police) if dump.overlimits > 0 => decided(police.exceed)
+            .map(|(text, goes_on)| (format!("it comes too fast for the policer: {text}"), goes_on)),
+        Act::Police(police) => decided(police.conform.unwrap_or_default())
+            .map(|(text, goes_on)| (format!("the policer lets it through: {text}"), goes_on)),
+        Act::Skbedit(_) => None,
     });
     told.or_else(|| (!actions.is_empty()).then(|| ("it passes".to_owned(), true)))
+}
+
+/// What a decision means for a packet, and whether it stays; `None`: the next action says.
+fn decided(control: Control) -> Option<(String, bool)> {
+    Some(match control {
+        Control::Drop => ("it is dropped".to_owned(), false),
+        Control::Continue => ("the search goes on (continue)".to_owned(), true),
+        Control::Reclassify => ("all filters are asked again (reclassify)".to_owned(), true),
+        Control::Pass => ("it passes".to_owned(), true),
+        Control::Stolen | Control::Trap => ("it is taken away".to_owned(), false),
+        Control::Goto(chain) => (format!("the filters of chain {chain} are asked"), true),
+        Control::Pipe | Control::Jump(_) => return None,
+    })
 }
 
 /// `u32 dport 22 → 1:10`.
@@ -249,11 +273,15 @@ fn words(dump: &FilterDump, handle: u32, params: &FilterParams, actions: &[Actio
             format!("flow {}", keys.join(","))
         }
         FilterParams::Matchall(all) => format!("everything{}", to(all.classid)),
+        FilterParams::Basic(basic) => format!("basic{}", to(basic.classid)),
+        FilterParams::Flower(flower) => format!("flower{}", to(flower.classid)),
     };
     for dump in actions {
         text.push_str(&match &dump.action.act {
-            Act::Redirect { to, .. } => format!(" ⇒ {to}"),
-            Act::Gact(control) => format!(" ⇒ {}", control.name()),
+            Act::Mirred(mirred) if mirred.copy => format!(" ⇒ a copy to {}", mirred.to),
+            Act::Mirred(mirred) => format!(" ⇒ {}", mirred.to),
+            Act::Gact(gact) => format!(" ⇒ {}", gact.control.name()),
+            other => format!(" ⇒ {}", other.kind()),
         });
     }
     text

@@ -325,6 +325,7 @@ fn loss_text(loss: Loss) -> String {
         Why::Unclassified => "no class would have it",
         Why::Policy => "a filter drops it",
         Why::Netfilter | Why::NetfilterLeaving => "a rule of netfilter drops it",
+        Why::Superseded => "later acknowledgements make it needless",
         Why::Purged(_) | Why::PurgedAtOnce | Why::Rehash => "its queue is taken away",
     };
     format!("{why}{at}")

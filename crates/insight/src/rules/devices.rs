@@ -6,7 +6,7 @@ use crate::reading::{Reading, Step};
 use crate::words;
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{FilterDump, FilterEntry};
-use tidegate_policy::{Act, FilterParams, Kind, LinkLayer, Op, QdiscParams, RateSpec};
+use tidegate_policy::{Kind, LinkLayer, Op, QdiscParams, RateSpec};
 
 /// What leads nowhere, is not counted, or shapes nothing.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
@@ -53,12 +53,7 @@ fn orphans(reading: &Reading) -> Vec<Finding> {
 /// Filters whose class is not there.
 fn nowhere(reading: &Reading, filter: &FilterDump) -> Option<Finding> {
     let FilterEntry::Filter { params, actions, .. } = &filter.entry else { return None };
-    let classid = match params {
-        FilterParams::Fw(fw) => fw.classid?,
-        FilterParams::U32(u32) => u32.classid?,
-        FilterParams::Matchall(all) => all.classid?,
-        FilterParams::Flow(_) => return None,
-    };
+    let classid = params.classid()?;
     let arrives = filter.parent.qdisc() == Handle::INGRESS.qdisc();
     if arrives || !actions.is_empty() || reading.class(&filter.dev, classid).is_some() {
         return None;
@@ -116,9 +111,9 @@ fn redirects(reading: &Reading) -> Vec<Finding> {
     for filter in &reading.filters {
         let FilterEntry::Filter { actions, .. } = &filter.entry else { continue };
         for dump in actions {
-            let Act::Redirect { to, .. } = &dump.action.act else { continue };
+            let Some(to) = dump.action.act.redirects_to() else { continue };
             let Some(step) = reading.maker_of_filter(filter).and_then(|op| reading.step_of(op)) else { continue };
-            let place = step.words.iter().rev().find(|word| word.text == *to).and_then(|word| word.place.clone());
+            let place = step.words.iter().rev().find(|word| word.text == to).and_then(|word| word.place.clone());
             let place = place.or_else(|| step.place.clone());
             if reading.down.iter().any(|down| down == to) {
                 let mut finding = finding(

@@ -198,12 +198,7 @@ pub(super) fn named(lines: &[String]) -> String {
 /// The class that a filter leads to.
 pub(super) fn classid(dump: &FilterDump) -> Option<Handle> {
     let FilterEntry::Filter { params, .. } = &dump.entry else { return None };
-    match params {
-        FilterParams::Fw(fw) => fw.classid,
-        FilterParams::U32(u32) => u32.classid,
-        FilterParams::Matchall(all) => all.classid,
-        FilterParams::Flow(_) => None,
-    }
+    params.classid()
 }
 
 /// Filters that get none of the packets they ask for.

@@ -99,6 +99,8 @@ pub(crate) struct Lists<'a> {
 enum Said {
     No,
     Goes(Verdict),
+    /// One of these, or the search goes on: which, the engine alone knows.
+    Open(Vec<Verdict>),
 }
 
 impl Lists<'_> {
@@ -152,7 +154,7 @@ impl Lists<'_> {
         }
         for at in &pref.filters {
             let Some((mark, FilterParams::Fw(fw), actions)) = entry(&self.filters[*at]) else { continue };
-            let said = said(actions, Verdict::Class(fw.classid.unwrap_or(Handle::NONE)), among.passed_over);
+            let said = said(actions, Verdict::Class(fw.classid.unwrap_or(Handle::NONE)), among.passed_over)?;
             let asked = self.marked.get(&(among.set, mask)).and_then(|parts| parts.get(&mark));
             let asked = asked.copied().unwrap_or(Set::NONE);
             let matched = self.space.store.and(asked, live)?;
@@ -165,7 +167,11 @@ impl Lists<'_> {
     fn u32(&mut self, pref: &Pref, among: Before, live: Set, listed: &mut Listed) -> Result<Set, TooLarge> {
         let (mut live, mut passed_by) = (live, Set::NONE);
         for at in &pref.filters {
-            let Some((_, FilterParams::U32(u32), actions)) = entry(&self.filters[*at]) else { continue };
+            let Some((handle, FilterParams::U32(u32), actions)) = entry(&self.filters[*at]) else { continue };
+            // Tables that refer to each other are more than this walk follows.
+            if u32.link.is_some() || handle >> 20 < FIRST_ROOT {
+                return Err(TooLarge);
+            }
             let Asked { matched: asked, ended } = self.as_u32_asks(u32, pref.protocol, among)?;
             let mut matched = self.space.store.and(asked, live)?;
             if !passed_by.is_empty() {
@@ -175,7 +181,7 @@ impl Lists<'_> {
             let said = match u32.classid {
                 // A node that neither names a class nor does anything only counts.
                 None if actions.is_empty() => Said::No,
-                class => said(actions, Verdict::Class(class.unwrap_or(Handle::NONE)), among.passed_over),
+                class => said(actions, Verdict::Class(class.unwrap_or(Handle::NONE)), among.passed_over)?,
             };
             live = self.take(*at, Met { asked, matched }, said, live, listed)?;
         }
@@ -200,18 +206,21 @@ impl Lists<'_> {
         Ok(asked)
     }
 
-    /// flow and matchall: every packet.
+    /// flow and matchall: every packet; basic and flower: any.
     fn others(&mut self, pref: &Pref, among: Before, live: Set, listed: &mut Listed) -> Result<Set, TooLarge> {
         let mut live = live;
         for at in &pref.filters {
             let Some((_, params, actions)) = entry(&self.filters[*at]) else { continue };
-            let verdict = match params {
-                FilterParams::Flow(flow) => spread(flow),
-                FilterParams::Matchall(all) => Verdict::Class(all.classid.unwrap_or(Handle::NONE)),
-                _ => continue,
-            };
+            let class = Verdict::Class(params.classid().unwrap_or(Handle::NONE));
+            let verdict = if let FilterParams::Flow(flow) = params { spread(flow) } else { class };
             let matched = self.space.store.and(among.set, live)?;
-            let said = said(actions, verdict, among.passed_over);
+            let mut said = said(actions, verdict, among.passed_over)?;
+            // What these match is left open.
+            if matches!(params, FilterParams::Basic(_) | FilterParams::Flower(_))
+                && let Said::Goes(verdict) = said
+            {
+                said = Said::Open(vec![verdict]);
+            }
             live = self.take(*at, Met { asked: among.set, matched }, said, live, listed)?;
         }
         Ok(live)
@@ -225,10 +234,17 @@ impl Lists<'_> {
                 listed.verdicts.push((verdict, met.matched));
                 self.space.store.minus(live, met.matched)
             }
+            Said::Open(verdicts) if !met.matched.is_empty() => {
+                listed.verdicts.extend(verdicts.into_iter().map(|verdict| (verdict, met.matched)));
+                Ok(live)
+            }
             _ => Ok(live),
         }
     }
 }
+
+/// The first number of a table that a preference has by itself.
+const FIRST_ROOT: u32 = 0x800;
 
 /// A filter's handle, parameters and actions; `None`: it is a heading.
 fn entry(dump: &FilterDump) -> Option<(u32, &FilterParams, &[ActionDump])> {
@@ -238,22 +254,58 @@ fn entry(dump: &FilterDump) -> Option<(u32, &FilterParams, &[ActionDump])> {
     }
 }
 
-/// What actions make of a filter's verdict.
-fn said(actions: &[ActionDump], verdict: Verdict, passed_over: bool) -> Said {
+/// What actions make of a filter's verdict. One that changes what later filters see is more than this walk follows.
+fn said(actions: &[ActionDump], verdict: Verdict, passed_over: bool) -> Result<Said, TooLarge> {
     if passed_over {
-        return Said::Goes(verdict);
+        return Ok(Said::Goes(verdict));
     }
+    let mut verdicts = Vec::new();
     for dump in actions {
-        match &dump.action.act {
-            Act::Redirect { to, .. } => return Said::Goes(Verdict::Redirect(to.clone())),
-            // Whoever asks all filters anew with the same packet ends there again, until the kernel gives up.
-            Act::Gact(Control::Drop | Control::Reclassify) => return Said::Goes(Verdict::Drop),
-            Act::Gact(Control::Continue) => return Said::No,
-            Act::Gact(Control::Pass | Control::Stolen) => break,
-            Act::Gact(Control::Pipe) => {}
+        let controls = match &dump.action.act {
+            Act::Mirred(mirred) if !mirred.copy => {
+                verdicts.push(Verdict::Redirect(mirred.to.clone()));
+                return Ok(among(verdicts));
+            }
+            Act::Mirred(mirred) => vec![mirred.control],
+            Act::Gact(gact) => [gact.control].into_iter().chain(gact.random.map(|other| other.control)).collect(),
+            Act::Police(police) => vec![police.exceed, police.conform.unwrap_or_default()],
+            Act::Skbedit(_) => return Err(TooLarge),
+        };
+        let mut ends = true;
+        for control in &controls {
+            match control {
+                // Whoever asks all filters anew with the same packet ends there again, until the kernel gives up. A policer may
+                // answer otherwise the second time.
+                Control::Drop | Control::Reclassify => verdicts.push(Verdict::Drop),
+                Control::Stolen | Control::Trap => verdicts.push(Verdict::Drop),
+                Control::Pass => verdicts.push(verdict.clone()),
+                Control::Continue if controls.len() == 1 && verdicts.is_empty() => return Ok(Said::No),
+                Control::Continue => verdicts.push(Verdict::Class(Handle::NONE)),
+                Control::Pipe => ends = false,
+                Control::Jump(_) | Control::Goto(_) => return Err(TooLarge),
+            }
+        }
+        if ends {
+            return Ok(match &controls[..] {
+                [Control::Continue, ..] | [_, Control::Continue] => Said::Open(verdicts),
+                _ => among(verdicts),
+            });
         }
     }
-    Said::Goes(verdict)
+    verdicts.push(verdict);
+    Ok(among(verdicts))
+}
+
+/// One of several verdicts.
+fn among(mut verdicts: Vec<Verdict>) -> Said {
+    match (verdicts.pop(), verdicts.is_empty()) {
+        (Some(alone), true) => Said::Goes(alone),
+        (Some(last), false) => {
+            verdicts.push(last);
+            Said::Open(verdicts)
+        }
+        (None, _) => Said::No,
+    }
 }
 
 /// The classes that a flow filter may name.

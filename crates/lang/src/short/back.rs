@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Condition, Connmark, CountMode, Rule, Target};
-use tidegate_policy::{Act, ClassParams, FilterParams, FlowKeySet, HtbClassParams, Kind, QdiscParams, U32Params};
+use tidegate_policy::{ClassParams, FilterParams, FlowKeySet, HtbClassParams, Kind, QdiscParams, U32Params};
 
 /// The rules of a chain, with the hook it stands at where it is known.
 #[derive(Clone, Debug, PartialEq)]
@@ -319,7 +319,7 @@ impl Back<'_> {
         let led_to = |dev: &str| {
             self.filters.iter().find_map(|filter| match &filter.entry {
                 FilterEntry::Filter { actions, .. } => {
-                    let to = |shown: &tidegate_policy::dump::ActionDump| matches!(&shown.action.act, Act::Redirect { to, .. } if to == dev);
+                    let to = |shown: &tidegate_policy::dump::ActionDump| shown.action.act.redirects_to() == Some(dev);
                     actions.iter().any(to).then(|| filter.dev.clone())
                 }
                 _ => None,

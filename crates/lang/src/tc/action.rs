@@ -1,42 +1,44 @@
 //! `action …` at the end of a filter: the words, and how they are listed.
 
-use super::ShowFlags;
+mod mirred;
+mod police;
+mod show;
+mod skbedit;
+
+pub(super) use show::show;
+
 use super::build::later;
-use super::show::Entry;
 use super::words::{Words, begins};
-use crate::json::Json;
+use crate::number::u32_in;
 use crate::{Env, Refusal};
-use tidegate_policy::dump::ActionDump;
-use tidegate_policy::{Act, Action, Control};
+use tidegate_policy::{Act, Action, Control, Gact, RandomGact};
 
 /// The most actions of a filter.
 const MOST: usize = 32;
 
-/// Actions that tc 6.1 knows and this version has not.
-const LATER: [&str; 16] = [
-    "police",
-    "nat",
-    "pedit",
-    "csum",
-    "skbmod",
-    "skbedit",
-    "tunnel_key",
-    "sample",
-    "ct",
-    "ctinfo",
-    "connmark",
-    "mpls",
-    "vlan",
-    "bpf",
-    "simple",
-    "ife",
+/// Actions that tc 6.1 knows and this version has not, and why.
+pub(super) const REFUSED: [(&str, &str); 14] = [
+    ("nat", "it rewrites addresses without memory; iptables' and nft's translation is built"),
+    ("pedit", "it rewrites octets of the headers, and checksums are not kept here"),
+    ("csum", "checksums are not kept: packets arrive with right ones"),
+    ("skbmod", "it rewrites the link header, which nothing here reads"),
+    ("tunnel_key", "tunnels that take their addresses from packets are not built"),
+    ("sample", "there is no receiver for the samples"),
+    ("ct", "connections are tracked by netfilter's hooks, which filters come before or after"),
+    ("ctinfo", "connections are tracked by netfilter's hooks, which filters come before or after"),
+    ("connmark", "connections are tracked by netfilter's hooks; CONNMARK of iptables is built"),
+    ("mpls", "MPLS labels are not read"),
+    ("vlan", "tags are put on and taken off by devices of that kind only"),
+    ("bpf", "programs of Berkeley's packet filter are not run"),
+    ("simple", "it writes a line into the kernel's log for each packet, and does nothing"),
+    ("ife", "no other machine is there to read what it adds to packets"),
 ];
 
 /// Reads the words after the first `action`: one action after the other, until they end or the filter's class is named.
 pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<Vec<Action>, Refusal> {
-    let mut actions = Vec::new();
+    let mut actions: Vec<Action> = Vec::new();
     let first = words.need()?;
-    actions.push(one(first, words, env)?);
+    actions.push(one(first, words, env, &[])?);
     while let Some(word) = words.peek() {
         if begins(word, "flowid") || begins(word, "classid") {
             break;
@@ -48,165 +50,220 @@ pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<Vec<Action>, Ref
                 .at(words.last())
                 .remedy(format!("A filter has at most {MOST} actions.")));
         }
-        actions.push(one(word, words, env)?);
+        // tc keeps a cookie for the actions that follow.
+        let cookie = actions.last().map(|action| action.cookie.clone()).unwrap_or_default();
+        actions.push(one(word, words, env, &cookie)?);
     }
     Ok(actions)
 }
 
-fn one(word: &str, words: &mut Words<'_>, env: &Env) -> Result<Action, Refusal> {
+/// Reads the words after `police` in a filter that has no `action` before it.
+pub(super) fn old_police(words: &mut Words<'_>) -> Result<Vec<Action>, Refusal> {
     let place = words.last();
-    let act = match word {
-        "mirred" => redirect(words, env)?,
-        "gact" => {
-            let word = words.need()?;
-            Act::Gact(control(word).ok_or_else(|| unknown(word, words.last()))?)
+    match police::parse(words) {
+        Ok((police, index)) => {
+            Ok(vec![Action { act: Act::Police(police), index, old_style: true, cookie: Vec::new() }])
         }
-        _ if control(word).is_some() => Act::Gact(control(word).unwrap_or(Control::Pass)),
-        "goto" | "jump" | "trap" => return Err(later("action", word, place)),
-        _ if LATER.contains(&word) => return Err(later("action", word, place)),
-        _ => return Err(unknown(word, place)),
-    };
-    match words.peek() {
-        Some(option @ ("index" | "random" | "cookie" | "no_percpu" | "hw_stats")) => {
-            words.skip();
-            Err(later("action option", option, words.last()))
-        }
-        _ => Ok(Action { act, index: 0 }),
+        Err(failed) => Err(failed.alone(place)),
     }
 }
 
-/// A decision by its name.
-fn control(word: &str) -> Option<Control> {
+/// What is wrong with an action: a refusal as it is, or words after which tc says that it cannot parse actions.
+enum Failed {
+    Whole(Box<Refusal>),
+    Partly(String, String),
+}
+
+impl From<Refusal> for Failed {
+    fn from(refusal: Refusal) -> Failed {
+        Failed::Whole(Box::new(refusal))
+    }
+}
+
+impl Failed {
+    fn say(line: impl Into<String>, remedy: impl Into<String>) -> Failed {
+        Failed::Partly(line.into(), remedy.into())
+    }
+
+    /// After `action`: `left` words from the action's name on.
+    fn refusal(self, kind: &str, left: usize, place: usize) -> Refusal {
+        match self {
+            Failed::Whole(refusal) => *refusal,
+            Failed::Partly(line, remedy) => {
+                let rest =
+                    format!("bad action parsing\nparse_action: bad value ({left}:{kind})!\nIllegal \"action\"\n");
+                let text = if line.is_empty() { rest } else { format!("{line}\n{rest}") };
+                Refusal { stderr: text, code: 1, ..Refusal::default() }.at(place).remedy(remedy)
+            }
+        }
+    }
+
+    /// After `police`.
+    fn alone(self, place: usize) -> Refusal {
+        match self {
+            Failed::Whole(refusal) => *refusal,
+            Failed::Partly(line, remedy) => {
+                let text = if line.is_empty() { String::new() } else { format!("{line}\n") };
+                Refusal { stderr: format!("{text}Illegal \"police\"\n"), code: 1, ..Refusal::default() }
+                    .at(place)
+                    .remedy(remedy)
+            }
+        }
+    }
+}
+
+/// One action; `cookie` is what it has unless it names another.
+fn one(word: &str, words: &mut Words<'_>, env: &Env, cookie: &[u8]) -> Result<Action, Refusal> {
+    let (place, left) = (words.last(), words.left() + 1);
+    let fail = |failed: Failed| failed.refusal(word, left, place);
+    let mut action = match word {
+        "police" => {
+            let (police, index) = police::parse(words).map_err(fail)?;
+            Action { index, ..Act::Police(police).into() }
+        }
+        "mirred" => mirred::parse(words, env)?,
+        "skbedit" => skbedit::parse(words).map_err(fail)?,
+        "gact" => {
+            let word = words.need()?;
+            gact(word, words)?
+        }
+        _ if begins_control(word) => gact(word, words)?,
+        _ => {
+            return Err(match REFUSED.iter().find(|(name, _)| *name == word) {
+                Some((_, why)) => later("action", word, place).remedy(format!("Not built: {why}.")),
+                None => unknown(word, place),
+            });
+        }
+    };
+    action.cookie = cookie.to_vec();
+    options(&mut action, words)?;
+    Ok(action)
+}
+
+/// What any action may end with.
+fn options(action: &mut Action, words: &mut Words<'_>) -> Result<(), Refusal> {
+    while let Some(word) = words.peek() {
+        match word {
+            "index" => {
+                words.skip();
+                action.index = number("index", words)?;
+            }
+            "cookie" => {
+                words.skip();
+                let text = words.need()?;
+                action.cookie = octets(text).ok_or_else(|| {
+                    Refusal::new(255, format!("Error: argument \"{text}\" is wrong: cookie must be a hex string"))
+                        .at(words.last())
+                        .remedy("A cookie is up to 16 octets in hexadecimal, such as 0011.")
+                })?;
+            }
+            "no_percpu" => words.skip(),
+            "hw_stats" => {
+                words.skip();
+                words.need()?;
+            }
+            _ => break,
+        }
+    }
+    Ok(())
+}
+
+fn octets(text: &str) -> Option<Vec<u8>> {
+    let whole = text.len().is_multiple_of(2) && (2..=32).contains(&text.len()) && text.is_ascii();
+    let octet = |at: usize| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
+    (0..text.len()).step_by(2).map(octet).collect::<Option<Vec<u8>>>().filter(|_| whole)
+}
+
+fn number(name: &str, words: &mut Words<'_>) -> Result<u32, Refusal> {
+    let text = words.need()?;
+    u32_in(text, 0).ok_or_else(|| {
+        Refusal::new(1, format!("Illegal \"{name}\""))
+            .at(words.last())
+            .remedy(format!("\"{text}\" is not a number for {name}."))
+    })
+}
+
+/// A decision, and another one now and then (`random`).
+fn gact(word: &str, words: &mut Words<'_>) -> Result<Action, Refusal> {
+    let control = control(word, words)?.ok_or_else(|| unknown(word, words.last()))?;
+    let mut gact = Gact { control, random: None };
+    if words.peek() == Some("random") {
+        words.skip();
+        let kind = words.need()?;
+        let drawn = match kind {
+            "netrand" => true,
+            "determ" => false,
+            _ => {
+                return Err(Refusal::new(1, format!("Illegal \"random type\" \"{kind}\""))
+                    .at(words.last())
+                    .remedy("random takes netrand (by draws) or determ (every so many), a decision and a number."));
+            }
+        };
+        let other = words.need()?;
+        let control = self::control(other, words)?.ok_or_else(|| unknown(other, words.last()))?;
+        let one_in = number("val", words)?;
+        let one_in = u16::try_from(one_in).ok().filter(|val| (1..=10_000).contains(val)).ok_or_else(|| {
+            Refusal::new(1, "Illegal \"val\"").at(words.last()).remedy("One packet in so many: from 1 to 10000.")
+        })?;
+        gact.random = Some(RandomGact { drawn, control, one_in });
+    }
+    Ok(Act::Gact(gact).into())
+}
+
+/// Is a word a decision, or the beginning of one of two words?
+fn begins_control(word: &str) -> bool {
+    plain_control(word).is_some() || matches!(word, "goto" | "jump")
+}
+
+/// A decision by its name alone.
+fn plain_control(word: &str) -> Option<Control> {
     Some(match word {
         "pass" | "ok" => Control::Pass,
         "drop" | "shot" => Control::Drop,
         "continue" => Control::Continue,
         "reclassify" => Control::Reclassify,
         "pipe" => Control::Pipe,
+        "trap" => Control::Trap,
         _ => return None,
     })
 }
 
+/// A decision; `word` was taken, what belongs to it follows.
+fn control(word: &str, words: &mut Words<'_>) -> Result<Option<Control>, Refusal> {
+    const MOST: u32 = 0x0fff_ffff;
+    let bounded = |value: u32, name: &str, place: usize| match value {
+        0..=MOST => Ok(value),
+        _ => Err(Refusal::new(1, format!("Illegal \"{name}\"")).at(place)),
+    };
+    Ok(match word {
+        "goto" => {
+            if words.need()? != "chain" {
+                return Err(Refusal::new(1, "\"chain\" keyword expected").at(words.last()).remedy("goto chain N"));
+            }
+            let chain = number("chain index", words)?;
+            Some(Control::Goto(bounded(chain, "chain index", words.last())?))
+        }
+        "jump" => {
+            let count = number("jump count", words)?;
+            Some(Control::Jump(bounded(count, "jump count", words.last())?))
+        }
+        _ => plain_control(word),
+    })
+}
+
+/// The decision that may follow an action, if there is one.
+fn control_after(words: &mut Words<'_>) -> Result<Option<Control>, Refusal> {
+    match words.peek() {
+        Some(word) if begins_control(word) => {
+            words.skip();
+            control(word, words)
+        }
+        _ => Ok(None),
+    }
+}
+
 fn unknown(word: &str, place: usize) -> Refusal {
-    Refusal::new(1, format!("Bad action type {word}"))
-        .at(place)
-        .remedy("The actions are pass, drop, continue, reclassify, pipe and mirred egress redirect dev DEVICE.")
-}
-
-/// `egress redirect dev X`.
-fn redirect(words: &mut Words<'_>, env: &Env) -> Result<Act, Refusal> {
-    const FORM: &str = "Packets are led to another device so: action mirred egress redirect dev ifb0";
-    let bad = |line: String, value: String, place: usize| {
-        Refusal::new(1, line)
-            .then(&format!("bad action parsing\nparse_action: bad value ({value}:mirred)!\nIllegal \"action\"\n"))
-            .at(place)
-            .remedy(FORM)
-    };
-    let direction = words.need()?;
-    match direction {
-        "egress" => {}
-        "ingress" => return Err(later("action", "mirred ingress", words.last())),
-        _ => {
-            let left = words.left() + 2;
-            return Err(bad(format!("mirred option not supported {direction}"), left.to_string(), words.last()));
-        }
-    }
-    match words.need()? {
-        "redirect" => {}
-        "mirror" => return Err(later("action", "mirred egress mirror", words.last())),
-        _ => return Err(Refusal::incomplete().at(words.last()).remedy(FORM)),
-    }
-    // The decision may stand before the device; what redirects steals the packet whatever is said.
-    if words.peek().is_some_and(|word| control(word).is_some()) {
-        words.skip();
-    }
-    if words.need()? != "dev" {
-        return Err(Refusal::incomplete().at(words.last()).remedy(FORM));
-    }
-    let name = words.need()?;
-    if !env.has(name) {
-        let left = words.left() + 5;
-        return Err(bad(format!("Cannot find device \"{name}\""), left.to_string(), words.last())
-            .remedy("Packets can only be led to a device that is there; make it first: ip link add NAME type ifb."));
-    }
-    Ok(Act::Redirect { to: name.into(), device: Act::NOWHERE })
-}
-
-/// The lines of a filter's actions, and its member `actions`.
-pub(super) fn show(actions: &[ActionDump], flags: &ShowFlags, entry: &mut Entry) {
-    if actions.is_empty() {
-        return;
-    }
-    let mut list = Vec::new();
-    for (order, action) in (1..).zip(actions) {
-        let mut one = Entry::new();
-        one.say(&format!("\n\taction order {order}: "));
-        one.member("order", Json::number(order));
-        one.member("kind", Json::text(action.action.act.kind()));
-        doing(action, &mut one);
-        if flags.stats {
-            used(action, &mut one);
-            counts(action, &mut one);
-        }
-        one.say("\n");
-        entry.say(&one.text);
-        list.push(Json::Object(one.members));
-    }
-    entry.member("actions", Json::List(list));
-}
-
-/// What it does, and its number.
-fn doing(dump: &ActionDump, entry: &mut Entry) {
-    let type_of = |control: Control| Json::Object(vec![("type", Json::text(control.name()))]);
-    let lead = match &dump.action.act {
-        Act::Gact(control) => {
-            entry.say(&format!("gact action {}\n\t random type none pass val 0\n\t ", control.name()));
-            entry.member("control_action", type_of(*control));
-            let random = vec![
-                ("random_type", Json::text("none")),
-                ("control_action", type_of(Control::Pass)),
-                ("val", Json::number(0)),
-            ];
-            entry.member("prob", Json::Object(random));
-            ""
-        }
-        Act::Redirect { to, .. } => {
-            entry.say(&format!("mirred (Egress Redirect to device {to}) stolen"));
-            entry.member("mirred_action", Json::text("redirect"));
-            entry.member("direction", Json::text("egress"));
-            entry.member("to_dev", Json::text(to.clone()));
-            entry.member("control_action", type_of(Control::Stolen));
-            "\n\t"
-        }
-    };
-    entry.number("index", dump.action.index, &format!("{lead}index {}", dump.action.index));
-    entry.number("ref", 1, " ref 1");
-    entry.number("bind", 1, " bind 1");
-}
-
-/// Since when it is there and in use; what is less than a hundredth of a second is left out.
-fn used(dump: &ActionDump, entry: &mut Entry) {
-    const TICK: u64 = 10_000_000;
-    let times = [
-        ("installed", "installed", Some(dump.installed)),
-        ("last_used", "used", Some(dump.used)),
-        ("first_used", "firstused", dump.first_used),
-    ];
-    for (key, word, ns) in times {
-        if let Some(ns) = ns.filter(|ns| *ns >= TICK) {
-            let seconds = ns / 1_000_000_000;
-            entry.number(key, seconds, &format!(" {word} {seconds} sec"));
-        }
-    }
-}
-
-fn counts(dump: &ActionDump, entry: &mut Entry) {
-    let (bytes, packets, drops) = (dump.bytes, dump.packets, dump.drops);
-    entry.say(&format!(
-        "\n\tAction statistics:\n\tSent {bytes} bytes {packets} pkt (dropped {drops}, overlimits 0 requeues 0) \n\tbacklog 0b 0p requeues 0"
-    ));
-    let mut stats =
-        vec![("bytes", Json::number(bytes)), ("packets", Json::number(packets)), ("drops", Json::number(drops))];
-    stats.extend(["overlimits", "requeues", "backlog", "qlen"].map(|key| (key, Json::number(0))));
-    entry.member("stats", Json::Object(stats));
+    Refusal::new(1, format!("Bad action type {word}")).at(place).remedy(
+        "The actions are pass, drop, continue, reclassify, pipe, goto chain N, police, skbedit and mirred egress.",
+    )
 }

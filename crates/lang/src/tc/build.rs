@@ -1,11 +1,9 @@
 //! The values read become a kind's parameters: one function per kind.
 
 use super::aqm;
-use super::cake;
-use super::dualpi2;
 use super::options::{Reader, Values};
 use super::words::Words;
-use super::{ets, fq, fq_pie, gred, hfsc, hhf, netem, skbprio};
+use super::{cake, dualpi2, ets, fq, fq_pie, gred, hfsc, hhf, netem, skbprio};
 use crate::units::{default_burst, limit_of_latency, ticks_of};
 use crate::{Env, Refusal};
 use tidegate_policy::spec::{KINDS, KindSpec, Refused};
@@ -38,9 +36,6 @@ pub(super) fn qdisc(
     let reader = Reader { spec, dev, env, class: false };
     if let Some(params) = read_alone(kind, &reader, words, stderr)? {
         return Ok(Some(params));
-    }
-    if kind == "cake" {
-        return cake::params(&reader, table, words).map(|params| Some(QdiscParams::Cake(Box::new(params))));
     }
     let values = reader.read(table, words)?;
     Ok(match kind {
@@ -77,6 +72,7 @@ fn read_alone(
 ) -> Result<Option<QdiscParams>, Refusal> {
     Ok(Some(match kind {
         "hfsc" => QdiscParams::Hfsc(hfsc::qdisc(reader, words)?),
+        "cake" => QdiscParams::Cake(Box::new(cake::params(reader, words)?)),
         "ets" => QdiscParams::Ets(ets::qdisc(reader, words)?),
         "gred" => QdiscParams::Gred(gred::qdisc(reader, words, stderr)?),
         "netem" => QdiscParams::Netem(Box::new(netem::qdisc(reader, words)?)),

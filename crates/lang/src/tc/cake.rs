@@ -50,11 +50,8 @@ struct Gathered {
 }
 
 /// Reads the options.
-pub(super) fn params(
-    reader: &Reader<'_>,
-    table: &'static [OptionSpec],
-    words: &mut Words<'_>,
-) -> Result<CakeParams, Refusal> {
+pub(super) fn params(reader: &Reader<'_>, words: &mut Words<'_>) -> Result<CakeParams, Refusal> {
+    let table = reader.spec.qdisc.unwrap_or(&[]);
     let mut gathered = Gathered::default();
     while let Some(word) = words.take() {
         let place = words.last();

@@ -1,12 +1,11 @@
 //! `tc filter …`: the words before the kind, fw and flow.
 
-use super::action;
 use super::build::later;
 use super::command::{Notes, class_id, device, estimator_aside, find_device, found, parent};
 use super::options::nearest;
-use super::u32_filter;
 use super::words::{Words, begins};
 use super::{Object, ShowWhat, TcCommand, help_of};
+use super::{action, basic, flower, u32_filter};
 use crate::number::{u16_in, u32_in};
 use crate::units::parse_classid;
 use crate::{Env, Refusal};
@@ -22,7 +21,7 @@ pub(super) const INGRESS_FILTERS: Handle = Handle(0xffff_fff2);
 pub(super) const EGRESS_FILTERS: Handle = Handle(0xffff_fff3);
 
 /// Kinds that tc 6.1 has words for and this version has not.
-const LATER: [&str; 8] = ["basic", "bpf", "cgroup", "flower", "route", "rsvp", "rsvp6", "tcindex"];
+const LATER: [&str; 6] = ["bpf", "cgroup", "route", "rsvp", "rsvp6", "tcindex"];
 
 pub(super) fn filter(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut Notes) -> Result<TcCommand, Refusal> {
     let mut op = FilterOp {
@@ -92,7 +91,7 @@ pub(super) fn filter(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut N
     match op.kind.clone() {
         Some(kind) => {
             let place = words.last();
-            let read = options(&kind, place, handle, words, env)?;
+            let read = options(&kind, place, (handle, op.protocol), words, env)?;
             (op.handle, op.params, op.actions) = (read.handle, read.params, read.actions);
         }
         None if handle.is_some() => {
@@ -213,22 +212,30 @@ pub(super) const PROTOCOLS: [(&str, u16); 20] = [
     ("loop", 0x0060),
 ];
 
-type Given<'a> = Option<(&'a str, usize)>;
+pub(super) type Given<'a> = Option<(&'a str, usize)>;
 
 /// What stands from the kind on.
 #[derive(Default)]
-struct Read {
-    handle: u32,
-    params: Option<FilterParams>,
-    actions: Vec<Action>,
+pub(super) struct Read {
+    pub(super) handle: u32,
+    pub(super) params: Option<FilterParams>,
+    pub(super) actions: Vec<Action>,
 }
 
 /// Reads the handle in the kind's notation, and the words after the kind.
-fn options(kind: &str, place: usize, handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
+fn options(
+    kind: &str,
+    place: usize,
+    (handle, protocol): (Given<'_>, u16),
+    words: &mut Words<'_>,
+    env: &Env,
+) -> Result<Read, Refusal> {
     match kind {
         "fw" => fw(handle, words, env),
         "flow" => flow(handle, words, env),
         "matchall" => matchall(handle, words, env),
+        "basic" => basic::parse(handle, words, env),
+        "flower" => flower::parse(handle, protocol, words, env),
         "u32" => {
             let mut node = match handle {
                 Some((text, place)) => u32_filter::parse_handle(text).ok_or_else(|| {
@@ -247,9 +254,11 @@ fn options(kind: &str, place: usize, handle: Given<'_>, words: &mut Words<'_>, e
         _ if LATER.contains(&kind) && words.peek().is_some() => Err(later("filter", kind, place)),
         _ => match words.peek() {
             Some(option) => {
-                let remedy = match nearest(kind, &["fw", "u32", "flow", "matchall"]) {
+                let remedy = match nearest(kind, &["fw", "u32", "flow", "matchall", "basic", "flower"]) {
                     Some(name) => format!("There is no filter \"{kind}\"; did you mean {name}?"),
-                    None => format!("There is no filter \"{kind}\"; this version knows fw, u32, flow and matchall."),
+                    None => format!(
+                        "There is no filter \"{kind}\"; this version knows fw, u32, flow, matchall, basic and flower."
+                    ),
                 };
                 Err(Refusal::new(1, format!("Unknown filter \"{kind}\", hence option \"{option}\" is unparsable"))
                     .at(place)
@@ -290,7 +299,8 @@ fn fw(handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Result<Read, Refus
         match word {
             _ if begins(word, "classid") || begins(word, "flowid") => params.classid = Some(class(words)?),
             "action" => actions = action::parse(words, env)?,
-            "police" | "indev" => return Err(later("fw option", word, words.last())),
+            "police" => actions = action::old_police(words)?,
+            "indev" => return Err(later("fw option", word, words.last())),
             "help" => return Err(Refusal { stderr: FW.help(), code: 1, ..Refusal::default() }),
             _ => {
                 return Err(Refusal::new(1, format!("What is \"{word}\"?"))
@@ -343,7 +353,8 @@ fn flow(handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Result<Read, Ref
                 params.baseclass = Some(class.ok_or_else(|| illegal("baseclass", "", text, words.last()))?);
             }
             _ if word == "action" => actions = action::parse(words, env)?,
-            _ if begins(word, "match") || word == "police" => {
+            _ if word == "police" => actions = action::old_police(words)?,
+            _ if begins(word, "match") => {
                 return Err(later("flow option", word, place));
             }
             _ if word == "help" => return Err(Refusal { stderr: FLOW.help(), code: 1, ..Refusal::default() }),
@@ -363,13 +374,13 @@ fn flow(handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Result<Read, Ref
 }
 
 /// A handle that is a plain number; 0 where none is given.
-fn number(handle: Given<'_>) -> Result<u32, Refusal> {
+pub(super) fn number(handle: Given<'_>) -> Result<u32, Refusal> {
     let Some((text, place)) = handle else { return Ok(0) };
     u32_in(text, 0).ok_or_else(|| illegal("handle", "", text, place))
 }
 
 /// The class after `classid` or `flowid`.
-fn class(words: &mut Words<'_>) -> Result<Handle, Refusal> {
+pub(super) fn class(words: &mut Words<'_>) -> Result<Handle, Refusal> {
     let text = words.need()?;
     parse_classid(text).ok_or_else(|| illegal("classid", "", text, words.last()))
 }
@@ -384,7 +395,8 @@ fn matchall(handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Result<Read,
         match word {
             _ if begins(word, "classid") || begins(word, "flowid") => params.classid = Some(class(words)?),
             "action" => actions = action::parse(words, env)?,
-            "skip_hw" | "skip_sw" => return Err(later("matchall option", word, words.last())),
+            "skip_hw" => return Err(later("matchall option", word, words.last())),
+            "skip_sw" => return Err(flower::no_card(words.last())),
             "help" => return Err(Refusal { stderr: MATCHALL.help(), code: 1, ..Refusal::default() }),
             _ => {
                 return Err(Refusal::new(1, format!("What is \"{word}\"?"))

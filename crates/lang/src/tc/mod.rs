@@ -2,12 +2,15 @@
 
 mod action;
 mod aqm;
+mod basic;
 mod build;
 mod cake;
 mod command;
 mod dualpi2;
+mod ematch;
 mod ets;
 mod filter;
+mod flower;
 mod fq;
 mod fq_pie;
 mod gred;

@@ -1,9 +1,8 @@
 //! `tc class show`. With `-j` in the shape of newer tc (6.1 takes no notice of it here), and with `kind` as qdiscs have it.
 
-use super::cake;
 use super::show::{Entry, handle_text};
 use super::show_qdisc::drop_next;
-use super::{ShowFlags, ShowWhat, ets};
+use super::{ShowFlags, ShowWhat, cake, ets};
 use crate::json::{self, Json};
 use crate::units::{bytes_of, print_rate, print_size, print_time};
 use std::collections::BTreeMap;
@@ -157,7 +156,7 @@ fn counters(dump: &ClassDump, flags: &ShowFlags) -> Entry {
     let mut entry = Entry::new();
     if let Some(stats) = &dump.stats {
         // Flows have no counters of their own for what was sent.
-        entry.counters(stats, !matches!(dump.kind, Kind::Sfq | Kind::FqCodel | Kind::Skbprio | Kind::Cake));
+        entry.counters(stats, !matches!(dump.kind, Kind::Sfq | Kind::FqCodel | Kind::Cake | Kind::Skbprio));
     }
     // Before the line of a rate estimator tc always begins a new one.
     if flags.oneline && dump.stats.as_ref().is_none_or(|stats| stats.rate.is_none()) {

@@ -1,9 +1,9 @@
 //! `tc filter show`.
 
-use super::action;
 use super::filter::{EGRESS_FILTERS, INGRESS_FILTERS, PROTOCOLS};
 use super::show::{Entry, ended};
 use super::{ShowFlags, ShowWhat};
+use super::{action, basic, flower};
 use crate::json::{self, Json};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry, U32Hits};
@@ -74,7 +74,7 @@ fn entry(dump: &FilterDump, what: &ShowWhat, flags: &ShowFlags) -> Entry {
     entry
 }
 
-fn protocol(number: u16) -> String {
+pub(super) fn protocol(number: u16) -> String {
     match PROTOCOLS.iter().find(|(_, known)| *known == number) {
         Some((name, _)) => (*name).into(),
         None => format!("[{number}]"),
@@ -96,9 +96,25 @@ fn options(dump: &FilterDump, flags: &ShowFlags) -> Option<(String, Json)> {
         FilterEntry::Filter { handle, params, hits, actions } => match params {
             FilterParams::Fw(params) => Some(with_actions(fw(*handle, params, actions)?, actions, flags)),
             FilterParams::Flow(params) => Some(with_actions(flow(*handle, params), actions, flags)),
+            FilterParams::Basic(params) => {
+                let mut entry = basic::show(*handle, params);
+                if old_style(actions) {
+                    entry.say("\n");
+                }
+                action::show(actions, flags, &mut entry);
+                Some((entry.text, Json::Object(entry.members)))
+            }
+            FilterParams::Flower(params) => {
+                let mut entry = flower::show(*handle, params);
+                action::show(actions, flags, &mut entry);
+                Some((entry.text, Json::Object(entry.members)))
+            }
             FilterParams::Matchall(params) => Some(matchall(*handle, params, hits.as_ref(), actions, flags)),
             FilterParams::U32(params) => {
                 let mut entry = u32(*handle, params, hits.as_ref(), actions, dump.protocol, flags);
+                if old_style(actions) {
+                    entry.say("\n");
+                }
                 action::show(actions, flags, &mut entry);
                 Some((entry.text, Json::Object(entry.members)))
             }
@@ -106,9 +122,14 @@ fn options(dump: &FilterDump, flags: &ShowFlags) -> Option<(String, Json)> {
     }
 }
 
+/// Is it a policer that was written without `action`?
+fn old_style(actions: &[ActionDump]) -> bool {
+    actions.iter().any(|action| action.action.old_style)
+}
+
 /// A filter's options with the actions after them, as text and as an object.
 fn with_actions(mut entry: Entry, actions: &[ActionDump], flags: &ShowFlags) -> (String, Json) {
-    if !actions.is_empty() {
+    if !actions.is_empty() && !old_style(actions) {
         entry.say("\n");
     }
     action::show(actions, flags, &mut entry);
@@ -233,6 +254,9 @@ fn u32(
         None if !actions.is_empty() => entry.say("terminal flowid "),
         None => {}
     }
+    if let Some(link) = params.link {
+        entry.word("link", &format!("{link:x}:"));
+    }
     entry.flag("not_in_hw", true);
     let counted = hits.filter(|_| flags.stats);
     if let Some(hits) = counted {
@@ -272,7 +296,36 @@ fn u32(
         1 => entry.member("match", matches.remove(0)),
         _ => entry.member("match", Json::List(matches)),
     }
+    if params.link.is_some() || params.hash.is_some() {
+        u32_leads(params, &mut entry);
+    }
     entry
+}
+
+/// Where the next header begins, and which bucket of a linked table is asked.
+fn u32_leads(params: &U32Params, entry: &mut Entry) {
+    let U32Params { offset, hash, .. } = params;
+    if offset.plus != 0 || offset.field.is_some() || offset.eat {
+        entry.say("\n    offset ");
+        if let Some(field) = offset.field {
+            entry.say(&format!("{:04x}>>{} at {} ", field.mask, field.shift, field.at));
+            entry.member("offset_mask", Json::text(format!("{:x}", field.mask)));
+            entry.member("offset_shift", Json::number(field.shift));
+            entry.member("offset_off", Json::number(field.at));
+        }
+        if offset.plus != 0 {
+            entry.number("plus", offset.plus, &format!("plus {} ", offset.plus));
+        }
+        if offset.eat {
+            entry.say(" eat ");
+            entry.member("eat", Json::Bool(true));
+        }
+    }
+    if let Some((mask, at)) = hash.filter(|(mask, _)| *mask != 0) {
+        entry.say(&format!("\n    hash mask {mask:08x} at {at} "));
+        entry.member("hash_mask", Json::text(format!("{mask:x}")));
+        entry.member("hash_off", Json::number(at));
+    }
 }
 
 /// `-p`: a comparison by name, where tc 6.1 has one for it.

@@ -1,9 +1,7 @@
 //! `tc qdisc show`.
 
-use super::cake;
-use super::dualpi2;
 use super::show::{Entry, ended, handle_text};
-use super::{ShowFlags, ShowWhat, ets, fq, fq_pie, gred, hhf, netem, skbprio};
+use super::{ShowFlags, ShowWhat, cake, dualpi2, ets, fq, fq_pie, gred, hhf, netem, skbprio};
 use crate::json::{self, Json};
 use crate::number::general;
 use crate::units::{bytes_of, print_rate, print_size, print_time, us_of};

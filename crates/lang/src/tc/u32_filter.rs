@@ -4,12 +4,12 @@ use super::action;
 use super::build::later;
 use super::options::nearest;
 use super::words::{Words, begins};
-use crate::number::{i32_in, u16_in, u32_in};
+use crate::number::{i32_in, u8_in, u16_in, u32_in};
 use crate::units::parse_classid;
 use crate::{Env, Refusal};
 use std::net::Ipv6Addr;
 use tidegate_policy::spec::U32;
-use tidegate_policy::{Action, U32Key, U32Params};
+use tidegate_policy::{Action, U32Key, U32Offset, U32OffsetField, U32Params};
 
 /// The kernel's limit on comparisons in one filter.
 const MOST_KEYS: usize = 128;
@@ -47,21 +47,39 @@ pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
             }
             "divisor" => {
                 let text = words.need()?;
-                u32_in(text, 0)
-                    .filter(|buckets| buckets.is_power_of_two() && *buckets <= 256)
-                    .ok_or_else(|| illegal("divisor", text, words.last()))?;
-                return Err(later("u32 option", "divisor", words.last()));
+                let buckets = u32_in(text, 0).filter(|buckets| buckets.is_power_of_two() && *buckets <= 256);
+                params.divisor = Some(buckets.ok_or_else(|| illegal("divisor", text, words.last()))?);
             }
-            "link" | "offset" | "hashkey" | "sample" | "indev" | "police" | "skip_hw" | "skip_sw" => {
+            "link" => {
+                let text = words.need()?;
+                let table = parse_handle(text).filter(|handle| *handle != 0 && handle & 0xf_ffff == 0);
+                params.link = Some(table.ok_or_else(|| illegal("link", text, words.last()))? >> 20);
+            }
+            "offset" => {
+                let place = words.place();
+                params.offset = offset(words).map_err(|failed| failed.named("offset", place))?;
+            }
+            "hashkey" => {
+                let place = words.place();
+                params.hash = Some(hashkey(words).map_err(|failed| failed.named("hashkey", place))?);
+            }
+            "sample" => {
+                let place = words.place();
+                let bucket = sample(words).map_err(|failed| failed.named("sample", place))?;
+                params.table = params.table & 0xfff0_0000 | bucket << 12;
+            }
+            "skip_sw" => return Err(super::flower::no_card(words.last())),
+            "indev" | "skip_hw" => {
                 return Err(later("u32 option", word, words.last()));
             }
             "action" => read.actions = action::parse(words, env)?,
+            "police" => read.actions = action::old_police(words)?,
             "help" => return Err(Refusal { stderr: U32.help(), code: 1, ..Refusal::default() }),
             _ if begins(word, "classid") => params.classid = Some(classid(words)?),
             _ => {
-                let remedy = match nearest(word, &["match", "flowid", "classid", "order", "ht", "action"]) {
+                let remedy = match nearest(word, &["match", "flowid", "classid", "order", "ht", "link", "hashkey", "offset", "divisor", "sample", "police", "action"]) {
                     Some(name) => format!("u32 has no \"{word}\"; did you mean {name}?"),
-                    None => "u32 takes match …, flowid CLASS, ht TABLE, order N, action ….".to_string(),
+                    None => "u32 takes match …, flowid CLASS, ht TABLE, order N, link TABLE, hashkey …, offset …, divisor N, police …, action ….".to_string(),
                 };
                 return Err(Refusal::new(1, format!("What is \"{word}\"?"))
                     .then(&U32.help())
@@ -100,6 +118,7 @@ fn illegal(name: &str, text: &str, place: usize) -> Refusal {
         "classid" => "a class such as 1:10",
         "ht" => "a table such as 800: or a bucket such as 2:1f:",
         "divisor" => "a power of two up to 256",
+        "link" => "a table such as 2:",
         _ => "a number",
     };
     Refusal::new(1, format!("Illegal \"{name}\""))
@@ -120,13 +139,84 @@ impl Failed {
         Failed::Illegal(String::new(), remedy.into())
     }
     fn refusal(self, place: usize) -> Refusal {
+        self.named("match", place)
+    }
+    fn named(self, name: &str, place: usize) -> Refusal {
         match self {
             Failed::Incomplete => Refusal::incomplete().at(place),
             Failed::Illegal(before, remedy) => {
-                Refusal::new(1, format!("{before}Illegal \"match\"")).at(place).remedy(remedy)
+                Refusal::new(1, format!("{before}Illegal \"{name}\"")).at(place).remedy(remedy)
             }
         }
     }
+}
+
+/// `offset [at OFFSET] [mask MASK] [shift N] [plus N] [eat]`.
+fn offset(words: &mut Words<'_>) -> Result<U32Offset, Failed> {
+    let mut offset = U32Offset::default();
+    let mut field = None::<U32OffsetField>;
+    while let Some(word) = words.peek() {
+        if !["at", "mask", "shift", "plus", "eat"].contains(&word) {
+            break;
+        }
+        words.skip();
+        if word == "eat" {
+            offset.eat = true;
+            continue;
+        }
+        let text = words.take().ok_or(Failed::Incomplete)?;
+        let wrong = || Failed::why(format!("{word} takes a number; \"{text}\" is none."));
+        match word {
+            "plus" => offset.plus = u16_in(text, 0).ok_or_else(wrong)?,
+            "shift" => field.get_or_insert_default().shift = u8_in(text, 0).ok_or_else(wrong)?,
+            "mask" => field.get_or_insert_default().mask = u16_in(text, 16).ok_or_else(wrong)?,
+            _ => {
+                let at = i32_in(text, 0).ok_or_else(wrong)?;
+                if at % 2 != 0 {
+                    let told = "offset \"at\" must be even\n".to_owned();
+                    return Err(Failed::Illegal(told, "A field of 16 bits stands at an even offset.".into()));
+                }
+                field.get_or_insert_default().at = at;
+            }
+        }
+    }
+    offset.field = field;
+    Ok(offset)
+}
+
+/// `hashkey mask MASK [at OFFSET]`, in either order.
+fn hashkey(words: &mut Words<'_>) -> Result<(u32, i32), Failed> {
+    let (mut mask, mut at) = (0, 0);
+    while let Some(word @ ("mask" | "at")) = words.peek() {
+        words.skip();
+        let text = words.take().ok_or(Failed::Incomplete)?;
+        let wrong = || {
+            Failed::why(format!("hashkey takes mask MASK at OFFSET, the offset a multiple of 4; \"{text}\" is none."))
+        };
+        match word {
+            "mask" => mask = u32_in(text, 16).ok_or_else(wrong)?,
+            _ => at = i32_in(text, 0).filter(|at| at % 4 == 0).ok_or_else(wrong)?,
+        }
+    }
+    Ok((mask, at))
+}
+
+/// `sample MATCH [divisor N]`: the bucket that packets like this come to.
+fn sample(words: &mut Words<'_>) -> Result<u32, Failed> {
+    let mut params = U32Params::default();
+    selector(words, &mut params)?;
+    let mut divisor = 256;
+    if words.peek() == Some("divisor") {
+        words.skip();
+        let text = words.take().ok_or(Failed::Incomplete)?;
+        let read = u32_in(text, 0).filter(|buckets| buckets.is_power_of_two() && *buckets <= 256);
+        divisor = read.ok_or_else(|| Failed::why("divisor takes a power of two up to 256."))?;
+    }
+    let [key] = &params.keys[..] else { return Err(Failed::why("sample takes one comparison of one word.")) };
+    let mut hash = key.value & key.mask;
+    hash ^= hash >> 16;
+    hash ^= hash >> 8;
+    Ok(hash % divisor)
 }
 
 /// One match: its kind, then what the kind takes.

@@ -32,6 +32,10 @@ impl<'a> Words<'a> {
     pub(crate) fn skip(&mut self) {
         self.at += 1;
     }
+    /// The words from here on.
+    pub(crate) fn rest(&self) -> &'a [String] {
+        self.args.get(self.at..).unwrap_or(&[])
+    }
     /// How many words are left.
     pub(crate) fn left(&self) -> usize {
         self.args.len().saturating_sub(self.at)

@@ -7,7 +7,7 @@ const ACTION: OptionSpec = OptionSpec::exact(
     "action",
     Takes::Ignored,
     "",
-    "at the end: pass, drop, continue, reclassify, pipe, or mirred egress redirect dev DEVICE; several in turn",
+    "at the end: pass, drop, continue, reclassify, pipe, goto chain N, police …, skbedit …, mirred egress redirect|mirror dev DEVICE; several in turn",
 );
 
 /// fw.
@@ -35,6 +35,31 @@ pub const U32: KindSpec = KindSpec {
         ),
         OptionSpec::short("classid", Takes::Hex, "none", "where matching packets go").or(&["flowid"]),
         OptionSpec::exact("ht", Takes::Hex, "800:", "the hash table to put it in"),
+        OptionSpec::exact(
+            "divisor",
+            Takes::Number,
+            "",
+            "not a filter but a hash table of so many buckets (handle 2: before u32)",
+        ),
+        OptionSpec::exact("link", Takes::Hex, "none", "the table whose filters are asked about what matches"),
+        OptionSpec::exact(
+            "hashkey",
+            Takes::Ignored,
+            "bucket 0",
+            "mask MASK at OFFSET: the bits that pick the bucket of the linked table",
+        ),
+        OptionSpec::exact(
+            "offset",
+            Takes::Ignored,
+            "none",
+            "at OFFSET mask MASK shift N plus N eat: where the header behind begins",
+        ),
+        OptionSpec::exact(
+            "sample",
+            Takes::Ignored,
+            "",
+            "MATCH [divisor N]: put it in the bucket that such packets come to",
+        ),
         OptionSpec::exact("order", Takes::Hex, "the next free", "place in its bucket: lower is asked first"),
         ACTION,
     ]),
@@ -83,5 +108,70 @@ pub const MATCHALL: KindSpec = KindSpec {
     voice: Voice::Plain,
 };
 
+/// basic.
+pub const BASIC: KindSpec = KindSpec {
+    name: "basic",
+    title: "by an expression of several conditions: and, or, not, parentheses",
+    qdisc: Some(&[
+        OptionSpec::short(
+            "match",
+            Takes::Ignored,
+            "everything",
+            "cmp(u16 at 2 layer transport gt 1023), nbyte(\"AB\" at 20), u32(u32 0x0a000000 0xff000000 at 12), meta(nf_mark mask 0xf eq 3), joined",
+        ),
+        OptionSpec::short("classid", Takes::Hex, "none", "where matching packets go").or(&["flowid"]),
+        ACTION,
+    ]),
+    class: None,
+    voice: Voice::Plain,
+};
+
+/// flower.
+pub const FLOWER: KindSpec = KindSpec {
+    name: "flower",
+    title: "by fields of the headers, the innermost where there are several",
+    qdisc: Some(&[
+        OptionSpec::exact("ip_proto", Takes::Ignored, "any", "tcp, udp, sctp, icmp, icmpv6, or a hexadecimal number"),
+        OptionSpec::exact("src_ip", Takes::Ignored, "any", "source address or prefix; dst_ip for the destination"),
+        OptionSpec::exact("src_port", Takes::Ignored, "any", "N, N/MASK or N-M, after ip_proto; dst_port likewise"),
+        OptionSpec::exact(
+            "ip_tos",
+            Takes::Hex,
+            "any",
+            "the DS field, with /MASK if need be; ip_ttl for the time to live",
+        ),
+        OptionSpec::exact("tcp_flags", Takes::Hex, "any", "TCP's flags, with /MASK if need be"),
+        OptionSpec::exact("type", Takes::Decimal, "any", "ICMP's type; code for its code"),
+        OptionSpec::exact(
+            "ip_flags",
+            Takes::Ignored,
+            "any",
+            "frag, nofrag, firstfrag, nofirstfrag, with slashes between",
+        ),
+        OptionSpec::exact(
+            "src_mac",
+            Takes::Ignored,
+            "any",
+            "source on the link, with /BITS or /MASK; dst_mac likewise",
+        ),
+        OptionSpec::exact(
+            "vlan_id",
+            Takes::Decimal,
+            "any",
+            "of the tag (protocol 802.1q); vlan_prio, vlan_ethtype, cvlan_… likewise",
+        ),
+        OptionSpec::exact(
+            "arp_op",
+            Takes::Ignored,
+            "any",
+            "request, reply or a number; arp_sip, arp_tip, arp_sha, arp_tha likewise",
+        ),
+        OptionSpec::short("classid", Takes::Hex, "none", "where matching packets go").or(&["flowid"]),
+        ACTION,
+    ]),
+    class: None,
+    voice: Voice::Plain,
+};
+
 /// All filters with a table.
-pub const FILTERS: &[&KindSpec] = &[&FW, &U32, &FLOW, &MATCHALL];
+pub const FILTERS: &[&KindSpec] = &[&FW, &U32, &FLOW, &MATCHALL, &BASIC, &FLOWER];

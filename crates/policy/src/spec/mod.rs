@@ -16,7 +16,7 @@ mod qdiscs;
 mod refused;
 mod skbprio;
 
-pub use filters::{FILTERS, FLOW, FW, MATCHALL, U32};
+pub use filters::{BASIC, FILTERS, FLOW, FLOWER, FW, MATCHALL, U32};
 pub use qdiscs::{KINDS, STAB};
 pub use refused::{REFUSED, Refused};
 

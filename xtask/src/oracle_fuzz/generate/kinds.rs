@@ -1,6 +1,6 @@
 //! The kinds of qdisc: their words, and what grows below the classful ones.
 
-use super::{Class, World, aqm, fair, later};
+use super::{Class, World, aqm, cake, fair, later};
 use crate::oracle_fuzz::rng::Rng;
 
 /// One kind that cases are made of.
@@ -35,6 +35,7 @@ pub(crate) const KINDS: &[Kind] = &[
     Kind { name: "pie", weight: 9, inner: false, words: aqm::pie, grow: None },
     Kind { name: "hfsc", weight: 9, inner: true, words: fair::hfsc, grow: Some(fair::grow_hfsc) },
     Kind { name: "qfq", weight: 8, inner: true, words: nothing, grow: Some(fair::grow_qfq) },
+    Kind { name: "cake", weight: 12, inner: false, words: cake::cake, grow: None },
     Kind { name: "ets", weight: 7, inner: true, words: later::ets, grow: Some(later::grow_ets) },
     Kind { name: "fq", weight: 5, inner: false, words: later::fq, grow: None },
     Kind { name: "fq_pie", weight: 7, inner: false, words: later::fq_pie, grow: None },

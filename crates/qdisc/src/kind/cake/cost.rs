@@ -5,7 +5,7 @@ use tidegate_policy::CakeFraming;
 /// How the link frames packets, and what was seen of their sizes.
 #[derive(Clone, Debug)]
 pub(super) struct Framing {
-    /// `None`: frames count as the device has them.
+    /// The network layer counts; else frames as the device has them.
     pub(super) layered: bool,
     pub(super) overhead: i32,
     pub(super) mpu: u32,
@@ -44,14 +44,13 @@ impl Framing {
         (self.offset.wrapping_add(0x8000) >> 16) as u16
     }
 
-    /// What a packet of `len` bytes costs, `header` bytes of which are the link header. More taken off than there is wraps round, as in
-    /// the kernel.
+    /// What a packet of `len` bytes costs, `header` bytes of which are the link header.
     #[inline]
     pub(super) fn cost(&mut self, len: u32, header: u32) -> u32 {
         self.offset = self.offset - (self.offset >> 8) + ((header << 16) >> 8);
-        let network = if self.layered { len.wrapping_sub(header) } else { len };
+        let network = if self.layered { len.saturating_sub(header) } else { len };
         see(&mut self.network, network);
-        let adjusted = self.cut(network.wrapping_add(self.overhead as u32).max(self.mpu));
+        let adjusted = self.cut(network.saturating_add_signed(self.overhead).max(self.mpu));
         see(&mut self.adjusted, adjusted);
         adjusted
     }
@@ -59,8 +58,8 @@ impl Framing {
     fn cut(&self, len: u32) -> u32 {
         match self.cut {
             CakeFraming::None => len,
-            CakeFraming::Atm => (len.wrapping_add(47) / 48).wrapping_mul(53),
-            CakeFraming::Ptm => len.wrapping_add(len.wrapping_add(63) / 64),
+            CakeFraming::Atm => len.div_ceil(48) * 53,
+            CakeFraming::Ptm => len + len.div_ceil(64),
         }
     }
 }

@@ -282,14 +282,20 @@ impl Cake {
         cost
     }
 
-    /// Drops from the longest queues until the memory suffices.
-    fn make_room(&mut self, cx: &mut Cx<'_>, at: Handle) {
+    /// Drops from the longest queues until the memory suffices; tells whether the flow that a packet just came for was among them.
+    fn make_room(&mut self, cx: &mut Cx<'_>, at: Handle, came_for: (usize, u32)) -> bool {
+        let mut own = false;
         while self.memory > self.memory_limit {
+            let fresh = !self.overflow.is_kept();
             let (tin, queue) = self.overflow.longest(&self.tins);
             let found = self.tins[tin].flow_of(queue);
             let Some((flow, pkt)) = found.and_then(|flow| Some((flow, self.tins[tin].pop(cx.pool, flow)?))) else {
+                // The heap is wrong: it is built anew. Then an empty queue on top means that nothing waits.
                 self.overflow.forget();
-                return;
+                if fresh {
+                    break;
+                }
+                continue;
             };
             let law = self.tins[tin].terms.law;
             let begins = self.tins[tin].flow(flow).state.full(&law, cx.now);
@@ -304,7 +310,9 @@ impl Cake {
             }
             cx.drop(at, pkt, Why::Overflow);
             self.overflow.shorter(&self.tins, tin, queue);
+            own |= (tin, flow) == came_for;
         }
+        own
     }
 
     /// Learns from an arrival how fast packets come, where the rate follows that.
@@ -387,7 +395,7 @@ impl Cake {
                 // The last packet of a queue may be marked; it is not dropped.
                 if !verdict.drop || self.tins[at].flow(flow).queue.is_empty() {
                     self.tins[at].counts.marks += u32::from(verdict.marked);
-                    return Some(self.send(cx, own, at, flow, pkt));
+                    return Some(self.send(cx, at, flow, pkt));
                 }
                 if self.lose(cx, own, at, flow, pkt) {
                     break;
@@ -438,8 +446,7 @@ impl Cake {
         charged
     }
 
-    fn send(&mut self, cx: &mut Cx<'_>, own: Own, at: usize, flow: u32, pkt: Pkt) -> Pkt {
-        let _ = own;
+    fn send(&mut self, cx: &mut Cx<'_>, at: usize, flow: u32, pkt: Pkt) -> Pkt {
         let meta = cx.pool.meta(&pkt);
         self.tins[at].learn_delay(cx.now.0.wrapping_sub(meta.scratch.0));
         let cost = self.charge(cx.now.0, at, meta.cost, false) as i32;
@@ -471,30 +478,16 @@ fn ends(mode: CakeFlows, hosts: &mut dyn FnMut() -> (u32, u32)) -> u32 {
 
 /// The hash of a packet's conversation.
 fn flow_hash(pool: &mut Pool, pkt: &Pkt, nat: bool) -> u32 {
-    match untranslated(pool, pkt, nat) {
+    match if nat { pool.untranslated_keys(pkt) } else { None } {
         Some(keys) => keys.hash(HashKey::default()),
         None => pool.hash(pkt),
     }
 }
 
-/// The keys of a packet with the addresses and ports it came with, if they were translated since.
-fn untranslated(pool: &mut Pool, pkt: &Pkt, nat: bool) -> Option<FlowKeys> {
-    if !nat || pool.meta(pkt).connection == 0 {
-        return None;
-    }
-    let came = pool.arrived_keys(pkt);
-    let keys = *pool.keys(pkt);
-    let changed = came.addrs != keys.addrs || came.ports != keys.ports;
-    (changed && matches!((came.addrs, keys.addrs), (Addrs::V4(..), Addrs::V4(..)))).then_some(FlowKeys {
-        addrs: came.addrs,
-        ports: came.ports,
-        ..keys
-    })
-}
-
 /// The hashes of a packet's two ends: of its keys with one address alone.
 fn host_hashes(pool: &mut Pool, pkt: &Pkt, nat: bool) -> (u32, u32) {
-    let keys = untranslated(pool, pkt, nat).unwrap_or(*pool.keys(pkt));
+    let untranslated = if nat { pool.untranslated_keys(pkt) } else { None };
+    let keys = untranslated.unwrap_or_else(|| *pool.keys(pkt));
     let alone = FlowKeys { ports: (0, 0), protocol: 0, gre_key: [0; 4], flow_label: 0, ..keys };
     let hash = |addrs: Addrs| FlowKeys { addrs, ..alone }.hash(HashKey::default());
     match keys.addrs {
@@ -533,8 +526,7 @@ impl Discipline for Cake {
         let mode = self.mode();
         self.tins[tin].join(mode, flow, cx.draw.source);
         self.memory_most = self.memory_most.max(self.memory);
-        self.make_room(cx, own.handle);
-        Enqueue::Queued
+        if self.make_room(cx, own.handle, (tin, flow)) { Enqueue::Congested } else { Enqueue::Queued }
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>, own: Own) -> Dequeue {
@@ -566,14 +558,14 @@ impl Discipline for Cake {
         }
         self.reconfigure();
         for tin in self.tin_count()..MOST {
-            self.clear(cx, own.handle, tin);
+            self.clear(cx, tin, |cx, pkt| cx.vanish(own.handle, pkt));
         }
         Ok(())
     }
 
     fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
         for tin in 0..MOST {
-            self.clear(cx, own.handle, tin);
+            self.clear(cx, tin, |cx, pkt| cx.drop(own.handle, pkt, Why::PurgedAtOnce));
         }
     }
 
@@ -621,11 +613,11 @@ impl Discipline for Cake {
 }
 
 impl Cake {
-    /// Empties a tin.
-    fn clear(&mut self, cx: &mut Cx<'_>, at: Handle, tin: usize) {
+    /// Empties a tin; `lose` says how. The flows keep their standing.
+    fn clear<'b>(&mut self, cx: &mut Cx<'b>, tin: usize, lose: impl Fn(&mut Cx<'b>, Pkt)) {
         for flow in self.tins[tin].in_order() {
             while let Some(pkt) = self.pop(cx.pool, tin, flow) {
-                cx.drop(at, pkt, Why::PurgedAtOnce);
+                lose(cx, pkt);
             }
         }
     }

@@ -83,9 +83,12 @@ impl Overflow {
         }
     }
 
+    /// Lets the queue at a place sink below longer ones. Linux goes on comparing with the one that rose, so it sinks by one step where the
+    /// heap below is in order: the heap is not quite one, and which queue pays depends on it.
     fn sift_down(&mut self, tins: &[Tin], mut at: usize) {
+        let mut most = self.bytes(tins, at);
         loop {
-            let (mut longest, mut most) = (at, self.bytes(tins, at));
+            let mut longest = at;
             for below in [2 * at + 1, 2 * at + 2] {
                 if below < PLACES && self.bytes(tins, below) > most {
                     (longest, most) = (below, self.bytes(tins, below));

@@ -387,6 +387,13 @@ impl Tin {
         Some(pkt)
     }
 
+    /// Takes a packet out of the middle of a flow's queue.
+    pub(super) fn take(&mut self, pool: &mut Pool, at: u32, slot: usize) -> Option<Pkt> {
+        let pkt = self.flows[at as usize].queue.take_at(pool, slot)?;
+        self.backlog -= u64::from(pool.meta(&pkt).len);
+        Some(pkt)
+    }
+
     /// Bytes that wait in it.
     #[inline]
     pub(super) fn backlog(&self) -> u64 {

@@ -15,7 +15,7 @@ use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek, Visit};
 use crate::node::{Answer, Gone, Node, classify};
 use alloc::string::String;
 use alloc::vec::Vec;
-use tidegate_classify::{FilterList, U32Listing};
+use tidegate_classify::{FilterList, Told, U32Listing};
 use tidegate_packet::{Handle, Pkt, Time, Timer};
 use tidegate_policy::dump::{ClassDump, QueueStats, Xstats};
 use tidegate_policy::{
@@ -382,19 +382,17 @@ impl Discipline for Hfsc {
         }
     }
 
-    fn forget_device(&mut self, gone: u32) {
-        for class in &mut self.tree.classes {
-            class.filters.forget_device(gone);
-        }
+    fn each_class_action(&self, show: &mut dyn FnMut(&[u32])) {
+        self.tree.classes.iter().for_each(|class| class.filters.each_action(show));
     }
 
     fn classes_have_table(&self, number: u32) -> bool {
         self.tree.classes.iter().any(|class| class.filters.has_table(number))
     }
 
-    fn class_tables(&self, but: Handle, now: Time, out: &mut Vec<U32Listing>) {
+    fn class_tables(&self, but: Handle, told: Told<'_>, out: &mut Vec<U32Listing>) {
         for class in self.tree.classes.iter().filter(|class| class.id != but) {
-            out.extend(class.filters.u32_tables(now));
+            out.extend(class.filters.u32_tables(told));
         }
     }
 

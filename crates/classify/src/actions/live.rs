@@ -1,0 +1,177 @@
+//! One action at work: what it does to a packet, and what it counts.
+
+use super::police::Policer;
+use super::{Done, Meter, Mirrored, Verdict};
+use crate::list::RandomSource;
+use alloc::vec::Vec;
+use tidegate_packet::{Mark, Pkt, Pool, Time};
+use tidegate_policy::dump::ActionDump;
+use tidegate_policy::{Act, Action, Control, Errno, Gact, Mirred, Skbedit, TcError};
+
+/// An action with its counters.
+#[derive(Debug)]
+pub(super) struct Live {
+    pub(super) action: Action,
+    policer: Option<Policer>,
+    /// It was made by itself and stays without filters.
+    pub(super) kept: bool,
+    /// Filters that have it.
+    pub(super) binds: u32,
+    pub(super) counted_old: bool,
+    made_old: bool,
+    bytes: u64,
+    packets: u64,
+    drops: u32,
+    overlimits: u32,
+    /// Packets that a `random determ` saw.
+    turns: u32,
+    installed: Time,
+    used: Time,
+    first_used: Option<Time>,
+}
+
+impl Live {
+    pub(super) fn new(action: &Action, now: Time) -> Result<Live, TcError> {
+        check(action)?;
+        Ok(Live {
+            policer: policer(action, now),
+            action: action.clone(),
+            kept: false,
+            binds: 0,
+            counted_old: false,
+            made_old: action.old_style,
+            bytes: 0,
+            packets: 0,
+            drops: 0,
+            overlimits: 0,
+            turns: 0,
+            installed: now,
+            used: now,
+            first_used: None,
+        })
+    }
+
+    /// Gives it other parameters; what it counted stays.
+    pub(super) fn change(&mut self, action: &Action, now: Time) -> Result<(), TcError> {
+        check(action)?;
+        self.policer = policer(action, now);
+        self.action.act = action.act.clone();
+        if !action.cookie.is_empty() {
+            self.action.cookie.clone_from(&action.cookie);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn run(
+        &mut self,
+        pool: &mut Pool,
+        pkt: &Pkt,
+        meter: Meter,
+        random: &mut RandomSource<'_>,
+        mirrored: &mut Vec<Mirrored>,
+    ) -> Done {
+        self.bytes += u64::from(meter.len);
+        self.packets += 1;
+        self.used = meter.now;
+        self.first_used.get_or_insert(meter.now);
+        let control = match &self.action.act {
+            Act::Gact(gact) => decide(gact, &mut self.turns, random),
+            Act::Police(police) => {
+                if self.policer.as_mut().is_none_or(|policer| policer.conforms(meter.len, meter.now)) {
+                    police.conform.unwrap_or_default()
+                } else {
+                    self.overlimits += 1;
+                    police.exceed
+                }
+            }
+            Act::Skbedit(edit) => edited(edit, pool, pkt),
+            Act::Mirred(mirred) => {
+                self.drops += u32::from(mirred.device == Act::NOWHERE);
+                return mirror(mirred, pool, pkt, mirrored);
+            }
+        };
+        self.drops += u32::from(control == Control::Drop);
+        Done::Control(control)
+    }
+
+    pub(super) fn dump(&self, now: Time) -> ActionDump {
+        ActionDump {
+            action: self.action.clone(),
+            bytes: self.bytes,
+            packets: self.packets,
+            drops: self.drops,
+            overlimits: self.overlimits,
+            binds: self.binds,
+            refs: self.binds + u32::from(self.kept),
+            counted_old: self.counted_old,
+            made_old: self.made_old,
+            installed: now.since(self.installed).0,
+            used: now.since(self.used).0,
+            first_used: self.first_used.map(|at| now.since(at).0),
+        }
+    }
+}
+
+fn policer(action: &Action, now: Time) -> Option<Policer> {
+    match &action.act {
+        Act::Police(police) => Some(Policer::new(police, now)),
+        _ => None,
+    }
+}
+
+/// What the kernel takes for no action.
+fn check(action: &Action) -> Result<(), TcError> {
+    let Act::Police(police) = &action.act else { return Ok(()) };
+    if police.average.is_some() {
+        // Nobody measures: a filter's rate estimator is not modelled.
+        return Err(TcError::bare(Errno::Inval));
+    }
+    match (police.rate.is_some(), police.packets > 0, police.packets_burst > 0) {
+        (_, true, false) | (_, false, true) => {
+            Err(TcError::new(Errno::Inval, "Both or neither packet-per-second burst and rate must be provided"))
+        }
+        (true, true, _) => Err(TcError::new(
+            Errno::Inval,
+            "packet-per-second and byte-per-second rate limits not allowed in same action",
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn decide(gact: &Gact, turns: &mut u32, random: &mut RandomSource<'_>) -> Control {
+    let Some(other) = gact.random else { return gact.control };
+    let hit = if other.drawn {
+        random.below(u32::from(other.one_in)) == 0
+    } else {
+        *turns = turns.wrapping_add(1);
+        turns.is_multiple_of(u32::from(other.one_in))
+    };
+    if hit { other.control } else { gact.control }
+}
+
+fn edited(edit: &Skbedit, pool: &mut Pool, pkt: &Pkt) -> Control {
+    let meta = pool.meta_mut(pkt);
+    if let Some(priority) = edit.priority {
+        meta.priority = priority;
+    }
+    if edit.inherit_dsfield && matches!(meta.ethertype, 0x0800 | 0x86dd) {
+        meta.priority = u32::from(meta.dsfield >> 2);
+    }
+    if let Some((mark, mask)) = edit.mark {
+        meta.mark = Mark(meta.mark.0 & !mask | mark & mask);
+    }
+    edit.control
+}
+
+fn mirror(mirred: &Mirred, pool: &mut Pool, pkt: &Pkt, mirrored: &mut Vec<Mirrored>) -> Done {
+    if !mirred.copy {
+        return Done::Away(Verdict::Redirect(mirred.device));
+    }
+    if mirred.device != Act::NOWHERE
+        && let Some(copy) = pool.copy(pkt)
+    {
+        mirrored.push(Mirrored { pkt: copy, to: mirred.device });
+    }
+    Done::Control(mirred.control)
+}

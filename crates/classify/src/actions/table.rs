@@ -1,0 +1,224 @@
+//! The machine's actions.
+
+use super::live::Live;
+use super::{Done, Mirrored};
+use crate::list::Asked;
+use alloc::collections::BTreeMap;
+use alloc::vec;
+use alloc::vec::Vec;
+use tidegate_packet::Time;
+use tidegate_policy::dump::ActionDump;
+use tidegate_policy::{Act, Action, Errno, TcError, Verb};
+
+/// The actions of a machine, with those who have them.
+#[derive(Debug, Default)]
+pub struct Actions {
+    slots: Vec<Option<Live>>,
+    free: Vec<u32>,
+    /// Their places, by kind and number.
+    known: BTreeMap<(&'static str, u32), u32>,
+    /// Filters may have gone since the count of who has what was made, the last of them at this time.
+    stale: Option<Time>,
+    /// Copies on their way to other devices.
+    pub(crate) mirrored: Vec<Mirrored>,
+}
+
+/// Has the packet go through the action in a place.
+#[inline]
+pub(super) fn run(place: u32, asked: &mut Asked<'_>) -> Done {
+    let Asked { pool, pkt, meter, actions, random, .. } = asked;
+    let Actions { slots, mirrored, .. } = &mut **actions;
+    match slots.get_mut(place as usize) {
+        Some(Some(live)) => live.run(pool, pkt, *meter, random, mirrored),
+        _ => unreachable!("a filter holds an action that is gone"),
+    }
+}
+
+impl Actions {
+    /// None at all?
+    pub fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+
+    /// A filter takes hold of these; those that are not there are made, or where one cannot be, none.
+    pub(super) fn bind(&mut self, actions: &[Action], now: Time) -> Result<Vec<u32>, TcError> {
+        let mut places = Vec::with_capacity(actions.len());
+        for action in actions {
+            match self.find_or_make(action, now) {
+                Ok(place) => places.push(place),
+                Err(error) => {
+                    self.unbind(&places);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(places)
+    }
+
+    fn find_or_make(&mut self, action: &Action, now: Time) -> Result<u32, TcError> {
+        let there = self.known.get(&(action.act.kind(), action.index)).copied().filter(|_| action.index != 0);
+        let place = match there {
+            Some(place) => place,
+            None => self.make(action, now)?,
+        };
+        if let Some(live) = self.at_mut(place) {
+            live.binds += 1;
+            live.counted_old |= action.old_style;
+        }
+        Ok(place)
+    }
+
+    /// Takes back what a filter took hold of that was not made after all.
+    pub(crate) fn unbind(&mut self, places: &[u32]) {
+        for place in places {
+            let Some(live) = self.at_mut(*place) else { continue };
+            live.binds -= 1;
+            if live.binds == 0 && !live.kept {
+                self.remove(*place);
+            }
+        }
+    }
+
+    fn make(&mut self, action: &Action, now: Time) -> Result<u32, TcError> {
+        let kind = action.act.kind();
+        let index = if action.index == 0 { self.free_number(kind) } else { action.index };
+        let live = Live::new(&Action { index, ..action.clone() }, now)?;
+        let place = match self.free.pop() {
+            Some(place) => place,
+            None => {
+                self.slots.push(None);
+                self.slots.len() as u32 - 1
+            }
+        };
+        self.slots[place as usize] = Some(live);
+        self.known.insert((kind, index), place);
+        Ok(place)
+    }
+
+    /// The least number that no action of the kind has.
+    fn free_number(&self, kind: &'static str) -> u32 {
+        let mut next = 1;
+        for ((_, index), _) in self.known.range((kind, 1)..=(kind, u32::MAX)) {
+            if *index != next {
+                break;
+            }
+            next += 1;
+        }
+        next
+    }
+
+    fn remove(&mut self, place: u32) {
+        if let Some(live) = self.slots[place as usize].take() {
+            self.known.remove(&(live.action.act.kind(), live.action.index));
+            self.free.push(place);
+        }
+    }
+
+    fn at(&self, place: u32) -> Option<&Live> {
+        self.slots.get(place as usize)?.as_ref()
+    }
+
+    fn at_mut(&mut self, place: u32) -> Option<&mut Live> {
+        self.slots.get_mut(place as usize)?.as_mut()
+    }
+
+    /// Filters may be gone.
+    pub fn filters_may_be_gone(&mut self, now: Time) {
+        if !self.is_empty() {
+            self.stale = Some(now);
+        }
+    }
+
+    /// Is who has what to be counted anew? What filters had that are gone stays until time has gone on.
+    pub fn must_count(&self, now: Time) -> bool {
+        self.stale.is_some_and(|gone| gone < now)
+    }
+
+    /// Counts anew: `show` calls what it is given with the places that each filter there is has. What nobody has any more goes.
+    pub fn count(&mut self, show: impl FnOnce(&mut dyn FnMut(&[u32]))) {
+        let mut binds = vec![0; self.slots.len()];
+        show(&mut |places| places.iter().for_each(|place| binds[*place as usize] += 1));
+        for (place, binds) in (0..).zip(binds) {
+            let Some(live) = self.at_mut(place) else { continue };
+            live.binds = binds;
+            if binds == 0 && !live.kept {
+                self.remove(place);
+            }
+        }
+        self.stale = None;
+    }
+
+    /// Makes an action by itself, changes or deletes one (`tc actions`).
+    ///
+    /// # Errors
+    /// As the kernel refuses.
+    pub fn apply(&mut self, verb: Verb, action: &Action, now: Time) -> Result<(), TcError> {
+        let there = self.known.get(&(action.act.kind(), action.index)).copied().filter(|_| action.index != 0);
+        match (verb, there) {
+            (Verb::Delete, None) => Err(TcError::new(Errno::NoEnt, "TC action with specified index not found")),
+            (Verb::Delete, Some(place)) => match self.at(place) {
+                Some(live) if live.binds > 0 => Err(TcError::new(Errno::Perm, "Failed to delete TC action")),
+                _ => {
+                    self.remove(place);
+                    Ok(())
+                }
+            },
+            (Verb::Add, Some(_)) => Err(TcError::bare(Errno::Exist)),
+            (_, Some(place)) => match self.at_mut(place) {
+                Some(live) => live.change(action, now),
+                None => Ok(()),
+            },
+            (_, None) => {
+                let place = self.make(action, now)?;
+                if let Some(live) = self.at_mut(place) {
+                    live.kept = true;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Deletes all of a kind that no filter has, up to the first that one has. False: there was such a one.
+    pub fn flush(&mut self, kind: &str) -> bool {
+        let places: Vec<u32> = self.known.iter().filter(|((known, _), _)| *known == kind).map(|(_, at)| *at).collect();
+        for place in places {
+            match self.at(place) {
+                Some(live) if live.binds > 0 => return false,
+                _ => self.remove(place),
+            }
+        }
+        true
+    }
+
+    /// Those of a kind, by number.
+    pub fn dump(&self, kind: &str, now: Time) -> Vec<ActionDump> {
+        let ours = self.known.iter().filter(|((known, _), _)| *known == kind);
+        ours.filter_map(|(_, place)| self.dump_at(*place, now)).collect()
+    }
+
+    pub(super) fn dump_at(&self, place: u32, now: Time) -> Option<ActionDump> {
+        self.at(place).map(|live| live.dump(now))
+    }
+
+    /// A device is gone: no action leads there any more.
+    pub fn forget_device(&mut self, gone: u32) {
+        for live in self.slots.iter_mut().flatten() {
+            if let Act::Mirred(mirred) = &mut live.action.act
+                && mirred.device == gone
+            {
+                mirred.device = Act::NOWHERE;
+            }
+        }
+    }
+
+    /// Have actions made copies?
+    #[inline]
+    pub fn has_mirrored(&self) -> bool {
+        !self.mirrored.is_empty()
+    }
+
+    /// The copies that actions made since this was last asked.
+    pub fn take_mirrored(&mut self) -> Vec<Mirrored> {
+        core::mem::take(&mut self.mirrored)
+    }
+}

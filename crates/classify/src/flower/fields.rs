@@ -1,0 +1,140 @@
+//! The fields of a packet that flower compares: those of the innermost headers, as the dissector comes to them.
+
+use crate::list::Asked;
+use tidegate_packet::header::{ethertype, proto};
+use tidegate_packet::{Addrs, innermost, transport};
+use tidegate_policy::{FlowerField, FlowerKey};
+
+/// What was read of one packet.
+#[derive(Debug, Default)]
+pub(super) struct Fields {
+    inner: Option<Inner>,
+}
+
+/// What is read of the innermost headers beside the keys of the flow.
+#[derive(Clone, Copy, Debug, Default)]
+struct Inner {
+    dsfield: u8,
+    ttl: u8,
+    fragment: u8,
+    tcp_flags: u16,
+    icmp: (u8, u8),
+}
+
+impl Fields {
+    /// Does a field hold what it must?
+    pub(super) fn compare(&mut self, key: &FlowerKey, asked: &mut Asked<'_>) -> bool {
+        let found = self.read(key.field, asked);
+        if key.range { (key.value..=key.mask).contains(&found) } else { (found ^ key.value) & key.mask == 0 }
+    }
+
+    /// A field's value; 0 where the packet has none.
+    fn read(&mut self, field: FlowerField, asked: &mut Asked<'_>) -> u128 {
+        use FlowerField as F;
+        match field {
+            F::IpTos | F::IpTtl | F::IpFlags | F::TcpFlags | F::IcmpType | F::IcmpCode => {
+                let inner = *self.inner.get_or_insert_with(|| Inner::of(asked));
+                u128::from(match field {
+                    F::IpTos => u32::from(inner.dsfield),
+                    F::IpTtl => u32::from(inner.ttl),
+                    F::TcpFlags => u32::from(inner.tcp_flags),
+                    F::IcmpType => u32::from(inner.icmp.0),
+                    F::IcmpCode => u32::from(inner.icmp.1),
+                    _ => u32::from(inner.fragment),
+                })
+            }
+            F::DstMac => mac(asked, -14),
+            F::SrcMac => mac(asked, -8),
+            F::ArpSip | F::ArpTip | F::ArpOp | F::ArpSha | F::ArpTha => arp(field, asked),
+            _ => keyed(field, asked),
+        }
+    }
+}
+
+/// Fields among the keys of the flow.
+fn keyed(field: FlowerField, asked: &mut Asked<'_>) -> u128 {
+    use FlowerField as F;
+    let outer = asked.pool.meta(asked.pkt).ethertype;
+    let keys = asked.pool.keys(asked.pkt);
+    let [first, second] = keys.vlan.map(|tag| tag.map_or(0, |(tci, _)| tci));
+    u128::from(match field {
+        F::NumVlans => keys.vlan.iter().flatten().count() as u16,
+        F::VlanId => first & 0xfff,
+        F::VlanPrio => first >> 13,
+        F::CvlanId => second & 0xfff,
+        F::CvlanPrio => second >> 13,
+        F::VlanEthtype | F::EthType if keys.vlan[0].is_none() => {
+            if keys.ethertype == 0 {
+                outer
+            } else {
+                keys.ethertype
+            }
+        }
+        F::VlanEthtype => keys.vlan[1].map_or(keys.ethertype, |(_, tpid)| tpid),
+        F::CvlanEthtype | F::EthType => keys.ethertype,
+        F::IpProto => u16::from(keys.protocol),
+        F::SrcPort => keys.ports.0,
+        F::DstPort => keys.ports.1,
+        F::SrcIp | F::DstIp => return address(keys.addrs, field == F::DstIp),
+        _ => 0,
+    })
+}
+
+fn address(addrs: Addrs, destination: bool) -> u128 {
+    match addrs {
+        Addrs::None => 0,
+        Addrs::V4(src, dst) => u128::from(u32::from_be_bytes(if destination { dst } else { src })),
+        Addrs::V6(src, dst) => u128::from_be_bytes(if destination { dst } else { src }),
+    }
+}
+
+fn mac(asked: &Asked<'_>, from: i32) -> u128 {
+    let head = asked.pool.head(asked.pkt);
+    (from..from + 6).fold(0, |address, at| address << 8 | u128::from(head.octet(at).unwrap_or(0)))
+}
+
+/// ARP of IPv4 over Ethernet (RFC 826); what else there is has no fields.
+fn arp(field: FlowerField, asked: &Asked<'_>) -> u128 {
+    let head = asked.pool.head(asked.pkt);
+    if head.ethertype() != ethertype::ARP || head.word(0) != Some(0x0001_0800) {
+        return 0;
+    }
+    let (at, octets) = match field {
+        FlowerField::ArpOp => (6, 2),
+        FlowerField::ArpSha => (8, 6),
+        FlowerField::ArpSip => (14, 4),
+        FlowerField::ArpTha => (18, 6),
+        _ => (24, 4),
+    };
+    (at..at + octets).fold(0, |value, at| value << 8 | u128::from(head.octet(at).unwrap_or(0)))
+}
+
+impl Inner {
+    fn of(asked: &Asked<'_>) -> Inner {
+        let (head, meta) = (asked.pool.head(asked.pkt), asked.pool.meta(asked.pkt));
+        let Some((family, network)) = innermost(head, asked.pool.dissector()) else { return Inner::default() };
+        let outermost = network.len() == head.network().len();
+        let octet = |at: usize| network.get(at).copied().unwrap_or(0);
+        let mut inner = Inner::default();
+        if family == ethertype::IPV4 {
+            (inner.dsfield, inner.ttl) = (octet(1), octet(8));
+            let place = u16::from_be_bytes([octet(6), octet(7)]);
+            inner.fragment = u8::from(place & 0x3fff != 0) | u8::from(place & 0x3fff == 0x2000) << 1;
+        } else {
+            (inner.dsfield, inner.ttl) = (octet(0) << 4 | octet(1) >> 4, octet(7));
+        }
+        if outermost {
+            // It may have been rewritten since the packet came.
+            inner.dsfield = meta.dsfield;
+        }
+        let Some((protocol, rest)) = transport(family, network).filter(|_| inner.fragment == 0) else { return inner };
+        match protocol {
+            proto::TCP => inner.tcp_flags = rest.get(12..14).map_or(0, |f| u16::from_be_bytes([f[0], f[1]]) & 0xfff),
+            proto::ICMP | proto::ICMPV6 => {
+                inner.icmp = rest.first().copied().zip(rest.get(1).copied()).unwrap_or_default()
+            }
+            _ => {}
+        }
+        inner
+    }
+}

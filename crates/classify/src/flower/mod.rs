@@ -1,0 +1,151 @@
+//! flower: by fields of the headers (tc-flower(8)).
+//!
+//! Filters that compare the same bits of the same fields form a group; groups are asked in the order in which they came to be, and
+//! whichever has the packet decides, however many bits it compares.
+
+mod fields;
+
+use crate::actions::{Bound, Said, Told};
+use crate::list::Asked;
+use crate::pref::Filters;
+use alloc::vec::Vec;
+use fields::Fields;
+use tidegate_packet::Handle;
+use tidegate_policy::dump::FilterEntry;
+use tidegate_policy::{Errno, FilterParams, FlowerField, FlowerKey, FlowerParams, TcError};
+
+/// The flower filters of one preference.
+#[derive(Debug, Default)]
+pub(crate) struct Flower {
+    /// By handle.
+    entries: Vec<Entry>,
+    /// In the order in which they are asked.
+    groups: Vec<Group>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    handle: u32,
+    params: FlowerParams,
+    bound: bool,
+    actions: Bound,
+}
+
+/// Filters that compare the same bits.
+#[derive(Debug)]
+struct Group {
+    bits: Vec<(FlowerField, u128)>,
+    /// The handles of its filters, oldest first.
+    handles: Vec<u32>,
+}
+
+impl Flower {
+    pub(crate) fn classify(&mut self, asked: &mut Asked<'_>) -> Said {
+        let mut fields = Fields::default();
+        for group in &self.groups {
+            for handle in &group.handles {
+                let Some(entry) = self.find(*handle) else { continue };
+                if entry.params.keys.iter().all(|key| fields.compare(key, asked)) {
+                    return entry.actions.run(entry.params.classid.unwrap_or(Handle::NONE), asked);
+                }
+            }
+        }
+        Said::No
+    }
+
+    fn find(&self, handle: u32) -> Option<&Entry> {
+        let at = self.entries.binary_search_by_key(&handle, |entry| entry.handle).ok()?;
+        self.entries.get(at)
+    }
+
+    pub(crate) fn add(
+        &mut self,
+        handle: u32,
+        params: &FlowerParams,
+        bound: bool,
+        actions: Bound,
+    ) -> Result<(), TcError> {
+        self.must_be_new(params, None)?;
+        let handle = if handle == 0 { (1..).find(|handle| !self.has(*handle)).unwrap_or(0) } else { handle };
+        self.join(handle, params);
+        let at = self.entries.partition_point(|entry| entry.handle < handle);
+        self.entries.insert(at, Entry { handle, params: params.clone(), bound, actions });
+        Ok(())
+    }
+
+    /// What is not said anew is gone, actions too.
+    pub(crate) fn change(
+        &mut self,
+        handle: u32,
+        params: &FlowerParams,
+        bound: bool,
+        actions: Bound,
+    ) -> Result<(), TcError> {
+        self.must_be_new(params, Some(handle))?;
+        self.leave(handle);
+        self.join(handle, params);
+        let entry = self.entries.iter_mut().find(|e| e.handle == handle).ok_or(TcError::bare(Errno::NoEnt))?;
+        *entry = Entry { handle, params: params.clone(), bound, actions };
+        Ok(())
+    }
+
+    /// Two filters that compare the same with the same cannot be told apart.
+    fn must_be_new(&self, params: &FlowerParams, but: Option<u32>) -> Result<(), TcError> {
+        let same = |entry: &Entry| entry.params.keys == params.keys && Some(entry.handle) != but;
+        if !params.skip_sw && self.entries.iter().any(same) { Err(TcError::bare(Errno::Exist)) } else { Ok(()) }
+    }
+
+    /// A filter takes its place at the end of the group that compares the same bits.
+    fn join(&mut self, handle: u32, params: &FlowerParams) {
+        if params.skip_sw {
+            return;
+        }
+        let bits: Vec<_> = params.keys.iter().map(compared).collect();
+        match self.groups.iter_mut().find(|group| group.bits == bits) {
+            Some(group) => group.handles.push(handle),
+            None => self.groups.push(Group { bits, handles: alloc::vec![handle] }),
+        }
+    }
+
+    fn leave(&mut self, handle: u32) {
+        self.groups.iter_mut().for_each(|group| group.handles.retain(|known| *known != handle));
+        self.groups.retain(|group| !group.handles.is_empty());
+    }
+}
+
+/// The bits that a key compares; a range compares all.
+fn compared(key: &FlowerKey) -> (FlowerField, u128) {
+    (key.field, if key.range { u128::MAX } else { key.mask })
+}
+
+impl Filters for Flower {
+    fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+    fn has(&self, handle: u32) -> bool {
+        self.find(handle).is_some()
+    }
+    fn remove(&mut self, handle: u32) -> bool {
+        let before = self.entries.len();
+        self.entries.retain(|entry| entry.handle != handle);
+        self.leave(handle);
+        self.entries.len() < before
+    }
+    fn binds(&self, class: Handle) -> bool {
+        self.entries.iter().any(|entry| entry.bound && entry.params.classid == Some(class))
+    }
+    fn rebind(&mut self, class: Handle, bound: bool) {
+        for entry in self.entries.iter_mut().filter(|entry| entry.params.classid == Some(class)) {
+            entry.bound = bound;
+        }
+    }
+    fn each_action(&self, show: &mut dyn FnMut(&[u32])) {
+        self.entries.iter().for_each(|entry| show(entry.actions.places()));
+    }
+    fn dump(&self, told: Told<'_>, line: &mut dyn FnMut(FilterEntry)) {
+        for entry in &self.entries {
+            let params = FilterParams::Flower(entry.params.clone());
+            line(FilterEntry::Filter { handle: entry.handle, params, hits: None, actions: entry.actions.dump(told) });
+        }
+    }
+}

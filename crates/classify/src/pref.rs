@@ -1,0 +1,177 @@
+//! The filters of one preference: all of one kind.
+
+use crate::actions::{Actions, Bound, Told};
+use crate::basic::Basic;
+use crate::flow::Flow;
+use crate::flower::Flower;
+use crate::fw::Fw;
+use crate::list::{Owner, RandomSource};
+use crate::matchall::Matchall;
+use crate::u32::Tables;
+use tidegate_packet::Handle;
+use tidegate_policy::dump::FilterEntry;
+use tidegate_policy::{Errno, FilterOp, FilterParams, FwParams, TcError};
+
+/// What lists do with filters of any kind, but for asking and making them.
+pub(crate) trait Filters {
+    fn is_empty(&self) -> bool;
+    /// Is there one of this handle?
+    fn has(&self, handle: u32) -> bool;
+    /// Removes it; false: there is none.
+    fn remove(&mut self, handle: u32) -> bool;
+    /// Does one hold a class?
+    fn binds(&self, class: Handle) -> bool;
+    /// Those that lead to a class hold it, or no longer.
+    fn rebind(&mut self, class: Handle, bound: bool);
+    /// Shows the places of each one's actions.
+    fn each_action(&self, show: &mut dyn FnMut(&[u32]));
+    /// Tells of each, in the kernel's order.
+    fn dump(&self, told: Told<'_>, line: &mut dyn FnMut(FilterEntry));
+}
+
+#[derive(Debug)]
+pub(crate) struct Pref {
+    pub(crate) pref: u16,
+    pub(crate) protocol: u16,
+    pub(crate) chain: u32,
+    pub(crate) body: Body,
+}
+
+#[derive(Debug)]
+pub(crate) enum Body {
+    Fw(Fw),
+    /// The number of its root table; the list has them.
+    U32(u32),
+    Flow(Flow),
+    Matchall(Matchall),
+    Basic(Basic),
+    Flower(Flower),
+}
+
+impl Body {
+    /// Of any kind but u32, which needs a number for its table.
+    pub(crate) fn new(kind: &str) -> Option<Body> {
+        Some(match kind {
+            "fw" => Body::Fw(Fw::new()),
+            "flow" => Body::Flow(Flow::default()),
+            "matchall" => Body::Matchall(Matchall::default()),
+            "basic" => Body::Basic(Basic::default()),
+            "flower" => Body::Flower(Flower::default()),
+            _ => return None,
+        })
+    }
+
+    /// The kind's name.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Body::U32(_) => "u32",
+            Body::Fw(_) => "fw",
+            Body::Flow(_) => "flow",
+            Body::Matchall(_) => "matchall",
+            Body::Basic(_) => "basic",
+            Body::Flower(_) => "flower",
+        }
+    }
+
+    /// Its filters, unless they are u32's.
+    pub(crate) fn get(&self) -> Option<&dyn Filters> {
+        Some(match self {
+            Body::U32(_) => return None,
+            Body::Fw(fw) => fw,
+            Body::Flow(flow) => flow,
+            Body::Matchall(all) => all,
+            Body::Basic(basic) => basic,
+            Body::Flower(flower) => flower,
+        })
+    }
+
+    pub(crate) fn get_mut(&mut self) -> Option<&mut dyn Filters> {
+        Some(match self {
+            Body::U32(_) => return None,
+            Body::Fw(fw) => fw,
+            Body::Flow(flow) => flow,
+            Body::Matchall(all) => all,
+            Body::Basic(basic) => basic,
+            Body::Flower(flower) => flower,
+        })
+    }
+}
+
+/// What making or changing a filter needs beside it.
+pub(crate) struct Making<'a, 'o, 'r> {
+    pub(crate) owner: Owner<'o>,
+    pub(crate) actions: &'a mut Actions,
+    pub(crate) random: &'a mut RandomSource<'r>,
+    /// u32's tables.
+    pub(crate) tables: &'a mut Tables,
+    /// The number for a table of u32 that has none.
+    pub(crate) free_table: Option<u32>,
+}
+
+impl Pref {
+    /// Is there a filter of this handle?
+    pub(crate) fn has(&self, handle: u32, tables: &mut Tables) -> bool {
+        match self.body.get() {
+            Some(filters) => filters.has(handle),
+            None => tables.has_handle(handle),
+        }
+    }
+
+    /// Makes a filter.
+    pub(crate) fn set(&mut self, op: &FilterOp, with: &mut Making<'_, '_, '_>) -> Result<(), TcError> {
+        let actions = Bound::new(&op.actions, with.actions, with.owner.now)?;
+        let places = actions.places().to_vec();
+        self.make(op, actions, with).inspect_err(|_| with.actions.unbind(&places))
+    }
+
+    fn make(&mut self, op: &FilterOp, actions: Bound, with: &mut Making<'_, '_, '_>) -> Result<(), TcError> {
+        let Making { owner, .. } = *with;
+        let bound = op.params.as_ref().and_then(FilterParams::classid).is_some_and(|class| (owner.has_class)(class));
+        let pref = self.pref;
+        match (&mut self.body, &op.params) {
+            (Body::Fw(fw), Some(FilterParams::Fw(params))) => fw.add(op.handle, params, bound, actions),
+            // `fw` without words: the mark names the class.
+            (Body::Fw(fw), None) if op.handle == 0 => fw.add(0, &FwParams::default(), false, actions),
+            (Body::U32(root), Some(FilterParams::U32(params))) => {
+                with.tables.add((pref, *root), op.handle, params, (bound, actions), || with.free_table)
+            }
+            // Without words it is the root table alone.
+            (Body::U32(_), None) if op.handle == 0 => Ok(()),
+            (Body::Flow(flow), Some(FilterParams::Flow(params))) => {
+                let timer = owner.wheel.arm(owner.now, params.perturb);
+                flow.add(op.handle, params, owner.qdisc, timer, actions, with.random)
+            }
+            (Body::Matchall(all), Some(FilterParams::Matchall(params))) => all.add(op.handle, params, bound, actions),
+            (Body::Basic(basic), Some(FilterParams::Basic(params))) => basic.add(op.handle, params, bound, actions),
+            (Body::Flower(flower), Some(FilterParams::Flower(params))) => flower.add(op.handle, params, bound, actions),
+            _ => Err(TcError::bare(Errno::Inval)),
+        }
+    }
+
+    /// Changes a filter that is there.
+    pub(crate) fn change(&mut self, op: &FilterOp, with: &mut Making<'_, '_, '_>) -> Result<(), TcError> {
+        let actions = Bound::new(&op.actions, with.actions, with.owner.now)?;
+        let places = actions.places().to_vec();
+        self.alter(op, actions, with).inspect_err(|_| with.actions.unbind(&places))
+    }
+
+    fn alter(&mut self, op: &FilterOp, actions: Bound, with: &mut Making<'_, '_, '_>) -> Result<(), TcError> {
+        let Making { owner, .. } = *with;
+        let bound = op.params.as_ref().and_then(FilterParams::classid).is_some_and(|class| (owner.has_class)(class));
+        match (&mut self.body, &op.params) {
+            (Body::Fw(fw), Some(FilterParams::Fw(params))) => fw.change(op.handle, params, bound, actions),
+            (Body::U32(_), Some(FilterParams::U32(params))) => with.tables.change(op.handle, params, bound, actions),
+            (Body::Flow(flow), Some(FilterParams::Flow(params))) => {
+                let timer = owner.wheel.arm(owner.now, params.perturb);
+                flow.change(op.handle, params, owner.qdisc, timer, actions)
+            }
+            // It cannot be changed: the kernel says that it is there.
+            (Body::Matchall(_), Some(FilterParams::Matchall(_))) => Err(TcError::bare(Errno::Exist)),
+            (Body::Basic(basic), Some(FilterParams::Basic(params))) => basic.change(op.handle, params, bound, actions),
+            (Body::Flower(flower), Some(FilterParams::Flower(params))) => {
+                flower.change(op.handle, params, bound, actions)
+            }
+            _ => Err(TcError::bare(Errno::Inval)),
+        }
+    }
+}

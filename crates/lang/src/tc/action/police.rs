@@ -1,0 +1,234 @@
+//! `police …`.
+
+use super::{Failed, control, plain_control};
+use crate::Refusal;
+use crate::number::{u16_in, u32_in, whole};
+use crate::tc::options::link_layer;
+use crate::tc::words::Words;
+use crate::units::{parse_rate, parse_size, parse_size_cell, ticks_of};
+use tidegate_packet::Rate;
+use tidegate_policy::{Control, LinkLayer, Police, RateSpec};
+
+/// The longest packet that tc makes its tables for unless it is told another: what the kernel then takes for the longest is what they reach.
+const TABLE_MTU: u32 = 2047;
+/// The entries of such a table, less one.
+const LAST_ENTRY: u32 = 255;
+
+/// What was read.
+#[derive(Default)]
+struct Said {
+    any: bool,
+    index: u32,
+    rate: Option<Rate>,
+    peak: Option<Rate>,
+    average: Option<Rate>,
+    burst: Option<(u32, u8)>,
+    mtu: Option<(u32, u8)>,
+    mpu: u32,
+    overhead: u16,
+    layer: LinkLayer,
+    packets: Option<u64>,
+    packets_burst: Option<u64>,
+    exceed: Option<Control>,
+    conform: Option<Control>,
+}
+
+/// Reads the words after `police`; beside it its number.
+pub(super) fn parse(words: &mut Words<'_>) -> Result<(Police, u32), Failed> {
+    let mut said = Said::default();
+    while let Some(word) = words.peek() {
+        if !said.take(word, words)? {
+            break;
+        }
+        said.any = true;
+    }
+    said.finish()
+}
+
+fn once<T>(slot: &Option<T>, name: &str, text: &str, place: usize) -> Result<(), Refusal> {
+    match slot {
+        Some(_) => Err(Refusal::duplicate(name, text).at(place)),
+        None => Ok(()),
+    }
+}
+
+fn wrong(text: &str, name: &str, place: usize, wanted: &str) -> Refusal {
+    Refusal::wrong(text, name).at(place).remedy(format!("{name} takes {wanted}."))
+}
+
+impl Said {
+    /// Takes an option; false: it is none of police's.
+    fn take(&mut self, word: &str, words: &mut Words<'_>) -> Result<bool, Failed> {
+        match word {
+            "rate" | "avrate" | "peakrate" => self.take_rate(word, words)?,
+            "burst" | "buffer" | "maxburst" => {
+                words.skip();
+                let text = words.need()?;
+                once(&self.burst, "buffer/burst", text, words.last())?;
+                let read = parse_size_cell(text);
+                self.burst = Some(read.ok_or_else(|| wrong(text, "buffer", words.last(), "an amount such as 10k"))?);
+            }
+            "mtu" | "minburst" => {
+                words.skip();
+                let text = words.need()?;
+                once(&self.mtu, "mtu/minburst", text, words.last())?;
+                let read = parse_size_cell(text);
+                self.mtu = Some(read.ok_or_else(|| wrong(text, "mtu", words.last(), "bytes such as 1500"))?);
+            }
+            "mpu" => {
+                words.skip();
+                let text = words.need()?;
+                let read = parse_size(text);
+                self.mpu = read.ok_or_else(|| wrong(text, "mpu", words.last(), "bytes such as 64"))?;
+            }
+            "overhead" => {
+                words.skip();
+                let text = words.need()?;
+                let read = u16_in(text, 10);
+                self.overhead = read.ok_or_else(|| wrong(text, "overhead", words.last(), "bytes such as 18"))?;
+            }
+            "linklayer" => {
+                words.skip();
+                let text = words.need()?;
+                let read = link_layer(text);
+                self.layer = read.ok_or_else(|| wrong(text, "linklayer", words.last(), "ethernet, atm or adsl"))?;
+            }
+            "pkts_rate" | "pkts_burst" => self.take_packets(word, words)?,
+            "index" => {
+                words.skip();
+                let text = words.need()?;
+                self.index = u32_in(text, 10).ok_or_else(|| wrong(text, "index", words.last(), "a number"))?;
+            }
+            "conform-exceed" => {
+                words.skip();
+                self.take_controls(words)?;
+            }
+            "goto" | "jump" => {
+                words.skip();
+                self.exceed = control(word, words)?;
+            }
+            _ => match plain_control(word) {
+                Some(exceed) => {
+                    words.skip();
+                    self.exceed = Some(exceed);
+                }
+                None => return Ok(false),
+            },
+        }
+        Ok(true)
+    }
+
+    fn take_rate(&mut self, name: &str, words: &mut Words<'_>) -> Result<(), Refusal> {
+        words.skip();
+        let text = words.need()?;
+        let slot = match name {
+            "rate" => &mut self.rate,
+            "avrate" => &mut self.average,
+            _ => &mut self.peak,
+        };
+        once(slot, name, text, words.last())?;
+        let rate = parse_rate(text);
+        *slot = Some(rate.ok_or_else(|| wrong(text, name, words.last(), "a rate such as 1mbit"))?);
+        Ok(())
+    }
+
+    fn take_packets(&mut self, name: &str, words: &mut Words<'_>) -> Result<(), Refusal> {
+        words.skip();
+        let text = words.need()?;
+        let slot = if name == "pkts_rate" { &mut self.packets } else { &mut self.packets_burst };
+        once(slot, name, text, words.last())?;
+        *slot = Some(whole(text, 10).ok_or_else(|| wrong(text, name, words.last(), "a number of packets"))?);
+        Ok(())
+    }
+
+    /// `EXCEED` or `EXCEED/CONFORM`.
+    fn take_controls(&mut self, words: &mut Words<'_>) -> Result<(), Failed> {
+        const FORM: &str = "conform-exceed takes what is done with packets that come too fast and, after a slash, with the others: drop/pass.";
+        let text = words.need()?;
+        if matches!(text, "goto" | "jump") {
+            self.exceed = control(text, words)?;
+            return Ok(());
+        }
+        let (exceed, conform) = text.split_once('/').map_or((text, None), |(exceed, conform)| (exceed, Some(conform)));
+        let read = plain_control(exceed);
+        self.exceed = Some(read.ok_or_else(|| Failed::say(format!("Bad action type {exceed}"), FORM))?);
+        if let Some(conform) = conform {
+            self.conform = Some(plain_control(conform).ok_or_else(|| Failed::say("", FORM))?);
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<(Police, u32), Failed> {
+        self.check()?;
+        let spec = |rate: Rate| RateSpec { rate, overhead: self.overhead, mpu: self.mpu as u16, linklayer: self.layer };
+        let rate = self.rate.filter(|rate| rate.0 > 0);
+        let packets = self.packets.unwrap_or(0);
+        let police = Police {
+            rate: rate.map(spec),
+            burst: rate.map_or_else(Default::default, |rate| ticks_of(rate, self.burst.map_or(0, |(bytes, _)| bytes))),
+            mtu: self.longest(),
+            peak: self.peak.map(spec),
+            average: self.average,
+            packets,
+            packets_burst: packet_ticks(packets, self.packets_burst.unwrap_or(0)),
+            exceed: self.exceed.unwrap_or(Control::Reclassify),
+            conform: self.conform,
+        };
+        Ok((police, self.index))
+    }
+
+    /// The longest packet that may pass: as said, or as far as the table for the rate goes, which tc makes.
+    fn longest(&self) -> u32 {
+        let given = self.mtu.map_or(0, |(bytes, _)| bytes);
+        if given != 0 || self.rate.is_none_or(|rate| rate.0 == 0) {
+            return if given == 0 { u32::MAX } else { given };
+        }
+        let cell = match self.burst {
+            Some((_, cell)) if cell > 0 => u32::from(cell),
+            _ => (0..32).find(|cell| TABLE_MTU >> cell <= LAST_ENTRY).unwrap_or(0),
+        };
+        LAST_ENTRY << cell
+    }
+
+    /// As tc complains, in its order.
+    fn check(&self) -> Result<(), Failed> {
+        let metered = self.rate.is_some() || self.average.is_some() || self.mtu.is_some() || self.packets.is_some();
+        let fail = |line: &str, remedy: &str| Err(Failed::say(line, remedy));
+        if !self.any {
+            return fail("", "police needs a rate and a burst: police rate 1mbit burst 10k drop");
+        }
+        if !metered && self.index == 0 {
+            return fail(
+                "'rate' or 'avrate' or 'mtu' or 'pkts_rate' MUST be specified.",
+                "Say what is allowed: police rate 1mbit burst 10k drop",
+            );
+        }
+        if self.rate.is_some() && self.burst.is_none() {
+            return fail(
+                "'burst' requires 'rate'.",
+                "A rate needs a burst, the bytes that may come at once: burst 10k.",
+            );
+        }
+        if self.peak.is_some() && self.rate.is_none() {
+            return fail("'peakrate' requires 'rate'.", "A peak rate stands beside a rate.");
+        }
+        if self.peak.is_some() && self.mtu.is_none() {
+            return fail("'mtu' is required, if 'peakrate' is requested.", "Say how long packets may be: mtu 1514.");
+        }
+        if self.packets.is_some() != self.packets_burst.is_some() {
+            return fail("'pkts_burst' requires 'pkts_rate'.", "Both are needed: pkts_rate 100 pkts_burst 10.");
+        }
+        if self.rate.is_some() && self.packets.is_some() {
+            return fail(
+                "'rate' and 'pkts_rate' are not allowed in same action.",
+                "Use two policers, one after the other.",
+            );
+        }
+        Ok(())
+    }
+}
+
+/// How long so many packets take at so many a second, in ticks.
+fn packet_ticks(rate: u64, packets: u64) -> u64 {
+    if rate == 0 { 0 } else { u64::from(ticks_of(Rate(rate), u32::try_from(packets).unwrap_or(u32::MAX)).0) }
+}

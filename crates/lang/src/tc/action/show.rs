@@ -1,0 +1,235 @@
+//! Actions as they are listed.
+
+use crate::json::Json;
+use crate::tc::ShowFlags;
+use crate::tc::show::Entry;
+use crate::units::{bytes_of, print_rate, print_size};
+use tidegate_packet::{Handle, Rate};
+use tidegate_policy::dump::ActionDump;
+use tidegate_policy::{Act, Control, Gact, Mirred, Police, Skbedit, Ticks};
+
+/// The lines of a filter's actions, and its member `actions`.
+pub(in crate::tc) fn show(actions: &[ActionDump], flags: &ShowFlags, entry: &mut Entry) {
+    if let [alone] = actions
+        && alone.action.old_style
+    {
+        old_police(alone, flags, entry);
+        return;
+    }
+    if actions.is_empty() {
+        return;
+    }
+    let mut list = Vec::new();
+    for (order, action) in (1..).zip(actions) {
+        let mut one = Entry::new();
+        one.say(&format!("\n\taction order {order}: "));
+        one.member("order", Json::number(order));
+        body(action, flags, &mut one);
+        entry.say(&one.text);
+        list.push(Json::Object(one.members));
+    }
+    entry.member("actions", Json::List(list));
+    if flags.stats && actions.first().is_some_and(|first| first.counted_old) {
+        old_counts(&actions[0], entry);
+    }
+}
+
+/// What follows an action's place in a list.
+pub(in crate::tc) fn body(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
+    entry.member("kind", Json::text(dump.action.act.kind()));
+    doing(dump, flags, entry);
+    if flags.stats {
+        used(dump, entry);
+        counts(dump, entry);
+    }
+    if !dump.action.cookie.is_empty() {
+        let text: String = dump.action.cookie.iter().map(|octet| format!("{octet:02x}")).collect();
+        entry.say(&format!("\n\tcookie {text}"));
+        entry.member("cookie", Json::text(text));
+    }
+    entry.say("\n");
+}
+
+/// A policer that was written without `action`.
+fn old_police(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
+    entry.member("kind", Json::text("police"));
+    doing(dump, flags, entry);
+    if flags.stats {
+        used(dump, entry);
+    }
+    entry.say("\n");
+    if flags.stats {
+        old_counts(dump, entry);
+    }
+}
+
+/// The counters as the kernel told them before there were actions.
+fn old_counts(dump: &ActionDump, entry: &mut Entry) {
+    let ActionDump { bytes, packets, drops, overlimits, .. } = dump;
+    entry.say(&format!("\n Sent {bytes} bytes {packets} pkts (dropped {drops}, overlimits {overlimits}) "));
+}
+
+/// A decision in words.
+fn name(control: Control) -> String {
+    match control {
+        Control::Goto(chain) => format!("goto chain {chain}"),
+        Control::Jump(count) => format!("jump {count}"),
+        _ => control.name().into(),
+    }
+}
+
+fn type_of(control: Control) -> Json {
+    let mut members = vec![("type", Json::text(control.name()))];
+    match control {
+        Control::Goto(chain) => members.push(("chain", Json::number(chain))),
+        Control::Jump(count) => members.push(("jump", Json::number(count))),
+        _ => {}
+    }
+    Json::Object(members)
+}
+
+/// What it does, and its number.
+fn doing(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
+    let index = dump.action.index;
+    let lead = match &dump.action.act {
+        Act::Gact(gact) => {
+            decision(gact, entry);
+            "\n\t "
+        }
+        Act::Mirred(mirred) => {
+            leading(mirred, entry);
+            "\n\t"
+        }
+        Act::Skbedit(edit) => {
+            editing(edit, entry);
+            "\n\t "
+        }
+        Act::Police(police) => {
+            policing(index, police, flags, entry);
+            entry.number("ref", dump.refs, &format!("\n\tref {}", dump.refs));
+            entry.number("bind", dump.binds, &format!(" bind {} ", dump.binds));
+            return;
+        }
+    };
+    entry.number("index", index, &format!("{lead}index {index}"));
+    entry.number("ref", dump.refs, &format!(" ref {}", dump.refs));
+    entry.number("bind", dump.binds, &format!(" bind {}", dump.binds));
+}
+
+fn decision(gact: &Gact, entry: &mut Entry) {
+    let random = gact.random.unwrap_or_default();
+    let kind = match gact.random {
+        None => "none",
+        Some(random) if random.drawn => "netrand",
+        Some(_) => "determ",
+    };
+    entry.say(&format!("gact action {}", name(gact.control)));
+    entry.say(&format!("\n\t random type {kind} {} val {}", name(random.control), random.one_in));
+    entry.member("control_action", type_of(gact.control));
+    let prob = vec![
+        ("random_type", Json::text(kind)),
+        ("control_action", type_of(random.control)),
+        ("val", Json::number(random.one_in)),
+    ];
+    entry.member("prob", Json::Object(prob));
+}
+
+fn leading(mirred: &Mirred, entry: &mut Entry) {
+    let (what, lower) = if mirred.copy { ("Mirror", "mirror") } else { ("Redirect", "redirect") };
+    entry.say(&format!("mirred (Egress {what} to device {}) {}", mirred.to, name(mirred.control)));
+    entry.member("mirred_action", Json::text(lower));
+    entry.member("direction", Json::text("egress"));
+    entry.member("to_dev", Json::text(mirred.to.clone()));
+    entry.member("control_action", type_of(mirred.control));
+}
+
+fn editing(edit: &Skbedit, entry: &mut Entry) {
+    entry.say("skbedit ");
+    if let Some(queue) = edit.queue {
+        entry.number("queue_mapping", queue, &format!("queue_mapping {queue}"));
+    }
+    if let Some(priority) = edit.priority {
+        let class = Handle(priority).to_string();
+        entry.say(&format!(" priority {class}"));
+        entry.member("priority", Json::text(class));
+    }
+    if let Some((mark, mask)) = edit.mark {
+        entry.number("mark", mark, &format!(" mark {mark}"));
+        if mask != u32::MAX {
+            entry.say(&format!("/{mask:#x}"));
+            entry.member("mask", Json::text(format!("{mask:x}")));
+        }
+    }
+    if let Some(kind) = edit.packet_type {
+        entry.say(&format!(" ptype {}", kind.name()));
+        entry.member("ptype", Json::text(kind.name()));
+    }
+    if edit.inherit_dsfield {
+        entry.say(" inheritdsfield");
+        entry.member("inheritdsfield", Json::Bool(true));
+    }
+    entry.say(&format!(" {}", name(edit.control)));
+    entry.member("control_action", type_of(edit.control));
+}
+
+fn policing(index: u32, police: &Police, flags: &ShowFlags, entry: &mut Entry) {
+    let rate = police.rate.map_or(Rate(0), |spec| spec.rate);
+    entry.number("index", index, &format!(" police {index:#x} rate {}", print_rate(rate, flags.iec)));
+    entry.say(&format!(" burst {} mtu {} ", print_size(bytes_of(rate, police.burst)), print_size(police.mtu)));
+    if let Some(peak) = police.peak {
+        entry.say(&format!("peakrate {} ", print_rate(peak.rate, flags.iec)));
+    }
+    if let Some(average) = police.average {
+        entry.say(&format!("avrate {} ", print_rate(average, flags.iec)));
+    }
+    if police.packets > 0 {
+        let ticks = Ticks(u32::try_from(police.packets_burst).unwrap_or(u32::MAX));
+        let burst = bytes_of(Rate(police.packets), ticks);
+        entry.number("pkts_rate", police.packets, &format!("pkts_rate {} ", police.packets));
+        entry.number("pkts_burst", burst, &format!("pkts_burst {burst} "));
+    }
+    entry.say(&format!("action {}", name(police.exceed)));
+    entry.member("control_action", type_of(police.exceed));
+    // That they pass is not told.
+    if let Some(conform) = police.conform.filter(|conform| *conform != Control::Pass) {
+        entry.say(&format!("/{}", name(conform)));
+    }
+    entry.say(" ");
+    let overhead = police.rate.map_or(0, |spec| spec.overhead);
+    entry.number("overhead", overhead, &format!("overhead {overhead}b "));
+    if flags.details {
+        let layer = police.rate.map_or("unspec", |spec| spec.linklayer.name());
+        entry.say(&format!("linklayer {layer} "));
+    }
+}
+
+/// Since when it is there and in use; what is less than a hundredth of a second is left out.
+fn used(dump: &ActionDump, entry: &mut Entry) {
+    const TICK: u64 = 10_000_000;
+    let times = [
+        ("installed", "installed", Some(dump.installed)),
+        ("last_used", "used", Some(dump.used)),
+        ("first_used", "firstused", dump.first_used),
+    ];
+    for (key, word, ns) in times {
+        if let Some(ns) = ns.filter(|ns| *ns >= TICK) {
+            let seconds = ns / 1_000_000_000;
+            entry.number(key, seconds, &format!(" {word} {seconds} sec"));
+        }
+    }
+}
+
+fn counts(dump: &ActionDump, entry: &mut Entry) {
+    let ActionDump { bytes, packets, drops, overlimits, .. } = dump;
+    entry.say(&format!(
+        "\n\tAction statistics:\n\tSent {bytes} bytes {packets} pkt (dropped {drops}, overlimits {overlimits} requeues 0) \n\tbacklog 0b 0p requeues 0"
+    ));
+    let mut stats = vec![
+        ("bytes", Json::number(bytes)),
+        ("packets", Json::number(packets)),
+        ("drops", Json::number(drops)),
+        ("overlimits", Json::number(overlimits)),
+    ];
+    stats.extend(["requeues", "backlog", "qlen"].map(|key| (key, Json::number(0))));
+    entry.member("stats", Json::Object(stats));
+}

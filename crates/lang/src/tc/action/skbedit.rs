@@ -1,0 +1,63 @@
+//! `skbedit …`.
+
+use super::{Failed, control_after, number};
+use crate::number::{u16_in, u32_in};
+use crate::tc::words::Words;
+use crate::units::parse_classid;
+use tidegate_policy::{Act, Action, Control, PacketType, Skbedit};
+
+pub(super) fn parse(words: &mut Words<'_>) -> Result<Action, Failed> {
+    const FORM: &str = "skbedit takes mark N[/MASK], priority CLASS, queue_mapping N, ptype host|otherhost|broadcast|multicast, inheritdsfield.";
+    let mut edit = Skbedit::default();
+    while let Some(word) = words.peek() {
+        match word {
+            "mark" => {
+                words.skip();
+                let text = words.need()?;
+                let (value, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
+                let value = u32_in(value, 0).ok_or_else(|| illegal("mark", text))?;
+                let mask = match mask {
+                    Some(mask) => u32_in(mask, 0).ok_or_else(|| illegal("mark mask", text))?,
+                    None => u32::MAX,
+                };
+                edit.mark = Some((value, mask));
+            }
+            "priority" => {
+                words.skip();
+                let text = words.need()?;
+                edit.priority = Some(parse_classid(text).ok_or_else(|| illegal("priority", text))?.0);
+            }
+            "queue_mapping" => {
+                words.skip();
+                let text = words.need()?;
+                edit.queue = Some(u16_in(text, 10).ok_or_else(|| illegal("queue_mapping", text))?);
+            }
+            "ptype" => {
+                words.skip();
+                let text = words.need()?;
+                let all = [PacketType::Host, PacketType::Broadcast, PacketType::Multicast, PacketType::OtherHost];
+                let found = all.into_iter().find(|known| known.name() == text);
+                edit.packet_type = Some(found.ok_or_else(|| illegal("ptype", text))?);
+            }
+            "inheritdsfield" => {
+                words.skip();
+                edit.inherit_dsfield = true;
+            }
+            _ => break,
+        }
+    }
+    if edit == Skbedit::default() {
+        return Err(Failed::say("", FORM));
+    }
+    edit.control = control_after(words)?.unwrap_or(Control::Pipe);
+    let mut action = Action::from(Act::Skbedit(edit));
+    if words.peek() == Some("index") {
+        words.skip();
+        action.index = number("index", words)?;
+    }
+    Ok(action)
+}
+
+fn illegal(name: &str, text: &str) -> Failed {
+    Failed::say(format!("Illegal \"{name}\""), format!("\"{text}\" is not a value for {name}."))
+}

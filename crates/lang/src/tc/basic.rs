@@ -1,0 +1,55 @@
+//! basic: its words, and how it is listed.
+
+use super::filter::{Given, Read, class, number};
+use super::show::Entry;
+use super::words::{Words, begins};
+use super::{action, ematch};
+use crate::json::Json;
+use crate::{Env, Refusal};
+use tidegate_policy::spec::BASIC;
+use tidegate_policy::{BasicParams, FilterParams};
+
+pub(super) fn parse(handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
+    let number = number(handle)?;
+    if words.peek().is_none() {
+        return Ok(Read { handle: number, ..Read::default() });
+    }
+    let (mut params, mut actions) = (BasicParams::default(), Vec::new());
+    while let Some(word) = words.take() {
+        match word {
+            _ if begins(word, "match") => {
+                if words.peek().is_none() {
+                    words.need()?;
+                }
+                params.terms = ematch::parse(words)?;
+            }
+            _ if begins(word, "classid") || begins(word, "flowid") => params.classid = Some(class(words)?),
+            "action" => actions = action::parse(words, env)?,
+            "police" => actions = action::old_police(words)?,
+            "help" => return Err(Refusal { stderr: BASIC.help(), code: 1, ..Refusal::default() }),
+            _ => {
+                return Err(Refusal::new(1, format!("What is \"{word}\"?"))
+                    .then(&BASIC.help())
+                    .at(words.last())
+                    .remedy("basic takes match and an expression, classid (or flowid) and a class, and action."));
+            }
+        }
+    }
+    Ok(Read { handle: number, params: Some(FilterParams::Basic(params)), actions })
+}
+
+pub(super) fn show(handle: u32, params: &BasicParams) -> Entry {
+    let mut entry = Entry::new();
+    entry.say(&format!("handle {handle:#x} "));
+    entry.member("handle", Json::text(format!("{handle:x}")));
+    if let Some(class) = params.classid.filter(|class| !class.is_none()) {
+        entry.word("flowid", &class.to_string());
+    }
+    if !params.terms.is_empty() {
+        let text = ematch::show(&params.terms, 2);
+        entry.say(&format!("\n{text}"));
+        // tc writes what is no JSON here.
+        entry.member("ematch", Json::text(text.split_whitespace().collect::<Vec<_>>().join(" ")));
+    }
+    entry
+}

@@ -1,0 +1,447 @@
+//! Expressions of conditions (tc-ematch(8)): their words, and how they are listed.
+
+use super::build::later;
+use super::words::Words;
+use crate::Refusal;
+use crate::number::{u8_in, u32_in};
+use tidegate_policy::{Compare, Ematch, Layer, MetaId, MetaValue, Term, U32Key, Width};
+
+/// How deep parentheses may be nested.
+const DEEPEST: u32 = 8;
+/// The most conditions of an expression.
+const MOST: usize = 256;
+
+/// A mistake in an expression: what tc says first, and what to write instead.
+struct Wrong {
+    line: String,
+    remedy: String,
+}
+
+impl Wrong {
+    fn new(line: impl Into<String>, remedy: impl Into<String>) -> Wrong {
+        Wrong { line: line.into(), remedy: remedy.into() }
+    }
+}
+
+const EXPRESSION: &str = "An expression is CONDITION [and|or EXPRESSION], a condition cmp(…), nbyte(…), u32(…), meta(…), \
+                          each with `not` before it or an expression in parentheses in its place.";
+
+/// Reads the words after `match`, as far as they are an expression.
+pub(super) fn parse(words: &mut Words<'_>) -> Result<Vec<Term>, Refusal> {
+    let place = words.place();
+    let rest = words.rest();
+    let text = rest.join(" ");
+    let mut reader = Reader { text: &text, at: 0, count: 0 };
+    match reader.expression(0) {
+        Ok(terms) => {
+            // How many words that was.
+            let mut end = 0;
+            for word in rest {
+                if end >= reader.at {
+                    break;
+                }
+                words.skip();
+                end += word.len() + 1;
+            }
+            Ok(terms)
+        }
+        Err(wrong) => {
+            let unknown = wrong.line.starts_with("Unknown ematch");
+            let context = if unknown { String::new() } else { format!("... >>{text}<< ...\n") };
+            let refused = Refusal::new(1, wrong.line).then(&format!("{context}Illegal \"ematch\"\n"));
+            Err(refused.at(place).remedy(wrong.remedy))
+        }
+    }
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    at: usize,
+    count: usize,
+}
+
+impl<'t> Reader<'t> {
+    fn rest(&self) -> &'t str {
+        self.text.get(self.at..).unwrap_or("")
+    }
+
+    fn blanks(&mut self) {
+        self.at += self.rest().len() - self.rest().trim_start().len();
+    }
+
+    /// A name begins here: it, without being taken.
+    fn name(&mut self) -> &'t str {
+        self.blanks();
+        let rest = self.rest();
+        let end = rest.find(|c: char| c.is_whitespace() || "()\"".contains(c)).unwrap_or(rest.len());
+        &rest[..end]
+    }
+
+    fn expression(&mut self, depth: u32) -> Result<Vec<Term>, Wrong> {
+        let syntax = || Wrong::new("Parse error: syntax error", EXPRESSION);
+        if depth > DEEPEST {
+            return Err(Wrong::new(
+                "Parse error: syntax error",
+                format!("At most {DEEPEST} parentheses within each other."),
+            ));
+        }
+        let mut terms = Vec::new();
+        loop {
+            self.count += 1;
+            if self.count > MOST {
+                return Err(Wrong::new("Parse error: syntax error", format!("At most {MOST} conditions.")));
+            }
+            let mut term = self.term(depth)?;
+            let joined = match self.name() {
+                word if word.eq_ignore_ascii_case("and") => Some((false, word)),
+                word if word.eq_ignore_ascii_case("or") => Some((true, word)),
+                _ => None,
+            };
+            let Some((or, word)) = joined else {
+                terms.push(term);
+                return Ok(terms);
+            };
+            self.at += word.len();
+            term.or = or;
+            terms.push(term);
+            self.blanks();
+            if self.rest().is_empty() {
+                return Err(syntax());
+            }
+        }
+    }
+
+    fn term(&mut self, depth: u32) -> Result<Term, Wrong> {
+        let syntax = || Wrong::new("Parse error: syntax error", EXPRESSION);
+        let mut not = false;
+        if self.name().eq_ignore_ascii_case("not") {
+            self.at += 3;
+            not = true;
+        }
+        self.blanks();
+        if self.rest().starts_with('(') {
+            self.at += 1;
+            let inner = self.expression(depth + 1)?;
+            self.close()?;
+            return Ok(Term { not, or: false, what: Ematch::All(inner) });
+        }
+        let name = self.name();
+        self.at += name.len();
+        self.blanks();
+        if name.is_empty() || !self.rest().starts_with('(') {
+            return Err(syntax());
+        }
+        self.at += 1;
+        let arguments = self.arguments()?;
+        self.close()?;
+        let what = condition(name, &arguments)?;
+        Ok(Term { not, or: false, what })
+    }
+
+    fn close(&mut self) -> Result<(), Wrong> {
+        self.blanks();
+        if !self.rest().starts_with(')') {
+            return Err(Wrong::new("Parse error: syntax error", "A parenthesis is not closed."));
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn arguments(&mut self) -> Result<Vec<Vec<u8>>, Wrong> {
+        let mut all = Vec::new();
+        loop {
+            self.blanks();
+            let rest = self.rest();
+            if rest.is_empty() || rest.starts_with(')') {
+                return Ok(all);
+            }
+            if rest.starts_with('"') {
+                all.push(self.string()?);
+                continue;
+            }
+            let word = self.name();
+            if word.is_empty() {
+                return Err(Wrong::new("Parse error: syntax error", EXPRESSION));
+            }
+            self.at += word.len();
+            all.push(word.as_bytes().to_vec());
+        }
+    }
+
+    /// Octets in quotes, with the usual escapes.
+    fn string(&mut self) -> Result<Vec<u8>, Wrong> {
+        let rest = &self.rest().as_bytes()[1..];
+        let mut octets = Vec::new();
+        let mut at = 0;
+        while let Some(&octet) = rest.get(at) {
+            at += 1;
+            match octet {
+                b'"' => {
+                    self.at += at + 1;
+                    return Ok(octets);
+                }
+                b'\\' => {
+                    let Some(&escaped) = rest.get(at) else { break };
+                    at += 1;
+                    octets.push(match escaped {
+                        b'n' => b'\n',
+                        b't' => b'\t',
+                        b'r' => b'\r',
+                        b'v' => 0x0b,
+                        b'b' => 0x08,
+                        b'f' => 0x0c,
+                        b'a' => 0x07,
+                        other => other,
+                    });
+                }
+                other => octets.push(other),
+            }
+        }
+        Err(Wrong::new("Parse error: syntax error", "A string is not closed."))
+    }
+}
+
+/// The arguments of a condition, one after the other.
+struct Args<'a> {
+    kind: &'static str,
+    usage: &'static str,
+    all: std::slice::Iter<'a, Vec<u8>>,
+}
+
+impl<'a> Args<'a> {
+    fn next(&mut self) -> Option<&'a str> {
+        self.all.next().map(|octets| std::str::from_utf8(octets).unwrap_or(""))
+    }
+    fn wrong(&self, what: &str) -> Wrong {
+        Wrong::new(format!("{}: {what}", self.kind), self.usage)
+    }
+    fn number(&mut self, what: &str) -> Result<u32, Wrong> {
+        self.next().and_then(|text| u32_in(text, 0)).ok_or_else(|| self.wrong(what))
+    }
+}
+
+fn condition(name: &str, arguments: &[Vec<u8>]) -> Result<Ematch, Wrong> {
+    let all = arguments.iter();
+    match name {
+        "cmp" => cmp(Args {
+            kind: "cmp",
+            usage: "cmp(u8|u16|u32 at OFFSET [layer 0|1|2] [mask M] [trans] eq|gt|lt VALUE)",
+            all,
+        }),
+        "nbyte" => nbyte(Args { kind: "nbyte", usage: "nbyte(\"TEXT\" at OFFSET [layer 0|1|2])", all }),
+        "u32" => word(Args { kind: "u32", usage: "u32(u8|u16|u32 VALUE MASK at [nexthdr+]OFFSET)", all }),
+        "meta" => meta(Args { kind: "meta", usage: "meta(WHAT [shift N] [mask M] eq|gt|lt NUMBER-OR-WHAT)", all }),
+        "ipset" | "ipt" | "canid" => Err(Wrong::new(
+            later("ematch", name, 0).stderr.trim_end().to_owned(),
+            "tc would have accepted this word; sets of addresses, iptables' matches and CAN frames are not asked from filters here.",
+        )),
+        _ => Err(Wrong::new(format!("Unknown ematch \"{name}\""), EXPRESSION)),
+    }
+}
+
+fn width(text: Option<&str>) -> Option<Width> {
+    match text? {
+        "u8" => Some(Width::U8),
+        "u16" => Some(Width::U16),
+        "u32" => Some(Width::U32),
+        _ => None,
+    }
+}
+
+fn layer(text: Option<&str>) -> Option<Layer> {
+    Some(match text? {
+        "link" | "eth" | "0" => Layer::Link,
+        "network" | "ip" | "1" => Layer::Network,
+        "transport" | "tcp" | "2" => Layer::Transport,
+        _ => return None,
+    })
+}
+
+fn compare(text: &str) -> Option<Compare> {
+    [Compare::Eq, Compare::Gt, Compare::Lt].into_iter().find(|how| how.name() == text)
+}
+
+fn cmp(mut args: Args<'_>) -> Result<Ematch, Wrong> {
+    let width = width(args.next()).ok_or_else(|| args.wrong("unknown alignment"))?;
+    let (mut offset, mut at, mut mask, mut trans, mut compared) = (None, Layer::Network, 0, false, None);
+    while let Some(word) = args.next() {
+        match word {
+            "at" => offset = Some(args.number("illegal offset, must be inside of a packet")?),
+            "layer" => at = layer(args.next()).ok_or_else(|| args.wrong("illegal layer, must be in 0..2"))?,
+            "mask" => mask = args.number("illegal mask")?,
+            "trans" => trans = true,
+            _ => {
+                let how = compare(word).ok_or_else(|| args.wrong("unknown parameter"))?;
+                compared = Some((how, args.number("illegal value")?));
+            }
+        }
+    }
+    let offset = offset.and_then(|offset| u16::try_from(offset).ok());
+    let (Some(offset), Some((how, value))) = (offset, compared) else {
+        return Err(args.wrong("offset and value required"));
+    };
+    Ok(Ematch::Cmp { width, offset, layer: at, mask, trans, how, value })
+}
+
+fn nbyte(mut args: Args<'_>) -> Result<Ematch, Wrong> {
+    let octets = args.all.next().cloned().ok_or_else(|| args.wrong("missing arguments"))?;
+    let (mut offset, mut at) = (None, Layer::Network);
+    while let Some(word) = args.next() {
+        match word {
+            "at" => offset = Some(args.number("illegal offset, must be inside of a packet")?),
+            "layer" => at = layer(args.next()).ok_or_else(|| args.wrong("illegal layer, must be in 0..2"))?,
+            _ => return Err(args.wrong("unknown parameter")),
+        }
+    }
+    let offset = offset.and_then(|offset| u16::try_from(offset).ok()).ok_or_else(|| args.wrong("offset required"))?;
+    Ok(Ematch::Nbyte { offset, layer: at, octets })
+}
+
+fn word(mut args: Args<'_>) -> Result<Ematch, Wrong> {
+    let width = width(args.next()).ok_or_else(|| args.wrong("invalid alignment"))?;
+    let value = args.number("invalid key")?;
+    let mask = args.number("invalid mask")?;
+    let mut offset = (0, 0);
+    match args.next() {
+        Some("at") => {
+            let text = args.next().ok_or_else(|| args.wrong("missing offset"))?;
+            let (text, next) = match text.strip_prefix("nexthdr+") {
+                Some(rest) => (rest, -1),
+                None => (text, 0),
+            };
+            let at = crate::number::i32_in(text, 0).ok_or_else(|| args.wrong("invalid offset"))?;
+            offset = (at, next);
+        }
+        Some(_) => return Err(args.wrong("unexpected argument")),
+        None => {}
+    }
+    let (at, offset_mask) = offset;
+    let shift = match width {
+        Width::U8 => (3 - (at & 3)) * 8,
+        Width::U16 => {
+            if at & 3 == 0 {
+                16
+            } else {
+                0
+            }
+        }
+        Width::U32 => 0,
+    };
+    let (value, mask) = (value << shift, mask << shift);
+    Ok(Ematch::U32(U32Key { value: value & mask, mask, offset: at & !3, offset_mask }))
+}
+
+fn meta(mut args: Args<'_>) -> Result<Ematch, Wrong> {
+    let mut words: Vec<&str> = Vec::new();
+    while let Some(word) = args.next() {
+        words.push(word);
+    }
+    let at = words.iter().position(|word| compare(word).is_some());
+    let Some((at, how)) = at.and_then(|at| Some((at, compare(words[at])?))) else {
+        return Err(args.wrong(if words.is_empty() { "missing arguments" } else { "missing or invalid comparison" }));
+    };
+    let left = value(&words[..at], &args)?;
+    let right = value(&words[at + 1..], &args)?;
+    for side in [&left, &right] {
+        if side.what == MetaId::Dev {
+            return Err(Wrong::new(
+                later("meta", "dev", 0).stderr.trim_end().to_owned(),
+                "The numbers of devices are each machine's own: bind the filter to the device, or match on indev.",
+            ));
+        }
+    }
+    Ok(Ematch::Meta { left, how, right })
+}
+
+fn value(words: &[&str], args: &Args<'_>) -> Result<MetaValue, Wrong> {
+    let unknown = || {
+        Wrong::new(
+            "meta: unknown meta id\n",
+            format!(
+                "What is known is called {}, fwmark, and of sockets {}.",
+                MetaId::NAMES.map(|(name, _)| name).join(", "),
+                MetaId::SOCKET.join(", ")
+            ),
+        )
+    };
+    let (first, rest) = words.split_first().ok_or_else(|| args.wrong("missing value"))?;
+    let what = match u32_in(first, 0) {
+        Some(number) => MetaId::Number(number),
+        None => MetaId::from_name(first).ok_or_else(unknown)?,
+    };
+    let mut value = MetaValue { what, shift: 0, mask: 0 };
+    for pair in rest.chunks(2) {
+        match pair {
+            ["shift", text] => value.shift = u8_in(text, 0).ok_or_else(|| args.wrong("invalid shift"))?,
+            ["mask", text] => value.mask = u32_in(text, 0).ok_or_else(|| args.wrong("invalid mask"))?,
+            _ => return Err(args.wrong("unexpected argument")),
+        }
+    }
+    Ok(value)
+}
+
+/// An expression as it is listed, `indent` blanks in; it ends its own line where a condition comes last.
+pub(super) fn show(terms: &[Term], indent: usize) -> String {
+    let blanks = " ".repeat(indent);
+    let mut out = blanks.clone();
+    for (at, term) in terms.iter().enumerate() {
+        if term.not {
+            out.push_str("NOT ");
+        }
+        let last = at + 1 == terms.len();
+        let joined = if term.or { "OR " } else { "AND " };
+        match &term.what {
+            Ematch::All(inner) => {
+                out.push_str(&format!("(\n{}{blanks}) ", show(inner, indent + 2)));
+            }
+            simple => {
+                out.push_str(&format!("{}\n", one(simple)));
+                if !last {
+                    out.push_str(&blanks);
+                }
+            }
+        }
+        if !last {
+            out.push_str(joined);
+        }
+    }
+    out
+}
+
+fn one(what: &Ematch) -> String {
+    match what {
+        Ematch::Cmp { width, offset, layer, mask, trans, how, value } => {
+            let mask = if *mask == 0 { String::new() } else { format!("mask {mask:#x} ") };
+            let trans = if *trans { "trans " } else { "" };
+            let (width, layer, how) = (width.name(), layer.number(), how.name());
+            format!("cmp({width} at {offset} layer {layer} {mask}{trans}{how} {value})")
+        }
+        Ematch::Nbyte { offset, layer, octets } => {
+            let hex: String = octets.iter().map(|octet| format!("{octet:02x} ")).collect();
+            let printable = |octet: &u8| if (0x20..0x7f).contains(octet) { char::from(*octet) } else { '.' };
+            let text: String = octets.iter().map(printable).collect();
+            format!("nbyte({hex}\"{text}\" at {offset} layer {})", layer.number())
+        }
+        Ematch::U32(key) => {
+            let next = if key.offset_mask != 0 { "nexthdr+" } else { "" };
+            format!("u32({:08x}/{:08x} at {next}{})", key.value, key.mask, key.offset)
+        }
+        Ematch::Meta { left, how, right } => format!("meta({}{} {})", side(left), how.name(), side(right).trim_end()),
+        Ematch::All(inner) => show(inner, 0),
+    }
+}
+
+/// One side of a comparison, with a blank after it.
+fn side(value: &MetaValue) -> String {
+    let mut out = match value.what {
+        MetaId::Number(number) => format!("{number} "),
+        id => format!("{} ", id.name().unwrap_or("")),
+    };
+    if value.shift != 0 {
+        out.push_str(&format!("shift {} ", value.shift));
+    }
+    if value.mask != 0 {
+        out.push_str(&format!("mask {:#010x} ", value.mask));
+    }
+    out
+}

@@ -1,0 +1,514 @@
+//! flower: its words, and how it is listed.
+
+use super::action;
+use super::build::later;
+use super::filter::{Given, Read, class, number, parse_protocol};
+use super::show::Entry;
+use super::u32_filter::{parse_prefix4, parse_prefix6, prefix_mask};
+use super::words::{Words, begins};
+use crate::json::Json;
+use crate::number::{u8_in, u16_in, u32_in};
+use crate::{Env, Refusal};
+use std::net::{Ipv4Addr, Ipv6Addr};
+use tidegate_packet::header::{ethertype, proto};
+use tidegate_policy::spec::FLOWER;
+use tidegate_policy::{FilterParams, FlowerField, FlowerKey, FlowerParams};
+
+/// SCTP's protocol number.
+const SCTP: u8 = 132;
+
+/// Names of protocols behind the network header, as tc knows them.
+const PROTOCOLS: [(&str, u8); 5] =
+    [("tcp", proto::TCP), ("udp", proto::UDP), ("sctp", SCTP), ("icmp", proto::ICMP), ("icmpv6", proto::ICMPV6)];
+
+/// Words of tc 6.1 that are refused, and why.
+pub(super) const REFUSED: [(&str, &str); 21] = [
+    ("indev", "filters on what leaves do not know where it came in; put the filter at that device's ingress"),
+    ("enc_dst_ip", TUNNEL),
+    ("enc_src_ip", TUNNEL),
+    ("enc_key_id", TUNNEL),
+    ("enc_dst_port", TUNNEL),
+    ("enc_tos", TUNNEL),
+    ("enc_ttl", TUNNEL),
+    ("geneve_opts", TUNNEL),
+    ("vxlan_opts", TUNNEL),
+    ("erspan_opts", TUNNEL),
+    ("gtp_opts", TUNNEL),
+    ("ct_state", CONNECTION),
+    ("ct_label", CONNECTION),
+    ("ct_mark", CONNECTION),
+    ("ct_zone", CONNECTION),
+    ("mpls", MPLS),
+    ("mpls_label", MPLS),
+    ("mpls_tc", MPLS),
+    ("mpls_bos", MPLS),
+    ("mpls_ttl", MPLS),
+    ("pppoe_sid", "what is in PPPoE is matched by its own fields"),
+];
+const TUNNEL: &str = "tunnels that leave their outer header beside the packet are not built";
+const CONNECTION: &str = "the action ct, which would look connections up for filters, is not built";
+const MPLS: &str = "MPLS labels are not read";
+
+struct Reader {
+    params: FlowerParams,
+    /// The network protocol of what is compared.
+    network: u16,
+    protocol: Option<u8>,
+    tagged: bool,
+}
+
+pub(super) fn parse(handle: Given<'_>, protocol: u16, words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
+    let number = number(handle)?;
+    if words.peek().is_none() {
+        return Ok(Read { handle: number, ..Read::default() });
+    }
+    let tagged = matches!(protocol, ethertype::VLAN | ethertype::QINQ);
+    let mut reader = Reader { params: FlowerParams::default(), network: protocol, protocol: None, tagged };
+    let mut actions = Vec::new();
+    while let Some(word) = words.take() {
+        match word {
+            _ if begins(word, "classid") || begins(word, "flowid") => reader.params.classid = Some(class(words)?),
+            "action" => actions = action::parse(words, env)?,
+            "verbose" => {}
+            "skip_hw" => reader.params.skip_hw = true,
+            "skip_sw" => return Err(no_card(words.last())),
+            "help" => return Err(Refusal { stderr: FLOWER.help(), code: 1, ..Refusal::default() }),
+            _ => reader.field(word, words)?,
+        }
+    }
+    // The kernel is told the protocol of the network, unless it is any.
+    if !matches!(reader.network, 0 | 3) && !(tagged && reader.network == protocol) {
+        reader.all(FlowerField::EthType, u128::from(reader.network));
+    }
+    Ok(Read { handle: number, params: Some(FilterParams::Flower(reader.params)), actions })
+}
+
+/// `skip_sw`: only a card would look at it, and there is none that can.
+pub(super) fn no_card(place: usize) -> Refusal {
+    Refusal::new(2, "RTNETLINK answers: Operation not supported")
+        .then("We have an error talking to the kernel")
+        .at(place)
+        .remedy("No card here takes filters over: leave skip_sw out.")
+}
+
+impl Reader {
+    fn all(&mut self, field: FlowerField, value: u128) {
+        self.masked(field, value, field.all());
+    }
+
+    fn masked(&mut self, field: FlowerField, value: u128, mask: u128) {
+        self.params.set(FlowerKey { field, value: value & mask, mask, range: false });
+    }
+
+    fn field(&mut self, word: &str, words: &mut Words<'_>) -> Result<(), Refusal> {
+        use FlowerField as F;
+        match word {
+            "ip_proto" => self.ip_proto(words),
+            "src_ip" | "dst_ip" => self.address(word, words),
+            "src_port" | "dst_port" => self.port(word, words),
+            "ip_tos" => self.octet(F::IpTos, word, 16, words),
+            "ip_ttl" => self.octet(F::IpTtl, word, 10, words),
+            "tcp_flags" => self.tcp_flags(words),
+            "type" | "code" => self.icmp(word, words),
+            "src_mac" | "dst_mac" | "arp_sha" | "arp_tha" => self.mac(word, words),
+            "arp_sip" | "arp_tip" => self.arp_address(word, words),
+            "arp_op" => self.arp_op(words),
+            "ip_flags" => self.ip_flags(words),
+            "num_of_vlans" => {
+                let text = words.need()?;
+                let count = u8_in(text, 10).ok_or_else(|| illegal(word, text, words.last()))?;
+                self.tagged |= count > 0;
+                self.all(F::NumVlans, u128::from(count));
+                Ok(())
+            }
+            "vlan_id" | "vlan_prio" | "vlan_ethtype" | "cvlan_id" | "cvlan_prio" | "cvlan_ethtype" => {
+                self.vlan(word, words)
+            }
+            _ => Err(match REFUSED.iter().find(|(name, _)| *name == word) {
+                Some((_, why)) => later("flower key", word, words.last()).remedy(format!("Not built: {why}.")),
+                None => Refusal::new(1, format!("What is \"{word}\"?")).then(&FLOWER.help()).at(words.last()).remedy(
+                    "flower takes fields of the headers: ip_proto, src_ip, dst_ip, src_port, dst_port, ip_tos, ip_ttl, tcp_flags …",
+                ),
+            }),
+        }
+    }
+
+    fn ip_proto(&mut self, words: &mut Words<'_>) -> Result<(), Refusal> {
+        let text = words.need()?;
+        let ip = matches!(self.network, ethertype::IPV4 | ethertype::IPV6);
+        let named = PROTOCOLS.iter().find(|(name, _)| *name == text).map(|(_, number)| *number);
+        let number = named.or_else(|| u8_in(text, 16)).filter(|_| ip);
+        let number = number.ok_or_else(|| {
+            illegal("ip_proto", text, words.last()).remedy(
+                "ip_proto takes tcp, udp, sctp, icmp, icmpv6 or a hexadecimal number, with protocol ip or ipv6.",
+            )
+        })?;
+        self.protocol = Some(number);
+        self.all(FlowerField::IpProto, u128::from(number));
+        Ok(())
+    }
+
+    fn address(&mut self, name: &str, words: &mut Words<'_>) -> Result<(), Refusal> {
+        let text = words.need()?;
+        let field = if name == "src_ip" { FlowerField::SrcIp } else { FlowerField::DstIp };
+        let six = text.contains(':');
+        if self.network != if six { ethertype::IPV6 } else { ethertype::IPV4 } {
+            return Err(illegal(name, text, words.last())
+                .remedy("The filter's protocol must be ip for an IPv4 address, and ipv6 for one of IPv6."));
+        }
+        let read = if six {
+            parse_prefix6(text).map(|(octets, length)| (u128::from_be_bytes(octets), mask6(length)))
+        } else {
+            parse_prefix4(text).map(|(address, mask)| (u128::from(address), u128::from(mask)))
+        };
+        let (address, mask) = read.ok_or_else(|| {
+            Refusal::new(
+                1,
+                format!("Error: inet{} prefix is expected rather than \"{text}\".", if six { "6" } else { "" }),
+            )
+            .at(words.last())
+            .remedy("Write an address, with a prefix length if need be: 10.0.0.0/8.")
+        })?;
+        // The address is told as it was written.
+        self.params.set(FlowerKey { field, value: address, mask, range: false });
+        Ok(())
+    }
+
+    fn port(&mut self, name: &str, words: &mut Words<'_>) -> Result<(), Refusal> {
+        let text = words.need()?;
+        let field = if name == "src_port" { FlowerField::SrcPort } else { FlowerField::DstPort };
+        let fail = || illegal(name, text, words.last());
+        if !matches!(self.protocol, Some(proto::TCP | proto::UDP | SCTP)) {
+            return Err(fail().remedy("Ports are of tcp, udp or sctp: say ip_proto before."));
+        }
+        let (value, mask, range) = if let Some((low, high)) = text.split_once('-') {
+            let (low, high) = u16_in(low, 10).zip(u16_in(high, 10)).ok_or_else(fail)?;
+            if high <= low {
+                let told = "max value should be greater than min value";
+                return Err(Refusal::new(1, told).then(&format!("Illegal \"{name}\"")).at(words.last()));
+            }
+            (low, high, true)
+        } else {
+            let (value, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
+            let mask = mask.map_or(Some(u16::MAX), |mask| u16_in(mask, 16));
+            (u16_in(value, 0).ok_or_else(fail)?, mask.ok_or_else(fail)?, false)
+        };
+        self.params.set(FlowerKey { field, value: value.into(), mask: mask.into(), range });
+        Ok(())
+    }
+
+    fn octet(&mut self, field: FlowerField, name: &str, base: u32, words: &mut Words<'_>) -> Result<(), Refusal> {
+        let text = words.need()?;
+        let fail = || illegal(name, text, words.last());
+        if !matches!(self.network, ethertype::IPV4 | ethertype::IPV6) {
+            return Err(fail().remedy("Only IP has this field: say protocol ip or ipv6."));
+        }
+        let (value, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
+        let value = u8_in(value, base).ok_or_else(fail)?;
+        let mask = mask.map_or(Some(0xff), |mask| u8_in(mask, 16)).ok_or_else(fail)?;
+        self.params.set(FlowerKey { field, value: value.into(), mask: mask.into(), range: false });
+        Ok(())
+    }
+
+    fn tcp_flags(&mut self, words: &mut Words<'_>) -> Result<(), Refusal> {
+        let text = words.need()?;
+        let fail = || illegal("tcp_flags", text, words.last());
+        let (value, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
+        let value = u16_in(value, 16).filter(|flags| *flags <= 0xfff).ok_or_else(fail)?;
+        let mask = mask.map_or(Some(0xfff), |mask| u16_in(mask, 16)).filter(|mask| *mask <= 0xfff).ok_or_else(fail)?;
+        // The kernel reads them of TCP alone, and takes no notice of others.
+        if self.protocol == Some(proto::TCP) {
+            self.params.set(FlowerKey {
+                field: FlowerField::TcpFlags,
+                value: value.into(),
+                mask: mask.into(),
+                range: false,
+            });
+        }
+        Ok(())
+    }
+
+    fn icmp(&mut self, name: &str, words: &mut Words<'_>) -> Result<(), Refusal> {
+        let text = words.need()?;
+        let field = if name == "type" { FlowerField::IcmpType } else { FlowerField::IcmpCode };
+        let said = format!("icmp {name}");
+        let fail = || illegal(&said, text, words.last());
+        let right = match self.protocol {
+            Some(proto::ICMP) => self.network == ethertype::IPV4,
+            Some(proto::ICMPV6) => self.network == ethertype::IPV6,
+            _ => false,
+        };
+        if !right {
+            return Err(fail().remedy("Say ip_proto icmp (or icmpv6) before."));
+        }
+        let value = u8_in(text, 10).ok_or_else(fail)?;
+        self.all(field, value.into());
+        Ok(())
+    }
+
+    fn mac(&mut self, name: &str, words: &mut Words<'_>) -> Result<(), Refusal> {
+        let text = words.need()?;
+        let field = match name {
+            "src_mac" => FlowerField::SrcMac,
+            "dst_mac" => FlowerField::DstMac,
+            "arp_sha" => FlowerField::ArpSha,
+            _ => FlowerField::ArpTha,
+        };
+        let fail = || illegal(name, text, words.last());
+        if field >= FlowerField::ArpSip && self.network != ethertype::ARP {
+            return Err(fail().remedy("Say protocol arp."));
+        }
+        let (value, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
+        let value = link_address(value).ok_or_else(fail)?;
+        let mask = match mask {
+            None => Some(field.all()),
+            Some(mask) => match u32_in(mask, 10) {
+                Some(bits) => (bits <= 48).then(|| field.all() & !(field.all() >> bits)),
+                None => link_address(mask),
+            },
+        };
+        self.masked(field, value, mask.ok_or_else(fail)?);
+        Ok(())
+    }
+
+    fn arp_address(&mut self, name: &str, words: &mut Words<'_>) -> Result<(), Refusal> {
+        let text = words.need()?;
+        let field = if name == "arp_sip" { FlowerField::ArpSip } else { FlowerField::ArpTip };
+        let read = parse_prefix4(text).filter(|_| self.network == ethertype::ARP);
+        let (address, mask) =
+            read.ok_or_else(|| illegal(name, text, words.last()).remedy("Say protocol arp, and an IPv4 prefix."))?;
+        self.params.set(FlowerKey { field, value: address.into(), mask: mask.into(), range: false });
+        Ok(())
+    }
+
+    fn arp_op(&mut self, words: &mut Words<'_>) -> Result<(), Refusal> {
+        let text = words.need()?;
+        let number = match text {
+            "request" => Some(1),
+            "reply" => Some(2),
+            _ => u8_in(text, 10),
+        };
+        let number =
+            number.filter(|_| self.network == ethertype::ARP).ok_or_else(|| illegal("arp_op", text, words.last()))?;
+        self.all(FlowerField::ArpOp, number.into());
+        Ok(())
+    }
+
+    fn ip_flags(&mut self, words: &mut Words<'_>) -> Result<(), Refusal> {
+        let text = words.need()?;
+        let (mut value, mut mask) = (0, 0);
+        for word in text.split('/') {
+            let (name, set) = word.strip_prefix("no").map_or((word, true), |name| (name, false));
+            let bit = match name {
+                "frag" => 1,
+                "firstfrag" => 2,
+                _ => return Err(illegal("ip_flags", text, words.last())),
+            };
+            mask |= bit;
+            value |= if set { bit } else { 0 };
+        }
+        self.masked(FlowerField::IpFlags, value, mask);
+        Ok(())
+    }
+
+    fn vlan(&mut self, name: &str, words: &mut Words<'_>) -> Result<(), Refusal> {
+        use FlowerField as F;
+        let text = words.need()?;
+        if !self.tagged {
+            let line = format!("Can't set \"{name}\" if ethertype isn't 802.1Q or 802.1AD and num_of_vlans is 0");
+            return Err(Refusal::new(1, line).at(words.last()).remedy("Say protocol 802.1q."));
+        }
+        let fail = || illegal(name, text, words.last());
+        let (field, value) = match name {
+            "vlan_id" | "cvlan_id" => {
+                let id = u16_in(text, 10).filter(|id| *id <= 0xfff).ok_or_else(fail)?;
+                (if name == "vlan_id" { F::VlanId } else { F::CvlanId }, id)
+            }
+            "vlan_prio" | "cvlan_prio" => {
+                let prio = u8_in(text, 10).filter(|prio| *prio <= 7).ok_or_else(fail)?;
+                (if name == "vlan_prio" { F::VlanPrio } else { F::CvlanPrio }, prio.into())
+            }
+            _ => {
+                let text = if text == "ipv4" { "ip" } else { text };
+                let protocol = parse_protocol(text).ok_or_else(fail)?;
+                self.network = protocol;
+                (if name == "vlan_ethtype" { F::VlanEthtype } else { F::CvlanEthtype }, protocol)
+            }
+        };
+        self.all(field, value.into());
+        Ok(())
+    }
+}
+
+fn mask6(length: u32) -> u128 {
+    u128::MAX.checked_shl(128 - length.min(128)).unwrap_or(0)
+}
+
+fn link_address(text: &str) -> Option<u128> {
+    let octet = |part: &str| u8::from_str_radix(part, 16).ok().filter(|_| (1..=2).contains(&part.len()));
+    let octets: Option<Vec<u8>> = text.split(':').map(octet).collect();
+    let octets = octets.filter(|octets| octets.len() == 6)?;
+    Some(octets.into_iter().fold(0, |address, octet| address << 8 | u128::from(octet)))
+}
+
+fn illegal(name: &str, text: &str, place: usize) -> Refusal {
+    Refusal::new(1, format!("Illegal \"{name}\"")).at(place).remedy(format!("\"{text}\" is not a value for {name}."))
+}
+
+pub(super) fn show(handle: u32, params: &FlowerParams) -> Entry {
+    let mut entry = Entry::new();
+    entry.number("handle", handle, &format!("handle {handle:#x} "));
+    if let Some(class) = params.classid.filter(|class| !class.is_none()) {
+        entry.word("classid", &class.to_string());
+    }
+    let mut keys = Entry::new();
+    let six = params.key(FlowerField::EthType).is_some_and(|key| key.value == u128::from(ethertype::IPV6));
+    for key in &params.keys {
+        line(key, six, &mut keys);
+    }
+    entry.say(&keys.text);
+    entry.member("keys", Json::Object(keys.members));
+    if params.skip_hw {
+        entry.say("\n  skip_hw");
+        entry.member("skip_hw", Json::Bool(true));
+    }
+    entry.say("\n  not_in_hw");
+    entry.member("not_in_hw", Json::Bool(true));
+    entry
+}
+
+/// The line of a field.
+fn line(key: &FlowerKey, six: bool, out: &mut Entry) {
+    use FlowerField as F;
+    let name = name(key.field);
+    let word = |out: &mut Entry, text: String| {
+        out.say(&format!("\n  {name} {text}"));
+        out.member(name, Json::text(text));
+    };
+    match key.field {
+        F::EthType => word(out, network_name(key.value as u16)),
+        F::VlanEthtype | F::CvlanEthtype => word(out, super::show_filter::protocol(key.value as u16)),
+        F::IpProto => {
+            let known = PROTOCOLS.iter().find(|(_, number)| u128::from(*number) == key.value);
+            word(out, known.map_or_else(|| format!("{:02x}", key.value), |(name, _)| (*name).into()));
+        }
+        F::DstIp | F::SrcIp | F::ArpSip | F::ArpTip => word(out, prefix(key, six)),
+        F::DstMac | F::SrcMac | F::ArpSha | F::ArpTha => word(out, link(key)),
+        F::ArpOp => word(
+            out,
+            match key.value {
+                1 => "request".into(),
+                2 => "reply".into(),
+                other => other.to_string(),
+            },
+        ),
+        F::TcpFlags => word(out, format!("{:#x}/{:x}", key.value, key.mask)),
+        F::IcmpType | F::IcmpCode => word(out, key.value.to_string()),
+        F::IpFlags => flags(key, out),
+        F::DstPort | F::SrcPort if key.range => {
+            out.say(&format!("\n  {name} {}-{}", key.value, key.mask));
+            let ends = vec![("start", Json::number(key.value)), ("end", Json::number(key.mask))];
+            out.member(name, Json::Object(ends));
+        }
+        _ => {
+            out.number(name, key.value, &format!("\n  {name} {}", key.value));
+            if key.mask != key.field.all() {
+                out.say(&format!("/{:#x}", key.mask));
+                let name = match key.field {
+                    F::DstPort => "dst_port_mask",
+                    F::SrcPort => "src_port_mask",
+                    F::IpTos => "ip_tos_mask",
+                    _ => "ip_ttl_mask",
+                };
+                out.member(name, Json::text(format!("{:x}", key.mask)));
+            }
+        }
+    }
+}
+
+fn flags(key: &FlowerKey, out: &mut Entry) {
+    let mut words = Vec::new();
+    let mut members = Vec::new();
+    for (bit, name) in [(1, "frag"), (2, "firstfrag")] {
+        if key.mask & bit != 0 {
+            let set = key.value & bit != 0;
+            words.push(if set { name.to_owned() } else { format!("no{name}") });
+            members.push((name, Json::Bool(set)));
+        }
+    }
+    out.say(&format!("\n  ip_flags {}", words.join("/")));
+    out.member("ip_flags", Json::Object(members));
+}
+
+fn network_name(number: u16) -> String {
+    match number {
+        ethertype::IPV4 => "ipv4".into(),
+        ethertype::IPV6 => "ipv6".into(),
+        ethertype::ARP => "arp".into(),
+        ethertype::VLAN => "802.1Q".into(),
+        ethertype::QINQ => "802.1ad".into(),
+        other => format!("{other:04x}"),
+    }
+}
+
+fn prefix(key: &FlowerKey, six: bool) -> String {
+    let wide = six && matches!(key.field, FlowerField::DstIp | FlowerField::SrcIp);
+    let (address, bits) = if wide {
+        (Ipv6Addr::from(key.value).to_string(), 128)
+    } else {
+        (Ipv4Addr::from(key.value as u32).to_string(), 32)
+    };
+    let length = key.mask.count_ones();
+    let plain = if wide { key.mask == mask6(length) } else { key.mask as u32 == prefix_mask(length) };
+    match length == bits {
+        true => address,
+        false if plain => format!("{address}/{length}"),
+        false => format!("{address}/{}", Ipv4Addr::from(key.mask as u32)),
+    }
+}
+
+fn link(key: &FlowerKey) -> String {
+    let text = |address: u128| {
+        let octets = address.to_be_bytes();
+        octets[10..].iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(":")
+    };
+    let all = key.field.all();
+    let length = key.mask.count_ones();
+    match key.mask {
+        mask if mask == all => text(key.value),
+        mask if mask == all & !(all >> length) => format!("{}/{length}", text(key.value)),
+        mask => format!("{}/{}", text(key.value), text(mask)),
+    }
+}
+
+fn name(field: FlowerField) -> &'static str {
+    use FlowerField as F;
+    match field {
+        F::NumVlans => "num_of_vlans",
+        F::VlanId => "vlan_id",
+        F::VlanPrio => "vlan_prio",
+        F::VlanEthtype => "vlan_ethtype",
+        F::CvlanId => "cvlan_id",
+        F::CvlanPrio => "cvlan_prio",
+        F::CvlanEthtype => "cvlan_ethtype",
+        F::DstMac => "dst_mac",
+        F::SrcMac => "src_mac",
+        F::EthType => "eth_type",
+        F::IpProto => "ip_proto",
+        F::IpTos => "ip_tos",
+        F::IpTtl => "ip_ttl",
+        F::DstIp => "dst_ip",
+        F::SrcIp => "src_ip",
+        F::DstPort => "dst_port",
+        F::SrcPort => "src_port",
+        F::TcpFlags => "tcp_flags",
+        F::IcmpType => "icmp_type",
+        F::IcmpCode => "icmp_code",
+        F::ArpSip => "arp_sip",
+        F::ArpTip => "arp_tip",
+        F::ArpOp => "arp_op",
+        F::ArpSha => "arp_sha",
+        F::ArpTha => "arp_tha",
+        F::IpFlags => "ip_flags",
+    }
+}

@@ -1,0 +1,262 @@
+//! basic, and the conditions it puts together (tc-ematch(8)).
+
+use tidegate_packet::Handle;
+
+/// basic.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BasicParams {
+    /// Where matching packets go.
+    pub classid: Option<Handle>,
+    /// What must hold; empty: everything matches.
+    pub terms: Vec<Term>,
+}
+
+/// A condition and how the next one is joined to it.
+///
+/// They are asked in order, and the search ends as soon as one decides: after `and` the first that does not hold, after `or` the first
+/// that does. So `A and B or C` does not hold where A does not, whatever C says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Term {
+    /// It holds when the condition does not.
+    pub not: bool,
+    /// The next is joined with `or`; else with `and`.
+    pub or: bool,
+    /// The condition.
+    pub what: Ematch,
+}
+
+/// A condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ematch {
+    /// A number in the packet compared with another.
+    Cmp {
+        /// How many octets it has.
+        width: Width,
+        /// Where it stands in the layer.
+        offset: u16,
+        /// The layer.
+        layer: Layer,
+        /// Bits that are compared; 0: all.
+        mask: u32,
+        /// The octets are turned round before.
+        trans: bool,
+        /// How.
+        how: Compare,
+        /// With this.
+        value: u32,
+    },
+    /// Octets in the packet that must be these.
+    Nbyte {
+        /// Where they stand in the layer.
+        offset: u16,
+        /// The layer.
+        layer: Layer,
+        /// They.
+        octets: Vec<u8>,
+    },
+    /// A word, as u32 compares it.
+    U32(super::U32Key),
+    /// What the kernel knows of the packet.
+    Meta {
+        /// What is compared.
+        left: MetaValue,
+        /// How.
+        how: Compare,
+        /// With what.
+        right: MetaValue,
+    },
+    /// An expression in parentheses.
+    All(Vec<Term>),
+}
+
+/// How two numbers are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compare {
+    /// Equal.
+    Eq,
+    /// The first is greater.
+    Gt,
+    /// The first is less.
+    Lt,
+}
+
+impl Compare {
+    /// Its name in tc.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Compare::Eq => "eq",
+            Compare::Gt => "gt",
+            Compare::Lt => "lt",
+        }
+    }
+
+    /// Does it hold?
+    pub const fn holds(self, left: u64, right: u64) -> bool {
+        match self {
+            Compare::Eq => left == right,
+            Compare::Gt => left > right,
+            Compare::Lt => left < right,
+        }
+    }
+}
+
+/// How long a number is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// One octet.
+    U8,
+    /// Two.
+    U16,
+    /// Four.
+    U32,
+}
+
+impl Width {
+    /// Its name in tc.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Width::U8 => "u8",
+            Width::U16 => "u16",
+            Width::U32 => "u32",
+        }
+    }
+
+    /// In octets.
+    pub const fn octets(self) -> usize {
+        match self {
+            Width::U8 => 1,
+            Width::U16 => 2,
+            Width::U32 => 4,
+        }
+    }
+}
+
+/// From where an offset counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layer {
+    /// The link header.
+    Link,
+    /// The network header.
+    #[default]
+    Network,
+    /// The header behind it.
+    Transport,
+}
+
+impl Layer {
+    /// Its number in tc.
+    pub const fn number(self) -> u8 {
+        match self {
+            Layer::Link => 0,
+            Layer::Network => 1,
+            Layer::Transport => 2,
+        }
+    }
+}
+
+/// One side of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MetaValue {
+    /// What it is.
+    pub what: MetaId,
+    /// Shifted right by so many bits,
+    pub shift: u8,
+    /// then only these bits; 0: all.
+    pub mask: u32,
+}
+
+/// What the kernel knows of a packet, or of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetaId {
+    /// This number.
+    Number(u32),
+    /// A draw.
+    Random,
+    /// The load of the last minute, 5 or 15 minutes; nothing loads this machine.
+    Loadavg(u8),
+    /// The number of the device the packet is on.
+    Dev,
+    /// Its priority.
+    Priority,
+    /// Its EtherType.
+    Protocol,
+    /// For whom it is: 0 this machine, 3 somebody else, 4 it is on its way out.
+    PktType,
+    /// Its length.
+    PktLen,
+    /// How much of it lies apart from its beginning.
+    DataLen,
+    /// The length of the link header.
+    MacLen,
+    /// Its mark.
+    Mark,
+    /// Its tc index.
+    TcIndex,
+    /// The realm of its route.
+    RtClassid,
+    /// The device it came in by, as routing knows it.
+    RtIif,
+    /// Its VLAN tag.
+    Vlan,
+    /// Something of the socket that sent it, by tc's name.
+    Socket(&'static str),
+}
+
+impl MetaId {
+    /// What sockets can be asked for, as tc calls it.
+    pub const SOCKET: [&'static str; 18] = [
+        "sk_family",
+        "sk_state",
+        "sk_reuse",
+        "sk_bind_if",
+        "sk_refcnt",
+        "sk_shutdown",
+        "sk_proto",
+        "sk_type",
+        "sk_rcvbuf",
+        "sk_rmem",
+        "sk_wmem",
+        "sk_omem",
+        "sk_wmem_queue",
+        "sk_snd_queue",
+        "sk_rcv_queue",
+        "sk_err_queue",
+        "sk_fwd_alloc",
+        "sk_sndbuf",
+    ];
+
+    /// The others, as tc calls them.
+    pub const NAMES: [(&'static str, MetaId); 16] = [
+        ("random", MetaId::Random),
+        ("loadavg_1", MetaId::Loadavg(1)),
+        ("loadavg_5", MetaId::Loadavg(5)),
+        ("loadavg_15", MetaId::Loadavg(15)),
+        ("dev", MetaId::Dev),
+        ("priority", MetaId::Priority),
+        ("protocol", MetaId::Protocol),
+        ("pkt_type", MetaId::PktType),
+        ("pkt_len", MetaId::PktLen),
+        ("data_len", MetaId::DataLen),
+        ("mac_len", MetaId::MacLen),
+        ("nf_mark", MetaId::Mark),
+        ("tc_index", MetaId::TcIndex),
+        ("rt_classid", MetaId::RtClassid),
+        ("rt_iif", MetaId::RtIif),
+        ("vlan", MetaId::Vlan),
+    ];
+
+    /// By tc's name.
+    pub fn from_name(name: &str) -> Option<MetaId> {
+        let name = if name == "fwmark" { "nf_mark" } else { name };
+        let socket = || MetaId::SOCKET.into_iter().find(|known| *known == name).map(MetaId::Socket);
+        MetaId::NAMES.into_iter().find(|(known, _)| *known == name).map(|(_, id)| id).or_else(socket)
+    }
+
+    /// Its name in tc; a number has none.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            MetaId::Socket(name) => Some(name),
+            id => MetaId::NAMES.into_iter().find(|(_, known)| *known == id).map(|(name, _)| name),
+        }
+    }
+}
