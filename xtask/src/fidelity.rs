@@ -72,7 +72,7 @@ const NAMED: &[Named] = &[
 ];
 
 /// The kinds that must have a row of packets and one of commands.
-const KINDS: [&str; 17] = [
+const KINDS: &[&str] = &[
     "pfifo",
     "bfifo",
     "pfifo_head_drop",
@@ -90,6 +90,13 @@ const KINDS: [&str; 17] = [
     "choke",
     "sfb",
     "pie",
+    "ets",
+    "fq",
+    "fq_pie",
+    "gred",
+    "hhf",
+    "netem",
+    "skbprio",
 ];
 
 /// The verdicts, and what they mean.
