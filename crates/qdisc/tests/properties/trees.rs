@@ -171,9 +171,8 @@ impl Tree {
             }),
             "netem" => QdiscParams::Netem(Box::new(NetemParams {
                 limit: 1 + world.below(20) as u32,
-                latency_ns: world.below(30_000_000) as i64,
-                jitter_ns: world.below(10_000_000) as i64,
-                gap: world.below(4) as u32,
+                // Jitter, reordering and a delay that shrinks break the order: that is what they are for.
+                latency_ns: 10_000_000,
                 ..NetemParams::default()
             })),
             _ => return None,
