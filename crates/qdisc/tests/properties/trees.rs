@@ -30,8 +30,23 @@ struct Tree {
 }
 
 const INNER: [&str; 6] = ["prio", "drr", "qfq", "hfsc", "htb", "tbf"];
-const LEAVES: [&str; 9] =
-    ["pfifo", "bfifo", "pfifo_head_drop", "pfifo_fast", "sfq", "codel", "fq_codel", "pie", "cake"];
+const LEAVES: &[&str] = &[
+    "pfifo",
+    "bfifo",
+    "pfifo_head_drop",
+    "pfifo_fast",
+    "sfq",
+    "codel",
+    "fq_codel",
+    "pie",
+    "fq_pie",
+    "fq",
+    "hhf",
+    "skbprio",
+    "netem",
+    "cake",
+    "dualpi2",
+];
 
 impl Tree {
     fn new(seed: u64) -> Tree {
@@ -125,6 +140,12 @@ impl Tree {
                 ..FqCodelParams::default()
             }),
             "pie" => QdiscParams::Pie(PieParams::default()),
+            "dualpi2" => QdiscParams::DualPi2(DualPi2Params {
+                limit: Some(1 + world.below(20) as u32),
+                target_us: Some(2000),
+                tupdate_us: Some(1000),
+                ..DualPi2Params::default()
+            }),
             "cake" => QdiscParams::Cake(Box::new(CakeParams {
                 bandwidth: Some(Rate::bits(world.below(4) * 1_000_000)),
                 // A change to fewer tins forgets packets behind the backs of the qdiscs above, so the books of Linux are wrong then.
@@ -135,6 +156,24 @@ impl Tree {
                 ingress: Some(world.below(2) == 0),
                 memory_limit: Some(5000 + world.below(40_000) as u32),
                 ..CakeParams::default()
+            })),
+            "skbprio" => QdiscParams::Skbprio(SkbprioParams { limit: Some(world.below(12) as u32) }),
+            "hhf" => QdiscParams::Hhf(HhfParams {
+                limit: Some(2 + world.below(20) as u32),
+                admit_bytes: Some(3000 + world.below(9000) as u32),
+                ..HhfParams::default()
+            }),
+            "fq_pie" => QdiscParams::FqPie(FqPieParams { flows: Some(4), ..FqPieParams::default() }),
+            "fq" => QdiscParams::Fq(FqParams {
+                limit: Some(2 + world.below(20) as u32),
+                max_rate: Some(20_000 + world.below(500_000) as u32),
+                ..FqParams::default()
+            }),
+            "netem" => QdiscParams::Netem(Box::new(NetemParams {
+                limit: 1 + world.below(20) as u32,
+                // Jitter, reordering and a delay that shrinks break the order: that is what they are for.
+                latency_ns: 10_000_000,
+                ..NetemParams::default()
             })),
             _ => return None,
         })
