@@ -27,6 +27,8 @@ struct Tree {
     leaves: Vec<Leaf>,
     made: Vec<Made>,
     next: u16,
+    /// hhf was somewhere: a flow that it takes for a heavy one goes past its own packets.
+    reorders: bool,
 }
 
 const INNER: [&str; 6] = ["prio", "drr", "qfq", "hfsc", "htb", "tbf"];
@@ -51,7 +53,8 @@ const LEAVES: &[&str] = &[
 impl Tree {
     fn new(seed: u64) -> Tree {
         let link = [0, 3_000_000, 20_000_000][seed as usize % 3];
-        let mut tree = Tree { world: World::new(seed, link), leaves: Vec::new(), made: Vec::new(), next: 1 };
+        let mut tree =
+            Tree { world: World::new(seed, link), leaves: Vec::new(), made: Vec::new(), next: 1, reorders: false };
         tree.world.named = false;
         let root = INNER[tree.world.below(6) as usize];
         let mut classes = Vec::new();
@@ -106,6 +109,7 @@ impl Tree {
     fn plant(&mut self, leaf: usize, verb: Verb) {
         let handle = self.handle();
         let kind = LEAVES[self.world.below(LEAVES.len() as u64) as usize];
+        self.reorders |= kind == "hhf";
         let params = self.params(kind);
         let Leaf { parent, class, .. } = self.leaves[leaf];
         self.world.qdisc(verb, parent, handle, kind, params);
@@ -231,15 +235,18 @@ impl Tree {
 
 #[test]
 fn the_books_of_every_qdisc_are_right_after_every_call() {
-    let mut sent = 0;
+    let (mut sent, mut ordered) = (0, 0);
     for seed in 0..150 {
         let mut tree = Tree::new(seed);
         tree.run(150);
         let end = tree.world.now + Span::secs(120);
         tree.world.pass(end);
         assert_eq!(tree.world.waiting(), 0, "seed {seed}: all leaves in the end");
-        tree.world.flows_are_in_order();
+        if !tree.reorders {
+            tree.world.flows_are_in_order();
+            ordered += 1;
+        }
         sent += tree.world.sent.len();
     }
-    assert!(sent > 10_000, "only {sent} were sent");
+    assert!(sent > 10_000 && ordered > 50, "only {sent} were sent, only {ordered} trees keep order");
 }
