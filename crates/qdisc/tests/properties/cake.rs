@@ -59,10 +59,13 @@ fn saturated(tins: CakeTins, places: &[u16]) -> Vec<f64> {
     shares(&world, start, places)
 }
 
+/// What is told, the tins, the saturated ones by place, their shares in percent, and how near that must be.
+type Saturated = (&'static str, CakeTins, &'static [u16], &'static [f64], f64);
+
 /// V-K1: the highest tin whose time has come sends, and each has a clock of its own.
 #[test]
 fn v_k1_saturated_tins() {
-    let table: [(&str, CakeTins, &[u16], &[f64], f64); 4] = [
+    let table: [Saturated; 4] = [
         ("diffserv3: bulk, best effort, voice", CakeTins::Diffserv3, &[1, 2, 3], &[6.25, 68.75, 25.0], 0.3),
         ("diffserv4 without video", CakeTins::Diffserv4, &[1, 2, 4], &[6.25, 68.75, 25.0], 0.3),
         (

@@ -185,6 +185,10 @@ impl Cake {
         for tin in self.tins.iter_mut().skip(unused) {
             tin.terms.law.frame_time = whole.law.frame_time;
         }
+        if unused < MOST {
+            // Linux empties the tins out of use with the mark of the current tin, and leaves it there.
+            self.current = MOST - 1;
+        }
         let given = u64::from(self.params.memory_limit.unwrap_or(0));
         let asked = match (given, self.rate) {
             (0, 0) => u64::from(u32::MAX),
@@ -565,6 +569,7 @@ impl Discipline for Cake {
         for tin in 0..MOST {
             self.clear(cx, tin, |cx, pkt| cx.drop(own.handle, pkt, Why::PurgedAtOnce));
         }
+        self.current = MOST - 1;
     }
 
     fn overlimits(&self) -> u32 {
