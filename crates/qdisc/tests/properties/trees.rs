@@ -30,7 +30,8 @@ struct Tree {
 }
 
 const INNER: [&str; 6] = ["prio", "drr", "qfq", "hfsc", "htb", "tbf"];
-const LEAVES: [&str; 13] = [
+/// (hhf is not among them: a flow that is found to be heavy goes on in another queue, before what it has waiting.)
+const LEAVES: [&str; 12] = [
     "pfifo",
     "bfifo",
     "pfifo_head_drop",
@@ -41,7 +42,6 @@ const LEAVES: [&str; 13] = [
     "pie",
     "fq_pie",
     "fq",
-    "hhf",
     "skbprio",
     "netem",
 ];
@@ -139,11 +139,6 @@ impl Tree {
             }),
             "pie" => QdiscParams::Pie(PieParams::default()),
             "skbprio" => QdiscParams::Skbprio(SkbprioParams { limit: Some(world.below(12) as u32) }),
-            "hhf" => QdiscParams::Hhf(HhfParams {
-                limit: Some(2 + world.below(20) as u32),
-                admit_bytes: Some(3000 + world.below(9000) as u32),
-                ..HhfParams::default()
-            }),
             "fq_pie" => QdiscParams::FqPie(FqPieParams { flows: Some(4), ..FqPieParams::default() }),
             "fq" => QdiscParams::Fq(FqParams {
                 limit: Some(2 + world.below(20) as u32),
@@ -153,8 +148,6 @@ impl Tree {
             "netem" => QdiscParams::Netem(Box::new(NetemParams {
                 limit: 1 + world.below(20) as u32,
                 latency_ns: world.below(30_000_000) as i64,
-                jitter_ns: world.below(10_000_000) as i64,
-                gap: world.below(4) as u32,
                 ..NetemParams::default()
             })),
             _ => return None,
