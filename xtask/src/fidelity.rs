@@ -90,6 +90,7 @@ const KINDS: &[&str] = &[
     "choke",
     "sfb",
     "pie",
+    "cake",
     "ets",
     "fq",
     "fq_pie",
@@ -164,7 +165,7 @@ fn rows(told: Told) -> Result<Vec<Row>, Vec<String>> {
     for kind in KINDS {
         for behaviour in ["packets", "commands"] {
             let found =
-                rows.iter().any(|row| row.group == format!("disciplines: {behaviour}") && row.behaviour == kind);
+                rows.iter().any(|row| row.group == format!("disciplines: {behaviour}") && row.behaviour == *kind);
             if !found {
                 missing.push(format!("{kind}: {behaviour}"));
             }

@@ -588,7 +588,8 @@ impl Node {
         let child = self.hung(*class)?;
         let had = child.qlen() > 0;
         let found = child.with(cx, rest, f);
-        if found.is_some() && had && child.qlen() == 0 {
+        // Of packets that vanished it does not learn.
+        if found.is_some() && had && child.qlen() == 0 && cx.lost.packets != before.packets {
             self.body.get_mut().child_emptied(cx, *class);
         }
         self.settle(cx, before);

@@ -77,7 +77,8 @@ pub(super) fn parse(handle: Given<'_>, protocol: u16, words: &mut Words<'_>, env
         }
     }
     // The kernel is told the protocol of the network, unless it is any.
-    if !matches!(reader.network, 0 | 3) && !(tagged && reader.network == protocol) {
+    let still_tag = tagged && reader.network == protocol;
+    if !matches!(reader.network, 0 | 3) && !still_tag {
         reader.all(FlowerField::EthType, u128::from(reader.network));
     }
     Ok(Read { handle: number, params: Some(FilterParams::Flower(reader.params)), actions })
