@@ -24,6 +24,10 @@ const ARCHIVES: &[(&str, &str)] = &[
     ("answers-B.tar.gz", "red, choke, sfb, pie, sfq with random early detection, rate estimators, hysteresis"),
     ("translated.tar.gz", "connections whose addresses and ports are translated"),
     ("redirects.tar.gz", "packets led through an ifb, listings of actions"),
+    (
+        "answers-kinds.tar.gz",
+        "netem: limits, second copies, marks, losses below others; trees with ets, fq, fq_pie, gred, hhf, skbprio",
+    ),
     ("routed.tar.gz", "routed conversations behind rules of iptables"),
     (
         "answers-cake.tar.gz",

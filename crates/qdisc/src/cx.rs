@@ -154,8 +154,9 @@ impl Cx<'_> {
         *self.copied = Some((copy, at));
     }
 
-    /// A copy that was never offered is gone: nobody counts it.
-    pub(crate) fn forget(&mut self, copy: Pkt) {
+    /// A copy that was never offered is gone: it is told of, but nobody counts it.
+    pub(crate) fn forget(&mut self, at: Handle, copy: Pkt) {
+        self.tell(What::Drop(Why::Full), at, &copy);
         self.pool.release(copy);
     }
 
@@ -202,6 +203,8 @@ pub enum Why {
     PurgedAtOnce,
     /// An acknowledgement that later ones of its connection make needless.
     Superseded,
+    /// Purged from among netem's packets that overtook others: what records drops in a kernel takes these for no packet of the device.
+    PurgedUnseen,
     /// Its flow's new bucket was full after the hash key changed.
     Rehash,
 }

@@ -212,6 +212,11 @@ impl<'r> Run<'r> {
             let place = match what {
                 // The recordings do not see these.
                 What::Drop(Why::Netfilter) => continue,
+                What::Drop(Why::PurgedUnseen) => {
+                    self.lives.dropped(ident, time);
+                    *self.counts.entry("dropped").or_default() += 1;
+                    continue;
+                }
                 What::Drop(Why::NetfilterLeaving) => "nft_do_chain",
                 What::Drop(Why::Codel) => "drop_func",
                 What::Drop(Why::Purged(_)) => "__rtnl_unlock",

@@ -326,7 +326,7 @@ fn loss_text(loss: Loss) -> String {
         Why::Policy => "a filter drops it",
         Why::Netfilter | Why::NetfilterLeaving => "a rule of netfilter drops it",
         Why::Superseded => "later acknowledgements make it needless",
-        Why::Purged(_) | Why::PurgedAtOnce | Why::Rehash => "its queue is taken away",
+        Why::Purged(_) | Why::PurgedUnseen | Why::PurgedAtOnce | Why::Rehash => "its queue is taken away",
     };
     format!("{why}{at}")
 }

@@ -48,7 +48,7 @@ fn refused(words: &'static str) -> TcError {
 
 fn check(params: &EtsParams) -> Result<(), TcError> {
     let bands = usize::from(params.bands);
-    if bands < 1 || bands > MAX_BANDS {
+    if !(1..=MAX_BANDS).contains(&bands) {
         return Err(refused("sch_ets: Invalid number of bands"));
     }
     if usize::from(params.strict) > bands {

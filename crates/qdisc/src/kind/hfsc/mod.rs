@@ -271,12 +271,12 @@ impl Discipline for Hfsc {
         }
         match result {
             Enqueue::Queued => {}
-            Enqueue::Congested | Enqueue::Dropped => {
+            Enqueue::Congested | Enqueue::Dropped | Enqueue::Lost => {
                 let class = self.tree.class_mut(at);
                 class.drops = class.drops.wrapping_add(1);
                 return result;
             }
-            Enqueue::Lost | Enqueue::Taken | Enqueue::Parked => return result,
+            Enqueue::Taken | Enqueue::Parked => return result,
         }
         if first && !self.tree.is_active(at) {
             self.tree.activate(at, len, cx.now.psched());

@@ -346,8 +346,8 @@ impl Discipline for Htb {
         match result {
             Enqueue::Queued if class.activity != 0 => {}
             Enqueue::Queued => self.tree.activate(at),
-            Enqueue::Congested | Enqueue::Dropped => class.drops = class.drops.wrapping_add(1),
-            Enqueue::Lost | Enqueue::Taken | Enqueue::Parked => {}
+            Enqueue::Congested | Enqueue::Dropped | Enqueue::Lost => class.drops = class.drops.wrapping_add(1),
+            Enqueue::Taken | Enqueue::Parked => {}
         }
         if emptied {
             // The leaf made room by losing all it had.

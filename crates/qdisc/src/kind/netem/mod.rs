@@ -254,7 +254,7 @@ impl Netem {
         }
     }
 
-    fn from_child(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
+    fn child_gives(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
         match self.child.there_mut()?.dequeue_fresh(cx) {
             Dequeue::Packet(pkt) => Some(pkt),
             Dequeue::Empty | Dequeue::Throttled => None,
@@ -269,6 +269,7 @@ fn keep_unsaid(params: &mut NetemParams, before: NetemParams) {
     params.reorder = params.reorder.or(before.reorder.filter(|_| params.gap == 0));
     params.correlations = params.correlations.or(before.correlations);
     params.rate = params.rate.or(before.rate);
+    params.ecn |= before.ecn;
     params.slot = params.slot.take().or(before.slot);
 }
 
@@ -285,6 +286,10 @@ impl Discipline for Netem {
         if self.loss.loses(cx.draw.source) {
             if self.params.ecn && cx.pool.meta_mut(&pkt).set_ce() {
                 self.marked += 1;
+                // Both copies' bytes are the same ones in Linux.
+                if let Some(original) = &self.aside {
+                    cx.pool.meta_mut(original).set_ce();
+                }
             } else if copies {
                 // Lost and copied is neither.
                 return self.admit(cx, own, pkt, None);
@@ -303,17 +308,18 @@ impl Discipline for Netem {
                 return Dequeue::Packet(pkt);
             }
             let Some(at) = self.waiting.next() else {
-                return self.from_child(cx).map_or(Dequeue::Empty, Dequeue::Packet);
+                return self.child_gives(cx).map_or(Dequeue::Empty, Dequeue::Packet);
             };
             if self.slot.next != 0 && self.slot.next < at {
                 self.next_slot(cx);
             }
             if at > cx.now.0 || self.slot.next > cx.now.0 {
-                if let Some(pkt) = self.from_child(cx) {
+                if let Some(pkt) = self.child_gives(cx) {
                     return Dequeue::Packet(pkt);
                 }
                 cx.wake(own.watchdog, Time(at.max(self.slot.next)));
-                return Dequeue::Throttled;
+                // Linux asks the child a second time.
+                return self.child_gives(cx).map_or(Dequeue::Throttled, Dequeue::Packet);
             }
             let Some(pkt) = self.waiting.take() else { return Dequeue::Empty };
             self.use_slot(cx, cx.pool.meta(&pkt).len);
@@ -385,7 +391,7 @@ impl Netem {
         // The original of a copy is not there yet.
         if own.qlen - u32::from(self.aside.is_some()) >= self.params.limit {
             if let Some(copy) = copy {
-                cx.forget(copy);
+                cx.forget(own.handle, copy);
             }
             cx.drop(own.handle, pkt, Why::Full);
             return Enqueue::Dropped;

@@ -1,6 +1,6 @@
 //! Packets that wait for their time, in the order of these times; of equal ones the first that came is first.
 
-use crate::cx::Cx;
+use crate::cx::{Cx, Why};
 use alloc::collections::VecDeque;
 use tidegate_packet::{Handle, Pkt};
 
@@ -58,8 +58,7 @@ impl Waiting {
         }
         let (overtook, rest): (VecDeque<Timed>, VecDeque<Timed>) = self.timed.drain(..).partition(|one| one.overtook);
         for one in overtook {
-            cx.next_purge_group();
-            cx.purge(at, one.pkt);
+            cx.drop(at, one.pkt, Why::PurgedUnseen);
         }
         cx.next_purge_group();
         for one in rest {
