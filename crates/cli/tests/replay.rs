@@ -25,7 +25,10 @@ const ARCHIVES: &[(&str, &str)] = &[
     ("translated.tar.gz", "connections whose addresses and ports are translated"),
     ("redirects.tar.gz", "packets led through an ifb, listings of actions"),
     ("routed.tar.gz", "routed conversations behind rules of iptables"),
-    ("answers-cake.tar.gz", "cake: tins, flows, hosts, framing, overflow, acknowledgements, translation, changes in the middle"),
+    (
+        "answers-cake.tar.gz",
+        "cake: tins, flows, hosts, framing, overflow, acknowledgements, translation, changes in the middle",
+    ),
 ];
 
 fn count(archive: &str) -> usize {
