@@ -72,7 +72,7 @@ const NAMED: &[Named] = &[
 ];
 
 /// The kinds that must have a row of packets and one of commands.
-const KINDS: [&str; 17] = [
+const KINDS: &[&str] = &[
     "pfifo",
     "bfifo",
     "pfifo_head_drop",
@@ -90,6 +90,14 @@ const KINDS: [&str; 17] = [
     "choke",
     "sfb",
     "pie",
+    "cake",
+    "ets",
+    "fq",
+    "fq_pie",
+    "gred",
+    "hhf",
+    "netem",
+    "skbprio",
 ];
 
 /// The verdicts, and what they mean.
@@ -157,7 +165,7 @@ fn rows(told: Told) -> Result<Vec<Row>, Vec<String>> {
     for kind in KINDS {
         for behaviour in ["packets", "commands"] {
             let found =
-                rows.iter().any(|row| row.group == format!("disciplines: {behaviour}") && row.behaviour == kind);
+                rows.iter().any(|row| row.group == format!("disciplines: {behaviour}") && row.behaviour == *kind);
             if !found {
                 missing.push(format!("{kind}: {behaviour}"));
             }

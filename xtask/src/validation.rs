@@ -70,6 +70,7 @@ const EXACT: &[[&str; 4]] = &[
         "v_f2_fq_codel_takes_from_the_fattest",
     ],
     ["V-P1", "prio: the best band alone", "100 / 0 / 0", "v_p1_prio_serves_the_best_band_alone"],
+    ["V-K0", "CAKE: tables of tins at eight rates", "as the real tc shows them", "tc_answers_as_the_real_one"],
     ["V-A1", "HFSC: a concave curve bounds the delay", "6.21 ms", "v_a1_hfsc_concave_curve_bounds_the_delay"],
     ["V-A2", "HFSC: a straight one later", "21.2 ms", "v_a2_hfsc_straight_curve_delays_more"],
     ["V-A3", "HFSC: shares 1:2:3", "1/6, 2/6, 3/6", "v_a3_hfsc_shares_by_its_curves"],
@@ -85,11 +86,12 @@ const IDS: &[&str] = &[
     "V-W7", "V-W8", "V-W9", "V-W10", "V-W11", "V-C4", "V-C5", "V-C6", "V-F3", "V-F4", "V-F5", "V-I1", "V-I2", "V-E5",
     "V-E6", "V-O1", "V-O2", "V-B2", "V-B3", "V-X1", "V-X2", "V-X3", "V-S0a", "V-S0c", "V-S0d", "V-S0e1", "V-S0e2",
     "V-S0e3", "V-S1a", "V-S1b", "V-S1c", "V-S1d", "V-S1e", "V-S2a", "V-S2b", "V-S2c", "V-S4a", "V-S4b", "V-S4c",
-    "V-S4d", "V-S5a", "V-S5b", "V-S6", "V-S7", "V-D2", "V-D3", "V-D4", "V-W12",
+    "V-S4d", "V-S5a", "V-S5b", "V-S6", "V-S7", "V-H4", "V-K1", "V-K2", "V-K11", "V-D2", "V-D3", "V-D4", "V-W12",
 ];
 
 /// What is not shown yet, and why.
-const WAITING: &[[&str; 2]] = &[["V-K0 to V-K13, V-H4", "CAKE is not built"]];
+const WAITING: &[[&str; 2]] =
+    &[["V-K3 to V-K10, V-K12, V-K13", "CAKE is built; its published experiments are not laid out as scenarios yet"]];
 
 const VERDICTS: [(&str, &str); 4] = [
     ("exact", "proved to the last digit by the test named"),

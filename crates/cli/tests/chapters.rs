@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tidegate_policy::Kind;
-use tidegate_policy::spec::{KindSpec, OptionSpec};
+use tidegate_policy::spec::{KindSpec, OptionSpec, REFUSED, Refused};
 
 /// The standard load: a wire of 10 Mbit/s that is the bottleneck itself, two uploads or a flood of UDP, a call and pings beside them.
 const STANDARD: &str = "--up 10mbit --down 10mbit --cable 10mbit --load up,udp_flood --probes ping,voip";
@@ -86,6 +86,13 @@ fn parameter(option: &OptionSpec) -> String {
     let takes = option.takes.words().replace('|', "\\|");
     let takes = if takes.is_empty() { takes } else { format!(" {takes}") };
     format!("| {}{takes} | {} | {} |\n", names.join(" or "), option.default, option.doc)
+}
+
+/// The kinds that are not built.
+fn refused_kinds() -> String {
+    let row = |kind: &Refused| format!("| `{}` | {} | {} |\n", kind.name, kind.why, kind.instead);
+    let rows: String = REFUSED.iter().map(row).collect();
+    format!("| kind | why | instead |\n|---|---|---|\n{rows}")
 }
 
 /// What a load did to people, of one run of a result.
@@ -240,6 +247,7 @@ fn chapters_are_what_engine_and_simulator_give() {
     for (name, rows) in ["uploads", "flood"].iter().zip(index) {
         ledger.part(&paper, name, &format!("{head}{rows}"));
     }
+    ledger.part(&paper, "refused", &refused_kinds());
     assert!(ledger.wrong.is_empty(), "{}", ledger.wrong.join("\n"));
     println!(
         "fidelity: the chapters' pictures | {} runs of a real kernel identical | exact",

@@ -18,7 +18,7 @@ pub use device::{DeviceKind, DeviceSpec};
 pub use firewall::{Checkpoint, tos_priority};
 pub use led::Received;
 pub use stack::Encap;
-pub use tidegate_qdisc::{Event, Offer, Spot, Switches, What, Why};
+pub use tidegate_qdisc::{CakeReason, CakeTin, Event, Offer, Spot, Switches, What, Why};
 
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;

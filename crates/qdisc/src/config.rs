@@ -407,8 +407,8 @@ impl Shaper {
         for handle in self.listing() {
             let Some(node) = self.listed(handle) else { continue };
             node.dump_classes(dev, now, &mut out);
-            // SFB cannot tell of its class, and with that Linux ends the whole listing.
-            if node.kind() == Kind::Sfb {
+            // SFB cannot tell of its class, nor netem of one without a child, and with that Linux ends the whole listing.
+            if node.kind() == Kind::Sfb || node.is_bare_netem() {
                 break;
             }
         }

@@ -213,6 +213,16 @@ pub trait Discipline {
         0
     }
 
+    /// Drops that a kind counts beside the packets it loses: netem's marks.
+    fn further_drops(&self) -> u32 {
+        0
+    }
+
+    /// `requeues`, for kinds that count something there.
+    fn requeues(&self) -> u32 {
+        0
+    }
+
     /// Does this class exist?
     fn has_class(&self, class: Handle) -> bool {
         let _ = class;

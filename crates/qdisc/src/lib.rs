@@ -20,5 +20,6 @@ mod ways;
 
 pub use cx::{Cx, Device, Draw, Event, EventRing, Switches, What, Why};
 pub use discipline::{Dequeue, Discipline, Enqueue, GivenUp, Own, Peek, Visit};
+pub use kind::{CakeReason, CakeTin};
 pub use node::Node;
 pub use shaper::{Arrival, Offer, Shaper, Spot};

@@ -194,9 +194,9 @@ impl Node {
         QueueStats {
             bytes: self.stats.bytes,
             packets: self.stats.packets,
-            drops: self.stats.drops,
+            drops: self.stats.drops.wrapping_add(self.body.get().further_drops()),
             overlimits: self.body.get().overlimits(),
-            requeues: 0,
+            requeues: self.body.get().requeues(),
             qlen: self.stats.qlen,
             backlog: self.stats.backlog as u32,
             rate: self.rate_of(self.handle),
@@ -588,7 +588,8 @@ impl Node {
         let child = self.hung(*class)?;
         let had = child.qlen() > 0;
         let found = child.with(cx, rest, f);
-        if found.is_some() && had && child.qlen() == 0 {
+        // Of packets that vanished it does not learn.
+        if found.is_some() && had && child.qlen() == 0 && cx.lost.packets != before.packets {
             self.body.get_mut().child_emptied(cx, *class);
         }
         self.settle(cx, before);
@@ -691,6 +692,14 @@ impl Node {
     pub(crate) fn resume(&mut self, cx: &mut Cx<'_>) {
         if let Body::Netem(netem) = &mut self.body {
             netem.resume(cx);
+        }
+    }
+
+    /// Is it a netem on which nothing hangs?
+    pub(crate) fn is_bare_netem(&mut self) -> bool {
+        match &mut self.body {
+            Body::Netem(netem) => netem.child(self.handle).is_none_or(|child| child.there().is_none()),
+            _ => false,
         }
     }
 

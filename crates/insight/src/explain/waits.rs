@@ -3,10 +3,13 @@
 use super::Moment;
 use crate::reading::Reading;
 use crate::words;
+use tidegate_gateway::{CakeReason, CakeTin};
 use tidegate_lang::units::print_rate;
-use tidegate_packet::{Handle, Rate, Span};
+use tidegate_packet::{Handle, Mark, Meta, Rate, Span};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
-use tidegate_policy::{ClassParams, EtsClassParams, GredParams, HfscClassParams, Kind, NetemParams, QdiscParams};
+use tidegate_policy::{
+    CakeFlows, CakeParams, ClassParams, EtsClassParams, GredParams, HfscClassParams, Kind, NetemParams, QdiscParams,
+};
 
 /// Flows whose turns are told of: a busy household's.
 const SOME_FLOWS: u64 = 10;
@@ -74,6 +77,7 @@ pub(super) fn at_worst(reading: &Reading, moment: &Moment) -> Vec<String> {
     let frame = u64::from(spec.mtu + spec.link_header);
     let params = dump(reading, moment, leaf.qdisc).map(|dump| &dump.params);
     let mut said = match params {
+        Some(QdiscParams::Cake(cake)) => of_cake(cake, leaf.qdisc, moment),
         Some(params) => of_params(params, frame, served),
         None => of_hidden(reading, moment, leaf.kind, served),
     };
@@ -138,6 +142,35 @@ fn of_params(params: &QdiscParams, frame: u64, served: Served) -> Vec<String> {
         }
         _ => Vec::new(),
     }
+}
+
+/// The tin a packet takes, why, and how its flow is held there.
+fn of_cake(cake: &CakeParams, qdisc: Handle, moment: &Moment) -> Vec<String> {
+    let mut meta = Meta::of(&moment.head, 0);
+    (meta.mark, meta.priority) = (Mark(moment.mark), moment.priority);
+    let tin = CakeTin::of(cake, qdisc, &meta);
+    let tins = cake.tins.unwrap_or_default();
+    let name = match tins.labels().and_then(|labels| labels.get(tin.place)) {
+        Some(label) => (*label).to_owned(),
+        None => tin.place.to_string(),
+    };
+    let because = match tin.because {
+        CakeReason::Only => "there is one tin for all".into(),
+        CakeReason::Mark => format!("its mark {:#x} puts it in tin {name}", moment.mark),
+        CakeReason::Priority => format!("its priority {} puts it in tin {name}", Handle(moment.priority)),
+        CakeReason::Dscp(dscp) => format!("its DSCP {dscp} puts it in tin {name} of {}", tins.name()),
+    };
+    let first = match tin.rate.filter(|_| tin.because != CakeReason::Only) {
+        Some(rate) => format!("{because}, which goes before those below it up to {}", print_rate(rate, false)),
+        None => because,
+    };
+    let sharing = match cake.flows.unwrap_or_default() {
+        CakeFlows::Blind => "all its packets are one flow".into(),
+        flows if flows.by_conversation() => format!("conversations take turns there ({})", flows.name()),
+        flows => format!("hosts take turns there ({})", flows.name()),
+    };
+    let ms = f64::from(cake.rtt_us.unwrap_or(100_000)) / 20_000.0;
+    vec![first, sharing, held(ms)]
 }
 
 /// What netem makes of every packet.

@@ -208,8 +208,8 @@ fn longest_of(reading: &Reading, class: &ClassDump) -> u32 {
 
 /// Kinds that drop or mark before their queue is full.
 fn keeps_short(kind: Kind) -> bool {
-    use Kind::{Choke, Codel, DualPi2, FqCodel, FqPie, Gred, Pie, Red, Sfb};
-    matches!(kind, Codel | FqCodel | Pie | FqPie | DualPi2 | Red | Choke | Gred | Sfb)
+    use Kind::{Cake, Choke, Codel, DualPi2, FqCodel, FqPie, Gred, Pie, Red, Sfb};
+    matches!(kind, Codel | FqCodel | Pie | FqPie | DualPi2 | Red | Choke | Gred | Sfb | Cake)
 }
 
 /// Kinds whose queue is nothing but a queue.

@@ -6,17 +6,11 @@ use super::words::Words;
 use super::{cake, dualpi2, ets, fq, fq_pie, gred, hfsc, hhf, netem, skbprio};
 use crate::units::{default_burst, limit_of_latency, ticks_of};
 use crate::{Env, Refusal};
-use tidegate_policy::spec::{KINDS, KindSpec};
+use tidegate_policy::spec::{KINDS, KindSpec, Refused};
 use tidegate_policy::{
     ClassParams, CodelParams, DrrClassParams, FifoParams, FqCodelParams, HtbClassParams, HtbParams, PrioParams,
     QdiscParams, QfqClassParams, RateSpec, SfqParams, TbfParams,
 };
-
-/// Kinds that tc 6.1 has words for and this version has not.
-const LATER: &[&str] = &[
-    "bpf", "cbq", "cbs", "dsmark", "etf", "mqprio", "multiq", "plug", "rr", "taprio", "atm", "ingress", "clsact",
-    "teql",
-];
 
 /// Reads the options of a qdisc of this kind. `None`: tc sends no parameters.
 /// What tc says on stderr though it goes on is added to `stderr`.
@@ -27,8 +21,8 @@ pub(super) fn qdisc(
     words: &mut Words<'_>,
     stderr: &mut String,
 ) -> Result<Option<QdiscParams>, Refusal> {
-    if LATER.contains(&kind) && words.peek().is_some() {
-        return Err(later("qdisc", kind, words.last()));
+    if let Some(refused) = Refused::find(kind) {
+        return Err(not_built(refused, words.last()));
     }
     let Some(spec) = KindSpec::find(kind) else { return no_table(kind, words).map(|()| None) };
     let Some(table) = spec.qdisc else {
@@ -118,6 +112,16 @@ pub(super) fn class(kind: &str, dev: &str, env: &Env, words: &mut Words<'_>) -> 
     }
 }
 
+/// The refusal of a kind that is not built: in the kernel's words where it would refuse too.
+fn not_built(refused: &Refused, place: usize) -> Refusal {
+    let Refused { name, why, instead, .. } = refused;
+    let refusal = match refused.answer {
+        Some(answer) => Refusal::new(2, answer),
+        None => Refusal::new(1, format!("tidegate: qdisc \"{name}\" is not supported")),
+    };
+    refusal.at(place).remedy(format!("{name} is not built: {why}. Instead, {instead}."))
+}
+
 /// The refusal of what tc knows and this version does not.
 pub(super) fn later(object: &str, name: &str, place: usize) -> Refusal {
     Refusal::new(1, format!("tidegate: {object} \"{name}\" is not supported in this version"))
@@ -131,9 +135,6 @@ fn no_table(kind: &str, words: &Words<'_>) -> Result<(), Refusal> {
         return Err(Refusal::new(1, format!("What is \"{option}\"?"))
             .then(&format!("{kind}: takes no options\n"))
             .at(words.place()));
-    }
-    if LATER.contains(&kind) {
-        return Err(later("qdisc", kind, words.last()));
     }
     let names: Vec<_> = KINDS.iter().map(|spec| spec.name).collect();
     let remedy = match super::options::nearest(kind, &names) {

@@ -102,7 +102,7 @@ struct Said {
     burst: u32,
     probability: Option<f64>,
     rate: Option<Rate>,
-    flags: Option<GredFlags>,
+    flags: GredFlags,
 }
 
 fn queue(reader: &Reader<'_>, words: &mut Words<'_>, stderr: &mut String) -> Result<GredQueue, Refusal> {
@@ -134,8 +134,8 @@ fn queue(reader: &Reader<'_>, words: &mut Words<'_>, stderr: &mut String) -> Res
                     rate.map_err(|more| Refusal::new(1, format!("{more}Illegal \"bandwidth\"")).at(words.last()))?;
                 said.rate = Some(Rate(rate.into())).filter(|rate| rate.0 > 0);
             }
-            "ecn" => said.flags.get_or_insert_default().ecn = true,
-            "harddrop" => said.flags.get_or_insert_default().harddrop = true,
+            "ecn" => said.flags.ecn = true,
+            "harddrop" => said.flags.harddrop = true,
             _ => return Err(unknown(reader, word, words.last())),
         }
     }
@@ -176,7 +176,8 @@ fn compute(said: Said, stderr: &mut String) -> Result<GredQueue, Refusal> {
         limit: said.limit,
         curve: computed.curve,
         idle: computed.idle,
-        flags: said.flags,
+        // Sent even when none is set.
+        flags: Some(said.flags),
     })
 }
 

@@ -102,12 +102,18 @@ impl Said<'_> {
             "reorder" => {
                 self.reorders = true;
                 self.reorder.0 = need_share("reorder", words)?;
-                self.reorder.1 = share_next("reorder", words)?.unwrap_or(self.reorder.1);
+                if let Some(degree) = share_next("reorder", words)? {
+                    self.reorder.1 = degree;
+                    self.correlated = true;
+                }
             }
             "corrupt" => {
                 self.corrupts = true;
                 self.corrupt.0 = need_share("corrupt", words)?;
-                self.corrupt.1 = share_next("corrupt", words)?.unwrap_or(self.corrupt.1);
+                if let Some(degree) = share_next("corrupt", words)? {
+                    self.corrupt.1 = degree;
+                    self.correlated = true;
+                }
             }
             "duplicate" => {
                 self.params.duplicate = need_share("duplicate", words)?;

@@ -156,7 +156,7 @@ impl Reader<'_> {
         };
         if out_of_bounds(self.spec.name, option.key, &value) {
             let bounds = match (self.spec.name, option.key) {
-                (_, "ecn_prob") => "0 and 100",
+                (_, "ecn_prob") => "0 and 99",
                 ("pie" | "fq_pie", _) => "0 and 32",
                 _ => "0 and 1",
             };
@@ -335,7 +335,7 @@ impl PartialOrd<u32> for Value {
 fn out_of_bounds(kind: &str, key: &str, value: &Value) -> bool {
     match (kind, value) {
         ("sfb", Value::Fraction(share)) => *share < 0.0 || *share > 1.0,
-        ("fq_pie", Value::Number(share)) if key == "ecn_prob" => *share > 100,
+        ("fq_pie", Value::Number(share)) if key == "ecn_prob" => *share >= 100,
         ("pie" | "fq_pie", Value::Number(weight)) => matches!(key, "alpha" | "beta") && *weight > 32,
         _ => false,
     }

@@ -13,10 +13,12 @@ mod gred;
 mod hhf;
 mod netem;
 mod qdiscs;
+mod refused;
 mod skbprio;
 
 pub use filters::{BASIC, FILTERS, FLOW, FLOWER, FW, MATCHALL, U32};
 pub use qdiscs::{KINDS, STAB};
+pub use refused::{REFUSED, Refused};
 
 /// Everything that can be said about a kind on tc's command line.
 #[derive(Clone, Copy, Debug)]
@@ -263,6 +265,13 @@ mod tests {
                 assert!(spec.help().contains(option.doc));
             }
         }
+    }
+
+    #[test]
+    fn no_kind_is_both_built_and_refused() {
+        let both: Vec<_> = REFUSED.iter().filter(|refused| KindSpec::find(refused.name).is_some()).collect();
+        assert!(both.is_empty(), "{both:?}");
+        assert_eq!(Refused::find("teql0").map(|kind| kind.name), Some("teql"));
     }
 
     #[test]

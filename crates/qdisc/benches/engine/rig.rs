@@ -53,7 +53,7 @@ impl Names {
     fn of(case: &Case) -> Names {
         match case.name.split(' ').next() {
             Some("sfq,") => Names::Flow,
-            Some("fq_codel,") => Names::Nothing,
+            Some("fq_codel," | "cake,") => Names::Nothing,
             Some("pipes,") => Names::Pipes,
             Some("shares,") => Names::Shares,
             _ => Names::Leaf,
@@ -133,6 +133,7 @@ pub const CASES: &[Case] = &[
         backlog: 400,
         build: |rig, _| rig.root("fq_codel", None),
     },
+    Case { name: "cake, 100 flows", leaves: 1, flows: 100, backlog: 400, build: cake },
     Case { name: "htb, 1 leaf, pfifo", leaves: 1, flows: 1, backlog: 256, build: |rig, c| htb(rig, c, 1, 10) },
     Case { name: "htb, 16 leaves, pfifo", leaves: 16, flows: 1, backlog: 16, build: |rig, c| htb(rig, c, 1, 10) },
     Case { name: "htb, 4096 leaves, pfifo", leaves: 4096, flows: 1, backlog: 8, build: |rig, c| htb(rig, c, 1, 10) },
@@ -204,7 +205,8 @@ impl Rig {
 
     /// Filters for each leaf: u32 on the destination port for a few, firewall marks for many.
     fn filters(&mut self, case: &Case) {
-        let flat = matches!(case.name.split([',', ' ']).next(), Some("pfifo" | "tbf" | "sfq" | "codel" | "fq_codel"));
+        let flat =
+            matches!(case.name.split([',', ' ']).next(), Some("pfifo" | "tbf" | "sfq" | "codel" | "fq_codel" | "cake"));
         if flat {
             return;
         }
@@ -352,6 +354,12 @@ fn tbf(rig: &mut Rig, _case: &Case) {
     let rate = RateSpec { rate: LINK, ..RateSpec::default() };
     let params = TbfParams { rate, limit: 1 << 20, burst: 1 << 20, ..TbfParams::default() };
     rig.root("tbf", Some(QdiscParams::Tbf(params)));
+}
+
+/// Shaping at a rate at which no packet takes a nanosecond: all is computed, and nothing has to wait.
+fn cake(rig: &mut Rig, _case: &Case) {
+    let params = CakeParams { bandwidth: Some(Rate(1 << 50)), ..CakeParams::default() };
+    rig.root("cake", Some(QdiscParams::Cake(Box::new(params))));
 }
 
 fn sfq(rig: &mut Rig, _case: &Case) {

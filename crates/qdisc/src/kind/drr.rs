@@ -147,11 +147,12 @@ impl Discipline for Drr {
     fn dequeue(&mut self, cx: &mut Cx<'_>, _own: Own) -> Dequeue {
         while let Some(at) = self.active.first() {
             let class = &mut self.classes[at as usize].class;
+            let had = class.child.qlen() > 0;
             let len = match class.child.peek(cx) {
                 Peek::Packet(len) => len,
-                // A child that holds back what it has stops the whole ring, as in Linux.
+                // A child that holds back what it has stops the whole ring, as in Linux; so does one whose packets vanished.
                 nothing => {
-                    if class.child.qlen() == 0 {
+                    if had && class.child.qlen() == 0 {
                         self.deactivate(at);
                     }
                     return if nothing == Peek::Empty { Dequeue::Empty } else { Dequeue::Throttled };

@@ -140,11 +140,12 @@ impl Ets {
     fn take_turns(&mut self, cx: &mut Cx<'_>) -> Dequeue {
         while let Some(at) = self.active.first() {
             let band = &mut self.bands[at as usize];
+            let had = band.child.qlen() > 0;
             let len = match band.child.peek(cx) {
                 Peek::Packet(len) => len,
-                // A child that holds back what it has stops all of them, as in Linux.
+                // A child that holds back what it has stops all of them, as in Linux; so does one whose packets vanished.
                 nothing => {
-                    if band.child.qlen() == 0 {
+                    if had && band.child.qlen() == 0 {
                         self.deactivate(at as usize);
                     }
                     return if nothing == Peek::Empty { Dequeue::Empty } else { Dequeue::Throttled };

@@ -201,6 +201,9 @@ impl Fq {
         if self.next_delayed > now {
             return;
         }
+        // How late this is, averaged over eight times.
+        let late = now - self.next_delayed;
+        self.stats.latency_ns = self.stats.latency_ns - (self.stats.latency_ns >> 3) + (late >> 3);
         self.next_delayed = u64::MAX;
         while let Some(&(time, order, at)) = self.delayed.first() {
             if time > now {
@@ -245,7 +248,7 @@ impl Fq {
     }
 
     fn is_late(&self, now: u64, due: u64) -> bool {
-        let accepted = if self.ce_threshold_us == u32::MAX { u64::MAX } else { u64::from(self.ce_threshold_us) * 1000 };
+        let accepted = u64::from(self.ce_threshold_us) * 1000;
         (now.wrapping_sub(due).wrapping_sub(accepted) as i64) > 0
     }
 }

@@ -25,6 +25,8 @@ mod sfq;
 mod skbprio;
 mod tbf;
 
+pub use cake::{CakeReason, CakeTin};
+
 use crate::cx::{Cx, Device, Why};
 use crate::discipline::{Budget, Dequeue, Discipline, Enqueue, Own, Peek};
 use crate::node::Node;

@@ -2,6 +2,7 @@
 //! order, rates and shares keep their bounds over every interval. And the exact vectors of the reference (V-…), by their names there.
 
 mod bounds;
+mod cake;
 mod flat;
 mod hashing;
 mod tiny;

@@ -3,7 +3,7 @@
 
 use super::flat::{bytes_per_second, htb, tbf};
 use super::world::World;
-use tidegate_packet::{Handle, Span};
+use tidegate_packet::{Handle, Rate, Span};
 use tidegate_policy::*;
 
 /// A leaf of the tree: where its qdisc hangs, what stands above, which packets come.
@@ -27,15 +27,34 @@ struct Tree {
     leaves: Vec<Leaf>,
     made: Vec<Made>,
     next: u16,
+    /// hhf was somewhere: a flow that it takes for a heavy one goes past its own packets.
+    reorders: bool,
 }
 
 const INNER: [&str; 6] = ["prio", "drr", "qfq", "hfsc", "htb", "tbf"];
-const LEAVES: [&str; 8] = ["pfifo", "bfifo", "pfifo_head_drop", "pfifo_fast", "sfq", "codel", "fq_codel", "pie"];
+const LEAVES: &[&str] = &[
+    "pfifo",
+    "bfifo",
+    "pfifo_head_drop",
+    "pfifo_fast",
+    "sfq",
+    "codel",
+    "fq_codel",
+    "pie",
+    "fq_pie",
+    "fq",
+    "hhf",
+    "skbprio",
+    "netem",
+    "cake",
+    "dualpi2",
+];
 
 impl Tree {
     fn new(seed: u64) -> Tree {
         let link = [0, 3_000_000, 20_000_000][seed as usize % 3];
-        let mut tree = Tree { world: World::new(seed, link), leaves: Vec::new(), made: Vec::new(), next: 1 };
+        let mut tree =
+            Tree { world: World::new(seed, link), leaves: Vec::new(), made: Vec::new(), next: 1, reorders: false };
         tree.world.named = false;
         let root = INNER[tree.world.below(6) as usize];
         let mut classes = Vec::new();
@@ -89,7 +108,8 @@ impl Tree {
     /// Puts a qdisc on a leaf.
     fn plant(&mut self, leaf: usize, verb: Verb) {
         let handle = self.handle();
-        let kind = LEAVES[self.world.below(8) as usize];
+        let kind = LEAVES[self.world.below(LEAVES.len() as u64) as usize];
+        self.reorders |= kind == "hhf";
         let params = self.params(kind);
         let Leaf { parent, class, .. } = self.leaves[leaf];
         self.world.qdisc(verb, parent, handle, kind, params);
@@ -124,6 +144,41 @@ impl Tree {
                 ..FqCodelParams::default()
             }),
             "pie" => QdiscParams::Pie(PieParams::default()),
+            "dualpi2" => QdiscParams::DualPi2(DualPi2Params {
+                limit: Some(1 + world.below(20) as u32),
+                target_us: Some(2000),
+                tupdate_us: Some(1000),
+                ..DualPi2Params::default()
+            }),
+            "cake" => QdiscParams::Cake(Box::new(CakeParams {
+                bandwidth: Some(Rate::bits(world.below(4) * 1_000_000)),
+                // A change to fewer tins forgets packets behind the backs of the qdiscs above, so the books of Linux are wrong then.
+                tins: Some(CakeTins::Diffserv4),
+                flows: Some(CakeFlows::ALL[world.below(8) as usize]),
+                rtt_us: Some(5000),
+                target_us: Some(250),
+                ingress: Some(world.below(2) == 0),
+                memory_limit: Some(5000 + world.below(40_000) as u32),
+                ..CakeParams::default()
+            })),
+            "skbprio" => QdiscParams::Skbprio(SkbprioParams { limit: Some(world.below(12) as u32) }),
+            "hhf" => QdiscParams::Hhf(HhfParams {
+                limit: Some(2 + world.below(20) as u32),
+                admit_bytes: Some(3000 + world.below(9000) as u32),
+                ..HhfParams::default()
+            }),
+            "fq_pie" => QdiscParams::FqPie(FqPieParams { flows: Some(4), ..FqPieParams::default() }),
+            "fq" => QdiscParams::Fq(FqParams {
+                limit: Some(2 + world.below(20) as u32),
+                max_rate: Some(20_000 + world.below(500_000) as u32),
+                ..FqParams::default()
+            }),
+            "netem" => QdiscParams::Netem(Box::new(NetemParams {
+                limit: 1 + world.below(20) as u32,
+                // Jitter, reordering and a delay that shrinks break the order: that is what they are for.
+                latency_ns: 10_000_000,
+                ..NetemParams::default()
+            })),
             _ => return None,
         })
     }
@@ -180,15 +235,18 @@ impl Tree {
 
 #[test]
 fn the_books_of_every_qdisc_are_right_after_every_call() {
-    let mut sent = 0;
+    let (mut sent, mut ordered) = (0, 0);
     for seed in 0..150 {
         let mut tree = Tree::new(seed);
         tree.run(150);
         let end = tree.world.now + Span::secs(120);
         tree.world.pass(end);
         assert_eq!(tree.world.waiting(), 0, "seed {seed}: all leaves in the end");
-        tree.world.flows_are_in_order();
+        if !tree.reorders {
+            tree.world.flows_are_in_order();
+            ordered += 1;
+        }
         sent += tree.world.sent.len();
     }
-    assert!(sent > 10_000, "only {sent} were sent");
+    assert!(sent > 10_000 && ordered > 50, "only {sent} were sent, only {ordered} trees keep order");
 }

@@ -147,7 +147,13 @@ impl World {
 
     /// A packet comes, for a class that its mark and its priority name.
     pub(crate) fn offer(&mut self, class: u16, flow: u16, len: u32) {
-        let pkt = self.pool.insert(self.meta(class, flow, len), head(class, flow)).expect("the pool has room");
+        self.offer_between([10, 0, (class >> 8) as u8, class as u8], [192, 0, 2, 1], class, flow, len);
+    }
+
+    /// The same between these addresses.
+    pub(crate) fn offer_between(&mut self, source: [u8; 4], destination: [u8; 4], class: u16, flow: u16, len: u32) {
+        let head = head(source, destination, class, flow);
+        let pkt = self.pool.insert(self.meta(&head, class, len), head).expect("the pool has room");
         self.offered.push(Offered { at: self.now, class, flow, len });
         self.fates.push(Fate::Waits);
         let _ = self.shaper.offer(self.now, &mut self.pool, &mut self.random, pkt);
@@ -161,8 +167,8 @@ impl World {
         self.offer(class, flow, len);
     }
 
-    fn meta(&self, class: u16, flow: u16, len: u32) -> Meta {
-        let mut meta = Meta::of(&head(class, flow), len);
+    fn meta(&self, head: &Head, class: u16, len: u32) -> Meta {
+        let mut meta = Meta::of(head, len);
         meta.ident = self.offered.len() as u32;
         meta.mark = Mark(u32::from(class));
         meta.priority = if self.named { ROOT.class(class).0 } else { 0 };
@@ -295,11 +301,11 @@ impl World {
 }
 
 /// A packet of that flow, as octets.
-fn head(class: u16, flow: u16) -> Head {
+fn head(source: [u8; 4], destination: [u8; 4], class: u16, flow: u16) -> Head {
     let mut ip = [0u8; 48];
     (ip[0], ip[3], ip[8], ip[9]) = (0x45, 50, 64, 17);
-    ip[12..16].copy_from_slice(&[10, 0, (class >> 8) as u8, class as u8]);
-    ip[16..20].copy_from_slice(&[192, 0, 2, 1]);
+    ip[12..16].copy_from_slice(&source);
+    ip[16..20].copy_from_slice(&destination);
     ip[20..22].copy_from_slice(&(1024 + flow).to_be_bytes());
     ip[22..24].copy_from_slice(&(5000 + class).to_be_bytes());
     Head::from_network(0x0800, &ip)

@@ -1,6 +1,6 @@
 //! The kinds of qdisc: their words, and what grows below the classful ones.
 
-use super::{Class, World, aqm, cake, fair};
+use super::{Class, World, aqm, cake, fair, later};
 use crate::oracle_fuzz::rng::Rng;
 
 /// One kind that cases are made of.
@@ -36,6 +36,13 @@ pub(crate) const KINDS: &[Kind] = &[
     Kind { name: "hfsc", weight: 9, inner: true, words: fair::hfsc, grow: Some(fair::grow_hfsc) },
     Kind { name: "qfq", weight: 8, inner: true, words: nothing, grow: Some(fair::grow_qfq) },
     Kind { name: "cake", weight: 12, inner: false, words: cake::cake, grow: None },
+    Kind { name: "ets", weight: 7, inner: true, words: later::ets, grow: Some(later::grow_ets) },
+    Kind { name: "fq", weight: 5, inner: false, words: later::fq, grow: None },
+    Kind { name: "fq_pie", weight: 7, inner: false, words: later::fq_pie, grow: None },
+    Kind { name: "gred", weight: 6, inner: false, words: later::gred, grow: Some(later::grow_gred) },
+    Kind { name: "hhf", weight: 6, inner: false, words: later::hhf, grow: None },
+    Kind { name: "netem", weight: 7, inner: true, words: later::netem, grow: Some(later::grow_netem) },
+    Kind { name: "skbprio", weight: 5, inner: false, words: later::skbprio, grow: None },
 ];
 
 /// A list of options, joined as words.

@@ -1,7 +1,7 @@
 //! Commands in the middle of a run: changes, replacements, removals, mistakes, and looks at the statistics.
 
 use super::kinds::{self, KINDS};
-use super::{Qdisc, World, fair};
+use super::{Qdisc, World, fair, later};
 use crate::oracle_fuzz::case::Row;
 
 /// Commands whose first line of complaint and whose exit code are compared (the usage texts below it are everyone's own).
@@ -43,6 +43,17 @@ const MISTAKES: &[&str] = &[
     "tc qdisc replace dev link0 parent 1:1 handle 66: fq_codel flows 65537",
     "tc qdisc replace dev link0 parent 1:1 handle 66: stab overhead 4 linklayer atm pfifo",
     "tc qdisc change dev link0 parent 1:1 handle 66: pfifo limit 3",
+    "tc qdisc change dev link0 root handle 1: ets bands 3 strict 4",
+    "tc qdisc change dev link0 root handle 1: ets quanta 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17",
+    "tc class change dev link0 parent 1: classid 1:1 ets quantum 5000",
+    "tc qdisc replace dev link0 parent 1:1 handle 66: gred vq 1 limit 9000 min 1000 max 3000 avpkt 500",
+    "tc qdisc replace dev link0 parent 1:1 handle 66: fq_pie flows 65537",
+    "tc qdisc replace dev link0 parent 1:1 handle 66: fq quantum 0",
+    "tc qdisc replace dev link0 parent 1:1 handle 66: fq buckets 1",
+    "tc qdisc replace dev link0 parent 1:1 handle 66: hhf quantum 4294967295",
+    "tc qdisc replace dev link0 parent 1:1 handle 66: netem reorder 5%",
+    "tc qdisc replace dev link0 parent 1:1 handle 66: netem delay 10ms distribution normal",
+    "tc qdisc change dev link0 root handle 1: skbprio limit x",
 ];
 
 impl World {
@@ -124,7 +135,13 @@ impl World {
     fn change_qdisc(&mut self) -> Option<String> {
         let Qdisc { kind, handle, place, words, .. } = self.any_qdisc();
         let handle = handle.map_or(String::new(), |h| format!(" handle {h:x}:"));
-        let words = if self.rng.chance(30) { Self::same(&words) } else { self.fresh(kind) };
+        let words = if self.rng.chance(30) {
+            Self::same(&words)
+        } else if kind == "gred" && self.rng.chance(70) {
+            format!(" {}", later::gred_queue(&mut self.rng, self.rate))
+        } else {
+            self.fresh(kind)
+        };
         Some(format!("tc qdisc change dev link0 {place}{handle} {kind}{words}"))
     }
 
@@ -179,7 +196,7 @@ impl World {
     }
 
     fn change_class(&mut self) -> Option<String> {
-        let by_hand = |q: &&Qdisc| matches!(q.kind, "htb" | "drr" | "hfsc" | "qfq");
+        let by_hand = |q: &&Qdisc| matches!(q.kind, "htb" | "drr" | "hfsc" | "qfq" | "ets");
         let with: Vec<Qdisc> = self.qdiscs.iter().filter(by_hand).cloned().collect();
         if with.is_empty() {
             return None;
@@ -195,6 +212,7 @@ impl World {
             "htb" => format!(" {}", kinds::htb_class(&mut self.rng, share, self.rate)),
             "hfsc" => format!(" {}", fair::hfsc_class(&mut self.rng, share, self.rate)),
             "qfq" => fair::qfq_class(&mut self.rng),
+            "ets" => later::ets_class(&mut self.rng),
             _ => kinds::drr_class(&mut self.rng),
         };
         let (kind, id, parent) = (qdisc.kind, &class.id, &class.parent);

@@ -8,6 +8,7 @@ mod cake;
 mod fair;
 mod filters;
 mod kinds;
+mod later;
 mod middle;
 mod netfilter;
 mod traffic;

@@ -26,6 +26,7 @@ use tidegate_policy::{
     CakeAckFilter, CakeFlows, CakeFraming, CakeParams, CakeTins, ClassParams, Errno, Kind, QdiscParams, TcError,
 };
 use tin::{Called, QUEUES, Tin, moved};
+pub use tins::{CakeReason, CakeTin};
 use tins::{MOST, Pace};
 
 /// Packets of the largest size that memory is never more than, unless it is said.
@@ -215,10 +216,7 @@ impl Cake {
         if self.params.wash == Some(true) && matches!(meta.ethertype, 0x0800 | 0x86dd) {
             meta.dsfield &= 3;
         }
-        if self.division() == CakeTins::BestEffort {
-            return 0;
-        }
-        tins::choose(self.division(), self.params.fwmark.unwrap_or(0), own.handle, meta, dscp)
+        tins::choose(self.division(), self.params.fwmark.unwrap_or(0), own.handle, meta, dscp).0
     }
 
     /// The flow of a packet in its tin.

@@ -6,7 +6,7 @@
 use crate::algo::cobalt;
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Handle, Meta, Rate};
-use tidegate_policy::CakeTins;
+use tidegate_policy::{CakeParams, CakeTins};
 
 /// Tins at most.
 pub(super) const MOST: usize = 8;
@@ -76,14 +76,56 @@ pub(super) fn dscp(meta: &Meta) -> u8 {
     }
 }
 
-/// The tin that the firewall mark or the priority names, else that of the DSCP.
-pub(super) fn choose(tins: CakeTins, fwmark: u32, qdisc: Handle, meta: &Meta, dscp: u8) -> usize {
+/// What puts a packet into its tin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CakeReason {
+    /// There is one for all.
+    Only,
+    /// Bits of the firewall mark.
+    Mark,
+    /// The priority, which names the qdisc and a number.
+    Priority,
+    /// The DSCP.
+    Dscp(u8),
+}
+
+/// The tin that the firewall mark or the priority names, else that of the DSCP; and why.
+pub(super) fn choose(tins: CakeTins, fwmark: u32, qdisc: Handle, meta: &Meta, dscp: u8) -> (usize, CakeReason) {
+    if tins == CakeTins::BestEffort {
+        return (0, CakeReason::Only);
+    }
     let by_number =
         |number: u32| (1..=tins.count() as u32).contains(&number).then(|| at_place(tins, number as usize - 1));
     let mark = (meta.mark.0 & fwmark).checked_shr(fwmark.trailing_zeros()).unwrap_or(0);
     let priority = meta.priority_class();
+    let by_mark = by_number(mark).map(|tin| (tin, CakeReason::Mark));
     let by_priority = || by_number(u32::from(priority.minor())).filter(|_| priority.qdisc() == qdisc);
-    by_number(mark).or_else(by_priority).unwrap_or_else(|| of_dscp(tins, dscp))
+    by_mark
+        .or_else(|| by_priority().map(|tin| (tin, CakeReason::Priority)))
+        .unwrap_or_else(|| (of_dscp(tins, dscp), CakeReason::Dscp(dscp)))
+}
+
+/// The tin of a packet, for those who want to tell of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CakeTin {
+    /// Its place in a listing.
+    pub place: usize,
+    /// The rate up to which it goes before those below it; none: nothing is shaped.
+    pub rate: Option<Rate>,
+    /// Why.
+    pub because: CakeReason,
+}
+
+impl CakeTin {
+    /// Where a cake with these parameters in force, of this handle, puts a packet.
+    pub fn of(params: &CakeParams, qdisc: Handle, meta: &Meta) -> CakeTin {
+        let tins = params.tins.unwrap_or_default();
+        let (tin, because) = choose(tins, params.fwmark.unwrap_or(0), qdisc, meta, dscp(meta));
+        let rate = params.bandwidth.filter(|rate| rate.0 > 0);
+        let share = |rate: Rate| shares(tins, rate.0).nth(tin).map(|(rate, _)| Rate(rate));
+        // Places and tins change into each other by the same swap.
+        CakeTin { place: at_place(tins, tin), rate: rate.and_then(share), because }
+    }
 }
 
 /// The rate of each tin as shifts and multiples of the whole, and its quantum where nothing is shaped.

@@ -300,11 +300,12 @@ impl Discipline for Hfsc {
             return Dequeue::Throttled;
         };
         let child = self.tree.class_mut(at).child();
+        let had = child.qlen() > 0;
         let result = child.dequeue(cx);
         let empty = child.qlen() == 0;
         let Dequeue::Packet(pkt) = &result else {
-            // A child that holds back what it has stops all, as in Linux.
-            if empty {
+            // A child that holds back what it has stops all, as in Linux; so does one whose packets vanished.
+            if had && empty {
                 self.tree.silence(at);
             }
             return result;

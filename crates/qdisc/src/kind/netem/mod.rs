@@ -37,6 +37,10 @@ pub(crate) struct Netem {
     loss: Loss,
     /// Packets since the last that was reordered.
     counter: u32,
+    /// Packets that were reordered.
+    reordered: u32,
+    /// Packets that were marked instead of lost: they count as drops.
+    marked: u32,
     slot: Slot,
     waiting: Waiting,
     /// A packet whose copy is on its way.
@@ -115,6 +119,8 @@ impl Netem {
             errors: Correlated::default(),
             loss: Loss::default(),
             counter: 0,
+            reordered: 0,
+            marked: 0,
             slot: Slot::default(),
             waiting: Waiting::default(),
             aside: None,
@@ -198,6 +204,7 @@ impl Netem {
             self.waiting.insert(at, pkt);
         } else {
             self.counter = 0;
+            self.reordered += 1;
             self.waiting.put_first(cx.now.0, pkt);
         }
     }
@@ -275,13 +282,16 @@ impl Discipline for Netem {
     fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         // A copy is not copied again.
         let copies = self.aside.is_none() && self.copies.happens(cx.draw.source, self.params.duplicate);
-        if self.loss.loses(cx.draw.source) && !(self.params.ecn && cx.pool.meta_mut(&pkt).set_ce()) {
-            if !copies {
+        if self.loss.loses(cx.draw.source) {
+            if self.params.ecn && cx.pool.meta_mut(&pkt).set_ce() {
+                self.marked += 1;
+            } else if copies {
+                // Lost and copied is neither.
+                return self.admit(cx, own, pkt, None);
+            } else {
                 cx.drop(own.handle, pkt, Why::Early);
                 return Enqueue::Lost;
             }
-            // Lost and copied is neither.
-            return self.admit(cx, own, pkt, None);
         }
         let copy = if copies { cx.pool.duplicate(&pkt) } else { None };
         self.admit(cx, own, pkt, copy)
@@ -334,6 +344,14 @@ impl Discipline for Netem {
         QdiscParams::Netem(Box::new(self.params.clone()))
     }
 
+    fn further_drops(&self) -> u32 {
+        self.marked
+    }
+
+    fn requeues(&self) -> u32 {
+        self.reordered
+    }
+
     fn has_class(&self, _class: Handle) -> bool {
         // There is one class, and every name means it.
         true
@@ -364,7 +382,8 @@ impl Netem {
     /// Takes in a packet that is not lost, after its copy if it has one.
     fn admit(&mut self, cx: &mut Cx<'_>, own: Own, pkt: Pkt, copy: Option<Pkt>) -> Enqueue {
         self.corrupt(cx, &pkt);
-        if self.waiting.len() >= self.params.limit as usize {
+        // The original of a copy is not there yet.
+        if own.qlen - u32::from(self.aside.is_some()) >= self.params.limit {
             if let Some(copy) = copy {
                 cx.forget(copy);
             }

@@ -19,11 +19,6 @@ struct Timed {
 }
 
 impl Waiting {
-    /// Packets that wait for their time.
-    pub(super) fn len(&self) -> usize {
-        self.timed.len()
-    }
-
     pub(super) fn insert(&mut self, at: u64, pkt: Pkt) {
         let overtook = self.timed.back().is_some_and(|last| at < last.at);
         let place = if overtook { self.timed.partition_point(|one| one.at <= at) } else { self.timed.len() };

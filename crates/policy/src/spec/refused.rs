@@ -1,0 +1,75 @@
+//! The kinds that Linux has or had and tidegate has not, each with the reason.
+
+/// A kind that is refused.
+#[derive(Clone, Copy, Debug)]
+pub struct Refused {
+    /// Its name in tc.
+    pub name: &'static str,
+    /// What the kernel answers on a device with one queue, where it refuses too.
+    pub answer: Option<&'static str>,
+    /// Why it is not built.
+    pub why: &'static str,
+    /// What to do instead.
+    pub instead: &'static str,
+}
+
+const fn refused(name: &'static str, why: &'static str, instead: &'static str) -> Refused {
+    Refused { name, answer: None, why, instead }
+}
+
+const NOT_HERE: &str = "RTNETLINK answers: Operation not supported";
+const ONE_QUEUE: &str = "it shares packets out among the queues of a network card, and the devices here have one queue";
+const BY_THE_CLOCK: &str =
+    "it sends by the clock of a network card, at times that packets carry; no packet here carries one";
+const GONE: &str = "Linux has it no more since 6.3";
+
+/// All of them.
+pub const REFUSED: &[Refused] = &[
+    Refused {
+        name: "mq",
+        answer: Some(NOT_HERE),
+        why: ONE_QUEUE,
+        instead: "put the discipline on the device itself: each of mq's queues is a tree of its own",
+    },
+    Refused {
+        name: "mqprio",
+        answer: Some(NOT_HERE),
+        why: ONE_QUEUE,
+        instead: "prio or ets sort by priority in one queue",
+    },
+    Refused { name: "multiq", answer: Some(NOT_HERE), why: ONE_QUEUE, instead: "prio has bands in one queue" },
+    Refused {
+        name: "taprio",
+        answer: Some("Error: sch_taprio: Multi-queue device is required."),
+        why: BY_THE_CLOCK,
+        instead: "prio or ets sort by priority, without times",
+    },
+    refused("etf", BY_THE_CLOCK, "netem delays packets, tbf spaces them"),
+    refused(
+        "cbs",
+        "its credits are given in the terms of a network card for audio and video (802.1Qav)",
+        "tbf or htb hold a class to a rate",
+    ),
+    refused(
+        "plug",
+        "it holds packets until somebody says otherwise, for the check-points of virtual machines",
+        "netem with a delay holds packets for a time",
+    ),
+    refused(
+        "teql",
+        "it joins several devices into one, and a route would have to lead there",
+        "shape each device by itself",
+    ),
+    refused("cbq", GONE, "htb does what it was for"),
+    refused("dsmark", GONE, "iptables -j DSCP writes the field, prio or htb sort by it"),
+    refused("atm", GONE, "htb with linklayer atm counts cells"),
+    refused("rr", "it was never part of Linux itself", "drr or ets take turns"),
+];
+
+impl Refused {
+    /// The entry of that name.
+    pub fn find(name: &str) -> Option<&'static Refused> {
+        // teql's devices bring a kind of their own each: teql0, teql1.
+        REFUSED.iter().find(|kind| kind.name == name || kind.name == "teql" && name.starts_with("teql"))
+    }
+}
