@@ -24,7 +24,7 @@ pub enum Control {
     Stolen,
     /// The packet is left to whoever handles such ones; in software that is nobody (`trap`).
     Trap,
-    /// So many actions, from this one on, are left out (`jump`).
+    /// The filter's actions are carried out again, without so many of the first (`jump`).
     Jump(u32),
     /// The filters of this chain are asked (`goto chain`).
     Goto(u32),

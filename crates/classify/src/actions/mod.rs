@@ -17,6 +17,9 @@ use tidegate_packet::{Handle, Pkt, Time};
 use tidegate_policy::dump::ActionDump;
 use tidegate_policy::{Action, Control, TcError};
 
+/// How often one packet may jump in a list of actions.
+const MOST_JUMPS: u32 = 32;
+
 /// What the filters decide about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -112,12 +115,19 @@ impl Bound {
     }
 
     fn carry_out(&self, class: Handle, asked: &mut Asked<'_>) -> Said {
-        let mut at = 0;
+        let (mut at, mut jumps) = (0, 0);
         while let Some(place) = self.places.get(at) {
             at += 1;
             match table::run(*place, asked) {
                 Done::Control(Control::Pipe) => {}
-                Done::Control(Control::Jump(over)) => at += over as usize,
+                Done::Control(Control::Jump(to)) => {
+                    // Counted from the first action; whoever jumps too far or too often goes on his way.
+                    jumps += 1;
+                    at = to as usize;
+                    if at == 0 || at > self.places.len() || jumps >= MOST_JUMPS {
+                        break;
+                    }
+                }
                 Done::Control(Control::Pass) => break,
                 Done::Control(Control::Drop) => return Said::Decided(Verdict::Drop),
                 Done::Control(Control::Stolen | Control::Trap) => return Said::Decided(Verdict::Stolen),

@@ -82,8 +82,12 @@ impl Flower {
         actions: Bound,
     ) -> Result<(), TcError> {
         self.must_be_new(params, Some(handle))?;
-        self.leave(handle);
-        self.join(handle, params);
+        let bits: Vec<_> = params.keys.iter().map(compared).collect();
+        // Where it compares the same bits as before, its group stays where it is.
+        if self.groups.iter().all(|group| group.bits != bits || !group.handles.contains(&handle)) {
+            self.leave(handle);
+            self.join(handle, params);
+        }
         let entry = self.entries.iter_mut().find(|e| e.handle == handle).ok_or(TcError::bare(Errno::NoEnt))?;
         *entry = Entry { handle, params: params.clone(), bound, actions };
         Ok(())

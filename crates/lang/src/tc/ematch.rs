@@ -191,6 +191,16 @@ impl<'t> Reader<'t> {
                         b'b' => 0x08,
                         b'f' => 0x0c,
                         b'a' => 0x07,
+                        b'x' => {
+                            let digits = rest.get(at..at + 2).and_then(|two| std::str::from_utf8(two).ok());
+                            match digits.and_then(|two| u8::from_str_radix(two, 16).ok()) {
+                                Some(octet) => {
+                                    at += 2;
+                                    octet
+                                }
+                                None => b'x',
+                            }
+                        }
                         other => other,
                     });
                 }

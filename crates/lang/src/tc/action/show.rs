@@ -197,8 +197,8 @@ fn policing(index: u32, police: &Police, flags: &ShowFlags, entry: &mut Entry) {
     entry.say(" ");
     let overhead = police.rate.map_or(0, |spec| spec.overhead);
     entry.number("overhead", overhead, &format!("overhead {overhead}b "));
-    if flags.details {
-        let layer = police.rate.map_or("unspec", |spec| spec.linklayer.name());
+    let layer = police.rate.map_or("unspec", |spec| spec.linklayer.name());
+    if flags.details || layer == "atm" {
         entry.say(&format!("linklayer {layer} "));
     }
 }
