@@ -96,12 +96,8 @@ impl Peer {
     }
 
     fn start(program: &PathBuf, meters: u32) -> Option<Peer> {
-        let mut child = Command::new(program)
-            .arg(meters.to_string())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .ok()?;
+        let mut child =
+            Command::new(program).arg(meters.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
         let answers = BufReader::new(child.stdout.take()?);
         Some(Peer { child, answers })
     }
@@ -163,7 +159,10 @@ fn main() {
         None => None,
     };
     println!("ns per packet, medians of {ROUNDS} rounds; passed; with the peer: its ns, and its time divided by ours");
-    println!("{:>8} {:>10} {:>10} {:>10} {:>12} {:>12}", "policers", "tidegate", "passed", "rte_meter", "ratio, good", "median");
+    println!(
+        "{:>8} {:>10} {:>10} {:>10} {:>12} {:>12}",
+        "policers", "tidegate", "passed", "rte_meter", "ratio, good", "median"
+    );
     for policers in [1, 100, 10_000, 100_000] {
         line(policers, program.as_ref());
     }
