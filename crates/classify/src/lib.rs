@@ -24,4 +24,3 @@ mod u32;
 pub use actions::{Actions, Meter, Mirrored, Policer, Told, Verdict};
 pub use cost::{Cost, Price};
 pub use list::{Asked, FilterList, Owner, RandomSource};
-pub use u32::U32Listing;

@@ -2,7 +2,7 @@
 
 use crate::actions::{Actions, Meter, Said, Told, Verdict};
 use crate::pref::{Body, Making, Pref};
-use crate::u32::{FIRST_TABLE, Tables, U32Listing};
+use crate::u32::{Root, Tables};
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use tidegate_packet::{Draws, Handle, Mark, Pkt, Pool, Time, Timer, Wheel};
@@ -13,7 +13,6 @@ use tidegate_policy::{Errno, FilterOp, FilterParams, TcError, U32Params, Verb};
 const AUTO_PREF: u16 = 0xc000;
 /// The lowest preference that automatic ones go down to.
 const AUTO_FLOOR: u16 = 0x8000;
-const LAST_TABLE: u32 = 0xfff;
 
 /// How often one packet may have all filters asked anew (`reclassify`); then it is dropped, as the kernel does (6.1).
 const MOST_RESTARTS: u32 = 16;
@@ -69,10 +68,10 @@ impl RandomSource<'_> {
 pub struct Owner<'a> {
     /// The qdisc's handle.
     pub qdisc: Handle,
+    /// The qdisc or class whose list it is.
+    pub holder: Handle,
     /// Does this class exist in it?
     pub has_class: &'a dyn Fn(Handle) -> bool,
-    /// Has another list of the qdisc a u32 table of this number?
-    pub has_table: &'a dyn Fn(u32) -> bool,
     /// The present time.
     pub now: Time,
     /// Where timers are armed.
@@ -80,18 +79,19 @@ pub struct Owner<'a> {
 }
 
 /// The filters of one qdisc or class, in the order in which they are asked.
+///
+/// The tables of u32 belong to the qdisc as a whole: its own list keeps them and lends them to a class's list
+/// ([`FilterList::swap_tables`]) while that is asked or changed.
 #[derive(Debug, Default)]
 pub struct FilterList {
     prefs: Vec<Pref>,
     tables: Tables,
-    /// The number last given to a table of u32, also of one that is gone.
-    last_table: u32,
 }
 
 impl FilterList {
     /// An empty list.
     pub const fn new() -> FilterList {
-        FilterList { prefs: Vec::new(), tables: Tables::new(), last_table: 0 }
+        FilterList { prefs: Vec::new(), tables: Tables::new() }
     }
 
     /// No filters at all?
@@ -164,15 +164,31 @@ impl FilterList {
         self.tables.binds(class) || self.prefs.iter().any(|pref| pref.body.get().is_some_and(|of| of.binds(class)))
     }
 
-    /// Has it a u32 table of this number?
-    pub fn has_table(&self, number: u32) -> bool {
-        self.tables.has(number)
+    /// The same for the list of the class `holder`; `of_qdisc`, which keeps the tables, is the list of its qdisc.
+    pub fn binds_for(&self, holder: Handle, of_qdisc: &FilterList, class: Handle) -> bool {
+        of_qdisc.tables.binds_for(holder, class) || self.binds(class)
+    }
+
+    /// Lends the tables of u32 to another list of the qdisc, or takes them back.
+    pub fn swap_tables(&mut self, other: &mut FilterList) {
+        core::mem::swap(&mut self.tables, &mut other.tables);
+    }
+
+    /// Takes away every filter, and the tables of u32 that go with them. The tables are there when it is called.
+    pub fn clear(&mut self) {
+        for pref in core::mem::take(&mut self.prefs) {
+            self.forget_root(&pref.body);
+        }
     }
 
     /// Counts the filters that lead to `class` as holding it, or no longer.
     pub fn rebind(&mut self, class: Handle, bound: bool) {
-        self.tables.rebind(class, bound);
-        self.prefs.iter_mut().filter_map(|pref| pref.body.get_mut()).for_each(|of| of.rebind(class, bound));
+        for pref in &mut self.prefs {
+            match pref.body.get_mut() {
+                Some(filters) => filters.rebind(class, bound),
+                None => self.tables.rebind(pref.pref, class, bound),
+            }
+        }
     }
 
     /// Shows the places in the machine's table that each filter's actions have.
@@ -227,7 +243,7 @@ impl FilterList {
                 random.first_flow_filter();
             }
             let mut new = Pref { pref, protocol: op.protocol, chain: op.chain, body };
-            let free_table = self.number_for(op, owner);
+            let free_table = self.number_for(op);
             let mut with = Making { owner, actions, random, tables: &mut self.tables, free_table };
             if let Err(refused) = new.set(op, &mut with) {
                 self.forget_root(&new.body);
@@ -237,7 +253,7 @@ impl FilterList {
             self.prefs.insert(at, new);
             return Ok(());
         };
-        let free_table = self.number_for(op, owner);
+        let free_table = self.number_for(op);
         let pref = &mut self.prefs[at];
         if op.protocol != 0 && op.protocol != pref.protocol {
             return Err(TcError::new(Errno::Inval, "Filter with specified priority/protocol not found"));
@@ -298,11 +314,9 @@ impl FilterList {
     }
 
     /// The number that a table of u32 gets if it names none.
-    fn number_for(&mut self, op: &FilterOp, owner: Owner<'_>) -> Option<u32> {
-        let Some(FilterParams::U32(U32Params { divisor: Some(_), .. })) = &op.params else { return None };
-        let free = self.new_table(owner).filter(|_| op.handle >> 20 == 0)?;
-        self.last_table = free;
-        Some(free)
+    fn number_for(&mut self, op: &FilterOp) -> Option<u32> {
+        let makes_table = matches!(&op.params, Some(FilterParams::U32(U32Params { divisor: Some(_), .. })));
+        if makes_table && op.handle >> 20 == 0 { self.tables.take_number() } else { None }
     }
 
     /// A preference is gone: so is its root table, if it is one of u32.
@@ -314,20 +328,11 @@ impl FilterList {
 
     fn new_body(&mut self, kind: &str, pref: u16, owner: Owner<'_>) -> Result<Body, TcError> {
         if kind == "u32" {
-            let table = self.new_table(owner).ok_or(TcError::bare(Errno::NoSpc))?;
-            self.last_table = table;
-            self.tables.add_root(pref, table);
+            let table = self.tables.take_number().ok_or(TcError::bare(Errno::NoSpc))?;
+            self.tables.add_root(Root { holder: owner.holder, pref, table });
             return Ok(Body::U32(table));
         }
         Body::new(kind).ok_or(TcError::new(Errno::NoEnt, "TC classifier not found"))
-    }
-
-    /// A number for a table of u32: the next after the last one given, as long as there are tables at all.
-    fn new_table(&self, owner: Owner<'_>) -> Option<u32> {
-        let taken = |table: &u32| self.has_table(*table) || (owner.has_table)(*table);
-        let mut all = FIRST_TABLE..=LAST_TABLE;
-        let next = if all.clone().any(|table| taken(&table)) { self.last_table + 1 } else { FIRST_TABLE };
-        (next.max(FIRST_TABLE)..=LAST_TABLE).find(|table| !taken(table)).or_else(|| all.find(|table| !taken(table)))
     }
 
     fn auto_pref(&self) -> u16 {
@@ -364,17 +369,11 @@ impl FilterList {
         self.prefs.iter().map(later).min().unwrap_or(Timer::NEVER)
     }
 
-    /// Its u32 tables, for the listings of other lists of the qdisc.
-    pub fn u32_tables(&self, told: Told<'_>) -> Vec<U32Listing> {
-        self.tables.listings(told)
-    }
-
     /// As `tc filter show` lists them.
     ///
-    /// `others`: the u32 tables of the qdisc's other lists. Tables are known to the qdisc as a whole, so those made for the same
-    /// preference are listed wherever it is, the latest first.
-    pub fn dump(&self, told: Told<'_>, dev: &str, parent: Handle, others: &[U32Listing], out: &mut Vec<FilterDump>) {
-        let own = self.tables.listings(told);
+    /// u32's tables are known to the qdisc as a whole, so those made for a preference are listed wherever it is, the latest first.
+    /// `only`: those made in the list of this holder.
+    pub fn dump(&self, told: Told<'_>, dev: &str, parent: Handle, only: Option<Handle>, out: &mut Vec<FilterDump>) {
         for pref in &self.prefs {
             let mut line = |entry| {
                 out.push(FilterDump {
@@ -392,9 +391,7 @@ impl FilterList {
                 filters.dump(told, &mut line);
                 continue;
             }
-            let mut tables: Vec<&U32Listing> = others.iter().chain(&own).filter(|t| t.pref == pref.pref).collect();
-            tables.sort_by_key(|table| core::cmp::Reverse(table.order));
-            tables.into_iter().flat_map(|t| t.entries.iter().cloned()).for_each(line);
+            self.tables.dump(pref.pref, only, told).into_iter().for_each(line);
         }
     }
 }

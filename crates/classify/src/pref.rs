@@ -7,7 +7,7 @@ use crate::flower::Flower;
 use crate::fw::Fw;
 use crate::list::{Owner, RandomSource};
 use crate::matchall::Matchall;
-use crate::u32::Tables;
+use crate::u32::{Root, Tables};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::FilterEntry;
 use tidegate_policy::{Errno, FilterOp, FilterParams, FwParams, TcError};
@@ -40,7 +40,7 @@ pub(crate) struct Pref {
 #[derive(Debug)]
 pub(crate) enum Body {
     Fw(Fw),
-    /// The number of its root table; the list has them.
+    /// The number of its root table; the qdisc has them.
     U32(u32),
     Flow(Flow),
     Matchall(Matchall),
@@ -127,13 +127,13 @@ impl Pref {
     fn make(&mut self, op: &FilterOp, actions: Bound, with: &mut Making<'_, '_, '_>) -> Result<(), TcError> {
         let Making { owner, .. } = *with;
         let bound = op.params.as_ref().and_then(FilterParams::classid).is_some_and(|class| (owner.has_class)(class));
-        let pref = self.pref;
         match (&mut self.body, &op.params) {
             (Body::Fw(fw), Some(FilterParams::Fw(params))) => fw.add(op.handle, params, bound, actions),
             // `fw` without words: the mark names the class.
             (Body::Fw(fw), None) if op.handle == 0 => fw.add(0, &FwParams::default(), false, actions),
             (Body::U32(root), Some(FilterParams::U32(params))) => {
-                with.tables.add((pref, *root), op.handle, params, (bound, actions), || with.free_table)
+                let root = Root { holder: owner.holder, pref: self.pref, table: *root };
+                with.tables.add(root, op.handle, params, (bound, actions), with.free_table)
             }
             // Without words it is the root table alone.
             (Body::U32(_), None) if op.handle == 0 => Ok(()),
@@ -160,7 +160,9 @@ impl Pref {
         let bound = op.params.as_ref().and_then(FilterParams::classid).is_some_and(|class| (owner.has_class)(class));
         match (&mut self.body, &op.params) {
             (Body::Fw(fw), Some(FilterParams::Fw(params))) => fw.change(op.handle, params, bound, actions),
-            (Body::U32(_), Some(FilterParams::U32(params))) => with.tables.change(op.handle, params, bound, actions),
+            (Body::U32(_), Some(FilterParams::U32(params))) => {
+                with.tables.change(op.handle, params, owner.holder, (bound, actions))
+            }
             (Body::Flow(flow), Some(FilterParams::Flow(params))) => {
                 let timer = owner.wheel.arm(owner.now, params.perturb);
                 flow.change(op.handle, params, owner.qdisc, timer, actions)

@@ -1,8 +1,8 @@
 //! u32: by words of the header, in hash tables that refer to each other (tc-u32(8)).
 //!
-//! Tables belong to a list of filters as a whole, whatever preference they were made for. A filter that matches may refer to a table:
-//! its hash picks the bucket, its offset says where the header begins that the filters there are about. Where none of them matches, the
-//! search goes on behind the filter that referred to them.
+//! Tables belong to a qdisc as a whole, whatever list of filters and preference they were made for. A filter that matches may refer to
+//! a table: its hash picks the bucket, its offset says where the header begins that the filters there are about. Where none of them
+//! matches, the search goes on behind the filter that referred to them.
 
 use crate::actions::{Bound, Said, Told};
 use crate::list::Asked;
@@ -13,31 +13,39 @@ use tidegate_policy::dump::{FilterEntry, U32Hits};
 use tidegate_policy::{Errno, FilterParams, TcError, U32Params};
 
 /// The first table's number; each preference gets the next free one.
-pub(crate) const FIRST_TABLE: u32 = 0x800;
+const FIRST_TABLE: u32 = 0x800;
+const LAST_TABLE: u32 = 0xfff;
 /// The first node's number when none is given.
 const FIRST_NODE: u32 = 0x800;
 /// Tables that may refer to each other in a row.
 const DEEPEST: usize = 8;
 
-/// A u32 table with its nodes, as listings show it.
-#[derive(Clone, Debug)]
-pub struct U32Listing {
-    /// The preference it was made for.
-    pub pref: u16,
-    /// Later ones are listed first.
-    pub(crate) order: u64,
-    pub(crate) entries: Vec<FilterEntry>,
+/// All tables of a qdisc.
+#[derive(Debug, Default)]
+pub(crate) struct Tables {
+    all: Vec<Table>,
+    /// The number last given to one, also of one that is gone.
+    last: u32,
 }
 
-/// All tables of a list.
-#[derive(Debug, Default)]
-pub(crate) struct Tables(Vec<Table>);
+/// Where a preference is: its list, its number and its root table.
+#[derive(Clone, Copy)]
+pub(crate) struct Root {
+    /// The qdisc or class whose list it is in.
+    pub(crate) holder: Handle,
+    pub(crate) pref: u16,
+    pub(crate) table: u32,
+}
 
 #[derive(Debug)]
 struct Table {
     number: u32,
+    /// The qdisc or class whose list it was made in.
+    holder: Handle,
+    /// The preference it was made for.
     pref: u16,
     root: bool,
+    /// Later ones are listed first.
     order: u64,
     /// In each, nodes in ascending order of number.
     buckets: Vec<Vec<Node>>,
@@ -47,6 +55,8 @@ struct Table {
 struct Node {
     number: u32,
     params: U32Params,
+    /// The qdisc or class whose list it was made in.
+    holder: Handle,
     bound: bool,
     hits: U32Hits,
     actions: Bound,
@@ -84,7 +94,17 @@ impl Table {
 
 impl Tables {
     pub(crate) const fn new() -> Tables {
-        Tables(Vec::new())
+        Tables { all: Vec::new(), last: 0 }
+    }
+
+    /// Takes a number for a table: the next after the last one given, as long as there are tables at all.
+    pub(crate) fn take_number(&mut self) -> Option<u32> {
+        let mut all = FIRST_TABLE..=LAST_TABLE;
+        let next = if all.clone().any(|table| self.has(table)) { self.last + 1 } else { FIRST_TABLE };
+        let mut behind = next.max(FIRST_TABLE)..=LAST_TABLE;
+        let free = behind.find(|table| !self.has(*table)).or_else(|| all.find(|table| !self.has(*table)))?;
+        self.last = free;
+        Some(free)
     }
 
     pub(crate) fn has(&self, number: u32) -> bool {
@@ -92,7 +112,7 @@ impl Tables {
     }
 
     fn position(&self, number: u32) -> Option<usize> {
-        self.0.iter().position(|table| table.number == number)
+        self.all.iter().position(|table| table.number == number)
     }
 
     /// Shows a packet to the filters of a preference, by its root table.
@@ -102,14 +122,14 @@ impl Tables {
         let mut from = [at; DEEPEST];
         let mut depth = 0;
         loop {
-            let Some(node) = self.0[at.table].buckets[at.bucket].get_mut(at.node) else {
+            let Some(node) = self.all[at.table].buckets[at.bucket].get_mut(at.node) else {
                 if depth == 0 {
                     return Said::No;
                 }
                 // Nothing there matched: the filter that referred to the table decides, if it names a class.
                 depth -= 1;
                 at = from[depth];
-                let node = &mut self.0[at.table].buckets[at.bucket][at.node];
+                let node = &mut self.all[at.table].buckets[at.bucket][at.node];
                 match node.decide(asked) {
                     Said::No => at.node += 1,
                     said => return said,
@@ -139,9 +159,9 @@ impl Tables {
 
     /// The first place in the bucket that a node refers to; `None`: the packet ends before what it must read.
     fn follow(&self, link: u32, at: Place, asked: &Asked<'_>) -> Option<Place> {
-        let params = &self.0[at.table].buckets[at.bucket][at.node].params;
+        let params = &self.all[at.table].buckets[at.bucket][at.node].params;
         let table = self.position(link)?;
-        let wrap = self.0[table].buckets.len() - 1;
+        let wrap = self.all[table].buckets.len() - 1;
         let (mut base, mut next) = (at.base, at.next);
         let mut bucket = 0;
         if wrap > 0 {
@@ -167,29 +187,30 @@ impl Tables {
     }
 
     /// The root table of a new preference.
-    pub(crate) fn add_root(&mut self, pref: u16, number: u32) {
-        self.0.push(Table { number, pref, root: true, order: u64::from(number) << 16, buckets: vec![Vec::new()] });
+    pub(crate) fn add_root(&mut self, Root { holder, pref, table: number }: Root) {
+        let order = u64::from(number) << 16;
+        self.all.push(Table { number, holder, pref, root: true, order, buckets: vec![Vec::new()] });
     }
 
     /// `handle`: as tc gives it, `table(12) bucket(8) node(12)`; zero parts are chosen here. `free`: the number for a table that has none.
     pub(crate) fn add(
         &mut self,
-        (pref, root): (u16, u32),
+        root: Root,
         handle: u32,
         params: &U32Params,
         (bound, actions): (bool, Bound),
-        free: impl FnOnce() -> Option<u32>,
+        free: Option<u32>,
     ) -> Result<(), TcError> {
         if let Some(divisor) = params.divisor {
-            return self.add_table(pref, handle, divisor, free);
+            return self.add_table(root, handle, divisor, free);
         }
         let (number, bucket) = match params.table {
-            0 => (root, 0),
+            0 => (root.table, 0),
             table => (table >> 20, (table >> 12 & 0xff) as usize),
         };
         let refuse = |message: &'static str| Err(TcError::new(Errno::Inval, message));
         let Some(at) = self.position(number) else { return refuse("cls_u32: Specified hash table not found") };
-        let Some(nodes) = self.0[at].buckets.get(bucket) else {
+        let Some(nodes) = self.all[at].buckets.get(bucket) else {
             return refuse("cls_u32: Specified hash table buckets exceed configured value");
         };
         if handle >> 20 != 0 && handle >> 20 != number {
@@ -204,32 +225,32 @@ impl Tables {
         }
         self.must_link(params.link)?;
         let hits = U32Hits { keys: vec![0; params.keys.len()], ..U32Hits::default() };
-        let nodes = &mut self.0[at].buckets[bucket];
+        let nodes = &mut self.all[at].buckets[bucket];
         let place = nodes.partition_point(|n| n.number < node);
-        nodes.insert(place, Node { number: node, params: params.clone(), bound, hits, actions });
+        nodes.insert(place, Node { number: node, params: params.clone(), holder: root.holder, bound, hits, actions });
         Ok(())
     }
 
     fn add_table(
         &mut self,
-        pref: u16,
+        Root { holder, pref, .. }: Root,
         handle: u32,
         divisor: u32,
-        free: impl FnOnce() -> Option<u32>,
+        free: Option<u32>,
     ) -> Result<(), TcError> {
         if handle & 0xf_ffff != 0 {
             return Err(TcError::new(Errno::Inval, "cls_u32: Divisor can only be used on a hash table"));
         }
-        let latest = self.0.iter().map(|table| table.order).max().unwrap_or(0);
+        let latest = self.all.iter().map(|table| table.order).max().unwrap_or(0);
         let (number, order) = match handle >> 20 {
             0 => {
-                let number = free().ok_or(TcError::bare(Errno::NoSpc))?;
+                let number = free.ok_or(TcError::bare(Errno::NoSpc))?;
                 (number, u64::from(number) << 16)
             }
             given => (given, latest + 1),
         };
         let buckets = (0..divisor).map(|_| Vec::new()).collect();
-        self.0.push(Table { number, pref, root: false, order, buckets });
+        self.all.push(Table { number, holder, pref, root: false, order, buckets });
         Ok(())
     }
 
@@ -237,7 +258,7 @@ impl Tables {
         let Some(link) = link else { return Ok(()) };
         match self.position(link) {
             None => Err(TcError::new(Errno::Inval, "cls_u32: Link hash table not found")),
-            Some(at) if self.0[at].root => Err(TcError::new(Errno::Inval, "cls_u32: Not linking to root node")),
+            Some(at) if self.all[at].root => Err(TcError::new(Errno::Inval, "cls_u32: Not linking to root node")),
             Some(_) => Ok(()),
         }
     }
@@ -246,8 +267,8 @@ impl Tables {
         &mut self,
         handle: u32,
         params: &U32Params,
-        bound: bool,
-        actions: Bound,
+        holder: Handle,
+        (bound, actions): (bool, Bound),
     ) -> Result<(), TcError> {
         self.must_link(params.link)?;
         let node = self.node_mut(handle).ok_or(TcError::bare(Errno::Inval))?;
@@ -256,7 +277,7 @@ impl Tables {
         }
         if params.classid.is_some() {
             node.params.classid = params.classid;
-            node.bound = bound;
+            (node.holder, node.bound) = (holder, bound);
         }
         if params.link.is_some() {
             node.params.link = params.link;
@@ -267,7 +288,7 @@ impl Tables {
 
     fn node_mut(&mut self, handle: u32) -> Option<&mut Node> {
         let at = self.position(handle >> 20)?;
-        let bucket = self.0[at].buckets.get_mut((handle >> 12 & 0xff) as usize)?;
+        let bucket = self.all[at].buckets.get_mut((handle >> 12 & 0xff) as usize)?;
         bucket.iter_mut().find(|node| node.number == handle & 0xfff)
     }
 
@@ -283,55 +304,64 @@ impl Tables {
     pub(crate) fn remove(&mut self, handle: u32) -> Result<bool, TcError> {
         let Some(at) = self.position(handle >> 20) else { return Ok(false) };
         if handle & 0xf_ffff != 0 {
-            let Some(bucket) = self.0[at].buckets.get_mut((handle >> 12 & 0xff) as usize) else { return Ok(false) };
+            let Some(bucket) = self.all[at].buckets.get_mut((handle >> 12 & 0xff) as usize) else { return Ok(false) };
             let before = bucket.len();
             bucket.retain(|node| node.number != handle & 0xfff);
             return Ok(bucket.len() < before);
         }
-        if self.0[at].root {
+        if self.all[at].root {
             return Err(TcError::new(Errno::Inval, "cls_u32: Not allowed to delete root node"));
         }
-        if self.0.iter().flat_map(Table::nodes).any(|node| node.params.link == Some(handle >> 20)) {
+        if self.all.iter().flat_map(Table::nodes).any(|node| node.params.link == Some(handle >> 20)) {
             return Err(TcError::new(Errno::Busy, "cls_u32: Can not delete in-use filter"));
         }
-        self.0.remove(at);
+        self.all.remove(at);
         Ok(true)
     }
 
     /// A preference is gone, and with it its root table; with the last one all others too.
     pub(crate) fn remove_root(&mut self, root: u32) {
-        self.0.retain(|table| table.number != root);
-        if self.0.iter().all(|table| !table.root) {
-            self.0.clear();
+        self.all.retain(|table| table.number != root);
+        if self.all.iter().all(|table| !table.root) {
+            self.all.clear();
         }
     }
 
-    /// Is there one preference only, and no filter in any table?
+    /// Is there one preference only in the whole qdisc, and no filter in any table?
     pub(crate) fn are_done(&self) -> bool {
-        self.0.iter().filter(|table| table.root).count() <= 1 && self.0.iter().all(Table::is_empty)
+        self.all.iter().filter(|table| table.root).count() <= 1 && self.all.iter().all(Table::is_empty)
     }
 
     pub(crate) fn binds(&self, class: Handle) -> bool {
-        self.0.iter().flat_map(Table::nodes).any(|node| node.bound && node.params.classid == Some(class))
+        self.all.iter().flat_map(Table::nodes).any(|node| node.holds(class))
     }
 
-    pub(crate) fn rebind(&mut self, class: Handle, bound: bool) {
-        let nodes = self.0.iter_mut().flat_map(Table::nodes_mut);
+    /// The same for the nodes made in the list of `holder`.
+    pub(crate) fn binds_for(&self, holder: Handle, class: Handle) -> bool {
+        self.all.iter().flat_map(Table::nodes).any(|node| node.holder == holder && node.holds(class))
+    }
+
+    /// Nodes are gone through by preference, whatever list made them.
+    pub(crate) fn rebind(&mut self, pref: u16, class: Handle, bound: bool) {
+        let nodes = self.all.iter_mut().filter(|table| table.pref == pref).flat_map(Table::nodes_mut);
         nodes.filter(|node| node.params.classid == Some(class)).for_each(|node| node.bound = bound);
     }
 
     pub(crate) fn each_action(&self, show: &mut dyn FnMut(&[u32])) {
-        self.0.iter().flat_map(Table::nodes).for_each(|node| show(node.actions.places()));
+        self.all.iter().flat_map(Table::nodes).for_each(|node| show(node.actions.places()));
     }
 
-    /// Each table and its nodes, as a dump shows them.
-    pub(crate) fn listings(&self, told: Told<'_>) -> Vec<U32Listing> {
-        self.0.iter().map(|table| table.listing(told)).collect()
+    /// The tables made for a preference and their nodes, as a dump shows them: the latest first. `only`: those made in this list.
+    pub(crate) fn dump(&self, pref: u16, only: Option<Handle>, told: Told<'_>) -> Vec<FilterEntry> {
+        let mine = |table: &&Table| table.pref == pref && only.is_none_or(|holder| table.holder == holder);
+        let mut tables: Vec<&Table> = self.all.iter().filter(mine).collect();
+        tables.sort_by_key(|table| core::cmp::Reverse(table.order));
+        tables.into_iter().flat_map(|table| table.dump(told)).collect()
     }
 }
 
 impl Table {
-    fn listing(&self, told: Told<'_>) -> U32Listing {
+    fn dump(&self, told: Told<'_>) -> Vec<FilterEntry> {
         let mut entries = vec![FilterEntry::U32Table { table: self.number, divisor: self.buckets.len() as u32 }];
         for (bucket, nodes) in (0..).zip(&self.buckets) {
             let place: u32 = self.number << 20 | bucket << 12;
@@ -342,11 +372,16 @@ impl Table {
                 actions: node.actions.dump(told),
             }));
         }
-        U32Listing { pref: self.pref, order: self.order, entries }
+        entries
     }
 }
 
 impl Node {
+    /// Does it hold a class that was there when it was made?
+    fn holds(&self, class: Handle) -> bool {
+        self.bound && self.params.classid == Some(class)
+    }
+
     /// Do mark and words hold?
     fn compare(&mut self, asked: &Asked<'_>, at: Place) -> Compared {
         self.hits.asked += 1;

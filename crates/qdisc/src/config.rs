@@ -318,19 +318,17 @@ impl Shaper {
         }
         let parent = self.filter_parent(op.parent)?;
         self.on(now, pool, draws, parent.qdisc(), |node, cx| {
-            let mut filters = core::mem::take(node.filters_of(parent)?);
-            let has_class = |class: Handle| node.may_hold(parent, class);
-            let has_table = |number: u32| node.has_table(number);
-            let owner = Owner {
-                qdisc: parent.qdisc(),
-                has_class: &has_class,
-                has_table: &has_table,
-                now: cx.now,
-                wheel: cx.wheel,
-            };
-            let result = filters.apply(op, owner, cx.actions, &mut cx.draw.random());
-            *node.filters_of(parent)? = filters;
-            result
+            node.with_filters(parent, |node, filters| {
+                let has_class = |class: Handle| node.may_hold(parent, class);
+                let owner = Owner {
+                    qdisc: parent.qdisc(),
+                    holder: parent,
+                    has_class: &has_class,
+                    now: cx.now,
+                    wheel: cx.wheel,
+                };
+                filters.apply(op, owner, cx.actions, &mut cx.draw.random())
+            })?
         })
         .unwrap_or(Err(NO_PARENT))
     }
@@ -378,15 +376,14 @@ impl Shaper {
     ) -> Result<Vec<FilterDump>, TcError> {
         let mut out = Vec::new();
         if parent.qdisc() == ingress::HANDLE {
-            self.ingress.dump_filters(told, dev, parent, &mut out)?;
+            self.ingress.dump_filters(told, dev, parent, all, &mut out)?;
             return Ok(out);
         }
         let parent = self.filter_parent(parent)?;
         if let Some(node) = self.node(parent.qdisc()) {
-            let others = if all { node.other_tables(parent, told) } else { Vec::new() };
-            if let Ok(filters) = node.filters_of(parent) {
-                filters.dump(told, dev, parent, &others, &mut out);
-            }
+            let only = (!all).then_some(parent);
+            // A parent that can have no filters lists none.
+            let _ = node.with_filters(parent, |_, filters| filters.dump(told, dev, parent, only, &mut out));
         }
         Ok(out)
     }
@@ -465,6 +462,25 @@ impl Shaper {
 }
 
 impl Node {
+    /// Has something done with the filter list of the qdisc itself or of a class, while the tables of u32 are with that list.
+    fn with_filters<R>(
+        &mut self,
+        parent: Handle,
+        does: impl FnOnce(&Node, &mut FilterList) -> R,
+    ) -> Result<R, TcError> {
+        let mut filters = core::mem::take(self.filters_of(parent)?);
+        let of_class = parent.minor() != 0;
+        if of_class {
+            self.filters_mut().swap_tables(&mut filters);
+        }
+        let result = does(self, &mut filters);
+        if of_class {
+            self.filters_mut().swap_tables(&mut filters);
+        }
+        *self.filters_of(parent)? = filters;
+        Ok(result)
+    }
+
     /// The filter list of the qdisc itself (minor 0) or of one of its classes.
     fn filters_of(&mut self, parent: Handle) -> Result<&mut FilterList, TcError> {
         match self.kind() {

@@ -5,7 +5,7 @@ use crate::cx::{Cx, Device};
 use crate::node::Node;
 use alloc::string::String;
 use alloc::vec::Vec;
-use tidegate_classify::{FilterList, Told, U32Listing};
+use tidegate_classify::FilterList;
 use tidegate_packet::{Handle, Pkt, Pool, Time, Timer};
 use tidegate_policy::dump::{ClassDump, Xstats};
 use tidegate_policy::{ClassOp, Errno, Kind, QdiscParams, TcError};
@@ -248,17 +248,6 @@ pub trait Discipline {
     ) -> Result<Option<String>, TcError> {
         let _ = (cx, own, filters, op);
         Err(TcError::bare(Errno::OpNotSupp))
-    }
-
-    /// Has a list of filters of some class a u32 table of this number?
-    fn classes_have_table(&self, number: u32) -> bool {
-        let _ = number;
-        false
-    }
-
-    /// The u32 tables of classes' filters, but for those of `but`.
-    fn class_tables(&self, but: Handle, told: Told<'_>, out: &mut Vec<U32Listing>) {
-        let _ = (but, told, out);
     }
 
     /// Shows the places that the actions of the classes' filters have.

@@ -48,14 +48,25 @@ impl Ingress {
         self.kind.is_some()
     }
 
-    /// What `parent ffff:…` means here; the error of a clsact is the kernel's for classes it has not.
-    fn hook(&mut self, parent: Handle) -> Result<&mut Hook, TcError> {
+    /// Which hook `parent ffff:…` means here; the error of a clsact is the kernel's for classes it has not.
+    fn holder(&self, parent: Handle) -> Result<Handle, TcError> {
         match (self.kind, parent) {
             (None, _) => Err(TcError::new(Errno::Inval, "Parent Qdisc doesn't exists")),
-            (Some(Kind::Clsact), LEAVING) => Ok(&mut self.leaving),
+            (Some(Kind::Clsact), LEAVING) => Ok(LEAVING),
             (Some(Kind::Clsact), parent) if parent != ARRIVING => Err(TcError::bare(Errno::Inval)),
-            _ => Ok(&mut self.arriving),
+            _ => Ok(ARRIVING),
         }
+    }
+
+    /// Has something done with a hook while the tables of u32, which both have in common, are with it: those who arrive keep them.
+    fn with_hook<R>(&mut self, holder: Handle, does: impl FnOnce(&mut Hook) -> R) -> R {
+        if holder != LEAVING {
+            return does(&mut self.arriving);
+        }
+        self.arriving.filters.swap_tables(&mut self.leaving.filters);
+        let result = does(&mut self.leaving);
+        self.arriving.filters.swap_tables(&mut self.leaving.filters);
+        result
     }
 
     /// Carries out an operation on the qdisc itself.
@@ -103,13 +114,15 @@ impl Ingress {
 
     /// Carries out an operation on a filter under `ffff:`.
     pub(crate) fn filter_op(&mut self, cx: &mut Cx<'_>, op: &FilterOp) -> Result<(), TcError> {
-        let hook = self.hook(op.parent)?;
-        let owner = Owner { qdisc: HANDLE, has_class: &|_| true, has_table: &|_| false, now: cx.now, wheel: cx.wheel };
-        hook.filters.apply(op, owner, cx.actions, &mut cx.draw.random())?;
-        if op.verb != Verb::Delete {
-            hook.named = op.parent;
-        }
-        Ok(())
+        let holder = self.holder(op.parent)?;
+        let owner = Owner { qdisc: HANDLE, holder, has_class: &|_| true, now: cx.now, wheel: cx.wheel };
+        self.with_hook(holder, |hook| {
+            hook.filters.apply(op, owner, cx.actions, &mut cx.draw.random())?;
+            if op.verb != Verb::Delete {
+                hook.named = op.parent;
+            }
+            Ok(())
+        })
     }
 
     /// A packet arrives at the device.
@@ -128,11 +141,15 @@ impl Ingress {
     /// A packet is about to enter the device's tree.
     pub(crate) fn leave(&mut self, cx: &mut Cx<'_>, pkt: Pkt) -> Hooked {
         let len = cx.pool.meta(&pkt).len;
-        if !self.leaving.filters.is_empty() {
-            self.bytes += u64::from(len);
-            self.packets += 1;
+        if self.leaving.filters.is_empty() {
+            return Hooked::Passed(pkt);
         }
-        decide(&mut self.leaving, &mut self.drops, cx, pkt, len)
+        self.bytes += u64::from(len);
+        self.packets += 1;
+        let mut drops = self.drops;
+        let hooked = self.with_hook(LEAVING, |hook| decide(hook, &mut drops, cx, pkt, len));
+        self.drops = drops;
+        hooked
     }
 
     pub(crate) fn each_action(&self, show: &mut dyn FnMut(&[u32])) {
@@ -161,10 +178,12 @@ impl Ingress {
         told: Told<'_>,
         dev: &str,
         parent: Handle,
+        all: bool,
         out: &mut Vec<FilterDump>,
     ) -> Result<(), TcError> {
-        let hook = self.hook(parent)?;
-        hook.filters.dump(told, dev, hook.named, &[], out);
+        let holder = self.holder(parent)?;
+        let only = (!all).then_some(holder);
+        self.with_hook(holder, |hook| hook.filters.dump(told, dev, hook.named, only, out));
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::hint::black_box;
-use tidegate_classify::{Asked, FilterList, Meter, Told, U32Listing, Verdict};
+use tidegate_classify::{Asked, FilterList, Meter, Verdict};
 use tidegate_packet::{Handle, Pkt, Pool, Time, Timer};
 use tidegate_policy::dump::{ClassDump, QdiscDump, QueueStats, RateSample, Xstats};
 use tidegate_policy::{ClassOp, Errno, Estimator, Kind, NetemParams, QdiscParams, SizeTable, TcError};
@@ -638,16 +638,6 @@ impl Node {
     pub(crate) fn may_hold(&self, holder: Handle, class: Handle) -> bool {
         self.body.get().may_hold(holder, class)
     }
-    /// The u32 tables of all its lists of filters but that of `parent`.
-    pub(crate) fn other_tables(&self, parent: Handle, told: Told<'_>) -> Vec<U32Listing> {
-        let mut out = if parent.minor() == 0 { Vec::new() } else { self.filters().u32_tables(told) };
-        self.body.get().class_tables(parent, told, &mut out);
-        out
-    }
-    /// Has it, or one of its classes, a u32 table of this number? They are numbered in common.
-    pub(crate) fn has_table(&self, number: u32) -> bool {
-        self.filters().has_table(number) || self.body.get().classes_have_table(number)
-    }
     pub(crate) fn child(&mut self, class: Handle) -> Option<&mut Node> {
         self.body.get_mut().child(class)
     }
@@ -822,6 +812,20 @@ pub(crate) fn classify(filters: &mut FilterList, cx: &mut Cx<'_>, qdisc: Handle,
         Some(Verdict::Stolen) => Answer::Gone(Gone::Stolen),
         Some(Verdict::Redirect(to)) => Answer::Gone(Gone::Led(to)),
     }
+}
+
+/// Asks the filters of a class, to which its qdisc's list lends the tables of u32.
+pub(crate) fn classify_at_class(
+    filters: &mut FilterList,
+    of_class: &mut FilterList,
+    cx: &mut Cx<'_>,
+    qdisc: Handle,
+    pkt: &Pkt,
+) -> Answer {
+    filters.swap_tables(of_class);
+    let answer = classify(of_class, cx, qdisc, pkt);
+    filters.swap_tables(of_class);
+    answer
 }
 
 /// The class of a packet where there is no default: the one that its priority names, else the one that the filters name, if `find`

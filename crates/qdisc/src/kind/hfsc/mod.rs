@@ -12,10 +12,10 @@ mod tree;
 use crate::algo::{ClassHash, Sent, Shape};
 use crate::cx::{Cx, Why};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek, Visit};
-use crate::node::{Answer, Gone, Node, classify};
+use crate::node::{Answer, Gone, Node, classify, classify_at_class};
 use alloc::string::String;
 use alloc::vec::Vec;
-use tidegate_classify::{FilterList, Told, U32Listing};
+use tidegate_classify::FilterList;
 use tidegate_packet::{Handle, Pkt, Time, Timer};
 use tidegate_policy::dump::{ClassDump, QueueStats, Xstats};
 use tidegate_policy::{
@@ -123,8 +123,11 @@ impl Hfsc {
             if hop == MAX_HOPS {
                 return Ok(None);
             }
-            let list = if head == ROOT { &mut *filters } else { &mut self.tree.class_mut(head).filters };
-            let class = match classify(list, cx, own.handle, pkt) {
+            let answer = match head {
+                ROOT => classify(filters, cx, own.handle, pkt),
+                _ => classify_at_class(filters, &mut self.tree.class_mut(head).filters, cx, own.handle, pkt),
+            };
+            let class = match answer {
                 Answer::Nothing => break,
                 Answer::Class(class) => class,
                 Answer::Gone(gone) => return Err(gone),
@@ -145,7 +148,8 @@ impl Hfsc {
 
     /// Do the filters of a class hold another since they were made?
     fn holds(&self, head: u32, filters: &FilterList, class: Handle) -> bool {
-        if head == ROOT { filters.binds(class) } else { self.tree.class(head).filters.binds(class) }
+        let one = self.tree.class(head);
+        if head == ROOT { filters.binds(class) } else { one.filters.binds_for(one.id, filters, class) }
     }
 
     /// The length of a class's next packet; 0 if its qdisc gives none now.
@@ -224,7 +228,7 @@ impl Hfsc {
         Ok(())
     }
 
-    fn remove(&mut self, cx: &mut Cx<'_>, filters: &FilterList, at: u32) -> Result<(), TcError> {
+    fn remove(&mut self, cx: &mut Cx<'_>, filters: &mut FilterList, at: u32) -> Result<(), TcError> {
         let id = self.tree.class(at).id;
         let bound = filters.binds(id) || self.tree.classes.iter().any(|class| class.filters.binds(id));
         if self.tree.class(at).level > 0 || bound || at == ROOT {
@@ -232,6 +236,10 @@ impl Hfsc {
         }
         self.tree.silence(at);
         self.hash.remove(id);
+        let of_class = &mut self.tree.class_mut(at).filters;
+        filters.swap_tables(of_class);
+        of_class.clear();
+        filters.swap_tables(of_class);
         if let Some(child) = self.tree.remove(at).and_then(|class| class.child) {
             child.destroy(cx);
         }
@@ -245,7 +253,9 @@ impl Hfsc {
         filters.rebind(class, bound && self.tree.class(ROOT).level > own);
         if self.class_lists {
             for one in &mut self.tree.classes {
+                filters.swap_tables(&mut one.filters);
                 one.filters.rebind(class, bound && one.level > own);
+                filters.swap_tables(&mut one.filters);
             }
         }
     }
@@ -385,16 +395,6 @@ impl Discipline for Hfsc {
 
     fn each_class_action(&self, show: &mut dyn FnMut(&[u32])) {
         self.tree.classes.iter().for_each(|class| class.filters.each_action(show));
-    }
-
-    fn classes_have_table(&self, number: u32) -> bool {
-        self.tree.classes.iter().any(|class| class.filters.has_table(number))
-    }
-
-    fn class_tables(&self, but: Handle, told: Told<'_>, out: &mut Vec<U32Listing>) {
-        for class in self.tree.classes.iter().filter(|class| class.id != but) {
-            out.extend(class.filters.u32_tables(told));
-        }
     }
 
     fn class_filters(&mut self, class: Handle) -> Option<&mut FilterList> {

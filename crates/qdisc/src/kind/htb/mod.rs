@@ -13,12 +13,12 @@ use super::{NO_CHANGE, purge_queue};
 use crate::algo::{ClassHash, Cost, Price, Sent};
 use crate::cx::{Cx, Device, Why};
 use crate::discipline::{Budget, Dequeue, Discipline, Enqueue, Own, Place, Visit};
-use crate::node::{Answer, Gone, Node, classify};
+use crate::node::{Answer, Gone, Node, classify, classify_at_class};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::hint::black_box;
-use tidegate_classify::{FilterList, Told, U32Listing};
+use tidegate_classify::FilterList;
 use tidegate_packet::{Fifo, Handle, Pkt, Pool, Span, Time, Timer};
 use tidegate_policy::dump::{ClassDump, QueueStats, Xstats};
 use tidegate_policy::{
@@ -182,11 +182,13 @@ impl Htb {
             if hop == MAX_HOPS {
                 return Choice::Nowhere;
             }
-            let list = match inner {
-                Some(at) => &mut self.tree.classes[at as usize].filters,
-                None => &mut *filters,
+            let answer = match inner {
+                Some(at) => {
+                    classify_at_class(filters, &mut self.tree.classes[at as usize].filters, cx, own.handle, pkt)
+                }
+                None => classify(filters, cx, own.handle, pkt),
             };
-            let class = match classify(list, cx, own.handle, pkt) {
+            let class = match answer {
                 Answer::Nothing => break,
                 Answer::Class(class) => class,
                 Answer::Gone(gone) => return Choice::Gone(gone),
@@ -207,10 +209,12 @@ impl Htb {
     }
 
     /// Filters on classes hold this class, or no longer.
-    fn rebind(&mut self, class: Handle, bound: bool) {
+    fn rebind(&mut self, filters: &mut FilterList, class: Handle, bound: bool) {
         if self.class_lists {
             for one in &mut self.tree.classes {
+                filters.swap_tables(&mut one.filters);
                 one.filters.rebind(class, bound);
+                filters.swap_tables(&mut one.filters);
             }
         }
     }
@@ -303,7 +307,7 @@ impl Htb {
         warning.filter(|_| leaf)
     }
 
-    fn remove(&mut self, cx: &mut Cx<'_>, filters: &FilterList, at: u32) -> Result<(), TcError> {
+    fn remove(&mut self, cx: &mut Cx<'_>, filters: &mut FilterList, at: u32) -> Result<(), TcError> {
         const IN_USE: TcError = TcError::bare(Errno::Busy);
         let id = self.tree.classes[at as usize].id;
         let bound = filters.binds(id) || self.hash.iter().any(|(_, c)| self.tree.classes[c as usize].filters.binds(id));
@@ -311,6 +315,10 @@ impl Htb {
             return Err(IN_USE);
         }
         self.hash.remove(id);
+        let of_class = &mut self.tree.classes[at as usize].filters;
+        filters.swap_tables(of_class);
+        of_class.clear();
+        filters.swap_tables(of_class);
         self.tree.remove(cx, at);
         Ok(())
     }
@@ -441,7 +449,7 @@ impl Discipline for Htb {
             let at = found.ok_or(TcError::bare(Errno::NoEnt))?;
             let removed = self.remove(cx, filters, at);
             // Even where the class stays, filters on classes no longer hold it.
-            self.rebind(op.classid, false);
+            self.rebind(filters, op.classid, false);
             return removed.map(|()| None);
         }
         let Some(ClassParams::Htb(params)) = &op.params else { return Err(TcError::bare(Errno::Inval)) };
@@ -452,7 +460,7 @@ impl Discipline for Htb {
             Some(at) => Ok(self.alter(at, params)),
             None => {
                 let made = self.make(cx, own, op, params)?;
-                self.rebind(op.classid, true);
+                self.rebind(filters, op.classid, true);
                 Ok(made)
             }
         }
@@ -460,16 +468,6 @@ impl Discipline for Htb {
 
     fn each_class_action(&self, show: &mut dyn FnMut(&[u32])) {
         self.tree.classes.iter().for_each(|class| class.filters.each_action(show));
-    }
-
-    fn classes_have_table(&self, number: u32) -> bool {
-        self.tree.classes.iter().any(|class| class.filters.has_table(number))
-    }
-
-    fn class_tables(&self, but: Handle, told: Told<'_>, out: &mut Vec<U32Listing>) {
-        for class in self.tree.classes.iter().filter(|class| class.id != but) {
-            out.extend(class.filters.u32_tables(told));
-        }
     }
 
     fn class_filters(&mut self, class: Handle) -> Option<&mut FilterList> {
