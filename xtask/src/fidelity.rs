@@ -222,16 +222,16 @@ mod tests {
 
     #[test]
     fn a_behaviour_without_a_test_is_an_error() {
-        assert!(rows(told::read(&output(&KINDS), "fidelity")).is_ok());
+        assert!(rows(told::read(&output(KINDS), "fidelity")).is_ok());
         assert_eq!(
             rows(told::read(&output(&KINDS[1..]), "fidelity")).unwrap_err(),
             ["pfifo: packets", "pfifo: commands"]
         );
-        let failed = output(&KINDS).replace("cubic_alone ... ok", "cubic_alone ... FAILED");
+        let failed = output(KINDS).replace("cubic_alone ... ok", "cubic_alone ... FAILED");
         assert_eq!(rows(told::read(&failed, "fidelity")).unwrap_err().len(), 1);
-        let unproven = output(&KINDS).replace("test replayed ... ok", "test replayed ... FAILED");
+        let unproven = output(KINDS).replace("test replayed ... ok", "test replayed ... FAILED");
         assert_eq!(rows(told::read(&unproven, "fidelity")).unwrap_err().len(), 2 * KINDS.len());
-        let vague = output(&KINDS).replace("| pie | exact", "| pie | nearly");
+        let vague = output(KINDS).replace("| pie | exact", "| pie | nearly");
         assert_eq!(rows(told::read(&vague, "fidelity")).unwrap_err().len(), 2);
     }
 }

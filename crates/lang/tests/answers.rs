@@ -5,13 +5,17 @@ use tidegate_lang::{Device, Env};
 use tidegate_policy::{FilterParams, FlowKeySet, Op};
 
 /// Lines whose answer differs on purpose, with the reason.
-const DIFFERENT: [(&str, &str); 6] = [
+const DIFFERENT: &[(&str, &str)] = &[
     ("rate -1mbit", "tc takes a negative rate for an enormous one"),
     ("rate -1", "as above; tc happens to refuse this one"),
     ("htb o", "offload is refused at once: no device has it"),
     ("help", "tc prints its usage and then carries the command out"),
     ("priomap 0 0 0 bands 2", "tc prints its usage and goes on"),
     ("priomap 1 2 2 bands 3", "tc prints its usage and goes on"),
+    ("skip_sw", "refused at once as the kernel would: no card takes filters over"),
+    ("handle 2: mq", "mq, mqprio and multiq are refused at once as the kernel would with one queue, whatever follows"),
+    ("handle 2: multiq", "the same"),
+    ("handle 2: taprio", "the same"),
 ];
 
 fn answer(args: &[String], env: &Env) -> (String, Vec<String>) {

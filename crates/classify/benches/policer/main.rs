@@ -4,7 +4,7 @@
 //! Time is an argument on both sides.
 
 // A benchmark reads the clock and runs its peer.
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -61,7 +61,7 @@ impl Rig {
         let count = self.policers.len() as u64;
         for _ in 0..PIECE {
             self.random = self.random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let policer = &mut self.policers[(u64::from(self.random) * count >> 32) as usize];
+            let policer = &mut self.policers[((u64::from(self.random) * count) >> 32) as usize];
             self.now += self.step;
             self.passed += u64::from(policer.conforms(LENGTH, Time(self.now >> 10)));
         }

@@ -102,6 +102,25 @@ fn devices(run: &mut Run<'_>) -> Vec<(String, String)> {
     lines
 }
 
+/// How many calls were refused, and how many of these mean nothing.
+fn how_refused(refused: &[&Recorded]) -> String {
+    let all = refused.len();
+    let expected = refused.iter().filter(|call| call.may_fail()).count();
+    let idle = refused.iter().filter(|call| !call.may_fail() && call.deletes_nothing()).count();
+    let mut out = format!("{all} refused");
+    match (expected, idle) {
+        (0, 0) => {}
+        (expected, 0) if expected == all => out += " as the script expects",
+        (expected, 0) => out += &format!(", {expected} of them as the script expects"),
+        (0, idle) if idle == all => out += " because there was nothing to delete",
+        (0, idle) => out += &format!(", {idle} of them because there was nothing to delete"),
+        (expected, idle) => {
+            out += &format!(", {expected} of them as the script expects, {idle} because there was nothing to delete");
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,23 +142,4 @@ mod tests {
             "qdisc add dev \"eth 0\" root pfifo\n# iptables -A X '!' -s 10.0.0.0/8 --comment 'it'\\''s'\n"
         );
     }
-}
-
-/// How many calls were refused, and how many of these mean nothing.
-fn how_refused(refused: &[&Recorded]) -> String {
-    let all = refused.len();
-    let expected = refused.iter().filter(|call| call.may_fail()).count();
-    let idle = refused.iter().filter(|call| !call.may_fail() && call.deletes_nothing()).count();
-    let mut out = format!("{all} refused");
-    match (expected, idle) {
-        (0, 0) => {}
-        (expected, 0) if expected == all => out += " as the script expects",
-        (expected, 0) => out += &format!(", {expected} of them as the script expects"),
-        (0, idle) if idle == all => out += " because there was nothing to delete",
-        (0, idle) => out += &format!(", {idle} of them because there was nothing to delete"),
-        (expected, idle) => {
-            out += &format!(", {expected} of them as the script expects, {idle} because there was nothing to delete");
-        }
-    }
-    out
 }

@@ -17,7 +17,7 @@ const CAKE: &[OptionSpec] = &[
         "100ms",
         "round-trip time of senders; a twentieth of it is the delay to hold",
     ),
-    flag("datacentre", "", "rtt 100us"),
+    flag("datacentre", "", "rtt 100us, for traffic within a data centre"),
     flag("lan", "", "rtt 1ms, for networks within a house"),
     flag("metro", "", "rtt 10ms, for traffic within a city"),
     flag("regional", "", "rtt 30ms, for traffic within a country"),
