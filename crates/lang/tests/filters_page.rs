@@ -2,6 +2,9 @@
 //!
 //! `TIDEGATE_BLESS=1 cargo test -p tidegate-lang --test filters_page` writes the page's tables.
 
+// The page is a file.
+#![allow(clippy::disallowed_methods)]
+
 use std::fs;
 use std::path::Path;
 use tidegate_lang::{Env, Refusal, tc};
@@ -47,10 +50,13 @@ fn refusal(command: &str) -> Refusal {
     tc::parse(&words, &Env::default()).expect_err(command)
 }
 
+/// A command that asks for something of this name.
+type Asking = fn(&str) -> String;
+
 #[test]
 fn what_is_not_built_is_refused_with_its_reason() {
     const ADD: &str = "filter add dev eth0 parent 1: protocol ip prio 1";
-    let commands: [(&[Part], fn(&str) -> String); 4] = [
+    let commands: [(&[Part], Asking); 4] = [
         (REFUSED_FILTERS, |name| format!("{ADD} {name} classid 1:1")),
         (REFUSED_FLOWER_KEYS, |name| format!("{ADD} flower {name} 1 classid 1:1")),
         (REFUSED_EMATCHES, |name| format!("{ADD} basic match {name}(1) classid 1:1")),
