@@ -21,7 +21,7 @@ const FILES: [&str; 4] = ["egress.csv", "stats.txt", "filters.txt", "snap.txt"];
 const ARCHIVES: &[(&str, &str)] = &[
     ("answers.tar.gz", "trees, filters, changes and deletes in the middle of a run"),
     ("answers-A.tar.gz", "trees with hfsc and qfq"),
-    ("answers-filters.tar.gz", "u32 tables, flower, policers, chains"),
+    ("answers-filters.tar.gz", "u32 tables, flower, policers, chains, actions by themselves"),
     ("answers-B.tar.gz", "red, choke, sfb, pie, sfq with random early detection, rate estimators, hysteresis"),
     ("translated.tar.gz", "connections whose addresses and ports are translated"),
     ("redirects.tar.gz", "packets led through an ifb, listings of actions"),

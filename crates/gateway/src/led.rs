@@ -2,9 +2,10 @@
 
 use super::{DeviceId, Gateway, Offer, Why, World};
 use alloc::borrow::Cow;
+use alloc::vec::Vec;
 use tidegate_packet::{Pkt, Pool, Time};
-use tidegate_policy::dump::{FilterDump, FilterEntry};
-use tidegate_policy::{Act, Action, Errno, FilterOp, TcError};
+use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry};
+use tidegate_policy::{Act, Action, ActionId, ActionsOp, Errno, FilterOp, TcError};
 use tidegate_qdisc::{Arrival, Shaper};
 
 /// Devices that one packet may be led through in one call; beyond that it is lost, as in the kernel a loop would be.
@@ -137,6 +138,34 @@ impl Gateway {
         let mut op = op.clone();
         op.actions.iter_mut().try_for_each(|action| self.find_target(action))?;
         Ok(Cow::Owned(op))
+    }
+
+    /// The same for actions that are made by themselves.
+    pub(crate) fn complete_actions(&self, op: &ActionsOp) -> Result<ActionsOp, TcError> {
+        let mut op = op.clone();
+        if let ActionsOp::Set(_, actions) = &mut op {
+            actions.iter_mut().try_for_each(|action| self.find_target(action))?;
+        }
+        Ok(op)
+    }
+
+    /// The machine's actions of a kind, as tc lists them.
+    pub fn actions(&mut self, now: Time, kind: &str) -> Vec<ActionDump> {
+        self.count_actions(now);
+        let mut dumps = self.actions.dump(kind, now);
+        dumps.iter_mut().for_each(|dump| self.name_target(&mut dump.action.act));
+        dumps
+    }
+
+    /// Some of the machine's actions, by number.
+    ///
+    /// # Errors
+    /// When one is not there.
+    pub fn numbered_actions(&mut self, now: Time, ids: &[ActionId]) -> Result<Vec<ActionDump>, TcError> {
+        self.count_actions(now);
+        let mut dumps = self.actions.get(ids, now)?;
+        dumps.iter_mut().for_each(|dump| self.name_target(&mut dump.action.act));
+        Ok(dumps)
     }
 
     fn find_target(&self, action: &mut Action) -> Result<(), TcError> {

@@ -173,6 +173,10 @@ impl Gateway {
                 let device = self.device(&op.dev).ok_or(NO_DEVICE)?;
                 self.lent(device, |shaper| shaper.filter_op(now, pool, draws, &op)).map(|()| None)
             }
+            Op::Actions(op) => {
+                let op = self.complete_actions(op)?;
+                self.actions.apply(&op, now)
+            }
             Op::Netfilter(op) => self.firewall.apply(op).map(|()| None),
             Op::Link(op) => self.link(World { now, pool, draws }, op).map(|()| None),
             Op::TxQueueLen { dev, packets } => {

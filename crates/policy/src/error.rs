@@ -10,6 +10,8 @@ pub enum Errno {
     Perm,
     /// No such file or directory.
     NoEnt,
+    /// Resource temporarily unavailable.
+    Again,
     /// Device or resource busy.
     Busy,
     /// File exists.
@@ -42,6 +44,7 @@ impl Errno {
         match self {
             Errno::Perm => "Operation not permitted",
             Errno::NoEnt => "No such file or directory",
+            Errno::Again => "Resource temporarily unavailable",
             Errno::Busy => "Device or resource busy",
             Errno::Exist => "File exists",
             Errno::NoDev => "No such device",

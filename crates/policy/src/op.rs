@@ -17,6 +17,8 @@ pub enum Op {
     Class(ClassOp),
     /// On a filter.
     Filter(FilterOp),
+    /// On the machine's actions.
+    Actions(ActionsOp),
     /// On a netfilter table.
     Netfilter(NfOp),
     /// On a link.
@@ -122,6 +124,26 @@ pub struct FilterOp {
     pub params: Option<FilterParams>,
     /// What it does beside naming a class, in order.
     pub actions: Vec<Action>,
+}
+
+/// An operation on the machine's actions, which filters share (`tc actions`).
+#[derive(Clone, Debug, PartialEq)]
+pub enum ActionsOp {
+    /// Make these, or change those that are there. Where one is refused, none is made.
+    Set(Verb, Vec<Action>),
+    /// Take these away, in order, as far as no filter has them.
+    Delete(Vec<ActionId>),
+    /// Take away those of a kind that no filter has. The name may be one that nobody knows.
+    Flush(String),
+}
+
+/// Which action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ActionId {
+    /// The kind's name in tc.
+    pub kind: &'static str,
+    /// Its number among those of its kind.
+    pub index: u32,
 }
 
 impl FilterOp {

@@ -6,7 +6,7 @@ use crate::list::RandomSource;
 use alloc::vec::Vec;
 use tidegate_packet::{Mark, Pkt, Pool, Time};
 use tidegate_policy::dump::ActionDump;
-use tidegate_policy::{Act, Action, Control, Errno, Gact, Mirred, Skbedit, TcError};
+use tidegate_policy::{Act, Action, Control, Errno, Gact, Mirred, RandomGact, Skbedit, TcError};
 
 /// An action with its counters.
 #[derive(Debug)]
@@ -55,7 +55,11 @@ impl Live {
     pub(super) fn change(&mut self, action: &Action, now: Time) -> Result<(), TcError> {
         check(action)?;
         self.policer = policer(action, now);
-        self.action.act = action.act.clone();
+        match (&mut self.action.act, &action.act) {
+            // A change that says nothing of another decision leaves the one there is.
+            (Act::Gact(old), Act::Gact(new)) => *old = Gact { control: new.control, random: new.random.or(old.random) },
+            (old, new) => *old = new.clone(),
+        }
         if !action.cookie.is_empty() {
             self.action.cookie.clone_from(&action.cookie);
         }
@@ -122,6 +126,9 @@ fn policer(action: &Action, now: Time) -> Option<Policer> {
 
 /// What the kernel takes for no action.
 fn check(action: &Action) -> Result<(), TcError> {
+    if let Act::Gact(Gact { random: Some(RandomGact { control: Control::Goto(_), .. }), .. }) = &action.act {
+        return Err(TcError::new(Errno::Inval, "goto chain not allowed on fallback"));
+    }
     let Act::Police(police) = &action.act else { return Ok(()) };
     if police.average.is_some() {
         // Nobody measures: a filter's rate estimator is not modelled.

@@ -4,11 +4,13 @@ use super::live::Live;
 use super::{Done, Mirrored};
 use crate::list::Asked;
 use alloc::collections::BTreeMap;
+use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use tidegate_packet::Time;
 use tidegate_policy::dump::ActionDump;
-use tidegate_policy::{Act, Action, Errno, TcError, Verb};
+use tidegate_policy::spec::action_kind;
+use tidegate_policy::{Act, Action, ActionId, ActionsOp, Control, Errno, TcError, Verb};
 
 /// The actions of a machine, with those who have them.
 #[derive(Debug, Default)]
@@ -148,46 +150,93 @@ impl Actions {
         self.stale = None;
     }
 
-    /// Makes an action by itself, changes or deletes one (`tc actions`).
+    /// Makes actions by themselves, changes or deletes them (`tc actions`). What comes back is a warning.
     ///
     /// # Errors
-    /// As the kernel refuses.
-    pub fn apply(&mut self, verb: Verb, action: &Action, now: Time) -> Result<(), TcError> {
-        let there = self.known.get(&(action.act.kind(), action.index)).copied().filter(|_| action.index != 0);
-        match (verb, there) {
-            (Verb::Delete, None) => Err(TcError::new(Errno::NoEnt, "TC action with specified index not found")),
-            (Verb::Delete, Some(place)) => match self.at(place) {
-                Some(live) if live.binds > 0 => Err(TcError::new(Errno::Perm, "Failed to delete TC action")),
-                _ => {
-                    self.remove(place);
-                    Ok(())
-                }
-            },
-            (Verb::Add, Some(_)) => Err(TcError::bare(Errno::Exist)),
-            (_, Some(place)) => match self.at_mut(place) {
-                Some(live) => live.change(action, now),
-                None => Ok(()),
-            },
-            (_, None) => {
-                let place = self.make(action, now)?;
-                if let Some(live) = self.at_mut(place) {
-                    live.kept = true;
-                }
+    /// As the kernel refuses; then none is made. Those that were changed or deleted before stay so.
+    pub fn apply(&mut self, op: &ActionsOp, now: Time) -> Result<Option<String>, TcError> {
+        match op {
+            ActionsOp::Set(verb, actions) => self.set(*verb, actions, now),
+            ActionsOp::Delete(ids) => self.delete(ids).map(|()| None),
+            ActionsOp::Flush(kind) => self.flush(kind),
+        }
+    }
+
+    fn set(&mut self, verb: Verb, actions: &[Action], now: Time) -> Result<Option<String>, TcError> {
+        let mut made = Vec::new();
+        for action in actions {
+            if let Err(error) = self.set_one(verb, action, &mut made, now) {
+                made.iter().for_each(|place| self.remove(*place));
+                return Err(error);
+            }
+        }
+        for place in made {
+            if let Some(live) = self.at_mut(place) {
+                live.kept = true;
+            }
+        }
+        let soft = actions.iter().any(|action| in_software_only(&action.act));
+        Ok(soft.then(|| "act_api: Failed to setup tc actions for offload.".into()))
+    }
+
+    fn set_one(&mut self, verb: Verb, action: &Action, made: &mut Vec<u32>, now: Time) -> Result<(), TcError> {
+        match self.known.get(&(action.act.kind(), action.index)).copied().filter(|_| action.index != 0) {
+            // The number is taken and the action not there yet: the kernel has its caller try again.
+            Some(place) if made.contains(&place) => Err(TcError::bare(Errno::Again)),
+            Some(_) if verb == Verb::Add => Err(TcError::bare(Errno::Exist)),
+            // Chains belong to the qdisc of a filter.
+            _ if leads_to_a_chain(&action.act) => Err(TcError::new(Errno::Inval, "can't goto NULL proto/chain")),
+            Some(place) => self.at_mut(place).map_or(Ok(()), |live| live.change(action, now)),
+            None => {
+                made.push(self.make(action, now)?);
                 Ok(())
             }
         }
     }
 
-    /// Deletes all of a kind that no filter has, up to the first that one has. False: there was such a one.
-    pub fn flush(&mut self, kind: &str) -> bool {
-        let places: Vec<u32> = self.known.iter().filter(|((known, _), _)| *known == kind).map(|(_, at)| *at).collect();
+    fn find(&self, id: ActionId) -> Result<u32, TcError> {
+        if id.index == 0 {
+            return Err(TcError::new(Errno::Inval, "Invalid TC action index value"));
+        }
+        let place = self.known.get(&(id.kind, id.index)).copied();
+        place.ok_or(TcError::new(Errno::NoEnt, "TC action with specified index not found"))
+    }
+
+    /// All must be there before the first goes.
+    fn delete(&mut self, ids: &[ActionId]) -> Result<(), TcError> {
+        let places = ids.iter().map(|id| self.find(*id)).collect::<Result<Vec<u32>, TcError>>()?;
         for place in places {
+            if self.at(place).is_some_and(|live| live.binds > 0) {
+                return Err(TcError::new(Errno::Perm, "Failed to delete TC action"));
+            }
+            self.remove(place);
+        }
+        Ok(())
+    }
+
+    /// Deletes those of a kind by number, up to the first that a filter has.
+    fn flush(&mut self, kind: &str) -> Result<Option<String>, TcError> {
+        if action_kind(kind).is_none() {
+            return Err(TcError::new(Errno::Inval, "Cannot flush unknown TC action"));
+        }
+        let places: Vec<u32> = self.known.iter().filter(|((known, _), _)| *known == kind).map(|(_, at)| *at).collect();
+        for (gone, place) in places.into_iter().enumerate() {
             match self.at(place) {
-                Some(live) if live.binds > 0 => return false,
+                Some(live) if live.binds > 0 && gone == 0 => return Err(TcError::bare(Errno::Perm)),
+                Some(live) if live.binds > 0 => return Ok(Some("Unable to flush all TC actions.".into())),
                 _ => self.remove(place),
             }
         }
-        true
+        Ok(None)
+    }
+
+    /// Those that are asked for, by number.
+    ///
+    /// # Errors
+    /// When one is not there.
+    pub fn get(&self, ids: &[ActionId], now: Time) -> Result<Vec<ActionDump>, TcError> {
+        let places = ids.iter().map(|id| self.find(*id)).collect::<Result<Vec<u32>, TcError>>()?;
+        Ok(places.into_iter().filter_map(|place| self.dump_at(place, now)).collect())
     }
 
     /// Those of a kind, by number.
@@ -220,5 +269,24 @@ impl Actions {
     /// The copies that actions made since this was last asked.
     pub fn take_mirrored(&mut self) -> Vec<Mirrored> {
         core::mem::take(&mut self.mirrored)
+    }
+}
+
+fn leads_to_a_chain(act: &Act) -> bool {
+    let leads = |control: Control| matches!(control, Control::Goto(_));
+    match act {
+        Act::Gact(gact) => leads(gact.control),
+        Act::Police(police) => leads(police.exceed) || police.conform.is_some_and(leads),
+        Act::Mirred(mirred) => leads(mirred.control),
+        Act::Skbedit(edit) => leads(edit.control),
+    }
+}
+
+/// Decisions that the kernel has no words for when it asks cards whether they would do a policer's work.
+fn in_software_only(act: &Act) -> bool {
+    let unknown = |control: Control| matches!(control, Control::Reclassify | Control::Trap);
+    match act {
+        Act::Police(police) => unknown(police.exceed) || police.conform.is_some_and(unknown),
+        _ => false,
     }
 }

@@ -5,7 +5,7 @@ use super::explain::explain;
 use super::{Face, refused};
 use crate::capture::Reply;
 use tidegate_lang::batch;
-use tidegate_lang::tc::{self, Object, Parsed, ShowWhat, TcCommand};
+use tidegate_lang::tc::{self, Object, Parsed, ShowActions, ShowWhat, TcCommand};
 use tidegate_packet::Handle;
 use tidegate_policy::Op;
 
@@ -61,6 +61,7 @@ fn carry_out(face: &mut Face<'_>, parsed: Parsed, words: &[String]) -> Reply {
             }
         },
         TcCommand::Show(what) => show(face, &what, &parsed.flags),
+        TcCommand::ShowActions(what) => show_actions(face, &what, &parsed.flags),
         TcCommand::Help(text) => Reply::error(0, text),
         TcCommand::Version => Reply::text(tc::VERSION),
         TcCommand::Batch { .. } => Reply::error(1, "tc: a batch cannot call a batch\n"),
@@ -93,6 +94,21 @@ fn show(face: &mut Face<'_>, what: &ShowWhat, flags: &tc::ShowFlags) -> Reply {
             tc::show_filters(&dumps, what, flags)
         }
     })
+}
+
+fn show_actions(face: &mut Face<'_>, what: &ShowActions, flags: &tc::ShowFlags) -> Reply {
+    let (now, gateway) = (face.machine.now, &mut face.machine.gateway);
+    let dumps = match what {
+        ShowActions::Kind(kind) => Ok(gateway.actions(now, kind)),
+        ShowActions::Numbered(ids) => gateway.numbered_actions(now, ids),
+    };
+    match dumps {
+        Ok(dumps) => Reply::text(tc::show_actions(&dumps, what, flags)),
+        Err(error) => {
+            let (stderr, code) = tc::action_not_found(&error);
+            Reply::error(code, stderr)
+        }
+    }
 }
 
 fn run_batch(face: &mut Face<'_>, text: &[u8], flags: tc::ShowFlags, force: bool) -> Reply {

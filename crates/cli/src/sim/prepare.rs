@@ -139,7 +139,7 @@ fn known_devices(node: &Node, ops: &[Op], at: &Place) -> Result<(), Wrong> {
                 made.push(to);
                 continue;
             }
-            Op::Link(_) | Op::Netfilter(_) => continue,
+            Op::Link(_) | Op::Netfilter(_) | Op::Actions(_) => continue,
         };
         let there = node.machine.devices.iter().any(|device| device.name == *named) || made.contains(&named.as_str());
         if !there && LinkKind::of_name(named) != LinkKind::Ifb {

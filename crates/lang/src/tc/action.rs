@@ -6,33 +6,17 @@ mod show;
 mod skbedit;
 
 pub(super) use show::show;
+pub use show::show_actions;
 
 use super::build::later;
 use super::words::{Words, begins};
 use crate::number::u32_in;
 use crate::{Env, Refusal};
+use tidegate_policy::spec::{REFUSED_ACTIONS, why_not};
 use tidegate_policy::{Act, Action, Control, Gact, RandomGact};
 
 /// The most actions of a filter.
 const MOST: usize = 32;
-
-/// Actions that tc 6.1 knows and this version has not, and why.
-pub(super) const REFUSED: [(&str, &str); 14] = [
-    ("nat", "it rewrites addresses without memory; iptables' and nft's translation is built"),
-    ("pedit", "it rewrites octets of the headers, and checksums are not kept here"),
-    ("csum", "checksums are not kept: packets arrive with right ones"),
-    ("skbmod", "it rewrites the link header, which nothing here reads"),
-    ("tunnel_key", "tunnels that take their addresses from packets are not built"),
-    ("sample", "there is no receiver for the samples"),
-    ("ct", "connections are tracked by netfilter's hooks, which filters come before or after"),
-    ("ctinfo", "connections are tracked by netfilter's hooks, which filters come before or after"),
-    ("connmark", "connections are tracked by netfilter's hooks; CONNMARK of iptables is built"),
-    ("mpls", "MPLS labels are not read"),
-    ("vlan", "tags are put on and taken off by devices of that kind only"),
-    ("bpf", "programs of Berkeley's packet filter are not run"),
-    ("simple", "it writes a line into the kernel's log for each packet, and does nothing"),
-    ("ife", "no other machine is there to read what it adds to packets"),
-];
 
 /// Reads the words after the first `action`: one action after the other, until they end or the filter's class is named.
 pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<Vec<Action>, Refusal> {
@@ -123,21 +107,35 @@ fn one(word: &str, words: &mut Words<'_>, env: &Env, cookie: &[u8]) -> Result<Ac
         }
         "mirred" => mirred::parse(words, env)?,
         "skbedit" => skbedit::parse(words).map_err(fail)?,
+        // A number alone leads to the action that has it, or makes one that lets pass.
+        "gact" if words.peek() == Some("index") => Act::decide(Control::Pass).into(),
         "gact" => {
             let word = words.need()?;
             gact(word, words)?
         }
+        "index" => Action {
+            index: number("index", words).map_err(|it| unparsed(it, word, left))?,
+            ..Act::decide(Control::Pass).into()
+        },
         _ if begins_control(word) => gact(word, words)?,
         _ => {
-            return Err(match REFUSED.iter().find(|(name, _)| *name == word) {
-                Some((_, why)) => later("action", word, place).remedy(format!("Not built: {why}.")),
+            return Err(match why_not(REFUSED_ACTIONS, word) {
+                Some(why) => later("action", word, place).remedy(format!("Not built: {why}.")),
                 None => unknown(word, place),
             });
         }
     };
     action.cookie = cookie.to_vec();
-    options(&mut action, words)?;
+    options(&mut action, words).map_err(|refusal| match refusal.code {
+        1 => unparsed(refusal, word, left),
+        _ => refusal,
+    })?;
     Ok(action)
+}
+
+/// What tc adds where an action's own words are wrong: `left` words from its name on.
+fn unparsed(refusal: Refusal, kind: &str, left: usize) -> Refusal {
+    refusal.then(&format!("bad action parsing\nparse_action: bad value ({left}:{kind})!\nIllegal \"action\"\n"))
 }
 
 /// What any action may end with.

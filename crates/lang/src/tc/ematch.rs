@@ -4,6 +4,7 @@ use super::build::later;
 use super::words::Words;
 use crate::Refusal;
 use crate::number::{u8_in, u32_in};
+use tidegate_policy::spec::{REFUSED_EMATCHES, why_not};
 use tidegate_policy::{Compare, Ematch, Layer, MetaId, MetaValue, Term, U32Key, Width};
 
 /// How deep parentheses may be nested.
@@ -241,11 +242,13 @@ fn condition(name: &str, arguments: &[Vec<u8>]) -> Result<Ematch, Wrong> {
         "nbyte" => nbyte(Args { kind: "nbyte", usage: "nbyte(\"TEXT\" at OFFSET [layer 0|1|2])", all }),
         "u32" => word(Args { kind: "u32", usage: "u32(u8|u16|u32 VALUE MASK at [nexthdr+]OFFSET)", all }),
         "meta" => meta(Args { kind: "meta", usage: "meta(WHAT [shift N] [mask M] eq|gt|lt NUMBER-OR-WHAT)", all }),
-        "ipset" | "ipt" | "canid" => Err(Wrong::new(
-            later("ematch", name, 0).stderr.trim_end().to_owned(),
-            "tc would have accepted this word; sets of addresses, iptables' matches and CAN frames are not asked from filters here.",
-        )),
-        _ => Err(Wrong::new(format!("Unknown ematch \"{name}\""), EXPRESSION)),
+        _ => Err(match why_not(REFUSED_EMATCHES, name) {
+            Some(why) => {
+                let said = later("ematch", name, 0).stderr.trim_end().to_owned();
+                Wrong::new(said, format!("Not built: {why}."))
+            }
+            None => Wrong::new(format!("Unknown ematch \"{name}\""), EXPRESSION),
+        }),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::number::{u16_in, u32_in};
 use crate::units::parse_classid;
 use crate::{Env, Refusal};
 use tidegate_packet::Handle;
-use tidegate_policy::spec::{FLOW, FW, MATCHALL};
+use tidegate_policy::spec::{FLOW, FW, MATCHALL, REFUSED_FILTERS, why_not};
 use tidegate_policy::{
     Action, FilterOp, FilterParams, FlowKeySet, FlowMode, FlowParams, FwParams, MatchallParams, Op, Verb,
 };
@@ -19,9 +19,6 @@ use tidegate_policy::{
 pub(super) const INGRESS_FILTERS: Handle = Handle(0xffff_fff2);
 /// Where `filter … egress` hangs.
 pub(super) const EGRESS_FILTERS: Handle = Handle(0xffff_fff3);
-
-/// Kinds that tc 6.1 has words for and this version has not.
-const LATER: [&str; 6] = ["bpf", "cgroup", "route", "rsvp", "rsvp6", "tcindex"];
 
 pub(super) fn filter(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut Notes) -> Result<TcCommand, Refusal> {
     let mut op = FilterOp {
@@ -251,9 +248,11 @@ fn options(
             }
             Ok(Read { handle: node, params: read.params.map(FilterParams::U32), actions: read.actions })
         }
-        _ if LATER.contains(&kind) && words.peek().is_some() => Err(later("filter", kind, place)),
         _ => match words.peek() {
             Some(option) => {
+                if let Some(why) = why_not(REFUSED_FILTERS, kind) {
+                    return Err(later("filter", kind, place).remedy(format!("Not built: {why}.")));
+                }
                 let remedy = match nearest(kind, &["fw", "u32", "flow", "matchall", "basic", "flower"]) {
                     Some(name) => format!("There is no filter \"{kind}\"; did you mean {name}?"),
                     None => format!(

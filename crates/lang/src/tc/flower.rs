@@ -11,7 +11,7 @@ use crate::number::{u8_in, u16_in, u32_in};
 use crate::{Env, Refusal};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use tidegate_packet::header::{ethertype, proto};
-use tidegate_policy::spec::FLOWER;
+use tidegate_policy::spec::{FLOWER, REFUSED_FLOWER_KEYS, why_not};
 use tidegate_policy::{FilterParams, FlowerField, FlowerKey, FlowerParams};
 
 /// SCTP's protocol number.
@@ -20,34 +20,6 @@ const SCTP: u8 = 132;
 /// Names of protocols behind the network header, as tc knows them.
 const PROTOCOLS: [(&str, u8); 5] =
     [("tcp", proto::TCP), ("udp", proto::UDP), ("sctp", SCTP), ("icmp", proto::ICMP), ("icmpv6", proto::ICMPV6)];
-
-/// Words of tc 6.1 that are refused, and why.
-pub(super) const REFUSED: [(&str, &str); 21] = [
-    ("indev", "filters on what leaves do not know where it came in; put the filter at that device's ingress"),
-    ("enc_dst_ip", TUNNEL),
-    ("enc_src_ip", TUNNEL),
-    ("enc_key_id", TUNNEL),
-    ("enc_dst_port", TUNNEL),
-    ("enc_tos", TUNNEL),
-    ("enc_ttl", TUNNEL),
-    ("geneve_opts", TUNNEL),
-    ("vxlan_opts", TUNNEL),
-    ("erspan_opts", TUNNEL),
-    ("gtp_opts", TUNNEL),
-    ("ct_state", CONNECTION),
-    ("ct_label", CONNECTION),
-    ("ct_mark", CONNECTION),
-    ("ct_zone", CONNECTION),
-    ("mpls", MPLS),
-    ("mpls_label", MPLS),
-    ("mpls_tc", MPLS),
-    ("mpls_bos", MPLS),
-    ("mpls_ttl", MPLS),
-    ("pppoe_sid", "what is in PPPoE is matched by its own fields"),
-];
-const TUNNEL: &str = "tunnels that leave their outer header beside the packet are not built";
-const CONNECTION: &str = "the action ct, which would look connections up for filters, is not built";
-const MPLS: &str = "MPLS labels are not read";
 
 struct Reader {
     params: FlowerParams,
@@ -125,8 +97,8 @@ impl Reader {
             "vlan_id" | "vlan_prio" | "vlan_ethtype" | "cvlan_id" | "cvlan_prio" | "cvlan_ethtype" => {
                 self.vlan(word, words)
             }
-            _ => Err(match REFUSED.iter().find(|(name, _)| *name == word) {
-                Some((_, why)) => later("flower key", word, words.last()).remedy(format!("Not built: {why}.")),
+            _ => Err(match why_not(REFUSED_FLOWER_KEYS, word) {
+                Some(why) => later("flower key", word, words.last()).remedy(format!("Not built: {why}.")),
                 None => Refusal::new(1, format!("What is \"{word}\"?")).then(&FLOWER.help()).at(words.last()).remedy(
                     "flower takes fields of the headers: ip_proto, src_ip, dst_ip, src_port, dst_port, ip_tos, ip_ttl, tcp_flags …",
                 ),

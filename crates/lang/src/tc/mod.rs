@@ -1,6 +1,7 @@
 //! tc: its command line into operations, dumps into its words.
 
 mod action;
+mod actions;
 mod aqm;
 mod basic;
 mod build;
@@ -37,8 +38,10 @@ use tidegate_policy::Op;
 use tidegate_policy::spec::{FILTERS, KINDS, KindSpec};
 use words::{Words, begins};
 
+pub use action::show_actions;
+pub use actions::ShowActions;
 pub use listing::{Listed, NotListed, is_listing, read_listing};
-pub use refuse::refusal_text;
+pub use refuse::{action_not_found, refusal_text};
 pub use show_class::show_classes;
 pub use show_filter::show_filters;
 pub use show_qdisc::show_qdiscs;
@@ -67,6 +70,8 @@ pub enum TcCommand {
     Apply(Op),
     /// To show something.
     Show(ShowWhat),
+    /// To show some of the machine's actions.
+    ShowActions(ShowActions),
     /// `-batch FILE` (`-` = standard input): [`crate::batch`] reads it.
     Batch {
         /// The file's name.
@@ -243,7 +248,10 @@ fn object(words: &mut Words<'_>, flags: ShowFlags, mut notes: Notes, env: &Env) 
     let Some(word) = words.take() else { return Ok(done(help_of(None), flags, notes)) };
     let object = [Object::Qdisc, Object::Class, Object::Filter].into_iter().find(|object| begins(word, object.name()));
     let Some(object) = object else {
-        if ["chain", "actions", "monitor", "exec"].iter().any(|name| begins(word, name)) {
+        if begins(word, "actions") {
+            return Ok(done(actions::parse(words, env)?, flags, notes));
+        }
+        if ["chain", "monitor", "exec"].iter().any(|name| begins(word, name)) {
             return Err(build::later("object", word, words.last()));
         }
         if begins(word, "help") {
@@ -251,7 +259,7 @@ fn object(words: &mut Words<'_>, flags: ShowFlags, mut notes: Notes, env: &Env) 
         }
         return Err(Refusal::new(255, format!("Object \"{word}\" is unknown, try \"tc help\"."))
             .at(words.last())
-            .remedy("The objects are qdisc, class and filter."));
+            .remedy("The objects are qdisc, class, filter and actions."));
     };
     let command = match (command::verb(object, words)?, object) {
         (command::Asked::Help, _) => help_of(Some(object)),
@@ -315,7 +323,7 @@ pub(crate) fn help_of(object: Option<Object>) -> TcCommand {
     TcCommand::Help(match object {
         None => format!(
             "tc [-s] [-d] [-j] [-p] [-r] [-o] [-iec] OBJECT VERB …   or   tc [-force] -batch FILE\n\
-             objects: qdisc class filter; verbs: add change replace delete show\n\
+             objects: qdisc class filter actions; verbs: add change replace delete show\n\
              `tc OBJECT help` tells more.\nqdiscs: {kinds}\nfilters: {filters}\n"
         ),
         Some(Object::Qdisc) => format!(

@@ -12,11 +12,16 @@ mod fq_pie;
 mod gred;
 mod hhf;
 mod netem;
+mod parts;
 mod qdiscs;
 mod refused;
 mod skbprio;
 
 pub use filters::{BASIC, FILTERS, FLOW, FLOWER, FW, MATCHALL, U32};
+pub use parts::{
+    ACTIONS, EMATCHES, Part, REFUSED_ACTIONS, REFUSED_EMATCHES, REFUSED_FILTERS, REFUSED_FLOWER_KEYS, action_kind,
+    why_not,
+};
 pub use qdiscs::{KINDS, STAB};
 pub use refused::{REFUSED, Refused};
 

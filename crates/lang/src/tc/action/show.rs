@@ -1,8 +1,8 @@
 //! Actions as they are listed.
 
-use crate::json::Json;
-use crate::tc::ShowFlags;
-use crate::tc::show::Entry;
+use crate::json::{self, Json};
+use crate::tc::show::{Entry, ended};
+use crate::tc::{ShowActions, ShowFlags};
 use crate::units::{bytes_of, print_rate, print_size};
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::ActionDump;
@@ -32,6 +32,41 @@ pub(in crate::tc) fn show(actions: &[ActionDump], flags: &ShowFlags, entry: &mut
     if flags.stats && actions.first().is_some_and(|first| first.counted_old) {
         old_counts(&actions[0], entry);
     }
+}
+
+/// The listing of some of the machine's actions by themselves.
+pub fn show_actions(dumps: &[ActionDump], what: &ShowActions, flags: &ShowFlags) -> String {
+    // Those that are asked for by number are counted from 1, and tc takes their count from where the kernel leaves none.
+    let (total, first) = match what {
+        ShowActions::Kind(_) => (dumps.len(), 0),
+        ShowActions::Numbered(_) => (0, 1),
+    };
+    if matches!(what, ShowActions::Kind(_)) && dumps.is_empty() {
+        return if flags.json { json::list(&[], flags.pretty) } else { String::new() };
+    }
+    let entries: Vec<Entry> = (first..).zip(dumps).map(|(order, dump)| alone(order, dump, flags)).collect();
+    if flags.json {
+        let actions = entries.into_iter().map(|entry| Json::Object(entry.members)).collect();
+        let items = [vec![("total acts", Json::number(total))], vec![("actions", Json::List(actions))]];
+        return json::list(&items.map(Json::Object), flags.pretty);
+    }
+    let lines: String = entries.into_iter().map(|entry| entry.text).collect();
+    ended(format!("total acts {total}\n{lines}"), flags)
+}
+
+/// One of them: unlike in a filter's list, that no card does its work is told of each.
+fn alone(order: u32, dump: &ActionDump, flags: &ShowFlags) -> Entry {
+    let mut entry = Entry::new();
+    entry.say(&format!("\n\taction order {order}: "));
+    entry.member("order", Json::number(order));
+    body(dump, flags, &mut entry);
+    entry.say("\tnot_in_hw\n");
+    entry.member("not_in_hw", Json::Bool(true));
+    if dump.made_old {
+        entry.say("\thw_stats disabled\n");
+        entry.member("hw_stats", Json::List(vec![Json::text("disabled")]));
+    }
+    entry
 }
 
 /// What follows an action's place in a list.

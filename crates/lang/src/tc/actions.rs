@@ -1,0 +1,127 @@
+//! `tc actions …`: the machine's actions by themselves.
+
+use super::words::{Words, begins};
+use super::{TcCommand, action};
+use crate::number::u32_in;
+use crate::{Env, Refusal};
+use tidegate_policy::spec::{ACTIONS, action_kind};
+use tidegate_policy::{ActionId, ActionsOp, Op, Verb};
+
+/// Which actions are shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ShowActions {
+    /// All of a kind; nothing, where the name is unknown.
+    Kind(String),
+    /// These.
+    Numbered(Vec<ActionId>),
+}
+
+/// What a verb asks for.
+#[derive(Clone, Copy)]
+enum Asked {
+    Set(Verb),
+    Delete,
+    Get,
+    Flush,
+    List,
+    Help,
+}
+
+/// In tc's order: an abbreviation goes to the first that fits.
+const VERBS: [(&str, Asked); 10] = [
+    ("add", Asked::Set(Verb::Add)),
+    ("change", Asked::Set(Verb::Change)),
+    ("replace", Asked::Set(Verb::Replace)),
+    ("delete", Asked::Delete),
+    ("get", Asked::Get),
+    ("list", Asked::List),
+    ("show", Asked::List),
+    ("lst", Asked::List),
+    ("flush", Asked::Flush),
+    ("help", Asked::Help),
+];
+
+pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refusal> {
+    // Without a verb tc does nothing and says nothing.
+    let Some(verb) = words.take() else { return Ok(TcCommand::Help(String::new())) };
+    let Some((_, asked)) = VERBS.iter().find(|(name, _)| begins(verb, name)) else {
+        return Err(Refusal::new(255, format!("Command \"{verb}\" is unknown, try \"tc actions help\"."))
+            .at(words.last())
+            .remedy("tc actions knows add, change, replace, delete, get, list and flush."));
+    };
+    let place = words.last();
+    match asked {
+        Asked::Set(verb) => {
+            let actions = set(words, env).map_err(|refusal| Refusal { code: 255, ..refusal })?;
+            Ok(TcCommand::Apply(Op::Actions(ActionsOp::Set(*verb, actions))))
+        }
+        Asked::Delete => Ok(TcCommand::Apply(Op::Actions(ActionsOp::Delete(numbered(words)?)))),
+        Asked::Get => Ok(TcCommand::ShowActions(ShowActions::Numbered(numbered(words)?))),
+        Asked::Flush => Ok(TcCommand::Apply(Op::Actions(ActionsOp::Flush(kind(words)?)))),
+        Asked::List => Ok(TcCommand::ShowActions(ShowActions::Kind(kind(words)?))),
+        Asked::Help => Err(usage(place)),
+    }
+}
+
+fn usage(place: usize) -> Refusal {
+    let kinds = ACTIONS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" ");
+    Refusal::new(255, "tc actions add|change|replace action KIND [OPTION…] [index N] [action …]")
+        .then("tc actions get|delete action KIND index N [action …]")
+        .then("tc actions list|flush action KIND")
+        .then(&format!("kinds: {kinds}"))
+        .at(place)
+}
+
+/// The actions of `add`, `change` and `replace`. The first `action` may be left out.
+fn set(words: &mut Words<'_>, env: &Env) -> Result<Vec<tidegate_policy::Action>, Refusal> {
+    const FORM: &str = "Say which action: tc actions add action police rate 1mbit burst 10k drop index 1";
+    let named = words.peek() == Some("action");
+    if named {
+        words.skip();
+    }
+    match words.peek() {
+        None if named => Err(Refusal::new(255, "bad action empty 1")
+            .then("parse_action: bad value (0:(null))!\nIllegal \"action\"\n")
+            .at(words.last())
+            .remedy(FORM)),
+        None | Some("help") => Err(Refusal::new(255, "Illegal \"action\"").at(words.last()).remedy(FORM)),
+        Some(_) => action::parse(words, env),
+    }
+}
+
+/// `action KIND index N`, as often as it stands there.
+fn numbered(words: &mut Words<'_>) -> Result<Vec<ActionId>, Refusal> {
+    // tc goes over the first word without a look at it.
+    words.take();
+    let mut ids = Vec::new();
+    while let Some(word) = words.take() {
+        match word {
+            "action" => continue,
+            "help" => return Err(usage(words.last())),
+            _ => {}
+        }
+        // A kind that tc has no words for counts as a decision.
+        let kind = action_kind(word).unwrap_or("gact");
+        if words.take() != Some("index") {
+            return Err(Refusal::new(255, format!("Error: no index specified action: {kind}"))
+                .at(words.last())
+                .remedy(format!("Say which: action {kind} index N.")));
+        }
+        let text = words.need()?;
+        let index = u32_in(text, 10).ok_or_else(|| {
+            Refusal::new(255, "Illegal \"index\"")
+                .at(words.last())
+                .remedy(format!("\"{text}\" is not the number of an action."))
+        })?;
+        ids.push(ActionId { kind, index });
+    }
+    Ok(ids)
+}
+
+/// `action KIND`; what follows is not looked at.
+fn kind(words: &mut Words<'_>) -> Result<String, Refusal> {
+    match (words.take(), words.take()) {
+        (Some("action"), Some(kind)) => Ok(kind.into()),
+        _ => Err(usage(words.last())),
+    }
+}

@@ -1,0 +1,97 @@
+//! What filters are made of: the actions that are built and, of filters, conditions and actions, those that Linux has and tidegate has not,
+//! each with the reason.
+
+/// A name of tc's, and a sentence's end about it: what it does or, where it is not built, why not.
+pub type Part = (&'static str, &'static str);
+
+/// The actions that are built.
+pub const ACTIONS: &[Part] = &[
+    (
+        "gact",
+        "decides: pass, drop, continue, reclassify, pipe, trap, jump N, goto chain N; `random` mixes in another decision",
+    ),
+    ("police", "measures bytes or packets and decides otherwise about what comes too fast"),
+    ("mirred", "leads packets (redirect) or copies of them (mirror) out by another device"),
+    ("skbedit", "sets priority, mark and packet type"),
+];
+
+/// The conditions of basic filters that are built.
+pub const EMATCHES: &[Part] = &[
+    ("cmp", "compares a number at a place in the packet"),
+    ("nbyte", "compares octets at a place in the packet"),
+    ("u32", "compares masked bits at a place in the packet"),
+    ("meta", "compares what the kernel knows of the packet: its length, mark, priority and so on"),
+];
+
+/// Kinds of filters that are not built.
+pub const REFUSED_FILTERS: &[Part] = &[
+    ("bpf", "programs of Berkeley's packet filter are not run"),
+    ("cgroup", "packets here are sent by no process that a control group could hold"),
+    ("route", "routes here carry no realms; a mark that iptables sets does the same"),
+    ("rsvp", "Linux has it no more since 6.3; flower matches addresses, protocols and ports"),
+    ("rsvp6", "Linux has it no more since 6.3; flower matches addresses, protocols and ports"),
+    ("tcindex", "Linux has it no more since 6.3; it sorted by what dsmark wrote beside the packet"),
+];
+
+/// Conditions of basic filters that are not built.
+pub const REFUSED_EMATCHES: &[Part] = &[
+    ("ipset", "sets of addresses are not kept"),
+    ("ipt", "iptables' matches are asked by its own rules, which may set a mark for filters"),
+    ("canid", "there are no CAN frames"),
+];
+
+/// Actions that are not built.
+pub const REFUSED_ACTIONS: &[Part] = &[
+    ("nat", "it rewrites addresses without memory; iptables' and nft's translation is built"),
+    ("pedit", "it rewrites octets of the headers, and checksums are not kept here"),
+    ("csum", "checksums are not kept: packets arrive with right ones"),
+    ("skbmod", "it rewrites the link header, which nothing here reads"),
+    ("tunnel_key", "tunnels that take their addresses from packets are not built"),
+    ("sample", "there is no receiver for the samples"),
+    ("ct", "connections are tracked by netfilter's hooks, which filters come before or after"),
+    ("ctinfo", "connections are tracked by netfilter's hooks, which filters come before or after"),
+    ("connmark", "connections are tracked by netfilter's hooks; CONNMARK of iptables is built"),
+    ("mpls", "MPLS labels are not read"),
+    ("vlan", "tags are put on and taken off by devices of that kind only"),
+    ("bpf", "programs of Berkeley's packet filter are not run"),
+    ("simple", "it writes a line into the kernel's log for each packet, and does nothing"),
+    ("ife", "no other machine is there to read what it adds to packets"),
+];
+
+/// Keys of flower that are not built.
+pub const REFUSED_FLOWER_KEYS: &[Part] = &[
+    ("indev", "filters on what leaves do not know where it came in; put the filter at that device's ingress"),
+    ("enc_dst_ip", TUNNEL),
+    ("enc_src_ip", TUNNEL),
+    ("enc_key_id", TUNNEL),
+    ("enc_dst_port", TUNNEL),
+    ("enc_tos", TUNNEL),
+    ("enc_ttl", TUNNEL),
+    ("geneve_opts", TUNNEL),
+    ("vxlan_opts", TUNNEL),
+    ("erspan_opts", TUNNEL),
+    ("gtp_opts", TUNNEL),
+    ("ct_state", CONNECTION),
+    ("ct_label", CONNECTION),
+    ("ct_mark", CONNECTION),
+    ("ct_zone", CONNECTION),
+    ("mpls", MPLS),
+    ("mpls_label", MPLS),
+    ("mpls_tc", MPLS),
+    ("mpls_bos", MPLS),
+    ("mpls_ttl", MPLS),
+    ("pppoe_sid", "what is in PPPoE is matched by its own fields"),
+];
+const TUNNEL: &str = "tunnels that leave their outer header beside the packet are not built";
+const CONNECTION: &str = "the action ct, which would look connections up for filters, is not built";
+const MPLS: &str = "MPLS labels are not read";
+
+/// The proper name of a kind of actions, if the kernel has it.
+pub fn action_kind(name: &str) -> Option<&'static str> {
+    ACTIONS.iter().chain(REFUSED_ACTIONS).map(|(known, _)| *known).find(|known| *known == name)
+}
+
+/// Why a part is not built, if it is in a list of such.
+pub fn why_not(list: &[Part], name: &str) -> Option<&'static str> {
+    list.iter().find(|(known, _)| *known == name).map(|(_, why)| *why)
+}
