@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 //! Which class a packet takes: filters on qdiscs and classes, and the tables of netfilter that mark packets before them.
 //!
-//! A [`FilterList`] hangs on each qdisc (and on each inner class of HTB). It is asked with [`FilterList::classify`]; the first filter
+//! A [`FilterList`] hangs on each qdisc (and on each class of HTB and HFSC). It is asked with [`FilterList::classify`]; the first filter
 //! that matches decides, in the order of preference, then of the kind's own.
 
 extern crate alloc;
