@@ -2,8 +2,7 @@
 //!
 //! `TIDEGATE_BLESS=1 cargo test -p tidegate-lang --test filters_page` writes the page's tables.
 
-// The page is a file.
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods, reason = "a test reads the page it holds")]
 
 use std::fs;
 use std::path::Path;
@@ -45,18 +44,18 @@ fn the_page_is_made_from_the_tables() {
     }
 }
 
+/// A list of parts, and a command with one of them.
+type Refused = (&'static [Part], fn(&str) -> String);
+
 fn refusal(command: &str) -> Refusal {
     let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
     tc::parse(&words, &Env::default()).expect_err(command)
 }
 
-/// A command that asks for something of this name.
-type Asking = fn(&str) -> String;
-
 #[test]
 fn what_is_not_built_is_refused_with_its_reason() {
     const ADD: &str = "filter add dev eth0 parent 1: protocol ip prio 1";
-    let commands: [(&[Part], Asking); 4] = [
+    let commands: [Refused; 4] = [
         (REFUSED_FILTERS, |name| format!("{ADD} {name} classid 1:1")),
         (REFUSED_FLOWER_KEYS, |name| format!("{ADD} flower {name} 1 classid 1:1")),
         (REFUSED_EMATCHES, |name| format!("{ADD} basic match {name}(1) classid 1:1")),
