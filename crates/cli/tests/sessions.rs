@@ -14,6 +14,7 @@ use tidegate::capture::{Answer, Call};
 use tidegate::faces::Machine;
 use tidegate_gateway::DeviceSpec;
 use tidegate_packet::{Pool, Seeded, Time};
+use tidegate_policy::Kind;
 
 /// A command of a session, and what the real tc answered.
 #[derive(Default)]
@@ -170,6 +171,9 @@ fn tc_answers_as_the_real_one() {
         wrong += &format!("sessions-differ.txt: `{}` is answered the same\n", known.entry);
     }
     assert!(wrong.is_empty(), "{wrong}");
+    for kind in Kind::ALL.iter().map(|kind| kind.name()).filter(|name| !by_kind.contains_key(*name)) {
+        println!("fidelity: disciplines: commands | {kind} | unverified | no recorded session of the real tc has it");
+    }
     for (kind, (same, total)) in by_kind {
         let verdict = if same == total { "exact" } else { "differs" };
         let why = if same == total { "" } else { "; the others stand with their reasons in sessions-differ.txt" };

@@ -86,7 +86,7 @@ fn v_k1_saturated_tins() {
     for (n, (what, tins, places, wanted, points)) in table.into_iter().enumerate() {
         let found = saturated(tins, places);
         row(
-            "AQM and fairness",
+            "Queue management and fairness with TCP",
             &format!("V-K1-{}", n + 1),
             &format!("CAKE, saturated tins: {what}, shares in percent"),
             &format!("{} ± {points}", told(wanted)),
@@ -123,7 +123,15 @@ fn v_k2_shaper_has_no_burst() {
     // A packet's time is cut to whole nanoseconds.
     let within = worst <= world.sent.len() as f64 * RATE as f64 / 8e9;
     let found = format!("{worst:.3} bytes more");
-    row("AQM and fairness", "V-K2", "CAKE's shaper: bytes in any window", "rate·t + 1 packet", &found, within, "model");
+    row(
+        "Queue management and fairness with TCP",
+        "V-K2",
+        "CAKE's shaper: bytes in any window",
+        "rate·t + 1 packet",
+        &found,
+        within,
+        "model",
+    );
 }
 
 /// V-K11: host A sends to a, b and twice to c, host B to c and d; all of them more than the link carries.
@@ -149,7 +157,7 @@ fn v_k11_hosts_share() {
         }
         let found = shares(&world, start, &[1, 2, 3, 4, 5, 6]);
         row(
-            "AQM and fairness",
+            "Queue management and fairness with TCP",
             &format!("V-K11-{}", mode.name()),
             "CAKE: A to a, b, c, c and B to c, d; shares in percent",
             &format!("{} ± 0.5", told(&wanted)),
