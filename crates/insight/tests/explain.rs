@@ -99,6 +99,32 @@ ends: eth0 1:1 1:20 20:2, pfifo that nobody named
     );
 }
 
+const ACTING: &str = "\
+tc qdisc add dev eth0 root handle 1: prio
+tc filter add dev eth0 parent 1: protocol ip pref 1 flower ip_proto udp dst_port 5060 action skbedit mark 7 priority 1:1
+tc filter add dev eth0 parent 1: protocol ip pref 2 u32 match ip protocol 1 0xff police rate 100kbit burst 10k conform-exceed drop/ok flowid 1:1
+tc filter add dev eth0 parent 1: protocol ip pref 3 basic match cmp(u8 at 9 layer network eq 17) flowid 1:3
+tc filter add dev eth0 parent 1: protocol ip pref 4 matchall action police rate 1mbit burst 20k drop";
+
+/// Filters that edit, police and compare: what a filter writes into the packet is no reason for where the packet went before.
+#[test]
+fn filters_that_act_are_told_as_the_engine_took_them() {
+    let ends = |words: &str| {
+        let story = explain(&["eth0"], ACTING, words);
+        story.lines().find_map(|line| line.strip_prefix("ends: ").map(str::to_owned)).expect("an end")
+    };
+    let found = [
+        "udp 10.0.0.1:4000 > 10.9.0.1:5060",
+        "udp 10.0.0.1:4000 > 10.9.0.1:53",
+        "icmp 10.0.0.1 > 10.9.0.1",
+        "tcp 10.0.0.1:4000 > 10.9.0.1:80",
+    ]
+    .map(ends);
+    // Without a class of its own a filter leaves prio its default for priority 0: the second band.
+    let wanted = ["1:2", "1:3", "1:1", "1:2"].map(|class| format!("eth0 {class}, pfifo that nobody named"));
+    assert_eq!(found, wanted);
+}
+
 #[test]
 fn what_loses_it_is_the_last_thing_told() {
     let policy = "\

@@ -375,7 +375,11 @@ fn within(
     let engine = moment.stop.classes.iter().rev().find(|class| class.qdisc() == qdisc.handle).copied();
     let mut lines = Vec::new();
     let priority = Handle(moment.priority);
-    let decision = if priority.qdisc() == qdisc.handle && names_leaf(reading, here.dev, qdisc, priority) {
+    let leaf = |class: &Handle| class_of(reading, here.dev, *class).is_some() && !has_inner(reading, here.dev, *class);
+    // A filter here may have given it that priority (skbedit); then it was no reason, and the engine went elsewhere.
+    let given_here = leaf(&priority) && engine.is_some_and(|class| class != priority);
+    let named = priority.qdisc() == qdisc.handle && names_leaf(reading, here.dev, qdisc, priority) && !given_here;
+    let decision = if named {
         lines.push(note(format!("its priority {priority} names the class: no filter is asked")));
         Decision::Class(priority)
     } else {
@@ -387,7 +391,6 @@ fn within(
         Decision::Some(_) => engine,
         Decision::Nothing => None,
     };
-    let leaf = |class: &Handle| class_of(reading, here.dev, *class).is_some() && !has_inner(reading, here.dev, *class);
     debug_assert!(
         engine.is_none() || inferred.filter(leaf).is_none_or(|class| engine == Some(class)),
         "the engine chose {engine:?}, the filters {inferred:?}"
