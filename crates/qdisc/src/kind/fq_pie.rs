@@ -208,6 +208,8 @@ impl Discipline for FqPie {
             _ => return Err(TcError::bare(Errno::Inval)),
         };
         check(params)?;
+        // A refused change has taken over the limit by then.
+        self.limit = params.pie.limit.unwrap_or(self.limit);
         if params.flows.is_some() {
             return Err(TcError::new(Errno::Inval, "sch_fq_pie: Number of flows cannot be changed"));
         }
