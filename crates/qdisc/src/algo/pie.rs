@@ -6,6 +6,7 @@
 //! of the packet sent last, or it is taken from the backlog and a measured rate. Times are psched ticks, 64 ns.
 
 use tidegate_packet::{Draws, Time};
+use tidegate_policy::PieParams;
 
 /// The probability 1: 56 bits.
 pub const CERTAIN: u64 = u64::MAX >> 8;
@@ -33,6 +34,28 @@ pub struct Params {
     pub bytemode: bool,
     /// Measure the rate.
     pub rate_estimator: bool,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params { target: ticks(15_000), alpha: 2, beta: 20, bytemode: false, rate_estimator: false }
+    }
+}
+
+impl Params {
+    /// Takes over what is said; the rest stays.
+    pub fn set(&mut self, said: &PieParams) {
+        self.target = said.target_us.map_or(self.target, ticks);
+        self.alpha = said.alpha.unwrap_or(self.alpha);
+        self.beta = said.beta.unwrap_or(self.beta);
+        self.bytemode = said.bytemode.unwrap_or(self.bytemode);
+        self.rate_estimator = said.rate_estimator.unwrap_or(self.rate_estimator);
+    }
+}
+
+/// Ticks of a time in µs.
+fn ticks(us: u32) -> u64 {
+    (u64::from(us) * 1000) >> 6
 }
 
 /// What is kept about a queue.

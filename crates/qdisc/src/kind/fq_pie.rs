@@ -3,7 +3,6 @@
 //! Flows are fq_codel's: those that just began are served before the others, each sends a quantum of bytes in its turn. Each flow has
 //! PIE's state of its own, so an arrival is judged by what its own flow has waiting. The law is in [`crate::algo::pie`].
 
-use super::pie::ticks;
 use super::purge_queue;
 use crate::algo::pie::{CERTAIN, Params, State};
 use crate::algo::{Chain, Link, Linked};
@@ -64,7 +63,7 @@ impl FqPie {
             quantum: cx.device.max_frame,
             memory_limit: MEMORY_LIMIT,
             ecn_prob: 10,
-            params: Params { target: ticks(15_000), alpha: 2, beta: 20, bytemode: false, rate_estimator: false },
+            params: Params::default(),
             update_ticks: jiffies.of_micros(15_000),
             ecn: false,
             flows: Vec::new(),
@@ -91,18 +90,12 @@ impl FqPie {
 
     fn set(&mut self, jiffies: Jiffies, params: &FqPieParams) {
         let pie = &params.pie;
-        if let Some(us) = pie.target_us {
-            self.params.target = ticks(us);
-        }
+        self.params.set(pie);
         if let Some(us) = pie.tupdate_us {
             self.update_ticks = jiffies.of_micros(us);
         }
         self.limit = pie.limit.unwrap_or(self.limit);
-        self.params.alpha = pie.alpha.unwrap_or(self.params.alpha);
-        self.params.beta = pie.beta.unwrap_or(self.params.beta);
         self.ecn = pie.ecn.unwrap_or(self.ecn);
-        self.params.bytemode = pie.bytemode.unwrap_or(self.params.bytemode);
-        self.params.rate_estimator = pie.rate_estimator.unwrap_or(self.params.rate_estimator);
         self.quantum = params.quantum.map_or(self.quantum, |bytes| bytes.max(MIN_QUANTUM));
         self.memory_limit = params.memory_limit.unwrap_or(self.memory_limit);
         self.ecn_prob = params.ecn_prob.unwrap_or(self.ecn_prob);

@@ -26,7 +26,7 @@ impl Pie {
         let jiffies = cx.device.jiffies;
         let mut pie = Pie {
             limit: 1000,
-            params: Params { target: ticks(15_000), alpha: 2, beta: 20, bytemode: false, rate_estimator: false },
+            params: Params::default(),
             update_ticks: jiffies.of_micros(15_000),
             ecn: false,
             state: State::default(),
@@ -41,18 +41,12 @@ impl Pie {
     }
 
     fn set(&mut self, jiffies: Jiffies, params: &PieParams) {
-        if let Some(us) = params.target_us {
-            self.params.target = ticks(us);
-        }
+        self.params.set(params);
         if let Some(us) = params.tupdate_us {
             self.update_ticks = jiffies.of_micros(us);
         }
         self.limit = params.limit.unwrap_or(self.limit);
-        self.params.alpha = params.alpha.unwrap_or(self.params.alpha);
-        self.params.beta = params.beta.unwrap_or(self.params.beta);
         self.ecn = params.ecn.unwrap_or(self.ecn);
-        self.params.bytemode = params.bytemode.unwrap_or(self.params.bytemode);
-        self.params.rate_estimator = params.rate_estimator.unwrap_or(self.params.rate_estimator);
     }
 
     /// Is the packet taken in, marked if need be?
@@ -71,11 +65,6 @@ impl Pie {
         }
         mark
     }
-}
-
-/// Ticks of a time in µs.
-pub(super) fn ticks(us: u32) -> u64 {
-    (u64::from(us) * 1000) >> 6
 }
 
 impl Discipline for Pie {
