@@ -15,7 +15,7 @@ use std::process::Command;
 use tidegate_policy::Kind;
 
 /// What must be the same, byte for byte.
-const FILES: [&str; 4] = ["egress.csv", "stats.txt", "filters.txt", "snap.txt"];
+const FILES: [&str; 5] = ["egress.csv", "frames.csv", "stats.txt", "filters.txt", "snap.txt"];
 
 /// Answers of a real kernel, and what they are about.
 const ARCHIVES: &[(&str, &str)] = &[

@@ -1,10 +1,18 @@
 //! Actions: what a filter does with a packet beside naming a class (tc-actions(8)).
 
+mod csum;
 mod edit;
+mod nat;
+mod pedit;
 mod police;
+mod skbmod;
 
+pub use csum::Csum;
 pub use edit::{PacketType, Skbedit};
+pub use nat::Nat;
+pub use pedit::{Pedit, PeditAt, PeditHeader, PeditKey};
 pub use police::Police;
+pub use skbmod::Skbmod;
 
 /// How things go on after an action.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,6 +85,14 @@ pub enum Act {
     Mirred(Mirred),
     /// What the kernel knows of the packet is changed: mark, priority.
     Skbedit(Skbedit),
+    /// Addresses become others.
+    Nat(Nat),
+    /// Octets become others.
+    Pedit(Pedit),
+    /// Checksums are computed anew.
+    Csum(Csum),
+    /// The link header is rewritten.
+    Skbmod(Skbmod),
 }
 
 /// A decision, and another one now and then.
@@ -133,6 +149,24 @@ impl Act {
             Act::Police(_) => "police",
             Act::Mirred(_) => "mirred",
             Act::Skbedit(_) => "skbedit",
+            Act::Nat(_) => "nat",
+            Act::Pedit(_) => "pedit",
+            Act::Csum(_) => "csum",
+            Act::Skbmod(_) => "skbmod",
+        }
+    }
+
+    /// The decisions that it may come to.
+    pub fn controls(&self) -> Vec<Control> {
+        match self {
+            Act::Gact(gact) => [gact.control].into_iter().chain(gact.random.map(|other| other.control)).collect(),
+            Act::Police(police) => vec![police.exceed, police.conform.unwrap_or_default()],
+            Act::Mirred(Mirred { control, .. })
+            | Act::Skbedit(Skbedit { control, .. })
+            | Act::Nat(Nat { control, .. })
+            | Act::Pedit(Pedit { control, .. })
+            | Act::Csum(Csum { control, .. })
+            | Act::Skbmod(Skbmod { control, .. }) => vec![*control],
         }
     }
 

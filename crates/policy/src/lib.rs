@@ -19,7 +19,10 @@ pub mod dump;
 pub mod netfilter;
 pub mod spec;
 
-pub use action::{Act, Action, Control, Gact, Mirred, PacketType, Police, RandomGact, Skbedit};
+pub use action::{
+    Act, Action, Control, Csum, Gact, Mirred, Nat, PacketType, Pedit, PeditAt, PeditHeader, PeditKey, Police,
+    RandomGact, Skbedit, Skbmod,
+};
 pub use error::{Errno, TcError};
 pub use filter::{
     BasicParams, Compare, Ematch, FilterParams, FlowKeySet, FlowMode, FlowParams, FlowerField, FlowerKey, FlowerParams,

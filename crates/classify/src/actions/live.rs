@@ -1,12 +1,12 @@
 //! One action at work: what it does to a packet, and what it counts.
 
 use super::police::Policer;
-use super::{Done, Meter, Mirrored, Verdict};
+use super::{Done, Meter, Mirrored, Verdict, csum, nat, pedit, skbmod};
 use crate::list::RandomSource;
 use alloc::vec::Vec;
 use tidegate_packet::{Mark, Pkt, Pool, Time};
 use tidegate_policy::dump::ActionDump;
-use tidegate_policy::{Act, Action, Control, Errno, Gact, Mirred, RandomGact, Skbedit, TcError};
+use tidegate_policy::{Act, Action, Control, Errno, Gact, Mirred, RandomGact, Skbedit, Skbmod, TcError};
 
 /// An action with its counters.
 #[derive(Debug)]
@@ -94,6 +94,13 @@ impl Live {
                 self.drops += u32::from(mirred.device == Act::NOWHERE);
                 return mirror(mirred, pool, pkt, mirrored);
             }
+            Act::Nat(translation) => nat::carry_out(translation, pool, pkt),
+            Act::Pedit(pedit) => {
+                self.overlimits += u32::from(!pedit::carry_out(pedit, pool, pkt));
+                pedit.control
+            }
+            Act::Csum(csum) => csum::carry_out(csum, pool, pkt),
+            Act::Skbmod(skbmod) => skbmod::carry_out(skbmod, pool, pkt),
         };
         self.drops += u32::from(control == Control::Drop);
         Done::Control(control)
@@ -128,6 +135,15 @@ fn policer(action: &Action, now: Time) -> Option<Policer> {
 fn check(action: &Action) -> Result<(), TcError> {
     if let Act::Gact(Gact { random: Some(RandomGact { control: Control::Goto(_), .. }), .. }) = &action.act {
         return Err(TcError::new(Errno::Inval, "goto chain not allowed on fallback"));
+    }
+    match &action.act {
+        Act::Pedit(pedit) if pedit.keys.is_empty() => {
+            return Err(TcError::new(Errno::Inval, "act_pedit: Pedit requires keys to be passed"));
+        }
+        Act::Skbmod(skbmod) if *skbmod == (Skbmod { control: skbmod.control, ..Skbmod::default() }) => {
+            return Err(TcError::bare(Errno::Inval));
+        }
+        _ => {}
     }
     let Act::Police(police) = &action.act else { return Ok(()) };
     if police.average.is_some() {

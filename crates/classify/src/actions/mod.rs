@@ -4,8 +4,12 @@
 //! meters both with one bucket). Filters hold places in it. Who is gone lets go late: as in the kernel, what a deleted filter had stays
 //! until time goes on.
 
+mod csum;
 mod live;
+mod nat;
+mod pedit;
 mod police;
+mod skbmod;
 mod table;
 
 pub use police::Policer;

@@ -123,18 +123,18 @@ fn pick((low, high): ([u8; 16], [u8; 16]), seen: &Tuple, end: End) -> [u8; 16] {
 }
 
 fn write(head: &mut Head, end: End, address: &[u8; 16], port: Option<u16>) {
-    let octets = head.network_mut();
+    let octets = head.network();
     let v6 = octets.first().is_some_and(|octet| octet >> 4 == 6);
     let (at, own, ports) = match v6 {
         true => (8, &address[..], 40),
         false => (12, &address[12..], octets.first().map_or(0, |octet| usize::from(octet & 15) * 4)),
     };
     let shift = |len: usize| if end == End::Destination { len } else { 0 };
-    if let Some(place) = octets.get_mut(at + shift(own.len())..).and_then(|rest| rest.get_mut(..own.len())) {
-        place.copy_from_slice(own);
-    }
-    let place = octets.get_mut(ports + shift(2)..).and_then(|rest| rest.get_mut(..2));
-    if let (Some(port), Some(place)) = (port, place) {
-        place.copy_from_slice(&port.to_be_bytes());
+    let transport = head.transport();
+    // ICMP's checksum does not cover IPv4's addresses.
+    let covering = transport.filter(|it| it.protocol != proto::ICMP);
+    head.replace(at + shift(own.len()), own, !v6, covering);
+    if let Some(port) = port {
+        head.replace(ports + shift(2), &port.to_be_bytes(), false, transport);
     }
 }

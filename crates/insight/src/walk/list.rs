@@ -266,10 +266,8 @@ fn said(actions: &[ActionDump], verdict: Verdict, passed_over: bool) -> Result<S
                 verdicts.push(Verdict::Redirect(mirred.to.clone()));
                 return Ok(among(verdicts));
             }
-            Act::Mirred(mirred) => vec![mirred.control],
-            Act::Gact(gact) => [gact.control].into_iter().chain(gact.random.map(|other| other.control)).collect(),
-            Act::Police(police) => vec![police.exceed, police.conform.unwrap_or_default()],
-            Act::Skbedit(_) => return Err(TooLarge),
+            Act::Skbedit(_) | Act::Nat(_) | Act::Pedit(_) | Act::Skbmod(_) => return Err(TooLarge),
+            other => other.controls(),
         };
         let mut ends = true;
         for control in &controls {

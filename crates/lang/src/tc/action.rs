@@ -1,9 +1,13 @@
 //! `action …` at the end of a filter: the words, and how they are listed.
 
+mod csum;
 mod mirred;
+mod nat;
+mod pedit;
 mod police;
 mod show;
 mod skbedit;
+mod skbmod;
 
 pub(super) use show::show;
 pub use show::show_actions;
@@ -107,6 +111,10 @@ fn one(word: &str, words: &mut Words<'_>, env: &Env, cookie: &[u8]) -> Result<Ac
         }
         "mirred" => mirred::parse(words, env)?,
         "skbedit" => skbedit::parse(words).map_err(fail)?,
+        "nat" => nat::parse(words).map_err(fail)?,
+        "pedit" => pedit::parse(words).map_err(fail)?,
+        "csum" => csum::parse(words).map_err(fail)?,
+        "skbmod" => skbmod::parse(words).map_err(fail)?,
         // A number alone leads to the action that has it, or makes one that lets pass.
         "gact" if words.peek() == Some("index") => Act::decide(Control::Pass).into(),
         "gact" => {
@@ -179,6 +187,16 @@ fn number(name: &str, words: &mut Words<'_>) -> Result<u32, Refusal> {
             .at(words.last())
             .remedy(format!("\"{text}\" is not a number for {name}."))
     })
+}
+
+/// The number that may follow an action's own words; what is said where it is none depends on the action.
+fn own_index(words: &mut Words<'_>, complaint: impl Fn(&str) -> String) -> Result<u32, Failed> {
+    if words.peek() != Some("index") {
+        return Ok(0);
+    }
+    words.skip();
+    let text = words.need()?;
+    u32_in(text, 10).ok_or_else(|| Failed::say(complaint(text), format!("\"{text}\" is not a number for index.")))
 }
 
 /// A decision, and another one now and then (`random`).
@@ -262,6 +280,6 @@ fn control_after(words: &mut Words<'_>) -> Result<Option<Control>, Refusal> {
 
 fn unknown(word: &str, place: usize) -> Refusal {
     Refusal::new(1, format!("Bad action type {word}")).at(place).remedy(
-        "The actions are pass, drop, continue, reclassify, pipe, goto chain N, police, skbedit and mirred egress.",
+        "The actions are pass, drop, continue, reclassify, pipe, goto chain N, police, mirred egress, skbedit, nat, pedit, csum and skbmod.",
     )
 }

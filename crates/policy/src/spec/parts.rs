@@ -13,6 +13,13 @@ pub const ACTIONS: &[Part] = &[
     ("police", "measures bytes or packets and decides otherwise about what comes too fast"),
     ("mirred", "leads packets (redirect) or copies of them (mirror) out by another device"),
     ("skbedit", "sets priority, mark and packet type"),
+    ("nat", "rewrites addresses of IPv4 packet by packet, without memory, and the checksums over them"),
+    (
+        "pedit",
+        "rewrites octets of the headers, by field (`ip`, `ip6`, `tcp`, `udp`, `eth`) or by offset; checksums stay as they were",
+    ),
+    ("csum", "computes checksums anew: `ip4h`, `icmp`, `igmp`, `tcp`, `udp`"),
+    ("skbmod", "rewrites the link header, or marks congestion"),
 ];
 
 /// The conditions of basic filters that are built.
@@ -42,10 +49,6 @@ pub const REFUSED_EMATCHES: &[Part] = &[
 
 /// Actions that are not built.
 pub const REFUSED_ACTIONS: &[Part] = &[
-    ("nat", "it rewrites addresses without memory; iptables' and nft's translation is built"),
-    ("pedit", "it rewrites octets of the headers, and checksums are not kept here"),
-    ("csum", "checksums are not kept: packets arrive with right ones"),
-    ("skbmod", "it rewrites the link header, which nothing here reads"),
     ("tunnel_key", "tunnels that take their addresses from packets are not built"),
     ("sample", "there is no receiver for the samples"),
     ("ct", "connections are tracked by netfilter's hooks, which filters come before or after"),

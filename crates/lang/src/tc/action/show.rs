@@ -1,5 +1,7 @@
 //! Actions as they are listed.
 
+mod rewrite;
+
 use crate::json::{self, Json};
 use crate::tc::show::{Entry, ended};
 use crate::tc::{ShowActions, ShowFlags};
@@ -71,10 +73,17 @@ fn alone(order: u32, dump: &ActionDump, flags: &ShowFlags) -> Entry {
 
 /// What follows an action's place in a list.
 pub(in crate::tc) fn body(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
-    entry.member("kind", Json::text(dump.action.act.kind()));
+    // tc calls it otherwise for one kind.
+    let key = if matches!(dump.action.act, Act::Nat(_)) { "type" } else { "kind" };
+    entry.member(key, Json::text(dump.action.act.kind()));
     doing(dump, flags, entry);
     if flags.stats {
         used(dump, entry);
+    }
+    if let Act::Pedit(pedit) = &dump.action.act {
+        rewrite::keys(pedit, entry);
+    }
+    if flags.stats {
         counts(dump, entry);
     }
     if !dump.action.cookie.is_empty() {
@@ -137,6 +146,22 @@ fn doing(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
         }
         Act::Skbedit(edit) => {
             editing(edit, entry);
+            "\n\t "
+        }
+        Act::Nat(nat) => {
+            rewrite::nat(nat, entry);
+            "\n\t "
+        }
+        Act::Pedit(pedit) => {
+            rewrite::pedit(pedit, entry);
+            "\n \t "
+        }
+        Act::Csum(csum) => {
+            rewrite::csum(csum, entry);
+            "\n\t"
+        }
+        Act::Skbmod(skbmod) => {
+            rewrite::skbmod(skbmod, entry);
             "\n\t "
         }
         Act::Police(police) => {
