@@ -18,7 +18,7 @@ fn compute(csum: &Csum, head: &mut Head) {
     }
 }
 
-/// UDP's checksum that is left out stays so in IPv4.
+/// UDP's checksum that is left out stays so.
 fn is_asked(csum: &Csum, head: &Head, transport: Transport) -> bool {
     let v6 = head.ethertype() == ethertype::IPV6;
     let bit = match transport.protocol {
@@ -29,8 +29,7 @@ fn is_asked(csum: &Csum, head: &Head, transport: Transport) -> bool {
         proto::UDP => Csum::UDP,
         _ => return false,
     };
-    let left_out = transport.protocol == proto::UDP
-        && !v6
-        && head.network().get(transport.at + 6..transport.at + 8) == Some(&[0, 0]);
+    let left_out =
+        transport.protocol == proto::UDP && head.network().get(transport.at + 6..transport.at + 8) == Some(&[0, 0]);
     csum.sums & bit != 0 && !left_out
 }

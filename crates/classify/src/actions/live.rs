@@ -95,10 +95,7 @@ impl Live {
                 return mirror(mirred, pool, pkt, mirrored);
             }
             Act::Nat(translation) => nat::carry_out(translation, pool, pkt),
-            Act::Pedit(pedit) => {
-                self.overlimits += u32::from(!pedit::carry_out(pedit, pool, pkt));
-                pedit.control
-            }
+            Act::Pedit(pedit) => pedit::carry_out(pedit, pool, pkt),
             Act::Csum(csum) => csum::carry_out(csum, pool, pkt),
             Act::Skbmod(skbmod) => skbmod::carry_out(skbmod, pool, pkt),
         };

@@ -6,8 +6,8 @@ use tidegate_policy::{Control, Nat};
 
 /// Where IPv4's source stands; its destination follows.
 const SOURCE: usize = 12;
-/// ICMP messages that hold the packet they are about: unreachable, time exceeded, parameter problem.
-const ABOUT_ANOTHER: [u8; 3] = [3, 11, 12];
+/// ICMP messages that hold the packet they are about: unreachable, source quench, redirect, time exceeded, parameter problem.
+const ABOUT_ANOTHER: [u8; 5] = [3, 4, 5, 11, 12];
 /// Octets of ICMP's header before that packet.
 const ICMP_HEADER: usize = 8;
 

@@ -2,17 +2,18 @@
 
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Head, Pkt, Pool, transport};
-use tidegate_policy::{Pedit, PeditHeader, PeditKey};
+use tidegate_policy::{Control, Pedit, PeditHeader, PeditKey};
 
 /// Octets before a frame that may be written, and are not sent.
 const ROOM_BEFORE: i64 = 2;
 
-/// Rewrites the words in turn; false: one lies outside the packet, and those after it are left as they were.
-pub(super) fn carry_out(pedit: &Pedit, pool: &mut Pool, pkt: &Pkt) -> bool {
+/// Rewrites the words in turn. Where one lies outside the packet, those after it are left as they were; no listing tells.
+pub(super) fn carry_out(pedit: &Pedit, pool: &mut Pool, pkt: &Pkt) -> Control {
     // Where a device's frames have no link header, more is kept than is left of them without one.
     let len = i64::from(pool.meta(pkt).frame_len) - Head::ETHERNET as i64;
     let len = len.max(pool.head(pkt).network().len() as i64);
-    pool.rewrite(pkt, |head| pedit.keys.iter().all(|key| rewrite(key, head, len).is_some()))
+    pool.rewrite(pkt, |head| pedit.keys.iter().all(|key| rewrite(key, head, len).is_some()));
+    pedit.control
 }
 
 /// One word of a packet with so many octets from the network header on.

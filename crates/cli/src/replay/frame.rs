@@ -80,10 +80,10 @@ impl Arrival {
         }
         let mut head = Head::from_network(kind, &packet);
         head.set_addresses(DESTINATION, SOURCE);
-        if field("payload").is_empty() {
+        if matches!(protocol, proto::TCP | proto::UDP | proto::ICMP | proto::ICMPV6) && field("payload").is_empty() {
             head.fill_sums();
         } else {
-            // Octets that are given stay as they are.
+            // Octets that are given stay as they are, and so do those of protocols that the injector does not know.
             head.set_summed();
             head.sum_header();
         }

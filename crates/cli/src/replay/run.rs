@@ -216,7 +216,8 @@ impl<'r> Run<'r> {
     /// What the recording's listener at the link sees.
     fn note_departure(&mut self, now: Time, pkt: &Pkt) {
         let Meta { ident, frame_len, dsfield, rewritten, .. } = *self.pool.meta(pkt);
-        let told = if rewritten { read_by_listener(self.pool.settle(pkt), ident) } else { Some((ident, dsfield)) };
+        let told =
+            if rewritten { read_by_listener(self.pool.settle(pkt), frame_len, ident) } else { Some((ident, dsfield)) };
         if let Some((id, dsfield)) = told {
             let _ = writeln!(self.egress, "{},{id},{frame_len},{dsfield}", ns(now));
         }
@@ -272,11 +273,15 @@ impl<'r> Run<'r> {
     }
 }
 
-/// The number and the DS field of a frame; the listener knows only frames of IP. IPv6's number stands at their end.
-fn read_by_listener(head: &Head, ident: u32) -> Option<(u32, u8)> {
-    let id = match (head.frame_ethertype(), head.network()) {
-        (ethertype::IPV4, [_, _, _, _, high, low, ..]) => u32::from(*high) << 8 | u32::from(*low),
-        (ethertype::IPV6, _) => ident,
+/// The number and the DS field of a frame; the listener knows only frames of IP. It takes IPv6's number from their last octets, which
+/// are kept of short ones.
+fn read_by_listener(head: &Head, frame_len: u32, ident: u32) -> Option<(u32, u8)> {
+    let id = match (head.frame_ethertype(), head.network(), head.frame()) {
+        (ethertype::IPV4, [_, _, _, _, high, low, ..], _) => u32::from(*high) << 8 | u32::from(*low),
+        (ethertype::IPV6, _, [.., high, low]) if head.frame().len() == frame_len as usize => {
+            u32::from(*high) << 8 | u32::from(*low)
+        }
+        (ethertype::IPV6, ..) => ident,
         _ => return None,
     };
     Some((id, head.frame_dsfield()))
