@@ -39,7 +39,7 @@ impl FlowKeys {
     /// The 32-bit flow hash under `key`: the same for both directions of a conversation, never 0.
     ///
     /// Both ends are put in order first (smaller address and port as source), then the keys are hashed with SipHash-2-4
-    /// (Aumasson and Bernstein 2012) in the memory layout of Linux's flow keys.
+    /// (Aumasson and Bernstein 2012) in the memory layout of Linux's flow keys. A flow label says enough: ports are not looked at then.
     pub fn hash(&self, key: HashKey) -> u32 {
         // The layout is eight-byte aligned, so each form ends in four octets of padding.
         let mut bytes = [0u8; 72];
@@ -54,7 +54,8 @@ impl FlowKeys {
             }
         }
         bytes[24..28].copy_from_slice(&self.gre_key);
-        let (mut sport, mut dport) = (self.ports.0.to_be_bytes(), self.ports.1.to_be_bytes());
+        let ports = if self.flow_label == 0 { self.ports } else { (0, 0) };
+        let (mut sport, mut dport) = (ports.0.to_be_bytes(), ports.1.to_be_bytes());
         let len = match self.addrs {
             Addrs::None => {
                 order_ports(false, &mut sport, &mut dport);
