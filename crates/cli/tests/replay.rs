@@ -3,7 +3,7 @@
 //! `data/traces.tar.gz` holds recordings of whole situations; `data/answers.tar.gz` small ones, each the answer to one question that
 //! was once answered wrongly here; `data/translated.tar.gz` connections whose addresses and ports were translated;
 //! `data/routed.tar.gz` routed conversations behind rules of iptables; `data/redirects.tar.gz` packets led through an ifb, arriving and
-//! leaving, and listings of actions.
+//! leaving, and listings of actions; `data/answers-rewrite.tar.gz` packets rewritten by actions, with the frames that left.
 
 mod common;
 
@@ -30,6 +30,10 @@ const ARCHIVES: &[(&str, &str)] = &[
         "netem: limits, second copies, marks, losses below others; trees with ets, fq, fq_pie, gred, hhf, skbprio",
     ),
     ("routed.tar.gz", "routed conversations behind rules of iptables"),
+    (
+        "answers-rewrite.tar.gz",
+        "actions that rewrite packets: nat, pedit, csum, skbmod, their words, and the frames that leave, octet by octet",
+    ),
     (
         "answers-cake.tar.gz",
         "cake: tins, flows, hosts, framing, overflow, acknowledgements, translation, changes in the middle",

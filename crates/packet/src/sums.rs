@@ -120,6 +120,11 @@ impl Head {
         (network[0] >> 4 == 4 && word(network, HEADER_SUM) == Some(right)).then_some(len)
     }
 
+    /// Is IPv4's checksum right? Other headers have none.
+    pub fn has_right_header(&self) -> bool {
+        self.header_sum().is_none_or(|right| word(self.network(), HEADER_SUM) == Some(right))
+    }
+
     /// Is the checksum of what follows the network header right, or left out?
     pub fn has_right_transport(&self) -> bool {
         let Some(transport) = self.transport() else { return true };

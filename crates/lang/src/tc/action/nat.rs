@@ -2,17 +2,16 @@
 
 use super::{Failed, control_after, own_index};
 use crate::tc::u32_filter::parse_prefix4;
-use crate::tc::words::Words;
+use crate::tc::words::{Words, begins};
 use tidegate_policy::{Act, Action, Control, Nat};
 
 pub(super) fn parse(words: &mut Words<'_>) -> Result<Action, Failed> {
     const FORM: &str = "Addresses are rewritten so: action nat egress 10.0.0.0/24 192.0.2.0 (ingress: destinations).";
     let direction = words.need()?;
     let wrong = || Failed::say(format!("Illegal nat construct ({direction})"), FORM);
-    let egress = match direction {
-        "egress" => true,
-        "ingress" => false,
-        _ => return Err(wrong()),
+    let egress = match ["egress", "ingress"].into_iter().find(|name| begins(direction, name)) {
+        Some(name) => name == "egress",
+        None => return Err(wrong()),
     };
     let (old, mask) = parse_prefix4(words.need()?).ok_or_else(wrong)?;
     let (new, _) = parse_prefix4(words.need()?).ok_or_else(wrong)?;

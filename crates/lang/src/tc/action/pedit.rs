@@ -22,8 +22,7 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Action, Failed> {
         words.back();
     }
     let mut keys = Vec::new();
-    while let Some(word) = words.peek().filter(|word| begins(word, "munge")) {
-        debug_assert!(!word.is_empty());
+    while words.peek().is_some_and(|word| begins(word, "munge")) {
         words.skip();
         munge(words, extended, &mut keys)?;
         if keys.len() > MOST {
@@ -69,8 +68,8 @@ fn raw(words: &mut Words<'_>, extended: bool, keys: &mut Vec<PeditKey>) -> Resul
     let construct = || bad(Some(text));
     let offset = i32_in(text, 0).ok_or_else(construct)?;
     let width = words.take().ok_or_else(construct)?;
-    let form = [("u32", Form::Word), ("u16", Form::Half), ("u8", Form::Octet)].into_iter().rev();
-    let (_, form) = form.into_iter().find(|(name, _)| begins(width, name)).ok_or_else(construct)?;
+    let forms = [("u32", Form::Word), ("u16", Form::Half), ("u8", Form::Octet)];
+    let (_, form) = forms.into_iter().find(|(name, _)| begins(width, name)).ok_or_else(construct)?;
     let mut at = None;
     if begins(words.peek().ok_or_else(|| crate::Refusal::incomplete().at(words.place()))?, "at") {
         words.skip();
