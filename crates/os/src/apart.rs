@@ -54,7 +54,7 @@ pub fn run(words: &[OsString]) -> io::Result<Ended> {
 #[must_use]
 pub fn stage() -> bool {
     let name = std::env::args_os().next().unwrap_or_default();
-    if name == OsStr::new(INNER) {
+    if here() {
         let _ = own_proc();
         return true;
     }
@@ -96,6 +96,12 @@ fn become_root() -> io::Result<()> {
     std::fs::write("/proc/self/setgroups", "deny")?;
     std::fs::write("/proc/self/uid_map", format!("0 {user} 1\n"))?;
     std::fs::write("/proc/self/gid_map", format!("0 {group} 1\n"))
+}
+
+/// Is this process the one that was set apart?
+#[must_use]
+pub fn here() -> bool {
+    std::env::args_os().next().is_some_and(|name| name == *INNER)
 }
 
 fn unshare(flags: UnshareFlags) -> io::Result<()> {
