@@ -22,6 +22,8 @@ enum Command {
     Sim(Box<sim::Options>),
     /// Do such an experiment with real hosts: the kernel's TCP in namespaces, joined by the scenario's links, by the real clock.
     Lab(Box<sim::lab::Options>),
+    /// Run a program, or a shell, behind a described link: a gateway with your policy, a modem's buffer, the line.
+    Shell(Box<sim::lab::shell::Options>),
     /// Lay results of `tidegate sim` beside each other: what differs, by how much, and whether by more than repeats do.
     Compare(compare::Options),
     /// Find what is wrong with a policy: where, what happens because of it, and what mends it.
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         Command::Try(options) => trial::command(&options),
         Command::Sim(options) => sim::command(&options),
         Command::Lab(options) => sim::lab::command(&options),
+        Command::Shell(options) => sim::lab::shell::command(&options),
         Command::Compare(options) => compare::command(&options),
         Command::Check(options) => check::command(&options),
         Command::Explain(options) => explain::command(&options),

@@ -41,6 +41,7 @@ pub(super) fn experiment(
         comparisons: Vec::new(),
         notes: notes(scenario, prepared),
     };
+    experiment.notes.extend(unreliable(&experiment));
     experiment.comparisons = judge::comparisons(scenario, &experiment);
     experiment
 }
@@ -52,6 +53,28 @@ fn notes(scenario: &Scenario, prepared: &Prepared) -> Vec<String> {
     let late = all.filter(|at| at.time > scenario.end()).count();
     if late > 0 {
         notes.push(format!("{late} entries of the timeline come after the end of the run and did not happen"));
+    }
+    notes
+}
+
+/// How late the machine was, and of which runs the delays cannot be believed.
+fn unreliable(of: &doc::Experiment) -> Vec<String> {
+    let late = |run: &doc::Run| run.lateness;
+    let Some(worst) = of.runs.iter().filter_map(late).max_by_key(|late| late.p99) else { return Vec::new() };
+    let span = tidegate_report::span;
+    let mut notes = vec![format!(
+        "this machine gave packets out {} late in the middle of the worst run, {} at the 99th percentile, {} at most",
+        span(worst.median),
+        span(worst.p99),
+        span(worst.most)
+    )];
+    for run in of.runs.iter().filter(|run| late(run).is_some_and(|late| !late.is_believed())) {
+        notes.push(format!(
+            "{}/{} #{} is unreliable: the machine was busy with other things; --busy may help, or a machine with less to do",
+            run.policy,
+            run.load,
+            run.repeat + 1
+        ));
     }
     notes
 }

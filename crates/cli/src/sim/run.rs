@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tidegate_gateway::DeviceId;
 use tidegate_measure::experiment as doc;
 use tidegate_packet::{Span, Time};
+use tidegate_sim::world::World;
 use tidegate_sim::{LinkChange, LinkId, LinkStats};
 
 /// With more classes than this they are read every second only, so that a run stays quick.
@@ -108,16 +109,7 @@ impl<'s, T: Traffic> Run<'s, T> {
             rings: Vec::new(),
         };
         run.rings = run.rings_now();
-        for (cable, of) in scenario.cables.iter().enumerate() {
-            for (up, line) in [(true, &of.up), (false, &of.down)] {
-                let links = run.laid.world.links(cable, up);
-                let own = scenario.policies[case.policy].links.iter().find(|(of, ..)| *of == cable);
-                let own = own.and_then(|(_, there, back)| if up { there.rate } else { back.rate });
-                let rate = own.or(line.rate).or(line.trace.as_ref().map(|trace| trace.mean_rate())).unwrap_or(0);
-                let counted = rate == 0 || line.trace.is_some();
-                run.links.push(LinkCourse { cable, up, links, rate, counted, ..LinkCourse::default() });
-            }
-        }
+        run.links = LinkCourse::all(scenario, case.policy, &run.laid.world);
         if run.classes() > MANY_CLASSES {
             run.step = run.step.max(Span::secs(1));
         }
@@ -335,8 +327,30 @@ impl<'s, T: Traffic> Run<'s, T> {
 }
 
 impl LinkCourse {
+    /// Both directions of every cable.
+    pub(super) fn all(scenario: &Scenario, policy: usize, world: &World) -> Vec<LinkCourse> {
+        let mut all = Vec::new();
+        for (cable, of) in scenario.cables.iter().enumerate() {
+            for (up, line) in [(true, &of.up), (false, &of.down)] {
+                let links = world.links(cable, up);
+                let own = scenario.policies[policy].links.iter().find(|(of, ..)| *of == cable);
+                let own = own.and_then(|(_, there, back)| if up { there.rate } else { back.rate });
+                let rate = own.or(line.rate).or(line.trace.as_ref().map(|trace| trace.mean_rate())).unwrap_or(0);
+                let counted = rate == 0 || line.trace.is_some();
+                all.push(LinkCourse { cable, up, links, rate, counted, ..LinkCourse::default() });
+            }
+        }
+        all
+    }
+
+    /// What it did in the last step that was read: bytes carried, bytes waiting at its end, packets lost.
+    pub(super) fn last_step(&self) -> (u64, u64, u32) {
+        let last = |series: &[u64]| series.last().copied().unwrap_or(0);
+        (last(&self.sent), last(&self.backlog), self.dropped.last().copied().unwrap_or(0))
+    }
+
     /// Reads what the direction did since the last step.
-    fn read(&mut self, laid: &mut Laid, step: Span) {
+    pub(super) fn read(&mut self, laid: &mut Laid, step: Span) {
         let net = &mut laid.world.net;
         let (mut busy, mut bytes, mut backlog, mut dropped) = (0, 0, 0, 0);
         for &link in &self.links {

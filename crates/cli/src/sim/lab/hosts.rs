@@ -1,5 +1,6 @@
 //! Who is real in a scenario, and what can be real at all.
 
+use super::names;
 use crate::sim::lay::{self, Laid};
 use crate::sim::scenario::{Item, Role, Scenario, Tcp, What};
 use std::net::IpAddr;
@@ -24,9 +25,11 @@ pub(super) struct Hosts {
 impl Hosts {
     /// Makes all hosts of a scenario.
     pub(super) fn new(scenario: &Scenario, laid: &mut Laid) -> anyhow::Result<(Hosts, Vec<Party>, Vec<Tun>)> {
+        let addresses: Vec<_> = real(scenario).map(|node| (node, lay::address(scenario, laid, node, None))).collect();
+        // Hosts see the files as they are when they are made.
+        names::known(addresses.iter().map(|(node, address)| (scenario.nodes[*node].name.as_str(), *address)))?;
         let (mut all, mut parties, mut tuns) = (Vec::new(), Vec::new(), Vec::new());
-        for node in real(scenario) {
-            let address = lay::address(scenario, laid, node, None);
+        for (node, address) in addresses {
             let (host, tun) = Host::new(&spec(scenario, node, address))?;
             all.push((node, host));
             parties.push(Party { node, addresses: vec![address] });

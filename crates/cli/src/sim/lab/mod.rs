@@ -6,8 +6,10 @@
 //! ```
 
 mod hosts;
+mod names;
 mod options;
 mod real;
+pub mod shell;
 
 pub use options::Options;
 
@@ -43,7 +45,7 @@ pub fn command(options: &Options) -> ExitCode {
 }
 
 /// Has this command carried out where it can harm nothing, and tells how it ended.
-pub(crate) fn set_apart() -> ExitCode {
+fn set_apart() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     match apart::run(&words) {
         Ok(Ended::Code(code)) => ExitCode::from(code),

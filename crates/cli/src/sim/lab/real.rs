@@ -143,7 +143,7 @@ impl Traffic for Real {
 }
 
 /// The addresses of the model machines, which answer pings.
-fn machines(scenario: &Scenario, laid: &mut Laid) -> Vec<(IpAddr, usize)> {
+pub(super) fn machines(scenario: &Scenario, laid: &mut Laid) -> Vec<(IpAddr, usize)> {
     let mut all = Vec::new();
     for number in 0..laid.nodes.len() {
         let node = laid.nodes[number];
