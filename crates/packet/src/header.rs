@@ -3,7 +3,7 @@
 //! Only the front of a packet is kept: the 14 octets of the Ethernet header and the first [`Head::NETWORK`] octets after it. Of the rest
 //! is known what it adds to a checksum.
 
-use crate::checksum::Sum;
+use crate::checksum::{self, Sum};
 
 /// EtherTypes.
 pub mod ethertype {
@@ -239,13 +239,13 @@ impl Head {
         dsfield(self.frame_ethertype(), self.network())
     }
 
-    /// Overwrites the outer header's DS field (an ECN mark, a DSCP rewrite). IPv4's checksum, if it is written, follows.
+    /// Overwrites the outer header's DS field (an ECN mark, a DSCP rewrite). IPv4's checksum stays as right as it was.
     pub fn set_dsfield(&mut self, value: u8) {
-        match (self.ethertype, self.network().get(..2)) {
-            (ethertype::IPV4, Some(&[first, _])) => self.replace(0, &[first, value], true, None),
-            (ethertype::IPV6, Some(&[first, second])) => {
-                let new = [first & 0xf0 | value >> 4, second & 0x0f | value << 4];
-                self.replace(0, &new, false, None);
+        match (self.ethertype, self.network_mut()) {
+            (ethertype::IPV4, octets @ [_, _, ..]) => checksum::rewrite(octets, 1, &[value]),
+            (ethertype::IPV6, [first, second, ..]) => {
+                *first = *first & 0xf0 | value >> 4;
+                *second = *second & 0x0f | value << 4;
             }
             _ => {}
         }

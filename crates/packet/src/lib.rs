@@ -6,7 +6,7 @@
 
 extern crate alloc;
 
-mod checksum;
+pub mod checksum;
 mod dissect;
 mod draws;
 pub mod encap;

@@ -3,7 +3,7 @@
 //! Simulated packets come without them: they count as right until somebody rewrites octets without regard for them, and are filled in just
 //! before.
 
-use crate::checksum::{Sum, adjusted};
+use crate::checksum::{Sum, updated};
 use crate::dissect::transport;
 use crate::header::{Head, ethertype, proto};
 
@@ -163,7 +163,7 @@ impl Head {
 
     fn adjust(&mut self, at: usize, old: &[u8], new: &[u8]) {
         if let Some(sum) = word(self.network(), at) {
-            self.put_word(at, adjusted(sum, old, new));
+            self.put_word(at, updated(sum, old, new));
         }
     }
 

@@ -3,7 +3,7 @@
 use super::{Conntrack, Tuple, membership};
 use crate::headers::Outer;
 use tidegate_packet::header::proto;
-use tidegate_packet::{Head, Meta, Pkt, Pool, jenkins};
+use tidegate_packet::{Head, Meta, Pkt, Pool, checksum, jenkins};
 use tidegate_policy::netfilter::Translation;
 
 /// Which end of a packet is translated: destinations as it comes in, sources as it goes out.
@@ -123,18 +123,15 @@ fn pick((low, high): ([u8; 16], [u8; 16]), seen: &Tuple, end: End) -> [u8; 16] {
 }
 
 fn write(head: &mut Head, end: End, address: &[u8; 16], port: Option<u16>) {
-    let octets = head.network();
+    let octets = head.network_mut();
     let v6 = octets.first().is_some_and(|octet| octet >> 4 == 6);
     let (at, own, ports) = match v6 {
         true => (8, &address[..], 40),
         false => (12, &address[12..], octets.first().map_or(0, |octet| usize::from(octet & 15) * 4)),
     };
     let shift = |len: usize| if end == End::Destination { len } else { 0 };
-    let transport = head.transport();
-    // ICMP's checksum does not cover IPv4's addresses.
-    let covering = transport.filter(|it| it.protocol != proto::ICMP);
-    head.replace(at + shift(own.len()), own, !v6, covering);
+    checksum::rewrite(octets, at + shift(own.len()), own);
     if let Some(port) = port {
-        head.replace(ports + shift(2), &port.to_be_bytes(), false, transport);
+        checksum::rewrite(octets, ports + shift(2), &port.to_be_bytes());
     }
 }
