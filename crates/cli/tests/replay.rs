@@ -32,7 +32,7 @@ const ARCHIVES: &[(&str, &str)] = &[
     ("routed.tar.gz", "routed conversations behind rules of iptables"),
     (
         "answers-rewrite.tar.gz",
-        "actions that rewrite packets: nat, pedit, csum, skbmod, their words, and the frames that leave, octet by octet",
+        "actions that rewrite packets: nat, pedit, csum, vlan, skbmod, their words, and the frames that leave, octet by octet",
     ),
     (
         "answers-cake.tar.gz",

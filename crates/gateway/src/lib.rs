@@ -318,7 +318,11 @@ impl Gateway {
     /// Takes the next packet that a device may send.
     pub fn poll(&mut self, world: World<'_>, device: DeviceId) -> Option<Pkt> {
         let pkt = self.lent(device, |shaper| shaper.poll(world.now, world.pool, world.draws))?;
-        world.pool.meta_mut(&pkt).passed_over = false;
+        let meta = world.pool.meta_mut(&pkt);
+        meta.passed_over = false;
+        if matches!(meta.ethertype, ethertype::VLAN | ethertype::QINQ) {
+            tag_frame(world.pool, &pkt);
+        }
         Some(pkt)
     }
 
@@ -413,11 +417,23 @@ impl Gateway {
     }
 }
 
+/// The tag beside a packet is written into its frame as it leaves.
+fn tag_frame(pool: &mut Pool, pkt: &Pkt) {
+    const TAG: u32 = 4;
+    if !pool.head(pkt).tags().is_empty() {
+        pool.meta_mut(pkt).frame_len += TAG;
+    }
+}
+
 /// Does the machine take in a packet whose octets were rewritten on the way to it? Not without a right header. What is behind the length
 /// that the header tells goes, and the link header is read no more.
 fn is_taken_in(pool: &mut Pool, pkt: &Pkt) -> bool {
     let meta = pool.meta(pkt);
     let network_len = meta.frame_len.saturating_sub(Head::ETHERNET as u32);
+    // Tagged, it is for a device of that VLAN, and there is none.
+    if !pool.head(pkt).tags().is_empty() {
+        return false;
+    }
     if meta.ethertype != ethertype::IPV4 {
         return true;
     }

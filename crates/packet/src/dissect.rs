@@ -22,7 +22,13 @@ pub fn dissect(head: &Head, dissector: Dissector) -> FlowKeys {
         Dissector::Modern => usize::MAX,
         Dissector::Legacy => 0,
     };
-    read(head.ethertype(), head.network(), follow).0
+    let mut keys = read(head.ethertype(), head.network(), follow).0;
+    if !head.tags().is_empty() {
+        let inside = keys.vlan;
+        let mut tags = head.tags().iter().map(|(kind, tag)| Some((*tag, *kind))).chain(inside);
+        keys.vlan = core::array::from_fn(|_| tags.next().flatten());
+    }
+    keys
 }
 
 /// The innermost network header that the dissector comes to, with all that follows it, and its EtherType; `None` where there is none.

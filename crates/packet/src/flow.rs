@@ -51,6 +51,9 @@ impl FlowKeys {
                 let at = 8 + 8 * i;
                 bytes[at..at + 2].copy_from_slice(&tci.to_le_bytes());
                 bytes[at + 2..at + 4].copy_from_slice(&tpid.to_be_bytes());
+                // What the tag holds: another tag, or the network header.
+                let inside = self.vlan.get(i + 1).copied().flatten().map_or(self.ethertype, |(_, tpid)| tpid);
+                bytes[at + 4..at + 6].copy_from_slice(&inside.to_be_bytes());
             }
         }
         bytes[24..28].copy_from_slice(&self.gre_key);
@@ -189,6 +192,21 @@ fn jenkins_final(mut a: u32, mut b: u32, mut c: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As a real kernel hashed the same datagram with a tag of VLAN 5, and without.
+    #[test]
+    fn a_tag_is_hashed_with_what_it_holds() {
+        let plain = FlowKeys {
+            ethertype: 0x0800,
+            protocol: 17,
+            ports: (1000, 2000),
+            addrs: Addrs::V4([10, 0, 0, 1], [10, 9, 0, 1]),
+            ..FlowKeys::default()
+        };
+        let tagged = FlowKeys { vlan: [Some((5, 0x8100)), None], ..plain };
+        let hashes = [plain, tagged].map(|keys| keys.hash(HashKey::default()));
+        assert_eq!(hashes, [4_029_525_671, 3_513_174_969]);
+    }
 
     #[test]
     fn siphash_paper_vector() {

@@ -74,12 +74,15 @@ pub struct Head {
     ethertype: u16,
     /// What the octets behind those kept add to a checksum.
     rest: u16,
+    /// Tags that actions put on, outermost first: EtherType and control information. The first `tagged` are there.
+    tags: [(u16, u16); 2],
+    tagged: u8,
 }
 
 impl Default for Head {
     fn default() -> Head {
         let bytes = [0; Head::ETHERNET + Head::NETWORK];
-        Head { bytes, len: Head::ETHERNET as u8, summed: false, ethertype: 0, rest: 0 }
+        Head { bytes, len: Head::ETHERNET as u8, summed: false, ethertype: 0, rest: 0, tags: [(0, 0); 2], tagged: 0 }
     }
 }
 
@@ -182,6 +185,41 @@ impl Head {
         head.bytes[..12].copy_from_slice(&self.bytes[..12]);
         head.rest = self.rest;
         head
+    }
+
+    /// The tags that actions put on, outermost first: EtherType and control information.
+    pub fn tags(&self) -> &[(u16, u16)] {
+        &self.tags[..usize::from(self.tagged)]
+    }
+
+    /// Puts a tag on; false: it has two.
+    pub fn push_tag(&mut self, ethertype: u16, control: u16) -> bool {
+        if usize::from(self.tagged) == self.tags.len() {
+            return false;
+        }
+        self.tags = [(ethertype, control), self.tags[0]];
+        self.tagged += 1;
+        true
+    }
+
+    /// Takes the outermost tag off, if there is one.
+    pub fn pop_tag(&mut self) {
+        self.tags[0] = self.tags[1];
+        self.tagged = self.tagged.saturating_sub(1);
+    }
+
+    /// The frame as it is on the wire, tags written in; what is too long is cut.
+    pub fn on_wire(&self) -> Head {
+        let mut wire = self.clone();
+        let room = wire.bytes.len();
+        for (ethertype, control) in self.tags().iter().rev() {
+            wire.bytes.copy_within(12..room - 4, 16);
+            wire.bytes[12..14].copy_from_slice(&ethertype.to_be_bytes());
+            wire.bytes[14..16].copy_from_slice(&control.to_be_bytes());
+            wire.len = (wire.len + 4).min(room as u8);
+        }
+        wire.tagged = 0;
+        wire
     }
 
     /// The octets from the link header on, as far as they are kept.

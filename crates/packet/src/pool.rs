@@ -129,7 +129,9 @@ impl Meta {
     ///
     /// A packet marked before counts as marked again. Only IP has the field.
     pub fn set_ce(&mut self) -> bool {
-        let ip = matches!(self.ethertype, crate::header::ethertype::IPV4 | crate::header::ethertype::IPV6);
+        use crate::header::ethertype::{IPV4, IPV6, QINQ, VLAN};
+        // A tag beside the packet hides nothing.
+        let ip = matches!(self.ethertype, IPV4 | IPV6 | VLAN | QINQ);
         if !ip || self.ecn() == 0 {
             return false;
         }

@@ -6,6 +6,7 @@ mod nat;
 mod pedit;
 mod police;
 mod skbmod;
+mod vlan;
 
 pub use csum::Csum;
 pub use edit::{PacketType, Skbedit};
@@ -13,6 +14,7 @@ pub use nat::Nat;
 pub use pedit::{Pedit, PeditAt, PeditHeader, PeditKey};
 pub use police::Police;
 pub use skbmod::Skbmod;
+pub use vlan::{Vlan, VlanHow, VlanTag};
 
 /// How things go on after an action.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,6 +95,8 @@ pub enum Act {
     Csum(Csum),
     /// The link header is rewritten.
     Skbmod(Skbmod),
+    /// Tags of VLANs are put on and taken off.
+    Vlan(Vlan),
 }
 
 /// A decision, and another one now and then.
@@ -153,6 +157,7 @@ impl Act {
             Act::Pedit(_) => "pedit",
             Act::Csum(_) => "csum",
             Act::Skbmod(_) => "skbmod",
+            Act::Vlan(_) => "vlan",
         }
     }
 
@@ -166,7 +171,8 @@ impl Act {
             | Act::Nat(Nat { control, .. })
             | Act::Pedit(Pedit { control, .. })
             | Act::Csum(Csum { control, .. })
-            | Act::Skbmod(Skbmod { control, .. }) => vec![*control],
+            | Act::Skbmod(Skbmod { control, .. })
+            | Act::Vlan(Vlan { control, .. }) => vec![*control],
         }
     }
 

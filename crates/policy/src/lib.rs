@@ -21,7 +21,7 @@ pub mod spec;
 
 pub use action::{
     Act, Action, Control, Csum, Gact, Mirred, Nat, PacketType, Pedit, PeditAt, PeditHeader, PeditKey, Police,
-    RandomGact, Skbedit, Skbmod,
+    RandomGact, Skbedit, Skbmod, Vlan, VlanHow, VlanTag,
 };
 pub use error::{Errno, TcError};
 pub use filter::{

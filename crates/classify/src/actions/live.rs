@@ -1,12 +1,12 @@
 //! One action at work: what it does to a packet, and what it counts.
 
 use super::police::Policer;
-use super::{Done, Meter, Mirrored, Verdict, csum, nat, pedit, skbmod};
+use super::{Done, Meter, Mirrored, Verdict, csum, nat, pedit, skbmod, vlan};
 use crate::list::RandomSource;
 use alloc::vec::Vec;
 use tidegate_packet::{Mark, Pkt, Pool, Time};
 use tidegate_policy::dump::ActionDump;
-use tidegate_policy::{Act, Action, Control, Errno, Gact, Mirred, RandomGact, Skbedit, Skbmod, TcError};
+use tidegate_policy::{Act, Action, Control, Errno, Gact, Mirred, RandomGact, Skbedit, Skbmod, TcError, Vlan, VlanHow};
 
 /// An action with its counters.
 #[derive(Debug)]
@@ -98,6 +98,7 @@ impl Live {
             Act::Pedit(pedit) => pedit::carry_out(pedit, pool, pkt),
             Act::Csum(csum) => csum::carry_out(csum, pool, pkt),
             Act::Skbmod(skbmod) => skbmod::carry_out(skbmod, pool, pkt),
+            Act::Vlan(vlan) => vlan::carry_out(vlan, pool, pkt),
         };
         self.drops += u32::from(control == Control::Drop);
         Done::Control(control)
@@ -128,6 +129,9 @@ fn policer(action: &Action, now: Time) -> Option<Policer> {
     }
 }
 
+/// The first number that is no VLAN's.
+const NO_VLAN: u16 = 0x0fff;
+
 /// What the kernel takes for no action.
 fn check(action: &Action) -> Result<(), TcError> {
     if let Act::Gact(Gact { random: Some(RandomGact { control: Control::Goto(_), .. }), .. }) = &action.act {
@@ -139,6 +143,11 @@ fn check(action: &Action) -> Result<(), TcError> {
         }
         Act::Skbmod(skbmod) if *skbmod == (Skbmod { control: skbmod.control, ..Skbmod::default() }) => {
             return Err(TcError::bare(Errno::Inval));
+        }
+        Act::Vlan(Vlan { how: VlanHow::Push(tag) | VlanHow::Modify(tag), .. }) if tag.id >= NO_VLAN => {
+            // Only the number of an action was named, and there is none.
+            let errno = if tag.protocol == 0 { Errno::Inval } else { Errno::Range };
+            return Err(TcError::bare(errno));
         }
         _ => {}
     }

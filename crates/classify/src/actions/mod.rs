@@ -11,6 +11,7 @@ mod pedit;
 mod police;
 mod skbmod;
 mod table;
+mod vlan;
 
 pub use police::Policer;
 pub use table::Actions;

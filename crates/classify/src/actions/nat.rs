@@ -17,7 +17,8 @@ pub(super) fn carry_out(nat: &Nat, pool: &mut Pool, pkt: &Pkt) -> Control {
     if nat.control == Control::Drop {
         return Control::Drop;
     }
-    if pool.head(pkt).network().len() < 20 || !concerns(nat, pool.head(pkt)) {
+    // Behind two tags the kernel does not find the header.
+    if pool.head(pkt).tags().len() > 1 || pool.head(pkt).network().len() < 20 || !concerns(nat, pool.head(pkt)) {
         return nat.control;
     }
     pool.rewrite(pkt, |head| translate(nat, head));

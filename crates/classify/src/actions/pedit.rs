@@ -47,6 +47,7 @@ fn begin(header: PeditHeader, head: &Head) -> Option<i64> {
     };
     let network = head.network();
     match head.ethertype() {
+        _ if head.tags().len() > 1 => None,
         ethertype::IPV4 => {
             let octets = i64::from(network.first()? & 15) * 4;
             (network.len() >= 20 && octets >= 20).then_some(octets)

@@ -216,14 +216,17 @@ impl<'r> Run<'r> {
     /// What the recording's listener at the link sees.
     fn note_departure(&mut self, now: Time, pkt: &Pkt) {
         let Meta { ident, frame_len, dsfield, rewritten, .. } = *self.pool.meta(pkt);
-        let told =
-            if rewritten { read_by_listener(self.pool.settle(pkt), frame_len, ident) } else { Some((ident, dsfield)) };
+        let told = if rewritten {
+            read_by_listener(&self.pool.settle(pkt).on_wire(), frame_len, ident)
+        } else {
+            Some((ident, dsfield))
+        };
         if let Some((id, dsfield)) = told {
             let _ = writeln!(self.egress, "{},{id},{frame_len},{dsfield}", ns(now));
         }
         if let Some(frames) = &mut self.frames {
-            let octets = self.pool.settle(pkt).frame();
-            let octets: String = octets.iter().map(|octet| format!("{octet:02x}")).collect();
+            let frame = self.pool.settle(pkt).on_wire();
+            let octets: String = frame.frame().iter().map(|octet| format!("{octet:02x}")).collect();
             let _ = writeln!(frames, "{},{frame_len},{octets}", ns(now));
         }
     }

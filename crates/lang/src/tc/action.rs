@@ -8,6 +8,7 @@ mod police;
 mod show;
 mod skbedit;
 mod skbmod;
+mod vlan;
 
 pub(super) use show::show;
 pub use show::show_actions;
@@ -115,6 +116,7 @@ fn one(word: &str, words: &mut Words<'_>, env: &Env, cookie: &[u8]) -> Result<Ac
         "pedit" => pedit::parse(words).map_err(fail)?,
         "csum" => csum::parse(words).map_err(fail)?,
         "skbmod" => skbmod::parse(words).map_err(fail)?,
+        "vlan" => vlan::parse(words).map_err(fail)?,
         // A number alone leads to the action that has it, or makes one that lets pass.
         "gact" if words.peek() == Some("index") => Act::decide(Control::Pass).into(),
         "gact" => {
@@ -280,6 +282,6 @@ fn control_after(words: &mut Words<'_>) -> Result<Option<Control>, Refusal> {
 
 fn unknown(word: &str, place: usize) -> Refusal {
     Refusal::new(1, format!("Bad action type {word}")).at(place).remedy(
-        "The actions are pass, drop, continue, reclassify, pipe, goto chain N, police, mirred egress, skbedit, nat, pedit, csum and skbmod.",
+        "The actions are pass, drop, continue, reclassify, pipe, goto chain N, police, mirred egress, skbedit, nat, pedit, csum, vlan and skbmod.",
     )
 }

@@ -20,6 +20,10 @@ pub const ACTIONS: &[Part] = &[
     ),
     ("csum", "computes checksums anew: `ip4h`, `icmp`, `igmp`, `tcp`, `udp`"),
     ("skbmod", "rewrites the link header, or marks congestion"),
+    (
+        "vlan",
+        "puts a tag of 802.1Q or 802.1ad on (`push`), changes (`modify`) or takes off the outermost (`pop`); at most two",
+    ),
 ];
 
 /// The conditions of basic filters that are built.
@@ -55,7 +59,6 @@ pub const REFUSED_ACTIONS: &[Part] = &[
     ("ctinfo", "connections are tracked by netfilter's hooks, which filters come before or after"),
     ("connmark", "connections are tracked by netfilter's hooks; CONNMARK of iptables is built"),
     ("mpls", "MPLS labels are not read"),
-    ("vlan", "tags are put on and taken off by devices of that kind only"),
     ("bpf", "programs of Berkeley's packet filter are not run"),
     ("simple", "it writes a line into the kernel's log for each packet, and does nothing"),
     ("ife", "no other machine is there to read what it adds to packets"),

@@ -164,6 +164,10 @@ fn doing(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
             rewrite::skbmod(skbmod, entry);
             "\n\t "
         }
+        Act::Vlan(vlan) => {
+            rewrite::vlan(vlan, entry);
+            "\n\t "
+        }
         Act::Police(police) => {
             policing(index, police, flags, entry);
             entry.number("ref", dump.refs, &format!("\n\tref {}", dump.refs));

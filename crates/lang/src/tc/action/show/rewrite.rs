@@ -3,7 +3,7 @@
 use super::{name, type_of};
 use crate::json::Json;
 use crate::tc::show::Entry;
-use tidegate_policy::{Csum, Nat, Pedit, PeditHeader, PeditKey, Skbmod};
+use tidegate_policy::{Csum, Nat, Pedit, PeditHeader, PeditKey, Skbmod, Vlan, VlanHow, VlanTag};
 
 pub(super) fn nat(nat: &Nat, entry: &mut Entry) {
     let direction = if nat.egress { "egress" } else { "ingress" };
@@ -84,4 +84,25 @@ pub(super) fn skbmod(skbmod: &Skbmod, entry: &mut Entry) {
             entry.member(key, Json::text(mac(address)));
         }
     }
+}
+
+pub(super) fn vlan(vlan: &Vlan, entry: &mut Entry) {
+    let (verb, tag) = match vlan.how {
+        VlanHow::Pop => ("pop", None),
+        VlanHow::Push(tag) => ("push", Some(tag)),
+        VlanHow::Modify(tag) => ("modify", Some(tag)),
+    };
+    entry.say(&format!("vlan  {verb}"));
+    entry.member("vlan_action", Json::text(verb));
+    if let Some(tag) = tag {
+        let protocol = if tag.protocol == VlanTag::DOT1AD { "802.1ad" } else { "802.1Q" };
+        entry.number("id", tag.id, &format!(" id {}", tag.id));
+        entry.say(&format!(" protocol {protocol}"));
+        entry.member("protocol", Json::text(protocol));
+        if let Some(priority) = tag.priority {
+            entry.number("priority", priority, &format!(" priority {priority}"));
+        }
+    }
+    entry.say(&format!(" {}", name(vlan.control)));
+    entry.member("control_action", type_of(vlan.control));
 }
