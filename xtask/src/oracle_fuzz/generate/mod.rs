@@ -11,6 +11,7 @@ mod kinds;
 mod later;
 mod middle;
 mod netfilter;
+mod rewrite;
 mod traffic;
 
 use super::case::Case;
@@ -114,6 +115,7 @@ pub(crate) fn case(seed: u64, number: u64, only: Option<&'static str>) -> Case {
         world.acknowledgements(&mut rows, span);
     }
     world.middle(&mut rows, span);
+    world.rewrites();
     let mut case = Case { link, script: world.script, rows, note: String::new() };
     case.note = format!(
         "{}; qdiscs {}; {} filters; {} rows; load {}.{:02} of {} bit/s; oracle-fuzz seed {seed} number {number}",
