@@ -72,9 +72,11 @@ pub fn stage() -> bool {
 
 /// The outer stage: enters the namespaces, starts the inner one and waits for it.
 fn enter() -> Result<i32, (&'static str, io::Error)> {
-    let rest = UnshareFlags::NEWNS | UnshareFlags::NEWNET | UnshareFlags::NEWPID | UnshareFlags::NEWIPC;
-    // Root needs no users of its own, unless he may less than his name says.
-    if !(rustix::process::geteuid().is_root() && unshare(rest).is_ok()) {
+    let least = UnshareFlags::NEWNS | UnshareFlags::NEWNET;
+    let rest = least | UnshareFlags::NEWPID | UnshareFlags::NEWIPC;
+    // Root needs no users of its own, unless he may less than his name says; a small kernel may lack some namespaces.
+    let root = rustix::process::geteuid().is_root();
+    if !(root && unshare(rest).or_else(|_| unshare(least)).is_ok()) {
         become_root().map_err(|error| ("create a user namespace", error))?;
         unshare(rest).map_err(|error| ("create network, process and mount namespaces", error))?;
     }
