@@ -138,7 +138,7 @@ impl FilterList {
 
     #[inline]
     fn ask(&mut self, qdisc: Handle, chain: u32, asked: &mut Asked<'_>) -> Said {
-        let ethertype = asked.pool.meta(asked.pkt).ethertype;
+        let mut ethertype = asked.pool.meta(asked.pkt).ethertype;
         let FilterList { prefs, tables, .. } = self;
         for pref in prefs {
             if pref.protocol != ethertype && pref.protocol != FilterOp::ALL || pref.chain != chain {
@@ -155,6 +155,8 @@ impl FilterList {
             if found != Said::No {
                 return found;
             }
+            // An action may have put a tag on it, or taken it off.
+            ethertype = asked.pool.meta(asked.pkt).ethertype;
         }
         Said::No
     }

@@ -36,7 +36,7 @@ impl Shaper {
 
     fn do_qdisc(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &QdiscOp) -> Result<(), TcError> {
         if op.parent == Handle::INGRESS {
-            return self.ingress.qdisc_op(op);
+            return self.do_ingress(now, pool, draws, op);
         }
         if op.verb == Verb::Delete {
             return self.delete(now, pool, draws, op);
@@ -69,6 +69,17 @@ impl Shaper {
             return Err(TcError::new(Errno::Inval, "Invalid qdisc name"));
         }
         self.change(now, pool, draws, op, handle)
+    }
+
+    /// The device stops while its ingress qdisc comes or goes, and loses what waits at its egress.
+    fn do_ingress(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &QdiscOp) -> Result<(), TcError> {
+        let before = self.ingress.is_there();
+        self.ingress.qdisc_op(op)?;
+        if self.ingress.is_there() != before {
+            let (root, mut cx) = self.enter(now, pool, draws);
+            root.purge(&mut cx);
+        }
+        Ok(())
     }
 
     /// Does an operation that names a parent make a new qdisc there (or else change what is `there`)?
