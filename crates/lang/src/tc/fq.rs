@@ -84,7 +84,7 @@ pub(super) fn show_stats(stats: &FqStats, entry: &mut Entry) {
         entry.number(
             "next_packet_delay",
             stats.next_packet_ns,
-            &format!(" next packet delay {} ns", stats.next_packet_ns),
+            &format!(" next_packet_delay {}", print_nanos(stats.next_packet_ns)),
         );
     }
     entry.number("gc", stats.gc, &format!("\n  gc {}", stats.gc));

@@ -117,7 +117,8 @@ impl FqPie {
             return false;
         }
         let meta = cx.pool.meta(pkt);
-        if self.memory + u64::from(meta.truesize) > u64::from(self.memory_limit) {
+        // Linux adds the packet to the limit, not to what waits, and its sum has 32 bits.
+        if self.memory as u32 > self.memory_limit.wrapping_add(meta.truesize) {
             self.stats.overmemory += 1;
         }
         let flow = &mut self.flows[bucket as usize];

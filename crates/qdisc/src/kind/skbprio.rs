@@ -5,7 +5,7 @@
 
 use super::purge_queue;
 use crate::cx::{Cx, Why};
-use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek};
+use crate::discipline::{Dequeue, Discipline, Enqueue, Own};
 use alloc::vec::Vec;
 use core::array;
 use tidegate_classify::FilterList;
@@ -53,11 +53,10 @@ impl Skbprio {
     }
 
     /// A packet of this level is lost for want of room.
-    fn lose(&mut self, cx: &mut Cx<'_>, at: Handle, level: usize, pkt: Pkt, why: Why) {
+    fn note_loss(&mut self, level: usize) {
         let level = &mut self.levels[level];
         level.drops += 1;
         level.overlimits += 1;
-        cx.drop(at, pkt, why);
     }
 }
 
@@ -70,12 +69,15 @@ impl Discipline for Skbprio {
         }
         let lowest = self.busy.trailing_zeros() as usize;
         if level <= lowest.min(PRIORITIES - 1) {
-            self.lose(cx, own.handle, level, pkt, Why::Full);
+            self.note_loss(level);
+            cx.drop(own.handle, pkt, Why::Full);
             return Enqueue::Dropped;
         }
+        let len = cx.pool.meta(&pkt).len;
         self.push(cx.pool, level, pkt);
         if let Some(newest) = self.levels[lowest].queue.pop_back(cx.pool) {
-            self.lose(cx, own.handle, lowest, newest, Why::Overflow);
+            self.note_loss(lowest);
+            cx.drop_instead(own.handle, newest, Why::Overflow, len);
         }
         self.note_empty(lowest);
         Enqueue::Congested
@@ -86,15 +88,6 @@ impl Discipline for Skbprio {
         let taken = self.levels[level].queue.pop_front(cx.pool);
         self.note_empty(level);
         taken.map_or(Dequeue::Empty, Dequeue::Packet)
-    }
-
-    fn look(&mut self, cx: &mut Cx<'_>) -> Option<Peek> {
-        let front = self.highest().and_then(|level| self.levels[level].queue.front(cx.pool));
-        Some(front.map_or(Peek::Empty, |meta| Peek::Packet(meta.len)))
-    }
-
-    fn seen_slot(&self) -> Option<usize> {
-        self.levels[self.highest()?].queue.front_slot()
     }
 
     fn change(&mut self, _cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
