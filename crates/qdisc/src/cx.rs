@@ -273,11 +273,14 @@ impl EventRing {
         self.events.len()
     }
 
-    /// Turns what came since `mark` round: the kernel strings packets refused in one call onto a list, and frees the last first.
+    /// Turns what came since `mark` round: the kernel strings packets refused in one call onto a list, and frees the last first. What
+    /// CoDel's law takes, where something is taken out only to be looked at, it frees at once.
     pub(crate) fn reverse_from(&mut self, mark: usize) {
-        if let Some(since) = self.events.get_mut(mark..) {
-            since.reverse();
-        }
+        let Some(since) = self.events.get_mut(mark..).filter(|since| since.len() > 1) else { return };
+        let put_off = |event: &Event| event.what != What::Drop(Why::Codel);
+        since.sort_by_key(put_off);
+        let at_once = since.partition_point(|event| !put_off(event));
+        since[at_once..].reverse();
     }
 
     /// Brings losses of an operation into the order in which the kernel frees them: what was held for a peek at once, then what it

@@ -605,6 +605,11 @@ impl Node {
         found
     }
 
+    /// A qdisc is made for `class`: see [`Discipline::child_made`].
+    pub(crate) fn child_made(&mut self, class: Handle) {
+        self.body.get_mut().child_made(class);
+    }
+
     /// Puts `new` where the child of `class` hangs and ends what hung there. `None` brings back the kind's default. A class that
     /// takes no child (an inner one of HTB) refuses.
     pub(crate) fn graft(&mut self, cx: &mut Cx<'_>, class: Handle, new: Option<Node>) -> Result<(), TcError> {

@@ -215,7 +215,12 @@ impl Discipline for FqPie {
     fn catch_up(&mut self, now: Time, _own: Own) {
         loop {
             let last = self.cursor + BATCH >= self.flows.len();
-            if self.upkeep.fired(now, if last { self.update_ticks } else { 0 }).is_none() {
+            // The next batch's turn comes at the next tick; without an interval there is none.
+            let fired = match (self.update_ticks, last) {
+                (0, _) | (_, true) => self.upkeep.fired(now, self.update_ticks),
+                (_, false) => self.upkeep.fired_until(now, |present| present),
+            };
+            if fired.is_none() {
                 return;
             }
             let end = (self.cursor + BATCH).min(self.flows.len());

@@ -119,10 +119,10 @@ impl Discipline for Skbprio {
                 parent: qdisc,
                 leaf: Handle::NONE,
                 params: ClassParams::None,
+                // How many packets wait Linux does not count per priority.
                 stats: Some(QueueStats {
                     drops: level.drops,
                     overlimits: level.overlimits,
-                    qlen: level.queue.len(),
                     backlog: level.queue.bytes() as u32,
                     ..QueueStats::default()
                 }),
