@@ -99,14 +99,21 @@ impl Gateway {
         }
     }
 
-    /// Has a device work with the machine's actions.
+    /// Has a device work with the machine's actions, and those with its connections.
     #[inline]
     pub(crate) fn lent<R>(&mut self, device: DeviceId, work: impl FnOnce(&mut Shaper) -> R) -> R {
-        let Gateway { ports, actions, .. } = self;
+        let Gateway { ports, actions, firewall, .. } = self;
         let shaper = &mut ports[device.0 as usize].shaper;
+        let asks = actions.ask_connections();
+        if asks {
+            actions.swap_connections(&mut firewall.connections);
+        }
         shaper.swap_actions(actions);
         let done = work(shaper);
         shaper.swap_actions(actions);
+        if asks {
+            actions.swap_connections(&mut firewall.connections);
+        }
         done
     }
 

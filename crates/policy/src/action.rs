@@ -1,8 +1,10 @@
 //! Actions: what a filter does with a packet beside naming a class (tc-actions(8)).
 
+mod connection;
 mod edit;
 mod police;
 
+pub use connection::{Connmark, Ctinfo, CtinfoCounts};
 pub use edit::{PacketType, Skbedit};
 pub use police::Police;
 
@@ -77,6 +79,10 @@ pub enum Act {
     Mirred(Mirred),
     /// What the kernel knows of the packet is changed: mark, priority.
     Skbedit(Skbedit),
+    /// The packet gets its connection's mark.
+    Connmark(Connmark),
+    /// The packet gets what is written in its connection's mark.
+    Ctinfo(Ctinfo),
 }
 
 /// A decision, and another one now and then.
@@ -133,6 +139,8 @@ impl Act {
             Act::Police(_) => "police",
             Act::Mirred(_) => "mirred",
             Act::Skbedit(_) => "skbedit",
+            Act::Connmark(_) => "connmark",
+            Act::Ctinfo(_) => "ctinfo",
         }
     }
 

@@ -19,7 +19,9 @@ pub mod dump;
 pub mod netfilter;
 pub mod spec;
 
-pub use action::{Act, Action, Control, Gact, Mirred, PacketType, Police, RandomGact, Skbedit};
+pub use action::{
+    Act, Action, Connmark, Control, Ctinfo, CtinfoCounts, Gact, Mirred, PacketType, Police, RandomGact, Skbedit,
+};
 pub use error::{Errno, TcError};
 pub use filter::{
     BasicParams, Compare, Ematch, FilterParams, FlowKeySet, FlowMode, FlowParams, FlowerField, FlowerKey, FlowerParams,

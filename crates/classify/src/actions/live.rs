@@ -1,12 +1,21 @@
 //! One action at work: what it does to a packet, and what it counts.
 
 use super::police::Policer;
-use super::{Done, Meter, Mirrored, Verdict};
+use super::{Done, Meter, Mirrored, Verdict, connection};
+use crate::conntrack::Conntrack;
 use crate::list::RandomSource;
 use alloc::vec::Vec;
 use tidegate_packet::{Mark, Pkt, Pool, Time};
 use tidegate_policy::dump::ActionDump;
-use tidegate_policy::{Act, Action, Control, Errno, Gact, Mirred, RandomGact, Skbedit, TcError};
+use tidegate_policy::{Act, Action, Control, CtinfoCounts, Errno, Gact, Mirred, RandomGact, Skbedit, TcError};
+
+/// What actions reach beside the packet.
+pub(super) struct Doors<'a> {
+    /// Copies on their way to other devices.
+    pub(super) mirrored: &'a mut Vec<Mirrored>,
+    /// The machine's connections.
+    pub(super) connections: &'a mut Conntrack,
+}
 
 /// An action with its counters.
 #[derive(Debug)]
@@ -28,6 +37,7 @@ pub(super) struct Live {
     installed: Time,
     used: Time,
     first_used: Option<Time>,
+    ctinfo: CtinfoCounts,
 }
 
 impl Live {
@@ -48,6 +58,7 @@ impl Live {
             installed: now,
             used: now,
             first_used: None,
+            ctinfo: CtinfoCounts::default(),
         })
     }
 
@@ -73,7 +84,7 @@ impl Live {
         pkt: &Pkt,
         meter: Meter,
         random: &mut RandomSource<'_>,
-        mirrored: &mut Vec<Mirrored>,
+        doors: &mut Doors<'_>,
     ) -> Done {
         self.bytes += u64::from(meter.len);
         self.packets += 1;
@@ -90,9 +101,15 @@ impl Live {
                 }
             }
             Act::Skbedit(edit) => edited(edit, pool, pkt),
+            Act::Connmark(mark) => {
+                let (control, found) = connection::connmark(*mark, doors.connections, pool, pkt, meter.now);
+                self.overlimits += u32::from(found);
+                control
+            }
+            Act::Ctinfo(info) => connection::ctinfo(*info, &mut self.ctinfo, doors.connections, pool, pkt, meter.now),
             Act::Mirred(mirred) => {
                 self.drops += u32::from(mirred.device == Act::NOWHERE);
-                return mirror(mirred, pool, pkt, mirrored);
+                return mirror(mirred, pool, pkt, doors.mirrored);
             }
         };
         self.drops += u32::from(control == Control::Drop);
@@ -113,6 +130,7 @@ impl Live {
             installed: now.since(self.installed).0,
             used: now.since(self.used).0,
             first_used: self.first_used.map(|at| now.since(at).0),
+            ctinfo: self.ctinfo,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! meters both with one bucket). Filters hold places in it. Who is gone lets go late: as in the kernel, what a deleted filter had stays
 //! until time goes on.
 
+mod connection;
 mod live;
 mod police;
 mod table;

@@ -1,7 +1,8 @@
 //! The machine's actions.
 
-use super::live::Live;
+use super::live::{Doors, Live};
 use super::{Done, Mirrored};
+use crate::conntrack::Conntrack;
 use crate::list::Asked;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -23,15 +24,19 @@ pub struct Actions {
     stale: Option<Time>,
     /// Copies on their way to other devices.
     pub(crate) mirrored: Vec<Mirrored>,
+    /// The machine's connections, while they are lent ([`Actions::swap_connections`]).
+    connections: Conntrack,
+    /// Some action asks for connections, or did.
+    asks_connections: bool,
 }
 
 /// Has the packet go through the action in a place.
 #[inline]
 pub(super) fn run(place: u32, asked: &mut Asked<'_>) -> Done {
     let Asked { pool, pkt, meter, actions, random, .. } = asked;
-    let Actions { slots, mirrored, .. } = &mut **actions;
+    let Actions { slots, mirrored, connections, .. } = &mut **actions;
     match slots.get_mut(place as usize) {
-        Some(Some(live)) => live.run(pool, pkt, *meter, random, mirrored),
+        Some(Some(live)) => live.run(pool, pkt, *meter, random, &mut Doors { mirrored, connections }),
         _ => unreachable!("a filter holds an action that is gone"),
     }
 }
@@ -40,6 +45,17 @@ impl Actions {
     /// None at all?
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
+    }
+
+    /// Does any action ask for connections, so that they must be lent?
+    #[inline]
+    pub fn ask_connections(&self) -> bool {
+        self.asks_connections
+    }
+
+    /// Lends the machine's connections to the actions, or takes them back: they get what is given, and what they had is in its place.
+    pub fn swap_connections(&mut self, connections: &mut Conntrack) {
+        core::mem::swap(&mut self.connections, connections);
     }
 
     /// A filter takes hold of these; those that are not there are made, or where one cannot be, none.
@@ -85,6 +101,7 @@ impl Actions {
         let kind = action.act.kind();
         let index = if action.index == 0 { self.free_number(kind) } else { action.index };
         let live = Live::new(&Action { index, ..action.clone() }, now)?;
+        self.asks_connections |= asks_connections(&action.act);
         let place = match self.free.pop() {
             Some(place) => place,
             None => {
@@ -279,7 +296,13 @@ fn leads_to_a_chain(act: &Act) -> bool {
         Act::Police(police) => leads(police.exceed) || police.conform.is_some_and(leads),
         Act::Mirred(mirred) => leads(mirred.control),
         Act::Skbedit(edit) => leads(edit.control),
+        Act::Connmark(mark) => leads(mark.control),
+        Act::Ctinfo(info) => leads(info.control),
     }
+}
+
+fn asks_connections(act: &Act) -> bool {
+    matches!(act, Act::Connmark(_) | Act::Ctinfo(_))
 }
 
 /// Decisions that the kernel has no words for when it asks cards whether they would do a policer's work.

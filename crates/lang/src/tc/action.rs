@@ -1,5 +1,6 @@
 //! `action …` at the end of a filter: the words, and how they are listed.
 
+mod connection;
 mod mirred;
 mod police;
 mod show;
@@ -107,6 +108,8 @@ fn one(word: &str, words: &mut Words<'_>, env: &Env, cookie: &[u8]) -> Result<Ac
         }
         "mirred" => mirred::parse(words, env)?,
         "skbedit" => skbedit::parse(words).map_err(fail)?,
+        "connmark" => connection::connmark(words).map_err(fail)?,
+        "ctinfo" => connection::ctinfo(words).map_err(fail)?,
         // A number alone leads to the action that has it, or makes one that lets pass.
         "gact" if words.peek() == Some("index") => Act::decide(Control::Pass).into(),
         "gact" => {
@@ -178,6 +181,18 @@ fn number(name: &str, words: &mut Words<'_>) -> Result<u32, Refusal> {
         Refusal::new(1, format!("Illegal \"{name}\""))
             .at(words.last())
             .remedy(format!("\"{text}\" is not a number for {name}."))
+    })
+}
+
+/// `index N` among an action's own words; 0 without.
+fn own_index(kind: &str, words: &mut Words<'_>) -> Result<u32, Failed> {
+    if words.peek() != Some("index") {
+        return Ok(0);
+    }
+    words.skip();
+    let text = words.need()?;
+    u32_in(text, 10).ok_or_else(|| {
+        Failed::say(format!("{kind}: Illegal \"index\""), format!("\"{text}\" is not the number of an action."))
     })
 }
 

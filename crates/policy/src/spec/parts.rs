@@ -13,6 +13,8 @@ pub const ACTIONS: &[Part] = &[
     ("police", "measures bytes or packets and decides otherwise about what comes too fast"),
     ("mirred", "leads packets (redirect) or copies of them (mirror) out by another device"),
     ("skbedit", "sets priority, mark and packet type"),
+    ("connmark", "gives a packet its connection's mark (CONNMARK of iptables sets that)"),
+    ("ctinfo", "gives a packet the DSCP and the mark that are written in its connection's mark"),
 ];
 
 /// The conditions of basic filters that are built.
@@ -49,8 +51,6 @@ pub const REFUSED_ACTIONS: &[Part] = &[
     ("tunnel_key", "tunnels that take their addresses from packets are not built"),
     ("sample", "there is no receiver for the samples"),
     ("ct", "connections are tracked by netfilter's hooks, which filters come before or after"),
-    ("ctinfo", "connections are tracked by netfilter's hooks, which filters come before or after"),
-    ("connmark", "connections are tracked by netfilter's hooks; CONNMARK of iptables is built"),
     ("mpls", "MPLS labels are not read"),
     ("vlan", "tags are put on and taken off by devices of that kind only"),
     ("bpf", "programs of Berkeley's packet filter are not run"),

@@ -6,7 +6,7 @@ use crate::tc::{ShowActions, ShowFlags};
 use crate::units::{bytes_of, print_rate, print_size};
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::ActionDump;
-use tidegate_policy::{Act, Control, Gact, Mirred, Police, Skbedit, Ticks};
+use tidegate_policy::{Act, Connmark, Control, Ctinfo, Gact, Mirred, Police, Skbedit, Ticks};
 
 /// The lines of a filter's actions, and its member `actions`.
 pub(in crate::tc) fn show(actions: &[ActionDump], flags: &ShowFlags, entry: &mut Entry) {
@@ -73,8 +73,8 @@ fn alone(order: u32, dump: &ActionDump, flags: &ShowFlags) -> Entry {
 pub(in crate::tc) fn body(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
     entry.member("kind", Json::text(dump.action.act.kind()));
     doing(dump, flags, entry);
+    told_besides(dump, flags, entry);
     if flags.stats {
-        used(dump, entry);
         counts(dump, entry);
     }
     if !dump.action.cookie.is_empty() {
@@ -137,6 +137,14 @@ fn doing(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
         }
         Act::Skbedit(edit) => {
             editing(edit, entry);
+            "\n\t "
+        }
+        Act::Connmark(mark) => {
+            marking(mark, entry);
+            "\n\t "
+        }
+        Act::Ctinfo(info) => {
+            informing(info, entry);
             "\n\t "
         }
         Act::Police(police) => {
@@ -205,6 +213,47 @@ fn editing(edit: &Skbedit, entry: &mut Entry) {
     }
     entry.say(&format!(" {}", name(edit.control)));
     entry.member("control_action", type_of(edit.control));
+}
+
+fn marking(mark: &Connmark, entry: &mut Entry) {
+    entry.number("zone", mark.zone, &format!("connmark zone {}", mark.zone));
+    entry.say(&format!(" {}", name(mark.control)));
+    entry.member("control_action", type_of(mark.control));
+}
+
+fn informing(info: &Ctinfo, entry: &mut Entry) {
+    entry.number("zone", info.zone, &format!("ctinfo zone {}", info.zone));
+    entry.say(&format!(" {}", name(info.control)));
+    entry.member("control_action", type_of(info.control));
+}
+
+/// What stands behind an action's number: for ctinfo its masks and, with statistics, what it did; since when it is in use.
+fn told_besides(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
+    let Act::Ctinfo(info) = &dump.action.act else {
+        if flags.stats {
+            used(dump, entry);
+        }
+        return;
+    };
+    // What is 0 is told without the prefix, as C prints it.
+    let short = |value: u32| if value == 0 { "0".to_owned() } else { format!("{value:#x}") };
+    let long = |value: u32| if value == 0 { "0".repeat(10) } else { format!("{value:#010x}") };
+    if let Some((mask, state)) = info.dscp {
+        entry.say(&format!(" dscp {} {}", long(mask), long(state)));
+        entry.member("dscpmask", Json::text(short(mask)));
+        entry.member("dscpstatemask", Json::text(short(state)));
+    }
+    if let Some(mask) = info.mark {
+        entry.say(&format!(" cpmark {}", long(mask)));
+        entry.member("cpmark", Json::text(short(mask)));
+    }
+    if flags.stats {
+        used(dump, entry);
+        let done = dump.ctinfo;
+        entry.number("dscpset", done.dscp_set, &format!(" DSCP set {}", done.dscp_set));
+        entry.number("dscperror", done.dscp_failed, &format!(" error {}", done.dscp_failed));
+        entry.number("cpmarkset", done.mark_set, &format!(" CPMARK set {}", done.mark_set));
+    }
 }
 
 fn policing(index: u32, police: &Police, flags: &ShowFlags, entry: &mut Entry) {
