@@ -20,12 +20,14 @@ pub mod netfilter;
 pub mod spec;
 
 pub use action::{
-    Act, Action, Connmark, Control, Ctinfo, CtinfoCounts, Gact, Mirred, PacketType, Police, RandomGact, Skbedit,
+    Act, Action, CardCounts, Connmark, Control, Ctinfo, CtinfoCounts, Gact, Mirred, Only, PacketType, Police,
+    RandomGact, Sample, Simple, Skbedit,
 };
 pub use error::{Errno, TcError};
 pub use filter::{
     BasicParams, Compare, Ematch, FilterParams, FlowKeySet, FlowMode, FlowParams, FlowerField, FlowerKey, FlowerParams,
-    FwParams, Layer, MatchallParams, MetaId, MetaValue, Term, U32Key, U32Offset, U32OffsetField, U32Params, Width,
+    FwParams, Indev, Layer, MatchallParams, MetaId, MetaValue, Term, U32Key, U32Offset, U32OffsetField, U32Params,
+    Width,
 };
 pub use kind::Kind;
 pub use link::{LinkKind, LinkOp, Tunnel, TunnelMode};

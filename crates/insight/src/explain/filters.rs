@@ -239,6 +239,8 @@ fn acted(actions: &[ActionDump]) -> Option<(String, bool)> {
         Act::Skbedit(_) => None,
         Act::Connmark(mark) => decided(mark.control),
         Act::Ctinfo(info) => decided(info.control),
+        Act::Simple(simple) => decided(simple.control),
+        Act::Sample(sample) => decided(sample.control),
     });
     told.or_else(|| (!actions.is_empty()).then(|| ("it passes".to_owned(), true)))
 }
