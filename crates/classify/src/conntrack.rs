@@ -15,7 +15,7 @@ use crate::headers::Outer;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use tcp::{Step, Tcp, opening, step};
-use tidegate_packet::header::proto;
+use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Meta, Pkt, Pool, Span, Time};
 use tidegate_policy::netfilter::Connstate as State;
 
@@ -202,6 +202,19 @@ impl Conntrack {
     /// The mark of a packet's connection; `None`: it has none.
     pub fn mark(&self, meta: &Meta) -> Option<u32> {
         Some(self.entries[membership(meta)?.at as usize].mark)
+    }
+
+    /// The mark of the connection that a packet belongs to or, where it has not passed the hooks, would be found in.
+    pub(crate) fn known_mark(&mut self, now: Time, pool: &Pool, pkt: &Pkt) -> Option<u32> {
+        let meta = pool.meta(pkt);
+        if !matches!(meta.ethertype, ethertype::IPV4 | ethertype::IPV6) {
+            return None;
+        }
+        let found = match membership(meta) {
+            Some(membership) => membership,
+            None => self.lookup(now, &tuple(&Outer::of(pool, pkt))?)?,
+        };
+        Some(self.entries[found.at as usize].mark)
     }
 
     /// Sets it.

@@ -282,6 +282,9 @@ impl Tables {
         if params.link.is_some() {
             node.params.link = params.link;
         }
+        if params.indev.is_some() {
+            node.params.indev.clone_from(&params.indev);
+        }
         node.actions.take_over(actions);
         Ok(())
     }
@@ -406,6 +409,9 @@ impl Node {
 
     /// What it says of a packet that it matches. A node that neither names a class nor does anything only counts.
     fn decide(&mut self, asked: &mut Asked<'_>) -> Said {
+        if self.params.indev.as_ref().is_some_and(|indev| !indev.is(asked.pool.meta(asked.pkt).came_in)) {
+            return Said::No;
+        }
         if self.params.classid.is_none() && self.actions.is_empty() {
             return Said::No;
         }

@@ -3,7 +3,7 @@
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
-use tidegate_classify::{Actions, RandomSource};
+use tidegate_classify::{Actions, RandomSource, Way};
 use tidegate_packet::{Draws, Handle, Jiffies, Pkt, Pool, Time, Wheel};
 
 /// What a discipline may ask of the device it works for.
@@ -79,8 +79,8 @@ pub struct Cx<'a> {
     pub(crate) wheel: &'a Wheel,
     pub(crate) watchdogs: &'a mut Watchdogs,
     pub(crate) events: &'a mut EventRing,
-    /// A packet that a filter led away, with the number of the device it goes to.
-    pub(crate) led: &'a mut Option<(Pkt, u32)>,
+    /// A packet that a filter led away, and where it goes.
+    pub(crate) led: &'a mut Option<(Pkt, Way)>,
     /// A second copy of a packet, and the qdisc that made it: to be offered at the root before the original goes on.
     pub(crate) copied: &'a mut Option<(Pkt, Handle)>,
     /// Packets and bytes lost in the tree since the shaper was entered; each Node compares before and after.
@@ -132,10 +132,10 @@ impl Cx<'_> {
     }
 
     /// Leads a packet away to another device: neither sent nor lost here.
-    pub(crate) fn lead(&mut self, at: Handle, pkt: Pkt, to: u32) {
+    pub(crate) fn lead(&mut self, at: Handle, pkt: Pkt, way: Way) {
         debug_assert!(self.led.is_none(), "one packet is offered at a time");
         self.tell(What::Led, at, &pkt);
-        *self.led = Some((pkt, to));
+        *self.led = Some((pkt, way));
     }
 
     /// A packet is taken away, and nobody counts it as lost.

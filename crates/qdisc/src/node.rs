@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::hint::black_box;
-use tidegate_classify::{Asked, FilterList, Meter, Verdict};
+use tidegate_classify::{Asked, FilterList, Meter, Verdict, Way};
 use tidegate_packet::{Handle, Pkt, Pool, Time, Timer};
 use tidegate_policy::dump::{ClassDump, QdiscDump, QueueStats, RateSample, Xstats};
 use tidegate_policy::{ClassOp, Errno, Estimator, Kind, NetemParams, QdiscParams, SizeTable, TcError};
@@ -803,7 +803,7 @@ pub(crate) enum Gone {
     /// An action takes it away.
     Stolen,
     /// An action leads it to another device.
-    Led(u32),
+    Led(Way),
 }
 
 /// What a list of filters decides about a packet of `len` bytes.
@@ -837,7 +837,7 @@ pub(crate) fn classify(filters: &mut FilterList, cx: &mut Cx<'_>, qdisc: Handle,
         Some(Verdict::Class(class)) => Answer::Class(class),
         Some(Verdict::Drop) => Answer::Gone(Gone::Dropped),
         Some(Verdict::Stolen) => Answer::Gone(Gone::Stolen),
-        Some(Verdict::Redirect(to)) => Answer::Gone(Gone::Led(to)),
+        Some(Verdict::Redirect(way)) => Answer::Gone(Gone::Led(way)),
     }
 }
 
@@ -891,8 +891,8 @@ impl Gone {
                 cx.steal(at, pkt);
                 Enqueue::Taken
             }
-            Gone::Led(to) => {
-                cx.lead(at, pkt, to);
+            Gone::Led(way) => {
+                cx.lead(at, pkt, way);
                 Enqueue::Taken
             }
         }

@@ -1,12 +1,25 @@
 //! One action at work: what it does to a packet, and what it counts.
 
 use super::police::Policer;
-use super::{Done, Meter, Mirrored, Verdict};
+use super::{Actions, Done, Meter, Mirrored, Verdict, Way, connection};
+use crate::conntrack::Conntrack;
 use crate::list::RandomSource;
 use alloc::vec::Vec;
 use tidegate_packet::{Mark, Pkt, Pool, Time};
 use tidegate_policy::dump::ActionDump;
-use tidegate_policy::{Act, Action, Control, Errno, Gact, Mirred, RandomGact, Skbedit, TcError};
+use tidegate_policy::{
+    Act, Action, Control, CtinfoCounts, Errno, Gact, Mirred, Police, RandomGact, Sample, Skbedit, TcError,
+};
+
+/// What actions reach beside the packet.
+pub(super) struct Doors<'a> {
+    /// Copies on their way to other devices.
+    pub(super) mirrored: &'a mut Vec<Mirrored>,
+    /// At so many devices filters had the packet arrive before.
+    pub(super) led_before: u32,
+    /// The machine's connections.
+    pub(super) connections: &'a mut Conntrack,
+}
 
 /// An action with its counters.
 #[derive(Debug)]
@@ -28,6 +41,7 @@ pub(super) struct Live {
     installed: Time,
     used: Time,
     first_used: Option<Time>,
+    ctinfo: CtinfoCounts,
 }
 
 impl Live {
@@ -48,6 +62,7 @@ impl Live {
             installed: now,
             used: now,
             first_used: None,
+            ctinfo: CtinfoCounts::default(),
         })
     }
 
@@ -60,10 +75,17 @@ impl Live {
             (Act::Gact(old), Act::Gact(new)) => *old = Gact { control: new.control, random: new.random.or(old.random) },
             (old, new) => *old = new.clone(),
         }
+        self.take_labels(action);
+        self.action.no_percpu = action.no_percpu;
+        Ok(())
+    }
+
+    /// Whoever names an action that is there says anew how its owner knows it, and how cards count for it.
+    pub(super) fn take_labels(&mut self, action: &Action) {
         if !action.cookie.is_empty() {
             self.action.cookie.clone_from(&action.cookie);
         }
-        Ok(())
+        self.action.card = action.card;
     }
 
     #[inline]
@@ -73,29 +95,51 @@ impl Live {
         pkt: &Pkt,
         meter: Meter,
         random: &mut RandomSource<'_>,
-        mirrored: &mut Vec<Mirrored>,
+        doors: &mut Doors<'_>,
     ) -> Done {
+        if doors.led_before >= Actions::MOST_LEADS && matches!(self.action.act, Act::Mirred(_)) {
+            // It goes round: nothing is counted but that.
+            self.overlimits += 1;
+            return Done::Control(Control::Drop);
+        }
         self.bytes += u64::from(meter.len);
         self.packets += 1;
         self.used = meter.now;
         self.first_used.get_or_insert(meter.now);
         let control = match &self.action.act {
-            Act::Gact(gact) => decide(gact, &mut self.turns, random),
+            Act::Gact(gact) => {
+                let control = decide(gact, &mut self.turns, random);
+                self.drops += u32::from(control == Control::Drop);
+                control
+            }
             Act::Police(police) => {
-                if self.policer.as_mut().is_none_or(|policer| policer.conforms(meter.len, meter.now)) {
+                let control = if self.policer.as_mut().is_none_or(|policer| policer.conforms(meter.len, meter.now)) {
                     police.conform.unwrap_or_default()
                 } else {
                     self.overlimits += 1;
                     police.exceed
-                }
+                };
+                self.drops += u32::from(control == Control::Drop);
+                control
+            }
+            Act::Simple(simple) => simple.control,
+            Act::Sample(sample) => {
+                // Drawn for each packet, though nobody listens.
+                random.below(sample.rate.unwrap_or(1));
+                sample.control
             }
             Act::Skbedit(edit) => edited(edit, pool, pkt),
+            Act::Connmark(mark) => {
+                let (control, found) = connection::connmark(*mark, doors.connections, pool, pkt, meter.now);
+                self.overlimits += u32::from(found);
+                control
+            }
+            Act::Ctinfo(info) => connection::ctinfo(*info, &mut self.ctinfo, doors.connections, pool, pkt, meter.now),
             Act::Mirred(mirred) => {
                 self.drops += u32::from(mirred.device == Act::NOWHERE);
-                return mirror(mirred, pool, pkt, mirrored);
+                return mirror(mirred, pool, pkt, doors.mirrored);
             }
         };
-        self.drops += u32::from(control == Control::Drop);
         Done::Control(control)
     }
 
@@ -113,6 +157,7 @@ impl Live {
             installed: now.since(self.installed).0,
             used: now.since(self.used).0,
             first_used: self.first_used.map(|at| now.since(at).0),
+            ctinfo: self.ctinfo,
         }
     }
 }
@@ -129,7 +174,25 @@ fn check(action: &Action) -> Result<(), TcError> {
     if let Act::Gact(Gact { random: Some(RandomGact { control: Control::Goto(_), .. }), .. }) = &action.act {
         return Err(TcError::new(Errno::Inval, "goto chain not allowed on fallback"));
     }
-    let Act::Police(police) = &action.act else { return Ok(()) };
+    match &action.act {
+        Act::Police(police) => check_police(police),
+        // Only a number was said, and nobody has it.
+        Act::Simple(simple) if simple.text.is_none() => Err(TcError::bare(Errno::Inval)),
+        Act::Skbedit(edit) if (Skbedit { control: Control::Pass, ..*edit }) == Skbedit::default() => {
+            Err(TcError::bare(Errno::Inval))
+        }
+        Act::Sample(Sample { rate: Some(0), .. }) => Err(TcError::new(Errno::Inval, "invalid sample rate")),
+        Act::Sample(Sample { rate, group, .. }) if rate.is_none() || group.is_none() => {
+            Err(TcError::new(Errno::Inval, "sample rate and group are required"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_police(police: &Police) -> Result<(), TcError> {
+    if matches!(police.conform, Some(Control::Goto(_))) {
+        return Err(TcError::new(Errno::Inval, "goto chain not allowed on fallback"));
+    }
     if police.average.is_some() {
         // Nobody measures: a filter's rate estimator is not modelled.
         return Err(TcError::bare(Errno::Inval));
@@ -172,13 +235,14 @@ fn edited(edit: &Skbedit, pool: &mut Pool, pkt: &Pkt) -> Control {
 }
 
 fn mirror(mirred: &Mirred, pool: &mut Pool, pkt: &Pkt, mirrored: &mut Vec<Mirrored>) -> Done {
+    let way = Way { to: mirred.device, arrives: mirred.arrives };
     if !mirred.copy {
-        return Done::Away(Verdict::Redirect(mirred.device));
+        return Done::Away(Verdict::Redirect(way));
     }
     if mirred.device != Act::NOWHERE
         && let Some(copy) = pool.copy(pkt)
     {
-        mirrored.push(Mirrored { pkt: copy, to: mirred.device });
+        mirrored.push(Mirrored { pkt: copy, way });
     }
     Done::Control(mirred.control)
 }

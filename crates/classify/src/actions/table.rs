@@ -1,7 +1,8 @@
 //! The machine's actions.
 
-use super::live::Live;
+use super::live::{Doors, Live};
 use super::{Done, Mirrored};
+use crate::conntrack::Conntrack;
 use crate::list::Asked;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -10,7 +11,7 @@ use alloc::vec::Vec;
 use tidegate_packet::Time;
 use tidegate_policy::dump::ActionDump;
 use tidegate_policy::spec::action_kind;
-use tidegate_policy::{Act, Action, ActionId, ActionsOp, Control, Errno, TcError, Verb};
+use tidegate_policy::{Act, Action, ActionId, ActionsOp, Control, Errno, Only, TcError, Verb};
 
 /// The actions of a machine, with those who have them.
 #[derive(Debug, Default)]
@@ -23,23 +24,45 @@ pub struct Actions {
     stale: Option<Time>,
     /// Copies on their way to other devices.
     pub(crate) mirrored: Vec<Mirrored>,
+    /// At so many devices filters had the packet arrive before.
+    pub led_before: u32,
+    /// The machine's connections, while they are lent ([`Actions::swap_connections`]).
+    connections: Conntrack,
+    /// Some action asks for connections, or did.
+    asks_connections: bool,
 }
 
 /// Has the packet go through the action in a place.
 #[inline]
 pub(super) fn run(place: u32, asked: &mut Asked<'_>) -> Done {
     let Asked { pool, pkt, meter, actions, random, .. } = asked;
-    let Actions { slots, mirrored, .. } = &mut **actions;
+    let Actions { slots, mirrored, led_before, connections, .. } = &mut **actions;
     match slots.get_mut(place as usize) {
-        Some(Some(live)) => live.run(pool, pkt, *meter, random, mirrored),
+        Some(Some(live)) => {
+            live.run(pool, pkt, *meter, random, &mut Doors { mirrored, led_before: *led_before, connections })
+        }
         _ => unreachable!("a filter holds an action that is gone"),
     }
 }
 
 impl Actions {
+    /// How often one packet may be led to another device in one go.
+    pub const MOST_LEADS: u32 = 4;
+
     /// None at all?
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
+    }
+
+    /// Does any action ask for connections, so that they must be lent?
+    #[inline]
+    pub fn ask_connections(&self) -> bool {
+        self.asks_connections
+    }
+
+    /// Lends the machine's connections to the actions, or takes them back: they get what is given, and what they had is in its place.
+    pub fn swap_connections(&mut self, connections: &mut Conntrack) {
+        core::mem::swap(&mut self.connections, connections);
     }
 
     /// A filter takes hold of these; those that are not there are made, or where one cannot be, none.
@@ -59,8 +82,18 @@ impl Actions {
 
     fn find_or_make(&mut self, action: &Action, now: Time) -> Result<u32, TcError> {
         let there = self.known.get(&(action.act.kind(), action.index)).copied().filter(|_| action.index != 0);
+        if action.only.is_some()
+            || there.and_then(|place| self.at(place)).is_some_and(|live| live.action.only.is_some())
+        {
+            return Err(TcError::new(Errno::Inval, "Mismatch between action and filter offload flags"));
+        }
         let place = match there {
-            Some(place) => place,
+            Some(place) => {
+                if let Some(live) = self.at_mut(place) {
+                    live.take_labels(action);
+                }
+                place
+            }
             None => self.make(action, now)?,
         };
         if let Some(live) = self.at_mut(place) {
@@ -85,6 +118,7 @@ impl Actions {
         let kind = action.act.kind();
         let index = if action.index == 0 { self.free_number(kind) } else { action.index };
         let live = Live::new(&Action { index, ..action.clone() }, now)?;
+        self.asks_connections |= asks_connections(&action.act);
         let place = match self.free.pop() {
             Some(place) => place,
             None => {
@@ -180,6 +214,10 @@ impl Actions {
     }
 
     fn set_one(&mut self, verb: Verb, action: &Action, made: &mut Vec<u32>, now: Time) -> Result<(), TcError> {
+        if action.only == Some(Only::Card) {
+            // No card here takes actions over.
+            return Err(TcError::bare(Errno::Inval));
+        }
         match self.known.get(&(action.act.kind(), action.index)).copied().filter(|_| action.index != 0) {
             // The number is taken and the action not there yet: the kernel has its caller try again.
             Some(place) if made.contains(&place) => Err(TcError::bare(Errno::Again)),
@@ -279,7 +317,15 @@ fn leads_to_a_chain(act: &Act) -> bool {
         Act::Police(police) => leads(police.exceed) || police.conform.is_some_and(leads),
         Act::Mirred(mirred) => leads(mirred.control),
         Act::Skbedit(edit) => leads(edit.control),
+        Act::Connmark(mark) => leads(mark.control),
+        Act::Ctinfo(info) => leads(info.control),
+        Act::Simple(simple) => leads(simple.control),
+        Act::Sample(sample) => leads(sample.control),
     }
+}
+
+fn asks_connections(act: &Act) -> bool {
+    matches!(act, Act::Connmark(_) | Act::Ctinfo(_))
 }
 
 /// Decisions that the kernel has no words for when it asks cards whether they would do a policer's work.

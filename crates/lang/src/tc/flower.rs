@@ -12,7 +12,7 @@ use crate::{Env, Refusal};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_policy::spec::{FLOWER, REFUSED_FLOWER_KEYS, why_not};
-use tidegate_policy::{FilterParams, FlowerField, FlowerKey, FlowerParams};
+use tidegate_policy::{FilterParams, FlowerField, FlowerKey, FlowerParams, Indev};
 
 /// SCTP's protocol number.
 const SCTP: u8 = 132;
@@ -42,6 +42,7 @@ pub(super) fn parse(handle: Given<'_>, protocol: u16, words: &mut Words<'_>, env
             _ if begins(word, "classid") || begins(word, "flowid") => reader.params.classid = Some(class(words)?),
             "action" => actions = action::parse(words, env)?,
             "verbose" => {}
+            "indev" => reader.params.indev = Some(Indev::named(words.need()?)),
             "skip_hw" => reader.params.skip_hw = true,
             "skip_sw" => return Err(no_card(words.last())),
             "help" => return Err(Refusal { stderr: FLOWER.help(), code: 1, ..Refusal::default() }),
@@ -333,6 +334,10 @@ pub(super) fn show(handle: u32, params: &FlowerParams) -> Entry {
     entry.number("handle", handle, &format!("handle {handle:#x} "));
     if let Some(class) = params.classid.filter(|class| !class.is_none()) {
         entry.word("classid", &class.to_string());
+    }
+    if let Some(indev) = params.indev.as_ref().filter(|indev| !indev.name.is_empty()) {
+        entry.say(&format!("\n  indev {}", indev.name));
+        entry.member("indev", Json::text(indev.name.clone()));
     }
     let mut keys = Entry::new();
     let six = params.key(FlowerField::EthType).is_some_and(|key| key.value == u128::from(ethertype::IPV6));

@@ -9,7 +9,7 @@ use crate::units::parse_classid;
 use crate::{Env, Refusal};
 use std::net::Ipv6Addr;
 use tidegate_policy::spec::U32;
-use tidegate_policy::{Action, U32Key, U32Offset, U32OffsetField, U32Params};
+use tidegate_policy::{Action, Indev, U32Key, U32Offset, U32OffsetField, U32Params};
 
 /// The kernel's limit on comparisons in one filter.
 const MOST_KEYS: usize = 128;
@@ -69,9 +69,8 @@ pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
                 params.table = params.table & 0xfff0_0000 | bucket << 12;
             }
             "skip_sw" => return Err(super::flower::no_card(words.last())),
-            "indev" | "skip_hw" => {
-                return Err(later("u32 option", word, words.last()));
-            }
+            "skip_hw" => return Err(later("u32 option", word, words.last())),
+            "indev" => params.indev = Some(Indev::named(words.need()?)),
             "action" => read.actions = action::parse(words, env)?,
             "police" => read.actions = action::old_police(words)?,
             "help" => return Err(Refusal { stderr: U32.help(), code: 1, ..Refusal::default() }),

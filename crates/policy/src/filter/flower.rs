@@ -1,5 +1,6 @@
 //! flower: by fields of the headers.
 
+use super::Indev;
 use tidegate_packet::Handle;
 
 /// flower.
@@ -7,8 +8,8 @@ use tidegate_packet::Handle;
 pub struct FlowerParams {
     /// Where matching packets go.
     pub classid: Option<Handle>,
-    /// The device that packets came in by.
-    pub indev: Option<String>,
+    /// The device that packets must have come in by.
+    pub indev: Option<Indev>,
     /// What is compared, in the order of [`FlowerField`], each field once.
     pub keys: Vec<FlowerKey>,
     /// Packets are not shown to it: it is for a card alone.
