@@ -1,6 +1,6 @@
 //! One action at work: what it does to a packet, and what it counts.
 
-use super::police::Policer;
+use super::police::Policers;
 use super::{Actions, Done, Meter, Mirrored, Verdict, Way, connection};
 use crate::conntrack::Conntrack;
 use crate::list::RandomSource;
@@ -19,13 +19,16 @@ pub(super) struct Doors<'a> {
     pub(super) led_before: u32,
     /// The machine's connections.
     pub(super) connections: &'a mut Conntrack,
+    /// The machine's policers.
+    pub(super) policers: &'a mut Policers,
 }
 
 /// An action with its counters.
 #[derive(Debug)]
 pub(super) struct Live {
     pub(super) action: Action,
-    policer: Option<Policer>,
+    /// The number of its policer.
+    pub(super) policer: Option<u32>,
     /// It was made by itself and stays without filters.
     pub(super) kept: bool,
     /// Filters that have it.
@@ -48,7 +51,7 @@ impl Live {
     pub(super) fn new(action: &Action, now: Time) -> Result<Live, TcError> {
         check(action)?;
         Ok(Live {
-            policer: policer(action, now),
+            policer: None,
             action: action.clone(),
             kept: false,
             binds: 0,
@@ -67,9 +70,8 @@ impl Live {
     }
 
     /// Gives it other parameters; what it counted stays.
-    pub(super) fn change(&mut self, action: &Action, now: Time) -> Result<(), TcError> {
+    pub(super) fn change(&mut self, action: &Action) -> Result<(), TcError> {
         check(action)?;
-        self.policer = policer(action, now);
         match (&mut self.action.act, &action.act) {
             // A change that says nothing of another decision leaves the one there is.
             (Act::Gact(old), Act::Gact(new)) => *old = Gact { control: new.control, random: new.random.or(old.random) },
@@ -113,7 +115,8 @@ impl Live {
                 control
             }
             Act::Police(police) => {
-                let control = if self.policer.as_mut().is_none_or(|policer| policer.conforms(meter.len, meter.now)) {
+                let policers = &mut doors.policers;
+                let control = if self.policer.is_none_or(|number| policers.conforms(number, meter.len, meter.now)) {
                     police.conform.unwrap_or_default()
                 } else {
                     self.overlimits += 1;
@@ -159,13 +162,6 @@ impl Live {
             first_used: self.first_used.map(|at| now.since(at).0),
             ctinfo: self.ctinfo,
         }
-    }
-}
-
-fn policer(action: &Action, now: Time) -> Option<Policer> {
-    match &action.act {
-        Act::Police(police) => Some(Policer::new(police, now)),
-        _ => None,
     }
 }
 

@@ -3,7 +3,6 @@
 //! The packet with the highest priority leaves first. When the queue is full, an arrival takes the place of the newest packet of the
 //! lowest priority there is, if that is lower than its own; else it is refused.
 
-use super::purge_queue;
 use crate::cx::{Cx, Why};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Own};
 use alloc::vec::Vec;
@@ -100,7 +99,9 @@ impl Discipline for Skbprio {
 
     fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
         for level in &mut self.levels {
-            purge_queue(cx, own.handle, &mut level.queue);
+            while let Some(pkt) = level.queue.pop_front(cx.pool) {
+                cx.drop(own.handle, pkt, Why::PurgedAtOnce);
+            }
             (level.drops, level.overlimits) = (0, 0);
         }
         self.busy = 0;

@@ -42,7 +42,7 @@ impl World {
             if six {
                 format!("dst_ip 2001:db8:1::{:x}", rng.range(1, 4))
             } else {
-                format!("dst_ip 10.9.0.{}{}", rng.range(1, 4), rng.pick(&["", "/31", "/255.255.0.1"]))
+                format!("dst_ip 10.9.0.{}{}", rng.range(1, 4), rng.pick(&["", "/31", "/255.255.255.0"]))
             }
         });
         add(rng, 25, &|rng| format!("ip_tos 0x{:x}{}", rng.pick(DSFIELDS), rng.pick(&["", "/0xfc", "/0x3", "/0xff"])));

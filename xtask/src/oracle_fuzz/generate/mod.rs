@@ -347,7 +347,7 @@ mod tests {
     fn handles_are_not_used_twice() {
         for number in 0..200 {
             let mut seen = Vec::new();
-            for line in case(5, number, None).script.iter().filter(|line| line.starts_with("tc qdisc add")) {
+            for line in case(5, number, None).script.iter().filter(|line| line.starts_with("tc qdisc add dev link0")) {
                 if let Some(handle) = line.split(" handle ").nth(1).and_then(|rest| rest.split(' ').next()) {
                     assert!(!seen.contains(&handle.to_owned()), "case {number}: {line}");
                     seen.push(handle.to_owned());
