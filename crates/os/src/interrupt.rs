@@ -22,6 +22,31 @@ extern "C" fn note(_: i32) {
     }
 }
 
+extern "C" fn pass(_: i32) {}
+
+/// While this lives, Ctrl-C does not end this process.
+#[derive(Debug)]
+pub struct Ignored {
+    before: usize,
+}
+
+/// Lets Ctrl-C pass: whoever works for us decides what it means.
+#[must_use]
+pub fn ignore() -> Ignored {
+    // SAFETY: the handler does nothing; it lives as long as the process. (Programs that we start have the usual one: handlers do not
+    // outlive exec, as being ignored would.)
+    Ignored { before: unsafe { signal(INTERRUPT, pass as *const () as usize) } }
+}
+
+impl Drop for Ignored {
+    fn drop(&mut self) {
+        // SAFETY: it is what signal() gave us, or its word for a failure, which it refuses.
+        unsafe {
+            signal(INTERRUPT, self.before);
+        }
+    }
+}
+
 /// Begins to notice: what is returned becomes true at the first Ctrl-C; a second one ends the process.
 pub fn notice() -> &'static AtomicBool {
     // SAFETY: the handler stores to an atomic and calls signal(), both of which are safe in a handler; it lives as long as the process.

@@ -3,8 +3,12 @@
 //!
 //! Nothing here knows what traffic control is: a sandbox runs a program, a link has a name and a kind.
 
+pub mod apart;
 pub mod interrupt;
 pub mod netlink;
+pub mod place;
 pub mod poll;
 pub mod process;
 pub mod sandbox;
+pub mod socket;
+pub mod tun;

@@ -1,6 +1,7 @@
-//! Links through rtnetlink (RFC 3549): create one, change it, delete it.
+//! Links through rtnetlink (RFC 3549): create one, change it, delete it, give it an address and the way to everybody.
 
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
 use rustix::net::netlink::SocketAddrNetlink;
@@ -14,6 +15,8 @@ const STAND_INS: [&str; 4] = ["dummy", "ifb", "bridge", "veth"];
 
 const RTM_NEWLINK: u16 = 16;
 const RTM_DELLINK: u16 = 17;
+const RTM_NEWADDR: u16 = 20;
+const RTM_NEWROUTE: u16 = 24;
 const NLMSG_ERROR: u16 = 2;
 const NLM_F_REQUEST: u16 = 0x1;
 const NLM_F_ACK: u16 = 0x4;
@@ -25,8 +28,17 @@ const IFLA_TXQLEN: u16 = 13;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_INFO_KIND: u16 = 1;
 const IFF_UP: u32 = 1;
-/// Bytes of `nlmsghdr` and of `ifinfomsg`.
-const HEADERS: usize = 16 + 16;
+const IFA_ADDRESS: u16 = 1;
+const IFA_LOCAL: u16 = 2;
+/// An IPv6 address is ready at once: nobody else is asked whether he has it.
+const IFA_F_NODAD: u8 = 2;
+const RTA_OIF: u16 = 4;
+/// The main routing table, a route that an administrator set, to somebody who is reached directly, for one receiver.
+const ROUTE: [u8; 4] = [254, 3, 253, 1];
+const AF_INET: u8 = 2;
+const AF_INET6: u8 = 10;
+/// Bytes of `nlmsghdr`.
+const HEADER: usize = 16;
 
 /// What is changed of a link; `None` stays.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -121,21 +133,54 @@ impl Links {
         self.ask(RTM_NEWLINK, 0, index, Some(true), &[])
     }
 
+    /// Gives a link an address with nobody else beside it, whatever its prefix.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn address(&mut self, name: &str, address: IpAddr) -> io::Result<()> {
+        let index = self.index(name)?;
+        let (family, octets) = octets(address);
+        let flags = if family == AF_INET6 { IFA_F_NODAD } else { 0 };
+        let mut body = vec![family, (octets.len() * 8) as u8, flags, 0];
+        body.extend(index.to_ne_bytes());
+        attribute(&mut body, IFA_LOCAL, &octets);
+        attribute(&mut body, IFA_ADDRESS, &octets);
+        self.request(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, &body)
+    }
+
+    /// Everybody of the address's family whom no other route leads to is reached over this link.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn way_to_everybody(&mut self, name: &str, like: IpAddr) -> io::Result<()> {
+        let index = self.index(name)?;
+        let mut body = vec![octets(like).0, 0, 0, 0];
+        body.extend(ROUTE);
+        body.extend(0_u32.to_ne_bytes());
+        attribute(&mut body, RTA_OIF, &index.to_ne_bytes());
+        self.request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, &body)
+    }
+
     fn ask(&mut self, kind: u16, flags: u16, index: u32, up: Option<bool>, attributes: &[u8]) -> io::Result<()> {
+        let mut body = vec![0; 4];
+        body.extend(index.to_ne_bytes());
+        // The flags, and which of them are meant.
+        body.extend(if up == Some(true) { IFF_UP } else { 0 }.to_ne_bytes());
+        body.extend(if up.is_some() { IFF_UP } else { 0 }.to_ne_bytes());
+        body.extend(attributes);
+        self.request(kind, flags, &body)
+    }
+
+    fn request(&mut self, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
         self.sequence += 1;
-        let length = u32::try_from(HEADERS + attributes.len()).map_err(io::Error::other)?;
-        let mut message = Vec::with_capacity(HEADERS + attributes.len());
+        let length = u32::try_from(HEADER + body.len()).map_err(io::Error::other)?;
+        let mut message = Vec::with_capacity(HEADER + body.len());
         message.extend(length.to_ne_bytes());
         message.extend(kind.to_ne_bytes());
         message.extend((NLM_F_REQUEST | NLM_F_ACK | flags).to_ne_bytes());
         message.extend(self.sequence.to_ne_bytes());
         message.extend(0_u32.to_ne_bytes());
-        message.extend([0; 4]);
-        message.extend(index.to_ne_bytes());
-        // The flags, and which of them are meant.
-        message.extend(if up == Some(true) { IFF_UP } else { 0 }.to_ne_bytes());
-        message.extend(if up.is_some() { IFF_UP } else { 0 }.to_ne_bytes());
-        message.extend(attributes);
+        message.extend(body);
         rustix::net::sendto(&self.socket, &message, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
         self.answer()
     }
@@ -150,6 +195,14 @@ impl Links {
             (Some(NLMSG_ERROR), Some(code)) if length >= 20 => Err(io::Error::from_raw_os_error(code.saturating_neg())),
             _ => Err(io::Error::other("the kernel's answer is no acknowledgement")),
         }
+    }
+}
+
+/// The family of an address, and its octets.
+fn octets(address: IpAddr) -> (u8, Vec<u8>) {
+    match address {
+        IpAddr::V4(address) => (AF_INET, address.octets().to_vec()),
+        IpAddr::V6(address) => (AF_INET6, address.octets().to_vec()),
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Only the front of a packet is kept: the 14 octets of the Ethernet header and the first [`Head::NETWORK`] octets after it.
 
+use crate::checksum;
+
 /// EtherTypes.
 pub mod ethertype {
     /// IPv4.
@@ -162,11 +164,11 @@ impl Head {
         }
     }
 
-    /// Overwrites the outer header's DS field (an ECN mark, a DSCP rewrite). The IPv4 checksum is left to the edge.
+    /// Overwrites the outer header's DS field (an ECN mark, a DSCP rewrite). IPv4's checksum stays right.
     pub fn set_dsfield(&mut self, value: u8) {
         let n = self.network_mut();
         match n.first().map(|b| b >> 4) {
-            Some(4) if n.len() >= 2 => n[1] = value,
+            Some(4) if n.len() >= 2 => checksum::rewrite(n, 1, &[value]),
             Some(6) if n.len() >= 2 => {
                 n[0] = n[0] & 0xf0 | value >> 4;
                 n[1] = n[1] & 0x0f | value << 4;

@@ -6,6 +6,7 @@
 
 extern crate alloc;
 
+pub mod checksum;
 mod dissect;
 mod draws;
 pub mod encap;

@@ -174,6 +174,8 @@ pub struct Pool {
     live: usize,
     limit: usize,
     released: Vec<u32>,
+    /// Copies and what they are of, while somebody follows them.
+    copied: Option<Vec<(u32, u32)>>,
     dissector: Dissector,
 }
 
@@ -187,6 +189,7 @@ impl Pool {
             live: 0,
             limit: limit.min(NIL as usize),
             released: Vec::new(),
+            copied: None,
             dissector: Dissector::default(),
         }
     }
@@ -234,7 +237,25 @@ impl Pool {
         let cold = self.cold[pkt.0 as usize].clone();
         let copy = self.insert(meta, Head::default())?;
         self.cold[copy.0 as usize] = cold;
+        self.note_copy(&copy, pkt);
         Some(copy)
+    }
+
+    /// From now on copies are told to [`Pool::take_copied`], which must be asked.
+    pub fn follow_copies(&mut self) {
+        self.copied = Some(Vec::new());
+    }
+
+    fn note_copy(&mut self, copy: &Pkt, of: &Pkt) {
+        if let Some(copied) = &mut self.copied {
+            copied.push((copy.0, of.0));
+        }
+    }
+
+    /// The copies made since this was last asked, each with the slot of the packet that it is a copy of, in their order.
+    #[inline]
+    pub fn take_copied(&mut self) -> impl Iterator<Item = (usize, usize)> {
+        self.copied.iter_mut().flat_map(|copied| copied.drain(..)).map(|(copy, of)| (copy as usize, of as usize))
     }
 
     /// Gives a packet's slot back.
@@ -376,6 +397,7 @@ impl Pool {
         let copy = self.insert(self.meta(pkt).clone(), head)?;
         let cold = &mut self.cold[copy.0 as usize];
         (cold.keys, cold.arrived) = (keys, arrived);
+        self.note_copy(&copy, pkt);
         Some(copy)
     }
 

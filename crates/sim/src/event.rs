@@ -96,13 +96,7 @@ impl Events {
     /// The next event, if it is not later than `until`.
     #[inline]
     pub(crate) fn front(&mut self, until: Time) -> Option<Front> {
-        if self.vacant {
-            self.vacant = false;
-            let last = self.heap.pop()?;
-            if !self.heap.is_empty() {
-                self.settle(last);
-            }
-        }
+        self.settle_vacancy();
         let entry = *self.heap.first()?;
         let (at, key) = ((entry >> 64) as u64, entry as u64);
         if at > until.0 {
@@ -112,6 +106,25 @@ impl Events {
         let kind = KINDS[(key >> INDEX_BITS & 15) as usize];
         let index = (key & (MAX_INDEX as u64 - 1)) as usize;
         Some(Front { at: Time(at), kind, index })
+    }
+
+    /// When the next event is due.
+    pub(crate) fn due(&mut self) -> Option<Time> {
+        self.settle_vacancy();
+        Some(Time((self.heap.first()? >> 64) as u64))
+    }
+
+    /// Puts the last entry in the place of a root that was popped.
+    #[inline]
+    fn settle_vacancy(&mut self) {
+        if self.vacant {
+            self.vacant = false;
+            if let Some(last) = self.heap.pop()
+                && !self.heap.is_empty()
+            {
+                self.settle(last);
+            }
+        }
     }
 
     /// Takes the front event out.

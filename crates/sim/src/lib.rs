@@ -9,6 +9,7 @@ extern crate alloc;
 
 mod dumbbell;
 mod event;
+mod foreign;
 mod gateway_machine;
 mod home;
 mod link;
@@ -23,6 +24,7 @@ mod wire;
 pub mod world;
 
 pub use dumbbell::{Dumbbell, DumbbellSpec, dumbbell};
+pub use foreign::Arrived;
 pub use gateway_machine::GatewayMachine;
 pub use home::{
     Bulk, Datagrams, Errand, FlowResult, Home, HomeResult, HomeSpec, Local, Outcome, Parties, Ping, Traffic,

@@ -1,6 +1,7 @@
 //! The world: links, flows, probes, and the loop that runs them.
 
 use crate::event::{Events, Kind, MAX_INDEX};
+use crate::foreign::Foreign;
 use crate::link::{FarEnd, Link, LinkId, LinkSpec, LinkStats, Sending, Waiting};
 use crate::machine::{Machine, Offer, Origin, Port, Received};
 use crate::probe::{Probe, ProbeSpec, Source, SourceSpec};
@@ -31,6 +32,8 @@ const MAX_PACKETS: usize = 1 << 22;
 
 /// The end of a route.
 const END: u32 = u32::MAX;
+/// The route that leads nowhere: the first of all.
+const NOWHERE: u32 = 0;
 
 /// What a packet is to the simulation, beside the pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +50,10 @@ pub(crate) enum Role {
     Open,
     Question,
     Answer,
+    /// Somebody outside the simulation sent it.
+    Foreign,
+    /// A copy that was led to where nobody asked for it.
+    Stray,
 }
 
 /// The transport's side of a packet, in a table indexed by slot.
@@ -54,6 +61,8 @@ pub(crate) enum Role {
 pub(crate) struct Cargo {
     pub(crate) role: Role,
     pub(crate) cwr: bool,
+    /// A machine made it of another packet.
+    pub(crate) copy: bool,
     /// Counts against its sender's share of the local queue.
     pub(crate) local: bool,
     /// Where its route goes on: an index into the table of routes.
@@ -88,27 +97,31 @@ pub struct Net<M> {
     pub(crate) sampling: Option<Span>,
     /// Packets the pool had no room for.
     pub overflow: u64,
+    pub(crate) foreign: Foreign,
 }
 
 impl<M: Machine> Net<M> {
     /// An empty network whose clock stands at `start`.
     pub fn new(machine: M, seed: u64, start: Time) -> Net<M> {
+        let mut pool = Pool::new(MAX_PACKETS);
+        pool.follow_copies();
         Net {
             machine,
             now: start,
-            pool: Pool::new(MAX_PACKETS),
+            pool,
             cargo: Vec::new(),
             events: Events::default(),
             draws: Seeded::new(seed),
             links: Vec::new(),
             returning: Vec::new(),
-            routes: Vec::new(),
+            routes: alloc::vec![END],
             flows: Vec::new(),
             probes: Vec::new(),
             sources: Vec::new(),
             transactions: Vec::new(),
             sampling: None,
             overflow: 0,
+            foreign: Foreign::default(),
         }
     }
 
@@ -313,6 +326,7 @@ impl<M: Machine> Net<M> {
             self.collect(at);
             let Some(pkt) = polled else { break };
             self.release_share(&pkt);
+            self.see_if_it_strays(&pkt, at);
             if self.links[at].spec.far_end == FarEnd::Port(port) {
                 // It goes on as having arrived where it did arrive.
                 let origin = self.machine.origin(&self.pool, port, &pkt);
@@ -385,8 +399,28 @@ impl<M: Machine> Net<M> {
         }
     }
 
+    /// A copy that leaves where its packet was not to go is for whoever listens there: nobody here.
+    fn see_if_it_strays(&mut self, pkt: &Pkt, at: usize) {
+        let cargo = &mut self.cargo[pkt.slot()];
+        if cargo.copy && cargo.route.checked_sub(1).is_none_or(|last| self.routes[last as usize] != at as u32) {
+            (cargo.role, cargo.route) = (Role::Stray, NOWHERE);
+        }
+    }
+
+    /// Gives the copies that the machine made what is known of the packets they are of.
+    fn follow_copies(&mut self) {
+        for (copy, of) in self.pool.take_copied() {
+            if copy >= self.cargo.len() {
+                self.cargo.resize(copy + 1, Cargo::default());
+            }
+            self.cargo[copy] = Cargo { copy: true, local: false, ..self.cargo[of] };
+            self.foreign.copies.extend((self.cargo[of].role == Role::Foreign).then_some((copy, of)));
+        }
+    }
+
     /// Books what the machine lost while it worked on the port of link `at`.
     fn collect(&mut self, at: usize) {
+        self.follow_copies();
         while let Some(slot) = self.pool.take_released() {
             self.links[at].stats.dropped += 1;
             let cargo = self.cargo[slot];
@@ -396,6 +430,7 @@ impl<M: Machine> Net<M> {
 
     fn book_loss(&mut self, cargo: Cargo) {
         match cargo.role {
+            _ if cargo.copy => {}
             Role::Data | Role::Syn | Role::Bare => {
                 let owner = cargo.owner as usize;
                 let flow = &mut self.flows[owner];
@@ -442,6 +477,8 @@ impl<M: Machine> Net<M> {
             Role::EchoRequest | Role::EchoReply => self.probe_deliver(pkt, cargo),
             Role::Open => self.source_deliver(pkt, cargo),
             Role::Question | Role::Answer => self.transaction_deliver(pkt, cargo),
+            Role::Foreign => self.foreign_deliver(pkt, cargo),
+            Role::Stray => self.discard(pkt),
         }
     }
 

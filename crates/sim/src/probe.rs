@@ -221,12 +221,12 @@ impl<M: Machine> Net<M> {
         self.discard(pkt);
         let probe = &mut self.probes[cargo.owner as usize];
         if cargo.role == Role::EchoReply {
-            if let Some(echo) = probe.echoes.get_mut(cargo.seq as usize) {
+            if let Some(echo) = probe.echoes.get_mut(cargo.seq as usize).filter(|echo| echo.rtt.is_none()) {
                 echo.rtt = Some(self.now.since(echo.sent));
             }
             return;
         }
-        if let Some(echo) = probe.echoes.get_mut(cargo.seq as usize) {
+        if let Some(echo) = probe.echoes.get_mut(cargo.seq as usize).filter(|echo| echo.there.is_none()) {
             echo.there = Some(self.now.since(echo.sent));
         }
         let (fields, path) = (probe.fields(cargo.seq), probe.spec.back);
@@ -284,6 +284,10 @@ impl<M: Machine> Net<M> {
             return;
         }
         let source = &mut self.sources[cargo.owner as usize];
+        if source.stats.journeys.get(cargo.seq as usize).is_some_and(|journey| journey.took.is_some()) {
+            // Its copy was quicker.
+            return;
+        }
         let time = self.now.since(cargo.sent);
         source.stats.received += 1;
         source.stats.total_ns += u128::from(time.0);

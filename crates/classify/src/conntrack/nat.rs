@@ -3,7 +3,7 @@
 use super::{Conntrack, Tuple, membership};
 use crate::headers::Outer;
 use tidegate_packet::header::proto;
-use tidegate_packet::{Head, Meta, Pkt, Pool, jenkins};
+use tidegate_packet::{Head, Meta, Pkt, Pool, checksum, jenkins};
 use tidegate_policy::netfilter::Translation;
 
 /// Which end of a packet is translated: destinations as it comes in, sources as it goes out.
@@ -130,11 +130,8 @@ fn write(head: &mut Head, end: End, address: &[u8; 16], port: Option<u16>) {
         false => (12, &address[12..], octets.first().map_or(0, |octet| usize::from(octet & 15) * 4)),
     };
     let shift = |len: usize| if end == End::Destination { len } else { 0 };
-    if let Some(place) = octets.get_mut(at + shift(own.len())..).and_then(|rest| rest.get_mut(..own.len())) {
-        place.copy_from_slice(own);
-    }
-    let place = octets.get_mut(ports + shift(2)..).and_then(|rest| rest.get_mut(..2));
-    if let (Some(port), Some(place)) = (port, place) {
-        place.copy_from_slice(&port.to_be_bytes());
+    checksum::rewrite(octets, at + shift(own.len()), own);
+    if let Some(port) = port {
+        checksum::rewrite(octets, ports + shift(2), &port.to_be_bytes());
     }
 }

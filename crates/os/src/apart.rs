@@ -1,0 +1,135 @@
+//! This program once more, apart from the machine: root among its own users, networks, processes and mounts.
+//!
+//! ```text
+//! we ── start ──▶ outer: unshare ──▶ inner (process 1 of its namespace): goes on as the program, `apart` now
+//! ```
+//! When any of them dies, the kernel kills those to its right, and with the last one every namespace and device is gone.
+//! The executable must call [`stage`] first thing in `main`.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+
+use rustix::mount::{MountFlags, MountPropagationFlags};
+use rustix::process::Signal;
+use rustix::thread::UnshareFlags;
+
+const OUTER: &str = "tidegate-apart-outer";
+const INNER: &str = "tidegate-apart-inner";
+/// The outer stage could not enter its namespaces; it has said why.
+const REFUSED: i32 = 125;
+
+/// How a program that was started apart ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// With this code; 128 and more: by a signal.
+    Code(u8),
+    /// It could not be set apart; the reason stands on standard error.
+    Refused,
+}
+
+/// Runs this program with `words`, apart, with our input and output, and waits for it.
+///
+/// # Errors
+/// It cannot be started at all.
+pub fn run(words: &[OsString]) -> io::Result<Ended> {
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0(OUTER).args(words);
+    crate::process::die_with_parent(&mut command);
+    // Ctrl-C reaches all of a terminal's programs; those inside decide what it means.
+    let ignored = crate::interrupt::ignore();
+    let status = command.status();
+    drop(ignored);
+    let code = code_of(status?);
+    Ok(if code == REFUSED { Ended::Refused } else { Ended::Code(u8::try_from(code & 0xff).unwrap_or(1)) })
+}
+
+/// Plays the outer stage if that is what this process was started for, and never returns then. True: this process is the one apart,
+/// and its first word has been taken for that.
+///
+/// Must be called before any thread is started.
+#[must_use]
+pub fn stage() -> bool {
+    let name = std::env::args_os().next().unwrap_or_default();
+    if here() {
+        let _ = own_proc();
+        return true;
+    }
+    if name == OsStr::new(OUTER) {
+        std::process::exit(match enter() {
+            Ok(code) => code,
+            Err((step, error)) => {
+                eprintln!("tidegate: could not {step}: {error}");
+                REFUSED
+            }
+        });
+    }
+    false
+}
+
+/// The outer stage: enters the namespaces, starts the inner one and waits for it.
+fn enter() -> Result<i32, (&'static str, io::Error)> {
+    let rest = UnshareFlags::NEWNS | UnshareFlags::NEWNET | UnshareFlags::NEWPID | UnshareFlags::NEWIPC;
+    // Root needs no users of its own, unless he may less than his name says.
+    if !(rustix::process::geteuid().is_root() && unshare(rest).is_ok()) {
+        become_root().map_err(|error| ("create a user namespace", error))?;
+        unshare(rest).map_err(|error| ("create network, process and mount namespaces", error))?;
+    }
+    // A change of credentials forgets the earlier wish to die with the parent.
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+    let ignored = crate::interrupt::ignore();
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0(INNER).args(std::env::args_os().skip(1));
+    crate::process::die_with_parent(&mut command);
+    let status = command.status();
+    drop(ignored);
+    Ok(code_of(status.map_err(|error| ("start the first process inside", error))?))
+}
+
+/// A user namespace in which we are root, and nobody else is known.
+fn become_root() -> io::Result<()> {
+    let (user, group) = (crate::process::effective_uid(), crate::process::effective_gid());
+    unshare(UnshareFlags::NEWUSER)?;
+    std::fs::write("/proc/self/setgroups", "deny")?;
+    std::fs::write("/proc/self/uid_map", format!("0 {user} 1\n"))?;
+    std::fs::write("/proc/self/gid_map", format!("0 {group} 1\n"))
+}
+
+/// Is this process the one that was set apart?
+#[must_use]
+pub fn here() -> bool {
+    std::env::args_os().next().is_some_and(|name| name == *INNER)
+}
+
+/// Lets a file that exists say something else, for everybody apart.
+///
+/// # Errors
+/// There is no such file, or no place for the text.
+pub fn cover(path: &Path, text: &str) -> io::Result<()> {
+    // We are all process 1 of our namespaces; what stands there from before may be somebody else's.
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let own = std::env::temp_dir().join(format!("tidegate-{}-{}", std::process::id(), now.as_nanos()));
+    let mut file = std::fs::File::create_new(&own)?;
+    let covered = file.write_all(text.as_bytes()).and_then(|()| Ok(rustix::mount::mount_bind(&own, path)?));
+    // The mount keeps it.
+    std::fs::remove_file(&own).and(covered)
+}
+
+fn unshare(flags: UnshareFlags) -> io::Result<()> {
+    // SAFETY: FILES is not among the flags, so descriptors stay as they are; the process has one thread here.
+    unsafe { rustix::thread::unshare_unsafe(flags) }.map_err(Into::into)
+}
+
+/// Shows the processes of the new namespace in `/proc`; where that is not allowed, the old view stays.
+fn own_proc() -> io::Result<()> {
+    rustix::mount::mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+    let quiet = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    Ok(rustix::mount::mount("proc", Path::new("/proc"), "proc", quiet, None)?)
+}
+
+fn code_of(status: ExitStatus) -> i32 {
+    status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(1)
+}

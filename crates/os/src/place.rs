@@ -1,0 +1,103 @@
+//! A place in the network: a network namespace of its own, and a thread that lives in it.
+//!
+//! What that thread does, the threads and programs it starts, and the sockets they open belong to the namespace. It ends when nobody
+//! holds it any more: the place was dropped, and its threads and programs are gone.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use rustix::mount::{MountFlags, MountPropagationFlags};
+use rustix::thread::UnshareFlags;
+
+type Errand = Box<dyn FnOnce() + Send>;
+
+/// A network namespace with a thread in it.
+pub struct Place {
+    name: String,
+    errands: Option<mpsc::Sender<Errand>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Place {
+    /// A new namespace, with its own view of `/sys` where that can be had.
+    ///
+    /// # Errors
+    /// The kernel does not allow it: that needs root, or a user namespace of ours.
+    pub fn new(name: &str) -> io::Result<Place> {
+        let (errands, to_do) = mpsc::channel::<Errand>();
+        let (tell, told) = mpsc::sync_channel(1);
+        let live = move || {
+            let entered = enter();
+            let failed = entered.is_err();
+            let _ = tell.send(entered);
+            if failed {
+                return;
+            }
+            for errand in to_do {
+                errand();
+            }
+        };
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(live)?;
+        told.recv().map_err(io::Error::other)??;
+        Ok(Place { name: name.to_owned(), errands: Some(errands), thread: Some(thread) })
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Does something there and waits for it. What takes long starts a thread there.
+    ///
+    /// # Errors
+    /// The place's thread is gone: something that was done there panicked.
+    pub fn go<T: Send + 'static>(&self, errand: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+        let (tell, told) = mpsc::sync_channel(1);
+        let errand: Errand = Box::new(move || {
+            let _ = tell.send(errand());
+        });
+        let gone = || io::Error::other(format!("the thread of `{}` is gone", self.name));
+        self.errands.as_ref().ok_or_else(gone)?.send(errand).map_err(|_| gone())?;
+        told.recv().map_err(|_| gone())
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.errands = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Takes the calling thread into a new network namespace.
+fn enter() -> io::Result<()> {
+    // SAFETY: FILES is not among the flags, so descriptors stay as they are; only this thread moves.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET | UnshareFlags::NEWNS) }?;
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    // Without its own view of /sys, programs there see the links of whoever started us; most do not look.
+    let _ = rustix::mount::mount_change("/", private).and_then(|()| {
+        let quiet = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+        rustix::mount::mount("sysfs", Path::new("/sys"), "sysfs", quiet, None)
+    });
+    crate::netlink::Links::open()?.up(1)
+}
+
+/// Sets a value under `/proc/sys` for the namespace of the calling thread.
+///
+/// # Errors
+/// The kernel has no such value, or refuses it.
+pub fn set(name: &str, value: &str) -> io::Result<()> {
+    std::fs::write(Path::new("/proc/sys").join(name), value)
+}

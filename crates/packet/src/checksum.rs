@@ -1,0 +1,173 @@
+//! The Internet checksum (RFC 1071), kept right while octets under it change (RFC 1624, equation 3).
+
+use crate::header::proto;
+
+/// A checksum that was right for `old`, made right for `new` in its place. Both have the same even number of octets.
+pub fn updated(sum: u16, old: &[u8], new: &[u8]) -> u16 {
+    let words = |octets: &[u8], flip: u16| -> u32 {
+        octets.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], *pair.get(1).unwrap_or(&0)]) ^ flip)).sum()
+    };
+    let mut total = u32::from(!sum) + words(old, 0xffff) + words(new, 0);
+    while total > 0xffff {
+        total = (total & 0xffff) + (total >> 16);
+    }
+    !(total as u16)
+}
+
+/// The longest piece that [`rewrite`] writes at once: two IPv6 addresses, from an odd octet on.
+const LONGEST: usize = 34;
+
+/// Writes `new` into the front of an IP packet and keeps the checksums right that it stands under, as far as they stand in `octets`:
+/// IPv4's, and TCP's, UDP's or ICMP's. A checksum that was wrong stays as wrong as it was. What does not fit is not written.
+pub fn rewrite(octets: &mut [u8], at: usize, new: &[u8]) {
+    let (from, to) = (at & !1, (at + new.len()).next_multiple_of(2).min(octets.len()));
+    if at + new.len() > to || to - from > LONGEST {
+        return;
+    }
+    let mut before = [0; LONGEST];
+    let before = &mut before[..to - from];
+    before.copy_from_slice(&octets[from..to]);
+    octets[at..at + new.len()].copy_from_slice(new);
+    let mut after = [0; LONGEST];
+    let after = &mut after[..to - from];
+    after.copy_from_slice(&octets[from..to]);
+    let Some(places) = Places::of(octets) else { return };
+    let beneath = from < places.header;
+    if beneath && !places.v6 {
+        mend(octets, Some(10), before, after, false);
+    }
+    let addresses = if places.v6 { 8..40 } else { 12..20 };
+    if !beneath || places.counts_addresses && addresses.contains(&from) {
+        mend(octets, places.transport, before, after, places.is_udp);
+    }
+}
+
+/// Where a packet's checksums stand.
+struct Places {
+    v6: bool,
+    /// Octets of the network header.
+    header: usize,
+    /// Of the transport's checksum.
+    transport: Option<usize>,
+    /// The transport's checksum counts the addresses.
+    counts_addresses: bool,
+    is_udp: bool,
+}
+
+impl Places {
+    fn of(octets: &[u8]) -> Option<Places> {
+        let v6 = match octets.first()? >> 4 {
+            4 => false,
+            6 => true,
+            _ => return None,
+        };
+        let (header, protocol) = match v6 {
+            true => (40, *octets.get(6)?),
+            false => (usize::from(octets[0] & 15) * 4, *octets.get(9)?),
+        };
+        // Behind the first fragment there is no header of the transport's.
+        let later = !v6 && u16::from_be_bytes([*octets.get(6)?, *octets.get(7)?]) & 0x1fff != 0;
+        let offset = match protocol {
+            proto::TCP => Some(16),
+            proto::UDP => Some(6),
+            proto::ICMP | proto::ICMPV6 => Some(2),
+            _ => None,
+        };
+        let transport = offset.filter(|_| !later).map(|offset| header + offset);
+        Some(Places {
+            v6,
+            header,
+            transport,
+            counts_addresses: protocol != proto::ICMP,
+            is_udp: protocol == proto::UDP,
+        })
+    }
+}
+
+/// Mends the checksum at a place; a UDP checksum of 0 says that there is none.
+fn mend(octets: &mut [u8], place: Option<usize>, before: &[u8], after: &[u8], udp: bool) {
+    let Some(field) = place.and_then(|place| octets.get_mut(place..place + 2)) else { return };
+    let sum = u16::from_be_bytes([field[0], field[1]]);
+    if udp && sum == 0 {
+        return;
+    }
+    let sum = match updated(sum, before, after) {
+        0 if udp => 0xffff,
+        sum => sum,
+    };
+    field.copy_from_slice(&sum.to_be_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The checksum of octets that hold 0 in its place.
+    fn sum(octets: &[u8]) -> u16 {
+        updated(0xffff, &[], octets)
+    }
+
+    /// A UDP datagram with right checksums.
+    fn datagram() -> [u8; 32] {
+        let mut octets = [0; 32];
+        octets[..20].copy_from_slice(&[
+            0x45, 0, 0, 32, 0, 1, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 192, 0, 2, 7, //
+        ]);
+        octets[20..].copy_from_slice(&[0x30, 0x39, 0, 53, 0, 12, 0, 0, b'a', b'b', b'c', b'd']);
+        right(octets)
+    }
+
+    fn right(mut octets: [u8; 32]) -> [u8; 32] {
+        (octets[10], octets[11], octets[26], octets[27]) = (0, 0, 0, 0);
+        let header = sum(&octets[..20]);
+        octets[10..12].copy_from_slice(&header.to_be_bytes());
+        let mut covered = [0; 24];
+        covered[..8].copy_from_slice(&octets[12..20]);
+        covered[9] = 17;
+        covered[11] = 12;
+        covered[12..].copy_from_slice(&octets[20..]);
+        let transport = sum(&covered);
+        octets[26..28].copy_from_slice(&transport.to_be_bytes());
+        octets
+    }
+
+    /// RFC 1624, section 4: the example where the older equation gives the wrong zero.
+    #[test]
+    fn the_example_of_the_rfc() {
+        assert_eq!(updated(0xdd2f, &[0x55, 0x55], &[0x32, 0x85]), 0x0000);
+    }
+
+    #[test]
+    fn every_change_gives_what_a_whole_sum_gives() {
+        let changes: [(usize, &[u8]); 7] = [
+            (1, &[0xb8]),
+            (8, &[63]),
+            (12, &[203, 0, 113, 9]),
+            (16, &[198, 51, 100, 200]),
+            (20, &[0xff, 0xfe]),
+            (22, &[1, 187]),
+            (29, &[0, 255]),
+        ];
+        for (at, new) in changes {
+            let mut kept = datagram();
+            rewrite(&mut kept, at, new);
+            let mut whole = datagram();
+            whole[at..at + new.len()].copy_from_slice(new);
+            assert_eq!(kept, right(whole), "{at}");
+        }
+    }
+
+    #[test]
+    fn no_checksum_stays_none_and_a_wrong_one_stays_wrong() {
+        let mut none = datagram();
+        (none[26], none[27]) = (0, 0);
+        rewrite(&mut none, 12, &[1, 2, 3, 4]);
+        assert_eq!(none[26..28], [0, 0]);
+        let mut wrong = datagram();
+        wrong[26] ^= 0x10;
+        rewrite(&mut wrong, 22, &[9, 9]);
+        let mut whole = datagram();
+        whole[22..24].copy_from_slice(&[9, 9]);
+        assert_ne!(wrong, right(whole));
+    }
+}
