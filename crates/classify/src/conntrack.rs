@@ -80,6 +80,8 @@ struct Entry {
     /// Is it settled what the world sees of each end?
     settled: [bool; 2],
     tcp: Tcp,
+    /// What the last reset acknowledged.
+    reset_ack: u32,
     began: Time,
     expires: Time,
     used: bool,
@@ -259,6 +261,9 @@ impl Conntrack {
                     return self.begin(now, tuple, outer, len);
                 }
                 Step::Go(next) => {
+                    if matches!(next, Tcp::Refused(_)) {
+                        entry.reset_ack = outer.tcp_ack.unwrap_or(0);
+                    }
                     refused = matches!(next, Tcp::Closed(_) | Tcp::Ended) && !entry.answered;
                     entry.tcp = next;
                 }
@@ -324,6 +329,7 @@ impl Conntrack {
             confirmed: false,
             settled: [false; 2],
             tcp,
+            reset_ack: 0,
             began: now,
             expires: now,
             used: true,

@@ -31,7 +31,7 @@ const ARCHIVES: &[(&str, &str)] = &[
     ),
     (
         "answers-around.tar.gz",
-        "actions that ask for connections, packets led to where they arrive, devices they came in by, samples",
+        "actions that ask for connections, packets led to where they arrive, devices they came in by, samples, resets",
     ),
     ("routed.tar.gz", "routed conversations behind rules of iptables"),
     (

@@ -4,6 +4,7 @@
 //! stands below it). To add a filter: a function in `filters`. To add a change in the middle: a branch in `middle`.
 
 mod aqm;
+mod around;
 mod cake;
 mod fair;
 mod filters;
@@ -22,6 +23,9 @@ pub(crate) use kinds::KINDS;
 const DEEPEST: u32 = 4;
 /// Classes and qdiscs of one case: beyond, only leaves are made.
 const MOST_QDISCS: usize = 14;
+
+/// What sets the stream of `around` apart from the others.
+const AROUND: u64 = 0x6172_6f75_6e64;
 
 /// A qdisc of the tree under construction.
 #[derive(Clone, Debug)]
@@ -114,6 +118,7 @@ pub(crate) fn case(seed: u64, number: u64, only: Option<&'static str>) -> Case {
         world.acknowledgements(&mut rows, span);
     }
     world.middle(&mut rows, span);
+    world.around(&mut Rng::of_case(seed ^ AROUND, number), &mut rows, span);
     let mut case = Case { link, script: world.script, rows, note: String::new() };
     case.note = format!(
         "{}; qdiscs {}; {} filters; {} rows; load {}.{:02} of {} bit/s; oracle-fuzz seed {seed} number {number}",
