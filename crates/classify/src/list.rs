@@ -44,6 +44,7 @@ fn goes_to(act: &Act) -> impl Iterator<Item = u32> {
         Act::Ctinfo(info) => [Some(info.control), None],
         Act::Simple(simple) => [Some(simple.control), None],
         Act::Sample(sample) => [Some(sample.control), None],
+        Act::Ct(ct) => [Some(ct.control), None],
     };
     controls.into_iter().filter_map(|control| match control {
         Some(Control::Goto(chain)) => Some(chain),

@@ -20,6 +20,10 @@ enum Command {
     Try(Box<trial::Options>),
     /// Do an experiment that a file describes: policies compared under loads, between hosts and machines in virtual time.
     Sim(Box<sim::Options>),
+    /// Do such an experiment with real hosts: the kernel's TCP in namespaces, joined by the scenario's links, by the real clock.
+    Lab(Box<sim::lab::Options>),
+    /// Run a program, or a shell, behind a described link: a gateway with your policy, a modem's buffer, the line.
+    Shell(Box<sim::lab::shell::Options>),
     /// Lay results of `tidegate sim` beside each other: what differs, by how much, and whether by more than repeats do.
     Compare(compare::Options),
     /// Find what is wrong with a policy: where, what happens because of it, and what mends it.
@@ -47,13 +51,17 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    // First thing: this process may be a stage of a sandbox, or play a tool in a captured script.
+    // First things: this process may be a stage of those set apart,
+    let _ = tidegate_os::apart::stage();
+    // or may be a stage of a sandbox, or play a tool in a captured script.
     if let Some(code) = capture::dispatch() {
         return code.into();
     }
     match Cli::parse().command {
         Command::Try(options) => trial::command(&options),
         Command::Sim(options) => sim::command(&options),
+        Command::Lab(options) => sim::lab::command(&options),
+        Command::Shell(options) => sim::lab::shell::command(&options),
         Command::Compare(options) => compare::command(&options),
         Command::Check(options) => check::command(&options),
         Command::Explain(options) => explain::command(&options),

@@ -7,7 +7,7 @@
 //! The executable must call [`stage`] first thing in `main`.
 
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -54,7 +54,7 @@ pub fn run(words: &[OsString]) -> io::Result<Ended> {
 #[must_use]
 pub fn stage() -> bool {
     let name = std::env::args_os().next().unwrap_or_default();
-    if name == OsStr::new(INNER) {
+    if here() {
         let _ = own_proc();
         return true;
     }
@@ -96,6 +96,26 @@ fn become_root() -> io::Result<()> {
     std::fs::write("/proc/self/setgroups", "deny")?;
     std::fs::write("/proc/self/uid_map", format!("0 {user} 1\n"))?;
     std::fs::write("/proc/self/gid_map", format!("0 {group} 1\n"))
+}
+
+/// Is this process the one that was set apart?
+#[must_use]
+pub fn here() -> bool {
+    std::env::args_os().next().is_some_and(|name| name == *INNER)
+}
+
+/// Lets a file that exists say something else, for everybody apart.
+///
+/// # Errors
+/// There is no such file, or no place for the text.
+pub fn cover(path: &Path, text: &str) -> io::Result<()> {
+    // We are all process 1 of our namespaces; what stands there from before may be somebody else's.
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let own = std::env::temp_dir().join(format!("tidegate-{}-{}", std::process::id(), now.as_nanos()));
+    let mut file = std::fs::File::create_new(&own)?;
+    let covered = file.write_all(text.as_bytes()).and_then(|()| Ok(rustix::mount::mount_bind(&own, path)?));
+    // The mount keeps it.
+    std::fs::remove_file(&own).and(covered)
 }
 
 fn unshare(flags: UnshareFlags) -> io::Result<()> {

@@ -1,12 +1,12 @@
 //! What the standard library's sockets lack: TCP's own account of a connection, its congestion control, echo requests.
 
 use std::io;
-use std::net::IpAddr;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use rustix::net::sockopt::{Timeout, set_ip_tos, set_ipv6_tclass, set_socket_timeout, set_tcp_congestion};
-use rustix::net::{AddressFamily, Protocol, SocketFlags, SocketType, ipproto};
+use rustix::net::sockopt::{set_ip_tos, set_ipv6_tclass, set_tcp_congestion};
+use rustix::net::{AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, ipproto};
 
 /// The longest bytes of `tcp_info` that we read.
 const TCP_INFO_OCTETS: usize = 168;
@@ -73,24 +73,59 @@ pub fn ds_field(socket: &impl AsFd, v6: bool, value: u8) -> io::Result<()> {
     Ok(())
 }
 
-/// A socket for echo requests (ping) without privileges; its group must be allowed to (`net.ipv4.ping_group_range`).
-///
-/// # Errors
-/// It is not allowed.
-pub fn echo(like: IpAddr) -> io::Result<OwnedFd> {
-    let (family, protocol): (_, Protocol) = match like {
-        IpAddr::V4(_) => (AddressFamily::INET, ipproto::ICMP),
-        IpAddr::V6(_) => (AddressFamily::INET6, ipproto::ICMPV6),
-    };
-    Ok(rustix::net::socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, Some(protocol))?)
+/// Echo requests (ping) without privileges: the group must be allowed to (`net.ipv4.ping_group_range`).
+#[derive(Debug)]
+pub struct Echo {
+    socket: OwnedFd,
+    v6: bool,
 }
 
-/// How long a socket waits for what it receives.
-///
-/// # Errors
-/// What the kernel says.
-pub fn patience(socket: &impl AsFd, limit: Duration) -> io::Result<()> {
-    Ok(set_socket_timeout(socket, Timeout::Recv, Some(limit))?)
+impl Echo {
+    /// A socket for echo requests to somebody.
+    ///
+    /// # Errors
+    /// It is not allowed, or there is no way to him.
+    pub fn open(to: IpAddr) -> io::Result<Echo> {
+        let (family, protocol): (_, Protocol) = match to {
+            IpAddr::V4(_) => (AddressFamily::INET, ipproto::ICMP),
+            IpAddr::V6(_) => (AddressFamily::INET6, ipproto::ICMPV6),
+        };
+        let socket = rustix::net::socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, Some(protocol))?;
+        rustix::net::connect(&socket, &SocketAddr::new(to, 0))?;
+        Ok(Echo { socket, v6: to.is_ipv6() })
+    }
+
+    /// Sends request `number` with so many octets of data.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn ask(&self, number: u16, data: u32) -> io::Result<()> {
+        let mut message = vec![0_u8; 8 + data as usize];
+        message[0] = if self.v6 { 128 } else { 8 };
+        message[6..8].copy_from_slice(&number.to_be_bytes());
+        rustix::net::send(&self.socket, &message, SendFlags::empty())?;
+        Ok(())
+    }
+
+    /// The number of the next answer; `None`: none came within `limit`.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn answer(&self, limit: Duration) -> io::Result<Option<u16>> {
+        if crate::poll::readable(&[self.socket.as_fd()], limit)? != [true] {
+            return Ok(None);
+        }
+        let mut message = [0_u8; 8];
+        let (read, _) = rustix::net::recv(&self.socket, &mut message[..], RecvFlags::empty())?;
+        let is_answer = read == 8 && message[0] == if self.v6 { 129 } else { 0 };
+        Ok(is_answer.then(|| u16::from_be_bytes([message[6], message[7]])))
+    }
+}
+
+impl AsFd for Echo {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
 }
 
 /// Lets the calling thread be woken when its time has come, not when that suits the kernel.

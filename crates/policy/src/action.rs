@@ -5,7 +5,7 @@ mod count;
 mod edit;
 mod police;
 
-pub use connection::{Connmark, Ctinfo, CtinfoCounts};
+pub use connection::{Connmark, Ct, CtNat, Ctinfo, CtinfoCounts};
 pub use count::{Sample, Simple};
 pub use edit::{PacketType, Skbedit};
 pub use police::Police;
@@ -134,6 +134,8 @@ pub enum Act {
     Connmark(Connmark),
     /// The packet gets what is written in its connection's mark.
     Ctinfo(Ctinfo),
+    /// The packet is shown to connection tracking.
+    Ct(Ct),
     /// The kernel's log gets a line.
     Simple(Simple),
     /// Some packets are shown to who listens.
@@ -204,6 +206,7 @@ impl Act {
             Act::Skbedit(_) => "skbedit",
             Act::Connmark(_) => "connmark",
             Act::Ctinfo(_) => "ctinfo",
+            Act::Ct(_) => "ct",
             Act::Simple(_) => "simple",
             Act::Sample(_) => "sample",
         }

@@ -20,8 +20,8 @@ pub mod netfilter;
 pub mod spec;
 
 pub use action::{
-    Act, Action, CardCounts, Connmark, Control, Ctinfo, CtinfoCounts, Gact, Mirred, Only, PacketType, Police,
-    RandomGact, Sample, Simple, Skbedit,
+    Act, Action, CardCounts, Connmark, Control, Ct, CtNat, Ctinfo, CtinfoCounts, Gact, Mirred, Only, PacketType,
+    Police, RandomGact, Sample, Simple, Skbedit,
 };
 pub use error::{Errno, TcError};
 pub use filter::{

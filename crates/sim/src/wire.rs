@@ -37,7 +37,7 @@ impl Ends {
     }
 
     /// The ends as a packet that arrived shows them: a router may have rewritten them on the way. `None` if that cannot be read.
-    pub(crate) fn seen(head: &Head) -> Option<Ends> {
+    pub fn seen(head: &Head) -> Option<Ends> {
         if let Some(inner) = encap::of_pppoe(head) {
             return Ends::seen(&inner);
         }

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use tidegate_packet::{Mark, Pkt, Pool, Time};
 use tidegate_policy::dump::ActionDump;
 use tidegate_policy::{
-    Act, Action, Control, CtinfoCounts, Errno, Gact, Mirred, Police, RandomGact, Sample, Skbedit, TcError,
+    Act, Action, Control, Ct, CtinfoCounts, Errno, Gact, Mirred, Police, RandomGact, Sample, Skbedit, TcError,
 };
 
 /// What actions reach beside the packet.
@@ -125,6 +125,14 @@ impl Live {
                 self.drops += u32::from(control == Control::Drop);
                 control
             }
+            Act::Ct(ct) => {
+                if doors.connections.act(ct, meter.now, pool, pkt) {
+                    ct.control
+                } else {
+                    self.drops += 1;
+                    Control::Drop
+                }
+            }
             Act::Simple(simple) => simple.control,
             Act::Sample(sample) => {
                 // Drawn for each packet, though nobody listens.
@@ -157,12 +165,19 @@ impl Live {
             refs: self.binds + u32::from(self.kept),
             counted_old: self.counted_old,
             made_old: self.made_old,
-            installed: now.since(self.installed).0,
-            used: now.since(self.used).0,
-            first_used: self.first_used.map(|at| now.since(at).0),
+            installed: age(self.installed, now),
+            used: age(self.used, now),
+            first_used: self.first_used.map(|at| age(at, now)),
             ctinfo: self.ctinfo,
         }
     }
+}
+
+/// How old something is: the difference of two timer ticks, not of two times. (The tick of a machine with 1000 of them a second; slower
+/// ones differ in hundredths of a second that nobody is told.)
+fn age(since: Time, now: Time) -> u64 {
+    const TICK: u64 = 1_000_000;
+    (now.0 / TICK).saturating_sub(since.0 / TICK) * TICK
 }
 
 /// What the kernel takes for no action.
@@ -172,6 +187,12 @@ fn check(action: &Action) -> Result<(), TcError> {
     }
     match &action.act {
         Act::Police(police) => check_police(police),
+        Act::Ct(Ct { zone: Some(_), .. }) => {
+            Err(TcError::new(Errno::OpNotSupp, "act_ct: Conntrack zones isn't enabled"))
+        }
+        Act::Ct(Ct { label: true, .. }) => {
+            Err(TcError::new(Errno::OpNotSupp, "act_ct: Conntrack labels isn't enabled"))
+        }
         // Only a number was said, and nobody has it.
         Act::Simple(simple) if simple.text.is_none() => Err(TcError::bare(Errno::Inval)),
         Act::Skbedit(edit) if (Skbedit { control: Control::Pass, ..*edit }) == Skbedit::default() => {

@@ -29,7 +29,7 @@ pub struct Actions {
     /// At so many devices filters had the packet arrive before.
     pub led_before: u32,
     /// The machine's connections, while they are lent ([`Actions::swap_connections`]).
-    connections: Conntrack,
+    pub(crate) connections: Conntrack,
     /// Some action asks for connections, or did.
     asks_connections: bool,
 }
@@ -54,6 +54,11 @@ impl Actions {
     /// None at all?
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
+    }
+
+    /// Somebody asks for connections.
+    pub(crate) fn need_connections(&mut self) {
+        self.asks_connections = true;
     }
 
     /// Does any action ask for connections, so that they must be lent?
@@ -340,13 +345,14 @@ fn leads_to_a_chain(act: &Act) -> bool {
         Act::Skbedit(edit) => leads(edit.control),
         Act::Connmark(mark) => leads(mark.control),
         Act::Ctinfo(info) => leads(info.control),
+        Act::Ct(ct) => leads(ct.control),
         Act::Simple(simple) => leads(simple.control),
         Act::Sample(sample) => leads(sample.control),
     }
 }
 
 fn asks_connections(act: &Act) -> bool {
-    matches!(act, Act::Connmark(_) | Act::Ctinfo(_))
+    matches!(act, Act::Connmark(_) | Act::Ctinfo(_) | Act::Ct(_))
 }
 
 /// Decisions that the kernel has no words for when it asks cards whether they would do a policer's work.

@@ -1,18 +1,18 @@
 //! From runs to the document that tables, pages and comparisons are made of.
 
-use super::begin::Going;
 use super::lay::START;
-use super::run::{LinkCourse, Piece, Run};
+use super::run::{LinkCourse, Run};
 use super::scenario::{Buffer, Cable, End, Item, Line, Role, Scenario, What};
+use super::traffic::Traffic;
 use super::{judge, prepare::Prepared};
 use crate::courses::Course;
 use tidegate_measure::experiment as doc;
 use tidegate_measure::trial::ClassSeries;
-use tidegate_packet::{Handle, Span, Time};
-use tidegate_sim::{CongestionControl, FlowSample, Journey};
+use tidegate_packet::{Handle, Time};
+use tidegate_sim::CongestionControl;
 
 /// Since packets began to flow.
-fn since(at: Time) -> u64 {
+pub(super) fn since(at: Time) -> u64 {
     at.since(START).0
 }
 
@@ -20,13 +20,14 @@ fn since(at: Time) -> u64 {
 pub(super) fn experiment(
     scenario: &Scenario,
     prepared: &Prepared,
+    execution: &str,
     again: String,
     runs: Vec<doc::Run>,
 ) -> doc::Experiment {
     let mut experiment = doc::Experiment {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         again,
-        execution: "sim".to_owned(),
+        execution: execution.to_owned(),
         scenario: scenario.path.display().to_string(),
         title: scenario.title.clone(),
         about: scenario.about.split_whitespace().collect::<Vec<_>>().join(" "),
@@ -40,6 +41,7 @@ pub(super) fn experiment(
         comparisons: Vec::new(),
         notes: notes(scenario, prepared),
     };
+    experiment.notes.extend(unreliable(&experiment));
     experiment.comparisons = judge::comparisons(scenario, &experiment);
     experiment
 }
@@ -51,6 +53,28 @@ fn notes(scenario: &Scenario, prepared: &Prepared) -> Vec<String> {
     let late = all.filter(|at| at.time > scenario.end()).count();
     if late > 0 {
         notes.push(format!("{late} entries of the timeline come after the end of the run and did not happen"));
+    }
+    notes
+}
+
+/// How late the machine was, and of which runs the delays cannot be believed.
+fn unreliable(of: &doc::Experiment) -> Vec<String> {
+    let late = |run: &doc::Run| run.lateness;
+    let Some(worst) = of.runs.iter().filter_map(late).max_by_key(|late| late.p99) else { return Vec::new() };
+    let span = tidegate_report::span;
+    let mut notes = vec![format!(
+        "this machine gave packets out {} late in the middle of the worst run, {} at the 99th percentile, {} at most",
+        span(worst.median),
+        span(worst.p99),
+        span(worst.most)
+    )];
+    for run in of.runs.iter().filter(|run| late(run).is_some_and(|late| !late.is_believed())) {
+        notes.push(format!(
+            "{}/{} #{} is unreliable: the machine was busy with other things; --busy may help, or a machine with less to do",
+            run.policy,
+            run.load,
+            run.repeat + 1
+        ));
     }
     notes
 }
@@ -144,7 +168,8 @@ fn load(of: &super::scenario::Load) -> doc::Load {
 }
 
 /// The document of one run.
-pub(super) fn run(run: Run<'_>, seed: u64) -> doc::Run {
+pub(super) fn run<T: Traffic>(mut run: Run<'_, T>, seed: u64) -> doc::Run {
+    let (transfers, probes) = T::told(&mut run);
     let scenario = run.scenario;
     let (from, to) = scenario.window();
     let to = run.cut.map_or(to, |cut| to.min(since(cut)));
@@ -156,19 +181,14 @@ pub(super) fn run(run: Run<'_>, seed: u64) -> doc::Run {
         window: (from.min(to), to),
         step_ns: run.step.0,
         cut: run.cut.is_some(),
-        probes: Vec::new(),
-        transfers: Vec::new(),
+        probes,
+        transfers,
         classes: Vec::new(),
         queues: Vec::new(),
         events: Vec::new(),
         work: work(&run),
+        lateness: run.traffic.lateness(),
     };
-    for (at, piece) in run.pieces.iter().enumerate() {
-        match piece.going {
-            Going::Flow(_) | Going::Login(..) => of.transfers.push(transfer(&run, at, piece)),
-            _ => of.probes.extend(probes(&run, piece)),
-        }
-    }
     of.queues = run.links.iter().map(|link| link_series(scenario, &run, link)).collect();
     of.events = run.events;
     of.classes = run.courses.into_vec().into_iter().map(class_series).collect();
@@ -176,7 +196,7 @@ pub(super) fn run(run: Run<'_>, seed: u64) -> doc::Run {
 }
 
 /// Packets over the slowest link that has a rate, and events.
-fn work(run: &Run<'_>) -> (u64, u64) {
+fn work<T>(run: &Run<'_, T>) -> (u64, u64) {
     let slowest =
         run.links.iter().filter(|link| link.has_rate()).min_by_key(|link| link.capacity.iter().max().copied());
     let net = &run.laid.world.net;
@@ -186,11 +206,11 @@ fn work(run: &Run<'_>) -> (u64, u64) {
     (packets, net.events())
 }
 
-fn name(scenario: &Scenario, node: usize) -> String {
+pub(super) fn name(scenario: &Scenario, node: usize) -> String {
     scenario.nodes[node].name.clone()
 }
 
-fn control_name(control: CongestionControl) -> &'static str {
+pub(super) fn control_name(control: CongestionControl) -> &'static str {
     match control {
         CongestionControl::Reno => "reno",
         CongestionControl::Cubic => "cubic",
@@ -202,124 +222,43 @@ fn control_name(control: CongestionControl) -> &'static str {
 }
 
 /// `upload`, or `upload-2` of several.
-fn piece_id(item: &Item, piece: &Piece) -> String {
+pub(super) fn piece_id(item: &Item, number: u32) -> String {
     match item.what {
-        What::Tcp { count, .. } if count > 1 => format!("{}-{}", item.id, piece.number + 1),
+        What::Tcp { count, .. } if count > 1 => format!("{}-{}", item.id, number + 1),
         _ => item.id.clone(),
     }
 }
 
-fn transfer(run: &Run<'_>, at: usize, piece: &Piece) -> doc::Transfer {
-    let scenario = run.scenario;
-    let item = &scenario.loads[run.case.load].items[piece.item];
-    let What::Tcp { tcp, record, count, bytes, .. } = &item.what else { return doc::Transfer::default() };
-    let net = &run.laid.world.net;
-    let flow = if let Going::Flow(flow) = piece.going { Some(flow) } else { None };
-    let stats = flow.map(|flow| net.flow_stats(flow)).unwrap_or_default();
-    let control = tcp.or(scenario.nodes[item.from].tcp).control();
-    let began = item.start.0 + 10_000_000 * u64::from(piece.number);
-    let samples = flow.filter(|_| *record).map_or(&[][..], |flow| net.flow_samples(flow));
-    let established = stats.established.map_or(0, since);
-    let (cwnd, srtt_us) = sampled(samples, established, run.progress[at].len(), run.step);
-    doc::Transfer {
-        id: piece_id(item, piece),
-        title: if *count > 1 { format!("{} {}", item.title, piece.number + 1) } else { item.title.clone() },
-        from: name(scenario, item.from),
-        to: name(scenario, item.to),
-        control: control_name(control).to_owned(),
-        dscp: item.dsfield >> 2,
-        began,
-        // What has no end is only stopped.
-        finished: bytes.and(stats.finished).map(since),
-        bytes: run.edges[1][at].saturating_sub(run.edges[0][at]),
-        retransmissions: stats.retransmissions,
-        lost: stats.lost,
-        series: run.progress[at].clone(),
-        cwnd,
-        srtt_us,
-    }
-}
-
-/// Windows and round trips at the end of each step: the last sample before it; before the first one, nothing.
-fn sampled(samples: &[FlowSample], established: u64, steps: usize, step: Span) -> (Vec<u32>, Vec<u64>) {
-    if samples.is_empty() {
-        return (Vec::new(), Vec::new());
-    }
-    let mut next = 0;
-    let mut last = (0, 0);
-    let of_step = |n: usize| {
-        let end = (n as u64 + 1) * step.0;
-        while let Some(sample) = samples.get(next).filter(|sample| established + sample.at.0 <= end) {
-            last = (sample.cwnd, sample.srtt.0 / 1000);
-            next += 1;
-        }
-        last
+/// The probes of an errand, from what took how long until everything, the first and the first paint: of a page three, else one.
+pub(super) fn errand_probes(
+    item: &Item,
+    base: &dyn Fn(&str, Vec<(u64, Option<u64>)>) -> doc::Probe,
+    [all, first, paint]: [Vec<(u64, Option<u64>)>; 3],
+) -> Vec<doc::Probe> {
+    let unit = match item.what {
+        What::Web { .. } => "until complete",
+        What::Ssh { .. } => "until the prompt",
+        _ => "until the answer",
     };
-    (0..steps).map(of_step).unzip()
-}
-
-/// What is asked again and again; a page is three: until its document, its first paint, and all of it.
-fn probes(run: &Run<'_>, piece: &Piece) -> Vec<doc::Probe> {
-    let scenario = run.scenario;
-    let item = &scenario.loads[run.case.load].items[piece.item];
-    let base = |unit: &str, answers: Vec<(u64, Option<u64>)>| doc::Probe {
-        id: piece_id(item, piece),
-        title: item.title.clone(),
-        unit: unit.to_owned(),
-        from: name(scenario, item.from),
-        to: name(scenario, item.to),
-        dscp: item.dsfield >> 2,
-        answers,
-        ..doc::Probe::default()
-    };
-    let net = &run.laid.world.net;
-    match piece.going {
-        Going::Flow(_) | Going::Login(..) => Vec::new(),
-        Going::Ping(ping) => {
-            let answers = net.echoes(ping).iter().map(|echo| (since(echo.sent), echo.rtt.map(|rtt| rtt.0)));
-            let there = net.echoes(ping).iter().map(|echo| echo.there.map(|there| there.0)).collect();
-            vec![doc::Probe { there, ..base("round trip", answers.collect()) }]
-        }
-        Going::Source(source) => {
-            let journeys = net.source_stats(source).journeys;
-            let answers = journeys.iter().map(|journey| (since(journey.sent), journey.took.map(|took| took.0)));
-            let mut probe = base("one way", answers.collect());
-            let payload = if let What::Udp { payload, .. } = item.what { payload } else { 0 };
-            (probe.received, probe.packets) = arrivals(&journeys, u64::from(payload), run);
-            vec![probe]
-        }
-        Going::Errand(errand) => {
-            let goes = net.completions(errand);
-            let all = goes.iter().map(|go| (since(go.began), go.all.map(|all| all.0))).collect();
-            let unit = match item.what {
-                What::Web { .. } => "until complete",
-                What::Ssh { .. } => "until the prompt",
-                _ => "until the answer",
-            };
-            let mut found = vec![base(unit, all)];
-            if let What::Web { .. } = item.what {
-                let first = goes.iter().map(|go| (since(go.began), go.first.map(|first| first.0))).collect();
-                let paint = goes.iter().map(|go| (since(go.began), go.paint.map(|paint| paint.0))).collect();
-                for (part, unit, answers) in
-                    [("document", "until the document", first), ("paint", "until the first paint", paint)]
-                {
-                    let probe = base(unit, answers);
-                    let (id, title) = (format!("{}-{part}", probe.id), format!("{}, {part}", probe.title));
-                    found.push(doc::Probe { id, title, ..probe });
-                }
-            }
-            found
+    let mut found = vec![base(unit, all)];
+    if let What::Web { .. } = item.what {
+        for (part, unit, answers) in
+            [("document", "until the document", first), ("paint", "until the first paint", paint)]
+        {
+            let probe = base(unit, answers);
+            let (id, title) = (format!("{}-{part}", probe.id), format!("{}, {part}", probe.title));
+            found.push(doc::Probe { id, title, ..probe });
         }
     }
+    found
 }
 
-/// Payload bytes and packets that arrived in each step.
-fn arrivals(journeys: &[Journey], payload: u64, run: &Run<'_>) -> (Vec<u64>, Vec<u32>) {
+/// Payload bytes and packets that arrived in each step of a run, from when each arrived.
+pub(super) fn per_step<T>(arrived: impl Iterator<Item = u64>, payload: u64, run: &Run<'_, T>) -> (Vec<u64>, Vec<u32>) {
     let steps = run.links.first().map_or(0, |link| link.sent.len());
     let (mut bytes, mut packets) = (vec![0; steps], vec![0; steps]);
-    for journey in journeys {
-        let Some(took) = journey.took else { continue };
-        let step = (since(journey.sent + took) / run.step.0) as usize;
+    for at in arrived {
+        let step = (at / run.step.0) as usize;
         if let (Some(bytes), Some(packets)) = (bytes.get_mut(step), packets.get_mut(step)) {
             *bytes += payload;
             *packets += 1;
@@ -328,7 +267,7 @@ fn arrivals(journeys: &[Journey], payload: u64, run: &Run<'_>) -> (Vec<u64>, Vec
     (bytes, packets)
 }
 
-fn link_series(scenario: &Scenario, run: &Run<'_>, course: &LinkCourse) -> doc::LinkSeries {
+fn link_series<T>(scenario: &Scenario, run: &Run<'_, T>, course: &LinkCourse) -> doc::LinkSeries {
     let cable = &scenario.cables[course.cable];
     let names: Vec<String> = cable.ends.iter().map(|end| end_name(scenario, end)).collect();
     let (hub, spokes) =

@@ -11,12 +11,15 @@ mod document;
 mod file;
 mod files;
 mod judge;
+pub mod lab;
 mod lay;
 mod options;
 mod prepare;
 mod run;
 mod scenario;
+mod simulated;
 mod text;
+mod traffic;
 
 pub use options::Options;
 
@@ -25,6 +28,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use prepare::Prepared;
 use run::Case;
 use scenario::{At, Command, Happening, Scenario};
+use simulated::Simulated;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -59,7 +63,15 @@ pub fn command(options: &Options) -> ExitCode {
     }
 }
 
+/// Carries out all runs of a scenario.
+type CarryOut<'c> = &'c dyn Fn(&Scenario, &Prepared, &[At], &AtomicBool) -> anyhow::Result<Vec<Run>>;
+
 fn attempt(options: &Options) -> anyhow::Result<(String, u8)> {
+    experiment(options, "sim", &simulate)
+}
+
+/// Reads the scenario, has its runs carried out, and tells what came of them; `execution`: `sim`, `lab`.
+fn experiment(options: &Options, execution: &str, carry_out: CarryOut<'_>) -> anyhow::Result<(String, u8)> {
     let mut scenario = file::read(&options.file)?;
     narrow(&mut scenario, options)?;
     if options.list {
@@ -70,10 +82,9 @@ fn attempt(options: &Options) -> anyhow::Result<(String, u8)> {
     if options.check {
         return Ok((format!("{}: nothing is wrong with it\n", options.file.display()), 0));
     }
-    warn(&scenario);
     let stop = tidegate_os::interrupt::notice();
-    let runs = simulate(&scenario, &prepared, &asked, stop).map_err(|wrong| shown(&scenario, &wrong))?;
-    let experiment = document::experiment(&scenario, &prepared, again(options, &scenario), runs);
+    let runs = carry_out(&scenario, &prepared, &asked, stop)?;
+    let experiment = document::experiment(&scenario, &prepared, execution, again(options, execution, &scenario), runs);
     judge::check(&scenario, &experiment).map_err(|wrong| shown(&scenario, &wrong))?;
     let json = tidegate_report::experiment::to_json(&experiment);
     files::write(options, &experiment, &json)?;
@@ -131,8 +142,8 @@ fn asked(options: &Options) -> anyhow::Result<Vec<At>> {
 }
 
 /// The command that gives the same document.
-fn again(options: &Options, scenario: &Scenario) -> String {
-    let mut line = format!("tidegate sim {}", crate::trial::quoted(&options.file.display().to_string()));
+fn again(options: &Options, execution: &str, scenario: &Scenario) -> String {
+    let mut line = format!("tidegate {execution} {}", crate::trial::quoted(&options.file.display().to_string()));
     for (flag, names) in [("policy", &options.policy), ("load", &options.load)] {
         for name in names {
             line.push_str(&format!(" --{flag} {}", crate::trial::quoted(name)));
@@ -163,15 +174,18 @@ fn time(span: Span) -> String {
 }
 
 /// All runs: by policy, then by load, then by repeat.
-fn simulate(scenario: &Scenario, prepared: &Prepared, asked: &[At], stop: &AtomicBool) -> Result<Vec<Run>, Wrong> {
-    let cases: Vec<Case> = scenario
-        .cases
-        .iter()
-        .flat_map(|&(policy, load)| (0..scenario.repeats).map(move |repeat| Case { policy, load, repeat }))
-        .collect();
+fn cases(scenario: &Scenario) -> Vec<Case> {
+    let repeats = |&(policy, load)| (0..scenario.repeats).map(move |repeat| Case { policy, load, repeat });
+    scenario.cases.iter().flat_map(repeats).collect()
+}
+
+/// Does all runs in virtual time, several at once.
+fn simulate(scenario: &Scenario, prepared: &Prepared, asked: &[At], stop: &AtomicBool) -> anyhow::Result<Vec<Run>> {
+    warn(scenario);
+    let cases = cases(scenario);
     let seconds = cases.len() as u64 * (scenario.end().0 / 1_000_000_000);
-    let bar = progress(seconds);
-    let results: Mutex<Vec<Option<Result<Run, Wrong>>>> = Mutex::new(cases.iter().map(|_| None).collect());
+    let bar = progress("simulating", seconds);
+    let results: Mutex<Vec<Option<anyhow::Result<Run>>>> = Mutex::new(cases.iter().map(|_| None).collect());
     let next = AtomicUsize::new(0);
     let work = || {
         loop {
@@ -181,7 +195,7 @@ fn simulate(scenario: &Scenario, prepared: &Prepared, asked: &[At], stop: &Atomi
             if at > 0 && stop.load(Ordering::Relaxed) {
                 break;
             }
-            let result = run::run(scenario, prepared, *case, asked, stop, &|n| bar.inc(n));
+            let result = run::run(scenario, prepared, *case, asked, stop, &|n| bar.inc(n), Simulated::default());
             if let Ok(mut results) = results.lock() {
                 results[at] = Some(result);
             }
@@ -218,10 +232,10 @@ fn workers(runs: usize) -> usize {
 }
 
 /// A bar on the terminal; nothing in a pipe.
-fn progress(seconds: u64) -> ProgressBar {
+fn progress(doing: &str, seconds: u64) -> ProgressBar {
     let target =
         if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let bar = ProgressBar::with_draw_target(Some(seconds), target);
-    let style = ProgressStyle::with_template("simulating {bar:40} {pos}/{len} s of link time");
+    let style = ProgressStyle::with_template(&format!("{doing} {{bar:40}} {{pos}}/{{len}} s of link time"));
     bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

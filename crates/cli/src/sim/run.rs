@@ -1,24 +1,21 @@
 //! One run: a policy under a load with a seed, read step by step.
 
-use super::begin::{Going, Talk};
 use super::document;
 use super::lay::{self, Laid, START};
 use super::prepare::{self, Prepared};
-use super::scenario::{At, Command, Happening, Item, Line, Role, Scenario, What};
+use super::scenario::{At, Command, Happening, Item, Line, Role, Scenario};
+use super::shown;
+use super::traffic::Traffic;
 use crate::courses::{Courses, Roots};
-use crate::tables::Wrong;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tidegate_gateway::DeviceId;
 use tidegate_measure::experiment as doc;
 use tidegate_packet::{Span, Time};
-use tidegate_sim::{FlowSpec, LinkChange, LinkId, LinkStats};
+use tidegate_sim::world::World;
+use tidegate_sim::{LinkChange, LinkId, LinkStats};
 
-/// How long after the measured window answers are still waited for.
-const GRACE: Span = Span::secs(10);
 /// With more classes than this they are read every second only, so that a run stays quick.
 const MANY_CLASSES: usize = 256;
-/// The first port of a side that opens connections.
-const FIRST_PORT: u16 = 32_768;
 
 /// Which run.
 #[derive(Clone, Copy, Debug)]
@@ -28,23 +25,15 @@ pub(super) struct Case {
     pub(super) repeat: u32,
 }
 
-/// One thing that goes on: of which item, which of several, and what it is in the network.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Piece {
-    pub(super) item: usize,
-    pub(super) number: u32,
-    pub(super) going: Going,
-}
-
 /// A run under way.
-pub(super) struct Run<'s> {
+pub(super) struct Run<'s, T> {
     pub(super) scenario: &'s Scenario,
     pub(super) case: Case,
     pub(super) laid: Laid,
-    pub(super) pieces: Vec<Piece>,
-    /// Payload bytes of each flow per step.
+    pub(super) traffic: T,
+    /// Payload bytes of each piece of traffic per step.
     pub(super) progress: Vec<Vec<u64>>,
-    /// Of each flow what was acknowledged when the window began and ended.
+    /// Of each piece what was acknowledged when the window began and ended.
     pub(super) edges: [Vec<u64>; 2],
     pub(super) links: Vec<LinkCourse>,
     pub(super) courses: Courses,
@@ -85,30 +74,31 @@ enum Due<'s> {
 /// Does a run from its beginning to its end, or until `stop` is set; `done` hears of each second of link time.
 ///
 /// # Errors
-/// What a machine refuses of a policy; one that was prepared is not refused.
-pub(super) fn run(
+/// What a machine refuses of a policy (one that was prepared is not refused), and what keeps the traffic from going on.
+pub(super) fn run<T: Traffic>(
     scenario: &Scenario,
     prepared: &Prepared,
     case: Case,
     asked: &[At],
     stop: &AtomicBool,
     done: &(dyn Fn(u64) + Sync),
-) -> Result<doc::Run, Wrong> {
+    traffic: T,
+) -> anyhow::Result<doc::Run> {
     let seed = scenario.seed.wrapping_add(u64::from(case.repeat));
-    let laid = lay::lay(scenario, prepared, case.policy, seed)?;
-    let mut run = Run::new(scenario, case, laid);
-    run.begin();
-    run.go(asked, stop, done);
+    let laid = lay::lay(scenario, prepared, case.policy, seed).map_err(|wrong| shown(scenario, &wrong))?;
+    let mut run = Run::new(scenario, case, laid, traffic);
+    run.begin()?;
+    run.go(asked, stop, done)?;
     Ok(document::run(run, seed))
 }
 
-impl<'s> Run<'s> {
-    fn new(scenario: &'s Scenario, case: Case, laid: Laid) -> Run<'s> {
+impl<'s, T: Traffic> Run<'s, T> {
+    fn new(scenario: &'s Scenario, case: Case, laid: Laid, traffic: T) -> Run<'s, T> {
         let mut run = Run {
             scenario,
             case,
             laid,
-            pieces: Vec::new(),
+            traffic,
             progress: Vec::new(),
             edges: [Vec::new(), Vec::new()],
             links: Vec::new(),
@@ -119,16 +109,7 @@ impl<'s> Run<'s> {
             rings: Vec::new(),
         };
         run.rings = run.rings_now();
-        for (cable, of) in scenario.cables.iter().enumerate() {
-            for (up, line) in [(true, &of.up), (false, &of.down)] {
-                let links = run.laid.world.links(cable, up);
-                let own = scenario.policies[case.policy].links.iter().find(|(of, ..)| *of == cable);
-                let own = own.and_then(|(_, there, back)| if up { there.rate } else { back.rate });
-                let rate = own.or(line.rate).or(line.trace.as_ref().map(|trace| trace.mean_rate())).unwrap_or(0);
-                let counted = rate == 0 || line.trace.is_some();
-                run.links.push(LinkCourse { cable, up, links, rate, counted, ..LinkCourse::default() });
-            }
-        }
+        run.links = LinkCourse::all(scenario, case.policy, &run.laid.world);
         if run.classes() > MANY_CLASSES {
             run.step = run.step.max(Span::secs(1));
         }
@@ -144,41 +125,29 @@ impl<'s> Run<'s> {
         count
     }
 
-    fn load(&self) -> &'s [Item] {
+    pub(super) fn load(&self) -> &'s [Item] {
         &self.scenario.loads[self.case.load].items
     }
 
     /// Sets everything going.
-    fn begin(&mut self) {
-        if self.load().iter().any(|item| matches!(item.what, What::Tcp { record: true, .. })) {
-            self.laid.world.net.sample_every(self.step);
-        }
-        for (number, item) in self.load().iter().enumerate() {
-            self.begin_item(number, item);
-        }
-        self.progress = self.pieces.iter().map(|_| Vec::new()).collect();
+    fn begin(&mut self) -> anyhow::Result<()> {
+        T::begin(self)?;
+        self.progress = self.acked().iter().map(|_| Vec::new()).collect();
+        Ok(())
     }
 
-    fn begin_item(&mut self, number: usize, item: &Item) {
-        let room = (u16::MAX - FIRST_PORT) / (self.load().len() as u16).max(1);
-        let Some(talk) = Talk::of(self.scenario, &mut self.laid, item, FIRST_PORT + room * number as u16) else {
-            return;
-        };
-        let count = if let What::Tcp { count, .. } = item.what { count } else { 1 };
-        for n in 0..count {
-            let going = talk.nth(n).begin(self.scenario, &mut self.laid.world.net, item);
-            self.pieces.push(Piece { item: number, number: n, going });
-        }
+    fn acked(&mut self) -> Vec<u64> {
+        self.traffic.acked(&self.laid)
     }
 
     /// Runs to the end of the window and a while beyond.
-    fn go(&mut self, asked: &'s [At], stop: &AtomicBool, done: &(dyn Fn(u64) + Sync)) {
+    fn go(&mut self, asked: &'s [At], stop: &AtomicBool, done: &(dyn Fn(u64) + Sync)) -> anyhow::Result<()> {
         let mut seconds = 0;
         for (at, due) in self.agenda(asked) {
-            self.laid.world.net.run(at);
+            self.traffic.advance(&mut self.laid, at)?;
             match due {
                 Due::Step => {
-                    self.follow_logins(at);
+                    self.traffic.step_ended(&mut self.laid, at);
                     self.read(at);
                 }
                 Due::WindowBegins => self.edges[0] = self.acked(),
@@ -200,13 +169,14 @@ impl<'s> Run<'s> {
                 break;
             }
         }
-        let end = self.cut.unwrap_or(START + self.scenario.end() + GRACE);
-        self.laid.world.net.run(end);
+        let end = self.cut.unwrap_or(START + self.scenario.end() + T::GRACE);
+        self.traffic.advance(&mut self.laid, end)?;
         for edge in 0..2 {
             if self.edges[edge].is_empty() {
                 self.edges[edge] = self.acked();
             }
         }
+        Ok(())
     }
 
     /// What there is to do, in the order of time: of what falls together, readings come first.
@@ -228,26 +198,6 @@ impl<'s> Run<'s> {
         all.sort_by_key(|(at, _)| *at);
         all.retain(|(at, _)| *at <= START + scenario.end().max(Span(steps * self.step.0)));
         all
-    }
-
-    /// Lets the transfers begin whose login has ended.
-    fn follow_logins(&mut self, at: Time) {
-        let net = &mut self.laid.world.net;
-        for piece in &mut self.pieces {
-            let Going::Login(login, spec) = piece.going else { continue };
-            if net.completions(login).first().is_some_and(|go| go.all.is_some()) {
-                piece.going = Going::Flow(net.tcp(FlowSpec { start: at, ..spec }));
-            }
-        }
-    }
-
-    fn acked(&self) -> Vec<u64> {
-        let net = &self.laid.world.net;
-        let of = |piece: &Piece| match piece.going {
-            Going::Flow(flow) => net.flow_stats(flow).acked,
-            _ => 0,
-        };
-        self.pieces.iter().map(of).collect()
     }
 
     /// Reads what there is to read at the end of a step.
@@ -377,8 +327,30 @@ impl<'s> Run<'s> {
 }
 
 impl LinkCourse {
+    /// Both directions of every cable.
+    pub(super) fn all(scenario: &Scenario, policy: usize, world: &World) -> Vec<LinkCourse> {
+        let mut all = Vec::new();
+        for (cable, of) in scenario.cables.iter().enumerate() {
+            for (up, line) in [(true, &of.up), (false, &of.down)] {
+                let links = world.links(cable, up);
+                let own = scenario.policies[policy].links.iter().find(|(of, ..)| *of == cable);
+                let own = own.and_then(|(_, there, back)| if up { there.rate } else { back.rate });
+                let rate = own.or(line.rate).or(line.trace.as_ref().map(|trace| trace.mean_rate())).unwrap_or(0);
+                let counted = rate == 0 || line.trace.is_some();
+                all.push(LinkCourse { cable, up, links, rate, counted, ..LinkCourse::default() });
+            }
+        }
+        all
+    }
+
+    /// What it did in the last step that was read: bytes carried, bytes waiting at its end, packets lost.
+    pub(super) fn last_step(&self) -> (u64, u64, u32) {
+        let last = |series: &[u64]| series.last().copied().unwrap_or(0);
+        (last(&self.sent), last(&self.backlog), self.dropped.last().copied().unwrap_or(0))
+    }
+
     /// Reads what the direction did since the last step.
-    fn read(&mut self, laid: &mut Laid, step: Span) {
+    pub(super) fn read(&mut self, laid: &mut Laid, step: Span) {
         let net = &mut laid.world.net;
         let (mut busy, mut bytes, mut backlog, mut dropped) = (0, 0, 0, 0);
         for &link in &self.links {

@@ -239,6 +239,7 @@ fn acted(actions: &[ActionDump]) -> Option<(String, bool)> {
         Act::Skbedit(_) => None,
         Act::Connmark(mark) => decided(mark.control),
         Act::Ctinfo(info) => decided(info.control),
+        Act::Ct(ct) => decided(ct.control),
         Act::Simple(simple) => decided(simple.control),
         Act::Sample(sample) => decided(sample.control),
     });

@@ -271,7 +271,7 @@ fn said(actions: &[ActionDump], verdict: Verdict, passed_over: bool) -> Result<S
             Act::Police(police) => vec![police.exceed, police.conform.unwrap_or_default()],
             Act::Simple(simple) => vec![simple.control],
             Act::Sample(sample) => vec![sample.control],
-            Act::Skbedit(_) | Act::Connmark(_) | Act::Ctinfo(_) => return Err(TooLarge),
+            Act::Skbedit(_) | Act::Connmark(_) | Act::Ctinfo(_) | Act::Ct(_) => return Err(TooLarge),
         };
         let mut ends = true;
         for control in &controls {

@@ -2,6 +2,7 @@
 
 mod connection;
 mod count;
+mod ct;
 mod mirred;
 mod police;
 mod show;
@@ -114,16 +115,17 @@ fn one(word: &str, words: &mut Words<'_>, env: &Env, cookie: &[u8]) -> Result<Ac
     let (place, left) = (words.last(), words.left() + 1);
     let fail = |failed: Failed| failed.refusal(word, left, place);
     let mut action = match word {
+        _ if words.peek() == Some("help") && ACTIONS.iter().any(|(kind, _)| *kind == word) => {
+            return Err(usage(word, words.place()));
+        }
         "police" => {
             let (police, index) = police::parse(words).map_err(fail)?;
             Action { index, ..Act::Police(police).into() }
         }
-        _ if words.peek() == Some("help") && ACTIONS.iter().any(|(kind, _)| *kind == word) => {
-            return Err(usage(word, words.place()));
-        }
         "mirred" => mirred::parse(words, env)?,
         "skbedit" => skbedit::parse(words).map_err(fail)?,
         "connmark" => connection::connmark(words).map_err(fail)?,
+        "ct" => ct::parse(words).map_err(fail)?,
         "simple" => count::simple(words).map_err(fail)?,
         "sample" => count::sample(words).map_err(fail)?,
         "ctinfo" => connection::ctinfo(words).map_err(fail)?,
@@ -165,7 +167,8 @@ fn unparsed(refusal: Refusal, kind: &str, left: usize) -> Refusal {
 
 /// What any action may end with, in tc's order.
 fn options(action: &mut Action, words: &mut Words<'_>) -> Result<(), Refusal> {
-    if words.peek() == Some("index") {
+    // Behind ct's decision it is the number of an action of its own.
+    if words.peek() == Some("index") && !matches!(action.act, Act::Ct(_)) {
         words.skip();
         action.index = number("index", words)?;
     }
@@ -216,6 +219,9 @@ fn usage(kind: &str, place: usize) -> Refusal {
         "ctinfo" => "ctinfo [dscp MASK [STATEMASK]] [cpmark [MASK]] [zone N] [CONTROL] [index N]",
         "simple" => "simple sdata TEXT [CONTROL] [index N]",
         "sample" => "sample rate N group N [trunc OCTETS] [CONTROL] [index N]",
+        "ct" => {
+            "ct clear | ct [nat] | ct commit [force] [mark N[/MASK]] [nat src|dst addr ADDRESS[-ADDRESS] [port PORT[-PORT]]] [CONTROL] [index N]"
+        }
         "mirred" => "mirred egress|ingress redirect|mirror [index N] dev NAME",
         "skbedit" => {
             "skbedit [queue_mapping N] [priority CLASS] [mark N[/MASK]] [ptype TYPE] [inheritdsfield] [CONTROL] [index N]"

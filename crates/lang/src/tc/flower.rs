@@ -88,6 +88,9 @@ impl Reader {
             "arp_sip" | "arp_tip" => self.arp_address(word, words),
             "arp_op" => self.arp_op(words),
             "ip_flags" => self.ip_flags(words),
+            "ct_state" => self.ct_state(words),
+            "ct_mark" => self.ct_mark(words),
+            "ct_zone" | "ct_label" => self.ct_missing(word, words),
             "num_of_vlans" => {
                 let text = words.need()?;
                 let count = u8_in(text, 10).ok_or_else(|| illegal(word, text, words.last()))?;
@@ -296,6 +299,53 @@ impl Reader {
         Ok(())
     }
 
+    /// `+trk-new`: what must be so and what must not.
+    fn ct_state(&mut self, words: &mut Words<'_>) -> Result<(), Refusal> {
+        let text = words.need()?;
+        let (value, mask) = connection_bits(text).ok_or_else(|| illegal("ct_state", text, words.last()))?;
+        let [new, established, .., tracked, invalid, answer] = CT_STATES.map(|(bit, _)| value & bit != 0);
+        let why = match () {
+            () if value != 0 && !tracked => "no trk, so no other flag can be set",
+            () if new && established => "new and est are mutually exclusive",
+            () if invalid && value & !(CT_TRACKED | CT_INVALID) != 0 => "when inv is set, only trk may be set",
+            () if new && answer => "new and rpl are mutually exclusive",
+            () => {
+                self.params.set(FlowerKey {
+                    field: FlowerField::CtState,
+                    value: value.into(),
+                    mask: mask.into(),
+                    range: false,
+                });
+                return Ok(());
+            }
+        };
+        Err(from_kernel(why, words.last()))
+    }
+
+    fn ct_mark(&mut self, words: &mut Words<'_>) -> Result<(), Refusal> {
+        let text = words.need()?;
+        let fail = || illegal("ct_mark", text, words.last());
+        let (value, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
+        let value = u32_in(value, 0).ok_or_else(fail)?;
+        let mask = mask.map_or(Some(u32::MAX), |mask| u32_in(mask, 0)).ok_or_else(fail)?;
+        self.params.set(FlowerKey { field: FlowerField::CtMark, value: value.into(), mask: mask.into(), range: false });
+        Ok(())
+    }
+
+    /// What the kernel that answers is built without.
+    fn ct_missing(&mut self, name: &str, words: &mut Words<'_>) -> Result<(), Refusal> {
+        let text = words.need()?;
+        let number = text.split_once('/').map_or(text, |(value, _)| value);
+        if name == "ct_zone" && u16_in(number, 0).is_none() {
+            return Err(illegal(name, text, words.last()));
+        }
+        let why = match name {
+            "ct_zone" => "Conntrack zones isn't enabled",
+            _ => "Conntrack labels aren't enabled",
+        };
+        Err(from_kernel(why, words.last()))
+    }
+
     fn vlan(&mut self, name: &str, words: &mut Words<'_>) -> Result<(), Refusal> {
         use FlowerField as F;
         let text = words.need()?;
@@ -323,6 +373,46 @@ impl Reader {
         self.all(field, value.into());
         Ok(())
     }
+}
+
+const CT_TRACKED: u16 = 8;
+const CT_INVALID: u16 = 16;
+/// What a packet is to its connection, in the order of the bits.
+const CT_STATES: [(u16, &str); 6] =
+    [(1, "new"), (2, "est"), (4, "rel"), (CT_TRACKED, "trk"), (CT_INVALID, "inv"), (32, "rpl")];
+/// The order in which they are listed.
+const CT_LISTED: [&str; 6] = ["trk", "new", "est", "rel", "inv", "rpl"];
+
+fn connection_bits(text: &str) -> Option<(u16, u16)> {
+    let (mut value, mut mask) = (0, 0);
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (sign, words) = rest.split_at_checked(1)?;
+        let end = words.find(['+', '-']).unwrap_or(words.len());
+        let bit = CT_STATES.iter().find(|(_, name)| *name == &words[..end])?.0;
+        match sign {
+            "+" => value |= bit,
+            "-" => {}
+            _ => return None,
+        }
+        mask |= bit;
+        rest = &words[end..];
+    }
+    (mask != 0).then_some((value, mask))
+}
+
+fn connection_words(key: &FlowerKey) -> String {
+    let one = |name: &&str| {
+        let bit = u128::from(CT_STATES.iter().find(|(_, known)| known == name)?.0);
+        let sign = if key.value & bit != 0 { '+' } else { '-' };
+        (key.mask & bit != 0).then(|| format!("{sign}{name}"))
+    };
+    CT_LISTED.iter().filter_map(one).collect()
+}
+
+/// As the kernel refuses.
+fn from_kernel(why: &str, place: usize) -> Refusal {
+    Refusal::new(2, format!("Error: {why}.")).then("We have an error talking to the kernel").at(place)
 }
 
 fn mask6(length: u32) -> u128 {
@@ -394,6 +484,7 @@ fn line(key: &FlowerKey, six: bool, out: &mut Entry) {
         F::TcpFlags => word(out, format!("{:#x}/{:x}", key.value, key.mask)),
         F::IcmpType | F::IcmpCode => word(out, key.value.to_string()),
         F::IpFlags => flags(key, out),
+        F::CtState => word(out, connection_words(key)),
         F::DstPort | F::SrcPort if key.range => {
             out.say(&format!("\n  {name} {}-{}", key.value, key.mask));
             let ends = vec![("start", Json::number(key.value)), ("end", Json::number(key.mask))];
@@ -407,6 +498,7 @@ fn line(key: &FlowerKey, six: bool, out: &mut Entry) {
                     F::DstPort => "dst_port_mask",
                     F::SrcPort => "src_port_mask",
                     F::IpTos => "ip_tos_mask",
+                    F::CtMark => "ct_mark_mask",
                     _ => "ip_ttl_mask",
                 };
                 out.member(name, Json::text(format!("{:x}", key.mask)));
@@ -499,5 +591,7 @@ fn name(field: FlowerField) -> &'static str {
         F::ArpSha => "arp_sha",
         F::ArpTha => "arp_tha",
         F::IpFlags => "ip_flags",
+        F::CtState => "ct_state",
+        F::CtMark => "ct_mark",
     }
 }

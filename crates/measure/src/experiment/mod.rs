@@ -130,6 +130,31 @@ pub struct Run {
     pub events: Vec<Event>,
     /// Bottleneck packets simulated and events handled, for those who ask how much work it was.
     pub work: (u64, u64),
+    /// How late packets were where a real clock decided; `None`: in virtual time nothing is late.
+    pub lateness: Option<Lateness>,
+}
+
+/// How much later than they should have arrived packets did, ns: what the measuring machine added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lateness {
+    /// Packets given out.
+    pub packets: u64,
+    /// Half of them were less late.
+    pub median: u64,
+    /// 99 of 100 were less late.
+    pub p99: u64,
+    /// The latest.
+    pub most: u64,
+}
+
+impl Lateness {
+    /// What a run may be late by and still be believed: at the 99th percentile, ns.
+    pub const BELIEVED: u64 = 1_000_000;
+
+    /// May the run's delays be believed to the millisecond?
+    pub fn is_believed(&self) -> bool {
+        self.p99 <= Lateness::BELIEVED
+    }
 }
 
 /// Something that is asked again and again, or sent one way again and again, and how long each answer or journey took.

@@ -86,21 +86,26 @@ pub enum FlowerField {
     ArpTha,
     /// Is it a fragment (1)? The first one (2)?
     IpFlags,
+    /// What it is to its connection: new (1), established (2), related (4), looked up (8), invalid (16), an answer (32).
+    CtState,
+    /// Its connection's mark.
+    CtMark,
 }
 
 impl FlowerField {
     /// How many bits it has; addresses have those of IPv6.
     pub const fn bits(self) -> u32 {
         use FlowerField::{
-            ArpOp, ArpSha, ArpSip, ArpTha, ArpTip, CvlanEthtype, CvlanId, CvlanPrio, DstIp, DstMac, EthType, IpFlags,
-            SrcIp, SrcMac, TcpFlags, VlanEthtype, VlanId, VlanPrio,
+            ArpOp, ArpSha, ArpSip, ArpTha, ArpTip, CtMark, CtState, CvlanEthtype, CvlanId, CvlanPrio, DstIp, DstMac,
+            EthType, IpFlags, SrcIp, SrcMac, TcpFlags, VlanEthtype, VlanId, VlanPrio,
         };
         match self {
             VlanPrio | CvlanPrio => 3,
             VlanId | CvlanId | TcpFlags => 12,
             DstMac | SrcMac | ArpSha | ArpTha => 48,
             EthType | VlanEthtype | CvlanEthtype | FlowerField::DstPort | FlowerField::SrcPort => 16,
-            ArpSip | ArpTip | IpFlags => 32,
+            CtState => 16,
+            ArpSip | ArpTip | IpFlags | CtMark => 32,
             DstIp | SrcIp => 128,
             FlowerField::NumVlans
             | FlowerField::IpProto

@@ -3,7 +3,7 @@
 use super::FORM;
 use crate::json::{At, Read, ReadError, document, read_class};
 use tidegate_measure::experiment::{
-    Cable, Comparison, Event, Experiment, LinkSeries, Load, Node, Policy, Probe, Run, Transfer,
+    Cable, Comparison, Event, Experiment, Lateness, LinkSeries, Load, Node, Policy, Probe, Run, Transfer,
 };
 
 const ORIGIN: &str = "a result is written by `tidegate sim FILE -o RESULT.json`";
@@ -89,11 +89,21 @@ fn run(at: &At<'_>) -> Read<Run> {
         step_ns,
         cut: at.member("cut", At::bool)?,
         work: at.member("work", |pair| pair.pair(At::u64))?,
+        lateness: at.at("lateness").maybe(lateness)?,
         probes: at.member("probes", |list| list.list(probe))?,
         transfers: at.member("transfers", |list| list.list(transfer))?,
         classes: at.member("classes", |list| list.list(read_class))?,
         queues: at.member("queues", |list| list.list(queue))?,
         events: at.member("events", |list| list.list(event))?,
+    })
+}
+
+fn lateness(at: &At<'_>) -> Read<Lateness> {
+    Ok(Lateness {
+        packets: at.member("packets", At::u64)?,
+        median: at.member("median", At::u64)?,
+        p99: at.member("p99", At::u64)?,
+        most: at.member("most", At::u64)?,
     })
 }
 

@@ -4,7 +4,7 @@ use super::FORM;
 use crate::json::{laid_out, write_class};
 use serde_json::{Value, json};
 use tidegate_measure::experiment::{
-    Cable, Comparison, Event, Experiment, LinkSeries, Load, Node, Policy, Probe, Run, Transfer,
+    Cable, Comparison, Event, Experiment, Lateness, LinkSeries, Load, Node, Policy, Probe, Run, Transfer,
 };
 
 /// An experiment as JSON, ended by a newline.
@@ -59,7 +59,7 @@ fn load(load: &Load) -> Value {
 }
 
 fn run(run: &Run) -> Value {
-    json!({
+    let mut value = json!({
         "policy": run.policy,
         "load": run.load,
         "repeat": run.repeat,
@@ -73,7 +73,11 @@ fn run(run: &Run) -> Value {
         "classes": all(&run.classes, write_class),
         "queues": all(&run.queues, queue),
         "events": all(&run.events, event),
-    })
+    });
+    if let Some(Lateness { packets, median, p99, most }) = run.lateness {
+        value["lateness"] = json!({ "packets": packets, "median": median, "p99": p99, "most": most });
+    }
+    value
 }
 
 fn probe(probe: &Probe) -> Value {

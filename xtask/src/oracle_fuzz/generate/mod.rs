@@ -5,6 +5,7 @@
 
 mod actions;
 mod aqm;
+mod around;
 mod aside;
 mod cake;
 mod conditions;
@@ -26,6 +27,9 @@ pub(crate) use kinds::KINDS;
 const DEEPEST: u32 = 4;
 /// Classes and qdiscs of one case: beyond, only leaves are made.
 const MOST_QDISCS: usize = 14;
+
+/// What sets the stream of `around` apart from the others.
+const AROUND: u64 = 0x6172_6f75_6e64;
 
 /// A qdisc of the tree under construction.
 #[derive(Clone, Debug)]
@@ -112,7 +116,7 @@ pub(crate) fn case(seed: u64, number: u64, only: Option<&'static str>) -> Case {
     };
     let link = world.link();
     world.tree();
-    world.around();
+    world.beside();
     world.filters();
     if forward {
         world.rules();
@@ -127,6 +131,7 @@ pub(crate) fn case(seed: u64, number: u64, only: Option<&'static str>) -> Case {
         world.acknowledgements(&mut rows, span);
     }
     world.middle(&mut rows, span);
+    world.around(&mut Rng::of_case(seed ^ AROUND, number), &mut rows, span);
     let mut case = Case { link, script: world.script, rows, note: String::new() };
     case.note = format!(
         "{}; qdiscs {}; {} filters; {} rows; load {}.{:02} of {} bit/s; oracle-fuzz seed {seed} number {number}",
@@ -205,7 +210,7 @@ impl World {
     }
 
     /// What stands beside the tree before its filters come.
-    fn around(&mut self) {
+    fn beside(&mut self) {
         if self.led {
             self.devices_aside();
         }

@@ -6,7 +6,7 @@ use crate::tc::{ShowActions, ShowFlags};
 use crate::units::{bytes_of, print_rate, print_size};
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::ActionDump;
-use tidegate_policy::{Act, Connmark, Control, Ctinfo, Gact, Mirred, Police, Sample, Skbedit, Ticks};
+use tidegate_policy::{Act, Connmark, Control, Ct, CtNat, Ctinfo, Gact, Mirred, Police, Sample, Skbedit, Ticks};
 
 /// The lines of a filter's actions, and its member `actions`.
 pub(in crate::tc) fn show(actions: &[ActionDump], flags: &ShowFlags, entry: &mut Entry) {
@@ -172,6 +172,10 @@ fn doing(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
             informing(info, entry);
             "\n\t "
         }
+        Act::Ct(ct) => {
+            tracking(ct, entry);
+            "\n\t "
+        }
         Act::Simple(simple) => {
             let text = simple.text.as_deref().unwrap_or_default();
             entry.say(&format!("Simple <{text}>"));
@@ -261,6 +265,47 @@ fn informing(info: &Ctinfo, entry: &mut Entry) {
     entry.number("zone", info.zone, &format!("ctinfo zone {}", info.zone));
     entry.say(&format!(" {}", name(info.control)));
     entry.member("control_action", type_of(info.control));
+}
+
+fn tracking(ct: &Ct, entry: &mut Entry) {
+    entry.say("ct");
+    let words = [("clear", ct.clear), ("commit", ct.commit), ("force", ct.force)];
+    let words: Vec<&str> = words.into_iter().filter(|(_, said)| *said).map(|(word, _)| word).collect();
+    if !words.is_empty() {
+        entry.say(&format!(" {}", words.join(" ")));
+        entry.member("action", Json::text(words.join(" ")));
+    }
+    if let Some((mark, mask)) = ct.mark {
+        entry.number("mark", mark, &format!(" mark {mark}"));
+        if mask != u32::MAX {
+            entry.say(&format!("/{mask:#x}"));
+            entry.member("mark_mask", Json::text(format!("{mask:x}")));
+        }
+    }
+    if let Some(nat) = ct.nat {
+        let how = translated(nat);
+        let blank = if how.is_empty() { "" } else { " " };
+        entry.say(&format!(" nat{blank}{how}"));
+        entry.member("nat", Json::text(how));
+    }
+    entry.say(&format!(" {}", name(ct.control)));
+    entry.member("control_action", type_of(ct.control));
+}
+
+/// `src addr 10.0.0.1-10.0.0.9 port 1-9`.
+fn translated(nat: CtNat) -> String {
+    let CtNat::New { source, addresses: (low, high), ports } = nat else { return String::new() };
+    let mut text = format!("{} addr {low}", if source { "src" } else { "dst" });
+    if low != high {
+        text.push_str(&format!("-{high}"));
+    }
+    if let Some((low, high)) = ports {
+        text.push_str(&format!(" port {low}"));
+        if low != high {
+            text.push_str(&format!("-{high}"));
+        }
+    }
+    text
 }
 
 fn sampling(sample: &Sample, entry: &mut Entry) {

@@ -1,0 +1,126 @@
+//! Who is real in a scenario, and what can be real at all.
+
+use super::names;
+use crate::sim::lay::{self, Laid};
+use crate::sim::scenario::{Item, Role, Scenario, Tcp, What};
+use std::net::IpAddr;
+use tidegate_lab::{Host, HostSpec, Party};
+use tidegate_os::tun::Tun;
+use tidegate_sim::{CongestionControl, Ecn};
+
+/// Octets of a largest packet where no link says otherwise.
+const USUAL_MTU: u32 = 1500;
+/// Where the kernel tells which congestion controls it has.
+const CONTROLS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+/// The most bits per second that a machine carries by this way, in both directions together: some 80,000 packets of 1500 octets.
+const MOST_BITS: u64 = 1_000_000_000;
+
+/// The real hosts of a run.
+#[derive(Debug, Default)]
+pub(super) struct Hosts {
+    /// Each with the node that it is.
+    pub(super) all: Vec<(usize, Host)>,
+}
+
+impl Hosts {
+    /// Makes all hosts of a scenario.
+    pub(super) fn new(scenario: &Scenario, laid: &mut Laid) -> anyhow::Result<(Hosts, Vec<Party>, Vec<Tun>)> {
+        let addresses: Vec<_> = real(scenario).map(|node| (node, lay::address(scenario, laid, node, None))).collect();
+        // Hosts see the files as they are when they are made.
+        names::known(addresses.iter().map(|(node, address)| (scenario.nodes[*node].name.as_str(), *address)))?;
+        let (mut all, mut parties, mut tuns) = (Vec::new(), Vec::new(), Vec::new());
+        for (node, address) in addresses {
+            let (host, tun) = Host::new(&spec(scenario, node, address))?;
+            all.push((node, host));
+            parties.push(Party { node, addresses: vec![address] });
+            tuns.push(tun);
+        }
+        Ok((Hosts { all }, parties, tuns))
+    }
+
+    /// The host that a node is.
+    pub(super) fn of(&self, node: usize) -> Option<&Host> {
+        self.all.iter().find(|(of, _)| *of == node).map(|(_, host)| host)
+    }
+}
+
+/// The nodes that real hosts are.
+fn real(scenario: &Scenario) -> impl Iterator<Item = usize> {
+    (0..scenario.nodes.len()).filter(|node| scenario.nodes[*node].role == Role::Host)
+}
+
+fn spec(scenario: &Scenario, node: usize, address: IpAddr) -> HostSpec {
+    let of = &scenario.nodes[node];
+    let at_it = scenario.cables.iter().filter(|cable| cable.ends.iter().any(|end| end.node == node));
+    let mtu = at_it.filter_map(|cable| cable.mtu).min().unwrap_or(USUAL_MTU);
+    let items = || scenario.loads.iter().flat_map(|load| &load.items);
+    let asks =
+        items().any(|item| item.from == node && tcp_of(item).is_some_and(|tcp| tcp.or(of.tcp).ecn() != Ecn::Off));
+    HostSpec {
+        name: of.name.clone(),
+        addresses: vec![address],
+        mtu,
+        control: of.tcp.control.map(|control| linux_name(control).to_owned()),
+        ecn: asks,
+        settings: Vec::new(),
+    }
+}
+
+fn tcp_of(item: &Item) -> Option<Tcp> {
+    if let What::Tcp { tcp, .. } = &item.what { Some(*tcp) } else { None }
+}
+
+/// What Linux calls a congestion control.
+pub(super) fn linux_name(control: CongestionControl) -> &'static str {
+    match control {
+        CongestionControl::Reno => "reno",
+        // HyStart is a switch of the whole kernel's; see `possible`.
+        CongestionControl::Cubic | CongestionControl::CubicSlowStart => "cubic",
+        CongestionControl::Bbr => "bbr",
+        CongestionControl::Dctcp => "dctcp",
+        CongestionControl::Prague => "prague",
+    }
+}
+
+/// Can this be done with real hosts on this machine?
+///
+/// # Errors
+/// What cannot, why, and what to do instead.
+pub(super) fn possible(scenario: &Scenario) -> anyhow::Result<()> {
+    let known = std::fs::read_to_string(CONTROLS).unwrap_or_default();
+    for item in scenario.loads.iter().flat_map(|load| &load.items) {
+        let ping = matches!(item.what, What::Ping { .. });
+        for (node, may_be_machine) in [(item.from, false), (item.to, ping)] {
+            if scenario.nodes[node].role == Role::Machine && !may_be_machine {
+                anyhow::bail!(
+                    "`{}` begins or ends at the machine `{}`, which is a model: no program runs there; let a host do it, or use \
+                     `tidegate sim`",
+                    item.id,
+                    scenario.nodes[node].name
+                );
+            }
+        }
+        if let Some(tcp) = tcp_of(item) {
+            let control = tcp.or(scenario.nodes[item.from].tcp).control();
+            let name = linux_name(control);
+            if !known.is_empty() && !known.split_whitespace().any(|has| has == name) {
+                anyhow::bail!(
+                    "`{}` needs the congestion control {name}, and this kernel has {}; `modprobe tcp_{name}` may add it",
+                    item.id,
+                    known.trim()
+                );
+            }
+        }
+    }
+    let carried: u64 = scenario.cables.iter().map(|cable| rate(&cable.up) + rate(&cable.down)).min().unwrap_or(0);
+    if carried > 2 * MOST_BITS {
+        anyhow::bail!(
+            "no link of it is slower than 1 Gbit/s, and no more than that passes through user space; use `tidegate sim`, or a slower link"
+        );
+    }
+    Ok(())
+}
+
+fn rate(line: &crate::sim::scenario::Line) -> u64 {
+    line.rate.or(line.trace.as_ref().map(|trace| trace.mean_rate())).unwrap_or(u64::MAX / 4)
+}

@@ -1,0 +1,91 @@
+//! `tidegate lab FILE`: the experiment of a scenario's file with real hosts, their kernel's TCP and real programs, by the real clock.
+//!
+//! ```text
+//! tidegate lab ──▶ itself, apart (own users, processes, networks) ──▶ Scenario ──▶ case × repeat, one after the other:
+//!     lay (a World, as for sim) ──▶ Real: a namespace per host, TUN devices, Driver ──▶ the same document ──▶ judge, text, JSON, page
+//! ```
+
+mod hosts;
+mod names;
+mod options;
+mod real;
+pub mod shell;
+
+pub use options::Options;
+
+use super::prepare::Prepared;
+use super::scenario::{At, Scenario};
+use super::{WRONG, cases, experiment, progress, run};
+use real::Real;
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tidegate_measure::experiment::Run;
+use tidegate_os::apart::{self, Ended};
+
+/// Plays `tidegate lab`.
+pub fn command(options: &Options) -> ExitCode {
+    if !apart::here() {
+        return set_apart();
+    }
+    match experiment(&options.scenario, "lab", &|scenario, prepared, asked, stop| {
+        carry_out(options, scenario, prepared, asked, stop)
+    }) {
+        Ok((text, code)) => {
+            // Whoever reads may have had enough: a closed pipe is no error.
+            let _ = std::io::stdout().lock().write_all(text.as_bytes());
+            ExitCode::from(code)
+        }
+        Err(error) => {
+            eprintln!("tidegate lab: {error:#}");
+            ExitCode::from(WRONG)
+        }
+    }
+}
+
+/// Has this command carried out where it can harm nothing, and tells how it ended.
+fn set_apart() -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    match apart::run(&words) {
+        Ok(Ended::Code(code)) => ExitCode::from(code),
+        Ok(Ended::Refused) => {
+            eprintln!(
+                "tidegate: hosts of its own need namespaces: run it as root, or allow them to everybody \
+                 (sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0)"
+            );
+            ExitCode::from(WRONG)
+        }
+        Err(error) => {
+            eprintln!("tidegate: could not start: {error}");
+            ExitCode::from(WRONG)
+        }
+    }
+}
+
+/// All runs, one after the other: by policy, then by load, then by repeat.
+fn carry_out(
+    options: &Options,
+    scenario: &Scenario,
+    prepared: &Prepared,
+    asked: &[At],
+    stop: &AtomicBool,
+) -> anyhow::Result<Vec<Run>> {
+    hosts::possible(scenario)?;
+    let cases = cases(scenario);
+    let seconds = cases.len() as u64 * (scenario.end().0 / 1_000_000_000);
+    if seconds > super::LONG {
+        eprintln!("tidegate lab: {} runs take {seconds} s; Ctrl-C writes what is done by then", cases.len());
+    }
+    let bar = progress("running", seconds);
+    let mut runs = Vec::new();
+    for case in cases {
+        if !runs.is_empty() && stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let traffic = Real::new(options.busy);
+        runs.push(run::run(scenario, prepared, case, asked, stop, &|n| bar.inc(n), traffic)?);
+    }
+    bar.finish_and_clear();
+    Ok(runs)
+}

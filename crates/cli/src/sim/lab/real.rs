@@ -1,0 +1,336 @@
+//! Real traffic: real hosts at the edges of the run's network, driven by the machine's clock.
+
+use super::hosts::{Hosts, linux_name};
+use crate::errands;
+use crate::sim::document::{control_name, name, piece_id};
+use crate::sim::lay::{self, Laid, START};
+use crate::sim::run::Run;
+use crate::sim::scenario::{Item, Pace, Scenario, What};
+use crate::sim::traffic::Traffic;
+use anyhow::Context;
+use std::net::{IpAddr, SocketAddr};
+use tidegate_lab::load::{
+    self, Clock, Datagrams, DatagramsPlan, Errand, ErrandPlan, Go, Ping, PingPlan, Transfer, TransferPlan,
+};
+use tidegate_lab::{Driver, Edges, Host};
+use tidegate_measure::experiment as doc;
+use tidegate_packet::{Span, Time};
+use tidegate_sim::Transaction;
+
+/// The traffic of one run.
+pub(super) struct Real {
+    busy: bool,
+    stage: Option<Stage>,
+    pieces: Vec<Piece>,
+}
+
+/// What there is once hosts are.
+struct Stage {
+    /// They are there as long as this is.
+    _hosts: Hosts,
+    driver: Driver,
+    edges: Edges,
+    clock: Clock,
+}
+
+/// One thing that goes on: of which item, which of several, and what it is.
+struct Piece {
+    item: usize,
+    number: u32,
+    going: Going,
+    /// Of a transfer: window and round trip at the end of each step.
+    samples: Vec<(u32, u64)>,
+}
+
+enum Going {
+    /// The n-th connection of some.
+    Flow(std::rc::Rc<Transfer>),
+    Ping(Ping),
+    Datagrams(Datagrams),
+    Errand(Errand),
+}
+
+/// Between whom something goes on, and when.
+struct Talk<'h> {
+    from: &'h Host,
+    to: Option<&'h Host>,
+    address: IpAddr,
+    start: u64,
+    stop: u64,
+}
+
+impl Real {
+    /// None yet; `busy`: the network is driven without ever sleeping.
+    pub(super) fn new(busy: bool) -> Real {
+        Real { busy, stage: None, pieces: Vec::new() }
+    }
+
+    fn stage(&mut self) -> anyhow::Result<&mut Stage> {
+        self.stage.as_mut().context("the hosts are not there yet")
+    }
+}
+
+impl Drop for Real {
+    fn drop(&mut self) {
+        // Threads look at the clock; when all have ended, so have the namespaces.
+        if let Some(stage) = &self.stage {
+            stage.clock.end();
+        }
+    }
+}
+
+impl Traffic for Real {
+    const GRACE: Span = Span::secs(3);
+
+    fn begin(run: &mut Run<'_, Real>) -> anyhow::Result<()> {
+        let scenario = run.scenario;
+        let (hosts, parties, tuns) = Hosts::new(scenario, &mut run.laid)?;
+        let driver = Driver::new(parties, &machines(scenario, &mut run.laid));
+        let edges = Edges::new(tuns, START, run.traffic.busy);
+        let clock = Clock::new(edges.began());
+        let seed = scenario.seed.wrapping_add(u64::from(run.case.repeat));
+        let mut pieces = Vec::new();
+        for (number, item) in run.load().iter().enumerate() {
+            let began = begin_item(scenario, &mut run.laid, &hosts, &clock, item, seed.wrapping_add(number as u64));
+            let began = began.with_context(|| format!("`{}` could not begin", item.id))?;
+            let piece = |(n, going)| Piece { item: number, number: n, going, samples: Vec::new() };
+            pieces.extend((0..).zip(began).map(piece));
+        }
+        run.traffic.stage = Some(Stage { _hosts: hosts, driver, edges, clock });
+        run.traffic.pieces = pieces;
+        Ok(())
+    }
+
+    fn advance(&mut self, laid: &mut Laid, to: Time) -> anyhow::Result<()> {
+        let Stage { driver, edges, .. } = self.stage()?;
+        driver.run(&mut laid.world, edges, to).context("the hosts' devices are gone")
+    }
+
+    fn step_ended(&mut self, _: &mut Laid, _: Time) {
+        for piece in &mut self.pieces {
+            if let Going::Flow(transfer) = &piece.going
+                && let Some(info) = transfer.look(piece.number as usize, |flow| flow.info)
+            {
+                piece.samples.push((info.cwnd, u64::from(info.srtt_us)));
+            }
+        }
+    }
+
+    fn acked(&mut self, _: &Laid) -> Vec<u64> {
+        let of = |piece: &Piece| match &piece.going {
+            Going::Flow(transfer) => transfer.look(piece.number as usize, |flow| flow.info.acked).unwrap_or(0),
+            _ => 0,
+        };
+        self.pieces.iter().map(of).collect()
+    }
+
+    fn told(run: &mut Run<'_, Real>) -> (Vec<doc::Transfer>, Vec<doc::Probe>) {
+        let (mut transfers, mut found) = (Vec::new(), Vec::new());
+        for (at, piece) in run.traffic.pieces.iter().enumerate() {
+            match &piece.going {
+                Going::Flow(of) => transfers.push(transfer(run, at, piece, of)),
+                _ => found.extend(probes(run, piece)),
+            }
+        }
+        (transfers, found)
+    }
+
+    fn lateness(&self) -> Option<doc::Lateness> {
+        let late = &self.stage.as_ref()?.driver.lateness;
+        let (median, p99) = (late.quantile(0.5).0, late.quantile(0.99).0);
+        Some(doc::Lateness { packets: late.count(), median, p99, most: late.most().0 })
+    }
+}
+
+/// The addresses of the model machines, which answer pings.
+pub(super) fn machines(scenario: &Scenario, laid: &mut Laid) -> Vec<(IpAddr, usize)> {
+    let mut all = Vec::new();
+    for number in 0..laid.nodes.len() {
+        let node = laid.nodes[number];
+        all.extend(scenario.nodes[node].address.map(|address| (address, node)));
+        let Some(machine) = laid.world.net.machine.get(number) else { continue };
+        for (_, device) in &laid.devices[number] {
+            all.extend(machine.gateway.addresses(*device).iter().map(|(address, _)| (*address, node)));
+        }
+    }
+    all
+}
+
+/// Sets an item going; several pieces where it is several connections.
+fn begin_item(
+    scenario: &Scenario,
+    laid: &mut Laid,
+    hosts: &Hosts,
+    clock: &Clock,
+    item: &Item,
+    seed: u64,
+) -> anyhow::Result<Vec<Going>> {
+    let way = laid.world.way(item.from, item.to).context("there is no way from its one end to the other")?;
+    let back = laid.world.way(item.to, item.from).context("there is no way back")?;
+    let stop = item.stop.unwrap_or(scenario.end()).0;
+    let talk = Talk {
+        from: hosts.of(item.from).context("it begins at no host")?,
+        to: hosts.of(item.to),
+        address: lay::address(scenario, laid, item.to, way.last),
+        start: item.start.0,
+        stop,
+    };
+    let source = lay::address(scenario, laid, item.from, back.last);
+    Ok(match &item.what {
+        What::Tcp { .. } => transfers(scenario, clock, &talk, item, source)?,
+        What::Udp { payload, every, pace } => {
+            vec![Going::Datagrams(talk.datagrams(clock, item, *payload, *every, *pace, seed)?)]
+        }
+        What::Ping { payload, every, count } => {
+            let last = count.map_or(stop, |count| talk.start.saturating_add(every.0.saturating_mul(count)));
+            let plan = PingPlan {
+                to: talk.address,
+                data: *payload,
+                every: every.0,
+                start: talk.start,
+                stop: stop.min(last),
+                dsfield: item.dsfield,
+            };
+            vec![Going::Ping(Ping::begin(clock, talk.from, plan)?)]
+        }
+        What::Request { every, request, reply } => {
+            vec![talk.errand(clock, item, errands::request(*every, item.port, *request, *reply))?]
+        }
+        What::Dns { every } => vec![talk.errand(clock, item, Transaction { every: *every, ..errands::dns() })?],
+        What::Ssh { every } => {
+            vec![talk.errand(clock, item, Transaction { every: *every, port: item.port, ..errands::login() })?]
+        }
+        What::Web { every, shape, patience } => {
+            let page = shape.map_or_else(errands::page, errands::page_like);
+            let patience = patience.unwrap_or(page.patience);
+            vec![talk.errand(clock, item, Transaction { every: *every, port: item.port, patience, ..page })?]
+        }
+    })
+}
+
+fn transfers(
+    scenario: &Scenario,
+    clock: &Clock,
+    talk: &Talk<'_>,
+    item: &Item,
+    source: IpAddr,
+) -> anyhow::Result<Vec<Going>> {
+    let What::Tcp { count, bytes, tcp, receiver_opens, login, .. } = &item.what else { return Ok(Vec::new()) };
+    let receiver = talk.to.context("it ends at no host")?;
+    let called = if *receiver_opens { source } else { talk.address };
+    let plan = TransferPlan {
+        count: *count,
+        called: SocketAddr::new(called, item.port),
+        receiver_opens: *receiver_opens,
+        bytes: *bytes,
+        control: Some(linux_name(tcp.or(scenario.nodes[item.from].tcp).control()).to_owned()),
+        login: login.then(|| Transaction { port: item.port, ..errands::login() }),
+        dsfield: item.dsfield,
+        start: talk.start,
+        stop: talk.stop,
+    };
+    let all = std::rc::Rc::new(Transfer::begin(clock, talk.from, receiver, &plan)?);
+    Ok((0..*count).map(|_| Going::Flow(all.clone())).collect())
+}
+
+impl Talk<'_> {
+    fn datagrams(
+        &self,
+        clock: &Clock,
+        item: &Item,
+        payload: u32,
+        every: Span,
+        pace: Pace,
+        seed: u64,
+    ) -> anyhow::Result<Datagrams> {
+        let plan = DatagramsPlan {
+            to: SocketAddr::new(self.address, item.port),
+            payload,
+            every: every.0,
+            pace: match pace {
+                Pace::Even => load::Pace::Even,
+                Pace::Late(late) => load::Pace::Late(late.0),
+                Pace::Poisson => load::Pace::Poisson,
+            },
+            start: self.start,
+            stop: self.stop,
+            dsfield: item.dsfield,
+            seed,
+        };
+        Ok(Datagrams::begin(clock, self.from, self.to.context("it ends at no host")?, plan)?)
+    }
+
+    fn errand(&self, clock: &Clock, item: &Item, what: Transaction) -> anyhow::Result<Going> {
+        let (server, start, stop) = (self.address, self.start, self.stop);
+        let plan = ErrandPlan { what, server, start, stop, dsfield: item.dsfield };
+        Ok(Going::Errand(Errand::begin(clock, self.from, self.to.context("it ends at no host")?, &plan)?))
+    }
+}
+
+fn transfer(run: &Run<'_, Real>, at: usize, piece: &Piece, of: &Transfer) -> doc::Transfer {
+    let scenario = run.scenario;
+    let item = &run.load()[piece.item];
+    let What::Tcp { tcp, record, count, bytes, .. } = &item.what else { return doc::Transfer::default() };
+    let number = piece.number as usize;
+    let (began, finished, info) = of.look(number, |flow| (flow.began, flow.finished, flow.info)).unwrap_or_default();
+    let (cwnd, srtt_us) = if *record { piece.samples.iter().copied().unzip() } else { Default::default() };
+    doc::Transfer {
+        id: piece_id(item, piece.number),
+        title: if *count > 1 { format!("{} {}", item.title, piece.number + 1) } else { item.title.clone() },
+        from: name(scenario, item.from),
+        to: name(scenario, item.to),
+        control: control_name(tcp.or(scenario.nodes[item.from].tcp).control()).to_owned(),
+        dscp: item.dsfield >> 2,
+        began: began.unwrap_or(item.start.0),
+        // What has no end is only stopped.
+        finished: bytes.and(finished),
+        bytes: run.edges[1][at].saturating_sub(run.edges[0][at]),
+        retransmissions: info.retransmissions.into(),
+        // Which packets were lost, only the network knows, and it does not ask whose they were.
+        lost: info.retransmissions.into(),
+        series: run.progress[at].clone(),
+        cwnd,
+        srtt_us,
+    }
+}
+
+/// What is asked again and again; a page is three: until its document, its first paint, and all of it.
+fn probes(run: &Run<'_, Real>, piece: &Piece) -> Vec<doc::Probe> {
+    let scenario = run.scenario;
+    let item = &run.load()[piece.item];
+    let base = |unit: &str, answers: Vec<(u64, Option<u64>)>| doc::Probe {
+        id: piece_id(item, piece.number),
+        title: item.title.clone(),
+        unit: unit.to_owned(),
+        from: name(scenario, item.from),
+        to: name(scenario, item.to),
+        dscp: item.dsfield >> 2,
+        answers,
+        ..doc::Probe::default()
+    };
+    match &piece.going {
+        Going::Flow(_) => Vec::new(),
+        Going::Ping(ping) => vec![base("round trip", ping.answers())],
+        Going::Datagrams(datagrams) => {
+            let mut probe = base("one way", datagrams.journeys());
+            let payload = if let What::Udp { payload, .. } = item.what { payload } else { 0 };
+            (probe.received, probe.packets) = arrivals(&probe.answers, payload.into(), run);
+            vec![probe]
+        }
+        Going::Errand(errand) => {
+            let goes = errand.goes();
+            let all = |of: &dyn Fn(&Go) -> Option<u64>| goes.iter().map(|go| (go.began, of(go))).collect::<Vec<_>>();
+            crate::sim::document::errand_probes(
+                item,
+                &base,
+                [all(&|go| go.all), all(&|go| go.first), all(&|go| go.paint)],
+            )
+        }
+    }
+}
+
+/// Payload bytes and packets that arrived in each step.
+fn arrivals(answers: &[(u64, Option<u64>)], payload: u64, run: &Run<'_, Real>) -> (Vec<u64>, Vec<u32>) {
+    let arrived = answers.iter().filter_map(|(sent, took)| Some(sent + (*took)?));
+    crate::sim::document::per_step(arrived, payload, run)
+}

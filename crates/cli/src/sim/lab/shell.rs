@@ -1,0 +1,289 @@
+//! `tidegate shell`: a program, or a shell, behind a link that the command line describes.
+//!
+//! you ── gateway (the policy) ── modem = the link = isp ── server
+
+use super::hosts::Hosts;
+use super::real::machines;
+use super::set_apart;
+use crate::sim::file;
+use crate::sim::lay::{self, Laid, START};
+use crate::sim::prepare;
+use crate::sim::run::LinkCourse;
+use crate::sim::scenario::Scenario;
+use anyhow::Context;
+use clap::Parser;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, ExitStatus};
+use tidegate_lab::{Driver, Edges};
+use tidegate_os::apart;
+use tidegate_packet::{Span, Time};
+
+/// What is wrong with the command line, or this machine.
+const WRONG: u8 = 2;
+/// How often the meter and the log are written, and a program that has ended is noticed.
+const STEP: Span = Span::millis(500);
+const NOTICE: Span = Span::millis(20);
+/// The host on which the program runs.
+const YOU: &str = "you";
+/// And the one at the other end of the link.
+const SERVER: &str = "server";
+
+/// Run a program, or a shell, behind a described link: its traffic passes a gateway with your policy, a modem's buffer, and the line.
+/// The other end is the host `server`, which answers pings and whatever --far starts there.
+#[derive(Clone, Debug, Parser)]
+pub struct Options {
+    /// How fast the line is away from you.
+    #[arg(long, default_value = "10mbit")]
+    pub up: String,
+    /// How fast it is towards you; as fast as --up if not given.
+    #[arg(long)]
+    pub down: Option<String>,
+    /// The round trip of the line without a queue.
+    #[arg(long, default_value = "20ms")]
+    pub rtt: String,
+    /// What the modem holds, away from you.
+    #[arg(long, default_value = "256kB")]
+    pub buffer: String,
+    /// What the provider holds, towards you.
+    #[arg(long)]
+    pub down_buffer: Option<String>,
+    /// A policy for the gateway's eth0: a script, a short policy, or whatever `tidegate check` reads.
+    #[arg(long, value_name = "FILE", conflicts_with = "tc")]
+    pub policy: Option<PathBuf>,
+    /// Or a command for it, as on its shell: --tc 'tc qdisc add dev eth0 root fq_codel'. May be repeated.
+    #[arg(long, value_name = "COMMAND")]
+    pub tc: Vec<String>,
+    /// What runs at the other end, for as long: --far 'iperf3 -s'. May be repeated.
+    #[arg(long, value_name = "COMMAND")]
+    pub far: Vec<String>,
+    /// Write what the line did into this file, as CSV, every half second.
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// Never sleep between packets: exact to microseconds, and a processor is busy all the time.
+    #[arg(long)]
+    pub busy: bool,
+    /// For what chance decides.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// The program and its words; a shell if there is none.
+    #[arg(last = true)]
+    pub program: Vec<OsString>,
+}
+
+/// Plays `tidegate shell`; its code is the program's.
+pub fn command(options: &Options) -> ExitCode {
+    if !apart::here() {
+        return set_apart();
+    }
+    // Ctrl-C is the program's; we end when it does.
+    let _passed = tidegate_os::interrupt::ignore();
+    match attempt(options) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            eprintln!("tidegate shell: {error:#}");
+            ExitCode::from(WRONG)
+        }
+    }
+}
+
+fn attempt(options: &Options) -> anyhow::Result<u8> {
+    let text = described(options)?;
+    let path = Path::new("the command line");
+    let wrong = |wrong: crate::tables::Wrong| anyhow::anyhow!(wrong.shown(path, &text));
+    let mut scenario = file::parse(path, &text).map_err(wrong)?;
+    let prepared = prepare::prepare(&mut scenario).map_err(wrong)?;
+    for note in &prepared.notes {
+        eprintln!("tidegate shell: {note}");
+    }
+    let mut laid = lay::lay(&scenario, &prepared, 0, options.seed).map_err(wrong)?;
+    let (hosts, parties, tuns) = Hosts::new(&scenario, &mut laid)?;
+    let driver = Driver::new(parties, &machines(&scenario, &mut laid));
+    let node = |name: &str| scenario.nodes.iter().position(|node| node.name == name);
+    let host = |name: &str| node(name).and_then(|node| hosts.of(node)).context("the host is not there");
+    let mut far = Far::default();
+    for line in &options.far {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", line]).stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null());
+        far.all.push(host(SERVER)?.start(command).with_context(|| format!("cannot start `{line}`"))?);
+    }
+    let child = host(YOU)?.start(program(options)).with_context(|| format!("cannot start {}", in_words(options)))?;
+    let edges = Edges::new(tuns, START, options.busy);
+    let meter = Meter::new(options, &scenario, &laid)?;
+    let status = Session { driver, edges, laid, meter, child }.go()?;
+    Ok(status.code().map_or_else(|| 128 + status.signal().unwrap_or(0) as u8, |code| code as u8))
+}
+
+/// The command line as a scenario.
+fn described(options: &Options) -> anyhow::Result<String> {
+    // A string of JSON is one of TOML.
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let down = options.down.as_ref().unwrap_or(&options.up);
+    let mut text = format!(
+        "duration = \"1h\"\n[home]\nhosts = [\"{YOU}\"]\nup = {}\ndown = {}\nrtt = {}\nbuffer = {}\n",
+        quoted(&options.up),
+        quoted(down),
+        quoted(&options.rtt),
+        quoted(&options.buffer)
+    );
+    if let Some(buffer) = &options.down_buffer {
+        text += &format!("down-buffer = {}\n", quoted(buffer));
+    }
+    text += "[policies.yours]\n";
+    if let Some(policy) = &options.policy {
+        let path = std::path::absolute(policy)?;
+        text += &format!("gateway = {}\n", quoted(path.to_str().context("the policy's path is no text")?));
+    } else if !options.tc.is_empty() {
+        let commands: Vec<String> = options.tc.iter().map(|line| quoted(line)).collect();
+        text += &format!("gateway = [{}]\n", commands.join(", "));
+    }
+    Ok(text + &format!("[[traffic]]\nping = \"{YOU} -> {SERVER}\"\n"))
+}
+
+fn program(options: &Options) -> Command {
+    let Some((program, words)) = options.program.split_first() else {
+        let shell = std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into());
+        eprintln!(
+            "tidegate: you are behind {} up, {} down, {} away from `{SERVER}`; `exit` brings you back",
+            options.up,
+            options.down.as_ref().unwrap_or(&options.up),
+            options.rtt
+        );
+        return Command::new(shell);
+    };
+    let mut command = Command::new(program);
+    command.args(words);
+    command
+}
+
+fn in_words(options: &Options) -> String {
+    options.program.first().map_or_else(|| "a shell".to_owned(), |program| format!("`{}`", program.display()))
+}
+
+/// Programs at the other end; they end with this.
+#[derive(Default)]
+struct Far {
+    all: Vec<Child>,
+}
+
+impl Drop for Far {
+    fn drop(&mut self) {
+        for child in &mut self.all {
+            tidegate_os::process::kill_tree(child.id());
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A program behind its link.
+struct Session {
+    driver: Driver,
+    edges: Edges,
+    laid: Laid,
+    meter: Meter,
+    child: Child,
+}
+
+impl Session {
+    /// Lets packets flow until the program has ended.
+    fn go(mut self) -> anyhow::Result<ExitStatus> {
+        let mut now = START;
+        let mut step = START + STEP;
+        let status = loop {
+            now = now + NOTICE;
+            self.driver.run(&mut self.laid.world, &mut self.edges, now).context("the device is gone")?;
+            if now >= step {
+                step = step + STEP;
+                self.meter.tell(&mut self.laid, now)?;
+            }
+            if let Some(status) = self.child.try_wait()? {
+                break status;
+            }
+        };
+        self.meter.end(&self.driver);
+        Ok(status)
+    }
+}
+
+/// What the line does, on the terminal and in a file.
+struct Meter {
+    /// Away and towards.
+    courses: Vec<LinkCourse>,
+    on_terminal: bool,
+    log: Option<BufWriter<File>>,
+}
+
+impl Meter {
+    fn new(options: &Options, scenario: &Scenario, laid: &Laid) -> anyhow::Result<Meter> {
+        let courses = LinkCourse::all(scenario, 0, &laid.world);
+        let line = scenario.cables.iter().position(|cable| cable.name == "dsl");
+        let mut log = match &options.log {
+            Some(path) => {
+                Some(BufWriter::new(File::create(path).with_context(|| format!("cannot write {}", path.display()))?))
+            }
+            None => None,
+        };
+        if let Some(log) = &mut log {
+            writeln!(
+                log,
+                "seconds,up_bits_per_second,up_queue_bytes,up_lost,down_bits_per_second,down_queue_bytes,down_lost"
+            )?;
+        }
+        // An interactive program has the terminal for itself.
+        let on_terminal =
+            std::io::stderr().is_terminal() && !options.program.is_empty() && !std::io::stdout().is_terminal();
+        Ok(Meter {
+            courses: courses.into_iter().filter(|course| Some(course.cable) == line).collect(),
+            on_terminal,
+            log,
+        })
+    }
+
+    fn tell(&mut self, laid: &mut Laid, now: Time) -> anyhow::Result<()> {
+        let mut shown = Vec::new();
+        let mut row = format!("{:.1}", now.since(START).0 as f64 / 1e9);
+        for course in &mut self.courses {
+            course.read(laid, STEP);
+            let (sent, queue, lost) = course.last_step();
+            let rate = sent as f64 * 8e9 / STEP.0 as f64;
+            let way = if course.up { "up" } else { "down" };
+            shown.push(format!(
+                "{way} {} queue {} lost {lost}",
+                tidegate_report::rate(rate),
+                tidegate_report::size(queue)
+            ));
+            row += &format!(",{rate:.0},{queue},{lost}");
+        }
+        if let Some(log) = &mut self.log {
+            writeln!(log, "{row}")?;
+        }
+        if self.on_terminal {
+            eprint!("\r\x1b[K{}", shown.join("   "));
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, driver: &Driver) {
+        if let Some(log) = &mut self.log {
+            let _ = log.flush();
+        }
+        if self.on_terminal {
+            eprint!("\r\x1b[K");
+        }
+        if let Some(nobody) = driver.nobody {
+            eprintln!(
+                "tidegate shell: packets went to {nobody}, and nobody has that address: behind the link there is `{SERVER}` only"
+            );
+        }
+        let late = driver.lateness.quantile(0.99);
+        if late.0 > tidegate_measure::experiment::Lateness::BELIEVED {
+            eprintln!(
+                "tidegate shell: this machine was late: one packet in a hundred came {} later than the link says; --busy may help",
+                tidegate_report::span(late.0)
+            );
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! The network by somebody else's clock.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::IpAddr;
+
+use tidegate_packet::header::{ethertype, proto};
+use tidegate_packet::{Head, Span, Time, checksum};
+use tidegate_sim::world::World;
+use tidegate_sim::{Arrived, Ends};
+
+use crate::conversations::Conversations;
+use crate::frames::Frames;
+use crate::lateness::Lateness;
+
+/// Octets of the largest packet that is taken in.
+const LARGEST: usize = 65_536;
+/// Packets taken in before those that arrived meanwhile are given out.
+const BATCH: usize = 64;
+
+/// Where time and packets come from.
+pub trait Outside {
+    /// What time it is in the network; never less than before.
+    fn now(&mut self) -> Time;
+    /// The next packet that somebody sent: who, and its octets.
+    ///
+    /// # Errors
+    /// The outside is gone.
+    fn receive(&mut self, into: &mut [u8]) -> io::Result<Option<(usize, usize)>>;
+    /// Gives a packet to a party; false: its queue was full.
+    ///
+    /// # Errors
+    /// The outside is gone.
+    fn send(&mut self, party: usize, packet: &[u8]) -> io::Result<bool>;
+    /// Waits until a packet has come or this time.
+    ///
+    /// # Errors
+    /// The outside is gone.
+    fn wait(&mut self, until: Time) -> io::Result<()>;
+}
+
+/// Somebody real at the edge of the network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Party {
+    /// The node of the network that he is.
+    pub node: usize,
+    /// His addresses.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// What was taken in and given out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Packets of real hosts.
+    pub taken: u64,
+    /// Packets given to them.
+    pub given: u64,
+    /// Packets to an address that nobody here has.
+    pub nowhere: u64,
+    /// Packets that a host's own queue had no room for.
+    pub refused: u64,
+}
+
+/// A network with real parties at its edges.
+pub struct Driver {
+    /// What it did.
+    pub counts: Counts,
+    /// How much later than the network said packets were given out.
+    pub lateness: Lateness,
+    /// An address that was asked for and that nobody has.
+    pub nobody: Option<IpAddr>,
+    parties: Vec<Party>,
+    /// Of each address the node that has it: parties and machines.
+    homes: HashMap<IpAddr, usize>,
+    /// Of each node its party.
+    party_of: HashMap<usize, usize>,
+    conversations: Conversations,
+    frames: Frames,
+    buffer: Vec<u8>,
+    /// Answers of machines to echo requests, by who asked.
+    answers: Vec<(usize, usize, Vec<u8>)>,
+}
+
+impl Driver {
+    /// A network with these parties; `machines`: the addresses of its machines, which answer echo requests.
+    pub fn new(parties: Vec<Party>, machines: &[(IpAddr, usize)]) -> Driver {
+        let mut homes: HashMap<IpAddr, usize> = machines.iter().copied().collect();
+        homes.extend(parties.iter().flat_map(|party| party.addresses.iter().map(|address| (*address, party.node))));
+        Driver {
+            counts: Counts::default(),
+            lateness: Lateness::default(),
+            nobody: None,
+            party_of: parties.iter().enumerate().map(|(number, party)| (party.node, number)).collect(),
+            parties,
+            homes,
+            conversations: Conversations::default(),
+            frames: Frames::default(),
+            buffer: vec![0; LARGEST],
+            answers: Vec::new(),
+        }
+    }
+
+    /// Goes on until a time.
+    ///
+    /// # Errors
+    /// The outside is gone.
+    pub fn run(&mut self, world: &mut World, outside: &mut impl Outside, until: Time) -> io::Result<()> {
+        loop {
+            let now = outside.now().min(until);
+            world.net.run(now);
+            self.give_out(world, outside)?;
+            if now >= until {
+                return Ok(());
+            }
+            if self.take_in(world, outside, until)? {
+                continue;
+            }
+            let due = world.net.due().unwrap_or(until);
+            outside.wait(due.min(until))?;
+        }
+    }
+
+    /// Takes in what has come, each packet at the time of its taking; false: nothing had.
+    fn take_in(&mut self, world: &mut World, outside: &mut impl Outside, until: Time) -> io::Result<bool> {
+        for taken in 0..BATCH {
+            let Some((party, octets)) = outside.receive(&mut self.buffer)? else { return Ok(taken > 0) };
+            world.net.run(outside.now().min(until));
+            let buffer = std::mem::take(&mut self.buffer);
+            self.put_in(world, self.parties[party].node, &buffer[..octets]);
+            self.buffer = buffer;
+            self.counts.taken += 1;
+        }
+        Ok(true)
+    }
+
+    /// Puts a packet on its way from a node.
+    fn put_in(&mut self, world: &mut World, from: usize, packet: &[u8]) {
+        let ethertype = match packet.first().map(|octet| octet >> 4) {
+            Some(4) => ethertype::IPV4,
+            Some(6) => ethertype::IPV6,
+            _ => return,
+        };
+        let head = Head::from_network(ethertype, packet);
+        let Some(ends) = Ends::seen(&head) else { return };
+        let to = self.homes.get(&ends.dst).copied();
+        // What was translated on its way here is answered to the translator's address, and goes to who sent it.
+        let to = self.conversations.sender(ends).or(to);
+        let way = to.filter(|to| *to != from).and_then(|to| Some((to, world.way(from, to)?)));
+        let Some((to, way)) = way else {
+            self.counts.nowhere += 1;
+            // What is for everybody is for nobody here: neighbours are asked for, routers looked for.
+            if !is_for_many(ends.dst) {
+                self.nobody.get_or_insert(ends.dst);
+            }
+            return;
+        };
+        let owner = (from as u32) << 16 | to as u32;
+        if let Some(slot) = world.net.inject(head, packet.len() as u32, way.path, owner) {
+            self.frames.keep(slot, packet);
+        }
+        for (copy, of) in world.net.take_copies() {
+            self.frames.copy(copy, of);
+        }
+    }
+
+    /// Gives out what has arrived.
+    fn give_out(&mut self, world: &mut World, outside: &mut impl Outside) -> io::Result<()> {
+        loop {
+            for (copy, of) in world.net.take_copies() {
+                self.frames.copy(copy, of);
+            }
+            let mut result = Ok(());
+            let Driver { frames, counts, lateness, parties, homes, party_of, conversations, answers, .. } = self;
+            let more = world.net.take_arrived(|arrived| {
+                let (from, to) = ((arrived.owner >> 16) as usize, (arrived.owner & 0xffff) as usize);
+                let Some(party) = party_of.get(&to) else {
+                    answers.extend(echoed(frames.leaving(&arrived)).map(|answer| (to, from, answer)));
+                    return;
+                };
+                remember(conversations, homes, &arrived, from);
+                result = outside.send(*party, frames.leaving(&arrived)).map(|taken| match taken {
+                    true => counts.given += 1,
+                    false => counts.refused += 1,
+                });
+                lateness.note(Span(outside.now().0.saturating_sub(arrived.at.0)));
+                debug_assert!(*party < parties.len(), "a party of ours");
+            });
+            result?;
+            if more {
+                continue;
+            }
+            let answers = std::mem::take(&mut self.answers);
+            if answers.is_empty() {
+                return Ok(());
+            }
+            for (machine, asker, answer) in answers {
+                self.answer(world, machine, asker, &answer);
+            }
+        }
+    }
+
+    /// A machine answers who asked.
+    fn answer(&mut self, world: &mut World, machine: usize, asker: usize, packet: &[u8]) {
+        let Some(way) = world.way(machine, asker) else { return };
+        let ethertype = if packet[0] >> 4 == 6 { ethertype::IPV6 } else { ethertype::IPV4 };
+        let head = Head::from_network(ethertype, packet);
+        let owner = (machine as u32) << 16 | asker as u32;
+        if let Some(slot) = world.net.inject(head, packet.len() as u32, way.path, owner) {
+            self.frames.keep(slot, packet);
+        }
+    }
+}
+
+/// Remembers who sent what has arrived, if its source is not the sender's own address: his answers would go to somebody else.
+fn remember(conversations: &mut Conversations, homes: &HashMap<IpAddr, usize>, arrived: &Arrived<'_>, from: usize) {
+    if let Some(ends) = Ends::seen(arrived.head)
+        && homes.get(&ends.src) != Some(&from)
+    {
+        conversations.note(ends, from);
+    }
+}
+
+/// Is this address a multicast or broadcast one?
+fn is_for_many(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_multicast() || address.is_broadcast(),
+        IpAddr::V6(address) => address.is_multicast(),
+    }
+}
+
+/// The answer to an echo request over IPv4 (RFC 792) or IPv6 (RFC 4443); `None`: it is none.
+fn echoed(packet: &[u8]) -> Option<Vec<u8>> {
+    let v6 = packet.first()? >> 4 == 6;
+    let (header, protocol, request, reply, addresses) = match v6 {
+        true => (40, *packet.get(6)?, 128, 129, 8..40),
+        false => (usize::from(packet[0] & 15) * 4, *packet.get(9)?, 8, 0, 12..20),
+    };
+    let wanted = if v6 { proto::ICMPV6 } else { proto::ICMP };
+    if protocol != wanted || *packet.get(header)? != request {
+        return None;
+    }
+    let mut answer = packet.to_vec();
+    let half = (addresses.end - addresses.start) / 2;
+    let turned = [&packet[addresses.start + half..addresses.end], &packet[addresses.start..addresses.start + half]];
+    checksum::rewrite(&mut answer, addresses.start, &turned.concat());
+    checksum::rewrite(&mut answer, header, &[reply]);
+    Some(answer)
+}

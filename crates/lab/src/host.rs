@@ -1,0 +1,164 @@
+//! A real host: a namespace with a TUN device that leads into the network.
+
+use std::fmt;
+use std::io;
+use std::net::IpAddr;
+use std::process::{Child, Command};
+use std::sync::Mutex;
+
+use tidegate_os::netlink::{Change, Links};
+use tidegate_os::place::{self, Place};
+use tidegate_os::tun::Tun;
+
+use crate::load::Doors;
+
+/// The device of every host.
+const DEVICE: &str = "eth0";
+/// Packets that a host's device holds when the lab does not come to take them.
+const QUEUE: u32 = 1000;
+
+/// A host to be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostSpec {
+    /// Its name.
+    pub name: String,
+    /// Its addresses.
+    pub addresses: Vec<IpAddr>,
+    /// Octets of its largest packet.
+    pub mtu: u32,
+    /// Its TCP's congestion control, as Linux calls it; `None`: the kernel's usual one.
+    pub control: Option<String>,
+    /// Its TCP asks for ECN.
+    pub ecn: bool,
+    /// Values under `/proc/sys`: `net/ipv4/tcp_sack`, `0`.
+    pub settings: Vec<(String, String)>,
+}
+
+/// A real host, going on until it is dropped.
+pub struct Host {
+    place: Place,
+    addresses: Vec<IpAddr>,
+    /// Who listens at its ports.
+    pub(crate) doors: Mutex<Doors>,
+}
+
+impl fmt::Debug for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Host").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+/// Why a host could not be made.
+#[derive(Debug)]
+pub struct Trouble {
+    /// What was being done.
+    pub step: String,
+    /// What the kernel said.
+    pub reason: io::Error,
+    /// What may help.
+    pub remedy: &'static str,
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "could not {}: {}; {}", self.step, self.reason, self.remedy)
+    }
+}
+
+impl std::error::Error for Trouble {}
+
+const NAMESPACES: &str = "run it as root, or allow user namespaces (sysctl kernel.unprivileged_userns_clone=1)";
+const DEVICES: &str = "the kernel needs TUN devices: modprobe tun, and /dev/net/tun must be there and open to you";
+const KERNEL: &str = "the kernel of this machine is too old or lacks this";
+
+fn trouble(step: String, remedy: &'static str) -> impl FnOnce(io::Error) -> Trouble {
+    move |reason| Trouble { step, reason, remedy }
+}
+
+impl Host {
+    /// Makes a host; what it sends comes out of the device that is returned with it.
+    ///
+    /// # Errors
+    /// The step that failed.
+    pub fn new(spec: &HostSpec) -> Result<(Host, Tun), Trouble> {
+        let name = &spec.name;
+        let place = Place::new(name).map_err(trouble(format!("make a network namespace for `{name}`"), NAMESPACES))?;
+        let own = spec.clone();
+        let gone = trouble(format!("set up `{name}`"), KERNEL);
+        let tun = place.go(move || set_up(&own)).map_err(gone)??;
+        Ok((Host { place, addresses: spec.addresses.clone(), doors: Mutex::default() }, tun))
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.place.name()
+    }
+
+    /// Its first address of the same family as another one.
+    pub fn address_like(&self, other: IpAddr) -> Option<IpAddr> {
+        self.addresses.iter().copied().find(|own| own.is_ipv4() == other.is_ipv4())
+    }
+
+    /// Its addresses.
+    pub fn addresses(&self) -> &[IpAddr] {
+        &self.addresses
+    }
+
+    /// Does something on this host and waits for it; what takes long starts a thread there.
+    ///
+    /// # Errors
+    /// The host's thread is gone.
+    pub fn go<T: Send + 'static>(&self, errand: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+        self.place.go(errand)
+    }
+
+    /// Starts a program on this host.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(&self, mut command: Command) -> io::Result<Child> {
+        self.place.go(move || command.spawn())?
+    }
+}
+
+/// In the host's namespace: its device, its addresses, its TCP.
+fn set_up(spec: &HostSpec) -> Result<Tun, Trouble> {
+    let tun = Tun::create(DEVICE).map_err(trouble("make a TUN device".to_owned(), DEVICES))?;
+    let mut links = Links::open().map_err(trouble("open netlink".to_owned(), KERNEL))?;
+    // Without IPv6 on it, the kernel looks for no routers and neighbours there.
+    if spec.addresses.iter().all(IpAddr::is_ipv4) {
+        let _ = place::set(&format!("net/ipv6/conf/{DEVICE}/disable_ipv6"), "1");
+    } else {
+        for value in ["accept_ra", "router_solicitations"] {
+            let _ = place::set(&format!("net/ipv6/conf/{DEVICE}/{value}"), "0");
+        }
+    }
+    let change = Change { up: Some(true), mtu: Some(spec.mtu), txqlen: Some(QUEUE), name: None };
+    links.change(DEVICE, &change).map_err(trouble("bring up the device".to_owned(), KERNEL))?;
+    for address in &spec.addresses {
+        links.address(DEVICE, *address).map_err(trouble(format!("give it the address {address}"), KERNEL))?;
+    }
+    for like in families(&spec.addresses) {
+        links.way_to_everybody(DEVICE, like).map_err(trouble("set its default route".to_owned(), KERNEL))?;
+    }
+    // Everybody in the namespace may ping.
+    let _ = place::set("net/ipv4/ping_group_range", "0 0");
+    let ecn = if spec.ecn { "1" } else { "2" };
+    place::set("net/ipv4/tcp_ecn", ecn).map_err(trouble("set its TCP's ECN".to_owned(), KERNEL))?;
+    if let Some(control) = &spec.control {
+        let step = format!("give its TCP the congestion control {control}");
+        place::set("net/ipv4/tcp_congestion_control", control)
+            .map_err(trouble(step, "see /proc/sys/net/ipv4/tcp_available_congestion_control; modprobe may add it"))?;
+    }
+    for (name, value) in &spec.settings {
+        place::set(name, value).map_err(trouble(format!("set {name} to {value}"), KERNEL))?;
+    }
+    Ok(tun)
+}
+
+/// One address of each family that there is.
+fn families(addresses: &[IpAddr]) -> impl Iterator<Item = IpAddr> {
+    let v4 = addresses.iter().find(|address| address.is_ipv4());
+    let v6 = addresses.iter().find(|address| address.is_ipv6());
+    v4.into_iter().chain(v6).copied()
+}

@@ -1,0 +1,86 @@
+//! How late things happened that should have happened at a time: what a real clock adds to what the network says.
+
+use tidegate_packet::Span;
+
+/// Upper bounds of the classes, in ns: each a quarter more than the last, from 1 µs to beyond 10 s.
+const CLASSES: usize = 73;
+const FIRST: u64 = 1_000;
+
+/// A count of delays, by size: percentiles within a quarter of their value, in a fixed room.
+#[derive(Clone, Debug)]
+pub struct Lateness {
+    counts: [u64; CLASSES],
+    total: u64,
+    most: u64,
+}
+
+impl Default for Lateness {
+    fn default() -> Lateness {
+        Lateness { counts: [0; CLASSES], total: 0, most: 0 }
+    }
+}
+
+fn bounds() -> impl Iterator<Item = u64> {
+    std::iter::successors(Some(FIRST), |bound| Some(bound + bound / 4)).take(CLASSES)
+}
+
+impl Lateness {
+    /// One more.
+    pub fn note(&mut self, late: Span) {
+        let class = bounds().position(|bound| late.0 <= bound).unwrap_or(CLASSES - 1);
+        self.counts[class] += 1;
+        self.total += 1;
+        self.most = self.most.max(late.0);
+    }
+
+    /// How many there were.
+    pub fn count(&self) -> u64 {
+        self.total
+    }
+
+    /// The worst.
+    pub fn most(&self) -> Span {
+        Span(self.most)
+    }
+
+    /// What this share of them stayed below, a quarter too much at most; nothing was noted: 0.
+    pub fn quantile(&self, share: f64) -> Span {
+        let rank = (share * self.total as f64).ceil() as u64;
+        let mut seen = 0;
+        for (count, bound) in self.counts.iter().zip(bounds()) {
+            seen += count;
+            if seen >= rank.max(1) {
+                return Span(bound.min(self.most));
+            }
+        }
+        Span(self.most)
+    }
+
+    /// Takes in what another one counted.
+    pub fn add(&mut self, other: &Lateness) {
+        for (ours, theirs) in self.counts.iter_mut().zip(other.counts) {
+            *ours += theirs;
+        }
+        self.total += other.total;
+        self.most = self.most.max(other.most);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_within_a_quarter() {
+        let mut lateness = Lateness::default();
+        for micros in 1..=1000_u64 {
+            lateness.note(Span(micros * 1_000));
+        }
+        for (share, exact) in [(0.5, 500_000.0), (0.99, 990_000.0), (1.0, 1_000_000.0)] {
+            let found = lateness.quantile(share).0 as f64;
+            assert!((exact..=exact * 1.25).contains(&found), "{share}: {found}");
+        }
+        assert_eq!((lateness.count(), lateness.most()), (1000, Span(1_000_000)));
+        assert_eq!(Lateness::default().quantile(0.99), Span(0));
+    }
+}

@@ -1,0 +1,23 @@
+#![forbid(unsafe_code)]
+//! Real hosts at the edges of a simulated network, by the real clock.
+//!
+//! ```text
+//! host (a namespace: real TCP, real programs) ──▶ TUN ──▶ Driver ── inject ──▶ sim::World (links, buffers, machines with disciplines)
+//!      ▲                                                   │  ▲                         │
+//!      └────────────────────────────── TUN ◀───────────────┘  └───── arrived ───────────┘
+//! ```
+//! The network is the simulator's own, driven by another clock: [`Driver`] is told the time and the packets by an [`Outside`], which is
+//! the machine's clock and TUN devices ([`Edges`]), or a list (its test).
+
+mod conversations;
+mod driver;
+mod edges;
+mod frames;
+mod host;
+mod lateness;
+pub mod load;
+
+pub use driver::{Counts, Driver, Outside, Party};
+pub use edges::Edges;
+pub use host::{Host, HostSpec, Trouble};
+pub use lateness::Lateness;

@@ -1,0 +1,119 @@
+//! Datagrams one way: at an interval, somewhere around it, or as a Poisson process.
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::{Arc, Mutex};
+
+use tidegate_os::socket;
+use tidegate_packet::Seeded;
+
+use super::door::TICKET;
+use super::{Clock, any_like, lock, spawn};
+use crate::host::Host;
+
+/// Octets that the number of a datagram takes.
+const NUMBER: usize = 4;
+
+/// How regularly they leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// When they are due.
+    Even,
+    /// Up to so many ns later.
+    Late(u64),
+    /// As a Poisson process.
+    Poisson,
+}
+
+/// Datagrams to be.
+#[derive(Clone, Copy, Debug)]
+pub struct DatagramsPlan {
+    /// Where they go.
+    pub to: SocketAddr,
+    /// Payload octets of each, 6 at least.
+    pub payload: u32,
+    /// ns between two.
+    pub every: u64,
+    /// How regularly.
+    pub pace: Pace,
+    /// ns: the first.
+    pub start: u64,
+    /// ns: none from then on.
+    pub stop: u64,
+    /// The DS field.
+    pub dsfield: u8,
+    /// For what chance decides.
+    pub seed: u64,
+}
+
+/// Datagrams.
+#[derive(Debug)]
+pub struct Datagrams {
+    journeys: Arc<Mutex<Vec<(u64, Option<u64>)>>>,
+}
+
+impl Datagrams {
+    /// Sets them going: a sender at one host, a receiver at the other.
+    ///
+    /// # Errors
+    /// A port is taken.
+    pub fn begin(clock: &Clock, from: &Host, to: &Host, plan: DatagramsPlan) -> io::Result<Datagrams> {
+        let journeys = Arc::new(Mutex::new(Vec::new()));
+        let (own, at) = (Arc::clone(&journeys), clock.clone());
+        let note = Arc::new(move |_: &UdpSocket, message: &[u8], _: SocketAddr| arrived(&at, message, &own));
+        let ticket = to.on_datagram(clock, plan.to.ip(), plan.to.port(), note)?;
+        let (own, at) = (Arc::clone(&journeys), clock.clone());
+        from.go(move || {
+            let socket = UdpSocket::bind((any_like(plan.to.ip()), 0))?;
+            socket::ds_field(&socket, plan.to.is_ipv6(), plan.dsfield)?;
+            socket.connect(plan.to)?;
+            spawn("datagrams", move || send(&at, &socket, ticket, plan, &own))
+        })??;
+        Ok(Datagrams { journeys })
+    }
+
+    /// When each was sent, and how long it was under way.
+    pub fn journeys(&self) -> Vec<(u64, Option<u64>)> {
+        lock(&self.journeys).clone()
+    }
+}
+
+fn send(
+    clock: &Clock,
+    socket: &UdpSocket,
+    ticket: u16,
+    plan: DatagramsPlan,
+    journeys: &Mutex<Vec<(u64, Option<u64>)>>,
+) {
+    let mut draws = Seeded::new(plan.seed);
+    let mut message = vec![0; (plan.payload as usize).max(TICKET + NUMBER)];
+    message[..TICKET].copy_from_slice(&ticket.to_be_bytes());
+    let mut due = plan.start;
+    while due < plan.stop {
+        let late = if let Pace::Late(most) = plan.pace { (draws.unit() * most as f64) as u64 } else { 0 };
+        if !clock.sleep_until(due + late) {
+            return;
+        }
+        let number = {
+            let mut journeys = lock(journeys);
+            journeys.push((clock.now(), None));
+            journeys.len() as u32 - 1
+        };
+        message[TICKET..TICKET + NUMBER].copy_from_slice(&number.to_be_bytes());
+        // A full queue loses it, as it would another packet.
+        let _ = socket.send(&message);
+        due += match plan.pace {
+            Pace::Poisson => (-(1.0 - draws.unit()).ln() * plan.every as f64) as u64,
+            _ => plan.every,
+        }
+        .max(1);
+    }
+}
+
+fn arrived(clock: &Clock, message: &[u8], journeys: &Mutex<Vec<(u64, Option<u64>)>>) {
+    let now = clock.now();
+    let Some(number) = message.first_chunk::<NUMBER>() else { return };
+    if let Some((sent, took)) = lock(journeys).get_mut(u32::from_be_bytes(*number) as usize) {
+        took.get_or_insert(now.saturating_sub(*sent));
+    }
+}

@@ -1,0 +1,124 @@
+//! The ports of a host: several that listen at one of them are told apart by a ticket, the first two octets of what comes.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::{Clock, LOOK, any_like, is_patience, lock, spawn};
+use crate::host::Host;
+
+/// Octets of a ticket.
+pub(super) const TICKET: usize = 2;
+/// Connections that a port serves at once; one too many is turned away.
+const MOST: usize = 512;
+/// How long a caller may take to show his ticket.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+type OnCall = Arc<dyn Fn(TcpStream) + Send + Sync>;
+type OnDatagram = Arc<dyn Fn(&UdpSocket, &[u8], SocketAddr) + Send + Sync>;
+
+/// Who listens where.
+#[derive(Default)]
+pub(crate) struct Doors {
+    calls: BTreeMap<u16, Arc<Mutex<Vec<OnCall>>>>,
+    datagrams: BTreeMap<u16, Arc<Mutex<Vec<OnDatagram>>>>,
+}
+
+/// Adds somebody to a port's list; true: he is the first.
+fn join<T>(doors: &mut BTreeMap<u16, Arc<Mutex<Vec<T>>>>, port: u16, who: T) -> (Arc<Mutex<Vec<T>>>, u16, bool) {
+    let is_first = !doors.contains_key(&port);
+    let list = Arc::clone(doors.entry(port).or_default());
+    let ticket = {
+        let mut list = lock(&list);
+        list.push(who);
+        (list.len() - 1) as u16
+    };
+    (list, ticket, is_first)
+}
+
+impl Host {
+    /// Lets somebody answer the TCP calls of a port; he is on a thread of his own. Returns the ticket that calls for him must show.
+    ///
+    /// # Errors
+    /// The port is taken.
+    pub(super) fn on_call(&self, clock: &Clock, like: IpAddr, port: u16, who: OnCall) -> io::Result<u16> {
+        let (list, ticket, is_first) = join(&mut lock(&self.doors).calls, port, who);
+        if is_first {
+            let clock = clock.clone();
+            self.go(move || {
+                let listener = TcpListener::bind((any_like(like), port))?;
+                listener.set_nonblocking(true)?;
+                spawn("door", move || take_calls(&clock, &listener, &list))
+            })??;
+        }
+        Ok(ticket)
+    }
+
+    /// Lets somebody have the datagrams that come to a port with the ticket that is returned.
+    ///
+    /// # Errors
+    /// The port is taken.
+    pub(super) fn on_datagram(&self, clock: &Clock, like: IpAddr, port: u16, who: OnDatagram) -> io::Result<u16> {
+        let (list, ticket, is_first) = join(&mut lock(&self.doors).datagrams, port, who);
+        if is_first {
+            let clock = clock.clone();
+            self.go(move || {
+                let socket = UdpSocket::bind((any_like(like), port))?;
+                socket.set_read_timeout(Some(LOOK))?;
+                spawn("door", move || take_datagrams(&clock, &socket, &list))
+            })??;
+        }
+        Ok(ticket)
+    }
+}
+
+fn take_calls(clock: &Clock, listener: &TcpListener, list: &Arc<Mutex<Vec<OnCall>>>) {
+    let inside = Arc::new(AtomicUsize::new(0));
+    while !clock.is_over() {
+        match listener.accept() {
+            Ok((stream, _)) if inside.load(Ordering::Relaxed) < MOST => {
+                let (list, inside) = (Arc::clone(list), Arc::clone(&inside));
+                inside.fetch_add(1, Ordering::Relaxed);
+                let _ = spawn("called", move || {
+                    if let Some((who, stream)) = meant(stream, &list) {
+                        who(stream);
+                    }
+                    inside.fetch_sub(1, Ordering::Relaxed);
+                });
+            }
+            Ok(_) => {}
+            Err(error) if is_patience(&error) => std::thread::sleep(Duration::from_millis(1)),
+            Err(_) => return,
+        }
+    }
+}
+
+/// Who is meant by a call.
+fn meant(mut stream: TcpStream, list: &Mutex<Vec<OnCall>>) -> Option<(OnCall, TcpStream)> {
+    let mut ticket = [0; TICKET];
+    stream.set_nonblocking(false).ok()?;
+    stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    stream.read_exact(&mut ticket).ok()?;
+    let who = lock(list).get(usize::from(u16::from_be_bytes(ticket))).cloned()?;
+    Some((who, stream))
+}
+
+fn take_datagrams(clock: &Clock, socket: &UdpSocket, list: &Mutex<Vec<OnDatagram>>) {
+    let mut message = [0; 65_536];
+    while !clock.is_over() {
+        match socket.recv_from(&mut message) {
+            Ok((octets, from)) => {
+                let Some((ticket, rest)) = message[..octets].split_at_checked(TICKET) else { continue };
+                let who = lock(list).get(usize::from(u16::from_be_bytes([ticket[0], ticket[1]]))).cloned();
+                if let Some(who) = who {
+                    who(socket, rest, from);
+                }
+            }
+            Err(error) if !is_patience(&error) => return,
+            Err(_) => {}
+        }
+    }
+}

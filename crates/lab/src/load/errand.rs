@@ -1,0 +1,286 @@
+//! What people wait for, over real sockets: a look-up, a dialogue, more of them side by side ([`Transaction`]).
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tidegate_os::socket;
+use tidegate_packet::Span;
+use tidegate_sim::{Lookup, Transaction, Turn};
+
+use super::door::TICKET;
+use super::{Clock, LOOK, any_like, is_patience, lock, spawn};
+use crate::host::Host;
+
+/// Octets read or written at once.
+const CHUNK: usize = 16 << 10;
+
+/// Errands to be.
+#[derive(Clone, Debug)]
+pub struct ErrandPlan {
+    /// What is done.
+    pub what: Transaction,
+    /// Who answers.
+    pub server: IpAddr,
+    /// ns: the first.
+    pub start: u64,
+    /// ns: none begins from then on.
+    pub stop: u64,
+    /// The DS field of both sides.
+    pub dsfield: u8,
+}
+
+/// How one went; ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Go {
+    /// When it began.
+    pub began: u64,
+    /// Until the dialogue (or the look-up, if that was all) had ended.
+    pub first: Option<u64>,
+    /// Until what is needed to show something had come.
+    pub paint: Option<u64>,
+    /// Until everything had ended.
+    pub all: Option<u64>,
+}
+
+/// Errands, one after the other.
+#[derive(Debug)]
+pub struct Errand {
+    goes: Arc<Mutex<Vec<Go>>>,
+}
+
+impl Errand {
+    /// Sets them going.
+    ///
+    /// # Errors
+    /// A port is taken.
+    pub fn begin(clock: &Clock, client: &Host, server: &Host, plan: &ErrandPlan) -> io::Result<Errand> {
+        let ready = Ready::serve(clock, server, plan.clone())?;
+        let goes = Arc::new(Mutex::new(Vec::new()));
+        let (own, clock) = (Arc::clone(&goes), clock.clone());
+        client.go(move || spawn("errand", move || ready.set_out(&clock, &own)))??;
+        Ok(Errand { goes })
+    }
+
+    /// How each went so far.
+    pub fn goes(&self) -> Vec<Go> {
+        lock(&self.goes).clone()
+    }
+}
+
+/// An errand whose server listens.
+#[derive(Clone, Debug)]
+pub(super) struct Ready {
+    plan: ErrandPlan,
+    /// The tickets for look-ups and for calls.
+    tickets: [u16; 2],
+}
+
+/// Answers a look-up after its time.
+fn answer(socket: &UdpSocket, asker: SocketAddr, lookup: Lookup) {
+    std::thread::sleep(duration(lookup.think));
+    let _ = socket.send_to(&vec![0; lookup.reply as usize], asker);
+}
+
+fn be_server(clock: &Clock, stream: TcpStream, plan: &ErrandPlan) -> io::Result<()> {
+    socket::ds_field(&stream, plan.server.is_ipv6(), plan.dsfield)?;
+    let mut talk = Talk::new(clock, stream, clock.now().saturating_add(plan.what.patience.0))?;
+    let what = &plan.what;
+    // After the ticket an octet says which part of the errand this is.
+    match usize::from(talk.hear()?) {
+        0 => {
+            talk.converse(&what.dialogue, false, TICKET + 1)?;
+            // The first of what follows goes on over the same connection.
+            what.followers.first().map_or(Ok(()), |more| talk.converse(more, false, 0))
+        }
+        n => what.followers.get(n).map_or(Ok(()), |more| talk.converse(more, false, TICKET + 1)),
+    }
+}
+
+type Book<'b> = &'b (dyn Fn(&dyn Fn(&mut Go, u64)) + Sync);
+
+impl Ready {
+    /// Lets a host answer what is asked in such errands.
+    ///
+    /// # Errors
+    /// A port is taken.
+    pub(super) fn serve(clock: &Clock, server: &Host, plan: ErrandPlan) -> io::Result<Ready> {
+        let mut tickets = [0; 2];
+        if let Some(lookup) = plan.what.lookup {
+            let on_question = Arc::new(move |socket: &UdpSocket, _: &[u8], asker| answer(socket, asker, lookup));
+            tickets[0] = server.on_datagram(clock, plan.server, lookup.port, on_question)?;
+        }
+        if !plan.what.dialogue.is_empty() {
+            let (own, at) = (plan.clone(), clock.clone());
+            let on_call = Arc::new(move |stream| {
+                // Whoever gave up has gone.
+                let _ = be_server(&at, stream, &own);
+            });
+            tickets[1] = server.on_call(clock, plan.server, plan.what.port, on_call)?;
+        }
+        Ok(Ready { plan, tickets })
+    }
+
+    /// Begins one after the other, whether or not the one before has ended.
+    fn set_out(&self, clock: &Clock, goes: &Arc<Mutex<Vec<Go>>>) {
+        let mut due = self.plan.start;
+        while due < self.plan.stop && clock.sleep_until(due) {
+            due += self.plan.what.every.0.max(1_000_000);
+            let number = {
+                let mut goes = lock(goes);
+                goes.push(Go { began: clock.now(), ..Go::default() });
+                goes.len() - 1
+            };
+            let (own, clock, goes) = (self.clone(), clock.clone(), Arc::clone(goes));
+            let _ = spawn("go", move || {
+                let began = lock(&goes)[number].began;
+                let book = |write: &dyn Fn(&mut Go, u64)| write(&mut lock(&goes)[number], clock.now() - began);
+                // What fails was given up.
+                let _ = own.go(&clock, began, &book);
+            });
+        }
+    }
+
+    /// Does the errand once and waits for it.
+    ///
+    /// # Errors
+    /// It was given up.
+    pub(super) fn once(&self, clock: &Clock) -> io::Result<()> {
+        self.go(clock, clock.now(), &|_| {})
+    }
+
+    fn go(&self, clock: &Clock, began: u64, book: Book<'_>) -> io::Result<()> {
+        let what = &self.plan.what;
+        let patience = began.saturating_add(what.patience.0);
+        if let Some(lookup) = what.lookup {
+            self.ask(clock, lookup, patience)?;
+        }
+        if what.dialogue.is_empty() {
+            book(&|go, took| (go.first, go.paint, go.all) = (Some(took), Some(took), Some(took)));
+            return Ok(());
+        }
+        let mut first = self.open(clock, patience, 0, &what.dialogue)?;
+        book(&|go, took| {
+            go.first = Some(took);
+            go.paint = Some(took).filter(|_| what.paint == 0);
+        });
+        let painted = AtomicUsize::new(0);
+        let arrived = |part: usize| {
+            if part < what.paint && painted.fetch_add(1, Ordering::Relaxed) + 1 == what.paint {
+                book(&|go, took| go.paint = Some(took));
+            }
+        };
+        std::thread::scope(|scope| {
+            let side_by_side = (1..what.followers.len()).map(|part| {
+                let arrived = &arrived;
+                let fetch =
+                    move || self.open(clock, patience, part as u8, &what.followers[part]).map(|_| arrived(part));
+                scope.spawn(fetch)
+            });
+            let others: Vec<_> = side_by_side.collect();
+            if let Some(more) = what.followers.first() {
+                first.converse(more, true, 0)?;
+                arrived(0);
+            }
+            others.into_iter().try_for_each(|other| other.join().unwrap_or_else(|_| Err(io::Error::other("panicked"))))
+        })?;
+        book(&|go, took| go.all = Some(took));
+        Ok(())
+    }
+
+    /// Opens the connection of a part, and takes its turns.
+    fn open<'c>(&self, clock: &'c Clock, patience: u64, part: u8, turns: &[Turn]) -> io::Result<Talk<'c>> {
+        let to = SocketAddr::new(self.plan.server, self.plan.what.port);
+        let stream = TcpStream::connect_timeout(&to, clock.until(patience).max(Duration::from_millis(1)))?;
+        socket::ds_field(&stream, to.is_ipv6(), self.plan.dsfield)?;
+        let mut talk = Talk::new(clock, stream, patience)?;
+        let [high, low] = self.tickets[1].to_be_bytes();
+        talk.stream.write_all(&[high, low, part])?;
+        talk.converse(turns, true, TICKET + 1)?;
+        Ok(talk)
+    }
+
+    /// Looks a name up, asking again when no answer comes.
+    fn ask(&self, clock: &Clock, lookup: Lookup, patience: u64) -> io::Result<()> {
+        let server = self.plan.server;
+        let socket = UdpSocket::bind((any_like(server), 0))?;
+        socket::ds_field(&socket, server.is_ipv6(), self.plan.dsfield)?;
+        socket.connect((server, lookup.port))?;
+        let mut question = vec![0; (lookup.request as usize).max(TICKET)];
+        question[..TICKET].copy_from_slice(&self.tickets[0].to_be_bytes());
+        let mut answer = [0; 2048];
+        for _ in 0..lookup.tries.max(1) {
+            let _ = socket.send(&question);
+            let until = patience.min(clock.now().saturating_add(lookup.retry.0));
+            while clock.now() < until && !clock.is_over() {
+                socket.set_read_timeout(Some(clock.until(until).clamp(Duration::from_micros(1), LOOK)))?;
+                match socket.recv(&mut answer) {
+                    Ok(_) => return Ok(()),
+                    Err(error) if !is_patience(&error) => break,
+                    Err(_) => {}
+                }
+            }
+        }
+        Err(io::ErrorKind::TimedOut.into())
+    }
+}
+
+/// One side of a connection on which turns are taken.
+struct Talk<'c> {
+    clock: &'c Clock,
+    stream: TcpStream,
+    patience: u64,
+    chunk: Vec<u8>,
+}
+
+impl<'c> Talk<'c> {
+    fn new(clock: &'c Clock, stream: TcpStream, patience: u64) -> io::Result<Talk<'c>> {
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(LOOK))?;
+        stream.set_write_timeout(Some(LOOK))?;
+        Ok(Talk { clock, stream, patience, chunk: vec![0; CHUNK] })
+    }
+
+    /// Takes all turns, our own and the other side's; `said`: octets of the first message that were said before.
+    fn converse(&mut self, turns: &[Turn], as_client: bool, said: usize) -> io::Result<()> {
+        let mut said = if turns.first().is_some_and(|turn| turn.client) { said } else { 0 };
+        for turn in turns {
+            let octets = (turn.bytes as usize).saturating_sub(std::mem::take(&mut said));
+            if turn.client == as_client {
+                std::thread::sleep(duration(turn.think));
+                self.move_octets(octets, |talk, n| talk.stream.write(&talk.chunk[..n]))?;
+            } else {
+                self.move_octets(octets, |talk, n| talk.stream.read(&mut talk.chunk[..n]))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn move_octets(&mut self, octets: usize, some: impl Fn(&mut Self, usize) -> io::Result<usize>) -> io::Result<()> {
+        let mut left = octets;
+        while left > 0 {
+            if self.clock.is_over() || self.clock.now() >= self.patience {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            match some(self, left.min(CHUNK)) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(moved) => left -= moved,
+                Err(error) if is_patience(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// The next octet that the other side says.
+    fn hear(&mut self) -> io::Result<u8> {
+        self.move_octets(1, |talk, _| talk.stream.read(&mut talk.chunk[..1]))?;
+        Ok(self.chunk[0])
+    }
+}
+
+fn duration(span: Span) -> Duration {
+    Duration::from_nanos(span.0)
+}

@@ -1,0 +1,103 @@
+//! Echo requests at an interval, whether they are answered or not.
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tidegate_os::socket::{self, Echo};
+
+use super::{Clock, LOOK, lock, spawn};
+use crate::host::Host;
+
+/// Pings to be.
+#[derive(Clone, Copy, Debug)]
+pub struct PingPlan {
+    /// Who answers.
+    pub to: IpAddr,
+    /// Octets of data.
+    pub data: u32,
+    /// ns between two.
+    pub every: u64,
+    /// ns: the first.
+    pub start: u64,
+    /// ns: none from then on.
+    pub stop: u64,
+    /// The DS field.
+    pub dsfield: u8,
+}
+
+/// Pings.
+#[derive(Debug)]
+pub struct Ping {
+    seen: Arc<Mutex<Seen>>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    /// Of each request when it was sent and how long its answer took, ns.
+    answers: Vec<(u64, Option<u64>)>,
+    trouble: Option<String>,
+}
+
+impl Ping {
+    /// Sets them going.
+    ///
+    /// # Errors
+    /// The host may not ping.
+    pub fn begin(clock: &Clock, host: &Host, plan: PingPlan) -> io::Result<Ping> {
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let (own, clock) = (Arc::clone(&seen), clock.clone());
+        host.go(move || {
+            let echo = Echo::open(plan.to)?;
+            socket::ds_field(&echo, plan.to.is_ipv6(), plan.dsfield)?;
+            spawn("ping", move || {
+                if let Err(error) = go_on(&clock, &echo, plan, &own) {
+                    lock(&own).trouble = Some(error.to_string());
+                }
+            })
+        })??;
+        Ok(Ping { seen })
+    }
+
+    /// When each was sent, and how long its answer took.
+    pub fn answers(&self) -> Vec<(u64, Option<u64>)> {
+        lock(&self.seen).answers.clone()
+    }
+
+    /// Why it ended early, if it did.
+    pub fn trouble(&self) -> Option<String> {
+        lock(&self.seen).trouble.clone()
+    }
+}
+
+fn go_on(clock: &Clock, echo: &Echo, plan: PingPlan, seen: &Mutex<Seen>) -> io::Result<()> {
+    let mut due = plan.start;
+    while !clock.is_over() {
+        if clock.now() >= due && due < plan.stop {
+            due += plan.every.max(1);
+            let number = {
+                let answers = &mut lock(seen).answers;
+                answers.push((clock.now(), None));
+                answers.len() - 1
+            };
+            // A full queue loses it, as it would another packet.
+            let _ = echo.ask(number as u16, plan.data);
+        }
+        let wait = if due < plan.stop { clock.until(due).min(LOOK) } else { LOOK };
+        if wait > Duration::ZERO
+            && let Some(number) = echo.answer(wait)?
+        {
+            note(&mut lock(seen).answers, number, clock.now());
+        }
+    }
+    Ok(())
+}
+
+/// Notes an answer at the last request that had this number, of which only sixteen bits travel.
+fn note(answers: &mut [(u64, Option<u64>)], number: u16, now: u64) {
+    let mut asked = answers.iter_mut().enumerate().rev().take(1 << 16);
+    if let Some((_, (sent, took))) = asked.find(|(n, _)| *n as u16 == number) {
+        took.get_or_insert(now.saturating_sub(*sent));
+    }
+}
