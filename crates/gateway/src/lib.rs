@@ -22,6 +22,7 @@ pub use tidegate_qdisc::{CakeReason, CakeTin, Event, Offer, Spot, Switches, What
 
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
 use device::Port;
@@ -67,6 +68,8 @@ pub struct Gateway {
     next_handle: Option<u16>,
     dissector: Dissector,
     actions: Box<Actions>,
+    /// Packets that filters had arrive at other devices, and those; routing is yet to see them.
+    arrived: VecDeque<(Pkt, DeviceId)>,
 }
 
 const NO_DEVICE: TcError = TcError::new(Errno::NoDev, "Cannot find device");
@@ -241,6 +244,10 @@ impl Gateway {
     pub fn offer(&mut self, world: World<'_>, device: DeviceId, route: Route, pkt: Pkt) -> Offer {
         let World { now, pool, draws } = world;
         pool.set_dissector(self.dissector);
+        pool.meta_mut(&pkt).came_in = match route {
+            Route::Forwarded(Some(from)) => number(from),
+            _ => 0,
+        };
         let passes = self.hooks(now, pool, device, route, &pkt);
         let why = match passes {
             Passage::Passed => None,
@@ -314,7 +321,11 @@ impl Gateway {
     /// Takes the next packet that a device may send.
     pub fn poll(&mut self, world: World<'_>, device: DeviceId) -> Option<Pkt> {
         let pkt = self.lent(device, |shaper| shaper.poll(world.now, world.pool, world.draws))?;
-        world.pool.meta_mut(&pkt).passed_over = false;
+        let meta = world.pool.meta_mut(&pkt);
+        meta.passed_over = false;
+        if meta.led_from != 0 {
+            meta.came_in = number(device);
+        }
         Some(pkt)
     }
 
@@ -407,6 +418,11 @@ impl Gateway {
         self.name_devices(&mut dumps);
         Ok(dumps)
     }
+}
+
+/// A device as packets note it.
+fn number(device: DeviceId) -> u16 {
+    device.0 as u16 + 1
 }
 
 /// A packet with a link header of so many bytes gets one of so many others.

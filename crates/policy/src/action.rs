@@ -1,8 +1,12 @@
 //! Actions: what a filter does with a packet beside naming a class (tc-actions(8)).
 
+mod connection;
+mod count;
 mod edit;
 mod police;
 
+pub use connection::{Connmark, Ct, CtNat, Ctinfo, CtinfoCounts};
+pub use count::{Sample, Simple};
 pub use edit::{PacketType, Skbedit};
 pub use police::Police;
 
@@ -58,11 +62,60 @@ pub struct Action {
     pub old_style: bool,
     /// Octets that its owner can know it by (`cookie`); empty without.
     pub cookie: Vec<u8>,
+    /// How cards are to count for it.
+    pub card: CardCounts,
+    /// It shall count in one place for all processors (`no_percpu`).
+    pub no_percpu: bool,
+    /// Who alone may do it, if that was said.
+    pub only: Option<Only>,
+}
+
+/// Who alone may do an action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Only {
+    /// A card (`skip_sw`).
+    Card,
+    /// The machine itself (`skip_hw`).
+    Software,
+}
+
+/// How cards are to count for an action that they do (`hw_stats`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CardCounts {
+    /// Somehow.
+    #[default]
+    Any,
+    /// At once.
+    Immediate,
+    /// Now and then.
+    Delayed,
+    /// Not at all.
+    Disabled,
+}
+
+impl CardCounts {
+    /// Its name in tc; none where it was not said.
+    pub const fn name(self) -> Option<&'static str> {
+        match self {
+            CardCounts::Any => None,
+            CardCounts::Immediate => Some("immediate"),
+            CardCounts::Delayed => Some("delayed"),
+            CardCounts::Disabled => Some("disabled"),
+        }
+    }
 }
 
 impl From<Act> for Action {
     fn from(act: Act) -> Action {
-        Action { act, index: 0, old_style: false, cookie: Vec::new() }
+        Action {
+            act,
+            index: 0,
+            old_style: false,
+            cookie: Vec::new(),
+            card: CardCounts::Any,
+            no_percpu: false,
+            only: None,
+        }
     }
 }
 
@@ -77,6 +130,16 @@ pub enum Act {
     Mirred(Mirred),
     /// What the kernel knows of the packet is changed: mark, priority.
     Skbedit(Skbedit),
+    /// The packet gets its connection's mark.
+    Connmark(Connmark),
+    /// The packet gets what is written in its connection's mark.
+    Ctinfo(Ctinfo),
+    /// The packet is shown to connection tracking.
+    Ct(Ct),
+    /// The kernel's log gets a line.
+    Simple(Simple),
+    /// Some packets are shown to who listens.
+    Sample(Sample),
 }
 
 /// A decision, and another one now and then.
@@ -108,6 +171,8 @@ pub struct Mirred {
     pub device: u32,
     /// A copy goes there and the packet goes on (`mirror`); else the packet itself goes (`redirect`).
     pub copy: bool,
+    /// It arrives there (`ingress`); else it leaves there.
+    pub arrives: bool,
     /// How things go on here: `stolen` for a redirect, `pipe` for a mirror unless it was said otherwise.
     pub control: Control,
 }
@@ -118,7 +183,13 @@ impl Act {
 
     /// `mirred egress redirect dev TO`.
     pub fn redirect(to: impl Into<String>) -> Act {
-        Act::Mirred(Mirred { to: to.into(), device: Act::NOWHERE, copy: false, control: Control::Stolen })
+        Act::Mirred(Mirred {
+            to: to.into(),
+            device: Act::NOWHERE,
+            copy: false,
+            arrives: false,
+            control: Control::Stolen,
+        })
     }
 
     /// A decision and nothing else.
@@ -133,13 +204,18 @@ impl Act {
             Act::Police(_) => "police",
             Act::Mirred(_) => "mirred",
             Act::Skbedit(_) => "skbedit",
+            Act::Connmark(_) => "connmark",
+            Act::Ctinfo(_) => "ctinfo",
+            Act::Ct(_) => "ct",
+            Act::Simple(_) => "simple",
+            Act::Sample(_) => "sample",
         }
     }
 
-    /// The device that the packet itself leaves by, if that is what it does.
+    /// The device that the packet itself leaves by (not the one where it is made to arrive), if that is what it does.
     pub fn redirects_to(&self) -> Option<&str> {
         match self {
-            Act::Mirred(Mirred { copy: false, to, .. }) => Some(to),
+            Act::Mirred(Mirred { copy: false, arrives: false, to, .. }) => Some(to),
             _ => None,
         }
     }

@@ -19,11 +19,15 @@ pub mod dump;
 pub mod netfilter;
 pub mod spec;
 
-pub use action::{Act, Action, Control, Gact, Mirred, PacketType, Police, RandomGact, Skbedit};
+pub use action::{
+    Act, Action, CardCounts, Connmark, Control, Ct, CtNat, Ctinfo, CtinfoCounts, Gact, Mirred, Only, PacketType,
+    Police, RandomGact, Sample, Simple, Skbedit,
+};
 pub use error::{Errno, TcError};
 pub use filter::{
     BasicParams, Compare, Ematch, FilterParams, FlowKeySet, FlowMode, FlowParams, FlowerField, FlowerKey, FlowerParams,
-    FwParams, Layer, MatchallParams, MetaId, MetaValue, Term, U32Key, U32Offset, U32OffsetField, U32Params, Width,
+    FwParams, Indev, Layer, MatchallParams, MetaId, MetaValue, Term, U32Key, U32Offset, U32OffsetField, U32Params,
+    Width,
 };
 pub use kind::Kind;
 pub use link::{LinkKind, LinkOp, Tunnel, TunnelMode};
