@@ -4,18 +4,20 @@
 //! passed all hooks ([`Conntrack::confirm`]). Time is an argument: what has not been seen for its timeout is forgotten when it is
 //! asked for. What is modelled of TCP is the order of flags, not windows: segments are taken to be in window.
 
+mod act;
 mod inside;
 mod nat;
 mod related;
 mod tcp;
 
+pub(crate) use act::flower_state;
 pub use nat::End;
 
 use crate::headers::Outer;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use tcp::{Step, Tcp, opening, step};
-use tidegate_packet::header::proto;
+use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Meta, Pkt, Pool, Span, Time};
 use tidegate_policy::netfilter::Connstate as State;
 
@@ -78,6 +80,8 @@ struct Entry {
     /// Is it settled what the world sees of each end?
     settled: [bool; 2],
     tcp: Tcp,
+    /// What the last reset acknowledged.
+    reset_ack: u32,
     began: Time,
     expires: Time,
     used: bool,
@@ -108,6 +112,8 @@ pub struct Conntrack {
     free: Vec<u32>,
     index: BTreeMap<Tuple, u32>,
     asked: Asked,
+    /// Connections that an action began, with that time: whoever carries such a packet may lose it unseen.
+    begun: VecDeque<(u32, Time)>,
     /// When the packet came in that is on its way through the hooks.
     now: Time,
 }
@@ -147,6 +153,7 @@ impl Conntrack {
         self.entries.clear();
         self.free.clear();
         self.index.clear();
+        self.begun.clear();
     }
 
     /// Is none known?
@@ -158,9 +165,14 @@ impl Conntrack {
     pub fn enter(&mut self, now: Time, pool: &mut Pool, pkt: &Pkt) -> bool {
         // Untracked by a rule of the raw table.
         let untracked = pool.meta(pkt).connection == pack(State::Untracked, None);
-        if !self.asked.active || untracked {
+        if !self.asked.active || untracked || act::is_settled(pool.meta(pkt)) {
             return true;
         }
+        self.look_up(now, pool, pkt)
+    }
+
+    /// Finds or begins the connection of a packet. False: the table is full, the packet is lost.
+    fn look_up(&mut self, now: Time, pool: &mut Pool, pkt: &Pkt) -> bool {
         self.now = now;
         let outer = Outer::of(pool, pkt);
         let wrong = pool.meta(pkt).rewritten && !pool.settle(pkt).has_right_transport();
@@ -171,24 +183,29 @@ impl Conntrack {
             (None, None) => (State::Invalid, None, false),
         };
         let meta = pool.meta_mut(pkt);
-        meta.connection = pack(state, membership);
+        meta.connection = meta.connection & act::BY_ACTION | pack(state, membership);
         !full
     }
 
     /// A packet has passed all hooks: its connection is kept.
     pub fn confirm(&mut self, pool: &Pool, pkt: &Pkt) {
-        let Some(membership) = membership(pool.meta(pkt)) else { return };
-        let entry = &mut self.entries[membership.at as usize];
+        if let Some(membership) = membership(pool.meta(pkt)).filter(|_| self.asked.active) {
+            self.keep(membership.at);
+        }
+    }
+
+    fn keep(&mut self, at: u32) {
+        let entry = &mut self.entries[at as usize];
         let tuples = entry.tuples;
         if core::mem::replace(&mut entry.confirmed, true) {
             return;
         }
         for tuple in tuples {
             // Whoever had this place has been given up: its time was over.
-            if let Some(before) = self.index.get(&tuple).copied().filter(|at| *at != membership.at) {
+            if let Some(before) = self.index.get(&tuple).copied().filter(|before| *before != at) {
                 self.forget(before);
             }
-            self.index.insert(tuple, membership.at);
+            self.index.insert(tuple, at);
         }
     }
 
@@ -204,6 +221,19 @@ impl Conntrack {
     /// The mark of a packet's connection; `None`: it has none.
     pub fn mark(&self, meta: &Meta) -> Option<u32> {
         Some(self.entries[membership(meta)?.at as usize].mark)
+    }
+
+    /// The mark of the connection that a packet belongs to or, where it has not passed the hooks, would be found in.
+    pub(crate) fn known_mark(&mut self, now: Time, pool: &Pool, pkt: &Pkt) -> Option<u32> {
+        let meta = pool.meta(pkt);
+        if !matches!(meta.ethertype, ethertype::IPV4 | ethertype::IPV6) {
+            return None;
+        }
+        let found = match membership(meta) {
+            Some(membership) => membership,
+            None => self.lookup(now, &tuple(&Outer::of(pool, pkt))?)?,
+        };
+        Some(self.entries[found.at as usize].mark)
     }
 
     /// Sets it.
@@ -233,6 +263,9 @@ impl Conntrack {
                     return self.begin(now, tuple, outer, len);
                 }
                 Step::Go(next) => {
+                    if matches!(next, Tcp::Refused(_)) {
+                        entry.reset_ack = outer.tcp_ack.unwrap_or(0);
+                    }
                     refused = matches!(next, Tcp::Closed(_) | Tcp::Ended) && !entry.answered;
                     entry.tcp = next;
                 }
@@ -298,6 +331,7 @@ impl Conntrack {
             confirmed: false,
             settled: [false; 2],
             tcp,
+            reset_ack: 0,
             began: now,
             expires: now,
             used: true,
@@ -357,8 +391,15 @@ fn pack(state: State, membership: Option<Membership>) -> u32 {
 
 /// The connection of a packet.
 fn membership(meta: &Meta) -> Option<Membership> {
-    let at = (meta.connection >> 4).checked_sub(1)?;
+    let at = ((meta.connection & !act::BY_ACTION) >> 4).checked_sub(1)?;
     Some(Membership { at, reply: meta.connection & 8 != 0 })
+}
+
+/// A packet comes to the hooks: what is known of it from before is forgotten, unless an action looked it up.
+pub fn begin_hooks(meta: &mut Meta) {
+    if meta.connection & act::BY_ACTION == 0 {
+        meta.connection = 0;
+    }
 }
 
 /// A packet that nobody shall look up: it has no connection, and is untracked to those who ask.

@@ -114,7 +114,7 @@ impl Flow {
         new.baseclass = Some(entry.base);
         entry.params = new;
         entry.perturb = perturb;
-        entry.actions.take_over(actions);
+        entry.actions = actions;
         Ok(())
     }
 

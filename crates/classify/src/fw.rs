@@ -7,7 +7,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use tidegate_packet::{Handle, Mark};
 use tidegate_policy::dump::FilterEntry;
-use tidegate_policy::{Errno, FilterParams, FwParams, TcError};
+use tidegate_policy::{Errno, FilterParams, FwParams, Indev, TcError};
 
 /// The fw filters of one preference.
 #[derive(Debug, Default)]
@@ -32,6 +32,7 @@ fn named(mark: Mark, qdisc: Handle) -> Option<Handle> {
 struct Entry {
     mark: u32,
     classid: Option<Handle>,
+    indev: Option<Indev>,
     bound: bool,
     actions: Bound,
 }
@@ -89,6 +90,9 @@ impl Fw {
         }
         let Some(at) = self.find(mark.0 & self.mask) else { return Said::No };
         let entry = &self.entries[at];
+        if entry.indev.as_ref().is_some_and(|indev| !indev.is(asked.pool.meta(asked.pkt).came_in)) {
+            return Said::No;
+        }
         entry.actions.run(entry.classid.unwrap_or(Handle::NONE), asked)
     }
 
@@ -106,7 +110,7 @@ impl Fw {
         } else if params.mask.is_some() && mask != self.mask || params.mask.is_none() && self.mask != u32::MAX {
             return Err(TcError::bare(Errno::Inval));
         }
-        self.entries.push(Entry { mark, classid: params.classid, bound, actions });
+        self.entries.push(Entry { mark, classid: params.classid, indev: params.indev.clone(), bound, actions });
         self.index_from(self.entries.len() - 1);
         Ok(())
     }
@@ -121,7 +125,10 @@ impl Fw {
             entry.classid = params.classid;
             entry.bound = bound;
         }
-        entry.actions.take_over(actions);
+        if params.indev.is_some() {
+            entry.indev.clone_from(&params.indev);
+        }
+        entry.actions = actions;
         Ok(())
     }
 
@@ -168,7 +175,8 @@ impl Filters for Fw {
     }
     fn dump(&self, told: Told<'_>, line: &mut dyn FnMut(FilterEntry)) {
         for entry in self.in_dump_order() {
-            let params = FilterParams::Fw(FwParams { classid: entry.classid, mask: self.mask() });
+            let params = FwParams { classid: entry.classid, mask: self.mask(), indev: entry.indev.clone() };
+            let params = FilterParams::Fw(params);
             line(FilterEntry::Filter { handle: entry.mark, params, hits: None, actions: entry.actions.dump(told) });
         }
     }

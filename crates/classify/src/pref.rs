@@ -10,7 +10,10 @@ use crate::matchall::Matchall;
 use crate::u32::{Root, Tables};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::FilterEntry;
-use tidegate_policy::{Errno, FilterOp, FilterParams, FwParams, TcError};
+use tidegate_policy::{Act, Errno, FilterOp, FilterParams, FlowerField, FlowerParams, FwParams, TcError};
+
+/// The handle of ingress and clsact.
+const HOOKS: Handle = Handle(0xffff_0000);
 
 /// What lists do with filters of any kind, but for asking and making them.
 pub(crate) trait Filters {
@@ -108,6 +111,19 @@ pub(crate) struct Making<'a, 'o, 'r> {
     pub(crate) free_table: Option<u32>,
 }
 
+/// Looks whether a filter may be here with what it asks and does, as far as that is a matter of connections.
+fn attach(op: &FilterOp, with: &mut Making<'_, '_, '_>) -> Result<(), TcError> {
+    let asks_mark = |params: &FlowerParams| params.key(FlowerField::CtMark).is_some();
+    if matches!(&op.params, Some(FilterParams::Flower(params)) if asks_mark(params)) {
+        with.actions.need_connections();
+    }
+    if with.owner.qdisc != HOOKS && op.actions.iter().any(|action| matches!(action.act, Act::Ct(_))) {
+        let why = "act_ct: Attaching ct to a non ingress/clsact qdisc is unsupported";
+        return Err(TcError::new(Errno::OpNotSupp, why));
+    }
+    Ok(())
+}
+
 impl Pref {
     /// Is there a filter of this handle?
     pub(crate) fn has(&self, handle: u32, tables: &mut Tables) -> bool {
@@ -119,6 +135,7 @@ impl Pref {
 
     /// Makes a filter.
     pub(crate) fn set(&mut self, op: &FilterOp, with: &mut Making<'_, '_, '_>) -> Result<(), TcError> {
+        attach(op, with)?;
         let actions = Bound::new(&op.actions, with.actions, with.owner.now)?;
         let places = actions.places().to_vec();
         self.make(op, actions, with).inspect_err(|_| with.actions.unbind(&places))
@@ -150,6 +167,7 @@ impl Pref {
 
     /// Changes a filter that is there.
     pub(crate) fn change(&mut self, op: &FilterOp, with: &mut Making<'_, '_, '_>) -> Result<(), TcError> {
+        attach(op, with)?;
         let actions = Bound::new(&op.actions, with.actions, with.owner.now)?;
         let places = actions.places().to_vec();
         self.alter(op, actions, with).inspect_err(|_| with.actions.unbind(&places))

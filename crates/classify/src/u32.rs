@@ -272,9 +272,7 @@ impl Tables {
     ) -> Result<(), TcError> {
         self.must_link(params.link)?;
         let node = self.node_mut(handle).ok_or(TcError::bare(Errno::Inval))?;
-        if params.keys != node.params.keys {
-            return Err(TcError::bare(Errno::Inval));
-        }
+        // What it matches stays, whatever the change says of it.
         if params.classid.is_some() {
             node.params.classid = params.classid;
             (node.holder, node.bound) = (holder, bound);
@@ -282,7 +280,10 @@ impl Tables {
         if params.link.is_some() {
             node.params.link = params.link;
         }
-        node.actions.take_over(actions);
+        if params.indev.is_some() {
+            node.params.indev.clone_from(&params.indev);
+        }
+        node.actions = actions;
         Ok(())
     }
 
@@ -406,6 +407,9 @@ impl Node {
 
     /// What it says of a packet that it matches. A node that neither names a class nor does anything only counts.
     fn decide(&mut self, asked: &mut Asked<'_>) -> Said {
+        if self.params.indev.as_ref().is_some_and(|indev| !indev.is(asked.pool.meta(asked.pkt).came_in)) {
+            return Said::No;
+        }
         if self.params.classid.is_none() && self.actions.is_empty() {
             return Said::No;
         }

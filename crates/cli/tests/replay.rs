@@ -29,6 +29,14 @@ const ARCHIVES: &[(&str, &str)] = &[
         "answers-kinds.tar.gz",
         "netem: limits, second copies, marks, losses below others; trees with ets, fq, fq_pie, gred, hhf, skbprio",
     ),
+    (
+        "answers-fuzz.tar.gz",
+        "what the fuzzer found: packets held for a look, ancestors told less than the truth, words of another kind",
+    ),
+    (
+        "answers-around.tar.gz",
+        "actions that ask for connections, packets led to where they arrive, devices they came in by, samples, resets",
+    ),
     ("routed.tar.gz", "routed conversations behind rules of iptables"),
     (
         "answers-rewrite.tar.gz",

@@ -2,7 +2,7 @@
 
 use super::nat::Home;
 use alloc::vec::Vec;
-use tidegate_classify::conntrack::{Asked, Conntrack};
+use tidegate_classify::conntrack::{self, Asked, Conntrack};
 use tidegate_classify::netfilter::{Place, Seen, Table, Verdict};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Pkt, Pool, Time};
@@ -191,7 +191,7 @@ impl Firewall {
 
     /// The chains before the lookup of the connection, and that.
     fn enter(&mut self, hook: Hook, place: Place<'_>, now: Time, pool: &mut Pool, pkt: &Pkt) -> bool {
-        pool.meta_mut(pkt).connection = 0;
+        conntrack::begin_hooks(pool.meta_mut(pkt));
         self.chains(hook, (i32::MIN, Base::CONNECTIONS), place, pool, pkt) && self.connections.enter(now, pool, pkt)
     }
 

@@ -1,15 +1,16 @@
 //! Packets that filters lead from one device to another, and what an ifb gives back.
 
-use super::{DeviceId, Gateway, Offer, Why, World};
+use super::{DeviceId, Gateway, Offer, Why, World, number, reframe};
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
+use tidegate_classify::{Actions, Mirrored};
 use tidegate_packet::{Pkt, Pool, Time};
 use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry};
-use tidegate_policy::{Act, Action, ActionId, ActionsOp, Errno, FilterOp, TcError};
-use tidegate_qdisc::{Arrival, Shaper};
+use tidegate_policy::{Act, Action, ActionId, ActionsOp, Errno, FilterOp, FilterParams, TcError};
+use tidegate_qdisc::{Arrival, Shaper, Way};
 
 /// Devices that one packet may be led through in one call; beyond that it is lost, as in the kernel a loop would be.
-const MOST_LEADS: u32 = 4;
+const MOST_LEADS: u32 = Actions::MOST_LEADS;
 
 /// What became of a packet that arrived at a device.
 #[must_use]
@@ -26,21 +27,57 @@ pub enum Received {
 impl Gateway {
     /// A packet arrives at a device, before routing and netfilter: the filters of its ingress qdisc decide.
     pub fn receive(&mut self, world: World<'_>, device: DeviceId, pkt: Pkt) -> Received {
+        self.receive_led(world, device, pkt, 0)
+    }
+
+    /// The same, for a packet that filters had arrive at so many devices before.
+    fn receive_led(&mut self, world: World<'_>, device: DeviceId, pkt: Pkt, before: u32) -> Received {
         let World { now, pool, draws } = world;
+        pool.meta_mut(&pkt).came_in = number(device);
+        self.actions.led_before = before;
         let arrival = self.lent(device, |shaper| shaper.arrive(now, pool, draws, pkt));
-        self.send_copies(World { now, pool, draws });
+        self.actions.led_before = 0;
+        self.send_copies(World { now, pool, draws }, device, before + 1);
         match arrival {
             Arrival::Passed(pkt) => self.ascend(World { now, pool, draws }, device, pkt),
             Arrival::Lost => Received::Lost,
-            Arrival::Led(pkt, to) => {
+            Arrival::Led(pkt, way) if way.arrives => {
+                self.arrive_led(World { now, pool, draws }, device, way.to, pkt, before + 1)
+            }
+            Arrival::Led(pkt, Way { to, .. }) => {
                 let meta = pool.meta_mut(&pkt);
-                (meta.led_from, meta.led_out) = (device.0 as u16 + 1, false);
+                (meta.led_from, meta.led_out) = (number(device), false);
                 match self.lead(World { now, pool, draws }, device, to, pkt) {
                     (Offer::Refused | Offer::Stopped, _) => Received::Lost,
                     (_, to) => Received::Led(to),
                 }
             }
         }
+    }
+
+    /// A packet that a filter at `from` had arrive at device number `to`.
+    fn arrive_led(&mut self, world: World<'_>, from: DeviceId, to: u32, pkt: Pkt, before: u32) -> Received {
+        let World { now, pool, draws } = world;
+        let there = self.ports.get(to as usize).filter(|port| !port.is_gone() && before <= MOST_LEADS);
+        let Some(header) = there.map(|port| port.spec.link_header) else {
+            self.port(from).shaper.refuse(now, pool, draws, pkt, Why::Policy);
+            return Received::Lost;
+        };
+        reframe(pool, &pkt, self.ports[from.0 as usize].spec.link_header, header);
+        self.receive_led(World { now, pool, draws }, DeviceId(to), pkt, before)
+    }
+
+    /// The same, if routing is to see it later.
+    fn arrive_later(&mut self, world: World<'_>, from: DeviceId, to: u32, pkt: Pkt, before: u32) {
+        if let Received::Passed(pkt, by) = self.arrive_led(world, from, to, pkt, before) {
+            self.arrived.push_back((pkt, by));
+        }
+    }
+
+    /// The next packet that a filter had arrive at a device, with that device, beside what was received or offered: whoever drives the
+    /// machine routes it. Copies of what is received come before it, all others after what was offered has gone on.
+    pub fn take_arrived(&mut self) -> Option<(Pkt, DeviceId)> {
+        self.arrived.pop_front()
     }
 
     /// Where a packet that an ifb's egress gave belongs: the device it was led from, and whether it was on its way out there. `None`:
@@ -69,60 +106,78 @@ impl Gateway {
     pub(crate) fn follow(&mut self, world: World<'_>, device: DeviceId, offer: Offer) -> Offer {
         let World { now, pool, draws } = world;
         let led = self.port(device).shaper.take_led();
-        self.send_copies(World { now, pool, draws });
-        let Some((pkt, to)) = led else { return offer };
+        self.send_copies(World { now, pool, draws }, device, 0);
+        let Some((pkt, way)) = led else { return offer };
+        if way.arrives {
+            self.arrive_later(World { now, pool, draws }, device, way.to, pkt, 0);
+            return Offer::Queued;
+        }
         let meta = pool.meta_mut(&pkt);
-        (meta.led_from, meta.led_out) = (device.0 as u16 + 1, true);
-        self.lead(World { now, pool, draws }, device, to, pkt).0
+        (meta.led_from, meta.led_out) = (number(device), true);
+        self.lead(World { now, pool, draws }, device, way.to, pkt).0
     }
 
-    /// Sends the copies that actions made of packets out by the devices they are for. An ifb gives none of them back.
+    /// Sends the copies that actions on `device` made of packets to the devices they are for. An ifb gives none of them back.
     #[inline]
-    fn send_copies(&mut self, world: World<'_>) {
+    fn send_copies(&mut self, world: World<'_>, device: DeviceId, before: u32) {
         if self.actions.has_mirrored() {
-            self.send_all_copies(world);
+            self.send_all_copies(world, device, before);
         }
     }
 
-    fn send_all_copies(&mut self, world: World<'_>) {
+    fn send_all_copies(&mut self, world: World<'_>, device: DeviceId, before: u32) {
         let World { now, pool, draws } = world;
         for _ in 0..MOST_LEADS {
-            for copy in self.actions.take_mirrored() {
-                let from = DeviceId(copy.to);
-                pool.meta_mut(&copy.pkt).led_from = 0;
-                let _ = self.lead(World { now, pool, draws }, from, copy.to, copy.pkt);
+            for Mirrored { pkt, way } in self.actions.take_mirrored() {
+                pool.meta_mut(&pkt).led_from = 0;
+                if way.arrives {
+                    self.arrive_later(World { now, pool, draws }, device, way.to, pkt, before);
+                } else {
+                    let _ = self.lead(World { now, pool, draws }, device, way.to, pkt);
+                }
             }
         }
         // What goes round for ever ends here.
         for copy in self.actions.take_mirrored() {
-            self.port(DeviceId(copy.to)).shaper.refuse(now, pool, draws, copy.pkt, Why::Policy);
+            self.port(device).shaper.refuse(now, pool, draws, copy.pkt, Why::Policy);
         }
     }
 
-    /// Has a device work with the machine's actions.
+    /// Has a device work with the machine's actions, and those with its connections.
     #[inline]
     pub(crate) fn lent<R>(&mut self, device: DeviceId, work: impl FnOnce(&mut Shaper) -> R) -> R {
-        let Gateway { ports, actions, .. } = self;
+        let Gateway { ports, actions, firewall, .. } = self;
         let shaper = &mut ports[device.0 as usize].shaper;
+        let asks = actions.ask_connections();
+        if asks {
+            actions.swap_connections(&mut firewall.connections);
+        }
         shaper.swap_actions(actions);
         let done = work(shaper);
         shaper.swap_actions(actions);
+        if asks {
+            actions.swap_connections(&mut firewall.connections);
+        }
         done
     }
 
     /// Gives a packet to the egress of device number `to`, and on if filters there lead it further.
     fn lead(&mut self, world: World<'_>, from: DeviceId, to: u32, pkt: Pkt) -> (Offer, DeviceId) {
         let World { now, pool, draws } = world;
-        let (mut pkt, mut to) = (pkt, to);
+        let (mut pkt, mut last, mut to) = (pkt, from, to);
         self.firewall.connections.see_inside(now, pool, &pkt);
         for _ in 0..MOST_LEADS {
             let Some(port) = self.ports.get_mut(to as usize).filter(|port| !port.is_gone()) else { break };
             let meta = pool.meta_mut(&pkt);
-            meta.len = meta.frame_len;
+            (meta.len, meta.came_in) = (meta.frame_len, number(last));
             port.led_to = true;
             let offer = self.lent(DeviceId(to), |shaper| shaper.offer(now, pool, draws, pkt));
             match self.port(DeviceId(to)).shaper.take_led() {
-                Some((again, further)) => (pkt, to) = (again, further),
+                Some((again, Way { to: further, arrives: true })) => {
+                    self.arrive_later(World { now, pool, draws }, DeviceId(to), further, again, 0);
+                    return (Offer::Queued, DeviceId(to));
+                }
+                Some((again, further)) => (pkt, last, to) = (again, DeviceId(to), further.to),
                 None => return (offer, DeviceId(to)),
             }
         }
@@ -132,12 +187,25 @@ impl Gateway {
 
     /// Fills in what the kernel would have been told by number: the devices packets are led to.
     pub(crate) fn complete<'a>(&self, op: &'a FilterOp) -> Result<Cow<'a, FilterOp>, TcError> {
-        if op.actions.is_empty() {
-            return Ok(Cow::Borrowed(op));
+        let mut op = Cow::Borrowed(op);
+        if let Some(FilterParams::Fw(_) | FilterParams::U32(_) | FilterParams::Flower(_)) = &op.params {
+            self.find_indev(&mut op)?;
         }
-        let mut op = op.clone();
+        if op.actions.is_empty() {
+            return Ok(op);
+        }
+        let mut op = op.into_owned();
         op.actions.iter_mut().try_for_each(|action| self.find_target(action))?;
         Ok(Cow::Owned(op))
+    }
+
+    fn find_indev(&self, op: &mut Cow<'_, FilterOp>) -> Result<(), TcError> {
+        let Some(mut params) = op.params.clone() else { return Ok(()) };
+        let Some(indev) = params.indev_mut() else { return Ok(()) };
+        let found = self.device(&indev.name);
+        indev.device = found.ok_or(TcError::new(Errno::Inval, "Network device not found"))?.0;
+        op.to_mut().params = Some(params);
+        Ok(())
     }
 
     /// The same for actions that are made by themselves.
@@ -187,7 +255,10 @@ impl Gateway {
     /// Devices are listed by the names they have now.
     pub(crate) fn name_devices(&self, dumps: &mut [FilterDump]) {
         for dump in dumps {
-            let FilterEntry::Filter { actions, .. } = &mut dump.entry else { continue };
+            let FilterEntry::Filter { actions, params, .. } = &mut dump.entry else { continue };
+            if let Some(indev) = params.indev_mut() {
+                indev.name = self.name_of(indev.device).unwrap_or_default().into();
+            }
             for action in actions {
                 self.name_target(&mut action.action.act);
             }
@@ -196,8 +267,12 @@ impl Gateway {
 
     fn name_target(&self, act: &mut Act) {
         if let Act::Mirred(mirred) = act {
-            let port = self.ports.get(mirred.device as usize).filter(|port| !port.is_gone());
-            mirred.to = port.map_or("*", |port| &port.name).into();
+            mirred.to = self.name_of(mirred.device).unwrap_or("*").into();
         }
+    }
+
+    fn name_of(&self, device: u32) -> Option<&str> {
+        let port = self.ports.get(device as usize).filter(|port| !port.is_gone())?;
+        Some(&port.name)
     }
 }

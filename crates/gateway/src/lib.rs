@@ -22,6 +22,7 @@ pub use tidegate_qdisc::{CakeReason, CakeTin, Event, Offer, Spot, Switches, What
 
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
 use device::Port;
@@ -68,6 +69,8 @@ pub struct Gateway {
     next_handle: Option<u16>,
     dissector: Dissector,
     actions: Box<Actions>,
+    /// Packets that filters had arrive at other devices, and those; routing is yet to see them.
+    arrived: VecDeque<(Pkt, DeviceId)>,
 }
 
 const NO_DEVICE: TcError = TcError::new(Errno::NoDev, "Cannot find device");
@@ -242,6 +245,10 @@ impl Gateway {
     pub fn offer(&mut self, world: World<'_>, device: DeviceId, route: Route, pkt: Pkt) -> Offer {
         let World { now, pool, draws } = world;
         pool.set_dissector(self.dissector);
+        pool.meta_mut(&pkt).came_in = match route {
+            Route::Forwarded(Some(from)) => number(from),
+            _ => 0,
+        };
         let passes = self.hooks(now, pool, device, route, &pkt);
         let why = match passes {
             Passage::Passed => None,
@@ -320,6 +327,9 @@ impl Gateway {
         let pkt = self.lent(device, |shaper| shaper.poll(world.now, world.pool, world.draws))?;
         let meta = world.pool.meta_mut(&pkt);
         meta.passed_over = false;
+        if meta.led_from != 0 {
+            meta.came_in = number(device);
+        }
         if matches!(meta.ethertype, ethertype::VLAN | ethertype::QINQ) {
             tag_frame(world.pool, &pkt);
         }
@@ -415,6 +425,11 @@ impl Gateway {
         self.name_devices(&mut dumps);
         Ok(dumps)
     }
+}
+
+/// A device as packets note it.
+fn number(device: DeviceId) -> u16 {
+    device.0 as u16 + 1
 }
 
 /// The tag beside a packet is written into its frame as it leaves.

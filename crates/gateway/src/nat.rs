@@ -34,6 +34,11 @@ impl Firewall {
     /// What the table nat does at a hook to a packet; false if it is lost.
     pub(crate) fn nat(&mut self, hook: Hook, place: Place<'_>, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
         let end = if matches!(hook, Hook::Prerouting | Hook::Output) { End::Destination } else { End::Source };
+        let family = Family::of(pool.meta(pkt).ethertype == ethertype::IPV6);
+        // Without the table nobody translates here, not even what the action ct settled.
+        if !self.tables.iter().any(|t| t.family() == family && t.name() == "nat" && !t.is_free()) {
+            return true;
+        }
         if self.connections.is_unsettled(pool.meta(pkt), end) && !self.settle(hook, end, place, home, pool, pkt) {
             return false;
         }

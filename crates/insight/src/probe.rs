@@ -196,6 +196,9 @@ impl Prober {
     fn leave(&mut self, mut trip: Trip<'_>, pkt: Pkt, device: DeviceId, route: Route) -> Way {
         let Prober { gateway, pool, draws, now, .. } = self;
         let offer = gateway.offer(World { now: *now, pool, draws }, device, route, pkt);
+        while let Some((arrived, _)) = gateway.take_arrived() {
+            pool.release(arrived);
+        }
         self.after_offer(&mut trip, device, offer);
         self.told(trip)
     }
@@ -203,7 +206,12 @@ impl Prober {
     /// In by a device; what goes on to routing comes back, with the device it came in by.
     fn arrive(&mut self, trip: &mut Trip<'_>, pkt: Pkt, device: DeviceId) -> Option<(Pkt, DeviceId)> {
         let Prober { gateway, pool, draws, now, .. } = self;
-        match gateway.receive(World { now: *now, pool, draws }, device, pkt) {
+        let received = gateway.receive(World { now: *now, pool, draws }, device, pkt);
+        // Only the packet itself is followed, not copies of it.
+        while let Some((copy, _)) = gateway.take_arrived() {
+            pool.release(copy);
+        }
+        match received {
             Received::Passed(pkt, came_in) => Some((pkt, came_in)),
             Received::Lost | Received::Led(_) => {
                 self.note_losses(trip, device);

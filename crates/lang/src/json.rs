@@ -61,14 +61,14 @@ fn write(value: &Json, indent: Option<usize>, out: &mut String) {
             out.push_str(&if indent.is_some() { format!("[ {row} ]") } else { format!("[{row}]") });
         }
         Json::List(items) => {
-            out.push('[');
+            out.push_str(if indent.is_some() { "[ " } else { "[" });
             for (index, item) in items.iter().enumerate() {
                 if index > 0 {
                     out.push(',');
                 }
                 write(item, indent.map(|indent| indent + 4), out);
             }
-            out.push(']');
+            out.push_str(if indent.is_some() { " ]" } else { "]" });
         }
         Json::Object(all) => {
             out.push('{');

@@ -61,6 +61,8 @@ pub struct Meta {
     pub connection: u32,
     /// The device where it was led away to another one, as its machine numbers devices, plus one; 0: it was not.
     pub led_from: u16,
+    /// The device that it came in by (or was led from), by number, plus one; 0: none, it is the machine's own.
+    pub came_in: u16,
     /// It was on its way out there; else it had just arrived.
     pub led_out: bool,
     /// The actions of the next filter that matches are passed over: it came back from the device they led it to.

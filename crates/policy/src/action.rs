@@ -1,5 +1,7 @@
 //! Actions: what a filter does with a packet beside naming a class (tc-actions(8)).
 
+mod connection;
+mod count;
 mod csum;
 mod edit;
 mod nat;
@@ -8,6 +10,8 @@ mod police;
 mod skbmod;
 mod vlan;
 
+pub use connection::{Connmark, Ct, CtNat, Ctinfo, CtinfoCounts};
+pub use count::{Sample, Simple};
 pub use csum::Csum;
 pub use edit::{PacketType, Skbedit};
 pub use nat::Nat;
@@ -68,11 +72,60 @@ pub struct Action {
     pub old_style: bool,
     /// Octets that its owner can know it by (`cookie`); empty without.
     pub cookie: Vec<u8>,
+    /// How cards are to count for it.
+    pub card: CardCounts,
+    /// It shall count in one place for all processors (`no_percpu`).
+    pub no_percpu: bool,
+    /// Who alone may do it, if that was said.
+    pub only: Option<Only>,
+}
+
+/// Who alone may do an action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Only {
+    /// A card (`skip_sw`).
+    Card,
+    /// The machine itself (`skip_hw`).
+    Software,
+}
+
+/// How cards are to count for an action that they do (`hw_stats`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CardCounts {
+    /// Somehow.
+    #[default]
+    Any,
+    /// At once.
+    Immediate,
+    /// Now and then.
+    Delayed,
+    /// Not at all.
+    Disabled,
+}
+
+impl CardCounts {
+    /// Its name in tc; none where it was not said.
+    pub const fn name(self) -> Option<&'static str> {
+        match self {
+            CardCounts::Any => None,
+            CardCounts::Immediate => Some("immediate"),
+            CardCounts::Delayed => Some("delayed"),
+            CardCounts::Disabled => Some("disabled"),
+        }
+    }
 }
 
 impl From<Act> for Action {
     fn from(act: Act) -> Action {
-        Action { act, index: 0, old_style: false, cookie: Vec::new() }
+        Action {
+            act,
+            index: 0,
+            old_style: false,
+            cookie: Vec::new(),
+            card: CardCounts::Any,
+            no_percpu: false,
+            only: None,
+        }
     }
 }
 
@@ -87,6 +140,16 @@ pub enum Act {
     Mirred(Mirred),
     /// What the kernel knows of the packet is changed: mark, priority.
     Skbedit(Skbedit),
+    /// The packet gets its connection's mark.
+    Connmark(Connmark),
+    /// The packet gets what is written in its connection's mark.
+    Ctinfo(Ctinfo),
+    /// The packet is shown to connection tracking.
+    Ct(Ct),
+    /// The kernel's log gets a line.
+    Simple(Simple),
+    /// Some packets are shown to who listens.
+    Sample(Sample),
     /// Addresses become others.
     Nat(Nat),
     /// Octets become others.
@@ -128,6 +191,8 @@ pub struct Mirred {
     pub device: u32,
     /// A copy goes there and the packet goes on (`mirror`); else the packet itself goes (`redirect`).
     pub copy: bool,
+    /// It arrives there (`ingress`); else it leaves there.
+    pub arrives: bool,
     /// How things go on here: `stolen` for a redirect, `pipe` for a mirror unless it was said otherwise.
     pub control: Control,
 }
@@ -138,7 +203,13 @@ impl Act {
 
     /// `mirred egress redirect dev TO`.
     pub fn redirect(to: impl Into<String>) -> Act {
-        Act::Mirred(Mirred { to: to.into(), device: Act::NOWHERE, copy: false, control: Control::Stolen })
+        Act::Mirred(Mirred {
+            to: to.into(),
+            device: Act::NOWHERE,
+            copy: false,
+            arrives: false,
+            control: Control::Stolen,
+        })
     }
 
     /// A decision and nothing else.
@@ -153,6 +224,11 @@ impl Act {
             Act::Police(_) => "police",
             Act::Mirred(_) => "mirred",
             Act::Skbedit(_) => "skbedit",
+            Act::Connmark(_) => "connmark",
+            Act::Ctinfo(_) => "ctinfo",
+            Act::Ct(_) => "ct",
+            Act::Simple(_) => "simple",
+            Act::Sample(_) => "sample",
             Act::Nat(_) => "nat",
             Act::Pedit(_) => "pedit",
             Act::Csum(_) => "csum",
@@ -168,6 +244,11 @@ impl Act {
             Act::Police(police) => vec![police.exceed, police.conform.unwrap_or_default()],
             Act::Mirred(Mirred { control, .. })
             | Act::Skbedit(Skbedit { control, .. })
+            | Act::Connmark(Connmark { control, .. })
+            | Act::Ctinfo(Ctinfo { control, .. })
+            | Act::Ct(Ct { control, .. })
+            | Act::Simple(Simple { control, .. })
+            | Act::Sample(Sample { control, .. })
             | Act::Nat(Nat { control, .. })
             | Act::Pedit(Pedit { control, .. })
             | Act::Csum(Csum { control, .. })
@@ -176,10 +257,10 @@ impl Act {
         }
     }
 
-    /// The device that the packet itself leaves by, if that is what it does.
+    /// The device that the packet itself leaves by (not the one where it is made to arrive), if that is what it does.
     pub fn redirects_to(&self) -> Option<&str> {
         match self {
-            Act::Mirred(Mirred { copy: false, to, .. }) => Some(to),
+            Act::Mirred(Mirred { copy: false, arrives: false, to, .. }) => Some(to),
             _ => None,
         }
     }

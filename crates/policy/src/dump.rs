@@ -12,7 +12,7 @@ pub use fq::FqStats;
 pub use fq_pie::FqPieStats;
 pub use hhf::HhfStats;
 
-use crate::action::Action;
+use crate::action::{Action, CtinfoCounts};
 use crate::filter::FilterParams;
 use crate::kind::Kind;
 use crate::params::{ClassParams, QdiscParams};
@@ -164,6 +164,8 @@ pub struct ActionDump {
     pub used: u64,
     /// Since it was first used, ns.
     pub first_used: Option<u64>,
+    /// What a ctinfo did.
+    pub ctinfo: CtinfoCounts,
 }
 
 /// How often a u32 filter was asked, and with what success.

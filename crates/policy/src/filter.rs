@@ -38,6 +38,16 @@ impl FilterParams {
         }
     }
 
+    /// The device that packets must have come in by, if it says so.
+    pub fn indev_mut(&mut self) -> Option<&mut Indev> {
+        match self {
+            FilterParams::Fw(params) => params.indev.as_mut(),
+            FilterParams::U32(params) => params.indev.as_mut(),
+            FilterParams::Flower(params) => params.indev.as_mut(),
+            FilterParams::Flow(_) | FilterParams::Matchall(_) | FilterParams::Basic(_) => None,
+        }
+    }
+
     /// The class it leads to by name; flow computes its classes.
     pub fn classid(&self) -> Option<Handle> {
         match self {
@@ -51,6 +61,27 @@ impl FilterParams {
     }
 }
 
+/// The device that packets must have come in by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Indev {
+    /// Its name, as given; in a dump, as it is called now.
+    pub name: String,
+    /// Its number on the machine; [`crate::Act::NOWHERE`] until the machine has looked it up, and when it is gone.
+    pub device: u32,
+}
+
+impl Indev {
+    /// A device of this name, which is yet to be looked up.
+    pub fn named(name: &str) -> Indev {
+        Indev { name: name.to_owned(), device: crate::Act::NOWHERE }
+    }
+
+    /// Did a packet come in by it that notes this of itself (a device's number, plus one)?
+    pub fn is(&self, came_in: u16) -> bool {
+        self.device.checked_add(1) == Some(u32::from(came_in))
+    }
+}
+
 /// fw.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FwParams {
@@ -58,6 +89,8 @@ pub struct FwParams {
     pub classid: Option<Handle>,
     /// Bits of the mark that are compared. In a dump `None` = all.
     pub mask: Option<u32>,
+    /// The device that packets must have come in by.
+    pub indev: Option<Indev>,
 }
 
 /// matchall.
@@ -89,6 +122,8 @@ pub struct U32Params {
     pub keys: Vec<U32Key>,
     /// The firewall mark must also match: (value, mask).
     pub mark: Option<(u32, u32)>,
+    /// The device that packets must have come in by.
+    pub indev: Option<Indev>,
     /// The bucket to go in, by its handle (`2:1f:`); 0 = the preference's root table.
     pub table: u32,
     /// Not a filter but a hash table of so many buckets.

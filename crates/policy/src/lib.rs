@@ -20,13 +20,15 @@ pub mod netfilter;
 pub mod spec;
 
 pub use action::{
-    Act, Action, Control, Csum, Gact, Mirred, Nat, PacketType, Pedit, PeditAt, PeditHeader, PeditKey, Police,
-    RandomGact, Skbedit, Skbmod, Vlan, VlanHow, VlanTag,
+    Act, Action, CardCounts, Connmark, Control, Csum, Ct, CtNat, Ctinfo, CtinfoCounts, Gact, Mirred, Nat, Only,
+    PacketType, Pedit, PeditAt, PeditHeader, PeditKey, Police, RandomGact, Sample, Simple, Skbedit, Skbmod, Vlan,
+    VlanHow, VlanTag,
 };
 pub use error::{Errno, TcError};
 pub use filter::{
     BasicParams, Compare, Ematch, FilterParams, FlowKeySet, FlowMode, FlowParams, FlowerField, FlowerKey, FlowerParams,
-    FwParams, Layer, MatchallParams, MetaId, MetaValue, Term, U32Key, U32Offset, U32OffsetField, U32Params, Width,
+    FwParams, Indev, Layer, MatchallParams, MetaId, MetaValue, Term, U32Key, U32Offset, U32OffsetField, U32Params,
+    Width,
 };
 pub use kind::Kind;
 pub use link::{LinkKind, LinkOp, Tunnel, TunnelMode};

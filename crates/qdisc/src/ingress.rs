@@ -3,7 +3,7 @@
 use crate::cx::{Cx, Why};
 use crate::node;
 use alloc::vec::Vec;
-use tidegate_classify::{FilterList, Owner, Told, Verdict};
+use tidegate_classify::{FilterList, Owner, Told, Verdict, Way};
 use tidegate_packet::{Handle, Pkt};
 use tidegate_policy::dump::{FilterDump, QdiscDump, QueueStats, Xstats};
 use tidegate_policy::{Errno, FilterOp, Kind, QdiscOp, QdiscParams, TcError, Verb};
@@ -40,7 +40,7 @@ struct Hook {
 pub(crate) enum Hooked {
     Passed(Pkt),
     Lost,
-    Led(Pkt, u32),
+    Led(Pkt, Way),
 }
 
 impl Ingress {
@@ -203,6 +203,6 @@ fn decide(hook: &mut Hook, drops: &mut u32, cx: &mut Cx<'_>, pkt: Pkt, len: u32)
             cx.steal(HANDLE, pkt);
             Hooked::Lost
         }
-        Some(Verdict::Redirect(to)) => Hooked::Led(pkt, to),
+        Some(Verdict::Redirect(way)) => Hooked::Led(pkt, way),
     }
 }

@@ -23,3 +23,4 @@ pub use discipline::{Dequeue, Discipline, Enqueue, GivenUp, Own, Peek, Visit};
 pub use kind::{CakeReason, CakeTin};
 pub use node::Node;
 pub use shaper::{Arrival, Offer, Shaper, Spot};
+pub use tidegate_classify::Way;

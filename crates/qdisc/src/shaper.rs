@@ -9,7 +9,7 @@ use crate::node::Node;
 use crate::ways::{self, Ways};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use tidegate_classify::Actions;
+use tidegate_classify::{Actions, Way};
 use tidegate_packet::{Draws, Handle, Pkt, Pool, Time, Timer, Wheel};
 use tidegate_policy::Kind;
 
@@ -33,8 +33,8 @@ pub enum Offer {
 pub enum Arrival {
     /// It goes on.
     Passed(Pkt),
-    /// A filter leads it to another device, by number ([`tidegate_policy::Act::NOWHERE`]: to one that is gone).
-    Led(Pkt, u32),
+    /// A filter leads it to another device.
+    Led(Pkt, Way),
     /// It was dropped.
     Lost,
 }
@@ -68,7 +68,7 @@ pub struct Shaper {
     wheel: Wheel,
     late_timers: bool,
     pub(crate) ingress: Box<Ingress>,
-    led: Option<(Pkt, u32)>,
+    led: Option<(Pkt, Way)>,
     copied: Option<(Pkt, Handle)>,
     pub(crate) ways: Ways,
     /// The machine's actions, while the device is at work; in between they are with the machine.
@@ -179,13 +179,13 @@ impl Shaper {
         match ingress.arrive(&mut cx, pkt) {
             Hooked::Passed(pkt) => Arrival::Passed(pkt),
             Hooked::Lost => Arrival::Lost,
-            Hooked::Led(pkt, to) => Arrival::Led(pkt, to),
+            Hooked::Led(pkt, way) => Arrival::Led(pkt, way),
         }
     }
 
-    /// The packet that the last offer led to another device, with that device's number.
+    /// The packet that the last offer led to another device, and the way.
     #[inline]
-    pub fn take_led(&mut self) -> Option<(Pkt, u32)> {
+    pub fn take_led(&mut self) -> Option<(Pkt, Way)> {
         self.led.take()
     }
 
@@ -208,8 +208,8 @@ impl Shaper {
             match ingress.leave(&mut cx, pkt) {
                 Hooked::Passed(pkt) => pkt,
                 Hooked::Lost => return Offer::Refused,
-                Hooked::Led(pkt, to) => {
-                    self.led = Some((pkt, to));
+                Hooked::Led(pkt, way) => {
+                    self.led = Some((pkt, way));
                     return Offer::Queued;
                 }
             }
@@ -228,7 +228,7 @@ impl Shaper {
         pool: &mut Pool,
         draws: &mut dyn Draws,
         packets: &mut Vec<Pkt>,
-        mut told: impl FnMut(Offer, Option<(Pkt, u32)>),
+        mut told: impl FnMut(Offer, Option<(Pkt, Way)>),
     ) {
         if self.ingress.is_there() {
             for pkt in packets.drain(..) {
@@ -388,6 +388,7 @@ impl Shaper {
             copied: &mut self.copied,
             lost: Lost::default(),
             vanished: crate::cx::Lost::default(),
+            misheard: 0,
             purge_group: 0,
         };
         Entered { root: &mut self.root, ingress: &mut self.ingress, cx, ways: &self.ways }

@@ -34,6 +34,14 @@ impl GatewayMachine {
         GatewayMachine { gateway, draws, tunnels_are_met: false, devices: devices.into_iter().collect() }
     }
 
+    /// What filters had arrive at a device beside what goes on ends there: no conversation of the network expects it.
+    #[inline]
+    fn end_arrived(&mut self, pool: &mut Pool) {
+        while let Some((pkt, _)) = self.gateway.take_arrived() {
+            pool.release(pkt);
+        }
+    }
+
     /// How many ports it has.
     pub fn ports(&self) -> usize {
         self.devices.len()
@@ -65,15 +73,19 @@ impl Machine for GatewayMachine {
         let route = match origin {
             Origin::Local => Route::Local,
             Origin::Outside | Origin::Port(_) => Route::Forwarded(from),
-            Origin::Above(_) => {
-                return match from {
-                    Some(upper) => told(self.gateway.descend(world, upper, device, pkt)),
-                    None => told(self.gateway.offer(world, device, Route::Direct, pkt)),
-                };
+            Origin::Above(_) => Route::Direct,
+            Origin::GivenBack => {
+                let offer = self.gateway.offer_back(world, device, pkt);
+                self.end_arrived(pool);
+                return told(offer);
             }
-            Origin::GivenBack => return told(self.gateway.offer_back(world, device, pkt)),
         };
-        told(self.gateway.offer(world, device, route, pkt))
+        let offer = match (origin, from) {
+            (Origin::Above(_), Some(upper)) => self.gateway.descend(world, upper, device, pkt),
+            _ => self.gateway.offer(world, device, route, pkt),
+        };
+        self.end_arrived(pool);
+        told(offer)
     }
 
     #[inline]
@@ -87,7 +99,9 @@ impl Machine for GatewayMachine {
         let Some(device) = self.device(port) else { return Received::Passed(pkt, port) };
         self.gateway.unwrap_arrival(pool, device, &pkt);
         self.gateway.wrap_arrival(pool, device, &pkt, !self.tunnels_are_met);
-        match self.gateway.receive(World { now, pool, draws: &mut self.draws }, device, pkt) {
+        let received = self.gateway.receive(World { now, pool, draws: &mut self.draws }, device, pkt);
+        self.end_arrived(pool);
+        match received {
             tidegate_gateway::Received::Passed(pkt, came_in) => {
                 let port = if came_in == device { Some(port) } else { self.port(came_in) };
                 match port {

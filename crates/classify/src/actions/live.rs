@@ -1,18 +1,35 @@
 //! One action at work: what it does to a packet, and what it counts.
 
-use super::police::Policer;
-use super::{Done, Meter, Mirrored, Verdict, csum, nat, pedit, skbmod, vlan};
+use super::police::Policers;
+use super::{Actions, Done, Meter, Mirrored, Verdict, Way, connection, csum, nat, pedit, skbmod, vlan};
+use crate::conntrack::Conntrack;
 use crate::list::RandomSource;
 use alloc::vec::Vec;
 use tidegate_packet::{Mark, Pkt, Pool, Time};
 use tidegate_policy::dump::ActionDump;
-use tidegate_policy::{Act, Action, Control, Errno, Gact, Mirred, RandomGact, Skbedit, Skbmod, TcError, Vlan, VlanHow};
+use tidegate_policy::{
+    Act, Action, Control, Ct, CtinfoCounts, Errno, Gact, Mirred, Police, RandomGact, Sample, Skbedit, Skbmod, TcError,
+    Vlan, VlanHow,
+};
+
+/// What actions reach beside the packet.
+pub(super) struct Doors<'a> {
+    /// Copies on their way to other devices.
+    pub(super) mirrored: &'a mut Vec<Mirrored>,
+    /// At so many devices filters had the packet arrive before.
+    pub(super) led_before: u32,
+    /// The machine's connections.
+    pub(super) connections: &'a mut Conntrack,
+    /// The machine's policers.
+    pub(super) policers: &'a mut Policers,
+}
 
 /// An action with its counters.
 #[derive(Debug)]
 pub(super) struct Live {
     pub(super) action: Action,
-    policer: Option<Policer>,
+    /// The number of its policer.
+    pub(super) policer: Option<u32>,
     /// It was made by itself and stays without filters.
     pub(super) kept: bool,
     /// Filters that have it.
@@ -28,13 +45,14 @@ pub(super) struct Live {
     installed: Time,
     used: Time,
     first_used: Option<Time>,
+    ctinfo: CtinfoCounts,
 }
 
 impl Live {
     pub(super) fn new(action: &Action, now: Time) -> Result<Live, TcError> {
         check(action)?;
         Ok(Live {
-            policer: policer(action, now),
+            policer: None,
             action: action.clone(),
             kept: false,
             binds: 0,
@@ -48,22 +66,29 @@ impl Live {
             installed: now,
             used: now,
             first_used: None,
+            ctinfo: CtinfoCounts::default(),
         })
     }
 
     /// Gives it other parameters; what it counted stays.
-    pub(super) fn change(&mut self, action: &Action, now: Time) -> Result<(), TcError> {
+    pub(super) fn change(&mut self, action: &Action) -> Result<(), TcError> {
         check(action)?;
-        self.policer = policer(action, now);
         match (&mut self.action.act, &action.act) {
             // A change that says nothing of another decision leaves the one there is.
             (Act::Gact(old), Act::Gact(new)) => *old = Gact { control: new.control, random: new.random.or(old.random) },
             (old, new) => *old = new.clone(),
         }
+        self.take_labels(action);
+        self.action.no_percpu = action.no_percpu;
+        Ok(())
+    }
+
+    /// Whoever names an action that is there says anew how its owner knows it, and how cards count for it.
+    pub(super) fn take_labels(&mut self, action: &Action) {
         if !action.cookie.is_empty() {
             self.action.cookie.clone_from(&action.cookie);
         }
-        Ok(())
+        self.action.card = action.card;
     }
 
     #[inline]
@@ -73,26 +98,58 @@ impl Live {
         pkt: &Pkt,
         meter: Meter,
         random: &mut RandomSource<'_>,
-        mirrored: &mut Vec<Mirrored>,
+        doors: &mut Doors<'_>,
     ) -> Done {
+        if doors.led_before >= Actions::MOST_LEADS && matches!(self.action.act, Act::Mirred(_)) {
+            // It goes round: nothing is counted but that.
+            self.overlimits += 1;
+            return Done::Control(Control::Drop);
+        }
         self.bytes += u64::from(meter.len);
         self.packets += 1;
         self.used = meter.now;
         self.first_used.get_or_insert(meter.now);
         let control = match &self.action.act {
-            Act::Gact(gact) => decide(gact, &mut self.turns, random),
+            Act::Gact(gact) => {
+                let control = decide(gact, &mut self.turns, random);
+                self.drops += u32::from(control == Control::Drop);
+                control
+            }
             Act::Police(police) => {
-                if self.policer.as_mut().is_none_or(|policer| policer.conforms(meter.len, meter.now)) {
+                let policers = &mut doors.policers;
+                let control = if self.policer.is_none_or(|number| policers.conforms(number, meter.len, meter.now)) {
                     police.conform.unwrap_or_default()
                 } else {
                     self.overlimits += 1;
                     police.exceed
+                };
+                self.drops += u32::from(control == Control::Drop);
+                control
+            }
+            Act::Ct(ct) => {
+                if doors.connections.act(ct, meter.now, pool, pkt) {
+                    ct.control
+                } else {
+                    self.drops += 1;
+                    Control::Drop
                 }
             }
+            Act::Simple(simple) => simple.control,
+            Act::Sample(sample) => {
+                // Drawn for each packet, though nobody listens.
+                random.below(sample.rate.unwrap_or(1));
+                sample.control
+            }
             Act::Skbedit(edit) => edited(edit, pool, pkt),
+            Act::Connmark(mark) => {
+                let (control, found) = connection::connmark(*mark, doors.connections, pool, pkt, meter.now);
+                self.overlimits += u32::from(found);
+                control
+            }
+            Act::Ctinfo(info) => connection::ctinfo(*info, &mut self.ctinfo, doors.connections, pool, pkt, meter.now),
             Act::Mirred(mirred) => {
                 self.drops += u32::from(mirred.device == Act::NOWHERE);
-                return mirror(mirred, pool, pkt, mirrored);
+                return mirror(mirred, pool, pkt, doors.mirrored);
             }
             Act::Nat(translation) => nat::carry_out(translation, pool, pkt),
             Act::Pedit(pedit) => pedit::carry_out(pedit, pool, pkt),
@@ -100,7 +157,6 @@ impl Live {
             Act::Skbmod(skbmod) => skbmod::carry_out(skbmod, pool, pkt),
             Act::Vlan(vlan) => vlan::carry_out(vlan, pool, pkt),
         };
-        self.drops += u32::from(control == Control::Drop);
         Done::Control(control)
     }
 
@@ -115,18 +171,19 @@ impl Live {
             refs: self.binds + u32::from(self.kept),
             counted_old: self.counted_old,
             made_old: self.made_old,
-            installed: now.since(self.installed).0,
-            used: now.since(self.used).0,
-            first_used: self.first_used.map(|at| now.since(at).0),
+            installed: age(self.installed, now),
+            used: age(self.used, now),
+            first_used: self.first_used.map(|at| age(at, now)),
+            ctinfo: self.ctinfo,
         }
     }
 }
 
-fn policer(action: &Action, now: Time) -> Option<Policer> {
-    match &action.act {
-        Act::Police(police) => Some(Policer::new(police, now)),
-        _ => None,
-    }
+/// How old something is: the difference of two timer ticks, not of two times. (The tick of a machine with 1000 of them a second; slower
+/// ones differ in hundredths of a second that nobody is told.)
+fn age(since: Time, now: Time) -> u64 {
+    const TICK: u64 = 1_000_000;
+    (now.0 / TICK).saturating_sub(since.0 / TICK) * TICK
 }
 
 /// The first number that is no VLAN's.
@@ -138,20 +195,40 @@ fn check(action: &Action) -> Result<(), TcError> {
         return Err(TcError::new(Errno::Inval, "goto chain not allowed on fallback"));
     }
     match &action.act {
+        Act::Police(police) => check_police(police),
+        Act::Ct(Ct { zone: Some(_), .. }) => {
+            Err(TcError::new(Errno::OpNotSupp, "act_ct: Conntrack zones isn't enabled"))
+        }
+        Act::Ct(Ct { label: true, .. }) => {
+            Err(TcError::new(Errno::OpNotSupp, "act_ct: Conntrack labels isn't enabled"))
+        }
+        // Only a number was said, and nobody has it.
+        Act::Simple(simple) if simple.text.is_none() => Err(TcError::bare(Errno::Inval)),
+        Act::Skbedit(edit) if (Skbedit { control: Control::Pass, ..*edit }) == Skbedit::default() => {
+            Err(TcError::bare(Errno::Inval))
+        }
+        Act::Sample(Sample { rate: Some(0), .. }) => Err(TcError::new(Errno::Inval, "invalid sample rate")),
+        Act::Sample(Sample { rate, group, .. }) if rate.is_none() || group.is_none() => {
+            Err(TcError::new(Errno::Inval, "sample rate and group are required"))
+        }
         Act::Pedit(pedit) if pedit.keys.is_empty() => {
-            return Err(TcError::new(Errno::Inval, "act_pedit: Pedit requires keys to be passed"));
+            Err(TcError::new(Errno::Inval, "act_pedit: Pedit requires keys to be passed"))
         }
         Act::Skbmod(skbmod) if *skbmod == (Skbmod { control: skbmod.control, ..Skbmod::default() }) => {
-            return Err(TcError::bare(Errno::Inval));
+            Err(TcError::bare(Errno::Inval))
         }
         Act::Vlan(Vlan { how: VlanHow::Push(tag) | VlanHow::Modify(tag), .. }) if tag.id >= NO_VLAN => {
             // Only the number of an action was named, and there is none.
-            let errno = if tag.protocol == 0 { Errno::Inval } else { Errno::Range };
-            return Err(TcError::bare(errno));
+            Err(TcError::bare(if tag.protocol == 0 { Errno::Inval } else { Errno::Range }))
         }
-        _ => {}
+        _ => Ok(()),
     }
-    let Act::Police(police) = &action.act else { return Ok(()) };
+}
+
+fn check_police(police: &Police) -> Result<(), TcError> {
+    if matches!(police.conform, Some(Control::Goto(_))) {
+        return Err(TcError::new(Errno::Inval, "goto chain not allowed on fallback"));
+    }
     if police.average.is_some() {
         // Nobody measures: a filter's rate estimator is not modelled.
         return Err(TcError::bare(Errno::Inval));
@@ -194,13 +271,14 @@ fn edited(edit: &Skbedit, pool: &mut Pool, pkt: &Pkt) -> Control {
 }
 
 fn mirror(mirred: &Mirred, pool: &mut Pool, pkt: &Pkt, mirrored: &mut Vec<Mirrored>) -> Done {
+    let way = Way { to: mirred.device, arrives: mirred.arrives };
     if !mirred.copy {
-        return Done::Away(Verdict::Redirect(mirred.device));
+        return Done::Away(Verdict::Redirect(way));
     }
     if mirred.device != Act::NOWHERE
         && let Some(copy) = pool.copy(pkt)
     {
-        mirrored.push(Mirrored { pkt: copy, to: mirred.device });
+        mirrored.push(Mirrored { pkt: copy, way });
     }
     Done::Control(mirred.control)
 }

@@ -4,6 +4,7 @@
 //! meters both with one bucket). Filters hold places in it. Who is gone lets go late: as in the kernel, what a deleted filter had stays
 //! until time goes on.
 
+mod connection;
 mod csum;
 mod live;
 mod nat;
@@ -13,7 +14,7 @@ mod skbmod;
 mod table;
 mod vlan;
 
-pub use police::Policer;
+pub use police::Policers;
 pub use table::Actions;
 
 use crate::list::Asked;
@@ -34,8 +35,17 @@ pub enum Verdict {
     Drop,
     /// It is taken away, and nobody counts it as lost.
     Stolen,
-    /// It leaves by another device, by number ([`tidegate_policy::Act::NOWHERE`]: by one that is gone).
-    Redirect(u32),
+    /// It is another device's.
+    Redirect(Way),
+}
+
+/// Where a packet is led.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// The device's number ([`tidegate_policy::Act::NOWHERE`]: one that is gone).
+    pub to: u32,
+    /// It arrives there; else it leaves there.
+    pub arrives: bool,
 }
 
 /// What actions must know of the packet and the moment.
@@ -49,13 +59,13 @@ pub struct Meter {
     pub passed_over: bool,
 }
 
-/// A copy of a packet that an action sends out by another device.
+/// A copy of a packet that an action leads to another device.
 #[derive(Debug)]
 pub struct Mirrored {
     /// The copy.
     pub pkt: Pkt,
-    /// The device's number.
-    pub to: u32,
+    /// Where it goes.
+    pub way: Way,
 }
 
 /// What one filter says.
@@ -101,13 +111,6 @@ impl Bound {
 
     pub(crate) fn places(&self) -> &[u32] {
         &self.places
-    }
-
-    /// Gives up those of a filter that is changed, unless the change names none.
-    pub(crate) fn take_over(&mut self, new: Bound) {
-        if !new.is_empty() {
-            *self = new;
-        }
     }
 
     /// Carries them out on a packet for which the filter names `class`.

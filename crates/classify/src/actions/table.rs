@@ -1,7 +1,9 @@
 //! The machine's actions.
 
-use super::live::Live;
+use super::live::{Doors, Live};
+use super::police::Policers;
 use super::{Done, Mirrored};
+use crate::conntrack::Conntrack;
 use crate::list::Asked;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -10,36 +12,64 @@ use alloc::vec::Vec;
 use tidegate_packet::Time;
 use tidegate_policy::dump::ActionDump;
 use tidegate_policy::spec::action_kind;
-use tidegate_policy::{Act, Action, ActionId, ActionsOp, Control, Errno, TcError, Verb};
+use tidegate_policy::{Act, Action, ActionId, ActionsOp, Control, Errno, Only, TcError, Verb};
 
 /// The actions of a machine, with those who have them.
 #[derive(Debug, Default)]
 pub struct Actions {
     slots: Vec<Option<Live>>,
     free: Vec<u32>,
+    policers: Policers,
     /// Their places, by kind and number.
     known: BTreeMap<(&'static str, u32), u32>,
     /// Filters may have gone since the count of who has what was made, the last of them at this time.
     stale: Option<Time>,
     /// Copies on their way to other devices.
     pub(crate) mirrored: Vec<Mirrored>,
+    /// At so many devices filters had the packet arrive before.
+    pub led_before: u32,
+    /// The machine's connections, while they are lent ([`Actions::swap_connections`]).
+    pub(crate) connections: Conntrack,
+    /// Some action asks for connections, or did.
+    asks_connections: bool,
 }
 
 /// Has the packet go through the action in a place.
 #[inline]
 pub(super) fn run(place: u32, asked: &mut Asked<'_>) -> Done {
     let Asked { pool, pkt, meter, actions, random, .. } = asked;
-    let Actions { slots, mirrored, .. } = &mut **actions;
+    let Actions { slots, mirrored, led_before, connections, policers, .. } = &mut **actions;
     match slots.get_mut(place as usize) {
-        Some(Some(live)) => live.run(pool, pkt, *meter, random, mirrored),
+        Some(Some(live)) => {
+            live.run(pool, pkt, *meter, random, &mut Doors { mirrored, led_before: *led_before, connections, policers })
+        }
         _ => unreachable!("a filter holds an action that is gone"),
     }
 }
 
 impl Actions {
+    /// How often one packet may be led to another device in one go.
+    pub const MOST_LEADS: u32 = 4;
+
     /// None at all?
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
+    }
+
+    /// Somebody asks for connections.
+    pub(crate) fn need_connections(&mut self) {
+        self.asks_connections = true;
+    }
+
+    /// Does any action ask for connections, so that they must be lent?
+    #[inline]
+    pub fn ask_connections(&self) -> bool {
+        self.asks_connections
+    }
+
+    /// Lends the machine's connections to the actions, or takes them back: they get what is given, and what they had is in its place.
+    pub fn swap_connections(&mut self, connections: &mut Conntrack) {
+        core::mem::swap(&mut self.connections, connections);
     }
 
     /// A filter takes hold of these; those that are not there are made, or where one cannot be, none.
@@ -59,8 +89,18 @@ impl Actions {
 
     fn find_or_make(&mut self, action: &Action, now: Time) -> Result<u32, TcError> {
         let there = self.known.get(&(action.act.kind(), action.index)).copied().filter(|_| action.index != 0);
+        if action.only.is_some()
+            || there.and_then(|place| self.at(place)).is_some_and(|live| live.action.only.is_some())
+        {
+            return Err(TcError::new(Errno::Inval, "Mismatch between action and filter offload flags"));
+        }
         let place = match there {
-            Some(place) => place,
+            Some(place) => {
+                if let Some(live) = self.at_mut(place) {
+                    live.take_labels(action);
+                }
+                place
+            }
             None => self.make(action, now)?,
         };
         if let Some(live) = self.at_mut(place) {
@@ -85,6 +125,7 @@ impl Actions {
         let kind = action.act.kind();
         let index = if action.index == 0 { self.free_number(kind) } else { action.index };
         let live = Live::new(&Action { index, ..action.clone() }, now)?;
+        self.asks_connections |= asks_connections(&action.act);
         let place = match self.free.pop() {
             Some(place) => place,
             None => {
@@ -93,6 +134,7 @@ impl Actions {
             }
         };
         self.slots[place as usize] = Some(live);
+        self.fill(place, now);
         self.known.insert((kind, index), place);
         Ok(place)
     }
@@ -109,8 +151,22 @@ impl Actions {
         next
     }
 
+    /// Gives a policing action full buckets, by what it is told now.
+    fn fill(&mut self, place: u32, now: Time) {
+        let Some(Some(live)) = self.slots.get_mut(place as usize) else { return };
+        if let Some(old) = live.policer.take() {
+            self.policers.remove(old);
+        }
+        if let Act::Police(police) = &live.action.act {
+            live.policer = Some(self.policers.add(police, now));
+        }
+    }
+
     fn remove(&mut self, place: u32) {
         if let Some(live) = self.slots[place as usize].take() {
+            if let Some(policer) = live.policer {
+                self.policers.remove(policer);
+            }
             self.known.remove(&(live.action.act.kind(), live.action.index));
             self.free.push(place);
         }
@@ -180,13 +236,21 @@ impl Actions {
     }
 
     fn set_one(&mut self, verb: Verb, action: &Action, made: &mut Vec<u32>, now: Time) -> Result<(), TcError> {
+        if action.only == Some(Only::Card) {
+            // No card here takes actions over.
+            return Err(TcError::bare(Errno::Inval));
+        }
         match self.known.get(&(action.act.kind(), action.index)).copied().filter(|_| action.index != 0) {
             // The number is taken and the action not there yet: the kernel has its caller try again.
             Some(place) if made.contains(&place) => Err(TcError::bare(Errno::Again)),
             Some(_) if verb == Verb::Add => Err(TcError::bare(Errno::Exist)),
             // Chains belong to the qdisc of a filter.
             _ if leads_to_a_chain(&action.act) => Err(TcError::new(Errno::Inval, "can't goto NULL proto/chain")),
-            Some(place) => self.at_mut(place).map_or(Ok(()), |live| live.change(action, now)),
+            Some(place) => {
+                self.at_mut(place).map_or(Ok(()), |live| live.change(action))?;
+                self.fill(place, now);
+                Ok(())
+            }
             None => {
                 made.push(self.make(action, now)?);
                 Ok(())
@@ -279,6 +343,10 @@ fn leads_to_a_chain(act: &Act) -> bool {
         Act::Gact(gact) => leads(gact.control),
         other => other.controls().into_iter().any(leads),
     }
+}
+
+fn asks_connections(act: &Act) -> bool {
+    matches!(act, Act::Connmark(_) | Act::Ctinfo(_) | Act::Ct(_))
 }
 
 /// Decisions that the kernel has no words for when it asks cards whether they would do a policer's work.

@@ -99,6 +99,10 @@ pub(super) fn step(entry: &Entry, reply: bool, outer: &Outer) -> Step {
         (Tcp::TimeWait, SYN, _) => Step::Reopen,
         (_, SYN, true) => Step::Invalid,
         (Tcp::Ended | Tcp::Closed(true) | Tcp::Refused(true), SYN, false) => Step::Reopen,
+        // Whoever opened it and did not reset it may go on, unless he acknowledges just what the reset did.
+        (Tcp::Refused(false), ACK | FIN | RST, false) if outer.tcp_ack != Some(entry.reset_ack) => {
+            Step::Go(Tcp::Closed(kind == RST))
+        }
         (Tcp::Refused(_), RST, _) => Step::Go(Tcp::Refused(!reply)),
         (Tcp::Refused(_), k, false) if k != SYN => Step::Invalid,
         // The other side goes on talking: so may whoever opened it.
@@ -110,7 +114,6 @@ pub(super) fn step(entry: &Entry, reply: bool, outer: &Outer) -> Step {
         (_, k, false) if k == SYN | ACK => Step::Invalid,
         (_, k, true) if k == SYN | ACK => Step::Ignore,
         (Tcp::FinWait | Tcp::CloseWait | Tcp::LastAck | Tcp::TimeWait | Tcp::Ended, RST, _) => Step::Go(Tcp::Ended),
-        (Tcp::Closed(true), RST, true) => Step::Go(state),
         (_, RST, _) => Step::Go(Tcp::Closed(!reply)),
         (Tcp::Closed(_), _, _) => Step::Go(Tcp::Closed(false)),
         (Tcp::Ended | Tcp::TimeWait, _, _) => Step::Go(state),

@@ -1,5 +1,6 @@
 //! The fields of a packet that flower compares: those of the innermost headers, as the dissector comes to them.
 
+use crate::conntrack::flower_state;
 use crate::list::Asked;
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Addrs, innermost, transport};
@@ -43,6 +44,8 @@ impl Fields {
                     _ => u32::from(inner.fragment),
                 })
             }
+            F::CtState => u128::from(flower_state(asked.pool.meta(asked.pkt))),
+            F::CtMark => asked.actions.connections.mark(asked.pool.meta(asked.pkt)).unwrap_or(0).into(),
             F::DstMac => mac(asked, -14),
             F::SrcMac => mac(asked, -8),
             F::ArpSip | F::ArpTip | F::ArpOp | F::ArpSha | F::ArpTha => arp(field, asked),

@@ -35,8 +35,16 @@ struct Entry {
 #[derive(Debug)]
 struct Group {
     bits: Vec<(FlowerField, u128)>,
+    /// They compare the device that packets came in by.
+    indev: bool,
     /// The handles of its filters, oldest first.
     handles: Vec<u32>,
+}
+
+impl Group {
+    fn compares(&self, bits: &[(FlowerField, u128)], indev: bool) -> bool {
+        self.bits == bits && self.indev == indev
+    }
 }
 
 impl Flower {
@@ -45,7 +53,9 @@ impl Flower {
         for group in &self.groups {
             for handle in &group.handles {
                 let Some(entry) = self.find(*handle) else { continue };
-                if entry.params.keys.iter().all(|key| fields.compare(key, asked)) {
+                let came_in = asked.pool.meta(asked.pkt).came_in;
+                let elsewhere = entry.params.indev.as_ref().is_some_and(|indev| !indev.is(came_in));
+                if !elsewhere && entry.params.keys.iter().all(|key| fields.compare(key, asked)) {
                     return entry.actions.run(entry.params.classid.unwrap_or(Handle::NONE), asked);
                 }
             }
@@ -81,10 +91,15 @@ impl Flower {
         bound: bool,
         actions: Bound,
     ) -> Result<(), TcError> {
+        let old = self.entries.iter().find(|e| e.handle == handle).ok_or(TcError::bare(Errno::NoEnt))?;
+        // It must go on comparing the same bits.
+        let bits = |params: &FlowerParams| params.keys.iter().map(compared).collect::<Vec<_>>();
+        if bits(&old.params) != bits(params) || old.params.indev.is_some() != params.indev.is_some() {
+            return Err(TcError::bare(Errno::Inval));
+        }
+        let moved = old.params.skip_sw != params.skip_sw;
         self.must_be_new(params, Some(handle))?;
-        let bits: Vec<_> = params.keys.iter().map(compared).collect();
-        // Where it compares the same bits as before, its group stays where it is.
-        if self.groups.iter().all(|group| group.bits != bits || !group.handles.contains(&handle)) {
+        if moved {
             self.leave(handle);
             self.join(handle, params);
         }
@@ -95,7 +110,9 @@ impl Flower {
 
     /// Two filters that compare the same with the same cannot be told apart.
     fn must_be_new(&self, params: &FlowerParams, but: Option<u32>) -> Result<(), TcError> {
-        let same = |entry: &Entry| entry.params.keys == params.keys && Some(entry.handle) != but;
+        let same = |entry: &Entry| {
+            entry.params.keys == params.keys && entry.params.indev == params.indev && Some(entry.handle) != but
+        };
         if !params.skip_sw && self.entries.iter().any(same) { Err(TcError::bare(Errno::Exist)) } else { Ok(()) }
     }
 
@@ -105,9 +122,10 @@ impl Flower {
             return;
         }
         let bits: Vec<_> = params.keys.iter().map(compared).collect();
-        match self.groups.iter_mut().find(|group| group.bits == bits) {
+        let indev = params.indev.is_some();
+        match self.groups.iter_mut().find(|group| group.compares(&bits, indev)) {
             Some(group) => group.handles.push(handle),
-            None => self.groups.push(Group { bits, handles: alloc::vec![handle] }),
+            None => self.groups.push(Group { bits, indev, handles: alloc::vec![handle] }),
         }
     }
 

@@ -6,6 +6,8 @@ use tidegate_packet::{Pkt, Time};
 
 /// Where the recordings' forwarded packets come in.
 const CAME_IN: &str = "in1";
+/// Packets that filters may have arrive at devices in one go; the others wait for the next one.
+const MOST_ARRIVED: u32 = 64;
 
 impl Run<'_> {
     /// All devices but the recorded one, as they are now.
@@ -25,7 +27,9 @@ impl Run<'_> {
         match self.machine.gateway.device(CAME_IN) {
             Some(by) => {
                 let (gateway, world) = self.gateway(now);
-                if let Received::Passed(pkt, by) = gateway.receive(world, by, pkt)
+                let received = gateway.receive(world, by, pkt);
+                self.route_arrived(now);
+                if let Received::Passed(pkt, by) = received
                     && self.route(now, by, pkt) == Offer::Stopped
                 {
                     return;
@@ -36,6 +40,19 @@ impl Run<'_> {
         self.go_on(now, None);
     }
 
+    /// Routes what filters had arrive at devices.
+    fn route_arrived(&mut self, now: Time) {
+        for _ in 0..MOST_ARRIVED {
+            let Some((pkt, by)) = self.machine.gateway.take_arrived() else { return };
+            if self.recording.link.forward {
+                let _ = self.route(now, by, pkt);
+            } else {
+                self.pool.release(pkt);
+            }
+            self.serve(now, None);
+        }
+    }
+
     /// The machine has one way out.
     fn route(&mut self, now: Time, by: DeviceId, pkt: Pkt) -> Offer {
         let device = self.device;
@@ -43,8 +60,14 @@ impl Run<'_> {
         gateway.offer(world, device, Route::Forwarded(Some(by)), pkt)
     }
 
-    /// Lets the devices do what they can to which packets were led, and the one that `woke`: they send in no time.
+    /// Lets the devices go on, and what filters had arrive at them.
     pub(super) fn go_on(&mut self, now: Time, woke: Option<DeviceId>) {
+        self.serve(now, woke);
+        self.route_arrived(now);
+    }
+
+    /// Lets the devices do what they can to which packets were led, and the one that `woke`: they send in no time.
+    fn serve(&mut self, now: Time, woke: Option<DeviceId>) {
         for at in 0..self.beside.len() {
             let id = self.beside[at];
             if !self.machine.gateway.take_led_to(id) && woke != Some(id) {

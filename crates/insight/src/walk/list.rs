@@ -266,7 +266,8 @@ fn said(actions: &[ActionDump], verdict: Verdict, passed_over: bool) -> Result<S
                 verdicts.push(Verdict::Redirect(mirred.to.clone()));
                 return Ok(among(verdicts));
             }
-            Act::Skbedit(_) | Act::Nat(_) | Act::Pedit(_) | Act::Skbmod(_) | Act::Vlan(_) => return Err(TooLarge),
+            Act::Skbedit(_) | Act::Connmark(_) | Act::Ctinfo(_) | Act::Ct(_) => return Err(TooLarge),
+            Act::Nat(_) | Act::Pedit(_) | Act::Skbmod(_) | Act::Vlan(_) => return Err(TooLarge),
             other => other.controls(),
         };
         let mut ends = true;

@@ -1,6 +1,9 @@
 //! `action …` at the end of a filter: the words, and how they are listed.
 
+mod connection;
+mod count;
 mod csum;
+mod ct;
 mod mirred;
 mod nat;
 mod pedit;
@@ -10,15 +13,15 @@ mod skbedit;
 mod skbmod;
 mod vlan;
 
-pub(super) use show::show;
 pub use show::show_actions;
+pub(super) use show::{old_counts, old_policer, show};
 
 use super::build::later;
 use super::words::{Words, begins};
 use crate::number::u32_in;
 use crate::{Env, Refusal};
-use tidegate_policy::spec::{REFUSED_ACTIONS, why_not};
-use tidegate_policy::{Act, Action, Control, Gact, RandomGact};
+use tidegate_policy::spec::{ACTIONS, REFUSED_ACTIONS, why_not};
+use tidegate_policy::{Act, Action, CardCounts, Control, Gact, Only, RandomGact};
 
 /// The most actions of a filter.
 const MOST: usize = 32;
@@ -27,6 +30,11 @@ const MOST: usize = 32;
 pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<Vec<Action>, Refusal> {
     let mut actions: Vec<Action> = Vec::new();
     let first = words.need()?;
+    // tc goes over a second one, but not to the end.
+    let first = match first {
+        "action" => words.take().ok_or_else(|| empty(words.last()))?,
+        _ => first,
+    };
     actions.push(one(first, words, env, &[])?);
     while let Some(word) = words.peek() {
         if begins(word, "flowid") || begins(word, "classid") {
@@ -46,13 +54,19 @@ pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<Vec<Action>, Ref
     Ok(actions)
 }
 
+/// `action` where an action must be named.
+pub(super) fn empty(place: usize) -> Refusal {
+    Refusal::new(1, "bad action empty 1")
+        .then("parse_action: bad value (0:(null))!\nIllegal \"action\"\n")
+        .at(place)
+        .remedy("Say which action: action police rate 1mbit burst 10k drop.")
+}
+
 /// Reads the words after `police` in a filter that has no `action` before it.
 pub(super) fn old_police(words: &mut Words<'_>) -> Result<Vec<Action>, Refusal> {
     let place = words.last();
     match police::parse(words) {
-        Ok((police, index)) => {
-            Ok(vec![Action { act: Act::Police(police), index, old_style: true, cookie: Vec::new() }])
-        }
+        Ok((police, index)) => Ok(vec![Action { index, old_style: true, ..Act::Police(police).into() }]),
         Err(failed) => Err(failed.alone(place)),
     }
 }
@@ -106,12 +120,20 @@ fn one(word: &str, words: &mut Words<'_>, env: &Env, cookie: &[u8]) -> Result<Ac
     let (place, left) = (words.last(), words.left() + 1);
     let fail = |failed: Failed| failed.refusal(word, left, place);
     let mut action = match word {
+        _ if words.peek() == Some("help") && ACTIONS.iter().any(|(kind, _)| *kind == word) => {
+            return Err(usage(word, words.place()));
+        }
         "police" => {
             let (police, index) = police::parse(words).map_err(fail)?;
             Action { index, ..Act::Police(police).into() }
         }
         "mirred" => mirred::parse(words, env)?,
         "skbedit" => skbedit::parse(words).map_err(fail)?,
+        "connmark" => connection::connmark(words).map_err(fail)?,
+        "ct" => ct::parse(words).map_err(fail)?,
+        "simple" => count::simple(words).map_err(fail)?,
+        "sample" => count::sample(words).map_err(fail)?,
+        "ctinfo" => connection::ctinfo(words).map_err(fail)?,
         "nat" => nat::parse(words).map_err(fail)?,
         "pedit" => pedit::parse(words).map_err(fail)?,
         "csum" => csum::parse(words).map_err(fail)?,
@@ -120,14 +142,14 @@ fn one(word: &str, words: &mut Words<'_>, env: &Env, cookie: &[u8]) -> Result<Ac
         // A number alone leads to the action that has it, or makes one that lets pass.
         "gact" if words.peek() == Some("index") => Act::decide(Control::Pass).into(),
         "gact" => {
-            let word = words.need()?;
-            gact(word, words)?
+            let control = words.need()?;
+            gact(control, words).map_err(|it| partly(it, word, left))?
         }
         "index" => Action {
             index: number("index", words).map_err(|it| unparsed(it, word, left))?,
             ..Act::decide(Control::Pass).into()
         },
-        _ if begins_control(word) => gact(word, words)?,
+        _ if begins_control(word) => gact(word, words).map_err(|it| partly(it, word, left))?,
         _ => {
             return Err(match why_not(REFUSED_ACTIONS, word) {
                 Some(why) => later("action", word, place).remedy(format!("Not built: {why}.")),
@@ -136,11 +158,16 @@ fn one(word: &str, words: &mut Words<'_>, env: &Env, cookie: &[u8]) -> Result<Ac
         }
     };
     action.cookie = cookie.to_vec();
-    options(&mut action, words).map_err(|refusal| match refusal.code {
-        1 => unparsed(refusal, word, left),
-        _ => refusal,
-    })?;
+    options(&mut action, words).map_err(|refusal| partly(refusal, word, left))?;
     Ok(action)
+}
+
+/// What is wrong with an action's own words, told so that nothing else follows, or not.
+fn partly(refusal: Refusal, kind: &str, left: usize) -> Refusal {
+    match refusal.code {
+        1 => unparsed(refusal, kind, left),
+        _ => refusal,
+    }
 }
 
 /// What tc adds where an action's own words are wrong: `left` words from its name on.
@@ -148,32 +175,73 @@ fn unparsed(refusal: Refusal, kind: &str, left: usize) -> Refusal {
     refusal.then(&format!("bad action parsing\nparse_action: bad value ({left}:{kind})!\nIllegal \"action\"\n"))
 }
 
-/// What any action may end with.
+/// What any action may end with, in tc's order.
 fn options(action: &mut Action, words: &mut Words<'_>) -> Result<(), Refusal> {
-    while let Some(word) = words.peek() {
-        match word {
-            "index" => {
-                words.skip();
-                action.index = number("index", words)?;
-            }
-            "cookie" => {
-                words.skip();
-                let text = words.need()?;
-                action.cookie = octets(text).ok_or_else(|| {
-                    Refusal::new(255, format!("Error: argument \"{text}\" is wrong: cookie must be a hex string"))
-                        .at(words.last())
-                        .remedy("A cookie is up to 16 octets in hexadecimal, such as 0011.")
-                })?;
-            }
-            "no_percpu" => words.skip(),
-            "hw_stats" => {
-                words.skip();
-                words.need()?;
-            }
-            _ => break,
-        }
+    // Behind ct's decision it is the number of an action of its own.
+    if words.peek() == Some("index") && !matches!(action.act, Act::Ct(_)) {
+        words.skip();
+        action.index = number("index", words)?;
     }
+    if words.peek() == Some("cookie") {
+        words.skip();
+        action.cookie = cookie(words)?;
+    }
+    if words.peek() == Some("hw_stats") {
+        words.skip();
+        let text = words.need()?;
+        let all = [CardCounts::Immediate, CardCounts::Delayed, CardCounts::Disabled];
+        action.card = all.into_iter().find(|known| known.name() == Some(text)).ok_or_else(|| {
+            Refusal::wrong(text, "value is invalid")
+                .at(words.last())
+                .remedy("hw_stats takes immediate, delayed or disabled.")
+        })?;
+    }
+    if words.peek() == Some("no_percpu") {
+        words.skip();
+        action.no_percpu = true;
+    }
+    action.only = match words.peek() {
+        Some("skip_sw") => Some(Only::Card),
+        Some("skip_hw") => Some(Only::Software),
+        _ => return Ok(()),
+    };
+    words.skip();
     Ok(())
+}
+
+fn cookie(words: &mut Words<'_>) -> Result<Vec<u8>, Refusal> {
+    const MOST_DIGITS: usize = 32;
+    let text = words.need()?;
+    let why = match text.len() {
+        0..=MOST_DIGITS => "cookie must be a hex string".to_owned(),
+        digits => format!("{digits} Max allowed size {MOST_DIGITS}"),
+    };
+    octets(text).ok_or_else(|| {
+        Refusal::wrong(text, &why).at(words.last()).remedy("A cookie is up to 16 octets in hexadecimal, such as 0011.")
+    })
+}
+
+/// `help` behind an action's name.
+fn usage(kind: &str, place: usize) -> Refusal {
+    let what = ACTIONS.iter().find(|(known, _)| *known == kind).map_or("", |(_, what)| what);
+    let form = match kind {
+        "connmark" => "connmark [zone N] [CONTROL] [index N]",
+        "ctinfo" => "ctinfo [dscp MASK [STATEMASK]] [cpmark [MASK]] [zone N] [CONTROL] [index N]",
+        "simple" => "simple sdata TEXT [CONTROL] [index N]",
+        "sample" => "sample rate N group N [trunc OCTETS] [CONTROL] [index N]",
+        "ct" => {
+            "ct clear | ct [nat] | ct commit [force] [mark N[/MASK]] [nat src|dst addr ADDRESS[-ADDRESS] [port PORT[-PORT]]] [CONTROL] [index N]"
+        }
+        "mirred" => "mirred egress|ingress redirect|mirror [index N] dev NAME",
+        "skbedit" => {
+            "skbedit [queue_mapping N] [priority CLASS] [mark N[/MASK]] [ptype TYPE] [inheritdsfield] [CONTROL] [index N]"
+        }
+        "police" => {
+            "police [rate RATE burst BYTES] [mtu BYTES] [peakrate RATE] [pkts_rate N pkts_burst N] [CONTROL] [index N]"
+        }
+        _ => "gact CONTROL [random netrand|determ CONTROL N] [index N]",
+    };
+    Refusal::new(255, format!("Usage: {form}")).then(&format!("{kind} {what}")).at(place)
 }
 
 fn octets(text: &str) -> Option<Vec<u8>> {
@@ -198,7 +266,7 @@ fn own_index(words: &mut Words<'_>, complaint: impl Fn(&str) -> String) -> Resul
     }
     words.skip();
     let text = words.need()?;
-    u32_in(text, 10).ok_or_else(|| Failed::say(complaint(text), format!("\"{text}\" is not a number for index.")))
+    u32_in(text, 10).ok_or_else(|| Failed::say(complaint(text), format!("\"{text}\" is not the number of an action.")))
 }
 
 /// A decision, and another one now and then (`random`).
@@ -212,16 +280,20 @@ fn gact(word: &str, words: &mut Words<'_>) -> Result<Action, Refusal> {
             "netrand" => true,
             "determ" => false,
             _ => {
-                return Err(Refusal::new(1, format!("Illegal \"random type\" \"{kind}\""))
+                return Err(Refusal::new(1, "Illegal \"random type\"")
                     .at(words.last())
                     .remedy("random takes netrand (by draws) or determ (every so many), a decision and a number."));
             }
         };
         let other = words.need()?;
         let control = self::control(other, words)?.ok_or_else(|| unknown(other, words.last()))?;
-        let one_in = number("val", words)?;
-        let one_in = u16::try_from(one_in).ok().filter(|val| (1..=10_000).contains(val)).ok_or_else(|| {
-            Refusal::new(1, "Illegal \"val\"").at(words.last()).remedy("One packet in so many: from 1 to 10000.")
+        let said = words.take().and_then(|text| u32_in(text, 10));
+        let one_in = said.and_then(|val| u16::try_from(val).ok()).filter(|val| (1..=10_000).contains(val));
+        let one_in = one_in.ok_or_else(|| {
+            let told = said.map_or("0x1000".to_owned(), |val| format!(" {val:#x}"));
+            Refusal::new(1, format!("Illegal probability val {told}"))
+                .at(words.last())
+                .remedy("One packet in so many: from 1 to 10000.")
         })?;
         gact.random = Some(RandomGact { drawn, control, one_in });
     }
@@ -258,11 +330,16 @@ fn control(word: &str, words: &mut Words<'_>) -> Result<Option<Control>, Refusal
             if words.need()? != "chain" {
                 return Err(Refusal::new(1, "\"chain\" keyword expected").at(words.last()).remedy("goto chain N"));
             }
-            let chain = number("chain index", words)?;
+            let chain = number("chain index", words).map_err(|refusal| Refusal { code: 255, ..refusal })?;
             Some(Control::Goto(bounded(chain, "chain index", words.last())?))
         }
         "jump" => {
-            let count = number("jump count", words)?;
+            let text = words.need()?;
+            let count = u32_in(text, 0).ok_or_else(|| {
+                Refusal::new(255, format!("Invalid \"jump count\" ({text})"))
+                    .at(words.last())
+                    .remedy("jump N: the filter's actions are carried out again, without the first N.")
+            })?;
             Some(Control::Jump(bounded(count, "jump count", words.last())?))
         }
         _ => plain_control(word),
@@ -281,7 +358,8 @@ fn control_after(words: &mut Words<'_>) -> Result<Option<Control>, Refusal> {
 }
 
 fn unknown(word: &str, place: usize) -> Refusal {
-    Refusal::new(1, format!("Bad action type {word}")).at(place).remedy(
-        "The actions are pass, drop, continue, reclassify, pipe, goto chain N, police, mirred egress, skbedit, nat, pedit, csum, vlan and skbmod.",
+    Refusal::new(255, format!("Bad action type {word}")).at(place).remedy(
+        "The actions are pass, drop, continue, reclassify, pipe, goto chain N, police, mirred, skbedit, nat, pedit, csum, vlan, skbmod, \
+         connmark, ctinfo, ct, simple and sample.",
     )
 }

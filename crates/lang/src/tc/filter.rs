@@ -12,7 +12,7 @@ use crate::{Env, Refusal};
 use tidegate_packet::Handle;
 use tidegate_policy::spec::{FLOW, FW, MATCHALL, REFUSED_FILTERS, why_not};
 use tidegate_policy::{
-    Action, FilterOp, FilterParams, FlowKeySet, FlowMode, FlowParams, FwParams, MatchallParams, Op, Verb,
+    Action, FilterOp, FilterParams, FlowKeySet, FlowMode, FlowParams, FwParams, Indev, MatchallParams, Op, Verb,
 };
 
 /// Where `filter … ingress` hangs.
@@ -299,7 +299,7 @@ fn fw(handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Result<Read, Refus
             _ if begins(word, "classid") || begins(word, "flowid") => params.classid = Some(class(words)?),
             "action" => actions = action::parse(words, env)?,
             "police" => actions = action::old_police(words)?,
-            "indev" => return Err(later("fw option", word, words.last())),
+            "indev" => params.indev = Some(Indev::named(words.need()?)),
             "help" => return Err(Refusal { stderr: FW.help(), code: 1, ..Refusal::default() }),
             _ => {
                 return Err(Refusal::new(1, format!("What is \"{word}\"?"))

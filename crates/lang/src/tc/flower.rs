@@ -12,7 +12,7 @@ use crate::{Env, Refusal};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_policy::spec::{FLOWER, REFUSED_FLOWER_KEYS, why_not};
-use tidegate_policy::{FilterParams, FlowerField, FlowerKey, FlowerParams};
+use tidegate_policy::{FilterParams, FlowerField, FlowerKey, FlowerParams, Indev};
 
 /// SCTP's protocol number.
 const SCTP: u8 = 132;
@@ -42,6 +42,7 @@ pub(super) fn parse(handle: Given<'_>, protocol: u16, words: &mut Words<'_>, env
             _ if begins(word, "classid") || begins(word, "flowid") => reader.params.classid = Some(class(words)?),
             "action" => actions = action::parse(words, env)?,
             "verbose" => {}
+            "indev" => reader.params.indev = Some(Indev::named(words.need()?)),
             "skip_hw" => reader.params.skip_hw = true,
             "skip_sw" => return Err(no_card(words.last())),
             "help" => return Err(Refusal { stderr: FLOWER.help(), code: 1, ..Refusal::default() }),
@@ -87,6 +88,9 @@ impl Reader {
             "arp_sip" | "arp_tip" => self.arp_address(word, words),
             "arp_op" => self.arp_op(words),
             "ip_flags" => self.ip_flags(words),
+            "ct_state" => self.ct_state(words),
+            "ct_mark" => self.ct_mark(words),
+            "ct_zone" | "ct_label" => self.ct_missing(word, words),
             "num_of_vlans" => {
                 let text = words.need()?;
                 let count = u8_in(text, 10).ok_or_else(|| illegal(word, text, words.last()))?;
@@ -124,15 +128,22 @@ impl Reader {
     fn address(&mut self, name: &str, words: &mut Words<'_>) -> Result<(), Refusal> {
         let text = words.need()?;
         let field = if name == "src_ip" { FlowerField::SrcIp } else { FlowerField::DstIp };
-        let six = text.contains(':');
-        if self.network != if six { ethertype::IPV6 } else { ethertype::IPV4 } {
+        let six = self.network == ethertype::IPV6;
+        if !six && self.network != ethertype::IPV4 {
             return Err(illegal(name, text, words.last())
                 .remedy("The filter's protocol must be ip for an IPv4 address, and ipv6 for one of IPv6."));
         }
-        let read = if six {
-            parse_prefix6(text).map(|(octets, length)| (u128::from_be_bytes(octets), mask6(length)))
-        } else {
-            parse_prefix4(text).map(|(address, mask)| (u128::from(address), u128::from(mask)))
+        if matches!(text, "any" | "all") {
+            // tc sends an address of no octets.
+            return Err(Refusal::new(2, "RTNETLINK answers: Numerical result out of range".to_owned())
+                .then("We have an error talking to the kernel\n")
+                .at(words.last())
+                .remedy("Leave the key out: a filter without it takes any address."));
+        }
+        let read = match (text, six) {
+            ("default", _) => Some((0, 0)),
+            (_, true) => parse_prefix6(text).map(|(octets, length)| (u128::from_be_bytes(octets), mask6(length))),
+            (_, false) => parse_prefix4(text).map(|(address, mask)| (u128::from(address), u128::from(mask))),
         };
         let (address, mask) = read.ok_or_else(|| {
             Refusal::new(
@@ -140,8 +151,12 @@ impl Reader {
                 format!("Error: inet{} prefix is expected rather than \"{text}\".", if six { "6" } else { "" }),
             )
             .at(words.last())
-            .remedy("Write an address, with a prefix length if need be: 10.0.0.0/8.")
+            .remedy("Write an address of the filter's protocol, with a prefix length if need be: 10.0.0.0/8.")
         })?;
+        if mask == 0 {
+            // Any address: Linux keeps no such key.
+            return Ok(());
+        }
         // The address is told as it was written.
         self.params.set(FlowerKey { field, value: address, mask, range: false });
         Ok(())
@@ -284,6 +299,53 @@ impl Reader {
         Ok(())
     }
 
+    /// `+trk-new`: what must be so and what must not.
+    fn ct_state(&mut self, words: &mut Words<'_>) -> Result<(), Refusal> {
+        let text = words.need()?;
+        let (value, mask) = connection_bits(text).ok_or_else(|| illegal("ct_state", text, words.last()))?;
+        let [new, established, .., tracked, invalid, answer] = CT_STATES.map(|(bit, _)| value & bit != 0);
+        let why = match () {
+            () if value != 0 && !tracked => "no trk, so no other flag can be set",
+            () if new && established => "new and est are mutually exclusive",
+            () if invalid && value & !(CT_TRACKED | CT_INVALID) != 0 => "when inv is set, only trk may be set",
+            () if new && answer => "new and rpl are mutually exclusive",
+            () => {
+                self.params.set(FlowerKey {
+                    field: FlowerField::CtState,
+                    value: value.into(),
+                    mask: mask.into(),
+                    range: false,
+                });
+                return Ok(());
+            }
+        };
+        Err(from_kernel(why, words.last()))
+    }
+
+    fn ct_mark(&mut self, words: &mut Words<'_>) -> Result<(), Refusal> {
+        let text = words.need()?;
+        let fail = || illegal("ct_mark", text, words.last());
+        let (value, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
+        let value = u32_in(value, 0).ok_or_else(fail)?;
+        let mask = mask.map_or(Some(u32::MAX), |mask| u32_in(mask, 0)).ok_or_else(fail)?;
+        self.params.set(FlowerKey { field: FlowerField::CtMark, value: value.into(), mask: mask.into(), range: false });
+        Ok(())
+    }
+
+    /// What the kernel that answers is built without.
+    fn ct_missing(&mut self, name: &str, words: &mut Words<'_>) -> Result<(), Refusal> {
+        let text = words.need()?;
+        let number = text.split_once('/').map_or(text, |(value, _)| value);
+        if name == "ct_zone" && u16_in(number, 0).is_none() {
+            return Err(illegal(name, text, words.last()));
+        }
+        let why = match name {
+            "ct_zone" => "Conntrack zones isn't enabled",
+            _ => "Conntrack labels aren't enabled",
+        };
+        Err(from_kernel(why, words.last()))
+    }
+
     fn vlan(&mut self, name: &str, words: &mut Words<'_>) -> Result<(), Refusal> {
         use FlowerField as F;
         let text = words.need()?;
@@ -313,6 +375,46 @@ impl Reader {
     }
 }
 
+const CT_TRACKED: u16 = 8;
+const CT_INVALID: u16 = 16;
+/// What a packet is to its connection, in the order of the bits.
+const CT_STATES: [(u16, &str); 6] =
+    [(1, "new"), (2, "est"), (4, "rel"), (CT_TRACKED, "trk"), (CT_INVALID, "inv"), (32, "rpl")];
+/// The order in which they are listed.
+const CT_LISTED: [&str; 6] = ["trk", "new", "est", "rel", "inv", "rpl"];
+
+fn connection_bits(text: &str) -> Option<(u16, u16)> {
+    let (mut value, mut mask) = (0, 0);
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (sign, words) = rest.split_at_checked(1)?;
+        let end = words.find(['+', '-']).unwrap_or(words.len());
+        let bit = CT_STATES.iter().find(|(_, name)| *name == &words[..end])?.0;
+        match sign {
+            "+" => value |= bit,
+            "-" => {}
+            _ => return None,
+        }
+        mask |= bit;
+        rest = &words[end..];
+    }
+    (mask != 0).then_some((value, mask))
+}
+
+fn connection_words(key: &FlowerKey) -> String {
+    let one = |name: &&str| {
+        let bit = u128::from(CT_STATES.iter().find(|(_, known)| known == name)?.0);
+        let sign = if key.value & bit != 0 { '+' } else { '-' };
+        (key.mask & bit != 0).then(|| format!("{sign}{name}"))
+    };
+    CT_LISTED.iter().filter_map(one).collect()
+}
+
+/// As the kernel refuses.
+fn from_kernel(why: &str, place: usize) -> Refusal {
+    Refusal::new(2, format!("Error: {why}.")).then("We have an error talking to the kernel").at(place)
+}
+
 fn mask6(length: u32) -> u128 {
     u128::MAX.checked_shl(128 - length.min(128)).unwrap_or(0)
 }
@@ -333,6 +435,10 @@ pub(super) fn show(handle: u32, params: &FlowerParams) -> Entry {
     entry.number("handle", handle, &format!("handle {handle:#x} "));
     if let Some(class) = params.classid.filter(|class| !class.is_none()) {
         entry.word("classid", &class.to_string());
+    }
+    if let Some(indev) = params.indev.as_ref().filter(|indev| !indev.name.is_empty()) {
+        entry.say(&format!("\n  indev {}", indev.name));
+        entry.member("indev", Json::text(indev.name.clone()));
     }
     let mut keys = Entry::new();
     let six = params.key(FlowerField::EthType).is_some_and(|key| key.value == u128::from(ethertype::IPV6));
@@ -378,6 +484,7 @@ fn line(key: &FlowerKey, six: bool, out: &mut Entry) {
         F::TcpFlags => word(out, format!("{:#x}/{:x}", key.value, key.mask)),
         F::IcmpType | F::IcmpCode => word(out, key.value.to_string()),
         F::IpFlags => flags(key, out),
+        F::CtState => word(out, connection_words(key)),
         F::DstPort | F::SrcPort if key.range => {
             out.say(&format!("\n  {name} {}-{}", key.value, key.mask));
             let ends = vec![("start", Json::number(key.value)), ("end", Json::number(key.mask))];
@@ -391,6 +498,7 @@ fn line(key: &FlowerKey, six: bool, out: &mut Entry) {
                     F::DstPort => "dst_port_mask",
                     F::SrcPort => "src_port_mask",
                     F::IpTos => "ip_tos_mask",
+                    F::CtMark => "ct_mark_mask",
                     _ => "ip_ttl_mask",
                 };
                 out.member(name, Json::text(format!("{:x}", key.mask)));
@@ -483,5 +591,7 @@ fn name(field: FlowerField) -> &'static str {
         F::ArpSha => "arp_sha",
         F::ArpTha => "arp_tha",
         F::IpFlags => "ip_flags",
+        F::CtState => "ct_state",
+        F::CtMark => "ct_mark",
     }
 }

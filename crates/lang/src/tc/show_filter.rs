@@ -7,7 +7,7 @@ use super::{action, basic, flower};
 use crate::json::{self, Json};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry, U32Hits};
-use tidegate_policy::{FilterParams, FlowKeySet, FlowMode, FlowParams, FwParams, MatchallParams, U32Params};
+use tidegate_policy::{FilterParams, FlowKeySet, FlowMode, FlowParams, FwParams, Indev, MatchallParams, U32Params};
 
 /// The listing of filters, in the order given. Give those of the parent that `what` names; without one, those of the device's root
 /// qdisc. Preference, protocol and chain are selected here; without a device the listing is empty.
@@ -111,12 +111,8 @@ fn options(dump: &FilterDump, flags: &ShowFlags) -> Option<(String, Json)> {
             }
             FilterParams::Matchall(params) => Some(matchall(*handle, params, hits.as_ref(), actions, flags)),
             FilterParams::U32(params) => {
-                let mut entry = u32(*handle, params, hits.as_ref(), actions, dump.protocol, flags);
-                if old_style(actions) {
-                    entry.say("\n");
-                }
-                action::show(actions, flags, &mut entry);
-                Some((entry.text, Json::Object(entry.members)))
+                let entry = u32(*handle, params, hits.as_ref(), actions, dump.protocol, flags);
+                Some(u32_with_actions(entry, params, actions, flags))
             }
         },
     }
@@ -127,12 +123,35 @@ fn old_style(actions: &[ActionDump]) -> bool {
     actions.iter().any(|action| action.action.old_style)
 }
 
+/// The device that packets must have come in by, if it is still there.
+fn came_in(indev: Option<&Indev>) -> Option<&str> {
+    indev.map(|indev| indev.name.as_str()).filter(|name| !name.is_empty())
+}
+
 /// A filter's options with the actions after them, as text and as an object.
 fn with_actions(mut entry: Entry, actions: &[ActionDump], flags: &ShowFlags) -> (String, Json) {
     if !actions.is_empty() && !old_style(actions) {
         entry.say("\n");
     }
     action::show(actions, flags, &mut entry);
+    (entry.text, Json::Object(entry.members))
+}
+
+/// A policer without `action` stands before the device that packets must have come in by, its counters and all other actions behind.
+fn u32_with_actions(mut entry: Entry, params: &U32Params, actions: &[ActionDump], flags: &ShowFlags) -> (String, Json) {
+    let old = actions.iter().find(|_| old_style(actions));
+    if let Some(policer) = old {
+        entry.say("\n");
+        action::old_policer(policer, flags, &mut entry);
+    }
+    if let Some(name) = came_in(params.indev.as_ref()) {
+        entry.say(&format!("\n  input dev {name}\n"));
+        entry.member("input_dev", Json::text(name));
+    }
+    match old {
+        Some(policer) => action::old_counts(policer, flags, &mut entry),
+        None => action::show(actions, flags, &mut entry),
+    }
     (entry.text, Json::Object(entry.members))
 }
 
@@ -161,7 +180,7 @@ fn matchall(
 /// The kernel tells nothing of a filter that names no class and does nothing.
 fn fw(handle: u32, params: &FwParams, actions: &[ActionDump]) -> Option<Entry> {
     let class = params.classid.filter(|class| !class.is_none());
-    if class.is_none() && actions.is_empty() {
+    if class.is_none() && actions.is_empty() && came_in(params.indev.as_ref()).is_none() {
         return None;
     }
     let mut entry = Entry::new();
@@ -174,6 +193,10 @@ fn fw(handle: u32, params: &FwParams, actions: &[ActionDump]) -> Option<Entry> {
     entry.say(" ");
     if let Some(class) = class {
         entry.word("classid", &class.to_string());
+    }
+    if let Some(name) = came_in(params.indev.as_ref()) {
+        entry.say(&format!("input dev {name} "));
+        entry.member("input_dev", Json::text(name));
     }
     Some(entry)
 }

@@ -1,5 +1,6 @@
 //! flower: by fields of the headers.
 
+use super::Indev;
 use tidegate_packet::Handle;
 
 /// flower.
@@ -7,8 +8,8 @@ use tidegate_packet::Handle;
 pub struct FlowerParams {
     /// Where matching packets go.
     pub classid: Option<Handle>,
-    /// The device that packets came in by.
-    pub indev: Option<String>,
+    /// The device that packets must have come in by.
+    pub indev: Option<Indev>,
     /// What is compared, in the order of [`FlowerField`], each field once.
     pub keys: Vec<FlowerKey>,
     /// Packets are not shown to it: it is for a card alone.
@@ -85,21 +86,26 @@ pub enum FlowerField {
     ArpTha,
     /// Is it a fragment (1)? The first one (2)?
     IpFlags,
+    /// What it is to its connection: new (1), established (2), related (4), looked up (8), invalid (16), an answer (32).
+    CtState,
+    /// Its connection's mark.
+    CtMark,
 }
 
 impl FlowerField {
     /// How many bits it has; addresses have those of IPv6.
     pub const fn bits(self) -> u32 {
         use FlowerField::{
-            ArpOp, ArpSha, ArpSip, ArpTha, ArpTip, CvlanEthtype, CvlanId, CvlanPrio, DstIp, DstMac, EthType, IpFlags,
-            SrcIp, SrcMac, TcpFlags, VlanEthtype, VlanId, VlanPrio,
+            ArpOp, ArpSha, ArpSip, ArpTha, ArpTip, CtMark, CtState, CvlanEthtype, CvlanId, CvlanPrio, DstIp, DstMac,
+            EthType, IpFlags, SrcIp, SrcMac, TcpFlags, VlanEthtype, VlanId, VlanPrio,
         };
         match self {
             VlanPrio | CvlanPrio => 3,
             VlanId | CvlanId | TcpFlags => 12,
             DstMac | SrcMac | ArpSha | ArpTha => 48,
             EthType | VlanEthtype | CvlanEthtype | FlowerField::DstPort | FlowerField::SrcPort => 16,
-            ArpSip | ArpTip | IpFlags => 32,
+            CtState => 16,
+            ArpSip | ArpTip | IpFlags | CtMark => 32,
             DstIp | SrcIp => 128,
             FlowerField::NumVlans
             | FlowerField::IpProto

@@ -11,8 +11,19 @@ pub const ACTIONS: &[Part] = &[
         "decides: pass, drop, continue, reclassify, pipe, trap, jump N, goto chain N; `random` mixes in another decision",
     ),
     ("police", "measures bytes or packets and decides otherwise about what comes too fast"),
-    ("mirred", "leads packets (redirect) or copies of them (mirror) out by another device"),
+    (
+        "mirred",
+        "leads packets (redirect) or copies of them (mirror) out by another device, or has them arrive there (ingress)",
+    ),
     ("skbedit", "sets priority, mark and packet type"),
+    ("connmark", "gives a packet its connection's mark (CONNMARK of iptables sets that)"),
+    ("simple", "counts; its line in the kernel's log is written nowhere"),
+    ("sample", "draws which packets are shown to a listener, and counts; nobody listens"),
+    (
+        "ct",
+        "at ingress or clsact: looks the packet's connection up, begins, keeps, marks, translates or forgets it; without zones and labels",
+    ),
+    ("ctinfo", "gives a packet the DSCP and the mark that are written in its connection's mark"),
     ("nat", "rewrites addresses of IPv4 packet by packet, without memory, and the checksums over them"),
     (
         "pedit",
@@ -54,19 +65,13 @@ pub const REFUSED_EMATCHES: &[Part] = &[
 /// Actions that are not built.
 pub const REFUSED_ACTIONS: &[Part] = &[
     ("tunnel_key", "tunnels that take their addresses from packets are not built"),
-    ("sample", "there is no receiver for the samples"),
-    ("ct", "connections are tracked by netfilter's hooks, which filters come before or after"),
-    ("ctinfo", "connections are tracked by netfilter's hooks, which filters come before or after"),
-    ("connmark", "connections are tracked by netfilter's hooks; CONNMARK of iptables is built"),
     ("mpls", "MPLS labels are not read"),
     ("bpf", "programs of Berkeley's packet filter are not run"),
-    ("simple", "it writes a line into the kernel's log for each packet, and does nothing"),
     ("ife", "no other machine is there to read what it adds to packets"),
 ];
 
 /// Keys of flower that are not built.
 pub const REFUSED_FLOWER_KEYS: &[Part] = &[
-    ("indev", "filters on what leaves do not know where it came in; put the filter at that device's ingress"),
     ("enc_dst_ip", TUNNEL),
     ("enc_src_ip", TUNNEL),
     ("enc_key_id", TUNNEL),
@@ -77,10 +82,6 @@ pub const REFUSED_FLOWER_KEYS: &[Part] = &[
     ("vxlan_opts", TUNNEL),
     ("erspan_opts", TUNNEL),
     ("gtp_opts", TUNNEL),
-    ("ct_state", CONNECTION),
-    ("ct_label", CONNECTION),
-    ("ct_mark", CONNECTION),
-    ("ct_zone", CONNECTION),
     ("mpls", MPLS),
     ("mpls_label", MPLS),
     ("mpls_tc", MPLS),
@@ -89,7 +90,6 @@ pub const REFUSED_FLOWER_KEYS: &[Part] = &[
     ("pppoe_sid", "what is in PPPoE is matched by its own fields"),
 ];
 const TUNNEL: &str = "tunnels that leave their outer header beside the packet are not built";
-const CONNECTION: &str = "the action ct, which would look connections up for filters, is not built";
 const MPLS: &str = "MPLS labels are not read";
 
 /// The proper name of a kind of actions, if the kernel has it.

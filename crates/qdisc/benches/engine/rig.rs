@@ -217,7 +217,7 @@ impl Rig {
                 let udp = U32Key { value: 0x11_0000, mask: 0xff_0000, offset: 8, offset_mask: 0 };
                 ("u32", 0, FilterParams::U32(U32Params { classid, keys: vec![udp, port], ..U32Params::default() }))
             } else {
-                ("fw", leaf + 1, FilterParams::Fw(FwParams { classid, mask: None }))
+                ("fw", leaf + 1, FilterParams::Fw(FwParams { classid, ..FwParams::default() }))
             };
             self.filter(handle, kind, Some(params));
         }

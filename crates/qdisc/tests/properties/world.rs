@@ -125,7 +125,7 @@ impl World {
             chain: 0,
             handle: u32::from(class),
             kind: Some("fw".into()),
-            params: Some(FilterParams::Fw(FwParams { classid: Some(to), mask: None })),
+            params: Some(FilterParams::Fw(FwParams { classid: Some(to), ..FwParams::default() })),
             actions: Vec::new(),
         };
         let result = self.shaper.filter_op(self.now, &mut self.pool, &mut self.random, &op);

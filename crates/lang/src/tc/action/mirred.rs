@@ -1,6 +1,6 @@
-//! `mirred egress redirect|mirror dev X`.
+//! `mirred egress|ingress redirect|mirror dev X`.
 
-use super::{control_after, later};
+use super::control_after;
 use crate::tc::words::Words;
 use crate::{Env, Refusal};
 use tidegate_policy::{Act, Action, Control, Mirred};
@@ -14,17 +14,14 @@ pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<Action, Refusal>
             .remedy(FORM)
     };
     let direction = words.need()?;
-    match direction {
-        "egress" => {}
-        "ingress" => {
-            return Err(later("action", "mirred ingress", words.last())
-                .remedy("Not built: a packet that filters have arrive at another device would need a second way in."));
-        }
+    let arrives = match direction {
+        "egress" => false,
+        "ingress" => true,
         _ => {
             let left = words.left() + 2;
             return Err(bad(format!("mirred option not supported {direction}"), left.to_string(), words.last()));
         }
-    }
+    };
     let copy = match words.need()? {
         "redirect" => false,
         "mirror" => true,
@@ -50,6 +47,6 @@ pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<Action, Refusal>
         said = control_after(words)?;
     }
     let control = if copy { said.unwrap_or(Control::Pipe) } else { Control::Stolen };
-    let mirred = Mirred { to: name.into(), device: Act::NOWHERE, copy, control };
+    let mirred = Mirred { to: name.into(), device: Act::NOWHERE, copy, arrives, control };
     Ok(Action { index, ..Act::Mirred(mirred).into() })
 }

@@ -103,10 +103,12 @@ impl Said {
                 words.skip();
                 self.take_controls(words)?;
             }
-            "goto" | "jump" => {
+            "goto" => {
                 words.skip();
                 self.exceed = control(word, words)?;
             }
+            // An action of its own.
+            "trap" => return Ok(false),
             _ => match plain_control(word) {
                 Some(exceed) => {
                     words.skip();
@@ -153,7 +155,13 @@ impl Said {
         let read = plain_control(exceed);
         self.exceed = Some(read.ok_or_else(|| Failed::say(format!("Bad action type {exceed}"), FORM))?);
         if let Some(conform) = conform {
-            self.conform = Some(plain_control(conform).ok_or_else(|| Failed::say("", FORM))?);
+            // tc reads no number behind these.
+            let bare = match conform {
+                "jump" => Some(Control::Jump(0)),
+                "goto" => Some(Control::Goto(0)),
+                _ => plain_control(conform),
+            };
+            self.conform = Some(bare.ok_or_else(|| Failed::say("", FORM))?);
         }
         Ok(())
     }
@@ -214,6 +222,9 @@ impl Said {
         }
         if self.peak.is_some() && self.mtu.is_none() {
             return fail("'mtu' is required, if 'peakrate' is requested.", "Say how long packets may be: mtu 1514.");
+        }
+        if self.average.is_some() && self.rate.is_some() {
+            return fail("", "police takes rate or avrate.");
         }
         if self.packets.is_some() != self.packets_burst.is_some() {
             return fail("'pkts_burst' requires 'pkts_rate'.", "Both are needed: pkts_rate 100 pkts_burst 10.");

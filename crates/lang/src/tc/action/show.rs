@@ -8,14 +8,15 @@ use crate::tc::{ShowActions, ShowFlags};
 use crate::units::{bytes_of, print_rate, print_size};
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::ActionDump;
-use tidegate_policy::{Act, Control, Gact, Mirred, Police, Skbedit, Ticks};
+use tidegate_policy::{Act, Connmark, Control, Ct, CtNat, Ctinfo, Gact, Mirred, Police, Sample, Skbedit, Ticks};
 
 /// The lines of a filter's actions, and its member `actions`.
 pub(in crate::tc) fn show(actions: &[ActionDump], flags: &ShowFlags, entry: &mut Entry) {
     if let [alone] = actions
         && alone.action.old_style
     {
-        old_police(alone, flags, entry);
+        old_policer(alone, flags, entry);
+        old_counts(alone, flags, entry);
         return;
     }
     if actions.is_empty() {
@@ -31,8 +32,8 @@ pub(in crate::tc) fn show(actions: &[ActionDump], flags: &ShowFlags, entry: &mut
         list.push(Json::Object(one.members));
     }
     entry.member("actions", Json::List(list));
-    if flags.stats && actions.first().is_some_and(|first| first.counted_old) {
-        old_counts(&actions[0], entry);
+    if let Some(first) = actions.first().filter(|first| first.counted_old) {
+        old_counts(first, flags, entry);
     }
 }
 
@@ -61,25 +62,48 @@ fn alone(order: u32, dump: &ActionDump, flags: &ShowFlags) -> Entry {
     let mut entry = Entry::new();
     entry.say(&format!("\n\taction order {order}: "));
     entry.member("order", Json::number(order));
-    body(dump, flags, &mut entry);
-    entry.say("\tnot_in_hw\n");
-    entry.member("not_in_hw", Json::Bool(true));
-    if dump.made_old {
-        entry.say("\thw_stats disabled\n");
-        entry.member("hw_stats", Json::List(vec![Json::text("disabled")]));
+    what(dump, flags, &mut entry);
+    entry.say("\n");
+    if dump.action.no_percpu {
+        entry.say("\tno_percpu");
+        entry.member("no_percpu", Json::Bool(true));
+    }
+    let who = if dump.action.only.is_some() { "skip_hw" } else { "not_in_hw" };
+    entry.say(&format!("\t{who}\n"));
+    entry.member(who, Json::Bool(true));
+    if let Some(card) = card_counts(dump) {
+        entry.say(&format!("\thw_stats {card}\n"));
+        entry.member("hw_stats", Json::List(vec![Json::text(card)]));
     }
     entry
 }
 
-/// What follows an action's place in a list.
-pub(in crate::tc) fn body(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
+/// How cards are to count for it. For a policer that was made without `action`, they need not.
+fn card_counts(dump: &ActionDump) -> Option<&'static str> {
+    dump.action.card.name().or(dump.made_old.then_some("disabled"))
+}
+
+/// What follows an action's place in the list of a filter.
+fn body(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
+    what(dump, flags, entry);
+    if dump.action.no_percpu {
+        entry.say("\n\tno_percpu");
+        entry.member("no_percpu", Json::Bool(true));
+    }
+    if let Some(card) = dump.action.card.name() {
+        entry.say(&format!("\n\thw_stats {card}"));
+        entry.member("hw_stats", Json::List(vec![Json::text(card)]));
+    }
+    entry.say("\n");
+}
+
+/// What it does and what it counted, without an end of line.
+fn what(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
     // tc calls it otherwise for one kind.
     let key = if matches!(dump.action.act, Act::Nat(_)) { "type" } else { "kind" };
     entry.member(key, Json::text(dump.action.act.kind()));
     doing(dump, flags, entry);
-    if flags.stats {
-        used(dump, entry);
-    }
+    told_besides(dump, flags, entry);
     if let Act::Pedit(pedit) = &dump.action.act {
         rewrite::keys(pedit, entry);
     }
@@ -91,24 +115,23 @@ pub(in crate::tc) fn body(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entr
         entry.say(&format!("\n\tcookie {text}"));
         entry.member("cookie", Json::text(text));
     }
-    entry.say("\n");
 }
 
-/// A policer that was written without `action`.
-fn old_police(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
+/// A policer that was written without `action`; its counters follow.
+pub(in crate::tc) fn old_policer(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
     entry.member("kind", Json::text("police"));
     doing(dump, flags, entry);
     if flags.stats {
         used(dump, entry);
     }
     entry.say("\n");
-    if flags.stats {
-        old_counts(dump, entry);
-    }
 }
 
 /// The counters as the kernel told them before there were actions.
-fn old_counts(dump: &ActionDump, entry: &mut Entry) {
+pub(in crate::tc) fn old_counts(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
+    if !flags.stats {
+        return;
+    }
     let ActionDump { bytes, packets, drops, overlimits, .. } = dump;
     entry.say(&format!("\n Sent {bytes} bytes {packets} pkts (dropped {drops}, overlimits {overlimits}) "));
 }
@@ -146,6 +169,28 @@ fn doing(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
         }
         Act::Skbedit(edit) => {
             editing(edit, entry);
+            "\n\t "
+        }
+        Act::Connmark(mark) => {
+            marking(mark, entry);
+            "\n\t "
+        }
+        Act::Ctinfo(info) => {
+            informing(info, entry);
+            "\n\t "
+        }
+        Act::Ct(ct) => {
+            tracking(ct, entry);
+            "\n\t "
+        }
+        Act::Simple(simple) => {
+            let text = simple.text.as_deref().unwrap_or_default();
+            entry.say(&format!("Simple <{text}>"));
+            entry.member("sdata", Json::text(text));
+            "\n\t "
+        }
+        Act::Sample(sample) => {
+            sampling(sample, entry);
             "\n\t "
         }
         Act::Nat(nat) => {
@@ -200,9 +245,10 @@ fn decision(gact: &Gact, entry: &mut Entry) {
 
 fn leading(mirred: &Mirred, entry: &mut Entry) {
     let (what, lower) = if mirred.copy { ("Mirror", "mirror") } else { ("Redirect", "redirect") };
-    entry.say(&format!("mirred (Egress {what} to device {}) {}", mirred.to, name(mirred.control)));
+    let (way, lower_way) = if mirred.arrives { ("Ingress", "ingress") } else { ("Egress", "egress") };
+    entry.say(&format!("mirred ({way} {what} to device {}) {}", mirred.to, name(mirred.control)));
     entry.member("mirred_action", Json::text(lower));
-    entry.member("direction", Json::text("egress"));
+    entry.member("direction", Json::text(lower_way));
     entry.member("to_dev", Json::text(mirred.to.clone()));
     entry.member("control_action", type_of(mirred.control));
 }
@@ -234,6 +280,99 @@ fn editing(edit: &Skbedit, entry: &mut Entry) {
     }
     entry.say(&format!(" {}", name(edit.control)));
     entry.member("control_action", type_of(edit.control));
+}
+
+fn marking(mark: &Connmark, entry: &mut Entry) {
+    entry.number("zone", mark.zone, &format!("connmark zone {}", mark.zone));
+    entry.say(&format!(" {}", name(mark.control)));
+    entry.member("control_action", type_of(mark.control));
+}
+
+fn informing(info: &Ctinfo, entry: &mut Entry) {
+    entry.number("zone", info.zone, &format!("ctinfo zone {}", info.zone));
+    entry.say(&format!(" {}", name(info.control)));
+    entry.member("control_action", type_of(info.control));
+}
+
+fn tracking(ct: &Ct, entry: &mut Entry) {
+    entry.say("ct");
+    let words = [("clear", ct.clear), ("commit", ct.commit), ("force", ct.force)];
+    let words: Vec<&str> = words.into_iter().filter(|(_, said)| *said).map(|(word, _)| word).collect();
+    if !words.is_empty() {
+        entry.say(&format!(" {}", words.join(" ")));
+        entry.member("action", Json::text(words.join(" ")));
+    }
+    if let Some((mark, mask)) = ct.mark {
+        entry.number("mark", mark, &format!(" mark {mark}"));
+        if mask != u32::MAX {
+            entry.say(&format!("/{mask:#x}"));
+            entry.member("mark_mask", Json::text(format!("{mask:x}")));
+        }
+    }
+    if let Some(nat) = ct.nat {
+        let how = translated(nat);
+        let blank = if how.is_empty() { "" } else { " " };
+        entry.say(&format!(" nat{blank}{how}"));
+        entry.member("nat", Json::text(how));
+    }
+    entry.say(&format!(" {}", name(ct.control)));
+    entry.member("control_action", type_of(ct.control));
+}
+
+/// `src addr 10.0.0.1-10.0.0.9 port 1-9`.
+fn translated(nat: CtNat) -> String {
+    let CtNat::New { source, addresses: (low, high), ports } = nat else { return String::new() };
+    let mut text = format!("{} addr {low}", if source { "src" } else { "dst" });
+    if low != high {
+        text.push_str(&format!("-{high}"));
+    }
+    if let Some((low, high)) = ports {
+        text.push_str(&format!(" port {low}"));
+        if low != high {
+            text.push_str(&format!("-{high}"));
+        }
+    }
+    text
+}
+
+fn sampling(sample: &Sample, entry: &mut Entry) {
+    let (rate, group) = (sample.rate.unwrap_or_default(), sample.group.unwrap_or_default());
+    entry.number("rate", rate, &format!("sample rate 1/{rate}"));
+    entry.number("group", group, &format!(" group {group}"));
+    if let Some(octets) = sample.octets {
+        entry.number("trunc_size", octets, &format!(" trunc_size {octets}"));
+    }
+    entry.say(&format!(" {}", name(sample.control)));
+    entry.member("control_action", type_of(sample.control));
+}
+
+/// What stands behind an action's number: for ctinfo its masks and, with statistics, what it did; since when it is in use.
+fn told_besides(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
+    let Act::Ctinfo(info) = &dump.action.act else {
+        if flags.stats {
+            used(dump, entry);
+        }
+        return;
+    };
+    // What is 0 is told without the prefix, as C prints it.
+    let short = |value: u32| if value == 0 { "0".to_owned() } else { format!("{value:#x}") };
+    let long = |value: u32| if value == 0 { "0".repeat(10) } else { format!("{value:#010x}") };
+    if let Some((mask, state)) = info.dscp {
+        entry.say(&format!(" dscp {} {}", long(mask), long(state)));
+        entry.member("dscpmask", Json::text(short(mask)));
+        entry.member("dscpstatemask", Json::text(short(state)));
+    }
+    if let Some(mask) = info.mark {
+        entry.say(&format!(" cpmark {}", long(mask)));
+        entry.member("cpmark", Json::text(short(mask)));
+    }
+    if flags.stats {
+        used(dump, entry);
+        let done = dump.ctinfo;
+        entry.number("dscpset", done.dscp_set, &format!(" DSCP set {}", done.dscp_set));
+        entry.number("dscperror", done.dscp_failed, &format!(" error {}", done.dscp_failed));
+        entry.number("cpmarkset", done.mark_set, &format!(" CPMARK set {}", done.mark_set));
+    }
 }
 
 fn policing(index: u32, police: &Police, flags: &ShowFlags, entry: &mut Entry) {

@@ -1,6 +1,7 @@
 //! `skbedit …`.
 
-use super::{Failed, control_after, number};
+use super::{Failed, control_after, own_index};
+use crate::Refusal;
 use crate::number::{u16_in, u32_in};
 use crate::tc::words::Words;
 use crate::units::parse_classid;
@@ -9,6 +10,9 @@ use tidegate_policy::{Act, Action, Control, PacketType, Skbedit};
 pub(super) fn parse(words: &mut Words<'_>) -> Result<Action, Failed> {
     const FORM: &str = "skbedit takes mark N[/MASK], priority CLASS, queue_mapping N, ptype host|otherhost|broadcast|multicast, inheritdsfield.";
     let mut edit = Skbedit::default();
+    if words.peek().is_none() {
+        return Err(Refusal::incomplete().at(words.place()).remedy(FORM).into());
+    }
     while let Some(word) = words.peek() {
         match word {
             "mark" => {
@@ -17,7 +21,7 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Action, Failed> {
                 let (value, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
                 let value = u32_in(value, 0).ok_or_else(|| illegal("mark", text))?;
                 let mask = match mask {
-                    Some(mask) => u32_in(mask, 0).ok_or_else(|| illegal("mark mask", text))?,
+                    Some(mask) => u32_in(mask, 0).ok_or_else(|| illegal("mask", text))?,
                     None => u32::MAX,
                 };
                 edit.mark = Some((value, mask));
@@ -37,7 +41,7 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Action, Failed> {
                 let text = words.need()?;
                 let all = [PacketType::Host, PacketType::Broadcast, PacketType::Multicast, PacketType::OtherHost];
                 let found = all.into_iter().find(|known| known.name() == text);
-                edit.packet_type = Some(found.ok_or_else(|| illegal("ptype", text))?);
+                edit.packet_type = Some(found.ok_or_else(|| illegal(&format!("ptype ({text})"), text))?);
             }
             "inheritdsfield" => {
                 words.skip();
@@ -46,18 +50,17 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Action, Failed> {
             _ => break,
         }
     }
-    if edit == Skbedit::default() {
-        return Err(Failed::say("", FORM));
+    if edit == Skbedit::default() && words.peek() != Some("index") {
+        return Err(Refusal::new(255, "Usage: skbedit [queue_mapping N] [priority CLASS] [mark N[/MASK]] …")
+            .remedy(FORM)
+            .into());
     }
     edit.control = control_after(words)?.unwrap_or(Control::Pipe);
     let mut action = Action::from(Act::Skbedit(edit));
-    if words.peek() == Some("index") {
-        words.skip();
-        action.index = number("index", words)?;
-    }
+    action.index = own_index(words, |_| "skbedit: Illegal \"index\"".into())?;
     Ok(action)
 }
 
 fn illegal(name: &str, text: &str) -> Failed {
-    Failed::say(format!("Illegal \"{name}\""), format!("\"{text}\" is not a value for {name}."))
+    Failed::say(format!("Illegal {name}"), format!("\"{text}\" is not a value for {name}."))
 }

@@ -1,0 +1,145 @@
+//! The action ct: connection tracking where a filter asks for it, before the hooks or after them.
+
+use super::{Conntrack, End, State, Tuple, membership, pack, state};
+use tidegate_packet::header::ethertype;
+use tidegate_packet::{Meta, Pkt, Pool, Span, Time};
+use tidegate_policy::netfilter::Translation;
+use tidegate_policy::{Ct, CtNat};
+
+/// In [`Meta::connection`]: an action looked the packet up, so the hooks do not.
+pub(super) const BY_ACTION: u32 = 1 << 31;
+
+/// What flower's `ct_state` compares.
+mod bits {
+    pub(super) const NEW: u8 = 1;
+    pub(super) const ESTABLISHED: u8 = 2;
+    pub(super) const RELATED: u8 = 4;
+    pub(super) const TRACKED: u8 = 8;
+    pub(super) const INVALID: u8 = 16;
+    pub(super) const REPLY: u8 = 32;
+}
+
+/// What a packet is to its connection, as flower asks; 0: nobody looked it up.
+pub(crate) fn flower_state(meta: &Meta) -> u8 {
+    let Some(member) = membership(meta) else {
+        let looked_up = meta.connection & BY_ACTION != 0 && state(meta) == State::Invalid;
+        return if looked_up { bits::TRACKED | bits::INVALID } else { 0 };
+    };
+    let reply = if member.reply { bits::REPLY } else { 0 };
+    bits::TRACKED
+        | match state(meta) {
+            State::Established => bits::ESTABLISHED | reply,
+            State::Related => bits::RELATED | reply,
+            _ => bits::NEW,
+        }
+}
+
+/// Did an action look the packet up, or take what it had, so that the hooks leave it as it is?
+pub(super) fn is_settled(meta: &Meta) -> bool {
+    meta.connection & BY_ACTION != 0 && (membership(meta).is_some() || state(meta) == State::Untracked)
+}
+
+impl Conntrack {
+    /// Does to a packet what the action says; false: it is dropped.
+    pub(crate) fn act(&mut self, ct: &Ct, now: Time, pool: &mut Pool, pkt: &Pkt) -> bool {
+        if ct.clear {
+            let meta = pool.meta_mut(pkt);
+            if membership(meta).is_some() {
+                meta.connection = pack(State::Untracked, None) | BY_ACTION;
+            }
+            return true;
+        }
+        if !matches!(pool.meta(pkt).ethertype, ethertype::IPV4 | ethertype::IPV6) {
+            return false;
+        }
+        if !self.has_one(ct, pool.meta(pkt)) {
+            if !self.look_up(now, pool, pkt) {
+                return false;
+            }
+            let meta = pool.meta_mut(pkt);
+            meta.connection |= BY_ACTION;
+            self.note_begun(now, membership(meta).map(|member| member.at));
+        }
+        let Some(member) = membership(pool.meta(pkt)) else { return true };
+        if !self.translate_by(ct, pool, pkt) {
+            return false;
+        }
+        if ct.commit {
+            if let Some((mark, mask)) = ct.mark {
+                let entry = &mut self.entries[member.at as usize];
+                entry.mark = entry.mark & !mask | mark;
+            }
+            if self.clashes(now, member.at) {
+                self.forget(member.at);
+                pool.meta_mut(pkt).connection = 0;
+                return false;
+            }
+            self.keep(member.at);
+        }
+        true
+    }
+
+    /// Looks another connection, whose time is not over, already as one that is not kept yet would?
+    fn clashes(&self, now: Time, at: u32) -> bool {
+        let entry = &self.entries[at as usize];
+        let held = |tuple: &Tuple| {
+            self.index.get(tuple).is_some_and(|other| *other != at && self.entries[*other as usize].expires > now)
+        };
+        !entry.confirmed && entry.tuples.iter().any(held)
+    }
+
+    /// Has the packet a connection that will do? With `force`, one that the other side began is forgotten.
+    fn has_one(&mut self, ct: &Ct, meta: &Meta) -> bool {
+        let Some(member) = membership(meta) else { return false };
+        if !(ct.commit && ct.force && member.reply) {
+            return true;
+        }
+        if self.entries[member.at as usize].confirmed {
+            self.forget(member.at);
+        }
+        false
+    }
+
+    fn translate_by(&mut self, ct: &Ct, pool: &mut Pool, pkt: &Pkt) -> bool {
+        let Some(nat) = ct.nat else { return true };
+        if let (true, CtNat::New { source, addresses: (low, high), ports }) = (ct.commit, nat) {
+            let end = if source { End::Source } else { End::Destination };
+            let addresses = (octets(low), octets(high));
+            let wanted = Translation { addresses: Some(addresses), ports, ..Translation::default() };
+            if self.is_unsettled(pool.meta(pkt), end) && !self.settle(pool.meta(pkt), end, Some(&wanted)) {
+                return false;
+            }
+        }
+        self.translate(pool, pkt, End::Destination);
+        self.translate(pool, pkt, End::Source);
+        true
+    }
+
+    /// Remembers a connection that has only begun: it is forgotten after its time if no packet of it is kept by then.
+    fn note_begun(&mut self, now: Time, begun: Option<u32>) {
+        /// Whoever carries it is through by then.
+        const LONGEST: Span = Span::secs(600);
+        while let Some((at, since)) = self.begun.front().copied().filter(|(_, since)| *since + LONGEST <= now) {
+            self.begun.pop_front();
+            let entry = &self.entries[at as usize];
+            if entry.used && !entry.confirmed && entry.began == since {
+                self.forget(at);
+            }
+        }
+        if let Some(at) = begun.filter(|at| !self.entries[*at as usize].confirmed) {
+            self.begun.push_back((at, self.entries[at as usize].began));
+        }
+    }
+}
+
+/// IPv4 in the last four octets.
+fn octets(address: core::net::IpAddr) -> [u8; 16] {
+    match address {
+        core::net::IpAddr::V6(address) => address.octets(),
+        core::net::IpAddr::V4(address) => {
+            let mut octets = [0; 16];
+            octets[12..].copy_from_slice(&address.octets());
+            octets
+        }
+    }
+}

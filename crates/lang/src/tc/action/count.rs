@@ -1,0 +1,70 @@
+//! `simple …`, `sample …`: actions that tell others of packets.
+
+use super::{Failed, control_after, own_index};
+use crate::Refusal;
+use crate::number::u32_in;
+use crate::tc::words::Words;
+use tidegate_policy::{Act, Action, Control, Sample, Simple};
+
+/// The longest text of simple.
+const LONGEST: usize = 31;
+
+/// Reads the words after `simple`.
+pub(super) fn simple(words: &mut Words<'_>) -> Result<Action, Failed> {
+    const FORM: &str = "simple takes a text of up to 31 characters: simple sdata TEXT.";
+    let mut simple = Simple { text: None, control: Control::Pass };
+    match words.peek() {
+        None => return Err(Failed::from(Refusal::incomplete().at(words.place()))),
+        Some("sdata" | "index") => {}
+        Some(_) => return Err(Failed::say("", FORM)),
+    }
+    while words.peek() == Some("sdata") {
+        words.skip();
+        let text = words.need()?;
+        if text.len() > LONGEST {
+            return Err(Failed::say(format!("simple: Illegal string len {} <{text}>", text.len()), FORM));
+        }
+        simple.text = Some(text.to_owned());
+    }
+    simple.control = control_after(words)?.unwrap_or_default();
+    let mut index = 0;
+    if words.peek() == Some("index") {
+        words.skip();
+        let text = words.need()?;
+        index = u32_in(text, 10).ok_or_else(|| {
+            Failed::say(format!("simple: Illegal \"index\" ({text})"), format!("\"{text}\" is not a number."))
+        })?;
+    }
+    Ok(Action { index, ..Act::Simple(simple).into() })
+}
+
+/// Reads the words after `sample`.
+pub(super) fn sample(words: &mut Words<'_>) -> Result<Action, Failed> {
+    const FORM: &str =
+        "sample takes how many packets there are to one that is shown, and to whom: sample rate 100 group 1.";
+    let refuse = |line: String, place: usize| Failed::from(Refusal::new(255, line).at(place).remedy(FORM));
+    if words.peek().is_none() {
+        return Err(refuse("sample bad argument count 1".into(), words.last()));
+    }
+    let mut sample = Sample::default();
+    while let Some(word) = words.peek() {
+        let (slot, name) = match word {
+            "rate" => (&mut sample.rate, "rate"),
+            "group" => (&mut sample.group, "group num"),
+            "trunc" => (&mut sample.octets, "truncation size"),
+            _ => break,
+        };
+        words.skip();
+        let text = words.need()?;
+        *slot = Some(u32_in(text, 10).ok_or_else(|| refuse(format!("Illegal {name} {text}"), words.last()))?);
+    }
+    sample.control = control_after(words)?.unwrap_or(Control::Pipe);
+    let named = words.peek() == Some("index");
+    let index = own_index(words, |_| "sample: Illegal \"index\"".into())?;
+    for (there, name) in [(sample.group.is_some(), "group"), (sample.rate.is_some(), "rate")] {
+        if !there && !named {
+            return Err(refuse(format!("param \"{name}\" not set"), words.last()));
+        }
+    }
+    Ok(Action { index, ..Act::Sample(sample).into() })
+}

@@ -1,0 +1,117 @@
+//! `ct …`.
+
+use super::{Failed, control_after, own_index};
+use crate::Refusal;
+use crate::number::{u16_in, u32_in};
+use crate::tc::words::Words;
+use std::net::IpAddr;
+use tidegate_policy::{Act, Action, Control, Ct, CtNat};
+
+const FORM: &str =
+    "ct clear; ct [nat]; ct commit [force] [mark N[/MASK]] [nat src|dst addr ADDRESS[-ADDRESS] [port PORT[-PORT]]]";
+
+/// Reads the words after `ct`.
+pub(super) fn parse(words: &mut Words<'_>) -> Result<Action, Failed> {
+    let (mut ct, mut index) = (Ct::default(), 0);
+    while let Some(word) = words.peek() {
+        match word {
+            "zone" | "mark" | "label" => {
+                words.skip();
+                value(word, &mut ct, words)?;
+            }
+            "nat" => {
+                words.skip();
+                nat(&mut ct, words)?;
+                continue;
+            }
+            "index" => index = own_index(words, |_| "ct: Illegal \"index\"".into())?,
+            "clear" => {
+                words.skip();
+                ct.clear = true;
+            }
+            "commit" => {
+                words.skip();
+                ct.commit = true;
+            }
+            "force" => {
+                words.skip();
+                ct.force = true;
+            }
+            _ => break,
+        }
+    }
+    check(&ct)?;
+    // Only what is kept can be anybody's.
+    ct.force &= ct.commit;
+    ct.control = control_after(words)?.unwrap_or(Control::Pipe);
+    Ok(Action { index, ..Act::Ct(ct).into() })
+}
+
+fn value(name: &str, ct: &mut Ct, words: &mut Words<'_>) -> Result<(), Failed> {
+    let text = words.need()?;
+    let fail = || Failed::say(format!("ct: Illegal \"{name}\""), format!("\"{text}\" is not a value for {name}."));
+    match name {
+        "zone" => ct.zone = Some(u16_in(text, 10).ok_or_else(fail)?),
+        "mark" => {
+            let (value, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
+            let mask = mask.map_or(Some(u32::MAX), |mask| u32_in(mask, 0));
+            ct.mark = Some((u32_in(value, 0).ok_or_else(fail)?, mask.ok_or_else(fail)?));
+        }
+        _ => ct.label = true,
+    }
+    Ok(())
+}
+
+/// What follows `nat`: tc wants to see a word after each that may end it.
+fn nat(ct: &mut Ct, words: &mut Words<'_>) -> Result<(), Failed> {
+    let end = || Failed::from(Refusal::incomplete().remedy(FORM));
+    let source = match words.peek().ok_or_else(end)? {
+        "src" => true,
+        "dst" => false,
+        _ => {
+            ct.nat = Some(CtNat::Known);
+            return Ok(());
+        }
+    };
+    words.skip();
+    if words.need()? != "addr" {
+        return Err(Refusal::new(255, "Usage: ct …").at(words.last()).remedy(FORM).into());
+    }
+    let text = words.need()?;
+    let addresses = addresses(text, words.last())?;
+    let mut ports = None;
+    if words.peek().ok_or_else(end)? == "port" {
+        words.skip();
+        let text = words.need()?;
+        let (low, high) = text.split_once('-').unwrap_or((text, text));
+        let read = u16_in(low, 10).zip(u16_in(high, 10));
+        ports = Some(read.ok_or_else(|| Failed::say("ct: Illegal nat port range", FORM))?);
+    }
+    ct.nat = Some(CtNat::New { source, addresses, ports });
+    Ok(())
+}
+
+fn addresses(text: &str, place: usize) -> Result<(IpAddr, IpAddr), Failed> {
+    let (low, high) = text.split_once('-').unwrap_or((text, text));
+    let read = |text: &str| {
+        text.parse().map_err(|_| {
+            let told = format!("Error: any valid address is expected rather than \"{text}\".");
+            Failed::from(Refusal::new(1, told).at(place).remedy("Write an address, or two with a dash between."))
+        })
+    };
+    Ok((read(low)?, read(high)?))
+}
+
+fn check(ct: &Ct) -> Result<(), Failed> {
+    let alone = Ct { clear: true, ..Ct::default() };
+    if ct.clear && *ct != alone {
+        return Err(Failed::say("ct: clear can only be used alone", FORM));
+    }
+    match ct.nat {
+        Some(CtNat::Known) if ct.commit => Err(Failed::say("ct: commit and nat must set src or dst", FORM)),
+        Some(CtNat::New { .. }) if !ct.commit => {
+            Err(Failed::say("ct: src or dst is only valid if commit is set", FORM))
+        }
+        _ => Ok(()),
+    }
+}
