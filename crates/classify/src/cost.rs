@@ -12,7 +12,7 @@ pub struct Cost {
 }
 
 /// The part of a [`Cost`] that every packet needs: small, for tables of thousands of classes.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Price {
     mult: u32,
     overhead: u16,
@@ -63,6 +63,12 @@ impl Price {
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.overhead == 0 && self.mpu == 0 && !self.cells
+    }
+
+    /// Nanoseconds that `len` bytes take where bytes alone count ([`Price::is_plain`]).
+    #[inline]
+    pub fn plain_ns(&self, len: u32) -> u64 {
+        (u64::from(len) * u64::from(self.mult)) >> self.shift
     }
 
     /// Nanoseconds that `len` bytes take, overhead, least size and cells included.

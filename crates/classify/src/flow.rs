@@ -122,7 +122,7 @@ impl Flow {
         new.baseclass = Some(entry.base);
         entry.perturb = arm(new.perturb);
         entry.params = new;
-        entry.actions.take_over(actions);
+        entry.actions = actions;
         Ok(())
     }
 

@@ -128,7 +128,7 @@ impl Fw {
         if params.indev.is_some() {
             entry.indev.clone_from(&params.indev);
         }
-        entry.actions.take_over(actions);
+        entry.actions = actions;
         Ok(())
     }
 

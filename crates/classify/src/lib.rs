@@ -21,6 +21,6 @@ pub mod netfilter;
 mod pref;
 mod u32;
 
-pub use actions::{Actions, Meter, Mirrored, Policer, Told, Verdict, Way};
+pub use actions::{Actions, Meter, Mirrored, Policers, Told, Verdict, Way};
 pub use cost::{Cost, Price};
 pub use list::{Asked, FilterList, Owner, RandomSource};

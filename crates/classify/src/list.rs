@@ -7,7 +7,7 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 use tidegate_packet::{Draws, Handle, Mark, Pkt, Pool, Time, Timer, Wheel};
 use tidegate_policy::dump::{FilterDump, FilterEntry};
-use tidegate_policy::{Errno, FilterOp, FilterParams, TcError, U32Params, Verb};
+use tidegate_policy::{Act, Control, Errno, FilterOp, FilterParams, TcError, U32Params, Verb};
 
 /// The preference a filter gets when it names none and is alone.
 const AUTO_PREF: u16 = 0xc000;
@@ -31,6 +31,14 @@ pub struct Asked<'a> {
     pub random: RandomSource<'a>,
     /// Bytes of the link header.
     pub link_header: u32,
+}
+
+/// The chains that an action may send a packet to.
+fn goes_to(act: &Act) -> impl Iterator<Item = u32> {
+    act.controls().into_iter().filter_map(|control| match control {
+        Control::Goto(chain) => Some(chain),
+        _ => None,
+    })
 }
 
 /// Randomness for filters, with the memory that the first flow filter on a machine draws a key that later ones share.
@@ -85,13 +93,15 @@ pub struct Owner<'a> {
 #[derive(Debug, Default)]
 pub struct FilterList {
     prefs: Vec<Pref>,
+    /// The chains that are there, oldest first: a filter makes its own, and those that its actions go to.
+    chains: Vec<u32>,
     tables: Tables,
 }
 
 impl FilterList {
     /// An empty list.
     pub const fn new() -> FilterList {
-        FilterList { prefs: Vec::new(), tables: Tables::new() }
+        FilterList { prefs: Vec::new(), chains: Vec::new(), tables: Tables::new() }
     }
 
     /// No filters at all?
@@ -251,6 +261,7 @@ impl FilterList {
             }
             let at = self.prefs.partition_point(|p| (p.chain, p.pref) < (op.chain, pref));
             self.prefs.insert(at, new);
+            self.note_chains(op);
             return Ok(());
         };
         let free_table = self.number_for(op);
@@ -264,10 +275,25 @@ impl FilterList {
         let exists = pref.has(op.handle, &mut self.tables);
         let mut with = Making { owner, actions, random, tables: &mut self.tables, free_table };
         match (exists, op.verb) {
-            (true, Verb::Add) => Err(TcError::new(Errno::Exist, "Filter already exists")),
-            (true, _) => pref.change(op, &mut with),
-            (false, Verb::Change) => Err(NEEDS_CREATE),
-            (false, _) => pref.set(op, &mut with),
+            (true, Verb::Add) => return Err(TcError::new(Errno::Exist, "Filter already exists")),
+            (true, _) => pref.change(op, &mut with)?,
+            (false, Verb::Change) => return Err(NEEDS_CREATE),
+            (false, _) => pref.set(op, &mut with)?,
+        }
+        self.note_chains(op);
+        Ok(())
+    }
+
+    /// Notes the chains that a filter makes. Those without filters and that nobody goes to are gone, and are the latest if they come again; one
+    /// that an action goes to is taken to be there as long as any filter is.
+    fn note_chains(&mut self, op: &FilterOp) {
+        let FilterList { prefs, chains, .. } = self;
+        chains.retain(|chain| prefs.iter().any(|p| p.chain == *chain) || prefs.len() > 1);
+        let leads = op.actions.iter().flat_map(|action| goes_to(&action.act));
+        for chain in core::iter::once(op.chain).chain(leads) {
+            if !chains.contains(&chain) {
+                chains.push(chain);
+            }
         }
     }
 
@@ -374,7 +400,8 @@ impl FilterList {
     /// u32's tables are known to the qdisc as a whole, so those made for a preference are listed wherever it is, the latest first.
     /// `only`: those made in the list of this holder.
     pub fn dump(&self, told: Told<'_>, dev: &str, parent: Handle, only: Option<Handle>, out: &mut Vec<FilterDump>) {
-        for pref in &self.prefs {
+        let by_chain = self.chains.iter().flat_map(|chain| self.prefs.iter().filter(|pref| pref.chain == *chain));
+        for pref in by_chain {
             let mut line = |entry| {
                 out.push(FilterDump {
                     dev: dev.to_string(),

@@ -272,9 +272,7 @@ impl Tables {
     ) -> Result<(), TcError> {
         self.must_link(params.link)?;
         let node = self.node_mut(handle).ok_or(TcError::bare(Errno::Inval))?;
-        if params.keys != node.params.keys {
-            return Err(TcError::bare(Errno::Inval));
-        }
+        // What it matches stays, whatever the change says of it.
         if params.classid.is_some() {
             node.params.classid = params.classid;
             (node.holder, node.bound) = (holder, bound);
@@ -285,7 +283,7 @@ impl Tables {
         if params.indev.is_some() {
             node.params.indev.clone_from(&params.indev);
         }
-        node.actions.take_over(actions);
+        node.actions = actions;
         Ok(())
     }
 

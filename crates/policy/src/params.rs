@@ -6,6 +6,7 @@
 mod cake;
 mod dualpi2;
 mod ets;
+mod foreign;
 mod fq;
 mod fq_pie;
 mod gred;

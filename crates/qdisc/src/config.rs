@@ -192,7 +192,12 @@ impl Shaper {
         let births = self.births;
         self.check_copies(op, None)?;
         let (_, mut cx) = self.enter(now, pool, draws);
-        let mut node = Node::new(&mut cx, kind, handle, op.parent, op.params.as_ref(), births)?;
+        let made = Node::new(&mut cx, kind, handle, op.parent, op.params.as_ref(), births);
+        if op.params.is_some() && reports_when_made(kind, made.is_ok()) && op.parent != Handle::ROOT {
+            self.on(now, pool, draws, op.parent.qdisc(), |node, _| node.child_made(op.parent));
+        }
+        let mut node = made?;
+        let (_, cx) = self.enter(now, pool, draws);
         node.set_stab(op.stab.clone());
         node.estimate(&cx, handle, op.estimator);
         self.graft(now, pool, draws, op.parent, Some(node))?;
@@ -512,6 +517,11 @@ impl Node {
 }
 
 const NO_PARENT: TcError = TcError::new(Errno::Inval, "Parent Qdisc doesn't exists");
+
+/// Does a kind tell its parent, while it is made with options, what these left no room for? fq even when it refuses them.
+fn reports_when_made(kind: Kind, accepted: bool) -> bool {
+    kind == Kind::Fq || accepted && matches!(kind, Kind::Codel | Kind::FqCodel | Kind::FqPie | Kind::Hhf | Kind::Pie)
+}
 
 fn is_classful(kind: Kind) -> bool {
     use Kind::{Cake, Drr, Ets, FqCodel, Hfsc, Htb, Netem, Prio, Qfq, Red, Sfb, Sfq, Skbprio, Tbf};

@@ -87,6 +87,8 @@ pub struct Cx<'a> {
     pub(crate) lost: Lost,
     /// Packets that vanished from a qdisc whose ancestors were not told.
     pub(crate) vanished: Lost,
+    /// What must still be added to the bytes lost before the ancestors hear of them: see [`Cx::drop_instead`].
+    pub(crate) misheard: u64,
     /// The group that packets purged now belong to.
     pub(crate) purge_group: u16,
 }
@@ -100,7 +102,7 @@ pub(crate) struct Lost {
 
 impl Lost {
     pub(crate) fn since(self, before: Lost) -> Lost {
-        Lost { packets: self.packets - before.packets, bytes: self.bytes - before.bytes }
+        Lost { packets: self.packets - before.packets, bytes: self.bytes.wrapping_sub(before.bytes) }
     }
 }
 
@@ -108,9 +110,16 @@ impl Cx<'_> {
     /// Loses a packet: the only way there is. `at` is the qdisc that does it.
     pub fn drop(&mut self, at: Handle, pkt: Pkt, why: Why) {
         self.lost.packets += 1;
-        self.lost.bytes += u64::from(self.pool.meta(&pkt).len);
+        self.lost.bytes = self.lost.bytes.wrapping_add(u64::from(self.pool.meta(&pkt).len));
         self.tell(What::Drop(why), at, &pkt);
         self.pool.release(pkt);
+    }
+
+    /// Loses a packet that waited, in a qdisc which then says of the arrival, `len` bytes long, that it was not taken. Its ancestors believe that:
+    /// they count the arrival's bytes as lost and not this packet's, so that their backlog is off from then on, as in Linux.
+    pub(crate) fn drop_instead(&mut self, at: Handle, pkt: Pkt, why: Why, len: u32) {
+        self.misheard = u64::from(len).wrapping_sub(u64::from(self.pool.meta(&pkt).len));
+        self.drop(at, pkt, why);
     }
 
     /// Loses a packet that nobody counts: CAKE's, when a change leaves it fewer tins. Only the qdisc itself learns that it no longer waits;
@@ -264,11 +273,14 @@ impl EventRing {
         self.events.len()
     }
 
-    /// Turns what came since `mark` round: the kernel strings packets refused in one call onto a list, and frees the last first.
+    /// Turns what came since `mark` round: the kernel strings packets refused in one call onto a list, and frees the last first. What
+    /// CoDel's law takes, where something is taken out only to be looked at, it frees at once.
     pub(crate) fn reverse_from(&mut self, mark: usize) {
-        if let Some(since) = self.events.get_mut(mark..) {
-            since.reverse();
-        }
+        let Some(since) = self.events.get_mut(mark..).filter(|since| since.len() > 1) else { return };
+        let put_off = |event: &Event| event.what != What::Drop(Why::Codel);
+        since.sort_by_key(put_off);
+        let at_once = since.partition_point(|event| !put_off(event));
+        since[at_once..].reverse();
     }
 
     /// Brings losses of an operation into the order in which the kernel frees them: what was held for a peek at once, then what it

@@ -283,6 +283,13 @@ pub trait Discipline {
         let _ = (cx, class);
     }
 
+    /// Tells the discipline that a qdisc is made for `class`, of a kind that reports, whenever it takes its options, what they left no room for:
+    /// nothing then, but the class is told that its child is empty, before the qdisc hangs there and even if it never will. A leaf's own
+    /// child is about to go, so that this shows on inner classes only.
+    fn child_made(&mut self, class: Handle) {
+        let _ = class;
+    }
+
     /// What hangs on `class` when its child is deleted.
     fn default_child(&self, cx: &mut Cx<'_>, class: Handle) -> Node {
         Node::hidden(cx, Kind::Pfifo, class)

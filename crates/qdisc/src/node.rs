@@ -28,9 +28,15 @@ impl Stats {
     #[inline]
     fn sent(&mut self, len: u32) {
         self.qlen -= 1;
-        self.backlog -= u64::from(len);
+        self.gone(u64::from(len));
         self.packets += 1;
         self.bytes += u64::from(len);
+    }
+
+    /// So many bytes no longer wait. The sum may fall below zero, above a qdisc that told less than the truth ([`Cx::drop_instead`]).
+    #[inline]
+    fn gone(&mut self, bytes: u64) {
+        self.backlog = self.backlog.wrapping_sub(bytes);
     }
 }
 
@@ -296,7 +302,7 @@ impl Node {
             self.enqueue_below(pool, pkt, len)?;
         }
         self.stats.qlen += 1;
-        self.stats.backlog += u64::from(len);
+        self.stats.backlog = self.stats.backlog.wrapping_add(u64::from(len));
         Ok(())
     }
 
@@ -323,9 +329,12 @@ impl Node {
         };
         if result != Enqueue::Taken {
             self.stats.qlen += 1;
-            self.stats.backlog += u64::from(len);
+            self.stats.backlog = self.stats.backlog.wrapping_add(u64::from(len));
         }
         self.settle(cx, before);
+        if result == Enqueue::Congested {
+            cx.lost.bytes = cx.lost.bytes.wrapping_add(core::mem::take(&mut cx.misheard));
+        }
         result
     }
 
@@ -338,7 +347,7 @@ impl Node {
         {
             self.body.catch_up(cx.now, self.own());
             self.stats.qlen -= 1;
-            self.stats.backlog -= u64::from(cx.pool.meta(&pkt).len);
+            self.stats.gone(u64::from(cx.pool.meta(&pkt).len));
             return Dequeue::Packet(pkt);
         }
         self.dequeue_fresh(cx)
@@ -421,7 +430,7 @@ impl Node {
         }
         let (packets, bytes) = ((before.packets - budget.packets) as u32, (before.bytes - budget.bytes) as u64);
         self.stats.qlen -= packets;
-        self.stats.backlog -= bytes;
+        self.stats.gone(bytes);
         self.stats.packets += u64::from(packets);
         self.stats.bytes += bytes;
         true
@@ -474,7 +483,7 @@ impl Node {
             Dequeue::Packet(pkt) => {
                 let len = cx.pool.meta(&pkt).len;
                 self.stats.qlen += 1;
-                self.stats.backlog += u64::from(len);
+                self.stats.backlog = self.stats.backlog.wrapping_add(u64::from(len));
                 self.held = Some(pkt);
                 Peek::Packet(len)
             }
@@ -495,7 +504,7 @@ impl Node {
             let lost = cx.lost.since(before);
             self.stats.drops = self.stats.drops.wrapping_add(lost.packets);
             self.stats.qlen -= lost.packets;
-            self.stats.backlog -= lost.bytes;
+            self.stats.gone(lost.bytes);
         }
     }
 
@@ -507,7 +516,7 @@ impl Node {
         self.settle(cx, before);
         let vanished = core::mem::take(&mut cx.vanished);
         self.stats.qlen -= vanished.packets;
-        self.stats.backlog -= vanished.bytes;
+        self.stats.gone(vanished.bytes);
         while self.body.get().over_limit(self.own()) {
             let (before, own) = (cx.lost, self.own());
             let (given_up, fresh) = match self.held.take() {
@@ -522,7 +531,7 @@ impl Node {
             };
             let len = u64::from(cx.pool.meta(&pkt).len);
             self.stats.qlen -= 1;
-            self.stats.backlog -= len;
+            self.stats.gone(len);
             if !sent {
                 self.stats.drops = self.stats.drops.wrapping_add(1);
             } else if fresh {
@@ -596,6 +605,11 @@ impl Node {
         found
     }
 
+    /// A qdisc is made for `class`: see [`Discipline::child_made`].
+    pub(crate) fn child_made(&mut self, class: Handle) {
+        self.body.get_mut().child_made(class);
+    }
+
     /// Puts `new` where the child of `class` hangs and ends what hung there. `None` brings back the kind's default. A class that
     /// takes no child (an inner one of HTB) refuses.
     pub(crate) fn graft(&mut self, cx: &mut Cx<'_>, class: Handle, new: Option<Node>) -> Result<(), TcError> {
@@ -619,8 +633,21 @@ impl Node {
         Err(TcError::bare(Errno::Inval))
     }
 
-    /// Makes, changes or deletes a class of this qdisc.
+    /// Makes, changes or deletes a class of this qdisc, whose words may be another kind's.
     pub(crate) fn class_op(&mut self, cx: &mut Cx<'_>, op: &ClassOp) -> Result<Option<String>, TcError> {
+        let exists = self.has_class(op.classid);
+        match &op.params {
+            Some(params)
+                if params.kind().is_some_and(|kind| kind != self.kind()) && (exists || self.kind() != Kind::Ets) =>
+            {
+                let params = params.read_by(self.kind())?;
+                self.own_class_op(cx, &ClassOp { params, ..op.clone() })
+            }
+            _ => self.own_class_op(cx, op),
+        }
+    }
+
+    fn own_class_op(&mut self, cx: &mut Cx<'_>, op: &ClassOp) -> Result<Option<String>, TcError> {
         let before = cx.lost;
         let own = self.own();
         let filters = &mut self.rare.get_or_insert_default().filters;

@@ -388,6 +388,7 @@ impl Shaper {
             copied: &mut self.copied,
             lost: Lost::default(),
             vanished: crate::cx::Lost::default(),
+            misheard: 0,
             purge_group: 0,
         };
         Entered { root: &mut self.root, ingress: &mut self.ingress, cx, ways: &self.ways }

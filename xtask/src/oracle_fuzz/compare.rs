@@ -127,7 +127,11 @@ fn heading(lines: &[String], at: usize) -> String {
     let Some(head) = head else { return String::new() };
     let words: Vec<&str> = head.split_whitespace().collect();
     let kind = if words[0] == "filter" {
-        ["fw", "u32", "flow"].iter().find(|kind| words.contains(kind)).copied().unwrap_or("?")
+        ["fw", "u32", "flow", "flower", "basic", "matchall"]
+            .iter()
+            .find(|kind| words.contains(kind))
+            .copied()
+            .unwrap_or("?")
     } else {
         words.get(1).copied().unwrap_or("?")
     };

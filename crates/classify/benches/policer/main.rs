@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Instant;
-use tidegate_classify::Policer;
+use tidegate_classify::Policers;
 use tidegate_packet::{Rate, Time};
 use tidegate_policy::{Police, RateSpec, Ticks};
 
@@ -24,7 +24,8 @@ const RATE: Rate = Rate::bits(1_000_000_000);
 const EVERY: f64 = 450.0;
 
 struct Rig {
-    policers: Vec<Policer>,
+    policers: Policers,
+    count: u32,
     /// In 1/1024 ns, so that many policers share a nanosecond.
     now: u64,
     step: u64,
@@ -33,20 +34,18 @@ struct Rig {
 }
 
 impl Rig {
-    fn new(policers: u32) -> Rig {
+    fn new(count: u32) -> Rig {
         let params = Police {
             rate: Some(RateSpec { rate: RATE, ..RateSpec::default() }),
             burst: Ticks((100_000 * Ticks::PER_SECOND / RATE.0) as u32),
             mtu: 2047,
             ..Police::default()
         };
-        Rig {
-            policers: vec![Policer::new(&params, Time(0)); policers as usize],
-            now: 0,
-            step: (EVERY * 1024.0 / f64::from(policers)) as u64,
-            random: 12_345,
-            passed: 0,
+        let mut policers = Policers::default();
+        for _ in 0..count {
+            policers.add(&params, Time(0));
         }
+        Rig { policers, count, now: 0, step: (EVERY * 1024.0 / f64::from(count)) as u64, random: 12_345, passed: 0 }
     }
 
     /// A good piece (one in twenty is better) and the median one, ns per packet.
@@ -58,13 +57,16 @@ impl Rig {
 
     fn piece(&mut self) -> f64 {
         let start = Instant::now();
-        let count = self.policers.len() as u64;
+        // In registers, as the peer's are.
+        let Rig { policers, count, now, step, random, passed } = self;
+        let (mut time, mut state, mut conforming) = (*now, *random, 0);
         for _ in 0..PIECE {
-            self.random = self.random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let policer = &mut self.policers[((u64::from(self.random) * count) >> 32) as usize];
-            self.now += self.step;
-            self.passed += u64::from(policer.conforms(LENGTH, Time(self.now >> 10)));
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let policer = (u64::from(state) * u64::from(*count)) >> 32;
+            time += *step;
+            conforming += u64::from(policers.conforms(policer as u32, LENGTH, Time(time >> 10)));
         }
+        (*now, *random, *passed) = (time, state, *passed + conforming);
         start.elapsed().as_nanos() as f64 / f64::from(PIECE)
     }
 }

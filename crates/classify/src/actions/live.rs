@@ -1,14 +1,15 @@
 //! One action at work: what it does to a packet, and what it counts.
 
-use super::police::Policer;
-use super::{Actions, Done, Meter, Mirrored, Verdict, Way, connection};
+use super::police::Policers;
+use super::{Actions, Done, Meter, Mirrored, Verdict, Way, connection, csum, nat, pedit, skbmod, vlan};
 use crate::conntrack::Conntrack;
 use crate::list::RandomSource;
 use alloc::vec::Vec;
 use tidegate_packet::{Mark, Pkt, Pool, Time};
 use tidegate_policy::dump::ActionDump;
 use tidegate_policy::{
-    Act, Action, Control, Ct, CtinfoCounts, Errno, Gact, Mirred, Police, RandomGact, Sample, Skbedit, TcError,
+    Act, Action, Control, Ct, CtinfoCounts, Errno, Gact, Mirred, Police, RandomGact, Sample, Skbedit, Skbmod, TcError,
+    Vlan, VlanHow,
 };
 
 /// What actions reach beside the packet.
@@ -19,13 +20,16 @@ pub(super) struct Doors<'a> {
     pub(super) led_before: u32,
     /// The machine's connections.
     pub(super) connections: &'a mut Conntrack,
+    /// The machine's policers.
+    pub(super) policers: &'a mut Policers,
 }
 
 /// An action with its counters.
 #[derive(Debug)]
 pub(super) struct Live {
     pub(super) action: Action,
-    policer: Option<Policer>,
+    /// The number of its policer.
+    pub(super) policer: Option<u32>,
     /// It was made by itself and stays without filters.
     pub(super) kept: bool,
     /// Filters that have it.
@@ -48,7 +52,7 @@ impl Live {
     pub(super) fn new(action: &Action, now: Time) -> Result<Live, TcError> {
         check(action)?;
         Ok(Live {
-            policer: policer(action, now),
+            policer: None,
             action: action.clone(),
             kept: false,
             binds: 0,
@@ -67,9 +71,8 @@ impl Live {
     }
 
     /// Gives it other parameters; what it counted stays.
-    pub(super) fn change(&mut self, action: &Action, now: Time) -> Result<(), TcError> {
+    pub(super) fn change(&mut self, action: &Action) -> Result<(), TcError> {
         check(action)?;
-        self.policer = policer(action, now);
         match (&mut self.action.act, &action.act) {
             // A change that says nothing of another decision leaves the one there is.
             (Act::Gact(old), Act::Gact(new)) => *old = Gact { control: new.control, random: new.random.or(old.random) },
@@ -113,7 +116,8 @@ impl Live {
                 control
             }
             Act::Police(police) => {
-                let control = if self.policer.as_mut().is_none_or(|policer| policer.conforms(meter.len, meter.now)) {
+                let policers = &mut doors.policers;
+                let control = if self.policer.is_none_or(|number| policers.conforms(number, meter.len, meter.now)) {
                     police.conform.unwrap_or_default()
                 } else {
                     self.overlimits += 1;
@@ -147,6 +151,11 @@ impl Live {
                 self.drops += u32::from(mirred.device == Act::NOWHERE);
                 return mirror(mirred, pool, pkt, doors.mirrored);
             }
+            Act::Nat(translation) => nat::carry_out(translation, pool, pkt),
+            Act::Pedit(pedit) => pedit::carry_out(pedit, pool, pkt),
+            Act::Csum(csum) => csum::carry_out(csum, pool, pkt),
+            Act::Skbmod(skbmod) => skbmod::carry_out(skbmod, pool, pkt),
+            Act::Vlan(vlan) => vlan::carry_out(vlan, pool, pkt),
         };
         Done::Control(control)
     }
@@ -177,12 +186,8 @@ fn age(since: Time, now: Time) -> u64 {
     (now.0 / TICK).saturating_sub(since.0 / TICK) * TICK
 }
 
-fn policer(action: &Action, now: Time) -> Option<Policer> {
-    match &action.act {
-        Act::Police(police) => Some(Policer::new(police, now)),
-        _ => None,
-    }
-}
+/// The first number that is no VLAN's.
+const NO_VLAN: u16 = 0x0fff;
 
 /// What the kernel takes for no action.
 fn check(action: &Action) -> Result<(), TcError> {
@@ -205,6 +210,16 @@ fn check(action: &Action) -> Result<(), TcError> {
         Act::Sample(Sample { rate: Some(0), .. }) => Err(TcError::new(Errno::Inval, "invalid sample rate")),
         Act::Sample(Sample { rate, group, .. }) if rate.is_none() || group.is_none() => {
             Err(TcError::new(Errno::Inval, "sample rate and group are required"))
+        }
+        Act::Pedit(pedit) if pedit.keys.is_empty() => {
+            Err(TcError::new(Errno::Inval, "act_pedit: Pedit requires keys to be passed"))
+        }
+        Act::Skbmod(skbmod) if *skbmod == (Skbmod { control: skbmod.control, ..Skbmod::default() }) => {
+            Err(TcError::bare(Errno::Inval))
+        }
+        Act::Vlan(Vlan { how: VlanHow::Push(tag) | VlanHow::Modify(tag), .. }) if tag.id >= NO_VLAN => {
+            // Only the number of an action was named, and there is none.
+            Err(TcError::bare(if tag.protocol == 0 { Errno::Inval } else { Errno::Range }))
         }
         _ => Ok(()),
     }

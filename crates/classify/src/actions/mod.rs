@@ -5,11 +5,16 @@
 //! until time goes on.
 
 mod connection;
+mod csum;
 mod live;
+mod nat;
+mod pedit;
 mod police;
+mod skbmod;
 mod table;
+mod vlan;
 
-pub use police::Policer;
+pub use police::Policers;
 pub use table::Actions;
 
 use crate::list::Asked;
@@ -106,13 +111,6 @@ impl Bound {
 
     pub(crate) fn places(&self) -> &[u32] {
         &self.places
-    }
-
-    /// Gives up those of a filter that is changed, unless the change names none.
-    pub(crate) fn take_over(&mut self, new: Bound) {
-        if !new.is_empty() {
-            *self = new;
-        }
     }
 
     /// Carries them out on a packet for which the filter names `class`.

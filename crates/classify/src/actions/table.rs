@@ -1,6 +1,7 @@
 //! The machine's actions.
 
 use super::live::{Doors, Live};
+use super::police::Policers;
 use super::{Done, Mirrored};
 use crate::conntrack::Conntrack;
 use crate::list::Asked;
@@ -18,6 +19,7 @@ use tidegate_policy::{Act, Action, ActionId, ActionsOp, Control, Errno, Only, Tc
 pub struct Actions {
     slots: Vec<Option<Live>>,
     free: Vec<u32>,
+    policers: Policers,
     /// Their places, by kind and number.
     known: BTreeMap<(&'static str, u32), u32>,
     /// Filters may have gone since the count of who has what was made, the last of them at this time.
@@ -36,10 +38,10 @@ pub struct Actions {
 #[inline]
 pub(super) fn run(place: u32, asked: &mut Asked<'_>) -> Done {
     let Asked { pool, pkt, meter, actions, random, .. } = asked;
-    let Actions { slots, mirrored, led_before, connections, .. } = &mut **actions;
+    let Actions { slots, mirrored, led_before, connections, policers, .. } = &mut **actions;
     match slots.get_mut(place as usize) {
         Some(Some(live)) => {
-            live.run(pool, pkt, *meter, random, &mut Doors { mirrored, led_before: *led_before, connections })
+            live.run(pool, pkt, *meter, random, &mut Doors { mirrored, led_before: *led_before, connections, policers })
         }
         _ => unreachable!("a filter holds an action that is gone"),
     }
@@ -132,6 +134,7 @@ impl Actions {
             }
         };
         self.slots[place as usize] = Some(live);
+        self.fill(place, now);
         self.known.insert((kind, index), place);
         Ok(place)
     }
@@ -148,8 +151,22 @@ impl Actions {
         next
     }
 
+    /// Gives a policing action full buckets, by what it is told now.
+    fn fill(&mut self, place: u32, now: Time) {
+        let Some(Some(live)) = self.slots.get_mut(place as usize) else { return };
+        if let Some(old) = live.policer.take() {
+            self.policers.remove(old);
+        }
+        if let Act::Police(police) = &live.action.act {
+            live.policer = Some(self.policers.add(police, now));
+        }
+    }
+
     fn remove(&mut self, place: u32) {
         if let Some(live) = self.slots[place as usize].take() {
+            if let Some(policer) = live.policer {
+                self.policers.remove(policer);
+            }
             self.known.remove(&(live.action.act.kind(), live.action.index));
             self.free.push(place);
         }
@@ -229,7 +246,11 @@ impl Actions {
             Some(_) if verb == Verb::Add => Err(TcError::bare(Errno::Exist)),
             // Chains belong to the qdisc of a filter.
             _ if leads_to_a_chain(&action.act) => Err(TcError::new(Errno::Inval, "can't goto NULL proto/chain")),
-            Some(place) => self.at_mut(place).map_or(Ok(()), |live| live.change(action, now)),
+            Some(place) => {
+                self.at_mut(place).map_or(Ok(()), |live| live.change(action))?;
+                self.fill(place, now);
+                Ok(())
+            }
             None => {
                 made.push(self.make(action, now)?);
                 Ok(())
@@ -318,15 +339,9 @@ impl Actions {
 fn leads_to_a_chain(act: &Act) -> bool {
     let leads = |control: Control| matches!(control, Control::Goto(_));
     match act {
+        // What is done now and then cannot lead there at all, see the check of an action.
         Act::Gact(gact) => leads(gact.control),
-        Act::Police(police) => leads(police.exceed) || police.conform.is_some_and(leads),
-        Act::Mirred(mirred) => leads(mirred.control),
-        Act::Skbedit(edit) => leads(edit.control),
-        Act::Connmark(mark) => leads(mark.control),
-        Act::Ctinfo(info) => leads(info.control),
-        Act::Ct(ct) => leads(ct.control),
-        Act::Simple(simple) => leads(simple.control),
-        Act::Sample(sample) => leads(sample.control),
+        other => other.controls().into_iter().any(leads),
     }
 }
 

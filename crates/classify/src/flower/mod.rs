@@ -91,11 +91,15 @@ impl Flower {
         bound: bool,
         actions: Bound,
     ) -> Result<(), TcError> {
+        let old = self.entries.iter().find(|e| e.handle == handle).ok_or(TcError::bare(Errno::NoEnt))?;
+        // It must go on comparing the same bits.
+        let bits = |params: &FlowerParams| params.keys.iter().map(compared).collect::<Vec<_>>();
+        if bits(&old.params) != bits(params) || old.params.indev.is_some() != params.indev.is_some() {
+            return Err(TcError::bare(Errno::Inval));
+        }
+        let moved = old.params.skip_sw != params.skip_sw;
         self.must_be_new(params, Some(handle))?;
-        let bits: Vec<_> = params.keys.iter().map(compared).collect();
-        let indev = params.indev.is_some();
-        // Where it compares the same bits as before, its group stays where it is.
-        if self.groups.iter().all(|group| !group.compares(&bits, indev) || !group.handles.contains(&handle)) {
+        if moved {
             self.leave(handle);
             self.join(handle, params);
         }

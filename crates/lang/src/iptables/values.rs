@@ -1,7 +1,7 @@
 //! The values of matches and targets: protocols, ports, marks, DS fields.
 
 use crate::number::{u8_in, u16_in, u32_in};
-use crate::tc::{parse_prefix4, parse_prefix6};
+use crate::tc::{parse_masked4, parse_prefix6};
 use tidegate_policy::netfilter::{Connstate, Connstates, CountDirection, CountMode, Translation};
 
 /// Names of protocols.
@@ -180,7 +180,7 @@ pub(super) fn address(text: &str, ipv6: bool) -> Option<([u8; 16], u8)> {
         }
         return Some((octets, length as u8));
     }
-    let (address, mask) = parse_prefix4(text)?;
+    let (address, mask) = parse_masked4(text)?;
     let length = mask.leading_ones();
     // A mask with holes cannot be kept as a prefix.
     (mask.leading_ones() + mask.trailing_zeros() == 32 || mask == 0).then_some(())?;

@@ -128,15 +128,22 @@ impl Reader {
     fn address(&mut self, name: &str, words: &mut Words<'_>) -> Result<(), Refusal> {
         let text = words.need()?;
         let field = if name == "src_ip" { FlowerField::SrcIp } else { FlowerField::DstIp };
-        let six = text.contains(':');
-        if self.network != if six { ethertype::IPV6 } else { ethertype::IPV4 } {
+        let six = self.network == ethertype::IPV6;
+        if !six && self.network != ethertype::IPV4 {
             return Err(illegal(name, text, words.last())
                 .remedy("The filter's protocol must be ip for an IPv4 address, and ipv6 for one of IPv6."));
         }
-        let read = if six {
-            parse_prefix6(text).map(|(octets, length)| (u128::from_be_bytes(octets), mask6(length)))
-        } else {
-            parse_prefix4(text).map(|(address, mask)| (u128::from(address), u128::from(mask)))
+        if matches!(text, "any" | "all") {
+            // tc sends an address of no octets.
+            return Err(Refusal::new(2, "RTNETLINK answers: Numerical result out of range".to_owned())
+                .then("We have an error talking to the kernel\n")
+                .at(words.last())
+                .remedy("Leave the key out: a filter without it takes any address."));
+        }
+        let read = match (text, six) {
+            ("default", _) => Some((0, 0)),
+            (_, true) => parse_prefix6(text).map(|(octets, length)| (u128::from_be_bytes(octets), mask6(length))),
+            (_, false) => parse_prefix4(text).map(|(address, mask)| (u128::from(address), u128::from(mask))),
         };
         let (address, mask) = read.ok_or_else(|| {
             Refusal::new(
@@ -144,8 +151,12 @@ impl Reader {
                 format!("Error: inet{} prefix is expected rather than \"{text}\".", if six { "6" } else { "" }),
             )
             .at(words.last())
-            .remedy("Write an address, with a prefix length if need be: 10.0.0.0/8.")
+            .remedy("Write an address of the filter's protocol, with a prefix length if need be: 10.0.0.0/8.")
         })?;
+        if mask == 0 {
+            // Any address: Linux keeps no such key.
+            return Ok(());
+        }
         // The address is told as it was written.
         self.params.set(FlowerKey { field, value: address, mask, range: false });
         Ok(())

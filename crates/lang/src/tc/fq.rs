@@ -84,7 +84,7 @@ pub(super) fn show_stats(stats: &FqStats, entry: &mut Entry) {
         entry.number(
             "next_packet_delay",
             stats.next_packet_ns,
-            &format!(" next packet delay {} ns", stats.next_packet_ns),
+            &format!(" next_packet_delay {}", print_nanos(stats.next_packet_ns)),
         );
     }
     entry.number("gc", stats.gc, &format!("\n  gc {}", stats.gc));
@@ -100,7 +100,7 @@ pub(super) fn show_stats(stats: &FqStats, entry: &mut Entry) {
         entry.number("flows_plimit", stats.flows_plimit, &format!(" flows_plimit {}", stats.flows_plimit));
     }
     if stats.too_long > 0 {
-        entry.number("too_long_pkts", stats.too_long, &format!("\n  too long pkts {}", stats.too_long));
+        entry.number("pkts_too_long", stats.too_long, &format!("\n pkts_too_long {}", stats.too_long));
     }
     entry.say("\n");
 }

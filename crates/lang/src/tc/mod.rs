@@ -45,7 +45,7 @@ pub use refuse::{action_not_found, refusal_text};
 pub use show_class::show_classes;
 pub use show_filter::show_filters;
 pub use show_qdisc::show_qdiscs;
-pub(crate) use u32_filter::{parse_prefix4, parse_prefix6};
+pub(crate) use u32_filter::{parse_masked4, parse_prefix6};
 
 /// What `tc -V` prints.
 pub const VERSION: &str = "tc utility, iproute2-6.1.0, libbpf 1.1.2\n";

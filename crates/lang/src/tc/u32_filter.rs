@@ -453,21 +453,25 @@ fn at(words: &mut Words<'_>, offset: i32, next: i32) -> Result<(i32, i32), Faile
     Ok((offset.ok_or_else(|| Failed::why("`at` takes an offset in octets: at 20, at nexthdr+0."))?, next))
 }
 
-/// An IPv4 prefix as tc reads it: `10/8`, `1.2.3.4/255.255.0.0`, `any`.
+/// An IPv4 prefix as tc reads it: `10/8`, `1.2.3.4/255.255`, `any`. Masks have no holes.
 pub(crate) fn parse_prefix4(text: &str) -> Option<(u32, u32)> {
+    let whole = |mask: &u32| mask.leading_ones() + mask.trailing_zeros() == 32 || *mask == 0;
+    masked4(text, |mask| dotted(mask).filter(whole))
+}
+
+/// An IPv4 address and its mask as iptables reads them: masks are written in full, and may have holes.
+pub(crate) fn parse_masked4(text: &str) -> Option<(u32, u32)> {
+    masked4(text, |mask| dotted(mask).filter(|_| mask.split('.').count() == 4))
+}
+
+fn masked4(text: &str, read_mask: impl Fn(&str) -> Option<u32>) -> Option<(u32, u32)> {
     if matches!(text, "any" | "all" | "default") {
         return Some((0, 0));
     }
-    let (address, mask) = match text.split_once('/') {
-        Some((address, mask)) => (address, Some(mask)),
-        None => (text, None),
-    };
-    let mask = match mask {
-        None => u32::MAX,
-        Some(mask) => match u32_in(mask, 0) {
-            Some(length) => length.le(&32).then(|| prefix_mask(length))?,
-            None => dotted(mask).filter(|_| mask.split('.').count() == 4)?,
-        },
+    let Some((address, mask)) = text.split_once('/') else { return Some((dotted(text)?, u32::MAX)) };
+    let mask = match u32_in(mask, 0) {
+        Some(length) => length.le(&32).then(|| prefix_mask(length))?,
+        None => read_mask(mask)?,
     };
     Some((dotted(address)?, mask))
 }

@@ -136,35 +136,46 @@ impl Ets {
         }
     }
 
-    /// The bands that share, in turn.
-    fn take_turns(&mut self, cx: &mut Cx<'_>) -> Dequeue {
-        while let Some(at) = self.active.first() {
-            let band = &mut self.bands[at as usize];
-            let had = band.child.qlen() > 0;
-            let len = match band.child.peek(cx) {
-                Peek::Packet(len) => len,
-                // A child that holds back what it has stops all of them, as in Linux; so does one whose packets vanished.
-                nothing => {
-                    if had && band.child.qlen() == 0 {
-                        self.deactivate(at as usize);
-                    }
-                    return if nothing == Peek::Empty { Dequeue::Empty } else { Dequeue::Throttled };
-                }
-            };
-            if len > band.deficit {
-                band.deficit = band.deficit.wrapping_add(band.quantum);
-                self.active.remove(&mut self.bands, at);
-                self.active.push(&mut self.bands, at);
-                continue;
+    /// The bands that are served before the others.
+    fn serve_strict(&mut self, cx: &mut Cx<'_>) -> Dequeue {
+        let mut held_back = false;
+        for band in &mut self.bands[..self.strict] {
+            match band.child.dequeue(cx) {
+                Dequeue::Packet(pkt) => return Dequeue::Packet(pkt),
+                Dequeue::Throttled => held_back = true,
+                Dequeue::Empty => {}
             }
-            band.deficit -= len;
-            let result = band.child.dequeue(cx);
-            if band.child.qlen() == 0 {
-                self.deactivate(at as usize);
-            }
-            return result;
         }
-        Dequeue::Empty
+        if held_back { Dequeue::Throttled } else { Dequeue::Empty }
+    }
+
+    /// The first of the bands that share; none if it may not send yet, and is the last of them now.
+    fn serve_first(&mut self, cx: &mut Cx<'_>) -> Option<Dequeue> {
+        let Some(at) = self.active.first() else { return Some(Dequeue::Empty) };
+        let band = &mut self.bands[at as usize];
+        let had = band.child.qlen() > 0;
+        let len = match band.child.peek(cx) {
+            Peek::Packet(len) => len,
+            // A child that holds back what it has stops all of them, as in Linux; so does one whose packets vanished.
+            nothing => {
+                if had && band.child.qlen() == 0 {
+                    self.deactivate(at as usize);
+                }
+                return Some(if nothing == Peek::Empty { Dequeue::Empty } else { Dequeue::Throttled });
+            }
+        };
+        if len > band.deficit {
+            band.deficit = band.deficit.wrapping_add(band.quantum);
+            self.active.remove(&mut self.bands, at);
+            self.active.push(&mut self.bands, at);
+            return None;
+        }
+        band.deficit -= len;
+        let result = band.child.dequeue(cx);
+        if band.child.qlen() == 0 {
+            self.deactivate(at as usize);
+        }
+        Some(result)
     }
 }
 
@@ -192,17 +203,17 @@ impl Discipline for Ets {
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>, _own: Own) -> Dequeue {
-        let mut held_back = false;
-        for band in &mut self.bands[..self.strict] {
-            match band.child.dequeue(cx) {
-                Dequeue::Packet(pkt) => return Dequeue::Packet(pkt),
-                Dequeue::Throttled => held_back = true,
-                Dequeue::Empty => {}
+        loop {
+            // Asked again before each turn, as in Linux: one that shapes counts how often.
+            let strict = self.serve_strict(cx);
+            if let Dequeue::Packet(pkt) = strict {
+                return Dequeue::Packet(pkt);
             }
-        }
-        match self.take_turns(cx) {
-            Dequeue::Empty if held_back => Dequeue::Throttled,
-            result => result,
+            match self.serve_first(cx) {
+                None => {}
+                Some(Dequeue::Empty) => return strict,
+                Some(result) => return result,
+            }
         }
     }
 

@@ -396,7 +396,7 @@ impl Discipline for Fq {
         Xstats::Fq(FqStats {
             flows: self.flows.len() as u32,
             inactive: self.inactive,
-            next_packet_ns: self.next_delayed.wrapping_sub(now.0) as i64,
+            next_packet_ns: self.next_delayed.wrapping_add(u64::from(self.timer_slack_ns)).wrapping_sub(now.0) as i64,
             ..self.stats.clone()
         })
     }

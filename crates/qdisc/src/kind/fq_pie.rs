@@ -117,7 +117,8 @@ impl FqPie {
             return false;
         }
         let meta = cx.pool.meta(pkt);
-        if self.memory + u64::from(meta.truesize) > u64::from(self.memory_limit) {
+        // Linux adds the packet to the limit, not to what waits, and its sum has 32 bits.
+        if self.memory as u32 > self.memory_limit.wrapping_add(meta.truesize) {
             self.stats.overmemory += 1;
         }
         let flow = &mut self.flows[bucket as usize];
@@ -214,7 +215,12 @@ impl Discipline for FqPie {
     fn catch_up(&mut self, now: Time, _own: Own) {
         loop {
             let last = self.cursor + BATCH >= self.flows.len();
-            if self.upkeep.fired(now, if last { self.update_ticks } else { 0 }).is_none() {
+            // The next batch's turn comes at the next tick; without an interval there is none.
+            let fired = match (self.update_ticks, last) {
+                (0, _) | (_, true) => self.upkeep.fired(now, self.update_ticks),
+                (_, false) => self.upkeep.fired_until(now, |present| present),
+            };
+            if fired.is_none() {
                 return;
             }
             let end = (self.cursor + BATCH).min(self.flows.len());

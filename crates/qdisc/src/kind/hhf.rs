@@ -201,13 +201,16 @@ impl Hhf {
         weight.wrapping_mul(self.quantum) as i32
     }
 
-    /// The heavy hitters' oldest packet, or the others' where those have none, is lost; tells whose.
-    fn drop_oldest(&mut self, cx: &mut Cx<'_>, own: Own) -> usize {
+    /// The heavy hitters' oldest packet, or the others' where those have none, makes room for one of `len` bytes in the queue `to`.
+    fn drop_oldest(&mut self, cx: &mut Cx<'_>, own: Own, to: usize, len: u32) -> Enqueue {
         let from = if self.queues[HEAVY].queue.is_empty() { LIGHT } else { HEAVY };
-        if let Some(pkt) = self.queues[from].queue.pop_front(cx.pool) {
-            cx.drop(own.handle, pkt, Why::Overflow);
+        let Some(pkt) = self.queues[from].queue.pop_front(cx.pool) else { return Enqueue::Queued };
+        if from == to {
+            cx.drop_instead(own.handle, pkt, Why::Overflow, len);
+            return Enqueue::Congested;
         }
-        from
+        cx.drop(own.handle, pkt, Why::Overflow);
+        Enqueue::Queued
     }
 }
 
@@ -227,6 +230,7 @@ fn places(hash: u32) -> [usize; ARRAYS] {
 impl Discipline for Hhf {
     fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         let at = self.classify(cx, &pkt);
+        let len = cx.pool.meta(&pkt).len;
         self.queues[at].queue.push_back(cx.pool, pkt);
         if !self.queues[at].link.is_linked() {
             self.queues[at].deficit = self.turn(at);
@@ -237,7 +241,7 @@ impl Discipline for Hhf {
             return Enqueue::Queued;
         }
         self.stats.drop_overlimit += 1;
-        if self.drop_oldest(cx, own) == at { Enqueue::Congested } else { Enqueue::Queued }
+        self.drop_oldest(cx, own, at, len)
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>, _own: Own) -> Dequeue {

@@ -3,9 +3,8 @@
 //! The packet with the highest priority leaves first. When the queue is full, an arrival takes the place of the newest packet of the
 //! lowest priority there is, if that is lower than its own; else it is refused.
 
-use super::purge_queue;
 use crate::cx::{Cx, Why};
-use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek};
+use crate::discipline::{Dequeue, Discipline, Enqueue, Own};
 use alloc::vec::Vec;
 use core::array;
 use tidegate_classify::FilterList;
@@ -53,11 +52,10 @@ impl Skbprio {
     }
 
     /// A packet of this level is lost for want of room.
-    fn lose(&mut self, cx: &mut Cx<'_>, at: Handle, level: usize, pkt: Pkt, why: Why) {
+    fn note_loss(&mut self, level: usize) {
         let level = &mut self.levels[level];
         level.drops += 1;
         level.overlimits += 1;
-        cx.drop(at, pkt, why);
     }
 }
 
@@ -70,12 +68,15 @@ impl Discipline for Skbprio {
         }
         let lowest = self.busy.trailing_zeros() as usize;
         if level <= lowest.min(PRIORITIES - 1) {
-            self.lose(cx, own.handle, level, pkt, Why::Full);
+            self.note_loss(level);
+            cx.drop(own.handle, pkt, Why::Full);
             return Enqueue::Dropped;
         }
+        let len = cx.pool.meta(&pkt).len;
         self.push(cx.pool, level, pkt);
         if let Some(newest) = self.levels[lowest].queue.pop_back(cx.pool) {
-            self.lose(cx, own.handle, lowest, newest, Why::Overflow);
+            self.note_loss(lowest);
+            cx.drop_instead(own.handle, newest, Why::Overflow, len);
         }
         self.note_empty(lowest);
         Enqueue::Congested
@@ -88,15 +89,6 @@ impl Discipline for Skbprio {
         taken.map_or(Dequeue::Empty, Dequeue::Packet)
     }
 
-    fn look(&mut self, cx: &mut Cx<'_>) -> Option<Peek> {
-        let front = self.highest().and_then(|level| self.levels[level].queue.front(cx.pool));
-        Some(front.map_or(Peek::Empty, |meta| Peek::Packet(meta.len)))
-    }
-
-    fn seen_slot(&self) -> Option<usize> {
-        self.levels[self.highest()?].queue.front_slot()
-    }
-
     fn change(&mut self, _cx: &mut Cx<'_>, _own: Own, params: Option<&QdiscParams>) -> Result<(), TcError> {
         match params {
             Some(QdiscParams::Skbprio(params)) => self.limit = params.limit.unwrap_or(self.limit),
@@ -107,7 +99,9 @@ impl Discipline for Skbprio {
 
     fn purge(&mut self, cx: &mut Cx<'_>, own: Own) {
         for level in &mut self.levels {
-            purge_queue(cx, own.handle, &mut level.queue);
+            while let Some(pkt) = level.queue.pop_front(cx.pool) {
+                cx.drop(own.handle, pkt, Why::PurgedAtOnce);
+            }
             (level.drops, level.overlimits) = (0, 0);
         }
         self.busy = 0;
@@ -126,10 +120,10 @@ impl Discipline for Skbprio {
                 parent: qdisc,
                 leaf: Handle::NONE,
                 params: ClassParams::None,
+                // How many packets wait Linux does not count per priority.
                 stats: Some(QueueStats {
                     drops: level.drops,
                     overlimits: level.overlimits,
-                    qlen: level.queue.len(),
                     backlog: level.queue.bytes() as u32,
                     ..QueueStats::default()
                 }),

@@ -1,4 +1,4 @@
-//! Filters: fw, u32 and flow, on every qdisc that asks them.
+//! Filters of every kind, on every qdisc that asks them.
 
 use super::{Filter, World};
 use crate::oracle_fuzz::rng::Rng;
@@ -11,8 +11,8 @@ pub(super) const DSFIELDS: &[u8] = &[0, 0, 0, 1, 2, 3, 0x10, 0x08, 0x20, 0xb8, 0
 const PROTOCOLS: &[&str] = &["ip", "ipv6", "all"];
 
 /// The parent of filters, and the results that make sense there.
-struct Place {
-    parent: String,
+pub(super) struct Place {
+    pub(super) parent: String,
     results: Vec<String>,
     flows: bool,
 }
@@ -25,13 +25,14 @@ impl World {
             if !self.rng.chance(likely) {
                 continue;
             }
-            let style = self.rng.weighted(&[45, 20, 35]);
+            let style = self.rng.weighted(&[40, 15, 35, 10]);
             match style {
                 0 => self.marks(&place),
                 1 => {
                     let filter = self.flow(&place, 1);
                     self.add_filter(filter);
                 }
+                3 => self.table(&place),
                 _ => {
                     for _ in 0..self.rng.range(1, 6) {
                         let filter = self.any_filter_at(&place);
@@ -79,7 +80,7 @@ impl World {
         places
     }
 
-    fn add_filter(&mut self, mut filter: Filter) {
+    pub(super) fn add_filter(&mut self, mut filter: Filter) {
         while self.filters.iter().any(|other| clash(other, &filter)) {
             filter.pref += 1;
         }
@@ -94,7 +95,8 @@ impl World {
         let pref = self.rng.range(1, 5);
         for (at, result) in place.results.clone().iter().enumerate().take(8) {
             let handle = format!("handle {}{mask} ", at + 1);
-            let words = format!("classid {result}");
+            let acting = if self.acting { 20 } else { 0 };
+            let words = format!("classid {result}{}", self.actions(acting));
             let parent = format!("parent {}", place.parent);
             self.add_filter(Filter { parent, protocol, pref, handle, kind: "fw", words });
         }
@@ -102,8 +104,8 @@ impl World {
 
     fn any_filter_at(&mut self, place: &Place) -> Filter {
         let pref = self.rng.range(1, 200);
-        match self.rng.below(10) {
-            0..3 => {
+        let mut filter = match self.rng.weighted(&[25, 35, 10, 14, 12, 4]) {
+            0 => {
                 let mask = if self.rng.chance(30) { *self.rng.pick(&["/0xf", "/0xff", "/0x3"]) } else { "" };
                 Filter {
                     parent: format!("parent {}", place.parent),
@@ -114,12 +116,34 @@ impl World {
                     words: self.result(place),
                 }
             }
-            3..9 => self.u32(place, pref),
-            _ => self.flow(place, pref),
+            1 => self.u32(place, pref),
+            2 => return self.flow(place, pref),
+            kind => self.newer(place, pref, kind),
+        };
+        if self.acting {
+            filter.words.push_str(&self.actions(35));
+            if self.rng.chance(12) {
+                filter.handle = format!("chain {} {}", self.chain(), filter.handle);
+            }
         }
+        filter
     }
 
-    fn result(&mut self, place: &Place) -> String {
+    /// flower, basic or matchall.
+    fn newer(&mut self, place: &Place, pref: u64, kind: usize) -> Filter {
+        // Few preferences, so that filters share them.
+        let pref = if self.rng.chance(50) { pref % 5 + 1 } else { pref };
+        let protocol = PROTOCOLS[self.rng.weighted(&[70, 15, 15])];
+        let (kind, asked) = match kind {
+            3 => ("flower", self.flower(protocol)),
+            4 => ("basic", self.basic()),
+            _ => ("matchall", String::new()),
+        };
+        let words = format!("{asked} {}", self.result(place)).trim_start().to_owned();
+        Filter { parent: format!("parent {}", place.parent), protocol, pref, handle: String::new(), kind, words }
+    }
+
+    pub(super) fn result(&mut self, place: &Place) -> String {
         let word = *self.rng.pick(&["classid", "flowid"]);
         if self.rng.chance(4) {
             return format!("{word} {}", self.rng.pick(&["1:77", "7:1", "1:0"]));
@@ -195,7 +219,8 @@ fn clash(one: &Filter, two: &Filter) -> bool {
         && one.pref == two.pref
         && (one.kind != two.kind
             || one.protocol != two.protocol
-            || (one.kind != "u32" && one.handle == two.handle)
+            || (!matches!(one.kind, "u32" | "basic" | "flower") && one.handle == two.handle)
+            || (one.kind == "flower" && one.words == two.words)
             || (one.kind == "fw" && mask(one) != mask(two)))
 }
 

@@ -84,7 +84,8 @@ impl World {
     }
 
     fn command(&mut self) -> String {
-        let text = match self.rng.weighted(&[22, 16, 14, 6, 8, 16, 10, 8, 2]) {
+        let acting = if self.acting { 14 } else { 0 };
+        let text = match self.rng.weighted(&[22, 16, 14, 6, 8, 16, 10, 8, 2, acting]) {
             0 => return self.look(),
             1 => self.change_qdisc(),
             2 => self.replace_qdisc(),
@@ -96,7 +97,8 @@ impl World {
                 let wrong = *self.rng.pick(MISTAKES);
                 return format!("{wrong} 2> err.txt; echo rc=$? >> snap.txt; head -1 err.txt >> snap.txt");
             }
-            _ => self.whole_root(),
+            8 => self.whole_root(),
+            _ => Some(self.change_actions()),
         };
         match text {
             Some(text) => format!("{text} >> snap.txt 2>&1; echo rc=$? >> snap.txt"),
@@ -109,6 +111,10 @@ impl World {
         let detail = *self.rng.pick(&["-s", "-s -d", "-d", "-s"]);
         match self.rng.below(5) {
             0 | 1 => format!("tc {detail} qdisc show dev link0 >> snap.txt 2>&1"),
+            3 if self.acting && self.rng.chance(60) => {
+                let kind = *self.rng.pick(&["police", "gact", "skbedit", "mirred"]);
+                format!("tc -s actions ls action {kind} >> snap.txt 2>&1")
+            }
             2 | 3 => format!("tc {detail} class show dev link0 >> snap.txt 2>&1"),
             _ => {
                 let parent = self.filters.first().map_or("parent 1:".to_owned(), |filter| filter.parent.clone());
@@ -247,13 +253,18 @@ impl World {
         let super::Filter { parent, protocol, pref, handle, kind, .. } = &filter;
         Some(match self.rng.below(4) {
             0 => format!("tc filter del dev link0 {parent} protocol {protocol} prio {pref}"),
-            1 if *kind != "u32" => {
+            1 if matches!(*kind, "fw" | "flow") => {
                 format!("tc filter del dev link0 {parent} protocol {protocol} prio {pref} {handle}{kind}")
             }
             2 => {
                 let class = self.any_class()?;
                 filter.words = match filter.kind {
                     "flow" => return None,
+                    "basic" | "flower" | "matchall" => {
+                        let asked = filter.words.split(" classid ").next().unwrap_or_default().to_owned();
+                        let asked = asked.split(" flowid ").next().unwrap_or_default();
+                        format!("{asked} classid {}", class.id).trim_start().to_owned()
+                    }
                     "u32" => format!("match ip dport 80 0xffff classid {}", class.id),
                     _ => format!("classid {}", class.id),
                 };

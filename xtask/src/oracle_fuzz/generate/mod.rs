@@ -3,15 +3,20 @@
 //! To add a kind: a row in [`KINDS`] and a function that writes its words (and, for a classful one, a function that grows what
 //! stands below it). To add a filter: a function in `filters`. To add a change in the middle: a branch in `middle`.
 
+mod actions;
 mod aqm;
 mod around;
+mod aside;
 mod cake;
+mod conditions;
 mod fair;
 mod filters;
 mod kinds;
 mod later;
 mod middle;
 mod netfilter;
+mod rewrite;
+mod tables;
 mod traffic;
 
 use super::case::Case;
@@ -78,6 +83,10 @@ struct World {
     only: Option<&'static str>,
     /// Packets are routed, and rules of iptables stand before the queues.
     forward: bool,
+    /// Filters may do more than choose a class.
+    acting: bool,
+    /// Packets may be led to other devices.
+    led: bool,
     /// The longest frame that the device takes.
     longest: u64,
     shape: &'static str,
@@ -89,6 +98,8 @@ pub(crate) fn case(seed: u64, number: u64, only: Option<&'static str>) -> Case {
     let rate = round(rng.log_range(100_000, 20_000_000));
     let ports = rng.chance(75);
     let forward = rng.chance(30);
+    let acting = rng.chance(45);
+    let led = acting && rng.chance(25);
     let mut world = World {
         rng,
         script: Vec::new(),
@@ -99,11 +110,14 @@ pub(crate) fn case(seed: u64, number: u64, only: Option<&'static str>) -> Case {
         ports,
         only,
         forward,
+        acting,
+        led,
         longest: 1514,
         shape: "random tree",
     };
     let link = world.link();
     world.tree();
+    world.beside();
     world.filters();
     if forward {
         world.rules();
@@ -119,6 +133,7 @@ pub(crate) fn case(seed: u64, number: u64, only: Option<&'static str>) -> Case {
     }
     world.middle(&mut rows, span);
     world.around(&mut Rng::of_case(seed ^ AROUND, number), &mut rows, span);
+    world.rewrites();
     let mut case = Case { link, script: world.script, rows, note: String::new() };
     case.note = format!(
         "{}; qdiscs {}; {} filters; {} rows; load {}.{:02} of {} bit/s; oracle-fuzz seed {seed} number {number}",
@@ -194,6 +209,27 @@ impl World {
             }
             self.qdisc(place, kind, DEEPEST);
         }
+    }
+
+    /// What stands beside the tree before its filters come.
+    fn beside(&mut self) {
+        if self.led {
+            self.devices_aside();
+        }
+        if self.acting {
+            for _ in 0..self.rng.below(4) {
+                let line = self.shared_action();
+                self.script.push(line);
+            }
+        }
+        if self.acting && self.forward && self.rng.chance(40) {
+            self.arrivals();
+        }
+    }
+
+    /// A chain of filters beside the first.
+    fn chain(&mut self) -> u64 {
+        self.rng.range(1, 3)
     }
 
     /// Takes a qdisc that is to be replaced, and all below it, out of the script.
@@ -285,9 +321,8 @@ mod tests {
         for number in 0..300 {
             let case = case(1, number, None);
             assert!(
-                case.script
-                    .iter()
-                    .all(|line| (line.starts_with("tc ") || line.starts_with("iptables ")) && !line.contains("  ")),
+                case.script.iter().all(|line| ["tc ", "iptables ", "ip "].iter().any(|name| line.starts_with(name))
+                    && !line.contains("  ")),
                 "{:#?}",
                 case.script
             );
@@ -319,7 +354,7 @@ mod tests {
     fn handles_are_not_used_twice() {
         for number in 0..200 {
             let mut seen = Vec::new();
-            for line in case(5, number, None).script.iter().filter(|line| line.starts_with("tc qdisc add")) {
+            for line in case(5, number, None).script.iter().filter(|line| line.starts_with("tc qdisc add dev link0")) {
                 if let Some(handle) = line.split(" handle ").nth(1).and_then(|rest| rest.split(' ').next()) {
                     assert!(!seen.contains(&handle.to_owned()), "case {number}: {line}");
                     seen.push(handle.to_owned());

@@ -424,6 +424,12 @@ impl Discipline for Hfsc {
         }
     }
 
+    fn child_made(&mut self, class: Handle) {
+        if let Some(at) = self.find(class).filter(|at| self.tree.class(*at).level > 0) {
+            self.tree.silence(at);
+        }
+    }
+
     fn visit(&mut self, visit: &mut dyn Visit) {
         for class in &mut self.tree.classes {
             if let Some(child) = &mut class.child {

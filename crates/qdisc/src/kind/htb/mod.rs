@@ -492,6 +492,12 @@ impl Discipline for Htb {
         }
     }
 
+    fn child_made(&mut self, class: Handle) {
+        if let Some(at) = self.find(class) {
+            self.tree.silence(at);
+        }
+    }
+
     fn visit(&mut self, visit: &mut dyn Visit) {
         for class in &mut self.tree.classes {
             if let Some(child) = class.child.there_mut() {

@@ -386,6 +386,16 @@ impl Tree {
         }
     }
 
+    /// An inner class is told that it has nothing to send any more, though classes below it may have: it leaves its place, and is back in it
+    /// only when one of those becomes active anew at a priority that none below it has.
+    pub(super) fn silence(&mut self, at: u32) {
+        if self.class(at).activity != 0 && self.class(at).inner.is_some() {
+            self.rank();
+            self.leave(at);
+            self.class_mut(at).activity = 0;
+        }
+    }
+
     /// Puts an active class where its mode says: upwards through feeds, as far as ancestors become active by it, into a row.
     fn enter(&mut self, mut at: u32) {
         let mut mask = self.class(at).activity;
