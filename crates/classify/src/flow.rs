@@ -1,6 +1,7 @@
 //! flow: by a hash over flow keys, or by arithmetic on one of them (tc-flow(8)).
 
 use crate::actions::{Bound, Said, Told};
+use crate::basic::holds;
 use crate::conntrack;
 use crate::list::{Asked, RandomSource};
 use crate::pref::Filters;
@@ -56,6 +57,9 @@ impl Entry {
 impl Flow {
     pub(crate) fn classify(&mut self, asked: &mut Asked<'_>) -> Said {
         for entry in &mut self.entries {
+            if !holds(&entry.params.terms, asked) {
+                continue;
+            }
             let class = entry.class(asked);
             match entry.actions.run(class, asked) {
                 Said::No => {}
@@ -96,7 +100,7 @@ impl Flow {
         handle: u32,
         params: &FlowParams,
         qdisc: Handle,
-        perturb: Timer,
+        arm: impl FnOnce(u32) -> Timer,
         actions: Bound,
     ) -> Result<(), TcError> {
         let entry = self.entries.iter_mut().find(|e| e.handle == handle).ok_or(TcError::bare(Errno::NoEnt))?;
@@ -108,12 +112,16 @@ impl Flow {
         if new.mode == Some(FlowMode::Map) && !new.keys.0.is_power_of_two() {
             return Err(TcError::bare(Errno::OpNotSupp));
         }
+        if params.said.perturb && new.mode == Some(FlowMode::Map) {
+            return Err(TcError::bare(Errno::OpNotSupp));
+        }
+        keep_unsaid(&mut new, &entry.params);
         if params.baseclass.is_some() {
             entry.base = base_class(params.baseclass, qdisc);
         }
         new.baseclass = Some(entry.base);
+        entry.perturb = arm(new.perturb);
         entry.params = new;
-        entry.perturb = perturb;
         entry.actions = actions;
         Ok(())
     }
@@ -134,6 +142,26 @@ impl Flow {
         entry.seed = random.word() as u32;
         entry.perturb = next(entry.params.perturb);
         true
+    }
+}
+
+/// What a change says nothing of stays as it was.
+fn keep_unsaid(new: &mut FlowParams, old: &FlowParams) {
+    let said = new.said;
+    if !said.bits {
+        (new.mask, new.xor) = (old.mask, old.xor);
+    }
+    if !said.rshift {
+        new.rshift = old.rshift;
+    }
+    if !said.addend {
+        new.addend = old.addend;
+    }
+    if !said.divisor {
+        new.divisor = old.divisor;
+    }
+    if !said.perturb && new.mode == Some(FlowMode::Hash) {
+        new.perturb = old.perturb;
     }
 }
 

@@ -182,8 +182,7 @@ impl Pref {
                 with.tables.change(op.handle, params, owner.holder, (bound, actions))
             }
             (Body::Flow(flow), Some(FilterParams::Flow(params))) => {
-                let timer = owner.wheel.arm(owner.now, params.perturb);
-                flow.change(op.handle, params, owner.qdisc, timer, actions)
+                flow.change(op.handle, params, owner.qdisc, |secs| owner.wheel.arm(owner.now, secs), actions)
             }
             // It cannot be changed: the kernel says that it is there.
             (Body::Matchall(_), Some(FilterParams::Matchall(_))) => Err(TcError::bare(Errno::Exist)),

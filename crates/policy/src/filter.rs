@@ -232,6 +232,25 @@ pub struct FlowParams {
     pub baseclass: Option<Handle>,
     /// Seconds between changes of the hash's seed; 0 = never.
     pub perturb: u32,
+    /// Packets must also fulfil these conditions (`match`).
+    pub terms: Vec<Term>,
+    /// What a change says; the rest stays.
+    pub said: FlowSaid,
+}
+
+/// Which of flow's numbers were said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowSaid {
+    /// and, or, xor.
+    pub bits: bool,
+    /// rshift.
+    pub rshift: bool,
+    /// addend.
+    pub addend: bool,
+    /// divisor.
+    pub divisor: bool,
+    /// perturb.
+    pub perturb: bool,
 }
 
 impl Default for FlowParams {
@@ -246,6 +265,8 @@ impl Default for FlowParams {
             divisor: 0,
             baseclass: None,
             perturb: 0,
+            terms: Vec::new(),
+            said: FlowSaid::default(),
         }
     }
 }

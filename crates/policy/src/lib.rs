@@ -26,9 +26,9 @@ pub use action::{
 };
 pub use error::{Errno, TcError};
 pub use filter::{
-    BasicParams, Compare, Ematch, FilterParams, FlowKeySet, FlowMode, FlowParams, FlowerField, FlowerKey, FlowerParams,
-    FwParams, Indev, Layer, MatchallParams, MetaId, MetaValue, Term, U32Key, U32Offset, U32OffsetField, U32Params,
-    Width,
+    BasicParams, Compare, Ematch, FilterParams, FlowKeySet, FlowMode, FlowParams, FlowSaid, FlowerField, FlowerKey,
+    FlowerParams, FwParams, Indev, Layer, MatchallParams, MetaId, MetaValue, Term, U32Key, U32Offset, U32OffsetField,
+    U32Params, Width,
 };
 pub use kind::Kind;
 pub use link::{LinkKind, LinkOp, Tunnel, TunnelMode};

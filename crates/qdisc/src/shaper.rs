@@ -207,7 +207,7 @@ impl Shaper {
             let (_, ingress, mut cx) = self.enter_all(now, pool, draws);
             match ingress.leave(&mut cx, pkt) {
                 Hooked::Passed(pkt) => pkt,
-                Hooked::Lost => return Offer::Refused,
+                Hooked::Lost => return Offer::Stopped,
                 Hooked::Led(pkt, way) => {
                     self.led = Some((pkt, way));
                     return Offer::Queued;

@@ -151,10 +151,20 @@ impl Live {
                 self.drops += u32::from(mirred.device == Act::NOWHERE);
                 return mirror(mirred, pool, pkt, doors.mirrored);
             }
-            Act::Nat(translation) => nat::carry_out(translation, pool, pkt),
+            Act::Nat(translation) => {
+                self.drops += u32::from(translation.control == Control::Drop);
+                nat::carry_out(translation, pool, pkt)
+            }
             Act::Pedit(pedit) => pedit::carry_out(pedit, pool, pkt),
-            Act::Csum(csum) => csum::carry_out(csum, pool, pkt),
-            Act::Skbmod(skbmod) => skbmod::carry_out(skbmod, pool, pkt),
+            Act::Csum(csum) => {
+                self.drops += u32::from(csum.control == Control::Drop);
+                csum::carry_out(csum, pool, pkt)
+            }
+            Act::Skbmod(skbmod) => {
+                // So Linux counts what it drops here.
+                self.overlimits += u32::from(skbmod.control == Control::Drop);
+                skbmod::carry_out(skbmod, pool, pkt)
+            }
             Act::Vlan(vlan) => vlan::carry_out(vlan, pool, pkt),
         };
         Done::Control(control)

@@ -17,39 +17,51 @@ impl Run<'_> {
 
     /// A packet of the schedule comes.
     pub(super) fn arrive(&mut self, now: Time, pkt: Pkt) {
-        if !self.recording.link.forward {
+        let offer = if self.recording.link.forward {
+            self.come_in(now, pkt)
+        } else {
             let device = self.device;
             let (gateway, world) = self.gateway(now);
-            let _ = gateway.offer(world, device, Route::Direct, pkt);
-            self.go_on(now, None);
-            return;
+            gateway.offer(world, device, Route::Direct, pkt)
+        };
+        self.served(now, offer);
+        self.route_arrived(now);
+    }
+
+    /// The devices go on after an offer to the link. What is lost before the link does not wake it.
+    fn served(&mut self, now: Time, offer: Offer) {
+        let offered = self.serve_beside(now, None);
+        if offered || offer != Offer::Stopped {
+            self.send(now);
         }
-        match self.machine.gateway.device(CAME_IN) {
-            Some(by) => {
-                let (gateway, world) = self.gateway(now);
-                let received = gateway.receive(world, by, pkt);
-                self.route_arrived(now);
-                if let Received::Passed(pkt, by) = received
-                    && self.route(now, by, pkt) == Offer::Stopped
-                {
-                    return;
-                }
-            }
-            None => self.pool.release(pkt),
+    }
+
+    /// It is to be routed.
+    fn come_in(&mut self, now: Time, pkt: Pkt) -> Offer {
+        let Some(by) = self.machine.gateway.device(CAME_IN) else {
+            self.pool.release(pkt);
+            return Offer::Stopped;
+        };
+        let (gateway, world) = self.gateway(now);
+        let received = gateway.receive(world, by, pkt);
+        self.route_arrived(now);
+        match received {
+            Received::Passed(pkt, by) => self.route(now, by, pkt),
+            Received::Led(_) | Received::Lost => Offer::Stopped,
         }
-        self.go_on(now, None);
     }
 
     /// Routes what filters had arrive at devices.
     fn route_arrived(&mut self, now: Time) {
         for _ in 0..MOST_ARRIVED {
             let Some((pkt, by)) = self.machine.gateway.take_arrived() else { return };
+            let mut offer = Offer::Stopped;
             if self.recording.link.forward {
-                let _ = self.route(now, by, pkt);
+                offer = self.route(now, by, pkt);
             } else {
                 self.pool.release(pkt);
             }
-            self.serve(now, None);
+            self.served(now, offer);
         }
     }
 
@@ -62,12 +74,17 @@ impl Run<'_> {
 
     /// Lets the devices go on, and what filters had arrive at them.
     pub(super) fn go_on(&mut self, now: Time, woke: Option<DeviceId>) {
-        self.serve(now, woke);
+        let offered = self.serve_beside(now, woke);
+        if offered || woke == Some(self.device) {
+            self.send(now);
+        }
         self.route_arrived(now);
     }
 
     /// Lets the devices do what they can to which packets were led, and the one that `woke`: they send in no time.
-    fn serve(&mut self, now: Time, woke: Option<DeviceId>) {
+    /// True if the link was offered something.
+    fn serve_beside(&mut self, now: Time, woke: Option<DeviceId>) -> bool {
+        let mut offered = false;
         for at in 0..self.beside.len() {
             let id = self.beside[at];
             if !self.machine.gateway.take_led_to(id) && woke != Some(id) {
@@ -79,17 +96,17 @@ impl Run<'_> {
                 let Some(pkt) = gateway.poll(world, id) else { break };
                 match self.machine.gateway.given_back(&self.pool, &pkt).filter(|_| returns) {
                     Some((from, false)) => {
-                        let _ = self.route(now, from, pkt);
+                        offered |= self.route(now, from, pkt) != Offer::Stopped;
                     }
                     Some((from, true)) => {
                         let (gateway, world) = self.gateway(now);
-                        let _ = gateway.offer_back(world, from, pkt);
+                        offered |= gateway.offer_back(world, from, pkt) != Offer::Stopped;
                     }
                     None => self.pool.release(pkt),
                 }
             }
         }
-        self.send(now);
+        offered
     }
 
     /// When the first watchdog of a device beside is due.

@@ -351,10 +351,16 @@ fn control_after(words: &mut Words<'_>) -> Result<Option<Control>, Refusal> {
     match words.peek() {
         Some(word) if begins_control(word) => {
             words.skip();
-            control(word, words)
+            control(word, words).map_err(twice)
         }
         _ => Ok(None),
     }
+}
+
+/// Behind an action's own words tc tells twice what is wrong with a decision's number.
+fn twice(refusal: Refusal) -> Refusal {
+    let told = refusal.stderr.clone();
+    if told.contains("chain index") || told.contains("jump count") { refusal.then(&told) } else { refusal }
 }
 
 fn unknown(word: &str, place: usize) -> Refusal {

@@ -5,7 +5,7 @@ use super::command::{Notes, class_id, device, estimator_aside, find_device, foun
 use super::options::nearest;
 use super::words::{Words, begins};
 use super::{Object, ShowWhat, TcCommand, help_of};
-use super::{action, basic, flower, u32_filter};
+use super::{action, basic, ematch, flower, u32_filter};
 use crate::number::{u16_in, u32_in};
 use crate::units::parse_classid;
 use crate::{Env, Refusal};
@@ -328,6 +328,14 @@ fn flow(handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Result<Read, Ref
             u32_in(text, 0).ok_or_else(|| illegal(name, "", text, words.last()))
         };
         match option {
+            Some("and" | "or" | "xor") => params.said.bits = true,
+            Some("rshift") => params.said.rshift = true,
+            Some("addend") => params.said.addend = true,
+            Some("divisor") => params.said.divisor = true,
+            Some("perturb") => params.said.perturb = true,
+            _ => {}
+        }
+        match option {
             Some("hash") => params.mode = Some(FlowMode::Hash),
             Some("map") => params.mode = Some(FlowMode::Map),
             Some("keys") => params.keys = keys(env, words)?,
@@ -354,7 +362,10 @@ fn flow(handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Result<Read, Ref
             _ if word == "action" => actions = action::parse(words, env)?,
             _ if word == "police" => actions = action::old_police(words)?,
             _ if begins(word, "match") => {
-                return Err(later("flow option", word, place));
+                if words.peek().is_none() {
+                    words.need()?;
+                }
+                params.terms = ematch::parse(words)?;
             }
             _ if word == "help" => return Err(Refusal { stderr: FLOW.help(), code: 1, ..Refusal::default() }),
             _ => {

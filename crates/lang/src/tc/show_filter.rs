@@ -3,7 +3,7 @@
 use super::filter::{EGRESS_FILTERS, INGRESS_FILTERS, PROTOCOLS};
 use super::show::{Entry, ended};
 use super::{ShowFlags, ShowWhat};
-use super::{action, basic, flower};
+use super::{action, basic, ematch, flower};
 use crate::json::{self, Json};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry, U32Hits};
@@ -234,6 +234,11 @@ fn flow(handle: u32, params: &FlowParams) -> Entry {
     }
     if params.perturb != 0 {
         entry.number("perturb", params.perturb, &format!("perturb {}sec ", params.perturb));
+    }
+    if !params.terms.is_empty() {
+        let text = ematch::show(&params.terms, 2);
+        entry.say(&format!("\n{text}"));
+        entry.member("ematch", Json::text(text.split_whitespace().collect::<Vec<_>>().join(" ")));
     }
     entry
 }

@@ -84,8 +84,8 @@ impl World {
             let all = if rng.chance(50) { ANYWHERE } else { AT_HOOKS };
             actions.push(format!("action {}", rng.pick(all)));
         }
-        // What arrives where it came from is what other rules take it for.
-        if hook == "in1 ingress" && rng.chance(15) {
+        // Where rules drop what was led so, the kernel counts that beside the action; we do not.
+        if hook == "in1 ingress" && rng.chance(15) && !self.script.iter().any(|line| line.ends_with("-j DROP")) {
             let what = *rng.pick(&["mirror", "redirect"]);
             actions.push(format!("action mirred ingress {what} dev ifb0"));
         }

@@ -51,9 +51,7 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Action, Failed> {
         }
     }
     if edit == Skbedit::default() && words.peek() != Some("index") {
-        return Err(Refusal::new(255, "Usage: skbedit [queue_mapping N] [priority CLASS] [mark N[/MASK]] …")
-            .remedy(FORM)
-            .into());
+        return Err(Failed::say("", FORM));
     }
     edit.control = control_after(words)?.unwrap_or(Control::Pipe);
     let mut action = Action::from(Act::Skbedit(edit));
