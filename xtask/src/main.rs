@@ -5,6 +5,7 @@ mod fidelity;
 mod oracle_fuzz;
 mod told;
 mod validation;
+mod virtual_lab;
 mod walls;
 
 use std::path::Path;
@@ -14,7 +15,8 @@ const USAGE: &str = "usage: cargo xtask TASK
   walls    the dependency arrows, the purity of the pure crates, and other rules of the house
   fidelity FILE          docs/fidelity.md, from the output of a test run
   validation FILE        docs/validation.md, likewise
-  oracle-fuzz [OPTIONS]  random trees against a real kernel; `--help` after it says more";
+  oracle-fuzz [OPTIONS]  random trees against a real kernel; `--help` after it says more
+  virtual-lab KERNEL TIDEGATE OUT SCENARIO…  scenarios with real hosts in virtual time";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -22,6 +24,7 @@ fn main() -> ExitCode {
         Some("walls") => walls::run(root()),
         Some("fidelity") => fidelity::run(root(), &words[1..]),
         Some("validation") => validation::run(root(), &words[1..]),
+        Some("virtual-lab") => virtual_lab::run(&words[1..]),
         Some("oracle-fuzz") => oracle_fuzz::run(root(), &words[1..]),
         Some("--help" | "-h" | "help") => {
             println!("{USAGE}");

@@ -175,7 +175,9 @@ impl Conntrack {
     fn look_up(&mut self, now: Time, pool: &mut Pool, pkt: &Pkt) -> bool {
         self.now = now;
         let outer = Outer::of(pool, pkt);
+        let wrong = pool.meta(pkt).rewritten && !pool.settle(pkt).has_right_transport();
         let (state, membership, full) = match (self.related(now, &outer, pool, pkt), tuple(&outer)) {
+            _ if wrong => (State::Invalid, None, false),
             (Some((state, membership)), _) => (state, membership, false),
             (None, Some(tuple)) => self.track(now, tuple, &outer, network_len(pool.meta(pkt))),
             (None, None) => (State::Invalid, None, false),

@@ -35,19 +35,8 @@ pub struct Asked<'a> {
 
 /// The chains that an action may send a packet to.
 fn goes_to(act: &Act) -> impl Iterator<Item = u32> {
-    let controls = match act {
-        Act::Gact(gact) => [Some(gact.control), None],
-        Act::Police(police) => [Some(police.exceed), police.conform],
-        Act::Mirred(mirred) => [Some(mirred.control), None],
-        Act::Skbedit(edit) => [Some(edit.control), None],
-        Act::Connmark(mark) => [Some(mark.control), None],
-        Act::Ctinfo(info) => [Some(info.control), None],
-        Act::Simple(simple) => [Some(simple.control), None],
-        Act::Sample(sample) => [Some(sample.control), None],
-        Act::Ct(ct) => [Some(ct.control), None],
-    };
-    controls.into_iter().filter_map(|control| match control {
-        Some(Control::Goto(chain)) => Some(chain),
+    act.controls().into_iter().filter_map(|control| match control {
+        Control::Goto(chain) => Some(chain),
         _ => None,
     })
 }

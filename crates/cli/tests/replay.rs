@@ -3,7 +3,7 @@
 //! `data/traces.tar.gz` holds recordings of whole situations; `data/answers.tar.gz` small ones, each the answer to one question that
 //! was once answered wrongly here; `data/translated.tar.gz` connections whose addresses and ports were translated;
 //! `data/routed.tar.gz` routed conversations behind rules of iptables; `data/redirects.tar.gz` packets led through an ifb, arriving and
-//! leaving, and listings of actions.
+//! leaving, and listings of actions; `data/answers-rewrite.tar.gz` packets rewritten by actions, with the frames that left.
 
 mod common;
 
@@ -15,7 +15,7 @@ use std::process::Command;
 use tidegate_policy::Kind;
 
 /// What must be the same, byte for byte.
-const FILES: [&str; 4] = ["egress.csv", "stats.txt", "filters.txt", "snap.txt"];
+const FILES: [&str; 5] = ["egress.csv", "frames.csv", "stats.txt", "filters.txt", "snap.txt"];
 
 /// Answers of a real kernel, and what they are about.
 const ARCHIVES: &[(&str, &str)] = &[
@@ -38,6 +38,10 @@ const ARCHIVES: &[(&str, &str)] = &[
         "actions that ask for connections, packets led to where they arrive, devices they came in by, samples, resets",
     ),
     ("routed.tar.gz", "routed conversations behind rules of iptables"),
+    (
+        "answers-rewrite.tar.gz",
+        "actions that rewrite packets: nat, pedit, csum, vlan, skbmod, their words, and the frames that leave, octet by octet",
+    ),
     (
         "answers-cake.tar.gz",
         "cake: tins, flows, hosts, framing, overflow, acknowledgements, translation, changes in the middle",

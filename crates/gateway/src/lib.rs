@@ -29,6 +29,7 @@ use device::Port;
 use firewall::{Firewall, Passage};
 use tidegate_classify::Actions;
 use tidegate_classify::netfilter::{Seen, Table};
+use tidegate_packet::header::ethertype;
 use tidegate_packet::{Dissector, Draws, Handle, Head, Pkt, Pool, Time, Timer};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::netfilter::{Hook, NfOp};
@@ -272,6 +273,9 @@ impl Gateway {
         let home = |name: &str, v6: bool| address(ports, name, v6);
         if let Route::Forwarded(Some(from)) = route {
             reframe(pool, pkt, header(from), SHOWN);
+            if pool.meta(pkt).rewritten && !is_taken_in(pool, pkt) {
+                return Passage::Lost;
+            }
         }
         let passage = match route {
             Route::Direct => return Passage::Passed,
@@ -325,6 +329,9 @@ impl Gateway {
         meta.passed_over = false;
         if meta.led_from != 0 {
             meta.came_in = number(device);
+        }
+        if matches!(meta.ethertype, ethertype::VLAN | ethertype::QINQ) {
+            tag_frame(world.pool, &pkt);
         }
         Some(pkt)
     }
@@ -423,6 +430,34 @@ impl Gateway {
 /// A device as packets note it.
 fn number(device: DeviceId) -> u16 {
     device.0 as u16 + 1
+}
+
+/// The tag beside a packet is written into its frame as it leaves.
+fn tag_frame(pool: &mut Pool, pkt: &Pkt) {
+    const TAG: u32 = 4;
+    if !pool.head(pkt).tags().is_empty() {
+        pool.meta_mut(pkt).frame_len += TAG;
+    }
+}
+
+/// Does the machine take in a packet whose octets were rewritten on the way to it? Not without a right header. What is behind the length
+/// that the header tells goes, and the link header is read no more.
+fn is_taken_in(pool: &mut Pool, pkt: &Pkt) -> bool {
+    let meta = pool.meta(pkt);
+    let network_len = meta.frame_len.saturating_sub(Head::ETHERNET as u32);
+    // Tagged, it is for a device of that VLAN, and there is none.
+    if !pool.head(pkt).tags().is_empty() {
+        return false;
+    }
+    if meta.ethertype != ethertype::IPV4 {
+        return true;
+    }
+    let Some(len) = pool.settle(pkt).sound_header(network_len) else { return false };
+    pool.rewrite(pkt, |head| head.arrive(len));
+    let meta = pool.meta_mut(pkt);
+    meta.frame_len = Head::ETHERNET as u32 + len;
+    meta.len = meta.frame_len;
+    true
 }
 
 /// A packet with a link header of so many bytes gets one of so many others.

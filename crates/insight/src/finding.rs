@@ -75,6 +75,7 @@ rules! {
     Collisions "R18" "hash-collisions" "Hosts or flows that share a bucket by chance.",
     NoAqm "R19" "no-aqm" "No leaf keeps its queue short.",
     Redirect "R20" "redirect" "A redirect to a device that is down or has no policy.",
+    Checksums "R21" "checksums" "Octets that pedit rewrites without computing the checksums over them anew.",
     Refused "C1" "refused" "A command that the tool or the kernel refuses.",
     Unlimited "C2" "no-rate" "Classes and priorities without a rate: the queue is elsewhere, and nothing here changes it.",
     Shapes "C3" "packet-shapes" "A rule by length or flags that leaves out packets it is meant for, or takes in others.",

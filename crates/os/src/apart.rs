@@ -7,13 +7,13 @@
 //! The executable must call [`stage`] first thing in `main`.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
-use rustix::mount::{MountFlags, MountPropagationFlags};
+use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
 use rustix::process::Signal;
 use rustix::thread::UnshareFlags;
 
@@ -72,9 +72,11 @@ pub fn stage() -> bool {
 
 /// The outer stage: enters the namespaces, starts the inner one and waits for it.
 fn enter() -> Result<i32, (&'static str, io::Error)> {
-    let rest = UnshareFlags::NEWNS | UnshareFlags::NEWNET | UnshareFlags::NEWPID | UnshareFlags::NEWIPC;
-    // Root needs no users of its own, unless he may less than his name says.
-    if !(rustix::process::geteuid().is_root() && unshare(rest).is_ok()) {
+    let least = UnshareFlags::NEWNS | UnshareFlags::NEWNET;
+    let rest = least | UnshareFlags::NEWPID | UnshareFlags::NEWIPC;
+    // Root needs no users of its own, unless he may less than his name says; a small kernel may lack some namespaces.
+    let root = rustix::process::geteuid().is_root();
+    if !(root && unshare(rest).or_else(|_| unshare(least)).is_ok()) {
         become_root().map_err(|error| ("create a user namespace", error))?;
         unshare(rest).map_err(|error| ("create network, process and mount namespaces", error))?;
     }
@@ -111,11 +113,20 @@ pub fn here() -> bool {
 pub fn cover(path: &Path, text: &str) -> io::Result<()> {
     // We are all process 1 of our namespaces; what stands there from before may be somebody else's.
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let own = std::env::temp_dir().join(format!("tidegate-{}-{}", std::process::id(), now.as_nanos()));
-    let mut file = std::fs::File::create_new(&own)?;
-    let covered = file.write_all(text.as_bytes()).and_then(|()| Ok(rustix::mount::mount_bind(&own, path)?));
-    // The mount keeps it.
-    std::fs::remove_file(&own).and(covered)
+    let dir = std::env::temp_dir().join(format!("tidegate-{}-{}", std::process::id(), now.as_nanos()));
+    std::fs::create_dir(&dir)?;
+    let covered = cover_from(&dir, path, text);
+    // The mount over the path keeps the file; it stays one with a name, so that it can be covered again.
+    let _ = rustix::mount::unmount(&dir, UnmountFlags::DETACH);
+    std::fs::remove_dir(&dir).and(covered)
+}
+
+/// The same by way of a directory in memory.
+fn cover_from(dir: &Path, path: &Path, text: &str) -> io::Result<()> {
+    let own = dir.join("cover");
+    rustix::mount::mount("tmpfs", dir, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, None)?;
+    std::fs::write(&own, text)?;
+    Ok(rustix::mount::mount_bind(&own, path)?)
 }
 
 fn unshare(flags: UnshareFlags) -> io::Result<()> {

@@ -14,6 +14,39 @@ pub fn updated(sum: u16, old: &[u8], new: &[u8]) -> u16 {
     !(total as u16)
 }
 
+/// A sum of 16-bit words; what is carried out is added again at the end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sum(u64);
+
+impl Sum {
+    /// With these octets, the first of which begins a word.
+    #[must_use]
+    pub(crate) fn with(self, octets: &[u8]) -> Sum {
+        let words = octets.chunks(2).map(|word| u64::from(word[0]) << 8 | word.get(1).map_or(0, |low| u64::from(*low)));
+        Sum(self.0 + words.sum::<u64>())
+    }
+
+    /// With a word.
+    #[must_use]
+    pub(crate) fn with_word(self, word: u16) -> Sum {
+        Sum(self.0 + u64::from(word))
+    }
+
+    /// All of it in one word.
+    pub(crate) fn folded(self) -> u16 {
+        let mut sum = self.0;
+        while sum > 0xffff {
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        sum as u16
+    }
+
+    /// What is written into a header.
+    pub(crate) fn checksum(self) -> u16 {
+        !self.folded()
+    }
+}
+
 /// The longest piece that [`rewrite`] writes at once: two IPv6 addresses, from an odd octet on.
 const LONGEST: usize = 34;
 

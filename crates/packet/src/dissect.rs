@@ -22,7 +22,13 @@ pub fn dissect(head: &Head, dissector: Dissector) -> FlowKeys {
         Dissector::Modern => usize::MAX,
         Dissector::Legacy => 0,
     };
-    read(head.ethertype(), head.network(), follow).0
+    let mut keys = read(head.ethertype(), head.network(), follow).0;
+    if !head.tags().is_empty() {
+        let inside = keys.vlan;
+        let mut tags = head.tags().iter().map(|(kind, tag)| Some((*tag, *kind))).chain(inside);
+        keys.vlan = core::array::from_fn(|_| tags.next().flatten());
+    }
+    keys
 }
 
 /// The innermost network header that the dissector comes to, with all that follows it, and its EtherType; `None` where there is none.
@@ -152,7 +158,8 @@ fn behind_options(mut protocol: u8, mut data: &[u8]) -> (u8, &[u8]) {
             break;
         }
         let Some((&next, length)) = data.first().zip(data.get(1)) else { break };
-        let Some(rest) = data.get(8 + 8 * usize::from(*length)..) else { break };
+        // One that is longer than the packet still says what follows it.
+        let rest = data.get(8 + 8 * usize::from(*length)..).unwrap_or_default();
         (protocol, data) = (next, rest);
     }
     (protocol, data)

@@ -39,7 +39,7 @@ impl FlowKeys {
     /// The 32-bit flow hash under `key`: the same for both directions of a conversation, never 0.
     ///
     /// Both ends are put in order first (smaller address and port as source), then the keys are hashed with SipHash-2-4
-    /// (Aumasson and Bernstein 2012) in the memory layout of Linux's flow keys.
+    /// (Aumasson and Bernstein 2012) in the memory layout of Linux's flow keys. A flow label says enough: ports are not looked at then.
     pub fn hash(&self, key: HashKey) -> u32 {
         // The layout is eight-byte aligned, so each form ends in four octets of padding.
         let mut bytes = [0u8; 72];
@@ -51,10 +51,14 @@ impl FlowKeys {
                 let at = 8 + 8 * i;
                 bytes[at..at + 2].copy_from_slice(&tci.to_le_bytes());
                 bytes[at + 2..at + 4].copy_from_slice(&tpid.to_be_bytes());
+                // What the tag holds: another tag, or the network header.
+                let inside = self.vlan.get(i + 1).copied().flatten().map_or(self.ethertype, |(_, tpid)| tpid);
+                bytes[at + 4..at + 6].copy_from_slice(&inside.to_be_bytes());
             }
         }
         bytes[24..28].copy_from_slice(&self.gre_key);
-        let (mut sport, mut dport) = (self.ports.0.to_be_bytes(), self.ports.1.to_be_bytes());
+        let ports = if self.flow_label == 0 { self.ports } else { (0, 0) };
+        let (mut sport, mut dport) = (ports.0.to_be_bytes(), ports.1.to_be_bytes());
         let len = match self.addrs {
             Addrs::None => {
                 order_ports(false, &mut sport, &mut dport);
@@ -188,6 +192,21 @@ fn jenkins_final(mut a: u32, mut b: u32, mut c: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As a real kernel hashed the same datagram with a tag of VLAN 5, and without.
+    #[test]
+    fn a_tag_is_hashed_with_what_it_holds() {
+        let plain = FlowKeys {
+            ethertype: 0x0800,
+            protocol: 17,
+            ports: (1000, 2000),
+            addrs: Addrs::V4([10, 0, 0, 1], [10, 9, 0, 1]),
+            ..FlowKeys::default()
+        };
+        let tagged = FlowKeys { vlan: [Some((5, 0x8100)), None], ..plain };
+        let hashes = [plain, tagged].map(|keys| keys.hash(HashKey::default()));
+        assert_eq!(hashes, [4_029_525_671, 3_513_174_969]);
+    }
 
     #[test]
     fn siphash_paper_vector() {

@@ -1,8 +1,9 @@
 //! Header bytes: what a packet carries for filters to read, and how to write and read them.
 //!
-//! Only the front of a packet is kept: the 14 octets of the Ethernet header and the first [`Head::NETWORK`] octets after it.
+//! Only the front of a packet is kept: the 14 octets of the Ethernet header and the first [`Head::NETWORK`] octets after it. Of the rest
+//! is known what it adds to a checksum.
 
-use crate::checksum;
+use crate::checksum::{self, Sum};
 
 /// EtherTypes.
 pub mod ethertype {
@@ -24,6 +25,8 @@ pub mod ethertype {
 pub mod proto {
     /// ICMP.
     pub const ICMP: u8 = 1;
+    /// IGMP.
+    pub const IGMP: u8 = 2;
     /// IPv4 in IP.
     pub const IPIP: u8 = 4;
     /// TCP.
@@ -65,11 +68,21 @@ pub mod tcp_flags {
 pub struct Head {
     bytes: [u8; Head::ETHERNET + Head::NETWORK],
     len: u8,
+    /// The checksums are written; else they count as right.
+    summed: bool,
+    /// What the kernel holds the packet for (`skb->protocol`), whatever is written into the frame later.
+    ethertype: u16,
+    /// What the octets behind those kept add to a checksum.
+    rest: u16,
+    /// Tags that actions put on, outermost first: EtherType and control information. The first `tagged` are there.
+    tags: [(u16, u16); 2],
+    tagged: u8,
 }
 
 impl Default for Head {
     fn default() -> Head {
-        Head { bytes: [0; Head::ETHERNET + Head::NETWORK], len: Head::ETHERNET as u8 }
+        let bytes = [0; Head::ETHERNET + Head::NETWORK];
+        Head { bytes, len: Head::ETHERNET as u8, summed: false, ethertype: 0, rest: 0, tags: [(0, 0); 2], tagged: 0 }
     }
 }
 
@@ -79,23 +92,75 @@ impl Head {
     /// Octets kept from the network header on.
     pub const NETWORK: usize = 114;
 
-    /// From the octets of a frame that begin with its Ethernet header; what is too long is cut.
+    /// From the octets of a whole frame that begin with its Ethernet header, checksums written; what is too long is cut.
     pub fn from_frame(frame: &[u8]) -> Head {
         let mut head = Head::default();
         let n = frame.len().min(head.bytes.len());
         head.bytes[..n].copy_from_slice(&frame[..n]);
         head.len = n.max(Head::ETHERNET) as u8;
+        head.rest = Sum::default().with(&frame[n..]).folded();
+        head.summed = true;
+        head.take_up_ethertype();
         head
     }
 
-    /// From the octets of an IP packet; the Ethernet header is filled with zero addresses and the given type.
+    /// From the octets of an IP packet, checksums left out; the Ethernet header is filled with zero addresses and the given type.
     pub fn from_network(ethertype: u16, packet: &[u8]) -> Head {
         let mut head = Head::default();
         let n = packet.len().min(Head::NETWORK);
-        head.bytes[12..14].copy_from_slice(&ethertype.to_be_bytes());
+        head.set_ethertype(ethertype);
         head.bytes[Head::ETHERNET..Head::ETHERNET + n].copy_from_slice(&packet[..n]);
         head.len = (Head::ETHERNET + n) as u8;
+        if packet.len() > n {
+            head.rest = Sum::default().with(&packet[n..]).folded();
+        }
         head
+    }
+
+    /// Gives it the link header of a frame: both addresses.
+    pub fn set_addresses(&mut self, destination: [u8; 6], source: [u8; 6]) {
+        self.bytes[..6].copy_from_slice(&destination);
+        self.bytes[6..12].copy_from_slice(&source);
+    }
+
+    /// Makes it a packet of this EtherType, for the kernel and in the frame.
+    fn set_ethertype(&mut self, ethertype: u16) {
+        self.ethertype = ethertype;
+        self.bytes[12..14].copy_from_slice(&ethertype.to_be_bytes());
+    }
+
+    /// Takes the packet for what its frame says, as whoever receives it does.
+    pub fn take_up_ethertype(&mut self) {
+        self.ethertype = self.frame_ethertype();
+    }
+
+    /// It has come in: of the link header only what it is held for is of use, and nothing is behind so many octets of the network's.
+    pub fn arrive(&mut self, network_len: u32) {
+        self.set_ethertype(self.ethertype);
+        let len = Head::ETHERNET + network_len.min(Head::NETWORK as u32) as usize;
+        if len < usize::from(self.len) {
+            (self.len, self.rest) = (len as u8, 0);
+        }
+    }
+
+    /// The EtherType written in the frame.
+    pub fn frame_ethertype(&self) -> u16 {
+        u16::from_be_bytes([self.bytes[12], self.bytes[13]])
+    }
+
+    /// Are checksums written?
+    pub fn is_summed(&self) -> bool {
+        self.summed
+    }
+
+    /// The checksums are as they stand there, right or wrong.
+    pub fn set_summed(&mut self) {
+        self.summed = true;
+    }
+
+    /// What the octets behind those kept add to a checksum.
+    pub(crate) fn rest(&self) -> u16 {
+        self.rest
     }
 
     /// The same packet behind these octets, of this EtherType; what is too long is cut.
@@ -106,8 +171,10 @@ impl Head {
         let rest = inner.len().min(room.len() - front);
         room[..front].copy_from_slice(&before[..front]);
         room[front..front + rest].copy_from_slice(&inner[..rest]);
+        head.rest = Sum::default().with_word(self.rest).with(&inner[rest..]).folded();
         head.len = (Head::ETHERNET + front + rest) as u8;
-        head.bytes[12..14].copy_from_slice(&ethertype.to_be_bytes());
+        head.set_ethertype(ethertype);
+        head.summed = false;
         head
     }
 
@@ -116,7 +183,53 @@ impl Head {
         let inner = self.network().get(octets..).unwrap_or(&[]);
         let mut head = Head::from_network(ethertype, inner);
         head.bytes[..12].copy_from_slice(&self.bytes[..12]);
+        head.rest = self.rest;
         head
+    }
+
+    /// The tags that actions put on, outermost first: EtherType and control information.
+    pub fn tags(&self) -> &[(u16, u16)] {
+        &self.tags[..usize::from(self.tagged)]
+    }
+
+    /// Puts a tag on; false: it has two.
+    pub fn push_tag(&mut self, ethertype: u16, control: u16) -> bool {
+        if usize::from(self.tagged) == self.tags.len() {
+            return false;
+        }
+        self.tags = [(ethertype, control), self.tags[0]];
+        self.tagged += 1;
+        true
+    }
+
+    /// Takes the outermost tag off, if there is one.
+    pub fn pop_tag(&mut self) {
+        self.tags[0] = self.tags[1];
+        self.tagged = self.tagged.saturating_sub(1);
+    }
+
+    /// The frame as it is on the wire, tags written in; what is too long is cut.
+    pub fn on_wire(&self) -> Head {
+        let mut wire = self.clone();
+        let room = wire.bytes.len();
+        for (ethertype, control) in self.tags().iter().rev() {
+            wire.bytes.copy_within(12..room - 4, 16);
+            wire.bytes[12..14].copy_from_slice(&ethertype.to_be_bytes());
+            wire.bytes[14..16].copy_from_slice(&control.to_be_bytes());
+            wire.len = (wire.len + 4).min(room as u8);
+        }
+        wire.tagged = 0;
+        wire
+    }
+
+    /// The octets from the link header on, as far as they are kept.
+    pub fn frame(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+
+    /// The same, to change; what the kernel holds the packet for stays.
+    pub fn frame_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[..usize::from(self.len)]
     }
 
     /// The octets from the network header on.
@@ -149,31 +262,38 @@ impl Head {
         self.bytes[..usize::from(self.len)].get(at).copied()
     }
 
-    /// The outer EtherType.
+    /// What the packet is held for: its outer EtherType.
     pub fn ethertype(&self) -> u16 {
-        u16::from_be_bytes([self.bytes[12], self.bytes[13]])
+        self.ethertype
     }
 
     /// The outer header's DS field (IPv4 TOS octet, IPv6 traffic class); 0 for anything else.
     pub fn dsfield(&self) -> u8 {
-        let n = self.network();
-        match n.first().map(|b| b >> 4) {
-            Some(4) if n.len() >= 2 => n[1],
-            Some(6) if n.len() >= 2 => n[0] << 4 | n[1] >> 4,
-            _ => 0,
-        }
+        dsfield(self.ethertype, self.network())
     }
 
-    /// Overwrites the outer header's DS field (an ECN mark, a DSCP rewrite). IPv4's checksum stays right.
+    /// The DS field of the frame as whoever receives it reads it.
+    pub fn frame_dsfield(&self) -> u8 {
+        dsfield(self.frame_ethertype(), self.network())
+    }
+
+    /// Overwrites the outer header's DS field (an ECN mark, a DSCP rewrite). IPv4's checksum stays as right as it was.
     pub fn set_dsfield(&mut self, value: u8) {
-        let n = self.network_mut();
-        match n.first().map(|b| b >> 4) {
-            Some(4) if n.len() >= 2 => checksum::rewrite(n, 1, &[value]),
-            Some(6) if n.len() >= 2 => {
-                n[0] = n[0] & 0xf0 | value >> 4;
-                n[1] = n[1] & 0x0f | value << 4;
+        match (self.ethertype, self.network_mut()) {
+            (ethertype::IPV4, octets @ [_, _, ..]) => checksum::rewrite(octets, 1, &[value]),
+            (ethertype::IPV6, [first, second, ..]) => {
+                *first = *first & 0xf0 | value >> 4;
+                *second = *second & 0x0f | value << 4;
             }
             _ => {}
         }
+    }
+}
+
+fn dsfield(kind: u16, network: &[u8]) -> u8 {
+    match (kind, network) {
+        (ethertype::IPV4, [_, tos, ..]) => *tos,
+        (ethertype::IPV6, [first, second, ..]) => first << 4 | second >> 4,
+        _ => 0,
     }
 }

@@ -13,6 +13,7 @@ pub mod encap;
 mod flow;
 pub mod header;
 mod pool;
+mod sums;
 mod units;
 mod wheel;
 
@@ -21,5 +22,6 @@ pub use draws::{Draws, Seeded};
 pub use flow::{Addrs, FlowKeys, HashKey, jenkins, siphash};
 pub use header::Head;
 pub use pool::{Fifo, Meta, Pkt, Pool, Scratch, Strand, truesize};
+pub use sums::Transport;
 pub use units::{Handle, Jiffies, Mark, Rate, Span, Time};
 pub use wheel::{Timer, Upkeep, Wheel};

@@ -67,6 +67,8 @@ pub struct Meta {
     pub led_out: bool,
     /// The actions of the next filter that matches are passed over: it came back from the device they led it to.
     pub passed_over: bool,
+    /// Octets of it were rewritten on the way, perhaps against its checksums: whoever takes it in looks at those.
+    pub rewritten: bool,
     /// The traffic-control index, by which gred tells virtual queues apart.
     pub tc_index: u8,
     /// What the discipline that holds it wrote down about it.
@@ -129,7 +131,9 @@ impl Meta {
     ///
     /// A packet marked before counts as marked again. Only IP has the field.
     pub fn set_ce(&mut self) -> bool {
-        let ip = matches!(self.ethertype, crate::header::ethertype::IPV4 | crate::header::ethertype::IPV6);
+        use crate::header::ethertype::{IPV4, IPV6, QINQ, VLAN};
+        // A tag beside the packet hides nothing.
+        let ip = matches!(self.ethertype, IPV4 | IPV6 | VLAN | QINQ);
         if !ip || self.ecn() == 0 {
             return false;
         }
@@ -365,6 +369,33 @@ impl Pool {
         self.meta[pkt.0 as usize].hash = 0;
     }
 
+    /// Lets an action rewrite a packet's octets as they stand at this moment, the DS field and checksums brought into them before.
+    ///
+    /// What is known of its flow is looked up anew; its flow hash stays if it was asked for before, as Linux keeps it. A connection
+    /// keeps the keys that the packet came with.
+    pub fn rewrite<R>(&mut self, pkt: &Pkt, change: impl FnOnce(&mut Head) -> R) -> R {
+        let at = pkt.0 as usize;
+        let arrived = (self.meta[at].connection != 0).then(|| self.arrived_keys(pkt));
+        self.settle(pkt);
+        let (meta, cold) = (&mut self.meta[at], &mut self.cold[at]);
+        let done = change(&mut cold.head);
+        cold.arrived = cold.arrived.or(arrived);
+        cold.keys = None;
+        meta.dsfield = cold.head.dsfield();
+        meta.rewritten = true;
+        done
+    }
+
+    /// The octets of a packet as they stand on the wire: with the DS field that it has now, and checksums.
+    pub fn settle(&mut self, pkt: &Pkt) -> &Head {
+        let (meta, cold) = (&self.meta[pkt.0 as usize], &mut self.cold[pkt.0 as usize]);
+        cold.head.fill_sums();
+        if cold.head.dsfield() != meta.dsfield {
+            cold.head.set_dsfield(meta.dsfield);
+        }
+        &cold.head
+    }
+
     /// Its flow hash under the zero key, computed on first use.
     pub fn hash(&mut self, pkt: &Pkt) -> u32 {
         let known = self.meta[pkt.0 as usize].hash;
@@ -386,8 +417,12 @@ impl Pool {
             cold.keys = None;
         }
         cold.arrived = None;
-        let Meta { ethertype, ident, watched, frame_len, .. } = *meta;
-        *meta = Meta { ethertype, ident, watched, ..Meta::of(&cold.head, frame_len) };
+        let Meta { mut ethertype, ident, watched, frame_len, rewritten, .. } = *meta;
+        if rewritten {
+            cold.head.take_up_ethertype();
+            ethertype = cold.head.ethertype();
+        }
+        *meta = Meta { ethertype, ident, watched, rewritten, ..Meta::of(&cold.head, frame_len) };
     }
 
     /// Makes a second copy of a packet; `None` when the pool is full.

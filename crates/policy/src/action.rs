@@ -2,13 +2,23 @@
 
 mod connection;
 mod count;
+mod csum;
 mod edit;
+mod nat;
+mod pedit;
 mod police;
+mod skbmod;
+mod vlan;
 
 pub use connection::{Connmark, Ct, CtNat, Ctinfo, CtinfoCounts};
 pub use count::{Sample, Simple};
+pub use csum::Csum;
 pub use edit::{PacketType, Skbedit};
+pub use nat::Nat;
+pub use pedit::{Pedit, PeditAt, PeditHeader, PeditKey};
 pub use police::Police;
+pub use skbmod::Skbmod;
+pub use vlan::{Vlan, VlanHow, VlanTag};
 
 /// How things go on after an action.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -140,6 +150,16 @@ pub enum Act {
     Simple(Simple),
     /// Some packets are shown to who listens.
     Sample(Sample),
+    /// Addresses become others.
+    Nat(Nat),
+    /// Octets become others.
+    Pedit(Pedit),
+    /// Checksums are computed anew.
+    Csum(Csum),
+    /// The link header is rewritten.
+    Skbmod(Skbmod),
+    /// Tags of VLANs are put on and taken off.
+    Vlan(Vlan),
 }
 
 /// A decision, and another one now and then.
@@ -209,6 +229,31 @@ impl Act {
             Act::Ct(_) => "ct",
             Act::Simple(_) => "simple",
             Act::Sample(_) => "sample",
+            Act::Nat(_) => "nat",
+            Act::Pedit(_) => "pedit",
+            Act::Csum(_) => "csum",
+            Act::Skbmod(_) => "skbmod",
+            Act::Vlan(_) => "vlan",
+        }
+    }
+
+    /// The decisions that it may come to.
+    pub fn controls(&self) -> Vec<Control> {
+        match self {
+            Act::Gact(gact) => [gact.control].into_iter().chain(gact.random.map(|other| other.control)).collect(),
+            Act::Police(police) => vec![police.exceed, police.conform.unwrap_or_default()],
+            Act::Mirred(Mirred { control, .. })
+            | Act::Skbedit(Skbedit { control, .. })
+            | Act::Connmark(Connmark { control, .. })
+            | Act::Ctinfo(Ctinfo { control, .. })
+            | Act::Ct(Ct { control, .. })
+            | Act::Simple(Simple { control, .. })
+            | Act::Sample(Sample { control, .. })
+            | Act::Nat(Nat { control, .. })
+            | Act::Pedit(Pedit { control, .. })
+            | Act::Csum(Csum { control, .. })
+            | Act::Skbmod(Skbmod { control, .. })
+            | Act::Vlan(Vlan { control, .. }) => vec![*control],
         }
     }
 

@@ -20,8 +20,9 @@ pub mod netfilter;
 pub mod spec;
 
 pub use action::{
-    Act, Action, CardCounts, Connmark, Control, Ct, CtNat, Ctinfo, CtinfoCounts, Gact, Mirred, Only, PacketType,
-    Police, RandomGact, Sample, Simple, Skbedit,
+    Act, Action, CardCounts, Connmark, Control, Csum, Ct, CtNat, Ctinfo, CtinfoCounts, Gact, Mirred, Nat, Only,
+    PacketType, Pedit, PeditAt, PeditHeader, PeditKey, Police, RandomGact, Sample, Simple, Skbedit, Skbmod, Vlan,
+    VlanHow, VlanTag,
 };
 pub use error::{Errno, TcError};
 pub use filter::{

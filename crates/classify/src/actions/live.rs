@@ -1,14 +1,15 @@
 //! One action at work: what it does to a packet, and what it counts.
 
 use super::police::Policers;
-use super::{Actions, Done, Meter, Mirrored, Verdict, Way, connection};
+use super::{Actions, Done, Meter, Mirrored, Verdict, Way, connection, csum, nat, pedit, skbmod, vlan};
 use crate::conntrack::Conntrack;
 use crate::list::RandomSource;
 use alloc::vec::Vec;
 use tidegate_packet::{Mark, Pkt, Pool, Time};
 use tidegate_policy::dump::ActionDump;
 use tidegate_policy::{
-    Act, Action, Control, Ct, CtinfoCounts, Errno, Gact, Mirred, Police, RandomGact, Sample, Skbedit, TcError,
+    Act, Action, Control, Ct, CtinfoCounts, Errno, Gact, Mirred, Police, RandomGact, Sample, Skbedit, Skbmod, TcError,
+    Vlan, VlanHow,
 };
 
 /// What actions reach beside the packet.
@@ -150,6 +151,11 @@ impl Live {
                 self.drops += u32::from(mirred.device == Act::NOWHERE);
                 return mirror(mirred, pool, pkt, doors.mirrored);
             }
+            Act::Nat(translation) => nat::carry_out(translation, pool, pkt),
+            Act::Pedit(pedit) => pedit::carry_out(pedit, pool, pkt),
+            Act::Csum(csum) => csum::carry_out(csum, pool, pkt),
+            Act::Skbmod(skbmod) => skbmod::carry_out(skbmod, pool, pkt),
+            Act::Vlan(vlan) => vlan::carry_out(vlan, pool, pkt),
         };
         Done::Control(control)
     }
@@ -180,6 +186,9 @@ fn age(since: Time, now: Time) -> u64 {
     (now.0 / TICK).saturating_sub(since.0 / TICK) * TICK
 }
 
+/// The first number that is no VLAN's.
+const NO_VLAN: u16 = 0x0fff;
+
 /// What the kernel takes for no action.
 fn check(action: &Action) -> Result<(), TcError> {
     if let Act::Gact(Gact { random: Some(RandomGact { control: Control::Goto(_), .. }), .. }) = &action.act {
@@ -201,6 +210,16 @@ fn check(action: &Action) -> Result<(), TcError> {
         Act::Sample(Sample { rate: Some(0), .. }) => Err(TcError::new(Errno::Inval, "invalid sample rate")),
         Act::Sample(Sample { rate, group, .. }) if rate.is_none() || group.is_none() => {
             Err(TcError::new(Errno::Inval, "sample rate and group are required"))
+        }
+        Act::Pedit(pedit) if pedit.keys.is_empty() => {
+            Err(TcError::new(Errno::Inval, "act_pedit: Pedit requires keys to be passed"))
+        }
+        Act::Skbmod(skbmod) if *skbmod == (Skbmod { control: skbmod.control, ..Skbmod::default() }) => {
+            Err(TcError::bare(Errno::Inval))
+        }
+        Act::Vlan(Vlan { how: VlanHow::Push(tag) | VlanHow::Modify(tag), .. }) if tag.id >= NO_VLAN => {
+            // Only the number of an action was named, and there is none.
+            Err(TcError::bare(if tag.protocol == 0 { Errno::Inval } else { Errno::Range }))
         }
         _ => Ok(()),
     }

@@ -5,9 +5,14 @@
 //! until time goes on.
 
 mod connection;
+mod csum;
 mod live;
+mod nat;
+mod pedit;
 mod police;
+mod skbmod;
 mod table;
+mod vlan;
 
 pub use police::Policers;
 pub use table::Actions;

@@ -339,15 +339,9 @@ impl Actions {
 fn leads_to_a_chain(act: &Act) -> bool {
     let leads = |control: Control| matches!(control, Control::Goto(_));
     match act {
+        // What is done now and then cannot lead there at all, see the check of an action.
         Act::Gact(gact) => leads(gact.control),
-        Act::Police(police) => leads(police.exceed) || police.conform.is_some_and(leads),
-        Act::Mirred(mirred) => leads(mirred.control),
-        Act::Skbedit(edit) => leads(edit.control),
-        Act::Connmark(mark) => leads(mark.control),
-        Act::Ctinfo(info) => leads(info.control),
-        Act::Ct(ct) => leads(ct.control),
-        Act::Simple(simple) => leads(simple.control),
-        Act::Sample(sample) => leads(sample.control),
+        other => other.controls().into_iter().any(leads),
     }
 }
 

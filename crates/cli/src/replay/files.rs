@@ -19,6 +19,8 @@ pub(super) struct Recording {
     pub(super) script: PathBuf,
     pub(super) rows: Vec<Row>,
     pub(super) draws: Recorded,
+    /// It has the frames that left, octet by octet.
+    pub(super) has_frames: bool,
 }
 
 /// The device and what is behind it.
@@ -93,6 +95,7 @@ impl Recording {
             script: script.canonicalize()?,
             rows: schedule(&text("schedule.csv")?)?,
             draws,
+            has_frames: dir.join("frames.csv").exists(),
         })
     }
 }

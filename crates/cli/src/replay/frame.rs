@@ -5,6 +5,10 @@ use std::net::IpAddr;
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Head, Mark, Meta};
 
+/// The addresses of the injector's frames.
+const DESTINATION: [u8; 6] = [2, 0, 0, 0, 0, 2];
+const SOURCE: [u8; 6] = [2, 0, 0, 0, 0, 1];
+
 /// A packet that arrives.
 pub(super) struct Arrival {
     pub(super) meta: Meta,
@@ -61,15 +65,28 @@ impl Arrival {
             }
             _ => bail!("src and dst are of different families"),
         };
-        let headers = packet.len() + transport.len();
+        let begin = packet.len();
+        let headers = begin + transport.len();
         packet.extend(transport);
         packet.resize(usize::from(network_len), 0);
+        if protocol == proto::UDP && field("payload").is_empty() && packet.len() >= headers {
+            let len = (packet.len() - begin) as u16;
+            packet[begin + 4..begin + 6].copy_from_slice(&len.to_be_bytes());
+        }
         // The injector repeats the identification at the very end of each frame that has room for it and whose octets are not given.
         let end = packet.len().checked_sub(4).filter(|at| *at >= headers && field("payload").is_empty());
         if let Some(at) = end {
             packet[at..].copy_from_slice(&id.to_be_bytes());
         }
-        let head = Head::from_network(kind, &packet);
+        let mut head = Head::from_network(kind, &packet);
+        head.set_addresses(DESTINATION, SOURCE);
+        if matches!(protocol, proto::TCP | proto::UDP | proto::ICMP | proto::ICMPV6) && field("payload").is_empty() {
+            head.fill_sums();
+        } else {
+            // Octets that are given stay as they are, and so do those of protocols that the injector does not know.
+            head.set_summed();
+            head.sum_header();
+        }
         let mut meta = Meta::of(&head, size);
         meta.mark = Mark(number("mark")?);
         meta.priority = priority(field("prio"))?;

@@ -11,7 +11,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 use tidegate_gateway::{DeviceId, Event, Gateway, What, Why};
-use tidegate_packet::{Head, Pool, Span, Time};
+use tidegate_packet::header::ethertype;
+use tidegate_packet::{Head, Meta, Pkt, Pool, Span, Time};
 
 /// How long a command of the schedule may take.
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
@@ -32,6 +33,8 @@ pub(super) struct Run<'r> {
     /// When the link is free again; `None` = it is free.
     busy_until: Option<Time>,
     egress: String,
+    /// The frames themselves, where the recording has them.
+    frames: Option<String>,
     drops: String,
     counts: HashMap<&'static str, u64>,
     lives: Lives,
@@ -40,6 +43,7 @@ pub(super) struct Run<'r> {
 /// A run that is over.
 pub(super) struct Done {
     egress: String,
+    frames: Option<String>,
     drops: String,
     stats: String,
     filters: String,
@@ -70,6 +74,7 @@ impl<'r> Run<'r> {
             draws: recording.draws.clone(),
             busy_until: None,
             egress: String::from("time_ns,id,len,dsfield\n"),
+            frames: recording.has_frames.then(|| String::from("time_ns,len,octets\n")),
             drops: String::from("time_ns,id,len,dsfield,where\n"),
             counts: HashMap::new(),
             lives: Lives::default(),
@@ -108,6 +113,7 @@ impl<'r> Run<'r> {
         let filters = self.filters(end);
         Ok(Done {
             egress: self.egress,
+            frames: self.frames,
             drops: self.drops,
             stats,
             filters,
@@ -196,7 +202,7 @@ impl<'r> Run<'r> {
             let Some(pkt) = self.machine.gateway.poll(world, self.device) else { return };
             let meta = self.pool.meta(&pkt);
             let (id, len, dsfield) = (meta.ident, meta.frame_len, meta.dsfield);
-            let _ = writeln!(self.egress, "{},{id},{len},{dsfield}", ns(now));
+            self.note_departure(now, &pkt);
             *self.counts.entry("sent").or_default() += 1;
             self.lives.left(id, dsfield, now);
             self.pool.release(pkt);
@@ -204,6 +210,24 @@ impl<'r> Run<'r> {
             if link.rate > 0 {
                 self.busy_until = Some(now + Span(link.frame_time(len)));
             }
+        }
+    }
+
+    /// What the recording's listener at the link sees.
+    fn note_departure(&mut self, now: Time, pkt: &Pkt) {
+        let Meta { ident, frame_len, dsfield, rewritten, .. } = *self.pool.meta(pkt);
+        let told = if rewritten {
+            read_by_listener(&self.pool.settle(pkt).on_wire(), frame_len, ident)
+        } else {
+            Some((ident, dsfield))
+        };
+        if let Some((id, dsfield)) = told {
+            let _ = writeln!(self.egress, "{},{id},{frame_len},{dsfield}", ns(now));
+        }
+        if let Some(frames) = &mut self.frames {
+            let frame = self.pool.settle(pkt).on_wire();
+            let octets: String = frame.frame().iter().map(|octet| format!("{octet:02x}")).collect();
+            let _ = writeln!(frames, "{},{frame_len},{octets}", ns(now));
         }
     }
 
@@ -252,6 +276,20 @@ impl<'r> Run<'r> {
     }
 }
 
+/// The number and the DS field of a frame; the listener knows only frames of IP. It takes IPv6's number from their last octets, which
+/// are kept of short ones.
+fn read_by_listener(head: &Head, frame_len: u32, ident: u32) -> Option<(u32, u8)> {
+    let id = match (head.frame_ethertype(), head.network(), head.frame()) {
+        (ethertype::IPV4, [_, _, _, _, high, low, ..], _) => u32::from(*high) << 8 | u32::from(*low),
+        (ethertype::IPV6, _, [.., high, low]) if head.frame().len() == frame_len as usize => {
+            u32::from(*high) << 8 | u32::from(*low)
+        }
+        (ethertype::IPV6, ..) => ident,
+        _ => return None,
+    };
+    Some((id, head.frame_dsfield()))
+}
+
 fn world<'a>(now: Time, pool: &'a mut Pool, draws: &'a mut Recorded) -> tidegate_gateway::World<'a> {
     tidegate_gateway::World { now, pool, draws }
 }
@@ -259,12 +297,13 @@ fn world<'a>(now: Time, pool: &'a mut Pool, draws: &'a mut Recorded) -> tidegate
 impl Done {
     pub(super) fn write(&self, place: &Path) -> anyhow::Result<()> {
         let files = [
-            ("egress.csv", &self.egress),
-            ("drops.csv", &self.drops),
-            ("stats.txt", &self.stats),
-            ("filters.txt", &self.filters),
+            ("egress.csv", Some(&self.egress)),
+            ("frames.csv", self.frames.as_ref()),
+            ("drops.csv", Some(&self.drops)),
+            ("stats.txt", Some(&self.stats)),
+            ("filters.txt", Some(&self.filters)),
         ];
-        for (name, text) in files {
+        for (name, text) in files.into_iter().filter_map(|(name, text)| Some((name, text?))) {
             let path = place.join(name);
             std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
         }

@@ -236,12 +236,7 @@ fn acted(actions: &[ActionDump]) -> Option<(String, bool)> {
             .map(|(text, goes_on)| (format!("it comes too fast for the policer: {text}"), goes_on)),
         Act::Police(police) => decided(police.conform.unwrap_or_default())
             .map(|(text, goes_on)| (format!("the policer lets it through: {text}"), goes_on)),
-        Act::Skbedit(_) => None,
-        Act::Connmark(mark) => decided(mark.control),
-        Act::Ctinfo(info) => decided(info.control),
-        Act::Ct(ct) => decided(ct.control),
-        Act::Simple(simple) => decided(simple.control),
-        Act::Sample(sample) => decided(sample.control),
+        other => other.controls().first().copied().and_then(decided),
     });
     told.or_else(|| (!actions.is_empty()).then(|| ("it passes".to_owned(), true)))
 }

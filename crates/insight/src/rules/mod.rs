@@ -1,5 +1,6 @@
 //! The rules of the checker: one file per family.
 
+mod checksums;
 mod collisions;
 mod commands;
 mod defaults;
@@ -24,8 +25,16 @@ const MOST_TOLD: usize = 200;
 
 /// Everything found wrong, in the order of the files; within a line the worst first.
 pub fn check(reading: &mut Reading) -> Vec<Finding> {
-    let families: [fn(&mut Reading) -> Vec<Finding>; 7] =
-        [commands::check, devices::check, quantum::check, queues::check, rates::check, tables::check, reach::check];
+    let families: [fn(&mut Reading) -> Vec<Finding>; 8] = [
+        checksums::check,
+        commands::check,
+        devices::check,
+        quantum::check,
+        queues::check,
+        rates::check,
+        tables::check,
+        reach::check,
+    ];
     let found: Vec<Finding> = families.iter().flat_map(|family| family(reading)).collect();
     let mut found = told_once(found);
     let line = |finding: &Finding| finding.place.as_ref().map(|place| (place.file, place.line));

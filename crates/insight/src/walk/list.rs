@@ -266,12 +266,9 @@ fn said(actions: &[ActionDump], verdict: Verdict, passed_over: bool) -> Result<S
                 verdicts.push(Verdict::Redirect(mirred.to.clone()));
                 return Ok(among(verdicts));
             }
-            Act::Mirred(mirred) => vec![mirred.control],
-            Act::Gact(gact) => [gact.control].into_iter().chain(gact.random.map(|other| other.control)).collect(),
-            Act::Police(police) => vec![police.exceed, police.conform.unwrap_or_default()],
-            Act::Simple(simple) => vec![simple.control],
-            Act::Sample(sample) => vec![sample.control],
             Act::Skbedit(_) | Act::Connmark(_) | Act::Ctinfo(_) | Act::Ct(_) => return Err(TooLarge),
+            Act::Nat(_) | Act::Pedit(_) | Act::Skbmod(_) | Act::Vlan(_) => return Err(TooLarge),
+            other => other.controls(),
         };
         let mut ends = true;
         for control in &controls {

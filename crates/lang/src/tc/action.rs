@@ -2,11 +2,16 @@
 
 mod connection;
 mod count;
+mod csum;
 mod ct;
 mod mirred;
+mod nat;
+mod pedit;
 mod police;
 mod show;
 mod skbedit;
+mod skbmod;
+mod vlan;
 
 pub use show::show_actions;
 pub(super) use show::{old_counts, old_policer, show};
@@ -129,6 +134,11 @@ fn one(word: &str, words: &mut Words<'_>, env: &Env, cookie: &[u8]) -> Result<Ac
         "simple" => count::simple(words).map_err(fail)?,
         "sample" => count::sample(words).map_err(fail)?,
         "ctinfo" => connection::ctinfo(words).map_err(fail)?,
+        "nat" => nat::parse(words).map_err(fail)?,
+        "pedit" => pedit::parse(words).map_err(fail)?,
+        "csum" => csum::parse(words).map_err(fail)?,
+        "skbmod" => skbmod::parse(words).map_err(fail)?,
+        "vlan" => vlan::parse(words).map_err(fail)?,
         // A number alone leads to the action that has it, or makes one that lets pass.
         "gact" if words.peek() == Some("index") => Act::decide(Control::Pass).into(),
         "gact" => {
@@ -249,16 +259,14 @@ fn number(name: &str, words: &mut Words<'_>) -> Result<u32, Refusal> {
     })
 }
 
-/// `index N` among an action's own words; 0 without.
-fn own_index(kind: &str, words: &mut Words<'_>) -> Result<u32, Failed> {
+/// The number that may follow an action's own words; what is said where it is none depends on the action.
+fn own_index(words: &mut Words<'_>, complaint: impl Fn(&str) -> String) -> Result<u32, Failed> {
     if words.peek() != Some("index") {
         return Ok(0);
     }
     words.skip();
     let text = words.need()?;
-    u32_in(text, 10).ok_or_else(|| {
-        Failed::say(format!("{kind}: Illegal \"index\""), format!("\"{text}\" is not the number of an action."))
-    })
+    u32_in(text, 10).ok_or_else(|| Failed::say(complaint(text), format!("\"{text}\" is not the number of an action.")))
 }
 
 /// A decision, and another one now and then (`random`).
@@ -351,6 +359,7 @@ fn control_after(words: &mut Words<'_>) -> Result<Option<Control>, Refusal> {
 
 fn unknown(word: &str, place: usize) -> Refusal {
     Refusal::new(255, format!("Bad action type {word}")).at(place).remedy(
-        "The actions are pass, drop, continue, reclassify, pipe, goto chain N, police, skbedit and mirred egress.",
+        "The actions are pass, drop, continue, reclassify, pipe, goto chain N, police, mirred, skbedit, nat, pedit, csum, vlan, skbmod, \
+         connmark, ctinfo, ct, simple and sample.",
     )
 }

@@ -32,6 +32,10 @@ impl<'a> Words<'a> {
     pub(crate) fn skip(&mut self) {
         self.at += 1;
     }
+    /// Goes back to the word just taken.
+    pub(crate) fn back(&mut self) {
+        self.at = self.last();
+    }
     /// The words from here on.
     pub(crate) fn rest(&self) -> &'a [String] {
         self.args.get(self.at..).unwrap_or(&[])

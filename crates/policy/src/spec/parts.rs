@@ -24,6 +24,17 @@ pub const ACTIONS: &[Part] = &[
         "at ingress or clsact: looks the packet's connection up, begins, keeps, marks, translates or forgets it; without zones and labels",
     ),
     ("ctinfo", "gives a packet the DSCP and the mark that are written in its connection's mark"),
+    ("nat", "rewrites addresses of IPv4 packet by packet, without memory, and the checksums over them"),
+    (
+        "pedit",
+        "rewrites octets of the headers, by field (`ip`, `ip6`, `tcp`, `udp`, `eth`) or by offset; checksums stay as they were",
+    ),
+    ("csum", "computes checksums anew: `ip4h`, `icmp`, `igmp`, `tcp`, `udp`"),
+    ("skbmod", "rewrites the link header, or marks congestion"),
+    (
+        "vlan",
+        "puts a tag of 802.1Q or 802.1ad on (`push`), changes (`modify`) or takes off the outermost (`pop`); at most two",
+    ),
 ];
 
 /// The conditions of basic filters that are built.
@@ -53,13 +64,8 @@ pub const REFUSED_EMATCHES: &[Part] = &[
 
 /// Actions that are not built.
 pub const REFUSED_ACTIONS: &[Part] = &[
-    ("nat", "it rewrites addresses without memory; iptables' and nft's translation is built"),
-    ("pedit", "it rewrites octets of the headers, and checksums are not kept here"),
-    ("csum", "checksums are not kept: packets arrive with right ones"),
-    ("skbmod", "it rewrites the link header, which nothing here reads"),
     ("tunnel_key", "tunnels that take their addresses from packets are not built"),
     ("mpls", "MPLS labels are not read"),
-    ("vlan", "tags are put on and taken off by devices of that kind only"),
     ("bpf", "programs of Berkeley's packet filter are not run"),
     ("ife", "no other machine is there to read what it adds to packets"),
 ];

@@ -8,7 +8,7 @@ use tidegate_policy::{Act, Action, Connmark, Control, Ctinfo};
 pub(super) fn connmark(words: &mut Words<'_>) -> Result<Action, Failed> {
     let zone = zone("connmark", words)?;
     let control = control_after(words)?.unwrap_or(Control::Pipe);
-    let index = own_index("connmark", words)?;
+    let index = own_index(words, |_| "connmark: Illegal \"index\"".into())?;
     Ok(Action { index, ..Act::Connmark(Connmark { zone, control }).into() })
 }
 
@@ -21,7 +21,7 @@ pub(super) fn ctinfo(words: &mut Words<'_>) -> Result<Action, Failed> {
     }
     let zone = zone("ctinfo", words)?;
     let control = control_after(words)?.unwrap_or(Control::Pipe);
-    let index = own_index("ctinfo", words)?;
+    let index = own_index(words, |_| "ctinfo: Illegal \"index\"".into())?;
     // A mask without bits says nothing to the kernel.
     let (dscp, mark) = (dscp.filter(|(mask, _)| *mask != 0), mark.filter(|mask| *mask != 0));
     Ok(Action { index, ..Act::Ctinfo(Ctinfo { zone, dscp, mark, control }).into() })

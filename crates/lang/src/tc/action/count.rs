@@ -60,7 +60,7 @@ pub(super) fn sample(words: &mut Words<'_>) -> Result<Action, Failed> {
     }
     sample.control = control_after(words)?.unwrap_or(Control::Pipe);
     let named = words.peek() == Some("index");
-    let index = own_index("sample", words)?;
+    let index = own_index(words, |_| "sample: Illegal \"index\"".into())?;
     for (there, name) in [(sample.group.is_some(), "group"), (sample.rate.is_some(), "rate")] {
         if !there && !named {
             return Err(refuse(format!("param \"{name}\" not set"), words.last()));

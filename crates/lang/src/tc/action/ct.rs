@@ -24,7 +24,7 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Action, Failed> {
                 nat(&mut ct, words)?;
                 continue;
             }
-            "index" => index = own_index("ct", words)?,
+            "index" => index = own_index(words, |_| "ct: Illegal \"index\"".into())?,
             "clear" => {
                 words.skip();
                 ct.clear = true;

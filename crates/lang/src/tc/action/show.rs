@@ -1,5 +1,7 @@
 //! Actions as they are listed.
 
+mod rewrite;
+
 use crate::json::{self, Json};
 use crate::tc::show::{Entry, ended};
 use crate::tc::{ShowActions, ShowFlags};
@@ -97,9 +99,14 @@ fn body(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
 
 /// What it does and what it counted, without an end of line.
 fn what(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
-    entry.member("kind", Json::text(dump.action.act.kind()));
+    // tc calls it otherwise for one kind.
+    let key = if matches!(dump.action.act, Act::Nat(_)) { "type" } else { "kind" };
+    entry.member(key, Json::text(dump.action.act.kind()));
     doing(dump, flags, entry);
     told_besides(dump, flags, entry);
+    if let Act::Pedit(pedit) = &dump.action.act {
+        rewrite::keys(pedit, entry);
+    }
     if flags.stats {
         counts(dump, entry);
     }
@@ -184,6 +191,26 @@ fn doing(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
         }
         Act::Sample(sample) => {
             sampling(sample, entry);
+            "\n\t "
+        }
+        Act::Nat(nat) => {
+            rewrite::nat(nat, entry);
+            "\n\t "
+        }
+        Act::Pedit(pedit) => {
+            rewrite::pedit(pedit, entry);
+            "\n \t "
+        }
+        Act::Csum(csum) => {
+            rewrite::csum(csum, entry);
+            "\n\t"
+        }
+        Act::Skbmod(skbmod) => {
+            rewrite::skbmod(skbmod, entry);
+            "\n\t "
+        }
+        Act::Vlan(vlan) => {
+            rewrite::vlan(vlan, entry);
             "\n\t "
         }
         Act::Police(police) => {

@@ -57,7 +57,7 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Action, Failed> {
     }
     edit.control = control_after(words)?.unwrap_or(Control::Pipe);
     let mut action = Action::from(Act::Skbedit(edit));
-    action.index = own_index("skbedit", words)?;
+    action.index = own_index(words, |_| "skbedit: Illegal \"index\"".into())?;
     Ok(action)
 }
 

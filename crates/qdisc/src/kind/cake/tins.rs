@@ -70,7 +70,8 @@ pub(super) fn at_place(tins: CakeTins, place: usize) -> usize {
 /// The DSCP of a packet. ARP has that of network control, whatever is not IP else that of best effort.
 pub(super) fn dscp(meta: &Meta) -> u8 {
     match meta.ethertype {
-        ethertype::IPV4 | ethertype::IPV6 => meta.dsfield >> 2,
+        // A tag beside the packet hides nothing; what is no IP has no DS field.
+        ethertype::IPV4 | ethertype::IPV6 | ethertype::VLAN | ethertype::QINQ => meta.dsfield >> 2,
         ethertype::ARP => NETWORK_CONTROL,
         _ => 0,
     }

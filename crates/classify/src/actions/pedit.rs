@@ -1,0 +1,88 @@
+//! `pedit`: words of a packet's front become others; checksums stay as they were.
+
+use tidegate_packet::header::{ethertype, proto};
+use tidegate_packet::{Head, Pkt, Pool, transport};
+use tidegate_policy::{Control, Pedit, PeditHeader, PeditKey};
+
+/// Octets before a frame that may be written, and are not sent.
+const ROOM_BEFORE: i64 = 2;
+
+/// Rewrites the words in turn. Where one lies outside the packet, those after it are left as they were; no listing tells.
+pub(super) fn carry_out(pedit: &Pedit, pool: &mut Pool, pkt: &Pkt) -> Control {
+    // Where a device's frames have no link header, more is kept than is left of them without one.
+    let len = i64::from(pool.meta(pkt).frame_len) - Head::ETHERNET as i64;
+    let len = len.max(pool.head(pkt).network().len() as i64);
+    pool.rewrite(pkt, |head| pedit.keys.iter().all(|key| rewrite(key, head, len).is_some()));
+    pedit.control
+}
+
+/// One word of a packet with so many octets from the network header on.
+fn rewrite(key: &PeditKey, head: &mut Head, len: i64) -> Option<()> {
+    let begin = begin(key.header, head)?;
+    let mut at = begin + i64::from(key.offset);
+    if let Some(step) = key.at {
+        let octet = octet(head, begin + i64::from(step.offset), len)?;
+        let step = i64::from((u32::from(octet) & step.mask).checked_shr(step.shift).unwrap_or(0));
+        if (i64::from(key.offset) + step) % 4 != 0 {
+            return None;
+        }
+        at += step;
+    }
+    if at < -(Head::ETHERNET as i64) - ROOM_BEFORE || at + 4 > len {
+        return None;
+    }
+    let place = usize::try_from(at + Head::ETHERNET as i64 + ROOM_BEFORE).ok()?;
+    write(key, head, place);
+    Some(())
+}
+
+/// Where a header begins, from the network header on. What follows the network header is looked for by that header: IPv4's tells where,
+/// IPv6's must say that it is the one that is meant.
+fn begin(header: PeditHeader, head: &Head) -> Option<i64> {
+    let meant = match header {
+        PeditHeader::Network | PeditHeader::Ipv4 | PeditHeader::Ipv6 => return Some(0),
+        PeditHeader::Ethernet => return Some(-(Head::ETHERNET as i64)),
+        PeditHeader::Tcp => proto::TCP,
+        PeditHeader::Udp => proto::UDP,
+    };
+    let network = head.network();
+    match head.ethertype() {
+        _ if head.tags().len() > 1 => None,
+        ethertype::IPV4 => {
+            let octets = i64::from(network.first()? & 15) * 4;
+            (network.len() >= 20 && octets >= 20).then_some(octets)
+        }
+        ethertype::IPV6 => {
+            let (protocol, rest) = transport(ethertype::IPV6, network)?;
+            (protocol == meant).then_some((network.len() - rest.len()) as i64)
+        }
+        _ => None,
+    }
+}
+
+/// An octet of the packet; one that is not kept counts as zero.
+fn octet(head: &Head, at: i64, len: i64) -> Option<u8> {
+    let place = usize::try_from(at + Head::ETHERNET as i64).ok()?;
+    (at < len).then(|| head.frame().get(place).copied().unwrap_or(0))
+}
+
+/// Writes a word at `place`, counted from the room before the frame. Octets that are not kept are left out.
+///
+/// Sums are made as the kernel of a little-endian machine makes them: what a field's first octet carries goes into its second.
+fn write(key: &PeditKey, head: &mut Head, place: usize) {
+    let frame = head.frame_mut();
+    let index = |octet: usize| (place + octet).checked_sub(ROOM_BEFORE as usize);
+    let old: [u8; 4] = core::array::from_fn(|octet| index(octet).and_then(|at| frame.get(at)).copied().unwrap_or(0));
+    let new = changed(key, old);
+    for (octet, new) in new.into_iter().enumerate() {
+        if let Some(place) = index(octet).and_then(|at| frame.get_mut(at)) {
+            *place = new;
+        }
+    }
+}
+
+fn changed(key: &PeditKey, old: [u8; 4]) -> [u8; 4] {
+    let (old, mask, value) = (u32::from_le_bytes(old), key.mask.swap_bytes(), key.value.swap_bytes());
+    let value = if key.add { old.wrapping_add(value) & !mask } else { value };
+    (old & mask ^ value).to_le_bytes()
+}

@@ -1,0 +1,231 @@
+//! `tidegate lab` and `tidegate shell`: real hosts behind the described links. They need namespaces and TUN devices.
+
+mod common;
+
+use common::{Place, TIDEGATE};
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// True, with the reason printed, where no hosts can be made.
+fn skip() -> bool {
+    let probe = tidegate(&["shell", "--", "true"]);
+    if !probe.status.success() {
+        eprintln!("SKIPPED: {}", String::from_utf8_lossy(&probe.stderr));
+    }
+    !probe.status.success()
+}
+
+fn tidegate(words: &[&str]) -> Output {
+    Command::new(TIDEGATE).args(words).output().expect("it starts")
+}
+
+fn stdout(of: &Output) -> String {
+    String::from_utf8_lossy(&of.stdout).into_owned()
+}
+
+fn stderr(of: &Output) -> String {
+    String::from_utf8_lossy(&of.stderr).into_owned()
+}
+
+const HOME: &str = r#"
+title = "a home"
+warm-up = "1s"
+duration = "4s"
+
+[home]
+up = "2mbit"
+down = "10mbit"
+hosts = ["a"]
+buffer = "64kB"
+
+[policies.none]
+title = "none"
+
+[policies.fq]
+gateway = [
+    "tc qdisc add dev eth0 root handle 1: htb default 1",
+    "tc class add dev eth0 parent 1: classid 1:1 htb rate 1800kbit",
+    "tc qdisc add dev eth0 parent 1:1 fq_codel",
+    "iptables -t nat -A POSTROUTING -o eth0 -j SNAT --to-source 203.0.113.9",
+]
+
+[loads.up]
+traffic = [{ tcp = "a -> server", id = "upload", count = 2 }]
+
+[[traffic]]
+ping = "a -> server"
+every = "100ms"
+
+[[traffic]]
+dns = "a -> server"
+
+[[traffic]]
+voip = "a -> server"
+
+[[traffic]]
+web = { of = "a -> server", every = "2s" }
+"#;
+
+fn median(run: &Value, id: &str) -> f64 {
+    let probe = run["probes"].as_array().into_iter().flatten().find(|probe| probe["id"] == id).expect("it was asked");
+    let mut took: Vec<f64> =
+        probe["answers"].as_array().into_iter().flatten().filter_map(|answer| answer[1].as_f64()).collect();
+    took.sort_by(f64::total_cmp);
+    assert!(took.len() >= 3, "{id} was answered: {took:?}");
+    took[took.len() / 2] / 1e6
+}
+
+/// Real TCP fills the modem's buffer, and the policy, a translation with it, keeps it empty; everything that people do is answered.
+#[test]
+fn real_hosts_see_what_the_policy_does() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("lab");
+    let text = HOME.replace("web = { of = \"a -> server\", every = \"2s\" }", "web = \"a -> server\"\nevery = \"2s\"");
+    let file = place.file("home.toml", text);
+    let run = tidegate(&["lab", file.to_str().expect("text"), "--json"]);
+    assert_eq!(run.status.code(), Some(0), "{}", stderr(&run));
+    let result: Value = serde_json::from_str(&stdout(&run)).expect("JSON");
+    assert_eq!(result["execution"], "lab");
+    let runs = result["runs"].as_array().expect("runs");
+    let [none, fq] = runs.as_slice() else { panic!("two runs") };
+    assert!(median(none, "ping") > 2.0 * median(fq, "ping"), "{} and {} ms", median(none, "ping"), median(fq, "ping"));
+    for run in runs {
+        assert!(median(run, "dns") > 10.0 && median(run, "voip") > 5.0, "they cross the line");
+        let bytes: u64 =
+            run["transfers"].as_array().into_iter().flatten().filter_map(|flow| flow["bytes"].as_u64()).sum();
+        // 2 Mbit/s for 4 s, less what others take and the headers.
+        assert!((300_000..1_000_000).contains(&bytes), "{bytes}");
+        assert!(run["lateness"]["packets"].as_u64() > Some(500));
+    }
+    let classes = fq["classes"].as_array().expect("classes");
+    assert!(classes.iter().any(|class| class["id"] == "gateway:eth0 1:1"), "the model machine's classes are read");
+}
+
+#[test]
+fn a_program_runs_behind_the_link() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("shell");
+    let log = place.0.join("line.csv");
+    let script = "ping -c 3 -i 0.2 -q server && getent hosts server && exit 7";
+    let words =
+        ["shell", "--up", "1mbit", "--rtt", "60ms", "--log", log.to_str().expect("text"), "--", "sh", "-c", script];
+    let run = tidegate(&words);
+    assert_eq!(run.status.code(), Some(7), "the program's own code: {}{}", stdout(&run), stderr(&run));
+    let said = stdout(&run);
+    assert!(said.contains("3 received") && said.contains("198.51.100.7"), "{said}");
+    let least: f64 =
+        said.split("= ").nth(1).and_then(|times| times.split('/').next()).and_then(|ms| ms.parse().ok()).expect(&said);
+    assert!(least >= 60.0, "no quicker than the line: {least}");
+    let log = std::fs::read_to_string(log).expect("the log");
+    assert!(log.starts_with("seconds,up_bits_per_second"), "{log}");
+}
+
+/// A shell in a shell, which is root of its own world only.
+#[test]
+fn shells_nest() {
+    if skip() {
+        return;
+    }
+    let run = tidegate(&["shell", "--", TIDEGATE, "shell", "--rtt", "10ms", "--", "ping", "-c", "1", "-q", "server"]);
+    assert_eq!(run.status.code(), Some(0), "{}{}", stdout(&run), stderr(&run));
+}
+
+#[test]
+fn what_ends_at_the_far_end_ends_with_the_program() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("far");
+    let mark = place.0.join("far-end");
+    let far = format!("exec sleep 1000.{}", std::process::id());
+    let run = tidegate(&["shell", "--far", &far, "--far", &format!("touch {}", mark.display()), "--", "sleep", "0.3"]);
+    assert_eq!(run.status.code(), Some(0), "{}", stderr(&run));
+    assert!(mark.exists(), "it was started");
+    assert!(!runs(&format!("1000.{}", std::process::id())), "and is gone");
+}
+
+/// Is there a process with this among its words?
+fn runs(word: &str) -> bool {
+    let all = std::fs::read_dir("/proc").expect("/proc").flatten();
+    all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok())
+        .any(|words| words.split(|octet| *octet == 0).any(|one| one == word.as_bytes()))
+}
+
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(20), "{what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn nothing_is_left_after_kill_9() {
+    if skip() {
+        return;
+    }
+    let sleep = format!("2000.{}", std::process::id());
+    let mut child =
+        Command::new(TIDEGATE).args(["shell", "--", "sleep", &sleep]).stdin(Stdio::null()).spawn().expect("it starts");
+    wait_until("the program runs", || runs(&sleep));
+    child.kill().expect("it is ours");
+    child.wait().expect("it ended");
+    wait_until("the program is gone", || !runs(&sleep));
+}
+
+/// Ctrl-C: what was done by then is told.
+#[test]
+fn an_interrupted_lab_tells_what_it_has() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("interrupted");
+    let text = "duration = \"60s\"\n[home]\nup = \"1mbit\"\ndown = \"1mbit\"\n[policies.none]\n[[traffic]]\nping = \"a -> server\"\n";
+    let file = place.file("long.toml", text);
+    let child = Command::new("setsid")
+        .args([TIDEGATE, "lab", file.to_str().expect("text")])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    wait_until("it runs", || runs("tidegate-apart-inner"));
+    std::thread::sleep(Duration::from_secs(2));
+    let group = format!("-{}", child.id());
+    assert!(Command::new("kill").args(["-INT", "--", &group]).status().expect("kill").success());
+    let run = child.wait_with_output().expect("it ends");
+    assert_eq!(run.status.code(), Some(130), "{}{}", stdout(&run), stderr(&run));
+    assert!(stdout(&run).contains("It was interrupted"), "{}", stdout(&run));
+}
+
+#[test]
+fn what_cannot_be_real_is_refused_with_the_way_out() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("refused");
+    let link = "[home]\nup = \"1mbit\"\ndown = \"1mbit\"\n[policies.none]\n";
+    let fast = "[links.l]\nbetween = [\"a\", \"b\"]\nrate = \"10gbit\"\n[policies.none]\n";
+    for (text, told) in [
+        (format!("duration = \"1s\"\n{link}[[traffic]]\ntcp = \"a -> server\"\ncongestion = \"prague\"\n"), "prague"),
+        (format!("duration = \"1s\"\n{link}[[traffic]]\ntcp = \"gateway -> server\"\n"), "which is a model"),
+        (format!("duration = \"1s\"\n{fast}[[traffic]]\ntcp = \"a -> b\"\n"), "1 Gbit/s"),
+    ] {
+        let file = place.file("refused.toml", text);
+        let run = tidegate(&["lab", file.to_str().expect("text")]);
+        assert_eq!(run.status.code(), Some(2), "{}", stdout(&run));
+        assert!(stderr(&run).contains(told), "{told}: {}", stderr(&run));
+    }
+    let run = tidegate(&["shell", "--", "no-such-program-anywhere"]);
+    assert_eq!(run.status.code(), Some(2));
+    assert!(stderr(&run).contains("no-such-program-anywhere"), "{}", stderr(&run));
+    let run = tidegate(&["shell", "--up", "fast", "--", "true"]);
+    assert_eq!(run.status.code(), Some(2));
+    assert!(stderr(&run).contains("fast"), "{}", stderr(&run));
+    assert!(Path::new("/etc/hosts").exists());
+}

@@ -1,0 +1,45 @@
+//! `csum ip4h and tcp …`.
+
+use super::{Failed, control_after, own_index};
+use crate::tc::words::{Words, begins};
+use tidegate_policy::{Act, Action, Control, Csum};
+
+/// In the order in which tc looks for what a word begins.
+const WORDS: [(&str, u32); 9] = [
+    ("iph", Csum::HEADER),
+    ("ip4h", Csum::HEADER),
+    ("ipv4h", Csum::HEADER),
+    ("icmp", Csum::ICMP),
+    ("igmp", Csum::IGMP),
+    ("tcp", Csum::TCP),
+    ("udp", Csum::UDP),
+    ("udplite", Csum::UDPLITE),
+    ("sctp", Csum::SCTP),
+];
+/// Words between them that say nothing.
+const BETWEEN: [&str; 3] = ["and", "or", "+"];
+
+pub(super) fn parse(words: &mut Words<'_>) -> Result<Action, Failed> {
+    let mut sums = 0;
+    if words.peek().is_none() {
+        words.need()?;
+    }
+    while let Some(word) = words.peek() {
+        let found = WORDS.iter().find(|(name, _)| begins(word, name));
+        match found {
+            Some((_, bit)) => sums |= bit,
+            None if BETWEEN.iter().any(|between| begins(word, between)) => {}
+            None => break,
+        }
+        words.skip();
+    }
+    if sums == 0 {
+        return Err(Failed::say(
+            "Illegal csum construct, empty <UPDATE> list",
+            "Say which checksums: ip4h, icmp, igmp, tcp, udp, such as csum ip4h and tcp.",
+        ));
+    }
+    let control = control_after(words)?.unwrap_or(Control::Pass);
+    let index = own_index(words, |text| format!("Illegal \"index\" ({text}) <csum>"))?;
+    Ok(Action { index, ..Act::Csum(Csum { sums, control }).into() })
+}

@@ -1,0 +1,190 @@
+//! `pedit [ex] munge …`: what is written by the names of fields or by offsets, as words of 32 bits.
+
+mod fields;
+mod pack;
+
+use super::{Failed, control_after, own_index};
+use crate::number::{i32_in, u32_in};
+use crate::tc::u32_filter::{parse_prefix4, parse_prefix6};
+use crate::tc::words::{Words, begins};
+use fields::{Field, Form};
+use tidegate_policy::{Act, Action, Control, Pedit, PeditAt, PeditHeader, PeditKey};
+
+/// The most words of one action.
+const MOST: usize = 128;
+const FORM: &str = "Octets are rewritten so: pedit ex munge ip ttl set 64, or pedit munge offset 8 u8 set 64.";
+
+pub(super) fn parse(words: &mut Words<'_>) -> Result<Action, Failed> {
+    let extended = words.need()? == "ex";
+    if extended {
+        words.peek().ok_or_else(|| crate::Refusal::incomplete().at(words.place()))?;
+    } else {
+        words.back();
+    }
+    let mut keys = Vec::new();
+    while words.peek().is_some_and(|word| begins(word, "munge")) {
+        words.skip();
+        munge(words, extended, &mut keys)?;
+        if keys.len() > MOST {
+            return Err(Failed::say("", format!("One action rewrites at most {MOST} words.")));
+        }
+    }
+    let control = control_after(words)?.unwrap_or(Control::Pass);
+    let index = own_index(words, |_| "Pedit: Illegal \"index\"".into())?;
+    Ok(Action { index, ..Act::Pedit(Pedit { keys, control }).into() })
+}
+
+fn bad(word: Option<&str>) -> Failed {
+    Failed::say(format!("Bad pedit construct ({})", word.unwrap_or("(null)")), FORM)
+}
+
+/// What is wrong, said before tc names the construct.
+fn after(line: &str, failed: Failed) -> Failed {
+    match failed {
+        Failed::Partly(rest, remedy) if !line.is_empty() => Failed::Partly(format!("{line}\n{rest}"), remedy),
+        other => other,
+    }
+}
+
+fn munge(words: &mut Words<'_>, extended: bool, keys: &mut Vec<PeditKey>) -> Result<(), Failed> {
+    let header = words.need()?;
+    if begins(header, "offset") {
+        return raw(words, extended, keys);
+    }
+    let name = words.need()?;
+    let construct = || after("bad pedit parsing", bad(Some(header)));
+    if !fields::HEADERS.contains(&header) {
+        return Err(after(&format!("Unknown action  hence option \"{name}\" is unparsable"), construct()));
+    }
+    let field = fields::find(header, name, extended).ok_or_else(construct)?;
+    let wrong = |line: String| after(&line, construct());
+    let value = command(words, &field, extended).map_err(|it| it.into_failed(wrong))?;
+    pack::pack(&field, &value, keys).map_err(wrong)
+}
+
+/// `offset N u8|u16|u32 [at N MASK SHIFT] …`.
+fn raw(words: &mut Words<'_>, extended: bool, keys: &mut Vec<PeditKey>) -> Result<(), Failed> {
+    let text = words.need()?;
+    let construct = || bad(Some(text));
+    let offset = i32_in(text, 0).ok_or_else(construct)?;
+    let width = words.take().ok_or_else(construct)?;
+    let forms = [("u32", Form::Word), ("u16", Form::Half), ("u8", Form::Octet)];
+    let (_, form) = forms.into_iter().find(|(name, _)| begins(width, name)).ok_or_else(construct)?;
+    let mut at = None;
+    if begins(words.peek().ok_or_else(|| crate::Refusal::incomplete().at(words.place()))?, "at") {
+        words.skip();
+        at = Some(moved_by(words, construct)?);
+        words.peek().ok_or_else(|| crate::Refusal::incomplete().at(words.place()))?;
+    }
+    let field = Field { header: PeditHeader::Network, offset, form, retain: form.all(), decrements: false };
+    let verb = words.peek();
+    let wrong = |line: String| after(&line, bad(verb));
+    let value = command(words, &field, extended).map_err(|it| it.into_failed(wrong))?;
+    pack::pack(&field, &value, keys).map_err(|line| after(&line, bad(words.peek())))?;
+    if let Some(key) = keys.last_mut() {
+        key.at = at;
+    }
+    Ok(())
+}
+
+fn moved_by(words: &mut Words<'_>, construct: impl Fn() -> Failed) -> Result<PeditAt, Failed> {
+    let offset = i32_in(words.need()?, 0).ok_or_else(&construct)?;
+    let mask = u32_in(words.need()?, 16).ok_or_else(&construct)?;
+    let shift = u32_in(words.need()?, 0).ok_or_else(&construct)?;
+    Ok(PeditAt { offset, mask, shift })
+}
+
+/// What is done to a field.
+struct Value {
+    add: bool,
+    /// In the order of the wire, as many as the field has.
+    octets: Octets,
+    /// All bits that are not retained stay before the value is laid over them.
+    keep: bool,
+    retain: u32,
+}
+
+/// The value of a field: a number, or more octets than one holds.
+enum Octets {
+    Number(u32),
+    Address([u8; 6]),
+    Address6([u8; 16]),
+}
+
+/// Why a command cannot be read.
+enum Unread {
+    Short(crate::Refusal),
+    Said(String),
+}
+
+impl From<crate::Refusal> for Unread {
+    fn from(refusal: crate::Refusal) -> Unread {
+        Unread::Short(refusal)
+    }
+}
+
+impl Unread {
+    fn into_failed(self, wrong: impl FnOnce(String) -> Failed) -> Failed {
+        match self {
+            Unread::Short(refusal) => refusal.into(),
+            Unread::Said(line) => wrong(line),
+        }
+    }
+}
+
+/// `set N`, `add N`, `clear`, `invert`, `preserve`, `decrement`, and `retain BITS` behind it.
+fn command(words: &mut Words<'_>, field: &Field, extended: bool) -> Result<Value, Unread> {
+    const VERBS: [&str; 6] = ["preserve", "set", "add", "clear", "invert", "decrement"];
+    let unread = || Unread::Said(String::new());
+    let said = |line: &str| Unread::Said(line.into());
+    let verb = words.peek().and_then(|word| VERBS.into_iter().find(|verb| begins(word, verb))).ok_or_else(unread)?;
+    if verb == "decrement" && !field.decrements {
+        return Err(said("decrement command is not supported for this field"));
+    }
+    if matches!(verb, "add" | "decrement") && !extended {
+        return Err(said("Non extended mode. only 'set' command is supported"));
+    }
+    words.skip();
+    let all = field.form.all();
+    let mut value = Value { add: false, octets: field.form.first(0), keep: false, retain: field.retain };
+    match verb {
+        "set" | "add" => {
+            value.octets = field.form.read(words.need()?).ok_or_else(unread)?;
+            value.add = verb == "add";
+        }
+        "decrement" => (value.add, value.octets) = (true, Octets::Number(0xff)),
+        "invert" => (value.octets, value.keep) = (field.form.first(all), true),
+        "preserve" => value.retain = 0,
+        _ => {}
+    }
+    if words.peek() == Some("retain") {
+        words.skip();
+        value.retain = u32_in(words.need()?, 0).ok_or_else(unread)?;
+    }
+    if field.form.is_long() && value.retain != u32::MAX {
+        return Err(said("retain is not supported for fields longer the 32 bits"));
+    }
+    Ok(value)
+}
+
+impl Form {
+    /// A value of this form.
+    fn read(self, text: &str) -> Option<Octets> {
+        match self {
+            Form::Address4 => parse_prefix4(text).map(|(address, _)| Octets::Number(address)),
+            Form::Address6 => parse_prefix6(text).map(|(address, _)| Octets::Address6(address)),
+            Form::Ethernet => super::skbmod::octets(text, true).map(Octets::Address),
+            _ => u32_in(text, 0).map(Octets::Number),
+        }
+    }
+
+    /// A value whose first octet, or whole number, is this. (tc inverts the first octet of long fields only, and forgets to keep them.)
+    fn first(self, number: u32) -> Octets {
+        let first = number as u8;
+        match self {
+            Form::Ethernet => Octets::Address([first, 0, 0, 0, 0, 0]),
+            Form::Address6 => Octets::Address6(core::array::from_fn(|at| if at == 0 { first } else { 0 })),
+            _ => Octets::Number(number),
+        }
+    }
+}
