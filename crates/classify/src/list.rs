@@ -249,7 +249,7 @@ impl FilterList {
             if !create {
                 return Err(NEEDS_CREATE);
             }
-            let pref = if op.pref == 0 { self.auto_pref() } else { op.pref };
+            let pref = if op.pref == 0 { self.auto_pref(op.chain) } else { op.pref };
             let body = self.new_body(kind, pref, owner)?;
             if kind == "flow" {
                 random.first_flow_filter();
@@ -363,8 +363,8 @@ impl FilterList {
         Body::new(kind).ok_or(TcError::new(Errno::NoEnt, "TC classifier not found"))
     }
 
-    fn auto_pref(&self) -> u16 {
-        let lowest = self.prefs.iter().map(|p| p.pref).find(|pref| *pref >= AUTO_FLOOR);
+    fn auto_pref(&self, chain: u32) -> u16 {
+        let lowest = self.prefs.iter().filter(|p| p.chain == chain).map(|p| p.pref).find(|pref| *pref >= AUTO_FLOOR);
         lowest.map_or(AUTO_PREF, |pref| pref.saturating_sub(1))
     }
 
