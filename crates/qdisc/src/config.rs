@@ -82,17 +82,6 @@ impl Shaper {
         self.change(now, pool, draws, op, handle)
     }
 
-    /// The device stops while its ingress qdisc comes or goes, and loses what waits at its egress.
-    fn do_ingress(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &QdiscOp) -> Result<(), TcError> {
-        let before = self.ingress.is_there();
-        self.ingress.qdisc_op(op)?;
-        if self.ingress.is_there() != before {
-            let (root, mut cx) = self.enter(now, pool, draws);
-            root.purge(&mut cx);
-        }
-        Ok(())
-    }
-
     /// Does an operation that names a parent make a new qdisc there (or else change what is `there`)?
     fn must_create(&mut self, op: &QdiscOp, there: Option<(Handle, Kind)>) -> Result<bool, TcError> {
         let replaces = matches!(op.verb, Verb::Replace | Verb::Link);
