@@ -158,7 +158,7 @@ fn measured_by_bytes(rng: &mut Rng, about: u64, words: &mut Words) {
 }
 
 fn exceed(rng: &mut Rng) -> &'static str {
-    *rng.pick(&["drop", "drop", "pass", "ok", "continue", "reclassify", "pipe"])
+    rng.pick(&["drop", "drop", "pass", "ok", "continue", "reclassify", "pipe"])
 }
 
 fn conform_exceed(rng: &mut Rng) -> String {
