@@ -148,7 +148,7 @@ impl FilterList {
 
     #[inline]
     fn ask(&mut self, qdisc: Handle, chain: u32, asked: &mut Asked<'_>) -> Said {
-        let ethertype = asked.pool.meta(asked.pkt).ethertype;
+        let mut ethertype = asked.pool.meta(asked.pkt).ethertype;
         let FilterList { prefs, tables, .. } = self;
         for pref in prefs {
             if pref.protocol != ethertype && pref.protocol != FilterOp::ALL || pref.chain != chain {
@@ -165,6 +165,8 @@ impl FilterList {
             if found != Said::No {
                 return found;
             }
+            // An action may have put a tag on it, or taken it off.
+            ethertype = asked.pool.meta(asked.pkt).ethertype;
         }
         Said::No
     }
@@ -247,7 +249,7 @@ impl FilterList {
             if !create {
                 return Err(NEEDS_CREATE);
             }
-            let pref = if op.pref == 0 { self.auto_pref() } else { op.pref };
+            let pref = if op.pref == 0 { self.auto_pref(op.chain) } else { op.pref };
             let body = self.new_body(kind, pref, owner)?;
             if kind == "flow" {
                 random.first_flow_filter();
@@ -361,8 +363,8 @@ impl FilterList {
         Body::new(kind).ok_or(TcError::new(Errno::NoEnt, "TC classifier not found"))
     }
 
-    fn auto_pref(&self) -> u16 {
-        let lowest = self.prefs.iter().map(|p| p.pref).find(|pref| *pref >= AUTO_FLOOR);
+    fn auto_pref(&self, chain: u32) -> u16 {
+        let lowest = self.prefs.iter().filter(|p| p.chain == chain).map(|p| p.pref).find(|pref| *pref >= AUTO_FLOOR);
         lowest.map_or(AUTO_PREF, |pref| pref.saturating_sub(1))
     }
 

@@ -140,7 +140,9 @@ impl Driver {
             Some(6) => ethertype::IPV6,
             _ => return,
         };
-        let head = Head::from_network(ethertype, packet);
+        let mut head = Head::from_network(ethertype, packet);
+        // Its checksums are real.
+        head.set_summed();
         let Some(ends) = Ends::seen(&head) else { return };
         let to = self.homes.get(&ends.dst).copied();
         // What was translated on its way here is answered to the translator's address, and goes to who sent it.
@@ -203,7 +205,9 @@ impl Driver {
     fn answer(&mut self, world: &mut World, machine: usize, asker: usize, packet: &[u8]) {
         let Some(way) = world.way(machine, asker) else { return };
         let ethertype = if packet[0] >> 4 == 6 { ethertype::IPV6 } else { ethertype::IPV4 };
-        let head = Head::from_network(ethertype, packet);
+        let mut head = Head::from_network(ethertype, packet);
+        // Its checksums are real.
+        head.set_summed();
         let owner = (machine as u32) << 16 | asker as u32;
         if let Some(slot) = world.net.inject(head, packet.len() as u32, way.path, owner) {
             self.frames.keep(slot, packet);

@@ -277,10 +277,12 @@ impl Head {
         dsfield(self.frame_ethertype(), self.network())
     }
 
-    /// Overwrites the outer header's DS field (an ECN mark, a DSCP rewrite). IPv4's checksum stays as right as it was.
+    /// Overwrites the outer header's DS field (an ECN mark, a DSCP rewrite). IPv4's checksum, if it is written, stays as right as it was.
     pub fn set_dsfield(&mut self, value: u8) {
+        let summed = self.summed;
         match (self.ethertype, self.network_mut()) {
-            (ethertype::IPV4, octets @ [_, _, ..]) => checksum::rewrite(octets, 1, &[value]),
+            (ethertype::IPV4, octets @ [_, _, ..]) if summed => checksum::rewrite(octets, 1, &[value]),
+            (ethertype::IPV4, [_, tos, ..]) => *tos = value,
             (ethertype::IPV6, [first, second, ..]) => {
                 *first = *first & 0xf0 | value >> 4;
                 *second = *second & 0x0f | value << 4;

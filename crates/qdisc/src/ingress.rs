@@ -131,11 +131,12 @@ impl Ingress {
             return Hooked::Passed(pkt);
         }
         // The link header was taken off before.
-        let len = cx.pool.meta(&pkt).frame_len.saturating_sub(cx.device.link_header);
+        let whole = cx.pool.meta(&pkt).frame_len;
+        let len = whole.saturating_sub(cx.device.link_header);
         self.bytes += u64::from(len);
         self.packets += 1;
         let drops = &mut self.drops;
-        decide(&mut self.arriving, drops, cx, pkt, len)
+        decide(&mut self.arriving, drops, cx, pkt, (len, whole))
     }
 
     /// A packet is about to enter the device's tree.
@@ -147,7 +148,7 @@ impl Ingress {
         self.bytes += u64::from(len);
         self.packets += 1;
         let mut drops = self.drops;
-        let hooked = self.with_hook(LEAVING, |hook| decide(hook, &mut drops, cx, pkt, len));
+        let hooked = self.with_hook(LEAVING, |hook| decide(hook, &mut drops, cx, pkt, (len, len)));
         self.drops = drops;
         hooked
     }
@@ -188,11 +189,11 @@ impl Ingress {
     }
 }
 
-fn decide(hook: &mut Hook, drops: &mut u32, cx: &mut Cx<'_>, pkt: Pkt, len: u32) -> Hooked {
+fn decide(hook: &mut Hook, drops: &mut u32, cx: &mut Cx<'_>, pkt: Pkt, counted: (u32, u32)) -> Hooked {
     if hook.filters.is_empty() {
         return Hooked::Passed(pkt);
     }
-    match node::decide(&mut hook.filters, cx, HANDLE, &pkt, len) {
+    match node::decide(&mut hook.filters, cx, HANDLE, &pkt, counted) {
         None | Some(Verdict::Class(_)) => Hooked::Passed(pkt),
         Some(Verdict::Drop) => {
             *drops = drops.wrapping_add(1);

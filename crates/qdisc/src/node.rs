@@ -806,11 +806,17 @@ pub(crate) enum Gone {
     Led(Way),
 }
 
-/// What a list of filters decides about a packet of `len` bytes.
+/// What a list of filters decides about a packet that counts `len` bytes there, `whole` with a link header that was taken off.
 #[inline]
-pub(crate) fn decide(filters: &mut FilterList, cx: &mut Cx<'_>, at: Handle, pkt: &Pkt, len: u32) -> Option<Verdict> {
+pub(crate) fn decide(
+    filters: &mut FilterList,
+    cx: &mut Cx<'_>,
+    at: Handle,
+    pkt: &Pkt,
+    (len, whole): (u32, u32),
+) -> Option<Verdict> {
     let before = cx.pool.meta(pkt).passed_over;
-    let meter = Meter { len, now: cx.now, passed_over: before };
+    let meter = Meter { len, whole, now: cx.now, passed_over: before };
     let mut asked = Asked {
         pool: cx.pool,
         pkt,
@@ -832,7 +838,8 @@ pub(crate) fn classify(filters: &mut FilterList, cx: &mut Cx<'_>, qdisc: Handle,
     if filters.is_empty() {
         return Answer::Nothing;
     }
-    match decide(filters, cx, qdisc, pkt, cx.pool.meta(pkt).len) {
+    let len = cx.pool.meta(pkt).len;
+    match decide(filters, cx, qdisc, pkt, (len, len)) {
         None => Answer::Nothing,
         Some(Verdict::Class(class)) => Answer::Class(class),
         Some(Verdict::Drop) => Answer::Gone(Gone::Dropped),

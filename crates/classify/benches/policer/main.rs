@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Instant;
-use tidegate_classify::Policers;
+use tidegate_classify::{Meter, Policers};
 use tidegate_packet::{Rate, Time};
 use tidegate_policy::{Police, RateSpec, Ticks};
 
@@ -64,7 +64,8 @@ impl Rig {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let policer = (u64::from(state) * u64::from(*count)) >> 32;
             time += *step;
-            conforming += u64::from(policers.conforms(policer as u32, LENGTH, Time(time >> 10)));
+            let meter = Meter { len: LENGTH, whole: LENGTH, now: Time(time >> 10), passed_over: false };
+            conforming += u64::from(policers.conforms(policer as u32, meter));
         }
         (*now, *random, *passed) = (time, state, *passed + conforming);
         start.elapsed().as_nanos() as f64 / f64::from(PIECE)

@@ -117,7 +117,7 @@ impl Live {
             }
             Act::Police(police) => {
                 let policers = &mut doors.policers;
-                let control = if self.policer.is_none_or(|number| policers.conforms(number, meter.len, meter.now)) {
+                let control = if self.policer.is_none_or(|number| policers.conforms(number, meter)) {
                     police.conform.unwrap_or_default()
                 } else {
                     self.overlimits += 1;

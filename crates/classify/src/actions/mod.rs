@@ -53,6 +53,8 @@ pub struct Way {
 pub struct Meter {
     /// The packet's bytes, as they are counted where it is.
     pub len: u32,
+    /// The same with a link header that was taken off there: what a policer's mtu is compared with.
+    pub whole: u32,
     /// The present time.
     pub now: Time,
     /// The actions of the next filter that matches and has some are passed over: the packet came back from the device they led it to.

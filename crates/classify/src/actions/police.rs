@@ -9,6 +9,7 @@
 //! What a packet changes is kept apart from what it only reads, the number of a profile that all share who were told the same. With tens of
 //! thousands of policers the memory that packets walk over is what they cost.
 
+use super::Meter;
 use crate::cost::{Cost, Price};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -146,13 +147,13 @@ impl Policers {
         place
     }
 
-    /// May a packet of `len` bytes pass now? If so, it is paid for.
+    /// May a packet pass now? If so, it is paid for.
     #[inline]
-    pub fn conforms(&mut self, policer: u32, len: u32, now: Time) -> bool {
+    pub fn conforms(&mut self, policer: u32, Meter { len, whole, now, .. }: Meter) -> bool {
         let empty = &mut self.empty[policer as usize];
         let profile = &self.profiles[self.told[policer as usize] as usize];
-        if len > profile.plain_up_to {
-            return len <= profile.mtu && self.conforms_otherwise(policer, len, now);
+        if whole > profile.plain_up_to {
+            return whole <= profile.mtu && self.conforms_otherwise(policer, len, now);
         }
         let now = now.0 as i64;
         let left = now.wrapping_sub(*empty).min(profile.burst) - profile.rate.plain_ns(len) as i64;
@@ -205,13 +206,17 @@ mod tests {
         }
     }
 
+    fn packet(len: u32, now: u64) -> Meter {
+        Meter { len, whole: len, now: Time(now), passed_over: false }
+    }
+
     #[test]
     fn profiles_are_shared_by_those_told_the_same() {
         let mut all = Policers::default();
         let numbers: Vec<u32> = [1, 2, 1, 1].map(|mbit| all.add(&told(mbit), Time(0))).into();
         assert_eq!((all.empty.len(), all.profiles.len()), (4, 2));
         // What one lets pass is not taken from another.
-        let pass = |all: &mut Policers, which: usize| all.conforms(numbers[which], 1500, Time(0));
+        let pass = |all: &mut Policers, which: usize| all.conforms(numbers[which], packet(1500, 0));
         let seen = [0, 0, 2, 2, 3].map(|which| pass(&mut all, which));
         assert_eq!(seen, [true, false, true, false, true]);
     }
@@ -221,11 +226,11 @@ mod tests {
         let mut all = Policers::default();
         let peak = Police { peak: told(3).rate, ..told(1) };
         let (first, second) = (all.add(&peak, Time(0)), all.add(&told(1), Time(0)));
-        assert!(all.conforms(first, 1500, Time(0)) && all.conforms(second, 1500, Time(0)));
+        assert!(all.conforms(first, packet(1500, 0)) && all.conforms(second, packet(1500, 0)));
         all.remove(first);
         // Full again, in the same place and with its profile in that of the one that went.
         assert_eq!((all.add(&peak, Time(0)), all.empty.len(), all.profiles.len()), (first, 2, 2));
-        assert!(all.conforms(first, 1500, Time(0)));
+        assert!(all.conforms(first, packet(1500, 0)));
     }
 
     /// Linux's arithmetic, with what is in the bucket and when that was so.
@@ -244,7 +249,7 @@ mod tests {
             if left >= 0 {
                 (since, tokens) = (now, left);
             }
-            assert_eq!(all.conforms(policer, len, Time(now as u64)), left >= 0, "at {now} ns");
+            assert_eq!(all.conforms(policer, packet(len, now as u64)), left >= 0, "at {now} ns");
         }
     }
 }

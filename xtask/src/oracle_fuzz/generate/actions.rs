@@ -6,6 +6,8 @@ use crate::oracle_fuzz::rng::Rng;
 
 /// Verdicts of gact that need no number.
 const VERDICTS: &[&str] = &["pass", "ok", "drop", "shot", "continue", "reclassify", "pipe", "trap"];
+/// What a policer does about what comes too fast.
+const EXCEEDS: &[&str] = &["drop", "drop", "pass", "ok", "continue", "reclassify", "pipe"];
 /// The numbers that shared actions have: few, so that filters and commands meet.
 const INDICES: u64 = 4;
 /// The kinds of action that `tc actions` is asked about.
@@ -158,7 +160,7 @@ fn measured_by_bytes(rng: &mut Rng, about: u64, words: &mut Words) {
 }
 
 fn exceed(rng: &mut Rng) -> &'static str {
-    rng.pick(&["drop", "drop", "pass", "ok", "continue", "reclassify", "pipe"])
+    EXCEEDS[rng.below(EXCEEDS.len() as u64) as usize]
 }
 
 fn conform_exceed(rng: &mut Rng) -> String {

@@ -21,9 +21,13 @@ impl World {
         let arriving = self.forward && self.rng.chance(50);
         let (device, hook) = if arriving { ("in1", "ingress") } else { ("link0", "egress") };
         let clsact = format!("tc qdisc add dev {device} clsact");
-        if !self.script.contains(&clsact) {
-            // First of all: it resets the tree that stands there, which draws keys.
-            self.script.insert(0, clsact);
+        let arrives = format!("dev {device} ingress");
+        let is_there = self.script.iter().any(|line| line.starts_with(&clsact));
+        if !is_there && self.script.iter().any(|line| line.contains(&arrives)) {
+            return;
+        }
+        if !is_there {
+            self.script.push(clsact);
         }
         for pref in 1..=self.rng.range(1, 3) {
             let protocol = *self.rng.pick(&["ip", "ip", "ip", "ipv6"]);
