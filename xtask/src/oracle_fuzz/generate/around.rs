@@ -74,7 +74,7 @@ impl World {
             0 => "matchall".to_owned(),
             1 => format!("u32 match ip dport {port} 0xffff{from}"),
             2 => format!("flower{from} ip_proto udp dst_port {port}"),
-            _ => format!("flower{from} {}", rng.pick(STATES)),
+            _ => format!("flower{from} {}", rng.pick(STATES)).trim_end().to_owned(),
         }
     }
 
