@@ -34,6 +34,17 @@ impl Shaper {
         result
     }
 
+    /// Linux stops the device while its hooks come or go: what waits in its tree is lost without being counted.
+    fn do_ingress(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &QdiscOp) -> Result<(), TcError> {
+        let before = self.ingress.is_there();
+        self.ingress.qdisc_op(op)?;
+        if self.ingress.is_there() != before {
+            let (root, _, mut cx) = self.enter_all(now, pool, draws);
+            root.purge(&mut cx);
+        }
+        Ok(())
+    }
+
     fn do_qdisc(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &QdiscOp) -> Result<(), TcError> {
         if op.parent == Handle::INGRESS {
             return self.do_ingress(now, pool, draws, op);
