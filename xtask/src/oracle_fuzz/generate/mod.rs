@@ -134,6 +134,7 @@ pub(crate) fn case(seed: u64, number: u64, only: Option<&'static str>) -> Case {
     world.middle(&mut rows, span);
     world.around(&mut Rng::of_case(seed ^ AROUND, number), &mut rows, span);
     world.rewrites();
+    rows.sort_by_key(|row| row.time);
     let mut case = Case { link, script: world.script, rows, note: String::new() };
     case.note = format!(
         "{}; qdiscs {}; {} filters; {} rows; load {}.{:02} of {} bit/s; oracle-fuzz seed {seed} number {number}",
