@@ -120,8 +120,8 @@ fn arrivals() -> Vec<Sent> {
     let mut at = START;
     let mut all = Vec::new();
     for _ in 0..400 {
-        at = at + Span(draws.next() % 2_000_000);
-        let (from, flow) = (usize::from(draws.next() % 4 == 0), (draws.next() % 5) as u16);
+        at += Span(draws.next() % 2_000_000);
+        let (from, flow) = (usize::from(draws.next().is_multiple_of(4)), (draws.next() % 5) as u16);
         let octets = 28 + (draws.next() % 1400) as usize;
         all.push((at, from, datagram(from, 1000 + flow, octets, (draws.next() % 3) as u8)));
     }

@@ -229,11 +229,14 @@ pub(super) fn piece_id(item: &Item, number: u32) -> String {
     }
 }
 
+/// When each was sent and how long its answer took.
+type Answers = Vec<(u64, Option<u64>)>;
+
 /// The probes of an errand, from what took how long until everything, the first and the first paint: of a page three, else one.
 pub(super) fn errand_probes(
     item: &Item,
-    base: &dyn Fn(&str, Vec<(u64, Option<u64>)>) -> doc::Probe,
-    [all, first, paint]: [Vec<(u64, Option<u64>)>; 3],
+    base: &dyn Fn(&str, Answers) -> doc::Probe,
+    [all, first, paint]: [Answers; 3],
 ) -> Vec<doc::Probe> {
     let unit = match item.what {
         What::Web { .. } => "until complete",

@@ -46,10 +46,13 @@ pub struct DatagramsPlan {
     pub seed: u64,
 }
 
+/// When one was sent and how long it was under way, ns; `None`: it did not arrive, or not yet.
+type Journey = (u64, Option<u64>);
+
 /// Datagrams.
 #[derive(Debug)]
 pub struct Datagrams {
-    journeys: Arc<Mutex<Vec<(u64, Option<u64>)>>>,
+    journeys: Arc<Mutex<Vec<Journey>>>,
 }
 
 impl Datagrams {
@@ -78,13 +81,7 @@ impl Datagrams {
     }
 }
 
-fn send(
-    clock: &Clock,
-    socket: &UdpSocket,
-    ticket: u16,
-    plan: DatagramsPlan,
-    journeys: &Mutex<Vec<(u64, Option<u64>)>>,
-) {
+fn send(clock: &Clock, socket: &UdpSocket, ticket: u16, plan: DatagramsPlan, journeys: &Mutex<Vec<Journey>>) {
     let mut draws = Seeded::new(plan.seed);
     let mut message = vec![0; (plan.payload as usize).max(TICKET + NUMBER)];
     message[..TICKET].copy_from_slice(&ticket.to_be_bytes());
@@ -110,7 +107,7 @@ fn send(
     }
 }
 
-fn arrived(clock: &Clock, message: &[u8], journeys: &Mutex<Vec<(u64, Option<u64>)>>) {
+fn arrived(clock: &Clock, message: &[u8], journeys: &Mutex<Vec<Journey>>) {
     let now = clock.now();
     let Some(number) = message.first_chunk::<NUMBER>() else { return };
     if let Some((sent, took)) = lock(journeys).get_mut(u32::from_be_bytes(*number) as usize) {

@@ -193,10 +193,10 @@ impl Session {
         let mut now = START;
         let mut step = START + STEP;
         let status = loop {
-            now = now + NOTICE;
+            now += NOTICE;
             self.driver.run(&mut self.laid.world, &mut self.edges, now).context("the device is gone")?;
             if now >= step {
-                step = step + STEP;
+                step += STEP;
                 self.meter.tell(&mut self.laid, now)?;
             }
             if let Some(status) = self.child.try_wait()? {
