@@ -22,7 +22,7 @@ const SCENARIOS: [(&str, &str, &[&str]); 7] = [
     ("four-experiments/experiments", "The four latency experiments", &["--repeats", "1"]),
     ("home-table/one-host", "The six-row table: one host", &["--repeats", "1"]),
     ("home-table/scp", "The six-row table: copies", &["--repeats", "1"]),
-    ("home-table/web", "The six-row table: the web", &["--repeats", "1"]),
+    ("home-table/web", "The six-row table: the web", &["--repeats", "1", "--duration", "120s"]),
     ("home-table/call", "The six-row table: a call", &["--repeats", "1"]),
 ];
 

@@ -4,7 +4,7 @@ use super::{DeviceId, Gateway, Offer, Why, World, number, reframe};
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use tidegate_classify::{Actions, Mirrored};
-use tidegate_packet::{Pkt, Pool, Time};
+use tidegate_packet::{Led, Pkt, Pool, Time};
 use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry};
 use tidegate_policy::{Act, Action, ActionId, ActionsOp, Errno, FilterOp, FilterParams, TcError};
 use tidegate_qdisc::{Arrival, Shaper, Way};
@@ -46,7 +46,7 @@ impl Gateway {
             }
             Arrival::Led(pkt, Way { to, .. }) => {
                 let meta = pool.meta_mut(&pkt);
-                (meta.led_from, meta.led_out) = (number(device), false);
+                meta.led = Led::at(device.0 as u16, false);
                 match self.lead(World { now, pool, draws }, device, to, pkt) {
                     (Offer::Refused | Offer::Stopped, _) => Received::Lost,
                     (_, to) => Received::Led(to),
@@ -83,15 +83,15 @@ impl Gateway {
     /// Where a packet that an ifb's egress gave belongs: the device it was led from, and whether it was on its way out there. `None`:
     /// it was never led anywhere.
     pub fn given_back(&self, pool: &Pool, pkt: &Pkt) -> Option<(DeviceId, bool)> {
-        let meta = pool.meta(pkt);
-        Some((DeviceId(u32::from(meta.led_from.checked_sub(1)?)), meta.led_out))
+        let (device, out) = pool.meta(pkt).led.place()?;
+        Some((DeviceId(u32::from(device)), out))
     }
 
     /// Gives a packet that was led away on its way out of `device`, and came back, to that device again. The actions that led it away are passed over.
     pub fn offer_back(&mut self, world: World<'_>, device: DeviceId, pkt: Pkt) -> Offer {
         let World { now, pool, draws } = world;
         let meta = pool.meta_mut(&pkt);
-        (meta.len, meta.passed_over, meta.led_from) = (meta.frame_len, true, 0);
+        (meta.len, meta.passed_over, meta.led) = (meta.frame_len, true, Led::NOWHERE);
         let offer = self.lent(device, |shaper| shaper.offer(now, pool, draws, pkt));
         self.follow(World { now, pool, draws }, device, offer)
     }
@@ -113,7 +113,7 @@ impl Gateway {
             return Offer::Queued;
         }
         let meta = pool.meta_mut(&pkt);
-        (meta.led_from, meta.led_out) = (number(device), true);
+        meta.led = Led::at(device.0 as u16, true);
         self.lead(World { now, pool, draws }, device, way.to, pkt).0
     }
 
@@ -129,7 +129,7 @@ impl Gateway {
         let World { now, pool, draws } = world;
         for _ in 0..MOST_LEADS {
             for Mirrored { pkt, way } in self.actions.take_mirrored() {
-                pool.meta_mut(&pkt).led_from = 0;
+                pool.meta_mut(&pkt).led = Led::NOWHERE;
                 if way.arrives {
                     self.arrive_later(World { now, pool, draws }, device, way.to, pkt, before);
                 } else {

@@ -30,7 +30,7 @@ use firewall::{Firewall, Passage};
 use tidegate_classify::Actions;
 use tidegate_classify::netfilter::{Seen, Table};
 use tidegate_packet::header::ethertype;
-use tidegate_packet::{Dissector, Draws, Handle, Head, Pkt, Pool, Time, Timer};
+use tidegate_packet::{Dissector, Draws, Handle, Head, Led, Pkt, Pool, Time, Timer};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::netfilter::{Hook, NfOp};
 use tidegate_policy::{Errno, Op, TcError};
@@ -327,7 +327,7 @@ impl Gateway {
         let pkt = self.lent(device, |shaper| shaper.poll(world.now, world.pool, world.draws))?;
         let meta = world.pool.meta_mut(&pkt);
         meta.passed_over = false;
-        if meta.led_from != 0 {
+        if meta.led != Led::NOWHERE {
             meta.came_in = number(device);
         }
         if matches!(meta.ethertype, ethertype::VLAN | ethertype::QINQ) {

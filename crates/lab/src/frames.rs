@@ -1,5 +1,6 @@
 //! The octets of packets that are in the network, which itself knows their fronts only.
 
+use tidegate_packet::encap;
 use tidegate_sim::Arrived;
 
 /// By the slot of each packet, its octets as they came. A slot's room is used again, so nothing is allocated once the network has been as
@@ -31,12 +32,33 @@ impl Frames {
     /// The packet as it leaves: its front as the network made it, the rest as it came.
     pub(crate) fn leaving(&mut self, arrived: &Arrived<'_>) -> &[u8] {
         let Some(packet) = self.slots.get_mut(arrived.slot) else { return &[] };
-        let mut head = arrived.head.clone();
-        if head.dsfield() != arrived.dsfield {
-            head.set_dsfield(arrived.dsfield);
-        }
+        // A provider's end of PPPoE takes it off; marks are inside it.
+        let head = encap::of_pppoe(arrived.head).unwrap_or_else(|| {
+            let mut head = arrived.head.clone();
+            if head.dsfield() != arrived.dsfield {
+                head.set_dsfield(arrived.dsfield);
+            }
+            head
+        });
         let front = head.network().len().min(packet.len());
         packet[..front].copy_from_slice(&head.network()[..front]);
         packet
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_packet::{Head, Time, header::ethertype};
+
+    #[test]
+    fn what_comes_in_pppoe_leaves_without_it() {
+        let packet: Vec<u8> = std::iter::once(0x45).chain(1..60).collect();
+        let inner = Head::from_network(ethertype::IPV4, &packet);
+        let head = encap::pppoe(&inner, packet.len() as u32);
+        let mut frames = Frames::default();
+        frames.keep(3, &packet);
+        let arrived = Arrived { slot: 3, at: Time(0), owner: 0, head: &head, dsfield: 0 };
+        assert_eq!(frames.leaving(&arrived), packet);
     }
 }

@@ -59,12 +59,10 @@ pub struct Meta {
     pub watched: bool,
     /// What connection tracking knows of it, in its own terms; 0: nothing.
     pub connection: u32,
-    /// The device where it was led away to another one, as its machine numbers devices, plus one; 0: it was not.
-    pub led_from: u16,
+    /// Where it was led away to another device.
+    pub led: Led,
     /// The device that it came in by (or was led from), by number, plus one; 0: none, it is the machine's own.
     pub came_in: u16,
-    /// It was on its way out there; else it had just arrived.
-    pub led_out: bool,
     /// The actions of the next filter that matches are passed over: it came back from the device they led it to.
     pub passed_over: bool,
     /// Octets of it were rewritten on the way, perhaps against its checksums: whoever takes it in looks at those.
@@ -81,6 +79,26 @@ pub struct Meta {
     prev: u32,
     /// Written to bring the line into the cache; it means nothing.
     touched: bool,
+}
+
+/// Where a packet was led away to another device, if it was: at which device, as its machine numbers them, and whether it was on its way
+/// out there or had just arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Led(u16);
+
+impl Led {
+    /// Nowhere.
+    pub const NOWHERE: Led = Led(0);
+
+    /// At a device with a number below 16,384.
+    pub fn at(device: u16, on_its_way_out: bool) -> Led {
+        Led(device << 1 | u16::from(on_its_way_out) | 1 << 15)
+    }
+
+    /// The device, and whether the packet was on its way out there.
+    pub fn place(self) -> Option<(u16, bool)> {
+        (self != Led::NOWHERE).then_some(((self.0 & !(1 << 15)) >> 1, self.0 & 1 != 0))
+    }
 }
 
 /// The octets in a packet that the kernel lends to disciplines: one place for all of them.

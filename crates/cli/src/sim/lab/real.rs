@@ -132,6 +132,11 @@ impl Traffic for Real {
                 _ => found.extend(probes(run, piece)),
             }
         }
+        if let Some(nobody) = run.traffic.stage.as_ref().and_then(|stage| stage.driver.nobody) {
+            let what = format!("packets went to {nobody}, and nobody here has that address");
+            let at = run.laid.world.net.now().since(START).0;
+            run.events.push(doc::Event { at, on: "lab".to_owned(), what, output: String::new() });
+        }
         (transfers, found)
     }
 
