@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tidegate_measure::experiment::{Experiment, figures};
+use tidegate_measure::experiment::{Experiment, figures, group_of};
 use tidegate_report::experiment::{from_json, in_words};
 
 /// The scenarios, and what the command line says beside the file.
@@ -52,8 +52,11 @@ fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
 }
 
-/// All that is compared: of probes p50, p95, p99 and loss, of transfers the rate.
+/// All that is compared: of probes p50, p95, p99 and loss, of transfers the rate; of several alike the sum: which of them is ahead is chance.
 fn is_compared(figure: &str) -> bool {
+    if figure.strip_suffix(".rate").is_some_and(|id| group_of(id) != id) {
+        return false;
+    }
     [".median", ".p95", ".p99", ".loss", ".rate"].iter().any(|end| figure.ends_with(end))
         && !figure.starts_with("class ")
         && !figure.starts_with("queue ")
