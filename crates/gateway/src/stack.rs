@@ -71,7 +71,7 @@ impl Gateway {
         let Some(inner) = encap::of_pppoe(pool.head(pkt)) else { return };
         let meta = pool.meta_mut(pkt);
         meta.frame_len = meta.frame_len.saturating_sub(PPPOE_LEN as u32);
-        (meta.len, meta.ethertype) = (meta.frame_len, inner.ethertype());
+        (meta.len, meta.ethertype, meta.dsfield) = (meta.frame_len, inner.ethertype(), inner.dsfield());
         pool.set_head(pkt, inner, false);
     }
 

@@ -174,7 +174,9 @@ impl Head {
         head.rest = Sum::default().with_word(self.rest).with(&inner[rest..]).folded();
         head.len = (Head::ETHERNET + front + rest) as u8;
         head.set_ethertype(ethertype);
-        head.summed = false;
+        if head.summed {
+            head.sum_header();
+        }
         head
     }
 
@@ -183,7 +185,7 @@ impl Head {
         let inner = self.network().get(octets..).unwrap_or(&[]);
         let mut head = Head::from_network(ethertype, inner);
         head.bytes[..12].copy_from_slice(&self.bytes[..12]);
-        head.rest = self.rest;
+        (head.rest, head.summed) = (self.rest, self.summed);
         head
     }
 
@@ -297,5 +299,26 @@ fn dsfield(kind: u16, network: &[u8]) -> u8 {
         (ethertype::IPV4, [_, tos, ..]) => *tos,
         (ethertype::IPV6, [first, second, ..]) => first << 4 | second >> 4,
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encap;
+
+    /// A DS field that changes after a way through PPPoE takes the header's checksum along, as it does without.
+    #[test]
+    fn checksums_outlive_what_is_wrapped_around() {
+        let mut packet = [0; 300];
+        packet[..20].copy_from_slice(&[0x45, 2, 1, 44, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 192, 0, 2, 7]);
+        let mut plain = Head::from_network(ethertype::IPV4, &packet);
+        plain.set_summed();
+        plain.sum_header();
+        let inside = encap::of_pppoe(&encap::pppoe(&plain, 300)).expect("it is in there");
+        let mut marked = inside.clone();
+        marked.set_dsfield(3);
+        assert!(inside.has_right_header() && marked.has_right_header());
+        assert_ne!(marked.network()[10..12], inside.network()[10..12]);
     }
 }
