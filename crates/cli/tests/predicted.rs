@@ -210,7 +210,7 @@ fn predictions_are_held_against_measurements() {
                             prediction.median, found.median
                         );
                     }
-                    None => remark = "noise or [1](#misses)".to_owned(),
+                    None => remark = "one noisy run".to_owned(),
                 }
             }
             if known {
@@ -248,7 +248,8 @@ fn whole(counts: &BTreeMap<&str, (usize, usize)>, tables: &str, misses: &[([Stri
         "# Predicted against measured\n\n\
          `tidegate sim` predicts, `tidegate lab` measures: the same scenario, the same links and disciplines, but hosts with the TCP of a real\n\
          Linux, real sockets and real pings. Twice: with the clock of a virtual machine that stands still while anything runs (Linux 6.1, no noise,\n\
-         the same bytes each time), and with the clock of an ordinary machine of two processors (Linux 6.18, 2026-11-22). A figure is within the\n\
+         the same bytes each time), and with the clock of a shared virtual machine of two processors (Linux 6.18, 2026-11-22; one run of each, which gave one packet in a\n\
+         hundred 2 to 4 ms late, and so calls itself unreliable). A figure is within the\n\
          target if it is off by 10 % or 1 ms at most, a share or loss by 3 points; what is not stands in **bold**, with its reason.\n\n\
          | | within | of |\n|---|---:|---:|\n\
          | measured, virtual clock | {} | {} |\n| measured, this clock | {} | {} |\n",
@@ -256,6 +257,9 @@ fn whole(counts: &BTreeMap<&str, (usize, usize)>, tables: &str, misses: &[([Stri
     );
     page.push_str(tables);
     page.push_str("\n## Misses\n\n");
+    page.push_str(
+        "Seconds and shares are as measured in these runs; a reason stands for all figures that refer to it.\n\n",
+    );
     for (number, (_, reason)) in misses.iter().enumerate() {
         let _ = writeln!(page, "{}. {reason}", number + 1);
     }
