@@ -30,14 +30,11 @@ pub struct HostSpec {
     pub control: Option<String>,
     /// Its TCP asks for ECN.
     pub ecn: bool,
-    /// Values under `/proc/sys`: `net/ipv4/tcp_sack`, `0`.
-    pub settings: Vec<(String, String)>,
 }
 
 /// A real host, going on until it is dropped.
 pub struct Host {
     place: Place,
-    addresses: Vec<IpAddr>,
     /// Who listens at its ports.
     pub(crate) doors: Mutex<Doors>,
 }
@@ -86,22 +83,12 @@ impl Host {
         let own = spec.clone();
         let gone = trouble(format!("set up `{name}`"), KERNEL);
         let tun = place.go(move || set_up(&own)).map_err(gone)??;
-        Ok((Host { place, addresses: spec.addresses.clone(), doors: Mutex::default() }, tun))
+        Ok((Host { place, doors: Mutex::default() }, tun))
     }
 
     /// Its name.
     pub fn name(&self) -> &str {
         self.place.name()
-    }
-
-    /// Its first address of the same family as another one.
-    pub fn address_like(&self, other: IpAddr) -> Option<IpAddr> {
-        self.addresses.iter().copied().find(|own| own.is_ipv4() == other.is_ipv4())
-    }
-
-    /// Its addresses.
-    pub fn addresses(&self) -> &[IpAddr] {
-        &self.addresses
     }
 
     /// Does something on this host and waits for it; what takes long starts a thread there.
@@ -149,9 +136,6 @@ fn set_up(spec: &HostSpec) -> Result<Tun, Trouble> {
         let step = format!("give its TCP the congestion control {control}");
         place::set("net/ipv4/tcp_congestion_control", control)
             .map_err(trouble(step, "see /proc/sys/net/ipv4/tcp_available_congestion_control; modprobe may add it"))?;
-    }
-    for (name, value) in &spec.settings {
-        place::set(name, value).map_err(trouble(format!("set {name} to {value}"), KERNEL))?;
     }
     Ok(tun)
 }

@@ -55,15 +55,6 @@ impl Lateness {
         }
         Span(self.most)
     }
-
-    /// Takes in what another one counted.
-    pub fn add(&mut self, other: &Lateness) {
-        for (ours, theirs) in self.counts.iter_mut().zip(other.counts) {
-            *ours += theirs;
-        }
-        self.total += other.total;
-        self.most = self.most.max(other.most);
-    }
 }
 
 #[cfg(test)]

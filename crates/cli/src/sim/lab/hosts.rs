@@ -62,7 +62,6 @@ fn spec(scenario: &Scenario, node: usize, address: IpAddr) -> HostSpec {
         mtu,
         control: of.tcp.control.map(|control| linux_name(control).to_owned()),
         ecn: asks,
-        settings: Vec::new(),
     }
 }
 
@@ -74,7 +73,7 @@ fn tcp_of(item: &Item) -> Option<Tcp> {
 pub(super) fn linux_name(control: CongestionControl) -> &'static str {
     match control {
         CongestionControl::Reno => "reno",
-        // HyStart is a switch of the whole kernel's; see `possible`.
+        // HyStart is a switch of the whole kernel's: real hosts have it as it stands there.
         CongestionControl::Cubic | CongestionControl::CubicSlowStart => "cubic",
         CongestionControl::Bbr => "bbr",
         CongestionControl::Dctcp => "dctcp",
