@@ -104,9 +104,10 @@ impl FilterList {
         FilterList { prefs: Vec::new(), chains: Vec::new(), tables: Tables::new() }
     }
 
-    /// No filters at all?
+    /// Does no packet meet a filter here? Packets begin at chain 0; other chains alone are as good as none.
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.prefs.is_empty()
+        !self.prefs.iter().any(|pref| pref.chain == 0)
     }
 
     /// What the first matching filter decides; `None` when none matches.

@@ -22,7 +22,8 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Action, Failed> {
                 let value = u32_in(value, 0).ok_or_else(|| illegal("mark", text))?;
                 let mask = match mask {
                     Some(mask) => u32_in(mask, 0).ok_or_else(|| illegal("mask", text))?,
-                    None => u32::MAX,
+                    // The mask of a mark said before stays.
+                    None => edit.mark.map_or(u32::MAX, |(_, mask)| mask),
                 };
                 edit.mark = Some((value, mask));
             }
