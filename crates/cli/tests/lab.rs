@@ -4,9 +4,9 @@ mod common;
 
 use common::{Place, TIDEGATE};
 use serde_json::Value;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 /// True, with the reason printed, where no hosts can be made.
 fn skip() -> bool {
@@ -144,7 +144,9 @@ fn what_ends_at_the_far_end_ends_with_the_program() {
     let place = Place::new("far");
     let mark = place.0.join("far-end");
     let far = format!("exec sleep 1000.{}", std::process::id());
-    let run = tidegate(&["shell", "--far", &far, "--far", &format!("touch {}", mark.display()), "--", "sleep", "0.3"]);
+    let waits = format!("until [ -e {} ]; do sleep 0.1; done", mark.display());
+    let run =
+        tidegate(&["shell", "--far", &far, "--far", &format!("touch {}", mark.display()), "--", "sh", "-c", &waits]);
     assert_eq!(run.status.code(), Some(0), "{}", stderr(&run));
     assert!(mark.exists(), "it was started");
     assert!(!runs(&format!("1000.{}", std::process::id())), "and is gone");
@@ -157,26 +159,25 @@ fn runs(word: &str) -> bool {
         .any(|words| words.split(|octet| *octet == 0).any(|one| one == word.as_bytes()))
 }
 
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < Duration::from_secs(20), "{what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
 #[test]
 fn nothing_is_left_after_kill_9() {
     if skip() {
         return;
     }
-    let sleep = format!("2000.{}", std::process::id());
-    let mut child =
-        Command::new(TIDEGATE).args(["shell", "--", "sleep", &sleep]).stdin(Stdio::null()).spawn().expect("it starts");
-    wait_until("the program runs", || runs(&sleep));
+    let mut child = Command::new(TIDEGATE)
+        .args(["shell", "--", "sh", "-c", "echo it runs; exec sleep 1000"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut said = BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("a line");
+    assert_eq!(line, "it runs\n");
     child.kill().expect("it is ours");
     child.wait().expect("it ended");
-    wait_until("the program is gone", || !runs(&sleep));
+    // The pipe ends when the last process that could write to it is gone.
+    assert_eq!(said.read_line(&mut line).expect("the end"), 0);
 }
 
 /// Ctrl-C: what was done by then is told.
@@ -186,16 +187,18 @@ fn an_interrupted_lab_tells_what_it_has() {
         return;
     }
     let place = Place::new("interrupted");
-    let text = "duration = \"60s\"\n[home]\nup = \"1mbit\"\ndown = \"1mbit\"\n[policies.none]\n[[traffic]]\nping = \"a -> server\"\n";
+    let text = "duration = \"90s\"\n[home]\nup = \"1mbit\"\ndown = \"1mbit\"\n[policies.none]\n[[traffic]]\nping = \"a -> server\"\n";
     let file = place.file("long.toml", text);
-    let child = Command::new("setsid")
+    let mut child = Command::new("setsid")
         .args([TIDEGATE, "lab", file.to_str().expect("text")])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .expect("it starts");
-    wait_until("it runs", || runs("tidegate-apart-inner"));
-    std::thread::sleep(Duration::from_secs(2));
+    // What takes long is told before it begins.
+    let mut told = String::new();
+    BufReader::new(child.stderr.take().expect("a pipe")).read_line(&mut told).expect("a line");
+    assert!(told.contains("Ctrl-C"), "{told}");
     let group = format!("-{}", child.id());
     assert!(Command::new("kill").args(["-INT", "--", &group]).status().expect("kill").success());
     let run = child.wait_with_output().expect("it ends");

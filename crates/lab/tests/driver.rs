@@ -10,7 +10,6 @@ use tidegate_lang::tc::{self, TcCommand};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Head, Pool, Seeded, Span, Time, checksum};
 use tidegate_sim::world::{Cable, Direction, End, Layout, Station, World};
-use tidegate_sim::{Framing, Limit};
 
 const START: Time = Time(1_000_000_000);
 const HOSTS: [[u8; 4]; 2] = [[192, 168, 1, 2], [198, 51, 100, 7]];
@@ -57,20 +56,10 @@ impl Outside for Listed {
 
 /// a - eth1 gateway eth0 - 4 Mbit/s, 10 ms - b, the gateway told these commands.
 fn world(commands: &[&str]) -> World {
-    let direction = |bits: u64, delay: Span| Direction {
-        bits_per_second: Some(bits),
-        packet_rate: None,
-        delay,
-        jitter: Span(0),
-        framing: Framing::default(),
-        limit: Limit::None,
-        ring: 1,
-        queue_limit: None,
-    };
     let cable = |a: End, b: End, bits, delay| Cable {
         ends: vec![a, b],
-        there: direction(bits, delay),
-        back: direction(bits, delay),
+        there: Direction::plain(bits, delay),
+        back: Direction::plain(bits, delay),
     };
     let (host, device) = (|node| End { node, device: None }, |n| End { node: 1, device: Some(n) });
     let cables =

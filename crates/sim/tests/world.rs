@@ -3,26 +3,13 @@
 use tidegate_gateway::{DeviceSpec, Gateway};
 use tidegate_packet::{Span, Time};
 use tidegate_sim::world::{Cable, Direction, End, Layout, Station, World};
-use tidegate_sim::{Ends, Framing, Limit, ProbeSpec};
+use tidegate_sim::{Ends, ProbeSpec};
 
 const START: Time = Time(1_000_000_000);
 
-fn direction(bits_per_second: u64, delay: Span) -> Direction {
-    Direction {
-        bits_per_second: Some(bits_per_second),
-        packet_rate: None,
-        delay,
-        jitter: Span(0),
-        framing: Framing::default(),
-        limit: Limit::None,
-        ring: 1,
-        queue_limit: None,
-    }
-}
-
 fn cable(ends: &[(usize, Option<usize>)], delay: Span) -> Cable {
     let ends = ends.iter().map(|&(node, device)| End { node, device }).collect();
-    Cable { ends, there: direction(8_000_000, delay), back: direction(8_000_000, delay) }
+    Cable { ends, there: Direction::plain(8_000_000, delay), back: Direction::plain(8_000_000, delay) }
 }
 
 fn machine(node: usize, mtus: &[u32]) -> Station {

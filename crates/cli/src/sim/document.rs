@@ -232,6 +232,20 @@ pub(super) fn piece_id(item: &Item, number: u32) -> String {
 /// When each was sent and how long its answer took.
 type Answers = Vec<(u64, Option<u64>)>;
 
+/// A probe as a load names it, and what it found.
+pub(super) fn probe(scenario: &Scenario, item: &Item, number: u32, unit: &str, answers: Answers) -> doc::Probe {
+    doc::Probe {
+        id: piece_id(item, number),
+        title: item.title.clone(),
+        unit: unit.to_owned(),
+        from: name(scenario, item.from),
+        to: name(scenario, item.to),
+        dscp: item.dsfield >> 2,
+        answers,
+        ..doc::Probe::default()
+    }
+}
+
 /// The probes of an errand, from what took how long until everything, the first and the first paint: of a page three, else one.
 pub(super) fn errand_probes(
     item: &Item,

@@ -1,7 +1,7 @@
 //! Simulated hosts in virtual time.
 
 use super::begin::{Going, Talk};
-use super::document::{control_name, errand_probes, name, per_step, piece_id, since};
+use super::document::{self, control_name, errand_probes, name, per_step, piece_id, since};
 use super::lay::Laid;
 use super::run::Run;
 use super::scenario::{Item, What};
@@ -142,16 +142,7 @@ fn sampled(samples: &[FlowSample], established: u64, steps: usize, step: Span) -
 fn probes(run: &Run<'_, Simulated>, piece: &Piece) -> Vec<doc::Probe> {
     let scenario = run.scenario;
     let item = &scenario.loads[run.case.load].items[piece.item];
-    let base = |unit: &str, answers: Vec<(u64, Option<u64>)>| doc::Probe {
-        id: piece_id(item, piece.number),
-        title: item.title.clone(),
-        unit: unit.to_owned(),
-        from: name(scenario, item.from),
-        to: name(scenario, item.to),
-        dscp: item.dsfield >> 2,
-        answers,
-        ..doc::Probe::default()
-    };
+    let base = |unit: &str, answers| document::probe(scenario, item, piece.number, unit, answers);
     let net = &run.laid.world.net;
     match piece.going {
         Going::Flow(_) | Going::Login(..) => Vec::new(),

@@ -52,6 +52,22 @@ pub struct Direction {
     pub queue_limit: Option<u32>,
 }
 
+impl Direction {
+    /// A line of this rate and delay, with an endless queue before it and one frame in the device that sends.
+    pub fn plain(bits_per_second: u64, delay: Span) -> Direction {
+        Direction {
+            bits_per_second: Some(bits_per_second),
+            packet_rate: None,
+            delay,
+            jitter: Span(0),
+            framing: Framing::default(),
+            limit: Limit::None,
+            ring: 1,
+            queue_limit: None,
+        }
+    }
+}
+
 /// A cable, or a switch: each of the first ends is joined to the last one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cable {

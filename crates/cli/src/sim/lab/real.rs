@@ -2,7 +2,7 @@
 
 use super::hosts::{Hosts, linux_name};
 use crate::errands;
-use crate::sim::document::{control_name, name, piece_id};
+use crate::sim::document::{self, control_name, errand_probes, name, per_step, piece_id};
 use crate::sim::lay::{self, Laid, START};
 use crate::sim::run::Run;
 use crate::sim::scenario::{Item, Pace, Scenario, What};
@@ -303,16 +303,7 @@ fn transfer(run: &Run<'_, Real>, at: usize, piece: &Piece, of: &Transfer) -> doc
 fn probes(run: &Run<'_, Real>, piece: &Piece) -> Vec<doc::Probe> {
     let scenario = run.scenario;
     let item = &run.load()[piece.item];
-    let base = |unit: &str, answers: Vec<(u64, Option<u64>)>| doc::Probe {
-        id: piece_id(item, piece.number),
-        title: item.title.clone(),
-        unit: unit.to_owned(),
-        from: name(scenario, item.from),
-        to: name(scenario, item.to),
-        dscp: item.dsfield >> 2,
-        answers,
-        ..doc::Probe::default()
-    };
+    let base = |unit: &str, answers| document::probe(scenario, item, piece.number, unit, answers);
     match &piece.going {
         Going::Flow(_) => Vec::new(),
         Going::Ping(ping) => vec![base("round trip", ping.answers())],
@@ -325,11 +316,7 @@ fn probes(run: &Run<'_, Real>, piece: &Piece) -> Vec<doc::Probe> {
         Going::Errand(errand) => {
             let goes = errand.goes();
             let all = |of: &dyn Fn(&Go) -> Option<u64>| goes.iter().map(|go| (go.began, of(go))).collect::<Vec<_>>();
-            crate::sim::document::errand_probes(
-                item,
-                &base,
-                [all(&|go| go.all), all(&|go| go.first), all(&|go| go.paint)],
-            )
+            errand_probes(item, &base, [all(&|go| go.all), all(&|go| go.first), all(&|go| go.paint)])
         }
     }
 }
@@ -337,5 +324,5 @@ fn probes(run: &Run<'_, Real>, piece: &Piece) -> Vec<doc::Probe> {
 /// Payload bytes and packets that arrived in each step.
 fn arrivals(answers: &[(u64, Option<u64>)], payload: u64, run: &Run<'_, Real>) -> (Vec<u64>, Vec<u32>) {
     let arrived = answers.iter().filter_map(|(sent, took)| Some(sent + (*took)?));
-    crate::sim::document::per_step(arrived, payload, run)
+    per_step(arrived, payload, run)
 }
