@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 pub struct Experiment {
     /// The version that made it.
     pub version: String,
-    /// The command that makes it again, to the byte.
+    /// The command that makes it again; in virtual time, to the byte.
     pub again: String,
     /// How it came about: `sim`, `lab`.
     pub execution: String,

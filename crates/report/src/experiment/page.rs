@@ -386,10 +386,14 @@ fn again(experiment: &Experiment) -> String {
         let _ = writeln!(out, "<section>\n<h2>Notes</h2>\n<ul class=\"notes\">{notes}</ul>\n</section>");
     }
     let packets: u64 = experiment.runs.iter().map(|run| run.work.0).sum();
+    let promise = match experiment.execution.as_str() {
+        "sim" => "This command gives the same figures, to the last digit",
+        _ => "This command does the same again",
+    };
     let simulated = if packets > 0 { format!(", {packets} packets") } else { String::new() };
     let _ = writeln!(
         out,
-        "<footer>\n<h2>Again</h2>\n<p>This command gives the same figures, to the last digit:</p>\n<pre tabindex=\"0\">{}</pre>\n\
+        "<footer>\n<h2>Again</h2>\n<p>{promise}:</p>\n<pre tabindex=\"0\">{}</pre>\n\
          <p class=\"small\">tidegate {}, scenario {}, seed {}, {} runs{simulated}.</p>\n</footer>",
         escape(&experiment.again),
         escape(&experiment.version),
