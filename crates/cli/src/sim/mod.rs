@@ -14,6 +14,7 @@ mod judge;
 pub mod lab;
 mod lay;
 mod options;
+mod packets;
 mod prepare;
 mod run;
 mod scenario;
@@ -123,6 +124,8 @@ fn narrow(scenario: &mut Scenario, options: &Options) -> anyhow::Result<()> {
     scenario.seed = options.seed.unwrap_or(scenario.seed);
     scenario.repeats = options.repeats.unwrap_or(scenario.repeats);
     scenario.duration = options.duration.unwrap_or(scenario.duration);
+    scenario.packets = options.pcapng.as_deref().map(packets::Wanted::parse);
+    packets::one_run(scenario.packets.as_ref(), scenario.cases.len() * scenario.repeats as usize)?;
     Ok(())
 }
 
