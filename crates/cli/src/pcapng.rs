@@ -151,7 +151,7 @@ impl Diary {
 pub(crate) fn queue(stand: Stand) -> u32 {
     match stand.on {
         Handle::NONE => 0,
-        Handle::ROOT => stand.qdisc.0 | stand.queue.unwrap_or(0),
+        on if on == Handle::ROOT || on.minor() == 0 => stand.qdisc.0 | stand.queue.unwrap_or(0),
         class => class.0,
     }
 }

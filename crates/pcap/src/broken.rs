@@ -55,15 +55,21 @@ impl core::error::Error for Broken {}
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Cause::Unknown => write!(f, "it begins neither as pcap nor as pcapng; write captures with `tcpdump -w FILE`"),
+            Cause::Unknown => {
+                write!(f, "it begins neither as pcap nor as pcapng; write captures with `tcpdump -w FILE`")
+            }
             Cause::Version(version) => write!(f, "its format is of version {version}, which is not known"),
             Cause::CutShort { has } => write!(f, "the file ends after {has} octets of it"),
             Cause::Length(length) => write!(f, "it says that it is {length} octets long, which cannot be"),
             Cause::Lengths(begin, end) => {
                 write!(f, "its length is {begin} octets at its beginning and {end} at its end")
             }
-            Cause::Captured(length) => write!(f, "it says that {length} octets of the packet are kept, more than it holds"),
-            Cause::Interface(number) => write!(f, "its packet is of interface {number}, which was not described before"),
+            Cause::Captured(length) => {
+                write!(f, "it says that {length} octets of the packet are kept, more than it holds")
+            }
+            Cause::Interface(number) => {
+                write!(f, "its packet is of interface {number}, which was not described before")
+            }
             Cause::ByteOrder(word) => write!(f, "it says its byte order as {word:#010x}"),
             Cause::TooLong(length) => write!(f, "it says that {length} octets of the packet are kept"),
         }

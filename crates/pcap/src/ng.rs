@@ -168,15 +168,8 @@ impl Section {
         let (was, room) = (body.word(0), body.octets.len().saturating_sub(4));
         let kept = if interface.snap == 0 { was } else { was.min(interface.snap) };
         let octets = body.octets.get(4..4 + (kept as usize).min(room)).unwrap_or_default();
-        let packet = Packet {
-            number: 0,
-            time: None,
-            link: interface.link,
-            octets,
-            length: was,
-            direction: None,
-            interface: 0,
-        };
+        let packet =
+            Packet { number: 0, time: None, link: interface.link, octets, length: was, direction: None, interface: 0 };
         Ok(Next::Packet(length, packet))
     }
 }

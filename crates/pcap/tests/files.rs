@@ -213,10 +213,7 @@ fn what_is_written_is_read() {
     file.extend(writer.take());
     let (packets, end) = read(&file);
     assert_eq!(end, Ok(()));
-    assert_eq!(
-        packets,
-        [of(1 << 60 | 17, 1, b"frame", 1514, Some(Direction::Out), 0), of(0, 1, b"", 0, None, 0)]
-    );
+    assert_eq!(packets, [of(1 << 60 | 17, 1, b"frame", 1514, Some(Direction::Out), 0), of(0, 1, b"", 0, None, 0)]);
     assert!(file.windows(25).any(|part| part == b"class 1:20, dropped: full"));
 }
 

@@ -49,6 +49,11 @@ pub fn command(options: &Options) -> ExitCode {
     if options.captured.is_asked() {
         return captured(options);
     }
+    if !options.captured.is_silent() {
+        // Clap lets that pass, because folders and a capture exclude each other.
+        eprintln!("tidegate replay: --policy, --rate and the like are for captures: give one with --capture");
+        return ExitCode::from(2);
+    }
     if options.picture.is_some() && options.dirs.len() > 1 {
         eprintln!("tidegate replay: one picture shows one run: give one DIR with --picture");
         return ExitCode::from(2);
@@ -73,7 +78,9 @@ pub fn command(options: &Options) -> ExitCode {
 /// Holds a capture against policies.
 fn captured(options: &Options) -> ExitCode {
     if options.out.is_some() || options.picture.is_some() || options.flows {
-        eprintln!("tidegate replay: --out, --picture and --flows are for recorded runs; see --write, --html, --top for captures");
+        eprintln!(
+            "tidegate replay: --out, --picture and --flows are for recorded runs; see --write, --html, --top for captures"
+        );
         return ExitCode::from(2);
     }
     match captured::replay(&options.captured, options.seed) {

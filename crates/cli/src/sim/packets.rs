@@ -52,8 +52,12 @@ impl Packets {
         let mut diary = Diary::create(&wanted.path, &scenario.title)?;
         let links = watched(wanted, scenario, laid);
         if links.is_empty() {
-            let machines: Vec<&str> =
-                scenario.nodes.iter().filter(|node| node.role == Role::Machine).map(|node| node.name.as_str()).collect();
+            let machines: Vec<&str> = scenario
+                .nodes
+                .iter()
+                .filter(|node| node.role == Role::Machine)
+                .map(|node| node.name.as_str())
+                .collect();
             bail!("no machine has the device whose packets --pcapng asks for; machines are {}", machines.join(", "));
         }
         for watched in &links {
@@ -107,8 +111,8 @@ fn comment(name: &str, stay: &Stay) -> String {
     let place = match stay.stand {
         Stand { on: Handle::NONE, .. } => "before any queue".to_owned(),
         Stand { on: Handle::ROOT, qdisc: Handle::NONE, .. } => "root".to_owned(),
-        Stand { on: Handle::ROOT, qdisc, .. } => qdisc.to_string(),
-        Stand { on, .. } => on.to_string(),
+        Stand { on, .. } if on != Handle::ROOT && on.minor() != 0 => on.to_string(),
+        Stand { qdisc, .. } => qdisc.to_string(),
     };
     let flow = stay.stand.queue.map_or(String::new(), |queue| format!(", flow {queue}"));
     format!("{name} {place}{flow}: waited {}, {}", wait(stay.ended.since(stay.came).0), fate(stay))

@@ -2,11 +2,16 @@
 
 use super::tables::{self, name, wait};
 use super::text::sentences;
-use crate::chart::{Axis, Course, Courses, Drawing, Drawn, Group, LOOKS, Look, Mark, cases, cases_spans, courses, escape};
+use crate::chart::{
+    Axis, Course, Courses, Drawing, Drawn, Group, LOOKS, Look, Mark, cases, cases_spans, courses, escape,
+};
 use crate::experiment::page_document;
 use crate::html::parts::{Data, Reading, chip, figure, prose, span_title, spans};
 use std::fmt::Write as _;
 use tidegate_measure::replayed::{Class, Fates, LADDER, Outcome, Replayed};
+
+/// Waits of each step, and what they are called.
+type Waits = (String, Vec<Option<u64>>);
 
 /// Height of charts, pixels.
 const HEIGHT: f64 = 240.0;
@@ -42,10 +47,21 @@ fn head(replayed: &Replayed, heading: &str) -> String {
     }
     let item = |(n, one): (usize, &Outcome)| {
         let file = if one.file.is_empty() { "no policy" } else { &one.file };
-        format!("<li>{}<b>{}</b> {}, {}</li>", chip(Look(n).colour()), escape(&one.name), escape(file), escape(&one.device))
+        format!(
+            "<li>{}<b>{}</b> {}, {}</li>",
+            chip(Look(n).colour()),
+            escape(&one.name),
+            escape(file),
+            escape(&one.device)
+        )
     };
     let all: String = replayed.policies.iter().enumerate().map(item).collect();
     out + &format!("<ul class=\"keys\">{all}</ul>\n")
+}
+
+/// The lowest place of a scale: no wait at all stands there too.
+fn lowest(waits: impl Iterator<Item = u64>, high: u64) -> u64 {
+    waits.filter(|ns| *ns > 0).min().unwrap_or(1).max(high / 100_000).max(1)
 }
 
 fn of_way(outcome: &Outcome, inward: bool) -> &Fates {
@@ -54,11 +70,13 @@ fn of_way(outcome: &Outcome, inward: bool) -> &Fates {
 
 /// Every policy, every class: how long packets waited.
 fn glance(replayed: &Replayed) -> String {
-    let (mut groups, mut low, mut high) = (Vec::new(), u64::MAX, 0);
-    let mut mark = |look: usize, name: String, fates: &Fates| {
+    let all = || replayed.policies.iter().flat_map(|one| &one.classes).filter_map(|class| class.fates.waited);
+    let high = all().map(|summary| summary.p99).max().unwrap_or(0);
+    let low = lowest(all().flat_map(|summary| [summary.p50, summary.p95, summary.p99]), high);
+    let mut groups = Vec::new();
+    let mark = |look: usize, name: String, fates: &Fates| {
         let summary = fates.waited?;
-        (low, high) = (low.min(summary.p50), high.max(summary.p99));
-        let [p50, p95, p99] = [summary.p50, summary.p95, summary.p99].map(|ns| ns as f64);
+        let [p50, p95, p99] = [summary.p50, summary.p95, summary.p99].map(|ns| ns.max(low) as f64);
         Some(Mark { name, look: Look(look), bar: (p50, p95), dot: p50, whisker: (p50, p99), text: wait(summary.p95) })
     };
     for (n, one) in replayed.policies.iter().enumerate() {
@@ -69,7 +87,7 @@ fn glance(replayed: &Replayed) -> String {
         return String::new();
     }
     let told = "Median, 95th and 99th percentile of how long the packets of each class waited, policy by policy.";
-    let drawing = cases("How long packets waited, class by class", told, cases_spans(low.max(1), high), &groups);
+    let drawing = cases("How long packets waited, class by class", told, cases_spans(low, high), &groups);
     let told = "<b>How long packets waited</b>, class by class. Dot: median; end of the bar, with its figure: 95th percentile; end of the thin line: 99th.";
     let mut data = tables::overview(replayed, false);
     data.rows.extend(tables::overview(replayed, true).rows.into_iter().filter(|_| tables::comes_in(replayed)));
@@ -83,11 +101,18 @@ fn way(replayed: &Replayed, inward: bool, title: &str) -> String {
     }
     let mut out = format!("<section>\n<h2>{title}</h2>\n{}", tables::overview(replayed, inward).table());
     let longest = |one: &Outcome| over_time(one.classes.iter().filter(|class| class.inward == inward));
-    let lines: Vec<(String, Vec<Option<u64>>)> =
-        replayed.policies.iter().map(|one| (one.name.clone(), longest(one))).collect();
-    let charts = waits_over_time(replayed, &format!("{title}: the longest wait of each step"), &lines);
+    let lines: Vec<Waits> = replayed.policies.iter().map(|one| (one.name.clone(), longest(one))).collect();
+    let charts = waits_over_time(replayed, &format!("{title}: the longest wait of each step"), &lines, Drawn::Lines);
+    if charts.is_empty() {
+        return out + "<p class=\"small\">Nothing waited.</p>\n</section>\n";
+    }
     let data = steps_table(replayed, &lines);
-    out.push_str(&figure(&charts, "<b>Over time</b>: the longest wait of what arrived in each step.", Reading::Across, &data));
+    out.push_str(&figure(
+        &charts,
+        "<b>Over time</b>: the longest wait of what arrived in each step.",
+        Reading::Across,
+        &data,
+    ));
     let charts = distribution(title, replayed.policies.iter().map(|one| (one.name.clone(), of_way(one, inward))));
     if !charts.is_empty() {
         let told = "<b>Distribution</b>: the share of all that arrived that waited no longer; what was lost is missing at the top.";
@@ -109,25 +134,26 @@ fn over_time<'c>(classes: impl Iterator<Item = &'c Class>) -> Vec<Option<u64>> {
 }
 
 /// Lines of waits over time; more of them than looks make more charts.
-fn waits_over_time(replayed: &Replayed, title: &str, lines: &[(String, Vec<Option<u64>>)]) -> Vec<Drawing> {
+fn waits_over_time(replayed: &Replayed, title: &str, lines: &[Waits], drawn: Drawn) -> Vec<Drawing> {
     let values = || lines.iter().flat_map(|(_, waits)| waits.iter().flatten().copied());
-    let (low, high) = (values().filter(|ns| *ns > 0).min().unwrap_or(1), values().max().unwrap_or(1).max(1));
+    let high = values().max().unwrap_or(0);
+    if high == 0 {
+        return Vec::new();
+    }
+    let low = lowest(values(), high);
     let steps = lines.iter().map(|(_, waits)| waits.len()).max().unwrap_or(1) as u64;
-    let low = low.max(high / 100_000).max(1);
-    let draw = |(first, part): (usize, &[(String, Vec<Option<u64>>)])| {
-        let course = |(n, (name, waits)): (usize, &(String, Vec<Option<u64>>))| Course {
+    let draw = |(first, part): (usize, &[Waits])| {
+        let course = |(n, (name, waits)): (usize, &Waits)| Course {
             name: name.clone(),
             look: Look(first * LOOKS + n),
             points: points(waits, replayed.step_ns, low),
         };
-        let what = Courses {
-            courses: part.iter().enumerate().map(course).collect(),
-            drawn: Drawn::Lines,
-            ..Courses::default()
-        };
+        let what = Courses { courses: part.iter().enumerate().map(course).collect(), drawn, ..Courses::default() };
         let told: Vec<String> = part
             .iter()
-            .map(|(name, waits)| format!("{name}: at most {}", wait(waits.iter().flatten().copied().max().unwrap_or(0))))
+            .map(|(name, waits)| {
+                format!("{name}: at most {}", wait(waits.iter().flatten().copied().max().unwrap_or(0)))
+            })
             .collect();
         let axes = (Axis::time(steps * replayed.step_ns), Axis::fitting_spans(low, high, 5));
         courses(title, &told.join("; "), axes, HEIGHT, &what)
@@ -149,7 +175,7 @@ fn distribution<'f>(title: &str, all: impl Iterator<Item = (String, &'f Fates)>)
     if high == 0 {
         return Vec::new();
     }
-    let low = values().filter(|ns| *ns > 0).min().unwrap_or(1).max(high / 100_000).max(1);
+    let low = lowest(values(), high);
     let draw = |(first, part): (usize, &[(String, &Fates)])| {
         let course = |(n, (name, fates)): (usize, &(String, &Fates))| {
             let came = fates.sent as f64 / fates.packets.max(1) as f64;
@@ -171,12 +197,12 @@ fn distribution<'f>(title: &str, all: impl Iterator<Item = (String, &'f Fates)>)
 }
 
 /// The longest waits by spans of time.
-fn steps_table(replayed: &Replayed, lines: &[(String, Vec<Option<u64>>)]) -> Data {
+fn steps_table(replayed: &Replayed, lines: &[Waits]) -> Data {
     let step = replayed.step_ns.max(1);
     let end = lines.iter().map(|(_, waits)| waits.len()).max().unwrap_or(0) as u64 * step;
     let row = |span: (u64, u64)| {
         let (from, to) = ((span.0 / step) as usize, span.1.div_ceil(step) as usize);
-        let of = |(_, waits): &(String, Vec<Option<u64>>)| {
+        let of = |(_, waits): &Waits| {
             let part = waits.get(from..to.min(waits.len())).unwrap_or_default();
             part.iter().flatten().max().map_or_else(|| "–".to_owned(), |ns| wait(*ns))
         };
@@ -191,12 +217,9 @@ fn ladder_table(replayed: &Replayed, inward: bool) -> Data {
         let of = |one: &Outcome| of_way(one, inward).ladder.get(at).map_or_else(|| "–".to_owned(), |ns| wait(*ns));
         std::iter::once(format!("{p} %")).chain(replayed.policies.iter().map(of)).collect()
     };
-    let head = std::iter::once("share of those sent".to_owned()).chain(replayed.policies.iter().map(|one| one.name.clone()));
-    Data {
-        caption: "Percentiles".to_owned(),
-        head: head.collect(),
-        rows: LADDER.iter().enumerate().map(row).collect(),
-    }
+    let head =
+        std::iter::once("share of those sent".to_owned()).chain(replayed.policies.iter().map(|one| one.name.clone()));
+    Data { caption: "Percentiles".to_owned(), head: head.collect(), rows: LADDER.iter().enumerate().map(row).collect() }
 }
 
 /// One policy, class by class.
@@ -206,12 +229,16 @@ fn policy(replayed: &Replayed, outcome: &Outcome) -> String {
         escape(&outcome.name),
         tables::classes(replayed, outcome).table()
     );
-    let mut largest: Vec<&Class> = outcome.classes.iter().collect();
+    let waits = |class: &&Class| class.fates.waited.is_some_and(|summary| summary.max > 0);
+    let mut largest: Vec<&Class> = outcome.classes.iter().filter(waits).collect();
     largest.sort_by_key(|class| std::cmp::Reverse(class.fates.packets));
     largest.truncate(MOST_CLASSES);
-    let lines: Vec<(String, Vec<Option<u64>>)> =
-        largest.iter().map(|class| (name(class), class.median.clone())).collect();
-    let charts = waits_over_time(replayed, &format!("{}: median waits by class", outcome.name), &lines);
+    let lines: Vec<Waits> = largest.iter().map(|class| (name(class), class.median.clone())).collect();
+    let title = format!("{}: median waits by class", outcome.name);
+    let charts = waits_over_time(replayed, &title, &lines, Drawn::Dots);
+    if charts.is_empty() {
+        return out + "</section>\n";
+    }
     let told = "<b>Over time</b>: the median wait of what arrived in each step, class by class.";
     out.push_str(&figure(&charts, told, Reading::Across, &steps_table(replayed, &lines)));
     out + "</section>\n"

@@ -43,7 +43,7 @@ fn count(count: u64) -> String {
 
 fn waits(fates: &Fates) -> [String; 4] {
     match fates.waited {
-        None => [const { String::new() }; 4].map(|_| "–".to_owned()),
+        None => std::array::from_fn(|_| "–".to_owned()),
         Some(summary) => [summary.p50, summary.p95, summary.p99, summary.max].map(wait),
     }
 }
@@ -55,7 +55,8 @@ pub(super) fn wait(ns: u64) -> String {
 
 /// A policy's classes.
 pub(super) fn classes(replayed: &Replayed, outcome: &Outcome) -> Data {
-    let head = ["class", "queue", "packets", "share", "rate", "lost", "marked", "median", "p95", "p99", "longest", "for"];
+    let head =
+        ["class", "queue", "packets", "share", "rate", "lost", "marked", "median", "p95", "p99", "longest", "for"];
     let all: u64 = outcome.out.bytes + outcome.inward.bytes;
     let row = |class: &Class| {
         let fates = &class.fates;
@@ -72,11 +73,19 @@ pub(super) fn classes(replayed: &Replayed, outcome: &Outcome) -> Data {
         row.push(cut(&class.title));
         row
     };
-    Data {
+    without_empty(Data {
         caption: format!("Classes of {}", outcome.name),
         head: head.map(str::to_owned).to_vec(),
         rows: outcome.classes.iter().map(row).collect(),
-    }
+    })
+}
+
+/// Columns that say nothing are left out.
+fn without_empty(data: Data) -> Data {
+    let says = |at: usize| data.rows.iter().any(|row| row.get(at).is_some_and(|cell| !cell.is_empty() && cell != "–"));
+    let kept: Vec<usize> = (0..data.head.len()).filter(|at| says(*at) || *at < 3).collect();
+    let pick = |row: &Vec<String>| kept.iter().filter_map(|at| row.get(*at).cloned()).collect::<Vec<_>>();
+    Data { caption: data.caption.clone(), head: pick(&data.head), rows: data.rows.iter().map(pick).collect() }
 }
 
 /// `eth0 1:20`.

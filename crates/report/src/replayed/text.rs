@@ -17,7 +17,7 @@ pub fn text(replayed: &Replayed) -> String {
         }
     }
     for outcome in &replayed.policies {
-        out.push_str(&section(&without_empty(tables::classes(replayed, outcome)), 2));
+        out.push_str(&section(&tables::classes(replayed, outcome), 2));
     }
     let losses = tables::losses(replayed);
     if !losses.rows.is_empty() {
@@ -46,7 +46,14 @@ fn head(replayed: &Replayed) -> String {
 pub(super) fn sentences(capture: &Capture, line: &Line) -> Vec<String> {
     let Capture { file, packets, duration, out, inward, rule, split, .. } = capture;
     let mut all = vec![
-        format!("{file}: {packets} packets in {}; {rule}: {} ({}) out, {} ({}) in.", span(*duration), out.0, size(out.1), inward.0, size(inward.1)),
+        format!(
+            "{file}: {packets} packets in {}; {rule}: {} ({}) out, {} ({}) in.",
+            span(*duration),
+            out.0,
+            size(out.1),
+            inward.0,
+            size(inward.1)
+        ),
         match (line.rate, line.buffer) {
             (None, _) => "No line beneath: the policies alone set the pace.".to_owned(),
             (Some(bits), None) => format!("The device itself sends at {}.", rate(bits as f64)),
@@ -62,14 +69,6 @@ pub(super) fn sentences(capture: &Capture, line: &Line) -> Vec<String> {
     }
     all.extend(capture.broken.iter().map(|broken| format!("The file is damaged: {broken}.")));
     all
-}
-
-/// Columns that say nothing are left out.
-fn without_empty(data: Data) -> Data {
-    let says = |at: usize| data.rows.iter().any(|row| row.get(at).is_some_and(|cell| !cell.is_empty() && cell != "–"));
-    let kept: Vec<usize> = (0..data.head.len()).filter(|at| says(*at) || *at < 3).collect();
-    let pick = |row: &Vec<String>| kept.iter().filter_map(|at| row.get(*at).cloned()).collect::<Vec<_>>();
-    Data { caption: data.caption.clone(), head: pick(&data.head), rows: data.rows.iter().map(pick).collect() }
 }
 
 /// A table under its caption; the first columns are words.

@@ -202,7 +202,8 @@ fn label(named: &Named) -> String {
 /// How much a stay says of a packet: most where it was lost, then where a policy governs, then in a modem.
 fn rank(gateway: &Gateway, stay: &Stay) -> u8 {
     let is_device = gateway.device(stay.link).is_some();
-    let governed = is_device && (stay.stand.on.minor() != 0 && stay.stand.on != Handle::ROOT || !stay.stand.qdisc.is_none());
+    let governed =
+        is_device && (stay.stand.on.minor() != 0 && stay.stand.on != Handle::ROOT || !stay.stand.qdisc.is_none());
     match stay.fate {
         Fate::Lost(_) if is_device => 4,
         _ if governed => 3,

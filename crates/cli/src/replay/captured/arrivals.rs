@@ -83,7 +83,7 @@ pub(super) struct Key {
 }
 
 impl Key {
-    fn of(ip: &Ip<'_>) -> Key {
+    pub(super) fn of(ip: &Ip<'_>) -> Key {
         Key {
             source: ip.source(),
             destination: ip.destination(),

@@ -31,7 +31,9 @@ impl LeftOut {
     pub(super) fn words(self) -> String {
         match self {
             LeftOut::NoIp => "no IP in them (ARP and the like)".into(),
-            LeftOut::TooShort => "cut before the end of their IP header; capture more of each (`tcpdump -s 128`)".into(),
+            LeftOut::TooShort => {
+                "cut before the end of their IP header; capture more of each (`tcpdump -s 128`)".into()
+            }
             LeftOut::LinkType(number) => {
                 format!("of link type {number}, which is not read; capture on an Ethernet device, or `-i any`")
             }
@@ -137,6 +139,10 @@ fn through_ppp(frame: &[u8], at: usize) -> Result<usize, LeftOut> {
 impl Ip<'_> {
     pub(super) fn protocol(&self) -> u8 {
         self.octets[if self.v6 { 6 } else { 9 }]
+    }
+
+    pub(super) fn dsfield(&self) -> u8 {
+        if self.v6 { self.octets[0] << 4 | self.octets[1] >> 4 } else { self.octets[1] }
     }
 
     pub(super) fn source(&self) -> [u8; 16] {

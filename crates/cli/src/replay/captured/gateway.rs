@@ -106,7 +106,10 @@ impl Gateway {
         let policy = &candidate.policy;
         let mut machine = policy.machine(true, seed);
         let mut devices: Vec<DeviceId> = Vec::new();
-        for name in [Some(&policy.wan), Some(&policy.lan), policy.beneath.as_ref()].into_iter().flatten().chain(&policy.returning)
+        for name in [Some(&policy.wan), Some(&policy.lan), policy.beneath.as_ref()]
+            .into_iter()
+            .flatten()
+            .chain(&policy.returning)
         {
             devices.push(machine.gateway.add_device(name, Policy::device_spec(name)));
         }
@@ -130,9 +133,9 @@ impl Gateway {
         };
         let outside = LinkSpec::wire(Span(0)).into_port(beneath.unwrap_or(wan));
         let from_outside = net.link(outside);
-        let modem = options.modem().map(|(rate, bytes)| {
-            net.link(LinkSpec::drop_tail(rate.as_bits(), Span(0), Limit::Bytes(bytes)))
-        });
+        let modem = options
+            .modem()
+            .map(|(rate, bytes)| net.link(LinkSpec::drop_tail(rate.as_bits(), Span(0), Limit::Bytes(bytes))));
         let mut links: Vec<(LinkId, String)> = vec![(first, names[0].clone()), (to_lan, names[1].clone())];
         links.extend(lower.map(|link| (link, names[2].clone())));
         for at in (0..devices.len()).skip(links.len()).filter(|at| kinds[*at] == DeviceKind::Ifb) {
@@ -180,7 +183,8 @@ impl Gateway {
             (false, _) if self.device(link).is_none() => "buffer".to_owned(),
             (false, Stand { on: Handle::NONE, .. }) => "before any queue".to_owned(),
             (false, Stand { qdisc: Handle::NONE, .. }) => "root".to_owned(),
-            (false, Stand { qdisc, .. }) if self.has_classes(&device, qdisc) => format!("{qdisc} direct"),
+            // What no class of HTB takes waits before all of them.
+            (false, Stand { qdisc, .. }) if queue == Kind::Htb.name() => format!("{qdisc} direct"),
             (false, Stand { qdisc, .. }) => qdisc.to_string(),
         };
         let title = if is_class {
@@ -189,14 +193,9 @@ impl Gateway {
         } else {
             String::new()
         };
-        let queue = if stand.on == Handle::NONE && self.device(link).is_some() { String::new() } else { queue.to_owned() };
+        let queue =
+            if stand.on == Handle::NONE && self.device(link).is_some() { String::new() } else { queue.to_owned() };
         Named { device, id, title, queue }
-    }
-
-    fn has_classes(&self, device: &str, qdisc: Handle) -> bool {
-        self.trees.classes.iter().any(|class| {
-            class.dev == device && class.classid.qdisc() == qdisc && !class.kind.classes_are_flows()
-        })
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod account;
 mod arrivals;
+mod closed;
 pub(crate) mod file;
 mod frames;
 mod gateway;
@@ -32,16 +33,16 @@ use tidegate_report::replayed as report;
 pub(super) fn replay(options: &Options, seed: u64) -> anyhow::Result<String> {
     let path = options.file();
     let surveyed = arrivals::survey(path, options).with_context(|| path.display().to_string())?;
+    if options.closed {
+        return closed::replay(options, &surveyed, seed, again(options, seed));
+    }
     let candidates = gateway::candidates(options, seed)?;
     let written = written(options, &candidates)?;
     let bar = progress(&surveyed, candidates.len());
     let mut replayed = Replayed {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         again: again(options, seed),
-        line: Line {
-            rate: options.rate.map(|rate| rate.as_bits()),
-            buffer: options.modem().map(|(_, bytes)| bytes),
-        },
+        line: Line { rate: options.rate.map(|rate| rate.as_bits()), buffer: options.modem().map(|(_, bytes)| bytes) },
         step_ns: run::step_of(surveyed.duration),
         ..Replayed::default()
     };
@@ -105,10 +106,13 @@ fn again(options: &Options, seed: u64) -> String {
     options.policy.iter().for_each(|path| add("policy", quoted(&path.display().to_string())));
     options.rate.iter().for_each(|rate| add("rate", tc_rate(rate.as_bits())));
     options.buffer.iter().for_each(|buffer| {
-        add("buffer", match buffer {
-            Buffer::Bytes(bytes) => bytes.to_string(),
-            Buffer::Time(span) => tc_time(*span),
-        });
+        add(
+            "buffer",
+            match buffer {
+                Buffer::Bytes(bytes) => bytes.to_string(),
+                Buffer::Time(span) => tc_time(*span),
+            },
+        );
     });
     options.dev.iter().for_each(|dev| add("dev", quoted(dev)));
     options.over.iter().for_each(|(upper, lower)| add("over", quoted(&format!("{upper}={lower}"))));
@@ -117,8 +121,13 @@ fn again(options: &Options, seed: u64) -> String {
     if options.top != 10 {
         add("top", options.top.to_string());
     }
+    options.down.iter().for_each(|rate| add("down", tc_rate(rate.as_bits())));
+    options.rtt.iter().for_each(|rtt| add("rtt", tc_time(*rtt)));
     if options.direct {
         line.push_str(" --direct");
+    }
+    if options.closed {
+        line.push_str(" --closed");
     }
     line + &format!(" --seed {seed}")
 }
@@ -129,6 +138,7 @@ fn progress(surveyed: &arrivals::Surveyed, policies: usize) -> ProgressBar {
         if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let bar = ProgressBar::with_draw_target(Some(surveyed.octets), target);
     let of = if policies > 1 { format!(" of {policies} policies") } else { String::new() };
-    let style = ProgressStyle::with_template(&format!("{{msg}}{of} {{bar:40}} {{bytes}}/{{total_bytes}} of the capture"));
+    let style =
+        ProgressStyle::with_template(&format!("{{msg}}{of} {{bar:40}} {{bytes}}/{{total_bytes}} of the capture"));
     bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

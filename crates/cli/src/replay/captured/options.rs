@@ -44,6 +44,9 @@ pub(crate) struct Options {
     /// Let TCP react: each connection of the capture is made again with the simulator's TCP (modelled, not captured).
     #[arg(long, requires_all = ["capture", "rate"], conflicts_with_all = ["write", "direct"])]
     pub(super) closed: bool,
+    /// How fast the line is towards here, for what comes in.
+    #[arg(long, value_name = "RATE", value_parser = rate, requires = "closed")]
+    pub(super) down: Option<Rate>,
     /// The round trip of connections whose handshake was not captured.
     #[arg(long, value_name = "TIME", value_parser = span, requires = "closed")]
     pub(super) rtt: Option<Span>,
@@ -68,6 +71,15 @@ impl Options {
     /// Is there a capture?
     pub(crate) fn is_asked(&self) -> bool {
         self.capture.is_some()
+    }
+
+    /// Is nothing said but that there is none?
+    pub(crate) fn is_silent(&self) -> bool {
+        self.policy.is_empty()
+            && self.rate.is_none()
+            && self.dev.is_none()
+            && self.over.is_none()
+            && self.from.is_empty()
     }
 
     /// The capture's file.

@@ -52,7 +52,8 @@ impl FromStr for Prefix {
 
 impl std::fmt::Display for Prefix {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (address, whole) = (as_address(&self.first), if self.bits >= V4_BITS && is_v4(&self.first) { 32 } else { 128 });
+        let (address, whole) =
+            (as_address(&self.first), if self.bits >= V4_BITS && is_v4(&self.first) { 32 } else { 128 });
         match if whole == 32 { self.bits - V4_BITS } else { self.bits } {
             bits if bits == whole => write!(f, "{address}"),
             bits => write!(f, "{address}/{bits}"),
@@ -161,7 +162,9 @@ impl Looking {
         }
         let most = |bits: u8| {
             let of_kind = self.met.iter().filter(|((_, kind), _)| *kind == bits);
-            of_kind.max_by_key(|((address, _), count)| (**count, *address)).map(|((first, _), _)| Prefix { first: *first, bits })
+            of_kind
+                .max_by_key(|((address, _), count)| (**count, *address))
+                .map(|((first, _), _)| Prefix { first: *first, bits })
         };
         let private = PRIVATE.iter().zip(&self.mixed).filter(|(_, packets)| **packets > 0);
         let mut ours: Vec<Prefix> = private.map(|(network, _)| *network).collect();

@@ -68,7 +68,9 @@ impl Splitter {
 /// Octets of the transport's header; `None`: cards do not split this protocol.
 fn transport(ip: &Ip<'_>) -> Option<usize> {
     match ip.protocol() {
-        proto::TCP => ip.octets.get(ip.header() + 12).map(|octet| usize::from(octet >> 4) * 4).filter(|octets| *octets >= 20),
+        proto::TCP => {
+            ip.octets.get(ip.header() + 12).map(|octet| usize::from(octet >> 4) * 4).filter(|octets| *octets >= 20)
+        }
         proto::UDP => Some(UDP),
         _ => None,
     }
