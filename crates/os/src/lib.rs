@@ -12,3 +12,4 @@ pub mod process;
 pub mod sandbox;
 pub mod socket;
 pub mod tun;
+pub mod turn;
