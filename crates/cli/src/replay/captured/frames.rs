@@ -131,7 +131,7 @@ fn through_ppp(frame: &[u8], at: usize) -> Result<usize, LeftOut> {
     match frame.get(at..).unwrap_or_default() {
         [0, 0x21 | 0x57, ..] => Ok(at + 2),
         [0x21 | 0x57, ..] => Ok(at + 1),
-        [] => Err(LeftOut::TooShort),
+        [] | [0 | 0xff] => Err(LeftOut::TooShort),
         _ => Err(LeftOut::NoIp),
     }
 }
