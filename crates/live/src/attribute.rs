@@ -1,0 +1,109 @@
+//! Attributes of netlink: a length, a number, octets, and padding to four.
+
+/// Says that what is inside are attributes again. Older kinds do not say so.
+const NESTED: u16 = 0x8000;
+/// Octets of an attribute's head.
+const HEAD: usize = 4;
+
+/// Attributes one after another.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attributes(Vec<u8>);
+
+impl Attributes {
+    /// An attribute of these octets.
+    pub fn octets(&mut self, number: u16, octets: &[u8]) -> &mut Attributes {
+        let length = u16::try_from(HEAD + octets.len()).unwrap_or(u16::MAX);
+        self.0.extend(length.to_ne_bytes());
+        self.0.extend(number.to_ne_bytes());
+        self.0.extend(octets);
+        self.0.resize(self.0.len().next_multiple_of(4), 0);
+        self
+    }
+
+    /// A number of 8 bits.
+    pub fn u8(&mut self, number: u16, value: u8) -> &mut Attributes {
+        self.octets(number, &[value])
+    }
+
+    /// A number of 16 bits.
+    pub fn u16(&mut self, number: u16, value: u16) -> &mut Attributes {
+        self.octets(number, &value.to_ne_bytes())
+    }
+
+    /// A number of 32 bits.
+    pub fn u32(&mut self, number: u16, value: u32) -> &mut Attributes {
+        self.octets(number, &value.to_ne_bytes())
+    }
+
+    /// A number of 64 bits.
+    pub fn u64(&mut self, number: u16, value: u64) -> &mut Attributes {
+        self.octets(number, &value.to_ne_bytes())
+    }
+
+    /// A number of 32 bits, if there is one.
+    pub fn maybe(&mut self, number: u16, value: Option<u32>) -> &mut Attributes {
+        if let Some(value) = value {
+            self.u32(number, value);
+        }
+        self
+    }
+
+    /// A switch, as a number of 32 bits, if it was said how it stands.
+    pub fn switch(&mut self, number: u16, on: Option<bool>) -> &mut Attributes {
+        self.maybe(number, on.map(u32::from))
+    }
+
+    /// Text, ended by a zero.
+    pub fn text(&mut self, number: u16, text: &str) -> &mut Attributes {
+        let mut octets = text.as_bytes().to_vec();
+        octets.push(0);
+        self.octets(number, &octets)
+    }
+
+    /// Attributes in an attribute.
+    pub fn nest(&mut self, number: u16, inner: &Attributes) -> &mut Attributes {
+        self.octets(number, &inner.0)
+    }
+
+    /// The same, marked as what it is.
+    pub fn marked_nest(&mut self, number: u16, inner: &Attributes) -> &mut Attributes {
+        self.octets(number | NESTED, &inner.0)
+    }
+
+    /// Puts these behind.
+    pub fn append(&mut self, more: &Attributes) -> &mut Attributes {
+        self.0.extend(&more.0);
+        self
+    }
+
+    /// They.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// They.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+}
+
+/// Numbers of 32 bits one after another.
+pub(crate) fn words(numbers: &[u32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_are_padded_and_nests_hold_them() {
+        let mut inner = Attributes::default();
+        inner.u8(1, 7).text(2, "lo");
+        assert_eq!(inner.bytes(), [5, 0, 1, 0, 7, 0, 0, 0, 7, 0, 2, 0, b'l', b'o', 0, 0]);
+        let mut outer = Attributes::default();
+        outer.marked_nest(3, &inner);
+        assert_eq!(&outer.bytes()[..5], [20, 0, 3, 0x80, 5]);
+    }
+}
