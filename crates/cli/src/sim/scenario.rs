@@ -35,6 +35,8 @@ pub(super) struct Scenario {
     /// The cases, by the numbers of policy and load.
     pub(super) cases: Vec<(usize, usize)>,
     pub(super) expect: Vec<Expected>,
+    /// Where the packets of the run are written, if somebody asks.
+    pub(super) packets: Option<super::packets::Wanted>,
 }
 
 impl Scenario {

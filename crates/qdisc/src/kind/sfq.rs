@@ -362,6 +362,7 @@ impl Discipline for Sfq {
             cx.drop(own.handle, pkt, Why::Unclassified);
             return Enqueue::Dropped;
         };
+        cx.pool.note_queue(&pkt, bucket + 1);
         if self.slots.is_empty() {
             self.make_tables();
         }
