@@ -291,7 +291,7 @@ impl Meter {
         let late = driver.lateness.quantile(0.99);
         if late.0 > tidegate_measure::experiment::Lateness::BELIEVED {
             eprintln!(
-                "tidegate shell: this machine was late: one packet in a hundred came {} later than the link says; --busy may help",
+                "tidegate shell: this machine was late: one packet in a hundred came {} later than the link says; --realtime or --busy may help",
                 tidegate_report::span(late.0)
             );
         }
