@@ -11,4 +11,5 @@ pub mod poll;
 pub mod process;
 pub mod sandbox;
 pub mod socket;
+pub mod talk;
 pub mod tun;
