@@ -13,3 +13,4 @@ pub mod sandbox;
 pub mod socket;
 pub mod talk;
 pub mod tun;
+pub mod turn;

@@ -181,6 +181,10 @@ fn cases(scenario: &Scenario) -> Vec<Case> {
 
 /// Does all runs in virtual time, several at once.
 fn simulate(scenario: &Scenario, prepared: &Prepared, asked: &[At], stop: &AtomicBool) -> anyhow::Result<Vec<Run>> {
+    if let Some(program) = scenario.cases.iter().flat_map(|(_, load)| &scenario.loads[*load].programs).next() {
+        let how = "`tidegate lab` runs them on real hosts; for the rest of the file: `--load NAME` of a load without";
+        return Err(shown(scenario, &Wrong::new(program.at.clone(), "simulated hosts run no programs", how)));
+    }
     warn(scenario);
     let cases = cases(scenario);
     let seconds = cases.len() as u64 * (scenario.end().0 / 1_000_000_000);

@@ -23,14 +23,18 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    /// Makes all hosts of a scenario.
-    pub(super) fn new(scenario: &Scenario, laid: &mut Laid) -> anyhow::Result<(Hosts, Vec<Party>, Vec<Tun>)> {
+    /// Makes all hosts of a scenario; `segments`: how many of one size they may hand over as one, if that is not the kernel's.
+    pub(super) fn new(
+        scenario: &Scenario,
+        laid: &mut Laid,
+        segments: Option<u32>,
+    ) -> anyhow::Result<(Hosts, Vec<Party>, Vec<Tun>)> {
         let addresses: Vec<_> = real(scenario).map(|node| (node, lay::address(scenario, laid, node, None))).collect();
         // Hosts see the files as they are when they are made.
         names::known(addresses.iter().map(|(node, address)| (scenario.nodes[*node].name.as_str(), *address)))?;
         let (mut all, mut parties, mut tuns) = (Vec::new(), Vec::new(), Vec::new());
         for (node, address) in addresses {
-            let (host, tun) = Host::new(&spec(scenario, node, address))?;
+            let (host, tun) = Host::new(&HostSpec { segments, ..spec(scenario, node, address) })?;
             all.push((node, host));
             parties.push(Party { node, addresses: vec![address] });
             tuns.push(tun);
@@ -62,6 +66,7 @@ fn spec(scenario: &Scenario, node: usize, address: IpAddr) -> HostSpec {
         mtu,
         control: of.tcp.control.map(|control| linux_name(control).to_owned()),
         ecn: asks,
+        segments: None,
     }
 }
 
