@@ -88,6 +88,56 @@ impl Attributes {
     }
 }
 
+/// Attributes that were read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found<'f>(Vec<(u16, &'f [u8])>);
+
+/// Reads attributes; what is cut short ends them.
+pub fn read(mut octets: &[u8]) -> Found<'_> {
+    let mut all = Vec::new();
+    while let Some(head) = octets.get(..HEAD) {
+        let length = usize::from(u16::from_ne_bytes([head[0], head[1]]));
+        let Some(value) = octets.get(HEAD..length) else { break };
+        all.push((u16::from_ne_bytes([head[2], head[3]]) & !NESTED, value));
+        octets = octets.get(length.next_multiple_of(4)..).unwrap_or_default();
+    }
+    Found(all)
+}
+
+impl<'f> Found<'f> {
+    /// The octets of the last attribute of this number.
+    pub fn get(&self, number: u16) -> Option<&'f [u8]> {
+        self.0.iter().rev().find(|(known, _)| *known == number).map(|(_, octets)| *octets)
+    }
+
+    /// The attributes in it.
+    #[must_use]
+    pub fn nest(&self, number: u16) -> Found<'f> {
+        self.get(number).map(read).unwrap_or_default()
+    }
+
+    /// A number of 32 bits.
+    pub fn u32(&self, number: u16) -> Option<u32> {
+        self.get(number).and_then(|octets| octets.try_into().ok()).map(u32::from_ne_bytes)
+    }
+
+    /// A number of 64 bits.
+    pub fn u64(&self, number: u16) -> Option<u64> {
+        self.get(number).and_then(|octets| octets.try_into().ok()).map(u64::from_ne_bytes)
+    }
+
+    /// Text up to its zero.
+    pub fn text(&self, number: u16) -> Option<&'f str> {
+        let octets = self.get(number)?;
+        std::str::from_utf8(octets.split(|octet| *octet == 0).next()?).ok()
+    }
+
+    /// All of them, in order.
+    pub fn all(&self) -> impl Iterator<Item = (u16, &'f [u8])> + '_ {
+        self.0.iter().copied()
+    }
+}
+
 /// Numbers of 32 bits one after another.
 pub(crate) fn words(numbers: &[u32]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
@@ -105,5 +155,8 @@ mod tests {
         let mut outer = Attributes::default();
         outer.marked_nest(3, &inner);
         assert_eq!(&outer.bytes()[..5], [20, 0, 3, 0x80, 5]);
+        let found = read(outer.bytes());
+        assert_eq!((found.nest(3).get(1), found.nest(3).text(2)), (Some(&[7][..]), Some("lo")));
+        assert_eq!(read(&outer.bytes()[..19]).get(3), None);
     }
 }

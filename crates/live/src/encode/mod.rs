@@ -28,6 +28,8 @@ const NLM_F_CREATE: u16 = 0x400;
 const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
 const TCA_RATE: u16 = 5;
+/// Tell of the qdiscs too that nobody asked for.
+const TCA_DUMP_INVISIBLE: u16 = 10;
 const TCA_CHAIN: u16 = 11;
 
 /// A message: its type, its flags, and what follows its head.
@@ -106,6 +108,15 @@ const fn in_place(verb: Verb) -> u16 {
 /// The part that messages about qdiscs, classes and filters begin with (`tcmsg`).
 fn head(device: u32, handle: u32, parent: Handle, info: u32) -> Vec<u8> {
     words(&[0, device, handle, parent.0, info])
+}
+
+/// What stands behind the head of a message that asks for qdiscs, classes or filters.
+pub(crate) fn question(device: u32, parent: Handle) -> Vec<u8> {
+    let mut body = head(device, 0, parent, 0);
+    let mut invisible = Attributes::default();
+    invisible.octets(TCA_DUMP_INVISIBLE, &[]);
+    body.extend(invisible.bytes());
+    body
 }
 
 fn kind(to: &mut Attributes, kind: Option<&str>) {
