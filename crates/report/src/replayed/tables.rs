@@ -12,6 +12,14 @@ pub(super) fn comes_in(replayed: &Replayed) -> bool {
     replayed.policies.iter().any(|one| one.inward.packets > 0)
 }
 
+/// Does anything on its way in wait, or get lost or marked?
+pub(super) fn inward_matters(replayed: &Replayed) -> bool {
+    let matters = |fates: &Fates| {
+        fates.sent < fates.packets || fates.marked > 0 || fates.waited.is_some_and(|summary| summary.max > 0)
+    };
+    replayed.policies.iter().any(|one| matters(&one.inward))
+}
+
 /// A table of all policies: what goes out, and what comes in.
 pub(super) fn overview(replayed: &Replayed, inward: bool) -> Data {
     let head = ["policy", "sent", "lost", "marked", "median", "p95", "p99", "longest"];

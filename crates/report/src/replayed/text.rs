@@ -10,11 +10,11 @@ use tidegate_measure::replayed::{Capture, Line, Replayed};
 /// The terminal's view: plain text, no colour.
 pub fn text(replayed: &Replayed) -> String {
     let mut out = head(replayed);
-    for inward in [false, true] {
-        let there = replayed.policies.iter().any(|one| if inward { &one.inward } else { &one.out }.packets > 0);
-        if there {
-            out.push_str(&section(&tables::overview(replayed, inward), 1));
-        }
+    out.push_str(&section(&tables::overview(replayed, false), 1));
+    if tables::inward_matters(replayed) {
+        out.push_str(&section(&tables::overview(replayed, true), 1));
+    } else if tables::comes_in(replayed) {
+        out.push_str("What comes in waits nowhere, and nothing of it is lost.\n\n");
     }
     for outcome in &replayed.policies {
         out.push_str(&section(&tables::classes(replayed, outcome), 2));
