@@ -127,8 +127,20 @@ impl Links {
         self.ask(RTM_NEWLINK, 0, index, change.up, &attributes)
     }
 
-    fn index(&self, name: &str) -> io::Result<u32> {
+    /// The number of a link.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub fn index(&self, name: &str) -> io::Result<u32> {
         Ok(rustix::net::netdevice::name_to_index(&self.socket, name)?)
+    }
+
+    /// The name of a link.
+    ///
+    /// # Errors
+    /// There is none of that number.
+    pub fn name(&self, index: u32) -> io::Result<String> {
+        Ok(rustix::net::netdevice::index_to_name(&self.socket, index)?)
     }
 
     /// Brings up the link with this index (1 is `lo`).

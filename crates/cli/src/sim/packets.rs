@@ -4,7 +4,7 @@ use super::lay::{Laid, START};
 use super::scenario::{Role, Scenario};
 use crate::pcapng::{Diary, Entry, fate, queue, wait};
 use anyhow::bail;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tidegate_packet::{Handle, Head, Stand, Time};
 use tidegate_sim::{LinkId, Stay};
 
@@ -16,11 +16,6 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// Of all devices.
-    pub(super) fn all(path: &Path) -> Wanted {
-        Wanted { path: path.to_owned(), device: None }
-    }
-
     /// `FILE`, or `FILE:MACHINE/DEVICE`.
     pub(super) fn parse(text: &str) -> Wanted {
         let (path, device) = match text.rsplit_once(':') {

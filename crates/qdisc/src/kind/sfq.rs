@@ -427,7 +427,12 @@ impl Discipline for Sfq {
             flows: self.flow_limit,
             depth: self.depth,
             headdrop: self.headdrop,
-            red: self.red.as_ref().map(|red| SfqRed { curve: red.law.curve(), ecn: red.ecn, harddrop: red.harddrop }),
+            red: self.red.as_ref().map(|red| SfqRed {
+                limit: 0,
+                curve: red.law.curve(),
+                ecn: red.ecn,
+                harddrop: red.harddrop,
+            }),
         })
     }
 

@@ -8,7 +8,7 @@ use super::real::machines;
 use super::set_apart;
 use crate::sim::file;
 use crate::sim::lay::{self, Laid, START};
-use crate::sim::packets::{Packets, Wanted};
+use crate::sim::packets::{self, Packets};
 use crate::sim::prepare;
 use crate::sim::run::LinkCourse;
 use crate::sim::scenario::Scenario;
@@ -67,9 +67,9 @@ pub struct Options {
     /// Write what the line did into this file, as CSV, every half second.
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
-    /// Write the gateway's packets with their class, wait and fate as pcapng, for Wireshark.
+    /// Write the gateway's packets with their class, wait and fate as pcapng, for Wireshark; of one device: FILE:gateway/eth0.
     #[arg(long, value_name = "FILE")]
-    pub pcapng: Option<PathBuf>,
+    pub pcapng: Option<String>,
     /// What the network gets of the machine.
     #[command(flatten)]
     pub effort: Effort,
@@ -121,8 +121,8 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
     let child = host(YOU)?.start(program(options)).with_context(|| format!("cannot start {}", in_words(options)))?;
     let edges = Edges::new(tuns, START, options.effort.busy);
     let meter = Meter::new(options, &scenario, &laid)?;
-    let packets = options.pcapng.as_deref().map(|path| Packets::observe(&Wanted::all(path), &scenario, &mut laid));
-    let packets = packets.transpose()?;
+    let wanted = options.pcapng.as_deref().map(packets::Wanted::parse);
+    let packets = wanted.map(|wanted| Packets::observe(&wanted, &scenario, &mut laid)).transpose()?;
     let status = Session { driver, edges, laid, meter, packets, child }.go()?;
     for (line, program) in &far {
         let fate = program.fate();
@@ -186,6 +186,7 @@ struct Session {
     edges: Edges,
     laid: Laid,
     meter: Meter,
+    /// The packets, where they are written.
     packets: Option<Packets>,
     child: Child,
 }
@@ -209,10 +210,10 @@ impl Session {
                 break status;
             }
         };
-        self.meter.end(&self.driver);
         if let Some(packets) = &mut self.packets {
             packets.write(&mut self.laid, Time::NEVER)?;
         }
+        self.meter.end(&self.driver);
         Ok(status)
     }
 }
@@ -290,7 +291,7 @@ impl Meter {
         let late = driver.lateness.quantile(0.99);
         if late.0 > tidegate_measure::experiment::Lateness::BELIEVED {
             eprintln!(
-                "tidegate shell: this machine was late: one packet in a hundred came {} later than the link says; --busy may help",
+                "tidegate shell: this machine was late: one packet in a hundred came {} later than the link says; --realtime or --busy may help",
                 tidegate_report::span(late.0)
             );
         }
