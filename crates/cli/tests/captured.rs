@@ -272,9 +272,9 @@ fn damaged_files_give_what_came_before_and_name_the_place() {
         (
             "script.pcap",
             &b"tc qdisc add dev eth0 root fq_codel"[..],
-            "neither as pcap nor as pcapng; write captures with",
+            "is no recording, neither pcap nor pcapng; write one with",
         ),
-        ("empty.pcap", b"", "neither as pcap nor as pcapng"),
+        ("empty.pcap", b"", "is no recording"),
         ("header.pcapng", &whole[..40], "the file ends after"),
     ] {
         place.file(name, octets);
