@@ -217,7 +217,7 @@ fn what_cannot_be_real_is_refused_with_the_way_out() {
     for (text, told) in [
         (format!("duration = \"1s\"\n{link}[[traffic]]\ntcp = \"a -> server\"\ncongestion = \"prague\"\n"), "prague"),
         (format!("duration = \"1s\"\n{link}[[traffic]]\ntcp = \"gateway -> server\"\n"), "which is a model"),
-        (format!("duration = \"1s\"\n{fast}[[traffic]]\ntcp = \"a -> b\"\n"), "1 Gbit/s"),
+        (format!("duration = \"1s\"\n{fast}[[traffic]]\ntcp = \"a -> b\"\n"), "2 Gbit/s"),
     ] {
         let file = place.file("refused.toml", text);
         let run = tidegate(&["lab", file.to_str().expect("text")]);

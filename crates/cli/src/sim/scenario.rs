@@ -37,6 +37,8 @@ pub(super) struct Scenario {
     pub(super) expect: Vec<Expected>,
     /// The machine that this computer's kernel is; `None`: all are models.
     pub(super) kernel: Option<usize>,
+    /// Where the packets of the run are written, if somebody asks.
+    pub(super) packets: Option<super::packets::Wanted>,
 }
 
 impl Scenario {

@@ -25,7 +25,7 @@ pub fn page(experiment: &Experiment) -> String {
 }
 
 /// A document around the content of a page.
-pub(super) fn document(title: &str, body: &str) -> String {
+pub(crate) fn document(title: &str, body: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\

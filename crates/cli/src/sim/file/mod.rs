@@ -104,6 +104,7 @@ pub(super) fn parse(path: &Path, text_of: &str) -> Result<Scenario, Wrong> {
         cases,
         expect,
         kernel: None,
+        packets: None,
     };
     keys.finish()?;
     Ok(scenario)

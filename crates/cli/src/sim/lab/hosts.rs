@@ -12,8 +12,9 @@ use tidegate_sim::{CongestionControl, Ecn};
 const USUAL_MTU: u32 = 1500;
 /// Where the kernel tells which congestion controls it has.
 const CONTROLS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-/// The most bits per second that a machine carries by this way, in both directions together: some 80,000 packets of 1500 octets.
-const MOST_BITS: u64 = 1_000_000_000;
+/// The most bits per second that a machine carries by this way, in both directions together: some 160,000 packets of 1500 octets. (Two
+/// processors carried 1.9 Gbit/s, and were late beyond.)
+const MOST_BITS: u64 = 2_000_000_000;
 
 /// The real hosts of a run.
 #[derive(Debug, Default)]
@@ -117,9 +118,9 @@ pub(super) fn possible(scenario: &Scenario) -> anyhow::Result<()> {
         }
     }
     let carried: u64 = scenario.cables.iter().map(|cable| rate(&cable.up) + rate(&cable.down)).min().unwrap_or(0);
-    if carried > 2 * MOST_BITS {
+    if carried > MOST_BITS {
         anyhow::bail!(
-            "no link of it is slower than 1 Gbit/s, and no more than that passes through user space; use `tidegate sim`, or a slower link"
+            "its slowest link carries more than 2 Gbit/s, both directions together, and user space does not; use `tidegate sim`, or a slower link"
         );
     }
     Ok(())

@@ -8,6 +8,7 @@ use super::real::machines;
 use super::set_apart;
 use crate::sim::file;
 use crate::sim::lay::{self, Laid, START};
+use crate::sim::packets::{self, Packets};
 use crate::sim::prepare;
 use crate::sim::run::LinkCourse;
 use crate::sim::scenario::Scenario;
@@ -66,6 +67,9 @@ pub struct Options {
     /// Write what the line did into this file, as CSV, every half second.
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
+    /// Write the gateway's packets with their class, wait and fate as pcapng, for Wireshark; of one device: FILE:gateway/eth0.
+    #[arg(long, value_name = "FILE")]
+    pub pcapng: Option<String>,
     /// What the network gets of the machine.
     #[command(flatten)]
     pub effort: Effort,
@@ -117,7 +121,9 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
     let child = host(YOU)?.start(program(options)).with_context(|| format!("cannot start {}", in_words(options)))?;
     let edges = Edges::new(tuns, START, options.effort.busy);
     let meter = Meter::new(options, &scenario, &laid)?;
-    let status = Session { driver, edges, laid, meter, child }.go()?;
+    let wanted = options.pcapng.as_deref().map(packets::Wanted::parse);
+    let packets = wanted.map(|wanted| Packets::observe(&wanted, &scenario, &mut laid)).transpose()?;
+    let status = Session { driver, edges, laid, meter, packets, child }.go()?;
     for (line, program) in &far {
         let fate = program.fate();
         if fate.failed() {
@@ -180,6 +186,8 @@ struct Session {
     edges: Edges,
     laid: Laid,
     meter: Meter,
+    /// The packets, where they are written.
+    packets: Option<Packets>,
     child: Child,
 }
 
@@ -191,6 +199,9 @@ impl Session {
         let status = loop {
             now += NOTICE;
             self.driver.run(&mut self.laid.world, &mut self.edges, now).context("the device is gone")?;
+            if let Some(packets) = &mut self.packets {
+                packets.write(&mut self.laid, now)?;
+            }
             if now >= step {
                 step += STEP;
                 self.meter.tell(&mut self.laid, now)?;
@@ -199,6 +210,9 @@ impl Session {
                 break status;
             }
         };
+        if let Some(packets) = &mut self.packets {
+            packets.write(&mut self.laid, Time::NEVER)?;
+        }
         self.meter.end(&self.driver);
         Ok(status)
     }
@@ -277,7 +291,7 @@ impl Meter {
         let late = driver.lateness.quantile(0.99);
         if late.0 > tidegate_measure::experiment::Lateness::BELIEVED {
             eprintln!(
-                "tidegate shell: this machine was late: one packet in a hundred came {} later than the link says; --busy may help",
+                "tidegate shell: this machine was late: one packet in a hundred came {} later than the link says; --realtime or --busy may help",
                 tidegate_report::span(late.0)
             );
         }
