@@ -74,6 +74,8 @@ const LINKS: &str = "link add link0 type dummy\nlink add link1 type dummy\nlink 
 /// How both carry out a script: `run NAME WHOSE`.
 const RUN: &str = r#"#!/bin/sh
 # $1: the script's name, $2: whose tc, $3: where the tools are
+# Otherwise devices send packets of their own.
+echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6; echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6
 ip -batch $3/links
 if [ -f $3/$1.batch ]; then
     $3/$2/tc -force -batch $3/$1.batch >/dev/null 2>&1

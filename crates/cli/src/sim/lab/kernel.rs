@@ -75,6 +75,9 @@ pub(super) fn machine(scenario: &Scenario) -> anyhow::Result<usize> {
             of.name
         );
     }
+    if scenario.packets.is_some() {
+        bail!("--router kernel: what waits in the kernel's queues cannot be written as packets; leave --pcapng out");
+    }
     not_the_slowest(scenario, *node)?;
     Ok(*node)
 }
