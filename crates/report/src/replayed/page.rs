@@ -6,7 +6,7 @@ use crate::chart::{
     Axis, Course, Courses, Drawing, Drawn, Group, LOOKS, Look, Mark, cases, cases_spans, courses, escape,
 };
 use crate::experiment::page_document;
-use crate::html::parts::{Data, Reading, chip, figure, prose, span_title, spans};
+use crate::html::parts::{Data, Reading, THE_SAME, chip, ending, figure, prose, span_title, spans};
 use std::fmt::Write as _;
 use tidegate_measure::replayed::{Class, Fates, LADDER, Outcome, Replayed};
 
@@ -250,16 +250,6 @@ fn rest(replayed: &Replayed) -> String {
     for data in [losses, flows].iter().filter(|data| !data.rows.is_empty()) {
         let _ = writeln!(out, "<section>\n<h2>{}</h2>\n{}</section>", escape(&data.caption), data.table());
     }
-    if !replayed.notes.is_empty() {
-        let notes: String = replayed.notes.iter().map(|note| format!("<li>{}</li>", prose(note))).collect();
-        let _ = writeln!(out, "<section>\n<h2>Notes</h2>\n<ul class=\"notes\">{notes}</ul>\n</section>");
-    }
-    let _ = writeln!(
-        out,
-        "<footer>\n<h2>Again</h2>\n<p>This command gives the same figures, to the last digit:</p>\n<pre tabindex=\"0\">{}</pre>\n\
-         <p class=\"small\">tidegate {}.</p>\n</footer>",
-        escape(&replayed.again),
-        escape(&replayed.version)
-    );
+    out.push_str(&ending(&replayed.notes, THE_SAME, &replayed.again, &format!("tidegate {}", replayed.version)));
     out
 }
