@@ -161,6 +161,18 @@ impl Head {
         }
     }
 
+    /// A router takes one from the hops that are left; false: this was the last.
+    pub fn hop(&mut self) -> bool {
+        let (at, header) = match self.ethertype() {
+            ethertype::IPV4 => (8, true),
+            ethertype::IPV6 => (7, false),
+            _ => return true,
+        };
+        let Some(left) = self.network().get(at).copied() else { return true };
+        self.replace(at, &[left.saturating_sub(1)], header, None);
+        left > 1
+    }
+
     fn adjust(&mut self, at: usize, old: &[u8], new: &[u8]) {
         if let Some(sum) = word(self.network(), at) {
             self.put_word(at, updated(sum, old, new));
