@@ -2,6 +2,7 @@
 //! Chores of the house: `cargo xtask TASK`.
 
 mod fidelity;
+mod kernel_proof;
 mod oracle_fuzz;
 mod told;
 mod validation;
@@ -16,6 +17,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   fidelity FILE          docs/fidelity.md, from the output of a test run
   validation FILE        docs/validation.md, likewise
   oracle-fuzz [OPTIONS]  random trees against a real kernel; `--help` after it says more
+  kernel-proof KERNEL PROGRAM OUT SCRIPT…  our netlink messages beside tc's in a kernel with every kind
   virtual-lab KERNEL TIDEGATE OUT SCENARIO…  scenarios with real hosts in virtual time";
 
 fn main() -> ExitCode {
@@ -24,6 +26,7 @@ fn main() -> ExitCode {
         Some("walls") => walls::run(root()),
         Some("fidelity") => fidelity::run(root(), &words[1..]),
         Some("validation") => validation::run(root(), &words[1..]),
+        Some("kernel-proof") => kernel_proof::run(&words[1..]),
         Some("virtual-lab") => virtual_lab::run(&words[1..]),
         Some("oracle-fuzz") => oracle_fuzz::run(root(), &words[1..]),
         Some("--help" | "-h" | "help") => {

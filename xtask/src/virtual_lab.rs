@@ -13,10 +13,13 @@ const USAGE: &str = "usage: cargo xtask virtual-lab KERNEL TIDEGATE OUT SCENARIO
   TIDEGATE  the program
   OUT       where virtual-NAME.json is written";
 
-/// The first process of the guest. The tunables keep the C library from registers that such a kernel does not save.
+/// They keep the C library from registers that such a kernel does not save.
+pub(crate) const TUNABLES: &str = "GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX2,-AVX,-BMI2,-RTM,-AVX_Fast_Unaligned_Load,-XSAVEC,-XSAVE,-ERMS,-FSRM";
+
+/// The first process of the guest.
 const INIT: &str = r#"#!/bin/sh
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
-export GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX2,-AVX,-BMI2,-RTM,-AVX_Fast_Unaligned_Load,-XSAVEC,-XSAVE,-ERMS,-FSRM
+export TUNABLES
 I=$LAB_KERNEL/inject
 [ "$LAB_RT" ] || { export LAB_RT=1; exec $I rt /bin/sh $0; }
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t tmpfs tmp /run
@@ -72,7 +75,7 @@ fn measured(kernel: &Path, tidegate: &Path, out: &Path, scenario: &str) -> Resul
     let more: String = parts.map(|word| format!(" {word}")).collect();
     fs::write(dir.join("words"), format!("{} lab scenario.toml{more}\n", tidegate.display())).map_err(failed)?;
     let init = dir.join("init");
-    fs::write(&init, INIT).map_err(failed)?;
+    fs::write(&init, INIT.replace("TUNABLES", TUNABLES)).map_err(failed)?;
     make_executable(&init).map_err(failed)?;
     let result = dir.join("result.json");
     let _ = fs::remove_file(&result);
@@ -83,12 +86,12 @@ fn measured(kernel: &Path, tidegate: &Path, out: &Path, scenario: &str) -> Resul
     Ok(to)
 }
 
-fn make_executable(path: &Path) -> std::io::Result<()> {
+pub(crate) fn make_executable(path: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))
 }
 
-fn boot(kernel: &Path, dir: &Path, init: &Path) -> std::io::Result<()> {
+pub(crate) fn boot(kernel: &Path, dir: &Path, init: &Path) -> std::io::Result<()> {
     let console = fs::File::create(dir.join("console.txt"))?;
     Command::new("setarch")
         .args(["-R", "taskset", "-c", "0"])

@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode};
 use serde_json::Value;
 
 /// Each room, whether it is pure, and the rooms it may see.
-const ROOMS: [(&str, Purity, &[&str]); 16] = [
+const ROOMS: [(&str, Purity, &[&str]); 17] = [
     ("packet", Purity::NoStd, &[]),
     ("policy", Purity::Std, &["packet"]),
     ("lang", Purity::Std, &["policy", "packet"]),
@@ -20,6 +20,7 @@ const ROOMS: [(&str, Purity, &[&str]); 16] = [
     ("gateway", Purity::NoStd, &["qdisc", "classify", "policy", "packet"]),
     ("insight", Purity::Std, &["gateway", "qdisc", "classify", "policy", "packet", "lang"]),
     ("measure", Purity::Std, &[]),
+    ("pcap", Purity::NoStd, &[]),
     ("sim", Purity::NoStd, &["gateway", "qdisc", "classify", "policy", "packet", "measure"]),
     ("report", Purity::Impure, &["measure"]),
     ("os", Purity::Impure, &[]),
@@ -35,7 +36,7 @@ const ROOMS: [(&str, Purity, &[&str]); 16] = [
         Purity::Impure,
         &[
             "packet", "policy", "lang", "classify", "qdisc", "gateway", "insight", "sim", "measure", "report", "os",
-            "lab", "live", "web",
+            "lab", "live", "web", "pcap",
         ],
     ),
     (
@@ -43,7 +44,7 @@ const ROOMS: [(&str, Purity, &[&str]); 16] = [
         Purity::Impure,
         &[
             "packet", "policy", "lang", "classify", "qdisc", "gateway", "insight", "sim", "measure", "report", "os",
-            "lab", "live", "web",
+            "lab", "live", "web", "pcap",
         ],
     ),
 ];

@@ -13,6 +13,7 @@ pub mod faces;
 pub mod graph;
 pub mod import;
 pub mod intake;
+mod pcapng;
 pub mod policy;
 pub mod replay;
 pub mod run;

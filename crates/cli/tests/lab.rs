@@ -217,7 +217,7 @@ fn what_cannot_be_real_is_refused_with_the_way_out() {
     for (text, told) in [
         (format!("duration = \"1s\"\n{link}[[traffic]]\ntcp = \"a -> server\"\ncongestion = \"prague\"\n"), "prague"),
         (format!("duration = \"1s\"\n{link}[[traffic]]\ntcp = \"gateway -> server\"\n"), "which is a model"),
-        (format!("duration = \"1s\"\n{fast}[[traffic]]\ntcp = \"a -> b\"\n"), "1 Gbit/s"),
+        (format!("duration = \"1s\"\n{fast}[[traffic]]\ntcp = \"a -> b\"\n"), "2 Gbit/s"),
     ] {
         let file = place.file("refused.toml", text);
         let run = tidegate(&["lab", file.to_str().expect("text")]);
@@ -231,4 +231,52 @@ fn what_cannot_be_real_is_refused_with_the_way_out() {
     assert_eq!(run.status.code(), Some(2));
     assert!(stderr(&run).contains("fast"), "{}", stderr(&run));
     assert!(Path::new("/etc/hosts").exists());
+}
+
+/// A user's own programs: what they say is in the result, also of those that fail or hang, and the rest of the run is not lost by that.
+#[test]
+fn a_hosts_own_programs_are_started_heard_and_ended() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("lab-programs");
+    let programs = r#"
+[[programs]]
+on = "server"
+run = "echo from the server; trap 'echo asked to end; exit' TERM; while sleep 0.1; do :; done"
+
+[[programs]]
+on = "a"
+run = "ping -q -c 2 -i 0.2 server >&2; no-such-program"
+start = "500ms"
+"#;
+    let text = HOME.replace("[policies.none]", &format!("{programs}\n[policies.none]"));
+    let text = text.replace("[[traffic]]\nweb = { of = \"a -> server\", every = \"2s\" }", "");
+    let file = place.file("home.toml", text);
+    let file = file.to_str().expect("text");
+    let run = tidegate(&["lab", file, "--json", "--policy", "none", "--duration", "2s"]);
+    assert_eq!(run.status.code(), Some(0), "{}", stderr(&run));
+    assert!(stderr(&run).contains("on a, `ping -q -c 2"), "who failed is told: {}", stderr(&run));
+    let result: Value = serde_json::from_slice(&run.stdout).expect("JSON");
+    let events = result["runs"][0]["events"].as_array().expect("events");
+    let said = |on: &str| events.iter().find(|event| event["on"] == on).and_then(|event| event["output"].as_str());
+    let (server, a) = (said("server").expect("it was heard"), said("a").expect("it was heard"));
+    assert!(server.starts_with("from the server\n") && server.contains("\nasked to end\n"), "{server}");
+    assert!(server.ends_with("[it still ran at its end, and was stopped]\n"), "{server}");
+    assert!(a.contains("2 packets transmitted, 2 received") && a.ends_with("[it ended with 127]\n"), "{a}");
+    assert!(median(&result["runs"][0], "ping") > 10.0, "and the rest goes on");
+    let sim = tidegate(&["sim", file]);
+    assert_eq!(sim.status.code(), Some(2));
+    assert!(stderr(&sim).contains("simulated hosts run no programs"), "{}", stderr(&sim));
+}
+
+/// Who may not go before others is told what to do about it; nothing is half done.
+#[test]
+fn a_processor_that_is_not_there_is_told() {
+    if skip() {
+        return;
+    }
+    let run = tidegate(&["shell", "--pin", "1023", "--", "echo", "in"]);
+    assert_eq!(run.status.code(), Some(2));
+    assert!(stderr(&run).contains("no such processor"), "{}", stderr(&run));
 }

@@ -189,7 +189,7 @@ fn predictions_are_held_against_measurements() {
                 let count = counts.get_mut(arm).expect("an arm");
                 count.1 += 1;
                 let (unit, within) = (prediction_unit(found), is_within(prediction, found));
-                let shown = in_words(figure, found.median, unit);
+                let shown = with_range(figure, found, unit);
                 let _ = write!(cells, " {} |", if within { shown } else { format!("**{shown}**") });
                 if within {
                     count.0 += 1;
@@ -210,7 +210,7 @@ fn predictions_are_held_against_measurements() {
                             prediction.median, found.median
                         );
                     }
-                    None => remark = "one noisy run".to_owned(),
+                    None => remark = "by the real clock only".to_owned(),
                 }
             }
             if known {
@@ -238,6 +238,12 @@ fn said(words: &[&str]) -> String {
     words.iter().map(|word| format!(" {word}")).collect()
 }
 
+/// The middle of the repeats, and from where to where they go if there are several.
+fn with_range(figure: &str, of: &Figure, unit: &'static str) -> String {
+    let [median, least, most] = [of.median, of.least, of.most].map(|value| in_words(figure, value, unit));
+    if least == most { median } else { format!("{median} ({least} to {most})") }
+}
+
 fn prediction_unit(of: &Figure) -> &'static str {
     ["s", "bit/s", "bytes"].into_iter().find(|unit| *unit == of.unit).unwrap_or("")
 }
@@ -248,8 +254,8 @@ fn whole(counts: &BTreeMap<&str, (usize, usize)>, tables: &str, misses: &[([Stri
         "# Predicted against measured\n\n\
          `tidegate sim` predicts, `tidegate lab` measures: the same scenario, the same links and disciplines, but hosts with the TCP of a real\n\
          Linux, real sockets and real pings. Twice: with the clock of a virtual machine that stands still while anything runs (Linux 6.1, no noise,\n\
-         the same bytes each time), and with the clock of a shared virtual machine of two processors (Linux 6.18, 2026-11-22; one run of each, which gave one packet in a\n\
-         hundred 2 to 4 ms late, and so calls itself unreliable). A figure is within the\n\
+         the same bytes each time), and with the clock of a shared virtual machine of two processors (Linux 6.18, 2026-11-22, `--realtime`, other work\n\
+         going on beside it; three runs of each in four scenarios, with the middle and the range of them). A figure is within the\n\
          target if it is off by 10 % or 1 ms at most, a share or loss by 3 points; what is not stands in **bold**, with its reason.\n\n\
          | | within | of |\n|---|---:|---:|\n\
          | measured, virtual clock | {} | {} |\n| measured, this clock | {} | {} |\n",

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use tidegate_os::tun::Tun;
-use tidegate_os::{poll, socket};
+use tidegate_os::{poll, turn};
 use tidegate_packet::Time;
 
 use crate::driver::Outside;
@@ -27,7 +27,7 @@ pub struct Edges {
 impl Edges {
     /// These devices; the network's clock stands at `start` now.
     pub fn new(tuns: Vec<Tun>, start: Time, busy: bool) -> Edges {
-        socket::wake_on_time();
+        turn::wake_on_time();
         let ready = vec![true; tuns.len()];
         Edges { tuns, ready, next: 0, began: Instant::now(), start, busy }
     }

@@ -30,6 +30,8 @@ pub struct HostSpec {
     pub control: Option<String>,
     /// Its TCP asks for ECN.
     pub ecn: bool,
+    /// Segments of one size that it may hand over as one (GSO); `None`: as many as the kernel likes.
+    pub segments: Option<u32>,
 }
 
 /// A real host, going on until it is dropped.
@@ -120,7 +122,8 @@ fn set_up(spec: &HostSpec) -> Result<Tun, Trouble> {
             let _ = place::set(&format!("net/ipv6/conf/{DEVICE}/{value}"), "0");
         }
     }
-    let change = Change { up: Some(true), mtu: Some(spec.mtu), txqlen: Some(QUEUE), name: None };
+    let change =
+        Change { up: Some(true), mtu: Some(spec.mtu), txqlen: Some(QUEUE), segments: spec.segments, name: None };
     links.change(DEVICE, &change).map_err(trouble("bring up the device".to_owned(), KERNEL))?;
     for address in &spec.addresses {
         links.address(DEVICE, *address).map_err(trouble(format!("give it the address {address}"), KERNEL))?;

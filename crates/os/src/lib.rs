@@ -11,4 +11,6 @@ pub mod poll;
 pub mod process;
 pub mod sandbox;
 pub mod socket;
+pub mod talk;
 pub mod tun;
+pub mod turn;

@@ -26,6 +26,7 @@ const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
 const IFLA_TXQLEN: u16 = 13;
 const IFLA_LINKINFO: u16 = 18;
+const IFLA_GSO_MAX_SEGS: u16 = 40;
 const IFLA_INFO_KIND: u16 = 1;
 const IFF_UP: u32 = 1;
 const IFA_ADDRESS: u16 = 1;
@@ -49,6 +50,8 @@ pub struct Change {
     pub mtu: Option<u32>,
     /// Packets of the transmit queue.
     pub txqlen: Option<u32>,
+    /// Packets of one size that a sender may hand over as one (GSO); 1: each by itself.
+    pub segments: Option<u32>,
     /// Another name.
     pub name: Option<String>,
 }
@@ -115,14 +118,29 @@ impl Links {
         if let Some(packets) = change.txqlen {
             attribute(&mut attributes, IFLA_TXQLEN, &packets.to_ne_bytes());
         }
+        if let Some(segments) = change.segments {
+            attribute(&mut attributes, IFLA_GSO_MAX_SEGS, &segments.to_ne_bytes());
+        }
         if let Some(name) = &change.name {
             name_attribute(&mut attributes, name)?;
         }
         self.ask(RTM_NEWLINK, 0, index, change.up, &attributes)
     }
 
-    fn index(&self, name: &str) -> io::Result<u32> {
+    /// The number of a link.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub fn index(&self, name: &str) -> io::Result<u32> {
         Ok(rustix::net::netdevice::name_to_index(&self.socket, name)?)
+    }
+
+    /// The name of a link.
+    ///
+    /// # Errors
+    /// There is none of that number.
+    pub fn name(&self, index: u32) -> io::Result<String> {
+        Ok(rustix::net::netdevice::index_to_name(&self.socket, index)?)
     }
 
     /// Brings up the link with this index (1 is `lo`).

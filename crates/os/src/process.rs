@@ -67,11 +67,20 @@ pub fn count_descendants(root: u32, limit: usize) -> usize {
 
 /// Kills the process and all below it at once (SIGKILL). Processes already gone are no error.
 pub fn kill_tree(root: u32) {
+    signal_tree(root, Signal::KILL);
+}
+
+/// Asks the process and all below it to end (SIGTERM).
+pub fn ask_to_end(root: u32) {
+    signal_tree(root, Signal::TERM);
+}
+
+fn signal_tree(root: u32, signal: Signal) {
     let mut pids = vec![root];
     pids.extend(descendants(root).iter().map(|running| running.pid));
     for pid in pids {
         if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-            let _ = rustix::process::kill_process(pid, Signal::KILL);
+            let _ = rustix::process::kill_process(pid, signal);
         }
     }
 }

@@ -12,14 +12,10 @@ use rustix::net::{AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, So
 const TCP_INFO_OCTETS: usize = 168;
 const IPPROTO_TCP: i32 = 6;
 const TCP_INFO: i32 = 11;
-/// What the C library calls the slack of a thread's timers.
-const PR_SET_TIMERSLACK: i32 = 29;
 
 unsafe extern "C" {
     /// As POSIX has it.
     fn getsockopt(socket: i32, level: i32, name: i32, value: *mut u8, octets: *mut u32) -> i32;
-    /// As Linux has it.
-    fn prctl(option: i32, ...) -> i32;
 }
 
 /// What TCP knows of a connection (`tcp_info` of Linux).
@@ -125,13 +121,5 @@ impl Echo {
 impl AsFd for Echo {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
-    }
-}
-
-/// Lets the calling thread be woken when its time has come, not when that suits the kernel.
-pub fn wake_on_time() {
-    // SAFETY: the option takes one number and touches no memory.
-    unsafe {
-        prctl(PR_SET_TIMERSLACK, 1_usize);
     }
 }

@@ -67,11 +67,13 @@ pub fn rewrite(octets: &mut [u8], at: usize, new: &[u8]) {
     let Some(places) = Places::of(octets) else { return };
     let beneath = from < places.header;
     if beneath && !places.v6 {
-        mend(octets, Some(10), before, after, false);
+        mend(octets, 10, before, after, false);
     }
     let addresses = if places.v6 { 8..40 } else { 12..20 };
-    if !beneath || places.counts_addresses && addresses.contains(&from) {
-        mend(octets, places.transport, before, after, places.is_udp);
+    if let Some(place) = places.transport
+        && (!beneath || places.counts_addresses && addresses.contains(&from))
+    {
+        mend(octets, place, before, after, places.is_udp);
     }
 }
 
@@ -118,8 +120,8 @@ impl Places {
 }
 
 /// Mends the checksum at a place; a UDP checksum of 0 says that there is none.
-fn mend(octets: &mut [u8], place: Option<usize>, before: &[u8], after: &[u8], udp: bool) {
-    let Some(field) = place.and_then(|place| octets.get_mut(place..place + 2)) else { return };
+pub(crate) fn mend(octets: &mut [u8], place: usize, before: &[u8], after: &[u8], udp: bool) {
+    let Some(field) = octets.get_mut(place..place + 2) else { return };
     let sum = u16::from_be_bytes([field[0], field[1]]);
     if udp && sum == 0 {
         return;

@@ -21,7 +21,7 @@ pub use dissect::{Dissector, dissect, dissect_inner, innermost, transport};
 pub use draws::{Draws, Seeded};
 pub use flow::{Addrs, FlowKeys, HashKey, jenkins, siphash};
 pub use header::Head;
-pub use pool::{Fifo, Led, Meta, Pkt, Pool, Scratch, Strand, truesize};
+pub use pool::{Fifo, Led, Meta, Pkt, Pool, Scratch, Stand, Strand, truesize};
 pub use sums::Transport;
 pub use units::{Handle, Jiffies, Mark, Rate, Span, Time};
 pub use wheel::{Timer, Upkeep, Wheel};

@@ -187,6 +187,17 @@ struct Cold {
 /// Addresses and ports.
 type Ends = (Addrs, (u16, u16));
 
+/// Where a packet waits, or waited last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stand {
+    /// The innermost qdisc that took it; [`Handle::NONE`]: one that nobody named, or none at all.
+    pub qdisc: Handle,
+    /// What that qdisc hangs on: [`Handle::ROOT`], or a class; [`Handle::NONE`]: no qdisc was shown the packet.
+    pub on: Handle,
+    /// Its queue in there, where the qdisc keeps one for each flow: the minor number under which tc lists it.
+    pub queue: Option<u32>,
+}
+
 /// Slots for packets, up to a limit.
 #[derive(Debug)]
 pub struct Pool {
@@ -198,6 +209,8 @@ pub struct Pool {
     released: Vec<u32>,
     /// Copies and what they are of, while somebody follows them.
     copied: Option<Vec<(u32, u32)>>,
+    /// By slot where packets wait, while somebody follows that.
+    stands: Option<Vec<Stand>>,
     dissector: Dissector,
 }
 
@@ -212,6 +225,7 @@ impl Pool {
             limit: limit.min(NIL as usize),
             released: Vec::new(),
             copied: None,
+            stands: None,
             dissector: Dissector::default(),
         }
     }
@@ -269,6 +283,9 @@ impl Pool {
     }
 
     fn note_copy(&mut self, copy: &Pkt, of: &Pkt) {
+        if self.follows_stands() {
+            self.write_stand(copy.0, self.stand(of.0 as usize));
+        }
         if let Some(copied) = &mut self.copied {
             copied.push((copy.0, of.0));
         }
@@ -278,6 +295,57 @@ impl Pool {
     #[inline]
     pub fn take_copied(&mut self) -> impl Iterator<Item = (usize, usize)> {
         self.copied.iter_mut().flat_map(|copied| copied.drain(..)).map(|(copy, of)| (copy as usize, of as usize))
+    }
+
+    /// From now on qdiscs note where packets wait: see [`Pool::stand`].
+    pub fn follow_stands(&mut self) {
+        self.stands.get_or_insert_default();
+    }
+
+    /// Does somebody follow where packets wait?
+    #[inline]
+    pub fn follows_stands(&self) -> bool {
+        self.stands.is_some()
+    }
+
+    /// Notes that a qdisc was handed a packet; those within it come later, and what they note stays.
+    #[cold]
+    pub fn note_stand(&mut self, pkt: &Pkt, qdisc: Handle, on: Handle) {
+        self.write_stand(pkt.0, Stand { qdisc, on, queue: None });
+    }
+
+    /// Notes in which of its queues a qdisc puts a packet, if somebody follows that.
+    #[inline]
+    pub fn note_queue(&mut self, pkt: &Pkt, queue: u32) {
+        if let Some(stand) = self.stands.as_mut().and_then(|stands| stands.get_mut(pkt.0 as usize)) {
+            stand.queue = Some(queue);
+        }
+    }
+
+    /// A packet comes to another device: where it waited before is forgotten.
+    pub fn forget_stand(&mut self, pkt: &Pkt) {
+        if self.follows_stands() {
+            self.write_stand(pkt.0, Stand::default());
+        }
+    }
+
+    /// Where the packet in a slot waits or, until the slot is used again, where the one waited that left it. Nothing is known unless
+    /// somebody follows it.
+    pub fn stand(&self, slot: usize) -> Stand {
+        self.stands.as_ref().and_then(|stands| stands.get(slot)).copied().unwrap_or_default()
+    }
+
+    fn write_stand(&mut self, slot: u32, stand: Stand) {
+        let Some(stands) = &mut self.stands else { return };
+        if stands.len() <= slot as usize {
+            stands.resize(slot as usize + 1, Stand::default());
+        }
+        stands[slot as usize] = stand;
+    }
+
+    /// The slots of the copies that [`Pool::take_copied`] would tell of.
+    pub fn copied(&self) -> impl Iterator<Item = usize> {
+        self.copied.iter().flatten().map(|(copy, _)| *copy as usize)
     }
 
     /// Gives a packet's slot back.

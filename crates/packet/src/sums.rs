@@ -3,7 +3,7 @@
 //! Simulated packets come without them: they count as right until somebody rewrites octets without regard for them, and are filled in just
 //! before.
 
-use crate::checksum::{Sum, updated};
+use crate::checksum::{Sum, mend};
 use crate::dissect::transport;
 use crate::header::{Head, ethertype, proto};
 
@@ -148,16 +148,10 @@ impl Head {
             return;
         }
         if header {
-            self.adjust(HEADER_SUM, old, new);
+            mend(self.network_mut(), HEADER_SUM, old, new, false);
         }
-        let Some((transport, sum_at)) = transport.and_then(|it| Some((it, it.at + it.sum_at()?))) else { return };
-        let udp = transport.protocol == proto::UDP;
-        if udp && word(self.network(), sum_at) == Some(0) {
-            return;
-        }
-        self.adjust(sum_at, old, new);
-        if udp && word(self.network(), sum_at) == Some(0) {
-            self.put_word(sum_at, 0xffff);
+        if let Some((transport, sum_at)) = transport.and_then(|it| Some((it, it.at + it.sum_at()?))) {
+            mend(self.network_mut(), sum_at, old, new, transport.protocol == proto::UDP);
         }
     }
 
@@ -171,12 +165,6 @@ impl Head {
         let Some(left) = self.network().get(at).copied() else { return true };
         self.replace(at, &[left.saturating_sub(1)], header, None);
         left > 1
-    }
-
-    fn adjust(&mut self, at: usize, old: &[u8], new: &[u8]) {
-        if let Some(sum) = word(self.network(), at) {
-            self.put_word(at, updated(sum, old, new));
-        }
     }
 
     fn put_word(&mut self, at: usize, value: u16) {

@@ -204,6 +204,8 @@ pub struct SfqParams {
 /// Random early detection in each flow of sfq.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SfqRed {
+    /// Bytes that a flow may have; the kernel is told and never asks. Not in a dump.
+    pub limit: u32,
     /// When to mark; bytes.
     pub curve: RedCurve,
     /// Mark packets that can carry a mark instead of dropping them.

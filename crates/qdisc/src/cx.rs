@@ -280,8 +280,17 @@ impl EventRing {
 
     /// Turns what came since `mark` round: the kernel strings packets refused in one call onto a list, and frees the last first. What
     /// CoDel's law takes, where something is taken out only to be looked at, it frees at once.
+    #[inline]
     pub(crate) fn reverse_from(&mut self, mark: usize) {
-        let Some(since) = self.events.get_mut(mark..).filter(|since| since.len() > 1) else { return };
+        // Most calls refuse nothing.
+        if self.events.len() > mark + 1 {
+            self.turn_round(mark);
+        }
+    }
+
+    #[cold]
+    fn turn_round(&mut self, mark: usize) {
+        let Some(since) = self.events.get_mut(mark..) else { return };
         let put_off = |event: &Event| event.what != What::Drop(Why::Codel);
         since.sort_by_key(put_off);
         let at_once = since.partition_point(|event| !put_off(event));

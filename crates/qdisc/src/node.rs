@@ -283,6 +283,11 @@ impl Node {
     /// Hands it a packet.
     #[inline]
     pub fn enqueue(&mut self, cx: &mut Cx<'_>, pkt: Pkt) -> Enqueue {
+        if cx.pool.follows_stands() {
+            // The plain way passes several qdiscs at once; whoever follows packets wants to hear of each.
+            cx.pool.note_stand(&pkt, self.handle, self.parent);
+            return self.enqueue_any(cx, pkt);
+        }
         let len = cx.pool.meta(&pkt).len;
         match self.enqueue_plain(cx.pool, pkt, len) {
             Ok(()) => Enqueue::Queued,

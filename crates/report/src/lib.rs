@@ -10,6 +10,7 @@ mod figures;
 mod html;
 mod json;
 mod numbers;
+pub mod replayed;
 mod table;
 mod text;
 

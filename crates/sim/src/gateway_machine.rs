@@ -1,8 +1,9 @@
 //! The model machine as the simulator's machine.
 
 use crate::machine::{Machine, Offer, Origin, Port, Received};
+use crate::observe::Loss;
 use alloc::vec::Vec;
-use tidegate_gateway::{DeviceId, Gateway, Route, World};
+use tidegate_gateway::{DeviceId, Gateway, Route, What, World};
 use tidegate_packet::{Pkt, Pool, Seeded, Time};
 
 /// A [`Gateway`] with its stream of randomness; port n is the n-th device given.
@@ -136,6 +137,15 @@ impl Machine for GatewayMachine {
             self.gateway.perturb(World { now, pool, draws: &mut self.draws });
         }
         self.gateway.fire(now, device)
+    }
+
+    fn losses(&mut self, port: Port, told: &mut dyn FnMut(Loss)) {
+        let Some(device) = self.device(port) else { return };
+        for event in self.gateway.events(device) {
+            if let What::Drop(why) = event.what {
+                told(Loss { slot: event.slot as usize, at: event.at, why });
+            }
+        }
     }
 
     fn input(&mut self, pool: &mut Pool, now: Time, port: Port, pkt: &Pkt) -> bool {

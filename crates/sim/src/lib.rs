@@ -16,6 +16,7 @@ mod link;
 mod machine;
 mod machines;
 mod net;
+mod observe;
 mod probe;
 mod tcp;
 mod tcp_flow;
@@ -35,6 +36,7 @@ pub use link::{
 pub use machine::{Bands, DropTail, Limit, Machine, NoMachine, Offer, Origin, Port, Received};
 pub use machines::Machines;
 pub use net::{FlowId, Net, PathId, ProbeId, SourceId, TransactionId};
+pub use observe::{Fate, Loss as Lost, Stay};
 pub use probe::{Arrivals, Echo, Journey, ProbeSpec, Sizes, SourceSpec, SourceStats};
 pub use tcp::cc::CongestionControl;
 pub use tcp_flow::{Ecn, FlowSample, FlowSpec, FlowStats};

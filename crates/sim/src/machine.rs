@@ -1,5 +1,6 @@
 //! The machine in the middle: whatever queues packets under a policy. The simulator knows it only through [`Machine`].
 
+use crate::observe::Loss;
 use alloc::vec::Vec;
 use tidegate_packet::{Fifo, Meta, Pkt, Pool, Rate, Time};
 
@@ -64,6 +65,8 @@ pub trait Machine {
     fn origin(&self, _pool: &Pool, _port: Port, _pkt: &Pkt) -> Origin {
         Origin::Outside
     }
+    /// Tells what the device at `port` lost since this was last asked, in the order of losing.
+    fn losses(&mut self, _port: Port, _told: &mut dyn FnMut(Loss)) {}
     /// A packet came in at `port` for the machine itself; false if its rules drop it.
     fn input(&mut self, _pool: &mut Pool, _now: Time, _port: Port, _pkt: &Pkt) -> bool {
         true

@@ -2,6 +2,7 @@
 
 use crate::gateway_machine::GatewayMachine;
 use crate::machine::{Machine, Offer, Origin, Port, Received};
+use crate::observe::Loss;
 use alloc::vec::Vec;
 use tidegate_packet::{Pkt, Pool, Time};
 
@@ -128,6 +129,12 @@ impl Machine for Machines {
             Origin::Port(from) => Origin::Port(all(from)),
             Origin::Above(from) => Origin::Above(all(from)),
             other => other,
+        }
+    }
+
+    fn losses(&mut self, port: Port, told: &mut dyn FnMut(Loss)) {
+        if let Some((machine, own)) = self.at(port) {
+            machine.losses(own, told);
         }
     }
 

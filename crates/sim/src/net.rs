@@ -4,6 +4,7 @@ use crate::event::{Events, Kind, MAX_INDEX};
 use crate::foreign::Foreign;
 use crate::link::{FarEnd, Link, LinkId, LinkSpec, LinkStats, Sending, Waiting};
 use crate::machine::{Machine, Offer, Origin, Port, Received};
+use crate::observe::{Fate, Observed};
 use crate::probe::{Probe, ProbeSpec, Source, SourceSpec};
 use crate::tcp::receiver::AckSegment;
 use crate::tcp_flow::{FlowSpec, TcpFlow};
@@ -98,6 +99,7 @@ pub struct Net<M> {
     /// Packets the pool had no room for.
     pub overflow: u64,
     pub(crate) foreign: Foreign,
+    pub(crate) observed: Option<Observed>,
 }
 
 impl<M: Machine> Net<M> {
@@ -122,6 +124,7 @@ impl<M: Machine> Net<M> {
             sampling: None,
             overflow: 0,
             foreign: Foreign::default(),
+            observed: None,
         }
     }
 
@@ -223,7 +226,7 @@ impl<M: Machine> Net<M> {
         let _ = match far_end {
             FarEnd::Elsewhere => self.hop(pkt, Origin::Outside),
             FarEnd::Beneath(upper) => self.hop(pkt, Origin::Above(upper)),
-            FarEnd::Port(port) => match self.machine.receive(&mut self.pool, self.now, port, pkt) {
+            FarEnd::Port(port) => match self.receive(port, pkt) {
                 Received::Passed(pkt, port) => self.hop(pkt, Origin::Port(port)),
                 Received::Taken => {
                     // It waits at a device that gives back what it is given, or it is lost.
@@ -232,6 +235,16 @@ impl<M: Machine> Net<M> {
                 }
             },
         };
+    }
+
+    /// A packet comes to a port of the machine; it may have to wait at a device that gives back what it is given.
+    fn receive(&mut self, port: Port, pkt: Pkt) -> Received {
+        self.stay_begins(&pkt);
+        let received = self.machine.receive(&mut self.pool, self.now, port, pkt);
+        if let Received::Passed(pkt, _) = &received {
+            self.stay_is_none(pkt);
+        }
+        received
     }
 
     /// Lets the devices go on that give back what they are given.
@@ -292,17 +305,22 @@ impl<M: Machine> Net<M> {
         let len = self.pool.meta(&pkt).frame_len;
         match self.links[at].spec.waiting {
             Waiting::DropTail(_) => {
+                self.stay_begins(&pkt);
+                let slot = pkt.slot();
                 let link = &mut self.links[at];
                 if !link.admits(self.now, len) {
                     link.stats.dropped += 1;
+                    self.stay_ends(slot, at, self.now, Fate::Lost(None));
                     self.lose(pkt);
                     return Offer::Dropped;
                 }
                 let sending = link.send(self.now, pkt, len, &mut self.draws);
+                self.stay_ends(slot, at, sending.start, Fate::Sent);
                 self.under_way(at, sending);
                 Offer::Queued
             }
             Waiting::Port { port, .. } => {
+                self.stay_begins(&pkt);
                 let offer = self.machine.offer(&mut self.pool, self.now, port, origin, pkt);
                 self.collect(at);
                 self.serve(at);
@@ -325,6 +343,7 @@ impl<M: Machine> Net<M> {
             let polled = self.machine.poll(&mut self.pool, self.now, port);
             self.collect(at);
             let Some(pkt) = polled else { break };
+            self.stay_ends(pkt.slot(), at, self.now, Fate::Sent);
             self.release_share(&pkt);
             self.see_if_it_strays(&pkt, at);
             if self.links[at].spec.far_end == FarEnd::Port(port) {
@@ -409,6 +428,10 @@ impl<M: Machine> Net<M> {
 
     /// Gives the copies that the machine made what is known of the packets they are of.
     fn follow_copies(&mut self) {
+        if self.observed.is_some() {
+            let copies: Vec<usize> = self.pool.copied().collect();
+            copies.into_iter().for_each(|copy| self.copy_stays(copy));
+        }
         for (copy, of) in self.pool.take_copied() {
             if copy >= self.cargo.len() {
                 self.cargo.resize(copy + 1, Cargo::default());
@@ -420,9 +443,11 @@ impl<M: Machine> Net<M> {
 
     /// Books what the machine lost while it worked on the port of link `at`.
     fn collect(&mut self, at: usize) {
+        self.stays_are_lost(at);
         self.follow_copies();
         while let Some(slot) = self.pool.take_released() {
             self.links[at].stats.dropped += 1;
+            self.stay_ends(slot, at, self.now, Fate::Lost(None));
             let cargo = self.cargo[slot];
             self.book_loss(cargo);
         }

@@ -93,6 +93,7 @@ impl Effect {
                     mtu: mtu.parse().ok(),
                     txqlen: txqlen.parse().ok(),
                     name: (!to.is_empty()).then(|| to.into()),
+                    ..Change::default()
                 },
             },
             _ => return None,
@@ -125,7 +126,7 @@ mod tests {
 
     #[test]
     fn effects_survive_the_wire_and_nonsense_is_none() {
-        let change = Change { up: Some(false), mtu: Some(1492), txqlen: None, name: Some("x".into()) };
+        let change = Change { up: Some(false), mtu: Some(1492), name: Some("x".into()), ..Change::default() };
         let effects = [
             Effect::Write { path: "/sys/a".into(), text: String::new() },
             Effect::Remove { path: "/sys/a".into() },

@@ -5,6 +5,7 @@
 //! nobody recorded: a question to the engine, or a picture for a class.
 
 mod beside;
+pub(crate) mod captured;
 mod draws;
 mod files;
 mod frame;
@@ -13,15 +14,19 @@ mod run;
 
 use crate::faces::Machine;
 use anyhow::Context;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// What `tidegate replay` is told.
 #[derive(clap::Args)]
-#[command(after_help = "Exit codes: 0 done; 1 bad input, or recorded draws left over; 2 wrong usage.")]
+#[command(after_help = "\
+Exit codes: 0 done; 1 bad input, recorded draws left over, or a policy that fails; 2 wrong usage.
+
+Example: tidegate replay --capture monday.pcap --policy gateway.sh --rate 2mbit --html monday.html")]
 pub struct Options {
     /// Folders with link, script.tc, schedule.csv and, if the run was recorded, draws.csv.
-    #[arg(required = true, value_name = "DIR")]
+    #[arg(required_unless_present = "capture", value_name = "DIR")]
     dirs: Vec<PathBuf>,
     /// Write egress.csv, drops.csv, stats.txt, filters.txt and snap.txt there; with several DIRs into a folder each.
     #[arg(long, value_name = "DIR")]
@@ -35,10 +40,20 @@ pub struct Options {
     /// Where there is no draws.csv, what is random comes from this seed.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    #[command(flatten)]
+    captured: captured::Options,
 }
 
 /// Plays `tidegate replay`.
 pub fn command(options: &Options) -> ExitCode {
+    if options.captured.is_asked() {
+        return captured(options);
+    }
+    if !options.captured.is_silent() {
+        // Clap lets that pass, because folders and a capture exclude each other.
+        eprintln!("tidegate replay: --policy, --rate and the like are for captures: give one with --capture");
+        return ExitCode::from(2);
+    }
     if options.picture.is_some() && options.dirs.len() > 1 {
         eprintln!("tidegate replay: one picture shows one run: give one DIR with --picture");
         return ExitCode::from(2);
@@ -58,6 +73,27 @@ pub fn command(options: &Options) -> ExitCode {
         }
     }
     code
+}
+
+/// Holds a capture against policies.
+fn captured(options: &Options) -> ExitCode {
+    if options.out.is_some() || options.picture.is_some() || options.flows {
+        eprintln!(
+            "tidegate replay: --out, --picture and --flows are for recorded runs; see --write, --html, --top for captures"
+        );
+        return ExitCode::from(2);
+    }
+    match captured::replay(&options.captured, options.seed) {
+        Ok(told) => {
+            // Whoever reads may have had enough: a closed pipe is no error.
+            let _ = std::io::stdout().lock().write_all(told.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("tidegate replay: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// Does one recorded run again; tells what happened.

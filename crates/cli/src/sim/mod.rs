@@ -14,6 +14,7 @@ mod judge;
 pub mod lab;
 mod lay;
 mod options;
+mod packets;
 mod prepare;
 mod run;
 mod scenario;
@@ -92,6 +93,15 @@ fn experiment(options: &Options, execution: &str, carry_out: CarryOut<'_>) -> an
     Ok((text, code(&experiment)))
 }
 
+/// Carries out a scenario that another command made; places in its text mean nothing to whoever asked for that.
+pub(crate) fn of_text(path: &std::path::Path, text: &str) -> anyhow::Result<Experiment> {
+    let wrong = |wrong: Wrong| anyhow::anyhow!(wrong.shown(path, text));
+    let mut scenario = file::parse(path, text).map_err(wrong)?;
+    let prepared = prepare::prepare(&mut scenario).map_err(wrong)?;
+    let runs = simulate(&scenario, &prepared, &[], tidegate_os::interrupt::notice())?;
+    Ok(document::experiment(&scenario, &prepared, "sim", String::new(), runs))
+}
+
 fn shown(scenario: &Scenario, wrong: &Wrong) -> anyhow::Error {
     anyhow::anyhow!(wrong.shown(&scenario.path, &scenario.text))
 }
@@ -123,6 +133,8 @@ fn narrow(scenario: &mut Scenario, options: &Options) -> anyhow::Result<()> {
     scenario.seed = options.seed.unwrap_or(scenario.seed);
     scenario.repeats = options.repeats.unwrap_or(scenario.repeats);
     scenario.duration = options.duration.unwrap_or(scenario.duration);
+    scenario.packets = options.pcapng.as_deref().map(packets::Wanted::parse);
+    packets::one_run(scenario.packets.as_ref(), scenario.cases.len() * scenario.repeats as usize)?;
     Ok(())
 }
 
@@ -181,6 +193,10 @@ fn cases(scenario: &Scenario) -> Vec<Case> {
 
 /// Does all runs in virtual time, several at once.
 fn simulate(scenario: &Scenario, prepared: &Prepared, asked: &[At], stop: &AtomicBool) -> anyhow::Result<Vec<Run>> {
+    if let Some(program) = scenario.cases.iter().flat_map(|(_, load)| &scenario.loads[*load].programs).next() {
+        let how = "`tidegate lab` runs them on real hosts; for the rest of the file: `--load NAME` of a load without";
+        return Err(shown(scenario, &Wrong::new(program.at.clone(), "simulated hosts run no programs", how)));
+    }
     warn(scenario);
     let cases = cases(scenario);
     let seconds = cases.len() as u64 * (scenario.end().0 / 1_000_000_000);

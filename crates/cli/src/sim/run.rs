@@ -2,6 +2,7 @@
 
 use super::document;
 use super::lay::{self, Laid, START};
+use super::packets::Packets;
 use super::prepare::{self, Prepared};
 use super::scenario::{At, Command, Happening, Item, Line, Role, Scenario};
 use super::shown;
@@ -41,6 +42,8 @@ pub(super) struct Run<'s, T> {
     pub(super) step: Span,
     /// When it was stopped, if it was.
     pub(super) cut: Option<Time>,
+    /// The packets, where they are written.
+    packets: Option<Packets>,
     /// Rings as they were last told.
     rings: Vec<Vec<u32>>,
 }
@@ -87,6 +90,9 @@ pub(super) fn run<T: Traffic>(
     let seed = scenario.seed.wrapping_add(u64::from(case.repeat));
     let laid = lay::lay(scenario, prepared, case.policy, seed).map_err(|wrong| shown(scenario, &wrong))?;
     let mut run = Run::new(scenario, case, laid, traffic);
+    if let Some(wanted) = &scenario.packets {
+        run.packets = Some(Packets::observe(wanted, scenario, &mut run.laid)?);
+    }
     run.begin()?;
     run.go(asked, stop, done)?;
     Ok(document::run(run, seed))
@@ -106,6 +112,7 @@ impl<'s, T: Traffic> Run<'s, T> {
             events: Vec::new(),
             step: scenario.step,
             cut: None,
+            packets: None,
             rings: Vec::new(),
         };
         run.rings = run.rings_now();
@@ -144,7 +151,7 @@ impl<'s, T: Traffic> Run<'s, T> {
     fn go(&mut self, asked: &'s [At], stop: &AtomicBool, done: &(dyn Fn(u64) + Sync)) -> anyhow::Result<()> {
         let mut seconds = 0;
         for (at, due) in self.agenda(asked) {
-            self.traffic.advance(&mut self.laid, at)?;
+            self.advance(at)?;
             match due {
                 Due::Step => {
                     self.traffic.step_ended(&mut self.laid, at);
@@ -170,13 +177,25 @@ impl<'s, T: Traffic> Run<'s, T> {
             }
         }
         let end = self.cut.unwrap_or(START + self.scenario.end() + T::GRACE);
-        self.traffic.advance(&mut self.laid, end)?;
+        self.advance(end)?;
+        if let Some(packets) = &mut self.packets {
+            packets.write(&mut self.laid, Time::NEVER)?;
+        }
         for edge in 0..2 {
             if self.edges[edge].is_empty() {
                 self.edges[edge] = self.acked();
             }
         }
         Ok(())
+    }
+
+    /// Lets time pass.
+    fn advance(&mut self, to: Time) -> anyhow::Result<()> {
+        self.traffic.advance(&mut self.laid, to)?;
+        match &mut self.packets {
+            Some(packets) => packets.write(&mut self.laid, to),
+            None => Ok(()),
+        }
     }
 
     /// What there is to do, in the order of time: of what falls together, readings come first.

@@ -35,6 +35,8 @@ pub(super) struct Scenario {
     /// The cases, by the numbers of policy and load.
     pub(super) cases: Vec<(usize, usize)>,
     pub(super) expect: Vec<Expected>,
+    /// Where the packets of the run are written, if somebody asks.
+    pub(super) packets: Option<super::packets::Wanted>,
 }
 
 impl Scenario {
@@ -240,6 +242,20 @@ pub(super) struct Load {
     /// The test of flent's that it is.
     pub(super) test: Option<String>,
     pub(super) items: Vec<Item>,
+    pub(super) programs: Vec<Program>,
+}
+
+/// A program of the user's on a real host.
+#[derive(Clone, Debug)]
+pub(super) struct Program {
+    pub(super) node: usize,
+    /// The line, as a shell reads it.
+    pub(super) command: String,
+    pub(super) start: Span,
+    /// When it is stopped if it still runs; `None`: at the end.
+    pub(super) stop: Option<Span>,
+    /// Where it stands in the file.
+    pub(super) at: Range<usize>,
 }
 
 /// One thing that goes on.

@@ -56,7 +56,7 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
-fn tc_rate(bits: u64) -> String {
+pub(crate) fn tc_rate(bits: u64) -> String {
     match bits {
         b if b.is_multiple_of(1_000_000) => format!("{}mbit", b / 1_000_000),
         b if b.is_multiple_of(1000) => format!("{}kbit", b / 1000),
@@ -64,7 +64,7 @@ fn tc_rate(bits: u64) -> String {
     }
 }
 
-fn tc_time(span: Span) -> String {
+pub(crate) fn tc_time(span: Span) -> String {
     match span.0 / 1000 {
         us if us.is_multiple_of(1_000_000) => format!("{}s", us / 1_000_000),
         us if us.is_multiple_of(1000) => format!("{}ms", us / 1000),

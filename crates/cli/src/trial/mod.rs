@@ -20,16 +20,18 @@ mod verdict;
 mod words;
 
 pub(crate) use again::quoted;
+pub(crate) use again::{tc_rate, tc_time};
 pub(crate) use loads::{Burden, LAST_HOST, Transfers};
-pub(crate) use options::LoadName;
 pub use options::Options;
+pub(crate) use options::{Buffer, LoadName, buffer, rate, span, stacked};
+pub(crate) use policy::{Policy, of_taken};
+pub(crate) use reach::Place;
+pub(crate) use scenario::{START, Trees};
 
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use loads::{Item, Load};
-use policy::Policy;
-use reach::Place;
-use scenario::{Run, Trees};
+use scenario::Run;
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;

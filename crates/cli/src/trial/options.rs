@@ -215,7 +215,7 @@ impl Buffer {
     }
 }
 
-fn stacked(text: &str) -> Result<(String, String), String> {
+pub(crate) fn stacked(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((upper, lower)) if !upper.is_empty() && !lower.is_empty() && upper != lower => {
             Ok((upper.into(), lower.into()))
@@ -224,7 +224,7 @@ fn stacked(text: &str) -> Result<(String, String), String> {
     }
 }
 
-fn rate(text: &str) -> Result<Rate, String> {
+pub(crate) fn rate(text: &str) -> Result<Rate, String> {
     match units::parse_rate(text) {
         Some(rate) if rate.0 >= 125 => Ok(rate),
         Some(_) => Err("a link needs at least 1kbit".into()),
@@ -232,7 +232,7 @@ fn rate(text: &str) -> Result<Rate, String> {
     }
 }
 
-fn span(text: &str) -> Result<Span, String> {
+pub(crate) fn span(text: &str) -> Result<Span, String> {
     let micros = units::parse_time(text).ok_or("not a time; write 30ms, 2s, 500us")?;
     match micros {
         0 => Err("must be longer than nothing".into()),
@@ -245,7 +245,7 @@ fn size(text: &str) -> Result<u32, String> {
     units::parse_size(text).filter(|bytes| *bytes > 0).ok_or_else(|| "not a size; write 3000, 3k, 30kb".into())
 }
 
-fn buffer(text: &str) -> Result<Buffer, String> {
+pub(crate) fn buffer(text: &str) -> Result<Buffer, String> {
     // What ends in a unit of time is a time; a bare number is bytes.
     if text.ends_with('s') && !text.ends_with("bps") {
         return span(text).map(Buffer::Time);

@@ -12,25 +12,26 @@ use tidegate_policy::netfilter::{Condition, NfCommand};
 use tidegate_policy::{LinkKind, Op, Verb};
 
 /// What a script configured.
-pub(super) struct Policy {
+#[derive(Default)]
+pub(crate) struct Policy {
     /// The operations that were carried out, in order.
-    pub(super) ops: Vec<Op>,
+    pub(crate) ops: Vec<Op>,
     /// The devices of the machine.
-    pub(super) devices: Vec<String>,
+    pub(crate) devices: Vec<String>,
     /// The device whose policy governs the way to the modem.
-    pub(super) wan: String,
+    pub(crate) wan: String,
     /// The device that it stands on, if it does.
-    pub(super) beneath: Option<String>,
+    pub(crate) beneath: Option<String>,
     /// The device towards the LAN.
-    pub(super) lan: String,
+    pub(crate) lan: String,
     /// Devices that give back what is redirected to them.
-    pub(super) returning: Vec<String>,
+    pub(crate) returning: Vec<String>,
     /// How far the machine looks into packets.
-    pub(super) dissector: Dissector,
+    pub(crate) dissector: Dissector,
     /// Commands the script issued.
-    pub(super) commands: usize,
+    pub(crate) commands: usize,
     /// What the reader should know about the capture.
-    pub(super) notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 impl Policy {
@@ -51,7 +52,7 @@ impl Policy {
     }
 
     /// A machine with this policy, or without any.
-    pub(super) fn machine(&self, with_policy: bool, seed: u64) -> Machine {
+    pub(crate) fn machine(&self, with_policy: bool, seed: u64) -> Machine {
         let mut machine = Machine::for_script(self.devices.iter().map(String::as_str));
         machine.now = CARRIED_OUT_AT;
         machine.gateway.set_dissector(self.dissector);
@@ -85,7 +86,7 @@ impl Policy {
 
 impl Policy {
     /// What a device of this name is taken for.
-    pub(super) fn device_spec(name: &str) -> DeviceSpec {
+    pub(crate) fn device_spec(name: &str) -> DeviceSpec {
         DeviceSpec::of(&LinkKind::of_name(name))
     }
 
@@ -97,7 +98,7 @@ impl Policy {
     }
 
     /// Puts the WAN device on the one beneath.
-    pub(super) fn stack(&self, gateway: &mut Gateway) {
+    pub(crate) fn stack(&self, gateway: &mut Gateway) {
         let lower = self.beneath.as_deref().and_then(|name| gateway.device(name));
         if let (Some(upper), Some(lower)) = (gateway.device(&self.wan), lower) {
             gateway.stack_by_kind(upper, lower);
@@ -110,12 +111,21 @@ impl Policy {
 /// # Errors
 /// When it cannot be run, does not end, ends with an error, or issues a command that fails (unless told to go on).
 pub(super) fn take_in(options: &Options) -> anyhow::Result<Policy> {
-    let Taken { machine, outcomes, wan: said, lan: towards, .. } =
-        intake::read(std::slice::from_ref(&options.script), &options.how_to_read())?;
-    outcomes.iter().try_for_each(|outcome| judge(outcome, options))?;
+    let taken = intake::read(std::slice::from_ref(&options.script), &options.how_to_read())?;
+    taken.outcomes.iter().try_for_each(|outcome| judge(outcome, options))?;
+    of_taken(taken, options.dev.as_deref(), options.over.as_ref())
+}
+
+/// What was taken in, with the devices that lead to the modem and to the LAN; `dev` leads to the modem, or the upper one of `over`, which
+/// stands on the lower, if that was said.
+///
+/// # Errors
+/// When nobody says, and several devices are configured or none.
+pub(crate) fn of_taken(taken: Taken, dev: Option<&str>, over: Option<&(String, String)>) -> anyhow::Result<Policy> {
+    let Taken { machine, outcomes, wan: said, lan: towards, .. } = taken;
     let kind = |name: &str| machine.gateway.device(name).map(|id| machine.gateway.spec(id).kind);
-    let wan = match (&options.dev, &options.over) {
-        (Some(dev), _) => dev.clone(),
+    let wan = match (dev, over) {
+        (Some(dev), _) => dev.to_owned(),
         (None, Some((upper, _))) => upper.clone(),
         (None, None) => match said {
             Some(wan) => wan,
@@ -123,7 +133,7 @@ pub(super) fn take_in(options: &Options) -> anyhow::Result<Policy> {
             None => wan_of(&machine.log, |name| kind(name).is_none_or(|kind| kind == DeviceKind::Ifb))?,
         },
     };
-    let beneath = options.over.as_ref().map(|(_, lower)| lower.clone());
+    let beneath = over.map(|(_, lower)| lower.clone());
     let mut devices: Vec<String> = machine.gateway.devices().map(|id| machine.gateway.name(id).to_owned()).collect();
     for name in std::iter::once(&wan).chain(&beneath) {
         if !devices.contains(name) {

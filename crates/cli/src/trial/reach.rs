@@ -22,9 +22,9 @@ use tidegate_sim::{Bulk, Datagrams, Local, Parties, Ping, Traffic};
 
 /// A class on a device.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
-    pub(super) device: String,
-    pub(super) class: Handle,
+pub(crate) struct Place {
+    pub(crate) device: String,
+    pub(crate) class: Handle,
 }
 
 impl Place {
@@ -405,7 +405,7 @@ impl Policy {
     }
 
     /// What a class is for, from what leads to it: the words of its filters.
-    pub(super) fn title_of(&self, place: &Place, filters: &[FilterDump]) -> Option<String> {
+    pub(crate) fn title_of(&self, place: &Place, filters: &[FilterDump]) -> Option<String> {
         let mut words: Vec<String> = Vec::new();
         for dump in filters.iter().filter(|dump| dump.dev == place.device) {
             let FilterEntry::Filter { handle, params, .. } = &dump.entry else { continue };

@@ -14,7 +14,7 @@ use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_sim::{GatewayMachine, Home, HomeResult, HomeSpec, Port, Traffic};
 
 /// When packets begin to flow; the policy has stood for a while then.
-pub(super) const START: Time = Time(8_000_000_000);
+pub(crate) const START: Time = Time(8_000_000_000);
 /// The load runs for so long before measuring begins: what is measured is the steady state.
 const WARM_UP: Span = Span::secs(5);
 /// How long the idle link is measured at most.
@@ -92,14 +92,14 @@ pub(super) struct Run {
 
 /// What stands on the governed devices.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Trees {
-    pub(super) qdiscs: Vec<QdiscDump>,
-    pub(super) classes: Vec<ClassDump>,
-    pub(super) filters: Vec<FilterDump>,
+pub(crate) struct Trees {
+    pub(crate) qdiscs: Vec<QdiscDump>,
+    pub(crate) classes: Vec<ClassDump>,
+    pub(crate) filters: Vec<FilterDump>,
 }
 
 impl Trees {
-    fn of(gateway: &mut Gateway, devices: &[DeviceId], at: Time) -> Trees {
+    pub(crate) fn of(gateway: &mut Gateway, devices: &[DeviceId], at: Time) -> Trees {
         let mut trees = Trees::default();
         for id in devices {
             let (qdiscs, classes) = (gateway.qdiscs(at, *id), gateway.classes(at, *id));

@@ -1,16 +1,18 @@
-//! What real hosts do: transfers, pings, datagrams, and what people wait for. Each is a few threads in the hosts' namespaces, with real
+//! What real hosts do: transfers, pings, datagrams, what people wait for, and programs. Each is a few threads in the hosts' namespaces, with real
 //! sockets; what they saw is kept here and read while they go on.
 
 mod datagrams;
 mod door;
 mod errand;
 mod ping;
+mod program;
 mod transfer;
 
 pub use datagrams::{Datagrams, DatagramsPlan, Pace};
 pub(crate) use door::Doors;
 pub use errand::{Errand, ErrandPlan, Go};
 pub use ping::{Ping, PingPlan};
+pub use program::{Fate, Program, ProgramPlan};
 pub use transfer::{Flow, Transfer, TransferPlan};
 
 use std::io;
@@ -86,7 +88,7 @@ fn any_like(address: IpAddr) -> IpAddr {
 /// A thread with a name; it belongs to the namespace of the one that starts it.
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let work = || {
-        tidegate_os::socket::wake_on_time();
+        tidegate_os::turn::wake_on_time();
         work();
     };
     std::thread::Builder::new().name(name.to_owned()).stack_size(256 << 10).spawn(work).map(drop)

@@ -181,7 +181,7 @@ pub(super) fn sfq_red(values: &Values, stderr: &mut String) -> Result<Option<Sfq
     };
     let computed = computed(&terms, "")?;
     stderr.push_str(&computed.said);
-    Ok(Some(SfqRed { curve: computed.curve, ecn: values.has("ecn"), harddrop: values.has("harddrop") }))
+    Ok(Some(SfqRed { limit, curve: computed.curve, ecn: values.has("ecn"), harddrop: values.has("harddrop") }))
 }
 
 pub(super) fn sfb(values: &Values) -> SfbParams {

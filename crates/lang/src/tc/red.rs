@@ -94,9 +94,9 @@ fn steepness(min: u32, max: u32, probability: f64) -> Option<u8> {
 /// By how many bits the average shrinks for each cell of idle time, and the cell as a power of two.
 fn damping(wlog: u8, avpkt: u32, rate: Rate) -> Option<(u8, Box<IdleTable>)> {
     let packet_ticks = f64::from(ticks_of(rate, avpkt).0);
-    let per_tick = -libm::log(1.0 - 1.0 / (1_u64 << wlog) as f64) / packet_ticks;
+    // tc's whole numbers have 32 bits: what does not fit becomes negative. So does a weight of 2^-31, and with it the cells are small enough.
+    let per_tick = -libm::log(1.0 - 1.0 / f64::from(1_i32 << wlog)) / packet_ticks;
     let longest = 31.0 / per_tick;
-    // tc's whole numbers have 32 bits: what does not fit becomes negative, and with that small enough.
     let log = (0..32).find(|log| longest / f64::from(1_i32 << log) < 512.0)?;
     let mut table = Box::new([0; 256]);
     for (cell, shift) in table.iter_mut().enumerate().skip(1) {

@@ -209,6 +209,7 @@ impl Discipline for FqCodel {
             return Enqueue::Dropped;
         };
         let index = self.flow_of(bucket);
+        cx.pool.note_queue(&pkt, bucket + 1);
         let meta = cx.pool.meta_mut(&pkt);
         meta.scratch.set(cx.now.codel(), meta.truesize);
         self.backlogs[index as usize] += meta.len;

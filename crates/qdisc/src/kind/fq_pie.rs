@@ -146,6 +146,7 @@ impl Discipline for FqPie {
     fn enqueue(&mut self, cx: &mut Cx<'_>, own: Own, _filters: &mut FilterList, pkt: Pkt) -> Enqueue {
         self.catch_up(cx.now, own);
         let bucket = self.bucket(cx, own, &pkt);
+        cx.pool.note_queue(&pkt, bucket + 1);
         if !self.admits(cx, own, bucket, &pkt) {
             self.stats.dropped += 1;
             self.flows[bucket as usize].state.dropped();

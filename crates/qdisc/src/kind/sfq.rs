@@ -363,6 +363,7 @@ impl Discipline for Sfq {
             cx.drop(own.handle, pkt, Why::Unclassified);
             return Enqueue::Dropped;
         };
+        cx.pool.note_queue(&pkt, bucket + 1);
         if self.slots.is_empty() {
             self.make_tables();
         }
@@ -427,7 +428,12 @@ impl Discipline for Sfq {
             flows: self.flow_limit,
             depth: self.depth,
             headdrop: self.headdrop,
-            red: self.red.as_ref().map(|red| SfqRed { curve: red.law.curve(), ecn: red.ecn, harddrop: red.harddrop }),
+            red: self.red.as_ref().map(|red| SfqRed {
+                limit: 0,
+                curve: red.law.curve(),
+                ecn: red.ecn,
+                harddrop: red.harddrop,
+            }),
         })
     }
 

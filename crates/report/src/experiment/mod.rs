@@ -22,6 +22,7 @@ pub use compare::{Change, Comparing, Row, Side, comparison_json, comparison_page
 pub use flent::flent_files;
 pub use held::{Told, in_words, told};
 pub use mahimahi::mahimahi_files;
+pub(crate) use page::document as page_document;
 pub use page::page;
 pub use read::from_json;
 pub use write::to_json;

@@ -3,7 +3,7 @@
 use super::show::{Happened, Shown, Under, distinct, happened, title};
 use super::{courses, latency, series, tables, topology};
 use crate::chart::{Drawing, LOOKS, SERIES_STYLE, STYLE, escape};
-use crate::html::parts::{Data, Reading, capital, chip, figure, prose, tied};
+use crate::html::parts::{Data, Reading, THE_SAME, capital, chip, ending, figure, prose, tied};
 use crate::html::{PAGE_STYLE, POLICY, SCRIPT};
 use std::fmt::Write as _;
 use tidegate_measure::experiment::{Event, Experiment};
@@ -25,7 +25,7 @@ pub fn page(experiment: &Experiment) -> String {
 }
 
 /// A document around the content of a page.
-pub(super) fn document(title: &str, body: &str) -> String {
+pub(crate) fn document(title: &str, body: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
@@ -380,26 +380,13 @@ fn policies(experiment: &Experiment) -> String {
 const MOST_LINES: usize = 40;
 
 fn again(experiment: &Experiment) -> String {
-    let mut out = String::new();
-    if !experiment.notes.is_empty() {
-        let notes: String = experiment.notes.iter().map(|note| format!("<li>{}</li>", prose(note))).collect();
-        let _ = writeln!(out, "<section>\n<h2>Notes</h2>\n<ul class=\"notes\">{notes}</ul>\n</section>");
-    }
-    let packets: u64 = experiment.runs.iter().map(|run| run.work.0).sum();
     let promise = match experiment.execution.as_str() {
-        "sim" => "This command gives the same figures, to the last digit",
+        "sim" => THE_SAME,
         _ => "This command does the same again",
     };
+    let packets: u64 = experiment.runs.iter().map(|run| run.work.0).sum();
     let simulated = if packets > 0 { format!(", {packets} packets") } else { String::new() };
-    let _ = writeln!(
-        out,
-        "<footer>\n<h2>Again</h2>\n<p>{promise}:</p>\n<pre tabindex=\"0\">{}</pre>\n\
-         <p class=\"small\">tidegate {}, scenario {}, seed {}, {} runs{simulated}.</p>\n</footer>",
-        escape(&experiment.again),
-        escape(&experiment.version),
-        escape(&experiment.scenario),
-        experiment.seed,
-        experiment.runs.len()
-    );
-    out
+    let Experiment { version, scenario, seed, runs, .. } = experiment;
+    let made = format!("tidegate {version}, scenario {scenario}, seed {seed}, {} runs{simulated}", runs.len());
+    ending(&experiment.notes, promise, &experiment.again, &made)
 }

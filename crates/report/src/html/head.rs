@@ -1,6 +1,6 @@
 //! What was tried and what came of it: the verdict, the figures that matter, all loads at a glance.
 
-use super::parts::{Data, Reading, capital, figure, prose, tied};
+use super::parts::{Data, Reading, THE_SAME, capital, ending, figure, prose, tied};
 use crate::chart::{Axis, Range, escape, ranges};
 use crate::figures::{Asked, Pair, goodput, hardest, main_probe, pairs};
 use crate::numbers::{milliseconds, percent, rate, span};
@@ -210,19 +210,6 @@ pub(super) const KEY: &str =
 
 /// Notes and the command that makes it again.
 pub(super) fn again(trial: &Trial) -> String {
-    let mut out = String::new();
-    if !trial.notes.is_empty() {
-        let notes: String = trial.notes.iter().map(|note| format!("<li>{}</li>", prose(note))).collect();
-        let _ = writeln!(out, "<section>\n<h2>Notes</h2>\n<ul class=\"notes\">{notes}</ul>\n</section>");
-    }
-    let _ = writeln!(
-        out,
-        "<footer>\n<h2>Again</h2>\n<p>This command gives the same figures, to the last digit:</p>\n<pre tabindex=\"0\">{}</pre>\n\
-         <p class=\"small\">tidegate {}, seed {}, {} loads.</p>\n</footer>",
-        escape(&trial.again),
-        escape(&trial.version),
-        trial.seed,
-        pairs(trial).len()
-    );
-    out
+    let made = format!("tidegate {}, seed {}, {} loads", trial.version, trial.seed, pairs(trial).len());
+    ending(&trial.notes, THE_SAME, &trial.again, &made)
 }

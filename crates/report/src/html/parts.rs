@@ -143,3 +143,23 @@ pub(crate) fn end_of(run: &Run) -> u64 {
     let asked = run.probes.iter().filter_map(|probe| probe.answers.last()).map(|(sent, _)| *sent).max().unwrap_or(0);
     steps.max(asked).max(run.window.1).max(1)
 }
+
+/// What the command that makes a page again gives, where no real clock decides.
+pub(crate) const THE_SAME: &str = "This command gives the same figures, to the last digit";
+
+/// The end of a page: notes, what the command that makes it again promises, that command, and what made the page.
+pub(crate) fn ending(notes: &[String], promise: &str, again: &str, made: &str) -> String {
+    let mut out = String::new();
+    if !notes.is_empty() {
+        let notes: String = notes.iter().map(|note| format!("<li>{}</li>", prose(note))).collect();
+        let _ = writeln!(out, "<section>\n<h2>Notes</h2>\n<ul class=\"notes\">{notes}</ul>\n</section>");
+    }
+    let _ = writeln!(
+        out,
+        "<footer>\n<h2>Again</h2>\n<p>{promise}:</p>\n<pre tabindex=\"0\">{}</pre>\n\
+         <p class=\"small\">{}.</p>\n</footer>",
+        escape(again),
+        escape(made)
+    );
+    out
+}

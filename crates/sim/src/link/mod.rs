@@ -145,6 +145,8 @@ pub(crate) struct Frame {
 /// What became of a packet that was put on a link.
 #[derive(Debug)]
 pub(crate) struct Sending {
+    /// When its transmission begins.
+    pub(crate) start: Time,
     /// When it is through.
     pub(crate) left: Time,
     /// An arrival to schedule.
@@ -279,7 +281,7 @@ impl Link {
         self.stats.busy_ns += left.since(start).0;
         if lost {
             self.stats.lost += 1;
-            return Sending { left, arrival: None, lost: Some(pkt) };
+            return Sending { start, left, arrival: None, lost: Some(pkt) };
         }
         let mut arrives = left + self.spec.delay;
         if self.spec.jitter.0 > 0 || self.uneven {
@@ -288,7 +290,7 @@ impl Link {
             arrives = (arrives + late).max(before);
         }
         let arrival = self.put_in_line(arrives, pkt);
-        Sending { left, arrival, lost: None }
+        Sending { start, left, arrival, lost: None }
     }
 
     /// When a frame's transmission begins and ends.

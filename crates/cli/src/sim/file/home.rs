@@ -8,8 +8,8 @@ use super::network::Network;
 use crate::tables::{Keys, Value, Wrong, number, rate, size, some_span, text, texts};
 use tidegate_packet::Span;
 
-/// LAN and the cable to the modem, bits per second.
-const FAST: u64 = 100_000_000;
+/// What wires carry, bits per second: LAN and the cable to the modem are the slowest that is faster than the line.
+const WIRES: [u64; 4] = [100_000_000, 1_000_000_000, 10_000_000_000, 100_000_000_000];
 
 /// Adds the nodes a, b, gateway, modem, isp, server and their links.
 pub(super) fn read(value: Value<'_>, network: &mut Network) -> Result<(), Wrong> {
@@ -17,7 +17,8 @@ pub(super) fn read(value: Value<'_>, network: &mut Network) -> Result<(), Wrong>
     let up = rate(keys.need("up", "how fast is the line away from home? `up = \"768kbit\"`")?)?;
     let down = rate(keys.need("down", "how fast is the line towards home? `down = \"4mbit\"`")?)?;
     let rtt = keys.read("rtt", some_span)?.unwrap_or(Span::millis(20));
-    let cable_rate = keys.read("cable", rate)?.unwrap_or(FAST);
+    let wires = WIRES.into_iter().find(|wire| *wire > up.max(down)).unwrap_or(WIRES[3]);
+    let cable_rate = keys.read("cable", rate)?.unwrap_or(wires);
     let ring = keys.read("ring", |value| number(value, 1, 65_536))?.map(|frames| frames as u32);
     let bql = keys.read("bql", size)?.map(|bytes| bytes.clamp(1, u64::from(u32::MAX)) as u32);
     let framing = keys.read("framing", framing)?;
@@ -46,7 +47,7 @@ pub(super) fn read(value: Value<'_>, network: &mut Network) -> Result<(), Wrong>
     };
     let mut lan_ends: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
     lan_ends.push(format!("gateway:{lan}"));
-    lay("lan", &lan_ends, wire(Some(FAST)), wire(Some(FAST)))?;
+    lay("lan", &lan_ends, wire(Some(wires)), wire(Some(wires)))?;
     let card = Line { ring, bql, ..wire(Some(cable_rate)) };
     let outside = beneath.as_deref().unwrap_or(wan.as_str());
     lay("cable", &[format!("gateway:{outside}"), "modem".into()], card, wire(Some(cable_rate)))?;

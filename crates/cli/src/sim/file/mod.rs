@@ -9,10 +9,11 @@ mod home;
 mod lines;
 mod network;
 mod policies;
+mod programs;
 mod timeline;
 mod traffic;
 
-use super::scenario::{Load, Scenario};
+use super::scenario::{Item, Load, Program, Scenario};
 use crate::tables::{self, Keys, Value, Wrong, in_order, list, number, some_span, span, text};
 use network::Network;
 use std::path::Path;
@@ -55,14 +56,17 @@ pub(super) fn parse(path: &Path, text_of: &str) -> Result<Scenario, Wrong> {
     if let Some(hosts) = keys.get("hosts") {
         network.hosts(hosts)?;
     }
-    let everywhere = keys.get("traffic").map(|all| traffic::items(all, &mut network)).transpose()?.unwrap_or_default();
+    let items = keys.get("traffic").map(|all| traffic::items(all, &mut network)).transpose()?.unwrap_or_default();
+    let programs = keys.get("programs").map(|all| programs::read(all, &mut network)).transpose()?.unwrap_or_default();
+    let everywhere = Everywhere { items, programs };
     let mut loads = Vec::new();
     for (name, value) in named(keys.get("loads"))? {
         loads.push(load(name, value, &everywhere, &mut network)?);
     }
     if loads.is_empty() {
-        let items = traffic::joined(&everywhere, Vec::new())?;
-        loads.push(Load { name: "load".into(), title: String::new(), test: None, items });
+        let Everywhere { items, programs } = everywhere;
+        let items = traffic::joined(&items, Vec::new())?;
+        loads.push(Load { name: "load".into(), title: String::new(), test: None, items, programs });
     }
     network.settle();
     for item in loads.iter().flat_map(|load| &load.items) {
@@ -99,6 +103,7 @@ pub(super) fn parse(path: &Path, text_of: &str) -> Result<Scenario, Wrong> {
         at,
         cases,
         expect,
+        packets: None,
     };
     keys.finish()?;
     Ok(scenario)
@@ -132,12 +137,13 @@ fn named<'t>(value: Option<Value<'t>>) -> Result<Vec<(&'t str, Value<'t>)>, Wron
         .collect()
 }
 
-fn load(
-    name: &str,
-    value: Value<'_>,
-    everywhere: &[super::scenario::Item],
-    network: &mut Network,
-) -> Result<Load, Wrong> {
+/// What goes on under every load.
+struct Everywhere {
+    items: Vec<Item>,
+    programs: Vec<Program>,
+}
+
+fn load(name: &str, value: Value<'_>, everywhere: &Everywhere, network: &mut Network) -> Result<Load, Wrong> {
     let mut keys = Keys::of(value)?;
     let title = keys.read("title", text)?.unwrap_or(name).to_owned();
     let mut test = None;
@@ -146,8 +152,13 @@ fn load(
         own = traffic::items(all, network)?;
         test = list(all)?.iter().find_map(|one| one.get_ref().get("test")?.get_ref().as_str()).map(str::to_owned);
     }
+    let mut programs = everywhere.programs.clone();
+    if let Some(all) = keys.get("programs") {
+        programs.extend(programs::read(all, network)?);
+    }
     keys.finish()?;
-    Ok(Load { name: name.to_owned(), title, test, items: traffic::joined(everywhere, own)? })
+    let items = traffic::joined(&everywhere.items, own)?;
+    Ok(Load { name: name.to_owned(), title, test, items, programs })
 }
 
 #[cfg(test)]

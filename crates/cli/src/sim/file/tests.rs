@@ -212,3 +212,26 @@ fn flents_tests_by_their_names() {
         assert_eq!((load.items.len(), load.test.as_deref()), (count, Some(test)));
     }
 }
+
+#[test]
+fn programs_run_on_hosts() {
+    let with = |programs: &str| {
+        let traffic = "traffic = [{ tcp = 'a -> server', count = 2 }]";
+        GOOD.replace(traffic, &format!("{traffic}\nprograms = [{{ {programs} }}]"))
+    };
+    let text = with("on = 'a', run = 'iperf3 -c server', start = '1s', stop = '9s'");
+    let scenario = read(&text).unwrap_or_else(|_| panic!("{}", error(&text)));
+    let program = &scenario.loads[0].programs[0];
+    assert_eq!(
+        (program.command.as_str(), program.start, program.stop),
+        ("iperf3 -c server", Span::secs(1), Some(Span::secs(9)))
+    );
+    for (programs, why) in [
+        ("on = 'nobody', run = 'true'", "nobody is called `nobody`"),
+        ("on = 'gateway', run = 'true'", "no program runs there"),
+        ("on = 'a'", "what is run?"),
+        ("on = 'a', run = 'true', start = '2s', stop = '1s'", "it would stop before it starts"),
+    ] {
+        assert!(error(&with(programs)).contains(why), "{}", error(&with(programs)));
+    }
+}

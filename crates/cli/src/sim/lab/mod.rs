@@ -83,7 +83,7 @@ fn carry_out(
         if !runs.is_empty() && stop.load(Ordering::Relaxed) {
             break;
         }
-        let traffic = Real::new(options.busy);
+        let traffic = Real::new(options);
         runs.push(run::run(scenario, prepared, case, asked, stop, &|n| bar.inc(n), traffic)?);
     }
     bar.finish_and_clear();

@@ -1,6 +1,8 @@
 //! The command line of `tidegate lab`.
 
+use anyhow::Context;
 use clap::Parser;
+use tidegate_os::turn::Turn;
 
 /// Do an experiment that a scenario's file describes with real hosts: the kernel's TCP in namespaces, joined by the scenario's links, by
 /// the real clock.
@@ -10,7 +12,41 @@ pub struct Options {
     /// The experiment, as `tidegate sim` knows it.
     #[command(flatten)]
     pub scenario: super::super::Options,
+    /// Hosts send each segment by itself, as simulated ones do (GSO off).
+    #[arg(long)]
+    pub no_gso: bool,
+    /// What the network gets of the machine.
+    #[command(flatten)]
+    pub effort: Effort,
+}
+
+/// What the network gets of the machine, so that nothing is late.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+#[group(skip)]
+pub struct Effort {
     /// Never sleep between packets: exact to microseconds, and a processor is busy all the time.
     #[arg(long)]
     pub busy: bool,
+    /// Go before all other programs (SCHED_FIFO): as root, or with `ulimit -r` of 50. Not with --busy: from who never sleeps the kernel
+    /// then takes 50 ms of each second.
+    #[arg(long, conflicts_with = "busy")]
+    pub realtime: bool,
+    /// Stay on this processor, counted from 0.
+    #[arg(long, value_name = "CPU")]
+    pub pin: Option<usize>,
+}
+
+impl Effort {
+    /// Gives the calling thread what was asked for.
+    pub(super) fn begin(self) -> anyhow::Result<Turn> {
+        let mut turn = Turn::usual();
+        if let Some(cpu) = self.pin {
+            turn.stay_on(cpu).with_context(|| format!("--pin {cpu}: this machine has no such processor for us"))?;
+        }
+        if self.realtime {
+            let remedy = "--realtime: we may not go before others; run it as root, or raise `ulimit -r` to 50";
+            turn.before_others().context(remedy)?;
+        }
+        Ok(turn)
+    }
 }

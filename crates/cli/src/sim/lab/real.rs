@@ -1,33 +1,41 @@
 //! Real traffic: real hosts at the edges of the run's network, driven by the machine's clock.
 
 use super::hosts::{Hosts, linux_name};
+use super::options::{Effort, Options};
 use crate::errands;
 use crate::sim::document::{self, control_name, errand_probes, name, per_step, piece_id};
 use crate::sim::lay::{self, Laid, START};
 use crate::sim::run::Run;
-use crate::sim::scenario::{Item, Pace, Scenario, What};
+use crate::sim::scenario::{self, Item, Pace, Scenario, What};
 use crate::sim::traffic::Traffic;
 use anyhow::Context;
 use std::net::{IpAddr, SocketAddr};
 use tidegate_lab::load::{
-    self, Clock, Datagrams, DatagramsPlan, Errand, ErrandPlan, Go, Ping, PingPlan, Transfer, TransferPlan,
+    self, Clock, Datagrams, DatagramsPlan, Errand, ErrandPlan, Go, Ping, PingPlan, Program, ProgramPlan, Transfer,
+    TransferPlan,
 };
 use tidegate_lab::{Driver, Edges, Host};
 use tidegate_measure::experiment as doc;
+use tidegate_os::turn::Turn;
 use tidegate_packet::{Span, Time};
 use tidegate_sim::Transaction;
 
 /// The traffic of one run.
 pub(super) struct Real {
-    busy: bool,
+    effort: Effort,
+    /// Segments that hosts may hand over as one; `None`: as the kernel likes.
+    segments: Option<u32>,
     stage: Option<Stage>,
     pieces: Vec<Piece>,
+    /// The user's programs, with where they run and their lines.
+    programs: Vec<(String, String, Program)>,
 }
 
 /// What there is once hosts are.
 struct Stage {
     /// They are there as long as this is.
     _hosts: Hosts,
+    _turn: Turn,
     driver: Driver,
     edges: Edges,
     clock: Clock,
@@ -60,9 +68,15 @@ struct Talk<'h> {
 }
 
 impl Real {
-    /// None yet; `busy`: the network is driven without ever sleeping.
-    pub(super) fn new(busy: bool) -> Real {
-        Real { busy, stage: None, pieces: Vec::new() }
+    /// None yet.
+    pub(super) fn new(options: &Options) -> Real {
+        Real {
+            effort: options.effort,
+            segments: options.no_gso.then_some(1),
+            stage: None,
+            pieces: Vec::new(),
+            programs: Vec::new(),
+        }
     }
 
     fn stage(&mut self) -> anyhow::Result<&mut Stage> {
@@ -84,9 +98,10 @@ impl Traffic for Real {
 
     fn begin(run: &mut Run<'_, Real>) -> anyhow::Result<()> {
         let scenario = run.scenario;
-        let (hosts, parties, tuns) = Hosts::new(scenario, &mut run.laid)?;
+        let (hosts, parties, tuns) = Hosts::new(scenario, &mut run.laid, run.traffic.segments)?;
+        let turn = run.traffic.effort.begin()?;
         let driver = Driver::new(parties, &machines(scenario, &mut run.laid));
-        let edges = Edges::new(tuns, START, run.traffic.busy);
+        let edges = Edges::new(tuns, START, run.traffic.effort.busy);
         let clock = Clock::new(edges.began());
         let seed = scenario.seed.wrapping_add(u64::from(run.case.repeat));
         let mut pieces = Vec::new();
@@ -96,7 +111,8 @@ impl Traffic for Real {
             let piece = |(n, going)| Piece { item: number, number: n, going, samples: Vec::new() };
             pieces.extend((0..).zip(began).map(piece));
         }
-        run.traffic.stage = Some(Stage { _hosts: hosts, driver, edges, clock });
+        run.traffic.programs = begin_programs(scenario, run.case.load, &hosts, &clock)?;
+        run.traffic.stage = Some(Stage { _hosts: hosts, _turn: turn, driver, edges, clock });
         run.traffic.pieces = pieces;
         Ok(())
     }
@@ -132,6 +148,15 @@ impl Traffic for Real {
                 _ => found.extend(probes(run, piece)),
             }
         }
+        for (on, line, program) in &run.traffic.programs {
+            let fate = program.fate();
+            if fate.failed() {
+                eprintln!("tidegate lab: on {on}, `{line}` failed:\n{}", fate.told().trim_end());
+            }
+            let at = fate.began.unwrap_or_default();
+            run.events.push(doc::Event { at, on: on.clone(), what: line.clone(), output: fate.told() });
+        }
+        run.events.sort_by_key(|event| event.at);
         if let Some(nobody) = run.traffic.stage.as_ref().and_then(|stage| stage.driver.nobody) {
             let what = format!("packets went to {nobody}, and nobody here has that address");
             let at = run.laid.world.net.now().since(START).0;
@@ -159,6 +184,22 @@ pub(super) fn machines(scenario: &Scenario, laid: &mut Laid) -> Vec<(IpAddr, usi
         }
     }
     all
+}
+
+/// Sets the programs of a load going.
+fn begin_programs(
+    scenario: &Scenario,
+    load: usize,
+    hosts: &Hosts,
+    clock: &Clock,
+) -> anyhow::Result<Vec<(String, String, Program)>> {
+    let begun = |program: &scenario::Program| {
+        let host = hosts.of(program.node).context("it runs on no host")?;
+        let stop = program.stop.unwrap_or(scenario.end()).0;
+        let plan = ProgramPlan { line: program.command.clone(), start: program.start.0, stop };
+        Ok((host.name().to_owned(), program.command.clone(), Program::begin(clock, host, plan)?))
+    };
+    scenario.loads[load].programs.iter().map(begun).collect()
 }
 
 /// Sets an item going; several pieces where it is several connections.

@@ -3,10 +3,12 @@
 //! you ── gateway (the policy) ── modem = the link = isp ── server
 
 use super::hosts::Hosts;
+use super::options::Effort;
 use super::real::machines;
 use super::set_apart;
 use crate::sim::file;
 use crate::sim::lay::{self, Laid, START};
+use crate::sim::packets::{self, Packets};
 use crate::sim::prepare;
 use crate::sim::run::LinkCourse;
 use crate::sim::scenario::Scenario;
@@ -18,6 +20,8 @@ use std::io::{BufWriter, IsTerminal, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::time::Instant;
+use tidegate_lab::load::{self, Clock, ProgramPlan};
 use tidegate_lab::{Driver, Edges};
 use tidegate_os::apart;
 use tidegate_packet::{Span, Time};
@@ -63,9 +67,12 @@ pub struct Options {
     /// Write what the line did into this file, as CSV, every half second.
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
-    /// Never sleep between packets: exact to microseconds, and a processor is busy all the time.
-    #[arg(long)]
-    pub busy: bool,
+    /// Write the gateway's packets with their class, wait and fate as pcapng, for Wireshark; of one device: FILE:gateway/eth0.
+    #[arg(long, value_name = "FILE")]
+    pub pcapng: Option<String>,
+    /// What the network gets of the machine.
+    #[command(flatten)]
+    pub effort: Effort,
     /// For what chance decides.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -100,20 +107,30 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
         eprintln!("tidegate shell: {note}");
     }
     let mut laid = lay::lay(&scenario, &prepared, 0, options.seed).map_err(wrong)?;
-    let (hosts, parties, tuns) = Hosts::new(&scenario, &mut laid)?;
+    let (hosts, parties, tuns) = Hosts::new(&scenario, &mut laid, None)?;
+    let _turn = options.effort.begin()?;
     let driver = Driver::new(parties, &machines(&scenario, &mut laid));
     let node = |name: &str| scenario.nodes.iter().position(|node| node.name == name);
     let host = |name: &str| node(name).and_then(|node| hosts.of(node)).context("the host is not there");
-    let mut far = Far::default();
+    let clock = Clock::new(Instant::now());
+    let mut far = Vec::new();
     for line in &options.far {
-        let mut command = Command::new("/bin/sh");
-        command.args(["-c", line]).stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null());
-        far.all.push(host(SERVER)?.start(command).with_context(|| format!("cannot start `{line}`"))?);
+        let plan = ProgramPlan { line: line.clone(), start: 0, stop: u64::MAX };
+        far.push((line, load::Program::begin(&clock, host(SERVER)?, plan)?));
     }
     let child = host(YOU)?.start(program(options)).with_context(|| format!("cannot start {}", in_words(options)))?;
-    let edges = Edges::new(tuns, START, options.busy);
+    let edges = Edges::new(tuns, START, options.effort.busy);
     let meter = Meter::new(options, &scenario, &laid)?;
-    let status = Session { driver, edges, laid, meter, child }.go()?;
+    let wanted = options.pcapng.as_deref().map(packets::Wanted::parse);
+    let packets = wanted.map(|wanted| Packets::observe(&wanted, &scenario, &mut laid)).transpose()?;
+    let status = Session { driver, edges, laid, meter, packets, child }.go()?;
+    for (line, program) in &far {
+        let fate = program.fate();
+        if fate.failed() {
+            eprintln!("tidegate shell: --far `{line}` failed:\n{}", fate.told().trim_end());
+        }
+    }
+    clock.end();
     Ok(status.code().map_or_else(|| 128 + status.signal().unwrap_or(0) as u8, |code| code as u8))
 }
 
@@ -163,27 +180,14 @@ fn in_words(options: &Options) -> String {
     options.program.first().map_or_else(|| "a shell".to_owned(), |program| format!("`{}`", program.display()))
 }
 
-/// Programs at the other end; they end with this.
-#[derive(Default)]
-struct Far {
-    all: Vec<Child>,
-}
-
-impl Drop for Far {
-    fn drop(&mut self) {
-        for child in &mut self.all {
-            tidegate_os::process::kill_tree(child.id());
-            let _ = child.wait();
-        }
-    }
-}
-
 /// A program behind its link.
 struct Session {
     driver: Driver,
     edges: Edges,
     laid: Laid,
     meter: Meter,
+    /// The packets, where they are written.
+    packets: Option<Packets>,
     child: Child,
 }
 
@@ -195,6 +199,9 @@ impl Session {
         let status = loop {
             now += NOTICE;
             self.driver.run(&mut self.laid.world, &mut self.edges, now).context("the device is gone")?;
+            if let Some(packets) = &mut self.packets {
+                packets.write(&mut self.laid, now)?;
+            }
             if now >= step {
                 step += STEP;
                 self.meter.tell(&mut self.laid, now)?;
@@ -203,6 +210,9 @@ impl Session {
                 break status;
             }
         };
+        if let Some(packets) = &mut self.packets {
+            packets.write(&mut self.laid, Time::NEVER)?;
+        }
         self.meter.end(&self.driver);
         Ok(status)
     }
@@ -281,7 +291,7 @@ impl Meter {
         let late = driver.lateness.quantile(0.99);
         if late.0 > tidegate_measure::experiment::Lateness::BELIEVED {
             eprintln!(
-                "tidegate shell: this machine was late: one packet in a hundred came {} later than the link says; --busy may help",
+                "tidegate shell: this machine was late: one packet in a hundred came {} later than the link says; --realtime or --busy may help",
                 tidegate_report::span(late.0)
             );
         }

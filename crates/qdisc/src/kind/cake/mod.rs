@@ -507,6 +507,9 @@ impl Discipline for Cake {
         };
         let tin = self.choose_tin(cx.pool, own, &pkt);
         let flow = self.choose_flow(cx.pool, &pkt, tin, named);
+        if cx.pool.follows_stands() {
+            self.note_queue(cx.pool, &pkt, tin, flow);
+        }
         self.wind(cx, own, tin);
         let meta = cx.pool.meta_mut(&pkt);
         let len = meta.len;
@@ -616,6 +619,15 @@ impl Discipline for Cake {
 }
 
 impl Cake {
+    /// Notes the number by which tc lists the queue of a flow.
+    #[cold]
+    fn note_queue(&self, pool: &mut Pool, pkt: &Pkt, tin: usize, flow: u32) {
+        let division = self.division();
+        let place = (0..division.count()).find(|place| tins::at_place(division, *place) == tin);
+        let queue = place.unwrap_or(0) * QUEUES + self.tins[tin].queue_of(flow) + 1;
+        pool.note_queue(pkt, queue as u32);
+    }
+
     /// Empties a tin; `lose` says how. The flows keep their standing.
     fn clear<'b>(&mut self, cx: &mut Cx<'b>, tin: usize, lose: impl Fn(&mut Cx<'b>, Pkt)) {
         for flow in self.tins[tin].in_order() {

@@ -1,0 +1,276 @@
+//! What became of a capture's packets under one policy: packet by packet while they are there, then by class and flow.
+
+use super::arrivals::{Arrival, Flows};
+use super::gateway::{Gateway, Named};
+use super::note::Notes;
+use crate::pcapng::reason;
+use crate::trial::{Policy, START};
+use std::collections::{BTreeMap, HashMap};
+use tidegate_measure::Spans;
+use tidegate_measure::replayed::{Class, Fates, Flow};
+use tidegate_packet::{Handle, Head, Stand, Time};
+use tidegate_pcap::Direction;
+use tidegate_sim::{Fate, LinkId, Stay};
+
+/// The bits of ECN, and what they are when congestion was met.
+const ECN: u8 = 3;
+
+/// A packet under way.
+pub(super) struct Life {
+    /// Its number, from 1.
+    pub(super) number: u32,
+    pub(super) arrived: Time,
+    pub(super) flow: u32,
+    pub(super) way: Direction,
+    /// The frame's length.
+    pub(super) len: u32,
+    /// Where it stood, as far as that says most of it, and how much that says.
+    pub(super) stood: Option<(LinkId, Stand)>,
+    rank: u8,
+    /// How long it waited where: the links in turn.
+    pub(super) waits: Vec<(LinkId, u64)>,
+    marked: bool,
+}
+
+/// Where packets stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    /// By the number of the observed link; `None`: the packet never waited.
+    link: Option<usize>,
+    /// The class, or the root's handle.
+    handle: Handle,
+    inward: bool,
+}
+
+/// A class's, or a flow's, packets.
+#[derive(Default)]
+struct Ledger {
+    fates: Fates,
+    waits: Vec<(u32, u64)>,
+    /// By step, packets and losses.
+    steps: Vec<(u32, u32)>,
+    dropped: BTreeMap<String, u64>,
+}
+
+/// All of them.
+pub(super) struct Account<'p> {
+    policy: &'p Policy,
+    step_ns: u64,
+    lives: HashMap<u32, Life>,
+    next: u32,
+    classes: BTreeMap<Key, (Named, Ledger)>,
+    flows: Vec<(Ledger, BTreeMap<Key, u64>)>,
+    both: [Ledger; 2],
+    pub(super) notes: Option<Notes>,
+}
+
+/// How a packet ended.
+pub(super) enum End {
+    Sent,
+    Lost(String),
+}
+
+impl<'p> Account<'p> {
+    pub(super) fn new(policy: &'p Policy, step_ns: u64, notes: Option<Notes>) -> Account<'p> {
+        Account {
+            policy,
+            step_ns,
+            lives: HashMap::new(),
+            next: 0,
+            classes: BTreeMap::new(),
+            flows: Vec::new(),
+            both: Default::default(),
+            notes,
+        }
+    }
+
+    /// A packet arrives; returns its number.
+    pub(super) fn arrives(&mut self, arrival: &Arrival) -> u32 {
+        self.next += 1;
+        let life = Life {
+            number: self.next,
+            arrived: Time(START.0 + arrival.at),
+            flow: arrival.flow,
+            way: arrival.way,
+            len: arrival.len + Head::ETHERNET as u32,
+            stood: None,
+            rank: 0,
+            waits: Vec::new(),
+            marked: false,
+        };
+        self.lives.insert(self.next, life);
+        self.next
+    }
+
+    /// A packet's stay somewhere has ended.
+    pub(super) fn stayed(&mut self, gateway: &Gateway, stay: &Stay) {
+        // What machines make of packets is nobody's of the capture.
+        let Some(number) = stay.owner.filter(|_| !stay.copy) else { return };
+        let Some(life) = self.lives.get_mut(&number) else { return };
+        life.marked |= stay.dsfield & ECN == ECN && stay.came_with & ECN != ECN;
+        life.waits.push((stay.link, stay.ended.0.saturating_sub(stay.came.0)));
+        let rank = rank(gateway, stay);
+        if rank >= life.rank {
+            (life.rank, life.stood) = (rank, Some((stay.link, stay.stand)));
+        }
+        let last = gateway.ways.last[usize::from(life.way == Direction::In)];
+        match stay.fate {
+            Fate::Lost(why) => self.ends(gateway, number, stay.ended, End::Lost(reason(why).to_owned()), Some(stay)),
+            Fate::Sent if stay.link == last => self.ends(gateway, number, stay.ended, End::Sent, Some(stay)),
+            Fate::Sent => {}
+        }
+    }
+
+    /// A packet has come to the end of its way without having waited at its last link.
+    pub(super) fn delivered(&mut self, gateway: &Gateway, number: u32, at: Time) {
+        self.ends(gateway, number, at, End::Sent, None);
+    }
+
+    /// There was no room for a packet.
+    pub(super) fn refused(&mut self, gateway: &Gateway, number: u32, at: Time) {
+        self.ends(gateway, number, at, End::Lost("more packets wait than the simulator holds".into()), None);
+    }
+
+    fn ends(&mut self, gateway: &Gateway, number: u32, at: Time, end: End, stay: Option<&Stay>) {
+        let Some(life) = self.lives.remove(&number) else { return };
+        let inward = life.way == Direction::In;
+        let key = key(gateway, &life);
+        let policy = self.policy;
+        let (named, ledger) = self.classes.entry(key).or_insert_with(|| {
+            let none = Named { device: policy.wan.clone(), id: "no queue".into(), ..Named::default() };
+            let named = life.stood.map_or(none, |(link, stand)| gateway.class(policy, link, stand));
+            (named, Ledger::default())
+        });
+        if let (Some(notes), Some(stay)) = (&mut self.notes, stay) {
+            notes.note(gateway, named, &life, stay);
+        }
+        let (step, waited) = ((life.arrived.since(START).0 / self.step_ns) as u32, at.since(life.arrived).0);
+        if self.flows.len() <= life.flow as usize {
+            self.flows.resize_with(life.flow as usize + 1, Default::default);
+        }
+        let (flow, classes) = &mut self.flows[life.flow as usize];
+        *classes.entry(key).or_default() += 1;
+        for ledger in [ledger, flow, &mut self.both[usize::from(inward)]] {
+            ledger.book(&life, step, waited, &end);
+        }
+    }
+
+    /// Packets that still wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.lives.len()
+    }
+
+    /// What still waits stays so.
+    fn close(&mut self) {
+        for life in std::mem::take(&mut self.lives).into_values() {
+            let flow = self.flows.get_mut(life.flow as usize).map(|(flow, _)| flow);
+            for ledger in flow.into_iter().chain([&mut self.both[usize::from(life.way == Direction::In)]]) {
+                ledger.fates.packets += 1;
+                ledger.fates.bytes += u64::from(life.len);
+                ledger.fates.waiting += 1;
+            }
+        }
+    }
+
+    /// What became of what went out, of what came in, class by class, and the largest flows.
+    pub(super) fn told(mut self, flows: &Flows, top: usize, steps: usize) -> (Fates, Fates, Vec<Class>, Vec<Flow>) {
+        self.close();
+        let names: BTreeMap<Key, String> = self.classes.iter().map(|(key, (named, _))| (*key, label(named))).collect();
+        let classes = self.classes.into_iter().map(|(key, (named, ledger))| ledger.class(named, key.inward, steps));
+        let mut largest: Vec<usize> = (0..self.flows.len()).collect();
+        largest.sort_by_key(|at| (std::cmp::Reverse(self.flows[*at].0.fates.bytes), *at));
+        largest.truncate(top);
+        let told = largest.into_iter().map(|at| {
+            let (ledger, classes) = std::mem::take(&mut self.flows[at]);
+            let most = classes.iter().max_by_key(|(key, count)| (**count, std::cmp::Reverse(**key)));
+            Flow {
+                name: flows.name(at as u32),
+                class: most.map_or_else(String::new, |(key, _)| names[key].clone()),
+                fates: ledger.fates(),
+            }
+        });
+        let (classes, told) = (classes.collect(), told.collect());
+        let [out, inward] = self.both;
+        (out.fates(), inward.fates(), classes, told)
+    }
+}
+
+fn label(named: &Named) -> String {
+    format!("{} {}", named.device, named.id)
+}
+
+/// How much a stay says of a packet: most where it was lost, then where a policy governs, then in a modem.
+fn rank(gateway: &Gateway, stay: &Stay) -> u8 {
+    let is_device = gateway.device(stay.link).is_some();
+    let governed =
+        is_device && (stay.stand.on.minor() != 0 && stay.stand.on != Handle::ROOT || !stay.stand.qdisc.is_none());
+    match stay.fate {
+        Fate::Lost(_) if is_device => 4,
+        _ if governed => 3,
+        _ if !is_device => 2,
+        _ => 1,
+    }
+}
+
+fn key(gateway: &Gateway, life: &Life) -> Key {
+    let inward = life.way == Direction::In;
+    let Some((link, stand)) = life.stood else { return Key { link: None, handle: Handle::NONE, inward } };
+    let at = gateway.links.iter().position(|(known, _)| *known == link);
+    let class = stand.on != Handle::ROOT && stand.on.minor() != 0;
+    // The root and what is before any queue have handles that no class has.
+    let handle = match stand.on {
+        on if class => on,
+        Handle::NONE => Handle::ROOT,
+        _ => stand.qdisc,
+    };
+    Key { link: at, handle, inward }
+}
+
+impl Ledger {
+    fn book(&mut self, life: &Life, step: u32, waited: u64, end: &End) {
+        let len = u64::from(life.len);
+        self.fates.packets += 1;
+        self.fates.bytes += len;
+        self.fates.marked += u64::from(life.marked);
+        if self.steps.len() <= step as usize {
+            self.steps.resize(step as usize + 1, (0, 0));
+        }
+        let (packets, dropped) = &mut self.steps[step as usize];
+        *packets += 1;
+        match end {
+            End::Sent => {
+                self.fates.sent += 1;
+                self.fates.sent_bytes += len;
+                self.waits.push((step, waited));
+            }
+            End::Lost(why) => {
+                *dropped += 1;
+                match self.dropped.get_mut(why) {
+                    Some(count) => *count += 1,
+                    None => drop(self.dropped.insert(why.clone(), 1)),
+                }
+            }
+        }
+    }
+
+    fn fates(self) -> Fates {
+        let Ledger { fates, waits, dropped, .. } = self;
+        let mut dropped: Vec<(String, u64)> = dropped.into_iter().collect();
+        dropped.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        Fates { dropped, ..fates }.with_waits(waits.into_iter().map(|(_, waited)| waited).collect())
+    }
+
+    fn class(mut self, named: Named, inward: bool, steps: usize) -> Class {
+        self.waits.sort_unstable();
+        self.steps.resize(steps.max(self.steps.len()), (0, 0));
+        let (mut median, mut longest) = (vec![None; self.steps.len()], vec![None; self.steps.len()]);
+        for of_step in self.waits.chunk_by(|a, b| a.0 == b.0) {
+            let at = of_step[0].0 as usize;
+            let spans = Spans::new(of_step.iter().map(|(_, waited)| *waited).collect());
+            (median[at], longest[at]) = (spans.percentile(50.0), spans.max());
+        }
+        let (packets, dropped) = std::mem::take(&mut self.steps).into_iter().unzip();
+        let Named { device, id, title, queue } = named;
+        Class { device, id, title, queue, inward, fates: self.fates(), packets, dropped, median, longest }
+    }
+}

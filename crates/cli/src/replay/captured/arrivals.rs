@@ -1,0 +1,231 @@
+//! The packets of a capture as they arrive at the gateway: which way, in which flow, split where they are too long.
+
+use super::file::CaptureFile;
+use super::frames::{self, Ip, LeftOut};
+use super::options::Options;
+use super::side::{Looking, Rule, as_address};
+use super::split::{Piece, Splitter};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use tidegate_measure::replayed::Capture;
+use tidegate_packet::Head;
+use tidegate_packet::header::ethertype;
+use tidegate_pcap::Direction;
+
+/// Flows that are told apart; what is beyond is one.
+const MOST_FLOWS: usize = 65_536;
+
+/// What a first reading of a capture found.
+pub(super) struct Surveyed {
+    pub(super) rule: Rule,
+    /// When its first packet was captured.
+    pub(super) began: u64,
+    pub(super) duration: u64,
+    /// Octets of the file.
+    pub(super) octets: u64,
+    pub(super) format: &'static str,
+    pub(super) broken: Option<String>,
+}
+
+/// Reads a capture for the first time: how long it is, and which way its packets go.
+pub(super) fn survey(path: &Path, options: &Options) -> anyhow::Result<Surveyed> {
+    let (mut looking, mut ends, mut octets) = (Looking::default(), None::<(u64, u64)>, 0);
+    let broken = CaptureFile::open(path)?.each(|packet, so_far| {
+        octets = so_far;
+        if let Some(time) = packet.time {
+            ends = Some(ends.map_or((time, time), |(first, last)| (first, last.max(time))));
+        }
+        if let Ok(ip) = frames::open(&packet) {
+            looking.see(&ip);
+        }
+        Ok(())
+    })?;
+    let (began, last) = ends.unwrap_or_default();
+    let rule = if options.from.is_empty() { looking.rule() } else { Rule::Ours(options.from.clone()) };
+    Ok(Surveyed {
+        rule,
+        began,
+        duration: last - began,
+        octets,
+        format: CaptureFile::format(path)?,
+        broken: broken.map(|broken| format!("{broken}; the {} packets before it are used", broken.packets)),
+    })
+}
+
+/// A packet that arrives.
+pub(super) struct Arrival {
+    /// After the first packet, ns.
+    pub(super) at: u64,
+    pub(super) way: Direction,
+    /// The machine itself sends it, or gets it.
+    pub(super) local: bool,
+    /// The number of its flow.
+    pub(super) flow: u32,
+    pub(super) head: Head,
+    /// Octets of the IP packet.
+    pub(super) len: u32,
+}
+
+/// Flows by number, each by the addresses, ports and protocol of its packets.
+#[derive(Default)]
+pub(super) struct Flows {
+    known: HashMap<Key, u32>,
+    pub(super) keys: Vec<Key>,
+}
+
+/// What the packets of a flow have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    pub(super) source: [u8; 16],
+    pub(super) destination: [u8; 16],
+    pub(super) protocol: u8,
+    pub(super) ports: (u16, u16),
+}
+
+impl Key {
+    pub(super) fn of(ip: &Ip<'_>) -> Key {
+        Key {
+            source: ip.source(),
+            destination: ip.destination(),
+            protocol: ip.protocol(),
+            ports: ip.ports().unwrap_or_default(),
+        }
+    }
+
+    /// The other direction.
+    pub(super) fn back(self) -> Key {
+        let Key { source, destination, protocol, ports } = self;
+        Key { source: destination, destination: source, protocol, ports: (ports.1, ports.0) }
+    }
+}
+
+impl std::fmt::Display for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let end = |address: &[u8; 16], port: u16| match (as_address(address), port) {
+            (address, 0) => address.to_string(),
+            (std::net::IpAddr::V6(address), port) => format!("[{address}]:{port}"),
+            (address, port) => format!("{address}:{port}"),
+        };
+        let protocol = tidegate_insight::octets::protocol_name(self.protocol);
+        write!(f, "{protocol} {} > {}", end(&self.source, self.ports.0), end(&self.destination, self.ports.1))
+    }
+}
+
+impl Flows {
+    fn number(&mut self, key: Key) -> u32 {
+        if let Some(known) = self.known.get(&key) {
+            return *known;
+        }
+        let number = self.keys.len() as u32;
+        if self.keys.len() >= MOST_FLOWS {
+            return number;
+        }
+        self.keys.push(key);
+        self.known.insert(key, number);
+        number
+    }
+
+    pub(super) fn name(&self, flow: u32) -> String {
+        self.keys.get(flow as usize).map_or_else(|| "further flows".to_owned(), Key::to_string)
+    }
+}
+
+/// Gives the arrivals of a capture, one after the other, and counts what is left out.
+pub(super) struct Arrivals<'s> {
+    surveyed: &'s Surveyed,
+    options: &'s Options,
+    /// Octets of the longest packet that the device carries.
+    mtu: u32,
+    splitter: Splitter,
+    pub(super) flows: Flows,
+    left_out: BTreeMap<LeftOut, u64>,
+    packets: u64,
+    out: (u64, u64),
+    inward: (u64, u64),
+    split: (u64, u64),
+    /// Packets that stand behind later ones in the file.
+    late: u64,
+    latest: u64,
+}
+
+impl<'s> Arrivals<'s> {
+    pub(super) fn new(surveyed: &'s Surveyed, options: &'s Options, mtu: u32) -> Arrivals<'s> {
+        Arrivals {
+            surveyed,
+            options,
+            mtu,
+            splitter: Splitter::default(),
+            flows: Flows::default(),
+            left_out: BTreeMap::new(),
+            packets: 0,
+            out: (0, 0),
+            inward: (0, 0),
+            split: (0, 0),
+            late: 0,
+            latest: 0,
+        }
+    }
+
+    /// What a packet of the capture comes to: one arrival, or several where it was too long for one frame.
+    pub(super) fn take(&mut self, packet: &tidegate_pcap::Packet<'_>, mut arrive: impl FnMut(Arrival)) {
+        self.packets += 1;
+        match self.taken(packet) {
+            Ok(arrivals) => arrivals.into_iter().for_each(|arrival| {
+                let count = if arrival.way == Direction::Out { &mut self.out } else { &mut self.inward };
+                *count = (count.0 + 1, count.1 + u64::from(arrival.len) + Head::ETHERNET as u64);
+                arrive(arrival);
+            }),
+            Err(why) => *self.left_out.entry(why).or_default() += 1,
+        }
+    }
+
+    fn taken(&mut self, packet: &tidegate_pcap::Packet<'_>) -> Result<Vec<Arrival>, LeftOut> {
+        let ip = frames::open(packet)?;
+        let way = self.surveyed.rule.way(&ip)?;
+        // What has no time of its own comes with the one before.
+        let at = packet.time.map_or(self.latest, |time| time.saturating_sub(self.surveyed.began));
+        self.late += u64::from(at < self.latest);
+        self.latest = at.max(self.latest);
+        self.splitter.learn(&ip);
+        let pieces = if ip.len > self.mtu {
+            let pieces = self.splitter.split(&ip, self.mtu).ok_or(LeftOut::TooLong)?;
+            self.split = (self.split.0 + 1, self.split.1 + pieces.len() as u64);
+            pieces
+        } else {
+            vec![Piece { front: ip.octets.to_vec(), len: ip.len }]
+        };
+        let flow = self.flows.number(Key::of(&ip));
+        let own = if way == Direction::Out { ip.source() } else { ip.destination() };
+        let local = self.options.local.iter().any(|prefix| prefix.holds(&own));
+        let kind = if ip.v6 { ethertype::IPV6 } else { ethertype::IPV4 };
+        let arrival = |piece: Piece| {
+            let mut head = Head::from_network(kind, &piece.front);
+            // Its checksums count as right: a card may have had them to fill in.
+            head.sum_header();
+            Arrival { at: self.latest, way, local, flow, head, len: piece.len }
+        };
+        Ok(pieces.into_iter().map(arrival).collect())
+    }
+
+    /// What the document tells of the capture.
+    pub(super) fn told(&self) -> Capture {
+        Capture {
+            file: self.options.file().display().to_string(),
+            format: self.surveyed.format.to_owned(),
+            began: self.surveyed.began,
+            duration: self.surveyed.duration,
+            packets: self.packets,
+            rule: self.surveyed.rule.words(),
+            out: self.out,
+            inward: self.inward,
+            left_out: self.left_out.iter().map(|(why, count)| (why.words(), *count)).collect(),
+            split: self.split,
+            broken: self.surveyed.broken.clone(),
+        }
+    }
+
+    /// Packets that stand behind later ones in the file.
+    pub(super) fn late(&self) -> u64 {
+        self.late
+    }
+}

@@ -1,0 +1,231 @@
+//! The gateway that a capture's packets pass, with a policy, and the links around it.
+//!
+//! lan - gateway \[the policy\] - modem \[drop-tail\] = line
+
+use super::options::Options;
+use crate::intake::{self, ReadOptions};
+use crate::trial::{Place, Policy, START, Trees, of_taken};
+use anyhow::{Context, bail};
+use std::path::Path;
+use tidegate_gateway::{DeviceId, DeviceKind};
+use tidegate_packet::{Handle, Span, Stand};
+use tidegate_policy::{Kind, Verb};
+use tidegate_sim::{FarEnd, GatewayMachine, Limit, LinkId, LinkSpec, Net, PathId, Port};
+
+/// A policy to hold the capture against.
+pub(super) struct Candidate {
+    /// What it is called.
+    pub(super) name: String,
+    /// Its file; empty for none.
+    pub(super) file: String,
+    pub(super) policy: Policy,
+}
+
+/// The word for no policy.
+const NONE: &str = "none";
+
+/// Takes the policies in; where the line has a rate, none at all is one of them.
+pub(super) fn candidates(options: &Options, seed: u64) -> anyhow::Result<Vec<Candidate>> {
+    let mut all = Vec::new();
+    for path in options.policy.iter().filter(|path| path.as_os_str() != NONE) {
+        let candidate = read(path, options, seed).with_context(|| format!("policy {}", path.display()))?;
+        all.push(candidate);
+    }
+    let names: Vec<String> = all.iter().map(|one: &Candidate| one.name.clone()).collect();
+    for one in &mut all {
+        if names.iter().filter(|name| **name == one.name).count() > 1 {
+            one.name.clone_from(&one.file);
+        }
+    }
+    let asked = options.policy.iter().any(|path| path.as_os_str() == NONE);
+    if asked || options.rate.is_some() {
+        all.insert(0, nothing(&all, options));
+    }
+    if all.is_empty() {
+        bail!("no policy to hold the capture against: give one with --policy, or a line with --rate");
+    }
+    Ok(all)
+}
+
+fn read(path: &Path, options: &Options, seed: u64) -> anyhow::Result<Candidate> {
+    let how = ReadOptions { devices: options.dev.iter().cloned().collect(), seed, ..ReadOptions::default() };
+    let taken = intake::read(&[path.to_owned()], &how)?;
+    let troubles: Vec<String> = taken.troubles().filter(|trouble| !trouble.idle).map(ToString::to_string).collect();
+    if let Some(first) = troubles.first() {
+        bail!("a command in it failed, so it is not tried:\n{first}");
+    }
+    if !taken.ended() {
+        bail!("it did not come to its end; `tidegate run` shows what it does");
+    }
+    let policy = of_taken(taken, options.dev.as_deref(), options.over.as_ref())?;
+    let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    Ok(Candidate { name, file: path.display().to_string(), policy })
+}
+
+/// The same devices as the first policy has, without any.
+fn nothing(others: &[Candidate], options: &Options) -> Candidate {
+    let said = options.over.as_ref().map(|(upper, _)| upper).or(options.dev.as_ref());
+    let first = others.first().map(|one| &one.policy);
+    let wan = said.or(first.map(|policy| &policy.wan)).cloned().unwrap_or_else(|| "eth0".to_owned());
+    let beneath = options.over.as_ref().map(|(_, lower)| lower.clone());
+    let lan = first.map_or_else(|| "lan0".to_owned(), |policy| policy.lan.clone());
+    let devices = [Some(&wan), Some(&lan), beneath.as_ref()].into_iter().flatten().cloned().collect();
+    let policy = Policy { devices, wan, beneath, lan, ..Policy::default() };
+    Candidate { name: NONE.to_owned(), file: String::new(), policy }
+}
+
+/// The network.
+pub(super) struct Gateway {
+    pub(super) net: Net<GatewayMachine>,
+    pub(super) ways: Ways,
+    /// The observed links, with what they are called.
+    pub(super) links: Vec<(LinkId, String)>,
+    /// The modem's link.
+    pub(super) modem: Option<LinkId>,
+    /// Octets of the longest packet that goes out.
+    pub(super) mtu: u32,
+    devices: Vec<DeviceId>,
+    trees: Trees,
+}
+
+/// Ways through it.
+#[derive(Clone, Copy)]
+pub(super) struct Ways {
+    pub(super) out: PathId,
+    pub(super) inward: PathId,
+    /// From and to the gateway itself.
+    pub(super) own_out: PathId,
+    pub(super) own_in: PathId,
+    /// The links where a packet's way ends: out, and in.
+    pub(super) last: [LinkId; 2],
+}
+
+impl Gateway {
+    /// Lays it.
+    pub(super) fn new(candidate: &Candidate, options: &Options, seed: u64) -> Gateway {
+        let policy = &candidate.policy;
+        let mut machine = policy.machine(true, seed);
+        let mut devices: Vec<DeviceId> = Vec::new();
+        for name in [Some(&policy.wan), Some(&policy.lan), policy.beneath.as_ref()]
+            .into_iter()
+            .flatten()
+            .chain(&policy.returning)
+        {
+            devices.push(machine.gateway.add_device(name, Policy::device_spec(name)));
+        }
+        policy.stack(&mut machine.gateway);
+        let mtu = machine.gateway.spec(devices[0]).mtu;
+        let trees = Trees::of(&mut machine.gateway, &devices, START);
+        let names: Vec<String> = devices.iter().map(|id| machine.gateway.name(*id).to_owned()).collect();
+        let kinds: Vec<DeviceKind> = devices.iter().map(|id| machine.gateway.spec(*id).kind).collect();
+        let mut net = Net::new(GatewayMachine::new(machine.gateway, devices.clone(), seed), seed, START);
+
+        let (wan, lan, beneath) = (Port(0), Port(1), policy.beneath.as_ref().map(|_| Port(2)));
+        let line = options.rate.filter(|_| options.direct).map(|rate| rate.as_bits());
+        let from_lan = net.link(LinkSpec::wire(Span(0)).into_port(lan));
+        let to_lan = net.link(LinkSpec::port(lan, None, Span(0)));
+        let (first, lower) = match beneath {
+            None => (net.link(LinkSpec::port(wan, line, Span(0))), None),
+            Some(port) => {
+                let upper = LinkSpec { far_end: FarEnd::Beneath(port), ..LinkSpec::port(wan, None, Span(0)) };
+                (net.link(upper), Some(net.link(LinkSpec::port(port, line, Span(0)))))
+            }
+        };
+        let outside = LinkSpec::wire(Span(0)).into_port(beneath.unwrap_or(wan));
+        let from_outside = net.link(outside);
+        let modem = options
+            .modem()
+            .map(|(rate, bytes)| net.link(LinkSpec::drop_tail(rate.as_bits(), Span(0), Limit::Bytes(bytes))));
+        let mut links: Vec<(LinkId, String)> = vec![(first, names[0].clone()), (to_lan, names[1].clone())];
+        links.extend(lower.map(|link| (link, names[2].clone())));
+        for at in (0..devices.len()).skip(links.len()).filter(|at| kinds[*at] == DeviceKind::Ifb) {
+            links.push((net.link(LinkSpec::returning(Port(at as u16))), names[at].clone()));
+        }
+        links.extend(modem.map(|link| (link, "modem".to_owned())));
+        links.iter().for_each(|(link, _)| net.observe(*link));
+
+        let away: Vec<LinkId> = [Some(first), lower, modem].into_iter().flatten().collect();
+        let through: Vec<LinkId> = [from_lan].into_iter().chain(away.iter().copied()).collect();
+        let ways = Ways {
+            out: net.path(&through),
+            inward: net.path(&[from_outside, to_lan]),
+            own_out: net.path(&away),
+            own_in: net.path(&[from_outside]),
+            last: [away.last().copied().unwrap_or(first), to_lan],
+        };
+        Gateway { net, ways, links, modem, mtu, devices, trees }
+    }
+
+    /// What an observed link is called.
+    pub(super) fn name(&self, link: LinkId) -> &str {
+        self.links.iter().find(|(known, _)| *known == link).map_or("", |(_, name)| name)
+    }
+
+    /// The link's device, if it is one's.
+    pub(super) fn device(&self, link: LinkId) -> Option<DeviceId> {
+        let at = self.links.iter().position(|(known, _)| *known == link)?;
+        self.devices.get(at).copied().filter(|_| Some(link) != self.modem)
+    }
+
+    /// Which class or root of which device a packet stood in, what is for people called so, and what queue that is.
+    pub(super) fn class(&self, policy: &Policy, link: LinkId, stand: Stand) -> Named {
+        let device = self.name(link).to_owned();
+        let is_class = stand.on != Handle::ROOT && stand.on.minor() != 0;
+        let kind = self.trees.qdiscs.iter().find(|qdisc| qdisc.dev == device && qdisc.handle == stand.qdisc);
+        let queue = match kind.filter(|_| !stand.qdisc.is_none()) {
+            Some(qdisc) => qdisc.kind.name(),
+            None if is_class => Kind::Pfifo.name(),
+            None if self.device(link).is_none() => "drop-tail",
+            None => Kind::PfifoFast.name(),
+        };
+        let id = match (is_class, stand) {
+            (true, _) => stand.on.to_string(),
+            (false, _) if self.device(link).is_none() => "buffer".to_owned(),
+            (false, Stand { on: Handle::NONE, .. }) => "before any queue".to_owned(),
+            (false, Stand { qdisc: Handle::NONE, .. }) => "root".to_owned(),
+            // What no class of HTB takes waits before all of them.
+            (false, Stand { qdisc, .. }) if queue == Kind::Htb.name() => format!("{qdisc} direct"),
+            (false, Stand { qdisc, .. }) => qdisc.to_string(),
+        };
+        let title = if is_class {
+            let place = Place { device: device.clone(), class: stand.on };
+            policy.title_of(&place, &self.trees.filters).unwrap_or_default()
+        } else {
+            String::new()
+        };
+        let queue =
+            if stand.on == Handle::NONE && self.device(link).is_some() { String::new() } else { queue.to_owned() };
+        Named { device, id, title, queue }
+    }
+}
+
+/// A class in words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) device: String,
+    pub(super) id: String,
+    pub(super) title: String,
+    pub(super) queue: String,
+}
+
+impl Named {
+    /// `eth0 1:20 (port 22), fq_codel`.
+    pub(super) fn words(&self) -> String {
+        let title = if self.title.is_empty() { String::new() } else { format!(" ({})", self.title) };
+        let queue = if self.queue.is_empty() { String::new() } else { format!(", {}", self.queue) };
+        format!("{} {}{title}{queue}", self.device, self.id)
+    }
+}
+
+/// A policy says nothing.
+pub(super) fn is_silent(policy: &Policy) -> bool {
+    !policy.ops.iter().any(|op| matches!(op, tidegate_policy::Op::Qdisc(q) if q.verb != Verb::Delete))
+}
+
+impl Gateway {
+    /// Octets of link header that frames count before a link.
+    pub(super) fn link_header(&self, link: LinkId) -> u32 {
+        let ethernet = tidegate_packet::Head::ETHERNET as u32;
+        self.device(link).map_or(ethernet, |id| self.net.machine.gateway.spec(id).link_header)
+    }
+}

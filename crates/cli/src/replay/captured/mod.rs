@@ -1,0 +1,144 @@
+//! `tidegate replay --capture FILE`: what policies would have done with the packets of a capture.
+//!
+//! ```text
+//! file ──▶ frames ──▶ arrivals (which way, which flow, split) ──▶ gateway (a sim::Net, observed) ──▶ account ──▶ measure::replayed
+//!                                                                                                      └─▶ note (pcapng)
+//! ```
+//! Packets arrive as they were captured, whatever becomes of those before them: nobody slows down. `closed` makes a scenario of the
+//! capture's connections instead, so that they do.
+
+mod account;
+mod arrivals;
+mod closed;
+pub(crate) mod file;
+mod frames;
+mod gateway;
+mod note;
+mod options;
+mod run;
+mod side;
+mod split;
+
+pub(super) use options::Options;
+
+use anyhow::{Context, bail};
+use gateway::Candidate;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::fmt::Write as _;
+use std::io::IsTerminal;
+use tidegate_measure::replayed::{Line, Replayed};
+use tidegate_report::replayed as report;
+
+/// Does what the command line asks; what comes back is for standard output.
+pub(super) fn replay(options: &Options, seed: u64) -> anyhow::Result<String> {
+    let path = options.file();
+    let surveyed = arrivals::survey(path, options).with_context(|| path.display().to_string())?;
+    if options.closed {
+        return closed::replay(options, &surveyed, seed, again(options, seed));
+    }
+    let candidates = gateway::candidates(options, seed)?;
+    let written = written(options, &candidates)?;
+    let bar = progress(&surveyed, candidates.len());
+    let mut replayed = Replayed {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        again: again(options, seed),
+        line: Line { rate: options.rate.map(|rate| rate.as_bits()), buffer: options.modem().map(|(_, bytes)| bytes) },
+        step_ns: run::step_of(surveyed.duration),
+        ..Replayed::default()
+    };
+    for (number, candidate) in candidates.iter().enumerate() {
+        bar.set_message(candidate.name.clone());
+        let notes = options.write.as_deref().filter(|_| number == written);
+        let notes = notes.map(|path| note::Notes::create(path, surveyed.began, &candidate.name)).transpose()?;
+        let (outcome, capture, late) = run::run(candidate, options, &surveyed, seed, &bar, notes)?;
+        replayed.policies.push(outcome);
+        replayed.capture = capture;
+        notes_of(&mut replayed, candidate, late);
+    }
+    bar.finish_and_clear();
+    if replayed.capture.out.0 + replayed.capture.inward.0 == 0 {
+        bail!("none of its {} packets goes out or comes in: {}", replayed.capture.packets, left_out(&replayed));
+    }
+    if let Some(path) = &options.html {
+        std::fs::write(path, report::page(&replayed)).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(if options.json { report::to_json(&replayed) } else { report::text(&replayed) })
+}
+
+fn left_out(replayed: &Replayed) -> String {
+    let all: Vec<String> = replayed.capture.left_out.iter().map(|(why, count)| format!("{count} {why}")).collect();
+    format!("{}; --from says who is here ({})", all.join(", "), replayed.capture.rule)
+}
+
+/// What the reader should know of the capture and of a policy.
+fn notes_of(replayed: &mut Replayed, candidate: &Candidate, late: u64) {
+    let mut notes = candidate.policy.notes.clone();
+    if late > 0 {
+        notes.push(format!("{late} packets stand behind later ones in the file; they arrive with those"));
+    }
+    if !candidate.file.is_empty() && gateway::is_silent(&candidate.policy) {
+        notes.push(format!("{} configures no qdisc", candidate.name));
+    }
+    for note in notes {
+        if !replayed.notes.contains(&note) {
+            replayed.notes.push(note);
+        }
+    }
+}
+
+/// The number of the policy whose packets are written: the last, unless one is named.
+fn written(options: &Options, candidates: &[Candidate]) -> anyhow::Result<usize> {
+    let Some(name) = &options.write_of else { return Ok(candidates.len() - 1) };
+    let found = candidates.iter().position(|one| one.name == *name || one.file == *name);
+    found.with_context(|| {
+        let names: Vec<&str> = candidates.iter().map(|one| one.name.as_str()).collect();
+        format!("no policy is called `{name}`; there are {}", names.join(", "))
+    })
+}
+
+/// The command that makes the same document again.
+fn again(options: &Options, seed: u64) -> String {
+    use crate::trial::{Buffer, quoted, tc_rate, tc_time};
+    let mut line = format!("tidegate replay --capture {}", quoted(&options.file().display().to_string()));
+    let mut add = |flag: &str, value: String| {
+        let _ = write!(line, " --{flag} {value}");
+    };
+    options.policy.iter().for_each(|path| add("policy", quoted(&path.display().to_string())));
+    options.rate.iter().for_each(|rate| add("rate", tc_rate(rate.as_bits())));
+    options.buffer.iter().for_each(|buffer| {
+        add(
+            "buffer",
+            match buffer {
+                Buffer::Bytes(bytes) => bytes.to_string(),
+                Buffer::Time(span) => tc_time(*span),
+            },
+        );
+    });
+    options.dev.iter().for_each(|dev| add("dev", quoted(dev)));
+    options.over.iter().for_each(|(upper, lower)| add("over", quoted(&format!("{upper}={lower}"))));
+    options.from.iter().for_each(|prefix| add("from", prefix.to_string()));
+    options.local.iter().for_each(|prefix| add("local", prefix.to_string()));
+    if options.top != 10 {
+        add("top", options.top.to_string());
+    }
+    options.down.iter().for_each(|rate| add("down", tc_rate(rate.as_bits())));
+    options.rtt.iter().for_each(|rtt| add("rtt", tc_time(*rtt)));
+    if options.direct {
+        line.push_str(" --direct");
+    }
+    if options.closed {
+        line.push_str(" --closed");
+    }
+    line + &format!(" --seed {seed}")
+}
+
+/// A bar on the terminal; nothing in a pipe.
+fn progress(surveyed: &arrivals::Surveyed, policies: usize) -> ProgressBar {
+    let target =
+        if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let bar = ProgressBar::with_draw_target(Some(surveyed.octets), target);
+    let of = if policies > 1 { format!(" of {policies} policies") } else { String::new() };
+    let style =
+        ProgressStyle::with_template(&format!("{{msg}}{of} {{bar:40}} {{bytes}}/{{total_bytes}} of the capture"));
+    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}

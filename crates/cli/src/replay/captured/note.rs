@@ -1,0 +1,67 @@
+//! The packets of one policy's run, for Wireshark.
+
+use super::account::Life;
+use super::gateway::{Gateway, Named};
+use crate::pcapng::{Diary, Entry, fate, queue, wait};
+use crate::trial::START;
+use std::path::Path;
+use tidegate_packet::Time;
+use tidegate_sim::Stay;
+
+/// A file in the making.
+pub(super) struct Notes {
+    diary: Diary,
+    /// When the capture began, ns since 1970.
+    began: u64,
+}
+
+impl Notes {
+    pub(super) fn create(path: &Path, began: u64, policy: &str) -> anyhow::Result<Notes> {
+        Ok(Notes { diary: Diary::create(path, &format!("policy {policy}"))?, began })
+    }
+
+    /// Describes the links; before any packet.
+    pub(super) fn describe(&mut self, gateway: &Gateway) {
+        for (at, name) in &gateway.links {
+            let description = match gateway.device(*at) {
+                Some(_) => "packets that were in its queues, when the line began to send them or they were lost",
+                None => "packets that waited nowhere else, when the line began to send them or they were lost",
+            };
+            self.diary.interface(name, description);
+        }
+    }
+
+    /// A packet has ended.
+    pub(super) fn note(&mut self, gateway: &Gateway, named: &Named, life: &Life, stay: &Stay) {
+        let interface = gateway.links.iter().position(|(_, name)| *name == named.device).unwrap_or(0);
+        self.diary.note(Entry {
+            number: u64::from(life.number),
+            at: stay.ended,
+            interface: interface as u32,
+            queue: queue(life.stood.map_or(stay.stand, |(_, stand)| stand)),
+            stay,
+            link_header: gateway.link_header(stay.link),
+            direction: Some(life.way),
+            comment: comment(gateway, named, life, stay),
+        });
+    }
+
+    /// Writes what left until now.
+    pub(super) fn write(&mut self, now: Time) -> anyhow::Result<()> {
+        self.diary.write(now, (START, self.began))
+    }
+}
+
+/// `eth0 1:20 (port 22), fq_codel, flow 17: waited 12.4 ms (3.0 ms in modem), sent`.
+fn comment(gateway: &Gateway, named: &Named, life: &Life, stay: &Stay) -> String {
+    let flow = life.stood.and_then(|(_, stand)| stand.queue).map_or(String::new(), |queue| format!(", flow {queue}"));
+    let waited = wait(stay.ended.since(life.arrived).0);
+    let elsewhere: Vec<String> = life
+        .waits
+        .iter()
+        .filter(|(link, waited)| gateway.name(*link) != named.device && *waited > 0)
+        .map(|(link, waited)| format!("{} in {}", wait(*waited), gateway.name(*link)))
+        .collect();
+    let elsewhere = if elsewhere.is_empty() { String::new() } else { format!(" ({})", elsewhere.join(", ")) };
+    format!("{}{flow}: waited {waited}{elsewhere}, {}", named.words(), fate(stay))
+}

@@ -1,0 +1,164 @@
+//! A program of the user's on a host: started at its time, stopped at its end, what it said kept.
+
+use std::fmt::Write;
+use std::io::{self, PipeReader, Read};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tidegate_os::process::{self, die_with_parent};
+
+use super::{Clock, lock, spawn};
+use crate::Host;
+
+/// Octets of what it said that are kept: the first ones.
+const KEPT: usize = 64 << 10;
+/// How often it is looked whether it has ended.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long it has to say its last words once it is asked to end, in ns.
+const LAST_WORDS: u64 = 1_000_000_000;
+
+/// A program to be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProgramPlan {
+    /// The line, as a shell reads it.
+    pub line: String,
+    /// When it is started, and stopped if it still runs; ns since the beginning.
+    pub start: u64,
+    /// When it is stopped.
+    pub stop: u64,
+}
+
+/// What became of it.
+#[derive(Clone, Debug, Default)]
+pub struct Fate {
+    /// When it was started.
+    pub began: Option<u64>,
+    /// When it had ended.
+    pub ended: Option<u64>,
+    /// How, if it ended.
+    pub status: Option<ExitStatus>,
+    /// It still ran at its end, and was stopped.
+    pub stopped: bool,
+    /// Why it could not be started.
+    pub trouble: Option<String>,
+    said: Vec<u8>,
+    /// It said more than is kept.
+    more: bool,
+}
+
+impl Fate {
+    /// It could not be started, or ended by itself and says that it failed.
+    pub fn failed(&self) -> bool {
+        self.trouble.is_some() || !self.stopped && self.status.is_some_and(|status| !status.success())
+    }
+
+    /// What it said, both streams as they came, and in brackets what else there is to say about it.
+    pub fn told(&self) -> String {
+        let mut told = String::from_utf8_lossy(&self.said).into_owned();
+        if !told.is_empty() && !told.ends_with('\n') {
+            told.push('\n');
+        }
+        if self.more {
+            let _ = writeln!(told, "[it said more than the {KEPT} octets that are kept]");
+        }
+        if let Some(trouble) = &self.trouble {
+            let _ = writeln!(told, "[it could not be started: {trouble}]");
+        }
+        match self.status {
+            _ if self.stopped => told.push_str("[it still ran at its end, and was stopped]\n"),
+            Some(status) if !status.success() => {
+                let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+                let _ = writeln!(told, "[it ended with {code}]");
+            }
+            _ => {}
+        }
+        told
+    }
+}
+
+/// A program on a host.
+#[derive(Clone, Debug)]
+pub struct Program {
+    fate: Arc<Mutex<Fate>>,
+}
+
+impl Program {
+    /// Sets it going; it ends with the clock at the latest.
+    ///
+    /// # Errors
+    /// No thread can be started on the host.
+    pub fn begin(clock: &Clock, host: &Host, plan: ProgramPlan) -> io::Result<Program> {
+        let fate = Arc::new(Mutex::new(Fate::default()));
+        let (clock, of) = (clock.clone(), Arc::clone(&fate));
+        host.go(move || {
+            spawn("program", move || {
+                if clock.sleep_until(plan.start)
+                    && let Err(error) = live(&clock, &plan, &of)
+                {
+                    lock(&of).trouble = Some(error.to_string());
+                }
+            })
+        })??;
+        Ok(Program { fate })
+    }
+
+    /// What has become of it so far.
+    pub fn fate(&self) -> Fate {
+        lock(&self.fate).clone()
+    }
+}
+
+/// Its life.
+fn live(clock: &Clock, plan: &ProgramPlan, fate: &Arc<Mutex<Fate>>) -> io::Result<()> {
+    let (mut child, said) = start(&plan.line)?;
+    lock(fate).began = Some(clock.now());
+    let of = Arc::clone(fate);
+    spawn("listener", move || listen(said, &of))?;
+    let mut stopped = false;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        let now = clock.now();
+        if clock.is_over() || now >= plan.stop.saturating_add(LAST_WORDS) {
+            stopped = true;
+            process::kill_tree(child.id());
+            break child.wait()?;
+        }
+        if now >= plan.stop && !stopped {
+            stopped = true;
+            process::ask_to_end(child.id());
+        }
+        std::thread::sleep(LOOK);
+    };
+    let mut fate = lock(fate);
+    fate.ended = Some(clock.now());
+    fate.status = Some(status);
+    fate.stopped = stopped;
+    Ok(())
+}
+
+/// A shell that carries out a line, and where both its streams come out.
+fn start(line: &str) -> io::Result<(Child, PipeReader)> {
+    let (said, says) = io::pipe()?;
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", line]).stdin(Stdio::null()).stdout(says.try_clone()?).stderr(says);
+    let child = die_with_parent(&mut command).spawn()?;
+    Ok((child, said))
+}
+
+/// Hears it out, and keeps the beginning.
+fn listen(mut said: PipeReader, fate: &Mutex<Fate>) {
+    let mut chunk = [0; 4096];
+    while let Ok(octets) = said.read(&mut chunk) {
+        if octets == 0 {
+            return;
+        }
+        let mut fate = lock(fate);
+        let kept = octets.min(KEPT - fate.said.len());
+        fate.said.extend_from_slice(&chunk[..kept]);
+        fate.more |= kept < octets;
+    }
+}

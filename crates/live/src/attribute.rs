@@ -1,0 +1,162 @@
+//! Attributes of netlink: a length, a number, octets, and padding to four.
+
+/// Says that what is inside are attributes again. Older kinds do not say so.
+const NESTED: u16 = 0x8000;
+/// Octets of an attribute's head.
+const HEAD: usize = 4;
+
+/// Attributes one after another.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attributes(Vec<u8>);
+
+impl Attributes {
+    /// An attribute of these octets.
+    pub fn octets(&mut self, number: u16, octets: &[u8]) -> &mut Attributes {
+        let length = u16::try_from(HEAD + octets.len()).unwrap_or(u16::MAX);
+        self.0.extend(length.to_ne_bytes());
+        self.0.extend(number.to_ne_bytes());
+        self.0.extend(octets);
+        self.0.resize(self.0.len().next_multiple_of(4), 0);
+        self
+    }
+
+    /// A number of 8 bits.
+    pub fn u8(&mut self, number: u16, value: u8) -> &mut Attributes {
+        self.octets(number, &[value])
+    }
+
+    /// A number of 16 bits.
+    pub fn u16(&mut self, number: u16, value: u16) -> &mut Attributes {
+        self.octets(number, &value.to_ne_bytes())
+    }
+
+    /// A number of 32 bits.
+    pub fn u32(&mut self, number: u16, value: u32) -> &mut Attributes {
+        self.octets(number, &value.to_ne_bytes())
+    }
+
+    /// A number of 64 bits.
+    pub fn u64(&mut self, number: u16, value: u64) -> &mut Attributes {
+        self.octets(number, &value.to_ne_bytes())
+    }
+
+    /// A number of 32 bits, if there is one.
+    pub fn maybe(&mut self, number: u16, value: Option<u32>) -> &mut Attributes {
+        if let Some(value) = value {
+            self.u32(number, value);
+        }
+        self
+    }
+
+    /// A switch, as a number of 32 bits, if it was said how it stands.
+    pub fn switch(&mut self, number: u16, on: Option<bool>) -> &mut Attributes {
+        self.maybe(number, on.map(u32::from))
+    }
+
+    /// Text, ended by a zero.
+    pub fn text(&mut self, number: u16, text: &str) -> &mut Attributes {
+        let mut octets = text.as_bytes().to_vec();
+        octets.push(0);
+        self.octets(number, &octets)
+    }
+
+    /// Attributes in an attribute.
+    pub fn nest(&mut self, number: u16, inner: &Attributes) -> &mut Attributes {
+        self.octets(number, &inner.0)
+    }
+
+    /// The same, marked as what it is.
+    pub fn marked_nest(&mut self, number: u16, inner: &Attributes) -> &mut Attributes {
+        self.octets(number | NESTED, &inner.0)
+    }
+
+    /// Puts these behind.
+    pub fn append(&mut self, more: &Attributes) -> &mut Attributes {
+        self.0.extend(&more.0);
+        self
+    }
+
+    /// They.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// They.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+}
+
+/// Attributes that were read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found<'f>(Vec<(u16, &'f [u8])>);
+
+/// Reads attributes; what is cut short ends them.
+pub fn read(mut octets: &[u8]) -> Found<'_> {
+    let mut all = Vec::new();
+    while let Some(head) = octets.get(..HEAD) {
+        let length = usize::from(u16::from_ne_bytes([head[0], head[1]]));
+        let Some(value) = octets.get(HEAD..length) else { break };
+        all.push((u16::from_ne_bytes([head[2], head[3]]) & !NESTED, value));
+        octets = octets.get(length.next_multiple_of(4)..).unwrap_or_default();
+    }
+    Found(all)
+}
+
+impl<'f> Found<'f> {
+    /// The octets of the last attribute of this number.
+    pub fn get(&self, number: u16) -> Option<&'f [u8]> {
+        self.0.iter().rev().find(|(known, _)| *known == number).map(|(_, octets)| *octets)
+    }
+
+    /// The attributes in it.
+    #[must_use]
+    pub fn nest(&self, number: u16) -> Found<'f> {
+        self.get(number).map(read).unwrap_or_default()
+    }
+
+    /// A number of 32 bits.
+    pub fn u32(&self, number: u16) -> Option<u32> {
+        self.get(number).and_then(|octets| octets.try_into().ok()).map(u32::from_ne_bytes)
+    }
+
+    /// A number of 64 bits.
+    pub fn u64(&self, number: u16) -> Option<u64> {
+        self.get(number).and_then(|octets| octets.try_into().ok()).map(u64::from_ne_bytes)
+    }
+
+    /// Text up to its zero.
+    pub fn text(&self, number: u16) -> Option<&'f str> {
+        let octets = self.get(number)?;
+        std::str::from_utf8(octets.split(|octet| *octet == 0).next()?).ok()
+    }
+
+    /// All of them, in order.
+    pub fn all(&self) -> impl Iterator<Item = (u16, &'f [u8])> + '_ {
+        self.0.iter().copied()
+    }
+}
+
+/// Numbers of 32 bits one after another.
+pub(crate) fn words(numbers: &[u32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_are_padded_and_nests_hold_them() {
+        let mut inner = Attributes::default();
+        inner.u8(1, 7).text(2, "lo");
+        assert_eq!(inner.bytes(), [5, 0, 1, 0, 7, 0, 0, 0, 7, 0, 2, 0, b'l', b'o', 0, 0]);
+        let mut outer = Attributes::default();
+        outer.marked_nest(3, &inner);
+        assert_eq!(&outer.bytes()[..5], [20, 0, 3, 0x80, 5]);
+        let found = read(outer.bytes());
+        assert_eq!((found.nest(3).get(1), found.nest(3).text(2)), (Some(&[7][..]), Some("lo")));
+        assert_eq!(read(&outer.bytes()[..19]).get(3), None);
+    }
+}

@@ -1,0 +1,198 @@
+//! What the kernel tells of a device, as dumps: what `tc show` would print, in the types that the model machine tells the same in.
+//!
+//! Read are the kinds that every kernel has: the fifos, prio, tbf, htb, ingress and clsact, and of filters u32 with mirred and gact. The
+//! others are refused by name.
+
+mod filter;
+mod params;
+
+use crate::attribute::{Found, read};
+use std::fmt;
+use tidegate_packet::Handle;
+use tidegate_policy::Kind;
+use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump, QueueStats, RateSample, Xstats};
+
+/// Octets of the part that messages about qdiscs, classes and filters begin with (`tcmsg`).
+const HEAD: usize = 20;
+const TCA_KIND: u16 = 1;
+const TCA_OPTIONS: u16 = 2;
+const TCA_XSTATS: u16 = 4;
+const TCA_STATS2: u16 = 7;
+const TCA_STAB: u16 = 8;
+const TCA_CHAIN: u16 = 11;
+
+/// Why what stands on a device cannot be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// There is no such device.
+    NoDevice(String),
+    /// A kind that is not read.
+    Kind(String),
+    /// The kernel's message is not what it should be: about this.
+    Odd(&'static str),
+    /// The way to the kernel is broken.
+    Broken(String),
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unread::NoDevice(name) => write!(f, "there is no device `{name}`"),
+            Unread::Kind(kind) => write!(f, "what the kernel tells of {kind} is not read"),
+            Unread::Odd(what) => write!(f, "what the kernel tells of {what} is not as it should be"),
+            Unread::Broken(error) => write!(f, "netlink: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Unread {}
+
+/// A message about a qdisc, class or filter, taken apart.
+struct Message<'m> {
+    device: u32,
+    handle: u32,
+    parent: Handle,
+    info: u32,
+    attributes: Found<'m>,
+}
+
+impl<'m> Message<'m> {
+    fn of(octets: &'m [u8]) -> Result<Message<'m>, Unread> {
+        let odd = Unread::Odd("a message");
+        let (head, rest) = octets.split_at_checked(HEAD).ok_or(odd)?;
+        let word = |at: usize| u32::from_ne_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        Ok(Message {
+            device: word(4),
+            handle: word(8),
+            parent: Handle(word(12)),
+            info: word(16),
+            attributes: read(rest),
+        })
+    }
+
+    fn kind(&self) -> Result<&'m str, Unread> {
+        self.attributes.text(TCA_KIND).ok_or(Unread::Odd("a kind"))
+    }
+
+    fn known_kind(&self) -> Result<Kind, Unread> {
+        let name = self.kind()?;
+        match name {
+            "ingress" => Ok(Kind::Ingress),
+            "clsact" => Ok(Kind::Clsact),
+            "noqueue" => Ok(Kind::Noqueue),
+            name => Kind::from_name(name).ok_or_else(|| Unread::Kind(name.to_owned())),
+        }
+    }
+
+    fn options(&self) -> &'m [u8] {
+        self.attributes.get(TCA_OPTIONS).unwrap_or_default()
+    }
+
+    /// What only its kind counts, as numbers of 32 bits.
+    fn own_counts(&self) -> Vec<u32> {
+        let (among, alone) = (self.attributes.nest(TCA_STATS2).get(4), self.attributes.get(TCA_XSTATS));
+        numbers(among.or(alone).unwrap_or_default())
+    }
+}
+
+/// Numbers of 32 bits one after another.
+fn numbers(octets: &[u8]) -> Vec<u32> {
+    octets.chunks_exact(4).map(|four| u32::from_ne_bytes([four[0], four[1], four[2], four[3]])).collect()
+}
+
+/// The counters that qdiscs, classes and actions have.
+fn counted(stats: &Found<'_>) -> QueueStats {
+    let basic = stats.get(1).unwrap_or_default();
+    let wide = |octets: Option<&[u8]>| octets.and_then(|octets| octets.try_into().ok()).map_or(0, u64::from_ne_bytes);
+    let queue = numbers(stats.get(3).unwrap_or_default());
+    let at = |place: usize| queue.get(place).copied().unwrap_or(0);
+    // Packets have 64 bits where 32 do not do.
+    let packets = stats.get(8).map(|octets| wide(octets.get(..8)));
+    let rate = numbers(stats.get(2).unwrap_or_default());
+    QueueStats {
+        bytes: wide(basic.get(..8)),
+        packets: packets.unwrap_or_else(|| numbers(basic).get(2).copied().unwrap_or(0).into()),
+        drops: at(2),
+        overlimits: at(4),
+        requeues: at(3),
+        qlen: at(0),
+        backlog: at(1),
+        rate: (rate.len() == 2).then(|| RateSample { bytes: rate[0].into(), packets: rate[1].into() }),
+    }
+}
+
+/// The qdiscs of a device among all that were told.
+///
+/// # Errors
+/// One of them is of a kind that is not read.
+pub fn qdiscs(dev: &str, number: u32, told: &[Vec<u8>]) -> Result<Vec<QdiscDump>, Unread> {
+    let messages: Result<Vec<Message<'_>>, Unread> = told.iter().map(|octets| Message::of(octets)).collect();
+    messages?.iter().filter(|message| message.device == number).map(|message| qdisc(dev, message)).collect()
+}
+
+fn qdisc(dev: &str, message: &Message<'_>) -> Result<QdiscDump, Unread> {
+    let kind = message.known_kind()?;
+    // What htb counts of itself stands among what it was told.
+    let xstats = match kind {
+        Kind::Htb => Xstats::Htb { direct_packets: params::direct_packets(message.options()) },
+        _ => Xstats::None,
+    };
+    Ok(QdiscDump {
+        dev: dev.to_owned(),
+        kind,
+        handle: Handle(message.handle),
+        parent: message.parent,
+        refcnt: message.info,
+        params: params::qdisc(kind, message.options())?,
+        stab: message.attributes.get(TCA_STAB).map(params::size_table),
+        stats: counted(&message.attributes.nest(TCA_STATS2)),
+        xstats,
+    })
+}
+
+/// The classes of a device among all that were told.
+///
+/// # Errors
+/// As for [`qdiscs`].
+pub fn classes(dev: &str, number: u32, told: &[Vec<u8>]) -> Result<Vec<ClassDump>, Unread> {
+    let messages: Result<Vec<Message<'_>>, Unread> = told.iter().map(|octets| Message::of(octets)).collect();
+    messages?.iter().filter(|message| message.device == number).map(|message| class(dev, message)).collect()
+}
+
+fn class(dev: &str, message: &Message<'_>) -> Result<ClassDump, Unread> {
+    let kind = message.known_kind()?;
+    let (params, level) = params::class(kind, message.options())?;
+    let xstats = match (kind, message.own_counts().as_slice()) {
+        (Kind::Htb, [lends, borrows, giants, tokens, ctokens]) => Xstats::HtbClass {
+            lends: *lends,
+            borrows: *borrows,
+            giants: *giants,
+            tokens: *tokens as i32,
+            ctokens: *ctokens as i32,
+            level,
+        },
+        _ => Xstats::None,
+    };
+    let stats = message.attributes.nest(TCA_STATS2);
+    Ok(ClassDump {
+        dev: dev.to_owned(),
+        kind,
+        classid: Handle(message.handle),
+        parent: message.parent,
+        leaf: Handle(message.info),
+        params,
+        stats: stats.get(1).map(|_| counted(&stats)),
+        xstats,
+    })
+}
+
+/// The filters that were told, in order.
+///
+/// # Errors
+/// One of them is of a kind that is not read.
+pub fn filters(dev: &str, told: &[Vec<u8>], names: Names<'_>) -> Result<Vec<FilterDump>, Unread> {
+    told.iter().map(|octets| filter::filter(dev, &Message::of(octets)?, names)).collect()
+}
+
+/// The names of devices, by number.
+pub type Names<'n> = &'n dyn Fn(u32) -> Option<String>;

@@ -1,0 +1,219 @@
+//! Actions: a numbered list of kinds, each with a structure that begins alike.
+
+mod police;
+mod rewrite;
+
+use super::{Devices, Unsent, number};
+use crate::attribute::{Attributes, words};
+use tidegate_policy::{
+    Act, Action, ActionId, CardCounts, Connmark, Control, Ct, CtNat, Ctinfo, Gact, Mirred, Only, Skbedit,
+};
+
+pub(super) use police::policer;
+
+/// Where a message about the machine's actions has its list.
+pub(super) const OF_MACHINE: u16 = 1;
+const TCA_ROOT_FLAGS: u16 = 2;
+const TCA_ACT_KIND: u16 = 1;
+const TCA_ACT_OPTIONS: u16 = 2;
+const TCA_ACT_INDEX: u16 = 3;
+const TCA_ACT_COOKIE: u16 = 6;
+const TCA_ACT_FLAGS: u16 = 7;
+const TCA_ACT_HW_STATS: u16 = 8;
+/// What simple's text has, with the zeros that end it.
+const SIMPLE_OCTETS: usize = 32;
+const NO_PERCPU: u32 = 1;
+const SKIP_HW: u32 = 2;
+const SKIP_SW: u32 = 4;
+
+/// A list of actions as an attribute of this number.
+pub(super) fn list(to: &mut Attributes, at: u16, all: &[Action], devices: Devices<'_>) -> Result<(), Unsent> {
+    let mut list = Attributes::default();
+    for (place, action) in (1..).zip(all) {
+        let (mut entry, mut options) = (Attributes::default(), Attributes::default());
+        entry.text(TCA_ACT_KIND, action.act.kind());
+        act(&mut options, action, devices)?;
+        entry.marked_nest(TCA_ACT_OPTIONS, &options);
+        beside(&mut entry, action);
+        list.nest(place, &entry);
+    }
+    to.nest(at, &list);
+    Ok(())
+}
+
+/// What any action may have beside its own.
+fn beside(to: &mut Attributes, action: &Action) {
+    if !action.cookie.is_empty() {
+        to.octets(TCA_ACT_COOKIE, &action.cookie);
+    }
+    let only = match action.only {
+        Some(Only::Card) => SKIP_SW,
+        Some(Only::Software) => SKIP_HW,
+        None => 0,
+    };
+    let flags = only | if action.no_percpu { NO_PERCPU } else { 0 };
+    if flags != 0 {
+        to.octets(TCA_ACT_FLAGS, &words(&[flags, flags]));
+    }
+    let counts = match action.card {
+        CardCounts::Any => return,
+        CardCounts::Immediate => 1,
+        CardCounts::Delayed => 2,
+        CardCounts::Disabled => 0,
+    };
+    to.octets(TCA_ACT_HW_STATS, &words(&[counts, 3]));
+}
+
+/// Some of the machine's actions, by kind and number.
+pub(super) fn named(to: &mut Attributes, ids: &[ActionId]) {
+    let mut list = Attributes::default();
+    for (place, id) in (1..).zip(ids) {
+        let mut entry = Attributes::default();
+        entry.text(TCA_ACT_KIND, id.kind).u32(TCA_ACT_INDEX, id.index);
+        list.nest(place, &entry);
+    }
+    to.nest(OF_MACHINE, &list);
+}
+
+/// All of a kind.
+pub(super) fn flush(to: &mut Attributes, kind: &str) {
+    let (mut entry, mut list) = (Attributes::default(), Attributes::default());
+    entry.text(TCA_ACT_KIND, kind);
+    list.nest(1, &entry);
+    to.nest(OF_MACHINE, &list).octets(TCA_ROOT_FLAGS, &words(&[1, 1]));
+}
+
+const fn control(control: Control) -> u32 {
+    match control {
+        Control::Pass => 0,
+        Control::Reclassify => 1,
+        Control::Drop => 2,
+        Control::Pipe => 3,
+        Control::Stolen => 4,
+        Control::Trap => 8,
+        Control::Continue => u32::MAX,
+        Control::Jump(by) => 1 << 28 | by,
+        Control::Goto(chain) => 2 << 28 | chain,
+    }
+}
+
+/// How the structures of actions begin: number, capabilities, decision, and two counts that the kernel keeps.
+fn general(index: u32, goes_on: Control) -> Vec<u8> {
+    words(&[index, 0, control(goes_on), 0, 0])
+}
+
+fn act(to: &mut Attributes, action: &Action, devices: Devices<'_>) -> Result<(), Unsent> {
+    let index = action.index;
+    match &action.act {
+        Act::Gact(act) => gact(to, index, act),
+        Act::Police(act) => police::options(to, index, act),
+        Act::Mirred(act) => mirred(to, index, act, devices)?,
+        Act::Skbedit(act) => skbedit(to, index, act),
+        Act::Connmark(act) => connmark(to, index, act),
+        Act::Ctinfo(act) => ctinfo(to, index, act),
+        Act::Ct(act) => ct(to, index, act),
+        Act::Simple(act) => {
+            to.octets(2, &general(index, act.control));
+            if let Some(text) = &act.text {
+                let mut octets = text.as_bytes().to_vec();
+                octets.resize(SIMPLE_OCTETS, 0);
+                to.octets(3, &octets);
+            }
+        }
+        Act::Sample(act) => {
+            to.octets(2, &general(index, act.control)).maybe(3, act.rate).maybe(5, act.group).maybe(4, act.octets);
+        }
+        Act::Nat(act) => rewrite::nat(to, index, act),
+        Act::Pedit(act) => rewrite::pedit(to, index, act),
+        Act::Csum(act) => rewrite::csum(to, index, act),
+        Act::Skbmod(act) => rewrite::skbmod(to, index, act),
+        Act::Vlan(act) => rewrite::vlan(to, index, act),
+    }
+    Ok(())
+}
+
+fn gact(to: &mut Attributes, index: u32, act: &Gact) {
+    to.octets(2, &general(index, act.control));
+    if let Some(random) = act.random {
+        let mut octets = (if random.drawn { 1_u16 } else { 2 }).to_ne_bytes().to_vec();
+        octets.extend(random.one_in.to_ne_bytes());
+        octets.extend(words(&[control(random.control)]));
+        to.octets(3, &octets);
+    }
+}
+
+fn mirred(to: &mut Attributes, index: u32, act: &Mirred, devices: Devices<'_>) -> Result<(), Unsent> {
+    let how = match (act.arrives, act.copy) {
+        (false, false) => 1,
+        (false, true) => 2,
+        (true, false) => 3,
+        (true, true) => 4,
+    };
+    let mut octets = general(index, act.control);
+    octets.extend(words(&[how, number(devices, &act.to)?]));
+    to.octets(2, &octets);
+    Ok(())
+}
+
+fn skbedit(to: &mut Attributes, index: u32, act: &Skbedit) {
+    const INHERIT_DS_FIELD: u64 = 0x20;
+    to.octets(2, &general(index, act.control)).maybe(3, act.priority);
+    if let Some(queue) = act.queue {
+        to.u16(4, queue);
+    }
+    if let Some((mark, mask)) = act.mark {
+        to.u32(5, mark);
+        if mask != u32::MAX {
+            to.u32(8, mask);
+        }
+    }
+    if let Some(kind) = act.packet_type {
+        to.u16(7, kind as u16);
+    }
+    if act.inherit_dsfield {
+        to.u64(9, INHERIT_DS_FIELD);
+    }
+}
+
+fn connmark(to: &mut Attributes, index: u32, act: &Connmark) {
+    let mut octets = general(index, act.control);
+    octets.extend(act.zone.to_ne_bytes());
+    octets.extend([0, 0]);
+    to.octets(1, &octets);
+}
+
+fn ctinfo(to: &mut Attributes, index: u32, act: &Ctinfo) {
+    to.octets(3, &general(index, act.control)).u16(4, act.zone);
+    if let Some((mask, state)) = act.dscp {
+        to.u32(5, mask);
+        if state != 0 {
+            to.u32(6, state);
+        }
+    }
+    to.maybe(7, act.mark);
+}
+
+fn ct(to: &mut Attributes, index: u32, act: &Ct) {
+    let mut how = u16::from(act.commit) | u16::from(act.force) << 1 | u16::from(act.clear) << 2;
+    if let Some((mark, mask)) = act.mark {
+        to.u32(5, mark).u32(6, mask);
+    }
+    if let Some(zone) = act.zone {
+        to.u16(4, zone);
+    }
+    match act.nat {
+        None => {}
+        Some(CtNat::Known) => how |= 8,
+        Some(CtNat::New { source, addresses: (low, high), ports }) => {
+            how |= 8 | if source { 16 } else { 32 };
+            let numbers = if low.is_ipv4() { [9, 10] } else { [11, 12] };
+            for (number, address) in numbers.into_iter().zip([low, high]) {
+                to.octets(number, &rewrite::octets(address));
+            }
+            if let Some((low, high)) = ports {
+                to.octets(13, &low.to_be_bytes()).octets(14, &high.to_be_bytes());
+            }
+        }
+    }
+    to.u16(3, how).octets(1, &general(index, act.control));
+}

@@ -1,0 +1,97 @@
+//! Actions that rewrite packets.
+
+use super::general;
+use crate::attribute::{Attributes, words};
+use std::net::IpAddr;
+use tidegate_policy::{Csum, Nat, Pedit, PeditHeader, PeditKey, Skbmod, Vlan, VlanHow, VlanTag};
+
+/// An address as it stands in a packet.
+pub(super) fn octets(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    }
+}
+
+pub(super) fn nat(to: &mut Attributes, index: u32, act: &Nat) {
+    let mut octets = general(index, act.control);
+    octets.extend(act.old.octets());
+    octets.extend(act.new.octets());
+    octets.extend(act.mask.to_be_bytes());
+    octets.extend(words(&[u32::from(act.egress)]));
+    to.octets(1, &octets);
+}
+
+pub(super) fn csum(to: &mut Attributes, index: u32, act: &Csum) {
+    let mut octets = general(index, act.control);
+    octets.extend(words(&[act.sums]));
+    to.octets(1, &octets);
+}
+
+/// Words to rewrite; those of a named header, or that are added to, need the newer attributes.
+pub(super) fn pedit(to: &mut Attributes, index: u32, act: &Pedit) {
+    let mut octets = general(index, act.control);
+    octets.extend([act.keys.len() as u8, 0, 0, 0]);
+    act.keys.iter().for_each(|key| octets.extend(pedit_key(key)));
+    if act.keys.iter().all(|key| key.header == PeditHeader::Network && !key.add) {
+        to.octets(2, &octets);
+        return;
+    }
+    let mut list = Attributes::default();
+    for key in &act.keys {
+        let mut entry = Attributes::default();
+        entry.u16(1, key.header as u16).u16(2, u16::from(key.add));
+        list.marked_nest(6, &entry);
+    }
+    to.octets(4, &octets).marked_nest(5, &list);
+}
+
+fn pedit_key(key: &PeditKey) -> Vec<u8> {
+    let mut octets = key.mask.to_be_bytes().to_vec();
+    octets.extend(key.value.to_be_bytes());
+    let at = key.at.unwrap_or_default();
+    octets.extend(words(&[key.offset as u32, at.offset as u32, at.mask, at.shift]));
+    octets
+}
+
+pub(super) fn skbmod(to: &mut Attributes, index: u32, act: &Skbmod) {
+    let flags = u64::from(act.destination.is_some())
+        | u64::from(act.source.is_some()) << 1
+        | u64::from(act.ethertype.is_some()) << 2
+        | u64::from(act.swap) << 3
+        | u64::from(act.ecn) << 4;
+    let mut octets = general(index, act.control);
+    octets.extend([0; 4]);
+    octets.extend(flags.to_ne_bytes());
+    to.octets(2, &octets);
+    for (number, address) in [(3, act.destination), (4, act.source)] {
+        if let Some(address) = address {
+            to.octets(number, &address);
+        }
+    }
+    if let Some(ethertype) = act.ethertype {
+        to.u16(5, ethertype);
+    }
+}
+
+pub(super) fn vlan(to: &mut Attributes, index: u32, act: &Vlan) {
+    let (how, tag) = match act.how {
+        VlanHow::Pop => (1, None),
+        // A number alone leads to the action that has it.
+        VlanHow::Modify(VlanTag { protocol: 0, .. }) => (0, None),
+        VlanHow::Push(tag) => (2, Some(tag)),
+        VlanHow::Modify(tag) => (3, Some(tag)),
+    };
+    let mut octets = general(index, act.control);
+    octets.extend(words(&[how]));
+    to.octets(2, &octets);
+    if let Some(tag) = tag {
+        to.u16(3, tag.id);
+        if tag.protocol != VlanTag::DOT1Q {
+            to.octets(4, &tag.protocol.to_be_bytes());
+        }
+        if let Some(priority) = tag.priority.filter(|priority| *priority > 0) {
+            to.u8(6, priority);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Conditions: a list in which a parenthesis is a reference to where its inside begins.
+
+use crate::attribute::{Attributes, words};
+use tidegate_policy::{Compare, Ematch, MetaId, MetaValue, Term, Width};
+
+const CONTAINER: u16 = 0;
+const CMP: u16 = 1;
+const NBYTE: u16 = 2;
+const U32: u16 = 3;
+const META: u16 = 4;
+const AND: u16 = 1;
+const OR: u16 = 2;
+const INVERT: u16 = 4;
+
+/// The conditions, as an attribute of this number.
+pub(super) fn tree(to: &mut Attributes, number: u16, terms: &[Term]) {
+    let list = flattened(terms);
+    let (mut inner, mut head) = (Attributes::default(), (list.len() as u16).to_ne_bytes().to_vec());
+    head.extend([0, 0]);
+    inner.octets(1, &head);
+    let mut matches = Attributes::default();
+    for (place, octets) in (1..).zip(&list) {
+        matches.octets(place, octets);
+    }
+    inner.nest(2, &matches);
+    to.nest(number, &inner);
+}
+
+/// Each condition with its head; what stands in a parenthesis comes behind everything that stands outside.
+fn flattened(terms: &[Term]) -> Vec<Vec<u8>> {
+    let mut groups: Vec<&[Term]> = vec![terms];
+    let mut list = Vec::new();
+    let mut begun = terms.len();
+    let mut at = 0;
+    while let Some(group) = groups.get(at).copied() {
+        for (place, term) in group.iter().enumerate() {
+            let last = place + 1 == group.len();
+            let joined = if last { 0 } else { [AND, OR][usize::from(term.or)] };
+            let flags = joined | if term.not { INVERT } else { 0 };
+            let (kind, octets) = match &term.what {
+                Ematch::All(inside) => {
+                    let begins = begun as u32;
+                    begun += inside.len();
+                    groups.push(inside);
+                    (CONTAINER, words(&[begins]))
+                }
+                what => condition(what),
+            };
+            let mut whole: Vec<u8> = [0, kind, flags, 0].iter().flat_map(|half| half.to_ne_bytes()).collect();
+            whole.extend(octets);
+            list.push(whole);
+        }
+        at += 1;
+    }
+    list
+}
+
+const fn compare(how: Compare) -> u8 {
+    match how {
+        Compare::Eq => 0,
+        Compare::Gt => 1,
+        Compare::Lt => 2,
+    }
+}
+
+fn condition(what: &Ematch) -> (u16, Vec<u8>) {
+    match what {
+        Ematch::Cmp { width, offset, layer, mask, trans, how, value } => {
+            let align: u8 = match width {
+                Width::U8 => 1,
+                Width::U16 => 2,
+                Width::U32 => 4,
+            };
+            let mut octets = words(&[*value, *mask]);
+            octets.extend(offset.to_ne_bytes());
+            octets.extend([align | u8::from(*trans) << 4, layer.number() | compare(*how) << 4]);
+            (CMP, octets)
+        }
+        Ematch::Nbyte { offset, layer, octets: needle } => {
+            let mut octets = offset.to_ne_bytes().to_vec();
+            octets.extend((needle.len() as u16 & 0xfff | u16::from(layer.number()) << 12).to_ne_bytes());
+            octets.extend(needle);
+            (NBYTE, octets)
+        }
+        Ematch::U32(key) => {
+            let mut octets = key.mask.to_be_bytes().to_vec();
+            octets.extend(key.value.to_be_bytes());
+            octets.extend(words(&[key.offset as u32, key.offset_mask as u32]));
+            (U32, octets)
+        }
+        Ematch::Meta { left, how, right } => (META, meta(left, *how, right)),
+        // Told by its reference.
+        Ematch::All(_) => (CONTAINER, Vec::new()),
+    }
+}
+
+fn meta(left: &MetaValue, how: Compare, right: &MetaValue) -> Vec<u8> {
+    let mut head = side(left, compare(how));
+    head.extend(side(right, 0));
+    let mut to = Attributes::default();
+    to.octets(1, &head);
+    for (number, value) in [(2, left), (3, right)] {
+        to.u32(number, if let MetaId::Number(number) = value.what { number } else { value.mask });
+    }
+    to.into_bytes()
+}
+
+/// One side: what it is (numbers all of them), how far it is shifted, and how it is compared.
+fn side(value: &MetaValue, how: u8) -> Vec<u8> {
+    const INTEGER: u16 = 1 << 12;
+    let mut octets = (INTEGER | meta_number(value.what)).to_ne_bytes().to_vec();
+    octets.extend([value.shift, how]);
+    octets
+}
+
+fn meta_number(what: MetaId) -> u16 {
+    match what {
+        MetaId::Number(_) => 0,
+        MetaId::Random => 1,
+        MetaId::Loadavg(1) => 2,
+        MetaId::Loadavg(5) => 3,
+        MetaId::Loadavg(_) => 4,
+        MetaId::Dev => 5,
+        MetaId::Priority => 6,
+        MetaId::Protocol => 7,
+        MetaId::PktType => 8,
+        MetaId::PktLen => 9,
+        MetaId::DataLen => 10,
+        MetaId::MacLen => 11,
+        MetaId::Mark => 12,
+        MetaId::TcIndex => 13,
+        MetaId::RtClassid => 14,
+        MetaId::RtIif => 15,
+        MetaId::Vlan => 46,
+        MetaId::Socket(name) => socket(name),
+    }
+}
+
+/// What is asked of a socket, in the kernel's numbers.
+fn socket(name: &str) -> u16 {
+    const NUMBERS: [(&str, u16); 18] = [
+        ("sk_family", 16),
+        ("sk_state", 17),
+        ("sk_reuse", 18),
+        ("sk_bind_if", 19),
+        ("sk_refcnt", 20),
+        ("sk_shutdown", 21),
+        ("sk_proto", 22),
+        ("sk_type", 23),
+        ("sk_rcvbuf", 24),
+        ("sk_rmem", 25),
+        ("sk_wmem", 26),
+        ("sk_omem", 27),
+        ("sk_wmem_queue", 28),
+        ("sk_rcv_queue", 29),
+        ("sk_snd_queue", 30),
+        ("sk_err_queue", 31),
+        ("sk_fwd_alloc", 32),
+        ("sk_sndbuf", 33),
+    ];
+    NUMBERS.into_iter().find(|(known, _)| *known == name).map_or(0, |(_, number)| number)
+}

@@ -1,0 +1,128 @@
+//! flower: each field has an attribute for its value and most have one for the bits compared.
+
+use crate::attribute::Attributes;
+use tidegate_policy::{FlowerField, FlowerKey, FlowerParams};
+
+const TCA_FLOWER_CLASSID: u16 = 1;
+const TCA_FLOWER_INDEV: u16 = 2;
+const TCA_FLOWER_ETH_TYPE: u16 = 8;
+const TCA_FLOWER_FLAGS: u16 = 22;
+const SKIP_HW: u32 = 1;
+const SKIP_SW: u32 = 2;
+/// What stands for every protocol.
+const ALL: u16 = 3;
+
+const TCP: u128 = 6;
+const UDP: u128 = 17;
+const SCTP: u128 = 132;
+const ICMPV6: u128 = 58;
+const IPV6: u16 = 0x86dd;
+
+/// How a field stands on the wire.
+#[derive(Clone, Copy)]
+enum Order {
+    /// As the network has it, in so many octets.
+    Network(usize),
+    /// As this machine has it.
+    Own16,
+    /// The same, in 32 bits.
+    Own32,
+}
+
+/// A field's attributes: for its value, for the bits compared (0: none can be named), and how it stands there.
+struct Place(u16, u16, Order);
+
+/// Class, device and fields.
+pub(super) fn fields(to: &mut Attributes, params: &FlowerParams) {
+    super::class(to, TCA_FLOWER_CLASSID, params.classid);
+    super::indev(to, TCA_FLOWER_INDEV, params.indev.as_ref());
+    for key in &params.keys {
+        field(to, params, key);
+    }
+}
+
+/// What stands last: for whom it is, and the network's protocol.
+pub(super) fn end(to: &mut Attributes, params: &FlowerParams, protocol: u16) {
+    let flags = if params.skip_hw { SKIP_HW } else { 0 } | if params.skip_sw { SKIP_SW } else { 0 };
+    to.u32(TCA_FLOWER_FLAGS, flags);
+    if protocol != ALL {
+        to.octets(TCA_FLOWER_ETH_TYPE, &protocol.to_be_bytes());
+    }
+}
+
+fn field(to: &mut Attributes, params: &FlowerParams, key: &FlowerKey) {
+    if key.range {
+        let (low, high) = if key.field == FlowerField::SrcPort { (87, 88) } else { (89, 90) };
+        to.octets(low, &(key.value as u16).to_be_bytes()).octets(high, &(key.mask as u16).to_be_bytes());
+        return;
+    }
+    let Some(Place(value, mask, order)) = place(params, key) else { return };
+    to.octets(value, &written(key.value, order));
+    let all = key.mask == key.field.all() || short_address(key) && key.mask == u128::from(u32::MAX);
+    let always = !matches!(key.field, FlowerField::SrcPort | FlowerField::DstPort);
+    if mask != 0 && (always || !all) {
+        to.octets(mask, &written(key.mask, order));
+    }
+}
+
+fn short_address(key: &FlowerKey) -> bool {
+    matches!(key.field, FlowerField::SrcIp | FlowerField::DstIp) && key.mask <= u128::from(u32::MAX)
+}
+
+fn written(value: u128, order: Order) -> Vec<u8> {
+    match order {
+        Order::Network(octets) => value.to_be_bytes()[16 - octets..].to_vec(),
+        Order::Own16 => (value as u16).to_ne_bytes().to_vec(),
+        Order::Own32 => (value as u32).to_ne_bytes().to_vec(),
+    }
+}
+
+/// Where a field has its place depends on the protocols that others name.
+fn place(params: &FlowerParams, key: &FlowerKey) -> Option<Place> {
+    use FlowerField as F;
+    use Order::{Network, Own16, Own32};
+    let protocol = params.key(F::IpProto).map_or(TCP, |key| key.value);
+    let v6 = params.key(F::EthType).is_some_and(|key| key.value == u128::from(IPV6)) || key.value > u32::MAX.into();
+    Some(match key.field {
+        F::DstMac => Place(4, 5, Network(6)),
+        F::SrcMac => Place(6, 7, Network(6)),
+        F::EthType => return None,
+        F::IpProto => Place(9, 0, Network(1)),
+        F::SrcIp if v6 => Place(14, 15, Network(16)),
+        F::SrcIp => Place(10, 11, Network(4)),
+        F::DstIp if v6 => Place(16, 17, Network(16)),
+        F::DstIp => Place(12, 13, Network(4)),
+        F::SrcPort => match protocol {
+            UDP => Place(20, 37, Network(2)),
+            SCTP => Place(41, 39, Network(2)),
+            _ => Place(18, 35, Network(2)),
+        },
+        F::DstPort => match protocol {
+            UDP => Place(21, 38, Network(2)),
+            SCTP => Place(42, 40, Network(2)),
+            _ => Place(19, 36, Network(2)),
+        },
+        F::VlanId => Place(23, 0, Own16),
+        F::VlanPrio => Place(24, 0, Network(1)),
+        F::VlanEthtype => Place(25, 0, Network(2)),
+        F::CvlanId => Place(77, 0, Own16),
+        F::CvlanPrio => Place(78, 0, Network(1)),
+        F::CvlanEthtype => Place(79, 0, Network(2)),
+        F::IpFlags => Place(47, 48, Network(4)),
+        F::IcmpCode if protocol == ICMPV6 => Place(53, 54, Network(1)),
+        F::IcmpType if protocol == ICMPV6 => Place(55, 56, Network(1)),
+        F::IcmpCode => Place(49, 50, Network(1)),
+        F::IcmpType => Place(51, 52, Network(1)),
+        F::ArpSip => Place(57, 58, Network(4)),
+        F::ArpTip => Place(59, 60, Network(4)),
+        F::ArpOp => Place(61, 62, Network(1)),
+        F::ArpSha => Place(63, 64, Network(6)),
+        F::ArpTha => Place(65, 66, Network(6)),
+        F::TcpFlags => Place(71, 72, Network(2)),
+        F::IpTos => Place(73, 74, Network(1)),
+        F::IpTtl => Place(75, 76, Network(1)),
+        F::CtState => Place(91, 92, Own16),
+        F::CtMark => Place(95, 96, Own32),
+        F::NumVlans => Place(102, 0, Network(1)),
+    })
+}

@@ -1,0 +1,201 @@
+//! Operations as netlink messages: what tc would send for the same words.
+
+mod action;
+mod class;
+mod filter;
+mod qdisc;
+mod rate;
+
+use crate::attribute::{Attributes, words};
+use std::fmt;
+use tidegate_packet::Handle;
+use tidegate_policy::{ActionsOp, ClassOp, Estimator, FilterOp, Op, QdiscOp, Verb};
+
+const RTM_NEWQDISC: u16 = 36;
+const RTM_DELQDISC: u16 = 37;
+const RTM_NEWTCLASS: u16 = 40;
+const RTM_DELTCLASS: u16 = 41;
+const RTM_NEWTFILTER: u16 = 44;
+const RTM_DELTFILTER: u16 = 45;
+const RTM_NEWACTION: u16 = 48;
+const RTM_DELACTION: u16 = 49;
+const NLM_F_REQUEST: u16 = 0x1;
+const NLM_F_ACK: u16 = 0x4;
+const NLM_F_ROOT: u16 = 0x100;
+const NLM_F_REPLACE: u16 = 0x100;
+const NLM_F_EXCL: u16 = 0x200;
+const NLM_F_CREATE: u16 = 0x400;
+const TCA_KIND: u16 = 1;
+const TCA_OPTIONS: u16 = 2;
+const TCA_RATE: u16 = 5;
+/// Tell of the qdiscs too that nobody asked for.
+const TCA_DUMP_INVISIBLE: u16 = 10;
+const TCA_CHAIN: u16 = 11;
+
+/// A message: its type, its flags, and what follows its head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// What it asks for.
+    pub kind: u16,
+    /// How.
+    pub flags: u16,
+    /// The rest.
+    pub body: Vec<u8>,
+}
+
+/// Why an operation cannot be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unsent {
+    /// There is no such device.
+    NoDevice(String),
+    /// It has no netlink message here: the part that asks, and what to do instead.
+    NotNetlink(&'static str),
+}
+
+impl fmt::Display for Unsent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unsent::NoDevice(name) => write!(f, "there is no device `{name}`"),
+            Unsent::NotNetlink(what) => write!(f, "the kernel back end does not set {what}"),
+        }
+    }
+}
+
+impl std::error::Error for Unsent {}
+
+/// The numbers that devices have, by name.
+pub type Devices<'d> = &'d dyn Fn(&str) -> Option<u32>;
+
+/// The message for an operation of traffic control. Those of links and of netfilter have other ways.
+///
+/// # Errors
+/// A device that it names is not there, or it is none of tc's.
+pub fn message(op: &Op, devices: Devices<'_>) -> Result<Message, Unsent> {
+    match op {
+        Op::Qdisc(op) => on_qdisc(op, devices),
+        Op::Class(op) => on_class(op, devices),
+        Op::Filter(op) => on_filter(op, devices),
+        Op::Actions(op) => on_actions(op, devices),
+        Op::Netfilter(_) => Err(Unsent::NotNetlink("netfilter's rules")),
+        Op::Link(_) | Op::TxQueueLen { .. } | Op::Mtu { .. } => Err(Unsent::NotNetlink("links in this way")),
+        Op::Ring { .. } => Err(Unsent::NotNetlink("rings of cards")),
+    }
+}
+
+fn number(devices: Devices<'_>, name: &str) -> Result<u32, Unsent> {
+    devices(name).ok_or_else(|| Unsent::NoDevice(name.to_owned()))
+}
+
+/// The flags that a verb stands for.
+const fn flags(verb: Verb) -> u16 {
+    let asks = NLM_F_REQUEST | NLM_F_ACK;
+    match verb {
+        Verb::Add => asks | NLM_F_CREATE | NLM_F_EXCL,
+        Verb::Replace => asks | NLM_F_CREATE | NLM_F_REPLACE,
+        Verb::Link => asks | NLM_F_REPLACE,
+        Verb::Change | Verb::Delete => asks,
+    }
+}
+
+/// The flags for classes and filters: these are always put in place of what is there, unless that is forbidden.
+const fn in_place(verb: Verb) -> u16 {
+    match verb {
+        Verb::Replace => flags(verb) & !NLM_F_REPLACE,
+        _ => flags(verb),
+    }
+}
+
+/// The part that messages about qdiscs, classes and filters begin with (`tcmsg`).
+fn head(device: u32, handle: u32, parent: Handle, info: u32) -> Vec<u8> {
+    words(&[0, device, handle, parent.0, info])
+}
+
+/// What stands behind the head of a message that asks for qdiscs, classes or filters.
+pub(crate) fn question(device: u32, parent: Handle) -> Vec<u8> {
+    let mut body = head(device, 0, parent, 0);
+    let mut invisible = Attributes::default();
+    invisible.octets(TCA_DUMP_INVISIBLE, &[]);
+    body.extend(invisible.bytes());
+    body
+}
+
+fn kind(to: &mut Attributes, kind: Option<&str>) {
+    if let Some(kind) = kind {
+        to.text(TCA_KIND, kind);
+    }
+}
+
+fn estimator(to: &mut Attributes, estimator: Option<Estimator>) {
+    if let Some(Estimator { interval_log, ewma_log }) = estimator {
+        // The kernel counts intervals from a quarter second, two steps below one second.
+        to.octets(TCA_RATE, &[interval_log.wrapping_sub(2), ewma_log]);
+    }
+}
+
+fn on_qdisc(op: &QdiscOp, devices: Devices<'_>) -> Result<Message, Unsent> {
+    let mut to = Attributes::default();
+    kind(&mut to, op.kind.as_deref());
+    estimator(&mut to, op.estimator);
+    if let Some(params) = &op.params {
+        qdisc::options(&mut to, params, op.verb == Verb::Change);
+    }
+    if let Some(table) = &op.stab {
+        rate::size_table(&mut to, table);
+    }
+    let mut body = head(number(devices, &op.dev)?, op.handle.0, op.parent, 0);
+    body.extend(to.bytes());
+    let kind = if op.verb == Verb::Delete { RTM_DELQDISC } else { RTM_NEWQDISC };
+    Ok(Message { kind, flags: flags(op.verb), body })
+}
+
+fn on_class(op: &ClassOp, devices: Devices<'_>) -> Result<Message, Unsent> {
+    let mut to = Attributes::default();
+    kind(&mut to, op.kind.as_deref());
+    estimator(&mut to, op.estimator);
+    if let Some(params) = &op.params {
+        class::options(&mut to, params);
+    }
+    let mut body = head(number(devices, &op.dev)?, op.classid.0, op.parent, 0);
+    body.extend(to.bytes());
+    let kind = if op.verb == Verb::Delete { RTM_DELTCLASS } else { RTM_NEWTCLASS };
+    Ok(Message { kind, flags: in_place(op.verb), body })
+}
+
+fn on_filter(op: &FilterOp, devices: Devices<'_>) -> Result<Message, Unsent> {
+    let mut to = Attributes::default();
+    if op.chain != 0 {
+        to.u32(TCA_CHAIN, op.chain);
+    }
+    kind(&mut to, op.kind.as_deref());
+    if let Some(params) = &op.params {
+        filter::options(&mut to, op, params, devices)?;
+    }
+    // Half of the word is in the order of the wire.
+    let info = u32::from(op.pref) << 16 | u32::from(op.protocol.to_be());
+    let mut body = head(number(devices, &op.dev)?, op.handle, op.parent, info);
+    body.extend(to.bytes());
+    let kind = if op.verb == Verb::Delete { RTM_DELTFILTER } else { RTM_NEWTFILTER };
+    Ok(Message { kind, flags: in_place(op.verb), body })
+}
+
+fn on_actions(op: &ActionsOp, devices: Devices<'_>) -> Result<Message, Unsent> {
+    let mut to = Attributes::default();
+    let (kind, flags) = match op {
+        ActionsOp::Set(verb, all) => {
+            action::list(&mut to, action::OF_MACHINE, all, devices)?;
+            let more = if *verb == Verb::Add { NLM_F_EXCL } else { NLM_F_REPLACE };
+            (RTM_NEWACTION, NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | more)
+        }
+        ActionsOp::Delete(ids) => {
+            action::named(&mut to, ids);
+            (RTM_DELACTION, NLM_F_REQUEST | NLM_F_ACK)
+        }
+        ActionsOp::Flush(kind) => {
+            action::flush(&mut to, kind);
+            (RTM_DELACTION, NLM_F_REQUEST | NLM_F_ACK | NLM_F_ROOT)
+        }
+    };
+    let mut body = words(&[0]);
+    body.extend(to.bytes());
+    Ok(Message { kind, flags, body })
+}

@@ -1,0 +1,91 @@
+//! netem: a structure, and attributes behind it.
+
+use super::TCA_OPTIONS;
+use crate::attribute::{Attributes, words};
+use tidegate_policy::{NetemCorrelations, NetemLoss, NetemParams, NetemRate, NetemSlot, Table};
+
+const RATE_FULL: u64 = u32::MAX as u64;
+
+/// What is said of a netem.
+pub(super) fn options(to: &mut Attributes, params: &NetemParams) {
+    let loss = if let NetemLoss::Random(share) = params.loss { share } else { 0 };
+    let NetemParams { limit, gap, duplicate, latency_ns, jitter_ns, .. } = params;
+    let mut octets = words(&[ticks(*latency_ns), *limit, loss, *gap, *duplicate, ticks(*jitter_ns)]);
+    octets.extend(behind(params).bytes());
+    to.octets(TCA_OPTIONS, &octets);
+}
+
+/// Nanoseconds in ticks of 64.
+fn ticks(ns: i64) -> u32 {
+    u32::try_from(ns >> 6).unwrap_or(u32::MAX)
+}
+
+/// The attributes.
+fn behind(params: &NetemParams) -> Attributes {
+    let mut to = Attributes::default();
+    if let Some(NetemCorrelations { delay, loss, duplicate }) = params.correlations {
+        to.octets(1, &words(&[delay, loss, duplicate]));
+    }
+    if let Some((probability, correlation)) = params.reorder {
+        to.octets(3, &words(&[probability, correlation]));
+    }
+    if params.ecn {
+        to.u32(7, 1);
+    }
+    if let Some((probability, correlation)) = params.corrupt {
+        to.octets(4, &words(&[probability, correlation]));
+    }
+    if let Some(slot) = &params.slot {
+        to.octets(12, &slots(slot));
+    }
+    loss(&mut to, params.loss);
+    if let Some(rate) = &params.rate {
+        serial(&mut to, rate);
+    }
+    table(&mut to, 13, params.slot.as_ref().and_then(|slot| slot.distribution.as_ref()));
+    table(&mut to, 2, params.distribution.as_ref());
+    // Delays of more than 4 minutes do not fit the structure.
+    for (number, ns) in [(10, params.latency_ns), (11, params.jitter_ns)] {
+        if u32::try_from(ns >> 6).is_err() {
+            to.u64(number, ns as u64);
+        }
+    }
+    to
+}
+
+fn loss(to: &mut Attributes, loss: NetemLoss) {
+    let mut inner = Attributes::default();
+    match loss {
+        NetemLoss::Random(_) => return,
+        NetemLoss::States { p13, p31, p32, p23, p14 } => inner.octets(1, &words(&[p13, p31, p32, p14, p23])),
+        NetemLoss::Gilbert { p, r, h, k1 } => inner.octets(2, &words(&[p, r, h, k1])),
+    };
+    to.marked_nest(5, &inner);
+}
+
+fn serial(to: &mut Attributes, rate: &NetemRate) {
+    let NetemRate { rate, packet_overhead, cell_size, cell_overhead } = *rate;
+    if rate > RATE_FULL {
+        to.u64(8, rate);
+    }
+    let fits = rate.min(RATE_FULL) as u32;
+    to.octets(6, &words(&[fits, packet_overhead as u32, cell_size, cell_overhead as u32]));
+}
+
+fn slots(slot: &NetemSlot) -> Vec<u8> {
+    let NetemSlot { min_delay_ns, max_delay_ns, max_packets, max_bytes, dist_delay_ns, dist_jitter_ns, .. } = slot;
+    let mut octets = Vec::new();
+    octets.extend(min_delay_ns.to_ne_bytes());
+    octets.extend(max_delay_ns.to_ne_bytes());
+    octets.extend(words(&[*max_packets as u32, *max_bytes as u32]));
+    octets.extend(dist_delay_ns.to_ne_bytes());
+    octets.extend(dist_jitter_ns.to_ne_bytes());
+    octets
+}
+
+fn table(to: &mut Attributes, number: u16, table: Option<&Table>) {
+    if let Some(Table(values)) = table {
+        let octets: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
+        to.octets(number, &octets);
+    }
+}

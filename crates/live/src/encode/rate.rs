@@ -1,0 +1,80 @@
+//! Rates with their tables, and tables of sizes.
+
+use crate::attribute::{Attributes, words};
+use tidegate_policy::{LinkLayer, RateSpec, SizeTable};
+
+const TCA_STAB: u16 = 8;
+const TCA_STAB_BASE: u16 = 1;
+const TCA_STAB_DATA: u16 = 2;
+/// Ticks of 64 ns.
+const TICKS_PER_MICROSECOND: f64 = 15.625;
+/// Entries of a table of times.
+const ENTRIES: u64 = 256;
+/// log2 of the bytes that an entry stands for where packets have at most 2,047 bytes.
+pub(super) const CELL_LOG: u8 = 3;
+/// The number of the last entry.
+pub(super) const LAST_ENTRY: u32 = 255;
+/// What a rate is in 32 bits when it does not fit.
+pub(super) const FULL: u32 = u32::MAX;
+
+const fn layer(layer: LinkLayer) -> u8 {
+    match layer {
+        LinkLayer::Ethernet => 1,
+        LinkLayer::Atm => 2,
+    }
+}
+
+/// The same where they have at most so many.
+pub(super) fn cell_log(longest: u32) -> u8 {
+    (0..31).find(|log| longest >> log <= LAST_ENTRY).unwrap_or(CELL_LOG)
+}
+
+/// A rate as the kernel takes it (`tc_ratespec`); one that does not fit is told beside it.
+pub(super) fn spec(spec: &RateSpec, cell_log: u8) -> [u8; 12] {
+    let mut octets = [0; 12];
+    octets[0] = cell_log;
+    octets[1] = layer(spec.linklayer);
+    octets[2..4].copy_from_slice(&spec.overhead.to_ne_bytes());
+    octets[4..6].copy_from_slice(&(-1_i16).to_ne_bytes());
+    octets[6..8].copy_from_slice(&spec.mpu.to_ne_bytes());
+    octets[8..].copy_from_slice(&u32::try_from(spec.rate.0).unwrap_or(FULL).to_ne_bytes());
+    octets
+}
+
+/// No rate.
+pub(super) const NO_RATE: [u8; 12] = [0; 12];
+
+/// The rate, where 32 bits are too few for it.
+pub(super) fn wide(to: &mut Attributes, number: u16, spec: &RateSpec) {
+    if spec.rate.0 > u64::from(FULL) {
+        to.u64(number, spec.rate.0);
+    }
+}
+
+/// How long packets take at a rate, by their length: kernels before 3.8 went by this table, and later ones still want it sent.
+pub(super) fn table(to: &mut Attributes, number: u16, spec: &RateSpec, cell_log: u8) {
+    let cost = |entry: u64| {
+        let bytes = (entry << cell_log).max(spec.mpu.into());
+        let bytes = if spec.linklayer == LinkLayer::Atm { bytes.div_ceil(48) * 53 } else { bytes };
+        // In whole microseconds, by way of a fraction: where that is a hair too small, tc's entry is one short.
+        let micros = (1_000_000.0 * (bytes as f64 / spec.rate.0 as f64)) as i64 as u32;
+        (f64::from(micros) * TICKS_PER_MICROSECOND) as i64 as u32
+    };
+    let costs: Vec<u32> = (1..=ENTRIES).map(cost).collect();
+    to.octets(number, &words(&costs));
+}
+
+/// `stab`.
+pub(super) fn size_table(to: &mut Attributes, table: &SizeTable) {
+    let mut base = vec![table.cell_log, table.size_log];
+    base.extend(table.cell_align.to_ne_bytes());
+    let layer = if table.linklayer_stated { layer(table.linklayer) } else { 0 };
+    base.extend(words(&[table.overhead as u32, layer.into(), table.mpu, table.mtu, table.tsize]));
+    let mut inner = Attributes::default();
+    inner.octets(TCA_STAB_BASE, &base);
+    if !table.data.is_empty() {
+        let entries: Vec<u8> = table.data.iter().flat_map(|entry| entry.to_ne_bytes()).collect();
+        inner.octets(TCA_STAB_DATA, &entries);
+    }
+    to.nest(TCA_STAB, &inner);
+}

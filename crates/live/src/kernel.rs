@@ -1,0 +1,165 @@
+//! The kernel of a network namespace, as operations and dumps.
+
+use crate::decode::{self, Unread};
+use crate::encode::{self, Unsent};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use tidegate_os::netlink::{Change, Links};
+use tidegate_os::talk::{Refused, Talk};
+use tidegate_packet::Handle;
+use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
+use tidegate_policy::{LinkKind, LinkOp, Op};
+
+const RTM_GETQDISC: u16 = 38;
+const RTM_GETTCLASS: u16 = 42;
+const RTM_GETTFILTER: u16 = 46;
+/// Packets that a new link's transmit queue holds, as `ip link add` has it; an ifb has its driver's 32.
+const QUEUE: u32 = 1000;
+const IFB_QUEUE: u32 = 32;
+
+/// Why an operation was not carried out.
+#[derive(Debug)]
+pub enum Trouble {
+    /// It cannot be sent.
+    Unsent(Unsent),
+    /// The kernel refused it.
+    Refused(Refused),
+    /// The link could not be made or changed.
+    Link(io::Error),
+    /// The way to the kernel is broken.
+    Broken(io::Error),
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Trouble::Unsent(unsent) => unsent.fmt(f),
+            Trouble::Refused(refused) => write!(f, "the kernel refused it: {refused}"),
+            Trouble::Link(error) => write!(f, "the link: {error}"),
+            Trouble::Broken(error) => write!(f, "netlink: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Trouble {}
+
+/// What stands on a device.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Standing {
+    /// Its qdiscs, those that nobody asked for included.
+    pub qdiscs: Vec<QdiscDump>,
+    /// Its classes.
+    pub classes: Vec<ClassDump>,
+}
+
+/// A door to the kernel of the network namespace it was opened in.
+#[derive(Debug)]
+pub struct Kernel {
+    talk: Talk,
+    links: Links,
+    numbers: BTreeMap<String, u32>,
+}
+
+impl Kernel {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// No socket can be had.
+    pub fn open() -> io::Result<Kernel> {
+        Ok(Kernel { talk: Talk::open()?, links: Links::open()?, numbers: BTreeMap::new() })
+    }
+
+    /// Carries out operations in order, up to the first that fails: beside its trouble stands which it was.
+    ///
+    /// # Errors
+    /// That trouble.
+    pub fn carry_out(&mut self, ops: &[Op]) -> Result<(), (usize, Trouble)> {
+        ops.iter().enumerate().try_for_each(|(at, op)| self.apply(op).map_err(|trouble| (at, trouble)))
+    }
+
+    /// Carries out an operation.
+    ///
+    /// # Errors
+    /// Why it was not.
+    pub fn apply(&mut self, op: &Op) -> Result<(), Trouble> {
+        match op {
+            Op::Link(op) => self.on_link(op).map_err(Trouble::Link),
+            Op::TxQueueLen { dev, packets } => self.change(dev, Change { txqlen: Some(*packets), ..Change::default() }),
+            Op::Mtu { dev, bytes } => self.change(dev, Change { mtu: Some(*bytes), ..Change::default() }),
+            op => {
+                let Kernel { talk, links, numbers } = self;
+                // One look-up for each device, however many operations name it.
+                let names = std::cell::RefCell::new(numbers);
+                let number = |name: &str| {
+                    let known = names.borrow().get(name).copied();
+                    known.or_else(|| {
+                        let number = links.index(name).ok()?;
+                        names.borrow_mut().insert(name.to_owned(), number);
+                        Some(number)
+                    })
+                };
+                let message = encode::message(op, &number).map_err(Trouble::Unsent)?;
+                let answer = talk.ask(message.kind, message.flags, &message.body).map_err(Trouble::Broken)?;
+                answer.map_err(Trouble::Refused)
+            }
+        }
+    }
+
+    fn change(&mut self, dev: &str, change: Change) -> Result<(), Trouble> {
+        self.links.change(dev, &change).map_err(Trouble::Link)
+    }
+
+    fn on_link(&mut self, op: &LinkOp) -> io::Result<()> {
+        self.numbers.clear();
+        match op {
+            LinkOp::Add { name, kind: LinkKind::Ifb } => self.links.create(name, "ifb", IFB_QUEUE),
+            LinkOp::Add { name, kind: LinkKind::Dummy } => self.links.create(name, "dummy", QUEUE),
+            LinkOp::Add { name, kind: LinkKind::Bridge } => self.links.create(name, "bridge", QUEUE),
+            LinkOp::Add { name, kind } => Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                format!("`{name}` is a {kind:?}, which is not made here: let it be there before"),
+            )),
+            LinkOp::Delete { name } => self.links.delete(name),
+            LinkOp::Rename { name, to } => {
+                let change = Change { name: Some(to.clone()), ..Change::default() };
+                self.links.change(name, &change)
+            }
+            // Addresses are whoever set up the machine's.
+            LinkOp::Address { .. } => Ok(()),
+        }
+    }
+
+    /// What stands on a device.
+    ///
+    /// # Errors
+    /// There is no such device, or something stands there that is not read.
+    pub fn standing(&mut self, dev: &str) -> Result<Standing, Unread> {
+        let number = self.number(dev)?;
+        let qdiscs = self.dump(RTM_GETQDISC, number, Handle::NONE)?;
+        let classes = self.dump(RTM_GETTCLASS, number, Handle::NONE)?;
+        Ok(Standing { qdiscs: decode::qdiscs(dev, number, &qdiscs)?, classes: decode::classes(dev, number, &classes)? })
+    }
+
+    /// The filters of a qdisc or class; those of the root qdisc for [`Handle::NONE`].
+    ///
+    /// # Errors
+    /// As for [`Kernel::standing`].
+    pub fn filters(&mut self, dev: &str, parent: Handle) -> Result<Vec<FilterDump>, Unread> {
+        let number = self.number(dev)?;
+        let told = self.dump(RTM_GETTFILTER, number, parent)?;
+        let names = |wanted: u32| self.links.name(wanted).ok();
+        decode::filters(dev, &told, &names)
+    }
+
+    fn number(&self, dev: &str) -> Result<u32, Unread> {
+        self.links.index(dev).map_err(|_| Unread::NoDevice(dev.to_owned()))
+    }
+
+    fn dump(&mut self, kind: u16, number: u32, parent: Handle) -> Result<Vec<Vec<u8>>, Unread> {
+        let body = encode::question(number, parent);
+        let told = self.talk.dump(kind, &body).map_err(|error| Unread::Broken(error.to_string()))?;
+        // What is told is of the type that makes such a thing, two below the one that asks for it.
+        Ok(told.into_iter().filter(|told| told.kind + 2 == kind).map(|told| told.body).collect())
+    }
+}

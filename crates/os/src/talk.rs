@@ -1,0 +1,231 @@
+//! A conversation with the kernel over rtnetlink: messages whose octets others make, acknowledged one by one, and dumps.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
+const NLM_F_REQUEST: u16 = 0x1;
+const NLM_F_DUMP: u16 = 0x300;
+/// The answer has attributes behind the refused message's head.
+const NLM_F_ACK_TLVS: u16 = 0x200;
+const SOL_NETLINK: i32 = 270;
+/// Acknowledgements bring the head of the message only.
+const NETLINK_CAP_ACK: i32 = 10;
+/// They bring the kernel's words.
+const NETLINK_EXT_ACK: i32 = 11;
+const NLMSGERR_ATTR_MSG: u16 = 1;
+/// Octets of `nlmsghdr`.
+const HEAD: usize = 16;
+/// The most octets that the kernel puts into one answer.
+const ANSWER: usize = 1 << 16;
+
+unsafe extern "C" {
+    /// As POSIX has it.
+    fn setsockopt(socket: i32, level: i32, name: i32, value: *const i32, octets: u32) -> i32;
+}
+
+/// Why the kernel refused a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The error's number.
+    pub errno: i32,
+    /// The kernel's words, if it had any.
+    pub message: Option<String>,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.message {
+            Some(message) => write!(f, "{message} ({})", io::Error::from_raw_os_error(self.errno)),
+            None => write!(f, "{}", io::Error::from_raw_os_error(self.errno)),
+        }
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// One message of a dump: its type, and what follows its head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// The type.
+    pub kind: u16,
+    /// The rest.
+    pub body: Vec<u8>,
+}
+
+/// The conversation, with the kernel of the network namespace it was opened in.
+#[derive(Debug)]
+pub struct Talk {
+    socket: OwnedFd,
+    sequence: u32,
+    buffer: Vec<u8>,
+}
+
+impl Talk {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// What `socket(2)` reports.
+    pub fn open() -> io::Result<Talk> {
+        let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+        for option in [NETLINK_CAP_ACK, NETLINK_EXT_ACK] {
+            // A kernel that cannot do this (before 4.12) answers with numbers alone.
+            let _ = switch_on(&socket, option);
+        }
+        Ok(Talk { socket, sequence: 0, buffer: vec![0; ANSWER] })
+    }
+
+    /// Sends a message that asks to be acknowledged, and waits until it is: what follows a refusal is not sent before somebody has
+    /// decided so.
+    ///
+    /// # Errors
+    /// The socket's; within, the kernel's refusal.
+    pub fn ask(&mut self, kind: u16, flags: u16, body: &[u8]) -> io::Result<Result<(), Refused>> {
+        self.send(kind, flags, body)?;
+        loop {
+            let (length, _) = rustix::net::recv(&self.socket, &mut self.buffer[..], RecvFlags::empty())?;
+            for answer in messages(&self.buffer[..length.min(ANSWER)]) {
+                if answer.sequence == self.sequence && answer.kind == NLMSG_ERROR {
+                    return Ok(refusal(&answer).map_or(Ok(()), Err));
+                }
+            }
+        }
+    }
+
+    /// Asks for all there is of something.
+    ///
+    /// # Errors
+    /// The socket's, and the kernel's refusal.
+    pub fn dump(&mut self, kind: u16, body: &[u8]) -> io::Result<Vec<Told>> {
+        self.send(kind, NLM_F_REQUEST | NLM_F_DUMP, body)?;
+        let mut all = Vec::new();
+        loop {
+            let (length, _) = rustix::net::recv(&self.socket, &mut self.buffer[..], RecvFlags::empty())?;
+            for answer in messages(&self.buffer[..length.min(ANSWER)]) {
+                if answer.sequence != self.sequence {
+                    continue;
+                }
+                match answer.kind {
+                    NLMSG_DONE => return Ok(all),
+                    NLMSG_ERROR => {
+                        return match refusal(&answer) {
+                            Some(refused) => Err(io::Error::from_raw_os_error(refused.errno)),
+                            None => Ok(all),
+                        };
+                    }
+                    kind => all.push(Told { kind, body: answer.body.to_vec() }),
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
+        self.sequence = self.sequence.wrapping_add(1);
+        let length = u32::try_from(HEAD + body.len()).map_err(io::Error::other)?;
+        let mut message = Vec::with_capacity(HEAD + body.len());
+        message.extend(length.to_ne_bytes());
+        message.extend(kind.to_ne_bytes());
+        message.extend(flags.to_ne_bytes());
+        message.extend(self.sequence.to_ne_bytes());
+        message.extend(0_u32.to_ne_bytes());
+        message.extend(body);
+        rustix::net::sendto(&self.socket, &message, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+        Ok(())
+    }
+}
+
+fn switch_on(socket: &OwnedFd, option: i32) -> io::Result<()> {
+    let on = 1_i32;
+    // SAFETY: the kernel reads the four octets of `on`, which lives until the call returns.
+    let result = unsafe { setsockopt(socket.as_raw_fd(), SOL_NETLINK, option, &raw const on, 4) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// One message of an answer.
+struct Answer<'b> {
+    kind: u16,
+    flags: u16,
+    sequence: u32,
+    body: &'b [u8],
+}
+
+/// The messages of an answer; what is cut short ends them.
+fn messages(mut octets: &[u8]) -> impl Iterator<Item = Answer<'_>> {
+    std::iter::from_fn(move || {
+        let head = octets.get(..HEAD)?;
+        let length = u32::from_ne_bytes([head[0], head[1], head[2], head[3]]) as usize;
+        let body = octets.get(HEAD..length)?;
+        let answer = Answer {
+            kind: u16::from_ne_bytes([head[4], head[5]]),
+            flags: u16::from_ne_bytes([head[6], head[7]]),
+            sequence: u32::from_ne_bytes([head[8], head[9], head[10], head[11]]),
+            body,
+        };
+        octets = octets.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some(answer)
+    })
+}
+
+/// What an acknowledgement says; `None`: it was done.
+fn refusal(answer: &Answer<'_>) -> Option<Refused> {
+    let code = answer.body.get(..4).map(|octets| i32::from_ne_bytes([octets[0], octets[1], octets[2], octets[3]]))?;
+    if code == 0 {
+        return None;
+    }
+    let told = (answer.flags & NLM_F_ACK_TLVS != 0).then(|| answer.body.get(4 + HEAD..)).flatten();
+    Some(Refused { errno: code.saturating_neg(), message: told.and_then(words) })
+}
+
+/// The kernel's words among the attributes behind a refusal.
+fn words(mut octets: &[u8]) -> Option<String> {
+    loop {
+        let head = octets.get(..4)?;
+        let length = usize::from(u16::from_ne_bytes([head[0], head[1]]));
+        let value = octets.get(4..length)?;
+        if u16::from_ne_bytes([head[2], head[3]]) == NLMSGERR_ATTR_MSG {
+            let text = value.split(|octet| *octet == 0).next()?;
+            return Some(String::from_utf8_lossy(text).into_owned());
+        }
+        octets = octets.get(length.next_multiple_of(4)..)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(kind: u16, flags: u16, sequence: u32, body: &[u8]) -> Vec<u8> {
+        let mut octets = ((HEAD + body.len()) as u32).to_ne_bytes().to_vec();
+        octets.extend(kind.to_ne_bytes());
+        octets.extend(flags.to_ne_bytes());
+        octets.extend(sequence.to_ne_bytes());
+        octets.extend([0; 4]);
+        octets.extend(body);
+        octets.resize(octets.len().next_multiple_of(4), 0);
+        octets
+    }
+
+    #[test]
+    fn a_refusal_has_its_number_and_the_kernels_words() {
+        let mut body = (-17_i32).to_ne_bytes().to_vec();
+        body.extend([0; HEAD]);
+        body.extend([12, 0, 1, 0]);
+        body.extend(*b"in use\0\0");
+        let octets = message(NLMSG_ERROR, NLM_F_ACK_TLVS, 1, &body);
+        let answer = messages(&octets).next().expect("a message");
+        assert_eq!(refusal(&answer), Some(Refused { errno: 17, message: Some("in use".into()) }));
+    }
+
+    #[test]
+    fn what_is_cut_short_ends_an_answer() {
+        let mut octets = message(36, 0, 1, &[1, 2, 3]);
+        octets.extend(&message(36, 0, 1, &[4; 8])[..20]);
+        let bodies: Vec<Vec<u8>> = messages(&octets).map(|answer| answer.body.to_vec()).collect();
+        assert_eq!(bodies, [[1, 2, 3]]);
+    }
+}

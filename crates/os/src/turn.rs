@@ -1,0 +1,106 @@
+//! When a thread gets its turn: woken on time, before others, on a processor of its own.
+
+use std::io;
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// What the C library calls the slack of a thread's timers.
+const PR_SET_TIMERSLACK: i32 = 29;
+/// Whoever is ready first goes on until he waits; what he starts is as others are.
+const FIFO: i32 = 1 | 0x4000_0000;
+/// As most threads are.
+const OTHER: i32 = 0;
+/// In the middle of the real-time priorities: before all usual programs, behind what the kernel itself must do.
+const PRIORITY: i32 = 50;
+
+unsafe extern "C" {
+    /// As Linux has it.
+    fn prctl(option: i32, ...) -> i32;
+    /// As POSIX has it; the parameter is a priority.
+    fn sched_setscheduler(thread: i32, policy: i32, parameter: *const i32) -> i32;
+}
+
+/// Lets the calling thread be woken when its time has come, not when that suits the kernel.
+pub fn wake_on_time() {
+    // SAFETY: the option takes one number and touches no memory.
+    unsafe {
+        prctl(PR_SET_TIMERSLACK, 1_usize);
+    }
+}
+
+/// What the calling thread was given, until this is dropped (by the same thread).
+#[derive(Debug, Default)]
+pub struct Turn {
+    urgent: bool,
+    /// The processors it ran on before.
+    before: Option<CpuSet>,
+}
+
+impl Turn {
+    /// Nothing beyond what all threads have.
+    #[must_use]
+    pub fn usual() -> Turn {
+        Turn::default()
+    }
+
+    /// Goes before all usual programs (SCHED_FIFO). What it starts does not.
+    ///
+    /// # Errors
+    /// Neither `CAP_SYS_NICE` nor a limit of real-time priorities that allows it.
+    pub fn before_others(&mut self) -> io::Result<()> {
+        schedule(FIFO, PRIORITY)?;
+        self.urgent = true;
+        Ok(())
+    }
+
+    /// Stays on a processor, counted from 0. Threads that it starts do, too.
+    ///
+    /// # Errors
+    /// There is no such processor for us.
+    pub fn stay_on(&mut self, processor: usize) -> io::Result<()> {
+        if processor >= CpuSet::MAX_CPU {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let before = sched_getaffinity(None)?;
+        let mut only = CpuSet::new();
+        only.set(processor);
+        sched_setaffinity(None, &only)?;
+        self.before.get_or_insert(before);
+        Ok(())
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if self.urgent {
+            let _ = schedule(OTHER, 0);
+        }
+        if let Some(before) = &self.before {
+            let _ = sched_setaffinity(None, before);
+        }
+    }
+}
+
+fn schedule(policy: i32, priority: i32) -> io::Result<()> {
+    // SAFETY: the kernel reads one number, the priority, which outlives the call.
+    let result = unsafe { sched_setscheduler(0, policy, &raw const priority) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_stays_where_it_is_told_to_and_is_free_again() {
+        let mine = sched_getaffinity(None).unwrap();
+        let first = (0..CpuSet::MAX_CPU).find(|cpu| mine.is_set(*cpu)).unwrap();
+        let mut turn = Turn::usual();
+        turn.stay_on(first).unwrap();
+        assert_eq!(sched_getaffinity(None).unwrap().count(), 1);
+        drop(turn);
+        assert_eq!(sched_getaffinity(None).unwrap(), mine);
+        let error = Turn::usual().stay_on(usize::MAX).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+    }
+}

@@ -1,0 +1,42 @@
+#![no_std]
+#![forbid(unsafe_code)]
+//! Capture files: pcap (tcpdump's) and pcapng, read piece by piece and written.
+//!
+//! Nothing here opens a file. A [`Parser`] is shown the octets that follow those it has used and says what they are, or how many it needs;
+//! a [`Writer`] gives octets out. So a capture of any length is read with as much memory as its longest block takes.
+//!
+//! Sources: draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
+
+extern crate alloc;
+
+mod broken;
+mod ng;
+mod old;
+mod parser;
+mod words;
+mod write;
+
+pub use broken::{Broken, Cause};
+pub use parser::{Direction, Next, Packet, Parser};
+pub use write::{Interface, Record, Verdict, Writer};
+
+/// Link types by their registered numbers (<https://www.tcpdump.org/linktypes.html>).
+pub mod link {
+    /// Ethernet.
+    pub const ETHERNET: u16 = 1;
+    /// PPP in HDLC-like framing.
+    pub const PPP: u16 = 9;
+    /// An IP packet and nothing before it.
+    pub const RAW: u16 = 101;
+    /// What Linux puts before packets of "any" device.
+    pub const SLL: u16 = 113;
+    /// An IPv4 packet and nothing before it.
+    pub const IPV4: u16 = 228;
+    /// An IPv6 packet and nothing before it.
+    pub const IPV6: u16 = 229;
+    /// What Linux puts before packets of "any" device, second version.
+    pub const SLL2: u16 = 276;
+}
+
+/// The longest block, or packet with its header, that is believed: what is longer is damage.
+pub const LONGEST: usize = 16 << 20;

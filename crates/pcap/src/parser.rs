@@ -1,0 +1,149 @@
+//! A capture file, read piece by piece.
+
+use crate::broken::{Broken, Cause};
+use crate::ng::Section;
+use crate::old::Old;
+
+/// A packet of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'b> {
+    /// Its number in the file, from 1.
+    pub number: u64,
+    /// When it was captured, ns since 1970; `None`: the file does not say.
+    pub time: Option<u64>,
+    /// What it begins with: see [`crate::link`].
+    pub link: u16,
+    /// What was kept of it.
+    pub octets: &'b [u8],
+    /// How long it was.
+    pub length: u32,
+    /// Which way it went, where the capture says so beside the packet.
+    pub direction: Option<Direction>,
+    /// The interface that it was captured on, by its number in the file.
+    pub interface: u32,
+}
+
+/// Which way a packet went by the capturing machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// It came in.
+    In,
+    /// It went out.
+    Out,
+}
+
+/// What the octets that follow are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next<'b> {
+    /// A packet; so many octets are used.
+    Packet(usize, Packet<'b>),
+    /// Nothing that is told of; so many octets are used.
+    Passed(usize),
+    /// Nothing can be said before so many octets are there, counted from the same place.
+    Needs(usize),
+}
+
+/// A capture file, read from its beginning.
+#[derive(Clone, Debug, Default)]
+pub struct Parser {
+    format: Format,
+    /// The octet of the file that is next.
+    octet: u64,
+    /// Blocks that were passed.
+    blocks: u64,
+    packets: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+enum Format {
+    /// Nothing was read yet.
+    #[default]
+    Open,
+    Old(Old),
+    Ng(Section),
+}
+
+/// What a format makes of octets; a packet has no number yet.
+pub(crate) type Found<'b> = Result<Next<'b>, Cause>;
+
+impl Parser {
+    /// At the beginning of a file.
+    pub fn new() -> Parser {
+        Parser::default()
+    }
+
+    /// Says what the next octets are. `octets` begin where those that were used end; what needs more is asked again with more.
+    ///
+    /// # Errors
+    /// They cannot be understood. Nothing behind them can either.
+    pub fn next<'b>(&mut self, octets: &'b [u8]) -> Result<Next<'b>, Broken> {
+        let header = matches!(self.format, Format::Open);
+        let found = match &mut self.format {
+            Format::Open => self.begin(octets),
+            Format::Old(old) => old.next(octets),
+            Format::Ng(section) => section.next(octets),
+        };
+        let next = found.map_err(|cause| self.broken(cause))?;
+        Ok(match next {
+            Next::Packet(used, packet) => {
+                self.packets += 1;
+                self.pass(used, header);
+                Next::Packet(used, Packet { number: self.packets, ..packet })
+            }
+            Next::Passed(used) => {
+                self.pass(used, header);
+                next
+            }
+            Next::Needs(_) => next,
+        })
+    }
+
+    /// The file is at its end, and so many octets are left that nothing was made of; an error if they should be something.
+    ///
+    /// # Errors
+    /// The file was cut.
+    pub fn end(&self, left: usize) -> Result<(), Broken> {
+        match (left, &self.format) {
+            (_, Format::Open) if left < 4 => Err(self.broken(Cause::Unknown)),
+            (0, _) => Ok(()),
+            _ => Err(self.broken(Cause::CutShort { has: left })),
+        }
+    }
+
+    /// Octets that were used so far.
+    pub fn octet(&self) -> u64 {
+        self.octet
+    }
+
+    /// `pcap` or `pcapng`.
+    pub fn format(&self) -> &'static str {
+        match self.format {
+            Format::Open => "no capture",
+            Format::Old(_) => "pcap",
+            Format::Ng(_) => "pcapng",
+        }
+    }
+
+    fn begin(&mut self, octets: &[u8]) -> Found<'static> {
+        let Some(magic) = octets.first_chunk::<4>() else { return Ok(Next::Needs(4)) };
+        if u32::from_be_bytes(*magic) == Section::HEADER {
+            self.format = Format::Ng(Section::default());
+            return Ok(Next::Passed(0));
+        }
+        let old = Old::of_magic(*magic).ok_or(Cause::Unknown)?;
+        let Some(header) = octets.get(..Old::HEADER) else { return Ok(Next::Needs(Old::HEADER)) };
+        self.format = Format::Old(old.begin(header)?);
+        Ok(Next::Passed(Old::HEADER))
+    }
+
+    /// The file's own header is no block.
+    fn pass(&mut self, used: usize, header: bool) {
+        self.octet += used as u64;
+        self.blocks += u64::from(!header);
+    }
+
+    fn broken(&self, cause: Cause) -> Broken {
+        let block = if self.octet == 0 { 0 } else { self.blocks + 1 };
+        Broken { octet: self.octet, block, packets: self.packets, cause }
+    }
+}

@@ -1,0 +1,292 @@
+//! Files of every kind that there is: read whole, cut at every octet, and damaged.
+
+use tidegate_pcap::{Broken, Cause, Direction, Interface, Next, Packet, Parser, Record, Verdict, Writer, link};
+
+/// What is told of a packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Told {
+    time: Option<u64>,
+    link: u16,
+    octets: Vec<u8>,
+    length: u32,
+    direction: Option<Direction>,
+    interface: u32,
+}
+
+fn told(packet: Packet<'_>) -> Told {
+    let Packet { time, link, octets, length, direction, interface, .. } = packet;
+    Told { time, link, octets: octets.to_vec(), length, direction, interface }
+}
+
+/// Reads a file as one that is shown octets only as it asks for them, and checks that it never asks for what it has.
+fn read(file: &[u8]) -> (Vec<Told>, Result<(), Broken>) {
+    let (mut parser, mut at, mut shown, mut packets) = (Parser::new(), 0, 0, Vec::new());
+    loop {
+        match parser.next(&file[at..at + shown]) {
+            Ok(Next::Packet(used, packet)) => {
+                packets.push(told(packet));
+                assert_eq!(packet.number, packets.len() as u64);
+                (at, shown) = (at + used, shown - used);
+            }
+            Ok(Next::Passed(used)) => (at, shown) = (at + used, shown - used),
+            Ok(Next::Needs(octets)) => {
+                assert!(octets > shown, "it asks for {octets} and has {shown}");
+                if at + octets > file.len() {
+                    return (packets, parser.end(file.len() - at));
+                }
+                shown = octets;
+            }
+            Err(broken) => return (packets, Err(broken)),
+        }
+    }
+}
+
+/// Words in a byte order.
+struct Maker {
+    big: bool,
+    out: Vec<u8>,
+}
+
+impl Maker {
+    fn word(&mut self, value: u32) {
+        self.out.extend(if self.big { value.to_be_bytes() } else { value.to_le_bytes() });
+    }
+    fn half(&mut self, value: u16) {
+        self.out.extend(if self.big { value.to_be_bytes() } else { value.to_le_bytes() });
+    }
+    fn block(&mut self, kind: u32, body: impl FnOnce(&mut Maker)) {
+        let mut inner = Maker { big: self.big, out: Vec::new() };
+        body(&mut inner);
+        inner.out.resize(inner.out.len().next_multiple_of(4), 0);
+        let length = inner.out.len() as u32 + 12;
+        self.word(kind);
+        self.word(length);
+        self.out.extend(inner.out);
+        self.word(length);
+    }
+    fn option(&mut self, code: u16, value: &[u8]) {
+        self.half(code);
+        self.half(value.len() as u16);
+        self.out.extend(value);
+        self.out.resize(self.out.len().next_multiple_of(4), 0);
+    }
+}
+
+fn old(big: bool, magic: u32, link: u32, packets: &[(u32, u32, &[u8], u32)]) -> Vec<u8> {
+    let mut maker = Maker { big, out: Vec::new() };
+    maker.word(magic);
+    maker.half(2);
+    maker.half(4);
+    for word in [0, 0, 96, link] {
+        maker.word(word);
+    }
+    for (seconds, part, octets, length) in packets {
+        for word in [*seconds, *part, octets.len() as u32, *length] {
+            maker.word(word);
+        }
+        maker.out.extend(*octets);
+    }
+    maker.out
+}
+
+/// Two sections' worth of blocks: interfaces with clocks of their own, all kinds of packets, blocks that nobody knows.
+fn new(big: bool) -> Vec<u8> {
+    let mut maker = Maker { big, out: Vec::new() };
+    maker.block(0x0a0d_0d0a, |b| {
+        b.word(0x1a2b_3c4d);
+        b.half(1);
+        b.half(0);
+        b.word(u32::MAX);
+        b.word(u32::MAX);
+    });
+    // Microseconds; then milliseconds, an hour ahead; then 1/1024 s.
+    maker.block(1, |b| {
+        b.half(link::ETHERNET);
+        b.half(0);
+        b.word(4);
+    });
+    let hour: i64 = 3600;
+    maker.block(1, |b| {
+        b.half(link::RAW);
+        b.half(0);
+        b.word(0);
+        b.option(9, &[3]);
+        b.option(14, &if b.big { hour.to_be_bytes() } else { hour.to_le_bytes() });
+        b.option(0, &[]);
+    });
+    maker.block(1, |b| {
+        b.half(link::SLL);
+        b.half(0);
+        b.word(0);
+        b.option(9, &[0x80 | 10]);
+    });
+    for (interface, ticks, octets, flags) in
+        [(0, 1_500_000_u64, &b"abcd"[..], 2_u32), (1, 1_001, b"xyz", 1), (2, 512, b"", 0)]
+    {
+        maker.block(6, |b| {
+            b.word(interface);
+            b.word((ticks >> 32) as u32);
+            b.word(ticks as u32);
+            b.word(octets.len() as u32);
+            b.word(60);
+            b.out.extend(octets);
+            b.out.resize(b.out.len().next_multiple_of(4), 0);
+            let flags = if b.big { flags.to_be_bytes() } else { flags.to_le_bytes() };
+            b.option(1, b"said");
+            b.option(2, &flags);
+            b.option(0, &[]);
+        });
+    }
+    maker.block(0x0bad_cafe, |b| b.word(7));
+    maker.block(3, |b| {
+        b.word(9);
+        b.out.extend(b"four");
+    });
+    maker.block(2, |b| {
+        b.half(1);
+        b.half(3);
+        b.word(0);
+        b.word(5);
+        b.word(2);
+        b.word(2);
+        b.out.extend(b"ok");
+    });
+    maker.out
+}
+
+fn of(time: u64, link: u16, octets: &[u8], length: u32, direction: Option<Direction>, interface: u32) -> Told {
+    Told { time: Some(time), link, octets: octets.to_vec(), length, direction, interface }
+}
+
+#[test]
+fn the_four_kinds_of_pcap() {
+    for (big, magic, unit) in
+        [(true, 0xa1b2_c3d4, 1000), (false, 0xa1b2_c3d4, 1000), (true, 0xa1b2_3c4d, 1), (false, 0xa1b2_3c4d, 1)]
+    {
+        // The highest bits tell of a check sequence behind each frame.
+        let file = old(big, magic, 0x2400_0000 | u32::from(link::RAW), &[(7, 5, b"one", 3), (8, 0, b"", 1500)]);
+        let (packets, end) = read(&file);
+        assert_eq!(end, Ok(()));
+        assert_eq!(
+            packets,
+            [
+                of(7_000_000_000 + 5 * unit, link::RAW, b"one", 3, None, 0),
+                of(8_000_000_000, link::RAW, b"", 1500, None, 0)
+            ]
+        );
+    }
+}
+
+#[test]
+fn pcapng_in_both_byte_orders_and_several_sections() {
+    let whole = [
+        of(1_500_000_000, link::ETHERNET, b"abcd", 60, Some(Direction::Out), 0),
+        of(3_601_001_000_000, link::RAW, b"xyz", 60, Some(Direction::In), 1),
+        of(500_000_000, link::SLL, b"", 60, None, 2),
+        Told { time: None, ..of(0, link::ETHERNET, b"four", 9, None, 0) },
+        of(3_600_005_000_000, link::RAW, b"ok", 2, None, 1),
+    ];
+    let (packets, end) = read(&[new(true), new(false)].concat());
+    assert_eq!(end, Ok(()));
+    assert_eq!(packets, [&whole[..], &whole[..]].concat());
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let mut writer = Writer::new("a test");
+    writer.interface(Interface { name: "eth0", description: "what leaves", link: link::ETHERNET });
+    let record = Record {
+        time: 1 << 60 | 17,
+        octets: b"frame",
+        length: 1514,
+        direction: Some(Direction::Out),
+        lost_before: Some(3),
+        id: Some(9),
+        queue: Some(0x0001_0020),
+        verdict: Some(Verdict::Dropped),
+        comment: "class 1:20, dropped: full",
+        ..Record::default()
+    };
+    writer.packet(&record);
+    let mut file = writer.take();
+    writer.packet(&Record { comment: "", ..Record::default() });
+    file.extend(writer.take());
+    let (packets, end) = read(&file);
+    assert_eq!(end, Ok(()));
+    assert_eq!(packets, [of(1 << 60 | 17, 1, b"frame", 1514, Some(Direction::Out), 0), of(0, 1, b"", 0, None, 0)]);
+    assert!(file.windows(25).any(|part| part == b"class 1:20, dropped: full"));
+}
+
+#[test]
+fn files_cut_at_every_octet_give_what_came_before_and_say_where() {
+    let files = [old(false, 0xa1b2_c3d4, 1, &[(1, 1, b"abc", 3), (2, 2, b"defgh", 60)]), new(false), new(true)];
+    for file in files {
+        let (all, _) = read(&file);
+        let mut before = 0;
+        for cut in 0..file.len() {
+            let (packets, end) = read(&file[..cut]);
+            assert_eq!(packets[..], all[..packets.len()], "cut at {cut}");
+            assert!(packets.len() >= before, "more octets, no fewer packets");
+            before = packets.len();
+            match end {
+                // It ends where a block does.
+                Ok(()) => {}
+                Err(broken) => {
+                    assert!(broken.octet <= cut as u64 && broken.packets == packets.len() as u64, "{broken:?}");
+                    assert!(matches!(broken.cause, Cause::CutShort { .. } | Cause::Unknown), "{broken:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn damage_is_told_with_its_place() {
+    let whole = new(false);
+    let at = |octet: usize, value: u32| {
+        let mut file = whole.clone();
+        file[octet..octet + 4].copy_from_slice(&value.to_le_bytes());
+        read(&file).1.expect_err("damaged").to_string()
+    };
+    let pcap = |value: u32| {
+        let mut file = old(false, 0xa1b2_c3d4, 1, &[(1, 1, b"abc", 3)]);
+        file[32..36].copy_from_slice(&value.to_le_bytes());
+        read(&file).1.expect_err("damaged").to_string()
+    };
+    let table = [
+        (at(0, 7), "the file's header: it begins neither as pcap nor as pcapng; write captures with `tcpdump -w FILE`"),
+        (at(8, 5), "the file's header: it says its byte order as 0x05000000"),
+        (at(12, 9), "the file's header: its format is of version 9, which is not known"),
+        (at(32, 21), "block 2, at octet 28: it says that it is 21 octets long, which cannot be"),
+        (at(32, u32::MAX - 3), "block 2, at octet 28: it says that it is 4294967292 octets long, which cannot be"),
+        (at(44, 24), "block 2, at octet 28: its length is 20 octets at its beginning and 24 at its end"),
+        (pcap(999_999), "block 1, at octet 24: it says that 999999 octets of the packet are kept"),
+    ];
+    for (said, wanted) in table {
+        assert_eq!(said, wanted);
+    }
+    assert_eq!(read(b"tc qdisc add").1.map_err(|broken| broken.cause), Err(Cause::Unknown));
+    assert_eq!(read(b"").1.map_err(|broken| broken.cause), Err(Cause::Unknown));
+}
+
+#[test]
+fn any_octet_may_be_wrong() {
+    let mut state = 1_u64;
+    let mut random = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    for file in [new(true), new(false), old(true, 0xa1b2_3c4d, 1, &[(1, 1, b"abc", 3), (2, 2, b"defgh", 60)])] {
+        for _ in 0..20_000 {
+            let mut damaged = file.clone();
+            for _ in 0..1 + random() % 4 {
+                let at = random() as usize % damaged.len();
+                damaged[at] = random() as u8;
+            }
+            let (packets, _) = read(&damaged);
+            assert!(packets.len() <= file.len());
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! A capture held against policies, as one page.
+
+use super::tables::{self, name, wait};
+use super::text::sentences;
+use crate::chart::{
+    Axis, Course, Courses, Drawing, Drawn, Group, LOOKS, Look, Mark, cases, cases_spans, courses, escape,
+};
+use crate::experiment::page_document;
+use crate::html::parts::{Data, Reading, THE_SAME, chip, ending, figure, prose, span_title, spans};
+use std::fmt::Write as _;
+use tidegate_measure::replayed::{Class, Fates, LADDER, Outcome, Replayed};
+
+/// Waits of each step, and what they are called.
+type Waits = (String, Vec<Option<u64>>);
+
+/// Height of charts, pixels.
+const HEIGHT: f64 = 240.0;
+/// Classes of a policy that a chart tells apart.
+const MOST_CLASSES: usize = LOOKS;
+
+/// The page: an HTML document that needs nothing else.
+pub fn page(replayed: &Replayed) -> String {
+    let file = &replayed.capture.file;
+    let heading = file.rsplit('/').next().unwrap_or(file);
+    let mut body = format!("<header>\n{}</header>\n<main>\n", head(replayed, heading));
+    body.push_str(&glance(replayed));
+    for (inward, title) in [(false, "What goes out"), (true, "What comes in")] {
+        if inward && !tables::comes_in(replayed) {
+            continue;
+        }
+        body.push_str(&way(replayed, inward, title));
+    }
+    for outcome in &replayed.policies {
+        body.push_str(&policy(replayed, outcome));
+    }
+    body.push_str(&rest(replayed));
+    page_document(heading, &(body + "</main>\n"))
+}
+
+fn head(replayed: &Replayed, heading: &str) -> String {
+    let mut out = format!(
+        "<p class=\"eyebrow\">tidegate · a capture, through policies</p>\n<h1 class=\"name\">{}</h1>\n",
+        escape(heading)
+    );
+    for sentence in sentences(&replayed.capture, &replayed.line) {
+        let _ = writeln!(out, "<p class=\"about\">{}</p>", prose(&sentence));
+    }
+    let item = |(n, one): (usize, &Outcome)| {
+        let file = if one.file.is_empty() { "no policy" } else { &one.file };
+        format!(
+            "<li>{}<b>{}</b> {}, {}</li>",
+            chip(Look(n).colour()),
+            escape(&one.name),
+            escape(file),
+            escape(&one.device)
+        )
+    };
+    let all: String = replayed.policies.iter().enumerate().map(item).collect();
+    out + &format!("<ul class=\"keys\">{all}</ul>\n")
+}
+
+/// The lowest place of a scale: no wait at all stands there too.
+fn lowest(waits: impl Iterator<Item = u64>, high: u64) -> u64 {
+    waits.filter(|ns| *ns > 0).min().unwrap_or(1).max(high / 100_000).max(1)
+}
+
+fn of_way(outcome: &Outcome, inward: bool) -> &Fates {
+    if inward { &outcome.inward } else { &outcome.out }
+}
+
+/// Every policy, every class: how long packets waited.
+fn glance(replayed: &Replayed) -> String {
+    let all = || replayed.policies.iter().flat_map(|one| &one.classes).filter_map(|class| class.fates.waited);
+    let high = all().map(|summary| summary.p99).max().unwrap_or(0);
+    let low = lowest(all().flat_map(|summary| [summary.p50, summary.p95, summary.p99]), high);
+    let mut groups = Vec::new();
+    let mark = |look: usize, name: String, fates: &Fates| {
+        let summary = fates.waited?;
+        let [p50, p95, p99] = [summary.p50, summary.p95, summary.p99].map(|ns| ns.max(low) as f64);
+        Some(Mark { name, look: Look(look), bar: (p50, p95), dot: p50, whisker: (p50, p99), text: wait(summary.p95) })
+    };
+    for (n, one) in replayed.policies.iter().enumerate() {
+        let classes = one.classes.iter().filter_map(|class| mark(n, name(class), &class.fates)).collect();
+        groups.push(Group { title: one.name.clone(), cases: classes });
+    }
+    if high == 0 {
+        return String::new();
+    }
+    let told = "Median, 95th and 99th percentile of how long the packets of each class waited, policy by policy.";
+    let drawing = cases("How long packets waited, class by class", told, cases_spans(low, high), &groups);
+    let told = "<b>How long packets waited</b>, class by class. Dot: median; end of the bar, with its figure: 95th percentile; end of the thin line: 99th.";
+    let mut data = tables::overview(replayed, false);
+    data.rows.extend(tables::overview(replayed, true).rows.into_iter().filter(|_| tables::comes_in(replayed)));
+    format!("<section>\n<h2>At a glance</h2>\n{}</section>\n", figure(&[drawing], told, Reading::None, &data))
+}
+
+/// Policies laid over each other.
+fn way(replayed: &Replayed, inward: bool, title: &str) -> String {
+    if replayed.policies.iter().all(|one| of_way(one, inward).packets == 0) {
+        return String::new();
+    }
+    let mut out = format!("<section>\n<h2>{title}</h2>\n{}", tables::overview(replayed, inward).table());
+    let longest = |one: &Outcome| over_time(one.classes.iter().filter(|class| class.inward == inward));
+    let lines: Vec<Waits> = replayed.policies.iter().map(|one| (one.name.clone(), longest(one))).collect();
+    let charts = waits_over_time(replayed, &format!("{title}: the longest wait of each step"), &lines, Drawn::Lines);
+    if charts.is_empty() {
+        return out + "<p class=\"small\">Nothing waited.</p>\n</section>\n";
+    }
+    let data = steps_table(replayed, &lines);
+    out.push_str(&figure(
+        &charts,
+        "<b>Over time</b>: the longest wait of what arrived in each step.",
+        Reading::Across,
+        &data,
+    ));
+    let charts = distribution(title, replayed.policies.iter().map(|one| (one.name.clone(), of_way(one, inward))));
+    if !charts.is_empty() {
+        let told = "<b>Distribution</b>: the share of all that arrived that waited no longer; what was lost is missing at the top.";
+        out.push_str(&figure(&charts, told, Reading::None, &ladder_table(replayed, inward)));
+    }
+    out + "</section>\n"
+}
+
+/// The longest wait of several classes in each step.
+fn over_time<'c>(classes: impl Iterator<Item = &'c Class>) -> Vec<Option<u64>> {
+    let mut all: Vec<Option<u64>> = Vec::new();
+    for class in classes {
+        all.resize(all.len().max(class.longest.len()), None);
+        for (known, more) in all.iter_mut().zip(&class.longest) {
+            *known = (*known).max(*more);
+        }
+    }
+    all
+}
+
+/// Lines of waits over time; more of them than looks make more charts.
+fn waits_over_time(replayed: &Replayed, title: &str, lines: &[Waits], drawn: Drawn) -> Vec<Drawing> {
+    let values = || lines.iter().flat_map(|(_, waits)| waits.iter().flatten().copied());
+    let high = values().max().unwrap_or(0);
+    if high == 0 {
+        return Vec::new();
+    }
+    let low = lowest(values(), high);
+    let steps = lines.iter().map(|(_, waits)| waits.len()).max().unwrap_or(1) as u64;
+    let draw = |(first, part): (usize, &[Waits])| {
+        let course = |(n, (name, waits)): (usize, &Waits)| Course {
+            name: name.clone(),
+            look: Look(first * LOOKS + n),
+            points: points(waits, replayed.step_ns, low),
+        };
+        let what = Courses { courses: part.iter().enumerate().map(course).collect(), drawn, ..Courses::default() };
+        let told: Vec<String> = part
+            .iter()
+            .map(|(name, waits)| {
+                format!("{name}: at most {}", wait(waits.iter().flatten().copied().max().unwrap_or(0)))
+            })
+            .collect();
+        let axes = (Axis::time(steps * replayed.step_ns), Axis::fitting_spans(low, high, 5));
+        courses(title, &told.join("; "), axes, HEIGHT, &what)
+    };
+    lines.chunks(LOOKS).enumerate().map(draw).collect()
+}
+
+/// A step without packets leaves the line where it was; no wait stands at the lowest place that the scale has.
+fn points(waits: &[Option<u64>], step_ns: u64, low: u64) -> Vec<(f64, Option<f64>)> {
+    let known = waits.iter().enumerate().filter_map(|(at, wait)| Some((at, (*wait)?)));
+    known.map(|(at, wait)| ((at as u64 * step_ns + step_ns / 2) as f64, Some(wait.max(low) as f64))).collect()
+}
+
+/// Distributions, from the percentiles that are kept.
+fn distribution<'f>(title: &str, all: impl Iterator<Item = (String, &'f Fates)>) -> Vec<Drawing> {
+    let all: Vec<(String, &Fates)> = all.filter(|(_, fates)| !fates.ladder.is_empty()).collect();
+    let values = || all.iter().flat_map(|(_, fates)| fates.ladder.iter().copied());
+    let high = values().max().unwrap_or(0);
+    if high == 0 {
+        return Vec::new();
+    }
+    let low = lowest(values(), high);
+    let draw = |(first, part): (usize, &[(String, &Fates)])| {
+        let course = |(n, (name, fates)): (usize, &(String, &Fates))| {
+            let came = fates.sent as f64 / fates.packets.max(1) as f64;
+            let steps = LADDER.iter().zip(&fates.ladder);
+            let mut points: Vec<(f64, Option<f64>)> =
+                steps.map(|(p, ns)| ((*ns).max(low) as f64, Some(p / 100.0 * came))).collect();
+            points.push((Axis::fitting_spans(low, high, 5).scale.ends().1, Some(came)));
+            Course { name: name.clone(), look: Look(first * LOOKS + n), points }
+        };
+        let what = Courses { courses: part.iter().enumerate().map(course).collect(), ..Courses::default() };
+        let told: Vec<String> = part
+            .iter()
+            .filter_map(|(name, fates)| Some(format!("{name}: median {}", wait(fates.waited?.p50))))
+            .collect();
+        let x = Axis { ticks: 5, ..Axis::fitting_spans(low, high, 5) };
+        courses(&format!("{title}: distribution of waits"), &told.join("; "), (x, Axis::shares()), 200.0, &what)
+    };
+    all.chunks(LOOKS).enumerate().map(draw).collect()
+}
+
+/// The longest waits by spans of time.
+fn steps_table(replayed: &Replayed, lines: &[Waits]) -> Data {
+    let step = replayed.step_ns.max(1);
+    let end = lines.iter().map(|(_, waits)| waits.len()).max().unwrap_or(0) as u64 * step;
+    let row = |span: (u64, u64)| {
+        let (from, to) = ((span.0 / step) as usize, span.1.div_ceil(step) as usize);
+        let of = |(_, waits): &Waits| {
+            let part = waits.get(from..to.min(waits.len())).unwrap_or_default();
+            part.iter().flatten().max().map_or_else(|| "–".to_owned(), |ns| wait(*ns))
+        };
+        std::iter::once(span_title(span)).chain(lines.iter().map(of)).collect()
+    };
+    let head = std::iter::once("time".to_owned()).chain(lines.iter().map(|(name, _)| name.clone())).collect();
+    Data { caption: "The longest waits".to_owned(), head, rows: spans(end).into_iter().map(row).collect() }
+}
+
+fn ladder_table(replayed: &Replayed, inward: bool) -> Data {
+    let row = |(at, p): (usize, &f64)| {
+        let of = |one: &Outcome| of_way(one, inward).ladder.get(at).map_or_else(|| "–".to_owned(), |ns| wait(*ns));
+        std::iter::once(format!("{p} %")).chain(replayed.policies.iter().map(of)).collect()
+    };
+    let head =
+        std::iter::once("share of those sent".to_owned()).chain(replayed.policies.iter().map(|one| one.name.clone()));
+    Data { caption: "Percentiles".to_owned(), head: head.collect(), rows: LADDER.iter().enumerate().map(row).collect() }
+}
+
+/// One policy, class by class.
+fn policy(replayed: &Replayed, outcome: &Outcome) -> String {
+    let mut out = format!(
+        "<section>\n<h2>{}, class by class</h2>\n{}",
+        escape(&outcome.name),
+        tables::classes(replayed, outcome).table()
+    );
+    let waits = |class: &&Class| class.fates.waited.is_some_and(|summary| summary.max > 0);
+    let mut largest: Vec<&Class> = outcome.classes.iter().filter(waits).collect();
+    largest.sort_by_key(|class| std::cmp::Reverse(class.fates.packets));
+    largest.truncate(MOST_CLASSES);
+    let lines: Vec<Waits> = largest.iter().map(|class| (name(class), class.median.clone())).collect();
+    let title = format!("{}: median waits by class", outcome.name);
+    let charts = waits_over_time(replayed, &title, &lines, Drawn::Dots);
+    if charts.is_empty() {
+        return out + "</section>\n";
+    }
+    let told = "<b>Over time</b>: the median wait of what arrived in each step, class by class.";
+    out.push_str(&figure(&charts, told, Reading::Across, &steps_table(replayed, &lines)));
+    out + "</section>\n"
+}
+
+fn rest(replayed: &Replayed) -> String {
+    let mut out = String::new();
+    let (losses, flows) = (tables::losses(replayed), tables::flows(replayed));
+    for data in [losses, flows].iter().filter(|data| !data.rows.is_empty()) {
+        let _ = writeln!(out, "<section>\n<h2>{}</h2>\n{}</section>", escape(&data.caption), data.table());
+    }
+    out.push_str(&ending(&replayed.notes, THE_SAME, &replayed.again, &format!("tidegate {}", replayed.version)));
+    out
+}
