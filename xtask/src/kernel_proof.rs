@@ -74,6 +74,8 @@ const LINKS: &str = "link add link0 type dummy\nlink add link1 type dummy\nlink 
 /// How both carry out a script: `run NAME WHOSE`.
 const RUN: &str = r#"#!/bin/sh
 # $1: the script's name, $2: whose tc, $3: where the tools are
+# Otherwise devices send packets of their own.
+echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6; echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6
 ip -batch $3/links
 if [ -f $3/$1.batch ]; then
     $3/$2/tc -force -batch $3/$1.batch >/dev/null 2>&1
@@ -107,7 +109,7 @@ mkdir /run/out; mount -t hostfs none /run/out -o $LAB_DIR
 cd /run/out
 $I sleep-until 10000000000
 while read n; do
-    for whose in theirs ours; do unshare -n sh /run/out/run $n $whose /run/out > /run/out/$n.$whose 2>/run/out/$n.$whose.err; done
+    unshare -n sh /run/out/run $n $LAB_WHOSE /run/out > /run/out/$n.$LAB_WHOSE 2>/run/out/$n.$LAB_WHOSE.err
 done < names
 $I poweroff
 "#;
@@ -162,7 +164,10 @@ fn proof(kernel: &Path, program: &Path, out: &Path, scripts: &[String]) -> Resul
     let init = out.join("init");
     fs::write(&init, INIT.replace("TUNABLES", TUNABLES)).map_err(failed)?;
     make_executable(&init).map_err(failed)?;
-    boot(&kernel, &out, &init).map_err(failed)?;
+    // Handles that nobody gave are counted from the kernel's start, so each has a kernel of his own.
+    for whose in ["theirs", "ours"] {
+        boot(&kernel, &out, &init, &[format!("LAB_WHOSE={whose}")]).map_err(failed)?;
+    }
     table(&out, &scripts)
 }
 

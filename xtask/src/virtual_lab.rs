@@ -79,7 +79,7 @@ fn measured(kernel: &Path, tidegate: &Path, out: &Path, scenario: &str) -> Resul
     make_executable(&init).map_err(failed)?;
     let result = dir.join("result.json");
     let _ = fs::remove_file(&result);
-    boot(&kernel, &dir, &init).map_err(failed)?;
+    boot(&kernel, &dir, &init, &[]).map_err(failed)?;
     let told = fs::read_to_string(dir.join("told.txt")).unwrap_or_default();
     let to = out.join(format!("virtual-{name}.json"));
     fs::copy(&result, &to).map_err(|_| format!("no result; it said:\n{told}"))?;
@@ -91,7 +91,7 @@ pub(crate) fn make_executable(path: &Path) -> std::io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))
 }
 
-pub(crate) fn boot(kernel: &Path, dir: &Path, init: &Path) -> std::io::Result<()> {
+pub(crate) fn boot(kernel: &Path, dir: &Path, init: &Path, words: &[String]) -> std::io::Result<()> {
     let console = fs::File::create(dir.join("console.txt"))?;
     Command::new("setarch")
         .args(["-R", "taskset", "-c", "0"])
@@ -101,6 +101,7 @@ pub(crate) fn boot(kernel: &Path, dir: &Path, init: &Path) -> std::io::Result<()
         .arg(format!("init={}", init.display()))
         .arg(format!("LAB_DIR={}", dir.display()))
         .arg(format!("LAB_KERNEL={}", kernel.display()))
+        .args(words)
         .env("GLIBC_TUNABLES", "glibc.pthread.rseq=0")
         .stdin(Stdio::null())
         .stderr(console.try_clone()?)

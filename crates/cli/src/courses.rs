@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use tidegate_gateway::{DeviceId, Gateway};
 use tidegate_packet::{Handle, Time};
-use tidegate_policy::dump::{ClassDump, QueueStats, Xstats};
+use tidegate_policy::dump::{ClassDump, QdiscDump, QueueStats, Xstats};
 
 /// A class, or a root without classes, at one moment after the other.
 #[derive(Clone, Debug, Default)]
@@ -62,23 +62,28 @@ impl Courses {
     ) {
         for (name, id) in devices {
             let classes = gateway.classes(at, id);
-            let mut any = false;
-            for class in classes.iter().filter(|class| counts(class)) {
-                let Some(stats) = &class.stats else { continue };
-                let tokens = match class.xstats {
-                    Xstats::HtbClass { tokens, ctokens, .. } => Some((tokens, ctokens)),
-                    _ => None,
-                };
-                let leaf = is_leaf(class, &classes);
-                self.note((name, class.classid), leaf, stats, tokens);
-                any = true;
-            }
-            if !any {
-                let known = |handle: Handle| roots == Roots::All || !handle.is_none();
-                let all = gateway.qdiscs(at, id);
-                for root in all.iter().filter(|q| q.parent == Handle::ROOT && known(q.handle)) {
-                    self.note((name, root.handle), true, &root.stats, None);
-                }
+            let qdiscs = if classes.iter().any(counts) { Vec::new() } else { gateway.qdiscs(at, id) };
+            self.read_device(name, &qdiscs, &classes, roots);
+        }
+    }
+
+    /// The same of one device, from what stands on it.
+    pub(crate) fn read_device(&mut self, name: &str, qdiscs: &[QdiscDump], classes: &[ClassDump], roots: Roots) {
+        let mut any = false;
+        for class in classes.iter().filter(|class| counts(class)) {
+            let Some(stats) = &class.stats else { continue };
+            let tokens = match class.xstats {
+                Xstats::HtbClass { tokens, ctokens, .. } => Some((tokens, ctokens)),
+                _ => None,
+            };
+            let leaf = is_leaf(class, classes);
+            self.note((name, class.classid), leaf, stats, tokens);
+            any = true;
+        }
+        if !any {
+            let known = |handle: Handle| roots == Roots::All || !handle.is_none();
+            for root in qdiscs.iter().filter(|q| q.parent == Handle::ROOT && known(q.handle)) {
+                self.note((name, root.handle), true, &root.stats, None);
             }
         }
     }

@@ -41,7 +41,7 @@ enum Command {
     /// Run a script in a private namespace against a model of the machine, and print what it came to.
     Run(run::Options),
     /// Do a recorded run of a real kernel again, packet by packet.
-    Replay(replay::Options),
+    Replay(Box<replay::Options>),
     /// Print what a shell needs to complete tidegate's words: `source <(tidegate completions bash)`.
     Completions {
         /// The shell.

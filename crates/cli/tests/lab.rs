@@ -105,6 +105,66 @@ fn real_hosts_see_what_the_policy_does() {
     assert!(classes.iter().any(|class| class["id"] == "gateway:eth0 1:1"), "the model machine's classes are read");
 }
 
+/// The machine with the policy is the kernel of this computer: its own HTB keeps the modem's buffer empty, and what it counted is told.
+#[test]
+fn the_kernel_itself_is_the_router() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("lab-kernel");
+    let policy = r#"gateway = [
+    "tc qdisc add dev eth0 root handle 1: htb default 20",
+    "tc class add dev eth0 parent 1: classid 1:1 htb rate 1800kbit",
+    "tc class add dev eth0 parent 1:1 classid 1:10 htb rate 600kbit ceil 1800kbit prio 0",
+    "tc class add dev eth0 parent 1:1 classid 1:20 htb rate 1200kbit ceil 1800kbit prio 1",
+    "tc qdisc add dev eth0 parent 1:20 handle 20: pfifo limit 20",
+    "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip protocol 1 0xff flowid 1:10",
+]"#;
+    let (before, rest) = HOME.split_once("gateway = [").expect("a policy");
+    let (_, after) = rest.split_once("\n]").expect("its end");
+    let (after, _) = after.split_once("[[traffic]]\ndns").expect("other traffic");
+    let file = place.file("home.toml", format!("{before}{policy}{after}"));
+    let run = tidegate(&["lab", file.to_str().expect("text"), "--router", "kernel", "--json"]);
+    if stderr(&run).contains("kind is unknown") {
+        eprintln!("SKIPPED: this kernel has no HTB");
+        return;
+    }
+    assert_eq!(run.status.code(), Some(0), "{}", stderr(&run));
+    let result: Value = serde_json::from_str(&stdout(&run)).expect("JSON");
+    let [none, htb] = result["runs"].as_array().expect("runs").as_slice() else { panic!("two runs") };
+    assert!(
+        median(none, "ping") > 2.0 * median(htb, "ping"),
+        "{} and {} ms",
+        median(none, "ping"),
+        median(htb, "ping")
+    );
+    let sent = |id: &str| {
+        let class =
+            htb["classes"].as_array().into_iter().flatten().find(|class| class["id"] == id).expect("it is read");
+        class["sent"].as_array().into_iter().flatten().filter_map(Value::as_u64).sum::<u64>()
+    };
+    // 1.8 Mbit/s for 5 s at most; what a parent sent is what its children did, but for a frame that leaves while they are read.
+    assert!((300_000..1_300_000).contains(&sent("gateway:eth0 1:1")), "{}", sent("gateway:eth0 1:1"));
+    let children = sent("gateway:eth0 1:10") + sent("gateway:eth0 1:20");
+    assert!(sent("gateway:eth0 1:1").abs_diff(children) <= 1514, "{} and {children}", sent("gateway:eth0 1:1"));
+}
+
+#[test]
+fn what_the_kernel_is_not_told_is_refused_by_name() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("lab-kernel-refused");
+    let file = place.file("home.toml", HOME.split("[[traffic]]\ndns").next().expect("a ping"));
+    let refused = |words: &[&str]| {
+        let all = [&["lab", file.to_str().expect("text"), "--router", "kernel"], words].concat();
+        let run = tidegate(&all);
+        (run.status.code(), stderr(&run))
+    };
+    let (code, said) = refused(&["--policy", "fq"]);
+    assert!(code == Some(2) && said.contains("the policy `fq` sets rules of iptables"), "{said}");
+}
+
 #[test]
 fn a_program_runs_behind_the_link() {
     if skip() {

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Head, Span, Time, checksum};
-use tidegate_sim::world::World;
+use tidegate_sim::world::{Way, World};
 use tidegate_sim::{Arrived, Ends};
 
 use crate::conversations::Conversations;
@@ -72,6 +72,8 @@ pub struct Driver {
     parties: Vec<Party>,
     /// Of each address the node that has it: parties and machines.
     homes: HashMap<IpAddr, usize>,
+    /// Nodes that are a real router's devices: what no way leads to from where it is sent goes through that router.
+    ports: Vec<usize>,
     /// Of each node its party.
     party_of: HashMap<usize, usize>,
     conversations: Conversations,
@@ -93,11 +95,18 @@ impl Driver {
             party_of: parties.iter().enumerate().map(|(number, party)| (party.node, number)).collect(),
             parties,
             homes,
+            ports: Vec::new(),
             conversations: Conversations::default(),
             frames: Frames::default(),
             buffer: vec![0; LARGEST],
             answers: Vec::new(),
         }
+    }
+
+    /// These nodes are a real router's devices.
+    #[must_use]
+    pub fn with_ports(self, ports: Vec<usize>) -> Driver {
+        Driver { ports, ..self }
     }
 
     /// Goes on until a time.
@@ -147,7 +156,11 @@ impl Driver {
         let to = self.homes.get(&ends.dst).copied();
         // What was translated on its way here is answered to the translator's address, and goes to who sent it.
         let to = self.conversations.sender(ends).or(to);
-        let way = to.filter(|to| *to != from).and_then(|to| Some((to, world.way(from, to)?)));
+        let to = to.filter(|to| *to != from);
+        let way = to.and_then(|to| match world.way(from, to) {
+            Some(way) => Some((to, way)),
+            None => self.through(world, from),
+        });
         let Some((to, way)) = way else {
             self.counts.nowhere += 1;
             // What is for everybody is for nobody here: neighbours are asked for, routers looked for.
@@ -165,6 +178,14 @@ impl Driver {
         }
     }
 
+    /// The way to the router, for what has none of its own.
+    fn through(&self, world: &mut World, from: usize) -> Option<(usize, Way)> {
+        if self.ports.contains(&from) {
+            return None;
+        }
+        self.ports.iter().find_map(|port| Some((*port, world.way(from, *port)?)))
+    }
+
     /// Gives out what has arrived.
     fn give_out(&mut self, world: &mut World, outside: &mut impl Outside) -> io::Result<()> {
         loop {
@@ -172,14 +193,17 @@ impl Driver {
                 self.frames.copy(copy, of);
             }
             let mut result = Ok(());
-            let Driver { frames, counts, lateness, parties, homes, party_of, conversations, answers, .. } = self;
+            let Driver { frames, counts, lateness, parties, homes, ports, party_of, conversations, answers, .. } = self;
             let more = world.net.take_arrived(|arrived| {
                 let (from, to) = ((arrived.owner >> 16) as usize, (arrived.owner & 0xffff) as usize);
                 let Some(party) = party_of.get(&to) else {
                     answers.extend(echoed(frames.leaving(&arrived)).map(|answer| (to, from, answer)));
                     return;
                 };
-                remember(conversations, homes, &arrived, from);
+                // A router passes on what others sent.
+                if !ports.contains(&from) {
+                    remember(conversations, homes, &arrived, from);
+                }
                 result = outside.send(*party, frames.leaving(&arrived)).map(|taken| match taken {
                     true => counts.given += 1,
                     false => counts.refused += 1,

@@ -66,11 +66,13 @@ impl fmt::Display for Trouble {
 
 impl std::error::Error for Trouble {}
 
-const NAMESPACES: &str = "run it as root, or allow user namespaces (sysctl kernel.unprivileged_userns_clone=1)";
-const DEVICES: &str = "the kernel needs TUN devices: modprobe tun, and /dev/net/tun must be there and open to you";
-const KERNEL: &str = "the kernel of this machine is too old or lacks this";
+pub(crate) const NAMESPACES: &str =
+    "run it as root, or allow user namespaces (sysctl kernel.unprivileged_userns_clone=1)";
+pub(crate) const DEVICES: &str =
+    "the kernel needs TUN devices: modprobe tun, and /dev/net/tun must be there and open to you";
+pub(crate) const KERNEL: &str = "the kernel of this machine is too old or lacks this";
 
-fn trouble(step: String, remedy: &'static str) -> impl FnOnce(io::Error) -> Trouble {
+pub(crate) fn trouble(step: String, remedy: &'static str) -> impl FnOnce(io::Error) -> Trouble {
     move |reason| Trouble { step, reason, remedy }
 }
 

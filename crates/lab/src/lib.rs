@@ -16,8 +16,10 @@ mod frames;
 mod host;
 mod lateness;
 pub mod load;
+mod router;
 
 pub use driver::{Counts, Driver, Outside, Party};
 pub use edges::Edges;
 pub use host::{Host, HostSpec, Trouble};
 pub use lateness::Lateness;
+pub use router::{Router, RouterSpec, Wire};

@@ -23,16 +23,20 @@ const NLM_F_ACK: u16 = 0x4;
 const NLM_F_EXCL: u16 = 0x200;
 const NLM_F_CREATE: u16 = 0x400;
 const IFLA_IFNAME: u16 = 3;
+const IFLA_ADDRESS: u16 = 1;
 const IFLA_MTU: u16 = 4;
 const IFLA_TXQLEN: u16 = 13;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_GSO_MAX_SEGS: u16 = 40;
 const IFLA_INFO_KIND: u16 = 1;
 const IFF_UP: u32 = 1;
+/// Nobody on it is asked for his address.
+const IFF_NOARP: u32 = 0x80;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
 /// An IPv6 address is ready at once: nobody else is asked whether he has it.
 const IFA_F_NODAD: u8 = 2;
+const RTA_DST: u16 = 1;
 const RTA_OIF: u16 = 4;
 /// The main routing table, a route that an administrator set, to somebody who is reached directly, for one receiver.
 const ROUTE: [u8; 4] = [254, 3, 253, 1];
@@ -177,6 +181,35 @@ impl Links {
         body.extend(0_u32.to_ne_bytes());
         attribute(&mut body, RTA_OIF, &index.to_ne_bytes());
         self.request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, &body)
+    }
+
+    /// Somebody is reached over this link.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn way_to(&mut self, name: &str, address: IpAddr) -> io::Result<()> {
+        let index = self.index(name)?;
+        let (family, octets) = octets(address);
+        let mut body = vec![family, (octets.len() * 8) as u8, 0, 0];
+        body.extend(ROUTE);
+        body.extend(0_u32.to_ne_bytes());
+        attribute(&mut body, RTA_DST, &octets);
+        attribute(&mut body, RTA_OIF, &index.to_ne_bytes());
+        self.request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, &body)
+    }
+
+    /// Gives a link an Ethernet address; everybody on its wire is taken to have it, so nobody is asked.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn only_wire(&mut self, name: &str, address: [u8; 6]) -> io::Result<()> {
+        let index = self.index(name)?;
+        let mut body = vec![0; 4];
+        body.extend(index.to_ne_bytes());
+        body.extend(IFF_NOARP.to_ne_bytes());
+        body.extend(IFF_NOARP.to_ne_bytes());
+        attribute(&mut body, IFLA_ADDRESS, &address);
+        self.request(RTM_NEWLINK, 0, &body)
     }
 
     fn ask(&mut self, kind: u16, flags: u16, index: u32, up: Option<bool>, attributes: &[u8]) -> io::Result<()> {

@@ -1,4 +1,5 @@
-//! TUN devices: what a namespace sends out by one comes here as IP packets, and what is written here arrives there.
+//! TUN devices: what a namespace sends out by one comes here as IP packets, and what is written here arrives there. TAP devices are the same
+//! with frames of Ethernet on their side of the door.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,6 +16,14 @@ const CONTROL: &str = "/dev/net/tun";
 const SET_INTERFACE: Opcode = 0x4004_54ca;
 /// IP packets without a header of the driver's before them.
 const PLAIN: u16 = 0x0001 | 0x1000;
+/// Frames of Ethernet, likewise.
+const FRAMES: u16 = 0x0002 | 0x1000;
+/// Octets of a frame's head.
+const FRAME_HEAD: usize = 14;
+/// The address of every TAP device: nobody else is on its wire.
+pub const WIRE_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 1];
+/// Who sends what arrives there.
+const OTHER_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 2];
 /// Bytes of `ifreq`, of which the first are the name.
 const REQUEST: usize = 40;
 const NAME: usize = MAX_NAME + 1;
@@ -23,6 +32,8 @@ const NAME: usize = MAX_NAME + 1;
 #[derive(Debug)]
 pub struct Tun {
     fd: OwnedFd,
+    /// Its namespace sees frames, not packets.
+    frames: bool,
 }
 
 impl Tun {
@@ -31,6 +42,18 @@ impl Tun {
     /// # Errors
     /// `NotFound` where the kernel has no such devices, `PermissionDenied` where we may not make them here.
     pub fn create(name: &str) -> io::Result<Tun> {
+        Tun::of_kind(name, false)
+    }
+
+    /// Makes a TAP device: disciplines on it count frames. Packets are read and written here all the same.
+    ///
+    /// # Errors
+    /// As for [`Tun::create`].
+    pub fn with_frames(name: &str) -> io::Result<Tun> {
+        Tun::of_kind(name, true)
+    }
+
+    fn of_kind(name: &str, frames: bool) -> io::Result<Tun> {
         let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let fd = rustix::fs::open(CONTROL, flags, Mode::empty())?;
         let mut request = [0_u8; REQUEST];
@@ -39,10 +62,11 @@ impl Tun {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{name}` cannot be the name of a link")));
         }
         request[..octets.len()].copy_from_slice(octets);
-        request[NAME..NAME + 2].copy_from_slice(&PLAIN.to_ne_bytes());
+        let kind = if frames { FRAMES } else { PLAIN };
+        request[NAME..NAME + 2].copy_from_slice(&kind.to_ne_bytes());
         // SAFETY: TUNSETIFF reads and writes one `ifreq`, which has 40 bytes on every 64-bit Linux, and keeps no pointer to it.
         unsafe { ioctl(&fd, Updater::<SET_INTERFACE, [u8; REQUEST]>::new(&mut request)) }?;
-        Ok(Tun { fd })
+        Ok(Tun { fd, frames })
     }
 
     /// The next packet that the namespace sent; `None`: there is none now.
@@ -50,7 +74,12 @@ impl Tun {
     /// # Errors
     /// The device is gone, or down.
     pub fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
-        match rustix::io::read(&self.fd, into) {
+        match rustix::io::read(&self.fd, &mut *into) {
+            Ok(octets) if self.frames => {
+                let octets = octets.min(into.len());
+                into.copy_within(FRAME_HEAD.min(octets)..octets, 0);
+                Ok(Some(octets.saturating_sub(FRAME_HEAD)))
+            }
             Ok(octets) => Ok(Some(octets)),
             Err(Errno::AGAIN | Errno::INTR) => Ok(None),
             Err(error) => Err(error.into()),
@@ -62,12 +91,28 @@ impl Tun {
     /// # Errors
     /// The device is gone, or down.
     pub fn write(&self, packet: &[u8]) -> io::Result<bool> {
-        match rustix::io::write(&self.fd, packet) {
+        let written = if self.frames {
+            let head = frame_head(packet);
+            rustix::io::writev(&self.fd, &[io::IoSlice::new(&head), io::IoSlice::new(packet)])
+        } else {
+            rustix::io::write(&self.fd, packet)
+        };
+        match written {
             Ok(_) => Ok(true),
             Err(Errno::AGAIN | Errno::INVAL | Errno::NOBUFS) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// The head of the frame that a packet arrives in.
+fn frame_head(packet: &[u8]) -> [u8; FRAME_HEAD] {
+    let mut head = [0; FRAME_HEAD];
+    head[..6].copy_from_slice(&WIRE_ADDRESS);
+    head[6..12].copy_from_slice(&OTHER_ADDRESS);
+    let protocol: u16 = if packet.first().is_some_and(|octet| octet >> 4 == 6) { 0x86dd } else { 0x0800 };
+    head[12..].copy_from_slice(&protocol.to_be_bytes());
+    head
 }
 
 impl AsFd for Tun {

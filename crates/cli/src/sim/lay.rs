@@ -33,7 +33,7 @@ pub(super) struct Laid {
 /// What a machine refuses; policies that were prepared are not.
 pub(super) fn lay(scenario: &Scenario, prepared: &Prepared, policy: usize, seed: u64) -> Result<Laid, Wrong> {
     let mut laid_machines = Vec::new();
-    for setup in &prepared.setups[policy] {
+    for setup in prepared.setups[policy].iter().filter(|setup| scenario.kernel != Some(setup.node)) {
         laid_machines.push((setup.node, prepare::machine(scenario, setup)?));
     }
     let mut stations = Vec::new();
@@ -52,20 +52,23 @@ pub(super) fn lay(scenario: &Scenario, prepared: &Prepared, policy: usize, seed:
         let line = |usual: &Line, own: Option<&Line>| own.map_or_else(|| usual.clone(), |own| over(own.clone(), usual));
         let up = line(&cable.up, own.map(|(_, up, _)| up));
         let down = line(&cable.down, own.map(|(.., down)| down));
-        let ends: Vec<End> = cable.ends.iter().map(|end| End { node: end.node, device: end.device }).collect();
+        let role = |end: Option<&super::scenario::End>| end.map_or(Role::Relay, |end| scenario.nodes[end.node].role);
+        let roles = [role(cable.ends.first()), role(cable.ends.last())];
+        let placed = cable.ends.iter().map(|end| scenario.end_in_network(*end));
+        let ends: Vec<End> = placed.map(|end| End { node: end.node, device: end.device }).collect();
         let ring_at = |end: Option<&End>| {
             let end = end?;
             let (_, rings) = rings.iter().find(|(node, _)| *node == end.node)?;
             rings.get(end.device?).copied()
         };
         Cable {
-            there: direction(scenario, &up, ends.first(), ring_at(ends.first())),
-            back: direction(scenario, &down, ends.last(), ring_at(ends.last())),
+            there: direction(&up, roles[0], ring_at(ends.first())),
+            back: direction(&down, roles[1], ring_at(ends.last())),
             ends,
         }
     });
     let layout = Layout {
-        nodes: scenario.nodes.len(),
+        nodes: scenario.nodes.len() + scenario.ports(),
         cables: cables.collect(),
         machines: stations,
         host_jitter: scenario.jitter,
@@ -103,8 +106,7 @@ fn device_ids(node: &Node, gateway: &Gateway) -> Vec<DeviceId> {
 }
 
 /// A direction of a link as the network knows it.
-fn direction(scenario: &Scenario, line: &Line, from: Option<&End>, ring: Option<u32>) -> Direction {
-    let role = from.map_or(Role::Relay, |end| scenario.nodes[end.node].role);
+fn direction(line: &Line, role: Role, ring: Option<u32>) -> Direction {
     // A device's own ring is long, but a driver fills no more of it than its byte queue limit: one frame, unless somebody says so.
     let asked = ring.filter(|ring| *ring != DeviceSpec::default().ring);
     Direction {

@@ -238,6 +238,9 @@ impl<'s, T: Traffic> Run<'s, T> {
                 self.courses.read(&mut machine.gateway, named, Roots::All, at);
             }
         }
+        for (name, qdiscs, classes) in self.traffic.standing() {
+            self.courses.read_device(&name, &qdiscs, &classes, Roots::All);
+        }
         self.courses.end_step();
     }
 

@@ -35,11 +35,30 @@ pub(super) struct Scenario {
     /// The cases, by the numbers of policy and load.
     pub(super) cases: Vec<(usize, usize)>,
     pub(super) expect: Vec<Expected>,
+    /// The machine that this computer's kernel is; `None`: all are models.
+    pub(super) kernel: Option<usize>,
     /// Where the packets of the run are written, if somebody asks.
     pub(super) packets: Option<super::packets::Wanted>,
 }
 
 impl Scenario {
+    /// The node that stands for a device of the machine that the kernel is: beyond those of the file.
+    pub(super) fn port(&self, device: usize) -> usize {
+        self.nodes.len() + device
+    }
+
+    /// Where in the network a cable ends.
+    pub(super) fn end_in_network(&self, end: End) -> End {
+        match end.device {
+            Some(device) if self.kernel == Some(end.node) => End { node: self.port(device), device: None },
+            _ => end,
+        }
+    }
+
+    /// How many devices the kernel's machine has.
+    pub(super) fn ports(&self) -> usize {
+        self.kernel.map_or(0, |node| self.nodes[node].machine.devices.len())
+    }
     /// How long a run lasts, settling and what comes after the window left out.
     pub(super) fn end(&self) -> Span {
         self.warm_up + self.duration

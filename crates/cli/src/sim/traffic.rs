@@ -4,6 +4,7 @@ use super::lay::Laid;
 use super::run::Run;
 use tidegate_measure::experiment as doc;
 use tidegate_packet::{Span, Time};
+use tidegate_policy::dump::{ClassDump, QdiscDump};
 
 /// The traffic of one run: several pieces (a transfer, a ping, …), numbered.
 pub(super) trait Traffic: Sized {
@@ -21,6 +22,11 @@ pub(super) trait Traffic: Sized {
 
     /// Payload bytes acknowledged so far, of each piece; 0 where nothing is acknowledged.
     fn acked(&mut self, laid: &Laid) -> Vec<u64>;
+
+    /// What stands on devices outside of the network's model, each by its name in the document.
+    fn standing(&mut self) -> Vec<(String, Vec<QdiscDump>, Vec<ClassDump>)> {
+        Vec::new()
+    }
 
     /// What its pieces came to.
     fn told(run: &mut Run<'_, Self>) -> (Vec<doc::Transfer>, Vec<doc::Probe>);

@@ -103,6 +103,7 @@ pub(super) fn parse(path: &Path, text_of: &str) -> Result<Scenario, Wrong> {
         at,
         cases,
         expect,
+        kernel: None,
         packets: None,
     };
     keys.finish()?;

@@ -6,12 +6,13 @@
 //! ```
 
 mod hosts;
+mod kernel;
 mod names;
 mod options;
 mod real;
 pub mod shell;
 
-pub use options::Options;
+pub use options::{Options, Who};
 
 use super::prepare::Prepared;
 use super::scenario::{At, Scenario};
@@ -72,6 +73,11 @@ fn carry_out(
     stop: &AtomicBool,
 ) -> anyhow::Result<Vec<Run>> {
     hosts::possible(scenario)?;
+    let mut scenario = scenario.clone();
+    if options.router == Who::Kernel {
+        scenario.kernel = Some(kernel::machine(&scenario)?);
+    }
+    let scenario = &scenario;
     let cases = cases(scenario);
     let seconds = cases.len() as u64 * (scenario.end().0 / 1_000_000_000);
     if seconds > super::LONG {
@@ -83,7 +89,7 @@ fn carry_out(
         if !runs.is_empty() && stop.load(Ordering::Relaxed) {
             break;
         }
-        let traffic = Real::new(options);
+        let traffic = Real::new(options, kernel::Plan::of(scenario, prepared, case.policy)?);
         runs.push(run::run(scenario, prepared, case, asked, stop, &|n| bar.inc(n), traffic)?);
     }
     bar.finish_and_clear();

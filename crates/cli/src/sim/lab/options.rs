@@ -12,12 +12,25 @@ pub struct Options {
     /// The experiment, as `tidegate sim` knows it.
     #[command(flatten)]
     pub scenario: super::super::Options,
+    /// Who is the machine with the policy: the model, or this computer's kernel with its own disciplines.
+    #[arg(long, value_enum, default_value_t = Who::Model)]
+    pub router: Who,
     /// Hosts send each segment by itself, as simulated ones do (GSO off).
     #[arg(long)]
     pub no_gso: bool,
     /// What the network gets of the machine.
     #[command(flatten)]
     pub effort: Effort,
+}
+
+/// Who a machine is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Who {
+    /// tidegate's own disciplines, in user space.
+    #[default]
+    Model,
+    /// The kernel's, in a namespace, programmed over netlink.
+    Kernel,
 }
 
 /// What the network gets of the machine, so that nothing is late.

@@ -1,6 +1,7 @@
 //! Real traffic: real hosts at the edges of the run's network, driven by the machine's clock.
 
 use super::hosts::{Hosts, linux_name};
+use super::kernel;
 use super::options::{Effort, Options};
 use crate::errands;
 use crate::sim::document::{self, control_name, errand_probes, name, per_step, piece_id};
@@ -18,10 +19,13 @@ use tidegate_lab::{Driver, Edges, Host};
 use tidegate_measure::experiment as doc;
 use tidegate_os::turn::Turn;
 use tidegate_packet::{Span, Time};
+use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_sim::Transaction;
 
 /// The traffic of one run.
 pub(super) struct Real {
+    /// What the kernel is told, if it is a machine of the run.
+    plan: Option<kernel::Plan>,
     effort: Effort,
     /// Segments that hosts may hand over as one; `None`: as the kernel likes.
     segments: Option<u32>,
@@ -33,6 +37,8 @@ pub(super) struct Real {
 
 /// What there is once hosts are.
 struct Stage {
+    /// The machine that the kernel is.
+    arm: Option<kernel::Arm>,
     /// They are there as long as this is.
     _hosts: Hosts,
     _turn: Turn,
@@ -69,8 +75,9 @@ struct Talk<'h> {
 
 impl Real {
     /// None yet.
-    pub(super) fn new(options: &Options) -> Real {
+    pub(super) fn new(options: &Options, plan: Option<kernel::Plan>) -> Real {
         Real {
+            plan,
             effort: options.effort,
             segments: options.no_gso.then_some(1),
             stage: None,
@@ -98,9 +105,16 @@ impl Traffic for Real {
 
     fn begin(run: &mut Run<'_, Real>) -> anyhow::Result<()> {
         let scenario = run.scenario;
-        let (hosts, parties, tuns) = Hosts::new(scenario, &mut run.laid, run.traffic.segments)?;
+        let (hosts, mut parties, mut tuns) = Hosts::new(scenario, &mut run.laid, run.traffic.segments)?;
+        let arm = run.traffic.plan.as_ref().map(|plan| plan.set_up(scenario, &mut run.laid, &parties)).transpose()?;
+        let arm = arm.map(|(arm, ports, ends)| {
+            parties.extend(ports);
+            tuns.extend(ends);
+            arm
+        });
         let turn = run.traffic.effort.begin()?;
-        let driver = Driver::new(parties, &machines(scenario, &mut run.laid));
+        let ports = (0..scenario.ports()).map(|device| scenario.port(device)).collect();
+        let driver = Driver::new(parties, &machines(scenario, &mut run.laid)).with_ports(ports);
         let edges = Edges::new(tuns, START, run.traffic.effort.busy);
         let clock = Clock::new(edges.began());
         let seed = scenario.seed.wrapping_add(u64::from(run.case.repeat));
@@ -112,9 +126,13 @@ impl Traffic for Real {
             pieces.extend((0..).zip(began).map(piece));
         }
         run.traffic.programs = begin_programs(scenario, run.case.load, &hosts, &clock)?;
-        run.traffic.stage = Some(Stage { _hosts: hosts, _turn: turn, driver, edges, clock });
+        run.traffic.stage = Some(Stage { arm, _hosts: hosts, _turn: turn, driver, edges, clock });
         run.traffic.pieces = pieces;
         Ok(())
+    }
+
+    fn standing(&mut self) -> Vec<(String, Vec<QdiscDump>, Vec<ClassDump>)> {
+        self.stage.as_mut().and_then(|stage| stage.arm.as_mut()).map(kernel::Arm::standing).unwrap_or_default()
     }
 
     fn advance(&mut self, laid: &mut Laid, to: Time) -> anyhow::Result<()> {
@@ -211,17 +229,19 @@ fn begin_item(
     item: &Item,
     seed: u64,
 ) -> anyhow::Result<Vec<Going>> {
-    let way = laid.world.way(item.from, item.to).context("there is no way from its one end to the other")?;
-    let back = laid.world.way(item.to, item.from).context("there is no way back")?;
+    // Beyond a router that the kernel is, ways are the kernel's.
+    let (way, back) = (laid.world.way(item.from, item.to), laid.world.way(item.to, item.from));
+    anyhow::ensure!(way.is_some() || scenario.kernel.is_some(), "there is no way from its one end to the other");
+    anyhow::ensure!(back.is_some() || scenario.kernel.is_some(), "there is no way back");
     let stop = item.stop.unwrap_or(scenario.end()).0;
     let talk = Talk {
         from: hosts.of(item.from).context("it begins at no host")?,
         to: hosts.of(item.to),
-        address: lay::address(scenario, laid, item.to, way.last),
+        address: lay::address(scenario, laid, item.to, way.and_then(|way| way.last)),
         start: item.start.0,
         stop,
     };
-    let source = lay::address(scenario, laid, item.from, back.last);
+    let source = lay::address(scenario, laid, item.from, back.and_then(|back| back.last));
     Ok(match &item.what {
         What::Tcp { .. } => transfers(scenario, clock, &talk, item, source)?,
         What::Udp { payload, every, pace } => {

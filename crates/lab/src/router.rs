@@ -1,0 +1,111 @@
+//! A router that this computer's kernel is: a namespace whose devices are wires of the network, between which the kernel forwards by its own
+//! disciplines.
+
+use std::fmt;
+use std::io;
+use std::net::IpAddr;
+
+use tidegate_os::netlink::{Change, Links};
+use tidegate_os::place::{self, Place};
+use tidegate_os::tun::{Tun, WIRE_ADDRESS};
+
+use crate::host::{DEVICES, KERNEL, NAMESPACES, Trouble, trouble};
+
+/// A router to be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RouterSpec {
+    /// Its name.
+    pub name: String,
+    /// Its devices.
+    pub wires: Vec<Wire>,
+}
+
+/// A device of a router.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wire {
+    /// Its name.
+    pub name: String,
+    /// Its address.
+    pub address: Option<IpAddr>,
+    /// Octets of its largest packet.
+    pub mtu: u32,
+    /// Packets of its transmit queue.
+    pub queue: u32,
+    /// Who is reached by it.
+    pub behind: Vec<IpAddr>,
+}
+
+/// A router that the kernel is, going on until it is dropped.
+pub struct Router {
+    place: Place,
+}
+
+impl fmt::Debug for Router {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Router").field("place", &self.place).finish()
+    }
+}
+
+impl Router {
+    /// Makes a router; beside it the other ends of its devices, in their order.
+    ///
+    /// # Errors
+    /// The step that failed.
+    pub fn new(spec: &RouterSpec) -> Result<(Router, Vec<Tun>), Trouble> {
+        let name = &spec.name;
+        let place = Place::new(name).map_err(trouble(format!("make a network namespace for `{name}`"), NAMESPACES))?;
+        let own = spec.clone();
+        let gone = trouble(format!("set up `{name}`"), KERNEL);
+        let tuns = place.go(move || set_up(&own)).map_err(gone)??;
+        Ok((Router { place }, tuns))
+    }
+
+    /// Does something on this router and waits for it.
+    ///
+    /// # Errors
+    /// The router's thread is gone.
+    pub fn go<T: Send + 'static>(&self, errand: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+        self.place.go(errand)
+    }
+}
+
+/// In the router's namespace: it forwards, asks nobody for addresses, and tells nobody of better ways.
+fn set_up(spec: &RouterSpec) -> Result<Vec<Tun>, Trouble> {
+    for (value, to) in [
+        ("net/ipv4/ip_forward", "1"),
+        ("net/ipv6/conf/all/forwarding", "1"),
+        ("net/ipv4/conf/all/rp_filter", "0"),
+        ("net/ipv4/conf/default/rp_filter", "0"),
+        ("net/ipv4/conf/all/send_redirects", "0"),
+        ("net/ipv4/conf/default/send_redirects", "0"),
+    ] {
+        // A kernel without IPv6 has no such value; without the first nothing is forwarded.
+        let done = place::set(value, to);
+        if value == "net/ipv4/ip_forward" {
+            done.map_err(trouble("let it forward packets".to_owned(), KERNEL))?;
+        }
+    }
+    let mut links = Links::open().map_err(trouble("open netlink".to_owned(), KERNEL))?;
+    spec.wires.iter().map(|wire| plug(wire, &mut links)).collect()
+}
+
+fn plug(wire: &Wire, links: &mut Links) -> Result<Tun, Trouble> {
+    let name = &wire.name;
+    let step = |what: &str| format!("{what} `{name}`");
+    let tun = Tun::with_frames(name).map_err(trouble(step("make the TAP device"), DEVICES))?;
+    let v6 = wire.address.is_some_and(|address| address.is_ipv6()) || wire.behind.iter().any(IpAddr::is_ipv6);
+    if !v6 {
+        // Without IPv6 on it, the kernel looks for no routers and neighbours there.
+        let _ = place::set(&format!("net/ipv6/conf/{name}/disable_ipv6"), "1");
+    }
+    links.only_wire(name, WIRE_ADDRESS).map_err(trouble(step("make a wire of"), KERNEL))?;
+    let change = Change { up: Some(true), mtu: Some(wire.mtu), txqlen: Some(wire.queue), ..Change::default() };
+    links.change(name, &change).map_err(trouble(step("bring up"), KERNEL))?;
+    if let Some(address) = wire.address {
+        links.address(name, address).map_err(trouble(step("give an address to"), KERNEL))?;
+    }
+    for address in &wire.behind {
+        links.way_to(name, *address).map_err(trouble(format!("set the way to {address}"), KERNEL))?;
+    }
+    Ok(tun)
+}
