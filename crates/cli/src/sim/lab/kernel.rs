@@ -161,11 +161,22 @@ impl Plan {
         let (router, tuns) = Router::new(&RouterSpec { name: of.name.clone(), wires })?;
         let mut kernel = router.go(Kernel::open)?.context("netlink cannot be opened")?;
         if let Err((at, trouble)) = kernel.carry_out(&self.ops) {
-            bail!("`{}` is this kernel, and it does not do {:?}: {}", of.name, self.ops[at], in_words(&trouble));
+            bail!("`{}` is this kernel, and it does not take {}: {}", of.name, what(&self.ops[at]), in_words(&trouble));
         }
         let ports = of.machine.devices.iter().enumerate().filter(|(_, device)| device.plugged);
         let ports = ports.map(|(device, _)| Party { node: scenario.port(device), addresses: Vec::new() }).collect();
         Ok((Arm { name: of.name.clone(), devices, kernel, _router: router }, ports, tuns))
+    }
+}
+
+/// What an operation is about.
+fn what(op: &Op) -> String {
+    let kind = |kind: &Option<String>| kind.clone().unwrap_or_default();
+    match op {
+        Op::Qdisc(op) => format!("the qdisc {} at {} of {}", kind(&op.kind), op.parent, op.dev),
+        Op::Class(op) => format!("the class {} of {}", op.classid, op.dev),
+        Op::Filter(op) => format!("the filter {} at {} of {}", kind(&op.kind), op.parent, op.dev),
+        other => format!("{other:?}"),
     }
 }
 
