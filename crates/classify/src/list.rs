@@ -237,6 +237,7 @@ impl FilterList {
     ) -> Result<(), TcError> {
         const NEEDS_CREATE: TcError =
             TcError::new(Errno::NoEnt, "Need both RTM_NEWTFILTER and NLM_F_CREATE to create a new filter");
+        const EXISTS: TcError = TcError::new(Errno::Exist, "Filter already exists");
         let create = op.verb != Verb::Change;
         if op.pref == 0 && !create {
             return Err(TcError::new(Errno::NoEnt, "Invalid filter command with priority of zero"));
@@ -257,8 +258,15 @@ impl FilterList {
             }
             let mut new = Pref { pref, protocol: op.protocol, chain: op.chain, body };
             let free_table = self.number_for(op);
+            // u32's tables are the whole qdisc's: one of another preference, or of another class, may go by this handle.
+            let exists = new.has(op.handle, &mut self.tables);
             let mut with = Making { owner, actions, random, tables: &mut self.tables, free_table };
-            if let Err(refused) = new.set(op, &mut with) {
+            let made = match (exists, op.verb) {
+                (true, Verb::Add) => Err(EXISTS),
+                (true, _) => new.change(op, &mut with),
+                (false, _) => new.set(op, &mut with),
+            };
+            if let Err(refused) = made {
                 self.forget_root(&new.body);
                 return Err(refused);
             }
@@ -278,7 +286,7 @@ impl FilterList {
         let exists = pref.has(op.handle, &mut self.tables);
         let mut with = Making { owner, actions, random, tables: &mut self.tables, free_table };
         match (exists, op.verb) {
-            (true, Verb::Add) => return Err(TcError::new(Errno::Exist, "Filter already exists")),
+            (true, Verb::Add) => return Err(EXISTS),
             (true, _) => pref.change(op, &mut with)?,
             (false, Verb::Change) => return Err(NEEDS_CREATE),
             (false, _) => pref.set(op, &mut with)?,

@@ -162,18 +162,19 @@ pub(crate) fn wait(ns: u64) -> String {
 }
 
 /// What a stay's end is called: `sent`, `dropped: CoDel`.
-pub(crate) fn fate(stay: &Stay) -> String {
+pub(crate) fn fate(stay: &Stay, in_device: bool) -> String {
     let marked = if stay.dsfield & 3 == 3 && stay.came_with & 3 != 3 { "marked CE, " } else { "" };
     match stay.fate {
         Fate::Sent => format!("{marked}sent"),
-        Fate::Lost(why) => format!("dropped: {}", reason(why)),
+        Fate::Lost(why) => format!("dropped: {}", reason(why, in_device)),
     }
 }
 
-/// Why a packet was lost, in words.
-pub(crate) fn reason(why: Option<(Handle, Why)>) -> &'static str {
+/// Why a packet was lost, in words; `in_device`: at a machine's device, not before a plain line.
+pub(crate) fn reason(why: Option<(Handle, Why)>, in_device: bool) -> &'static str {
     match why.map(|(_, why)| why) {
-        None => "the buffer is full",
+        None if in_device => "the machine has no way for it",
+        None => "the modem's buffer is full",
         Some(Why::Full) => "the queue takes nothing",
         Some(Why::Overflow) => "the queue is full",
         Some(Why::Codel) => "CoDel",

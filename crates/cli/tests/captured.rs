@@ -391,3 +391,21 @@ fn wireshark_reads_the_options() {
     assert!(lines.iter().any(|line| line.contains("dropped: ") && line.contains("\t2\t")), "{shown}");
     assert!(lines.iter().any(|line| line.contains("waited 1.00 ms, sent") && line.contains("\t1\t0\t")), "{shown}");
 }
+
+#[test]
+fn devices_on_devices_and_an_ifb_on_the_way_in() {
+    if skip() {
+        return;
+    }
+    let classes = |words: &[&str]| {
+        let told = json(&[&["--capture", "examples/evening.pcap"], words].concat(), &root());
+        let policy = told["policies"].as_array().and_then(|all| all.last()).expect("a policy").clone();
+        let all = policy["classes"].as_array().expect("classes").iter();
+        all.map(|class| format!("{} {} {}", class["device"], class["id"], class["way"]).replace('"', ""))
+            .collect::<Vec<_>>()
+    };
+    let stacked = classes(&["--policy", "examples/pppoe.sh", "--over", "ppp0=eth2"]);
+    assert_eq!(stacked, ["ppp0 1:10 out", "ppp0 1:20 out", "lan0 root in"]);
+    let both = classes(&["--policy", "examples/both-ways.sh eth0 1500 20000", "--rate", "1600kbit"]);
+    assert_eq!(both, ["eth0 8002: out", "ifb4eth0 8003: in"]);
+}

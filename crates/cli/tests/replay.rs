@@ -31,7 +31,7 @@ const ARCHIVES: &[(&str, &str)] = &[
     ),
     (
         "answers-fuzz.tar.gz",
-        "what the fuzzer found: packets held for a look, ancestors told less than the truth, words of another kind",
+        "what the fuzzer found: packets held for a look, ancestors told less than the truth, words of another kind, fq refused, devices that refuse what is led to them, wrong checksums, hops",
     ),
     (
         "answers-around.tar.gz",

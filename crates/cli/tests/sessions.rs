@@ -94,11 +94,13 @@ fn differences(session: &Session) -> Vec<(usize, String)> {
             if text.is_empty() || text.ends_with('\n') { text } else { text + "\n" }
         };
         let (stdout, stderr) = (lines(&reply.stdout), lines(&reply.stderr));
-        if exchange.command.contains(" -j ") || exchange.command.contains(" -s -j ") {
+        // tc 6.1 takes no notice of `-j` in listings of classes; for later kernels there is a shape of our own.
+        let of_classes = exchange.command.contains(" class ");
+        let in_json = exchange.command.contains(" -j ") || exchange.command.contains(" -s -j ");
+        if in_json && (session.warns || !of_classes) {
             let value: Result<serde_json::Value, _> = serde_json::from_str(&stdout);
             assert!(value.is_ok(), "{}: {stdout}", exchange.command);
-            // tc 6.1 takes no notice of `-j` here.
-            if exchange.command.contains(" class ") {
+            if of_classes {
                 continue;
             }
         }

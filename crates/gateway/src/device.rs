@@ -122,6 +122,8 @@ pub(crate) struct Port {
     pub(crate) stacked: Option<Stacked>,
     /// Packets were led here since that was last asked.
     pub(crate) led_to: bool,
+    /// It is down: filters can lead nothing to it.
+    pub(crate) down: bool,
 }
 
 impl Port {
@@ -133,6 +135,7 @@ impl Port {
             shaper: Shaper::new(of(spec), EventRing::new(EVENTS)),
             stacked: None,
             led_to: false,
+            down: false,
         }
     }
 

@@ -48,6 +48,8 @@ pub(crate) struct Firewall {
     stops: Option<[Vec<Stop>; 5]>,
     /// What packets met, while somebody watches.
     pub(crate) watch: Option<Vec<Seen>>,
+    /// Packets that are routed have a hop less from then on.
+    pub(crate) counts_hops: bool,
 }
 
 impl Firewall {
@@ -165,7 +167,8 @@ impl Firewall {
             if meta.ethertype == ethertype::IPV4 {
                 meta.priority = tos_priority(meta.dsfield);
             }
-            passes = self.hook(Hook::Forward, Place { input, output }, home, pool, pkt);
+            passes = (!self.counts_hops || pool.hop(pkt))
+                && self.hook(Hook::Forward, Place { input, output }, home, pool, pkt);
         }
         self.depart(passes, after, home, pool, pkt)
     }
@@ -210,7 +213,7 @@ impl Firewall {
 
     /// The chains of a hook from one priority on, up to but without another.
     fn chains(&mut self, hook: Hook, range: (i32, i32), place: Place<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
-        let Firewall { tables, connections, stops: known, watch } = self;
+        let Firewall { tables, connections, stops: known, watch, .. } = self;
         let all = known.get_or_insert_with(|| Hook::ALL.map(|hook| stops(tables, hook)));
         let mut asked =
             all[hook as usize].iter().filter(|stop| !stop.translates && (range.0..range.1).contains(&stop.priority));

@@ -41,13 +41,17 @@ impl Gateway {
         match arrival {
             Arrival::Passed(pkt) => self.ascend(World { now, pool, draws }, device, pkt),
             Arrival::Lost => Received::Lost,
+            Arrival::Led(pkt, way) if self.leads_to_one_down(way) => {
+                self.port(device).shaper.drop_at_hook(now, pool, draws, pkt);
+                Received::Lost
+            }
             Arrival::Led(pkt, way) if way.arrives => {
                 self.arrive_led(World { now, pool, draws }, device, way.to, pkt, before + 1)
             }
-            Arrival::Led(pkt, Way { to, .. }) => {
+            Arrival::Led(pkt, way) => {
                 let meta = pool.meta_mut(&pkt);
                 meta.led = Led::at(device.0 as u16, false);
-                match self.lead(World { now, pool, draws }, device, to, pkt) {
+                match self.lead(World { now, pool, draws }, device, way, pkt) {
                     (Offer::Refused | Offer::Stopped, _) => Received::Lost,
                     (_, to) => Received::Led(to),
                 }
@@ -72,6 +76,30 @@ impl Gateway {
         if let Received::Passed(pkt, by) = self.arrive_led(world, from, to, pkt, before) {
             self.arrived.push_back((pkt, by));
         }
+    }
+
+    /// Says whether a device is up, as each is at first. One that goes down loses what waits in it; then it takes nothing, and filters lead
+    /// nothing to it.
+    pub fn set_up(&mut self, world: World<'_>, device: DeviceId, up: bool) {
+        let World { now, pool, draws } = world;
+        let port = self.port(device);
+        if !up && !port.down {
+            port.shaper.stop(now, pool, draws);
+        }
+        port.down = !up;
+    }
+
+    /// A device that was never up.
+    pub fn begin_down(&mut self, device: DeviceId) {
+        self.port(device).down = true;
+    }
+
+    fn leads_to_one_down(&mut self, way: Way) -> bool {
+        let down = self.ports.get(way.to as usize).is_some_and(|port| port.down && !port.is_gone());
+        if down {
+            self.actions.note_refused(way.by);
+        }
+        down
     }
 
     /// The next packet that a filter had arrive at a device, with that device, beside what was received or offered: whoever drives the
@@ -108,13 +136,22 @@ impl Gateway {
         let led = self.port(device).shaper.take_led();
         self.send_copies(World { now, pool, draws }, device, 0);
         let Some((pkt, way)) = led else { return offer };
+        if self.leads_to_one_down(way) {
+            self.port(device).shaper.drop_at_hook(now, pool, draws, pkt);
+            return if offer == Offer::Away { Offer::Stopped } else { offer };
+        }
         if way.arrives {
             self.arrive_later(World { now, pool, draws }, device, way.to, pkt, 0);
             return Offer::Queued;
         }
         let meta = pool.meta_mut(&pkt);
         meta.led = Led::at(device.0 as u16, true);
-        self.lead(World { now, pool, draws }, device, way.to, pkt).0
+        let led = self.lead(World { now, pool, draws }, device, way, pkt).0;
+        match (offer, led) {
+            (Offer::Away, Offer::Refused | Offer::Stopped) => Offer::Stopped,
+            (Offer::Away, _) => Offer::Away,
+            _ => led,
+        }
     }
 
     /// Sends the copies that actions on `device` made of packets to the devices they are for. An ifb gives none of them back.
@@ -130,10 +167,12 @@ impl Gateway {
         for _ in 0..MOST_LEADS {
             for Mirrored { pkt, way } in self.actions.take_mirrored() {
                 pool.meta_mut(&pkt).led = Led::NOWHERE;
-                if way.arrives {
+                if self.leads_to_one_down(way) {
+                    pool.release(pkt);
+                } else if way.arrives {
                     self.arrive_later(World { now, pool, draws }, device, way.to, pkt, before);
                 } else {
-                    let _ = self.lead(World { now, pool, draws }, device, way.to, pkt);
+                    let _ = self.lead(World { now, pool, draws }, device, way, pkt);
                 }
             }
         }
@@ -161,8 +200,17 @@ impl Gateway {
         done
     }
 
+    /// Leads a packet to the egress of another device. The action that does it counts those that were not simply taken.
+    fn lead(&mut self, world: World<'_>, from: DeviceId, way: Way, pkt: Pkt) -> (Offer, DeviceId) {
+        let led = self.lead_on(world, from, way.to, pkt);
+        if !matches!(led.0, Offer::Queued | Offer::Away) {
+            self.actions.note_refused(way.by);
+        }
+        led
+    }
+
     /// Gives a packet to the egress of device number `to`, and on if filters there lead it further.
-    fn lead(&mut self, world: World<'_>, from: DeviceId, to: u32, pkt: Pkt) -> (Offer, DeviceId) {
+    fn lead_on(&mut self, world: World<'_>, from: DeviceId, to: u32, pkt: Pkt) -> (Offer, DeviceId) {
         let World { now, pool, draws } = world;
         let (mut pkt, mut last, mut to) = (pkt, from, to);
         self.firewall.connections.see_inside(now, pool, &pkt);
@@ -173,7 +221,7 @@ impl Gateway {
             port.led_to = true;
             let offer = self.lent(DeviceId(to), |shaper| shaper.offer(now, pool, draws, pkt));
             match self.port(DeviceId(to)).shaper.take_led() {
-                Some((again, Way { to: further, arrives: true })) => {
+                Some((again, Way { to: further, arrives: true, .. })) => {
                     self.arrive_later(World { now, pool, draws }, DeviceId(to), further, again, 0);
                     return (Offer::Queued, DeviceId(to));
                 }

@@ -259,6 +259,10 @@ impl Gateway {
             self.port(device).shaper.refuse(now, pool, draws, pkt, why);
             return Offer::Stopped;
         }
+        if self.ports[device.0 as usize].down {
+            pool.release(pkt);
+            return Offer::Stopped;
+        }
         let offer = self.lent(device, |shaper| shaper.offer(now, pool, draws, pkt));
         self.follow(World { now, pool, draws }, device, offer)
     }
@@ -361,6 +365,12 @@ impl Gateway {
         if let Some(port) = self.ports.iter_mut().find_map(|port| (port.shaper.perturb_due() == due).then_some(port)) {
             port.shaper.perturb(world.now, world.pool, world.draws);
         }
+    }
+
+    /// Routed packets have a hop less from then on, and are lost with their last. Unless somebody asks for that nobody counts: it costs a
+    /// look at the header of each.
+    pub fn count_hops(&mut self) {
+        self.firewall.counts_hops = true;
     }
 
     /// Hash keys change when the driver says so, perhaps late; `never_turned` while no maintenance timer has run since the start.

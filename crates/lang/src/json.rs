@@ -10,6 +10,8 @@ pub(crate) enum Json {
     Text(String),
     /// true or false.
     Bool(bool),
+    /// null: a word that is there.
+    Null,
     /// An object.
     Object(Vec<(&'static str, Json)>),
     /// Numbers in a row.
@@ -56,6 +58,7 @@ fn write(value: &Json, indent: Option<usize>, out: &mut String) {
         Json::Number(digits) => out.push_str(digits),
         Json::Text(text) => quote(text, out),
         Json::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
+        Json::Null => out.push_str("null"),
         Json::Numbers(numbers) => {
             let row = numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
             out.push_str(&if indent.is_some() { format!("[ {row} ]") } else { format!("[{row}]") });

@@ -402,6 +402,11 @@ impl Pool {
         &self.cold[pkt.0 as usize].head
     }
 
+    /// A router takes one from the packet's hops; false: this was the last.
+    pub fn hop(&mut self, pkt: &Pkt) -> bool {
+        self.cold[pkt.0 as usize].head.hop()
+    }
+
     /// Gives a packet other header bytes: it was wrapped or unwrapped. Its flow hash stays, as Linux keeps it; `another`: to
     /// netfilter it is another packet now.
     pub fn set_head(&mut self, pkt: &Pkt, head: Head, another: bool) {

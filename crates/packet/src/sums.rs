@@ -155,6 +155,18 @@ impl Head {
         }
     }
 
+    /// A router takes one from the hops that are left; false: this was the last.
+    pub fn hop(&mut self) -> bool {
+        let (at, header) = match self.ethertype() {
+            ethertype::IPV4 => (8, true),
+            ethertype::IPV6 => (7, false),
+            _ => return true,
+        };
+        let Some(left) = self.network().get(at).copied() else { return true };
+        self.replace(at, &[left.saturating_sub(1)], header, None);
+        left > 1
+    }
+
     fn put_word(&mut self, at: usize, value: u16) {
         if let Some(place) = self.network_mut().get_mut(at..at + 2) {
             place.copy_from_slice(&value.to_be_bytes());

@@ -39,10 +39,19 @@ impl Shaper {
         let before = self.ingress.is_there();
         self.ingress.qdisc_op(op)?;
         if self.ingress.is_there() != before {
-            let (root, _, mut cx) = self.enter_all(now, pool, draws);
-            root.purge(&mut cx);
+            self.empty(now, pool, draws);
         }
         Ok(())
+    }
+
+    /// The device stops: what waits in its tree is lost without being counted.
+    pub fn stop(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws) {
+        self.configure(|shaper| shaper.empty(now, pool, draws));
+    }
+
+    fn empty(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws) {
+        let (root, _, mut cx) = self.enter_all(now, pool, draws);
+        root.purge(&mut cx);
     }
 
     fn do_qdisc(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &QdiscOp) -> Result<(), TcError> {
@@ -194,7 +203,8 @@ impl Shaper {
         let (_, mut cx) = self.enter(now, pool, draws);
         let made = Node::new(&mut cx, kind, handle, op.parent, op.params.as_ref(), births);
         if op.params.is_some() && reports_when_made(kind, made.is_ok()) && op.parent != Handle::ROOT {
-            self.on(now, pool, draws, op.parent.qdisc(), |node, _| node.child_made(op.parent));
+            let accepted = made.is_ok();
+            self.on(now, pool, draws, op.parent.qdisc(), |node, cx| node.child_made(cx, op.parent, accepted));
         }
         let mut node = made?;
         let (_, cx) = self.enter(now, pool, draws);

@@ -104,6 +104,11 @@ impl Lost {
     pub(crate) fn since(self, before: Lost) -> Lost {
         Lost { packets: self.packets - before.packets, bytes: self.bytes.wrapping_sub(before.bytes) }
     }
+
+    /// So many more.
+    pub(crate) fn and(self, packets: u32, bytes: u64) -> Lost {
+        Lost { packets: self.packets + packets, bytes: self.bytes.wrapping_add(bytes) }
+    }
 }
 
 impl Cx<'_> {

@@ -283,6 +283,12 @@ pub trait Discipline {
         let _ = (cx, class);
     }
 
+    /// Tells the discipline that a qdisc made for `class` was refused: it says that its class is empty before it goes, though what hangs there
+    /// may have packets.
+    fn child_refused(&mut self, cx: &mut Cx<'_>, class: Handle) {
+        self.child_emptied(cx, class);
+    }
+
     /// Tells the discipline that a qdisc is made for `class`, of a kind that reports, whenever it takes its options, what they left no room for:
     /// nothing then, but the class is told that its child is empty, before the qdisc hangs there and even if it never will. A leaf's own
     /// child is about to go, so that this shows on inner classes only.

@@ -153,6 +153,11 @@ impl Ingress {
         hooked
     }
 
+    /// A packet that a hook led away is lost after all.
+    pub(crate) fn count_drop(&mut self) {
+        self.drops = self.drops.wrapping_add(1);
+    }
+
     pub(crate) fn each_action(&self, show: &mut dyn FnMut(&[u32])) {
         self.arriving.filters.each_action(show);
         self.leaving.filters.each_action(show);

@@ -549,13 +549,21 @@ impl Node {
         result
     }
 
-    /// Loses everything that waits in it; its own counters are left as they are, its ancestors' follow.
+    /// Loses everything that waits in it; its own counters are left as they are, its ancestors' follow: they are told what it counted as
+    /// waiting, which need not be what was there ([`Cx::drop_instead`], [`Cx::vanish`]).
     pub(crate) fn purge(&mut self, cx: &mut Cx<'_>) {
-        let own = self.own();
+        let (before, own) = (cx.lost, self.own());
         self.body.get_mut().purge(cx, own);
+        if matches!(self.body, Body::Sfq(_)) {
+            // Linux empties it by taking everything out as if to send it.
+            let held = self.held.as_ref().map_or(0, |pkt| u64::from(cx.pool.meta(pkt).len));
+            self.stats.packets += u64::from(self.stats.qlen) - u64::from(self.held.is_some());
+            self.stats.bytes += self.stats.backlog - held;
+        }
         if let Some(pkt) = self.held.take() {
             cx.drop(self.handle, pkt, Why::PurgedAtOnce);
         }
+        cx.lost = before.and(self.stats.qlen, self.stats.backlog);
         self.stats.qlen = 0;
         self.stats.backlog = 0;
     }
@@ -610,9 +618,13 @@ impl Node {
         found
     }
 
-    /// A qdisc is made for `class`: see [`Discipline::child_made`].
-    pub(crate) fn child_made(&mut self, class: Handle) {
+    /// A qdisc is made for `class`: see [`Discipline::child_made`]. If it is refused, what hung there stays, and the class is silent though it
+    /// may have packets: until the next one comes.
+    pub(crate) fn child_made(&mut self, cx: &mut Cx<'_>, class: Handle, accepted: bool) {
         self.body.get_mut().child_made(class);
+        if !accepted && self.child(class).is_some() {
+            self.body.get_mut().child_refused(cx, class);
+        }
     }
 
     /// Puts `new` where the child of `class` hangs and ends what hung there. `None` brings back the kind's default. A class that

@@ -25,6 +25,8 @@ pub enum Offer {
     Refused,
     /// It was lost before it came to the device, which need not be polled.
     Stopped,
+    /// A filter led it elsewhere before it came to the device, which need not be polled.
+    Away,
 }
 
 /// What became of a packet that arrived at a device.
@@ -210,7 +212,7 @@ impl Shaper {
                 Hooked::Lost => return Offer::Stopped,
                 Hooked::Led(pkt, way) => {
                     self.led = Some((pkt, way));
-                    return Offer::Queued;
+                    return Offer::Away;
                 }
             }
         } else {
@@ -342,6 +344,12 @@ impl Shaper {
     pub fn refuse(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, pkt: Pkt, why: Why) {
         let (_, mut cx) = self.enter(now, pool, draws);
         cx.drop(Handle::NONE, pkt, why);
+    }
+
+    /// Loses a packet that a hook's filters led to a device which takes none; the hook's qdisc counts it.
+    pub fn drop_at_hook(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, pkt: Pkt) {
+        self.ingress.count_drop();
+        self.refuse(now, pool, draws, pkt, Why::Policy);
     }
 
     pub(crate) fn enter<'a>(

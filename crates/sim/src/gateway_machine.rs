@@ -155,7 +155,7 @@ impl Machine for GatewayMachine {
 
 fn told(offer: tidegate_gateway::Offer) -> Offer {
     match offer {
-        tidegate_gateway::Offer::Queued => Offer::Queued,
+        tidegate_gateway::Offer::Queued | tidegate_gateway::Offer::Away => Offer::Queued,
         tidegate_gateway::Offer::Congested => Offer::Congested,
         tidegate_gateway::Offer::Refused | tidegate_gateway::Offer::Stopped => Offer::Dropped,
     }

@@ -62,6 +62,8 @@ pub(crate) enum Role {
 pub(crate) struct Cargo {
     pub(crate) role: Role,
     pub(crate) cwr: bool,
+    /// A segment ends what its application wrote.
+    pub(crate) push: bool,
     /// A machine made it of another packet.
     pub(crate) copy: bool,
     /// Counts against its sender's share of the local queue.

@@ -4,12 +4,12 @@ use crate::event::Kind;
 use crate::machine::{Machine, Offer};
 use crate::net::{Cargo, FlowId, Net, PathId, Role};
 use crate::tcp::cc::CongestionControl;
-use crate::tcp::receiver::{AckSegment, Receiver};
+use crate::tcp::receiver::{AckSegment, Marks, Receiver};
 use crate::tcp::sender::{Config, Segment, Sender};
 use crate::tcp::writes::Writes;
 use crate::wire::{Ends, Fields, Template};
 use alloc::vec::Vec;
-use tidegate_packet::header::tcp_flags::{ACK, CWR, ECE, SYN};
+use tidegate_packet::header::tcp_flags::{ACK, CWR, ECE, PSH, SYN};
 use tidegate_packet::{Pkt, Seeded, Span, Time, truesize};
 
 /// The first wait for an answer to a SYN (RFC 6298), doubled each time.
@@ -394,7 +394,7 @@ impl<M: Machine> Net<M> {
     fn send_segment(&mut self, index: usize, segment: Segment) {
         let ack = self.flows[index].half.map_or(1, |half| self.flows[half.peer as usize].heard_byte());
         let flow = &mut self.flows[index];
-        let Segment { seq, again, cwr } = segment;
+        let Segment { seq, again, cwr, push } = segment;
         // Retransmissions are not ECN-capable (RFC 3168 section 6.1.5); for a scalable sender they are.
         let ect = if again && !flow.spec.control.is_scalable() { 0 } else { flow.spec.ecn as u8 };
         let fields = Fields {
@@ -402,13 +402,13 @@ impl<M: Machine> Net<M> {
             dsfield: flow.spec.dsfield & !3 | ect,
             seq: (flow.writes.offset(seq) as u32).wrapping_add(1),
             ack,
-            flags: ACK | if cwr { CWR } else { 0 },
+            flags: ACK | if cwr { CWR } else { 0 } | if push { PSH } else { 0 },
             options: 12,
         };
         let local = flow.spec.local;
         flow.in_queue += u32::from(local);
-        let cargo =
-            Cargo { role: Role::Data, owner: index as u32, seq, cwr, local, sent: flow.echo, ..Cargo::default() };
+        let (role, owner, sent) = (Role::Data, index as u32, flow.echo);
+        let cargo = Cargo { role, owner, seq, cwr, push, local, sent, ..Cargo::default() };
         let (packet, path) = (flow.data.packet(&mut self.pool, fields), flow.spec.forward);
         let offer = self.put(packet, cargo, path);
         if local && offer != Offer::Queued {
@@ -469,7 +469,9 @@ impl<M: Machine> Net<M> {
                     self.send_ack(index, ack);
                 }
                 let flow = &mut self.flows[index];
-                match flow.receiver.on_segment(self.now, cargo.seq, marked, cargo.cwr, echo) {
+                // Who answers what is pushed has something to say in a moment, and lets the acknowledgement ride on it.
+                let marks = Marks { ce: marked, cwr: cargo.cwr, push: cargo.push && flow.half.is_none() };
+                match flow.receiver.on_segment(self.now, cargo.seq, marks, echo) {
                     Some(ack) => self.send_ack(index, ack),
                     None => self.arm_delayed(index),
                 }
@@ -514,6 +516,7 @@ impl<M: Machine> Net<M> {
         flow.established = Some(self.now);
         let handshake = self.now.since(flow.syn_at);
         flow.sender.on_handshake(self.now, (flow.syn_tries == 1).then_some(handshake));
+        flow.receiver.on_handshake(handshake);
         let frame = flow.data.frame(0);
         let fields = Fields { frame, dsfield: flow.spec.dsfield, flags: ACK, options: 12, seq: 1, ack: 1 };
         flow.in_queue += u32::from(flow.spec.local);
@@ -526,6 +529,7 @@ impl<M: Machine> Net<M> {
             let peer = &mut self.flows[half.peer as usize];
             peer.established = Some(self.now);
             peer.sender.on_handshake(self.now, Some(rtt));
+            peer.receiver.on_handshake(rtt);
             self.transaction_connects(half);
         } else if self.sampling.is_some() {
             self.events.push(self.now, Kind::Sample, index);
@@ -552,6 +556,7 @@ impl<M: Machine> Net<M> {
         flow.established = Some(self.now);
         let handshake = self.now.since(flow.answered_at);
         flow.sender.on_handshake(self.now, (flow.syn_tries == 1).then_some(handshake));
+        flow.receiver.on_handshake(handshake);
         if self.sampling.is_some() {
             self.events.push(self.now, Kind::Sample, index);
         }

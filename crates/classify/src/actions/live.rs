@@ -16,6 +16,8 @@ use tidegate_policy::{
 pub(super) struct Doors<'a> {
     /// Copies on their way to other devices.
     pub(super) mirrored: &'a mut Vec<Mirrored>,
+    /// The place of the action itself.
+    pub(super) place: u32,
     /// At so many devices filters had the packet arrive before.
     pub(super) led_before: u32,
     /// The machine's connections.
@@ -149,7 +151,7 @@ impl Live {
             Act::Ctinfo(info) => connection::ctinfo(*info, &mut self.ctinfo, doors.connections, pool, pkt, meter.now),
             Act::Mirred(mirred) => {
                 self.drops += u32::from(mirred.device == Act::NOWHERE);
-                return mirror(mirred, pool, pkt, doors.mirrored);
+                return mirror(mirred, pool, pkt, doors);
             }
             Act::Nat(translation) => {
                 self.drops += u32::from(translation.control == Control::Drop);
@@ -168,6 +170,11 @@ impl Live {
             Act::Vlan(vlan) => vlan::carry_out(vlan, pool, pkt),
         };
         Done::Control(control)
+    }
+
+    /// The device it led a packet to refused that.
+    pub(super) fn note_refused(&mut self) {
+        self.overlimits += 1;
     }
 
     pub(super) fn dump(&self, now: Time) -> ActionDump {
@@ -280,15 +287,15 @@ fn edited(edit: &Skbedit, pool: &mut Pool, pkt: &Pkt) -> Control {
     edit.control
 }
 
-fn mirror(mirred: &Mirred, pool: &mut Pool, pkt: &Pkt, mirrored: &mut Vec<Mirrored>) -> Done {
-    let way = Way { to: mirred.device, arrives: mirred.arrives };
+fn mirror(mirred: &Mirred, pool: &mut Pool, pkt: &Pkt, doors: &mut Doors<'_>) -> Done {
+    let way = Way { to: mirred.device, arrives: mirred.arrives, by: doors.place };
     if !mirred.copy {
         return Done::Away(Verdict::Redirect(way));
     }
     if mirred.device != Act::NOWHERE
         && let Some(copy) = pool.copy(pkt)
     {
-        mirrored.push(Mirrored { pkt: copy, way });
+        doors.mirrored.push(Mirrored { pkt: copy, way });
     }
     Done::Control(mirred.control)
 }

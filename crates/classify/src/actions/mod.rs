@@ -46,6 +46,8 @@ pub struct Way {
     pub to: u32,
     /// It arrives there; else it leaves there.
     pub arrives: bool,
+    /// The place of the action that leads it: see [`Actions::note_refused`].
+    pub by: u32,
 }
 
 /// What actions must know of the packet and the moment.

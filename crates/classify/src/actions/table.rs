@@ -41,7 +41,8 @@ pub(super) fn run(place: u32, asked: &mut Asked<'_>) -> Done {
     let Actions { slots, mirrored, led_before, connections, policers, .. } = &mut **actions;
     match slots.get_mut(place as usize) {
         Some(Some(live)) => {
-            live.run(pool, pkt, *meter, random, &mut Doors { mirrored, led_before: *led_before, connections, policers })
+            let doors = &mut Doors { place, mirrored, led_before: *led_before, connections, policers };
+            live.run(pool, pkt, *meter, random, doors)
         }
         _ => unreachable!("a filter holds an action that is gone"),
     }
@@ -54,6 +55,13 @@ impl Actions {
     /// None at all?
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
+    }
+
+    /// The device that an action led a packet to refused it, or lost another one of its flow for it.
+    pub fn note_refused(&mut self, place: u32) {
+        if let Some(Some(live)) = self.slots.get_mut(place as usize) {
+            live.note_refused();
+        }
     }
 
     /// Somebody asks for connections.

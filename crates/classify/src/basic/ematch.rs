@@ -113,7 +113,10 @@ fn known(value: &MetaValue, asked: &mut Asked<'_>) -> Option<u64> {
         MetaId::Priority => meta.priority,
         // The number as it lies in the memory of a little-endian machine.
         MetaId::Protocol => u32::from(meta.ethertype.swap_bytes()),
-        MetaId::PktLen => asked.meter.len,
+        // As it is in memory: no size table counts, but a link header that was taken off is gone.
+        MetaId::PktLen => {
+            asked.pool.meta(asked.pkt).frame_len.saturating_sub(asked.meter.whole.saturating_sub(asked.meter.len))
+        }
         MetaId::Mark => meta.mark.0,
         MetaId::Vlan => u32::from(asked.pool.keys(asked.pkt).vlan[0]?.0),
     };

@@ -73,13 +73,31 @@ impl Machine {
         }
     }
 
-    /// The machine of the recorded runs: `link0`, and three more like it; `in1`, where what is forwarded comes in; two ifb.
-    pub fn recorded(spec: DeviceSpec) -> Machine {
-        let mut machine = Machine::new(["link0", "link1", "link2", "link3", "in1"], spec);
+    /// The machine of the recorded runs: two ifb; `link0`, and three more like it; where it forwards, `in1`, to which packets come, and the other
+    /// end of that cable. Half of them are down at first.
+    pub fn recorded(spec: DeviceSpec, forwards: bool) -> Machine {
+        let mut machine = Machine::new([], spec);
         // The recordings are a 6.1's.
         machine.warns = false;
-        for ifb in ["ifb0", "ifb1"] {
-            machine.gateway.add_device(ifb, DeviceSpec { hz: spec.hz, ..DeviceSpec::of(&LinkKind::Ifb) });
+        machine.gateway.count_hops();
+        let ifb = DeviceSpec { hz: spec.hz, ..DeviceSpec::of(&LinkKind::Ifb) };
+        let cable = DeviceSpec { queueless: true, ..spec };
+        let devices = [
+            ("ifb0", ifb, false),
+            ("ifb1", ifb, false),
+            ("link0", spec, true),
+            ("link1", spec, true),
+            ("link2", spec, false),
+            ("link3", spec, false),
+            ("in1", cable, true),
+            ("in0", cable, true),
+        ];
+        for (name, spec, up) in devices.into_iter().take(if forwards { 8 } else { 6 }) {
+            let id = machine.gateway.add_device(name, spec);
+            if !up {
+                machine.gateway.begin_down(id);
+            }
+            machine.host.add(name, LinkKind::of_name(name), up);
         }
         machine
     }

@@ -85,7 +85,8 @@ fn show(face: &mut Face<'_>, what: &ShowWhat, flags: &tc::ShowFlags) -> Reply {
         }
         Object::Class => {
             let dumps: Vec<_> = chosen.iter().flat_map(|id| gateway.classes(now, *id)).collect();
-            tc::show_classes(&dumps, what, flags)
+            // A tc as old as the kernels whose warnings stay in their log takes no notice of -j here.
+            tc::show_classes(&dumps, what, &tc::ShowFlags { json: flags.json && machine.warns, ..*flags })
         }
         Object::Filter => {
             let parent = what.parent.unwrap_or(Handle::NONE);

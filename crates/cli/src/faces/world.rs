@@ -164,6 +164,10 @@ pub(super) fn set_up(face: &mut Face<'_>, dev: &str, up: bool) {
     if link.up != up {
         link.up = up;
         link.was_up |= up;
+        if let Some(id) = face.machine.gateway.device(dev) {
+            let world = World { now: face.machine.now, pool: face.pool, draws: face.draws };
+            face.machine.gateway.set_up(world, id, up);
+        }
         let kind = link.kind.clone();
         write(face, dev, "operstate", if up { "up" } else { "down" });
         write(face, dev, "carrier", if up { "1" } else { "0" });

@@ -2,6 +2,7 @@
 
 use super::run::Run;
 use tidegate_gateway::{DeviceId, DeviceKind, Offer, Received, Route};
+use tidegate_packet::header::ethertype;
 use tidegate_packet::{Pkt, Time};
 
 /// Where the recordings' forwarded packets come in.
@@ -28,10 +29,10 @@ impl Run<'_> {
         self.route_arrived(now);
     }
 
-    /// The devices go on after an offer to the link. What is lost before the link does not wake it.
+    /// The devices go on after an offer to the link. What is lost or led away before the link does not wake it.
     fn served(&mut self, now: Time, offer: Offer) {
         let offered = self.serve_beside(now, None);
-        if offered || offer != Offer::Stopped {
+        if offered || wakes(offer) {
             self.send(now);
         }
     }
@@ -65,8 +66,12 @@ impl Run<'_> {
         }
     }
 
-    /// The machine has one way out.
+    /// The machine has one way out. Those that recorded forwarded IPv4 only.
     fn route(&mut self, now: Time, by: DeviceId, pkt: Pkt) -> Offer {
+        if self.is_recorded() && self.pool.meta(&pkt).ethertype == ethertype::IPV6 {
+            self.pool.release(pkt);
+            return Offer::Stopped;
+        }
         let device = self.device;
         let (gateway, world) = self.gateway(now);
         gateway.offer(world, device, Route::Forwarded(Some(by)), pkt)
@@ -96,11 +101,11 @@ impl Run<'_> {
                 let Some(pkt) = gateway.poll(world, id) else { break };
                 match self.machine.gateway.given_back(&self.pool, &pkt).filter(|_| returns) {
                     Some((from, false)) => {
-                        offered |= self.route(now, from, pkt) != Offer::Stopped;
+                        offered |= wakes(self.route(now, from, pkt));
                     }
                     Some((from, true)) => {
                         let (gateway, world) = self.gateway(now);
-                        offered |= gateway.offer_back(world, from, pkt) != Offer::Stopped;
+                        offered |= wakes(gateway.offer_back(world, from, pkt));
                     }
                     None => self.pool.release(pkt),
                 }
@@ -114,4 +119,9 @@ impl Run<'_> {
         let gateway = &mut self.machine.gateway;
         self.beside.iter().filter_map(|id| Some((gateway.timeout(*id)?, *id))).min()
     }
+}
+
+/// Did a packet come to the device, which therefore goes on?
+fn wakes(offer: Offer) -> bool {
+    !matches!(offer, Offer::Stopped | Offer::Away)
 }

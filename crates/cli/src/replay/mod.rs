@@ -108,7 +108,8 @@ fn replay(dir: &Path, out: Option<&Path>, options: &Options) -> anyhow::Result<S
         None => std::env::temp_dir().join(format!("tidegate-replay-{}", std::process::id())),
     };
     std::fs::create_dir_all(&place)?;
-    let result = run::Run::new(&recording, Machine::recorded(recording.link.device()), &place)?.finish();
+    let result =
+        run::Run::new(&recording, Machine::recorded(recording.link.device(), recording.link.forward), &place)?.finish();
     let done = result.and_then(|done| {
         if out.is_some() {
             done.write(&place)?;

@@ -191,6 +191,11 @@ impl<'r> Run<'r> {
         self.draws.next_by_timer().filter(|time| due <= *time)
     }
 
+    /// Did a kernel answer this run before?
+    pub(super) fn is_recorded(&self) -> bool {
+        !self.draws.made_up()
+    }
+
     pub(super) fn gateway(&mut self, now: Time) -> (&mut Gateway, tidegate_gateway::World<'_>) {
         (&mut self.machine.gateway, world(now, &mut self.pool, &mut self.draws))
     }

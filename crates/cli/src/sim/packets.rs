@@ -115,7 +115,7 @@ fn comment(name: &str, stay: &Stay) -> String {
         Stand { qdisc, .. } => qdisc.to_string(),
     };
     let flow = stay.stand.queue.map_or(String::new(), |queue| format!(", flow {queue}"));
-    format!("{name} {place}{flow}: waited {}, {}", wait(stay.ended.since(stay.came).0), fate(stay))
+    format!("{name} {place}{flow}: waited {}, {}", wait(stay.ended.since(stay.came).0), fate(stay, true))
 }
 
 /// A file holds the packets of one run.

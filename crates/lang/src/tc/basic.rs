@@ -21,21 +21,29 @@ pub(super) fn parse(handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Resu
                 if words.peek().is_none() {
                     words.need()?;
                 }
+                let last = words.rest().last().map_or("", String::as_str);
                 params.terms = ematch::parse(words)?;
+                if words.peek().is_none() {
+                    // tc looks for the end of the expression in the word behind it. Without one it goes back a word too many.
+                    return Err(unknown(last, words)
+                        .remedy("An expression must not come last: say the class or an action after it."));
+                }
             }
             _ if begins(word, "classid") || begins(word, "flowid") => params.classid = Some(class(words)?),
             "action" => actions = action::parse(words, env)?,
             "police" => actions = action::old_police(words)?,
             "help" => return Err(Refusal { stderr: BASIC.help(), code: 1, ..Refusal::default() }),
             _ => {
-                return Err(Refusal::new(1, format!("What is \"{word}\"?"))
-                    .then(&BASIC.help())
-                    .at(words.last())
+                return Err(unknown(word, words)
                     .remedy("basic takes match and an expression, classid (or flowid) and a class, and action."));
             }
         }
     }
     Ok(Read { handle: number, params: Some(FilterParams::Basic(params)), actions })
+}
+
+fn unknown(word: &str, words: &Words<'_>) -> Refusal {
+    Refusal::new(1, format!("What is \"{word}\"?")).then(&BASIC.help()).at(words.last())
 }
 
 pub(super) fn show(handle: u32, params: &BasicParams) -> Entry {

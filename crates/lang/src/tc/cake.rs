@@ -232,8 +232,8 @@ fn show_framing(params: &CakeParams, entry: &mut Entry) {
     let cut = params.framing.unwrap_or_default();
     if cut != CakeFraming::None || !params.raw {
         entry.say(&format!("{} ", cut.name()));
+        entry.member("atm", Json::text(cut.name()));
     }
-    entry.member("atm", Json::text(cut.name()));
     let overhead = params.overhead.unwrap_or(0);
     entry.number("overhead", overhead, &format!("overhead {overhead} "));
     if let Some(mpu) = params.mpu.filter(|mpu| *mpu > 0) {

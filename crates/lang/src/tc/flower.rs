@@ -80,8 +80,8 @@ impl Reader {
             "ip_proto" => self.ip_proto(words),
             "src_ip" | "dst_ip" => self.address(word, words),
             "src_port" | "dst_port" => self.port(word, words),
-            "ip_tos" => self.octet(F::IpTos, word, 16, words),
-            "ip_ttl" => self.octet(F::IpTtl, word, 10, words),
+            "ip_tos" => self.octet(F::IpTos, word, words),
+            "ip_ttl" => self.octet(F::IpTtl, word, words),
             "tcp_flags" => self.tcp_flags(words),
             "type" | "code" => self.icmp(word, words),
             "src_mac" | "dst_mac" | "arp_sha" | "arp_tha" => self.mac(word, words),
@@ -185,14 +185,15 @@ impl Reader {
         Ok(())
     }
 
-    fn octet(&mut self, field: FlowerField, name: &str, base: u32, words: &mut Words<'_>) -> Result<(), Refusal> {
+    fn octet(&mut self, field: FlowerField, name: &str, words: &mut Words<'_>) -> Result<(), Refusal> {
         let text = words.need()?;
         let fail = || illegal(name, text, words.last());
         if !matches!(self.network, ethertype::IPV4 | ethertype::IPV6) {
             return Err(fail().remedy("Only IP has this field: say protocol ip or ipv6."));
         }
         let (value, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
-        let value = u8_in(value, base).ok_or_else(fail)?;
+        // What is no decimal number is taken for a hexadecimal one; a mask is always hexadecimal.
+        let value = u8_in(value, 10).or_else(|| u8_in(value, 16)).ok_or_else(fail)?;
         let mask = mask.map_or(Some(0xff), |mask| u8_in(mask, 16)).ok_or_else(fail)?;
         self.params.set(FlowerKey { field, value: value.into(), mask: mask.into(), range: false });
         Ok(())

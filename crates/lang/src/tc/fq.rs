@@ -1,5 +1,6 @@
 //! The words of fq.
 
+use super::ShowFlags;
 use super::options::Values;
 use super::show::Entry;
 use super::show_qdisc::time;
@@ -41,7 +42,7 @@ fn log_of(count: u32) -> u32 {
     count.checked_next_power_of_two().map_or(32, u32::trailing_zeros)
 }
 
-pub(super) fn show(params: &FqParams, entry: &mut Entry) {
+pub(super) fn show(params: &FqParams, flags: &ShowFlags, entry: &mut Entry) {
     let number = |value: Option<u32>| value.unwrap_or(0);
     for (key, value, unit) in [
         ("limit", number(params.limit), "p"),
@@ -58,10 +59,10 @@ pub(super) fn show(params: &FqParams, entry: &mut Entry) {
     entry.size("quantum", number(params.quantum), "quantum {} ");
     entry.size("initial_quantum", number(params.initial_quantum), "initial_quantum {} ");
     if let Some(rate) = params.max_rate.filter(|rate| *rate != u32::MAX) {
-        entry.number("maxrate", rate, &format!("maxrate {} ", print_rate(Rate(rate.into()), false)));
+        entry.number("maxrate", rate, &format!("maxrate {} ", print_rate(Rate(rate.into()), flags.iec)));
     }
     if let Some(rate) = params.low_rate_threshold.filter(|rate| *rate > 0) {
-        let text = print_rate(Rate(rate.into()), false);
+        let text = print_rate(Rate(rate.into()), flags.iec);
         entry.number("low_rate_threshold", rate, &format!("low_rate_threshold {text} "));
     }
     time("refill_delay", number(params.refill_delay_us), entry);

@@ -71,9 +71,9 @@ impl Entry {
     }
 }
 
-/// With `-o` lines end in a backslash.
+/// With `-o` lines end in a backslash; the one before a rate does not.
 pub(super) fn ended(text: String, flags: &ShowFlags) -> String {
-    if flags.oneline { text.replace('\n', "\\") } else { text }
+    if flags.oneline { text.replace('\n', "\\").replace(") \\ rate ", ") \n rate ") } else { text }
 }
 
 /// A qdisc's handle: `0:` for the hidden ones.

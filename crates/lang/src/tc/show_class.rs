@@ -26,7 +26,9 @@ pub fn show_classes(dumps: &[ClassDump], what: &ShowWhat, flags: &ShowFlags) -> 
     if flags.graph {
         return graph(&wanted.collect::<Vec<_>>(), flags);
     }
-    wanted.map(|dump| entry(dump, what, flags).text).collect()
+    let text: String = wanted.map(|dump| entry(dump, what, flags).text).collect();
+    // Of `-o` the listing of classes takes notice in one place.
+    if flags.oneline { text.replace(") \n backlog ", ") \\ backlog ") } else { text }
 }
 
 fn entry(dump: &ClassDump, what: &ShowWhat, flags: &ShowFlags) -> Entry {

@@ -54,7 +54,7 @@ fn entry(dump: &FilterDump, what: &ShowWhat, flags: &ShowFlags) -> Entry {
         }
     }
     if what.protocol.is_none() {
-        let name = protocol(dump.protocol);
+        let name = if flags.numeric { format!("[{}]", dump.protocol) } else { protocol(dump.protocol) };
         entry.say(&format!("protocol {name} "));
         entry.member("protocol", Json::text(name));
     }

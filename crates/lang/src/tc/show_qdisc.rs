@@ -95,7 +95,7 @@ fn options(dump: &QdiscDump, flags: &ShowFlags) -> Entry {
         QdiscParams::DualPi2(params) => dualpi2::show(params, &mut entry),
         QdiscParams::Cake(params) => cake::show(params, flags.iec, &mut entry),
         QdiscParams::Ets(params) => ets::show(params, &mut entry),
-        QdiscParams::Fq(params) => fq::show(params, &mut entry),
+        QdiscParams::Fq(params) => fq::show(params, flags, &mut entry),
         QdiscParams::FqPie(params) => fq_pie::show(params, &mut entry),
         QdiscParams::Gred(params) => gred::show(params, flags, &mut entry),
         QdiscParams::Hhf(params) => hhf::show(params, &mut entry),

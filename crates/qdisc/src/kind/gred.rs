@@ -160,7 +160,7 @@ impl Gred {
 
 impl Virtual {
     /// Takes the packet in, marked if need be; else tells why not.
-    fn admits(&mut self, cx: &mut Cx<'_>, pkt: &Pkt, verdict: Verdict, backlog: u64) -> Result<(), Refused> {
+    fn admits(&mut self, cx: &mut Cx<'_>, pkt: &Pkt, verdict: Verdict, backlog: u32) -> Result<(), Refused> {
         if verdict != Verdict::Pass {
             let hard = verdict == Verdict::Hard;
             let marks = self.flags.ecn && !(hard && self.flags.harddrop) && cx.pool.meta_mut(pkt).set_ce();
@@ -176,11 +176,11 @@ impl Virtual {
             }
         }
         let len = cx.pool.meta(pkt).len;
-        if backlog + u64::from(len) > u64::from(self.limit) {
+        if u64::from(backlog) + u64::from(len) > u64::from(self.limit) {
             self.stats.pdrop += 1;
             return Err(Refused::Full);
         }
-        self.stats.backlog += len;
+        self.stats.backlog = self.stats.backlog.wrapping_add(len);
         Ok(())
     }
 }
@@ -212,8 +212,8 @@ impl Discipline for Gred {
         if let Some(shared) = &self.shared {
             queue.state.take_average_of(shared);
         }
-        let backlog = if self.shared.is_some() { own.backlog } else { u64::from(queue.stats.backlog) };
-        queue.state.arrival(&queue.params, backlog as u32, cx.now);
+        let backlog = if self.shared.is_some() { own.backlog as u32 } else { queue.stats.backlog };
+        queue.state.arrival(&queue.params, backlog, cx.now);
         if let Some(shared) = &mut self.shared {
             shared.take_average_of(&queue.state);
         }
@@ -241,7 +241,8 @@ impl Discipline for Gred {
         let Some(pkt) = self.queue.pop_front(cx.pool) else { return Dequeue::Empty };
         let meta = cx.pool.meta(&pkt);
         if let Some(queue) = &mut self.virtuals[usize::from(meta.tc_index) % MAX_QUEUES] {
-            queue.stats.backlog = queue.stats.backlog.saturating_sub(meta.len);
+            // What came before the queue was set up was never counted: the sum falls below zero, as in Linux.
+            queue.stats.backlog = queue.stats.backlog.wrapping_sub(meta.len);
             match &mut self.shared {
                 Some(shared) if self.queue.is_empty() => shared.idle(cx.now),
                 None if queue.stats.backlog == 0 => queue.state.idle(cx.now),

@@ -323,7 +323,9 @@ impl Discipline for Sfb {
     fn purge(&mut self, cx: &mut Cx<'_>, _own: Own) {
         self.child.purge(cx);
         self.forget();
+        // Linux forgets the keys with the bins, and draws one only: the other bank has none until its turn is over.
         self.banks[0].key = cx.draw.source.key();
+        self.banks[1].key = HashKey::default();
     }
 
     fn params(&self) -> QdiscParams {

@@ -341,10 +341,11 @@ impl Sfq {
             let bucket = self.hash(cx, &pkt);
             match self.slot_for(bucket) {
                 Some(slot) if self.slots[slot as usize].queue.len() < self.depth => {
-                    self.append(cx, slot, pkt);
+                    // The average learns of what waits before this packet.
                     if let (Some(red), slot) = (&self.red, &mut self.slots[slot as usize]) {
                         slot.red.arrival(&red.law, slot.queue.bytes() as u32, cx.now);
                     }
+                    self.append(cx, slot, pkt);
                 }
                 _ => cx.drop(at, pkt, Why::Rehash),
             }

@@ -1,6 +1,6 @@
 //! A capture held against policies, as one page.
 
-use super::tables::{self, name, wait};
+use super::tables::{self, name, of_way, wait};
 use super::text::sentences;
 use crate::chart::{
     Axis, Course, Courses, Drawing, Drawn, Group, LOOKS, Look, Mark, cases, cases_spans, courses, escape,
@@ -62,10 +62,6 @@ fn head(replayed: &Replayed, heading: &str) -> String {
 /// The lowest place of a scale: no wait at all stands there too.
 fn lowest(waits: impl Iterator<Item = u64>, high: u64) -> u64 {
     waits.filter(|ns| *ns > 0).min().unwrap_or(1).max(high / 100_000).max(1)
-}
-
-fn of_way(outcome: &Outcome, inward: bool) -> &Fates {
-    if inward { &outcome.inward } else { &outcome.out }
 }
 
 /// Every policy, every class: how long packets waited.

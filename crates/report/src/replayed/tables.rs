@@ -1,7 +1,7 @@
 //! The tables of a capture held against policies: the same for a terminal and for the page.
 
 use crate::html::parts::{Data, capital};
-use crate::numbers::{percent, rate, size, span};
+use crate::numbers::{percent, rate, significant, size, span};
 use tidegate_measure::replayed::{Class, Fates, Outcome, Replayed};
 
 /// Characters of what a class is for.
@@ -22,18 +22,30 @@ pub(super) fn inward_matters(replayed: &Replayed) -> bool {
 
 /// A table of all policies: what goes out, and what comes in.
 pub(super) fn overview(replayed: &Replayed, inward: bool) -> Data {
-    let head = ["policy", "sent", "lost", "marked", "median", "p95", "p99", "longest"];
+    let mut head = ["policy", "sent", "lost", "marked", "median", "p95", "p99", "longest"].map(str::to_owned).to_vec();
+    let first = replayed.policies.first().filter(|_| replayed.policies.len() > 1);
+    head.extend(first.map(|first| format!("p95 to {}", first.name)));
     let row = |one: &Outcome| {
-        let fates = if inward { &one.inward } else { &one.out };
+        let fates = of_way(one, inward);
         let mut row = vec![one.name.clone(), fates.sent.to_string(), lost(fates), count(fates.marked)];
         row.extend(waits(fates));
+        row.extend(first.map(|first| times(of_way(first, inward), fates)));
         row
     };
     let way = if inward { "what comes in" } else { "what goes out" };
-    Data {
-        caption: capital(way),
-        head: head.map(str::to_owned).to_vec(),
-        rows: replayed.policies.iter().map(row).collect(),
+    Data { caption: capital(way), head, rows: replayed.policies.iter().map(row).collect() }
+}
+
+/// What became of what goes out, or of what comes in.
+pub(super) fn of_way(outcome: &Outcome, inward: bool) -> &Fates {
+    if inward { &outcome.inward } else { &outcome.out }
+}
+
+/// How many times as long the 95th percentile is: `× 0.12`.
+fn times(first: &Fates, other: &Fates) -> String {
+    match (first.waited, other.waited) {
+        (Some(a), Some(b)) if a.p95 > 0 && a != b => format!("× {}", significant(b.p95 as f64 / a.p95 as f64, 3)),
+        _ => "–".to_owned(),
     }
 }
 

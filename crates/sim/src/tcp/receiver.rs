@@ -1,8 +1,10 @@
 //! The receiving half: what has come, what to acknowledge and when.
 //!
 //! Acknowledgements: every second segment or after 40 ms; at once for anything out of order or filling a hole, and for the
-//! first segments of a connection (RFC 5681 section 4.2; the recorded Linux runs acknowledge 17 at once). SACK: RFC 2018,
-//! the latest block first. ECN: RFC 3168 section 6.1.3.
+//! first segments of a connection (RFC 5681 section 4.2; the recorded Linux runs acknowledge 17 at once). So it is again with the
+//! first 16 after a pause longer than a retransmission timeout, and after a segment that came twice: the sender may have a window of
+//! one and wait for each (the recorded runs again); at once, too, with a segment that carries CWR, and one in order that carries PSH,
+//! because the application has then read all there is. SACK: RFC 2018, the latest block first. ECN: RFC 3168 section 6.1.3.
 //!
 //! Reports of what came out of order are sent three times at once and from then on a millisecond late, so that several that
 //! come together need one (Linux's `tcp_comp_sack_delay_ns` and its neighbours; the recorded runs show it segment by segment).
@@ -11,6 +13,7 @@
 //! the one before, the window goes up to a multiple of it, by two segments for each that comes; and these are acknowledged
 //! at once, as the recorded runs show. That decides where HyStart leaves slow start, so it is modelled.
 
+use super::rtt::Rtt;
 use alloc::vec::Vec;
 use tidegate_packet::{Span, Time};
 
@@ -18,6 +21,8 @@ use tidegate_packet::{Span, Time};
 pub(crate) const MAX_SACK: usize = 3;
 /// Segments of a new connection that are acknowledged at once.
 const QUICK: u32 = 17;
+/// And after a pause, or a segment that came twice.
+const QUICK_AGAIN: u32 = 16;
 /// How long a lone segment waits for a second one.
 const DELAY: Span = Span::millis(40);
 
@@ -98,6 +103,17 @@ pub(crate) struct AckSegment {
     pub(crate) twice: bool,
 }
 
+/// What a data segment carries beside its data.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Marks {
+    /// A CE mark of the network's.
+    pub(crate) ce: bool,
+    /// The sender has reduced its window.
+    pub(crate) cwr: bool,
+    /// It ends what the application wrote.
+    pub(crate) push: bool,
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
     /// The next segment in order.
@@ -105,6 +121,10 @@ pub(crate) struct Receiver {
     /// Ranges beyond it, the most recently touched first. Bounded by the sender's window.
     blocks: Vec<(u32, u32)>,
     quick: u32,
+    /// When the last segment came in order.
+    came: Option<Time>,
+    /// A longer pause of those is none of the network's: the own retransmission timeout, as the handshake has it.
+    pause: Span,
     /// Segments received that no acknowledgement has covered.
     pending: u32,
     /// Acknowledge every n-th segment.
@@ -129,6 +149,8 @@ impl Receiver {
             next: 0,
             blocks: Vec::new(),
             quick: QUICK,
+            came: None,
+            pause: Rtt::default().timeout(),
             pending: 0,
             every: if delayed_ack { 2 } else { 1 },
             echo: false,
@@ -149,6 +171,13 @@ impl Receiver {
         }
     }
 
+    /// The connection stands; `rtt`: how long the handshake took.
+    pub(crate) fn on_handshake(&mut self, rtt: Span) {
+        let mut own = Rtt::default();
+        own.sample(rtt);
+        self.pause = own.timeout();
+    }
+
     /// Before a segment is taken in whose mark differs from the last one's: the acknowledgement of what waits for one, which must not
     /// tell of the new mark.
     pub(crate) fn on_mark(&mut self, ce: bool) -> Option<AckSegment> {
@@ -162,14 +191,8 @@ impl Receiver {
     }
 
     /// A data segment, answering an acknowledgement sent at `echo`. Returns the acknowledgement to send now, if one is.
-    pub(crate) fn on_segment(
-        &mut self,
-        now: Time,
-        seq: u32,
-        ce: bool,
-        cwr: bool,
-        echo: Option<Time>,
-    ) -> Option<AckSegment> {
+    pub(crate) fn on_segment(&mut self, now: Time, seq: u32, marks: Marks, echo: Option<Time>) -> Option<AckSegment> {
+        let Marks { ce, cwr, push } = marks;
         if cwr && !self.exact {
             self.echo = false;
         }
@@ -178,16 +201,25 @@ impl Receiver {
         self.echo |= ce && !self.exact;
         let (in_order, before) = (seq == self.next && self.blocks.is_empty(), self.next);
         let mut twice = false;
+        if seq == self.next {
+            if self.came.is_some_and(|came| now.since(came) > self.pause) {
+                self.quick = self.quick.max(QUICK_AGAIN);
+            }
+            self.came = Some(now);
+        }
         if in_order {
             self.next += 1;
         } else if !self.store(seq) {
             twice = true;
             self.duplicates += 1;
+            self.quick = self.quick.max(QUICK_AGAIN);
         }
         self.pending += 1;
         let grows = !twice && self.sizing.on_segment(now, echo);
         let full = in_order && self.pending >= self.every || !in_order && self.next > before;
-        if grows || self.quick > 0 || full || twice || news {
+        // A window that was reduced may be one segment; what was pushed has been read.
+        let at_once = cwr || push && self.next > before;
+        if grows || self.quick > 0 || full || twice || news || at_once {
             self.quick = self.quick.saturating_sub(1);
             self.reports = if self.next > before { 0 } else { self.reports };
             return Some(AckSegment { twice, ..self.acknowledge() });
@@ -289,7 +321,7 @@ mod tests {
         let mut seen = Vec::new();
         for seq in [0, 2, 3, 6, 9, 5, 4, 1] {
             let ack = r
-                .on_segment(Time(0), seq, false, false, None)
+                .on_segment(Time(0), seq, Marks::default(), None)
                 .expect("early and out-of-order segments are answered at once");
             seen.push((ack.ack, ack.sack[..usize::from(ack.blocks)].to_vec()));
         }
@@ -310,11 +342,11 @@ mod tests {
     fn second_segment_or_forty_milliseconds() {
         let mut r = Receiver::new(true, false);
         for seq in 0..QUICK {
-            assert!(r.on_segment(Time(0), seq, false, false, None).is_some());
+            assert!(r.on_segment(Time(0), seq, Marks::default(), None).is_some());
         }
-        let first = r.on_segment(Time(5), QUICK, false, false, None).is_some();
+        let first = r.on_segment(Time(5), QUICK, Marks::default(), None).is_some();
         let due = r.due;
-        let second = r.on_segment(Time(6), QUICK + 1, false, false, None).map(|ack| ack.ack);
+        let second = r.on_segment(Time(6), QUICK + 1, Marks::default(), None).map(|ack| ack.ack);
         assert_eq!((first, due, second, r.due), (false, Some(Time(40_000_005)), Some(QUICK + 2), None));
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct Life {
     pub(super) len: u32,
     /// Where it stood, as far as that says most of it, and how much that says.
     pub(super) stood: Option<(LinkId, Stand)>,
-    rank: u8,
+    rank: Rank,
     /// How long it waited where: the links in turn.
     pub(super) waits: Vec<(LinkId, u64)>,
     marked: bool,
@@ -94,7 +94,7 @@ impl<'p> Account<'p> {
             way: arrival.way,
             len: arrival.len + Head::ETHERNET as u32,
             stood: None,
-            rank: 0,
+            rank: Rank::default(),
             waits: Vec::new(),
             marked: false,
         };
@@ -115,7 +115,13 @@ impl<'p> Account<'p> {
         }
         let last = gateway.ways.last[usize::from(life.way == Direction::In)];
         match stay.fate {
-            Fate::Lost(why) => self.ends(gateway, number, stay.ended, End::Lost(reason(why).to_owned()), Some(stay)),
+            Fate::Lost(why) => self.ends(
+                gateway,
+                number,
+                stay.ended,
+                End::Lost(reason(why, gateway.device(stay.link).is_some()).to_owned()),
+                Some(stay),
+            ),
             Fate::Sent if stay.link == last => self.ends(gateway, number, stay.ended, End::Sent, Some(stay)),
             Fate::Sent => {}
         }
@@ -199,17 +205,20 @@ fn label(named: &Named) -> String {
     format!("{} {}", named.device, named.id)
 }
 
-/// How much a stay says of a packet: most where it was lost, then where a policy governs, then in a modem.
-fn rank(gateway: &Gateway, stay: &Stay) -> u8 {
+/// How much a stay says of a packet: most where it was lost, then where a policy governs, then in a modem; a class says more than a root,
+/// and a longer wait more than a shorter one.
+type Rank = (u8, bool, u64);
+
+fn rank(gateway: &Gateway, stay: &Stay) -> Rank {
     let is_device = gateway.device(stay.link).is_some();
-    let governed =
-        is_device && (stay.stand.on.minor() != 0 && stay.stand.on != Handle::ROOT || !stay.stand.qdisc.is_none());
-    match stay.fate {
+    let class = stay.stand.on != Handle::ROOT && stay.stand.on.minor() != 0;
+    let most = match stay.fate {
         Fate::Lost(_) if is_device => 4,
-        _ if governed => 3,
+        _ if is_device && (class || !stay.stand.qdisc.is_none()) => 3,
         _ if !is_device => 2,
         _ => 1,
-    }
+    };
+    (most, class, stay.ended.0.saturating_sub(stay.came.0))
 }
 
 fn key(gateway: &Gateway, life: &Life) -> Key {

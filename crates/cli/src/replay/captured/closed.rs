@@ -260,6 +260,8 @@ fn scenario(
     if !candidate.file.is_empty() {
         let path = std::path::absolute(&candidate.file)?;
         let _ = writeln!(text, "gateway = {}", quoted(path.to_str().context("the policy's path is no text")?));
+        let args: Vec<String> = candidate.args.iter().map(|arg| quoted(arg)).collect();
+        let _ = writeln!(text, "args = [{}]", args.join(", "));
     }
     Ok(text + &traffic)
 }

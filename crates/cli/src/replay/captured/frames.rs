@@ -131,7 +131,7 @@ fn through_ppp(frame: &[u8], at: usize) -> Result<usize, LeftOut> {
     match frame.get(at..).unwrap_or_default() {
         [0, 0x21 | 0x57, ..] => Ok(at + 2),
         [0x21 | 0x57, ..] => Ok(at + 1),
-        [] => Err(LeftOut::TooShort),
+        [] | [0 | 0xff] => Err(LeftOut::TooShort),
         _ => Err(LeftOut::NoIp),
     }
 }
@@ -182,5 +182,67 @@ impl Ip<'_> {
         let at = self.header();
         let octets = self.octets.get(at..at + 4).filter(|_| with)?;
         Some((u16::from_be_bytes([octets[0], octets[1]]), u16::from_be_bytes([octets[2], octets[3]])))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A datagram of IPv4 from 10.0.0.1:1 to 10.0.0.2:2.
+    const IP: [u8; 28] =
+        [0x45, 0xb8, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 1, 0, 2, 0, 8, 0, 0];
+
+    fn packet(link: u16, octets: &[u8], length: u32) -> Packet<'_> {
+        Packet { number: 1, time: Some(0), link, octets, length, direction: None, interface: 0 }
+    }
+
+    #[test]
+    fn what_stands_before_ip_is_taken_off() {
+        let mac = [0; 12];
+        let befores: [(u16, Vec<u8>, Option<Direction>); 10] = [
+            (link::RAW, vec![], None),
+            (link::IPV4, vec![], None),
+            (link::ETHERNET, [&mac[..], &[8, 0]].concat(), None),
+            (link::ETHERNET, [&mac[..], &[0x88, 0xa8, 0, 5, 0x81, 0, 0, 7, 8, 0]].concat(), None),
+            (link::ETHERNET, [&mac[..], &[0x88, 0x64, 0x11, 0, 0, 1, 0, 30, 0, 0x21]].concat(), None),
+            (link::SLL, [&[0, 4][..], &[0; 12], &[8, 0]].concat(), Some(Direction::Out)),
+            (link::SLL, [&[0, 0][..], &[0; 12], &[8, 0]].concat(), Some(Direction::In)),
+            (link::SLL2, [&[8, 0][..], &[0; 8], &[4, 0], &[0; 8]].concat(), Some(Direction::Out)),
+            (link::PPP, vec![0xff, 3, 0, 0x21], None),
+            (link::PPP, vec![0x21], None),
+        ];
+        for (kind, before, direction) in befores {
+            let octets = [&before[..], &IP].concat();
+            let opened = open(&packet(kind, &octets, octets.len() as u32)).expect("IP");
+            assert_eq!((opened.octets, opened.len, opened.direction), (&IP[..], 28, direction), "{kind} {before:?}");
+            assert_eq!((opened.ports(), opened.dsfield(), opened.header()), (Some((1, 2)), 0xb8, 20));
+            // Cut anywhere, it is an error or the packet with less of it.
+            for cut in 0..octets.len() {
+                match open(&packet(kind, &octets[..cut], octets.len() as u32)) {
+                    Ok(ip) => assert_eq!(ip.len, 28),
+                    Err(why) => assert_eq!(why, LeftOut::TooShort, "{kind} cut at {cut}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lengths_are_those_of_the_packet() {
+        // Short frames are filled up.
+        let filled = [&[0; 12][..], &[8, 0], &IP, &[0; 18]].concat();
+        assert_eq!(open(&packet(link::ETHERNET, &filled, 60)).map(|ip| (ip.len, ip.octets.len())), Ok((28, 28)));
+        // No length at all: more than the field can say.
+        let mut large = IP;
+        (large[2], large[3]) = (0, 0);
+        assert_eq!(open(&packet(link::RAW, &large, 70_000)).map(|ip| ip.len), Ok(70_000));
+        let mut wrong = IP;
+        wrong[0] = 0x44;
+        assert_eq!(open(&packet(link::RAW, &wrong, 28)), Err(LeftOut::Damaged));
+        wrong[0] = 0x15;
+        assert_eq!(open(&packet(link::RAW, &wrong, 28)), Err(LeftOut::Damaged));
+        let arp = [&[0; 12][..], &[8, 6], &[0; 28]].concat();
+        assert_eq!(open(&packet(link::ETHERNET, &arp, 42)), Err(LeftOut::NoIp));
+        assert_eq!(open(&packet(147, &IP, 28)), Err(LeftOut::LinkType(147)));
     }
 }

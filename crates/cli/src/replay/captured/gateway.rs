@@ -6,7 +6,7 @@ use super::options::Options;
 use crate::intake::{self, ReadOptions};
 use crate::trial::{Place, Policy, START, Trees, of_taken};
 use anyhow::{Context, bail};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tidegate_gateway::{DeviceId, DeviceKind};
 use tidegate_packet::{Handle, Span, Stand};
 use tidegate_policy::{Kind, Verb};
@@ -18,6 +18,8 @@ pub(super) struct Candidate {
     pub(super) name: String,
     /// Its file; empty for none.
     pub(super) file: String,
+    /// What a script is given.
+    pub(super) args: Vec<String>,
     pub(super) policy: Policy,
 }
 
@@ -48,8 +50,10 @@ pub(super) fn candidates(options: &Options, seed: u64) -> anyhow::Result<Vec<Can
 }
 
 fn read(path: &Path, options: &Options, seed: u64) -> anyhow::Result<Candidate> {
-    let how = ReadOptions { devices: options.dev.iter().cloned().collect(), seed, ..ReadOptions::default() };
-    let taken = intake::read(&[path.to_owned()], &how)?;
+    let (path, args) = with_args(path);
+    let devices = options.dev.iter().cloned().collect();
+    let how = ReadOptions { args: args.clone(), devices, seed, ..ReadOptions::default() };
+    let taken = intake::read(std::slice::from_ref(&path), &how)?;
     let troubles: Vec<String> = taken.troubles().filter(|trouble| !trouble.idle).map(ToString::to_string).collect();
     if let Some(first) = troubles.first() {
         bail!("a command in it failed, so it is not tried:\n{first}");
@@ -59,7 +63,17 @@ fn read(path: &Path, options: &Options, seed: u64) -> anyhow::Result<Candidate> 
     }
     let policy = of_taken(taken, options.dev.as_deref(), options.over.as_ref())?;
     let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    Ok(Candidate { name, file: path.display().to_string(), policy })
+    Ok(Candidate { name, file: path.display().to_string(), args, policy })
+}
+
+/// `SCRIPT ARG…`, unless a file is called so: words apart.
+fn with_args(path: &Path) -> (PathBuf, Vec<String>) {
+    let words = path.to_str().filter(|_| !path.exists()).unwrap_or_default();
+    let mut words = words.split_whitespace();
+    match words.next() {
+        Some(script) => (script.into(), words.map(str::to_owned).collect()),
+        None => (path.to_owned(), Vec::new()),
+    }
 }
 
 /// The same devices as the first policy has, without any.
@@ -71,7 +85,7 @@ fn nothing(others: &[Candidate], options: &Options) -> Candidate {
     let lan = first.map_or_else(|| "lan0".to_owned(), |policy| policy.lan.clone());
     let devices = [Some(&wan), Some(&lan), beneath.as_ref()].into_iter().flatten().cloned().collect();
     let policy = Policy { devices, wan, beneath, lan, ..Policy::default() };
-    Candidate { name: NONE.to_owned(), file: String::new(), policy }
+    Candidate { name: NONE.to_owned(), file: String::new(), args: Vec::new(), policy }
 }
 
 /// The network.

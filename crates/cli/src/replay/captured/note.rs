@@ -63,5 +63,5 @@ fn comment(gateway: &Gateway, named: &Named, life: &Life, stay: &Stay) -> String
         .map(|(link, waited)| format!("{} in {}", wait(*waited), gateway.name(*link)))
         .collect();
     let elsewhere = if elsewhere.is_empty() { String::new() } else { format!(" ({})", elsewhere.join(", ")) };
-    format!("{}{flow}: waited {waited}{elsewhere}, {}", named.words(), fate(stay))
+    format!("{}{flow}: waited {waited}{elsewhere}, {}", named.words(), fate(stay, gateway.device(stay.link).is_some()))
 }

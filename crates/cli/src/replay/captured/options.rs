@@ -13,7 +13,8 @@ pub(crate) struct Options {
     /// A capture of tcpdump or Wireshark, pcap or pcapng: its packets arrive at a gateway with each policy (docs/replay.md).
     #[arg(long, value_name = "FILE", conflicts_with = "dirs")]
     pub(super) capture: Option<PathBuf>,
-    /// A policy: a script, a short policy, or whatever `tidegate check` reads; `none` for none. May be repeated.
+    /// A policy: a script, a short policy, or whatever `tidegate check` reads; `none` for none. With words
+    /// after it, those are a script's arguments: 'gateway.sh eth0 1500'. May be repeated.
     #[arg(long, value_name = "FILE", requires = "capture")]
     pub(super) policy: Vec<PathBuf>,
     /// The line's rate. Without it the policies alone set the pace.

@@ -116,3 +116,57 @@ fn segment_of(tcp: &[u8]) -> Option<u32> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A segment of IPv6 with timestamps, which carries so many octets.
+    fn segment(payload: u32, flags: u8) -> Vec<u8> {
+        let mut packet = vec![0x60, 0, 0, 0];
+        packet.extend(((32 + payload) as u16).to_be_bytes());
+        packet.extend([6, 64]);
+        packet.extend([0x20; 32]);
+        packet.extend([0, 5, 0, 80, 0xff, 0xff, 0xff, 0x00, 0, 0, 0, 1, 0x80, flags, 0xff, 0xff, 0, 0, 0, 0]);
+        packet.extend([1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]);
+        packet
+    }
+
+    fn ip(octets: &[u8], len: u32) -> Ip<'_> {
+        Ip { octets, len, v6: true, direction: None }
+    }
+
+    #[test]
+    fn a_card_splits_what_is_too_long() {
+        let all = tcp_flags::ACK | tcp_flags::PSH | tcp_flags::FIN | tcp_flags::CWR;
+        let octets = segment(3000, all);
+        let pieces = Splitter::default().split(&ip(&octets, 3072), 1500).expect("TCP");
+        // 1,428 octets of payload fit beside 72 of headers.
+        let told: Vec<(u32, u32, u8)> = pieces
+            .iter()
+            .map(|piece| {
+                let seq = u32::from_be_bytes([piece.front[44], piece.front[45], piece.front[46], piece.front[47]]);
+                assert_eq!(u16::from_be_bytes([piece.front[4], piece.front[5]]), (piece.len - 40) as u16);
+                (piece.len, seq, piece.front[53])
+            })
+            .collect();
+        let first = 0xffff_ff00_u32;
+        let expected = [
+            (1500, first, tcp_flags::ACK | tcp_flags::CWR),
+            (1500, first.wrapping_add(1428), tcp_flags::ACK),
+            (72 + 144, first.wrapping_add(2856), tcp_flags::ACK | tcp_flags::PSH | tcp_flags::FIN),
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn what_no_card_splits_stays_whole() {
+        let mut octets = segment(3000, 0);
+        assert!(Splitter::default().split(&ip(&octets[..60], 3072), 1500).is_none(), "its header is cut");
+        octets[6] = 132;
+        assert!(Splitter::default().split(&ip(&octets, 3072), 1500).is_none(), "SCTP");
+        octets[6] = 17;
+        let pieces = Splitter::default().split(&ip(&octets, 3048), 1500).expect("UDP");
+        assert_eq!(pieces.iter().map(|piece| piece.len).collect::<Vec<_>>(), [1500, 1500, 48 + 96]);
+    }
+}

@@ -276,7 +276,7 @@ fn editing(edit: &Skbedit, entry: &mut Entry) {
     }
     if edit.inherit_dsfield {
         entry.say(" inheritdsfield");
-        entry.member("inheritdsfield", Json::Bool(true));
+        entry.member("inheritdsfield", Json::Null);
     }
     entry.say(&format!(" {}", name(edit.control)));
     entry.member("control_action", type_of(edit.control));
@@ -396,13 +396,14 @@ fn policing(index: u32, police: &Police, flags: &ShowFlags, entry: &mut Entry) {
     // That they pass is not told.
     if let Some(conform) = police.conform.filter(|conform| *conform != Control::Pass) {
         entry.say(&format!("/{}", name(conform)));
+        entry.member("control_action", type_of(conform));
     }
     entry.say(" ");
     let overhead = police.rate.map_or(0, |spec| spec.overhead);
     entry.number("overhead", overhead, &format!("overhead {overhead}b "));
     let layer = police.rate.map_or("unspec", |spec| spec.linklayer.name());
     if flags.details || layer == "atm" {
-        entry.say(&format!("linklayer {layer} "));
+        entry.word("linklayer", layer);
     }
 }
 

@@ -424,6 +424,13 @@ impl Discipline for Hfsc {
         }
     }
 
+    fn child_refused(&mut self, _cx: &mut Cx<'_>, class: Handle) {
+        if let Some(at) = self.find(class) {
+            let is_so = self.tree.class_mut(at).child().qlen() == 0;
+            self.tree.hear(at, is_so);
+        }
+    }
+
     fn child_made(&mut self, class: Handle) {
         if let Some(at) = self.find(class).filter(|at| self.tree.class(*at).level > 0) {
             self.tree.silence(at);

@@ -185,8 +185,13 @@ impl Tree {
 
     /// A leaf has nothing to send any more, and not by sending it.
     pub(super) fn silence(&mut self, at: u32) {
+        self.hear(at, true);
+    }
+
+    /// A leaf is told that it has nothing to send. If it has all the same, it stays among its siblings, but no longer waits for its time.
+    pub(super) fn hear(&mut self, at: u32, is_so: bool) {
         if self.class(at).state.active > 0 {
-            self.account(at, 0, true);
+            self.account(at, 0, is_so);
         }
         self.waits.remove(&mut self.waiting, at);
     }

@@ -201,10 +201,13 @@ impl Netem {
         if in_order {
             let at = self.time_to_send(cx, cx.pool.meta(&pkt).len);
             self.counter = self.counter.wrapping_add(1);
+            // Nothing here reads that again, but an SFB above takes it for its own.
+            cx.pool.meta_mut(&pkt).scratch.0 = at;
             self.waiting.insert(at, pkt);
         } else {
             self.counter = 0;
             self.reordered += 1;
+            cx.pool.meta_mut(&pkt).scratch.0 = cx.now.0;
             self.waiting.put_first(cx.now.0, pkt);
         }
     }

@@ -368,7 +368,6 @@ impl Discipline for Qfq {
             self.move_class(at, len, weight);
         }
         let class = self.class(at);
-        let first = class.child.qlen() == 0;
         let result = class.child.enqueue(cx, pkt);
         if class.child.qlen() == 0 {
             // It made room by losing all it had, or refused.
@@ -380,7 +379,7 @@ impl Discipline for Qfq {
         }
         class.packets += 1;
         class.bytes += u64::from(len);
-        if !first || self.is_active(at) {
+        if self.is_active(at) {
             self.overtaken(cx, at, slot, len);
             return result;
         }

@@ -31,6 +31,11 @@ const LOST: u8 = 2;
 const RETRANS: u8 = 4;
 /// It was retransmitted some time: its round trip says nothing.
 const EVER: u8 = 8;
+/// Carries PSH.
+const PUSHED: u8 = 16;
+
+/// Segments that an application writes at once at least, as the recorded Linux runs show it.
+const LEAST_WRITTEN: u32 = 8;
 
 #[derive(Clone, Copy, Debug)]
 struct Sent {
@@ -87,6 +92,8 @@ pub(crate) struct Segment {
     pub(crate) again: bool,
     /// Carries CWR (RFC 3168).
     pub(crate) cwr: bool,
+    /// Carries PSH (RFC 9293 section 3.9.1.2): with it ends what the application has written so far.
+    pub(crate) push: bool,
 }
 
 /// How a sender behaves.
@@ -147,6 +154,10 @@ pub(crate) struct Sender {
     order: u32,
     prr: Prr,
     send_cwr: bool,
+    /// The segment with which ends what is written.
+    written: u32,
+    /// The largest window so far.
+    widest: u32,
     rto_at: Option<Time>,
     backoff: u32,
     probe_at: Option<Time>,
@@ -201,6 +212,8 @@ impl Sender {
             order: 0,
             prr: Prr::default(),
             send_cwr: false,
+            written: 0,
+            widest: 0,
             rto_at: None,
             backoff: 0,
             probe_at: None,
@@ -423,20 +436,33 @@ impl Sender {
         self.order += 1;
         let seg = &mut self.segs[(seq - self.una) as usize];
         *seg = Sent { at: now, order: self.order, flags: seg.flags | RETRANS | EVER };
+        let push = seg.flags & PUSHED != 0;
         self.retrans_out += 1;
         self.resent.push_back((seq, self.order));
         self.retransmissions += 1;
         self.after_send(now, seq);
-        Segment { seq, again: true, cwr: false }
+        Segment { seq, again: true, cwr: false, push }
     }
 
     fn send_new(&mut self, now: Time) -> Segment {
         let seq = self.next;
         self.next += 1;
         self.order += 1;
-        self.segs.push_back(Sent { at: now, order: self.order, flags: 0 });
+        let push = self.ends_a_write(seq);
+        self.segs.push_back(Sent { at: now, order: self.order, flags: if push { PUSHED } else { 0 } });
         self.after_send(now, seq);
-        Segment { seq, again: false, cwr: core::mem::take(&mut self.send_cwr) }
+        Segment { seq, again: false, cwr: core::mem::take(&mut self.send_cwr), push }
+    }
+
+    /// The application writes as much as the socket has room for, again and again. That has room for twice the largest window, and
+    /// wakes the application when a third of it is free (of the recorded runs' writes most are 0.6 to 0.75 times that window).
+    fn ends_a_write(&mut self, seq: u32) -> bool {
+        let ends = seq >= self.written || seq + 1 == self.config.total;
+        if ends {
+            self.widest = self.widest.max(self.window.cwnd);
+            self.written = seq + LEAST_WRITTEN.max(self.widest * 2 / 3);
+        }
+        ends
     }
 
     fn after_send(&mut self, now: Time, seq: u32) {
