@@ -404,12 +404,11 @@ impl LinkCourse {
         self.last = (so_far, dropped);
     }
 
-    /// What waits and was lost in the step that was just read at a root that is not in the network's model.
+    /// What was lost in the step that was just read at a root that is not in the network's model. What waits there is its classes'.
     fn behind(&mut self, root: &QueueStats) {
         let lost = root.drops.saturating_sub(self.root_drops);
         self.root_drops = root.drops;
-        if let Some((backlog, dropped)) = self.backlog.last_mut().zip(self.dropped.last_mut()) {
-            *backlog += u64::from(root.backlog);
+        if let Some(dropped) = self.dropped.last_mut() {
             *dropped += lost;
         }
     }
