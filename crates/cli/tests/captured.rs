@@ -236,6 +236,8 @@ fn super_packets_are_split_and_what_cannot_be_read_is_counted() {
         (4_000_000, v6, 48),
         (3_500_000, ipv4(17, (HOME, AWAY), (1, 2), 0, 60), 60),
         (5_000_000, ipv4(17, (AWAY, [203, 0, 113, 9]), (1, 2), 0, 60), 60),
+        // Two years later: somebody set a clock.
+        (63_072_000_000_000_000, ipv4(17, (HOME, AWAY), (1, 2), 0, 60), 60),
     ];
     place.file("odd.pcapng", capture(&packets));
     let told = json(
@@ -249,7 +251,8 @@ fn super_packets_are_split_and_what_cannot_be_read_is_counted() {
     // Each of the four has headers of its own.
     assert_eq!(capture["out"]["bytes"], 4384 + 3 * 40 + 4 * 14 + 74 + 62, "{capture}");
     let left_out: Vec<&Value> = capture["left_out"].as_object().expect("reasons").values().collect();
-    assert_eq!(left_out.len(), 3, "{capture}");
+    assert_eq!(left_out.len(), 4, "{capture}");
+    assert_eq!(capture["duration_ns"], 5_000_000, "{capture}");
     assert!(told["notes"].to_string().contains("1 packets stand behind later ones"), "{}", told["notes"]);
 }
 
@@ -272,9 +275,9 @@ fn damaged_files_give_what_came_before_and_name_the_place() {
         (
             "script.pcap",
             &b"tc qdisc add dev eth0 root fq_codel"[..],
-            "neither as pcap nor as pcapng; write captures with",
+            "is no recording, neither pcap nor pcapng; write one with",
         ),
-        ("empty.pcap", b"", "neither as pcap nor as pcapng"),
+        ("empty.pcap", b"", "is no recording"),
         ("header.pcapng", &whole[..40], "the file ends after"),
     ] {
         place.file(name, octets);

@@ -44,6 +44,7 @@ pub enum Cause {
 impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.block {
+            0 if self.cause == Cause::Unknown => self.cause.fmt(f),
             0 => write!(f, "the file's header: {}", self.cause),
             block => write!(f, "block {block}, at octet {}: {}", self.octet, self.cause),
         }
@@ -56,7 +57,7 @@ impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Cause::Unknown => {
-                write!(f, "it begins neither as pcap nor as pcapng; write captures with `tcpdump -w FILE`")
+                write!(f, "is no recording, neither pcap nor pcapng; write one with `tcpdump -w FILE`")
             }
             Cause::Version(version) => write!(f, "its format is of version {version}, which is not known"),
             Cause::CutShort { has } => write!(f, "the file ends after {has} octets of it"),

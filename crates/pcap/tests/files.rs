@@ -254,7 +254,7 @@ fn damage_is_told_with_its_place() {
         read(&file).1.expect_err("damaged").to_string()
     };
     let table = [
-        (at(0, 7), "the file's header: it begins neither as pcap nor as pcapng; write captures with `tcpdump -w FILE`"),
+        (at(0, 7), "is no recording, neither pcap nor pcapng; write one with `tcpdump -w FILE`"),
         (at(8, 5), "the file's header: it says its byte order as 0x05000000"),
         (at(12, 9), "the file's header: its format is of version 9, which is not known"),
         (at(32, 21), "block 2, at octet 28: it says that it is 21 octets long, which cannot be"),

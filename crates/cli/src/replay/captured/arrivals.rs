@@ -15,6 +15,9 @@ use tidegate_pcap::Direction;
 /// Flows that are told apart; what is beyond is one.
 const MOST_FLOWS: usize = 65_536;
 
+/// A packet is not believed to come so long after the first: a year, ns.
+const LONGEST: u64 = 365 * 86_400 * 1_000_000_000;
+
 /// What a first reading of a capture found.
 pub(super) struct Surveyed {
     pub(super) rule: Rule,
@@ -33,7 +36,9 @@ pub(super) fn survey(path: &Path, options: &Options) -> anyhow::Result<Surveyed>
     let broken = CaptureFile::open(path)?.each(|packet, so_far| {
         octets = so_far;
         if let Some(time) = packet.time {
-            ends = Some(ends.map_or((time, time), |(first, last)| (first, last.max(time))));
+            let (first, last) = ends.unwrap_or((time, time));
+            let believed = time.saturating_sub(first) <= LONGEST;
+            ends = Some((first, if believed { last.max(time) } else { last }));
         }
         if let Ok(ip) = frames::open(&packet) {
             looking.see(&ip);
@@ -184,6 +189,9 @@ impl<'s> Arrivals<'s> {
         let way = self.surveyed.rule.way(&ip)?;
         // What has no time of its own comes with the one before.
         let at = packet.time.map_or(self.latest, |time| time.saturating_sub(self.surveyed.began));
+        if at > LONGEST {
+            return Err(LeftOut::TooLate);
+        }
         self.late += u64::from(at < self.latest);
         self.latest = at.max(self.latest);
         self.splitter.learn(&ip);

@@ -27,6 +27,8 @@ const MOST_KNOWN: usize = 65_536;
 const USUAL_RTT: Span = Span::millis(30);
 /// Link time after the last packet of the capture: what is slower than it was needs longer.
 const AFTER: u64 = 10;
+/// The longest capture whose connections are made again, ns.
+const LONGEST: u64 = 2 * 3600 * 1_000_000_000;
 /// Datagrams that make a flow.
 const FEW: u64 = 5;
 
@@ -71,6 +73,12 @@ struct Part {
 
 /// Makes the capture's conversations again; what comes back is for standard output.
 pub(super) fn replay(options: &Options, surveyed: &Surveyed, seed: u64, again: String) -> anyhow::Result<String> {
+    if surveyed.duration > LONGEST {
+        bail!(
+            "the capture lasts {}, and --closed simulates two hours at most; cut a part out of it with `editcap -A BEGIN -B END`",
+            span(surveyed.duration)
+        );
+    }
     let candidates = gateway::candidates(options, seed)?;
     let (parts, mut notes) = parts(options, surveyed)?;
     if parts.is_empty() {
@@ -109,7 +117,7 @@ fn parts(options: &Options, surveyed: &Surveyed) -> anyhow::Result<(Vec<Part>, V
         if let (Ok(ip), Some(time)) = (frames::open(&packet), packet.time)
             && let Ok(way) = surveyed.rule.way(&ip)
         {
-            talks.see(&ip, time.saturating_sub(surveyed.began), way);
+            talks.see(&ip, time.saturating_sub(surveyed.began).min(surveyed.duration), way);
         }
         Ok(())
     })?;
@@ -183,7 +191,7 @@ impl Talks {
             self.known.insert(key, Talk { began: at, dsfield: ip.dsfield(), here, ..Talk::default() });
         }
         let Some(talk) = self.known.get_mut(&key) else { return };
-        talk.ended = at;
+        talk.ended = at.max(talk.began);
         let (packets, bytes) = &mut talk.sent[usize::from(!by_client)];
         *packets += 1;
         *bytes += u64::from(ip.len.saturating_sub(headers));
@@ -274,7 +282,7 @@ fn item(part: &Part, near: &str, far: &str) -> String {
     let mut text = format!(
         "[[traffic]]\nid = \"{id}\"\nstart = \"{}\"\nport = {}\ntos = {}\n",
         time(talk.began),
-        key.ports.1,
+        key.ports.1.max(1),
         talk.dsfield & 0xfc
     );
     let (packets, bytes) = talk.sent[usize::from(!talk.forth())];

@@ -25,6 +25,7 @@ pub(super) enum LeftOut {
     OfOthers,
     Ours,
     TooLong,
+    TooLate,
 }
 
 impl LeftOut {
@@ -40,6 +41,7 @@ impl LeftOut {
             LeftOut::Damaged => "with an IP header that is none".into(),
             LeftOut::OfOthers => "neither from here nor to here".into(),
             LeftOut::Ours => "from here to here".into(),
+            LeftOut::TooLate => "captured more than a year after the first: a clock, or the file, is wrong".into(),
             LeftOut::TooLong => "longer than the device carries, and not of the kind that cards split".into(),
         }
     }
