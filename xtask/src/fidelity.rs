@@ -63,6 +63,16 @@ const NAMED: &[Named] = &[
     ("simulator", "TCP through fq_codel beside recorded Linux TCP", "close", "fq_codel"),
     ("simulator", "TCP through codel with ECN beside recorded Linux TCP", "close", "codel_ecn"),
     (
+        "kernel back end",
+        "what stands after our messages on this machine's own kernel, read back: HTB, the fifos, u32; refusals in its words",
+        "exact",
+        "a_home_gateway_of_htb_with_fifos_and_filters",
+    ),
+    ("kernel back end", "the same of TBF, with its size table and changes", "exact", "a_modem_of_tbf_and_its_queue"),
+    ("kernel back end", "the same of ingress, clsact and mirred", "exact", "ingress_led_through_an_ifb"),
+    ("kernel back end", "the same of u32's hash tables, links and offsets", "exact", "hash_tables_of_u32"),
+    ("kernel back end", "the same of 1,666 classes and as many filters", "exact", "thousands_of_classes_and_filters"),
+    (
         "articles",
         "the modem of 128 kbit/s, with and without TBF (published: 31, 721, 86 ms)",
         "close",

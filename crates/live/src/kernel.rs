@@ -2,7 +2,7 @@
 
 use crate::decode::{self, Unread};
 use crate::encode::{self, Unsent};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use tidegate_os::netlink::{Change, Links};
@@ -51,6 +51,8 @@ pub struct Standing {
     pub qdiscs: Vec<QdiscDump>,
     /// Its classes.
     pub classes: Vec<ClassDump>,
+    /// The kinds of qdiscs and classes that stand there too and are not read.
+    pub unread: BTreeSet<String>,
 }
 
 /// A door to the kernel of the network namespace it was opened in.
@@ -133,18 +135,21 @@ impl Kernel {
     /// What stands on a device.
     ///
     /// # Errors
-    /// There is no such device, or something stands there that is not read.
+    /// There is no such device, or what is told of it is not as it should be.
     pub fn standing(&mut self, dev: &str) -> Result<Standing, Unread> {
         let number = self.number(dev)?;
         let qdiscs = self.dump(RTM_GETQDISC, number, Handle::NONE)?;
         let classes = self.dump(RTM_GETTCLASS, number, Handle::NONE)?;
-        Ok(Standing { qdiscs: decode::qdiscs(dev, number, &qdiscs)?, classes: decode::classes(dev, number, &classes)? })
+        let (qdiscs, mut unread) = decode::qdiscs(dev, number, &qdiscs)?;
+        let (classes, others) = decode::classes(dev, number, &classes)?;
+        unread.extend(others);
+        Ok(Standing { qdiscs, classes, unread })
     }
 
     /// The filters of a qdisc or class; those of the root qdisc for [`Handle::NONE`].
     ///
     /// # Errors
-    /// As for [`Kernel::standing`].
+    /// As for [`Kernel::standing`]; or one of them is of a kind that is not read.
     pub fn filters(&mut self, dev: &str, parent: Handle) -> Result<Vec<FilterDump>, Unread> {
         let number = self.number(dev)?;
         let told = self.dump(RTM_GETTFILTER, number, parent)?;

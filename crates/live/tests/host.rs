@@ -65,7 +65,8 @@ fn of_kernel(commands: Vec<String>) -> Seen {
         }
     }
     for device in DEVICES {
-        let standing = kernel.standing(device).expect("what stands there is read");
+        let standing = kernel.standing(device).expect("what stands there is told");
+        assert!(standing.unread.is_empty(), "{:?}", standing.unread);
         let places = places(&standing.qdiscs, &standing.classes);
         let filters: Vec<_> = places.iter().map(|at| kernel.filters(device, *at).expect("filters are read")).collect();
         seen.listings.push(listing(device, &standing.qdiscs, &standing.classes, &filters));

@@ -178,7 +178,7 @@ fn messages_are_those_of_tc() {
     }
     println!("{same} same, {aside} not taken in");
     println!(
-        "fidelity: live | the kernel back end's netlink messages are those that tc 6.1 sends | exact | {same} of {} recorded commands to \
+        "fidelity: kernel back end | the kernel back end's netlink messages are those that tc 6.1 sends | exact | {same} of {} recorded commands to \
          the octet, {aside} not taken in, the others named in the test with their reasons",
         commands.len()
     );

@@ -11,7 +11,8 @@ use crate::courses::{Courses, Roots};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tidegate_gateway::DeviceId;
 use tidegate_measure::experiment as doc;
-use tidegate_packet::{Span, Time};
+use tidegate_packet::{Handle, Span, Time};
+use tidegate_policy::dump::QueueStats;
 use tidegate_sim::world::World;
 use tidegate_sim::{LinkChange, LinkId, LinkStats};
 
@@ -59,6 +60,8 @@ pub(super) struct LinkCourse {
     pub(super) backlog: Vec<u64>,
     pub(super) dropped: Vec<u32>,
     last: (u64, u64),
+    /// What the kernel's own root at its beginning had lost so far.
+    root_drops: u32,
     /// Bits per second now; 0: none.
     rate: u64,
     /// Frames are counted: its time says nothing, as it has no rate or a recorded one.
@@ -238,8 +241,15 @@ impl<'s, T: Traffic> Run<'s, T> {
                 self.courses.read(&mut machine.gateway, named, Roots::All, at);
             }
         }
-        for (name, qdiscs, classes) in self.traffic.standing() {
+        for (device, qdiscs, classes) in self.traffic.standing() {
+            let name = self.scenario.device_name(device);
             self.courses.read_device(&name, &qdiscs, &classes, Roots::All);
+            let root = qdiscs.iter().find(|qdisc| qdisc.parent == Handle::ROOT);
+            let (cable, up) = self.scenario.wire(device).unzip();
+            let course = self.links.iter_mut().find(|course| Some(course.cable) == cable && Some(course.up) == up);
+            if let Some((course, root)) = course.zip(root) {
+                course.behind(&root.stats);
+            }
         }
         self.courses.end_step();
     }
@@ -392,6 +402,15 @@ impl LinkCourse {
         self.backlog.push(backlog);
         self.dropped.push(dropped.saturating_sub(self.last.1) as u32);
         self.last = (so_far, dropped);
+    }
+
+    /// What was lost in the step that was just read at a root that is not in the network's model. What waits there is its classes'.
+    fn behind(&mut self, root: &QueueStats) {
+        let lost = root.drops.saturating_sub(self.root_drops);
+        self.root_drops = root.drops;
+        if let Some(dropped) = self.dropped.last_mut() {
+            *dropped += lost;
+        }
     }
 
     /// Had it a rate at any time?

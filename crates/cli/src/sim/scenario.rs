@@ -55,6 +55,21 @@ impl Scenario {
         }
     }
 
+    /// A device of the kernel's machine as documents call it.
+    pub(super) fn device_name(&self, device: usize) -> String {
+        let name = |node: usize| format!("{}:{}", self.nodes[node].name, self.nodes[node].machine.devices[device].name);
+        self.kernel.map(name).unwrap_or_default()
+    }
+
+    /// The cable in a device of the kernel's machine, and whether what leaves there goes up.
+    pub(super) fn wire(&self, device: usize) -> Option<(usize, bool)> {
+        let node = self.kernel?;
+        self.cables.iter().enumerate().find_map(|(number, cable)| {
+            let at = cable.ends.iter().position(|end| *end == End { node, device: Some(device) })?;
+            Some((number, at + 1 < cable.ends.len()))
+        })
+    }
+
     /// How many devices the kernel's machine has.
     pub(super) fn ports(&self) -> usize {
         self.kernel.map_or(0, |node| self.nodes[node].machine.devices.len())

@@ -23,8 +23,8 @@ pub(super) trait Traffic: Sized {
     /// Payload bytes acknowledged so far, of each piece; 0 where nothing is acknowledged.
     fn acked(&mut self, laid: &Laid) -> Vec<u64>;
 
-    /// What stands on devices outside of the network's model, each by its name in the document.
-    fn standing(&mut self) -> Vec<(String, Vec<QdiscDump>, Vec<ClassDump>)> {
+    /// What stands on devices of the machine that is outside of the network's model, each by its number there.
+    fn standing(&mut self) -> Vec<(usize, Vec<QdiscDump>, Vec<ClassDump>)> {
         Vec::new()
     }
 

@@ -1,12 +1,13 @@
 //! What the kernel tells of a device, as dumps: what `tc show` would print, in the types that the model machine tells the same in.
 //!
 //! Read are the kinds that every kernel has: the fifos, prio, tbf, htb, ingress and clsact, and of filters u32 with mirred and gact. The
-//! others are refused by name.
+//! others are named: what a mixed tree has of the former can be read all the same.
 
 mod filter;
 mod params;
 
 use crate::attribute::{Found, read};
+use std::collections::BTreeSet;
 use std::fmt;
 use tidegate_packet::Handle;
 use tidegate_policy::Kind;
@@ -121,13 +122,32 @@ fn counted(stats: &Found<'_>) -> QueueStats {
     }
 }
 
+/// What was read, and the kinds of what was not.
+pub type Read<T> = (Vec<T>, BTreeSet<String>);
+
+/// Reads the messages about a device among all that were told.
+fn each<T>(number: u32, told: &[Vec<u8>], one: impl Fn(&Message<'_>) -> Result<T, Unread>) -> Result<Read<T>, Unread> {
+    let (mut all, mut unread) = (Vec::new(), BTreeSet::new());
+    for octets in told {
+        let message = Message::of(octets)?;
+        if message.device != number {
+            continue;
+        }
+        match one(&message) {
+            Ok(dump) => all.push(dump),
+            Err(Unread::Kind(kind)) => drop(unread.insert(kind)),
+            Err(other) => return Err(other),
+        }
+    }
+    Ok((all, unread))
+}
+
 /// The qdiscs of a device among all that were told.
 ///
 /// # Errors
-/// One of them is of a kind that is not read.
-pub fn qdiscs(dev: &str, number: u32, told: &[Vec<u8>]) -> Result<Vec<QdiscDump>, Unread> {
-    let messages: Result<Vec<Message<'_>>, Unread> = told.iter().map(|octets| Message::of(octets)).collect();
-    messages?.iter().filter(|message| message.device == number).map(|message| qdisc(dev, message)).collect()
+/// A message is not as it should be.
+pub fn qdiscs(dev: &str, number: u32, told: &[Vec<u8>]) -> Result<Read<QdiscDump>, Unread> {
+    each(number, told, |message| qdisc(dev, message))
 }
 
 fn qdisc(dev: &str, message: &Message<'_>) -> Result<QdiscDump, Unread> {
@@ -154,9 +174,8 @@ fn qdisc(dev: &str, message: &Message<'_>) -> Result<QdiscDump, Unread> {
 ///
 /// # Errors
 /// As for [`qdiscs`].
-pub fn classes(dev: &str, number: u32, told: &[Vec<u8>]) -> Result<Vec<ClassDump>, Unread> {
-    let messages: Result<Vec<Message<'_>>, Unread> = told.iter().map(|octets| Message::of(octets)).collect();
-    messages?.iter().filter(|message| message.device == number).map(|message| class(dev, message)).collect()
+pub fn classes(dev: &str, number: u32, told: &[Vec<u8>]) -> Result<Read<ClassDump>, Unread> {
+    each(number, told, |message| class(dev, message))
 }
 
 fn class(dev: &str, message: &Message<'_>) -> Result<ClassDump, Unread> {

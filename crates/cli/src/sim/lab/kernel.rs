@@ -29,8 +29,8 @@ pub(super) struct Plan {
 
 /// The machine, going on.
 pub(super) struct Arm {
-    name: String,
-    devices: Vec<String>,
+    /// Its devices that wires are in: number and name.
+    devices: Vec<(usize, String)>,
     kernel: Kernel,
     /// It is there as long as this is.
     _router: Router,
@@ -157,15 +157,27 @@ impl Plan {
                 behind,
             })
             .collect();
-        let devices: Vec<String> = wires.iter().map(|wire| wire.name.clone()).collect();
+        let plugged = of.machine.devices.iter().enumerate().filter(|(_, device)| device.plugged);
+        let devices: Vec<(usize, String)> = plugged.map(|(number, device)| (number, device.name.clone())).collect();
         let (router, tuns) = Router::new(&RouterSpec { name: of.name.clone(), wires })?;
         let mut kernel = router.go(Kernel::open)?.context("netlink cannot be opened")?;
         if let Err((at, trouble)) = kernel.carry_out(&self.ops) {
-            bail!("`{}` is this kernel, and it does not do {:?}: {}", of.name, self.ops[at], in_words(&trouble));
+            bail!("`{}` is this kernel, and it does not take {}: {}", of.name, what(&self.ops[at]), in_words(&trouble));
         }
-        let ports = of.machine.devices.iter().enumerate().filter(|(_, device)| device.plugged);
-        let ports = ports.map(|(device, _)| Party { node: scenario.port(device), addresses: Vec::new() }).collect();
-        Ok((Arm { name: of.name.clone(), devices, kernel, _router: router }, ports, tuns))
+        let ports = devices.iter().map(|(device, _)| Party { node: scenario.port(*device), addresses: Vec::new() });
+        let ports = ports.collect();
+        Ok((Arm { devices, kernel, _router: router }, ports, tuns))
+    }
+}
+
+/// What an operation is about.
+fn what(op: &Op) -> String {
+    let kind = |kind: &Option<String>| kind.clone().unwrap_or_default();
+    match op {
+        Op::Qdisc(op) => format!("the qdisc {} at {} of {}", kind(&op.kind), op.parent, op.dev),
+        Op::Class(op) => format!("the class {} of {}", op.classid, op.dev),
+        Op::Filter(op) => format!("the filter {} at {} of {}", kind(&op.kind), op.parent, op.dev),
+        other => format!("{other:?}"),
     }
 }
 
@@ -175,11 +187,11 @@ fn in_words(trouble: &Trouble) -> String {
 
 impl Arm {
     /// What stands on its devices, as far as it can be read.
-    pub(super) fn standing(&mut self) -> Vec<(String, Vec<QdiscDump>, Vec<ClassDump>)> {
-        let Arm { name, devices, kernel, .. } = self;
-        let read = |device: &String| {
-            let standing = kernel.standing(device).ok()?;
-            Some((format!("{name}:{device}"), standing.qdiscs, standing.classes))
+    pub(super) fn standing(&mut self) -> Vec<(usize, Vec<QdiscDump>, Vec<ClassDump>)> {
+        let Arm { devices, kernel, .. } = self;
+        let read = |(number, name): &(usize, String)| {
+            let standing = kernel.standing(name).ok()?;
+            Some((*number, standing.qdiscs, standing.classes))
         };
         devices.iter().filter_map(read).collect()
     }

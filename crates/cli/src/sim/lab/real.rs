@@ -131,7 +131,7 @@ impl Traffic for Real {
         Ok(())
     }
 
-    fn standing(&mut self) -> Vec<(String, Vec<QdiscDump>, Vec<ClassDump>)> {
+    fn standing(&mut self) -> Vec<(usize, Vec<QdiscDump>, Vec<ClassDump>)> {
         self.stage.as_mut().and_then(|stage| stage.arm.as_mut()).map(kernel::Arm::standing).unwrap_or_default()
     }
 
