@@ -10,8 +10,6 @@ const PR_SET_TIMERSLACK: i32 = 29;
 const FIFO: i32 = 1 | 0x4000_0000;
 /// As most threads are.
 const OTHER: i32 = 0;
-/// In the middle of the real-time priorities: before all usual programs, behind what the kernel itself must do.
-const PRIORITY: i32 = 50;
 
 unsafe extern "C" {
     /// As Linux has it.
@@ -43,12 +41,13 @@ impl Turn {
         Turn::default()
     }
 
-    /// Goes before all usual programs (SCHED_FIFO). What it starts does not.
+    /// Goes before all usual programs (SCHED_FIFO) and those of a lower priority (1 to 99; the kernel's own threads mostly have 50). What
+    /// it starts does not.
     ///
     /// # Errors
     /// Neither `CAP_SYS_NICE` nor a limit of real-time priorities that allows it.
-    pub fn before_others(&mut self) -> io::Result<()> {
-        schedule(FIFO, PRIORITY)?;
+    pub fn before_others(&mut self, priority: i32) -> io::Result<()> {
+        schedule(FIFO, priority)?;
         self.urgent = true;
         Ok(())
     }

@@ -90,7 +90,7 @@ impl<'r> Run<'r> {
             match &row.what {
                 RowKind::Command(command) => self.command(now, command)?,
                 // A frame that the device cannot carry is refused before any qdisc sees it.
-                RowKind::Packet(arrival) if arrival.meta.frame_len > recording.link.mtu + Head::ETHERNET as u32 => {}
+                RowKind::Packet(arrival) if arrival.meta.frame_len > self.longest_frame() => {}
                 RowKind::Packet(arrival) => {
                     let pkt = self
                         .pool
@@ -189,6 +189,11 @@ impl<'r> Run<'r> {
             return Some(due).filter(|due| *due != Time::NEVER);
         }
         self.draws.next_by_timer().filter(|time| due <= *time)
+    }
+
+    /// What the device can carry now.
+    fn longest_frame(&self) -> u32 {
+        self.machine.gateway.spec(self.device).mtu + Head::ETHERNET as u32
     }
 
     /// Did a kernel answer this run before?

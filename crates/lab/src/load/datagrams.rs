@@ -70,7 +70,7 @@ impl Datagrams {
             let socket = UdpSocket::bind((any_like(plan.to.ip()), 0))?;
             socket::ds_field(&socket, plan.to.is_ipv6(), plan.dsfield)?;
             socket.connect(plan.to)?;
-            spawn("datagrams", move || send(&at, &socket, ticket, plan, &own))
+            spawn(at, "datagrams", move |at| send(at, &socket, ticket, plan, &own))
         })??;
         Ok(Datagrams { journeys })
     }

@@ -51,7 +51,7 @@ impl Host {
             self.go(move || {
                 let listener = TcpListener::bind((any_like(like), port))?;
                 listener.set_nonblocking(true)?;
-                spawn("door", move || take_calls(&clock, &listener, &list))
+                spawn(clock, "door", move |clock| take_calls(clock, &listener, &list))
             })??;
         }
         Ok(ticket)
@@ -68,7 +68,7 @@ impl Host {
             self.go(move || {
                 let socket = UdpSocket::bind((any_like(like), port))?;
                 socket.set_read_timeout(Some(LOOK))?;
-                spawn("door", move || take_datagrams(&clock, &socket, &list))
+                spawn(clock, "door", move |clock| take_datagrams(clock, &socket, &list))
             })??;
         }
         Ok(ticket)
@@ -82,7 +82,7 @@ fn take_calls(clock: &Clock, listener: &TcpListener, list: &Arc<Mutex<Vec<OnCall
             Ok((stream, _)) if inside.load(Ordering::Relaxed) < MOST => {
                 let (list, inside) = (Arc::clone(list), Arc::clone(&inside));
                 inside.fetch_add(1, Ordering::Relaxed);
-                let _ = spawn("called", move || {
+                let _ = spawn(clock.clone(), "called", move |_| {
                     if let Some((who, stream)) = meant(stream, &list) {
                         who(stream);
                     }

@@ -60,7 +60,7 @@ impl Errand {
         let ready = Ready::serve(clock, server, plan.clone())?;
         let goes = Arc::new(Mutex::new(Vec::new()));
         let (own, clock) = (Arc::clone(&goes), clock.clone());
-        client.go(move || spawn("errand", move || ready.set_out(&clock, &own)))??;
+        client.go(move || spawn(clock, "errand", move |clock| ready.set_out(clock, &own)))??;
         Ok(Errand { goes })
     }
 
@@ -133,12 +133,12 @@ impl Ready {
                 goes.push(Go { began: clock.now(), ..Go::default() });
                 goes.len() - 1
             };
-            let (own, clock, goes) = (self.clone(), clock.clone(), Arc::clone(goes));
-            let _ = spawn("go", move || {
+            let (own, goes) = (self.clone(), Arc::clone(goes));
+            let _ = spawn(clock.clone(), "go", move |clock| {
                 let began = lock(&goes)[number].began;
                 let book = |write: &dyn Fn(&mut Go, u64)| write(&mut lock(&goes)[number], clock.now() - began);
                 // What fails was given up.
-                let _ = own.go(&clock, began, &book);
+                let _ = own.go(clock, began, &book);
             });
         }
     }

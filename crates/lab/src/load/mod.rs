@@ -21,6 +21,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use tidegate_os::turn::{self, Turn};
+
+/// The priority of who goes before usual programs: behind the network itself.
+const URGENT: i32 = 40;
 /// How often a thread that waits looks whether it shall end.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -29,12 +33,14 @@ const LOOK: Duration = Duration::from_millis(100);
 pub struct Clock {
     began: Instant,
     over: Arc<AtomicBool>,
+    /// Who looks at it goes before usual programs.
+    urgent: bool,
 }
 
 impl Clock {
-    /// Times are counted from `began`.
-    pub fn new(began: Instant) -> Clock {
-        Clock { began, over: Arc::default() }
+    /// Times are counted from `began`. `urgent`: whoever looks at it goes before usual programs, as far as he may.
+    pub fn new(began: Instant, urgent: bool) -> Clock {
+        Clock { began, over: Arc::default(), urgent }
     }
 
     /// ns since the beginning.
@@ -85,11 +91,16 @@ fn any_like(address: IpAddr) -> IpAddr {
     }
 }
 
-/// A thread with a name; it belongs to the namespace of the one that starts it.
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    let work = || {
-        tidegate_os::turn::wake_on_time();
-        work();
+/// A thread with a name that goes by a clock; it belongs to the namespace of the one that starts it.
+fn spawn(clock: Clock, name: &str, work: impl FnOnce(&Clock) + Send + 'static) -> io::Result<()> {
+    let work = move || {
+        turn::wake_on_time();
+        let mut turn = Turn::usual();
+        if clock.urgent {
+            // Whether we may, whoever asked for it has found out.
+            let _ = turn.before_others(URGENT);
+        }
+        work(&clock);
     };
     std::thread::Builder::new().name(name.to_owned()).stack_size(256 << 10).spawn(work).map(drop)
 }

@@ -51,8 +51,8 @@ impl Ping {
         host.go(move || {
             let echo = Echo::open(plan.to)?;
             socket::ds_field(&echo, plan.to.is_ipv6(), plan.dsfield)?;
-            spawn("ping", move || {
-                if let Err(error) = go_on(&clock, &echo, plan, &own) {
+            spawn(clock, "ping", move |clock| {
+                if let Err(error) = go_on(clock, &echo, plan, &own) {
                     lock(&own).trouble = Some(error.to_string());
                 }
             })

@@ -93,9 +93,9 @@ impl Program {
         let fate = Arc::new(Mutex::new(Fate::default()));
         let (clock, of) = (clock.clone(), Arc::clone(&fate));
         host.go(move || {
-            spawn("program", move || {
+            spawn(clock, "program", move |clock| {
                 if clock.sleep_until(plan.start)
-                    && let Err(error) = live(&clock, &plan, &of)
+                    && let Err(error) = live(clock, &plan, &of)
                 {
                     lock(&of).trouble = Some(error.to_string());
                 }
@@ -115,7 +115,7 @@ fn live(clock: &Clock, plan: &ProgramPlan, fate: &Arc<Mutex<Fate>>) -> io::Resul
     let (mut child, said) = start(&plan.line)?;
     lock(fate).began = Some(clock.now());
     let of = Arc::clone(fate);
-    spawn("listener", move || listen(said, &of))?;
+    spawn(clock.clone(), "listener", move |_| listen(said, &of))?;
     let mut stopped = false;
     let status = loop {
         if let Some(status) = child.try_wait()? {

@@ -86,9 +86,9 @@ impl Transfer {
         for (number, flow) in flows.iter().enumerate() {
             let (own, at, flow, login) = (plan.clone(), clock.clone(), Arc::clone(flow), login.clone());
             caller.go(move || {
-                spawn("caller", move || {
+                spawn(at, "caller", move |at| {
                     let start = own.start + APART * number as u64;
-                    note(&flow, call(&at, &own, ticket, login.as_ref(), start, &flow));
+                    note(&flow, call(at, &own, ticket, login.as_ref(), start, &flow));
                 })
             })??;
         }

@@ -33,6 +33,9 @@ pub enum Who {
     Kernel,
 }
 
+/// Of the real-time priorities the middle, as the kernel's own threads have.
+const PRIORITY: i32 = 50;
+
 /// What the network gets of the machine, so that nothing is late.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 #[group(skip)]
@@ -40,7 +43,7 @@ pub struct Effort {
     /// Never sleep between packets: exact to microseconds, and a processor is busy all the time.
     #[arg(long)]
     pub busy: bool,
-    /// Go before all other programs (SCHED_FIFO): as root, or with `ulimit -r` of 50. Not with --busy: from who never sleeps the kernel
+    /// Go before all other programs (SCHED_FIFO), and so do pings and loads of the scenario's own: as root, or with `ulimit -r` of 50. Not with --busy: from who never sleeps the kernel
     /// then takes 50 ms of each second.
     #[arg(long, conflicts_with = "busy")]
     pub realtime: bool,
@@ -58,7 +61,7 @@ impl Effort {
         }
         if self.realtime {
             let remedy = "--realtime: we may not go before others; run it as root, or raise `ulimit -r` to 50";
-            turn.before_others().context(remedy)?;
+            turn.before_others(PRIORITY).context(remedy)?;
         }
         Ok(turn)
     }

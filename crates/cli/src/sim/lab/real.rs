@@ -116,7 +116,7 @@ impl Traffic for Real {
         let ports = (0..scenario.ports()).map(|device| scenario.port(device)).collect();
         let driver = Driver::new(parties, &machines(scenario, &mut run.laid)).with_ports(ports);
         let edges = Edges::new(tuns, START, run.traffic.effort.busy);
-        let clock = Clock::new(edges.began());
+        let clock = Clock::new(edges.began(), run.traffic.effort.realtime);
         let seed = scenario.seed.wrapping_add(u64::from(run.case.repeat));
         let mut pieces = Vec::new();
         for (number, item) in run.load().iter().enumerate() {

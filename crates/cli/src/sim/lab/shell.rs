@@ -112,7 +112,7 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
     let driver = Driver::new(parties, &machines(&scenario, &mut laid));
     let node = |name: &str| scenario.nodes.iter().position(|node| node.name == name);
     let host = |name: &str| node(name).and_then(|node| hosts.of(node)).context("the host is not there");
-    let clock = Clock::new(Instant::now());
+    let clock = Clock::new(Instant::now(), options.effort.realtime);
     let mut far = Vec::new();
     for line in &options.far {
         let plan = ProgramPlan { line: line.clone(), start: 0, stop: u64::MAX };
