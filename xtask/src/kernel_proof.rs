@@ -118,6 +118,8 @@ $I poweroff
 struct Script {
     name: String,
     text: String,
+    /// Its commands are right: `tc -batch` gives up at words that are none of its own.
+    right: bool,
 }
 
 /// Runs the task.
@@ -155,7 +157,7 @@ fn proof(kernel: &Path, program: &Path, out: &Path, scripts: &[String]) -> Resul
         fs::write(out.join(format!("{}.sh", script.name)), &script.text).map_err(failed)?;
         let batch = out.join(format!("{}.batch", script.name));
         let _ = fs::remove_file(&batch);
-        if let Some(lines) = plain(&script.text) {
+        if let Some(lines) = plain(&script.text).filter(|_| script.right) {
             fs::write(batch, lines).map_err(failed)?;
         }
         writeln!(names, "{}", script.name).map_err(|error| error.to_string())?;
@@ -216,7 +218,7 @@ fn read(path: &Path) -> Result<Vec<Script>, String> {
             }
         }
         let above = path.parent().and_then(|above| above.file_name()).and_then(|name| name.to_str()).unwrap_or("");
-        return Ok(vec![Script { name: format!("{above}-{own}"), text }]);
+        return Ok(vec![Script { name: format!("{above}-{own}"), text, right: true }]);
     }
     let text = text_of(path.to_owned())?;
     let sessions = text.split("\n@ ").skip(1).map(|session| {
@@ -233,6 +235,7 @@ fn read(path: &Path) -> Result<Vec<Script>, String> {
     let named = |(number, (device, text)): (usize, (&str, String))| Script {
         name: format!("{}-{number}-{device}", own.trim_end_matches(".txt")),
         text,
+        right: false,
     };
     Ok(sessions.enumerate().map(named).collect())
 }
