@@ -17,7 +17,7 @@ use tidegate_report::experiment::{from_json, in_words};
 
 /// The scenarios, and what the command line says beside the file.
 const SCENARIOS: [(&str, &str, &[&str]); 7] = [
-    ("home-gateway/office", "The home gateway", &["--repeats", "1", "--duration", "30s"]),
+    ("home-gateway/office", "The home gateway", &["--duration", "30s"]),
     ("modem/modem", "The modem of 128 kbit/s", &[]),
     ("four-experiments/experiments", "The four latency experiments", &["--repeats", "1"]),
     ("home-table/one-host", "The six-row table: one host", &["--repeats", "1"]),

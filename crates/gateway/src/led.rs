@@ -68,6 +68,8 @@ impl Gateway {
             return Received::Lost;
         };
         reframe(pool, &pkt, self.ports[from.0 as usize].spec.link_header, header);
+        // What is led away is nobody's connection any more.
+        pool.meta_mut(&pkt).connection = 0;
         self.receive_led(World { now, pool, draws }, DeviceId(to), pkt, before)
     }
 
@@ -214,6 +216,8 @@ impl Gateway {
         let World { now, pool, draws } = world;
         let (mut pkt, mut last, mut to) = (pkt, from, to);
         self.firewall.connections.see_inside(now, pool, &pkt);
+        // What is led away is nobody's connection any more.
+        pool.meta_mut(&pkt).connection = 0;
         for _ in 0..MOST_LEADS {
             let Some(port) = self.ports.get_mut(to as usize).filter(|port| !port.is_gone()) else { break };
             let meta = pool.meta_mut(&pkt);
