@@ -82,7 +82,7 @@ const NAMED: &[Named] = &[
 ];
 
 /// The kinds that must have a row of packets and one of commands.
-const KINDS: &[&str] = &[
+pub(crate) const KINDS: &[&str] = &[
     "pfifo",
     "bfifo",
     "pfifo_head_drop",

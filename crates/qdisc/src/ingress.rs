@@ -1,7 +1,7 @@
 //! ingress and clsact: filters on what arrives at a device, and on what leaves it before its tree. They queue nothing.
 
+use crate::asking;
 use crate::cx::{Cx, Why};
-use crate::node;
 use alloc::vec::Vec;
 use tidegate_classify::{FilterList, Owner, Told, Verdict, Way};
 use tidegate_packet::{Handle, Pkt};
@@ -198,7 +198,7 @@ fn decide(hook: &mut Hook, drops: &mut u32, cx: &mut Cx<'_>, pkt: Pkt, counted: 
     if hook.filters.is_empty() {
         return Hooked::Passed(pkt);
     }
-    match node::decide(&mut hook.filters, cx, HANDLE, &pkt, counted) {
+    match asking::decide(&mut hook.filters, cx, HANDLE, &pkt, counted) {
         None | Some(Verdict::Class(_)) => Hooked::Passed(pkt),
         Some(Verdict::Drop) => {
             *drops = drops.wrapping_add(1);

@@ -9,6 +9,7 @@
 extern crate alloc;
 
 pub mod algo;
+mod asking;
 mod config;
 mod cx;
 mod discipline;

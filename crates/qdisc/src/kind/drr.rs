@@ -4,10 +4,11 @@
 //! grows by the class's quantum and the class goes to the end. There is no default class: a packet that nothing classifies is dropped.
 
 use crate::algo::{Chain, ClassHash, Link, Linked, Sent};
+use crate::asking::{Gone, choose_class};
 use crate::cx::{Cx, Why};
 use crate::discipline::{Budget, Dequeue, Discipline, Enqueue, Own, Peek, Place, Visit};
 use crate::kind::NO_CHANGE;
-use crate::node::{Gone, Node, choose_class};
+use crate::node::Node;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::hint::black_box;

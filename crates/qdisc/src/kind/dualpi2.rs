@@ -8,9 +8,9 @@
 //! Linux has it since 6.17; where RFC 9332 leaves a number open it is Linux's as the reference tells it. No real kernel was at hand.
 
 use super::purge_queue;
+use crate::asking::{Answer, Gone, classify};
 use crate::cx::{Cx, Device, Why};
 use crate::discipline::{Dequeue, Discipline, Enqueue, GivenUp, Own};
-use crate::node::{Answer, Gone, classify};
 use tidegate_classify::FilterList;
 use tidegate_packet::{Draws, Fifo, Handle, Pkt, Pool, Span, Time};
 use tidegate_policy::dump::{DualPi2Stats, Xstats};

@@ -4,9 +4,10 @@
 //! go with changes of the qdisc only; a band that becomes strict or stops being so keeps its packets.
 
 use crate::algo::{Chain, Link, Linked};
+use crate::asking::{Answer, Gone, classify};
 use crate::cx::Cx;
 use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek, Visit};
-use crate::node::{Answer, Gone, Node, classify};
+use crate::node::Node;
 use alloc::string::String;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;

@@ -2,9 +2,10 @@
 //!
 //! A packet's band is the minor number of its priority or of the first filter that matches, less one; otherwise the priority map's.
 
+use crate::asking::{Answer, Gone, classify};
 use crate::cx::Cx;
 use crate::discipline::{Budget, Dequeue, Discipline, Enqueue, Own, Peek, Place, Visit};
-use crate::node::{Answer, Gone, Node, classify};
+use crate::node::Node;
 use alloc::vec::Vec;
 use core::hint::black_box;
 use tidegate_classify::FilterList;

@@ -5,9 +5,10 @@
 //! shared with one that does not. Whoever comes to probability 1 in all bins is held to a rate. The hash key changes after `rehash`;
 //! shortly before, the next key's bins learn about those flows too. The queue itself is a child.
 
+use crate::asking::{Answer, Gone, classify};
 use crate::cx::{Cx, Why};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek, Visit};
-use crate::node::{Answer, Gone, Node, classify};
+use crate::node::Node;
 use alloc::boxed::Box;
 use alloc::string::String;
 use tidegate_classify::FilterList;

@@ -7,9 +7,9 @@
 
 use super::NO_CHANGE;
 use crate::algo::red::{Params, State, Verdict};
+use crate::asking::{Answer, Gone, classify};
 use crate::cx::{Cx, Why};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Own};
-use crate::node::{Answer, Gone, classify};
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;

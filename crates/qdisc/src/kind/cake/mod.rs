@@ -12,9 +12,9 @@ mod tin;
 mod tins;
 
 use crate::algo::cobalt::{Judged, Verdict};
+use crate::asking::{Answer, Gone, classify};
 use crate::cx::{Cx, Device, Why};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Own};
-use crate::node::{Answer, Gone, classify};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use cost::Framing;

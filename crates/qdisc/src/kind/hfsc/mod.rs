@@ -10,9 +10,10 @@
 mod tree;
 
 use crate::algo::{ClassHash, Sent, Shape};
+use crate::asking::{Answer, Gone, classify, classify_at_class};
 use crate::cx::{Cx, Why};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek, Visit};
-use crate::node::{Answer, Gone, Node, classify, classify_at_class};
+use crate::node::Node;
 use alloc::string::String;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;

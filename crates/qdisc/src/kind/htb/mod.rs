@@ -11,9 +11,10 @@ mod tree;
 
 use super::{NO_CHANGE, purge_queue};
 use crate::algo::{ClassHash, Cost, Price, Sent};
+use crate::asking::{Answer, Gone, classify, classify_at_class};
 use crate::cx::{Cx, Device, Why};
 use crate::discipline::{Budget, Dequeue, Discipline, Enqueue, Own, Place, Visit};
-use crate::node::{Answer, Gone, Node, classify, classify_at_class};
+use crate::node::Node;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -9,10 +9,11 @@ mod aggregates;
 mod groups;
 
 use crate::algo::{ClassHash, Link, Linked, Sent};
+use crate::asking::{Gone, choose_class};
 use crate::cx::{Cx, Device, Why};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Own, Peek, Visit};
 use crate::kind::NO_CHANGE;
-use crate::node::{Gone, Node, choose_class};
+use crate::node::Node;
 use aggregates::{Aggregate, Aggregates, ONE};
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -1,0 +1,126 @@
+//! How a qdisc asks filters about a packet, and what becomes of one that does not stay.
+
+use crate::cx::{Cx, Why};
+use crate::discipline::{Enqueue, Own};
+use tidegate_classify::{Asked, FilterList, Meter, Verdict, Way};
+use tidegate_packet::{Handle, Pkt};
+
+/// What a qdisc's filters say of a packet.
+pub(crate) enum Answer {
+    /// None matches.
+    Nothing,
+    /// It takes this class.
+    Class(Handle),
+    /// It does not stay.
+    Gone(Gone),
+}
+
+/// Why a packet does not stay.
+pub(crate) enum Gone {
+    /// An action drops it.
+    Dropped,
+    /// An action takes it away.
+    Stolen,
+    /// An action leads it to another device.
+    Led(Way),
+}
+
+/// What a list of filters decides about a packet that counts `len` bytes there, `whole` with a link header that was taken off.
+#[inline]
+pub(crate) fn decide(
+    filters: &mut FilterList,
+    cx: &mut Cx<'_>,
+    at: Handle,
+    pkt: &Pkt,
+    (len, whole): (u32, u32),
+) -> Option<Verdict> {
+    let before = cx.pool.meta(pkt).passed_over;
+    let meter = Meter { len, whole, now: cx.now, passed_over: before };
+    let mut asked = Asked {
+        pool: cx.pool,
+        pkt,
+        meter,
+        actions: cx.actions,
+        random: cx.draw.random(),
+        link_header: cx.device.link_header,
+    };
+    let verdict = filters.classify(at, &mut asked);
+    if before && !asked.meter.passed_over {
+        cx.pool.meta_mut(pkt).passed_over = false;
+    }
+    verdict
+}
+
+/// Asks a qdisc's filters about a packet.
+#[inline]
+pub(crate) fn classify(filters: &mut FilterList, cx: &mut Cx<'_>, qdisc: Handle, pkt: &Pkt) -> Answer {
+    if filters.is_empty() {
+        return Answer::Nothing;
+    }
+    let len = cx.pool.meta(pkt).len;
+    match decide(filters, cx, qdisc, pkt, (len, len)) {
+        None => Answer::Nothing,
+        Some(Verdict::Class(class)) => Answer::Class(class),
+        Some(Verdict::Drop) => Answer::Gone(Gone::Dropped),
+        Some(Verdict::Stolen) => Answer::Gone(Gone::Stolen),
+        Some(Verdict::Redirect(way)) => Answer::Gone(Gone::Led(way)),
+    }
+}
+
+/// Asks the filters of a class, to which its qdisc's list lends the tables of u32.
+pub(crate) fn classify_at_class(
+    filters: &mut FilterList,
+    of_class: &mut FilterList,
+    cx: &mut Cx<'_>,
+    qdisc: Handle,
+    pkt: &Pkt,
+) -> Answer {
+    filters.swap_tables(of_class);
+    let answer = classify(of_class, cx, qdisc, pkt);
+    filters.swap_tables(of_class);
+    answer
+}
+
+/// The class of a packet where there is no default: the one that its priority names, else the one that the filters name, if `find`
+/// knows it.
+#[inline]
+pub(crate) fn choose_class(
+    cx: &mut Cx<'_>,
+    own: Own,
+    filters: &mut FilterList,
+    pkt: &Pkt,
+    find: impl Fn(Handle) -> Option<u32>,
+) -> Result<Option<u32>, Gone> {
+    let priority = cx.pool.meta(pkt).priority_class();
+    if priority.qdisc() == own.handle
+        && let Some(at) = find(priority)
+    {
+        return Ok(Some(at));
+    }
+    match classify(filters, cx, own.handle, pkt) {
+        Answer::Nothing => Ok(None),
+        Answer::Class(class) => Ok(find(class)),
+        Answer::Gone(gone) => Err(gone),
+    }
+}
+
+impl Gone {
+    /// Carries it out in the name of the qdisc `at`.
+    #[cold]
+    pub(crate) fn carry_out(self, cx: &mut Cx<'_>, at: Handle, pkt: Pkt) -> Enqueue {
+        match self {
+            Gone::Dropped => {
+                cx.drop(at, pkt, Why::Policy);
+                Enqueue::Dropped
+            }
+            Gone::Stolen => {
+                cx.steal(at, pkt);
+                Enqueue::Taken
+            }
+            Gone::Led(way) => {
+                cx.lead(at, pkt, way);
+                Enqueue::Taken
+            }
+        }
+    }
+}
