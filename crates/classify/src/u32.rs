@@ -271,6 +271,9 @@ impl Tables {
         (bound, actions): (bool, Bound),
     ) -> Result<(), TcError> {
         self.must_link(params.link)?;
+        if handle & 0xfff == 0 {
+            return Err(TcError::new(Errno::Inval, "cls_u32: Key node id cannot be zero"));
+        }
         let node = self.node_mut(handle).ok_or(TcError::bare(Errno::Inval))?;
         // What it matches stays, whatever the change says of it.
         if params.classid.is_some() {
