@@ -314,8 +314,13 @@ start = "500ms"
     let text = text.replace("[[traffic]]\nweb = { of = \"a -> server\", every = \"2s\" }", "");
     let file = place.file("home.toml", text);
     let file = file.to_str().expect("text");
-    let run = tidegate(&["lab", file, "--json", "--policy", "none", "--duration", "2s"]);
+    let run = tidegate(&["lab", file, "--json", "--policy", "none", "--duration", "2s", "--no-gso"]);
     assert_eq!(run.status.code(), Some(0), "{}", stderr(&run));
+    assert!(
+        stdout(&run).contains("home.toml --no-gso --policy none"),
+        "the command that does it again: {}",
+        stdout(&run)
+    );
     assert!(stderr(&run).contains("on a, `ping -q -c 2"), "who failed is told: {}", stderr(&run));
     let result: Value = serde_json::from_slice(&run.stdout).expect("JSON");
     let events = result["runs"][0]["events"].as_array().expect("events");

@@ -68,11 +68,15 @@ pub fn command(options: &Options) -> ExitCode {
 type CarryOut<'c> = &'c dyn Fn(&Scenario, &Prepared, &[At], &AtomicBool) -> anyhow::Result<Vec<Run>>;
 
 fn attempt(options: &Options) -> anyhow::Result<(String, u8)> {
-    experiment(options, "sim", &simulate)
+    experiment(options, ("sim", ""), &simulate)
 }
 
 /// Reads the scenario, has its runs carried out, and tells what came of them; `execution`: `sim`, `lab`.
-fn experiment(options: &Options, execution: &str, carry_out: CarryOut<'_>) -> anyhow::Result<(String, u8)> {
+fn experiment(
+    options: &Options,
+    (execution, own): (&str, &str),
+    carry_out: CarryOut<'_>,
+) -> anyhow::Result<(String, u8)> {
     let mut scenario = file::read(&options.file)?;
     narrow(&mut scenario, options)?;
     if options.list {
@@ -85,7 +89,8 @@ fn experiment(options: &Options, execution: &str, carry_out: CarryOut<'_>) -> an
     }
     let stop = tidegate_os::interrupt::notice();
     let runs = carry_out(&scenario, &prepared, &asked, stop)?;
-    let experiment = document::experiment(&scenario, &prepared, execution, again(options, execution, &scenario), runs);
+    let experiment =
+        document::experiment(&scenario, &prepared, execution, again(options, (execution, own), &scenario), runs);
     judge::check(&scenario, &experiment).map_err(|wrong| shown(&scenario, &wrong))?;
     let json = tidegate_report::experiment::to_json(&experiment);
     files::write(options, &experiment, &json)?;
@@ -153,9 +158,9 @@ fn asked(options: &Options) -> anyhow::Result<Vec<At>> {
     Ok(options.at.iter().map(|time| At { time: *time, what: what.clone() }).collect())
 }
 
-/// The command that gives the same document.
-fn again(options: &Options, execution: &str, scenario: &Scenario) -> String {
-    let mut line = format!("tidegate {execution} {}", crate::trial::quoted(&options.file.display().to_string()));
+/// The command that gives the same document; `own`: what only this execution is told.
+fn again(options: &Options, (execution, own): (&str, &str), scenario: &Scenario) -> String {
+    let mut line = format!("tidegate {execution} {}{own}", crate::trial::quoted(&options.file.display().to_string()));
     for (flag, names) in [("policy", &options.policy), ("load", &options.load)] {
         for name in names {
             line.push_str(&format!(" --{flag} {}", crate::trial::quoted(name)));

@@ -30,7 +30,7 @@ pub fn command(options: &Options) -> ExitCode {
     if !apart::here() {
         return set_apart();
     }
-    match experiment(&options.scenario, "lab", &|scenario, prepared, asked, stop| {
+    match experiment(&options.scenario, ("lab", &options.own_words()), &|scenario, prepared, asked, stop| {
         carry_out(options, scenario, prepared, asked, stop)
     }) {
         Ok((text, code)) => {

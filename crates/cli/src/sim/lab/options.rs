@@ -23,6 +23,21 @@ pub struct Options {
     pub effort: Effort,
 }
 
+impl Options {
+    /// What `sim` is not told, as it was written, each word with a blank before it.
+    pub(super) fn own_words(&self) -> String {
+        let Effort { busy, realtime, pin } = self.effort;
+        let switches = [
+            (self.router == Who::Kernel, " --router kernel"),
+            (self.no_gso, " --no-gso"),
+            (busy, " --busy"),
+            (realtime, " --realtime"),
+        ];
+        let said: String = switches.iter().filter(|(said, _)| *said).map(|(_, words)| *words).collect();
+        said + &pin.map_or(String::new(), |cpu| format!(" --pin {cpu}"))
+    }
+}
+
 /// Who a machine is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Who {
@@ -43,8 +58,8 @@ pub struct Effort {
     /// Never sleep between packets: exact to microseconds, and a processor is busy all the time.
     #[arg(long)]
     pub busy: bool,
-    /// Go before all other programs (SCHED_FIFO), and so do pings and loads of the scenario's own: as root, or with `ulimit -r` of 50. Not with --busy: from who never sleeps the kernel
-    /// then takes 50 ms of each second.
+    /// Go before all other programs (SCHED_FIFO), and so do pings and loads of the scenario's own: as root, or with `ulimit -r` of 50. Not
+    /// with --busy: from who never sleeps the kernel then takes 50 ms of each second.
     #[arg(long, conflicts_with = "busy")]
     pub realtime: bool,
     /// Stay on this processor, counted from 0.
