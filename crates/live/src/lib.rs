@@ -7,5 +7,7 @@ pub mod attribute;
 pub mod decode;
 pub mod encode;
 mod kernel;
+mod netfilter;
 
 pub use kernel::{Kernel, Standing, Trouble};
+pub use netfilter::Netfilter;
