@@ -5,6 +5,7 @@
 
 pub mod attribute;
 pub mod decode;
+pub mod door;
 pub mod encode;
 mod kernel;
 
