@@ -147,15 +147,15 @@ fn switch_on(socket: &OwnedFd, option: i32) -> io::Result<()> {
 }
 
 /// One message of an answer.
-struct Answer<'b> {
-    kind: u16,
+pub(crate) struct Answer<'b> {
+    pub(crate) kind: u16,
     flags: u16,
     sequence: u32,
-    body: &'b [u8],
+    pub(crate) body: &'b [u8],
 }
 
 /// The messages of an answer; what is cut short ends them.
-fn messages(mut octets: &[u8]) -> impl Iterator<Item = Answer<'_>> {
+pub(crate) fn messages(mut octets: &[u8]) -> impl Iterator<Item = Answer<'_>> {
     std::iter::from_fn(move || {
         let head = octets.get(..HEAD)?;
         let length = u32::from_ne_bytes([head[0], head[1], head[2], head[3]]) as usize;
