@@ -6,11 +6,14 @@
 pub mod apart;
 pub mod interrupt;
 pub mod netlink;
+pub mod news;
 pub mod place;
 pub mod poll;
 pub mod process;
 pub mod sandbox;
+pub mod service;
 pub mod socket;
 pub mod talk;
 pub mod tun;
 pub mod turn;
+pub mod wait;

@@ -103,7 +103,7 @@ impl Talk {
         self.send(kind, flags, body)?;
         loop {
             let (length, _) = rustix::net::recv(&self.socket, &mut self.buffer[..], RecvFlags::empty())?;
-            for answer in messages_of(&self.buffer[..length.min(ANSWER)]) {
+            for answer in messages(&self.buffer[..length.min(ANSWER)]) {
                 if answer.sequence == self.sequence && answer.kind == NLMSG_ERROR {
                     return Ok(refusal(&answer).map_or(Ok(()), Err));
                 }
@@ -119,11 +119,11 @@ impl Talk {
     /// The socket's, or the kernel did not come to the end of them.
     pub fn send_all<'m>(
         &mut self,
-        messages: impl IntoIterator<Item = (u16, u16, &'m [u8])>,
+        all: impl IntoIterator<Item = (u16, u16, &'m [u8])>,
     ) -> io::Result<Result<(), (usize, Refused)>> {
         let first = self.sequence.wrapping_add(1);
         let (mut octets, mut awaited) = (Vec::new(), first);
-        for (kind, flags, body) in messages {
+        for (kind, flags, body) in all {
             self.write(&mut octets, kind, flags, body)?;
             if flags & NLM_F_ACK != 0 {
                 awaited = self.sequence;
@@ -139,7 +139,7 @@ impl Talk {
                 Err(Errno::AGAIN) => break,
                 Err(error) => return Err(error.into()),
             };
-            for answer in messages_of(&self.buffer[..length.min(ANSWER)]) {
+            for answer in messages(&self.buffer[..length.min(ANSWER)]) {
                 let at = answer.sequence.wrapping_sub(first) as usize;
                 if answer.kind != NLMSG_ERROR || answer.sequence.wrapping_sub(first) > self.sequence.wrapping_sub(first)
                 {
@@ -170,7 +170,7 @@ impl Talk {
         let mut all = Vec::new();
         loop {
             let (length, _) = rustix::net::recv(&self.socket, &mut self.buffer[..], RecvFlags::empty())?;
-            for answer in messages_of(&self.buffer[..length.min(ANSWER)]) {
+            for answer in messages(&self.buffer[..length.min(ANSWER)]) {
                 if answer.sequence != self.sequence {
                     continue;
                 }
@@ -218,15 +218,15 @@ fn switch_on(socket: &OwnedFd, option: i32) -> io::Result<()> {
 }
 
 /// One message of an answer.
-struct Answer<'b> {
-    kind: u16,
+pub(crate) struct Answer<'b> {
+    pub(crate) kind: u16,
     flags: u16,
     sequence: u32,
-    body: &'b [u8],
+    pub(crate) body: &'b [u8],
 }
 
 /// The messages of an answer; what is cut short ends them.
-fn messages_of(mut octets: &[u8]) -> impl Iterator<Item = Answer<'_>> {
+pub(crate) fn messages(mut octets: &[u8]) -> impl Iterator<Item = Answer<'_>> {
     std::iter::from_fn(move || {
         let head = octets.get(..HEAD)?;
         let length = u32::from_ne_bytes([head[0], head[1], head[2], head[3]]) as usize;
@@ -288,7 +288,7 @@ mod tests {
         body.extend([12, 0, 1, 0]);
         body.extend(*b"in use\0\0");
         let octets = message(NLMSG_ERROR, NLM_F_ACK_TLVS, 1, &body);
-        let answer = messages_of(&octets).next().expect("a message");
+        let answer = messages(&octets).next().expect("a message");
         assert_eq!(refusal(&answer), Some(Refused { errno: 17, message: Some("in use".into()) }));
     }
 
@@ -296,7 +296,7 @@ mod tests {
     fn what_is_cut_short_ends_an_answer() {
         let mut octets = message(36, 0, 1, &[1, 2, 3]);
         octets.extend(&message(36, 0, 1, &[4; 8])[..20]);
-        let bodies: Vec<Vec<u8>> = messages_of(&octets).map(|answer| answer.body.to_vec()).collect();
+        let bodies: Vec<Vec<u8>> = messages(&octets).map(|answer| answer.body.to_vec()).collect();
         assert_eq!(bodies, [[1, 2, 3]]);
     }
 }
