@@ -8,12 +8,13 @@ use std::io;
 use tidegate_os::netlink::{Change, Links};
 use tidegate_os::talk::{Refused, Talk};
 use tidegate_packet::Handle;
-use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
+use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::{LinkKind, LinkOp, Op};
 
 const RTM_GETQDISC: u16 = 38;
 const RTM_GETTCLASS: u16 = 42;
 const RTM_GETTFILTER: u16 = 46;
+const RTM_GETACTION: u16 = 50;
 /// Packets that a new link's transmit queue holds, as `ip link add` has it; an ifb has its driver's 32.
 const QUEUE: u32 = 1000;
 const IFB_QUEUE: u32 = 32;
@@ -155,6 +156,18 @@ impl Kernel {
         let told = self.dump(RTM_GETTFILTER, number, parent)?;
         let names = |wanted: u32| self.links.name(wanted).ok();
         decode::filters(dev, &told, &names)
+    }
+
+    /// The machine's actions of a kind.
+    ///
+    /// # Errors
+    /// One of them is not as it should be.
+    pub fn actions(&mut self, kind: &str) -> Result<Vec<ActionDump>, Unread> {
+        let body = encode::actions_question(kind);
+        let told = self.talk.dump(RTM_GETACTION, &body).map_err(|error| Unread::Broken(error.to_string()))?;
+        let told: Vec<Vec<u8>> = told.into_iter().map(|told| told.body).collect();
+        let names = |wanted: u32| self.links.name(wanted).ok();
+        decode::actions(&told, &names)
     }
 
     fn number(&self, dev: &str) -> Result<u32, Unread> {
