@@ -13,5 +13,7 @@ pub mod door;
 pub mod encode;
 pub mod engine;
 mod kernel;
+mod netfilter;
 
 pub use kernel::{Kernel, Standing, Trouble};
+pub use netfilter::Netfilter;
