@@ -5,6 +5,10 @@
 //!
 //! A packet has a *ticket* from [`Door::receive`] until [`Door::pass`] or [`Door::lose`]: taken = passed + full + lost + held, always.
 
+pub mod capture;
+mod octets;
+mod slots;
+
 use std::io;
 use std::os::fd::BorrowedFd;
 
@@ -144,4 +148,9 @@ pub trait Door {
 
     /// What this door cannot do, for people: one sentence each.
     fn cannot(&self) -> &'static [&'static str];
+}
+
+/// What is said to whoever has a wrong ticket.
+fn nobody_holds(ticket: u32) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, format!("nobody holds the packet with ticket {ticket}"))
 }

@@ -34,7 +34,10 @@ pub(super) fn put(steps: &mut Expressions, target: &Target, last: bool, way: &Wa
         Target::Connmark(connmark) if !mixes(*connmark) => self::connmark(steps, *connmark),
         Target::Connmark(_) if last => drop(steps.verdict(&Verdict::Jump(aside.to_owned()))),
         Target::Connmark(_) => {
-            return Err(unknown("what follows a mark of which some bits are carried over", "make it a rule of its own"));
+            return Err(unknown(
+                "what follows a mark of which some bits are carried over",
+                "make it a rule of its own",
+            ));
         }
         Target::Classify(class) => drop(steps.put(&class.0.to_ne_bytes()).set_meta(Meta::Priority)),
         Target::Dscp(value) => field(steps, v6, value << 2, 0xfc)?,
