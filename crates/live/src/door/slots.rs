@@ -259,7 +259,7 @@ mod tests {
         let ticket = put(&mut slots, 20).expect("room");
         let long = [0xee; 21];
         let slot = slots.slot_mut(ticket);
-        assert!(!slot.change(14, &Leaving { mark: 0, dsfield: None, front: Some(&long) }));
+        assert!(!slot.change(14, &Leaving { place: 0, mark: 0, dsfield: None, front: Some(&long) }));
         assert_eq!(slot.front(), &long[..20]);
     }
 }
