@@ -5,7 +5,7 @@ use crate::faces::Machine;
 use serde_json::{Value, json};
 use std::io;
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tidegate_gateway::{DeviceSpec, Gateway, World};
 use tidegate_lang::Env;
 use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat, TcCommand};
@@ -52,6 +52,12 @@ fn refusal(error: &str, remedy: &str) -> Value {
     json!({"error": error, "remedy": remedy})
 }
 
+/// When the engine's clock stood at 0, in nanoseconds of Unix time by the wall's clock of this moment.
+fn epoch(now: Time) -> u64 {
+    let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX).saturating_sub(now.0)
+}
+
 /// Changes are for root, and for who runs the daemon.
 fn may_change(who: Peer) -> bool {
     who.uid == 0 || who.uid == process::effective_uid()
@@ -78,6 +84,7 @@ impl Counter {
             "policy": self.policy,
             "places": spots.collect::<Vec<_>>(),
             "running_ns": now.0 - super::machine::START.0,
+            "epoch_ns": epoch(now),
             "holds": holds,
             "trouble": state.trouble,
             "openings": state.openings,
@@ -92,6 +99,7 @@ impl Counter {
             "version": 1,
             "at_ns": now.0,
             "since_ns": super::machine::START.0,
+            "epoch_ns": epoch(now),
             "backend": "user",
             "door": self.door,
             "counts": counted(&counts),

@@ -11,8 +11,10 @@ pub(crate) mod client;
 mod machine;
 mod options;
 pub(crate) mod room;
+mod start;
 
 pub use options::{DoorKind, Options};
+pub(crate) use start::{start, stop};
 
 use crate::intake::{self, ReadOptions};
 use answers::Counter;

@@ -1,5 +1,6 @@
 //! What may be said to `tidegate daemon`.
 
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
 use tidegate_live::door::capture::Capture;
@@ -17,7 +18,7 @@ pub struct Options {
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
     /// Arguments for a script.
-    #[arg(long = "arg", value_name = "WORD")]
+    #[arg(long = "arg", value_name = "WORD", allow_hyphen_values = true)]
     pub args: Vec<String>,
     /// By which door packets come.
     #[arg(long, value_enum, default_value_t)]
@@ -28,6 +29,23 @@ pub struct Options {
     /// Go before other programs (SCHED_FIFO): packets leave on time while others work.
     #[arg(long)]
     pub realtime: bool,
+}
+
+impl Options {
+    /// As words of a command line.
+    pub(super) fn words(&self) -> Vec<OsString> {
+        let mut words: Vec<OsString> = Vec::new();
+        let mut say = |name: &str, value: &OsStr| words.extend([name.into(), value.to_owned()]);
+        self.args.iter().for_each(|arg| say("--arg", arg.as_ref()));
+        say("--door", self.door.name().as_ref());
+        say("--memory", self.memory.to_string().as_ref());
+        if self.realtime {
+            words.push("--realtime".into());
+        }
+        words.push("--".into());
+        words.extend(self.files.iter().map(|file| file.into()));
+        words
+    }
 }
 
 /// A door.
