@@ -16,6 +16,7 @@ pub mod import;
 pub mod intake;
 mod pcapng;
 pub mod policy;
+mod rebind;
 pub mod replay;
 pub mod run;
 pub mod sim;

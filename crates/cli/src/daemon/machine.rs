@@ -43,7 +43,7 @@ impl Wanted {
         };
         let made: Vec<String> = ops.iter().filter_map(made).collect();
         let mut named: Vec<&str> =
-            ops.iter().filter_map(device_of).filter(|name| !made.iter().any(|made| made == name)).collect();
+            ops.iter().filter_map(Op::device).filter(|name| !made.iter().any(|made| made == name)).collect();
         named.sort_unstable();
         named.dedup();
         let mut devices = Vec::new();
@@ -107,18 +107,6 @@ fn spec(link: &Link) -> DeviceSpec {
 fn names(links: &[Link]) -> String {
     let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).filter(|name| *name != "lo").collect();
     if names.is_empty() { "none but lo".into() } else { names.join(", ") }
-}
-
-/// The device that an operation is about.
-fn device_of(op: &Op) -> Option<&str> {
-    match op {
-        Op::Qdisc(op) => Some(&op.dev),
-        Op::Class(op) => Some(&op.dev),
-        Op::Filter(op) => Some(&op.dev),
-        Op::TxQueueLen { dev, .. } | Op::Mtu { dev, .. } | Op::Ring { dev, .. } => Some(dev),
-        Op::Link(LinkOp::Delete { name } | LinkOp::Rename { name, .. } | LinkOp::Address { name, .. }) => Some(name),
-        Op::Link(LinkOp::Add { .. }) | Op::Actions(_) | Op::Netfilter(_) => None,
-    }
 }
 
 /// Where a door must stand for what was told to a machine.

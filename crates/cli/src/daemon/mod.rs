@@ -17,6 +17,7 @@ pub use options::{DoorKind, Options};
 pub(crate) use start::{start, stop};
 
 use crate::intake::{self, ReadOptions};
+use crate::rebind::on_device;
 use answers::Counter;
 use anyhow::{Context, ensure};
 use machine::{START, Wanted};
@@ -111,7 +112,8 @@ fn read(options: &Options) -> anyhow::Result<Wanted> {
         eprintln!("{trouble}");
     }
     ensure!(taken.ended(), "the policy was not carried out to its end; nothing is run");
-    Wanted::new(&taken.machine.log)
+    let log = taken.machine.log;
+    Wanted::new(&options.dev.as_ref().map_or(Ok(log.clone()), |dev| on_device(&log, dev))?)
 }
 
 /// One daemon for each device.

@@ -20,6 +20,9 @@ pub struct Options {
     /// Arguments for a script.
     #[arg(long = "arg", value_name = "WORD", allow_hyphen_values = true)]
     pub args: Vec<String>,
+    /// Run it on this device instead of the one that it names.
+    #[arg(long, value_name = "DEV")]
+    pub dev: Option<String>,
     /// By which door packets come.
     #[arg(long, value_enum, default_value_t)]
     pub door: DoorKind,
@@ -37,6 +40,7 @@ impl Options {
         let mut words: Vec<OsString> = Vec::new();
         let mut say = |name: &str, value: &OsStr| words.extend([name.into(), value.to_owned()]);
         self.args.iter().for_each(|arg| say("--arg", arg.as_ref()));
+        self.dev.iter().for_each(|dev| say("--dev", dev.as_ref()));
         say("--door", self.door.name().as_ref());
         say("--memory", self.memory.to_string().as_ref());
         if self.realtime {
