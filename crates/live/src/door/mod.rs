@@ -54,6 +54,8 @@ pub struct Came<'a> {
 /// How a packet leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Leaving<'a> {
+    /// Where it leaves: by its index among the door's places, mostly the one it came to. A door that cannot send it anywhere else says [`Passed::Full`].
+    pub place: usize,
     /// The firewall mark it leaves with.
     pub mark: u32,
     /// Another DS field (the octet, ECN bits included); `None`: as it came.
@@ -63,10 +65,10 @@ pub struct Leaving<'a> {
 }
 
 impl Leaving<'_> {
-    /// As it came, with this mark.
+    /// As it came, where it came, with this mark.
     #[must_use]
-    pub fn unchanged(mark: u32) -> Self {
-        Leaving { mark, dsfield: None, front: None }
+    pub fn unchanged(place: usize, mark: u32) -> Self {
+        Leaving { place, mark, dsfield: None, front: None }
     }
 }
 
@@ -119,6 +121,12 @@ pub trait Door {
     /// # Errors
     /// As for `pass`.
     fn lose(&mut self, ticket: u32) -> io::Result<()>;
+
+    /// Another ticket for the same octets, for a packet that was mirrored or doubled, counted as taken; `None`: this door cannot, or has no room.
+    fn copy(&mut self, ticket: u32) -> Option<u32> {
+        let _ = ticket;
+        None
+    }
 
     /// Verdicts and frames collected since leave now. Frames that the device had no room for are counted as `full`.
     ///

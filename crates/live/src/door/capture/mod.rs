@@ -35,8 +35,7 @@ const COLLECTED: usize = 64;
 const ETHERNET: [u16; 2] = [1, 772];
 /// Those that carry IP and nothing before it: PPP, raw IP, tunnels, TUN.
 const PACKETS: [u16; 8] = [512, 519, 768, 769, 776, 778, 823, 65534];
-/// A link header that nobody wrote: no addresses.
-const NO_ADDRESSES: [u8; 12] = [0; 12];
+/// Link headers that nobody wrote, for IPv4 and IPv6.
 const NO_HEADERS: [[u8; 14]; 2] = [no_header(0x0800), no_header(0x86dd)];
 
 const fn no_header(ethertype: u16) -> [u8; 14] {
@@ -61,7 +60,8 @@ pub struct Capture {
 /// One device and direction. What is first here is dropped first.
 #[derive(Debug)]
 struct Place {
-    hook: Hook,
+    /// Held, not read.
+    _hook: Hook,
     tap: Tap,
     /// The TAP device's number.
     number: u32,
@@ -81,9 +81,9 @@ struct Out {
 
 /// Lets what is sent by a device of ours arrive at another.
 #[derive(Debug)]
-#[expect(dead_code, reason = "they are held, not read")]
 struct Back {
-    hook: Hook,
+    /// Held, not read.
+    _hook: Hook,
     tap: Tap,
 }
 
@@ -194,7 +194,7 @@ impl Place {
         let number = links.index(tap.name())?;
         let hook = Hook::attach(way, device, egress, &programs::take(number, egress)?)?;
         tap.outlive(&hook)?;
-        Ok(Place { hook, tap, number, link_header, out: Out { sender, back }, leaving: Vec::new() })
+        Ok(Place { _hook: hook, tap, number, link_header, out: Out { sender, back }, leaving: Vec::new() })
     }
 
     /// Sends what was collected, and says how much of it went.
@@ -232,7 +232,7 @@ impl Back {
         let number = links.index(tap.name())?;
         let hook = Hook::attach(way, number, true, &programs::put_back(device)?)?;
         tap.outlive(&hook)?;
-        Ok(Back { hook, tap })
+        Ok(Back { _hook: hook, tap })
     }
 }
 
@@ -272,8 +272,13 @@ impl Door for Capture {
 
     fn pass(&mut self, ticket: u32, leaving: &Leaving<'_>) -> io::Result<Passed> {
         let slot = self.slots.give_back(ticket)?;
-        let place = &mut self.places[slot.place];
-        if !slot.change(place.link_header, leaving) {
+        let link_header = self.places[slot.place].link_header;
+        let Some(place) = self.places.get_mut(leaving.place).filter(|place| place.link_header == link_header) else {
+            self.slots.release(ticket);
+            self.counts.full += 1;
+            return Ok(Passed::Full);
+        };
+        if !slot.change(link_header, leaving) {
             self.counts.unchanged += 1;
         }
         place.leaving.push(ticket);
@@ -289,6 +294,12 @@ impl Door for Capture {
         self.slots.release(ticket);
         self.counts.lost += 1;
         Ok(())
+    }
+
+    fn copy(&mut self, ticket: u32) -> Option<u32> {
+        let copy = self.slots.copy(ticket)?;
+        self.counts.taken += 1;
+        Some(copy)
     }
 
     fn flush(&mut self) -> io::Result<()> {
