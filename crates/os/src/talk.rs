@@ -111,27 +111,6 @@ impl Talk {
         }
     }
 
-    /// Asks for one thing.
-    ///
-    /// # Errors
-    /// The socket's, and the kernel's refusal.
-    pub fn get(&mut self, kind: u16, body: &[u8]) -> io::Result<Told> {
-        self.send(kind, NLM_F_REQUEST, body)?;
-        loop {
-            let (length, _) = rustix::net::recv(&self.socket, &mut self.buffer[..], RecvFlags::empty())?;
-            for answer in messages(&self.buffer[..length.min(ANSWER)]) {
-                match (answer.sequence == self.sequence, answer.kind) {
-                    (false, _) => {}
-                    (true, NLMSG_ERROR) => {
-                        let errno = refusal(&answer).map_or(0, |refused| refused.errno);
-                        return Err(io::Error::from_raw_os_error(errno));
-                    }
-                    (true, kind) => return Ok(Told { kind, body: answer.body.to_vec() }),
-                }
-            }
-        }
-    }
-
     /// Sends messages in one piece. One of them asks to be acknowledged and says by that that the kernel came to its end; of the others only
     /// refusals come back, beside the place of the refused. Whether what follows a refusal was done all the same is the kernel's affair:
     /// netfilter's batches are undone, traffic control's messages are not.
@@ -179,6 +158,27 @@ impl Talk {
             Some(refused) => Ok(Err(refused)),
             None if ended => Ok(Ok(())),
             None => Err(io::Error::other("the kernel did not acknowledge the messages")),
+        }
+    }
+
+    /// Asks for one thing.
+    ///
+    /// # Errors
+    /// The socket's, and the kernel's refusal.
+    pub fn get(&mut self, kind: u16, body: &[u8]) -> io::Result<Told> {
+        self.send(kind, NLM_F_REQUEST, body)?;
+        loop {
+            let (length, _) = rustix::net::recv(&self.socket, &mut self.buffer[..], RecvFlags::empty())?;
+            for answer in messages(&self.buffer[..length.min(ANSWER)]) {
+                match (answer.sequence == self.sequence, answer.kind) {
+                    (false, _) => {}
+                    (true, NLMSG_ERROR) => {
+                        let errno = refusal(&answer).map_or(0, |refused| refused.errno);
+                        return Err(io::Error::from_raw_os_error(errno));
+                    }
+                    (true, kind) => return Ok(Told { kind, body: answer.body.to_vec() }),
+                }
+            }
         }
     }
 

@@ -77,7 +77,6 @@ fn set_up(me: usize) -> io::Result<()> {
 
 /// What becomes of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(dead_code, reason = "used by what follows")]
 pub(crate) enum Fate {
     Pass,
     Lose,
