@@ -5,6 +5,7 @@ pub mod capture;
 pub mod check;
 pub mod compare;
 mod courses;
+pub mod daemon;
 mod dissect;
 mod errands;
 pub mod expect;

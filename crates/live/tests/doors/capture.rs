@@ -90,7 +90,7 @@ fn nothing_is_left_behind() {
         assert_eq!(links(&wire.near).len(), before.len() + 3, "two ways in, and one back");
         keeper.end().expect("the door stands");
         assert_eq!(links(&wire.near), before);
-        assert_eq!(wire.near.go(|| qdiscs_of_traffic_control()).expect("place"), 0, "{way:?}");
+        assert_eq!(wire.near.go(qdiscs_of_traffic_control).expect("place"), 0, "{way:?}");
         assert_eq!(ping(&wire.far, address(ADDRESSES[1]), NO_MORE, 56), Some(1), "{way:?}");
     }
 }
