@@ -7,6 +7,7 @@
 //! The user-space back end: a [`door`] takes packets out of the kernel's hands, the [`engine`] decides when each may go on.
 
 pub mod attribute;
+pub mod daemon;
 pub mod decode;
 pub mod door;
 pub mod encode;

@@ -4,9 +4,12 @@
 //! Nothing here knows what traffic control is: a sandbox runs a program, a link has a name and a kind.
 
 pub mod apart;
+pub mod bpf;
 pub mod interrupt;
 pub mod netlink;
 pub mod news;
+pub mod offload;
+pub mod packet_socket;
 pub mod place;
 pub mod poll;
 pub mod process;
@@ -14,6 +17,7 @@ pub mod sandbox;
 pub mod service;
 pub mod socket;
 pub mod talk;
+pub mod tap;
 pub mod tun;
 pub mod turn;
 pub mod wait;

@@ -161,6 +161,27 @@ impl Talk {
         }
     }
 
+    /// Asks for one thing.
+    ///
+    /// # Errors
+    /// The socket's, and the kernel's refusal.
+    pub fn get(&mut self, kind: u16, body: &[u8]) -> io::Result<Told> {
+        self.send(kind, NLM_F_REQUEST, body)?;
+        loop {
+            let (length, _) = rustix::net::recv(&self.socket, &mut self.buffer[..], RecvFlags::empty())?;
+            for answer in messages(&self.buffer[..length.min(ANSWER)]) {
+                match (answer.sequence == self.sequence, answer.kind) {
+                    (false, _) => {}
+                    (true, NLMSG_ERROR) => {
+                        let errno = refusal(&answer).map_or(0, |refused| refused.errno);
+                        return Err(io::Error::from_raw_os_error(errno));
+                    }
+                    (true, kind) => return Ok(Told { kind, body: answer.body.to_vec() }),
+                }
+            }
+        }
+    }
+
     /// Asks for all there is of something.
     ///
     /// # Errors

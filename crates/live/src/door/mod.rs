@@ -5,6 +5,10 @@
 //!
 //! A packet has a *ticket* from [`Door::receive`] until [`Door::pass`] or [`Door::lose`]: taken = passed + full + lost + held, always.
 
+pub mod capture;
+mod octets;
+mod slots;
+
 use std::io;
 use std::os::fd::BorrowedFd;
 
@@ -118,7 +122,7 @@ pub trait Door {
     /// As for `pass`.
     fn lose(&mut self, ticket: u32) -> io::Result<()>;
 
-    /// Another ticket for the same octets, for a packet that was mirrored or doubled; `None`: this door cannot.
+    /// Another ticket for the same octets, for a packet that was mirrored or doubled, counted as taken; `None`: this door cannot, or has no room.
     fn copy(&mut self, ticket: u32) -> Option<u32> {
         let _ = ticket;
         None
@@ -144,4 +148,9 @@ pub trait Door {
 
     /// What this door cannot do, for people: one sentence each.
     fn cannot(&self) -> &'static [&'static str];
+}
+
+/// What is said to whoever has a wrong ticket.
+fn nobody_holds(ticket: u32) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, format!("nobody holds the packet with ticket {ticket}"))
 }

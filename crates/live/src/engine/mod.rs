@@ -11,7 +11,7 @@ mod size;
 mod watch;
 
 pub use size::link_rate;
-pub use watch::{Fate, Met, Sojourn, Watch};
+pub use watch::{Captured, ClassSeen, Fate, Met, Sojourn, Watch};
 
 use crate::door::{Came, Direction, Door, Leaving, Passed, Spot};
 use std::io;
@@ -68,6 +68,8 @@ pub struct Engine {
     incoming: Vec<(Pkt, usize)>,
     counts: Counts,
     watch: Option<Watch>,
+    /// The kernel's numbers of devices, for those who hear of them by number.
+    numbers: Vec<(u32, String)>,
 }
 
 impl Engine {
@@ -90,6 +92,7 @@ impl Engine {
             incoming: Vec::with_capacity(BATCH),
             counts: Counts::default(),
             watch: None,
+            numbers: Vec::new(),
         };
         engine.settle_in(places);
         engine
@@ -191,6 +194,28 @@ impl Engine {
         let waiting = self.held.iter_mut().filter_map(|held| held.ticket.take()).count() as u64;
         self.counts.nowhere += waiting;
         waiting
+    }
+
+    /// The kernel knows these devices by these numbers.
+    pub fn number(&mut self, numbers: Vec<(u32, String)>) {
+        self.numbers = numbers;
+    }
+
+    /// The device that the kernel knows by a number.
+    pub fn numbered(&self, index: u32) -> Option<&str> {
+        self.numbers.iter().find(|(number, _)| *number == index).map(|(_, name)| name.as_str())
+    }
+
+    /// The kernel calls a device otherwise now.
+    pub fn renamed(&mut self, index: u32, name: &str) {
+        if let Some((_, known)) = self.numbers.iter_mut().find(|(number, _)| *number == index) {
+            name.clone_into(known);
+        }
+    }
+
+    /// What is known of a device.
+    pub fn spec(&self, name: &str) -> Option<DeviceSpec> {
+        Some(self.gateway.spec(self.gateway.device(name)?))
     }
 
     /// What was done so far.

@@ -1,0 +1,220 @@
+//! Our programs in tc's hooks, gone with whoever hung them there.
+//!
+//! What hangs in a hook only jumps through a table, the [`Gate`]. When its owner dies, the kernel closes the table before the devices that it leads to, and
+//! empties it for all hooks at once: from then on everything passes as if nobody had been there.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::Arc;
+
+use tidegate_os::bpf::{Instruction, Jump, Link, Program, Reg};
+use tidegate_os::talk::Talk;
+use tidegate_os::tap::Tap;
+
+use crate::attribute::{self, Attributes, words};
+
+/// How a program is hung into a hook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// A link of its own (Linux 6.6): gone when its descriptor is closed.
+    Link,
+    /// A filter of `clsact`. It stays when we are killed, and lets everything pass; whoever opens the door again there takes it away.
+    Filter,
+}
+
+/// The table that all hooks of a door jump through.
+#[derive(Debug)]
+pub(super) struct Gate {
+    table: Jump,
+    way: Way,
+    next: u32,
+    /// Of the devices that have filters of ours.
+    roots: Vec<Arc<Root>>,
+}
+
+/// A program in a hook.
+#[derive(Debug)]
+pub(super) enum Hook {
+    Link { _held: Link },
+    Filter { _held: Filter },
+}
+
+/// A filter of ours, which goes again.
+#[derive(Debug)]
+pub(super) struct Filter {
+    root: Arc<Root>,
+    parent: u32,
+}
+
+/// A device's clsact; it goes after the last filter of ours if it was us who made it.
+#[derive(Debug)]
+struct Root {
+    device: u32,
+    ours: bool,
+}
+
+const RTM_NEWQDISC: u16 = 36;
+const RTM_DELQDISC: u16 = 37;
+const RTM_NEWTFILTER: u16 = 44;
+const RTM_DELTFILTER: u16 = 45;
+const RTM_GETTFILTER: u16 = 46;
+const RTM_GETSTATS: u16 = 94;
+/// A request that is acknowledged.
+const ASK: u16 = 0x5;
+const CREATE: u16 = 0x400;
+const EXCLUSIVE: u16 = 0x200;
+const TCA_KIND: u16 = 1;
+const TCA_OPTIONS: u16 = 2;
+const TCA_BPF_FD: u16 = 6;
+const TCA_BPF_NAME: u16 = 7;
+const TCA_BPF_FLAGS: u16 = 8;
+/// What the program answers is what becomes of the packet.
+const DIRECT_ACTION: u32 = 1;
+/// Where clsact hangs.
+const CLSACT: u32 = 0xffff_fff1;
+const CLSACT_HANDLE: u32 = 0xffff_0000;
+const INGRESS: u32 = 0xffff_fff2;
+const EGRESS: u32 = 0xffff_fff3;
+/// The preference of our filter: behind those of others.
+const PREFERENCE: u32 = 49_000;
+/// Preference and protocol (all of them) of our filter.
+const NUMBER: u32 = PREFERENCE << 16 | 0x0300;
+/// What others see in their listings.
+const NAME: &str = "tidegate";
+const TAIL_CALL: i32 = 12;
+/// `__sk_buff->pkt_type`
+const PACKET_TYPE: i16 = 4;
+/// Which statistics are asked for (`IFLA_STATS_LINK_64`), and where among them those lost in sending stand.
+const LINK_64: u32 = 1;
+const TX_DROPPED: usize = 7 * 8;
+/// Octets of `if_stats_msg`.
+const STATS_HEAD: usize = 12;
+
+impl Gate {
+    /// An empty table for so many hooks.
+    pub(super) fn new(way: Way, hooks: u32) -> io::Result<Gate> {
+        Ok(Gate { table: Jump::new(2 * hooks)?, way, next: 0, roots: Vec::new() })
+    }
+
+    /// When we are killed, packets are led nowhere before this device goes.
+    pub(super) fn close_before(&mut self, device: &Tap) -> io::Result<()> {
+        self.table.close_before(device)
+    }
+
+    /// Runs the program for what a device sends (`egress`) or receives.
+    pub(super) fn attach(&mut self, device: u32, egress: bool, program: &Program) -> io::Result<Hook> {
+        let jumping = jump(&self.table, self.next)?;
+        self.table.lead(2 * self.next, program)?;
+        self.table.lead(2 * self.next + 1, program)?;
+        self.next += 1;
+        match self.way {
+            Way::Link => {
+                let link = jumping.attach(device, egress)?;
+                Ok(Hook::Link { _held: link })
+            }
+            Way::Filter => {
+                let root = self.root(device)?;
+                Ok(Hook::Filter { _held: Filter::hang(root, egress, &jumping)? })
+            }
+        }
+    }
+
+    /// The clsact of a device, made if there is none.
+    fn root(&mut self, device: u32) -> io::Result<Arc<Root>> {
+        if let Some(root) = self.roots.iter().find(|root| root.device == device) {
+            return Ok(Arc::clone(root));
+        }
+        let made = ask(&mut Talk::open()?, RTM_NEWQDISC, CREATE | EXCLUSIVE, &clsact(device));
+        // If there is none and none can be made, the filter will say so.
+        let root = Arc::new(Root { device, ours: made.is_ok() });
+        self.roots.push(Arc::clone(&root));
+        Ok(root)
+    }
+}
+
+impl Filter {
+    fn hang(root: Arc<Root>, egress: bool, program: &Program) -> io::Result<Filter> {
+        let mut talk = Talk::open()?;
+        let (device, parent) = (root.device, if egress { EGRESS } else { INGRESS });
+        // One that is left of a door whose owner was killed.
+        let _ = ask(&mut talk, RTM_DELTFILTER, 0, &head(device, 0, parent, NUMBER));
+        ask(&mut talk, RTM_NEWTFILTER, CREATE | EXCLUSIVE, &bpf(device, parent, program))?;
+        Ok(Filter { root, parent })
+    }
+}
+
+impl Drop for Filter {
+    fn drop(&mut self) {
+        // If the device is gone, all this is; if not, an empty table lets everything pass.
+        let Ok(mut talk) = Talk::open() else { return };
+        let _ = ask(&mut talk, RTM_DELTFILTER, 0, &head(self.root.device, 0, self.parent, NUMBER));
+    }
+}
+
+impl Drop for Root {
+    fn drop(&mut self) {
+        let Ok(mut talk) = Talk::open() else { return };
+        if self.ours && !others(&mut talk, self.device) {
+            let _ = ask(&mut talk, RTM_DELQDISC, 0, &clsact(self.device));
+        }
+    }
+}
+
+/// Whether filters hang in a device's clsact.
+fn others(talk: &mut Talk, device: u32) -> bool {
+    [INGRESS, EGRESS].into_iter().any(|parent| {
+        // What cannot be listed is not taken for nothing.
+        talk.dump(RTM_GETTFILTER, &head(device, 0, parent, 0)).map_or(true, |filters| !filters.is_empty())
+    })
+}
+
+/// A program that jumps to a hook's own, and lets pass where nothing is to be jumped to.
+fn jump(table: &Jump, to: u32) -> io::Result<Program> {
+    let mut program = Instruction::table(Reg(2), table).to_vec();
+    // A jump whose aim the kernel knows beforehand is written into the code, and taking it out again lasts tens of milliseconds. So each program stands
+    // in two places, and a bit of the packet, no matter which, says which of them is meant.
+    program.extend([
+        Instruction::load(Reg(3), Reg(1), PACKET_TYPE),
+        Instruction::and(Reg(3), 1),
+        Instruction::add(Reg(3), 2 * to as i32),
+        Instruction::call(TAIL_CALL),
+        Instruction::set(Reg(0), -1),
+        Instruction::end(),
+    ]);
+    Program::load(&program)
+}
+
+fn ask(talk: &mut Talk, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
+    talk.ask(kind, ASK | flags, body)?
+        .map_err(|refused| io::Error::new(io::Error::from_raw_os_error(refused.errno).kind(), refused.to_string()))
+}
+
+/// `tcmsg`
+fn head(device: u32, handle: u32, parent: u32, info: u32) -> Vec<u8> {
+    words(&[0, device, handle, parent, info])
+}
+
+fn clsact(device: u32) -> Vec<u8> {
+    let mut body = head(device, CLSACT_HANDLE, CLSACT, 0);
+    body.extend(Attributes::default().text(TCA_KIND, "clsact").bytes());
+    body
+}
+
+fn bpf(device: u32, parent: u32, program: &Program) -> Vec<u8> {
+    let mut options = Attributes::default();
+    options.u32(TCA_BPF_FD, program.as_fd().as_raw_fd().unsigned_abs()).text(TCA_BPF_NAME, NAME);
+    options.u32(TCA_BPF_FLAGS, DIRECT_ACTION);
+    let mut body = head(device, 1, parent, NUMBER);
+    body.extend(Attributes::default().text(TCA_KIND, "bpf").nest(TCA_OPTIONS, &options).bytes());
+    body
+}
+
+/// Packets that a device of ours had no room for; 0 where nobody can say.
+pub(super) fn lost_before(talk: &mut Talk, device: u32) -> u64 {
+    let told = talk.get(RTM_GETSTATS, &words(&[0, device, LINK_64])).ok();
+    let octets = told.and_then(|told| {
+        let found = attribute::read(told.body.get(STATS_HEAD..)?);
+        found.get(LINK_64 as u16)?.get(TX_DROPPED..TX_DROPPED + 8)?.try_into().ok()
+    });
+    octets.map_or(0, u64::from_ne_bytes)
+}
