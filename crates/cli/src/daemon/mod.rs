@@ -8,6 +8,7 @@
 
 mod answers;
 pub(crate) mod client;
+mod follow;
 mod machine;
 mod options;
 pub(crate) mod room;
@@ -20,6 +21,7 @@ use crate::intake::{self, ReadOptions};
 use crate::rebind::on_device;
 use answers::Counter;
 use anyhow::{Context, ensure};
+use follow::Which;
 use machine::{START, Wanted};
 use room::Room;
 use std::fs::File;
@@ -46,7 +48,11 @@ const PRIORITY: i32 = 50;
 
 /// Plays `tidegate daemon`.
 pub fn command(options: &Options) -> ExitCode {
-    match run(options) {
+    let done = match Which::of(options) {
+        Some(which) => follow::follow(options, &which),
+        None => run(options),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("tidegate daemon: {error:#}");
