@@ -8,6 +8,7 @@
 
 mod answers;
 pub(crate) mod client;
+mod follow;
 mod machine;
 mod options;
 pub(crate) mod room;
@@ -20,6 +21,7 @@ use crate::intake::{self, ReadOptions};
 use crate::rebind::on_device;
 use answers::Counter;
 use anyhow::{Context, ensure};
+use follow::Which;
 use machine::{START, Wanted};
 use room::Room;
 use std::fs::File;
@@ -46,7 +48,11 @@ const PRIORITY: i32 = 50;
 
 /// Plays `tidegate daemon`.
 pub fn command(options: &Options) -> ExitCode {
-    match run(options) {
+    let done = match Which::of(options) {
+        Some(which) => follow::follow(options, &which),
+        None => run(options),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("tidegate daemon: {error:#}");
@@ -134,9 +140,7 @@ fn locks(room: &Room, wanted: &Wanted) -> anyhow::Result<Vec<Alone>> {
 
 fn engine(wanted: &Wanted, memory: usize) -> Engine {
     let devices: Vec<_> = wanted.devices.iter().map(|(link, spec)| (link.name.clone(), *spec)).collect();
-    let mut engine = Engine::new(&devices, &wanted.spots, memory, seed());
-    engine.number(wanted.devices.iter().map(|(link, _)| (link.index, link.name.clone())).collect());
-    engine
+    Engine::new(&devices, &wanted.spots, memory, seed())
 }
 
 /// What nobody outside can guess: who knows the keys of hashes can have flows meet in one queue.

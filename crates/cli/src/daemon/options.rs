@@ -20,9 +20,12 @@ pub struct Options {
     /// Arguments for a script.
     #[arg(long = "arg", value_name = "WORD", allow_hyphen_values = true)]
     pub args: Vec<String>,
-    /// Run it on this device instead of the one that it names.
+    /// Run it on this device instead of the one that it names. With `*` or `?`: on every device whose name fits, as they come and go.
     #[arg(long, value_name = "DEV")]
     pub dev: Option<String>,
+    /// Run it on the outer end of each veth device of this process's network namespace: a container's, until it ends.
+    #[arg(long, value_name = "PID", conflicts_with = "dev")]
+    pub pid: Option<u32>,
     /// By which door packets come.
     #[arg(long, value_enum, default_value_t)]
     pub door: DoorKind,
