@@ -19,6 +19,7 @@ pub(crate) use start::{start, stop};
 
 use crate::intake::{self, ReadOptions};
 use crate::rebind::on_device;
+use crate::session::{self, Ssh};
 use answers::Counter;
 use anyhow::{Context, ensure};
 use follow::Which;
@@ -35,7 +36,7 @@ use tidegate_live::Netfilter;
 use tidegate_live::daemon::{self, Clock, Desk, control};
 use tidegate_live::door::Spot;
 use tidegate_live::encode::nft;
-use tidegate_live::engine::{Engine, link_rate};
+use tidegate_live::engine::{Engine, Session, link_rate};
 use tidegate_os::interrupt;
 use tidegate_os::service::{self, Alone};
 use tidegate_os::turn::Turn;
@@ -71,6 +72,9 @@ fn run(options: &Options) -> anyhow::Result<()> {
     let _alone = locks(&room, &wanted)?;
     let _marks = marks(&wanted)?;
     let mut engine = engine(&wanted, options.memory);
+    if !options.strict {
+        engine.never_starve(session::ssh().map(|Ssh { here, there }| Session { here, there }));
+    }
     let (desk, errands) = Desk::new()?;
     ends_when_asked(desk.clone())?;
     let counter = Counter {
