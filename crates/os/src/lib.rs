@@ -4,13 +4,20 @@
 //! Nothing here knows what traffic control is: a sandbox runs a program, a link has a name and a kind.
 
 pub mod apart;
+pub mod bpf;
 pub mod interrupt;
 pub mod netlink;
+pub mod news;
+pub mod offload;
+pub mod packet_socket;
 pub mod place;
 pub mod poll;
 pub mod process;
 pub mod sandbox;
+pub mod service;
 pub mod socket;
 pub mod talk;
+pub mod tap;
 pub mod tun;
 pub mod turn;
+pub mod wait;

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
@@ -28,7 +28,12 @@ const IFLA_MTU: u16 = 4;
 const IFLA_TXQLEN: u16 = 13;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_GSO_MAX_SEGS: u16 = 40;
+const IFLA_NET_NS_FD: u16 = 28;
 const IFLA_INFO_KIND: u16 = 1;
+const IFLA_INFO_DATA: u16 = 2;
+const VETH_INFO_PEER: u16 = 1;
+/// Octets of `ifinfomsg`.
+const INFO: usize = 16;
 const IFF_UP: u32 = 1;
 /// Nobody on it is asked for his address.
 const IFF_NOARP: u32 = 0x80;
@@ -98,6 +103,23 @@ impl Links {
     pub fn create_like(&mut self, name: &str, kind: &str, txqlen: u32) -> io::Result<()> {
         let first = self.create(name, kind, txqlen);
         STAND_INS.iter().fold(first, |made, other| made.or_else(|_| self.create(name, other, txqlen)))
+    }
+
+    /// Creates two links of Ethernet that are each other's wire, the second in another network namespace (a descriptor of it), and brings up the first.
+    ///
+    /// # Errors
+    /// As for [`Links::create`].
+    pub fn pair(&mut self, name: &str, other: &str, there: &impl AsFd) -> io::Result<()> {
+        let mut peer = vec![0; INFO];
+        name_attribute(&mut peer, other)?;
+        attribute(&mut peer, IFLA_NET_NS_FD, &there.as_fd().as_raw_fd().to_ne_bytes());
+        let (mut data, mut info, mut attributes) = (Vec::new(), Vec::new(), Vec::new());
+        attribute(&mut data, VETH_INFO_PEER, &peer);
+        attribute(&mut info, IFLA_INFO_KIND, b"veth");
+        attribute(&mut info, IFLA_INFO_DATA, &data);
+        name_attribute(&mut attributes, name)?;
+        attribute(&mut attributes, IFLA_LINKINFO, &info);
+        self.ask(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0, Some(true), &attributes)
     }
 
     /// Deletes the link.

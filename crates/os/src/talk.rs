@@ -4,12 +4,14 @@ use std::fmt;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use rustix::net::netlink::SocketAddrNetlink;
+use rustix::io::Errno;
+use rustix::net::netlink::{self, SocketAddrNetlink};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 const NLM_F_REQUEST: u16 = 0x1;
+const NLM_F_ACK: u16 = 0x4;
 const NLM_F_DUMP: u16 = 0x300;
 /// The answer has attributes behind the refused message's head.
 const NLM_F_ACK_TLVS: u16 = 0x200;
@@ -72,7 +74,19 @@ impl Talk {
     /// # Errors
     /// What `socket(2)` reports.
     pub fn open() -> io::Result<Talk> {
-        let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+        Talk::over(None)
+    }
+
+    /// Opens one with netfilter.
+    ///
+    /// # Errors
+    /// What `socket(2)` reports.
+    pub fn open_netfilter() -> io::Result<Talk> {
+        Talk::over(Some(netlink::NETFILTER))
+    }
+
+    fn over(protocol: Option<rustix::net::Protocol>) -> io::Result<Talk> {
+        let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol)?;
         for option in [NETLINK_CAP_ACK, NETLINK_EXT_ACK] {
             // A kernel that cannot do this (before 4.12) answers with numbers alone.
             let _ = switch_on(&socket, option);
@@ -92,6 +106,77 @@ impl Talk {
             for answer in messages(&self.buffer[..length.min(ANSWER)]) {
                 if answer.sequence == self.sequence && answer.kind == NLMSG_ERROR {
                     return Ok(refusal(&answer).map_or(Ok(()), Err));
+                }
+            }
+        }
+    }
+
+    /// Sends messages in one piece. One of them asks to be acknowledged and says by that that the kernel came to its end; of the others only
+    /// refusals come back, beside the place of the refused. Whether what follows a refusal was done all the same is the kernel's affair:
+    /// netfilter's batches are undone, traffic control's messages are not.
+    ///
+    /// # Errors
+    /// The socket's, or the kernel did not come to the end of them.
+    pub fn send_all<'m>(
+        &mut self,
+        all: impl IntoIterator<Item = (u16, u16, &'m [u8])>,
+    ) -> io::Result<Result<(), (usize, Refused)>> {
+        let first = self.sequence.wrapping_add(1);
+        let (mut octets, mut awaited) = (Vec::new(), first);
+        for (kind, flags, body) in all {
+            self.write(&mut octets, kind, flags, body)?;
+            if flags & NLM_F_ACK != 0 {
+                awaited = self.sequence;
+            }
+        }
+        rustix::net::sendto(&self.socket, &octets, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+        let mut refused: Option<(usize, Refused)> = None;
+        let mut ended = false;
+        // The kernel has answered by the time that the messages are sent, so nothing is waited for.
+        loop {
+            let length = match rustix::net::recv(&self.socket, &mut self.buffer[..], RecvFlags::DONTWAIT) {
+                Ok((length, _)) => length,
+                Err(Errno::AGAIN) => break,
+                Err(error) => return Err(error.into()),
+            };
+            for answer in messages(&self.buffer[..length.min(ANSWER)]) {
+                let at = answer.sequence.wrapping_sub(first) as usize;
+                if answer.kind != NLMSG_ERROR || answer.sequence.wrapping_sub(first) > self.sequence.wrapping_sub(first)
+                {
+                    continue;
+                }
+                ended |= answer.sequence == awaited;
+                if let Some(refusal) = refusal(&answer) {
+                    refused = Some(match refused {
+                        Some(earlier) if earlier.0 <= at => earlier,
+                        _ => (at, refusal),
+                    });
+                }
+            }
+        }
+        match refused {
+            Some(refused) => Ok(Err(refused)),
+            None if ended => Ok(Ok(())),
+            None => Err(io::Error::other("the kernel did not acknowledge the messages")),
+        }
+    }
+
+    /// Asks for one thing.
+    ///
+    /// # Errors
+    /// The socket's, and the kernel's refusal.
+    pub fn get(&mut self, kind: u16, body: &[u8]) -> io::Result<Told> {
+        self.send(kind, NLM_F_REQUEST, body)?;
+        loop {
+            let (length, _) = rustix::net::recv(&self.socket, &mut self.buffer[..], RecvFlags::empty())?;
+            for answer in messages(&self.buffer[..length.min(ANSWER)]) {
+                match (answer.sequence == self.sequence, answer.kind) {
+                    (false, _) => {}
+                    (true, NLMSG_ERROR) => {
+                        let errno = refusal(&answer).map_or(0, |refused| refused.errno);
+                        return Err(io::Error::from_raw_os_error(errno));
+                    }
+                    (true, kind) => return Ok(Told { kind, body: answer.body.to_vec() }),
                 }
             }
         }
@@ -125,16 +210,23 @@ impl Talk {
     }
 
     fn send(&mut self, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
+        let mut message = Vec::with_capacity(HEAD + body.len());
+        self.write(&mut message, kind, flags, body)?;
+        rustix::net::sendto(&self.socket, &message, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+        Ok(())
+    }
+
+    /// Writes a message behind others, with the next number.
+    fn write(&mut self, message: &mut Vec<u8>, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
         self.sequence = self.sequence.wrapping_add(1);
         let length = u32::try_from(HEAD + body.len()).map_err(io::Error::other)?;
-        let mut message = Vec::with_capacity(HEAD + body.len());
         message.extend(length.to_ne_bytes());
         message.extend(kind.to_ne_bytes());
         message.extend(flags.to_ne_bytes());
         message.extend(self.sequence.to_ne_bytes());
         message.extend(0_u32.to_ne_bytes());
         message.extend(body);
-        rustix::net::sendto(&self.socket, &message, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+        message.resize(message.len().next_multiple_of(4), 0);
         Ok(())
     }
 }
@@ -147,15 +239,15 @@ fn switch_on(socket: &OwnedFd, option: i32) -> io::Result<()> {
 }
 
 /// One message of an answer.
-struct Answer<'b> {
-    kind: u16,
+pub(crate) struct Answer<'b> {
+    pub(crate) kind: u16,
     flags: u16,
     sequence: u32,
-    body: &'b [u8],
+    pub(crate) body: &'b [u8],
 }
 
 /// The messages of an answer; what is cut short ends them.
-fn messages(mut octets: &[u8]) -> impl Iterator<Item = Answer<'_>> {
+pub(crate) fn messages(mut octets: &[u8]) -> impl Iterator<Item = Answer<'_>> {
     std::iter::from_fn(move || {
         let head = octets.get(..HEAD)?;
         let length = u32::from_ne_bytes([head[0], head[1], head[2], head[3]]) as usize;

@@ -291,6 +291,13 @@ impl Pool {
         }
     }
 
+    /// Somebody wants to know when what is in a slot now is released: the same as [`Meta::watched`], for whoever has no ticket.
+    pub fn watch_slot(&mut self, slot: usize) {
+        if let Some(meta) = self.meta.get_mut(slot) {
+            meta.watched = true;
+        }
+    }
+
     /// The copies made since this was last asked, each with the slot of the packet that it is a copy of, in their order.
     #[inline]
     pub fn take_copied(&mut self) -> impl Iterator<Item = (usize, usize)> {

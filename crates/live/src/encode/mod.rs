@@ -3,6 +3,7 @@
 mod action;
 mod class;
 mod filter;
+pub mod nft;
 mod qdisc;
 mod rate;
 

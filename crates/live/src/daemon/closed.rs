@@ -1,0 +1,42 @@
+//! No door at all: while the device is gone.
+
+use crate::door::{Came, Door, DoorCounts, Leaving, Passed};
+use std::io;
+use std::os::fd::BorrowedFd;
+
+/// Nothing comes, and nothing goes.
+pub(super) struct Closed;
+
+impl Door for Closed {
+    fn receive(&mut self, _: usize, _: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {
+        Ok(0)
+    }
+
+    fn pass(&mut self, _: u32, _: &Leaving<'_>) -> io::Result<Passed> {
+        Ok(Passed::Full)
+    }
+
+    fn lose(&mut self, _: u32) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn handles(&self) -> Vec<BorrowedFd<'_>> {
+        Vec::new()
+    }
+
+    fn counts(&self) -> DoorCounts {
+        DoorCounts::default()
+    }
+
+    fn split(&mut self, _: bool) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn cannot(&self) -> &'static [&'static str] {
+        &["anything: its device is gone"]
+    }
+}

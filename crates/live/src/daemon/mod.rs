@@ -1,0 +1,289 @@
+//! The daemon: an engine, its door and the clock in one thread that sleeps when nothing is due; everybody else gives it errands.
+//!
+//! ```text
+//! door ─┐                     ┌─ Desk::ask(errand) ◀── control socket (control.rs), one thread for each who asks
+//! news ─┼─▶ run: turn, errands, wait
+//! clock ┘
+//! ```
+//! A door that breaks because its device is gone is opened again when the device is back; meanwhile errands are answered and the machine keeps what
+//! it was told.
+
+mod closed;
+pub mod control;
+
+use crate::door::Door;
+use crate::engine::Engine;
+use closed::Closed;
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+use tidegate_gateway::{Gateway, World};
+use tidegate_os::news::{Bulletin, News};
+use tidegate_os::turn;
+use tidegate_os::wait::Waiter;
+use tidegate_packet::Time;
+use tidegate_policy::{LinkOp, Op, TcError};
+
+/// How long a door that cannot be opened is left alone, if there is no news of its device.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Errands done before packets have their turn again.
+const ERRANDS: usize = 16;
+/// What is waited for, beside the door.
+const NEWS: u64 = 0;
+const ERRAND: u64 = 1;
+const DOOR: u64 = 2;
+
+/// What somebody has the daemon's thread do.
+type Errand = Box<dyn FnOnce(&mut Running<'_>) + Send>;
+
+/// The daemon is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone;
+
+/// Where errands are given.
+#[derive(Clone, Debug)]
+pub struct Desk {
+    errands: mpsc::SyncSender<Errand>,
+    bell: Arc<UnixStream>,
+}
+
+/// Errands that may wait.
+const WAITING: usize = 64;
+
+impl Desk {
+    /// A desk, and what the daemon hears of it by.
+    ///
+    /// # Errors
+    /// No pair of sockets can be had.
+    pub fn new() -> io::Result<(Desk, Errands)> {
+        let (errands, to_do) = mpsc::sync_channel(WAITING);
+        let (bell, heard) = UnixStream::pair()?;
+        bell.set_nonblocking(true)?;
+        heard.set_nonblocking(true)?;
+        Ok((Desk { errands, bell: Arc::new(bell) }, Errands { to_do, heard }))
+    }
+
+    /// Has the daemon do something between two packets, and waits for what it comes to.
+    ///
+    /// # Errors
+    /// The daemon has ended.
+    pub fn ask<R: Send + 'static>(
+        &self,
+        errand: impl FnOnce(&mut Running<'_>) -> R + Send + 'static,
+    ) -> Result<R, Gone> {
+        let (tell, told) = mpsc::sync_channel(1);
+        let errand: Errand = Box::new(move |running| {
+            let _ = tell.send(errand(running));
+        });
+        self.errands.send(errand).map_err(|_| Gone)?;
+        // A bell that has rung so often that no room is left will be heard.
+        let _ = (&*self.bell).write(&[0]);
+        told.recv().map_err(|_| Gone)
+    }
+}
+
+/// The other side of a [`Desk`].
+#[derive(Debug)]
+pub struct Errands {
+    to_do: mpsc::Receiver<Errand>,
+    heard: UnixStream,
+}
+
+/// The daemon as an errand finds it.
+pub struct Running<'r> {
+    /// The engine; what changes it goes through [`Running::visit`] and [`Running::apply`].
+    pub engine: &'r mut Engine,
+    door: &'r mut dyn Door,
+    clock: &'r Clock,
+    state: &'r mut State,
+}
+
+/// How the daemon is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// The door's trouble, if it cannot be opened now.
+    pub trouble: Option<String>,
+    /// How often the door was opened.
+    pub openings: u64,
+    /// Nothing more is to be done.
+    ended: bool,
+}
+
+impl Running<'_> {
+    /// Has somebody work with the machine now; see [`Engine::visit`].
+    ///
+    /// # Errors
+    /// The door is broken.
+    pub fn visit<R>(&mut self, work: impl FnOnce(&mut Gateway, World<'_>) -> R) -> io::Result<R> {
+        self.engine.visit(self.door, self.clock.now(), work)
+    }
+
+    /// Carries out operations now; see [`Engine::apply`].
+    ///
+    /// # Errors
+    /// The door is broken.
+    pub fn apply(&mut self, ops: &[Op]) -> io::Result<Result<(), (usize, TcError)>> {
+        self.engine.apply(self.door, self.clock.now(), ops)
+    }
+
+    /// How the daemon is.
+    pub fn state(&self) -> &State {
+        self.state
+    }
+
+    /// What the door has done since it was opened.
+    pub fn door(&self) -> crate::door::DoorCounts {
+        self.door.counts()
+    }
+
+    /// Super-packets come as the packets they stand for from now on, or whole.
+    ///
+    /// # Errors
+    /// This door cannot.
+    pub fn split(&mut self, split: bool) -> io::Result<()> {
+        self.door.split(split)
+    }
+
+    /// The daemon ends: what waits leaves at once.
+    pub fn end(&mut self) {
+        self.state.ended = true;
+    }
+}
+
+/// The time since the daemon began, which no change of the wall's clock alters.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    began: Instant,
+    start: Time,
+}
+
+impl Clock {
+    /// From `start` on, which is now.
+    pub fn new(start: Time) -> Clock {
+        Clock { began: Instant::now(), start }
+    }
+
+    /// Now.
+    pub fn now(&self) -> Time {
+        let since = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        Time(self.start.0.saturating_add(since))
+    }
+}
+
+/// Opens the door: at first, and again when it broke.
+pub type Open<'o> = dyn FnMut() -> io::Result<Box<dyn Door>> + 'o;
+
+/// Goes on until an errand ends it. `open` is asked for the door at once, and must be able to give one the first time; `opened` hears
+/// of it.
+///
+/// # Errors
+/// The door cannot be opened at first, or the system has nothing more to wait by.
+pub fn run(
+    engine: &mut Engine,
+    clock: Clock,
+    open: &mut Open<'_>,
+    errands: &Errands,
+    opened: &mut dyn FnMut(),
+) -> io::Result<()> {
+    turn::wake_on_time();
+    let mut bulletin = Bulletin::open()?;
+    let mut state = State::default();
+    let mut door = open()?;
+    opened();
+    loop {
+        state.openings += 1;
+        state.trouble = None;
+        let broken = serve(engine, &mut *door, clock, errands, &mut bulletin, &mut state, None);
+        let Err(error) = broken else {
+            engine.empty(&mut *door)?;
+            return Ok(());
+        };
+        state.trouble = Some(error.to_string());
+        engine.orphan();
+        drop(door);
+        door = loop {
+            match open() {
+                Ok(door) => break door,
+                Err(error) => state.trouble = Some(error.to_string()),
+            }
+            serve(engine, &mut Closed, clock, errands, &mut bulletin, &mut state, Some(PATIENCE))?;
+            if state.ended {
+                return Ok(());
+            }
+        };
+    }
+}
+
+/// Serves a door until it breaks or an errand ends it all; with `patience`, until news of links came or so long has passed.
+fn serve(
+    engine: &mut Engine,
+    door: &mut dyn Door,
+    clock: Clock,
+    errands: &Errands,
+    bulletin: &mut Bulletin,
+    state: &mut State,
+    patience: Option<Duration>,
+) -> io::Result<()> {
+    let mut waiter = Waiter::new()?;
+    waiter.add(&*bulletin, NEWS)?;
+    waiter.add(&errands.heard, ERRAND)?;
+    for handle in door.handles() {
+        waiter.add(handle, DOOR)?;
+    }
+    let give_up = patience.map(|patience| Instant::now() + patience);
+    loop {
+        let busy = engine.turn(door, clock.now())?;
+        for errand in errands.to_do.try_iter().take(ERRANDS) {
+            errand(&mut Running { engine, door, clock: &clock, state });
+        }
+        if state.ended {
+            return Ok(());
+        }
+        if busy {
+            continue;
+        }
+        let due = engine.due().map(|due| Duration::from_nanos(due.0.saturating_sub(clock.now().0)));
+        let left = give_up.map(|at| at.saturating_duration_since(Instant::now()));
+        let (mut rung, mut told) = (false, false);
+        for number in waiter.wait([due, left].into_iter().flatten().min())? {
+            rung |= number == ERRAND;
+            told |= number == NEWS;
+        }
+        if rung {
+            // However often it rang, all that is to be done is done.
+            let _ = (&errands.heard).read(&mut [0; WAITING]);
+        }
+        if told {
+            let news = bulletin.read()?;
+            hear(engine, door, clock, &news)?;
+        }
+        if patience.is_some() && (told || left == Some(Duration::ZERO)) {
+            return Ok(());
+        }
+    }
+}
+
+/// The machine's devices become as the news say.
+fn hear(engine: &mut Engine, door: &mut dyn Door, clock: Clock, news: &[News]) -> io::Result<()> {
+    for news in news {
+        let News::Is(link) = news else { continue };
+        let was = engine.numbered(link.index).map(str::to_owned);
+        let mut changes = Vec::new();
+        if let Some(was) = was.filter(|was| *was != link.name) {
+            changes.push(Op::Link(LinkOp::Rename { name: was, to: link.name.clone() }));
+            engine.renamed(link.index, &link.name);
+        }
+        if let Some(spec) = engine.spec(&link.name) {
+            let dev = || link.name.clone();
+            changes.extend((spec.mtu != link.mtu).then(|| Op::Mtu { dev: dev(), bytes: link.mtu }));
+            changes.extend(
+                (spec.tx_queue_len != link.txqlen).then(|| Op::TxQueueLen { dev: dev(), packets: link.txqlen }),
+            );
+        }
+        // What the model refuses to become stays as it was.
+        let _ = engine.apply(door, clock.now(), &changes)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,330 @@
+//! The capturing door: every packet of a device, whatever its protocol, whole super-packets too.
+//!
+//! A program in tc's hook leads packets to a TAP device of ours, where they are read. What leaves goes out by a packet socket, past the device's
+//! own disciplines and filters; what arrives is handed back by a second device of ours ([`programs`]).
+//!
+//! Nothing dies with us: the hook is gone with its owner (see [`hook`]), and is gone before the TAP device is.
+
+mod hook;
+mod programs;
+
+use std::cell::RefCell;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use tidegate_os::netlink::{Change, Links};
+use tidegate_os::packet_socket::{Frame, Sender};
+use tidegate_os::place;
+use tidegate_os::talk::Talk;
+use tidegate_os::tap::{Carries, Tap};
+
+use super::slots::{Slot, Slots};
+use super::{Came, Direction, Door, DoorCounts, Leaving, Passed, Spot, octets};
+use hook::Hook;
+pub use hook::Way;
+
+/// What our devices are called.
+const NAME: &str = "tidegate%d";
+/// Packets that may wait before the door: 50 ms at 200,000 a second.
+const WAITING: u32 = 10_000;
+/// Packets that are read of one place before the next has its turn.
+const TURN: usize = 32;
+/// Frames that are collected at most.
+const COLLECTED: usize = 64;
+/// Kinds of hardware whose frames begin with Ethernet's header: Ethernet and the loopback.
+const ETHERNET: [u16; 2] = [1, 772];
+/// Those that carry IP and nothing before it: PPP, raw IP, tunnels, TUN.
+const PACKETS: [u16; 8] = [512, 519, 768, 769, 776, 778, 823, 65534];
+/// A link header that nobody wrote: no addresses.
+const NO_ADDRESSES: [u8; 12] = [0; 12];
+const NO_HEADERS: [[u8; 14]; 2] = [no_header(0x0800), no_header(0x86dd)];
+
+const fn no_header(ethertype: u16) -> [u8; 14] {
+    let mut header = [0; 14];
+    [header[12], header[13]] = ethertype.to_be_bytes();
+    header
+}
+
+/// The door.
+#[derive(Debug)]
+pub struct Capture {
+    places: Vec<Place>,
+    slots: Slots,
+    counts: DoorCounts,
+    /// Who is asked first: everybody has his turn.
+    next: usize,
+    /// Frames collected.
+    collected: usize,
+    talk: RefCell<Talk>,
+}
+
+/// One device and direction. What is first here is dropped first.
+#[derive(Debug)]
+struct Place {
+    hook: Hook,
+    tap: Tap,
+    /// The TAP device's number.
+    number: u32,
+    link_header: u32,
+    out: Out,
+    /// Tickets on their way out.
+    leaving: Vec<u32>,
+}
+
+/// The way out.
+#[derive(Debug)]
+struct Out {
+    sender: Sender,
+    /// How it arrives.
+    back: Option<Back>,
+}
+
+/// Lets what is sent by a device of ours arrive at another.
+#[derive(Debug)]
+#[expect(dead_code, reason = "they are held, not read")]
+struct Back {
+    hook: Hook,
+    tap: Tap,
+}
+
+impl Capture {
+    /// Opens the door at these places, in the network namespace of the calling thread; the best way that the kernel has.
+    ///
+    /// # Errors
+    /// Which device, what could not be done with it, and why: there is no such device, its frames are of a kind that is not known here, the kernel has no BPF
+    /// or no TUN, or we may not. What was done until then is undone.
+    pub fn open(spots: &[Spot]) -> io::Result<Capture> {
+        Capture::by(Way::Link, spots).or_else(|first| match first.kind() {
+            // A kernel before 6.6 does not know links of programs.
+            io::ErrorKind::InvalidInput => Capture::by(Way::Filter, spots),
+            _ => Err(first),
+        })
+    }
+
+    /// The same by one way.
+    ///
+    /// # Errors
+    /// As for [`Capture::open`].
+    pub fn by(way: Way, spots: &[Spot]) -> io::Result<Capture> {
+        let places = spots.iter().map(|spot| Place::open(way, spot).map_err(|error| told(spot, error)));
+        Ok(Capture {
+            places: places.collect::<io::Result<_>>()?,
+            slots: Slots::default(),
+            counts: DoorCounts::default(),
+            next: 0,
+            collected: 0,
+            talk: RefCell::new(Talk::open()?),
+        })
+    }
+
+    /// Reads what has come to one place.
+    fn read(&mut self, at: usize, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {
+        let mut taken = 0;
+        while taken < most {
+            let place = &self.places[at];
+            let Some(ticket) = self.slots.read(|into| place.tap.read(into))? else { break };
+            match unwrap(self.slots.slot_mut(ticket)) {
+                Some((mark, priority)) => {
+                    self.slots.hold(ticket);
+                    let slot = self.slots.slot_mut(ticket);
+                    slot.place = at;
+                    taken += 1;
+                    self.counts.taken += 1;
+                    take(came(ticket, place.link_header, slot, mark, priority));
+                }
+                None => {
+                    self.counts.malformed += 1;
+                    self.slots.forget(ticket);
+                }
+            }
+        }
+        Ok(taken)
+    }
+}
+
+/// What is told of a packet.
+fn came(ticket: u32, link_header: u32, slot: &Slot, mark: u32, priority: u32) -> Came<'_> {
+    let (frame, len) = (slot.front(), slot.len());
+    let segments = slot.offload.segments(frame, len);
+    Came { ticket, place: slot.place, frame, link_header, len, mark, priority, segments }
+}
+
+/// Takes off what our program put before the frame: mark and priority. `None`: it was not our program that sent it, or it is cut short.
+fn unwrap(slot: &mut Slot) -> Option<(u32, u32)> {
+    let front = slot.front();
+    let word = |at: usize| Some(u32::from_ne_bytes(front.get(at..at + 4)?.try_into().ok()?));
+    let (mark, priority) = (word(0)?, word(4)?);
+    if word(programs::OURS_AT)? == programs::OURS {
+        slot.strip(programs::ROOM);
+        slot.offload = slot.offload.without(programs::ROOM as u16);
+        return Some((mark, priority));
+    }
+    // A tag that the kernel held beside the packet was put behind the twelfth octet of what it took for the frame.
+    let tagged = word(programs::OURS_AT + 4)? == programs::OURS && front.len() >= programs::ROOM + 4 + 12;
+    let tag: [u8; 4] = front.get(programs::OURS_AT..programs::OURS_AT + 4)?.try_into().ok()?;
+    if !tagged {
+        return None;
+    }
+    slot.strip(programs::ROOM);
+    slot.offload = slot.offload.without(programs::ROOM as u16);
+    let frame = slot.front_mut();
+    frame.copy_within(4..16, 0);
+    frame[12..16].copy_from_slice(&tag);
+    Some((mark, priority))
+}
+
+/// An error, with the place it is about.
+fn told(spot: &Spot, error: io::Error) -> io::Error {
+    let way = if spot.direction == Direction::Egress { "leaves by" } else { "comes in by" };
+    io::Error::new(error.kind(), format!("what {way} `{}` cannot be captured: {error}", spot.dev))
+}
+
+impl Place {
+    fn open(way: Way, spot: &Spot) -> io::Result<Place> {
+        let mut links = Links::open()?;
+        let egress = spot.direction == Direction::Egress;
+        let device = links.index(&spot.dev)?;
+        let mut sender = Sender::open(device, true)?;
+        let link_header = link_header(sender.hardware()?)?;
+        let back = if egress { None } else { Some(Back::open(&mut links, way, device)?) };
+        if let Some(back) = &back {
+            sender = Sender::open(links.index(back.tap.name())?, false)?;
+        }
+        let mut tap = device_of_ours(&mut links)?;
+        let number = links.index(tap.name())?;
+        let hook = Hook::attach(way, device, egress, &programs::take(number, egress)?)?;
+        tap.outlive(&hook)?;
+        Ok(Place { hook, tap, number, link_header, out: Out { sender, back }, leaving: Vec::new() })
+    }
+
+    /// Sends what was collected, and says how much of it went.
+    fn send(&mut self, slots: &Slots) -> io::Result<u64> {
+        if self.leaving.is_empty() {
+            return Ok(0);
+        }
+        let mut passed = 0;
+        let arrives = self.out.back.is_some();
+        let mut frames = self.leaving.iter().map(|ticket| frame(slots.slot(*ticket), self.link_header, arrives));
+        self.out.sender.send(&mut frames, &mut |went| passed += u64::from(went))?;
+        Ok(passed)
+    }
+}
+
+/// A packet on its way out.
+fn frame(slot: &Slot, link_header: u32, arrives: bool) -> Frame<'_> {
+    let (front, rest) = (slot.front(), slot.rest());
+    let mut frame = Frame { offload: slot.offload, pieces: [front, rest, &[]], mark: slot.mark, protocol: 0 };
+    if link_header == 0 {
+        let is_v6 = front.first().is_some_and(|octet| octet >> 4 == 6);
+        frame.protocol = octets::network(front, 0).map_or(0, |(kind, _)| kind);
+        if arrives {
+            // It goes through a device of Ethernet to one that has no link header, which takes it off again.
+            frame.pieces = [&NO_HEADERS[usize::from(is_v6)], front, rest];
+            frame.offload = slot.offload.with(14);
+        }
+    }
+    frame
+}
+
+impl Back {
+    fn open(links: &mut Links, way: Way, device: u32) -> io::Result<Back> {
+        let mut tap = device_of_ours(links)?;
+        let number = links.index(tap.name())?;
+        let hook = Hook::attach(way, number, true, &programs::put_back(device)?)?;
+        tap.outlive(&hook)?;
+        Ok(Back { hook, tap })
+    }
+}
+
+/// A TAP device of ours, up, with nothing of its own to say.
+fn device_of_ours(links: &mut Links) -> io::Result<Tap> {
+    let tap = Tap::create(NAME, Carries::Frames)?;
+    // Where there is no IPv6 there is nothing to switch off; what is said all the same is not taken for a packet (see `unwrap`).
+    let _ = place::set(&format!("net/ipv6/conf/{}/disable_ipv6", tap.name()), "1");
+    links.change(tap.name(), &Change { up: Some(true), txqlen: Some(WAITING), ..Change::default() })?;
+    Ok(tap)
+}
+
+/// Octets of link header by kind of hardware.
+fn link_header(hardware: u16) -> io::Result<u32> {
+    match hardware {
+        kind if ETHERNET.contains(&kind) => Ok(14),
+        kind if PACKETS.contains(&kind) => Ok(0),
+        kind => {
+            let why = format!("its frames (hardware type {kind}) are neither Ethernet's nor plain IP");
+            Err(io::Error::new(io::ErrorKind::Unsupported, why))
+        }
+    }
+}
+
+impl Door for Capture {
+    fn receive(&mut self, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {
+        let mut taken = 0;
+        let mut idle = 0;
+        while taken < most && idle < self.places.len() {
+            let came = self.read(self.next, TURN.min(most - taken), take)?;
+            self.next = (self.next + 1) % self.places.len();
+            taken += came;
+            idle = if came == 0 { idle + 1 } else { 0 };
+        }
+        Ok(taken)
+    }
+
+    fn pass(&mut self, ticket: u32, leaving: &Leaving<'_>) -> io::Result<Passed> {
+        let slot = self.slots.give_back(ticket)?;
+        let place = &mut self.places[slot.place];
+        if !slot.change(place.link_header, leaving) {
+            self.counts.unchanged += 1;
+        }
+        place.leaving.push(ticket);
+        self.collected += 1;
+        if self.collected >= COLLECTED {
+            self.flush()?;
+        }
+        Ok(Passed::Gone)
+    }
+
+    fn lose(&mut self, ticket: u32) -> io::Result<()> {
+        self.slots.give_back(ticket)?;
+        self.slots.release(ticket);
+        self.counts.lost += 1;
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let Capture { places, slots, counts, collected, .. } = self;
+        *collected = 0;
+        let mut outcome = Ok(());
+        for place in places {
+            let sent = place.send(slots);
+            let passed = *sent.as_ref().unwrap_or(&0);
+            counts.passed += passed;
+            counts.full += place.leaving.len() as u64 - passed;
+            place.leaving.drain(..).for_each(|ticket| slots.release(ticket));
+            outcome = outcome.and(sent.map(drop));
+        }
+        outcome
+    }
+
+    fn handles(&self) -> Vec<BorrowedFd<'_>> {
+        self.places.iter().map(|place| place.tap.as_fd()).collect()
+    }
+
+    fn counts(&self) -> DoorCounts {
+        let mut talk = self.talk.borrow_mut();
+        let overruns = self.places.iter().map(|place| hook::lost_before(&mut talk, place.number)).sum();
+        DoorCounts { overruns, held: self.slots.held(), ..self.counts }
+    }
+
+    fn split(&mut self, split: bool) -> io::Result<()> {
+        self.places.iter().try_for_each(|place| place.tap.split(split))
+    }
+
+    fn cannot(&self) -> &'static [&'static str] {
+        &[
+            "Connections are unknown to what is captured: actions connmark, ct and ctinfo have nothing to read.",
+            "Filters that others hung into clsact behind ours, and disciplines on the device itself, do not see what is captured.",
+            "Local senders do not notice how long their packets wait (TCP small queues end at the door).",
+        ]
+    }
+}

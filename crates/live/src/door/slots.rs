@@ -1,0 +1,265 @@
+//! The octets of packets that a door holds, by ticket.
+//!
+//! A packet is read straight into its slot and sent from there; only super-packets need a second, large piece, and those go round. Nothing is
+//! allocated once a door has held as much as it gets to hold.
+
+use std::io::{self, IoSliceMut};
+
+use tidegate_os::offload::{self, Offload};
+
+use super::octets;
+
+/// Octets of a slot: every packet of an Ethernet, and what stands before it.
+const SMALL: usize = 2048;
+/// Octets of a second piece: the largest packet there is, a tag and link header besides.
+const BIG: usize = (1 << 16) + 128;
+/// Second pieces that wait for their next use.
+const SPARE: usize = 64;
+/// The most packets held.
+const MOST: usize = 1 << 16;
+/// The most second pieces in use: 256 MiB.
+const MOST_BIG: usize = 4096;
+
+/// One packet held.
+#[derive(Debug)]
+pub(super) struct Slot {
+    small: [u8; SMALL],
+    /// What `small` did not hold; empty where it held all.
+    big: Vec<u8>,
+    /// Where the frame begins in `small`.
+    start: usize,
+    /// Octets of the frame.
+    len: usize,
+    /// Somebody has its ticket.
+    held: bool,
+    /// The place it came to.
+    pub(super) place: usize,
+    /// What is unfinished of it.
+    pub(super) offload: Offload,
+    /// The mark it leaves with.
+    pub(super) mark: u32,
+}
+
+impl Slot {
+    fn new() -> Slot {
+        let (start, len, place, mark) = (0, 0, 0, 0);
+        Slot { small: [0; SMALL], big: Vec::new(), start, len, held: false, place, offload: Offload::default(), mark }
+    }
+
+    /// Octets of the frame.
+    pub(super) fn len(&self) -> u32 {
+        // A frame has at most SMALL + BIG octets.
+        self.len as u32
+    }
+
+    /// The front of the frame: all of it, if it is no super-packet.
+    pub(super) fn front(&self) -> &[u8] {
+        &self.small[self.start..(self.start + self.len).min(SMALL)]
+    }
+
+    /// The same, to be changed.
+    pub(super) fn front_mut(&mut self) -> &mut [u8] {
+        &mut self.small[self.start..(self.start + self.len).min(SMALL)]
+    }
+
+    /// What follows the front.
+    pub(super) fn rest(&self) -> &[u8] {
+        let beyond = (self.start + self.len).saturating_sub(SMALL);
+        self.big.get(..beyond).unwrap_or_default()
+    }
+
+    /// The first `octets` are no part of the frame.
+    pub(super) fn strip(&mut self, octets: usize) {
+        let octets = octets.min(self.front().len());
+        self.start += octets;
+        self.len -= octets;
+    }
+
+    /// Makes changes that were asked for; false: one of them could not be made.
+    pub(super) fn change(&mut self, link_header: u32, leaving: &super::Leaving<'_>) -> bool {
+        self.mark = leaving.mark;
+        let mut done = true;
+        if let Some(octets) = leaving.front {
+            let front = self.front_mut();
+            let fits = octets.len().min(front.len());
+            front[..fits].copy_from_slice(&octets[..fits]);
+            done = fits == octets.len();
+        }
+        if let Some(dsfield) = leaving.dsfield {
+            done &= octets::set_dsfield(self.front_mut(), link_header as usize, dsfield);
+        }
+        done
+    }
+}
+
+/// The slots of a door.
+#[derive(Debug, Default)]
+pub(super) struct Slots {
+    slots: Vec<Box<Slot>>,
+    free: Vec<u32>,
+    /// Second pieces nobody uses.
+    spare: Vec<Vec<u8>>,
+    /// Second pieces in use.
+    big: usize,
+}
+
+impl Slots {
+    /// Reads a packet with its offload head, as `read` does it into the pieces it is given; the frame begins behind that head. The ticket is not
+    /// held before [`Slots::hold`] says so. `None`: there was none, or no room is left.
+    pub(super) fn read(
+        &mut self,
+        read: impl FnOnce(&mut [IoSliceMut<'_>]) -> io::Result<Option<usize>>,
+    ) -> io::Result<Option<u32>> {
+        let Some(ticket) = self.next_free() else { return Ok(None) };
+        let mut big = self.spare.pop().unwrap_or_else(|| vec![0; BIG]);
+        let slot = &mut self.slots[ticket as usize];
+        let octets = read(&mut [IoSliceMut::new(&mut slot.small), IoSliceMut::new(&mut big)]);
+        let read = *octets.as_ref().unwrap_or(&None);
+        if read.is_some_and(|octets| octets > SMALL) {
+            slot.big = big;
+            self.big += 1;
+        } else {
+            self.spare.push(big);
+        }
+        let Some(octets) = octets? else { return Ok(None) };
+        slot.offload = Offload::read(&slot.small);
+        slot.start = offload::OCTETS;
+        slot.len = octets.saturating_sub(offload::OCTETS);
+        Ok(Some(ticket))
+    }
+
+    /// The next slot to be used stands at the end of the free ones.
+    fn next_free(&mut self) -> Option<u32> {
+        if self.big >= MOST_BIG {
+            return None;
+        }
+        if self.free.is_empty() {
+            let ticket = u32::try_from(self.slots.len()).ok().filter(|_| self.slots.len() < MOST)?;
+            self.slots.push(Box::new(Slot::new()));
+            self.free.push(ticket);
+        }
+        self.free.last().copied()
+    }
+
+    /// Somebody is given the ticket of what was read last.
+    pub(super) fn hold(&mut self, ticket: u32) {
+        let next = self.free.pop();
+        debug_assert_eq!(next, Some(ticket), "what is held was read last");
+        self.slots[ticket as usize].held = true;
+    }
+
+    /// What was read last is not kept.
+    pub(super) fn forget(&mut self, ticket: u32) {
+        self.empty(ticket);
+    }
+
+    /// The ticket is nobody's any more, its packet is still there.
+    ///
+    /// # Errors
+    /// Nobody had it.
+    pub(super) fn give_back(&mut self, ticket: u32) -> io::Result<&mut Slot> {
+        match self.slots.get_mut(ticket as usize) {
+            Some(slot) if slot.held => {
+                slot.held = false;
+                Ok(slot)
+            }
+            _ => Err(super::nobody_holds(ticket)),
+        }
+    }
+
+    /// The packet is gone, its slot free.
+    pub(super) fn release(&mut self, ticket: u32) {
+        self.empty(ticket);
+        self.free.push(ticket);
+    }
+
+    fn empty(&mut self, ticket: u32) {
+        let big = std::mem::take(&mut self.slots[ticket as usize].big);
+        if big.is_empty() {
+            return;
+        }
+        self.big -= 1;
+        if self.spare.len() < SPARE {
+            self.spare.push(big);
+        }
+    }
+
+    pub(super) fn slot(&self, ticket: u32) -> &Slot {
+        &self.slots[ticket as usize]
+    }
+
+    pub(super) fn slot_mut(&mut self, ticket: u32) -> &mut Slot {
+        &mut self.slots[ticket as usize]
+    }
+
+    /// Packets in it, those on their way out included.
+    pub(super) fn held(&self) -> u64 {
+        (self.slots.len() - self.free.len()) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::door::Leaving;
+
+    fn put(slots: &mut Slots, octets: usize) -> Option<u32> {
+        let packet: Vec<u8> = (0..offload::OCTETS + octets).map(|n| n as u8).collect();
+        let ticket = slots.read(|into| {
+            let (mut left, mut all) = (&packet[..], 0);
+            for piece in into.iter_mut() {
+                let fits = left.len().min(piece.len());
+                piece[..fits].copy_from_slice(&left[..fits]);
+                left = &left[fits..];
+                all += fits;
+            }
+            Ok(Some(all))
+        });
+        let ticket = ticket.expect("nothing fails here");
+        ticket.inspect(|ticket| slots.hold(*ticket))
+    }
+
+    #[test]
+    fn frames_of_every_size_come_out_as_they_went_in() {
+        let mut slots = Slots::default();
+        for octets in [0, 14, 1514, SMALL - offload::OCTETS, SMALL, 65_549] {
+            let ticket = put(&mut slots, octets).expect("room");
+            let slot = slots.slot(ticket);
+            let all = [slot.front(), slot.rest()].concat();
+            let expected: Vec<u8> = (offload::OCTETS..offload::OCTETS + octets).map(|n| n as u8).collect();
+            assert_eq!((all, slot.len() as usize), (expected, octets));
+        }
+        assert_eq!(slots.held(), 6);
+    }
+
+    #[test]
+    fn a_ticket_is_given_back_once() {
+        let mut slots = Slots::default();
+        let ticket = put(&mut slots, 60).expect("room");
+        assert!(slots.give_back(ticket).is_ok());
+        assert_eq!(slots.give_back(ticket).map(drop).map_err(|error| error.kind()), Err(io::ErrorKind::InvalidInput));
+        slots.release(ticket);
+        assert_eq!((put(&mut slots, 60), slots.held()), (Some(ticket), 1), "and used again");
+        assert!(slots.give_back(7).is_err());
+    }
+
+    #[test]
+    fn there_is_an_end_to_super_packets() {
+        let mut slots = Slots::default();
+        let tickets: Vec<u32> = std::iter::from_fn(|| put(&mut slots, SMALL)).collect();
+        assert_eq!(tickets.len(), MOST_BIG);
+        slots.give_back(0).expect("it is held");
+        slots.release(0);
+        assert_eq!(put(&mut slots, SMALL), Some(0));
+    }
+
+    #[test]
+    fn a_front_longer_than_the_packet_is_said() {
+        let mut slots = Slots::default();
+        let ticket = put(&mut slots, 20).expect("room");
+        let long = [0xee; 21];
+        let slot = slots.slot_mut(ticket);
+        assert!(!slot.change(14, &Leaving { mark: 0, dsfield: None, front: Some(&long) }));
+        assert_eq!(slot.front(), &long[..20]);
+    }
+}

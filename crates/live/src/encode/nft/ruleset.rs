@@ -1,0 +1,228 @@
+//! Rules as the model has them, as expressions.
+
+mod condition;
+mod target;
+
+use super::{Batch, Expressions, Verdict};
+use std::fmt;
+use tidegate_policy::netfilter::{Base, Condition, Family, Match, Rule, Target};
+
+/// A table of iptables or nft, as the model machine holds it.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// Of which family.
+    pub family: Family,
+    /// Its name.
+    pub name: String,
+    /// Its chains.
+    pub chains: Vec<Chain>,
+}
+
+/// A chain of it.
+#[derive(Clone, Debug)]
+pub struct Chain {
+    /// Its name.
+    pub name: String,
+    /// Where it stands, if packets come to it by themselves.
+    pub base: Option<Base>,
+    /// What reaches its end goes on.
+    pub accepts: bool,
+    /// Its rules.
+    pub rules: Vec<Rule>,
+}
+
+/// A rule that is not set here: which, and what of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The table's name,
+    pub table: String,
+    /// the chain's,
+    pub chain: String,
+    /// and the rule's number in it, counted from 1.
+    pub rule: usize,
+    /// What has no expression.
+    pub what: String,
+    /// What to do instead.
+    pub remedy: String,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Refusal { table, chain, rule, what, remedy } = self;
+        write!(f, "rule {rule} of the chain {chain} in the table {table}: {what} is not set by tidegate; {remedy}")
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// What has no expression, and what to do instead.
+struct Unknown {
+    what: String,
+    remedy: &'static str,
+}
+
+fn unknown(what: impl Into<String>, remedy: &'static str) -> Unknown {
+    Unknown { what: what.into(), remedy }
+}
+
+/// The batch that makes a table of ours with all these rules in it, in place of the one that is there.
+///
+/// # Errors
+/// A rule asks or does what has no expression here.
+pub fn ruleset(name: &str, comment: &str, replaces: bool, tables: &[Table]) -> Result<Batch, Refusal> {
+    let mut batch = Batch::new(name);
+    if replaces {
+        batch.delete_table();
+    }
+    batch.make_table(Some(comment));
+    // Chains first: rules may lead to any of them.
+    for table in tables {
+        for chain in table.chains.iter().filter(|chain| is_wanted(chain)) {
+            // A policy stands for both families, but the table has one: what a chain of one family drops, its last rule does.
+            let accepts = chain.accepts || table.family != Family::Inet;
+            batch.chain(&chain_name(table, &chain.name), chain.base, accepts);
+        }
+    }
+    for table in tables {
+        for chain in table.chains.iter().filter(|chain| is_wanted(chain)) {
+            fill(&mut batch, table, chain)?;
+        }
+    }
+    Ok(batch)
+}
+
+/// Base chains in which nothing is done are left out.
+fn is_wanted(chain: &Chain) -> bool {
+    chain.base.is_none() || !chain.rules.is_empty() || !chain.accepts
+}
+
+impl Table {
+    /// Has it any rule, or a policy that drops?
+    #[must_use]
+    pub fn does_anything(&self) -> bool {
+        self.chains.iter().any(|chain| !chain.rules.is_empty() || !chain.accepts)
+    }
+}
+
+/// Chains of all tables stand in one: their names tell whose they are.
+fn chain_name(table: &Table, chain: &str) -> String {
+    let version = match table.family {
+        Family::Ipv4 => "ip",
+        Family::Ipv6 => "ip6",
+        Family::Inet => "inet",
+    };
+    format!("{version}_{}_{chain}", table.name)
+}
+
+fn fill(batch: &mut Batch, table: &Table, chain: &Chain) -> Result<(), Refusal> {
+    let name = chain_name(table, &chain.name);
+    for (number, rule) in (1..).zip(&chain.rules) {
+        let put = if rule.matches.iter().any(|one| matches!(one.what, Condition::Ports(_)) && !one.not) {
+            either(batch, table, &name, number, rule)
+        } else {
+            mixed(batch, &name, number, rule);
+            one(batch, table, rule, &aside(&name, number)).map(|steps| batch.rule(&name, &steps))
+        };
+        put.map_err(|Unknown { what, remedy }| Refusal {
+            table: table.name.clone(),
+            chain: chain.name.clone(),
+            rule: number,
+            what,
+            remedy: remedy.to_owned(),
+        })?;
+    }
+    if !chain.accepts && table.family != Family::Inet {
+        let mut last = Expressions::default();
+        condition::version(&mut last, table.family == Family::Ipv6, false);
+        batch.rule(&name, last.verdict(&Verdict::Drop));
+    }
+    Ok(())
+}
+
+/// Which version of IP a rule is for; `None`: both.
+fn version(table: &Table, rule: &Rule) -> Option<bool> {
+    match table.family {
+        Family::Ipv4 => Some(false),
+        Family::Ipv6 => Some(true),
+        Family::Inet => rule.matches.iter().find_map(|one| match one.what {
+            Condition::Version6(v6) => Some(v6 != one.not),
+            _ => None,
+        }),
+    }
+}
+
+/// The beginning of every rule: the family that its table had.
+fn begin(table: &Table) -> Expressions {
+    let mut steps = Expressions::default();
+    if table.family != Family::Inet {
+        condition::version(&mut steps, table.family == Family::Ipv6, false);
+    }
+    steps
+}
+
+/// A chain of its own for what takes a rule more than one step.
+fn aside(chain: &str, number: usize) -> String {
+    format!("{chain}_{number}")
+}
+
+/// Marks of which some bits stay and others are carried over: nftables of before 6.13 cannot join two numbers, so bits are carried one by one.
+fn mixed(batch: &mut Batch, chain: &str, number: usize, rule: &Rule) {
+    let Some(steps) = rule.target.as_ref().and_then(target::carry_bits) else { return };
+    let aside = aside(chain, number);
+    batch.chain(&aside, None, true);
+    steps.iter().for_each(|steps| batch.rule(&aside, steps));
+}
+
+/// A rule as one of ours; `aside`: the chain that was made for it, if it needs one.
+fn one(batch: &mut Batch, table: &Table, rule: &Rule, aside: &str) -> Result<Expressions, Unknown> {
+    let mut steps = begin(table);
+    let v6 = version(table, rule);
+    for one in &rule.matches {
+        condition::put(batch, &mut steps, one, v6)?;
+    }
+    steps.counter();
+    targets(&mut steps, table, rule, aside)?;
+    Ok(steps)
+}
+
+fn targets(steps: &mut Expressions, table: &Table, rule: &Rule, aside: &str) -> Result<(), Unknown> {
+    let to = target::Way { v6: version(table, rule), names: &|chain| chain_name(table, chain), aside };
+    rule.first.iter().try_for_each(|target| target::put(steps, target, false, &to))?;
+    rule.target.iter().try_for_each(|target| target::put(steps, target, true, &to))
+}
+
+/// A rule that holds for either of two ports, as two rules that lead to a chain of its own; the second only where the first did not hold.
+fn either(batch: &mut Batch, table: &Table, chain: &str, number: usize, rule: &Rule) -> Result<(), Unknown> {
+    let aside = aside(chain, number);
+    batch.chain(&aside, None, true);
+    mixed(batch, &aside, number, rule);
+    let mut inside = Expressions::default();
+    inside.counter();
+    targets(&mut inside, table, rule, &self::aside(&aside, number))?;
+    batch.rule(&aside, &inside);
+    // What goes back from there goes back from here.
+    let leaves = matches!(rule.target, Some(Target::Return | Target::Goto(_)));
+    let lead = if leaves { Verdict::Goto(aside) } else { Verdict::Jump(aside) };
+    for second in [false, true] {
+        let mut asked = rule.clone();
+        asked.matches = rule.matches.iter().flat_map(|one| split(one, second)).collect();
+        (asked.first, asked.target) = (Vec::new(), None);
+        let mut steps = self::one(batch, table, &asked, "")?;
+        batch.rule(chain, steps.verdict(&lead));
+    }
+    Ok(())
+}
+
+/// A condition on either port, as one on the source's, or on the destination's where that does not hold.
+fn split(one: &Match, second: bool) -> Vec<Match> {
+    match (&one.what, one.not, second) {
+        (Condition::Ports(ports), false, false) => {
+            vec![Match { not: false, what: Condition::SourcePorts(ports.clone()) }]
+        }
+        (Condition::Ports(ports), false, true) => vec![
+            Match { not: true, what: Condition::SourcePorts(ports.clone()) },
+            Match { not: false, what: Condition::DestinationPorts(ports.clone()) },
+        ],
+        _ => vec![one.clone()],
+    }
+}

@@ -1,0 +1,435 @@
+//! The engine: the model machine between a door and the clock.
+//!
+//! ```text
+//! door ── receive ──▶ Engine ── offer ──▶ Gateway: trees, filters, ifb ── poll ──▶ Engine ── pass | lose ──▶ door
+//! ```
+//! Whoever drives it says what time it is and lends it the door; nothing here sleeps, reads a clock or opens anything. Timers are carried out
+//! at the time they were due, not at the time somebody woke up: a rate stays the rate although every sleep is a little too long. What
+//! may be made up for is bounded ([`CREDIT`]).
+
+mod size;
+mod watch;
+
+pub use size::link_rate;
+pub use watch::{Fate, Met, Sojourn, Watch};
+
+use crate::door::{Came, Direction, Door, Leaving, Passed, Spot};
+use std::io;
+use tidegate_gateway::{DeviceId, DeviceSpec, Gateway, Offer, Received, Route, World};
+use tidegate_packet::header::ethertype;
+use tidegate_packet::{Head, Mark, Meta, Pkt, Pool, Seeded, Span, Time};
+use tidegate_policy::{Op, TcError};
+
+/// The longest time that is made up for: after a longer pause what was missed is missed.
+pub const CREDIT: Span = Span(10_000_000);
+/// Packets taken in before those that may leave do.
+const BATCH: usize = 64;
+/// Timers carried out before the door is looked at again.
+const MOST_TIMERS: usize = 4096;
+
+/// What the engine did with packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Taken in.
+    pub taken: u64,
+    /// Let go.
+    pub passed: u64,
+    /// Lost by the policy.
+    pub lost: u64,
+    /// Lost because the pool was full: the limit of memory.
+    pub no_room: u64,
+    /// Lost because the device's own queue was full.
+    pub full: u64,
+    /// Copies that the door cannot make, and packets led to where no door is.
+    pub nowhere: u64,
+    /// Nanoseconds that timers were carried out late, the most.
+    pub latest: u64,
+}
+
+/// What is known of a packet inside, by its slot.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    ticket: Option<u32>,
+    place: usize,
+    came: Time,
+    mark: u32,
+    dsfield: u8,
+}
+
+/// The model machine, with who it is to the door.
+pub struct Engine {
+    gateway: Gateway,
+    pool: Pool,
+    draws: Seeded,
+    now: Time,
+    places: Vec<(DeviceId, bool)>,
+    devices: Vec<DeviceId>,
+    held: Vec<Held>,
+    incoming: Vec<(Pkt, usize)>,
+    counts: Counts,
+    watch: Option<Watch>,
+    /// The kernel's numbers of devices, for those who hear of them by number.
+    numbers: Vec<(u32, String)>,
+}
+
+impl Engine {
+    /// A machine with these devices; `places` are the door's, each on one of them. `most`: packets held at once, over all devices.
+    pub fn new(devices: &[(String, DeviceSpec)], places: &[Spot], most: usize, seed: u64) -> Engine {
+        let mut gateway = Gateway::new();
+        for (name, spec) in devices {
+            gateway.add_device(name, *spec);
+        }
+        let mut pool = Pool::new(most);
+        pool.follow_copies();
+        let mut engine = Engine {
+            gateway,
+            pool,
+            draws: Seeded::new(seed),
+            now: Time(0),
+            places: Vec::new(),
+            devices: Vec::new(),
+            held: Vec::new(),
+            incoming: Vec::with_capacity(BATCH),
+            counts: Counts::default(),
+            watch: None,
+            numbers: Vec::new(),
+        };
+        engine.settle_in(places);
+        engine
+    }
+
+    /// Places of the door are these from now on; those on devices that are not there get what is offered there unqueued.
+    pub fn settle_in(&mut self, places: &[Spot]) {
+        self.places.clear();
+        for place in places {
+            let device = match self.gateway.device(&place.dev) {
+                Some(device) => device,
+                None => self.gateway.add_device(&place.dev, DeviceSpec { queueless: true, ..DeviceSpec::default() }),
+            };
+            self.places.push((device, place.direction == Direction::Ingress));
+        }
+        self.devices = self.gateway.devices().collect();
+    }
+
+    /// Goes on to a time: carries out what was due, takes in what has come, lets go what may leave. True: there may be more at once.
+    ///
+    /// # Errors
+    /// The door is broken.
+    pub fn turn(&mut self, door: &mut dyn Door, now: Time) -> io::Result<bool> {
+        let behind = self.catch_up(door, now)?;
+        let came = self.take_in(door)?;
+        let mut incoming = std::mem::take(&mut self.incoming);
+        for (pkt, place) in incoming.drain(..) {
+            self.arrive(door, place, pkt)?;
+        }
+        self.incoming = incoming;
+        door.flush()?;
+        Ok(behind || came == BATCH)
+    }
+
+    /// When something is due, if nothing comes before; never earlier than the last turn.
+    pub fn due(&mut self) -> Option<Time> {
+        let Engine { gateway, devices, .. } = self;
+        let perturb = Some(gateway.perturb_due()).filter(|due| *due != Time::NEVER);
+        devices.iter().filter_map(|device| gateway.timeout(*device)).chain(perturb).min()
+    }
+
+    /// Carries out operations at a time, in order, up to the first that is refused: its number and why. Packets that an operation leaves
+    /// no room for are lost, all others wait on.
+    ///
+    /// # Errors
+    /// The door is broken.
+    pub fn apply(&mut self, door: &mut dyn Door, now: Time, ops: &[Op]) -> io::Result<Result<(), (usize, TcError)>> {
+        self.visit(door, now, |gateway, world| {
+            let World { now, pool, draws } = world;
+            ops.iter().enumerate().try_for_each(|(at, op)| {
+                gateway.apply(World { now, pool, draws }, op).map(drop).map_err(|error| (at, error))
+            })
+        })
+    }
+
+    /// Has somebody work with the machine at a time: ask it, or change it. What becomes free to leave thereby leaves.
+    ///
+    /// # Errors
+    /// The door is broken.
+    pub fn visit<R>(
+        &mut self,
+        door: &mut dyn Door,
+        now: Time,
+        work: impl FnOnce(&mut Gateway, World<'_>) -> R,
+    ) -> io::Result<R> {
+        self.catch_up(door, now)?;
+        let Engine { gateway, pool, draws, now, .. } = self;
+        let done = work(gateway, World { now: *now, pool, draws });
+        self.devices = self.gateway.devices().collect();
+        self.account(door)?;
+        for at in 0..self.devices.len() {
+            self.drain(door, self.devices[at])?;
+        }
+        door.flush()?;
+        Ok(done)
+    }
+
+    /// Lets everything go that waits, in the order in which it came: before the end, so that nothing is lost.
+    ///
+    /// # Errors
+    /// The door is broken.
+    pub fn empty(&mut self, door: &mut dyn Door) -> io::Result<u64> {
+        let before = self.counts.passed;
+        let mut waiting: Vec<_> =
+            self.held.iter_mut().filter_map(|held| Some((held.came, held.ticket.take()?, *held))).collect();
+        waiting.sort_by_key(|(came, ticket, _)| (*came, *ticket));
+        for (_, ticket, held) in waiting {
+            match door.pass(ticket, &Leaving::unchanged(held.place, held.mark))? {
+                Passed::Gone => self.counts.passed += 1,
+                Passed::Full => self.counts.full += 1,
+            }
+        }
+        door.flush()?;
+        Ok(self.counts.passed - before)
+    }
+
+    /// The door is gone, and what it held with it: what waits here goes nowhere. How many packets that are.
+    pub fn orphan(&mut self) -> u64 {
+        let waiting = self.held.iter_mut().filter_map(|held| held.ticket.take()).count() as u64;
+        self.counts.nowhere += waiting;
+        waiting
+    }
+
+    /// The kernel knows these devices by these numbers.
+    pub fn number(&mut self, numbers: Vec<(u32, String)>) {
+        self.numbers = numbers;
+    }
+
+    /// The device that the kernel knows by a number.
+    pub fn numbered(&self, index: u32) -> Option<&str> {
+        self.numbers.iter().find(|(number, _)| *number == index).map(|(_, name)| name.as_str())
+    }
+
+    /// The kernel calls a device otherwise now.
+    pub fn renamed(&mut self, index: u32, name: &str) {
+        if let Some((_, known)) = self.numbers.iter_mut().find(|(number, _)| *number == index) {
+            name.clone_into(known);
+        }
+    }
+
+    /// What is known of a device.
+    pub fn spec(&self, name: &str) -> Option<DeviceSpec> {
+        Some(self.gateway.spec(self.gateway.device(name)?))
+    }
+
+    /// What was done so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Packets inside.
+    pub fn holds(&self) -> usize {
+        self.pool.live()
+    }
+
+    /// The machine's present.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Begins to note how long packets wait, and where; it costs a little for each from then on.
+    pub fn watch(&mut self) -> &mut Watch {
+        self.pool.follow_stands();
+        self.watch.get_or_insert_default()
+    }
+
+    /// Carries out what was due until a time; true: there is more.
+    fn catch_up(&mut self, door: &mut dyn Door, now: Time) -> io::Result<bool> {
+        let from = Time(now.0.saturating_sub(CREDIT.0));
+        for _ in 0..MOST_TIMERS {
+            let Some(due) = self.due().filter(|due| *due <= now) else {
+                self.now = self.now.max(now);
+                return Ok(false);
+            };
+            self.counts.latest = self.counts.latest.max(now.0 - due.0);
+            self.now = self.now.max(due).max(from);
+            self.fire(door)?;
+        }
+        Ok(true)
+    }
+
+    /// Carries out what is due now.
+    fn fire(&mut self, door: &mut dyn Door) -> io::Result<()> {
+        let Engine { gateway, pool, draws, now, .. } = self;
+        if gateway.perturb_due() <= *now {
+            gateway.perturb(World { now: *now, pool, draws });
+        }
+        for at in 0..self.devices.len() {
+            let device = self.devices[at];
+            if self.gateway.timeout(device).is_some_and(|due| due <= self.now) && self.gateway.fire(self.now, device) {
+                self.drain(door, device)?;
+            }
+        }
+        self.account(door)
+    }
+
+    /// Takes in what has come to the door: how many packets.
+    fn take_in(&mut self, door: &mut dyn Door) -> io::Result<usize> {
+        let Engine { pool, held, incoming, places, gateway, counts, now, .. } = self;
+        let mut lost = Vec::new();
+        let came = door.receive(BATCH, &mut |came| {
+            counts.taken += 1;
+            let device = places.get(came.place).map(|(device, _)| *device);
+            let link_header = device.map_or(0, |device| gateway.spec(device).link_header);
+            let (head, meta) = seen(&came, link_header);
+            let (dsfield, mark) = (meta.dsfield, came.mark);
+            let Some(pkt) = device.and_then(|_| pool.insert(meta, head)) else {
+                lost.push(came.ticket);
+                return;
+            };
+            let slot = pkt.slot();
+            if slot >= held.len() {
+                held.resize(slot + 1, Held::default());
+            }
+            held[slot] = Held { ticket: Some(came.ticket), place: came.place, came: *now, mark, dsfield };
+            incoming.push((pkt, came.place));
+        })?;
+        for ticket in lost {
+            self.counts.no_room += 1;
+            door.lose(ticket)?;
+        }
+        Ok(came)
+    }
+
+    /// A packet meets the machine.
+    fn arrive(&mut self, door: &mut dyn Door, place: usize, pkt: Pkt) -> io::Result<()> {
+        let (device, arriving) = self.places[place];
+        let Engine { gateway, pool, draws, now, .. } = self;
+        let world = World { now: *now, pool, draws };
+        if arriving {
+            match gateway.receive(world, device, pkt) {
+                Received::Passed(pkt, by) => self.leave(door, by, true, pkt)?,
+                Received::Led(to) => self.drain(door, to)?,
+                Received::Lost => {}
+            }
+        } else {
+            let offer = gateway.offer(world, device, Route::Direct, pkt);
+            self.after_offer(door, device, offer)?;
+        }
+        self.led_on(door)?;
+        self.account(door)
+    }
+
+    fn after_offer(&mut self, door: &mut dyn Door, device: DeviceId, offer: Offer) -> io::Result<()> {
+        match offer {
+            Offer::Stopped | Offer::Away => Ok(()),
+            _ => self.drain(door, device),
+        }
+    }
+
+    /// Packets that filters led or copied to other devices go on there.
+    fn led_on(&mut self, door: &mut dyn Door) -> io::Result<()> {
+        for at in 0..self.devices.len() {
+            let device = self.devices[at];
+            if self.gateway.take_led_to(device) {
+                self.drain(door, device)?;
+            }
+        }
+        while let Some((pkt, device)) = self.gateway.take_arrived() {
+            self.leave(door, device, true, pkt)?;
+        }
+        Ok(())
+    }
+
+    /// Lets go what a device may send now.
+    fn drain(&mut self, door: &mut dyn Door, device: DeviceId) -> io::Result<()> {
+        loop {
+            self.follow_copies(door);
+            let Engine { gateway, pool, draws, now, .. } = self;
+            let Some(pkt) = gateway.poll(World { now: *now, pool, draws }, device) else { return Ok(()) };
+            match gateway.given_back(pool, &pkt) {
+                Some((to, true)) => {
+                    let offer = gateway.offer_back(World { now: *now, pool, draws }, to, pkt);
+                    self.after_offer(door, to, offer)?;
+                }
+                Some((to, false)) => self.leave(door, to, true, pkt)?,
+                None => self.leave(door, device, false, pkt)?,
+            }
+        }
+    }
+
+    /// A packet is through.
+    fn leave(&mut self, door: &mut dyn Door, device: DeviceId, arriving: bool, pkt: Pkt) -> io::Result<()> {
+        self.follow_copies(door);
+        let slot = pkt.slot();
+        let place = self.places.iter().position(|place| *place == (device, arriving));
+        let held = self.held.get_mut(slot);
+        let (Some(place), Some((ticket, held))) = (place, held.and_then(|held| Some((held.ticket.take()?, *held))))
+        else {
+            self.counts.nowhere += 1;
+            if let Some(ticket) = self.held.get_mut(slot).and_then(|held| held.ticket.take()) {
+                door.lose(ticket)?;
+            }
+            self.pool.release(pkt);
+            return Ok(());
+        };
+        let meta = self.pool.meta(&pkt);
+        let (mark, dsfield, rewritten) = (meta.mark.0, meta.dsfield, meta.rewritten);
+        if let Some(watch) = &mut self.watch {
+            let met = Met { device, slot, came: held.came, left: self.now };
+            watch.note(&self.pool, &met, Fate::Left { marked: dsfield & 3 == 3 && held.dsfield & 3 != 3 });
+        }
+        let front = rewritten.then(|| self.pool.settle(&pkt).frame());
+        let dsfield = (dsfield != held.dsfield && front.is_none()).then_some(dsfield);
+        match door.pass(ticket, &Leaving { place, mark, dsfield, front })? {
+            Passed::Gone => self.counts.passed += 1,
+            Passed::Full => self.counts.full += 1,
+        }
+        self.pool.release(pkt);
+        Ok(())
+    }
+
+    /// Tells the door of copies that were made.
+    fn follow_copies(&mut self, door: &mut dyn Door) {
+        let Engine { pool, held, counts, .. } = self;
+        let copied: Vec<_> = pool.take_copied().collect();
+        for (copy, of) in copied {
+            let original = held.get(of).copied().unwrap_or_default();
+            let ticket = original.ticket.and_then(|ticket| door.copy(ticket));
+            counts.nowhere += u64::from(ticket.is_none());
+            if copy >= held.len() {
+                held.resize(copy + 1, Held::default());
+            }
+            held[copy] = Held { ticket, ..original };
+            pool.watch_slot(copy);
+        }
+    }
+
+    /// Tells the door what was lost.
+    fn account(&mut self, door: &mut dyn Door) -> io::Result<()> {
+        self.follow_copies(door);
+        while let Some(slot) = self.pool.take_released() {
+            let Some(ticket) = self.held.get_mut(slot).and_then(|held| held.ticket.take()) else { continue };
+            self.counts.lost += 1;
+            if let Some(watch) = &mut self.watch {
+                let (device, _) = self.places[self.held[slot].place];
+                let met = Met { device, slot, came: self.held[slot].came, left: self.now };
+                watch.note(&self.pool, &met, Fate::Lost);
+            }
+            door.lose(ticket)?;
+        }
+        Ok(())
+    }
+}
+
+/// What the engine knows of a packet that came, on a device whose frames have so many octets of link header.
+fn seen(came: &Came<'_>, link_header: u32) -> (Head, Meta) {
+    // The rest is not looked at: checksums that stand there are kept up by what is changed.
+    let front = &came.frame[..came.frame.len().min(Head::ETHERNET + Head::NETWORK)];
+    let mut head = match (came.link_header, front.first().map(|octet| octet >> 4)) {
+        (0, Some(6)) => Head::from_network(ethertype::IPV6, front),
+        (0, _) => Head::from_network(ethertype::IPV4, front),
+        _ => Head::from_frame(front),
+    };
+    let frame_len = size::counted(came, &head) + link_header - came.link_header.min(link_header);
+    head.set_summed();
+    let mut meta = Meta::of(&head, frame_len);
+    (meta.mark, meta.priority, meta.watched) = (Mark(came.mark), came.priority, true);
+    (head, meta)
+}

@@ -1,0 +1,156 @@
+//! Two machines with a wire between them, and somebody at a door of the second who lets go what comes.
+
+use std::fs::File;
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tidegate_live::door::{Came, Door, DoorCounts, Leaving};
+use tidegate_os::netlink::Links;
+use tidegate_os::place::{self, Place};
+use tidegate_os::poll;
+
+/// The device of either machine.
+pub(crate) const WIRE: &str = "wire0";
+pub(crate) const ADDRESSES: [&str; 2] = ["10.7.0.1", "10.7.0.2"];
+pub(crate) const ADDRESSES_V6: [&str; 2] = ["fd07::1", "fd07::2"];
+/// Nothing that is waited for here takes longer on any machine.
+pub(crate) const LIMIT: Duration = Duration::from_secs(20);
+
+pub(crate) fn address(text: &str) -> IpAddr {
+    text.parse().expect("an address")
+}
+
+/// Both machines: `near` has the door.
+pub(crate) struct Wire {
+    pub(crate) far: Place,
+    pub(crate) near: Place,
+}
+
+impl Wire {
+    /// Lays the wire; `None`, with the reason printed, where no namespaces may be made.
+    pub(crate) fn lay() -> Option<Wire> {
+        let made = Place::new("far").and_then(|far| Ok(Wire { far, near: Place::new("near")? }));
+        match made {
+            Ok(wire) => {
+                wire.connect().expect("a wire");
+                Some(wire)
+            }
+            Err(error) => {
+                println!("left out: no network namespace can be made here ({error})");
+                None
+            }
+        }
+    }
+
+    fn connect(&self) -> io::Result<()> {
+        let there = self.far.go(|| File::open("/proc/thread-self/ns/net"))??;
+        self.near.go(move || Links::open()?.pair(WIRE, WIRE, &there))??;
+        self.far.go(|| set_up(0))??;
+        self.near.go(|| set_up(1))?
+    }
+
+    /// Starts somebody at a door of the near machine. What `open` returns is opened there.
+    pub(crate) fn keep<D: Door>(
+        &self,
+        open: impl FnOnce() -> io::Result<D> + Send + 'static,
+        decide: impl FnMut(&Came<'_>) -> Fate + Send + 'static,
+    ) -> Keeper {
+        keep(&self.near, open, decide)
+    }
+}
+
+fn set_up(me: usize) -> io::Result<()> {
+    let mut links = Links::open()?;
+    let index = links.index(WIRE)?;
+    links.up(index)?;
+    place::set("net/ipv4/ping_group_range", "0 0")?;
+    for addresses in [ADDRESSES, ADDRESSES_V6] {
+        links.address(WIRE, address(addresses[me]))?;
+        links.way_to(WIRE, address(addresses[1 - me]))?;
+    }
+    Ok(())
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Pass,
+    Lose,
+    /// It leaves with this mark.
+    Mark(u32),
+    /// It leaves with this DS field.
+    DsField(u8),
+}
+
+/// Somebody at a door, in a thread of his own.
+pub(crate) struct Keeper {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<io::Result<DoorCounts>>,
+}
+
+impl Keeper {
+    /// Ends it; what the door counted.
+    pub(crate) fn end(self) -> io::Result<DoorCounts> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().expect("nobody at a door panics")
+    }
+}
+
+/// Starts somebody at a door in a place; returns once the door is open.
+pub(crate) fn keep<D: Door>(
+    place: &Place,
+    open: impl FnOnce() -> io::Result<D> + Send + 'static,
+    mut decide: impl FnMut(&Came<'_>) -> Fate + Send + 'static,
+) -> Keeper {
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let started = place.go(move || {
+        let (tell, told) = std::sync::mpsc::sync_channel(1);
+        let thread = std::thread::spawn(move || {
+            let mut door = match open() {
+                Ok(door) => door,
+                Err(error) => {
+                    let _ = tell.send(Err(io::Error::new(error.kind(), error.to_string())));
+                    return Err(error);
+                }
+            };
+            let _ = tell.send(Ok(()));
+            forward(&mut door, &stopped, &mut decide)
+        });
+        told.recv().expect("it opens, or fails").map(|()| thread)
+    });
+    let thread = started.expect("the place's thread is there").expect("the door opens");
+    Keeper { stop, thread }
+}
+
+/// Lets go what comes until it is told to stop.
+pub(crate) fn forward(
+    door: &mut dyn Door,
+    stop: &AtomicBool,
+    decide: &mut dyn FnMut(&Came<'_>) -> Fate,
+) -> io::Result<DoorCounts> {
+    let mut batch: Vec<(u32, u32, Fate)> = Vec::with_capacity(64);
+    while !stop.load(Ordering::Relaxed) {
+        poll::readable(&door.handles(), Duration::from_millis(5))?;
+        while door.receive(64, &mut |came| batch.push((came.ticket, came.mark, decide(&came))))? > 0 {
+            for (ticket, mark, fate) in batch.drain(..) {
+                let leaving = match fate {
+                    Fate::Pass => Leaving::unchanged(mark),
+                    Fate::Mark(mark) => Leaving::unchanged(mark),
+                    Fate::DsField(octet) => Leaving { mark, dsfield: Some(octet), front: None },
+                    Fate::Lose => {
+                        door.lose(ticket)?;
+                        continue;
+                    }
+                };
+                door.pass(ticket, &leaving)?;
+            }
+            door.flush()?;
+        }
+    }
+    Ok(door.counts())
+}

@@ -1,0 +1,300 @@
+//! The engine between a door that is none and a clock that is none: what leaves when, and that each ticket comes back once.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::os::fd::BorrowedFd;
+use tidegate_gateway::{DeviceSpec, World};
+use tidegate_lang::Env;
+use tidegate_lang::tc::{self, TcCommand};
+use tidegate_live::door::{Came, Direction, Door, DoorCounts, Leaving, Passed, Spot};
+use tidegate_live::engine::{CREDIT, Engine, Fate, link_rate};
+use tidegate_packet::{Handle, Rate, Time};
+use tidegate_policy::{LinkKind, Op};
+
+/// A door on nothing: frames are put in by hand, and what leaves is written down.
+#[derive(Default)]
+struct Bench {
+    waiting: VecDeque<(usize, Vec<u8>, u32)>,
+    frames: BTreeMap<u32, Vec<u8>>,
+    next: u32,
+    left: Vec<(usize, u32, Option<u8>)>,
+    lost: Vec<u32>,
+}
+
+impl Bench {
+    fn put(&mut self, place: usize, frame: Vec<u8>, mark: u32) {
+        self.waiting.push_back((place, frame, mark));
+    }
+}
+
+impl Door for Bench {
+    fn receive(&mut self, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {
+        let many = most.min(self.waiting.len());
+        for (place, frame, mark) in self.waiting.drain(..many) {
+            let (ticket, len) = (self.next, frame.len() as u32);
+            self.next += 1;
+            take(Came { ticket, place, frame: &frame, link_header: 14, len, mark, priority: 0, segments: 1 });
+            self.frames.insert(ticket, frame);
+        }
+        Ok(many)
+    }
+
+    fn pass(&mut self, ticket: u32, leaving: &Leaving<'_>) -> io::Result<Passed> {
+        self.frames.remove(&ticket).expect("a ticket that is out");
+        self.left.push((leaving.place, ticket, leaving.dsfield));
+        Ok(Passed::Gone)
+    }
+
+    fn lose(&mut self, ticket: u32) -> io::Result<()> {
+        self.frames.remove(&ticket).expect("a ticket that is out");
+        self.lost.push(ticket);
+        Ok(())
+    }
+
+    fn copy(&mut self, ticket: u32) -> Option<u32> {
+        let frame = self.frames.get(&ticket).expect("a ticket that is out").clone();
+        let copy = self.next;
+        self.next += 1;
+        self.frames.insert(copy, frame);
+        Some(copy)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn handles(&self) -> Vec<BorrowedFd<'_>> {
+        Vec::new()
+    }
+
+    fn counts(&self) -> DoorCounts {
+        DoorCounts::default()
+    }
+
+    fn split(&mut self, _: bool) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn cannot(&self) -> &'static [&'static str] {
+        &[]
+    }
+}
+
+fn ops(script: &str) -> Vec<Op> {
+    let one = |line: &str| {
+        let words: Vec<String> = line.split_whitespace().map(String::from).collect();
+        match tc::parse(&words, &Env::default()) {
+            Ok(tc::Parsed { command: TcCommand::Apply(op), .. }) => op,
+            other => panic!("{line}: {other:?}"),
+        }
+    };
+    script.lines().map(str::trim).filter(|line| !line.is_empty()).map(one).collect()
+}
+
+fn spot(dev: &str, direction: Direction) -> Spot {
+    Spot { dev: dev.into(), direction }
+}
+
+/// A machine of `eth0` and `ifb0` that was told this, with a door on both ways of `eth0`.
+fn machine(script: &str, most: usize) -> (Engine, Bench) {
+    let devices = [("eth0".into(), DeviceSpec::default()), ("ifb0".into(), DeviceSpec::of(&LinkKind::Ifb))];
+    let places = [spot("eth0", Direction::Egress), spot("eth0", Direction::Ingress)];
+    let (mut engine, mut bench) = (Engine::new(&devices, &places, most, 1), Bench::default());
+    engine.apply(&mut bench, Time(0), &ops(script)).expect("no door").expect("words that are right");
+    (engine, bench)
+}
+
+/// A UDP datagram of so many octets of frame, from a port, ECN capable if `ecn` says so.
+fn frame(octets: usize, port: u16, ecn: u8) -> Vec<u8> {
+    let mut frame = vec![0; octets];
+    frame[12..14].copy_from_slice(&[8, 0]);
+    frame[14] = 0x45;
+    frame[15] = ecn;
+    frame[16..18].copy_from_slice(&(octets as u16 - 14).to_be_bytes());
+    frame[22..24].copy_from_slice(&[64, 17]);
+    frame[26..34].copy_from_slice(&[192, 0, 2, 1, 198, 51, 100, 1]);
+    frame[34..36].copy_from_slice(&port.to_be_bytes());
+    frame
+}
+
+/// Goes on to a time, waking up so many nanoseconds after something was due.
+fn go(engine: &mut Engine, bench: &mut Bench, until: u64, late: u64) {
+    while engine.turn(bench, engine.now()).expect("no door") {}
+    while let Some(due) = engine.due().filter(|due| due.0 <= until) {
+        engine.turn(bench, Time((due.0 + late).min(until))).expect("no door");
+    }
+    engine.turn(bench, Time(until)).expect("no door");
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+#[test]
+fn a_rate_is_the_rate_however_late_somebody_wakes_up() {
+    for late in [0, 50_000, 900_000, 5_000_000] {
+        let (mut engine, mut bench) = machine(
+            "qdisc add dev eth0 root handle 1: htb default 10
+             class add dev eth0 parent 1: classid 1:10 htb rate 8mbit
+             qdisc add dev eth0 parent 1:10 pfifo limit 2000",
+            4000,
+        );
+        (0..1500).for_each(|_| bench.put(0, frame(1000, 1, 0), 0));
+        go(&mut engine, &mut bench, SECOND, late);
+        // 8 Mbit/s are 1000 frames of 1000 octets; the bucket holds a few more.
+        assert!((1000..=1003).contains(&bench.left.len()), "{} left, {late} ns late", bench.left.len());
+        assert_eq!(engine.holds() + bench.left.len() + bench.lost.len(), 1500);
+    }
+}
+
+#[test]
+fn after_a_long_pause_what_was_missed_is_missed() {
+    let (mut engine, mut bench) = machine("qdisc add dev eth0 root tbf rate 8mbit burst 2000 limit 2000000", 4000);
+    (0..1500).for_each(|_| bench.put(0, frame(1000, 1, 0), 0));
+    while engine.turn(&mut bench, Time(0)).expect("no door") {}
+    let before = bench.left.len();
+    engine.turn(&mut bench, Time(SECOND)).expect("no door");
+    let made_up = (bench.left.len() - before) as u64;
+    // A millisecond for each frame, and the bucket is full after a second.
+    assert!(made_up <= CREDIT.0 / 1_000_000 + 3, "{made_up} left at once");
+}
+
+#[test]
+fn each_ticket_comes_back_once() {
+    let (mut engine, mut bench) = machine(
+        "qdisc add dev eth0 root handle 1: tbf rate 4mbit burst 3000 limit 20000
+         qdisc add dev eth0 parent 1: handle 10: netem duplicate 30% loss 10%",
+        5000,
+    );
+    for turn in 0..200 {
+        (0..10).for_each(|port| bench.put(0, frame(200 + usize::from(port) * 100, port, 0), 0));
+        engine.turn(&mut bench, Time(turn * 1_000_000)).expect("no door");
+    }
+    let inside = bench.frames.len();
+    assert_eq!(engine.holds(), inside, "tickets are out for what is inside");
+    assert!(
+        bench.lost.len() > 100 && bench.left.len() > 50 && bench.next > 2300,
+        "some of each: {:?}",
+        engine.counts()
+    );
+    engine.empty(&mut bench).expect("no door");
+    assert!(bench.frames.is_empty());
+    assert_eq!(bench.left.len() + bench.lost.len(), bench.next as usize);
+}
+
+#[test]
+fn beyond_the_limit_of_memory_nothing_is_held() {
+    let (mut engine, mut bench) = machine("qdisc add dev eth0 root tbf rate 1mbit burst 2000 limit 2000000", 100);
+    (0..500).for_each(|_| bench.put(0, frame(1000, 1, 0), 0));
+    go(&mut engine, &mut bench, 1000, 0);
+    assert_eq!(engine.holds(), 100);
+    assert_eq!(engine.counts().no_room as usize, 500 - 100 - bench.left.len());
+    assert_eq!(bench.lost.len() as u64, engine.counts().no_room);
+}
+
+#[test]
+fn what_arrives_is_shaped_on_an_ifb_and_goes_on() {
+    let (mut engine, mut bench) = machine(
+        "qdisc add dev eth0 handle ffff: ingress
+         filter add dev eth0 parent ffff: protocol all u32 match u32 0 0 action mirred egress redirect dev ifb0
+         qdisc add dev ifb0 root tbf rate 8mbit burst 2000 limit 100000",
+        4000,
+    );
+    (0..50).for_each(|_| bench.put(1, frame(1000, 1, 0), 0));
+    bench.put(0, frame(1000, 1, 0), 0);
+    go(&mut engine, &mut bench, SECOND / 50, 0);
+    let arrived = bench.left.iter().filter(|(place, ..)| *place == 1).count();
+    assert!((20..=22).contains(&arrived), "{arrived} of those that arrive went on in 20 ms");
+    assert_eq!(bench.left.iter().filter(|(place, ..)| *place == 0).count(), 1, "what leaves is not held");
+}
+
+#[test]
+fn a_mark_of_congestion_goes_with_the_packet() {
+    let (mut engine, mut bench) = machine(
+        "qdisc add dev eth0 root handle 1: tbf rate 1mbit burst 2000 limit 2000000
+         qdisc add dev eth0 parent 1: handle 10: fq_codel target 1ms interval 10ms ecn",
+        4000,
+    );
+    (0..200).for_each(|_| bench.put(0, frame(1000, 1, 2), 0));
+    go(&mut engine, &mut bench, SECOND, 0);
+    let marked = bench.left.iter().filter(|(_, _, dsfield)| *dsfield == Some(3)).count();
+    assert!(marked > 5, "{marked} marked");
+}
+
+#[test]
+fn a_reload_loses_nothing_that_waits() {
+    let (mut engine, mut bench) = machine(
+        "qdisc add dev eth0 root handle 1: htb default 10
+         class add dev eth0 parent 1: classid 1:10 htb rate 1mbit
+         qdisc add dev eth0 parent 1:10 pfifo limit 2000",
+        4000,
+    );
+    (0..1000).for_each(|_| bench.put(0, frame(1000, 1, 0), 0));
+    go(&mut engine, &mut bench, 1000, 0);
+    for turn in 1..=1000 {
+        let rate = if turn % 2 == 0 { "1mbit" } else { "2mbit" };
+        let change = ops(&format!("class change dev eth0 parent 1: classid 1:10 htb rate {rate}"));
+        engine.apply(&mut bench, Time(turn * 1000), &change).expect("no door").expect("a change");
+    }
+    assert_eq!((bench.lost.len(), engine.holds() + bench.left.len()), (0, 1000));
+    let refused = ops("class change dev eth0 parent 1: classid 1:99 htb rate 1mbit\nqdisc del dev eth0 root");
+    let (at, error) = engine.apply(&mut bench, Time(2_000_000), &refused).expect("no door").expect_err("no such class");
+    assert_eq!((at, error.to_string().contains("No such file")), (0, true), "{error}");
+    assert_eq!(bench.lost.len(), 0, "nothing is done after what was refused");
+}
+
+#[test]
+fn who_watches_sees_how_long_packets_wait_in_each_class() {
+    let (mut engine, mut bench) = machine(
+        "qdisc add dev eth0 root handle 1: htb default 10
+         class add dev eth0 parent 1: classid 1:10 htb rate 8mbit
+         class add dev eth0 parent 1: classid 1:20 htb rate 8mbit
+         filter add dev eth0 parent 1: protocol ip handle 7 fw classid 1:20",
+        4000,
+    );
+    let (to, captured) = std::sync::mpsc::sync_channel(100);
+    let device =
+        engine.visit(&mut bench, Time(0), |gateway, _| gateway.device("eth0")).expect("no door").expect("eth0");
+    let class = |minor| Handle::new(1, minor);
+    engine.watch().capture(device, class(0x20), to);
+    (0..11).for_each(|_| bench.put(0, frame(1000, 1, 0), 0));
+    bench.put(0, frame(1000, 1, 0), 7);
+    go(&mut engine, &mut bench, SECOND, 0);
+    let many = |minor| {
+        let seen = engine_seen(&mut engine, device, class(minor));
+        seen.iter().map(|(_, count)| count).sum::<u64>()
+    };
+    assert_eq!([0x10, 0x20].map(many), [11, 1]);
+    let longest = engine_seen(&mut engine, device, class(0x10)).last().expect("some").0;
+    assert!(
+        (8_000_000..10_500_000).contains(&longest),
+        "the last waits for ten before it, less the bucket: {longest} ns"
+    );
+    let seen: Vec<_> = captured.try_iter().collect();
+    assert_eq!(seen.len(), 1);
+    assert_eq!((seen[0].class, seen[0].len, seen[0].fate), (class(0x20), 1000, Fate::Left { marked: false }));
+}
+
+fn engine_seen(engine: &mut Engine, device: tidegate_gateway::DeviceId, class: Handle) -> Vec<(u64, u64)> {
+    engine.watch().of(device, class).map(|seen| seen.sojourn.buckets().collect()).unwrap_or_default()
+}
+
+#[test]
+fn the_rate_of_a_link_is_the_most_that_its_disciplines_let_through() {
+    let cases = [
+        ("qdisc add dev eth0 root tbf rate 4mbit burst 3000 limit 20000", Some(4)),
+        ("qdisc add dev eth0 root cake bandwidth 7mbit", Some(7)),
+        (
+            "qdisc add dev eth0 root handle 1: htb\nclass add dev eth0 parent 1: classid 1:1 htb rate 1mbit ceil 9mbit",
+            Some(9),
+        ),
+        ("qdisc add dev eth0 root fq_codel", None),
+    ];
+    for (script, mbit) in cases {
+        let (mut engine, mut bench) = machine(script, 10);
+        let dumps = |gateway: &mut tidegate_gateway::Gateway, World { now, .. }: World<'_>| {
+            let device = gateway.device("eth0").expect("eth0");
+            (gateway.qdiscs(now, device), gateway.classes(now, device))
+        };
+        let (qdiscs, classes) = engine.visit(&mut bench, Time(0), dumps).expect("no door");
+        assert_eq!(link_rate(&qdiscs, &classes), mbit.map(|mbit| Rate::bits(mbit * 1_000_000)), "{script}");
+    }
+}

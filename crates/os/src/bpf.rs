@@ -1,0 +1,270 @@
+//! Small BPF programs for tc's hooks: put together as instructions, loaded, and attached such that they go with whoever attached them.
+//!
+//! Two ways to attach. A *link* (Linux 6.6) is gone when its descriptor is. Before that, the program that hangs in the hook only jumps through a
+//! [`Jump`] table, which the kernel empties when the last descriptor of it is closed: what is left behind lets everything pass.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use rustix::io::Errno;
+
+/// `bpf(2)`, by its number on the machine.
+#[cfg(target_arch = "x86_64")]
+const SYS_BPF: i64 = 321;
+#[cfg(not(target_arch = "x86_64"))]
+const SYS_BPF: i64 = 280;
+
+const MAP_CREATE: i64 = 0;
+const MAP_UPDATE: i64 = 2;
+const PROG_LOAD: i64 = 5;
+const LINK_CREATE: i64 = 28;
+const MAP_TYPE_PROG_ARRAY: u32 = 3;
+const PROG_TYPE_SCHED_CLS: u32 = 3;
+const TCX_INGRESS: u32 = 46;
+const TCX_EGRESS: u32 = 47;
+/// Octets of `bpf_attr` that we ever set, and more: zeroes are the defaults of newer fields.
+const ATTRIBUTES: usize = 128;
+/// Room for what the verifier says.
+const WORDS: usize = 1 << 16;
+
+unsafe extern "C" {
+    /// As Linux has it.
+    fn syscall(number: i64, ...) -> i64;
+}
+
+/// A register of the machine. R0 holds results, R1 to R5 arguments, R6 to R9 survive calls, R10 is the end of the stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reg(pub u8);
+
+/// One instruction: eight octets, as the kernel takes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Instruction([u8; 8]);
+
+impl Instruction {
+    fn of(code: u8, to: Reg, from: u8, offset: i16, value: i32) -> Instruction {
+        let ([o0, o1], [v0, v1, v2, v3]) = (offset.to_ne_bytes(), value.to_ne_bytes());
+        Instruction([code, to.0 | from << 4, o0, o1, v0, v1, v2, v3])
+    }
+
+    /// `to = from`
+    #[must_use]
+    pub fn copy(to: Reg, from: Reg) -> Instruction {
+        Instruction::of(0xbf, to, from.0, 0, 0)
+    }
+
+    /// `to = value`
+    #[must_use]
+    pub fn set(to: Reg, value: i32) -> Instruction {
+        Instruction::of(0xb7, to, 0, 0, value)
+    }
+
+    /// `to += value`
+    #[must_use]
+    pub fn add(to: Reg, value: i32) -> Instruction {
+        Instruction::of(0x07, to, 0, 0, value)
+    }
+
+    /// `to = 32 bits at from + offset`
+    #[must_use]
+    pub fn load(to: Reg, from: Reg, offset: i16) -> Instruction {
+        Instruction::of(0x61, to, from.0, offset, 0)
+    }
+
+    /// `32 bits at to + offset = from`
+    #[must_use]
+    pub fn store(to: Reg, offset: i16, from: Reg) -> Instruction {
+        Instruction::of(0x63, to, from.0, offset, 0)
+    }
+
+    /// `32 bits at to + offset = value`
+    #[must_use]
+    pub fn store_value(to: Reg, offset: i16, value: i32) -> Instruction {
+        Instruction::of(0x62, to, 0, offset, value)
+    }
+
+    /// Goes on `over` instructions further if `reg != value`.
+    #[must_use]
+    pub fn skip_unless(reg: Reg, value: i32, over: i16) -> Instruction {
+        Instruction::of(0x55, reg, 0, over, value)
+    }
+
+    /// Calls one of the kernel's helpers, by number.
+    #[must_use]
+    pub fn call(helper: i32) -> Instruction {
+        Instruction::of(0x85, Reg(0), 0, 0, helper)
+    }
+
+    /// Ends with R0 as the result.
+    #[must_use]
+    pub fn end() -> Instruction {
+        Instruction::of(0x95, Reg(0), 0, 0, 0)
+    }
+
+    /// `to =` the table; two instructions.
+    #[must_use]
+    pub fn table(to: Reg, table: &Jump) -> [Instruction; 2] {
+        [Instruction::of(0x18, to, 1, 0, table.0.as_raw_fd()), Instruction::of(0, Reg(0), 0, 0, 0)]
+    }
+}
+
+/// Attributes of a call, put at their places.
+struct Attributes([u8; ATTRIBUTES]);
+
+impl Attributes {
+    fn new() -> Attributes {
+        Attributes([0; ATTRIBUTES])
+    }
+
+    fn word(mut self, at: usize, value: u32) -> Attributes {
+        self.0[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+        self
+    }
+
+    fn address<T>(mut self, at: usize, of: &[T]) -> Attributes {
+        self.0[at..at + 8].copy_from_slice(&(of.as_ptr() as u64).to_ne_bytes());
+        self
+    }
+
+    /// # Safety
+    /// Addresses among the attributes must be of what is long enough for the command, and may be written to where it does so.
+    unsafe fn call(&self, command: i64) -> io::Result<i32> {
+        // SAFETY: the attributes are 128 octets of ours, which the kernel reads; what they point to is the caller's promise.
+        let result = unsafe { syscall(SYS_BPF, command, self.0.as_ptr(), ATTRIBUTES) };
+        match i32::try_from(result) {
+            Ok(number) if number >= 0 => Ok(number),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// # Safety
+    /// As for `call`; and the command must be one that answers with a new descriptor.
+    unsafe fn open(&self, command: i64) -> io::Result<OwnedFd> {
+        // SAFETY: the caller's promise.
+        let fd = unsafe { self.call(command) }?;
+        // SAFETY: the kernel has just made this descriptor for us, and nobody else knows it.
+        Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    }
+}
+
+/// A program that tc's hooks can run.
+#[derive(Debug)]
+pub struct Program(OwnedFd);
+
+impl Program {
+    /// Loads a program.
+    ///
+    /// # Errors
+    /// The kernel has no BPF, does not let us, or its verifier does not like the program; then with the verifier's words.
+    pub fn load(instructions: &[Instruction]) -> io::Result<Program> {
+        // The verifier writes all it thinks when asked to, which is only worth having once it has refused.
+        match load(instructions, &mut []) {
+            Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::INVAL | Errno::ACCESS)) => {
+                let mut words = vec![0; WORDS];
+                load(instructions, &mut words).map_err(|error| {
+                    let end = words.iter().position(|octet| *octet == 0).unwrap_or(WORDS);
+                    io::Error::new(error.kind(), format!("{error}: {}", String::from_utf8_lossy(&words[..end]).trim()))
+                })
+            }
+            loaded => loaded,
+        }
+    }
+
+    /// Runs it for every packet that a device sends (`egress`), or receives, until the link is dropped, or whoever holds it dies.
+    ///
+    /// # Errors
+    /// `InvalidInput` before Linux 6.6; what the kernel says.
+    pub fn attach(&self, device: u32, egress: bool) -> io::Result<Link> {
+        let hook = if egress { TCX_EGRESS } else { TCX_INGRESS };
+        let program = raw(&self.0);
+        let attributes = Attributes::new().word(0, program).word(4, device).word(8, hook);
+        // SAFETY: no addresses among them, and this command answers with a descriptor.
+        unsafe { attributes.open(LINK_CREATE) }.map(Link)
+    }
+}
+
+impl AsFd for Program {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+fn load(instructions: &[Instruction], words: &mut [u8]) -> io::Result<Program> {
+    let license = *b"MIT OR Apache-2.0\0";
+    let count = u32::try_from(instructions.len()).map_err(io::Error::other)?;
+    let mut attributes = Attributes::new().word(0, PROG_TYPE_SCHED_CLS).word(4, count);
+    attributes = attributes.address(8, instructions).address(16, &license);
+    if !words.is_empty() {
+        attributes = attributes.word(24, 1).word(28, WORDS as u32).address(32, words);
+    }
+    // SAFETY: the instructions are `count` times eight octets, the license ends with a zero, `words` has WORDS octets that are ours to write.
+    unsafe { attributes.open(PROG_LOAD) }.map(Program)
+}
+
+fn raw(fd: &OwnedFd) -> u32 {
+    // A descriptor that is open is not negative.
+    fd.as_raw_fd().unsigned_abs()
+}
+
+/// A program at its hook.
+#[derive(Debug)]
+pub struct Link(OwnedFd);
+
+impl AsFd for Link {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// A table of one program that others jump to; empty again when this is dropped, or whoever holds it dies.
+#[derive(Debug)]
+pub struct Jump(OwnedFd);
+
+impl AsFd for Jump {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Jump {
+    /// An empty table: whoever jumps goes on behind the jump.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn new() -> io::Result<Jump> {
+        let attributes = Attributes::new().word(0, MAP_TYPE_PROG_ARRAY).word(4, 4).word(8, 4).word(12, 1);
+        // SAFETY: no addresses among them, and this command answers with a descriptor.
+        unsafe { attributes.open(MAP_CREATE) }.map(Jump)
+    }
+
+    /// From now on jumps lead to `program`.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn lead_to(&self, program: &Program) -> io::Result<()> {
+        let (key, value) = ([0_u32], [raw(&program.0)]);
+        let attributes = Attributes::new().word(0, raw(&self.0)).address(8, &key).address(16, &value);
+        // SAFETY: key and value are of four octets each, as the table was made, and are only read.
+        unsafe { attributes.call(MAP_UPDATE) }.map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_are_as_the_kernel_takes_them() {
+        assert_eq!(Instruction::set(Reg(0), -1).0, [0xb7, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]);
+        assert_eq!(Instruction::load(Reg(2), Reg(6), 8).0, [0x61, 0x62, 8, 0, 0, 0, 0, 0]);
+        assert_eq!(Instruction::skip_unless(Reg(0), 0, 3).0, [0x55, 0, 3, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_program_that_says_nothing_is_refused_in_the_verifiers_words() {
+        match Program::load(&[Instruction::end()]) {
+            Err(error) if error.to_string().contains("R0 !read_ok") => {}
+            Err(error) => println!("left out: no BPF programs here ({error})"),
+            Ok(_) => panic!("a program without a result was taken"),
+        }
+    }
+}

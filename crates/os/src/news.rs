@@ -1,0 +1,207 @@
+//! The links of a network namespace, and news of them: made, changed, renamed, gone.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
+
+use crate::talk::{Talk, messages};
+
+const RTM_NEWLINK: u16 = 16;
+const RTM_DELLINK: u16 = 17;
+const RTM_GETLINK: u16 = 18;
+/// The group of those who want to hear of links.
+const RTMGRP_LINK: u32 = 1;
+const IFLA_IFNAME: u16 = 3;
+const IFLA_MTU: u16 = 4;
+const IFLA_LINK: u16 = 5;
+const IFLA_TXQLEN: u16 = 13;
+const IFLA_LINKINFO: u16 = 18;
+const IFLA_INFO_KIND: u16 = 1;
+const IFF_UP: u32 = 1;
+/// Octets of `ifinfomsg`.
+const HEAD: usize = 16;
+/// What `ifi_type` says of links whose frames have an Ethernet header.
+const ETHERNET: u16 = 1;
+const LOOPBACK: u16 = 772;
+
+/// A link.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Link {
+    /// Its number.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// Is it up?
+    pub up: bool,
+    /// Do its frames have an Ethernet header?
+    pub ethernet: bool,
+    /// Octets of the largest network packet.
+    pub mtu: u32,
+    /// Packets of its transmit queue.
+    pub txqlen: u32,
+    /// What made it: `ifb`, `veth`, `ppp`, …; empty for a card.
+    pub kind: String,
+    /// The link that it stands on, or its other end, by number.
+    pub on: Option<u32>,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum News {
+    /// A link is there, or is otherwise than before.
+    Is(Link),
+    /// It is gone.
+    Gone(Link),
+    /// More happened than could be told: ask for all of them.
+    Missed,
+}
+
+/// All links there are.
+///
+/// # Errors
+/// The kernel does not say.
+pub fn links() -> io::Result<Vec<Link>> {
+    let told = Talk::open()?.dump(RTM_GETLINK, &[0; HEAD])?;
+    Ok(told.iter().filter(|told| told.kind == RTM_NEWLINK).filter_map(|told| link(&told.body)).collect())
+}
+
+/// Who is told.
+#[derive(Debug)]
+pub struct Bulletin {
+    socket: OwnedFd,
+    buffer: Vec<u8>,
+}
+
+impl Bulletin {
+    /// From now on, of the network namespace of the calling thread.
+    ///
+    /// # Errors
+    /// What `socket(2)` and `bind(2)` report.
+    pub fn open() -> io::Result<Bulletin> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
+        rustix::net::bind(&socket, &SocketAddrNetlink::new(0, RTMGRP_LINK))?;
+        Ok(Bulletin { socket, buffer: vec![0; 1 << 16] })
+    }
+
+    /// What happened since this was last asked.
+    ///
+    /// # Errors
+    /// The socket is broken.
+    pub fn read(&mut self) -> io::Result<Vec<News>> {
+        let mut news = Vec::new();
+        loop {
+            match rustix::net::recv(&self.socket, &mut self.buffer[..], RecvFlags::empty()) {
+                Ok((octets, _)) => {
+                    for told in messages(&self.buffer[..octets.min(self.buffer.len())]) {
+                        let Some(link) = link(told.body) else { continue };
+                        match told.kind {
+                            RTM_NEWLINK => news.push(News::Is(link)),
+                            RTM_DELLINK => news.push(News::Gone(link)),
+                            _ => {}
+                        }
+                    }
+                }
+                Err(Errno::AGAIN | Errno::INTR) => return Ok(news),
+                Err(Errno::NOBUFS) => news.push(News::Missed),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+impl AsFd for Bulletin {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// What a message says of a link.
+fn link(body: &[u8]) -> Option<Link> {
+    let word = |at: usize| Some(u32::from_ne_bytes(body.get(at..at + 4)?.try_into().ok()?));
+    let kind = u16::from_ne_bytes(body.get(2..4)?.try_into().ok()?);
+    let mut link = Link {
+        index: word(4)?,
+        up: word(8)? & IFF_UP != 0,
+        ethernet: matches!(kind, ETHERNET | LOOPBACK),
+        ..Link::default()
+    };
+    for (number, value) in attributes(body.get(HEAD..)?) {
+        let number_of = |value: &[u8]| value.try_into().ok().map(u32::from_ne_bytes);
+        match number {
+            IFLA_IFNAME => link.name = text(value),
+            IFLA_MTU => link.mtu = number_of(value)?,
+            IFLA_LINK => link.on = number_of(value),
+            IFLA_TXQLEN => link.txqlen = number_of(value)?,
+            IFLA_LINKINFO => {
+                let kind = attributes(value).find(|(number, _)| *number == IFLA_INFO_KIND);
+                link.kind = kind.map(|(_, value)| text(value)).unwrap_or_default();
+            }
+            _ => {}
+        }
+    }
+    (!link.name.is_empty()).then_some(link)
+}
+
+fn text(value: &[u8]) -> String {
+    String::from_utf8_lossy(value).trim_end_matches('\0').to_owned()
+}
+
+/// Attributes: number and value, each beginning at a multiple of four octets.
+fn attributes(mut octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let length = usize::from(u16::from_ne_bytes(octets.get(..2)?.try_into().ok()?));
+        let number = u16::from_ne_bytes(octets.get(2..4)?.try_into().ok()?) & 0x3fff;
+        let value = octets.get(4..length)?;
+        octets = octets.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((number, value))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::netlink::Links;
+    use crate::place::Place;
+
+    #[test]
+    fn loopback_is_there_everywhere() {
+        let all = links().expect("links");
+        assert!(all.iter().any(|link| link.name == "lo" && link.index == 1 && link.ethernet), "{all:?}");
+    }
+
+    #[test]
+    fn what_happens_to_a_link_is_told() {
+        let Ok(place) = Place::new("news") else {
+            println!("skipped: no network namespace may be made here");
+            return;
+        };
+        let news = place.go(|| {
+            let mut bulletin = Bulletin::open().expect("netlink");
+            let mut links = Links::open().expect("netlink");
+            links.create("one0", "ifb", 7).expect("an ifb");
+            let change = crate::netlink::Change { name: Some("two0".into()), mtu: Some(1400), ..Default::default() };
+            links.change("one0", &change).expect("a new name");
+            links.delete("two0").expect("it goes");
+            bulletin.read().expect("news")
+        });
+        let news = news.expect("the place");
+        let News::Is(first) = &news[0] else { panic!("{news:?}") };
+        assert_eq!((first.name.as_str(), first.kind.as_str(), first.txqlen, first.up), ("one0", "ifb", 7, true));
+        assert!(
+            news.iter().any(|news| matches!(news, News::Is(link) if link.name == "two0" && link.mtu == 1400)),
+            "{news:?}"
+        );
+        assert!(matches!(news.last(), Some(News::Gone(link)) if link.name == "two0"), "{news:?}");
+    }
+
+    #[test]
+    fn a_message_cut_short_is_no_link() {
+        let whole = [0, 0, 1, 0, 5, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 8, 0, 3, 0, b'e', b'0', 0, 0];
+        assert_eq!(link(&whole).map(|link| (link.index, link.name)), Some((5, "e0".into())));
+        (0..whole.len() - 1).for_each(|octets| assert_eq!(link(&whole[..octets]), None, "{octets} octets"));
+    }
+}

@@ -1,0 +1,109 @@
+//! What the kernel puts before a packet that is not finished: a super-packet not yet cut, a checksum not yet computed (the head of virtio-net).
+
+/// Octets of it.
+pub const OCTETS: usize = 10;
+
+const KIND: usize = 1;
+const HEADERS: usize = 2;
+const SEGMENT: usize = 4;
+const CHECKSUM_START: usize = 6;
+const NEEDS_CHECKSUM: u8 = 1;
+/// A flag beside the kind: congestion was told of.
+const ECN: u8 = 0x80;
+/// Datagrams of one size, each with a head of its own.
+const KIND_UDP: u8 = 5;
+/// Where a head of TCP says how long it is.
+const TCP_WORDS: usize = 12;
+
+/// The head, as the kernel writes and reads it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Offload(pub [u8; OCTETS]);
+
+impl Offload {
+    /// What stands at the beginning of `octets`; nothing special if they are too few.
+    #[must_use]
+    pub fn read(octets: &[u8]) -> Offload {
+        Offload(octets.get(..OCTETS).and_then(|head| head.try_into().ok()).unwrap_or_default())
+    }
+
+    /// How many packets a packet of `len` octets stands for; `front` are its first ones, its headers at least.
+    #[must_use]
+    pub fn segments(&self, front: &[u8], len: u32) -> u32 {
+        let size = u32::from(self.number(SEGMENT));
+        if self.0[KIND] & !ECN == 0 || size == 0 {
+            return 1;
+        }
+        len.saturating_sub(self.headers(front)).div_ceil(size).max(1)
+    }
+
+    /// Octets that every segment has again: up to the transport header's end. What the kernel says of that may be more: it is what it has at
+    /// hand in one piece. The checksum, which a super-packet never has yet, begins where the transport header does.
+    fn headers(&self, front: &[u8]) -> u32 {
+        if self.0[0] & NEEDS_CHECKSUM == 0 {
+            return self.number(HEADERS).into();
+        }
+        let start = self.number(CHECKSUM_START);
+        let words = front.get(usize::from(start) + TCP_WORDS).map_or(0, |octet| u32::from(octet >> 4));
+        u32::from(start) + if self.0[KIND] & !ECN == KIND_UDP { 8 } else { 4 * words }
+    }
+
+    /// The same for a packet without its first `octets`.
+    #[must_use]
+    pub fn without(mut self, octets: u16) -> Offload {
+        for at in [HEADERS, CHECKSUM_START] {
+            let number = self.number(at).saturating_sub(octets);
+            self.0[at..at + 2].copy_from_slice(&number.to_ne_bytes());
+        }
+        self
+    }
+
+    /// The same for a packet with `octets` more before it.
+    #[must_use]
+    pub fn with(mut self, octets: u16) -> Offload {
+        for at in [HEADERS, CHECKSUM_START] {
+            let meant = at == HEADERS && self.0[KIND] != 0 || at == CHECKSUM_START && self.0[0] & NEEDS_CHECKSUM != 0;
+            if meant {
+                let number = self.number(at).saturating_add(octets);
+                self.0[at..at + 2].copy_from_slice(&number.to_ne_bytes());
+            }
+        }
+        self
+    }
+
+    fn number(&self, at: usize) -> u16 {
+        u16::from_ne_bytes([self.0[at], self.0[at + 1]])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(flags: u8, kind: u8, headers: u16, size: u16, start: u16) -> Offload {
+        let mut octets = [0; OCTETS];
+        octets[..2].copy_from_slice(&[flags, kind]);
+        for (at, number) in [(HEADERS, headers), (SEGMENT, size), (CHECKSUM_START, start)] {
+            octets[at..at + 2].copy_from_slice(&number.to_ne_bytes());
+        }
+        Offload(octets)
+    }
+
+    #[test]
+    fn segments_are_counted_behind_the_headers() {
+        let mut front = [0; 66];
+        front[34 + TCP_WORDS] = 8 << 4;
+        let tcp = head(NEEDS_CHECKSUM, 1, 200, 1448, 34);
+        let counted = [66 + 1, 66 + 1448, 66 + 1449, 66 + 3 * 1448].map(|len| tcp.segments(&front, len));
+        assert_eq!(counted, [1, 1, 2, 3]);
+        assert_eq!(head(NEEDS_CHECKSUM, KIND_UDP, 42, 1000, 34).segments(&front, 42 + 2500), 3);
+        assert_eq!(head(NEEDS_CHECKSUM, 0, 0, 0, 34).segments(&front, 1514), 1, "a checksum alone");
+    }
+
+    #[test]
+    fn offsets_move_with_what_stands_before() {
+        let tcp = head(NEEDS_CHECKSUM, 1, 82, 1448, 50);
+        assert_eq!(tcp.without(16), head(NEEDS_CHECKSUM, 1, 66, 1448, 34));
+        assert_eq!(tcp.without(16).with(16), tcp);
+        assert_eq!(Offload::default().with(16), Offload::default());
+    }
+}

@@ -1,0 +1,124 @@
+//! What a program needs that runs in the background: to be alone, to outlive the terminal, to say that it is ready, to know who asks, and to
+//! give up what it needs no more.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixStream};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use rustix::thread::{CapabilitySet, CapabilitySets};
+
+/// Where the service manager wants to hear from us (sd_notify(3)).
+const NOTIFY: &str = "NOTIFY_SOCKET";
+
+/// Who is at the other end of a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// His process.
+    pub pid: u32,
+    /// The user he was when he connected.
+    pub uid: u32,
+}
+
+/// Who is at the other end, as the kernel says.
+///
+/// # Errors
+/// What `getsockopt(2)` reports.
+pub fn peer(socket: &UnixStream) -> io::Result<Peer> {
+    let known = rustix::net::sockopt::socket_peercred(socket)?;
+    Ok(Peer { pid: known.pid.as_raw_nonzero().get().unsigned_abs(), uid: known.uid.as_raw() })
+}
+
+/// A file that one process at a time has locked; the lock goes with it.
+#[derive(Debug)]
+pub struct Alone {
+    _file: File,
+}
+
+impl Alone {
+    /// Takes the lock of a file, which is made if it is not there; `None`: somebody else has it.
+    ///
+    /// # Errors
+    /// The file cannot be opened.
+    pub fn take(path: &Path) -> io::Result<Option<Alone>> {
+        let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Alone { _file: file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+/// Makes the command's process leader of a session of its own: the terminal's end is not its end.
+pub fn detached(command: &mut Command) -> &mut Command {
+    // SAFETY: the closure runs between fork and exec and makes one system call that is async-signal-safe; it allocates nothing and touches no lock.
+    unsafe { command.pre_exec(|| rustix::process::setsid().map(drop).map_err(Into::into)) }
+}
+
+/// Tells the service manager something (`READY=1`, `STATUS=…`, `STOPPING=1`), if there is one.
+///
+/// # Errors
+/// There is one, and it cannot be told.
+pub fn notify(state: &str) -> io::Result<()> {
+    let Some(place) = env::var_os(NOTIFY) else { return Ok(()) };
+    let address = match place.as_bytes().strip_prefix(b"@") {
+        Some(name) => SocketAddr::from_abstract_name(name)?,
+        None => SocketAddr::from_pathname(OsStr::new(&place))?,
+    };
+    UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address).map(drop)
+}
+
+/// Gives up every privilege of the calling thread and of those it starts, but for what a shaper goes on to need: to set up networks and to send
+/// raw frames (and, `realtime`, to go before others). Programs that are run from now on get none back.
+///
+/// # Errors
+/// The kernel does not allow it.
+pub fn keep_only_network(realtime: bool) -> io::Result<()> {
+    let mut keep = CapabilitySet::NET_ADMIN | CapabilitySet::NET_RAW;
+    keep.set(CapabilitySet::SYS_NICE, realtime);
+    let have = rustix::thread::capabilities(None)?;
+    let keep = have.permitted & keep;
+    rustix::thread::set_no_new_privs(true)?;
+    let sets = CapabilitySets { effective: keep, permitted: keep, inheritable: CapabilitySet::empty() };
+    Ok(rustix::thread::set_capabilities(None, sets)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_at_a_time_is_alone() {
+        let path = std::env::temp_dir().join(format!("tidegate-alone-{}", std::process::id()));
+        let first = Alone::take(&path).expect("a file").expect("nobody has it");
+        assert!(Alone::take(&path).expect("a file").is_none());
+        drop(first);
+        assert!(Alone::take(&path).expect("a file").is_some());
+        std::fs::remove_file(&path).expect("it is there");
+    }
+
+    #[test]
+    fn the_other_end_of_our_own_pair_is_us() {
+        let (one, _other) = UnixStream::pair().expect("a pair");
+        assert_eq!(peer(&one).expect("we are there").pid, std::process::id());
+    }
+
+    #[test]
+    fn what_is_given_up_is_gone_for_this_thread_only() {
+        let before = rustix::thread::capabilities(None).expect("what we have").permitted;
+        let kept = std::thread::spawn(|| {
+            keep_only_network(false).expect("less is always allowed");
+            rustix::thread::capabilities(None).expect("what is left").permitted
+        });
+        let kept = kept.join().expect("no panic");
+        assert_eq!(kept, before & (CapabilitySet::NET_ADMIN | CapabilitySet::NET_RAW));
+        assert_eq!(rustix::thread::capabilities(None).expect("what we have").permitted, before);
+    }
+}
