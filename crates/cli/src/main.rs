@@ -4,7 +4,7 @@
 use clap::{CommandFactory, Parser, Subcommand};
 use std::io::Write;
 use std::process::ExitCode;
-use tidegate::{capture, check, compare, expect, explain, graph, import, policy, replay, run, sim, trial};
+use tidegate::{capture, check, compare, daemon, expect, explain, graph, import, policy, replay, run, sim, trial};
 
 /// Try a traffic-control policy before you trust your link to it.
 #[derive(Parser)]
@@ -42,6 +42,8 @@ enum Command {
     Run(run::Options),
     /// Do a recorded run of a real kernel again, packet by packet.
     Replay(Box<replay::Options>),
+    /// Run a policy on real devices with tidegate's own disciplines, in the foreground.
+    Daemon(Box<daemon::Options>),
     /// Print what a shell needs to complete tidegate's words: `source <(tidegate completions bash)`.
     Completions {
         /// The shell.
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
         Command::Run(options) => run::command(&options),
         Command::Replay(options) => replay::command(&options),
         Command::Policy(options) => policy::command(&options),
+        Command::Daemon(options) => daemon::command(&options),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "tidegate", &mut text);

@@ -1,7 +1,7 @@
 //! Small BPF programs for tc's hooks: put together as instructions, loaded, and attached such that they go with whoever attached them.
 //!
-//! Two ways to attach. A *link* (Linux 6.6) is gone when its descriptor is. Before that, the program that hangs in the hook only jumps through a
-//! [`Jump`] table, which the kernel empties when the last descriptor of it is closed: what is left behind lets everything pass.
+//! What hangs in a hook jumps through a [`Jump`] table, which the kernel empties at once when its last descriptor is closed: what is left then lets
+//! everything pass. A *link* of a program (Linux 6.6) goes with its descriptor too, but the kernel takes its time for each.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -62,6 +62,12 @@ impl Instruction {
     #[must_use]
     pub fn add(to: Reg, value: i32) -> Instruction {
         Instruction::of(0x07, to, 0, 0, value)
+    }
+
+    /// `to &= value`
+    #[must_use]
+    pub fn and(to: Reg, value: i32) -> Instruction {
+        Instruction::of(0x57, to, 0, 0, value)
     }
 
     /// `to = 32 bits at from + offset`
@@ -178,7 +184,7 @@ impl Program {
         let program = raw(&self.0);
         let attributes = Attributes::new().word(0, program).word(4, device).word(8, hook);
         // SAFETY: no addresses among them, and this command answers with a descriptor.
-        unsafe { attributes.open(LINK_CREATE) }.map(Link)
+        unsafe { attributes.open(LINK_CREATE) }.map(|held| Link { _held: held })
     }
 }
 
@@ -207,41 +213,44 @@ fn raw(fd: &OwnedFd) -> u32 {
 
 /// A program at its hook.
 #[derive(Debug)]
-pub struct Link(OwnedFd);
-
-impl AsFd for Link {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
+pub struct Link {
+    _held: OwnedFd,
 }
 
-/// A table of one program that others jump to; empty again when this is dropped, or whoever holds it dies.
+/// A table of programs that others jump to; empty again when this is dropped, or whoever holds it dies.
 #[derive(Debug)]
 pub struct Jump(OwnedFd);
 
-impl AsFd for Jump {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
-}
-
 impl Jump {
-    /// An empty table: whoever jumps goes on behind the jump.
+    /// An empty table with so many places: whoever jumps goes on behind the jump.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn new() -> io::Result<Jump> {
-        let attributes = Attributes::new().word(0, MAP_TYPE_PROG_ARRAY).word(4, 4).word(8, 4).word(12, 1);
+    pub fn new(places: u32) -> io::Result<Jump> {
+        let attributes = Attributes::new().word(0, MAP_TYPE_PROG_ARRAY).word(4, 4).word(8, 4).word(12, places);
         // SAFETY: no addresses among them, and this command answers with a descriptor.
         unsafe { attributes.open(MAP_CREATE) }.map(Jump)
     }
 
-    /// From now on jumps lead to `program`.
+    /// When this process is killed, the table is closed before `after` is. The kernel takes the descriptors of a dead process in the order of their numbers, but
+    /// puts off what there is to do for each, and does what was put off last first.
+    ///
+    /// # Errors
+    /// There are no more descriptors.
+    pub fn close_before(&mut self, after: &impl AsFd) -> io::Result<()> {
+        let (ours, theirs) = (self.0.as_raw_fd(), after.as_fd().as_raw_fd());
+        if ours < theirs {
+            self.0 = rustix::io::fcntl_dupfd_cloexec(&self.0, theirs + 1)?;
+        }
+        Ok(())
+    }
+
+    /// From now on jumps to this place lead to `program`.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn lead_to(&self, program: &Program) -> io::Result<()> {
-        let (key, value) = ([0_u32], [raw(&program.0)]);
+    pub fn lead(&self, place: u32, program: &Program) -> io::Result<()> {
+        let (key, value) = ([place], [raw(&program.0)]);
         let attributes = Attributes::new().word(0, raw(&self.0)).address(8, &key).address(16, &value);
         // SAFETY: key and value are of four octets each, as the table was made, and are only read.
         unsafe { attributes.call(MAP_UPDATE) }.map(drop)

@@ -17,6 +17,9 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 /// Where the service manager wants to hear from us (sd_notify(3)).
 const NOTIFY: &str = "NOTIFY_SOCKET";
 
+/// What [`keep_only_network`] keeps.
+const NEEDED: CapabilitySet = CapabilitySet::NET_ADMIN.union(CapabilitySet::NET_RAW).union(CapabilitySet::BPF);
+
 /// Who is at the other end of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
@@ -75,13 +78,14 @@ pub fn notify(state: &str) -> io::Result<()> {
     UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address).map(drop)
 }
 
-/// Gives up every privilege of the calling thread and of those it starts, but for what a shaper goes on to need: to set up networks and to send
-/// raw frames (and, `realtime`, to go before others). Programs that are run from now on get none back.
+/// Gives up every privilege of the calling thread and of those it starts, but for what a shaper goes on to need when its device comes back: to set up
+/// networks, to send raw frames and to load the programs that lead packets to it (and, `realtime`, to go before others). Programs that are run from now on
+/// get none back.
 ///
 /// # Errors
 /// The kernel does not allow it.
 pub fn keep_only_network(realtime: bool) -> io::Result<()> {
-    let mut keep = CapabilitySet::NET_ADMIN | CapabilitySet::NET_RAW;
+    let mut keep = NEEDED;
     keep.set(CapabilitySet::SYS_NICE, realtime);
     let have = rustix::thread::capabilities(None)?;
     let keep = have.permitted & keep;
@@ -118,7 +122,7 @@ mod tests {
             rustix::thread::capabilities(None).expect("what is left").permitted
         });
         let kept = kept.join().expect("no panic");
-        assert_eq!(kept, before & (CapabilitySet::NET_ADMIN | CapabilitySet::NET_RAW));
+        assert_eq!(kept, before & NEEDED);
         assert_eq!(rustix::thread::capabilities(None).expect("what we have").permitted, before);
     }
 }

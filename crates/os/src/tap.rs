@@ -1,7 +1,7 @@
 //! A TAP or TUN device whose packets may be unfinished: super-packets stay whole, checksums uncomputed, and each says so (see [`crate::offload`]).
 
 use std::io::{self, IoSlice, IoSliceMut};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -91,15 +91,6 @@ impl Tap {
     fn take_unfinished(&self, what: usize) -> io::Result<()> {
         // SAFETY: TUNSETOFFLOAD takes flags by value.
         Ok(unsafe { ioctl(&self.fd, IntegerSetter::<SET_OFFLOAD>::new_usize(what)) }?)
-    }
-
-    /// When this process is killed, `before` is closed before this is: the kernel closes descriptors in the order of their numbers.
-    ///
-    /// # Errors
-    /// There are no more descriptors.
-    pub fn outlive(&mut self, before: &impl AsFd) -> io::Result<()> {
-        self.fd = rustix::io::fcntl_dupfd_cloexec(&self.fd, before.as_fd().as_raw_fd() + 1)?;
-        Ok(())
     }
 
     /// The next packet that was sent by the device, its offload head first; what no room is left for is cut off. `None`: there is none now.

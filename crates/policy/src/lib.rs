@@ -11,6 +11,7 @@ mod error;
 mod filter;
 mod kind;
 mod link;
+mod names;
 mod op;
 mod params;
 mod rate;

@@ -5,7 +5,8 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 /// Nothing comes, and nothing goes.
-pub(super) struct Closed;
+#[derive(Debug)]
+pub struct Closed;
 
 impl Door for Closed {
     fn receive(&mut self, _: usize, _: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {

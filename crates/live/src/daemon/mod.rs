@@ -13,7 +13,7 @@ pub mod control;
 
 use crate::door::Door;
 use crate::engine::Engine;
-use closed::Closed;
+pub use closed::Closed;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;

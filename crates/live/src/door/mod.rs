@@ -122,7 +122,7 @@ pub trait Door {
     /// As for `pass`.
     fn lose(&mut self, ticket: u32) -> io::Result<()>;
 
-    /// Another ticket for the same octets, for a packet that was mirrored or doubled; `None`: this door cannot.
+    /// Another ticket for the same octets, for a packet that was mirrored or doubled, counted as taken; `None`: this door cannot, or has no room.
     fn copy(&mut self, ticket: u32) -> Option<u32> {
         let _ = ticket;
         None

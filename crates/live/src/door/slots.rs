@@ -21,9 +21,9 @@ const MOST: usize = 1 << 16;
 const MOST_BIG: usize = 4096;
 
 /// One packet held.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Slot {
-    small: [u8; SMALL],
+    small: Box<[u8; SMALL]>,
     /// What `small` did not hold; empty where it held all.
     big: Vec<u8>,
     /// Where the frame begins in `small`.
@@ -43,7 +43,16 @@ pub(super) struct Slot {
 impl Slot {
     fn new() -> Slot {
         let (start, len, place, mark) = (0, 0, 0, 0);
-        Slot { small: [0; SMALL], big: Vec::new(), start, len, held: false, place, offload: Offload::default(), mark }
+        Slot {
+            small: Box::new([0; SMALL]),
+            big: Vec::new(),
+            start,
+            len,
+            held: false,
+            place,
+            offload: Offload::default(),
+            mark,
+        }
     }
 
     /// Octets of the frame.
@@ -95,7 +104,7 @@ impl Slot {
 /// The slots of a door.
 #[derive(Debug, Default)]
 pub(super) struct Slots {
-    slots: Vec<Box<Slot>>,
+    slots: Vec<Slot>,
     free: Vec<u32>,
     /// Second pieces nobody uses.
     spare: Vec<Vec<u8>>,
@@ -113,7 +122,7 @@ impl Slots {
         let Some(ticket) = self.next_free() else { return Ok(None) };
         let mut big = self.spare.pop().unwrap_or_else(|| vec![0; BIG]);
         let slot = &mut self.slots[ticket as usize];
-        let octets = read(&mut [IoSliceMut::new(&mut slot.small), IoSliceMut::new(&mut big)]);
+        let octets = read(&mut [IoSliceMut::new(&mut slot.small[..]), IoSliceMut::new(&mut big)]);
         let read = *octets.as_ref().unwrap_or(&None);
         if read.is_some_and(|octets| octets > SMALL) {
             slot.big = big;
@@ -122,7 +131,7 @@ impl Slots {
             self.spare.push(big);
         }
         let Some(octets) = octets? else { return Ok(None) };
-        slot.offload = Offload::read(&slot.small);
+        slot.offload = Offload::read(&slot.small[..]);
         slot.start = offload::OCTETS;
         slot.len = octets.saturating_sub(offload::OCTETS);
         Ok(Some(ticket))
@@ -135,7 +144,7 @@ impl Slots {
         }
         if self.free.is_empty() {
             let ticket = u32::try_from(self.slots.len()).ok().filter(|_| self.slots.len() < MOST)?;
-            self.slots.push(Box::new(Slot::new()));
+            self.slots.push(Slot::new());
             self.free.push(ticket);
         }
         self.free.last().copied()
@@ -146,6 +155,17 @@ impl Slots {
         let next = self.free.pop();
         debug_assert_eq!(next, Some(ticket), "what is held was read last");
         self.slots[ticket as usize].held = true;
+    }
+
+    /// Another packet of the same octets, held; `None`: nobody holds that one, or no room is left.
+    pub(super) fn copy(&mut self, of: u32) -> Option<u32> {
+        let original = self.slots.get(of as usize).filter(|slot| slot.held)?;
+        let copy = original.clone();
+        let ticket = self.next_free()?;
+        self.big += usize::from(!copy.big.is_empty());
+        self.slots[ticket as usize] = copy;
+        self.hold(ticket);
+        Some(ticket)
     }
 
     /// What was read last is not kept.
@@ -238,9 +258,21 @@ mod tests {
         let ticket = put(&mut slots, 60).expect("room");
         assert!(slots.give_back(ticket).is_ok());
         assert_eq!(slots.give_back(ticket).map(drop).map_err(|error| error.kind()), Err(io::ErrorKind::InvalidInput));
+        assert_eq!(slots.copy(ticket), None, "nobody holds it");
         slots.release(ticket);
         assert_eq!((put(&mut slots, 60), slots.held()), (Some(ticket), 1), "and used again");
         assert!(slots.give_back(7).is_err());
+    }
+
+    #[test]
+    fn a_copy_has_the_octets_and_a_life_of_its_own() {
+        let mut slots = Slots::default();
+        let ticket = put(&mut slots, SMALL).expect("room");
+        let copy = slots.copy(ticket).expect("room");
+        slots.give_back(ticket).expect("it is held");
+        slots.release(ticket);
+        assert_eq!(slots.slot(copy).front()[0], offload::OCTETS as u8);
+        assert_eq!((slots.slot(copy).rest().len(), slots.held(), slots.big), (offload::OCTETS, 1, 1));
     }
 
     #[test]
@@ -259,7 +291,7 @@ mod tests {
         let ticket = put(&mut slots, 20).expect("room");
         let long = [0xee; 21];
         let slot = slots.slot_mut(ticket);
-        assert!(!slot.change(14, &Leaving { mark: 0, dsfield: None, front: Some(&long) }));
+        assert!(!slot.change(14, &Leaving { front: Some(&long), ..Leaving::default() }));
         assert_eq!(slot.front(), &long[..20]);
     }
 }

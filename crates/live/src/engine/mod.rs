@@ -11,7 +11,7 @@ mod size;
 mod watch;
 
 pub use size::link_rate;
-pub use watch::{Fate, Met, Sojourn, Watch};
+pub use watch::{Captured, ClassSeen, Fate, Met, Sojourn, Watch};
 
 use crate::door::{Came, Direction, Door, Leaving, Passed, Spot};
 use std::io;

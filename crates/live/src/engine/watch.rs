@@ -133,6 +133,11 @@ impl Watch {
         self.seen.get(&(device, class))
     }
 
+    /// What was noted of each class of a device.
+    pub fn on(&self, device: DeviceId) -> impl Iterator<Item = (Handle, &ClassSeen)> {
+        self.seen.iter().filter(move |((of, _), _)| *of == device).map(|((_, class), seen)| (*class, seen))
+    }
+
     /// Tells somebody of each packet that a class has done with ([`Handle::NONE`]: any class of that device), as fast as he takes them: what he is too
     /// slow for he does not get. He is forgotten when he is gone.
     pub fn capture(&mut self, device: DeviceId, class: Handle, to: SyncSender<Captured>) {

@@ -1,15 +1,51 @@
 //! The capturing door.
 
+use std::io;
 use std::sync::mpsc;
 
 use tidegate_live::door::capture::{Capture, Way};
 use tidegate_live::door::{Direction, Spot};
+use tidegate_os::netlink::Links;
+use tidegate_os::offload::Offload;
+use tidegate_os::packet_socket::{Frame, Sender};
+use tidegate_os::place::{self, Place};
+use tidegate_os::tap::{Carries, Tap};
+use tidegate_os::tun::{Tun, WIRE_ADDRESS};
 
-use crate::hosts::{ping, transfer};
-use crate::wire::{ADDRESSES, ADDRESSES_V6, Fate, WIRE, Wire, address};
+use crate::child;
+use crate::hosts::{self, ping, transfer};
+use crate::wire::{self, ADDRESSES, ADDRESSES_V6, Fate, WIRE, Wire, address};
 
-fn both() -> Vec<Spot> {
-    [Direction::Egress, Direction::Ingress].map(|direction| Spot { dev: WIRE.into(), direction }).to_vec()
+const NO_MORE: u16 = 3;
+
+fn spot(direction: Direction) -> Spot {
+    Spot { dev: WIRE.into(), direction }
+}
+
+pub(crate) fn both() -> Vec<Spot> {
+    [Direction::Egress, Direction::Ingress].map(spot).to_vec()
+}
+
+/// Sends a frame by a device of a place, as somebody there would.
+fn send(place: &Place, device: &str, octets: Vec<u8>, mark: u32) {
+    let device = device.to_owned();
+    let sent = place.go(move || -> io::Result<()> {
+        let sender = Sender::open(Links::open()?.index(&device)?, false)?;
+        let frame = Frame { offload: Offload::default(), pieces: [&octets, &[], &[]], mark, protocol: 0 };
+        sender.send(&mut std::iter::once(frame), &mut |_| {})
+    });
+    sent.expect("the place is there").expect("frames can be sent");
+}
+
+/// A broadcast of no known protocol (EtherType 88b5 is for experiments), behind these tags.
+fn broadcast(tags: &[u8], octets: &[u8]) -> Vec<u8> {
+    [&[0xff; 6][..], &[2, 0, 0, 0, 0, 9], tags, &[0x88, 0xb5], octets].concat()
+}
+
+/// The links of a place, in order.
+fn links(place: &Place) -> Vec<String> {
+    let names = || (1..100).filter_map(|index| Links::open().ok()?.name(index).ok()).collect();
+    place.go(names).expect("the place is there")
 }
 
 #[test]
@@ -26,22 +62,283 @@ fn everything_passes_both_ways() {
             },
         );
         for addresses in [ADDRESSES, ADDRESSES_V6] {
-            assert_eq!(ping(&wire.far, address(addresses[1]), 3, 56), Some(1), "{way:?}");
-            assert_eq!(ping(&wire.near, address(addresses[0]), 3, 1400), Some(1), "{way:?}");
+            assert_eq!(ping(&wire.far, address(addresses[1]), NO_MORE, 56), Some(1), "{way:?}");
+            assert_eq!(ping(&wire.near, address(addresses[0]), NO_MORE, 1400), Some(1), "{way:?}");
             transfer(&wire.near, &wire.far, address(addresses[0]), 3_000_000);
             transfer(&wire.far, &wire.near, address(addresses[1]), 3_000_000);
         }
         let counts = keeper.end().expect("the door stands");
-        println!("{way:?} {counts:?}");
         let seen: Vec<_> = told.try_iter().collect();
         for place in 0..2 {
             for kind in [0x0806, 0x0800, 0x86dd] {
                 assert!(seen.iter().any(|seen| (seen.0, seen.1) == (place, kind)), "{way:?}: {kind:x} at {place}");
             }
-            let largest = seen.iter().filter(|seen| seen.0 == place).map(|seen| seen.2).max();
-            assert!(largest > Some(1), "{way:?}: super-packets stay whole at {place}");
+            let super_packet = seen.iter().filter(|seen| seen.0 == place).any(|seen| seen.2 > 1 && seen.3 > 1514);
+            assert!(super_packet, "{way:?}: super-packets stay whole at {place}");
         }
         assert_eq!((counts.lost, counts.full, counts.overruns, counts.malformed, counts.held), (0, 0, 0, 0, 0));
         assert_eq!(counts.taken, counts.passed);
+    }
+}
+
+#[test]
+fn nothing_is_left_behind() {
+    for way in [Way::Link, Way::Filter] {
+        let Some(wire) = Wire::lay() else { return };
+        let before = links(&wire.near);
+        let keeper = wire.keep(move || Capture::by(way, &both()), |_| Fate::Pass);
+        assert_eq!(links(&wire.near).len(), before.len() + 3, "two ways in, and one back");
+        keeper.end().expect("the door stands");
+        assert_eq!(links(&wire.near), before);
+        assert_eq!(wire.near.go(qdiscs_of_traffic_control).expect("place"), 0, "{way:?}");
+        assert_eq!(ping(&wire.far, address(ADDRESSES[1]), NO_MORE, 56), Some(1), "{way:?}");
+    }
+}
+
+/// How many clsact there are.
+fn qdiscs_of_traffic_control() -> usize {
+    let mut kernel = tidegate_live::Kernel::open().expect("netlink");
+    let standing = kernel.standing(WIRE).expect("what stands there is told");
+    standing.qdiscs.iter().filter(|qdisc| format!("{qdisc:?}").to_lowercase().contains("clsact")).count()
+}
+
+#[test]
+fn what_is_lost_does_not_arrive() {
+    let Some(wire) = Wire::lay() else { return };
+    // The first echo request from anywhere.
+    let mut first = true;
+    let lose_one = move |came: &tidegate_live::door::Came<'_>| {
+        let is_request = came.frame.get(23) == Some(&1) && came.frame.get(34) == Some(&8);
+        if is_request && std::mem::take(&mut first) { Fate::Lose } else { Fate::Pass }
+    };
+    let keeper = wire.keep(|| Capture::open(&[spot(Direction::Ingress)]), lose_one);
+    assert_eq!(ping(&wire.far, address(ADDRESSES[1]), NO_MORE, 56), Some(2));
+    let counts = keeper.end().expect("the door stands");
+    assert_eq!((counts.lost, counts.taken - counts.passed), (1, 1));
+}
+
+#[test]
+fn super_packets_come_cut_when_asked_for() {
+    let Some(wire) = Wire::lay() else { return };
+    let (tell, told) = mpsc::channel();
+    let open = || {
+        use tidegate_live::door::Door;
+        let mut door = Capture::open(&both())?;
+        door.split(true).map(|()| door)
+    };
+    let keeper = wire.keep(open, move |came| {
+        let _ = tell.send((came.segments, came.len));
+        Fate::Pass
+    });
+    transfer(&wire.near, &wire.far, address(ADDRESSES[0]), 1_000_000);
+    transfer(&wire.far, &wire.near, address(ADDRESSES_V6[1]), 1_000_000);
+    let counts = keeper.end().expect("the door stands");
+    let largest = told.try_iter().max();
+    assert_eq!(largest, Some((1, 1514)));
+    assert_eq!((counts.full, counts.overruns, counts.malformed), (0, 0, 0));
+}
+
+#[test]
+fn tags_stay_where_they_are() {
+    for way in [Way::Link, Way::Filter] {
+        let Some(wire) = Wire::lay() else { return };
+        let (tell, told) = mpsc::channel();
+        let keeper = wire.keep(
+            move || Capture::by(way, &both()),
+            move |came| {
+                if came.frame.ends_with(b"tagged frame") {
+                    let _ = tell.send((came.place, came.frame.to_vec()));
+                }
+                Fate::Pass
+            },
+        );
+        // Somebody at the far end of the wire who sees what comes out.
+        let (tell_out, told_out) = mpsc::channel();
+        let far = wire::keep(
+            &wire.far,
+            || Capture::open(&[spot(Direction::Ingress)]),
+            move |came| {
+                if came.frame.ends_with(b"tagged frame") {
+                    let _ = tell_out.send(came.frame.to_vec());
+                }
+                Fate::Pass
+            },
+        );
+        for tags in [&[0x81, 0, 0xa0, 5][..], &[0x88, 0xa8, 0, 9, 0x81, 0, 0xa0, 5]] {
+            let frame = broadcast(tags, b"padded to the length of a tagged frame");
+            send(&wire.near, WIRE, frame.clone(), 0);
+            assert_eq!(told.recv_timeout(wire::LIMIT), Ok((0, frame.clone())), "{way:?}: on its way out");
+            assert_eq!(told_out.recv_timeout(wire::LIMIT), Ok(frame.clone()), "{way:?}: as it arrives");
+            send(&wire.far, WIRE, frame.clone(), 0);
+            assert_eq!(told.recv_timeout(wire::LIMIT), Ok((1, frame)), "{way:?}: on its way in");
+        }
+        keeper.end().expect("the door stands");
+        far.end().expect("the door stands");
+    }
+}
+
+#[test]
+fn marks_come_and_go() {
+    let Some(wire) = Wire::lay() else { return };
+    // What comes in by the wire for 10.8.0.9 goes out by another device, past another of the door's places.
+    let laid = wire.near.go(|| -> io::Result<Tun> {
+        place::set("net/ipv4/ip_forward", "1")?;
+        place::set(&format!("net/ipv4/conf/{WIRE}/proxy_arp"), "1")?;
+        place::set(&format!("net/ipv4/neigh/{WIRE}/proxy_delay"), "0")?;
+        let mut links = Links::open()?;
+        let other = Tun::with_frames("other0")?;
+        links.only_wire("other0", WIRE_ADDRESS)?;
+        links.up(links.index("other0")?)?;
+        links.way_to("other0", address("10.8.0.9"))?;
+        Ok(other)
+    });
+    let _other = laid.expect("place").expect("a way out");
+    let way = wire.far.go(|| Links::open()?.way_to(WIRE, address("10.8.0.9")));
+    way.expect("place").expect("a way there");
+    let (tell, told) = mpsc::channel();
+    let spots = [spot(Direction::Ingress), Spot { dev: "other0".into(), direction: Direction::Egress }];
+    let keeper = wire.keep(
+        move || Capture::open(&spots),
+        move |came| {
+            if came.frame.ends_with(b"marked") {
+                let _ = tell.send((came.place, came.mark));
+            }
+            if came.place == 0 { Fate::Mark(0xdead_0009) } else { Fate::Pass }
+        },
+    );
+    hosts::datagram(&wire.far, address("10.8.0.9"), b"marked");
+    assert_eq!(told.recv_timeout(wire::LIMIT), Ok((0, 0)));
+    assert_eq!(told.recv_timeout(wire::LIMIT), Ok((1, 0xdead_0009)));
+    send(&wire.near, "other0", broadcast(&[], b"this one is marked"), 77);
+    assert_eq!(told.recv_timeout(wire::LIMIT), Ok((1, 77)), "a sender's mark");
+    keeper.end().expect("the door stands");
+}
+
+#[test]
+fn a_ds_field_is_written() {
+    let Some(wire) = Wire::lay() else { return };
+    let (tell, told) = mpsc::channel();
+    let keeper = wire.keep(
+        || Capture::open(&[spot(Direction::Egress)]),
+        |came| if came.frame.ends_with(b"congested") { Fate::DsField(0x03) } else { Fate::Pass },
+    );
+    let far = wire::keep(
+        &wire.far,
+        || Capture::open(&[spot(Direction::Ingress)]),
+        move |came| {
+            if came.frame.ends_with(b"congested") {
+                let _ = tell.send(came.frame[14..24].to_vec());
+            }
+            Fate::Pass
+        },
+    );
+    // It is delivered, so IPv4's checksum is right.
+    hosts::deliver(&wire.near, &wire.far, address(ADDRESSES[0]), b"it is congested");
+    assert_eq!(told.recv_timeout(wire::LIMIT).map(|head| head[1]), Ok(0x03));
+    hosts::deliver(&wire.near, &wire.far, address(ADDRESSES_V6[0]), b"it is congested");
+    assert_eq!(told.recv_timeout(wire::LIMIT).map(|head| (head[0], head[1] & 0xf0)), Ok((0x60, 0x30)));
+    assert_eq!(keeper.end().expect("the door stands").unchanged, 0);
+    far.end().expect("the door stands");
+}
+
+#[test]
+fn strange_frames_pass_and_break_nothing() {
+    let Some(wire) = Wire::lay() else { return };
+    let (tell, told) = mpsc::channel();
+    let keeper = wire.keep(
+        || Capture::open(&both()),
+        move |came| {
+            let _ = tell.send((came.place, came.len));
+            Fate::DsField(3)
+        },
+    );
+    let strange = [
+        broadcast(&[], &[]),
+        // Tags without an end; IPv4 and IPv6 that stop early, and lie about their lengths.
+        broadcast(&[0x81, 0, 0, 1, 0x81, 0, 0, 2, 0x81, 0, 0, 3], &[]),
+        [&[0xff; 12][..], &[0x08, 0x00, 0x4f]].concat(),
+        [&[0xff; 12][..], &[0x08, 0x00, 0x41, 0xff, 0xff, 0xff]].concat(),
+        [&[0xff; 12][..], &[0x86, 0xdd, 0x60]].concat(),
+    ];
+    for frame in strange {
+        let len = frame.len() as u32;
+        for (at, from) in [&wire.near, &wire.far].into_iter().enumerate() {
+            send(from, WIRE, frame.clone(), 0);
+            loop {
+                let came = told.recv_timeout(wire::LIMIT).expect("it comes");
+                if came == (at, len) {
+                    break;
+                }
+            }
+        }
+    }
+    assert_eq!(ping(&wire.far, address(ADDRESSES[1]), NO_MORE, 56), Some(1));
+    let counts = keeper.end().expect("the door stands");
+    assert_eq!((counts.taken, counts.held), (counts.passed + counts.full, 0));
+}
+
+#[test]
+fn a_device_without_link_header() {
+    let Some(wire) = Wire::lay() else { return };
+    // A TUN device whose other end is a program that sends back what it gets, turned round.
+    let (tell_tun, told_tun) = mpsc::channel();
+    let made = wire.near.go(move || -> io::Result<()> {
+        let tun = Tap::create("tun0", Carries::Packets)?;
+        let mut links = Links::open()?;
+        links.up(links.index("tun0")?)?;
+        links.address("tun0", address("10.9.0.1"))?;
+        links.way_to("tun0", address("10.9.0.2"))?;
+        let _ = tell_tun.send(tun);
+        Ok(())
+    });
+    made.expect("place").expect("a TUN device");
+    let tun = told_tun.recv().expect("it was made");
+    let echo = std::thread::spawn(move || hosts::turn_round(&tun, 3));
+    let (tell, told) = mpsc::channel();
+    let spots = [Direction::Egress, Direction::Ingress].map(|direction| Spot { dev: "tun0".into(), direction });
+    let keeper = wire.keep(
+        move || Capture::open(&spots),
+        move |came| {
+            if came.frame.first() == Some(&0x45) {
+                let _ = tell.send((came.place, came.link_header, came.len));
+            }
+            Fate::Pass
+        },
+    );
+    assert_eq!(ping(&wire.near, address("10.9.0.2"), NO_MORE, 56), Some(1));
+    assert_eq!(told.try_iter().take(2).collect::<Vec<_>>(), [(0, 0, 84), (1, 0, 84)]);
+    assert_eq!(keeper.end().expect("the door stands").full, 0);
+    echo.join().expect("no panic").expect("what came was turned round");
+}
+
+#[test]
+fn a_device_that_goes_is_said() {
+    let Some(wire) = Wire::lay() else { return };
+    let keeper = wire.keep(|| Capture::open(&both()), |_| Fate::Pass);
+    assert_eq!(ping(&wire.far, address(ADDRESSES[1]), NO_MORE, 56), Some(1));
+    wire.near.go(|| Links::open()?.delete(WIRE)).expect("place").expect("it can be deleted");
+    let counts = keeper.end().expect("packets that have nowhere to go are no error of those that wait for them");
+    assert_eq!(counts.held, 0);
+    let error = wire.near.go(|| Capture::open(&both()).map(drop)).expect("place").expect_err("there is no device");
+    assert!(error.to_string().starts_with("what leaves by `wire0` cannot be captured"), "{error}");
+}
+
+/// A process at the door is killed under load. What was on its way in it is lost; what comes afterwards is not.
+#[test]
+fn when_its_owner_is_killed_packets_flow() {
+    for way in [Way::Link, Way::Filter] {
+        let Some(wire) = Wire::lay() else { return };
+        let child = child::start(&wire.near, &format!("{way:?}"));
+        let stream = hosts::stream(&wire.far, &wire.near, address(ADDRESSES[1]));
+        stream.wait_for(2000);
+        child.kill();
+        let sent_before = stream.sent();
+        stream.wait_for_number(sent_before + 1000);
+        let seen = stream.end();
+        println!("{way:?}: killed under load: {seen:?}");
+        assert_eq!(ping(&wire.near, address(ADDRESSES[0]), NO_MORE, 56), Some(1), "{way:?}");
+        let keeper = wire.keep(move || Capture::by(way, &both()), |_| Fate::Pass);
+        assert_eq!(ping(&wire.near, address(ADDRESSES[0]), NO_MORE, 56), Some(1), "{way:?}: a new owner");
+        keeper.end().expect("the door stands");
     }
 }

@@ -1,12 +1,18 @@
 //! What the machines at the ends of a wire do.
 
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::thread;
-use std::time::Duration;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
+use tidegate_os::offload::OCTETS;
 use tidegate_os::place::Place;
+use tidegate_os::poll;
 use tidegate_os::socket::Echo;
+use tidegate_os::tap::Tap;
 
 use crate::wire::LIMIT;
 
@@ -45,4 +51,155 @@ pub(crate) fn transfer(from: &Place, to: &Place, address: IpAddr, octets: usize)
     let received = receiving.join().expect("no panic").expect("it is received");
     assert_eq!(received.len(), octets);
     assert!(received.iter().enumerate().all(|(n, octet)| *octet == n as u8), "what arrived is what was sent");
+}
+
+/// Sends a datagram, to whom it may concern.
+pub(crate) fn datagram(from: &Place, to: IpAddr, octets: &'static [u8]) {
+    let sent = from.go(move || UdpSocket::bind(any(to))?.send_to(octets, SocketAddr::new(to, 9)));
+    sent.expect("place").expect("it is sent");
+}
+
+/// Sends a datagram and waits until it is there.
+pub(crate) fn deliver(from: &Place, to: &Place, address: IpAddr, octets: &'static [u8]) {
+    let receiver = to.go(move || UdpSocket::bind(SocketAddr::new(address, 0))).expect("place").expect("a socket");
+    let there = receiver.local_addr().expect("it is bound");
+    receiver.set_read_timeout(Some(LIMIT)).expect("a limit");
+    from.go(move || UdpSocket::bind(any(address))?.send_to(octets, there)).expect("place").expect("it is sent");
+    let mut room = [0; 100];
+    let read = receiver.recv(&mut room).expect("it arrives");
+    assert_eq!(&room[..read], octets);
+}
+
+/// Any address and port of the same family.
+fn any(like: IpAddr) -> SocketAddr {
+    match like {
+        IpAddr::V4(_) => SocketAddr::from(([0; 4], 0)),
+        IpAddr::V6(_) => SocketAddr::from(([0; 16], 0)),
+    }
+}
+
+/// Sends IPv4 packets back to where they came from, until so many were echo requests (then answers) or datagrams.
+pub(crate) fn turn_round(tun: &Tap, most: usize) -> io::Result<()> {
+    let mut left = most;
+    while left > 0 {
+        if poll::readable(&[tun.as_fd()], Duration::from_millis(500))? != [true] {
+            return Ok(());
+        }
+        let mut packet = [0; 2048];
+        let Some(octets) = tun.read(&mut [io::IoSliceMut::new(&mut packet)])? else { continue };
+        let ip = OCTETS;
+        if packet[ip] != 0x45 {
+            continue;
+        }
+        let (source, destination): ([u8; 4], [u8; 4]) =
+            (std::array::from_fn(|n| packet[ip + 12 + n]), std::array::from_fn(|n| packet[ip + 16 + n]));
+        packet[ip + 12..ip + 16].copy_from_slice(&destination);
+        packet[ip + 16..ip + 20].copy_from_slice(&source);
+        if packet[ip + 9] == 1 && packet[ip + 20] == 8 {
+            // The checksum knows that eight is gone from the type.
+            packet[ip + 20] = 0;
+            let sum = u16::from_be_bytes([packet[ip + 22], packet[ip + 23]]);
+            let sum = tidegate_packet::checksum::updated(sum, &[8, 0], &[0, 0]);
+            packet[ip + 22..ip + 24].copy_from_slice(&sum.to_be_bytes());
+        }
+        tun.write(&[io::IoSlice::new(&packet[..octets])])?;
+        left -= 1;
+    }
+    Ok(())
+}
+
+/// What became of a stream of numbered datagrams.
+#[derive(Debug)]
+#[expect(dead_code, reason = "they are printed")]
+pub(crate) struct Seen {
+    sent: u64,
+    lost: u64,
+    /// The longest time without any, ms.
+    longest_gap_ms: f64,
+    /// Datagrams a second, about.
+    rate: f64,
+}
+
+/// Numbered datagrams, one after another, until it is ended.
+pub(crate) struct Stream {
+    stop: Arc<AtomicBool>,
+    sent: Arc<AtomicU64>,
+    received: Arc<AtomicU64>,
+    last: Arc<AtomicU64>,
+    sender: JoinHandle<io::Result<()>>,
+    receiver: JoinHandle<io::Result<Duration>>,
+    began: Instant,
+}
+
+/// Starts it: about 20,000 a second.
+pub(crate) fn stream(from: &Place, to: &Place, address: IpAddr) -> Stream {
+    let socket = to.go(move || UdpSocket::bind(SocketAddr::new(address, 0))).expect("place").expect("a socket");
+    let there = socket.local_addr().expect("it is bound");
+    let out = from.go(move || UdpSocket::bind(any(address))).expect("place").expect("a socket");
+    let (stop, sent, received, last) = (Arc::default(), Arc::default(), Arc::default(), Arc::default());
+    let sender = {
+        let (stop, sent): (Arc<AtomicBool>, Arc<AtomicU64>) = (Arc::clone(&stop), Arc::clone(&sent));
+        thread::spawn(move || {
+            while !stop.load(Ordering::Relaxed) {
+                for _ in 0..10 {
+                    let number = sent.fetch_add(1, Ordering::Relaxed) + 1;
+                    out.send_to(&number.to_ne_bytes(), there)?;
+                }
+                thread::sleep(Duration::from_micros(500));
+            }
+            // It says that this is all.
+            out.send_to(&[], there).map(drop)
+        })
+    };
+    let receiver = {
+        let (received, last): (Arc<AtomicU64>, Arc<AtomicU64>) = (Arc::clone(&received), Arc::clone(&last));
+        thread::spawn(move || {
+            socket.set_read_timeout(Some(LIMIT))?;
+            let (mut room, mut before, mut longest) = ([0; 8], Instant::now(), Duration::ZERO);
+            while socket.recv(&mut room)? == 8 {
+                longest = longest.max(before.elapsed());
+                before = Instant::now();
+                received.fetch_add(1, Ordering::Relaxed);
+                last.store(u64::from_ne_bytes(room), Ordering::Relaxed);
+            }
+            Ok(longest)
+        })
+    };
+    Stream { stop, sent, received, last, sender, receiver, began: Instant::now() }
+}
+
+impl Stream {
+    /// How many were sent.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
+    }
+
+    /// Waits until so many arrived.
+    pub(crate) fn wait_for(&self, count: u64) {
+        self.wait(|| self.received.load(Ordering::Relaxed) >= count);
+    }
+
+    /// Waits until one of this number or a later one arrived.
+    pub(crate) fn wait_for_number(&self, number: u64) {
+        self.wait(|| self.last.load(Ordering::Relaxed) >= number);
+    }
+
+    fn wait(&self, done: impl Fn() -> bool) {
+        let began = Instant::now();
+        while !done() {
+            assert!(began.elapsed() < LIMIT, "nothing arrives any more");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Ends it.
+    pub(crate) fn end(self) -> Seen {
+        self.stop.store(true, Ordering::Relaxed);
+        self.sender.join().expect("no panic").expect("datagrams are sent");
+        let longest = self.receiver.join().expect("no panic").expect("datagrams are received");
+        let sent = self.sent.load(Ordering::Relaxed);
+        let lost = sent - self.received.load(Ordering::Relaxed);
+        let rate = sent as f64 / self.began.elapsed().as_secs_f64();
+        Seen { sent, lost, longest_gap_ms: longest.as_secs_f64() * 1e3, rate }
+    }
 }

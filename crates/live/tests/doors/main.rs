@@ -3,5 +3,6 @@
 //! Left out, with the reason printed, where no namespace may be made, or the kernel lacks what a door stands on.
 
 mod capture;
+mod child;
 mod hosts;
 mod wire;

@@ -133,15 +133,15 @@ pub(crate) fn forward(
     stop: &AtomicBool,
     decide: &mut dyn FnMut(&Came<'_>) -> Fate,
 ) -> io::Result<DoorCounts> {
-    let mut batch: Vec<(u32, u32, Fate)> = Vec::with_capacity(64);
+    let mut batch: Vec<(u32, usize, u32, Fate)> = Vec::with_capacity(64);
     while !stop.load(Ordering::Relaxed) {
         poll::readable(&door.handles(), Duration::from_millis(5))?;
-        while door.receive(64, &mut |came| batch.push((came.ticket, came.mark, decide(&came))))? > 0 {
-            for (ticket, mark, fate) in batch.drain(..) {
+        while door.receive(64, &mut |came| batch.push((came.ticket, came.place, came.mark, decide(&came))))? > 0 {
+            for (ticket, place, mark, fate) in batch.drain(..) {
                 let leaving = match fate {
-                    Fate::Pass => Leaving::unchanged(mark),
-                    Fate::Mark(mark) => Leaving::unchanged(mark),
-                    Fate::DsField(octet) => Leaving { mark, dsfield: Some(octet), front: None },
+                    Fate::Pass => Leaving::unchanged(place, mark),
+                    Fate::Mark(mark) => Leaving::unchanged(place, mark),
+                    Fate::DsField(octet) => Leaving { place, mark, dsfield: Some(octet), front: None },
                     Fate::Lose => {
                         door.lose(ticket)?;
                         continue;

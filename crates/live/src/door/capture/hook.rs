@@ -1,10 +1,15 @@
 //! Our programs in tc's hooks, gone with whoever hung them there.
+//!
+//! What hangs in a hook only jumps through a table, the [`Gate`]. When its owner dies, the kernel closes the table before the devices that it leads to, and
+//! empties it for all hooks at once: from then on everything passes as if nobody had been there.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::Arc;
 
 use tidegate_os::bpf::{Instruction, Jump, Link, Program, Reg};
 use tidegate_os::talk::Talk;
+use tidegate_os::tap::Tap;
 
 use crate::attribute::{self, Attributes, words};
 
@@ -13,26 +18,39 @@ use crate::attribute::{self, Attributes, words};
 pub enum Way {
     /// A link of its own (Linux 6.6): gone when its descriptor is closed.
     Link,
-    /// A filter of `clsact`: it jumps to the program through a table that is empty when its descriptor is closed. The filter itself stays
-    /// when we are killed, and lets everything pass; whoever opens the door again there takes it away.
+    /// A filter of `clsact`. It stays when we are killed, and lets everything pass; whoever opens the door again there takes it away.
     Filter,
+}
+
+/// The table that all hooks of a door jump through.
+#[derive(Debug)]
+pub(super) struct Gate {
+    table: Jump,
+    way: Way,
+    next: u32,
+    /// Of the devices that have filters of ours.
+    roots: Vec<Arc<Root>>,
 }
 
 /// A program in a hook.
 #[derive(Debug)]
 pub(super) enum Hook {
-    Link(Link),
-    Filter(Filter),
+    Link { _held: Link },
+    Filter { _held: Filter },
 }
 
-/// What was made for a filter, and goes again.
+/// A filter of ours, which goes again.
 #[derive(Debug)]
 pub(super) struct Filter {
-    table: Jump,
-    device: u32,
+    root: Arc<Root>,
     parent: u32,
-    /// The qdisc is ours too.
-    qdisc: bool,
+}
+
+/// A device's clsact; it goes after the last filter of ours if it was us who made it.
+#[derive(Debug)]
+struct Root {
+    device: u32,
+    ours: bool,
 }
 
 const RTM_NEWQDISC: u16 = 36;
@@ -59,50 +77,69 @@ const INGRESS: u32 = 0xffff_fff2;
 const EGRESS: u32 = 0xffff_fff3;
 /// The preference of our filter: behind those of others.
 const PREFERENCE: u32 = 49_000;
-/// ETH_P_ALL, as the kernel has it in the number of a filter.
-const ALL: u32 = 0x0300;
+/// Preference and protocol (all of them) of our filter.
+const NUMBER: u32 = PREFERENCE << 16 | 0x0300;
 /// What others see in their listings.
 const NAME: &str = "tidegate";
 const TAIL_CALL: i32 = 12;
+/// `__sk_buff->pkt_type`
+const PACKET_TYPE: i16 = 4;
 /// Which statistics are asked for (`IFLA_STATS_LINK_64`), and where among them those lost in sending stand.
 const LINK_64: u32 = 1;
 const TX_DROPPED: usize = 7 * 8;
 /// Octets of `if_stats_msg`.
 const STATS_HEAD: usize = 12;
 
-impl Hook {
+impl Gate {
+    /// An empty table for so many hooks.
+    pub(super) fn new(way: Way, hooks: u32) -> io::Result<Gate> {
+        Ok(Gate { table: Jump::new(2 * hooks)?, way, next: 0, roots: Vec::new() })
+    }
+
+    /// When we are killed, packets are led nowhere before this device goes.
+    pub(super) fn close_before(&mut self, device: &Tap) -> io::Result<()> {
+        self.table.close_before(device)
+    }
+
     /// Runs the program for what a device sends (`egress`) or receives.
-    pub(super) fn attach(way: Way, device: u32, egress: bool, program: &Program) -> io::Result<Hook> {
-        match way {
-            Way::Link => program.attach(device, egress).map(Hook::Link),
-            Way::Filter => Filter::hang(device, egress, program).map(Hook::Filter),
+    pub(super) fn attach(&mut self, device: u32, egress: bool, program: &Program) -> io::Result<Hook> {
+        let jumping = jump(&self.table, self.next)?;
+        self.table.lead(2 * self.next, program)?;
+        self.table.lead(2 * self.next + 1, program)?;
+        self.next += 1;
+        match self.way {
+            Way::Link => {
+                let link = jumping.attach(device, egress)?;
+                Ok(Hook::Link { _held: link })
+            }
+            Way::Filter => {
+                let root = self.root(device)?;
+                Ok(Hook::Filter { _held: Filter::hang(root, egress, &jumping)? })
+            }
         }
     }
-}
 
-impl AsFd for Hook {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Hook::Link(link) => link.as_fd(),
-            Hook::Filter(filter) => filter.table.as_fd(),
+    /// The clsact of a device, made if there is none.
+    fn root(&mut self, device: u32) -> io::Result<Arc<Root>> {
+        if let Some(root) = self.roots.iter().find(|root| root.device == device) {
+            return Ok(Arc::clone(root));
         }
+        let made = ask(&mut Talk::open()?, RTM_NEWQDISC, CREATE | EXCLUSIVE, &clsact(device));
+        // If there is none and none can be made, the filter will say so.
+        let root = Arc::new(Root { device, ours: made.is_ok() });
+        self.roots.push(Arc::clone(&root));
+        Ok(root)
     }
 }
 
 impl Filter {
-    fn hang(device: u32, egress: bool, program: &Program) -> io::Result<Filter> {
+    fn hang(root: Arc<Root>, egress: bool, program: &Program) -> io::Result<Filter> {
         let mut talk = Talk::open()?;
-        let table = Jump::new()?;
-        table.lead_to(program)?;
-        let jumping = jump_through(&table)?;
-        let qdisc = ask(&mut talk, RTM_NEWQDISC, CREATE | EXCLUSIVE, &clsact(device));
-        let parent = if egress { EGRESS } else { INGRESS };
-        // From here on what was made goes again when this is dropped.
-        let filter = Filter { table, device, parent, qdisc: qdisc.is_ok() };
+        let (device, parent) = (root.device, if egress { EGRESS } else { INGRESS });
         // One that is left of a door whose owner was killed.
-        let _ = ask(&mut talk, RTM_DELTFILTER, 0, &head(device, 0, parent, PREFERENCE << 16 | ALL));
-        ask(&mut talk, RTM_NEWTFILTER, CREATE | EXCLUSIVE, &bpf(device, parent, &jumping))?;
-        Ok(filter)
+        let _ = ask(&mut talk, RTM_DELTFILTER, 0, &head(device, 0, parent, NUMBER));
+        ask(&mut talk, RTM_NEWTFILTER, CREATE | EXCLUSIVE, &bpf(device, parent, program))?;
+        Ok(Filter { root, parent })
     }
 }
 
@@ -110,8 +147,14 @@ impl Drop for Filter {
     fn drop(&mut self) {
         // If the device is gone, all this is; if not, an empty table lets everything pass.
         let Ok(mut talk) = Talk::open() else { return };
-        let _ = ask(&mut talk, RTM_DELTFILTER, 0, &head(self.device, 0, self.parent, PREFERENCE << 16 | ALL));
-        if self.qdisc && !others(&mut talk, self.device) {
+        let _ = ask(&mut talk, RTM_DELTFILTER, 0, &head(self.root.device, 0, self.parent, NUMBER));
+    }
+}
+
+impl Drop for Root {
+    fn drop(&mut self) {
+        let Ok(mut talk) = Talk::open() else { return };
+        if self.ours && !others(&mut talk, self.device) {
             let _ = ask(&mut talk, RTM_DELQDISC, 0, &clsact(self.device));
         }
     }
@@ -125,11 +168,15 @@ fn others(talk: &mut Talk, device: u32) -> bool {
     })
 }
 
-/// A program that jumps, and lets pass where nothing is to be jumped to.
-fn jump_through(table: &Jump) -> io::Result<Program> {
+/// A program that jumps to a hook's own, and lets pass where nothing is to be jumped to.
+fn jump(table: &Jump, to: u32) -> io::Result<Program> {
     let mut program = Instruction::table(Reg(2), table).to_vec();
+    // A jump whose aim the kernel knows beforehand is written into the code, and taking it out again lasts tens of milliseconds. So each program stands
+    // in two places, and a bit of the packet, no matter which, says which of them is meant.
     program.extend([
-        Instruction::set(Reg(3), 0),
+        Instruction::load(Reg(3), Reg(1), PACKET_TYPE),
+        Instruction::and(Reg(3), 1),
+        Instruction::add(Reg(3), 2 * to as i32),
         Instruction::call(TAIL_CALL),
         Instruction::set(Reg(0), -1),
         Instruction::end(),
@@ -157,7 +204,7 @@ fn bpf(device: u32, parent: u32, program: &Program) -> Vec<u8> {
     let mut options = Attributes::default();
     options.u32(TCA_BPF_FD, program.as_fd().as_raw_fd().unsigned_abs()).text(TCA_BPF_NAME, NAME);
     options.u32(TCA_BPF_FLAGS, DIRECT_ACTION);
-    let mut body = head(device, 1, parent, PREFERENCE << 16 | ALL);
+    let mut body = head(device, 1, parent, NUMBER);
     body.extend(Attributes::default().text(TCA_KIND, "bpf").nest(TCA_OPTIONS, &options).bytes());
     body
 }

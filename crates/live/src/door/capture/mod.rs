@@ -3,7 +3,7 @@
 //! A program in tc's hook leads packets to a TAP device of ours, where they are read. What leaves goes out by a packet socket, past the device's
 //! own disciplines and filters; what arrives is handed back by a second device of ours ([`programs`]).
 //!
-//! Nothing dies with us: the hook is gone with its owner (see [`hook`]), and is gone before the TAP device is.
+//! Nothing dies with us: packets are led here only as long as we live, and not a moment longer than our devices do (`hook`).
 
 mod hook;
 mod programs;
@@ -20,8 +20,8 @@ use tidegate_os::tap::{Carries, Tap};
 
 use super::slots::{Slot, Slots};
 use super::{Came, Direction, Door, DoorCounts, Leaving, Passed, Spot, octets};
-use hook::Hook;
 pub use hook::Way;
+use hook::{Gate, Hook};
 
 /// What our devices are called.
 const NAME: &str = "tidegate%d";
@@ -35,8 +35,7 @@ const COLLECTED: usize = 64;
 const ETHERNET: [u16; 2] = [1, 772];
 /// Those that carry IP and nothing before it: PPP, raw IP, tunnels, TUN.
 const PACKETS: [u16; 8] = [512, 519, 768, 769, 776, 778, 823, 65534];
-/// A link header that nobody wrote: no addresses.
-const NO_ADDRESSES: [u8; 12] = [0; 12];
+/// Link headers that nobody wrote, for IPv4 and IPv6.
 const NO_HEADERS: [[u8; 14]; 2] = [no_header(0x0800), no_header(0x86dd)];
 
 const fn no_header(ethertype: u16) -> [u8; 14] {
@@ -45,9 +44,11 @@ const fn no_header(ethertype: u16) -> [u8; 14] {
     header
 }
 
-/// The door.
+/// The door. What is first here is dropped first.
 #[derive(Debug)]
 pub struct Capture {
+    /// Held, not read: as long as it stands, packets are led here.
+    _gate: Gate,
     places: Vec<Place>,
     slots: Slots,
     counts: DoorCounts,
@@ -61,7 +62,8 @@ pub struct Capture {
 /// One device and direction. What is first here is dropped first.
 #[derive(Debug)]
 struct Place {
-    hook: Hook,
+    /// Held, not read.
+    _hook: Hook,
     tap: Tap,
     /// The TAP device's number.
     number: u32,
@@ -81,9 +83,9 @@ struct Out {
 
 /// Lets what is sent by a device of ours arrive at another.
 #[derive(Debug)]
-#[expect(dead_code, reason = "they are held, not read")]
 struct Back {
-    hook: Hook,
+    /// Held, not read.
+    _hook: Hook,
     tap: Tap,
 }
 
@@ -106,9 +108,12 @@ impl Capture {
     /// # Errors
     /// As for [`Capture::open`].
     pub fn by(way: Way, spots: &[Spot]) -> io::Result<Capture> {
-        let places = spots.iter().map(|spot| Place::open(way, spot).map_err(|error| told(spot, error)));
+        // Each place has two hooks at most.
+        let mut gate = Gate::new(way, 2 * u32::try_from(spots.len().max(1)).map_err(io::Error::other)?)?;
+        let places = spots.iter().map(|spot| Place::open(&mut gate, spot).map_err(|error| told(spot, error)));
         Ok(Capture {
             places: places.collect::<io::Result<_>>()?,
+            _gate: gate,
             slots: Slots::default(),
             counts: DoorCounts::default(),
             next: 0,
@@ -180,21 +185,21 @@ fn told(spot: &Spot, error: io::Error) -> io::Error {
 }
 
 impl Place {
-    fn open(way: Way, spot: &Spot) -> io::Result<Place> {
+    fn open(gate: &mut Gate, spot: &Spot) -> io::Result<Place> {
         let mut links = Links::open()?;
         let egress = spot.direction == Direction::Egress;
         let device = links.index(&spot.dev)?;
         let mut sender = Sender::open(device, true)?;
         let link_header = link_header(sender.hardware()?)?;
-        let back = if egress { None } else { Some(Back::open(&mut links, way, device)?) };
+        let back = if egress { None } else { Some(Back::open(gate, &mut links, device)?) };
         if let Some(back) = &back {
             sender = Sender::open(links.index(back.tap.name())?, false)?;
         }
-        let mut tap = device_of_ours(&mut links)?;
+        let tap = device_of_ours(&mut links)?;
         let number = links.index(tap.name())?;
-        let hook = Hook::attach(way, device, egress, &programs::take(number, egress)?)?;
-        tap.outlive(&hook)?;
-        Ok(Place { hook, tap, number, link_header, out: Out { sender, back }, leaving: Vec::new() })
+        gate.close_before(&tap)?;
+        let hook = gate.attach(device, egress, &programs::take(number, egress)?)?;
+        Ok(Place { _hook: hook, tap, number, link_header, out: Out { sender, back }, leaving: Vec::new() })
     }
 
     /// Sends what was collected, and says how much of it went.
@@ -227,12 +232,12 @@ fn frame(slot: &Slot, link_header: u32, arrives: bool) -> Frame<'_> {
 }
 
 impl Back {
-    fn open(links: &mut Links, way: Way, device: u32) -> io::Result<Back> {
-        let mut tap = device_of_ours(links)?;
+    fn open(gate: &mut Gate, links: &mut Links, device: u32) -> io::Result<Back> {
+        let tap = device_of_ours(links)?;
         let number = links.index(tap.name())?;
-        let hook = Hook::attach(way, number, true, &programs::put_back(device)?)?;
-        tap.outlive(&hook)?;
-        Ok(Back { hook, tap })
+        gate.close_before(&tap)?;
+        let hook = gate.attach(number, true, &programs::put_back(device)?)?;
+        Ok(Back { _hook: hook, tap })
     }
 }
 
@@ -272,8 +277,13 @@ impl Door for Capture {
 
     fn pass(&mut self, ticket: u32, leaving: &Leaving<'_>) -> io::Result<Passed> {
         let slot = self.slots.give_back(ticket)?;
-        let place = &mut self.places[slot.place];
-        if !slot.change(place.link_header, leaving) {
+        let link_header = self.places[slot.place].link_header;
+        let Some(place) = self.places.get_mut(leaving.place).filter(|place| place.link_header == link_header) else {
+            self.slots.release(ticket);
+            self.counts.full += 1;
+            return Ok(Passed::Full);
+        };
+        if !slot.change(link_header, leaving) {
             self.counts.unchanged += 1;
         }
         place.leaving.push(ticket);
@@ -289,6 +299,12 @@ impl Door for Capture {
         self.slots.release(ticket);
         self.counts.lost += 1;
         Ok(())
+    }
+
+    fn copy(&mut self, ticket: u32) -> Option<u32> {
+        let copy = self.slots.copy(ticket)?;
+        self.counts.taken += 1;
+        Some(copy)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -1,0 +1,291 @@
+//! What a running daemon answers: its state, its trees as tc lists them, packets of a class; and what it changes.
+
+use super::machine::Wanted;
+use crate::faces::Machine;
+use serde_json::{Value, json};
+use std::io;
+use std::sync::mpsc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tidegate_gateway::{DeviceSpec, Gateway, World};
+use tidegate_lang::Env;
+use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat, TcCommand};
+use tidegate_live::daemon::control::{Answers, Tell};
+use tidegate_live::daemon::{Desk, Gone, Running};
+use tidegate_live::engine::{Captured, ClassSeen, Counts, Fate, link_rate};
+use tidegate_os::process;
+use tidegate_os::service::Peer;
+use tidegate_packet::{Handle, Rate, Time};
+use tidegate_policy::dump::{ClassDump, QdiscDump};
+
+/// Packets that wait for somebody who captures a class.
+const WAITING: usize = 4096;
+/// How long nothing may come before it is looked whether who captures is still there.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// The desk, for whoever calls at the control socket.
+pub(super) struct Counter {
+    /// Where errands are given.
+    pub(super) desk: Desk,
+    /// What the machine was told at first.
+    pub(super) wanted: Wanted,
+    /// The files of the policy.
+    pub(super) policy: Vec<String>,
+    /// Through which door packets come.
+    pub(super) door: &'static str,
+}
+
+impl Answers for Counter {
+    fn answer(&self, request: &Value, who: Peer, tell: &mut Tell<'_>) -> io::Result<()> {
+        let answer = match request["ask"].as_str() {
+            Some("status") => self.status(),
+            Some("snapshot") => self.snapshot(),
+            Some("tc") => self.tc(request, who),
+            Some("capture") => return self.capture(request, who, tell),
+            Some("stop") => self.stop(who),
+            _ => Ok(refusal("this is no request", "`ask` is one of status, snapshot, tc, capture, stop")),
+        };
+        tell(&answer.unwrap_or_else(|Gone| refusal("the daemon is ending", "start it again with `tidegate apply`")))
+    }
+}
+
+fn refusal(error: &str, remedy: &str) -> Value {
+    json!({"error": error, "remedy": remedy})
+}
+
+/// When the engine's clock stood at 0, in nanoseconds of Unix time by the wall's clock of this moment.
+fn epoch(now: Time) -> u64 {
+    let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX).saturating_sub(now.0)
+}
+
+/// Changes are for root, and for who runs the daemon.
+fn may_change(who: Peer) -> bool {
+    who.uid == 0 || who.uid == process::effective_uid()
+}
+
+fn not_you(who: Peer) -> Value {
+    refusal(&format!("user {} may look, not change", who.uid), "ask as root, or as the user who runs the daemon")
+}
+
+impl Counter {
+    fn status(&self) -> Result<Value, Gone> {
+        let told = self.desk.ask(|running| {
+            let state = running.state().clone();
+            (state, running.engine.counts(), running.engine.holds(), running.engine.now(), running.door())
+        })?;
+        let (state, counts, holds, now, door) = told;
+        let spots =
+            self.wanted.spots.iter().map(|spot| json!({"device": spot.dev, "direction": direction(spot.direction)}));
+        Ok(json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "pid": std::process::id(),
+            "backend": "user",
+            "door": self.door,
+            "policy": self.policy,
+            "places": spots.collect::<Vec<_>>(),
+            "running_ns": now.0 - super::machine::START.0,
+            "epoch_ns": epoch(now),
+            "holds": holds,
+            "trouble": state.trouble,
+            "openings": state.openings,
+            "counts": counted(&counts),
+            "before_the_door": {"overruns": door.overruns, "malformed": door.malformed, "unchanged": door.unchanged},
+        }))
+    }
+
+    fn snapshot(&self) -> Result<Value, Gone> {
+        let (counts, now, devices) = self.desk.ask(look)?;
+        Ok(json!({
+            "version": 1,
+            "at_ns": now.0,
+            "since_ns": super::machine::START.0,
+            "epoch_ns": epoch(now),
+            "backend": "user",
+            "door": self.door,
+            "counts": counted(&counts),
+            "devices": devices.iter().map(Seen::told).collect::<Vec<_>>(),
+        }))
+    }
+
+    fn tc(&self, request: &Value, who: Peer) -> Result<Value, Gone> {
+        let words: Option<Vec<String>> = request["words"]
+            .as_array()
+            .map(|words| words.iter().filter_map(|word| word.as_str().map(str::to_owned)).collect());
+        let Some(words) = words else {
+            return Ok(refusal("no words of tc", "\"words\": [\"-s\", \"qdisc\", \"show\"]"));
+        };
+        let input = request["input"].as_str().map(|text| text.as_bytes().to_vec());
+        if changes(&words) && !may_change(who) {
+            return Ok(not_you(who));
+        }
+        let reply = self.desk.ask(move |running| {
+            running.visit(|gateway, world| with_machine(gateway, world, |face| face.tc(&words, input.as_deref())))
+        })?;
+        Ok(match reply {
+            Ok(reply) => json!({
+                "code": reply.code,
+                "stdout": String::from_utf8_lossy(&reply.stdout),
+                "stderr": String::from_utf8_lossy(&reply.stderr),
+            }),
+            Err(error) => {
+                refusal(&format!("the door is broken: {error}"), "it is opened again when its device is back")
+            }
+        })
+    }
+
+    fn capture(&self, request: &Value, who: Peer, tell: &mut Tell<'_>) -> io::Result<()> {
+        // What packets carry is not everybody's business.
+        if !may_change(who) {
+            return tell(&not_you(who));
+        }
+        let device = request["device"].as_str().unwrap_or(self.wanted.name()).to_owned();
+        let class = match request["class"].as_str() {
+            None => Handle::NONE,
+            Some("root") => Handle::ROOT,
+            Some(text) => match tidegate_lang::units::parse_handle(text) {
+                Some(handle) => handle,
+                None => return tell(&refusal(&format!("`{text}` is no class"), "say it as tc does: 1:10, or root")),
+            },
+        };
+        let (to, captured) = mpsc::sync_channel(WAITING);
+        let begun = self.desk.ask(move |running| {
+            let found = running.visit(|gateway, _| gateway.device(&device)).ok().flatten();
+            match found {
+                Some(found) => {
+                    running.engine.watch().capture(found, class, to);
+                    None
+                }
+                None => Some(device),
+            }
+        });
+        match begun {
+            Err(Gone) => return tell(&refusal("the daemon is ending", "start it again with `tidegate apply`")),
+            Ok(Some(device)) => {
+                return tell(&refusal(
+                    &format!("nothing is queued on `{device}` here"),
+                    "`tidegate status` tells the devices",
+                ));
+            }
+            Ok(None) => {}
+        }
+        loop {
+            match captured.recv_timeout(PATIENCE) {
+                Ok(packet) => tell(&packet_told(&packet))?,
+                // An empty object says that nothing came, and finds out whether anybody listens.
+                Err(mpsc::RecvTimeoutError::Timeout) => tell(&json!({}))?,
+                Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(()),
+            }
+        }
+    }
+
+    fn stop(&self, who: Peer) -> Result<Value, Gone> {
+        if !may_change(who) {
+            return Ok(not_you(who));
+        }
+        self.desk.ask(|running| running.end())?;
+        Ok(json!({"stopping": true}))
+    }
+}
+
+/// Has the faces of the tools work with a machine that is running.
+pub(super) fn with_machine<R>(
+    gateway: &mut Gateway,
+    world: World<'_>,
+    work: impl FnOnce(&mut crate::faces::Face<'_>) -> R,
+) -> R {
+    let mut machine = Machine::new([], DeviceSpec::default());
+    machine.gateway = std::mem::take(gateway);
+    machine.now = world.now;
+    let done = work(&mut machine.face(world.pool, world.draws));
+    *gateway = machine.gateway;
+    done
+}
+
+/// Do these words of tc change anything?
+fn changes(words: &[String]) -> bool {
+    let shows = |command: &TcCommand| {
+        matches!(command, TcCommand::Show(_) | TcCommand::ShowActions(_) | TcCommand::Help(_) | TcCommand::Version)
+    };
+    !tc::parse(words, &Env::default()).is_ok_and(|parsed| shows(&parsed.command))
+}
+
+fn direction(direction: tidegate_live::door::Direction) -> &'static str {
+    match direction {
+        tidegate_live::door::Direction::Egress => "egress",
+        tidegate_live::door::Direction::Ingress => "ingress",
+    }
+}
+
+fn counted(counts: &Counts) -> Value {
+    let Counts { taken, passed, lost, no_room, full, nowhere, latest } = counts;
+    json!({"taken": taken, "passed": passed, "lost": lost, "no_room": no_room, "full": full, "nowhere": nowhere, "latest_ns": latest})
+}
+
+/// A device as it is now.
+struct Seen {
+    name: String,
+    qdiscs: Vec<QdiscDump>,
+    classes: Vec<ClassDump>,
+    rate: Option<Rate>,
+    seen: Vec<(Handle, ClassSeen)>,
+}
+
+fn look(running: &mut Running<'_>) -> (Counts, Time, Vec<Seen>) {
+    let dumps = running.visit(|gateway, World { now, .. }| {
+        let devices = gateway.devices();
+        let one = |device| {
+            let (qdiscs, classes) = (gateway.qdiscs(now, device), gateway.classes(now, device));
+            (device, gateway.name(device).to_owned(), qdiscs, classes)
+        };
+        devices.map(one).collect::<Vec<_>>()
+    });
+    let engine = &mut *running.engine;
+    let (counts, now) = (engine.counts(), engine.now());
+    let watch = engine.watch();
+    let seen = |(device, name, qdiscs, classes): (_, _, Vec<QdiscDump>, Vec<ClassDump>)| Seen {
+        name,
+        rate: link_rate(&qdiscs, &classes),
+        seen: watch.on(device).map(|(class, seen)| (class, seen.clone())).collect(),
+        qdiscs,
+        classes,
+    };
+    (counts, now, dumps.unwrap_or_default().into_iter().map(seen).collect())
+}
+
+impl Seen {
+    fn told(&self) -> Value {
+        let flags = ShowFlags { json: true, stats: true, ..ShowFlags::FULL };
+        let on = |object| ShowWhat::on(object, &self.name);
+        let listed = |text: String| serde_json::from_str::<Value>(&text).unwrap_or_else(|_| json!([]));
+        let class = |class: Handle| if class == Handle::ROOT { "root".to_owned() } else { class.to_string() };
+        let seen = self.seen.iter().map(|(of, seen)| {
+            let sojourn: Vec<_> = seen.sojourn.buckets().collect();
+            json!({"class": class(*of), "marked": seen.marked, "lost": seen.lost, "sojourn_ns": sojourn})
+        });
+        json!({
+            "name": self.name,
+            "link_rate_bps": self.rate.map(Rate::as_bits),
+            "qdiscs": listed(tc::show_qdiscs(&self.qdiscs, &on(Object::Qdisc), &flags)),
+            "classes": listed(tc::show_classes(&self.classes, &on(Object::Class), &flags)),
+            "seen": seen.collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn packet_told(packet: &Captured) -> Value {
+    let fate = match packet.fate {
+        Fate::Left { marked: false } => "left",
+        Fate::Left { marked: true } => "marked",
+        Fate::Lost => "lost",
+    };
+    let front: String = packet.front.iter().map(|octet| format!("{octet:02x}")).collect();
+    json!({
+        "came_ns": packet.came.0,
+        "left_ns": packet.left.0,
+        "class": if packet.class == Handle::ROOT { "root".to_owned() } else { packet.class.to_string() },
+        "qdisc": packet.qdisc.to_string(),
+        "fate": fate,
+        "len": packet.len,
+        "front": front,
+    })
+}

@@ -1,0 +1,150 @@
+//! What a policy is to an engine: the devices that are there, what the model machine is told, and where a door must stand.
+
+use anyhow::{Context, bail, ensure};
+use tidegate_gateway::{DeviceId, DeviceSpec, Gateway, World};
+use tidegate_live::door::{Direction, Spot};
+use tidegate_os::news::{self, Link};
+use tidegate_packet::{Handle, Pool, Seeded, Time};
+use tidegate_policy::dump::{FilterEntry, QdiscDump};
+use tidegate_policy::{Act, Kind, LinkKind, LinkOp, Op};
+
+/// Where the engine's clock begins: what runs in jiffies must not begin before time does.
+pub(super) const START: Time = Time(1_000_000_000);
+
+/// A policy for an engine.
+#[derive(Clone, Debug)]
+pub(super) struct Wanted {
+    /// What the model machine is told: commands of tc, and of ip where they make an ifb.
+    pub(super) ops: Vec<Op>,
+    /// What the kernel is told: marks.
+    pub(super) rules: Vec<Op>,
+    /// The devices that are there.
+    pub(super) devices: Vec<(Link, DeviceSpec)>,
+    /// Where packets are taken from the kernel.
+    pub(super) spots: Vec<Spot>,
+}
+
+impl Wanted {
+    /// What these operations come to on this computer.
+    ///
+    /// # Errors
+    /// A device is not there, or an operation asks for what no door can do.
+    pub(super) fn new(log: &[Op]) -> anyhow::Result<Wanted> {
+        let links = news::links().context("the kernel does not tell its links")?;
+        Wanted::on(log, &links)
+    }
+
+    /// The same, on a computer with these links.
+    fn on(log: &[Op], links: &[Link]) -> anyhow::Result<Wanted> {
+        let (rules, ops): (Vec<Op>, Vec<Op>) = log.iter().cloned().partition(|op| matches!(op, Op::Netfilter(_)));
+        let made = |op: &Op| match op {
+            Op::Link(LinkOp::Add { name, .. }) => Some(name.clone()),
+            _ => None,
+        };
+        let made: Vec<String> = ops.iter().filter_map(made).collect();
+        let mut named: Vec<&str> =
+            ops.iter().filter_map(Op::device).filter(|name| !made.iter().any(|made| made == name)).collect();
+        named.sort_unstable();
+        named.dedup();
+        let mut devices = Vec::new();
+        let mut own = Vec::new();
+        for name in named {
+            match links.iter().find(|link| link.name == name) {
+                // An ifb of the kernel's is not needed: the machine has its own.
+                _ if LinkKind::of_name(name) == LinkKind::Ifb => {
+                    own.push(Op::Link(LinkOp::Add { name: name.to_owned(), kind: LinkKind::Ifb }));
+                }
+                Some(link) => devices.push((link.clone(), spec(link))),
+                None => bail!(
+                    "there is no device `{name}` here; there are {}. Bind the policy to one of them with --dev",
+                    names(links)
+                ),
+            }
+        }
+        let mut wanted = Wanted { ops: own.into_iter().chain(ops).collect(), rules, devices, spots: Vec::new() };
+        let mut machine = wanted.machine()?;
+        wanted.spots = spots(&mut machine, &wanted.devices)?;
+        ensure!(!wanted.spots.is_empty(), "the policy queues nothing on any device; there is nothing to run");
+        Ok(wanted)
+    }
+
+    /// A machine that was told all of it.
+    ///
+    /// # Errors
+    /// An operation is refused there.
+    pub(super) fn machine(&self) -> anyhow::Result<Gateway> {
+        let mut gateway = Gateway::new();
+        for (link, spec) in &self.devices {
+            gateway.add_device(&link.name, *spec);
+        }
+        let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+        for op in &self.ops {
+            let told = gateway.apply(World { now: START, pool: &mut pool, draws: &mut draws }, op);
+            told.map_err(|error| anyhow::anyhow!("{error}: {op:?}"))?;
+        }
+        Ok(gateway)
+    }
+
+    /// The device whose name stands for all of them: the first that packets leave by.
+    pub(super) fn name(&self) -> &str {
+        &self.spots[0].dev
+    }
+}
+
+/// What the machine knows of a link.
+fn spec(link: &Link) -> DeviceSpec {
+    let of_kind = match link.kind.as_str() {
+        "" if link.ethernet => LinkKind::Ethernet,
+        "veth" => LinkKind::Veth { peer: String::new() },
+        "bridge" => LinkKind::Bridge,
+        "dummy" => LinkKind::Dummy,
+        _ if link.ethernet => LinkKind::Ethernet,
+        _ => LinkKind::PointToPoint,
+    };
+    DeviceSpec { mtu: link.mtu, tx_queue_len: link.txqlen, ..DeviceSpec::of(&of_kind) }
+}
+
+fn names(links: &[Link]) -> String {
+    let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).filter(|name| *name != "lo").collect();
+    if names.is_empty() { "none but lo".into() } else { names.join(", ") }
+}
+
+/// Where a door must stand for what was told to a machine.
+fn spots(machine: &mut Gateway, devices: &[(Link, DeviceSpec)]) -> anyhow::Result<Vec<Spot>> {
+    let (mut egress, mut ingress) = (Vec::new(), Vec::new());
+    for (link, _) in devices {
+        let Some(device) = machine.device(&link.name) else { continue };
+        let qdiscs = machine.qdiscs(START, device);
+        let hook = |dump: &&QdiscDump| matches!(dump.kind, Kind::Ingress | Kind::Clsact);
+        let hooked = qdiscs.iter().find(hook).map(|dump| dump.kind);
+        refuse_tags(machine, device, &link.name, &qdiscs)?;
+        if machine.is_configured(device) && qdiscs.iter().any(|dump| !hook(&dump)) || hooked == Some(Kind::Clsact) {
+            egress.push(Spot { dev: link.name.clone(), direction: Direction::Egress });
+        }
+        if hooked.is_some() {
+            ingress.push(Spot { dev: link.name.clone(), direction: Direction::Ingress });
+        }
+    }
+    Ok(egress.into_iter().chain(ingress).collect())
+}
+
+/// A door gives frames back as long as they came: tags are the kernel's business.
+fn refuse_tags(machine: &mut Gateway, device: DeviceId, name: &str, qdiscs: &[QdiscDump]) -> anyhow::Result<()> {
+    let classes = machine.classes(START, device).into_iter().map(|dump| dump.classid);
+    let parents: Vec<Handle> =
+        qdiscs.iter().map(|dump| dump.handle).chain(classes).filter(|handle| !handle.is_none()).collect();
+    for parent in parents {
+        let filters = machine.own_filters(START, device, parent).unwrap_or_default();
+        let tags = filters.iter().any(|dump| match &dump.entry {
+            FilterEntry::Filter { actions, .. } => {
+                actions.iter().any(|action| matches!(action.action.act, Act::Vlan(_)))
+            }
+            _ => false,
+        });
+        ensure!(
+            !tags,
+            "a filter at {parent} of {name} pushes or pops VLAN tags, which is the kernel's back end's only: use --backend kernel, or a VLAN device"
+        );
+    }
+    Ok(())
+}

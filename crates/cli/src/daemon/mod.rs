@@ -1,0 +1,210 @@
+//! `tidegate daemon`: a policy run by our own disciplines on real devices; and starting, asking and stopping such a one.
+//!
+//! ```text
+//! files ──▶ intake ──▶ Wanted (machine.rs) ──▶ live::Engine ◀──▶ live::door
+//!                                                  ▲
+//! apply, top, tc, capture ── Client ──▶ DEV.sock ──┘ answers.rs
+//! ```
+
+mod answers;
+pub(crate) mod client;
+mod machine;
+mod options;
+pub(crate) mod room;
+mod start;
+
+pub use options::{DoorKind, Options};
+pub(crate) use start::{start, stop};
+
+use crate::intake::{self, ReadOptions};
+use crate::rebind::on_device;
+use answers::Counter;
+use anyhow::{Context, ensure};
+use machine::{START, Wanted};
+use room::Room;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_live::daemon::{self, Clock, Desk, control};
+use tidegate_live::door::Spot;
+use tidegate_live::engine::{Engine, link_rate};
+use tidegate_os::interrupt;
+use tidegate_os::service::{self, Alone};
+use tidegate_os::turn::Turn;
+use tidegate_packet::{Rate, Seeded};
+
+/// Something is wrong with the policy, a device or our privileges.
+const FAILED: u8 = 2;
+/// Below this rate a super-packet of 64 kB holds up others for more than 5 ms: they come split.
+const SPLIT_BELOW: Rate = Rate::bits(100_000_000);
+/// Goes before others, if it may.
+const PRIORITY: i32 = 50;
+
+/// Plays `tidegate daemon`.
+pub fn command(options: &Options) -> ExitCode {
+    match run(options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tidegate daemon: {error:#}");
+            FAILED.into()
+        }
+    }
+}
+
+/// Runs a policy until somebody ends it.
+fn run(options: &Options) -> anyhow::Result<()> {
+    let wanted = read(options)?;
+    let room = Room::here()?;
+    room.make().with_context(|| "the directory for locks and sockets cannot be made (TIDEGATE_RUN names another)")?;
+    let _alone = locks(&room, &wanted)?;
+    let mut engine = engine(&wanted, options.memory);
+    let (desk, errands) = Desk::new()?;
+    ends_when_asked(desk.clone())?;
+    let counter = Counter {
+        desk: desk.clone(),
+        wanted: wanted.clone(),
+        policy: options.files.iter().map(|file| file.display().to_string()).collect(),
+        door: options.door.name(),
+    };
+    let sockets = Sockets::open(&room, &wanted)?;
+    if options.realtime {
+        Turn::usual().before_others(PRIORITY).context("--realtime needs CAP_SYS_NICE")?;
+    }
+    // What the door is opened by may be needed again; nothing else is.
+    service::keep_only_network(options.realtime).context("privileges cannot be given up")?;
+    control::serve(sockets.listener()?, Arc::new(counter))?;
+    let spots = wanted.spots.clone();
+    let split = split(&wanted)?;
+    let clock = Clock::new(START);
+    told(&mut engine, &wanted)?;
+    let mut opened = || {
+        // A service manager that cannot be told is no reason to stop.
+        let _ = service::notify("READY=1\nSTATUS=packets pass through tidegate");
+    };
+    let mut open = || {
+        let mut door = options.door.open(&spots)?;
+        if split {
+            // A door that cannot takes them whole.
+            let _ = door.split(true);
+        }
+        Ok(door)
+    };
+    daemon::run(&mut engine, clock, &mut open, &errands, &mut opened)
+        .with_context(|| format!("no door at {}", places(&wanted.spots)))?;
+    let _ = service::notify("STOPPING=1");
+    Ok(())
+}
+
+fn places(spots: &[Spot]) -> String {
+    let names: Vec<&str> = spots.iter().map(|spot| spot.dev.as_str()).collect();
+    names.join(", ")
+}
+
+/// The policy of some files, for an engine.
+fn read(options: &Options) -> anyhow::Result<Wanted> {
+    let how = ReadOptions { args: options.args.clone(), ..ReadOptions::default() };
+    let taken = intake::read(&options.files, &how)?;
+    for trouble in taken.troubles() {
+        eprintln!("{trouble}");
+    }
+    ensure!(taken.ended(), "the policy was not carried out to its end; nothing is run");
+    let log = taken.machine.log;
+    Wanted::new(&options.dev.as_ref().map_or(Ok(log.clone()), |dev| on_device(&log, dev))?)
+}
+
+/// One daemon for each device.
+fn locks(room: &Room, wanted: &Wanted) -> anyhow::Result<Vec<Alone>> {
+    let mut names: Vec<&str> = wanted.spots.iter().map(|spot| spot.dev.as_str()).collect();
+    names.dedup();
+    names.sort_unstable();
+    names.dedup();
+    let take = |name: &str| {
+        let path = room.lock(name);
+        let taken = Alone::take(&path).with_context(|| path.display().to_string())?;
+        taken.with_context(|| {
+            format!("`{name}` is shaped by another tidegate already; `tidegate down {name}` ends that one")
+        })
+    };
+    names.into_iter().map(take).collect()
+}
+
+fn engine(wanted: &Wanted, memory: usize) -> Engine {
+    let devices: Vec<_> = wanted.devices.iter().map(|(link, spec)| (link.name.clone(), *spec)).collect();
+    let mut engine = Engine::new(&devices, &wanted.spots, memory, seed());
+    engine.number(wanted.devices.iter().map(|(link, _)| (link.index, link.name.clone())).collect());
+    engine
+}
+
+/// What nobody outside can guess: who knows the keys of hashes can have flows meet in one queue.
+fn seed() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    Seeded::new(RandomState::new().hash_one(std::process::id())).next()
+}
+
+/// Tells the engine the policy, before any packet comes.
+fn told(engine: &mut Engine, wanted: &Wanted) -> anyhow::Result<()> {
+    let told = engine.apply(&mut daemon::Closed, START, &wanted.ops)?;
+    told.map_err(|(at, error)| anyhow::anyhow!("{error}: {:?}", wanted.ops[at]))
+}
+
+/// Are super-packets too long for the rate of these devices?
+fn split(wanted: &Wanted) -> anyhow::Result<bool> {
+    let mut machine = wanted.machine()?;
+    let rates: Vec<Option<Rate>> = machine
+        .devices()
+        .map(|device| link_rate(&machine.qdiscs(START, device), &machine.classes(START, device)))
+        .collect();
+    Ok(rates.into_iter().flatten().any(|rate| rate < SPLIT_BELOW))
+}
+
+/// Who asks this process to end has the daemon end in order.
+fn ends_when_asked(desk: Desk) -> anyhow::Result<()> {
+    let bell = File::from(interrupt::bell()?);
+    let wait = move || {
+        let _ = tidegate_os::poll::readable(&[std::os::fd::AsFd::as_fd(&bell)], Duration::MAX);
+        let _ = desk.ask(|running| running.end());
+    };
+    std::thread::Builder::new().name("end".into()).spawn(wait)?;
+    Ok(())
+}
+
+/// The control socket, under the name of each device; gone with this.
+struct Sockets {
+    listener: UnixListener,
+    paths: Vec<std::path::PathBuf>,
+}
+
+impl Sockets {
+    fn open(room: &Room, wanted: &Wanted) -> anyhow::Result<Sockets> {
+        let path = room.socket(wanted.name());
+        // Whoever left it behind is gone: we have the lock.
+        let _ = std::fs::remove_file(&path);
+        let listener = UnixListener::bind(&path).with_context(|| path.display().to_string())?;
+        // Everybody may look; who may change is decided by who he is.
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666))?;
+        let mut sockets = Sockets { listener, paths: vec![path.clone()] };
+        for spot in wanted.spots.iter().filter(|spot| spot.dev != wanted.name()) {
+            let other = room.socket(&spot.dev);
+            let _ = std::fs::remove_file(&other);
+            symlink(&path, &other).with_context(|| other.display().to_string())?;
+            sockets.paths.push(other);
+        }
+        Ok(sockets)
+    }
+
+    fn listener(&self) -> io::Result<UnixListener> {
+        self.listener.try_clone()
+    }
+}
+
+impl Drop for Sockets {
+    fn drop(&mut self) {
+        for path in &self.paths {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}

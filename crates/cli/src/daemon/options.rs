@@ -1,0 +1,82 @@
+//! What may be said to `tidegate daemon`.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::PathBuf;
+use tidegate_live::door::capture::Capture;
+use tidegate_live::door::{Door, Spot};
+
+/// What may be said.
+#[derive(clap::Args, Clone, Debug)]
+#[command(after_help = "\
+Packets of the policy's devices pass through this process until it is ended (Ctrl-C, `tidegate down`), and then past it. `tidegate apply --backend user` starts one in
+the background; a service manager starts it in the foreground and is told when it is ready (sd_notify).
+
+Exit codes: 0 ended when asked, 2 the policy, a device or the privileges are not as needed.")]
+pub struct Options {
+    /// The files that hold the policy.
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+    /// Arguments for a script.
+    #[arg(long = "arg", value_name = "WORD", allow_hyphen_values = true)]
+    pub args: Vec<String>,
+    /// Run it on this device instead of the one that it names.
+    #[arg(long, value_name = "DEV")]
+    pub dev: Option<String>,
+    /// By which door packets come.
+    #[arg(long, value_enum, default_value_t)]
+    pub door: DoorKind,
+    /// The most packets held at once, over all queues (each takes some 300 octets beside its own).
+    #[arg(long, value_name = "PACKETS", default_value_t = 100_000)]
+    pub memory: usize,
+    /// Go before other programs (SCHED_FIFO): packets leave on time while others work.
+    #[arg(long)]
+    pub realtime: bool,
+}
+
+impl Options {
+    /// As words of a command line.
+    pub(super) fn words(&self) -> Vec<OsString> {
+        let mut words: Vec<OsString> = Vec::new();
+        let mut say = |name: &str, value: &OsStr| words.extend([name.into(), value.to_owned()]);
+        self.args.iter().for_each(|arg| say("--arg", arg.as_ref()));
+        self.dev.iter().for_each(|dev| say("--dev", dev.as_ref()));
+        say("--door", self.door.name().as_ref());
+        say("--memory", self.memory.to_string().as_ref());
+        if self.realtime {
+            words.push("--realtime".into());
+        }
+        words.push("--".into());
+        words.extend(self.files.iter().map(|file| file.into()));
+        words
+    }
+}
+
+/// A door.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum DoorKind {
+    /// Whatever suits this kernel.
+    #[default]
+    Auto,
+    /// Every packet of a device, whatever its protocol, by a program in tc's hook.
+    Capture,
+}
+
+impl DoorKind {
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            DoorKind::Auto | DoorKind::Capture => "capture",
+        }
+    }
+
+    /// Opens it.
+    ///
+    /// # Errors
+    /// Its trouble.
+    pub(crate) fn open(self, spots: &[Spot]) -> io::Result<Box<dyn Door>> {
+        match self {
+            DoorKind::Auto | DoorKind::Capture => Ok(Box::new(Capture::open(spots)?)),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Starting a daemon in the background, and ending it.
+
+use super::client::Client;
+use super::room::Room;
+use super::{Options, read};
+use anyhow::{Context, bail, ensure};
+use serde_json::{Value, json};
+use std::fs::File;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tidegate_os::service;
+
+/// How long a daemon may take to be ready, or to end.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How often it is looked whether it is.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Starts a daemon in the background and waits until packets pass through it: its status.
+///
+/// # Errors
+/// The policy cannot be run here, its device is another's already, or the daemon ended: in its words.
+pub(crate) fn start(options: &Options) -> anyhow::Result<Value> {
+    let name = read(options)?.name().to_owned();
+    let room = Room::here()?;
+    room.make().with_context(|| "the directory for locks and sockets cannot be made (TIDEGATE_RUN names another)")?;
+    if let Ok(mut other) = Client::open(&name) {
+        let pid = other.ask(&json!({"ask": "status"}))?["pid"].clone();
+        bail!("`{name}` is shaped by another tidegate already (process {pid}); `tidegate down {name}` ends that one");
+    }
+    let path = room.log(&name);
+    let log = File::create(&path).with_context(|| path.display().to_string())?;
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("daemon").args(options.words()).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+    let mut child = service::detached(&mut command).spawn().context("the daemon cannot be started")?;
+    ready(&mut child, &name).with_context(|| {
+        let said = std::fs::read_to_string(&path).unwrap_or_default();
+        format!("the daemon of `{name}` is not running: {}", said.trim().trim_start_matches("tidegate daemon: "))
+    })
+}
+
+/// Waits until a daemon answers.
+fn ready(child: &mut Child, name: &str) -> anyhow::Result<Value> {
+    let begun = Instant::now();
+    while begun.elapsed() < PATIENCE {
+        if let Some(ended) = child.try_wait()? {
+            bail!("it ended ({ended})");
+        }
+        if let Ok(status) = Client::open(name).and_then(|mut client| client.ask(&json!({"ask": "status"})))
+            && status["openings"].as_u64() > Some(0)
+        {
+            return Ok(status);
+        }
+        std::thread::sleep(LOOK);
+    }
+    let _ = child.kill();
+    bail!("it was not ready after {} s", PATIENCE.as_secs())
+}
+
+/// Ends the daemon of a device, and waits until packets pass by it again.
+///
+/// # Errors
+/// There is none, we may not, or it does not end.
+pub(crate) fn stop(dev: &str) -> anyhow::Result<()> {
+    Client::open(dev)?.ask(&json!({"ask": "stop"}))?;
+    let socket = Room::here()?.socket(dev);
+    let begun = Instant::now();
+    while socket.exists() {
+        ensure!(
+            begun.elapsed() < PATIENCE,
+            "the daemon of `{dev}` was asked to end and has not after {} s",
+            PATIENCE.as_secs()
+        );
+        std::thread::sleep(LOOK);
+    }
+    Ok(())
+}

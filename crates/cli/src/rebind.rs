@@ -1,0 +1,73 @@
+//! Binding a policy to another device than it names.
+
+use anyhow::{bail, ensure};
+use std::collections::BTreeSet;
+use tidegate_policy::{LinkKind, LinkOp, Op};
+
+/// The devices that a policy queues on and does not make itself: neither an ifb nor lo. In the order of their names.
+pub(crate) fn real_devices(ops: &[Op]) -> Vec<String> {
+    let made = |op: &Op| match op {
+        Op::Link(LinkOp::Add { name, .. }) => Some(name.clone()),
+        _ => None,
+    };
+    let made: BTreeSet<String> = ops.iter().filter_map(made).collect();
+    let queues = |op: &&Op| matches!(op, Op::Qdisc(_) | Op::Class(_) | Op::Filter(_));
+    let named: BTreeSet<&str> = ops.iter().filter(queues).filter_map(Op::device).collect();
+    let real = |name: &&str| !made.contains(*name) && LinkKind::of_name(name) != LinkKind::Ifb && *name != "lo";
+    named.into_iter().filter(real).map(str::to_owned).collect()
+}
+
+/// The same policy on device `to`, wherever it names the one device that it is for.
+///
+/// # Errors
+/// It is for several devices, or for none.
+pub(crate) fn on_device(ops: &[Op], to: &str) -> anyhow::Result<Vec<Op>> {
+    let real = real_devices(ops);
+    let [from] = real.as_slice() else {
+        ensure!(!real.is_empty(), "the policy queues nothing on any device, so it cannot be bound to `{to}`");
+        bail!("the policy is for {}; one for a single device can be bound to another with --dev", real.join(" and "));
+    };
+    let mut ops = ops.to_vec();
+    let mut rename = |name: &mut String| {
+        if name == from {
+            to.clone_into(name);
+        }
+    };
+    ops.iter_mut().for_each(|op| op.each_device(&mut rename));
+    Ok(ops)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::intake::{ReadOptions, read_text};
+
+    fn ops(batch: &str) -> Vec<Op> {
+        let Ok(taken) = read_text("x.batch", batch, &ReadOptions::default()) else { panic!("a batch") };
+        taken.machine.log
+    }
+
+    #[test]
+    fn every_name_of_the_device_is_another() {
+        let script = |dev: &str| {
+            format!(
+                "qdisc add dev {dev} root handle 1: htb default 10\nclass add dev {dev} parent 1: classid 1:10 htb rate 1mbit\n\
+                 qdisc add dev {dev} handle ffff: ingress\n\
+                 filter add dev {dev} parent ffff: protocol ip u32 match u32 0 0 action mirred egress redirect dev ifb0\n\
+                 qdisc add dev ifb0 root tbf rate 1mbit burst 2k limit 10k\n\
+                 filter add dev ifb0 parent 1: protocol ip u32 match u32 0 0 action mirred egress mirror dev {dev}\n"
+            )
+        };
+        let bound = on_device(&ops(&script("eth0")), "wan7").expect("it is for one device");
+        assert_eq!(bound, ops(&script("wan7")));
+        assert_eq!(real_devices(&bound), ["wan7"]);
+    }
+
+    #[test]
+    fn a_policy_for_two_devices_or_none_is_bound_to_no_other() {
+        let two = ops("qdisc add dev eth0 root pfifo\nqdisc add dev eth1 root pfifo\n");
+        let told = on_device(&two, "wan7").expect_err("two").to_string();
+        assert_eq!(told, "the policy is for eth0 and eth1; one for a single device can be bound to another with --dev");
+        assert!(on_device(&[], "wan7").expect_err("none").to_string().starts_with("the policy queues nothing"));
+    }
+}

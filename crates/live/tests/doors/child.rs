@@ -1,0 +1,56 @@
+//! A process of its own at a door, to be killed.
+
+use std::io::{self, BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
+
+use tidegate_live::door::Door;
+use tidegate_live::door::capture::{Capture, Way};
+use tidegate_os::place::Place;
+
+use crate::capture::both;
+use crate::wire::{Fate, forward};
+
+/// Which door a process of this test is to keep.
+const DOOR: &str = "TIDEGATE_TEST_DOOR";
+const OPEN: &str = "the door is open";
+
+/// The process.
+pub(crate) struct Keeper(Child);
+
+impl Keeper {
+    /// Kills it, and waits until it is gone.
+    pub(crate) fn kill(mut self) {
+        self.0.kill().expect("it can be killed");
+        self.0.wait().expect("it is waited for");
+    }
+}
+
+/// Starts it in a place; returns once the door is open.
+pub(crate) fn start(place: &Place, door: &str) -> Keeper {
+    let door = door.to_owned();
+    let started = place.go(move || -> io::Result<Child> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["--exact", "child::keeps_a_door", "--nocapture"]).env(DOOR, door).stdout(Stdio::piped());
+        tidegate_os::process::die_with_parent(&mut command).spawn()
+    });
+    let mut child = started.expect("place").expect("this program can be started");
+    let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+    let opened = lines.map_while(Result::ok).any(|line| line.contains(OPEN));
+    assert!(opened, "the child could not open its door");
+    Keeper(child)
+}
+
+/// What the child does; nothing when it is run as a test.
+#[test]
+fn keeps_a_door() {
+    let Ok(door) = std::env::var(DOOR) else { return };
+    let opened: io::Result<Box<dyn Door>> = match door.as_str() {
+        "Link" => Capture::by(Way::Link, &both()).map(|door| Box::new(door) as _),
+        "Filter" => Capture::by(Way::Filter, &both()).map(|door| Box::new(door) as _),
+        other => panic!("no door is called {other}"),
+    };
+    let mut door = opened.expect("the door opens");
+    println!("{OPEN}");
+    forward(door.as_mut(), &AtomicBool::new(false), &mut |_| Fate::Pass).expect("the door stands");
+}
