@@ -134,9 +134,7 @@ fn locks(room: &Room, wanted: &Wanted) -> anyhow::Result<Vec<Alone>> {
 
 fn engine(wanted: &Wanted, memory: usize) -> Engine {
     let devices: Vec<_> = wanted.devices.iter().map(|(link, spec)| (link.name.clone(), *spec)).collect();
-    let mut engine = Engine::new(&devices, &wanted.spots, memory, seed());
-    engine.number(wanted.devices.iter().map(|(link, _)| (link.index, link.name.clone())).collect());
-    engine
+    Engine::new(&devices, &wanted.spots, memory, seed())
 }
 
 /// What nobody outside can guess: who knows the keys of hashes can have flows meet in one queue.

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use tidegate_gateway::{Gateway, World};
-use tidegate_os::news::{Bulletin, News};
+use tidegate_os::news::{self, Bulletin, News};
 use tidegate_os::turn;
 use tidegate_os::wait::Waiter;
 use tidegate_packet::Time;
@@ -195,6 +195,7 @@ pub fn run(
     loop {
         state.openings += 1;
         state.trouble = None;
+        engine.number(news::links()?.into_iter().map(|link| (link.index, link.name)));
         let broken = serve(engine, &mut *door, clock, errands, &mut bulletin, &mut state, None);
         let Err(error) = broken else {
             engine.empty(&mut *door)?;
@@ -265,10 +266,16 @@ fn serve(
     }
 }
 
-/// The machine's devices become as the news say.
+/// The machine's devices become as the news say. One that is gone takes the door with it.
 fn hear(engine: &mut Engine, door: &mut dyn Door, clock: Clock, news: &[News]) -> io::Result<()> {
     for news in news {
-        let News::Is(link) = news else { continue };
+        let link = match news {
+            News::Is(link) => link,
+            News::Gone(link) if engine.numbered(link.index).is_some() => {
+                return Err(io::Error::new(io::ErrorKind::NotFound, format!("the device `{}` is gone", link.name)));
+            }
+            News::Gone(_) | News::Missed => continue,
+        };
         let was = engine.numbered(link.index).map(str::to_owned);
         let mut changes = Vec::new();
         if let Some(was) = was.filter(|was| *was != link.name) {

@@ -196,9 +196,10 @@ impl Engine {
         waiting
     }
 
-    /// The kernel knows these devices by these numbers.
-    pub fn number(&mut self, numbers: Vec<(u32, String)>) {
-        self.numbers = numbers;
+    /// The kernel knows devices by these numbers; those that the machine has not are passed over.
+    pub fn number(&mut self, numbers: impl IntoIterator<Item = (u32, String)>) {
+        let Engine { gateway, numbers: known, .. } = self;
+        *known = numbers.into_iter().filter(|(_, name)| gateway.device(name).is_some()).collect();
     }
 
     /// The device that the kernel knows by a number.
