@@ -217,8 +217,8 @@ fn direction(direction: tidegate_live::door::Direction) -> &'static str {
 }
 
 fn counted(counts: &Counts) -> Value {
-    let Counts { taken, passed, lost, no_room, full, nowhere, latest } = counts;
-    json!({"taken": taken, "passed": passed, "lost": lost, "no_room": no_room, "full": full, "nowhere": nowhere, "latest_ns": latest})
+    let Counts { taken, passed, express, lost, no_room, full, nowhere, latest } = counts;
+    json!({"taken": taken, "passed": passed, "express": express, "lost": lost, "no_room": no_room, "full": full, "nowhere": nowhere, "latest_ns": latest})
 }
 
 /// A device as it is now.

@@ -19,6 +19,7 @@ pub(crate) use start::{start, stop};
 
 use crate::intake::{self, ReadOptions};
 use crate::rebind::on_device;
+use crate::session::{self, Ssh};
 use answers::Counter;
 use anyhow::{Context, ensure};
 use follow::Which;
@@ -31,9 +32,11 @@ use std::os::unix::net::UnixListener;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
+use tidegate_live::Netfilter;
 use tidegate_live::daemon::{self, Clock, Desk, control};
 use tidegate_live::door::Spot;
-use tidegate_live::engine::{Engine, link_rate};
+use tidegate_live::encode::nft;
+use tidegate_live::engine::{Engine, Session, link_rate};
 use tidegate_os::interrupt;
 use tidegate_os::service::{self, Alone};
 use tidegate_os::turn::Turn;
@@ -67,7 +70,11 @@ fn run(options: &Options) -> anyhow::Result<()> {
     let room = Room::here()?;
     room.make().with_context(|| "the directory for locks and sockets cannot be made (TIDEGATE_RUN names another)")?;
     let _alone = locks(&room, &wanted)?;
+    let _marks = marks(&wanted)?;
     let mut engine = engine(&wanted, options.memory);
+    if !options.strict {
+        engine.never_starve(session::ssh().map(|Ssh { here, there }| Session { here, there }));
+    }
     let (desk, errands) = Desk::new()?;
     ends_when_asked(desk.clone())?;
     let counter = Counter {
@@ -136,6 +143,21 @@ fn locks(room: &Room, wanted: &Wanted) -> anyhow::Result<Vec<Alone>> {
         })
     };
     names.into_iter().map(take).collect()
+}
+
+/// Has the kernel set the policy's marks, as long as what is returned is there.
+fn marks(wanted: &Wanted) -> anyhow::Result<Option<Netfilter>> {
+    if wanted.tables.is_empty() {
+        return Ok(None);
+    }
+    let name = format!("tidegate-{}", wanted.name());
+    let batch = nft::ruleset_of_ours(&name, "marks for tidegate's daemon, with which they go", &wanted.tables)?;
+    let mut netfilter = Netfilter::open().context("this kernel has no nftables, which set the policy's marks")?;
+    let told = netfilter.carry_out(batch).context("nftables")?;
+    told.map_err(|(_, refused)| {
+        anyhow::anyhow!("the kernel refuses the rules that set the policy's marks: {refused}")
+    })?;
+    Ok(Some(netfilter))
 }
 
 fn engine(wanted: &Wanted, memory: usize) -> Engine {
