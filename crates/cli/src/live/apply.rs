@@ -83,7 +83,9 @@ fn by_daemon(options: &Apply, wanted: &Wanted, why: &str) -> anyhow::Result<Valu
     if let Some((known, state)) = State::of_device(&room, name(wanted))?
         && state.backend() == "kernel"
     {
-        bail!("the kernel's disciplines stand on `{known}` by a policy of ours; `tidegate down {known}` takes them away first");
+        bail!(
+            "the kernel's disciplines stand on `{known}` by a policy of ours; `tidegate down {known}` takes them away first"
+        );
     }
     let status = user::apply(options)?;
     let mut state = json!({
@@ -141,8 +143,10 @@ fn by_kernel(options: &Apply, wanted: &Wanted, links: &[tidegate_os::news::Link]
         return Err(undone(&mut arm, &before, &room, name, prior.as_ref(), &error));
     }
     told(options, &state, patience(options), name);
-    Ok(json!({"applied": true, "changed": true, "backend": "kernel", "why": why, "devices": wanted.devices, "plan": plan,
-        "confirm": state["confirm"]}))
+    Ok(
+        json!({"applied": true, "changed": true, "backend": "kernel", "why": why, "devices": wanted.devices, "plan": plan,
+        "confirm": state["confirm"]}),
+    )
 }
 
 /// What is kept of it.
@@ -168,7 +172,9 @@ fn with_new(original: &Value, kept: &Value) -> Value {
     for part in ["devices", "links"] {
         let known: Vec<String> = names(&all[part]);
         let more = kept[part].as_array().cloned().unwrap_or_default();
-        let new = more.into_iter().filter(|one| one["dev"].as_str().is_some_and(|dev| !known.iter().any(|known| known == dev)));
+        let new = more
+            .into_iter()
+            .filter(|one| one["dev"].as_str().is_some_and(|dev| !known.iter().any(|known| known == dev)));
         if let Some(list) = all[part].as_array_mut() {
             list.extend(new);
         }

@@ -29,7 +29,8 @@ pub(super) struct Before {
 impl Before {
     /// For a state file.
     pub(super) fn kept(&self) -> Value {
-        let devices = self.devices.iter().map(|(dev, told)| json!({"dev": dev, "told": told.as_ref().map(state::kept)}));
+        let devices =
+            self.devices.iter().map(|(dev, told)| json!({"dev": dev, "told": told.as_ref().map(state::kept)}));
         let links = self.links.iter().map(|(dev, mtu, queue)| json!({"dev": dev, "mtu": mtu, "txqueuelen": queue}));
         json!({
             "devices": devices.collect::<Vec<_>>(),
@@ -77,8 +78,8 @@ pub(super) struct Way {
 enum Rules {
     /// It stays, or there is none.
     Stay,
-    /// It is made (again): how many rules it has.
-    Make(Batch, usize),
+    /// It is made: how many rules it has, and whether it was there.
+    Make(Batch, usize, bool),
     /// It goes.
     Remove,
 }
@@ -94,7 +95,10 @@ impl Way {
         let table = &self.before.table;
         match &self.rules {
             Rules::Stay => None,
-            Rules::Make(_, rules) => Some(format!("+ nft table inet {table} ({rules} rules), in place of one that was ours\n")),
+            Rules::Make(_, rules, again) => {
+                let sign = if *again { '~' } else { '+' };
+                Some(format!("{sign} nft table inet {table}: {rules} rules\n"))
+            }
             Rules::Remove => Some(format!("- nft table inet {table}\n")),
         }
     }
@@ -192,7 +196,7 @@ impl Arm {
             return Ok(Rules::Stay);
         }
         let count = wanted.tables.iter().flat_map(|table| &table.chains).map(|chain| chain.rules.len()).sum();
-        Ok(Rules::Make(batch, count))
+        Ok(Rules::Make(batch, count, there))
     }
 
     /// Messages that make the table of a policy where there is none.
@@ -231,22 +235,28 @@ impl Arm {
     fn set_rules(&mut self, rules: Rules, table: &str) -> anyhow::Result<()> {
         let batch = match rules {
             Rules::Stay => return Ok(()),
-            Rules::Make(batch, _) => batch,
+            Rules::Make(batch, ..) => batch,
             Rules::Remove => {
                 let mut batch = Batch::new(table);
                 batch.delete_table();
                 batch
             }
         };
-        self.carry_out(batch.into_messages().into_iter().map(|message| (message.kind, message.flags, message.body)).collect())
+        self.carry_out(
+            batch.into_messages().into_iter().map(|message| (message.kind, message.flags, message.body)).collect(),
+        )
     }
 
     fn carry_out(&mut self, messages: Vec<Raw>) -> anyhow::Result<()> {
         let Some(netfilter) = &mut self.netfilter else {
-            bail!("this kernel has no netfilter, and the policy sets marks; filters of tc can match addresses and ports")
+            bail!(
+                "this kernel has no netfilter, and the policy sets marks; filters of tc can match addresses and ports"
+            )
         };
         let done = netfilter.carry_out_raw(&messages).context("netfilter")?;
-        done.map_err(|(_, refused)| anyhow::anyhow!("the kernel refused the policy's rules: {refused}; its nftables lacks what they ask"))
+        done.map_err(|(_, refused)| {
+            anyhow::anyhow!("the kernel refused the policy's rules: {refused}; its nftables lacks what they ask")
+        })
     }
 
     /// Is there what was asked for? Some kernels take what they cannot do without a word.
@@ -371,14 +381,17 @@ fn blame(wanted: &Wanted, plan: &Plan, at: usize, trouble: &Trouble, dev: &str) 
 /// # Errors
 /// It cannot be tried.
 pub(super) fn lacks(wanted: &Wanted) -> anyhow::Result<Option<String>> {
-    let place = tidegate_os::place::Place::new("probe").context("this kernel's kinds cannot be tried in a namespace")?;
+    let place =
+        tidegate_os::place::Place::new("probe").context("this kernel's kinds cannot be tried in a namespace")?;
     let devices = wanted.devices.clone();
     let (stands, log, tables) = (wanted.stands.clone(), wanted.log.clone(), wanted.tables.clone());
     let tried = place.go(move || -> anyhow::Result<Option<String>> {
         let mut arm = Arm::open()?;
         let mut named: BTreeSet<String> = devices.iter().cloned().collect();
         for op in &log {
-            op.clone().each_device(&mut |name| drop(named.insert(name.clone())));
+            op.clone().each_device(&mut |name| {
+                let _ = named.insert(name.clone());
+            });
         }
         for name in named.iter().filter(|name| *name != "lo") {
             let kind = if LinkKind::of_name(name) == LinkKind::Ifb { "ifb" } else { "dummy" };

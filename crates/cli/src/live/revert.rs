@@ -36,9 +36,9 @@ pub(super) fn revert(dev: Option<&str>, as_json: bool) -> anyhow::Result<bool> {
 pub(super) fn down(which: &Which) -> anyhow::Result<bool> {
     let room = Room::here()?;
     let mut gone = Vec::new();
-    let chosen = State::all(&room)?.into_iter().filter(|(name, state)| {
-        which.dev.as_ref().is_none_or(|dev| dev == name || state.devices().contains(dev))
-    });
+    let chosen = State::all(&room)?
+        .into_iter()
+        .filter(|(name, state)| which.dev.as_ref().is_none_or(|dev| dev == name || state.devices().contains(dev)));
     for (name, state) in chosen {
         if state.backend() == "user" {
             // It may have ended by itself.

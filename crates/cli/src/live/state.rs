@@ -28,8 +28,9 @@ impl State {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             text => text.with_context(|| path.display().to_string())?,
         };
-        let value: Value = serde_json::from_str(&text)
-            .with_context(|| format!("{} is not what tidegate wrote; remove it if nothing of ours stands", path.display()))?;
+        let value: Value = serde_json::from_str(&text).with_context(|| {
+            format!("{} is not what tidegate wrote; remove it if nothing of ours stands", path.display())
+        })?;
         Ok(Some(State(value)))
     }
 
@@ -93,9 +94,7 @@ impl State {
 
 fn remove(path: &Path) -> anyhow::Result<()> {
     match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(error).with_context(|| path.display().to_string())
-        }
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).with_context(|| path.display().to_string()),
         _ => Ok(()),
     }
 }
@@ -160,7 +159,8 @@ mod tests {
 
     #[test]
     fn what_was_told_comes_back() {
-        let before = Told { number: 7, qdiscs: vec![vec![0, 255, 16]], classes: vec![], filters: vec![vec![1], vec![]] };
+        let before =
+            Told { number: 7, qdiscs: vec![vec![0, 255, 16]], classes: vec![], filters: vec![vec![1], vec![]] };
         assert_eq!(told(&kept(&before)).expect("it was kept"), before);
         assert!(told(&json!({"number": 7, "qdiscs": ["0"]})).is_err());
         let messages = vec![(1, 2, vec![3, 4]), (5, 6, vec![])];

@@ -17,16 +17,19 @@ pub(super) fn chosen(room: &Room, dev: Option<&str>) -> anyhow::Result<Vec<(Stri
         .into_iter()
         .filter(|(name, state)| dev.is_none_or(|dev| dev == name || state.devices().iter().any(|known| known == dev)))
         .collect();
-    ensure!(!chosen.is_empty(), "nothing of ours stands {}", dev.map_or("anywhere".into(), |dev| format!("on `{dev}`")));
+    ensure!(
+        !chosen.is_empty(),
+        "nothing of ours stands {}",
+        dev.map_or("anywhere".into(), |dev| format!("on `{dev}`"))
+    );
     Ok(chosen)
 }
 
 /// Plays `tidegate status`.
 pub(super) fn command(which: &Which) -> anyhow::Result<bool> {
     let room = Room::here()?;
-    let fits = |name: &str, devices: &[String]| {
-        which.dev.as_ref().is_none_or(|dev| dev == name || devices.contains(dev))
-    };
+    let fits =
+        |name: &str, devices: &[String]| which.dev.as_ref().is_none_or(|dev| dev == name || devices.contains(dev));
     let mut all: Vec<Value> = Vec::new();
     for (name, state) in State::all(&room)?.into_iter().filter(|(name, state)| fits(name, &state.devices())) {
         let mut told = json!({"name": name});

@@ -17,6 +17,7 @@ pub(super) fn apply(options: &Apply) -> anyhow::Result<Value> {
         door: DoorKind::Auto,
         memory: 100_000,
         realtime: false,
+        strict: false,
     })
 }
 

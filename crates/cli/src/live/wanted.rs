@@ -7,7 +7,7 @@ use anyhow::{Context, bail, ensure};
 use std::collections::BTreeSet;
 use tidegate_gateway::{DeviceId, DeviceSpec, Gateway, World};
 use tidegate_insight::{CARRIED_OUT_AT, Reading};
-use tidegate_live::encode::nft::{Chain, Table};
+use tidegate_live::encode::nft::{self, Table};
 use tidegate_live::plan::{Item, Stand};
 use tidegate_os::netlink::Change;
 use tidegate_os::news::Link;
@@ -69,7 +69,7 @@ impl Wanted {
         );
         let mut machine = machine(&log, links, &made)?;
         let stands = devices.iter().map(|dev| stand(&mut machine, dev)).collect();
-        let tables = tables(&machine);
+        let tables = nft::tables(&machine);
         Ok(Wanted { reading, settings: settings(&log)?, log, devices, made, stands, tables })
     }
 
@@ -129,12 +129,16 @@ fn settings(log: &[Op]) -> anyhow::Result<Vec<(String, Change)>> {
                 all.push((dev.clone(), Change { txqlen: Some(*packets), ..Change::default() }));
             }
             Op::Mtu { dev, bytes } => all.push((dev.clone(), Change { mtu: Some(*bytes), ..Change::default() })),
-            Op::Ring { dev, .. } => eprintln!("tidegate: the ring of {dev}'s card is left as it is; ethtool -G sets it"),
+            Op::Ring { dev, .. } => {
+                eprintln!("tidegate: the ring of {dev}'s card is left as it is; ethtool -G sets it")
+            }
             Op::Link(LinkOp::Rename { name, to }) => {
                 bail!("the policy calls `{name}` `{to}`; names are not changed by us: change it before")
             }
             Op::Actions(_) => {
-                bail!("the policy sets actions by themselves (`tc actions`), which is not brought back by us; write each where it is used")
+                bail!(
+                    "the policy sets actions by themselves (`tc actions`), which is not brought back by us; write each where it is used"
+                )
             }
             _ => {}
         }
@@ -151,7 +155,8 @@ fn machine(log: &[Op], links: &[Link], made: &[(String, LinkKind)]) -> anyhow::R
         let of_kind = if link.kind == "ifb" { DeviceSpec::of(&LinkKind::Ifb) } else { known };
         gateway.add_device(&link.name, DeviceSpec { mtu: known.mtu, tx_queue_len: known.tx_queue_len, ..of_kind });
     }
-    let made_before = |name: &str| log.iter().any(|op| matches!(op, Op::Link(LinkOp::Add { name: known, .. }) if known == name));
+    let made_before =
+        |name: &str| log.iter().any(|op| matches!(op, Op::Link(LinkOp::Add { name: known, .. }) if known == name));
     for (name, kind) in made.iter().filter(|(name, _)| !made_before(name)) {
         gateway.add_device(name, DeviceSpec::of(kind));
     }
@@ -189,23 +194,4 @@ fn places(qdiscs: &[QdiscDump], classes: &[Handle]) -> Vec<Handle> {
     };
     let classes = classes.iter().copied().filter(|class| class.minor() != 0);
     qdiscs.iter().flat_map(on_qdisc).chain(classes).filter(|place| !place.is_none()).collect()
-}
-
-/// netfilter's tables in which anything is done.
-fn tables(gateway: &Gateway) -> Vec<Table> {
-    let table = |table: &tidegate_classify::netfilter::Table| Table {
-        family: table.family(),
-        name: table.name().to_owned(),
-        chains: table
-            .chains()
-            .iter()
-            .map(|chain| Chain {
-                name: chain.name.clone(),
-                base: chain.base,
-                accepts: chain.policy.unwrap_or(true),
-                rules: chain.rules.iter().map(|counted| counted.rule.clone()).collect(),
-            })
-            .collect(),
-    };
-    gateway.all_tables().iter().map(table).filter(Table::does_anything).collect()
 }
