@@ -71,9 +71,13 @@ fn without<'f>(live: &[&'f FilterDump], wanted: &[&FilterDump]) -> Option<(Vec<&
     }
     let tables = |filter: &&FilterDump| matches!(filter.entry, FilterEntry::U32Table { .. });
     let movable = live.iter().chain(wanted).all(|filter| !tables(filter));
-    let same_kind = live.first().zip(wanted.first()).is_none_or(|(live, wanted)| live.kind == wanted.kind && live.protocol == wanted.protocol);
+    let same_kind = live
+        .first()
+        .zip(wanted.first())
+        .is_none_or(|(live, wanted)| live.kind == wanted.kind && live.protocol == wanted.protocol);
     // With tables of their own, filters lead to one another; and a list whose all members go is another list.
-    (gone.is_empty() && kept == wanted.len() || movable && same_kind && (kept > 0 || live.is_empty())).then_some((gone, kept))
+    (gone.is_empty() && kept == wanted.len() || movable && same_kind && (kept > 0 || live.is_empty()))
+        .then_some((gone, kept))
 }
 
 fn alike(live: &FilterDump, wanted: &FilterDump) -> bool {

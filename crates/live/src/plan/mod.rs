@@ -9,6 +9,7 @@
 //! the way back, and, with nothing left to do, says that the kernel did what it was told.
 
 mod filters;
+mod model;
 mod remake;
 mod settled;
 
@@ -194,8 +195,13 @@ impl<'p> Planner<'p> {
     /// A class cannot be moved, and a curve not be taken from it.
     fn classes_can_stay(&self, live: &QdiscDump, wanted: &QdiscDump) -> bool {
         let mine = |class: &&&ClassDump| class.classid.major() == live.handle.major() && is_made(class);
-        let known: BTreeMap<u16, &ClassDump> =
-            self.wanted.classes.iter().filter(|class| class.classid.major() == wanted.handle.major()).map(|class| (class.classid.minor(), class)).collect();
+        let known: BTreeMap<u16, &ClassDump> = self
+            .wanted
+            .classes
+            .iter()
+            .filter(|class| class.classid.major() == wanted.handle.major())
+            .map(|class| (class.classid.minor(), class))
+            .collect();
         self.live.classes.iter().collect::<Vec<_>>().iter().filter(mine).all(|class| {
             known.get(&class.classid.minor()).is_none_or(|other| {
                 class.parent.minor() == other.parent.minor()
@@ -332,8 +338,13 @@ impl<'p> Planner<'p> {
         let gone = |class: &ClassDump| {
             is_made(class) && self.same.wanted(class.classid).is_some_and(|id| !wanted_classes.contains(&id))
         };
-        let mut classes: Vec<(usize, &ClassDump)> =
-            self.live.classes.iter().filter(|class| gone(class)).map(|class| (steps_up(self.live, class), class)).collect();
+        let mut classes: Vec<(usize, &ClassDump)> = self
+            .live
+            .classes
+            .iter()
+            .filter(|class| gone(class))
+            .map(|class| (steps_up(self.live, class), class))
+            .collect();
         classes.sort_by_key(|(depth, class)| (std::cmp::Reverse(*depth), class.classid));
         let with_class: BTreeSet<Handle> = classes.iter().map(|(_, class)| class.classid).collect();
         let leaves: Vec<&QdiscDump> = self
@@ -401,9 +412,11 @@ fn ordered(stand: &Stand, qdisc: Handle) -> Vec<&ClassDump> {
 fn can_change(live: &ClassParams, wanted: &ClassParams) -> bool {
     match (live, wanted) {
         // A curve that is not said stays.
-        (ClassParams::Hfsc(live), ClassParams::Hfsc(wanted)) => [(live.rt, wanted.rt), (live.ls, wanted.ls), (live.ul, wanted.ul)]
-            .iter()
-            .all(|(live, wanted)| live.is_none() || wanted.is_some()),
+        (ClassParams::Hfsc(live), ClassParams::Hfsc(wanted)) => {
+            [(live.rt, wanted.rt), (live.ls, wanted.ls), (live.ul, wanted.ul)]
+                .iter()
+                .all(|(live, wanted)| live.is_none() || wanted.is_some())
+        }
         _ => std::mem::discriminant(live) == std::mem::discriminant(wanted),
     }
 }

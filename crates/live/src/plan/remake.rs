@@ -115,9 +115,10 @@ impl<'l> Makers<'l> {
             return Err(Incomplete::of(wanted));
         }
         let verbs = std::iter::once(Verb::Add).chain(std::iter::repeat(Verb::Change));
-        let again = known.iter().zip(verbs).map(|(op, verb)| {
-            Op::Qdisc(QdiscOp { verb, parent, handle: handle(wanted), ..(*op).clone() })
-        });
+        let again = known
+            .iter()
+            .zip(verbs)
+            .map(|(op, verb)| Op::Qdisc(QdiscOp { verb, parent, handle: handle(wanted), ..(*op).clone() }));
         Ok(again.collect())
     }
 

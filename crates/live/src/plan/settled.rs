@@ -1,7 +1,8 @@
 //! Parameters as they are compared: without what dumps do not tell, and what means the same written alike.
 
 use tidegate_policy::{
-    Act, Action, ClassParams, Control, FilterParams, FlowSaid, GredParams, HtbParams, NetemParams, QdiscParams, SizeTable,
+    Act, Action, ClassParams, Control, FilterParams, FlowSaid, GredParams, HtbParams, NetemParams, QdiscParams,
+    SizeTable,
 };
 
 /// Those of a qdisc.
