@@ -17,8 +17,8 @@ const RTM_GETTCLASS: u16 = 42;
 const RTM_GETTFILTER: u16 = 46;
 const RTM_GETACTION: u16 = 50;
 /// The hooks of clsact as parents of filters.
-const CLSACT_INGRESS: Handle = Handle(0xffff_fff2);
-const CLSACT_EGRESS: Handle = Handle(0xffff_fff3);
+pub(crate) const CLSACT_INGRESS: Handle = Handle(0xffff_fff2);
+pub(crate) const CLSACT_EGRESS: Handle = Handle(0xffff_fff3);
 /// Octets of messages in one piece: a socket takes a few times as many.
 const PIECE: usize = 48 << 10;
 /// Packets that a new link's transmit queue holds, as `ip link add` has it; an ifb has its driver's 32.

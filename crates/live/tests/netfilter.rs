@@ -221,8 +221,13 @@ fn a_table_of_ours_goes_with_its_socket() {
         .go(|| {
             let rules = "table inet shape { chain a { counter return; }; }";
             let mut owner = Netfilter::open().expect("netlink");
-            let batch = ruleset_of_ours(OURS, "of a daemon", &tables(rules, &[])).expect("all of it has expressions");
-            owner.carry_out(batch).expect("the socket works").expect("it is taken");
+            for replaces in [false, true] {
+                let batch = ruleset_of_ours(OURS, "of a daemon", replaces, &tables(rules, &[]));
+                owner
+                    .carry_out(batch.expect("all of it has expressions"))
+                    .expect("the socket works")
+                    .expect("it is taken");
+            }
             let names = || Netfilter::open().and_then(|mut other| other.tables()).expect("they are told");
             assert_eq!(names().keys().collect::<Vec<_>>(), [OURS]);
             let mut away = Batch::new(OURS);

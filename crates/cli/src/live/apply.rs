@@ -87,7 +87,7 @@ fn by_daemon(options: &Apply, wanted: &Wanted, why: &str) -> anyhow::Result<Valu
             "the kernel's disciplines stand on `{known}` by a policy of ours; `tidegate down {known}` takes them away first"
         );
     }
-    let status = user::apply(options)?;
+    let status = user::apply(options, name(wanted))?;
     let mut state = json!({
         "backend": "user", "why": why, "devices": wanted.devices, "policy": files(options), "applied_at": now(),
     });

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 ///
 /// # Errors
 /// It cannot be run here, in the daemon's words.
-pub(super) fn apply(options: &Apply) -> anyhow::Result<Value> {
-    daemon::start(&daemon::Options {
+pub(super) fn apply(options: &Apply, dev: &str) -> anyhow::Result<Value> {
+    let options = daemon::Options {
         files: options.files.clone(),
         args: options.args.clone(),
         dev: options.dev.clone(),
@@ -18,7 +18,11 @@ pub(super) fn apply(options: &Apply) -> anyhow::Result<Value> {
         memory: 100_000,
         realtime: false,
         strict: false,
-    })
+    };
+    match status(dev) {
+        Some(_) => daemon::reload(dev, &options),
+        None => daemon::start(&options),
+    }
 }
 
 /// What the daemon of a device says of itself; `None`: there is none.

@@ -5,20 +5,16 @@ use crate::intake::{self, ReadOptions};
 use crate::rebind::{on_device, real_devices};
 use anyhow::{Context, bail, ensure};
 use std::collections::BTreeSet;
-use tidegate_gateway::{DeviceId, DeviceSpec, Gateway, World};
+use tidegate_gateway::{DeviceSpec, Gateway, World};
 use tidegate_insight::{CARRIED_OUT_AT, Reading};
 use tidegate_live::encode::nft::{self, Table};
 use tidegate_live::plan::{Item, Stand};
 use tidegate_os::netlink::Change;
 use tidegate_os::news::Link;
-use tidegate_packet::{Handle, Pool, Seeded};
-use tidegate_policy::dump::QdiscDump;
-use tidegate_policy::{Kind, LinkKind, LinkOp, Op};
+use tidegate_packet::{Pool, Seeded};
+use tidegate_policy::{LinkKind, LinkOp, Op};
 
 use super::options::Apply;
-
-/// The hooks of clsact as parents of filters.
-const CLSACT: [Handle; 2] = [Handle(0xffff_fff2), Handle(0xffff_fff3)];
 
 /// A policy for the kernel.
 pub(super) struct Wanted {
@@ -68,7 +64,7 @@ impl Wanted {
             "the policy queues nothing on any device and sets no marks; there is nothing to apply"
         );
         let mut machine = machine(&log, links, &made)?;
-        let stands = devices.iter().map(|dev| stand(&mut machine, dev)).collect();
+        let stands = devices.iter().map(|dev| Stand::of(&mut machine, CARRIED_OUT_AT, dev)).collect();
         let tables = nft::tables(&machine);
         Ok(Wanted { reading, settings: settings(&log)?, log, devices, made, stands, tables })
     }
@@ -170,28 +166,4 @@ fn machine(log: &[Op], links: &[Link], made: &[(String, LinkKind)]) -> anyhow::R
         told.map_err(|error| anyhow::anyhow!("{error}: {op:?}")).context("on a machine with these links")?;
     }
     Ok(gateway)
-}
-
-fn stand(gateway: &mut Gateway, dev: &str) -> Stand {
-    let Some(id) = gateway.device(dev) else { return Stand::default() };
-    let (qdiscs, classes) = (gateway.qdiscs(CARRIED_OUT_AT, id), gateway.classes(CARRIED_OUT_AT, id));
-    let mut filters = Vec::new();
-    for place in places(&qdiscs, &classes.iter().map(|class| class.classid).collect::<Vec<_>>()) {
-        filters.extend(own_filters(gateway, id, place));
-    }
-    Stand { qdiscs, classes, filters }
-}
-
-fn own_filters(gateway: &mut Gateway, id: DeviceId, place: Handle) -> Vec<tidegate_policy::dump::FilterDump> {
-    gateway.own_filters(CARRIED_OUT_AT, id, place).unwrap_or_default()
-}
-
-/// Where filters may hang.
-fn places(qdiscs: &[QdiscDump], classes: &[Handle]) -> Vec<Handle> {
-    let on_qdisc = |qdisc: &QdiscDump| match qdisc.kind {
-        Kind::Clsact => CLSACT.to_vec(),
-        _ => vec![qdisc.handle],
-    };
-    let classes = classes.iter().copied().filter(|class| class.minor() != 0);
-    qdiscs.iter().flat_map(on_qdisc).chain(classes).filter(|place| !place.is_none()).collect()
 }

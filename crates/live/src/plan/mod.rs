@@ -9,6 +9,7 @@
 //! the way back, and, with nothing left to do, says that the kernel did what it was told.
 
 mod filters;
+mod model;
 mod remake;
 mod settled;
 

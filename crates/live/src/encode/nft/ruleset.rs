@@ -84,8 +84,11 @@ pub fn ruleset(name: &str, comment: &str, replaces: bool, tables: &[Table]) -> R
 ///
 /// # Errors
 /// As for [`ruleset`].
-pub fn ruleset_of_ours(name: &str, comment: &str, tables: &[Table]) -> Result<Batch, Refusal> {
+pub fn ruleset_of_ours(name: &str, comment: &str, replaces: bool, tables: &[Table]) -> Result<Batch, Refusal> {
     let mut batch = Batch::new(name);
+    if replaces {
+        batch.delete_table();
+    }
     batch.make_table_of_ours(Some(comment));
     filled(batch, tables)
 }
