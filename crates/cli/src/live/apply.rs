@@ -50,9 +50,17 @@ pub(super) fn command(options: &Apply) -> ExitCode {
 fn backend(options: &Apply, wanted: &Wanted) -> anyhow::Result<(Backend, String)> {
     let devices = wanted.devices.join(", ");
     let chosen = match options.backend {
-        Backend::Auto => match kernel::lacks(wanted)? {
-            None => (Backend::Kernel, "the kernel's own disciplines: it has all that the policy asks for".to_owned()),
-            Some(what) => (Backend::User, format!("tidegate's own disciplines: this kernel does not do {what}")),
+        Backend::Auto => match kernel::lacks(wanted) {
+            // Whoever may not try may not apply either, but may ask what would be done.
+            Err(error) if options.dry_run => (
+                Backend::Kernel,
+                format!("the kernel's own disciplines, if it has them: that cannot be tried ({error:#})"),
+            ),
+            Err(error) => return Err(error),
+            Ok(None) => {
+                (Backend::Kernel, "the kernel's own disciplines: it has all that the policy asks for".to_owned())
+            }
+            Ok(Some(what)) => (Backend::User, format!("tidegate's own disciplines: this kernel does not do {what}")),
         },
         Backend::Kernel => (Backend::Kernel, "the kernel's own disciplines, as asked".to_owned()),
         Backend::User => (Backend::User, "tidegate's own disciplines, as asked".to_owned()),

@@ -28,7 +28,7 @@ pub(super) fn revert(dev: Option<&str>, as_json: bool) -> anyhow::Result<bool> {
             None => State::forget(&room, name)?,
         }
     }
-    told("reverted", &[name.clone()], as_json);
+    told("reverted", std::slice::from_ref(name), as_json);
     Ok(true)
 }
 
