@@ -14,6 +14,7 @@ pub mod faces;
 pub mod graph;
 pub mod import;
 pub mod intake;
+pub mod live;
 mod pcapng;
 pub mod policy;
 mod rebind;

@@ -4,7 +4,9 @@
 use clap::{CommandFactory, Parser, Subcommand};
 use std::io::Write;
 use std::process::ExitCode;
-use tidegate::{capture, check, compare, daemon, expect, explain, graph, import, policy, replay, run, sim, trial};
+use tidegate::{
+    capture, check, compare, daemon, expect, explain, graph, import, live, policy, replay, run, sim, trial,
+};
 
 /// Try a traffic-control policy before you trust your link to it.
 #[derive(Parser)]
@@ -42,6 +44,16 @@ enum Command {
     Run(run::Options),
     /// Do a recorded run of a real kernel again, packet by packet.
     Replay(Box<replay::Options>),
+    /// Put a policy onto this computer's devices: only what differs is changed, and all of it is undone if anything is refused.
+    Apply(Box<live::Apply>),
+    /// Tell what of ours stands on this computer's devices.
+    Status(live::Which),
+    /// Keep what was applied with --confirm, or over SSH.
+    Confirm(live::Which),
+    /// Bring back what stood before the last policy.
+    Revert(live::Revert),
+    /// Take away all that is ours, and bring back what stood before.
+    Down(live::Which),
     /// Run a policy on real devices with tidegate's own disciplines, in the foreground.
     Daemon(Box<daemon::Options>),
     /// Print what a shell needs to complete tidegate's words: `source <(tidegate completions bash)`.
@@ -73,6 +85,11 @@ fn main() -> ExitCode {
         Command::Run(options) => run::command(&options),
         Command::Replay(options) => replay::command(&options),
         Command::Policy(options) => policy::command(&options),
+        Command::Apply(options) => live::apply(&options),
+        Command::Status(which) => live::status(&which),
+        Command::Confirm(which) => live::confirm(&which),
+        Command::Revert(options) => live::revert(&options),
+        Command::Down(which) => live::down(&which),
         Command::Daemon(options) => daemon::command(&options),
         Command::Completions { shell } => {
             let mut text = Vec::new();

@@ -109,7 +109,7 @@ fn netfilter(rules: &[Op]) -> anyhow::Result<Vec<Table>> {
 }
 
 /// What the machine knows of a link.
-fn spec(link: &Link) -> DeviceSpec {
+pub(crate) fn spec(link: &Link) -> DeviceSpec {
     let of_kind = match link.kind.as_str() {
         "" if link.ethernet => LinkKind::Ethernet,
         "veth" => LinkKind::Veth { peer: String::new() },

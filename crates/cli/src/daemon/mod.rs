@@ -9,7 +9,7 @@
 mod answers;
 pub(crate) mod client;
 mod follow;
-mod machine;
+pub(crate) mod machine;
 mod marks;
 mod options;
 mod reload;
