@@ -5,4 +5,5 @@
 mod capture;
 mod child;
 mod hosts;
+mod queue;
 mod wire;

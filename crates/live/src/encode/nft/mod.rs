@@ -8,7 +8,7 @@ mod ruleset;
 mod sets;
 mod words;
 
-pub use expression::{Compare, Ct, Expressions, Meta, Payload, Queue, Verdict};
+pub use expression::{Compare, Ct, Expressions, Header, Meta, Payload, Queue, Verdict};
 pub use ruleset::{Chain, Refusal, Table, ruleset};
 pub use sets::Member;
 
@@ -26,6 +26,7 @@ const DELTABLE: u16 = 2;
 const NEWCHAIN: u16 = 3;
 const GETRULE: u16 = 7;
 const NEWRULE: u16 = 6;
+const DELRULE: u16 = 8;
 const NEWSET: u16 = 9;
 const NEWSETELEM: u16 = 12;
 const NLM_F_REQUEST: u16 = 0x1;
@@ -35,6 +36,8 @@ const NLM_F_APPEND: u16 = 0x800;
 /// IPv4 and IPv6 in one table.
 const INET: u8 = 1;
 pub(crate) const TABLE_NAME: u16 = 1;
+const TABLE_FLAGS: u16 = 2;
+const TABLE_OWNED: u32 = 2;
 pub(crate) const TABLE_USERDATA: u16 = 6;
 /// nft's place for a comment in what programs may keep beside a table.
 const COMMENT: u8 = 0;
@@ -82,11 +85,28 @@ impl Batch {
         self.push(NEWTABLE, NLM_F_CREATE, &to);
     }
 
+    /// The same; the table goes with the socket that this batch is sent by (Linux 5.12).
+    pub fn make_owned_table(&mut self, comment: Option<&str>) {
+        let mut to = Attributes::default();
+        to.text(TABLE_NAME, &self.table).octets(TABLE_FLAGS, &TABLE_OWNED.to_be_bytes());
+        if let Some(comment) = comment {
+            to.octets(TABLE_USERDATA, &note(comment));
+        }
+        self.push(NEWTABLE, NLM_F_CREATE, &to);
+    }
+
     /// Takes the table away with all that is in it. It must be there.
     pub fn delete_table(&mut self) {
         let mut to = Attributes::default();
         to.text(TABLE_NAME, &self.table);
         self.push(DELTABLE, 0, &to);
+    }
+
+    /// Takes all rules out of the table's chains, which stay.
+    pub fn delete_rules(&mut self) {
+        let mut to = Attributes::default();
+        to.text(1, &self.table);
+        self.push(DELRULE, 0, &to);
     }
 
     /// Makes a chain: one that packets come to by themselves has a base and a policy (true: what reaches its end goes on).
