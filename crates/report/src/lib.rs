@@ -3,6 +3,7 @@
 //!
 //! A trial ([`tidegate_measure::trial::Trial`]) becomes [`text`] for a terminal, [`html`] as one page that needs no network,
 //! and [`json`] for programs (and [`from_json`] back); [`experiment`] does the same for a scenario that was carried out. [`chart`] draws; its charts stand alone as well, through [`svg`].
+//! [`watch`] shows what devices do whose policy is at work.
 
 pub mod chart;
 pub mod experiment;
@@ -13,6 +14,7 @@ mod numbers;
 pub mod replayed;
 mod table;
 mod text;
+pub mod watch;
 
 pub use chart::alone as svg;
 pub use html::{page as html, picture};

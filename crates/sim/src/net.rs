@@ -64,6 +64,8 @@ pub(crate) struct Cargo {
     pub(crate) cwr: bool,
     /// A segment ends what its application wrote.
     pub(crate) push: bool,
+    /// And ends what is said in its direction.
+    pub(crate) fin: bool,
     /// A machine made it of another packet.
     pub(crate) copy: bool,
     /// Counts against its sender's share of the local queue.

@@ -9,7 +9,7 @@ use crate::tcp::sender::{Config, Segment, Sender};
 use crate::tcp::writes::Writes;
 use crate::wire::{Ends, Fields, Template};
 use alloc::vec::Vec;
-use tidegate_packet::header::tcp_flags::{ACK, CWR, ECE, PSH, SYN};
+use tidegate_packet::header::tcp_flags::{ACK, CWR, ECE, FIN, PSH, SYN};
 use tidegate_packet::{Pkt, Seeded, Span, Time, truesize};
 
 /// The first wait for an answer to a SYN (RFC 6298), doubled each time.
@@ -155,6 +155,8 @@ pub(crate) struct TcpFlow {
     pub(crate) half: Option<Half>,
     /// Messages that arrived whole.
     heard: usize,
+    /// The receiver has closed too, with its acknowledgement of our FIN.
+    closed: bool,
     data: Template,
     acks: Template,
     syn_tries: u32,
@@ -196,13 +198,18 @@ impl TcpFlow {
             mss: spec.mss,
             pacing: spec.pacing,
         };
+        let mut sender = Sender::new(config, draws);
+        if spec.bytes.is_some_and(|bytes| bytes > 0) {
+            writes.close(sender.end());
+        }
         TcpFlow {
             spec,
-            sender: Sender::new(config, draws),
+            sender,
             receiver: Receiver::new(spec.delayed_ack, spec.ecn != Ecn::Off && spec.control.is_scalable()),
             writes,
             half: None,
             heard: 0,
+            closed: false,
             data: Template::tcp(spec.ends),
             acks: Template::tcp(spec.ends.back()),
             syn_tries: 0,
@@ -220,6 +227,12 @@ impl TcpFlow {
             lost: 0,
             samples: Vec::new(),
         }
+    }
+
+    /// The sender's application closes after what it has written.
+    fn close(&mut self) {
+        let total = self.sender.end();
+        self.writes.close(total);
     }
 
     /// Nothing new is sent; no more is tried to connect.
@@ -242,12 +255,12 @@ impl TcpFlow {
 
     /// The sequence number (RFC 9293) of what is said next in this direction.
     fn next_byte(&self) -> u32 {
-        (self.writes.offset(self.sender.next) as u32).wrapping_add(1)
+        self.writes.number(self.sender.next)
     }
 
     /// The acknowledgement number for what was heard in order.
     fn heard_byte(&self) -> u32 {
-        (self.writes.offset(self.receiver.next) as u32).wrapping_add(1)
+        self.writes.number(self.receiver.next)
     }
 
     /// May the flow put one more packet into the queue of its own machine?
@@ -394,21 +407,23 @@ impl<M: Machine> Net<M> {
     fn send_segment(&mut self, index: usize, segment: Segment) {
         let ack = self.flows[index].half.map_or(1, |half| self.flows[half.peer as usize].heard_byte());
         let flow = &mut self.flows[index];
-        let Segment { seq, again, cwr, push } = segment;
+        let Segment { seq, again, cwr, push, fin } = segment;
         // Retransmissions are not ECN-capable (RFC 3168 section 6.1.5); for a scalable sender they are.
         let ect = if again && !flow.spec.control.is_scalable() { 0 } else { flow.spec.ecn as u8 };
+        let payload = flow.writes.payload(seq);
+        let push = push && payload > 0;
         let fields = Fields {
-            frame: flow.data.frame(flow.writes.payload(seq)),
+            frame: flow.data.frame(payload),
             dsfield: flow.spec.dsfield & !3 | ect,
-            seq: (flow.writes.offset(seq) as u32).wrapping_add(1),
+            seq: flow.writes.number(seq),
             ack,
-            flags: ACK | if cwr { CWR } else { 0 } | if push { PSH } else { 0 },
+            flags: ACK | if cwr { CWR } else { 0 } | if push { PSH } else { 0 } | if fin { FIN } else { 0 },
             options: 12,
         };
         let local = flow.spec.local;
         flow.in_queue += u32::from(local);
         let (role, owner, sent) = (Role::Data, index as u32, flow.echo);
-        let cargo = Cargo { role, owner, seq, cwr, push, local, sent, ..Cargo::default() };
+        let cargo = Cargo { role, owner, seq, cwr, push, fin, local, sent, ..Cargo::default() };
         let (packet, path) = (flow.data.packet(&mut self.pool, fields), flow.spec.forward);
         let offer = self.put(packet, cargo, path);
         if local && offer != Offer::Queued {
@@ -420,12 +435,14 @@ impl<M: Machine> Net<M> {
         let seq = self.flows[index].half.map_or(1, |half| self.flows[half.peer as usize].next_byte());
         let flow = &mut self.flows[index];
         let sack = if ack.blocks == 0 { 0 } else { 4 + 8 * ack.blocks };
+        // Who hears the end closes too.
+        let fin = flow.writes.is_over(ack.ack);
         let fields = Fields {
             frame: flow.acks.frame(u32::from(sack)),
             dsfield: flow.spec.dsfield & !3,
             seq,
-            ack: (flow.writes.offset(ack.ack) as u32).wrapping_add(1),
-            flags: ACK | if ack.ece { ECE } else { 0 },
+            ack: flow.writes.number(ack.ack),
+            flags: ACK | if ack.ece { ECE } else { 0 } | if fin { FIN } else { 0 },
             options: 12 + sack,
         };
         let cargo = Cargo { role: Role::Ack, owner: index as u32, ack, sent: self.now, ..Cargo::default() };
@@ -470,7 +487,8 @@ impl<M: Machine> Net<M> {
                 }
                 let flow = &mut self.flows[index];
                 // Who answers what is pushed has something to say in a moment, and lets the acknowledgement ride on it.
-                let marks = Marks { ce: marked, cwr: cargo.cwr, push: cargo.push && flow.half.is_none() };
+                let push = cargo.fin || cargo.push && flow.half.is_none();
+                let marks = Marks { ce: marked, cwr: cargo.cwr, push };
                 match flow.receiver.on_segment(self.now, cargo.seq, marks, echo) {
                     Some(ack) => self.send_ack(index, ack),
                     None => self.arm_delayed(index),
@@ -481,8 +499,12 @@ impl<M: Machine> Net<M> {
                 let flow = &mut self.flows[index];
                 flow.echo = flow.echo.max(cargo.sent);
                 flow.sender.on_ack(self.now, &cargo.ack);
+                let over = flow.writes.is_over(flow.sender.una) && !core::mem::replace(&mut flow.closed, true);
                 if flow.finished.is_none() && flow.sender.is_done() {
                     flow.finished = Some(self.now);
+                }
+                if over {
+                    self.send_bare(index);
                 }
                 self.flow_serve(index);
             }
@@ -517,13 +539,8 @@ impl<M: Machine> Net<M> {
         let handshake = self.now.since(flow.syn_at);
         flow.sender.on_handshake(self.now, (flow.syn_tries == 1).then_some(handshake));
         flow.receiver.on_handshake(handshake);
-        let frame = flow.data.frame(0);
-        let fields = Fields { frame, dsfield: flow.spec.dsfield, flags: ACK, options: 12, seq: 1, ack: 1 };
-        flow.in_queue += u32::from(flow.spec.local);
-        let cargo = Cargo { owner: index as u32, local: flow.spec.local, ..Cargo::default() };
-        let (packet, path) = (flow.data.packet(&mut self.pool, fields), flow.spec.forward);
         let (half, rtt) = (flow.half, self.now.since(flow.syn_at));
-        self.put(packet, cargo, path);
+        self.send_bare(index);
         if let Some(half) = half {
             // The handshake is the first sample of both sides.
             let peer = &mut self.flows[half.peer as usize];
@@ -535,6 +552,19 @@ impl<M: Machine> Net<M> {
             self.events.push(self.now, Kind::Sample, index);
         }
         self.flow_serve(index);
+    }
+
+    /// An acknowledgement from the sender's side that nobody answers: of the handshake, and of the other side's FIN.
+    fn send_bare(&mut self, index: usize) {
+        let ends = self.flows[index].half.map_or(1, |half| self.flows[half.peer as usize].heard_byte());
+        let flow = &mut self.flows[index];
+        let ack = ends.wrapping_add(u32::from(flow.closed));
+        let (frame, seq) = (flow.data.frame(0), flow.next_byte());
+        let fields = Fields { frame, dsfield: flow.spec.dsfield, flags: ACK, options: 12, seq, ack };
+        flow.in_queue += u32::from(flow.spec.local);
+        let cargo = Cargo { owner: index as u32, local: flow.spec.local, ..Cargo::default() };
+        let (packet, path) = (flow.data.packet(&mut self.pool, fields), flow.spec.forward);
+        self.put(packet, cargo, path);
     }
 
     /// The receiver, which opened the connection, ends the handshake.
@@ -589,12 +619,16 @@ impl<M: Machine> Net<M> {
         }
     }
 
-    /// Writes a message into one direction of a transaction's connection.
-    pub(crate) fn flow_writes(&mut self, index: usize, bytes: u64) {
+    /// Writes a message into one direction of a transaction's connection; after the last one the speaker closes.
+    pub(crate) fn flow_writes(&mut self, index: usize, bytes: u64, is_last: bool) {
         let flow = &mut self.flows[index];
         let total = flow.writes.write(Some(bytes));
         flow.sender.extend(total);
         self.flow_serve(index);
+        if is_last {
+            self.flows[index].close();
+            self.flow_serve(index);
+        }
     }
 
     pub(crate) fn flow_sample(&mut self, index: usize, interval: Span) {

@@ -379,7 +379,9 @@ impl<M: Machine> Net<M> {
         }
         let Some(turn) = running.turns(of.part).get(of.done).copied() else { return };
         let flow = of.flow + u32::from(!turn.client);
-        self.flow_writes(flow as usize, u64::from(turn.bytes));
+        let goes_on = of.part == 0 && !running.spec.what.followers.is_empty();
+        let is_last = of.done + 1 == running.turns(of.part).len() && !goes_on;
+        self.flow_writes(flow as usize, u64::from(turn.bytes), is_last);
     }
 
     fn give_up(&mut self, index: usize, go: u32) {

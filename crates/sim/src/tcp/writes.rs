@@ -22,12 +22,29 @@ struct Message {
 pub(crate) struct Writes {
     mss: u64,
     messages: Vec<Message>,
+    /// One past the segment that carries FIN.
+    end: Option<u32>,
 }
 
 impl Writes {
     /// Nothing written yet, in segments of at most `mss` payload bytes.
     pub(crate) fn new(mss: u32) -> Writes {
-        Writes { mss: u64::from(mss.max(1)), messages: Vec::new() }
+        Writes { mss: u64::from(mss.max(1)), messages: Vec::new(), end: None }
+    }
+
+    /// Nothing more is written: of `total` segments the last one carries FIN, with payload or without.
+    pub(crate) fn close(&mut self, total: u32) {
+        self.end = Some(total);
+    }
+
+    /// Is everything said, FIN too, before segment `seq`?
+    pub(crate) fn is_over(&self, seq: u32) -> bool {
+        self.end.is_some_and(|end| seq >= end)
+    }
+
+    /// The sequence number (RFC 9293) of segment `seq`: SYN and FIN have one each.
+    pub(crate) fn number(&self, seq: u32) -> u32 {
+        (self.offset(seq) as u32).wrapping_add(1 + u32::from(self.is_over(seq)))
     }
 
     /// Writes a message, `None`: one without an end; returns the segments there are to send in all.

@@ -71,7 +71,7 @@ impl Drop for Rules {
 fn rules_of(batch: &mut Batch, spots: &[Spot], first: u16, congested: u32, owned: bool, own: bool) {
     let comment = Some("packets on their way through tidegate");
     if owned {
-        batch.make_owned_table(comment)
+        batch.make_table_of_ours(comment)
     } else {
         batch.make_table(comment)
     }

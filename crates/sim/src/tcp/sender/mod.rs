@@ -94,6 +94,8 @@ pub(crate) struct Segment {
     pub(crate) cwr: bool,
     /// Carries PSH (RFC 9293 section 3.9.1.2): with it ends what the application has written so far.
     pub(crate) push: bool,
+    /// Carries FIN: with it ends what is said in this direction.
+    pub(crate) fin: bool,
 }
 
 /// How a sender behaves.
@@ -154,6 +156,8 @@ pub(crate) struct Sender {
     order: u32,
     prr: Prr,
     send_cwr: bool,
+    /// The application has closed: the last segment carries FIN.
+    ends: bool,
     /// The segment with which ends what is written.
     written: u32,
     /// The largest window so far.
@@ -212,6 +216,7 @@ impl Sender {
             order: 0,
             prr: Prr::default(),
             send_cwr: false,
+            ends: false,
             written: 0,
             widest: 0,
             rto_at: None,
@@ -257,9 +262,24 @@ impl Sender {
         self.config.total = total;
     }
 
-    /// Nothing more is written: what is out is still delivered.
+    /// The application closes: FIN goes with the last segment that waits, or in one of its own. Returns how many segments there
+    /// are now in all.
+    pub(crate) fn end(&mut self) -> u32 {
+        if !self.ends && self.next >= self.config.total {
+            self.config.total += 1;
+        }
+        self.ends = true;
+        self.config.total
+    }
+
+    /// Nothing more is sent: what is out is still delivered.
     pub(crate) fn close(&mut self) {
         self.config.total = self.next;
+        self.ends = false;
+    }
+
+    fn is_last(&self, seq: u32) -> bool {
+        self.ends && seq + 1 == self.config.total
     }
 
     /// Everything there was to send has been acknowledged.
@@ -367,7 +387,8 @@ impl Sender {
                 None
             };
         }
-        if !fits || !may {
+        // The segment with FIN does not wait for the window: the recorded runs send it with the one before it.
+        if !fits && !self.is_last(self.next) || !may {
             self.note_usage(!fits);
             self.note_application(fits);
             return None;
@@ -441,7 +462,7 @@ impl Sender {
         self.resent.push_back((seq, self.order));
         self.retransmissions += 1;
         self.after_send(now, seq);
-        Segment { seq, again: true, cwr: false, push }
+        Segment { seq, again: true, cwr: false, push, fin: self.is_last(seq) }
     }
 
     fn send_new(&mut self, now: Time) -> Segment {
@@ -451,7 +472,7 @@ impl Sender {
         let push = self.ends_a_write(seq);
         self.segs.push_back(Sent { at: now, order: self.order, flags: if push { PUSHED } else { 0 } });
         self.after_send(now, seq);
-        Segment { seq, again: false, cwr: core::mem::take(&mut self.send_cwr), push }
+        Segment { seq, again: false, cwr: core::mem::take(&mut self.send_cwr), push, fin: self.is_last(seq) }
     }
 
     /// The application writes as much as the socket has room for, again and again. That has room for twice the largest window, and

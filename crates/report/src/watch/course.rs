@@ -1,0 +1,328 @@
+//! What happened between two snapshots, as a tree.
+
+use super::snapshot::{Class, Counts, Device, Qdisc, Seen, Snapshot};
+use std::collections::BTreeMap;
+
+/// Trees are not deeper: what the kernel allows, and classes besides.
+const DEEPEST: usize = 64;
+/// Kinds whose classes are flows: they come and go, and would fill the screen.
+const FLOWS: [&str; 6] = ["fq_codel", "sfq", "fq_pie", "cake", "choke", "hhf"];
+
+/// What happened at a device between two snapshots.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Course {
+    /// The device's name.
+    pub device: String,
+    /// Whose disciplines these are: `user` or `kernel`.
+    pub backend: String,
+    /// How packets come to those in user space.
+    pub door: Option<String>,
+    /// When the later snapshot was taken, in ns.
+    pub at_ns: u64,
+    /// The time between the two, in ns.
+    pub over_ns: u64,
+    /// What its link carries, in bits per second, where that is known.
+    pub link_bps: Option<f64>,
+    /// What the policy lets through, in bits per second, where that can be told.
+    pub shaped_bps: Option<f64>,
+    /// Its qdiscs and classes, each before what hangs on it.
+    pub rows: Vec<Row>,
+}
+
+/// A qdisc on the device, or a class.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Row {
+    /// What stands before its name where a tree is drawn.
+    pub branch: String,
+    /// `1:10`, or `htb 1:`.
+    pub id: String,
+    /// The qdisc in a class: `fq_codel 10:`.
+    pub holds: Option<String>,
+    /// What happened there.
+    pub figures: Figures,
+}
+
+/// What happened at one place.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// Bits per second that left.
+    pub bps: f64,
+    /// Packets per second that left.
+    pub pps: f64,
+    /// Of what the device lets through (its link where nothing shapes): a share of one.
+    pub share: Option<f64>,
+    /// Bytes that wait.
+    pub backlog: u64,
+    /// Packets that wait.
+    pub qlen: u64,
+    /// What half of the packets did not wait longer than, in ns; at most an eighth too much.
+    pub p50_ns: Option<u64>,
+    /// The same for 99 of a hundred.
+    pub p99_ns: Option<u64>,
+    /// Packets lost per second.
+    pub drops: f64,
+    /// Packets marked per second, where that is told.
+    pub marks: Option<f64>,
+    /// The share of packets that left on the account of classes above (HTB).
+    pub borrowed: Option<f64>,
+    /// What it is sure of, in bits per second (HTB).
+    pub rate_bps: Option<f64>,
+    /// What it never exceeds, in bits per second (HTB).
+    pub ceil_bps: Option<f64>,
+}
+
+/// What happened at each device that is in both snapshots.
+pub fn courses(before: &Snapshot, now: &Snapshot) -> Vec<Course> {
+    let over_ns = now.at_ns.saturating_sub(before.at_ns);
+    let both = now.devices.iter().filter_map(|device| {
+        let earlier = before.devices.iter().find(|earlier| earlier.name == device.name)?;
+        Some((Tree { before: earlier, now: device, seconds: over_ns.max(1) as f64 / 1e9 }, device))
+    });
+    both.map(|(tree, device)| Course {
+        device: device.name.clone(),
+        backend: now.backend.clone(),
+        door: now.door.clone(),
+        at_ns: now.at_ns,
+        over_ns,
+        link_bps: device.link_bps,
+        shaped_bps: shaped(device),
+        rows: tree.rows(),
+    })
+    .collect()
+}
+
+/// What the tree on the device lets through at most, in bits per second.
+pub(super) fn shaped(device: &Device) -> Option<f64> {
+    let root = device.qdiscs.iter().find(|qdisc| qdisc.parent.is_none())?;
+    let tops =
+        device.classes.iter().filter(|class| class.parent.is_none() && major(&class.handle) == major(&root.handle));
+    let ceilings: Option<Vec<f64>> = tops.map(|class| class.ceil_bps).collect();
+    let in_all = ceilings.filter(|ceilings| !ceilings.is_empty()).map(|ceilings| ceilings.iter().sum());
+    root.shaped_bps.or(in_all)
+}
+
+/// The part of a name before the colon.
+fn major(handle: &str) -> &str {
+    handle.split(':').next().unwrap_or_default()
+}
+
+/// Both parts of a name as numbers, to put them in order.
+fn numbers(handle: &str) -> (u32, u32) {
+    let hex = |part: Option<&str>| part.and_then(|part| u32::from_str_radix(part, 16).ok()).unwrap_or(0);
+    let mut parts = handle.split(':');
+    (hex(parts.next()), hex(parts.next()))
+}
+
+/// What a counter went on by; one that was set back began anew.
+fn grown(now: u64, before: u64) -> u64 {
+    if now >= before { now - before } else { now }
+}
+
+/// A device at two times.
+struct Tree<'s> {
+    before: &'s Device,
+    now: &'s Device,
+    seconds: f64,
+}
+
+/// A place in the tree, with what happened there.
+struct Node {
+    id: String,
+    holds: Option<String>,
+    sums: Sums,
+    rate_bps: Option<f64>,
+    ceil_bps: Option<f64>,
+    children: Vec<Node>,
+}
+
+/// What counters went on by.
+#[derive(Clone, Debug, Default)]
+struct Sums {
+    bytes: u64,
+    packets: u64,
+    drops: u64,
+    backlog: u64,
+    qlen: u64,
+    marks: Option<u64>,
+    lent_borrowed: Option<(u64, u64)>,
+    sojourn: BTreeMap<u64, u64>,
+}
+
+impl Tree<'_> {
+    fn rows(&self) -> Vec<Row> {
+        let mut rows = Vec::new();
+        let of = [self.now.link_bps, shaped(self.now)].into_iter().flatten().reduce(f64::min);
+        // What hangs on the device: its root first, then ingress.
+        let (roots, hooks) = self.now.qdiscs.iter().partition::<Vec<_>, _>(|qdisc| qdisc.parent.is_none());
+        let hooks =
+            hooks.into_iter().filter(|qdisc| qdisc.parent.as_deref().is_some_and(|on| on.starts_with("ffff:fff")));
+        for qdisc in roots.into_iter().chain(hooks) {
+            let node = self.qdisc(qdisc, 0);
+            self.lay(&node, String::new(), "", of, &mut rows);
+        }
+        rows
+    }
+
+    /// Puts a node and what is below it into rows.
+    fn lay(&self, node: &Node, branch: String, stem: &str, of: Option<f64>, rows: &mut Vec<Row>) {
+        let figures = self.figures(node, of);
+        rows.push(Row { branch, id: node.id.clone(), holds: node.holds.clone(), figures });
+        for (at, child) in node.children.iter().enumerate() {
+            let (elbow, below) = if at + 1 < node.children.len() { ("├ ", "│ ") } else { ("└ ", "  ") };
+            self.lay(child, format!("{stem}{elbow}"), &format!("{stem}{below}"), of, rows);
+        }
+    }
+
+    fn figures(&self, node: &Node, of: Option<f64>) -> Figures {
+        let sums = &node.sums;
+        let per_second = |count: u64| count as f64 / self.seconds;
+        let bps = per_second(sums.bytes) * 8.0;
+        let borrowed = sums.lent_borrowed.filter(|(lent, borrowed)| lent + borrowed > 0);
+        Figures {
+            bps,
+            pps: per_second(sums.packets),
+            share: of.filter(|&of| of > 0.0).map(|of| bps / of),
+            backlog: sums.backlog,
+            qlen: sums.qlen,
+            p50_ns: percentile(&sums.sojourn, 0.5),
+            p99_ns: percentile(&sums.sojourn, 0.99),
+            drops: per_second(sums.drops),
+            marks: sums.marks.map(per_second),
+            borrowed: borrowed.map(|(lent, borrowed)| borrowed as f64 / (lent + borrowed) as f64),
+            rate_bps: node.rate_bps,
+            ceil_bps: node.ceil_bps,
+        }
+    }
+
+    /// A qdisc on the device.
+    fn qdisc(&self, qdisc: &Qdisc, depth: usize) -> Node {
+        let children = self.classes_of(qdisc, depth);
+        let mut sums = self.counted_by(qdisc);
+        self.look(&mut sums, "root", &children);
+        Node { id: name(qdisc), holds: None, sums, rate_bps: None, ceil_bps: qdisc.shaped_bps, children }
+    }
+
+    /// The classes directly below a qdisc.
+    fn classes_of(&self, qdisc: &Qdisc, depth: usize) -> Vec<Node> {
+        let own = |class: &&Class| {
+            class.parent.is_none()
+                && major(&class.handle) == major(&qdisc.handle)
+                && class.handle != qdisc.handle
+                && !FLOWS.contains(&class.kind.as_str())
+        };
+        self.in_order(self.now.classes.iter().filter(own), depth)
+    }
+
+    fn in_order<'c>(&self, classes: impl Iterator<Item = &'c Class>, depth: usize) -> Vec<Node> {
+        if depth >= DEEPEST {
+            return Vec::new();
+        }
+        let mut classes: Vec<&Class> = classes.collect();
+        classes.sort_by_key(|class| numbers(&class.handle));
+        classes.into_iter().map(|class| self.class(class, depth + 1)).collect()
+    }
+
+    fn class(&self, class: &Class, depth: usize) -> Node {
+        let below = self.now.classes.iter().filter(|other| other.parent.as_deref() == Some(class.handle.as_str()));
+        let mut children = self.in_order(below, depth);
+        let held = self.now.qdiscs.iter().find(|qdisc| qdisc.parent.as_deref() == Some(class.handle.as_str()));
+        children.extend(held.into_iter().flat_map(|qdisc| self.classes_of(qdisc, depth)));
+        Node {
+            id: class.handle.clone(),
+            holds: held.map(name),
+            sums: self.sums(class, held, &children),
+            rate_bps: class.rate_bps,
+            ceil_bps: class.ceil_bps,
+            children,
+        }
+    }
+
+    /// What a class counts: what leaves by itself, what it loses and keeps by the qdisc in it, which knows it all; of classes
+    /// between others that is what those below have.
+    fn sums(&self, class: &Class, held: Option<&Qdisc>, children: &[Node]) -> Sums {
+        let earlier = self.before.classes.iter().find(|earlier| earlier.handle == class.handle);
+        let inside = held.map(|qdisc| self.counted_by(qdisc));
+        let earlier_counts = earlier.and_then(|earlier| earlier.counts).unwrap_or_default();
+        let mut sums = match (class.counts, &inside) {
+            (Some(counts), _) => counted(counts, earlier_counts),
+            (None, Some(inside)) => inside.clone(),
+            (None, None) => Sums::default(),
+        };
+        if let Some(inside) = inside {
+            sums =
+                Sums { drops: inside.drops, backlog: inside.backlog, qlen: inside.qlen, marks: inside.marks, ..sums };
+        } else if !children.is_empty() {
+            sums.drops = children.iter().map(|child| child.sums.drops).sum();
+            sums.backlog = children.iter().map(|child| child.sums.backlog).sum();
+            sums.qlen = children.iter().map(|child| child.sums.qlen).sum();
+        }
+        let (lent, borrowed) = earlier.and_then(|earlier| earlier.lent_borrowed).unwrap_or_default();
+        sums.lent_borrowed = class.lent_borrowed.map(|now| (grown(now.0, lent), grown(now.1, borrowed)));
+        self.look(&mut sums, &class.handle, children);
+        sums
+    }
+
+    fn counted_by(&self, qdisc: &Qdisc) -> Sums {
+        let same = |earlier: &&Qdisc| (&earlier.handle, &earlier.parent) == (&qdisc.handle, &qdisc.parent);
+        let earlier = self.before.qdiscs.iter().find(same);
+        let marks_before = earlier.and_then(|earlier| earlier.marks).unwrap_or(0);
+        let counts_before = earlier.map(|earlier| earlier.counts).unwrap_or_default();
+        Sums { marks: qdisc.marks.map(|marks| grown(marks, marks_before)), ..counted(qdisc.counts, counts_before) }
+    }
+
+    /// Adds what was seen of packets, here and below; where somebody looked, that tells of marks too.
+    fn look(&self, sums: &mut Sums, class: &str, children: &[Node]) {
+        let of = |device: &Device| device.seen.iter().find(|seen| seen.class == class).cloned();
+        let (now, before) = (of(self.now).unwrap_or_default(), of(self.before).unwrap_or_default());
+        sums.sojourn = noted(&now, &before);
+        for child in children {
+            for (&end, &count) in &child.sums.sojourn {
+                *sums.sojourn.entry(end).or_default() += count;
+            }
+        }
+        let below = || children.iter().filter_map(|child| child.sums.marks);
+        if !self.now.seen.is_empty() {
+            sums.marks = Some(grown(now.marked, before.marked) + below().sum::<u64>());
+        } else if below().next().is_some() {
+            sums.marks = Some(below().sum());
+        }
+    }
+}
+
+fn name(qdisc: &Qdisc) -> String {
+    format!("{} {}", qdisc.kind, qdisc.handle)
+}
+
+fn counted(now: Counts, before: Counts) -> Sums {
+    // One that counts less than before was put there anew.
+    let before = if now.packets < before.packets { Counts::default() } else { before };
+    Sums {
+        bytes: grown(now.bytes, before.bytes),
+        packets: now.packets - before.packets,
+        drops: grown(now.drops, before.drops),
+        backlog: now.backlog,
+        qlen: now.qlen,
+        ..Sums::default()
+    }
+}
+
+/// What was noted in between, by bucket.
+fn noted(now: &Seen, before: &Seen) -> BTreeMap<u64, u64> {
+    let earlier: BTreeMap<u64, u64> = before.sojourn.iter().copied().collect();
+    let buckets = now.sojourn.iter().map(|&(end, count)| (end, grown(count, earlier.get(&end).copied().unwrap_or(0))));
+    buckets.filter(|&(_, count)| count > 0).collect()
+}
+
+/// The end of the bucket in which so large a part of the packets is complete.
+fn percentile(buckets: &BTreeMap<u64, u64>, part: f64) -> Option<u64> {
+    let all: u64 = buckets.values().sum();
+    let wanted = (all as f64 * part).ceil() as u64;
+    let mut so_far = 0;
+    buckets
+        .iter()
+        .find(|&(_, count)| {
+            so_far += count;
+            so_far >= wanted.max(1)
+        })
+        .map(|(&end, _)| end)
+}

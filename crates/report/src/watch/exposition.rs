@@ -1,0 +1,188 @@
+//! Snapshots as Prometheus reads them (its text format 0.0.4). Of qdiscs on a device node_exporter's figures stand there under its names;
+//! ours tell of all qdiscs, classes, cake's tins, and how long packets waited.
+
+use super::course::shaped;
+use super::snapshot::{Class, Counts, Device, Qdisc, Seen, Snapshot, Tin};
+use std::fmt::Write;
+
+/// The buckets of waits that are told: each ends at a power of two of ns, from 8 µs on, as those of snapshots do at every eighth.
+const BUCKETS: std::ops::RangeInclusive<u32> = 13..=36;
+
+/// Names of labels and what they say.
+type Labels<'l> = [(&'static str, &'l str)];
+
+/// The figures of one name.
+struct Family {
+    name: String,
+    kind: &'static str,
+    help: &'static str,
+    samples: String,
+}
+
+/// All families, in the order in which they were first told of: the format wants the figures of one name together.
+#[derive(Default)]
+struct Families(Vec<Family>);
+
+impl Families {
+    fn family(&mut self, name: &str, kind: &'static str, help: &'static str) -> &mut Family {
+        let at = self.0.iter().position(|family| family.name == name).unwrap_or(self.0.len());
+        if at == self.0.len() {
+            self.0.push(Family { name: name.to_owned(), kind, help, samples: String::new() });
+        }
+        &mut self.0[at]
+    }
+
+    fn counter(&mut self, name: &str, help: &'static str, labels: &Labels<'_>, value: u64) {
+        self.family(name, "counter", help).sample("", labels, value);
+    }
+
+    fn gauge(&mut self, name: &str, help: &'static str, labels: &Labels<'_>, value: impl std::fmt::Display) {
+        self.family(name, "gauge", help).sample("", labels, value);
+    }
+
+    /// What tc counts, under names that begin alike.
+    fn counts(&mut self, prefix: &str, labels: &Labels<'_>, counts: &Counts) {
+        let mut counter =
+            |what: &str, help, value| self.counter(&format!("{prefix}_{what}_total"), help, labels, value);
+        counter("bytes", "Bytes sent.", counts.bytes);
+        counter("packets", "Packets sent.", counts.packets);
+        counter("drops", "Packets lost.", counts.drops);
+        counter("requeues", "Packets that the device gave back.", counts.requeues);
+        counter("overlimits", "Times that something had to wait for its turn.", counts.overlimits);
+        self.gauge(&format!("{prefix}_current_queue_length"), "Packets that wait.", labels, counts.qlen);
+        self.gauge(&format!("{prefix}_backlog"), "Bytes that wait.", labels, counts.backlog);
+    }
+}
+
+impl Family {
+    fn sample(&mut self, suffix: &str, labels: &Labels<'_>, value: impl std::fmt::Display) {
+        let _ = write!(self.samples, "{}{suffix}", self.name);
+        for (n, (name, value)) in labels.iter().enumerate() {
+            let before = if n == 0 { "{" } else { "," };
+            let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+            let _ = write!(self.samples, "{before}{name}=\"{value}\"");
+        }
+        let close = if labels.is_empty() { "" } else { "}" };
+        let _ = writeln!(self.samples, "{close} {value}");
+    }
+}
+
+/// Snapshots in Prometheus' text format; `netns` names the network namespace, `version` whoever tells.
+pub fn exposition<'s>(snapshots: impl IntoIterator<Item = &'s Snapshot>, netns: &str, version: &str) -> String {
+    let mut families = Families::default();
+    families.gauge("tidegate_build_info", "Who tells this.", &[("version", version)], 1);
+    for snapshot in snapshots {
+        for device in &snapshot.devices {
+            of_device(&mut families, device, netns);
+        }
+        let first = snapshot.devices.first().map_or("", |device| device.name.as_str());
+        for (fate, value) in &snapshot.counts {
+            let labels = [("netns", netns), ("device", first), ("fate", fate.as_str())];
+            families.counter("tidegate_engine_packets_total", "What became of packets at the door.", &labels, *value);
+        }
+    }
+    let mut text = String::new();
+    for Family { name, kind, help, samples } in families.0 {
+        let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{samples}");
+    }
+    text
+}
+
+fn of_device(families: &mut Families, device: &Device, netns: &str) {
+    for qdisc in &device.qdiscs {
+        if qdisc.parent.is_none() {
+            families.counts("node_qdisc", &[("device", &device.name), ("kind", &qdisc.kind)], &qdisc.counts);
+        }
+        of_qdisc(families, device, qdisc, netns);
+    }
+    for class in &device.classes {
+        of_class(families, device, class, netns);
+    }
+    for seen in &device.seen {
+        of_waits(families, &device.name, seen, netns);
+    }
+    if let Some(rate) = shaped(device) {
+        // What a device of that kind is given to send is what arrived elsewhere.
+        let direction = if device.name.starts_with("ifb") { "ingress" } else { "egress" };
+        let labels = [("netns", netns), ("device", device.name.as_str()), ("dir", direction)];
+        families.gauge("tidegate_shaper_rate_bits_per_second", "What the policy lets through at most.", &labels, rate);
+    }
+}
+
+fn of_qdisc(families: &mut Families, device: &Device, qdisc: &Qdisc, netns: &str) {
+    let parent = qdisc.parent.as_deref().unwrap_or("root");
+    let labels = [
+        ("netns", netns),
+        ("device", device.name.as_str()),
+        ("handle", qdisc.handle.as_str()),
+        ("parent", parent),
+        ("kind", qdisc.kind.as_str()),
+    ];
+    families.counts("tidegate_qdisc", &labels, &qdisc.counts);
+    if let Some(marks) = qdisc.marks {
+        families.counter("tidegate_qdisc_marks_total", "Packets marked (RFC 3168).", &labels, marks);
+    }
+    for (number, tin) in qdisc.tins.iter().enumerate() {
+        let number = number.to_string();
+        of_tin(families, &[labels[0], labels[1], labels[2], ("tin", &number)], tin);
+    }
+}
+
+fn of_tin(families: &mut Families, labels: &Labels<'_>, tin: &Tin) {
+    let mut counter = |what: &str, help, value| {
+        families.counter(&format!("tidegate_cake_tin_{what}_total"), help, labels, value);
+    };
+    counter("bytes", "Bytes sent.", tin.bytes);
+    counter("packets", "Packets sent.", tin.packets);
+    counter("drops", "Packets lost.", tin.drops);
+    counter("marks", "Packets marked (RFC 3168).", tin.marks);
+    counter("ack_drops", "Acknowledgements left out.", tin.ack_drops);
+    families.gauge("tidegate_cake_tin_backlog", "Bytes that wait.", labels, tin.backlog);
+    let seconds = tin.delay_us as f64 / 1e6;
+    families.gauge("tidegate_cake_tin_delay_seconds", "What packets waited on average lately.", labels, seconds);
+}
+
+fn of_class(families: &mut Families, device: &Device, class: &Class, netns: &str) {
+    let handle = format!("{}:", class.handle.split(':').next().unwrap_or_default());
+    let parent = class.parent.as_deref().unwrap_or("root");
+    let labels = [
+        ("netns", netns),
+        ("device", device.name.as_str()),
+        ("handle", handle.as_str()),
+        ("parent", parent),
+        ("kind", class.kind.as_str()),
+        ("classid", class.handle.as_str()),
+    ];
+    if let Some(counts) = &class.counts {
+        families.counts("tidegate_class", &labels, counts);
+    }
+    if let Some((lent, borrowed)) = class.lent_borrowed {
+        families.counter("tidegate_class_lent_total", "Packets sent by the class's own rate.", &labels, lent);
+        families.counter(
+            "tidegate_class_borrowed_total",
+            "Packets sent by the rate of classes above.",
+            &labels,
+            borrowed,
+        );
+    }
+}
+
+fn of_waits(families: &mut Families, device: &str, seen: &Seen, netns: &str) {
+    let labels = [("netns", netns), ("device", device), ("classid", seen.class.as_str())];
+    families.counter("tidegate_marks_total", "Packets that left with a new mark (RFC 3168).", &labels, seen.marked);
+    families.counter("tidegate_lost_total", "Packets lost.", &labels, seen.lost);
+    let help = "How long packets waited until they left.";
+    let family = families.family("tidegate_sojourn_seconds", "histogram", help);
+    let up_to =
+        |end: u64| seen.sojourn.iter().filter(|(longest, _)| *longest <= end).map(|(_, count)| count).sum::<u64>();
+    for power in BUCKETS {
+        // A bucket ends one nanosecond before the next begins, which no float of seconds would show.
+        let end = (1_u64 << power) - 1;
+        let le = ((end + 1) as f64 / 1e9).to_string();
+        family.sample("_bucket", &[labels[0], labels[1], labels[2], ("le", &le)], up_to(end));
+    }
+    let all = up_to(u64::MAX);
+    family.sample("_bucket", &[labels[0], labels[1], labels[2], ("le", "+Inf")], all);
+    family.sample("_sum", &labels, seen.waited_ns() as f64 / 1e9);
+    family.sample("_count", &labels, all);
+}

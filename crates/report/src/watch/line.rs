@@ -1,0 +1,38 @@
+//! One line of JSON a course, for programs that read along.
+
+use super::course::{Course, Row};
+use serde_json::{Value, json};
+
+/// A course as JSON. Rates are bits per second, times nanoseconds, sizes bytes; what is not known is null.
+pub fn line(course: &Course) -> Value {
+    json!({
+        "at_ns": course.at_ns,
+        "over_ns": course.over_ns,
+        "device": course.device,
+        "backend": course.backend,
+        "door": course.door,
+        "link_bps": course.link_bps,
+        "shaped_bps": course.shaped_bps,
+        "classes": course.rows.iter().map(row).collect::<Vec<_>>(),
+    })
+}
+
+fn row(row: &Row) -> Value {
+    let figures = &row.figures;
+    json!({
+        "class": row.id,
+        "qdisc": row.holds,
+        "bps": figures.bps,
+        "pps": figures.pps,
+        "share": figures.share,
+        "backlog_bytes": figures.backlog,
+        "backlog_packets": figures.qlen,
+        "sojourn_p50_ns": figures.p50_ns,
+        "sojourn_p99_ns": figures.p99_ns,
+        "drops_per_s": figures.drops,
+        "marks_per_s": figures.marks,
+        "borrowed": figures.borrowed,
+        "rate_bps": figures.rate_bps,
+        "ceil_bps": figures.ceil_bps,
+    })
+}
