@@ -10,6 +10,7 @@ mod facts;
 mod octets;
 pub mod queue;
 mod slots;
+pub mod tun;
 
 use std::io;
 use std::os::fd::BorrowedFd;

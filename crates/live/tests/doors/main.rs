@@ -6,4 +6,5 @@ mod capture;
 mod child;
 mod hosts;
 mod queue;
+mod tun;
 mod wire;
