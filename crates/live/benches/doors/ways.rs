@@ -109,6 +109,14 @@ impl Way {
         }
     }
 
+    /// The way by its full name.
+    pub(crate) fn name(self) -> String {
+        match self {
+            Way::Engine(kind, _) => format!("{kind}{self}"),
+            _ => self.to_string(),
+        }
+    }
+
     /// Lets the way be measured.
     pub(crate) fn run(
         self,
