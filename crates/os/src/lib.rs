@@ -8,6 +8,7 @@ pub mod bpf;
 pub mod interrupt;
 pub mod netlink;
 pub mod news;
+pub mod nfqueue;
 pub mod offload;
 pub mod packet_socket;
 pub mod place;

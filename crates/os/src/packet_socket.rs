@@ -44,6 +44,7 @@ struct Piece {
     len: usize,
 }
 
+/// `mmsghdr`
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Message {
@@ -54,6 +55,8 @@ struct Message {
     control: *const Control,
     control_len: usize,
     flags: i32,
+    /// `msghdr` ends on a multiple of eight octets.
+    padding: u32,
     sent: u32,
 }
 
@@ -73,8 +76,6 @@ unsafe extern "C" {
     fn setsockopt(socket: i32, level: i32, name: i32, value: *const i32, octets: u32) -> i32;
     /// As POSIX has it.
     fn bind(socket: i32, address: *const Address, octets: u32) -> i32;
-    /// As POSIX has it.
-    fn getsockname(socket: i32, address: *mut Address, octets: *mut u32) -> i32;
     /// As Linux has it.
     fn sendmmsg(socket: i32, messages: *mut Message, count: u32, flags: i32) -> i32;
 }
@@ -118,18 +119,6 @@ impl Sender {
         if result == 0 { Ok(Sender { socket, device }) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// What kind of hardware the device is: 1 Ethernet, 772 loopback, 65534 nothing but IP (`ARPHRD_…`).
-    ///
-    /// # Errors
-    /// What the kernel says.
-    pub fn hardware(&self) -> io::Result<u16> {
-        let mut address = address(self.device, 0);
-        let mut octets = size_of::<Address>() as u32;
-        // SAFETY: the kernel writes at most `octets`, the size of the address, and keeps no pointer.
-        let result = unsafe { getsockname(self.socket.as_raw_fd(), &raw mut address, &raw mut octets) };
-        if result == 0 { Ok(address.hatype) } else { Err(io::Error::last_os_error()) }
-    }
-
     /// Sends frames; `went` is told of each in turn whether it went (true), or the device had no room.
     ///
     /// # Errors
@@ -163,6 +152,7 @@ impl Sender {
             control: ptr::null(),
             control_len: 0,
             flags: 0,
+            padding: 0,
             sent: 0,
         };
         let mut messages = [none; BATCH];

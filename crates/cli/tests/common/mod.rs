@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 pub(crate) mod papers;
+pub(crate) mod wire;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

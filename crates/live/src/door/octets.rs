@@ -26,6 +26,17 @@ pub(super) fn network(frame: &[u8], link_header: usize) -> Option<(u16, usize)> 
     None
 }
 
+/// The DS field, if the frame has one.
+pub(super) fn dsfield(frame: &[u8], link_header: usize) -> Option<u8> {
+    let (kind, at) = network(frame, link_header)?;
+    let (first, second) = (*frame.get(at)?, *frame.get(at + 1)?);
+    match kind {
+        ethertype::IPV4 => Some(second),
+        ethertype::IPV6 => Some(first << 4 | second >> 4),
+        _ => None,
+    }
+}
+
 /// Writes a DS field; false: the frame has none.
 pub(super) fn set_dsfield(frame: &mut [u8], link_header: usize, dsfield: u8) -> bool {
     let Some((kind, at)) = network(frame, link_header) else { return false };
@@ -52,6 +63,7 @@ mod tests {
         frame.extend([0x45, 0x02, 0, 20, 0, 0, 0, 0, 64, 17, 0x7a, 0xe9, 10, 0, 0, 1, 10, 0, 0, 2]);
         assert!(set_dsfield(&mut frame, 14, 3));
         assert_eq!((frame[23], &frame[32..34]), (3, &[0x7a, 0xe8][..]));
+        assert_eq!(dsfield(&frame, 14), Some(3));
     }
 
     #[test]

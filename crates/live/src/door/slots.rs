@@ -32,6 +32,8 @@ pub(super) struct Slot {
     len: usize,
     /// Somebody has its ticket.
     held: bool,
+    /// The how-manieth it is of all that were held.
+    number: u64,
     /// The place it came to.
     pub(super) place: usize,
     /// What is unfinished of it.
@@ -49,6 +51,7 @@ impl Slot {
             start,
             len,
             held: false,
+            number: 0,
             place,
             offload: Offload::default(),
             mark,
@@ -110,6 +113,8 @@ pub(super) struct Slots {
     spare: Vec<Vec<u8>>,
     /// Second pieces in use.
     big: usize,
+    /// How many were held.
+    number: u64,
 }
 
 impl Slots {
@@ -154,7 +159,9 @@ impl Slots {
     pub(super) fn hold(&mut self, ticket: u32) {
         let next = self.free.pop();
         debug_assert_eq!(next, Some(ticket), "what is held was read last");
-        self.slots[ticket as usize].held = true;
+        self.number += 1;
+        let slot = &mut self.slots[ticket as usize];
+        (slot.held, slot.number) = (true, self.number);
     }
 
     /// Another packet of the same octets, held; `None`: nobody holds that one, or no room is left.
@@ -210,6 +217,13 @@ impl Slots {
 
     pub(super) fn slot_mut(&mut self, ticket: u32) -> &mut Slot {
         &mut self.slots[ticket as usize]
+    }
+
+    /// Tickets that are held, in the order they came, each with the place it came to and its mark.
+    pub(super) fn all_held(&self) -> Vec<(u32, usize, u32)> {
+        let mut held: Vec<_> = (0..).zip(&self.slots).filter(|(_, slot)| slot.held).collect();
+        held.sort_unstable_by_key(|(_, slot)| slot.number);
+        held.into_iter().map(|(ticket, slot)| (ticket, slot.place, slot.mark)).collect()
     }
 
     /// Packets in it, those on their way out included.

@@ -103,6 +103,28 @@ fn qdiscs_of_traffic_control() -> usize {
 }
 
 #[test]
+fn what_is_held_passes_when_the_door_is_closed() {
+    let Some(wire) = Wire::lay() else { return };
+    hosts::is_answered_after(&wire, || Capture::open(&both()), |came| came.frame.get(34) == Some(&8));
+}
+
+/// Many at once, so that they are sent many at a time.
+#[test]
+fn what_waited_together_leaves_together() {
+    const MANY: u64 = 200;
+    let Some(wire) = Wire::lay() else { return };
+    for (from, to, at) in [(&wire.far, &wire.near, 1), (&wire.near, &wire.far, 0)] {
+        assert_eq!(ping(from, address(ADDRESSES[at]), NO_MORE, 56), Some(1));
+        let mut stream = hosts::numbered(from, to, address(ADDRESSES[at]), MANY);
+        let door = wire.near.go(|| Capture::open(&both())).expect("place").expect("it opens");
+        stream.begin();
+        wire.near.go(move || drop(door)).expect("place");
+        stream.receive_some();
+        assert_eq!(stream.numbers(), (1..=MANY).collect::<Vec<_>>());
+    }
+}
+
+#[test]
 fn what_is_lost_does_not_arrive() {
     let Some(wire) = Wire::lay() else { return };
     // The first echo request from anywhere.

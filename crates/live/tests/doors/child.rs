@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use tidegate_live::door::Door;
 use tidegate_live::door::capture::{Capture, Way};
+use tidegate_live::door::queue::{Options, QueueDoor};
 use tidegate_os::place::Place;
 
 use crate::capture::both;
@@ -48,6 +49,7 @@ fn keeps_a_door() {
     let opened: io::Result<Box<dyn Door>> = match door.as_str() {
         "Link" => Capture::by(Way::Link, &both()).map(|door| Box::new(door) as _),
         "Filter" => Capture::by(Way::Filter, &both()).map(|door| Box::new(door) as _),
+        "Queue" => QueueDoor::open(&both(), Options::default()).map(|door| Box::new(door) as _),
         other => panic!("no door is called {other}"),
     };
     let mut door = opened.expect("the door opens");

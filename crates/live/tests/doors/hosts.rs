@@ -8,13 +8,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use tidegate_live::door::{Came, Door, DoorCounts};
 use tidegate_os::offload::OCTETS;
 use tidegate_os::place::Place;
 use tidegate_os::poll;
 use tidegate_os::socket::Echo;
 use tidegate_os::tap::Tap;
 
-use crate::wire::LIMIT;
+use crate::wire::{ADDRESSES, LIMIT, Wire, address};
 
 /// Sends pings until one is answered, at most so many; how many were sent. A ping that waits half a second counts as lost.
 pub(crate) fn ping(from: &Place, to: IpAddr, most: u16, data: u32) -> Option<u16> {
@@ -29,6 +30,38 @@ pub(crate) fn ping(from: &Place, to: IpAddr, most: u16, data: u32) -> Option<u16
         Ok(None)
     };
     from.go(attempt).expect("the place is there").expect("pings can be sent")
+}
+
+/// Sends one ping, whose answer somebody else waits for.
+pub(crate) fn ask(from: &Place, to: IpAddr) -> Echo {
+    let asked = from.go(move || -> io::Result<Echo> {
+        let echo = Echo::open(to)?;
+        echo.ask(1, 56)?;
+        Ok(echo)
+    });
+    asked.expect("the place is there").expect("pings can be sent")
+}
+
+/// Holds a ping in a door until it is closed, and sees it answered afterwards.
+pub(crate) fn is_answered_after<D: Door + Send + 'static>(
+    wire: &Wire,
+    open: impl FnOnce() -> io::Result<D> + Send + 'static,
+    is_ping: impl Fn(&Came<'_>) -> bool + Send + 'static,
+) {
+    assert_eq!(ping(&wire.far, address(ADDRESSES[1]), 3, 56), Some(1), "everybody knows where the other is");
+    let mut door = wire.near.go(open).expect("place").expect("it opens");
+    let echo = ask(&wire.far, address(ADDRESSES[1]));
+    let held = wire.near.go(move || -> io::Result<DoorCounts> {
+        let mut came = false;
+        while !came {
+            poll::readable(&door.handles(), LIMIT)?;
+            door.receive(64, &mut |packet| came |= is_ping(&packet))?;
+        }
+        // Here the door is closed.
+        Ok(door.counts())
+    });
+    assert!(held.expect("place").expect("the door stands").held > 0);
+    assert!(echo.answer(LIMIT).expect("it can be asked").is_some(), "what was held goes on");
 }
 
 /// Sends so many octets over TCP, each with its number's low octet; panics if they do not arrive as they were.
@@ -201,5 +234,45 @@ impl Stream {
         let lost = sent - self.received.load(Ordering::Relaxed);
         let rate = sent as f64 / self.began.elapsed().as_secs_f64();
         Seen { sent, lost, longest_gap_ms: longest.as_secs_f64() * 1e3, rate }
+    }
+}
+
+/// Datagrams with numbers, of which the order of arrival is kept.
+pub(crate) struct Numbered {
+    out: UdpSocket,
+    to: SocketAddr,
+    count: u64,
+    receiver: UdpSocket,
+    numbers: Vec<u64>,
+}
+
+/// So many, once it is begun.
+pub(crate) fn numbered(from: &Place, to: &Place, address: IpAddr, count: u64) -> Numbered {
+    let receiver = to.go(move || UdpSocket::bind(SocketAddr::new(address, 0))).expect("place").expect("a socket");
+    receiver.set_nonblocking(true).expect("a socket can be asked without waiting");
+    let to = receiver.local_addr().expect("it is bound");
+    let out = from.go(move || UdpSocket::bind(any(address))).expect("place").expect("a socket");
+    Numbered { out, to, count, receiver, numbers: Vec::new() }
+}
+
+impl Numbered {
+    /// Sends all of them.
+    pub(crate) fn begin(&self) {
+        for number in 1..=self.count {
+            self.out.send_to(&number.to_ne_bytes(), self.to).expect("it is sent");
+        }
+    }
+
+    /// Takes in what arrived.
+    pub(crate) fn receive_some(&mut self) {
+        let mut room = [0; 8];
+        while let Ok(8) = self.receiver.recv(&mut room) {
+            self.numbers.push(u64::from_ne_bytes(room));
+        }
+    }
+
+    /// What arrived, in order.
+    pub(crate) fn numbers(&self) -> &[u64] {
+        &self.numbers
     }
 }

@@ -5,4 +5,6 @@
 mod capture;
 mod child;
 mod hosts;
+mod queue;
+mod tun;
 mod wire;

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tidegate_live::door::{Came, Door, DoorCounts, Leaving};
 use tidegate_os::netlink::Links;
@@ -50,7 +50,9 @@ impl Wire {
         let there = self.far.go(|| File::open("/proc/thread-self/ns/net"))??;
         self.near.go(move || Links::open()?.pair(WIRE, WIRE, &there))??;
         self.far.go(|| set_up(0))??;
-        self.near.go(|| set_up(1))?
+        self.near.go(|| set_up(1))??;
+        self.far.go(until_up)??;
+        self.near.go(until_up)?
     }
 
     /// Starts somebody at a door of the near machine. What `open` returns is opened there.
@@ -71,6 +73,16 @@ fn set_up(me: usize) -> io::Result<()> {
     for addresses in [ADDRESSES, ADDRESSES_V6] {
         links.address(WIRE, address(addresses[me]))?;
         links.way_to(WIRE, address(addresses[1 - me]))?;
+    }
+    Ok(())
+}
+
+/// Waits until the kernel has noticed that the wire is plugged in at both ends; before, it loses what is sent.
+fn until_up() -> io::Result<()> {
+    let began = Instant::now();
+    while std::fs::read_to_string(format!("/sys/class/net/{WIRE}/operstate"))?.trim() != "up" {
+        assert!(began.elapsed() < LIMIT, "the wire does not come up");
+        std::thread::sleep(Duration::from_millis(1));
     }
     Ok(())
 }

@@ -18,6 +18,7 @@ use tidegate_os::place;
 use tidegate_os::talk::Talk;
 use tidegate_os::tap::{Carries, Tap};
 
+use super::facts::Facts;
 use super::slots::{Slot, Slots};
 use super::{Came, Direction, Door, DoorCounts, Leaving, Passed, Spot, octets};
 pub use hook::Way;
@@ -31,10 +32,6 @@ const WAITING: u32 = 10_000;
 const TURN: usize = 32;
 /// Frames that are collected at most.
 const COLLECTED: usize = 64;
-/// Kinds of hardware whose frames begin with Ethernet's header: Ethernet and the loopback.
-const ETHERNET: [u16; 2] = [1, 772];
-/// Those that carry IP and nothing before it: PPP, raw IP, tunnels, TUN.
-const PACKETS: [u16; 8] = [512, 519, 768, 769, 776, 778, 823, 65534];
 /// Link headers that nobody wrote, for IPv4 and IPv6.
 const NO_HEADERS: [[u8; 14]; 2] = [no_header(0x0800), no_header(0x86dd)];
 
@@ -62,8 +59,8 @@ pub struct Capture {
 /// One device and direction. What is first here is dropped first.
 #[derive(Debug)]
 struct Place {
-    /// Held, not read.
-    _hook: Hook,
+    /// It leads packets here.
+    hook: Option<Hook>,
     tap: Tap,
     /// The TAP device's number.
     number: u32,
@@ -122,6 +119,14 @@ impl Capture {
         })
     }
 
+    /// All that is held leaves as it came.
+    fn leave(&mut self) -> io::Result<()> {
+        for (ticket, place, mark) in self.slots.all_held() {
+            self.pass(ticket, &Leaving::unchanged(place, mark))?;
+        }
+        self.flush()
+    }
+
     /// Reads what has come to one place.
     fn read(&mut self, at: usize, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {
         let mut taken = 0;
@@ -132,7 +137,7 @@ impl Capture {
                 Some((mark, priority)) => {
                     self.slots.hold(ticket);
                     let slot = self.slots.slot_mut(ticket);
-                    slot.place = at;
+                    (slot.place, slot.mark) = (at, mark);
                     taken += 1;
                     self.counts.taken += 1;
                     take(came(ticket, place.link_header, slot, mark, priority));
@@ -188,18 +193,17 @@ impl Place {
     fn open(gate: &mut Gate, spot: &Spot) -> io::Result<Place> {
         let mut links = Links::open()?;
         let egress = spot.direction == Direction::Egress;
-        let device = links.index(&spot.dev)?;
-        let mut sender = Sender::open(device, true)?;
-        let link_header = link_header(sender.hardware()?)?;
+        let Facts { number: device, link_header, .. } = Facts::of(&spot.dev)?;
         let back = if egress { None } else { Some(Back::open(gate, &mut links, device)?) };
-        if let Some(back) = &back {
-            sender = Sender::open(links.index(back.tap.name())?, false)?;
-        }
+        let sender = match &back {
+            None => Sender::open(device, true)?,
+            Some(back) => Sender::open(links.index(back.tap.name())?, false)?,
+        };
         let tap = device_of_ours(&mut links)?;
         let number = links.index(tap.name())?;
         gate.close_before(&tap)?;
         let hook = gate.attach(device, egress, &programs::take(number, egress)?)?;
-        Ok(Place { _hook: hook, tap, number, link_header, out: Out { sender, back }, leaving: Vec::new() })
+        Ok(Place { hook: Some(hook), tap, number, link_header, out: Out { sender, back }, leaving: Vec::new() })
     }
 
     /// Sends what was collected, and says how much of it went.
@@ -248,18 +252,6 @@ fn device_of_ours(links: &mut Links) -> io::Result<Tap> {
     let _ = place::set(&format!("net/ipv6/conf/{}/disable_ipv6", tap.name()), "1");
     links.change(tap.name(), &Change { up: Some(true), txqlen: Some(WAITING), ..Change::default() })?;
     Ok(tap)
-}
-
-/// Octets of link header by kind of hardware.
-fn link_header(hardware: u16) -> io::Result<u32> {
-    match hardware {
-        kind if ETHERNET.contains(&kind) => Ok(14),
-        kind if PACKETS.contains(&kind) => Ok(0),
-        kind => {
-            let why = format!("its frames (hardware type {kind}) are neither Ethernet's nor plain IP");
-            Err(io::Error::new(io::ErrorKind::Unsupported, why))
-        }
-    }
 }
 
 impl Door for Capture {
@@ -342,5 +334,14 @@ impl Door for Capture {
             "Filters that others hung into clsact behind ours, and disciplines on the device itself, do not see what is captured.",
             "Local senders do not notice how long their packets wait (TCP small queues end at the door).",
         ]
+    }
+}
+
+impl Drop for Capture {
+    /// What is held leaves, and what waits before the door.
+    fn drop(&mut self) {
+        self.places.iter_mut().for_each(|place| place.hook = None);
+        while self.receive(COLLECTED, &mut |_| {}).is_ok_and(|taken| taken > 0) && self.leave().is_ok() {}
+        let _ = self.leave();
     }
 }

@@ -8,7 +8,7 @@ mod ruleset;
 mod sets;
 mod words;
 
-pub use expression::{Compare, Ct, Expressions, Meta, Payload, Queue, Verdict};
+pub use expression::{Compare, Ct, Expressions, Header, Meta, Payload, Queue, Verdict};
 pub use ruleset::{Chain, Refusal, Table, ruleset, ruleset_of_ours, tables};
 pub use sets::Member;
 
@@ -26,6 +26,7 @@ const DELTABLE: u16 = 2;
 const NEWCHAIN: u16 = 3;
 const GETRULE: u16 = 7;
 const NEWRULE: u16 = 6;
+const DELRULE: u16 = 8;
 const NEWSET: u16 = 9;
 const NEWSETELEM: u16 = 12;
 const NLM_F_REQUEST: u16 = 0x1;
@@ -102,6 +103,13 @@ impl Batch {
         let mut to = Attributes::default();
         to.text(TABLE_NAME, &self.table);
         self.push(DELTABLE, 0, &to);
+    }
+
+    /// Takes all rules out of the table's chains, which stay.
+    pub fn delete_rules(&mut self) {
+        let mut to = Attributes::default();
+        to.text(1, &self.table);
+        self.push(DELRULE, 0, &to);
     }
 
     /// Makes a chain: one that packets come to by themselves has a base and a policy (true: what reaches its end goes on).

@@ -1,0 +1,161 @@
+//! The door between two network namespaces: a TUN device in each, and nothing else joins them.
+//!
+//! What one side sends by its device leaves here by the other's, whole super-packets too. Nothing of either side is captured or changed, and
+//! whoever may make a device in both namespaces may open it: in user namespaces of one's own that is everybody. When its owner dies, so do the devices: the
+//! two sides are apart until somebody opens the door again.
+
+use std::fs::File;
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
+
+use tidegate_os::netlink::{Change, Links};
+use tidegate_os::place;
+use tidegate_os::tap::{Carries, Tap};
+
+use super::slots::Slots;
+use super::{Came, Door, DoorCounts, Leaving, Passed};
+
+/// Packets that may wait before the door.
+const WAITING: u32 = 10_000;
+/// Packets that are read of one side before the other has its turn.
+const TURN: usize = 32;
+
+/// One side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct End {
+    /// Its network namespace, as a file (`/proc/PID/ns/net`); `None`: that of the calling thread.
+    pub namespace: Option<PathBuf>,
+    /// What its device will be called.
+    pub name: String,
+    /// Octets of its largest packet.
+    pub mtu: u32,
+}
+
+/// The door. Place 0 is what the first side sends, place 1 what the second does.
+#[derive(Debug)]
+pub struct TunDoor {
+    taps: [Tap; 2],
+    slots: Slots,
+    counts: DoorCounts,
+    /// Which side is asked first: each has its turn.
+    next: usize,
+}
+
+impl TunDoor {
+    /// Opens the door: a device on either side, up, without addresses and routes: these are whoever opens it to give.
+    ///
+    /// # Errors
+    /// Which device could not be made, and why.
+    pub fn open(ends: &[End; 2]) -> io::Result<TunDoor> {
+        let [first, second] = ends;
+        let taps = [made(first)?, made(second)?];
+        Ok(TunDoor { taps, slots: Slots::default(), counts: DoorCounts::default(), next: 0 })
+    }
+
+    fn read(&mut self, at: usize, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {
+        let mut taken = 0;
+        while taken < most {
+            let tap = &self.taps[at];
+            let Some(ticket) = self.slots.read(|into| tap.read(into))? else { break };
+            if self.slots.slot(ticket).len() == 0 {
+                self.counts.malformed += 1;
+                self.slots.forget(ticket);
+                continue;
+            }
+            self.slots.hold(ticket);
+            self.slots.slot_mut(ticket).place = at;
+            taken += 1;
+            self.counts.taken += 1;
+            let slot = self.slots.slot(ticket);
+            let (frame, len) = (slot.front(), slot.len());
+            let segments = slot.offload.segments(frame, len);
+            take(Came { ticket, place: at, frame, link_header: 0, len, mark: 0, priority: 0, segments });
+        }
+        Ok(taken)
+    }
+}
+
+fn made(end: &End) -> io::Result<Tap> {
+    let End { namespace, name, mtu } = end.clone();
+    let make = move || -> io::Result<Tap> {
+        let tap = Tap::create(&name, Carries::Packets)?;
+        let change = Change { up: Some(true), txqlen: Some(WAITING), mtu: Some(mtu), ..Change::default() };
+        Links::open()?.change(tap.name(), &change)?;
+        Ok(tap)
+    };
+    let tap = match namespace {
+        None => make(),
+        Some(namespace) => File::open(&namespace).and_then(|namespace| place::inside(namespace, make)?),
+    };
+    tap.map_err(|error| io::Error::new(error.kind(), format!("the TUN device `{}` cannot be made: {error}", end.name)))
+}
+
+impl Door for TunDoor {
+    fn receive(&mut self, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {
+        let (mut taken, mut idle) = (0, 0);
+        while taken < most && idle < 2 {
+            let came = self.read(self.next, TURN.min(most - taken), take)?;
+            self.next = 1 - self.next;
+            taken += came;
+            idle = if came == 0 { idle + 1 } else { 0 };
+        }
+        Ok(taken)
+    }
+
+    fn pass(&mut self, ticket: u32, leaving: &Leaving<'_>) -> io::Result<Passed> {
+        let slot = self.slots.give_back(ticket)?;
+        if !slot.change(0, leaving) {
+            self.counts.unchanged += 1;
+        }
+        let slot = self.slots.slot(ticket);
+        let octets = [&slot.offload.0[..], slot.front(), slot.rest()].map(IoSlice::new);
+        let written = match leaving.place {
+            0 => self.taps[1].write(&octets),
+            1 => self.taps[0].write(&octets),
+            _ => Ok(false),
+        };
+        self.slots.release(ticket);
+        let went = *written.as_ref().unwrap_or(&false);
+        *if went { &mut self.counts.passed } else { &mut self.counts.full } += 1;
+        written.map(|_| if went { Passed::Gone } else { Passed::Full })
+    }
+
+    fn lose(&mut self, ticket: u32) -> io::Result<()> {
+        self.slots.give_back(ticket)?;
+        self.slots.release(ticket);
+        self.counts.lost += 1;
+        Ok(())
+    }
+
+    fn copy(&mut self, ticket: u32) -> Option<u32> {
+        let copy = self.slots.copy(ticket)?;
+        self.counts.taken += 1;
+        Some(copy)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn handles(&self) -> Vec<BorrowedFd<'_>> {
+        self.taps.iter().map(AsFd::as_fd).collect()
+    }
+
+    fn counts(&self) -> DoorCounts {
+        DoorCounts { held: self.slots.held(), ..self.counts }
+    }
+
+    fn split(&mut self, split: bool) -> io::Result<()> {
+        self.taps.iter().try_for_each(|tap| tap.split(split))
+    }
+
+    fn cannot(&self) -> &'static [&'static str] {
+        &[
+            "Only IP comes through a TUN device, without link headers.",
+            "Marks, priorities and connections of the kernel end at the door.",
+            "What the kernel lost before the door is counted by the TUN devices, not here.",
+            "When its owner dies, the two sides are apart.",
+        ]
+    }
+}

@@ -1,0 +1,247 @@
+//! The queueing door.
+
+use std::io;
+use std::sync::mpsc;
+
+use tidegate_live::door::capture::Capture;
+use tidegate_live::door::queue::{Options, QueueDoor};
+use tidegate_live::door::{Came, Direction, Door, Leaving, Spot};
+use tidegate_os::netlink::Links;
+use tidegate_os::poll;
+
+use crate::capture::both;
+use crate::hosts::{self, ping, transfer};
+use crate::wire::{self, ADDRESSES, ADDRESSES_V6, Fate, LIMIT, WIRE, Wire, address};
+use crate::{child, wire::Keeper};
+
+fn open() -> io::Result<QueueDoor> {
+    QueueDoor::open(&both(), Options::default())
+}
+
+/// A wire, and whether this kernel has such queues.
+fn lay() -> Option<Wire> {
+    let wire = Wire::lay()?;
+    match wire.near.go(|| open().map(drop)).expect("place") {
+        Ok(()) => Some(wire),
+        Err(error) => {
+            println!("left out: no queues of netfilter here ({error})");
+            None
+        }
+    }
+}
+
+/// Somebody at the far end of the wire who tells the DS field of datagrams that end so.
+fn watch(wire: &Wire, end: &'static [u8]) -> (Keeper, mpsc::Receiver<u8>) {
+    let (tell, told) = mpsc::channel();
+    let spots = [Spot { dev: WIRE.into(), direction: Direction::Ingress }];
+    let decide = move |came: &Came<'_>| {
+        if came.frame.ends_with(end) {
+            let is_v6 = came.frame[14] >> 4 == 6;
+            let _ = tell.send(if is_v6 { came.frame[14] << 4 | came.frame[15] >> 4 } else { came.frame[15] });
+        }
+        Fate::Pass
+    };
+    (wire::keep(&wire.far, move || Capture::open(&spots), decide), told)
+}
+
+#[test]
+fn ip_passes_both_ways() {
+    let Some(wire) = lay() else { return };
+    let (tell, told) = mpsc::channel();
+    let keeper = wire.keep(open, move |came| {
+        let kind = u16::from_be_bytes([came.frame[12], came.frame[13]]);
+        let _ = tell.send((came.place, kind, came.segments, came.len));
+        Fate::Pass
+    });
+    for addresses in [ADDRESSES, ADDRESSES_V6] {
+        assert_eq!(ping(&wire.far, address(addresses[1]), 3, 56), Some(1));
+        assert_eq!(ping(&wire.near, address(addresses[0]), 3, 1400), Some(1));
+        transfer(&wire.near, &wire.far, address(addresses[0]), 3_000_000);
+        transfer(&wire.far, &wire.near, address(addresses[1]), 3_000_000);
+    }
+    let counts = keeper.end().expect("the door stands");
+    let seen: Vec<_> = told.try_iter().collect();
+    for place in 0..2 {
+        for kind in [0x0800, 0x86dd] {
+            assert!(seen.iter().any(|seen| (seen.0, seen.1) == (place, kind)), "{kind:x} at {place}");
+        }
+        let super_packet = seen.iter().filter(|seen| seen.0 == place).any(|seen| seen.2 > 1 && seen.3 > 1514);
+        assert!(super_packet, "super-packets stay whole at {place}");
+    }
+    assert!(seen.iter().any(|seen| (seen.2, seen.3) == (1, 98)), "a ping, its link header counted");
+    assert_eq!((counts.lost, counts.full, counts.overruns, counts.unchanged, counts.held), (0, 0, 0, 0, 0));
+    assert_eq!(counts.taken, counts.passed);
+}
+
+#[test]
+fn super_packets_come_cut_when_asked_for() {
+    let Some(wire) = lay() else { return };
+    let (tell, told) = mpsc::channel();
+    let open = || open().and_then(|mut door| door.split(true).map(|()| door));
+    let keeper = wire.keep(open, move |came| {
+        let _ = tell.send((came.segments, came.len));
+        Fate::Pass
+    });
+    transfer(&wire.near, &wire.far, address(ADDRESSES[0]), 1_000_000);
+    transfer(&wire.far, &wire.near, address(ADDRESSES_V6[1]), 1_000_000);
+    keeper.end().expect("the door stands");
+    assert_eq!(told.try_iter().max(), Some((1, 1514)));
+}
+
+#[test]
+fn what_is_lost_does_not_arrive() {
+    let Some(wire) = lay() else { return };
+    let mut first = true;
+    let keeper = wire.keep(open, move |came| {
+        let is_request = came.place == 1 && came.frame.get(23) == Some(&1) && came.frame.get(34) == Some(&8);
+        if is_request && std::mem::take(&mut first) { Fate::Lose } else { Fate::Pass }
+    });
+    assert_eq!(ping(&wire.far, address(ADDRESSES[1]), 3, 56), Some(2));
+    assert_eq!(keeper.end().expect("the door stands").lost, 1);
+}
+
+#[test]
+fn congestion_is_marked_by_the_rule_behind() {
+    let Some(wire) = lay() else { return };
+    let (far, told) = watch(&wire, b"congested");
+    let congest = |came: &Came<'_>| match (came.frame.ends_with(b"congested"), came.frame[14] >> 4) {
+        (true, 4) => Fate::DsField(came.frame[15] | 3),
+        (true, _) => Fate::DsField(came.frame[14] << 4 | came.frame[15] >> 4 | 3),
+        _ => Fate::Pass,
+    };
+    let keeper = wire.keep(open, congest);
+    for addresses in [ADDRESSES, ADDRESSES_V6] {
+        hosts::deliver(&wire.near, &wire.far, address(addresses[0]), b"it is congested");
+        assert_eq!(told.recv_timeout(LIMIT), Ok(3));
+        hosts::deliver(&wire.near, &wire.far, address(addresses[0]), b"it is not congested!");
+        // What comes in is marked likewise, or it would not be delivered.
+        hosts::deliver(&wire.far, &wire.near, address(addresses[1]), b"it is congested");
+    }
+    assert_eq!(keeper.end().expect("the door stands").unchanged, 0);
+    assert_eq!(told.try_iter().count(), 0);
+    far.end().expect("the door stands");
+}
+
+#[test]
+fn marks_come_and_go() {
+    let Some(wire) = lay() else { return };
+    // The queue marks what comes in and leaves for itself; a capture behind it sees that.
+    let (tell, told) = mpsc::channel();
+    let keeper = wire.keep(open, |came| if came.place == 0 { Fate::Mark(0x7ead_0009) } else { Fate::Pass });
+    let spots = [Spot { dev: WIRE.into(), direction: Direction::Egress }];
+    let behind = wire.keep(
+        move || Capture::open(&spots),
+        move |came| {
+            if came.frame.ends_with(b"marked") {
+                let _ = tell.send(came.mark);
+            }
+            Fate::Pass
+        },
+    );
+    hosts::deliver(&wire.near, &wire.far, address(ADDRESSES[0]), b"this one is marked");
+    assert_eq!(told.recv_timeout(LIMIT), Ok(0x7ead_0009));
+    keeper.end().expect("the door stands");
+    behind.end().expect("the door stands");
+}
+
+/// As many as a large queue holds, and their verdicts in another order.
+#[test]
+fn ten_thousand_are_held_and_leave_backwards() {
+    const MANY: usize = 10_000;
+    let Some(wire) = lay() else { return };
+    let mut stream = hosts::numbered(&wire.far, &wire.near, address(ADDRESSES[1]), MANY as u64);
+    let held = wire.near.go(move || -> io::Result<()> {
+        let spots = [Spot { dev: WIRE.into(), direction: Direction::Ingress }];
+        let mut door = QueueDoor::open(&spots, Options::default())?;
+        stream.begin();
+        let mut tickets = Vec::with_capacity(MANY);
+        let mut others = Vec::new();
+        while tickets.len() < MANY {
+            poll::readable(&door.handles(), LIMIT)?;
+            door.receive(64, &mut |came| {
+                // Octets of data tell the stream from what kernels say to each other.
+                let ours = came.len == 14 + 20 + 8 + 8;
+                if ours { &mut tickets } else { &mut others }.push(came.ticket);
+            })?;
+            for ticket in others.drain(..) {
+                door.pass(ticket, &Leaving::default())?;
+            }
+            door.flush()?;
+        }
+        assert_eq!(door.counts().held, MANY as u64);
+        for ticket in tickets.into_iter().rev() {
+            door.pass(ticket, &Leaving::default())?;
+            // The receiver has room for some hundred.
+            stream.receive_some();
+        }
+        door.flush()?;
+        stream.receive_some();
+        let counts = door.counts();
+        assert_eq!((counts.held, counts.full, counts.overruns), (0, 0, 0));
+        let numbers = stream.numbers();
+        assert_eq!(numbers.len(), MANY);
+        assert!(numbers.windows(2).all(|pair| pair[0] == pair[1] + 1), "each before its forerunner");
+        Ok(())
+    });
+    held.expect("place").expect("the door stands");
+}
+
+#[test]
+fn what_is_held_passes_when_the_door_is_closed() {
+    let Some(wire) = lay() else { return };
+    hosts::is_answered_after(&wire, open, |came| came.frame.get(34) == Some(&8));
+}
+
+#[test]
+fn a_queue_has_one_owner_and_nothing_is_left_behind() {
+    let Some(wire) = lay() else { return };
+    let keeper = wire.keep(open, |_| Fate::Pass);
+    let second = wire.near.go(|| open().map(drop)).expect("place").expect_err("somebody has it");
+    assert!(second.to_string().starts_with("queue 7000 of netfilter cannot be taken"), "{second}");
+    assert_eq!(ping(&wire.far, address(ADDRESSES[1]), 3, 56), Some(1), "the first goes on");
+    keeper.end().expect("the door stands");
+    let tables = wire.near.go(|| tidegate_live::Netfilter::open()?.tables()).expect("place").expect("they are told");
+    assert_eq!(tables.keys().collect::<Vec<_>>(), Vec::<&String>::new());
+}
+
+#[test]
+fn a_device_that_goes_takes_its_packets_along() {
+    let Some(wire) = lay() else { return };
+    let mut door = wire.near.go(open).expect("place").expect("it opens");
+    hosts::datagram(&wire.near, address(ADDRESSES[0]), b"is held");
+    let ended = wire.near.go(move || -> io::Result<_> {
+        let mut held = Vec::new();
+        while held.is_empty() {
+            poll::readable(&door.handles(), LIMIT)?;
+            door.receive(64, &mut |came| held.push((came.ticket, came.place)))?;
+        }
+        Links::open()?.delete(WIRE)?;
+        for (ticket, place) in held {
+            door.pass(ticket, &Leaving::unchanged(place, 0))?;
+        }
+        door.flush()?;
+        door.receive(64, &mut |_| {})?;
+        Ok(door.counts())
+    });
+    let counts = ended.expect("place").expect("a device that goes is no error");
+    assert_eq!((counts.passed, counts.held), (counts.taken - counts.full, 0));
+    assert!(counts.full > 0, "{counts:?}");
+}
+
+/// What its owner holds is lost; what comes afterwards is not.
+#[test]
+fn when_its_owner_is_killed_packets_flow() {
+    let Some(wire) = lay() else { return };
+    let child = child::start(&wire.near, "Queue");
+    let stream = hosts::stream(&wire.far, &wire.near, address(ADDRESSES[1]));
+    stream.wait_for(2000);
+    child.kill();
+    let sent_before = stream.sent();
+    stream.wait_for_number(sent_before + 1000);
+    let seen = stream.end();
+    println!("NFQUEUE: killed under load: {seen:?}");
+    assert_eq!(ping(&wire.near, address(ADDRESSES[0]), 3, 56), Some(1));
+    let keeper = wire.keep(open, |_| Fate::Pass);
+    assert_eq!(ping(&wire.near, address(ADDRESSES[0]), 3, 56), Some(1), "a new owner");
+    keeper.end().expect("the door stands");
+}

@@ -1,0 +1,456 @@
+//! Netfilter's queues: packets that wait in the kernel for a program's verdict, of which the program sees the front.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::ptr;
+
+use rustix::io::Errno;
+use rustix::net::netlink::{self, SocketAddrNetlink};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+
+const PACKET: u16 = 3 << 8;
+const VERDICT: u16 = 3 << 8 | 1;
+const CONFIG: u16 = 3 << 8 | 2;
+const NLMSG_ERROR: u16 = 2;
+const REQUEST: u16 = 0x1;
+const ACKNOWLEDGE: u16 = 0x4;
+const CFG_COMMAND: u16 = 1;
+const CFG_PARAMETERS: u16 = 2;
+const CFG_LONGEST: u16 = 3;
+const CFG_MASK: u16 = 4;
+const CFG_FLAGS: u16 = 5;
+const COMMAND_BIND: u8 = 1;
+/// Copy the front of each packet.
+const COPY_PACKET: u8 = 2;
+/// What finds no room passes.
+const FLAG_FAIL_OPEN: u32 = 1;
+/// Super-packets come whole.
+const FLAG_GSO: u32 = 4;
+const PACKET_HEAD: u16 = 1;
+const VERDICT_HEAD: u16 = 2;
+const MARK: u16 = 3;
+const PAYLOAD: u16 = 10;
+const WHOLE_LENGTH: u16 = 13;
+const INFO: u16 = 14;
+const PRIORITY: u16 = 21;
+/// It is a super-packet.
+const INFO_GSO: u32 = 2;
+const DROP: u32 = 0;
+const ACCEPT: u32 = 1;
+const SOL_NETLINK: i32 = 270;
+/// Packets that found no room are no reason to tell us so by failing.
+const NETLINK_NO_ENOBUFS: i32 = 5;
+const SOL_SOCKET: i32 = 1;
+const SO_RCVBUFFORCE: i32 = 33;
+const MSG_DONTWAIT: i32 = 0x40;
+/// Octets of what waits for us to read it.
+const ROOM: i32 = 32 << 20;
+/// Octets of `nlmsghdr` and of `nfgenmsg`.
+const HEAD: usize = 16;
+const BOTH_HEADS: usize = HEAD + 4;
+/// Octets of a packet that are copied: link headers are not among them.
+pub const COPIED: usize = 128;
+/// Room for one message: the octets copied and what is told beside them.
+const MESSAGE: usize = 512;
+/// The most messages of one call.
+const BATCH: usize = 32;
+/// Verdicts of this many octets are sent.
+const FULL: usize = 8192;
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Piece {
+    base: *mut u8,
+    len: usize,
+}
+
+/// `mmsghdr`
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Message {
+    name: *const u8,
+    name_len: u32,
+    pieces: *const Piece,
+    pieces_len: usize,
+    control: *const u8,
+    control_len: usize,
+    flags: i32,
+    /// `msghdr` ends on a multiple of eight octets.
+    padding: u32,
+    received: u32,
+}
+
+unsafe extern "C" {
+    /// As POSIX has it.
+    fn setsockopt(socket: i32, level: i32, name: i32, value: *const i32, octets: u32) -> i32;
+    /// As Linux has it; the last is a limit of time.
+    fn recvmmsg(socket: i32, messages: *mut Message, count: u32, flags: i32, limit: *const u8) -> i32;
+}
+
+/// A packet that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting<'a> {
+    /// The queue.
+    pub queue: u16,
+    /// The kernel's number of it in this queue.
+    pub id: u32,
+    /// Its protocol (EtherType).
+    pub protocol: u16,
+    /// The mark.
+    pub mark: u32,
+    /// The priority; 0 from kernels before 5.18.
+    pub priority: u32,
+    /// Its front, from IP's header on.
+    pub front: &'a [u8],
+    /// Octets of the whole from there on.
+    pub len: u32,
+    /// It is a super-packet.
+    pub is_super: bool,
+}
+
+/// How a queue is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keeping {
+    /// The most packets that wait in it, those that were told of included.
+    pub longest: u32,
+    /// What finds no room passes; else it is lost.
+    pub fail_open: bool,
+    /// Super-packets come whole; else the kernel cuts them before.
+    pub whole: bool,
+}
+
+/// A program's end of queues.
+pub struct Queues {
+    socket: OwnedFd,
+    sequence: u32,
+    room: Vec<[u8; MESSAGE]>,
+    /// Verdicts that were not sent yet.
+    verdicts: Vec<u8>,
+}
+
+impl std::fmt::Debug for Queues {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Queues").field("socket", &self.socket).finish_non_exhaustive()
+    }
+}
+
+impl Queues {
+    /// Opens an end in the network namespace of the calling thread.
+    ///
+    /// # Errors
+    /// What the kernel says: it has no netfilter, say.
+    pub fn open() -> io::Result<Queues> {
+        let protocol = Some(netlink::NETFILTER);
+        let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol)?;
+        set(&socket, SOL_NETLINK, NETLINK_NO_ENOBUFS, 1)?;
+        // Without CAP_NET_ADMIN the room stays what it is for everybody.
+        let _ = set(&socket, SOL_SOCKET, SO_RCVBUFFORCE, ROOM);
+        Ok(Queues { socket, sequence: 0, room: vec![[0; MESSAGE]; BATCH], verdicts: Vec::with_capacity(FULL) })
+    }
+
+    /// Takes a queue: it must be nobody else's.
+    ///
+    /// # Errors
+    /// Somebody has it, the kernel has no such queues, or we may not.
+    pub fn take(&mut self, queue: u16, keeping: Keeping) -> io::Result<()> {
+        let mut body = Vec::new();
+        attribute(&mut body, CFG_COMMAND, &[COMMAND_BIND, 0, 0, 0]);
+        self.ask(queue, &body)?;
+        let mut body = Vec::new();
+        let copied = (COPIED as u32).to_be_bytes();
+        attribute(&mut body, CFG_PARAMETERS, &[copied[0], copied[1], copied[2], copied[3], COPY_PACKET]);
+        attribute(&mut body, CFG_LONGEST, &keeping.longest.to_be_bytes());
+        self.ask(queue, &body)?;
+        self.keep(queue, keeping)
+    }
+
+    /// Keeps a queue otherwise: what finds no room, and whether super-packets are cut.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn keep(&mut self, queue: u16, keeping: Keeping) -> io::Result<()> {
+        let flag = |flag: u32, on: bool| if on { flag } else { 0 };
+        let flags = flag(FLAG_FAIL_OPEN, keeping.fail_open) | flag(FLAG_GSO, keeping.whole);
+        let mut body = Vec::new();
+        attribute(&mut body, CFG_FLAGS, &flags.to_be_bytes());
+        attribute(&mut body, CFG_MASK, &(FLAG_FAIL_OPEN | FLAG_GSO).to_be_bytes());
+        self.ask(queue, &body)
+    }
+
+    /// Sends a message about a queue. Packets may come before its acknowledgement, so that is read with them: refusals of it are told by `receive`,
+    /// unless it is there at once, as it is unless many packets wait.
+    fn ask(&mut self, queue: u16, attributes: &[u8]) -> io::Result<()> {
+        self.sequence = self.sequence.wrapping_add(1);
+        let mut octets = Vec::new();
+        message(&mut octets, CONFIG, REQUEST | ACKNOWLEDGE, self.sequence, queue, attributes);
+        self.send(&octets)?;
+        let mut answer = [0_u8; MESSAGE];
+        // Nothing is taken that is not the answer: packets stay for `receive`.
+        let peeked = rustix::net::recv(&self.socket, &mut answer[..], RecvFlags::DONTWAIT | RecvFlags::PEEK);
+        match peeked {
+            Ok((octets, _)) if octets >= HEAD + 4 && half(&answer, 4) == NLMSG_ERROR => {
+                rustix::net::recv(&self.socket, &mut answer[..], RecvFlags::DONTWAIT)?;
+                refused(&answer)
+            }
+            Ok(_) | Err(Errno::AGAIN) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn send(&self, octets: &[u8]) -> io::Result<()> {
+        rustix::net::sendto(&self.socket, octets, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+        Ok(())
+    }
+
+    /// Tells of packets that wait, at most so many, and of verdicts that came too late (`None`). How many messages there were.
+    ///
+    /// # Errors
+    /// What the kernel says; packets lost before they came here are no error.
+    pub fn receive(&mut self, most: usize, tell: &mut dyn FnMut(Option<Waiting<'_>>)) -> io::Result<usize> {
+        let mut all = 0;
+        while all < most {
+            let asked = BATCH.min(most - all);
+            let lengths = self.read(asked)?;
+            let read = lengths.iter().take_while(|length| **length > 0).count();
+            for (octets, length) in self.room.iter().zip(lengths).take(read) {
+                each(&octets[..length.min(MESSAGE)], tell);
+            }
+            all += read;
+            if read < asked {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    /// Reads messages into the room for them; how long each is.
+    fn read(&mut self, most: usize) -> io::Result<[usize; BATCH]> {
+        let mut pieces = [Piece { base: ptr::null_mut(), len: MESSAGE }; BATCH];
+        let none = Message {
+            name: ptr::null(),
+            name_len: 0,
+            pieces: ptr::null(),
+            pieces_len: 1,
+            control: ptr::null(),
+            control_len: 0,
+            flags: 0,
+            padding: 0,
+            received: 0,
+        };
+        let mut messages = [none; BATCH];
+        for (at, room) in self.room.iter_mut().enumerate() {
+            pieces[at].base = room.as_mut_ptr();
+            messages[at].pieces = &raw const pieces[at];
+        }
+        let count = most.min(BATCH) as u32;
+        // SAFETY: each message has one piece, an array of MESSAGE octets of `room`, which nobody else uses until the call returns; there are BATCH of them, and
+        // the limit of time may be missing.
+        let read =
+            unsafe { recvmmsg(self.socket.as_raw_fd(), messages.as_mut_ptr(), count, MSG_DONTWAIT, ptr::null()) };
+        let mut lengths = [0; BATCH];
+        let Ok(read) = usize::try_from(read) else {
+            let error = io::Error::last_os_error();
+            return match Errno::from_io_error(&error) {
+                Some(Errno::AGAIN | Errno::INTR | Errno::NOBUFS) => Ok(lengths),
+                _ => Err(error),
+            };
+        };
+        for (length, message) in lengths.iter_mut().zip(&messages).take(read) {
+            *length = message.received as usize;
+        }
+        Ok(lengths)
+    }
+
+    /// A packet goes on (with another mark, if there is one), or is lost. Verdicts are sent with [`Queues::flush`], or when there are many.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn decide(&mut self, queue: u16, id: u32, accept: bool, mark: Option<u32>) -> io::Result<()> {
+        let mut body = [0_u8; 20];
+        let verdict = if accept { ACCEPT } else { DROP };
+        put_attribute(&mut body[..12], VERDICT_HEAD, &[verdict.to_be_bytes(), id.to_be_bytes()]);
+        let mut octets = 12;
+        if let Some(mark) = mark {
+            put_attribute(&mut body[12..], MARK, &[mark.to_be_bytes()]);
+            octets = 20;
+        }
+        message(&mut self.verdicts, VERDICT, REQUEST, 0, queue, &body[..octets]);
+        if self.verdicts.len() >= FULL { self.flush() } else { Ok(()) }
+    }
+
+    /// Sends the verdicts collected.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn flush(&mut self) -> io::Result<()> {
+        if self.verdicts.is_empty() {
+            return Ok(());
+        }
+        let sent = self.send(&self.verdicts);
+        self.verdicts.clear();
+        sent
+    }
+}
+
+impl AsFd for Queues {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Packets lost before they came to a program, in these queues of the calling thread's namespace; 0 where nobody can say.
+#[must_use]
+pub fn lost_before(queues: &[u16]) -> u64 {
+    let told = std::fs::read_to_string("/proc/thread-self/net/netfilter/nfnetlink_queue").unwrap_or_default();
+    let of_line = |line: &str| -> Option<u64> {
+        let mut words = line.split_whitespace();
+        let queue: u16 = words.next()?.parse().ok()?;
+        // The sixth and seventh: no room in the queue, no room in the socket.
+        let lost = words.skip(4).take(2).filter_map(|word| word.parse::<u64>().ok()).sum();
+        queues.contains(&queue).then_some(lost)
+    };
+    told.lines().filter_map(of_line).sum()
+}
+
+/// Tells what a message says.
+fn each(octets: &[u8], tell: &mut dyn FnMut(Option<Waiting<'_>>)) {
+    if octets.len() < BOTH_HEADS {
+        return;
+    }
+    match half(octets, 4) {
+        PACKET => {
+            if let Some(waiting) = waiting(octets) {
+                tell(Some(waiting));
+            }
+        }
+        NLMSG_ERROR if refused(octets).is_err() => tell(None),
+        _ => {}
+    }
+}
+
+/// What a message says of a packet.
+fn waiting(octets: &[u8]) -> Option<Waiting<'_>> {
+    let mut waiting = Waiting {
+        queue: u16::from_be_bytes([octets[18], octets[19]]),
+        id: 0,
+        protocol: 0,
+        mark: 0,
+        priority: 0,
+        front: &[],
+        len: 0,
+        is_super: false,
+    };
+    let (mut rest, mut whole, mut known) = (octets.get(BOTH_HEADS..)?, None, false);
+    while rest.len() >= 4 {
+        let length = usize::from(half(rest, 0));
+        let Some(value) = rest.get(4..length) else { break };
+        match half(rest, 2) & 0x3fff {
+            PACKET_HEAD if value.len() >= 7 => {
+                waiting.id = word(value)?;
+                waiting.protocol = u16::from_be_bytes([value[4], value[5]]);
+                known = true;
+            }
+            MARK => waiting.mark = word(value)?,
+            PRIORITY => waiting.priority = word(value)?,
+            PAYLOAD => waiting.front = value,
+            WHOLE_LENGTH => whole = word(value),
+            INFO => waiting.is_super = word(value)? & INFO_GSO != 0,
+            _ => {}
+        }
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+    }
+    waiting.len = whole.unwrap_or(waiting.front.len() as u32);
+    known.then_some(waiting)
+}
+
+fn word(octets: &[u8]) -> Option<u32> {
+    Some(u32::from_be_bytes(octets.get(..4)?.try_into().ok()?))
+}
+
+/// A number of 16 bits in this machine's order.
+fn half(octets: &[u8], at: usize) -> u16 {
+    u16::from_ne_bytes([octets[at], octets[at + 1]])
+}
+
+/// What an acknowledgement says.
+fn refused(octets: &[u8]) -> io::Result<()> {
+    let code = i32::from_ne_bytes([octets[16], octets[17], octets[18], octets[19]]);
+    if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code.saturating_neg())) }
+}
+
+/// Appends a message about a queue.
+fn message(to: &mut Vec<u8>, kind: u16, flags: u16, sequence: u32, queue: u16, attributes: &[u8]) {
+    let mut head = [0_u8; BOTH_HEADS];
+    head[..4].copy_from_slice(&((BOTH_HEADS + attributes.len()) as u32).to_ne_bytes());
+    head[4..6].copy_from_slice(&kind.to_ne_bytes());
+    head[6..8].copy_from_slice(&flags.to_ne_bytes());
+    head[8..12].copy_from_slice(&sequence.to_ne_bytes());
+    head[18..20].copy_from_slice(&queue.to_be_bytes());
+    to.extend_from_slice(&head);
+    to.extend_from_slice(attributes);
+}
+
+/// Writes an attribute of words into room of the right length.
+fn put_attribute<const N: usize>(to: &mut [u8], kind: u16, words: &[[u8; 4]; N]) {
+    to[..2].copy_from_slice(&((4 + 4 * N) as u16).to_ne_bytes());
+    to[2..4].copy_from_slice(&kind.to_ne_bytes());
+    for (room, word) in to[4..].chunks_exact_mut(4).zip(words) {
+        room.copy_from_slice(word);
+    }
+}
+
+/// Appends one attribute, padded to four octets.
+fn attribute(to: &mut Vec<u8>, kind: u16, value: &[u8]) {
+    let length = u16::try_from(4 + value.len()).unwrap_or(u16::MAX);
+    to.extend(length.to_ne_bytes());
+    to.extend(kind.to_ne_bytes());
+    to.extend(value);
+    to.resize(to.len().next_multiple_of(4), 0);
+}
+
+fn set(socket: &OwnedFd, level: i32, name: i32, value: i32) -> io::Result<()> {
+    // SAFETY: the kernel reads the four octets of `value`, which lives until the call returns.
+    let result = unsafe { setsockopt(socket.as_raw_fd(), level, name, &raw const value, 4) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(front: &[u8]) -> Vec<u8> {
+        let mut attributes = Vec::new();
+        attribute(&mut attributes, PACKET_HEAD, &[0, 0, 0, 7, 0x08, 0x00, 4]);
+        attribute(&mut attributes, MARK, &9_u32.to_be_bytes());
+        attribute(&mut attributes, INFO, &INFO_GSO.to_be_bytes());
+        attribute(&mut attributes, WHOLE_LENGTH, &64_000_u32.to_be_bytes());
+        attribute(&mut attributes, PAYLOAD, front);
+        let mut octets = Vec::new();
+        message(&mut octets, PACKET, 0, 0, 40, &attributes);
+        octets
+    }
+
+    #[test]
+    fn a_packet_is_told_of() {
+        let octets = packet(&[0x45; 128]);
+        let expected = Waiting {
+            queue: 40,
+            id: 7,
+            protocol: 0x0800,
+            mark: 9,
+            priority: 0,
+            front: &[0x45; 128],
+            len: 64_000,
+            is_super: true,
+        };
+        assert_eq!(waiting(&octets), Some(expected));
+    }
+
+    #[test]
+    fn what_is_cut_short_is_no_packet_or_a_shorter_one() {
+        let octets = packet(&[0x45; 20]);
+        for cut in 0..octets.len() {
+            each(&octets[..cut], &mut |waiting| assert!(waiting.is_some_and(|waiting| waiting.id == 7)));
+        }
+    }
+}
