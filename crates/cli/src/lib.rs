@@ -23,3 +23,4 @@ pub mod sim;
 mod tables;
 pub mod trial;
 mod values;
+pub mod watch;
