@@ -1,5 +1,5 @@
 //! The kernel back end held against the real tc inside a kernel that has every kind: a script is carried out twice, by tc and by ours, each
-//! time in a network namespace of its own, and the real tc lists what stands there then.
+//! time in a network namespace of its own, and each lists what stands there then: messages out and in.
 //!
 //! The kernel is a User-Mode Linux of the oracle's make (not part of this project), as for `virtual-lab`.
 
@@ -45,12 +45,14 @@ tc qdisc show > /run/qdiscs
     for d in link0 link1 link2 d0 ifb0 ifb1 v0 in1; do echo "qdisc show dev $d"; echo "class show dev $d"; echo "filter show dev $d"; done
     # Filters hang on qdiscs, and now and then on the classes that scripts name.
     while read q kind handle dev d rest; do
+        [ "$q" = qdisc ] || continue
         echo "filter show dev $d parent $handle"; echo "filter show dev $d ingress"; echo "filter show dev $d egress"
     done < /run/qdiscs
     tr ' ' '\n' < $3/$1.sh | grep -E '^[0-9a-f]+:[0-9a-f]+$' | sort -u | while read c; do echo "filter show dev link0 parent $c"; done
     for k in gact police mirred skbedit connmark ctinfo ct simple sample nat pedit csum skbmod vlan; do echo "actions ls action $k"; done
 } > /run/questions
-tc -s -d -force -batch /run/questions 2>/dev/null
+$3/$2/tc -s -d -force -batch /run/questions 2>/run/$1.unread
+cat /run/$1.unread >&2
 "#;
 
 /// The first process of the guest.

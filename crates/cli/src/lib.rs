@@ -19,6 +19,7 @@ pub mod policy;
 mod rebind;
 pub mod replay;
 pub mod run;
+mod session;
 pub mod sim;
 mod tables;
 pub mod trial;

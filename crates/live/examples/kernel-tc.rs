@@ -1,19 +1,23 @@
-//! `tc` that programs the kernel by this crate's messages: what `cargo xtask kernel-proof` puts in the real one's place. Shows nothing.
+//! `tc` that programs the kernel by this crate's messages and shows what stands there: what `cargo xtask kernel-proof` puts in the real one's place.
 //!
-//! `kernel-tc WORD…`, or `kernel-tc -force -batch FILE` for a file of such words, one command a line.
+//! `kernel-tc WORD…`, or `kernel-tc [-s -d] -force -batch FILE` for a file of such words, one command a line.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use tidegate_lang::Env;
-use tidegate_lang::tc::{self, TcCommand};
+use tidegate_lang::tc::{self, Object, ShowActions, ShowFlags, ShowWhat, TcCommand};
 use tidegate_live::Kernel;
+use tidegate_packet::Handle;
 use tidegate_policy::Table;
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let done = match words.as_slice() {
-        [force, batch, file] if force == "-force" && batch == "-batch" => all(file),
-        words => Kernel::open().map_err(|error| error.to_string()).and_then(|mut kernel| one(&mut kernel, words)),
+        [flags @ .., force, batch, file] if force == "-force" && batch == "-batch" => all(file, flags.len() == 2),
+        words => {
+            let opened = Kernel::open().map_err(|error| error.to_string());
+            opened.and_then(|mut kernel| one(&mut kernel, words, ShowFlags::default()))
+        }
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -25,12 +29,13 @@ fn main() -> ExitCode {
 }
 
 /// The commands of a file; what is refused does not keep the others from being carried out.
-fn all(file: &str) -> Result<(), String> {
+fn all(file: &str, full: bool) -> Result<(), String> {
+    let flags = if full { ShowFlags::FULL } else { ShowFlags::default() };
     let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
     let mut kernel = Kernel::open().map_err(|error| error.to_string())?;
     for line in text.lines() {
         let words: Vec<String> = line.split_whitespace().map(String::from).collect();
-        if let Err(error) = one(&mut kernel, &words) {
+        if let Err(error) = one(&mut kernel, &words, flags) {
             eprintln!("{error}");
         }
     }
@@ -53,12 +58,30 @@ fn env(words: &[String]) -> Env {
     env
 }
 
-fn one(kernel: &mut Kernel, words: &[String]) -> Result<(), String> {
-    match tc::parse(words, &env(words)) {
-        Ok(tc::Parsed { command: TcCommand::Apply(op), .. }) => {
-            kernel.apply(&op).map_err(|trouble| trouble.to_string())
+fn one(kernel: &mut Kernel, words: &[String], flags: ShowFlags) -> Result<(), String> {
+    let parsed = tc::parse_line(words, flags, &env(words)).map_err(|refusal| refusal.stderr)?;
+    let text = match parsed.command {
+        TcCommand::Apply(op) => return kernel.apply(&op).map_err(|trouble| trouble.to_string()),
+        TcCommand::Show(what) => shown(kernel, &what, &parsed.flags),
+        TcCommand::ShowActions(ShowActions::Kind(kind)) => {
+            let dumps = kernel.actions(&kind);
+            dumps.map(|dumps| tc::show_actions(&dumps, &ShowActions::Kind(kind), &parsed.flags))
         }
-        Ok(_) => Ok(()),
-        Err(refusal) => Err(refusal.stderr),
+        _ => return Ok(()),
+    };
+    print!("{}", text.map_err(|unread| unread.to_string())?);
+    Ok(())
+}
+
+fn shown(kernel: &mut Kernel, what: &ShowWhat, flags: &ShowFlags) -> Result<String, tidegate_live::decode::Unread> {
+    let Some(dev) = &what.dev else { return Ok(String::new()) };
+    if what.object == Object::Filter {
+        let filters = kernel.filters(dev, what.parent.unwrap_or(Handle::NONE))?;
+        return Ok(tc::show_filters(&filters, what, flags));
     }
+    let standing = kernel.standing(dev)?;
+    Ok(match what.object {
+        Object::Qdisc => tc::show_qdiscs(&standing.qdiscs, what, flags),
+        _ => tc::show_classes(&standing.classes, what, flags),
+    })
 }

@@ -116,6 +116,21 @@ impl<'f> Found<'f> {
         self.get(number).map(read).unwrap_or_default()
     }
 
+    /// A number of 8 bits.
+    pub fn u8(&self, number: u16) -> Option<u8> {
+        self.get(number).and_then(|octets| octets.first().copied())
+    }
+
+    /// A number of 16 bits.
+    pub fn u16(&self, number: u16) -> Option<u16> {
+        self.get(number).and_then(|octets| octets.try_into().ok()).map(u16::from_ne_bytes)
+    }
+
+    /// A switch in a number of 32 bits.
+    pub fn switch(&self, number: u16) -> Option<bool> {
+        self.u32(number).map(|value| value != 0)
+    }
+
     /// A number of 32 bits.
     pub fn u32(&self, number: u16) -> Option<u32> {
         self.get(number).and_then(|octets| octets.try_into().ok()).map(u32::from_ne_bytes)

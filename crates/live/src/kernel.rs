@@ -1,19 +1,26 @@
 //! The kernel of a network namespace, as operations and dumps.
 
 use crate::decode::{self, Unread};
-use crate::encode::{self, Unsent};
+use crate::encode::{self, Message, Unsent};
+use crate::plan::Stand;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use tidegate_os::netlink::{Change, Links};
 use tidegate_os::talk::{Refused, Talk};
 use tidegate_packet::Handle;
-use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
-use tidegate_policy::{LinkKind, LinkOp, Op};
+use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, QdiscDump};
+use tidegate_policy::{Kind, LinkKind, LinkOp, Op};
 
 const RTM_GETQDISC: u16 = 38;
 const RTM_GETTCLASS: u16 = 42;
 const RTM_GETTFILTER: u16 = 46;
+const RTM_GETACTION: u16 = 50;
+/// The hooks of clsact as parents of filters.
+pub(crate) const CLSACT_INGRESS: Handle = Handle(0xffff_fff2);
+pub(crate) const CLSACT_EGRESS: Handle = Handle(0xffff_fff3);
+/// Octets of messages in one piece: a socket takes a few times as many.
+const PIECE: usize = 48 << 10;
 /// Packets that a new link's transmit queue holds, as `ip link add` has it; an ifb has its driver's 32.
 const QUEUE: u32 = 1000;
 const IFB_QUEUE: u32 = 32;
@@ -80,6 +87,71 @@ impl Kernel {
         ops.iter().enumerate().try_for_each(|(at, op)| self.apply(op).map_err(|trouble| (at, trouble)))
     }
 
+    /// Carries out operations in pieces of many messages each: a piece is one call, of which only refusals and its end come back. After a refusal
+    /// nothing but the rest of its piece was tried; the first that was refused is told.
+    ///
+    /// # Errors
+    /// That operation's place, and its trouble.
+    pub fn carry_out_in_pieces<'o>(&mut self, ops: impl IntoIterator<Item = &'o Op>) -> Result<(), (usize, Trouble)> {
+        let (mut piece, mut octets, mut first) = (Vec::new(), 0, 0);
+        for (at, op) in ops.into_iter().enumerate() {
+            if !matches!(op, Op::Qdisc(_) | Op::Class(_) | Op::Filter(_) | Op::Actions(_)) {
+                self.send(&mut piece, first)?;
+                (octets, first) = (0, at + 1);
+                self.apply(op).map_err(|trouble| (at, trouble))?;
+                continue;
+            }
+            match self.message(op) {
+                Ok(message) => {
+                    octets += message.body.len();
+                    piece.push(message);
+                }
+                Err(trouble) => {
+                    self.send(&mut piece, first)?;
+                    return Err((at, trouble));
+                }
+            }
+            if octets > PIECE {
+                self.send(&mut piece, first)?;
+                (octets, first) = (0, at + 1);
+            }
+        }
+        self.send(&mut piece, first)
+    }
+
+    /// Sends a piece and forgets it; `first`: the place of its first operation.
+    fn send(&mut self, piece: &mut Vec<Message>, first: usize) -> Result<(), (usize, Trouble)> {
+        let last = piece.len().saturating_sub(1);
+        if piece.is_empty() {
+            return Ok(());
+        }
+        let quiet = |at: usize, flags: u16| if at == last { flags } else { flags & !encode::NLM_F_ACK };
+        let messages = piece.iter().enumerate();
+        let all = messages.map(|(at, message)| (message.kind, quiet(at, message.flags), message.body.as_slice()));
+        let sent = self.talk.send_all(all);
+        piece.clear();
+        match sent {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err((at, refused))) => Err((first + at, Trouble::Refused(refused))),
+            Err(error) => Err((first, Trouble::Broken(error))),
+        }
+    }
+
+    /// The message for an operation of traffic control; one look-up for each device, however many operations name it.
+    fn message(&mut self, op: &Op) -> Result<Message, Trouble> {
+        let Kernel { links, numbers, .. } = self;
+        let names = std::cell::RefCell::new(numbers);
+        let number = |name: &str| {
+            let known = names.borrow().get(name).copied();
+            known.or_else(|| {
+                let number = links.index(name).ok()?;
+                names.borrow_mut().insert(name.to_owned(), number);
+                Some(number)
+            })
+        };
+        encode::message(op, &number).map_err(Trouble::Unsent)
+    }
+
     /// Carries out an operation.
     ///
     /// # Errors
@@ -90,19 +162,8 @@ impl Kernel {
             Op::TxQueueLen { dev, packets } => self.change(dev, Change { txqlen: Some(*packets), ..Change::default() }),
             Op::Mtu { dev, bytes } => self.change(dev, Change { mtu: Some(*bytes), ..Change::default() }),
             op => {
-                let Kernel { talk, links, numbers } = self;
-                // One look-up for each device, however many operations name it.
-                let names = std::cell::RefCell::new(numbers);
-                let number = |name: &str| {
-                    let known = names.borrow().get(name).copied();
-                    known.or_else(|| {
-                        let number = links.index(name).ok()?;
-                        names.borrow_mut().insert(name.to_owned(), number);
-                        Some(number)
-                    })
-                };
-                let message = encode::message(op, &number).map_err(Trouble::Unsent)?;
-                let answer = talk.ask(message.kind, message.flags, &message.body).map_err(Trouble::Broken)?;
+                let message = self.message(op)?;
+                let answer = self.talk.ask(message.kind, message.flags, &message.body).map_err(Trouble::Broken)?;
                 answer.map_err(Trouble::Refused)
             }
         }
@@ -146,6 +207,36 @@ impl Kernel {
         Ok(Standing { qdiscs, classes, unread })
     }
 
+    /// All that stands on a device, filters included, and the kinds of what cannot be read.
+    ///
+    /// # Errors
+    /// As for [`Kernel::standing`].
+    pub fn stand(&mut self, dev: &str) -> Result<(Stand, BTreeSet<String>), Unread> {
+        let Standing { qdiscs, classes, mut unread } = self.standing(dev)?;
+        let on_qdisc = |qdisc: &QdiscDump| match qdisc.kind {
+            // It has a list for each direction, and none of its own.
+            Kind::Clsact => vec![CLSACT_INGRESS, CLSACT_EGRESS],
+            _ => vec![qdisc.handle],
+        };
+        let on_classes = classes.iter().filter(|class| matches!(class.kind, Kind::Htb | Kind::Hfsc));
+        let on_classes = on_classes.map(|class| class.classid).filter(|class| class.minor() != 0);
+        let places: Vec<Handle> = qdiscs.iter().flat_map(on_qdisc).chain(on_classes).collect();
+        let mut filters = Vec::new();
+        for place in places.into_iter().filter(|place| !place.is_none()) {
+            match self.filters(dev, place) {
+                Ok(told) => filters.extend(told),
+                Err(Unread::Kind(kind)) => drop(unread.insert(kind)),
+                // Kinds without filters say so.
+                Err(Unread::Broken(_)) => {}
+                Err(other) => return Err(other),
+            }
+        }
+        // What hangs elsewhere is told there.
+        filters.sort_by_key(|filter| (filter.parent, filter.chain, filter.pref));
+        filters.dedup_by(|a, b| (a.parent, a.chain, a.pref) == (b.parent, b.chain, b.pref) && a.entry == b.entry);
+        Ok((Stand { qdiscs, classes, filters }, unread))
+    }
+
     /// The filters of a qdisc or class; those of the root qdisc for [`Handle::NONE`].
     ///
     /// # Errors
@@ -155,6 +246,18 @@ impl Kernel {
         let told = self.dump(RTM_GETTFILTER, number, parent)?;
         let names = |wanted: u32| self.links.name(wanted).ok();
         decode::filters(dev, &told, &names)
+    }
+
+    /// The machine's actions of a kind.
+    ///
+    /// # Errors
+    /// One of them is not as it should be.
+    pub fn actions(&mut self, kind: &str) -> Result<Vec<ActionDump>, Unread> {
+        let body = encode::actions_question(kind);
+        let told = self.talk.dump(RTM_GETACTION, &body).map_err(|error| Unread::Broken(error.to_string()))?;
+        let told: Vec<Vec<u8>> = told.into_iter().map(|told| told.body).collect();
+        let names = |wanted: u32| self.links.name(wanted).ok();
+        decode::actions(&told, &names)
     }
 
     fn number(&self, dev: &str) -> Result<u32, Unread> {

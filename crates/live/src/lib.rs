@@ -14,6 +14,7 @@ pub mod encode;
 pub mod engine;
 mod kernel;
 mod netfilter;
+pub mod plan;
 
 pub use kernel::{Kernel, Standing, Trouble};
 pub use netfilter::Netfilter;

@@ -7,7 +7,9 @@ use tidegate_gateway::{Gateway, World};
 use tidegate_lang::iptables::{self, IptCommand};
 use tidegate_lang::nft::{self, Ask};
 use tidegate_live::Netfilter;
-use tidegate_live::encode::nft::{Batch, Chain, Expressions, Queue, Table, Verdict, ruleset};
+use tidegate_live::encode::nft::{
+    Batch, Expressions, Queue, Table, Verdict, ruleset, ruleset_of_ours, tables as nft_tables,
+};
 use tidegate_os::place::Place;
 use tidegate_packet::{Pool, Seeded, Time};
 use tidegate_policy::Op;
@@ -53,21 +55,7 @@ fn tables(text: &str, iptables_lines: &[&str]) -> Vec<Table> {
         let world = World { now: Time(1), pool: &mut pool, draws: &mut draws };
         gateway.apply(world, &Op::Netfilter(op)).expect("the model takes it");
     }
-    let all = gateway.all_tables().iter().map(|table| Table {
-        family: table.family(),
-        name: table.name().to_owned(),
-        chains: table
-            .chains()
-            .iter()
-            .map(|chain| Chain {
-                name: chain.name.clone(),
-                base: chain.base,
-                accepts: chain.policy.unwrap_or(true),
-                rules: chain.rules.iter().map(|counted| counted.rule.clone()).collect(),
-            })
-            .collect(),
-    });
-    all.filter(Table::does_anything).collect()
+    nft_tables(&gateway)
 }
 
 fn iptables_op(line: &str) -> NfOp {
@@ -221,6 +209,33 @@ fn all_or_nothing_and_others_keep_theirs() {
             away.delete_table();
             send(away);
             assert_eq!(netfilter.tables().expect("they are told").keys().collect::<Vec<_>>(), ["somebody"]);
+        })
+        .expect("the thread is there");
+}
+
+/// A daemon's table goes with the daemon, however that ends.
+#[test]
+fn a_table_of_ours_goes_with_its_socket() {
+    let Some(place) = place() else { return };
+    place
+        .go(|| {
+            let rules = "table inet shape { chain a { counter return; }; }";
+            let mut owner = Netfilter::open().expect("netlink");
+            for replaces in [false, true] {
+                let batch = ruleset_of_ours(OURS, "of a daemon", replaces, &tables(rules, &[]));
+                owner
+                    .carry_out(batch.expect("all of it has expressions"))
+                    .expect("the socket works")
+                    .expect("it is taken");
+            }
+            let names = || Netfilter::open().and_then(|mut other| other.tables()).expect("they are told");
+            assert_eq!(names().keys().collect::<Vec<_>>(), [OURS]);
+            let mut away = Batch::new(OURS);
+            away.delete_table();
+            let stranger = Netfilter::open().and_then(|mut other| other.carry_out(away)).expect("the socket works");
+            assert!(stranger.is_err(), "nobody else takes it away");
+            drop(owner);
+            assert!(names().is_empty());
         })
         .expect("the thread is there");
 }

@@ -5,12 +5,13 @@
 
 use std::fmt;
 use std::io;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
 use rustix::mount::{MountFlags, MountPropagationFlags};
-use rustix::thread::UnshareFlags;
+use rustix::thread::{LinkNameSpaceType, UnshareFlags};
 
 type Errand = Box<dyn FnOnce() + Send>;
 
@@ -92,6 +93,22 @@ fn enter() -> io::Result<()> {
         rustix::mount::mount("sysfs", Path::new("/sys"), "sysfs", quiet, None)
     });
     crate::netlink::Links::open()?.up(1)
+}
+
+/// Does something in another network namespace and waits for it.
+///
+/// # Errors
+/// It is none, or we may not enter it.
+pub fn inside<T: Send + 'static>(
+    namespace: impl AsFd + Send + 'static,
+    errand: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
+    let there = move || {
+        rustix::thread::move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
+        Ok(errand())
+    };
+    // Only that thread goes, and it ends there.
+    std::thread::spawn(there).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Sets a value under `/proc/sys` for the namespace of the calling thread.

@@ -1,10 +1,12 @@
 //! What a running daemon answers: its state, its trees as tc lists them, packets of a class; and what it changes.
 
+use super::Options;
 use super::machine::Wanted;
+use super::marks::Marks;
 use crate::faces::Machine;
 use serde_json::{Value, json};
 use std::io;
-use std::sync::mpsc;
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tidegate_gateway::{DeviceSpec, Gateway, World};
 use tidegate_lang::Env;
@@ -26,12 +28,12 @@ const PATIENCE: Duration = Duration::from_millis(500);
 pub(super) struct Counter {
     /// Where errands are given.
     pub(super) desk: Desk,
-    /// What the machine was told at first.
-    pub(super) wanted: Wanted,
-    /// The files of the policy.
-    pub(super) policy: Vec<String>,
-    /// Through which door packets come.
-    pub(super) door: &'static str,
+    /// What runs.
+    pub(super) wanted: Mutex<Wanted>,
+    /// The kernel's part of it.
+    pub(super) marks: Marks,
+    /// How it was asked for.
+    pub(super) options: Mutex<Options>,
 }
 
 impl Answers for Counter {
@@ -41,8 +43,9 @@ impl Answers for Counter {
             Some("snapshot") => self.snapshot(),
             Some("tc") => self.tc(request, who),
             Some("capture") => return self.capture(request, who, tell),
+            Some("reload") => Ok(self.reload(request, who)),
             Some("stop") => self.stop(who),
-            _ => Ok(refusal("this is no request", "`ask` is one of status, snapshot, tc, capture, stop")),
+            _ => Ok(refusal("this is no request", "`ask` is one of status, snapshot, tc, capture, reload, stop")),
         };
         tell(&answer.unwrap_or_else(|Gone| refusal("the daemon is ending", "start it again with `tidegate apply`")))
     }
@@ -68,20 +71,29 @@ fn not_you(who: Peer) -> Value {
 }
 
 impl Counter {
+    fn options(&self) -> Options {
+        // Whoever panicked with it in his hands did not change it.
+        self.options.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn wanted(&self) -> Wanted {
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn status(&self) -> Result<Value, Gone> {
         let told = self.desk.ask(|running| {
             let state = running.state().clone();
             (state, running.engine.counts(), running.engine.holds(), running.engine.now(), running.door())
         })?;
         let (state, counts, holds, now, door) = told;
-        let spots =
-            self.wanted.spots.iter().map(|spot| json!({"device": spot.dev, "direction": direction(spot.direction)}));
+        let (wanted, options) = (self.wanted(), self.options());
+        let spots = wanted.spots.iter().map(|spot| json!({"device": spot.dev, "direction": direction(spot.direction)}));
         Ok(json!({
             "version": env!("CARGO_PKG_VERSION"),
             "pid": std::process::id(),
             "backend": "user",
-            "door": self.door,
-            "policy": self.policy,
+            "door": options.door.name(),
+            "policy": options.files,
             "places": spots.collect::<Vec<_>>(),
             "running_ns": now.0 - super::machine::START.0,
             "epoch_ns": epoch(now),
@@ -101,7 +113,7 @@ impl Counter {
             "since_ns": super::machine::START.0,
             "epoch_ns": epoch(now),
             "backend": "user",
-            "door": self.door,
+            "door": self.options().door.name(),
             "counts": counted(&counts),
             "devices": devices.iter().map(Seen::told).collect::<Vec<_>>(),
         }))
@@ -138,7 +150,7 @@ impl Counter {
         if !may_change(who) {
             return tell(&not_you(who));
         }
-        let device = request["device"].as_str().unwrap_or(self.wanted.name()).to_owned();
+        let device = request["device"].as_str().map_or_else(|| self.wanted().name().to_owned(), str::to_owned);
         let class = match request["class"].as_str() {
             None => Handle::NONE,
             Some("root") => Handle::ROOT,
@@ -175,6 +187,37 @@ impl Counter {
                 Err(mpsc::RecvTimeoutError::Timeout) => tell(&json!({}))?,
                 Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(()),
             }
+        }
+    }
+
+    fn reload(&self, request: &Value, who: Peer) -> Value {
+        if !may_change(who) {
+            return not_you(who);
+        }
+        let texts = |value: &Value| -> Option<Vec<String>> {
+            Some(value.as_array()?.iter().filter_map(|text| text.as_str().map(str::to_owned)).collect())
+        };
+        let Some(commands) = request["commands"].as_array() else {
+            return refusal("no commands", "\"commands\": [[\"tc\", \"qdisc\", \"add\", …], …]");
+        };
+        let before = self.options();
+        let options = Options {
+            files: texts(&request["files"])
+                .map_or(before.files.clone(), |files| files.into_iter().map(Into::into).collect()),
+            args: texts(&request["args"]).unwrap_or(before.args.clone()),
+            dev: request["dev"].as_str().map(str::to_owned).or(before.dev.clone()),
+            ..before
+        };
+        let commands: Vec<Vec<String>> = commands.iter().filter_map(texts).collect();
+        let done = super::reload::log(&commands)
+            .and_then(|log| super::wanted(&options, &log))
+            .and_then(|wanted| super::reload::reload(self, &wanted));
+        match done {
+            Ok(told) => {
+                *self.options.lock().unwrap_or_else(PoisonError::into_inner) = options;
+                told
+            }
+            Err(error) => refusal(&format!("{error:#}"), "what ran before still runs"),
         }
     }
 
@@ -217,8 +260,8 @@ fn direction(direction: tidegate_live::door::Direction) -> &'static str {
 }
 
 fn counted(counts: &Counts) -> Value {
-    let Counts { taken, passed, lost, no_room, full, nowhere, latest } = counts;
-    json!({"taken": taken, "passed": passed, "lost": lost, "no_room": no_room, "full": full, "nowhere": nowhere, "latest_ns": latest})
+    let Counts { taken, passed, express, lost, no_room, full, nowhere, latest } = counts;
+    json!({"taken": taken, "passed": passed, "express": express, "lost": lost, "no_room": no_room, "full": full, "nowhere": nowhere, "latest_ns": latest})
 }
 
 /// A device as it is now.

@@ -3,6 +3,7 @@
 use anyhow::{Context, bail, ensure};
 use tidegate_gateway::{DeviceId, DeviceSpec, Gateway, World};
 use tidegate_live::door::{Direction, Spot};
+use tidegate_live::encode::nft::{self, Table};
 use tidegate_os::news::{self, Link};
 use tidegate_packet::{Handle, Pool, Seeded, Time};
 use tidegate_policy::dump::{FilterEntry, QdiscDump};
@@ -16,8 +17,8 @@ pub(super) const START: Time = Time(1_000_000_000);
 pub(super) struct Wanted {
     /// What the model machine is told: commands of tc, and of ip where they make an ifb.
     pub(super) ops: Vec<Op>,
-    /// What the kernel is told: marks.
-    pub(super) rules: Vec<Op>,
+    /// Tables of netfilter that the kernel is to have: marks are set there.
+    pub(super) tables: Vec<Table>,
     /// The devices that are there.
     pub(super) devices: Vec<(Link, DeviceSpec)>,
     /// Where packets are taken from the kernel.
@@ -61,7 +62,12 @@ impl Wanted {
                 ),
             }
         }
-        let mut wanted = Wanted { ops: own.into_iter().chain(ops).collect(), rules, devices, spots: Vec::new() };
+        let mut wanted = Wanted {
+            ops: own.into_iter().chain(ops).collect(),
+            devices,
+            tables: netfilter(&rules)?,
+            spots: Vec::new(),
+        };
         let mut machine = wanted.machine()?;
         wanted.spots = spots(&mut machine, &wanted.devices)?;
         ensure!(!wanted.spots.is_empty(), "the policy queues nothing on any device; there is nothing to run");
@@ -89,6 +95,16 @@ impl Wanted {
     pub(super) fn name(&self) -> &str {
         &self.spots[0].dev
     }
+}
+
+/// What rules leave behind.
+fn netfilter(rules: &[Op]) -> anyhow::Result<Vec<Table>> {
+    let (mut gateway, mut pool, mut draws) = (Gateway::new(), Pool::new(0), Seeded::new(1));
+    for rule in rules {
+        let told = gateway.apply(World { now: START, pool: &mut pool, draws: &mut draws }, rule);
+        told.map_err(|error| anyhow::anyhow!("{error}: {rule:?}"))?;
+    }
+    Ok(nft::tables(&gateway))
 }
 
 /// What the machine knows of a link.

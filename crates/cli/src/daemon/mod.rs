@@ -8,34 +8,42 @@
 
 pub(crate) mod answers;
 pub(crate) mod client;
+mod follow;
 mod machine;
+mod marks;
 mod options;
+mod reload;
 pub(crate) mod room;
 mod start;
 
 pub use options::{DoorKind, Options};
-pub(crate) use start::{start, stop};
+pub(crate) use start::{reload, start, stop};
 
+use crate::faces::Machine;
 use crate::intake::{self, ReadOptions};
 use crate::rebind::on_device;
+use crate::session::{self, Ssh};
 use answers::Counter;
 use anyhow::{Context, ensure};
+use follow::Which;
 use machine::{START, Wanted};
+use marks::Marks;
 use room::Room;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tidegate_live::daemon::{self, Clock, Desk, control};
 use tidegate_live::door::Spot;
-use tidegate_live::engine::{Engine, link_rate};
+use tidegate_live::engine::{Engine, Session, link_rate};
 use tidegate_os::interrupt;
 use tidegate_os::service::{self, Alone};
 use tidegate_os::turn::Turn;
 use tidegate_packet::{Rate, Seeded};
+use tidegate_policy::Op;
 
 /// Something is wrong with the policy, a device or our privileges.
 const FAILED: u8 = 2;
@@ -46,7 +54,11 @@ const PRIORITY: i32 = 50;
 
 /// Plays `tidegate daemon`.
 pub fn command(options: &Options) -> ExitCode {
-    match run(options) {
+    let done = match Which::of(options) {
+        Some(which) => follow::follow(options, &which),
+        None => run(options),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("tidegate daemon: {error:#}");
@@ -61,23 +73,23 @@ fn run(options: &Options) -> anyhow::Result<()> {
     let room = Room::here()?;
     room.make().with_context(|| "the directory for locks and sockets cannot be made (TIDEGATE_RUN names another)")?;
     let _alone = locks(&room, &wanted)?;
+    let marks = Marks::set(&wanted)?;
     let mut engine = engine(&wanted, options.memory);
+    if !options.strict {
+        engine.never_starve(session::ssh().map(|Ssh { here, there }| Session { here, there }));
+    }
     let (desk, errands) = Desk::new()?;
     ends_when_asked(desk.clone())?;
-    let counter = Counter {
-        desk: desk.clone(),
-        wanted: wanted.clone(),
-        policy: options.files.iter().map(|file| file.display().to_string()).collect(),
-        door: options.door.name(),
-    };
+    let counter =
+        Counter { desk: desk.clone(), wanted: Mutex::new(wanted.clone()), marks, options: Mutex::new(options.clone()) };
     let sockets = Sockets::open(&room, &wanted)?;
     if options.realtime {
         Turn::usual().before_others(PRIORITY).context("--realtime needs CAP_SYS_NICE")?;
     }
     // What the door is opened by may be needed again; nothing else is.
     service::keep_only_network(options.realtime).context("privileges cannot be given up")?;
-    control::serve(sockets.listener()?, Arc::new(counter))?;
-    let spots = wanted.spots.clone();
+    let counter = Arc::new(counter);
+    control::serve(sockets.listener()?, counter.clone())?;
     let split = split(&wanted)?;
     let clock = Clock::new(START);
     told(&mut engine, &wanted)?;
@@ -86,6 +98,7 @@ fn run(options: &Options) -> anyhow::Result<()> {
         let _ = service::notify("READY=1\nSTATUS=packets pass through tidegate");
     };
     let mut open = || {
+        let spots = counter.wanted.lock().map(|wanted| wanted.spots.clone()).unwrap_or_default();
         let mut door = options.door.open(&spots)?;
         if split {
             // A door that cannot takes them whole.
@@ -106,14 +119,26 @@ fn places(spots: &[Spot]) -> String {
 
 /// The policy of some files, for an engine.
 fn read(options: &Options) -> anyhow::Result<Wanted> {
+    wanted(options, &taken(options)?.log)
+}
+
+/// The machine that the files of a policy configure.
+fn taken(options: &Options) -> anyhow::Result<Machine> {
     let how = ReadOptions { args: options.args.clone(), ..ReadOptions::default() };
     let taken = intake::read(&options.files, &how)?;
     for trouble in taken.troubles() {
         eprintln!("{trouble}");
     }
     ensure!(taken.ended(), "the policy was not carried out to its end; nothing is run");
-    let log = taken.machine.log;
-    Wanted::new(&options.dev.as_ref().map_or(Ok(log.clone()), |dev| on_device(&log, dev))?)
+    Ok(taken.machine)
+}
+
+/// What was carried out on that machine, for an engine on the device that the options name.
+fn wanted(options: &Options, log: &[Op]) -> anyhow::Result<Wanted> {
+    match &options.dev {
+        Some(dev) => Wanted::new(&on_device(log, dev)?),
+        None => Wanted::new(log),
+    }
 }
 
 /// One daemon for each device.

@@ -20,15 +20,22 @@ pub struct Options {
     /// Arguments for a script.
     #[arg(long = "arg", value_name = "WORD", allow_hyphen_values = true)]
     pub args: Vec<String>,
-    /// Run it on this device instead of the one that it names.
+    /// Run it on this device instead of the one that it names. With `*` or `?`: on every device whose name fits, as they come and go.
     #[arg(long, value_name = "DEV")]
     pub dev: Option<String>,
+    /// Run it on the outer end of each veth device of this process's network namespace: a container's, until it ends.
+    #[arg(long, value_name = "PID", conflicts_with = "dev")]
+    pub pid: Option<u32>,
     /// By which door packets come.
     #[arg(long, value_enum, default_value_t)]
     pub door: DoorKind,
     /// The most packets held at once, over all queues (each takes some 300 octets beside its own).
     #[arg(long, value_name = "PACKETS", default_value_t = 100_000)]
     pub memory: usize,
+    /// Queue everything as the policy says. Otherwise what holds the link up passes by the queues, up to 100 packets a second of each kind: ARP, neighbour and router
+    /// discovery, DHCP, 802.1X, PPP's control, and the SSH session from which this was started.
+    #[arg(long)]
+    pub strict: bool,
     /// Go before other programs (SCHED_FIFO): packets leave on time while others work.
     #[arg(long)]
     pub realtime: bool,
@@ -43,9 +50,8 @@ impl Options {
         self.dev.iter().for_each(|dev| say("--dev", dev.as_ref()));
         say("--door", self.door.name().as_ref());
         say("--memory", self.memory.to_string().as_ref());
-        if self.realtime {
-            words.push("--realtime".into());
-        }
+        let switches = [(self.strict, "--strict"), (self.realtime, "--realtime")];
+        words.extend(switches.into_iter().filter(|(on, _)| *on).map(|(_, name)| name.into()));
         words.push("--".into());
         words.extend(self.files.iter().map(|file| file.into()));
         words

@@ -2,7 +2,7 @@
 
 use super::client::Client;
 use super::room::Room;
-use super::{Options, read};
+use super::{Options, read, taken};
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 use std::fs::File;
@@ -54,6 +54,17 @@ fn ready(child: &mut Child, name: &str) -> anyhow::Result<Value> {
     }
     let _ = child.kill();
     bail!("it was not ready after {} s", PATIENCE.as_secs())
+}
+
+/// Has the daemon of a device run another policy, or the same files as they are now: what it says.
+///
+/// # Errors
+/// There is none, or it cannot: then what ran before still runs.
+pub(crate) fn reload(dev: &str, options: &Options) -> anyhow::Result<Value> {
+    // The daemon has given up the privileges that a script's sandbox may need: it is told what the script came to.
+    let commands: Vec<Vec<String>> = taken(options)?.carried.into_iter().map(|carried| carried.words).collect();
+    let request = json!({"ask": "reload", "files": options.files, "args": options.args, "dev": options.dev, "commands": commands});
+    Client::open(dev)?.ask(&request)
 }
 
 /// Ends the daemon of a device, and waits until packets pass by it again.

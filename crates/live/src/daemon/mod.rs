@@ -11,7 +11,7 @@
 mod closed;
 pub mod control;
 
-use crate::door::Door;
+use crate::door::{Door, Spot};
 use crate::engine::Engine;
 pub use closed::Closed;
 use std::io::{self, Read, Write};
@@ -109,6 +109,8 @@ pub struct State {
     pub openings: u64,
     /// Nothing more is to be done.
     ended: bool,
+    /// The door is to be opened anew.
+    reopens: bool,
 }
 
 impl Running<'_> {
@@ -144,6 +146,12 @@ impl Running<'_> {
     /// This door cannot.
     pub fn split(&mut self, split: bool) -> io::Result<()> {
         self.door.split(split)
+    }
+
+    /// Packets come to these places from now on: what waits leaves at once, and the door is opened anew.
+    pub fn settle_in(&mut self, places: &[Spot]) {
+        self.engine.settle_in(places);
+        self.state.reopens = true;
     }
 
     /// The daemon ends: what waits leaves at once.
@@ -196,13 +204,19 @@ pub fn run(
         state.openings += 1;
         state.trouble = None;
         engine.number(news::links()?.into_iter().map(|link| (link.index, link.name)));
-        let broken = serve(engine, &mut *door, clock, errands, &mut bulletin, &mut state, None);
-        let Err(error) = broken else {
-            engine.empty(&mut *door)?;
-            return Ok(());
-        };
-        state.trouble = Some(error.to_string());
-        engine.orphan();
+        match serve(engine, &mut *door, clock, errands, &mut bulletin, &mut state, None) {
+            Ok(()) => {
+                engine.empty(&mut *door)?;
+                if state.ended {
+                    return Ok(());
+                }
+                state.reopens = false;
+            }
+            Err(error) => {
+                state.trouble = Some(error.to_string());
+                engine.orphan();
+            }
+        }
         drop(door);
         door = loop {
             match open() {
@@ -210,6 +224,7 @@ pub fn run(
                 Err(error) => state.trouble = Some(error.to_string()),
             }
             serve(engine, &mut Closed, clock, errands, &mut bulletin, &mut state, Some(PATIENCE))?;
+            state.reopens = false;
             if state.ended {
                 return Ok(());
             }
@@ -217,7 +232,7 @@ pub fn run(
     }
 }
 
-/// Serves a door until it breaks or an errand ends it all; with `patience`, until news of links came or so long has passed.
+/// Serves a door until it breaks, or an errand ends it all or wants another; with `patience`, until news of links came or so long has passed.
 fn serve(
     engine: &mut Engine,
     door: &mut dyn Door,
@@ -239,7 +254,7 @@ fn serve(
         for errand in errands.to_do.try_iter().take(ERRANDS) {
             errand(&mut Running { engine, door, clock: &clock, state });
         }
-        if state.ended {
+        if state.ended || state.reopens {
             return Ok(());
         }
         if busy {

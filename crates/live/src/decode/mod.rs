@@ -1,17 +1,19 @@
 //! What the kernel tells of a device, as dumps: what `tc show` would print, in the types that the model machine tells the same in.
 //!
-//! Read are the kinds that every kernel has: the fifos, prio, tbf, htb, ingress and clsact, and of filters u32 with mirred and gact. The
-//! others are named: what a mixed tree has of the former can be read all the same.
+//! All kinds that can be set are read. What a newer kernel has besides is named: the rest of a mixed tree can be read all the same.
 
+mod action;
 mod filter;
 mod params;
+mod qdisc;
+mod xstats;
 
 use crate::attribute::{Found, read};
 use std::collections::BTreeSet;
 use std::fmt;
 use tidegate_packet::Handle;
 use tidegate_policy::Kind;
-use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump, QueueStats, RateSample, Xstats};
+use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, QdiscDump, QueueStats, RateSample};
 
 /// Octets of the part that messages about qdiscs, classes and filters begin with (`tcmsg`).
 const HEAD: usize = 20;
@@ -19,6 +21,7 @@ const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
 const TCA_XSTATS: u16 = 4;
 const TCA_STATS2: u16 = 7;
+const TCA_STATS_APP: u16 = 4;
 const TCA_STAB: u16 = 8;
 const TCA_CHAIN: u16 = 11;
 
@@ -89,10 +92,10 @@ impl<'m> Message<'m> {
         self.attributes.get(TCA_OPTIONS).unwrap_or_default()
     }
 
-    /// What only its kind counts, as numbers of 32 bits.
-    fn own_counts(&self) -> Vec<u32> {
-        let (among, alone) = (self.attributes.nest(TCA_STATS2).get(4), self.attributes.get(TCA_XSTATS));
-        numbers(among.or(alone).unwrap_or_default())
+    /// What only its kind counts.
+    fn own_octets(&self) -> &'m [u8] {
+        let among = self.attributes.get(TCA_STATS2).and_then(|octets| read(octets).get(TCA_STATS_APP));
+        among.or(self.attributes.get(TCA_XSTATS)).unwrap_or_default()
     }
 }
 
@@ -152,11 +155,6 @@ pub fn qdiscs(dev: &str, number: u32, told: &[Vec<u8>]) -> Result<Read<QdiscDump
 
 fn qdisc(dev: &str, message: &Message<'_>) -> Result<QdiscDump, Unread> {
     let kind = message.known_kind()?;
-    // What htb counts of itself stands among what it was told.
-    let xstats = match kind {
-        Kind::Htb => Xstats::Htb { direct_packets: params::direct_packets(message.options()) },
-        _ => Xstats::None,
-    };
     Ok(QdiscDump {
         dev: dev.to_owned(),
         kind,
@@ -166,7 +164,7 @@ fn qdisc(dev: &str, message: &Message<'_>) -> Result<QdiscDump, Unread> {
         params: params::qdisc(kind, message.options())?,
         stab: message.attributes.get(TCA_STAB).map(params::size_table),
         stats: counted(&message.attributes.nest(TCA_STATS2)),
-        xstats,
+        xstats: xstats::qdisc(kind, message),
     })
 }
 
@@ -181,17 +179,6 @@ pub fn classes(dev: &str, number: u32, told: &[Vec<u8>]) -> Result<Read<ClassDum
 fn class(dev: &str, message: &Message<'_>) -> Result<ClassDump, Unread> {
     let kind = message.known_kind()?;
     let (params, level) = params::class(kind, message.options())?;
-    let xstats = match (kind, message.own_counts().as_slice()) {
-        (Kind::Htb, [lends, borrows, giants, tokens, ctokens]) => Xstats::HtbClass {
-            lends: *lends,
-            borrows: *borrows,
-            giants: *giants,
-            tokens: *tokens as i32,
-            ctokens: *ctokens as i32,
-            level,
-        },
-        _ => Xstats::None,
-    };
     let stats = message.attributes.nest(TCA_STATS2);
     Ok(ClassDump {
         dev: dev.to_owned(),
@@ -200,8 +187,8 @@ fn class(dev: &str, message: &Message<'_>) -> Result<ClassDump, Unread> {
         parent: message.parent,
         leaf: Handle(message.info),
         params,
-        stats: stats.get(1).map(|_| counted(&stats)),
-        xstats,
+        stats: stats.get(1).or(stats.get(3)).map(|_| counted(&stats)),
+        xstats: xstats::class(kind, level, message),
     })
 }
 
@@ -211,6 +198,21 @@ fn class(dev: &str, message: &Message<'_>) -> Result<ClassDump, Unread> {
 /// One of them is of a kind that is not read.
 pub fn filters(dev: &str, told: &[Vec<u8>], names: Names<'_>) -> Result<Vec<FilterDump>, Unread> {
     told.iter().map(|octets| filter::filter(dev, &Message::of(octets)?, names)).collect()
+}
+
+/// The machine's actions that were told, in order: each message has a list of them.
+///
+/// # Errors
+/// One of them is of a kind that is not read.
+pub fn actions(told: &[Vec<u8>], names: Names<'_>) -> Result<Vec<ActionDump>, Unread> {
+    const HEAD: usize = 4;
+    const LIST: u16 = 1;
+    let mut all = Vec::new();
+    for octets in told {
+        let list = octets.get(HEAD..).map(read).unwrap_or_default();
+        all.extend(action::actions(list.get(LIST).unwrap_or_default(), names)?);
+    }
+    Ok(all)
 }
 
 /// The names of devices, by number.

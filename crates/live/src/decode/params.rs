@@ -1,55 +1,53 @@
-//! The parameters in force.
+//! The parameters in force, by kind.
 
+use super::qdisc::{self};
 use super::{Unread, numbers};
 use crate::attribute::{Found, read};
 use tidegate_packet::Rate;
 use tidegate_policy::{
-    ClassParams, FifoParams, HtbClassParams, HtbParams, Kind, LinkLayer, PrioParams, QdiscParams, RateSpec, SizeTable,
-    TbfParams, Ticks,
+    ClassParams, DrrClassParams, EtsClassParams, FifoParams, HfscClassParams, HfscParams, HtbClassParams, Kind,
+    LinkLayer, QdiscParams, QfqClassParams, RateSpec, ServiceCurve, SizeTable, SkbprioParams, Ticks,
 };
 
 /// Octets of a rate (`tc_ratespec`).
-const SPEC: usize = 12;
+pub(super) const SPEC: usize = 12;
 
 /// Those of a qdisc.
 pub(super) fn qdisc(kind: Kind, options: &[u8]) -> Result<QdiscParams, Unread> {
-    Ok(match kind {
+    let found = read(options);
+    let known = match kind {
         Kind::Pfifo | Kind::Bfifo | Kind::PfifoHeadDrop => {
-            QdiscParams::Fifo(FifoParams { limit: numbers(options).first().copied() })
+            Some(QdiscParams::Fifo(FifoParams { limit: numbers(options).first().copied() }))
         }
-        Kind::PfifoFast => QdiscParams::PfifoFast,
-        Kind::Noqueue => QdiscParams::Noqueue,
-        Kind::Ingress | Kind::Clsact => QdiscParams::Ingress,
-        Kind::Prio => QdiscParams::Prio(prio(options).ok_or(Unread::Odd("prio"))?),
-        Kind::Tbf => QdiscParams::Tbf(tbf(&read(options)).ok_or(Unread::Odd("tbf"))?),
-        Kind::Htb => QdiscParams::Htb(htb(&read(options)).ok_or(Unread::Odd("htb"))?),
-        other => return Err(Unread::Kind(other.name().to_owned())),
-    })
-}
-
-fn prio(options: &[u8]) -> Option<PrioParams> {
-    let priomap = options.get(4..20)?.try_into().ok()?;
-    Some(PrioParams { bands: *numbers(options).first()?, priomap })
-}
-
-fn tbf(options: &Found<'_>) -> Option<TbfParams> {
-    let octets = options.get(1)?;
-    let rest = numbers(octets.get(2 * SPEC..)?);
-    let peak = rate(octets.get(SPEC..)?, options.u64(5))?;
-    Some(TbfParams {
-        rate: rate(octets, options.u64(4))?,
-        peak: (peak.rate.0 > 0).then_some(peak),
-        limit: *rest.first()?,
-        burst: 0,
-        peak_burst: 0,
-        buffer: Ticks(*rest.get(1)?),
-        peak_buffer: Ticks(*rest.get(2)?),
-    })
-}
-
-fn htb(options: &Found<'_>) -> Option<HtbParams> {
-    let global = numbers(options.get(2)?);
-    Some(HtbParams { default: *global.get(2)?, r2q: *global.get(1)?, direct_qlen: options.u32(5) })
+        Kind::Skbprio => Some(QdiscParams::Skbprio(SkbprioParams { limit: numbers(options).first().copied() })),
+        Kind::PfifoFast => Some(QdiscParams::PfifoFast),
+        Kind::Noqueue => Some(QdiscParams::Noqueue),
+        Kind::Ingress | Kind::Clsact => Some(QdiscParams::Ingress),
+        Kind::Drr => Some(QdiscParams::Drr),
+        Kind::Qfq => Some(QdiscParams::Qfq),
+        Kind::Hfsc => {
+            options.get(..2).map(|two| QdiscParams::Hfsc(HfscParams { default: u16::from_ne_bytes([two[0], two[1]]) }))
+        }
+        Kind::Prio => qdisc::prio(options).map(QdiscParams::Prio),
+        Kind::Sfq => qdisc::sfq(options).map(QdiscParams::Sfq),
+        Kind::Tbf => qdisc::tbf(&found).map(QdiscParams::Tbf),
+        Kind::Htb => qdisc::htb(&found).map(QdiscParams::Htb),
+        Kind::Codel => Some(QdiscParams::Codel(qdisc::codel(&found))),
+        Kind::FqCodel => Some(QdiscParams::FqCodel(qdisc::fq_codel(&found))),
+        Kind::Pie => Some(QdiscParams::Pie(qdisc::pie(&found))),
+        Kind::FqPie => Some(QdiscParams::FqPie(qdisc::fq_pie(&found))),
+        Kind::DualPi2 => Some(QdiscParams::DualPi2(qdisc::dualpi2(&found))),
+        Kind::Ets => Some(QdiscParams::Ets(qdisc::ets(&found))),
+        Kind::Fq => Some(QdiscParams::Fq(qdisc::fq(&found))),
+        Kind::Hhf => Some(QdiscParams::Hhf(qdisc::hhf(&found))),
+        Kind::Cake => qdisc::cake(&found).map(|params| QdiscParams::Cake(Box::new(params))),
+        Kind::Netem => qdisc::netem(options).map(|params| QdiscParams::Netem(Box::new(params))),
+        Kind::Red => qdisc::red(&found, true).map(QdiscParams::Red),
+        Kind::Choke => qdisc::red(&found, false).map(QdiscParams::Choke),
+        Kind::Sfb => qdisc::sfb(&found).map(QdiscParams::Sfb),
+        Kind::Gred => qdisc::gred(&found).map(QdiscParams::Gred),
+    };
+    known.ok_or(Unread::Odd(kind.name()))
 }
 
 /// Packets that htb sent past all its classes.
@@ -59,17 +57,29 @@ pub(super) fn direct_packets(options: &[u8]) -> u32 {
 
 /// Those of a class; beside them the level of htb's.
 pub(super) fn class(kind: Kind, options: &[u8]) -> Result<(ClassParams, u32), Unread> {
-    match kind {
-        Kind::Prio | Kind::Tbf | Kind::Ingress | Kind::Clsact => Ok((ClassParams::None, 0)),
-        Kind::Htb => {
-            let (params, level) = htb_class(&read(options)).ok_or(Unread::Odd("a class of htb"))?;
-            Ok((ClassParams::Htb(params), level))
+    let found = read(options);
+    let params = match kind {
+        Kind::Htb => return htb_class(&found).ok_or(Unread::Odd("a class of htb")),
+        Kind::Drr => ClassParams::Drr(DrrClassParams { quantum: found.u32(1) }),
+        Kind::Qfq => ClassParams::Qfq(QfqClassParams { weight: found.u32(1), maxpkt: found.u32(2) }),
+        Kind::Ets => ClassParams::Ets(EtsClassParams { quantum: found.u32(4) }),
+        Kind::Hfsc => {
+            let [rt, ls, ul] = [1, 2, 3].map(|number| curve(&found, number));
+            ClassParams::Hfsc(HfscClassParams { rt, ls, ul })
         }
-        other => Err(Unread::Kind(other.name().to_owned())),
+        _ => ClassParams::None,
+    };
+    Ok((params, 0))
+}
+
+fn curve(found: &Found<'_>, number: u16) -> Option<ServiceCurve> {
+    match numbers(found.get(number)?).as_slice() {
+        [m1, d_us, m2] => Some(ServiceCurve { m1: *m1, d_us: *d_us, m2: *m2 }),
+        _ => None,
     }
 }
 
-fn htb_class(options: &Found<'_>) -> Option<(HtbClassParams, u32)> {
+fn htb_class(options: &Found<'_>) -> Option<(ClassParams, u32)> {
     let octets = options.get(1)?;
     let rest = numbers(octets.get(2 * SPEC..)?);
     let [buffer, cbuffer, quantum, level, prio] = rest.as_slice() else { return None };
@@ -81,7 +91,7 @@ fn htb_class(options: &Found<'_>) -> Option<(HtbClassParams, u32)> {
         quantum: *quantum,
         prio: *prio,
     };
-    Some((params, *level))
+    Some((ClassParams::Htb(params), *level))
 }
 
 fn layer(number: u8) -> LinkLayer {
@@ -89,7 +99,7 @@ fn layer(number: u8) -> LinkLayer {
 }
 
 /// A rate (`tc_ratespec`), or what is told beside it because 32 bits are too few.
-fn rate(octets: &[u8], wide: Option<u64>) -> Option<RateSpec> {
+pub(super) fn rate(octets: &[u8], wide: Option<u64>) -> Option<RateSpec> {
     let octets = octets.get(..SPEC)?;
     let narrow = u32::from_ne_bytes([octets[8], octets[9], octets[10], octets[11]]);
     Some(RateSpec {

@@ -7,6 +7,8 @@ pub mod nft;
 mod qdisc;
 mod rate;
 
+pub(crate) use filter::meta_number;
+
 use crate::attribute::{Attributes, words};
 use std::fmt;
 use tidegate_packet::Handle;
@@ -21,7 +23,7 @@ const RTM_DELTFILTER: u16 = 45;
 const RTM_NEWACTION: u16 = 48;
 const RTM_DELACTION: u16 = 49;
 const NLM_F_REQUEST: u16 = 0x1;
-const NLM_F_ACK: u16 = 0x4;
+pub(crate) const NLM_F_ACK: u16 = 0x4;
 const NLM_F_ROOT: u16 = 0x100;
 const NLM_F_REPLACE: u16 = 0x100;
 const NLM_F_EXCL: u16 = 0x200;
@@ -117,6 +119,15 @@ pub(crate) fn question(device: u32, parent: Handle) -> Vec<u8> {
     let mut invisible = Attributes::default();
     invisible.octets(TCA_DUMP_INVISIBLE, &[]);
     body.extend(invisible.bytes());
+    body
+}
+
+/// What stands behind the head of a message that asks for the machine's actions of a kind.
+pub(crate) fn actions_question(kind: &str) -> Vec<u8> {
+    let mut to = Attributes::default();
+    action::all_of(&mut to, kind);
+    let mut body = words(&[0]);
+    body.extend(to.bytes());
     body
 }
 

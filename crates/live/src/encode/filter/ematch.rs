@@ -113,7 +113,7 @@ fn side(value: &MetaValue, how: u8) -> Vec<u8> {
     octets
 }
 
-fn meta_number(what: MetaId) -> u16 {
+pub(crate) fn meta_number(what: MetaId) -> u16 {
     match what {
         MetaId::Number(_) => 0,
         MetaId::Random => 1,

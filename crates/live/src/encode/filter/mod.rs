@@ -3,6 +3,8 @@
 mod ematch;
 mod flower;
 
+pub(crate) use ematch::meta_number;
+
 use super::{Devices, TCA_OPTIONS, Unsent, action};
 use crate::attribute::{Attributes, words};
 use tidegate_packet::Handle;

@@ -9,7 +9,7 @@ mod sets;
 mod words;
 
 pub use expression::{Compare, Ct, Expressions, Meta, Payload, Queue, Verdict};
-pub use ruleset::{Chain, Refusal, Table, ruleset};
+pub use ruleset::{Chain, Refusal, Table, ruleset, ruleset_of_ours, tables};
 pub use sets::Member;
 
 use super::Message;
@@ -35,7 +35,10 @@ const NLM_F_APPEND: u16 = 0x800;
 /// IPv4 and IPv6 in one table.
 const INET: u8 = 1;
 pub(crate) const TABLE_NAME: u16 = 1;
+const TABLE_FLAGS: u16 = 2;
 pub(crate) const TABLE_USERDATA: u16 = 6;
+/// It is its maker's alone (`NFT_TABLE_F_OWNER`).
+const TABLE_OWNER: u32 = 2;
 /// nft's place for a comment in what programs may keep beside a table.
 const COMMENT: u8 = 0;
 /// A comment's longest text, with its closing zero.
@@ -74,8 +77,20 @@ impl Batch {
 
     /// Makes the table if it is not there; `comment` is shown by `nft list`.
     pub fn make_table(&mut self, comment: Option<&str>) {
+        self.make_table_with(None, comment);
+    }
+
+    /// The same, but nobody else may change the table, and it goes when the socket is closed that the batch is sent by.
+    pub fn make_table_of_ours(&mut self, comment: Option<&str>) {
+        self.make_table_with(Some(TABLE_OWNER), comment);
+    }
+
+    fn make_table_with(&mut self, flags: Option<u32>, comment: Option<&str>) {
         let mut to = Attributes::default();
         to.text(TABLE_NAME, &self.table);
+        if let Some(flags) = flags {
+            to.octets(TABLE_FLAGS, &flags.to_be_bytes());
+        }
         if let Some(comment) = comment {
             to.octets(TABLE_USERDATA, &note(comment));
         }

@@ -5,6 +5,8 @@ mod target;
 
 use super::{Batch, Expressions, Verdict};
 use std::fmt;
+use tidegate_classify::netfilter as model;
+use tidegate_gateway::Gateway;
 use tidegate_policy::netfilter::{Base, Condition, Family, Match, Rule, Target};
 
 /// A table of iptables or nft, as the model machine holds it.
@@ -75,6 +77,23 @@ pub fn ruleset(name: &str, comment: &str, replaces: bool, tables: &[Table]) -> R
         batch.delete_table();
     }
     batch.make_table(Some(comment));
+    filled(batch, tables)
+}
+
+/// The same, for a table that goes with the socket it is made through: nothing is left of who dies. (Linux 5.12.)
+///
+/// # Errors
+/// As for [`ruleset`].
+pub fn ruleset_of_ours(name: &str, comment: &str, replaces: bool, tables: &[Table]) -> Result<Batch, Refusal> {
+    let mut batch = Batch::new(name);
+    if replaces {
+        batch.delete_table();
+    }
+    batch.make_table_of_ours(Some(comment));
+    filled(batch, tables)
+}
+
+fn filled(mut batch: Batch, tables: &[Table]) -> Result<Batch, Refusal> {
     // Chains first: rules may lead to any of them.
     for table in tables {
         for chain in table.chains.iter().filter(|chain| is_wanted(chain)) {
@@ -94,6 +113,22 @@ pub fn ruleset(name: &str, comment: &str, replaces: bool, tables: &[Table]) -> R
 /// Base chains in which nothing is done are left out.
 fn is_wanted(chain: &Chain) -> bool {
     chain.base.is_none() || !chain.rules.is_empty() || !chain.accepts
+}
+
+/// The tables of a model machine that do anything.
+pub fn tables(machine: &Gateway) -> Vec<Table> {
+    let chain = |chain: &model::Chain| Chain {
+        name: chain.name.clone(),
+        base: chain.base,
+        accepts: chain.policy.unwrap_or(true),
+        rules: chain.rules.iter().map(|counted| counted.rule.clone()).collect(),
+    };
+    let table = |table: &model::Table| Table {
+        family: table.family(),
+        name: table.name().to_owned(),
+        chains: table.chains().iter().map(chain).collect(),
+    };
+    machine.all_tables().iter().map(table).filter(Table::does_anything).collect()
 }
 
 impl Table {

@@ -93,12 +93,13 @@ fn tbf(to: &mut Attributes, params: &TbfParams) {
     let mut octets = rate::spec(rate, cell_log).to_vec();
     octets.extend(peak.as_ref().map_or(rate::NO_RATE, |peak| rate::spec(peak, cell_log)));
     octets.extend(words(&[*limit, buffer.0, peak_buffer.0]));
-    to.octets(1, &octets).u32(6, *burst);
+    // A bucket is told in bytes too, where they are known.
+    to.octets(1, &octets).maybe(6, Some(*burst).filter(|burst| *burst > 0));
     rate::wide(to, 4, rate);
     rate::table(to, 2, rate, cell_log);
     if let Some(peak) = peak {
         rate::wide(to, 5, peak);
-        to.u32(7, *peak_burst);
+        to.maybe(7, Some(*peak_burst).filter(|burst| *burst > 0));
         rate::table(to, 3, peak, cell_log);
     }
 }

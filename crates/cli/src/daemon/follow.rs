@@ -1,0 +1,171 @@
+//! A policy that follows devices as they come and go: those of a name pattern, or those of a container, each with a daemon of its own.
+//!
+//! A policy for machines inside a host ("the edge moves into the host") is written for one device; which device that is, is known only when the container
+//! or the virtual machine is started.
+
+use super::Options;
+use anyhow::{Context, ensure};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::process::{Child, Command};
+use std::time::Duration;
+use tidegate_os::news::{self, Bulletin, Link};
+use tidegate_os::{interrupt, place, poll, process, service};
+
+/// How often it is looked whether a daemon has ended by itself, if nothing is heard of links.
+const LOOK: Duration = Duration::from_secs(1);
+/// What our own devices are called: nobody's policy is for them.
+const OURS: &str = "tidegate";
+
+/// Which devices are followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Which {
+    /// Those whose name fits: `*` stands for any letters, `?` for one.
+    Named(String),
+    /// The outer ends of the veth devices of this process's network namespace.
+    Of(u32),
+}
+
+impl Which {
+    /// What the options ask for; `None`: one device, or the policy's own.
+    pub(super) fn of(options: &Options) -> Option<Which> {
+        let pattern = || options.dev.clone().filter(|name| name.contains(['*', '?'])).map(Which::Named);
+        options.pid.map(Which::Of).or_else(pattern)
+    }
+
+    /// The names of those that are here now.
+    fn here(&self) -> anyhow::Result<Vec<String>> {
+        let links = news::links().context("the kernel does not tell its links")?;
+        let up = links.into_iter().filter(|link| link.up && !link.name.starts_with(OURS));
+        Ok(match self {
+            Which::Named(pattern) => up.filter(|link| fits(pattern, &link.name)).map(|link| link.name).collect(),
+            Which::Of(pid) => {
+                let ends = ends(*pid)?;
+                up.filter(|link| ends.contains(&link.index)).map(|link| link.name).collect()
+            }
+        })
+    }
+}
+
+/// The numbers, out here, of the other ends of a process's veth devices; none once it is gone.
+fn ends(pid: u32) -> anyhow::Result<Vec<u32>> {
+    let path = format!("/proc/{pid}/ns/net");
+    let Ok(namespace) = File::open(&path) else { return Ok(Vec::new()) };
+    let inside = place::inside(namespace, news::links).with_context(|| format!("{path} cannot be entered"))??;
+    let ends = |link: &Link| link.on.filter(|_| link.kind == "veth");
+    Ok(inside.iter().filter_map(ends).collect())
+}
+
+/// Does a name fit a pattern?
+fn fits(pattern: &str, name: &str) -> bool {
+    match (pattern.chars().next(), name.chars().next()) {
+        (None, None) => true,
+        (Some('*'), _) => fits(&pattern[1..], name) || !name.is_empty() && fits(pattern, &name[first(name)..]),
+        (Some('?'), Some(_)) => fits(&pattern[1..], &name[first(name)..]),
+        (Some(one), Some(other)) => one == other && fits(&pattern[first(pattern)..], &name[first(name)..]),
+        _ => false,
+    }
+}
+
+/// Octets of the first letter.
+fn first(text: &str) -> usize {
+    text.chars().next().map_or(0, char::len_utf8)
+}
+
+/// Follows devices until somebody ends it, or until the process whose they are is gone.
+///
+/// # Errors
+/// The policy cannot be bound to a device, or nothing more is heard of links.
+pub(super) fn follow(options: &Options, which: &Which) -> anyhow::Result<()> {
+    ensure!(
+        !matches!(which, Which::Of(pid) if !alive(*pid)),
+        "there is no process {}; a container's is told by `docker inspect -f '{{{{.State.Pid}}}}' NAME`",
+        options.pid.unwrap_or_default()
+    );
+    let bell = interrupt::bell()?;
+    let mut bulletin = Bulletin::open()?;
+    let mut running: BTreeMap<String, Child> = BTreeMap::new();
+    // A service manager that cannot be told is no reason to stop.
+    let _ = service::notify("READY=1");
+    loop {
+        let here = which.here()?;
+        running.retain(|name, child| goes_on(name, child, here.contains(name)));
+        for name in here {
+            if !running.contains_key(&name) {
+                eprintln!("tidegate daemon: {name} is here");
+                running.insert(name.clone(), one(options, &name)?);
+            }
+        }
+        let _ = service::notify(&format!("STATUS=on {} devices", running.len()));
+        if matches!(which, Which::Of(pid) if !alive(*pid)) {
+            break;
+        }
+        let heard = poll::readable(&[bell.as_fd(), bulletin.as_fd()], LOOK)?;
+        if heard[0] {
+            break;
+        }
+        bulletin.read()?;
+    }
+    for child in running.values() {
+        process::ask_to_end(child.id());
+    }
+    for (_, mut child) in running {
+        child.wait()?;
+    }
+    Ok(())
+}
+
+/// Does the daemon of a device go on? One whose device is gone is ended, one that has ended by itself is told of.
+fn goes_on(name: &str, child: &mut Child, here: bool) -> bool {
+    match child.try_wait() {
+        Ok(None) if here => true,
+        Ok(None) => {
+            eprintln!("tidegate daemon: {name} is gone");
+            process::ask_to_end(child.id());
+            let _ = child.wait();
+            false
+        }
+        Ok(Some(ended)) => {
+            eprintln!("tidegate daemon: that of {name} ended ({ended})");
+            false
+        }
+        Err(_) => false,
+    }
+}
+
+fn alive(pid: u32) -> bool {
+    std::path::Path::new(&format!("/proc/{pid}")).exists()
+}
+
+/// Starts the daemon of one device.
+fn one(options: &Options, name: &str) -> anyhow::Result<Child> {
+    let words: Vec<OsString> = Options { dev: Some(name.to_owned()), pid: None, ..options.clone() }.words();
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("daemon").args(words).env_remove("NOTIFY_SOCKET");
+    process::die_with_parent(&mut command).spawn().context("a daemon cannot be started")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_fit_patterns() {
+        for (pattern, name, fit) in [
+            ("veth*", "veth12", true),
+            ("veth*", "veth", true),
+            ("veth*", "eth0", false),
+            ("*", "", true),
+            ("tap?", "tap7", true),
+            ("tap?", "tap", false),
+            ("tap?", "tap17", false),
+            ("v*t*7", "veth-tap7", true),
+            ("v*t*7", "veth-tap8", false),
+            ("größe*", "größe1", true),
+        ] {
+            assert_eq!(fits(pattern, name), fit, "{pattern} {name}");
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The policy's marks, which the kernel sets: a table of netfilter that goes with the daemon.
+
+use super::machine::Wanted;
+use anyhow::Context;
+use std::sync::Mutex;
+use tidegate_live::Netfilter;
+use tidegate_live::encode::nft;
+
+const COMMENT: &str = "marks for tidegate's daemon, with which they go";
+
+/// The table, if the policy has rules, and the socket that it lives by.
+#[derive(Debug, Default)]
+pub(super) struct Marks(Mutex<Option<Netfilter>>);
+
+impl Marks {
+    /// Those of a policy.
+    ///
+    /// # Errors
+    /// The kernel has no nftables, or refuses a rule.
+    pub(super) fn set(wanted: &Wanted) -> anyhow::Result<Marks> {
+        let marks = Marks::default();
+        marks.tell(wanted, false)?;
+        Ok(marks)
+    }
+
+    /// Those of another policy instead, all at once.
+    ///
+    /// # Errors
+    /// As for [`Marks::set`]; then those of the old one stand.
+    pub(super) fn replace(&self, current: &Wanted, wanted: &Wanted) -> anyhow::Result<()> {
+        if wanted.tables.is_empty() {
+            *self.0.lock().map_err(|_| anyhow::anyhow!("an earlier change failed"))? = None;
+            return Ok(());
+        }
+        self.tell(wanted, !current.tables.is_empty())
+    }
+
+    fn tell(&self, wanted: &Wanted, replaces: bool) -> anyhow::Result<()> {
+        if wanted.tables.is_empty() {
+            return Ok(());
+        }
+        let name = format!("tidegate-{}", wanted.name());
+        let batch = nft::ruleset_of_ours(&name, COMMENT, replaces, &wanted.tables)?;
+        let mut held = self.0.lock().map_err(|_| anyhow::anyhow!("an earlier change failed"))?;
+        let netfilter = match &mut *held {
+            Some(netfilter) => netfilter,
+            None => {
+                held.insert(Netfilter::open().context("this kernel has no nftables, which set the policy's marks")?)
+            }
+        };
+        let told = netfilter.carry_out(batch).context("nftables")?;
+        told.map_err(|(_, refused)| {
+            anyhow::anyhow!("the kernel refuses the rules that set the policy's marks: {refused}")
+        })
+    }
+}

@@ -1,0 +1,172 @@
+//! Filters: lists by preference. What is alike stays; where something goes or comes at the end, the others stay too.
+
+use super::remake::Incomplete;
+use super::{Item, Planner, Sign, settled};
+use std::collections::BTreeMap;
+use tidegate_packet::Handle;
+use tidegate_policy::dump::{FilterDump, FilterEntry};
+use tidegate_policy::{Action, FilterOp, FilterParams, Op, U32Params, Verb};
+
+/// Where a list stands: on what, in which chain, with which preference.
+type Place = (Handle, u32, u16);
+
+/// The lists of filters, by place.
+fn lists(filters: &[FilterDump], named: impl Fn(Handle) -> Option<Handle>) -> BTreeMap<Place, Vec<&FilterDump>> {
+    let mut all: BTreeMap<Place, Vec<&FilterDump>> = BTreeMap::new();
+    for filter in filters.iter().filter(|filter| counts(filter)) {
+        if let Some(parent) = named(filter.parent) {
+            all.entry((parent, filter.chain, filter.pref)).or_default().push(filter);
+        }
+    }
+    all
+}
+
+/// Headings and root tables come by themselves.
+fn counts(filter: &FilterDump) -> bool {
+    match &filter.entry {
+        FilterEntry::Heading => false,
+        FilterEntry::U32Table { table, .. } => *table < 0x800,
+        FilterEntry::Filter { .. } => true,
+    }
+}
+
+/// Plans all lists: new ones and those that change first, then those that go.
+pub(super) fn plan(planner: &mut Planner<'_>) -> Result<(), Incomplete> {
+    let live = lists(&planner.live.filters, |parent| planner.same.wanted(parent));
+    let wanted = lists(&planner.wanted.filters, Some);
+    for (place, wanted) in &wanted {
+        let known = live.get(place).map(Vec::as_slice).unwrap_or_default();
+        list(planner, *place, known, wanted);
+    }
+    for (place, gone) in live.iter().filter(|(place, _)| !wanted.contains_key(place)) {
+        remove_all(planner, *place, gone);
+    }
+    Ok(())
+}
+
+/// A list; `live` is empty where there is none.
+fn list(planner: &mut Planner<'_>, place: Place, live: &[&FilterDump], wanted: &[&FilterDump]) {
+    let Some((gone, kept)) = without(live, wanted) else {
+        remove_all(planner, place, live);
+        wanted.iter().for_each(|filter| make(planner, filter));
+        return;
+    };
+    planner.plan.kept += kept;
+    // What comes does so before anything goes: nothing is let past meanwhile.
+    wanted[kept..].iter().for_each(|filter| make(planner, filter));
+    for filter in gone {
+        let op = named(filter);
+        planner.step(Sign::Remove, Item::Filter(filter.clone()), vec![Op::Filter(op)]);
+    }
+}
+
+/// What goes so that the rest is how the wanted begins; `None`: no such way. Beside it how many stay.
+fn without<'f>(live: &[&'f FilterDump], wanted: &[&FilterDump]) -> Option<(Vec<&'f FilterDump>, usize)> {
+    let (mut gone, mut kept) = (Vec::new(), 0);
+    for filter in live {
+        match wanted.get(kept) {
+            Some(other) if alike(filter, other) => kept += 1,
+            _ => gone.push(*filter),
+        }
+    }
+    let tables = |filter: &&FilterDump| matches!(filter.entry, FilterEntry::U32Table { .. });
+    let movable = live.iter().chain(wanted).all(|filter| !tables(filter));
+    let same_kind = live
+        .first()
+        .zip(wanted.first())
+        .is_none_or(|(live, wanted)| live.kind == wanted.kind && live.protocol == wanted.protocol);
+    // With tables of their own, filters lead to one another; and a list whose all members go is another list.
+    (gone.is_empty() && kept == wanted.len() || movable && same_kind && (kept > 0 || live.is_empty()))
+        .then_some((gone, kept))
+}
+
+fn alike(live: &FilterDump, wanted: &FilterDump) -> bool {
+    if (live.protocol, live.kind) != (wanted.protocol, wanted.kind) {
+        return false;
+    }
+    match (&live.entry, &wanted.entry) {
+        (
+            FilterEntry::Filter { handle, params, actions, .. },
+            FilterEntry::Filter { handle: other, params: wanted, actions: acts, .. },
+        ) => {
+            // Of fw the handle is the mark; others have numbers that the machine gives.
+            (live.kind != "fw" || handle == other)
+                && settled::filter(params) == settled::filter(wanted)
+                && actions.len() == acts.len()
+                && actions.iter().zip(acts).all(|(a, b)| settled::action(&a.action) == settled::action(&b.action))
+        }
+        (FilterEntry::U32Table { table, divisor }, FilterEntry::U32Table { table: other, divisor: wanted }) => {
+            table == other && divisor == wanted
+        }
+        _ => false,
+    }
+}
+
+fn remove_all(planner: &mut Planner<'_>, (_, chain, pref): Place, live: &[&FilterDump]) {
+    for (at, filter) in live.iter().enumerate() {
+        let op = FilterOp { chain, pref, ..bare(filter, Verb::Delete) };
+        // One command takes the whole list.
+        let ops = if at == 0 { vec![Op::Filter(op)] } else { Vec::new() };
+        planner.step(Sign::Remove, Item::Filter((*filter).clone()), ops);
+    }
+}
+
+fn bare(filter: &FilterDump, verb: Verb) -> FilterOp {
+    FilterOp {
+        verb,
+        dev: filter.dev.clone(),
+        parent: filter.parent,
+        pref: filter.pref,
+        protocol: filter.protocol,
+        chain: filter.chain,
+        handle: 0,
+        kind: None,
+        params: None,
+        actions: Vec::new(),
+    }
+}
+
+/// The operation that takes one filter of a list.
+fn named(filter: &FilterDump) -> FilterOp {
+    let FilterEntry::Filter { handle, .. } = filter.entry else { return bare(filter, Verb::Delete) };
+    FilterOp { handle, kind: Some(filter.kind.to_owned()), ..bare(filter, Verb::Delete) }
+}
+
+fn make(planner: &mut Planner<'_>, filter: &FilterDump) {
+    let parent = planner.same.live(filter.parent);
+    let op = FilterOp { parent, kind: Some(filter.kind.to_owned()), ..bare(filter, Verb::Add) };
+    let op = match &filter.entry {
+        FilterEntry::Heading => return,
+        FilterEntry::U32Table { table, divisor } => {
+            let params = U32Params { divisor: Some(*divisor), ..U32Params::default() };
+            FilterOp { handle: table << 20, params: Some(FilterParams::U32(params)), ..op }
+        }
+        FilterEntry::Filter { handle, params, actions, .. } => {
+            let actions: Vec<Action> = actions.iter().map(|dump| Action { index: 0, ..dump.action.clone() }).collect();
+            let handle = if filter.kind == "fw" { *handle } else { 0 };
+            FilterOp { handle, params: Some(said(params, &planner.same)), actions, ..op }
+        }
+    };
+    planner.step(Sign::Make, Item::Filter(filter.clone()), vec![Op::Filter(op)]);
+}
+
+/// The parameters as a command says them.
+fn said(params: &FilterParams, same: &super::Same) -> FilterParams {
+    let mut params = settled::filter(params);
+    match &mut params {
+        FilterParams::Flow(flow) => {
+            flow.said.bits = flow.mask != u32::MAX || flow.xor != 0;
+            flow.said.rshift = flow.rshift != 0;
+            flow.said.addend = flow.addend != 0;
+            flow.said.divisor = flow.divisor != 0;
+            flow.said.perturb = flow.perturb != 0;
+            flow.baseclass = flow.baseclass.map(|class| same.live(class));
+        }
+        FilterParams::Fw(params) => params.classid = params.classid.map(|class| same.live(class)),
+        FilterParams::U32(params) => params.classid = params.classid.map(|class| same.live(class)),
+        FilterParams::Matchall(params) => params.classid = params.classid.map(|class| same.live(class)),
+        FilterParams::Basic(params) => params.classid = params.classid.map(|class| same.live(class)),
+        FilterParams::Flower(params) => params.classid = params.classid.map(|class| same.live(class)),
+    }
+    params
+}

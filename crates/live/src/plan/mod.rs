@@ -1,0 +1,422 @@
+//! From what stands on a device to what is wanted there: the smallest sequence of operations, and what it comes to for people.
+//!
+//! ```text
+//! live (dumps of the kernel) ──┐
+//!                              ├─▶ compare place by place ─▶ Plan { steps } ─▶ operations, in an order in which each finds what it stands on
+//! wanted (dumps of the model) ─┘                                 └─▶ lines: `+` made, `~` changed, `-` taken away
+//! ```
+//! What is alike is not touched: a queue that need not change keeps its packets. Both sides are dumps, so the same function plans the way to a policy,
+//! the way back, and, with nothing left to do, says that the kernel did what it was told.
+
+mod filters;
+mod model;
+mod remake;
+mod settled;
+
+pub use remake::Incomplete;
+
+use remake::Makers;
+use std::collections::{BTreeMap, BTreeSet};
+use tidegate_packet::Handle;
+use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
+use tidegate_policy::{ClassOp, ClassParams, Kind, Op, QdiscOp, Verb};
+
+/// What stands on a device.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stand {
+    /// Its qdiscs.
+    pub qdiscs: Vec<QdiscDump>,
+    /// Its classes.
+    pub classes: Vec<ClassDump>,
+    /// The filters of all its qdiscs and classes, each list in its order.
+    pub filters: Vec<FilterDump>,
+}
+
+/// What a step does to what it is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sign {
+    /// It is made.
+    Make,
+    /// It gets other values; what waits in it stays.
+    Change,
+    /// It is taken away.
+    Remove,
+}
+
+/// What a step is about.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item {
+    /// A qdisc, with all that hangs on it.
+    Qdisc(QdiscDump),
+    /// A class.
+    Class(ClassDump),
+    /// A filter.
+    Filter(FilterDump),
+}
+
+/// A part of the way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// What is done
+    pub sign: Sign,
+    /// to what, as it is afterwards (before, where it is taken away),
+    pub item: Item,
+    /// by these operations. What goes with something else has none of its own.
+    pub ops: Vec<Op>,
+}
+
+/// The whole way.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// Its parts, in order.
+    pub steps: Vec<Step>,
+    /// How many qdiscs, classes and filters stay as they are.
+    pub kept: usize,
+}
+
+impl Plan {
+    /// Is nothing to be done?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// All operations, in order.
+    pub fn ops(&self) -> impl Iterator<Item = &Op> {
+        self.steps.iter().flat_map(|step| &step.ops)
+    }
+}
+
+/// The way from what stands on a device to what is wanted there. `log` holds the operations that the wanted came of, if they are known: dumps do not
+/// tell everything (tables, distributions).
+///
+/// # Errors
+/// Something wanted cannot be made of what its dump tells.
+pub fn plan(live: &Stand, wanted: &Stand, log: &[Op]) -> Result<Plan, Incomplete> {
+    let makers = Makers::new(log);
+    let mut planner = Planner { live, wanted, makers: &makers, plan: Plan::default(), same: Same::default() };
+    planner.trees()?;
+    Ok(planner.plan)
+}
+
+/// Everything on a device as operations that make it where nothing stands.
+///
+/// # Errors
+/// As for [`plan`].
+pub fn remade(stand: &Stand) -> Result<Vec<Op>, Incomplete> {
+    Ok(plan(&Stand::default(), stand, &[])?.ops().cloned().collect())
+}
+
+/// A qdisc that somebody asked for: the others come by themselves.
+fn is_asked_for(qdisc: &QdiscDump) -> bool {
+    !qdisc.handle.is_none()
+}
+
+/// A class that somebody asked for: those of other kinds come with their qdisc.
+fn is_made(class: &ClassDump) -> bool {
+    matches!(class.kind, Kind::Htb | Kind::Hfsc | Kind::Drr | Kind::Qfq) && class.classid.minor() != 0
+}
+
+/// A handle that the kernel gave.
+fn is_automatic(handle: Handle) -> bool {
+    handle.major() >= 0x8000 && handle.major() < 0xff00
+}
+
+/// Qdiscs that stay: what each is called there, by what it is called here. Automatic handles differ from machine to machine.
+#[derive(Debug, Default)]
+struct Same(BTreeMap<u16, u16>);
+
+impl Same {
+    /// A handle or class as it is called in what is wanted; `None`: its qdisc goes.
+    fn wanted(&self, live: Handle) -> Option<Handle> {
+        match live {
+            Handle::ROOT | Handle::INGRESS | Handle::NONE => Some(live),
+            // The hooks of clsact.
+            live if live.major() == 0xffff => Some(live),
+            live => self.0.get(&live.major()).map(|major| Handle::new(*major, live.minor())),
+        }
+    }
+
+    /// The other way round; what is made anew is called as it is wanted.
+    fn live(&self, wanted: Handle) -> Handle {
+        let found = self.0.iter().find(|(_, known)| **known == wanted.major());
+        found.map_or(wanted, |(live, _)| Handle::new(*live, wanted.minor()))
+    }
+}
+
+struct Planner<'p> {
+    live: &'p Stand,
+    wanted: &'p Stand,
+    makers: &'p Makers<'p>,
+    plan: Plan,
+    same: Same,
+}
+
+impl<'p> Planner<'p> {
+    fn trees(&mut self) -> Result<(), Incomplete> {
+        for place in [Handle::ROOT, Handle::INGRESS] {
+            self.root(place)?;
+        }
+        self.classes()?;
+        self.leaves()?;
+        filters::plan(self)?;
+        self.removals();
+        Ok(())
+    }
+
+    fn step(&mut self, sign: Sign, item: Item, ops: Vec<Op>) {
+        self.plan.steps.push(Step { sign, item, ops });
+    }
+
+    /// What stands at a place where only one qdisc can be.
+    fn root(&mut self, place: Handle) -> Result<(), Incomplete> {
+        let at = |stand: &'p Stand| stand.qdiscs.iter().find(|qdisc| qdisc.parent == place && is_asked_for(qdisc));
+        let (live, wanted) = (at(self.live), at(self.wanted));
+        match (live, wanted) {
+            (Some(live), Some(wanted)) if self.stays(live, wanted) => self.keep_or_change(live, wanted),
+            (live, wanted) => {
+                if let Some(live) = live {
+                    self.remove_qdisc(live);
+                }
+                wanted.map_or(Ok(()), |wanted| self.make_qdisc(wanted))
+            }
+        }
+    }
+
+    /// Can what stands there become what is wanted without being made anew?
+    fn stays(&self, live: &QdiscDump, wanted: &QdiscDump) -> bool {
+        let handle = live.handle == wanted.handle || is_automatic(live.handle) && is_automatic(wanted.handle);
+        let table = settled::size_table(live.stab.as_ref()) == settled::size_table(wanted.stab.as_ref());
+        let alike = settled::qdisc(&live.params) == settled::qdisc(&wanted.params);
+        let classes = !matches!(live.parent, Handle::ROOT) || self.classes_can_stay(live, wanted);
+        live.kind == wanted.kind && handle && table && classes && (alike || self.makers.change(live, wanted).is_some())
+    }
+
+    /// A class cannot be moved, and a curve not be taken from it.
+    fn classes_can_stay(&self, live: &QdiscDump, wanted: &QdiscDump) -> bool {
+        let mine = |class: &&&ClassDump| class.classid.major() == live.handle.major() && is_made(class);
+        let known: BTreeMap<u16, &ClassDump> = self
+            .wanted
+            .classes
+            .iter()
+            .filter(|class| class.classid.major() == wanted.handle.major())
+            .map(|class| (class.classid.minor(), class))
+            .collect();
+        self.live.classes.iter().collect::<Vec<_>>().iter().filter(mine).all(|class| {
+            known.get(&class.classid.minor()).is_none_or(|other| {
+                class.parent.minor() == other.parent.minor()
+                    && (class.parent == Handle::ROOT) == (other.parent == Handle::ROOT)
+                    && can_change(&class.params, &other.params)
+            })
+        })
+    }
+
+    fn keep_or_change(&mut self, live: &QdiscDump, wanted: &QdiscDump) -> Result<(), Incomplete> {
+        self.same.0.insert(live.handle.major(), wanted.handle.major());
+        if settled::qdisc(&live.params) == settled::qdisc(&wanted.params) {
+            self.plan.kept += 1;
+            return Ok(());
+        }
+        let ops = self.makers.change(live, wanted).ok_or_else(|| Incomplete::of(wanted))?;
+        self.step(Sign::Change, Item::Qdisc(wanted.clone()), ops);
+        Ok(())
+    }
+
+    fn make_qdisc(&mut self, wanted: &QdiscDump) -> Result<(), Incomplete> {
+        let parent = self.same.live(wanted.parent);
+        let ops = self.makers.make(wanted, parent)?;
+        self.step(Sign::Make, Item::Qdisc(wanted.clone()), ops);
+        Ok(())
+    }
+
+    fn remove_qdisc(&mut self, live: &QdiscDump) {
+        let op = QdiscOp {
+            verb: Verb::Delete,
+            dev: live.dev.clone(),
+            parent: live.parent,
+            handle: live.handle,
+            kind: None,
+            params: None,
+            stab: None,
+            estimator: None,
+        };
+        self.step(Sign::Remove, Item::Qdisc(live.clone()), vec![Op::Qdisc(op)]);
+    }
+
+    /// Classes, those above before those below; qdiscs between them (a qdisc with classes on a class) are made on the way.
+    fn classes(&mut self) -> Result<(), Incomplete> {
+        let live: BTreeMap<Handle, &ClassDump> =
+            self.live.classes.iter().filter(|class| is_made(class)).map(|class| (class.classid, class)).collect();
+        // A qdisc below a class comes before the classes of that qdisc.
+        let mut made: BTreeSet<Handle> = BTreeSet::new();
+        for major in self.inner_first() {
+            if let Some(qdisc) = self.wanted.qdiscs.iter().find(|qdisc| qdisc.handle == major && below(qdisc)) {
+                self.leaf(qdisc)?;
+                made.insert(qdisc.handle);
+            }
+            for class in ordered(self.wanted, major) {
+                let known = self.same.live(class.classid);
+                match live.get(&known).filter(|_| self.same.wanted(known).is_some()) {
+                    Some(live) if settled::class(&live.params) == settled::class(&class.params) => self.plan.kept += 1,
+                    found => {
+                        let (sign, verb) = match found {
+                            Some(_) => (Sign::Change, Verb::Change),
+                            None => (Sign::Make, Verb::Add),
+                        };
+                        let op = self.class_op(verb, class);
+                        self.step(sign, Item::Class(class.clone()), vec![Op::Class(op)]);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn class_op(&self, verb: Verb, class: &ClassDump) -> ClassOp {
+        ClassOp {
+            verb,
+            dev: class.dev.clone(),
+            parent: match class.parent {
+                // What stands on the qdisc itself tells the root.
+                Handle::ROOT => self.same.live(class.classid.qdisc()),
+                parent => self.same.live(parent),
+            },
+            classid: self.same.live(class.classid),
+            kind: Some(class.kind.name().to_owned()),
+            params: Some(class.params.clone()),
+            estimator: self.makers.class_estimator(class.classid),
+        }
+    }
+
+    /// The wanted qdiscs with classes that are made, each behind the one it hangs on.
+    fn inner_first(&self) -> Vec<Handle> {
+        let majors: BTreeSet<u16> =
+            self.wanted.classes.iter().filter(|class| is_made(class)).map(|class| class.classid.major()).collect();
+        let mut order: Vec<(usize, Handle)> = majors
+            .into_iter()
+            .map(|major| Handle::new(major, 0))
+            .map(|handle| (depth(self.wanted, handle), handle))
+            .collect();
+        order.sort();
+        order.into_iter().map(|(_, handle)| handle).collect()
+    }
+
+    /// Qdiscs that hang on classes, those above first.
+    fn leaves(&mut self) -> Result<(), Incomplete> {
+        let done: BTreeSet<Handle> = self.inner_first().into_iter().collect();
+        let mut all: Vec<(usize, &QdiscDump)> = self
+            .wanted
+            .qdiscs
+            .iter()
+            .filter(|qdisc| below(qdisc) && !done.contains(&qdisc.handle))
+            .map(|qdisc| (depth(self.wanted, qdisc.handle), qdisc))
+            .collect();
+        all.sort_by_key(|(depth, _)| *depth);
+        all.into_iter().try_for_each(|(_, qdisc)| self.leaf(qdisc))
+    }
+
+    /// A qdisc at its class.
+    fn leaf(&mut self, wanted: &'p QdiscDump) -> Result<(), Incomplete> {
+        let parent = self.same.live(wanted.parent);
+        let stands = self.same.wanted(parent).is_some();
+        let live = self.live.qdiscs.iter().find(|live| stands && live.parent == parent && is_asked_for(live));
+        match live {
+            Some(live) if self.stays(live, wanted) => self.keep_or_change(live, wanted),
+            Some(live) => {
+                self.remove_qdisc(live);
+                self.make_qdisc(wanted)
+            }
+            None => self.make_qdisc(wanted),
+        }
+    }
+
+    /// What stands there and is not wanted, those below first. Filters that led there are gone already.
+    fn removals(&mut self) {
+        let wanted_places: BTreeSet<Handle> =
+            self.wanted.qdiscs.iter().filter(|qdisc| is_asked_for(qdisc)).map(|qdisc| qdisc.parent).collect();
+        let wanted_classes: BTreeSet<Handle> = self.wanted.classes.iter().map(|class| class.classid).collect();
+        let gone = |class: &ClassDump| {
+            is_made(class) && self.same.wanted(class.classid).is_some_and(|id| !wanted_classes.contains(&id))
+        };
+        let mut classes: Vec<(usize, &ClassDump)> = self
+            .live
+            .classes
+            .iter()
+            .filter(|class| gone(class))
+            .map(|class| (steps_up(self.live, class), class))
+            .collect();
+        classes.sort_by_key(|(depth, class)| (std::cmp::Reverse(*depth), class.classid));
+        let with_class: BTreeSet<Handle> = classes.iter().map(|(_, class)| class.classid).collect();
+        let leaves: Vec<&QdiscDump> = self
+            .live
+            .qdiscs
+            .iter()
+            .filter(|qdisc| below(qdisc) && !with_class.contains(&qdisc.parent))
+            .filter(|qdisc| self.same.wanted(qdisc.parent).is_some_and(|place| !wanted_places.contains(&place)))
+            .collect();
+        for qdisc in leaves {
+            self.remove_qdisc(qdisc);
+        }
+        for (_, class) in classes {
+            let op = ClassOp {
+                verb: Verb::Delete,
+                dev: class.dev.clone(),
+                parent: Handle::NONE,
+                classid: class.classid,
+                kind: None,
+                params: None,
+                estimator: None,
+            };
+            self.step(Sign::Remove, Item::Class(class.clone()), vec![Op::Class(op)]);
+        }
+    }
+}
+
+/// Does it hang on a class, and did somebody ask for it?
+fn below(qdisc: &QdiscDump) -> bool {
+    is_asked_for(qdisc) && !matches!(qdisc.parent, Handle::ROOT | Handle::INGRESS)
+}
+
+/// How many qdiscs stand above one; what is not a tree ends.
+fn depth(stand: &Stand, handle: Handle) -> usize {
+    let mut at = handle;
+    for depth in 0..stand.qdiscs.len() {
+        match stand.qdiscs.iter().find(|qdisc| qdisc.handle == at) {
+            Some(qdisc) if below(qdisc) => at = qdisc.parent.qdisc(),
+            _ => return depth,
+        }
+    }
+    stand.qdiscs.len()
+}
+
+/// How many classes stand above one.
+fn steps_up(stand: &Stand, class: &ClassDump) -> usize {
+    let parents: BTreeMap<Handle, Handle> = stand.classes.iter().map(|class| (class.classid, class.parent)).collect();
+    std::iter::successors(Some(class.parent), |parent| parents.get(parent).copied()).take(parents.len()).count()
+}
+
+/// The wanted classes of a qdisc, those above first.
+fn ordered(stand: &Stand, qdisc: Handle) -> Vec<&ClassDump> {
+    let of = stand.classes.iter().filter(|class| is_made(class) && class.classid.qdisc() == qdisc);
+    let parents: BTreeMap<Handle, Handle> = stand.classes.iter().map(|class| (class.classid, class.parent)).collect();
+    let up = |class: &ClassDump| {
+        std::iter::successors(Some(class.parent), |parent| parents.get(parent).copied()).take(parents.len()).count()
+    };
+    let mut all: Vec<(usize, &ClassDump)> = of.map(|class| (up(class), class)).collect();
+    // Those alike keep the order in which they are told.
+    all.sort_by_key(|(depth, _)| *depth);
+    all.into_iter().map(|(_, class)| class).collect()
+}
+
+/// Can a class get other values where it stands?
+fn can_change(live: &ClassParams, wanted: &ClassParams) -> bool {
+    match (live, wanted) {
+        // A curve that is not said stays.
+        (ClassParams::Hfsc(live), ClassParams::Hfsc(wanted)) => {
+            [(live.rt, wanted.rt), (live.ls, wanted.ls), (live.ul, wanted.ul)]
+                .iter()
+                .all(|(live, wanted)| live.is_none() || wanted.is_some())
+        }
+        _ => std::mem::discriminant(live) == std::mem::discriminant(wanted),
+    }
+}

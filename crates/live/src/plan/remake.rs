@@ -1,0 +1,175 @@
+//! Operations that make what a dump tells.
+
+use super::is_automatic;
+use std::collections::BTreeMap;
+use std::fmt;
+use tidegate_packet::Handle;
+use tidegate_policy::dump::QdiscDump;
+use tidegate_policy::{Estimator, Kind, Op, QdiscOp, QdiscParams, Verb};
+
+/// A qdisc that cannot be made of what its dump tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Incomplete {
+    /// On which device.
+    pub dev: String,
+    /// Its kind,
+    pub kind: &'static str,
+    /// its handle,
+    pub handle: Handle,
+    /// and what is not told.
+    pub missing: &'static str,
+}
+
+impl Incomplete {
+    pub(super) fn of(qdisc: &QdiscDump) -> Incomplete {
+        let missing = missing(qdisc).unwrap_or("how it was changed");
+        Incomplete { dev: qdisc.dev.clone(), kind: qdisc.kind.name(), handle: qdisc.handle, missing }
+    }
+}
+
+impl fmt::Display for Incomplete {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Incomplete { dev, kind, handle, missing } = self;
+        write!(f, "the qdisc {kind} {handle} of {dev} cannot be made again: the kernel does not tell {missing}")
+    }
+}
+
+impl std::error::Error for Incomplete {}
+
+/// What a dump of this qdisc does not tell and a command needs.
+fn missing(qdisc: &QdiscDump) -> Option<&'static str> {
+    if qdisc.stab.as_ref().is_some_and(|table| table.data.is_empty() && table.tsize > 0) {
+        return Some("the entries of its size table");
+    }
+    match &qdisc.params {
+        QdiscParams::Red(params) | QdiscParams::Choke(params) if params.idle.is_none() => {
+            Some("how its average falls while it is idle")
+        }
+        QdiscParams::Gred(_) => Some("how its averages fall while it is idle"),
+        QdiscParams::Netem(params) if params.jitter_ns != 0 && params.distribution.is_none() => {
+            Some("the distribution of its delays")
+        }
+        _ => None,
+    }
+}
+
+/// The operations that qdiscs and classes came of, by what they are about.
+#[derive(Debug, Default)]
+pub(super) struct Makers<'l> {
+    by_handle: BTreeMap<Handle, Vec<&'l QdiscOp>>,
+    by_place: BTreeMap<Handle, Vec<&'l QdiscOp>>,
+    class_estimators: BTreeMap<Handle, Estimator>,
+}
+
+impl<'l> Makers<'l> {
+    /// Of one device's operations.
+    pub(super) fn new(log: &'l [Op]) -> Makers<'l> {
+        let mut makers = Makers::default();
+        for op in log {
+            match op {
+                Op::Qdisc(op) => makers.note(op),
+                Op::Class(op) => {
+                    if let Some(estimator) = op.estimator {
+                        makers.class_estimators.insert(op.classid, estimator);
+                    }
+                }
+                _ => {}
+            }
+        }
+        makers
+    }
+
+    fn note(&mut self, op: &'l QdiscOp) {
+        let lists = [self.by_handle.get_mut(&op.handle), self.by_place.get_mut(&op.parent)];
+        if op.verb == Verb::Delete {
+            lists.into_iter().flatten().for_each(Vec::clear);
+        } else if op.handle.is_none() {
+            self.by_place.entry(op.parent).or_default().push(op);
+        } else {
+            self.by_handle.entry(op.handle).or_default().push(op);
+        }
+    }
+
+    /// The operations that gave a qdisc its values, the one that made it first.
+    fn of(&self, qdisc: &QdiscDump) -> &[&'l QdiscOp] {
+        let all = self.by_handle.get(&qdisc.handle).filter(|ops| !ops.is_empty());
+        let all = all.or_else(|| self.by_place.get(&qdisc.parent)).map(Vec::as_slice).unwrap_or_default();
+        let name = Some(qdisc.kind.name());
+        let from = all.iter().rposition(|op| op.verb == Verb::Add && op.kind.as_deref() == name).unwrap_or(0);
+        let of_kind = all.get(from..).unwrap_or_default();
+        if of_kind.iter().any(|op| op.kind.as_deref().is_some_and(|kind| Some(kind) != name)) { &[] } else { of_kind }
+    }
+
+    pub(super) fn class_estimator(&self, class: Handle) -> Option<Estimator> {
+        self.class_estimators.get(&class).copied()
+    }
+
+    /// The operations that make a qdisc.
+    pub(super) fn make(&self, wanted: &QdiscDump, parent: Handle) -> Result<Vec<Op>, Incomplete> {
+        let known = self.of(wanted);
+        if missing(wanted).is_none() {
+            let estimator = known.iter().rev().find_map(|op| op.estimator);
+            return Ok(vec![Op::Qdisc(QdiscOp { estimator, ..made(wanted, parent) })]);
+        }
+        if known.is_empty() {
+            return Err(Incomplete::of(wanted));
+        }
+        let verbs = std::iter::once(Verb::Add).chain(std::iter::repeat(Verb::Change));
+        let again = known
+            .iter()
+            .zip(verbs)
+            .map(|(op, verb)| Op::Qdisc(QdiscOp { verb, parent, handle: handle(wanted), ..(*op).clone() }));
+        Ok(again.collect())
+    }
+
+    /// The operations that give a qdisc other values where it stands; `None`: it must be made anew.
+    pub(super) fn change(&self, live: &QdiscDump, wanted: &QdiscDump) -> Option<Vec<Op>> {
+        let change = |op: QdiscOp| QdiscOp { verb: Verb::Change, parent: live.parent, handle: live.handle, ..op };
+        match live.kind {
+            Kind::Pfifo | Kind::Bfifo | Kind::PfifoHeadDrop | Kind::Skbprio | Kind::Prio | Kind::Tbf | Kind::Codel => {}
+            Kind::Pie | Kind::FqPie | Kind::Fq | Kind::Hhf | Kind::Cake | Kind::Hfsc => {}
+            Kind::FqCodel => {
+                // Queues cannot be added to it.
+                let flows = |params: &QdiscParams| match params {
+                    QdiscParams::FqCodel(params) => params.flows,
+                    _ => None,
+                };
+                if flows(&live.params) != flows(&wanted.params) {
+                    return None;
+                }
+                return Some(vec![Op::Qdisc(change(without_flows(made(wanted, live.parent))))]);
+            }
+            // All their values are in one command, if it is known.
+            Kind::Red | Kind::Choke | Kind::Sfb | Kind::Netem => {
+                let [op] = self.of(wanted) else { return None };
+                return Some(vec![Op::Qdisc(change((*op).clone()))]);
+            }
+            _ => return None,
+        }
+        Some(vec![Op::Qdisc(change(made(wanted, live.parent)))])
+    }
+}
+
+fn handle(wanted: &QdiscDump) -> Handle {
+    if is_automatic(wanted.handle) { Handle::NONE } else { wanted.handle }
+}
+
+fn made(wanted: &QdiscDump, parent: Handle) -> QdiscOp {
+    QdiscOp {
+        verb: Verb::Add,
+        dev: wanted.dev.clone(),
+        parent,
+        handle: wanted.handle,
+        kind: Some(wanted.kind.name().to_owned()),
+        params: Some(wanted.params.clone()),
+        stab: wanted.stab.clone(),
+        estimator: None,
+    }
+}
+
+fn without_flows(mut op: QdiscOp) -> QdiscOp {
+    if let Some(QdiscParams::FqCodel(params)) = &mut op.params {
+        params.flows = None;
+    }
+    op
+}
