@@ -13,8 +13,8 @@ use tidegate_report::watch::Snapshot;
 
 /// Somebody who tells snapshots.
 pub(super) enum Source {
-    /// The daemon that is found by this device.
-    Daemon(String, Client),
+    /// A daemon.
+    Daemon(Client),
     /// The kernel, of these devices.
     Kernel(Box<Kernel>, Vec<String>, Instant),
 }
@@ -26,14 +26,14 @@ impl Source {
     /// Whoever is asked is gone, or says what is no snapshot.
     pub(super) fn snapshot(&mut self) -> anyhow::Result<Snapshot> {
         let told = match self {
-            Source::Daemon(_, client) => client.ask(&json!({"ask": "snapshot"}))?,
+            Source::Daemon(client) => client.ask(&json!({"ask": "snapshot"}))?,
             Source::Kernel(kernel, devices, began) => of_kernel(kernel, devices, *began)?,
         };
         Ok(Snapshot::read(&told.to_string())?)
     }
 }
 
-/// Whoever shapes these devices; nothing named: all that are shaped. `also_kernel` leaves out who has nothing to say otherwise.
+/// Whoever shapes these devices; nothing named: all that are shaped.
 ///
 /// # Errors
 /// A device is not there, or not shaped.
@@ -52,7 +52,7 @@ pub(super) fn sources(devices: &[String]) -> anyhow::Result<Vec<Source>> {
         let places = status["places"].as_array().into_iter().flatten().filter_map(|place| place["device"].as_str());
         taken.extend(places.map(str::to_owned));
         taken.insert(dev.clone());
-        found.push(Source::Daemon(dev, client));
+        found.push(Source::Daemon(client));
     }
     let mut kernel = Kernel::open().context("the kernel cannot be asked (netlink)")?;
     let rest: Vec<String> = if named { devices.to_vec() } else { links() };
