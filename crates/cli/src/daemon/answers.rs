@@ -6,13 +6,14 @@ use super::marks::Marks;
 use crate::faces::Machine;
 use serde_json::{Value, json};
 use std::io;
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tidegate_gateway::{DeviceSpec, Gateway, World};
 use tidegate_lang::Env;
 use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat, TcCommand};
 use tidegate_live::daemon::control::{Answers, Tell};
 use tidegate_live::daemon::{Desk, Gone, Running};
+use tidegate_live::door::Spot;
 use tidegate_live::engine::{Captured, ClassSeen, Counts, Fate, link_rate};
 use tidegate_os::process;
 use tidegate_os::service::Peer;
@@ -30,6 +31,8 @@ pub(super) struct Counter {
     pub(super) desk: Desk,
     /// What runs.
     pub(super) wanted: Mutex<Wanted>,
+    /// Where the door stands, or is to stand.
+    pub(super) places: Arc<Mutex<Vec<Spot>>>,
     /// The kernel's part of it.
     pub(super) marks: Marks,
     /// How it was asked for.

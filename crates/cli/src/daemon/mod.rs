@@ -34,7 +34,7 @@ use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tidegate_live::daemon::{self, Clock, Desk, control};
 use tidegate_live::door::Spot;
@@ -80,16 +80,21 @@ fn run(options: &Options) -> anyhow::Result<()> {
     }
     let (desk, errands) = Desk::new()?;
     ends_when_asked(desk.clone())?;
-    let counter =
-        Counter { desk: desk.clone(), wanted: Mutex::new(wanted.clone()), marks, options: Mutex::new(options.clone()) };
+    let places = Arc::new(Mutex::new(wanted.spots.clone()));
+    let counter = Counter {
+        desk: desk.clone(),
+        wanted: Mutex::new(wanted.clone()),
+        places: places.clone(),
+        marks,
+        options: Mutex::new(options.clone()),
+    };
     let sockets = Sockets::open(&room, &wanted)?;
     if options.realtime {
         Turn::usual().before_others(PRIORITY).context("--realtime needs CAP_SYS_NICE")?;
     }
     // What the door is opened by may be needed again; nothing else is.
     service::keep_only_network(options.realtime).context("privileges cannot be given up")?;
-    let counter = Arc::new(counter);
-    control::serve(sockets.listener()?, counter.clone())?;
+    control::serve(sockets.listener()?, Arc::new(counter))?;
     let split = split(&wanted)?;
     let clock = Clock::new(START);
     told(&mut engine, &wanted)?;
@@ -98,7 +103,7 @@ fn run(options: &Options) -> anyhow::Result<()> {
         let _ = service::notify("READY=1\nSTATUS=packets pass through tidegate");
     };
     let mut open = || {
-        let spots = counter.wanted.lock().map(|wanted| wanted.spots.clone()).unwrap_or_default();
+        let spots = places.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut door = options.door.open(&spots)?;
         if split {
             // A door that cannot takes them whole.
@@ -107,12 +112,12 @@ fn run(options: &Options) -> anyhow::Result<()> {
         Ok(door)
     };
     daemon::run(&mut engine, clock, &mut open, &errands, &mut opened)
-        .with_context(|| format!("no door at {}", places(&wanted.spots)))?;
+        .with_context(|| format!("no door at {}", names(&wanted.spots)))?;
     let _ = service::notify("STOPPING=1");
     Ok(())
 }
 
-fn places(spots: &[Spot]) -> String {
+fn names(spots: &[Spot]) -> String {
     let names: Vec<&str> = spots.iter().map(|spot| spot.dev.as_str()).collect();
     names.join(", ")
 }

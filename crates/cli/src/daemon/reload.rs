@@ -7,6 +7,7 @@ use crate::faces::Machine;
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::sync::PoisonError;
 use tidegate_gateway::World;
 use tidegate_live::daemon::Gone;
 use tidegate_live::plan::{Plan, Stand, plan};
@@ -55,6 +56,7 @@ pub(super) fn reload(counter: &Counter, wanted: &Wanted) -> anyhow::Result<Value
     let forth: Vec<Op> = made.into_iter().chain(ways.iter().flat_map(|way| way.plan.ops().cloned())).collect();
     let back: Vec<Op> = ways.iter().rev().flat_map(|way| way.undo.ops().cloned()).collect();
     let moved = (wanted.spots != current.spots).then(|| wanted.spots.clone());
+    let places = counter.places.clone();
     let told = counter.desk.ask(move |running| {
         let told = running.apply(&forth)?;
         if let Err((at, error)) = told {
@@ -62,7 +64,9 @@ pub(super) fn reload(counter: &Counter, wanted: &Wanted) -> anyhow::Result<Value
             return Ok(Err((format!("{error}: {:?}", forth[at]), undone.is_ok())));
         }
         if let Some(spots) = moved {
-            running.settle_in(&spots);
+            // The door is opened there, once this errand is done.
+            places.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&spots);
+            running.settle_in(spots);
         }
         std::io::Result::Ok(Ok(()))
     });

@@ -30,6 +30,8 @@ use tidegate_policy::{LinkOp, Op, TcError};
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Errands done before packets have their turn again.
 const ERRANDS: usize = 16;
+/// Turns that a door gets before it is closed: what had come to it is taken in.
+const LAST_TURNS: usize = 1000;
 /// What is waited for, beside the door.
 const NEWS: u64 = 0;
 const ERRAND: u64 = 1;
@@ -109,8 +111,8 @@ pub struct State {
     pub openings: u64,
     /// Nothing more is to be done.
     ended: bool,
-    /// The door is to be opened anew.
-    reopens: bool,
+    /// The door is to be opened anew, at these places.
+    moves: Option<Vec<Spot>>,
 }
 
 impl Running<'_> {
@@ -148,10 +150,9 @@ impl Running<'_> {
         self.door.split(split)
     }
 
-    /// Packets come to these places from now on: what waits leaves at once, and the door is opened anew.
-    pub fn settle_in(&mut self, places: &[Spot]) {
-        self.engine.settle_in(places);
-        self.state.reopens = true;
+    /// Packets are to come to these places: another door is opened, what waits leaves at once, and the old one is closed.
+    pub fn settle_in(&mut self, places: Vec<Spot>) {
+        self.state.moves = Some(places);
     }
 
     /// The daemon ends: what waits leaves at once.
@@ -204,32 +205,56 @@ pub fn run(
         state.openings += 1;
         state.trouble = None;
         engine.number(news::links()?.into_iter().map(|link| (link.index, link.name)));
-        match serve(engine, &mut *door, clock, errands, &mut bulletin, &mut state, None) {
-            Ok(()) => {
+        let next = match serve(engine, &mut *door, clock, errands, &mut bulletin, &mut state, None) {
+            Ok(()) if state.ended => {
                 engine.empty(&mut *door)?;
-                if state.ended {
-                    return Ok(());
-                }
-                state.reopens = false;
+                return Ok(());
+            }
+            Ok(()) => {
+                // The new door is there before the old one goes: nothing passes by unseen.
+                let next = open();
+                leave(engine, &mut *door, clock);
+                next.ok()
             }
             Err(error) => {
                 state.trouble = Some(error.to_string());
-                engine.orphan();
-            }
-        }
-        drop(door);
-        door = loop {
-            match open() {
-                Ok(door) => break door,
-                Err(error) => state.trouble = Some(error.to_string()),
-            }
-            serve(engine, &mut Closed, clock, errands, &mut bulletin, &mut state, Some(PATIENCE))?;
-            state.reopens = false;
-            if state.ended {
-                return Ok(());
+                None
             }
         };
+        engine.orphan();
+        drop(door);
+        if let Some(places) = state.moves.take() {
+            engine.settle_in(&places);
+        }
+        door = match next {
+            Some(door) => door,
+            None => loop {
+                match open() {
+                    Ok(door) => break door,
+                    Err(error) => state.trouble = Some(error.to_string()),
+                }
+                serve(engine, &mut Closed, clock, errands, &mut bulletin, &mut state, Some(PATIENCE))?;
+                if state.ended {
+                    return Ok(());
+                }
+                if let Some(places) = state.moves.take() {
+                    engine.settle_in(&places);
+                }
+            },
+        };
     }
+}
+
+/// Lets go what came to a door that is closed next, and what waits.
+fn leave(engine: &mut Engine, door: &mut dyn Door, clock: Clock) {
+    for _ in 0..LAST_TURNS {
+        match engine.turn(door, clock.now()) {
+            Ok(true) => {}
+            Ok(false) | Err(_) => break,
+        }
+    }
+    // If it breaks now, what waits is lost with it.
+    let _ = engine.empty(door);
 }
 
 /// Serves a door until it breaks, or an errand ends it all or wants another; with `patience`, until news of links came or so long has passed.
@@ -254,7 +279,7 @@ fn serve(
         for errand in errands.to_do.try_iter().take(ERRANDS) {
             errand(&mut Running { engine, door, clock: &clock, state });
         }
-        if state.ended || state.reopens {
+        if state.ended || state.moves.is_some() {
             return Ok(());
         }
         if busy {
