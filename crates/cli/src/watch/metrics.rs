@@ -3,12 +3,12 @@
 use super::source::sources;
 use super::{failed, is_closed_pipe};
 use anyhow::Context;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tidegate_report::watch::{Snapshot, exposition};
 
 /// Who may ask at once.
@@ -95,9 +95,8 @@ fn serve(address: SocketAddr, devices: &[String]) -> anyhow::Result<()> {
 }
 
 fn answer(stream: &TcpStream, devices: &[String]) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let Some(line) = request(BufReader::new(stream))? else {
+    let Some(line) = request(BufReader::new(Patient { stream, until: Instant::now() + PATIENCE }))? else {
         return reply(stream, "400 Bad Request", "this is no request of HTTP/1\n");
     };
     let mut words = line.split_whitespace();
@@ -108,6 +107,23 @@ fn answer(stream: &TcpStream, devices: &[String]) -> io::Result<()> {
         },
         (Some("GET"), _) => reply(stream, "404 Not Found", "there is /metrics\n"),
         _ => reply(stream, "405 Method Not Allowed", "GET /metrics\n"),
+    }
+}
+
+/// A stream that is read until a moment: who says a letter now and then does not hold it for ever.
+struct Patient<'s> {
+    stream: &'s TcpStream,
+    until: Instant,
+}
+
+impl Read for Patient<'_> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.stream.set_read_timeout(Some(left))?;
+        self.stream.read(room)
     }
 }
 

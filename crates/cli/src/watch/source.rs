@@ -6,7 +6,7 @@ use crate::daemon::room::Room;
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tidegate_live::Kernel;
 use tidegate_live::engine::link_rate;
 use tidegate_report::watch::Snapshot;
@@ -103,5 +103,7 @@ fn of_kernel(kernel: &mut Kernel, devices: &[String], began: Instant) -> anyhow:
         told.push(device_told(dev, rate, &standing.qdiscs, &standing.classes));
     }
     let at_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    Ok(json!({"version": 1, "at_ns": at_ns, "backend": "kernel", "devices": told}))
+    let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let epoch_ns = u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX).saturating_sub(at_ns);
+    Ok(json!({"version": 1, "at_ns": at_ns, "epoch_ns": epoch_ns, "backend": "kernel", "devices": told}))
 }

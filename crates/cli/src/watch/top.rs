@@ -87,9 +87,10 @@ fn wait_until(due: Instant, keys: bool, stop: &AtomicBool) -> anyhow::Result<boo
         }
         let listened = [stdin.as_fd()];
         if poll::readable(if keys { &listened } else { &[] }, left)?.contains(&true) {
-            let mut key = [0];
+            let mut keys = [0; 64];
+            let pressed = io::Read::read(&mut stdin.lock(), &mut keys)?;
             // Whoever closes the terminal has seen enough too.
-            if io::Read::read(&mut stdin.lock(), &mut key)? == 0 || matches!(key, [b'q' | b'Q' | 3 | 27]) {
+            if pressed == 0 || keys[..pressed].iter().any(|key| matches!(key, b'q' | b'Q')) {
                 return Ok(false);
             }
         }
