@@ -25,3 +25,4 @@ pub mod sim;
 mod tables;
 pub mod trial;
 mod values;
+pub mod watch;

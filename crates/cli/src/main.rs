@@ -5,7 +5,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use std::io::Write;
 use std::process::ExitCode;
 use tidegate::{
-    capture, check, compare, daemon, expect, explain, graph, import, live, policy, replay, run, sim, trial,
+    capture, check, compare, daemon, expect, explain, graph, import, live, policy, replay, run, sim, trial, watch,
 };
 
 /// Try a traffic-control policy before you trust your link to it.
@@ -56,6 +56,14 @@ enum Command {
     Down(live::Which),
     /// Run a policy on real devices with tidegate's own disciplines, in the foreground.
     Daemon(Box<daemon::Options>),
+    /// Show classes at work: rates, waits, losses, marks, borrowing; live, or line by line.
+    Top(watch::top::Options),
+    /// Tell Prometheus what devices count whose policy is at work.
+    Metrics(watch::metrics::Options),
+    /// Ask a running daemon, or have it change, in tc's words.
+    Tc(watch::tc::Options),
+    /// Follow the packets of a class as they leave a running daemon: as pcapng for Wireshark, or in words.
+    Capture(watch::capture::Options),
     /// Print what a shell needs to complete tidegate's words: `source <(tidegate completions bash)`.
     Completions {
         /// The shell.
@@ -91,6 +99,10 @@ fn main() -> ExitCode {
         Command::Revert(options) => live::revert(&options),
         Command::Down(which) => live::down(&which),
         Command::Daemon(options) => daemon::command(&options),
+        Command::Top(options) => watch::top::command(&options),
+        Command::Metrics(options) => watch::metrics::command(&options),
+        Command::Tc(options) => watch::tc::command(&options),
+        Command::Capture(options) => watch::capture::command(&options),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "tidegate", &mut text);

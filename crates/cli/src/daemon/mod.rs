@@ -6,7 +6,7 @@
 //! apply, top, tc, capture ── Client ──▶ DEV.sock ──┘ answers.rs
 //! ```
 
-mod answers;
+pub(crate) mod answers;
 pub(crate) mod client;
 mod follow;
 pub(crate) mod machine;
