@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
 use tidegate_live::door::capture::Capture;
+use tidegate_live::door::queue::QueueDoor;
 use tidegate_live::door::{Door, Spot};
 
 /// What may be said.
@@ -61,18 +62,22 @@ impl Options {
 /// A door.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum DoorKind {
-    /// Whatever suits this kernel.
+    /// Whatever suits this kernel: capture, or else queue.
     #[default]
     Auto,
     /// Every packet of a device, whatever its protocol, by a program in tc's hook.
     Capture,
+    /// IP packets by netfilter's queues: marks and connections stay the kernel's.
+    Queue,
 }
 
 impl DoorKind {
     /// Its name.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            DoorKind::Auto | DoorKind::Capture => "capture",
+            DoorKind::Auto => "auto",
+            DoorKind::Capture => "capture",
+            DoorKind::Queue => "queue",
         }
     }
 
@@ -82,7 +87,12 @@ impl DoorKind {
     /// Its trouble.
     pub(crate) fn open(self, spots: &[Spot]) -> io::Result<Box<dyn Door>> {
         match self {
-            DoorKind::Auto | DoorKind::Capture => Ok(Box::new(Capture::open(spots)?)),
+            DoorKind::Capture => Ok(Box::new(Capture::open(spots)?)),
+            DoorKind::Queue => Ok(Box::new(QueueDoor::anywhere(spots)?)),
+            DoorKind::Auto => DoorKind::Capture.open(spots).or_else(|first| {
+                // If neither can be had, the trouble of the better one is told.
+                DoorKind::Queue.open(spots).map_err(|_| first)
+            }),
         }
     }
 }
