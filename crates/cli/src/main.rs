@@ -4,7 +4,9 @@
 use clap::{CommandFactory, Parser, Subcommand};
 use std::io::Write;
 use std::process::ExitCode;
-use tidegate::{capture, check, compare, daemon, expect, explain, graph, import, policy, replay, run, sim, trial};
+use tidegate::{
+    capture, check, compare, daemon, expect, explain, graph, import, live, policy, replay, run, sim, trial, watch,
+};
 
 /// Try a traffic-control policy before you trust your link to it.
 #[derive(Parser)]
@@ -42,8 +44,26 @@ enum Command {
     Run(run::Options),
     /// Do a recorded run of a real kernel again, packet by packet.
     Replay(Box<replay::Options>),
+    /// Put a policy onto this computer's devices: only what differs is changed, and all of it is undone if anything is refused.
+    Apply(Box<live::Apply>),
+    /// Tell what of ours stands on this computer's devices.
+    Status(live::Which),
+    /// Keep what was applied with --confirm, or over SSH.
+    Confirm(live::Which),
+    /// Bring back what stood before the last policy.
+    Revert(live::Revert),
+    /// Take away all that is ours, and bring back what stood before.
+    Down(live::Which),
     /// Run a policy on real devices with tidegate's own disciplines, in the foreground.
     Daemon(Box<daemon::Options>),
+    /// Show classes at work: rates, waits, losses, marks, borrowing; live, or line by line.
+    Top(watch::top::Options),
+    /// Tell Prometheus what devices count whose policy is at work.
+    Metrics(watch::metrics::Options),
+    /// Ask a running daemon, or have it change, in tc's words.
+    Tc(watch::tc::Options),
+    /// Follow the packets of a class as they leave a running daemon: as pcapng for Wireshark, or in words.
+    Capture(watch::capture::Options),
     /// Print what a shell needs to complete tidegate's words: `source <(tidegate completions bash)`.
     Completions {
         /// The shell.
@@ -73,7 +93,16 @@ fn main() -> ExitCode {
         Command::Run(options) => run::command(&options),
         Command::Replay(options) => replay::command(&options),
         Command::Policy(options) => policy::command(&options),
+        Command::Apply(options) => live::apply(&options),
+        Command::Status(which) => live::status(&which),
+        Command::Confirm(which) => live::confirm(&which),
+        Command::Revert(options) => live::revert(&options),
+        Command::Down(which) => live::down(&which),
         Command::Daemon(options) => daemon::command(&options),
+        Command::Top(options) => watch::top::command(&options),
+        Command::Metrics(options) => watch::metrics::command(&options),
+        Command::Tc(options) => watch::tc::command(&options),
+        Command::Capture(options) => watch::capture::command(&options),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "tidegate", &mut text);

@@ -62,6 +62,36 @@ pub struct Standing {
     pub unread: BTreeSet<String>,
 }
 
+/// What the kernel tells of a device, as it tells it: for [`Kernel::read`], now or later.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// The device's number.
+    pub number: u32,
+    /// Messages about its qdiscs,
+    pub qdiscs: Vec<Vec<u8>>,
+    /// its classes,
+    pub classes: Vec<Vec<u8>>,
+    /// and the filters of both.
+    pub filters: Vec<Vec<u8>>,
+}
+
+impl Told {
+    /// Where filters may hang.
+    fn places(&self, dev: &str) -> Result<Vec<Handle>, Unread> {
+        let (qdiscs, _) = decode::qdiscs(dev, self.number, &self.qdiscs)?;
+        let (classes, _) = decode::classes(dev, self.number, &self.classes)?;
+        let on_qdisc = |qdisc: &QdiscDump| match qdisc.kind {
+            // It has a list for each direction, and none of its own.
+            Kind::Clsact => vec![CLSACT_INGRESS, CLSACT_EGRESS],
+            _ => vec![qdisc.handle],
+        };
+        let on_classes = classes.iter().filter(|class| matches!(class.kind, Kind::Htb | Kind::Hfsc));
+        let on_classes = on_classes.map(|class| class.classid).filter(|class| class.minor() != 0);
+        let all = qdiscs.iter().flat_map(on_qdisc).chain(on_classes);
+        Ok(all.filter(|place| !place.is_none()).collect())
+    }
+}
+
 /// A door to the kernel of the network namespace it was opened in.
 #[derive(Debug)]
 pub struct Kernel {
@@ -207,33 +237,48 @@ impl Kernel {
         Ok(Standing { qdiscs, classes, unread })
     }
 
-    /// All that stands on a device, filters included, and the kinds of what cannot be read.
+    /// All that stands on a device, filters included, as the kernel tells it.
     ///
     /// # Errors
-    /// As for [`Kernel::standing`].
+    /// There is no such device, or what is told of it is not as it should be.
+    pub fn told(&mut self, dev: &str) -> Result<Told, Unread> {
+        let number = self.number(dev)?;
+        let qdiscs = self.dump(RTM_GETQDISC, number, Handle::NONE)?;
+        let classes = self.dump(RTM_GETTCLASS, number, Handle::NONE)?;
+        let mut told = Told { number, qdiscs, classes, filters: Vec::new() };
+        for place in told.places(dev)? {
+            // Kinds without filters say so.
+            told.filters.extend(self.dump(RTM_GETTFILTER, number, place).unwrap_or_default());
+        }
+        Ok(told)
+    }
+
+    /// The same, read; beside it the kinds of what cannot be.
+    ///
+    /// # Errors
+    /// As for [`Kernel::told`].
     pub fn stand(&mut self, dev: &str) -> Result<(Stand, BTreeSet<String>), Unread> {
-        let Standing { qdiscs, classes, mut unread } = self.standing(dev)?;
-        let on_qdisc = |qdisc: &QdiscDump| match qdisc.kind {
-            // It has a list for each direction, and none of its own.
-            Kind::Clsact => vec![CLSACT_INGRESS, CLSACT_EGRESS],
-            _ => vec![qdisc.handle],
-        };
-        let on_classes = classes.iter().filter(|class| matches!(class.kind, Kind::Htb | Kind::Hfsc));
-        let on_classes = on_classes.map(|class| class.classid).filter(|class| class.minor() != 0);
-        let places: Vec<Handle> = qdiscs.iter().flat_map(on_qdisc).chain(on_classes).collect();
+        let told = self.told(dev)?;
+        self.read(dev, &told)
+    }
+
+    /// Reads what was told of a device, lately or long ago.
+    ///
+    /// # Errors
+    /// It is not as it should be.
+    pub fn read(&self, dev: &str, told: &Told) -> Result<(Stand, BTreeSet<String>), Unread> {
+        let (qdiscs, mut unread) = decode::qdiscs(dev, told.number, &told.qdiscs)?;
+        let (classes, others) = decode::classes(dev, told.number, &told.classes)?;
+        unread.extend(others);
+        let names = |wanted: u32| self.links.name(wanted).ok();
         let mut filters = Vec::new();
-        for place in places.into_iter().filter(|place| !place.is_none()) {
-            match self.filters(dev, place) {
-                Ok(told) => filters.extend(told),
+        for octets in &told.filters {
+            match decode::filters(dev, std::slice::from_ref(octets), &names) {
+                Ok(one) => filters.extend(one),
                 Err(Unread::Kind(kind)) => drop(unread.insert(kind)),
-                // Kinds without filters say so.
-                Err(Unread::Broken(_)) => {}
                 Err(other) => return Err(other),
             }
         }
-        // What hangs elsewhere is told there.
-        filters.sort_by_key(|filter| (filter.parent, filter.chain, filter.pref));
-        filters.dedup_by(|a, b| (a.parent, a.chain, a.pref) == (b.parent, b.chain, b.pref) && a.entry == b.entry);
         Ok((Stand { qdiscs, classes, filters }, unread))
     }
 

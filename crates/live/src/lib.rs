@@ -16,5 +16,5 @@ mod kernel;
 mod netfilter;
 pub mod plan;
 
-pub use kernel::{Kernel, Standing, Trouble};
+pub use kernel::{Kernel, Standing, Told, Trouble};
 pub use netfilter::Netfilter;

@@ -36,6 +36,14 @@ impl Netfilter {
         self.talk.send_all(messages.iter().map(|message| (message.kind, message.flags, message.body.as_slice())))
     }
 
+    /// The same of messages that were kept: type, flags, and what follows the head of each, the batch's begin and end included.
+    ///
+    /// # Errors
+    /// As for [`Netfilter::carry_out`].
+    pub fn carry_out_raw(&mut self, messages: &[(u16, u16, Vec<u8>)]) -> io::Result<Result<(), (usize, Refused)>> {
+        self.talk.send_all(messages.iter().map(|(kind, flags, body)| (*kind, *flags, body.as_slice())))
+    }
+
     /// The tables of the family `inet`, each with its comment.
     ///
     /// # Errors

@@ -19,6 +19,7 @@ pub mod service;
 pub mod socket;
 pub mod talk;
 pub mod tap;
+pub mod terminal;
 pub mod tun;
 pub mod turn;
 pub mod wait;

@@ -140,6 +140,17 @@ fn prometheus_reads_it() {
     ] {
         assert!(text.contains(wanted), "{wanted} is not in\n{text}");
     }
+    let mut family = "";
+    for line in text.lines() {
+        match line.strip_prefix("# TYPE ") {
+            Some(told) => family = told.split(' ').next().unwrap_or_default(),
+            None if line.starts_with("# HELP ") => {}
+            None => {
+                let (name, value) = line.rsplit_once(' ').expect("a name and a value");
+                assert!(name.starts_with(family) && value.parse::<f64>().is_ok(), "{line} is none of {family}");
+            }
+        }
+    }
     let mut types: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
     let all = types.len();
     types.sort_unstable();

@@ -157,7 +157,7 @@ impl Counter {
         let class = match request["class"].as_str() {
             None => Handle::NONE,
             Some("root") => Handle::ROOT,
-            Some(text) => match tidegate_lang::units::parse_handle(text) {
+            Some(text) => match tidegate_lang::units::parse_classid(text) {
                 Some(handle) => handle,
                 None => return tell(&refusal(&format!("`{text}` is no class"), "say it as tc does: 1:10, or root")),
             },
@@ -300,22 +300,34 @@ fn look(running: &mut Running<'_>) -> (Counts, Time, Vec<Seen>) {
 
 impl Seen {
     fn told(&self) -> Value {
-        let flags = ShowFlags { json: true, stats: true, ..ShowFlags::FULL };
-        let on = |object| ShowWhat::on(object, &self.name);
-        let listed = |text: String| serde_json::from_str::<Value>(&text).unwrap_or_else(|_| json!([]));
         let class = |class: Handle| if class == Handle::ROOT { "root".to_owned() } else { class.to_string() };
         let seen = self.seen.iter().map(|(of, seen)| {
             let sojourn: Vec<_> = seen.sojourn.buckets().collect();
-            json!({"class": class(*of), "marked": seen.marked, "lost": seen.lost, "sojourn_ns": sojourn})
+            json!({
+                "class": class(*of),
+                "marked": seen.marked,
+                "lost": seen.lost,
+                "sojourn_ns": sojourn,
+                "sojourn_sum_ns": seen.sojourn.total(),
+            })
         });
-        json!({
-            "name": self.name,
-            "link_rate_bps": self.rate.map(Rate::as_bits),
-            "qdiscs": listed(tc::show_qdiscs(&self.qdiscs, &on(Object::Qdisc), &flags)),
-            "classes": listed(tc::show_classes(&self.classes, &on(Object::Class), &flags)),
-            "seen": seen.collect::<Vec<_>>(),
-        })
+        let mut told = device_told(&self.name, self.rate, &self.qdiscs, &self.classes);
+        told["seen"] = seen.collect();
+        told
     }
+}
+
+/// A device of a snapshot: what its disciplines let through, and tc's listings.
+pub(crate) fn device_told(name: &str, rate: Option<Rate>, qdiscs: &[QdiscDump], classes: &[ClassDump]) -> Value {
+    let flags = ShowFlags { json: true, stats: true, ..ShowFlags::FULL };
+    let on = |object| ShowWhat::on(object, name);
+    let listed = |text: String| serde_json::from_str::<Value>(&text).unwrap_or_else(|_| json!([]));
+    json!({
+        "name": name,
+        "link_rate_bps": rate.map(Rate::as_bits),
+        "qdiscs": listed(tc::show_qdiscs(qdiscs, &on(Object::Qdisc), &flags)),
+        "classes": listed(tc::show_classes(classes, &on(Object::Class), &flags)),
+    })
 }
 
 fn packet_told(packet: &Captured) -> Value {

@@ -52,14 +52,6 @@ impl Client {
             .with_context(|| format!("the daemon of `{}` is gone", self.dev))
     }
 
-    /// Waits however long it takes for each line from now on.
-    ///
-    /// # Errors
-    /// The socket is broken.
-    pub(crate) fn wait_for_ever(&self) -> anyhow::Result<()> {
-        Ok(self.stream.get_ref().set_read_timeout(None)?)
-    }
-
     /// The next line of an answer; `None`: it is over.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 //! A policy for machines inside a host ("the edge moves into the host") is written for one device; which device that is, is known only when the container
 //! or the virtual machine is started.
 
-use super::Options;
+use super::{Options, say};
 use anyhow::{Context, ensure};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -94,7 +94,7 @@ pub(super) fn follow(options: &Options, which: &Which) -> anyhow::Result<()> {
         running.retain(|name, child| goes_on(name, child, here.contains(name)));
         for name in here {
             if !running.contains_key(&name) {
-                eprintln!("tidegate daemon: {name} is here");
+                say(&format!("{name} is here"));
                 running.insert(name.clone(), one(options, &name)?);
             }
         }
@@ -122,13 +122,13 @@ fn goes_on(name: &str, child: &mut Child, here: bool) -> bool {
     match child.try_wait() {
         Ok(None) if here => true,
         Ok(None) => {
-            eprintln!("tidegate daemon: {name} is gone");
+            say(&format!("{name} is gone"));
             process::ask_to_end(child.id());
             let _ = child.wait();
             false
         }
         Ok(Some(ended)) => {
-            eprintln!("tidegate daemon: that of {name} ended ({ended})");
+            say(&format!("that of {name} ended ({ended})"));
             false
         }
         Err(_) => false,

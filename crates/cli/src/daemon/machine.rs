@@ -1,12 +1,13 @@
 //! What a policy is to an engine: the devices that are there, what the model machine is told, and where a door must stand.
 
 use anyhow::{Context, bail, ensure};
-use tidegate_gateway::{DeviceId, DeviceSpec, Gateway, World};
+use tidegate_gateway::{DeviceSpec, Gateway, World};
 use tidegate_live::door::{Direction, Spot};
 use tidegate_live::encode::nft::{self, Table};
+use tidegate_live::plan::Stand;
 use tidegate_os::news::{self, Link};
-use tidegate_packet::{Handle, Pool, Seeded, Time};
-use tidegate_policy::dump::{FilterEntry, QdiscDump};
+use tidegate_packet::{Pool, Seeded, Time};
+use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::{Act, Kind, LinkKind, LinkOp, Op};
 
 /// Where the engine's clock begins: what runs in jiffies must not begin before time does.
@@ -108,7 +109,7 @@ fn netfilter(rules: &[Op]) -> anyhow::Result<Vec<Table>> {
 }
 
 /// What the machine knows of a link.
-fn spec(link: &Link) -> DeviceSpec {
+pub(crate) fn spec(link: &Link) -> DeviceSpec {
     let of_kind = match link.kind.as_str() {
         "" if link.ethernet => LinkKind::Ethernet,
         "veth" => LinkKind::Veth { peer: String::new() },
@@ -130,10 +131,11 @@ fn spots(machine: &mut Gateway, devices: &[(Link, DeviceSpec)]) -> anyhow::Resul
     let (mut egress, mut ingress) = (Vec::new(), Vec::new());
     for (link, _) in devices {
         let Some(device) = machine.device(&link.name) else { continue };
-        let qdiscs = machine.qdiscs(START, device);
+        let stand = Stand::of(machine, START, &link.name);
+        let qdiscs = &stand.qdiscs;
         let hook = |dump: &&QdiscDump| matches!(dump.kind, Kind::Ingress | Kind::Clsact);
         let hooked = qdiscs.iter().find(hook).map(|dump| dump.kind);
-        refuse_tags(machine, device, &link.name, &qdiscs)?;
+        refuse_tags(&stand, &link.name)?;
         if machine.is_configured(device) && qdiscs.iter().any(|dump| !hook(&dump)) || hooked == Some(Kind::Clsact) {
             egress.push(Spot { dev: link.name.clone(), direction: Direction::Egress });
         }
@@ -145,21 +147,15 @@ fn spots(machine: &mut Gateway, devices: &[(Link, DeviceSpec)]) -> anyhow::Resul
 }
 
 /// A door gives frames back as long as they came: tags are the kernel's business.
-fn refuse_tags(machine: &mut Gateway, device: DeviceId, name: &str, qdiscs: &[QdiscDump]) -> anyhow::Result<()> {
-    let classes = machine.classes(START, device).into_iter().map(|dump| dump.classid);
-    let parents: Vec<Handle> =
-        qdiscs.iter().map(|dump| dump.handle).chain(classes).filter(|handle| !handle.is_none()).collect();
-    for parent in parents {
-        let filters = machine.own_filters(START, device, parent).unwrap_or_default();
-        let tags = filters.iter().any(|dump| match &dump.entry {
-            FilterEntry::Filter { actions, .. } => {
-                actions.iter().any(|action| matches!(action.action.act, Act::Vlan(_)))
-            }
-            _ => false,
-        });
-        ensure!(
-            !tags,
-            "a filter at {parent} of {name} pushes or pops VLAN tags, which is the kernel's back end's only: use --backend kernel, or a VLAN device"
+fn refuse_tags(stand: &Stand, name: &str) -> anyhow::Result<()> {
+    let tags = |dump: &FilterDump| match &dump.entry {
+        FilterEntry::Filter { actions, .. } => actions.iter().any(|action| matches!(action.action.act, Act::Vlan(_))),
+        _ => false,
+    };
+    if let Some(dump) = stand.filters.iter().find(|dump| tags(dump)) {
+        bail!(
+            "a filter at {} of {name} pushes or pops VLAN tags, which only the kernel's back end does: use --backend kernel, or a VLAN device",
+            dump.parent
         );
     }
     Ok(())

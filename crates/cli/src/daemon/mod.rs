@@ -6,10 +6,10 @@
 //! apply, top, tc, capture ── Client ──▶ DEV.sock ──┘ answers.rs
 //! ```
 
-mod answers;
+pub(crate) mod answers;
 pub(crate) mod client;
 mod follow;
-mod machine;
+pub(crate) mod machine;
 mod marks;
 mod options;
 mod reload;
@@ -30,7 +30,7 @@ use machine::{START, Wanted};
 use marks::Marks;
 use room::Room;
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::process::ExitCode;
@@ -61,10 +61,15 @@ pub fn command(options: &Options) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("tidegate daemon: {error:#}");
+            say(&format!("{error:#}"));
             FAILED.into()
         }
     }
+}
+
+/// Says something to whoever reads our errors. If nobody can (the disk with the log is full), packets go on all the same.
+fn say(text: &str) {
+    let _ = writeln!(io::stderr(), "tidegate daemon: {text}");
 }
 
 /// Runs a policy until somebody ends it.
@@ -132,7 +137,7 @@ fn taken(options: &Options) -> anyhow::Result<Machine> {
     let how = ReadOptions { args: options.args.clone(), ..ReadOptions::default() };
     let taken = intake::read(&options.files, &how)?;
     for trouble in taken.troubles() {
-        eprintln!("{trouble}");
+        say(&trouble.to_string());
     }
     ensure!(taken.ended(), "the policy was not carried out to its end; nothing is run");
     Ok(taken.machine)

@@ -39,11 +39,13 @@ pub struct Met {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sojourn {
     counts: Vec<u64>,
+    /// All of them added up, in ns.
+    total: u64,
 }
 
 impl Default for Sojourn {
     fn default() -> Sojourn {
-        Sojourn { counts: vec![0; BUCKETS] }
+        Sojourn { counts: vec![0; BUCKETS], total: 0 }
     }
 }
 
@@ -51,6 +53,12 @@ impl Sojourn {
     /// Counts a time.
     pub fn note(&mut self, waited: Span) {
         self.counts[bucket(waited.0)] += 1;
+        self.total = self.total.saturating_add(waited.0);
+    }
+
+    /// All these times added up, in ns.
+    pub fn total(&self) -> u64 {
+        self.total
     }
 
     /// Those that anything is in: the longest time that counts for it, in ns, and how many packets waited so long.

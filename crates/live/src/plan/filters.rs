@@ -34,9 +34,17 @@ fn counts(filter: &FilterDump) -> bool {
 pub(super) fn plan(planner: &mut Planner<'_>) -> Result<(), Incomplete> {
     let live = lists(&planner.live.filters, |parent| planner.same.wanted(parent));
     let wanted = lists(&planner.wanted.filters, Some);
+    // Filters may lead to tables of any preference.
     for (place, wanted) in &wanted {
         let known = live.get(place).map(Vec::as_slice).unwrap_or_default();
-        list(planner, *place, known, wanted);
+        if without(known, wanted).is_none() || known.is_empty() {
+            remove_all(planner, *place, known);
+            wanted.iter().filter(is_table).for_each(|table| make(planner, table));
+        }
+    }
+    for (place, wanted) in &wanted {
+        let known = live.get(place).map(Vec::as_slice).unwrap_or_default();
+        list(planner, known, wanted);
     }
     for (place, gone) in live.iter().filter(|(place, _)| !wanted.contains_key(place)) {
         remove_all(planner, *place, gone);
@@ -45,11 +53,13 @@ pub(super) fn plan(planner: &mut Planner<'_>) -> Result<(), Incomplete> {
 }
 
 /// A list; `live` is empty where there is none.
-fn list(planner: &mut Planner<'_>, place: Place, live: &[&FilterDump], wanted: &[&FilterDump]) {
-    let Some((gone, kept)) = without(live, wanted) else {
-        remove_all(planner, place, live);
-        wanted.iter().for_each(|filter| make(planner, filter));
-        return;
+fn list(planner: &mut Planner<'_>, live: &[&FilterDump], wanted: &[&FilterDump]) {
+    let (gone, kept) = match without(live, wanted) {
+        Some(way) if !live.is_empty() => way,
+        _ => {
+            wanted.iter().filter(|filter| !is_table(filter)).for_each(|filter| make(planner, filter));
+            return;
+        }
     };
     planner.plan.kept += kept;
     // What comes does so before anything goes: nothing is let past meanwhile.
@@ -69,8 +79,7 @@ fn without<'f>(live: &[&'f FilterDump], wanted: &[&FilterDump]) -> Option<(Vec<&
             _ => gone.push(*filter),
         }
     }
-    let tables = |filter: &&FilterDump| matches!(filter.entry, FilterEntry::U32Table { .. });
-    let movable = live.iter().chain(wanted).all(|filter| !tables(filter));
+    let movable = live.iter().chain(wanted).all(|filter| !is_table(&filter));
     let same_kind = live
         .first()
         .zip(wanted.first())
@@ -78,6 +87,10 @@ fn without<'f>(live: &[&'f FilterDump], wanted: &[&FilterDump]) -> Option<(Vec<&
     // With tables of their own, filters lead to one another; and a list whose all members go is another list.
     (gone.is_empty() && kept == wanted.len() || movable && same_kind && (kept > 0 || live.is_empty()))
         .then_some((gone, kept))
+}
+
+fn is_table(filter: &&&FilterDump) -> bool {
+    matches!(filter.entry, FilterEntry::U32Table { .. })
 }
 
 fn alike(live: &FilterDump, wanted: &FilterDump) -> bool {
@@ -89,8 +102,7 @@ fn alike(live: &FilterDump, wanted: &FilterDump) -> bool {
             FilterEntry::Filter { handle, params, actions, .. },
             FilterEntry::Filter { handle: other, params: wanted, actions: acts, .. },
         ) => {
-            // Of fw the handle is the mark; others have numbers that the machine gives.
-            (live.kind != "fw" || handle == other)
+            (!has_own_handle(live.kind) || handle == other)
                 && settled::filter(params) == settled::filter(wanted)
                 && actions.len() == acts.len()
                 && actions.iter().zip(acts).all(|(a, b)| settled::action(&a.action) == settled::action(&b.action))
@@ -100,6 +112,11 @@ fn alike(live: &FilterDump, wanted: &FilterDump) -> bool {
         }
         _ => false,
     }
+}
+
+/// Of fw the handle is the mark, and flow is never given one; others have numbers that the machine gives.
+fn has_own_handle(kind: &str) -> bool {
+    matches!(kind, "fw" | "flow")
 }
 
 fn remove_all(planner: &mut Planner<'_>, (_, chain, pref): Place, live: &[&FilterDump]) {
@@ -143,7 +160,7 @@ fn make(planner: &mut Planner<'_>, filter: &FilterDump) {
         }
         FilterEntry::Filter { handle, params, actions, .. } => {
             let actions: Vec<Action> = actions.iter().map(|dump| Action { index: 0, ..dump.action.clone() }).collect();
-            let handle = if filter.kind == "fw" { *handle } else { 0 };
+            let handle = if has_own_handle(filter.kind) { *handle } else { 0 };
             FilterOp { handle, params: Some(said(params, &planner.same)), actions, ..op }
         }
     };

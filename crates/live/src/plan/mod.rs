@@ -93,11 +93,27 @@ impl Plan {
 /// # Errors
 /// Something wanted cannot be made of what its dump tells.
 pub fn plan(live: &Stand, wanted: &Stand, log: &[Op]) -> Result<Plan, Incomplete> {
+    for stand in [live, wanted] {
+        hidden(stand)?;
+    }
     let makers = Makers::new(log);
     let mut planner = Planner { live, wanted, makers: &makers, plan: Plan::default(), same: Same::default() };
     planner.trees()?;
     Ok(planner.plan)
 }
+
+/// Linux does not tell the classes of qdiscs that stand below one that drops early (red, sfb, choke, gred): those cannot be compared.
+fn hidden(stand: &Stand) -> Result<(), Incomplete> {
+    let classes: BTreeSet<Handle> = stand.classes.iter().map(|class| class.classid).collect();
+    let kinds: BTreeMap<u16, Kind> = stand.qdiscs.iter().map(|qdisc| (qdisc.handle.major(), qdisc.kind)).collect();
+    let made =
+        |parent: Handle| matches!(kinds.get(&parent.major()), Some(Kind::Htb | Kind::Hfsc | Kind::Drr | Kind::Qfq));
+    let lost = stand.qdiscs.iter().find(|qdisc| made(qdisc.parent) && !classes.contains(&qdisc.parent));
+    lost.map_or(Ok(()), |qdisc| Err(Incomplete { missing: HIDDEN, ..Incomplete::of(qdisc) }))
+}
+
+/// What is not told of a qdisc on such a class.
+pub const HIDDEN: &str = "the classes below a qdisc that drops early";
 
 /// Everything on a device as operations that make it where nothing stands.
 ///
@@ -131,8 +147,6 @@ impl Same {
     fn wanted(&self, live: Handle) -> Option<Handle> {
         match live {
             Handle::ROOT | Handle::INGRESS | Handle::NONE => Some(live),
-            // The hooks of clsact.
-            live if live.major() == 0xffff => Some(live),
             live => self.0.get(&live.major()).map(|major| Handle::new(*major, live.minor())),
         }
     }
@@ -157,8 +171,9 @@ impl<'p> Planner<'p> {
         for place in [Handle::ROOT, Handle::INGRESS] {
             self.root(place)?;
         }
-        self.classes()?;
-        self.leaves()?;
+        for place in [Handle::ROOT, Handle::INGRESS] {
+            self.below(place)?;
+        }
         filters::plan(self)?;
         self.removals();
         Ok(())
@@ -188,11 +203,25 @@ impl<'p> Planner<'p> {
         let handle = live.handle == wanted.handle || is_automatic(live.handle) && is_automatic(wanted.handle);
         let table = settled::size_table(live.stab.as_ref()) == settled::size_table(wanted.stab.as_ref());
         let alike = settled::qdisc(&live.params) == settled::qdisc(&wanted.params);
-        let classes = !matches!(live.parent, Handle::ROOT) || self.classes_can_stay(live, wanted);
+        let classes =
+            !matches!(live.parent, Handle::ROOT) || self.all_stay_in_place() && self.classes_can_stay(live, wanted);
         live.kind == wanted.kind && handle && table && classes && (alike || self.makers.change(live, wanted).is_some())
     }
 
-    /// A class cannot be moved, and a curve not be taken from it.
+    /// Does every qdisc with a handle that is wanted stand where it is wanted? One cannot be made while another has its handle.
+    fn all_stay_in_place(&self) -> bool {
+        let places = |stand: &'p Stand| {
+            stand
+                .qdiscs
+                .iter()
+                .filter(|qdisc| below(qdisc) && !is_automatic(qdisc.handle))
+                .map(|qdisc| (qdisc.handle, qdisc.parent))
+        };
+        let wanted: BTreeMap<Handle, Handle> = places(self.wanted).collect();
+        places(self.live).all(|(handle, parent)| wanted.get(&handle).is_none_or(|place| *place == parent))
+    }
+
+    /// A class cannot be moved, a curve not be taken from it, and what hangs on it makes it another: a queue, or classes.
     fn classes_can_stay(&self, live: &QdiscDump, wanted: &QdiscDump) -> bool {
         let mine = |class: &&&ClassDump| class.classid.major() == live.handle.major() && is_made(class);
         let known: BTreeMap<u16, &ClassDump> = self
@@ -207,6 +236,7 @@ impl<'p> Planner<'p> {
                 class.parent.minor() == other.parent.minor()
                     && (class.parent == Handle::ROOT) == (other.parent == Handle::ROOT)
                     && can_change(&class.params, &other.params)
+                    && is_inner(self.live, class.classid) == is_inner(self.wanted, other.classid)
             })
         })
     }
@@ -224,9 +254,19 @@ impl<'p> Planner<'p> {
 
     fn make_qdisc(&mut self, wanted: &QdiscDump) -> Result<(), Incomplete> {
         let parent = self.same.live(wanted.parent);
-        let ops = self.makers.make(wanted, parent)?;
+        let handle =
+            if is_automatic(wanted.handle) && !self.is_named(wanted.handle) { Handle::NONE } else { wanted.handle };
+        let ops = self.makers.make(wanted, parent, handle)?;
         self.step(Sign::Make, Item::Qdisc(wanted.clone()), ops);
         Ok(())
+    }
+
+    /// Does anything wanted stand on a qdisc of this handle?
+    fn is_named(&self, handle: Handle) -> bool {
+        let on_it = |other: Handle| other.major() == handle.major();
+        self.wanted.qdiscs.iter().any(|qdisc| is_asked_for(qdisc) && on_it(qdisc.parent))
+            || self.wanted.filters.iter().any(|filter| on_it(filter.parent))
+            || self.wanted.classes.iter().any(|class| is_made(class) && on_it(class.classid))
     }
 
     fn remove_qdisc(&mut self, live: &QdiscDump) {
@@ -243,33 +283,47 @@ impl<'p> Planner<'p> {
         self.step(Sign::Remove, Item::Qdisc(live.clone()), vec![Op::Qdisc(op)]);
     }
 
-    /// Classes, those above before those below; qdiscs between them (a qdisc with classes on a class) are made on the way.
-    fn classes(&mut self) -> Result<(), Incomplete> {
-        let live: BTreeMap<Handle, &ClassDump> =
+    /// What hangs on the qdisc at a place: its classes, those above before those below, then the qdiscs on them with what hangs on those.
+    fn below(&mut self, place: Handle) -> Result<(), Incomplete> {
+        let live: BTreeMap<Handle, &'p ClassDump> =
             self.live.classes.iter().filter(|class| is_made(class)).map(|class| (class.classid, class)).collect();
-        // A qdisc below a class comes before the classes of that qdisc.
-        let mut made: BTreeSet<Handle> = BTreeSet::new();
-        for major in self.inner_first() {
-            if let Some(qdisc) = self.wanted.qdiscs.iter().find(|qdisc| qdisc.handle == major && below(qdisc)) {
-                self.leaf(qdisc)?;
-                made.insert(qdisc.handle);
+        let mut waiting: Vec<&'p QdiscDump> =
+            self.wanted.qdiscs.iter().filter(|qdisc| qdisc.parent == place && is_asked_for(qdisc)).collect();
+        // Each is met once, however the dumps say that they hang together.
+        let mut met: BTreeSet<Handle> = BTreeSet::new();
+        while let Some(qdisc) = waiting.pop() {
+            if !met.insert(qdisc.handle) {
+                continue;
             }
-            for class in ordered(self.wanted, major) {
-                let known = self.same.live(class.classid);
-                match live.get(&known).filter(|_| self.same.wanted(known).is_some()) {
-                    Some(live) if settled::class(&live.params) == settled::class(&class.params) => self.plan.kept += 1,
-                    found => {
-                        let (sign, verb) = match found {
-                            Some(_) => (Sign::Change, Verb::Change),
-                            None => (Sign::Make, Verb::Add),
-                        };
-                        let op = self.class_op(verb, class);
-                        self.step(sign, Item::Class(class.clone()), vec![Op::Class(op)]);
-                    }
-                }
+            for class in ordered(self.wanted, qdisc.handle) {
+                self.class(class, &live);
             }
+            let on_it = |other: &&QdiscDump| below(other) && other.parent.major() == qdisc.handle.major();
+            let children: Vec<&'p QdiscDump> = self.wanted.qdiscs.iter().filter(on_it).collect();
+            for child in &children {
+                self.leaf(child)?;
+            }
+            waiting.extend(children);
         }
         Ok(())
+    }
+
+    fn class(&mut self, class: &ClassDump, live: &BTreeMap<Handle, &ClassDump>) {
+        let known = self.same.live(class.classid);
+        let found = live.get(&known).filter(|_| self.same.wanted(known).is_some());
+        // Of a class with others below it the kernel neither uses nor changes turn and rank.
+        let inner = is_inner(self.wanted, class.classid);
+        let same = |live: &&ClassDump| settled::class(&live.params, inner) == settled::class(&class.params, inner);
+        if found.is_some_and(same) {
+            self.plan.kept += 1;
+            return;
+        }
+        let (sign, verb) = match found {
+            Some(_) => (Sign::Change, Verb::Change),
+            None => (Sign::Make, Verb::Add),
+        };
+        let op = self.class_op(verb, class);
+        self.step(sign, Item::Class(class.clone()), vec![Op::Class(op)]);
     }
 
     fn class_op(&self, verb: Verb, class: &ClassDump) -> ClassOp {
@@ -286,33 +340,6 @@ impl<'p> Planner<'p> {
             params: Some(class.params.clone()),
             estimator: self.makers.class_estimator(class.classid),
         }
-    }
-
-    /// The wanted qdiscs with classes that are made, each behind the one it hangs on.
-    fn inner_first(&self) -> Vec<Handle> {
-        let majors: BTreeSet<u16> =
-            self.wanted.classes.iter().filter(|class| is_made(class)).map(|class| class.classid.major()).collect();
-        let mut order: Vec<(usize, Handle)> = majors
-            .into_iter()
-            .map(|major| Handle::new(major, 0))
-            .map(|handle| (depth(self.wanted, handle), handle))
-            .collect();
-        order.sort();
-        order.into_iter().map(|(_, handle)| handle).collect()
-    }
-
-    /// Qdiscs that hang on classes, those above first.
-    fn leaves(&mut self) -> Result<(), Incomplete> {
-        let done: BTreeSet<Handle> = self.inner_first().into_iter().collect();
-        let mut all: Vec<(usize, &QdiscDump)> = self
-            .wanted
-            .qdiscs
-            .iter()
-            .filter(|qdisc| below(qdisc) && !done.contains(&qdisc.handle))
-            .map(|qdisc| (depth(self.wanted, qdisc.handle), qdisc))
-            .collect();
-        all.sort_by_key(|(depth, _)| *depth);
-        all.into_iter().try_for_each(|(_, qdisc)| self.leaf(qdisc))
     }
 
     /// A qdisc at its class.
@@ -377,18 +404,6 @@ fn below(qdisc: &QdiscDump) -> bool {
     is_asked_for(qdisc) && !matches!(qdisc.parent, Handle::ROOT | Handle::INGRESS)
 }
 
-/// How many qdiscs stand above one; what is not a tree ends.
-fn depth(stand: &Stand, handle: Handle) -> usize {
-    let mut at = handle;
-    for depth in 0..stand.qdiscs.len() {
-        match stand.qdiscs.iter().find(|qdisc| qdisc.handle == at) {
-            Some(qdisc) if below(qdisc) => at = qdisc.parent.qdisc(),
-            _ => return depth,
-        }
-    }
-    stand.qdiscs.len()
-}
-
 /// How many classes stand above one.
 fn steps_up(stand: &Stand, class: &ClassDump) -> usize {
     let parents: BTreeMap<Handle, Handle> = stand.classes.iter().map(|class| (class.classid, class.parent)).collect();
@@ -406,6 +421,11 @@ fn ordered(stand: &Stand, qdisc: Handle) -> Vec<&ClassDump> {
     // Those alike keep the order in which they are told.
     all.sort_by_key(|(depth, _)| *depth);
     all.into_iter().map(|(_, class)| class).collect()
+}
+
+/// Are there classes below a class?
+fn is_inner(stand: &Stand, class: Handle) -> bool {
+    stand.classes.iter().any(|other| is_made(other) && other.parent == class)
 }
 
 /// Can a class get other values where it stands?

@@ -1,6 +1,5 @@
 //! Operations that make what a dump tells.
 
-use super::is_automatic;
 use std::collections::BTreeMap;
 use std::fmt;
 use tidegate_packet::Handle;
@@ -105,20 +104,18 @@ impl<'l> Makers<'l> {
     }
 
     /// The operations that make a qdisc.
-    pub(super) fn make(&self, wanted: &QdiscDump, parent: Handle) -> Result<Vec<Op>, Incomplete> {
+    pub(super) fn make(&self, wanted: &QdiscDump, parent: Handle, handle: Handle) -> Result<Vec<Op>, Incomplete> {
         let known = self.of(wanted);
         if missing(wanted).is_none() {
             let estimator = known.iter().rev().find_map(|op| op.estimator);
-            return Ok(vec![Op::Qdisc(QdiscOp { estimator, ..made(wanted, parent) })]);
+            return Ok(vec![Op::Qdisc(QdiscOp { estimator, handle, ..made(wanted, parent) })]);
         }
         if known.is_empty() {
             return Err(Incomplete::of(wanted));
         }
         let verbs = std::iter::once(Verb::Add).chain(std::iter::repeat(Verb::Change));
-        let again = known
-            .iter()
-            .zip(verbs)
-            .map(|(op, verb)| Op::Qdisc(QdiscOp { verb, parent, handle: handle(wanted), ..(*op).clone() }));
+        let again =
+            known.iter().zip(verbs).map(|(op, verb)| Op::Qdisc(QdiscOp { verb, parent, handle, ..(*op).clone() }));
         Ok(again.collect())
     }
 
@@ -126,7 +123,9 @@ impl<'l> Makers<'l> {
     pub(super) fn change(&self, live: &QdiscDump, wanted: &QdiscDump) -> Option<Vec<Op>> {
         let change = |op: QdiscOp| QdiscOp { verb: Verb::Change, parent: live.parent, handle: live.handle, ..op };
         match live.kind {
-            Kind::Pfifo | Kind::Bfifo | Kind::PfifoHeadDrop | Kind::Skbprio | Kind::Prio | Kind::Tbf | Kind::Codel => {}
+            Kind::Pfifo | Kind::Bfifo | Kind::PfifoHeadDrop | Kind::Skbprio | Kind::Tbf | Kind::Codel => {}
+            // A band that goes takes what hangs on it along.
+            Kind::Prio if bands(&live.params) == bands(&wanted.params) => {}
             Kind::Pie | Kind::FqPie | Kind::Fq | Kind::Hhf | Kind::Cake | Kind::Hfsc => {}
             Kind::FqCodel => {
                 // Queues cannot be added to it.
@@ -140,7 +139,7 @@ impl<'l> Makers<'l> {
                 return Some(vec![Op::Qdisc(change(without_flows(made(wanted, live.parent))))]);
             }
             // All their values are in one command, if it is known.
-            Kind::Red | Kind::Choke | Kind::Sfb | Kind::Netem => {
+            Kind::Red | Kind::Choke | Kind::Sfb => {
                 let [op] = self.of(wanted) else { return None };
                 return Some(vec![Op::Qdisc(change((*op).clone()))]);
             }
@@ -150,8 +149,34 @@ impl<'l> Makers<'l> {
     }
 }
 
-fn handle(wanted: &QdiscDump) -> Handle {
-    if is_automatic(wanted.handle) { Handle::NONE } else { wanted.handle }
+/// Packets that a sfq holds if nothing is said.
+const SFQ_LIMIT: u32 = 127;
+
+/// Microseconds that CoDel, which counts in steps of 1,024 ns, tells as so many again.
+fn codel_time(told: Option<u32>) -> Option<u32> {
+    let again = |us: u64| us * 1000 / 1024 * 1024 / 1000;
+    told.map(|told| (told..=told.saturating_add(2)).find(|us| again((*us).into()) == u64::from(told)).unwrap_or(told))
+}
+
+/// What must be said to have these values.
+fn said(params: &QdiscParams) -> QdiscParams {
+    let mut params = params.clone();
+    match &mut params {
+        QdiscParams::Codel(params) => {
+            for time in [&mut params.target_us, &mut params.interval_us, &mut params.ce_threshold_us] {
+                *time = codel_time(*time);
+            }
+        }
+        QdiscParams::FqCodel(params) => {
+            for time in [&mut params.target_us, &mut params.interval_us, &mut params.ce_threshold_us] {
+                *time = codel_time(*time);
+            }
+        }
+        // The limit of one that was not told any is not one that it could be told: fewer queues would come of it.
+        QdiscParams::Sfq(params) if params.limit == SFQ_LIMIT => params.limit = 0,
+        _ => {}
+    }
+    params
 }
 
 fn made(wanted: &QdiscDump, parent: Handle) -> QdiscOp {
@@ -161,9 +186,16 @@ fn made(wanted: &QdiscDump, parent: Handle) -> QdiscOp {
         parent,
         handle: wanted.handle,
         kind: Some(wanted.kind.name().to_owned()),
-        params: Some(wanted.params.clone()),
+        params: Some(said(&wanted.params)),
         stab: wanted.stab.clone(),
         estimator: None,
+    }
+}
+
+const fn bands(params: &QdiscParams) -> u32 {
+    match params {
+        QdiscParams::Prio(params) => params.bands,
+        _ => 0,
     }
 }
 

@@ -38,9 +38,13 @@ fn netem(params: &mut NetemParams) {
     }
 }
 
-/// Those of a class.
-pub(super) fn class(params: &ClassParams) -> ClassParams {
-    params.clone()
+/// Those of a class; `inner`: there are others below it.
+pub(super) fn class(params: &ClassParams, inner: bool) -> ClassParams {
+    let mut params = params.clone();
+    if let (ClassParams::Htb(params), true) = (&mut params, inner) {
+        (params.quantum, params.prio) = (0, 0);
+    }
+    params
 }
 
 /// A table of sizes without its entries, which nobody is told.

@@ -17,7 +17,7 @@ pub struct Course {
     pub backend: String,
     /// How packets come to those in user space.
     pub door: Option<String>,
-    /// When the later snapshot was taken, in ns.
+    /// When the later snapshot was taken, in ns since 1970.
     pub at_ns: u64,
     /// The time between the two, in ns.
     pub over_ns: u64,
@@ -82,7 +82,7 @@ pub fn courses(before: &Snapshot, now: &Snapshot) -> Vec<Course> {
         device: device.name.clone(),
         backend: now.backend.clone(),
         door: now.door.clone(),
-        at_ns: now.at_ns,
+        at_ns: now.at_ns.saturating_add(now.epoch_ns),
         over_ns,
         link_bps: device.link_bps,
         shaped_bps: shaped(device),

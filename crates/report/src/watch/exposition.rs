@@ -77,6 +77,10 @@ pub fn exposition<'s>(snapshots: impl IntoIterator<Item = &'s Snapshot>, netns: 
         }
         let first = snapshot.devices.first().map_or("", |device| device.name.as_str());
         for (fate, value) in &snapshot.counts {
+            if let Some(what) = fate.strip_suffix("_ns") {
+                of_time(&mut families, what, [("netns", netns), ("device", first)], *value);
+                continue;
+            }
             let labels = [("netns", netns), ("device", first), ("fate", fate.as_str())];
             families.counter("tidegate_engine_packets_total", "What became of packets at the door.", &labels, *value);
         }
@@ -86,6 +90,14 @@ pub fn exposition<'s>(snapshots: impl IntoIterator<Item = &'s Snapshot>, netns: 
         let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{samples}");
     }
     text
+}
+
+/// A time among what the engine counts: how late it was at most.
+fn of_time(families: &mut Families, what: &str, labels: [(&'static str, &str); 2], ns: u64) {
+    if what == "latest" {
+        let help = "The most that a packet left later than it was due.";
+        families.gauge("tidegate_engine_lateness_seconds", help, &labels, ns as f64 / 1e9);
+    }
 }
 
 fn of_device(families: &mut Families, device: &Device, netns: &str) {
@@ -98,7 +110,8 @@ fn of_device(families: &mut Families, device: &Device, netns: &str) {
     for class in &device.classes {
         of_class(families, device, class, netns);
     }
-    for seen in &device.seen {
+    // Those of no class had come before anybody looked.
+    for seen in device.seen.iter().filter(|seen| seen.class != "none") {
         of_waits(families, &device.name, seen, netns);
     }
     if let Some(rate) = shaped(device) {

@@ -60,10 +60,11 @@ pub fn screen(course: &Course, columns: usize) -> String {
 fn headline(course: &Course) -> String {
     let mut line = course.device.clone();
     match (course.shaped_bps, course.link_bps) {
-        (Some(shaped), Some(link)) => {
+        (Some(shaped), Some(link)) if shaped < link => {
             let _ = write!(line, "  {} of {}", rate(shaped), rate(link));
         }
-        (Some(one), None) | (None, Some(one)) => {
+        // Classes may be promised more than there is.
+        (_, Some(one)) | (Some(one), None) => {
             let _ = write!(line, "  {}", rate(one));
         }
         (None, None) => {}
@@ -136,5 +137,5 @@ fn whole_percent(share: f64) -> String {
 
 /// A time as short as it gets: `12.3ms`.
 fn short_span(ns: u64) -> String {
-    crate::numbers::span(ns).replace(' ', "")
+    if ns == 0 { "0".to_owned() } else { crate::numbers::span(ns).replace(' ', "") }
 }

@@ -9,8 +9,10 @@ const ORIGIN: &str = "a snapshot is what `{\"ask\": \"snapshot\"}` is answered w
 /// What devices have counted until a moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
-    /// The moment, in ns.
+    /// The moment, in ns of a clock that only goes forward.
     pub at_ns: u64,
+    /// What to add to that for ns since 1970; 0 where that is not told.
+    pub epoch_ns: u64,
     /// Whose disciplines these are: `user` or `kernel`.
     pub backend: String,
     /// How packets come to those in user space.
@@ -148,6 +150,7 @@ impl Snapshot {
             let counts = root.since("counts", |at| at.object().map(Some))?.into_iter().flatten();
             Ok(Snapshot {
                 at_ns: root.member("at_ns", At::u64)?,
+                epoch_ns: root.since("epoch_ns", At::u64)?,
                 backend: root.member("backend", At::string)?,
                 door: root.since("door", |at| at.maybe(At::string))?,
                 counts: counts.filter_map(|(name, value)| Some((name.clone(), value.as_u64()?))).collect(),

@@ -1,0 +1,77 @@
+//! What may be said to `tidegate apply`, `status`, `confirm`, `revert` and `down`.
+
+use clap::ValueEnum;
+use std::path::PathBuf;
+
+/// What `tidegate apply` is told.
+#[derive(clap::Args, Clone, Debug)]
+#[command(after_help = "\
+What stands is compared with what is wanted; only what differs is changed, and queues that need not change keep their packets. Whatever is refused on the way, all of it
+is undone. Exit codes: 0 it stands (or stood already); 1 nothing was changed, or all was undone; 2 the policy cannot be read, or wrong usage.
+
+Examples:
+  tidegate apply gateway.sh --dry-run        what would be done
+  tidegate apply gateway.sh --confirm 60     and undone after a minute, unless `tidegate confirm` comes")]
+pub struct Apply {
+    /// The files that hold the policy: a script, tc -batch, iptables-save, nft rules, a short policy, /etc/config/sqm.
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+    /// Arguments for a script.
+    #[arg(long = "arg", value_name = "WORD", allow_hyphen_values = true)]
+    pub args: Vec<String>,
+    /// Apply it to this device instead of the one that it names.
+    #[arg(long, value_name = "DEV")]
+    pub dev: Option<String>,
+    /// Whose disciplines: the kernel's, our own, or the kernel's wherever it has them.
+    #[arg(long, value_enum, default_value_t)]
+    pub backend: Backend,
+    /// Undo it after so many seconds, unless `tidegate confirm` comes first. Over SSH 60 is the default; 0: do not.
+    #[arg(long, value_name = "SECONDS")]
+    pub confirm: Option<u64>,
+    /// Say what would be done, and do nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Apply it although something could not be brought back, or what keeps the network alive would be lost.
+    #[arg(long)]
+    pub force: bool,
+    /// Print what was done as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Whose disciplines are to hold the packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Backend {
+    /// The kernel's, if it has all of them; else our own.
+    #[default]
+    Auto,
+    /// The kernel's.
+    Kernel,
+    /// Our own, in a process of ours.
+    User,
+}
+
+/// What `tidegate status`, `confirm` and `down` are told.
+#[derive(clap::Args, Clone, Debug)]
+#[command(after_help = "Exit codes: 0 done; 1 nothing of ours stands there, or it could not be done.")]
+pub struct Which {
+    /// The device (all that a policy of ours stands on, if none is named).
+    pub dev: Option<String>,
+    /// Print it as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What `tidegate revert` is told.
+#[derive(clap::Args, Clone, Debug)]
+#[command(after_help = "Exit codes: 0 done; 1 nothing of ours stands there, or it could not be brought back.")]
+pub struct Revert {
+    /// The device (the only one that a policy of ours stands on, if none is named).
+    pub dev: Option<String>,
+    /// Print it as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Wait so many seconds for a confirmation of what was applied under this name, and revert if none comes. `apply --confirm` starts such a one.
+    #[arg(long, hide = true, num_args = 2, value_names = ["SECONDS", "NAME"])]
+    pub unless_confirmed: Option<Vec<String>>,
+}

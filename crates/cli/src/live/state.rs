@@ -1,0 +1,169 @@
+//! What is kept of an applied policy: what it is, and what stood there before.
+//!
+//! It stands in `/run`, as do the kernel's queues: after a restart of the machine neither is there.
+
+use crate::daemon::room::Room;
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+use std::fs;
+use std::io;
+use std::path::Path;
+use tidegate_live::Told;
+
+/// A policy of ours, as it was applied.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct State(pub(super) Value);
+
+/// A message of netlink: its type, its flags, and what follows its head.
+pub(super) type Raw = (u16, u16, Vec<u8>);
+
+impl State {
+    /// What is kept for a device; `None`: nothing of ours stands there.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not ours.
+    pub(super) fn read(room: &Room, dev: &str) -> anyhow::Result<Option<State>> {
+        let path = room.state(dev);
+        let text = match fs::read_to_string(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            text => text.with_context(|| path.display().to_string())?,
+        };
+        let value: Value = serde_json::from_str(&text).with_context(|| {
+            format!("{} is not what tidegate wrote; remove it if nothing of ours stands", path.display())
+        })?;
+        Ok(Some(State(value)))
+    }
+
+    /// The one that a device is part of, whatever device it is kept under.
+    pub(super) fn of_device(room: &Room, dev: &str) -> anyhow::Result<Option<(String, State)>> {
+        for name in room.devices("json") {
+            if let Some(state) = State::read(room, &name)?
+                && (name == dev || state.devices().iter().any(|known| known == dev))
+            {
+                return Ok(Some((name, state)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// All of them, by the names they are kept under.
+    pub(super) fn all(room: &Room) -> anyhow::Result<Vec<(String, State)>> {
+        let mut all = Vec::new();
+        for name in room.devices("json") {
+            all.extend(State::read(room, &name)?.map(|state| (name, state)));
+        }
+        Ok(all)
+    }
+
+    /// Writes it, whole or not at all.
+    ///
+    /// # Errors
+    /// The disk is full, or we may not.
+    pub(super) fn write(&self, room: &Room, dev: &str) -> anyhow::Result<()> {
+        room.make().context("the directory for what is applied cannot be made (TIDEGATE_RUN names another)")?;
+        let path = room.state(dev);
+        let beside = path.with_extension("json.new");
+        let write = || -> io::Result<()> {
+            fs::write(&beside, format!("{:#}\n", self.0))?;
+            fs::File::open(&beside)?.sync_all()?;
+            fs::rename(&beside, &path)
+        };
+        write().with_context(|| format!("{}: what stands could not be noted, so nothing was changed", path.display()))
+    }
+
+    /// Forgets it.
+    pub(super) fn forget(room: &Room, dev: &str) -> anyhow::Result<()> {
+        remove(&room.state(dev))
+    }
+
+    /// The devices that the policy stands on.
+    pub(super) fn devices(&self) -> Vec<String> {
+        strings(&self.0["devices"])
+    }
+
+    /// `kernel` or `user`.
+    pub(super) fn backend(&self) -> &str {
+        self.0["backend"].as_str().unwrap_or("kernel")
+    }
+
+    /// Under which name it waits to be confirmed.
+    pub(super) fn awaited(&self) -> Option<&str> {
+        self.0["confirm"]["name"].as_str()
+    }
+}
+
+fn remove(path: &Path) -> anyhow::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).with_context(|| path.display().to_string()),
+        _ => Ok(()),
+    }
+}
+
+/// The texts of a list.
+pub(super) fn strings(list: &Value) -> Vec<String> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn hex(octets: &[u8]) -> String {
+    octets.iter().map(|octet| format!("{octet:02x}")).collect()
+}
+
+fn octets(text: &str) -> Option<Vec<u8>> {
+    let pairs = text.as_bytes().chunks(2);
+    pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
+}
+
+/// What a kernel told of a device, kept.
+pub(super) fn kept(told: &Told) -> Value {
+    let list = |all: &[Vec<u8>]| all.iter().map(|octets| hex(octets)).collect::<Vec<_>>();
+    json!({
+        "number": told.number,
+        "qdiscs": list(&told.qdiscs),
+        "classes": list(&told.classes),
+        "filters": list(&told.filters),
+    })
+}
+
+/// The same, back again.
+///
+/// # Errors
+/// It was not kept by us.
+pub(super) fn told(kept: &Value) -> anyhow::Result<Told> {
+    let list = |name: &str| -> Option<Vec<Vec<u8>>> {
+        kept[name].as_array()?.iter().map(|text| octets(text.as_str()?)).collect()
+    };
+    let number = kept["number"].as_u64().and_then(|number| u32::try_from(number).ok());
+    match (number, list("qdiscs"), list("classes"), list("filters")) {
+        (Some(number), Some(qdiscs), Some(classes), Some(filters)) => Ok(Told { number, qdiscs, classes, filters }),
+        _ => bail!("what stood there before was not kept as it should be"),
+    }
+}
+
+/// Messages, kept.
+pub(super) fn kept_raw(all: &[Raw]) -> Value {
+    Value::from(all.iter().map(|(kind, flags, body)| json!([kind, flags, hex(body)])).collect::<Vec<_>>())
+}
+
+/// The same, back again; what was not kept by us is left out.
+pub(super) fn raw(kept: &Value) -> Vec<Raw> {
+    let one = |one: &Value| {
+        let number = |at: usize| one[at].as_u64().and_then(|number| u16::try_from(number).ok());
+        Some((number(0)?, number(1)?, octets(one[2].as_str()?)?))
+    };
+    kept.as_array().into_iter().flatten().filter_map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_told_comes_back() {
+        let before =
+            Told { number: 7, qdiscs: vec![vec![0, 255, 16]], classes: vec![], filters: vec![vec![1], vec![]] };
+        assert_eq!(told(&kept(&before)).expect("it was kept"), before);
+        assert!(told(&json!({"number": 7, "qdiscs": ["0"]})).is_err());
+        let messages = vec![(1, 2, vec![3, 4]), (5, 6, vec![])];
+        assert_eq!(raw(&kept_raw(&messages)), messages);
+    }
+}

@@ -1,0 +1,169 @@
+//! What a policy wants of this computer's kernel: devices, what stands on each, and netfilter's rules.
+
+use crate::daemon::machine::spec;
+use crate::intake::{self, ReadOptions};
+use crate::rebind::{on_device, real_devices};
+use anyhow::{Context, bail, ensure};
+use std::collections::BTreeSet;
+use tidegate_gateway::{DeviceSpec, Gateway, World};
+use tidegate_insight::{CARRIED_OUT_AT, Reading};
+use tidegate_live::encode::nft::{self, Table};
+use tidegate_live::plan::{Item, Stand};
+use tidegate_os::netlink::Change;
+use tidegate_os::news::Link;
+use tidegate_packet::{Pool, Seeded};
+use tidegate_policy::{LinkKind, LinkOp, Op};
+
+use super::options::Apply;
+
+/// A policy for the kernel.
+pub(super) struct Wanted {
+    /// What was read.
+    pub(super) reading: Reading,
+    /// What it comes to, on the device that it is bound to.
+    pub(super) log: Vec<Op>,
+    /// The devices that it is about: those that lead nowhere else first.
+    pub(super) devices: Vec<String>,
+    /// Those of them that must be made.
+    pub(super) made: Vec<(String, LinkKind)>,
+    /// What else of links is set.
+    pub(super) settings: Vec<(String, Change)>,
+    /// What is to stand on each of the devices.
+    pub(super) stands: Vec<Stand>,
+    /// netfilter's tables with rules in them.
+    pub(super) tables: Vec<Table>,
+}
+
+impl Wanted {
+    /// Reads the policy, for a computer with these links.
+    ///
+    /// # Errors
+    /// It cannot be read, or asks for what is not there or not set by us.
+    pub(super) fn read(options: &Apply, links: &[Link]) -> anyhow::Result<Wanted> {
+        let how = ReadOptions { args: options.args.clone(), ..ReadOptions::default() };
+        let taken = intake::read(&options.files, &how)?;
+        for trouble in taken.troubles() {
+            eprintln!("{trouble}");
+        }
+        ensure!(taken.ended(), "the policy was not carried out to its end; nothing is applied");
+        let (reading, log) = (taken.reading(), taken.machine.log);
+        let log = options.dev.as_ref().map_or_else(|| Ok(log.clone()), |dev| on_device(&log, dev))?;
+        Wanted::of(reading, log, links)
+    }
+
+    fn of(reading: Reading, log: Vec<Op>, links: &[Link]) -> anyhow::Result<Wanted> {
+        let made = to_be_made(&log, links)?;
+        let there = |name: &String| links.iter().any(|link| link.name == *name);
+        if let Some(name) = real_devices(&log).into_iter().find(|name| !there(name)) {
+            let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).filter(|name| *name != "lo").collect();
+            bail!("there is no device `{name}` here; there are {}. --dev binds a policy to another", names.join(", "));
+        }
+        let devices = devices(&log);
+        ensure!(
+            !devices.is_empty() || log.iter().any(|op| matches!(op, Op::Netfilter(_))),
+            "the policy queues nothing on any device and sets no marks; there is nothing to apply"
+        );
+        let mut machine = machine(&log, links, &made)?;
+        let stands = devices.iter().map(|dev| Stand::of(&mut machine, CARRIED_OUT_AT, dev)).collect();
+        let tables = nft::tables(&machine);
+        Ok(Wanted { reading, settings: settings(&log)?, log, devices, made, stands, tables })
+    }
+
+    /// Where the words stand that something came of: `file:line: command`.
+    pub(super) fn place(&self, item: &Item) -> Option<String> {
+        let maker = match item {
+            Item::Qdisc(dump) => self.reading.maker_of_qdisc(dump),
+            Item::Class(dump) => self.reading.maker_of_class(&dump.dev, dump.classid),
+            Item::Filter(dump) => self.reading.maker_of_filter(dump),
+        };
+        let step = self.reading.step_of(maker?)?;
+        let place = step.place.as_ref()?;
+        let source = self.reading.sources.get(place.file)?;
+        Some(format!("{}:{}: {}", source.name, place.line, step.text()))
+    }
+}
+
+/// The links that the policy makes, or takes for granted as an ifb, and that are not there.
+fn to_be_made(log: &[Op], links: &[Link]) -> anyhow::Result<Vec<(String, LinkKind)>> {
+    let mut named: Vec<(String, LinkKind)> = Vec::new();
+    for op in log {
+        if let Op::Link(LinkOp::Add { name, kind }) = op {
+            named.push((name.clone(), kind.clone()));
+        }
+        let mut note = |name: &mut String| {
+            if LinkKind::of_name(name) == LinkKind::Ifb {
+                named.push((name.clone(), LinkKind::Ifb));
+            }
+        };
+        op.clone().each_device(&mut note);
+    }
+    let mut seen = BTreeSet::new();
+    named.retain(|(name, _)| seen.insert(name.clone()) && !links.iter().any(|link| link.name == *name));
+    for (name, kind) in &named {
+        ensure!(
+            matches!(kind, LinkKind::Ifb | LinkKind::Dummy | LinkKind::Bridge),
+            "the policy makes `{name}`, a {kind:?}, which is not made by us: make it before"
+        );
+    }
+    Ok(named)
+}
+
+/// The devices that the policy queues on; an ifb before what leads to it.
+fn devices(log: &[Op]) -> Vec<String> {
+    let queues = |op: &&Op| matches!(op, Op::Qdisc(_) | Op::Class(_) | Op::Filter(_));
+    let named: BTreeSet<&str> = log.iter().filter(queues).filter_map(Op::device).collect();
+    let (first, then): (Vec<&str>, Vec<&str>) =
+        named.into_iter().partition(|name| LinkKind::of_name(name) == LinkKind::Ifb);
+    first.into_iter().chain(then).map(str::to_owned).collect()
+}
+
+fn settings(log: &[Op]) -> anyhow::Result<Vec<(String, Change)>> {
+    let mut all = Vec::new();
+    for op in log {
+        match op {
+            Op::TxQueueLen { dev, packets } => {
+                all.push((dev.clone(), Change { txqlen: Some(*packets), ..Change::default() }));
+            }
+            Op::Mtu { dev, bytes } => all.push((dev.clone(), Change { mtu: Some(*bytes), ..Change::default() })),
+            Op::Ring { dev, .. } => {
+                eprintln!("tidegate: the ring of {dev}'s card is left as it is; ethtool -G sets it")
+            }
+            Op::Link(LinkOp::Rename { name, to }) => {
+                bail!("the policy calls `{name}` `{to}`; names are not changed by us: change it before")
+            }
+            Op::Actions(_) => {
+                bail!(
+                    "the policy sets actions by themselves (`tc actions`), which is not brought back by us; write each where it is used"
+                )
+            }
+            _ => {}
+        }
+    }
+    Ok(all)
+}
+
+/// A machine like this computer that was told all of it.
+fn machine(log: &[Op], links: &[Link], made: &[(String, LinkKind)]) -> anyhow::Result<Gateway> {
+    let mut gateway = Gateway::new();
+    for link in links {
+        let known = spec(link);
+        // Of an ifb the driver knows more than its frames show.
+        let of_kind = if link.kind == "ifb" { DeviceSpec::of(&LinkKind::Ifb) } else { known };
+        gateway.add_device(&link.name, DeviceSpec { mtu: known.mtu, tx_queue_len: known.tx_queue_len, ..of_kind });
+    }
+    let made_before =
+        |name: &str| log.iter().any(|op| matches!(op, Op::Link(LinkOp::Add { name: known, .. }) if known == name));
+    for (name, kind) in made.iter().filter(|(name, _)| !made_before(name)) {
+        gateway.add_device(name, DeviceSpec::of(kind));
+    }
+    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+    for op in log {
+        let already = matches!(op, Op::Link(LinkOp::Add { name, .. }) if gateway.device(name).is_some());
+        if already {
+            continue;
+        }
+        let told = gateway.apply(World { now: CARRIED_OUT_AT, pool: &mut pool, draws: &mut draws }, op);
+        told.map_err(|error| anyhow::anyhow!("{error}: {op:?}")).context("on a machine with these links")?;
+    }
+    Ok(gateway)
+}

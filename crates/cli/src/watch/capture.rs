@@ -1,0 +1,207 @@
+//! `tidegate capture`: the packets of a class as they leave a running daemon, or are lost: what waited how long, for Wireshark or in words.
+
+use super::{failed, is_closed_pipe};
+use crate::daemon::client::Client;
+use crate::pcapng::wait;
+use anyhow::Context;
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use tidegate_lang::units::parse_classid;
+use tidegate_os::interrupt;
+use tidegate_pcap::{Direction, Interface, Record, Verdict, Writer, link};
+
+/// What may be said.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Live in Wireshark: tidegate capture eth0 1:10 -w - | wireshark -k -i -
+
+Each packet stands there at the time it left or was lost, with its class, its queue, how long it waited and what became of it; of its octets only the front, which is what \
+the engine has. Who is too slow misses packets, the link does not wait.
+
+Exit codes: 0, 2 no daemon answers, or it refuses (packets are shown to root and to who runs it).")]
+pub struct Options {
+    /// The device.
+    pub device: String,
+    /// The class, as tc names it, or `root` for what hangs on the device itself; otherwise all.
+    pub class: Option<String>,
+    /// Write pcapng there; `-`: to standard output. Otherwise packets are told line by line.
+    #[arg(short, long, value_name = "FILE")]
+    pub write: Option<PathBuf>,
+    /// End after so many packets.
+    #[arg(short, long, value_name = "PACKETS")]
+    pub count: Option<u64>,
+    /// End after so many seconds.
+    #[arg(long, value_name = "SECONDS")]
+    pub seconds: Option<f64>,
+}
+
+/// Runs the command.
+pub fn command(options: &Options) -> ExitCode {
+    match follow(options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => failed("capture", &error),
+    }
+}
+
+/// Where packets go.
+enum Sink {
+    Words(io::Stdout),
+    Pcapng(Box<dyn Write>, Writer),
+}
+
+fn follow(options: &Options) -> anyhow::Result<()> {
+    let mut client = Client::open(&options.device)?;
+    let status = client.ask(&json!({"ask": "status"}))?;
+    let epoch = status["epoch_ns"].as_u64().unwrap_or(0);
+    client.say(&json!({"ask": "capture", "device": options.device, "class": options.class}))?;
+    let mut sink = Sink::open(options)?;
+    let stop = interrupt::notice();
+    let end = options.seconds.filter(|seconds| *seconds >= 0.0).map(Duration::from_secs_f64);
+    let (began, mut left) = (Instant::now(), options.count.unwrap_or(u64::MAX));
+    while left > 0 && !stop.load(Ordering::Relaxed) && end.is_none_or(|end| began.elapsed() < end) {
+        // What says nothing comes twice a second, so that the time and Ctrl-C are noticed.
+        let Some(told) = client.next()? else { break };
+        if let Some(packet) = Packet::read(&told, epoch) {
+            sink.take(&packet)?;
+            left -= 1;
+        }
+    }
+    sink.flush()
+}
+
+impl Sink {
+    fn open(options: &Options) -> anyhow::Result<Sink> {
+        let Some(path) = &options.write else { return Ok(Sink::Words(io::stdout())) };
+        let file: Box<dyn Write> = match path.to_str() {
+            Some("-") => {
+                anyhow::ensure!(
+                    !io::stdout().is_terminal(),
+                    "pcapng is nothing for a terminal; pipe it into Wireshark, or name a file"
+                );
+                Box::new(io::stdout())
+            }
+            _ => Box::new(File::create(path).with_context(|| format!("cannot write {}", path.display()))?),
+        };
+        let mut writer = Writer::new(&format!("tidegate {}", env!("CARGO_PKG_VERSION")));
+        let class = options.class.as_deref().map(|class| format!(" class {class}")).unwrap_or_default();
+        let description = "packets when they left or were lost";
+        writer.interface(Interface { name: &format!("{}{class}", options.device), description, link: link::ETHERNET });
+        let mut sink = Sink::Pcapng(file, writer);
+        // Wireshark wants to know at once what it reads.
+        sink.flush()?;
+        Ok(sink)
+    }
+
+    fn take(&mut self, packet: &Packet) -> anyhow::Result<()> {
+        match self {
+            Sink::Words(out) => Ok(writeln!(out.lock(), "{}", packet.words())?),
+            Sink::Pcapng(_, writer) => {
+                packet.write(writer);
+                self.flush()
+            }
+        }
+    }
+
+    /// Packets are looked at as they come.
+    fn flush(&mut self) -> anyhow::Result<()> {
+        match self {
+            Sink::Words(out) => Ok(out.flush()?),
+            Sink::Pcapng(file, writer) => {
+                file.write_all(&writer.take())?;
+                Ok(file.flush()?)
+            }
+        }
+    }
+}
+
+/// A packet as the daemon tells it.
+#[derive(Debug, PartialEq, Eq)]
+struct Packet {
+    /// ns since 1970.
+    left: u64,
+    waited: u64,
+    class: String,
+    qdisc: String,
+    fate: String,
+    length: u32,
+    front: Vec<u8>,
+}
+
+impl Packet {
+    /// `None`: it tells of nothing.
+    fn read(told: &Value, epoch: u64) -> Option<Packet> {
+        let text = |member: &str| told[member].as_str().unwrap_or_default().to_owned();
+        let (came, left) = (told["came_ns"].as_u64()?, told["left_ns"].as_u64()?);
+        Some(Packet {
+            left: epoch.saturating_add(left),
+            waited: left.saturating_sub(came),
+            class: text("class"),
+            qdisc: text("qdisc"),
+            fate: text("fate"),
+            length: told["len"].as_u64().and_then(|length| u32::try_from(length).ok()).unwrap_or(0),
+            front: octets(told["front"].as_str().unwrap_or_default()),
+        })
+    }
+
+    /// What happened to it.
+    fn words(&self) -> String {
+        let seconds = self.left / 1_000_000_000 % 86_400;
+        let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+        let micros = self.left / 1000 % 1_000_000;
+        format!("{hour:02}:{minute:02}:{second:02}.{micros:06} {}", self.comment())
+    }
+
+    fn comment(&self) -> String {
+        let Packet { class, qdisc, length, .. } = self;
+        let fate = match self.fate.as_str() {
+            "lost" => "lost",
+            "marked" => "sent with a new CE mark",
+            _ => "sent",
+        };
+        format!("{class} {qdisc} {length} B waited {}, {fate}", wait(self.waited))
+    }
+
+    fn write(&self, writer: &mut Writer) {
+        // A packet that a device of the network layer told of has no link header.
+        let kept = &self.front[..self.front.len().min(self.length as usize)];
+        writer.packet(&Record {
+            interface: 0,
+            time: self.left,
+            octets: kept,
+            length: self.length.max(kept.len() as u32),
+            direction: Some(Direction::Out),
+            lost_before: None,
+            id: None,
+            queue: parse_classid(&self.class).map(|class| class.0),
+            verdict: Some(if self.fate == "lost" { Verdict::Dropped } else { Verdict::Passed }),
+            comment: &self.comment(),
+        });
+    }
+}
+
+/// Octets written as pairs of hexadecimal digits; up to what is none.
+fn octets(digits: &str) -> Vec<u8> {
+    let pairs = digits.as_bytes().chunks_exact(2);
+    pairs.map_while(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_is_told_in_words() {
+        let told = json!({"came_ns": 1_000_000, "left_ns": 3_500_000, "class": "1:10", "qdisc": "10:", "fate": "marked", "len": 1514,
+            "front": "0200zz"});
+        let packet = Packet::read(&told, 1_700_000_000_000_000_000).expect("a packet");
+        assert_eq!(packet.words(), "22:13:20.003500 1:10 10: 1514 B waited 2.50 ms, sent with a new CE mark");
+        assert_eq!(packet.front, [2, 0]);
+        assert_eq!(Packet::read(&json!({}), 0), None);
+    }
+}

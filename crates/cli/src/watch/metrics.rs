@@ -1,0 +1,173 @@
+//! `tidegate metrics`: for Prometheus, over HTTP or into a file of node_exporter's textfile collector.
+
+use super::source::sources;
+use super::{failed, is_closed_pipe};
+use anyhow::Context;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use tidegate_report::watch::{Snapshot, exposition};
+
+/// Who may ask at once.
+const MOST: usize = 8;
+/// Octets of the longest request.
+const LONGEST: u64 = 8 << 10;
+/// How long somebody may take to ask, and to take the answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What may be said.
+#[derive(clap::Args)]
+#[command(after_help = "\
+GET /metrics is answered in Prometheus' text format, anything else refused; there is no encryption and no password, so listen where only your Prometheus can reach it.
+
+For node_exporter's textfile collector: tidegate metrics --once > DIR/tidegate.prom.$$ && mv DIR/tidegate.prom.$$ DIR/tidegate.prom
+
+Exit codes: 0, 2 the address cannot be had, or a device is not there.")]
+pub struct Options {
+    /// The devices; otherwise all that are shaped, looked for at each request.
+    pub devices: Vec<String>,
+    /// Answer at this address, until ended.
+    #[arg(long, value_name = "ADDRESS:PORT", required_unless_present = "once", conflicts_with = "once")]
+    pub listen: Option<SocketAddr>,
+    /// Print the figures of this moment.
+    #[arg(long)]
+    pub once: bool,
+}
+
+/// Runs the command.
+pub fn command(options: &Options) -> ExitCode {
+    let done = match options.listen {
+        Some(address) => serve(address, &options.devices),
+        None => figures(&options.devices).and_then(|text| Ok(io::stdout().write_all(text.as_bytes())?)),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => failed("metrics", &error),
+    }
+}
+
+/// The figures of this moment.
+fn figures(devices: &[String]) -> anyhow::Result<String> {
+    let mut told: Vec<Snapshot> = Vec::new();
+    for mut source in sources(devices)? {
+        told.push(source.snapshot()?);
+    }
+    Ok(exposition(&told, &namespace()?, env!("CARGO_PKG_VERSION")))
+}
+
+/// The network namespace, by the number that the kernel gives it.
+fn namespace() -> anyhow::Result<String> {
+    use std::os::unix::fs::MetadataExt;
+    Ok(std::fs::metadata("/proc/thread-self/ns/net")?.ino().to_string())
+}
+
+/// Answers whoever asks, each in a thread of his own, for ever.
+fn serve(address: SocketAddr, devices: &[String]) -> anyhow::Result<()> {
+    // A device that is not there is told at once, not at each request.
+    figures(devices)?;
+    let listener = TcpListener::bind(address).with_context(|| format!("{address} cannot be listened at"))?;
+    eprintln!("tidegate metrics: http://{}/metrics", listener.local_addr()?);
+    let here = Arc::new(AtomicUsize::new(0));
+    for stream in listener.incoming() {
+        let Ok(stream) = stream else {
+            // Out of descriptors, for example: better times may come.
+            std::thread::sleep(Duration::from_millis(100));
+            continue;
+        };
+        if here.fetch_add(1, Ordering::Relaxed) >= MOST {
+            here.fetch_sub(1, Ordering::Relaxed);
+            let _ = reply(&stream, "503 Service Unavailable", "too many are asking\n");
+            continue;
+        }
+        let (here, devices) = (here.clone(), devices.to_vec());
+        let talk = move || {
+            // Whoever goes away gets no answer.
+            let _ = answer(&stream, &devices);
+            here.fetch_sub(1, Ordering::Relaxed);
+        };
+        std::thread::Builder::new().name("metrics".into()).spawn(talk)?;
+    }
+    Ok(())
+}
+
+fn answer(stream: &TcpStream, devices: &[String]) -> io::Result<()> {
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let Some(line) = request(BufReader::new(Patient { stream, until: Instant::now() + PATIENCE }))? else {
+        return reply(stream, "400 Bad Request", "this is no request of HTTP/1\n");
+    };
+    let mut words = line.split_whitespace();
+    match (words.next(), words.next().and_then(|path| path.split('?').next())) {
+        (Some("GET"), Some("/metrics")) => match figures(devices) {
+            Ok(text) => reply(stream, "200 OK", &text),
+            Err(error) => reply(stream, "503 Service Unavailable", &format!("{error:#}\n")),
+        },
+        (Some("GET"), _) => reply(stream, "404 Not Found", "there is /metrics\n"),
+        _ => reply(stream, "405 Method Not Allowed", "GET /metrics\n"),
+    }
+}
+
+/// A stream that is read until a moment: who says a letter now and then does not hold it for ever.
+struct Patient<'s> {
+    stream: &'s TcpStream,
+    until: Instant,
+}
+
+impl Read for Patient<'_> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.stream.set_read_timeout(Some(left))?;
+        self.stream.read(room)
+    }
+}
+
+/// The first line of a request that was read to its end; `None`: it has none, or is too long.
+fn request(stream: impl BufRead) -> io::Result<Option<String>> {
+    let mut lines = stream.take(LONGEST).split(b'\n').map(|line| {
+        let line = String::from_utf8_lossy(&line?).trim_end_matches('\r').to_owned();
+        io::Result::Ok(line)
+    });
+    let first = match lines.next().transpose()? {
+        Some(line) if line.contains(" HTTP/1.") => line,
+        _ => return Ok(None),
+    };
+    for line in lines {
+        if line?.is_empty() {
+            return Ok(Some(first));
+        }
+    }
+    Ok(None)
+}
+
+fn reply(mut stream: &TcpStream, status: &str, text: &str) -> io::Result<()> {
+    let kind = "text/plain; version=0.0.4; charset=utf-8";
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        text.len()
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_read_to_their_end_and_no_further() {
+        let read = |text: &str| request(text.as_bytes()).expect("no trouble");
+        assert_eq!(read("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\nmore"), Some("GET /metrics HTTP/1.1".to_owned()));
+        assert_eq!(read("GET / HTTP/1.0\n\n"), Some("GET / HTTP/1.0".to_owned()));
+        for wrong in ["", "\r\n\r\n", "hello\r\n\r\n", "GET / HTTP/1.1\r\nHost: cut off"] {
+            assert_eq!(read(wrong), None, "{wrong:?}");
+        }
+        let long = format!("GET / HTTP/1.1\r\nCookie: {}\r\n\r\n", "x".repeat(LONGEST as usize));
+        assert_eq!(read(&long), None);
+    }
+}

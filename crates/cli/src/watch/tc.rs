@@ -1,0 +1,85 @@
+//! `tidegate tc`: tc's words for the disciplines of a running daemon, answered in tc's words.
+
+use super::failed;
+use super::source::daemons;
+use crate::daemon::client::Client;
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+use std::io::{self, Read, Write};
+use std::process::ExitCode;
+use tidegate_lang::Env;
+use tidegate_lang::tc::{self, Parsed, TcCommand};
+
+/// What may be said.
+#[derive(clap::Args)]
+#[command(
+    disable_help_flag = true,
+    after_help = "\
+Listings (`-s -j qdisc show dev eth0`) and changes (`qdisc change …`, `class add …`, `-batch FILE`) alike: a change is one of the running tree, and packets that wait \
+there go on waiting. Without `dev` a listing is that of every daemon here; a change goes to the only one there is.
+
+Exit codes: those of tc; 2 also where no daemon answers."
+)]
+pub struct Options {
+    /// What would follow `tc`.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub words: Vec<String>,
+}
+
+/// Runs the command.
+pub fn command(options: &Options) -> ExitCode {
+    match ask(&options.words) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => failed("tc", &error),
+    }
+}
+
+fn ask(words: &[String]) -> anyhow::Result<u8> {
+    let parsed = tc::parse(words, &Env::default());
+    let input = match &parsed {
+        Ok(Parsed { command: TcCommand::Batch { file, .. }, .. }) => Some(batch(file)?),
+        _ => None,
+    };
+    let mut code = 0;
+    for dev in asked(words, parsed.is_ok_and(|parsed| matches!(parsed.command, TcCommand::Show(_))))? {
+        let answer = Client::open(&dev)?.ask(&json!({"ask": "tc", "words": words, "input": input}))?;
+        code = code.max(said(&answer)?);
+    }
+    Ok(code)
+}
+
+/// The daemons that these words are for.
+fn asked(words: &[String], shows: bool) -> anyhow::Result<Vec<String>> {
+    let named = words.iter().position(|word| word == "dev").and_then(|at| words.get(at + 1));
+    let all = daemons(&[])?;
+    match (named, all.as_slice()) {
+        // A device of the daemon's that has no socket of its own (an ifb) is known to whoever is alone.
+        (Some(dev), [only]) => Ok(vec![if daemons(&[dev.clone()])?.is_empty() { only.clone() } else { dev.clone() }]),
+        (Some(dev), _) => Ok(vec![dev.clone()]),
+        (None, []) => bail!("no daemon of tidegate runs here; the kernel's disciplines are tc's own business"),
+        (None, [_]) => Ok(all),
+        (None, _) if shows => Ok(all),
+        (None, several) => bail!("which of them: {}? Say `dev`", several.join(", ")),
+    }
+}
+
+/// The text of a batch.
+fn batch(file: &str) -> anyhow::Result<String> {
+    let mut text = String::new();
+    match file {
+        "-" => io::stdin().read_to_string(&mut text).map(|_| ()).context("standard input")?,
+        path => text = std::fs::read_to_string(path).with_context(|| path.to_owned())?,
+    }
+    Ok(text)
+}
+
+/// Says what tc would have said; its exit code.
+fn said(answer: &Value) -> anyhow::Result<u8> {
+    let text = |member: &str| answer[member].as_str().unwrap_or_default().as_bytes().to_vec();
+    io::stderr().write_all(&text("stderr"))?;
+    match io::stdout().write_all(&text("stdout")) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error.into()),
+        _ => {}
+    }
+    Ok(answer["code"].as_u64().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+}

@@ -1,0 +1,174 @@
+//! `tidegate top`: classes as they are at work, on the terminal or line by line.
+
+use super::source::{Source, sources};
+use super::{failed, is_closed_pipe};
+use anyhow::ensure;
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tidegate_os::terminal::{self, Keys};
+use tidegate_os::{interrupt, poll};
+use tidegate_report::watch::{Course, Snapshot, courses, line, screen};
+
+/// What may be said.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Figures are of the last interval: bits per second that left, their share of what the policy lets through, bytes that wait, how long half and 99 % of the packets \
+waited (at most an eighth too much), packets lost and marked per second, and the share sent on the account of classes above (HTB). Of the kernel's \
+disciplines it is known what they count, not how long packets wait.
+
+q or Ctrl-C ends. Exit codes: 0, 2 nothing is shaped or a device is not there.")]
+pub struct Options {
+    /// The devices; otherwise all that are shaped.
+    pub devices: Vec<String>,
+    /// Show one interval, and end.
+    #[arg(long)]
+    pub once: bool,
+    /// One line of JSON for each device and interval.
+    #[arg(long)]
+    pub json: bool,
+    /// How long an interval lasts, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    pub interval: f64,
+}
+
+/// Runs the command.
+pub fn command(options: &Options) -> ExitCode {
+    match watch(options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => failed("top", &error),
+    }
+}
+
+fn watch(options: &Options) -> anyhow::Result<()> {
+    ensure!((0.05..=3600.0).contains(&options.interval), "--interval is from 0.05 to 3600 seconds");
+    let mut told = sources(&options.devices)?;
+    ensure!(!told.is_empty(), "nothing is shaped here; `tidegate apply POLICY` does that");
+    let stop = interrupt::notice();
+    let live = !options.once && !options.json && io::stdout().is_terminal();
+    let terminal = if live { Some(Terminal::begin()?) } else { None };
+    let mut before = all(&mut told)?;
+    let mut due = Instant::now();
+    loop {
+        due += Duration::from_secs_f64(options.interval);
+        if !wait_until(due, terminal.is_some(), stop)? {
+            return Ok(());
+        }
+        let now = all(&mut told)?;
+        let shown: Vec<Course> = before.iter().zip(&now).flat_map(|(before, now)| courses(before, now)).collect();
+        match &terminal {
+            Some(_) => draw(&shown)?,
+            None => say(&shown, options.json)?,
+        }
+        if options.once {
+            return Ok(());
+        }
+        before = now;
+    }
+}
+
+fn all(told: &mut [Source]) -> anyhow::Result<Vec<Snapshot>> {
+    told.iter_mut().map(Source::snapshot).collect()
+}
+
+/// Waits; false: somebody has seen enough.
+fn wait_until(due: Instant, keys: bool, stop: &AtomicBool) -> anyhow::Result<bool> {
+    let stdin = io::stdin();
+    loop {
+        let left = due.saturating_duration_since(Instant::now());
+        if stop.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        if left.is_zero() {
+            return Ok(true);
+        }
+        let listened = [stdin.as_fd()];
+        if poll::readable(if keys { &listened } else { &[] }, left)?.contains(&true) {
+            let mut keys = [0; 64];
+            let pressed = io::Read::read(&mut stdin.lock(), &mut keys)?;
+            // Whoever closes the terminal has seen enough too.
+            if pressed == 0 || keys[..pressed].iter().any(|key| matches!(key, b'q' | b'Q')) {
+                return Ok(false);
+            }
+        }
+    }
+}
+
+/// Plain text or JSON, for pipes.
+fn say(shown: &[Course], json: bool) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    for course in shown {
+        match json {
+            true => writeln!(out, "{}", line(course))?,
+            false => write!(out, "{}", screen(course, columns()))?,
+        }
+    }
+    Ok(out.flush()?)
+}
+
+fn columns() -> usize {
+    terminal::size(&io::stdout()).map_or(80, |(columns, _)| columns)
+}
+
+/// Draws over what was there; the terminal may have another size each time.
+fn draw(shown: &[Course]) -> anyhow::Result<()> {
+    let (columns, rows) = terminal::size(&io::stdout()).unwrap_or((80, 24));
+    let text: String = shown.iter().map(|course| screen(course, columns)).collect();
+    let mut out = io::stdout().lock();
+    write!(out, "{}", drawn(&text, rows))?;
+    Ok(out.flush()?)
+}
+
+/// A text over a screen of so many rows: from its upper left corner, each line to its end, the rest empty.
+fn drawn(text: &str, rows: usize) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let room = rows.saturating_sub(1).max(1);
+    let shown = if lines.len() > room { room - 1 } else { lines.len() };
+    let mut drawn = "\x1b[H".to_owned();
+    for line in &lines[..shown] {
+        drawn += &format!("{line}\x1b[K\n");
+    }
+    if shown < lines.len() {
+        drawn += &format!("… {} lines more\x1b[K\n", lines.len() - shown);
+    }
+    drawn + "\x1b[J"
+}
+
+/// The terminal's other screen, without a cursor, until this goes.
+struct Terminal {
+    _keys: Option<Keys<io::Stdin>>,
+}
+
+impl Terminal {
+    fn begin() -> anyhow::Result<Terminal> {
+        // Whoever pipes something in has no keys.
+        let keys = Keys::begin(io::stdin()).ok();
+        let mut out = io::stdout().lock();
+        write!(out, "\x1b[?1049h\x1b[?25l\x1b[2J")?;
+        out.flush()?;
+        Ok(Terminal { _keys: keys })
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let mut out = io::stdout().lock();
+        let _ = write!(out, "\x1b[?25h\x1b[?1049l");
+        let _ = out.flush();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_room_is_counted() {
+        assert_eq!(drawn("a\nb\n", 24), "\x1b[Ha\x1b[K\nb\x1b[K\n\x1b[J");
+        assert_eq!(drawn("a\nb\nc\nd\n", 4), "\x1b[Ha\x1b[K\nb\x1b[K\n… 2 lines more\x1b[K\n\x1b[J");
+        assert_eq!(drawn("a\nb\n", 1), "\x1b[H… 2 lines more\x1b[K\n\x1b[J");
+    }
+}

@@ -1,0 +1,288 @@
+//! `tidegate daemon` on a wire of its own: it shapes, answers, changes and ends as it should, on bad days too.
+
+mod common;
+
+use common::wire::{WIRE, Wire, until};
+use serde_json::{Value, json};
+use std::process::Child;
+use std::time::Duration;
+
+/// A link that this machine's kernel could not shape: it may have no fq_codel.
+const POLICY: &str = "tc qdisc add dev wire0 root handle 1: htb default 10
+tc class add dev wire0 parent 1: classid 1:10 htb rate 50mbit
+tc class add dev wire0 parent 1: classid 1:20 htb rate 10mbit
+tc qdisc add dev wire0 parent 1:10 handle 10: fq_codel
+tc filter add dev wire0 parent 1: protocol ip handle 7 fw classid 1:20
+iptables -t mangle -A POSTROUTING -o wire0 -p udp --dport 9 -j MARK --set-mark 7
+";
+
+/// A daemon that is killed if a test fails.
+struct Daemon<'w> {
+    wire: &'w Wire,
+    child: Child,
+}
+
+impl Drop for Daemon<'_> {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl<'w> Daemon<'w> {
+    /// Starts one and waits until packets pass through it.
+    fn start(wire: &'w Wire, words: &[&str]) -> Daemon<'w> {
+        let words: Vec<&str> = ["daemon"].iter().chain(words).copied().collect();
+        let mut daemon = Daemon { wire, child: wire.start(&words) };
+        until("the daemon is ready", || {
+            let ended = daemon.child.try_wait().expect("a child");
+            let said = std::fs::read_to_string(wire.room.join("said")).unwrap_or_default();
+            assert!(ended.is_none(), "{ended:?}: {said}");
+            daemon.status()["openings"].as_u64() > Some(0)
+        });
+        daemon
+    }
+
+    fn ask(&self, request: &Value) -> Value {
+        self.wire.ask(WIRE, request).unwrap_or_default()
+    }
+
+    fn status(&self) -> Value {
+        self.ask(&json!({"ask": "status"}))
+    }
+
+    fn count(&self, what: &str) -> u64 {
+        self.status()["counts"][what].as_u64().unwrap_or_else(|| panic!("{what}: {}", self.status()))
+    }
+
+    fn tc(&self, words: &str) -> (i64, String, String) {
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let told = self.ask(&json!({"ask": "tc", "words": words}));
+        let text = |name: &str| told[name].as_str().unwrap_or_default().to_owned();
+        (told["code"].as_i64().unwrap_or_else(|| panic!("{told}")), text("stdout"), text("stderr"))
+    }
+
+    /// Asks it to end, and waits.
+    fn stop(mut self) {
+        assert_eq!(self.ask(&json!({"ask": "stop"}))["stopping"], true);
+        let ended = self.child.wait().expect("a child");
+        assert!(ended.success(), "{ended:?}");
+    }
+}
+
+/// Nothing of ours is on the near machine any more.
+fn nothing_is_left(wire: &Wire) {
+    until("our devices are gone", || wire.links().iter().all(|link| !link.starts_with("tidegate")));
+    let tables = wire.near.go(|| tidegate_live::Netfilter::open().and_then(|mut door| door.tables()));
+    assert!(tables.expect("place").expect("nftables").is_empty());
+}
+
+#[test]
+fn packets_are_held_by_disciplines_that_the_kernel_may_not_have() {
+    let Some(wire) = Wire::lay("shapes") else { return };
+    let daemon = Daemon::start(&wire, &[&wire.file("policy.sh", POLICY)]);
+    wire.transfer(3_000_000);
+    let (code, listing, _) = daemon.tc("-s qdisc show dev wire0");
+    assert!(code == 0 && listing.contains("qdisc fq_codel 10: parent 1:10 limit 10240p"), "{listing}");
+    let snapshot = daemon.ask(&json!({"ask": "snapshot"}));
+    let device = &snapshot["devices"][0];
+    assert_eq!((&device["name"], &device["link_rate_bps"]), (&json!("wire0"), &json!(50_000_000)));
+    let octets = device["qdiscs"][0]["bytes"].as_u64().expect("counted");
+    assert!(octets > 3_000_000, "{octets} octets passed");
+    // What waits is waiting nowhere else: all that was taken in has gone, one way or the other.
+    let counts = |name: &str| daemon.count(name);
+    assert_eq!(
+        counts("taken"),
+        counts("passed") + counts("lost") + counts("full") + daemon.status()["holds"].as_u64().unwrap_or(0)
+    );
+    daemon.stop();
+    nothing_is_left(&wire);
+    wire.transfer(1000);
+}
+
+#[test]
+fn the_kernel_sets_the_marks_and_the_engine_heeds_them() {
+    let Some(wire) = Wire::lay("marks") else { return };
+    let daemon = Daemon::start(&wire, &[&wire.file("policy.sh", POLICY)]);
+    let sent = wire.near.go(|| {
+        let socket = std::net::UdpSocket::bind("10.8.0.2:0")?;
+        (0..5).try_for_each(|_| socket.send_to(&[0; 100], "10.8.0.1:9").map(drop))
+    });
+    sent.expect("place").expect("sent");
+    until("five packets are in the class of the mark", || {
+        let (_, listing, _) = daemon.tc("-s class show dev wire0");
+        listing.split("class htb ").any(|class| class.starts_with("1:20") && class.contains(" 5 pkt"))
+    });
+    daemon.stop();
+    nothing_is_left(&wire);
+}
+
+#[test]
+fn a_second_one_on_a_device_is_refused() {
+    let Some(wire) = Wire::lay("second") else { return };
+    let policy = wire.file("policy.sh", POLICY);
+    let daemon = Daemon::start(&wire, &[&policy]);
+    let second = wire.tidegate(&["daemon", &policy]);
+    let said = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert_eq!(second.status.code(), Some(2));
+    assert_eq!(
+        said.trim(),
+        "tidegate daemon: `wire0` is shaped by another tidegate already; `tidegate down wire0` ends that one"
+    );
+    assert_eq!(daemon.status()["trouble"], Value::Null);
+    daemon.stop();
+}
+
+#[test]
+fn what_cannot_be_run_is_refused_and_nothing_is_touched() {
+    let Some(wire) = Wire::lay("refused") else { return };
+    let said = |text: &str, words: &[&str]| {
+        let policy = wire.file("policy.sh", text);
+        let words: Vec<&str> = ["daemon", &policy].iter().chain(words).copied().collect();
+        let output = wire.tidegate(&words);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).trim().to_owned()
+    };
+    assert_eq!(
+        said("tc qdisc add dev eth7 root fq_codel", &[]),
+        "tidegate daemon: there is no device `eth7` here; there are wire0. Bind the policy to one of them with --dev"
+    );
+    assert_eq!(said("true", &[]), "tidegate daemon: the policy queues nothing on any device; there is nothing to run");
+    let tags =
+        "tc qdisc add dev wire0 clsact\ntc filter add dev wire0 egress protocol ip matchall action vlan push id 7";
+    assert!(said(tags, &[]).contains("pushes or pops VLAN tags"), "{}", said(tags, &[]));
+    assert!(said(POLICY, &["--pid", "999999999"]).contains("there is no process 999999999"));
+    nothing_is_left(&wire);
+}
+
+#[test]
+fn a_daemon_that_is_killed_leaves_a_link_that_works() {
+    let Some(wire) = Wire::lay("killed") else { return };
+    let policy = wire.file("policy.sh", POLICY);
+    let mut daemon = Daemon::start(&wire, &[&policy]);
+    let ((), sent, arrived) = wire.stream(Duration::from_millis(1), || {
+        std::thread::sleep(Duration::from_millis(200));
+        daemon.child.kill().expect("it is ours");
+        daemon.child.wait().expect("it is ours");
+        nothing_is_left(&wire);
+        std::thread::sleep(Duration::from_millis(200));
+    });
+    println!("kill -9: {} of {sent} datagrams lost", sent - arrived);
+    assert!(arrived * 10 > sent * 9, "{arrived} of {sent}: new packets flow");
+    drop(daemon);
+    // The lock went with it.
+    Daemon::start(&wire, &[&policy]).stop();
+}
+
+#[test]
+fn a_device_that_goes_and_comes_back_is_followed() {
+    let Some(wire) = Wire::lay("gone") else { return };
+    let daemon = Daemon::start(&wire, &[&wire.file("policy.sh", POLICY)]);
+    wire.transfer(100_000);
+    wire.unplug(WIRE);
+    until("it says so", || daemon.status()["trouble"].is_string());
+    let (code, listing, _) = daemon.tc("qdisc show dev wire0");
+    assert!(code == 0 && listing.contains("fq_codel"), "it remembers: {listing}");
+    wire.plug(WIRE);
+    until("the door is open again", || daemon.status()["openings"] == 2);
+    let before = daemon.count("passed");
+    wire.transfer(100_000);
+    assert!(daemon.count("passed") > before + 60);
+    daemon.stop();
+    nothing_is_left(&wire);
+}
+
+#[test]
+fn a_device_that_is_renamed_or_resized_is_the_same() {
+    let Some(wire) = Wire::lay("renamed") else { return };
+    let daemon = Daemon::start(&wire, &[&wire.file("policy.sh", POLICY)]);
+    wire.near
+        .go(|| {
+            use tidegate_os::netlink::{Change, Links};
+            let mut links = Links::open()?;
+            links.change(WIRE, &Change { mtu: Some(1400), txqlen: Some(77), ..Change::default() })?;
+            links.change(WIRE, &Change { up: Some(false), ..Change::default() })?;
+            links.change(WIRE, &Change { name: Some("wan7".into()), ..Change::default() })?;
+            links.change("wan7", &Change { up: Some(true), ..Change::default() })
+        })
+        .expect("place")
+        .expect("it is changed");
+    until("the machine calls it so", || daemon.tc("qdisc show dev wan7").1.contains("fq_codel"));
+    assert_eq!((daemon.status()["openings"].clone(), daemon.status()["trouble"].clone()), (json!(1), Value::Null));
+    daemon.stop();
+}
+
+#[test]
+fn a_thousand_reloads_under_load_lose_nothing() {
+    let Some(wire) = Wire::lay("reloads") else { return };
+    let daemon = Daemon::start(&wire, &[&wire.file("policy.sh", POLICY)]);
+    let policy = |rate: &str, more: &[&str]| {
+        let all = POLICY.replace("50mbit", rate);
+        let commands = all.lines().chain(more.iter().copied()).map(|line| line.split(' ').collect::<Vec<_>>());
+        json!({"ask": "reload", "commands": commands.collect::<Vec<_>>()})
+    };
+    let extra = "tc class add dev wire0 parent 1: classid 1:30 htb rate 1mbit";
+    let ((), sent, arrived) = wire.stream(Duration::from_millis(1), || {
+        for turn in 0..1000 {
+            let told = match turn % 2 {
+                0 => daemon.ask(&policy("40mbit", &[extra])),
+                _ => daemon.ask(&policy("50mbit", &[])),
+            };
+            assert_eq!((&told["reloaded"], &told["changed"]), (&json!(true), &json!(2)), "turn {turn}: {told}");
+        }
+    });
+    assert_eq!((daemon.count("lost"), daemon.count("nowhere"), daemon.count("full")), (0, 0, 0));
+    assert_eq!(arrived, sent, "each datagram arrived");
+    // One that is refused leaves all as it was.
+    let before = daemon.tc("class show dev wire0").1;
+    let told = daemon.ask(&policy("30mbit", &["tc class add dev wire0 parent 9: classid 9:1 htb rate 1mbit"]));
+    assert!(told["error"].as_str().is_some_and(|error| error.contains("9:1")), "{told}");
+    assert_eq!(daemon.tc("class show dev wire0").1, before);
+    daemon.stop();
+    nothing_is_left(&wire);
+}
+
+#[test]
+fn tc_changes_what_runs_and_is_refused_as_by_the_kernel() {
+    let Some(wire) = Wire::lay("tc") else { return };
+    let daemon = Daemon::start(&wire, &[&wire.file("policy.sh", POLICY)]);
+    assert_eq!(daemon.tc("class change dev wire0 parent 1: classid 1:10 htb rate 60mbit").0, 0);
+    assert!(daemon.tc("class show dev wire0").1.contains("class htb 1:10 root leaf 10: prio 0 rate 60Mbit"));
+    let (code, _, said) = daemon.tc("class add dev wire0 parent 9: classid 9:1 htb rate 1mbit");
+    assert_eq!((code, said.lines().next()), (2, Some("RTNETLINK answers: No such file or directory")));
+    let lines = "class change dev wire0 parent 1: classid 1:10 htb rate 61mbit\nqdisc change dev wire0 parent 1:10 fq_codel target 9ms\n";
+    let told = daemon.ask(&json!({"ask": "tc", "words": ["-batch", "-"], "input": lines}));
+    assert_eq!(told["code"], 0, "{told}");
+    assert!(daemon.tc("qdisc show dev wire0").1.contains("target 9ms"));
+    daemon.stop();
+}
+
+#[test]
+fn devices_are_followed_by_their_names() {
+    let Some(wire) = Wire::lay("names") else { return };
+    let policy = wire.file("policy.sh", POLICY);
+    let mut daemon = Daemon { wire: &wire, child: wire.start(&["daemon", &policy, "--dev", "w?re*"]) };
+    until("there is one on the wire", || daemon.status()["openings"] == 1);
+    wire.unplug(WIRE);
+    until("it is gone", || wire.ask(WIRE, &json!({"ask": "status"})).is_none());
+    wire.plug(WIRE);
+    until("there is another", || daemon.status()["openings"] == 1);
+    tidegate_os::process::ask_to_end(daemon.child.id());
+    assert!(daemon.child.wait().expect("a child").success());
+    nothing_is_left(&wire);
+}
+
+#[test]
+fn a_full_disk_stops_no_packets() {
+    let Some(wire) = Wire::lay("full") else { return };
+    let policy = wire.file("policy.sh", POLICY);
+    let tidegate = common::TIDEGATE;
+    let script = wire.file("full.sh", &format!("exec {tidegate} daemon {policy} --dev 'wire*' >/dev/full 2>&1"));
+    let room = wire.room.clone();
+    let child = wire.near.go(move || std::process::Command::new("sh").arg(script).env("TIDEGATE_RUN", room).spawn());
+    let mut daemon = Daemon { wire: &wire, child: child.expect("place").expect("it starts") };
+    until("packets pass through it though it cannot say so", || daemon.status()["openings"] == 1);
+    wire.transfer(10_000);
+    tidegate_os::process::ask_to_end(daemon.child.id());
+    assert!(daemon.child.wait().expect("a child").success());
+}

@@ -1,0 +1,354 @@
+//! Watching a daemon and the kernel at work: `top`, `metrics`, `tc`, `capture`, in network namespaces that the test makes.
+//!
+//! They need root and a kernel with veth, TUN and BPF; elsewhere they are left out, and say so.
+
+mod common;
+
+use common::{Place as Directory, TIDEGATE};
+use serde_json::Value;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tidegate_lang::Env;
+use tidegate_lang::tc::{self, TcCommand};
+use tidegate_live::Kernel;
+use tidegate_os::netlink::Links;
+use tidegate_os::place::Place;
+use tidegate_os::process::{self, die_with_parent};
+use tidegate_pcap::{Next, Parser};
+
+/// How long a test waits for what must happen.
+const LIMIT: Duration = Duration::from_secs(30);
+const HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 99, 0, 1));
+const FAR: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 99, 0, 2));
+
+/// A megabit a second: everything in a class whose fifo is short, but what goes to port 53.
+const POLICY: &str = "#!/bin/sh
+tc qdisc add dev v0 root handle 1: htb default 20
+tc class add dev v0 parent 1: classid 1:1 htb rate 1mbit
+tc class add dev v0 parent 1:1 classid 1:10 htb rate 500kbit ceil 1mbit prio 0
+tc class add dev v0 parent 1:1 classid 1:20 htb rate 500kbit ceil 1mbit prio 1
+tc qdisc add dev v0 parent 1:10 handle 10: pfifo limit 5
+tc qdisc add dev v0 parent 1:20 handle 20: pfifo limit 20
+tc filter add dev v0 parent 1: protocol ip prio 1 u32 match ip dport 53 0xffff classid 1:10
+";
+
+/// Two machines and a wire.
+struct Wire {
+    here: Place,
+    _far: Place,
+}
+
+/// A wire; `None`, with the reason printed, where none can be made.
+fn wire() -> Option<Wire> {
+    if process::effective_uid() != 0 {
+        eprintln!("SKIPPED: network namespaces and devices need root");
+        return None;
+    }
+    let made = || -> std::io::Result<Wire> {
+        let (here, far) = (Place::new("here")?, Place::new("far")?);
+        let there = far.go(|| File::open("/proc/thread-self/ns/net"))??;
+        here.go(move || Links::open()?.pair("v0", "v1", &there))??;
+        for (place, name, own, other) in [(&here, "v0", HERE, FAR), (&far, "v1", FAR, HERE)] {
+            place.go(move || {
+                let mut links = Links::open()?;
+                let index = links.index(name)?;
+                links.address(name, own)?;
+                links.up(index)?;
+                links.way_to(name, other)
+            })??;
+        }
+        Ok(Wire { here, _far: far })
+    };
+    made().map_err(|error| eprintln!("SKIPPED: no wire between namespaces can be made: {error}")).ok()
+}
+
+/// The command at one end of the wire, with its files in a directory of the test's.
+struct Bench {
+    wire: Wire,
+    run: Directory,
+    daemon: Option<Child>,
+}
+
+impl Bench {
+    fn new(name: &str) -> Option<Bench> {
+        Some(Bench { wire: wire()?, run: Directory::new(name), daemon: None })
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(TIDEGATE);
+        command.args(words).env("TIDEGATE_RUN", &self.run.0).stdin(Stdio::null());
+        die_with_parent(&mut command);
+        command
+    }
+
+    fn spawn(&self, mut command: Command) -> Child {
+        self.wire.here.go(move || command.spawn()).expect("the place is there").expect("it is started")
+    }
+
+    fn say(&self, words: &[&str]) -> Output {
+        let mut command = self.command(words);
+        self.wire.here.go(move || command.output()).expect("the place is there").expect("it is started")
+    }
+
+    /// What it says; it must go well.
+    fn text(&self, words: &[&str]) -> String {
+        let said = self.say(words);
+        assert!(said.status.success(), "{words:?}: {}", String::from_utf8_lossy(&said.stderr));
+        String::from_utf8(said.stdout).expect("text")
+    }
+
+    /// Starts the daemon and waits until it answers; false, with the reason printed, where this kernel has no door for it.
+    fn shapes(&mut self) -> bool {
+        let policy = self.run.file("policy.sh", POLICY);
+        let mut command = self.command(&["daemon", &policy.to_string_lossy()]);
+        command.stderr(Stdio::piped());
+        let mut daemon = self.spawn(command);
+        let began = Instant::now();
+        while !self.say(&["tc", "qdisc", "show", "dev", "v0"]).status.success() {
+            if daemon.try_wait().expect("it is ours").is_some() {
+                let mut why = String::new();
+                daemon.stderr.take().map(|mut told| told.read_to_string(&mut why));
+                assert!(why.contains("not permitted") || why.contains("not supported"), "{why}");
+                eprintln!("SKIPPED: {why}");
+                return false;
+            }
+            assert!(began.elapsed() < LIMIT, "the daemon does not answer");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.daemon = Some(daemon);
+        true
+    }
+
+    /// Sends datagrams of 1000 octets, two a millisecond, until this goes.
+    fn flood(&self) -> Flood {
+        let go = Arc::new(AtomicBool::new(true));
+        let on = go.clone();
+        let socket = self.wire.here.go(|| UdpSocket::bind((HERE, 0))).expect("the place is there").expect("a socket");
+        let thread = std::thread::spawn(move || {
+            while on.load(Ordering::Relaxed) {
+                for _ in 0..2 {
+                    // A queue that is full may say so.
+                    let _ = socket.send_to(&[0; 1000], SocketAddr::new(FAR, 9));
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        Flood { go, thread: Some(thread) }
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        if let Some(mut daemon) = self.daemon.take() {
+            let _ = daemon.kill();
+            let _ = daemon.wait();
+        }
+    }
+}
+
+struct Flood {
+    go: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Flood {
+    fn drop(&mut self) {
+        self.go.store(false, Ordering::Relaxed);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// The class of a line of JSON.
+fn class<'l>(line: &'l Value, name: &str) -> &'l Value {
+    let found = line["classes"].as_array().into_iter().flatten().find(|class| class["class"] == name);
+    found.unwrap_or_else(|| panic!("{name} is not in {line}"))
+}
+
+#[test]
+fn top_shows_what_a_daemon_does() {
+    let Some(mut bench) = Bench::new("top") else { return };
+    if !bench.shapes() {
+        return;
+    }
+    let _flood = bench.flood();
+    // Packets that were there before anybody looked are of no class: the first look is none.
+    bench.text(&["top", "--once", "--interval", "0.1"]);
+    let line: Value = serde_json::from_str(&bench.text(&["top", "v0", "--once", "--json"])).expect("JSON");
+    let full = class(&line, "1:20");
+    assert_eq!((&line["backend"], &full["qdisc"]), (&"user".into(), &"pfifo 20:".into()));
+    let number = |member: &str| full[member].as_f64().unwrap_or_else(|| panic!("{member} in {full}"));
+    assert!(number("bps") > 100_000.0 && number("drops_per_s") > 10.0, "{full}");
+    assert!((1.0..=20.0).contains(&number("backlog_packets")), "{full}");
+    // Twenty packets of a kilobyte at a megabit a second.
+    assert!(number("sojourn_p99_ns") >= number("sojourn_p50_ns") && number("sojourn_p50_ns") > 50e6, "{full}");
+    assert!(number("borrowed") > 0.0, "half of it is more than its share: {full}");
+    assert_eq!(class(&line, "1:10")["bps"], 0.0);
+    let screen = bench.text(&["top", "--once", "--interval", "0.1"]);
+    assert!(screen.starts_with("v0  1.00 Mbit/s  user space (capture)  over 0.1"), "{screen}");
+    assert_eq!(screen.lines().count(), 6, "{screen}");
+    assert!(screen.lines().all(|line| line.chars().count() <= 80 && !line.contains('\x1b')), "{screen}");
+}
+
+#[test]
+fn prometheus_is_told_over_http_and_into_a_file() {
+    let Some(mut bench) = Bench::new("metrics") else { return };
+    if !bench.shapes() {
+        return;
+    }
+    let once = bench.text(&["metrics", "--once"]);
+    assert!(once.contains("\nnode_qdisc_bytes_total{device=\"v0\",kind=\"htb\"} "), "{once}");
+    assert!(once.contains("\ntidegate_shaper_rate_bits_per_second{netns=\""), "{once}");
+    let mut command = bench.command(&["metrics", "--listen", "127.0.0.1:0"]);
+    command.stderr(Stdio::piped());
+    let mut server = bench.spawn(command);
+    let mut told = String::new();
+    let mut stderr = BufReader::new(server.stderr.take().expect("it is a pipe"));
+    stderr.read_line(&mut told).expect("it tells where");
+    let address = told.trim().strip_prefix("tidegate metrics: http://").and_then(|rest| rest.strip_suffix("/metrics"));
+    let address: SocketAddr = address.and_then(|address| address.parse().ok()).unwrap_or_else(|| panic!("{told}"));
+    let ask = |request: &'static str| {
+        let asked = bench.wire.here.go(move || -> std::io::Result<String> {
+            let mut stream = TcpStream::connect_timeout(&address, LIMIT)?;
+            stream.set_read_timeout(Some(LIMIT))?;
+            stream.write_all(request.as_bytes())?;
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer)?;
+            Ok(answer)
+        });
+        asked.expect("the place is there").expect("it answers")
+    };
+    let answer = ask("GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n");
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4;"), "{answer}");
+    let body = answer.split_once("\r\n\r\n").expect("a body").1;
+    assert!(answer.contains(&format!("Content-Length: {}\r\n", body.len())), "{answer}");
+    let names =
+        |text: &str| text.lines().filter(|line| line.starts_with("# TYPE")).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(names(body), names(&bench.text(&["metrics", "--once"])));
+    assert!(ask("GET /other HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
+    assert!(ask("POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
+    assert!(ask("nonsense\r\n\r\n").starts_with("HTTP/1.1 400 "));
+    server.kill().and_then(|()| server.wait()).expect("it is ours");
+}
+
+#[test]
+fn tc_lists_and_changes_what_runs() {
+    let Some(mut bench) = Bench::new("tc") else { return };
+    if !bench.shapes() {
+        return;
+    }
+    let listed = bench.text(&["tc", "-s", "class", "show", "dev", "v0"]);
+    assert!(listed.contains("class htb 1:20 parent 1:1 leaf 20: prio 1 rate 500Kbit ceil 1Mbit"), "{listed}");
+    let json: Value = serde_json::from_str(&bench.text(&["tc", "-j", "qdisc", "show"])).expect("JSON");
+    assert_eq!(json[0]["kind"], "htb");
+    bench.text(&["tc", "qdisc", "change", "dev", "v0", "parent", "1:20", "handle", "20:", "pfifo", "limit", "7"]);
+    assert!(bench.text(&["tc", "qdisc", "show", "dev", "v0"]).contains("pfifo 20: parent 1:20 limit 7p"));
+    let refused = bench.say(&["tc", "class", "change", "dev", "v0", "classid", "1:99", "htb", "rate", "1foo"]);
+    let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(1) && why.starts_with("Illegal \"rate\""), "{:?} {why}", refused.status);
+    let batch =
+        bench.run.file("batch", "class add dev v0 parent 1:1 classid 1:30 htb rate 10kbit\nqdisc show dev v0\n");
+    assert!(bench.text(&["tc", "-batch", &batch.to_string_lossy()]).starts_with("qdisc htb 1: root"));
+    assert!(bench.text(&["tc", "class", "show", "dev", "v0"]).contains("class htb 1:30 parent 1:1"));
+}
+
+#[test]
+fn packets_of_a_class_are_captured() {
+    let Some(mut bench) = Bench::new("capturing") else { return };
+    if !bench.shapes() {
+        return;
+    }
+    let _flood = bench.flood();
+    let words = bench.text(&["capture", "v0", "1:20", "-c", "3"]);
+    let told: Vec<&str> = words.lines().filter_map(|line| line.split_once(' ')).map(|(_, told)| told).collect();
+    assert_eq!(told.len(), 3, "{words}");
+    // The kernel says a word of its own now and then.
+    let ours = told.iter().filter(|told| told.starts_with("1:20 20: 1042 B waited "));
+    assert!(ours.count() >= 2, "{words}");
+    let file = bench.run.0.join("class.pcapng");
+    bench.text(&["capture", "v0", "1:20", "-c", "1000", "-w", &file.to_string_lossy()]);
+    let octets = std::fs::read(&file).expect("it was written");
+    let (mut parser, mut at, mut lengths) = (Parser::new(), 0, Vec::new());
+    while at < octets.len() {
+        match parser.next(&octets[at..]).expect("pcapng") {
+            Next::Packet(used, packet) => {
+                lengths.push(packet.length);
+                at += used;
+            }
+            Next::Passed(used) => at += used,
+            Next::Needs(more) => panic!("{more} octets more at {at}"),
+        }
+    }
+    // The kernel says a word of its own now and then.
+    let ours = lengths.iter().filter(|length| **length == 1042).count();
+    assert!(lengths.len() == 1000 && ours > 950, "{ours} of {}", lengths.len());
+    let text = String::from_utf8_lossy(&octets);
+    let told = |end: &str| text.matches(end).count();
+    assert!(told(", lost") > 0 && told(", sent") > 0, "{} lost, {} sent", told(", lost"), told(", sent"));
+    let nothing = bench.text(&["capture", "v0", "1:10", "--seconds", "0.1"]);
+    assert_eq!(nothing, "", "nobody asks port 53");
+    let refused = bench.say(&["capture", "v0", "what"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", String::from_utf8_lossy(&refused.stderr));
+}
+
+/// The kernel's own disciplines: what they count, and no times.
+#[test]
+fn the_kernel_is_watched_too() {
+    let Some(bench) = Bench::new("kernel") else { return };
+    let commands = [
+        "qdisc add dev v0 root handle 1: htb default 10",
+        "class add dev v0 parent 1: classid 1:10 htb rate 1mbit",
+        "qdisc add dev v0 parent 1:10 handle 10: pfifo limit 5",
+    ];
+    let told = bench.wire.here.go(move || {
+        let mut kernel = Kernel::open().map_err(|error| error.to_string())?;
+        commands.iter().try_for_each(|command| {
+            let words: Vec<String> = command.split_whitespace().map(String::from).collect();
+            match tc::parse(&words, &Env::default()).map(|parsed| parsed.command) {
+                Ok(TcCommand::Apply(op)) => kernel.apply(&op).map_err(|trouble| trouble.to_string()),
+                other => panic!("{command}: {other:?}"),
+            }
+        })
+    });
+    if let Err(error) = told.expect("the place is there") {
+        eprintln!("SKIPPED: this kernel has no HTB: {error}");
+        return;
+    }
+    let _flood = bench.flood();
+    let line: Value = serde_json::from_str(&bench.text(&["top", "--once", "--json"])).expect("JSON");
+    assert_eq!([&line["backend"], &line["shaped_bps"]], [&Value::from("kernel"), &Value::from(1e6)]);
+    let full = class(&line, "1:10");
+    assert!(full["bps"].as_f64() > Some(100_000.0) && full["drops_per_s"].as_f64() > Some(10.0), "{full}");
+    assert_eq!([&full["qdisc"], &full["sojourn_p50_ns"]], [&Value::from("pfifo 10:"), &Value::Null]);
+    let metrics = bench.text(&["metrics", "--once"]);
+    assert!(metrics.contains("\ntidegate_class_bytes_total{netns=\""), "{metrics}");
+}
+
+#[test]
+fn where_nothing_is_shaped_that_is_told() {
+    let Some(bench) = Bench::new("nothing") else { return };
+    let told = |words: &[&str]| {
+        let said = bench.say(words);
+        (said.status.code(), String::from_utf8_lossy(&said.stderr).into_owned())
+    };
+    let expected = [
+        (&["top"][..], "tidegate top: nothing is shaped here; `tidegate apply POLICY` does that\n"),
+        (&["top", "v0"], "tidegate top: nothing was configured on `v0`; `tidegate apply` puts a policy there\n"),
+        (
+            &["tc", "qdisc", "show"],
+            "tidegate tc: no daemon of tidegate runs here; the kernel's disciplines are tc's own business\n",
+        ),
+    ];
+    for (words, message) in expected {
+        assert_eq!(told(words), (Some(2), message.to_owned()), "{words:?}");
+    }
+    for words in [&["top", "nosuch0"][..], &["capture", "v0"], &["metrics", "--once", "nosuch0"]] {
+        let (code, message) = told(words);
+        assert!(code == Some(2) && message.contains(words[words.len() - 1]), "{words:?}: {message}");
+    }
+}
