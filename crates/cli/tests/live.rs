@@ -37,6 +37,10 @@ tc filter add dev eth0 parent ffff: protocol ip u32 match u32 0 0 action mirred 
 tc qdisc add dev ifb0 root handle 1: tbf rate 8mbit burst 10k latency 50ms
 ";
 
+/// What somebody left there.
+const MODEM: &str =
+    "tc qdisc add dev eth0 root handle 7: stab linklayer atm overhead 32 tbf rate 1mbit burst 10k latency 100ms";
+
 /// A computer of its own: a namespace with a device, files, and a place for what runs.
 struct Computer {
     place: Place,
@@ -158,7 +162,7 @@ fn until(what: &str, is: impl Fn() -> bool) {
 #[test]
 fn a_home_gateway_comes_changes_and_goes() {
     let Some(computer) = Computer::new("home") else { return };
-    computer.tc("tc qdisc add dev eth0 root handle 7: tbf rate 1mbit burst 10k latency 100ms");
+    computer.tc(MODEM);
     let before = computer.stand("eth0");
     let home = computer.policy("home.sh", HOME);
 
@@ -295,16 +299,19 @@ fn others_keep_their_rules_and_their_devices() {
     assert_eq!((computer.tables(), computer.stand("eth1")), (vec!["somebody".to_owned()], theirs));
 }
 
-/// What could not be brought back is not taken away unless that is said.
+/// What could not be brought back is not taken away unless that is said. (No tc makes a table of sizes like this one.)
 #[test]
 fn what_cannot_be_brought_back_is_said_before() {
     let Some(computer) = Computer::new("doubt") else { return };
-    computer.tc(
-        "tc qdisc add dev eth0 root handle 7: stab linklayer atm overhead 32 tbf rate 1mbit burst 10k latency 100ms",
-    );
+    let made = computer.place.go(|| {
+        let Op::Qdisc(mut modem) = op(MODEM) else { panic!("a qdisc") };
+        modem.stab.as_mut().expect("it has a size table").cell_align = 0;
+        Kernel::open().expect("netlink").apply(&Op::Qdisc(modem))
+    });
+    made.expect("the thread is there").expect("the kernel takes it");
     let (before, home) = (computer.stand("eth0"), computer.policy("home.sh", HOME));
     let told = refused(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
-    assert!(told.contains("the kernel does not tell the entries of its size table"), "{told}");
+    assert!(told.contains("the kernel does not tell the entries of its size table, which tc did not make"), "{told}");
     assert!(told.contains("--force"), "{told}");
     assert_eq!(computer.stand("eth0"), before);
     done(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--force"]));

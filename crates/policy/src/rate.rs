@@ -82,3 +82,19 @@ pub struct SizeTable {
     /// The entries; empty when only `overhead` is used.
     pub data: Vec<u16>,
 }
+
+impl SizeTable {
+    /// Its entries as tc computes them, which the kernel is told and does not tell: entry i is the cost of the longest length that falls into it, at
+    /// least `mpu`, then whole cells. `None`: they do not fit with this `size_log`.
+    pub fn entries(&self) -> Option<Vec<u16>> {
+        let cost = |length: u64| {
+            let length = length.max(self.mpu.into());
+            match self.linklayer {
+                LinkLayer::Ethernet => length,
+                LinkLayer::Atm => length.div_ceil(48) * 53,
+            }
+        };
+        let costs = (0..u64::from(self.tsize)).map(|i| cost((i + 1) << self.cell_log) >> self.size_log);
+        costs.map(|cost| u16::try_from(cost).ok()).collect()
+    }
+}

@@ -65,7 +65,7 @@ pub(super) fn help() -> String {
     out
 }
 
-/// Computes the entries: entry i is the cost of the longest length that falls into it.
+/// Computes the entries.
 fn fill(table: &mut SizeTable) -> Result<(), Refusal> {
     if table.mtu == 0 {
         table.mtu = 2047;
@@ -82,24 +82,13 @@ fn fill(table: &mut SizeTable) -> Result<(), Refusal> {
     table.cell_log = (0..31).find(|log| table.mtu >> log < table.tsize).unwrap_or(31);
     // An entry has 16 bits: halve all until the largest fits.
     for size_log in 0..32 {
-        let costs = (0..u64::from(table.tsize)).map(|i| cost((i + 1) << table.cell_log, table) >> size_log);
-        let entries: Result<Vec<u16>, _> = costs.map(u16::try_from).collect();
-        if let Ok(entries) = entries {
-            table.size_log = size_log;
+        table.size_log = size_log;
+        if let Some(entries) = table.entries() {
             table.data = entries;
             return Ok(());
         }
     }
     Ok(())
-}
-
-/// What a packet of this length costs: at least `mpu`, then whole cells.
-fn cost(length: u64, table: &SizeTable) -> u64 {
-    let length = length.max(table.mpu.into());
-    match table.linklayer {
-        LinkLayer::Ethernet => length,
-        LinkLayer::Atm => length.div_ceil(48) * 53,
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::QdiscDump;
-use tidegate_policy::{Estimator, Kind, Op, QdiscOp, QdiscParams, Verb};
+use tidegate_policy::{Estimator, Kind, Op, QdiscOp, QdiscParams, SizeTable, Verb};
 
 /// A qdisc that cannot be made of what its dump tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,10 +35,20 @@ impl fmt::Display for Incomplete {
 
 impl std::error::Error for Incomplete {}
 
+/// A table of sizes with its entries; `None`: it is not as tc makes them, so these are not known.
+fn whole(table: &SizeTable) -> Option<SizeTable> {
+    if !table.data.is_empty() || table.tsize == 0 {
+        return Some(table.clone());
+    }
+    let as_made = table.cell_align == -1 && table.mtu >> table.cell_log < table.tsize;
+    let data = table.entries().filter(|_| as_made)?;
+    Some(SizeTable { data, ..table.clone() })
+}
+
 /// What a dump of this qdisc does not tell and a command needs.
 fn missing(qdisc: &QdiscDump) -> Option<&'static str> {
-    if qdisc.stab.as_ref().is_some_and(|table| table.data.is_empty() && table.tsize > 0) {
-        return Some("the entries of its size table");
+    if qdisc.stab.as_ref().is_some_and(|table| whole(table).is_none()) {
+        return Some("the entries of its size table, which tc did not make");
     }
     match &qdisc.params {
         QdiscParams::Red(params) | QdiscParams::Choke(params) if params.idle.is_none() => {
@@ -187,7 +197,7 @@ fn made(wanted: &QdiscDump, parent: Handle) -> QdiscOp {
         handle: wanted.handle,
         kind: Some(wanted.kind.name().to_owned()),
         params: Some(said(&wanted.params)),
-        stab: wanted.stab.clone(),
+        stab: wanted.stab.as_ref().and_then(whole),
         estimator: None,
     }
 }
