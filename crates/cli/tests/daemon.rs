@@ -44,7 +44,10 @@ impl<'w> Daemon<'w> {
     }
 
     fn ask(&self, request: &Value) -> Value {
-        self.wire.ask(WIRE, request).unwrap_or_default()
+        self.wire.ask(WIRE, request).unwrap_or_else(|| {
+            let said = std::fs::read_to_string(self.wire.room.join("said")).unwrap_or_default();
+            json!({"nobody answers": request, "said": said})
+        })
     }
 
     fn status(&self) -> Value {
@@ -285,4 +288,58 @@ fn a_full_disk_stops_no_packets() {
     wire.transfer(10_000);
     tidegate_os::process::ask_to_end(daemon.child.id());
     assert!(daemon.child.wait().expect("a child").success());
+}
+
+#[test]
+fn what_is_ip_comes_by_netfilters_queues_too() {
+    let Some(wire) = Wire::lay("nfqueue") else { return };
+    let both = format!(
+        "ip link add ifb0 type ifb\n{POLICY}tc qdisc add dev wire0 handle ffff: ingress
+tc filter add dev wire0 parent ffff: protocol ip u32 match u32 0 0 action mirred egress redirect dev ifb0
+tc qdisc add dev ifb0 root fq_codel\n"
+    );
+    let policy = wire.file("policy.sh", &both);
+    let mut daemon = Daemon::start(&wire, &[&policy, "--door", "nfqueue"]);
+    assert_eq!(daemon.status()["door"], "nfqueue");
+    wire.transfer(1_000_000);
+    let packets = |device: &str| {
+        let (_, listing, _) = daemon.tc(&format!("-s -j qdisc show dev {device}"));
+        let told: Value = serde_json::from_str(&listing).expect("JSON");
+        told[0]["packets"].as_u64().expect("counted")
+    };
+    assert!(packets("wire0") > 15, "what leaves: {}", packets("wire0"));
+    assert!(packets("ifb0") > 5, "what arrives: {}", packets("ifb0"));
+    daemon.child.kill().expect("it is ours");
+    daemon.child.wait().expect("it is ours");
+    nothing_is_left(&wire);
+    wire.transfer(1000);
+}
+
+#[test]
+fn a_container_is_reached_by_a_pair_of_devices_of_ours() {
+    let Some(wire) = Wire::lay("tun") else { return };
+    let policy = wire.file("policy.sh", &POLICY.replace("wire0", "edge0"));
+    // Something in the far machine, which nothing but our devices joins to this one on those addresses.
+    let inside = wire.far.go(|| std::process::Command::new("sleep").arg("1000").spawn());
+    let mut inside = inside.expect("place").expect("it starts");
+    let pid = inside.id().to_string();
+    let words = ["daemon", &policy, "--door", "tun", "--inside", &pid, "--addresses", "10.99.0.1,10.99.0.2"];
+    let mut daemon = Daemon { wire: &wire, child: wire.start(&words) };
+    let ready = || wire.ask("edge0", &json!({"ask": "status"})).is_some_and(|status| status["door"] == "tun");
+    until("the door is open", ready);
+    let listener =
+        wire.far.go(|| std::net::UdpSocket::bind("10.99.0.2:7")).expect("place").expect("the address is there");
+    listener.set_read_timeout(Some(common::wire::LIMIT)).expect("a limit");
+    let sent = wire.near.go(|| std::net::UdpSocket::bind("10.99.0.1:0")?.send_to(b"hello", "10.99.0.2:7"));
+    sent.expect("place").expect("sent");
+    let mut room = [0; 10];
+    let (octets, from) = listener.recv_from(&mut room).expect("it arrives");
+    assert_eq!((&room[..octets], from.ip().to_string()), (&b"hello"[..], "10.99.0.1".to_owned()));
+    let back = wire.far.go(|| std::net::UdpSocket::bind("10.99.0.2:0")?.send_to(b"hello", "10.99.0.1:7"));
+    back.expect("place").expect("sent");
+    assert!(wire.ask("edge0", &json!({"ask": "stop"})).is_some());
+    assert!(daemon.child.wait().expect("a child").success());
+    inside.kill().expect("ours");
+    inside.wait().expect("ours");
+    assert!(wire.links().iter().all(|link| link != "edge0"));
 }

@@ -35,6 +35,8 @@ pub(super) struct Counter {
     pub(super) places: Arc<Mutex<Vec<Spot>>>,
     /// The kernel's part of it.
     pub(super) marks: Marks,
+    /// The name of the door that is open.
+    pub(super) door: Arc<Mutex<&'static str>>,
     /// How it was asked for.
     pub(super) options: Mutex<Options>,
 }
@@ -79,6 +81,10 @@ impl Counter {
         self.options.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    fn door(&self) -> &'static str {
+        *self.door.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn wanted(&self) -> Wanted {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -95,7 +101,7 @@ impl Counter {
             "version": env!("CARGO_PKG_VERSION"),
             "pid": std::process::id(),
             "backend": "user",
-            "door": options.door.name(),
+            "door": self.door(),
             "policy": options.files,
             "places": spots.collect::<Vec<_>>(),
             "running_ns": now.0 - super::machine::START.0,
@@ -116,7 +122,7 @@ impl Counter {
             "since_ns": super::machine::START.0,
             "epoch_ns": epoch(now),
             "backend": "user",
-            "door": self.options().door.name(),
+            "door": self.door(),
             "counts": counted(&counts),
             "devices": devices.iter().map(Seen::told).collect::<Vec<_>>(),
         }))

@@ -8,6 +8,7 @@
 
 pub(crate) mod answers;
 pub(crate) mod client;
+mod doors;
 mod follow;
 pub(crate) mod machine;
 mod marks;
@@ -25,6 +26,7 @@ use crate::rebind::on_device;
 use crate::session::{self, Ssh};
 use answers::Counter;
 use anyhow::{Context, ensure};
+use doors::Opener;
 use follow::Which;
 use machine::{START, Wanted};
 use marks::Marks;
@@ -74,7 +76,10 @@ fn say(text: &str) {
 
 /// Runs a policy until somebody ends it.
 fn run(options: &Options) -> anyhow::Result<()> {
-    let wanted = read(options)?;
+    let log = taken(options)?.log;
+    let mut opener = Opener::new(options, &log)?;
+    let mut wanted = wanted(options, &log)?;
+    wanted.spots = opener.spots(wanted.spots);
     let room = Room::here()?;
     room.make().with_context(|| "the directory for locks and sockets cannot be made (TIDEGATE_RUN names another)")?;
     let _alone = locks(&room, &wanted)?;
@@ -92,6 +97,7 @@ fn run(options: &Options) -> anyhow::Result<()> {
         places: places.clone(),
         marks,
         options: Mutex::new(options.clone()),
+        door: opener.opened.clone(),
     };
     let sockets = Sockets::open(&room, &wanted)?;
     if options.realtime {
@@ -109,7 +115,7 @@ fn run(options: &Options) -> anyhow::Result<()> {
     };
     let mut open = || {
         let spots = places.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut door = options.door.open(&spots)?;
+        let mut door = opener.open(&spots)?;
         if split {
             // A door that cannot takes them whole.
             let _ = door.split(true);

@@ -1,11 +1,11 @@
 //! What may be said to `tidegate daemon`.
 
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::net::IpAddr;
 use std::path::PathBuf;
-use tidegate_live::door::capture::Capture;
-use tidegate_live::door::queue::QueueDoor;
-use tidegate_live::door::{Door, Spot};
+
+/// Packets held at once, if nobody says otherwise.
+const MEMORY: usize = 100_000;
 
 /// What may be said.
 #[derive(clap::Args, Clone, Debug)]
@@ -30,8 +30,14 @@ pub struct Options {
     /// By which door packets come.
     #[arg(long, value_enum, default_value_t)]
     pub door: DoorKind,
+    /// With `--door tun`: the network namespace of the other side, by a process (PID) or a file.
+    #[arg(long, value_name = "PID|FILE")]
+    pub inside: Option<String>,
+    /// With `--door tun`: the addresses of both ends, this side's first.
+    #[arg(long, value_name = "HERE,THERE", value_delimiter = ',')]
+    pub addresses: Vec<IpAddr>,
     /// The most packets held at once, over all queues (each takes some 300 octets beside its own).
-    #[arg(long, value_name = "PACKETS", default_value_t = 100_000)]
+    #[arg(long, value_name = "PACKETS", default_value_t = MEMORY)]
     pub memory: usize,
     /// Queue everything as the policy says. Otherwise what holds the link up passes by the queues, up to 100 packets a second of each kind: ARP, neighbour and router
     /// discovery, DHCP, 802.1X, PPP's control, and the SSH session from which this was started.
@@ -43,6 +49,22 @@ pub struct Options {
 }
 
 impl Options {
+    /// These files, all else as it is by itself.
+    pub(crate) fn usual(files: Vec<PathBuf>, args: Vec<String>, dev: Option<String>, door: DoorKind) -> Options {
+        Options {
+            files,
+            args,
+            dev,
+            door,
+            pid: None,
+            inside: None,
+            addresses: Vec::new(),
+            memory: MEMORY,
+            strict: false,
+            realtime: false,
+        }
+    }
+
     /// As words of a command line.
     pub(super) fn words(&self) -> Vec<OsString> {
         let mut words: Vec<OsString> = Vec::new();
@@ -50,6 +72,11 @@ impl Options {
         self.args.iter().for_each(|arg| say("--arg", arg.as_ref()));
         self.dev.iter().for_each(|dev| say("--dev", dev.as_ref()));
         say("--door", self.door.name().as_ref());
+        self.inside.iter().for_each(|inside| say("--inside", inside.as_ref()));
+        if !self.addresses.is_empty() {
+            let all: Vec<String> = self.addresses.iter().map(IpAddr::to_string).collect();
+            say("--addresses", all.join(",").as_ref());
+        }
         say("--memory", self.memory.to_string().as_ref());
         let switches = [(self.strict, "--strict"), (self.realtime, "--realtime")];
         words.extend(switches.into_iter().filter(|(on, _)| *on).map(|(_, name)| name.into()));
@@ -62,37 +89,25 @@ impl Options {
 /// A door.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum DoorKind {
-    /// Whatever suits this kernel: capture, or else queue.
+    /// Capture, or nfqueue where this kernel or our privileges do not allow that.
     #[default]
     Auto,
     /// Every packet of a device, whatever its protocol, by a program in tc's hook.
     Capture,
-    /// IP packets by netfilter's queues: marks and connections stay the kernel's.
-    Queue,
+    /// What is IP, by netfilter's queues: headers only are copied, marks and connections stay the kernel's.
+    Nfqueue,
+    /// A pair of TUN devices of its own, one here and one inside a container: nothing of anybody else's is touched.
+    Tun,
 }
 
 impl DoorKind {
     /// Its name.
-    pub(crate) fn name(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             DoorKind::Auto => "auto",
             DoorKind::Capture => "capture",
-            DoorKind::Queue => "queue",
-        }
-    }
-
-    /// Opens it.
-    ///
-    /// # Errors
-    /// Its trouble.
-    pub(crate) fn open(self, spots: &[Spot]) -> io::Result<Box<dyn Door>> {
-        match self {
-            DoorKind::Capture => Ok(Box::new(Capture::open(spots)?)),
-            DoorKind::Queue => Ok(Box::new(QueueDoor::anywhere(spots)?)),
-            DoorKind::Auto => DoorKind::Capture.open(spots).or_else(|first| {
-                // If neither can be had, the trouble of the better one is told.
-                DoorKind::Queue.open(spots).map_err(|_| first)
-            }),
+            DoorKind::Nfqueue => "nfqueue",
+            DoorKind::Tun => "tun",
         }
     }
 }

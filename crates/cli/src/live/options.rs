@@ -1,5 +1,6 @@
 //! What may be said to `tidegate apply`, `status`, `confirm`, `revert` and `down`.
 
+use crate::daemon::DoorKind;
 use clap::ValueEnum;
 use std::path::PathBuf;
 
@@ -25,6 +26,9 @@ pub struct Apply {
     /// Whose disciplines: the kernel's, our own, or the kernel's wherever it has them.
     #[arg(long, value_enum, default_value_t)]
     pub backend: Backend,
+    /// By which door packets come to our own disciplines (`tun` is for `tidegate daemon`).
+    #[arg(long, value_enum, default_value_t)]
+    pub door: DoorKind,
     /// Undo it after so many seconds, unless `tidegate confirm` comes first. Over SSH 60 is the default; 0: do not.
     #[arg(long, value_name = "SECONDS")]
     pub confirm: Option<u64>,

@@ -1,0 +1,145 @@
+//! Which door packets come by.
+
+use super::options::{DoorKind, Options};
+use crate::rebind::real_devices;
+use anyhow::{Context, ensure};
+use std::fs::File;
+use std::io;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use tidegate_live::door::capture::Capture;
+use tidegate_live::door::queue::{self, QueueDoor};
+use tidegate_live::door::tun::{End, TunDoor};
+use tidegate_live::door::{Direction, Door, Spot};
+use tidegate_os::netlink::Links;
+use tidegate_os::{news, place};
+use tidegate_policy::Op;
+
+/// The first of the queues that our doors use: two for each device, by its number.
+const QUEUES: u32 = 7000;
+/// What the device inside is called, and the octets of its largest packet.
+const INSIDE: &str = "eth0";
+const MTU: u32 = 1500;
+
+/// Opens the door of a daemon.
+pub(super) struct Opener {
+    kind: DoorKind,
+    /// The door between two namespaces, which is there before anything else is known.
+    between: Option<Between>,
+    /// The name of the door that was opened.
+    pub(super) opened: Arc<Mutex<&'static str>>,
+}
+
+impl Opener {
+    /// What the options ask for, for a policy that did this. A TUN device is made here, so that the policy finds it.
+    ///
+    /// # Errors
+    /// The TUN door cannot be opened.
+    pub(super) fn new(options: &Options, log: &[Op]) -> anyhow::Result<Opener> {
+        let between = match options.door {
+            DoorKind::Tun => Some(Between::new(options, log)?),
+            _ => None,
+        };
+        Ok(Opener { kind: options.door, between, opened: Arc::default() })
+    }
+
+    /// The places of the door: for those that the policy needs.
+    pub(super) fn spots(&self, needed: Vec<Spot>) -> Vec<Spot> {
+        match &self.between {
+            // What passes it passes it both ways.
+            Some(between) => [Direction::Egress, Direction::Ingress]
+                .map(|direction| Spot { dev: between.ends[0].name.clone(), direction })
+                .to_vec(),
+            None => needed,
+        }
+    }
+
+    /// Opens it.
+    ///
+    /// # Errors
+    /// The door's.
+    pub(super) fn open(&mut self, spots: &[Spot]) -> io::Result<Box<dyn Door>> {
+        let (name, door): (_, Box<dyn Door>) = match self.kind {
+            DoorKind::Capture => ("capture", Box::new(Capture::open(spots)?)),
+            DoorKind::Nfqueue => ("nfqueue", Box::new(queue_door(spots)?)),
+            DoorKind::Tun => {
+                let between = self.between.as_mut().ok_or(io::ErrorKind::InvalidInput)?;
+                let door = between.opened.take().map_or_else(|| between.open(), Ok)?;
+                ("tun", Box::new(door))
+            }
+            DoorKind::Auto => match Capture::open(spots) {
+                Ok(door) => ("capture", Box::new(door)),
+                // No BPF, or none for us: what is IP comes by netfilter.
+                Err(first) if first.kind() != io::ErrorKind::NotFound => match queue_door(spots) {
+                    Ok(door) => ("nfqueue", Box::new(door)),
+                    Err(_) => return Err(first),
+                },
+                Err(gone) => return Err(gone),
+            },
+        };
+        *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = name;
+        Ok(door)
+    }
+}
+
+fn queue_door(spots: &[Spot]) -> io::Result<QueueDoor> {
+    let links = news::links()?;
+    let number =
+        spots.first().and_then(|spot| links.iter().find(|link| link.name == spot.dev)).map_or(0, |link| link.index);
+    let first = (QUEUES + 2 * number).min(u32::from(u16::MAX) - 2) as u16;
+    QueueDoor::open(spots, queue::Options { first, ..queue::Options::default() })
+}
+
+/// A TUN door and who is at its ends.
+struct Between {
+    ends: [End; 2],
+    addresses: [IpAddr; 2],
+    opened: Option<TunDoor>,
+}
+
+impl Between {
+    fn new(options: &Options, log: &[Op]) -> anyhow::Result<Between> {
+        let need =
+            "--door tun needs --inside (a process, or a file of its network namespace) and --addresses HERE,THERE";
+        let inside = options.inside.as_ref().context(need)?;
+        let [here, there] = options.addresses.as_slice() else { anyhow::bail!(need) };
+        let name = options
+            .dev
+            .clone()
+            .or_else(|| real_devices(log).into_iter().next())
+            .context("the policy names no device")?;
+        ensure!(
+            news::links()?.iter().all(|link| link.name != name),
+            "there is a device `{name}` already; --door tun makes its own: name another with --dev"
+        );
+        let inside = match inside.parse::<u32>() {
+            Ok(pid) => PathBuf::from(format!("/proc/{pid}/ns/net")),
+            Err(_) => PathBuf::from(inside),
+        };
+        let end = |namespace, name: &str| End { namespace, name: name.to_owned(), mtu: MTU };
+        let ends = [end(None, &name), end(Some(inside), INSIDE)];
+        let mut between = Between { ends, addresses: [*here, *there], opened: None };
+        let door = between.open().context("the door between the two cannot be opened")?;
+        between.opened = Some(door);
+        Ok(between)
+    }
+
+    /// A device on either side, with its address and the way to the other; inside, everything goes that way.
+    fn open(&self) -> io::Result<TunDoor> {
+        let door = TunDoor::open(&self.ends)?;
+        let [here, there] = self.addresses;
+        let [outer, inner] = &self.ends;
+        let mut links = Links::open()?;
+        links.address(&outer.name, here)?;
+        links.way_to(&outer.name, there)?;
+        let name = inner.name.clone();
+        let namespace = File::open(inner.namespace.as_ref().ok_or(io::ErrorKind::InvalidInput)?)?;
+        place::inside(namespace, move || {
+            let mut links = Links::open()?;
+            links.address(&name, there)?;
+            links.way_to_everybody(&name, here)
+        })??;
+        Ok(door)
+    }
+}
