@@ -1,5 +1,6 @@
 //! The kernel back end held against the real tc inside a kernel that has every kind: a script is carried out twice, by tc and by ours, each
-//! time in a network namespace of its own, and each lists what stands there then: messages out and in.
+//! time in a network namespace of its own, and each lists what stands there then: messages out and in. A third time all of it is taken away and brought
+//! back by what the kernel told.
 //!
 //! The kernel is a User-Mode Linux of the oracle's make (not part of this project), as for `virtual-lab`.
 
@@ -39,6 +40,9 @@ if [ -f $3/$1.batch ]; then
     $3/$2/tc -force -batch $3/$1.batch >/dev/null 2>&1
 else
     ( cd /run; PATH=$3/$2:$PATH timeout 100 sh $3/$1.sh >/dev/null 2>&1 </dev/null )
+fi
+if [ $2 = again ]; then
+    exec $3/$2/tc remake link0 link1 link2 d0 ifb0 ifb1 v0 in1
 fi
 tc qdisc show > /run/qdiscs
 {
@@ -127,7 +131,7 @@ fn proof(kernel: &Path, program: &Path, out: &Path, scripts: &[String]) -> Resul
     fs::write(&init, INIT.replace("TUNABLES", TUNABLES)).map_err(failed)?;
     make_executable(&init).map_err(failed)?;
     // Handles that nobody gave are counted from the kernel's start, so each has a kernel of his own.
-    for whose in ["theirs", "ours"] {
+    for whose in ["theirs", "ours", "again"] {
         boot(&kernel, &out, &init, &[format!("LAB_WHOSE={whose}")]).map_err(failed)?;
     }
     table(&out, &scripts)
@@ -150,7 +154,9 @@ fn tools(out: &Path, program: &Path) -> std::io::Result<()> {
     fs::write(out.join("run"), RUN)?;
     fs::write(out.join("links"), LINKS)?;
     let program = fs::canonicalize(program)?;
-    for (whose, program) in [("theirs", Path::new("/sbin/tc")), ("ours", program.as_path())] {
+    for (whose, program) in
+        [("theirs", Path::new("/sbin/tc")), ("ours", program.as_path()), ("again", program.as_path())]
+    {
         let folder = out.join(whose);
         fs::create_dir_all(&folder)?;
         for tool in ["ip", "iptables", "ip6tables", "iptables-legacy", "nft", "ethtool", "sleep"] {
@@ -237,5 +243,27 @@ fn table(out: &Path, scripts: &[Script]) -> Result<(String, bool), String> {
     if differ {
         text += &format!("\n{differences}");
     }
-    Ok((text, differ))
+    let (again, broken) = brought_back(out, scripts)?;
+    Ok((text + &again, differ || broken))
+}
+
+/// What became of what was taken away and brought back; and whether anything is not as it was.
+fn brought_back(out: &Path, scripts: &[Script]) -> Result<(String, bool), String> {
+    let (mut same, mut differ, mut cannot) = (0, String::new(), BTreeMap::<String, usize>::new());
+    for script in scripts {
+        let path = out.join(format!("{}.again", script.name));
+        let told = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        for line in told.lines() {
+            match line.split_once(' ') {
+                Some(("same", _)) => same += 1,
+                Some(("cannot", what)) => *cannot.entry(what.to_owned()).or_default() += 1,
+                _ => differ += &format!("{}\n    {line}\n", script.name),
+            }
+        }
+    }
+    let mut text = format!("\n{same} devices were cleared and brought back as they had been told\n");
+    for (what, devices) in cannot {
+        text += &format!("    {devices} could not be: {what}\n");
+    }
+    Ok((text + &differ, !differ.is_empty()))
 }

@@ -1,5 +1,8 @@
 //! `tc` that programs the kernel by this crate's messages and shows what stands there: what `cargo xtask kernel-proof` puts in the real one's place.
 //!
+//! `kernel-tc remake DEV…` takes all away that stands on devices, brings it back by what the kernel told of it, and says for each whether it is the
+//! same again; it is what undoing stands on.
+//!
 //! `kernel-tc WORD…`, or `kernel-tc [-s -d] -force -batch FILE` for a file of such words, one command a line.
 
 use std::collections::BTreeMap;
@@ -7,6 +10,7 @@ use std::process::ExitCode;
 use tidegate_lang::Env;
 use tidegate_lang::tc::{self, Object, ShowActions, ShowFlags, ShowWhat, TcCommand};
 use tidegate_live::Kernel;
+use tidegate_live::plan::{Incomplete, Stand, plan};
 use tidegate_packet::Handle;
 use tidegate_policy::Table;
 
@@ -14,6 +18,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let done = match words.as_slice() {
         [flags @ .., force, batch, file] if force == "-force" && batch == "-batch" => all(file, flags.len() == 2),
+        [remake, devices @ ..] if remake == "remake" => remake_all(devices),
         words => {
             let opened = Kernel::open().map_err(|error| error.to_string());
             opened.and_then(|mut kernel| one(&mut kernel, words, ShowFlags::default()))
@@ -25,6 +30,39 @@ fn main() -> ExitCode {
             eprintln!("{error}");
             ExitCode::from(2)
         }
+    }
+}
+
+/// Takes away and brings back, device by device.
+fn remake_all(devices: &[String]) -> Result<(), String> {
+    let mut kernel = Kernel::open().map_err(|error| error.to_string())?;
+    for dev in devices {
+        match remade(&mut kernel, dev) {
+            Ok(0) => {}
+            Ok(_) => println!("same {dev}"),
+            Err(why) => println!("{why}"),
+        }
+    }
+    Ok(())
+}
+
+/// How many qdiscs, classes and filters are as they were.
+fn remade(kernel: &mut Kernel, dev: &str) -> Result<usize, String> {
+    let differs = |error: String| format!("differs {dev}: {error}");
+    let stand =
+        |kernel: &mut Kernel| kernel.stand(dev).map(|(stand, _)| stand).map_err(|error| differs(error.to_string()));
+    let before = stand(kernel)?;
+    let cannot = |incomplete: Incomplete| format!("cannot {}: {}", incomplete.kind, incomplete.missing);
+    let back = plan(&Stand::default(), &before, &[]).map_err(cannot)?;
+    for way in [plan(&before, &Stand::default(), &[]).map_err(cannot)?, back] {
+        let ops: Vec<_> = way.ops().collect();
+        let gone = kernel.carry_out_in_pieces(ops.iter().copied());
+        gone.map_err(|(at, trouble)| differs(format!("{trouble}: {:?}", ops[at])))?;
+    }
+    let left = plan(&stand(kernel)?, &before, &[]).map_err(cannot)?;
+    match left.steps.first() {
+        Some(step) => Err(differs(format!("{:?} {:?}", step.sign, step.item))),
+        None => Ok(left.kept),
     }
 }
 

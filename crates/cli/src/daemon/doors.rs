@@ -9,15 +9,13 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use tidegate_live::door::capture::Capture;
-use tidegate_live::door::queue::{self, QueueDoor};
+use tidegate_live::door::queue::QueueDoor;
 use tidegate_live::door::tun::{End, TunDoor};
 use tidegate_live::door::{Direction, Door, Spot};
 use tidegate_os::netlink::Links;
 use tidegate_os::{news, place};
 use tidegate_policy::Op;
 
-/// The first of the queues that our doors use: two for each device, by its number.
-const QUEUES: u32 = 7000;
 /// What the device inside is called, and the octets of its largest packet.
 const INSIDE: &str = "eth0";
 const MTU: u32 = 1500;
@@ -62,7 +60,7 @@ impl Opener {
     pub(super) fn open(&mut self, spots: &[Spot]) -> io::Result<Box<dyn Door>> {
         let (name, door): (_, Box<dyn Door>) = match self.kind {
             DoorKind::Capture => ("capture", Box::new(Capture::open(spots)?)),
-            DoorKind::Nfqueue => ("nfqueue", Box::new(queue_door(spots)?)),
+            DoorKind::Nfqueue => ("nfqueue", Box::new(QueueDoor::anywhere(spots)?)),
             DoorKind::Tun => {
                 let between = self.between.as_mut().ok_or(io::ErrorKind::InvalidInput)?;
                 let door = between.opened.take().map_or_else(|| between.open(), Ok)?;
@@ -71,7 +69,7 @@ impl Opener {
             DoorKind::Auto => match Capture::open(spots) {
                 Ok(door) => ("capture", Box::new(door)),
                 // No BPF, or none for us: what is IP comes by netfilter.
-                Err(first) if first.kind() != io::ErrorKind::NotFound => match queue_door(spots) {
+                Err(first) if first.kind() != io::ErrorKind::NotFound => match QueueDoor::anywhere(spots) {
                     Ok(door) => ("nfqueue", Box::new(door)),
                     Err(_) => return Err(first),
                 },
@@ -81,14 +79,6 @@ impl Opener {
         *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = name;
         Ok(door)
     }
-}
-
-fn queue_door(spots: &[Spot]) -> io::Result<QueueDoor> {
-    let links = news::links()?;
-    let number =
-        spots.first().and_then(|spot| links.iter().find(|link| link.name == spot.dev)).map_or(0, |link| link.index);
-    let first = (QUEUES + 2 * number).min(u32::from(u16::MAX) - 2) as u16;
-    QueueDoor::open(spots, queue::Options { first, ..queue::Options::default() })
 }
 
 /// A TUN door and who is at its ends.

@@ -50,9 +50,17 @@ pub(super) fn command(options: &Apply) -> ExitCode {
 fn backend(options: &Apply, wanted: &Wanted) -> anyhow::Result<(Backend, String)> {
     let devices = wanted.devices.join(", ");
     let chosen = match options.backend {
-        Backend::Auto => match kernel::lacks(wanted)? {
-            None => (Backend::Kernel, "the kernel's own disciplines: it has all that the policy asks for".to_owned()),
-            Some(what) => (Backend::User, format!("tidegate's own disciplines: this kernel does not do {what}")),
+        Backend::Auto => match kernel::lacks(wanted) {
+            // Whoever may not try may not apply either, but may ask what would be done.
+            Err(error) if options.dry_run => (
+                Backend::Kernel,
+                format!("the kernel's own disciplines, if it has them: that cannot be tried ({error:#})"),
+            ),
+            Err(error) => return Err(error),
+            Ok(None) => {
+                (Backend::Kernel, "the kernel's own disciplines: it has all that the policy asks for".to_owned())
+            }
+            Ok(Some(what)) => (Backend::User, format!("tidegate's own disciplines: this kernel does not do {what}")),
         },
         Backend::Kernel => (Backend::Kernel, "the kernel's own disciplines, as asked".to_owned()),
         Backend::User => (Backend::User, "tidegate's own disciplines, as asked".to_owned()),
@@ -80,16 +88,20 @@ fn by_daemon(options: &Apply, wanted: &Wanted, why: &str) -> anyhow::Result<Valu
         return Ok(json!({"applied": false, "dry_run": true, "backend": "user", "why": why}));
     }
     let room = Room::here()?;
-    if let Some((known, state)) = State::of_device(&room, name(wanted))?
+    let prior = State::of_device(&room, name(wanted))?;
+    if let Some((known, state)) = &prior
         && state.backend() == "kernel"
     {
         bail!(
             "the kernel's disciplines stand on `{known}` by a policy of ours; `tidegate down {known}` takes them away first"
         );
     }
+    // What ran before can be gone back to, whatever becomes of its files.
+    let previous = prior.filter(|_| user::status(name(wanted)).is_some()).map(|(_, prior)| before_last(&prior));
     let status = user::apply(options, name(wanted))?;
     let mut state = json!({
         "backend": "user", "why": why, "devices": wanted.devices, "policy": files(options), "applied_at": now(),
+        "args": options.args, "dev": options.dev, "commands": wanted.commands, "previous": previous,
     });
     if let Some(seconds) = patience(options) {
         state["confirm"] = guard::awaited(seconds);
@@ -154,16 +166,19 @@ fn noted(options: &Apply, wanted: &Wanted, prior: Option<&State>, before: &Befor
     let kept = before.kept();
     // What stood there before anything of ours.
     let original = prior.map_or_else(|| kept.clone(), |prior| with_new(&prior.0["original"], &kept));
-    let previous = prior.map(|prior| {
-        let mut prior = prior.0.clone();
-        prior["previous"] = Value::Null;
-        prior["confirm"] = Value::Null;
-        prior
-    });
+    let previous = prior.map(before_last);
     json!({
         "backend": "kernel", "why": why, "devices": wanted.devices, "policy": files(options), "applied_at": now(),
         "before": kept, "original": original, "previous": previous, "table": [], "confirm": null,
     })
+}
+
+/// A state as one that is gone back to: it waits for nobody, and from it the way leads no further back.
+fn before_last(prior: &State) -> Value {
+    let mut prior = prior.0.clone();
+    prior["previous"] = Value::Null;
+    prior["confirm"] = Value::Null;
+    prior
 }
 
 /// What was noted first, and devices that were not yet known then.

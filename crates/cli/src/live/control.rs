@@ -9,12 +9,13 @@ use tidegate_policy::ClassParams;
 const STARVING: Rate = Rate::bits(8000);
 
 /// What must get through, and what it is to people.
-const NEEDED: [(&str, &str); 5] = [
-    ("arp", "ARP (addresses of neighbours)"),
+const NEEDED: [(&str, &str); 6] = [
+    ("arp 192.0.2.1 > 192.0.2.2", "ARP (addresses of neighbours)"),
     ("icmp6 fe80::1 > ff02::1:ff00:2 type 135", "IPv6 neighbour discovery"),
     ("icmp6 fe80::1 > ff02::2 type 133", "IPv6 router discovery"),
+    ("icmp6 fe80::1 > ff02::1 type 134", "IPv6 router advertisements"),
     ("udp 0.0.0.0:68 > 255.255.255.255:67", "DHCP (this machine's own address)"),
-    ("udp fe80::1:546 > ff02::1:2:547", "DHCP of IPv6"),
+    ("udp [fe80::1]:546 > [ff02::1:2]:547", "DHCP of IPv6"),
 ];
 
 /// What would be lost or starve, in sentences.
@@ -65,5 +66,17 @@ fn danger(wanted: &Wanted, story: &Story) -> Option<String> {
             Some(format!("its class {class} is sure of {} bit/s only", params.rate.rate.as_bits()))
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_must_get_through_are_packets() {
+        for (words, what) in NEEDED {
+            assert!(Packet::parse(&format!("{words} in lo out eth0")).is_ok(), "{what}: {words}");
+        }
     }
 }

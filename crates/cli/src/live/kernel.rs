@@ -6,11 +6,12 @@ use super::wanted::Wanted;
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use tidegate_live::encode::nft::{Batch, ruleset};
+use tidegate_live::encode::nft::{Batch, Table, ruleset};
 use tidegate_live::plan::{self, Plan, Stand};
 use tidegate_live::{Kernel, Netfilter, Told, Trouble};
 use tidegate_os::netlink::{Change, Links};
 use tidegate_os::news::{self, Link};
+use tidegate_os::place::Place;
 use tidegate_policy::{LinkKind, LinkOp, Op};
 
 /// What stood on the devices, and what else would be changed.
@@ -265,7 +266,9 @@ impl Arm {
             let live = self.stand(dev)?;
             let log: Vec<Op> = wanted.log.iter().filter(|op| op.device() == Some(dev)).cloned().collect();
             let left = plan::plan(&live, stand, &log)?;
-            if let Some(step) = left.steps.first() {
+            // What lacks tells more than what is there in its place.
+            let lacks = left.steps.iter().find(|step| step.sign != plan::Sign::Remove);
+            if let Some(step) = lacks.or(left.steps.first()) {
                 let place = wanted.place(&step.item).map(|place| format!("{place}\n  ")).unwrap_or_default();
                 bail!(
                     "{place}the kernel took everything, but what stands on {dev} is not what was asked for; it lacks\n    {}\n  \
@@ -376,19 +379,29 @@ fn blame(wanted: &Wanted, plan: &Plan, at: usize, trouble: &Trouble, dev: &str) 
     format!("{place}{trouble}{remedy}\n    {}", super::diff::line(step))
 }
 
+/// What of a policy is tried in another namespace.
+struct Tried {
+    devices: Vec<(String, Stand)>,
+    log: Vec<Op>,
+    tables: Vec<Table>,
+}
+
 /// Can this kernel do what the policy asks? Tried in a namespace of its own, which nobody else sees; in the words of what it lacks.
 ///
 /// # Errors
 /// It cannot be tried.
 pub(super) fn lacks(wanted: &Wanted) -> anyhow::Result<Option<String>> {
-    let place =
-        tidegate_os::place::Place::new("probe").context("this kernel's kinds cannot be tried in a namespace")?;
-    let devices = wanted.devices.clone();
-    let (stands, log, tables) = (wanted.stands.clone(), wanted.log.clone(), wanted.tables.clone());
-    let tried = place.go(move || -> anyhow::Result<Option<String>> {
+    let place = Place::new("probe").context("this kernel's kinds cannot be tried in a namespace")?;
+    let devices = wanted.devices.iter().cloned().zip(wanted.stands.iter().cloned()).collect();
+    let tried = Tried { devices, log: wanted.log.clone(), tables: wanted.tables.clone() };
+    place.go(move || tried.lacks())?
+}
+
+impl Tried {
+    fn lacks(&self) -> anyhow::Result<Option<String>> {
         let mut arm = Arm::open()?;
-        let mut named: BTreeSet<String> = devices.iter().cloned().collect();
-        for op in &log {
+        let mut named: BTreeSet<String> = self.devices.iter().map(|(dev, _)| dev.clone()).collect();
+        for op in &self.log {
             op.clone().each_device(&mut |name| {
                 let _ = named.insert(name.clone());
             });
@@ -397,26 +410,29 @@ pub(super) fn lacks(wanted: &Wanted) -> anyhow::Result<Option<String>> {
             let kind = if LinkKind::of_name(name) == LinkKind::Ifb { "ifb" } else { "dummy" };
             arm.links.create_like(name, kind, 1000)?;
         }
-        for (dev, stand) in devices.iter().zip(&stands) {
-            let own: Vec<Op> = log.iter().filter(|op| op.device() == Some(dev)).cloned().collect();
-            let way = plan::plan(&Stand::default(), stand, &own)?;
-            for step in &way.steps {
-                if let Err((_, trouble)) = arm.kernel.carry_out_in_pieces(&step.ops) {
-                    return Ok(Some(format!("{} ({trouble})", super::diff::line(step))));
-                }
-            }
-            let left = plan::plan(&arm.stand(dev)?, stand, &own)?;
-            if let Some(step) = left.steps.first() {
-                return Ok(Some(format!("{} (it takes it without doing it)", super::diff::line(step))));
+        for (dev, stand) in &self.devices {
+            if let Some(lacks) = self.of_device(&mut arm, dev, stand)? {
+                return Ok(Some(lacks));
             }
         }
-        if !tables.is_empty() {
-            let made = raw(ruleset("tidegate-probe", COMMENT, false, &tables)?);
-            return Ok(arm.carry_out(made).err().map(|error| format!("{error:#}")));
+        if self.tables.is_empty() {
+            return Ok(None);
         }
-        Ok(None)
-    })?;
-    tried
+        let made = raw(ruleset("tidegate-probe", COMMENT, false, &self.tables)?);
+        Ok(arm.carry_out(made).err().map(|error| format!("{error:#}")))
+    }
+
+    fn of_device(&self, arm: &mut Arm, dev: &str, stand: &Stand) -> anyhow::Result<Option<String>> {
+        let log: Vec<Op> = self.log.iter().filter(|op| op.device() == Some(dev)).cloned().collect();
+        for step in &plan::plan(&Stand::default(), stand, &log)?.steps {
+            if let Err((_, trouble)) = arm.kernel.carry_out_in_pieces(&step.ops) {
+                return Ok(Some(format!("`{}` ({trouble})", super::diff::line(step))));
+            }
+        }
+        let left = plan::plan(&arm.stand(dev)?, stand, &log)?;
+        let lacks = left.steps.iter().find(|step| step.sign != plan::Sign::Remove).or(left.steps.first());
+        Ok(lacks.map(|step| format!("`{}` (it takes it without a word)", super::diff::line(step))))
+    }
 }
 
 /// All links there are.

@@ -17,18 +17,21 @@ pub(super) fn revert(dev: Option<&str>, as_json: bool) -> anyhow::Result<bool> {
         let names: Vec<&str> = chosen.iter().map(|(name, _)| name.as_str()).collect();
         bail!("policies of ours stand on {}; say which is to go: tidegate revert DEV", names.join(", "));
     };
+    let previous = state.0.get("previous").filter(|previous| !previous.is_null());
     if state.backend() == "user" {
-        user::stop(name)?;
-        State::forget(&room, name)?;
+        match previous {
+            Some(previous) => user::back(name, previous)?,
+            None => user::stop(name)?,
+        }
     } else {
         let _alone = alone(&room, name)?;
         back(&Before::of(&state.0["before"])?)?;
-        match state.0.get("previous").filter(|previous| !previous.is_null()) {
-            Some(previous) => State(previous.clone()).write(&room, name)?,
-            None => State::forget(&room, name)?,
-        }
     }
-    told("reverted", &[name.clone()], as_json);
+    match previous {
+        Some(previous) => State(previous.clone()).write(&room, name)?,
+        None => State::forget(&room, name)?,
+    }
+    told("reverted", std::slice::from_ref(name), as_json);
     Ok(true)
 }
 

@@ -29,3 +29,15 @@ pub(super) fn status(dev: &str) -> Option<Value> {
 pub(super) fn stop(dev: &str) -> anyhow::Result<()> {
     daemon::stop(dev)
 }
+
+/// Has the daemon run what it ran before.
+///
+/// # Errors
+/// There is none, or it cannot: then what it runs now goes on.
+pub(super) fn back(dev: &str, previous: &Value) -> anyhow::Result<()> {
+    let request = json!({
+        "ask": "reload", "files": previous["policy"], "args": previous["args"], "dev": previous["dev"],
+        "commands": previous["commands"],
+    });
+    Client::open(dev)?.ask(&request).map(drop)
+}

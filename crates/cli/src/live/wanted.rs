@@ -22,6 +22,8 @@ pub(super) struct Wanted {
     pub(super) reading: Reading,
     /// What it comes to, on the device that it is bound to.
     pub(super) log: Vec<Op>,
+    /// The commands that it came of, word by word.
+    pub(super) commands: Vec<Vec<String>>,
     /// The devices that it is about: those that lead nowhere else first.
     pub(super) devices: Vec<String>,
     /// Those of them that must be made.
@@ -46,12 +48,14 @@ impl Wanted {
             eprintln!("{trouble}");
         }
         ensure!(taken.ended(), "the policy was not carried out to its end; nothing is applied");
-        let (reading, log) = (taken.reading(), taken.machine.log);
+        let reading = taken.reading();
+        let commands = taken.machine.carried.into_iter().map(|carried| carried.words).collect();
+        let log = taken.machine.log;
         let log = options.dev.as_ref().map_or_else(|| Ok(log.clone()), |dev| on_device(&log, dev))?;
-        Wanted::of(reading, log, links)
+        Wanted::of(reading, commands, log, links)
     }
 
-    fn of(reading: Reading, log: Vec<Op>, links: &[Link]) -> anyhow::Result<Wanted> {
+    fn of(reading: Reading, commands: Vec<Vec<String>>, log: Vec<Op>, links: &[Link]) -> anyhow::Result<Wanted> {
         let made = to_be_made(&log, links)?;
         let there = |name: &String| links.iter().any(|link| link.name == *name);
         if let Some(name) = real_devices(&log).into_iter().find(|name| !there(name)) {
@@ -66,7 +70,7 @@ impl Wanted {
         let mut machine = machine(&log, links, &made)?;
         let stands = devices.iter().map(|dev| Stand::of(&mut machine, CARRIED_OUT_AT, dev)).collect();
         let tables = nft::tables(&machine);
-        Ok(Wanted { reading, settings: settings(&log)?, log, devices, made, stands, tables })
+        Ok(Wanted { reading, commands, settings: settings(&log)?, log, devices, made, stands, tables })
     }
 
     /// Where the words stand that something came of: `file:line: command`.

@@ -97,8 +97,8 @@ impl Drop for Unpacked {
 }
 
 /// The commands of every folder of an archive: its name, and `script.tc`.
-#[allow(dead_code)]
-pub fn scripts(archive: &str) -> Vec<(String, String)> {
+
+pub(crate) fn scripts(archive: &str) -> Vec<(String, String)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(archive);
     let file = std::fs::File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(file));

@@ -13,12 +13,25 @@ use super::octets;
 const SMALL: usize = 2048;
 /// Octets of a second piece: the largest packet there is, a tag and link header besides.
 const BIG: usize = (1 << 16) + 128;
-/// Second pieces that wait for their next use.
+/// A second piece that is no longer than this is copied: the large one is free again.
+const COPIED: usize = 1 << 14;
+/// Large pieces that wait for their next use.
 const SPARE: usize = 64;
 /// The most packets held.
 const MOST: usize = 1 << 16;
-/// The most second pieces in use: 256 MiB.
-const MOST_BIG: usize = 4096;
+/// The most octets of second pieces: 256 MiB.
+const MOST_OCTETS: usize = 256 << 20;
+
+/// What came of reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Read {
+    /// There was nothing.
+    Nothing,
+    /// There was a packet, but no room: it is lost.
+    NoRoom,
+    /// A packet, with a ticket that is not held before [`Slots::hold`] says so.
+    Packet(u32),
+}
 
 /// One packet held.
 #[derive(Clone, Debug)]
@@ -109,42 +122,45 @@ impl Slot {
 pub(super) struct Slots {
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// Second pieces nobody uses.
+    /// Large pieces nobody uses.
     spare: Vec<Vec<u8>>,
-    /// Second pieces in use.
-    big: usize,
+    /// Octets of second pieces in use.
+    octets: usize,
     /// How many were held.
     number: u64,
 }
 
 impl Slots {
-    /// Reads a packet with its offload head, as `read` does it into the pieces it is given; the frame begins behind that head. The ticket is not
-    /// held before [`Slots::hold`] says so. `None`: there was none, or no room is left.
+    /// Reads a packet with its offload head, as `read` does it into the pieces it is given; the frame begins behind that head.
     pub(super) fn read(
         &mut self,
         read: impl FnOnce(&mut [IoSliceMut<'_>]) -> io::Result<Option<usize>>,
-    ) -> io::Result<Option<u32>> {
-        let Some(ticket) = self.next_free() else { return Ok(None) };
+    ) -> io::Result<Read> {
+        let Some(ticket) = self.next_free() else {
+            let nowhere = &mut [0; offload::OCTETS];
+            return Ok(read(&mut [IoSliceMut::new(nowhere)])?.map_or(Read::Nothing, |_| Read::NoRoom));
+        };
         let mut big = self.spare.pop().unwrap_or_else(|| vec![0; BIG]);
         let slot = &mut self.slots[ticket as usize];
         let octets = read(&mut [IoSliceMut::new(&mut slot.small[..]), IoSliceMut::new(&mut big)]);
-        let read = *octets.as_ref().unwrap_or(&None);
-        if read.is_some_and(|octets| octets > SMALL) {
+        let beyond = octets.as_ref().map_or(0, |octets| octets.unwrap_or(0)).saturating_sub(SMALL);
+        if beyond > COPIED {
             slot.big = big;
-            self.big += 1;
         } else {
+            slot.big.extend_from_slice(&big[..beyond]);
             self.spare.push(big);
         }
-        let Some(octets) = octets? else { return Ok(None) };
+        self.octets += slot.big.len();
+        let Some(octets) = octets? else { return Ok(Read::Nothing) };
         slot.offload = Offload::read(&slot.small[..]);
         slot.start = offload::OCTETS;
         slot.len = octets.saturating_sub(offload::OCTETS);
-        Ok(Some(ticket))
+        Ok(Read::Packet(ticket))
     }
 
     /// The next slot to be used stands at the end of the free ones.
     fn next_free(&mut self) -> Option<u32> {
-        if self.big >= MOST_BIG {
+        if self.octets + BIG > MOST_OCTETS {
             return None;
         }
         if self.free.is_empty() {
@@ -169,7 +185,7 @@ impl Slots {
         let original = self.slots.get(of as usize).filter(|slot| slot.held)?;
         let copy = original.clone();
         let ticket = self.next_free()?;
-        self.big += usize::from(!copy.big.is_empty());
+        self.octets += copy.big.len();
         self.slots[ticket as usize] = copy;
         self.hold(ticket);
         Some(ticket)
@@ -201,11 +217,14 @@ impl Slots {
     }
 
     fn empty(&mut self, ticket: u32) {
-        let big = std::mem::take(&mut self.slots[ticket as usize].big);
-        if big.is_empty() {
+        let big = &mut self.slots[ticket as usize].big;
+        self.octets -= big.len();
+        if big.len() < BIG {
+            // Its room stays for the next.
+            big.clear();
             return;
         }
-        self.big -= 1;
+        let big = std::mem::take(big);
         if self.spare.len() < SPARE {
             self.spare.push(big);
         }
@@ -239,8 +258,12 @@ mod tests {
 
     fn put(slots: &mut Slots, octets: usize) -> Option<u32> {
         let packet: Vec<u8> = (0..offload::OCTETS + octets).map(|n| n as u8).collect();
+        put_all(slots, &packet)
+    }
+
+    fn put_all(slots: &mut Slots, packet: &[u8]) -> Option<u32> {
         let ticket = slots.read(|into| {
-            let (mut left, mut all) = (&packet[..], 0);
+            let (mut left, mut all) = (packet, 0);
             for piece in into.iter_mut() {
                 let fits = left.len().min(piece.len());
                 piece[..fits].copy_from_slice(&left[..fits]);
@@ -249,21 +272,27 @@ mod tests {
             }
             Ok(Some(all))
         });
-        let ticket = ticket.expect("nothing fails here");
-        ticket.inspect(|ticket| slots.hold(*ticket))
+        match ticket.expect("nothing fails here") {
+            Read::Packet(ticket) => {
+                slots.hold(ticket);
+                Some(ticket)
+            }
+            Read::NoRoom => None,
+            Read::Nothing => panic!("there was something"),
+        }
     }
 
     #[test]
     fn frames_of_every_size_come_out_as_they_went_in() {
         let mut slots = Slots::default();
-        for octets in [0, 14, 1514, SMALL - offload::OCTETS, SMALL, 65_549] {
+        for octets in [0, 14, 1514, SMALL - offload::OCTETS, SMALL, SMALL + COPIED, 65_549] {
             let ticket = put(&mut slots, octets).expect("room");
             let slot = slots.slot(ticket);
             let all = [slot.front(), slot.rest()].concat();
             let expected: Vec<u8> = (offload::OCTETS..offload::OCTETS + octets).map(|n| n as u8).collect();
             assert_eq!((all, slot.len() as usize), (expected, octets));
         }
-        assert_eq!(slots.held(), 6);
+        assert_eq!(slots.held(), 7);
     }
 
     #[test]
@@ -286,17 +315,24 @@ mod tests {
         slots.give_back(ticket).expect("it is held");
         slots.release(ticket);
         assert_eq!(slots.slot(copy).front()[0], offload::OCTETS as u8);
-        assert_eq!((slots.slot(copy).rest().len(), slots.held(), slots.big), (offload::OCTETS, 1, 1));
+        assert_eq!((slots.slot(copy).rest().len(), slots.held(), slots.octets), (offload::OCTETS, 1, offload::OCTETS));
     }
 
     #[test]
     fn there_is_an_end_to_super_packets() {
         let mut slots = Slots::default();
-        let tickets: Vec<u32> = std::iter::from_fn(|| put(&mut slots, SMALL)).collect();
-        assert_eq!(tickets.len(), MOST_BIG);
+        let packet = vec![7; 65_000];
+        let tickets: Vec<u32> = std::iter::from_fn(|| put_all(&mut slots, &packet)).collect();
+        assert_eq!(tickets.len(), MOST_OCTETS / BIG);
         slots.give_back(0).expect("it is held");
         slots.release(0);
-        assert_eq!(put(&mut slots, SMALL), Some(0));
+        assert_eq!(put(&mut slots, 1500), Some(0));
+    }
+
+    #[test]
+    fn there_is_an_end_to_packets() {
+        let mut slots = Slots::default();
+        assert_eq!(std::iter::from_fn(|| put(&mut slots, 60)).count(), MOST);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use tidegate_os::netlink::{Change, Links};
 use tidegate_os::place;
 use tidegate_os::tap::{Carries, Tap};
 
-use super::slots::Slots;
+use super::slots::{Read, Slots};
 use super::{Came, Door, DoorCounts, Leaving, Passed};
 
 /// Packets that may wait before the door.
@@ -55,9 +55,16 @@ impl TunDoor {
 
     fn read(&mut self, at: usize, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {
         let mut taken = 0;
-        while taken < most {
+        for _ in 0..most {
             let tap = &self.taps[at];
-            let Some(ticket) = self.slots.read(|into| tap.read(into))? else { break };
+            let ticket = match self.slots.read(|into| tap.read(into))? {
+                Read::Packet(ticket) => ticket,
+                Read::Nothing => break,
+                Read::NoRoom => {
+                    self.counts.overruns += 1;
+                    continue;
+                }
+            };
             if self.slots.slot(ticket).len() == 0 {
                 self.counts.malformed += 1;
                 self.slots.forget(ticket);

@@ -198,6 +198,8 @@ fn a_queue_has_one_owner_and_nothing_is_left_behind() {
     let keeper = wire.keep(open, |_| Fate::Pass);
     let second = wire.near.go(|| open().map(drop)).expect("place").expect_err("somebody has it");
     assert!(second.to_string().starts_with("queue 7000 of netfilter cannot be taken"), "{second}");
+    let beside = wire.near.go(|| QueueDoor::anywhere(&both()).map(drop)).expect("place");
+    beside.expect("there are others");
     assert_eq!(ping(&wire.far, address(ADDRESSES[1]), 3, 56), Some(1), "the first goes on");
     keeper.end().expect("the door stands");
     let tables = wire.near.go(|| tidegate_live::Netfilter::open()?.tables()).expect("place").expect("they are told");

@@ -19,7 +19,7 @@ use tidegate_os::talk::Talk;
 use tidegate_os::tap::{Carries, Tap};
 
 use super::facts::Facts;
-use super::slots::{Slot, Slots};
+use super::slots::{Read, Slot, Slots};
 use super::{Came, Direction, Door, DoorCounts, Leaving, Passed, Spot, octets};
 pub use hook::Way;
 use hook::{Gate, Hook};
@@ -130,9 +130,16 @@ impl Capture {
     /// Reads what has come to one place.
     fn read(&mut self, at: usize, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {
         let mut taken = 0;
-        while taken < most {
+        for _ in 0..most {
             let place = &self.places[at];
-            let Some(ticket) = self.slots.read(|into| place.tap.read(into))? else { break };
+            let ticket = match self.slots.read(|into| place.tap.read(into))? {
+                Read::Packet(ticket) => ticket,
+                Read::Nothing => break,
+                Read::NoRoom => {
+                    self.counts.overruns += 1;
+                    continue;
+                }
+            };
             match unwrap(self.slots.slot_mut(ticket)) {
                 Some((mark, priority)) => {
                     self.slots.hold(ticket);
@@ -320,8 +327,8 @@ impl Door for Capture {
 
     fn counts(&self) -> DoorCounts {
         let mut talk = self.talk.borrow_mut();
-        let overruns = self.places.iter().map(|place| hook::lost_before(&mut talk, place.number)).sum();
-        DoorCounts { overruns, held: self.slots.held(), ..self.counts }
+        let before: u64 = self.places.iter().map(|place| hook::lost_before(&mut talk, place.number)).sum();
+        DoorCounts { overruns: self.counts.overruns + before, held: self.slots.held(), ..self.counts }
     }
 
     fn split(&mut self, split: bool) -> io::Result<()> {

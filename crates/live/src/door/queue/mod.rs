@@ -22,6 +22,9 @@ const CONGESTED: u32 = 1 << 31;
 /// The most packets that wait, those held by the engine included.
 const LONGEST: u32 = 1 << 16;
 
+/// How many others may have queues beside ours.
+const NEIGHBOURS: usize = 64;
+
 /// How the door is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -66,6 +69,26 @@ struct Slot {
 }
 
 impl QueueDoor {
+    /// Opens the door by the first queues that nobody has.
+    ///
+    /// # Errors
+    /// As for [`QueueDoor::open`].
+    pub fn anywhere(spots: &[Spot]) -> io::Result<QueueDoor> {
+        let options = Options::default();
+        let step = u16::try_from(spots.len().max(1)).map_err(io::Error::other)?;
+        let firsts = (options.first..u16::MAX - step).step_by(step.into()).take(NEIGHBOURS);
+        let mut trouble = None;
+        for first in firsts {
+            match QueueDoor::open(spots, Options { first, ..options }) {
+                Err(error) if matches!(error.kind(), io::ErrorKind::ResourceBusy | io::ErrorKind::PermissionDenied) => {
+                    trouble = Some(trouble.unwrap_or(error));
+                }
+                opened => return opened,
+            }
+        }
+        Err(trouble.unwrap_or_else(|| io::Error::other("no queue was tried")))
+    }
+
     /// Opens the door at these places, in the network namespace of the calling thread.
     ///
     /// # Errors

@@ -1,0 +1,366 @@
+//! `tidegate apply` and its company on this machine's own kernel, in network namespaces that the tests make.
+//!
+//! What this kernel does not have is left out by name, as are machines where no namespace may be made.
+
+mod common;
+
+use common::TIDEGATE;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+use tidegate_live::encode::nft::{Batch, Expressions, Verdict};
+use tidegate_live::plan::Stand;
+use tidegate_live::{Kernel, Netfilter};
+use tidegate_os::netlink::Links;
+use tidegate_os::place::Place;
+use tidegate_policy::Op;
+
+/// How long something may take that is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A home gateway of what every kernel has.
+const HOME: &str = "#!/bin/sh
+tc qdisc del dev eth0 root 2>/dev/null
+tc qdisc add dev eth0 root handle 1: htb default 99
+tc class add dev eth0 parent 1: classid 1:1 htb rate 1500kbit ceil 1500kbit burst 6k
+tc class add dev eth0 parent 1:1 classid 1:10 htb rate 300kbit ceil 1500kbit prio 1
+tc class add dev eth0 parent 1:1 classid 1:99 htb rate 150kbit ceil 1300kbit prio 5
+tc qdisc add dev eth0 parent 1:10 handle 10: pfifo limit 20
+tc qdisc add dev eth0 parent 1:99 handle 99: pfifo limit 60
+tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 53 0xffff flowid 1:10
+iptables -t mangle -A POSTROUTING -o eth0 -p udp --dport 53 -j MARK --set-mark 10
+modprobe ifb
+ip link set ifb0 up
+tc qdisc add dev eth0 handle ffff: ingress
+tc filter add dev eth0 parent ffff: protocol ip u32 match u32 0 0 action mirred egress redirect dev ifb0
+tc qdisc add dev ifb0 root handle 1: tbf rate 8mbit burst 10k latency 50ms
+";
+
+/// A computer of its own: a namespace with a device, files, and a place for what runs.
+struct Computer {
+    place: Place,
+    files: common::Place,
+}
+
+impl Computer {
+    /// `None`, with the reason, where it cannot be made.
+    fn new(name: &str) -> Option<Computer> {
+        if common::skip() {
+            return None;
+        }
+        let place = match Place::new(name) {
+            Ok(place) => place,
+            Err(error) => {
+                println!("left out: no network namespace can be made here ({error})");
+                return None;
+            }
+        };
+        let made = place.go(|| {
+            let mut links = Links::open()?;
+            links.create_like("eth0", "dummy", 1000)
+        });
+        made.expect("the thread is there").expect("a device");
+        Some(Computer { place, files: common::Place::new(&format!("live-{name}")) })
+    }
+
+    /// What the command does there.
+    fn tidegate(&self, words: &[&str]) -> Output {
+        self.with(words, &[])
+    }
+
+    fn with(&self, words: &[&str], more: &[(&str, &str)]) -> Output {
+        let mut command = Command::new(TIDEGATE);
+        command.args(words).env("TIDEGATE_RUN", self.files.0.join("run")).env_remove("SSH_CONNECTION");
+        command.envs(more.iter().copied());
+        self.place.go(move || command.output()).expect("the thread is there").expect("tidegate runs")
+    }
+
+    fn policy(&self, name: &str, text: &str) -> String {
+        self.files.script(name, text).to_string_lossy().into_owned()
+    }
+
+    /// What stands on a device; `None`: there is no such.
+    fn stand(&self, dev: &'static str) -> Option<Stand> {
+        let looked = self.place.go(move || {
+            let mut kernel = Kernel::open().expect("netlink");
+            kernel.stand(dev).ok().map(|(stand, _)| stand)
+        });
+        looked.expect("the thread is there").map(without_counts)
+    }
+
+    /// Carries out commands of tc there.
+    fn tc(&self, commands: &'static str) {
+        let done = self.place.go(|| {
+            let mut kernel = Kernel::open().expect("netlink");
+            commands.lines().try_for_each(|line| kernel.apply(&op(line)).map_err(|error| format!("{line}: {error}")))
+        });
+        done.expect("the thread is there").expect("the kernel takes it");
+    }
+
+    /// The names of nft's tables there.
+    fn tables(&self) -> Vec<String> {
+        let told = self.place.go(|| Netfilter::open().and_then(|mut netfilter| netfilter.tables()));
+        told.expect("the thread is there").expect("they are told").into_keys().collect()
+    }
+}
+
+/// Counters change by themselves, and who made a class first is nobody's business.
+fn without_counts(mut stand: Stand) -> Stand {
+    stand.qdiscs.iter_mut().for_each(|qdisc| (qdisc.stats, qdisc.xstats) = Default::default());
+    stand.classes.iter_mut().for_each(|class| (class.stats, class.xstats) = Default::default());
+    stand.qdiscs.sort_by_key(|qdisc| (qdisc.parent, qdisc.handle));
+    stand.classes.sort_by_key(|class| class.classid);
+    for filter in &mut stand.filters {
+        if let tidegate_policy::dump::FilterEntry::Filter { hits, actions, .. } = &mut filter.entry {
+            *hits = None;
+            actions.iter_mut().for_each(|action| (action.installed, action.used, action.action.index) = (0, 0, 0));
+        }
+    }
+    stand
+}
+
+fn op(line: &str) -> Op {
+    let args: Vec<String> = line.split_whitespace().skip(1).map(String::from).collect();
+    match tidegate_lang::tc::parse(&args, &tidegate_lang::Env::default()) {
+        Ok(tidegate_lang::tc::Parsed { command: tidegate_lang::tc::TcCommand::Apply(op), .. }) => op,
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+fn said(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+fn done(output: &Output) -> String {
+    assert!(output.status.success(), "{}", said(output));
+    said(output)
+}
+
+fn refused(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(1), "{}", said(output));
+    said(output)
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", said(output)))
+}
+
+/// Waits until something is so.
+fn until(what: &str, is: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is() {
+        assert!(begun.elapsed() < PATIENCE, "{what} was waited for in vain");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_home_gateway_comes_changes_and_goes() {
+    let Some(computer) = Computer::new("home") else { return };
+    computer.tc("tc qdisc add dev eth0 root handle 7: tbf rate 1mbit burst 10k latency 100ms");
+    let before = computer.stand("eth0");
+    let home = computer.policy("home.sh", HOME);
+
+    let plan = done(&computer.tidegate(&["apply", &home, "--dry-run", "--backend", "kernel"]));
+    assert!(plan.contains("- tc qdisc del dev eth0 root (tbf 7:)"), "{plan}");
+    assert!(plan.contains("+ tc class add dev eth0 parent 1:1 classid 1:10 htb"), "{plan}");
+    assert_eq!(computer.stand("eth0"), before, "nothing is done by --dry-run");
+    assert_eq!(computer.stand("ifb0"), None);
+
+    done(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
+    let first = computer.stand("eth0").expect("it is there");
+    assert_eq!((first.classes.len(), computer.tables()), (3, vec!["tidegate-eth0".to_owned()]));
+    assert!(computer.stand("ifb0").is_some_and(|stand| stand.qdiscs.len() == 2 || stand.qdiscs.len() == 1));
+    let again = done(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
+    assert!(again.contains("everything stands already as it is wanted"), "{again}");
+
+    let other = computer.policy(
+        "other.sh",
+        &HOME.replace("ceil 1300kbit", "ceil 1200kbit").replace("dport 53 0xffff", "dport 123 0xffff"),
+    );
+    let plan = done(&computer.tidegate(&["apply", &other, "--backend", "kernel", "--json"]));
+    let plan: Value = serde_json::from_str(&plan).expect("JSON");
+    let steps = plan["plan"]["devices"][1]["steps"].as_array().expect("steps");
+    let signs: Vec<&str> = steps.iter().filter_map(|step| step["sign"].as_str()).collect();
+    assert_eq!(signs, ["change", "delete", "add"], "{plan:#}");
+    assert_eq!(plan["plan"]["devices"][1]["kept"], 7, "{plan:#}");
+
+    let status = json(&computer.tidegate(&["status", "--json"]));
+    assert_eq!((&status[0]["name"], &status[0]["backend"]), (&"eth0".into(), &"kernel".into()));
+    done(&computer.tidegate(&["revert"]));
+    assert_eq!(computer.stand("eth0"), Some(first));
+    done(&computer.tidegate(&["down"]));
+    assert_eq!((computer.stand("eth0"), computer.stand("ifb0"), computer.tables()), (before, None, vec![]));
+    assert_eq!(computer.tidegate(&["status"]).status.code(), Some(1));
+    assert_eq!(computer.tidegate(&["down"]).status.code(), Some(1));
+}
+
+/// Is there a kind that this kernel lacks? Where there is none, a refusal cannot be had this way.
+fn lacks_fq_codel(computer: &Computer) -> bool {
+    let tried = computer.place.go(|| {
+        let mut kernel = Kernel::open().expect("netlink");
+        Links::open().expect("netlink").create_like("probe0", "dummy", 1000).expect("a device");
+        let lacks = kernel.apply(&op("tc qdisc add dev probe0 root fq_codel")).is_err();
+        Links::open().expect("netlink").delete("probe0").expect("it is there");
+        lacks
+    });
+    let lacks = tried.expect("the thread is there");
+    if !lacks {
+        println!("left out: this kernel has fq_codel, so nothing is refused");
+    }
+    lacks
+}
+
+#[test]
+fn what_is_refused_is_undone_and_has_its_line() {
+    let Some(computer) = Computer::new("refused") else { return };
+    if !lacks_fq_codel(&computer) {
+        return;
+    }
+    computer.tc("tc qdisc add dev eth0 root handle 7: htb default 1\ntc class add dev eth0 parent 7: classid 7:1 htb rate 1mbit");
+    let before = computer.stand("eth0");
+    let home = computer.policy("home.sh", &HOME.replace("pfifo limit 60", "fq_codel"));
+    let told = refused(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
+    assert!(told.contains("home.sh:8: tc qdisc add dev eth0 parent 1:99 handle 99: fq_codel"), "{told}");
+    assert!(told.contains("the kernel refused it: ") && told.contains("--backend user"), "{told}");
+    assert!(told.contains("everything stands as it stood before"), "{told}");
+    assert_eq!((computer.stand("eth0"), computer.stand("ifb0"), computer.tables()), (before, None, vec![]));
+    assert_eq!(computer.tidegate(&["status"]).status.code(), Some(1));
+
+    let chosen = json(&computer.tidegate(&["apply", &home, "--dry-run", "--json"]));
+    assert_eq!(chosen["backend"], "user", "{chosen:#}");
+    assert!(chosen["why"].as_str().is_some_and(|why| why.contains("fq_codel")), "{chosen:#}");
+}
+
+/// Kernels without CONFIG_CLS_U32_MARK take `match mark` without doing it: their listing shows it, and so it is found.
+#[test]
+fn what_is_taken_and_not_done_is_undone() {
+    let Some(computer) = Computer::new("silent") else { return };
+    let policy = "tc qdisc add dev eth0 root handle 1: htb default 1
+tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit
+tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match mark 5 0xff match ip protocol 6 0xff flowid 1:1
+";
+    let before = computer.stand("eth0");
+    let output = computer.tidegate(&["apply", &computer.policy("mark.sh", policy), "--backend", "kernel"]);
+    if output.status.success() {
+        println!("left out: this kernel's u32 matches marks");
+        return;
+    }
+    let told = refused(&output);
+    assert!(told.contains("what stands on eth0 is not what was asked for"), "{told}");
+    assert!(told.contains("mark.sh:3: tc filter add"), "{told}");
+    assert_eq!(computer.stand("eth0"), before);
+}
+
+#[test]
+fn what_is_not_confirmed_goes_by_itself() {
+    let Some(computer) = Computer::new("confirm") else { return };
+    let before = computer.stand("eth0");
+    let home = computer.policy("home.sh", HOME);
+    done(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--confirm", "1"]));
+    assert_ne!(computer.stand("eth0"), before);
+    until("the way back", || computer.stand("eth0") == before && computer.stand("ifb0").is_none());
+    until("nothing is kept", || computer.tidegate(&["status"]).status.code() == Some(1));
+
+    let told = done(
+        &computer.with(&["apply", &home, "--backend", "kernel"], &[("SSH_CONNECTION", "192.0.2.7 50000 192.0.2.1 22")]),
+    );
+    assert!(told.contains("it is undone in 60 s unless you say: tidegate confirm eth0"), "{told}");
+    assert_eq!(json(&computer.tidegate(&["status", "--json"]))[0]["confirm"]["seconds"], 60);
+    done(&computer.tidegate(&["confirm"]));
+    assert!(json(&computer.tidegate(&["status", "--json"]))[0]["confirm"].is_null());
+    assert_eq!(computer.tidegate(&["confirm"]).status.code(), Some(1), "nothing waits any more");
+    done(&computer.tidegate(&["down", "eth0"]));
+    assert_eq!(computer.stand("eth0"), before);
+}
+
+#[test]
+fn others_keep_their_rules_and_their_devices() {
+    let Some(computer) = Computer::new("others") else { return };
+    let made = computer.place.go(|| {
+        let mut batch = Batch::new("somebody");
+        batch.make_table(None);
+        batch.chain("theirs", None, true);
+        batch.rule("theirs", Expressions::default().counter().verdict(&Verdict::Return));
+        Links::open()?.create_like("eth1", "dummy", 1000)?;
+        Netfilter::open()?.carry_out(batch)
+    });
+    made.expect("the thread is there").expect("netlink").expect("the kernel takes it");
+    computer.tc("tc qdisc add dev eth1 root handle 3: pfifo limit 9");
+    let (theirs, home) = (computer.stand("eth1"), computer.policy("home.sh", HOME));
+    done(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
+    assert_eq!(computer.tables(), ["somebody", "tidegate-eth0"]);
+    done(&computer.tidegate(&["down"]));
+    assert_eq!((computer.tables(), computer.stand("eth1")), (vec!["somebody".to_owned()], theirs));
+}
+
+/// What could not be brought back is not taken away unless that is said.
+#[test]
+fn what_cannot_be_brought_back_is_said_before() {
+    let Some(computer) = Computer::new("doubt") else { return };
+    computer.tc(
+        "tc qdisc add dev eth0 root handle 7: stab linklayer atm overhead 32 tbf rate 1mbit burst 10k latency 100ms",
+    );
+    let (before, home) = (computer.stand("eth0"), computer.policy("home.sh", HOME));
+    let told = refused(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
+    assert!(told.contains("the kernel does not tell the entries of its size table"), "{told}");
+    assert!(told.contains("--force"), "{told}");
+    assert_eq!(computer.stand("eth0"), before);
+    done(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--force"]));
+    assert_ne!(computer.stand("eth0"), before);
+}
+
+#[test]
+fn what_keeps_the_network_alive_is_not_cut_off() {
+    let Some(computer) = Computer::new("control") else { return };
+    let before = computer.stand("eth0");
+    let arp = "tc qdisc add dev eth0 root handle 1: htb default 1
+tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit
+tc filter add dev eth0 parent 1: protocol arp prio 1 u32 match u32 0 0 action drop
+";
+    let told = refused(&computer.tidegate(&["apply", &computer.policy("arp.sh", arp), "--backend", "kernel"]));
+    assert!(told.contains("ARP (addresses of neighbours) would not get through eth0: it is lost"), "{told}");
+    let ssh = "tc qdisc add dev eth0 root handle 1: htb default 1
+tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit
+tc class add dev eth0 parent 1: classid 1:2 htb rate 1kbit
+tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 50000 0xffff flowid 1:2
+";
+    let path = computer.policy("ssh.sh", ssh);
+    let session = [("SSH_CONNECTION", "192.0.2.7 50000 192.0.2.1 22")];
+    let told = refused(&computer.with(&["apply", &path, "--backend", "kernel"], &session));
+    assert!(told.contains("your SSH session to 192.0.2.7 would not get through eth0"), "{told}");
+    assert_eq!(computer.stand("eth0"), before);
+    done(&computer.tidegate(&["apply", &path, "--backend", "kernel"]));
+}
+
+#[test]
+fn mistakes_are_told_and_nothing_is_touched() {
+    let Some(computer) = Computer::new("mistakes") else { return };
+    let wrong = |words: &[&str]| {
+        let output = computer.tidegate(words);
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        said(&output)
+    };
+    assert!(wrong(&["apply", "/nowhere/at/all.sh"]).contains("/nowhere/at/all.sh"));
+    let elsewhere = computer.policy("elsewhere.sh", "tc qdisc add dev wan7 root pfifo\n");
+    let told = wrong(&["apply", &elsewhere]);
+    assert!(told.contains("there is no device `wan7` here; there are eth0. --dev binds a policy to another"), "{told}");
+    done(&computer.tidegate(&["apply", &elsewhere, "--dev", "eth0", "--backend", "kernel"]));
+    let nat = computer
+        .policy("nat.sh", "tc qdisc add dev eth0 root pfifo\niptables -t nat -A POSTROUTING -o eth0 -j MASQUERADE\n");
+    let told = refused(&computer.tidegate(&["apply", &nat, "--backend", "kernel"]));
+    assert!(told.contains("MASQUERADE is not set by tidegate; leave it to the firewall that has it"), "{told}");
+    let told = refused(&computer.tidegate(&["revert", "eth7"]));
+    assert!(told.contains("nothing of ours stands on `eth7`"), "{told}");
+    // A file that is not ours is no state.
+    let state = state_file(&computer.files.0.join("run"));
+    std::fs::write(&state, "{").expect("a file");
+    let told = refused(&computer.tidegate(&["down"]));
+    assert!(told.contains("is not what tidegate wrote"), "{told}");
+}
+
+fn state_file(run: &Path) -> PathBuf {
+    let net = std::fs::read_dir(run).expect("a directory").next().expect("one namespace").expect("an entry").path();
+    net.join("eth0.json")
+}
