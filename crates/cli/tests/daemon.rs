@@ -276,6 +276,28 @@ fn devices_are_followed_by_their_names() {
 }
 
 #[test]
+fn a_service_manager_is_told_when_packets_pass_and_when_no_more() {
+    let Some(wire) = Wire::lay("notify") else { return };
+    let policy = wire.file("policy.sh", POLICY);
+    let place = wire.room.join("notify");
+    let heard = std::os::unix::net::UnixDatagram::bind(&place).expect("a socket");
+    heard.set_read_timeout(Some(common::wire::LIMIT)).expect("a limit");
+    let mut command = std::process::Command::new(common::TIDEGATE);
+    command.args(["daemon", &policy]).env("TIDEGATE_RUN", &wire.room).env("NOTIFY_SOCKET", &place);
+    let child = wire.near.go(move || command.spawn()).expect("place").expect("it starts");
+    let daemon = Daemon { wire: &wire, child };
+    let said = || {
+        let mut room = [0; 200];
+        let octets = heard.recv(&mut room).expect("it says something");
+        String::from_utf8_lossy(&room[..octets]).into_owned()
+    };
+    assert_eq!(said(), "READY=1\nSTATUS=packets pass through tidegate");
+    assert!(wire.links().iter().any(|link| link.starts_with("tidegate")), "the door is open by then");
+    daemon.stop();
+    assert_eq!(said(), "STOPPING=1");
+}
+
+#[test]
 fn a_full_disk_stops_no_packets() {
     let Some(wire) = Wire::lay("full") else { return };
     let policy = wire.file("policy.sh", POLICY);

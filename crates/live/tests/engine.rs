@@ -298,3 +298,62 @@ fn the_rate_of_a_link_is_the_most_that_its_disciplines_let_through() {
         assert_eq!(link_rate(&qdiscs, &classes), mbit.map(|mbit| Rate::bits(mbit * 1_000_000)), "{script}");
     }
 }
+
+/// Octets from a generator that is the same everywhere.
+fn strange(seed: &mut tidegate_packet::Seeded, most: usize) -> Vec<u8> {
+    let octets = (seed.next() as usize) % most;
+    (0..octets).map(|_| seed.next() as u8).collect()
+}
+
+#[test]
+fn frames_of_any_octets_pass_or_are_lost_and_no_ticket_stays() {
+    let scripts = [
+        "qdisc add dev eth0 root fq_codel",
+        "qdisc add dev eth0 root cake bandwidth 100mbit diffserv4 ack-filter nat",
+        "qdisc add dev eth0 root handle 1: prio
+         filter add dev eth0 parent 1: protocol ip u32 match ip dport 80 0xffff flowid 1:1
+         filter add dev eth0 parent 1: protocol all prio 9 handle 1 flow hash keys src,dst,proto,proto-src,proto-dst divisor 3 baseclass 1:1",
+    ];
+    for script in scripts {
+        let (mut engine, mut bench) = machine(script, 500);
+        engine.never_starve(None);
+        let mut seed = tidegate_packet::Seeded::new(7);
+        for turn in 0..2000_u64 {
+            let mut octets = strange(&mut seed, 120);
+            // Half of them say that they are IP, of either version, and are cut anywhere.
+            if turn % 2 == 0 && octets.len() > 15 {
+                let (kind, version) = if turn % 4 == 0 { ([8, 0], 0x45) } else { ([0x86, 0xdd], 0x60) };
+                octets[12..14].copy_from_slice(&kind);
+                octets[14] = version;
+            }
+            bench.put((turn % 2) as usize, octets, 0);
+            engine.turn(&mut bench, Time(turn * 10_000)).expect("no door");
+        }
+        go(&mut engine, &mut bench, 100 * SECOND, 0);
+        assert_eq!((engine.holds(), bench.frames.len()), (0, 0), "{script}");
+        assert_eq!(bench.left.len() + bench.lost.len(), 2000, "{script}");
+    }
+}
+
+#[test]
+fn a_hundred_thousand_flows_share_a_bounded_table() {
+    let (mut engine, mut bench) = machine(
+        "qdisc add dev eth0 root handle 1: htb default 10
+         class add dev eth0 parent 1: classid 1:10 htb rate 100mbit
+         qdisc add dev eth0 parent 1:10 fq_codel",
+        20_000,
+    );
+    for flow in 0..100_000_u32 {
+        let mut octets = frame(200, (flow >> 16) as u16, 0);
+        octets[36..38].copy_from_slice(&(flow as u16).to_be_bytes());
+        bench.put(0, octets, 0);
+        if flow % 64 == 63 {
+            engine.turn(&mut bench, Time(u64::from(flow) * 1000)).expect("no door");
+        }
+    }
+    go(&mut engine, &mut bench, 100 * SECOND, 0);
+    let (counts, all) = (engine.counts(), bench.left.len() + bench.lost.len());
+    assert_eq!((all, engine.holds()), (100_000, 0), "{counts:?}");
+    // fq_codel holds 10,240 packets, so at 10 times the rate most are lost, and those that leave come from all flows.
+    assert!(counts.lost > 50_000 && counts.passed > 10_000 && counts.no_room == 0, "{counts:?}");
+}

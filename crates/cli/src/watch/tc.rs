@@ -54,7 +54,9 @@ fn asked(words: &[String], shows: bool) -> anyhow::Result<Vec<String>> {
     let all = daemons(&[])?;
     match (named, all.as_slice()) {
         // A device of the daemon's that has no socket of its own (an ifb) is known to whoever is alone.
-        (Some(dev), [only]) => Ok(vec![if daemons(&[dev.clone()])?.is_empty() { only.clone() } else { dev.clone() }]),
+        (Some(dev), [only]) => {
+            Ok(vec![if daemons(std::slice::from_ref(dev))?.is_empty() { only.clone() } else { dev.clone() }])
+        }
         (Some(dev), _) => Ok(vec![dev.clone()]),
         (None, []) => bail!("no daemon of tidegate runs here; the kernel's disciplines are tc's own business"),
         (None, [_]) => Ok(all),

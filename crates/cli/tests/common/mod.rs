@@ -97,7 +97,6 @@ impl Drop for Unpacked {
 }
 
 /// The commands of every folder of an archive: its name, and `script.tc`.
-
 pub(crate) fn scripts(archive: &str) -> Vec<(String, String)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(archive);
     let file = std::fs::File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

@@ -51,8 +51,10 @@ pub(super) struct Slot {
     pub(super) place: usize,
     /// What is unfinished of it.
     pub(super) offload: Offload,
-    /// The mark it leaves with.
+    /// The mark it came with, or leaves with.
     pub(super) mark: u32,
+    /// The priority it came with.
+    pub(super) priority: u32,
 }
 
 impl Slot {
@@ -68,6 +70,7 @@ impl Slot {
             place,
             offload: Offload::default(),
             mark,
+            priority: 0,
         }
     }
 

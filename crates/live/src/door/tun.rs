@@ -40,6 +40,8 @@ pub struct TunDoor {
     counts: DoorCounts,
     /// Which side is asked first: each has its turn.
     next: usize,
+    /// What was read last.
+    fresh: Vec<u32>,
 }
 
 impl TunDoor {
@@ -50,11 +52,25 @@ impl TunDoor {
     pub fn open(ends: &[End; 2]) -> io::Result<TunDoor> {
         let [first, second] = ends;
         let taps = [made(first)?, made(second)?];
-        Ok(TunDoor { taps, slots: Slots::default(), counts: DoorCounts::default(), next: 0 })
+        let (slots, counts, fresh) = (Slots::default(), DoorCounts::default(), Vec::with_capacity(TURN));
+        Ok(TunDoor { taps, slots, counts, next: 0, fresh })
     }
 
+    /// Reads what one side sent, in two passes: whoever is told of packets finds the processor's caches as he left them, not as the kernel did.
     fn read(&mut self, at: usize, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {
-        let mut taken = 0;
+        let read = self.read_in(at, most);
+        for ticket in &self.fresh {
+            let slot = self.slots.slot(*ticket);
+            let (frame, len) = (slot.front(), slot.len());
+            let segments = slot.offload.segments(frame, len);
+            take(Came { ticket: *ticket, place: at, frame, link_header: 0, len, mark: 0, priority: 0, segments });
+        }
+        read.map(|()| self.fresh.len())
+    }
+
+    /// Reads into slots what one side sent.
+    fn read_in(&mut self, at: usize, most: usize) -> io::Result<()> {
+        self.fresh.clear();
         for _ in 0..most {
             let tap = &self.taps[at];
             let ticket = match self.slots.read(|into| tap.read(into))? {
@@ -65,21 +81,18 @@ impl TunDoor {
                     continue;
                 }
             };
-            if self.slots.slot(ticket).len() == 0 {
+            let slot = self.slots.slot_mut(ticket);
+            slot.place = at;
+            if slot.len() == 0 {
                 self.counts.malformed += 1;
                 self.slots.forget(ticket);
                 continue;
             }
             self.slots.hold(ticket);
-            self.slots.slot_mut(ticket).place = at;
-            taken += 1;
             self.counts.taken += 1;
-            let slot = self.slots.slot(ticket);
-            let (frame, len) = (slot.front(), slot.len());
-            let segments = slot.offload.segments(frame, len);
-            take(Came { ticket, place: at, frame, link_header: 0, len, mark: 0, priority: 0, segments });
+            self.fresh.push(ticket);
         }
-        Ok(taken)
+        Ok(())
     }
 }
 

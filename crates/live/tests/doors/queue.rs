@@ -3,11 +3,14 @@
 use std::io;
 use std::sync::mpsc;
 
+use tidegate_live::Netfilter;
 use tidegate_live::door::capture::Capture;
 use tidegate_live::door::queue::{Options, QueueDoor};
 use tidegate_live::door::{Came, Direction, Door, Leaving, Spot};
+use tidegate_live::encode::nft::{Batch, Expressions, Meta};
 use tidegate_os::netlink::Links;
 use tidegate_os::poll;
+use tidegate_policy::netfilter::{Base, ChainType, Hook};
 
 use crate::capture::both;
 use crate::hosts::{self, ping, transfer};
@@ -142,6 +145,34 @@ fn marks_come_and_go() {
     assert_eq!(told.recv_timeout(LIMIT), Ok(0x7ead_0009));
     keeper.end().expect("the door stands");
     behind.end().expect("the door stands");
+}
+
+/// Rules for marks (-150) stand before the door, both ways: what they restore of a connection is there when the engine asks.
+#[test]
+fn what_rules_mark_comes_marked() {
+    let Some(wire) = lay() else { return };
+    let rules = wire.near.go(|| -> io::Result<Netfilter> {
+        let mut batch = Batch::new("marks");
+        batch.make_table(None);
+        for (name, hook, mark) in [("coming", Hook::Prerouting, 5_u32), ("leaving", Hook::Postrouting, 6)] {
+            batch.chain(name, Some(Base { kind: ChainType::Filter, hook, priority: -150 }), true);
+            batch.rule(name, Expressions::default().put(&mark.to_ne_bytes()).set_meta(Meta::Mark));
+        }
+        let mut netfilter = Netfilter::open()?;
+        netfilter.carry_out(batch)?.map_err(|(_, refused)| io::Error::other(refused))?;
+        Ok(netfilter)
+    });
+    let _rules = rules.expect("place").expect("rules");
+    let (tell, told) = mpsc::channel();
+    let keeper = wire.keep(open, move |came| {
+        let _ = tell.send((came.place, came.mark));
+        Fate::Pass
+    });
+    assert_eq!(ping(&wire.far, address(ADDRESSES[1]), 3, 56), Some(1));
+    keeper.end().expect("the door stands");
+    let seen: Vec<_> = told.try_iter().collect();
+    assert!(seen.contains(&(1, 5)) && seen.contains(&(0, 6)), "{seen:?}");
+    assert!(seen.iter().all(|seen| [(1, 5), (0, 6)].contains(seen)), "{seen:?}");
 }
 
 /// As many as a large queue holds, and their verdicts in another order.

@@ -51,6 +51,8 @@ pub struct Capture {
     counts: DoorCounts,
     /// Who is asked first: everybody has his turn.
     next: usize,
+    /// What was read last.
+    fresh: Vec<u32>,
     /// Frames collected.
     collected: usize,
     talk: RefCell<Talk>,
@@ -114,6 +116,7 @@ impl Capture {
             slots: Slots::default(),
             counts: DoorCounts::default(),
             next: 0,
+            fresh: Vec::with_capacity(TURN),
             collected: 0,
             talk: RefCell::new(Talk::open()?),
         })
@@ -128,8 +131,20 @@ impl Capture {
     }
 
     /// Reads what has come to one place.
+    ///
+    /// In two passes, so that whoever is told of packets finds the processor's caches as he left them, not as the kernel did.
     fn read(&mut self, at: usize, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {
-        let mut taken = 0;
+        let read = self.read_in(at, most);
+        let link_header = self.places[at].link_header;
+        for ticket in &self.fresh {
+            take(came(*ticket, link_header, self.slots.slot(*ticket)));
+        }
+        read.map(|()| self.fresh.len())
+    }
+
+    /// Reads into slots what has come to one place.
+    fn read_in(&mut self, at: usize, most: usize) -> io::Result<()> {
+        self.fresh.clear();
         for _ in 0..most {
             let place = &self.places[at];
             let ticket = match self.slots.read(|into| place.tap.read(into))? {
@@ -140,41 +155,39 @@ impl Capture {
                     continue;
                 }
             };
-            match unwrap(self.slots.slot_mut(ticket)) {
-                Some((mark, priority)) => {
-                    self.slots.hold(ticket);
-                    let slot = self.slots.slot_mut(ticket);
-                    (slot.place, slot.mark) = (at, mark);
-                    taken += 1;
-                    self.counts.taken += 1;
-                    take(came(ticket, place.link_header, slot, mark, priority));
-                }
-                None => {
-                    self.counts.malformed += 1;
-                    self.slots.forget(ticket);
-                }
+            let slot = self.slots.slot_mut(ticket);
+            slot.place = at;
+            if unwrap(slot).is_some() {
+                self.slots.hold(ticket);
+                self.counts.taken += 1;
+                self.fresh.push(ticket);
+            } else {
+                self.counts.malformed += 1;
+                self.slots.forget(ticket);
             }
         }
-        Ok(taken)
+        Ok(())
     }
 }
 
 /// What is told of a packet.
-fn came(ticket: u32, link_header: u32, slot: &Slot, mark: u32, priority: u32) -> Came<'_> {
+fn came(ticket: u32, link_header: u32, slot: &Slot) -> Came<'_> {
+    let (place, mark, priority) = (slot.place, slot.mark, slot.priority);
     let (frame, len) = (slot.front(), slot.len());
     let segments = slot.offload.segments(frame, len);
-    Came { ticket, place: slot.place, frame, link_header, len, mark, priority, segments }
+    Came { ticket, place, frame, link_header, len, mark, priority, segments }
 }
 
 /// Takes off what our program put before the frame: mark and priority. `None`: it was not our program that sent it, or it is cut short.
-fn unwrap(slot: &mut Slot) -> Option<(u32, u32)> {
+fn unwrap(slot: &mut Slot) -> Option<()> {
     let front = slot.front();
     let word = |at: usize| Some(u32::from_ne_bytes(front.get(at..at + 4)?.try_into().ok()?));
     let (mark, priority) = (word(0)?, word(4)?);
     if word(programs::OURS_AT)? == programs::OURS {
         slot.strip(programs::ROOM);
         slot.offload = slot.offload.without(programs::ROOM as u16);
-        return Some((mark, priority));
+        (slot.mark, slot.priority) = (mark, priority);
+        return Some(());
     }
     // A tag that the kernel held beside the packet was put behind the twelfth octet of what it took for the frame.
     let tagged = word(programs::OURS_AT + 4)? == programs::OURS && front.len() >= programs::ROOM + 4 + 12;
@@ -187,7 +200,8 @@ fn unwrap(slot: &mut Slot) -> Option<(u32, u32)> {
     let frame = slot.front_mut();
     frame.copy_within(4..16, 0);
     frame[12..16].copy_from_slice(&tag);
-    Some((mark, priority))
+    (slot.mark, slot.priority) = (mark, priority);
+    Some(())
 }
 
 /// An error, with the place it is about.
