@@ -1,7 +1,7 @@
 //! Filters: lists by preference. What is alike stays; where something goes or comes at the end, the others stay too.
 
 use super::remake::Incomplete;
-use super::{Item, Planner, Sign, settled};
+use super::{Item, Planner, Sign, Stand, settled};
 use std::collections::BTreeMap;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
@@ -28,6 +28,31 @@ fn counts(filter: &FilterDump) -> bool {
         FilterEntry::U32Table { table, .. } => *table < 0x800,
         FilterEntry::Filter { .. } => true,
     }
+}
+
+/// Lists of u32 of one qdisc and its classes may use each other's tables, but the kernel tells a table wherever it likes: such lists cannot be made again.
+pub(super) fn shared(stand: &Stand) -> Result<(), Incomplete> {
+    let mut tables: BTreeMap<(u16, u32), Place> = BTreeMap::new();
+    let place = |filter: &FilterDump| (filter.parent, filter.chain, filter.pref);
+    let broken = |filter: &FilterDump| {
+        Err(Incomplete { dev: filter.dev.clone(), kind: "u32", handle: filter.parent, missing: super::SHARED })
+    };
+    for filter in &stand.filters {
+        if let FilterEntry::U32Table { table, .. } = filter.entry
+            && tables.insert((filter.parent.major(), table), place(filter)).is_some_and(|other| other != place(filter))
+        {
+            return broken(filter);
+        }
+    }
+    for filter in &stand.filters {
+        let FilterEntry::Filter { handle, params: FilterParams::U32(params), .. } = &filter.entry else { continue };
+        let key = |table: u32| (filter.parent.major(), table);
+        let own = tables.get(&key(handle >> 20)) == Some(&place(filter));
+        if !own || params.link.is_some_and(|link| link != 0 && !tables.contains_key(&key(link))) {
+            return broken(filter);
+        }
+    }
+    Ok(())
 }
 
 /// Plans all lists: new ones and those that change first, then those that go.

@@ -95,6 +95,7 @@ impl Plan {
 pub fn plan(live: &Stand, wanted: &Stand, log: &[Op]) -> Result<Plan, Incomplete> {
     for stand in [live, wanted] {
         hidden(stand)?;
+        filters::shared(stand)?;
     }
     let makers = Makers::new(log);
     let mut planner = Planner { live, wanted, makers: &makers, plan: Plan::default(), same: Same::default() };
@@ -111,6 +112,9 @@ fn hidden(stand: &Stand) -> Result<(), Incomplete> {
     let lost = stand.qdiscs.iter().find(|qdisc| made(qdisc.parent) && !classes.contains(&qdisc.parent));
     lost.map_or(Ok(()), |qdisc| Err(Incomplete { missing: HIDDEN, ..Incomplete::of(qdisc) }))
 }
+
+/// What is not told of filters that use one table of u32 from several lists.
+pub const SHARED: &str = "to which list of filters a shared table belongs";
 
 /// What is not told of a qdisc on such a class.
 pub const HIDDEN: &str = "the classes below a qdisc that drops early";

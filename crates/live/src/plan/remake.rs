@@ -6,7 +6,7 @@ use tidegate_packet::Handle;
 use tidegate_policy::dump::QdiscDump;
 use tidegate_policy::{Estimator, Kind, Op, QdiscOp, QdiscParams, SizeTable, Verb};
 
-/// A qdisc that cannot be made of what its dump tells.
+/// A qdisc, or a list of filters on it, that cannot be made of what is told of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incomplete {
     /// On which device.
@@ -29,7 +29,7 @@ impl Incomplete {
 impl fmt::Display for Incomplete {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Incomplete { dev, kind, handle, missing } = self;
-        write!(f, "the qdisc {kind} {handle} of {dev} cannot be made again: the kernel does not tell {missing}")
+        write!(f, "the {kind} {handle} of {dev} cannot be made again: the kernel does not tell {missing}")
     }
 }
 
@@ -168,6 +168,12 @@ fn codel_time(told: Option<u32>) -> Option<u32> {
     told.map(|told| (told..=told.saturating_add(2)).find(|us| again((*us).into()) == u64::from(told)).unwrap_or(told))
 }
 
+/// Microseconds that PIE, which counts in ticks of 64 ns, tells as so many again.
+fn tick_time(told: Option<u32>) -> Option<u32> {
+    let again = |us: u64| us * 1000 / 64 * 64 / 1000;
+    told.map(|told| (told..=told.saturating_add(2)).find(|us| again((*us).into()) == u64::from(told)).unwrap_or(told))
+}
+
 /// What must be said to have these values.
 fn said(params: &QdiscParams) -> QdiscParams {
     let mut params = params.clone();
@@ -182,6 +188,8 @@ fn said(params: &QdiscParams) -> QdiscParams {
                 *time = codel_time(*time);
             }
         }
+        QdiscParams::Pie(params) => params.target_us = tick_time(params.target_us),
+        QdiscParams::FqPie(params) => params.pie.target_us = tick_time(params.pie.target_us),
         // The limit of one that was not told any is not one that it could be told: fewer queues would come of it.
         QdiscParams::Sfq(params) if params.limit == SFQ_LIMIT => params.limit = 0,
         _ => {}
