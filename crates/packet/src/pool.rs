@@ -298,6 +298,12 @@ impl Pool {
         }
     }
 
+    /// Were copies made that nobody has taken note of?
+    #[inline]
+    pub fn has_copied(&self) -> bool {
+        self.copied.as_ref().is_some_and(|copied| !copied.is_empty())
+    }
+
     /// The copies made since this was last asked, each with the slot of the packet that it is a copy of, in their order.
     #[inline]
     pub fn take_copied(&mut self) -> impl Iterator<Item = (usize, usize)> {

@@ -1,8 +1,8 @@
 //! What a running daemon answers: its state, its trees as tc lists them, packets of a class; and what it changes.
 
-use super::Options;
 use super::machine::Wanted;
 use super::marks::Marks;
+use super::{DoorKind, Options};
 use crate::faces::Machine;
 use serde_json::{Value, json};
 use std::io;
@@ -218,9 +218,14 @@ impl Counter {
             ..before
         };
         let commands: Vec<Vec<String>> = commands.iter().filter_map(texts).collect();
-        let done = super::reload::log(&commands)
-            .and_then(|log| super::wanted(&options, &log))
-            .and_then(|wanted| super::reload::reload(self, &wanted));
+        let done =
+            super::reload::log(&commands).and_then(|log| super::wanted(&options, &log)).and_then(|mut wanted| {
+                if options.door == DoorKind::Tun {
+                    // What passes it passes it both ways, whatever the policy.
+                    wanted.spots = self.wanted().spots;
+                }
+                super::reload::reload(self, &wanted)
+            });
         match done {
             Ok(told) => {
                 *self.options.lock().unwrap_or_else(PoisonError::into_inner) = options;

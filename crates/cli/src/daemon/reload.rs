@@ -4,12 +4,12 @@ use super::answers::Counter;
 use super::machine::{START, Wanted};
 use crate::capture::{Answer, Call};
 use crate::faces::Machine;
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::PoisonError;
 use tidegate_gateway::World;
-use tidegate_live::daemon::Gone;
+use tidegate_live::daemon::{Gone, Running};
 use tidegate_live::plan::{Plan, Stand, plan};
 use tidegate_packet::{Pool, Seeded};
 use tidegate_policy::{LinkKind, LinkOp, Op};
@@ -31,94 +31,106 @@ pub(super) fn log(commands: &[Vec<String>]) -> anyhow::Result<Vec<Op>> {
     Ok(machine.log)
 }
 
-/// A device, as it stands and as it should.
-struct Way {
-    plan: Plan,
-    /// The way back.
-    undo: Plan,
-}
+/// A device: its name, whether the machine has it, and what stands there.
+type Found = (String, bool, Stand);
 
 /// Has the daemon run this from now on, or leaves all as it was.
 ///
 /// # Errors
-/// What the machine refuses, or why the policy cannot be reached from the one that runs.
+/// What the machine or the kernel refuses, or why the policy cannot be reached from the one that runs.
 pub(super) fn reload(counter: &Counter, wanted: &Wanted) -> anyhow::Result<Value> {
     let mut current = counter.wanted.lock().map_err(|_| anyhow::anyhow!("an earlier change failed"))?;
-    if wanted.name() != current.name() {
-        bail!(
-            "the policy is for `{}`, and this daemon shapes `{}`; `tidegate down {}` ends it",
-            wanted.name(),
-            current.name(),
-            current.name()
-        );
+    let (old, new) = (current.name(), wanted.name());
+    ensure!(new == old, "the policy is for `{new}`, and this daemon shapes `{old}`; `tidegate down {old}` ends it");
+    let found = found(counter, &current, wanted)?;
+    let (made, plans) = plans(&found, wanted)?;
+    counter.marks.replace(&current, wanted)?;
+    let ops: Vec<Op> = made.into_iter().chain(plans.iter().flat_map(|plan| plan.ops().cloned())).collect();
+    if let Err(error) = carry_out(counter, found, ops, &current, wanted) {
+        counter.marks.replace(wanted, &current).context("the policy's marks cannot be brought back")?;
+        return Err(error);
     }
-    let (made, ways) = ways(counter, &current, wanted)?;
-    let forth: Vec<Op> = made.into_iter().chain(ways.iter().flat_map(|way| way.plan.ops().cloned())).collect();
-    let back: Vec<Op> = ways.iter().rev().flat_map(|way| way.undo.ops().cloned()).collect();
+    *current = wanted.clone();
+    let changed: usize = plans.iter().map(|plan| plan.steps.len()).sum();
+    let kept: usize = plans.iter().map(|plan| plan.kept).sum();
+    Ok(json!({"reloaded": true, "changed": changed, "kept": kept}))
+}
+
+/// Carries out all operations between two packets, or brings back what was found.
+fn carry_out(
+    counter: &Counter,
+    found: Vec<Found>,
+    ops: Vec<Op>,
+    current: &Wanted,
+    wanted: &Wanted,
+) -> anyhow::Result<()> {
     let moved = (wanted.spots != current.spots).then(|| wanted.spots.clone());
-    let places = counter.places.clone();
-    let told = counter.desk.ask(move |running| {
-        let told = running.apply(&forth)?;
-        if let Err((at, error)) = told {
-            let undone = running.apply(&back)?;
-            return Ok(Err((format!("{error}: {:?}", forth[at]), undone.is_ok())));
+    let (places, log) = (counter.places.clone(), current.ops.clone());
+    let told = counter.desk.ask(move |running| -> anyhow::Result<()> {
+        if let Err((at, error)) = running.apply(&ops)? {
+            let told = format!("{error}: {:?}", ops[at]);
+            return match undo(running, &found, &log) {
+                Ok(()) => Err(anyhow::anyhow!("{told}; everything is as it was")),
+                Err(trouble) => Err(trouble.context(format!(
+                    "{told}; and it could not be undone: `tidegate down` and `tidegate apply` begin anew"
+                ))),
+            };
         }
         if let Some(spots) = moved {
             // The door is opened there, once this errand is done.
             places.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&spots);
             running.settle_in(spots);
         }
-        std::io::Result::Ok(Ok(()))
+        Ok(())
     });
-    match told.map_err(gone)?.context("the door is broken")? {
-        Ok(()) => {}
-        Err((error, true)) => bail!("{error}; everything is as it was"),
-        Err((error, false)) => {
-            bail!("{error}; and it could not be undone: `tidegate down` and `tidegate apply` begin anew")
-        }
+    told.map_err(gone)?
+}
+
+/// Brings back what was found, from wherever the machine is now.
+fn undo(running: &mut Running<'_>, found: &[Found], log: &[Op]) -> anyhow::Result<()> {
+    for (name, _, stood) in found {
+        let stands = running.visit(|gateway, World { now, .. }| Stand::of(gateway, now, name))?;
+        let back: Vec<Op> = plan(&stands, stood, log)?.ops().cloned().collect();
+        running.apply(&back)?.map_err(|(at, error)| anyhow::anyhow!("{error}: {:?}", back[at]))?;
     }
-    counter.marks.replace(&current, wanted)?;
-    *current = wanted.clone();
-    let changed: usize = ways.iter().map(|way| way.plan.steps.len()).sum();
-    let kept: usize = ways.iter().map(|way| way.plan.kept).sum();
-    Ok(json!({"reloaded": true, "changed": changed, "kept": kept}))
+    Ok(())
 }
 
 fn gone(_: Gone) -> anyhow::Error {
     anyhow::anyhow!("the daemon is ending")
 }
 
-/// The ways on all devices of either policy, and what makes an ifb that is new.
-fn ways(counter: &Counter, current: &Wanted, wanted: &Wanted) -> anyhow::Result<(Vec<Op>, Vec<Way>)> {
-    let mut machine = wanted.machine()?;
-    let names: BTreeSet<String> = machine
-        .devices()
-        .map(|id| machine.name(id).to_owned())
-        .chain(current.devices.iter().map(|(link, _)| link.name.clone()))
-        .collect();
-    let asked = names.clone();
-    let stands = counter.desk.ask(move |running| {
+/// What stands on the devices that run and on those of another policy.
+fn found(counter: &Counter, current: &Wanted, wanted: &Wanted) -> anyhow::Result<Vec<Found>> {
+    let machine = wanted.machine()?;
+    let mut names: BTreeSet<String> = machine.devices().map(|id| machine.name(id).to_owned()).collect();
+    names.extend(current.devices.iter().map(|(link, _)| link.name.clone()));
+    let found = counter.desk.ask(move |running| {
         running.visit(|gateway, World { now, .. }| {
             let there: BTreeSet<String> = gateway.devices().map(|id| gateway.name(id).to_owned()).collect();
-            let all: BTreeSet<String> = asked.union(&there).cloned().collect();
-            all.into_iter()
-                .map(|name| (there.contains(&name), Stand::of(gateway, now, &name), name))
-                .collect::<Vec<_>>()
+            names.extend(there.iter().cloned());
+            let one = |name: String| (there.contains(&name), Stand::of(gateway, now, &name), name);
+            names.into_iter().map(one).map(|(is_there, stands, name)| (name, is_there, stands)).collect()
         })
     });
-    let stands = stands.map_err(gone)?.context("the door is broken")?;
+    found.map_err(gone)?.context("the door is broken")
+}
+
+/// The way on each device, and what makes an ifb that is new.
+fn plans(found: &[Found], wanted: &Wanted) -> anyhow::Result<(Vec<Op>, Vec<Plan>)> {
+    let mut machine = wanted.machine()?;
     let mut made = Vec::new();
-    let mut ways = Vec::new();
-    for (is_there, stands, name) in stands {
+    let mut plans = Vec::new();
+    for (name, is_there, stands) in found {
         if !is_there {
-            let kind = LinkKind::of_name(&name);
-            if kind != LinkKind::Ifb {
-                bail!("`{name}` is new in this policy; `tidegate down` and `tidegate apply` begin anew with it");
-            }
+            let kind = LinkKind::of_name(name);
+            ensure!(
+                kind == LinkKind::Ifb,
+                "`{name}` is new in this policy; `tidegate down` and `tidegate apply` begin anew with it"
+            );
             made.push(Op::Link(LinkOp::Add { name: name.clone(), kind }));
         }
-        let wants = Stand::of(&mut machine, START, &name);
-        ways.push(Way { plan: plan(&stands, &wants, &wanted.ops)?, undo: plan(&wants, &stands, &current.ops)? });
+        plans.push(plan(stands, &Stand::of(&mut machine, START, name), &wanted.ops)?);
     }
-    Ok((made, ways))
+    Ok((made, plans))
 }

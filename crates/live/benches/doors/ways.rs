@@ -78,14 +78,14 @@ impl fmt::Display for Way {
 }
 
 impl Policy {
-    /// The operations for a device; rates are more than any machine carries.
+    /// The operations for a device; rates and bursts are more than any machine carries, so that nothing waits.
     fn ops(self, dev: &str) -> Vec<Op> {
         let script = match self {
             Policy::Pfifo => format!("tc qdisc add dev {dev} root pfifo limit 10000"),
             Policy::HtbFqCodel => format!(
                 "tc qdisc add dev {dev} root handle 1: htb default 10
-                 tc class add dev {dev} parent 1: classid 1:1 htb rate 100gbit
-                 tc class add dev {dev} parent 1:1 classid 1:10 htb rate 100gbit
+                 tc class add dev {dev} parent 1: classid 1:1 htb rate 100gbit burst 1m cburst 1m quantum 60000
+                 tc class add dev {dev} parent 1:1 classid 1:10 htb rate 100gbit burst 1m cburst 1m quantum 60000
                  tc qdisc add dev {dev} parent 1:10 fq_codel"
             ),
         };

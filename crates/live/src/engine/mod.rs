@@ -405,7 +405,15 @@ impl Engine {
     }
 
     /// Tells the door of copies that were made.
+    #[inline]
     fn follow_copies(&mut self, door: &mut dyn Door) {
+        // Several times for each packet, and hardly ever are there any.
+        if self.pool.has_copied() {
+            self.tell_of_copies(door);
+        }
+    }
+
+    fn tell_of_copies(&mut self, door: &mut dyn Door) {
         let Engine { pool, held, counts, .. } = self;
         let copied: Vec<_> = pool.take_copied().collect();
         for (copy, of) in copied {
