@@ -56,7 +56,7 @@ fn remade(kernel: &mut Kernel, dev: &str) -> Result<usize, String> {
     let back = plan(&Stand::default(), &before, &[]).map_err(cannot)?;
     for way in [plan(&before, &Stand::default(), &[]).map_err(cannot)?, back] {
         let ops: Vec<_> = way.ops().collect();
-        let gone = kernel.carry_out_in_pieces(ops.iter().copied());
+        let gone = kernel.carry_out(ops.iter().copied());
         gone.map_err(|(at, trouble)| differs(format!("{trouble}: {:?}", ops[at])))?;
     }
     let left = plan(&stand(kernel)?, &before, &[]).map_err(cannot)?;

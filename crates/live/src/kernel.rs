@@ -19,8 +19,6 @@ const RTM_GETACTION: u16 = 50;
 /// The hooks of clsact as parents of filters.
 pub(crate) const CLSACT_INGRESS: Handle = Handle(0xffff_fff2);
 pub(crate) const CLSACT_EGRESS: Handle = Handle(0xffff_fff3);
-/// Octets of messages in one piece: a socket takes a few times as many.
-const PIECE: usize = 48 << 10;
 /// Packets that a new link's transmit queue holds, as `ip link add` has it; an ifb has its driver's 32.
 const QUEUE: u32 = 1000;
 const IFB_QUEUE: u32 = 32;
@@ -109,62 +107,13 @@ impl Kernel {
         Ok(Kernel { talk: Talk::open()?, links: Links::open()?, numbers: BTreeMap::new() })
     }
 
-    /// Carries out operations in order, up to the first that fails: beside its trouble stands which it was.
+    /// Carries out operations in order, one by one, up to the first that fails: beside its trouble stands which it was. (Many in one piece are no
+    /// quicker, and what follows a refusal would be tried all the same.)
     ///
     /// # Errors
     /// That trouble.
-    pub fn carry_out(&mut self, ops: &[Op]) -> Result<(), (usize, Trouble)> {
-        ops.iter().enumerate().try_for_each(|(at, op)| self.apply(op).map_err(|trouble| (at, trouble)))
-    }
-
-    /// Carries out operations in pieces of many messages each: a piece is one call, of which only refusals and its end come back. After a refusal
-    /// nothing but the rest of its piece was tried; the first that was refused is told.
-    ///
-    /// # Errors
-    /// That operation's place, and its trouble.
-    pub fn carry_out_in_pieces<'o>(&mut self, ops: impl IntoIterator<Item = &'o Op>) -> Result<(), (usize, Trouble)> {
-        let (mut piece, mut octets, mut first) = (Vec::new(), 0, 0);
-        for (at, op) in ops.into_iter().enumerate() {
-            if !matches!(op, Op::Qdisc(_) | Op::Class(_) | Op::Filter(_) | Op::Actions(_)) {
-                self.send(&mut piece, first)?;
-                (octets, first) = (0, at + 1);
-                self.apply(op).map_err(|trouble| (at, trouble))?;
-                continue;
-            }
-            match self.message(op) {
-                Ok(message) => {
-                    octets += message.body.len();
-                    piece.push(message);
-                }
-                Err(trouble) => {
-                    self.send(&mut piece, first)?;
-                    return Err((at, trouble));
-                }
-            }
-            if octets > PIECE {
-                self.send(&mut piece, first)?;
-                (octets, first) = (0, at + 1);
-            }
-        }
-        self.send(&mut piece, first)
-    }
-
-    /// Sends a piece and forgets it; `first`: the place of its first operation.
-    fn send(&mut self, piece: &mut Vec<Message>, first: usize) -> Result<(), (usize, Trouble)> {
-        let last = piece.len().saturating_sub(1);
-        if piece.is_empty() {
-            return Ok(());
-        }
-        let quiet = |at: usize, flags: u16| if at == last { flags } else { flags & !encode::NLM_F_ACK };
-        let messages = piece.iter().enumerate();
-        let all = messages.map(|(at, message)| (message.kind, quiet(at, message.flags), message.body.as_slice()));
-        let sent = self.talk.send_all(all);
-        piece.clear();
-        match sent {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err((at, refused))) => Err((first + at, Trouble::Refused(refused))),
-            Err(error) => Err((first, Trouble::Broken(error))),
-        }
+    pub fn carry_out<'o>(&mut self, ops: impl IntoIterator<Item = &'o Op>) -> Result<(), (usize, Trouble)> {
+        ops.into_iter().enumerate().try_for_each(|(at, op)| self.apply(op).map_err(|trouble| (at, trouble)))
     }
 
     /// The message for an operation of traffic control; one look-up for each device, however many operations name it.

@@ -49,8 +49,8 @@ use tidegate_policy::Op;
 
 /// Something is wrong with the policy, a device or our privileges.
 const FAILED: u8 = 2;
-/// Below this rate a super-packet of 64 kB holds up others for more than 5 ms: they come split.
-const SPLIT_BELOW: Rate = Rate::bits(100_000_000);
+/// Below this rate a super-packet of 64 kB holds up others for more than 2.5 ms: they come split.
+const SPLIT_BELOW: Rate = Rate::bits(200_000_000);
 /// Goes before others, if it may.
 const PRIORITY: i32 = 50;
 

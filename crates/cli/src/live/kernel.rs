@@ -226,7 +226,7 @@ impl Arm {
         self.set_rules(way.rules, &way.before.table)?;
         for (dev, plan) in &way.plans {
             let ops: Vec<&Op> = plan.ops().collect();
-            if let Err((at, trouble)) = self.kernel.carry_out_in_pieces(ops.iter().copied()) {
+            if let Err((at, trouble)) = self.kernel.carry_out(ops.iter().copied()) {
                 bail!("{}", blame(wanted, plan, at, &trouble, dev));
             }
         }
@@ -309,7 +309,7 @@ impl Arm {
         let (now, _) = self.kernel.stand(dev).with_context(|| dev.to_owned())?;
         let back = plan::plan(&now, &before, &[])?;
         let ops: Vec<&Op> = back.ops().collect();
-        if let Err((at, trouble)) = self.kernel.carry_out_in_pieces(ops.iter().copied()) {
+        if let Err((at, trouble)) = self.kernel.carry_out(ops.iter().copied()) {
             bail!("{dev}: {trouble}: {:?}", ops[at.min(ops.len() - 1)]);
         }
         Ok(())
@@ -425,7 +425,7 @@ impl Tried {
     fn of_device(&self, arm: &mut Arm, dev: &str, stand: &Stand) -> anyhow::Result<Option<String>> {
         let log: Vec<Op> = self.log.iter().filter(|op| op.device() == Some(dev)).cloned().collect();
         for step in &plan::plan(&Stand::default(), stand, &log)?.steps {
-            if let Err((_, trouble)) = arm.kernel.carry_out_in_pieces(&step.ops) {
+            if let Err((_, trouble)) = arm.kernel.carry_out(&step.ops) {
                 return Ok(Some(format!("`{}` ({trouble})", super::diff::line(step))));
             }
         }
