@@ -33,6 +33,7 @@ use marks::Marks;
 use room::Room;
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::process::ExitCode;
@@ -41,9 +42,9 @@ use std::time::Duration;
 use tidegate_live::daemon::{self, Clock, Desk, control};
 use tidegate_live::door::Spot;
 use tidegate_live::engine::{Engine, Session, link_rate};
-use tidegate_os::interrupt;
 use tidegate_os::service::{self, Alone};
 use tidegate_os::turn::Turn;
+use tidegate_os::{interrupt, poll};
 use tidegate_packet::{Rate, Seeded};
 use tidegate_policy::Op;
 
@@ -51,6 +52,8 @@ use tidegate_policy::Op;
 const FAILED: u8 = 2;
 /// Below this rate a super-packet of 64 kB holds up others for more than 2.5 ms: they come split.
 const SPLIT_BELOW: Rate = Rate::bits(200_000_000);
+/// How long somebody waits at once for what may never come.
+const DAY: Duration = Duration::from_secs(86_400);
 /// Goes before others, if it may.
 const PRIORITY: i32 = 50;
 
@@ -204,8 +207,13 @@ fn split(wanted: &Wanted) -> anyhow::Result<bool> {
 fn ends_when_asked(desk: Desk) -> anyhow::Result<()> {
     let bell = File::from(interrupt::bell()?);
     let wait = move || {
-        let _ = tidegate_os::poll::readable(&[std::os::fd::AsFd::as_fd(&bell)], Duration::MAX);
-        let _ = desk.ask(|running| running.end());
+        // Signals that mean something else interrupt the wait, and mean nothing here.
+        while let Ok(rung) = poll::readable(&[bell.as_fd()], DAY) {
+            if rung == [true] {
+                let _ = desk.ask(|running| running.end());
+                return;
+            }
+        }
     };
     std::thread::Builder::new().name("end".into()).spawn(wait)?;
     Ok(())

@@ -10,6 +10,7 @@ use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
+use tidegate_live::plan::{Plan, Stand, plan};
 use tidegate_os::service::Alone;
 
 /// How long a policy waits to be confirmed over SSH, seconds.
@@ -60,7 +61,7 @@ fn backend(options: &Apply, wanted: &Wanted) -> anyhow::Result<(Backend, String)
             Ok(None) => {
                 (Backend::Kernel, "the kernel's own disciplines: it has all that the policy asks for".to_owned())
             }
-            Ok(Some(what)) => (Backend::User, format!("tidegate's own disciplines: this kernel does not do {what}")),
+            Ok(Some(what)) => (Backend::User, format!("tidegate's own disciplines: this kernel {what}")),
         },
         Backend::Kernel => (Backend::Kernel, "the kernel's own disciplines, as asked".to_owned()),
         Backend::User => (Backend::User, "tidegate's own disciplines, as asked".to_owned()),
@@ -84,11 +85,14 @@ fn patience(options: &Apply) -> Option<u64> {
 
 fn by_daemon(options: &Apply, wanted: &Wanted, why: &str) -> anyhow::Result<Value> {
     safe(options, wanted)?;
-    if options.dry_run {
-        return Ok(json!({"applied": false, "dry_run": true, "backend": "user", "why": why}));
-    }
     let room = Room::here()?;
     let prior = State::of_device(&room, name(wanted))?;
+    if options.dry_run {
+        if !options.json {
+            print!("{}", anew(wanted)?);
+        }
+        return Ok(json!({"applied": false, "dry_run": true, "backend": "user", "why": why}));
+    }
     if let Some((known, state)) = &prior
         && state.backend() == "kernel"
     {
@@ -277,8 +281,17 @@ fn shown(way: &Way) -> String {
     out
 }
 
+/// All of a policy, as a daemon's machine is told it.
+fn anew(wanted: &Wanted) -> anyhow::Result<String> {
+    let mut out = String::new();
+    for (dev, stand) in wanted.devices.iter().zip(&wanted.stands) {
+        out += &diff::text(dev, &plan(&Stand::default(), stand, &wanted.log)?);
+    }
+    Ok(out)
+}
+
 fn listed(way: &Way) -> Value {
-    let steps = |plan: &tidegate_live::plan::Plan| -> Vec<Value> {
+    let steps = |plan: &Plan| -> Vec<Value> {
         plan.steps.iter().map(|step| json!({"sign": diff::word(step.sign), "command": diff::line(step)})).collect()
     };
     let devices = way.plans.iter().map(|(dev, plan)| json!({"dev": dev, "steps": steps(plan), "kept": plan.kept}));
@@ -294,4 +307,5 @@ fn told(options: &Apply, state: &Value, patience: Option<u64>, name: &str) {
     if let Some(seconds) = patience {
         println!("it is undone in {seconds} s unless you say: tidegate confirm {name}");
     }
+    println!("at work: tidegate top {name}; back: tidegate revert {name}");
 }

@@ -14,6 +14,9 @@ use tidegate_os::news::{self, Link};
 use tidegate_os::place::Place;
 use tidegate_policy::{LinkKind, LinkOp, Op};
 
+/// What the kernel says of a kind that it does not know.
+const ENOENT: i32 = 2;
+
 /// What stood on the devices, and what else would be changed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Before {
@@ -419,19 +422,33 @@ impl Tried {
             return Ok(None);
         }
         let made = raw(ruleset("tidegate-probe", COMMENT, false, &self.tables)?);
-        Ok(arm.carry_out(made).err().map(|error| format!("{error:#}")))
+        Ok(arm.carry_out(made).err().map(|error| format!("does not take the rules that set marks ({error:#})")))
     }
 
     fn of_device(&self, arm: &mut Arm, dev: &str, stand: &Stand) -> anyhow::Result<Option<String>> {
         let log: Vec<Op> = self.log.iter().filter(|op| op.device() == Some(dev)).cloned().collect();
         for step in &plan::plan(&Stand::default(), stand, &log)?.steps {
             if let Err((_, trouble)) = arm.kernel.carry_out(&step.ops) {
-                return Ok(Some(format!("`{}` ({trouble})", super::diff::line(step))));
+                return Ok(Some(lacking(step, &trouble)));
             }
         }
         let left = plan::plan(&arm.stand(dev)?, stand, &log)?;
         let lacks = left.steps.iter().find(|step| step.sign != plan::Sign::Remove).or(left.steps.first());
-        Ok(lacks.map(|step| format!("`{}` (it takes it without a word)", super::diff::line(step))))
+        Ok(lacks.map(|step| format!("takes `{}` without a word and does not do it", super::diff::line(step))))
+    }
+}
+
+/// What a kernel lacks that refuses a step.
+fn lacking(step: &plan::Step, trouble: &Trouble) -> String {
+    let kind = match &step.item {
+        plan::Item::Qdisc(dump) => dump.kind.name().to_owned(),
+        plan::Item::Class(dump) => dump.kind.name().to_owned(),
+        plan::Item::Filter(dump) => format!("filters of the kind {}", dump.kind),
+    };
+    match trouble {
+        // The kernel knows no such kind.
+        Trouble::Refused(refused) if refused.errno == ENOENT => format!("has no {kind}"),
+        trouble => format!("does not do `{}` ({trouble})", super::diff::line(step)),
     }
 }
 
