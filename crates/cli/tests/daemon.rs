@@ -163,12 +163,13 @@ fn a_daemon_that_is_killed_leaves_a_link_that_works() {
     let Some(wire) = Wire::lay("killed") else { return };
     let policy = wire.file("policy.sh", POLICY);
     let mut daemon = Daemon::start(&wire, &[&policy]);
-    let ((), sent, arrived) = wire.stream(Duration::from_millis(1), || {
-        std::thread::sleep(Duration::from_millis(200));
+    let ((), sent, arrived) = wire.stream(Duration::from_millis(1), |arrived| {
+        until("datagrams pass through it", || arrived() > 150);
         daemon.child.kill().expect("it is ours");
         daemon.child.wait().expect("it is ours");
         nothing_is_left(&wire);
-        std::thread::sleep(Duration::from_millis(200));
+        let then = arrived();
+        until("datagrams pass without it", || arrived() > then + 150);
     });
     println!("kill -9: {} of {sent} datagrams lost", sent - arrived);
     assert!(arrived * 10 > sent * 9, "{arrived} of {sent}: new packets flow");
@@ -225,7 +226,7 @@ fn a_thousand_reloads_under_load_lose_nothing() {
         json!({"ask": "reload", "commands": commands.collect::<Vec<_>>()})
     };
     let extra = "tc class add dev wire0 parent 1: classid 1:30 htb rate 1mbit";
-    let ((), sent, arrived) = wire.stream(Duration::from_millis(1), || {
+    let ((), sent, arrived) = wire.stream(Duration::from_millis(1), |_| {
         for turn in 0..1000 {
             let told = match turn % 2 {
                 0 => daemon.ask(&policy("40mbit", &[extra])),

@@ -207,6 +207,13 @@ fn what_arrives_is_shaped_on_an_ifb_and_goes_on() {
 }
 
 #[test]
+fn only_devices_with_a_door_are_the_kernels() {
+    let (mut engine, _) = machine("qdisc add dev eth0 root pfifo", 10);
+    engine.number([(1, "lo".into()), (2, "eth0".into()), (3, "ifb0".into())]);
+    assert_eq!([1, 2, 3].map(|number| engine.numbered(number)), [None, Some("eth0"), None]);
+}
+
+#[test]
 fn a_mark_of_congestion_goes_with_the_packet() {
     let (mut engine, mut bench) = machine(
         "qdisc add dev eth0 root handle 1: tbf rate 1mbit burst 2000 limit 2000000

@@ -134,8 +134,8 @@ impl Wire {
         assert_eq!(receiving.join().expect("no panic").expect("received"), octets);
     }
 
-    /// Datagrams to the far machine while something is done: how many were sent, and how many arrived.
-    pub(crate) fn stream<R>(&self, every: Duration, meanwhile: impl FnOnce() -> R) -> (R, u64, u64) {
+    /// Datagrams to the far machine while something is done, which may ask how many have arrived: how many were sent, and how many arrived.
+    pub(crate) fn stream<R>(&self, every: Duration, meanwhile: impl FnOnce(&dyn Fn() -> u64) -> R) -> (R, u64, u64) {
         use std::sync::Arc;
         use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
         let receiver = self.far.go(|| UdpSocket::bind((ADDRESSES[0], 0))).expect("place").expect("a socket");
@@ -163,7 +163,7 @@ impl Wire {
             }
             sent
         });
-        let done = meanwhile();
+        let done = meanwhile(&|| arrived.load(Ordering::Relaxed));
         over.store(true, Ordering::Relaxed);
         let sent = sending.join().expect("no panic");
         receiving.join().expect("no panic");

@@ -203,10 +203,12 @@ impl Engine {
         waiting
     }
 
-    /// The kernel knows devices by these numbers; those that the machine has not are passed over.
+    /// The kernel knows devices by these numbers; those where no door stands are passed over (an ifb here is none of the kernel's).
     pub fn number(&mut self, numbers: impl IntoIterator<Item = (u32, String)>) {
-        let Engine { gateway, numbers: known, .. } = self;
-        *known = numbers.into_iter().filter(|(_, name)| gateway.device(name).is_some()).collect();
+        let Engine { gateway, places, numbers: known, .. } = self;
+        let has_door =
+            |name: &str| gateway.device(name).is_some_and(|device| places.iter().any(|(of, _)| *of == device));
+        *known = numbers.into_iter().filter(|(_, name)| has_door(name)).collect();
     }
 
     /// The device that the kernel knows by a number.
