@@ -16,7 +16,7 @@ pub(crate) struct Ssh {
     pub(crate) there: SocketAddr,
 }
 
-/// The session that we are in, if we are in one. `sudo` hides it from us: then a process above ours has it.
+/// The session that we are in, if we are in one. `sudo` hides it from us: then a process above ours has it. (Said and empty: we are in none.)
 pub(crate) fn ssh() -> Option<Ssh> {
     let own = std::env::var(VARIABLE).ok();
     own.or_else(from_above).as_deref().and_then(read)

@@ -75,7 +75,7 @@ impl Computer {
 
     fn with(&self, words: &[&str], more: &[(&str, &str)]) -> Output {
         let mut command = Command::new(TIDEGATE);
-        command.args(words).env("TIDEGATE_RUN", self.files.0.join("run")).env_remove("SSH_CONNECTION");
+        command.args(words).env("TIDEGATE_RUN", self.files.0.join("run")).env("SSH_CONNECTION", "");
         command.envs(more.iter().copied());
         self.place.go(move || command.output()).expect("the thread is there").expect("tidegate runs")
     }

@@ -6,6 +6,7 @@ use super::state::{self, Raw, State};
 use super::wanted::Wanted;
 use super::{UNDONE, UNREAD, control, diff, guard, user};
 use crate::daemon::room::Room;
+use crate::session;
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -79,7 +80,7 @@ fn name(wanted: &Wanted) -> &str {
 
 /// How long it waits to be confirmed; `None`: it does not.
 fn patience(options: &Apply) -> Option<u64> {
-    let usual = std::env::var_os("SSH_CONNECTION").map(|_| OVER_SSH);
+    let usual = session::ssh().map(|_| OVER_SSH);
     options.confirm.or(usual).filter(|seconds| *seconds > 0)
 }
 

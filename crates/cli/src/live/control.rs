@@ -1,6 +1,7 @@
 //! What keeps the network alive, asked of the policy before it is applied: where ARP, neighbour discovery, DHCP and the user's own SSH session go.
 
 use super::wanted::Wanted;
+use crate::session::{self, Ssh};
 use tidegate_insight::{Explainer, Packet, Story};
 use tidegate_packet::Rate;
 use tidegate_policy::ClassParams;
@@ -47,12 +48,8 @@ fn devices(wanted: &Wanted) -> Vec<String> {
 
 /// The packets that this machine sends to whoever sits at the other end of the user's session.
 fn session() -> Option<(String, String)> {
-    let text = std::env::var("SSH_CONNECTION").ok()?;
-    let parts: Vec<&str> = text.split_whitespace().collect();
-    let [client, port, server, own] = parts.as_slice() else { return None };
-    let address = |text: &str| if text.contains(':') { format!("[{text}]") } else { text.to_owned() };
-    let words = format!("tcp {}:{own} > {}:{port} ack", address(server), address(client));
-    Some((words, format!("your SSH session to {client}")))
+    let Ssh { here, there } = session::ssh()?;
+    Some((format!("tcp {here} > {there} ack"), format!("your SSH session to {}", there.ip())))
 }
 
 fn danger(wanted: &Wanted, story: &Story) -> Option<String> {
