@@ -10,6 +10,7 @@ pub mod experiment;
 pub mod overhead;
 pub mod replayed;
 mod spread;
+pub mod stream;
 pub mod trial;
 
 pub use spread::{Jitter, deviation, wilson};

@@ -1,0 +1,201 @@
+//! What is sent along a path to measure it, and what became of each packet.
+//!
+//! Whoever estimates something about a path says what to send each way (an [`Exchange`]), has a [`Path`] carry it out, and reads the
+//! [`Outcome`]. The path may be real, or a simulated link whose truth is known: the estimator cannot tell.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// Packets alike, one after the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Phase {
+    /// Bytes of UDP payload of each: [`Phase::LEAST`] to [`Phase::MOST`].
+    pub payload: u16,
+    /// From one to the next, ns.
+    pub gap_ns: u64,
+    /// How many.
+    pub packets: u32,
+    /// The code point of the DS field they are sent with, 0 to 63.
+    pub dscp: u8,
+    /// Silence after the last, ns, for queues to empty.
+    pub rest_ns: u64,
+}
+
+impl Phase {
+    /// The least payload: what a packet needs to say which it is.
+    pub const LEAST: u16 = 24;
+    /// The largest payload: what an Ethernet frame takes over IPv6 without fragments.
+    pub const MOST: u16 = 1452;
+
+    /// Packets with this payload at so many bits per second of payload, for about so long; at least one.
+    pub fn at_rate(payload: u16, bits_per_second: f64, length_ns: u64) -> Phase {
+        let gap_ns = ((f64::from(payload) * 8e9 / bits_per_second.max(1.0)) as u64).max(1);
+        let packets = u32::try_from(length_ns / gap_ns).unwrap_or(u32::MAX).max(1);
+        Phase { payload, gap_ns, packets, ..Phase::default() }
+    }
+
+    /// From its first packet to the first of the next phase, ns.
+    pub fn length_ns(&self) -> u64 {
+        self.gap_ns.saturating_mul(u64::from(self.packets)).saturating_add(self.rest_ns)
+    }
+}
+
+/// What is sent in one direction: phases, one after the other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stream {
+    /// In their order.
+    pub phases: Vec<Phase>,
+}
+
+/// A packet of a stream that is to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Due {
+    /// Its number in the stream, from 0.
+    pub number: u32,
+    /// Its phase.
+    pub phase: usize,
+    /// When, ns from the stream's beginning.
+    pub at_ns: u64,
+    /// Bytes of payload.
+    pub payload: u16,
+    /// The DS field's code point.
+    pub dscp: u8,
+}
+
+impl Stream {
+    /// A stream of one phase.
+    pub fn steady(phase: Phase) -> Stream {
+        Stream { phases: [phase].into() }
+    }
+
+    /// How many packets it has.
+    pub fn packets(&self) -> u64 {
+        self.phases.iter().map(|phase| u64::from(phase.packets)).sum()
+    }
+
+    /// Payload bytes of all of them.
+    pub fn bytes(&self) -> u64 {
+        self.phases.iter().map(|phase| u64::from(phase.packets) * u64::from(phase.payload)).sum()
+    }
+
+    /// From its first packet to the end of its last silence, ns.
+    pub fn length_ns(&self) -> u64 {
+        self.phases.iter().fold(0, |sum, phase| sum.saturating_add(phase.length_ns()))
+    }
+
+    /// Its packets, in the order in which they are due.
+    pub fn dues(&self) -> impl Iterator<Item = Due> + '_ {
+        let mut begins = 0u64;
+        let begun = self.phases.iter().enumerate().map(move |(place, phase)| {
+            let began = begins;
+            begins = begins.saturating_add(phase.length_ns());
+            (place, phase, began)
+        });
+        let all = begun.flat_map(|(place, phase, began)| {
+            let due = move |n: u32| (place, phase, began.saturating_add(phase.gap_ns.saturating_mul(u64::from(n))));
+            (0..phase.packets).map(due)
+        });
+        all.zip(0..).map(|((phase, sent, at_ns), number)| Due {
+            number,
+            phase,
+            at_ns,
+            payload: sent.payload,
+            dscp: sent.dscp,
+        })
+    }
+}
+
+/// What became of a packet. The two clocks have nothing in common but that each goes about as fast as time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Journey {
+    /// When it was sent, by the sender's clock, ns; `None`: it never was (the test was cut, or its socket had no room).
+    pub sent: Option<u64>,
+    /// When it arrived, by the receiver's clock, ns; the first of several copies. `None`: it did not.
+    pub arrived: Option<u64>,
+    /// How many packets of the stream had arrived before it: reordering shows here.
+    pub rank: u32,
+    /// How many more copies of it arrived.
+    pub copies: u16,
+    /// The DS field it arrived with, all eight bits, if that was seen.
+    pub ds: Option<u8>,
+}
+
+/// What became of a stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Course {
+    /// What was to be sent.
+    pub stream: Stream,
+    /// What became of each packet, by number.
+    pub journeys: Vec<Journey>,
+}
+
+impl Course {
+    /// The packets of a phase with what became of them.
+    pub fn of_phase(&self, phase: usize) -> impl Iterator<Item = (Due, &Journey)> {
+        self.stream.dues().zip(&self.journeys).filter(move |(due, _)| due.phase == phase)
+    }
+
+    /// Packets that were sent.
+    pub fn sent(&self) -> u64 {
+        self.journeys.iter().filter(|journey| journey.sent.is_some()).count() as u64
+    }
+
+    /// Packets that arrived.
+    pub fn arrived(&self) -> u64 {
+        self.journeys.iter().filter(|journey| journey.arrived.is_some()).count() as u64
+    }
+}
+
+/// What is to be sent each way at the same time; an empty stream is nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exchange {
+    /// From here to the far end.
+    pub up: Stream,
+    /// From the far end to here.
+    pub down: Stream,
+}
+
+/// What came of an exchange.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// From here to the far end.
+    pub up: Course,
+    /// From the far end to here.
+    pub down: Course,
+    /// Why it is not the whole, in words for people (the far end is gone, a clock was set); empty: it is.
+    pub cut: Option<String>,
+}
+
+/// A way to a far end that sends and receives.
+pub trait Path {
+    /// Why nothing came of it.
+    type Error;
+    /// Carries out an exchange and waits for what is still on its way.
+    ///
+    /// # Errors
+    /// There is nothing to tell. What was cut in the middle is an outcome.
+    fn carry_out(&mut self, exchange: &Exchange) -> Result<Outcome, Self::Error>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    #[test]
+    fn packets_are_due_phase_by_phase() {
+        let first = Phase { payload: 100, gap_ns: 10, packets: 2, dscp: 46, rest_ns: 5 };
+        let second = Phase { payload: 200, gap_ns: 20, packets: 2, dscp: 0, rest_ns: 0 };
+        let stream = Stream { phases: vec![first, second] };
+        let dues: Vec<_> = stream.dues().map(|due| (due.number, due.phase, due.at_ns, due.payload, due.dscp)).collect();
+        assert_eq!(dues, [(0, 0, 0, 100, 46), (1, 0, 10, 100, 46), (2, 1, 25, 200, 0), (3, 1, 45, 200, 0)]);
+        assert_eq!((stream.packets(), stream.bytes(), stream.length_ns()), (4, 600, 65));
+    }
+
+    #[test]
+    fn a_rate_becomes_a_gap() {
+        let phase = Phase::at_rate(1250, 10e6, 1_000_000_000);
+        assert_eq!((phase.gap_ns, phase.packets, phase.length_ns()), (1_000_000, 1000, 1_000_000_000));
+        assert_eq!(Phase::at_rate(1250, 10e6, 0).packets, 1);
+    }
+}
