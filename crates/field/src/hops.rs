@@ -1,0 +1,1 @@
+//! Who stands on the way to a host.

@@ -1,0 +1,1 @@
+//! Hosts asked again and again.
