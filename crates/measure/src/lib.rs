@@ -8,6 +8,7 @@ extern crate alloc;
 
 pub mod experiment;
 pub mod overhead;
+pub mod pinged;
 pub mod replayed;
 mod spread;
 pub mod stream;
