@@ -8,6 +8,7 @@ extern crate alloc;
 
 pub mod experiment;
 pub mod overhead;
+pub mod paired;
 pub mod replayed;
 mod spread;
 pub mod stream;
