@@ -9,6 +9,7 @@ extern crate alloc;
 pub mod experiment;
 pub mod overhead;
 pub mod paired;
+pub mod pinged;
 pub mod replayed;
 mod spread;
 pub mod stream;
