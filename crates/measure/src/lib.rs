@@ -10,6 +10,7 @@ pub mod experiment;
 pub mod overhead;
 pub mod paired;
 pub mod pinged;
+pub mod quick;
 pub mod replayed;
 mod spread;
 pub mod stream;
