@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode};
 use serde_json::Value;
 
 /// Each room, whether it is pure, and the rooms it may see.
-const ROOMS: [(&str, Purity, &[&str]); 17] = [
+const ROOMS: [(&str, Purity, &[&str]); 18] = [
     ("packet", Purity::NoStd, &[]),
     ("policy", Purity::Std, &["packet"]),
     ("lang", Purity::Std, &["policy", "packet"]),

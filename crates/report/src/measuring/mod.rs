@@ -1,3 +1,4 @@
-//! What measurements of real links showed, as tables, pages and documents; each from its document alone.
+//! What was measured on a real link, as text, JSON and pages, from documents alone.
 
 pub mod ping;
+pub mod verify;
