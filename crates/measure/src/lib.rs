@@ -6,6 +6,7 @@
 
 extern crate alloc;
 
+pub mod doctor;
 pub mod experiment;
 pub mod overhead;
 pub mod paired;

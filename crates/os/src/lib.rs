@@ -5,6 +5,7 @@
 
 pub mod apart;
 pub mod bpf;
+pub mod ethtool;
 pub mod icmp;
 pub mod interrupt;
 pub mod netlink;

@@ -1,5 +1,6 @@
 //! Measuring real links: `tidegate ping`, `doctor`, and what stands on a far end of ours.
 
+pub mod doctor;
 pub mod ping;
 
 use anyhow::Context;
