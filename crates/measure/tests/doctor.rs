@@ -15,7 +15,8 @@ fn healthy() -> Facts {
         kind: "htb".into(),
         rate_bps: Some(10 * MBIT),
         sent: 1_200_000,
-        overlimits: 50,
+        packets: 1200,
+        overlimits: 500,
         backlog: 3000,
         packets_ever: 200_000,
         overlimits_ever: 9000,
@@ -199,6 +200,17 @@ fn what_comes_in_and_what_goes_around() {
 fn who_limits() {
     let words = "eth0 carried 8.0 Mbit/s, which is less than the 10.0 Mbit/s";
     assert_found("loaded", |facts| carries(facts, 1_000_000), &[("bottleneck-elsewhere", Bad, words)]);
+    let bursts = |facts: &mut Facts| {
+        carries(facts, 1_000_000);
+        shaper_of(facts, 0).overlimits = 60;
+    };
+    let words = "its packets had to wait 60 times out of 1200";
+    assert_found("but for bursts", bursts, &[("bottleneck-elsewhere", Bad, words)]);
+    let often = move |facts: &mut Facts| {
+        bursts(facts);
+        shaper_of(facts, 0).overlimits = 61;
+    };
+    assert_found("often", often, &[]);
     assert_found("as fast as it may", |facts| carries(facts, 1_230_000), &[]);
     let never = |facts: &mut Facts| shaper_of(facts, 0).overlimits_ever = 0;
     assert_found("never", never, &[("never-waited", Warning, "has sent 200000 packets")]);

@@ -89,6 +89,8 @@ pub struct Shaper {
     pub rate_bps: Option<u64>,
     /// Bytes it sent.
     pub sent: u64,
+    /// Packets it sent.
+    pub packets: u64,
     /// Times that something had to wait.
     pub overlimits: u64,
     /// Bytes that wait, the more of both looks.

@@ -7,6 +7,8 @@ use alloc::vec::Vec;
 
 /// Of less than this share of the rate nothing can be said about who limits it.
 const LOADED: f64 = 0.5;
+/// Waiting for one packet in so many is no queue, but bursts.
+const RARELY: u64 = 20;
 /// A shaper that let this share of its rate through limits it, whatever it counted.
 const FULL: f64 = 0.97;
 /// Packets after which a class that had none is worth a word.
@@ -53,12 +55,12 @@ pub(super) fn doubts(facts: &Facts) -> Vec<String> {
     all
 }
 
-/// Loaded, and nothing waits for the shaper: somebody else is slower.
+/// Loaded, and hardly anything waits for the shaper: somebody else is slower. (A burst waits for it even then.)
 fn elsewhere(facts: &Facts, device: &Device) -> Option<Finding> {
     let (rate, shaper) = (device.rate_bps()?, device.shaper.as_ref()?);
     let carried = facts.rate(shaper.sent);
     let share = carried / rate as f64;
-    if !(LOADED..FULL).contains(&share) || shaper.overlimits > 0 || shaper.backlog > 0 {
+    if !(LOADED..FULL).contains(&share) || shaper.overlimits * RARELY > shaper.packets || shaper.backlog > 0 {
         return None;
     }
     Some(Finding {
@@ -66,10 +68,12 @@ fn elsewhere(facts: &Facts, device: &Device) -> Option<Finding> {
         severity: Severity::Bad,
         device: device.name.clone(),
         what: format!(
-            "{} carried {}, which is less than the {} it is shaped to, and nothing ever waited there: the queue is somewhere else",
+            "{} carried {}, which is less than the {} it is shaped to, and its packets had to wait {} times out of {}: the queue is somewhere else",
             device.name,
             rate_in_words(carried),
-            rate_in_words(rate as f64)
+            rate_in_words(rate as f64),
+            shaper.overlimits,
+            shaper.packets
         ),
         remedy: format!(
             "shape to less than what the line carries (start with {}), or find it: tidegate calibrate HOST",

@@ -100,6 +100,7 @@ fn shaper(shaper: &Shaper) -> Value {
         "kind": shaper.kind,
         "rate_bps": shaper.rate_bps,
         "sent_bytes": shaper.sent,
+        "sent_packets": shaper.packets,
         "overlimits": shaper.overlimits,
         "backlog_bytes": shaper.backlog,
         "drops": shaper.drops,

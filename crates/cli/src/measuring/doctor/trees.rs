@@ -51,6 +51,7 @@ fn shaper(backend: &str, now: &watch::Device, then: &watch::Device) -> Option<Sh
         kind: root.kind.clone(),
         rate_bps: now.link_bps.filter(|rate| *rate > 0.0).map(|rate| rate as u64),
         sent: counts.bytes.saturating_sub(earlier.bytes),
+        packets: counts.packets.saturating_sub(earlier.packets),
         overlimits: counts.overlimits.saturating_sub(earlier.overlimits),
         backlog: counts.backlog.max(earlier.backlog),
         drops: counts.drops.saturating_sub(earlier.drops),
