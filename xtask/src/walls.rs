@@ -25,13 +25,13 @@ const ROOMS: [(&str, Purity, &[&str]); 19] = [
     ("sim", Purity::NoStd, &["gateway", "qdisc", "classify", "policy", "packet", "measure"]),
     ("report", Purity::Impure, &["measure"]),
     ("os", Purity::Impure, &[]),
+    ("field", Purity::Impure, &["measure", "probe", "os"]),
     (
         "lab",
         Purity::Impure,
         &["sim", "gateway", "qdisc", "classify", "policy", "packet", "lang", "measure", "report", "os"],
     ),
     ("live", Purity::Impure, &["gateway", "qdisc", "classify", "policy", "packet", "lang", "measure", "report", "os"]),
-    ("field", Purity::Impure, &["probe", "measure", "os"]),
     ("web", Purity::Impure, &["measure", "report", "os"]),
     (
         "cli",

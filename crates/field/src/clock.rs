@@ -1,58 +1,43 @@
-//! This machine's clocks: one that only goes forward, which all times here are of, and the one of the kernel's stamps, which may be set.
+//! The clock that measurements go by: it never steps. The kernel stamps packets by the wall clock, which may.
 
-use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// A stamp is not older than this when it is read; else one of the clocks was set meanwhile.
-const OLDEST_NS: u64 = 2_000_000_000;
-/// The date may drift against the other clock by this from one look to the next, ns; more is a step.
-const STEP_NS: i64 = 20_000_000;
+/// How far the wall clock may be moved between two looks besides what its steering does, ns.
+const STEP_NS: i64 = 1_000_000;
+/// The wall clock is steered by less than this part of the time that passes.
+const STEERING: i64 = 1000;
+/// A packet whose stamp is older has waited longer than any socket keeps one: the stamp is wrong, ns.
+const OLDEST_NS: u64 = 60_000_000_000;
+
 /// Sleep is left this early, to be on time by looking at the clock.
 const EARLY: Duration = Duration::from_micros(60);
 /// The longest sleep: it is looked whether all is over.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// ns since a moment of its own, and what the date has to do with it.
-#[derive(Debug)]
+/// Nanoseconds since a beginning.
+#[derive(Clone, Debug)]
 pub struct Clock {
     began: Instant,
-    /// The date minus our time, at the last look; ns. 0: nobody has looked.
-    apart: AtomicI64,
-    steps: AtomicU32,
-}
-
-impl Default for Clock {
-    fn default() -> Clock {
-        Clock { began: Instant::now(), apart: AtomicI64::new(0), steps: AtomicU32::new(0) }
-    }
+    /// The same moment by the wall clock, ns since 1970.
+    epoch_ns: u64,
+    steps: Steps,
 }
 
 impl Clock {
+    /// Begins now.
+    pub fn begin() -> Clock {
+        Clock { began: Instant::now(), epoch_ns: wall(), steps: Steps::default() }
+    }
+
     /// ns since it began.
     pub fn now(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Both clocks, read together.
-    pub fn look(&self) -> Look {
-        let (now, unix) = (self.now(), unix());
-        let apart = unix.wrapping_sub(now) as i64;
-        let before = self.apart.swap(apart, Ordering::Relaxed);
-        if before != 0 && before.abs_diff(apart) > STEP_NS.unsigned_abs() {
-            self.steps.fetch_add(1, Ordering::Relaxed);
-        }
-        Look { now, unix }
-    }
-
-    /// How often the date was set since this clock began, as far as anybody looked.
-    pub fn steps(&self) -> u32 {
-        self.steps.load(Ordering::Relaxed)
-    }
-
     /// Waits until a time, to a few microseconds; false: `is_over` said so before.
-    pub fn wait_until(&self, at: u64, is_over: impl Fn() -> bool) -> bool {
+    pub fn wait_until(&self, at_ns: u64, is_over: impl Fn() -> bool) -> bool {
         loop {
-            let left = Duration::from_nanos(at.saturating_sub(self.now()));
+            let left = Duration::from_nanos(at_ns.saturating_sub(self.now()));
             if left.is_zero() {
                 return true;
             }
@@ -65,44 +50,90 @@ impl Clock {
             }
         }
     }
-}
 
-/// Both clocks at one moment.
-#[derive(Clone, Copy, Debug)]
-pub struct Look {
-    /// Ours.
-    pub now: u64,
-    unix: u64,
-}
+    /// The instant of a time of this clock.
+    pub fn instant(&self, at_ns: u64) -> Instant {
+        self.began + Duration::from_nanos(at_ns)
+    }
 
-impl Look {
-    /// A kernel's stamp from just before this look, by our clock. A stamp that cannot be, because the date was set, is taken for now.
-    pub fn stamped(&self, stamp: Option<u64>) -> u64 {
-        let age = stamp.and_then(|stamp| self.unix.checked_sub(stamp)).filter(|age| *age <= OLDEST_NS);
-        self.now.saturating_sub(age.unwrap_or(0))
+    /// When it began, ns since 1970, by the wall clock of that moment.
+    pub fn epoch_ns(&self) -> u64 {
+        self.epoch_ns
+    }
+
+    /// When something happened that the kernel stamped `stamp_ns` since 1970 and that we see now: by the stamp, or now where there is none that can be
+    /// believed.
+    pub fn stamped(&mut self, stamp_ns: Option<u64>) -> u64 {
+        let now = self.now();
+        let wall_ns = wall();
+        let believed = self.steps.looked(now, wall_ns.wrapping_sub(self.epoch_ns) as i64);
+        let age = stamp_ns.filter(|_| believed).and_then(|stamp| wall_ns.checked_sub(stamp));
+        age.filter(|age| *age <= OLDEST_NS.min(now)).map_or(now, |age| now - age)
+    }
+
+    /// How often the wall clock was seen to have been set meanwhile.
+    pub fn steps(&self) -> u32 {
+        self.steps.count
     }
 }
 
-fn unix() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+fn wall() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Whether the two clocks still go together.
+#[derive(Clone, Debug, Default)]
+struct Steps {
+    count: u32,
+    /// When we last looked, and how far the wall clock was ahead.
+    last: (u64, i64),
+}
+
+impl Steps {
+    /// Both clocks, ns since the beginning. False: the wall clock was set since the last look.
+    fn looked(&mut self, now: u64, wall_ns: i64) -> bool {
+        let ahead = wall_ns.wrapping_sub(now as i64);
+        let passed = i64::try_from(now.saturating_sub(self.last.0)).unwrap_or(i64::MAX);
+        let moved = ahead.wrapping_sub(self.last.1).unsigned_abs();
+        let stepped = moved > (STEP_NS + passed / STEERING).unsigned_abs();
+        self.count += u32::from(stepped);
+        self.last = (now, ahead);
+        !stepped
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const SECOND: i64 = 1_000_000_000;
+
     #[test]
-    fn stamps_that_cannot_be_are_taken_for_now() {
-        let look = Look { now: 5_000_000_000, unix: 1_000_000_000_000 };
-        let cases = [
-            (Some(999_999_000_000), 4_999_000_000),
-            (Some(1_000_000_000_001), 5_000_000_000),
-            (Some(0), 5_000_000_000),
-            (None, 5_000_000_000),
+    fn a_wall_clock_that_is_set_is_noticed_and_one_that_is_steered_is_not() {
+        let mut steps = Steps::default();
+        // Both clocks in seconds; the wall clock 500 ppm fast, then set by an hour, then right again, then set back by 3 ms.
+        let looks = [
+            (10 * SECOND, 10 * SECOND + 5_000_000, true),
+            (11 * SECOND, 11 * SECOND + 5_500_000, true),
+            (12 * SECOND, 3612 * SECOND, false),
+            (13 * SECOND, 3613 * SECOND, true),
+            (14 * SECOND, 3614 * SECOND - 3_000_000, false),
         ];
-        for (stamp, expected) in cases {
-            assert_eq!(look.stamped(stamp), expected, "{stamp:?}");
+        for (now, wall, expected) in looks {
+            assert_eq!(steps.looked(now as u64, wall), expected, "at {now}");
         }
+        assert_eq!(steps.count, 2);
+    }
+
+    #[test]
+    fn a_stamp_from_before_the_beginning_or_from_the_future_is_not_believed() {
+        let mut clock = Clock::begin();
+        let (before, after) = (clock.epoch_ns() - 5 * SECOND as u64, clock.epoch_ns() + 3600 * SECOND as u64);
+        for stamp in [before, after] {
+            let now = clock.now();
+            assert!(clock.stamped(Some(stamp)) >= now, "what cannot be is taken as now");
+        }
+        assert_eq!(clock.steps(), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! Why nothing could be measured, in words for people.
+//! What goes wrong outside, with what may help.
 
 use std::fmt;
 use std::io;
@@ -6,28 +6,44 @@ use std::net::SocketAddr;
 
 use tidegate_probe::Malformed;
 
-/// Why nothing could be measured.
+/// Why something could not be measured.
 #[derive(Debug)]
 pub enum Error {
-    /// Nobody knows the name.
-    NoSuchName {
+    /// A name has no address.
+    NoName {
         /// The name.
         host: String,
-        /// What the resolver says.
+        /// The resolver's words.
+        why: String,
+    },
+    /// There is no way to an address.
+    NoWay {
+        /// The address.
+        to: String,
+        /// The kernel's words.
         why: io::Error,
     },
-    /// The name has no address of the family asked for.
-    NoSuchFamily {
-        /// The name.
-        host: String,
-        /// The family: `IPv4`, `IPv6`.
-        family: &'static str,
+    /// We may not do that.
+    NotAllowed {
+        /// What.
+        what: String,
+        /// How to be allowed to.
+        remedy: String,
     },
-    /// Nobody answers, or there is no way.
-    Unreachable {
-        /// The last address tried.
+    /// The kernel refused something.
+    Io {
+        /// What was tried.
+        what: String,
+        /// Its words.
+        why: io::Error,
+    },
+    /// What was asked for cannot be.
+    Wrong(String),
+    /// Nobody answers there.
+    NoAnswer {
+        /// Where.
         to: SocketAddr,
-        /// What the kernel says.
+        /// The kernel's words.
         why: io::Error,
     },
     /// The server wants a token, and there is none.
@@ -42,60 +58,64 @@ pub enum Error {
     Nonsense(Malformed),
     /// The server has closed the connection, or says nothing any more.
     Gone(String),
-    /// A call to the kernel failed.
-    Kernel {
-        /// What was to be done.
-        what: &'static str,
-        /// What it says.
-        why: io::Error,
-    },
 }
 
 impl Error {
-    /// What was to be done, for an error of the kernel.
-    pub(crate) fn kernel(what: &'static str) -> impl FnOnce(io::Error) -> Error {
-        move |why| Error::Kernel { what, why }
+    /// The kernel refused `what`.
+    pub fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
+        let what = what.into();
+        move |why| Error::Io { what, why }
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::NoSuchName { host, why } => {
-                write!(f, "`{host}` is no name that anybody knows ({why}); is it spelt right, and does DNS work?")
+            Error::NoName { host, why } => {
+                write!(
+                    f,
+                    "no address is known for `{host}` ({why}): is the name right, and does this computer have a resolver (/etc/resolv.conf)?"
+                )
             }
-            Error::NoSuchFamily { host, family } => write!(f, "`{host}` has no address of {family}"),
-            Error::Unreachable { to, why } => match why.kind() {
-                io::ErrorKind::ConnectionRefused => {
-                    write!(f, "nobody listens at {to}; is `tidegate serve` running there, with this port?")
-                }
-                io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
-                    write!(f, "{to} does not answer; a firewall may be before it, which must let TCP and UDP through")
-                }
-                io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
-                    write!(f, "there is no way to {to} ({why}); `ip route get {}` tells more", to.ip())
-                }
-                _ => write!(f, "cannot connect to {to}: {why}"),
-            },
-            Error::WantsToken => {
-                f.write_str("the server wants a token: write it into a file and name that with --token, or set TIDEGATE_TOKEN")
+            Error::NoWay { to, why } => {
+                write!(f, "there is no way to {to} ({why}): `ip route get {to}` tells what this computer would do")
             }
+            Error::NotAllowed { what, remedy } => write!(f, "{what} is not allowed. {remedy}"),
+            Error::Io { what, why } => write!(f, "cannot {what}: {why}"),
+            Error::Wrong(what) => f.write_str(what),
+            Error::NoAnswer { to, why } if why.kind() == io::ErrorKind::ConnectionRefused => {
+                write!(f, "nobody listens at {to}: is `tidegate serve` running there, with this port?")
+            }
+            Error::NoAnswer { to, why } => {
+                write!(f, "{to} does not answer ({why}): a firewall before it must let its port through, TCP and UDP")
+            }
+            Error::WantsToken => f.write_str(
+                "the server wants a token: write it into a file and name that with --token, or set TIDEGATE_TOKEN",
+            ),
             Error::WantsNoToken => f.write_str(
-                "the server asks for no token, though there is one: it is not the server meant, or was started with --open; leave the token out to go on",
+                "the server asks for no token, though there is one: it is not the one meant, or was started with --open (then leave the token out)",
             ),
             Error::Impostor => f.write_str("the server does not know the token: it is not the one meant"),
             Error::Refused(why) => write!(f, "the server refuses: {why}"),
-            Error::Nonsense(why) => write!(f, "the server says something that makes no sense ({why}); is it another version, or another program?"),
+            Error::Nonsense(why) => {
+                write!(f, "the server says something {why}: is it of another version, or another program?")
+            }
             Error::Gone(why) => write!(f, "the server is gone: {why}"),
-            Error::Kernel { what, why } => write!(f, "cannot {what}: {why}"),
         }
     }
 }
 
-impl std::error::Error for Error {}
-
 impl From<Malformed> for Error {
     fn from(why: Malformed) -> Error {
         Error::Nonsense(why)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::NoWay { why, .. } | Error::Io { why, .. } | Error::NoAnswer { why, .. } => Some(why),
+            _ => None,
+        }
     }
 }

@@ -4,7 +4,6 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_os::socket;
@@ -12,6 +11,7 @@ use tidegate_probe::{FIRST_MOST, FlowPlan, Message, Sample, Way};
 
 use crate::clock::Clock;
 use crate::error::Error;
+use crate::far::unreachable;
 use crate::line::{Came, Line, is_patience};
 
 /// How long a connection may take to be there.
@@ -26,7 +26,7 @@ const UNSENT: u32 = 128 << 10;
 /// How to open flows of a session.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    pub(crate) clock: Arc<Clock>,
+    pub(crate) clock: Clock,
     pub(crate) server: SocketAddr,
     pub(crate) secret: u64,
 }
@@ -52,13 +52,12 @@ impl Flow {
     /// It never began.
     pub fn carry(&self, plan: &FlowPlan, step_ns: u64, is_over: impl Fn() -> bool) -> Result<Carried, Error> {
         let to = self.server;
-        let stream = TcpStream::connect_timeout(&to, CONNECT).map_err(|why| Error::Unreachable { to, why })?;
-        socket::ds_field(&stream, to.is_ipv6(), plan.dscp << 2).map_err(Error::kernel("set the DS field"))?;
+        let stream = TcpStream::connect_timeout(&to, CONNECT).map_err(|why| unreachable(to, why))?;
+        socket::ds_field(&stream, to.is_ipv6(), plan.dscp << 2).map_err(Error::io("set the DS field"))?;
         if !plan.control.is_empty() && plan.way == Way::Up {
-            socket::congestion_control(&stream, &plan.control)
-                .map_err(Error::kernel("choose the congestion control"))?;
+            socket::congestion_control(&stream, &plan.control).map_err(Error::io("choose the congestion control"))?;
         }
-        let mut line = Line::new(stream).map_err(Error::kernel("prepare the connection"))?;
+        let mut line = Line::new(stream).map_err(Error::io("prepare the connection"))?;
         let gone = |why: io::Error| Error::Gone(why.to_string());
         line.say(&Message::Flow { secret: self.secret, plan: plan.clone() }).map_err(gone)?;
         match line.hear(FIRST_MOST, CONNECT).map_err(gone)? {

@@ -1,18 +1,23 @@
 #![forbid(unsafe_code)]
-//! Measuring over real networks: sockets, threads and this machine's clock.
+//! Measuring with real sockets and by the real clock.
 //!
-//! [`Far`] is the real [`tidegate_measure::stream::Path`]; [`serve`] is what stands at its other end.
+//! [`ping`] asks hosts again and again and notes every answer; [`hops`] finds who stands on the way. [`Far`] is the far end of a
+//! [`tidegate_measure::stream::Path`], and [`serve`] is what stands there.
 
 mod chance;
 mod clock;
 mod error;
 mod far;
 mod flow;
+pub mod hops;
 mod line;
+mod names;
+pub mod ping;
 mod sending;
 pub mod serve;
 
 pub use clock::Clock;
 pub use error::Error;
-pub use far::{Family, Far, Target};
+pub use far::{Far, Target};
 pub use flow::{Carried, Flow};
+pub use names::{Family, addresses};

@@ -8,6 +8,9 @@ extern crate alloc;
 
 pub mod experiment;
 pub mod overhead;
+pub mod paired;
+pub mod pinged;
+pub mod quick;
 pub mod replayed;
 mod spread;
 pub mod stream;

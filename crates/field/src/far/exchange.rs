@@ -45,7 +45,7 @@ pub(super) fn carry_out(far: &mut Far, exchange: &Exchange) -> Result<Outcome, E
             sending.send(|| over.load(Ordering::Relaxed))
         };
         let sender = std::thread::Builder::new().name("sender".to_owned()).spawn_scoped(scope, sender);
-        let sender = sender.map_err(Error::kernel("start a thread"))?;
+        let sender = sender.map_err(Error::io("start a thread"))?;
         taking.until_told(&sender);
         over.store(true, Ordering::Relaxed);
         sender.join().map_err(|_| Error::Gone("our own sender panicked".to_owned()))
@@ -68,7 +68,7 @@ fn say_hello(far: &mut Far) -> Result<(), Error> {
                 let header = Header::read(packet.octets);
                 answered |= header.is_some_and(|header| header.kind == Kind::Seen && header.secret == secret);
             });
-            took.map_err(Error::kernel("receive by UDP"))?;
+            took.map_err(Error::io("receive by UDP"))?;
         }
         if answered {
             return Ok(());
@@ -149,14 +149,14 @@ impl<'f> Taking<'f> {
     }
 
     fn take_packets(&mut self) {
-        let look = self.far.clock.look();
+        let clock = &mut self.far.clock;
         let (secret, exchange) = (self.far.secret, self.far.exchange);
         let (down, stamps, lost_here) = (&mut self.down, &mut self.stamps, &mut self.far.lost_here);
         let took = self.far.socket.receive(&mut self.far.room, |packet| {
             *lost_here = packet.lost_here.map_or(*lost_here, |lost| lost.max(*lost_here));
             let Some(header) = Header::read(packet.octets) else { return };
             let ours = header.kind == Kind::Data && header.secret == secret && header.exchange == exchange;
-            if ours && down.note(header.number, look.stamped(packet.stamp), packet.ds) {
+            if ours && down.note(header.number, clock.stamped(packet.stamp), packet.ds) {
                 stamps.note(header.number, header.sent);
             }
         });

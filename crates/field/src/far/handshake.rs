@@ -1,18 +1,19 @@
 //! Finding the server, and each proving to the other that he knows the token.
 
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_os::datagrams::{Datagrams, Room};
 use tidegate_probe::{DRAW, Message, Side, Token};
 
-use super::{Family, Far, Target};
+use super::{Far, Target};
 use crate::chance;
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::line::{Came, Line};
+use crate::names::addresses;
 
 /// How long one address may take to answer.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -20,10 +21,10 @@ const CONNECT: Duration = Duration::from_secs(5);
 pub(super) const ANSWER: Duration = Duration::from_secs(10);
 
 pub(super) fn connect(target: &Target) -> Result<Far, Error> {
-    let clock = Arc::new(Clock::default());
+    let clock = Clock::begin();
     let (stream, server) = reach(target)?;
-    let mut line = Line::new(stream).map_err(Error::kernel("prepare the connection"))?;
-    let draw = chance::octets::<DRAW>().map_err(Error::kernel("draw at random"))?;
+    let mut line = Line::new(stream).map_err(Error::io("prepare the connection"))?;
+    let draw = chance::octets::<DRAW>().map_err(Error::io("draw at random"))?;
     let asked = clock.now();
     let challenge = answer(&mut line, &Message::Hello { draw })?;
     let rtt_ns = clock.now().saturating_sub(asked);
@@ -43,7 +44,7 @@ pub(super) fn connect(target: &Target) -> Result<Far, Error> {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
     };
-    let socket = Datagrams::bind(any).map_err(Error::kernel("open a UDP socket"))?;
+    let socket = Datagrams::bind(any).map_err(Error::io("open a UDP socket"))?;
     Ok(Far {
         clock,
         line,
@@ -62,22 +63,25 @@ pub(super) fn connect(target: &Target) -> Result<Far, Error> {
 
 /// Tries the addresses of a name one after the other.
 fn reach(target: &Target) -> Result<(TcpStream, SocketAddr), Error> {
-    let host = &target.host;
-    let no_such_name = |why| Error::NoSuchName { host: host.clone(), why };
-    let all = (host.as_str(), target.port).to_socket_addrs().map_err(no_such_name)?;
-    let (family, fits): (_, fn(&SocketAddr) -> bool) = match target.family {
-        Family::Any => ("any family", |_| true),
-        Family::V4 => ("IPv4", SocketAddr::is_ipv4),
-        Family::V6 => ("IPv6", SocketAddr::is_ipv6),
-    };
-    let mut last = None;
-    for to in all.filter(fits) {
+    let mut last = Error::Wrong(format!("`{}` has no address", target.host));
+    for ip in addresses(&target.host, target.family)? {
+        let to = SocketAddr::new(ip, target.port);
         match TcpStream::connect_timeout(&to, CONNECT) {
             Ok(stream) => return Ok((stream, to)),
-            Err(why) => last = Some(Error::Unreachable { to, why }),
+            Err(why) => last = unreachable(to, why),
         }
     }
-    Err(last.unwrap_or_else(|| Error::NoSuchFamily { host: host.clone(), family }))
+    Err(last)
+}
+
+/// Why nobody could be reached.
+pub(crate) fn unreachable(to: SocketAddr, why: io::Error) -> Error {
+    match why.kind() {
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
+            Error::NoWay { to: to.ip().to_string(), why }
+        }
+        _ => Error::NoAnswer { to, why },
+    }
 }
 
 /// Says something and waits for what is said to it.

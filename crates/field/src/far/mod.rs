@@ -8,6 +8,8 @@
 mod exchange;
 mod handshake;
 
+pub(crate) use handshake::unreachable;
+
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -21,18 +23,7 @@ use crate::clock::Clock;
 use crate::error::Error;
 use crate::flow::Flow;
 use crate::line::Line;
-
-/// Which addresses of a name will do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Family {
-    /// The first that answers.
-    #[default]
-    Any,
-    /// Of IPv4.
-    V4,
-    /// Of IPv6.
-    V6,
-}
+use crate::names::Family;
 
 /// Whom to measure with.
 #[derive(Clone, Debug)]
@@ -56,7 +47,7 @@ impl Target {
 
 /// A server that we have a session with.
 pub struct Far {
-    clock: Arc<Clock>,
+    clock: Clock,
     line: Line,
     socket: Arc<Datagrams>,
     room: Room,
@@ -110,13 +101,13 @@ impl Far {
     }
 
     /// The clock that our side's times are of.
-    pub fn clock(&self) -> Arc<Clock> {
-        Arc::clone(&self.clock)
+    pub fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     /// How to open TCP flows of this session, from any thread.
     pub fn flow(&self) -> Flow {
-        Flow { clock: self.clock(), server: self.server, secret: self.secret }
+        Flow { clock: self.clock.clone(), server: self.server, secret: self.secret }
     }
 
     /// What this machine itself did to the measurement, in words: packets that found no room in our socket, clocks that were set.

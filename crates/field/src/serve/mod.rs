@@ -80,7 +80,7 @@ impl Server {
         let everywhere = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
         let sessions = Sessions::new(serving.token.clone(), serving.quotas);
         let shared =
-            Arc::new(Shared { clock: Clock::default(), sessions: Mutex::new(sessions), over: AtomicBool::new(false) });
+            Arc::new(Shared { clock: Clock::begin(), sessions: Mutex::new(sessions), over: AtomicBool::new(false) });
         let mut server = Server { shared, at: Vec::new() };
         let wanted = if serving.at.is_empty() { &everywhere[..] } else { &serving.at };
         for &ip in wanted {
@@ -162,15 +162,16 @@ fn let_in(shared: &Arc<Shared>, stream: TcpStream, from: SocketAddr, datagrams: 
 fn take_packets(shared: &Shared, socket: &Datagrams) {
     let mut room = Room::default();
     let mut answers: Vec<(SocketAddr, Header, usize)> = Vec::new();
+    let mut clock = shared.clock.clone();
     while !shared.is_over() {
         if !matches!(readable(&[socket.as_fd()], LOOK).as_deref(), Ok([true])) {
             continue;
         }
-        let look = shared.clock.look();
         let mut sessions = shared.sessions();
         let took = socket.receive(&mut room, |packet| {
-            let stamp = look.stamped(packet.stamp);
-            if let Heard::Answer(header) = sessions.datagram(look.now, packet.from, packet.octets, stamp, packet.ds) {
+            let stamp = clock.stamped(packet.stamp);
+            if let Heard::Answer(header) = sessions.datagram(clock.now(), packet.from, packet.octets, stamp, packet.ds)
+            {
                 answers.push((packet.from, header, packet.octets.len()));
             }
         });
