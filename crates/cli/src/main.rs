@@ -69,6 +69,10 @@ enum Command {
     Doctor(measuring::doctor::Options),
     /// Ask hosts again and again, on schedule: round trips, losses, and the six panels of ping-exp.
     Ping(Box<measuring::ping::Options>),
+    /// Half a minute, one page: what is wrong with this line, where, and what would mend it.
+    Quick(Box<measuring::quick::Options>),
+    /// Be the far end that others measure with.
+    Serve(measuring::serve::Options),
     /// Print what a shell needs to complete tidegate's words: `source <(tidegate completions bash)`.
     Completions {
         /// The shell.
@@ -110,6 +114,8 @@ fn main() -> ExitCode {
         Command::Capture(options) => watch::capture::command(&options),
         Command::Doctor(options) => measuring::doctor::command(&options),
         Command::Ping(options) => measuring::ping::command(&options),
+        Command::Quick(options) => measuring::quick::command(&options),
+        Command::Serve(options) => measuring::serve::command(&options),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "tidegate", &mut text);

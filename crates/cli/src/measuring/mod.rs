@@ -1,7 +1,10 @@
 //! Measuring real links: `tidegate ping`, `doctor`, and what stands on a far end of ours.
 
 pub mod doctor;
+pub mod far;
 pub mod ping;
+pub mod quick;
+pub mod serve;
 
 use anyhow::Context;
 use tidegate_insight::CODE_POINTS;

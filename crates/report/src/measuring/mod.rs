@@ -2,4 +2,5 @@
 
 pub mod doctor;
 pub mod ping;
+pub mod quick;
 pub mod verify;
