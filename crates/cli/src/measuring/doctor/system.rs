@@ -26,9 +26,17 @@ pub(super) struct Bytes {
 pub(super) struct Counters {
     /// Bytes by device.
     pub(super) bytes: BTreeMap<String, Bytes>,
-    /// Of each processor: its number, time for the network's interrupts, idle time, all time.
-    processors: Vec<(u32, u64, u64, u64)>,
+    processors: Vec<Times>,
     softnet: Softnet,
+}
+
+/// How a processor has spent its time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Times {
+    number: u32,
+    softirq: u64,
+    idle: u64,
+    all: u64,
 }
 
 impl Counters {
@@ -44,10 +52,10 @@ impl Counters {
     /// What processors did since an earlier look.
     pub(super) fn processors_since(&self, before: &Counters) -> Vec<Processor> {
         let both = self.processors.iter().zip(&before.processors);
-        let since = |(now, then): (&(u32, u64, u64, u64), &(u32, u64, u64, u64))| {
-            let all = now.3.saturating_sub(then.3).max(1) as f64;
-            let softirq = now.1.saturating_sub(then.1) as f64 / all;
-            Processor { number: now.0, softirq, busy: 1.0 - now.2.saturating_sub(then.2) as f64 / all }
+        let since = |(now, then): (&Times, &Times)| {
+            let all = now.all.saturating_sub(then.all).max(1) as f64;
+            let softirq = now.softirq.saturating_sub(then.softirq) as f64 / all;
+            Processor { number: now.number, softirq, busy: 1.0 - now.idle.saturating_sub(then.idle) as f64 / all }
         };
         both.map(since).collect()
     }
@@ -160,14 +168,14 @@ fn bytes(text: &str) -> BTreeMap<String, Bytes> {
     text.lines().take(MOST).filter_map(line).collect()
 }
 
-fn processors(text: &str) -> Vec<(u32, u64, u64, u64)> {
+fn processors(text: &str) -> Vec<Times> {
     let line = |line: &str| {
         let mut words = line.strip_prefix("cpu")?.split_whitespace();
         let number = words.next()?.parse().ok()?;
         let times: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
         // user, nice, system, idle, waiting for disks, interrupts, soft interrupts, stolen; what follows is counted among these.
         let idle = times.get(3)? + times.get(4)?;
-        Some((number, *times.get(6)?, idle, times.iter().take(8).sum()))
+        Some(Times { number, softirq: *times.get(6)?, idle, all: times.iter().take(8).sum() })
     };
     // The first line, of all processors together, has no number.
     text.lines().filter(|text| text.starts_with("cpu") && !text.starts_with("cpu ")).filter_map(line).collect()
