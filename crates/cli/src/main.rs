@@ -65,6 +65,8 @@ enum Command {
     Tc(watch::tc::Options),
     /// Follow the packets of a class as they leave a running daemon: as pcapng for Wireshark, or in words.
     Capture(watch::capture::Options),
+    /// Ask hosts again and again, on schedule: round trips, losses, and the six panels of ping-exp.
+    Ping(Box<measuring::ping::Options>),
     /// Be the far end that others measure with.
     Serve(measuring::serve::Options),
     /// Print what a shell needs to complete tidegate's words: `source <(tidegate completions bash)`.
@@ -106,6 +108,7 @@ fn main() -> ExitCode {
         Command::Metrics(options) => watch::metrics::command(&options),
         Command::Tc(options) => watch::tc::command(&options),
         Command::Capture(options) => watch::capture::command(&options),
+        Command::Ping(options) => measuring::ping::command(&options),
         Command::Serve(options) => measuring::serve::command(&options),
         Command::Completions { shell } => {
             let mut text = Vec::new();

@@ -3,6 +3,7 @@
 //!
 //! [`ping`] asks hosts again and again and notes every answer; [`hops`] finds who stands on the way. [`Far`] is the far end of a
 //! [`tidegate_measure::stream::Path`], and [`serve`] is what stands there.
+//! [`load`] fills a line at whose far end nobody helps.
 
 mod chance;
 mod clock;
@@ -11,6 +12,7 @@ mod far;
 mod flow;
 pub mod hops;
 mod line;
+pub mod load;
 mod names;
 pub mod ping;
 mod sending;
