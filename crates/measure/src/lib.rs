@@ -7,6 +7,7 @@
 extern crate alloc;
 
 pub mod experiment;
+pub mod oneway;
 pub mod overhead;
 pub mod replayed;
 mod spread;
