@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
 
-use tidegate_packet::header::{ethertype, proto};
-use tidegate_packet::{Head, Span, Time, checksum};
+use tidegate_packet::header::ethertype;
+use tidegate_packet::{Head, Span, Time};
 use tidegate_sim::world::{Way, World};
 use tidegate_sim::{Arrived, Ends};
 
 use crate::conversations::Conversations;
 use crate::frames::Frames;
+use crate::icmp;
 use crate::lateness::Lateness;
 
 /// Octets of the largest packet that is taken in.
@@ -79,16 +80,26 @@ pub struct Driver {
     conversations: Conversations,
     frames: Frames,
     buffer: Vec<u8>,
-    /// Answers of machines to echo requests, by who asked.
+    /// Of each node that is no party its addresses: who passes packets on, and says so.
+    routers: HashMap<usize, Vec<IpAddr>>,
+    /// Answers of machines, by who asked.
     answers: Vec<(usize, usize, Vec<u8>)>,
 }
 
 impl Driver {
-    /// A network with these parties; `machines`: the addresses of its machines, which answer echo requests.
+    /// A network with these parties; `machines`: the addresses of its machines and relays, which answer echo requests, and say so when a
+    /// packet passes no more of them.
     pub fn new(parties: Vec<Party>, machines: &[(IpAddr, usize)]) -> Driver {
         let mut homes: HashMap<IpAddr, usize> = machines.iter().copied().collect();
         homes.extend(parties.iter().flat_map(|party| party.addresses.iter().map(|address| (*address, party.node))));
+        let mut routers: HashMap<usize, Vec<IpAddr>> = HashMap::new();
+        for (address, node) in machines {
+            if parties.iter().all(|party| party.node != *node) {
+                routers.entry(*node).or_default().push(*address);
+            }
+        }
         Driver {
+            routers,
             counts: Counts::default(),
             lateness: Lateness::default(),
             nobody: None,
@@ -156,7 +167,7 @@ impl Driver {
         let to = self.homes.get(&ends.dst).copied();
         // What was translated on its way here is answered to the translator's address, and goes to who sent it.
         let to = self.conversations.sender(ends).or(to);
-        let to = to.filter(|to| *to != from);
+        let to = to.filter(|to| *to != from).map(|to| self.end_of(world, packet, from, to));
         let way = to.and_then(|to| match world.way(from, to) {
             Some(way) => Some((to, way)),
             None => self.through(world, from),
@@ -178,6 +189,17 @@ impl Driver {
         }
     }
 
+    /// Where a packet's way to a node ends: there, or at the router beyond which it may not go.
+    fn end_of(&self, world: &World, packet: &[u8], from: usize, to: usize) -> usize {
+        let left = icmp::hops_left(packet).map_or(usize::MAX, usize::from);
+        // Hosts send with room for many: those are not asked about each packet.
+        if left > self.routers.len() {
+            return to;
+        }
+        let between = world.between(from, to).into_iter().filter(|node| self.routers.contains_key(node));
+        between.take(left).nth(left.saturating_sub(1)).unwrap_or(to)
+    }
+
     /// The way to the router, for what has none of its own.
     fn through(&self, world: &mut World, from: usize) -> Option<(usize, Way)> {
         if self.ports.contains(&from) {
@@ -193,11 +215,29 @@ impl Driver {
                 self.frames.copy(copy, of);
             }
             let mut result = Ok(());
-            let Driver { frames, counts, lateness, parties, homes, ports, party_of, conversations, answers, .. } = self;
+            let Driver {
+                frames,
+                counts,
+                lateness,
+                parties,
+                homes,
+                ports,
+                party_of,
+                conversations,
+                answers,
+                routers,
+                ..
+            } = self;
             let more = world.net.take_arrived(|arrived| {
                 let (from, to) = ((arrived.owner >> 16) as usize, (arrived.owner & 0xffff) as usize);
                 let Some(party) = party_of.get(&to) else {
-                    answers.extend(echoed(frames.leaving(&arrived)).map(|answer| (to, from, answer)));
+                    let is_for = Ends::seen(arrived.head).and_then(|ends| homes.get(&ends.dst)) == Some(&to);
+                    let answer = match is_for {
+                        true => icmp::echoed(frames.leaving(&arrived)),
+                        // Quoted is what was sent, so that the sender knows it whatever was translated on the way.
+                        false => routers.get(&to).and_then(|own| icmp::expired(frames.sent(&arrived), own)),
+                    };
+                    answers.extend(answer.map(|answer| (to, from, answer)));
                     return;
                 };
                 // A router passes on what others sent.
@@ -254,23 +294,4 @@ fn is_for_many(address: IpAddr) -> bool {
         IpAddr::V4(address) => address.is_multicast() || address.is_broadcast(),
         IpAddr::V6(address) => address.is_multicast(),
     }
-}
-
-/// The answer to an echo request over IPv4 (RFC 792) or IPv6 (RFC 4443); `None`: it is none.
-fn echoed(packet: &[u8]) -> Option<Vec<u8>> {
-    let v6 = packet.first()? >> 4 == 6;
-    let (header, protocol, request, reply, addresses) = match v6 {
-        true => (40, *packet.get(6)?, 128, 129, 8..40),
-        false => (usize::from(packet[0] & 15) * 4, *packet.get(9)?, 8, 0, 12..20),
-    };
-    let wanted = if v6 { proto::ICMPV6 } else { proto::ICMP };
-    if protocol != wanted || *packet.get(header)? != request {
-        return None;
-    }
-    let mut answer = packet.to_vec();
-    let half = (addresses.end - addresses.start) / 2;
-    let turned = [&packet[addresses.start + half..addresses.end], &packet[addresses.start..addresses.start + half]];
-    checksum::rewrite(&mut answer, addresses.start, &turned.concat());
-    checksum::rewrite(&mut answer, header, &[reply]);
-    Some(answer)
 }

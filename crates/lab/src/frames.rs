@@ -29,6 +29,11 @@ impl Frames {
         self.slots[of] = octets;
     }
 
+    /// The packet as it was sent.
+    pub(crate) fn sent(&self, arrived: &Arrived<'_>) -> &[u8] {
+        self.slots.get(arrived.slot).map_or(&[], Vec::as_slice)
+    }
+
     /// The packet as it leaves: its front as the network made it, the rest as it came.
     pub(crate) fn leaving(&mut self, arrived: &Arrived<'_>) -> &[u8] {
         let Some(packet) = self.slots.get_mut(arrived.slot) else { return &[] };

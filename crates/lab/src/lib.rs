@@ -14,6 +14,7 @@ mod driver;
 mod edges;
 mod frames;
 mod host;
+mod icmp;
 mod lateness;
 pub mod load;
 mod router;

@@ -180,6 +180,21 @@ fn octets_come_out_as_they_went_in_but_for_marks() {
     }
 }
 
+/// A packet with room for no more routers ends at the one that says so to its sender; with room for it, it goes on.
+#[test]
+fn a_router_says_where_a_packet_ended() {
+    let mut sent = Vec::new();
+    for hops in [1, 2] {
+        let mut packet = datagram(0, 9, 700, 0);
+        checksum::rewrite(&mut packet, 8, &[hops]);
+        sent.push((START, 0, packet));
+    }
+    let (given, _) = driven(POLICIES[0], sent.clone());
+    let [(_, 0, said), (_, 1, passed)] = given.as_slice() else { panic!("one of each: {given:?}") };
+    assert_eq!((&said[12..20], said[20], said.len()), (&[ROUTER, HOSTS[0]].concat()[..], 11, 576));
+    assert_eq!((&said[28..], passed), (&sent[0].2[..548], &sent[1].2));
+}
+
 /// A machine answers echo requests, and what is for nobody is counted and told.
 #[test]
 fn machines_answer_pings_and_nobody_is_told() {

@@ -188,6 +188,14 @@ impl World {
         way
     }
 
+    /// The nodes that a way passes between its ends, in their order; none if there is no way.
+    pub fn between(&self, from: usize, to: usize) -> Vec<usize> {
+        let mut nodes: Vec<usize> =
+            self.steps(from, to).into_iter().flatten().map(|step| self.arrives(&step).node).collect();
+        nodes.pop();
+        nodes
+    }
+
     /// The links of a cable in one direction: from its first ends, or from its last.
     pub fn links(&self, cable: usize, there: bool) -> Vec<LinkId> {
         let Some(laid) = self.laid.get(cable) else { return Vec::new() };

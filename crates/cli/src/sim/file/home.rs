@@ -3,16 +3,17 @@
 //! hosts - LAN - gateway - cable - modem = uplink = isp - Internet - server
 
 use super::super::scenario::{Buffer, Cable, End, Line};
-use super::lines::framing;
+use super::lines::{direction, framing};
 use super::network::Network;
 use crate::tables::{Keys, Value, Wrong, number, rate, size, some_span, text, texts};
+use std::path::Path;
 use tidegate_packet::Span;
 
 /// What wires carry, bits per second: LAN and the cable to the modem are the slowest that is faster than the line.
 const WIRES: [u64; 4] = [100_000_000, 1_000_000_000, 10_000_000_000, 100_000_000_000];
 
 /// Adds the nodes a, b, gateway, modem, isp, server and their links.
-pub(super) fn read(value: Value<'_>, network: &mut Network) -> Result<(), Wrong> {
+pub(super) fn read(value: Value<'_>, network: &mut Network, beside: &Path) -> Result<(), Wrong> {
     let mut keys = Keys::of(value)?;
     let up = rate(keys.need("up", "how fast is the line away from home? `up = \"768kbit\"`")?)?;
     let down = rate(keys.need("down", "how fast is the line towards home? `down = \"4mbit\"`")?)?;
@@ -26,6 +27,10 @@ pub(super) fn read(value: Value<'_>, network: &mut Network) -> Result<(), Wrong>
     let lan = keys.read("lan", text)?.unwrap_or("eth1");
     let up_buffer = keys.read("buffer", size)?.unwrap_or(24_000);
     let down_buffer = keys.read("down-buffer", size)?.unwrap_or((down / 32).max(64_000));
+    let shaped =
+        |rate: u64, bytes| Line { rate: Some(rate), buffer: Some(Buffer::Bytes(bytes)), framing, ..Line::default() };
+    let upwards = direction(&mut keys, "up-line", &shaped(up, up_buffer), beside)?;
+    let downwards = direction(&mut keys, "down-line", &shaped(down, down_buffer), beside)?;
     let (wan, beneath) = wan(&mut keys)?;
     let place = keys.place();
     keys.finish()?;
@@ -51,9 +56,7 @@ pub(super) fn read(value: Value<'_>, network: &mut Network) -> Result<(), Wrong>
     let card = Line { ring, bql, ..wire(Some(cable_rate)) };
     let outside = beneath.as_deref().unwrap_or(wan.as_str());
     lay("cable", &[format!("gateway:{outside}"), "modem".into()], card, wire(Some(cable_rate)))?;
-    let shaped =
-        |rate: u64, bytes| Line { rate: Some(rate), buffer: Some(Buffer::Bytes(bytes)), framing, ..Line::default() };
-    lay("dsl", &["modem".into(), "isp".into()], shaped(up, up_buffer), shaped(down, down_buffer))?;
+    lay("dsl", &["modem".into(), "isp".into()], upwards, downwards)?;
     let far = Line { delay: Some(Span(rtt.0 / 2)), ..Line::default() };
     lay("internet", &["isp".into(), "server".into()], far.clone(), far)?;
 

@@ -16,16 +16,16 @@ pub(super) fn both(keys: &mut Keys<'_>, beside: &Path) -> Result<(Line, Line), W
         common = over(line(&mut keys, beside)?, &common);
         keys.finish()?;
     }
-    let mut one = |key: &'static str| match keys.get(key) {
-        Some(value) => {
-            let mut keys = Keys::of(value)?;
-            let own = line(&mut keys, beside)?;
-            keys.finish()?;
-            Ok(over(own, &common))
-        }
-        None => Ok(common.clone()),
-    };
-    Ok((one("up")?, one("down")?))
+    Ok((direction(keys, "up", &common, beside)?, direction(keys, "down", &common, beside)?))
+}
+
+/// What a key says of one direction, else what holds for both.
+pub(super) fn direction(keys: &mut Keys<'_>, key: &'static str, common: &Line, beside: &Path) -> Result<Line, Wrong> {
+    let Some(value) = keys.get(key) else { return Ok(common.clone()) };
+    let mut keys = Keys::of(value)?;
+    let own = line(&mut keys, beside)?;
+    keys.finish()?;
+    Ok(over(own, common))
 }
 
 /// What is said of a direction, else of both.

@@ -45,7 +45,7 @@ pub(super) fn parse(path: &Path, text_of: &str) -> Result<Scenario, Wrong> {
         network.links(links, &beside)?;
     }
     if let Some(home) = keys.get("home") {
-        home::read(home, &mut network)?;
+        home::read(home, &mut network, &beside)?;
     }
     if network.cables.is_empty() {
         return Err(Wrong::new(0..0, "nothing joins anybody", "say what there is: `[links.NAME]`, or `[home]`"));

@@ -1,6 +1,7 @@
 //! Who is real in a scenario, and what can be real at all.
 
 use super::names;
+use super::real::machines;
 use crate::sim::lay::{self, Laid};
 use crate::sim::scenario::{Item, Role, Scenario, Tcp, What};
 use std::net::IpAddr;
@@ -32,7 +33,9 @@ impl Hosts {
     ) -> anyhow::Result<(Hosts, Vec<Party>, Vec<Tun>)> {
         let addresses: Vec<_> = real(scenario).map(|node| (node, lay::address(scenario, laid, node, None))).collect();
         // Hosts see the files as they are when they are made.
-        names::known(addresses.iter().map(|(node, address)| (scenario.nodes[*node].name.as_str(), *address)))?;
+        let own = addresses.iter().map(|(node, address)| (*address, *node));
+        let all: Vec<_> = own.chain(passing(scenario, laid)).collect();
+        names::known(all.iter().map(|(address, node)| (scenario.nodes[*node].name.as_str(), *address)))?;
         let (mut all, mut parties, mut tuns) = (Vec::new(), Vec::new(), Vec::new());
         for (node, address) in addresses {
             let (host, tun) = Host::new(&HostSpec { segments, ..spec(scenario, node, address) })?;
@@ -47,6 +50,11 @@ impl Hosts {
     pub(super) fn of(&self, node: usize) -> Option<&Host> {
         self.all.iter().find(|(of, _)| *of == node).map(|(_, host)| host)
     }
+}
+
+/// The addresses of those that pass packets on: machines with one for each of their devices, relays.
+fn passing(scenario: &Scenario, laid: &mut Laid) -> impl Iterator<Item = (IpAddr, usize)> {
+    machines(scenario, laid).into_iter().filter(|(_, node)| scenario.nodes[*node].role != Role::Host)
 }
 
 /// The nodes that real hosts are.

@@ -7,7 +7,7 @@ use crate::errands;
 use crate::sim::document::{self, control_name, errand_probes, name, per_step, piece_id};
 use crate::sim::lay::{self, Laid, START};
 use crate::sim::run::Run;
-use crate::sim::scenario::{self, Item, Pace, Scenario, What};
+use crate::sim::scenario::{self, Item, Pace, Role, Scenario, What};
 use crate::sim::traffic::Traffic;
 use anyhow::Context;
 use std::net::{IpAddr, SocketAddr};
@@ -201,6 +201,8 @@ pub(super) fn machines(scenario: &Scenario, laid: &mut Laid) -> Vec<(IpAddr, usi
             all.extend(machine.gateway.addresses(*device).iter().map(|(address, _)| (*address, node)));
         }
     }
+    let relays = scenario.nodes.iter().enumerate().filter(|(_, node)| node.role == Role::Relay);
+    all.extend(relays.filter_map(|(number, node)| Some((node.address?, number))));
     all
 }
 

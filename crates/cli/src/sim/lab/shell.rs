@@ -55,6 +55,12 @@ pub struct Options {
     /// What the provider holds, towards you.
     #[arg(long)]
     pub down_buffer: Option<String>,
+    /// What else the line does to what goes away from you, as a link of a scenario: --up-line 'loss = "1%", framing = "pppoe-ptm"'.
+    #[arg(long, value_name = "KEYS")]
+    pub up_line: Option<String>,
+    /// And to what comes to you: --down-line 'loss = { every = 100 }, packet-rate = 4750'.
+    #[arg(long, value_name = "KEYS")]
+    pub down_line: Option<String>,
     /// A policy for the gateway's eth0: a script, a short policy, or whatever `tidegate check` reads.
     #[arg(long, value_name = "FILE", conflicts_with = "tc")]
     pub policy: Option<PathBuf>,
@@ -148,6 +154,11 @@ fn described(options: &Options) -> anyhow::Result<String> {
     );
     if let Some(buffer) = &options.down_buffer {
         text += &format!("down-buffer = {}\n", quoted(buffer));
+    }
+    for (key, line) in [("up-line", &options.up_line), ("down-line", &options.down_line)] {
+        if let Some(keys) = line {
+            text += &format!("{key} = {{ {keys} }}\n");
+        }
     }
     text += "[policies.yours]\n";
     if let Some(policy) = &options.policy {
