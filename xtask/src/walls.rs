@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode};
 use serde_json::Value;
 
 /// Each room, whether it is pure, and the rooms it may see.
-const ROOMS: [(&str, Purity, &[&str]); 17] = [
+const ROOMS: [(&str, Purity, &[&str]); 18] = [
     ("packet", Purity::NoStd, &[]),
     ("policy", Purity::Std, &["packet"]),
     ("lang", Purity::Std, &["policy", "packet"]),
@@ -24,6 +24,7 @@ const ROOMS: [(&str, Purity, &[&str]); 17] = [
     ("sim", Purity::NoStd, &["gateway", "qdisc", "classify", "policy", "packet", "measure"]),
     ("report", Purity::Impure, &["measure"]),
     ("os", Purity::Impure, &[]),
+    ("field", Purity::Impure, &["measure", "probe", "os"]),
     (
         "lab",
         Purity::Impure,
@@ -36,7 +37,7 @@ const ROOMS: [(&str, Purity, &[&str]); 17] = [
         Purity::Impure,
         &[
             "packet", "policy", "lang", "classify", "qdisc", "gateway", "insight", "sim", "measure", "report", "os",
-            "lab", "live", "web", "pcap",
+            "lab", "live", "web", "pcap", "field",
         ],
     ),
     (
@@ -44,7 +45,7 @@ const ROOMS: [(&str, Purity, &[&str]); 17] = [
         Purity::Impure,
         &[
             "packet", "policy", "lang", "classify", "qdisc", "gateway", "insight", "sim", "measure", "report", "os",
-            "lab", "live", "web", "pcap",
+            "lab", "live", "web", "pcap", "field",
         ],
     ),
 ];

@@ -5,6 +5,7 @@
 
 pub mod apart;
 pub mod bpf;
+pub mod icmp;
 pub mod interrupt;
 pub mod netlink;
 pub mod news;
@@ -17,6 +18,7 @@ pub mod process;
 pub mod sandbox;
 pub mod service;
 pub mod socket;
+pub mod stamped;
 pub mod talk;
 pub mod tap;
 pub mod terminal;

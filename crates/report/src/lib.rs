@@ -10,6 +10,7 @@ pub mod experiment;
 mod figures;
 mod html;
 mod json;
+pub mod measuring;
 mod numbers;
 pub mod replayed;
 mod table;

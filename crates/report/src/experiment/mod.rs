@@ -10,7 +10,7 @@ mod mahimahi;
 mod page;
 mod read;
 mod series;
-mod show;
+pub(crate) mod show;
 mod tables;
 mod topology;
 mod write;

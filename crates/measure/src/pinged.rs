@@ -1,0 +1,201 @@
+//! What pings showed, as one document. Tables, pages, pictures and JSON are made from this and nothing else.
+//!
+//! Times are nanoseconds from the beginning, unless a field says otherwise.
+
+use crate::{Jitter, Pings, Spans, Summary, deviation};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// Hosts that were asked again and again, and what they answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pinged {
+    /// The version that asked.
+    pub version: String,
+    /// The command that asks again.
+    pub again: String,
+    /// When it began, ns since 1970.
+    pub began_ns: u64,
+    /// Why it ended before its time, if it did.
+    pub partial: Option<String>,
+    /// Who was asked, in the order of the command line.
+    pub targets: Vec<Target>,
+    /// What the reader should know.
+    pub notes: Vec<String>,
+}
+
+/// Somebody who was asked, in one way.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Target {
+    /// What it is called.
+    pub id: String,
+    /// The host as it was named.
+    pub host: String,
+    /// Its address.
+    pub address: String,
+    /// How it was asked.
+    pub way: Way,
+    /// The DS field of the requests, with ECN.
+    pub ds_field: u8,
+    /// Octets of data in a request.
+    pub size: u16,
+    /// After how many hops requests were thrown away, if not as usual: it is whoever stands there that is measured.
+    pub hop_limit: Option<u8>,
+    /// From one request to the next.
+    pub interval_ns: u64,
+    /// Every request, in order.
+    pub asked: Vec<Asked>,
+    /// Answers that came again.
+    pub duplicates: u64,
+    /// Answers that were ICMP errors, which is what they should be (port unreachable, time exceeded).
+    pub errors_for_answers: u64,
+    /// Requests that were passed over because this computer was too late for them.
+    pub passed_over: u64,
+    /// What others, or this computer, said instead of an answer.
+    pub faults: Vec<Fault>,
+}
+
+/// How somebody is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Way {
+    /// By an ICMP echo request.
+    #[default]
+    Icmp,
+    /// By a datagram to this UDP port.
+    Udp(u16),
+}
+
+/// One request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// When it was sent.
+    pub sent_ns: u64,
+    /// How long its answer took; `None`: none came.
+    pub took_ns: Option<u64>,
+    /// How much of that passed before this computer's driver got the request, where the kernel tells.
+    pub here_ns: Option<u64>,
+}
+
+/// Something that was said instead of an answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fault {
+    /// By whom: an address, or `this computer`.
+    pub by: String,
+    /// What.
+    pub what: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// What the requests to a target come to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// Requests sent.
+    pub sent: u64,
+    /// Requests without an answer.
+    pub lost: u64,
+    /// Their share.
+    pub loss: f64,
+    /// What that share is with 95 % confidence (Wilson).
+    pub loss_interval: (f64, f64),
+    /// The shortest round trip.
+    pub min: Option<u64>,
+    /// Round trips.
+    pub rtt: Option<Summary>,
+    /// Their standard deviation, as ping's mdev.
+    pub mdev: Option<u64>,
+    /// Their jitter (RFC 3550), the mean over the run.
+    pub jitter: Option<u64>,
+    /// What waiting on this computer was in them: the median and the 95th percentile.
+    pub here: Option<(u64, u64)>,
+}
+
+/// Fewer answers than this have no 99th percentile of their own.
+const HUNDRED: usize = 100;
+
+impl Target {
+    /// What the requests come to.
+    pub fn figures(&self) -> Figures {
+        let pings = Pings::new(self.asked.iter().map(|asked| asked.took_ns));
+        let answered: Vec<u64> = self.asked.iter().filter_map(|asked| asked.took_ns).collect();
+        let here = Spans::new(self.asked.iter().filter_map(|asked| asked.here_ns).collect());
+        Figures {
+            sent: self.asked.len() as u64,
+            lost: pings.lost as u64,
+            loss: pings.loss(),
+            loss_interval: pings.loss_interval(),
+            min: pings.rtt.min(),
+            rtt: pings.rtt.summary(),
+            mdev: deviation(&answered),
+            jitter: Jitter::of(answered.iter().copied()).mean().map(|ns| ns as u64),
+            here: here.percentile(50.0).zip(here.percentile(95.0)),
+        }
+    }
+
+    /// When its figures must not be believed, and why.
+    pub fn doubts(&self) -> Vec<String> {
+        let mut doubts = Vec::new();
+        let lost = self.asked.iter().filter(|asked| asked.took_ns.is_none()).count();
+        let answered = self.asked.len() - lost;
+        if self.errors_for_answers > 0 && lost > 0 {
+            doubts.push(String::from(
+                "its answers are ICMP errors, of which hosts send only so many (Linux: about one a second for each receiver): \
+                 what is missing may never have been sent, so this loss is no loss of the path",
+            ));
+        }
+        if answered == 0 && !self.asked.is_empty() {
+            doubts.push(String::from(
+                "nothing was answered: it may be down, out of reach, or somebody throws such requests away",
+            ));
+        } else if answered < HUNDRED {
+            doubts.push(format!("of {answered} answers the 99th percentile is the slowest"));
+        }
+        if self.passed_over > 0 {
+            let count = self.passed_over;
+            doubts.push(format!("this computer was too late for {count} requests, which were not sent"));
+        }
+        doubts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    fn target(took: &[Option<u64>]) -> Target {
+        let asked = |(n, took): (usize, &Option<u64>)| Asked {
+            sent_ns: n as u64 * 1000,
+            took_ns: *took,
+            here_ns: took.map(|took| took / 10),
+        };
+        Target { asked: took.iter().enumerate().map(asked).collect(), ..Target::default() }
+    }
+
+    #[test]
+    fn figures_of_a_few_answers() {
+        let figures = target(&[Some(20), None, Some(40), Some(40)]).figures();
+        assert_eq!((figures.sent, figures.lost, figures.min, figures.loss), (4, 1, Some(20), 0.25));
+        let Some(rtt) = figures.rtt else { panic!("three were answered") };
+        assert_eq!((rtt.mean, rtt.p50, rtt.max, figures.mdev, figures.here), (33, 40, 40, Some(9), Some((4, 4))));
+        // |40 - 20| / 16, then a sixteenth less; the mean of both, rounded down.
+        assert_eq!(figures.jitter, Some(1));
+    }
+
+    #[test]
+    fn nothing_answered_has_no_figures_and_a_doubt() {
+        let silent = target(&[None, None]);
+        let figures = silent.figures();
+        assert_eq!((figures.loss, figures.rtt, figures.min, figures.jitter), (1.0, None, None, None));
+        assert!(silent.doubts()[0].starts_with("nothing was answered"), "{:?}", silent.doubts());
+        assert_eq!(target(&[]).doubts().len(), 1, "of no answers there is no percentile");
+    }
+
+    #[test]
+    fn errors_for_answers_are_doubted_where_some_are_missing() {
+        let all = Target { errors_for_answers: 2, ..target(&vec![Some(5); 100]) };
+        assert_eq!(all.doubts(), Vec::<String>::new());
+        let some = Target { errors_for_answers: 1, passed_over: 3, ..target(&[Some(5), None]) };
+        assert_eq!(some.doubts().len(), 3, "{:?}", some.doubts());
+    }
+}

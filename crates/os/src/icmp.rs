@@ -1,0 +1,95 @@
+//! Sockets for ICMP: those that anybody may have whom the group range allows, and raw ones.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, Protocol, SendFlags, SocketFlags, SocketType, ipproto};
+
+const SOL_RAW: i32 = 255;
+const ICMP_FILTER: i32 = 1;
+const SOL_ICMPV6: i32 = 58;
+const ICMPV6_FILTER: i32 = 1;
+const ECHO_REPLY: u32 = 0;
+const ECHO_REPLY_V6: usize = 129;
+
+unsafe extern "C" {
+    /// As POSIX has it.
+    fn setsockopt(socket: i32, level: i32, name: i32, value: *const i32, octets: u32) -> i32;
+}
+
+/// A socket for echo requests to somebody and their answers.
+#[derive(Debug)]
+pub struct Icmp {
+    socket: OwnedFd,
+    raw: bool,
+}
+
+impl Icmp {
+    /// One that needs no privilege, or else a raw one.
+    ///
+    /// # Errors
+    /// `PermissionDenied`: neither is allowed; otherwise there is no way to him, or the kernel has no such sockets.
+    pub fn open(to: IpAddr) -> io::Result<Icmp> {
+        let made = match made(to, SocketType::DGRAM) {
+            Err(Errno::ACCESS | Errno::PERM | Errno::PROTONOSUPPORT) => {
+                let socket = made(to, SocketType::RAW)?;
+                filter(&socket, to.is_ipv6())?;
+                Icmp { socket, raw: true }
+            }
+            made => Icmp { socket: made?, raw: false },
+        };
+        rustix::net::connect(&made.socket, &SocketAddr::new(to, 0))?;
+        Ok(made)
+    }
+
+    /// Does it see the answers to everybody's requests? Then messages carry the identifier that the sender chose, and over IPv4 arrive with the IP header and
+    /// need their checksum.
+    #[must_use]
+    pub fn is_raw(&self) -> bool {
+        self.raw
+    }
+}
+
+impl AsFd for Icmp {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Sends a datagram by a connected socket of any kind; it never waits for room.
+///
+/// # Errors
+/// What the kernel says.
+pub fn send(socket: &impl AsFd, octets: &[u8]) -> io::Result<()> {
+    rustix::net::send(socket, octets, SendFlags::DONTWAIT)?;
+    Ok(())
+}
+
+fn made(to: IpAddr, kind: SocketType) -> Result<OwnedFd, Errno> {
+    let (family, protocol): (_, Protocol) = match to {
+        IpAddr::V4(_) => (AddressFamily::INET, ipproto::ICMP),
+        IpAddr::V6(_) => (AddressFamily::INET6, ipproto::ICMPV6),
+    };
+    rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, Some(protocol))
+}
+
+/// Lets echo replies through and nothing else: what this computer is told besides is not for us.
+fn filter(socket: &OwnedFd, v6: bool) -> io::Result<()> {
+    // Set bits are types that are kept away.
+    let mut words = [-1_i32; 8];
+    let (level, name, octets) = match v6 {
+        false => {
+            words[0] = !(1_i32 << ECHO_REPLY);
+            (SOL_RAW, ICMP_FILTER, 4)
+        }
+        true => {
+            words[ECHO_REPLY_V6 / 32] = !(1_i32 << (ECHO_REPLY_V6 % 32));
+            (SOL_ICMPV6, ICMPV6_FILTER, 32)
+        }
+    };
+    // SAFETY: the kernel reads at most the 32 octets of `words`, which lives until the call returns.
+    let result = unsafe { setsockopt(socket.as_raw_fd(), level, name, words.as_ptr(), octets) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

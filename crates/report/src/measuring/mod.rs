@@ -1,0 +1,3 @@
+//! What was measured on a real link, as text, JSON and pages, from documents alone.
+
+pub mod verify;

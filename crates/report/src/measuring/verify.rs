@@ -1,0 +1,181 @@
+//! A load without and with a policy, in turns: what the policy changed, and how sure that is.
+
+use crate::experiment::show::written;
+use crate::numbers::USUAL;
+use crate::table::{Align, Table};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use tidegate_measure::experiment::{Experiment, Run, figure, group_of};
+use tidegate_measure::paired::Paired;
+
+/// Statistics of what is asked or sent again and again, and of transfers; with each, whether less of it is better.
+const ANSWERS: [(&str, bool); 6] =
+    [("median", true), ("p95", true), ("there-p95", true), ("back-p95", true), ("jitter", true), ("loss", true)];
+const TRANSFERS: [(&str, bool); 1] = [("rate", false)];
+
+/// A figure without and with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// `ping.p95`.
+    pub figure: String,
+    /// Its unit: `s`, `bit/s`, `` (a share).
+    pub unit: &'static str,
+    /// What it was, and how it differs.
+    pub paired: Paired,
+    /// Less of it is better.
+    pub less_is_better: bool,
+}
+
+/// What can be said of a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// It got better.
+    Better,
+    /// It got worse.
+    Worse,
+    /// What there is may be chance.
+    Unsure,
+}
+
+impl Said {
+    /// In a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Said::Better => "better",
+            Said::Worse => "worse",
+            Said::Unsure => "not sure",
+        }
+    }
+}
+
+impl Row {
+    /// What can be said of it.
+    pub fn said(&self) -> Said {
+        match self.paired.is_sure() {
+            false => Said::Unsure,
+            true if (self.paired.difference < 0.0) == self.less_is_better => Said::Better,
+            true => Said::Worse,
+        }
+    }
+
+    fn shown(&self, number: f64) -> String {
+        let text = written(&self.figure, number.abs(), self.unit, USUAL);
+        // A share's difference is told in points.
+        if number < 0.0 { format!("−{text}") } else { text }
+    }
+
+    fn change(&self) -> String {
+        let signed = |number: f64| if number > 0.0 { format!("+{}", self.shown(number)) } else { self.shown(number) };
+        match self.paired.interval {
+            Some((low, high)) if low != high => {
+                format!("{} ({} to {})", signed(self.paired.difference), signed(low), signed(high))
+            }
+            _ => signed(self.paired.difference),
+        }
+    }
+}
+
+/// The figures of an experiment whose first policy is what was there before, and its second the policy in question; its repeats are the
+/// rounds. Figures that not every round has are of the rounds that have them.
+pub fn rows(experiment: &Experiment) -> Vec<Row> {
+    let [before, after, ..] = experiment.policies.as_slice() else { return Vec::new() };
+    let of = |policy: &str| -> Vec<&Run> { experiment.runs.iter().filter(|run| run.policy == policy).collect() };
+    let (first, second) = (of(&before.name), of(&after.name));
+    let value = |run: &Run, name: &str| figure(run, name, run.window).ok();
+    let row = |(name, less_is_better): (String, bool)| {
+        let same = |run: &&&Run, other: &&Run| other.repeat == run.repeat && other.load == run.load;
+        let mut unit = "";
+        let pairs = first.iter().filter_map(|run| {
+            let other = second.iter().find(|other| same(&run, other))?;
+            let (one, two) = (value(run, &name)?, value(other, &name)?);
+            unit = one.unit;
+            Some((one.number, two.number))
+        });
+        let pairs: Vec<(f64, f64)> = pairs.collect();
+        Some(Row { figure: name, unit, paired: Paired::new(&pairs)?, less_is_better })
+    };
+    names(first.iter().chain(&second).copied()).into_iter().filter_map(row).collect()
+}
+
+/// The figures that runs have, each once.
+fn names<'r>(runs: impl Iterator<Item = &'r Run> + Clone) -> Vec<(String, bool)> {
+    let mut known = BTreeSet::new();
+    let mut names = Vec::new();
+    let mut add = |id: &str, statistics: &[(&str, bool)]| {
+        let figures = statistics.iter().map(|(statistic, less)| (format!("{id}.{statistic}"), *less));
+        names.extend(figures.filter(|(figure, _)| known.insert(figure.clone())));
+    };
+    runs.clone().flat_map(|run| &run.probes).for_each(|probe| add(&probe.id, &ANSWERS));
+    runs.flat_map(|run| &run.transfers).for_each(|transfer| add(group_of(&transfer.id), &TRANSFERS));
+    names
+}
+
+/// The terminal's view: figure by figure.
+pub fn text(experiment: &Experiment) -> String {
+    let columns = [
+        ("figure", Align::Left),
+        ("without", Align::Right),
+        ("with", Align::Right),
+        ("difference (95 % interval)", Align::Left),
+        ("", Align::Left),
+    ];
+    let mut table = Table::new(columns);
+    for row in rows(experiment) {
+        let Paired { first, second, .. } = row.paired;
+        table.row([
+            row.figure.clone(),
+            row.shown(first),
+            row.shown(second),
+            row.change(),
+            row.said().word().to_owned(),
+        ]);
+    }
+    table.to_string()
+}
+
+/// The same as JSON, numbers in their unit (`s`, `bit/s`, shares as 0 to 1).
+pub fn json(experiment: &Experiment) -> Value {
+    let rows = rows(experiment).into_iter().map(|row| {
+        let Paired { rounds, first, second, difference, interval } = row.paired;
+        json!({
+            "figure": row.figure, "unit": row.unit, "rounds": rounds, "without": first, "with": second, "difference": difference,
+            "low": interval.map(|(low, _)| low), "high": interval.map(|(_, high)| high), "verdict": row.said().word(),
+        })
+    });
+    rows.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_measure::experiment::{Policy, Probe, Transfer};
+
+    fn run(policy: &str, repeat: u32, rtt_ms: u64, bytes: u64) -> Run {
+        let answers = (0..20).map(|n| (n, Some((rtt_ms + n % 2) * 1_000_000))).collect();
+        let ping = Probe { id: "ping".into(), answers, ..Probe::default() };
+        let upload = Transfer { id: "upload-1".into(), bytes, ..Transfer::default() };
+        let window = (0, 1_000_000_000);
+        Run { policy: policy.into(), repeat, window, probes: vec![ping], transfers: vec![upload], ..Run::default() }
+    }
+
+    /// Latency falls by much, the rate by a little that rounds differ by as well.
+    #[test]
+    fn what_a_policy_changed() {
+        let policies = ["without", "with"].map(|name| Policy { name: name.into(), ..Policy::default() }).into();
+        let runs = vec![
+            run("without", 0, 200, 125_000),
+            run("with", 0, 30, 120_000),
+            run("with", 1, 31, 124_000),
+            run("without", 1, 210, 122_000),
+            run("without", 2, 190, 124_000),
+            run("with", 2, 29, 123_000),
+        ];
+        let experiment = Experiment { policies, runs, ..Experiment::default() };
+        let rows = rows(&experiment);
+        let said = |figure: &str| rows.iter().find(|row| row.figure == figure).expect("measured").said();
+        assert_eq!((said("ping.p95"), said("upload.rate")), (Said::Better, Said::Unsure));
+        let text = text(&experiment);
+        assert!(text.contains("ping.p95") && text.contains("201 ms") && text.contains("−170 ms"), "{text}");
+        assert_eq!(json(&experiment)[0]["rounds"], 3);
+    }
+}
