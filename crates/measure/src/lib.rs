@@ -6,7 +6,9 @@
 
 extern crate alloc;
 
+pub mod capacity;
 pub mod experiment;
+pub mod oneway;
 pub mod overhead;
 pub mod paired;
 pub mod pinged;
