@@ -15,6 +15,7 @@ pub mod pinged;
 pub mod quick;
 pub mod ramp;
 pub mod replayed;
+pub mod responsiveness;
 mod spread;
 pub mod stream;
 pub mod trial;
