@@ -69,6 +69,8 @@ enum Command {
     Ping(Box<measuring::ping::Options>),
     /// Measure a path with a server of ours at its far end: delays, losses and rates, each way, idle and under load.
     Measure(Box<measuring::measure::Options>),
+    /// Half a minute, one page: what is wrong with this line, where, and what would mend it.
+    Quick(Box<measuring::quick::Options>),
     /// Be the far end that others measure with.
     Serve(measuring::serve::Options),
     /// Print what a shell needs to complete tidegate's words: `source <(tidegate completions bash)`.
@@ -112,6 +114,7 @@ fn main() -> ExitCode {
         Command::Capture(options) => watch::capture::command(&options),
         Command::Ping(options) => measuring::ping::command(&options),
         Command::Measure(options) => measuring::measure::command(&options),
+        Command::Quick(options) => measuring::quick::command(&options),
         Command::Serve(options) => measuring::serve::command(&options),
         Command::Completions { shell } => {
             let mut text = Vec::new();

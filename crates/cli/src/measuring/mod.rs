@@ -3,6 +3,7 @@
 pub mod far;
 pub mod measure;
 pub mod ping;
+pub mod quick;
 pub mod serve;
 
 use anyhow::Context;
