@@ -67,6 +67,8 @@ enum Command {
     Capture(watch::capture::Options),
     /// Ask hosts again and again, on schedule: round trips, losses, and the six panels of ping-exp.
     Ping(Box<measuring::ping::Options>),
+    /// Measure a path with a server of ours at its far end: delays, losses and rates, each way, idle and under load.
+    Measure(Box<measuring::measure::Options>),
     /// Half a minute, one page: what is wrong with this line, where, and what would mend it.
     Quick(Box<measuring::quick::Options>),
     /// Be the far end that others measure with.
@@ -111,6 +113,7 @@ fn main() -> ExitCode {
         Command::Tc(options) => watch::tc::command(&options),
         Command::Capture(options) => watch::capture::command(&options),
         Command::Ping(options) => measuring::ping::command(&options),
+        Command::Measure(options) => measuring::measure::command(&options),
         Command::Quick(options) => measuring::quick::command(&options),
         Command::Serve(options) => measuring::serve::command(&options),
         Command::Completions { shell } => {

@@ -1,0 +1,157 @@
+//! How much a path carries in one direction when it is flooded for long enough.
+//!
+//! A short train of packets shows what the narrowest line does at once; a token bucket may let far more than its rate through as long as
+//! its burst lasts, so floods follow, longer and longer, until what arrives no longer falls.
+
+use crate::overhead::{Service, irregularity, service};
+use crate::stream::{Course, Exchange, Outcome, Path, Phase, Stream};
+use alloc::vec::Vec;
+
+/// A direction of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// From here to the far end.
+    Up,
+    /// From the far end to here.
+    Down,
+}
+
+impl Way {
+    /// Both.
+    pub const BOTH: [Way; 2] = [Way::Up, Way::Down];
+
+    /// What is said of it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Way::Up => "up",
+            Way::Down => "down",
+        }
+    }
+
+    /// An exchange that sends this way only.
+    pub fn exchange(self, stream: Stream) -> Exchange {
+        match self {
+            Way::Up => Exchange { up: stream, down: Stream::default() },
+            Way::Down => Exchange { up: Stream::default(), down: stream },
+        }
+    }
+
+    /// Its part of an outcome.
+    pub fn course(self, outcome: &Outcome) -> &Course {
+        match self {
+            Way::Up => &outcome.up,
+            Way::Down => &outcome.down,
+        }
+    }
+}
+
+/// Octets of IP and UDP headers; IPv6 has 20 more.
+pub const HEADERS: u32 = 28;
+/// Payload of a full packet: what every path takes in one piece.
+pub const FULL: u16 = 1400;
+/// Floods offer so much more than is expected to get through.
+pub const OVERLOAD: f64 = 1.15;
+
+/// Floods that are tried.
+const FLOODS: u32 = 8;
+/// What arrives of two floods agrees within this share: the burst is spent.
+const SETTLED: f64 = 0.05;
+const TRAIN: u32 = 60;
+const TRAIN_GAP_NS: u64 = 8_000;
+const SECOND: u64 = 1_000_000_000;
+
+/// What a direction carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Capacity {
+    /// Bits per second of IP packets of [`FULL`] payload, in the long run.
+    pub bits_per_second: f64,
+    /// What got through at first, if that was more: a token bucket's burst.
+    pub peak_bits_per_second: Option<f64>,
+    /// Bytes of IP that got through beyond the rate before the burst was spent; at most this.
+    pub burst_bytes: f64,
+    /// How the last flood went through.
+    pub service: Service,
+    /// Floods agreed with each other at last.
+    pub is_settled: bool,
+    /// The share of a few quiet packets that was lost.
+    pub quiet_loss: f64,
+    /// The path's own irregularity, ns: a quartile distance.
+    pub irregularity: f64,
+}
+
+/// Bits of an IP packet with this payload.
+pub fn ip_bits(payload: u16) -> f64 {
+    f64::from(u32::from(payload) + HEADERS) * 8.0
+}
+
+/// A flood of full packets for so long: twice the phase, of which the second is read.
+fn flood(rate: f64, length_ns: u64) -> Stream {
+    let gap_ns = ((ip_bits(FULL) * 1e9 / (rate * OVERLOAD).max(1.0)) as u64).max(1);
+    let packets = (length_ns / 2 / gap_ns).clamp(24, 60_000) as u32;
+    let phase = Phase { payload: FULL, gap_ns, packets, ..Phase::default() };
+    Stream { phases: [phase, phase].into() }
+}
+
+/// Finds what a direction carries; `None`: nothing arrives.
+///
+/// # Errors
+/// The path's.
+pub fn find<P: Path>(path: &mut P, way: Way) -> Result<Option<Capacity>, P::Error> {
+    let quiet = Phase { payload: 100, gap_ns: SECOND / 50, packets: 40, rest_ns: SECOND / 5, dscp: 0 };
+    let train = Phase { payload: FULL, gap_ns: TRAIN_GAP_NS, packets: TRAIN, ..Phase::default() };
+    let outcome = path.carry_out(&way.exchange(Stream { phases: [quiet, train].into() }))?;
+    let course = way.course(&outcome);
+    if course.arrived() == 0 {
+        return Ok(None);
+    }
+    let quiet_lost = course.of_phase(0).filter(|(_, journey)| journey.arrived.is_none()).count();
+    let irregularity = irregularity(course, 0);
+    let first = service(course, 1, irregularity).map_or(1e6, |service| ip_bits(FULL) * 1e9 / service.ns.max(1.0));
+    let mut known = Capacity {
+        bits_per_second: first,
+        irregularity,
+        quiet_loss: quiet_lost as f64 / f64::from(quiet.packets),
+        ..Capacity::default()
+    };
+    let mut length = SECOND;
+    for _ in 0..FLOODS {
+        // A slow line needs time for packets enough.
+        length = length.max((60.0 * ip_bits(FULL) * 1e9 / known.bits_per_second) as u64).min(12 * SECOND);
+        let outcome = path.carry_out(&way.exchange(flood(known.bits_per_second, length)))?;
+        if settle(&mut known, way.course(&outcome)) {
+            known.is_settled = true;
+            break;
+        }
+        length = (length * 2).min(8 * SECOND);
+    }
+    Ok(Some(known))
+}
+
+/// Takes up what a flood showed; true: nothing new.
+fn settle(known: &mut Capacity, course: &Course) -> bool {
+    let Some(second) = service(course, 1, known.irregularity) else {
+        known.bits_per_second /= 2.0;
+        return false;
+    };
+    let found = ip_bits(FULL) * 1e9 / second.ns.max(1.0);
+    let before = known.bits_per_second;
+    known.service = second;
+    if second.is_idle {
+        // All of it got through: there is more.
+        known.bits_per_second = found * 2.0;
+        return false;
+    }
+    if found < before * (1.0 - SETTLED) {
+        known.peak_bits_per_second.get_or_insert(before);
+    }
+    let arrived = course.arrived() as f64 * ip_bits(FULL) / 8.0;
+    let span = course.stream.length_ns() as f64 / 1e9;
+    known.burst_bytes = (arrived - found / 8.0 * span).max(0.0);
+    known.bits_per_second = found;
+    (found / before - 1.0).abs() <= SETTLED
+}
+
+/// The phases of a course that have a service time, by phase.
+pub fn services(course: &Course, irregularity: f64) -> Vec<Option<Service>> {
+    (0..course.stream.phases.len()).map(|phase| service(course, phase, irregularity)).collect()
+}
