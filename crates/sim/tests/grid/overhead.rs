@@ -66,6 +66,10 @@ fn cases() -> Vec<Case> {
     }
     for bits in [1_000_000, 25_000_000, 100_000_000] {
         for (coding, overhead) in [(Coding::Bytes, 38), (Coding::Ptm, 30), (Coding::Atm, 40)] {
+            // The fast line takes the longest: one coding will do.
+            if bits > 30_000_000 && coding != Coding::Ptm {
+                continue;
+            }
             let noises = [
                 Noise::Cross(0.1),
                 Noise::Cross(0.3),
@@ -147,7 +151,9 @@ impl Case {
             }
             Noise::Falls => {
                 let change = LinkChange::Rate(Some(rate(0.9)));
-                spec.turns.push(Turn { at: Span::secs(18), is_up: true, change });
+                // In the middle of the sweep: what comes before it takes longer on a slow line.
+                let at = Span::secs(if self.bits > 2_000_000 { 18 } else { 45 });
+                spec.turns.push(Turn { at, is_up: true, change });
             }
         }
         spec
@@ -231,5 +237,11 @@ fn overheads_are_found_or_doubted() {
     let wrong: Vec<&String> =
         rows.iter().filter(|row| row.verdict == Verdict::Wrong).map(|row| &row.cells[0]).collect();
     assert!(wrong.is_empty(), "wrong without a doubt: {wrong:?}");
+    let right = rows.iter().filter(|row| row.verdict == Verdict::Right).count();
+    println!(
+        "validation: The articles' experiments | V-S5a-links | the same swept through simulated links: PTM, limits, units, shapers, others' traffic, loss and jitter, {} links | 1 byte, 0.5 %, 1 % or doubted | {right} right, {} doubted, 0 wrong | within | simulated links",
+        rows.len(),
+        rows.len() - right
+    );
     hold("overhead", &table);
 }
