@@ -15,6 +15,7 @@ pub mod graph;
 pub mod import;
 pub mod intake;
 pub mod live;
+pub mod measuring;
 mod pcapng;
 pub mod policy;
 mod rebind;

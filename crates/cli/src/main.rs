@@ -5,7 +5,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 use std::io::Write;
 use std::process::ExitCode;
 use tidegate::{
-    capture, check, compare, daemon, expect, explain, graph, import, live, policy, replay, run, sim, trial, watch,
+    capture, check, compare, daemon, expect, explain, graph, import, live, measuring, policy, replay, run, sim, trial,
+    watch,
 };
 
 /// Try a traffic-control policy before you trust your link to it.
@@ -64,6 +65,8 @@ enum Command {
     Tc(watch::tc::Options),
     /// Follow the packets of a class as they leave a running daemon: as pcapng for Wireshark, or in words.
     Capture(watch::capture::Options),
+    /// Ask hosts again and again, on schedule: round trips, losses, and the six panels of ping-exp.
+    Ping(Box<measuring::ping::Options>),
     /// Print what a shell needs to complete tidegate's words: `source <(tidegate completions bash)`.
     Completions {
         /// The shell.
@@ -103,6 +106,7 @@ fn main() -> ExitCode {
         Command::Metrics(options) => watch::metrics::command(&options),
         Command::Tc(options) => watch::tc::command(&options),
         Command::Capture(options) => watch::capture::command(&options),
+        Command::Ping(options) => measuring::ping::command(&options),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "tidegate", &mut text);

@@ -1,11 +1,12 @@
 #![forbid(unsafe_code)]
 //! Measuring with real sockets and by the real clock.
 //!
-//! [`ping`] asks hosts again and again and notes every answer; [`hops`] finds who stands on the way.
+//! [`ping`] asks hosts again and again and notes every answer; [`hops`] finds who stands on the way; [`load`] fills a line at whose far end nobody helps.
 
 mod clock;
 mod error;
 pub mod hops;
+pub mod load;
 mod names;
 pub mod ping;
 

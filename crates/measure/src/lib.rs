@@ -14,6 +14,7 @@ pub mod overhead;
 pub mod paired;
 pub mod pinged;
 pub mod quick;
+pub mod ramp;
 pub mod replayed;
 mod spread;
 pub mod stream;

@@ -75,6 +75,21 @@ impl Panel {
         }
     }
 
+    /// A line from point to point, broken where a value is missing.
+    pub(super) fn line(&self, out: &mut String, look: Look, points: impl Iterator<Item = (f64, Option<f64>)>) {
+        let (mut path, mut is_broken) = (String::new(), true);
+        for (x, y) in points {
+            if let Some(y) = y {
+                let command = if is_broken { 'M' } else { 'L' };
+                let _ = write!(path, "{command}{} {}", short(self.across(x)), short(self.down(y)));
+            }
+            is_broken = y.is_none();
+        }
+        if !path.is_empty() {
+            let _ = write!(out, "<path class=\"mark {} outline\" d=\"{path}\"/>", look.line());
+        }
+    }
+
     /// Strokes of a row: what was lost at these times.
     pub(super) fn strokes(&self, out: &mut String, look: Look, y: f64, length: f64, times: impl Iterator<Item = f64>) {
         let columns: BTreeSet<i64> = times.map(|time| (self.across(time) * 2.0).round() as i64).collect();

@@ -3,7 +3,7 @@
 
 use super::look::{LOOKS, Look};
 use super::panel::Panel;
-use super::{Axis, Body, Drawing, cut, short, words};
+use super::{Axis, Body, Drawing, Drawn, cut, short, words};
 use crate::numbers::{percent, span};
 use std::fmt::Write as _;
 use tidegate_measure::{Pings, deviation};
@@ -33,8 +33,8 @@ struct Figures {
     deviation: Option<u64>,
 }
 
-/// The six panels; at most [`LOOKS`] targets, those beyond are told by name below.
-pub fn pingexp(title: &str, description: &str, targets: &[Target]) -> Drawing {
+/// The six panels; at most [`LOOKS`] targets, those beyond are told by name below. Answers over time are dots, or joined by lines that losses break.
+pub fn pingexp(title: &str, description: &str, targets: &[Target], drawn: Drawn) -> Drawing {
     let shown = &targets[..targets.len().min(LOOKS)];
     let longest = shown.iter().flat_map(|target| &target.answers).filter_map(|(_, took)| *took).max().unwrap_or(0);
     let ends = || shown.iter().flat_map(|target| &target.answers).map(|(sent, _)| *sent);
@@ -42,7 +42,7 @@ pub fn pingexp(title: &str, description: &str, targets: &[Target]) -> Drawing {
     let time = || Axis::time(end.saturating_sub(begin).max(1));
     let mut out = String::new();
     words(&mut out, WIDTH / 2.0, 20.0, "large strong mid", &cut(title, 90));
-    latency(&mut out, shown, begin, Panel::at(58.0, 220.0, time(), Axis::spans(longest, 5)));
+    latency(&mut out, shown, begin, drawn, Panel::at(58.0, 220.0, time(), Axis::spans(longest, 5)));
     bars(&mut out, shown, 352.0);
     let foot = histogram(&mut out, shown, longest, 534.0);
     let foot = losses(&mut out, shown, begin, foot + 78.0, time());
@@ -62,11 +62,20 @@ impl Panel {
     }
 }
 
-fn latency(out: &mut String, targets: &[Target], begin: u64, panel: Panel) {
+fn latency(out: &mut String, targets: &[Target], begin: u64, drawn: Drawn, panel: Panel) {
     panel.axes(out, "Latency over time", Some(("time", panel.y.unit)));
     for (n, target) in targets.iter().enumerate() {
-        let points = target.answers.iter().filter_map(|(sent, took)| Some(((sent - begin) as f64, (*took)? as f64)));
-        panel.dots(out, Look(n), points);
+        let at = |sent: u64| (sent - begin) as f64;
+        match drawn {
+            Drawn::Dots => {
+                let points = target.answers.iter().filter_map(|(sent, took)| Some((at(*sent), (*took)? as f64)));
+                panel.dots(out, Look(n), points);
+            }
+            Drawn::Lines | Drawn::Stairs => {
+                let points = target.answers.iter().map(|(sent, took)| (at(*sent), took.map(|took| took as f64)));
+                panel.line(out, Look(n), points);
+            }
+        }
     }
 }
 

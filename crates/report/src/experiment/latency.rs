@@ -109,7 +109,7 @@ pub(super) fn six_panels(under: &Under<'_>, shown: &Shown<'_>) -> Option<Drawing
         format!("{}: {answered} of {} answered", target.name, target.answers.len())
     });
     let told: Vec<String> = told.collect();
-    (!targets.is_empty()).then(|| pingexp(&title, &told.join("; "), &targets))
+    (!targets.is_empty()).then(|| pingexp(&title, &told.join("; "), &targets, Drawn::Dots))
 }
 
 /// All cases on one sheet: a row per policy, a column per load.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::Read;
 use tidegate_measure::experiment::Experiment;
-use tidegate_report::chart::{LOOKS, Target, Theme, file, pingexp, png};
+use tidegate_report::chart::{Drawn, LOOKS, Target, Theme, file, pingexp, png};
 use tidegate_report::experiment::{charts, flent_files, page};
 
 fn target(name: &str, answers: Vec<(u64, Option<u64>)>) -> Target {
@@ -26,15 +26,15 @@ fn six_panels_of_unusual_answers() {
         ("nobody", vec![], &["Latency over time"]),
     ];
     for (name, targets, expected) in cases {
-        let drawn = file(&pingexp(name, "", &targets), 760.0, Theme::Light);
+        let drawn = file(&pingexp(name, "", &targets, Drawn::Dots), 760.0, Theme::Light);
         assert!(!drawn.contains("NaN") && !drawn.contains("inf"), "{name}");
         for words in expected {
             assert!(drawn.contains(words), "{name}: {words}\n{drawn}");
         }
-        png(&pingexp(name, "", &targets), 760.0, 1.0, Theme::Light).expect(name);
+        png(&pingexp(name, "", &targets, Drawn::Dots), 760.0, 1.0, Theme::Light).expect(name);
     }
     let many: Vec<Target> = (0..8).map(|n| target(&format!("t{n}"), asked(|_| Some(MS)))).collect();
-    let drawn = file(&pingexp("many", "", &many), 760.0, Theme::Light);
+    let drawn = file(&pingexp("many", "", &many, Drawn::Lines), 760.0, Theme::Light);
     assert!(drawn.contains("not drawn: t6, t7") && LOOKS == 6, "those left out are told");
 }
 

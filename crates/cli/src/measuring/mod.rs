@@ -1,0 +1,40 @@
+//! Measuring real links: `tidegate ping`, `doctor`, and what stands on a far end of ours.
+
+pub mod ping;
+
+use anyhow::Context;
+use tidegate_insight::CODE_POINTS;
+
+/// The DS field of a word: a number (the whole octet, as ping's -Q and ping-exp take it) or the name of a code point.
+pub(crate) fn ds_field(word: &str) -> anyhow::Result<u8> {
+    let named = CODE_POINTS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word));
+    if let Some((_, point)) = named {
+        return Ok(point << 2);
+    }
+    let parsed = match word.strip_prefix("0x") {
+        Some(digits) => u8::from_str_radix(digits, 16),
+        None => word.parse(),
+    };
+    parsed.with_context(|| format!("`{word}` is no DS field: 0 to 255 (0xb8), or a name such as EF, AF41, CS1, LE"))
+}
+
+/// The command line that measures again, as this process was started.
+pub(crate) fn again() -> String {
+    let plain =
+        |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_.,:/=+@%".contains(c));
+    let quoted = |word: String| if plain(&word) { word } else { format!("'{}'", word.replace('\'', "'\\''")) };
+    let words = std::env::args_os().skip(1).map(|word| quoted(word.to_string_lossy().into_owned()));
+    std::iter::once("tidegate".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ds_fields_by_number_and_by_name() {
+        let told: Vec<Option<u8>> =
+            ["16", "0xb8", "ef", "AF41", "LE", "256", "xx", ""].map(|word| ds_field(word).ok()).into();
+        assert_eq!(told, [Some(16), Some(0xb8), Some(0xb8), Some(0x88), Some(4), None, None, None]);
+    }
+}

@@ -1,0 +1,61 @@
+//! The chart on the terminal while hosts are asked.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tidegate_field::ping::{Pinger, Seen};
+use tidegate_measure::pinged::Target;
+use tidegate_os::{interrupt, poll, terminal};
+use tidegate_report::measuring::ping::screen;
+
+/// From one drawing to the next.
+const REDRAW: Duration = Duration::from_millis(250);
+/// Figures on the terminal are of so many requests at most: those of the end are of all.
+const RECENT: usize = 1000;
+
+/// Shows how it goes on until all is answered or somebody stops it (true). Draws only where a terminal is looked at.
+///
+/// # Errors
+/// Waiting is not possible.
+pub(super) fn watch(pinger: &Pinger, may_draw: bool) -> io::Result<bool> {
+    let stop = interrupt::notice();
+    let draws = may_draw && io::stderr().is_terminal();
+    let mut drawn = 0;
+    while !pinger.is_over() && !stop.load(Ordering::Relaxed) {
+        // Ctrl-C ends the wait.
+        poll::readable(&[], REDRAW)?;
+        if draws {
+            drawn = draw(pinger, drawn);
+        }
+    }
+    if draws {
+        erase(drawn);
+    }
+    Ok(stop.load(Ordering::Relaxed) && !pinger.is_over())
+}
+
+/// Draws over the lines drawn before; how many there are now.
+fn draw(pinger: &Pinger, before: usize) -> usize {
+    let (columns, rows) = terminal::size(&io::stderr()).unwrap_or((80, 24));
+    let (targets, now_ns) =
+        pinger.look(|seen: &Seen| (seen.targets.iter().map(recent).collect::<Vec<_>>(), seen.now_ns));
+    let text = screen(&targets, now_ns, columns.saturating_sub(1));
+    let lines: Vec<&str> = text.lines().take(rows.saturating_sub(1).max(1)).collect();
+    erase(before);
+    let mut out = io::stderr().lock();
+    // Whoever closed the terminal sees nothing; the measuring goes on.
+    let _ = writeln!(out, "{}", lines.join("\n"));
+    lines.len()
+}
+
+fn erase(lines: usize) {
+    if lines > 0 {
+        let _ = write!(io::stderr().lock(), "\x1b[{lines}A\x1b[J");
+    }
+}
+
+/// A target with its last requests only.
+fn recent(target: &Target) -> Target {
+    let from = target.asked.len().saturating_sub(RECENT);
+    Target { id: target.id.clone(), asked: target.asked[from..].to_vec(), ..Target::default() }
+}

@@ -1,0 +1,135 @@
+//! `tidegate ping`: hosts asked again and again, and the six panels of ping-exp.
+//!
+//! ```text
+//! options ─▶ plans ─▶ field::ping::Pinger (its own thread) ── look ──▶ the terminal's chart
+//!                                          └─ end ──▶ measure::pinged::Pinged ──▶ table, JSON, six panels, page
+//! ```
+
+mod live;
+mod options;
+
+pub use options::Options;
+
+use anyhow::{Context, bail};
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use tidegate_field::ping::{Pinger, Seen};
+use tidegate_measure::pinged::Pinged;
+use tidegate_report::chart::{Theme, file, png};
+use tidegate_report::measuring::ping::{from_json, page, six_panels, text, to_json};
+
+/// Somebody never answered.
+const SILENT: u8 = 1;
+/// Wrong use, or this machine.
+const WRONG: u8 = 2;
+/// It ended before its time.
+const PARTIAL: u8 = 3;
+/// Width of pictures.
+const WIDTH: f64 = 800.0;
+/// Pixels of a PNG for each of the drawing's.
+const SCALE: f32 = 2.0;
+
+/// Plays `tidegate ping`.
+pub fn command(options: &Options) -> ExitCode {
+    match attempt(options) {
+        Ok(code) => code.into(),
+        Err(error) => {
+            eprintln!("tidegate ping: {error:#}");
+            WRONG.into()
+        }
+    }
+}
+
+fn attempt(options: &Options) -> anyhow::Result<u8> {
+    for path in &options.output {
+        Format::of(path)?;
+    }
+    let pinged = match &options.read {
+        Some(path) => {
+            let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+            from_json(&text).with_context(|| path.display().to_string())?
+        }
+        None => measure(options)?,
+    };
+    if let Some(path) = &options.write {
+        write(path, to_json(&pinged).as_bytes())?;
+    }
+    for path in &options.output {
+        draw(path, &pinged, options.lines)?;
+    }
+    let shown = if options.json { to_json(&pinged) } else { text(&pinged) };
+    // Whoever reads may have had enough: a closed pipe is no error.
+    let _ = std::io::stdout().write_all(shown.as_bytes());
+    Ok(code(&pinged))
+}
+
+fn measure(options: &Options) -> anyhow::Result<Pinged> {
+    let plans = options.plans()?;
+    let pinger = Pinger::begin(&plans)?;
+    let is_stopped = live::watch(&pinger, !options.quiet && !options.json)?;
+    let seen = if is_stopped { pinger.end() } else { pinger.finish() };
+    // Without a count, Ctrl-C is the end that was meant.
+    Ok(document(seen, is_stopped && options.count > 0))
+}
+
+fn document(seen: Seen, is_stopped: bool) -> Pinged {
+    let stopped = || format!("stopped after {}", tidegate_report::span(seen.now_ns));
+    let mut notes = Vec::new();
+    if seen.clock_steps > 0 {
+        notes.push(format!(
+            "the wall clock was set {} times meanwhile; the times of answers then are by the clock that never steps, and include how long this program waited for its turn",
+            seen.clock_steps
+        ));
+    }
+    Pinged {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        again: crate::measuring::again(),
+        began_ns: seen.began_ns,
+        partial: seen.trouble.clone().or_else(|| is_stopped.then(stopped)),
+        targets: seen.targets,
+        notes,
+    }
+}
+
+fn code(pinged: &Pinged) -> u8 {
+    let is_silent = pinged.targets.iter().any(|target| target.figures().rtt.is_none());
+    match (&pinged.partial, is_silent) {
+        (Some(_), _) => PARTIAL,
+        (None, true) => SILENT,
+        (None, false) => 0,
+    }
+}
+
+/// What a file becomes, by how its name ends.
+enum Format {
+    Svg,
+    Png,
+    Html,
+    Json,
+}
+
+impl Format {
+    fn of(path: &Path) -> anyhow::Result<Format> {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("svg") => Ok(Format::Svg),
+            Some("png") => Ok(Format::Png),
+            Some("html") => Ok(Format::Html),
+            Some("json") => Ok(Format::Json),
+            _ => bail!("-o {}: a name that ends in .svg, .png, .html or .json", path.display()),
+        }
+    }
+}
+
+fn draw(path: &Path, pinged: &Pinged, lines: bool) -> anyhow::Result<()> {
+    match Format::of(path)? {
+        Format::Svg => write(path, file(&six_panels(pinged, lines), WIDTH, Theme::Light).as_bytes()),
+        Format::Png => write(path, &png(&six_panels(pinged, lines), WIDTH, SCALE, Theme::Light)?),
+        Format::Html => write(path, page(pinged, lines).as_bytes()),
+        Format::Json => write(path, to_json(pinged).as_bytes()),
+    }
+}
+
+fn write(path: &Path, octets: &[u8]) -> anyhow::Result<()> {
+    std::fs::write(path, octets).with_context(|| format!("cannot write {}", path.display()))
+}

@@ -1,0 +1,146 @@
+//! Downloads from a web server, again and again: plain HTTP/1.1 (RFC 9112), nothing is kept.
+
+use super::{Load, Meter, Shared};
+use crate::{Error, Family, addresses};
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+/// How long a server may say nothing.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How soon it is noticed that all is over.
+const NOTICE: Duration = Duration::from_millis(100);
+/// Octets of an answer's head at most.
+const HEAD: usize = 16_384;
+
+/// Something to download.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// The server's name.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// What to ask for.
+    pub path: String,
+}
+
+impl Page {
+    /// From `http://HOST[:PORT]/PATH`; `None`: it is no such address.
+    ///
+    /// # Errors
+    /// It is one that we do not speak.
+    pub fn parse(text: &str) -> Result<Option<Page>, Error> {
+        if text.starts_with("https://") {
+            let why =
+                format!("`{text}`: https is not spoken here; name an http:// address, or a host that answers pings");
+            return Err(Error::Wrong(why));
+        }
+        let Some(rest) = text.strip_prefix("http://") else { return Ok(None) };
+        let (server, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let wrong = || Error::Wrong(format!("`{text}` is no address of a page: write http://HOST[:PORT]/PATH"));
+        let (host, port) = match server.rsplit_once(':') {
+            Some((host, port)) if !port.contains(']') => (host, port.parse().map_err(|_| wrong())?),
+            _ => (server, 80),
+        };
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        if host.is_empty() || text.contains(char::is_whitespace) {
+            return Err(wrong());
+        }
+        Ok(Some(Page { host: host.to_owned(), port, path: format!("/{path}") }))
+    }
+}
+
+/// Downloads a page by so many connections at once, again and again. The meter counts what came, without TCP's and IP's headers.
+///
+/// # Errors
+/// The server has no address.
+pub fn downloads(page: &Page, family: Family, connections: u32, began: Instant) -> Result<Load, Error> {
+    let address = *addresses(&page.host, family)?.first().ok_or_else(|| Error::Wrong("it has no address".into()))?;
+    let to = SocketAddr::new(address, page.port);
+    let mut load = Load::new(began);
+    for _ in 0..connections {
+        let page = page.clone();
+        load.spawn("download", move |shared, meter| {
+            while !shared.is_over() {
+                match download(to, &page, shared, meter) {
+                    Ok(0) => return shared.stop(format!("http://{}{} is empty", page.host, page.path)),
+                    Ok(_) => {}
+                    Err(error) => return shared.stop(format!("http://{}{}: {error}", page.host, page.path)),
+                }
+            }
+        })?;
+    }
+    Ok(load)
+}
+
+/// One download; how many octets of content came.
+fn download(to: SocketAddr, page: &Page, shared: &Shared, meter: &Meter) -> io::Result<u64> {
+    let mut stream = TcpStream::connect_timeout(&to, PATIENCE)?;
+    stream.set_read_timeout(Some(NOTICE))?;
+    let agent = concat!("tidegate/", env!("CARGO_PKG_VERSION"));
+    let asked = format!(
+        "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: {agent}\r\nAccept-Encoding: identity\r\nConnection: close\r\n\r\n",
+        page.path, page.host
+    );
+    stream.write_all(asked.as_bytes())?;
+    let mut buffer = vec![0; 1 << 16];
+    let (mut head, mut content, mut heard) = (Vec::new(), 0, Instant::now());
+    let mut in_head = true;
+    while !shared.is_over() {
+        let octets = match stream.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(octets) => octets,
+            Err(error) if is_waiting(&error) && heard.elapsed() < PATIENCE => continue,
+            Err(error) => return Err(error),
+        };
+        heard = Instant::now();
+        meter.add(octets as u64);
+        if !in_head {
+            content += octets as u64;
+            continue;
+        }
+        head.extend_from_slice(&buffer[..octets]);
+        if let Some(end) = head.windows(4).position(|four| four == b"\r\n\r\n") {
+            good(&head[..end])?;
+            content += (head.len() - end - 4) as u64;
+            in_head = false;
+        } else if head.len() > HEAD {
+            return Err(io::Error::other("it does not answer as a web server does"));
+        }
+    }
+    // Whoever was stopped in the middle got something.
+    Ok(if shared.is_over() { content.max(1) } else { content })
+}
+
+fn is_waiting(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+}
+
+/// Is it what was asked for?
+fn good(head: &[u8]) -> io::Result<()> {
+    let line = String::from_utf8_lossy(head.split(|octet| *octet == b'\r').next().unwrap_or_default()).into_owned();
+    match line.split(' ').nth(1) {
+        Some("200") => Ok(()),
+        Some(code) if code.starts_with('3') => {
+            Err(io::Error::other(format!("the page is elsewhere (`{line}`): name the address it leads to")))
+        }
+        _ => Err(io::Error::other(format!("the server said `{line}`"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_pages() {
+        let page = |host: &str, port, path: &str| Page { host: host.into(), port, path: path.into() };
+        let parsed = |text| Page::parse(text).expect("fine");
+        assert_eq!(parsed("http://a.example/big.bin"), Some(page("a.example", 80, "/big.bin")));
+        assert_eq!(parsed("http://[2001:db8::1]:8080"), Some(page("2001:db8::1", 8080, "/")));
+        assert_eq!(parsed("192.0.2.1"), None);
+        for wrong in ["https://a.example/", "http:///x", "http://a:b/x", "http://a b/"] {
+            assert!(Page::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! How fast to send so that a line is full, and not much more: for whoever loads a line without anybody at its far end who helps.
+
+use alloc::collections::VecDeque;
+
+/// From one decision to the next, ns.
+pub const STEP: u64 = 20_000_000;
+/// What a rate grows by in a step while the line is not full: ninefold in a second.
+const GROWTH: f64 = 1.045;
+/// What comes back of what was sent, at least, while the line is not full.
+const ALL: f64 = 0.85;
+/// Above what comes back, so that the line stays full.
+const FULL: f64 = 1.15;
+/// Steps that are remembered.
+const REMEMBERED: usize = 320;
+/// So many steps in a row decide.
+const SURE: u32 = 8;
+
+/// For what comes back: the rate grows until not all of it does.
+#[derive(Clone, Debug)]
+pub struct Echoed {
+    most: f64,
+    /// What was offered in each step, the latest last.
+    offered: VecDeque<f64>,
+    short: u32,
+    /// What came back of late, if the line is full.
+    full: Option<f64>,
+}
+
+impl Echoed {
+    /// Begins at a rate, and never goes beyond `most`; bits per second.
+    pub fn new(first: f64, most: f64) -> Echoed {
+        Echoed { most, offered: [first.min(most)].into(), short: 0, full: None }
+    }
+
+    /// What to send in the step that begins, bits per second.
+    pub fn offered(&self) -> f64 {
+        self.offered.back().copied().unwrap_or(self.most)
+    }
+
+    /// Has the line been full?
+    pub fn was_full(&self) -> bool {
+        self.full.is_some()
+    }
+
+    /// A step is over: so much came back in it, of what was sent a round trip before.
+    pub fn step(&mut self, back: f64, round_trip_ns: u64) {
+        let steps = usize::try_from(round_trip_ns.div_ceil(STEP)).unwrap_or(usize::MAX);
+        let then = self.offered.len().checked_sub(steps + 1).and_then(|at| self.offered.get(at));
+        let now = self.offered();
+        let next = match (&mut self.full, then) {
+            (Some(full), _) => {
+                *full += (back - *full) / 16.0;
+                *full * FULL
+            }
+            (None, Some(then)) if back < ALL * then => {
+                self.short += 1;
+                if self.short >= SURE {
+                    self.full = Some(back);
+                }
+                now
+            }
+            (None, Some(_)) => {
+                self.short = 0;
+                now * GROWTH
+            }
+            // Nothing can have come back yet.
+            (None, None) => now,
+        };
+        self.offered.push_back(next.clamp(1.0, self.most));
+        if self.offered.len() > REMEMBERED {
+            self.offered.pop_front();
+        }
+    }
+}
+
+/// For what does not come back: how much longer the answers of somebody behind the line take tells whether it is full. First the rate grows until they do,
+/// and stays so that the buffer fills; then the queue is kept at half of what it was, so that it neither ends nor overflows and the line's rate
+/// is what was sent meanwhile.
+#[derive(Clone, Debug)]
+pub struct Delayed {
+    most: f64,
+    round_trip: f64,
+    offered: f64,
+    /// About what the line takes, once it has been full.
+    about: f64,
+    /// The longest that answers took more, and the last that did.
+    longest: u64,
+    last: u64,
+    /// Where the queue is kept, ns.
+    target: Option<u64>,
+}
+
+/// Answers that take so much longer have waited, ns.
+const WAITED: u64 = 20_000_000;
+/// How much of the rate a queue at the wrong place changes, at most: slow enough for the answers that tell of it.
+const PULL: f64 = 0.5;
+/// How fast the rate that a line is believed to have follows what is seen.
+const LEARN: f64 = 0.02;
+/// What it is believed to be at most of what it was, while the buffer is full.
+const OVERFLOWING: f64 = 0.5;
+
+impl Delayed {
+    /// Begins at a rate, and never goes beyond `most`; bits per second. `round_trip_ns`: of an answer on the idle line.
+    pub fn new(first: f64, most: f64, round_trip_ns: u64) -> Delayed {
+        Delayed {
+            most,
+            round_trip: round_trip_ns as f64,
+            offered: first.min(most),
+            about: 0.0,
+            longest: 0,
+            last: 0,
+            target: None,
+        }
+    }
+
+    /// What to send in the step that begins, bits per second.
+    pub fn offered(&self) -> f64 {
+        self.offered
+    }
+
+    /// Has the line been full?
+    pub fn was_full(&self) -> bool {
+        self.longest >= WAITED
+    }
+
+    /// From now on the queue is kept at half of what it was.
+    pub fn level(&mut self) {
+        self.target = Some((self.longest / 2).max(1));
+    }
+
+    /// A step is over, in which answers took so much longer than on the idle line; `None`: none came.
+    pub fn step(&mut self, growth_ns: Option<u64>) {
+        // Whoever is not heard of may be at the end of a full buffer.
+        let Some(growth) = growth_ns else { return };
+        let before = self.was_full();
+        self.longest = self.longest.max(growth);
+        self.offered = match self.target {
+            Some(target) => {
+                // A full buffer keeps what more is sent from showing.
+                let seen = match growth > self.longest / 8 * 7 {
+                    true => self.about * OVERFLOWING,
+                    false => self.offered * STEP as f64 / (STEP as f64 + growth as f64 - self.last as f64).max(1.0),
+                };
+                self.about += LEARN * (seen - self.about).clamp(-self.about, self.about);
+                let (target, growth) = (target as f64, growth as f64);
+                let pull = PULL * target / (target + self.round_trip);
+                self.about * (1.0 + pull * (1.0 - growth / target)).max(PULL)
+            }
+            None if before => self.offered,
+            None if self.was_full() => {
+                self.about = self.offered / GROWTH;
+                self.offered
+            }
+            None => self.offered * GROWTH,
+        }
+        .clamp(1.0, self.most);
+        self.last = growth;
+    }
+}
+
+/// What a line passed while its queue never ended: `bytes` that were sent from one moment to another, each with how much longer an answer took that
+/// was asked for then. What was sent in between went through in between, later by what it waited.
+pub fn passed(bytes: u64, from: (u64, u64), to: (u64, u64)) -> Option<f64> {
+    let took = (to.0 + to.1).checked_sub(from.0 + from.1)?;
+    (took > 0).then(|| bytes as f64 * 8e9 / took as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    /// A line with a buffer and a round trip, step by step.
+    struct Line {
+        bits: f64,
+        buffer_bits: f64,
+        queue_bits: f64,
+        round_trip: u64,
+    }
+
+    impl Line {
+        /// What went through in a step, and how long what was sent last waits.
+        fn step(&mut self, offered: f64) -> (f64, u64) {
+            let seconds = STEP as f64 / 1e9;
+            let waiting = self.queue_bits + offered * seconds;
+            let through = waiting.min(self.bits * seconds);
+            self.queue_bits = (waiting - through).min(self.buffer_bits);
+            (through / seconds, (self.queue_bits / self.bits * 1e9) as u64)
+        }
+    }
+
+    fn line(bits: f64, buffer_ms: f64) -> Line {
+        Line { bits, buffer_bits: bits * buffer_ms / 1e3, queue_bits: 0.0, round_trip: 40_000_000 }
+    }
+
+    #[test]
+    fn echoes_fill_a_line_within_seconds() {
+        for (bits, buffer_ms) in [(500e3, 2000.0), (5e6, 400.0), (50e6, 20.0), (500e6, 100.0)] {
+            let (mut line, mut ramp, mut through) = (line(bits, buffer_ms), Echoed::new(256e3, 1e9), 0.0);
+            for _ in 0..300 {
+                let (passed, waited) = line.step(ramp.offered());
+                ramp.step(passed, line.round_trip + waited);
+                through = passed;
+            }
+            assert!(ramp.was_full() && through > 0.98 * bits, "{bits} with {buffer_ms} ms: {through}");
+            assert!(ramp.offered() < 1.4 * bits, "{bits} with {buffer_ms} ms: {} offered", ramp.offered());
+        }
+    }
+
+    #[test]
+    fn echoes_of_a_fast_line_stop_at_the_limit() {
+        let (mut line, mut ramp) = (line(1e12, 1.0), Echoed::new(256e3, 80e6));
+        for _ in 0..300 {
+            let (passed, waited) = line.step(ramp.offered());
+            ramp.step(passed, line.round_trip + waited);
+        }
+        assert_eq!((ramp.was_full(), ramp.offered()), (false, 80e6));
+    }
+
+    /// The rate of a line that tells nothing but how long answers take, within two percent.
+    #[test]
+    fn a_queue_kept_at_half_tells_the_rate() {
+        for (bits, buffer_ms) in [(500e3, 2000.0), (5e6, 400.0), (20e6, 120.0), (100e6, 60.0)] {
+            let (mut line, mut ramp) = (line(bits, buffer_ms), Delayed::new(256e3, 1e9, 40_000_000));
+            let (mut bytes, mut from, mut to) = (0.0, None, None);
+            // When each was asked, and how long it waited: known once the answer is there.
+            let mut asked = vec![(0, 0)];
+            for now in (0..600).map(|step| step * STEP) {
+                let heard = asked.iter().rev().find(|(at, waited)| at + waited + line.round_trip <= now).copied();
+                if now == 300 * STEP {
+                    ramp.level();
+                }
+                if now >= 350 * STEP && from.is_none() {
+                    from = asked.last().copied();
+                }
+                ramp.step(heard.map(|(_, waited)| waited));
+                if from.is_some() {
+                    bytes += ramp.offered() / 8.0 * STEP as f64 / 1e9;
+                }
+                asked.push((now + STEP, line.step(ramp.offered()).1));
+                to = asked.last().copied();
+            }
+            let found = passed(bytes as u64, from.expect("step 70"), to.expect("120 steps")).expect("seconds");
+            assert!((found / bits - 1.0).abs() < 0.02, "{bits} with {buffer_ms} ms: {found}");
+        }
+    }
+}

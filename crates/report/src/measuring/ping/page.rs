@@ -1,0 +1,84 @@
+//! As one page.
+
+use super::text::table;
+use super::{remarks, sentence, six_panels, title};
+use crate::chart::{Axis, Drawing, LOOKS, Look, Sample, cdf, escape};
+use crate::experiment::page_document;
+use crate::html::parts::{Data, Reading, ending, figure, prose};
+use crate::numbers::span;
+use std::fmt::Write as _;
+use tidegate_measure::pinged::{Pinged, Target};
+
+/// Shares whose times stand in the table behind the distribution.
+const SHARES: [f64; 10] = [1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 100.0];
+/// Height of the distribution, pixels.
+const HEIGHT: f64 = 240.0;
+
+/// The page: an HTML document that needs nothing else.
+pub fn page(pinged: &Pinged, lines: bool) -> String {
+    let title = title(pinged);
+    let mut body = format!(
+        "<header>\n<p class=\"eyebrow\">tidegate · pings, measured</p>\n<h1 class=\"name\">{}</h1>\n",
+        escape(&title)
+    );
+    for target in &pinged.targets {
+        let _ = writeln!(body, "<p class=\"about\">{}</p>", prose(&sentence(target)));
+    }
+    if let Some(why) = &pinged.partial {
+        let _ = writeln!(body, "<p class=\"about\"><b>Partial</b>: {}</p>", prose(why));
+    }
+    let _ = write!(body, "</header>\n<main>\n<section>\n<h2>Figures</h2>\n{}</section>\n", table(pinged).table());
+    let told = "Arranged as ping-exp’s: latency over time; loss, mean and deviation; a histogram; losses over time.";
+    let drawing = six_panels(pinged, lines);
+    let _ = writeln!(
+        body,
+        "<section>\n<h2>Six panels</h2>\n<figure class=\"wide\" tabindex=\"0\"><figcaption>{told}</figcaption>{}</figure>\n</section>",
+        drawing.inline()
+    );
+    body.push_str(&distribution(pinged));
+    let made = format!("tidegate {}", pinged.version);
+    let promise = "This command asks the same again; a network answers otherwise each time";
+    body.push_str(&ending(&remarks(pinged), promise, &pinged.again, &made));
+    page_document(&title, &(body + "</main>\n"))
+}
+
+/// How often how long.
+fn distribution(pinged: &Pinged) -> String {
+    let drawings: Vec<Drawing> = pinged.targets.chunks(LOOKS).filter_map(drawing).collect();
+    if drawings.is_empty() {
+        return String::new();
+    }
+    let head = std::iter::once("share").chain(pinged.targets.iter().map(|target| target.id.as_str()));
+    let row = |p: f64| {
+        let of = |target: &Target| percentile(target, p).map_or_else(|| "–".to_owned(), span);
+        std::iter::once(format!("{p} %")).chain(pinged.targets.iter().map(of)).collect()
+    };
+    let data = Data {
+        caption: "Percentiles of the answers".to_owned(),
+        head: head.map(str::to_owned).collect(),
+        rows: SHARES.into_iter().map(row).collect(),
+    };
+    let told = "The share of requests that were answered within a time; what was lost is missing at the top.";
+    format!("<section>\n<h2>How often how long</h2>\n{}</section>\n", figure(&drawings, told, Reading::Upwards, &data))
+}
+
+fn drawing(targets: &[Target]) -> Option<Drawing> {
+    let samples: Vec<Sample> = targets.iter().enumerate().map(|(n, target)| sample(Look(n), target)).collect();
+    let values = || samples.iter().flat_map(|sample| sample.sorted.iter().copied());
+    let (low, high) = (values().min()?, values().max()?);
+    Some(cdf("How often how long", "The share of requests answered within a time.", axis(low, high), HEIGHT, &samples))
+}
+
+fn axis(low: u64, high: u64) -> Axis {
+    Axis::log_spans(low.max(1), high.max(low + 2))
+}
+
+fn sample(look: Look, target: &Target) -> Sample {
+    let mut sorted: Vec<u64> = target.asked.iter().filter_map(|asked| asked.took_ns).collect();
+    sorted.sort_unstable();
+    Sample { name: target.id.clone(), class: look.line(), of: target.asked.len(), sorted }
+}
+
+fn percentile(target: &Target, p: f64) -> Option<u64> {
+    tidegate_measure::Spans::new(target.asked.iter().filter_map(|asked| asked.took_ns).collect()).percentile(p)
+}

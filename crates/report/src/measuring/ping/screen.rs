@@ -1,0 +1,103 @@
+//! While it goes on: a row for each target, a mark for each request.
+
+use crate::numbers::{percent, span};
+use std::fmt::Write as _;
+use tidegate_measure::pinged::{Asked, Target};
+use tidegate_measure::{Pings, Spans};
+
+/// Heights of a mark, from the lowest.
+const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+const LOST: char = '×';
+/// Not answered yet, and too early to call it lost.
+const OPEN: char = '·';
+/// What has no answer after this counts as lost on the screen; an answer may still come, ns.
+const SOON: u64 = 2_000_000_000;
+/// What names have at most.
+const NAME: usize = 16;
+/// Columns of the figures.
+const FIGURES: usize = 45;
+/// Marks there are at least, where lines must be too long then.
+const LEAST: usize = 8;
+
+/// The targets as they stand, in lines of about so many columns, each ended. Figures are of the requests that are handed over.
+pub fn screen(targets: &[Target], now_ns: u64, columns: usize) -> String {
+    let name = targets.iter().map(|target| target.id.chars().count()).max().unwrap_or(0).clamp(6, NAME);
+    let marks = columns.saturating_sub(name + FIGURES + 2).max(LEAST);
+    let shown = |target: &'_ Target| target.asked.len().saturating_sub(marks);
+    let taken = targets.iter().flat_map(|target| &target.asked[shown(target)..]).filter_map(|asked| asked.took_ns);
+    let highest = taken.max().unwrap_or(0);
+    let scale = format!("{:.1} s, █ {}, {LOST} lost", now_ns as f64 / 1e9, span(highest));
+    let [last, mean, p95, loss] = ["last", "mean", "p95", "loss"];
+    let mut out =
+        format!("{:<name$} {:<marks$} {last:>11} {mean:>11} {p95:>11} {loss:>9}\n", "target", cut(&scale, marks));
+    for target in targets {
+        let row: String = target.asked[shown(target)..].iter().map(|asked| mark(asked, now_ns, highest)).collect();
+        let _ = writeln!(out, "{:<name$} {row:<marks$} {}", cut(&target.id, name), figures(target, now_ns));
+    }
+    out
+}
+
+fn is_open(asked: &Asked, now_ns: u64) -> bool {
+    asked.took_ns.is_none() && now_ns.saturating_sub(asked.sent_ns) < SOON
+}
+
+fn mark(asked: &Asked, now_ns: u64, highest: u64) -> char {
+    match asked.took_ns {
+        Some(took) => {
+            let height = u128::from(took) * HEIGHTS.len() as u128 / (u128::from(highest) + 1);
+            HEIGHTS[(height as usize).min(HEIGHTS.len() - 1)]
+        }
+        None if is_open(asked, now_ns) => OPEN,
+        None => LOST,
+    }
+}
+
+fn figures(target: &Target, now_ns: u64) -> String {
+    let settled = target.asked.iter().filter(|asked| !is_open(asked, now_ns)).map(|asked| asked.took_ns);
+    let pings = Pings::new(settled);
+    let last = target.asked.iter().rev().find_map(|asked| asked.took_ns);
+    let written = |ns: Option<u64>| ns.map_or_else(|| "–".to_owned(), span);
+    let of = |rtt: &Spans| [last, rtt.mean(), rtt.percentile(95.0)].map(written);
+    let [last, mean, p95] = of(&pings.rtt);
+    format!("{last:>11} {mean:>11} {p95:>11} {:>9}", percent(pings.loss()))
+}
+
+/// At most so many characters; an ellipsis where something is missing. What is no letter for a terminal is a blank.
+fn cut(text: &str, most: usize) -> String {
+    let clean = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    if text.chars().count() <= most {
+        clean.collect()
+    } else {
+        clean.take(most.saturating_sub(1)).chain(['…']).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_for_each_target_and_a_mark_for_each_request() {
+        const MS: u64 = 1_000_000;
+        let asked = |answers: &[Option<u64>]| {
+            let one = |(n, took): (usize, &Option<u64>)| Asked {
+                sent_ns: n as u64 * 1000 * MS,
+                took_ns: took.map(|ms| ms * MS),
+                here_ns: None,
+            };
+            answers.iter().enumerate().map(one).collect()
+        };
+        let answers = [Some(1), Some(40), Some(79), Some(80), None, Some(20), None];
+        let targets = [
+            Target { id: "gateway".into(), asked: asked(&answers), ..Target::default() },
+            Target { id: "nobody\x1b who ever was there".into(), asked: asked(&[None; 20]), ..Target::default() },
+        ];
+        let expected = "\
+target           6.5 s, █ 80.0 ms, × lost               last        mean         p95      loss
+gateway          ▁▄██×▂·                             20.0 ms     44.0 ms     80.0 ms    16.7 %
+nobody  who eve… ×××××···············                      –           –           –   100.0 %
+";
+        assert_eq!(screen(&targets, 6500 * MS, 94), expected);
+        assert_eq!(screen(&[], 0, 0).lines().count(), 1);
+    }
+}

@@ -1,0 +1,318 @@
+//! What half a minute showed of a line: a few sentences, a table, what would mend it; as text, JSON, one page.
+
+use crate::chart::{Axis, Course, Courses, Drawing, Drawn, LOOKS, Look, Moment, courses, escape};
+use crate::experiment::page_document;
+use crate::html::parts::{Data, Reading, figure, prose};
+use crate::numbers::{percent, rate, span};
+use crate::table::{Align, Table};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use tidegate_measure::quick::{Grade, Load, Phase, Predicted, Quick};
+
+/// Height of the chart.
+const HEIGHT: f64 = 280.0;
+
+/// What was found, in sentences, the most important first.
+pub fn sentences(quick: &Quick) -> Vec<String> {
+    let mut told: Vec<String> = quick.partial.iter().map(|why| format!("Only a part was measured: {why}.")).collect();
+    let Some(far) = quick.farthest() else {
+        told.push("Nobody on the way answered often enough to tell anything.".into());
+        return told;
+    };
+    match quick.grade() {
+        Some(grade) => told.push(graded(quick, far, grade)),
+        None => told.push("The line was not loaded, so its queues did not show.".into()),
+    }
+    told.extend((1..quick.phases.len()).filter_map(|phase| place_of_queue(quick, phase)));
+    told.extend(rates(quick));
+    told.extend((0..quick.phases.len()).filter_map(|phase| losses(quick, far, phase)));
+    told
+}
+
+fn graded(quick: &Quick, far: usize, grade: Grade) -> String {
+    let growth = (1..quick.phases.len()).filter_map(|phase| quick.growth(far, phase)).max().unwrap_or(0);
+    let idle = quick.pings(far, 0).rtt.percentile(50.0).unwrap_or(0);
+    let turns = quick.round_trips_per_minute().unwrap_or(0);
+    format!(
+        "Grade {}: an answer takes {} on the idle line, and {} more when it is full ({turns} round trips per minute).",
+        grade.letter(),
+        span(idle),
+        span(growth)
+    )
+}
+
+/// `the way up is full`.
+fn when(phase: &Phase) -> &'static str {
+    match phase.load {
+        Load::Idle => "it is idle",
+        Load::Up => "the way up is full",
+        Load::Down => "the way down is full",
+        Load::Both => "both ways are full",
+    }
+}
+
+fn place_of_queue(quick: &Quick, phase: usize) -> Option<String> {
+    let place = quick.queue(phase)?;
+    let here = quick.places.get(place)?;
+    let before = place.checked_sub(1).and_then(|before| quick.places.get(before));
+    let between = match before {
+        None => format!(
+            "between this computer and {}: your own network (cable, switch, Wi-Fi), or this computer",
+            here.name
+        ),
+        Some(before) if !quick.queue_is_bracketed(place, phase) => {
+            format!("somewhere before {}; nobody nearer answered (not {} either)", here.name, before.name)
+        }
+        Some(before) if before.distance == Some(1) => {
+            format!(
+                "between {} and {}: the router, the modem, or the provider's end of the line",
+                before.name, here.name
+            )
+        }
+        Some(before) => format!("between {} and {}", before.name, here.name),
+    };
+    Some(format!("When {}, what waits stands {between}.", when(quick.phases.get(phase)?)))
+}
+
+fn rates(quick: &Quick) -> Option<String> {
+    let (up, down) = quick.rates();
+    let told: Vec<String> = [("up", up), ("down", down)]
+        .into_iter()
+        .filter_map(|(way, bits)| Some(format!("{} {way}", rate(bits?))))
+        .collect();
+    (!told.is_empty()).then(|| format!("What went through: {}.", told.join(", ")))
+}
+
+fn losses(quick: &Quick, far: usize, phase: usize) -> Option<String> {
+    let pings = quick.pings(far, phase);
+    if pings.lost == 0 {
+        return None;
+    }
+    let (low, high) = pings.loss_interval();
+    let when =
+        if phase == 0 { "while the line was idle".into() } else { format!("when {}", when(&quick.phases[phase])) };
+    let all = pings.lost + pings.rtt.count();
+    Some(format!(
+        "{} of {all} pings were lost {when}: {} to {} with 95 % confidence.",
+        pings.lost,
+        percent(low),
+        percent(high)
+    ))
+}
+
+fn predicted(one: &Predicted) -> String {
+    let when = match one.load {
+        Load::Up => "uploads",
+        Load::Down => "downloads",
+        Load::Idle | Load::Both => "both",
+    };
+    format!(
+        "{when}: median {} instead of {}, 95th percentile {} instead of {}",
+        span(one.with.0),
+        span(one.without.0),
+        span(one.with.1),
+        span(one.without.1)
+    )
+}
+
+/// Round trips by place and load: rows of cells.
+fn rows(quick: &Quick) -> Vec<Vec<String>> {
+    let cell = |place: usize, phase: usize| {
+        let pings = quick.pings(place, phase);
+        match (pings.rtt.percentile(50.0), pings.rtt.percentile(95.0)) {
+            (Some(median), Some(high)) => format!("{} / {}", span(median), span(high)),
+            _ => "–".to_owned(),
+        }
+    };
+    let row = |(place, of): (usize, &tidegate_measure::quick::Place)| {
+        let phases = (0..quick.phases.len()).map(|phase| cell(place, phase));
+        std::iter::once(of.name.clone()).chain(phases).collect()
+    };
+    quick.places.iter().enumerate().map(row).collect()
+}
+
+fn head(quick: &Quick) -> Vec<String> {
+    let phases = quick.phases.iter().map(|phase| phase.load.word().to_owned());
+    std::iter::once("median / 95 %".to_owned()).chain(phases).collect()
+}
+
+/// The terminal's view.
+pub fn text(quick: &Quick) -> String {
+    let mut out = sentences(quick).join("\n") + "\n\n";
+    let columns = head(quick).into_iter().enumerate();
+    let mut table = Table::new(columns.map(|(n, name)| (name, if n == 0 { Align::Left } else { Align::Right })));
+    rows(quick).into_iter().for_each(|row| {
+        table.row(row);
+    });
+    let _ = write!(out, "{table}");
+    for phase in quick.phases.iter().filter(|phase| !phase.by.is_empty()) {
+        let _ = writeln!(out, "{}: {}", phase.load.word(), phase.by);
+    }
+    if let Some(remedy) = &quick.remedy {
+        let _ = writeln!(out, "\nWhat would mend it, as a short policy:\n");
+        remedy.policy.lines().for_each(|line| {
+            let _ = writeln!(out, "    {line}");
+        });
+        if !remedy.predicted.is_empty() {
+            let _ = writeln!(out, "\nTried in the simulator with these figures:");
+        }
+        remedy.predicted.iter().for_each(|one| {
+            let _ = writeln!(out, "- {}", predicted(one));
+        });
+    }
+    if !quick.notes.is_empty() {
+        out.push('\n');
+    }
+    quick.notes.iter().for_each(|note| {
+        let _ = writeln!(out, "note: {note}");
+    });
+    out
+}
+
+/// All of it as JSON; times in ns, rates in bits per second.
+pub fn json(quick: &Quick) -> Value {
+    let figures = |place: usize| -> Vec<Value> {
+        let of = |phase: usize| {
+            let pings = quick.pings(place, phase);
+            json!({
+                "load": quick.phases[phase].load.word(), "sent": pings.lost + pings.rtt.count(), "lost": pings.lost,
+                "min_ns": pings.rtt.min(), "median_ns": pings.rtt.percentile(50.0), "p95_ns": pings.rtt.percentile(95.0),
+                "max_ns": pings.rtt.max(),
+            })
+        };
+        (0..quick.phases.len()).map(of).collect()
+    };
+    let places: Vec<Value> = quick
+        .places
+        .iter()
+        .enumerate()
+        .map(|(n, place)| {
+            let asked: Vec<Value> = place.asked.iter().map(|asked| json!([asked.sent_ns, asked.took_ns])).collect();
+            json!({"name": place.name, "distance": place.distance, "figures": figures(n), "asked": asked})
+        })
+        .collect();
+    let phases: Vec<Value> = quick.phases.iter().enumerate().map(|(n, phase)| {
+        json!({
+            "load": phase.load.word(), "window_ns": [phase.window.0, phase.window.1], "by": phase.by, "up": phase.up_bits,
+            "down": phase.down_bits, "queue_before": quick.queue(n).map(|place| &quick.places[place].name),
+        })
+    }).collect();
+    let both = |pair: (u64, u64)| json!({"median_ns": pair.0, "p95_ns": pair.1});
+    let remedy = quick.remedy.as_ref().map(|remedy| {
+        let predicted: Vec<Value> = remedy
+            .predicted
+            .iter()
+            .map(|one| json!({"load": one.load.word(), "without": both(one.without), "with": both(one.with)}))
+            .collect();
+        json!({"policy": remedy.policy, "predicted": predicted})
+    });
+    let (up, down) = quick.rates();
+    json!({
+        "tidegate": quick.version, "again": quick.again, "began_ns": quick.began_ns, "partial": quick.partial,
+        "grade": quick.grade().map(Grade::letter), "round_trips_per_minute": quick.round_trips_per_minute(), "up": up, "down": down,
+        "places": places, "phases": phases, "remedy": remedy, "notes": quick.notes,
+    })
+}
+
+/// Everybody's answers over time, the loads' beginnings numbered.
+pub fn chart(quick: &Quick) -> Drawing {
+    let all = || quick.places.iter().flat_map(|place| &place.asked).filter_map(|asked| asked.took_ns);
+    let end = quick.phases.iter().map(|phase| phase.window.1).max().unwrap_or(1);
+    let course = |(n, place): (usize, &tidegate_measure::quick::Place)| Course {
+        name: place.name.clone(),
+        look: Look(n),
+        points: place.asked.iter().map(|asked| (asked.sent_ns as f64, asked.took_ns.map(|took| took as f64))).collect(),
+    };
+    let what = Courses {
+        courses: quick.places.iter().enumerate().take(LOOKS).map(course).collect(),
+        drawn: Drawn::Dots,
+        ..Courses::default()
+    };
+    let time = Axis::time(end);
+    let axes = (time.clone(), Axis::fitting_spans(all().min().unwrap_or(0), all().max().unwrap_or(1), 5));
+    let moment = |(n, phase): (usize, &Phase)| Moment { at: phase.window.0 as f64, number: n.to_string() };
+    let moments: Vec<Moment> = quick.phases.iter().enumerate().skip(1).map(moment).collect();
+    courses("Round trips over time", &sentences(quick).join(" "), axes, HEIGHT, &what).with_moments(&time, &moments)
+}
+
+/// The page: an HTML document that needs nothing else.
+pub fn page(quick: &Quick) -> String {
+    let letter = quick.grade().map_or("–", Grade::letter);
+    let mut body = format!(
+        "<header>\n<p class=\"eyebrow\">tidegate · a quick look at a line</p>\n<h1 class=\"name\">Grade {letter}</h1>\n"
+    );
+    for sentence in sentences(quick) {
+        let _ = writeln!(body, "<p class=\"about\">{}</p>", prose(&sentence));
+    }
+    body.push_str("</header>\n<main>\n<section>\n<h2>How long answers took</h2>\n");
+    let numbered = quick.phases.iter().enumerate().skip(1);
+    let told: Vec<String> =
+        numbered.map(|(n, phase)| format!("{n}: {} ({})", when(phase), phase.by)).map(|text| escape(&text)).collect();
+    let caption =
+        format!("<b>Every ping</b> to everybody on the way. Numbers: from here it was measured. {}.", told.join("; "));
+    let data = Data { caption: "Round trips, median / 95th percentile".into(), head: head(quick), rows: rows(quick) };
+    body.push_str(&figure(&[chart(quick)], &caption, Reading::None, &data));
+    body.push_str(&data.table());
+    body.push_str("</section>\n");
+    if let Some(remedy) = &quick.remedy {
+        let _ = writeln!(body, "<section>\n<h2>What would mend it</h2>\n<pre>{}</pre>", escape(&remedy.policy));
+        if !remedy.predicted.is_empty() {
+            body.push_str("<p>Tried in the simulator with these figures:</p>\n<ul>\n");
+            for one in &remedy.predicted {
+                let _ = writeln!(body, "<li>{}</li>", prose(&predicted(one)));
+            }
+            body.push_str("</ul>\n");
+        }
+        body.push_str("</section>\n");
+    }
+    if !quick.notes.is_empty() || !quick.again.is_empty() {
+        body.push_str("<section>\n<h2>Notes</h2>\n<ul>\n");
+        for note in &quick.notes {
+            let _ = writeln!(body, "<li>{}</li>", prose(note));
+        }
+        let _ = writeln!(
+            body,
+            "<li>Again: <code>{}</code>, tidegate {}</li>\n</ul>\n</section>",
+            escape(&quick.again),
+            quick.version
+        );
+    }
+    page_document(&format!("A line of grade {letter}"), &(body + "</main>\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_measure::pinged::Asked;
+    use tidegate_measure::quick::Place;
+
+    const MS: u64 = 1_000_000;
+
+    fn place(name: &str, distance: u8, idle: u64, growth: u64) -> Place {
+        let asked = (0..80).map(|n| {
+            let more = if n >= 40 { growth } else { 0 };
+            Asked { sent_ns: n * 50 * MS, took_ns: (n != 60).then_some((idle + more) * MS), here_ns: None }
+        });
+        Place { name: name.into(), distance: Some(distance), asked: asked.collect() }
+    }
+
+    #[test]
+    fn a_bloated_line_is_told_as_one() {
+        let places = vec![place("192.168.1.1", 1, 1, 0), place("isp", 2, 9, 300), place("far", 3, 20, 300)];
+        let idle = Phase { window: (0, 2000 * MS), ..Phase::default() };
+        let by = "two TCP transfers".to_owned();
+        let up = Phase { load: Load::Up, window: (2000 * MS, 4000 * MS), by, up_bits: Some(5e6), down_bits: None };
+        let quick = Quick { places, phases: vec![idle, up], ..Quick::default() };
+        let told = text(&quick);
+        for expected in [
+            "Grade D: an answer takes 20.0 ms on the idle line, and 300 ms more",
+            "When the way up is full, what waits stands between 192.168.1.1 and isp",
+            "What went through: 5.00 Mbit/s up.",
+            "1 of 40 pings were lost when the way up is full",
+        ] {
+            assert!(told.contains(expected), "{expected} in\n{told}");
+        }
+        assert_eq!(json(&quick)["phases"][1]["queue_before"], "isp");
+        assert!(page(&quick).contains("Grade D"));
+    }
+}
