@@ -71,7 +71,8 @@ impl Case {
             one.line.delay = Span::millis(delay);
             let reorder = Reorder { share: if way == 0 { self.reorder } else { 0.0 }, by: Span::millis(45) };
             one.impairment = Impairment { loss: self.loss[way].clone(), reorder, spread: Span(0) };
-            one.cross = (self.cross > 0.0).then(|| Cross { bits_per_second: (20e6 * self.cross) as u64, frame: 1200 });
+            one.cross =
+                (self.cross > 0.0).then_some(Cross { bits_per_second: (20e6 * self.cross) as u64, frame: 1200 });
         }
         let turn = |step| Turn {
             at: Span::millis(step * 100),

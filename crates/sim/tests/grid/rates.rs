@@ -80,7 +80,7 @@ impl Case {
             Impairment::default()
         };
         let cross =
-            (self.cross > 0.0).then(|| Cross { bits_per_second: (bits as f64 * self.cross) as u64, frame: 600 });
+            (self.cross > 0.0).then_some(Cross { bits_per_second: (bits as f64 * self.cross) as u64, frame: 600 });
         OneWay { line, impairment, cross }
     }
 
