@@ -67,6 +67,8 @@ enum Command {
     Capture(watch::capture::Options),
     /// Ask hosts again and again, on schedule: round trips, losses, and the six panels of ping-exp.
     Ping(Box<measuring::ping::Options>),
+    /// Be the far end that others measure with.
+    Serve(measuring::serve::Options),
     /// Print what a shell needs to complete tidegate's words: `source <(tidegate completions bash)`.
     Completions {
         /// The shell.
@@ -107,6 +109,7 @@ fn main() -> ExitCode {
         Command::Tc(options) => watch::tc::command(&options),
         Command::Capture(options) => watch::capture::command(&options),
         Command::Ping(options) => measuring::ping::command(&options),
+        Command::Serve(options) => measuring::serve::command(&options),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "tidegate", &mut text);

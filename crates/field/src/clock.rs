@@ -1,6 +1,6 @@
 //! The clock that measurements go by: it never steps. The kernel stamps packets by the wall clock, which may.
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How far the wall clock may be moved between two looks besides what its steering does, ns.
 const STEP_NS: i64 = 1_000_000;
@@ -8,6 +8,11 @@ const STEP_NS: i64 = 1_000_000;
 const STEERING: i64 = 1000;
 /// A packet whose stamp is older has waited longer than any socket keeps one: the stamp is wrong, ns.
 const OLDEST_NS: u64 = 60_000_000_000;
+
+/// Sleep is left this early, to be on time by looking at the clock.
+const EARLY: Duration = Duration::from_micros(60);
+/// The longest sleep: it is looked whether all is over.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Nanoseconds since a beginning.
 #[derive(Clone, Debug)]
@@ -29,9 +34,26 @@ impl Clock {
         u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
+    /// Waits until a time, to a few microseconds; false: `is_over` said so before.
+    pub fn wait_until(&self, at_ns: u64, is_over: impl Fn() -> bool) -> bool {
+        loop {
+            let left = Duration::from_nanos(at_ns.saturating_sub(self.now()));
+            if left.is_zero() {
+                return true;
+            }
+            if is_over() {
+                return false;
+            }
+            match left.checked_sub(EARLY) {
+                Some(sleep) if !sleep.is_zero() => std::thread::sleep(sleep.min(LOOK)),
+                _ => std::hint::spin_loop(),
+            }
+        }
+    }
+
     /// The instant of a time of this clock.
     pub fn instant(&self, at_ns: u64) -> Instant {
-        self.began + std::time::Duration::from_nanos(at_ns)
+        self.began + Duration::from_nanos(at_ns)
     }
 
     /// When it began, ns since 1970, by the wall clock of that moment.

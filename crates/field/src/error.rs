@@ -2,6 +2,9 @@
 
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
+
+use tidegate_probe::Malformed;
 
 /// Why something could not be measured.
 #[derive(Debug)]
@@ -36,6 +39,25 @@ pub enum Error {
     },
     /// What was asked for cannot be.
     Wrong(String),
+    /// Nobody answers there.
+    NoAnswer {
+        /// Where.
+        to: SocketAddr,
+        /// The kernel's words.
+        why: io::Error,
+    },
+    /// The server wants a token, and there is none.
+    WantsToken,
+    /// There is a token, and the server asks for none: it may be another one.
+    WantsNoToken,
+    /// The server could not prove that it knows the token.
+    Impostor,
+    /// The server says no.
+    Refused(String),
+    /// What the server says makes no sense.
+    Nonsense(Malformed),
+    /// The server has closed the connection, or says nothing any more.
+    Gone(String),
 }
 
 impl Error {
@@ -61,14 +83,38 @@ impl fmt::Display for Error {
             Error::NotAllowed { what, remedy } => write!(f, "{what} is not allowed. {remedy}"),
             Error::Io { what, why } => write!(f, "cannot {what}: {why}"),
             Error::Wrong(what) => f.write_str(what),
+            Error::NoAnswer { to, why } if why.kind() == io::ErrorKind::ConnectionRefused => {
+                write!(f, "nobody listens at {to}: is `tidegate serve` running there, with this port?")
+            }
+            Error::NoAnswer { to, why } => {
+                write!(f, "{to} does not answer ({why}): a firewall before it must let its port through, TCP and UDP")
+            }
+            Error::WantsToken => f.write_str(
+                "the server wants a token: write it into a file and name that with --token, or set TIDEGATE_TOKEN",
+            ),
+            Error::WantsNoToken => f.write_str(
+                "the server asks for no token, though there is one: it is not the one meant, or was started with --open (then leave the token out)",
+            ),
+            Error::Impostor => f.write_str("the server does not know the token: it is not the one meant"),
+            Error::Refused(why) => write!(f, "the server refuses: {why}"),
+            Error::Nonsense(why) => {
+                write!(f, "the server says something {why}: is it of another version, or another program?")
+            }
+            Error::Gone(why) => write!(f, "the server is gone: {why}"),
         }
+    }
+}
+
+impl From<Malformed> for Error {
+    fn from(why: Malformed) -> Error {
+        Error::Nonsense(why)
     }
 }
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::NoWay { why, .. } | Error::Io { why, .. } => Some(why),
+            Error::NoWay { why, .. } | Error::Io { why, .. } | Error::NoAnswer { why, .. } => Some(why),
             _ => None,
         }
     }

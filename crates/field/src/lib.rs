@@ -1,15 +1,25 @@
 #![forbid(unsafe_code)]
 //! Measuring with real sockets and by the real clock.
 //!
-//! [`ping`] asks hosts again and again and notes every answer; [`hops`] finds who stands on the way; [`load`] fills a line at whose far end nobody helps.
+//! [`ping`] asks hosts again and again and notes every answer; [`hops`] finds who stands on the way. [`Far`] is the far end of a
+//! [`tidegate_measure::stream::Path`], and [`serve`] is what stands there.
+//! [`load`] fills a line at whose far end nobody helps.
 
+mod chance;
 mod clock;
 mod error;
+mod far;
+mod flow;
 pub mod hops;
+mod line;
 pub mod load;
 mod names;
 pub mod ping;
+mod sending;
+pub mod serve;
 
 pub use clock::Clock;
 pub use error::Error;
+pub use far::{Far, Target};
+pub use flow::{Carried, Flow};
 pub use names::{Family, addresses};

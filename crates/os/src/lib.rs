@@ -1,10 +1,13 @@
 #![deny(clippy::undocumented_unsafe_blocks)]
+// Each file declares the calls it makes, with structures in which it names what it uses.
+#![allow(clashing_extern_declarations)]
 //! The outside world: namespaces, mounts, links, processes. The only crate with unsafe code.
 //!
 //! Nothing here knows what traffic control is: a sandbox runs a program, a link has a name and a kind.
 
 pub mod apart;
 pub mod bpf;
+pub mod datagrams;
 pub mod icmp;
 pub mod interrupt;
 pub mod netlink;

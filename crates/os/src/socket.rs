@@ -1,21 +1,26 @@
 //! What the standard library's sockets lack: TCP's own account of a connection, its congestion control, echo requests.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::net::sockopt::{set_ip_tos, set_ipv6_tclass, set_tcp_congestion};
-use rustix::net::{AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, ipproto};
+use rustix::net::{AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, ipproto, sockopt};
 
 /// The longest bytes of `tcp_info` that we read.
 const TCP_INFO_OCTETS: usize = 168;
 const IPPROTO_TCP: i32 = 6;
 const TCP_INFO: i32 = 11;
+const TCP_NOTSENT_LOWAT: i32 = 25;
+const SOL_SOCKET: i32 = 1;
+const SO_MAX_PACING_RATE: i32 = 47;
 
 unsafe extern "C" {
     /// As POSIX has it.
     fn getsockopt(socket: i32, level: i32, name: i32, value: *mut u8, octets: *mut u32) -> i32;
+    /// Likewise.
+    fn setsockopt(socket: i32, level: i32, name: i32, value: *const i32, octets: u32) -> i32;
 }
 
 /// What TCP knows of a connection (`tcp_info` of Linux).
@@ -29,6 +34,8 @@ pub struct TcpInfo {
     pub retransmissions: u32,
     /// Payload bytes acknowledged so far.
     pub acked: u64,
+    /// Payload bytes per second, as TCP estimates them.
+    pub delivery_rate: u64,
 }
 
 /// TCP's account of a connected socket.
@@ -45,8 +52,53 @@ pub fn tcp_info(socket: &impl AsFd) -> io::Result<TcpInfo> {
         return Err(io::Error::last_os_error());
     }
     let word = |at: usize| u32::from_ne_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]]);
-    let acked = u64::from_ne_bytes(std::array::from_fn(|n| octets[120 + n]));
-    Ok(TcpInfo { srtt_us: word(68), cwnd: word(80), retransmissions: word(100), acked })
+    let long = |at: usize| u64::from_ne_bytes(std::array::from_fn(|n| octets[at + n]));
+    Ok(TcpInfo {
+        srtt_us: word(68),
+        cwnd: word(80),
+        retransmissions: word(100),
+        acked: long(120),
+        delivery_rate: long(160),
+    })
+}
+
+/// Lets no more than so many octets of a TCP socket wait to be sent for the first time: what is written is on its way soon.
+///
+/// # Errors
+/// It is no TCP socket.
+pub fn most_unsent(socket: &impl AsFd, octets: u32) -> io::Result<()> {
+    set(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, octets)
+}
+
+/// Lets a TCP socket send no faster than so many octets per second.
+///
+/// # Errors
+/// What the kernel says.
+pub fn most_per_second(socket: &impl AsFd, octets: u32) -> io::Result<()> {
+    set(socket, SOL_SOCKET, SO_MAX_PACING_RATE, octets)
+}
+
+fn set(socket: &impl AsFd, level: i32, name: i32, value: u32) -> io::Result<()> {
+    let value = value as i32;
+    // SAFETY: the kernel reads the four octets of `value`, which lives until the call returns.
+    let result = unsafe { setsockopt(socket.as_fd().as_raw_fd(), level, name, &raw const value, 4) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// A TCP socket that listens, of an address's family only.
+///
+/// # Errors
+/// What the kernel says: the port is taken, the family is not there.
+pub fn listen(at: SocketAddr) -> io::Result<TcpListener> {
+    let family = if at.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    if at.is_ipv6() {
+        sockopt::set_ipv6_v6only(&socket, true)?;
+    }
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    rustix::net::bind(&socket, &at)?;
+    rustix::net::listen(&socket, 64)?;
+    Ok(TcpListener::from(socket))
 }
 
 /// Chooses the congestion control of a TCP socket.

@@ -1,6 +1,8 @@
 //! Measuring real links: `tidegate ping`, `doctor`, and what stands on a far end of ours.
 
+pub mod far;
 pub mod ping;
+pub mod serve;
 
 use anyhow::Context;
 use tidegate_insight::CODE_POINTS;

@@ -1,0 +1,76 @@
+//! What commands that measure with a server of ours have in common: where it is, and what it wants to know.
+
+use anyhow::Context;
+use std::path::{Path, PathBuf};
+use tidegate_field::{Error, Family, Target};
+use tidegate_probe::{PORT, Token};
+
+/// Where a token may stand, if not in a file.
+const VARIABLE: &str = "TIDEGATE_TOKEN";
+
+/// Nothing was measured: wrong use, or this machine or the way to the server.
+pub const WRONG: u8 = 2;
+/// Not all was measured that was to be.
+pub const PARTIAL: u8 = 3;
+
+/// How the server is reached.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct FarOptions {
+    /// The server's port, TCP and UDP.
+    #[arg(long, default_value_t = PORT)]
+    pub port: u16,
+    /// The file with the server's token; otherwise the variable TIDEGATE_TOKEN.
+    #[arg(long, value_name = "FILE")]
+    pub token: Option<PathBuf>,
+    /// IPv4 only.
+    #[arg(short = '4', long = "ipv4", conflicts_with = "ipv6")]
+    pub ipv4: bool,
+    /// IPv6 only.
+    #[arg(short = '6', long = "ipv6")]
+    pub ipv6: bool,
+}
+
+impl FarOptions {
+    /// Whom these options mean.
+    ///
+    /// # Errors
+    /// There is no token where one was said to be.
+    pub fn target(&self, host: &str) -> anyhow::Result<Target> {
+        let family = match (self.ipv4, self.ipv6) {
+            (true, _) => Family::V4,
+            (_, true) => Family::V6,
+            _ => Family::Any,
+        };
+        Ok(Target { host: host.to_owned(), port: self.port, token: token(self.token.as_deref())?, family })
+    }
+}
+
+/// The token of a file, or of the environment.
+///
+/// # Errors
+/// The file cannot be read, or what it holds is too short to be one.
+pub(crate) fn token(file: Option<&Path>) -> anyhow::Result<Option<Token>> {
+    let (text, from) = match file {
+        Some(file) => {
+            let text = std::fs::read_to_string(file).with_context(|| format!("the token of {}", file.display()))?;
+            (text, file.display().to_string())
+        }
+        None => match std::env::var(VARIABLE) {
+            Ok(text) if !text.is_empty() => (text, VARIABLE.to_owned()),
+            _ => return Ok(None),
+        },
+    };
+    let least = Token::LEAST;
+    let token = Token::new(&text).with_context(|| {
+        format!("{from} holds no token: it needs {least} characters at least; make one with `head -c 24 /dev/urandom | base64 > FILE`")
+    })?;
+    Ok(Some(token))
+}
+
+/// The exit code of an error: what was begun and broke off is partial.
+pub fn code(error: &anyhow::Error) -> u8 {
+    match error.downcast_ref::<Error>() {
+        Some(Error::Gone(_)) => PARTIAL,
+        _ => WRONG,
+    }
+}

@@ -1,0 +1,144 @@
+//! `tidegate serve`: the far end that others measure with.
+
+use super::far::{WRONG, token};
+use crate::values::duration;
+use anyhow::{Context, bail};
+use std::fs::File;
+use std::io::Write;
+use std::net::IpAddr;
+use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+use tidegate_field::serve::{Server, Serving};
+use tidegate_lang::units;
+use tidegate_os::{interrupt, poll, service};
+use tidegate_probe::{Counts, PORT, Quotas};
+
+/// How often what happened is told, if something did.
+const TELL: Duration = Duration::from_secs(60);
+
+/// The far end that others measure with: `tidegate measure`, `loss`, `overhead`, `calibrate`, `quick` and `verify` on other machines.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Make a token:  head -c 24 /dev/urandom | base64 > token; chmod 600 token
+Then here:     tidegate serve --token token
+And there:     tidegate measure THIS-HOST --token token
+
+Exit codes: 0 ended when asked to, 2 an address or port cannot be had, or there is neither a token nor --open.")]
+pub struct Options {
+    /// An address to listen at; otherwise all of both families. May be repeated.
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Vec<IpAddr>,
+    /// The port, TCP and UDP.
+    #[arg(long, default_value_t = PORT)]
+    pub port: u16,
+    /// The file with the token that whoever measures must know; otherwise the variable TIDEGATE_TOKEN.
+    #[arg(long, value_name = "FILE")]
+    pub token: Option<PathBuf>,
+    /// Let everybody measure, without a token; all other limits stay.
+    #[arg(long, conflicts_with = "token")]
+    pub open: bool,
+    /// What one session may send or receive, each way.
+    #[arg(long, default_value = "1gbit")]
+    pub rate: String,
+    /// Sessions at once.
+    #[arg(long, default_value_t = 16)]
+    pub sessions: usize,
+    /// Sessions at once from one address.
+    #[arg(long, default_value_t = 4)]
+    pub sessions_each: usize,
+    /// The longest single measurement.
+    #[arg(long, default_value = "10m", value_parser = long)]
+    pub longest: Duration,
+    /// Say nothing but errors.
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// A time; tc's words, and minutes and hours.
+fn long(text: &str) -> Result<Duration, String> {
+    let scaled = |digits: &str, seconds: u64| {
+        let count: u64 = digits.parse().map_err(|_| "not a time; write 90s, 10m, 1h".to_owned())?;
+        Ok(Duration::from_secs(count.saturating_mul(seconds)))
+    };
+    match (text.strip_suffix('m'), text.strip_suffix('h')) {
+        (Some(digits), _) => scaled(digits, 60),
+        (_, Some(digits)) => scaled(digits, 3600),
+        _ => duration(text),
+    }
+}
+
+/// Plays `tidegate serve`.
+pub fn command(options: &Options) -> ExitCode {
+    match attempt(options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tidegate serve: {error:#}");
+            WRONG.into()
+        }
+    }
+}
+
+fn attempt(options: &Options) -> anyhow::Result<()> {
+    let token = if options.open { None } else { token(options.token.as_deref())? };
+    if token.is_none() && !options.open {
+        bail!(
+            "who may measure? Name a file with a token (--token FILE; make one with `head -c 24 /dev/urandom | base64 > FILE`), or let everybody (--open)"
+        );
+    }
+    if let Some(file) = &options.token
+        && File::open(file)?.metadata()?.permissions().mode() & 0o077 != 0
+    {
+        eprintln!("tidegate serve: others on this machine can read {}: `chmod 600` it", file.display());
+    }
+    let bell = interrupt::bell().context("cannot wait for the end")?;
+    let serving = Serving { at: options.listen.clone(), port: options.port, token, quotas: quotas(options)? };
+    let server = Server::start(&serving).with_context(|| format!("cannot listen at port {}", options.port))?;
+    // Whoever started us may not care.
+    let _ = service::notify("READY=1");
+    let at: Vec<String> = server.at().iter().map(ToString::to_string).collect();
+    say(
+        options,
+        &format!("listening at {} (TCP and UDP){}", at.join(", "), if options.open { ", for everybody" } else { "" }),
+    );
+    let mut told = Counts::default();
+    while poll::readable(&[bell.as_fd()], TELL)? != [true] {
+        let counts = server.counts();
+        if counts != told {
+            say(options, &in_words(&counts));
+            told = counts;
+        }
+    }
+    say(options, &format!("ended; {}", in_words(&server.counts())));
+    Ok(())
+}
+
+fn quotas(options: &Options) -> anyhow::Result<Quotas> {
+    let bytes = units::parse_rate(&options.rate);
+    let bytes = bytes.with_context(|| format!("--rate {}: not a rate; write 100mbit, 1gbit", options.rate))?;
+    let mut quotas = Quotas { sessions: options.sessions, sessions_each: options.sessions_each, ..Quotas::default() };
+    quotas.calls = quotas.calls.max(quotas.sessions.saturating_mul(8));
+    quotas.limits.bits_per_second = bytes.0.saturating_mul(8);
+    quotas.limits.longest_ns = u64::try_from(options.longest.as_nanos()).unwrap_or(u64::MAX);
+    Ok(quotas)
+}
+
+fn say(options: &Options, what: &str) {
+    if !options.quiet {
+        // Who started us may have closed it.
+        let _ = writeln!(std::io::stderr(), "tidegate serve: {what}");
+    }
+}
+
+fn in_words(counts: &Counts) -> String {
+    let mut words = format!(
+        "{} sessions, {} exchanges, {} flows, {} packets taken, {} of nobody",
+        counts.sessions, counts.exchanges, counts.flows, counts.packets, counts.strays
+    );
+    for (reason, count) in &counts.refused {
+        words += &format!("; {count} refused: {reason}");
+    }
+    words
+}

@@ -1,0 +1,44 @@
+#![no_std]
+#![forbid(unsafe_code)]
+//! What the two ends of a measurement say to each other: messages over a TCP connection, packets over UDP, and the serving end's sessions.
+//!
+//! ```text
+//! client                                   server
+//!   Hello (padded: the longest)     ──▶
+//!                                   ◀──    Challenge (its draw, whether it wants a token)
+//!   Proof (HMAC of both draws)      ──▶
+//!                                   ◀──    Welcome (its own proof, the session's secret, its limits)
+//!   UDP hello with the secret       ──▶
+//!                                   ◀──    the same octets: streams go to where this came from, and nowhere else
+//!   Plan (an exchange)              ──▶
+//!                                   ◀──    Go, or Refused with the reason
+//!   UDP packets                    ◀──▶    UDP packets
+//!   Sent                            ──▶
+//!                                   ◀──    Seen…, Departed…, Told
+//! ```
+//! Before a proof was seen the server says less than it was told, so nobody can have it flood somebody else; whoever says nothing is
+//! forgotten. Nothing here has a clock, a socket or a source of chance: time, addresses and draws are arguments. All that is taken in has a
+//! bound, and what is refused has a [`Reason`] and a counter.
+
+extern crate alloc;
+
+mod account;
+mod auth;
+mod message;
+mod octets;
+mod packet;
+mod sessions;
+
+pub use account::{Departures, Sighting, Sightings};
+pub use auth::{DRAW, PROOF, Proof, Side, Token};
+pub use message::{FlowPlan, Limits, Message, Sample, Way};
+pub use octets::Malformed;
+pub use packet::{Header, Kind};
+pub use sessions::{Call, Counts, Heard, Quotas, Reason, Sessions, Start, Step};
+
+/// The port that a server listens at if nobody says otherwise, TCP and UDP.
+pub const PORT: u16 = 8787;
+/// Octets of the longest message before a proof was seen.
+pub const FIRST_MOST: usize = 512;
+/// Octets of the longest message after it.
+pub const MOST: usize = 1 << 20;

@@ -1,0 +1,433 @@
+//! The messages over TCP: four octets of length, one of kind, what the kind says.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use tidegate_measure::stream::{Exchange, Phase, Stream};
+
+use crate::auth::{DRAW, Proof};
+use crate::octets::{Malformed, Reader, Writer};
+
+/// Which version of all this is spoken.
+pub(crate) const VERSION: u8 = 1;
+/// The first message is filled up to so many octets: all that is answered before a proof is shorter.
+const FIRST: usize = 320;
+/// The most phases of a stream.
+const PHASES: usize = 1 << 16;
+/// The longest reason, name of a congestion control.
+const TEXT: usize = 300;
+const NAME: usize = 16;
+
+/// What a server lets one session do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bits per second of payload each way.
+    pub bits_per_second: u64,
+    /// Packets of a stream.
+    pub packets: u32,
+    /// Length of an exchange, or of a flow, ns.
+    pub longest_ns: u64,
+    /// TCP flows at once.
+    pub flows: u16,
+}
+
+/// Which way something goes, as the client sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// To the server.
+    Up,
+    /// To the client.
+    Down,
+}
+
+/// A TCP flow to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowPlan {
+    /// Who sends.
+    pub way: Way,
+    /// The code point of the DS field of what the server sends.
+    pub dscp: u8,
+    /// The server's congestion control, as Linux calls it; empty: the usual one.
+    pub control: String,
+    /// How long it lasts, ns.
+    pub length_ns: u64,
+}
+
+/// What the sender of a TCP flow knew of it at a moment; each block that a server sends has one in front.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// ns since the flow began, by the sender's clock.
+    pub at_ns: u64,
+    /// Payload bytes acknowledged.
+    pub acked: u64,
+    /// Bytes per second, as the sender estimates them.
+    pub delivery_rate: u64,
+    /// Congestion window, segments.
+    pub cwnd: u32,
+    /// Smoothed round trip, µs.
+    pub srtt_us: u32,
+    /// Segments sent again.
+    pub retransmissions: u32,
+}
+
+impl Sample {
+    /// Its octets.
+    pub const OCTETS: usize = 40;
+    /// Octets of a block of a flow towards the client: a sample, and what fills it up.
+    pub const BLOCK: usize = 16 << 10;
+    /// What begins one, so that a reader who lost his place notices.
+    const MARK: u32 = 0x7447_0a01;
+
+    /// As octets.
+    pub fn write(&self) -> [u8; Sample::OCTETS] {
+        let mut writer = Writer::default();
+        writer.u32(Sample::MARK);
+        [self.at_ns, self.acked, self.delivery_rate].iter().for_each(|long| writer.u64(*long));
+        [self.cwnd, self.srtt_us, self.retransmissions].iter().for_each(|word| writer.u32(*word));
+        let mut octets = [0; Sample::OCTETS];
+        octets.copy_from_slice(&writer.0);
+        octets
+    }
+
+    /// From octets.
+    ///
+    /// # Errors
+    /// They are none.
+    pub fn read(octets: &[u8]) -> Result<Sample, Malformed> {
+        let mut reader = Reader(octets);
+        if reader.u32()? != Sample::MARK {
+            return Err(Malformed("no sample begins here"));
+        }
+        Ok(Sample {
+            at_ns: reader.u64()?,
+            acked: reader.u64()?,
+            delivery_rate: reader.u64()?,
+            cwnd: reader.u32()?,
+            srtt_us: reader.u32()?,
+            retransmissions: reader.u32()?,
+        })
+    }
+}
+
+/// What is said over TCP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// Client: I want to measure; this is what I drew.
+    Hello {
+        /// Its draw.
+        draw: [u8; DRAW],
+    },
+    /// Server: prove that you may.
+    Challenge {
+        /// Its draw.
+        draw: [u8; DRAW],
+        /// A token is asked for.
+        wants_token: bool,
+    },
+    /// Client: I may.
+    Proof(Proof),
+    /// Server: you may, and I am who you think.
+    Welcome {
+        /// Its own proof.
+        proof: Proof,
+        /// What UDP packets and flows of the session carry.
+        secret: u64,
+        /// What it lets the session do.
+        limits: Limits,
+    },
+    /// Server: no; why.
+    Refused(String),
+    /// Client: this is to be sent.
+    Plan {
+        /// What.
+        exchange: Exchange,
+        /// How long nothing must come before the rest is taken for lost, ns.
+        quiet_ns: u64,
+    },
+    /// Server: it begins.
+    Go,
+    /// Server: still there; so many packets have arrived.
+    Alive {
+        /// Of the stream up.
+        arrived: u32,
+    },
+    /// Client: all of mine has been sent.
+    Sent,
+    /// Server: what arrived of the stream up.
+    Seen {
+        /// The first packet it speaks of.
+        first: u32,
+        /// A part of [`crate::Sightings`].
+        part: Vec<u8>,
+    },
+    /// Server: when what went down was sent.
+    Departed {
+        /// The first packet it speaks of.
+        first: u32,
+        /// A part of [`crate::Departures`].
+        part: Vec<u8>,
+    },
+    /// Server: that was all there is to tell.
+    Told {
+        /// What went wrong with it, in words; empty: nothing.
+        trouble: String,
+    },
+    /// Client, first on a connection of its own: this connection is a flow of a session.
+    Flow {
+        /// The session's secret.
+        secret: u64,
+        /// What flows.
+        plan: FlowPlan,
+    },
+}
+
+impl Message {
+    /// With its length before it.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        writer.u32(0);
+        self.write(&mut writer);
+        let length = (writer.0.len() - 4) as u32;
+        writer.0[..4].copy_from_slice(&length.to_be_bytes());
+        writer.0
+    }
+
+    /// How long the message is that the first four octets announce.
+    ///
+    /// # Errors
+    /// It is longer than `most`, or empty.
+    pub fn length(front: [u8; 4], most: usize) -> Result<usize, Malformed> {
+        match u32::from_be_bytes(front) as usize {
+            0 => Err(Malformed("an empty message")),
+            length if length > most => Err(Malformed("a message is too long")),
+            length => Ok(length),
+        }
+    }
+
+    /// From what follows the length.
+    ///
+    /// # Errors
+    /// It is no message.
+    pub fn decode(octets: &[u8]) -> Result<Message, Malformed> {
+        let mut reader = Reader(octets);
+        let message = read(&mut reader)?;
+        // Only the first message is filled up.
+        if !matches!(message, Message::Hello { .. }) {
+            reader.end()?;
+        }
+        Ok(message)
+    }
+
+    fn write(&self, to: &mut Writer) {
+        match self {
+            Message::Hello { draw } => {
+                to.octets(&[1, VERSION]);
+                to.octets(draw);
+                to.0.resize(4 + FIRST, 0);
+            }
+            Message::Challenge { draw, wants_token } => {
+                to.octets(&[2, VERSION, u8::from(*wants_token)]);
+                to.octets(draw);
+            }
+            Message::Proof(proof) => {
+                to.u8(3);
+                to.octets(proof);
+            }
+            Message::Welcome { proof, secret, limits } => {
+                to.u8(4);
+                to.octets(proof);
+                to.u64(*secret);
+                to.u64(limits.bits_per_second);
+                to.u32(limits.packets);
+                to.u64(limits.longest_ns);
+                to.u16(limits.flows);
+            }
+            Message::Refused(why) => {
+                to.u8(5);
+                to.text(shortened(why, TEXT));
+            }
+            Message::Plan { exchange, quiet_ns } => {
+                to.u8(6);
+                write_stream(to, &exchange.up);
+                write_stream(to, &exchange.down);
+                to.number(*quiet_ns);
+            }
+            Message::Go => to.u8(7),
+            Message::Alive { arrived } => {
+                to.u8(8);
+                to.u32(*arrived);
+            }
+            Message::Sent => to.u8(9),
+            Message::Seen { first, part } => write_part(to, 10, *first, part),
+            Message::Departed { first, part } => write_part(to, 11, *first, part),
+            Message::Told { trouble } => {
+                to.u8(12);
+                to.text(shortened(trouble, TEXT));
+            }
+            Message::Flow { secret, plan } => {
+                to.u8(13);
+                to.u64(*secret);
+                to.u8(u8::from(plan.way == Way::Down));
+                to.u8(plan.dscp);
+                to.text(shortened(&plan.control, NAME));
+                to.number(plan.length_ns);
+            }
+        }
+    }
+}
+
+fn read(from: &mut Reader<'_>) -> Result<Message, Malformed> {
+    Ok(match from.u8()? {
+        1 => {
+            spoken(from.u8()?)?;
+            Message::Hello { draw: from.array()? }
+        }
+        2 => {
+            spoken(from.u8()?)?;
+            Message::Challenge { wants_token: from.u8()? != 0, draw: from.array()? }
+        }
+        3 => Message::Proof(from.array()?),
+        4 => Message::Welcome {
+            proof: from.array()?,
+            secret: from.u64()?,
+            limits: Limits {
+                bits_per_second: from.u64()?,
+                packets: from.u32()?,
+                longest_ns: from.u64()?,
+                flows: from.u16()?,
+            },
+        },
+        5 => Message::Refused(from.text(TEXT)?),
+        6 => {
+            let exchange = Exchange { up: read_stream(from)?, down: read_stream(from)? };
+            Message::Plan { exchange, quiet_ns: from.number()? }
+        }
+        7 => Message::Go,
+        8 => Message::Alive { arrived: from.u32()? },
+        9 => Message::Sent,
+        10 => Message::Seen { first: from.u32()?, part: rest(from) },
+        11 => Message::Departed { first: from.u32()?, part: rest(from) },
+        12 => Message::Told { trouble: from.text(TEXT)? },
+        13 => {
+            let secret = from.u64()?;
+            let way = if from.u8()? == 0 { Way::Up } else { Way::Down };
+            let dscp = from.u8()? & 63;
+            let control = from.text(NAME)?;
+            Message::Flow { secret, plan: FlowPlan { way, dscp, control, length_ns: from.number()? } }
+        }
+        _ => return Err(Malformed("a message of no kind we know")),
+    })
+}
+
+/// Do both sides speak the same version?
+fn spoken(version: u8) -> Result<(), Malformed> {
+    if version == VERSION { Ok(()) } else { Err(Malformed("another version of tidegate's protocol")) }
+}
+
+fn rest(from: &mut Reader<'_>) -> Vec<u8> {
+    core::mem::take(&mut from.0).to_vec()
+}
+
+fn write_part(to: &mut Writer, kind: u8, first: u32, part: &[u8]) {
+    to.u8(kind);
+    to.u32(first);
+    to.octets(part);
+}
+
+/// The front of a text, as many whole letters as fit.
+fn shortened(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    &text[..end]
+}
+
+fn write_stream(to: &mut Writer, stream: &Stream) {
+    to.number(stream.phases.len() as u64);
+    for phase in &stream.phases {
+        to.number(phase.payload.into());
+        to.number(phase.gap_ns);
+        to.number(phase.packets.into());
+        to.u8(phase.dscp);
+        to.number(phase.rest_ns);
+    }
+}
+
+fn read_stream(from: &mut Reader<'_>) -> Result<Stream, Malformed> {
+    let count = from.small::<usize>()?;
+    // Each takes five octets at least, so what is set aside is bounded by what came.
+    if count > PHASES || count > from.0.len() / 5 {
+        return Err(Malformed("more phases than there may be"));
+    }
+    let mut phases = Vec::with_capacity(count);
+    for _ in 0..count {
+        let phase = Phase {
+            payload: from.small()?,
+            gap_ns: from.number()?,
+            packets: from.small()?,
+            dscp: from.u8()?,
+            rest_ns: from.number()?,
+        };
+        if !(Phase::LEAST..=Phase::MOST).contains(&phase.payload) || phase.dscp > 63 {
+            return Err(Malformed("a packet that cannot be"));
+        }
+        phases.push(phase);
+    }
+    Ok(Stream { phases })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    fn examples() -> Vec<Message> {
+        let phase = Phase { payload: 172, gap_ns: 20_000_000, packets: 500, dscp: 46, rest_ns: 7 };
+        let exchange = Exchange { up: Stream::steady(phase), down: Stream { phases: vec![phase; 3] } };
+        let limits = Limits { bits_per_second: 1 << 40, packets: 9, longest_ns: 1 << 50, flows: 4 };
+        let plan = FlowPlan { way: Way::Down, dscp: 8, control: "bbr".into(), length_ns: 1 };
+        vec![
+            Message::Hello { draw: [1; DRAW] },
+            Message::Challenge { draw: [2; DRAW], wants_token: true },
+            Message::Proof([3; 32]),
+            Message::Welcome { proof: [4; 32], secret: 5, limits },
+            Message::Refused("too many".into()),
+            Message::Plan { exchange, quiet_ns: 300_000_000 },
+            Message::Go,
+            Message::Alive { arrived: 77 },
+            Message::Sent,
+            Message::Seen { first: 3, part: vec![1, 2, 3] },
+            Message::Departed { first: 4, part: vec![] },
+            Message::Told { trouble: "ü".into() },
+            Message::Flow { secret: 9, plan },
+        ]
+    }
+
+    #[test]
+    fn messages_come_back() {
+        for message in examples() {
+            let octets = message.encode();
+            let (front, body) = octets.split_first_chunk().unwrap();
+            assert_eq!(Message::length(*front, crate::MOST), Ok(body.len()));
+            assert_eq!(Message::decode(body), Ok(message.clone()));
+            // None of them can be cut short unnoticed, but what fills up the first.
+            if !matches!(message, Message::Hello { .. }) {
+                assert_ne!(Message::decode(&body[..body.len() - 1]), Ok(message));
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_word_is_the_longest_before_a_proof() {
+        let length = |message: &Message| message.encode().len();
+        let examples = examples();
+        assert!(length(&examples[0]) > length(&examples[1]) + length(&examples[3]));
+        assert!(length(&examples[0]) < crate::FIRST_MOST);
+        assert!(length(&Message::Refused("x".repeat(1000))) <= length(&examples[0]));
+    }
+
+    #[test]
+    fn a_sample_comes_back() {
+        let sample = Sample { at_ns: 1, acked: 2, delivery_rate: 3, cwnd: 4, srtt_us: 5, retransmissions: 6 };
+        assert_eq!(Sample::read(&sample.write()), Ok(sample));
+        assert!(Sample::read(&[0; 40]).is_err());
+    }
+}

@@ -1,0 +1,162 @@
+//! Numbers as octets: fixed ones with the most significant octet first, others in as few as they need (LEB128, signed ones in zigzag).
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// Octets that say nothing we understand, or more than there may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed(pub &'static str);
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not what was agreed: {}", self.0)
+    }
+}
+
+impl core::error::Error for Malformed {}
+
+/// Reads from the front of octets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Reader<'a> {
+    pub(crate) fn take(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
+        let (front, rest) = self.0.split_at_checked(count).ok_or(Malformed("it ends too early"))?;
+        self.0 = rest;
+        Ok(front)
+    }
+
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        let (front, rest) = self.0.split_first_chunk().ok_or(Malformed("it ends too early"))?;
+        self.0 = rest;
+        Ok(*front)
+    }
+
+    pub(crate) fn u8(&mut self) -> Result<u8, Malformed> {
+        Ok(self.array::<1>()?[0])
+    }
+
+    pub(crate) fn u16(&mut self) -> Result<u16, Malformed> {
+        self.array().map(u16::from_be_bytes)
+    }
+
+    pub(crate) fn u32(&mut self) -> Result<u32, Malformed> {
+        self.array().map(u32::from_be_bytes)
+    }
+
+    pub(crate) fn u64(&mut self) -> Result<u64, Malformed> {
+        self.array().map(u64::from_be_bytes)
+    }
+
+    /// A number in as few octets as it needs.
+    pub(crate) fn number(&mut self) -> Result<u64, Malformed> {
+        let mut value = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let octet = self.u8()?;
+            let part = u64::from(octet & 0x7f);
+            if shift == 63 && part > 1 {
+                break;
+            }
+            value |= part << shift;
+            if octet & 0x80 == 0 {
+                return Ok(value);
+            }
+        }
+        Err(Malformed("a number is too large"))
+    }
+
+    /// Such a number that fits a smaller type.
+    pub(crate) fn small<T: TryFrom<u64>>(&mut self) -> Result<T, Malformed> {
+        T::try_from(self.number()?).map_err(|_| Malformed("a number is too large"))
+    }
+
+    /// A number with a sign.
+    pub(crate) fn signed(&mut self) -> Result<i64, Malformed> {
+        let folded = self.number()?;
+        Ok((folded >> 1) as i64 ^ -((folded & 1) as i64))
+    }
+
+    /// Text with its length before it.
+    pub(crate) fn text(&mut self, most: usize) -> Result<String, Malformed> {
+        let length = self.small::<usize>()?;
+        if length > most {
+            return Err(Malformed("a text is too long"));
+        }
+        let text = core::str::from_utf8(self.take(length)?).map_err(|_| Malformed("a text is not UTF-8"))?;
+        Ok(text.into())
+    }
+
+    /// Nothing may be left.
+    pub(crate) fn end(self) -> Result<(), Malformed> {
+        if self.0.is_empty() { Ok(()) } else { Err(Malformed("something follows its end")) }
+    }
+}
+
+/// Writes to the end of octets.
+#[derive(Debug, Default)]
+pub(crate) struct Writer(pub(crate) Vec<u8>);
+
+impl Writer {
+    pub(crate) fn octets(&mut self, octets: &[u8]) {
+        self.0.extend_from_slice(octets);
+    }
+
+    pub(crate) fn u8(&mut self, value: u8) {
+        self.0.push(value);
+    }
+
+    pub(crate) fn u16(&mut self, value: u16) {
+        self.octets(&value.to_be_bytes());
+    }
+
+    pub(crate) fn u32(&mut self, value: u32) {
+        self.octets(&value.to_be_bytes());
+    }
+
+    pub(crate) fn u64(&mut self, value: u64) {
+        self.octets(&value.to_be_bytes());
+    }
+
+    pub(crate) fn number(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.u8(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.u8(value as u8);
+    }
+
+    pub(crate) fn signed(&mut self, value: i64) {
+        self.number(((value << 1) ^ (value >> 63)) as u64);
+    }
+
+    pub(crate) fn text(&mut self, text: &str) {
+        self.number(text.len() as u64);
+        self.octets(text.as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_back() {
+        let mut writer = Writer::default();
+        let numbers = [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX];
+        let signed = [0, 1, -1, 63, -64, 64, i64::MAX, i64::MIN];
+        numbers.iter().for_each(|n| writer.number(*n));
+        signed.iter().for_each(|n| writer.signed(*n));
+        let mut reader = Reader(&writer.0);
+        assert_eq!(numbers.map(|_| reader.number()), numbers.map(Ok));
+        assert_eq!(signed.map(|_| reader.signed()), signed.map(Ok));
+        assert_eq!(reader.end(), Ok(()));
+    }
+
+    #[test]
+    fn numbers_beyond_64_bits_are_refused() {
+        assert!(Reader(&[0xff; 10]).number().is_err());
+        assert!(Reader(&[0xff, 0xff]).number().is_err());
+        assert!(Reader(&[0x80, 0x02]).small::<u8>().is_err());
+    }
+}

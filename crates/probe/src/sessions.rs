@@ -1,0 +1,565 @@
+//! The serving end: who has called, who may measure, and what of his has come so far.
+//!
+//! Each TCP connection is a [`Call`]. Who proves that he knows the token has a session, with one exchange at a time; a call may also be a
+//! flow of a session. Everything has a bound (see [`Quotas`]), everything refused a [`Reason`] and a count. Nothing is sent to an address but
+//! what the call from there asked for, and by UDP only to where that session's secret came from by UDP.
+
+use alloc::collections::BTreeMap;
+use alloc::string::ToString;
+use core::fmt;
+use core::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+use tidegate_measure::stream::{Exchange, Stream};
+
+use crate::account::Sightings;
+use crate::auth::{DRAW, Proof, Side, Token};
+use crate::message::{FlowPlan, Limits, Message};
+use crate::packet::{Header, Kind};
+
+/// Addresses whose handshakes are remembered; the ones that may call again soonest are forgotten first.
+const REMEMBERED: usize = 4096;
+
+/// What a server lets happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quotas {
+    /// Connections at once, whatever they are.
+    pub calls: usize,
+    /// Sessions at once.
+    pub sessions: usize,
+    /// Sessions at once from one address (of IPv6: from one /64).
+    pub sessions_each: usize,
+    /// Handshakes at once from one address, after a while without any.
+    pub handshakes: u32,
+    /// Then one every so often, ns.
+    pub handshake_every_ns: u64,
+    /// How long a handshake may take, ns.
+    pub patience_ns: u64,
+    /// How long a session may do nothing, ns.
+    pub idle_ns: u64,
+    /// How long a session may last, ns.
+    pub longest_ns: u64,
+    /// Packets remembered, of all sessions together.
+    pub packets: u64,
+    /// What each session is told that it may do.
+    pub limits: Limits,
+}
+
+impl Default for Quotas {
+    fn default() -> Quotas {
+        const SECOND: u64 = 1_000_000_000;
+        Quotas {
+            calls: 128,
+            sessions: 16,
+            sessions_each: 4,
+            handshakes: 10,
+            handshake_every_ns: 2 * SECOND,
+            patience_ns: 5 * SECOND,
+            idle_ns: 60 * SECOND,
+            longest_ns: 3600 * SECOND,
+            packets: 4_000_000,
+            limits: Limits { bits_per_second: 1_000_000_000, packets: 1_000_000, longest_ns: 600 * SECOND, flows: 16 },
+        }
+    }
+}
+
+/// Why something was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// Too many connections.
+    Calls,
+    /// Too many handshakes from this address.
+    Handshakes,
+    /// Too many sessions.
+    Sessions,
+    /// Too many sessions from this address.
+    SessionsEach,
+    /// Not the token.
+    Token,
+    /// Not what should be said now.
+    OutOfTurn,
+    /// Not a message.
+    Malformed,
+    /// It wants to send faster than it may.
+    Rate,
+    /// More packets than there may be.
+    Packets,
+    /// Longer than it may be.
+    Long,
+    /// Packets should go down, but no UDP hello has come.
+    NoHello,
+    /// The server remembers as many packets as it can.
+    Memory,
+    /// A flow of a session that is not there.
+    Secret,
+    /// Too many flows.
+    Flows,
+    /// It took too long, or did nothing for too long.
+    Slow,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Reason::Calls => "the server has as many connections as it takes; try again later",
+            Reason::Handshakes => "too many handshakes from this address; wait a minute",
+            Reason::Sessions => "the server measures with as many as it can; try again later",
+            Reason::SessionsEach => "as many sessions from this address as there may be; end one of them",
+            Reason::Token => "the token is not the server's",
+            Reason::OutOfTurn => "that is not what is said now",
+            Reason::Malformed => "that is no message of tidegate's; does another version speak?",
+            Reason::Rate => "more bits per second than the server allows a session",
+            Reason::Packets => "more packets than the server allows in a stream",
+            Reason::Long => "longer than the server allows",
+            Reason::NoHello => "no UDP came through from the address that connected; is its port open for UDP as well?",
+            Reason::Memory => "the server remembers as many packets as it can; try again later",
+            Reason::Secret => "no session has this secret at this address",
+            Reason::Flows => "more flows than the server allows a session",
+            Reason::Slow => "nothing was said for too long",
+        })
+    }
+}
+
+impl core::error::Error for Reason {}
+
+/// A connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Call(u64);
+
+/// What is to be done after a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Say this.
+    Say(Message),
+    /// Say this and hang up.
+    Last(Message),
+    /// Say `Go`, and send the stream down to this address.
+    Start(Start),
+    /// Say `Go`, and let the flow flow.
+    Flow(FlowPlan),
+    /// Wait until everything has come or nothing has for so long (ns), and tell what came.
+    Tell {
+        /// How long nothing must have come.
+        quiet_ns: u64,
+    },
+}
+
+/// An exchange that begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// Where the stream down goes; `None`: there is none.
+    pub to: Option<SocketAddr>,
+    /// What is sent there.
+    pub down: Stream,
+    /// Its number, for the packets' headers.
+    pub exchange: u8,
+    /// The session's secret, likewise.
+    pub secret: u64,
+}
+
+/// What a packet was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// To be answered with these octets, which are as many as came.
+    Answer(Header),
+    /// Noted.
+    Noted,
+    /// Nothing of ours, or out of place.
+    Nothing,
+}
+
+/// What has happened so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Sessions that began.
+    pub sessions: u64,
+    /// Exchanges that began.
+    pub exchanges: u64,
+    /// Flows that began.
+    pub flows: u64,
+    /// UDP packets that were noted or answered.
+    pub packets: u64,
+    /// UDP packets of nobody.
+    pub strays: u64,
+    /// What was refused, by reason.
+    pub refused: BTreeMap<Reason, u64>,
+}
+
+/// Who has called and what comes of it.
+#[derive(Debug)]
+pub struct Sessions {
+    token: Option<Token>,
+    quotas: Quotas,
+    calls: BTreeMap<Call, Caller>,
+    /// The call whose session has a secret.
+    by_secret: BTreeMap<u64, Call>,
+    /// Of each address until when its handshakes have been used up.
+    handshakes: BTreeMap<IpAddr, u64>,
+    next: u64,
+    counts: Counts,
+}
+
+#[derive(Debug)]
+struct Caller {
+    from: IpAddr,
+    since: u64,
+    heard: u64,
+    draw: [u8; DRAW],
+    /// What its session would carry.
+    secret: u64,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// It has said nothing.
+    Fresh,
+    /// It was asked for a proof.
+    Challenged { draw: [u8; DRAW] },
+    /// It measures.
+    Session(Session),
+    /// It is a flow of a session.
+    Flow { of: Call, until: u64 },
+}
+
+#[derive(Debug, Default)]
+struct Session {
+    /// Where its secret came from by UDP.
+    at: Option<SocketAddr>,
+    exchange: u8,
+    /// What of the exchange has come; `None`: there is none.
+    seen: Option<Sightings>,
+    quiet_ns: u64,
+    until: u64,
+    flows: u16,
+}
+
+impl Sessions {
+    /// Nobody has called. Without a token everybody may.
+    pub fn new(token: Option<Token>, quotas: Quotas) -> Sessions {
+        Sessions {
+            token,
+            quotas,
+            calls: BTreeMap::new(),
+            by_secret: BTreeMap::new(),
+            handshakes: BTreeMap::new(),
+            next: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Somebody connects; `draw` and `secret` were drawn for him.
+    ///
+    /// # Errors
+    /// He is not let in: hang up without a word.
+    pub fn call(&mut self, now: u64, from: IpAddr, draw: [u8; DRAW], secret: u64) -> Result<Call, Reason> {
+        if self.calls.len() >= self.quotas.calls {
+            return Err(self.refuse(Reason::Calls));
+        }
+        let call = Call(self.next);
+        self.next += 1;
+        let caller = Caller { from: canonical(from), since: now, heard: now, draw, secret, stage: Stage::Fresh };
+        self.calls.insert(call, caller);
+        Ok(call)
+    }
+
+    /// How long a message may be that this caller says now.
+    pub fn most(&self, call: Call) -> usize {
+        match self.calls.get(&call).map(|caller| &caller.stage) {
+            Some(Stage::Session(_)) => crate::MOST,
+            _ => crate::FIRST_MOST,
+        }
+    }
+
+    /// A caller said something that is no message.
+    pub fn garbled(&mut self) -> Step {
+        self.last(Reason::Malformed)
+    }
+
+    /// A caller says something.
+    pub fn hear(&mut self, now: u64, call: Call, message: Message) -> Step {
+        let Some(caller) = self.calls.get_mut(&call) else { return self.last(Reason::OutOfTurn) };
+        caller.heard = now;
+        let did = match (message, &caller.stage) {
+            (Message::Hello { draw }, Stage::Fresh) => self.challenge(now, call, draw),
+            (Message::Proof(proof), Stage::Challenged { .. }) => self.welcome(call, &proof),
+            (Message::Plan { exchange, quiet_ns }, Stage::Session(_)) => self.plan(now, call, exchange, quiet_ns),
+            (Message::Sent, Stage::Session(Session { seen: Some(_), quiet_ns, .. })) => {
+                Ok(Step::Tell { quiet_ns: *quiet_ns })
+            }
+            (Message::Flow { secret, plan }, Stage::Fresh) => self.flow(now, call, secret, plan),
+            _ => Err(Reason::OutOfTurn),
+        };
+        match did {
+            Ok(step) => step,
+            // A session may ask for something smaller.
+            Err(reason @ (Reason::Rate | Reason::Packets | Reason::Long | Reason::NoHello | Reason::Memory)) => {
+                Step::Say(Message::Refused(self.refuse(reason).to_string()))
+            }
+            Err(reason) => self.last(reason),
+        }
+    }
+
+    /// A UDP packet came, of this length and with this DS field, at `stamp` by the clock that outcomes speak of.
+    pub fn datagram(&mut self, now: u64, from: SocketAddr, packet: &[u8], stamp: u64, ds: Option<u8>) -> Heard {
+        let heard = self.packet(now, from, packet, stamp, ds);
+        let count = if heard == Heard::Nothing { &mut self.counts.strays } else { &mut self.counts.packets };
+        *count += 1;
+        heard
+    }
+
+    /// What has come of a call's exchange.
+    pub fn seen(&self, call: Call) -> Option<&Sightings> {
+        match self.calls.get(&call).map(|caller| &caller.stage) {
+            Some(Stage::Session(session)) => session.seen.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// What came of a call's exchange, which is over.
+    pub fn end_exchange(&mut self, now: u64, call: Call) -> Option<Sightings> {
+        let caller = self.calls.get_mut(&call)?;
+        caller.heard = now;
+        match &mut caller.stage {
+            Stage::Session(session) => session.seen.take(),
+            _ => None,
+        }
+    }
+
+    /// A connection is closed.
+    pub fn hang_up(&mut self, call: Call) {
+        let Some(caller) = self.calls.remove(&call) else { return };
+        match caller.stage {
+            Stage::Session(_) => {
+                self.by_secret.remove(&caller.secret);
+            }
+            Stage::Flow { of, .. } => {
+                if let Some(Caller { stage: Stage::Session(session), .. }) = self.calls.get_mut(&of) {
+                    session.flows = session.flows.saturating_sub(1);
+                }
+            }
+            Stage::Fresh | Stage::Challenged { .. } => {}
+        }
+    }
+
+    /// Has this caller's time run out? Then he is to be hung up on.
+    pub fn is_overdue(&self, now: u64, call: Call) -> bool {
+        let Some(caller) = self.calls.get(&call) else { return true };
+        let silent = now.saturating_sub(caller.heard);
+        match &caller.stage {
+            Stage::Fresh | Stage::Challenged { .. } => now.saturating_sub(caller.since) > self.quotas.patience_ns,
+            Stage::Session(session) => {
+                let busy = session.seen.is_some() && now < session.until || session.flows > 0;
+                silent > self.quotas.idle_ns && !busy || now.saturating_sub(caller.since) > self.quotas.longest_ns
+            }
+            // A flow ends with its session.
+            Stage::Flow { of, until } => now > *until || !self.calls.contains_key(of),
+        }
+    }
+
+    /// Notes that a caller was hung up on because his time had run out.
+    pub fn was_overdue(&mut self) {
+        self.refuse(Reason::Slow);
+    }
+
+    /// How many measure now.
+    pub fn sessions(&self) -> usize {
+        self.by_secret.len()
+    }
+
+    /// What has happened so far.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Its quotas.
+    pub fn quotas(&self) -> &Quotas {
+        &self.quotas
+    }
+
+    fn challenge(&mut self, now: u64, call: Call, draw: [u8; DRAW]) -> Result<Step, Reason> {
+        let caller = self.calls.get_mut(&call).ok_or(Reason::OutOfTurn)?;
+        let home = caller.from;
+        caller.stage = Stage::Challenged { draw };
+        let own = caller.draw;
+        self.count_handshake(now, home)?;
+        Ok(Step::Say(Message::Challenge { draw: own, wants_token: self.token.is_some() }))
+    }
+
+    fn welcome(&mut self, call: Call, proof: &Proof) -> Result<Step, Reason> {
+        let caller = self.calls.get(&call).ok_or(Reason::OutOfTurn)?;
+        let Stage::Challenged { draw } = caller.stage else { return Err(Reason::OutOfTurn) };
+        let (own, secret, home) = (caller.draw, caller.secret, caller.from);
+        let open = Token::open();
+        let token = self.token.as_ref().unwrap_or(&open);
+        // Where no token is asked for nobody has to know one.
+        if self.token.is_some() && !token.proves(proof, Side::Client, &draw, &own) {
+            return Err(Reason::Token);
+        }
+        let proof = token.prove(Side::Server, &draw, &own);
+        let at_home = self
+            .by_secret
+            .values()
+            .filter(|call| self.calls.get(call).is_some_and(|other| neighbourhood(other.from) == neighbourhood(home)));
+        if at_home.count() >= self.quotas.sessions_each {
+            return Err(Reason::SessionsEach);
+        }
+        if self.by_secret.len() >= self.quotas.sessions || self.by_secret.contains_key(&secret) {
+            return Err(Reason::Sessions);
+        }
+        if let Some(caller) = self.calls.get_mut(&call) {
+            caller.stage = Stage::Session(Session::default());
+        }
+        self.by_secret.insert(secret, call);
+        self.counts.sessions += 1;
+        Ok(Step::Say(Message::Welcome { proof, secret, limits: self.quotas.limits }))
+    }
+
+    fn plan(&mut self, now: u64, call: Call, exchange: Exchange, quiet_ns: u64) -> Result<Step, Reason> {
+        permitted(&exchange.up, &self.quotas.limits)?;
+        permitted(&exchange.down, &self.quotas.limits)?;
+        let packets = exchange.up.packets();
+        if self.remembered().saturating_add(packets) > self.quotas.packets {
+            return Err(Reason::Memory);
+        }
+        let length = exchange.up.length_ns().max(exchange.down.length_ns());
+        let patience = self.quotas.patience_ns;
+        let caller = self.calls.get_mut(&call).ok_or(Reason::OutOfTurn)?;
+        let secret = caller.secret;
+        let Stage::Session(session) = &mut caller.stage else { return Err(Reason::OutOfTurn) };
+        if session.seen.is_some() {
+            return Err(Reason::OutOfTurn);
+        }
+        let to = session.at.filter(|_| !exchange.down.phases.is_empty());
+        if to.is_none() && !exchange.down.phases.is_empty() {
+            return Err(Reason::NoHello);
+        }
+        session.exchange = session.exchange.wrapping_add(1);
+        session.seen = Some(Sightings::new(packets as usize));
+        session.quiet_ns = quiet_ns.min(patience);
+        session.until = now.saturating_add(length).saturating_add(patience);
+        let start = Start { to, down: exchange.down, exchange: session.exchange, secret };
+        self.counts.exchanges += 1;
+        Ok(Step::Start(start))
+    }
+
+    fn flow(&mut self, now: u64, call: Call, secret: u64, plan: FlowPlan) -> Result<Step, Reason> {
+        let from = self.calls.get(&call).ok_or(Reason::OutOfTurn)?.from;
+        let of = self.by_secret.get(&secret).copied().filter(|of| self.calls.get(of).is_some_and(|c| c.from == from));
+        let Some(of) = of else {
+            // Who guesses is counted as who shakes hands.
+            self.count_handshake(now, from)?;
+            return Err(Reason::Secret);
+        };
+        let limits = self.quotas.limits;
+        let Some(Caller { stage: Stage::Session(session), .. }) = self.calls.get_mut(&of) else {
+            return Err(Reason::Secret);
+        };
+        if session.flows >= limits.flows {
+            return Err(Reason::Flows);
+        }
+        if plan.length_ns > limits.longest_ns {
+            return Err(Reason::Long);
+        }
+        session.flows += 1;
+        let until = now.saturating_add(plan.length_ns).saturating_add(self.quotas.patience_ns);
+        if let Some(caller) = self.calls.get_mut(&call) {
+            caller.stage = Stage::Flow { of, until };
+        }
+        self.counts.flows += 1;
+        Ok(Step::Flow(plan))
+    }
+
+    fn packet(&mut self, now: u64, from: SocketAddr, packet: &[u8], stamp: u64, ds: Option<u8>) -> Heard {
+        let Some(header) = Header::read(packet) else { return Heard::Nothing };
+        let call = self.by_secret.get(&header.secret);
+        let Some(caller) = call.and_then(|call| self.calls.get_mut(call)) else { return Heard::Nothing };
+        let Stage::Session(session) = &mut caller.stage else { return Heard::Nothing };
+        if canonical(from.ip()) != caller.from {
+            return Heard::Nothing;
+        }
+        caller.heard = now;
+        match header.kind {
+            Kind::Hello => {
+                session.at = Some(from);
+                Heard::Answer(Header { kind: Kind::Seen, ..header })
+            }
+            Kind::Data if header.exchange == session.exchange => {
+                let noted = session.seen.as_mut().is_some_and(|seen| seen.note(header.number, stamp, ds));
+                if noted { Heard::Noted } else { Heard::Nothing }
+            }
+            Kind::Seen | Kind::Data => Heard::Nothing,
+        }
+    }
+
+    /// Packets of all exchanges that are remembered.
+    fn remembered(&self) -> u64 {
+        let of = |caller: &Caller| match &caller.stage {
+            Stage::Session(Session { seen: Some(seen), .. }) => seen.all().len() as u64,
+            _ => 0,
+        };
+        self.calls.values().map(of).sum()
+    }
+
+    /// Counts a handshake of an address in a token bucket: each pushes the time at which it is empty again.
+    fn count_handshake(&mut self, now: u64, from: IpAddr) -> Result<(), Reason> {
+        let home = neighbourhood(from);
+        let every = self.quotas.handshake_every_ns;
+        let used = self.handshakes.get(&home).copied().unwrap_or(0).max(now);
+        if used - now > every.saturating_mul(u64::from(self.quotas.handshakes.saturating_sub(1))) {
+            return Err(Reason::Handshakes);
+        }
+        if self.handshakes.len() >= REMEMBERED && !self.handshakes.contains_key(&home) {
+            self.forget(now);
+        }
+        self.handshakes.insert(home, used.saturating_add(every));
+        Ok(())
+    }
+
+    /// Makes room for another address.
+    fn forget(&mut self, now: u64) {
+        self.handshakes.retain(|_, used| *used > now);
+        if self.handshakes.len() >= REMEMBERED
+            && let Some(soonest) = self.handshakes.iter().min_by_key(|(_, used)| **used).map(|(home, _)| *home)
+        {
+            self.handshakes.remove(&soonest);
+        }
+    }
+
+    fn refuse(&mut self, reason: Reason) -> Reason {
+        *self.counts.refused.entry(reason).or_default() += 1;
+        reason
+    }
+
+    fn last(&mut self, reason: Reason) -> Step {
+        Step::Last(Message::Refused(self.refuse(reason).to_string()))
+    }
+}
+
+/// May a stream be?
+fn permitted(stream: &Stream, limits: &Limits) -> Result<(), Reason> {
+    if stream.packets() > u64::from(limits.packets) {
+        return Err(Reason::Packets);
+    }
+    if stream.length_ns() > limits.longest_ns {
+        return Err(Reason::Long);
+    }
+    // Of the whole: packets close to each other are how queues are asked, and there is a bound on how many there are.
+    let seconds = stream.length_ns().max(1_000_000_000) as f64 / 1e9;
+    if stream.bytes() as f64 * 8.0 / seconds > limits.bits_per_second as f64 {
+        return Err(Reason::Rate);
+    }
+    Ok(())
+}
+
+/// An IPv4 address that came in IPv6's clothes is one of IPv4.
+fn canonical(address: IpAddr) -> IpAddr {
+    address.to_canonical()
+}
+
+/// Whose handshakes are counted together: of IPv6 a /64, which anybody has.
+fn neighbourhood(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(six) => Ipv6Addr::from(u128::from(six) & !u128::from(u64::MAX)).into(),
+    }
+}
