@@ -52,12 +52,14 @@ pub struct Step {
 /// What was found of a direction.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Calibration {
-    /// The highest rate that stood, in bits per second of IP packets of 1,428 bytes.
+    /// The highest rate that stood, in bits per second of IP packets.
     pub bits_per_second: f64,
     /// It is not below the first, nor above the second.
     pub between: (f64, f64),
     /// What a flood of it showed.
     pub capacity: Capacity,
+    /// Bytes of the packets it was found with, IP header included.
+    pub packet: u32,
     /// The rates tried, in order.
     pub steps: Vec<Step>,
     /// What else was found that a policy should know of.
@@ -69,7 +71,7 @@ pub struct Calibration {
 impl Calibration {
     /// Bits per second as tc counts them on an Ethernet device without words about overhead, for full packets.
     pub fn as_tc_counts(&self) -> f64 {
-        let full = ip_bits(FULL) / 8.0;
+        let full = f64::from(self.packet);
         self.bits_per_second * (full + ETHERNET) / full
     }
 
@@ -94,6 +96,33 @@ pub struct Calibrated {
     pub cut: Option<String>,
 }
 
+/// By how much an IPv6 header is longer than one of IPv4, bytes.
+const IPV6_MORE: u32 = 20;
+
+impl Calibrated {
+    /// A direction's.
+    pub fn of(&self, way: Way) -> Option<&Calibration> {
+        match way {
+            Way::Up => self.up.as_ref(),
+            Way::Down => self.down.as_ref(),
+        }
+    }
+
+    /// Takes a calibration whose packets were IPv6: they are longer.
+    #[must_use]
+    pub fn over_ipv6(mut self) -> Calibrated {
+        for one in [&mut self.up, &mut self.down].into_iter().flatten() {
+            let more = f64::from(one.packet + IPV6_MORE) / f64::from(one.packet);
+            one.packet += IPV6_MORE;
+            one.bits_per_second *= more;
+            one.between = (one.between.0 * more, one.between.1 * more);
+            one.capacity.bits_per_second *= more;
+            one.steps.iter_mut().for_each(|step| step.bits_per_second *= more);
+        }
+        self
+    }
+}
+
 /// Three figures, downwards.
 fn rounded_down(rate: f64) -> f64 {
     if rate < 1.0 {
@@ -101,6 +130,25 @@ fn rounded_down(rate: f64) -> f64 {
     }
     let unit = libm::pow(10.0, libm::floor(libm::log10(rate)) - 2.0);
     libm::floor(rate / unit) * unit
+}
+
+/// A calibration as a document.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Document {
+    /// The version that measured.
+    pub version: String,
+    /// The command that measures again.
+    pub again: String,
+    /// When it began, ns since 1970.
+    pub began_ns: u64,
+    /// The far end.
+    pub host: String,
+    /// What was found.
+    pub found: Calibrated,
+    /// What is left below what was found, 0 to 1.
+    pub margin: f64,
+    /// What this machine itself did to the measurement.
+    pub doubts: Vec<String>,
 }
 
 /// Calibrates these directions with this margin; `told` hears each step.
@@ -143,17 +191,20 @@ fn search<P: Path>(
     // What a flood got through is the best guess: a little below and above it first.
     let mut next = top * 0.99;
     let mut lead = 1.0;
-    let mut calibration = Calibration { capacity, ..Calibration::default() };
+    let mut calibration = Calibration { capacity, packet: u32::from(FULL) + HEADERS, ..Calibration::default() };
     while calibration.steps.len() < STEPS && cut.is_none() {
         let outcome = path.carry_out(&trial(way, next, &capacity, lead))?;
-        if outcome.cut.is_none() && lead < MOST_LEAD && !is_spent(way.course(&outcome), &capacity) {
+        if outcome.cut.is_some() {
+            cut.clone_from(&outcome.cut);
+            break;
+        }
+        if lead < MOST_LEAD && !is_spent(way.course(&outcome), &capacity) {
             lead *= 4.0;
             continue;
         }
         let step = judge(way.course(&outcome), next, &capacity);
         told(way, &step);
         calibration.steps.push(step);
-        cut.clone_from(&outcome.cut);
         if step.stands {
             low = low.max(next);
         } else {

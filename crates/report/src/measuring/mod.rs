@@ -1,5 +1,7 @@
 //! What was measured on a real link, as text, JSON and pages, from documents alone.
 
-pub mod quick;
+pub mod calibrate;
+pub mod overhead;
 pub mod ping;
+pub mod quick;
 pub mod verify;

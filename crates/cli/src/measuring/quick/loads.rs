@@ -1,0 +1,194 @@
+//! What loads the line, one after the other, and what went through meanwhile.
+
+use super::watch::{Watch, median};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tidegate_field::load::{self, Page};
+use tidegate_field::{Family, Far, Flow};
+use tidegate_measure::quick::{Load, NOTHING, Phase};
+use tidegate_measure::{bits_per_second, ramp};
+use tidegate_probe::{FlowPlan, Way};
+
+/// TCP connections at once.
+const CONNECTIONS: u32 = 4;
+/// How often it is looked how it goes.
+const LOOK: Duration = Duration::from_millis(20);
+/// After a line is full, so long until it counts.
+const SETTLE: u64 = 500_000_000;
+/// For queues to empty between two loads.
+const PAUSE: u64 = 1_500_000_000;
+/// Of a phase, so much at most until it counts, whether the line is full by then or not.
+const AT_MOST: f64 = 0.55;
+/// From one note of a flow to the next.
+const STEP: u64 = 100_000_000;
+
+/// What carries a phase out.
+pub(super) struct Stage<'w> {
+    /// Everybody on the way.
+    pub(super) watch: &'w Watch,
+    /// Somebody wants it to end.
+    pub(super) stop: &'static AtomicBool,
+    /// Never more than this, bits per second.
+    pub(super) most: f64,
+    /// What is done, told now and then.
+    pub(super) tell: &'w (dyn Fn(&str) + Sync),
+}
+
+impl Stage<'_> {
+    fn is_over(&self, until: u64) -> bool {
+        self.watch.now() >= until || self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Waits until a moment, or something is so, or it is to end.
+    fn wait(&self, until: u64, enough: impl Fn() -> bool) {
+        while !self.is_over(until) && !enough() {
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Nothing of ours.
+    pub(super) fn idle(&self, length: u64) -> Phase {
+        (self.tell)("the idle line");
+        let begin = self.watch.now();
+        self.wait(begin + length, || false);
+        Phase { load: Load::Idle, window: (begin, self.watch.now()), ..Phase::default() }
+    }
+
+    /// For the queues of the last load.
+    pub(super) fn pause(&self) {
+        self.wait(self.watch.now() + PAUSE, || false);
+    }
+
+    /// Both ways by echo requests.
+    ///
+    /// # Errors
+    /// They cannot be sent.
+    pub(super) fn echoes(&self, length: u64) -> anyhow::Result<(Phase, Option<String>)> {
+        (self.tell)("both ways, by echo requests");
+        let begin = self.watch.now();
+        let load = load::echoes(self.watch.far, self.most, self.watch.began)?;
+        self.wait(begin + (length as f64 * AT_MOST) as u64, || load.was_full());
+        let full = load.was_full();
+        self.wait(self.watch.now() + SETTLE, || false);
+        let from = self.watch.now();
+        self.wait(begin + length, || false);
+        let window = (from, self.watch.now());
+        let bits = load.meter.rate(window.0, window.1);
+        let how = if full { "the slower way decides the rate" } else { "the line was not full by then" };
+        let by = format!("echo requests of 1,400 bytes, there and back; {how}");
+        let phase = Phase { load: Load::Both, window, by, up_bits: Some(bits), down_bits: Some(bits) };
+        Ok((phase, load.trouble()))
+    }
+
+    /// The way up, by datagrams that end at this place: the first behind the queue.
+    ///
+    /// # Errors
+    /// They cannot be sent.
+    pub(super) fn outward(
+        &self,
+        (place, hops): (usize, u8),
+        idle: (u64, u64),
+        most: f64,
+        length: u64,
+    ) -> anyhow::Result<(Phase, Option<String>)> {
+        (self.tell)("the way up, by datagrams that end near by");
+        let places = self.watch.places();
+        let usual = places.get(place).and_then(|place| median(place, idle)).unwrap_or(0);
+        let begin = self.watch.now();
+        let growth = self.watch.growth(place, usual);
+        let load = load::outward((self.watch.far, hops), (most, usual), self.watch.began, growth)?;
+        self.wait(begin + (length as f64 * 0.4) as u64, || load.was_full());
+        self.wait(self.watch.now() + SETTLE, || false);
+        let from = self.watch.now();
+        self.wait(begin + (length as f64 * AT_MOST) as u64, || false);
+        let window = (from, self.watch.now());
+        load.level();
+        self.wait(begin + length, || false);
+        let bits = if load.was_full() {
+            self.passed(&load, place, usual, (window.1 + SETTLE, self.watch.now()))
+        } else {
+            None
+        };
+        let by = match bits {
+            Some(_) => format!("datagrams that end after {hops} routers"),
+            None => format!("datagrams that end after {hops} routers; the way up did not fill"),
+        };
+        Ok((Phase { load: Load::Up, window, by, up_bits: bits, down_bits: None }, load.trouble()))
+    }
+
+    /// What the way up took while its queue was kept.
+    fn passed(&self, load: &load::Load, place: usize, usual: u64, window: (u64, u64)) -> Option<f64> {
+        let places = self.watch.places();
+        let answered = places.get(place)?.asked.iter().filter(|asked| (window.0..window.1).contains(&asked.sent_ns));
+        let known: Vec<(u64, u64)> =
+            answered.filter_map(|asked| Some((asked.sent_ns, asked.took_ns?.saturating_sub(usual)))).collect();
+        let (first, last) = (*known.first()?, *known.last()?);
+        ramp::passed(load.meter.bytes(first.0, last.0), first, last)
+    }
+
+    /// The way down, by downloads of a page.
+    ///
+    /// # Errors
+    /// The server has no address.
+    pub(super) fn downloads(
+        &self,
+        page: &Page,
+        family: Family,
+        length: u64,
+    ) -> anyhow::Result<(Phase, Option<String>)> {
+        (self.tell)("the way down, by downloads");
+        let begin = self.watch.now();
+        let load = load::downloads(page, family, CONNECTIONS, self.watch.began)?;
+        self.wait(begin + (length as f64 * 0.4) as u64, || load.trouble().is_some());
+        let from = self.watch.now();
+        self.wait(begin + length, || load.trouble().is_some());
+        let window = (from, self.watch.now());
+        let bits = load.meter.rate(window.0, window.1);
+        let by = format!("{CONNECTIONS} downloads of http://{}{}", page.host, page.path);
+        Ok((Phase { load: Load::Down, window, by, up_bits: None, down_bits: Some(bits) }, load.trouble()))
+    }
+
+    /// One way, by TCP to or from a server of ours.
+    pub(super) fn transfers(&self, far: &Far, way: Way, length: u64) -> (Phase, Option<String>) {
+        let load = if way == Way::Up { Load::Up } else { Load::Down };
+        (self.tell)(if way == Way::Up { "the way up, by TCP" } else { "the way down, by TCP" });
+        let begin = self.watch.now();
+        let until = begin + length;
+        let from = begin + (length as f64 * 0.4) as u64;
+        let carried: Vec<Result<f64, String>> = std::thread::scope(|scope| {
+            let one = |_| scope.spawn(|| self.transfer(far.flow(), way, (length, from - begin, until)));
+            let threads: Vec<_> = (0..CONNECTIONS).map(one).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err("it broke off".into()))).collect()
+        });
+        let bits = carried.iter().filter_map(|one| one.as_ref().ok()).sum();
+        let trouble = carried.iter().find_map(|one| one.as_ref().err().cloned());
+        let by = format!("{CONNECTIONS} TCP transfers");
+        let (up_bits, down_bits) = if way == Way::Up { (Some(bits), None) } else { (None, Some(bits)) };
+        (Phase { load, window: (from, self.watch.now()), by, up_bits, down_bits }, trouble)
+    }
+
+    /// One transfer; what went through once it had settled, bits per second.
+    fn transfer(&self, flow: Flow, way: Way, (length, settle, until): (u64, u64, u64)) -> Result<f64, String> {
+        let plan = FlowPlan { way, dscp: 0, control: String::new(), length_ns: length };
+        let carried = flow.carry(&plan, STEP, || self.is_over(until)).map_err(|error| error.to_string())?;
+        let (Some(first), Some(last)) = (carried.bytes.first(), carried.bytes.last()) else {
+            return Err(carried.trouble.unwrap_or_else(|| "nothing went through".into()));
+        };
+        let before = carried.bytes.iter().find(|(at, _)| *at >= carried.began + settle).unwrap_or(first);
+        Ok(bits_per_second(last.1.saturating_sub(before.1), last.0.saturating_sub(before.0)))
+    }
+}
+
+/// Where the way up is to be loaded to: the first place that answered later under load, if it is known how far away it is.
+pub(super) fn behind_queue(quick: &tidegate_measure::quick::Quick, phase: usize) -> Option<(usize, u8)> {
+    let place = quick.queue(phase)?;
+    let grown = quick.growth(place, phase)? >= NOTHING;
+    let distance = quick.places.get(place)?.distance?;
+    grown.then_some((place, distance))
+}
+
+/// The address that a reflector's name means.
+pub(super) fn address(host: &str, family: Family) -> anyhow::Result<IpAddr> {
+    Ok(tidegate_field::ping::Plan::new(host, family)?.address)
+}

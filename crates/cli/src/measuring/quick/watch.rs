@@ -1,0 +1,96 @@
+//! Who stands on the way, and how long they take to answer.
+
+use anyhow::Context;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tidegate_field::hops::{self, Hop};
+use tidegate_field::ping::{Pinger, Plan, Way};
+use tidegate_measure::Spans;
+use tidegate_measure::pinged::Asked;
+use tidegate_measure::quick::Place;
+
+/// Hops that are looked for: the LAN's gateway, a modem, the provider's first router, and one behind it.
+const HOPS: u8 = 4;
+/// From one question to the next.
+const OFTEN: Duration = Duration::from_millis(40);
+/// What was asked longer ago tells nothing of now.
+const RECENT: u64 = 3_000_000_000;
+
+/// Everybody on the way, asked again and again.
+pub(super) struct Watch {
+    pinger: Arc<Pinger>,
+    /// When it began.
+    pub(super) began: Instant,
+    /// The far end's address.
+    pub(super) far: IpAddr,
+    /// The same as `places`, before anything was asked.
+    who: Vec<(String, Option<u8>)>,
+}
+
+impl Watch {
+    /// Finds who stands on the way to an address, and begins to ask them.
+    ///
+    /// # Errors
+    /// No permission, no way.
+    pub(super) fn begin(name: &str, far: IpAddr) -> anyhow::Result<Watch> {
+        let found = hops::find(far, Way::Icmp, HOPS).with_context(|| format!("looking for the way to {name}"))?;
+        let mut plans: Vec<(Plan, String, Option<u8>)> = Vec::new();
+        for hop in found.iter().filter(|hop| !hop.is_host) {
+            let (Some(plan), Some(address)) = (hops::watch(hop, far, Way::Icmp, OFTEN), hop.address) else { continue };
+            // A router that may be asked once a second says too little in half a minute.
+            if plan.interval == OFTEN {
+                plans.push((plan, format!("hop {} ({address})", hop.distance), Some(hop.distance)));
+            }
+        }
+        let host = found.iter().find(|hop| hop.is_host).map(|hop: &Hop| hop.distance);
+        let mut plan = Plan::new(&far.to_string(), tidegate_field::Family::Any)?;
+        plan.interval = OFTEN;
+        let called = if name == far.to_string() { name.to_owned() } else { format!("{name} ({far})") };
+        plans.push((plan, called, host));
+        let asked: Vec<Plan> = plans.iter().map(|(plan, ..)| plan.clone()).collect();
+        let pinger = Arc::new(Pinger::begin(&asked)?);
+        let who = plans.into_iter().map(|(_, name, distance)| (name, distance)).collect();
+        Ok(Watch { pinger, began: Instant::now(), far, who })
+    }
+
+    /// ns since the beginning.
+    pub(super) fn now(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// What everybody answered so far.
+    pub(super) fn places(&self) -> Vec<Place> {
+        let asked: Vec<Vec<Asked>> =
+            self.pinger.look(|seen| seen.targets.iter().map(|target| target.asked.clone()).collect());
+        let place = |((name, distance), asked): (&(String, Option<u8>), Vec<Asked>)| Place {
+            name: name.clone(),
+            distance: *distance,
+            asked,
+        };
+        self.who.iter().zip(asked).map(place).collect()
+    }
+
+    /// Whose answers stopped early, and why; when it began, ns since 1970.
+    pub(super) fn state(&self) -> (Option<String>, u64) {
+        self.pinger.look(|seen| (seen.trouble.clone(), seen.began_ns))
+    }
+
+    /// Tells by how much the latest answer of a place took longer than so many ns.
+    pub(super) fn growth(&self, place: usize, idle: u64) -> impl Fn() -> Option<u64> + Send + 'static {
+        let pinger = Arc::clone(&self.pinger);
+        move || {
+            pinger.look(|seen| {
+                let asked = &seen.targets.get(place)?.asked;
+                let recent = asked.iter().rev().take_while(|asked| asked.sent_ns + RECENT > seen.now_ns);
+                recent.filter_map(|asked| asked.took_ns).next().map(|took| took.saturating_sub(idle))
+            })
+        }
+    }
+}
+
+/// The median of what a place answered within a window.
+pub(super) fn median(place: &Place, window: (u64, u64)) -> Option<u64> {
+    let within = place.asked.iter().filter(|asked| (window.0..window.1).contains(&asked.sent_ns));
+    Spans::new(within.filter_map(|asked| asked.took_ns).collect()).percentile(50.0)
+}
