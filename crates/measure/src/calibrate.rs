@@ -191,6 +191,7 @@ fn search<P: Path>(
     // What a flood got through is the best guess: a little below and above it first.
     let mut next = top * 0.99;
     let mut lead = 1.0;
+    let mut failed = None;
     let mut calibration = Calibration { capacity, packet: u32::from(FULL) + HEADERS, ..Calibration::default() };
     while calibration.steps.len() < STEPS && cut.is_none() {
         let outcome = path.carry_out(&trial(way, next, &capacity, lead))?;
@@ -204,6 +205,11 @@ fn search<P: Path>(
         }
         let step = judge(way.course(&outcome), next, &capacity);
         told(way, &step);
+        // Whatever disturbs a measurement makes delays longer: what should stand and did not is tried once more.
+        if !step.stands && next < top && failed != Some(next) {
+            failed = Some(next);
+            continue;
+        }
         calibration.steps.push(step);
         if step.stands {
             low = low.max(next);

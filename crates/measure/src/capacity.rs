@@ -66,6 +66,7 @@ pub const SPENDING: f64 = 4.0;
 const CALM: f64 = 0.4;
 const CALM_NS: f64 = 1e9;
 const CALM_PACKETS: f64 = 150.0;
+const MOST_CALM_NS: f64 = 4e9;
 /// A flood has at least so many bytes, so that buckets of usual sizes are spent.
 const FLOODED: f64 = 600e3;
 const TRAIN: u32 = 60;
@@ -131,7 +132,8 @@ pub fn find<P: Path>(path: &mut P, way: Way) -> Result<Option<Capacity>, P::Erro
         return Ok(None);
     }
     let irregularity = irregularity(course, 0);
-    let trained = service(course, 1, irregularity).map(|service| ip_bits(FULL) * 1e9 / service.ns.max(1.0));
+    let trained = service(course, 1, irregularity).map(|service| service.ns).or_else(|| roughly(course, 1));
+    let trained = trained.map(|ns| ip_bits(FULL) * 1e9 / ns.max(1.0));
     let mut known = Capacity { bits_per_second: trained.unwrap_or(1e6), irregularity, ..Capacity::default() };
     let mut length = SECOND;
     for n in 0..FLOODS {
@@ -150,10 +152,18 @@ pub fn find<P: Path>(path: &mut P, way: Way) -> Result<Option<Capacity>, P::Erro
     Ok(Some(known))
 }
 
+/// About how far apart the packets of a phase came, ns, if a few did.
+fn roughly(course: &Course, phase: usize) -> Option<f64> {
+    let arrived: Vec<u64> = course.of_phase(phase).filter_map(|(_, journey)| journey.arrived).collect();
+    let (first, last) = (arrived.iter().min()?, arrived.iter().max()?);
+    (arrived.len() >= 3).then(|| (last - first) as f64 / (arrived.len() - 1) as f64)
+}
+
 /// Looks how much is lost when the path is far from full.
 fn calm<P: Path>(path: &mut P, way: Way, known: &mut Capacity) -> Result<(), P::Error> {
     let gap_ns = (ip_bits(FULL) * 1e9 / (known.bits_per_second * CALM).max(1.0)) as u64;
-    let packets = (CALM_NS / gap_ns as f64).max(CALM_PACKETS.min(6e9 / gap_ns as f64)).clamp(10.0, 2000.0) as u32;
+    let packets =
+        (CALM_NS / gap_ns as f64).max(CALM_PACKETS.min(MOST_CALM_NS / gap_ns as f64)).clamp(10.0, 2000.0) as u32;
     let outcome =
         path.carry_out(&way.exchange(Stream::steady(Phase { payload: FULL, gap_ns, packets, ..Phase::default() })))?;
     let course = way.course(&outcome);

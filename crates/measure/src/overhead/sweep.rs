@@ -23,7 +23,7 @@ const REFERENCE: u32 = 512;
 /// No packets closer together than this are asked of a sender, ns.
 const CLOSEST_NS: f64 = 4_000.0;
 /// A size is flooded for so many packets' time, but no less and no more than this.
-const PACKETS: f64 = 90.0;
+const PACKETS: f64 = 45.0;
 const LEAST_NS: f64 = 150e6;
 const MOST_NS: f64 = 2.2e9;
 /// An exchange is no longer than this, ns.
@@ -103,7 +103,7 @@ pub fn sweep<P: Path>(path: &mut P, ways: &[Way], told: &mut dyn FnMut(f64)) -> 
         let Some(capacity) = capacity::find(path, *way)? else { continue };
         let limited = limited(path, *way, &capacity)?;
         let pieces = pieces(capacity.bits_per_second, limited);
-        sweeps.push((*way, Sweep { capacity, ..Sweep::default() }, pieces));
+        sweeps.push((*way, Sweep { capacity, calm: capacity.calm, ..Sweep::default() }, pieces));
     }
     let together = sweeps.iter().all(|(_, sweep, _)| sweep.capacity.bits_per_second < TOGETHER);
     let mut rounds: Vec<Exchange> = Vec::new();
@@ -161,7 +161,9 @@ fn limited<P: Path>(path: &mut P, way: Way, known: &Capacity) -> Result<Option<u
 /// size, with the reference first and last.
 fn pieces(rate: f64, limited: Option<u32>) -> Vec<Stream> {
     let full = u32::from(FULL) + HEADERS;
-    let calm = Phase { rest_ns: 50_000_000, ..flood(full, rate * CALM / OVERLOAD, 1e9) };
+    // On slow lines so little is sent that it tells nothing, and what was seen before must do.
+    let calm_packets = (rate * CALM / (f64::from(full) * 8.0)).clamp(4.0, 60_000.0) as u32;
+    let calm = Phase { packets: calm_packets, rest_ns: 50_000_000, ..flood(full, rate * CALM / OVERLOAD, 1e9) };
     let reference = phase(REFERENCE, rate);
     let begin = || Vec::from([calm, flood(full, rate, 700e6), reference]);
     let mut pieces = Vec::new();

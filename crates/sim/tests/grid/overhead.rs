@@ -245,3 +245,23 @@ fn overheads_are_found_or_doubted() {
     );
     hold("overhead", &table);
 }
+
+/// Two minutes are enough, on any link from 100 kbit/s to 1 Gbit/s: both ways where that is slow, one after the other elsewhere.
+#[test]
+fn sweeps_end_in_time() {
+    for (bits, buffer_ms) in
+        [(100_000, 500), (300_000, 1000), (1_000_000, 1000), (10_000_000, 200), (1_000_000_000, 20)]
+    {
+        let mut case = plain(bits, Coding::Bytes, 38).spec();
+        case.up.line.limit = tidegate_sim::Limit::Bytes(bits / 8000 * buffer_ms);
+        case.down.line.limit = case.up.line.limit;
+        let mut path = path(case);
+        let Ok(swept) = sweep(&mut path, &Way::BOTH, &mut |_| {});
+        println!("{bits}: {:?} {:?}", path.age(), swept.up.as_ref().map(|one| (one.line, one.doubts.clone())));
+        assert!(path.age() < Span::secs(120), "{bits} bit/s: {:?}", path.age());
+        for way in Way::BOTH {
+            let line = swept.of(way).and_then(|one| one.line).expect("a line");
+            assert!(line.overhead.abs_diff(38) <= 1, "{bits} bit/s: {line:?}");
+        }
+    }
+}
