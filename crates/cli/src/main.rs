@@ -71,6 +71,12 @@ enum Command {
     Measure(Box<measuring::measure::Options>),
     /// Half a minute, one page: what is wrong with this line, where, and what would mend it.
     Quick(Box<measuring::quick::Options>),
+    /// Half a minute, one page: what is wrong with this line, where, and what would mend it.
+    Quick(Box<measuring::quick::Options>),
+    /// Find the highest rate each way at which delay does not rise: what to write into a policy.
+    Calibrate(Box<measuring::calibrate::Options>),
+    /// Find what a line adds to each packet, and the words for it.
+    Overhead(Box<measuring::overhead::Options>),
     /// Be the far end that others measure with.
     Serve(measuring::serve::Options),
     /// Print what a shell needs to complete tidegate's words: `source <(tidegate completions bash)`.
@@ -115,6 +121,9 @@ fn main() -> ExitCode {
         Command::Ping(options) => measuring::ping::command(&options),
         Command::Measure(options) => measuring::measure::command(&options),
         Command::Quick(options) => measuring::quick::command(&options),
+        Command::Quick(options) => measuring::quick::command(&options),
+        Command::Calibrate(options) => measuring::calibrate::command(&options),
+        Command::Overhead(options) => measuring::overhead::command(&options),
         Command::Serve(options) => measuring::serve::command(&options),
         Command::Completions { shell } => {
             let mut text = Vec::new();

@@ -6,6 +6,7 @@
 
 extern crate alloc;
 
+pub mod calibrate;
 pub mod capacity;
 pub mod experiment;
 pub mod oneway;
