@@ -8,6 +8,7 @@ extern crate alloc;
 
 pub mod calibrate;
 pub mod capacity;
+pub mod doctor;
 pub mod experiment;
 pub mod oneway;
 pub mod overhead;

@@ -3,6 +3,7 @@
 pub mod measure;
 pub mod calibrate;
 pub mod overhead;
+pub mod doctor;
 pub mod ping;
 pub mod quick;
 pub mod verify;
