@@ -69,8 +69,16 @@ enum Command {
     Doctor(measuring::doctor::Options),
     /// Ask hosts again and again, on schedule: round trips, losses, and the six panels of ping-exp.
     Ping(Box<measuring::ping::Options>),
+    /// Measure a path with a server of ours at its far end: delays, losses and rates, each way, idle and under load.
+    Measure(Box<measuring::measure::Options>),
     /// Half a minute, one page: what is wrong with this line, where, and what would mend it.
     Quick(Box<measuring::quick::Options>),
+    /// Half a minute, one page: what is wrong with this line, where, and what would mend it.
+    Quick(Box<measuring::quick::Options>),
+    /// Find the highest rate each way at which delay does not rise: what to write into a policy.
+    Calibrate(Box<measuring::calibrate::Options>),
+    /// Find what a line adds to each packet, and the words for it.
+    Overhead(Box<measuring::overhead::Options>),
     /// Be the far end that others measure with.
     Serve(measuring::serve::Options),
     /// Print what a shell needs to complete tidegate's words: `source <(tidegate completions bash)`.
@@ -114,7 +122,11 @@ fn main() -> ExitCode {
         Command::Capture(options) => watch::capture::command(&options),
         Command::Doctor(options) => measuring::doctor::command(&options),
         Command::Ping(options) => measuring::ping::command(&options),
+        Command::Measure(options) => measuring::measure::command(&options),
         Command::Quick(options) => measuring::quick::command(&options),
+        Command::Quick(options) => measuring::quick::command(&options),
+        Command::Calibrate(options) => measuring::calibrate::command(&options),
+        Command::Overhead(options) => measuring::overhead::command(&options),
         Command::Serve(options) => measuring::serve::command(&options),
         Command::Completions { shell } => {
             let mut text = Vec::new();

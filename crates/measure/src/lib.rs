@@ -6,14 +6,18 @@
 
 extern crate alloc;
 
+pub mod calibrate;
+pub mod capacity;
 pub mod doctor;
 pub mod experiment;
+pub mod oneway;
 pub mod overhead;
 pub mod paired;
 pub mod pinged;
 pub mod quick;
 pub mod ramp;
 pub mod replayed;
+pub mod responsiveness;
 mod spread;
 pub mod stream;
 pub mod trial;

@@ -17,6 +17,7 @@ mod machine;
 mod machines;
 mod net;
 mod observe;
+pub mod path;
 mod probe;
 mod tcp;
 mod tcp_flow;

@@ -1,0 +1,101 @@
+//! Rows of truth beside what was measured, worked out by two processors, and the page they go into.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What became of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Within the bounds, and nothing was doubted.
+    Right,
+    /// It said that it must not be believed; whether the figures are right all the same.
+    Doubted(bool),
+    /// Neither.
+    Wrong,
+}
+
+impl Verdict {
+    /// Of a case within its bounds or not, with doubts or without.
+    pub(crate) fn of(is_within: bool, has_doubts: bool) -> Verdict {
+        match (is_within, has_doubts) {
+            (within, true) => Verdict::Doubted(within),
+            (true, false) => Verdict::Right,
+            (false, false) => Verdict::Wrong,
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Verdict::Right => "right",
+            Verdict::Doubted(true) => "doubted (right)",
+            Verdict::Doubted(false) => "doubted",
+            Verdict::Wrong => "WRONG",
+        }
+    }
+}
+
+/// A case with its figures.
+pub(crate) struct Row {
+    /// The link, and for each figure the truth and what was found.
+    pub(crate) cells: Vec<String>,
+    pub(crate) verdict: Verdict,
+    /// What it said.
+    pub(crate) doubts: Vec<String>,
+}
+
+/// Works out cases in turn, two at a time, and keeps their order.
+pub(crate) fn work<C: Sync>(cases: &[C], of: impl Fn(&C) -> Row + Sync) -> Vec<Row> {
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut done = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(case) = cases.get(at) else { return done };
+            done.push((at, of(case)));
+        }
+    };
+    let mut rows = std::thread::scope(|scope| {
+        let workers = [scope.spawn(worker), scope.spawn(worker)];
+        workers.map(|worker| worker.join().expect("nobody panicked")).into_iter().flatten().collect::<Vec<_>>()
+    });
+    rows.sort_by_key(|(at, _)| *at);
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+/// As a table of Markdown, with a line that counts the verdicts.
+pub(crate) fn markdown(head: &[&str], rows: &[Row]) -> String {
+    let count = |verdict: fn(&Verdict) -> bool| rows.iter().filter(|row| verdict(&row.verdict)).count();
+    let mut text = format!(
+        "{} cases: {} right, {} doubted ({} of them right all the same), {} wrong without a doubt.\n\n",
+        rows.len(),
+        count(|verdict| *verdict == Verdict::Right),
+        count(|verdict| matches!(verdict, Verdict::Doubted(_))),
+        count(|verdict| *verdict == Verdict::Doubted(true)),
+        count(|verdict| *verdict == Verdict::Wrong)
+    );
+    text += &format!("| {} | verdict |\n|{}\n", head.join(" | "), "---|".repeat(head.len() + 1));
+    for row in rows {
+        let doubts = if row.doubts.is_empty() { String::new() } else { format!(": {}", row.doubts.join("; ")) };
+        text += &format!("| {} | {}{doubts} |\n", row.cells.join(" | "), row.verdict.words());
+    }
+    text
+}
+
+/// Holds a generated part of docs/measure-grid.md against what it should be, or writes it (TIDEGATE_BLESS=1).
+#[expect(clippy::disallowed_methods, reason = "the page is what this test is about")]
+pub(crate) fn hold(name: &str, wanted: &str) {
+    let paper = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/measure-grid.md");
+    let text = std::fs::read_to_string(&paper).expect("docs/measure-grid.md is there");
+    let begin = format!("<!-- generated: {name} -->\n");
+    let (before, rest) = text.split_once(&begin).unwrap_or_else(|| panic!("a part {name}"));
+    let (_, after) = rest.split_once("<!-- end -->").unwrap_or_else(|| panic!("the part {name} ends"));
+    let new = format!("{before}{begin}{wanted}<!-- end -->{after}");
+    if std::env::var_os("TIDEGATE_BLESS").is_some() {
+        std::fs::write(&paper, new).expect("docs can be written");
+    } else {
+        assert!(
+            text == new,
+            "docs/measure-grid.md, part {name}, is not what is found today; TIDEGATE_BLESS=1 writes it"
+        );
+    }
+}

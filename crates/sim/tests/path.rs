@@ -1,0 +1,46 @@
+//! A path in virtual time tells what it was told to be.
+
+use tidegate_measure::oneway;
+use tidegate_measure::stream::{Exchange, Path, Phase, Stream};
+use tidegate_packet::Span;
+use tidegate_sim::path::{PathSpec, VirtualPath};
+use tidegate_sim::world::Direction;
+use tidegate_sim::{Impairment, Loss};
+
+fn exchange(payload: u16, gap_ns: u64, packets: u32) -> Exchange {
+    let stream = Stream::steady(Phase { payload, gap_ns, packets, ..Phase::default() });
+    Exchange { up: stream.clone(), down: stream }
+}
+
+#[test]
+fn delays_losses_and_clocks_are_those_of_the_line() {
+    let mut spec =
+        PathSpec::plain(Direction::plain(1_000_000, Span::millis(7)), Direction::plain(8_000_000, Span::millis(7)));
+    spec.up.impairment = Impairment { loss: Loss::Every(10), ..Impairment::default() };
+    (spec.offset_ns, spec.skew_ppm) = (55_000_000_000, 31.0);
+    let mut path = VirtualPath::new(spec);
+    let Ok(outcome) = path.carry_out(&exchange(83, 20_000_000, 1000));
+    let reading = oneway::read(&outcome);
+    assert_eq!((reading.up.losses.lost, reading.down.losses.lost), (100, 0));
+    assert_eq!((reading.up.losses.runs.len(), &reading.up.losses.gaps[..3]), (100, &[9, 9, 9][..]));
+    // 125 bytes: a millisecond up, an eighth down.
+    let round_trip = reading.clocks.round_trip_ns.unwrap_or(0);
+    assert!(round_trip.abs_diff(15_125_000) < 2_000, "{round_trip}");
+    assert!((reading.clocks.skew_ppm - 31.0).abs() < 0.1, "{:?}", reading.clocks);
+    assert_eq!(reading.doubts, Vec::<String>::new());
+    assert!(reading.up.above().max().unwrap_or(u64::MAX) < 2_000, "{:?}", reading.up.above().max());
+}
+
+/// The network goes on between exchanges; both are carried out alike.
+#[test]
+fn exchanges_follow_each_other() {
+    let line = Direction::plain(1_000_000, Span::millis(7));
+    let mut path = VirtualPath::new(PathSpec::plain(line, line));
+    let Ok(first) = path.carry_out(&exchange(83, 100_000, 50));
+    let Ok(second) = path.carry_out(&exchange(83, 100_000, 50));
+    let above = |outcome| oneway::read(outcome).up.above();
+    assert_eq!(above(&first), above(&second));
+    // Each waits for those before it: a millisecond of sending, less a tenth between arrivals.
+    assert_eq!(above(&first).max(), Some(49 * 900_000));
+    assert!(second.up.journeys[0].sent > first.up.journeys[49].arrived);
+}
