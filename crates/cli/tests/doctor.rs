@@ -179,8 +179,11 @@ fn what_is_not_shaped_and_what_cannot_be_looked_at() {
     }
 }
 
-/// Four computers in a row: each with its devices, the device's own address, and whom it reaches by it directly (nobody named: everybody).
-const ROW: [(&str, &[(&str, [u8; 4], &[[u8; 4]])]); 4] = [
+/// A device, its own address, and whom it reaches directly (nobody named: everybody).
+type Wired = (&'static str, [u8; 4], &'static [[u8; 4]]);
+
+/// Four computers in a row, with their devices.
+const ROW: [(&str, &[Wired]); 4] = [
     ("here", &[("a0", [10, 96, 0, 1], &[])]),
     ("first", &[("b0", [10, 96, 0, 2], &[[10, 96, 0, 1]]), ("b1", [10, 96, 1, 1], &[[10, 96, 1, 2], [10, 96, 2, 2]])]),
     ("second", &[("c0", [10, 96, 1, 2], &[[10, 96, 1, 1], [10, 96, 0, 1]]), ("c1", [10, 96, 2, 1], &[[10, 96, 2, 2]])]),
