@@ -111,7 +111,7 @@ fn gather(options: &Options) -> anyhow::Result<(Facts, bool)> {
         let [after, before] = [&now, &counters].map(|one| one.bytes.get(&device.name).copied().unwrap_or_default());
         device.sent = after.sent.saturating_sub(before.sent);
         device.received = after.received.saturating_sub(before.received);
-        trees::note_shaper(device, &trees, &later);
+        trees::note_shaper(device, &trees, &later, &mut kernel);
         trees::note_inwards(device, &mut kernel);
     }
     facts.processors = now.processors_since(&counters);
