@@ -67,6 +67,8 @@ enum Command {
     Capture(watch::capture::Options),
     /// Ask hosts again and again, on schedule: round trips, losses, and the six panels of ping-exp.
     Ping(Box<measuring::ping::Options>),
+    /// Find what is lost on the way to a host, and on the way back: how much, how sure that is, in what bursts.
+    Loss(Box<measuring::loss::Options>),
     /// Measure a path with a server of ours at its far end: delays, losses and rates, each way, idle and under load.
     Measure(Box<measuring::measure::Options>),
     /// Half a minute, one page: what is wrong with this line, where, and what would mend it.
@@ -113,6 +115,7 @@ fn main() -> ExitCode {
         Command::Tc(options) => watch::tc::command(&options),
         Command::Capture(options) => watch::capture::command(&options),
         Command::Ping(options) => measuring::ping::command(&options),
+        Command::Loss(options) => measuring::loss::command(&options),
         Command::Measure(options) => measuring::measure::command(&options),
         Command::Quick(options) => measuring::quick::command(&options),
         Command::Serve(options) => measuring::serve::command(&options),

@@ -8,6 +8,7 @@ extern crate alloc;
 
 pub mod capacity;
 pub mod experiment;
+pub mod lost;
 pub mod oneway;
 pub mod overhead;
 pub mod paired;

@@ -1,6 +1,7 @@
 //! Measuring real links: `tidegate ping`, `doctor`, and what stands on a far end of ours.
 
 pub mod far;
+pub mod loss;
 pub mod measure;
 pub mod ping;
 pub mod quick;

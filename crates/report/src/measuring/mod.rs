@@ -1,5 +1,6 @@
 //! What was measured on a real link, as text, JSON and pages, from documents alone.
 
+pub mod loss;
 pub mod measure;
 pub mod ping;
 pub mod quick;
