@@ -56,6 +56,19 @@ pub const OVERLOAD: f64 = 1.15;
 const FLOODS: u32 = 8;
 /// What arrives of two floods agrees within this share: the burst is spent.
 const SETTLED: f64 = 0.05;
+/// So much more than the rate is a burst that was saved up,
+const PEAK: f64 = 1.3;
+/// if it has so many bytes.
+const LEAST_BURST: f64 = 12_000.0;
+/// A bucket that is known is spent with so much more than its rate.
+pub const SPENDING: f64 = 4.0;
+/// The share of the rate at which a path is calm, and how long that is looked at: time, and packets.
+const CALM: f64 = 0.4;
+const CALM_NS: f64 = 1e9;
+const CALM_PACKETS: f64 = 150.0;
+const MOST_CALM_NS: f64 = 4e9;
+/// A flood has at least so many bytes, so that buckets of usual sizes are spent.
+const FLOODED: f64 = 600e3;
 const TRAIN: u32 = 60;
 const TRAIN_GAP_NS: u64 = 8_000;
 const SECOND: u64 = 1_000_000_000;
@@ -73,8 +86,8 @@ pub struct Capacity {
     pub service: Service,
     /// Floods agreed with each other at last.
     pub is_settled: bool,
-    /// The share of a few quiet packets that was lost.
-    pub quiet_loss: f64,
+    /// Packets sent while the path was calm, and lost.
+    pub calm: (u64, u64),
     /// The path's own irregularity, ns: a quartile distance.
     pub irregularity: f64,
 }
@@ -84,12 +97,26 @@ pub fn ip_bits(payload: u16) -> f64 {
     f64::from(u32::from(payload) + HEADERS) * 8.0
 }
 
-/// A flood of full packets for so long: twice the phase, of which the second is read.
+/// A flood of full packets at so many bits per second for so long: twice the phase, of which the second is read.
 fn flood(rate: f64, length_ns: u64) -> Stream {
-    let gap_ns = ((ip_bits(FULL) * 1e9 / (rate * OVERLOAD).max(1.0)) as u64).max(1);
+    let gap_ns = ((ip_bits(FULL) * 1e9 / rate.max(1.0)) as u64).max(1);
     let packets = (length_ns / 2 / gap_ns).clamp(24, 60_000) as u32;
     let phase = Phase { payload: FULL, gap_ns, packets, ..Phase::default() };
     Stream { phases: [phase, phase].into() }
+}
+
+impl Capacity {
+    /// Was so much more let through at first that something saves up for it?
+    pub fn has_burst(&self) -> bool {
+        self.peak_bits_per_second.is_some_and(|peak| peak > PEAK * self.bits_per_second)
+            && self.burst_bytes > LEAST_BURST
+    }
+
+    /// What to flood it with, in bits per second: much more where a bucket refilled that was spent before.
+    fn flooding(&self) -> f64 {
+        let much = self.peak_bits_per_second.map_or(0.0, |peak| peak.min(self.bits_per_second * SPENDING));
+        much.max(self.bits_per_second * OVERLOAD)
+    }
 }
 
 /// Finds what a direction carries; `None`: nothing arrives.
@@ -104,31 +131,48 @@ pub fn find<P: Path>(path: &mut P, way: Way) -> Result<Option<Capacity>, P::Erro
     if course.arrived() == 0 {
         return Ok(None);
     }
-    let quiet_lost = course.of_phase(0).filter(|(_, journey)| journey.arrived.is_none()).count();
     let irregularity = irregularity(course, 0);
-    let first = service(course, 1, irregularity).map_or(1e6, |service| ip_bits(FULL) * 1e9 / service.ns.max(1.0));
-    let mut known = Capacity {
-        bits_per_second: first,
-        irregularity,
-        quiet_loss: quiet_lost as f64 / f64::from(quiet.packets),
-        ..Capacity::default()
-    };
+    let trained = service(course, 1, irregularity).map(|service| service.ns).or_else(|| roughly(course, 1));
+    let trained = trained.map(|ns| ip_bits(FULL) * 1e9 / ns.max(1.0));
+    let mut known = Capacity { bits_per_second: trained.unwrap_or(1e6), irregularity, ..Capacity::default() };
     let mut length = SECOND;
-    for _ in 0..FLOODS {
+    for n in 0..FLOODS {
         // A slow line needs time for packets enough.
-        length = length.max((60.0 * ip_bits(FULL) * 1e9 / known.bits_per_second) as u64).min(12 * SECOND);
-        let outcome = path.carry_out(&way.exchange(flood(known.bits_per_second, length)))?;
-        if settle(&mut known, way.course(&outcome)) {
+        let service = ip_bits(FULL) * 1e9 / known.bits_per_second;
+        length = length.max((60.0 * service) as u64).max((FLOODED * 8e9 / known.flooding()) as u64).min(12 * SECOND);
+        let outcome = path.carry_out(&way.exchange(flood(known.flooding(), length)))?;
+        let is_measured = n > 0 || trained.is_some();
+        if settle(&mut known, way.course(&outcome), is_measured) {
             known.is_settled = true;
             break;
         }
         length = (length * 2).min(8 * SECOND);
     }
+    calm(path, way, &mut known)?;
     Ok(Some(known))
 }
 
+/// About how far apart the packets of a phase came, ns, if a few did.
+fn roughly(course: &Course, phase: usize) -> Option<f64> {
+    let arrived: Vec<u64> = course.of_phase(phase).filter_map(|(_, journey)| journey.arrived).collect();
+    let (first, last) = (arrived.iter().min()?, arrived.iter().max()?);
+    (arrived.len() >= 3).then(|| (last - first) as f64 / (arrived.len() - 1) as f64)
+}
+
+/// Looks how much is lost when the path is far from full.
+fn calm<P: Path>(path: &mut P, way: Way, known: &mut Capacity) -> Result<(), P::Error> {
+    let gap_ns = (ip_bits(FULL) * 1e9 / (known.bits_per_second * CALM).max(1.0)) as u64;
+    let packets =
+        (CALM_NS / gap_ns as f64).max(CALM_PACKETS.min(MOST_CALM_NS / gap_ns as f64)).clamp(10.0, 2000.0) as u32;
+    let outcome =
+        path.carry_out(&way.exchange(Stream::steady(Phase { payload: FULL, gap_ns, packets, ..Phase::default() })))?;
+    let course = way.course(&outcome);
+    known.calm = (course.sent(), course.sent() - course.arrived());
+    Ok(())
+}
+
 /// Takes up what a flood showed; true: nothing new.
-fn settle(known: &mut Capacity, course: &Course) -> bool {
+fn settle(known: &mut Capacity, course: &Course, is_measured: bool) -> bool {
     let Some(second) = service(course, 1, known.irregularity) else {
         known.bits_per_second /= 2.0;
         return false;
@@ -141,12 +185,12 @@ fn settle(known: &mut Capacity, course: &Course) -> bool {
         known.bits_per_second = found * 2.0;
         return false;
     }
-    if found < before * (1.0 - SETTLED) {
+    if found < before * (1.0 - SETTLED) && is_measured {
         known.peak_bits_per_second.get_or_insert(before);
     }
     let arrived = course.arrived() as f64 * ip_bits(FULL) / 8.0;
     let span = course.stream.length_ns() as f64 / 1e9;
-    known.burst_bytes = (arrived - found / 8.0 * span).max(0.0);
+    known.burst_bytes = known.burst_bytes.max(arrived - found / 8.0 * span);
     known.bits_per_second = found;
     (found / before - 1.0).abs() <= SETTLED
 }

@@ -6,7 +6,9 @@
 
 extern crate alloc;
 
+pub mod calibrate;
 pub mod capacity;
+pub mod doctor;
 pub mod experiment;
 pub mod lost;
 pub mod oneway;

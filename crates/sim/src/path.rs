@@ -25,7 +25,7 @@ const INSIDE: u64 = 40_000_000_000;
 /// Octets of IPv4 and UDP headers.
 const HEADERS: usize = 28;
 /// Whoever waits for what is still on its way gives up after so long a silence,
-const SILENCE: Span = Span(2_000_000_000);
+const SILENCE: Span = Span(1_000_000_000);
 /// and after so long in all.
 const PATIENCE: Span = Span(30_000_000_000);
 /// Set in a packet's owner: it goes downwards.
@@ -164,6 +164,11 @@ impl VirtualPath {
             }
         }
         VirtualPath { world, ways, turns, offset_ns, skew_ppm }
+    }
+
+    /// How long the path has lived.
+    pub fn age(&self) -> Span {
+        self.world.net.now().since(START)
     }
 
     /// What the far clock shows.

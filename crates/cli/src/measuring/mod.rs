@@ -1,8 +1,12 @@
 //! Measuring real links: `tidegate ping`, `doctor`, and what stands on a far end of ours.
 
+pub mod calibrate;
+pub mod doctor;
 pub mod far;
 pub mod loss;
 pub mod measure;
+mod kept;
+pub mod overhead;
 pub mod ping;
 pub mod quick;
 pub mod serve;

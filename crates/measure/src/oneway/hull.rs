@@ -39,6 +39,8 @@ pub(super) fn skew(up: &[Point], down: &[Point]) -> Skew {
         hulls.iter().flat_map(|(hull, _, sign)| hull.windows(2).map(move |pair| sign * slope(pair[0], pair[1])));
     let mut slopes: Vec<f64> = edges.filter(|slope| slope.abs() < most).collect();
     slopes.extend([0.0, most, -most]);
+    // Nothing is not less than nothing.
+    slopes.iter_mut().for_each(|slope| *slope += 0.0);
     slopes.sort_by(f64::total_cmp);
     let value = |slope: f64| hulls.iter().map(|(hull, mean, sign)| height(hull, *mean, sign * slope)).sum::<f64>();
     let best = slopes.iter().map(|slope| value(*slope)).fold(f64::NEG_INFINITY, f64::max);

@@ -17,6 +17,9 @@ pub use read::{Service, irregularity, service};
 pub use sweep::{Sweep, Swept, sweep};
 pub use words::Words;
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 /// What was measured of a packet size.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Size {
@@ -82,6 +85,23 @@ impl Line {
     }
 }
 
+/// A sweep as a document.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Document {
+    /// The version that measured.
+    pub version: String,
+    /// The command that measures again.
+    pub again: String,
+    /// When it began, ns since 1970.
+    pub began_ns: u64,
+    /// The far end, or the file that the sweep came from.
+    pub host: String,
+    /// What was swept.
+    pub swept: Swept,
+    /// What this machine itself did to the measurement.
+    pub doubts: Vec<String>,
+}
+
 /// The line that explains a sweep best; `None` with fewer than four sizes.
 pub fn estimate(sizes: &[Size]) -> Option<Line> {
     fit::fit(sizes)
@@ -91,7 +111,6 @@ pub fn estimate(sizes: &[Size]) -> Option<Line> {
 mod tests {
     use super::*;
     use alloc::format;
-    use alloc::vec::Vec;
 
     /// The sizes of both of Siemon's sweeps.
     fn sizes() -> Vec<u32> {

@@ -23,11 +23,13 @@ const REFERENCE: u32 = 512;
 /// No packets closer together than this are asked of a sender, ns.
 const CLOSEST_NS: f64 = 4_000.0;
 /// A size is flooded for so many packets' time, but no less and no more than this.
-const PACKETS: f64 = 90.0;
+const PACKETS: f64 = 45.0;
 const LEAST_NS: f64 = 150e6;
 const MOST_NS: f64 = 2.2e9;
 /// An exchange is no longer than this, ns.
 const PIECE_NS: u64 = 15_000_000_000;
+/// Nor has it more packets, lead and reference not counted.
+const PIECE_PACKETS: u32 = 500_000;
 /// Slower lines than this are swept both ways at once, bits per second.
 const TOGETHER: f64 = 20e6;
 /// Sizes that should be kept.
@@ -66,7 +68,21 @@ pub struct Swept {
     pub cut: Option<String>,
 }
 
+/// By how much an IPv6 header is longer than one of IPv4, bytes.
+const IPV6_MORE: u32 = 20;
+
 impl Swept {
+    /// Takes a sweep whose packets were IPv6: they are longer, and what the line adds is less.
+    #[must_use]
+    pub fn over_ipv6(mut self) -> Swept {
+        for sweep in [&mut self.up, &mut self.down].into_iter().flatten() {
+            sweep.sizes.iter_mut().for_each(|size| size.ip += IPV6_MORE);
+            sweep.left_out.iter_mut().for_each(|(ip, _)| *ip += IPV6_MORE);
+            sweep.line = estimate(&sweep.sizes);
+        }
+        self
+    }
+
     /// A direction's.
     pub fn of(&self, way: Way) -> Option<&Sweep> {
         match way {
@@ -87,7 +103,7 @@ pub fn sweep<P: Path>(path: &mut P, ways: &[Way], told: &mut dyn FnMut(f64)) -> 
         let Some(capacity) = capacity::find(path, *way)? else { continue };
         let limited = limited(path, *way, &capacity)?;
         let pieces = pieces(capacity.bits_per_second, limited);
-        sweeps.push((*way, Sweep { capacity, ..Sweep::default() }, pieces));
+        sweeps.push((*way, Sweep { capacity, calm: capacity.calm, ..Sweep::default() }, pieces));
     }
     let together = sweeps.iter().all(|(_, sweep, _)| sweep.capacity.bits_per_second < TOGETHER);
     let mut rounds: Vec<Exchange> = Vec::new();
@@ -145,20 +161,22 @@ fn limited<P: Path>(path: &mut P, way: Way, known: &Capacity) -> Result<Option<u
 /// size, with the reference first and last.
 fn pieces(rate: f64, limited: Option<u32>) -> Vec<Stream> {
     let full = u32::from(FULL) + HEADERS;
-    let calm = Phase { rest_ns: 50_000_000, ..flood(full, rate * CALM / OVERLOAD, 1e9) };
+    // On slow lines so little is sent that it tells nothing, and what was seen before must do.
+    let calm_packets = (rate * CALM / (f64::from(full) * 8.0)).clamp(4.0, 60_000.0) as u32;
+    let calm = Phase { packets: calm_packets, rest_ns: 50_000_000, ..flood(full, rate * CALM / OVERLOAD, 1e9) };
     let reference = phase(REFERENCE, rate);
     let begin = || Vec::from([calm, flood(full, rate, 700e6), reference]);
     let mut pieces = Vec::new();
     let mut phases = begin();
-    let mut length = 0;
+    let (mut length, mut packets) = (0, 0);
     for size in sizes(rate, limited) {
         let phase = phase(size, rate);
-        if length + phase.length_ns() > PIECE_NS {
+        if length + phase.length_ns() > PIECE_NS || packets + phase.packets > PIECE_PACKETS {
             phases.push(reference);
             pieces.push(Stream { phases: core::mem::replace(&mut phases, begin()) });
-            length = 0;
+            (length, packets) = (0, 0);
         }
-        length += phase.length_ns();
+        (length, packets) = (length + phase.length_ns(), packets + phase.packets);
         phases.push(phase);
     }
     phases.push(reference);
@@ -202,6 +220,13 @@ fn flood(ip: u32, rate: f64, length_ns: f64) -> Phase {
 }
 
 impl Sweep {
+    /// Of sizes that somebody else measured.
+    pub fn of_sizes(sizes: Vec<Size>) -> Sweep {
+        let mut sweep = Sweep { sizes, ..Sweep::default() };
+        sweep.conclude(None);
+        sweep
+    }
+
     /// Reads a piece.
     fn take(&mut self, course: &Course) {
         self.asked += course.stream.packets();

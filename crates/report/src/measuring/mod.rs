@@ -2,6 +2,9 @@
 
 pub mod loss;
 pub mod measure;
+pub mod calibrate;
+pub mod overhead;
+pub mod doctor;
 pub mod ping;
 pub mod quick;
 pub mod verify;

@@ -3,6 +3,8 @@
 //! What they find stands in docs/measure-grid.md. An estimator that says it must not be believed is counted as such; one that is wrong without
 //! saying so fails the test.
 
+mod delays;
 mod links;
 mod overhead;
+mod rates;
 mod table;

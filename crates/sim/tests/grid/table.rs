@@ -1,7 +1,6 @@
 //! Rows of truth beside what was measured, worked out by two processors, and the page they go into.
 
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What became of a case.
@@ -46,20 +45,19 @@ pub(crate) struct Row {
 
 /// Works out cases in turn, two at a time, and keeps their order.
 pub(crate) fn work<C: Sync>(cases: &[C], of: impl Fn(&C) -> Row + Sync) -> Vec<Row> {
-    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                while let Some((at, case)) =
-                    Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, cases.get(at)?)))
-                {
-                    let row = of(case);
-                    done.lock().expect("nobody panicked").push((at, row));
-                }
-            });
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut done = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(case) = cases.get(at) else { return done };
+            done.push((at, of(case)));
         }
+    };
+    let mut rows = std::thread::scope(|scope| {
+        let workers = [scope.spawn(worker), scope.spawn(worker)];
+        workers.map(|worker| worker.join().expect("nobody panicked")).into_iter().flatten().collect::<Vec<_>>()
     });
-    let mut rows = done.into_inner().expect("nobody panicked");
     rows.sort_by_key(|(at, _)| *at);
     rows.into_iter().map(|(_, row)| row).collect()
 }
@@ -84,6 +82,7 @@ pub(crate) fn markdown(head: &[&str], rows: &[Row]) -> String {
 }
 
 /// Holds a generated part of docs/measure-grid.md against what it should be, or writes it (TIDEGATE_BLESS=1).
+#[expect(clippy::disallowed_methods, reason = "the page is what this test is about")]
 pub(crate) fn hold(name: &str, wanted: &str) {
     let paper = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/measure-grid.md");
     let text = std::fs::read_to_string(&paper).expect("docs/measure-grid.md is there");

@@ -1,0 +1,154 @@
+//! `tidegate overhead`: what a line adds to each packet, and the words for it.
+
+use super::far::{FarOptions, PARTIAL, code};
+use super::kept::{Kept, tell};
+use anyhow::{Context, bail};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tidegate_measure::capacity::{HEADERS, Way};
+use tidegate_measure::overhead::{Document, Size, Sweep, Swept, sweep};
+use tidegate_report::measuring::overhead::{text, to_json};
+
+/// Nothing could be told of the line.
+const UNKNOWN: u8 = 1;
+
+/// What a line adds to each packet, how it codes them, and how many it takes: from floods of packets of many sizes.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+The line is flooded for about half a minute each way (a minute and a half below 1 Mbit/s). A sweep measured otherwise is a
+file with a line for each size: bytes of the IP packet, and how many arrived in a second.
+
+Exit codes: 0 the line is known, 1 nothing could be told, 2 wrong use, or no way there, 3 it broke off: partial.
+
+Example: tidegate overhead server.example.org --token token")]
+pub struct Options {
+    /// The host where `tidegate serve` runs.
+    #[arg(required_unless_present = "from")]
+    pub host: Option<String>,
+    /// How it is reached.
+    #[command(flatten)]
+    pub far: FarOptions,
+    /// Only away from here.
+    #[arg(long, conflicts_with = "down")]
+    pub up: bool,
+    /// Only to here.
+    #[arg(long)]
+    pub down: bool,
+    /// A sweep that was measured otherwise: lines of SIZE and PACKETS PER SECOND.
+    #[arg(long, value_name = "FILE", conflicts_with = "host")]
+    pub from: Option<PathBuf>,
+    /// The sizes of that file are payloads of UDP over IPv4 (iperf -l), not IP packets.
+    #[arg(long, requires = "from")]
+    pub payload: bool,
+    /// The result as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// The result as JSON into a file.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// No progress on the terminal.
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Plays `tidegate overhead`.
+pub fn command(options: &Options) -> ExitCode {
+    match attempt(options) {
+        Ok(code) => code.into(),
+        Err(error) => {
+            eprintln!("tidegate overhead: {error:#}");
+            code(&error).into()
+        }
+    }
+}
+
+fn attempt(options: &Options) -> anyhow::Result<u8> {
+    let document = match (&options.from, &options.host) {
+        (Some(file), _) => read(file, options.payload)?,
+        (None, Some(host)) => measure(options, host)?,
+        (None, None) => bail!("a host, or a sweep (--from FILE)"),
+    };
+    if let Some(file) = &options.output {
+        std::fs::write(file, to_json(&document)).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    let shown = if options.json { to_json(&document) } else { text(&document) };
+    // Whoever reads may have had enough: a closed pipe is no error.
+    let _ = std::io::stdout().write_all(shown.as_bytes());
+    let is_known = Way::BOTH.iter().any(|way| document.swept.of(*way).is_some_and(|sweep| sweep.line.is_some()));
+    Ok(match (&document.swept.cut, is_known) {
+        (Some(_), _) => PARTIAL,
+        (None, true) => 0,
+        (None, false) => UNKNOWN,
+    })
+}
+
+/// The directions that are asked for.
+pub(super) fn ways(up: bool, down: bool) -> &'static [Way] {
+    match (up, down) {
+        (true, false) => &[Way::Up],
+        (false, true) => &[Way::Down],
+        _ => &Way::BOTH,
+    }
+}
+
+fn measure(options: &Options, host: &str) -> anyhow::Result<Document> {
+    let began_ns = now_ns();
+    let mut far = Kept::connect(&options.far, host)?;
+    let swept = sweep(&mut far, ways(options.up, options.down), &mut |share| {
+        let words = if share > 0.0 { format!("swept {:.0} %", share * 100.0) } else { "looking for the rate".into() };
+        tell(options.quiet || options.json, &words);
+    })?;
+    tell(options.quiet || options.json, "");
+    let swept = if far.is_ipv6() { swept.over_ipv6() } else { swept };
+    Ok(Document { began_ns, swept, doubts: far.doubts(), ..document(host) })
+}
+
+fn document(host: &str) -> Document {
+    Document {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        again: super::again(),
+        host: host.to_owned(),
+        ..Document::default()
+    }
+}
+
+/// Now, ns since 1970.
+pub(super) fn now_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// A sweep that somebody else measured: of one direction, called up.
+fn read(file: &Path, is_payload: bool) -> anyhow::Result<Document> {
+    let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
+    let more = if is_payload { HEADERS } else { 0 };
+    let mut sizes = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let words: Vec<&str> = line
+            .split('#')
+            .next()
+            .unwrap_or_default()
+            .split([' ', '\t', ',', ';'])
+            .filter(|word| !word.is_empty())
+            .collect();
+        let size = match words[..] {
+            [] => continue,
+            [size, rate] => size.parse::<u32>().ok().zip(rate.parse::<f64>().ok()),
+            _ => None,
+        };
+        match size {
+            Some((size, rate)) if rate > 0.0 && rate.is_finite() && size <= 65_535 => {
+                sizes.push(Size::of_rate(size + more, rate));
+            }
+            _ => bail!(
+                "{}:{}: `{line}`: a size in bytes and packets per second, such as `100 4489.2`",
+                file.display(),
+                number + 1
+            ),
+        }
+    }
+    let swept = Swept { up: Some(Sweep::of_sizes(sizes)), ..Swept::default() };
+    Ok(Document { began_ns: now_ns(), swept, ..document(&file.display().to_string()) })
+}

@@ -1,0 +1,415 @@
+//! The highest rate of a direction at which delay does not rise.
+//!
+//! ```text
+//! flood (capacity) ──▶ bisection: [quiet][burst spent][steady at a rate] ──▶ did it stand? ──▶ both ways at once, with margin
+//! ```
+//! A rate stands if nothing more is lost than when the path is calm, and if the delay is down at its least or on its way there: what a token
+//! bucket saved up is spent before, so a queue is there to begin with, and it shrinks exactly if the rate is below what the path carries.
+
+use crate::capacity::{self, Capacity, FULL, HEADERS, SPENDING, Way, ip_bits};
+use crate::stream::{Course, Exchange, Journey, Path, Phase, Stream};
+use crate::{Spans, wilson};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// The search ends when the rates that stood and those that did not are this close.
+const CLOSE: f64 = 0.004;
+/// And after so many exchanges.
+const STEPS: usize = 9;
+/// How long a rate is tried: time, and packets.
+const LENGTH_NS: f64 = 1.5e9;
+const PACKETS: f64 = 160.0;
+/// With a policer only losses tell, and they are few: so many times longer.
+const POLICED_LONGER: f64 = 3.0;
+/// A queue shrinks if it does by this share of a packet's time.
+const FALLEN: f64 = 0.4;
+/// Delay counts as risen beyond this, ns.
+const RISEN_NS: f64 = 1e6;
+/// What a policer may drop beyond what is lost anyway, as a share.
+const POLICED: f64 = 0.003;
+/// The lead grows up to so many times its length until it leaves a queue.
+const MOST_LEAD: f64 = 64.0;
+const SECOND: u64 = 1_000_000_000;
+/// Bytes of an Ethernet header, which tc counts.
+const ETHERNET: f64 = 14.0;
+
+/// A rate that was tried.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Step {
+    /// Bits per second of IP packets.
+    pub bits_per_second: f64,
+    /// It stood.
+    pub stands: bool,
+    /// The share lost.
+    pub loss: f64,
+    /// The delay in the last part, above the least, ns.
+    pub delay_ns: f64,
+    /// By how much the delay grew, as a share of time; negative: the queue shrank.
+    pub slope: f64,
+}
+
+/// What was found of a direction.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Calibration {
+    /// The highest rate that stood, in bits per second of IP packets.
+    pub bits_per_second: f64,
+    /// It is not below the first, nor above the second.
+    pub between: (f64, f64),
+    /// What a flood of it showed.
+    pub capacity: Capacity,
+    /// Bytes of the packets it was found with, IP header included.
+    pub packet: u32,
+    /// The rates tried, in order.
+    pub steps: Vec<Step>,
+    /// What else was found that a policy should know of.
+    pub notes: Vec<String>,
+    /// Why not to believe it, in words for people.
+    pub doubts: Vec<String>,
+}
+
+impl Calibration {
+    /// Bits per second as tc counts them on an Ethernet device without words about overhead, for full packets.
+    pub fn as_tc_counts(&self) -> f64 {
+        let full = f64::from(self.packet);
+        self.bits_per_second * (full + ETHERNET) / full
+    }
+
+    /// Of that, what to write into a policy with this margin, 0 to 1: rounded down to three figures.
+    pub fn to_write(&self, margin: f64) -> f64 {
+        rounded_down(self.as_tc_counts() * (1.0 - margin))
+    }
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Calibrated {
+    /// Upwards, if asked for and anything arrived.
+    pub up: Option<Calibration>,
+    /// Downwards.
+    pub down: Option<Calibration>,
+    /// Both at once at the rates to write: how much the delay rose, ns, up and down (the 95th percentile above the least).
+    pub together: Option<(f64, f64)>,
+    /// What is doubtful about both together.
+    pub doubts: Vec<String>,
+    /// Why it is not the whole.
+    pub cut: Option<String>,
+}
+
+/// By how much an IPv6 header is longer than one of IPv4, bytes.
+const IPV6_MORE: u32 = 20;
+
+impl Calibrated {
+    /// A direction's.
+    pub fn of(&self, way: Way) -> Option<&Calibration> {
+        match way {
+            Way::Up => self.up.as_ref(),
+            Way::Down => self.down.as_ref(),
+        }
+    }
+
+    /// Takes a calibration whose packets were IPv6: they are longer.
+    #[must_use]
+    pub fn over_ipv6(mut self) -> Calibrated {
+        for one in [&mut self.up, &mut self.down].into_iter().flatten() {
+            let more = f64::from(one.packet + IPV6_MORE) / f64::from(one.packet);
+            one.packet += IPV6_MORE;
+            one.bits_per_second *= more;
+            one.between = (one.between.0 * more, one.between.1 * more);
+            one.capacity.bits_per_second *= more;
+            one.steps.iter_mut().for_each(|step| step.bits_per_second *= more);
+        }
+        self
+    }
+}
+
+/// Three figures, downwards.
+fn rounded_down(rate: f64) -> f64 {
+    if rate < 1.0 {
+        return 0.0;
+    }
+    let unit = libm::pow(10.0, libm::floor(libm::log10(rate)) - 2.0);
+    libm::floor(rate / unit) * unit
+}
+
+/// A calibration as a document.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Document {
+    /// The version that measured.
+    pub version: String,
+    /// The command that measures again.
+    pub again: String,
+    /// When it began, ns since 1970.
+    pub began_ns: u64,
+    /// The far end.
+    pub host: String,
+    /// What was found.
+    pub found: Calibrated,
+    /// What is left below what was found, 0 to 1.
+    pub margin: f64,
+    /// What this machine itself did to the measurement.
+    pub doubts: Vec<String>,
+}
+
+/// Calibrates these directions with this margin; `told` hears each step.
+///
+/// # Errors
+/// The path's.
+pub fn calibrate<P: Path>(
+    path: &mut P,
+    ways: &[Way],
+    margin: f64,
+    told: &mut dyn FnMut(Way, &Step),
+) -> Result<Calibrated, P::Error> {
+    let mut found = Calibrated::default();
+    for way in ways {
+        let Some(capacity) = capacity::find(path, *way)? else { continue };
+        let calibration = search(path, *way, capacity, told, &mut found.cut)?;
+        match way {
+            Way::Up => found.up = Some(calibration),
+            Way::Down => found.down = Some(calibration),
+        }
+    }
+    if let (Some(up), Some(down), None) = (&found.up, &found.down, &found.cut) {
+        let rates = [up, down].map(|one| one.bits_per_second * (1.0 - margin));
+        let (rises, doubt) = together(path, rates, [&up.capacity, &down.capacity])?;
+        found.together = Some(rises);
+        found.doubts.extend(doubt);
+    }
+    Ok(found)
+}
+
+fn search<P: Path>(
+    path: &mut P,
+    way: Way,
+    capacity: Capacity,
+    told: &mut dyn FnMut(Way, &Step),
+    cut: &mut Option<String>,
+) -> Result<Calibration, P::Error> {
+    let top = capacity.bits_per_second;
+    let (mut low, mut high) = (0.0f64, f64::INFINITY);
+    // What a flood got through is the best guess: a little below and above it first.
+    let mut next = top * 0.99;
+    let mut lead = 1.0;
+    let mut failed = None;
+    let mut calibration = Calibration { capacity, packet: u32::from(FULL) + HEADERS, ..Calibration::default() };
+    while calibration.steps.len() < STEPS && cut.is_none() {
+        let outcome = path.carry_out(&trial(way, next, &capacity, lead))?;
+        if outcome.cut.is_some() {
+            cut.clone_from(&outcome.cut);
+            break;
+        }
+        if lead < MOST_LEAD && !is_spent(way.course(&outcome), &capacity) {
+            lead *= 4.0;
+            continue;
+        }
+        let step = judge(way.course(&outcome), next, &capacity);
+        told(way, &step);
+        // Whatever disturbs a measurement makes delays longer: what should stand and did not is tried once more.
+        if !step.stands && next < top && failed != Some(next) {
+            failed = Some(next);
+            continue;
+        }
+        calibration.steps.push(step);
+        if step.stands {
+            low = low.max(next);
+        } else {
+            high = high.min(next);
+        }
+        if high / low - 1.0 < CLOSE {
+            break;
+        }
+        next = match (low > 0.0, high.is_finite()) {
+            (true, false) => low * 1.015,
+            (false, _) => high * if calibration.steps.len() < 3 { 0.985 } else { 0.9 },
+            (true, true) => (low + high) / 2.0,
+        };
+    }
+    calibration.bits_per_second = low;
+    calibration.between = (low, if high.is_finite() { high } else { low * 1.015 });
+    calibration.notes = notes(&calibration.capacity);
+    calibration.doubts = doubts(&calibration);
+    Ok(calibration)
+}
+
+/// A trial's stream: quiet packets, then what spends a saved burst and leaves a queue, then the rate.
+fn trial(way: Way, rate: f64, capacity: &Capacity, lead: f64) -> Exchange {
+    let service = ip_bits(FULL) * 1e9 / capacity.bits_per_second;
+    let quiet = Phase { payload: 100, gap_ns: SECOND / 40, packets: 20, rest_ns: SECOND / 20, dscp: 0 };
+    let lead = if capacity.has_burst() {
+        let spent = capacity.burst_bytes * 8e9 / capacity.bits_per_second / (SPENDING - 1.0);
+        steady(capacity.bits_per_second * SPENDING, (spent * lead + 200e6).min(20e9))
+    } else {
+        steady(capacity.bits_per_second * 1.3, (20.0 * service).max(50e6) * lead)
+    };
+    let packets = PACKETS * if capacity.service.is_policed { POLICED_LONGER } else { 1.0 };
+    way.exchange(Stream { phases: [quiet, lead, steady(rate, LENGTH_NS.max(packets * service))].into() })
+}
+
+/// The parts of a trial's stream.
+const QUIET: usize = 0;
+const LEAD: usize = 1;
+const STEADY: usize = 2;
+
+fn steady(rate: f64, length_ns: f64) -> Phase {
+    let gap_ns = (ip_bits(FULL) * 1e9 / rate.max(1.0)).max(1.0) as u64;
+    Phase { payload: FULL, gap_ns, packets: (length_ns as u64 / gap_ns).clamp(10, 65_536) as u32, ..Phase::default() }
+}
+
+/// How much longer a journey took than another clock's zero, ns.
+fn raw(journey: &Journey) -> Option<i64> {
+    Some(journey.arrived?.wrapping_sub(journey.sent?) as i64)
+}
+
+/// Did the lead leave a queue, or lose anything? If not, there is a burst that it did not spend.
+fn is_spent(course: &Course, capacity: &Capacity) -> bool {
+    let least = course.journeys.iter().filter_map(raw).min().unwrap_or(0);
+    let lead: Vec<&Journey> = course.of_phase(LEAD).map(|(_, journey)| journey).collect();
+    let (_, last) = lead.split_at(lead.len() * 3 / 4);
+    let late = median(last.iter().filter_map(|journey| raw(journey)).map(|delay| (delay - least) as f64));
+    let lost = last.iter().filter(|journey| journey.sent.is_some() && journey.arrived.is_none()).count();
+    late > 3.0 * ip_bits(FULL) * 1e9 / capacity.bits_per_second || lost * 20 > last.len()
+}
+
+/// Did the rate stand?
+fn judge(course: &Course, rate: f64, capacity: &Capacity) -> Step {
+    let quiet: Vec<i64> = course.of_phase(QUIET).filter_map(|(_, journey)| raw(journey)).collect();
+    let all: Vec<&Journey> = course.of_phase(STEADY).map(|(_, journey)| journey).collect();
+    // What is lost at first, the queue of before may have lost.
+    let (_, later) = all.split_at(all.len() / 4);
+    let sent = later.iter().filter(|journey| journey.sent.is_some()).count() as u64;
+    let arrived: Vec<(f64, i64)> =
+        later.iter().filter_map(|journey| Some((journey.sent? as f64, raw(journey)?))).collect();
+    let lost = sent - arrived.len() as u64;
+    let least = quiet.iter().chain(arrived.iter().map(|(_, delay)| delay)).min().copied().unwrap_or(0);
+    let service = ip_bits(FULL) * 1e9 / capacity.bits_per_second;
+    // A small packet of the quiet phase takes less time on the line than a full one.
+    let own = service * (1.0 - 128.0 / f64::from(u32::from(FULL) + HEADERS));
+    let delays: Vec<(f64, f64)> = arrived.iter().map(|(at, delay)| (*at, (delay - least) as f64 - own)).collect();
+    let tail = &delays[delays.len() * 3 / 4..];
+    let delay_ns = median(tail.iter().map(|(_, delay)| *delay)).max(0.0);
+    let slope = slope(&delays);
+    let is_down = delay_ns <= RISEN_NS.max(1.5 * service).max(4.0 * capacity.irregularity);
+    let span = delays.last().map_or(0.0, |last| last.0) - delays.first().map_or(0.0, |first| first.0);
+    let falls = slope < -0.001 && -slope * span * 2.0 / 3.0 > FALLEN * service + capacity.irregularity;
+    let keeps = is_down && slope < 0.01 || falls;
+    let stands = !arrived.is_empty() && !loses_more(lost, sent, capacity) && keeps;
+    Step { bits_per_second: rate, stands, loss: crate::share(lost, sent), delay_ns, slope }
+}
+
+/// Is more lost than when the path is calm? With a policer every packet tells; a queue tells by its delay, and only much loss is a sign.
+fn loses_more(lost: u64, sent: u64, capacity: &Capacity) -> bool {
+    let (calm_sent, calm_lost) = capacity.calm;
+    if capacity.service.is_policed {
+        return crate::share(lost, sent) > crate::share(calm_lost, calm_sent) + POLICED;
+    }
+    wilson(lost, sent).0 > wilson(calm_lost, calm_sent).1
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut sorted: Vec<f64> = values.collect();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// How fast delays grow: the slope between the medians of the first and the last third, by time.
+fn slope(delays: &[(f64, f64)]) -> f64 {
+    let third = delays.len() / 3;
+    if third == 0 {
+        return 0.0;
+    }
+    let (first, last) = (&delays[..third], &delays[delays.len() - third..]);
+    let middle = |part: &[(f64, f64)]| median(part.iter().map(|(at, _)| *at));
+    let height = |part: &[(f64, f64)]| median(part.iter().map(|(_, delay)| *delay));
+    (height(last) - height(first)) / (middle(last) - middle(first)).max(1.0)
+}
+
+/// How much the delay rose up and down, and what is doubtful about that.
+type Rises = ((f64, f64), Option<String>);
+
+/// Both ways at once: the delay that is left, and a doubt if it is more than each way alone had.
+fn together<P: Path>(path: &mut P, rates: [f64; 2], capacities: [&Capacity; 2]) -> Result<Rises, P::Error> {
+    let quiet = Phase { payload: 100, gap_ns: SECOND / 40, packets: 20, rest_ns: SECOND / 20, dscp: 0 };
+    let stream = |at: usize| {
+        let length = LENGTH_NS.max(PACKETS * ip_bits(FULL) * 1e9 / capacities[at].bits_per_second);
+        Stream { phases: [quiet, steady(rates[at], length)].into() }
+    };
+    let outcome = path.carry_out(&Exchange { up: stream(0), down: stream(1) })?;
+    let rise = |course: &Course| {
+        let raw = |journey: &Journey| Some(journey.arrived?.wrapping_sub(journey.sent?) as i64);
+        let delays: Vec<i64> = course.journeys.iter().filter_map(raw).collect();
+        let least = delays.iter().copied().min().unwrap_or(0);
+        let loaded = course.of_phase(1).filter_map(|(_, journey)| raw(journey));
+        Spans::new(loaded.map(|delay| (delay - least) as u64).collect()).percentile(95.0).unwrap_or(0) as f64
+    };
+    let rises = (rise(&outcome.up), rise(&outcome.down));
+    let most = |at: usize| (RISEN_NS * 5.0).max(4.0 * ip_bits(FULL) * 1e9 / capacities[at].bits_per_second);
+    let shares = rises.0 > most(0) || rises.1 > most(1);
+    let doubt = shares.then(|| {
+        format!(
+            "with both directions at these rates at once the delay rises by {:.0} ms up and {:.0} ms down: they share something (Wi-Fi, a modem's processor), or the rate varies",
+            rises.0 / 1e6,
+            rises.1 / 1e6
+        )
+    });
+    Ok((rises, doubt))
+}
+
+fn notes(capacity: &Capacity) -> Vec<String> {
+    let mut notes = Vec::new();
+    if capacity.service.is_policed {
+        notes.push("what is too much is dropped without a queue (a policer): shape below this rate, delay will not tell when it is too high".into());
+    }
+    if let Some(peak) = capacity.peak_bits_per_second.filter(|_| capacity.has_burst()) {
+        notes.push(format!(
+            "a token bucket lets {:.1} Mbit/s through for up to {:.0} kB before it comes down to its rate",
+            peak / 1e6,
+            capacity.burst_bytes / 1e3
+        ));
+    }
+    notes
+}
+
+fn doubts(found: &Calibration) -> Vec<String> {
+    let capacity = &found.capacity;
+    let mut doubts = Vec::new();
+    if !capacity.is_settled {
+        doubts.push("floods got through at other rates each time: what the path carries varies".into());
+    }
+    let stood = found.steps.iter().filter(|step| step.stands).map(|step| step.bits_per_second).fold(0.0, f64::max);
+    let failed =
+        found.steps.iter().filter(|step| !step.stands).map(|step| step.bits_per_second).fold(f64::INFINITY, f64::min);
+    if failed < stood {
+        doubts.push("a rate did not stand though a higher one did: what the path carries varies".into());
+    }
+    let calm = crate::share(capacity.calm.1, capacity.calm.0);
+    let last = found.steps.iter().find(|step| step.stands && step.bits_per_second == found.bits_per_second);
+    if let Some(step) = last.filter(|step| step.loss > calm + 0.01) {
+        let lost = step.loss * 100.0;
+        doubts
+            .push(format!("{lost:.0} % were lost at the rate that stood: the buffer is short, or others use the path"));
+    }
+    if found.bits_per_second < capacity.bits_per_second * 0.97 {
+        let (stood, flood) = (found.bits_per_second / 1e6, capacity.bits_per_second / 1e6);
+        doubts.push(format!(
+            "a flood gets {flood:.2} Mbit/s through, but only {stood:.2} stood: others use the path, or it varies"
+        ));
+    }
+    if !failed.is_finite() {
+        doubts.push("no rate was too high: something else than the path was the limit".into());
+    }
+    doubts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_figures_downwards() {
+        let cases = [(1_234_567.0, 1_230_000.0), (999.9, 999.0), (20_000_000.0, 20_000_000.0), (0.0, 0.0)];
+        for (rate, expected) in cases {
+            assert!((rounded_down(rate) - expected).abs() < 1e-6, "{rate}: {}", rounded_down(rate));
+        }
+    }
+}

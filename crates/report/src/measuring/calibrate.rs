@@ -1,0 +1,128 @@
+//! The rates at which delay does not rise, as text and JSON.
+
+use crate::json::laid_out;
+use crate::numbers::{percent, rate, span};
+use crate::table::{Align, Table};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use tidegate_measure::calibrate::{Calibration, Document, Step};
+use tidegate_measure::capacity::Way;
+
+/// The form's number; it changes when a member changes its meaning or goes away.
+const FORM: u64 = 1;
+
+/// The terminal's view.
+pub fn text(document: &Document) -> String {
+    let found = &document.found;
+    let mut out = String::new();
+    if let Some(why) = &found.cut {
+        let _ = writeln!(out, "Only a part was measured: {why}.\n");
+    }
+    let ways: Vec<(Way, &Calibration)> = Way::BOTH.into_iter().filter_map(|way| Some((way, found.of(way)?))).collect();
+    if ways.is_empty() {
+        out.push_str("Nothing arrived, so nothing can be told.\n");
+    }
+    for (way, one) in &ways {
+        let _ = writeln!(
+            out,
+            "{}: delay stays down up to {} of IP packets of {} bytes ({} to {}); a flood gets {} through",
+            way.name(),
+            rate(one.bits_per_second),
+            one.packet,
+            rate(one.between.0),
+            rate(one.between.1),
+            rate(one.capacity.bits_per_second)
+        );
+        let _ = write!(out, "\n{}", table(&one.steps));
+        one.notes.iter().for_each(|note| {
+            let _ = writeln!(out, "note: {note}");
+        });
+        one.doubts.iter().for_each(|doubt| {
+            let _ = writeln!(out, "doubt: {doubt}");
+        });
+        out.push('\n');
+    }
+    if let Some((up, down)) = found.together {
+        let _ = writeln!(
+            out,
+            "Both at once with this margin, the delay rises by {} up and {} down (95 %).",
+            span(up as u64),
+            span(down as u64)
+        );
+    }
+    found.doubts.iter().chain(&document.doubts).for_each(|doubt| {
+        let _ = writeln!(out, "doubt: {doubt}");
+    });
+    if !ways.is_empty() {
+        let _ = writeln!(out, "To write into a policy, {} below:", percent(document.margin));
+        ways.iter().for_each(|(way, one)| {
+            let _ = writeln!(out, "  {:<4} = \"{}\"", way.name(), tc_rate(one.to_write(document.margin)));
+        });
+    }
+    let _ = writeln!(out, "Again: {}", document.again);
+    out
+}
+
+/// As tc reads it.
+fn tc_rate(bits_per_second: f64) -> String {
+    format!("{:.0}kbit", (bits_per_second / 1e3).floor())
+}
+
+fn table(steps: &[Step]) -> Table {
+    let columns = [
+        ("tried", Align::Right),
+        ("delay", Align::Right),
+        ("grew by", Align::Right),
+        ("lost", Align::Right),
+        ("", Align::Left),
+    ];
+    let mut table = Table::new(columns);
+    for step in steps {
+        table.row([
+            rate(step.bits_per_second),
+            span(step.delay_ns as u64),
+            format!("{:+.1} ms/s", step.slope * 1e3),
+            percent(step.loss),
+            if step.stands { "stood".to_owned() } else { "too much".to_owned() },
+        ]);
+    }
+    table
+}
+
+/// As JSON: times in ns, rates in bits per second.
+pub fn to_json(document: &Document) -> String {
+    let found = &document.found;
+    let one = |way: Way| found.of(way).map(|one| write(one, document.margin));
+    let value = json!({
+        "tidegate_calibrate": FORM, "version": document.version, "again": document.again, "began_ns": document.began_ns,
+        "host": document.host, "partial": found.cut, "margin": document.margin, "up": one(Way::Up), "down": one(Way::Down),
+        "together_rise_ns": found.together.map(|(up, down)| [up, down]),
+        "doubts": found.doubts.iter().chain(&document.doubts).collect::<Vec<_>>(),
+    });
+    laid_out(&value)
+}
+
+fn write(one: &Calibration, margin: f64) -> Value {
+    let capacity = &one.capacity;
+    let steps: Vec<Value> = one
+        .steps
+        .iter()
+        .map(|step| {
+            json!({
+                "bits_per_second": step.bits_per_second, "stands": step.stands, "loss": step.loss,
+                "delay_ns": step.delay_ns, "slope": step.slope,
+            })
+        })
+        .collect();
+    json!({
+        "bits_per_second": one.bits_per_second, "between": [one.between.0, one.between.1], "packet": one.packet,
+        "as_tc_counts": one.as_tc_counts(), "to_write": one.to_write(margin),
+        "flood": {
+            "bits_per_second": capacity.bits_per_second,
+            "burst_bytes": if capacity.has_burst() { Some(capacity.burst_bytes) } else { None },
+            "peak_bits_per_second": capacity.peak_bits_per_second.filter(|_| capacity.has_burst()),
+            "is_policed": capacity.service.is_policed, "calm_sent": capacity.calm.0, "calm_lost": capacity.calm.1,
+        },
+        "steps": steps, "notes": one.notes, "doubts": one.doubts,
+    })
+}
