@@ -75,8 +75,6 @@ enum Command {
     Measure(Box<measuring::measure::Options>),
     /// Half a minute, one page: what is wrong with this line, where, and what would mend it.
     Quick(Box<measuring::quick::Options>),
-    /// Half a minute, one page: what is wrong with this line, where, and what would mend it.
-    Quick(Box<measuring::quick::Options>),
     /// Find the highest rate each way at which delay does not rise: what to write into a policy.
     Calibrate(Box<measuring::calibrate::Options>),
     /// Find what a line adds to each packet, and the words for it.
@@ -126,7 +124,6 @@ fn main() -> ExitCode {
         Command::Ping(options) => measuring::ping::command(&options),
         Command::Loss(options) => measuring::loss::command(&options),
         Command::Measure(options) => measuring::measure::command(&options),
-        Command::Quick(options) => measuring::quick::command(&options),
         Command::Quick(options) => measuring::quick::command(&options),
         Command::Calibrate(options) => measuring::calibrate::command(&options),
         Command::Overhead(options) => measuring::overhead::command(&options),

@@ -3,9 +3,9 @@
 pub mod calibrate;
 pub mod doctor;
 pub mod far;
+mod kept;
 pub mod loss;
 pub mod measure;
-mod kept;
 pub mod overhead;
 pub mod ping;
 pub mod quick;
