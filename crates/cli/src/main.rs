@@ -81,6 +81,8 @@ enum Command {
     Calibrate(Box<measuring::calibrate::Options>),
     /// Find what keeps this computer from shaping as it was told: how large, and what mends it.
     Doctor(measuring::doctor::Options),
+    /// Hold the same load with a policy against without, in turns: what differs, and how sure that is.
+    Verify(Box<measuring::verify::Options>),
     /// Print what a shell needs to complete tidegate's words: `source <(tidegate completions bash)`.
     Completions {
         /// The shell.
@@ -128,6 +130,7 @@ fn main() -> ExitCode {
         Command::Overhead(options) => measuring::overhead::command(&options),
         Command::Calibrate(options) => measuring::calibrate::command(&options),
         Command::Doctor(options) => measuring::doctor::command(&options),
+        Command::Verify(options) => measuring::verify::command(&options),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "tidegate", &mut text);

@@ -10,6 +10,7 @@ pub mod overhead;
 pub mod ping;
 pub mod quick;
 pub mod serve;
+pub mod verify;
 
 use anyhow::Context;
 use tidegate_insight::CODE_POINTS;

@@ -13,7 +13,7 @@ const WIDTH: f64 = 760.0;
 ///
 /// # Errors
 /// One is not.
-pub(super) fn check(files: &[PathBuf]) -> anyhow::Result<()> {
+pub(in crate::measuring) fn check(files: &[PathBuf]) -> anyhow::Result<()> {
     files.iter().try_for_each(|path| ending(path).map(drop))
 }
 
@@ -21,7 +21,7 @@ pub(super) fn check(files: &[PathBuf]) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// One could not be written.
-pub(super) fn write(files: &[PathBuf], experiment: &Experiment) -> anyhow::Result<()> {
+pub(in crate::measuring) fn write(files: &[PathBuf], experiment: &Experiment) -> anyhow::Result<()> {
     for path in files {
         match ending(path)? {
             "json" => one(path, to_json(experiment).as_bytes())?,
