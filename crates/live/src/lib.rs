@@ -17,4 +17,4 @@ mod netfilter;
 pub mod plan;
 
 pub use kernel::{Kernel, Standing, Told, Trouble};
-pub use netfilter::Netfilter;
+pub use netfilter::{FlowTable, Netfilter};

@@ -6,6 +6,14 @@ use std::collections::BTreeMap;
 use std::io;
 use tidegate_os::talk::{Refused, Talk};
 
+/// NFT_MSG_GETFLOWTABLE, of nftables' subsystem.
+const GET_FLOW_TABLES: u16 = 10 << 8 | 23;
+const FLOW_TABLE_OF: u16 = 1;
+const FLOW_TABLE_NAME: u16 = 2;
+const FLOW_TABLE_HOOK: u16 = 3;
+const HOOK_DEVICES: u16 = 3;
+const FLOW_TABLE_FLAGS: u16 = 7;
+const BY_HARDWARE: u32 = 1;
 /// Octets of the part that nfnetlink's messages begin with (`nfgenmsg`).
 const HEAD: usize = 4;
 
@@ -58,6 +66,15 @@ impl Netfilter {
         Ok(told.iter().filter_map(|told| table(&told.body)).collect())
     }
 
+    /// The flow tables of all families: ways past the chains for known connections.
+    ///
+    /// # Errors
+    /// The socket's, or the kernel has none.
+    pub fn flow_tables(&mut self) -> io::Result<Vec<FlowTable>> {
+        let told = self.talk.dump(GET_FLOW_TABLES, &[0; HEAD])?;
+        Ok(told.iter().filter_map(|told| flow_table(&told.body)).collect())
+    }
+
     /// How many rules each chain of a table has; chains without any are not among them.
     ///
     /// # Errors
@@ -74,5 +91,61 @@ impl Netfilter {
             }
         }
         Ok(all)
+    }
+}
+
+/// A way past the chains for known connections.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowTable {
+    /// Its family and table, and its name, as nft writes them: `inet filter fast`.
+    pub name: String,
+    /// The devices between which it leads.
+    pub devices: Vec<String>,
+    /// Does the hardware do it by itself?
+    pub is_hardware: bool,
+}
+
+fn flow_table(body: &[u8]) -> Option<FlowTable> {
+    let family = match body.first()? {
+        1 => "inet",
+        2 => "ip",
+        10 => "ip6",
+        _ => "netdev",
+    };
+    let found = read(body.get(HEAD..)?);
+    let hook = found.nest(FLOW_TABLE_HOOK);
+    let hooked = hook.nest(HOOK_DEVICES);
+    let device = |octets: &[u8]| {
+        let name = octets.split(|octet| *octet == 0).next().unwrap_or_default();
+        String::from_utf8_lossy(name).into_owned()
+    };
+    // What nftables numbers has the most significant octet first.
+    let flags = found.get(FLOW_TABLE_FLAGS).and_then(|octets| octets.try_into().ok()).map_or(0, u32::from_be_bytes);
+    Some(FlowTable {
+        name: format!("{family} {} {}", found.text(FLOW_TABLE_OF)?, found.text(FLOW_TABLE_NAME)?),
+        devices: hooked.all().map(|(_, octets)| device(octets)).collect(),
+        is_hardware: flags & BY_HARDWARE != 0,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attribute::Attributes;
+
+    #[test]
+    fn a_flow_table_as_the_kernel_tells_it() {
+        let mut devices = Attributes::default();
+        devices.text(1, "eth0").text(1, "eth1");
+        let mut hook = Attributes::default();
+        hook.octets(1, &0_u32.to_be_bytes()).nest(HOOK_DEVICES, &devices);
+        let mut table = Attributes::default();
+        table.text(FLOW_TABLE_OF, "filter").text(FLOW_TABLE_NAME, "fast").nest(FLOW_TABLE_HOOK, &hook);
+        table.octets(FLOW_TABLE_FLAGS, &1_u32.to_be_bytes());
+        let body = [&[1, 0, 0, 0][..], table.bytes()].concat();
+        let devices = vec!["eth0".to_owned(), "eth1".to_owned()];
+        let expected = FlowTable { name: "inet filter fast".to_owned(), devices, is_hardware: true };
+        assert_eq!(flow_table(&body), Some(expected));
+        assert_eq!(flow_table(&[1, 0]), None);
     }
 }

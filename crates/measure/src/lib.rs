@@ -8,6 +8,7 @@ extern crate alloc;
 
 pub mod calibrate;
 pub mod capacity;
+pub mod doctor;
 pub mod experiment;
 pub mod oneway;
 pub mod overhead;
@@ -16,6 +17,7 @@ pub mod pinged;
 pub mod quick;
 pub mod ramp;
 pub mod replayed;
+pub mod responsiveness;
 mod spread;
 pub mod stream;
 pub mod trial;

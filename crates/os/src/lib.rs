@@ -8,6 +8,7 @@
 pub mod apart;
 pub mod bpf;
 pub mod datagrams;
+pub mod ethtool;
 pub mod icmp;
 pub mod interrupt;
 pub mod netlink;

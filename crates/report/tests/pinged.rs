@@ -8,8 +8,8 @@ const MS: u64 = 1_000_000;
 fn pinged() -> Pinged {
     let asked = |n: u64| Asked {
         sent_ns: n * 200 * MS,
-        took_ns: (n % 5 != 4).then_some((20 + n) * MS),
-        here_ns: (n % 2 == 0).then_some(n * MS / 10),
+        took_ns: (!(n + 1).is_multiple_of(5)).then_some((20 + n) * MS),
+        here_ns: n.is_multiple_of(2).then_some(n * MS / 10),
     };
     let voip = Target {
         id: "voip".into(),

@@ -250,7 +250,7 @@ fn locks(room: &Room, wanted: &Wanted) -> anyhow::Result<Vec<Alone>> {
 
 /// What keeps the network alive must get through.
 fn safe(options: &Apply, wanted: &Wanted) -> anyhow::Result<()> {
-    let dangers = control::dangers(wanted);
+    let dangers = control::dangers(&wanted.reading);
     for danger in &dangers {
         eprintln!("tidegate apply: {danger}");
     }

@@ -1,8 +1,7 @@
 //! What keeps the network alive, asked of the policy before it is applied: where ARP, neighbour discovery, DHCP and the user's own SSH session go.
 
-use super::wanted::Wanted;
 use crate::session::{self, Ssh};
-use tidegate_insight::{Explainer, Packet, Story};
+use tidegate_insight::{Explainer, Packet, Reading, Story};
 use tidegate_packet::Rate;
 use tidegate_policy::ClassParams;
 
@@ -20,17 +19,17 @@ const NEEDED: [(&str, &str); 6] = [
 ];
 
 /// What would be lost or starve, in sentences.
-pub(super) fn dangers(wanted: &Wanted) -> Vec<String> {
-    let mut explainer = Explainer::new(&wanted.reading);
+pub(crate) fn dangers(reading: &Reading) -> Vec<String> {
+    let mut explainer = Explainer::new(reading);
     let mut all = Vec::new();
     let ssh = session();
     let needed = NEEDED.iter().map(|(words, what)| ((*words).to_owned(), (*what).to_owned())).chain(ssh);
     for (words, what) in needed {
-        for dev in devices(wanted) {
+        for dev in devices(reading) {
             let Ok(packet) = Packet::parse(&format!("{words} in lo out {dev}")) else { continue };
             let Ok(course) = explainer.course(&packet) else { continue };
             let story = explainer.explain(&packet, course);
-            if let Some(danger) = danger(wanted, &story) {
+            if let Some(danger) = danger(reading, &story) {
                 let danger = format!("{what} would not get through {dev}: {danger}");
                 if !all.contains(&danger) {
                     all.push(danger);
@@ -42,8 +41,8 @@ pub(super) fn dangers(wanted: &Wanted) -> Vec<String> {
 }
 
 /// The devices that the policy names, as the reading knows them.
-fn devices(wanted: &Wanted) -> Vec<String> {
-    crate::rebind::real_devices(&wanted.reading.ops)
+fn devices(reading: &Reading) -> Vec<String> {
+    crate::rebind::real_devices(&reading.ops)
 }
 
 /// The packets that this machine sends to whoever sits at the other end of the user's session.
@@ -52,12 +51,12 @@ fn session() -> Option<(String, String)> {
     Some((format!("tcp {here} > {there} ack"), format!("your SSH session to {}", there.ip())))
 }
 
-fn danger(wanted: &Wanted, story: &Story) -> Option<String> {
+fn danger(reading: &Reading, story: &Story) -> Option<String> {
     if let Some(lost) = &story.end.lost {
         return Some(format!("it is lost ({lost})"));
     }
     let class = story.end.classes.last()?;
-    let dump = wanted.reading.classes.iter().find(|dump| dump.classid == *class && dump.dev == story.end.device)?;
+    let dump = reading.classes.iter().find(|dump| dump.classid == *class && dump.dev == story.end.device)?;
     match &dump.params {
         ClassParams::Htb(params) if params.rate.rate < STARVING => {
             Some(format!("its class {class} is sure of {} bit/s only", params.rate.rate.as_bits()))

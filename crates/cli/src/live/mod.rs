@@ -7,7 +7,7 @@
 //! ```
 
 mod apply;
-mod control;
+pub(crate) mod control;
 mod diff;
 mod guard;
 mod kernel;

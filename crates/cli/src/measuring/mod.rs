@@ -1,7 +1,9 @@
 //! Measuring real links: `tidegate ping`, `doctor`, and what stands on a far end of ours.
 
 pub mod calibrate;
+pub mod doctor;
 pub mod far;
+pub mod measure;
 mod kept;
 pub mod overhead;
 pub mod ping;

@@ -32,6 +32,7 @@ pub(super) fn experiment(
         title: scenario.title.clone(),
         about: scenario.about.split_whitespace().collect::<Vec<_>>().join(" "),
         source: scenario.source.clone(),
+        began_ns: None,
         seed: scenario.seed,
         nodes: scenario.nodes.iter().map(node).collect(),
         links: scenario.cables.iter().map(|of| cable(scenario, of)).collect(),

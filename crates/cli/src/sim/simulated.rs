@@ -117,6 +117,7 @@ fn transfer(run: &Run<'_, Simulated>, at: usize, piece: &Piece) -> doc::Transfer
         series: run.progress[at].clone(),
         cwnd,
         srtt_us,
+        ..doc::Transfer::default()
     }
 }
 

@@ -2,7 +2,7 @@
 
 pub mod capture;
 pub mod metrics;
-mod source;
+pub(crate) mod source;
 pub mod tc;
 pub mod top;
 

@@ -12,7 +12,7 @@ use tidegate_live::engine::link_rate;
 use tidegate_report::watch::Snapshot;
 
 /// Somebody who tells snapshots.
-pub(super) enum Source {
+pub(crate) enum Source {
     /// A daemon.
     Daemon(Client),
     /// The kernel, of these devices.
@@ -24,7 +24,7 @@ impl Source {
     ///
     /// # Errors
     /// Whoever is asked is gone, or says what is no snapshot.
-    pub(super) fn snapshot(&mut self) -> anyhow::Result<Snapshot> {
+    pub(crate) fn snapshot(&mut self) -> anyhow::Result<Snapshot> {
         let told = match self {
             Source::Daemon(client) => client.ask(&json!({"ask": "snapshot"}))?,
             Source::Kernel(kernel, devices, began) => of_kernel(kernel, devices, *began)?,
@@ -37,7 +37,7 @@ impl Source {
 ///
 /// # Errors
 /// A device is not there, or not shaped.
-pub(super) fn sources(devices: &[String]) -> anyhow::Result<Vec<Source>> {
+pub(crate) fn sources(devices: &[String]) -> anyhow::Result<Vec<Source>> {
     let (named, mut found) = (!devices.is_empty(), Vec::new());
     let daemons = daemons(devices)?;
     let mut taken: BTreeSet<String> = BTreeSet::new();
@@ -71,7 +71,7 @@ pub(super) fn sources(devices: &[String]) -> anyhow::Result<Vec<Source>> {
 }
 
 /// One name for each daemon that shapes one of these devices, or any.
-pub(super) fn daemons(devices: &[String]) -> anyhow::Result<Vec<String>> {
+pub(crate) fn daemons(devices: &[String]) -> anyhow::Result<Vec<String>> {
     let room = Room::here()?;
     let mut seen = BTreeSet::new();
     let mut names = room.devices("sock");

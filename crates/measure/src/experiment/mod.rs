@@ -21,7 +21,7 @@ pub struct Experiment {
     pub version: String,
     /// The command that makes it again; in virtual time, to the byte.
     pub again: String,
-    /// How it came about: `sim`, `lab`.
+    /// How it came about: `sim`, `lab`, `field` (over a real path, with a server of ours at its far end).
     pub execution: String,
     /// The scenario's file.
     pub scenario: String,
@@ -31,6 +31,8 @@ pub struct Experiment {
     pub about: String,
     /// The publication whose figures stand beside it.
     pub source: Option<String>,
+    /// When it began, ns since 1970; `None`: virtual time has no date, or nobody noted it.
+    pub began_ns: Option<u64>,
     /// The first seed of its randomness; repeat n has this plus n.
     pub seed: u64,
     /// Who is there.
@@ -181,6 +183,21 @@ pub struct Probe {
     pub received: Vec<u64>,
     /// Packets received per step; empty if not counted.
     pub packets: Vec<u32>,
+    /// How what goes one way arrived, where that was noted.
+    pub arrivals: Option<Arrivals>,
+}
+
+/// How packets arrived.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Arrivals {
+    /// Those that came after one that was sent later (RFC 4737).
+    pub reordered: u64,
+    /// The most places that one came too late.
+    pub extent: u32,
+    /// Copies beside the packets themselves.
+    pub copies: u64,
+    /// Each DS field that was seen, all eight bits as a number, and in how many packets.
+    pub ds_fields: Vec<(u64, u64)>,
 }
 
 impl Probe {
@@ -260,6 +277,8 @@ pub struct Transfer {
     pub cwnd: Vec<u32>,
     /// Smoothed round trip in µs at the end of each step; empty if not recorded.
     pub srtt_us: Vec<u64>,
+    /// Bits per second of payload as the sender's TCP estimated them at the end of each step; empty if not recorded.
+    pub delivery_bits: Vec<u64>,
 }
 
 impl Transfer {

@@ -280,6 +280,19 @@ mod tests {
         assert_eq!(reading.doubts.len(), 2, "{:?}", reading.doubts);
     }
 
+    /// Two seconds of nothing, then a queue upwards that goes just when one comes downwards.
+    #[test]
+    fn a_queue_that_changes_its_direction_is_no_step() {
+        let mut moved = outcome(Truth { offset: -3_000_000_000_000, skew_ppm: 10.0, step: None });
+        for (course, busy) in [(&mut moved.up, 100..500), (&mut moved.down, 500..900)] {
+            let queued = course.journeys.iter_mut().enumerate().filter(|(n, _)| busy.contains(n));
+            queued.for_each(|(_, journey)| journey.arrived = journey.arrived.map(|at| at + 120_000_000));
+        }
+        let reading = read(&moved);
+        assert_eq!(reading.clocks.steps, []);
+        assert!(reading.clocks.round_trip_ns.is_some_and(|ns| ns.abs_diff(40_000_000) < 10_000), "{:?}", reading.clocks);
+    }
+
     #[test]
     fn one_direction_alone_has_no_offset() {
         let mut one = outcome(Truth { offset: 5, skew_ppm: 0.0, step: None });

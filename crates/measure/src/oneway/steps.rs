@@ -41,6 +41,9 @@ pub(super) fn find(up: &[Point], down: &[Point]) -> Vec<Shown> {
     let floors = floors(up, width).into_iter().zip(floors(down, width));
     let known: Vec<(usize, f64, f64)> =
         floors.enumerate().filter_map(|(at, (up, down))| Some((at, up?, down?))).collect();
+    if !is_needed(&known) {
+        return Vec::new();
+    }
     let mut steps: Vec<Shown> = Vec::new();
     let mut at = 1;
     while at + 1 < known.len() {
@@ -56,6 +59,18 @@ pub(super) fn find(up: &[Point], down: &[Point]) -> Vec<Shown> {
         at += 1;
     }
     steps
+}
+
+/// Is there anything that only a step explains? Whatever clocks show, the least delays of one moment add up to the way there and back. The
+/// least delays of different moments add up to no less, unless a clock was set between; a queue that empties in one direction while one
+/// grows in the other looks like a step and is none.
+fn is_needed(known: &[(usize, f64, f64)]) -> bool {
+    let least = |of: &dyn Fn(&(usize, f64, f64)) -> f64| known.iter().map(of).fold(f64::INFINITY, f64::min);
+    let (up, down) = (least(&|floor| floor.1), least(&|floor| floor.2));
+    // The window of a step itself adds a delay from before to one from after: of two neighbours the larger sum counts.
+    let sums = known.windows(2).map(|pair| (pair[0].1 + pair[0].2).max(pair[1].1 + pair[1].2));
+    let both = sums.fold(f64::INFINITY, f64::min);
+    up + down < both - LEAST_NS
 }
 
 /// The first delay after the step, between two times: where they jump most that way.

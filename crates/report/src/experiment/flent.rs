@@ -53,7 +53,12 @@ fn document(experiment: &Experiment, run: &Run) -> Value {
     let mut results = Map::new();
     let mut raw = Map::new();
     let mut facts = Map::new();
-    for one in series {
+    // The runs of an experiment begin after each other; whoever plots one counts from its own beginning.
+    let moved = experiment.began_ns.map_or(0.0, |ns| ns as f64 / 1e9 - BEGAN as f64);
+    for mut one in series {
+        for sample in &mut one.raw {
+            sample["t"] = json!(sample["t"].as_f64().unwrap_or_default() + moved);
+        }
         let mut about = one.facts;
         about.insert("UNITS".into(), one.unit.into());
         facts.insert(one.name.clone(), about.into());
@@ -76,6 +81,7 @@ fn metadata(experiment: &Experiment, run: &Run, sides: &Sides<'_>, test: &str, f
     let load = experiment.loads.iter().find(|load| load.name == run.load);
     let load = load.map_or(run.load.as_str(), |load| title(&load.title, &load.name));
     let seconds = run.window.1.saturating_sub(run.window.0) as f64 / 1e9;
+    let date = experiment.began_ns.map_or_else(|| BEGAN_TEXT.to_owned(), |ns| date(ns / 1_000_000_000));
     let streams = |up: bool| run.transfers.iter().filter(|transfer| sides.is_up(transfer) == up).count().to_string();
     json!({
         "NAME": test,
@@ -87,8 +93,8 @@ fn metadata(experiment: &Experiment, run: &Run, sides: &Sides<'_>, test: &str, f
         "LENGTH": seconds.round() as u64,
         "TOTAL_LENGTH": seconds.round() as u64,
         "STEP_SIZE": STEP as f64 / 1e9,
-        "TIME": BEGAN_TEXT,
-        "T0": BEGAN_TEXT,
+        "TIME": date,
+        "T0": date,
         "DATA_FILENAME": Value::Null,
         "FLENT_VERSION": "2.1.1",
         "IP_VERSION": 4,
@@ -166,6 +172,20 @@ fn steps(run: &Run) -> u64 {
 /// Unix time of a moment of a run; measuring begins at [`BEGAN`].
 fn unix(run: &Run, at: u64) -> f64 {
     BEGAN as f64 + at.saturating_sub(run.window.0) as f64 / 1e9
+}
+
+/// Seconds since 1970 as flent writes dates. (Days to a date: Hinnant, "chrono-compatible low-level date algorithms".)
+fn date(seconds: u64) -> String {
+    let (days, rest) = (seconds / 86_400 + 719_468, seconds % 86_400);
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    // Counted from March, so that the day that comes and goes is the last one.
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let (month, year) = if month < 10 { (month + 3, year + era * 400) } else { (month - 9, year + era * 400 + 1) };
+    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.000000Z")
 }
 
 /// Classes of traffic that rrul's series are named after.
@@ -257,6 +277,9 @@ fn transfer(run: &Run, transfer: &Transfer, name: String) -> Series {
         if let Some(srtt) = transfer.srtt_us.get(n) {
             sample["tcp_rtt"] = json!(*srtt as f64 / 1e3);
         }
+        if let Some(bits) = transfer.delivery_bits.get(n) {
+            sample["tcp_delivery_rate"] = json!(*bits as f64 / 1e6);
+        }
         measured.then_some(sample)
     });
     let mean = transfer.rate(run.window) / 1e6;
@@ -296,6 +319,9 @@ fn probes(run: &Run, test: &str) -> Vec<Series> {
 /// What flent calls a probe: the first ping is the one its plots show.
 fn probe_name(probe: &Probe, test: &str, all: &[Series]) -> String {
     let taken = |name: &str| all.iter().any(|series| series.name == name);
+    if probe.unit == "one way" {
+        return format!("{} OWD", title(&probe.title, &probe.id));
+    }
     if probe.id.starts_with("web") && !taken("HTTP latency") {
         return "HTTP latency".to_owned();
     }
@@ -357,4 +383,24 @@ fn voip(run: &Run, probe: &Probe, stem: String) -> Vec<Series> {
     let jitter = made(format!("{stem}::jitter"), "ms", (0..steps(run)).map(jitter).collect());
     let loss = made(format!("{stem}::loss"), "", (0..steps(run)).map(loss).collect());
     vec![delay, jitter, loss]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::date;
+
+    #[test]
+    fn dates_with_and_without_a_leap_day() {
+        let cases = [
+            (0, "1970-01-01T00:00:00.000000Z"),
+            (946_684_800, super::BEGAN_TEXT),
+            (951_782_399, "2000-02-28T23:59:59.000000Z"),
+            (951_782_400, "2000-02-29T00:00:00.000000Z"),
+            (1_795_392_000, "2026-11-23T00:00:00.000000Z"),
+            (4_107_542_400, "2100-03-01T00:00:00.000000Z"),
+        ];
+        for (seconds, expected) in cases {
+            assert_eq!(date(seconds), expected);
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use super::FORM;
 use crate::json::{At, Read, ReadError, document, read_class};
 use tidegate_measure::experiment::{
-    Cable, Comparison, Event, Experiment, Lateness, LinkSeries, Load, Node, Policy, Probe, Run, Transfer,
+    Arrivals, Cable, Comparison, Event, Experiment, Lateness, LinkSeries, Load, Node, Policy, Probe, Run, Transfer,
 };
 
 const ORIGIN: &str = "a result is written by `tidegate sim FILE -o RESULT.json`";
@@ -26,6 +26,7 @@ fn experiment(at: &At<'_>) -> Read<Experiment> {
         title: at.member("title", At::string)?,
         about: at.member("about", At::string)?,
         source: at.member("source", |source| source.maybe(At::string))?,
+        began_ns: at.since("began_ns", |at| at.maybe(At::u64))?,
         seed: at.member("seed", At::u64)?,
         nodes: at.member("nodes", |list| list.list(node))?,
         links: at.member("links", |list| list.list(cable))?,
@@ -119,6 +120,16 @@ fn probe(at: &At<'_>) -> Read<Probe> {
         there: at.member("there", |list| list.list(|took| took.maybe(At::u64)))?,
         received: at.member("received", |list| list.list(At::u64))?,
         packets: at.member("packets", |list| list.list(At::u32))?,
+        arrivals: at.since("arrivals", |at| at.maybe(arrivals))?,
+    })
+}
+
+fn arrivals(at: &At<'_>) -> Read<Arrivals> {
+    Ok(Arrivals {
+        reordered: at.member("reordered", At::u64)?,
+        extent: at.member("extent", At::u32)?,
+        copies: at.member("copies", At::u64)?,
+        ds_fields: at.member("ds_fields", |list| list.list(|pair| pair.pair(At::u64)))?,
     })
 }
 
@@ -138,6 +149,7 @@ fn transfer(at: &At<'_>) -> Read<Transfer> {
         series: at.member("series", |list| list.list(At::u64))?,
         cwnd: at.member("cwnd", |list| list.list(At::u32))?,
         srtt_us: at.member("srtt_us", |list| list.list(At::u64))?,
+        delivery_bits: at.since("delivery_bits", |list| list.list(At::u64))?,
     })
 }
 

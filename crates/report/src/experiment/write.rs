@@ -4,12 +4,18 @@ use super::FORM;
 use crate::json::{laid_out, write_class};
 use serde_json::{Value, json};
 use tidegate_measure::experiment::{
-    Cable, Comparison, Event, Experiment, Lateness, LinkSeries, Load, Node, Policy, Probe, Run, Transfer,
+    Arrivals, Cable, Comparison, Event, Experiment, Lateness, LinkSeries, Load, Node, Policy, Probe, Run, Transfer,
 };
 
 /// An experiment as JSON, ended by a newline.
 pub fn to_json(experiment: &Experiment) -> String {
-    laid_out(&json!({
+    let mut runs = all(&experiment.runs, run);
+    if experiment.execution == "field" {
+        for (value, run) in runs.iter_mut().zip(&experiment.runs) {
+            value["round_trips_per_minute"] = json!(run.responsiveness());
+        }
+    }
+    let mut value = json!({
         FORM.0: FORM.1,
         "version": experiment.version,
         "again": experiment.again,
@@ -25,8 +31,12 @@ pub fn to_json(experiment: &Experiment) -> String {
         "links": all(&experiment.links, cable),
         "policies": all(&experiment.policies, policy),
         "loads": all(&experiment.loads, load),
-        "runs": all(&experiment.runs, run),
-    }))
+        "runs": runs,
+    });
+    if let Some(began_ns) = experiment.began_ns {
+        value["began_ns"] = json!(began_ns);
+    }
+    laid_out(&value)
 }
 
 fn all<T>(things: &[T], write: impl Fn(&T) -> Value) -> Vec<Value> {
@@ -81,7 +91,7 @@ fn run(run: &Run) -> Value {
 }
 
 fn probe(probe: &Probe) -> Value {
-    json!({
+    let mut value = json!({
         "id": probe.id,
         "title": probe.title,
         "unit": probe.unit,
@@ -92,11 +102,16 @@ fn probe(probe: &Probe) -> Value {
         "there": probe.there,
         "received": probe.received,
         "packets": probe.packets,
-    })
+    });
+    if let Some(Arrivals { reordered, extent, copies, ds_fields }) = &probe.arrivals {
+        value["arrivals"] =
+            json!({ "reordered": reordered, "extent": extent, "copies": copies, "ds_fields": ds_fields });
+    }
+    value
 }
 
 fn transfer(transfer: &Transfer) -> Value {
-    json!({
+    let mut value = json!({
         "id": transfer.id,
         "title": transfer.title,
         "from": transfer.from,
@@ -111,7 +126,11 @@ fn transfer(transfer: &Transfer) -> Value {
         "series": transfer.series,
         "cwnd": transfer.cwnd,
         "srtt_us": transfer.srtt_us,
-    })
+    });
+    if !transfer.delivery_bits.is_empty() {
+        value["delivery_bits"] = json!(transfer.delivery_bits);
+    }
+    value
 }
 
 fn queue(queue: &LinkSeries) -> Value {

@@ -2,7 +2,7 @@
 
 use crate::chart::{Axis, Course, Courses, Drawing, Drawn, LOOKS, Look, Moment, courses, escape};
 use crate::experiment::page_document;
-use crate::html::parts::{Data, Reading, figure, prose};
+use crate::html::parts::{Data, prose, tied};
 use crate::numbers::{percent, rate, span};
 use crate::table::{Align, Table};
 use serde_json::{Value, json};
@@ -221,7 +221,12 @@ pub fn chart(quick: &Quick) -> Drawing {
     let course = |(n, place): (usize, &tidegate_measure::quick::Place)| Course {
         name: place.name.clone(),
         look: Look(n),
-        points: place.asked.iter().map(|asked| (asked.sent_ns as f64, asked.took_ns.map(|took| took as f64))).collect(),
+        points: place
+            .asked
+            .iter()
+            .filter(|asked| asked.sent_ns <= end)
+            .map(|asked| (asked.sent_ns as f64, asked.took_ns.map(|took| took as f64)))
+            .collect(),
     };
     let what = Courses {
         courses: quick.places.iter().enumerate().take(LOOKS).map(course).collect(),
@@ -251,7 +256,7 @@ pub fn page(quick: &Quick) -> String {
     let caption =
         format!("<b>Every ping</b> to everybody on the way. Numbers: from here it was measured. {}.", told.join("; "));
     let data = Data { caption: "Round trips, median / 95th percentile".into(), head: head(quick), rows: rows(quick) };
-    body.push_str(&figure(&[chart(quick)], &caption, Reading::None, &data));
+    let _ = writeln!(body, "<figure><figcaption>{}</figcaption>{}</figure>", tied(&caption), chart(quick).inline());
     body.push_str(&data.table());
     body.push_str("</section>\n");
     if let Some(remedy) = &quick.remedy {

@@ -221,6 +221,7 @@ fn comparisons() -> Vec<Comparison> {
 pub(crate) fn experiment() -> Experiment {
     let cases = POLICIES.iter().flat_map(|(policy, _)| LOADS.iter().map(move |(load, _)| (*policy, *load)));
     Experiment {
+        began_ns: None,
         version: "0.1.0".into(),
         again: "tidegate sim siemon.toml --seed 1 --repeats 3".into(),
         execution: "sim".into(),

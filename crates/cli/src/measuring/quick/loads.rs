@@ -10,12 +10,16 @@ use tidegate_measure::quick::{Load, NOTHING, Phase};
 use tidegate_measure::{bits_per_second, ramp};
 use tidegate_probe::{FlowPlan, Way};
 
-/// TCP connections at once.
-const CONNECTIONS: u32 = 4;
+/// TCP connections at once: so many that a buffer fills within seconds, as with a page or an upload of many files.
+const CONNECTIONS: u32 = 8;
+/// Rates are of IP packets: TCP's payload with the heads of full packets (1,500 bytes, 52 of them heads).
+const WITH_HEADS: f64 = 1500.0 / 1448.0;
 /// How often it is looked how it goes.
 const LOOK: Duration = Duration::from_millis(20);
 /// After a line is full, so long until it counts.
 const SETTLE: u64 = 500_000_000;
+/// Of a phase, so much until TCP's rate counts.
+const SETTLED: f64 = 0.4;
 /// For queues to empty between two loads.
 const PAUSE: u64 = 1_500_000_000;
 /// Of a phase, so much at most until it counts, whether the line is full by then or not.
@@ -140,11 +144,12 @@ impl Stage<'_> {
         (self.tell)("the way down, by downloads");
         let begin = self.watch.now();
         let load = load::downloads(page, family, CONNECTIONS, self.watch.began)?;
-        self.wait(begin + (length as f64 * 0.4) as u64, || load.trouble().is_some());
+        self.wait(begin + SETTLE, || load.trouble().is_some());
         let from = self.watch.now();
+        let settled = begin + (length as f64 * SETTLED) as u64;
         self.wait(begin + length, || load.trouble().is_some());
         let window = (from, self.watch.now());
-        let bits = load.meter.rate(window.0, window.1);
+        let bits = load.meter.rate(settled.min(window.1), window.1) * WITH_HEADS;
         let by = format!("{CONNECTIONS} downloads of http://{}{}", page.host, page.path);
         Ok((Phase { load: Load::Down, window, by, up_bits: None, down_bits: Some(bits) }, load.trouble()))
     }
@@ -155,13 +160,14 @@ impl Stage<'_> {
         (self.tell)(if way == Way::Up { "the way up, by TCP" } else { "the way down, by TCP" });
         let begin = self.watch.now();
         let until = begin + length;
-        let from = begin + (length as f64 * 0.4) as u64;
+        let from = begin + SETTLE;
+        let settled = (length as f64 * SETTLED) as u64;
         let carried: Vec<Result<f64, String>> = std::thread::scope(|scope| {
-            let one = |_| scope.spawn(|| self.transfer(far.flow(), way, (length, from - begin, until)));
+            let one = |_| scope.spawn(|| self.transfer(far.flow(), way, (length, settled, until)));
             let threads: Vec<_> = (0..CONNECTIONS).map(one).collect();
             threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err("it broke off".into()))).collect()
         });
-        let bits = carried.iter().filter_map(|one| one.as_ref().ok()).sum();
+        let bits = carried.iter().filter_map(|one| one.as_ref().ok()).sum::<f64>() * WITH_HEADS;
         let trouble = carried.iter().find_map(|one| one.as_ref().err().cloned());
         let by = format!("{CONNECTIONS} TCP transfers");
         let (up_bits, down_bits) = if way == Way::Up { (Some(bits), None) } else { (None, Some(bits)) };

@@ -24,17 +24,14 @@ pub(super) fn of(quick: &Quick, dev: &str) -> Option<Remedy> {
     // What echoes carried is the slower way's rate: the faster one's is not known then.
     let both_only = quick.phases.iter().all(|phase| phase.load != Load::Down);
     let known_down = down.filter(|bits| *bits > 0.0 && !both_only);
-    let policy = short(dev, None, up, known_down);
+    let policy = short(dev, up, known_down);
     let predicted = predict(quick, up, known_down).unwrap_or_default();
     Some(Remedy { policy, predicted })
 }
 
 /// A short policy for these rates.
-fn short(dev: &str, lan: Option<&str>, up: f64, down: Option<f64>) -> String {
+fn short(dev: &str, up: f64, down: Option<f64>) -> String {
     let mut text = format!("device = \"{dev}\"\n");
-    if let Some(lan) = lan {
-        let _ = writeln!(text, "lan = \"{lan}\"");
-    }
     let _ = writeln!(text, "up = \"{}\"", tc_rate(rounded(up)));
     if let Some(down) = down {
         let _ = writeln!(text, "down = \"{}\"", tc_rate(rounded(down)));
@@ -56,7 +53,7 @@ fn predict(quick: &Quick, up: f64, down: Option<f64>) -> anyhow::Result<Vec<Pred
     let up_buffer = quick.buffer(Load::Up).or(quick.buffer(Load::Both)).unwrap_or(0).max(LEAST_BUFFER);
     let line_down = down.unwrap_or(up * FASTER);
     let down_buffer = quick.buffer(Load::Down).unwrap_or((line_down / 32.0) as u64).max(LEAST_BUFFER);
-    let file = Passing::new(&short("eth0", Some("eth1"), up, down))?;
+    let file = Passing::new(&short("eth0", up, down))?;
     // A string of JSON is one of TOML.
     let policy = serde_json::Value::from(file.0.to_str().context("the directory for temporary files has no name")?);
     let mut text = format!(

@@ -359,6 +359,7 @@ fn transfer(run: &Run<'_, Real>, at: usize, piece: &Piece, of: &Transfer) -> doc
         series: run.progress[at].clone(),
         cwnd,
         srtt_us,
+        ..doc::Transfer::default()
     }
 }
 

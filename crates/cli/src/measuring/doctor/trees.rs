@@ -1,0 +1,135 @@
+//! What stands on devices: shapers and their classes, what is led where, and what the policy means.
+
+use crate::intake::{self, ReadOptions};
+use crate::live::control;
+use crate::watch::source::Source;
+use std::fmt::Write as _;
+use tidegate_insight::{CLSACT_INGRESS, Finding, Level, check};
+use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat};
+use tidegate_live::Kernel;
+use tidegate_measure::doctor::{Class, Device, Facts, Inwards, Shaper};
+use tidegate_packet::Handle;
+use tidegate_policy::dump::{FilterDump, FilterEntry};
+use tidegate_report::watch::{self, Snapshot};
+
+/// Kinds that hold nothing: what comes in passes them.
+const INWARDS: [&str; 2] = ["ingress", "clsact"];
+/// The handle of the place where filters of what comes in hang.
+const INGRESS: Handle = Handle::new(0xffff, 0);
+/// Findings of the checker that are repeated here.
+const MOST_CHECKED: usize = 5;
+
+/// What everybody has counted now.
+///
+/// # Errors
+/// Whoever is asked is gone.
+pub(super) fn look(sources: &mut [Source]) -> anyhow::Result<Vec<Snapshot>> {
+    sources.iter_mut().map(Source::snapshot).collect()
+}
+
+/// Notes what shapes what leaves by a device.
+pub(super) fn note_shaper(device: &mut Device, before: &[Snapshot], after: &[Snapshot]) {
+    let of = |all: &[Snapshot]| {
+        all.iter().find_map(|snapshot| {
+            let found = snapshot.devices.iter().find(|known| known.name == device.name)?;
+            Some((snapshot.backend.clone(), found.clone()))
+        })
+    };
+    let Some(((backend, now), then)) = of(after).zip(of(before).map(|(_, then)| then)) else { return };
+    device.shaper = shaper(&backend, &now, &then);
+}
+
+fn root(device: &watch::Device) -> Option<&watch::Qdisc> {
+    device.qdiscs.iter().find(|qdisc| qdisc.parent.is_none() && !INWARDS.contains(&qdisc.kind.as_str()))
+}
+
+fn shaper(backend: &str, now: &watch::Device, then: &watch::Device) -> Option<Shaper> {
+    let (root, before) = (root(now)?, root(then)?);
+    let (counts, earlier) = (root.counts, before.counts);
+    Some(Shaper {
+        backend: backend.to_owned(),
+        kind: root.kind.clone(),
+        rate_bps: now.link_bps.filter(|rate| *rate > 0.0).map(|rate| rate as u64),
+        sent: counts.bytes.saturating_sub(earlier.bytes),
+        packets: counts.packets.saturating_sub(earlier.packets),
+        overlimits: counts.overlimits.saturating_sub(earlier.overlimits),
+        backlog: counts.backlog.max(earlier.backlog),
+        drops: counts.drops.saturating_sub(earlier.drops),
+        packets_ever: counts.packets,
+        overlimits_ever: counts.overlimits,
+        splits: root.kind == "cake",
+        classes: now.classes.iter().map(|class| class_of(now, class)).collect(),
+    })
+}
+
+fn class_of(device: &watch::Device, class: &watch::Class) -> Class {
+    let is_above = |other: &watch::Class| other.parent.as_deref() == Some(class.handle.as_str());
+    Class {
+        id: class.handle.clone(),
+        is_leaf: !device.classes.iter().any(is_above),
+        packets_ever: class.counts.map(|counts| counts.packets),
+    }
+}
+
+/// Notes what becomes of what comes in by a device.
+pub(super) fn note_inwards(device: &mut Device, kernel: &mut Kernel) {
+    let Ok((stand, _)) = kernel.stand(&device.name) else { return };
+    let inwards = |filter: &&FilterDump| [INGRESS, CLSACT_INGRESS].contains(&filter.parent);
+    let filters: Vec<&FilterDump> = stand.filters.iter().filter(inwards).collect();
+    let led = filters.iter().find_map(|filter| match &filter.entry {
+        FilterEntry::Filter { actions, .. } => actions.iter().find_map(|action| action.action.act.redirects_to()),
+        _ => None,
+    });
+    device.inwards = match led {
+        Some(to) => Inwards::Led(to.to_owned()),
+        None if filters.is_empty() => Inwards::Plain,
+        None => Inwards::Handled,
+    };
+}
+
+/// Asks what the policies of these devices mean: what they starve, and what the checker finds.
+pub(super) fn note_meaning(facts: &mut Facts, kernel: &mut Kernel) {
+    let names: Vec<String> =
+        facts.devices.iter().filter(|device| is_ours(device)).map(|one| one.name.clone()).collect();
+    let listing: String = names.iter().filter_map(|name| listing(kernel, name)).collect();
+    if listing.is_empty() {
+        return;
+    }
+    let taken = match intake::read_text("this machine", &listing, &ReadOptions::default()) {
+        Ok(taken) => taken,
+        Err(error) => {
+            facts.unknown.push(format!("what the policy means was not asked: its listing is not understood ({error})"));
+            return;
+        }
+    };
+    let mut reading = taken.reading();
+    facts.starved = control::dangers(&reading);
+    let found: Vec<_> = check(&mut reading).into_iter().filter(|finding| finding.level >= Level::Warning).collect();
+    let told = |finding: &Finding| (finding.rule.id().to_owned(), finding.what.clone());
+    facts.checked = (found.iter().take(MOST_CHECKED).map(told).collect(), found.len());
+}
+
+/// Does the kernel shape there?
+fn is_ours(device: &Device) -> bool {
+    device.shaper.as_ref().is_some_and(|shaper| shaper.backend == "kernel")
+}
+
+/// What stands on a device, as tc lists it.
+fn listing(kernel: &mut Kernel, name: &str) -> Option<String> {
+    let (stand, unread) = kernel.stand(name).ok()?;
+    if !unread.is_empty() {
+        return None;
+    }
+    let on = |object| ShowWhat::on(object, name);
+    let flags = ShowFlags { details: true, ..ShowFlags::default() };
+    let mut text = format!("# dev {name}\n{}", tc::show_qdiscs(&stand.qdiscs, &on(Object::Qdisc), &flags));
+    let _ = write!(text, "# dev {name}\n{}", tc::show_classes(&stand.classes, &on(Object::Class), &flags));
+    let mut parents: Vec<Handle> = stand.filters.iter().map(|filter| filter.parent).collect();
+    parents.dedup();
+    for parent in parents {
+        let filters: Vec<FilterDump> = stand.filters.iter().filter(|filter| filter.parent == parent).cloned().collect();
+        let shown = tc::show_filters(&filters, &on(Object::Filter), &flags);
+        let _ = write!(text, "# dev {name} parent {parent}\n{shown}");
+    }
+    Some(text)
+}

@@ -1,0 +1,75 @@
+//! What a measurement is written to; the file's name tells the form.
+
+use anyhow::{Context, bail};
+use std::path::{Path, PathBuf};
+use tidegate_measure::experiment::Experiment;
+use tidegate_report::chart::{Theme, file};
+use tidegate_report::experiment::{charts, flent_files, page, to_json};
+
+/// The width of a picture.
+const WIDTH: f64 = 760.0;
+
+/// Before anything is measured: is every file's form known?
+///
+/// # Errors
+/// One is not.
+pub(super) fn check(files: &[PathBuf]) -> anyhow::Result<()> {
+    files.iter().try_for_each(|path| ending(path).map(drop))
+}
+
+/// Writes them.
+///
+/// # Errors
+/// One could not be written.
+pub(super) fn write(files: &[PathBuf], experiment: &Experiment) -> anyhow::Result<()> {
+    for path in files {
+        match ending(path)? {
+            "json" => one(path, to_json(experiment).as_bytes())?,
+            "html" => one(path, page(experiment).as_bytes())?,
+            "svg" => pictures(path, experiment)?,
+            _ => flent(path, experiment)?,
+        }
+    }
+    Ok(())
+}
+
+fn ending(path: &Path) -> anyhow::Result<&'static str> {
+    let name = path.to_string_lossy();
+    let known = ["json", "html", "svg", "flent.gz"];
+    match known.into_iter().find(|ending| name.ends_with(&format!(".{ending}"))) {
+        Some(ending) => Ok(ending),
+        None => bail!("-o {name}: its name must end in .json, .html, .svg or .flent.gz"),
+    }
+}
+
+/// All cases on one sheet; a page has the other charts.
+fn pictures(path: &Path, experiment: &Experiment) -> anyhow::Result<()> {
+    let all = charts(experiment);
+    let sheet =
+        all.iter().find(|(name, _)| name == "sheet").context("nothing was answered, so there is nothing to draw")?;
+    one(path, file(&sheet.1, WIDTH, Theme::Light).as_bytes())
+}
+
+/// A file for each run under load (of a test without any, for each run); flent has one test in a file.
+fn flent(path: &Path, experiment: &Experiment) -> anyhow::Result<()> {
+    let named = |name: &String| experiment.loads.iter().any(|load| load.test.is_some() && name.starts_with(&load.name));
+    let all = flent_files(experiment)?;
+    let tested: Vec<_> = all.iter().filter(|(name, _)| named(name)).collect();
+    let chosen = if tested.is_empty() { all.iter().collect() } else { tested };
+    for (n, (name, bytes)) in chosen.iter().enumerate() {
+        let stem = name.trim_end_matches(".flent.gz");
+        let to = if n == 0 { path.to_owned() } else { beside(path, stem, ".flent.gz") };
+        one(&to, bytes)?;
+    }
+    Ok(())
+}
+
+/// `all.svg` becomes `all-NAME.svg`.
+fn beside(path: &Path, name: &str, ending: &str) -> PathBuf {
+    let whole = path.to_string_lossy();
+    PathBuf::from(format!("{}-{name}{ending}", whole.trim_end_matches(ending)))
+}
+
+fn one(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    std::fs::write(path, bytes).with_context(|| format!("{} could not be written", path.display()))
+}

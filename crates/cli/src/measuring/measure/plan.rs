@@ -1,0 +1,232 @@
+//! What the tests are made of: what is asked meanwhile, and what loads the path. Names are flent's.
+
+use anyhow::{Context, bail};
+use std::time::Duration;
+
+/// A test: loads, one after the other.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Plan {
+    /// What is done, in a few words.
+    pub(crate) title: String,
+    pub(crate) loads: Vec<LoadPlan>,
+}
+
+/// What goes on at the same time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct LoadPlan {
+    pub(crate) name: String,
+    pub(crate) title: String,
+    /// The test of flent's that it is.
+    pub(crate) test: Option<String>,
+    pub(crate) length: Duration,
+    pub(crate) probes: Vec<ProbePlan>,
+    /// TCP flows, each with its code point.
+    pub(crate) up: Vec<u8>,
+    pub(crate) down: Vec<u8>,
+    /// UDP that floods upwards, bits per second.
+    pub(crate) flood: Option<f64>,
+    /// Echo requests beside, if we may send any.
+    pub(crate) icmp: bool,
+}
+
+/// Packets sent both ways at the same times.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ProbePlan {
+    /// `udp-ef`, `voip`.
+    pub(crate) id: String,
+    pub(crate) title: String,
+    pub(crate) dscp: u8,
+    pub(crate) payload: u16,
+    pub(crate) every: Duration,
+}
+
+/// What the command line says about all of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Wishes {
+    pub(crate) length: Option<Duration>,
+    pub(crate) idle: Duration,
+    pub(crate) every: Duration,
+    /// Flows of the tests that do not say how many.
+    pub(crate) streams: u32,
+    /// Code points beside each other; empty: as the test has it.
+    pub(crate) marks: Vec<(String, u8)>,
+    /// Bits per second of `udp_flood`.
+    pub(crate) flood: f64,
+}
+
+/// Classes of rrul's flows: best effort, background, video, voice.
+const RRUL: [u8; 4] = [0, 8, 40, 46];
+/// The payload of a probe, and of a call: 20 ms of G.711 with RTP's header.
+const PROBE: u16 = 64;
+const CALL: u16 = 172;
+const CALL_EVERY: Duration = Duration::from_millis(20);
+/// How long a load lasts: of a short test each, of one that was named.
+const SHORT: Duration = Duration::from_secs(10);
+const LONG: Duration = Duration::from_secs(30);
+/// The tests, for messages.
+pub(crate) const TESTS: &str =
+    "rrul, rrul_be, tcp_up, tcp_down, tcp_Nup, tcp_Ndown, tcp_nup, tcp_ndown, bidirectional, voip, udp_flood, ping";
+
+/// The plan of a test; without a name: idle, uploads, downloads, both.
+///
+/// # Errors
+/// There is no such test.
+pub(crate) fn plan(name: Option<&str>, wishes: &Wishes) -> anyhow::Result<Plan> {
+    let best = |count: u32| vec![0; count as usize];
+    let streams = wishes.streams;
+    let loaded = |name: &str, title: String, up: Vec<u8>, down: Vec<u8>| LoadPlan {
+        name: name.to_owned(),
+        title,
+        length: wishes.length.unwrap_or(SHORT),
+        probes: probes(wishes, &[("udp", 0)]),
+        up,
+        down,
+        icmp: true,
+        ..LoadPlan::default()
+    };
+    let idle = LoadPlan { length: wishes.idle, ..loaded("idle", "idle".into(), vec![], vec![]) };
+    let Some(name) = name else {
+        let loads = vec![
+            idle,
+            loaded("up", format!("{streams} uploads"), best(streams), vec![]),
+            loaded("down", format!("{streams} downloads"), vec![], best(streams)),
+            loaded("both", format!("{streams} uploads and {streams} downloads"), best(streams), best(streams)),
+        ];
+        return Ok(Plan { title: "idle, uploads, downloads, both".to_owned(), loads });
+    };
+    let mut load = match name {
+        "rrul" => LoadPlan {
+            probes: probes(wishes, &[("udp-ef", 46), ("udp-bk", 8), ("udp-be", 0)]),
+            ..loaded(name, "four flows each way in four classes".into(), RRUL.into(), RRUL.into())
+        },
+        "rrul_be" => LoadPlan {
+            probes: probes(wishes, &[("udp", 0)]),
+            ..loaded(name, "four flows each way, best effort".into(), best(4), best(4))
+        },
+        "tcp_up" | "tcp_upload" => loaded("tcp_1up", "one upload".into(), best(1), vec![]),
+        "tcp_down" | "tcp_download" => loaded("tcp_1down", "one download".into(), vec![], best(1)),
+        "bidirectional" | "tcp_bidirectional" => loaded("bidirectional", "one flow each way".into(), best(1), best(1)),
+        "voip" => LoadPlan { probes: call(wishes), ..loaded(name, "a call".into(), vec![], vec![]) },
+        "udp_flood" => {
+            let rate = tidegate_report::rate(wishes.flood);
+            LoadPlan { flood: Some(wishes.flood), ..loaded(name, format!("UDP upwards, {rate}"), vec![], vec![]) }
+        }
+        "ping" => loaded(name, "nothing but probes".into(), vec![], vec![]),
+        _ => {
+            let (up, count) =
+                counted(name, streams).with_context(|| format!("`{name}` is no test; there are {TESTS}"))?;
+            match up {
+                true => loaded(name, format!("{count} uploads"), best(count), vec![]),
+                false => loaded(name, format!("{count} downloads"), vec![], best(count)),
+            }
+        }
+    };
+    load.length = wishes.length.unwrap_or(LONG);
+    load.test = Some(flents(&load.name).to_owned());
+    let has_load = !load.up.is_empty() || !load.down.is_empty() || load.flood.is_some();
+    // Nobody can say what a load does who does not know what it is like without.
+    let idle = LoadPlan { probes: load.probes.clone(), ..idle };
+    let title = format!("{name}: {}", load.title);
+    Ok(Plan { title, loads: if has_load { vec![idle, load] } else { vec![load] } })
+}
+
+/// `tcp_4up`, `tcp_nup`: whether it goes up, and how many flows.
+fn counted(name: &str, streams: u32) -> anyhow::Result<(bool, u32)> {
+    let rest = name.strip_prefix("tcp_").context("another name")?;
+    let (digits, up) = match (rest.strip_suffix("up"), rest.strip_suffix("down")) {
+        (Some(digits), _) => (digits, true),
+        (_, Some(digits)) => (digits, false),
+        _ => bail!("neither way"),
+    };
+    let count = if digits == "n" { streams } else { digits.parse()? };
+    if count == 0 || count > 128 {
+        bail!("1 to 128 flows");
+    }
+    Ok((up, count))
+}
+
+/// What flent calls a test that it would know under another name.
+fn flents(name: &str) -> &str {
+    match name {
+        "tcp_1up" => "tcp_upload",
+        "tcp_1down" => "tcp_download",
+        "bidirectional" => "bidirectional",
+        "rrul" | "rrul_be" | "voip" | "ping" => name,
+        "udp_flood" => "udp_flood",
+        _ if name.ends_with("up") => "tcp_nup",
+        _ => "tcp_ndown",
+    }
+}
+
+/// The probes of a test, or with other marks beside each other.
+fn probes(wishes: &Wishes, usual: &[(&str, u8)]) -> Vec<ProbePlan> {
+    let probe =
+        |id: String, title: String, dscp: u8| ProbePlan { id, title, dscp, payload: PROBE, every: wishes.every };
+    if wishes.marks.is_empty() {
+        let title = |id: &str| id.to_uppercase().replace('-', " ");
+        return usual.iter().map(|(id, dscp)| probe((*id).to_owned(), title(id), *dscp)).collect();
+    }
+    let marked =
+        |(name, dscp): &(String, u8)| probe(format!("udp-{}", name.to_lowercase()), format!("UDP {name}"), *dscp);
+    wishes.marks.iter().map(marked).collect()
+}
+
+/// A call, and what an answer takes meanwhile.
+fn call(wishes: &Wishes) -> Vec<ProbePlan> {
+    let call =
+        ProbePlan { id: "voip".to_owned(), title: "call".to_owned(), dscp: 46, payload: CALL, every: CALL_EVERY };
+    std::iter::once(call).chain(probes(wishes, &[("udp", 0)])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wishes() -> Wishes {
+        Wishes {
+            length: None,
+            idle: Duration::from_secs(5),
+            every: Duration::from_millis(50),
+            streams: 4,
+            marks: Vec::new(),
+            flood: 20e6,
+        }
+    }
+
+    #[test]
+    fn tests_by_flent_s_names() {
+        let told = |name| {
+            let plan = plan(Some(name), &wishes()).ok()?;
+            let load = plan.loads.last()?;
+            Some(format!(
+                "{} {} up {} down, {} loads",
+                load.test.clone()?,
+                load.up.len(),
+                load.down.len(),
+                plan.loads.len()
+            ))
+        };
+        let cases = [
+            ("rrul", "rrul 4 up 4 down, 2 loads"),
+            ("tcp_up", "tcp_upload 1 up 0 down, 2 loads"),
+            ("tcp_12down", "tcp_ndown 0 up 12 down, 2 loads"),
+            ("tcp_nup", "tcp_nup 4 up 0 down, 2 loads"),
+            ("ping", "ping 0 up 0 down, 1 loads"),
+            ("voip", "voip 0 up 0 down, 1 loads"),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(told(name).as_deref(), Some(expected));
+        }
+        for wrong in ["tcp_0up", "tcp_up_up", "tcp_999up", "", "rrull"] {
+            assert_eq!(told(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn marks_stand_beside_each_other() {
+        let marks = vec![("BE".to_owned(), 0), ("EF".to_owned(), 46)];
+        let plan = plan(None, &Wishes { marks, ..wishes() }).unwrap_or_default();
+        let ids: Vec<&str> = plan.loads[1].probes.iter().map(|probe| probe.id.as_str()).collect();
+        assert_eq!((plan.loads.len(), ids), (4, vec!["udp-be", "udp-ef"]));
+    }
+}

@@ -1,0 +1,52 @@
+//! How far a load is, on a terminal.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How often it is drawn.
+const STEP: Duration = Duration::from_millis(200);
+
+/// What is shown until this is dropped.
+pub(super) struct Shown {
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Shows a load of this length, if somebody sees it.
+pub(super) fn show(title: &str, length: Duration, quiet: bool) -> Shown {
+    let over = Arc::new(AtomicBool::new(false));
+    if quiet || !std::io::stderr().is_terminal() {
+        return Shown { over, thread: None };
+    }
+    let (ended, title) = (Arc::clone(&over), title.to_owned());
+    let thread = std::thread::Builder::new().name("progress".to_owned()).spawn(move || draw(title, length, &ended));
+    Shown { over, thread: thread.ok() }
+}
+
+fn draw(title: String, length: Duration, over: &AtomicBool) {
+    let bar = ProgressBar::with_draw_target(Some(length.as_millis() as u64), ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {eta}") {
+        bar.set_style(style);
+    }
+    bar.set_message(title);
+    let began = Instant::now();
+    while !over.load(Ordering::Relaxed) {
+        bar.set_position((began.elapsed().as_millis() as u64).min(length.as_millis() as u64));
+        std::thread::sleep(STEP);
+    }
+    bar.finish_and_clear();
+}
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // It only draws.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! `tidegate doctor` on computers that are set up wrong, in network namespaces that the test makes. They need root and a kernel with veth and HTB; elsewhere
+//! they are left out, and say so.
+
+mod common;
+
+use common::{Place as Directory, TIDEGATE};
+use serde_json::Value;
+use std::fs::File;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use tidegate_os::netlink::Links;
+use tidegate_os::place::Place;
+use tidegate_os::process::{self, die_with_parent};
+
+const HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 97, 0, 1));
+const FAR: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 97, 0, 2));
+const NOBODY: u32 = 65_534;
+/// Octets of a frame that carries a datagram of the load.
+const FRAME: u32 = 1000;
+const HEADS: u32 = 42;
+
+/// Eight megabits, one class for what goes to port 53, a queue for each, and room for the bursts of a test that oversleeps.
+const POLICY: &str = "#!/bin/sh
+tc qdisc add dev v0 root handle 1: htb default 20
+tc class add dev v0 parent 1: classid 1:1 htb rate 8mbit burst 100kb cburst 100kb
+tc class add dev v0 parent 1:1 classid 1:10 htb rate 2mbit ceil 8mbit
+tc class add dev v0 parent 1:1 classid 1:20 htb rate 6mbit ceil 8mbit burst 100kb cburst 100kb
+tc qdisc add dev v0 parent 1:10 handle 10: pfifo limit 20
+tc qdisc add dev v0 parent 1:20 handle 20: pfifo limit 20
+tc filter add dev v0 parent 1: protocol ip prio 1 u32 match ip dport 53 0xffff classid 1:10
+";
+
+/// A computer with a wire to another.
+struct Bench {
+    here: Place,
+    far: Place,
+    run: Directory,
+}
+
+impl Bench {
+    /// One; `None`, with the reason printed, where none can be made. Packets to everybody leave by `v0`.
+    fn new(name: &str) -> Option<Bench> {
+        if process::effective_uid() != 0 {
+            eprintln!("SKIPPED: network namespaces and devices need root");
+            return None;
+        }
+        let made = || -> std::io::Result<Bench> {
+            let (here, far) = (Place::new("here")?, Place::new("far")?);
+            let there = far.go(|| File::open("/proc/thread-self/ns/net"))??;
+            here.go(move || Links::open()?.pair("v0", "v1", &there))??;
+            for (place, name, own) in [(&here, "v0", HERE), (&far, "v1", FAR)] {
+                place.go(move || -> std::io::Result<()> {
+                    let mut links = Links::open()?;
+                    let index = links.index(name)?;
+                    links.address(name, own)?;
+                    links.up(index)?;
+                    links.way_to_everybody(name, own)
+                })??;
+            }
+            Ok(Bench { here, far, run: Directory::new(name) })
+        };
+        made().map_err(|error| eprintln!("SKIPPED: no wire between namespaces can be made: {error}")).ok()
+    }
+
+    fn say(&self, words: &[&str], user: Option<u32>) -> Output {
+        let mut command = Command::new(TIDEGATE);
+        command.args(words).env("TIDEGATE_RUN", &self.run.0).stdin(Stdio::null());
+        die_with_parent(&mut command);
+        if let Some(user) = user {
+            command.uid(user).gid(user);
+        }
+        self.here.go(move || command.output()).expect("the place is there").expect("it is started")
+    }
+
+    /// Puts the policy there; false, with the reason printed, where this kernel has no HTB.
+    fn shape(&self) -> bool {
+        let policy = self.run.file("policy.sh", POLICY);
+        let said = self.say(&["apply", &policy.to_string_lossy(), "--backend", "kernel", "--confirm", "0"], None);
+        if !said.status.success() {
+            eprintln!("SKIPPED: {}", text(&said.stderr));
+        }
+        said.status.success()
+    }
+
+    /// Sends datagrams at a rate of frames' bits while the doctor looks, and gives what he says.
+    fn looked_at_under(&self, bits_per_second: u64) -> Value {
+        // Somebody listens, so that nobody says otherwise.
+        let _sink =
+            self.far.go(|| UdpSocket::bind(SocketAddr::new(FAR, 9000))).expect("it is there").expect("a socket");
+        let socket =
+            self.here.go(|| UdpSocket::bind(SocketAddr::new(HERE, 0))).expect("it is there").expect("a socket");
+        socket.connect(SocketAddr::new(FAR, 9000)).expect("there is a way");
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| load(&socket, bits_per_second, &stop));
+            let said = self.say(&["doctor", "--seconds", "1.5", "--json"], None);
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            document(&said)
+        })
+    }
+}
+
+/// Sends what is due by the clock, until it is stopped.
+fn load(socket: &UdpSocket, bits_per_second: u64, stop: &std::sync::atomic::AtomicBool) {
+    let (began, mut sent) = (Instant::now(), 0_u64);
+    let datagram = vec![0; (FRAME - HEADS) as usize];
+    while !stop.load(std::sync::atomic::Ordering::Relaxed) && began.elapsed() < Duration::from_secs(20) {
+        let due = began.elapsed().as_micros() as u64 * bits_per_second / 8_000_000 / u64::from(FRAME);
+        while sent < due {
+            let _ = socket.send(&datagram);
+            sent += 1;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn text(octets: &[u8]) -> String {
+    String::from_utf8_lossy(octets).into_owned()
+}
+
+fn document(said: &Output) -> Value {
+    serde_json::from_slice(&said.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&said.stderr)))
+}
+
+fn found(told: &Value) -> Vec<&str> {
+    told["findings"].as_array().expect("a list").iter().filter_map(|finding| finding["id"].as_str()).collect()
+}
+
+#[test]
+fn a_shaper_that_never_has_to_wait_is_told_from_one_that_limits() {
+    let Some(bench) = Bench::new("doctor-load") else { return };
+    if !bench.shape() {
+        return;
+    }
+    let loaded = bench.looked_at_under(6_000_000);
+    assert!(found(&loaded).contains(&"bottleneck-elsewhere"), "{loaded:#}");
+    let limited = bench.looked_at_under(12_000_000);
+    assert!(!found(&limited).contains(&"bottleneck-elsewhere"), "{limited:#}");
+    // By now more than a thousand packets went, all of them to one class; a veth hands over what senders joined; nothing shapes what comes in.
+    let expected = ["offload-burst", "download-unshaped", "class-never-hit"];
+    assert!(expected.iter().all(|id| found(&limited).contains(id)), "{limited:#}");
+    let shaper = &limited["facts"]["devices"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .find(|one| one["name"] == "v0")
+        .expect("it is there")["shaper"];
+    assert_eq!((&shaper["kind"], &shaper["rate_bps"]), (&"htb".into(), &8_000_000.into()));
+    assert!(shaper["overlimits"].as_u64() > Some(0), "{shaper}");
+}
+
+#[test]
+fn what_is_not_shaped_and_what_cannot_be_looked_at() {
+    let Some(bench) = Bench::new("doctor-plain") else { return };
+    let said = bench.say(&["doctor", "--seconds", ".2"], None);
+    let shown = text(&said.stdout);
+    assert_eq!(said.status.code(), Some(1), "{shown}{}", text(&said.stderr));
+    assert!(
+        shown.contains("[not-shaped] nothing is shaped here: packets leave by v0")
+            && shown.contains("tidegate apply POLICY --dev v0"),
+        "{shown}"
+    );
+    let said = bench.say(&["doctor", "--seconds", ".2"], Some(NOBODY));
+    assert_eq!(said.status.code(), Some(1), "{}{}", text(&said.stdout), text(&said.stderr));
+    assert!(text(&said.stdout).contains("needs root"), "{}", text(&said.stdout));
+    for (words, expected) in [
+        (["doctor", "--dev", "nosuch"], "there is no device `nosuch`"),
+        (["doctor", "--seconds", "0"], "--seconds is from 0.1 to 3600"),
+        (["doctor", "--host", "no-such-name.invalid"], "no address is known for"),
+    ] {
+        let said = bench.say(&words, None);
+        assert!(
+            said.status.code() == Some(2) && text(&said.stderr).contains(expected),
+            "{words:?}: {}",
+            text(&said.stderr)
+        );
+    }
+}

@@ -1,0 +1,77 @@
+//! Round trips per minute under load: responsiveness, as draft-ietf-ippm-responsiveness counts it.
+//!
+//! The draft takes half of it from foreign round trips (what a new conversation meets) and half from those of the loading connections
+//! themselves (what the next request on one of them meets), each as the mean of all but the slowest twentieth. Its foreign ones are the
+//! handshakes of TCP and TLS and a request of HTTP/2, its own ones a request of HTTP/2 within the load. There is no HTTP here: foreign are
+//! the UDP probes, own are TCP's smoothed round trips of the loading connections. What servers need to think is therefore not in it.
+
+use crate::experiment::Run;
+use alloc::vec::Vec;
+
+/// One in so many, the slowest, are left out of a mean.
+const TRIMMED: usize = 20;
+const MINUTE_NS: f64 = 60e9;
+
+/// The mean of all but the slowest twentieth, ns; `None` of nothing.
+pub fn trimmed_mean(mut spans: Vec<u64>) -> Option<f64> {
+    spans.sort_unstable();
+    spans.truncate(spans.len() - spans.len() / TRIMMED);
+    let sum: u128 = spans.iter().map(|&span| u128::from(span)).sum();
+    (!spans.is_empty()).then(|| sum as f64 / spans.len() as f64)
+}
+
+impl Run {
+    /// Round trips per minute while measured. Without a load, or without TCP's account of it, the foreign ones are all there is. `None`:
+    /// nothing was answered.
+    pub fn responsiveness(&self) -> Option<f64> {
+        let round_trips = self.probes.iter().filter(|probe| probe.unit == "round trip");
+        let foreign = round_trips.flat_map(|probe| probe.within(self.window)).filter_map(|(_, took)| took);
+        let foreign = trimmed_mean(foreign.collect())?;
+        let own = trimmed_mean(self.transfers.iter().flat_map(|transfer| self.own(&transfer.srtt_us)).collect());
+        Some(MINUTE_NS / own.map_or(foreign, |own| (foreign + own) / 2.0))
+    }
+
+    /// What of a series of µs per step lies within the window, in ns; steps without a reading are left out.
+    fn own<'s>(&self, series: &'s [u64]) -> impl Iterator<Item = u64> + 's {
+        let step = self.step_ns.max(1);
+        let (from, to) = ((self.window.0 / step) as usize, (self.window.1 / step) as usize);
+        let within = series.get(from..to.min(series.len())).unwrap_or_default();
+        within.iter().filter(|us| **us > 0).map(|us| us * 1000)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::{Probe, Transfer};
+    use alloc::vec;
+
+    const MS: u64 = 1_000_000;
+
+    fn run(took: u64, srtt_us: Vec<u64>) -> Run {
+        let answers = (0..100).map(|n| (n * MS, Some(took))).collect();
+        let probe = Probe { unit: "round trip".into(), answers, ..Probe::default() };
+        let transfer = Transfer { srtt_us, ..Transfer::default() };
+        Run {
+            window: (0, 100 * MS),
+            step_ns: 10 * MS,
+            probes: vec![probe],
+            transfers: vec![transfer],
+            ..Run::default()
+        }
+    }
+
+    #[test]
+    fn half_of_it_is_the_load_s_own() {
+        assert_eq!(run(20 * MS, vec![]).responsiveness(), Some(3000.0));
+        assert_eq!(run(20 * MS, vec![0, 100_000, 100_000]).responsiveness(), Some(1000.0));
+        assert_eq!(Run::default().responsiveness(), None);
+    }
+
+    #[test]
+    fn the_slowest_twentieth_does_not_count() {
+        let spans: Vec<u64> = (0..100).map(|n| if n < 95 { 10 } else { 1_000_000 }).collect();
+        assert_eq!(trimmed_mean(spans), Some(10.0));
+        assert_eq!(trimmed_mean(vec![7]), Some(7.0));
+    }
+}

@@ -1,0 +1,94 @@
+//! Features of devices, as `ethtool -k` tells them (SIOCETHTOOL).
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+
+const SIOCETHTOOL: u64 = 0x8946;
+const GET_STRINGS: u32 = 0x1b;
+const GET_SET_INFO: u32 = 0x37;
+const GET_FEATURES: u32 = 0x3a;
+/// The set of strings that names features.
+const FEATURES: u32 = 4;
+/// Octets of a string.
+const NAME: usize = 32;
+/// Features that a kernel may have; today's have about 64.
+const MOST: usize = 256;
+
+/// `ifreq`
+#[repr(C)]
+struct Request {
+    name: [u8; 16],
+    data: *mut u32,
+    padding: [u8; 16],
+}
+
+unsafe extern "C" {
+    /// As POSIX has it.
+    fn ioctl(file: i32, request: u64, argument: *mut Request) -> i32;
+}
+
+/// The names of a device's features that are on.
+///
+/// # Errors
+/// There is no such device, or it tells nothing.
+pub fn features(device: &str) -> io::Result<Vec<String>> {
+    let socket = rustix::net::socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    let names = names(&socket, device)?;
+    let blocks = names.len().div_ceil(32);
+    // The command, how many blocks there is room for, and of each block four words: which can be had, were asked for, are on, never change.
+    let mut words = vec![0_u32; 2 + 4 * blocks];
+    (words[0], words[1]) = (GET_FEATURES, blocks as u32);
+    ask(&socket, device, &mut words)?;
+    let is_on = |n: usize| words.get(2 + 4 * (n / 32) + 2).is_some_and(|block| block & (1 << (n % 32)) != 0);
+    Ok(names.into_iter().enumerate().filter(|(n, name)| is_on(*n) && !name.is_empty()).map(|(_, name)| name).collect())
+}
+
+/// What the kernel calls features, in the order of their numbers.
+fn names(socket: &OwnedFd, device: &str) -> io::Result<Vec<String>> {
+    // The command, nothing, which sets are asked for (64 bits), and how many strings the one has.
+    let mut info = [GET_SET_INFO, 0, 0, 0, 0];
+    let wanted = (1_u64 << FEATURES).to_ne_bytes();
+    info[2] = u32::from_ne_bytes([wanted[0], wanted[1], wanted[2], wanted[3]]);
+    info[3] = u32::from_ne_bytes([wanted[4], wanted[5], wanted[6], wanted[7]]);
+    ask(socket, device, &mut info)?;
+    let count = info[4] as usize;
+    if info[2] == 0 && info[3] == 0 || count > MOST {
+        return Err(io::Error::other("the kernel does not name its features"));
+    }
+    let mut words = vec![0_u32; 3 + count * NAME / 4];
+    (words[0], words[1], words[2]) = (GET_STRINGS, FEATURES, count as u32);
+    ask(socket, device, &mut words)?;
+    let octets: Vec<u8> = words[3..].iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let name = |octets: &[u8]| {
+        let name = octets.split(|octet| *octet == 0).next().unwrap_or_default();
+        String::from_utf8_lossy(name).into_owned()
+    };
+    Ok(octets.chunks(NAME).map(name).collect())
+}
+
+/// Asks one question; the kernel writes no more than the question says that there is room for.
+fn ask(socket: &OwnedFd, device: &str, words: &mut [u32]) -> io::Result<()> {
+    let mut request = Request { name: [0; 16], data: words.as_mut_ptr(), padding: [0; 16] };
+    if device.is_empty() || device.len() >= request.name.len() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{device}` cannot be the name of a device")));
+    }
+    request.name[..device.len()].copy_from_slice(device.as_bytes());
+    // SAFETY: the request holds a name that ends in zero, and points to `words`, which live until the call returns and begin with a question that says how
+    // much room there is.
+    let result = unsafe { ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_device_has_features() {
+        let known = features("lo").expect("every machine has it");
+        assert!(known.iter().any(|name| name == "loopback"), "{known:?}");
+        assert!(features("no-such-dev").is_err() && features("").is_err());
+    }
+}

@@ -1,0 +1,227 @@
+//! What `tidegate measure` found, on a terminal: from the document alone.
+
+use crate::{Align, Table, percent, rate, span};
+use std::fmt::Write as _;
+use tidegate_measure::Spans;
+use tidegate_measure::experiment::{Experiment, Load, Probe, Run, Transfer, group_of};
+
+/// What stands where there is no figure.
+const NOTHING: &str = "–";
+
+/// Delays and losses each way, rates, marks that changed, and what to know about all of it.
+pub fn text(of: &Experiment) -> String {
+    let mut text = format!("{}\n\n", of.title);
+    let _ = writeln!(text, "{}", delays(of));
+    let _ = writeln!(text, "{}", ways(of));
+    let carried = carried(of);
+    if !carried.is_empty() {
+        let _ = writeln!(text, "{carried}");
+    }
+    for line in marks(of) {
+        let _ = writeln!(text, "{line}.");
+    }
+    for note in &of.notes {
+        let _ = writeln!(text, "Note: {note}.");
+    }
+    let _ = writeln!(text, "Again: {}", of.again);
+    text
+}
+
+/// The runs with their loads, load by load.
+fn runs(of: &Experiment) -> impl Iterator<Item = (&Load, &Run)> {
+    of.loads.iter().flat_map(|load| of.runs.iter().filter(|run| run.load == load.name).map(move |run| (load, run)))
+}
+
+/// What a load is called, with its repeat where there are several.
+fn called(of: &Experiment, load: &Load, run: &Run) -> String {
+    let several = of.runs.iter().any(|run| run.repeat > 0);
+    let cut = if run.cut { ", partial" } else { "" };
+    if several { format!("{} #{}{cut}", load.title, run.repeat + 1) } else { format!("{}{cut}", load.title) }
+}
+
+/// Round trips.
+fn delays(of: &Experiment) -> Table {
+    let columns = ["round trip, median", "95 %", "99 %", "longest", "lost", "per minute"];
+    let mut table = Table::new(heads(["load", "probe"], &columns));
+    for (load, run) in runs(of) {
+        let mut first = true;
+        for probe in run.probes.iter().filter(|probe| probe.unit == "round trip") {
+            let figures = probe.figures(run.window);
+            let at = |p: f64| figures.rtt.percentile(p).map_or(NOTHING.to_owned(), span);
+            // Of the whole run, so it stands once.
+            let minute = run.responsiveness().filter(|_| first).map_or(String::new(), |rpm| format!("{rpm:.0}"));
+            let name = if first { called(of, load, run) } else { String::new() };
+            first = false;
+            let loss = percent(figures.loss());
+            table.row([name, probe.title.clone(), at(50.0), at(95.0), at(99.0), at(100.0), loss, minute]);
+        }
+    }
+    table
+}
+
+/// Each way: delays, jitter, losses with what they may be, order, copies.
+fn ways(of: &Experiment) -> Table {
+    let columns = ["median", "95 %", "jitter", "lost", "95 % sure", "reordered", "copies"];
+    let mut table = Table::new(heads(["load", "one way"], &columns));
+    for (load, run) in runs(of) {
+        let mut name = called(of, load, run);
+        for probe in run.probes.iter().filter(|probe| probe.unit == "one way") {
+            let figures = probe.figures(run.window);
+            let at = |p: f64| figures.rtt.percentile(p).map_or(NOTHING.to_owned(), span);
+            let (low, high) = figures.loss_interval();
+            let arrivals = probe.arrivals.clone().unwrap_or_default();
+            table.row([
+                std::mem::take(&mut name),
+                probe.title.clone(),
+                at(50.0),
+                at(95.0),
+                jitter(probe, run.window),
+                percent(figures.loss()),
+                format!("{} – {}", percent(low), percent(high)),
+                arrivals.reordered.to_string(),
+                arrivals.copies.to_string(),
+            ]);
+        }
+    }
+    table
+}
+
+/// RFC 3550's, in the order of arrival, the mean over the window.
+fn jitter(probe: &Probe, window: (u64, u64)) -> String {
+    let mut arrived: Vec<(u64, u64)> =
+        probe.within(window).filter_map(|(sent, took)| took.map(|took| (sent + took, took))).collect();
+    arrived.sort_unstable();
+    let jitter = tidegate_measure::Jitter::of(arrived.into_iter().map(|(_, took)| took));
+    jitter.mean().map_or(NOTHING.to_owned(), |ns| span(ns as u64))
+}
+
+/// What flows carried, and what TCP says of them.
+fn carried(of: &Experiment) -> Table {
+    let columns = ["payload per second", "fairness", "sent again", "TCP's round trip", "window", "delivery rate"];
+    let mut table = Table::new(heads(["load", "flows"], &columns));
+    for (load, run) in runs(of) {
+        let mut name = called(of, load, run);
+        let mut groups: Vec<&str> = run.transfers.iter().map(|transfer| group_of(&transfer.id)).collect();
+        groups.dedup();
+        for group in groups {
+            let own: Vec<&Transfer> = run.transfers.iter().filter(|t| group_of(&t.id) == group).collect();
+            let each: Vec<f64> = own.iter().map(|transfer| transfer.rate(run.window)).collect();
+            let typical = |of: &dyn Fn(&Transfer) -> Vec<u64>| {
+                Spans::new(own.iter().flat_map(|transfer| measured(run, &of(transfer))).filter(|n| *n > 0).collect())
+                    .percentile(50.0)
+            };
+            let srtt = typical(&|transfer| transfer.srtt_us.clone());
+            let window = typical(&|transfer| transfer.cwnd.iter().map(|n| u64::from(*n)).collect());
+            let delivery = typical(&|transfer| transfer.delivery_bits.clone());
+            table.row([
+                std::mem::take(&mut name),
+                format!("{} {group}{}", own.len(), if own.len() == 1 { "" } else { "s" }),
+                rate(each.iter().sum()),
+                format!("{:.2}", tidegate_measure::jain(&each)),
+                own.iter().map(|transfer| transfer.retransmissions).sum::<u64>().to_string(),
+                srtt.map_or(NOTHING.to_owned(), |us| span(us * 1000)),
+                window.map_or(NOTHING.to_owned(), |segments| format!("{segments} segments")),
+                delivery.map_or(NOTHING.to_owned(), |bits| rate(bits as f64)),
+            ]);
+        }
+    }
+    table
+}
+
+/// What of a series lies within a run's window.
+fn measured(run: &Run, series: &[u64]) -> Vec<u64> {
+    let step = run.step_ns.max(1);
+    let (from, to) = ((run.window.0 / step) as usize, (run.window.1 / step) as usize);
+    series.get(from..to.min(series.len())).unwrap_or_default().to_vec()
+}
+
+/// Marks that did not arrive as they were sent.
+fn marks(of: &Experiment) -> Vec<String> {
+    let mut told = Vec::new();
+    for (load, run) in runs(of) {
+        for probe in &run.probes {
+            let Some(arrivals) = &probe.arrivals else { continue };
+            let all: u64 = arrivals.ds_fields.iter().map(|(_, count)| count).sum();
+            for (ds, count) in arrivals.ds_fields.iter().filter(|(ds, _)| ds >> 2 != u64::from(probe.dscp)) {
+                told.push(format!(
+                    "{}, {}: {count} of {all} packets sent with code point {} arrived with {}",
+                    called(of, load, run),
+                    probe.title,
+                    probe.dscp,
+                    ds >> 2
+                ));
+            }
+        }
+    }
+    told
+}
+
+fn heads(names: [&str; 2], figures: &[&str]) -> Vec<(String, Align)> {
+    let names = names.into_iter().map(|name| (name.to_owned(), Align::Left));
+    names.chain(figures.iter().map(|name| ((*name).to_owned(), Align::Right))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_measure::experiment::Arrivals;
+
+    const MS: u64 = 1_000_000;
+
+    fn probe(title: &str, unit: &str, took: &[Option<u64>]) -> Probe {
+        let answers = took.iter().enumerate().map(|(n, took)| (n as u64 * MS, took.map(|ms| ms * MS))).collect();
+        Probe { title: title.into(), unit: unit.into(), answers, ..Probe::default() }
+    }
+
+    #[test]
+    fn a_measurement_on_a_terminal() {
+        let arrivals = Arrivals { reordered: 1, extent: 1, copies: 2, ds_fields: vec![(0xb8, 2), (0, 1)] };
+        let up =
+            Probe { dscp: 46, arrivals: Some(arrivals), ..probe("UDP EF up", "one way", &[Some(5), Some(9), None]) };
+        let upload = Transfer {
+            id: "upload-1".into(),
+            bytes: 1250,
+            retransmissions: 3,
+            srtt_us: vec![20_000],
+            cwnd: vec![12],
+            delivery_bits: vec![5_000_000],
+            ..Transfer::default()
+        };
+        let run = Run {
+            load: "up".into(),
+            window: (0, 10 * MS),
+            step_ns: 10 * MS,
+            probes: vec![probe("UDP EF", "round trip", &[Some(10), Some(20), None]), up],
+            transfers: vec![upload],
+            ..Run::default()
+        };
+        let of = Experiment {
+            title: "server, one upload".into(),
+            again: "tidegate measure server tcp_up".into(),
+            loads: vec![Load { name: "up".into(), title: "one upload".into(), test: None }],
+            runs: vec![run],
+            notes: vec!["a note".into()],
+            ..Experiment::default()
+        };
+        let expected = "\
+server, one upload
+
+load        probe   round trip, median     95 %     99 %  longest    lost  per minute
+─────────────────────────────────────────────────────────────────────────────────────
+one upload  UDP EF             10.0 ms  20.0 ms  20.0 ms  20.0 ms  33.3 %        3429
+
+load        one way     median     95 %  jitter    lost       95 % sure  reordered  copies
+──────────────────────────────────────────────────────────────────────────────────────────
+one upload  UDP EF up  5.00 ms  9.00 ms  250 µs  33.3 %  6.1 % – 79.2 %          1       2
+
+load        flows     payload per second  fairness  sent again  TCP's round trip       window  delivery rate
+────────────────────────────────────────────────────────────────────────────────────────────────────────────
+one upload  1 upload         1.00 Mbit/s      1.00           3           20.0 ms  12 segments    5.00 Mbit/s
+
+one upload, UDP EF up: 1 of 3 packets sent with code point 46 arrived with 0.
+Note: a note.
+Again: tidegate measure server tcp_up
+";
+        assert_eq!(text(&of), expected);
+    }
+}
