@@ -290,7 +290,11 @@ mod tests {
         }
         let reading = read(&moved);
         assert_eq!(reading.clocks.steps, []);
-        assert!(reading.clocks.round_trip_ns.is_some_and(|ns| ns.abs_diff(40_000_000) < 10_000), "{:?}", reading.clocks);
+        assert!(
+            reading.clocks.round_trip_ns.is_some_and(|ns| ns.abs_diff(40_000_000) < 10_000),
+            "{:?}",
+            reading.clocks
+        );
     }
 
     #[test]
