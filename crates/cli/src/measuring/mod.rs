@@ -3,8 +3,8 @@
 pub mod calibrate;
 pub mod doctor;
 pub mod far;
-pub mod measure;
 mod kept;
+pub mod measure;
 pub mod overhead;
 pub mod ping;
 pub mod quick;
