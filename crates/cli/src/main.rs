@@ -65,22 +65,20 @@ enum Command {
     Tc(watch::tc::Options),
     /// Follow the packets of a class as they leave a running daemon: as pcapng for Wireshark, or in words.
     Capture(watch::capture::Options),
-    /// Find what keeps this computer from shaping as it was told: how large, and what mends it.
-    Doctor(measuring::doctor::Options),
+    /// Half a minute, one page: what is wrong with this line, where, and what would mend it.
+    Quick(Box<measuring::quick::Options>),
     /// Ask hosts again and again, on schedule: round trips, losses, and the six panels of ping-exp.
     Ping(Box<measuring::ping::Options>),
-    /// Measure a path with a server of ours at its far end: delays, losses and rates, each way, idle and under load.
-    Measure(Box<measuring::measure::Options>),
-    /// Half a minute, one page: what is wrong with this line, where, and what would mend it.
-    Quick(Box<measuring::quick::Options>),
-    /// Half a minute, one page: what is wrong with this line, where, and what would mend it.
-    Quick(Box<measuring::quick::Options>),
-    /// Find the highest rate each way at which delay does not rise: what to write into a policy.
-    Calibrate(Box<measuring::calibrate::Options>),
-    /// Find what a line adds to each packet, and the words for it.
-    Overhead(Box<measuring::overhead::Options>),
     /// Be the far end that others measure with.
     Serve(measuring::serve::Options),
+    /// Measure a path with a server of ours at its far end: delays, losses and rates, each way, idle and under load.
+    Measure(Box<measuring::measure::Options>),
+    /// Find what a line adds to each packet, and the words for it.
+    Overhead(Box<measuring::overhead::Options>),
+    /// Find the highest rate each way at which delay does not rise: what to write into a policy.
+    Calibrate(Box<measuring::calibrate::Options>),
+    /// Find what keeps this computer from shaping as it was told: how large, and what mends it.
+    Doctor(measuring::doctor::Options),
     /// Print what a shell needs to complete tidegate's words: `source <(tidegate completions bash)`.
     Completions {
         /// The shell.
@@ -120,14 +118,13 @@ fn main() -> ExitCode {
         Command::Metrics(options) => watch::metrics::command(&options),
         Command::Tc(options) => watch::tc::command(&options),
         Command::Capture(options) => watch::capture::command(&options),
-        Command::Doctor(options) => measuring::doctor::command(&options),
+        Command::Quick(options) => measuring::quick::command(&options),
         Command::Ping(options) => measuring::ping::command(&options),
-        Command::Measure(options) => measuring::measure::command(&options),
-        Command::Quick(options) => measuring::quick::command(&options),
-        Command::Quick(options) => measuring::quick::command(&options),
-        Command::Calibrate(options) => measuring::calibrate::command(&options),
-        Command::Overhead(options) => measuring::overhead::command(&options),
         Command::Serve(options) => measuring::serve::command(&options),
+        Command::Measure(options) => measuring::measure::command(&options),
+        Command::Overhead(options) => measuring::overhead::command(&options),
+        Command::Calibrate(options) => measuring::calibrate::command(&options),
+        Command::Doctor(options) => measuring::doctor::command(&options),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "tidegate", &mut text);
