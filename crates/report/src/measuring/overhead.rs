@@ -129,6 +129,12 @@ const CLOSE: u32 = 256;
 /// Height of the charts, pixels.
 const HEIGHT: f64 = 260.0;
 
+/// What is said of each chart.
+const CAPTIONS: [&str; 2] = [
+    "<b>Packets that pass in a second</b> while the line is always busy, by their size: measured, and what such a line would pass.",
+    "<b>How long small packets take</b>: cells and units show as steps, a limit of packets as a level stretch at the left.",
+];
+
 /// What was measured, and what the line explains at every size, in dots.
 fn drawn(sizes: &[Size], line: &Line, most: u32, of: impl Fn(f64) -> f64) -> Courses {
     let point = |ip: u32, ns: f64| (f64::from(ip), Some(of(ns)));
@@ -194,8 +200,7 @@ fn direction(body: &mut String, way: Way, sweep: &Sweep) {
         let mut pasted = String::new();
         words(&mut pasted, &Words::of(line));
         let _ = writeln!(body, "<pre>{}</pre>", escape(&pasted));
-        let told = "A line that is always busy: each size of packet, measured, and what such a line would show.";
-        for drawing in charts(sweep) {
+        for (drawing, told) in charts(sweep).iter().zip(CAPTIONS) {
             let _ = writeln!(body, "<figure><figcaption>{}</figcaption>{}</figure>", tied(told), drawing.inline());
         }
         let (head, rows) = cells(&sweep.sizes, line, usize::MAX);

@@ -137,7 +137,7 @@ fn measure(
     let page = reflectors.iter().find_map(|one| if let Reflector::Page(page) = one { Some(page) } else { None });
     let loaded = 1.0 - IDLE - BESIDES;
     quick.phases.push(stage.idle(part(IDLE)));
-    let mut done = |quick: &mut Quick, (phase, trouble): (Phase, Option<String>)| {
+    let done = |quick: &mut Quick, (phase, trouble): (Phase, Option<String>)| {
         quick.notes.extend(trouble.map(|what| format!("{}: {what}", phase.load.word())));
         quick.phases.push(phase);
         quick.places = stage.watch.places();
