@@ -15,6 +15,7 @@ mod line;
 pub mod load;
 mod names;
 pub mod ping;
+pub mod quoted;
 mod sending;
 pub mod serve;
 
