@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tidegate_os::netlink::Links;
-use tidegate_os::place::Place;
+use tidegate_os::place::{self, Place};
 use tidegate_os::process::{self, die_with_parent};
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 97, 0, 1));
@@ -177,4 +177,83 @@ fn what_is_not_shaped_and_what_cannot_be_looked_at() {
             text(&said.stderr)
         );
     }
+}
+
+/// A device, its own address, and whom it reaches directly (nobody named: everybody).
+type Wired = (&'static str, [u8; 4], &'static [[u8; 4]]);
+
+/// Four computers in a row, with their devices.
+const ROW: [(&str, &[Wired]); 4] = [
+    ("here", &[("a0", [10, 96, 0, 1], &[])]),
+    ("first", &[("b0", [10, 96, 0, 2], &[[10, 96, 0, 1]]), ("b1", [10, 96, 1, 1], &[[10, 96, 1, 2], [10, 96, 2, 2]])]),
+    ("second", &[("c0", [10, 96, 1, 2], &[[10, 96, 1, 1], [10, 96, 0, 1]]), ("c1", [10, 96, 2, 1], &[[10, 96, 2, 2]])]),
+    ("last", &[("d0", [10, 96, 2, 2], &[])]),
+];
+const WIRES: [(usize, &str, usize, &str); 3] = [(0, "a0", 1, "b0"), (1, "b1", 2, "c0"), (2, "c1", 3, "d0")];
+
+fn row() -> std::io::Result<Vec<Place>> {
+    let places = ROW.iter().map(|(name, _)| Place::new(name)).collect::<std::io::Result<Vec<_>>>()?;
+    for (one, name, other, other_name) in WIRES {
+        let there = places[other].go(|| File::open("/proc/thread-self/ns/net"))??;
+        places[one].go(move || Links::open()?.pair(name, other_name, &there))??;
+    }
+    for (place, (_, devices)) in places.iter().zip(ROW) {
+        place.go(move || -> std::io::Result<()> {
+            place::set("net/ipv4/ip_forward", "1")?;
+            let mut links = Links::open()?;
+            for (name, own, others) in devices {
+                let own = IpAddr::from(*own);
+                let index = links.index(name)?;
+                links.address(name, own)?;
+                links.up(index)?;
+                // Whoever is asked for somebody behind him says that it is he.
+                place::set(&format!("net/ipv4/conf/{name}/proxy_arp"), "1")?;
+                if others.is_empty() {
+                    links.way_to_everybody(name, own)?;
+                }
+                others.iter().try_for_each(|other| links.way_to(name, IpAddr::from(*other)))?;
+            }
+            Ok(())
+        })??;
+    }
+    Ok(places)
+}
+
+#[test]
+fn who_clears_the_ecn_field_is_found() {
+    if process::effective_uid() != 0 {
+        eprintln!("SKIPPED: network namespaces and devices need root");
+        return;
+    }
+    let places = match row() {
+        Ok(places) => places,
+        Err(error) => return eprintln!("SKIPPED: no row of namespaces can be made: {error}"),
+    };
+    let ask = || {
+        let mut command = Command::new(TIDEGATE);
+        command.args(["doctor", "--seconds", ".2", "--json", "--host", "10.96.2.2"]).stdin(Stdio::null());
+        die_with_parent(&mut command);
+        document(&places[0].go(move || command.output()).expect("the place is there").expect("it is started"))
+    };
+    let untouched = ask();
+    let quoted = |first: u8, second: u8| serde_json::json!([["10.96.0.2", first], ["10.96.1.2", second]]);
+    assert_eq!(
+        (&untouched["facts"]["ecn"]["quoted"], &untouched["facts"]["ecn"]["answered"]),
+        (&quoted(0x8a, 0x8a), &0x8a.into())
+    );
+    assert!(!found(&untouched).contains(&"ecn-bleached"));
+    let rules = "table ip clear { chain out { type filter hook postrouting priority 0; ip ecn set not-ect; }; }";
+    let cleared = places[1].go(move || Command::new("nft").arg(rules).output()).expect("the place is there");
+    if !cleared.as_ref().is_ok_and(|said| said.status.success()) {
+        eprintln!("SKIPPED: there is no nft here that clears the field: {cleared:?}");
+        return;
+    }
+    let told = ask();
+    assert_eq!(
+        (&told["facts"]["ecn"]["quoted"], &told["facts"]["ecn"]["answered"]),
+        (&quoted(0x8a, 0x88), &0x88.into())
+    );
+    let finding = told["findings"].as_array().expect("a list").iter().find(|one| one["id"] == "ecn-bleached");
+    let what = finding.and_then(|finding| finding["what"].as_str()).expect("it is found");
+    assert!(what.contains("cleared at or before 10.96.1.2"), "{what}");
 }

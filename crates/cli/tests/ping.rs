@@ -349,3 +349,29 @@ fn no_way_is_told() {
     let told = text(&said.stderr);
     assert!(said.status.code() == Some(2) && told.contains("there is no way to 192.0.2.77"), "{told}");
 }
+
+#[test]
+fn a_line_of_known_truth_is_measured_as_it_is() {
+    if common::skip() {
+        return;
+    }
+    let line = "loss = {pattern = \"..x\"}";
+    let mut command = Command::new(TIDEGATE);
+    command.args(["shell", "--up", "5mbit", "--rtt", "30ms", "--up-line", line, "--"]);
+    command.args([TIDEGATE, "ping", "server", "-c", "30", "-i", ".02", "--json"]).stdin(Stdio::null());
+    die_with_parent(&mut command);
+    let said = command.output().expect("it is started");
+    if text(&said.stderr).contains("need namespaces") {
+        eprintln!("SKIPPED: {}", text(&said.stderr));
+        return;
+    }
+    let target = &document(&said)["targets"][0];
+    // Nothing else goes up that line: every third request is lost.
+    let lost: Vec<usize> =
+        answers(target).iter().enumerate().filter(|(_, took)| took.is_none()).map(|(n, _)| n).collect();
+    assert_eq!(lost, (0..30).filter(|n| n % 3 == 2).collect::<Vec<_>>());
+    // The line takes thirty milliseconds at least; this machine may add to that.
+    let summary = &target["summary"];
+    let (min, median) = (summary["min_ns"].as_u64(), summary["p50_ns"].as_u64());
+    assert!(min >= Some(30_000_000) && median < Some(60_000_000), "{summary}");
+}

@@ -155,6 +155,12 @@ fn the_wrong_device() {
     };
     let words = "shaped to 8.0 Mbit/s and then again by eth0 beneath it to 10.0 Mbit/s";
     assert_found("two shapers", twice, &[("double-shaping", Warning, words)]);
+    let at_once = |facts: &mut Facts| {
+        shaper_of(facts, 0).backend = "user".into();
+        shaper_of(facts, 0).beneath_bps = Some(9 * MBIT);
+    };
+    let words = "by tidegate's own disciplines to 10.0 Mbit/s and then by the kernel's to 9.0 Mbit/s";
+    assert_found("both back ends", at_once, &[("double-shaping", Warning, words)]);
     let frames = |facts: &mut Facts| {
         let below = vec!["eth0".into()];
         facts.devices.push(Device { name: "ppp0".into(), is_ppp: true, below, ..Device::default() });

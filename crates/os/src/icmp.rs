@@ -1,7 +1,7 @@
 //! Sockets for ICMP: those that anybody may have whom the group range allows, and raw ones.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
@@ -11,8 +11,11 @@ const SOL_RAW: i32 = 255;
 const ICMP_FILTER: i32 = 1;
 const SOL_ICMPV6: i32 = 58;
 const ICMPV6_FILTER: i32 = 1;
-const ECHO_REPLY: u32 = 0;
+const ECHO_REPLY: usize = 0;
 const ECHO_REPLY_V6: usize = 129;
+/// Unreachable, and the end of a hop limit.
+const ERRORS: [usize; 2] = [3, 11];
+const ERRORS_V6: [usize; 2] = [1, 3];
 
 unsafe extern "C" {
     /// As POSIX has it.
@@ -35,7 +38,7 @@ impl Icmp {
         let made = match made(to, SocketType::DGRAM) {
             Err(Errno::ACCESS | Errno::PERM | Errno::PROTONOSUPPORT) => {
                 let socket = made(to, SocketType::RAW)?;
-                filter(&socket, to.is_ipv6())?;
+                filter(&socket, to.is_ipv6(), &[if to.is_ipv6() { ECHO_REPLY_V6 } else { ECHO_REPLY }])?;
                 Icmp { socket, raw: true }
             }
             made => Icmp { socket: made?, raw: false },
@@ -58,6 +61,32 @@ impl AsFd for Icmp {
     }
 }
 
+/// A socket that hears the errors which others send back for anything this computer sent, as whole messages: over IPv4 with the IP header, over IPv6
+/// without.
+#[derive(Debug)]
+pub struct Errors {
+    socket: OwnedFd,
+}
+
+impl Errors {
+    /// Begins to listen.
+    ///
+    /// # Errors
+    /// What the kernel says; it needs CAP_NET_RAW.
+    pub fn open(v6: bool) -> io::Result<Errors> {
+        let anybody = if v6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+        let socket = made(anybody, SocketType::RAW)?;
+        filter(&socket, v6, if v6 { &ERRORS_V6 } else { &ERRORS })?;
+        Ok(Errors { socket })
+    }
+}
+
+impl AsFd for Errors {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
 /// Sends a datagram by a connected socket of any kind; it never waits for room.
 ///
 /// # Errors
@@ -75,20 +104,14 @@ fn made(to: IpAddr, kind: SocketType) -> Result<OwnedFd, Errno> {
     rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, Some(protocol))
 }
 
-/// Lets echo replies through and nothing else: what this computer is told besides is not for us.
-fn filter(socket: &OwnedFd, v6: bool) -> io::Result<()> {
+/// Lets these types through and nothing else: what this computer is told besides is not for us.
+fn filter(socket: &OwnedFd, v6: bool, kinds: &[usize]) -> io::Result<()> {
     // Set bits are types that are kept away.
     let mut words = [-1_i32; 8];
-    let (level, name, octets) = match v6 {
-        false => {
-            words[0] = !(1_i32 << ECHO_REPLY);
-            (SOL_RAW, ICMP_FILTER, 4)
-        }
-        true => {
-            words[ECHO_REPLY_V6 / 32] = !(1_i32 << (ECHO_REPLY_V6 % 32));
-            (SOL_ICMPV6, ICMPV6_FILTER, 32)
-        }
-    };
+    for kind in kinds {
+        words[kind / 32] &= !(1_i32 << (kind % 32));
+    }
+    let (level, name, octets) = if v6 { (SOL_ICMPV6, ICMPV6_FILTER, 32) } else { (SOL_RAW, ICMP_FILTER, 4) };
     // SAFETY: the kernel reads at most the 32 octets of `words`, which lives until the call returns.
     let result = unsafe { setsockopt(socket.as_raw_fd(), level, name, words.as_ptr(), octets) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

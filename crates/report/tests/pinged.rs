@@ -1,7 +1,7 @@
 //! What pings showed, written and read back, and shown.
 
 use tidegate_measure::pinged::{Asked, Fault, Pinged, Target, Way};
-use tidegate_report::measuring::ping::{from_json, page, text, to_json};
+use tidegate_report::measuring::ping::{from_json, from_pingexp, page, text, to_json};
 
 const MS: u64 = 1_000_000;
 
@@ -99,4 +99,29 @@ fn a_page_needs_nothing_else_and_escapes_names() {
     assert!(page.contains("hop &lt;2&gt;") && !page.contains("hop <2>"));
     assert!(page.contains("Six panels") && page.contains("How often how long") && page.contains("Partial"));
     assert!(!page.contains("http:") && !page.contains("https:"), "nothing is fetched");
+}
+
+/// What Python's pickle module wrote of one dictionary of ping-exp's form, by three of its protocols.
+#[test]
+fn files_of_ping_exp_are_read_by_any_protocol() {
+    let files: [&[u8]; 3] = [
+        include_bytes!("pingexp/protocol0.data"),
+        include_bytes!("pingexp/protocol2.data"),
+        include_bytes!("pingexp/protocol4.data"),
+    ];
+    for octets in files {
+        let pinged = from_pingexp(octets).expect("it is one");
+        assert_eq!((pinged.began_ns, pinged.targets.len()), (1_300_000_000_250_000_000, 2));
+        let [one, other] = &pinged.targets[..] else { panic!("two targets") };
+        assert_eq!((one.id.as_str(), one.host.as_str(), one.ds_field, other.ds_field), ("dest1", "192.0.2.1", 16, 184));
+        let asked: Vec<_> = one.asked.iter().map(|asked| (asked.sent_ns / MS, asked.took_ns)).collect();
+        let expected = [(200, Some(12_500_000)), (400, Some(900_000)), (600, None), (800, Some(130_000_000))];
+        assert_eq!(asked, expected);
+        assert_eq!((one.figures().loss, other.figures().loss), (0.25, 1.0));
+        assert!(text(&pinged).contains("dest2") && page(&pinged, false).contains("Six panels"));
+    }
+    let error = from_pingexp(b"no pickle at all").expect_err("it is none").to_string();
+    assert!(error.contains("the pickle: octet") && error.contains("pingexp.py -w FILE"), "{error}");
+    let other = from_pingexp(b"}.").expect_err("it holds nothing").to_string();
+    assert!(other.starts_with("experiments: missing"), "{other}");
 }

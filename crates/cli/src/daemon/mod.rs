@@ -51,7 +51,7 @@ use tidegate_policy::Op;
 /// Something is wrong with the policy, a device or our privileges.
 const FAILED: u8 = 2;
 /// Below this rate a super-packet of 64 kB holds up others for more than 2.5 ms: they come split.
-const SPLIT_BELOW: Rate = Rate::bits(200_000_000);
+pub(crate) const SPLIT_BELOW: Rate = Rate::bits(200_000_000);
 /// How long somebody waits at once for what may never come.
 const DAY: Duration = Duration::from_secs(86_400);
 /// Goes before others, if it may.

@@ -18,7 +18,7 @@ mod status;
 mod user;
 mod wanted;
 
-pub use options::{Apply, Revert, Which};
+pub use options::{Apply, Backend, Revert, Which};
 
 use std::process::ExitCode;
 

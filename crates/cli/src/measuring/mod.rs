@@ -4,11 +4,13 @@ pub mod calibrate;
 pub mod doctor;
 pub mod far;
 mod kept;
+pub mod loss;
 pub mod measure;
 pub mod overhead;
 pub mod ping;
 pub mod quick;
 pub mod serve;
+pub mod verify;
 
 use anyhow::Context;
 use tidegate_insight::CODE_POINTS;

@@ -113,9 +113,10 @@ impl Run {
             let Some(one) = self.asked.get_mut(n).filter(|one| one.due.is_some_and(|due| due <= now)) else { continue };
             let mut seen = lock(shared);
             let Some(target) = seen.targets.get_mut(n) else { continue };
+            let octets = one.socket.prepare(target.asked.len() as u64);
             let sent_ns = self.clock.now();
             let number = book::ask(target, sent_ns);
-            if let Err(error) = one.socket.ask(number) {
+            if let Err(error) = one.socket.ask(number, &octets) {
                 book::fault(target, "this computer", &error.to_string());
             }
             target.passed_over += one.went(now);

@@ -111,19 +111,23 @@ impl Socket {
         self.size
     }
 
-    /// Sends request `number`.
+    /// The octets of request `number`.
+    pub(super) fn prepare(&self, number: u64) -> Vec<u8> {
+        let data = message::data(self.sign, number, self.size);
+        match self.kind {
+            Kind::Icmp(_) => message::request(self.v6, self.sign, number, &data),
+            Kind::Udp(_) => data,
+        }
+    }
+
+    /// Sends request `number`, prepared.
     ///
     /// # Errors
     /// What the kernel says; the request has not gone.
-    pub(super) fn ask(&mut self, number: u64) -> io::Result<()> {
-        let data = message::data(self.sign, number, self.size);
-        let octets = match self.kind {
-            Kind::Icmp(_) => message::request(self.v6, self.sign, number, &data),
-            Kind::Udp(_) => data,
-        };
+    pub(super) fn ask(&mut self, number: u64, octets: &[u8]) -> io::Result<()> {
         // An error that came back for an earlier request is told once to whoever sends next, who is then not served.
-        if icmp::send(self, &octets).is_err()
-            && let Err(error) = icmp::send(self, &octets)
+        if icmp::send(self, octets).is_err()
+            && let Err(error) = icmp::send(self, octets)
         {
             // Nobody knows whether the kernel counted those.
             self.number_anew()?;

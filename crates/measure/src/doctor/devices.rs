@@ -24,6 +24,7 @@ pub(super) fn of(facts: &Facts, device: &Device) -> Vec<Finding> {
         by_hardware(device),
         no_byte_limits(facts, device),
         double(facts, device),
+        double_at_once(device),
         frames_beneath(facts, device),
         bridge(device),
         download(facts, device),
@@ -168,6 +169,24 @@ fn double(facts: &Facts, device: &Device) -> Option<Finding> {
         ),
         remedy: format!("keep one; the higher rate is that of {idle}"),
         commands: [format!("tc qdisc del dev {idle} root")].into(),
+    })
+}
+
+/// Shaped by us, and by the kernel at the same device.
+fn double_at_once(device: &Device) -> Option<Finding> {
+    let (upper, lower) = (device.rate_bps()?, device.shaper.as_ref()?.beneath_bps?);
+    let name = &device.name;
+    Some(Finding {
+        id: "double-shaping",
+        severity: Severity::Warning,
+        device: name.clone(),
+        what: format!(
+            "what leaves by {name} is shaped by tidegate's own disciplines to {} and then by the kernel's to {}: only the lower of them orders packets, and each adds its queue",
+            rate_in_words(upper as f64),
+            rate_in_words(lower as f64)
+        ),
+        remedy: "keep one".to_string(),
+        commands: [format!("tc qdisc del dev {name} root")].into(),
     })
 }
 

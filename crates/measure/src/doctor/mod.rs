@@ -87,6 +87,8 @@ pub struct Shaper {
     pub kind: String,
     /// The rate.
     pub rate_bps: Option<u64>,
+    /// The rate of the kernel's disciplines on the same device, where these are not the kernel's.
+    pub beneath_bps: Option<u64>,
     /// Bytes it sent.
     pub sent: u64,
     /// Packets it sent.

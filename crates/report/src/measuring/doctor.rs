@@ -99,6 +99,7 @@ fn shaper(shaper: &Shaper) -> Value {
         "backend": shaper.backend,
         "kind": shaper.kind,
         "rate_bps": shaper.rate_bps,
+        "beneath_bps": shaper.beneath_bps,
         "sent_bytes": shaper.sent,
         "sent_packets": shaper.packets,
         "overlimits": shaper.overlimits,

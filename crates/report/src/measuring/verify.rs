@@ -33,6 +33,10 @@ pub enum Said {
     Better,
     /// It got worse.
     Worse,
+    /// Less goes through: the price of whatever got better.
+    Costs,
+    /// There is no difference at all.
+    Same,
     /// What there is may be chance.
     Unsure,
 }
@@ -43,6 +47,8 @@ impl Said {
         match self {
             Said::Better => "better",
             Said::Worse => "worse",
+            Said::Costs => "its price",
+            Said::Same => "the same",
             Said::Unsure => "not sure",
         }
     }
@@ -52,9 +58,13 @@ impl Row {
     /// What can be said of it.
     pub fn said(&self) -> Said {
         match self.paired.is_sure() {
+            _ if self.paired.difference == 0.0 && self.paired.interval.is_some_and(|(low, high)| low == high) => {
+                Said::Same
+            }
             false => Said::Unsure,
             true if (self.paired.difference < 0.0) == self.less_is_better => Said::Better,
-            true => Said::Worse,
+            true if self.less_is_better => Said::Worse,
+            true => Said::Costs,
         }
     }
 
@@ -105,8 +115,14 @@ fn names<'r>(runs: impl Iterator<Item = &'r Run> + Clone) -> Vec<(String, bool)>
         let figures = statistics.iter().map(|(statistic, less)| (format!("{id}.{statistic}"), *less));
         names.extend(figures.filter(|(figure, _)| known.insert(figure.clone())));
     };
-    runs.clone().flat_map(|run| &run.probes).for_each(|probe| add(&probe.id, &ANSWERS));
-    runs.flat_map(|run| &run.transfers).for_each(|transfer| add(group_of(&transfer.id), &TRANSFERS));
+    let probes = || runs.clone().flat_map(|run| &run.probes);
+    // The ways of what is asked stand with it, and once is enough.
+    let ways: BTreeSet<String> = probes()
+        .filter(|probe| !probe.there.is_empty())
+        .flat_map(|probe| ["up", "down"].map(|way| format!("{}-{way}", probe.id)))
+        .collect();
+    probes().filter(|probe| !ways.contains(&probe.id)).for_each(|probe| add(&probe.id, &ANSWERS));
+    runs.clone().flat_map(|run| &run.transfers).for_each(|transfer| add(group_of(&transfer.id), &TRANSFERS));
     names
 }
 

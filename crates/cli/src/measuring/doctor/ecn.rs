@@ -1,9 +1,10 @@
 //! What becomes of the ECN field on the way to a host.
 
 use anyhow::Context;
+use std::net::IpAddr;
 use std::time::Duration;
-use tidegate_field::Family;
 use tidegate_field::ping::{Pinger, Plan};
+use tidegate_field::{Error, Family, quoted};
 use tidegate_measure::doctor::Ecn;
 
 /// A code point that is seldom rewritten by others (AF41), and ECT(0): it may be marked.
@@ -11,19 +12,33 @@ const SENT: u8 = 34 << 2 | 2;
 /// How often the host is asked.
 const TRIES: u64 = 5;
 const BETWEEN: Duration = Duration::from_millis(100);
+/// Hops that are asked what they saw.
+const MOST_HOPS: u8 = 8;
 
-/// Asks a host, and looks at the DS field of its answer; what cannot be known is said.
+/// Asks a host, and looks at the DS field of its answer and at what routers quote; what cannot be known is said.
 ///
 /// # Errors
 /// It has no address, there is no way, or we may not ask.
-pub(super) fn ask(host: &str, unknown: &mut Vec<String>) -> anyhow::Result<Option<Ecn>> {
+pub(super) fn ask(host: &str, unknown: &mut Vec<String>) -> anyhow::Result<Ecn> {
     let mut plan = Plan::new(host, Family::Any)?;
     (plan.ds_field, plan.interval, plan.count) = (SENT, BETWEEN, Some(TRIES));
+    let address = plan.address;
     let seen = Pinger::begin(&[plan]).context("asking for the ECN field")?.finish();
-    let answered = seen.answered_ds_field.first().copied().flatten();
     if seen.targets.iter().all(|target| target.figures().rtt.is_none()) {
-        unknown.push(format!("what becomes of ECN on the way to {host} is not known: it answers no pings"));
-        return Ok(None);
+        unknown.push(format!("what becomes of ECN up to {host} itself is not known: it answers no pings"));
     }
-    Ok(Some(Ecn { host: host.to_owned(), sent: SENT, answered, quoted: Vec::new() }))
+    let answered = seen.answered_ds_field.first().copied().flatten();
+    Ok(Ecn { host: host.to_owned(), sent: SENT, answered, quoted: on_the_way(address, unknown)? })
+}
+
+/// Who quoted a request on the way, and the DS field that it had there.
+fn on_the_way(address: IpAddr, unknown: &mut Vec<String>) -> anyhow::Result<Vec<(String, u8)>> {
+    match quoted::find(address, SENT, MOST_HOPS) {
+        Ok(found) => Ok(found.into_iter().map(|(by, field)| (by.to_string(), field)).collect()),
+        Err(Error::NotAllowed { .. }) => {
+            unknown.push("what routers on the way saw of ECN was not asked: that needs root".to_owned());
+            Ok(Vec::new())
+        }
+        Err(error) => Err(error.into()),
+    }
 }

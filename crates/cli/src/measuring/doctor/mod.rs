@@ -103,7 +103,7 @@ fn gather(options: &Options) -> anyhow::Result<(Facts, bool)> {
     let mut told = source::sources(&[])?;
     let stop = interrupt::notice();
     let (counters, trees, began) = (Counters::now(), trees::look(&mut told)?, Instant::now());
-    facts.ecn = options.host.as_deref().map(|host| ecn::ask(host, &mut facts.unknown)).transpose()?.flatten();
+    facts.ecn = options.host.as_deref().map(|host| ecn::ask(host, &mut facts.unknown)).transpose()?;
     wait(began + Duration::from_secs_f64(options.seconds), stop)?;
     let (now, later) = (Counters::now(), trees::look(&mut told)?);
     facts.seconds_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -111,7 +111,7 @@ fn gather(options: &Options) -> anyhow::Result<(Facts, bool)> {
         let [after, before] = [&now, &counters].map(|one| one.bytes.get(&device.name).copied().unwrap_or_default());
         device.sent = after.sent.saturating_sub(before.sent);
         device.received = after.received.saturating_sub(before.received);
-        trees::note_shaper(device, &trees, &later);
+        trees::note_shaper(device, &trees, &later, &mut kernel);
         trees::note_inwards(device, &mut kernel);
     }
     facts.processors = now.processors_since(&counters);

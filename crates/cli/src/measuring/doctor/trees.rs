@@ -1,5 +1,6 @@
 //! What stands on devices: shapers and their classes, what is led where, and what the policy means.
 
+use crate::daemon::SPLIT_BELOW;
 use crate::intake::{self, ReadOptions};
 use crate::live::control;
 use crate::watch::source::Source;
@@ -7,8 +8,9 @@ use std::fmt::Write as _;
 use tidegate_insight::{CLSACT_INGRESS, Finding, Level, check};
 use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat};
 use tidegate_live::Kernel;
+use tidegate_live::engine::link_rate;
 use tidegate_measure::doctor::{Class, Device, Facts, Inwards, Shaper};
-use tidegate_packet::Handle;
+use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_report::watch::{self, Snapshot};
 
@@ -28,7 +30,7 @@ pub(super) fn look(sources: &mut [Source]) -> anyhow::Result<Vec<Snapshot>> {
 }
 
 /// Notes what shapes what leaves by a device.
-pub(super) fn note_shaper(device: &mut Device, before: &[Snapshot], after: &[Snapshot]) {
+pub(super) fn note_shaper(device: &mut Device, before: &[Snapshot], after: &[Snapshot], kernel: &mut Kernel) {
     let of = |all: &[Snapshot]| {
         all.iter().find_map(|snapshot| {
             let found = snapshot.devices.iter().find(|known| known.name == device.name)?;
@@ -37,6 +39,14 @@ pub(super) fn note_shaper(device: &mut Device, before: &[Snapshot], after: &[Sna
     };
     let Some(((backend, now), then)) = of(after).zip(of(before).map(|(_, then)| then)) else { return };
     device.shaper = shaper(&backend, &now, &then);
+    if backend != "kernel" && now.qdiscs.iter().any(|qdisc| INWARDS.contains(&qdisc.kind.as_str())) {
+        device.inwards = Inwards::Handled;
+    }
+    if let Some(shaper) = device.shaper.as_mut().filter(|shaper| shaper.backend != "kernel")
+        && let Ok(standing) = kernel.standing(&device.name)
+    {
+        shaper.beneath_bps = link_rate(&standing.qdiscs, &standing.classes).map(Rate::as_bits);
+    }
 }
 
 fn root(device: &watch::Device) -> Option<&watch::Qdisc> {
@@ -46,10 +56,13 @@ fn root(device: &watch::Device) -> Option<&watch::Qdisc> {
 fn shaper(backend: &str, now: &watch::Device, then: &watch::Device) -> Option<Shaper> {
     let (root, before) = (root(now)?, root(then)?);
     let (counts, earlier) = (root.counts, before.counts);
+    // A daemon splits what senders joined, where the rate is low enough for that to matter.
+    let is_slow = now.link_bps.is_some_and(|rate| rate < SPLIT_BELOW.as_bits() as f64);
     Some(Shaper {
         backend: backend.to_owned(),
         kind: root.kind.clone(),
         rate_bps: now.link_bps.filter(|rate| *rate > 0.0).map(|rate| rate as u64),
+        beneath_bps: None,
         sent: counts.bytes.saturating_sub(earlier.bytes),
         packets: counts.packets.saturating_sub(earlier.packets),
         overlimits: counts.overlimits.saturating_sub(earlier.overlimits),
@@ -57,7 +70,7 @@ fn shaper(backend: &str, now: &watch::Device, then: &watch::Device) -> Option<Sh
         drops: counts.drops.saturating_sub(earlier.drops),
         packets_ever: counts.packets,
         overlimits_ever: counts.overlimits,
-        splits: root.kind == "cake",
+        splits: root.kind == "cake" || backend != "kernel" && is_slow,
         classes: now.classes.iter().map(|class| class_of(now, class)).collect(),
     })
 }
@@ -80,11 +93,11 @@ pub(super) fn note_inwards(device: &mut Device, kernel: &mut Kernel) {
         FilterEntry::Filter { actions, .. } => actions.iter().find_map(|action| action.action.act.redirects_to()),
         _ => None,
     });
-    device.inwards = match led {
-        Some(to) => Inwards::Led(to.to_owned()),
-        None if filters.is_empty() => Inwards::Plain,
-        None => Inwards::Handled,
-    };
+    match led {
+        Some(to) => device.inwards = Inwards::Led(to.to_owned()),
+        None if filters.is_empty() => {}
+        None => device.inwards = Inwards::Handled,
+    }
 }
 
 /// Asks what the policies of these devices mean: what they starve, and what the checker finds.

@@ -13,8 +13,9 @@ mod plan;
 mod progress;
 
 pub use options::Options;
+pub(super) use output::{check, write};
 
-use super::far::{PARTIAL, code};
+use super::far::{FarOptions, PARTIAL, code};
 use anyhow::bail;
 use document::{Done, HERE, Ways};
 use plan::Plan;
@@ -35,6 +36,44 @@ pub fn command(options: &Options) -> ExitCode {
         Err(error) => {
             eprintln!("tidegate measure: {error:#}");
             code(&error).into()
+        }
+    }
+}
+
+/// A load of a test, measured once: what `tidegate verify` does in turns.
+pub(super) struct Turn {
+    options: Options,
+    plan: Plan,
+    target: Target,
+}
+
+impl Turn {
+    /// A test by its name.
+    ///
+    /// # Errors
+    /// There is no such test, or no token where one was said to be.
+    pub(super) fn new(host: &str, test: &str, length: Duration, far: &FarOptions, quiet: bool) -> anyhow::Result<Turn> {
+        let options = Options::of(host, test, length, far, quiet);
+        let plan = plan::plan(options.test.as_deref(), &options.wishes()?)?;
+        let target = far.target(host)?;
+        Ok(Turn { options, plan, target })
+    }
+
+    /// How long it takes.
+    pub(super) fn length(&self) -> Duration {
+        self.plan.loads.iter().map(|load| load.length + REST).sum()
+    }
+
+    /// Measures what is called `name` now.
+    ///
+    /// # Errors
+    /// Nothing was measured, or not all of it.
+    pub(super) fn measure(&self, name: &str) -> anyhow::Result<Experiment> {
+        let options = Options { name: name.to_owned(), ..self.options.clone() };
+        let experiment = measure(&options, &self.plan, &self.target)?;
+        match experiment.runs.iter().any(|run| run.cut) {
+            true => bail!("a run ended early: {}", experiment.notes.join("; ")),
+            false => Ok(experiment),
         }
     }
 }

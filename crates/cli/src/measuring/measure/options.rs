@@ -71,6 +71,27 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 impl Options {
+    /// A test, and all else as usual.
+    pub(super) fn of(host: &str, test: &str, length: Duration, far: &FarOptions, quiet: bool) -> Options {
+        Options {
+            host: host.to_owned(),
+            test: Some(test.to_owned()),
+            far: far.clone(),
+            length: Some(length),
+            idle: Duration::from_secs(2),
+            interval: Duration::from_millis(50),
+            streams: 4,
+            control: String::new(),
+            dscp: Vec::new(),
+            rate: "20mbit".to_owned(),
+            repeat: 1,
+            name: String::new(),
+            output: Vec::new(),
+            json: false,
+            quiet,
+        }
+    }
+
     /// What the test may make use of.
     ///
     /// # Errors

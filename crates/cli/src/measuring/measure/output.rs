@@ -13,7 +13,7 @@ const WIDTH: f64 = 760.0;
 ///
 /// # Errors
 /// One is not.
-pub(super) fn check(files: &[PathBuf]) -> anyhow::Result<()> {
+pub(in crate::measuring) fn check(files: &[PathBuf]) -> anyhow::Result<()> {
     files.iter().try_for_each(|path| ending(path).map(drop))
 }
 
@@ -21,7 +21,7 @@ pub(super) fn check(files: &[PathBuf]) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// One could not be written.
-pub(super) fn write(files: &[PathBuf], experiment: &Experiment) -> anyhow::Result<()> {
+pub(in crate::measuring) fn write(files: &[PathBuf], experiment: &Experiment) -> anyhow::Result<()> {
     for path in files {
         match ending(path)? {
             "json" => one(path, to_json(experiment).as_bytes())?,
@@ -52,10 +52,11 @@ fn pictures(path: &Path, experiment: &Experiment) -> anyhow::Result<()> {
 
 /// A file for each run under load (of a test without any, for each run); flent has one test in a file.
 fn flent(path: &Path, experiment: &Experiment) -> anyhow::Result<()> {
-    let named = |name: &String| experiment.loads.iter().any(|load| load.test.is_some() && name.starts_with(&load.name));
-    let all = flent_files(experiment)?;
-    let tested: Vec<_> = all.iter().filter(|(name, _)| named(name)).collect();
-    let chosen = if tested.is_empty() { all.iter().collect() } else { tested };
+    let all: Vec<_> = flent_files(experiment)?.into_iter().zip(&experiment.runs).collect();
+    let is_meant = |name: &str| experiment.loads.iter().any(|load| load.test.is_some() && load.name == name);
+    let any_is_meant = experiment.loads.iter().any(|load| load.test.is_some());
+    let chosen = all.into_iter().filter(|(_, run)| if any_is_meant { is_meant(&run.load) } else { run.load != "idle" });
+    let chosen: Vec<(String, Vec<u8>)> = chosen.map(|(file, _)| file).collect();
     for (n, (name, bytes)) in chosen.iter().enumerate() {
         let stem = name.trim_end_matches(".flent.gz");
         let to = if n == 0 { path.to_owned() } else { beside(path, stem, ".flent.gz") };

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use tidegate_field::ping::{Pinger, Seen};
 use tidegate_measure::pinged::Pinged;
 use tidegate_report::chart::{Theme, file, png};
-use tidegate_report::measuring::ping::{from_json, page, six_panels, text, to_json};
+use tidegate_report::measuring::ping::{from_json, from_pingexp, page, six_panels, text, to_json};
 
 /// Somebody never answered.
 const SILENT: u8 = 1;
@@ -46,10 +46,7 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
         Format::of(path)?;
     }
     let pinged = match &options.read {
-        Some(path) => {
-            let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-            from_json(&text).with_context(|| path.display().to_string())?
-        }
+        Some(path) => read(path).with_context(|| path.display().to_string())?,
         None => measure(options)?,
     };
     if let Some(path) = &options.write {
@@ -62,6 +59,15 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
     // Whoever reads may have had enough: a closed pipe is no error.
     let _ = std::io::stdout().write_all(shown.as_bytes());
     Ok(code(&pinged))
+}
+
+/// A file of ours, or of ping-exp's.
+fn read(path: &Path) -> anyhow::Result<Pinged> {
+    let octets = std::fs::read(path)?;
+    match octets.trim_ascii_start().first() {
+        Some(b'{') => Ok(from_json(std::str::from_utf8(&octets).context("it is no text")?)?),
+        _ => Ok(from_pingexp(&octets)?),
+    }
 }
 
 fn measure(options: &Options) -> anyhow::Result<Pinged> {

@@ -150,6 +150,9 @@ impl Options {
         ensure!((1..=hops::MOST_HOPS).contains(&most), "--hops is from 1 to {}", hops::MOST_HOPS);
         let Some(first) = plans.first() else { return Ok(plans) };
         let found = hops::find(first.address, first.way, most)?;
+        if found.iter().all(|hop| hop.address.is_none() || hop.is_host) {
+            eprintln!("tidegate ping: of those on the way to {} none among the first {most} answers", first.host);
+        }
         let mut all = Vec::new();
         for hop in found.iter().filter(|hop| !hop.is_host) {
             let Some(mut plan) = hops::watch(hop, first.address, first.way, first.interval) else { continue };

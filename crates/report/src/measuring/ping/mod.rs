@@ -1,12 +1,15 @@
 //! What pings showed ([`tidegate_measure::pinged::Pinged`]): text, JSON and back, six panels, a page, and a terminal's view while it goes on.
 
 mod page;
+mod pickle;
+mod pingexp;
 mod read;
 mod screen;
 mod text;
 mod write;
 
 pub use page::page;
+pub use pingexp::from_pingexp;
 pub use read::from_json;
 pub use screen::screen;
 pub use text::text;

@@ -1,0 +1,120 @@
+//! The policy on and off, and as it was before in the end.
+
+use super::Options;
+use anyhow::{Context, bail, ensure};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Beyond what a turn takes, so long until a policy that nobody takes away is taken away by itself.
+const FORGOTTEN: Duration = Duration::from_secs(60);
+
+/// How it is put on and taken away.
+enum How {
+    /// `tidegate apply` with these words, and `tidegate revert` of the device that it named.
+    Ours { words: Vec<String>, device: Option<String> },
+    /// Somebody else's commands.
+    Commands { with: String, without: String },
+}
+
+/// A policy that is off when this is gone.
+pub(super) struct Switch {
+    program: PathBuf,
+    how: How,
+    is_on: bool,
+}
+
+impl Switch {
+    /// For a policy that is off now. `turn`: how long it is left on at most.
+    ///
+    /// # Errors
+    /// This program cannot be found again.
+    pub(super) fn new(options: &Options, turn: Duration) -> anyhow::Result<Switch> {
+        let program = std::env::current_exe().context("this program's own file")?;
+        let how = match (&options.with, &options.without) {
+            (Some(with), Some(without)) => How::Commands { with: with.clone(), without: without.clone() },
+            _ => How::Ours { words: words(options, turn), device: None },
+        };
+        Ok(Switch { program, how, is_on: false })
+    }
+
+    /// Puts it on, or takes it away.
+    ///
+    /// # Errors
+    /// What `apply`, `revert` or the command said.
+    pub(super) fn turn(&mut self, on: bool) -> anyhow::Result<()> {
+        if on == self.is_on {
+            return Ok(());
+        }
+        // Should it fail half-way, it is better taken away once too often.
+        self.is_on = true;
+        match (&mut self.how, on) {
+            (How::Commands { with, .. }, true) => shell(with)?,
+            (How::Commands { without, .. }, false) => shell(without)?,
+            (How::Ours { words, device }, true) => {
+                let told = ours(&self.program, words)?;
+                if told["changed"] == false {
+                    self.is_on = false;
+                    bail!(
+                        "this policy stands already, so there is nothing to compare it with: take it away first (`tidegate revert`)"
+                    );
+                }
+                *device = name(&told);
+            }
+            (How::Ours { device, .. }, false) => {
+                let words: Vec<String> =
+                    ["revert", "--json"].map(str::to_owned).into_iter().chain(device.clone()).collect();
+                ours(&self.program, &words)?;
+            }
+        }
+        self.is_on = on;
+        Ok(())
+    }
+}
+
+impl Drop for Switch {
+    fn drop(&mut self) {
+        let is_ours_there = !matches!(&self.how, How::Ours { device: None, .. });
+        if self.is_on
+            && is_ours_there
+            && let Err(error) = self.turn(false)
+        {
+            eprintln!("tidegate verify: the policy could not be taken away: {error:#}");
+        }
+    }
+}
+
+fn words(options: &Options, turn: Duration) -> Vec<String> {
+    let seconds = (turn + FORGOTTEN).as_secs();
+    let mut words: Vec<String> = ["apply", "--json", "--confirm"].map(str::to_owned).into();
+    words.push(seconds.to_string());
+    if let Some(dev) = &options.dev {
+        words.extend(["--dev".to_owned(), dev.clone()]);
+    }
+    let backend = clap::ValueEnum::to_possible_value(&options.backend).map(|value| value.get_name().to_owned());
+    words.extend(backend.into_iter().flat_map(|name| ["--backend".to_owned(), name]));
+    words.extend(options.policy.iter().map(|file| file.display().to_string()));
+    words
+}
+
+/// The device whose name stands for a policy that was applied: the last.
+fn name(told: &Value) -> Option<String> {
+    let devices = [&told["devices"], &told["state"]["devices"]].into_iter().find_map(Value::as_array)?;
+    devices.last()?.as_str().map(str::to_owned)
+}
+
+/// Another command of this program; what it said.
+fn ours(program: &PathBuf, words: &[String]) -> anyhow::Result<Value> {
+    let done = Command::new(program).args(words).stdin(Stdio::null()).output().context("this program's own file")?;
+    let said = String::from_utf8_lossy(&done.stderr);
+    ensure!(done.status.success(), "`tidegate {}`: {}", words.join(" "), said.trim().trim_start_matches("tidegate "));
+    serde_json::from_slice(&done.stdout).with_context(|| format!("what `tidegate {}` said", words.join(" ")))
+}
+
+fn shell(line: &str) -> anyhow::Result<()> {
+    let done = Command::new("/bin/sh").args(["-c", line]).stdin(Stdio::null()).output().context("/bin/sh")?;
+    let said = String::from_utf8_lossy(&done.stderr);
+    ensure!(done.status.success(), "`{line}` failed ({}): {}", done.status, said.trim());
+    Ok(())
+}
