@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn busy_lines_space_packets() {
         let queued = |n: u64| Some(50_000 + n * 12_000);
-        let lossy = |n: u64| (n % 9 != 0).then_some(50_000 + n * 12_000);
+        let lossy = |n: u64| (!n.is_multiple_of(9)).then_some(50_000 + n * 12_000);
         let others = |n: u64| Some(50_000 + n * 12_000 + n / 6 * 40_000);
         for (name, of) in [("queued", queued as fn(u64) -> Option<u64>), ("lossy", lossy), ("others", others)] {
             let found = service(&course(10_000, of), 0, 0.0).unwrap_or_default();
@@ -189,8 +189,8 @@ mod tests {
     fn what_goes_as_it_comes_is_no_queue() {
         let idle = service(&course(10_000, |n| Some(50_000 + n * 10_000)), 0, 0.0).unwrap_or_default();
         assert!(idle.is_idle && !idle.is_policed, "{idle:?}");
-        let policed =
-            service(&course(10_000, |n| (n % 6 != 0).then_some(50_000 + n * 10_000)), 0, 0.0).unwrap_or_default();
+        let policed = service(&course(10_000, |n| (!n.is_multiple_of(6)).then_some(50_000 + n * 10_000)), 0, 0.0)
+            .unwrap_or_default();
         assert!(policed.is_policed && !policed.is_regular, "{policed:?}");
         assert!((policed.ns / 12_000.0 - 1.0).abs() < 0.01, "{policed:?}");
         assert_eq!(service(&course(10_000, |n| (n < 5).then_some(n)), 0, 0.0), None);
