@@ -73,6 +73,8 @@ enum Command {
     Serve(measuring::serve::Options),
     /// Measure a path with a server of ours at its far end: delays, losses and rates, each way, idle and under load.
     Measure(Box<measuring::measure::Options>),
+    /// Find what is lost on the way to a host, and on the way back: how much, how sure that is, in what bursts.
+    Loss(Box<measuring::loss::Options>),
     /// Find what a line adds to each packet, and the words for it.
     Overhead(Box<measuring::overhead::Options>),
     /// Find the highest rate each way at which delay does not rise: what to write into a policy.
@@ -124,6 +126,7 @@ fn main() -> ExitCode {
         Command::Ping(options) => measuring::ping::command(&options),
         Command::Serve(options) => measuring::serve::command(&options),
         Command::Measure(options) => measuring::measure::command(&options),
+        Command::Loss(options) => measuring::loss::command(&options),
         Command::Overhead(options) => measuring::overhead::command(&options),
         Command::Calibrate(options) => measuring::calibrate::command(&options),
         Command::Doctor(options) => measuring::doctor::command(&options),

@@ -4,6 +4,7 @@
 //! [`ping`] asks hosts again and again and notes every answer; [`hops`] finds who stands on the way; [`load`] fills a line at whose far end nobody
 //! helps. [`Far`] is the far end of a [`tidegate_measure::stream::Path`], and [`serve`] is what stands there.
 
+mod blind;
 mod chance;
 mod clock;
 mod error;
@@ -18,6 +19,7 @@ pub mod quoted;
 mod sending;
 pub mod serve;
 
+pub use blind::send_blind;
 pub use clock::Clock;
 pub use error::Error;
 pub use far::{Far, Target};

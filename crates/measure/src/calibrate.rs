@@ -7,6 +7,7 @@
 //! bucket saved up is spent before, so a queue is there to begin with, and it shrinks exactly if the rate is below what the path carries.
 
 use crate::capacity::{self, Capacity, FULL, HEADERS, SPENDING, Way, ip_bits};
+use crate::overhead;
 use crate::stream::{Course, Exchange, Journey, Path, Phase, Stream};
 use crate::{Spans, wilson};
 use alloc::format;
@@ -26,8 +27,12 @@ const POLICED_LONGER: f64 = 3.0;
 const FALLEN: f64 = 0.4;
 /// Delay counts as risen beyond this, ns.
 const RISEN_NS: f64 = 1e6;
+/// What a path carries differs by more than this ratio where it varies.
+const VARIES: f64 = 1.015;
 /// What a policer may drop beyond what is lost anyway, as a share.
 const POLICED: f64 = 0.003;
+/// A share lost that is too much, unless a calm path loses about as much.
+const OFTEN: f64 = 0.02;
 /// The lead grows up to so many times its length until it leaves a queue.
 const MOST_LEAD: f64 = 64.0;
 const SECOND: u64 = 1_000_000_000;
@@ -47,6 +52,8 @@ pub struct Step {
     pub delay_ns: f64,
     /// By how much the delay grew, as a share of time; negative: the queue shrank.
     pub slope: f64,
+    /// What the path carried just before, when it was too much for it, in bits per second of IP packets; if that could be seen.
+    pub carried: Option<f64>,
 }
 
 /// What was found of a direction.
@@ -294,7 +301,10 @@ fn judge(course: &Course, rate: f64, capacity: &Capacity) -> Step {
     let falls = slope < -0.001 && -slope * span * 2.0 / 3.0 > FALLEN * service + capacity.irregularity;
     let keeps = is_down && slope < 0.01 || falls;
     let stands = !arrived.is_empty() && !loses_more(lost, sent, capacity) && keeps;
-    Step { bits_per_second: rate, stands, loss: crate::share(lost, sent), delay_ns, slope }
+    let carried = overhead::service(course, LEAD, capacity.irregularity)
+        .filter(|lead| lead.is_regular && !lead.is_idle && !capacity.has_burst())
+        .map(|lead| ip_bits(FULL) * 1e9 / lead.ns);
+    Step { bits_per_second: rate, stands, loss: crate::share(lost, sent), delay_ns, slope, carried }
 }
 
 /// Is more lost than when the path is calm? With a policer every packet tells; a queue tells by its delay, and only much loss is a sign.
@@ -303,7 +313,9 @@ fn loses_more(lost: u64, sent: u64, capacity: &Capacity) -> bool {
     if capacity.service.is_policed {
         return crate::share(lost, sent) > crate::share(calm_lost, calm_sent) + POLICED;
     }
-    wilson(lost, sent).0 > wilson(calm_lost, calm_sent).1
+    // Where few packets pass, chance could explain much: what is lost often all the same is too much.
+    let often = (crate::share(calm_lost, calm_sent) * 3.0).max(OFTEN);
+    wilson(lost, sent).0 > wilson(calm_lost, calm_sent).1 || lost >= 3 && crate::share(lost, sent) > often
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {
@@ -370,12 +382,32 @@ fn notes(capacity: &Capacity) -> Vec<String> {
     notes
 }
 
+/// Why a policer's rate may not be exact: what is lost anyway blurs it.
+fn policed(capacity: &Capacity) -> Option<String> {
+    if !capacity.service.is_policed {
+        return None;
+    }
+    let (sent, lost) = capacity.calm;
+    let (share, most) = (crate::share(lost, sent) * 100.0, wilson(lost, sent).1);
+    let blurred = "and a policer is told by its losses alone: the rate is not exact";
+    if lost > 0 {
+        return Some(format!("{share:.1} % are lost anyway, {blurred}"));
+    }
+    (most > 0.03).then(|| format!("too few packets pass to tell what is lost anyway, {blurred}"))
+}
+
 fn doubts(found: &Calibration) -> Vec<String> {
     let capacity = &found.capacity;
     let mut doubts = Vec::new();
+    let carried = || found.steps.iter().filter_map(|step| step.carried);
+    let (least, most) = (carried().fold(f64::INFINITY, f64::min), carried().fold(0.0, f64::max));
     if !capacity.is_settled {
         doubts.push("floods got through at other rates each time: what the path carries varies".into());
+    } else if most > least * VARIES {
+        let (least, most) = (least / 1e6, most / 1e6);
+        doubts.push(format!("it carried {least:.2} Mbit/s at one time and {most:.2} at another: the rate varies"));
     }
+    doubts.extend(policed(capacity));
     let stood = found.steps.iter().filter(|step| step.stands).map(|step| step.bits_per_second).fold(0.0, f64::max);
     let failed =
         found.steps.iter().filter(|step| !step.stands).map(|step| step.bits_per_second).fold(f64::INFINITY, f64::min);

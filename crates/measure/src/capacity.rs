@@ -60,13 +60,14 @@ const SETTLED: f64 = 0.05;
 const PEAK: f64 = 1.3;
 /// if it has so many bytes.
 const LEAST_BURST: f64 = 12_000.0;
-/// A bucket that is known is spent with so much more than its rate.
-pub const SPENDING: f64 = 4.0;
+/// A bucket that is known is spent with so much more than its rate: no whole number, lest what a queue passes on keeps the pace it came with.
+pub const SPENDING: f64 = 3.7;
 /// The share of the rate at which a path is calm, and how long that is looked at: time, and packets.
 const CALM: f64 = 0.4;
 const CALM_NS: f64 = 1e9;
 const CALM_PACKETS: f64 = 150.0;
 const MOST_CALM_NS: f64 = 4e9;
+const POLICED_MORE: f64 = 4.0;
 /// A flood has at least so many bytes, so that buckets of usual sizes are spent.
 const FLOODED: f64 = 600e3;
 const TRAIN: u32 = 60;
@@ -162,8 +163,10 @@ fn roughly(course: &Course, phase: usize) -> Option<f64> {
 /// Looks how much is lost when the path is far from full.
 fn calm<P: Path>(path: &mut P, way: Way, known: &mut Capacity) -> Result<(), P::Error> {
     let gap_ns = (ip_bits(FULL) * 1e9 / (known.bits_per_second * CALM).max(1.0)) as u64;
-    let packets =
-        (CALM_NS / gap_ns as f64).max(CALM_PACKETS.min(MOST_CALM_NS / gap_ns as f64)).clamp(10.0, 2000.0) as u32;
+    // A policer is told by its losses alone, so what is lost anyway has to be known well.
+    let more = if known.service.is_policed { POLICED_MORE } else { 1.0 };
+    let most = MOST_CALM_NS * more.min(2.5) / gap_ns as f64;
+    let packets = (CALM_NS * more / gap_ns as f64).max((CALM_PACKETS * more).min(most)).clamp(10.0, 5000.0) as u32;
     let outcome =
         path.carry_out(&way.exchange(Stream::steady(Phase { payload: FULL, gap_ns, packets, ..Phase::default() })))?;
     let course = way.course(&outcome);

@@ -10,6 +10,7 @@ pub mod calibrate;
 pub mod capacity;
 pub mod doctor;
 pub mod experiment;
+pub mod lost;
 pub mod oneway;
 pub mod overhead;
 pub mod paired;

@@ -59,7 +59,9 @@ pub fn wilson(part: u64, whole: u64) -> (f64, f64) {
     let scale = 1.0 + Z * Z / n;
     let centre = (seen + Z * Z / (2.0 * n)) / scale;
     let half = Z / scale * libm::sqrt(seen * (1.0 - seen) / n + Z * Z / (4.0 * n * n));
-    ((centre - half).max(0.0), (centre + half).min(1.0))
+    // What rounding leaves of nothing is nothing.
+    let low = if part == 0 { 0.0 } else { (centre - half).max(0.0) };
+    (low, (centre + half).min(1.0))
 }
 
 #[cfg(test)]

@@ -187,6 +187,9 @@ impl Message {
         let mut writer = Writer::default();
         writer.u32(0);
         self.write(&mut writer);
+        if self.is_first() {
+            writer.0.resize(4 + FIRST, 0);
+        }
         let length = (writer.0.len() - 4) as u32;
         writer.0[..4].copy_from_slice(&length.to_be_bytes());
         writer.0
@@ -211,11 +214,17 @@ impl Message {
     pub fn decode(octets: &[u8]) -> Result<Message, Malformed> {
         let mut reader = Reader(octets);
         let message = read(&mut reader)?;
-        // Only the first message is filled up.
-        if !matches!(message, Message::Hello { .. }) {
-            reader.end()?;
+        if message.is_first() {
+            // Whoever is not known yet says more than he is told.
+            return if octets.len() == FIRST { Ok(message) } else { Err(Malformed("a first message is filled up")) };
         }
+        reader.end()?;
         Ok(message)
+    }
+
+    /// Is it what somebody says first?
+    fn is_first(&self) -> bool {
+        matches!(self, Message::Hello { .. } | Message::Flow { .. })
     }
 
     fn write(&self, to: &mut Writer) {
@@ -223,7 +232,6 @@ impl Message {
             Message::Hello { draw } => {
                 to.octets(&[1, VERSION]);
                 to.octets(draw);
-                to.0.resize(4 + FIRST, 0);
             }
             Message::Challenge { draw, wants_token } => {
                 to.octets(&[2, VERSION, u8::from(*wants_token)]);
@@ -408,10 +416,8 @@ mod tests {
             let (front, body) = octets.split_first_chunk().unwrap();
             assert_eq!(Message::length(*front, crate::MOST), Ok(body.len()));
             assert_eq!(Message::decode(body), Ok(message.clone()));
-            // None of them can be cut short unnoticed, but what fills up the first.
-            if !matches!(message, Message::Hello { .. }) {
-                assert_ne!(Message::decode(&body[..body.len() - 1]), Ok(message));
-            }
+            // None of them can be cut short unnoticed.
+            assert_ne!(Message::decode(&body[..body.len() - 1]), Ok(message));
         }
     }
 

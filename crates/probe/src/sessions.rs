@@ -132,6 +132,8 @@ pub enum Step {
     Say(Message),
     /// Say this and hang up.
     Last(Message),
+    /// Hang up without a word: the words would be longer than what he said.
+    HangUp,
     /// Say `Go`, and send the stream down to this address.
     Start(Start),
     /// Say `Go`, and let the flow flow.
@@ -203,6 +205,8 @@ struct Caller {
     from: IpAddr,
     since: u64,
     heard: u64,
+    /// Octets that he said more than he was told.
+    credit: usize,
     draw: [u8; DRAW],
     /// What its session would carry.
     secret: u64,
@@ -257,7 +261,8 @@ impl Sessions {
         }
         let call = Call(self.next);
         self.next += 1;
-        let caller = Caller { from: canonical(from), since: now, heard: now, draw, secret, stage: Stage::Fresh };
+        let caller =
+            Caller { from: canonical(from), since: now, heard: now, credit: 0, draw, secret, stage: Stage::Fresh };
         self.calls.insert(call, caller);
         Ok(call)
     }
@@ -271,14 +276,15 @@ impl Sessions {
     }
 
     /// A caller said something that is no message.
-    pub fn garbled(&mut self) -> Step {
-        self.last(Reason::Malformed)
+    pub fn garbled(&mut self, call: Call) -> Step {
+        self.last(call, Reason::Malformed)
     }
 
     /// A caller says something.
     pub fn hear(&mut self, now: u64, call: Call, message: Message) -> Step {
-        let Some(caller) = self.calls.get_mut(&call) else { return self.last(Reason::OutOfTurn) };
+        let Some(caller) = self.calls.get_mut(&call) else { return Step::HangUp };
         caller.heard = now;
+        caller.credit = caller.credit.saturating_add(message.encode().len());
         let did = match (message, &caller.stage) {
             (Message::Hello { draw }, Stage::Fresh) => self.challenge(now, call, draw),
             (Message::Proof(proof), Stage::Challenged { .. }) => self.welcome(call, &proof),
@@ -290,12 +296,17 @@ impl Sessions {
             _ => Err(Reason::OutOfTurn),
         };
         match did {
-            Ok(step) => step,
+            Ok(step) => {
+                if let (Step::Say(answer), Some(caller)) = (&step, self.calls.get_mut(&call)) {
+                    caller.credit = caller.credit.saturating_sub(answer.encode().len());
+                }
+                step
+            }
             // A session may ask for something smaller.
             Err(reason @ (Reason::Rate | Reason::Packets | Reason::Long | Reason::NoHello | Reason::Memory)) => {
                 Step::Say(Message::Refused(self.refuse(reason).to_string()))
             }
-            Err(reason) => self.last(reason),
+            Err(reason) => self.last(call, reason),
         }
     }
 
@@ -530,8 +541,12 @@ impl Sessions {
         reason
     }
 
-    fn last(&mut self, reason: Reason) -> Step {
-        Step::Last(Message::Refused(self.refuse(reason).to_string()))
+    /// Tells whom it refuses why, if he is known or has said more than that.
+    fn last(&mut self, call: Call, reason: Reason) -> Step {
+        let words = Message::Refused(self.refuse(reason).to_string());
+        let Some(caller) = self.calls.get(&call) else { return Step::HangUp };
+        let is_known = matches!(caller.stage, Stage::Session(_) | Stage::Flow { .. });
+        if is_known || caller.credit >= words.encode().len() { Step::Last(words) } else { Step::HangUp }
     }
 }
 

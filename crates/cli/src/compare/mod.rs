@@ -13,10 +13,14 @@ use anyhow::{Context, bail};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tidegate_report::experiment::{Comparing, Side, comparison_json, comparison_page, comparison_text, from_json};
+use tidegate_report::experiment::{
+    Comparing, Side, comparison_json, comparison_page, comparison_text, from_flent, from_json,
+};
 
 /// A file could not be read, or nothing can be compared.
 const NOTHING: u8 = 2;
+/// What a packed file begins with.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Plays `tidegate compare`.
 pub fn command(options: &Options) -> ExitCode {
@@ -48,8 +52,14 @@ fn attempt(options: &Options) -> anyhow::Result<String> {
 }
 
 fn side(path: &Path, label: String) -> anyhow::Result<Side> {
-    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-    let experiment = from_json(&text).with_context(|| path.display().to_string())?;
+    let named = || path.display().to_string();
+    let octets = std::fs::read(path).with_context(named)?;
+    // Files of flent's are packed, results of ours are text.
+    let experiment = if octets.starts_with(&GZIP) {
+        from_flent(&octets).with_context(named)?
+    } else {
+        from_json(std::str::from_utf8(&octets).with_context(named)?).with_context(named)?
+    };
     Ok(Side { label, experiment })
 }
 

@@ -17,7 +17,7 @@ Examples:
   tidegate compare before.json after.json
   tidegate compare before.json after.json --html compare.html")]
 pub struct Options {
-    /// Results, as `tidegate sim -o` wrote them; two or more.
+    /// Results, as `tidegate sim -o`, `lab -o` or `measure -o` wrote them, or files of flent's (.flent.gz); two or more.
     #[arg(required = true, num_args = 2.., value_name = "RESULT")]
     pub results: Vec<PathBuf>,
     /// Also write a page: one file, with charts laid over each other.

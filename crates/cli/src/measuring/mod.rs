@@ -4,6 +4,7 @@ pub mod calibrate;
 pub mod doctor;
 pub mod far;
 mod kept;
+pub mod loss;
 pub mod measure;
 pub mod overhead;
 pub mod ping;

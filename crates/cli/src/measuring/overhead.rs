@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tidegate_measure::capacity::{HEADERS, Way};
 use tidegate_measure::overhead::{Document, Size, Sweep, Swept, sweep};
-use tidegate_report::measuring::overhead::{text, to_json};
+use tidegate_report::measuring::overhead::{page, text, to_json};
 
 /// Nothing could be told of the line.
 const UNKNOWN: u8 = 1;
@@ -45,7 +45,7 @@ pub struct Options {
     /// The result as JSON.
     #[arg(long)]
     pub json: bool,
-    /// The result as JSON into a file.
+    /// The result into a file: a page (.html), or JSON.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// No progress on the terminal.
@@ -71,7 +71,9 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
         (None, None) => bail!("a host, or a sweep (--from FILE)"),
     };
     if let Some(file) = &options.output {
-        std::fs::write(file, to_json(&document)).with_context(|| format!("cannot write {}", file.display()))?;
+        let is_page = file.extension().is_some_and(|extension| extension == "html");
+        let written = if is_page { page(&document) } else { to_json(&document) };
+        std::fs::write(file, written).with_context(|| format!("cannot write {}", file.display()))?;
     }
     let shown = if options.json { to_json(&document) } else { text(&document) };
     // Whoever reads may have had enough: a closed pipe is no error.

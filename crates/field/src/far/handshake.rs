@@ -17,6 +17,9 @@ use crate::names::addresses;
 
 /// How long one address may take to answer.
 const CONNECT: Duration = Duration::from_secs(5);
+/// How often somebody is called who refuses, and how long is waited before the next call.
+const TRIES: u32 = 10;
+const BETWEEN: Duration = Duration::from_millis(150);
 /// How long an answer to what we say may take.
 pub(super) const ANSWER: Duration = Duration::from_secs(10);
 
@@ -66,12 +69,23 @@ fn reach(target: &Target) -> Result<(TcpStream, SocketAddr), Error> {
     let mut last = Error::Wrong(format!("`{}` has no address", target.host));
     for ip in addresses(&target.host, target.family)? {
         let to = SocketAddr::new(ip, target.port);
-        match TcpStream::connect_timeout(&to, CONNECT) {
+        match call(to) {
             Ok(stream) => return Ok((stream, to)),
             Err(why) => last = unreachable(to, why),
         }
     }
     Err(last)
+}
+
+/// Whoever was started at the same time as we were may not listen yet.
+fn call(to: SocketAddr) -> io::Result<TcpStream> {
+    for _ in 0..TRIES {
+        match TcpStream::connect_timeout(&to, CONNECT) {
+            Err(why) if why.kind() == io::ErrorKind::ConnectionRefused => std::thread::sleep(BETWEEN),
+            other => return other,
+        }
+    }
+    TcpStream::connect_timeout(&to, CONNECT)
 }
 
 /// Why nobody could be reached.

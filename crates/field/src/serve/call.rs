@@ -63,7 +63,7 @@ impl Answering<'_> {
             let most = self.shared.sessions().most(self.call);
             let step = match self.line.hear(most, if self.running.is_some() { BUSY } else { IDLE })? {
                 Came::End => return Ok(None),
-                Came::Garbage(_) => Some(self.shared.sessions().garbled()),
+                Came::Garbage(_) => Some(self.shared.sessions().garbled(self.call)),
                 Came::Message(message) => {
                     Some(self.shared.sessions().hear(self.shared.clock.now(), self.call, message))
                 }
@@ -76,6 +76,7 @@ impl Answering<'_> {
                     self.line.say(&message)?;
                     return Ok(None);
                 }
+                Some(Step::HangUp) => return Ok(None),
                 Some(Step::Start(start)) => self.start(start)?,
                 Some(Step::Tell { quiet_ns }) => {
                     if let Some(running) = &mut self.running {

@@ -13,6 +13,7 @@ mod series;
 pub(crate) mod show;
 mod tables;
 mod topology;
+mod unflent;
 mod write;
 
 use crate::chart::Look;
@@ -25,6 +26,7 @@ pub use mahimahi::mahimahi_files;
 pub(crate) use page::document as page_document;
 pub use page::page;
 pub use read::from_json;
+pub use unflent::from_flent;
 pub use write::to_json;
 
 /// The member that tells the form, and its number: it changes when a member changes its meaning or goes away.

@@ -41,6 +41,8 @@ fn head(experiment: &Experiment) -> String {
     let how = match experiment.execution.as_str() {
         "sim" => "an experiment, simulated",
         "lab" => "an experiment, measured",
+        "field" => "a path, measured",
+        "flent" => "measured with flent",
         _ => "an experiment",
     };
     let mut out = format!(

@@ -163,7 +163,7 @@ pub(super) fn comparisons(experiment: &Experiment) -> Data {
 pub(super) fn found_word(experiment: &Experiment) -> &'static str {
     match experiment.execution.as_str() {
         "sim" => "simulated",
-        "lab" => "measured",
+        "lab" | "field" | "flent" => "measured",
         _ => "found",
     }
 }

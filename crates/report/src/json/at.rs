@@ -35,17 +35,27 @@ pub(crate) fn document<T>(
     origin: &'static str,
     read: impl Fn(&At<'_>) -> Read<T>,
 ) -> Read<T> {
+    plain_document(text, origin, |root| {
+        let found = root.member(form.0, At::u64)?;
+        if found != form.1 {
+            return Err(root.at(form.0).wrong(format!("form {found}, where this version reads form {}", form.1)));
+        }
+        read(root)
+    })
+}
+
+/// Parses a text that others wrote, whose form `read` knows, and reads it.
+///
+/// # Errors
+///
+/// It is no JSON, or `read` finds something wrong.
+pub(crate) fn plain_document<T>(text: &str, origin: &'static str, read: impl Fn(&At<'_>) -> Read<T>) -> Read<T> {
     let document: Value = serde_json::from_str(text).map_err(|error| ReadError {
         place: format!("line {}, column {}", error.line(), error.column()),
         what: format!("no valid JSON ({})", reason(&error)),
         origin,
     })?;
-    let root = At { value: &document, place: String::new(), origin };
-    let found = root.member(form.0, At::u64)?;
-    if found != form.1 {
-        return Err(root.at(form.0).wrong(format!("form {found}, where this version reads form {}", form.1)));
-    }
-    read(&root)
+    read(&At { value: &document, place: String::new(), origin })
 }
 
 /// serde_json's reason, without the place it adds.

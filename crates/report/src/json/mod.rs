@@ -9,7 +9,7 @@ mod read;
 mod write;
 
 pub use at::ReadError;
-pub(crate) use at::{At, Read, document};
+pub(crate) use at::{At, Read, document, plain_document};
 pub(crate) use read::class as read_class;
 pub use read::from_json;
 pub use write::to_json;

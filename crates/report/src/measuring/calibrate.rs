@@ -110,7 +110,7 @@ fn write(one: &Calibration, margin: f64) -> Value {
         .map(|step| {
             json!({
                 "bits_per_second": step.bits_per_second, "stands": step.stands, "loss": step.loss,
-                "delay_ns": step.delay_ns, "slope": step.slope,
+                "delay_ns": step.delay_ns, "slope": step.slope, "carried": step.carried,
             })
         })
         .collect();

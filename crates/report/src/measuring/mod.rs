@@ -2,6 +2,7 @@
 
 pub mod calibrate;
 pub mod doctor;
+pub mod loss;
 pub mod measure;
 pub mod overhead;
 pub mod ping;

@@ -1,5 +1,8 @@
 //! What a line adds to each packet, as text and JSON.
 
+use crate::chart::{Axis, Course, Courses, Drawing, Drawn, Look, courses, escape};
+use crate::experiment::page_document;
+use crate::html::parts::{Data, ending, prose, tied};
 use crate::json::laid_out;
 use crate::numbers::{rate, span};
 use crate::table::{Align, Table};
@@ -92,25 +95,119 @@ fn explained(line: &Line, ip: u32) -> f64 {
     (f64::from(line.on_wire(ip)) * 8e9 / line.bits_per_second).max(limit)
 }
 
-/// Some of the sizes, from the smallest to the largest.
-fn table(sizes: &[Size], line: &Line) -> Table {
+/// So many of the sizes, from the smallest to the largest: names of columns, rows.
+fn cells(sizes: &[Size], line: &Line, shown: usize) -> ([&'static str; 5], Vec<Vec<String>>) {
     let mut sorted = sizes.to_vec();
     sorted.sort_by_key(|size| size.ip);
     sorted.dedup_by_key(|size| size.ip);
-    let left = |name: &str| (name.to_owned(), Align::Right);
-    let mut table = Table::new(["IP packet", "on the line", "a second", "took", "explained"].map(left));
-    let step = sorted.len().div_ceil(SHOWN).max(1);
+    let step = sorted.len().div_ceil(shown).max(1);
     let last = sorted.len().saturating_sub(1);
-    for (_, size) in sorted.iter().enumerate().filter(|(n, _)| n % step == 0 || *n == last) {
-        table.row([
+    let row = |size: &Size| {
+        vec![
             format!("{} B", size.ip),
             format!("{} B", line.on_wire(size.ip)),
             format!("{:.0}", 1e9 / size.ns),
             span(size.ns as u64),
             span(explained(line, size.ip) as u64),
-        ]);
-    }
+        ]
+    };
+    let picked = sorted.iter().enumerate().filter(|(n, _)| n % step == 0 || *n == last);
+    (["IP packet", "on the line", "a second", "took", "explained"], picked.map(|(_, size)| row(size)).collect())
+}
+
+fn table(sizes: &[Size], line: &Line) -> Table {
+    let (head, rows) = cells(sizes, line, SHOWN);
+    let mut table = Table::new(head.map(|name| (name, Align::Right)));
+    rows.into_iter().for_each(|row| {
+        table.row(row);
+    });
     table
+}
+
+/// The sizes at which cells and units show.
+const CLOSE: u32 = 256;
+/// Height of the charts, pixels.
+const HEIGHT: f64 = 260.0;
+
+/// What is said of each chart.
+const CAPTIONS: [&str; 2] = [
+    "<b>Packets that pass in a second</b> while the line is always busy, by their size: measured, and what such a line would pass.",
+    "<b>How long small packets take</b>: cells and units show as steps, a limit of packets as a level stretch at the left.",
+];
+
+/// What was measured, and what the line explains at every size, in dots.
+fn drawn(sizes: &[Size], line: &Line, most: u32, of: impl Fn(f64) -> f64) -> Courses {
+    let point = |ip: u32, ns: f64| (f64::from(ip), Some(of(ns)));
+    let least = sizes.iter().map(|size| size.ip).min().unwrap_or(0);
+    let mut measured: Vec<(f64, Option<f64>)> =
+        sizes.iter().filter(|size| size.ip <= most).map(|size| point(size.ip, size.ns)).collect();
+    measured.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let course = |name: &str, look, points| Course { name: name.to_owned(), look: Look(look), points };
+    let explained = (least..=most).map(|ip| point(ip, explained(line, ip))).collect();
+    Courses {
+        courses: vec![course("explained", 1, explained), course("measured", 0, measured)],
+        drawn: Drawn::Dots,
+        ..Courses::default()
+    }
+}
+
+/// Packets per second by size, and how long the small ones took.
+pub fn charts(sweep: &Sweep) -> Vec<Drawing> {
+    let Some(line) = &sweep.line else { return Vec::new() };
+    let largest = sweep.sizes.iter().map(|size| size.ip).max().unwrap_or(0);
+    let shortest = sweep.sizes.iter().map(|size| size.ns).fold(f64::INFINITY, f64::min);
+    let packets = (
+        "Packets per second by size",
+        drawn(&sweep.sizes, line, largest, |ns| 1e9 / ns),
+        (Axis::sizes(u64::from(largest), 7), Axis::count((1e9 / shortest) as u64, "packets/s", 5)),
+    );
+    let close = (
+        "How long small packets took",
+        drawn(&sweep.sizes, line, CLOSE, |ns| ns),
+        (Axis::sizes(u64::from(CLOSE), 8), Axis::spans(explained(line, CLOSE) as u64, 5)),
+    );
+    let told = sentence(sweep);
+    let has_small = sweep.sizes.iter().any(|size| size.ip <= CLOSE);
+    let all = [Some(packets), has_small.then_some(close)];
+    all.into_iter().flatten().map(|(title, what, axes)| courses(title, &told, axes, HEIGHT, &what)).collect()
+}
+
+/// The page: an HTML document that needs nothing else.
+pub fn page(document: &Document) -> String {
+    let title = format!("What the line to {} adds", document.host);
+    let mut body = format!(
+        "<header>\n<p class=\"eyebrow\">tidegate · a line's overhead, measured</p>\n<h1 class=\"name\">{}</h1>\n</header>\n<main>\n",
+        escape(&title)
+    );
+    if let Some(why) = &document.swept.cut {
+        let _ = writeln!(body, "<p class=\"about\"><b>Partial</b>: {}</p>", prose(why));
+    }
+    for (way, sweep) in Way::BOTH.into_iter().filter_map(|way| Some((way, document.swept.of(way)?))) {
+        direction(&mut body, way, sweep);
+    }
+    let made = format!("tidegate {}", document.version);
+    let promise = "This command sweeps again; a busy line answers otherwise each time";
+    body.push_str(&ending(&document.doubts, promise, &document.again, &made));
+    page_document(&title, &(body + "</main>\n"))
+}
+
+fn direction(body: &mut String, way: Way, sweep: &Sweep) {
+    let _ = writeln!(body, "<section>\n<h2>{}</h2>\n<p>{}</p>", way.name(), prose(&sentence(sweep)));
+    for doubt in &sweep.doubts {
+        let _ = writeln!(body, "<p><b>Doubt</b>: {}</p>", prose(doubt));
+    }
+    if let Some(line) = &sweep.line {
+        let mut pasted = String::new();
+        words(&mut pasted, &Words::of(line));
+        let _ = writeln!(body, "<pre>{}</pre>", escape(&pasted));
+        for (drawing, told) in charts(sweep).iter().zip(CAPTIONS) {
+            let _ = writeln!(body, "<figure><figcaption>{}</figcaption>{}</figure>", tied(told), drawing.inline());
+        }
+        let (head, rows) = cells(&sweep.sizes, line, usize::MAX);
+        let data = Data { caption: "Sizes of IP packets".into(), head: head.map(str::to_owned).to_vec(), rows };
+        body.push_str(&data.behind());
+    }
+    body.push_str("</section>\n");
 }
 
 /// As JSON: times in ns, rates in bits per second, sizes in bytes of IP packets.
@@ -150,4 +247,46 @@ fn write_line(line: &Line) -> Value {
             "known_as": words.known_as, "left_out": words.left_out,
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_measure::overhead::Swept;
+
+    fn document() -> Document {
+        let wire = |ip: u32| f64::from((ip + 40).div_ceil(48) * 53) * 8e9 / 4e6;
+        let sizes = (52..160).chain([400, 800, 1428]).map(|ip| Size { ip, ns: wire(ip), error: 0.0 }).collect();
+        let swept = Swept { up: Some(Sweep::of_sizes(sizes)), ..Swept::default() };
+        Document {
+            version: "1".into(),
+            again: "tidegate overhead far".into(),
+            host: "far".into(),
+            swept,
+            ..Document::default()
+        }
+    }
+
+    #[test]
+    fn cells_are_told_in_words_to_paste() {
+        let told = text(&document());
+        for expected in [
+            "up: 40 bytes over IP (40 to 40 with 95 % confidence), ATM cells, 53 bytes for each 48 (ADSL), 4.00 Mbit/s on the line",
+            "  cake knows it as       pppoe-llcsnap\n",
+            "  cake                   overhead 40 atm\n",
+            "  tc on eth0             overhead 26 linklayer atm\n",
+            "   1428 B       1643 B       304  3.29 ms    3.29 ms\n",
+        ] {
+            assert!(told.contains(expected), "{expected} in\n{told}");
+        }
+        assert!(!told.contains("doubt"), "{told}");
+    }
+
+    #[test]
+    fn the_page_draws_both_charts() {
+        let page = page(&document());
+        for expected in ["Packets per second by size", "How long small packets took", "overhead 40 atm", "1643 B"] {
+            assert!(page.contains(expected), "{expected}");
+        }
+    }
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use tidegate_measure::experiment::Experiment;
 use tidegate_report::chart::{Drawn, LOOKS, Target, Theme, file, pingexp, png};
-use tidegate_report::experiment::{charts, flent_files, page};
+use tidegate_report::experiment::{charts, flent_files, from_flent, page};
 
 fn target(name: &str, answers: Vec<(u64, Option<u64>)>) -> Target {
     Target { name: name.into(), answers }
@@ -66,6 +66,30 @@ fn unpacked(bytes: &[u8]) -> Value {
     let mut text = String::new();
     GzDecoder::new(bytes).read_to_string(&mut text).expect("gzip");
     serde_json::from_str(&text).expect("JSON")
+}
+
+#[test]
+fn what_flent_reads_is_read_back() {
+    let of = experiment();
+    let files = flent_files(&of).expect("files");
+    for (run, (name, packed)) in of.runs.iter().zip(&files) {
+        let back = from_flent(packed).expect(name);
+        let found = &back.runs[0];
+        assert_eq!(found.transfers.len(), run.transfers.len(), "{name}");
+        // Payload of each step is rounded to whole bytes; a window may begin within a step.
+        for (transfer, back) in run.transfers.iter().filter(|one| one.id.starts_with("upload")).zip(&found.transfers) {
+            let share = back.bytes as f64 / transfer.bytes.max(1) as f64;
+            assert!((share - 1.0).abs() < 0.02, "{name}: {} {share}", transfer.id);
+        }
+        let (probe, back) = (&run.probes[0], &found.probes[0]);
+        let (figures, back) = (probe.figures(run.window), back.figures(found.window));
+        // What was lost after the last answer has no number to show it.
+        assert!(figures.lost.abs_diff(back.lost) <= 1, "{name}: {} {}", figures.lost, back.lost);
+        let medians = [figures.rtt.percentile(50.0), back.rtt.percentile(50.0)].map(Option::unwrap_or_default);
+        assert!(medians[0].abs_diff(medians[1]) < 1_000_000, "{name}: {medians:?}");
+    }
+    let wrong = from_flent(b"no file of flent's").expect_err("it is none");
+    assert!(wrong.to_string().contains("flent"), "{wrong}");
 }
 
 #[test]

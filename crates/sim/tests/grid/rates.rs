@@ -5,9 +5,9 @@ use crate::table::{Row, Verdict, hold, markdown, work};
 use tidegate_measure::calibrate::{Calibration, calibrate};
 use tidegate_measure::capacity::{FULL, HEADERS, Way};
 use tidegate_packet::Span;
-use tidegate_sim::path::{Cross, OneWay, PathSpec};
+use tidegate_sim::path::{Cross, OneWay, PathSpec, Turn};
 use tidegate_sim::world::Direction;
-use tidegate_sim::{Cells, Impairment, Loss};
+use tidegate_sim::{Cells, Impairment, LinkChange, Loss};
 
 /// Bytes of an Ethernet header.
 const ETHERNET: u32 = 14;
@@ -21,6 +21,10 @@ enum Limit {
     Shaper(u32),
     /// The same without a queue.
     Policer(u32),
+    /// A shaper that keeps its queue short: fq_codel behind a small bucket.
+    Short,
+    /// The line, whose rate is another every few seconds: up to 15 % less.
+    Varies,
 }
 
 /// A link.
@@ -59,7 +63,10 @@ fn cases() -> Vec<Case> {
         for burst in [15_000, 200_000] {
             cases.push(plain(up, down, Limit::Shaper(burst)));
             cases.push(plain(up, down, Limit::Policer(burst)));
+            cases.push(Case { loss: [0.0, 0.01], ..plain(up, down, Limit::Policer(burst)) });
         }
+        cases.push(plain(up, down, Limit::Short));
+        cases.push(plain(up, down, Limit::Varies));
     }
     cases
 }
@@ -71,6 +78,7 @@ impl Case {
                 limit: tidegate_sim::Limit::Bytes((bits / 8000 * ms).max(4_000)),
                 ..line(bits, Span::millis(12), self.overhead, self.cells)
             },
+            Limit::Varies => line(bits, Span::millis(12), self.overhead, self.cells),
             _ => line(bits * 8, Span::millis(12), self.overhead, self.cells),
         };
         let loss = self.loss[way];
@@ -87,6 +95,10 @@ impl Case {
     fn spec(&self) -> PathSpec {
         let (up, down) = (self.direction(self.up, 0), self.direction(self.down, 1));
         let tbf = |dev, bits, burst| format!("qdisc add dev {dev} root tbf rate {bits}bit burst {burst} latency 200ms");
+        let short = |dev, bits: u64| {
+            let root = format!("qdisc add dev {dev} root handle 1: tbf rate {bits}bit burst 3k latency 1s");
+            [root, format!("qdisc add dev {dev} parent 1:1 fq_codel")]
+        };
         let police = |dev, bits, burst| {
             let begin = format!("qdisc add dev {dev} handle ffff: ingress");
             let rule = format!(
@@ -95,7 +107,8 @@ impl Case {
             [begin, rule]
         };
         let commands: Vec<String> = match self.limit {
-            Limit::Line(_) => Vec::new(),
+            Limit::Line(_) | Limit::Varies => Vec::new(),
+            Limit::Short => [short("eth0", self.up), short("eth1", self.down)].concat(),
             Limit::Shaper(burst) => [tbf("eth0", self.up, burst), tbf("eth1", self.down, burst)].into(),
             Limit::Policer(burst) => [police("eth1", self.up, burst), police("eth0", self.down, burst)].concat(),
         };
@@ -105,8 +118,21 @@ impl Case {
             offset_ns: 3_600_000_000_000,
             skew_ppm: self.skew_ppm,
             jitter: Span::micros(self.jitter_us),
+            turns: self.turns(),
             ..PathSpec { up: up.clone(), down: down.clone(), ..PathSpec::plain(up.line, down.line) }
         }
+    }
+
+    /// Rates of a line that varies: each lasts three seconds.
+    fn turns(&self) -> Vec<Turn> {
+        let rate = |step: u64, bits: u64| bits * [100, 92, 97, 85, 95, 88][step as usize % 6] / 100;
+        let turn = |step, is_up, bits| Turn {
+            at: Span::secs(3 * step),
+            is_up,
+            change: LinkChange::Rate(Some(rate(step, bits))),
+        };
+        let steps = if self.limit == Limit::Varies { 1..200 } else { 1..1 };
+        steps.flat_map(|step| [turn(step, true, self.up), turn(step, false, self.down)]).collect()
     }
 
     /// Bits per second of full IP packets.
@@ -117,8 +143,10 @@ impl Case {
         };
         let ip = u32::from(FULL) + HEADERS;
         let counted = match self.limit {
-            Limit::Line(_) => line(bits, Span(0), self.overhead, self.cells).framing.wire_len(ip + ETHERNET),
-            Limit::Shaper(_) => ip + ETHERNET,
+            Limit::Line(_) | Limit::Varies => {
+                line(bits, Span(0), self.overhead, self.cells).framing.wire_len(ip + ETHERNET)
+            }
+            Limit::Shaper(_) | Limit::Short => ip + ETHERNET,
             // Where packets come in, no header of a device is counted.
             Limit::Policer(_) => ip,
         };
@@ -131,6 +159,8 @@ impl Case {
             Limit::Line(ms) => format!("buffer {ms} ms"),
             Limit::Shaper(burst) => format!("shaper, burst {} kB", burst / 1000),
             Limit::Policer(burst) => format!("policer, burst {} kB", burst / 1000),
+            Limit::Short => "shaper with fq_codel".into(),
+            Limit::Varies => "varies, up to 15 % less".into(),
         };
         let mut name = format!("{} / {} Mbit/s, {limit}", mbit(self.up), mbit(self.down));
         match self.cells {

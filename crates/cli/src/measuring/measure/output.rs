@@ -52,10 +52,11 @@ fn pictures(path: &Path, experiment: &Experiment) -> anyhow::Result<()> {
 
 /// A file for each run under load (of a test without any, for each run); flent has one test in a file.
 fn flent(path: &Path, experiment: &Experiment) -> anyhow::Result<()> {
-    let named = |name: &String| experiment.loads.iter().any(|load| load.test.is_some() && name.starts_with(&load.name));
-    let all = flent_files(experiment)?;
-    let tested: Vec<_> = all.iter().filter(|(name, _)| named(name)).collect();
-    let chosen = if tested.is_empty() { all.iter().collect() } else { tested };
+    let all: Vec<_> = flent_files(experiment)?.into_iter().zip(&experiment.runs).collect();
+    let is_meant = |name: &str| experiment.loads.iter().any(|load| load.test.is_some() && load.name == name);
+    let any_is_meant = experiment.loads.iter().any(|load| load.test.is_some());
+    let chosen = all.into_iter().filter(|(_, run)| if any_is_meant { is_meant(&run.load) } else { run.load != "idle" });
+    let chosen: Vec<(String, Vec<u8>)> = chosen.map(|(file, _)| file).collect();
     for (n, (name, bytes)) in chosen.iter().enumerate() {
         let stem = name.trim_end_matches(".flent.gz");
         let to = if n == 0 { path.to_owned() } else { beside(path, stem, ".flent.gz") };

@@ -5,19 +5,19 @@ use tidegate_pcap::{Direction, Packet, link};
 
 /// An IP packet of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ip<'b> {
+pub(crate) struct Ip<'b> {
     /// What was kept of it, from its IP header on.
-    pub(super) octets: &'b [u8],
+    pub(crate) octets: &'b [u8],
     /// How long it was.
-    pub(super) len: u32,
-    pub(super) v6: bool,
+    pub(crate) len: u32,
+    pub(crate) v6: bool,
     /// Which way it went, if the capture says.
-    pub(super) direction: Option<Direction>,
+    pub(crate) direction: Option<Direction>,
 }
 
 /// Why a frame is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum LeftOut {
+pub(crate) enum LeftOut {
     NoIp,
     TooShort,
     LinkType(u16),
@@ -48,7 +48,7 @@ impl LeftOut {
 }
 
 /// Opens a frame.
-pub(super) fn open<'b>(packet: &Packet<'b>) -> Result<Ip<'b>, LeftOut> {
+pub(crate) fn open<'b>(packet: &Packet<'b>) -> Result<Ip<'b>, LeftOut> {
     let Opened { at, said } = before_ip(packet.link, packet.octets)?;
     let octets = packet.octets.get(at..).ok_or(LeftOut::TooShort)?;
     let there = packet.length.saturating_sub(at as u32);
@@ -139,7 +139,7 @@ fn through_ppp(frame: &[u8], at: usize) -> Result<usize, LeftOut> {
 }
 
 impl Ip<'_> {
-    pub(super) fn protocol(&self) -> u8 {
+    pub(crate) fn protocol(&self) -> u8 {
         self.octets[if self.v6 { 6 } else { 9 }]
     }
 
@@ -169,7 +169,7 @@ impl Ip<'_> {
     }
 
     /// Octets of the IP header; options of IPv6 are not looked behind.
-    pub(super) fn header(&self) -> usize {
+    pub(crate) fn header(&self) -> usize {
         if self.v6 { 40 } else { usize::from(self.octets[0] & 15) * 4 }
     }
 
@@ -179,7 +179,7 @@ impl Ip<'_> {
     }
 
     /// The ports, where it has some that are kept.
-    pub(super) fn ports(&self) -> Option<(u16, u16)> {
+    pub(crate) fn ports(&self) -> Option<(u16, u16)> {
         let with = matches!(self.protocol(), proto::TCP | proto::UDP | 33 | 132 | 136) && !self.is_later_fragment();
         let at = self.header();
         let octets = self.octets.get(at..at + 4).filter(|_| with)?;

@@ -11,7 +11,7 @@ mod account;
 mod arrivals;
 mod closed;
 pub(crate) mod file;
-mod frames;
+pub(crate) mod frames;
 mod gateway;
 mod note;
 mod options;

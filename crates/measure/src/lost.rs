@@ -1,0 +1,105 @@
+//! What was lost on the way, each way, as one document.
+
+use crate::oneway::{Losses, Order};
+use crate::stream::Course;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// What was lost.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lost {
+    /// The version that measured.
+    pub version: String,
+    /// The command that measures again.
+    pub again: String,
+    /// Why it is not the whole, if it is not.
+    pub partial: Option<String>,
+    /// Each way that was looked at.
+    pub ways: Vec<Way>,
+    /// What the reader should know.
+    pub notes: Vec<String>,
+}
+
+/// One way.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Way {
+    /// From where to where.
+    pub name: String,
+    /// What was lost; of what was only counted there are no runs.
+    pub losses: Losses,
+    /// What was overtaken; `None`: it was only counted.
+    pub order: Option<Order>,
+    /// Copies beside the packets themselves.
+    pub copies: u64,
+}
+
+impl Way {
+    /// Of packets each of which is known.
+    pub fn of(name: &str, course: &Course) -> Way {
+        Way {
+            name: name.into(),
+            losses: Losses::of(course),
+            order: Some(Order::of(course)),
+            copies: course.journeys.iter().map(|journey| u64::from(journey.copies)).sum(),
+        }
+    }
+
+    /// Of packets that were counted on both sides; more at the far end than were sent are copies.
+    pub fn counted(name: &str, sent: u64, arrived: u64) -> Way {
+        let losses = Losses { sent, lost: sent.saturating_sub(arrived), ..Losses::default() };
+        Way { name: name.into(), losses, order: None, copies: arrived.saturating_sub(sent) }
+    }
+
+    /// When its figures must not be believed, and why.
+    pub fn doubts(&self) -> Vec<String> {
+        let Losses { sent, lost, .. } = self.losses;
+        let mut doubts = Vec::new();
+        if sent == 0 {
+            doubts.push(format!("{}: nothing was sent", self.name));
+        } else if lost == sent {
+            doubts.push(format!("{}: nothing arrived; a firewall, or the far end is not the one meant", self.name));
+        } else if lost == 0 {
+            // With 95 % confidence a share of up to three in so many shows nothing ("rule of three").
+            doubts.push(format!(
+                "{}: of {sent} packets none was lost, which a loss of up to {:.2} % may look like; -c sends more",
+                self.name,
+                self.losses.interval().1 * 100.0
+            ));
+        } else if self.losses.runs.len() > 1 && self.losses.runs.iter().any(|run| *run > 1) {
+            doubts.push(format!(
+                "{}: losses come in bursts, so the interval, which takes each for itself, is too narrow",
+                self.name
+            ));
+        }
+        doubts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    #[test]
+    fn each_way_has_its_doubt() {
+        let of = |sent, lost, runs| Way {
+            name: "up".into(),
+            losses: Losses { sent, lost, runs, ..Losses::default() },
+            ..Way::default()
+        };
+        let told = |way: Way| way.doubts().join("|");
+        assert!(told(of(0, 0, vec![])).contains("nothing was sent"));
+        assert!(told(of(5, 5, vec![5])).contains("nothing arrived"));
+        assert!(told(of(100, 0, vec![])).contains("up to 3.70 %"));
+        assert!(told(of(100, 3, vec![2, 1])).contains("bursts"));
+        assert_eq!(told(of(100, 2, vec![1, 1])), "");
+    }
+
+    #[test]
+    fn counts_alone_know_no_order() {
+        let way = Way::counted("up", 10, 12);
+        assert_eq!((way.losses.lost, way.copies, way.order), (0, 2, None));
+        assert_eq!(Way::counted("up", 10, 7).losses.lost, 3);
+    }
+}

@@ -1,0 +1,156 @@
+//! A file of flent's (`.flent.gz`, version 4) as an experiment of one run, so that old baselines can be compared with new results.
+//!
+//! Pings become probes (`Ping (ms) UDP EF`: `udp-ef`), from each answer where the file has them, else from the values per step; what
+//! was lost shows in the numbers of the answers. TCP series become transfers (`upload-1`), in the order of their names.
+
+use crate::json::{At, Read, ReadError, plain_document};
+use flate2::read::GzDecoder;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use tidegate_measure::experiment::{Cable, Experiment, Load, Node, Policy, Probe, Run, Transfer};
+
+const ORIGIN: &str = "files of flent's (.flent.gz) are read in version 4";
+/// What a run of flent's is called among policies: it does not say.
+const POLICY: &str = "measured";
+/// Octets of the longest file, unpacked.
+const MOST: u64 = 256 << 20;
+/// The most answers that are taken for lost between two that came.
+const MOST_LOST: u64 = 100_000;
+
+/// Reads a file of flent's.
+///
+/// # Errors
+///
+/// It is none.
+pub fn from_flent(packed: &[u8]) -> Result<Experiment, ReadError> {
+    let mut text = String::new();
+    let unpacked = GzDecoder::new(packed).take(MOST).read_to_string(&mut text);
+    let wrong = |error: std::io::Error| ReadError { place: "the file".into(), what: error.to_string(), origin: ORIGIN };
+    unpacked.map_err(wrong)?;
+    plain_document(&text, ORIGIN, experiment)
+}
+
+fn experiment(at: &At<'_>) -> Read<Experiment> {
+    let version = at.member("version", At::u64)?;
+    if version != 4 {
+        return Err(at.at("version").wrong(format!("version {version}")));
+    }
+    let about = at.at("metadata");
+    let word = |name: &str| about.since(name, |at| at.maybe(At::string)).map(Option::unwrap_or_default);
+    let (test, title) = (about.member("NAME", At::string)?, word("TITLE")?);
+    let (here, there) = (word("LOCAL_HOST")?, word("HOST")?);
+    let run = run(at, &test, (&here, &there))?;
+    let node = |name: &String| Node { name: name.clone(), kind: "host".to_owned(), devices: Vec::new() };
+    Ok(Experiment {
+        version: word("FLENT_VERSION")?,
+        execution: "flent".to_owned(),
+        scenario: test.clone(),
+        title: if title.is_empty() { test.clone() } else { format!("{test}: {title}") },
+        nodes: [&here, &there].map(node).into(),
+        links: vec![Cable { name: "path".to_owned(), from: here, to: there, ..Cable::default() }],
+        policies: vec![Policy { name: POLICY.to_owned(), title: title.clone(), commands: Vec::new() }],
+        loads: vec![Load { name: test.clone(), title: test.clone(), test: Some(test) }],
+        runs: vec![run],
+        ..Experiment::default()
+    })
+}
+
+fn run(at: &At<'_>, test: &str, (here, there): (&str, &str)) -> Read<Run> {
+    let seconds = at.member("x_values", |list| list.list(At::f64))?;
+    let step_ns = at.at("metadata").since("STEP_SIZE", |at| at.maybe(At::f64))?.map_or(0, ns);
+    let step_ns = if step_ns == 0 { 200_000_000 } else { step_ns };
+    let mut run = Run {
+        policy: POLICY.to_owned(),
+        load: test.to_owned(),
+        window: (0, seconds.last().map_or(0, |last| ns(*last) + step_ns)),
+        step_ns,
+        ..Run::default()
+    };
+    let results = at.at("results");
+    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+    for name in results.object()?.keys() {
+        let values = || results.member(name, |list| list.list(|value| value.maybe(At::f64)));
+        if let Some((id, title, unit)) = probe_of(name) {
+            let each: Answers = values()?
+                .iter()
+                .zip(&seconds)
+                .filter_map(|(value, x)| Some((ns(*x), Some(ns((*value)? / 1e3)))))
+                .collect();
+            let answers = answers(&at.at("raw_values"), name)?.unwrap_or(each);
+            let ends = [here.to_owned(), there.to_owned()];
+            let [from, to] = ends;
+            run.probes.push(Probe { id, title, unit: unit.to_owned(), from, to, answers, ..Probe::default() });
+        } else if let Some(group) = group_of(name) {
+            let number = counts.entry(group).or_default();
+            *number += 1;
+            // A rate in Mbit/s that held for a step.
+            let bytes = |value: &Option<f64>| (value.unwrap_or(0.0).max(0.0) * step_ns as f64 / 8e3) as u64;
+            let series: Vec<u64> = values()?.iter().map(bytes).collect();
+            let (from, to) = if group == "upload" { (here, there) } else { (there, here) };
+            run.transfers.push(Transfer {
+                id: format!("{group}-{number}"),
+                title: name.clone(),
+                from: from.to_owned(),
+                to: to.to_owned(),
+                bytes: series.iter().sum(),
+                series,
+                ..Transfer::default()
+            });
+        }
+    }
+    Ok(run)
+}
+
+/// The probe of a series: id, title, unit.
+fn probe_of(name: &str) -> Option<(String, String, &'static str)> {
+    let (title, unit) = match (name.strip_prefix("Ping (ms) "), name.strip_suffix(" OWD")) {
+        (Some("avg"), _) => return None,
+        (Some(title), _) => (title, "round trip"),
+        (_, Some(title)) => (title, "one way"),
+        _ => return None,
+    };
+    Some((title.to_lowercase().replace([' ', ':'], "-"), title.to_owned(), unit))
+}
+
+/// The group of transfers that a series belongs to; sums and means are none of them.
+fn group_of(name: &str) -> Option<&'static str> {
+    let worked_out = [" avg", " sum", " fairness"].iter().any(|end| name.ends_with(end));
+    match name {
+        _ if worked_out => None,
+        _ if name.starts_with("TCP upload") => Some("upload"),
+        _ if name.starts_with("TCP download") => Some("download"),
+        _ => None,
+    }
+}
+
+/// When each was asked, and how long its answer took.
+type Answers = Vec<(u64, Option<u64>)>;
+
+/// Each answer of a series, if the file has them: when it was asked, counted from the first, and how long it took.
+fn answers(raw: &At<'_>, name: &str) -> Read<Option<Answers>> {
+    let Ok(all) = raw.object() else { return Ok(None) };
+    if all.get(name).and_then(Value::as_array).is_none_or(Vec::is_empty) {
+        return Ok(None);
+    }
+    let sample = |at: &At<'_>| {
+        let took = at.member("val", At::f64)? / 1e3;
+        Ok((at.member("t", At::f64)? - took, took, at.since("seq", |at| at.maybe(At::u64))?))
+    };
+    let samples = raw.member(name, |list| list.list(sample))?;
+    let first = samples.iter().map(|(sent, ..)| *sent).fold(f64::INFINITY, f64::min);
+    let mut answers = Vec::new();
+    let mut next: Option<u64> = None;
+    for (sent, took, number) in samples {
+        let at = ns(sent - first);
+        let missing = number.zip(next).map_or(0, |(number, next)| number.saturating_sub(next).min(MOST_LOST));
+        answers.extend((0..missing).map(|_| (at, None)));
+        answers.push((at, Some(ns(took))));
+        next = number.map(|number| number.saturating_add(1));
+    }
+    Ok(Some(answers))
+}
+
+fn ns(seconds: f64) -> u64 {
+    (seconds.max(0.0) * 1e9).round() as u64
+}

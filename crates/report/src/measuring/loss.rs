@@ -1,0 +1,118 @@
+//! What `tidegate loss` found: text and JSON, from the document alone.
+
+use crate::{Align, Table, percent};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use tidegate_measure::lost::{Lost, Way};
+
+/// What stands where there is no figure.
+const NOTHING: &str = "–";
+
+/// As a table, with doubts and notes.
+pub fn text(of: &Lost) -> String {
+    let columns = ["sent", "lost", "share", "95 % sure", "bursts", "longest", "mean gap", "reordered", "copies"];
+    let head = std::iter::once(("way", Align::Left)).chain(columns.map(|name| (name, Align::Right)));
+    let mut table = Table::new(head);
+    for way in &of.ways {
+        table.row(row(way));
+    }
+    let mut text = format!("{table}\n");
+    for way in &of.ways {
+        if let Some((bad, stays)) = way.losses.gilbert() {
+            let _ = writeln!(
+                text,
+                "{}: as Gilbert's line, which turns bad before {} of its packets while good, and good again after {:.1} lost ones.",
+                way.name,
+                percent(bad),
+                1.0 / stays
+            );
+        }
+    }
+    for note in doubts(of) {
+        let _ = writeln!(text, "Note: {note}.");
+    }
+    let _ = writeln!(text, "Again: {}", of.again);
+    text
+}
+
+fn row(way: &Way) -> Vec<String> {
+    let losses = &way.losses;
+    let (low, high) = losses.interval();
+    let known = |figure: String| if way.order.is_some() { figure } else { NOTHING.to_owned() };
+    let gaps: u64 = losses.gaps.iter().map(|gap| u64::from(*gap)).sum();
+    let mean = (!losses.gaps.is_empty()).then(|| gaps as f64 / losses.gaps.len() as f64);
+    vec![
+        way.name.clone(),
+        losses.sent.to_string(),
+        losses.lost.to_string(),
+        percent(losses.share()),
+        format!("{} – {}", percent(low), percent(high)),
+        known(losses.runs.len().to_string()),
+        known(losses.runs.iter().max().unwrap_or(&0).to_string()),
+        known(mean.map_or(NOTHING.to_owned(), |mean| format!("{mean:.1}"))),
+        way.order.map_or(NOTHING.to_owned(), |order| order.reordered.to_string()),
+        way.copies.to_string(),
+    ]
+}
+
+fn doubts(of: &Lost) -> Vec<String> {
+    let partial = of.partial.iter().map(|why| format!("partial: {why}"));
+    partial.chain(of.ways.iter().flat_map(Way::doubts)).chain(of.notes.iter().cloned()).collect()
+}
+
+/// As JSON, ended by a newline: docs/measure.md tells the members.
+pub fn to_json(of: &Lost) -> String {
+    let way = |way: &Way| -> Value {
+        let losses = &way.losses;
+        let (low, high) = losses.interval();
+        json!({
+            "way": way.name,
+            "sent": losses.sent,
+            "lost": losses.lost,
+            "share": losses.share(),
+            "share_within_95": [low, high],
+            "bursts": way.order.map(|_| &losses.runs),
+            "gaps": way.order.map(|_| &losses.gaps),
+            "gilbert": losses.gilbert().map(|(turns_bad, turns_good)| json!({ "turns_bad": turns_bad, "turns_good": turns_good })),
+            "reordered": way.order.map(|order| order.reordered),
+            "reordering_extent": way.order.map(|order| order.extent),
+            "copies": way.copies,
+            "doubts": way.doubts(),
+        })
+    };
+    let value = json!({
+        "tidegate_loss": 1,
+        "version": of.version,
+        "again": of.again,
+        "partial": of.partial,
+        "notes": of.notes,
+        "ways": of.ways.iter().map(way).collect::<Vec<Value>>(),
+    });
+    format!("{value:#}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_measure::oneway::{Losses, Order};
+
+    #[test]
+    fn losses_on_a_terminal_and_as_json() {
+        let losses = Losses { sent: 100, lost: 3, runs: vec![2, 1], gaps: vec![10] };
+        let up = Way { name: "here to server".into(), losses, order: Some(Order::default()), copies: 1 };
+        let down = Way::counted("server to here", 100, 99);
+        let of = Lost { again: "tidegate loss server".into(), ways: vec![up, down], ..Lost::default() };
+        let expected = "\
+way             sent  lost  share      95 % sure  bursts  longest  mean gap  reordered  copies
+──────────────────────────────────────────────────────────────────────────────────────────────
+here to server   100     3  3.0 %  1.0 % – 8.5 %       2        2      10.0          0       1
+server to here   100     1  1.0 %  0.2 % – 5.4 %       –        –         –          –       0
+
+Note: here to server: losses come in bursts, so the interval, which takes each for itself, is too narrow.
+Again: tidegate loss server
+";
+        assert_eq!(text(&of), expected);
+        let json: Value = serde_json::from_str(&to_json(&of)).unwrap_or_default();
+        assert_eq!((&json["ways"][0]["bursts"], &json["ways"][1]["bursts"]), (&json!([2, 1]), &Value::Null));
+    }
+}
