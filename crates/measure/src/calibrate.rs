@@ -31,6 +31,8 @@ const RISEN_NS: f64 = 1e6;
 const VARIES: f64 = 1.015;
 /// What a policer may drop beyond what is lost anyway, as a share.
 const POLICED: f64 = 0.003;
+/// A share lost that is too much, unless a calm path loses about as much.
+const OFTEN: f64 = 0.02;
 /// The lead grows up to so many times its length until it leaves a queue.
 const MOST_LEAD: f64 = 64.0;
 const SECOND: u64 = 1_000_000_000;
@@ -311,7 +313,9 @@ fn loses_more(lost: u64, sent: u64, capacity: &Capacity) -> bool {
     if capacity.service.is_policed {
         return crate::share(lost, sent) > crate::share(calm_lost, calm_sent) + POLICED;
     }
-    wilson(lost, sent).0 > wilson(calm_lost, calm_sent).1
+    // Where few packets pass, chance could explain much: what is lost often all the same is too much.
+    let often = (crate::share(calm_lost, calm_sent) * 3.0).max(OFTEN);
+    wilson(lost, sent).0 > wilson(calm_lost, calm_sent).1 || lost >= 3 && crate::share(lost, sent) > often
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {

@@ -146,3 +146,53 @@ fn drift(gaps: &[f64]) -> f64 {
     let mean = |half: &[f64]| half.iter().sum::<f64>() / half.len().max(1) as f64;
     mean(second) / mean(first).max(1.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::{Phase, Stream};
+
+    /// Packets sent each `gap`; of each number when it arrived, if it did.
+    fn course(gap: u64, arrived: impl Fn(u64) -> Option<u64>) -> Course {
+        let phase = Phase { payload: 100, gap_ns: gap, packets: 400, ..Phase::default() };
+        let mut rank = 0;
+        let journeys = (0..400u64).map(|n| {
+            let journey = Journey { sent: Some(n * gap), arrived: arrived(n), rank, ..Journey::default() };
+            rank += u32::from(journey.arrived.is_some());
+            journey
+        });
+        Course { journeys: journeys.collect(), stream: Stream::steady(phase) }
+    }
+
+    /// A line that takes 12 µs for each, offered one each 10: the time is found, however others and losses pull packets apart.
+    #[test]
+    fn busy_lines_space_packets() {
+        let queued = |n: u64| Some(50_000 + n * 12_000);
+        let lossy = |n: u64| (!n.is_multiple_of(9)).then_some(50_000 + n * 12_000);
+        let others = |n: u64| Some(50_000 + n * 12_000 + n / 6 * 40_000);
+        for (name, of) in [("queued", queued as fn(u64) -> Option<u64>), ("lossy", lossy), ("others", others)] {
+            let found = service(&course(10_000, of), 0, 0.0).unwrap_or_default();
+            assert!((found.ns - 12_000.0).abs() < 0.1 && found.is_regular, "{name}: {found:?}");
+            assert!(!found.is_idle && !found.is_policed && !found.is_uneven, "{name}: {found:?}");
+        }
+    }
+
+    /// A receiver that gets eight at once does not make the line eight times as fast: the count tells.
+    #[test]
+    fn bunches_tell_by_their_count() {
+        let found = service(&course(10_000, |n| Some(50_000 + (n / 8 * 8 + 8) * 12_000 + n % 8 * 100)), 0, 30_000.0);
+        let found = found.unwrap_or_default();
+        assert!((found.ns / 12_000.0 - 1.0).abs() < 0.02 && !found.is_regular, "{found:?}");
+    }
+
+    #[test]
+    fn what_goes_as_it_comes_is_no_queue() {
+        let idle = service(&course(10_000, |n| Some(50_000 + n * 10_000)), 0, 0.0).unwrap_or_default();
+        assert!(idle.is_idle && !idle.is_policed, "{idle:?}");
+        let policed = service(&course(10_000, |n| (!n.is_multiple_of(6)).then_some(50_000 + n * 10_000)), 0, 0.0)
+            .unwrap_or_default();
+        assert!(policed.is_policed && !policed.is_regular, "{policed:?}");
+        assert!((policed.ns / 12_000.0 - 1.0).abs() < 0.01, "{policed:?}");
+        assert_eq!(service(&course(10_000, |n| (n < 5).then_some(n)), 0, 0.0), None);
+    }
+}

@@ -73,3 +73,37 @@ fn left_out(line: &Line) -> Option<String> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::overhead::Floor;
+
+    #[test]
+    fn words_count_from_where_each_tool_does() {
+        let line = |coding, overhead| Line { coding, overhead, ..Line::default() };
+        let unit = Some(Floor { bytes: 84.2, is_unit: true, ..Floor::default() });
+        let limit = Some(Floor { bytes: 171.0, is_unit: false, ..Floor::default() });
+        let cases = [
+            (line(Coding::Ptm, 30), "overhead 16 linklayer ethernet", "overhead 30 ptm", Some("pppoe-ptm")),
+            (line(Coding::Atm, 10), "overhead 0 linklayer atm", "overhead 10 atm", Some("pppoa-vcmux")),
+            (
+                Line { floor: unit, ..line(Coding::Bytes, 38) },
+                "overhead 24 mpu 84 linklayer ethernet",
+                "overhead 38 mpu 84 noatm",
+                Some("ethernet"),
+            ),
+            (
+                Line { floor: limit, ..line(Coding::Bytes, 53) },
+                "overhead 39 linklayer ethernet",
+                "overhead 53 noatm",
+                None,
+            ),
+        ];
+        for (line, tc, cake, known) in cases {
+            let words = Words::of(&line);
+            assert_eq!((words.tc.as_str(), words.cake.as_str(), words.known_as), (tc, cake, known));
+        }
+        assert!(Words::of(&line(Coding::Bytes, 4)).left_out.is_some_and(|words| words.contains("10 bytes more")));
+    }
+}
