@@ -258,13 +258,18 @@ impl Sweep {
         let of =
             |what: fn(&Service) -> bool| self.services.iter().filter(|one| what(one)).count() * 2 > self.services.len();
         let mut doubts: Vec<String> = cut.iter().map(|why| format!("only part of it was done: {why}")).collect();
+        if self.sizes.is_empty() && cut.is_some() {
+            // All else would say the same.
+            self.doubts = doubts;
+            return;
+        }
         if self.sizes.len() < ENOUGH {
             doubts.push(format!("only {} sizes could be measured", self.sizes.len()));
         }
         if of(|one| one.is_policed) {
             doubts.push("something drops by rate without a queue (a policer): it is its sizes that were measured, not the line's".into());
         } else if of(|one| one.is_uneven) {
-            doubts.push("others used the line meanwhile, and packets come too unevenly to tell theirs apart: the rate is higher than what was found".into());
+            doubts.push("packets came too unevenly to tell the line's own pace (others use it, or a computer at either end is busy): the rate may be higher than what was found".into());
         } else if of(|one| !one.is_regular) && self.calm.1 > 0 {
             let share = crate::share(self.calm.1, self.calm.0) * 100.0;
             doubts.push(format!("{share:.1} % are lost even when the line is not full, and only packets that arrive are counted: the rate is higher by about as much"));
