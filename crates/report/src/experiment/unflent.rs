@@ -5,6 +5,7 @@
 
 use crate::json::{At, Read, ReadError, plain_document};
 use flate2::read::GzDecoder;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use tidegate_measure::experiment::{Cable, Experiment, Load, Node, Policy, Probe, Run, Transfer};
@@ -42,7 +43,7 @@ fn experiment(at: &At<'_>) -> Read<Experiment> {
     let run = run(at, &test, (&here, &there))?;
     let node = |name: &String| Node { name: name.clone(), kind: "host".to_owned(), devices: Vec::new() };
     Ok(Experiment {
-        version: format!("flent {}", word("FLENT_VERSION")?),
+        version: word("FLENT_VERSION")?,
         execution: "flent".to_owned(),
         scenario: test.clone(),
         title: if title.is_empty() { test.clone() } else { format!("{test}: {title}") },
@@ -71,7 +72,7 @@ fn run(at: &At<'_>, test: &str, (here, there): (&str, &str)) -> Read<Run> {
     for name in results.object()?.keys() {
         let values = || results.member(name, |list| list.list(|value| value.maybe(At::f64)));
         if let Some((id, title, unit)) = probe_of(name) {
-            let each: Vec<(u64, Option<u64>)> = values()?
+            let each: Answers = values()?
                 .iter()
                 .zip(&seconds)
                 .filter_map(|(value, x)| Some((ns(*x), Some(ns((*value)? / 1e3)))))
@@ -123,10 +124,13 @@ fn group_of(name: &str) -> Option<&'static str> {
     }
 }
 
+/// When each was asked, and how long its answer took.
+type Answers = Vec<(u64, Option<u64>)>;
+
 /// Each answer of a series, if the file has them: when it was asked, counted from the first, and how long it took.
-fn answers(raw: &At<'_>, name: &str) -> Read<Option<Vec<(u64, Option<u64>)>>> {
+fn answers(raw: &At<'_>, name: &str) -> Read<Option<Answers>> {
     let Ok(all) = raw.object() else { return Ok(None) };
-    if !all.get(name).is_some_and(|list| list.as_array().is_some_and(|list| !list.is_empty())) {
+    if all.get(name).and_then(Value::as_array).is_none_or(Vec::is_empty) {
         return Ok(None);
     }
     let sample = |at: &At<'_>| {

@@ -16,6 +16,8 @@ const TRANSFERS: [(&str, bool); 1] = [("rate", false)];
 /// A figure without and with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
+    /// The load.
+    pub load: String,
     /// `ping.p95`.
     pub figure: String,
     /// Its unit: `s`, `bit/s`, `` (a share).
@@ -89,22 +91,30 @@ impl Row {
 /// rounds. Figures that not every round has are of the rounds that have them.
 pub fn rows(experiment: &Experiment) -> Vec<Row> {
     let [before, after, ..] = experiment.policies.as_slice() else { return Vec::new() };
-    let of = |policy: &str| -> Vec<&Run> { experiment.runs.iter().filter(|run| run.policy == policy).collect() };
-    let (first, second) = (of(&before.name), of(&after.name));
-    let value = |run: &Run, name: &str| figure(run, name, run.window).ok();
-    let row = |(name, less_is_better): (String, bool)| {
-        let same = |run: &&&Run, other: &&Run| other.repeat == run.repeat && other.load == run.load;
-        let mut unit = "";
-        let pairs = first.iter().filter_map(|run| {
-            let other = second.iter().find(|other| same(&run, other))?;
-            let (one, two) = (value(run, &name)?, value(other, &name)?);
-            unit = one.unit;
-            Some((one.number, two.number))
-        });
-        let pairs: Vec<(f64, f64)> = pairs.collect();
-        Some(Row { figure: name, unit, paired: Paired::new(&pairs)?, less_is_better })
+    let of = |policy: &str, load: &str| -> Vec<&Run> {
+        experiment.runs.iter().filter(|run| run.policy == policy && run.load == load).collect()
     };
-    names(first.iter().chain(&second).copied()).into_iter().filter_map(row).collect()
+    let under = |load: &String| {
+        let (first, second) = (of(&before.name, load), of(&after.name, load));
+        let names = names(first.iter().chain(&second).copied());
+        names.into_iter().filter_map(|(name, less)| row((load, &name, less), &first, &second)).collect::<Vec<Row>>()
+    };
+    experiment.loads.iter().flat_map(|load| under(&load.name)).collect()
+}
+
+/// A figure under a load, from the rounds that have it.
+fn row((load, name, less_is_better): (&str, &str, bool), first: &[&Run], second: &[&Run]) -> Option<Row> {
+    let mut unit = "";
+    let mut pairs = Vec::new();
+    for run in first {
+        let Some(other) = second.iter().find(|other| other.repeat == run.repeat) else { continue };
+        let values = (figure(run, name, run.window), figure(other, name, other.window));
+        if let (Ok(one), Ok(two)) = values {
+            unit = one.unit;
+            pairs.push((one.number, two.number));
+        }
+    }
+    Some(Row { load: load.into(), figure: name.into(), unit, paired: Paired::new(&pairs)?, less_is_better })
 }
 
 /// The figures that runs have, each once.
@@ -129,6 +139,7 @@ fn names<'r>(runs: impl Iterator<Item = &'r Run> + Clone) -> Vec<(String, bool)>
 /// The terminal's view: figure by figure.
 pub fn text(experiment: &Experiment) -> String {
     let columns = [
+        ("load", Align::Left),
         ("figure", Align::Left),
         ("without", Align::Right),
         ("with", Align::Right),
@@ -136,15 +147,21 @@ pub fn text(experiment: &Experiment) -> String {
         ("", Align::Left),
     ];
     let mut table = Table::new(columns);
+    let mut last = None;
     for row in rows(experiment) {
+        if last.as_ref().is_some_and(|load| *load != row.load) {
+            table.rule();
+        }
         let Paired { first, second, .. } = row.paired;
         table.row([
+            row.load.clone(),
             row.figure.clone(),
             row.shown(first),
             row.shown(second),
             row.change(),
             row.said().word().to_owned(),
         ]);
+        last = Some(row.load);
     }
     table.to_string()
 }
@@ -154,7 +171,7 @@ pub fn json(experiment: &Experiment) -> Value {
     let rows = rows(experiment).into_iter().map(|row| {
         let Paired { rounds, first, second, difference, interval } = row.paired;
         json!({
-            "figure": row.figure, "unit": row.unit, "rounds": rounds, "without": first, "with": second, "difference": difference,
+            "load": row.load, "figure": row.figure, "unit": row.unit, "rounds": rounds, "without": first, "with": second, "difference": difference,
             "low": interval.map(|(low, _)| low), "high": interval.map(|(_, high)| high), "verdict": row.said().word(),
         })
     });
@@ -164,14 +181,22 @@ pub fn json(experiment: &Experiment) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_measure::experiment::{Policy, Probe, Transfer};
+    use tidegate_measure::experiment::{Load, Policy, Probe, Transfer};
 
-    fn run(policy: &str, repeat: u32, rtt_ms: u64, bytes: u64) -> Run {
+    fn run(policy: &str, load: &str, repeat: u32, rtt_ms: u64, bytes: u64) -> Run {
         let answers = (0..20).map(|n| (n, Some((rtt_ms + n % 2) * 1_000_000))).collect();
         let ping = Probe { id: "ping".into(), answers, ..Probe::default() };
         let upload = Transfer { id: "upload-1".into(), bytes, ..Transfer::default() };
         let window = (0, 1_000_000_000);
-        Run { policy: policy.into(), repeat, window, probes: vec![ping], transfers: vec![upload], ..Run::default() }
+        Run {
+            policy: policy.into(),
+            load: load.into(),
+            repeat,
+            window,
+            probes: vec![ping],
+            transfers: vec![upload],
+            ..Run::default()
+        }
     }
 
     /// Latency falls by much, the rate by a little that rounds differ by as well.
@@ -179,14 +204,18 @@ mod tests {
     fn what_a_policy_changed() {
         let policies = ["without", "with"].map(|name| Policy { name: name.into(), ..Policy::default() }).into();
         let runs = vec![
-            run("without", 0, 200, 125_000),
-            run("with", 0, 30, 120_000),
-            run("with", 1, 31, 124_000),
-            run("without", 1, 210, 122_000),
-            run("without", 2, 190, 124_000),
-            run("with", 2, 29, 123_000),
+            run("without", "up", 0, 200, 125_000),
+            run("with", "up", 0, 30, 120_000),
+            run("with", "up", 1, 31, 124_000),
+            run("without", "up", 1, 210, 122_000),
+            run("without", "up", 2, 190, 124_000),
+            run("with", "up", 2, 29, 123_000),
         ];
-        let experiment = Experiment { policies, runs, ..Experiment::default() };
+        let mut runs = runs;
+        // What is seen of the idle line stays apart.
+        runs.extend([run("without", "idle", 0, 20, 0), run("with", "idle", 0, 20, 0)]);
+        let loads = ["up", "idle"].map(|name| Load { name: name.into(), ..Load::default() }).into();
+        let experiment = Experiment { policies, loads, runs, ..Experiment::default() };
         let rows = rows(&experiment);
         let said = |figure: &str| rows.iter().find(|row| row.figure == figure).expect("measured").said();
         assert_eq!((said("ping.p95"), said("upload.rate")), (Said::Better, Said::Unsure));

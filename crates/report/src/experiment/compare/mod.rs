@@ -187,3 +187,11 @@ fn figures(here: &[Option<Case<'_>>]) -> Vec<String> {
     runs().flat_map(|run| &run.transfers).for_each(|transfer| add(group_of(&transfer.id), &TRANSFERS));
     names
 }
+
+/// How a result came about, and by which version of what.
+fn by(experiment: &Experiment) -> String {
+    match experiment.execution.as_str() {
+        "flent" => format!("flent {}", experiment.version),
+        execution => format!("{execution}, tidegate {}", experiment.version),
+    }
+}

@@ -36,12 +36,11 @@ fn results(comparing: &Comparing<'_>) -> String {
     let item = |(n, side): (usize, &super::Side)| {
         let e = &side.experiment;
         format!(
-            "<li>{}<b>{}</b> {} <span>· {}, tidegate {}, seed {}</span></li>",
+            "<li>{}<b>{}</b> {} <span>· {}, seed {}</span></li>",
             crate::html::parts::chip(Look(n).colour()),
             escape(&side.label),
             escape(&e.title),
-            escape(&e.execution),
-            escape(&e.version),
+            escape(&super::by(e)),
             e.seed
         )
     };

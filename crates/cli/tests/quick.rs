@@ -1,0 +1,126 @@
+//! `tidegate quick` and `tidegate verify`, behind lines whose truth is known: real hosts, so bounds are wide; the arithmetic is held exactly elsewhere.
+
+mod common;
+
+use common::{Place, TIDEGATE, skip};
+use serde_json::Value;
+use std::process::{Command, Output};
+
+fn tidegate(words: &[&str]) -> Output {
+    Command::new(TIDEGATE).args(words).env_remove("TIDEGATE_TOKEN").output().expect("tidegate runs")
+}
+
+/// Behind a line of 4 Mbit/s up, 16 Mbit/s down, 20 ms, with a modem that holds a third of a second.
+fn behind_a_line(more: &[&str], program: &[&str]) -> Output {
+    let mut words = vec!["shell", "--up", "4mbit", "--down", "16mbit", "--buffer", "160kB"];
+    words.extend(more);
+    words.extend(["--", TIDEGATE]);
+    words.extend(program);
+    tidegate(&words)
+}
+
+fn document(output: &Output) -> Value {
+    let said = String::from_utf8_lossy(&output.stderr);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"))
+}
+
+fn within(what: &str, found: &Value, low: f64, high: f64) {
+    let found = found.as_f64().unwrap_or(f64::NAN);
+    assert!((low..=high).contains(&found), "{what}: {found}, not {low} to {high}");
+}
+
+/// Nobody helps at the far end: pings show where the queue stands, how long it is, and what the way up carries.
+#[test]
+fn a_bloated_line_is_found_with_pings_alone() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("quick-pings");
+    let (page, policy) = (place.0.join("line.html"), place.0.join("fix.toml"));
+    let (page_name, policy_name) = (page.to_str().expect("text"), policy.to_str().expect("text"));
+    let words = ["quick", "server", "--time", "20s", "--json", "-o", page_name, "--policy", policy_name];
+    let output = behind_a_line(&[], &words);
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let quick = document(&output);
+    let phases = quick["phases"].as_array().expect("phases");
+    let loads: Vec<&str> = phases.iter().filter_map(|phase| phase["load"].as_str()).collect();
+    assert_eq!(loads, ["idle", "both", "up"]);
+    // Frames have 14 bytes more than packets of 1,400: 3.96 Mbit/s of these.
+    within("what echoes carried", &phases[1]["up"], 3.2e6, 4.1e6);
+    within("what the way up carried", &phases[2]["up"], 3.2e6, 4.5e6);
+    for phase in &phases[1..] {
+        assert_eq!(phase["queue_before"], "hop 3 (198.51.100.2)", "{phase}");
+    }
+    let far = quick["places"].as_array().and_then(|places| places.last()).expect("places");
+    let growth = far["figures"][1]["median_ns"].as_f64().zip(far["figures"][0]["median_ns"].as_f64());
+    let growth = growth.map_or(f64::NAN, |(full, idle)| full - idle);
+    assert!((200e6..=420e6).contains(&growth), "160 kB are 320 ms: {growth}");
+    assert!(std::fs::read_to_string(&page).expect("a page").contains("Grade "));
+    let policy = std::fs::read_to_string(&policy).expect("a policy");
+    assert!(policy.contains("preset = \"home\"") && !policy.contains("down"), "{policy}");
+    let predicted = &quick["remedy"]["predicted"][0];
+    within("without it, simulated", &predicted["without"]["median_ns"], 150e6, 450e6);
+    within("with it, simulated", &predicted["with"]["median_ns"], 15e6, 60e6);
+    // What it says mends the line, mends it.
+    let mended = behind_a_line(&["--policy", policy_name], &words[..5]);
+    let grade = document(&mended)["grade"].clone();
+    assert!(["A+", "A", "B"].iter().any(|good| grade == *good), "{grade}");
+}
+
+#[test]
+fn who_cannot_be_reached_is_named() {
+    let cases: [(&[&str], &str); 3] = [
+        (&["quick", "no.such.name.invalid"], "no.such.name.invalid"),
+        (&["quick", "https://example.invalid/"], "https is not spoken here"),
+        (&["quick", "127.0.0.1", "--time", "3s"], "from 15s to 2min"),
+    ];
+    for (words, expected) in cases {
+        let output = tidegate(words);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
+        assert!(said.contains(expected), "{words:?}: {said}");
+    }
+}
+
+/// A shaper below the line's rate takes the queue away from the modem, and is gone at the end.
+#[test]
+fn a_policy_is_held_against_none_in_turns() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("verify-turns");
+    let script = place.file("shape.sh", "tc qdisc add dev eth0 root tbf rate 3600kbit burst 5k limit 12k\n");
+    let script = script.to_str().expect("text");
+    let far = format!("{TIDEGATE} serve --quiet --open");
+    let verify = format!(
+        "{TIDEGATE} verify server --policy {script} --backend kernel --test tcp_4up -l 3s --rounds 2 --json && {TIDEGATE} status --json"
+    );
+    let room = place.0.join("run");
+    let output = Command::new(TIDEGATE)
+        .args([
+            "shell", "--up", "4mbit", "--down", "16mbit", "--buffer", "160kB", "--far", &far, "--", "sh", "-c", &verify,
+        ])
+        .env_remove("TIDEGATE_TOKEN")
+        .env("TIDEGATE_RUN", &room)
+        .output()
+        .expect("tidegate runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut documents = serde_json::Deserializer::from_str(&told).into_iter::<Value>();
+    let verified = documents.next().and_then(Result::ok).unwrap_or_else(|| panic!("{said}{told}"));
+    let of = |figure: &str| {
+        let all = verified["differences"].as_array().expect("differences");
+        all.iter()
+            .find(|one| one["load"] == "tcp_4up" && one["figure"] == figure)
+            .unwrap_or_else(|| panic!("{figure}: {verified}"))
+            .clone()
+    };
+    assert_eq!(of("udp.median")["rounds"], 2);
+    within("the queue with it", &of("udp.median")["with"], 0.02, 0.08);
+    let (without, with) = (of("udp.median")["without"].as_f64(), of("udp.median")["with"].as_f64());
+    assert!(without > with.map(|with| with * 1.5), "{without:?} without, {with:?} with");
+    assert!(of("upload.rate")["difference"].as_f64() < Some(0.0), "shaping has a price");
+    // Nothing of ours stands any more.
+    let left = documents.next().and_then(Result::ok);
+    assert!(left.is_none_or(|left| !left.to_string().contains("tbf")), "{told}");
+}
