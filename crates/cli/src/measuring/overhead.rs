@@ -103,7 +103,9 @@ fn measure(options: &Options, host: &str) -> anyhow::Result<Document> {
         tell(options.quiet || options.json, &words);
     })?;
     tell(options.quiet || options.json, "");
-    let swept = if far.is_ipv6() { swept.over_ipv6() } else { swept };
+    let mut swept = if far.is_ipv6() { swept.over_ipv6() } else { swept };
+    // It may have broken off before the sweep began.
+    swept.cut = swept.cut.or_else(|| far.cut());
     Ok(Document { began_ns, swept, doubts: far.doubts(), ..document(host) })
 }
 
