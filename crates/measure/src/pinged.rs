@@ -152,7 +152,9 @@ impl Target {
         }
         if self.passed_over > 0 {
             let count = self.passed_over;
-            doubts.push(format!("this computer was too late for {count} requests, which were sent after the others instead"));
+            doubts.push(format!(
+                "this computer was too late for {count} requests, which were sent after the others instead"
+            ));
         }
         doubts
     }
