@@ -119,6 +119,20 @@ fn who_may_not_measure_is_told_why() {
 }
 
 #[test]
+fn a_load_that_cannot_be_made_is_told_and_partial() {
+    let (_server, port) = serve(None);
+    let words =
+        ["measure", "127.0.0.1", "tcp_2up", "-l", "1", "--idle", "1s", "--port", &port, "--control", "nonesuch"];
+    let output = tidegate(&words);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert!(
+        text.contains("an upload ended: cannot choose the congestion control") && text.contains("idle  "),
+        "{text}"
+    );
+}
+
+#[test]
 fn where_nobody_is_that_is_told() {
     let free =
         std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port();

@@ -4,7 +4,7 @@ use std::net::{IpAddr, TcpStream};
 
 use tidegate_field::serve::{Server, Serving};
 use tidegate_field::{Error, Family, Far, Target};
-use tidegate_measure::stream::{Exchange, Path, Phase, Stream};
+use tidegate_measure::stream::{Course, Exchange, Path, Phase, Stream};
 use tidegate_probe::{FlowPlan, Quotas, Token, Way};
 
 fn token(text: &str) -> Option<Token> {
@@ -40,6 +40,20 @@ fn what_is_sent_arrives_with_its_mark_both_ways() {
     }
     let counts = server.counts();
     assert_eq!((counts.sessions, counts.exchanges, counts.refused.len()), (1, 2, 0));
+}
+
+#[test]
+fn the_same_over_ipv6() {
+    if std::net::UdpSocket::bind("[::1]:0").is_err() {
+        eprintln!("SKIPPED: this machine has no IPv6");
+        return;
+    }
+    let (_server, target) = serve("::1", token("a good secret"), Quotas::default());
+    let mut far = Far::connect(&Target { family: Family::V6, ..target }).unwrap();
+    let stream = Stream::steady(Phase { payload: 300, gap_ns: 1_000_000, packets: 50, dscp: 46, rest_ns: 0 });
+    let outcome = far.carry_out(&Exchange { up: stream.clone(), down: stream }).unwrap();
+    let marked = |course: &Course| course.journeys.iter().filter(|journey| journey.ds == Some(46 << 2)).count();
+    assert_eq!((outcome.cut, marked(&outcome.up), marked(&outcome.down)), (None, 50, 50));
 }
 
 #[test]

@@ -27,6 +27,7 @@ mod auth;
 mod message;
 mod octets;
 mod packet;
+mod quotas;
 mod sessions;
 
 pub use account::{Departures, Sighting, Sightings};
@@ -34,7 +35,8 @@ pub use auth::{DRAW, PROOF, Proof, Side, Token};
 pub use message::{FlowPlan, Limits, Message, Sample, Way};
 pub use octets::Malformed;
 pub use packet::{Header, Kind};
-pub use sessions::{Call, Counts, Heard, Quotas, Reason, Sessions, Start, Step};
+pub use quotas::{Quotas, Reason};
+pub use sessions::{Call, Counts, Heard, Sessions, Start, Step};
 
 /// The port that a server listens at if nobody says otherwise, TCP and UDP.
 pub const PORT: u16 = 8787;

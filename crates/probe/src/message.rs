@@ -146,9 +146,9 @@ pub enum Message {
     },
     /// Server: it begins.
     Go,
-    /// Server: still there; so many packets have arrived.
+    /// Both, during an exchange: still there; so many packets have arrived.
     Alive {
-        /// Of the stream up.
+        /// Of the stream towards who says it.
         arrived: u32,
     },
     /// Client: all of mine has been sent.

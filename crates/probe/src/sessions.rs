@@ -6,7 +6,6 @@
 
 use alloc::collections::BTreeMap;
 use alloc::string::ToString;
-use core::fmt;
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use tidegate_measure::stream::{Exchange, Stream};
@@ -15,111 +14,10 @@ use crate::account::Sightings;
 use crate::auth::{DRAW, Proof, Side, Token};
 use crate::message::{FlowPlan, Limits, Message};
 use crate::packet::{Header, Kind};
+use crate::quotas::{Quotas, Reason};
 
 /// Addresses whose handshakes are remembered; the ones that may call again soonest are forgotten first.
 const REMEMBERED: usize = 4096;
-
-/// What a server lets happen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Quotas {
-    /// Connections at once, whatever they are.
-    pub calls: usize,
-    /// Sessions at once.
-    pub sessions: usize,
-    /// Sessions at once from one address (of IPv6: from one /64).
-    pub sessions_each: usize,
-    /// Handshakes at once from one address, after a while without any.
-    pub handshakes: u32,
-    /// Then one every so often, ns.
-    pub handshake_every_ns: u64,
-    /// How long a handshake may take, ns.
-    pub patience_ns: u64,
-    /// How long a session may do nothing, ns.
-    pub idle_ns: u64,
-    /// How long a session may last, ns.
-    pub longest_ns: u64,
-    /// Packets remembered, of all sessions together.
-    pub packets: u64,
-    /// What each session is told that it may do.
-    pub limits: Limits,
-}
-
-impl Default for Quotas {
-    fn default() -> Quotas {
-        const SECOND: u64 = 1_000_000_000;
-        Quotas {
-            calls: 128,
-            sessions: 16,
-            sessions_each: 4,
-            handshakes: 10,
-            handshake_every_ns: 2 * SECOND,
-            patience_ns: 5 * SECOND,
-            idle_ns: 60 * SECOND,
-            longest_ns: 3600 * SECOND,
-            packets: 4_000_000,
-            limits: Limits { bits_per_second: 1_000_000_000, packets: 1_000_000, longest_ns: 600 * SECOND, flows: 16 },
-        }
-    }
-}
-
-/// Why something was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reason {
-    /// Too many connections.
-    Calls,
-    /// Too many handshakes from this address.
-    Handshakes,
-    /// Too many sessions.
-    Sessions,
-    /// Too many sessions from this address.
-    SessionsEach,
-    /// Not the token.
-    Token,
-    /// Not what should be said now.
-    OutOfTurn,
-    /// Not a message.
-    Malformed,
-    /// It wants to send faster than it may.
-    Rate,
-    /// More packets than there may be.
-    Packets,
-    /// Longer than it may be.
-    Long,
-    /// Packets should go down, but no UDP hello has come.
-    NoHello,
-    /// The server remembers as many packets as it can.
-    Memory,
-    /// A flow of a session that is not there.
-    Secret,
-    /// Too many flows.
-    Flows,
-    /// It took too long, or did nothing for too long.
-    Slow,
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Reason::Calls => "the server has as many connections as it takes; try again later",
-            Reason::Handshakes => "too many handshakes from this address; wait a minute",
-            Reason::Sessions => "the server measures with as many as it can; try again later",
-            Reason::SessionsEach => "as many sessions from this address as there may be; end one of them",
-            Reason::Token => "the token is not the server's",
-            Reason::OutOfTurn => "that is not what is said now",
-            Reason::Malformed => "that is no message of tidegate's; does another version speak?",
-            Reason::Rate => "more bits per second than the server allows a session",
-            Reason::Packets => "more packets than the server allows in a stream",
-            Reason::Long => "longer than the server allows",
-            Reason::NoHello => "no UDP came through from the address that connected; is its port open for UDP as well?",
-            Reason::Memory => "the server remembers as many packets as it can; try again later",
-            Reason::Secret => "no session has this secret at this address",
-            Reason::Flows => "more flows than the server allows a session",
-            Reason::Slow => "nothing was said for too long",
-        })
-    }
-}
-
-impl core::error::Error for Reason {}
 
 /// A connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -128,6 +26,8 @@ pub struct Call(u64);
 /// What is to be done after a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
+    /// Nothing.
+    Nothing,
     /// Say this.
     Say(Message),
     /// Say this and hang up.
@@ -259,6 +159,10 @@ impl Sessions {
         if self.calls.len() >= self.quotas.calls {
             return Err(self.refuse(Reason::Calls));
         }
+        let home = neighbourhood(canonical(from));
+        if self.calls.values().filter(|caller| neighbourhood(caller.from) == home).count() >= self.quotas.calls_each {
+            return Err(self.refuse(Reason::CallsEach));
+        }
         let call = Call(self.next);
         self.next += 1;
         let caller =
@@ -289,6 +193,7 @@ impl Sessions {
             (Message::Hello { draw }, Stage::Fresh) => self.challenge(now, call, draw),
             (Message::Proof(proof), Stage::Challenged { .. }) => self.welcome(call, &proof),
             (Message::Plan { exchange, quiet_ns }, Stage::Session(_)) => self.plan(now, call, exchange, quiet_ns),
+            (Message::Alive { .. }, Stage::Session(_)) => Ok(Step::Nothing),
             (Message::Sent, Stage::Session(Session { seen: Some(_), quiet_ns, .. })) => {
                 Ok(Step::Tell { quiet_ns: *quiet_ns })
             }
@@ -359,8 +264,12 @@ impl Sessions {
         match &caller.stage {
             Stage::Fresh | Stage::Challenged { .. } => now.saturating_sub(caller.since) > self.quotas.patience_ns,
             Stage::Session(session) => {
-                let busy = session.seen.is_some() && now < session.until || session.flows > 0;
-                silent > self.quotas.idle_ns && !busy || now.saturating_sub(caller.since) > self.quotas.longest_ns
+                let most = match session.seen {
+                    Some(_) if now < session.until => self.quotas.silence_ns,
+                    _ if session.flows > 0 => u64::MAX,
+                    _ => self.quotas.idle_ns,
+                };
+                silent > most || now.saturating_sub(caller.since) > self.quotas.longest_ns
             }
             // A flow ends with its session.
             Stage::Flow { of, until } => now > *until || !self.calls.contains_key(of),
@@ -576,5 +485,110 @@ fn neighbourhood(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(six) => Ipv6Addr::from(u128::from(six) & !u128::from(u64::MAX)).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_measure::stream::Phase;
+
+    const SECOND: u64 = 1_000_000_000;
+    const HOME: IpAddr = IpAddr::V4(core::net::Ipv4Addr::new(192, 0, 2, 1));
+    const SECRET: u64 = 7;
+
+    /// Somebody with a session at time 0, at a server that asks for no token.
+    fn welcomed(sessions: &mut Sessions) -> Call {
+        let call = sessions.call(0, HOME, [1; DRAW], SECRET).expect("there is room");
+        assert!(matches!(
+            sessions.hear(0, call, Message::Hello { draw: [2; DRAW] }),
+            Step::Say(Message::Challenge { .. })
+        ));
+        assert!(matches!(sessions.hear(0, call, Message::Proof([0; 32])), Step::Say(Message::Welcome { .. })));
+        call
+    }
+
+    fn plan(up: u32, down: u32) -> Message {
+        let of = |packets| match packets {
+            0 => Stream::default(),
+            packets => Stream::steady(Phase { payload: 100, gap_ns: SECOND, packets, ..Phase::default() }),
+        };
+        Message::Plan { exchange: Exchange { up: of(up), down: of(down) }, quiet_ns: 1 }
+    }
+
+    fn datagram(sessions: &mut Sessions, from: SocketAddr, kind: Kind, exchange: u8) -> Heard {
+        let header = Header { kind, exchange, secret: SECRET, number: 0, sent: 0 };
+        sessions.datagram(SECOND, from, &header.write(), 5, Some(0))
+    }
+
+    #[test]
+    fn streams_go_where_the_hello_came_from_and_nowhere_else() {
+        let mut sessions = Sessions::new(None, Quotas::default());
+        let call = welcomed(&mut sessions);
+        assert!(matches!(sessions.hear(0, call, plan(0, 5)), Step::Say(Message::Refused(why)) if why.contains("UDP")));
+        let (home, other) = (SocketAddr::new(HOME, 4000), SocketAddr::from(([203, 0, 113, 9], 4000)));
+        assert_eq!(datagram(&mut sessions, other, Kind::Hello, 0), Heard::Nothing);
+        assert!(matches!(datagram(&mut sessions, home, Kind::Hello, 0), Heard::Answer(_)));
+        let Step::Start(start) = sessions.hear(0, call, plan(3, 5)) else { panic!("it may begin") };
+        assert_eq!((start.to, start.exchange), (Some(home), 1));
+        // What is late from another exchange does not count for this one.
+        assert_eq!(datagram(&mut sessions, home, Kind::Data, 0), Heard::Nothing);
+        assert_eq!(datagram(&mut sessions, other, Kind::Data, 1), Heard::Nothing);
+        assert_eq!(datagram(&mut sessions, home, Kind::Data, 1), Heard::Noted);
+        assert!(matches!(sessions.hear(0, call, plan(1, 0)), Step::Last(_)), "one exchange at a time");
+    }
+
+    #[test]
+    fn who_is_not_there_any_more_is_sent_nothing_more() {
+        let mut sessions = Sessions::new(None, Quotas::default());
+        let call = welcomed(&mut sessions);
+        assert!(matches!(sessions.hear(0, call, plan(300, 0)), Step::Start(_)));
+        assert!(!sessions.is_overdue(19 * SECOND, call) && sessions.is_overdue(21 * SECOND, call));
+        assert_eq!(sessions.hear(15 * SECOND, call, Message::Alive { arrived: 0 }), Step::Nothing);
+        assert!(!sessions.is_overdue(30 * SECOND, call));
+        sessions.end_exchange(40 * SECOND, call);
+        assert!(!sessions.is_overdue(90 * SECOND, call) && sessions.is_overdue(101 * SECOND, call));
+        sessions.hang_up(call);
+        assert_eq!((sessions.sessions(), sessions.is_overdue(0, call)), (0, true));
+    }
+
+    #[test]
+    fn handshakes_of_an_address_are_rationed_and_neighbours_in_ipv6_share() {
+        let mut sessions = Sessions::new(None, Quotas { sessions_each: 100, ..Quotas::default() });
+        let mut shake = |now: u64, from: &str, secret: u64| {
+            let from = from.parse().expect("an address");
+            let call = sessions.call(now, from, [1; DRAW], secret).expect("there is room");
+            let step = sessions.hear(now, call, Message::Hello { draw: [2; DRAW] });
+            sessions.hang_up(call);
+            matches!(step, Step::Say(_))
+        };
+        let went = (0..12).filter(|n| shake(0, if n % 2 == 0 { "2001:db8::1" } else { "2001:db8::2" }, *n)).count();
+        assert_eq!(went, 10);
+        assert!(shake(0, "2001:db8:0:1::1", 20) && !shake(SECOND, "2001:db8::3", 21));
+        assert!(shake(2 * SECOND, "2001:db8::3", 22) && !shake(2 * SECOND, "2001:db8::3", 23));
+    }
+
+    #[test]
+    fn what_is_too_much_is_refused_for_what_it_is() {
+        let quotas = Quotas { packets: 50, ..Quotas::default() };
+        let limits = Limits { packets: 100, bits_per_second: 8000, longest_ns: 200 * SECOND, flows: 1 };
+        let mut sessions = Sessions::new(None, Quotas { limits, ..quotas });
+        let call = welcomed(&mut sessions);
+        let fast = Phase { payload: 1000, gap_ns: 1, packets: 40, ..Phase::default() };
+        let fast =
+            Message::Plan { exchange: Exchange { up: Stream::steady(fast), down: Stream::default() }, quiet_ns: 1 };
+        let slow = Phase { payload: 100, gap_ns: 300 * SECOND, packets: 1, ..Phase::default() };
+        let slow =
+            Message::Plan { exchange: Exchange { up: Stream::steady(slow), down: Stream::default() }, quiet_ns: 1 };
+        let cases = [
+            (plan(101, 0), Reason::Packets),
+            (plan(51, 0), Reason::Memory),
+            (fast, Reason::Rate),
+            (slow, Reason::Long),
+        ];
+        for (message, reason) in cases {
+            assert_eq!(sessions.hear(0, call, message), Step::Say(Message::Refused(reason.to_string())));
+            assert_eq!(sessions.counts().refused.get(&reason), Some(&1), "{reason:?}");
+        }
     }
 }

@@ -68,7 +68,7 @@ impl Draws {
                 Message::Plan { exchange, quiet_ns: self.next() }
             }
             8 => Message::Sent,
-            9 => Message::Go,
+            9 => Message::Alive { arrived: 3 },
             10 => Message::Seen { first: self.next() as u32, part: self.octets(40) },
             11 => Message::Refused("why".to_owned()),
             _ => {
@@ -108,6 +108,7 @@ fn nothing_that_comes_breaks_a_decoder_or_takes_more_memory_than_it_has_octets()
 fn quotas() -> Quotas {
     Quotas {
         calls: 12,
+        calls_each: 8,
         sessions: 4,
         sessions_each: 2,
         handshakes: 20,
@@ -223,7 +224,7 @@ fn say(
             began.1 = 1;
             0
         }
-        Step::Flow(_) | Step::Tell { .. } | Step::HangUp => 0,
+        Step::Flow(_) | Step::Tell { .. } | Step::HangUp | Step::Nothing => 0,
     };
     match &step {
         Step::Say(Message::Challenge { draw, .. }) => own.draw = Some(*draw),

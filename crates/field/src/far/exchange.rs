@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
+use tidegate_measure::Spans;
 use tidegate_measure::stream::{Course, Exchange, Journey, Outcome, Stream};
 use tidegate_os::datagrams::Outgoing;
 use tidegate_os::poll::readable;
@@ -21,6 +22,8 @@ const HELLOS: u32 = 8;
 const HELLO_WAIT: Duration = Duration::from_millis(400);
 /// How long the server may say nothing, ns. It says something twice a second.
 const SILENT_NS: u64 = 10_000_000_000;
+/// How often we say that we are there, ns.
+const ALIVE_NS: u64 = 1_000_000_000;
 /// How long it is waited for packets and messages at once.
 const LOOK: Duration = Duration::from_millis(50);
 /// What is lost is not waited for longer than this beyond two round trips, ns.
@@ -115,6 +118,7 @@ impl<'f> Taking<'f> {
     /// Takes what comes until the server has told everything and nothing more is to be expected, or it is cut.
     fn until_told(&mut self, sender: &ScopedJoinHandle<'_, Departures>) {
         let mut heard = self.far.clock.now();
+        let mut alive = heard;
         let mut told = 0;
         while self.cut.is_none() {
             let now = self.far.clock.now();
@@ -133,6 +137,11 @@ impl<'f> Taking<'f> {
             if self.far.is_stopped() {
                 self.broken("it was stopped");
                 return;
+            }
+            if now.saturating_sub(alive) > ALIVE_NS && !self.told {
+                alive = now;
+                // Where that fails, what is heard next says so.
+                let _ = self.far.line.say(&Message::Alive { arrived: self.down.arrived() });
             }
             let fds = [self.far.socket.as_fd(), self.far.line.as_fd()];
             let ready = readable(&fds, if self.far.line.has_more() { Duration::ZERO } else { LOOK });
@@ -216,8 +225,19 @@ impl<'f> Taking<'f> {
         // Of what came each packet says when it was sent; of what did not only the server knows.
         let departed = self.departed.all().zip(self.stamps.all()).map(|(told, stamp)| told.or(stamp));
         let down = course(&exchange.down, departed, &self.down);
+        for (worst, course) in self.far.late.iter_mut().zip([&up, &down]) {
+            *worst = late(course).unwrap_or(0).max(*worst);
+        }
         Outcome { up, down, cut: self.cut }
     }
+}
+
+/// How much later than they were due packets left, at the 99th percentile, ns; of the first one nothing is known.
+fn late(course: &Course) -> Option<u64> {
+    let left = course.stream.dues().zip(&course.journeys).filter_map(|(due, journey)| Some((due.at_ns, journey.sent?)));
+    let ahead: Vec<u64> = left.map(|(due, sent)| sent.wrapping_sub(due)).collect();
+    let first = ahead.iter().copied().min()?;
+    Spans::new(ahead.iter().map(|ahead| ahead - first).collect()).percentile(99.0)
 }
 
 fn course(stream: &Stream, sent: impl Iterator<Item = Option<u64>>, seen: &Sightings) -> Course {

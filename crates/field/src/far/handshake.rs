@@ -59,6 +59,7 @@ pub(super) fn connect(target: &Target) -> Result<Far, Error> {
         rtt_ns,
         exchange: 0,
         lost_here: 0,
+        late: [0; 2],
         broken: None,
         stop: None,
     })

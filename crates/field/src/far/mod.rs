@@ -25,6 +25,9 @@ use crate::flow::Flow;
 use crate::line::Line;
 use crate::names::Family;
 
+/// How late one packet in a hundred may leave before that is worth a word, ns.
+const LATE_NS: u64 = 2_000_000;
+
 /// Whom to measure with.
 #[derive(Clone, Debug)]
 pub struct Target {
@@ -60,6 +63,8 @@ pub struct Far {
     exchange: u8,
     /// Packets that found no room in our own socket.
     lost_here: u32,
+    /// How late one packet in a hundred left, upwards and downwards, in the worst exchange, ns.
+    late: [u64; 2],
     /// Why there is no going on, once that is so.
     broken: Option<String>,
     stop: Option<&'static AtomicBool>,
@@ -110,9 +115,16 @@ impl Far {
         Flow { clock: self.clock.clone(), server: self.server, secret: self.secret }
     }
 
-    /// What this machine itself did to the measurement, in words: packets that found no room in our socket, clocks that were set.
+    /// What this machine itself did to the measurement, in words: packets that left late or found no room in our socket,
+    /// clocks that were set.
     pub fn doubts(&self) -> Vec<String> {
         let mut doubts = Vec::new();
+        for (who, late) in ["this machine", "the server"].into_iter().zip(self.late) {
+            if late > LATE_NS {
+                let ms = late as f64 / 1e6;
+                doubts.push(format!("{who} was busy with other things: one packet in a hundred left {ms:.1} ms late"));
+            }
+        }
         if self.lost_here > 0 {
             doubts.push(format!(
                 "{} packets came faster than this machine took them and were lost in its own socket: losses downwards are too high",

@@ -70,7 +70,7 @@ impl Answering<'_> {
                 Came::Nothing => None,
             };
             match step {
-                None => {}
+                None | Some(Step::Nothing) => {}
                 Some(Step::Say(message)) => self.line.say(&message)?,
                 Some(Step::Last(message)) => {
                     self.line.say(&message)?;

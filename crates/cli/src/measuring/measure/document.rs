@@ -98,6 +98,7 @@ fn run(done: &Done<'_>, outcome: &Outcome, took: Took<'_>, name: &str, server: &
         *number += 1;
         Some(transfer(load.began, (*way, *dscp, *number), carried.as_ref().ok(), window, server))
     });
+    let troubles = troubles(load);
     let transfers = flows.chain(flooded(load, window, server)).collect();
     Run {
         policy: name.to_owned(),
@@ -105,10 +106,11 @@ fn run(done: &Done<'_>, outcome: &Outcome, took: Took<'_>, name: &str, server: &
         repeat: done.repeat,
         window,
         step_ns: STEP_NS,
-        cut: outcome.cut.is_some(),
+        // Under half a load nothing is known of the whole one.
+        cut: outcome.cut.is_some() || !troubles.is_empty(),
         probes,
         transfers,
-        events: troubles(load),
+        events: troubles,
         ..Run::default()
     }
 }
