@@ -288,8 +288,11 @@ fn way() -> Option<Way> {
         }
         router.go(|| {
             place::set("net/ipv4/ip_forward", "1")?;
-            // Whoever is not beside the router on a link asks for an address there, too.
-            ["r0", "r1"].iter().try_for_each(|dev| place::set(&format!("net/ipv4/conf/{dev}/proxy_arp"), "1"))
+            // Who is not beside the router on a link asks for an address there, too, and hears at once that it is the router's.
+            ["r0", "r1"].iter().try_for_each(|dev| {
+                place::set(&format!("net/ipv4/conf/{dev}/proxy_arp"), "1")?;
+                place::set(&format!("net/ipv4/neigh/{dev}/proxy_delay"), "0")
+            })
         })??;
         Ok(Way { here, router, _far: far })
     };

@@ -234,7 +234,7 @@ fn search<P: Path>(
     }
     calibration.bits_per_second = low;
     calibration.between = (low, if high.is_finite() { high } else { low * 1.015 });
-    calibration.notes = notes(&calibration.capacity);
+    calibration.notes = if calibration.steps.is_empty() { Vec::new() } else { notes(&calibration.capacity) };
     calibration.doubts = doubts(&calibration);
     Ok(calibration)
 }
@@ -397,6 +397,9 @@ fn policed(capacity: &Capacity) -> Option<String> {
 }
 
 fn doubts(found: &Calibration) -> Vec<String> {
+    if found.steps.is_empty() {
+        return Vec::new();
+    }
     let capacity = &found.capacity;
     let mut doubts = Vec::new();
     let carried = || found.steps.iter().filter_map(|step| step.carried);

@@ -49,7 +49,7 @@ pub struct Target {
     pub duplicates: u64,
     /// Answers that were ICMP errors, which is what they should be (port unreachable, time exceeded).
     pub errors_for_answers: u64,
-    /// Requests that were passed over because this computer was too late for them.
+    /// Times for a request that were passed over because this computer was too late for them.
     pub passed_over: u64,
     /// What others, or this computer, said instead of an answer.
     pub faults: Vec<Fault>,
@@ -152,7 +152,9 @@ impl Target {
         }
         if self.passed_over > 0 {
             let count = self.passed_over;
-            doubts.push(format!("this computer was too late for {count} requests, which were not sent"));
+            doubts.push(format!(
+                "this computer was too late for {count} requests, which were sent after the others instead"
+            ));
         }
         doubts
     }

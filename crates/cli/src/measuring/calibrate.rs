@@ -97,7 +97,9 @@ fn measure(options: &Options) -> anyhow::Result<Document> {
         tell(is_quiet, &format!("{}: {:.3} Mbit/s {stood}", way.name(), step.bits_per_second / 1e6));
     })?;
     tell(is_quiet, "");
-    let found = if far.is_ipv6() { found.over_ipv6() } else { found };
+    let mut found = if far.is_ipv6() { found.over_ipv6() } else { found };
+    // It may have broken off before the search began.
+    found.cut = found.cut.or_else(|| far.cut());
     Ok(Document {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         again: super::again(),

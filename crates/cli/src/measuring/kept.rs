@@ -30,6 +30,11 @@ impl Kept {
         self.far.address().is_ipv6()
     }
 
+    /// Why it broke off, if it did.
+    pub(crate) fn cut(&self) -> Option<String> {
+        self.cut.clone()
+    }
+
     /// What this machine did to the measurement.
     pub(crate) fn doubts(&self) -> Vec<String> {
         self.far.doubts()

@@ -17,8 +17,8 @@ const UNKNOWN: u8 = 1;
 /// What a line adds to each packet, how it codes them, and how many it takes: from floods of packets of many sizes.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-The line is flooded for about half a minute each way (a minute and a half below 1 Mbit/s). A sweep measured otherwise is a
-file with a line for each size: bytes of the IP packet, and how many arrived in a second.
+The line is flooded for half a minute to a minute (nearly two at 100 kbit/s). A sweep measured otherwise is a file
+with a line for each size: bytes of the IP packet, and how many arrived in a second.
 
 Exit codes: 0 the line is known, 1 nothing could be told, 2 wrong use, or no way there, 3 it broke off: partial.
 
@@ -103,7 +103,9 @@ fn measure(options: &Options, host: &str) -> anyhow::Result<Document> {
         tell(options.quiet || options.json, &words);
     })?;
     tell(options.quiet || options.json, "");
-    let swept = if far.is_ipv6() { swept.over_ipv6() } else { swept };
+    let mut swept = if far.is_ipv6() { swept.over_ipv6() } else { swept };
+    // It may have broken off before the sweep began.
+    swept.cut = swept.cut.or_else(|| far.cut());
     Ok(Document { began_ns, swept, doubts: far.doubts(), ..document(host) })
 }
 

@@ -179,16 +179,15 @@ impl Run {
 }
 
 impl One {
-    /// A request went: when the next is due. How many are passed over, because we are too late for them.
+    /// A request went: when the next is due. How many are passed over, because we are too late for them; as many more follow at the end.
     fn went(&mut self, now: u64) -> u64 {
         self.left = self.left.map(|left| left - 1);
         let Some(due) = self.due.filter(|_| self.left != Some(0)) else {
             self.due = None;
             return 0;
         };
-        let late = (now.saturating_sub(due) / self.interval_ns).min(self.left.unwrap_or(u64::MAX));
-        self.left = self.left.map(|left| left - late);
-        self.due = (self.left != Some(0)).then_some(due + self.interval_ns * (late + 1));
+        let late = now.saturating_sub(due) / self.interval_ns;
+        self.due = Some(due + self.interval_ns * (late + 1));
         late
     }
 }
@@ -213,5 +212,26 @@ fn note(seen: &mut Seen, n: usize, socket: &mut Socket, heard: &Heard, at_ns: u6
             book::fault(target, by, what);
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Family;
+
+    #[test]
+    fn whoever_is_late_passes_over_and_still_asks_as_often() -> Result<(), Error> {
+        let mut plan = Plan::new("127.0.0.1", Family::V4)?;
+        plan.way = super::super::Way::Udp(9);
+        let mut one = One { socket: Socket::open(&plan)?, interval_ns: 100, due: Some(0), left: Some(4) };
+        let mut times = Vec::new();
+        for now in [0, 130, 560, 600, 700] {
+            if let Some(due) = one.due {
+                times.push((due, one.went(now)));
+            }
+        }
+        assert_eq!(times, [(0, 0), (100, 0), (200, 3), (600, 0)]);
+        Ok(())
     }
 }

@@ -92,12 +92,15 @@ impl Swept {
     }
 }
 
+/// A direction, what is known of it, and what is sent.
+type Planned = (Way, Sweep, Vec<Stream>);
+
 /// Sweeps these directions; `told` hears how far it is, 0 to 1.
 ///
 /// # Errors
 /// The path's.
 pub fn sweep<P: Path>(path: &mut P, ways: &[Way], told: &mut dyn FnMut(f64)) -> Result<Swept, P::Error> {
-    let mut sweeps: Vec<(Way, Sweep, Vec<Stream>)> = Vec::new();
+    let mut sweeps: Vec<Planned> = Vec::new();
     for way in ways {
         told(0.0);
         let Some(capacity) = capacity::find(path, *way)? else { continue };
@@ -105,20 +108,7 @@ pub fn sweep<P: Path>(path: &mut P, ways: &[Way], told: &mut dyn FnMut(f64)) -> 
         let pieces = pieces(capacity.bits_per_second, limited);
         sweeps.push((*way, Sweep { capacity, calm: capacity.calm, ..Sweep::default() }, pieces));
     }
-    let together = sweeps.iter().all(|(_, sweep, _)| sweep.capacity.bits_per_second < TOGETHER);
-    let mut rounds: Vec<Exchange> = Vec::new();
-    for (way, _, pieces) in &sweeps {
-        let begin = if together { 0 } else { rounds.len() };
-        for (at, piece) in pieces.iter().enumerate() {
-            if rounds.len() <= begin + at {
-                rounds.push(Exchange::default());
-            }
-            match way {
-                Way::Up => rounds[begin + at].up = piece.clone(),
-                Way::Down => rounds[begin + at].down = piece.clone(),
-            }
-        }
-    }
+    let rounds = rounds(&sweeps);
     let mut cut = None;
     for (done, exchange) in rounds.iter().enumerate() {
         told(done as f64 / rounds.len() as f64);
@@ -140,6 +130,25 @@ pub fn sweep<P: Path>(path: &mut P, ways: &[Way], told: &mut dyn FnMut(f64)) -> 
         }
     }
     Ok(swept)
+}
+
+/// Slow lines at once, others one way after the other: two floods would be too much for whoever sends them.
+fn rounds(sweeps: &[Planned]) -> Vec<Exchange> {
+    let together = sweeps.iter().all(|(_, sweep, _)| sweep.capacity.bits_per_second < TOGETHER);
+    let mut rounds: Vec<Exchange> = Vec::new();
+    for (way, _, pieces) in sweeps {
+        let begin = if together { 0 } else { rounds.len() };
+        for (piece, at) in pieces.iter().zip(begin..) {
+            if rounds.len() <= at {
+                rounds.push(Exchange::default());
+            }
+            match way {
+                Way::Up => rounds[at].up = piece.clone(),
+                Way::Down => rounds[at].down = piece.clone(),
+            }
+        }
+    }
+    rounds
 }
 
 /// If a limit of packets holds the smallest sizes, the size of IP packets at which it ends, about.
@@ -258,13 +267,18 @@ impl Sweep {
         let of =
             |what: fn(&Service) -> bool| self.services.iter().filter(|one| what(one)).count() * 2 > self.services.len();
         let mut doubts: Vec<String> = cut.iter().map(|why| format!("only part of it was done: {why}")).collect();
+        if self.sizes.is_empty() && cut.is_some() {
+            // All else would say the same.
+            self.doubts = doubts;
+            return;
+        }
         if self.sizes.len() < ENOUGH {
             doubts.push(format!("only {} sizes could be measured", self.sizes.len()));
         }
         if of(|one| one.is_policed) {
             doubts.push("something drops by rate without a queue (a policer): it is its sizes that were measured, not the line's".into());
         } else if of(|one| one.is_uneven) {
-            doubts.push("others used the line meanwhile, and packets come too unevenly to tell theirs apart: the rate is higher than what was found".into());
+            doubts.push("packets came too unevenly to tell the line's own pace (others use it, or a computer at either end is busy): the rate may be higher than what was found".into());
         } else if of(|one| !one.is_regular) && self.calm.1 > 0 {
             let share = crate::share(self.calm.1, self.calm.0) * 100.0;
             doubts.push(format!("{share:.1} % are lost even when the line is not full, and only packets that arrive are counted: the rate is higher by about as much"));

@@ -23,6 +23,10 @@ pub fn text(document: &Document) -> String {
         out.push_str("Nothing arrived, so nothing can be told.\n");
     }
     for (way, one) in &ways {
+        if one.steps.is_empty() {
+            let _ = writeln!(out, "{}: no rate was tried\n", way.name());
+            continue;
+        }
         let _ = writeln!(
             out,
             "{}: delay stays down up to {} of IP packets of {} bytes ({} to {}); a flood gets {} through",
@@ -53,9 +57,10 @@ pub fn text(document: &Document) -> String {
     found.doubts.iter().chain(&document.doubts).for_each(|doubt| {
         let _ = writeln!(out, "doubt: {doubt}");
     });
-    if !ways.is_empty() {
+    let stood: Vec<&(Way, &Calibration)> = ways.iter().filter(|(_, one)| one.bits_per_second > 0.0).collect();
+    if !stood.is_empty() {
         let _ = writeln!(out, "To write into a policy, {} below:", percent(document.margin));
-        ways.iter().for_each(|(way, one)| {
+        stood.iter().for_each(|(way, one)| {
             let _ = writeln!(out, "  {:<4} = \"{}\"", way.name(), tc_rate(one.to_write(document.margin)));
         });
     }
@@ -125,4 +130,42 @@ fn write(one: &Calibration, margin: f64) -> Value {
         },
         "steps": steps, "notes": one.notes, "doubts": one.doubts,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_measure::calibrate::Calibrated;
+
+    fn document(steps: Vec<Step>, bits_per_second: f64, cut: Option<String>) -> Document {
+        let up = Calibration {
+            bits_per_second,
+            between: (bits_per_second, bits_per_second * 1.004),
+            packet: 1428,
+            steps,
+            ..Calibration::default()
+        };
+        let found = Calibrated { up: Some(up), cut, ..Calibrated::default() };
+        Document { again: "tidegate calibrate far".into(), margin: 0.05, found, ..Document::default() }
+    }
+
+    #[test]
+    fn what_to_write_is_told_as_tc_counts_it() {
+        let step = Step { bits_per_second: 5e6, stands: true, slope: -0.01, delay_ns: 2e6, ..Step::default() };
+        let told = text(&document(vec![step], 5e6, None));
+        for expected in [
+            "up: delay stays down up to 5.00 Mbit/s",
+            "5.00 Mbit/s  2.00 ms  -10.0 ms/s  0.0 %  stood",
+            "  up   = \"4790kbit\"\n",
+        ] {
+            assert!(told.contains(expected), "{expected} in\n{told}");
+        }
+    }
+
+    #[test]
+    fn what_broke_off_at_once_writes_nothing() {
+        let told = text(&document(Vec::new(), 0.0, Some("it was stopped".into())));
+        assert!(told.starts_with("Only a part was measured: it was stopped.\n\nup: no rate was tried\n"), "{told}");
+        assert!(!told.contains("To write"), "{told}");
+    }
 }

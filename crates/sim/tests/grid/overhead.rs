@@ -257,7 +257,6 @@ fn sweeps_end_in_time() {
         case.down.line.limit = case.up.line.limit;
         let mut path = path(case);
         let Ok(swept) = sweep(&mut path, &Way::BOTH, &mut |_| {});
-        println!("{bits}: {:?} {:?}", path.age(), swept.up.as_ref().map(|one| (one.line, one.doubts.clone())));
         assert!(path.age() < Span::secs(120), "{bits} bit/s: {:?}", path.age());
         for way in Way::BOTH {
             let line = swept.of(way).and_then(|one| one.line).expect("a line");
