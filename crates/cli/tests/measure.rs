@@ -80,6 +80,22 @@ fn a_bloated_line_shows_its_queue_each_way() {
 }
 
 #[test]
+fn marks_that_somebody_washes_off_are_told() {
+    if skip() {
+        return;
+    }
+    let far = format!("{TIDEGATE} serve --open --quiet");
+    let wash = "tc qdisc add dev eth0 root cake bandwidth 5mbit wash";
+    let words =
+        ["shell", "--tc", wash, "--far", &far, "--", TIDEGATE, "measure", "server", "ping", "-l", "1", "--dscp", "EF"];
+    let output = tidegate(&words);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}{}", said(&output));
+    let told = text.lines().find(|line| line.contains("sent with code point")).unwrap_or_default();
+    assert!(told.contains("UDP EF up") && told.ends_with("packets sent with code point 46 arrived with 0."), "{text}");
+}
+
+#[test]
 fn a_server_that_is_killed_in_the_middle_leaves_a_partial_result() {
     if skip() {
         return;

@@ -201,8 +201,12 @@ fn mark(dscp: u8, place: usize) -> &'static str {
 fn transfers(run: &Run, sides: &Sides<'_>, test: &str) -> Vec<Series> {
     let mut all = Vec::new();
     let mut totals: Vec<Vec<Option<f64>>> = Vec::new();
+    // What floods is no TCP, whatever else it is.
+    let (floods, flows): (Vec<&Transfer>, Vec<&Transfer>) =
+        run.transfers.iter().partition(|transfer| transfer.id.starts_with("flood"));
+    all.extend(floods.into_iter().map(|flood| transfer(run, flood, "UDP upload".to_owned())));
     for (up, stem) in [(true, "TCP upload"), (false, "TCP download")] {
-        let own: Vec<&Transfer> = run.transfers.iter().filter(|transfer| sides.is_up(transfer) == up).collect();
+        let own: Vec<&Transfer> = flows.iter().copied().filter(|transfer| sides.is_up(transfer) == up).collect();
         let named = |n: usize, transfer: &Transfer| match test {
             "rrul" => format!("{stem} {}", mark(transfer.dscp, n)),
             "rrul_be" if n == 0 => format!("{stem} BE"),

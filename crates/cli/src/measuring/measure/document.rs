@@ -317,7 +317,8 @@ fn flooded(load: &Load, window: (u64, u64), server: &str) -> Option<Transfer> {
         from: HERE.to_owned(),
         to: server.to_owned(),
         began: window.0,
-        bytes: outcome.up.arrived() * payload,
+        // What comes after its end was still waiting then.
+        bytes: series.iter().skip((window.0 / STEP_NS) as usize).take(((window.1 - window.0) / STEP_NS) as usize).sum(),
         lost: outcome.up.sent() - outcome.up.arrived(),
         series,
         ..Transfer::default()
