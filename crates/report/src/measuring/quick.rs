@@ -16,7 +16,9 @@ const HEIGHT: f64 = 280.0;
 pub fn sentences(quick: &Quick) -> Vec<String> {
     let mut told: Vec<String> = quick.partial.iter().map(|why| format!("Only a part was measured: {why}.")).collect();
     let Some(far) = quick.farthest() else {
-        told.push("Nobody on the way answered often enough to tell anything.".into());
+        if told.is_empty() {
+            told.push("Nobody on the way answered often enough to tell anything.".into());
+        }
         return told;
     };
     match quick.grade() {

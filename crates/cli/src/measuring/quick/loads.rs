@@ -40,8 +40,13 @@ pub(super) struct Stage<'w> {
 }
 
 impl Stage<'_> {
+    /// Does somebody want it to end?
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
     fn is_over(&self, until: u64) -> bool {
-        self.watch.now() >= until || self.stop.load(Ordering::Relaxed)
+        self.watch.now() >= until || self.is_stopped()
     }
 
     /// Waits until a moment, or something is so, or it is to end.

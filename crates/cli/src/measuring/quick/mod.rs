@@ -137,11 +137,24 @@ fn measure(
     let page = reflectors.iter().find_map(|one| if let Reflector::Page(page) = one { Some(page) } else { None });
     let loaded = 1.0 - IDLE - BESIDES;
     quick.phases.push(stage.idle(part(IDLE)));
+    quick.places = stage.watch.places();
+    if quick.farthest().is_none() {
+        let who = quick.places.last().map_or("nobody", |place| &place.name);
+        quick.partial = Some(format!(
+            "{who} answered no pings (it may be down, out of reach, or throw them away), so nothing was loaded"
+        ));
+        return Ok(());
+    }
+    // What did not come about, or was stopped, is told and is no phase.
     let done = |quick: &mut Quick, (phase, trouble): (Phase, Option<String>)| {
+        let is_whole = trouble.is_none() && !stage.is_stopped();
         quick.notes.extend(trouble.map(|what| format!("{}: {what}", phase.load.word())));
-        quick.phases.push(phase);
+        if is_whole {
+            quick.phases.push(phase);
+        }
         quick.places = stage.watch.places();
         stage.pause();
+        is_whole
     };
     if let Some(far) = server {
         for way in [Way::Up, Way::Down] {
@@ -153,7 +166,9 @@ fn measure(
     if let Some(page) = page {
         done(quick, stage.downloads(page, family, part(each))?);
     }
-    done(quick, stage.echoes(part(each))?);
+    if !done(quick, stage.echoes(part(each))?) {
+        return Ok(());
+    }
     let both = quick.phases.len() - 1;
     let rate = quick.phases[both].up_bits.unwrap_or(stage.most);
     match loads::behind_queue(quick, both) {
@@ -176,7 +191,7 @@ fn note(quick: &mut Quick, watch: &Watch, stop: &AtomicBool) {
     let (trouble, began_ns) = watch.state();
     quick.began_ns = began_ns;
     quick.places = watch.places();
-    quick.partial = trouble;
+    quick.partial = quick.partial.take().or(trouble);
     if stop.load(Ordering::Relaxed) {
         quick.partial = Some("it was interrupted".into());
     }
