@@ -1,10 +1,9 @@
 //! `tidegate calibrate`: the rates to write into a policy.
 
-use super::far::{FarOptions, PARTIAL, code};
+use super::far::{FarOptions, PARTIAL};
 use super::kept::{Kept, tell};
 use super::overhead::{now_ns, ways};
 use anyhow::{Context, bail};
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tidegate_measure::calibrate::{Document, calibrate};
@@ -59,13 +58,7 @@ fn share(text: &str) -> Result<f64, String> {
 
 /// Plays `tidegate calibrate`.
 pub fn command(options: &Options) -> ExitCode {
-    match attempt(options) {
-        Ok(code) => code.into(),
-        Err(error) => {
-            eprintln!("tidegate calibrate: {error:#}");
-            code(&error).into()
-        }
-    }
+    super::ended("calibrate", attempt(options))
 }
 
 fn attempt(options: &Options) -> anyhow::Result<u8> {
@@ -77,8 +70,7 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
         std::fs::write(file, to_json(&document)).with_context(|| format!("cannot write {}", file.display()))?;
     }
     let shown = if options.json { to_json(&document) } else { text(&document) };
-    // Whoever reads may have had enough: a closed pipe is no error.
-    let _ = std::io::stdout().write_all(shown.as_bytes());
+    super::say(&shown);
     let found = &document.found;
     let has_rate = Way::BOTH.iter().any(|way| found.of(*way).is_some_and(|one| one.bits_per_second > 0.0));
     Ok(match (&found.cut, has_rate) {

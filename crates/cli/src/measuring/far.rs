@@ -1,8 +1,9 @@
 //! What commands that measure with a server of ours have in common: where it is, and what it wants to know.
 
+use super::family::FamilyOptions;
 use anyhow::Context;
 use std::path::{Path, PathBuf};
-use tidegate_field::{Error, Family, Target};
+use tidegate_field::{Error, Target};
 use tidegate_probe::{PORT, Token};
 
 /// Where a token may stand, if not in a file.
@@ -22,12 +23,9 @@ pub struct FarOptions {
     /// The file with the server's token; otherwise the variable TIDEGATE_TOKEN.
     #[arg(long, value_name = "FILE")]
     pub token: Option<PathBuf>,
-    /// IPv4 only.
-    #[arg(short = '4', long = "ipv4", conflicts_with = "ipv6")]
-    pub ipv4: bool,
-    /// IPv6 only.
-    #[arg(short = '6', long = "ipv6")]
-    pub ipv6: bool,
+    /// By which addresses.
+    #[command(flatten)]
+    pub family: FamilyOptions,
 }
 
 impl FarOptions {
@@ -36,12 +34,8 @@ impl FarOptions {
     /// # Errors
     /// There is no token where one was said to be.
     pub fn target(&self, host: &str) -> anyhow::Result<Target> {
-        let family = match (self.ipv4, self.ipv6) {
-            (true, _) => Family::V4,
-            (_, true) => Family::V6,
-            _ => Family::Any,
-        };
-        Ok(Target { host: host.to_owned(), port: self.port, token: token(self.token.as_deref())?, family })
+        let token = token(self.token.as_deref())?;
+        Ok(Target { host: host.to_owned(), port: self.port, token, family: self.family.family() })
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod calibrate;
 pub mod doctor;
+mod family;
 pub mod far;
 mod kept;
 pub mod loss;
@@ -9,11 +10,31 @@ pub mod measure;
 pub mod overhead;
 pub mod ping;
 pub mod quick;
+mod routes;
 pub mod serve;
 pub mod verify;
 
 use anyhow::Context;
+use std::io::Write;
+use std::process::ExitCode;
 use tidegate_insight::CODE_POINTS;
+
+/// How a command ends: with its code, or with its error told and that one's.
+fn ended(command: &str, done: anyhow::Result<u8>) -> ExitCode {
+    match done {
+        Ok(code) => code.into(),
+        Err(error) => {
+            eprintln!("tidegate {command}: {error:#}");
+            far::code(&error).into()
+        }
+    }
+}
+
+/// Prints what a command found.
+fn say(text: &str) {
+    // Whoever reads may have had enough: a closed pipe is no error.
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+}
 
 /// The DS field of a word: a number (the whole octet, as ping's -Q and ping-exp take it) or the name of a code point.
 pub(crate) fn ds_field(word: &str) -> anyhow::Result<u8> {

@@ -1,9 +1,8 @@
 //! `tidegate overhead`: what a line adds to each packet, and the words for it.
 
-use super::far::{FarOptions, PARTIAL, code};
+use super::far::{FarOptions, PARTIAL};
 use super::kept::{Kept, tell};
 use anyhow::{Context, bail};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -55,13 +54,7 @@ pub struct Options {
 
 /// Plays `tidegate overhead`.
 pub fn command(options: &Options) -> ExitCode {
-    match attempt(options) {
-        Ok(code) => code.into(),
-        Err(error) => {
-            eprintln!("tidegate overhead: {error:#}");
-            code(&error).into()
-        }
-    }
+    super::ended("overhead", attempt(options))
 }
 
 fn attempt(options: &Options) -> anyhow::Result<u8> {
@@ -76,8 +69,7 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
         std::fs::write(file, written).with_context(|| format!("cannot write {}", file.display()))?;
     }
     let shown = if options.json { to_json(&document) } else { text(&document) };
-    // Whoever reads may have had enough: a closed pipe is no error.
-    let _ = std::io::stdout().write_all(shown.as_bytes());
+    super::say(&shown);
     let is_known = Way::BOTH.iter().any(|way| document.swept.of(*way).is_some_and(|sweep| sweep.line.is_some()));
     Ok(match (&document.swept.cut, is_known) {
         (Some(_), _) => PARTIAL,

@@ -1,6 +1,6 @@
 //! `tidegate serve`: the far end that others measure with.
 
-use super::far::{WRONG, token};
+use super::far::token;
 use crate::values::duration;
 use anyhow::{Context, bail};
 use std::fs::File;
@@ -72,13 +72,7 @@ fn long(text: &str) -> Result<Duration, String> {
 
 /// Plays `tidegate serve`.
 pub fn command(options: &Options) -> ExitCode {
-    match attempt(options) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("tidegate serve: {error:#}");
-            WRONG.into()
-        }
-    }
+    super::ended("serve", attempt(options).map(|()| 0))
 }
 
 fn attempt(options: &Options) -> anyhow::Result<()> {

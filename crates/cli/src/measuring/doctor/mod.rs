@@ -10,10 +10,11 @@ mod ecn;
 mod system;
 mod trees;
 
+use super::far::PARTIAL;
+use super::routes;
 use crate::watch::source;
 use anyhow::{Context, ensure};
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -25,10 +26,6 @@ use tidegate_report::measuring::doctor::{text, to_json};
 
 /// Something is wrong.
 const FOUND: u8 = 1;
-/// Wrong use, or this machine.
-const WRONG: u8 = 2;
-/// It ended before its time.
-const PARTIAL: u8 = 3;
 
 /// What may be said.
 #[derive(clap::Args, Clone, Debug)]
@@ -57,13 +54,7 @@ pub struct Options {
 
 /// Plays `tidegate doctor`.
 pub fn command(options: &Options) -> ExitCode {
-    match attempt(options) {
-        Ok(code) => code.into(),
-        Err(error) => {
-            eprintln!("tidegate doctor: {error:#}");
-            WRONG.into()
-        }
-    }
+    super::ended("doctor", attempt(options))
 }
 
 fn attempt(options: &Options) -> anyhow::Result<u8> {
@@ -84,8 +75,7 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
         facts,
     };
     let shown = if options.json { to_json(&diagnosis) } else { text(&diagnosis) };
-    // Whoever reads may have had enough: a closed pipe is no error.
-    let _ = std::io::stdout().write_all(shown.as_bytes());
+    super::say(&shown);
     Ok(match worst {
         _ if is_stopped => PARTIAL,
         Some(Severity::Warning | Severity::Bad) => FOUND,
@@ -95,7 +85,8 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
 
 /// The facts, and whether somebody did not want to wait for all of them.
 fn gather(options: &Options) -> anyhow::Result<(Facts, bool)> {
-    let mut facts = Facts { devices: system::devices(), default_routes: system::default_routes(), ..Facts::default() };
+    let mut facts =
+        Facts { devices: system::devices(), default_routes: routes::defaults(&routes::all()), ..Facts::default() };
     if let Some(dev) = &options.dev {
         ensure!(facts.device(dev).is_some(), "there is no device `{dev}`; `ip link` lists them");
     }

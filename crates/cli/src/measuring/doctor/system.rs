@@ -9,8 +9,6 @@ use tidegate_os::ethtool;
 const CLASS: &str = "/sys/class/net";
 /// Type of a device that carries PPP (`ARPHRD_PPP`).
 const PPP: u64 = 512;
-/// A route that is in use.
-const ROUTE_UP: u32 = 1;
 /// The most that is read of any of these.
 const MOST: usize = 4096;
 
@@ -119,40 +117,6 @@ fn byte_limits(dir: &Path) -> Option<Vec<u64>> {
     (!limits.is_empty()).then_some(limits)
 }
 
-/// The devices of default routes, the best first.
-pub(super) fn default_routes() -> Vec<String> {
-    let mut found = ipv4_defaults(&read("/proc/thread-self/net/route"));
-    found.extend(ipv6_defaults(&read("/proc/thread-self/net/ipv6_route")));
-    found.sort_by_key(|(metric, _)| *metric);
-    let mut names: Vec<String> = Vec::new();
-    for (_, name) in found {
-        if name != "lo" && !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names
-}
-
-fn ipv4_defaults(text: &str) -> Vec<(u32, String)> {
-    let route = |line: &str| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let flags = u32::from_str_radix(words.get(3)?, 16).ok()?;
-        let is_default = words.get(1)? == &"00000000" && words.get(7)? == &"00000000" && flags & ROUTE_UP != 0;
-        Some((words.get(6)?.parse().ok()?, words[0].to_owned())).filter(|_| is_default)
-    };
-    text.lines().skip(1).take(MOST).filter_map(route).collect()
-}
-
-fn ipv6_defaults(text: &str) -> Vec<(u32, String)> {
-    let route = |line: &str| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let flags = u32::from_str_radix(words.get(8)?, 16).ok()?;
-        let to_all = words.first()?.chars().all(|c| c == '0') && words.get(1)? == &"00" && flags & ROUTE_UP != 0;
-        Some((u32::from_str_radix(words.get(5)?, 16).ok()?, (*words.get(9)?).to_owned())).filter(|_| to_all)
-    };
-    text.lines().take(MOST).filter_map(route).collect()
-}
-
 /// The devices that carry sessions of PPPoE.
 fn pppoe(text: &str) -> Vec<String> {
     text.lines().skip(1).filter_map(|line| Some(line.split_whitespace().nth(2)?.to_owned())).collect()
@@ -203,20 +167,6 @@ fn read(path: impl AsRef<Path>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn default_routes_by_their_metric() {
-        let v4 = "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\n\
-                  eth0\t00000000\t010200C0\t0003\t0\t0\t100\t00000000\t0\t0\t0\n\
-                  eth1\t00000000\t010200C0\t0002\t0\t0\t5\t00000000\t0\t0\t0\n\
-                  eth0\t000200C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n";
-        assert_eq!(ipv4_defaults(v4), [(100, "eth0".to_owned())]);
-        let nothing = "0".repeat(32);
-        let v6 = format!(
-            "{nothing} 00 {nothing} 00 {nothing} 00000400 00000001 00000000 00450003 ppp0\n{nothing} 00 {nothing} 00 {nothing} ffffffff 00000001 00000000 00200200 lo\n"
-        );
-        assert_eq!(ipv6_defaults(&v6), [(0x400, "ppp0".to_owned())]);
-    }
 
     #[test]
     fn counters_of_two_looks() {

@@ -8,7 +8,7 @@
 
 mod captured;
 
-use super::far::{FarOptions, PARTIAL, code};
+use super::far::{FarOptions, PARTIAL};
 use super::{again, ds_field};
 use crate::values::duration;
 use anyhow::bail;
@@ -74,13 +74,7 @@ const COUNT: u32 = 100;
 
 /// Plays `tidegate loss`.
 pub fn command(options: &Options) -> ExitCode {
-    match attempt(options) {
-        Ok(code) => code.into(),
-        Err(error) => {
-            eprintln!("tidegate loss: {error:#}");
-            code(&error).into()
-        }
-    }
+    super::ended("loss", attempt(options))
 }
 
 fn attempt(options: &Options) -> anyhow::Result<u8> {
@@ -91,8 +85,7 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
         (None, None) => bail!("where is `tidegate serve`, or a capture?"),
     };
     let shown = if options.json { to_json(&lost) } else { text(&lost) };
-    // Whoever reads may have had enough: a closed pipe is no error.
-    let _ = std::io::stdout().lock().write_all(shown.as_bytes());
+    super::say(&shown);
     Ok(if lost.partial.is_some() { PARTIAL } else { 0 })
 }
 

@@ -15,11 +15,10 @@ mod progress;
 pub use options::Options;
 pub(super) use output::{check, write};
 
-use super::far::{FarOptions, PARTIAL, code};
+use super::far::{FarOptions, PARTIAL};
 use anyhow::bail;
 use document::{Done, HERE, Ways};
 use plan::Plan;
-use std::io::Write;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -31,13 +30,7 @@ const REST: Duration = Duration::from_millis(500);
 
 /// Plays `tidegate measure`.
 pub fn command(options: &Options) -> ExitCode {
-    match attempt(options) {
-        Ok(code) => code.into(),
-        Err(error) => {
-            eprintln!("tidegate measure: {error:#}");
-            code(&error).into()
-        }
-    }
+    super::ended("measure", attempt(options))
 }
 
 /// A load of a test, measured once: what `tidegate verify` does in turns.
@@ -89,8 +82,7 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
     } else {
         tidegate_report::measuring::measure::text(&experiment)
     };
-    // Whoever reads may have had enough: a closed pipe is no error.
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    super::say(&text);
     Ok(if experiment.runs.iter().any(|run| run.cut) { PARTIAL } else { 0 })
 }
 

@@ -10,8 +10,8 @@ mod options;
 
 pub use options::Options;
 
+use crate::measuring::far::PARTIAL;
 use anyhow::{Context, bail};
-use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use tidegate_field::ping::{Pinger, Seen};
@@ -21,10 +21,6 @@ use tidegate_report::measuring::ping::{from_json, from_pingexp, page, six_panels
 
 /// Somebody never answered.
 const SILENT: u8 = 1;
-/// Wrong use, or this machine.
-const WRONG: u8 = 2;
-/// It ended before its time.
-const PARTIAL: u8 = 3;
 /// Width of pictures.
 const WIDTH: f64 = 800.0;
 /// Pixels of a PNG for each of the drawing's.
@@ -32,13 +28,7 @@ const SCALE: f32 = 2.0;
 
 /// Plays `tidegate ping`.
 pub fn command(options: &Options) -> ExitCode {
-    match attempt(options) {
-        Ok(code) => code.into(),
-        Err(error) => {
-            eprintln!("tidegate ping: {error:#}");
-            WRONG.into()
-        }
-    }
+    super::ended("ping", attempt(options))
 }
 
 fn attempt(options: &Options) -> anyhow::Result<u8> {
@@ -56,8 +46,7 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
         draw(path, &pinged, options.lines)?;
     }
     let shown = if options.json { to_json(&pinged) } else { text(&pinged) };
-    // Whoever reads may have had enough: a closed pipe is no error.
-    let _ = std::io::stdout().write_all(shown.as_bytes());
+    super::say(&shown);
     Ok(code(&pinged))
 }
 

@@ -1,10 +1,10 @@
 //! The command line of `tidegate ping`: ping-exp's letters, and names of hosts.
 
 use crate::measuring::ds_field;
+use crate::measuring::family::FamilyOptions;
 use anyhow::{Context, bail, ensure};
 use std::path::PathBuf;
 use std::time::Duration;
-use tidegate_field::Family;
 use tidegate_field::hops;
 use tidegate_field::ping::{Plan, Way};
 
@@ -59,12 +59,9 @@ pub struct Options {
     /// Octets of data for hosts named without -t.
     #[arg(short, long, value_name = "OCTETS", default_value_t = tidegate_field::ping::USUAL_SIZE)]
     pub size: u16,
-    /// IPv4 only.
-    #[arg(short = '4', conflicts_with = "v6")]
-    pub v4: bool,
-    /// IPv6 only.
-    #[arg(short = '6')]
-    pub v6: bool,
+    /// By which addresses.
+    #[command(flatten)]
+    pub family: FamilyOptions,
     /// Ask those on the way to the host, too: so many hops, 3 if nothing is said. Routers that answer no echo requests are asked once a second.
     #[arg(long, value_name = "HOPS", num_args = 0..=1, require_equals = true, default_missing_value = "3")]
     pub hops: Option<u8>,
@@ -77,15 +74,6 @@ pub struct Options {
 }
 
 impl Options {
-    /// Which addresses are wanted.
-    fn family(&self) -> Family {
-        match (self.v4, self.v6) {
-            (true, _) => Family::V4,
-            (_, true) => Family::V6,
-            _ => Family::Any,
-        }
-    }
-
     fn way(&self) -> Way {
         self.udp.map_or(Way::Icmp, |port| Way::Udp(if port == 0 { ECHO_PORT } else { port }))
     }
@@ -116,7 +104,7 @@ impl Options {
     }
 
     fn plan(&self, host: &str) -> anyhow::Result<Plan> {
-        let mut plan = Plan::new(host, self.family())?;
+        let mut plan = Plan::new(host, self.family.family())?;
         plan.interval = Duration::from_secs_f64(self.interval);
         plan.count = self.limit();
         plan.way = self.way();

@@ -12,12 +12,12 @@ mod watch;
 
 pub use options::Options;
 
-use crate::measuring::again;
-use crate::measuring::far::{PARTIAL, WRONG};
+use crate::measuring::far::PARTIAL;
+use crate::measuring::{again, routes};
 use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use loads::Stage;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,13 +39,7 @@ const BESIDES: f64 = 0.2;
 
 /// Plays `tidegate quick`.
 pub fn command(options: &Options) -> ExitCode {
-    match attempt(options) {
-        Ok(quick) => code(&quick).into(),
-        Err(error) => {
-            eprintln!("tidegate quick: {error:#}");
-            WRONG.into()
-        }
-    }
+    super::ended("quick", attempt(options).map(|quick| code(&quick)))
 }
 
 fn code(quick: &Quick) -> u8 {
@@ -71,11 +65,7 @@ fn attempt(options: &Options) -> anyhow::Result<Quick> {
     if !TIMES.contains(&options.time.0) {
         bail!("--time: from 15s to 2min");
     }
-    let family = match (options.far.ipv4, options.far.ipv6) {
-        (true, _) => Family::V4,
-        (_, true) => Family::V6,
-        _ => Family::Any,
-    };
+    let family = options.far.family.family();
     let mut notes = Vec::new();
     let reflectors = reflectors(options, &mut notes)?;
     let first = options.reflectors.first().context("nobody was named")?;
@@ -96,7 +86,7 @@ fn attempt(options: &Options) -> anyhow::Result<Quick> {
     let mut quick = Quick { version: env!("CARGO_PKG_VERSION").into(), again: again(), notes, ..Quick::default() };
     measure(&stage, &reflectors, (family, options.time.0), &mut quick)?;
     bar.set_message("what would mend it");
-    let device = options.dev.clone().or_else(|| remedy::device(watch.far));
+    let device = options.dev.clone().or_else(|| routes::device(&routes::all(), watch.far));
     quick.remedy = remedy::of(&quick, device.as_deref().unwrap_or("eth0"));
     note(&mut quick, &watch, stop);
     bar.finish_and_clear();
@@ -222,8 +212,7 @@ fn give(options: &Options, quick: &Quick) -> anyhow::Result<()> {
         (None, _) => {}
     }
     let text = if options.json { json() } else { report::text(quick) };
-    // Whoever reads may have had enough: a closed pipe is no error.
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    super::say(&text);
     Ok(())
 }
 

@@ -4,7 +4,6 @@ use crate::sim;
 use crate::trial::tc_rate;
 use anyhow::Context;
 use std::fmt::Write as _;
-use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use tidegate_measure::experiment::Experiment;
 use tidegate_measure::quick::{Grade, Load, Predicted, Quick, Remedy};
@@ -81,24 +80,6 @@ fn predicted(experiment: &Experiment, load: Load) -> Option<Predicted> {
     Some(Predicted { load, without: pair("none")?, with: pair("fixed")? })
 }
 
-/// The device that leads to an IPv4 address, as the kernel's table of routes has it (`/proc/net/route`): the longest prefix, then the least metric.
-pub(super) fn device(to: IpAddr) -> Option<String> {
-    let IpAddr::V4(to) = to else { return None };
-    route(&std::fs::read_to_string("/proc/net/route").ok()?, to)
-}
-
-fn route(table: &str, to: Ipv4Addr) -> Option<String> {
-    // Addresses stand there as the machine keeps them in memory.
-    let address = |word: &str| Some(u32::from_be_bytes(u32::from_str_radix(word, 16).ok()?.to_ne_bytes()));
-    let read = |line: &str| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let (net, mask) = (address(words.get(1)?)?, address(words.get(7)?)?);
-        let metric: u32 = words.get(6)?.parse().ok()?;
-        (u32::from(to) & mask == net).then(|| (mask.count_ones(), std::cmp::Reverse(metric), words[0].to_owned()))
-    };
-    table.lines().skip(1).filter_map(read).max().map(|(.., device)| device)
-}
-
 /// A file that is gone when this is.
 struct Passing(PathBuf);
 
@@ -119,17 +100,6 @@ impl Drop for Passing {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_longest_prefix_leads() {
-        let table = "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n\
-                     ppp0 00000000 00000000 0003 0 0 0 00000000 0 0 0\n\
-                     eth0 00000000 0101A8C0 0003 0 0 100 00000000 0 0 0\n\
-                     eth1 0001A8C0 00000000 0001 0 0 0 00FFFFFF 0 0 0\n";
-        let leads = |to: [u8; 4]| route(table, to.into());
-        assert_eq!(leads([192, 168, 1, 9]).as_deref(), Some("eth1"));
-        assert_eq!(leads([203, 0, 113, 9]).as_deref(), Some("ppp0"));
-    }
 
     #[test]
     fn rates_are_rounded_down_to_three_digits() {

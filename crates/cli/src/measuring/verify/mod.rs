@@ -9,9 +9,8 @@ mod switch;
 
 pub use options::Options;
 
-use super::far::{PARTIAL, code};
+use super::far::PARTIAL;
 use super::measure;
-use std::io::Write;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -27,13 +26,7 @@ const NAMES: [&str; 2] = ["without", "with"];
 
 /// Plays `tidegate verify`.
 pub fn command(options: &Options) -> ExitCode {
-    match attempt(options) {
-        Ok(code) => code.into(),
-        Err(error) => {
-            eprintln!("tidegate verify: {error:#}");
-            code(&error).into()
-        }
-    }
+    super::ended("verify", attempt(options))
 }
 
 fn attempt(options: &Options) -> anyhow::Result<u8> {
@@ -42,8 +35,7 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
     let (experiment, trouble) = turns(options, &turn)?;
     measure::write(&options.output, &experiment)?;
     let text = if options.json { format!("{:#}\n", json(&experiment)) } else { text(&experiment) };
-    // Whoever reads may have had enough: a closed pipe is no error.
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    super::say(&text);
     if let Some(trouble) = &trouble {
         eprintln!("tidegate verify: partial: {trouble:#}");
     }

@@ -1,0 +1,25 @@
+//! Which of a host's addresses are taken.
+
+use tidegate_field::Family;
+
+/// `-4`, `-6`.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub struct FamilyOptions {
+    /// IPv4 only.
+    #[arg(short = '4', long = "ipv4", conflicts_with = "ipv6")]
+    pub ipv4: bool,
+    /// IPv6 only.
+    #[arg(short = '6', long = "ipv6")]
+    pub ipv6: bool,
+}
+
+impl FamilyOptions {
+    /// What was said.
+    pub fn family(self) -> Family {
+        match (self.ipv4, self.ipv6) {
+            (true, _) => Family::V4,
+            (_, true) => Family::V6,
+            _ => Family::Any,
+        }
+    }
+}
