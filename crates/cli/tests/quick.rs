@@ -119,6 +119,8 @@ fn a_policy_is_held_against_none_in_turns() {
     within("the queue with it", &of("udp.median")["with"], 0.02, 0.08);
     let (without, with) = (of("udp.median")["without"].as_f64(), of("udp.median")["with"].as_f64());
     assert!(without > with.map(|with| with * 1.5), "{without:?} without, {with:?} with");
+    let predicted = verified["predicted"].as_array().and_then(|all| all.first()).expect("a prediction");
+    within("with it, predicted", &predicted["with"], 0.02, 0.08);
     assert!(of("upload.rate")["difference"].as_f64() < Some(0.0), "shaping has a price");
     // Nothing of ours stands any more.
     let left = documents.next().and_then(Result::ok);

@@ -9,6 +9,7 @@ pub mod loss;
 pub mod measure;
 pub mod overhead;
 pub mod ping;
+mod predict;
 pub mod quick;
 mod routes;
 pub mod serve;

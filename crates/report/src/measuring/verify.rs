@@ -28,6 +28,19 @@ pub struct Row {
     pub less_is_better: bool,
 }
 
+/// What the simulator said of a figure, from what was measured without the policy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Predicted {
+    /// The load.
+    pub load: String,
+    /// `udp.median`.
+    pub figure: String,
+    /// As it is, and with the policy.
+    pub without: f64,
+    /// See there.
+    pub with: f64,
+}
+
 /// What can be said of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Said {
@@ -136,8 +149,29 @@ fn names<'r>(runs: impl Iterator<Item = &'r Run> + Clone) -> Vec<(String, bool)>
     names
 }
 
-/// The terminal's view: figure by figure.
-pub fn text(experiment: &Experiment) -> String {
+/// Predicted beside measured; empty where nothing was predicted.
+fn beside(rows: &[Row], predicted: &[Predicted]) -> String {
+    let columns = [
+        ("predicted", Align::Left),
+        ("figure", Align::Left),
+        ("without", Align::Right),
+        ("measured", Align::Right),
+        ("with", Align::Right),
+        ("measured", Align::Right),
+    ];
+    let mut table = Table::new(columns);
+    for one in predicted {
+        let measured = rows.iter().find(|row| row.load == one.load && row.figure == one.figure);
+        let Some(row) = measured else { continue };
+        let Paired { first, second, .. } = row.paired;
+        let shown = [one.without, first, one.with, second].map(|number| row.shown(number));
+        table.row([one.load.clone(), one.figure.clone()].into_iter().chain(shown));
+    }
+    if table.is_empty() { String::new() } else { format!("\n{table}") }
+}
+
+/// The terminal's view: figure by figure, then what was predicted.
+pub fn text(experiment: &Experiment, predicted: &[Predicted]) -> String {
     let columns = [
         ("load", Align::Left),
         ("figure", Align::Left),
@@ -148,8 +182,9 @@ pub fn text(experiment: &Experiment) -> String {
     ];
     let mut table = Table::new(columns);
     let mut last = None;
-    for row in rows(experiment) {
-        if last.as_ref().is_some_and(|load| *load != row.load) {
+    let rows = rows(experiment);
+    for row in &rows {
+        if last.is_some_and(|load: &String| *load != row.load) {
             table.rule();
         }
         let Paired { first, second, .. } = row.paired;
@@ -161,9 +196,9 @@ pub fn text(experiment: &Experiment) -> String {
             row.change(),
             row.said().word().to_owned(),
         ]);
-        last = Some(row.load);
+        last = Some(&row.load);
     }
-    table.to_string()
+    format!("{table}{}", beside(&rows, predicted))
 }
 
 /// The same as JSON, numbers in their unit (`s`, `bit/s`, shares as 0 to 1).
@@ -219,7 +254,9 @@ mod tests {
         let rows = rows(&experiment);
         let said = |figure: &str| rows.iter().find(|row| row.figure == figure).expect("measured").said();
         assert_eq!((said("ping.p95"), said("upload.rate")), (Said::Better, Said::Unsure));
-        let text = text(&experiment);
+        let predicted = Predicted { load: "up".into(), figure: "ping.p95".into(), without: 0.222, with: 0.033 };
+        let text = text(&experiment, &[predicted]);
+        assert!(text.contains("222 ms") && text.contains("33.0 ms"), "{text}");
         assert!(text.contains("ping.p95") && text.contains("201 ms") && text.contains("−170 ms"), "{text}");
         assert_eq!(json(&experiment)[0]["rounds"], 3);
     }

@@ -57,6 +57,12 @@ impl Turn {
         self.plan.loads.iter().map(|load| load.length + REST).sum()
     }
 
+    /// Its loads that TCP makes: name, flows up, flows down.
+    pub(super) fn flows(&self) -> impl Iterator<Item = (&str, usize, usize)> {
+        let flows = self.plan.loads.iter().map(|load| (load.name.as_str(), load.up.len(), load.down.len()));
+        flows.filter(|(_, up, down)| up + down > 0)
+    }
+
     /// Measures what is called `name` now.
     ///
     /// # Errors

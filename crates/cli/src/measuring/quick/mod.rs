@@ -87,7 +87,7 @@ fn attempt(options: &Options) -> anyhow::Result<Quick> {
     measure(&stage, &reflectors, (family, options.time.0), &mut quick)?;
     bar.set_message("what would mend it");
     let device = options.dev.clone().or_else(|| routes::device(&routes::all(), watch.far));
-    quick.remedy = remedy::of(&quick, device.as_deref().unwrap_or("eth0"));
+    quick.remedy = remedy::of(&mut quick, device.as_deref().unwrap_or("eth0"));
     note(&mut quick, &watch, stop);
     bar.finish_and_clear();
     give(options, &quick)?;

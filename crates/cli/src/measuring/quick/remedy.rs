@@ -1,20 +1,17 @@
 //! The policy that would mend a line, and what the simulator says of it.
 
-use crate::sim;
+use crate::measuring::predict::{Line, Said, Traffic, Way, predict};
 use crate::trial::tc_rate;
 use anyhow::Context;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-use tidegate_measure::experiment::Experiment;
+use std::path::PathBuf;
 use tidegate_measure::quick::{Grade, Load, Predicted, Quick, Remedy};
 
-/// Buffers are believed to hold this at least.
-const LEAST_BUFFER: u64 = 16_000;
-/// A line's other direction, if nothing is known of it, is so much faster.
-const FASTER: f64 = 4.0;
+/// Transfers at once, in the simulator.
+const FLOWS: usize = 4;
 
-/// What would mend the line, tried; `None`: nothing needs to, or nothing is known of its rates.
-pub(super) fn of(quick: &Quick, dev: &str) -> Option<Remedy> {
+/// What would mend the line, tried; `None`: nothing needs to, or nothing is known of its rates. What cannot be tried is noted.
+pub(super) fn of(quick: &mut Quick, dev: &str) -> Option<Remedy> {
     if quick.grade()? < Grade::B {
         return None;
     }
@@ -24,7 +21,10 @@ pub(super) fn of(quick: &Quick, dev: &str) -> Option<Remedy> {
     let both_only = quick.phases.iter().all(|phase| phase.load != Load::Down);
     let known_down = down.filter(|bits| *bits > 0.0 && !both_only);
     let policy = short(dev, up, known_down);
-    let predicted = predict(quick, up, known_down).unwrap_or_default();
+    let predicted = predicted(quick, up, known_down).unwrap_or_else(|error| {
+        quick.notes.push(format!("the simulator could not try it: {error:#}"));
+        Vec::new()
+    });
     Some(Remedy { policy, predicted })
 }
 
@@ -46,38 +46,26 @@ fn rounded(bits: f64) -> u64 {
 }
 
 /// The line with these figures, without and with the policy, in the simulator.
-fn predict(quick: &Quick, up: f64, down: Option<f64>) -> anyhow::Result<Vec<Predicted>> {
+fn predicted(quick: &Quick, up: f64, down: Option<f64>) -> anyhow::Result<Vec<Predicted>> {
     let far = quick.farthest().unwrap_or_default();
-    let rtt = quick.pings(far, 0).rtt.percentile(50.0).unwrap_or(0);
-    let up_buffer = quick.buffer(Load::Up).or(quick.buffer(Load::Both)).unwrap_or(0).max(LEAST_BUFFER);
-    let line_down = down.unwrap_or(up * FASTER);
-    let down_buffer = quick.buffer(Load::Down).unwrap_or((line_down / 32.0) as u64).max(LEAST_BUFFER);
-    let file = Passing::new(&short("eth0", up, down))?;
-    // A string of JSON is one of TOML.
-    let policy = serde_json::Value::from(file.0.to_str().context("the directory for temporary files has no name")?);
-    let mut text = format!(
-        "warm-up = \"4s\"\nduration = \"12s\"\n[home]\nhosts = [\"a\"]\nup = \"{}\"\ndown = \"{}\"\nrtt = \"{rtt}ns\"\nbuffer = \"{up_buffer}\"\n\
-         down-buffer = \"{down_buffer}\"\n[policies.none]\n[policies.fixed]\ngateway = {policy}\n[loads.up]\n\
-         traffic = [{{ tcp = \"a -> server\", count = 4 }}]\n",
-        tc_rate(up as u64),
-        tc_rate(line_down as u64),
-    );
-    if down.is_some() {
-        text += "[loads.down]\ntraffic = [{ tcp = \"a <- server\", count = 4 }]\n";
-    }
-    text += "[[traffic]]\nping = \"a -> server\"\nevery = \"50ms\"\n";
-    let experiment = sim::of_text(Path::new("the line as measured"), &text)?;
-    let loads = [Load::Up, Load::Down].into_iter().filter(|load| *load == Load::Up || down.is_some());
-    Ok(loads.filter_map(|load| predicted(&experiment, load)).collect())
-}
-
-fn predicted(experiment: &Experiment, load: Load) -> Option<Predicted> {
-    let pair = |policy: &str| {
-        let case = experiment.case(policy, load.word())?;
-        let figure = |name: &str| Some((case.figure(name).ok()?.median * 1e9) as u64);
-        Some((figure("ping.median")?, figure("ping.p95")?))
+    let full = |load: Load, bits: f64| quick.buffer(load).map(|bytes| bytes as f64 * 8.0 / bits);
+    let line = Line {
+        up: Some(Way { bits: up, full: full(Load::Up, up).or(full(Load::Both, up)) }),
+        down: down.map(|bits| Way { bits, full: full(Load::Down, bits) }),
+        round_trip: quick.pings(far, 0).rtt.percentile(50.0).unwrap_or(0) as f64 / 1e9,
     };
-    Some(Predicted { load, without: pair("none")?, with: pair("fixed")? })
+    let file = Passing::new(&short("eth0", up, down))?;
+    let loads: Vec<Load> =
+        [Load::Up, Load::Down].into_iter().filter(|load| *load == Load::Up || down.is_some()).collect();
+    let traffic = |load: &Load| {
+        let (up, down) = if *load == Load::Up { (FLOWS, 0) } else { (0, FLOWS) };
+        Traffic { name: load.word().into(), up, down }
+    };
+    let traffic: Vec<Traffic> = loads.iter().map(traffic).collect();
+    let said = predict(&line, &file.0, "eth0", &traffic)?;
+    let ns = |(median, high): (f64, f64)| ((median * 1e9) as u64, (high * 1e9) as u64);
+    let one = |(load, said): (&Load, Said)| Predicted { load: *load, without: ns(said.without), with: ns(said.with) };
+    Ok(loads.iter().zip(said).map(one).collect())
 }
 
 /// A file that is gone when this is.

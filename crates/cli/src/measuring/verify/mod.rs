@@ -2,8 +2,10 @@
 //!
 //! ```text
 //! turns (ABBA) ─▶ Switch (apply, revert) ─▶ measure (a run of `tidegate measure`) ──▶ one Experiment, two policies ──▶ measure::paired
+//!                                                                 └─ what was measured without it ──▶ forecast (sim) ──▶ predicted beside measured
 //! ```
 
+mod forecast;
 mod options;
 mod switch;
 
@@ -17,7 +19,7 @@ use std::time::Duration;
 use switch::Switch;
 use tidegate_measure::experiment::{Experiment, Policy};
 use tidegate_measure::paired;
-use tidegate_report::measuring::verify::{self, Said};
+use tidegate_report::measuring::verify::{self, Predicted, Said};
 
 /// Something got worse.
 const WORSE: u8 = 1;
@@ -32,9 +34,14 @@ pub fn command(options: &Options) -> ExitCode {
 fn attempt(options: &Options) -> anyhow::Result<u8> {
     measure::check(&options.output)?;
     let turn = measure::Turn::new(&options.host, &options.test, options.length, &options.far, options.quiet)?;
-    let (experiment, trouble) = turns(options, &turn)?;
+    let (mut experiment, trouble, device) = turns(options, &turn)?;
+    let predicted = forecast::of(options, &turn, device.as_deref(), &experiment).unwrap_or_else(|why| {
+        experiment.notes.push(format!("nothing was predicted: {why}"));
+        Vec::new()
+    });
     measure::write(&options.output, &experiment)?;
-    let text = if options.json { format!("{:#}\n", json(&experiment)) } else { text(&experiment) };
+    let text =
+        if options.json { format!("{:#}\n", json(&experiment, &predicted)) } else { text(&experiment, &predicted) };
     super::say(&text);
     if let Some(trouble) = &trouble {
         eprintln!("tidegate verify: partial: {trouble:#}");
@@ -48,7 +55,10 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
 }
 
 /// All turns; what was done before it broke off is the result, unless that is nothing.
-fn turns(options: &Options, turn: &measure::Turn) -> anyhow::Result<(Experiment, Option<anyhow::Error>)> {
+fn turns(
+    options: &Options,
+    turn: &measure::Turn,
+) -> anyhow::Result<(Experiment, Option<anyhow::Error>, Option<String>)> {
     let stop = tidegate_os::interrupt::notice();
     let mut switch = Switch::new(options, turn.length() + options.settle)?;
     let mut whole: Option<Experiment> = None;
@@ -66,6 +76,7 @@ fn turns(options: &Options, turn: &measure::Turn) -> anyhow::Result<(Experiment,
             break;
         }
     }
+    let device = switch.device().map(str::to_owned);
     switch.turn(false)?;
     let mut experiment = whole.unwrap_or_default();
     experiment.scenario = "verify".into();
@@ -73,7 +84,7 @@ fn turns(options: &Options, turn: &measure::Turn) -> anyhow::Result<(Experiment,
     experiment.again = super::again();
     experiment.notes.extend(trouble.iter().map(|why| format!("partial: {why:#}")));
     experiment.notes.dedup();
-    Ok((experiment, trouble))
+    Ok((experiment, trouble, device))
 }
 
 fn one(switch: &mut Switch, turn: &measure::Turn, with: bool, settle: Duration) -> anyhow::Result<Experiment> {
@@ -114,17 +125,21 @@ fn joined(whole: Option<Experiment>, mut run: Experiment, with: bool, round: u32
     }
 }
 
-fn text(experiment: &Experiment) -> String {
-    let mut out = format!("{}\n\n{}", experiment.title, verify::text(experiment));
+fn text(experiment: &Experiment, predicted: &[Predicted]) -> String {
+    let mut out = format!("{}\n\n{}", experiment.title, verify::text(experiment, predicted));
     for note in &experiment.notes {
         out += &format!("note: {note}\n");
     }
     out
 }
 
-fn json(experiment: &Experiment) -> serde_json::Value {
+fn json(experiment: &Experiment, predicted: &[Predicted]) -> serde_json::Value {
+    let predicted = predicted.iter().map(
+        |one| serde_json::json!({"load": one.load, "figure": one.figure, "without": one.without, "with": one.with}),
+    );
     serde_json::json!({
         "tidegate": experiment.version, "again": experiment.again, "title": experiment.title, "notes": experiment.notes,
         "differences": verify::json(experiment),
+        "predicted": predicted.collect::<Vec<_>>(),
     })
 }

@@ -39,6 +39,11 @@ impl Switch {
         Ok(Switch { program, how, is_on: false })
     }
 
+    /// The device whose name stands for the policy, once it has been on.
+    pub(super) fn device(&self) -> Option<&str> {
+        if let How::Ours { device, .. } = &self.how { device.as_deref() } else { None }
+    }
+
     /// Puts it on, or takes it away.
     ///
     /// # Errors

@@ -1,0 +1,136 @@
+//! A line with measured figures, without and with a policy, in the simulator.
+
+use crate::sim;
+use crate::trial::tc_rate;
+use anyhow::Context;
+use std::fmt::Write as _;
+use std::path::Path;
+use tidegate_measure::experiment::Experiment;
+
+/// Buffers are believed to hold this at least, bytes.
+const LEAST_BUFFER: f64 = 16_000.0;
+/// A line's other direction, if nothing is known of it, differs by so much.
+const OTHER: f64 = 4.0;
+/// Of a provider whose queue was not seen, so much of a second.
+const USUAL_BUFFER: f64 = 0.25;
+/// Frames of full packets, as the line's device counts them.
+const AS_FRAMES: f64 = 1514.0 / 1500.0;
+
+/// One way of a line, as it was measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Way {
+    /// What went through of IP packets, bits per second.
+    pub(super) bits: f64,
+    /// How long what came last into its full buffer waited there, s; `None`: it was not filled.
+    pub(super) full: Option<f64>,
+}
+
+impl Way {
+    fn buffer(self) -> u64 {
+        (self.full.unwrap_or(USUAL_BUFFER) * self.bits / 8.0).max(LEAST_BUFFER) as u64
+    }
+}
+
+/// A line, as it was measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Line {
+    /// Away from here.
+    pub(super) up: Option<Way>,
+    /// Towards here.
+    pub(super) down: Option<Way>,
+    /// A round trip when it is idle, s.
+    pub(super) round_trip: f64,
+}
+
+/// TCP transfers at the same time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Traffic {
+    /// What it is called.
+    pub(super) name: String,
+    /// So many away from here.
+    pub(super) up: usize,
+    /// And towards here.
+    pub(super) down: usize,
+}
+
+/// What the simulator says of a line under a load: pings' median and 95th percentile, s.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Said {
+    /// As it is.
+    pub(super) without: (f64, f64),
+    /// With the policy.
+    pub(super) with: (f64, f64),
+}
+
+/// Tries a policy (any file that holds one, for the device `dev`) on the line under each load. What was not measured of the line is taken to be
+/// like what was: its other direction four times as fast up, or a quarter down.
+///
+/// # Errors
+/// No rate is known, or the policy does not fit a home's gateway with that device.
+pub(super) fn predict(line: &Line, policy: &Path, dev: &str, loads: &[Traffic]) -> anyhow::Result<Vec<Said>> {
+    let (up, down) = match (line.up, line.down) {
+        (Some(up), Some(down)) => (up, down),
+        (Some(up), None) => (up, Way { bits: up.bits * OTHER, full: None }),
+        (None, Some(down)) => (Way { bits: down.bits / OTHER, full: None }, down),
+        (None, None) => anyhow::bail!("no rate was measured"),
+    };
+    let text = scenario((up, down), line.round_trip, policy, dev, loads)?;
+    let experiment = sim::of_text(Path::new("the line as measured"), &text)?;
+    loads.iter().map(|load| said(&experiment, &load.name).context("the simulator told nothing")).collect()
+}
+
+fn scenario((up, down): (Way, Way), trip: f64, policy: &Path, dev: &str, loads: &[Traffic]) -> anyhow::Result<String> {
+    // A string of JSON is one of TOML.
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let policy = quoted(std::path::absolute(policy)?.to_str().context("the policy's path is no text")?);
+    let frames = |way: Way| tc_rate((way.bits * AS_FRAMES) as u64);
+    let lan = if dev == "eth1" { "eth0" } else { "eth1" };
+    let mut text = format!(
+        "warm-up = \"4s\"\nduration = \"12s\"\n[home]\nhosts = [\"a\"]\nwan = {}\nlan = \"{lan}\"\nup = \"{}\"\ndown = \"{}\"\n\
+         rtt = \"{}ns\"\nbuffer = \"{}\"\ndown-buffer = \"{}\"\n[policies.without]\n[policies.with]\ngateway = {policy}\n",
+        quoted(dev),
+        frames(up),
+        frames(down),
+        (trip * 1e9) as u64,
+        up.buffer(),
+        down.buffer(),
+    );
+    for load in loads {
+        let flow = |count: usize, arrow: &str| format!("{{ tcp = \"a {arrow} server\", count = {count} }}");
+        let flows = [(load.up, "->"), (load.down, "<-")].into_iter().filter(|(count, _)| *count > 0);
+        let flows: Vec<String> = flows.map(|(count, arrow)| flow(count, arrow)).collect();
+        let _ = writeln!(text, "[loads.{}]\ntraffic = [{}]", quoted(&load.name), flows.join(", "));
+    }
+    text += "[[traffic]]\nping = \"a -> server\"\nevery = \"50ms\"\n";
+    Ok(text)
+}
+
+fn said(experiment: &Experiment, load: &str) -> Option<Said> {
+    let pair = |policy: &str| {
+        let case = experiment.case(policy, load)?;
+        let figure = |name: &str| Some(case.figure(name).ok()?.median);
+        Some((figure("ping.median")?, figure("ping.p95")?))
+    };
+    Some(Said { without: pair("without")?, with: pair("with")? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A shaper below the line's rate takes the queue away, whichever device it names.
+    #[test]
+    fn a_shaper_is_predicted_to_help() {
+        for dev in ["eth0", "eth1", "ppp0"] {
+            let file = std::env::temp_dir().join(format!("tidegate-predict-{dev}-{}.sh", std::process::id()));
+            let script = format!("tc qdisc add dev {dev} root tbf rate 3500kbit burst 5k limit 10k\n");
+            std::fs::write(&file, script).expect("a file");
+            let line = Line { up: Some(Way { bits: 4e6, full: Some(0.3) }), down: None, round_trip: 0.02 };
+            let load = Traffic { name: "tcp_4up".into(), up: 4, down: 0 };
+            let said = predict(&line, &file, dev, &[load]);
+            let _ = std::fs::remove_file(&file);
+            let said = said.unwrap_or_else(|error| panic!("{dev}: {error:#}"));
+            assert!(said[0].without.0 > 0.15 && said[0].with.0 < 0.08, "{dev}: {said:?}");
+        }
+    }
+}
