@@ -122,9 +122,10 @@ mod tests {
     #[test]
     fn a_shaper_is_predicted_to_help() {
         for dev in ["eth0", "eth1", "ppp0"] {
-            let file = std::env::temp_dir().join(format!("tidegate-predict-{dev}-{}.sh", std::process::id()));
-            let script = format!("tc qdisc add dev {dev} root tbf rate 3500kbit burst 5k limit 10k\n");
-            std::fs::write(&file, script).expect("a file");
+            let file = std::env::temp_dir().join(format!("tidegate-predict-{dev}-{}.tc", std::process::id()));
+            // A list of commands needs no sandbox.
+            let commands = format!("qdisc add dev {dev} root tbf rate 3500kbit burst 5k limit 10k\n");
+            std::fs::write(&file, commands).expect("a file");
             let line = Line { up: Some(Way { bits: 4e6, full: Some(0.3) }), down: None, round_trip: 0.02 };
             let load = Traffic { name: "tcp_4up".into(), up: 4, down: 0 };
             let said = predict(&line, &file, dev, &[load]);
