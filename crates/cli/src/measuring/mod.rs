@@ -1,4 +1,5 @@
-//! Measuring real links: `tidegate ping`, `doctor`, and what stands on a far end of ours.
+//! Measuring real links, a file or folder for each command, and what they have in common: how a command ends, the far end (`far.rs`, `kept.rs`), routes,
+//! and what the simulator says of a line as it was measured (`predict.rs`).
 
 pub mod calibrate;
 pub mod doctor;
@@ -15,6 +16,7 @@ mod routes;
 pub mod serve;
 pub mod verify;
 
+use crate::trial::quoted;
 use anyhow::Context;
 use std::io::Write;
 use std::process::ExitCode;
@@ -52,10 +54,7 @@ pub(crate) fn ds_field(word: &str) -> anyhow::Result<u8> {
 
 /// The command line that measures again, as this process was started.
 pub(crate) fn again() -> String {
-    let plain =
-        |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_.,:/=+@%".contains(c));
-    let quoted = |word: String| if plain(&word) { word } else { format!("'{}'", word.replace('\'', "'\\''")) };
-    let words = std::env::args_os().skip(1).map(|word| quoted(word.to_string_lossy().into_owned()));
+    let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
     std::iter::once("tidegate".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
