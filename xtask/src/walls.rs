@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode};
 use serde_json::Value;
 
 /// Each room, whether it is pure, and the rooms it may see.
-const ROOMS: [(&str, Purity, &[&str]); 19] = [
+const ROOMS: [(&str, Purity, &[&str]); 20] = [
     ("packet", Purity::NoStd, &[]),
     ("policy", Purity::Std, &["packet"]),
     ("lang", Purity::Std, &["policy", "packet"]),
@@ -25,6 +25,7 @@ const ROOMS: [(&str, Purity, &[&str]); 19] = [
     ("sim", Purity::NoStd, &["gateway", "qdisc", "classify", "policy", "packet", "measure"]),
     ("report", Purity::Impure, &["measure"]),
     ("os", Purity::Impure, &[]),
+    ("sandbox", Purity::Impure, &["os"]),
     ("field", Purity::Impure, &["measure", "probe", "os"]),
     (
         "lab",
@@ -38,7 +39,7 @@ const ROOMS: [(&str, Purity, &[&str]); 19] = [
         Purity::Impure,
         &[
             "packet", "policy", "lang", "classify", "qdisc", "gateway", "insight", "sim", "measure", "report", "os",
-            "lab", "live", "web", "pcap", "probe", "field",
+            "sandbox", "lab", "live", "web", "pcap", "probe", "field",
         ],
     ),
     (
@@ -46,7 +47,7 @@ const ROOMS: [(&str, Purity, &[&str]); 19] = [
         Purity::Impure,
         &[
             "packet", "policy", "lang", "classify", "qdisc", "gateway", "insight", "sim", "measure", "report", "os",
-            "lab", "live", "web", "pcap", "probe", "field",
+            "sandbox", "lab", "live", "web", "pcap", "probe", "field",
         ],
     ),
 ];

@@ -27,3 +27,6 @@ mod tables;
 pub mod trial;
 mod values;
 pub mod watch;
+
+/// The exit code after an internal error (EX_SOFTWARE of sysexits.h): tidegate failed, and said nothing of the policy.
+pub const INTERNAL_ERROR: u8 = 70;

@@ -98,7 +98,21 @@ fn main() -> ExitCode {
     if let Some(code) = capture::dispatch() {
         return code.into();
     }
-    match Cli::parse().command {
+    let command = Cli::parse().command;
+    // A bug of ours must not look like a verdict on the policy: it has an exit code of its own.
+    match std::panic::catch_unwind(|| dispatch(command)) {
+        Ok(code) => code,
+        Err(_) => {
+            eprintln!(
+                "tidegate: internal error. This is a bug in tidegate, not a finding about your input: please report it."
+            );
+            tidegate::INTERNAL_ERROR.into()
+        }
+    }
+}
+
+fn dispatch(command: Command) -> ExitCode {
+    match command {
         Command::Try(options) => trial::command(&options),
         Command::Sim(options) => sim::command(&options),
         Command::Lab(options) => sim::lab::command(&options),

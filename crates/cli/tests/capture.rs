@@ -281,7 +281,7 @@ mount -o remount,rw / 2>/dev/null || echo no mount
 touch /tmp/tidegate-reach /run/x /var/log/x && echo written
 ls /dev | grep -c sd
 tail -n +2 /proc/net/route | wc -l
-ulimit -d; ulimit -c
+ulimit -v; ulimit -c
 kill -9 1; echo still here
 ",
     );
@@ -293,6 +293,58 @@ kill -9 1; echo still here
         text(&outcome.stderr)
     );
     assert!(!Path::new("/tmp/tidegate-reach").exists());
+}
+
+#[test]
+fn settings_of_links_that_the_kernel_does_not_make_are_files_in_memory() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("settings");
+    let script = place.file(
+        "x.sh",
+        "cd /proc/sys/net/ipv4/conf && ls -d all default eth7 lo
+echo 2 > eth7/rp_filter; cat eth7/rp_filter; ls eth7 | cmp - /tmp/none 2>/dev/null; ls default > /tmp/a; ls eth7 | cmp - /tmp/a && echo same
+tc qdisc show dev eth7 > /dev/null && ls -d /sys/class/net/eth7
+",
+    );
+    let options = CaptureOptions { devices: vec!["eth7".into()], no_links: true, ..options() };
+    let outcome = capture(&script, &[], &options);
+    assert_eq!(text(&outcome.stdout), "all\ndefault\neth7\nlo\n2\nsame\n", "{}", text(&outcome.stderr));
+    assert!(outcome.notes.iter().any(|note| note.contains("eth7")), "{:?}", outcome.notes);
+}
+
+#[test]
+fn homes_and_the_environment_are_hidden_where_that_is_asked_for() {
+    if skip() {
+        return;
+    }
+    let home = Place::new("home");
+    fs::create_dir(home.0.join("scripts")).unwrap();
+    let script = home.file(
+        "scripts/x.sh",
+        "ls \"${1%/*}\"; cat \"$1\" 2>/dev/null || echo no secret; echo \"${TIDEGATE_SECRET-no variable} $HOME\"\n. ./part\n",
+    );
+    home.file("scripts/part", "tc 1\n");
+    let secret = home.file("secret", "secret\n");
+    home.file("beside", "");
+    let run = |private: &[&str]| {
+        let output = Command::new(TIDEGATE)
+            .args(["run"])
+            .args(private)
+            .args([&script, &secret])
+            .env("HOME", &home.0)
+            .env("TIDEGATE_SECRET", "seen")
+            .current_dir(home.0.join("scripts"))
+            .output()
+            .unwrap();
+        text(&output.stdout)
+    };
+    assert!(run(&[]).contains("beside\nscripts\nsecret\nsecret\nseen "), "{}", run(&[]));
+    let hidden = run(&["--private"]);
+    // The file is named as an argument, so it is meant to be seen; what is beside it is not.
+    assert!(hidden.contains("secret\nno variable /tmp"), "{hidden}");
+    assert!(!hidden.contains("beside"), "{hidden}");
 }
 
 #[test]
@@ -343,12 +395,15 @@ fn what_is_no_script_is_refused_with_its_name() {
 }
 
 #[test]
-fn a_shell_session_runs_lines_and_files_without_a_sandbox() {
+fn a_shell_session_runs_lines_and_files_in_one_sandbox() {
+    if skip() {
+        return;
+    }
     let place = Place::new("shell");
     let file =
         place.file("script.tc", "for i in 1 2; do\n  tc class add dev link0 classid 1:$i\ndone\niptables-legacy -L\n");
-    let shell = Shell::open(Some(Path::new(TIDEGATE)), Duration::from_secs(30)).unwrap();
-    let outcome = shell.run_file(&file, &place.0, &mut model).unwrap();
+    let mut shell = Shell::open(Some(Path::new(TIDEGATE)), Duration::from_secs(30), &place.0).unwrap();
+    let outcome = shell.run_file(&file, &mut model).unwrap();
     assert_eq!(
         table(&outcome),
         "2: tc class add dev link0 classid 1:1 -> 0
@@ -356,14 +411,15 @@ fn a_shell_session_runs_lines_and_files_without_a_sandbox() {
 4: iptables-legacy -L -> 0
 "
     );
-    let outcome =
-        shell.run_line("tc -s qdisc show dev link0 >> snap.txt; modprobe x && tc bad", &place.0, &mut model).unwrap();
+    let outcome = shell.run_line("tc -s qdisc show dev link0 >> snap.txt; modprobe x && tc bad", &mut model).unwrap();
     assert_eq!(outcome.exit, Exit::Code(2));
     assert_eq!(outcome.calls.len(), 3);
-    assert_eq!(fs::read_to_string(place.0.join("snap.txt")).unwrap(), "qdisc pfifo\n");
-    let short = Shell::open(Some(Path::new(TIDEGATE)), Duration::from_millis(300)).unwrap();
+    assert_eq!(shell.written("snap.txt", 1000).unwrap().as_deref(), Some(&b"qdisc pfifo\n"[..]));
+    assert_eq!(shell.written("none.txt", 1000).unwrap(), None);
+    assert!(!place.0.join("snap.txt").exists(), "the host's files stay as they are");
+    let mut short = Shell::open(Some(Path::new(TIDEGATE)), Duration::from_millis(300), &place.0).unwrap();
     let mark = format!("{}", 70_000 + std::process::id());
-    let outcome = short.run_line(&format!("tc 1; (sleep {mark}; echo)"), &place.0, &mut model).unwrap();
+    let outcome = short.run_line(&format!("tc 1; (sleep {mark}; echo)"), &mut model).unwrap();
     assert!(matches!(outcome.exit, Exit::TimedOut { .. }));
     assert_eq!(running_with(&mark), Vec::<String>::new());
 }
@@ -373,7 +429,7 @@ fn a_tool_outside_a_capture_says_what_it_is() {
     let place = Place::new("outside");
     let tc = place.0.join("tc");
     std::os::unix::fs::symlink(TIDEGATE, &tc).unwrap();
-    let output = Command::new(&tc).arg("qdisc").env_remove("TIDEGATE_CAPTURE").output().unwrap();
+    let output = Command::new(&tc).arg("qdisc").output().unwrap();
     assert_eq!(output.status.code(), Some(255));
     assert!(text(&output.stderr).starts_with("tc: this is tidegate under the name of tc"));
 }

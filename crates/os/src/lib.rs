@@ -7,6 +7,7 @@
 
 pub mod apart;
 pub mod bpf;
+pub mod confine;
 pub mod datagrams;
 pub mod ethtool;
 pub mod icmp;
@@ -19,7 +20,7 @@ pub mod packet_socket;
 pub mod place;
 pub mod poll;
 pub mod process;
-pub mod sandbox;
+
 pub mod service;
 pub mod socket;
 pub mod stamped;

@@ -46,23 +46,41 @@ pub fn descendants(root: u32) -> Vec<Running> {
     found
 }
 
-/// How many processes stand below `root`, itself not included; counting stops at `limit`.
+/// What all processes below one use together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// How many there are.
+    pub processes: usize,
+    /// Bytes of memory they hold that is no file's: private, and shared without a file.
+    pub memory: u64,
+}
+
+/// What the processes below `root`, itself not included, use; looking stops when there are more than `limit`.
 #[must_use]
-pub fn count_descendants(root: u32, limit: usize) -> usize {
+pub fn usage_of_descendants(root: u32, limit: usize) -> Usage {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for (pid, parent) in parents() {
         children.entry(parent).or_default().push(pid);
     }
-    let (mut count, mut waiting) = (0, vec![root]);
+    let (mut usage, mut waiting) = (Usage::default(), vec![root]);
     while let Some(parent) = waiting.pop() {
         let below = children.remove(&parent).unwrap_or_default();
-        count += below.len();
-        if count >= limit {
-            return count;
+        usage.processes += below.len();
+        if usage.processes > limit {
+            return usage;
         }
+        usage.memory += below.iter().map(|pid| memory_of(*pid)).sum::<u64>();
         waiting.extend(below);
     }
-    count
+    usage
+}
+
+/// Bytes of a process's memory that is no file's; 0 when it is gone.
+fn memory_of(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let kilobytes = |line: &str| line.split_whitespace().nth(1).and_then(|number| number.parse::<u64>().ok());
+    let ours = status.lines().filter(|line| line.starts_with("RssAnon:") || line.starts_with("RssShmem:"));
+    ours.filter_map(kilobytes).sum::<u64>() * 1024
 }
 
 /// Kills the process and all below it at once (SIGKILL). Processes already gone are no error.

@@ -4,17 +4,19 @@
 //! itself, since all it is asked for is to run the rest.
 
 use std::ffi::OsString;
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use tidegate_os::{process, sandbox};
+use tidegate_os::process;
+use tidegate_sandbox as sandbox;
 
+use super::effect::FileChange;
 use super::wire::{self, Request};
-use super::{Call, Effect, Reply};
+use super::{Call, Reply};
 
 /// The names under which a captured script finds us.
 pub const TOOLS: [&str; 43] = [
@@ -68,8 +70,6 @@ pub const TOOLS: [&str; 43] = [
 pub(super) const WATCHED: [&str; 3] =
     ["/sys/class/net/*/tx_queue_len", "/sys/class/net/*/mtu", "/sys/module/sch_htb/parameters/htb_hysteresis"];
 
-/// The variable that holds the socket's path.
-pub(super) const SOCKET_VARIABLE: &str = "TIDEGATE_CAPTURE";
 /// The most bytes of standard input or of a batch file that are passed on.
 const MAX_INPUT: u64 = 16 << 20;
 
@@ -96,9 +96,7 @@ fn face(tool: &str, args: Vec<OsString>) -> u8 {
             let _ = io::stdout().write_all(&reply.stdout);
             let _ = io::stdout().flush();
             let _ = io::stderr().write_all(&reply.stderr);
-            if inside() {
-                reply.effects.iter().for_each(Effect::perform);
-            }
+            wire::files_of(&reply).for_each(FileChange::perform);
             reply.code
         }
         Err(error) => {
@@ -111,6 +109,10 @@ fn face(tool: &str, args: Vec<OsString>) -> u8 {
 }
 
 fn call(tool: &str, args: &[String]) -> io::Result<Reply> {
+    // Elsewhere some service may listen at that port.
+    if !Path::new(sandbox::TOOLS).is_dir() {
+        return Err(io::Error::new(io::ErrorKind::NotFound, "this is no sandbox"));
+    }
     let (stdin, refused) = match input(tool, args) {
         Ok(stdin) => (stdin, None),
         Err(reason) => (None, Some(reason)),
@@ -125,23 +127,12 @@ fn call(tool: &str, args: &[String]) -> io::Result<Reply> {
         issuer: process::words_of(process::parent()),
         silenced: goes_to_null(),
         refused,
-        files: if inside() { files(tool, args) } else { Vec::new() },
+        files: files(tool, args),
     };
-    let socket = socket();
-    // `env -i` takes the variable away; the well-known path remains.
-    let mut stream = UnixStream::connect(socket).or_else(|_| UnixStream::connect(sandbox::SOCKET))?;
+    let mut stream = TcpStream::connect(sandbox::ADDRESS)?;
+    stream.set_nodelay(true)?;
     wire::write_request(&mut stream, &request)?;
-    wire::read_reply(&mut stream)
-}
-
-/// The socket of whoever answers.
-fn socket() -> OsString {
-    std::env::var_os(SOCKET_VARIABLE).unwrap_or_else(|| sandbox::SOCKET.into())
-}
-
-/// In a sandbox, and not on the host in a session of [`super::Shell`]?
-fn inside() -> bool {
-    socket() == sandbox::SOCKET
+    wire::read_reply(&mut BufReader::new(stream))
 }
 
 /// Files in which the script may have written something, and settings that the call is about.

@@ -1,12 +1,12 @@
 //! Captures a script: runs it unmodified in a sandbox where `tc`, `iptables`, `ip` and the like are ourselves.
 //!
 //! ```text
-//! run_script ──▶ os::sandbox ──▶ sh modem.sh ──▶ /sbin/tc qdisc add … (this executable: `face`)
+//! run_script ──▶ sandbox ──────▶ sh modem.sh ──▶ /sbin/tc qdisc add … (this executable: `face`)
 //!     ▲                                                  │ request: tool, words, input, directory
 //!     └──────── Answer::answer(&Call) ◀── one at a time ─┘ reply: output, errors, code
 //! ```
 //! The parent answers in the order the calls come, so its model of the machine is always what the script believes.
-//! [`Shell`] does the same for single lines, without namespaces and with little cost, for replays.
+//! [`Shell`] does the same for single lines, one after the other in one sandbox, for replays.
 //!
 //! *Invariants.* The host's file system, links and processes stay as they are. Nothing of a run outlives it. A
 //! script cannot make us wait longer than the time limit, nor keep more than the bounds stated in [`CaptureOptions`].
@@ -15,7 +15,9 @@ mod effect;
 mod error;
 mod face;
 mod lines;
+mod options;
 mod run;
+mod sandbox;
 mod scan;
 mod serve;
 mod shell;
@@ -26,11 +28,13 @@ mod words;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use effect::Effect;
+pub use effect::{Effect, FileChange, LinkRequest};
 pub use error::{CaptureError, Trouble};
 pub use face::{TOOLS, dispatch, sysctl_path};
 pub use lines::{SourceLine, SourceWord};
-pub use run::{available, devices_of, run_in_turn, run_script};
+pub use options::ScriptOptions;
+pub use run::{devices_of, run_in_turn, run_script};
+pub use sandbox::available;
 pub use shell::Shell;
 
 /// A call of a tool by a script.
@@ -117,7 +121,7 @@ pub enum Output {
 /// How to capture.
 #[derive(Debug, Clone)]
 pub struct CaptureOptions {
-    /// How long the script may run without calling a tool; ten times as long in all.
+    /// How long each run may take, whatever it does.
     pub timeout: Duration,
     /// What becomes of its output.
     pub output: Output,
@@ -129,6 +133,10 @@ pub struct CaptureOptions {
     pub cwd: Option<PathBuf>,
     /// Do without overlays, as on kernels that have none: the host's files are then read-only inside.
     pub no_overlay: bool,
+    /// Make no network links, as where the kernel has no kind of them without loading a module.
+    pub no_links: bool,
+    /// Hide home directories and the environment.
+    pub private: bool,
     /// The most processes at once; with more the run is ended.
     pub max_processes: usize,
     /// The most calls that are answered; further ones fail.
@@ -137,15 +145,20 @@ pub struct CaptureOptions {
     pub max_output: usize,
 }
 
+/// How long a run may take unless somebody says otherwise.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+
 impl Default for CaptureOptions {
     fn default() -> Self {
         Self {
-            timeout: Duration::from_secs(30),
+            timeout: DEFAULT_TIMEOUT,
             output: Output::Collect,
             devices: Vec::new(),
             executable: None,
             cwd: None,
             no_overlay: false,
+            no_links: false,
+            private: false,
             max_processes: 1000,
             max_calls: 100_000,
             max_output: 4 << 20,
@@ -219,8 +232,23 @@ pub enum Exit {
         /// The limit.
         limit: usize,
     },
+    /// By us, because its processes held too much memory together.
+    Exhausted {
+        /// The limit, bytes.
+        limit: u64,
+    },
     /// It could not be started or lost its sandbox.
     Lost(String),
+    /// By us, because tidegate itself failed while it answered a call: what the panic said.
+    Bug(String),
+}
+
+impl Exit {
+    /// Did the script itself come to an end, well or not?
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        matches!(self, Self::Code(_) | Self::Signal(_))
+    }
 }
 
 /// What a run showed.

@@ -2,22 +2,15 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
-use tidegate_os::process;
-use tidegate_os::sandbox::{Report, Sandbox, SandboxError, Spec};
+use tidegate_sandbox::Spec;
 
 use super::face::{TOOLS, WATCHED};
 use super::lines::Finder;
+use super::sandbox::executable;
 use super::scan::Script;
-use super::serve::{Event, Intake, Side, Stream};
-use super::{Answer, CaptureError, CaptureOptions, Exit, Outcome, troubles};
-
-/// How often the number of processes inside is looked at.
-const COUNT_EVERY: Duration = Duration::from_millis(100);
-
-/// How many times the limit a script may run that goes on calling tools.
-const PATIENCE: u32 = 10;
+use super::serve::{Run, Session};
+use super::{Answer, CaptureError, CaptureOptions, Outcome, troubles};
 
 /// Runs a script in a sandbox, its calls answered by `answer`.
 ///
@@ -63,47 +56,28 @@ pub fn run_in_turn(
     }
     let spec = spec(&script, turns, options, &devices, answer)?;
     before(0);
-    let (sandbox, stdout, stderr) = start(&spec)?;
-    let mut intake = Intake {
-        answer,
-        finder: None,
-        calls: Vec::new(),
-        max_calls: options.max_calls,
-        stdout: Stream::new(stdout, options.max_output, options.output, Side::Output),
-        stderr: Stream::new(stderr, options.max_output, options.output, Side::Errors),
-    };
-    let listener = sandbox.listener.try_clone().map_err(CaptureError::io("keep the socket"))?;
-    let mut sandbox = Some(sandbox);
+    let mut session = Session::start(&spec, options)?;
     let mut outcomes: Vec<Outcome> = Vec::new();
     for (turn, args) in turns.iter().enumerate() {
-        let Some(inside) = &mut sandbox else { break };
         if turn > 0 {
             before(turn);
-            inside.go_on().map_err(CaptureError::io("go on to the next run"))?;
         }
-        intake.finder = Some(Finder::new(&script.files, args));
-        let exit = attend(inside, &mut intake, options)?;
-        let mut notes = std::mem::take(&mut inside.notes);
-        notes.dedup();
-        let last = turn + 1 == turns.len() || !matches!(exit, Exit::Code(_) | Exit::Signal(_));
-        if last {
-            // Everything inside dies here, so the streams must end.
-            sandbox = None;
-            intake.drain(&listener);
-        } else {
-            intake.take_what_is_there();
+        let mut finder = Finder::new(&script.files, args);
+        let last = turn + 1 == turns.len();
+        let run = session.run(&script.program(args), answer, &mut finder, last)?;
+        let ended = !run.exit.is_own();
+        outcomes.push(outcome(run, &finder, &devices));
+        if ended {
+            break;
         }
-        outcomes.push(outcome(&mut intake, exit, &devices, notes));
     }
     Ok(outcomes)
 }
 
 /// What one run showed.
-fn outcome(intake: &mut Intake<'_>, exit: Exit, devices: &[String], notes: Vec<String>) -> Outcome {
-    let calls = std::mem::take(&mut intake.calls);
-    let (stdout, stderr) = (std::mem::take(&mut intake.stdout.bytes), std::mem::take(&mut intake.stderr.bytes));
-    let finder = intake.finder.take();
-    let troubles = finder.map(|finder| troubles::list(&finder, &calls, &exit, &stderr)).unwrap_or_default();
+pub(super) fn outcome(run: Run, finder: &Finder, devices: &[String]) -> Outcome {
+    let Run { exit, calls, stdout, stderr, notes } = run;
+    let troubles = troubles::list(finder, &calls, &exit, &stderr);
     Outcome { exit, calls, stdout, stderr, devices: devices.to_vec(), notes, troubles }
 }
 
@@ -119,18 +93,20 @@ fn spec(
         None => std::env::current_dir().map_err(CaptureError::io("find the current directory"))?,
     };
     let mut keep = vec![cwd.clone()];
-    keep.extend(script.path.parent().map(Path::to_owned));
+    if !options.private {
+        keep.extend(script.path.parent().map(Path::to_owned));
+    }
     // What it reads in, and what its arguments name.
     let named = script.files.iter().map(|(path, _)| path.clone()).chain(turns.iter().flatten().map(PathBuf::from));
     keep.extend(named.filter_map(|path| {
         let found = fs::canonicalize(cwd.join(path)).ok()?;
-        if found.is_dir() { Some(found) } else { found.parent().map(Path::to_owned) }
+        // Beside a file that it is given, a script may look for others; where homes are hidden, it sees what was named.
+        if found.is_dir() || options.private { Some(found) } else { found.parent().map(Path::to_owned) }
     }));
     let files = answer.world(devices);
     Ok(Spec {
-        executable: executable(options)?,
+        executable: executable(options.executable.as_deref())?,
         cwd,
-        programs: turns.iter().map(|args| script.program(args)).collect(),
         links: devices.to_vec(),
         tools: TOOLS.iter().map(|tool| (*tool).to_owned()).collect(),
         tool_dirs: script.tool_dirs(),
@@ -141,6 +117,8 @@ fn spec(
         watched: WATCHED.iter().map(|path| (*path).to_owned()).collect(),
         max_processes: u32::try_from(options.max_processes).unwrap_or(u32::MAX / 2),
         no_overlay: options.no_overlay,
+        no_links: options.no_links,
+        private: options.private,
     })
 }
 
@@ -150,130 +128,4 @@ fn spec(
 /// The script cannot be read.
 pub fn devices_of(script: &Path, args: &[String]) -> Result<Vec<String>, CaptureError> {
     Ok(Script::read(script)?.devices(args))
-}
-
-/// Whether a sandbox can be made here; tests that need one print the reason and skip otherwise.
-///
-/// # Errors
-/// The reason, with its remedy.
-pub fn available(executable: &Path) -> Result<(), CaptureError> {
-    let spec = Spec {
-        executable: executable.to_owned(),
-        cwd: "/".into(),
-        programs: vec![vec!["sh".into(), "-c".into(), ":".into()]],
-        ..Spec::default()
-    };
-    start(&spec).map(drop)
-}
-
-/// Serves calls until the script ends or its time is up.
-fn attend(sandbox: &mut Sandbox, intake: &mut Intake<'_>, options: &CaptureOptions) -> Result<Exit, CaptureError> {
-    let listener = sandbox.listener.try_clone().map_err(CaptureError::io("keep the socket"))?;
-    let _urgent = process::Urgent::begin();
-    let mut count_at = Instant::now() + COUNT_EVERY;
-    let mut files = Vec::new();
-    let begun = Instant::now();
-    let (mut calls, mut called) = (intake.calls.len(), begun);
-    loop {
-        let now = Instant::now();
-        // Whoever calls tools is alive: a thousand commands on a slow machine take their time.
-        if intake.calls.len() > calls {
-            (calls, called) = (intake.calls.len(), now);
-        }
-        let all = options.timeout * PATIENCE;
-        let deadline = (called + options.timeout).min(begun + all);
-        if now >= deadline {
-            let after = if now >= begun + all { all } else { options.timeout };
-            return Ok(Exit::TimedOut { after, running: running(sandbox) });
-        }
-        if now >= count_at {
-            // The sandbox's own two processes are not the script's.
-            if process::count_descendants(sandbox.pid(), options.max_processes + 2) > options.max_processes {
-                return Ok(Exit::Crowded { limit: options.max_processes });
-            }
-            count_at = Instant::now() + COUNT_EVERY;
-        }
-        let event = intake
-            .step(&listener, Some(sandbox.control()), deadline.min(count_at))
-            .map_err(CaptureError::io("wait for the script"))?;
-        if event != Event::Watched {
-            continue;
-        }
-        let exit = match sandbox.report() {
-            Report::Note(note) => {
-                sandbox.notes.push(note);
-                continue;
-            }
-            Report::File(path, content) => {
-                files.push((path, content));
-                continue;
-            }
-            Report::Exited(code) => Exit::Code(code),
-            Report::Signalled(signal) => Exit::Signal(signal),
-            Report::Failed(reason) => Exit::Lost(reason),
-            Report::Gone => Exit::Lost("the sandbox ended early".to_owned()),
-        };
-        intake.answer.told(&files);
-        return Ok(exit);
-    }
-}
-
-/// What runs inside, without our own stages and the script's interpreter.
-fn running(sandbox: &Sandbox) -> Vec<String> {
-    process::descendants(sandbox.pid())
-        .into_iter()
-        .skip(2)
-        .filter(|running| !running.words.is_empty())
-        .map(|running| running.words.join(" "))
-        .collect()
-}
-
-fn executable(options: &CaptureOptions) -> Result<PathBuf, CaptureError> {
-    let executable = match &options.executable {
-        Some(path) => path.clone(),
-        None => std::env::current_exe().map_err(CaptureError::io("find our own executable"))?,
-    };
-    fs::canonicalize(executable).map_err(CaptureError::io("find our own executable"))
-}
-
-fn start(spec: &Spec) -> Result<(Sandbox, std::process::ChildStdout, std::process::ChildStderr), CaptureError> {
-    match Sandbox::start(spec, true) {
-        Ok(started) => Ok(started),
-        // Root may do without a user namespace where those are forbidden.
-        Err(first) if first.forbidden && process::effective_uid() == 0 => {
-            Sandbox::start(spec, false).map_err(|second| refused(&second, Some(&first)))
-        }
-        Err(error) => Err(refused(&error, None)),
-    }
-}
-
-fn refused(error: &SandboxError, before: Option<&SandboxError>) -> CaptureError {
-    if !error.forbidden {
-        return CaptureError::Sandbox(error.to_string());
-    }
-    let reason = match before {
-        Some(before) => format!("{before}; without a user namespace: {error}"),
-        None => error.to_string(),
-    };
-    CaptureError::Forbidden { reason, remedy: remedy() }
-}
-
-/// What an administrator can change, as this system shows it.
-fn remedy() -> String {
-    let setting = |name: &str| {
-        fs::read_to_string(format!("/proc/sys/{name}")).ok().and_then(|text| text.trim().parse::<u64>().ok())
-    };
-    let root = process::effective_uid() == 0;
-    let change = if setting("user/max_user_namespaces") == Some(0) {
-        "allow user namespaces: `sysctl -w user.max_user_namespaces=10000`"
-    } else if setting("kernel/unprivileged_userns_clone") == Some(0) && !root {
-        "allow user namespaces: `sysctl -w kernel.unprivileged_userns_clone=1`"
-    } else if setting("kernel/apparmor_restrict_unprivileged_userns") == Some(1) && !root {
-        "allow user namespaces: `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`"
-    } else if root {
-        "in a container: start it with `--privileged`, or with `--security-opt seccomp=unconfined --cap-add SYS_ADMIN`"
-    } else {
-        "in a container: start it with `--security-opt seccomp=unconfined`"
-    };
-    if root { format!("remedy: {change}") } else { format!("remedy: {change}; or run tidegate as root") }
 }

@@ -73,12 +73,7 @@ impl Script {
 
     /// Directories where this script or any other may look for tools: absolute, without symbolic links.
     pub(super) fn tool_dirs(&self) -> Vec<PathBuf> {
-        let mut dirs: BTreeSet<PathBuf> = TOOL_DIRS.iter().map(|dir| real(Path::new(dir))).collect();
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let holds_tools = |dir: &PathBuf| TOOLS.iter().any(|tool| dir.join(tool).exists());
-        dirs.extend(
-            std::env::split_paths(&path).filter(|dir| dir.is_absolute() && holds_tools(dir)).map(|dir| real(&dir)),
-        );
+        let mut dirs: BTreeSet<PathBuf> = usual_tool_dirs().into_iter().collect();
         for (_, text) in &self.files {
             let ends = |letter: char| !(letter.is_ascii_alphanumeric() || "/._-+".contains(letter));
             for piece in text.split(ends).filter(|piece| piece.starts_with('/')) {
@@ -93,8 +88,7 @@ impl Script {
                 }
             }
         }
-        let own = ["/proc", "/sys", "/dev", "/run"];
-        dirs.into_iter().filter(|dir| dir != Path::new("/") && !own.iter().any(|own| dir.starts_with(own))).collect()
+        may_hold_tools(dirs)
     }
 
     fn read_sourced(&mut self) {
@@ -289,6 +283,21 @@ fn real(dir: &Path) -> PathBuf {
         }
     }
     dir.to_owned()
+}
+
+/// The directories where tools are usually found, and those of the search path that hold one.
+pub(super) fn usual_tool_dirs() -> Vec<PathBuf> {
+    let mut dirs: BTreeSet<PathBuf> = TOOL_DIRS.iter().map(|dir| real(Path::new(dir))).collect();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let holds_tools = |dir: &PathBuf| TOOLS.iter().any(|tool| dir.join(tool).exists());
+    dirs.extend(std::env::split_paths(&path).filter(|dir| dir.is_absolute() && holds_tools(dir)).map(|dir| real(&dir)));
+    may_hold_tools(dirs)
+}
+
+/// All but those that are new inside a sandbox.
+fn may_hold_tools(dirs: BTreeSet<PathBuf>) -> Vec<PathBuf> {
+    let own = ["/proc", "/sys", "/dev", "/run"];
+    dirs.into_iter().filter(|dir| dir != Path::new("/") && !own.iter().any(|own| dir.starts_with(own))).collect()
 }
 
 #[cfg(test)]

@@ -1,64 +1,397 @@
-//! The parent's loop: answers calls one at a time, takes in what the script prints, minds the time.
+//! The caller's side of a sandbox: answers calls one at a time, takes in what the programs print, minds time and memory.
 
-use std::io::{self, Read, Write};
+use std::any::Any;
+use std::ffi::OsString;
+use std::io::{self, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixListener;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{ChildStderr, ChildStdout};
 use std::time::{Duration, Instant};
 
-use tidegate_os::poll;
+use tidegate_os::{poll, process};
+use tidegate_sandbox::{Report, Sandbox, Spec};
 
 use super::lines::Finder;
-use super::wire;
-use super::{Answer, Output, Recorded, Reply};
+use super::wire::{self, Request};
+use super::{Answer, CaptureError, CaptureOptions, Effect, Exit, Output, Recorded, Reply};
 
-/// How long a face may take to speak its request: it has nothing else to do.
-const FACE_LIMIT: Duration = Duration::from_secs(5);
+/// How long a tool may take to speak its request and to hear the reply: it has nothing else to do.
+const CALL_LIMIT: Duration = Duration::from_secs(5);
 /// How long output may still come when everybody who could write is gone.
 const DRAIN_LIMIT: Duration = Duration::from_secs(1);
 /// The most pieces of output, of up to 8 KiB, that are taken in after a run that another follows.
 const MAX_PIECES: usize = 4096;
+/// How often processes and memory inside are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Processes of the sandbox itself: its two stages.
+const OWN_PROCESSES: usize = 2;
+/// The most bytes of memory that all processes inside may hold together; files in memory have a bound of their own.
+const MAX_MEMORY: u64 = 2 << 30;
+/// The most bytes that are kept of all calls of one session.
+const MAX_KEPT: usize = 256 << 20;
 
-/// What is taken in while a script runs.
-pub(super) struct Intake<'a> {
-    pub(super) answer: &'a mut dyn Answer,
-    pub(super) finder: Option<Finder>,
-    pub(super) calls: Vec<Recorded>,
-    pub(super) max_calls: usize,
-    pub(super) stdout: Stream<ChildStdout>,
-    pub(super) stderr: Stream<ChildStderr>,
+/// A sandbox with its streams.
+pub(super) struct Session {
+    sandbox: Option<Sandbox>,
+    limits: Limits,
+    stdout: Stream<ChildStdout>,
+    stderr: Stream<ChildStderr>,
+    /// Bytes of the calls so far.
+    kept: usize,
 }
 
-/// One of a script's two output streams.
-pub(super) struct Stream<R> {
+/// What a run may use.
+struct Limits {
+    timeout: Duration,
+    max_processes: usize,
+    max_calls: usize,
+}
+
+/// What one run showed.
+pub(super) struct Run {
+    pub(super) exit: Exit,
+    pub(super) calls: Vec<Recorded>,
+    pub(super) stdout: Vec<u8>,
+    pub(super) stderr: Vec<u8>,
+    pub(super) notes: Vec<String>,
+}
+
+/// A run under way.
+struct Turn<'a> {
+    answer: &'a mut dyn Answer,
+    finder: &'a mut Finder,
+    deadline: Instant,
+    calls: Vec<Recorded>,
+    /// The model panicked: what it said.
+    bug: Option<String>,
+}
+
+/// One of a program's two output streams.
+struct Stream<R> {
     pipe: Option<R>,
-    pub(super) bytes: Vec<u8>,
+    bytes: Vec<u8>,
     limit: usize,
     output: Output,
     to: Side,
 }
 
-/// Which of a script's streams it is.
+/// Which of the streams it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+enum Side {
     Output,
     Errors,
 }
 
-/// What made [`Intake::step`] return.
+/// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Event {
-    /// Something was taken in.
-    Served,
-    /// The descriptor to watch is ready.
-    Watched,
-    /// The time is up.
-    TimeUp,
+enum Event {
+    /// A tool calls.
+    Call,
+    /// The sandbox has something to say.
+    Report,
+    /// Output was taken in, or nothing happened within the time.
+    Other,
+}
+
+impl Session {
+    /// Sets up a sandbox.
+    pub(super) fn start(spec: &Spec, options: &CaptureOptions) -> Result<Self, CaptureError> {
+        let (sandbox, stdout, stderr) = super::sandbox::start(spec)?;
+        // A caller that gave up between two looks must not make us wait.
+        sandbox.listener.set_nonblocking(true).map_err(CaptureError::io("keep the listener"))?;
+        let limits =
+            Limits { timeout: options.timeout, max_processes: options.max_processes, max_calls: options.max_calls };
+        Ok(Self {
+            sandbox: Some(sandbox),
+            limits,
+            stdout: Stream::new(stdout, options.max_output, options.output, Side::Output),
+            stderr: Stream::new(stderr, options.max_output, options.output, Side::Errors),
+            kept: 0,
+        })
+    }
+
+    /// Runs a program to its end, or ends it. After a run that did not come to its end, or the `last`, the sandbox is gone.
+    pub(super) fn run(
+        &mut self,
+        words: &[OsString],
+        answer: &mut dyn Answer,
+        finder: &mut Finder,
+        last: bool,
+    ) -> Result<Run, CaptureError> {
+        let begun = Instant::now();
+        let mut turn = Turn { answer, finder, deadline: begun + self.limits.timeout, calls: Vec::new(), bug: None };
+        let mut notes = Vec::new();
+        let exit = match &mut self.sandbox {
+            None => Exit::Lost("the sandbox ended early".to_owned()),
+            Some(sandbox) => {
+                sandbox.run(words).map_err(CaptureError::io("start the script"))?;
+                let _urgent = process::Urgent::begin();
+                let exit = self.attend(&mut turn)?;
+                notes = self.sandbox.as_mut().map(|sandbox| std::mem::take(&mut sandbox.notes)).unwrap_or_default();
+                notes.dedup();
+                exit
+            }
+        };
+        if last || !matches!(exit, Exit::Code(_) | Exit::Signal(_)) {
+            // Everything inside dies here, so the streams must end.
+            self.sandbox = None;
+            self.drain();
+        } else {
+            self.take_what_is_there();
+        }
+        let (stdout, stderr) = (std::mem::take(&mut self.stdout.bytes), std::mem::take(&mut self.stderr.bytes));
+        Ok(Run { exit, calls: turn.calls, stdout, stderr, notes })
+    }
+
+    /// A file that a program inside has written.
+    pub(super) fn open(&mut self, path: &std::path::Path) -> io::Result<std::fs::File> {
+        self.sandbox.as_mut().ok_or(io::ErrorKind::NotFound)?.open(path)
+    }
+
+    /// Serves calls until the program ends, its time is up, or it uses too much.
+    fn attend(&mut self, turn: &mut Turn<'_>) -> Result<Exit, CaptureError> {
+        let mut look_at = Instant::now() + LOOK_EVERY;
+        let mut files = Vec::new();
+        loop {
+            let now = Instant::now();
+            let Some(sandbox) = &mut self.sandbox else { return Ok(Exit::Lost("the sandbox ended early".to_owned())) };
+            if let Some(bug) = turn.bug.take() {
+                return Ok(Exit::Bug(bug));
+            }
+            if now >= turn.deadline {
+                return Ok(Exit::TimedOut { after: self.limits.timeout, running: running(sandbox) });
+            }
+            if now >= look_at {
+                let usage = process::usage_of_descendants(sandbox.pid(), self.limits.max_processes + OWN_PROCESSES);
+                if usage.processes > self.limits.max_processes + OWN_PROCESSES {
+                    return Ok(Exit::Crowded { limit: self.limits.max_processes });
+                }
+                if usage.memory > MAX_MEMORY {
+                    return Ok(Exit::Exhausted { limit: MAX_MEMORY });
+                }
+                look_at = Instant::now() + LOOK_EVERY;
+            }
+            let until = turn.deadline.min(look_at);
+            let event = self.wait(until).map_err(CaptureError::io("wait for the script"))?;
+            let Some(sandbox) = &mut self.sandbox else { continue };
+            match event {
+                Event::Other => {}
+                Event::Call => serve(sandbox, turn, &self.limits, &mut self.kept),
+                Event::Report => {
+                    let exit = match sandbox.report() {
+                        Report::Note(note) => {
+                            sandbox.notes.push(note);
+                            continue;
+                        }
+                        Report::File(path, content) => {
+                            files.push((path, content));
+                            continue;
+                        }
+                        Report::Exited(code) => Exit::Code(code),
+                        Report::Signalled(signal) => Exit::Signal(signal),
+                        Report::Failed(reason) => Exit::Lost(reason),
+                        Report::Gone => Exit::Lost("the sandbox ended early".to_owned()),
+                    };
+                    guarded(turn, |turn| turn.answer.told(&files));
+                    return Ok(turn.bug.take().map_or(exit, Exit::Bug));
+                }
+            }
+        }
+    }
+
+    /// Waits for the next thing to happen, and takes in what was printed.
+    fn wait(&mut self, until: Instant) -> io::Result<Event> {
+        let Some(sandbox) = &self.sandbox else { return Ok(Event::Other) };
+        if sandbox.has_report() {
+            return Ok(Event::Report);
+        }
+        let mut fds = vec![sandbox.listener.as_fd(), sandbox.control()];
+        let out_at = self.stdout.pipe.as_ref().map(|pipe| {
+            fds.push(pipe.as_fd());
+            fds.len() - 1
+        });
+        let err_at = self.stderr.pipe.as_ref().map(|pipe| {
+            fds.push(pipe.as_fd());
+            fds.len() - 1
+        });
+        let ready = poll::readable(&fds, until.saturating_duration_since(Instant::now()))?;
+        let is_ready = |at: Option<usize>| at.and_then(|at| ready.get(at)).copied() == Some(true);
+        if is_ready(out_at) {
+            self.stdout.take_in();
+        }
+        if is_ready(err_at) {
+            self.stderr.take_in();
+        }
+        Ok(match (is_ready(Some(0)), is_ready(Some(1))) {
+            (true, _) => Event::Call,
+            (_, true) => Event::Report,
+            _ => Event::Other,
+        })
+    }
+
+    /// Takes in what was still on its way when everything inside had ended.
+    fn drain(&mut self) {
+        let deadline = Instant::now() + DRAIN_LIMIT;
+        while (self.stdout.pipe.is_some() || self.stderr.pipe.is_some()) && Instant::now() < deadline {
+            if !self.take_in_ready(deadline.saturating_duration_since(Instant::now())) {
+                return;
+            }
+        }
+    }
+
+    /// Takes in what was printed so far, without waiting.
+    fn take_what_is_there(&mut self) {
+        for _ in 0..MAX_PIECES {
+            if !self.take_in_ready(Duration::ZERO) {
+                return;
+            }
+        }
+    }
+
+    /// Takes in a piece of each stream that has one; false: none has.
+    fn take_in_ready(&mut self, limit: Duration) -> bool {
+        let pipes = [self.stdout.pipe.as_ref().map(AsFd::as_fd), self.stderr.pipe.as_ref().map(AsFd::as_fd)];
+        let open: Vec<BorrowedFd<'_>> = pipes.iter().flatten().copied().collect();
+        let ready = poll::readable(&open, limit).unwrap_or_default();
+        let mut ready = ready.into_iter();
+        let [out, err] = pipes.map(|pipe| pipe.is_some() && ready.next() == Some(true));
+        if out {
+            self.stdout.take_in();
+        }
+        if err {
+            self.stderr.take_in();
+        }
+        out || err
+    }
+}
+
+/// Answers one call. A tool that goes away or speaks nonsense costs nothing but its own call.
+fn serve(sandbox: &mut Sandbox, turn: &mut Turn<'_>, limits: &Limits, kept: &mut usize) {
+    let Ok((stream, _)) = sandbox.listener.accept() else {
+        return;
+    };
+    if stream.set_nonblocking(false).and_then(|()| stream.set_nodelay(true)).is_err() {
+        return;
+    }
+    // However slowly it speaks: by then it is over, and the run's own deadline holds all the same.
+    let timed = Timed { stream, deadline: turn.deadline.min(Instant::now() + CALL_LIMIT) };
+    let mut timed = BufReader::new(timed);
+    let Ok(request) = wire::read_request(&mut timed) else {
+        return;
+    };
+    guarded(turn, |turn| turn.answer.told(&request.files));
+    let within = turn.calls.len() < limits.max_calls && *kept <= MAX_KEPT;
+    let (reply, answered) = answer(turn, limits, &request, *kept);
+    for effect in &reply.effects {
+        if let Effect::Link(link) = effect {
+            // A kernel that cannot do it leaves it to the model.
+            let _ = sandbox.change_link(link);
+        }
+    }
+    let _ = wire::write_reply(timed.get_mut(), &reply);
+    if within {
+        *kept += request.size() + reply.stderr.len();
+        record(turn, request, &reply, answered);
+    }
+}
+
+/// The reply, and whether the model gave it.
+fn answer(turn: &mut Turn<'_>, limits: &Limits, request: &Request, kept: usize) -> (Reply, bool) {
+    if turn.calls.len() >= limits.max_calls {
+        return (Reply::error(1, format!("tidegate: more than {} calls in one run\n", limits.max_calls)), false);
+    }
+    if kept > MAX_KEPT {
+        return (Reply::error(1, format!("tidegate: calls of more than {} MiB\n", MAX_KEPT >> 20)), false);
+    }
+    if let Some(reason) = &request.refused {
+        return (Reply::error(1, reason.clone()), false);
+    }
+    let mut reply = None;
+    guarded(turn, |turn| reply = Some(turn.answer.answer(&request.call)));
+    match reply {
+        Some(reply) => (reply, true),
+        None => (Reply::error(INTERNAL, "tidegate: internal error\n"), false),
+    }
+}
+
+/// What a tool exits with whose call made the model panic.
+const INTERNAL: u8 = 255;
+
+/// Does what the model is asked; its panic is noted as a bug of ours, and ends the run instead of us.
+fn guarded(turn: &mut Turn<'_>, act: impl FnOnce(&mut Turn<'_>)) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| act(turn))) {
+        turn.bug = Some(words_of(panic.as_ref()));
+    }
+}
+
+/// What a panic said.
+fn words_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no reason given".to_owned())
+}
+
+/// Notes the call, with the line that issued it.
+fn record(turn: &mut Turn<'_>, request: Request, reply: &Reply, answered: bool) {
+    let stderr = String::from_utf8_lossy(&reply.stderr).into_owned();
+    turn.finder.learn(&request.issuer, &request.call.cwd);
+    let found = turn.finder.find(&request.call.tool, &request.call.args, &stderr);
+    let (source, words) = found.map_or((None, Vec::new()), |(source, words)| (Some(source), words));
+    turn.calls.push(Recorded {
+        call: request.call,
+        code: reply.code,
+        stderr,
+        silenced: request.silenced,
+        source,
+        words,
+        answered,
+    });
+}
+
+/// What runs inside, without the sandbox's own stage.
+fn running(sandbox: &Sandbox) -> Vec<String> {
+    process::descendants(sandbox.pid())
+        .into_iter()
+        .skip(1)
+        .filter(|running| !running.words.is_empty())
+        .map(|running| running.words.join(" "))
+        .collect()
+}
+
+/// A connection whose reads and writes all end at one time.
+struct Timed {
+    stream: TcpStream,
+    deadline: Instant,
+}
+
+impl Timed {
+    fn left(&self) -> io::Result<Duration> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+    }
+}
+
+impl Read for Timed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(Some(self.left()?))?;
+        self.stream.read(buffer)
+    }
+}
+
+impl Write for Timed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(Some(self.left()?))?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
 }
 
 impl<R: Read + AsFd> Stream<R> {
     /// `to`: where it belongs, should it be passed through.
-    pub(super) fn new(pipe: R, limit: usize, output: Output, to: Side) -> Self {
+    fn new(pipe: R, limit: usize, output: Output, to: Side) -> Self {
         Self { pipe: Some(pipe), bytes: Vec::new(), limit, output, to }
     }
 
@@ -81,119 +414,6 @@ impl<R: Read + AsFd> Stream<R> {
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => self.pipe = None,
-        }
-    }
-}
-
-impl Intake<'_> {
-    /// Waits for the next thing to happen until `deadline`, and does it.
-    pub(super) fn step(
-        &mut self,
-        listener: &UnixListener,
-        watched: Option<BorrowedFd<'_>>,
-        deadline: Instant,
-    ) -> io::Result<Event> {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Ok(Event::TimeUp);
-        }
-        let mut fds = vec![listener.as_fd()];
-        fds.extend(watched);
-        let out_at = self.stdout.pipe.as_ref().map(|pipe| {
-            fds.push(pipe.as_fd());
-            fds.len() - 1
-        });
-        let err_at = self.stderr.pipe.as_ref().map(|pipe| {
-            fds.push(pipe.as_fd());
-            fds.len() - 1
-        });
-        let ready = poll::readable(&fds, left)?;
-        let is_ready = |at: Option<usize>| at.and_then(|at| ready.get(at)).copied() == Some(true);
-        if is_ready(out_at) {
-            self.stdout.take_in();
-        }
-        if is_ready(err_at) {
-            self.stderr.take_in();
-        }
-        if is_ready(Some(0)) {
-            self.serve(listener);
-            return Ok(Event::Served);
-        }
-        if watched.is_some() && is_ready(Some(1)) {
-            return Ok(Event::Watched);
-        }
-        Ok(Event::Served)
-    }
-
-    /// True while the script's streams are open.
-    pub(super) fn open(&self) -> bool {
-        self.stdout.pipe.is_some() || self.stderr.pipe.is_some()
-    }
-
-    /// Takes in what was still on its way when the script ended.
-    pub(super) fn drain(&mut self, listener: &UnixListener) {
-        let deadline = Instant::now() + DRAIN_LIMIT;
-        while self.open() && !matches!(self.step(listener, None, deadline), Ok(Event::TimeUp) | Err(_)) {}
-    }
-
-    /// Takes in what the script has printed so far, without waiting.
-    pub(super) fn take_what_is_there(&mut self) {
-        for _ in 0..MAX_PIECES {
-            let ready = |pipe: Option<BorrowedFd<'_>>| {
-                pipe.is_some_and(|pipe| poll::readable(&[pipe], Duration::ZERO).is_ok_and(|ready| ready == [true]))
-            };
-            let out = ready(self.stdout.pipe.as_ref().map(AsFd::as_fd));
-            let err = ready(self.stderr.pipe.as_ref().map(AsFd::as_fd));
-            if out {
-                self.stdout.take_in();
-            }
-            if err {
-                self.stderr.take_in();
-            }
-            if !out && !err {
-                return;
-            }
-        }
-    }
-
-    /// Answers one call. A face that goes away or speaks nonsense costs nothing but its own call.
-    fn serve(&mut self, listener: &UnixListener) {
-        let Ok((mut stream, _)) = listener.accept() else {
-            return;
-        };
-        let _ = stream.set_nonblocking(false);
-        let _ = stream.set_read_timeout(Some(FACE_LIMIT));
-        let _ = stream.set_write_timeout(Some(FACE_LIMIT));
-        let Ok(request) = wire::read_request(&mut stream) else {
-            return;
-        };
-        self.answer.told(&request.files);
-        let mut answered = false;
-        let reply = if self.calls.len() >= self.max_calls {
-            Reply::error(1, format!("tidegate: more than {} calls in one run\n", self.max_calls))
-        } else if let Some(reason) = request.refused {
-            Reply::error(1, reason)
-        } else {
-            answered = true;
-            self.answer.answer(&request.call)
-        };
-        let _ = wire::write_reply(&mut stream, &reply);
-        if self.calls.len() < self.max_calls {
-            let stderr = String::from_utf8_lossy(&reply.stderr).into_owned();
-            let found = self.finder.as_mut().and_then(|finder| {
-                finder.learn(&request.issuer, &request.call.cwd);
-                finder.find(&request.call.tool, &request.call.args, &stderr)
-            });
-            let (source, words) = found.map_or((None, Vec::new()), |(source, words)| (Some(source), words));
-            self.calls.push(Recorded {
-                call: request.call,
-                code: reply.code,
-                stderr,
-                silenced: request.silenced,
-                source,
-                words,
-                answered,
-            });
         }
     }
 }

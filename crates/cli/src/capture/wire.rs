@@ -7,11 +7,12 @@
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
+use super::effect::FileChange;
 use super::{Call, Effect, Reply};
 
 const MAGIC: [u8; 4] = *b"TGC2";
-/// The longest field, in bytes: a batch file of a hundred thousand commands fits.
-const MAX_FIELD: usize = 32 << 20;
+/// The longest request, in bytes, and so the longest field: a batch file of a hundred thousand commands fits.
+pub(super) const MAX_REQUEST: usize = 32 << 20;
 /// The most arguments of one call.
 const MAX_ARGS: usize = 65_536;
 
@@ -31,6 +32,15 @@ pub(super) struct Request {
     pub(super) files: Vec<(String, String)>,
     /// The face had to refuse: the input it should pass on could not be read.
     pub(super) refused: Option<String>,
+}
+
+impl Request {
+    /// About how many bytes it takes to keep it.
+    pub(super) fn size(&self) -> usize {
+        let call = &self.call;
+        let words = |words: &[String]| words.iter().map(|word| word.len() + size_of::<String>()).sum::<usize>();
+        call.tool.len() + words(&call.args) + call.stdin.as_ref().map_or(0, Vec::len) + call.cwd.as_os_str().len()
+    }
 }
 
 /// Writes a request.
@@ -59,8 +69,9 @@ pub(super) fn write_request(to: &mut impl Write, request: &Request) -> io::Resul
     to.write_all(&bytes)
 }
 
-/// Reads a request.
+/// Reads a request of at most [`MAX_REQUEST`] bytes in all.
 pub(super) fn read_request(from: &mut impl Read) -> io::Result<Request> {
+    let from = &mut from.take(MAX_REQUEST as u64);
     let mut head = [0; 5];
     from.read_exact(&mut head)?;
     if head[..4] != MAGIC {
@@ -88,7 +99,7 @@ pub(super) fn write_reply(to: &mut impl Write, reply: &Reply) -> io::Result<()> 
     let mut bytes = vec![reply.code];
     field(&mut bytes, &reply.stdout);
     field(&mut bytes, &reply.stderr);
-    let effects: Vec<Vec<String>> = reply.effects.iter().map(Effect::words).collect();
+    let effects: Vec<Vec<String>> = files_of(reply).map(FileChange::words).collect();
     list(&mut bytes, &[effects.len().to_string()]);
     effects.iter().for_each(|words| list(&mut bytes, words));
     to.write_all(&bytes)
@@ -101,12 +112,20 @@ pub(super) fn read_reply(from: &mut impl Read) -> io::Result<Reply> {
     let (stdout, stderr) = (read_field(from)?, read_field(from)?);
     let count: usize = read_list(from)?.first().and_then(|count| count.parse().ok()).unwrap_or(0);
     let effects: io::Result<Vec<Option<Effect>>> =
-        (0..count.min(MAX_ARGS)).map(|_| Ok(Effect::read(&read_list(from)?))).collect();
+        (0..count.min(MAX_ARGS)).map(|_| Ok(FileChange::read(&read_list(from)?).map(Effect::File))).collect();
     Ok(Reply { code: code[0], stdout, stderr, effects: effects?.into_iter().flatten().collect() })
 }
 
+/// What of a reply's effects the tool itself does.
+pub(super) fn files_of(reply: &Reply) -> impl Iterator<Item = &FileChange> {
+    reply.effects.iter().filter_map(|effect| match effect {
+        Effect::File(change) => Some(change),
+        Effect::Link(_) => None,
+    })
+}
+
 fn field(to: &mut Vec<u8>, bytes: &[u8]) {
-    let bytes = &bytes[..bytes.len().min(MAX_FIELD)];
+    let bytes = &bytes[..bytes.len().min(MAX_REQUEST)];
     to.extend(u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_le_bytes());
     to.extend(bytes);
 }
@@ -130,7 +149,7 @@ fn read_length(from: &mut impl Read, limit: usize) -> io::Result<usize> {
 }
 
 fn read_field(from: &mut impl Read) -> io::Result<Vec<u8>> {
-    let length = read_length(from, MAX_FIELD)?;
+    let length = read_length(from, MAX_REQUEST)?;
     let mut bytes = Vec::new();
     // Grows as the bytes come: a length alone cannot make us allocate.
     from.take(length as u64).read_to_end(&mut bytes)?;
@@ -173,11 +192,24 @@ mod tests {
         let mut bytes = Vec::new();
         write_request(&mut bytes, &request()).unwrap();
         assert_eq!(read_request(&mut &bytes[..]).unwrap(), request());
-        let effects = vec![Effect::DropLink { name: "ifb0".into() }, Effect::Remove { path: "/sys/x".into() }];
+        let effects = vec![Effect::File(FileChange::Remove { path: "/sys/x".into() })];
         let reply = Reply { effects, ..Reply::error(2, "Error: x\n") };
         let mut bytes = Vec::new();
         write_reply(&mut bytes, &reply).unwrap();
         assert_eq!(read_reply(&mut &bytes[..]).unwrap(), reply);
+    }
+
+    #[test]
+    fn a_request_is_bounded_as_a_whole_not_by_field() {
+        // Two fields that are each as long as may be.
+        let mut bytes = MAGIC.to_vec();
+        bytes.push(0);
+        for _ in 0..2 {
+            bytes.extend(u32::try_from(MAX_REQUEST).unwrap().to_le_bytes());
+            bytes.resize(bytes.len() + MAX_REQUEST, b'x');
+        }
+        let error = read_request(&mut &bytes[..]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
     }
 
     #[test]

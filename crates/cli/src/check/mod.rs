@@ -76,7 +76,7 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
     let how = ReadOptions {
         args: options.args.clone(),
         devices: options.dev.iter().cloned().collect(),
-        timeout: options.timeout,
+        sandbox: options.sandbox,
         dissect: options.dissect,
         ..ReadOptions::default()
     };

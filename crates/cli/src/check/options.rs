@@ -1,8 +1,8 @@
 //! What `tidegate check` is told.
 
+use crate::capture::ScriptOptions;
 use crate::dissect::Dissect;
 use std::path::PathBuf;
-use std::time::Duration;
 use tidegate_insight::Level;
 
 /// What `tidegate check` is told.
@@ -43,9 +43,9 @@ pub struct Options {
     /// List the rules, and check nothing.
     #[arg(long)]
     pub rules: bool,
-    /// How long a script may run.
-    #[arg(long, value_name = "TIME", value_parser = crate::values::duration, default_value = "30s")]
-    pub timeout: Duration,
+    /// The sandbox that scripts run in.
+    #[command(flatten)]
+    pub sandbox: ScriptOptions,
     /// How far the machine looks into packets.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) dissect: Dissect,

@@ -142,7 +142,7 @@ fn read(policy: &Path, options: &Options) -> anyhow::Result<Reading> {
     let mut files = vec![policy.to_owned()];
     files.extend(options.with.iter().cloned());
     let how = ReadOptions {
-        timeout: options.timeout,
+        sandbox: options.sandbox,
         dissect: options.dissect,
         output: crate::capture::Output::Collect,
         ..ReadOptions::default()

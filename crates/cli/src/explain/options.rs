@@ -1,8 +1,8 @@
 //! What `tidegate explain` is told.
 
+use crate::capture::ScriptOptions;
 use crate::dissect::Dissect;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// What `tidegate explain` is told.
 #[derive(clap::Args)]
@@ -56,9 +56,9 @@ pub struct Options {
     /// Print the stories as JSON.
     #[arg(long)]
     pub json: bool,
-    /// How long a script may run.
-    #[arg(long, value_name = "TIME", value_parser = crate::values::duration, default_value = "30s")]
-    pub timeout: Duration,
+    /// The sandbox that scripts run in.
+    #[command(flatten)]
+    pub sandbox: ScriptOptions,
     /// How far the machine looks into packets.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) dissect: Dissect,

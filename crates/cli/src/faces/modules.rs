@@ -1,7 +1,7 @@
 //! modprobe, insmod, rmmod and lsmod (kmod 30), answered.
 
 use super::{Face, host};
-use crate::capture::{Effect, Reply};
+use crate::capture::{Effect, FileChange, Reply};
 use tidegate_policy::{LinkKind, LinkOp, Op};
 
 /// The most ifb devices that a module parameter may ask for.
@@ -118,7 +118,7 @@ fn load(face: &mut Face<'_>, module: &str, parameters: &[&String]) {
             Some(value) if path.ends_with("htb_hysteresis") => format!("{value}\n"),
             _ => text,
         };
-        face.effects.push(Effect::Write { path: path.to_string_lossy().into_owned(), text });
+        face.effects.push(Effect::File(FileChange::Write { path: path.to_string_lossy().into_owned(), text }));
     }
     if module == "ifb" {
         let count = parameter("numifbs").and_then(|count| count.parse().ok());
@@ -136,7 +136,7 @@ fn remove(face: &mut Face<'_>, module: &str, tool: &str, words: &[String]) -> Re
             _ => Reply::ok(),
         };
     }
-    face.effects.push(Effect::Remove { path: format!("/sys/module/{module}") });
+    face.effects.push(Effect::File(FileChange::Remove { path: format!("/sys/module/{module}") }));
     if module == "ifb" {
         let links = face.machine.host.links.iter().filter(|(_, link)| link.kind == LinkKind::Ifb);
         for name in links.map(|(name, _)| name.clone()).collect::<Vec<_>>() {

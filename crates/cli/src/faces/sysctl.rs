@@ -1,7 +1,7 @@
 //! sysctl (procps 4), answered: settings of the sandbox's own kernel where it has them, and a memory for the rest.
 
 use super::Face;
-use crate::capture::{Effect, Reply, sysctl_path};
+use crate::capture::{Effect, FileChange, Reply, sysctl_path};
 
 /// Settings that scripts ask for and that a network namespace does not show.
 const USUAL: [(&str, &str); 8] = [
@@ -129,7 +129,7 @@ fn one(face: &mut Face<'_>, word: &str, manner: Manner, reply: &mut Reply) {
                 Some(file) => value.clone_into(file),
                 None => drop(host.settings.insert(path.clone(), value.to_owned())),
             }
-            face.effects.push(Effect::Write { path: path.clone(), text: format!("{value}\n") });
+            face.effects.push(Effect::File(FileChange::Write { path: path.clone(), text: format!("{value}\n") }));
             if !manner.quiet {
                 say(&path, value, manner, reply);
             }

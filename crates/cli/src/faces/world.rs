@@ -2,7 +2,7 @@
 
 use super::Face;
 use super::host::{self, NET};
-use crate::capture::Effect;
+use crate::capture::{Effect, FileChange, LinkRequest};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use tidegate_gateway::{DeviceSpec, World};
@@ -111,8 +111,8 @@ pub(super) fn follow(face: &mut Face<'_>, op: &Op) {
         }
         Op::Link(LinkOp::Delete { name }) => {
             face.machine.host.forget(name);
-            face.effects.push(Effect::Remove { path: format!("{NET}/{name}") });
-            face.effects.push(Effect::DropLink { name: name.clone() });
+            face.effects.push(Effect::File(FileChange::Remove { path: format!("{NET}/{name}") }));
+            face.effects.push(Effect::Link(LinkRequest::Delete(name.clone())));
         }
         Op::Link(LinkOp::Rename { name, to }) => {
             if let Some(link) = face.machine.host.links.remove(name) {
@@ -123,7 +123,8 @@ pub(super) fn follow(face: &mut Face<'_>, op: &Op) {
             for route in face.machine.host.routes.iter_mut().filter(|route| route.dev.as_ref() == Some(name)) {
                 route.dev = Some(to.clone());
             }
-            face.effects.push(Effect::Rename { from: format!("{NET}/{name}"), to: format!("{NET}/{to}") });
+            let (from, to_dir) = (format!("{NET}/{name}"), format!("{NET}/{to}"));
+            face.effects.push(Effect::File(FileChange::Rename { from, to: to_dir }));
             // The kernel renames only what is down.
             change(face, name, Change { up: Some(false), ..Change::default() });
             change(face, name, Change { name: Some(to.clone()), ..Change::default() });
@@ -149,11 +150,12 @@ fn appear(face: &mut Face<'_>, name: &str, kind: &LinkKind) {
         },
         _ => "ifb",
     };
-    face.effects.push(Effect::MakeLink { name: name.into(), kind: kind.into(), txqlen: spec.tx_queue_len });
+    let request = LinkRequest::Create { name: name.into(), kind: kind.into(), txqlen: spec.tx_queue_len };
+    face.effects.push(Effect::Link(request));
     for (path, text) in files {
         let path = path.to_string_lossy().into_owned();
         face.machine.host.files.insert(path.clone(), text.trim().to_owned());
-        face.effects.push(Effect::Write { path, text });
+        face.effects.push(Effect::File(FileChange::Write { path, text }));
     }
 }
 
@@ -180,11 +182,11 @@ pub(super) fn set_up(face: &mut Face<'_>, dev: &str, up: bool) {
 pub(super) fn write(face: &mut Face<'_>, dev: &str, file: &str, text: &str) {
     let path = format!("{NET}/{dev}/{file}");
     face.machine.host.files.insert(path.clone(), text.to_owned());
-    face.effects.push(Effect::Write { path, text: format!("{text}\n") });
+    face.effects.push(Effect::File(FileChange::Write { path, text: format!("{text}\n") }));
 }
 
 fn change(face: &mut Face<'_>, dev: &str, change: Change) {
-    face.effects.push(Effect::ChangeLink { name: dev.to_owned(), change });
+    face.effects.push(Effect::Link(LinkRequest::Change { name: dev.to_owned(), change }));
 }
 
 /// What stands in files that scripts write to: what differs from before is done to the model.

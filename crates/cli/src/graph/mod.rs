@@ -71,7 +71,7 @@ fn attempt(options: &Options) -> anyhow::Result<()> {
 
 fn read(options: &Options) -> anyhow::Result<Model> {
     let how = ReadOptions {
-        timeout: options.timeout,
+        sandbox: options.sandbox,
         dissect: options.dissect,
         output: crate::capture::Output::Collect,
         ..ReadOptions::default()

@@ -4,6 +4,7 @@
 
 mod live;
 
+use crate::capture::ScriptOptions;
 use crate::intake::{self, ReadOptions, Taken};
 use crate::run::text;
 use clap::ValueEnum;
@@ -33,6 +34,9 @@ pub struct Options {
     /// In which words.
     #[arg(long, value_enum, default_value_t = Print::Tc)]
     pub print: Print,
+    /// The sandbox that scripts run in.
+    #[command(flatten)]
+    pub sandbox: ScriptOptions,
 }
 
 /// In which words a policy is printed.
@@ -63,7 +67,11 @@ pub fn command(options: &Options) -> ExitCode {
 
 /// The text, and whether all of it was understood.
 fn import(options: &Options) -> anyhow::Result<(String, bool)> {
-    let how = ReadOptions { devices: options.dev.iter().cloned().collect(), ..ReadOptions::default() };
+    let how = ReadOptions {
+        devices: options.dev.iter().cloned().collect(),
+        sandbox: options.sandbox,
+        ..ReadOptions::default()
+    };
     let taken = if options.live {
         let listings = live::listings(options.dev.as_deref())?;
         if options.print == Print::Listing {

@@ -13,13 +13,12 @@ mod traced;
 
 pub use format::{Format, sniff};
 
-use crate::capture::{self, CaptureError, CaptureOptions, Exit, Outcome, Output, Trouble};
+use crate::capture::{self, CaptureError, CaptureOptions, Exit, Outcome, Output, ScriptOptions, Trouble};
 use crate::dissect::Dissect;
 use crate::faces::Machine;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 use tidegate_gateway::DeviceSpec;
 use tidegate_insight::{CARRIED_OUT_AT, Given, Reading, Source, Step};
 use tidegate_packet::{Pool, Seeded};
@@ -36,8 +35,8 @@ pub struct ReadOptions {
     pub args: Vec<String>,
     /// Devices that are there beside those the files name.
     pub devices: Vec<String>,
-    /// How long a script may run.
-    pub timeout: Duration,
+    /// The sandbox that scripts run in.
+    pub sandbox: ScriptOptions,
     /// What becomes of a script's output.
     pub output: Output,
     /// How far the machine looks into packets.
@@ -51,7 +50,7 @@ impl Default for ReadOptions {
         ReadOptions {
             args: Vec::new(),
             devices: Vec::new(),
-            timeout: Duration::from_secs(30),
+            sandbox: ScriptOptions::default(),
             output: Output::Collect,
             dissect: Dissect::default(),
             seed: 1,
@@ -252,7 +251,8 @@ fn script(
     traced: &mut Traced<'_>,
 ) -> Result<Outcome, ReadError> {
     let capture = CaptureOptions {
-        timeout: options.timeout,
+        timeout: options.sandbox.timeout,
+        private: options.sandbox.private,
         output: options.output,
         devices: devices.to_vec(),
         ..CaptureOptions::default()

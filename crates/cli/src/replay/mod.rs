@@ -99,27 +99,12 @@ fn captured(options: &Options) -> ExitCode {
 /// Does one recorded run again; tells what happened.
 fn replay(dir: &Path, out: Option<&Path>, options: &Options) -> anyhow::Result<String> {
     let recording = files::Recording::read(dir, options.seed)?;
-    // Commands run in a folder of their own: they may write, and the recording stays as it is.
-    let place = match out {
-        Some(out) => {
-            std::fs::create_dir_all(out)?;
-            out.to_owned()
-        }
-        None => std::env::temp_dir().join(format!("tidegate-replay-{}", std::process::id())),
-    };
-    std::fs::create_dir_all(&place)?;
-    let result =
-        run::Run::new(&recording, Machine::recorded(recording.link.device(), recording.link.forward), &place)?.finish();
-    let done = result.and_then(|done| {
-        if out.is_some() {
-            done.write(&place)?;
-        }
-        Ok(done)
-    });
-    if out.is_none() {
-        let _ = std::fs::remove_dir_all(&place);
+    let machine = Machine::recorded(recording.link.device(), recording.link.forward);
+    let done = run::Run::new(&recording, machine)?.finish()?;
+    if let Some(out) = out {
+        std::fs::create_dir_all(out)?;
+        done.write(out)?;
     }
-    let done = done?;
     let mut told = done.summary() + "\n";
     if options.flows {
         told.push_str(&format!("\n{}", done.lives.table()));

@@ -16,6 +16,9 @@ use tidegate_packet::{Head, Meta, Pkt, Pool, Span, Time};
 
 /// How long a command of the schedule may take.
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
+/// Where commands of recordings write what they show, and the most bytes of it that are kept.
+const SNAPSHOT: &str = "snap.txt";
+const MAX_SNAPSHOT: u64 = 64 << 20;
 /// Packets that may be under way at once.
 const POOL: usize = 1 << 20;
 
@@ -27,7 +30,6 @@ pub(super) struct Run<'r> {
     /// The machine's other devices.
     pub(super) beside: Vec<DeviceId>,
     shell: Shell,
-    place: &'r Path,
     pub(super) pool: Pool,
     draws: Recorded,
     /// When the link is free again; `None` = it is free.
@@ -47,6 +49,8 @@ pub(super) struct Done {
     drops: String,
     stats: String,
     filters: String,
+    /// What the commands wrote into [`SNAPSHOT`], if they did.
+    snapshot: Option<Vec<u8>>,
     draws: Recorded,
     counts: HashMap<&'static str, u64>,
     pub(super) lives: Lives,
@@ -61,15 +65,14 @@ fn ns(time: Time) -> i64 {
 }
 
 impl<'r> Run<'r> {
-    pub(super) fn new(recording: &'r Recording, machine: Machine, place: &'r Path) -> anyhow::Result<Run<'r>> {
+    pub(super) fn new(recording: &'r Recording, machine: Machine) -> anyhow::Result<Run<'r>> {
         let device = machine.gateway.device("link0").context("the machine has no link0")?;
         Ok(Run {
             recording,
             machine,
             device,
             beside: Vec::new(),
-            shell: Shell::open(None, COMMAND_LIMIT)?,
-            place,
+            shell: Shell::open(None, COMMAND_LIMIT, recording.script.parent().unwrap_or(Path::new("/")))?,
             pool: Pool::new(POOL),
             draws: recording.draws.clone(),
             busy_until: None,
@@ -111,12 +114,14 @@ impl<'r> Run<'r> {
         let stats = self.show(&["-s", "-d", "qdisc", "show", "dev", "link0"])
             + &self.show(&["-s", "-d", "class", "show", "dev", "link0"]);
         let filters = self.filters(end);
+        let snapshot = self.shell.written(SNAPSHOT, MAX_SNAPSHOT)?;
         Ok(Done {
             egress: self.egress,
             frames: self.frames,
             drops: self.drops,
             stats,
             filters,
+            snapshot,
             draws: self.draws,
             counts: self.counts,
             lives: self.lives,
@@ -127,7 +132,7 @@ impl<'r> Run<'r> {
         self.machine.now = at(SCRIPT_AT);
         self.machine.gateway.late_timers(true);
         let (pool, draws) = (&mut self.pool, &mut self.draws);
-        let outcome = self.shell.run_file(&self.recording.script, self.place, &mut self.machine.face(pool, draws))?;
+        let outcome = self.shell.run_file(&self.recording.script, &mut self.machine.face(pool, draws))?;
         self.complain(&outcome.stderr);
         self.machine.gateway.late_timers(false);
         self.look_around();
@@ -137,7 +142,7 @@ impl<'r> Run<'r> {
     fn command(&mut self, now: Time, command: &str) -> anyhow::Result<()> {
         self.machine.now = now;
         let (pool, draws) = (&mut self.pool, &mut self.draws);
-        let outcome = self.shell.run_line(command, self.place, &mut self.machine.face(pool, draws))?;
+        let outcome = self.shell.run_line(command, &mut self.machine.face(pool, draws))?;
         self.complain(&outcome.stderr);
         self.look_around();
         // A change may let something go at once, but nobody polls for it: the kernel does not either.
@@ -316,6 +321,10 @@ impl Done {
         for (name, text) in files.into_iter().filter_map(|(name, text)| Some((name, text?))) {
             let path = place.join(name);
             std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        if let Some(snapshot) = &self.snapshot {
+            let path = place.join(SNAPSHOT);
+            std::fs::write(&path, snapshot).with_context(|| format!("cannot write {}", path.display()))?;
         }
         Ok(())
     }

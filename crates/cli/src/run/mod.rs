@@ -9,6 +9,7 @@ pub(crate) mod text;
 
 pub use options::{Options, Print};
 
+use crate::INTERNAL_ERROR;
 use crate::capture::{CaptureError, CaptureOptions, Exit, Outcome, Output, run_in_turn};
 use crate::faces::Machine;
 use crate::graph;
@@ -68,7 +69,7 @@ fn run(options: &Options) -> Result<Run<'_>, ReadError> {
         Ok(_) => {
             let how = ReadOptions {
                 devices: options.dev.clone(),
-                timeout: options.timeout,
+                sandbox: options.sandbox,
                 dissect: options.dissect,
                 ..ReadOptions::default()
             };
@@ -80,7 +81,8 @@ fn run(options: &Options) -> Result<Run<'_>, ReadError> {
 
 fn run_script(options: &Options) -> Result<Run<'_>, CaptureError> {
     let capture = CaptureOptions {
-        timeout: options.timeout,
+        timeout: options.sandbox.timeout,
+        private: options.sandbox.private,
         output: if options.print.is_none() { Output::PassThrough } else { Output::ToErrors },
         devices: options.dev.clone(),
         ..CaptureOptions::default()
@@ -106,7 +108,8 @@ fn code(outcomes: &[Outcome]) -> u8 {
         Exit::Code(code) => *code,
         Exit::Signal(signal) => 128_u8.saturating_add(*signal),
         Exit::TimedOut { .. } => TIMED_OUT,
-        Exit::Crowded { .. } | Exit::Lost(_) => NO_SANDBOX,
+        Exit::Bug(_) => INTERNAL_ERROR,
+        Exit::Crowded { .. } | Exit::Exhausted { .. } | Exit::Lost(_) => NO_SANDBOX,
     };
     outcomes.iter().map(one).find(|code| *code != 0).unwrap_or(0)
 }

@@ -1,9 +1,8 @@
 //! What `tidegate run` is told.
 
+use crate::capture::ScriptOptions;
 use crate::dissect::Dissect;
 use std::path::PathBuf;
-use std::time::Duration;
-use tidegate_lang::units;
 
 /// What `tidegate run` is told.
 #[derive(clap::Args)]
@@ -37,9 +36,9 @@ pub struct Options {
     /// How far the machine's kernel looks into packets for the keys of their flows.
     #[arg(long, value_name = "HOW", value_enum, default_value_t)]
     pub(crate) dissect: Dissect,
-    /// How long a run may take without calling a tool; ten times as long in all.
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "30s")]
-    pub timeout: Duration,
+    /// The sandbox that scripts run in.
+    #[command(flatten)]
+    pub sandbox: ScriptOptions,
 }
 
 /// What is printed.
@@ -82,16 +81,6 @@ fn split(text: &str) -> Vec<String> {
     words
 }
 
-fn time(text: &str) -> Result<Duration, String> {
-    // A bare number is seconds here, not tc's microseconds.
-    let micros = text.parse::<u32>().ok().and_then(|seconds| seconds.checked_mul(1_000_000));
-    match micros.or_else(|| units::parse_time(text)) {
-        None => Err("not a time; write 30s, 500ms".into()),
-        Some(0) => Err("must be longer than nothing".into()),
-        Some(us) => Ok(Duration::from_micros(us.into())),
-    }
-}
-
 fn device(text: &str) -> Result<String, String> {
     let fits = (1..=15).contains(&text.len()) && !text.contains(['/', ' ']) && text != "." && text != "..";
     fits.then(|| text.to_owned())
@@ -107,11 +96,5 @@ mod tests {
         assert_eq!(split("start eth1"), ["start", "eth1"]);
         assert_eq!(split("  'a b'  c\"d e\"f '' "), ["a b", "cd ef", ""]);
         assert_eq!(split(""), [""; 0]);
-    }
-
-    #[test]
-    fn a_bare_number_of_time_is_seconds() {
-        let times = ["30", "500ms", "2s", "0", "soon"].map(|text| time(text).map(|time| time.as_millis()).ok());
-        assert_eq!(times, [Some(30_000), Some(500), Some(2_000), None, None]);
     }
 }

@@ -1,9 +1,9 @@
 //! What `tidegate try` is told.
 
+use crate::capture::ScriptOptions;
 use crate::dissect::Dissect;
 use crate::intake::ReadOptions;
 use std::path::PathBuf;
-use std::time::Duration;
 use tidegate_lang::units;
 use tidegate_packet::{Rate, Span};
 
@@ -67,9 +67,9 @@ pub struct Options {
     /// The same seed gives the same run, to the byte.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// How long the script may run.
-    #[arg(long, value_name = "TIME", value_parser = |t: &str| span(t).map(|s| Duration::from_nanos(s.0)), default_value = "30s")]
-    pub timeout: Duration,
+    /// The sandbox that scripts run in.
+    #[command(flatten)]
+    pub sandbox: ScriptOptions,
     /// Go on although a command of the script failed.
     #[arg(long)]
     pub keep_going: bool,
@@ -95,7 +95,7 @@ impl Options {
         ReadOptions {
             args: self.args.clone(),
             devices: self.dev.iter().cloned().collect(),
-            timeout: self.timeout,
+            sandbox: self.sandbox,
             dissect: self.dissect,
             seed: self.seed,
             ..ReadOptions::default()

@@ -158,12 +158,12 @@ fn judge(outcome: &Outcome, options: &Options) -> anyhow::Result<()> {
         eprintln!("{trouble}");
     }
     let how = match &outcome.exit {
-        Exit::TimedOut { .. } | Exit::Crowded { .. } | Exit::Lost(_) => "it did not come to its end",
         Exit::Code(0) if outcome.troubles.iter().all(|trouble| trouble.idle) => return Ok(()),
         Exit::Code(0) => "a command in it failed",
         Exit::Code(_) | Exit::Signal(_) => "it ended with an error",
+        _ => "it did not come to its end",
     };
-    if options.keep_going && !matches!(outcome.exit, Exit::TimedOut { .. } | Exit::Crowded { .. } | Exit::Lost(_)) {
+    if options.keep_going && outcome.exit.is_own() {
         eprintln!("tidegate try: {how}; going on with what was understood");
         return Ok(());
     }

@@ -6,22 +6,33 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::StatVfsMountFlags;
+use rustix::fs::{Mode, OFlags, StatVfsMountFlags};
 use rustix::mount::MountFlags;
 
-use super::root::OLD;
+use crate::root::OLD;
 
-/// Bytes of memory that written files may take.
-const MEMORY: &str = "mode=0755,size=256m";
+/// Bytes of memory, and inodes, that the root directory and its mount points may take.
+const FRAME: &str = "mode=0755,size=16m,nr_inodes=65536";
+/// Bytes of memory, and inodes, that all files may take that programs write.
+const WRITTEN: &str = "mode=0755,size=256m,nr_inodes=131072";
 
-/// Covers a directory with an empty one in memory.
-pub(super) fn memory(at: &Path) -> io::Result<()> {
-    let options = CString::new(MEMORY)?;
+/// Covers a directory with a new root directory in memory.
+pub(crate) fn frame(at: &Path) -> io::Result<()> {
+    in_memory(at, FRAME)
+}
+
+/// Covers a directory with the memory that all written files share.
+pub(crate) fn written(at: &Path) -> io::Result<()> {
+    in_memory(at, WRITTEN)
+}
+
+fn in_memory(at: &Path, options: &str) -> io::Result<()> {
+    let options = CString::new(options)?;
     Ok(rustix::mount::mount("tidegate", at, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(options.as_c_str()))?)
 }
 
 /// Binds one mount, without those below it, read-only.
-pub(super) fn bind_read_only(from: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn bind_read_only(from: &Path, to: &Path) -> io::Result<()> {
     rustix::mount::mount_bind(from, to)?;
     let now = rustix::fs::statvfs(to)?.f_flag;
     let repeated = [
@@ -39,27 +50,27 @@ pub(super) fn bind_read_only(from: &Path, to: &Path) -> io::Result<()> {
     Ok(rustix::mount::mount_remount(to, flags, "")?)
 }
 
-/// Makes all mounts at and below a path read-only.
-pub(super) fn read_only(at: &Path) -> io::Result<()> {
+/// Makes all mounts at and below a path read-only, without devices and set-user-ID programs.
+pub(crate) fn read_only(at: &Path) -> io::Result<()> {
+    let top = rustix::fs::open(at, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    match tidegate_os::confine::mount_read_only(&top) {
+        // Before Linux 5.12: one mount after the other.
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
+        done => return done,
+    }
     for (point, flags) in mount_points()? {
         if point.starts_with(at) {
-            let flags = flags | MountFlags::BIND | MountFlags::RDONLY;
-            match rustix::mount::mount_remount(&point, flags, "") {
-                // A mount hidden under another cannot be reached, by us or by the program.
-                Err(error) if point == at => return Err(error.into()),
-                _ => {}
-            }
+            let flags = flags | MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
+            rustix::mount::mount_remount(&point, flags, "")?;
         }
     }
     Ok(())
 }
 
 /// All mount points of this namespace, sorted, with the flags that a remount must repeat.
-pub(super) fn mount_points() -> io::Result<Vec<(PathBuf, MountFlags)>> {
+pub(crate) fn mount_points() -> io::Result<Vec<(PathBuf, MountFlags)>> {
     // Inside the new root `/proc` is not there at first.
-    let table = fs::read("/proc/self/mountinfo")
-        .or_else(|_| fs::read(format!("{OLD}/proc/self/mountinfo")))
-        .or_else(|_| fs::read(format!("{OLD}/proc/thread-self/mountinfo")))?;
+    let table = fs::read("/proc/self/mountinfo").or_else(|_| fs::read(format!("{OLD}/proc/self/mountinfo")))?;
     let mut points: Vec<(PathBuf, MountFlags)> = table
         .split(|byte| *byte == b'\n')
         .filter_map(|line| {

