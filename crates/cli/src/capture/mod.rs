@@ -239,8 +239,6 @@ pub enum Exit {
     },
     /// It could not be started or lost its sandbox.
     Lost(String),
-    /// By us, because tidegate itself failed while it answered a call: what the panic said.
-    Bug(String),
 }
 
 impl Exit {

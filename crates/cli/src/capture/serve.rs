@@ -1,11 +1,9 @@
 //! The caller's side of a sandbox: answers calls one at a time, takes in what the programs print, minds time and memory.
 
-use std::any::Any;
 use std::ffi::OsString;
 use std::io::{self, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{ChildStderr, ChildStdout};
 use std::time::{Duration, Instant};
 
@@ -63,8 +61,6 @@ struct Turn<'a> {
     finder: &'a mut Finder,
     deadline: Instant,
     calls: Vec<Recorded>,
-    /// The model panicked: what it said.
-    bug: Option<String>,
 }
 
 /// One of a program's two output streams.
@@ -120,7 +116,7 @@ impl Session {
         last: bool,
     ) -> Result<Run, CaptureError> {
         let begun = Instant::now();
-        let mut turn = Turn { answer, finder, deadline: begun + self.limits.timeout, calls: Vec::new(), bug: None };
+        let mut turn = Turn { answer, finder, deadline: begun + self.limits.timeout, calls: Vec::new() };
         let mut notes = Vec::new();
         let exit = match &mut self.sandbox {
             None => Exit::Lost("the sandbox ended early".to_owned()),
@@ -156,9 +152,6 @@ impl Session {
         loop {
             let now = Instant::now();
             let Some(sandbox) = &mut self.sandbox else { return Ok(Exit::Lost("the sandbox ended early".to_owned())) };
-            if let Some(bug) = turn.bug.take() {
-                return Ok(Exit::Bug(bug));
-            }
             if now >= turn.deadline {
                 return Ok(Exit::TimedOut { after: self.limits.timeout, running: running(sandbox) });
             }
@@ -193,8 +186,8 @@ impl Session {
                         Report::Failed(reason) => Exit::Lost(reason),
                         Report::Gone => Exit::Lost("the sandbox ended early".to_owned()),
                     };
-                    guarded(turn, |turn| turn.answer.told(&files));
-                    return Ok(turn.bug.take().map_or(exit, Exit::Bug));
+                    turn.answer.told(&files);
+                    return Ok(exit);
                 }
             }
         }
@@ -280,7 +273,7 @@ fn serve(sandbox: &mut Sandbox, turn: &mut Turn<'_>, limits: &Limits, kept: &mut
     let Ok(request) = wire::read_request(&mut timed) else {
         return;
     };
-    guarded(turn, |turn| turn.answer.told(&request.files));
+    turn.answer.told(&request.files);
     let within = turn.calls.len() < limits.max_calls && *kept <= MAX_KEPT;
     let (reply, answered) = answer(turn, limits, &request, *kept);
     for effect in &reply.effects {
@@ -307,28 +300,7 @@ fn answer(turn: &mut Turn<'_>, limits: &Limits, request: &Request, kept: usize) 
     if let Some(reason) = &request.refused {
         return (Reply::error(1, reason.clone()), false);
     }
-    let mut reply = None;
-    guarded(turn, |turn| reply = Some(turn.answer.answer(&request.call)));
-    match reply {
-        Some(reply) => (reply, true),
-        None => (Reply::error(INTERNAL, "tidegate: internal error\n"), false),
-    }
-}
-
-/// What a tool exits with whose call made the model panic.
-const INTERNAL: u8 = 255;
-
-/// Does what the model is asked; its panic is noted as a bug of ours, and ends the run instead of us.
-fn guarded(turn: &mut Turn<'_>, act: impl FnOnce(&mut Turn<'_>)) {
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| act(turn))) {
-        turn.bug = Some(words_of(panic.as_ref()));
-    }
-}
-
-/// What a panic said.
-fn words_of(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no reason given".to_owned())
+    (turn.answer.answer(&request.call), true)
 }
 
 /// Notes the call, with the line that issued it.

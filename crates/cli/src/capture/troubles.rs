@@ -102,11 +102,6 @@ fn end(finder: &Finder, calls: &[Recorded], exit: &Exit, last_complaint: Option<
             "a policy needs little; let the script do its other work elsewhere".to_owned(),
             finder.last(),
         ),
-        Exit::Bug(panic) => (
-            format!("internal error in tidegate while it answered a call: {panic}"),
-            "this is a bug in tidegate, not a fault of the script: please report it with the script".to_owned(),
-            finder.last(),
-        ),
         Exit::Lost(reason) => (reason.clone(), "check that the script and its directory can be read".to_owned(), None),
     };
     // A question may be what the script failed or waits at, wherever it ended.

@@ -46,7 +46,6 @@ fn one_run(args: &[String], outcome: &Outcome) -> Value {
         Exit::TimedOut { after, running } => json!({ "timed_out_s": after.as_secs_f64(), "running": running }),
         Exit::Crowded { limit } => json!({ "more_processes_than": limit }),
         Exit::Exhausted { limit } => json!({ "more_bytes_of_memory_than": limit }),
-        Exit::Bug(panic) => json!({ "internal_error": panic }),
         Exit::Lost(reason) => json!({ "lost": reason }),
     };
     json!({

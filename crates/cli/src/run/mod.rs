@@ -9,7 +9,6 @@ pub(crate) mod text;
 
 pub use options::{Options, Print};
 
-use crate::INTERNAL_ERROR;
 use crate::capture::{CaptureError, CaptureOptions, Exit, Outcome, Output, run_in_turn};
 use crate::faces::Machine;
 use crate::graph;
@@ -108,7 +107,6 @@ fn code(outcomes: &[Outcome]) -> u8 {
         Exit::Code(code) => *code,
         Exit::Signal(signal) => 128_u8.saturating_add(*signal),
         Exit::TimedOut { .. } => TIMED_OUT,
-        Exit::Bug(_) => INTERNAL_ERROR,
         Exit::Crowded { .. } | Exit::Exhausted { .. } | Exit::Lost(_) => NO_SANDBOX,
     };
     outcomes.iter().map(one).find(|code| *code != 0).unwrap_or(0)

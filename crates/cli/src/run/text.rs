@@ -77,7 +77,6 @@ fn ended(outcomes: &[Outcome]) -> String {
         Some(Exit::Signal(signal)) => format!("ended by signal {signal}"),
         Some(Exit::Crowded { limit }) => format!("ended by us with more than {limit} processes"),
         Some(Exit::Exhausted { limit }) => format!("ended by us with more than {} MiB of memory", limit >> 20),
-        Some(Exit::Bug(_)) => "ended by an internal error of tidegate".to_owned(),
         Some(Exit::Lost(_)) | None => "not run to its end".to_owned(),
         Some(Exit::Code(_)) => format!("code {}", code(outcomes)),
     }
