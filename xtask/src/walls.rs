@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode};
 use serde_json::Value;
 
 /// Each room, whether it is pure, and the rooms it may see.
-const ROOMS: [(&str, Purity, &[&str]); 19] = [
+const ROOMS: [(&str, Purity, &[&str]); 20] = [
     ("packet", Purity::NoStd, &[]),
     ("policy", Purity::Std, &["packet"]),
     ("lang", Purity::Std, &["policy", "packet"]),
@@ -40,6 +40,11 @@ const ROOMS: [(&str, Purity, &[&str]); 19] = [
             "packet", "policy", "lang", "classify", "qdisc", "gateway", "insight", "sim", "measure", "report", "os",
             "lab", "live", "web", "pcap", "probe", "field",
         ],
+    ),
+    (
+        "fuzz",
+        Purity::Impure,
+        &["cli", "lang", "packet", "pcap", "insight", "report", "probe", "live", "os", "sim", "field"],
     ),
     (
         "py",

@@ -26,6 +26,8 @@ pub mod bpf;
 mod control;
 pub mod datagrams;
 pub mod ethtool;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod icmp;
 mod ifreq;
 pub mod interrupt;
