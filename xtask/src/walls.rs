@@ -43,6 +43,11 @@ const ROOMS: [(&str, Purity, &[&str]); 20] = [
         ],
     ),
     (
+        "fuzz",
+        Purity::Impure,
+        &["cli", "lang", "packet", "pcap", "insight", "report", "probe", "live", "os", "sim", "field"],
+    ),
+    (
         "py",
         Purity::Impure,
         &[

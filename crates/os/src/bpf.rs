@@ -4,20 +4,16 @@
 //! everything pass. A *link* of a program (Linux 6.6) goes with its descriptor too, but the kernel takes its time for each.
 
 use std::io;
+use std::marker::PhantomData;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use libc::{c_int, c_long, c_uint};
 use rustix::io::Errno;
 
-/// `bpf(2)`, by its number on the machine.
-#[cfg(target_arch = "x86_64")]
-const SYS_BPF: i64 = 321;
-#[cfg(not(target_arch = "x86_64"))]
-const SYS_BPF: i64 = 280;
-
-const MAP_CREATE: i64 = 0;
-const MAP_UPDATE: i64 = 2;
-const PROG_LOAD: i64 = 5;
-const LINK_CREATE: i64 = 28;
+const MAP_CREATE: c_int = 0;
+const MAP_UPDATE: c_int = 2;
+const PROG_LOAD: c_int = 5;
+const LINK_CREATE: c_int = 28;
 const MAP_TYPE_PROG_ARRAY: u32 = 3;
 const PROG_TYPE_SCHED_CLS: u32 = 3;
 const TCX_INGRESS: u32 = 46;
@@ -26,11 +22,6 @@ const TCX_EGRESS: u32 = 47;
 const ATTRIBUTES: usize = 128;
 /// Room for what the verifier says.
 const WORDS: usize = 1 << 16;
-
-unsafe extern "C" {
-    /// As Linux has it.
-    fn syscall(number: i64, ...) -> i64;
-}
 
 /// A register of the machine. R0 holds results, R1 to R5 arguments, R6 to R9 survive calls, R10 is the end of the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +34,9 @@ pub struct Instruction([u8; 8]);
 impl Instruction {
     fn of(code: u8, to: Reg, from: u8, offset: i16, value: i32) -> Instruction {
         let ([o0, o1], [v0, v1, v2, v3]) = (offset.to_ne_bytes(), value.to_ne_bytes());
-        Instruction([code, to.0 | from << 4, o0, o1, v0, v1, v2, v3])
+        // Two bit fields of C: which half comes first depends on the byte order.
+        let registers = if cfg!(target_endian = "little") { to.0 | from << 4 } else { to.0 << 4 | from };
+        Instruction([code, registers, o0, o1, v0, v1, v2, v3])
     }
 
     /// `to = from`
@@ -113,38 +106,52 @@ impl Instruction {
     }
 }
 
-/// Attributes of a call, put at their places.
-struct Attributes([u8; ATTRIBUTES]);
+/// Attributes of a call (`bpf_attr`), put at their offsets. They borrow what they point to.
+struct Attributes<'a>([u8; ATTRIBUTES], PhantomData<&'a mut [u8]>);
 
-impl Attributes {
-    fn new() -> Attributes {
-        Attributes([0; ATTRIBUTES])
+impl<'a> Attributes<'a> {
+    fn new() -> Attributes<'a> {
+        Attributes([0; ATTRIBUTES], PhantomData)
     }
 
-    fn word(mut self, at: usize, value: u32) -> Attributes {
+    fn word(mut self, at: usize, value: u32) -> Attributes<'a> {
         self.0[at..at + 4].copy_from_slice(&value.to_ne_bytes());
         self
     }
 
-    fn address<T>(mut self, at: usize, of: &[T]) -> Attributes {
-        self.0[at..at + 8].copy_from_slice(&(of.as_ptr() as u64).to_ne_bytes());
+    /// The address of what the kernel reads.
+    fn reads<T>(self, at: usize, of: &'a [T]) -> Attributes<'a> {
+        self.address(at, of.as_ptr().addr())
+    }
+
+    /// The address of what the kernel writes.
+    fn writes(self, at: usize, to: &'a mut [u8]) -> Attributes<'a> {
+        // The kernel writes through this address: it must be exposed as that of a mutable borrow.
+        self.address(at, to.as_mut_ptr().expose_provenance())
+    }
+
+    /// Addresses take 64 bits on every machine (`__aligned_u64`).
+    fn address(mut self, at: usize, address: usize) -> Attributes<'a> {
+        self.0[at..at + 8].copy_from_slice(&(address as u64).to_ne_bytes());
         self
     }
 
     /// # Safety
-    /// Addresses among the attributes must be of what is long enough for the command, and may be written to where it does so.
-    unsafe fn call(&self, command: i64) -> io::Result<i32> {
-        // SAFETY: the attributes are 128 octets of ours, which the kernel reads; what they point to is the caller's promise.
-        let result = unsafe { syscall(SYS_BPF, command, self.0.as_ptr(), ATTRIBUTES) };
-        match i32::try_from(result) {
+    /// Addresses among the attributes must be of what is long enough for the command, and given with `writes` where it
+    /// writes.
+    unsafe fn call(&self, command: c_int) -> io::Result<c_int> {
+        let (attributes, length) = (self.0.as_ptr(), ATTRIBUTES as c_uint);
+        // SAFETY: the attributes are 128 bytes of ours, which the kernel reads; what they point to is the caller's promise.
+        let result: c_long = unsafe { libc::syscall(libc::SYS_bpf, command, attributes, length) };
+        match c_int::try_from(result) {
             Ok(number) if number >= 0 => Ok(number),
             _ => Err(io::Error::last_os_error()),
         }
     }
 
     /// # Safety
-    /// As for `call`; and the command must be one that answers with a new descriptor.
-    unsafe fn open(&self, command: i64) -> io::Result<OwnedFd> {
+    /// As for `call`; and the command must be one that returns a new descriptor.
+    unsafe fn open(&self, command: c_int) -> io::Result<OwnedFd> {
         // SAFETY: the caller's promise.
         let fd = unsafe { self.call(command) }?;
         // SAFETY: the kernel has just made this descriptor for us, and nobody else knows it.
@@ -198,11 +205,13 @@ fn load(instructions: &[Instruction], words: &mut [u8]) -> io::Result<Program> {
     let license = *b"MIT OR Apache-2.0\0";
     let count = u32::try_from(instructions.len()).map_err(io::Error::other)?;
     let mut attributes = Attributes::new().word(0, PROG_TYPE_SCHED_CLS).word(4, count);
-    attributes = attributes.address(8, instructions).address(16, &license);
+    attributes = attributes.reads(8, instructions).reads(16, &license);
     if !words.is_empty() {
-        attributes = attributes.word(24, 1).word(28, WORDS as u32).address(32, words);
+        let size = u32::try_from(words.len()).map_err(io::Error::other)?;
+        attributes = attributes.word(24, 1).word(28, size).writes(32, words);
     }
-    // SAFETY: the instructions are `count` times eight octets, the license ends with a zero, `words` has WORDS octets that are ours to write.
+    // SAFETY: the instructions are `count` times eight bytes, the license ends with a zero, and `words`, which the verifier
+    // writes to, is borrowed mutably with its length given.
     unsafe { attributes.open(PROG_LOAD) }.map(Program)
 }
 
@@ -251,7 +260,7 @@ impl Jump {
     /// What the kernel says.
     pub fn lead(&self, place: u32, program: &Program) -> io::Result<()> {
         let (key, value) = ([place], [raw(&program.0)]);
-        let attributes = Attributes::new().word(0, raw(&self.0)).address(8, &key).address(16, &value);
+        let attributes = Attributes::new().word(0, raw(&self.0)).reads(8, &key).reads(16, &value);
         // SAFETY: key and value are of four octets each, as the table was made, and are only read.
         unsafe { attributes.call(MAP_UPDATE) }.map(drop)
     }
@@ -264,8 +273,9 @@ mod tests {
     #[test]
     fn instructions_are_as_the_kernel_takes_them() {
         assert_eq!(Instruction::set(Reg(0), -1).0, [0xb7, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]);
-        assert_eq!(Instruction::load(Reg(2), Reg(6), 8).0, [0x61, 0x62, 8, 0, 0, 0, 0, 0]);
-        assert_eq!(Instruction::skip_unless(Reg(0), 0, 3).0, [0x55, 0, 3, 0, 0, 0, 0, 0]);
+        let (registers, [o0, o1]) = if cfg!(target_endian = "little") { (0x62, [8, 0]) } else { (0x26, [0, 8]) };
+        assert_eq!(Instruction::load(Reg(2), Reg(6), 8).0, [0x61, registers, o0, o1, 0, 0, 0, 0]);
+        assert_eq!(Instruction::skip_unless(Reg(0), 0, 3).0[2..4], 3_i16.to_ne_bytes());
     }
 
     #[test]

@@ -5,7 +5,6 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
-const SIOCETHTOOL: u64 = 0x8946;
 const GET_STRINGS: u32 = 0x1b;
 const GET_SET_INFO: u32 = 0x37;
 const GET_FEATURES: u32 = 0x3a;
@@ -15,19 +14,6 @@ const FEATURES: u32 = 4;
 const NAME: usize = 32;
 /// Features that a kernel may have; today's have about 64.
 const MOST: usize = 256;
-
-/// `ifreq`
-#[repr(C)]
-struct Request {
-    name: [u8; 16],
-    data: *mut u32,
-    padding: [u8; 16],
-}
-
-unsafe extern "C" {
-    /// As POSIX has it.
-    fn ioctl(file: i32, request: u64, argument: *mut Request) -> i32;
-}
 
 /// The names of a device's features that are on.
 ///
@@ -70,14 +56,11 @@ fn names(socket: &OwnedFd, device: &str) -> io::Result<Vec<String>> {
 
 /// Asks one question; the kernel writes no more than the question says that there is room for.
 fn ask(socket: &OwnedFd, device: &str, words: &mut [u32]) -> io::Result<()> {
-    let mut request = Request { name: [0; 16], data: words.as_mut_ptr(), padding: [0; 16] };
-    if device.is_empty() || device.len() >= request.name.len() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{device}` cannot be the name of a device")));
-    }
-    request.name[..device.len()].copy_from_slice(device.as_bytes());
-    // SAFETY: the request holds a name that ends in zero, and points to `words`, which live until the call returns and begin with a question that says how
-    // much room there is.
-    let result = unsafe { ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
+    let mut request = crate::ifreq::request(device)?;
+    request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
+    // SAFETY: the request holds a name that ends in zero, and points to `words`, which is borrowed mutably until the call
+    // returns and begins with a question that says how much room there is.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as libc::Ioctl, &raw mut request) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

@@ -2,25 +2,22 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use libc::c_int;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, Protocol, SendFlags, SocketFlags, SocketType, ipproto};
 
-const SOL_RAW: i32 = 255;
-const ICMP_FILTER: i32 = 1;
-const SOL_ICMPV6: i32 = 58;
-const ICMPV6_FILTER: i32 = 1;
+use crate::sockopt;
+
+// `libc` lacks the names of these two (linux/icmp.h, linux/icmpv6.h).
+const ICMP_FILTER: c_int = 1;
+const ICMPV6_FILTER: c_int = 1;
 const ECHO_REPLY: usize = 0;
 const ECHO_REPLY_V6: usize = 129;
 /// Unreachable, and the end of a hop limit.
 const ERRORS: [usize; 2] = [3, 11];
 const ERRORS_V6: [usize; 2] = [1, 3];
-
-unsafe extern "C" {
-    /// As POSIX has it.
-    fn setsockopt(socket: i32, level: i32, name: i32, value: *const i32, octets: u32) -> i32;
-}
 
 /// A socket for echo requests to somebody and their answers.
 #[derive(Debug)]
@@ -111,8 +108,8 @@ fn filter(socket: &OwnedFd, v6: bool, kinds: &[usize]) -> io::Result<()> {
     for kind in kinds {
         words[kind / 32] &= !(1_i32 << (kind % 32));
     }
-    let (level, name, octets) = if v6 { (SOL_ICMPV6, ICMPV6_FILTER, 32) } else { (SOL_RAW, ICMP_FILTER, 4) };
-    // SAFETY: the kernel reads at most the 32 octets of `words`, which lives until the call returns.
-    let result = unsafe { setsockopt(socket.as_raw_fd(), level, name, words.as_ptr(), octets) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    match v6 {
+        true => sockopt::set_words(socket, libc::SOL_ICMPV6, ICMPV6_FILTER, &words),
+        false => sockopt::set_words(socket, libc::SOL_RAW, ICMP_FILTER, &words[..1]),
+    }
 }

@@ -2,49 +2,57 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The number of the signal that Ctrl-C sends.
-const INTERRUPT: i32 = 2;
-/// The number of the signal that asks a process to end.
-const TERMINATE: i32 = 15;
-/// What the C library calls the usual handling of a signal.
-const DEFAULT: usize = 0;
+use libc::{SIGINT, SIGTERM, c_int, sigaction};
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 /// Where the handler writes, once somebody waits.
 static BELL: OnceLock<OwnedFd> = OnceLock::new();
-
-unsafe extern "C" {
-    /// As POSIX has it; handlers are functions of the signal's number, passed as their address.
-    fn signal(number: i32, handler: usize) -> usize;
-    /// Likewise.
-    fn write(file: i32, octets: *const u8, count: usize) -> isize;
-}
-
-extern "C" fn note(_: i32) {
-    ASKED.store(true, Ordering::Relaxed);
-    // SAFETY: signal() may be called in a handler, and the usual handling is always there: a second Ctrl-C ends us at once.
-    unsafe {
-        signal(INTERRUPT, DEFAULT);
-    }
-}
-
-extern "C" fn pass(_: i32) {}
-
-extern "C" fn ring(number: i32) {
-    let Some(bell) = BELL.get() else { return };
-    // SAFETY: write() and signal() may be called in a handler; the octet is there until write() returns, and the pipe is never closed. The second
-    // time we are obeyed at once.
-    unsafe {
-        write(bell.as_raw_fd(), &raw const RUNG, 1);
-        signal(number, DEFAULT);
-    }
-}
-
 /// What is written when it rings.
 static RUNG: u8 = 0;
+
+/// A handler of signals. It must do only what signal-safety(7) allows, and leave `errno` as it finds it.
+type Handler = extern "C" fn(c_int);
+
+extern "C" fn note(_: c_int) {
+    ASKED.store(true, Ordering::Relaxed);
+}
+
+extern "C" fn pass(_: c_int) {}
+
+extern "C" fn ring(_: c_int) {
+    let Some(bell) = BELL.get() else { return };
+    // SAFETY: the place of this thread's `errno` is there as long as the thread; write() may be called in a handler, the
+    // byte lives as long as the process, and the pipe is never closed.
+    unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        // A full pipe has rung already.
+        libc::write(bell.as_raw_fd(), (&raw const RUNG).cast(), 1);
+        *errno = before;
+    }
+}
+
+/// Installs a handler; returns what was installed before. `once`: the second time the signal is obeyed at once.
+fn install(number: c_int, handler: Handler, once: bool) -> io::Result<sigaction> {
+    // SAFETY: a `sigaction` holds numbers and function pointers that may be missing; zero is a value of those.
+    let mut action: sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = handler as *const () as libc::sighandler_t;
+    action.sa_flags = libc::SA_RESTART | if once { libc::SA_RESETHAND } else { 0 };
+    exchange(number, &action)
+}
+
+fn exchange(number: c_int, action: &sigaction) -> io::Result<sigaction> {
+    // SAFETY: zero is a value of it, as above.
+    let mut before: sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: both structures live until the call returns. Handlers come from `install` only (a `Handler` lives as long as
+    // the process, and keeps its promise), or were installed before.
+    let result = unsafe { libc::sigaction(number, ptr::from_ref(action), &raw mut before) };
+    if result == 0 { Ok(before) } else { Err(io::Error::last_os_error()) }
+}
 
 /// What becomes readable when this process is asked to end, by Ctrl-C or otherwise, which then does not end it; to be had once.
 ///
@@ -53,43 +61,75 @@ static RUNG: u8 = 0;
 pub fn bell() -> io::Result<OwnedFd> {
     let (heard, bell) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC | rustix::pipe::PipeFlags::NONBLOCK)?;
     BELL.set(bell).map_err(|_| io::Error::other("somebody waits for the end already"))?;
-    for number in [INTERRUPT, TERMINATE] {
-        // SAFETY: the handler does what handlers may; it lives as long as the process.
-        unsafe {
-            signal(number, ring as *const () as usize);
-        }
+    for number in [SIGINT, SIGTERM] {
+        install(number, ring, true)?;
     }
     Ok(heard)
 }
 
 /// While this lives, Ctrl-C does not end this process.
-#[derive(Debug)]
 pub struct Ignored {
-    before: usize,
+    /// What was installed before, if it could be replaced.
+    before: Option<sigaction>,
+}
+
+impl std::fmt::Debug for Ignored {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ignored").finish_non_exhaustive()
+    }
 }
 
 /// Lets Ctrl-C pass: whoever works for us decides what it means.
 #[must_use]
 pub fn ignore() -> Ignored {
-    // SAFETY: the handler does nothing; it lives as long as the process. (Programs that we start have the usual one: handlers do not
-    // outlive exec, as being ignored would.)
-    Ignored { before: unsafe { signal(INTERRUPT, pass as *const () as usize) } }
+    // (Programs that we start have the usual handling: handlers do not outlive exec, as being ignored would.)
+    Ignored { before: install(SIGINT, pass, false).ok() }
 }
 
 impl Drop for Ignored {
     fn drop(&mut self) {
-        // SAFETY: it is what signal() gave us, or its word for a failure, which it refuses.
-        unsafe {
-            signal(INTERRUPT, self.before);
+        if let Some(before) = &self.before {
+            let _ = exchange(SIGINT, before);
         }
     }
 }
 
 /// Begins to notice: what is returned becomes true at the first Ctrl-C; a second one ends the process.
 pub fn notice() -> &'static AtomicBool {
-    // SAFETY: the handler stores to an atomic and calls signal(), both of which are safe in a handler; it lives as long as the process.
-    unsafe {
-        signal(INTERRUPT, note as *const () as usize);
-    }
+    // sigaction(2) refuses only signals that cannot be caught.
+    let _ = install(SIGINT, note, true);
     &ASKED
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn the_handler_rings_once_and_keeps_errno() {
+        let heard = bell().expect("the first to ask");
+        // Fill the pipe, so that the handler's write fails and would change `errno`.
+        let bell = BELL.get().expect("it was set");
+        while rustix::io::write(bell, &[1; 4096]).is_ok() {}
+        // SAFETY: the place of this thread's `errno` is there as long as the thread.
+        let errno = unsafe { libc::__errno_location() };
+        // SAFETY: likewise.
+        unsafe { *errno = 4711 };
+        // SAFETY: raise() delivers to this thread before it returns.
+        unsafe { libc::raise(SIGTERM) };
+        // SAFETY: likewise.
+        assert_eq!(unsafe { *errno }, 4711);
+        let readable = crate::poll::readable(&[heard.as_fd()], Duration::ZERO).expect("it is a pipe");
+        assert_eq!(readable, [true]);
+        // The first signal was the last that does not end the process.
+        // SAFETY: zero is a value of a `sigaction`.
+        let mut now: sigaction = unsafe { std::mem::zeroed() };
+        // SAFETY: nothing is installed; the structure lives until the call returns.
+        unsafe { libc::sigaction(SIGTERM, ptr::null(), &raw mut now) };
+        assert_eq!(now.sa_sigaction, libc::SIG_DFL);
+        let _ = install(SIGTERM, pass, false);
+    }
 }

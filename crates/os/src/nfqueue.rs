@@ -1,12 +1,14 @@
 //! Netfilter's queues: packets that wait in the kernel for a program's verdict, of which the program sees the front.
 
-use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::ptr;
+use std::io::{self, IoSliceMut};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::netlink::{self, SocketAddrNetlink};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+
+use crate::messages::{self, InMessage};
+use crate::sockopt;
 
 const PACKET: u16 = 3 << 8;
 const VERDICT: u16 = 3 << 8 | 1;
@@ -37,14 +39,8 @@ const PRIORITY: u16 = 21;
 const INFO_GSO: u32 = 2;
 const DROP: u32 = 0;
 const ACCEPT: u32 = 1;
-const SOL_NETLINK: i32 = 270;
-/// Packets that found no room are no reason to tell us so by failing.
-const NETLINK_NO_ENOBUFS: i32 = 5;
-const SOL_SOCKET: i32 = 1;
-const SO_RCVBUFFORCE: i32 = 33;
-const MSG_DONTWAIT: i32 = 0x40;
 /// Octets of what waits for us to read it.
-const ROOM: i32 = 32 << 20;
+const ROOM: usize = 32 << 20;
 /// Octets of `nlmsghdr` and of `nfgenmsg`.
 const HEAD: usize = 16;
 const BOTH_HEADS: usize = HEAD + 4;
@@ -56,36 +52,6 @@ const MESSAGE: usize = 512;
 const BATCH: usize = 32;
 /// Verdicts of this many octets are sent.
 const FULL: usize = 8192;
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Piece {
-    base: *mut u8,
-    len: usize,
-}
-
-/// `mmsghdr`
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Message {
-    name: *const u8,
-    name_len: u32,
-    pieces: *const Piece,
-    pieces_len: usize,
-    control: *const u8,
-    control_len: usize,
-    flags: i32,
-    /// `msghdr` ends on a multiple of eight octets.
-    padding: u32,
-    received: u32,
-}
-
-unsafe extern "C" {
-    /// As POSIX has it.
-    fn setsockopt(socket: i32, level: i32, name: i32, value: *const i32, octets: u32) -> i32;
-    /// As Linux has it; the last is a limit of time.
-    fn recvmmsg(socket: i32, messages: *mut Message, count: u32, flags: i32, limit: *const u8) -> i32;
-}
 
 /// A packet that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,9 +108,10 @@ impl Queues {
     pub fn open() -> io::Result<Queues> {
         let protocol = Some(netlink::NETFILTER);
         let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol)?;
-        set(&socket, SOL_NETLINK, NETLINK_NO_ENOBUFS, 1)?;
-        // Without CAP_NET_ADMIN the room stays what it is for everybody.
-        let _ = set(&socket, SOL_SOCKET, SO_RCVBUFFORCE, ROOM);
+        // Packets that found no room are counted; reads shall not fail for them.
+        sockopt::set(&socket, libc::SOL_NETLINK, libc::NETLINK_NO_ENOBUFS, 1)?;
+        // Without CAP_NET_ADMIN it is as much as anybody may have.
+        let _ = sockopt::receive_buffer(&socket, ROOM);
         Ok(Queues { socket, sequence: 0, room: vec![[0; MESSAGE]; BATCH], verdicts: Vec::with_capacity(FULL) })
     }
 
@@ -225,38 +192,24 @@ impl Queues {
 
     /// Reads messages into the room for them; how long each is.
     fn read(&mut self, most: usize) -> io::Result<[usize; BATCH]> {
-        let mut pieces = [Piece { base: ptr::null_mut(), len: MESSAGE }; BATCH];
-        let none = Message {
-            name: ptr::null(),
-            name_len: 0,
-            pieces: ptr::null(),
-            pieces_len: 1,
-            control: ptr::null(),
-            control_len: 0,
-            flags: 0,
-            padding: 0,
-            received: 0,
-        };
-        let mut messages = [none; BATCH];
-        for (at, room) in self.room.iter_mut().enumerate() {
-            pieces[at].base = room.as_mut_ptr();
-            messages[at].pieces = &raw const pieces[at];
-        }
-        let count = most.min(BATCH) as u32;
-        // SAFETY: each message has one piece, an array of MESSAGE octets of `room`, which nobody else uses until the call returns; there are BATCH of them, and
-        // the limit of time may be missing.
-        let read =
-            unsafe { recvmmsg(self.socket.as_raw_fd(), messages.as_mut_ptr(), count, MSG_DONTWAIT, ptr::null()) };
+        let mut room = self.room.iter_mut();
+        let mut pieces: [_; BATCH] = std::array::from_fn(|_| [IoSliceMut::new(room.next().map_or(&mut [], |row| row))]);
+        let mut each = pieces.iter_mut();
+        let mut messages: [_; BATCH] =
+            std::array::from_fn(|_| InMessage::new(each.next().map_or(&mut [], |pieces| &mut pieces[..])));
+        let most = most.min(BATCH);
         let mut lengths = [0; BATCH];
-        let Ok(read) = usize::try_from(read) else {
-            let error = io::Error::last_os_error();
-            return match Errno::from_io_error(&error) {
-                Some(Errno::AGAIN | Errno::INTR | Errno::NOBUFS) => Ok(lengths),
-                _ => Err(error),
-            };
+        let read = match messages::receive(&self.socket, &mut messages[..most]) {
+            Ok(read) => read,
+            Err(error) => {
+                return match Errno::from_io_error(&error) {
+                    Some(Errno::AGAIN | Errno::INTR | Errno::NOBUFS) => Ok(lengths),
+                    _ => Err(error),
+                };
+            }
         };
         for (length, message) in lengths.iter_mut().zip(&messages).take(read) {
-            *length = message.received as usize;
+            *length = message.len();
         }
         Ok(lengths)
     }
@@ -408,10 +361,8 @@ fn attribute(to: &mut Vec<u8>, kind: u16, value: &[u8]) {
     to.resize(to.len().next_multiple_of(4), 0);
 }
 
-fn set(socket: &OwnedFd, level: i32, name: i32, value: i32) -> io::Result<()> {
-    // SAFETY: the kernel reads the four octets of `value`, which lives until the call returns.
-    let result = unsafe { setsockopt(socket.as_raw_fd(), level, name, &raw const value, 4) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+pub(crate) fn fuzz(bytes: &[u8]) {
+    each(bytes, &mut |_| {});
 }
 
 #[cfg(test)]

@@ -1,27 +1,44 @@
 //! What the standard library's sockets lack: TCP's own account of a connection, its congestion control, echo requests.
 
 use std::io;
+use std::mem::offset_of;
 use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use rustix::net::sockopt::{set_ip_tos, set_ipv6_tclass, set_tcp_congestion};
-use rustix::net::{AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, ipproto, sockopt};
+use libc::c_int;
+use rustix::net::sockopt::{set_ip_tos, set_ipv6_tclass, set_ipv6_v6only, set_socket_reuseaddr, set_tcp_congestion};
+use rustix::net::{AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, ipproto};
 
-/// The longest bytes of `tcp_info` that we read.
-const TCP_INFO_OCTETS: usize = 168;
-const IPPROTO_TCP: i32 = 6;
-const TCP_INFO: i32 = 11;
-const TCP_NOTSENT_LOWAT: i32 = 25;
-const SOL_SOCKET: i32 = 1;
-const SO_MAX_PACING_RATE: i32 = 47;
+use crate::sockopt;
 
-unsafe extern "C" {
-    /// As POSIX has it.
-    fn getsockopt(socket: i32, level: i32, name: i32, value: *mut u8, octets: *mut u32) -> i32;
-    /// Likewise.
-    fn setsockopt(socket: i32, level: i32, name: i32, value: *const i32, octets: u32) -> i32;
+/// Bytes of [`KernelTcpInfo`].
+const TCP_INFO_BYTES: usize = size_of::<KernelTcpInfo>();
+
+/// `tcp_info` up to what is read of it; kernels write as much of it as they have (linux/tcp.h).
+#[allow(dead_code, reason = "only offsets of it are used")]
+#[repr(C)]
+struct KernelTcpInfo {
+    state_to_options: [u8; 8],
+    rto_to_rcv_ssthresh: [u32; 15],
+    rtt: u32,
+    rttvar: u32,
+    snd_ssthresh: u32,
+    snd_cwnd: u32,
+    advmss_to_rcv_space: [u32; 4],
+    total_retrans: u32,
+    pacing_rate: [u64; 2],
+    bytes_acked: u64,
+    bytes_received: u64,
+    segs_to_data_segs_out: [u32; 6],
+    delivery_rate: u64,
 }
+
+const _: () = assert!(offset_of!(KernelTcpInfo, rtt) == 68 && offset_of!(KernelTcpInfo, snd_cwnd) == 80);
+const _: () = assert!(offset_of!(KernelTcpInfo, total_retrans) == 100 && offset_of!(KernelTcpInfo, bytes_acked) == 120);
+const _: () = assert!(offset_of!(KernelTcpInfo, delivery_rate) == 160 && TCP_INFO_BYTES == 168);
+const _: () = assert!(offset_of!(libc::tcp_info, tcpi_rtt) == offset_of!(KernelTcpInfo, rtt));
+const _: () = assert!(offset_of!(libc::tcp_info, tcpi_total_retrans) == offset_of!(KernelTcpInfo, total_retrans));
 
 /// What TCP knows of a connection (`tcp_info` of Linux).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,22 +60,17 @@ pub struct TcpInfo {
 /// # Errors
 /// It is no TCP socket.
 pub fn tcp_info(socket: &impl AsFd) -> io::Result<TcpInfo> {
-    let mut octets = [0_u8; TCP_INFO_OCTETS];
-    let mut length = TCP_INFO_OCTETS as u32;
-    let fd = socket.as_fd().as_raw_fd();
-    // SAFETY: the kernel writes at most `length` bytes, which is the size of the buffer, and then says how many it wrote.
-    let result = unsafe { getsockopt(fd, IPPROTO_TCP, TCP_INFO, octets.as_mut_ptr(), &raw mut length) };
-    if result != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let word = |at: usize| u32::from_ne_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]]);
-    let long = |at: usize| u64::from_ne_bytes(std::array::from_fn(|n| octets[at + n]));
+    let mut bytes = [0_u8; TCP_INFO_BYTES];
+    // An older kernel writes less; what it lacks stays zero.
+    sockopt::get(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
+    let word = |at: usize| u32::from_ne_bytes(std::array::from_fn(|n| bytes[at + n]));
+    let long = |at: usize| u64::from_ne_bytes(std::array::from_fn(|n| bytes[at + n]));
     Ok(TcpInfo {
-        srtt_us: word(68),
-        cwnd: word(80),
-        retransmissions: word(100),
-        acked: long(120),
-        delivery_rate: long(160),
+        srtt_us: word(offset_of!(KernelTcpInfo, rtt)),
+        cwnd: word(offset_of!(KernelTcpInfo, snd_cwnd)),
+        retransmissions: word(offset_of!(KernelTcpInfo, total_retrans)),
+        acked: long(offset_of!(KernelTcpInfo, bytes_acked)),
+        delivery_rate: long(offset_of!(KernelTcpInfo, delivery_rate)),
     })
 }
 
@@ -67,7 +79,7 @@ pub fn tcp_info(socket: &impl AsFd) -> io::Result<TcpInfo> {
 /// # Errors
 /// It is no TCP socket.
 pub fn most_unsent(socket: &impl AsFd, octets: u32) -> io::Result<()> {
-    set(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, octets)
+    sockopt::set(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, octets as c_int)
 }
 
 /// Lets a TCP socket send no faster than so many octets per second.
@@ -75,14 +87,7 @@ pub fn most_unsent(socket: &impl AsFd, octets: u32) -> io::Result<()> {
 /// # Errors
 /// What the kernel says.
 pub fn most_per_second(socket: &impl AsFd, octets: u32) -> io::Result<()> {
-    set(socket, SOL_SOCKET, SO_MAX_PACING_RATE, octets)
-}
-
-fn set(socket: &impl AsFd, level: i32, name: i32, value: u32) -> io::Result<()> {
-    let value = value as i32;
-    // SAFETY: the kernel reads the four octets of `value`, which lives until the call returns.
-    let result = unsafe { setsockopt(socket.as_fd().as_raw_fd(), level, name, &raw const value, 4) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    sockopt::set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, octets as c_int)
 }
 
 /// A TCP socket that listens, of an address's family only.
@@ -93,9 +98,9 @@ pub fn listen(at: SocketAddr) -> io::Result<TcpListener> {
     let family = if at.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
     let socket = rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     if at.is_ipv6() {
-        sockopt::set_ipv6_v6only(&socket, true)?;
+        set_ipv6_v6only(&socket, true)?;
     }
-    sockopt::set_socket_reuseaddr(&socket, true)?;
+    set_socket_reuseaddr(&socket, true)?;
     rustix::net::bind(&socket, &at)?;
     rustix::net::listen(&socket, 64)?;
     Ok(TcpListener::from(socket))

@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 use rustix::net::netlink::{self, SocketAddrNetlink};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+
+use crate::sockopt;
 
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
@@ -15,21 +17,11 @@ const NLM_F_ACK: u16 = 0x4;
 const NLM_F_DUMP: u16 = 0x300;
 /// The answer has attributes behind the refused message's head.
 const NLM_F_ACK_TLVS: u16 = 0x200;
-const SOL_NETLINK: i32 = 270;
-/// Acknowledgements bring the head of the message only.
-const NETLINK_CAP_ACK: i32 = 10;
-/// They bring the kernel's words.
-const NETLINK_EXT_ACK: i32 = 11;
 const NLMSGERR_ATTR_MSG: u16 = 1;
 /// Octets of `nlmsghdr`.
 const HEAD: usize = 16;
 /// The most octets that the kernel puts into one answer.
 const ANSWER: usize = 1 << 16;
-
-unsafe extern "C" {
-    /// As POSIX has it.
-    fn setsockopt(socket: i32, level: i32, name: i32, value: *const i32, octets: u32) -> i32;
-}
 
 /// Why the kernel refused a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,9 +79,10 @@ impl Talk {
 
     fn over(protocol: Option<rustix::net::Protocol>) -> io::Result<Talk> {
         let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol)?;
-        for option in [NETLINK_CAP_ACK, NETLINK_EXT_ACK] {
+        // Acknowledgements bring the head of the message only, and the kernel's words.
+        for option in [libc::NETLINK_CAP_ACK, libc::NETLINK_EXT_ACK] {
             // A kernel that cannot do this (before 4.12) answers with numbers alone.
-            let _ = switch_on(&socket, option);
+            let _ = sockopt::set(&socket, libc::SOL_NETLINK, option, 1);
         }
         Ok(Talk { socket, sequence: 0, buffer: vec![0; ANSWER] })
     }
@@ -231,13 +224,6 @@ impl Talk {
     }
 }
 
-fn switch_on(socket: &OwnedFd, option: i32) -> io::Result<()> {
-    let on = 1_i32;
-    // SAFETY: the kernel reads the four octets of `on`, which lives until the call returns.
-    let result = unsafe { setsockopt(socket.as_raw_fd(), SOL_NETLINK, option, &raw const on, 4) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
 /// One message of an answer.
 pub(crate) struct Answer<'b> {
     pub(crate) kind: u16,
@@ -285,6 +271,10 @@ fn words(mut octets: &[u8]) -> Option<String> {
         }
         octets = octets.get(length.next_multiple_of(4)..)?;
     }
+}
+
+pub(crate) fn fuzz(bytes: &[u8]) {
+    messages(bytes).for_each(|answer| drop(refusal(&answer)));
 }
 
 #[cfg(test)]

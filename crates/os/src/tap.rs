@@ -3,31 +3,25 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use libc::{c_int, c_uint};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::ioctl::{IntegerSetter, Opcode, Setter, Updater, ioctl};
+use rustix::ioctl::{IntegerSetter, Opcode, Setter, Updater, ioctl, opcode};
 
-use crate::netlink::MAX_NAME;
+use crate::ifreq;
 
 const CONTROL: &str = "/dev/net/tun";
-/// `TUNSETIFF`: make or take a device.
-const SET_INTERFACE: Opcode = 0x4004_54ca;
+/// `TUNSETIFF`: make or take a device. Its direction bits differ between architectures.
+const SET_INTERFACE: Opcode = opcode::write::<c_int>(b'T', 202);
 /// `TUNSETOFFLOAD`: what may come unfinished.
-const SET_OFFLOAD: Opcode = 0x4004_54d0;
+const SET_OFFLOAD: Opcode = opcode::write::<c_uint>(b'T', 208);
 /// `TUNSETVNETHDRSZ`
-const SET_HEAD: Opcode = 0x4004_54d8;
-const FLAG_TUN: u16 = 0x0001;
-const FLAG_TAP: u16 = 0x0002;
-const FLAG_NO_PROTOCOL: u16 = 0x1000;
-const FLAG_OFFLOAD_HEAD: u16 = 0x4000;
-const CHECKSUM: usize = 1;
+const SET_HEAD: Opcode = opcode::write::<c_int>(b'T', 216);
+const CHECKSUM: c_uint = libc::TUN_F_CSUM;
 /// Super-packets of TCP over IPv4 and IPv6, with ECN.
-const TCP: usize = 2 | 4 | 8;
+const TCP: c_uint = libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
 /// Those of UDP (Linux 6.2).
-const UDP: usize = 0x20 | 0x40;
-/// Bytes of `ifreq`, of which the first are the name.
-const REQUEST: usize = 40;
-const NAME: usize = MAX_NAME + 1;
+const UDP: c_uint = libc::TUN_F_USO4 | libc::TUN_F_USO6;
 
 /// What comes through a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,22 +45,15 @@ impl Tap {
     /// # Errors
     /// `NotFound` where the kernel has no such devices, `PermissionDenied` where we may not make them here.
     pub fn create(name: &str, carries: Carries) -> io::Result<Tap> {
-        let octets = name.as_bytes();
-        if octets.is_empty() || octets.len() > MAX_NAME {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{name}` cannot be the name of a link")));
-        }
+        let kind = if carries == Carries::Frames { libc::IFF_TAP } else { libc::IFF_TUN };
+        let mut request = ifreq::with_flags(name, kind | libc::IFF_NO_PI | libc::IFF_VNET_HDR)?;
         let fd = rustix::fs::open(CONTROL, OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?;
-        let mut request = [0_u8; REQUEST];
-        request[..octets.len()].copy_from_slice(octets);
-        let kind = if carries == Carries::Frames { FLAG_TAP } else { FLAG_TUN };
-        request[NAME..NAME + 2].copy_from_slice(&(kind | FLAG_NO_PROTOCOL | FLAG_OFFLOAD_HEAD).to_ne_bytes());
-        // SAFETY: TUNSETIFF reads and writes one `ifreq`, which has 40 bytes on every 64-bit Linux, and keeps no pointer to it.
-        unsafe { ioctl(&fd, Updater::<SET_INTERFACE, [u8; REQUEST]>::new(&mut request)) }?;
-        let size = crate::offload::OCTETS as i32;
+        // SAFETY: TUNSETIFF reads and writes one `ifreq`, and keeps no pointer to it.
+        unsafe { ioctl(&fd, Updater::<SET_INTERFACE, libc::ifreq>::new(&mut request)) }?;
+        let size = crate::offload::OCTETS as c_int;
         // SAFETY: TUNSETVNETHDRSZ reads one `int`.
-        unsafe { ioctl(&fd, Setter::<SET_HEAD, i32>::new(size)) }?;
-        let given = request[..NAME].split(|octet| *octet == 0).next().unwrap_or_default();
-        let tap = Tap { fd, name: String::from_utf8_lossy(given).into_owned() };
+        unsafe { ioctl(&fd, Setter::<SET_HEAD, c_int>::new(size)) }?;
+        let tap = Tap { fd, name: ifreq::name(&request) };
         tap.split(false)?;
         Ok(tap)
     }
@@ -88,9 +75,9 @@ impl Tap {
         self.take_unfinished(CHECKSUM | TCP | UDP).or_else(|_| self.take_unfinished(CHECKSUM | TCP))
     }
 
-    fn take_unfinished(&self, what: usize) -> io::Result<()> {
+    fn take_unfinished(&self, what: c_uint) -> io::Result<()> {
         // SAFETY: TUNSETOFFLOAD takes flags by value.
-        Ok(unsafe { ioctl(&self.fd, IntegerSetter::<SET_OFFLOAD>::new_usize(what)) }?)
+        Ok(unsafe { ioctl(&self.fd, IntegerSetter::<SET_OFFLOAD>::new_usize(what as usize)) }?)
     }
 
     /// The next packet that was sent by the device, its offload head first; what no room is left for is cut off. `None`: there is none now.

@@ -4,29 +4,27 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use libc::c_int;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::ioctl::{Opcode, Updater, ioctl};
+use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
 
-use crate::netlink::MAX_NAME;
+use crate::ifreq;
 
 /// Where such devices are made.
 const CONTROL: &str = "/dev/net/tun";
-/// `TUNSETIFF`: make or take a device.
-const SET_INTERFACE: Opcode = 0x4004_54ca;
+/// `TUNSETIFF`: make or take a device. Its direction bits differ between architectures.
+const SET_INTERFACE: Opcode = opcode::write::<c_int>(b'T', 202);
 /// IP packets without a header of the driver's before them.
-const PLAIN: u16 = 0x0001 | 0x1000;
+const PLAIN: c_int = libc::IFF_TUN | libc::IFF_NO_PI;
 /// Frames of Ethernet, likewise.
-const FRAMES: u16 = 0x0002 | 0x1000;
+const FRAMES: c_int = libc::IFF_TAP | libc::IFF_NO_PI;
 /// Octets of a frame's head.
 const FRAME_HEAD: usize = 14;
 /// The address of every TAP device: nobody else is on its wire.
 pub const WIRE_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 1];
 /// Who sends what arrives there.
 const OTHER_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 2];
-/// Bytes of `ifreq`, of which the first are the name.
-const REQUEST: usize = 40;
-const NAME: usize = MAX_NAME + 1;
 
 /// A device of the network namespace it was made in; it goes with this.
 #[derive(Debug)]
@@ -54,18 +52,11 @@ impl Tun {
     }
 
     fn of_kind(name: &str, frames: bool) -> io::Result<Tun> {
+        let mut request = ifreq::with_flags(name, if frames { FRAMES } else { PLAIN })?;
         let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let fd = rustix::fs::open(CONTROL, flags, Mode::empty())?;
-        let mut request = [0_u8; REQUEST];
-        let octets = name.as_bytes();
-        if octets.is_empty() || octets.len() > MAX_NAME {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{name}` cannot be the name of a link")));
-        }
-        request[..octets.len()].copy_from_slice(octets);
-        let kind = if frames { FRAMES } else { PLAIN };
-        request[NAME..NAME + 2].copy_from_slice(&kind.to_ne_bytes());
-        // SAFETY: TUNSETIFF reads and writes one `ifreq`, which has 40 bytes on every 64-bit Linux, and keeps no pointer to it.
-        unsafe { ioctl(&fd, Updater::<SET_INTERFACE, [u8; REQUEST]>::new(&mut request)) }?;
+        // SAFETY: TUNSETIFF reads and writes one `ifreq`, and keeps no pointer to it.
+        unsafe { ioctl(&fd, Updater::<SET_INTERFACE, libc::ifreq>::new(&mut request)) }?;
         Ok(Tun { fd, frames })
     }
 

@@ -1,29 +1,21 @@
 //! When a thread gets its turn: woken on time, before others, on a processor of its own.
 
 use std::io;
+use std::num::NonZeroU64;
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use libc::c_int;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
 
-/// What the C library calls the slack of a thread's timers.
-const PR_SET_TIMERSLACK: i32 = 29;
-/// Whoever is ready first goes on until he waits; what he starts is as others are.
-const FIFO: i32 = 1 | 0x4000_0000;
-/// As most threads are.
-const OTHER: i32 = 0;
+/// What a thread starts does not inherit its policy (`SCHED_RESET_ON_FORK`).
+const FIFO: c_int = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
 
-unsafe extern "C" {
-    /// As Linux has it.
-    fn prctl(option: i32, ...) -> i32;
-    /// As POSIX has it; the parameter is a priority.
-    fn sched_setscheduler(thread: i32, policy: i32, parameter: *const i32) -> i32;
-}
+// The kernel's `sched_param` is one `int`; musl's has fields of its own behind it.
+const _: () = assert!(std::mem::offset_of!(libc::sched_param, sched_priority) == 0);
 
 /// Lets the calling thread be woken when its time has come, not when that suits the kernel.
 pub fn wake_on_time() {
-    // SAFETY: the option takes one number and touches no memory.
-    unsafe {
-        prctl(PR_SET_TIMERSLACK, 1_usize);
-    }
+    // Refused only where the kernel was built without it.
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
 }
 
 /// What the calling thread was given, until this is dropped (by the same thread).
@@ -72,7 +64,7 @@ impl Turn {
 impl Drop for Turn {
     fn drop(&mut self) {
         if self.urgent {
-            let _ = schedule(OTHER, 0);
+            let _ = schedule(libc::SCHED_OTHER, 0);
         }
         if let Some(before) = &self.before {
             let _ = sched_setaffinity(None, before);
@@ -80,9 +72,10 @@ impl Drop for Turn {
     }
 }
 
-fn schedule(policy: i32, priority: i32) -> io::Result<()> {
-    // SAFETY: the kernel reads one number, the priority, which outlives the call.
-    let result = unsafe { sched_setscheduler(0, policy, &raw const priority) };
+fn schedule(policy: c_int, priority: c_int) -> io::Result<()> {
+    // By number: musl's own sched_setscheduler() does nothing but fail.
+    // SAFETY: the kernel reads one number, the priority, which outlives the call; 0 is the calling thread.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0 as c_int, policy, &raw const priority) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

@@ -48,7 +48,7 @@ impl Waiter {
     pub fn wait(&mut self, limit: Option<Duration>) -> io::Result<impl Iterator<Item = u64>> {
         let limit = limit.map(|limit| Timespec {
             tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: limit.subsec_nanos().into(),
+            tv_nsec: limit.subsec_nanos() as _,
         });
         self.ready.clear();
         match epoll::wait(&self.set, spare_capacity(&mut self.ready), limit.as_ref()) {
