@@ -16,9 +16,9 @@ print "ESCAPED: $sent bytes of one request\n" if ($sent // 0) > 120 << 20;'
 printf '\303\244mangle\n:\303\251 ACCEPT\n-A \303\266\nCOMMIT\n' | iptables-restore
 printf '\377\376\n' | iptables-restore
 printf '*\303\244\n:\303\244\n\303\244A\nCOMMIT\n' | ip6tables-restore
-for word in 'ä' '€1' '1ä:' ':ä' '0xä' 'ffff:ä' '🦀' "$(printf '\377')" "$(printf 'a\001\033[2Jb')" '-ä' '--ä' 'äkbit' '10äkbit' '%ä' '1:ä'; do
-    for tool in tc ip iptables ip6tables nft ifconfig ethtool sysctl modprobe; do
-        "$tool" "$word"; "$tool" "$word" "$word"; "$tool" add "$word"
+for word in 'ä' '1€:' '0xä' '10äkbit' "$(printf '\377')"; do
+    for tool in tc ip iptables nft ifconfig ethtool sysctl modprobe; do
+        "$tool" "$word" "$word"
     done
     tc qdisc add dev eth0 root handle "$word" htb; tc qdisc add dev "$word" root "$word"; tc qdisc add dev eth0 root htb default "$word"
     tc class add dev eth0 parent "$word" classid "$word" htb rate "$word" burst "$word"
