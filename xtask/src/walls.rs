@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode};
 use serde_json::Value;
 
 /// Each room, whether it is pure, and the rooms it may see.
-const ROOMS: [(&str, Purity, &[&str]); 19] = [
+const ROOMS: [(&str, Purity, &[&str]); 20] = [
     ("packet", Purity::NoStd, &[]),
     ("policy", Purity::Std, &["packet"]),
     ("lang", Purity::Std, &["policy", "packet"]),
@@ -40,6 +40,11 @@ const ROOMS: [(&str, Purity, &[&str]); 19] = [
             "packet", "policy", "lang", "classify", "qdisc", "gateway", "insight", "sim", "measure", "report", "os",
             "lab", "live", "web", "pcap", "probe", "field",
         ],
+    ),
+    (
+        "fuzz",
+        Purity::Impure,
+        &["cli", "lang", "packet", "pcap", "insight", "report", "probe", "live", "os", "sim", "field"],
     ),
     (
         "py",
@@ -439,6 +444,14 @@ mod tests {
         for (expression, expected) in cases {
             assert_eq!(permitted(expression), expected, "{expression}");
         }
+    }
+
+    #[test]
+    fn cargo_deny_allows_the_same_licences() {
+        let text = fs::read_to_string(crate::root().join("deny.toml")).unwrap();
+        let list = text.split_once("\nallow = [\n").and_then(|(_, rest)| rest.split_once("\n]")).unwrap().0;
+        let allowed: Vec<&str> = list.lines().map(|line| line.trim().trim_matches(['"', ','])).collect();
+        assert_eq!(allowed, LICENCES);
     }
 
     #[test]

@@ -11,6 +11,8 @@ mod errands;
 pub mod expect;
 pub mod explain;
 pub mod faces;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod graph;
 pub mod import;
 pub mod intake;

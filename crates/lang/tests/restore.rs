@@ -79,3 +79,14 @@ fn what_is_wrong_is_named_with_its_line() {
         assert_eq!((read.tables.len(), refusal.code, refusal.stderr), (tables, code, told), "{text}");
     }
 }
+
+#[test]
+fn a_line_that_begins_with_a_letter_of_several_bytes_is_refused() {
+    let outside = restore("iptables-restore", &[], "é\n").expect("the call is right").refusal.expect("no such line");
+    assert!(outside.stderr.contains("line 1 failed"), "{}", outside.stderr);
+    for line in ["é", "→ -j ACCEPT", "-é", "*é"] {
+        let text = format!("*mangle\n{line}\nCOMMIT\n");
+        let read = restore("ip6tables-restore", &[], &text).expect("the call is right");
+        assert!(read.refusal.is_some(), "{line} was taken");
+    }
+}

@@ -161,6 +161,11 @@ fn attributes(mut octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
+pub(crate) fn fuzz(bytes: &[u8]) {
+    link(bytes);
+    messages(bytes).for_each(|told| drop(link(told.body)));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -361,6 +361,10 @@ fn attribute(to: &mut Vec<u8>, kind: u16, value: &[u8]) {
     to.resize(to.len().next_multiple_of(4), 0);
 }
 
+pub(crate) fn fuzz(bytes: &[u8]) {
+    each(bytes, &mut |_| {});
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

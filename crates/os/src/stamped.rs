@@ -179,6 +179,10 @@ fn take(socket: &impl AsFd, buffer: &mut [u8], queue: c_int) -> io::Result<Optio
     }
 }
 
+pub(crate) fn fuzz(value: &[u8]) {
+    about(value);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

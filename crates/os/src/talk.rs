@@ -273,6 +273,10 @@ fn words(mut octets: &[u8]) -> Option<String> {
     }
 }
 
+pub(crate) fn fuzz(bytes: &[u8]) {
+    messages(bytes).for_each(|answer| drop(refusal(&answer)));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -249,3 +249,15 @@ impl Outcome {
         self.exit == Exit::Code(0)
     }
 }
+
+/// Reads what came over the socket as a request, and as a reply, for the fuzzer.
+pub(crate) fn fuzz_wire(bytes: &[u8]) {
+    if let Ok(request) = wire::read_request(&mut &bytes[..]) {
+        // What was read is written and read again as the same.
+        let mut written = Vec::new();
+        wire::write_request(&mut written, &request).expect("a vector takes everything");
+        let again = wire::read_request(&mut &written[..]).expect("it was written just now");
+        assert_eq!(again, request);
+    }
+    let _ = wire::read_reply(&mut &bytes[..]);
+}

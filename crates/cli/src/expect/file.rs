@@ -49,6 +49,13 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Suite> {
     parse(path, &text).map_err(|wrong| anyhow::anyhow!(wrong.shown(path, &text)))
 }
 
+/// Understands a text, or tells why not: for the fuzzer.
+pub(crate) fn fuzz(path: &Path, text: &str) {
+    if let Err(wrong) = parse(path, text) {
+        wrong.shown(path, text);
+    }
+}
+
 fn parse(path: &Path, text: &str) -> Result<Suite, Wrong> {
     let parsed = tables::parse(text)?;
     let table = parsed.get_ref();

@@ -5,7 +5,7 @@
 //!                       └─ packets: Explainer ─▶ Story ────────────────────────────────────────┴─▶ verdicts ─▶ text, TAP, JUnit, JSON
 //! ```
 
-mod file;
+pub(crate) mod file;
 mod judge;
 mod options;
 mod output;

@@ -167,6 +167,11 @@ pub fn read_text(name: &str, text: &str, options: &ReadOptions) -> Result<Taken,
     read_texts(&[path], vec![(format, text.to_owned())], options)
 }
 
+/// Takes in a text of a known format, for the fuzzer.
+pub(crate) fn read_as(format: Format, text: &str, options: &ReadOptions) -> Result<Taken, ReadError> {
+    read_texts(&[PathBuf::from("input")], vec![(format, text.to_owned())], options)
+}
+
 fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Result<Taken, ReadError> {
     let (files, texts) = listings_joined(files, texts, options.devices.first().map(String::as_str))?;
     let mut devices = options.devices.clone();

@@ -8,7 +8,7 @@
 
 mod begin;
 mod document;
-mod file;
+pub(crate) mod file;
 mod files;
 mod judge;
 pub mod lab;

@@ -88,26 +88,27 @@ fn tables(tool: &str, text: &str, restore: &mut Restore) -> Result<(), Refusal> 
             continue;
         }
         let at_line = |refusal| blamed(refusal, number);
-        match (&mut open, line.split_at(1)) {
-            (Some(_), _) if line == "COMMIT" => {
+        let behind = |sign: char| line.strip_prefix(sign);
+        match (&mut open, behind('*'), behind(':')) {
+            (Some(_), ..) if line == "COMMIT" => {
                 restore.tables.extend(open.take().map(|table| RestoredTable { commit: number, ..table }));
             }
-            (None, ("*", name)) => {
+            (None, Some(name), _) => {
                 if !super::parse::TABLES.contains(&name) {
                     let what = format!("{tool}: line {number} table name '{name}' invalid");
                     return Err(at_line(complain(tool, what)));
                 }
                 open = Some(RestoredTable { name: name.into(), ..RestoredTable::default() });
             }
-            (Some(table), (":", chain)) => {
+            (Some(table), _, Some(chain)) => {
                 let line = policy(tool, chain, number)?;
                 table.lines.push((number, line));
             }
-            (Some(table), _) => {
+            (Some(table), ..) => {
                 let line = rule(tool, restore.ipv6, &table.name, line, number)?;
                 table.lines.push((number, line));
             }
-            (None, _) => {
+            (None, ..) => {
                 return Err(Refusal::new(1, format!("{tool}: line {number} failed"))
                     .remedy("A table begins with a line `*NAME` and ends with `COMMIT`."));
             }

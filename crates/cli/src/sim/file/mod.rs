@@ -35,6 +35,13 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Scenario> {
     parse(path, &text).map_err(|wrong| anyhow::anyhow!(wrong.shown(path, &text)))
 }
 
+/// Understands a text, or tells why not: for the fuzzer.
+pub(crate) fn fuzz(path: &Path, text: &str) {
+    if let Err(wrong) = parse(path, text) {
+        wrong.shown(path, text);
+    }
+}
+
 /// Understands a text.
 pub(super) fn parse(path: &Path, text_of: &str) -> Result<Scenario, Wrong> {
     let parsed = tables::parse(text_of)?;

@@ -1,0 +1,54 @@
+//! Ways into the parsers of foreign bytes that are private otherwise, for `crates/fuzz`.
+//!
+//! Each takes any bytes and must return: a panic, an overflow, or memory or time without a bound is a bug.
+
+use crate::capture::{Answer, Call};
+use crate::faces::Machine;
+use crate::intake::{Format, ReadOptions, read_as};
+use std::path::Path;
+use tidegate_packet::{Pool, Seeded};
+
+/// A policy in a known format, carried out on the model machine and read for `check` and `explain`.
+pub fn policy(format: Format, text: &str) {
+    let options = ReadOptions { devices: vec!["eth0".to_owned()], ..ReadOptions::default() };
+    match read_as(format, text, &options) {
+        Ok(taken) => drop(taken.reading()),
+        Err(error) => drop(error.to_string()),
+    }
+}
+
+/// A file of any format, as it is recognised by its first lines; scripts are not run.
+pub fn recognised(bytes: &[u8]) {
+    for name in ["input", "input.toml", "input.nft"] {
+        let format = crate::intake::sniff(name, bytes);
+        if let Ok(format) = format
+            && format != Format::Script
+        {
+            policy(format, &String::from_utf8_lossy(bytes));
+        }
+    }
+}
+
+/// A scenario.
+pub fn scenario(text: &str) {
+    crate::sim::file::fuzz(Path::new("/nonexistent/scenario.toml"), text);
+}
+
+/// A file of expectations.
+pub fn expectations(text: &str) {
+    crate::expect::file::fuzz(Path::new("/nonexistent/policy.test.toml"), text);
+}
+
+/// A request of a tool shim to its parent, or the reply to it.
+pub fn wire(bytes: &[u8]) {
+    crate::capture::fuzz_wire(bytes);
+}
+
+/// Calls of tools on one machine, one after the other.
+pub fn calls(calls: &[Call]) {
+    let mut machine = Machine::for_script(["eth0", "eth1", "ifb0"]);
+    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+    for call in calls {
+        machine.face(&mut pool, &mut draws).answer(call);
+    }
+}
