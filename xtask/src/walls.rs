@@ -448,6 +448,14 @@ mod tests {
     }
 
     #[test]
+    fn cargo_deny_allows_the_same_licences() {
+        let text = fs::read_to_string(crate::root().join("deny.toml")).unwrap();
+        let list = text.split_once("\nallow = [\n").and_then(|(_, rest)| rest.split_once("\n]")).unwrap().0;
+        let allowed: Vec<&str> = list.lines().map(|line| line.trim().trim_matches(['"', ','])).collect();
+        assert_eq!(allowed, LICENCES);
+    }
+
+    #[test]
     fn only_code_counts_as_code() {
         let word = concat!("un", "safe");
         let hidden = format!(

@@ -1,9 +1,10 @@
 #![forbid(unsafe_code)]
 //! Fuzz targets: every parser of bytes that somebody else wrote, one row each.
 //!
-//! A target takes any bytes and must return. A panic, an arithmetic overflow, and memory or time without a bound are
-//! bugs. `cargo test -p tidegate-fuzz` runs each over its kept corpus (`corpus/NAME/`) and over mutations of it; the
-//! coverage-guided run of libFuzzer is in `fuzz/` beside the workspace (docs/fuzzing.md).
+//! A target takes any bytes and must return. A panic, an arithmetic overflow, and memory or time without a
+//! bound are bugs. `cargo test -p tidegate-fuzz` runs each over its kept corpus (`corpus/NAME/`) and over
+//! mutations of it; the coverage-guided run of libFuzzer is in `fuzz/` beside the workspace
+//! (docs/fuzzing.md).
 
 mod binary;
 mod mutate;

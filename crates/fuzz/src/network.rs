@@ -1,5 +1,5 @@
-//! Parsers of what comes over sockets: from control clients, from servers and clients of the probe protocol, from the
-//! kernel.
+//! Parsers of what comes over sockets: from control clients, from servers and clients of the probe protocol,
+//! from the kernel.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -107,7 +107,8 @@ pub(crate) fn trace(bytes: &[u8]) {
     }
 }
 
-/// Calls with standard input: the tool and its arguments in one line, the input behind it up to a line of `%%`.
+/// Calls with standard input: the tool and its arguments in one line, the input behind it up to a line of
+/// `%%`.
 pub(crate) fn tool_calls(bytes: &[u8]) {
     let text = text(bytes);
     let call = |part: &str| {

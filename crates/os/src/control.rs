@@ -9,7 +9,8 @@ const ALIGN: usize = size_of::<usize>();
 const LEVEL: usize = ALIGN;
 const KIND: usize = ALIGN + 4;
 
-// The kernel's header: a length of `size_t`, then level and type. (musl's length is narrower, with padding beside it.)
+// The kernel's header: a length of `size_t`, then level and type. (musl's length is narrower, with padding
+// beside it.)
 const _: () = assert!(HEAD == ALIGN + 8 && HEAD.is_multiple_of(4));
 const _: () = assert!(std::mem::offset_of!(cmsghdr, cmsg_level) == LEVEL);
 const _: () = assert!(std::mem::offset_of!(cmsghdr, cmsg_type) == KIND);
@@ -26,7 +27,8 @@ pub(crate) struct Number {
     level: c_int,
     kind: c_int,
     value: u32,
-    /// Fills the space of a whole control message on 64-bit machines; on 32-bit ones there is nothing to fill.
+    /// Fills the space of a whole control message on 64-bit machines; on 32-bit ones there is nothing to
+    /// fill.
     padding: [u8; size_of::<usize>() - 4],
 }
 
@@ -48,7 +50,8 @@ impl<const N: usize> Buffer<N> {
         Buffer([0; N])
     }
 
-    /// Level, type and value of each control message in the first `length` bytes; what is cut short ends them.
+    /// Level, type and value of each control message in the first `length` bytes; what is cut short ends
+    /// them.
     pub(crate) fn read(&self, length: usize) -> impl Iterator<Item = (c_int, c_int, &[u8])> {
         each(&self.0[..length.min(N)])
     }

@@ -1,4 +1,5 @@
-//! Ctrl-C, noticed instead of obeyed: whoever works long may write down what is done, and who runs in the background may clear up.
+//! Ctrl-C, noticed instead of obeyed: whoever works long may write down what is done, and who runs in the
+//! background may clear up.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -25,8 +26,8 @@ extern "C" fn pass(_: c_int) {}
 
 extern "C" fn ring(_: c_int) {
     let Some(bell) = BELL.get() else { return };
-    // SAFETY: the place of this thread's `errno` is there as long as the thread; write() may be called in a handler, the
-    // byte lives as long as the process, and the pipe is never closed.
+    // SAFETY: the place of this thread's `errno` is there as long as the thread; write() may be called in a
+    // handler, the byte lives as long as the process, and the pipe is never closed.
     unsafe {
         let errno = libc::__errno_location();
         let before = *errno;
@@ -36,9 +37,11 @@ extern "C" fn ring(_: c_int) {
     }
 }
 
-/// Installs a handler; returns what was installed before. `once`: the second time the signal is obeyed at once.
+/// Installs a handler; returns what was installed before. `once`: the second time the signal is obeyed at
+/// once.
 fn install(number: c_int, handler: Handler, once: bool) -> io::Result<sigaction> {
-    // SAFETY: a `sigaction` holds numbers and function pointers that may be missing; zero is a value of those.
+    // SAFETY: a `sigaction` holds numbers and function pointers that may be missing; zero is a value of
+    // those.
     let mut action: sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = handler as *const () as libc::sighandler_t;
     action.sa_flags = libc::SA_RESTART | if once { libc::SA_RESETHAND } else { 0 };
@@ -48,13 +51,14 @@ fn install(number: c_int, handler: Handler, once: bool) -> io::Result<sigaction>
 fn exchange(number: c_int, action: &sigaction) -> io::Result<sigaction> {
     // SAFETY: zero is a value of it, as above.
     let mut before: sigaction = unsafe { std::mem::zeroed() };
-    // SAFETY: both structures live until the call returns. Handlers come from `install` only (a `Handler` lives as long as
-    // the process, and keeps its promise), or were installed before.
+    // SAFETY: both structures live until the call returns. Handlers come from `install` only (a `Handler`
+    // lives as long as the process, and keeps its promise), or were installed before.
     let result = unsafe { libc::sigaction(number, ptr::from_ref(action), &raw mut before) };
     if result == 0 { Ok(before) } else { Err(io::Error::last_os_error()) }
 }
 
-/// What becomes readable when this process is asked to end, by Ctrl-C or otherwise, which then does not end it; to be had once.
+/// What becomes readable when this process is asked to end, by Ctrl-C or otherwise, which then does not end
+/// it; to be had once.
 ///
 /// # Errors
 /// No pipe can be had, or somebody has it already.

@@ -3,7 +3,8 @@
 //!
 //! Nothing here knows what traffic control is: a sandbox runs a program, a link has a name and a kind.
 
-// System calls are made through `libc` and `rustix`, whose numbers, constants and structures are those of the target.
+// System calls are made through `libc` and `rustix`, whose numbers, constants and structures are those of the
+// target.
 #[cfg(not(target_os = "linux"))]
 compile_error!("tidegate-os speaks Linux's system calls: namespaces, rtnetlink, nfqueue, BPF");
 #[cfg(not(any(target_env = "gnu", target_env = "musl")))]

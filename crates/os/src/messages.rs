@@ -1,7 +1,7 @@
 //! Messages with an address and control data: sendmmsg(2), recvmmsg(2) and recvmsg(2) behind safe types.
 //!
-//! [`OutMessage`] and [`InMessage`] are `mmsghdr`s that borrow everything they point to, so a batch of them can be handed
-//! to the kernel without a promise by the caller.
+//! [`OutMessage`] and [`InMessage`] are `mmsghdr`s that borrow everything they point to, so a batch of them
+//! can be handed to the kernel without a promise by the caller.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::marker::PhantomData;
@@ -21,7 +21,8 @@ const _: () = assert!(size_of::<IoSlice<'_>>() == size_of::<libc::iovec>());
 const _: () = assert!(size_of::<IoSliceMut<'_>>() == size_of::<libc::iovec>());
 const _: () = assert!(size_of::<OutMessage<'_>>() == size_of::<mmsghdr>());
 const _: () = assert!(size_of::<InMessage<'_>>() == size_of::<mmsghdr>());
-// The kernel's `msghdr` has seven fields of a pointer's size, some narrower with padding; then comes the length.
+// The kernel's `msghdr` has seven fields of a pointer's size, some narrower with padding; then comes the
+// length.
 const _: () = assert!(std::mem::offset_of!(mmsghdr, msg_len) == 7 * size_of::<usize>());
 
 /// A message without address, pieces or control data.
@@ -73,8 +74,9 @@ impl<'a> OutMessage<'a> {
 /// What sendmmsg(2) reports of the first message.
 pub(crate) fn send(socket: &impl AsFd, messages: &mut [OutMessage<'_>]) -> io::Result<usize> {
     let (first, count) = (messages.as_mut_ptr().cast::<mmsghdr>(), messages.len().min(MAX_BATCH) as c_uint);
-    // SAFETY: `first` points to at least `count` `mmsghdr`s (asserted above), whose addresses, pieces and control data are
-    // borrowed for as long as `messages` is; the kernel reads those, and writes the lengths in the `mmsghdr`s.
+    // SAFETY: `first` points to at least `count` `mmsghdr`s (asserted above), whose addresses, pieces and
+    // control data are borrowed for as long as `messages` is; the kernel reads those, and writes the lengths
+    // in the `mmsghdr`s.
     let sent = unsafe { libc::sendmmsg(socket.as_fd().as_raw_fd(), first, count, libc::MSG_DONTWAIT as _) };
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
@@ -128,7 +130,8 @@ impl<'a> InMessage<'a> {
 pub(crate) fn receive(socket: &impl AsFd, messages: &mut [InMessage<'_>]) -> io::Result<usize> {
     let (first, count) = (messages.as_mut_ptr().cast::<mmsghdr>(), messages.len().min(MAX_BATCH) as c_uint);
     let (fd, flags) = (socket.as_fd().as_raw_fd(), libc::MSG_DONTWAIT as _);
-    // SAFETY: `first` points to at least `count` `mmsghdr`s (asserted above), whose room is borrowed mutably for as long as
+    // SAFETY: `first` points to at least `count` `mmsghdr`s (asserted above), whose room is borrowed mutably
+    // for as long as
     // `messages` is, with lengths as given; there is no time limit to point to.
     let received = unsafe { libc::recvmmsg(fd, first, count, flags, ptr::null_mut()) };
     usize::try_from(received).map_err(|_| io::Error::last_os_error())

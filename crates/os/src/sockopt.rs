@@ -1,4 +1,5 @@
-//! Socket options that `rustix` has no function for. Every setsockopt(2) and getsockopt(2) of this crate is here.
+//! Socket options that `rustix` has no function for. Every setsockopt(2) and getsockopt(2) of this crate is
+//! here.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -21,7 +22,8 @@ pub(crate) fn set(socket: &impl AsFd, level: c_int, name: c_int, value: c_int) -
 pub(crate) fn set_words(socket: &impl AsFd, level: c_int, name: c_int, words: &[c_int]) -> io::Result<()> {
     let length = socklen_t::try_from(size_of_val(words)).map_err(io::Error::other)?;
     let value = words.as_ptr().cast::<c_void>();
-    // SAFETY: `value` points to `length` readable bytes, borrowed until the call returns; the kernel only reads them.
+    // SAFETY: `value` points to `length` readable bytes, borrowed until the call returns; the kernel only
+    // reads them.
     let result = unsafe { libc::setsockopt(socket.as_fd().as_raw_fd(), level, name, value, length) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
@@ -33,8 +35,8 @@ pub(crate) fn set_words(socket: &impl AsFd, level: c_int, name: c_int, words: &[
 pub(crate) fn get(socket: &impl AsFd, level: c_int, name: c_int, into: &mut [u8]) -> io::Result<usize> {
     let mut length = socklen_t::try_from(into.len()).map_err(io::Error::other)?;
     let value = into.as_mut_ptr().cast::<c_void>();
-    // SAFETY: `value` points to `length` writable bytes, borrowed until the call returns; the kernel writes no more than
-    // that, and then stores how many it wrote in `length`, which is ours too.
+    // SAFETY: `value` points to `length` writable bytes, borrowed until the call returns; the kernel writes
+    // no more than that, and then stores how many it wrote in `length`, which is ours too.
     let result = unsafe { libc::getsockopt(socket.as_fd().as_raw_fd(), level, name, value, &raw mut length) };
     if result == 0 { Ok((length as usize).min(into.len())) } else { Err(io::Error::last_os_error()) }
 }
