@@ -11,7 +11,8 @@ use std::process::{Command, ExitCode};
 use serde_json::Value;
 
 /// Each room, whether it is pure, and the rooms it may see.
-const ROOMS: [(&str, Purity, &[&str]); 19] = [
+const ROOMS: [(&str, Purity, &[&str]); 20] = [
+    ("text", Purity::NoStd, &[]),
     ("packet", Purity::NoStd, &[]),
     ("policy", Purity::Std, &["packet"]),
     ("lang", Purity::Std, &["policy", "packet"]),
@@ -23,9 +24,9 @@ const ROOMS: [(&str, Purity, &[&str]); 19] = [
     ("pcap", Purity::NoStd, &[]),
     ("probe", Purity::NoStd, &["measure"]),
     ("sim", Purity::NoStd, &["gateway", "qdisc", "classify", "policy", "packet", "measure"]),
-    ("report", Purity::Impure, &["measure"]),
-    ("os", Purity::Impure, &[]),
-    ("field", Purity::Impure, &["measure", "probe", "os"]),
+    ("report", Purity::Impure, &["measure", "text"]),
+    ("os", Purity::Impure, &["text"]),
+    ("field", Purity::Impure, &["measure", "probe", "os", "text"]),
     (
         "lab",
         Purity::Impure,
@@ -38,7 +39,7 @@ const ROOMS: [(&str, Purity, &[&str]); 19] = [
         Purity::Impure,
         &[
             "packet", "policy", "lang", "classify", "qdisc", "gateway", "insight", "sim", "measure", "report", "os",
-            "lab", "live", "web", "pcap", "probe", "field",
+            "lab", "live", "web", "pcap", "probe", "field", "text",
         ],
     ),
     (
@@ -46,7 +47,7 @@ const ROOMS: [(&str, Purity, &[&str]); 19] = [
         Purity::Impure,
         &[
             "packet", "policy", "lang", "classify", "qdisc", "gateway", "insight", "sim", "measure", "report", "os",
-            "lab", "live", "web", "pcap", "probe", "field",
+            "lab", "live", "web", "pcap", "probe", "field", "text",
         ],
     ),
 ];

@@ -15,6 +15,7 @@ pub mod netlink;
 pub mod news;
 pub mod nfqueue;
 pub mod offload;
+pub mod output_file;
 pub mod packet_socket;
 pub mod place;
 pub mod poll;
