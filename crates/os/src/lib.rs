@@ -10,6 +10,7 @@ pub mod bpf;
 pub mod datagrams;
 pub mod ethtool;
 pub mod icmp;
+pub mod input_file;
 pub mod interrupt;
 pub mod netlink;
 pub mod news;

@@ -94,6 +94,22 @@ impl OutputFile {
         Ok(())
     }
 
+    /// The file as it is now, for another process to write to.
+    ///
+    /// # Errors
+    /// There is no other descriptor to be had.
+    pub fn try_clone_file(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
+
+    /// Lets nobody but its owner read it; to be said before anything is written.
+    ///
+    /// # Errors
+    /// The file system does not do that.
+    pub fn make_private(&self) -> io::Result<()> {
+        Ok(fchmod(&self.file, Mode::from_raw_mode(0o600))?)
+    }
+
     fn open(path: &Path, whole: bool) -> io::Result<OutputFile> {
         let place = Place::find(path)?;
         match place.found {

@@ -18,7 +18,7 @@ mod filter;
 pub use filter::Filter;
 
 use alloc::string::String;
-use core::fmt::{self, Display, Write as _};
+use core::fmt::{self, Display};
 
 /// Foreign text of one line: control characters, newline and tab among them, and invisible characters as escapes.
 pub fn line(text: &str) -> Visible<'_> {

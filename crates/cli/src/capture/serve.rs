@@ -1,6 +1,6 @@
 //! The parent's loop: answers calls one at a time, takes in what the script prints, minds the time.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixListener;
 use std::process::{ChildStderr, ChildStdout};
@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use tidegate_os::poll;
 
 use super::lines::Finder;
+use crate::output::Echo;
+
 use super::wire;
 use super::{Answer, Output, Recorded, Reply};
 
@@ -35,7 +37,8 @@ pub(super) struct Stream<R> {
     pub(super) bytes: Vec<u8>,
     limit: usize,
     output: Output,
-    to: Side,
+    /// Where it is passed on to.
+    echo: Echo,
 }
 
 /// Which of a script's streams it is.
@@ -59,24 +62,24 @@ pub(super) enum Event {
 impl<R: Read + AsFd> Stream<R> {
     /// `to`: where it belongs, should it be passed through.
     pub(super) fn new(pipe: R, limit: usize, output: Output, to: Side) -> Self {
-        Self { pipe: Some(pipe), bytes: Vec::new(), limit, output, to }
+        let echo = Echo::new(output == Output::ToErrors || to == Side::Errors);
+        Self { pipe: Some(pipe), bytes: Vec::new(), limit, output, echo }
     }
 
     fn take_in(&mut self) {
         let Some(pipe) = &mut self.pipe else { return };
         let mut buffer = [0; 8192];
         match pipe.read(&mut buffer) {
-            Ok(0) => self.pipe = None,
+            Ok(0) => {
+                self.pipe = None;
+                self.echo.finish();
+            }
             Ok(length) => {
                 let room = self.limit.saturating_sub(self.bytes.len());
                 self.bytes.extend(&buffer[..length.min(room)]);
                 // Whoever reads us may have gone; the run goes on.
-                match (self.output, self.to) {
-                    (Output::Collect, _) => {}
-                    (Output::PassThrough, Side::Output) => {
-                        let _ = io::stdout().write_all(&buffer[..length]).and_then(|()| io::stdout().flush());
-                    }
-                    _ => drop(io::stderr().write_all(&buffer[..length])),
+                if self.output != Output::Collect {
+                    self.echo.push(&buffer[..length]);
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
