@@ -11,7 +11,8 @@ use std::process::{Command, ExitCode};
 use serde_json::Value;
 
 /// Each room, whether it is pure, and the rooms it may see.
-const ROOMS: [(&str, Purity, &[&str]); 20] = [
+const ROOMS: [(&str, Purity, &[&str]); 22] = [
+    ("text", Purity::NoStd, &[]),
     ("packet", Purity::NoStd, &[]),
     ("policy", Purity::Std, &["packet"]),
     ("lang", Purity::Std, &["policy", "packet"]),
@@ -23,10 +24,10 @@ const ROOMS: [(&str, Purity, &[&str]); 20] = [
     ("pcap", Purity::NoStd, &[]),
     ("probe", Purity::NoStd, &["measure"]),
     ("sim", Purity::NoStd, &["gateway", "qdisc", "classify", "policy", "packet", "measure"]),
-    ("report", Purity::Impure, &["measure"]),
-    ("os", Purity::Impure, &[]),
+    ("report", Purity::Impure, &["measure", "text"]),
+    ("os", Purity::Impure, &["text"]),
     ("sandbox", Purity::Impure, &["os"]),
-    ("field", Purity::Impure, &["measure", "probe", "os"]),
+    ("field", Purity::Impure, &["measure", "probe", "os", "text"]),
     (
         "lab",
         Purity::Impure,
@@ -39,7 +40,7 @@ const ROOMS: [(&str, Purity, &[&str]); 20] = [
         Purity::Impure,
         &[
             "packet", "policy", "lang", "classify", "qdisc", "gateway", "insight", "sim", "measure", "report", "os",
-            "sandbox", "lab", "live", "web", "pcap", "probe", "field",
+            "sandbox", "lab", "live", "web", "pcap", "probe", "field", "text",
         ],
     ),
     (
@@ -52,7 +53,7 @@ const ROOMS: [(&str, Purity, &[&str]); 20] = [
         Purity::Impure,
         &[
             "packet", "policy", "lang", "classify", "qdisc", "gateway", "insight", "sim", "measure", "report", "os",
-            "sandbox", "lab", "live", "web", "pcap", "probe", "field",
+            "sandbox", "lab", "live", "web", "pcap", "probe", "field", "text",
         ],
     ),
 ];
@@ -257,9 +258,37 @@ fn foreign_paths(name: &Path, text: &str) -> Vec<String> {
     breaches
 }
 
+/// What only `crates/cli/src/output.rs` may call in the command: all that is printed or written goes through there.
+const OUTPUT_ONLY: [&str; 4] = ["io::stdout()", "io::stderr()", "fs::write(", "File::create("];
+
+/// Files of the command that speak inside a sandbox, or to themselves.
+const OUTPUT_EXEMPT: [(&str, &str); 4] = [
+    ("crates/cli/src/output.rs", "the place itself"),
+    ("crates/cli/src/capture/face.rs", "a tool in the sandbox answers its script"),
+    ("crates/cli/src/capture/effect.rs", "a tool in the sandbox writes its own namespace's files"),
+    ("crates/cli/src/live/state.rs", "the state of what is applied, in a directory of its own"),
+];
+
+/// Printing and writing past the one place for it.
+fn output(name: &Path, code: &str) -> Vec<String> {
+    if !name.starts_with("crates/cli/src") || OUTPUT_EXEMPT.iter().any(|(exempt, _)| name == Path::new(exempt)) {
+        return Vec::new();
+    }
+    // What follows is the file's tests.
+    let code = code.split("#[cfg(test)]").next().unwrap_or_default();
+    let lines = code.lines().enumerate();
+    let found =
+        lines.filter_map(|(number, line)| Some((number, OUTPUT_ONLY.iter().find(|call| line.contains(**call))?)));
+    found
+        .map(|(number, call)| {
+            format!("{}:{}: `{call}`: use crate::output, which escapes and checks", name.display(), number + 1)
+        })
+        .collect()
+}
+
 /// What a source file may not hold.
 fn source(name: &Path, text: &str) -> Vec<String> {
-    let mut breaches = Vec::new();
+    let mut breaches = output(name, &code_only(text));
     let lines = text.lines().count();
     if lines > MAX_LINES {
         breaches.push(format!("{}: {lines} lines: split it, {MAX_LINES} is the limit", name.display()));

@@ -1,6 +1,10 @@
 #![forbid(unsafe_code)]
 //! What the `tidegate` command is made of.
 
+// First: its macros take the place of `println!` and its like in all that follows.
+#[macro_use]
+pub mod output;
+
 pub mod capture;
 pub mod check;
 pub mod compare;
@@ -15,6 +19,7 @@ pub mod faces;
 pub mod fuzzing;
 pub mod graph;
 pub mod import;
+mod input;
 pub mod intake;
 pub mod live;
 pub mod measuring;

@@ -2,11 +2,10 @@
 //! tidegate: try a traffic-control policy before you trust your link to it.
 
 use clap::{CommandFactory, Parser, Subcommand};
-use std::io::Write;
 use std::process::ExitCode;
 use tidegate::{
-    capture, check, compare, daemon, expect, explain, graph, import, live, measuring, policy, replay, run, sim, trial,
-    watch,
+    capture, check, compare, daemon, expect, explain, graph, import, live, measuring, output, policy, replay, run, sim,
+    trial, watch,
 };
 
 /// Try a traffic-control policy before you trust your link to it.
@@ -98,10 +97,9 @@ fn main() -> ExitCode {
     if let Some(code) = capture::dispatch() {
         return code.into();
     }
-    let command = Cli::parse().command;
     // A bug of ours must not look like a verdict on the policy: it has an exit code of its own.
-    match std::panic::catch_unwind(|| dispatch(command)) {
-        Ok(code) => code,
+    match std::panic::catch_unwind(command) {
+        Ok(code) => output::finish(code),
         Err(_) => {
             eprintln!(
                 "tidegate: internal error. This is a bug in tidegate, not a finding about your input: please report it."
@@ -111,8 +109,12 @@ fn main() -> ExitCode {
     }
 }
 
-fn dispatch(command: Command) -> ExitCode {
-    match command {
+fn command() -> ExitCode {
+    let cli = match parsed() {
+        Ok(cli) => cli,
+        Err(code) => return code,
+    };
+    match cli.command {
         Command::Try(options) => trial::command(&options),
         Command::Sim(options) => sim::command(&options),
         Command::Lab(options) => sim::lab::command(&options),
@@ -148,9 +150,26 @@ fn dispatch(command: Command) -> ExitCode {
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "tidegate", &mut text);
-            // Whoever reads may have had enough: a closed pipe is no error.
-            let _ = std::io::stdout().write_all(&text);
+            output::text(&String::from_utf8_lossy(&text));
             ExitCode::SUCCESS
         }
     }
+}
+
+/// The words of the command line; or how the program ends, where they are wrong or ask for help. That is printed as clap prints it (in
+/// colour on a terminal), unless a file name among the words would move the cursor.
+fn parsed() -> Result<Cli, ExitCode> {
+    Cli::try_parse().map_err(|error| {
+        let shown = error.render().to_string();
+        if shown.chars().all(|letter| letter == '\n' || tidegate_text::is_visible(letter)) {
+            // Of standard error nobody asks whether it takes everything.
+            match error.print() {
+                Err(full) if !error.use_stderr() => output::failed(full),
+                _ => {}
+            }
+        } else {
+            output::note(format_args!("{shown}"));
+        }
+        u8::try_from(error.exit_code()).unwrap_or(1).into()
+    })
 }

@@ -3,10 +3,10 @@
 use anyhow::Context;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use tidegate_gateway::Why;
+use tidegate_os::output_file::OutputFile;
 use tidegate_packet::{Handle, Head, Stand, Time};
 use tidegate_pcap::{Direction, Interface, Record, Verdict, Writer, link};
 use tidegate_sim::{Fate, Stay};
@@ -17,7 +17,8 @@ const PIECE: usize = 1 << 16;
 /// A file in the making.
 pub(crate) struct Diary {
     path: PathBuf,
-    file: BufWriter<File>,
+    /// Until the end.
+    file: Option<BufWriter<OutputFile>>,
     writer: Writer,
     /// Entries whose time has not come: packets leave a modem later than they are told of.
     ahead: BinaryHeap<Reverse<Waiting>>,
@@ -63,11 +64,11 @@ struct Waiting {
 impl Diary {
     /// Begins a file; `about` stands in it for people.
     pub(crate) fn create(path: &Path, about: &str) -> anyhow::Result<Diary> {
-        let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        let file = crate::output::begin(path)?;
         let writer = Writer::new(&format!("tidegate {}, {about}", env!("CARGO_PKG_VERSION")));
         Ok(Diary {
             path: path.to_owned(),
-            file: BufWriter::new(file),
+            file: Some(BufWriter::new(file)),
             writer,
             ahead: BinaryHeap::new(),
             count: 0,
@@ -114,14 +115,20 @@ impl Diary {
             self.one(&waiting, began + waiting.at.since(since).0);
         }
         self.octets.extend(self.writer.take());
-        if self.octets.len() >= PIECE || now == Time::NEVER {
-            self.file.write_all(&self.octets).with_context(|| format!("cannot write {}", self.path.display()))?;
+        self.put(now == Time::NEVER).with_context(|| crate::output::cannot_write(&self.path))
+    }
+
+    /// Writes a piece once it is long enough; at the end the file appears in its place.
+    fn put(&mut self, is_end: bool) -> std::io::Result<()> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        if self.octets.len() >= PIECE || is_end {
+            file.write_all(&self.octets)?;
             self.octets.clear();
         }
-        if now == Time::NEVER {
-            self.file.flush().with_context(|| format!("cannot write {}", self.path.display()))?;
+        match self.file.take_if(|_| is_end) {
+            Some(file) => file.into_inner()?.commit(),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn one(&mut self, waiting: &Waiting, time: u64) {

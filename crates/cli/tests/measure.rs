@@ -49,7 +49,7 @@ fn a_bloated_line_shows_its_queue_each_way() {
         return;
     }
     let place = Place::new("measure-bloat");
-    let token = place.file("token", "a good secret");
+    let token = place.file("token", "A good secret, that is 24 or more long");
     let token = token.to_str().expect("text");
     let (page, flent) = (place.0.join("a.html"), place.0.join("a.flent.gz"));
     let far = format!("{TIDEGATE} serve --quiet --token {token}");
@@ -111,8 +111,11 @@ fn a_server_that_is_killed_in_the_middle_leaves_a_partial_result() {
 #[test]
 fn who_may_not_measure_is_told_why() {
     let place = Place::new("measure-token");
-    let (right, wrong) = (place.file("right", "a good secret"), place.file("wrong", "a bad secret"));
-    let (_server, port) = serve(Some("a good secret"));
+    let (right, wrong) = (
+        place.file("right", "A good secret, that is 24 or more long"),
+        place.file("wrong", "Another secret, that is 24 or more long"),
+    );
+    let (_server, port) = serve(Some("A good secret, that is 24 or more long"));
     let [right, wrong] = [&right, &wrong].map(|path| path.to_str().expect("text"));
     let cases: [(&[&str], &str); 5] = [
         (&[], "the server wants a token"),

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tidegate_measure::stream::Stream;
 use tidegate_os::datagrams::Datagrams;
 
+use tidegate_probe::{DRAW, Token};
+
 use crate::chance;
 use crate::clock::Clock;
 use crate::error::Error;
@@ -23,9 +25,11 @@ pub fn send_blind(target: &Target, stream: &Stream, stop: &AtomicBool) -> Result
     let any: SocketAddr =
         if ip.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
     let socket = Datagrams::bind(any).map_err(Error::io("open a UDP socket"))?;
-    let secret = u64::from_be_bytes(chance::octets().map_err(Error::io("draw at random"))?);
+    let session = u32::from_be_bytes(chance::octets().map_err(Error::io("draw at random"))?);
+    // Nobody looks at the seals.
+    let key = Token::open().session_key(&[0; DRAW], &[0; DRAW]);
     let to = SocketAddr::new(ip, target.port);
-    let sending = Sending { clock: &Clock::begin(), socket: &socket, to, stream, secret, exchange: 0 };
+    let sending = Sending { clock: &Clock::begin(), socket: &socket, to, stream, session, key: &key, exchange: 0 };
     let departures = sending.send(|| stop.load(Ordering::Relaxed));
     Ok(departures.all().flatten().count() as u64)
 }

@@ -4,10 +4,12 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tidegate_os::socket;
-use tidegate_probe::{FIRST_MOST, FlowPlan, Message, Sample, Way};
+use tidegate_probe::{FIRST_MOST, FlowPlan, Message, Sample, Seal, SessionKey, Side, Way};
 
 use crate::clock::Clock;
 use crate::error::Error;
@@ -28,7 +30,10 @@ const UNSENT: u32 = 128 << 10;
 pub struct Flow {
     pub(crate) clock: Clock,
     pub(crate) server: SocketAddr,
-    pub(crate) secret: u64,
+    pub(crate) session: u32,
+    pub(crate) key: SessionKey,
+    /// The number of the flow that begins next, in the whole session.
+    pub(crate) next: Arc<AtomicU32>,
 }
 
 /// What came of a flow.
@@ -59,7 +64,10 @@ impl Flow {
         }
         let mut line = Line::new(stream).map_err(Error::io("prepare the connection"))?;
         let gone = |why: io::Error| Error::Gone(why.to_string());
-        line.say(&Message::Flow { secret: self.secret, plan: plan.clone() }).map_err(gone)?;
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        line.say(&Message::flow(&self.key, self.session, number, plan.clone())).map_err(gone)?;
+        let key = self.key.flow(number);
+        line.seal(&key, Side::Client);
         match line.hear(FIRST_MOST, CONNECT).map_err(gone)? {
             Came::Message(Message::Go) => {}
             Came::Message(Message::Refused(why)) => return Err(Error::Refused(why)),
@@ -76,7 +84,7 @@ impl Flow {
         let is_over = || is_over() || self.clock.now() >= until;
         let went = match plan.way {
             Way::Up => notes.send(stream, is_over),
-            Way::Down => notes.receive(stream, early, is_over),
+            Way::Down => notes.receive(stream, early, &mut key.samples(), is_over),
         };
         notes.carried.trouble = went.err().map(|error| error.to_string());
         Ok(notes.carried)
@@ -125,12 +133,18 @@ impl Notes<'_> {
         }
     }
 
-    fn receive(&mut self, mut stream: TcpStream, early: Vec<u8>, is_over: impl Fn() -> bool) -> io::Result<()> {
+    fn receive(
+        &mut self,
+        mut stream: TcpStream,
+        early: Vec<u8>,
+        seal: &mut Seal,
+        is_over: impl Fn() -> bool,
+    ) -> io::Result<()> {
         stream.set_read_timeout(Some(LOOK))?;
         let mut blocks = Blocks::default();
         let mut chunk = vec![0; CHUNK];
         let mut total = early.len() as u64;
-        blocks.take(&early, |sample| self.note_sample(sample));
+        blocks.take(&early, seal, |sample| self.note_sample(sample));
         let went = loop {
             if is_over() {
                 break Ok(());
@@ -139,7 +153,7 @@ impl Notes<'_> {
                 Ok(0) => break Err(io::Error::other("the server ended it")),
                 Ok(octets) => {
                     total += octets as u64;
-                    blocks.take(&chunk[..octets], |sample| self.note_sample(sample));
+                    blocks.take(&chunk[..octets], seal, |sample| self.note_sample(sample));
                 }
                 Err(error) if is_patience(&error) => {}
                 Err(error) => break Err(error),
@@ -190,14 +204,14 @@ struct Blocks {
 }
 
 impl Blocks {
-    fn take(&mut self, mut octets: &[u8], mut found: impl FnMut(Sample)) {
+    fn take(&mut self, mut octets: &[u8], seal: &mut Seal, mut found: impl FnMut(Sample)) {
         while !octets.is_empty() {
-            let missing = Sample::OCTETS.saturating_sub(self.at);
+            let missing = Sample::SEALED.saturating_sub(self.at);
             let (front, _) = octets.split_at(missing.min(octets.len()));
             self.front.extend_from_slice(front);
-            if missing > 0 && self.front.len() == Sample::OCTETS {
-                // A block that does not begin with one is the server's mistake, and its octets count all the same.
-                Sample::read(&self.front).into_iter().for_each(&mut found);
+            if missing > 0 && self.front.len() == Sample::SEALED {
+                // A block that does not begin with one is not the server's, or its mistake; its octets count all the same.
+                Sample::read_sealed(&self.front, seal).into_iter().for_each(&mut found);
                 self.front.clear();
             }
             let used = octets.len().min(Sample::BLOCK - self.at);
@@ -210,19 +224,22 @@ impl Blocks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidegate_probe::{DRAW, Token};
 
     #[test]
     fn samples_are_found_however_the_blocks_are_cut() {
         let samples: Vec<Sample> = (1..5).map(|at_ns| Sample { at_ns, cwnd: 9, ..Sample::default() }).collect();
-        let mut octets = Vec::new();
+        let key = Token::open().session_key(&[1; DRAW], &[2; DRAW]).flow(3);
+        let (mut octets, mut seal) = (Vec::new(), key.samples());
         for sample in &samples {
-            octets.extend_from_slice(&sample.write());
+            octets.extend_from_slice(&sample.write_sealed(&mut seal));
             octets.resize(octets.len().next_multiple_of(Sample::BLOCK), 7);
         }
-        for size in [1, 7, 39, 40, 41, 1000, Sample::BLOCK, 40_000] {
+        for size in [1, 7, 39, 40, 41, 55, 56, 57, 1000, Sample::BLOCK, 40_000] {
             let mut found = Vec::new();
             let mut blocks = Blocks::default();
-            octets.chunks(size).for_each(|chunk| blocks.take(chunk, |sample| found.push(sample)));
+            let mut seal = key.samples();
+            octets.chunks(size).for_each(|chunk| blocks.take(chunk, &mut seal, |sample| found.push(sample)));
             assert_eq!(found, samples, "in pieces of {size}");
         }
     }

@@ -25,3 +25,11 @@ pub use error::Error;
 pub use far::{Far, Target};
 pub use flow::{Carried, Flow};
 pub use names::{Family, addresses};
+
+/// The text of a new token for a server, drawn by the kernel.
+///
+/// # Errors
+/// The kernel's source of random numbers is not there.
+pub fn new_token() -> std::io::Result<String> {
+    Ok(tidegate_probe::Token::drawn(&chance::octets()?))
+}

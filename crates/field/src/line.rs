@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use tidegate_probe::{Malformed, Message};
+use tidegate_probe::{Malformed, Message, Seal, SessionKey, Side, TAG};
 
 /// Octets read at once.
 const CHUNK: usize = 16 << 10;
@@ -31,6 +31,8 @@ pub(crate) struct Line {
     stream: TcpStream,
     /// What was read and not understood yet.
     heard: Vec<u8>,
+    /// Once there is a key: for what we say, and for what the other side says.
+    seals: Option<(Seal, Seal)>,
 }
 
 impl Line {
@@ -41,7 +43,7 @@ impl Line {
     pub(crate) fn new(stream: TcpStream) -> io::Result<Line> {
         stream.set_nodelay(true)?;
         stream.set_write_timeout(Some(PATIENCE))?;
-        Ok(Line { stream, heard: Vec::new() })
+        Ok(Line { stream, heard: Vec::new(), seals: None })
     }
 
     /// Says something.
@@ -49,7 +51,16 @@ impl Line {
     /// # Errors
     /// The other side is gone.
     pub(crate) fn say(&mut self, message: &Message) -> io::Result<()> {
-        self.stream.write_all(&message.encode())
+        let octets = match &mut self.seals {
+            Some((ours, _)) => message.encode_sealed(ours),
+            None => message.encode(),
+        };
+        self.stream.write_all(&octets)
+    }
+
+    /// From here on both sides seal what they say; `side` is ours.
+    pub(crate) fn seal(&mut self, key: &SessionKey, side: Side) {
+        self.seals = Some((key.seal(side), key.seal(side.other())));
     }
 
     /// Waits for a message of at most so many octets, not longer than `limit`.
@@ -75,11 +86,17 @@ impl Line {
     /// The first message among what was read, if it is there as a whole.
     fn understood(&mut self, most: usize) -> Option<Came> {
         let (front, rest) = self.heard.split_first_chunk::<4>()?;
+        let most = if self.seals.is_some() { most + TAG } else { most };
         let length = match Message::length(*front, most) {
             Ok(length) => length,
             Err(malformed) => return Some(Came::Garbage(malformed)),
         };
-        let came = match Message::decode(rest.get(..length)?) {
+        let body = rest.get(..length)?;
+        let message = match &mut self.seals {
+            Some((_, theirs)) => Message::decode_sealed(body, theirs),
+            None => Message::decode(body),
+        };
+        let came = match message {
             Ok(message) => Came::Message(message),
             Err(malformed) => Came::Garbage(malformed),
         };

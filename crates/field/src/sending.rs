@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use tidegate_measure::stream::{Due, Phase, Stream};
 use tidegate_os::datagrams::{BATCH, Datagrams, Outgoing};
-use tidegate_probe::{Departures, Header, Kind};
+use tidegate_probe::{Departures, Header, Kind, SessionKey};
 
 use crate::clock::Clock;
 
@@ -16,7 +16,9 @@ pub(crate) struct Sending<'a> {
     pub(crate) to: SocketAddr,
     pub(crate) stream: &'a Stream,
     /// Whose packets they are.
-    pub(crate) secret: u64,
+    pub(crate) session: u32,
+    /// By which they are sealed.
+    pub(crate) key: &'a SessionKey,
     /// Of which exchange, modulo 256.
     pub(crate) exchange: u8,
 }
@@ -53,9 +55,9 @@ impl Sending<'_> {
     fn send_batch(&self, batch: &[Due], packets: &mut [Vec<u8>], departures: &mut Departures) {
         let sent = self.clock.now();
         for (due, packet) in batch.iter().zip(&mut *packets) {
-            let Sending { secret, exchange, .. } = *self;
-            let header = Header { kind: Kind::Data, exchange, secret, number: due.number, sent };
-            packet[..Header::OCTETS].copy_from_slice(&header.write());
+            let Sending { session, exchange, .. } = *self;
+            let header = Header { kind: Kind::Data, exchange, session, number: due.number, sent };
+            packet[..Header::OCTETS].copy_from_slice(&header.write(self.key));
         }
         let outgoing: Vec<Outgoing<'_>> = batch
             .iter()

@@ -20,7 +20,7 @@ fn serve(home: &str, token: Option<Token>, quotas: Quotas) -> (Server, Target) {
 
 #[test]
 fn what_is_sent_arrives_with_its_mark_both_ways() {
-    let (server, target) = serve("127.0.0.1", token("a good secret"), Quotas::default());
+    let (server, target) = serve("127.0.0.1", token("A good secret, that is 24 or more long"), Quotas::default());
     let mut far = Far::connect(&target).unwrap();
     let marked = |payload, dscp| Phase { payload, gap_ns: 1_000_000, packets: 100, dscp, rest_ns: 0 };
     let up = Stream { phases: vec![marked(24, 46), marked(1452, 8)] };
@@ -48,7 +48,7 @@ fn the_same_over_ipv6() {
         eprintln!("SKIPPED: this machine has no IPv6");
         return;
     }
-    let (_server, target) = serve("::1", token("a good secret"), Quotas::default());
+    let (_server, target) = serve("::1", token("A good secret, that is 24 or more long"), Quotas::default());
     let mut far = Far::connect(&Target { family: Family::V6, ..target }).unwrap();
     let stream = Stream::steady(Phase { payload: 300, gap_ns: 1_000_000, packets: 50, dscp: 46, rest_ns: 0 });
     let outcome = far.carry_out(&Exchange { up: stream.clone(), down: stream }).unwrap();
@@ -71,14 +71,16 @@ fn an_empty_stream_is_nothing_and_one_way_is_enough() {
 
 #[test]
 fn who_does_not_know_the_token_is_refused() {
-    let (server, target) = serve("127.0.0.1", token("a good secret"), Quotas::default());
+    let (server, target) = serve("127.0.0.1", token("A good secret, that is 24 or more long"), Quotas::default());
     let connect = |token| Far::connect(&Target { token, ..target.clone() }).map(drop);
     assert!(matches!(connect(None), Err(Error::WantsToken)));
-    assert!(matches!(connect(token("a bad secret")), Err(Error::Refused(why)) if why.contains("token")));
-    assert!(connect(token("a good secret")).is_ok());
+    assert!(
+        matches!(connect(token("Another secret, that is 24 or more long")), Err(Error::Refused(why)) if why.contains("token"))
+    );
+    assert!(connect(token("A good secret, that is 24 or more long")).is_ok());
     assert_eq!(server.counts().refused.values().sum::<u64>(), 1);
     let (_open, target) = serve("127.0.0.1", None, Quotas::default());
-    let mistaken = Target { token: token("a good secret"), ..target };
+    let mistaken = Target { token: token("A good secret, that is 24 or more long"), ..target };
     assert!(matches!(Far::connect(&mistaken), Err(Error::WantsNoToken)));
 }
 

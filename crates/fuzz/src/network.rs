@@ -12,7 +12,7 @@ use tidegate::capture::Call;
 use tidegate_live::daemon::control::{Answers, Tell, serve};
 use tidegate_live::decode;
 use tidegate_os::service::Peer;
-use tidegate_probe::{Header, Message, Quotas, Sample, Sessions, Sightings};
+use tidegate_probe::{Header, Message, Quotas, Sample, SessionKey, Sessions, Side, Sightings, Token};
 
 /// Answers the way the daemon does: `tc` requests carry words and a batch.
 struct Model;
@@ -65,12 +65,20 @@ pub(crate) fn probe_messages(bytes: &[u8]) {
         }
     }
     if let Some(header) = Header::read(bytes) {
-        assert_eq!(header.write(), bytes[..Header::OCTETS]);
+        let key = session_key();
+        assert_eq!(Header::read_sealed(&header.write(&key), &key), Some(header), "a header reads back as it was sealed");
     }
     let _ = Sample::read(bytes);
+    let _ = Sample::read_sealed(bytes, &mut session_key().samples());
+    let _ = Message::decode_sealed(bytes, &mut session_key().seal(Side::Client));
     let (mut sightings, mut departures) = (Sightings::new(64), tidegate_probe::Departures::new(64));
     let _ = sightings.take_part(0, bytes);
     let _ = departures.take_part(0, bytes);
+}
+
+/// The key of a session without a token.
+fn session_key() -> SessionKey {
+    Token::open().session_key(&[1; tidegate_probe::DRAW], &[2; tidegate_probe::DRAW])
 }
 
 /// Messages one behind the other, each behind its length in two bytes.

@@ -1,5 +1,16 @@
 //! Who knows the token: each side proves it by a keyed hash (HMAC-SHA-256, RFC 2104) of what both drew. The token never travels.
+//!
+//! Both derive a key for the session from the token and the draws, and from it one for each use ([`SessionKey`]): every message after the
+//! handshake, every UDP packet and every sample of a flow carries a keyed hash of itself and its number. Nothing is encrypted.
+//!
+//! Whoever pretends to be the server sees a client's proof and can try tokens against it for as long as he likes. That is hopeless against
+//! a token that a machine drew, and only against such: [`Token::new`] refuses what has too few or too uniform characters, and
+//! [`Token::drawn`] makes a good one. A password-authenticated key exchange would allow short tokens; the libraries for it are not
+//! audited, and nobody has to remember a token.
 
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -10,6 +21,10 @@ use sha2::Sha256;
 pub const DRAW: usize = 32;
 /// Octets of a proof.
 pub const PROOF: usize = 32;
+
+/// Octets of the keyed hash of a message; of a UDP packet, which has little room (as SRTP's short one, RFC 3711).
+pub const TAG: usize = 16;
+pub(crate) const PACKET_TAG: usize = 4;
 
 /// That somebody knows a token.
 pub type Proof = [u8; PROOF];
@@ -28,13 +43,24 @@ pub enum Side {
 pub struct Token(Vec<u8>);
 
 impl Token {
-    /// The fewest octets of a token.
-    pub const LEAST: usize = 8;
+    /// The fewest characters of a token.
+    pub const LEAST: usize = 24;
+    /// The fewest bits that it could hold, by how many and how different characters it has.
+    pub const LEAST_BITS: usize = 96;
 
-    /// From what a file or a variable holds, spaces around it left out; `None`: it is too short to be one.
+    /// From what a file or a variable holds, spaces around it left out; `None`: it is too short, or too uniform, to be one.
+    ///
+    /// What could be a good token is taken: whether chance made it cannot be seen.
     pub fn new(text: &str) -> Option<Token> {
         let text = text.trim();
-        (text.len() >= Token::LEAST).then(|| Token(text.as_bytes().to_vec()))
+        let different = text.bytes().collect::<BTreeSet<u8>>().len();
+        let bits = text.len() * different.checked_ilog2().unwrap_or(0) as usize;
+        (text.len() >= Token::LEAST && bits >= Token::LEAST_BITS).then(|| Token(text.as_bytes().to_vec()))
+    }
+
+    /// The text of a token, from octets that a machine drew: 256 bits as hexadecimal digits.
+    pub fn drawn(octets: &[u8; DRAW]) -> String {
+        octets.iter().map(|octet| format!("{octet:02x}")).collect()
     }
 
     /// What stands for a token where none is asked for.
@@ -44,26 +70,132 @@ impl Token {
 
     /// Proves that a side knows it.
     pub fn prove(&self, side: Side, client: &[u8; DRAW], server: &[u8; DRAW]) -> Proof {
-        self.keyed(side, client, server).finalize().into_bytes().into()
+        self.prove_with(side, client, server, &[])
+    }
+
+    /// The same, with what the side says beside it.
+    pub fn prove_with(&self, side: Side, client: &[u8; DRAW], server: &[u8; DRAW], said: &[u8]) -> Proof {
+        self.keyed(side, client, server, said).finalize().into_bytes().into()
     }
 
     /// Is that a side's proof? It takes as long whatever is wrong with it.
     pub fn proves(&self, proof: &Proof, side: Side, client: &[u8; DRAW], server: &[u8; DRAW]) -> bool {
-        self.keyed(side, client, server).verify_slice(proof).is_ok()
+        self.proves_with(proof, side, client, server, &[])
     }
 
-    fn keyed(&self, side: Side, client: &[u8; DRAW], server: &[u8; DRAW]) -> Hmac<Sha256> {
-        let whose: &[u8] = match side {
-            Side::Client => b"tidegate 1 client",
-            Side::Server => b"tidegate 1 server",
-        };
-        // A key of HMAC may have any length, so this cannot fail.
-        let mut keyed = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes a key of any length");
-        for part in [whose, client, server] {
-            keyed.update(part);
-        }
-        keyed
+    /// The same, with what the side says beside it.
+    pub fn proves_with(
+        &self,
+        proof: &Proof,
+        side: Side,
+        client: &[u8; DRAW],
+        server: &[u8; DRAW],
+        said: &[u8],
+    ) -> bool {
+        self.keyed(side, client, server, said).verify_slice(proof).is_ok()
     }
+
+    /// The key of the session that these draws begin.
+    pub fn session_key(&self, client: &[u8; DRAW], server: &[u8; DRAW]) -> SessionKey {
+        SessionKey(hashed(&self.0, &[b"tidegate 2 session", client, server]).finalize().into_bytes().into())
+    }
+
+    fn keyed(&self, side: Side, client: &[u8; DRAW], server: &[u8; DRAW], said: &[u8]) -> Hmac<Sha256> {
+        hashed(&self.0, &[b"tidegate 2 proof ", side.name(), client, server, said])
+    }
+}
+
+impl Side {
+    fn name(self) -> &'static [u8] {
+        match self {
+            Side::Client => b"client",
+            Side::Server => b"server",
+        }
+    }
+
+    /// Who is at the other end.
+    pub fn other(self) -> Side {
+        match self {
+            Side::Client => Side::Server,
+            Side::Server => Side::Client,
+        }
+    }
+}
+
+/// What the two ends of one session know and nobody else.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SessionKey([u8; 32]);
+
+impl SessionKey {
+    /// Seals what a side says over TCP.
+    pub fn seal(&self, side: Side) -> Seal {
+        Seal { key: self.derived(b"messages", side.name()), number: 0 }
+    }
+
+    /// Seals the samples of a flow, by its key.
+    pub fn samples(&self) -> Seal {
+        Seal { key: self.derived(b"samples", b""), number: 0 }
+    }
+
+    /// For the UDP packets that a side sends.
+    pub fn packets(&self, side: Side) -> SessionKey {
+        self.derived(b"packets", side.name())
+    }
+
+    /// For a flow's own connection, by its number in the session.
+    pub fn flow(&self, number: u32) -> SessionKey {
+        self.derived(b"flow", &number.to_be_bytes())
+    }
+
+    /// The front of a keyed hash.
+    pub(crate) fn tag<const OCTETS: usize>(&self, parts: &[&[u8]]) -> [u8; OCTETS] {
+        let whole: [u8; 32] = hashed(&self.0, parts).finalize().into_bytes().into();
+        core::array::from_fn(|at| whole[at])
+    }
+
+    /// Is that its front? It takes as long whatever is wrong with it.
+    pub(crate) fn tags(&self, tag: &[u8], parts: &[&[u8]]) -> bool {
+        hashed(&self.0, parts).verify_truncated_left(tag).is_ok()
+    }
+
+    fn derived(&self, what: &[u8], of: &[u8]) -> SessionKey {
+        SessionKey(hashed(&self.0, &[b"tidegate 2 key ", what, b" ", of]).finalize().into_bytes().into())
+    }
+}
+
+impl fmt::Debug for SessionKey {
+    /// It stays secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SessionKey(…)")
+    }
+}
+
+/// Seals one thing after the other, so that none can be changed, left out, said twice or out of order.
+#[derive(Debug)]
+pub struct Seal {
+    key: SessionKey,
+    number: u64,
+}
+
+impl Seal {
+    /// The seal of the next.
+    pub fn tag(&mut self, octets: &[u8]) -> [u8; TAG] {
+        self.number += 1;
+        self.key.tag(&[&self.number.to_be_bytes(), octets])
+    }
+
+    /// Is that the seal of the next?
+    pub fn verifies(&mut self, octets: &[u8], tag: &[u8; TAG]) -> bool {
+        self.number += 1;
+        self.key.tags(tag, &[&self.number.to_be_bytes(), octets])
+    }
+}
+
+fn hashed(key: &[u8], parts: &[&[u8]]) -> Hmac<Sha256> {
+    // A key of HMAC may have any length, so this cannot fail.
+    let mut keyed = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes a key of any length");
+    parts.iter().for_each(|part| keyed.update(part));
+    keyed
 }
 
 impl fmt::Debug for Token {
@@ -79,14 +211,55 @@ mod tests {
 
     #[test]
     fn only_who_knows_the_token_proves_it_and_only_for_himself() {
-        let (right, wrong) = (Token::new("a good secret\n").unwrap(), Token::new("a bad secret").unwrap());
+        let (right, wrong) = (
+            Token::new("A good secret, that is 24 or more long\n").unwrap(),
+            Token::new("Another secret, that is 24 or more long").unwrap(),
+        );
         let (client, server) = ([1; DRAW], [2; DRAW]);
         let proof = right.prove(Side::Client, &client, &server);
         assert!(right.proves(&proof, Side::Client, &client, &server));
         assert!(!right.proves(&proof, Side::Server, &client, &server));
         assert!(!right.proves(&proof, Side::Client, &client, &[3; DRAW]));
         assert!(!wrong.proves(&proof, Side::Client, &client, &server));
-        assert_eq!(Token::new("  short "), None);
+        // What is said beside a proof is proved with it.
+        let said = right.prove_with(Side::Server, &client, &server, b"limits");
+        assert!(right.proves_with(&said, Side::Server, &client, &server, b"limits"));
+        assert!(!right.proves_with(&said, Side::Server, &client, &server, b"others"));
+    }
+
+    #[test]
+    fn what_can_be_guessed_is_no_token() {
+        for weak in [
+            "  short ",
+            "",
+            "password",
+            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+            "abababababababababababababababababab",
+        ] {
+            assert_eq!(Token::new(weak), None, "{weak}");
+        }
+        let drawn = Token::drawn(&core::array::from_fn(|at| (at as u8).wrapping_mul(37)));
+        assert_eq!((drawn.len(), Token::new(&drawn).is_some()), (64, true), "{drawn}");
+        assert!(Token::new("fEJW3nXcZ0tq8pYkLr1vB2uMs9").is_some(), "as base64 has it");
+    }
+
+    #[test]
+    fn seals_hold_for_one_session_one_side_and_one_place() {
+        let token = Token::new("A good secret, that is 24 or more long").unwrap();
+        let key = token.session_key(&[1; DRAW], &[2; DRAW]);
+        let other = token.session_key(&[1; DRAW], &[3; DRAW]);
+        let (first, second) = {
+            let mut seal = key.seal(Side::Client);
+            (seal.tag(b"one"), seal.tag(b"one"))
+        };
+        assert_ne!(first, second);
+        let verifies = |key: &SessionKey, side, octets: &[u8], tag| key.seal(side).verifies(octets, tag);
+        assert!(verifies(&key, Side::Client, b"one", &first));
+        assert!(!verifies(&key, Side::Client, b"one", &second), "not the first");
+        assert!(!verifies(&key, Side::Client, b"two", &first) && !verifies(&key, Side::Server, b"one", &first));
+        assert!(
+            !verifies(&other, Side::Client, b"one", &first) && !verifies(&key.flow(1), Side::Client, b"one", &first)
+        );
     }
 
     #[test]

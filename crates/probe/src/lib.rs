@@ -7,8 +7,8 @@
 //!   Hello (padded: the longest)     ──▶
 //!                                   ◀──    Challenge (its draw, whether it wants a token)
 //!   Proof (HMAC of both draws)      ──▶
-//!                                   ◀──    Welcome (its own proof, the session's secret, its limits)
-//!   UDP hello with the secret       ──▶
+//!                                   ◀──    Welcome (its own proof, the session's number, its limits)
+//!   UDP hello of the session        ──▶
 //!                                   ◀──    the same octets: streams go to where this came from, and nowhere else
 //!   Plan (an exchange)              ──▶
 //!                                   ◀──    Go, or Refused with the reason
@@ -16,7 +16,7 @@
 //!   Sent                            ──▶
 //!                                   ◀──    Seen…, Departed…, Told
 //! ```
-//! Before a proof was seen the server says less than it was told, so nobody can have it flood somebody else; whoever says nothing is
+//! Everything after the handshake is sealed by keys of the session (`auth.rs`): messages, packets, flows and their samples. Before a proof was seen the server says less than it was told, so nobody can have it flood somebody else; whoever says nothing is
 //! forgotten. Nothing here has a clock, a socket or a source of chance: time, addresses and draws are arguments. All that is taken in has a
 //! bound, and what is refused has a [`Reason`] and a counter.
 
@@ -31,7 +31,7 @@ mod quotas;
 mod sessions;
 
 pub use account::{Departures, Sighting, Sightings};
-pub use auth::{DRAW, PROOF, Proof, Side, Token};
+pub use auth::{DRAW, PROOF, Proof, Seal, SessionKey, Side, TAG, Token};
 pub use message::{FlowPlan, Limits, Message, Sample, Way};
 pub use octets::Malformed;
 pub use packet::{Header, Kind};

@@ -5,11 +5,11 @@ use alloc::vec::Vec;
 
 use tidegate_measure::stream::{Exchange, Phase, Stream};
 
-use crate::auth::{DRAW, Proof};
+use crate::auth::{DRAW, Proof, Seal, SessionKey, TAG};
 use crate::octets::{Malformed, Reader, Writer};
 
 /// Which version of all this is spoken.
-pub(crate) const VERSION: u8 = 1;
+pub(crate) const VERSION: u8 = 2;
 /// The first message is filled up to so many octets: all that is answered before a proof is shorter.
 const FIRST: usize = 320;
 /// The most phases of a stream.
@@ -73,6 +73,8 @@ pub struct Sample {
 impl Sample {
     /// Its octets.
     pub const OCTETS: usize = 40;
+    /// Its octets with its seal behind them.
+    pub const SEALED: usize = Sample::OCTETS + TAG;
     /// Octets of a block of a flow towards the client: a sample, and what fills it up.
     pub const BLOCK: usize = 16 << 10;
     /// What begins one, so that a reader who lost his place notices.
@@ -87,6 +89,24 @@ impl Sample {
         let mut octets = [0; Sample::OCTETS];
         octets.copy_from_slice(&writer.0);
         octets
+    }
+
+    /// As octets, sealed.
+    pub fn write_sealed(&self, seal: &mut Seal) -> [u8; Sample::SEALED] {
+        let octets = self.write();
+        let tag = seal.tag(&octets);
+        core::array::from_fn(|at| if at < Sample::OCTETS { octets[at] } else { tag[at - Sample::OCTETS] })
+    }
+
+    /// From sealed octets.
+    ///
+    /// # Errors
+    /// They are none, or not the next of who has the key.
+    pub fn read_sealed(octets: &[u8], seal: &mut Seal) -> Result<Sample, Malformed> {
+        match octets.split_last_chunk::<TAG>() {
+            Some((body, tag)) if seal.verifies(body, tag) => Sample::read(body),
+            _ => Err(Malformed("a sample that was changed on its way")),
+        }
     }
 
     /// From octets.
@@ -128,10 +148,10 @@ pub enum Message {
     Proof(Proof),
     /// Server: you may, and I am who you think.
     Welcome {
-        /// Its own proof.
+        /// Its own proof, of the rest of this message too ([`Message::welcome`]).
         proof: Proof,
-        /// What UDP packets and flows of the session carry.
-        secret: u64,
+        /// The session's number, which its UDP packets and flows carry.
+        session: u32,
         /// What it lets the session do.
         limits: Limits,
     },
@@ -174,14 +194,63 @@ pub enum Message {
     },
     /// Client, first on a connection of its own: this connection is a flow of a session.
     Flow {
-        /// The session's secret.
-        secret: u64,
+        /// The session's number.
+        session: u32,
+        /// The flow's number in the session, each used once.
+        number: u32,
         /// What flows.
         plan: FlowPlan,
+        /// That all this comes from who has the session's key.
+        tag: [u8; TAG],
     },
 }
 
 impl Message {
+    /// What a welcome's proof is about beside the draws.
+    pub fn welcome(session: u32, limits: &Limits) -> Vec<u8> {
+        let mut writer = Writer::default();
+        write_welcome(&mut writer, session, limits);
+        writer.0
+    }
+
+    /// The first message of a flow, by the session's key.
+    pub fn flow(key: &SessionKey, session: u32, number: u32, plan: FlowPlan) -> Message {
+        let tag = key.flow(number).tag(&[&flow_octets(session, number, &plan)]);
+        Message::Flow { session, number, plan, tag }
+    }
+
+    /// Is the first message of a flow from who has the session's key?
+    pub fn is_flow_of(&self, key: &SessionKey) -> bool {
+        let Message::Flow { session, number, plan, tag } = self else { return false };
+        key.flow(*number).tags(tag, &[&flow_octets(*session, *number, plan)])
+    }
+
+    /// With its length before it and its seal behind it.
+    pub fn encode_sealed(&self, seal: &mut Seal) -> Vec<u8> {
+        let mut octets = self.encode();
+        let tag = seal.tag(&octets[4..]);
+        octets.extend_from_slice(&tag);
+        let length = (octets.len() - 4) as u32;
+        octets[..4].copy_from_slice(&length.to_be_bytes());
+        octets
+    }
+
+    /// From what follows the length, seal included. A refusal is believed without: whoever can forge it can cut the connection.
+    ///
+    /// # Errors
+    /// It is no message, or not the next one of who has the key.
+    pub fn decode_sealed(octets: &[u8], seal: &mut Seal) -> Result<Message, Malformed> {
+        if let Some((body, tag)) = octets.split_last_chunk::<TAG>()
+            && seal.verifies(body, tag)
+        {
+            return Message::decode(body);
+        }
+        match Message::decode(octets) {
+            Ok(refused @ Message::Refused(_)) => Ok(refused),
+            _ => Err(Malformed("a message that was changed on its way, or is not from who has the token")),
+        }
+    }
+
     /// With its length before it.
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::default();
@@ -241,14 +310,10 @@ impl Message {
                 to.u8(3);
                 to.octets(proof);
             }
-            Message::Welcome { proof, secret, limits } => {
+            Message::Welcome { proof, session, limits } => {
                 to.u8(4);
                 to.octets(proof);
-                to.u64(*secret);
-                to.u64(limits.bits_per_second);
-                to.u32(limits.packets);
-                to.u64(limits.longest_ns);
-                to.u16(limits.flows);
+                write_welcome(to, *session, limits);
             }
             Message::Refused(why) => {
                 to.u8(5);
@@ -272,13 +337,10 @@ impl Message {
                 to.u8(12);
                 to.text(shortened(trouble, TEXT));
             }
-            Message::Flow { secret, plan } => {
+            Message::Flow { session, number, plan, tag } => {
                 to.u8(13);
-                to.u64(*secret);
-                to.u8(u8::from(plan.way == Way::Down));
-                to.u8(plan.dscp);
-                to.text(shortened(&plan.control, NAME));
-                to.number(plan.length_ns);
+                to.octets(tag);
+                write_flow(to, *session, *number, plan);
             }
         }
     }
@@ -297,7 +359,7 @@ fn read(from: &mut Reader<'_>) -> Result<Message, Malformed> {
         3 => Message::Proof(from.array()?),
         4 => Message::Welcome {
             proof: from.array()?,
-            secret: from.u64()?,
+            session: from.u32()?,
             limits: Limits {
                 bits_per_second: from.u64()?,
                 packets: from.u32()?,
@@ -317,11 +379,12 @@ fn read(from: &mut Reader<'_>) -> Result<Message, Malformed> {
         11 => Message::Departed { first: from.u32()?, part: rest(from) },
         12 => Message::Told { trouble: from.text(TEXT)? },
         13 => {
-            let secret = from.u64()?;
+            let tag = from.array()?;
+            let (session, number) = (from.u32()?, from.u32()?);
             let way = if from.u8()? == 0 { Way::Up } else { Way::Down };
             let dscp = from.u8()? & 63;
             let control = from.text(NAME)?;
-            Message::Flow { secret, plan: FlowPlan { way, dscp, control, length_ns: from.number()? } }
+            Message::Flow { session, number, plan: FlowPlan { way, dscp, control, length_ns: from.number()? }, tag }
         }
         _ => return Err(Malformed("a message of no kind we know")),
     })
@@ -329,7 +392,30 @@ fn read(from: &mut Reader<'_>) -> Result<Message, Malformed> {
 
 /// Do both sides speak the same version?
 fn spoken(version: u8) -> Result<(), Malformed> {
-    if version == VERSION { Ok(()) } else { Err(Malformed("another version of tidegate's protocol")) }
+    if version == VERSION { Ok(()) } else { Err(Malformed::VERSION) }
+}
+
+fn write_welcome(to: &mut Writer, session: u32, limits: &Limits) {
+    to.u32(session);
+    to.u64(limits.bits_per_second);
+    to.u32(limits.packets);
+    to.u64(limits.longest_ns);
+    to.u16(limits.flows);
+}
+
+fn write_flow(to: &mut Writer, session: u32, number: u32, plan: &FlowPlan) {
+    to.u32(session);
+    to.u32(number);
+    to.u8(u8::from(plan.way == Way::Down));
+    to.u8(plan.dscp);
+    to.text(shortened(&plan.control, NAME));
+    to.number(plan.length_ns);
+}
+
+fn flow_octets(session: u32, number: u32, plan: &FlowPlan) -> Vec<u8> {
+    let mut writer = Writer::default();
+    write_flow(&mut writer, session, number, plan);
+    writer.0
 }
 
 fn rest(from: &mut Reader<'_>) -> Vec<u8> {
@@ -385,6 +471,7 @@ fn read_stream(from: &mut Reader<'_>) -> Result<Stream, Malformed> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::auth::{Side, Token};
     use alloc::vec;
 
     fn examples() -> Vec<Message> {
@@ -396,7 +483,7 @@ mod tests {
             Message::Hello { draw: [1; DRAW] },
             Message::Challenge { draw: [2; DRAW], wants_token: true },
             Message::Proof([3; 32]),
-            Message::Welcome { proof: [4; 32], secret: 5, limits },
+            Message::Welcome { proof: [4; 32], session: 5, limits },
             Message::Refused("too many".into()),
             Message::Plan { exchange, quiet_ns: 300_000_000 },
             Message::Go,
@@ -405,7 +492,7 @@ mod tests {
             Message::Seen { first: 3, part: vec![1, 2, 3] },
             Message::Departed { first: 4, part: vec![] },
             Message::Told { trouble: "ü".into() },
-            Message::Flow { secret: 9, plan },
+            Message::flow(&Token::open().session_key(&[1; DRAW], &[2; DRAW]), 9, 1, plan),
         ]
     }
 
@@ -428,6 +515,43 @@ mod tests {
         assert!(length(&examples[0]) > length(&examples[1]) + length(&examples[3]));
         assert!(length(&examples[0]) < crate::FIRST_MOST);
         assert!(length(&Message::Refused("x".repeat(1000))) <= length(&examples[0]));
+    }
+
+    #[test]
+    fn sealed_messages_come_back_in_their_order_only() {
+        let key = Token::open().session_key(&[1; DRAW], &[2; DRAW]);
+        let (mut says, mut hears) = (key.seal(Side::Server), key.seal(Side::Server));
+        for message in examples() {
+            let octets = message.encode_sealed(&mut says);
+            let (front, body) = octets.split_first_chunk().unwrap();
+            assert_eq!(Message::length(*front, crate::MOST + TAG), Ok(body.len()));
+            assert_eq!(Message::decode_sealed(body, &mut hears), Ok(message));
+        }
+        let octets = Message::Go.encode_sealed(&mut says);
+        let mut forged = octets[4..].to_vec();
+        forged[0] ^= 1;
+        assert!(Message::decode_sealed(&forged, &mut key.seal(Side::Server)).is_err());
+        assert!(Message::decode_sealed(&Message::Go.encode()[4..], &mut hears).is_err(), "without a seal");
+        let refused = Message::Refused("no".into());
+        assert_eq!(Message::decode_sealed(&refused.encode()[4..], &mut hears), Ok(refused));
+    }
+
+    #[test]
+    fn a_flow_is_of_one_session_and_one_plan() {
+        let (key, other) =
+            (Token::open().session_key(&[1; DRAW], &[2; DRAW]), Token::open().session_key(&[1; DRAW], &[3; DRAW]));
+        let plan = FlowPlan { way: Way::Down, dscp: 8, control: "bbr".into(), length_ns: 1 };
+        let flow = Message::flow(&key, 9, 1, plan.clone());
+        assert!(flow.is_flow_of(&key) && !flow.is_flow_of(&other) && !Message::Go.is_flow_of(&key));
+        let Message::Flow { tag, .. } = flow else { panic!("a flow") };
+        let longer = FlowPlan { length_ns: 2, ..plan.clone() };
+        for changed in [
+            Message::Flow { session: 9, number: 2, plan: plan.clone(), tag },
+            Message::Flow { session: 8, number: 1, plan, tag },
+            Message::Flow { session: 9, number: 1, plan: longer, tag },
+        ] {
+            assert!(!changed.is_flow_of(&key), "{changed:?}");
+        }
     }
 
     #[test]

@@ -8,6 +8,12 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed(pub &'static str);
 
+impl Malformed {
+    /// The other side speaks another version.
+    pub const VERSION: Malformed =
+        Malformed("another version of tidegate's protocol: have the same tidegate at both ends");
+}
+
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "not what was agreed: {}", self.0)

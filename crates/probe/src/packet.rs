@@ -5,13 +5,18 @@
 //! | 0-1 | `tG` |
 //! | 2 | kind |
 //! | 3 | which exchange of the session, modulo 256: what comes late from the one before is not taken for the next one's |
-//! | 4-11 | the session's secret |
+//! | 4-7 | the session's number, which it was told |
+//! | 8-11 | the front of a keyed hash of the rest, by the session's key for who sends |
 //! | 12-15 | the packet's number |
 //! | 16-23 | when it was sent, by the sender's clock, ns |
 
 use tidegate_measure::stream::Phase;
 
+use crate::auth::{PACKET_TAG, SessionKey};
+
 const MAGIC: [u8; 2] = *b"tG";
+/// Where the hash stands.
+const TAG_AT: usize = 8;
 
 /// What a packet is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +37,7 @@ pub struct Header {
     /// Which exchange, modulo 256.
     pub exchange: u8,
     /// Whose it is.
-    pub secret: u64,
+    pub session: u32,
     /// Its number.
     pub number: u32,
     /// When it was sent, by the sender's clock, ns.
@@ -53,13 +58,21 @@ impl Header {
             3 => Kind::Data,
             _ => return None,
         };
-        let long = |at: usize| u64::from_be_bytes(core::array::from_fn(|n| front[at + n]));
-        let number = u32::from_be_bytes(core::array::from_fn(|n| front[12 + n]));
-        Some(Header { kind, exchange: front[3], secret: long(4), number, sent: long(16) })
+        let word = |at: usize| u32::from_be_bytes(core::array::from_fn(|n| front[at + n]));
+        let sent = u64::from(word(16)) << 32 | u64::from(word(20));
+        Some(Header { kind, exchange: front[3], session: word(4), number: word(12), sent })
     }
 
-    /// Its octets.
-    pub fn write(&self) -> [u8; Header::OCTETS] {
+    /// The front of a packet that has the hash of this key; `None`: it is none, or somebody else's.
+    pub fn read_sealed(packet: &[u8], key: &SessionKey) -> Option<Header> {
+        let header = Header::read(packet)?;
+        let front = packet.get(..Header::OCTETS)?;
+        key.tags(&front[TAG_AT..TAG_AT + PACKET_TAG], &[&front[..TAG_AT], &front[TAG_AT + PACKET_TAG..]])
+            .then_some(header)
+    }
+
+    /// Its octets, with the hash of this key.
+    pub fn write(&self, key: &SessionKey) -> [u8; Header::OCTETS] {
         let mut front = [0; Header::OCTETS];
         front[..2].copy_from_slice(&MAGIC);
         front[2] = match self.kind {
@@ -68,9 +81,11 @@ impl Header {
             Kind::Data => 3,
         };
         front[3] = self.exchange;
-        front[4..12].copy_from_slice(&self.secret.to_be_bytes());
+        front[4..TAG_AT].copy_from_slice(&self.session.to_be_bytes());
         front[12..16].copy_from_slice(&self.number.to_be_bytes());
         front[16..].copy_from_slice(&self.sent.to_be_bytes());
+        let tag: [u8; PACKET_TAG] = key.tag(&[&front[..TAG_AT], &front[TAG_AT + PACKET_TAG..]]);
+        front[TAG_AT..TAG_AT + PACKET_TAG].copy_from_slice(&tag);
         front
     }
 }
@@ -78,13 +93,22 @@ impl Header {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::auth::{DRAW, Side, Token};
 
     #[test]
     fn a_header_comes_back_and_strangers_do_not() {
         for kind in [Kind::Hello, Kind::Seen, Kind::Data] {
-            let header = Header { kind, exchange: 7, secret: u64::MAX - 5, number: 0x0102_0304, sent: 1 << 62 };
-            let octets = header.write();
-            assert_eq!(Header::read(&octets), Some(header));
+            let header = Header { kind, exchange: 7, session: u32::MAX - 5, number: 0x0102_0304, sent: 1 << 62 };
+            let key = Token::open().session_key(&[1; DRAW], &[2; DRAW]);
+            let (ours, theirs) = (key.packets(Side::Client), key.packets(Side::Server));
+            let octets = header.write(&ours);
+            assert_eq!((Header::read(&octets), Header::read_sealed(&octets, &ours)), (Some(header), Some(header)));
+            assert_eq!(Header::read_sealed(&octets, &theirs), None);
+            for at in 0..Header::OCTETS {
+                let mut forged = octets;
+                forged[at] ^= 1;
+                assert_eq!(Header::read_sealed(&forged, &ours), None, "octet {at}");
+            }
             assert_eq!(Header::read(&octets[..23]), None);
         }
         assert_eq!(Header::read(&[0; 1200]), None);

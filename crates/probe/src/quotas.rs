@@ -9,6 +9,9 @@ use crate::message::Limits;
 pub struct Quotas {
     /// Connections at once, whatever they are.
     pub calls: usize,
+    /// Of them those of strangers: they have proved nothing, and are no flow of a session. One more takes the place of the stranger who
+    /// waits longest in the most crowded neighbourhood, so that strangers can only crowd out each other.
+    pub strangers: usize,
     /// Connections at once from one address (of IPv6: from one /64).
     pub calls_each: usize,
     /// Sessions at once.
@@ -38,6 +41,7 @@ impl Default for Quotas {
         const SECOND: u64 = 1_000_000_000;
         Quotas {
             calls: 256,
+            strangers: 64,
             calls_each: 80,
             sessions: 16,
             sessions_each: 4,
@@ -72,6 +76,12 @@ pub enum Reason {
     OutOfTurn,
     /// Not a message.
     Malformed,
+    /// Another version of the protocol.
+    Version,
+    /// A stranger's place was needed for another.
+    Crowded,
+    /// A congestion control that the server does not have loaded.
+    Control,
     /// It wants to send faster than it may.
     Rate,
     /// More packets than there may be.
@@ -82,7 +92,7 @@ pub enum Reason {
     NoHello,
     /// The server remembers as many packets as it can.
     Memory,
-    /// A flow of a session that is not there.
+    /// A flow of a session that is not there, or not from who has its key, or said twice.
     Secret,
     /// Too many flows.
     Flows,
@@ -101,12 +111,19 @@ impl fmt::Display for Reason {
             Reason::Token => "the token is not the server's",
             Reason::OutOfTurn => "that is not what is said now",
             Reason::Malformed => "that is no message of tidegate's; does another version speak?",
+            Reason::Version => {
+                "the server speaks version 2 of tidegate's protocol and you another: have the same tidegate at both ends"
+            }
+            Reason::Crowded => "others needed the place before you had proved yourself; try again",
+            Reason::Control => {
+                "the server does not have this congestion control loaded (sysctl net.ipv4.tcp_available_congestion_control there)"
+            }
             Reason::Rate => "more bits per second than the server allows a session",
             Reason::Packets => "more packets than the server allows in a stream",
             Reason::Long => "longer than the server allows",
             Reason::NoHello => "no UDP came through from the address that connected; is its port open for UDP as well?",
             Reason::Memory => "the server remembers as many packets as it can; try again later",
-            Reason::Secret => "no session has this secret at this address",
+            Reason::Secret => "no session of this address has said that",
             Reason::Flows => "more flows than the server allows a session",
             Reason::Slow => "nothing was said for too long",
         })

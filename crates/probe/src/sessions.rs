@@ -2,17 +2,20 @@
 //!
 //! Each TCP connection is a [`Call`]. Who proves that he knows the token has a session, with one exchange at a time; a call may also be a
 //! flow of a session. Everything has a bound (see [`Quotas`]), everything refused a [`Reason`] and a count. Nothing is sent to an address but
-//! what the call from there asked for, and by UDP only to where that session's secret came from by UDP.
+//! what the call from there asked for, and by UDP only to where the session's hello came from by UDP. Strangers have places
+//! of their own, so that they cannot keep out who has proved himself.
 
-use alloc::collections::BTreeMap;
-use alloc::string::ToString;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use tidegate_measure::stream::{Exchange, Stream};
 
 use crate::account::Sightings;
-use crate::auth::{DRAW, Proof, Side, Token};
-use crate::message::{FlowPlan, Limits, Message};
+use crate::auth::{DRAW, Proof, SessionKey, Side, TAG, Token};
+use crate::message::{FlowPlan, Limits, Message, Way};
+use crate::octets::Malformed;
 use crate::packet::{Header, Kind};
 use crate::quotas::{Quotas, Reason};
 
@@ -36,8 +39,8 @@ pub enum Step {
     HangUp,
     /// Say `Go`, and send the stream down to this address.
     Start(Start),
-    /// Say `Go`, and let the flow flow.
-    Flow(FlowPlan),
+    /// Say `Go`, sealed by the flow's key, and let the flow flow.
+    Flow(FlowPlan, SessionKey),
     /// Wait until everything has come or nothing has for so long (ns), and tell what came.
     Tell {
         /// How long nothing must have come.
@@ -54,15 +57,17 @@ pub struct Start {
     pub down: Stream,
     /// Its number, for the packets' headers.
     pub exchange: u8,
-    /// The session's secret, likewise.
-    pub secret: u64,
+    /// The session's number, likewise.
+    pub session: u32,
+    /// By which its packets are sealed.
+    pub key: SessionKey,
 }
 
 /// What a packet was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// To be answered with these octets, which are as many as came.
-    Answer(Header),
+    Answer([u8; Header::OCTETS]),
     /// Noted.
     Noted,
     /// Nothing of ours, or out of place.
@@ -92,8 +97,10 @@ pub struct Sessions {
     token: Option<Token>,
     quotas: Quotas,
     calls: BTreeMap<Call, Caller>,
-    /// The call whose session has a secret.
-    by_secret: BTreeMap<u64, Call>,
+    /// The call whose session has a number.
+    by_number: BTreeMap<u32, Call>,
+    /// Congestion controls that flows may name.
+    controls: Vec<String>,
     /// Of each address until when its handshakes have been used up.
     handshakes: BTreeMap<IpAddr, u64>,
     next: u64,
@@ -108,8 +115,8 @@ struct Caller {
     /// Octets that he said more than he was told.
     credit: usize,
     draw: [u8; DRAW],
-    /// What its session would carry.
-    secret: u64,
+    /// What its session would be called.
+    number: u32,
     stage: Stage,
 }
 
@@ -125,9 +132,15 @@ enum Stage {
     Flow { of: Call, until: u64 },
 }
 
-#[derive(Debug, Default)]
+/// The most flows of a session, one after the other.
+const MOST_FLOWS: usize = 4096;
+
+#[derive(Debug)]
 struct Session {
-    /// Where its secret came from by UDP.
+    key: SessionKey,
+    /// Numbers of flows that were used.
+    used: BTreeSet<u32>,
+    /// Where its hello came from by UDP.
     at: Option<SocketAddr>,
     exchange: u8,
     /// What of the exchange has come; `None`: there is none.
@@ -137,6 +150,12 @@ struct Session {
     flows: u16,
 }
 
+impl Session {
+    fn new(key: SessionKey) -> Session {
+        Session { key, used: BTreeSet::new(), at: None, exchange: 0, seen: None, quiet_ns: 0, until: 0, flows: 0 }
+    }
+}
+
 impl Sessions {
     /// Nobody has called. Without a token everybody may.
     pub fn new(token: Option<Token>, quotas: Quotas) -> Sessions {
@@ -144,44 +163,87 @@ impl Sessions {
             token,
             quotas,
             calls: BTreeMap::new(),
-            by_secret: BTreeMap::new(),
+            by_number: BTreeMap::new(),
+            controls: Vec::new(),
             handshakes: BTreeMap::new(),
             next: 0,
             counts: Counts::default(),
         }
     }
 
-    /// Somebody connects; `draw` and `secret` were drawn for him.
+    /// The congestion controls that flows may name: those that are loaded, as naming another would load it.
+    pub fn with_controls(self, controls: Vec<String>) -> Sessions {
+        Sessions { controls, ..self }
+    }
+
+    /// Somebody connects; `draw` and `number` were drawn for him. A stranger may lose his place to him: his time is
+    /// [over](Sessions::is_overdue).
     ///
     /// # Errors
     /// He is not let in: hang up without a word.
-    pub fn call(&mut self, now: u64, from: IpAddr, draw: [u8; DRAW], secret: u64) -> Result<Call, Reason> {
-        if self.calls.len() >= self.quotas.calls {
+    pub fn call(&mut self, now: u64, from: IpAddr, draw: [u8; DRAW], number: u32) -> Result<Call, Reason> {
+        if self.calls.len() >= self.quotas.calls && !self.crowd_out() {
             return Err(self.refuse(Reason::Calls));
         }
         let home = neighbourhood(canonical(from));
         if self.calls.values().filter(|caller| neighbourhood(caller.from) == home).count() >= self.quotas.calls_each {
             return Err(self.refuse(Reason::CallsEach));
         }
+        if self.strangers().count() >= self.quotas.strangers {
+            self.crowd_out();
+        }
         let call = Call(self.next);
         self.next += 1;
         let caller =
-            Caller { from: canonical(from), since: now, heard: now, credit: 0, draw, secret, stage: Stage::Fresh };
+            Caller { from: canonical(from), since: now, heard: now, credit: 0, draw, number, stage: Stage::Fresh };
         self.calls.insert(call, caller);
         Ok(call)
+    }
+
+    fn strangers(&self) -> impl Iterator<Item = (&Call, &Caller)> {
+        self.calls.iter().filter(|(_, caller)| matches!(caller.stage, Stage::Fresh | Stage::Challenged { .. }))
+    }
+
+    /// Takes the place of the stranger who waits longest in the neighbourhood with most of them; false: there are none.
+    fn crowd_out(&mut self) -> bool {
+        let mut crowds: BTreeMap<IpAddr, (usize, Call)> = BTreeMap::new();
+        for (call, caller) in self.strangers() {
+            // Calls ascend, so the first of a neighbourhood waits longest.
+            crowds.entry(neighbourhood(caller.from)).or_insert((0, *call)).0 += 1;
+        }
+        let Some((_, call)) = crowds.into_values().max_by_key(|(count, call)| (*count, core::cmp::Reverse(*call)))
+        else {
+            return false;
+        };
+        self.calls.remove(&call);
+        self.refuse(Reason::Crowded);
+        true
+    }
+
+    /// Has this caller proved himself, or is he a flow of who has?
+    pub fn is_known(&self, call: Call) -> bool {
+        self.calls.get(&call).is_some_and(|caller| matches!(caller.stage, Stage::Session(_) | Stage::Flow { .. }))
+    }
+
+    /// The key of a caller's session.
+    pub fn key(&self, call: Call) -> Option<SessionKey> {
+        match &self.calls.get(&call)?.stage {
+            Stage::Session(session) => Some(session.key.clone()),
+            _ => None,
+        }
     }
 
     /// How long a message may be that this caller says now.
     pub fn most(&self, call: Call) -> usize {
         match self.calls.get(&call).map(|caller| &caller.stage) {
-            Some(Stage::Session(_)) => crate::MOST,
+            Some(Stage::Session(_)) => crate::MOST + TAG,
             _ => crate::FIRST_MOST,
         }
     }
 
     /// A caller said something that is no message.
-    pub fn garbled(&mut self, call: Call) -> Step {
-        self.last(call, Reason::Malformed)
+    pub fn garbled(&mut self, call: Call, why: Malformed) -> Step {
+        self.last(call, if why == Malformed::VERSION { Reason::Version } else { Reason::Malformed })
     }
 
     /// A caller says something.
@@ -197,7 +259,7 @@ impl Sessions {
             (Message::Sent, Stage::Session(Session { seen: Some(_), quiet_ns, .. })) => {
                 Ok(Step::Tell { quiet_ns: *quiet_ns })
             }
-            (Message::Flow { secret, plan }, Stage::Fresh) => self.flow(now, call, secret, plan),
+            (flow @ Message::Flow { .. }, Stage::Fresh) => self.flow(now, call, &flow),
             _ => Err(Reason::OutOfTurn),
         };
         match did {
@@ -246,7 +308,7 @@ impl Sessions {
         let Some(caller) = self.calls.remove(&call) else { return };
         match caller.stage {
             Stage::Session(_) => {
-                self.by_secret.remove(&caller.secret);
+                self.by_number.remove(&caller.number);
             }
             Stage::Flow { of, .. } => {
                 if let Some(Caller { stage: Stage::Session(session), .. }) = self.calls.get_mut(&of) {
@@ -283,7 +345,7 @@ impl Sessions {
 
     /// How many measure now.
     pub fn sessions(&self) -> usize {
-        self.by_secret.len()
+        self.by_number.len()
     }
 
     /// What has happened so far.
@@ -308,30 +370,32 @@ impl Sessions {
     fn welcome(&mut self, call: Call, proof: &Proof) -> Result<Step, Reason> {
         let caller = self.calls.get(&call).ok_or(Reason::OutOfTurn)?;
         let Stage::Challenged { draw } = caller.stage else { return Err(Reason::OutOfTurn) };
-        let (own, secret, home) = (caller.draw, caller.secret, caller.from);
+        let (own, number, home) = (caller.draw, caller.number, caller.from);
         let open = Token::open();
         let token = self.token.as_ref().unwrap_or(&open);
         // Where no token is asked for nobody has to know one.
         if self.token.is_some() && !token.proves(proof, Side::Client, &draw, &own) {
             return Err(Reason::Token);
         }
-        let proof = token.prove(Side::Server, &draw, &own);
+        let limits = self.quotas.limits;
+        let proof = token.prove_with(Side::Server, &draw, &own, &Message::welcome(number, &limits));
+        let key = token.session_key(&draw, &own);
         let at_home = self
-            .by_secret
+            .by_number
             .values()
             .filter(|call| self.calls.get(call).is_some_and(|other| neighbourhood(other.from) == neighbourhood(home)));
         if at_home.count() >= self.quotas.sessions_each {
             return Err(Reason::SessionsEach);
         }
-        if self.by_secret.len() >= self.quotas.sessions || self.by_secret.contains_key(&secret) {
+        if self.by_number.len() >= self.quotas.sessions || self.by_number.contains_key(&number) {
             return Err(Reason::Sessions);
         }
         if let Some(caller) = self.calls.get_mut(&call) {
-            caller.stage = Stage::Session(Session::default());
+            caller.stage = Stage::Session(Session::new(key));
         }
-        self.by_secret.insert(secret, call);
+        self.by_number.insert(number, call);
         self.counts.sessions += 1;
-        Ok(Step::Say(Message::Welcome { proof, secret, limits: self.quotas.limits }))
+        Ok(Step::Say(Message::Welcome { proof, session: number, limits }))
     }
 
     fn plan(&mut self, now: u64, call: Call, exchange: Exchange, quiet_ns: u64) -> Result<Step, Reason> {
@@ -344,7 +408,7 @@ impl Sessions {
         let length = exchange.up.length_ns().max(exchange.down.length_ns());
         let patience = self.quotas.patience_ns;
         let caller = self.calls.get_mut(&call).ok_or(Reason::OutOfTurn)?;
-        let secret = caller.secret;
+        let number = caller.number;
         let Stage::Session(session) = &mut caller.stage else { return Err(Reason::OutOfTurn) };
         if session.seen.is_some() {
             return Err(Reason::OutOfTurn);
@@ -357,51 +421,69 @@ impl Sessions {
         session.seen = Some(Sightings::new(packets as usize));
         session.quiet_ns = quiet_ns.min(patience);
         session.until = now.saturating_add(length).saturating_add(patience);
-        let start = Start { to, down: exchange.down, exchange: session.exchange, secret };
+        let start = Start {
+            to,
+            down: exchange.down,
+            exchange: session.exchange,
+            session: number,
+            key: session.key.packets(Side::Server),
+        };
         self.counts.exchanges += 1;
         Ok(Step::Start(start))
     }
 
-    fn flow(&mut self, now: u64, call: Call, secret: u64, plan: FlowPlan) -> Result<Step, Reason> {
+    fn flow(&mut self, now: u64, call: Call, said: &Message) -> Result<Step, Reason> {
+        let Message::Flow { session, number, plan, .. } = said else { return Err(Reason::OutOfTurn) };
         let from = self.calls.get(&call).ok_or(Reason::OutOfTurn)?.from;
-        let of = self.by_secret.get(&secret).copied().filter(|of| self.calls.get(of).is_some_and(|c| c.from == from));
+        let of = self.by_number.get(session).copied().filter(|of| {
+            let key = self.key(*of).filter(|key| said.is_flow_of(key));
+            key.is_some() && self.calls.get(of).is_some_and(|c| c.from == from)
+        });
         let Some(of) = of else {
             // Who guesses is counted as who shakes hands.
             self.count_handshake(now, from)?;
             return Err(Reason::Secret);
         };
+        if plan.way == Way::Down && !plan.control.is_empty() && !self.controls.contains(&plan.control) {
+            return Err(Reason::Control);
+        }
         let limits = self.quotas.limits;
         let Some(Caller { stage: Stage::Session(session), .. }) = self.calls.get_mut(&of) else {
             return Err(Reason::Secret);
         };
-        if session.flows >= limits.flows {
+        if session.used.len() >= MOST_FLOWS || session.flows >= limits.flows {
             return Err(Reason::Flows);
         }
         if plan.length_ns > limits.longest_ns {
             return Err(Reason::Long);
         }
+        if !session.used.insert(*number) {
+            return Err(Reason::Secret);
+        }
         session.flows += 1;
+        let key = session.key.flow(*number);
         let until = now.saturating_add(plan.length_ns).saturating_add(self.quotas.patience_ns);
         if let Some(caller) = self.calls.get_mut(&call) {
             caller.stage = Stage::Flow { of, until };
         }
         self.counts.flows += 1;
-        Ok(Step::Flow(plan))
+        Ok(Step::Flow(plan.clone(), key))
     }
 
     fn packet(&mut self, now: u64, from: SocketAddr, packet: &[u8], stamp: u64, ds: Option<u8>) -> Heard {
         let Some(header) = Header::read(packet) else { return Heard::Nothing };
-        let call = self.by_secret.get(&header.secret);
+        let call = self.by_number.get(&header.session);
         let Some(caller) = call.and_then(|call| self.calls.get_mut(call)) else { return Heard::Nothing };
         let Stage::Session(session) = &mut caller.stage else { return Heard::Nothing };
-        if canonical(from.ip()) != caller.from {
+        let is_sealed = || Header::read_sealed(packet, &session.key.packets(Side::Client)).is_some();
+        if canonical(from.ip()) != caller.from || !is_sealed() {
             return Heard::Nothing;
         }
         caller.heard = now;
         match header.kind {
             Kind::Hello => {
                 session.at = Some(from);
-                Heard::Answer(Header { kind: Kind::Seen, ..header })
+                Heard::Answer(Header { kind: Kind::Seen, ..header }.write(&session.key.packets(Side::Server)))
             }
             Kind::Data if header.exchange == session.exchange => {
                 let noted = session.seen.as_mut().is_some_and(|seen| seen.note(header.number, stamp, ds));
@@ -491,15 +573,16 @@ fn neighbourhood(address: IpAddr) -> IpAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec;
     use tidegate_measure::stream::Phase;
 
     const SECOND: u64 = 1_000_000_000;
     const HOME: IpAddr = IpAddr::V4(core::net::Ipv4Addr::new(192, 0, 2, 1));
-    const SECRET: u64 = 7;
+    const NUMBER: u32 = 7;
 
     /// Somebody with a session at time 0, at a server that asks for no token.
     fn welcomed(sessions: &mut Sessions) -> Call {
-        let call = sessions.call(0, HOME, [1; DRAW], SECRET).expect("there is room");
+        let call = sessions.call(0, HOME, [1; DRAW], NUMBER).expect("there is room");
         assert!(matches!(
             sessions.hear(0, call, Message::Hello { draw: [2; DRAW] }),
             Step::Say(Message::Challenge { .. })
@@ -517,8 +600,9 @@ mod tests {
     }
 
     fn datagram(sessions: &mut Sessions, from: SocketAddr, kind: Kind, exchange: u8) -> Heard {
-        let header = Header { kind, exchange, secret: SECRET, number: 0, sent: 0 };
-        sessions.datagram(SECOND, from, &header.write(), 5, Some(0))
+        let header = Header { kind, exchange, session: NUMBER, number: 0, sent: 0 };
+        let key = Token::open().session_key(&[2; DRAW], &[1; DRAW]).packets(Side::Client);
+        sessions.datagram(SECOND, from, &header.write(&key), 5, Some(0))
     }
 
     #[test]
@@ -555,9 +639,9 @@ mod tests {
     #[test]
     fn handshakes_of_an_address_are_rationed_and_neighbours_in_ipv6_share() {
         let mut sessions = Sessions::new(None, Quotas { sessions_each: 100, ..Quotas::default() });
-        let mut shake = |now: u64, from: &str, secret: u64| {
+        let mut shake = |now: u64, from: &str, number: u32| {
             let from = from.parse().expect("an address");
-            let call = sessions.call(now, from, [1; DRAW], secret).expect("there is room");
+            let call = sessions.call(now, from, [1; DRAW], number).expect("there is room");
             let step = sessions.hear(now, call, Message::Hello { draw: [2; DRAW] });
             sessions.hang_up(call);
             matches!(step, Step::Say(_))
@@ -590,5 +674,57 @@ mod tests {
             assert_eq!(sessions.hear(0, call, message), Step::Say(Message::Refused(reason.to_string())));
             assert_eq!(sessions.counts().refused.get(&reason), Some(&1), "{reason:?}");
         }
+    }
+
+    #[test]
+    fn strangers_crowd_out_only_strangers_and_the_most_crowded_first() {
+        let quotas = Quotas { strangers: 6, calls: 9, calls_each: 5, ..Quotas::default() };
+        let mut sessions = Sessions::new(None, quotas);
+        let known = welcomed(&mut sessions);
+        let from = |last: u8| IpAddr::from([203, 0, 113, last]);
+        // Four addresses take all they can, again and again.
+        for round in 0..40_u32 {
+            let _ = sessions.call(u64::from(round), from(1 + round as u8 % 4), [3; DRAW], 100 + round);
+        }
+        assert!(sessions.is_known(known) && !sessions.is_overdue(0, known), "who has proved himself stays");
+        // Somebody else comes in, and stays while the crowd goes on.
+        let honest = sessions.call(50, from(99), [4; DRAW], 500).expect("there is a place for him");
+        for round in 0..40_u32 {
+            let _ = sessions.call(60, from(1 + round as u8 % 4), [3; DRAW], 200 + round);
+        }
+        assert!(matches!(sessions.hear(70, honest, Message::Hello { draw: [5; DRAW] }), Step::Say(_)));
+        assert!(matches!(sessions.hear(70, honest, Message::Proof([0; 32])), Step::Say(Message::Welcome { .. })));
+        assert!(sessions.calls.len() <= 9 && sessions.counts().refused[&Reason::Crowded] > 0);
+    }
+
+    #[test]
+    fn flows_are_of_who_has_the_key_and_name_what_is_loaded() {
+        let mut sessions = Sessions::new(None, Quotas::default()).with_controls(vec!["cubic".to_string()]);
+        welcomed(&mut sessions);
+        let (key, other) =
+            (Token::open().session_key(&[2; DRAW], &[1; DRAW]), Token::open().session_key(&[2; DRAW], &[9; DRAW]));
+        let plan = |control: &str| FlowPlan { way: Way::Down, dscp: 0, control: control.to_string(), length_ns: 1 };
+        let mut say = |key: &SessionKey, number, control: &str| {
+            let call = sessions.call(0, HOME, [1; DRAW], 1000 + number).expect("there is room");
+            let step = sessions.hear(0, call, Message::flow(key, NUMBER, number, plan(control)));
+            matches!(step, Step::Flow(..))
+        };
+        assert!(say(&key, 1, "cubic") && say(&key, 2, ""));
+        assert!(!say(&key, 1, "cubic"), "said twice");
+        assert!(!say(&other, 3, "cubic"), "by another key");
+        assert!(!say(&key, 4, "dctcp"), "not loaded");
+        assert_eq!(sessions.counts().refused.get(&Reason::Control), Some(&1));
+        assert_eq!(sessions.counts().refused.get(&Reason::Secret), Some(&2));
+    }
+
+    #[test]
+    fn another_version_is_told_so() {
+        let mut sessions = Sessions::new(None, Quotas::default());
+        let call = sessions.call(0, HOME, [1; DRAW], NUMBER).expect("there is room");
+        let mut hello = Message::Hello { draw: [2; DRAW] }.encode();
+        hello[5] = 1;
+        let why = Message::decode(&hello[4..]).expect_err("version 1");
+        let _ = sessions.garbled(call, why);
+        assert_eq!(sessions.counts().refused.get(&Reason::Version), Some(&1));
     }
 }

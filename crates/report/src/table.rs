@@ -102,13 +102,9 @@ impl fmt::Display for Table {
     }
 }
 
-/// Takes control characters out: a name from a script must not move the cursor.
+/// Makes control characters visible: a name from a script must not move the cursor.
 pub(crate) fn clean(cell: String) -> String {
-    if cell.chars().any(char::is_control) {
-        cell.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
-    } else {
-        cell
-    }
+    tidegate_text::line(&cell).into()
 }
 
 /// Columns that a terminal gives a text: none for combining marks, two for the wide blocks of East Asian scripts and emoji.
@@ -138,13 +134,13 @@ mod tests {
         table.row(["leer", "16.3 ms", "73 ms"]).row(["Übertragung", "721 ms"]).rule();
         table.row(["網路", "1 µs", "2", "too many"]).row(["bad\x1b[2J\n", "", "x"]);
         let expected = "\
-Last          Mittel  größte
-────────────────────────────
-leer         16.3 ms   73 ms
-Übertragung   721 ms
-────────────────────────────
-網路            1 µs       2
-bad [2J                    x
+Last           Mittel  größte
+─────────────────────────────
+leer          16.3 ms   73 ms
+Übertragung    721 ms
+─────────────────────────────
+網路             1 µs       2
+bad\\x1b[2J\\n                x
 ";
         assert_eq!(table.to_string(), expected);
         assert_eq!(table.len(), 4);

@@ -120,3 +120,45 @@ fn many_classes() {
     assert!(page.len() < MOST_BYTES, "{} bytes", page.len());
     assert!(page.contains("more rows are left out here"));
 }
+
+#[test]
+fn the_policy_allows_what_the_page_has_and_nothing_else() {
+    for page in [html(&common::fixture()), html(&hostile())] {
+        let policy = page.split("Content-Security-Policy\" content=\"").nth(1).and_then(|rest| rest.split('"').next());
+        let policy = policy.expect("a policy");
+        assert!(!policy.contains("unsafe") && policy.starts_with("default-src 'none'; style-src 'sha256-"), "{policy}");
+        let inside = |tag: &str| {
+            let parts: Vec<&str> = page.split(&format!("<{tag}>")).skip(1).collect();
+            assert_eq!(parts.len(), 1, "one {tag}, without attributes");
+            assert_eq!(page.matches(&format!("<{tag}")).count(), 1, "one {tag}");
+            parts[0].split(&format!("</{tag}>")).next().expect("its end").to_owned()
+        };
+        for tag in ["style", "script"] {
+            let hash = digest(&inside(tag));
+            assert!(policy.contains(&format!("{tag}-src 'sha256-{hash}'")), "{tag}: {hash} is not in {policy}");
+        }
+        // Neither is covered by a hash: browsers refuse style attributes, handlers and `javascript:` under this policy.
+        let body = page.split("<body>").nth(1).and_then(|rest| rest.split("<script>").next()).expect("a body");
+        let tags = body.split('<').skip(1).filter_map(|rest| rest.split('>').next());
+        for tag in tags {
+            let attributes = tag.split(' ').skip(1).filter(|word| word.contains("=\""));
+            for attribute in attributes {
+                let refused = attribute.starts_with("style=") || attribute.starts_with("on");
+                assert!(!refused && !attribute.contains("javascript:"), "<{tag}>");
+            }
+        }
+    }
+}
+
+/// SHA-256 in base64, by coreutils' and nobody's else: the page's own code is what is tested.
+fn digest(text: &str) -> String {
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
+    let script = "sha256sum | cut -c1-64 | sed 's/../\\\\x&/g' | xargs -0 printf '%b' | head -c 32 | base64 -w0";
+    let mut shell = Command::new("bash");
+    let shell = shell.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = shell.spawn().expect("bash");
+    child.stdin.take().expect("a pipe").write_all(text.as_bytes()).expect("written");
+    let output = child.wait_with_output().expect("ended");
+    String::from_utf8(output.stdout).expect("base64")
+}

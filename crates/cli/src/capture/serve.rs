@@ -11,6 +11,8 @@ use tidegate_os::{poll, process};
 use tidegate_sandbox::{Report, Sandbox, Spec};
 
 use super::lines::Finder;
+use crate::output::Echo;
+
 use super::wire::{self, Request};
 use super::{Answer, CaptureError, CaptureOptions, Effect, Exit, Output, Recorded, Reply};
 
@@ -69,7 +71,8 @@ struct Stream<R> {
     bytes: Vec<u8>,
     limit: usize,
     output: Output,
-    to: Side,
+    /// Where it is passed on to.
+    echo: Echo,
 }
 
 /// Which of the streams it is.
@@ -364,24 +367,24 @@ impl Write for Timed {
 impl<R: Read + AsFd> Stream<R> {
     /// `to`: where it belongs, should it be passed through.
     fn new(pipe: R, limit: usize, output: Output, to: Side) -> Self {
-        Self { pipe: Some(pipe), bytes: Vec::new(), limit, output, to }
+        let echo = Echo::new(output == Output::ToErrors || to == Side::Errors);
+        Self { pipe: Some(pipe), bytes: Vec::new(), limit, output, echo }
     }
 
     fn take_in(&mut self) {
         let Some(pipe) = &mut self.pipe else { return };
         let mut buffer = [0; 8192];
         match pipe.read(&mut buffer) {
-            Ok(0) => self.pipe = None,
+            Ok(0) => {
+                self.pipe = None;
+                self.echo.finish();
+            }
             Ok(length) => {
                 let room = self.limit.saturating_sub(self.bytes.len());
                 self.bytes.extend(&buffer[..length.min(room)]);
                 // Whoever reads us may have gone; the run goes on.
-                match (self.output, self.to) {
-                    (Output::Collect, _) => {}
-                    (Output::PassThrough, Side::Output) => {
-                        let _ = io::stdout().write_all(&buffer[..length]).and_then(|()| io::stdout().flush());
-                    }
-                    _ => drop(io::stderr().write_all(&buffer[..length])),
+                if self.output != Output::Collect {
+                    self.echo.push(&buffer[..length]);
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -35,7 +35,7 @@ pub(super) fn write(reading: &Reading, findings: &[Finding], copy: &Path) -> any
             std::fs::create_dir_all(copy).with_context(|| format!("{} cannot be made", copy.display()))?;
         }
         let text = mended(&source.lines, edits.get(&file).map_or(&[], Vec::as_slice));
-        std::fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))?;
+        crate::output::file(&path, text)?;
         // A script stays one that can be run.
         if let Ok(found) = std::fs::metadata(original) {
             let _ = std::fs::set_permissions(&path, found.permissions());

@@ -15,7 +15,6 @@ pub use options::{Bar, Options};
 
 use crate::capture::Exit;
 use crate::intake::{self, ReadOptions};
-use std::io::Write;
 use std::process::ExitCode;
 use tidegate_insight::{Finding, Level, Reading, Rule};
 
@@ -35,7 +34,7 @@ struct Checked {
 /// Plays `tidegate check`.
 pub fn command(options: &Options) -> ExitCode {
     if options.rules {
-        print(&text::rules());
+        crate::output::text(&text::rules());
         return ExitCode::SUCCESS;
     }
     let mut checked = match check(options) {
@@ -57,7 +56,7 @@ pub fn command(options: &Options) -> ExitCode {
     }
     let failed = checked.findings.iter().any(|finding| options.fail_on.reached_by(finding.level));
     checked.findings.retain(|finding| options.show.reached_by(finding.level));
-    print(&if options.json {
+    crate::output::text(&if options.json {
         json::document(&checked)
     } else if options.sarif {
         sarif::document(&checked)
@@ -65,11 +64,6 @@ pub fn command(options: &Options) -> ExitCode {
         text::report(&checked, mended.as_ref())
     });
     if failed { FOUND.into() } else { ExitCode::SUCCESS }
-}
-
-fn print(text: &str) {
-    // Whoever reads may have had enough: a closed pipe is no error.
-    let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
 fn check(options: &Options) -> anyhow::Result<Checked> {

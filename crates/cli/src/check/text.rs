@@ -26,13 +26,14 @@ fn one(reading: &Reading, finding: &Finding) -> String {
     let tail = format!("{level}: {} [{} {}]", finding.what, rule.id(), rule.name());
     let Some(place) = &finding.place else {
         let name = reading.sources.first().map_or("", |source| source.name.as_str());
+        let name = tidegate_text::line(name);
         let _ = writeln!(out, "{name}: {tail}");
         return out + &reasons(finding, "  ");
     };
     let source = &reading.sources[place.file];
     let (from, to) = place.columns;
     let column = if to > from { format!(":{}", from + 1) } else { String::new() };
-    let _ = writeln!(out, "{}:{}{column}: {tail}", source.name, place.line);
+    let _ = writeln!(out, "{}:{}{column}: {tail}", tidegate_text::line(&source.name), place.line);
     let number = place.line.to_string();
     let blank = " ".repeat(number.len());
     let text = source.lines.get(place.line - 1).map_or("", String::as_str);
@@ -61,15 +62,21 @@ fn reasons(finding: &Finding, indent: &str) -> String {
     out
 }
 
-/// The part of a line around a place, tabs as blanks, with the place's columns in it.
+/// The part of a line around a place, tabs as blanks and control characters as escapes, with the place's columns in it.
 fn around(text: &str, from: usize, to: usize) -> (String, usize, usize) {
     let letters: Vec<char> = text.trim_end().chars().map(|letter| if letter == '\t' { ' ' } else { letter }).collect();
+    let begin = if letters.len() <= WIDE { 0 } else { from.saturating_sub(WIDE / 2).min(letters.len() - WIDE) };
+    let end = letters.len().min(begin + WIDE);
+    let visible = |part: &[char]| String::from(tidegate_text::line(&part.iter().collect::<String>()));
+    // Escapes are longer than what they stand for, so columns are counted in what is shown.
+    let column = |at: usize| visible(&letters[begin..at.clamp(begin, end)]).chars().count();
+    let shown = visible(&letters[begin..end]);
     if letters.len() <= WIDE {
-        return (letters.into_iter().collect(), from, to);
+        // Words at the end of a line that has none there are underlined beyond it.
+        let beyond = |at: usize| column(at) + at.saturating_sub(end);
+        return (shown, beyond(from), beyond(to));
     }
-    let begin = from.saturating_sub(WIDE / 2).min(letters.len() - WIDE);
-    let shown: String = letters[begin..begin + WIDE].iter().collect();
-    (format!("…{shown}…"), from - begin + 1, (to - begin + 1).min(WIDE + 1))
+    (format!("…{shown}…"), column(from) + 1, (column(to) + 1).min(shown.chars().count() + 1))
 }
 
 fn summary(checked: &Checked, mended: Option<&Mended>) -> String {
@@ -102,4 +109,19 @@ fn summary(checked: &Checked, mended: Option<&Mended>) -> String {
 /// The rules, one a line.
 pub(super) fn rules() -> String {
     Rule::ALL.iter().map(|rule| format!("{:<4} {:<20} {}\n", rule.id(), rule.name(), rule.about())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_underlined_stands_under_its_escapes() {
+        assert_eq!(around("tc a\x1bb word", 5, 9), ("tc a\\x1bb word".to_owned(), 8, 12));
+        assert_eq!(around("a\tword", 2, 6), ("a word".to_owned(), 2, 6));
+        assert_eq!(around("ab", 2, 3), ("ab".to_owned(), 2, 3));
+        let long = format!("{}\u{202e}word{}", "x".repeat(200), "y".repeat(200));
+        let (shown, from, to) = around(&long, 201, 205);
+        assert_eq!(shown.chars().skip(from).take(to - from).collect::<String>(), "word");
+    }
 }

@@ -10,7 +10,6 @@ mod options;
 pub use options::Options;
 
 use anyhow::{Context, bail};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tidegate_report::experiment::{
@@ -26,8 +25,7 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 pub fn command(options: &Options) -> ExitCode {
     match attempt(options) {
         Ok(text) => {
-            // Whoever reads may have had enough: a closed pipe is no error.
-            let _ = std::io::stdout().lock().write_all(text.as_bytes());
+            crate::output::text(&text);
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -46,14 +44,14 @@ fn attempt(options: &Options) -> anyhow::Result<String> {
         bail!("these results have no figure in common. {}", comparing.apart.join(" "));
     }
     if let Some(path) = &options.html {
-        std::fs::write(path, comparison_page(&comparing)).with_context(|| path.display().to_string())?;
+        crate::output::file(path, comparison_page(&comparing))?;
     }
     Ok(if options.json { comparison_json(&comparing) } else { comparison_text(&comparing) })
 }
 
 fn side(path: &Path, label: String) -> anyhow::Result<Side> {
     let named = || path.display().to_string();
-    let octets = std::fs::read(path).with_context(named)?;
+    let octets = crate::input::result(path)?;
     // Files of flent's are packed, results of ours are text.
     let experiment = if octets.starts_with(&GZIP) {
         from_flent(&octets).with_context(named)?

@@ -32,7 +32,7 @@ use machine::{START, Wanted};
 use marks::Marks;
 use room::Room;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
@@ -74,7 +74,7 @@ pub fn command(options: &Options) -> ExitCode {
 
 /// Says something to whoever reads our errors. If nobody can (the disk with the log is full), packets go on all the same.
 fn say(text: &str) {
-    let _ = writeln!(io::stderr(), "tidegate daemon: {text}");
+    eprintln!("tidegate daemon: {text}");
 }
 
 /// Runs a policy until somebody ends it.

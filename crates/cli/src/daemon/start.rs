@@ -5,7 +5,6 @@ use super::room::Room;
 use super::{Options, read, taken};
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
-use std::fs::File;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tidegate_os::service;
@@ -28,7 +27,7 @@ pub(crate) fn start(options: &Options) -> anyhow::Result<Value> {
         bail!("`{name}` is shaped by another tidegate already (process {pid}); `tidegate down {name}` ends that one");
     }
     let path = room.log(&name);
-    let log = File::create(&path).with_context(|| path.display().to_string())?;
+    let log = crate::output::begin_growing(&path)?.try_clone_file()?;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("daemon").args(options.words()).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
     let mut child = service::detached(&mut command).spawn().context("the daemon cannot be started")?;

@@ -45,7 +45,7 @@ struct Line {
 /// # Errors
 /// Its place, underlined, why, and what to write instead.
 pub(super) fn read(path: &Path) -> anyhow::Result<Suite> {
-    let text = std::fs::read_to_string(path).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
+    let text = crate::input::policy(path).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
     parse(path, &text).map_err(|wrong| anyhow::anyhow!(wrong.shown(path, &text)))
 }
 
@@ -86,7 +86,7 @@ fn parse(path: &Path, text: &str) -> Result<Suite, Wrong> {
 
 /// The classes that a policy names: short policies do.
 fn classes_of(policy: &Path) -> words::Classes {
-    let Ok(text) = std::fs::read_to_string(policy) else { return words::Classes::new() };
+    let Ok(text) = crate::input::policy(policy) else { return words::Classes::new() };
     let name = policy.to_string_lossy();
     let Some(format) = intake::sniff(&name, text.as_bytes()).ok().filter(|format| file::is_short(*format)) else {
         return words::Classes::new();

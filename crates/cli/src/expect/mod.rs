@@ -14,7 +14,6 @@ mod words;
 pub use options::Options;
 
 use anyhow::{Context, bail};
-use std::io::Write;
 use std::process::ExitCode;
 
 /// An expectation does not hold.
@@ -53,10 +52,9 @@ fn attempt(options: &Options) -> anyhow::Result<bool> {
     } else {
         output::text(&all, options.show)
     };
-    // Whoever reads may have had enough: a closed pipe is no error.
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    crate::output::text(&text);
     if let Some(path) = &options.junit {
-        std::fs::write(path, output::junit(&all)).with_context(|| path.display().to_string())?;
+        crate::output::file(path, output::junit(&all))?;
     }
     Ok(output::count(&all).1 == 0)
 }

@@ -14,7 +14,6 @@ pub use options::Options;
 
 use crate::intake::{self, ReadOptions};
 use anyhow::{Context, bail};
-use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use tidegate_insight::{Explainer, Packet, Reading, Story};
@@ -50,8 +49,7 @@ pub fn command(options: &Options) -> ExitCode {
     match answer(options) {
         Ok(answer) => {
             let text = if options.json { json::document(&answer) } else { text::stories(&answer, options.all) };
-            // Whoever reads may have had enough: a closed pipe is no error.
-            let _ = std::io::stdout().write_all(text.as_bytes());
+            crate::output::text(&text);
             let parted = answer
                 .told
                 .iter()

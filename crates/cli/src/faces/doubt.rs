@@ -1,17 +1,21 @@
 //! What the kernel takes without a word though it cannot do what was meant.
 
+use std::collections::BTreeSet;
 use tidegate_gateway::Gateway;
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::{
     ClassOp, ClassParams, HfscClassParams, HtbClassParams, Op, QdiscOp, QdiscParams, RateSpec, Verb,
 };
 
+/// Classes by device and minor number.
+type Made = BTreeSet<(String, u16)>;
+
 /// A sentence about an operation that was carried out; `None` where there is nothing to say.
-/// `log` is what was carried out, it included.
-pub(super) fn doubt(op: &Op, gateway: &Gateway, log: &[Op]) -> Option<String> {
+/// `made`: the classes that operations so far were about, see [`super::Machine`].
+pub(super) fn doubt(op: &Op, gateway: &Gateway, made: &Made) -> Option<String> {
     match op {
         Op::Qdisc(op) if op.verb != Verb::Delete => qdisc(op, gateway),
-        Op::Class(op) if op.verb != Verb::Delete => class(op, gateway, log),
+        Op::Class(op) if op.verb != Verb::Delete => class(op, gateway, made),
         _ => None,
     }
 }
@@ -57,9 +61,9 @@ fn too_patient(target_us: Option<u32>, interval_us: Option<u32>) -> Option<Strin
     })
 }
 
-fn class(op: &ClassOp, gateway: &Gateway, log: &[Op]) -> Option<String> {
+fn class(op: &ClassOp, gateway: &Gateway, made: &Made) -> Option<String> {
     match op.params.as_ref()? {
-        ClassParams::Htb(params) => htb(op, params, gateway, log),
+        ClassParams::Htb(params) => htb(op, params, gateway, made),
         ClassParams::Hfsc(HfscClassParams { ls: Some(ls), ul: Some(ul), .. }) if ul.m2 < ls.m2 => Some(format!(
             "ul {} is below ls {}: the class never gets its share",
             rate(Rate(ul.m2.into())),
@@ -69,7 +73,7 @@ fn class(op: &ClassOp, gateway: &Gateway, log: &[Op]) -> Option<String> {
     }
 }
 
-fn htb(op: &ClassOp, params: &HtbClassParams, gateway: &Gateway, log: &[Op]) -> Option<String> {
+fn htb(op: &ClassOp, params: &HtbClassParams, gateway: &Gateway, made: &Made) -> Option<String> {
     let HtbClassParams { rate: sure, ceil, buffer, cbuffer, .. } = params;
     if ceil.rate < sure.rate {
         return Some(format!(
@@ -78,7 +82,8 @@ fn htb(op: &ClassOp, params: &HtbClassParams, gateway: &Gateway, log: &[Op]) -> 
             rate(sure.rate)
         ));
     }
-    let orphan = op.parent != Handle::ROOT && op.parent.minor() != 0 && !made(log, op);
+    let orphan =
+        op.parent != Handle::ROOT && op.parent.minor() != 0 && !made.contains(&(op.dev.clone(), op.parent.minor()));
     if orphan {
         let (parent, dev) = (op.parent, &op.dev);
         return Some(format!(
@@ -93,13 +98,6 @@ fn htb(op: &ClassOp, params: &HtbClassParams, gateway: &Gateway, log: &[Op]) -> 
     (least < frame / 2).then(|| {
         format!("burst or cburst is {least} bytes, less than half a frame ({frame}): give about rate / 250 bytes, at least {frame}")
     })
-}
-
-/// Was the parent of a class ever made?
-fn made(log: &[Op], child: &ClassOp) -> bool {
-    log.iter()
-        .rev()
-        .any(|op| matches!(op, Op::Class(op) if op.dev == child.dev && op.classid.minor() == child.parent.minor()))
 }
 
 /// In the unit that fits.

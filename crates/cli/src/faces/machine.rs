@@ -1,7 +1,7 @@
 //! The machine that the tools speak of.
 
 use super::{Face, Host};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 use tidegate_gateway::{DeviceSpec, Gateway};
 use tidegate_lang::iptables::print_rule;
@@ -20,6 +20,8 @@ pub struct Machine {
     pub now: Time,
     /// What was carried out, in order.
     pub log: Vec<Op>,
+    /// The classes that operations were about, by device and minor number: looked up for each class with a parent.
+    pub(super) classes_made: BTreeSet<(String, u16)>,
     /// The commands that did it, one at a time: batches and -restore files taken apart.
     pub carried: Vec<Carried>,
     /// What the kernel would have written to its log: its warnings.
@@ -68,6 +70,7 @@ impl Machine {
             log: Vec::new(),
             carried: Vec::new(),
             kernel_log: Vec::new(),
+            classes_made: BTreeSet::new(),
             warns: true,
             grows: false,
         }

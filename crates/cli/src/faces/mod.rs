@@ -44,6 +44,9 @@ impl Face<'_> {
         let world = World { now: self.machine.now, pool: self.pool, draws: self.draws };
         let warning = self.machine.gateway.apply(world, &op)?;
         world::follow(self, &op);
+        if let Op::Class(class) = &op {
+            self.machine.classes_made.insert((class.dev.clone(), class.classid.minor()));
+        }
         self.machine.log.push(op);
         Ok(warning)
     }

@@ -47,7 +47,7 @@ fn carry_out(face: &mut Face<'_>, parsed: Parsed, words: &[String]) -> Reply {
                     face.machine.kernel_log.push(warning);
                 }
                 let machine = &*face.machine;
-                if let Some(doubt) = doubt(&op, &machine.gateway, &machine.log).filter(|_| machine.grows) {
+                if let Some(doubt) = doubt(&op, &machine.gateway, &machine.classes_made).filter(|_| machine.grows) {
                     reply.stderr.extend(format!("tidegate: warning: {doubt}\n").into_bytes());
                 }
                 reply

@@ -17,10 +17,9 @@ pub use options::Options;
 
 use crate::faces::Machine;
 use crate::intake::{self, ReadOptions};
-use anyhow::{Context, bail};
+use anyhow::bail;
 use model::{Box, Device, Model};
 use options::Format;
-use std::io::Write;
 use std::process::ExitCode;
 
 /// A file could not be read.
@@ -60,10 +59,9 @@ fn attempt(options: &Options) -> anyhow::Result<()> {
         Format::Mermaid => markup::mermaid(&model, &told),
     };
     match &options.output {
-        Some(path) => std::fs::write(path, text).with_context(|| path.display().to_string()),
+        Some(path) => crate::output::file(path, text),
         None => {
-            // Whoever reads may have had enough: a closed pipe is no error.
-            let _ = std::io::stdout().write_all(text.as_bytes());
+            crate::output::text(&text);
             Ok(())
         }
     }

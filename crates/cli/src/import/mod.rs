@@ -8,7 +8,6 @@ use crate::capture::ScriptOptions;
 use crate::intake::{self, ReadOptions, Taken};
 use crate::run::text;
 use clap::ValueEnum;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -54,8 +53,7 @@ pub enum Print {
 pub fn command(options: &Options) -> ExitCode {
     match import(options) {
         Ok((text, whole)) => {
-            // Whoever reads may have had enough: a closed pipe is no error.
-            let _ = std::io::stdout().write_all(text.as_bytes());
+            crate::output::text(&text);
             if whole { ExitCode::SUCCESS } else { ExitCode::from(1) }
         }
         Err(error) => {

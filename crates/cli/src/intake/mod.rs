@@ -16,17 +16,17 @@ pub use format::{Format, sniff};
 use crate::capture::{self, CaptureError, CaptureOptions, Exit, Outcome, Output, ScriptOptions, Trouble};
 use crate::dissect::Dissect;
 use crate::faces::Machine;
+use crate::input::MAX_POLICY;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use tidegate_gateway::DeviceSpec;
 use tidegate_insight::{CARRIED_OUT_AT, Given, Reading, Source, Step};
+use tidegate_os::input_file;
 use tidegate_packet::{Pool, Seeded};
 use tidegate_policy::{LinkKind, LinkOp, Op};
 use traced::Traced;
-
-/// The longest file that is read, bytes.
-const MAX_BYTES: u64 = 16 << 20;
 
 /// How files are taken in.
 #[derive(Clone, Debug)]
@@ -271,7 +271,7 @@ fn text(path: &Path) -> Result<Text, ReadError> {
     let bytes = bytes(path).map_err(file)?;
     let name = path.to_string_lossy();
     let format = sniff(&name, &bytes).map_err(file)?;
-    if path == Path::new("-") && format == Format::Script {
+    if input_file::is_handed_over(path) && format == Format::Script {
         return Err(file("a script must be a file, because it is run; save it first".into()));
     }
     let text = match String::from_utf8(bytes) {
@@ -290,29 +290,13 @@ fn text(path: &Path) -> Result<Text, ReadError> {
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, String> {
-    use std::io::Read;
-    let mut bytes = Vec::new();
-    if path == Path::new("-") {
-        std::io::stdin()
-            .take(MAX_BYTES + 1)
-            .read_to_end(&mut bytes)
-            .map_err(|error| format!("cannot be read: {error}"))?;
-    } else {
-        let found = std::fs::metadata(path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => {
-                "there is no such file; check the path (it is taken from the current directory)".to_owned()
-            }
-            _ => format!("cannot be read: {error}"),
-        })?;
-        if found.is_dir() {
-            return Err("this is a directory; name the files in it".into());
+    input_file::read(path, MAX_POLICY).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => {
+            "there is no such file; check the path (it is taken from the current directory)".to_owned()
         }
-        let file = std::fs::File::open(path)
-            .map_err(|error| format!("cannot be read: {error}; check its permissions with `ls -l`"))?;
-        file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| format!("cannot be read: {error}"))?;
-    }
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(format!("is longer than {} MB, which no policy is", MAX_BYTES >> 20));
-    }
-    Ok(bytes)
+        ErrorKind::InvalidInput => error.to_string(),
+        ErrorKind::FileTooLarge => format!("is longer than {} MB, which no policy is", MAX_POLICY >> 20),
+        ErrorKind::PermissionDenied => format!("cannot be read: {error}; check its permissions with `ls -l`"),
+        _ => format!("cannot be read: {error}"),
+    })
 }

@@ -5,8 +5,10 @@ use super::lists::Asked;
 use super::traced::Came;
 use crate::capture::{Outcome, Recorded};
 use crate::faces::Carried;
+use crate::input::MAX_POLICY;
 use std::path::Path;
 use tidegate_insight::{Place, Source, Step, Word};
+use tidegate_os::input_file;
 
 impl Taken {
     /// Notes what a file came to: `list` are its calls where it is a list.
@@ -95,7 +97,7 @@ impl Taken {
         }
         let text = match text {
             Some(text) => text.to_owned(),
-            None => String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned(),
+            None => String::from_utf8_lossy(&input_file::read(path, MAX_POLICY).unwrap_or_default()).into_owned(),
         };
         self.sources.push(Source { name, lines: text.lines().map(str::to_owned).collect() });
         self.sources.len() - 1

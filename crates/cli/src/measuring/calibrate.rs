@@ -3,7 +3,7 @@
 use super::far::{FarOptions, PARTIAL};
 use super::kept::{Kept, tell};
 use super::overhead::{now_ns, ways};
-use anyhow::{Context, bail};
+use anyhow::bail;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tidegate_measure::calibrate::{Document, calibrate};
@@ -67,10 +67,10 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
     }
     let document = measure(options)?;
     if let Some(file) = &options.output {
-        std::fs::write(file, to_json(&document)).with_context(|| format!("cannot write {}", file.display()))?;
+        crate::output::file(file, to_json(&document))?;
     }
     let shown = if options.json { to_json(&document) } else { text(&document) };
-    super::say(&shown);
+    crate::output::text(&shown);
     let found = &document.found;
     let has_rate = Way::BOTH.iter().any(|way| found.of(*way).is_some_and(|one| one.bits_per_second > 0.0));
     Ok(match (&found.cut, has_rate) {

@@ -46,7 +46,8 @@ impl FarOptions {
 pub(crate) fn token(file: Option<&Path>) -> anyhow::Result<Option<Token>> {
     let (text, from) = match file {
         Some(file) => {
-            let text = std::fs::read_to_string(file).with_context(|| format!("the token of {}", file.display()))?;
+            let text = tidegate_os::input_file::read_text(file, crate::input::MAX_TOKEN)
+                .with_context(|| format!("the token of {}", file.display()))?;
             (text, file.display().to_string())
         }
         None => match std::env::var(VARIABLE) {
@@ -56,7 +57,9 @@ pub(crate) fn token(file: Option<&Path>) -> anyhow::Result<Option<Token>> {
     };
     let least = Token::LEAST;
     let token = Token::new(&text).with_context(|| {
-        format!("{from} holds no token: it needs {least} characters at least; make one with `head -c 24 /dev/urandom | base64 > FILE`")
+        format!(
+            "{from} holds no token that is hard to guess: it needs {least} characters at least, and different ones; make one with `tidegate serve --new-token FILE`"
+        )
     })?;
     Ok(Some(token))
 }

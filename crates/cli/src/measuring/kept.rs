@@ -1,7 +1,7 @@
 //! A session with a far end whose results are kept when it breaks off.
 
 use super::far::FarOptions;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use tidegate_field::{Error, Far};
 use tidegate_measure::stream::{Course, Exchange, Journey, Outcome, Path, Stream};
 use tidegate_os::interrupt;
@@ -74,10 +74,7 @@ fn unsent(exchange: &Exchange, cut: Option<String>) -> Outcome {
 
 /// A line on the terminal that says how far it is; nothing in a pipe.
 pub(crate) fn tell(quiet: bool, words: &str) {
-    if !quiet && std::io::stderr().is_terminal() {
-        let mut terminal = std::io::stderr().lock();
-        // Whoever closed it does not want to know.
-        let _ = write!(terminal, "\r\x1b[K{words}");
-        let _ = terminal.flush();
+    if !quiet && crate::output::stderr().is_terminal() {
+        crate::output::draw(&format!("\r\x1b[K{}", tidegate_text::line(words)));
     }
 }

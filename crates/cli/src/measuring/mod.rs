@@ -18,7 +18,6 @@ pub mod verify;
 
 use crate::trial::quoted;
 use anyhow::Context;
-use std::io::Write;
 use std::process::ExitCode;
 use tidegate_insight::CODE_POINTS;
 
@@ -31,12 +30,6 @@ fn ended(command: &str, done: anyhow::Result<u8>) -> ExitCode {
             far::code(&error).into()
         }
     }
-}
-
-/// Prints what a command found.
-fn say(text: &str) {
-    // Whoever reads may have had enough: a closed pipe is no error.
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
 }
 
 /// The DS field of a word: a number (the whole octet, as ping's -Q and ping-exp take it) or the name of a code point.

@@ -2,7 +2,7 @@
 
 use super::far::{FarOptions, PARTIAL};
 use super::kept::{Kept, tell};
-use anyhow::{Context, bail};
+use anyhow::bail;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -66,10 +66,10 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
     if let Some(file) = &options.output {
         let is_page = file.extension().is_some_and(|extension| extension == "html");
         let written = if is_page { page(&document) } else { to_json(&document) };
-        std::fs::write(file, written).with_context(|| format!("cannot write {}", file.display()))?;
+        crate::output::file(file, written)?;
     }
     let shown = if options.json { to_json(&document) } else { text(&document) };
-    super::say(&shown);
+    crate::output::text(&shown);
     let is_known = Way::BOTH.iter().any(|way| document.swept.of(*way).is_some_and(|sweep| sweep.line.is_some()));
     Ok(match (&document.swept.cut, is_known) {
         (Some(_), _) => PARTIAL,
@@ -118,7 +118,7 @@ pub(super) fn now_ns() -> u64 {
 
 /// A sweep that somebody else measured: of one direction, called up.
 fn read(file: &Path, is_payload: bool) -> anyhow::Result<Document> {
-    let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
+    let text = crate::input::result_text(file)?;
     let more = if is_payload { HEADERS } else { 0 };
     let mut sizes = Vec::new();
     for (number, line) in text.lines().enumerate() {

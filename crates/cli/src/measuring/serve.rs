@@ -8,7 +8,7 @@ use std::io::Write;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use tidegate_field::serve::{Server, Serving};
@@ -22,7 +22,7 @@ const TELL: Duration = Duration::from_secs(60);
 /// The far end that others measure with: `tidegate measure`, `loss`, `overhead`, `calibrate`, `quick` and `verify` on other machines.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-Make a token:  head -c 24 /dev/urandom | base64 > token; chmod 600 token
+Make a token:  tidegate serve --new-token token
 Then here:     tidegate serve --token token
 And there:     tidegate measure THIS-HOST --token token
 
@@ -37,6 +37,9 @@ pub struct Options {
     /// The file with the token that whoever measures must know; otherwise the variable TIDEGATE_TOKEN.
     #[arg(long, value_name = "FILE")]
     pub token: Option<PathBuf>,
+    /// Write a new token into this file, which must not be there yet, and end.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["token", "open"])]
+    pub new_token: Option<PathBuf>,
     /// Let everybody measure, without a token; all other limits stay.
     #[arg(long, conflicts_with = "token")]
     pub open: bool,
@@ -76,10 +79,13 @@ pub fn command(options: &Options) -> ExitCode {
 }
 
 fn attempt(options: &Options) -> anyhow::Result<()> {
+    if let Some(file) = &options.new_token {
+        return new_token(file);
+    }
     let token = if options.open { None } else { token(options.token.as_deref())? };
     if token.is_none() && !options.open {
         bail!(
-            "who may measure? Name a file with a token (--token FILE; make one with `head -c 24 /dev/urandom | base64 > FILE`), or let everybody (--open)"
+            "who may measure? Name a file with a token (--token FILE; make one with `tidegate serve --new-token FILE`), or let everybody (--open)"
         );
     }
     if let Some(file) = &options.token
@@ -109,6 +115,17 @@ fn attempt(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Draws a token that only the owner of its file can read.
+fn new_token(path: &Path) -> anyhow::Result<()> {
+    if path.symlink_metadata().is_ok() {
+        bail!("{} is there already; remove it first if nobody needs that token", path.display());
+    }
+    let token = tidegate_field::new_token().context("cannot draw at random")?;
+    let mut file = crate::output::begin(path)?;
+    let written = file.make_private().and_then(|()| writeln!(file, "{token}")).and_then(|()| file.commit());
+    written.with_context(|| crate::output::cannot_write(path))
+}
+
 fn quotas(options: &Options) -> anyhow::Result<Quotas> {
     let bytes = units::parse_rate(&options.rate);
     let bytes = bytes.with_context(|| format!("--rate {}: not a rate; write 100mbit, 1gbit", options.rate))?;
@@ -122,7 +139,7 @@ fn quotas(options: &Options) -> anyhow::Result<Quotas> {
 fn say(options: &Options, what: &str) {
     if !options.quiet {
         // Who started us may have closed it.
-        let _ = writeln!(std::io::stderr(), "tidegate serve: {what}");
+        eprintln!("tidegate serve: {what}");
     }
 }
 

@@ -8,7 +8,6 @@ pub use options::Options;
 use crate::intake::{self, ReadOptions};
 use options::{Print, What};
 use serde_json::{Value, json};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tidegate_insight::Reading;
@@ -31,9 +30,8 @@ pub fn command(options: &Options) -> ExitCode {
     }
 }
 
-/// Whoever reads may have had enough: a closed pipe is no error.
 fn print(text: &str) -> ExitCode {
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    crate::output::text(text);
     ExitCode::SUCCESS
 }
 
@@ -82,7 +80,7 @@ pub(crate) fn told(path: &Path, text: &str, problems: &[Problem]) -> String {
 }
 
 fn show(path: &Path, how: Print) -> ExitCode {
-    let text = match std::fs::read_to_string(path) {
+    let text = match crate::input::policy(path) {
         Ok(text) => text,
         Err(error) => return complain(UNREAD, &format!("{}: cannot be read: {error}", path.display())),
     };

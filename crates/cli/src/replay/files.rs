@@ -79,7 +79,7 @@ impl Recording {
     pub(super) fn read(dir: &Path, seed: u64) -> anyhow::Result<Recording> {
         let text = |name: &str| {
             let path = dir.join(name);
-            std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
+            crate::input::result_text(&path)
         };
         let draws = match text("draws.csv") {
             Ok(text) => Recorded::parse(&text, EPOCH)?,

@@ -13,8 +13,6 @@ mod lives;
 mod run;
 
 use crate::faces::Machine;
-use anyhow::Context;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -85,8 +83,7 @@ fn captured(options: &Options) -> ExitCode {
     }
     match captured::replay(&options.captured, options.seed) {
         Ok(told) => {
-            // Whoever reads may have had enough: a closed pipe is no error.
-            let _ = std::io::stdout().lock().write_all(told.as_bytes());
+            crate::output::text(&told);
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -112,7 +109,7 @@ fn replay(dir: &Path, out: Option<&Path>, options: &Options) -> anyhow::Result<S
     if let Some(path) = &options.picture {
         let title = dir.canonicalize()?.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let picture = done.lives.picture(&title, &recording.link).alone(0.0);
-        std::fs::write(path, picture).with_context(|| format!("cannot write {}", path.display()))?;
+        crate::output::file(path, picture)?;
     }
     done.check_draws()?;
     Ok(told)

@@ -320,7 +320,7 @@ impl Done {
         ];
         for (name, text) in files.into_iter().filter_map(|(name, text)| Some((name, text?))) {
             let path = place.join(name);
-            std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+            crate::output::file(&path, text)?;
         }
         if let Some(snapshot) = &self.snapshot {
             let path = place.join(SNAPSHOT);

@@ -12,9 +12,11 @@ pub use options::{Options, Print};
 use crate::capture::{CaptureError, CaptureOptions, Exit, Outcome, Output, run_in_turn};
 use crate::faces::Machine;
 use crate::graph;
+use crate::input::MAX_POLICY;
 use crate::intake::{self, Format, ReadError, ReadOptions, Taken};
-use std::io::Write;
+use std::io::ErrorKind;
 use std::process::ExitCode;
+use tidegate_os::input_file;
 use tidegate_packet::{Pool, Seeded, Time};
 
 /// When the script runs: a machine's clock does not begin at nothing.
@@ -43,9 +45,8 @@ pub fn command(options: &Options) -> ExitCode {
                 Some(Print::Json) => json::document(&mut run),
                 Some(Print::Tree) => graph::tree(&mut run.machine),
             };
-            // Whoever reads may have had enough: a closed pipe is no error.
-            let _ = std::io::stdout().write_all(text.as_bytes());
-            let _ = std::io::stderr().write_all(text::summary(&mut run).as_bytes());
+            crate::output::text(&text);
+            eprint!("{}", text::summary(&mut run));
             ExitCode::from(code(&run.outcomes))
         }
         Err(error) => {
@@ -61,8 +62,21 @@ pub fn command(options: &Options) -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<Run<'_>, ReadError> {
-    let bytes = std::fs::read(&options.script).unwrap_or_default();
+    let bytes = match input_file::read(&options.script, MAX_POLICY) {
+        Ok(bytes) => bytes,
+        Err(error)
+            if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::TimedOut) && !options.script.is_dir() =>
+        {
+            return Err(ReadError::File(options.script.clone(), error.to_string()));
+        }
+        // What cannot be read for another reason is reported where the script is run.
+        Err(_) => Vec::new(),
+    };
     match intake::sniff(&options.script.to_string_lossy(), &bytes) {
+        Ok(Format::Script) if input_file::is_handed_over(&options.script) => {
+            let why = "a script must be a file, because it is run; save it first";
+            Err(ReadError::File(options.script.clone(), why.to_owned()))
+        }
         // What cannot be read, or is none of ours, is told as of old: whoever asks for a run means a script.
         Ok(Format::Script) | Err(_) => run_script(options).map_err(ReadError::Capture),
         Ok(_) => {

@@ -14,35 +14,35 @@ const PNG_SCALE: f32 = 2.0;
 /// Writes the files that were asked for.
 pub(super) fn write(options: &Options, experiment: &Experiment, json: &str) -> anyhow::Result<()> {
     if let Some(path) = &options.output {
-        one(path, json.as_bytes())?;
+        crate::output::file(path, json.as_bytes())?;
     }
     if let Some(path) = &options.html {
-        one(path, page(experiment).as_bytes())?;
+        crate::output::file(path, page(experiment).as_bytes())?;
     }
     let drawings = if options.svg.is_some() || options.png.is_some() { charts(experiment) } else { Vec::new() };
     if let Some(dir) = &options.svg {
         directory(dir)?;
         for (name, drawing) in &drawings {
-            one(&dir.join(format!("{name}.svg")), file(drawing, WIDTH, Theme::Light).as_bytes())?;
+            crate::output::file(&dir.join(format!("{name}.svg")), file(drawing, WIDTH, Theme::Light).as_bytes())?;
         }
     }
     if let Some(dir) = &options.png {
         directory(dir)?;
         for (name, drawing) in &drawings {
             let picture = png(drawing, WIDTH, PNG_SCALE, Theme::Light).with_context(|| name.clone())?;
-            one(&dir.join(format!("{name}.png")), &picture)?;
+            crate::output::file(&dir.join(format!("{name}.png")), &picture)?;
         }
     }
     if let Some(dir) = &options.flent {
         directory(dir)?;
         for (name, bytes) in flent_files(experiment)? {
-            one(&dir.join(name), &bytes)?;
+            crate::output::file(&dir.join(name), &bytes)?;
         }
     }
     if let Some(dir) = &options.mahimahi {
         directory(dir)?;
         for (name, text) in mahimahi_files(experiment) {
-            one(&dir.join(name), text.as_bytes())?;
+            crate::output::file(&dir.join(name), text.as_bytes())?;
         }
     }
     Ok(())
@@ -50,8 +50,4 @@ pub(super) fn write(options: &Options, experiment: &Experiment, json: &str) -> a
 
 fn directory(path: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(path).with_context(|| format!("the directory {} could not be made", path.display()))
-}
-
-fn one(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    std::fs::write(path, bytes).with_context(|| format!("{} could not be written", path.display()))
 }

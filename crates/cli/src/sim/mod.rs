@@ -30,7 +30,7 @@ use prepare::Prepared;
 use run::Case;
 use scenario::{At, Command, Happening, Scenario};
 use simulated::Simulated;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -53,8 +53,7 @@ const LONG: u64 = 60;
 pub fn command(options: &Options) -> ExitCode {
     match attempt(options) {
         Ok((text, code)) => {
-            // Whoever reads may have had enough: a closed pipe is no error.
-            let _ = std::io::stdout().lock().write_all(text.as_bytes());
+            crate::output::text(&text);
             ExitCode::from(code)
         }
         Err(error) => {
@@ -255,7 +254,7 @@ fn workers(runs: usize) -> usize {
 /// A bar on the terminal; nothing in a pipe.
 fn progress(doing: &str, seconds: u64) -> ProgressBar {
     let target =
-        if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        if crate::output::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let bar = ProgressBar::with_draw_target(Some(seconds), target);
     let style = ProgressStyle::with_template(&format!("{doing} {{bar:40}} {{pos}}/{{len}} s of link time"));
     bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))

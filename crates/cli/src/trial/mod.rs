@@ -33,7 +33,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use loads::{Item, Load};
 use scenario::Run;
 use std::collections::BTreeMap;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -58,9 +58,7 @@ struct Trial<'o> {
 pub fn command(options: &Options) -> ExitCode {
     match attempt(options) {
         Ok(text) => {
-            let mut out = std::io::stdout().lock();
-            // Whoever reads may have had enough: a closed pipe is no error.
-            let _ = out.write_all(text.as_bytes());
+            crate::output::text(&text);
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -85,7 +83,7 @@ fn attempt(options: &Options) -> anyhow::Result<String> {
             }
             _ => tidegate_report::html(&document),
         };
-        std::fs::write(&path, report).with_context(|| {
+        crate::output::file(&path, report).with_context(|| {
             format!(
                 "the report could not be written to {} (--report FILE puts it elsewhere, none nowhere)",
                 path.display()
@@ -206,7 +204,7 @@ impl<'o> Trial<'o> {
 /// A bar on the terminal; nothing in a pipe.
 fn progress(seconds: u64) -> ProgressBar {
     let target =
-        if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        if crate::output::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let bar = ProgressBar::with_draw_target(Some(seconds), target);
     let style = ProgressStyle::with_template("simulating {bar:40} {pos}/{len} s of link time");
     bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))

@@ -3,10 +3,8 @@
 use super::{failed, is_closed_pipe};
 use crate::daemon::client::Client;
 use crate::pcapng::wait;
-use anyhow::Context;
 use serde_json::{Value, json};
-use std::fs::File;
-use std::io::{self, IsTerminal, Write};
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
@@ -51,7 +49,7 @@ pub fn command(options: &Options) -> ExitCode {
 
 /// Where packets go.
 enum Sink {
-    Words(io::Stdout),
+    Words,
     Pcapng(Box<dyn Write>, Writer),
 }
 
@@ -77,16 +75,16 @@ fn follow(options: &Options) -> anyhow::Result<()> {
 
 impl Sink {
     fn open(options: &Options) -> anyhow::Result<Sink> {
-        let Some(path) = &options.write else { return Ok(Sink::Words(io::stdout())) };
+        let Some(path) = &options.write else { return Ok(Sink::Words) };
         let file: Box<dyn Write> = match path.to_str() {
             Some("-") => {
                 anyhow::ensure!(
-                    !io::stdout().is_terminal(),
+                    !crate::output::stdout().is_terminal(),
                     "pcapng is nothing for a terminal; pipe it into Wireshark, or name a file"
                 );
-                Box::new(io::stdout())
+                Box::new(crate::output::stdout())
             }
-            _ => Box::new(File::create(path).with_context(|| format!("cannot write {}", path.display()))?),
+            _ => Box::new(crate::output::begin_growing(path)?),
         };
         let mut writer = Writer::new(&format!("tidegate {}", env!("CARGO_PKG_VERSION")));
         let class = options.class.as_deref().map(|class| format!(" class {class}")).unwrap_or_default();
@@ -100,7 +98,7 @@ impl Sink {
 
     fn take(&mut self, packet: &Packet) -> anyhow::Result<()> {
         match self {
-            Sink::Words(out) => Ok(writeln!(out.lock(), "{}", packet.words())?),
+            Sink::Words => Ok(crate::output::next(&format!("{}\n", packet.words()))?),
             Sink::Pcapng(_, writer) => {
                 packet.write(writer);
                 self.flush()
@@ -111,7 +109,7 @@ impl Sink {
     /// Packets are looked at as they come.
     fn flush(&mut self) -> anyhow::Result<()> {
         match self {
-            Sink::Words(out) => Ok(out.flush()?),
+            Sink::Words => Ok(()),
             Sink::Pcapng(file, writer) => {
                 file.write_all(&writer.take())?;
                 Ok(file.flush()?)

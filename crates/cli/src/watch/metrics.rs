@@ -41,7 +41,7 @@ pub struct Options {
 pub fn command(options: &Options) -> ExitCode {
     let done = match options.listen {
         Some(address) => serve(address, &options.devices),
-        None => figures(&options.devices).and_then(|text| Ok(io::stdout().write_all(text.as_bytes())?)),
+        None => figures(&options.devices).and_then(|text| Ok(crate::output::next(&text)?)),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -5,7 +5,7 @@ use super::source::daemons;
 use crate::daemon::client::Client;
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
-use std::io::{self, Read, Write};
+
 use std::process::ExitCode;
 use tidegate_lang::Env;
 use tidegate_lang::tc::{self, Parsed, TcCommand};
@@ -67,21 +67,13 @@ fn asked(words: &[String], shows: bool) -> anyhow::Result<Vec<String>> {
 
 /// The text of a batch.
 fn batch(file: &str) -> anyhow::Result<String> {
-    let mut text = String::new();
-    match file {
-        "-" => io::stdin().read_to_string(&mut text).map(|_| ()).context("standard input")?,
-        path => text = std::fs::read_to_string(path).with_context(|| path.to_owned())?,
-    }
-    Ok(text)
+    crate::input::policy(file.as_ref()).with_context(|| format!("cannot read {file}"))
 }
 
 /// Says what tc would have said; its exit code.
 fn said(answer: &Value) -> anyhow::Result<u8> {
-    let text = |member: &str| answer[member].as_str().unwrap_or_default().as_bytes().to_vec();
-    io::stderr().write_all(&text("stderr"))?;
-    match io::stdout().write_all(&text("stdout")) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error.into()),
-        _ => {}
-    }
+    let text = |member: &str| answer[member].as_str().unwrap_or_default();
+    eprint!("{}", text("stderr"));
+    crate::output::text(text("stdout"));
     Ok(answer["code"].as_u64().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }

@@ -3,7 +3,7 @@
 use super::source::{Source, sources};
 use super::{failed, is_closed_pipe};
 use anyhow::ensure;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,7 +48,7 @@ fn watch(options: &Options) -> anyhow::Result<()> {
     let mut told = sources(&options.devices)?;
     ensure!(!told.is_empty(), "nothing is shaped here; `tidegate apply POLICY` does that");
     let stop = interrupt::notice();
-    let live = !options.once && !options.json && io::stdout().is_terminal();
+    let live = !options.once && !options.json && crate::output::stdout().is_terminal();
     let terminal = if live { Some(Terminal::begin()?) } else { None };
     let mut before = all(&mut told)?;
     let mut due = Instant::now();
@@ -99,27 +99,21 @@ fn wait_until(due: Instant, keys: bool, stop: &AtomicBool) -> anyhow::Result<boo
 
 /// Plain text or JSON, for pipes.
 fn say(shown: &[Course], json: bool) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
     for course in shown {
-        match json {
-            true => writeln!(out, "{}", line(course))?,
-            false => write!(out, "{}", screen(course, columns()))?,
-        }
+        crate::output::next(&if json { format!("{}\n", line(course)) } else { screen(course, columns()) })?;
     }
-    Ok(out.flush()?)
+    Ok(())
 }
 
 fn columns() -> usize {
-    terminal::size(&io::stdout()).map_or(80, |(columns, _)| columns)
+    terminal::size(&crate::output::stdout()).map_or(80, |(columns, _)| columns)
 }
 
 /// Draws over what was there; the terminal may have another size each time.
 fn draw(shown: &[Course]) -> anyhow::Result<()> {
-    let (columns, rows) = terminal::size(&io::stdout()).unwrap_or((80, 24));
+    let (columns, rows) = terminal::size(&crate::output::stdout()).unwrap_or((80, 24));
     let text: String = shown.iter().map(|course| screen(course, columns)).collect();
-    let mut out = io::stdout().lock();
-    write!(out, "{}", drawn(&text, rows))?;
-    Ok(out.flush()?)
+    Ok(crate::output::raw(drawn(&text, rows).as_bytes())?)
 }
 
 /// A text over a screen of so many rows: from its upper left corner, each line to its end, the rest empty.
@@ -129,7 +123,7 @@ fn drawn(text: &str, rows: usize) -> String {
     let shown = if lines.len() > room { room - 1 } else { lines.len() };
     let mut drawn = "\x1b[H".to_owned();
     for line in &lines[..shown] {
-        drawn += &format!("{line}\x1b[K\n");
+        drawn += &format!("{}\x1b[K\n", tidegate_text::line(line));
     }
     if shown < lines.len() {
         drawn += &format!("… {} lines more\x1b[K\n", lines.len() - shown);
@@ -146,18 +140,14 @@ impl Terminal {
     fn begin() -> anyhow::Result<Terminal> {
         // Whoever pipes something in has no keys.
         let keys = Keys::begin(io::stdin()).ok();
-        let mut out = io::stdout().lock();
-        write!(out, "\x1b[?1049h\x1b[?25l\x1b[2J")?;
-        out.flush()?;
+        crate::output::raw(b"\x1b[?1049h\x1b[?25l\x1b[2J")?;
         Ok(Terminal { _keys: keys })
     }
 }
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        let mut out = io::stdout().lock();
-        let _ = write!(out, "\x1b[?25h\x1b[?1049l");
-        let _ = out.flush();
+        let _ = crate::output::raw(b"\x1b[?25h\x1b[?1049l");
     }
 }
 

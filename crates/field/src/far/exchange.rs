@@ -9,7 +9,7 @@ use tidegate_measure::Spans;
 use tidegate_measure::stream::{Course, Exchange, Journey, Outcome, Stream};
 use tidegate_os::datagrams::Outgoing;
 use tidegate_os::poll::readable;
-use tidegate_probe::{Departures, Header, Kind, MOST, Message, Sightings};
+use tidegate_probe::{Departures, Header, Kind, MOST, Message, Side, Sightings};
 
 use super::Far;
 use super::handshake::{answer, out_of_turn};
@@ -39,12 +39,20 @@ pub(super) fn carry_out(far: &mut Far, exchange: &Exchange) -> Result<Outcome, E
     far.exchange = far.exchange.wrapping_add(1);
     let over = AtomicBool::new(false);
     let (clock, socket) = (far.clock.clone(), far.socket.clone());
-    let (to, secret, number) = (far.server, far.secret, far.exchange);
+    let (to, session, number) = (far.server, far.session, far.exchange);
+    let key = far.key.packets(Side::Client);
     let mut taking = Taking::new(far, exchange, quiet_ns);
     let sent = std::thread::scope(|scope| {
         let sender = || {
-            let sending =
-                Sending { clock: &clock, socket: &socket, to, stream: &exchange.up, secret, exchange: number };
+            let sending = Sending {
+                clock: &clock,
+                socket: &socket,
+                to,
+                stream: &exchange.up,
+                session,
+                key: &key,
+                exchange: number,
+            };
             sending.send(|| over.load(Ordering::Relaxed))
         };
         let sender = std::thread::Builder::new().name("sender".to_owned()).spawn_scoped(scope, sender);
@@ -58,18 +66,19 @@ pub(super) fn carry_out(far: &mut Far, exchange: &Exchange) -> Result<Outcome, E
 
 /// Shows the server by UDP where we are, so that whatever translates addresses lets its packets through.
 fn say_hello(far: &mut Far) -> Result<(), Error> {
-    let hello = Header { kind: Kind::Hello, exchange: 0, secret: far.secret, number: 0, sent: far.clock.now() };
-    let octets = hello.write();
+    let hello = Header { kind: Kind::Hello, exchange: 0, session: far.session, number: 0, sent: far.clock.now() };
+    let octets = hello.write(&far.key.packets(Side::Client));
+    let theirs = far.key.packets(Side::Server);
     for _ in 0..HELLOS {
         far.socket.send(&[Outgoing { to: far.server, ds: 0, octets: &octets }], |_| {});
         let until = far.clock.now() + HELLO_WAIT.as_nanos() as u64;
         let mut answered = false;
         while !answered && far.clock.now() < until && !far.is_stopped() {
             let _ = readable(&[far.socket.as_fd()], LOOK);
-            let secret = far.secret;
+            let session = far.session;
             let took = far.socket.receive(&mut far.room, |packet| {
-                let header = Header::read(packet.octets);
-                answered |= header.is_some_and(|header| header.kind == Kind::Seen && header.secret == secret);
+                let header = Header::read_sealed(packet.octets, &theirs);
+                answered |= header.is_some_and(|header| header.kind == Kind::Seen && header.session == session);
             });
             took.map_err(Error::io("receive by UDP"))?;
         }
@@ -159,12 +168,13 @@ impl<'f> Taking<'f> {
 
     fn take_packets(&mut self) {
         let clock = &mut self.far.clock;
-        let (secret, exchange) = (self.far.secret, self.far.exchange);
+        let (session, exchange) = (self.far.session, self.far.exchange);
+        let theirs = self.far.key.packets(Side::Server);
         let (down, stamps, lost_here) = (&mut self.down, &mut self.stamps, &mut self.far.lost_here);
         let took = self.far.socket.receive(&mut self.far.room, |packet| {
             *lost_here = packet.lost_here.map_or(*lost_here, |lost| lost.max(*lost_here));
-            let Some(header) = Header::read(packet.octets) else { return };
-            let ours = header.kind == Kind::Data && header.secret == secret && header.exchange == exchange;
+            let Some(header) = Header::read_sealed(packet.octets, &theirs) else { return };
+            let ours = header.kind == Kind::Data && header.session == session && header.exchange == exchange;
             if ours && down.note(header.number, clock.stamped(packet.stamp), packet.ds) {
                 stamps.note(header.number, header.sent);
             }

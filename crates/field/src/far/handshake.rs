@@ -39,10 +39,12 @@ pub(super) fn connect(target: &Target) -> Result<Far, Error> {
         (Some(_), false) => return Err(Error::WantsNoToken),
     };
     let welcome = answer(&mut line, &Message::Proof(token.prove(Side::Client, &draw, &theirs)))?;
-    let Message::Welcome { proof, secret, limits } = welcome else { return Err(out_of_turn(welcome)) };
-    if !token.proves(&proof, Side::Server, &draw, &theirs) {
+    let Message::Welcome { proof, session, limits } = welcome else { return Err(out_of_turn(welcome)) };
+    if !token.proves_with(&proof, Side::Server, &draw, &theirs, &Message::welcome(session, &limits)) {
         return Err(Error::Impostor);
     }
+    let key = token.session_key(&draw, &theirs);
+    line.seal(&key, Side::Client);
     let any: SocketAddr = match server {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
@@ -54,7 +56,9 @@ pub(super) fn connect(target: &Target) -> Result<Far, Error> {
         socket: Arc::new(socket),
         room: Room::default(),
         server,
-        secret,
+        session,
+        key,
+        flows: Arc::default(),
         limits,
         rtt_ns,
         exchange: 0,

@@ -13,11 +13,11 @@ pub(crate) use handshake::unreachable;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use tidegate_measure::stream::{Exchange, Outcome, Path};
 use tidegate_os::datagrams::{Datagrams, Room};
-use tidegate_probe::{Limits, PORT, Token};
+use tidegate_probe::{Limits, PORT, SessionKey, Token};
 
 use crate::clock::Clock;
 use crate::error::Error;
@@ -55,7 +55,10 @@ pub struct Far {
     socket: Arc<Datagrams>,
     room: Room,
     server: SocketAddr,
-    secret: u64,
+    session: u32,
+    key: SessionKey,
+    /// Of the flow that begins next.
+    flows: Arc<AtomicU32>,
     limits: Limits,
     /// The handshake's round trip, ns.
     rtt_ns: u64,
@@ -112,7 +115,13 @@ impl Far {
 
     /// How to open TCP flows of this session, from any thread.
     pub fn flow(&self) -> Flow {
-        Flow { clock: self.clock.clone(), server: self.server, secret: self.secret }
+        Flow {
+            clock: self.clock.clone(),
+            server: self.server,
+            session: self.session,
+            key: self.key.clone(),
+            next: Arc::clone(&self.flows),
+        }
     }
 
     /// What this machine itself did to the measurement, in words: packets that left late or found no room in our socket,

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tidegate_os::datagrams::Datagrams;
-use tidegate_probe::{Call, Departures, Message, Start, Step};
+use tidegate_probe::{Call, Departures, FlowPlan, Message, SessionKey, Side, Start, Step};
 
 use super::{Shared, flow};
 use crate::line::{Came, Line};
@@ -29,10 +29,10 @@ pub(super) fn answer(shared: &Arc<Shared>, call: Call, stream: TcpStream, datagr
     // Whatever is still being sent ends with the call.
     over.store(true, Ordering::Relaxed);
     let Answering { line, .. } = answering;
-    if let Ok(Some(plan)) = ended {
+    if let Ok(Some((plan, key))) = ended {
         let (stream, early) = line.into_parts();
         // Who hung up has had enough.
-        let _ = flow::let_flow(shared, call, stream, early, &plan);
+        let _ = flow::let_flow(shared, call, stream, early, (&plan, &key));
     }
 }
 
@@ -58,12 +58,17 @@ struct Running {
 
 impl Answering<'_> {
     /// Until the call ends, or becomes a flow.
-    fn go(&mut self) -> io::Result<Option<tidegate_probe::FlowPlan>> {
+    fn go(&mut self) -> io::Result<Option<(FlowPlan, SessionKey)>> {
         while !self.shared.is_over() {
-            let most = self.shared.sessions().most(self.call);
-            let step = match self.line.hear(most, if self.running.is_some() { BUSY } else { IDLE })? {
+            let (most, is_known) = {
+                let sessions = self.shared.sessions();
+                (sessions.most(self.call), sessions.is_known(self.call))
+            };
+            // A stranger who lost his place is to be gone soon.
+            let wait = if self.running.is_some() || !is_known { BUSY } else { IDLE };
+            let step = match self.line.hear(most, wait)? {
                 Came::End => return Ok(None),
-                Came::Garbage(_) => Some(self.shared.sessions().garbled(self.call)),
+                Came::Garbage(why) => Some(self.shared.sessions().garbled(self.call, why)),
                 Came::Message(message) => {
                     Some(self.shared.sessions().hear(self.shared.clock.now(), self.call, message))
                 }
@@ -71,7 +76,15 @@ impl Answering<'_> {
             };
             match step {
                 None | Some(Step::Nothing) => {}
-                Some(Step::Say(message)) => self.line.say(&message)?,
+                Some(Step::Say(message)) => {
+                    self.line.say(&message)?;
+                    // Everything after the handshake is sealed.
+                    if matches!(message, Message::Welcome { .. })
+                        && let Some(key) = self.shared.sessions().key(self.call)
+                    {
+                        self.line.seal(&key, Side::Server);
+                    }
+                }
                 Some(Step::Last(message)) => {
                     self.line.say(&message)?;
                     return Ok(None);
@@ -83,9 +96,10 @@ impl Answering<'_> {
                         running.sent.get_or_insert((self.shared.clock.now(), quiet_ns));
                     }
                 }
-                Some(Step::Flow(plan)) => {
+                Some(Step::Flow(plan, key)) => {
+                    self.line.seal(&key, Side::Server);
                     self.line.say(&Message::Go)?;
-                    return Ok(Some(plan));
+                    return Ok(Some((plan, key)));
                 }
             }
             self.go_on()?;
@@ -106,10 +120,10 @@ impl Answering<'_> {
                 let (shared, datagrams, over) =
                     (Arc::clone(self.shared), Arc::clone(self.datagrams), Arc::clone(&self.over));
                 let send = move || {
-                    let Start { down, exchange, secret, .. } = &start;
-                    let (secret, exchange) = (*secret, *exchange);
+                    let Start { down, exchange, session, key, .. } = &start;
+                    let (session, exchange) = (*session, *exchange);
                     let sending =
-                        Sending { clock: &shared.clock, socket: &datagrams, to, stream: down, secret, exchange };
+                        Sending { clock: &shared.clock, socket: &datagrams, to, stream: down, session, key, exchange };
                     sending.send(|| over.load(Ordering::Relaxed) || shared.is_over())
                 };
                 Some(std::thread::Builder::new().name("sender".to_owned()).stack_size(super::STACK).spawn(send)?)

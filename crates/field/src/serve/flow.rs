@@ -5,7 +5,7 @@ use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
 use tidegate_os::socket;
-use tidegate_probe::{Call, FlowPlan, Sample, Way};
+use tidegate_probe::{Call, FlowPlan, Sample, SessionKey, Way};
 
 use super::Shared;
 use crate::flow::sample;
@@ -26,14 +26,14 @@ pub(super) fn let_flow(
     call: Call,
     stream: TcpStream,
     early: Vec<u8>,
-    plan: &FlowPlan,
+    (plan, key): (&FlowPlan, &SessionKey),
 ) -> io::Result<()> {
     let v6 = stream.peer_addr()?.is_ipv6();
     socket::ds_field(&stream, v6, plan.dscp << 2)?;
     let most = shared.sessions().quotas().limits.bits_per_second / 8;
     match plan.way {
         Way::Up => receive(shared, call, stream, early.len() as u64, most),
-        Way::Down => send(shared, call, stream, plan, most),
+        Way::Down => send(shared, call, stream, (plan, key), most),
     }
 }
 
@@ -41,7 +41,13 @@ fn is_over(shared: &Shared, call: Call) -> bool {
     shared.is_over() || shared.sessions().is_overdue(shared.clock.now(), call)
 }
 
-fn send(shared: &Shared, call: Call, mut stream: TcpStream, plan: &FlowPlan, most: u64) -> io::Result<()> {
+fn send(
+    shared: &Shared,
+    call: Call,
+    mut stream: TcpStream,
+    (plan, key): (&FlowPlan, &SessionKey),
+    most: u64,
+) -> io::Result<()> {
     if !plan.control.is_empty() {
         socket::congestion_control(&stream, &plan.control)?;
     }
@@ -53,10 +59,11 @@ fn send(shared: &Shared, call: Call, mut stream: TcpStream, plan: &FlowPlan, mos
     stream.set_write_timeout(Some(LOOK))?;
     let began = shared.clock.now();
     let mut block = vec![0x5a; Sample::BLOCK];
+    let mut seal = key.samples();
     while !is_over(shared, call) {
         let info = socket::tcp_info(&stream)?;
         let at_ns = shared.clock.now() - began;
-        block[..Sample::OCTETS].copy_from_slice(&Sample { at_ns, ..sample(&info) }.write());
+        block[..Sample::SEALED].copy_from_slice(&Sample { at_ns, ..sample(&info) }.write_sealed(&mut seal));
         if at_ns > plan.length_ns.saturating_add(GRACE_NS) || !write_whole(shared, call, &mut stream, &block)? {
             break;
         }

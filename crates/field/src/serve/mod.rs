@@ -12,7 +12,7 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -26,6 +26,10 @@ use crate::clock::Clock;
 
 /// How often a thread that waits looks whether it shall end.
 const LOOK: Duration = Duration::from_millis(100);
+/// The congestion controls that need no module.
+const LOADED_CONTROLS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+/// Threads of callers at once: strangers who lost their place, and are about to go, among them.
+const MAX_THREADS: usize = 1024;
 /// What a thread's stack takes.
 const STACK: usize = 256 << 10;
 
@@ -53,6 +57,8 @@ pub(crate) struct Shared {
     pub(crate) clock: Clock,
     pub(crate) sessions: Mutex<Sessions>,
     over: AtomicBool,
+    /// Callers' threads.
+    threads: AtomicUsize,
 }
 
 impl fmt::Debug for Server {
@@ -78,9 +84,13 @@ impl Server {
     /// A port is taken, an address not ours. That this machine lacks one of the families is none, if it was not asked for.
     pub fn start(serving: &Serving) -> io::Result<Server> {
         let everywhere = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
-        let sessions = Sessions::new(serving.token.clone(), serving.quotas);
-        let shared =
-            Arc::new(Shared { clock: Clock::begin(), sessions: Mutex::new(sessions), over: AtomicBool::new(false) });
+        let sessions = Sessions::new(serving.token.clone(), serving.quotas).with_controls(loaded_controls());
+        let shared = Arc::new(Shared {
+            clock: Clock::begin(),
+            sessions: Mutex::new(sessions),
+            over: AtomicBool::new(false),
+            threads: AtomicUsize::new(0),
+        });
         let mut server = Server { shared, at: Vec::new() };
         let wanted = if serving.at.is_empty() { &everywhere[..] } else { &serving.at };
         for &ip in wanted {
@@ -125,6 +135,12 @@ impl Drop for Server {
     }
 }
 
+/// The congestion controls that are loaded: naming another to the kernel would have it load a module because a client said so.
+fn loaded_controls() -> Vec<String> {
+    let known = std::fs::read_to_string(LOADED_CONTROLS).unwrap_or_default();
+    known.split_whitespace().map(str::to_owned).collect()
+}
+
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     std::thread::Builder::new().name(name.to_owned()).stack_size(STACK).spawn(work).map(drop)
 }
@@ -145,15 +161,22 @@ fn take_calls(shared: &Arc<Shared>, listener: &TcpListener, datagrams: &Arc<Data
 }
 
 fn let_in(shared: &Arc<Shared>, stream: TcpStream, from: SocketAddr, datagrams: &Arc<Datagrams>) -> io::Result<()> {
-    let (draw, secret) = (chance::octets::<DRAW>()?, u64::from_be_bytes(chance::octets()?));
-    let Ok(call) = shared.sessions().call(shared.clock.now(), from.ip(), draw, secret) else { return Ok(()) };
+    let (draw, number) = (chance::octets::<DRAW>()?, u32::from_be_bytes(chance::octets()?));
+    let Ok(call) = shared.sessions().call(shared.clock.now(), from.ip(), draw, number) else { return Ok(()) };
     let (own, datagrams) = (Arc::clone(shared), Arc::clone(datagrams));
+    if shared.threads.fetch_add(1, Ordering::Relaxed) >= MAX_THREADS {
+        shared.threads.fetch_sub(1, Ordering::Relaxed);
+        shared.sessions().hang_up(call);
+        return Ok(());
+    }
     let begun = spawn("call", move || {
         call::answer(&own, call, stream, &datagrams);
         own.sessions().hang_up(call);
+        own.threads.fetch_sub(1, Ordering::Relaxed);
     });
     if begun.is_err() {
         shared.sessions().hang_up(call);
+        shared.threads.fetch_sub(1, Ordering::Relaxed);
     }
     begun
 }
@@ -161,7 +184,7 @@ fn let_in(shared: &Arc<Shared>, stream: TcpStream, from: SocketAddr, datagrams: 
 /// Takes what comes by UDP.
 fn take_packets(shared: &Shared, socket: &Datagrams) {
     let mut room = Room::default();
-    let mut answers: Vec<(SocketAddr, Header, usize)> = Vec::new();
+    let mut answers: Vec<(SocketAddr, [u8; Header::OCTETS], usize)> = Vec::new();
     let mut clock = shared.clock.clone();
     while !shared.is_over() {
         if !matches!(readable(&[socket.as_fd()], LOOK).as_deref(), Ok([true])) {
@@ -177,7 +200,7 @@ fn take_packets(shared: &Shared, socket: &Datagrams) {
         });
         drop(sessions);
         for (to, header, length) in answers.drain(..) {
-            let mut octets = header.write().to_vec();
+            let mut octets = header.to_vec();
             octets.resize(length, 0);
             socket.send(&[Outgoing { to, ds: 0, octets: &octets }], |_| {});
         }

@@ -40,8 +40,9 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     if count > MOST_RULES {
         return vec![not_decided(format!("there are {count} rules, more than {MOST_RULES}"))];
     }
+    let asked = questions(reading, count);
     let Some(reached) = Reached::of(reading) else {
-        return vec![not_decided("the sets of packets are too intricate".into())];
+        return vec![not_decided(format!("the sets of packets that {asked} ask for are too intricate"))];
     };
     let plain = !asks_connections(reading);
     let mut asking = Asking { prober: Prober::new(reading), reading, reached, plain };
@@ -57,7 +58,28 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
         today::check,
     ];
     // A family that cannot be decided says nothing; the others do.
-    families.iter().filter_map(|family| family(&mut asking).ok()).flatten().collect()
+    let came: Vec<Result<Vec<Finding>, TooLarge>> = families.iter().map(|family| family(&mut asking)).collect();
+    let silent = came.iter().filter(|came| came.is_err()).count();
+    let mut found: Vec<Finding> = came.into_iter().flatten().flatten().collect();
+    if silent > 0 {
+        let because = format!(
+            "{silent} of {} kinds of questions about {asked} are too intricate; the others were answered",
+            families.len()
+        );
+        found.push(not_decided(because));
+    }
+    found
+}
+
+/// What questions are about, in words: so many filters and rules.
+fn questions(reading: &Reading, rules: usize) -> String {
+    let is_filter = |dump: &&FilterDump| matches!(dump.entry, FilterEntry::Filter { .. });
+    let filters = reading.filters.iter().filter(is_filter).count();
+    match (filters, rules) {
+        (_, 0) => format!("{filters} filters"),
+        (0, _) => format!("{rules} rules"),
+        _ => format!("{filters} filters and {rules} rules"),
+    }
 }
 
 fn not_decided(because: String) -> Finding {

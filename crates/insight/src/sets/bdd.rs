@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 
 /// Nodes of a store at most: some 60 MB with its tables.
 const MOST_NODES: usize = 1 << 21;
+/// Steps of a store at most, in each of which a node is looked for: some seconds. A diagram may stay small while many questions about
+/// it are asked.
+const MOST_STEPS: u64 = 1 << 24;
 /// Entries of the computed table at first, and at most.
 const COMPUTED: (usize, usize) = (1 << 12, 1 << 19);
 const TERMINAL: u32 = 1 << 31;
@@ -74,6 +77,8 @@ pub(crate) struct Store {
     computed: Vec<Computed>,
     walks: u32,
     limit: usize,
+    steps: u64,
+    most_steps: u64,
 }
 
 impl Default for Store {
@@ -86,7 +91,21 @@ impl Store {
     /// A store of so many nodes at most.
     pub(crate) fn with_limit(limit: usize) -> Store {
         let empty = Computed { key: [u32::MAX; 4], result: NO };
-        Store { nodes: Vec::new(), unique: vec![0; 1 << 12], computed: vec![empty; COMPUTED.0], walks: CHOOSE, limit }
+        Store {
+            nodes: Vec::new(),
+            unique: vec![0; 1 << 12],
+            computed: vec![empty; COMPUTED.0],
+            walks: CHOOSE,
+            limit,
+            steps: 0,
+            most_steps: MOST_STEPS,
+        }
+    }
+
+    /// Another limit of steps.
+    #[cfg(test)]
+    fn with_most_steps(self, most_steps: u64) -> Store {
+        Store { most_steps, ..self }
     }
 
     /// What is in both.
@@ -211,6 +230,7 @@ impl Store {
         if let Some(result) = self.recall(key) {
             return Ok(result);
         }
+        self.step()?;
         let bit = self.bit(test).min(self.bit(yes)).min(self.bit(no));
         let [t, y, n] = [test, yes, no].map(|diagram| self.branches(diagram, bit));
         let low = self.choose(t.0, y.0, n.0)?;
@@ -235,6 +255,7 @@ impl Store {
         if let Some(result) = self.recall(key) {
             return Ok(result);
         }
+        self.step()?;
         let bit = self.bit(within).min(self.bit(map));
         let [s, m] = [within, map].map(|diagram| self.branches(diagram, bit));
         let low = self.together(walk, s.0, m.0, end)?;
@@ -257,6 +278,7 @@ impl Store {
         if let Some(at) = self.recall(key) {
             return Ok(at);
         }
+        self.step()?;
         let whole = if within == NO {
             Vec::new()
         } else if map >= TERMINAL {
@@ -289,6 +311,12 @@ impl Store {
             let with = high.next_if(|part| part.0 == number).map_or(NO, |part| part.1);
             whole.push((number, self.node(bit, without, with)?));
         }
+    }
+
+    /// One step more.
+    fn step(&mut self) -> Result<(), TooLarge> {
+        self.steps += 1;
+        if self.steps > self.most_steps { Err(TooLarge) } else { Ok(()) }
     }
 
     /// The first bit that a diagram asks; behind all others for a terminal.
@@ -491,5 +519,21 @@ mod tests {
             false
         });
         assert!(failed);
+    }
+
+    #[test]
+    fn beyond_its_steps_a_store_decides_nothing() {
+        let mut store = Store::default().with_most_steps(50);
+        let mut draws = Seeded::new(5);
+        let mut set = Set::NONE;
+        let asked = (0..200).find(|_| {
+            let cube = random_cube(&mut store, &mut draws).0;
+            store.or(set, cube).map(|larger| set = larger).is_err()
+        });
+        assert!(asked.is_some() && store.steps > 50 && store.steps < 60, "{asked:?}, {} steps", store.steps);
+        // It goes on deciding nothing, rather than something wrong.
+        let (all, none) = (store.range(0, BITS, 3, 9), store.range(0, BITS, 4, 200));
+        let both = all.and_then(|all| none.map(|none| (all, none))).and_then(|(all, none)| store.and(all, none));
+        assert_eq!(both, Err(TooLarge));
     }
 }

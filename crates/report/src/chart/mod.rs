@@ -174,8 +174,8 @@ pub fn escape(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             '\n' => out.push(c),
-            // Neither valid in XML nor seen by anybody.
-            c if c.is_control() || matches!(c as u32, 0xfffe | 0xffff) => out.push('\u{fffd}'),
+            // Not valid in XML, invisible, or turning the text after it round.
+            c if !tidegate_text::is_visible(c) => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }

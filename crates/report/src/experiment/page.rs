@@ -4,7 +4,7 @@ use super::show::{Happened, Shown, Under, distinct, happened, title};
 use super::{courses, latency, series, tables, topology};
 use crate::chart::{Drawing, LOOKS, SERIES_STYLE, STYLE, escape};
 use crate::html::parts::{Data, Reading, THE_SAME, capital, chip, ending, figure, prose, tied};
-use crate::html::{PAGE_STYLE, POLICY, SCRIPT};
+use crate::html::{PAGE_STYLE, SCRIPT, sealed};
 use std::fmt::Write as _;
 use tidegate_measure::experiment::{Event, Experiment};
 
@@ -26,15 +26,7 @@ pub fn page(experiment: &Experiment) -> String {
 
 /// A document around the content of a page.
 pub(crate) fn document(title: &str, body: &str) -> String {
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n\
-         <title>{} – tidegate</title>\n<style>\n{STYLE}{SERIES_STYLE}{PAGE_STYLE}{OWN_STYLE}</style>\n</head>\n<body>\n\
-         {body}<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
-        escape(title)
-    )
+    sealed::document(title, &[STYLE, SERIES_STYLE, PAGE_STYLE, OWN_STYLE], SCRIPT, body)
 }
 
 fn head(experiment: &Experiment) -> String {

@@ -13,10 +13,11 @@ use tidegate_measure::experiment::{Cable, Experiment, Load, Node, Policy, Probe,
 const ORIGIN: &str = "files of flent's (.flent.gz) are read in version 4";
 /// What a run of flent's is called among policies: it does not say.
 const POLICY: &str = "measured";
-/// Octets of the longest file, unpacked.
-const MOST: u64 = 256 << 20;
-/// The most answers that are taken for lost between two that came.
+/// Bytes of the longest file, unpacked: some fifty times an ordinary one. Gzip makes a thousand bytes of one.
+const MAX_UNPACKED: u64 = 64 << 20;
+/// The most answers that are taken for lost between two that came, and of a whole series.
 const MOST_LOST: u64 = 100_000;
+const MOST_LOST_OF_ALL: u64 = 1_000_000;
 
 /// Reads a file of flent's.
 ///
@@ -24,11 +25,23 @@ const MOST_LOST: u64 = 100_000;
 ///
 /// It is none.
 pub fn from_flent(packed: &[u8]) -> Result<Experiment, ReadError> {
+    plain_document(&unpacked(packed, MAX_UNPACKED)?, ORIGIN, experiment)
+}
+
+/// The text of a packed file that unpacks to `most` bytes at most.
+fn unpacked(packed: &[u8], most: u64) -> Read<String> {
+    let wrong = |what: String| ReadError { place: "the packed file".into(), what, origin: ORIGIN };
     let mut text = String::new();
-    let unpacked = GzDecoder::new(packed).take(MOST).read_to_string(&mut text);
-    let wrong = |error: std::io::Error| ReadError { place: "the file".into(), what: error.to_string(), origin: ORIGIN };
-    unpacked.map_err(wrong)?;
-    plain_document(&text, ORIGIN, experiment)
+    let read = GzDecoder::new(packed).take(most + 1).read_to_string(&mut text);
+    if text.len() as u64 > most || read.as_ref().is_ok_and(|length| *length as u64 > most) {
+        let what = format!(
+            "unpacks to more than {} MiB, which no result of flent's has; if it is one, `zcat FILE | wc -c` shows how long it is",
+            most >> 20
+        );
+        return Err(wrong(what));
+    }
+    read.map_err(|error| wrong(error.to_string()))?;
+    Ok(text)
 }
 
 fn experiment(at: &At<'_>) -> Read<Experiment> {
@@ -141,9 +154,16 @@ fn answers(raw: &At<'_>, name: &str) -> Read<Option<Answers>> {
     let first = samples.iter().map(|(sent, ..)| *sent).fold(f64::INFINITY, f64::min);
     let mut answers = Vec::new();
     let mut next: Option<u64> = None;
+    let mut lost = 0;
     for (sent, took, number) in samples {
         let at = ns(sent - first);
         let missing = number.zip(next).map_or(0, |(number, next)| number.saturating_sub(next).min(MOST_LOST));
+        lost += missing;
+        if lost > MOST_LOST_OF_ALL {
+            return Err(raw
+                .at(name)
+                .wrong(format!("more than {MOST_LOST_OF_ALL} answers are missing by their numbers")));
+        }
         answers.extend((0..missing).map(|_| (at, None)));
         answers.push((at, Some(ns(took))));
         next = number.map(|number| number.saturating_add(1));
@@ -153,4 +173,23 @@ fn answers(raw: &At<'_>, name: &str) -> Read<Option<Answers>> {
 
 fn ns(seconds: f64) -> u64 {
     (seconds.max(0.0) * 1e9).round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use std::io::Write as _;
+
+    #[test]
+    fn a_small_file_that_becomes_a_large_one_is_refused() {
+        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+        packed.write_all(&[b' '; 5000]).expect("packed");
+        let packed = packed.finish().expect("packed");
+        assert_eq!(unpacked(&packed, 5000).map(|text| text.len()), Ok(5000));
+        let error = unpacked(&packed, 4999).expect_err("too long");
+        assert!(error.what.starts_with("unpacks to more than"), "{error}");
+        assert!(unpacked(&packed[..packed.len() - 9], 5000).is_err(), "cut short");
+    }
 }

@@ -10,6 +10,7 @@ mod palette;
 pub(crate) mod parts;
 mod policy;
 mod queues;
+pub(crate) mod sealed;
 mod tables;
 
 use crate::chart::{STYLE, escape};
@@ -23,24 +24,11 @@ pub use latency::picture;
 pub(crate) const PAGE_STYLE: &str = include_str!("page.css");
 pub(crate) const SCRIPT: &str = include_str!("page.js");
 
-/// What the page may do: show itself.
-pub(crate) const POLICY: &str =
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
-
 /// The page of a trial: an HTML document that needs nothing else.
 pub fn page(trial: &Trial) -> String {
     let pairs = pairs(trial);
     let palette = Palette::new(trial);
     let mut out = String::new();
-    let title = escape(&trial.script);
-    let _ = write!(
-        out,
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n\
-         <title>{title} – tidegate</title>\n<style>\n{STYLE}{PAGE_STYLE}</style>\n</head>\n<body>\n"
-    );
     let _ = writeln!(out, "<header>\n{}</header>\n<main>", head::head(trial, &pairs));
     out.push_str(&head::overview(&pairs));
     out.push_str(&loads(trial, &pairs, &palette));
@@ -48,8 +36,8 @@ pub fn page(trial: &Trial) -> String {
     out.push_str(&tables::section(trial, &pairs));
     out.push_str(&policy::simulated(trial));
     out.push_str(&head::again(trial));
-    let _ = write!(out, "</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
-    out
+    out.push_str("</main>\n");
+    sealed::document(&trial.script, &[STYLE, PAGE_STYLE], SCRIPT, &out)
 }
 
 /// A panel for each load, and the links that become tabs.

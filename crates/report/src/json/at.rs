@@ -3,6 +3,10 @@
 use serde_json::{Map, Value};
 use std::fmt;
 
+/// The most values (numbers, texts, lists, members) of a document: each takes some 30 to 150 bytes once it is read, in the file as few
+/// as two. Ten times what our longest scenario writes.
+const MAX_VALUES: usize = 4_000_000;
+
 /// Why a text is no document of ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadError {
@@ -50,12 +54,34 @@ pub(crate) fn document<T>(
 ///
 /// It is no JSON, or `read` finds something wrong.
 pub(crate) fn plain_document<T>(text: &str, origin: &'static str, read: impl Fn(&At<'_>) -> Read<T>) -> Read<T> {
+    if values(text) > MAX_VALUES {
+        return Err(ReadError {
+            place: "the document".to_owned(),
+            what: format!("more than {MAX_VALUES} values; fewer repeats, or a shorter run, make a smaller one"),
+            origin,
+        });
+    }
     let document: Value = serde_json::from_str(text).map_err(|error| ReadError {
         place: format!("line {}, column {}", error.line(), error.column()),
         what: format!("no valid JSON ({})", reason(&error)),
         origin,
     })?;
     read(&At { value: &document, place: String::new(), origin })
+}
+
+/// How many values a text in JSON has at most: what begins one stands behind `[`, `{`, `,` or `:` outside strings.
+fn values(text: &str) -> usize {
+    let (mut count, mut inside, mut escaped) = (1, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if inside => escaped = true,
+            b'"' => inside = !inside,
+            b'[' | b'{' | b',' | b':' if !inside => count += 1,
+            _ => {}
+        }
+    }
+    count
 }
 
 /// serde_json's reason, without the place it adds.
@@ -166,5 +192,18 @@ impl<'v> At<'v> {
 
     pub(crate) fn f64(&self) -> Read<f64> {
         self.value.as_f64().ok_or_else(|| self.expected("a number"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_file_does_not_become_a_large_document() {
+        assert_eq!(values("{\"a,[\\\"{\": [1, 2, []], \"b\": \"x\"}"), 9);
+        let dense = format!("[{}0]", "[],".repeat(MAX_VALUES / 2));
+        let error = plain_document(&dense, "origin", |_| Ok(())).expect_err("too many");
+        assert!(error.what.contains("more than 4000000 values"), "{error}");
     }
 }

@@ -36,8 +36,9 @@ pub(crate) fn look(browser: &Path, name: &str, page: &str, width: u32, dark: boo
     let room = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let (file, profile) = (room.join(format!("{name}.html")), room.join(format!("{name}-profile")));
     let frame = room.join(format!("{name}-frame.html"));
-    let page = page.replacen("<head>", &format!("<head><script>{EARS}</script>"), 1);
-    let page = page.replacen("</body>", &format!("<script>{EYES}</script></body>"), 1);
+    // Before the page's policy is read, which would refuse them.
+    let ours = format!("<head><script>{EARS}\naddEventListener('DOMContentLoaded', () => {{\n{EYES}\n}});</script>");
+    let page = page.replacen("<head>", &ours, 1);
     std::fs::write(&file, page).expect("the page is written");
     let inner = format!("<iframe src='{name}.html' style='border:0;width:{width}px;height:900px'></iframe>");
     std::fs::write(&frame, format!("{FRAME}{inner}")).expect("its frame is written");

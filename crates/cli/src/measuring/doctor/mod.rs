@@ -75,7 +75,7 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
         facts,
     };
     let shown = if options.json { to_json(&diagnosis) } else { text(&diagnosis) };
-    super::say(&shown);
+    crate::output::text(&shown);
     Ok(match worst {
         _ if is_stopped => PARTIAL,
         Some(Severity::Warning | Severity::Bad) => FOUND,

@@ -32,7 +32,7 @@ struct Seen {
     at: u64,
     key: Key,
     /// Of our own packets whose they are, and the number.
-    ours: Option<(u64, u32)>,
+    ours: Option<(u32, u32)>,
 }
 
 /// What a packet is known by.
@@ -80,7 +80,7 @@ impl Said {
 /// Reads a capture, or what tcpdump printed.
 fn said(path: &Path, port: Option<u16>) -> anyhow::Result<Said> {
     if CaptureFile::format(path)? == "no capture" {
-        let text = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text = crate::input::result(path)?;
         return lines(&String::from_utf8_lossy(&text), port)
             .with_context(|| format!("{} is neither a capture nor what `tcpdump -nn` prints", path.display()));
     }
@@ -132,7 +132,7 @@ impl Seen {
             length: ip.len,
             front: front[..front.len().min(FRONT)].to_vec(),
         };
-        Some(Seen { at, key, ours: header.map(|header| (header.secret, header.number)) })
+        Some(Seen { at, key, ours: header.map(|header| (header.session, header.number)) })
     }
 }
 
@@ -193,10 +193,10 @@ fn matched(near: &[Seen], far: &[Seen]) -> Course {
 
 /// Our own packets, known by their numbers: those of the session that has most of them.
 fn ours(far: &[Seen], count: Option<u32>, notes: &mut Vec<String>) -> Way {
-    let mut sessions: BTreeMap<u64, Vec<&Seen>> = BTreeMap::new();
+    let mut sessions: BTreeMap<u32, Vec<&Seen>> = BTreeMap::new();
     for seen in far {
-        if let Some((secret, _)) = seen.ours {
-            sessions.entry(secret).or_default().push(seen);
+        if let Some((session, _)) = seen.ours {
+            sessions.entry(session).or_default().push(seen);
         }
     }
     let several = sessions.len();

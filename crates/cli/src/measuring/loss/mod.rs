@@ -12,7 +12,6 @@ use super::far::{FarOptions, PARTIAL};
 use super::{again, ds_field};
 use crate::values::duration;
 use anyhow::bail;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -85,7 +84,7 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
         (None, None) => bail!("where is `tidegate serve`, or a capture?"),
     };
     let shown = if options.json { to_json(&lost) } else { text(&lost) };
-    super::say(&shown);
+    crate::output::text(&shown);
     Ok(if lost.partial.is_some() { PARTIAL } else { 0 })
 }
 
@@ -144,6 +143,6 @@ fn blind(options: &Options, host: &str) -> anyhow::Result<u8> {
         "{sent} packets were sent to {host}, UDP port {}; in the capture of the far side they are counted by\n  tidegate loss --received FILE -c {sent}\n",
         options.far.port
     );
-    let _ = std::io::stdout().lock().write_all(told.as_bytes());
+    crate::output::text(&told);
     Ok(if sent < stream.packets() { PARTIAL } else { 0 })
 }

@@ -88,7 +88,7 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
     } else {
         tidegate_report::measuring::measure::text(&experiment)
     };
-    super::say(&text);
+    crate::output::text(&text);
     Ok(if experiment.runs.iter().any(|run| run.cut) { PARTIAL } else { 0 })
 }
 

@@ -24,8 +24,8 @@ pub(in crate::measuring) fn check(files: &[PathBuf]) -> anyhow::Result<()> {
 pub(in crate::measuring) fn write(files: &[PathBuf], experiment: &Experiment) -> anyhow::Result<()> {
     for path in files {
         match ending(path)? {
-            "json" => one(path, to_json(experiment).as_bytes())?,
-            "html" => one(path, page(experiment).as_bytes())?,
+            "json" => crate::output::file(path, to_json(experiment).as_bytes())?,
+            "html" => crate::output::file(path, page(experiment).as_bytes())?,
             "svg" => pictures(path, experiment)?,
             _ => flent(path, experiment)?,
         }
@@ -47,7 +47,7 @@ fn pictures(path: &Path, experiment: &Experiment) -> anyhow::Result<()> {
     let all = charts(experiment);
     let sheet =
         all.iter().find(|(name, _)| name == "sheet").context("nothing was answered, so there is nothing to draw")?;
-    one(path, file(&sheet.1, WIDTH, Theme::Light).as_bytes())
+    crate::output::file(path, file(&sheet.1, WIDTH, Theme::Light).as_bytes())
 }
 
 /// A file for each run under load (of a test without any, for each run); flent has one test in a file.
@@ -60,7 +60,7 @@ fn flent(path: &Path, experiment: &Experiment) -> anyhow::Result<()> {
     for (n, (name, bytes)) in chosen.iter().enumerate() {
         let stem = name.trim_end_matches(".flent.gz");
         let to = if n == 0 { path.to_owned() } else { beside(path, stem, ".flent.gz") };
-        one(&to, bytes)?;
+        crate::output::file(&to, bytes)?;
     }
     Ok(())
 }
@@ -69,8 +69,4 @@ fn flent(path: &Path, experiment: &Experiment) -> anyhow::Result<()> {
 fn beside(path: &Path, name: &str, ending: &str) -> PathBuf {
     let whole = path.to_string_lossy();
     PathBuf::from(format!("{}-{name}{ending}", whole.trim_end_matches(ending)))
-}
-
-fn one(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    std::fs::write(path, bytes).with_context(|| format!("{} could not be written", path.display()))
 }

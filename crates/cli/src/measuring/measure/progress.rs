@@ -19,7 +19,7 @@ pub(super) struct Shown {
 /// Shows a load of this length, if somebody sees it.
 pub(super) fn show(title: &str, length: Duration, quiet: bool) -> Shown {
     let over = Arc::new(AtomicBool::new(false));
-    if quiet || !std::io::stderr().is_terminal() {
+    if quiet || !crate::output::stderr().is_terminal() {
         return Shown { over, thread: None };
     }
     let (ended, title) = (Arc::clone(&over), title.to_owned());

@@ -1,6 +1,6 @@
 //! The chart on the terminal while hosts are asked.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tidegate_field::ping::{Pinger, Seen};
@@ -19,7 +19,7 @@ const RECENT: usize = 1000;
 /// Waiting is not possible.
 pub(super) fn watch(pinger: &Pinger, may_draw: bool) -> io::Result<bool> {
     let stop = interrupt::notice();
-    let draws = may_draw && io::stderr().is_terminal();
+    let draws = may_draw && crate::output::stderr().is_terminal();
     let mut drawn = 0;
     while !pinger.is_over() && !stop.load(Ordering::Relaxed) {
         // Ctrl-C ends the wait.
@@ -36,21 +36,19 @@ pub(super) fn watch(pinger: &Pinger, may_draw: bool) -> io::Result<bool> {
 
 /// Draws over the lines drawn before; how many there are now.
 fn draw(pinger: &Pinger, before: usize) -> usize {
-    let (columns, rows) = terminal::size(&io::stderr()).unwrap_or((80, 24));
+    let (columns, rows) = terminal::size(&crate::output::stderr()).unwrap_or((80, 24));
     let (targets, now_ns) =
         pinger.look(|seen: &Seen| (seen.targets.iter().map(recent).collect::<Vec<_>>(), seen.now_ns));
     let text = screen(&targets, now_ns, columns.saturating_sub(1));
     let lines: Vec<&str> = text.lines().take(rows.saturating_sub(1).max(1)).collect();
     erase(before);
-    let mut out = io::stderr().lock();
-    // Whoever closed the terminal sees nothing; the measuring goes on.
-    let _ = writeln!(out, "{}", lines.join("\n"));
+    eprintln!("{}", lines.join("\n"));
     lines.len()
 }
 
 fn erase(lines: usize) {
     if lines > 0 {
-        let _ = write!(io::stderr().lock(), "\x1b[{lines}A\x1b[J");
+        crate::output::draw(&format!("\x1b[{lines}A\x1b[J"));
     }
 }
 

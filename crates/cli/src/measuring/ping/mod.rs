@@ -40,19 +40,19 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
         None => measure(options)?,
     };
     if let Some(path) = &options.write {
-        write(path, to_json(&pinged).as_bytes())?;
+        crate::output::file(path, to_json(&pinged).as_bytes())?;
     }
     for path in &options.output {
         draw(path, &pinged, options.lines)?;
     }
     let shown = if options.json { to_json(&pinged) } else { text(&pinged) };
-    super::say(&shown);
+    crate::output::text(&shown);
     Ok(code(&pinged))
 }
 
 /// A file of ours, or of ping-exp's.
 fn read(path: &Path) -> anyhow::Result<Pinged> {
-    let octets = std::fs::read(path)?;
+    let octets = crate::input::result(path)?;
     match octets.trim_ascii_start().first() {
         Some(b'{') => Ok(from_json(std::str::from_utf8(&octets).context("it is no text")?)?),
         _ => Ok(from_pingexp(&octets)?),
@@ -118,13 +118,9 @@ impl Format {
 
 fn draw(path: &Path, pinged: &Pinged, lines: bool) -> anyhow::Result<()> {
     match Format::of(path)? {
-        Format::Svg => write(path, file(&six_panels(pinged, lines), WIDTH, Theme::Light).as_bytes()),
-        Format::Png => write(path, &png(&six_panels(pinged, lines), WIDTH, SCALE, Theme::Light)?),
-        Format::Html => write(path, page(pinged, lines).as_bytes()),
-        Format::Json => write(path, to_json(pinged).as_bytes()),
+        Format::Svg => crate::output::file(path, file(&six_panels(pinged, lines), WIDTH, Theme::Light).as_bytes()),
+        Format::Png => crate::output::file(path, &png(&six_panels(pinged, lines), WIDTH, SCALE, Theme::Light)?),
+        Format::Html => crate::output::file(path, page(pinged, lines).as_bytes()),
+        Format::Json => crate::output::file(path, to_json(pinged).as_bytes()),
     }
-}
-
-fn write(path: &Path, octets: &[u8]) -> anyhow::Result<()> {
-    std::fs::write(path, octets).with_context(|| format!("cannot write {}", path.display()))
 }

@@ -18,7 +18,6 @@ use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use loads::Stage;
 use std::io::IsTerminal;
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -202,28 +201,24 @@ fn give(options: &Options, quick: &Quick) -> anyhow::Result<()> {
             Some("json") => json(),
             _ => bail!("-o {}: the name must end in .html or .json", path.display()),
         };
-        write(path, &text)?;
+        crate::output::file(path, &text)?;
     }
     match (&options.policy, &quick.remedy) {
-        (Some(path), Some(remedy)) => write(path, &remedy.policy)?,
+        (Some(path), Some(remedy)) => crate::output::file(path, &remedy.policy)?,
         (Some(path), None) => {
             eprintln!("tidegate quick: {} was not written: nothing needs to be mended", path.display())
         }
         (None, _) => {}
     }
     let text = if options.json { json() } else { report::text(quick) };
-    super::say(&text);
+    crate::output::text(&text);
     Ok(())
-}
-
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    std::fs::write(path, text).with_context(|| path.display().to_string())
 }
 
 /// Shows how long it has gone on, where somebody looks.
 fn bar(options: &Options) -> ProgressBar {
     let target =
-        if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        if crate::output::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let bar = ProgressBar::with_draw_target(Some(options.time.0 / 1_000_000_000), target);
     if let Ok(style) = ProgressStyle::with_template("{elapsed} of about {len} s  {msg}") {
         bar.set_style(style);

@@ -2,7 +2,6 @@
 
 use crate::measuring::predict::{Line, Said, Traffic, Way, predict};
 use crate::trial::tc_rate;
-use anyhow::Context;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use tidegate_measure::quick::{Grade, Load, Predicted, Quick, Remedy};
@@ -74,7 +73,7 @@ struct Passing(PathBuf);
 impl Passing {
     fn new(text: &str) -> anyhow::Result<Passing> {
         let path = std::env::temp_dir().join(format!("tidegate-quick-{}.toml", std::process::id()));
-        std::fs::write(&path, text).with_context(|| path.display().to_string())?;
+        crate::output::file(&path, text)?;
         Ok(Passing(path))
     }
 }

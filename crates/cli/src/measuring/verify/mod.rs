@@ -42,7 +42,7 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
     measure::write(&options.output, &experiment)?;
     let text =
         if options.json { format!("{:#}\n", json(&experiment, &predicted)) } else { text(&experiment, &predicted) };
-    super::say(&text);
+    crate::output::text(&text);
     if let Some(trouble) = &trouble {
         eprintln!("tidegate verify: partial: {trouble:#}");
     }

@@ -105,7 +105,7 @@ pub(super) fn replay(options: &Options, surveyed: &Surveyed, seed: u64, again: S
     (experiment.again, experiment.notes) = (again, notes);
     if let Some(path) = &options.html {
         let page = tidegate_report::experiment::page(&experiment);
-        std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
+        crate::output::file(path, page)?;
     }
     Ok(if options.json { tidegate_report::experiment::to_json(&experiment) } else { text(&experiment, &parts) })
 }

@@ -24,7 +24,7 @@ impl CaptureFile {
     /// # Errors
     /// It cannot be opened.
     pub(crate) fn open(path: &Path) -> anyhow::Result<CaptureFile> {
-        let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let file = tidegate_os::input_file::open(path).with_context(|| format!("cannot read {}", path.display()))?;
         Ok(CaptureFile { file, parser: Parser::new(), buffer: Vec::new(), used: 0 })
     }
 

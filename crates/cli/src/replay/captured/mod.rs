@@ -60,7 +60,7 @@ pub(super) fn replay(options: &Options, seed: u64) -> anyhow::Result<String> {
         bail!("none of its {} packets goes out or comes in: {}", replayed.capture.packets, left_out(&replayed));
     }
     if let Some(path) = &options.html {
-        std::fs::write(path, report::page(&replayed)).with_context(|| format!("cannot write {}", path.display()))?;
+        crate::output::file(path, report::page(&replayed))?;
     }
     Ok(if options.json { report::to_json(&replayed) } else { report::text(&replayed) })
 }
@@ -135,7 +135,7 @@ fn again(options: &Options, seed: u64) -> String {
 /// A bar on the terminal; nothing in a pipe.
 fn progress(surveyed: &arrivals::Surveyed, policies: usize) -> ProgressBar {
     let target =
-        if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        if crate::output::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let bar = ProgressBar::with_draw_target(Some(surveyed.octets), target);
     let of = if policies > 1 { format!(" of {policies} policies") } else { String::new() };
     let style =

@@ -199,7 +199,7 @@ fn reorder(value: Value<'_>) -> Result<Reorder, Wrong> {
 /// A recorded rate, beside the scenario's file.
 fn trace(value: Value<'_>, beside: &Path) -> Result<Trace, Wrong> {
     let path = beside.join(text(value)?);
-    let read = std::fs::read_to_string(&path).map_err(|error| {
+    let read = crate::input::policy(&path).map_err(|error| {
         let how = "name a file of mahimahi's, beside this one: a millisecond per line at which 1500 bytes could go";
         Wrong::new(value.span(), format!("{}: {error}", path.display()), how)
     })?;

@@ -30,7 +30,7 @@ const MAX_REPEATS: u64 = 10_000;
 /// # Errors
 /// Its place, underlined, why, and what to write instead.
 pub(super) fn read(path: &Path) -> anyhow::Result<Scenario> {
-    let text = std::fs::read_to_string(path)
+    let text = crate::input::policy(path)
         .map_err(|error| anyhow::anyhow!("{}: {error}; name the file of a scenario", path.display()))?;
     parse(path, &text).map_err(|wrong| anyhow::anyhow!(wrong.shown(path, &text)))
 }

@@ -19,7 +19,6 @@ use super::scenario::{At, Scenario};
 use super::{WRONG, cases, experiment, progress, run};
 use real::Real;
 use std::ffi::OsString;
-use std::io::Write;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tidegate_measure::experiment::Run;
@@ -34,8 +33,7 @@ pub fn command(options: &Options) -> ExitCode {
         carry_out(options, scenario, prepared, asked, stop)
     }) {
         Ok((text, code)) => {
-            // Whoever reads may have had enough: a closed pipe is no error.
-            let _ = std::io::stdout().lock().write_all(text.as_bytes());
+            crate::output::text(&text);
             ExitCode::from(code)
         }
         Err(error) => {

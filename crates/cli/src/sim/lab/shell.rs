@@ -15,7 +15,6 @@ use crate::sim::scenario::Scenario;
 use anyhow::Context;
 use clap::Parser;
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -24,6 +23,7 @@ use std::time::Instant;
 use tidegate_lab::load::{self, Clock, ProgramPlan};
 use tidegate_lab::{Driver, Edges};
 use tidegate_os::apart;
+use tidegate_os::output_file::OutputFile;
 use tidegate_packet::{Span, Time};
 
 /// What is wrong with the command line, or this machine.
@@ -234,7 +234,7 @@ struct Meter {
     /// Away and towards.
     courses: Vec<LinkCourse>,
     on_terminal: bool,
-    log: Option<BufWriter<File>>,
+    log: Option<BufWriter<OutputFile>>,
 }
 
 impl Meter {
@@ -242,9 +242,7 @@ impl Meter {
         let courses = LinkCourse::all(scenario, 0, &laid.world);
         let line = scenario.cables.iter().position(|cable| cable.name == "dsl");
         let mut log = match &options.log {
-            Some(path) => {
-                Some(BufWriter::new(File::create(path).with_context(|| format!("cannot write {}", path.display()))?))
-            }
+            Some(path) => Some(BufWriter::new(crate::output::begin_growing(path)?)),
             None => None,
         };
         if let Some(log) = &mut log {
@@ -254,8 +252,9 @@ impl Meter {
             )?;
         }
         // An interactive program has the terminal for itself.
-        let on_terminal =
-            std::io::stderr().is_terminal() && !options.program.is_empty() && !std::io::stdout().is_terminal();
+        let on_terminal = crate::output::stderr().is_terminal()
+            && !options.program.is_empty()
+            && !crate::output::stdout().is_terminal();
         Ok(Meter {
             courses: courses.into_iter().filter(|course| Some(course.cable) == line).collect(),
             on_terminal,
@@ -282,7 +281,7 @@ impl Meter {
             writeln!(log, "{row}")?;
         }
         if self.on_terminal {
-            eprint!("\r\x1b[K{}", shown.join("   "));
+            crate::output::draw(&format!("\r\x1b[K{}", shown.join("   ")));
         }
         Ok(())
     }
@@ -292,7 +291,7 @@ impl Meter {
             let _ = log.flush();
         }
         if self.on_terminal {
-            eprint!("\r\x1b[K");
+            crate::output::draw("\r\x1b[K");
         }
         if let Some(nobody) = driver.nobody {
             eprintln!(

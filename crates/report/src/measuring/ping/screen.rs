@@ -62,13 +62,13 @@ fn figures(target: &Target, now_ns: u64) -> String {
     format!("{last:>11} {mean:>11} {p95:>11} {:>9}", percent(pings.loss()))
 }
 
-/// At most so many characters; an ellipsis where something is missing. What is no letter for a terminal is a blank.
+/// At most so many characters; an ellipsis where something is missing. What a terminal would obey is made visible.
 fn cut(text: &str, most: usize) -> String {
-    let clean = text.chars().map(|c| if c.is_control() { ' ' } else { c });
-    if text.chars().count() <= most {
-        clean.collect()
+    let clean = String::from(tidegate_text::line(text));
+    if clean.chars().count() <= most {
+        clean
     } else {
-        clean.take(most.saturating_sub(1)).chain(['…']).collect()
+        clean.chars().take(most.saturating_sub(1)).chain(['…']).collect()
     }
 }
 
@@ -95,7 +95,7 @@ mod tests {
         let expected = "\
 target           6.5 s, █ 80.0 ms, × lost               last        mean         p95      loss
 gateway          ▁▄██×▂·                             20.0 ms     44.0 ms     80.0 ms    16.7 %
-nobody  who eve… ×××××···············                      –           –           –   100.0 %
+nobody\\x1b who … ×××××···············                      –           –           –   100.0 %
 ";
         assert_eq!(screen(&targets, 6500 * MS, 94), expected);
         assert_eq!(screen(&[], 0, 0).lines().count(), 1);

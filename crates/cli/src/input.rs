@@ -1,0 +1,37 @@
+//! Reading what users name: bounded in size and time, see [`tidegate_os::input_file`].
+
+use anyhow::Context;
+use std::io;
+use std::path::Path;
+use tidegate_os::input_file;
+
+/// Bytes of the longest policy, scenario, test file.
+pub(crate) const MAX_POLICY: u64 = 16 << 20;
+/// Bytes of the longest result, recording, trace.
+pub(crate) const MAX_RESULT: u64 = 256 << 20;
+/// Bytes of the longest file with a token.
+pub(crate) const MAX_TOKEN: u64 = 4 << 10;
+
+/// The text of a policy, scenario or test file.
+///
+/// # Errors
+/// It cannot be read, is too long, is no text, or is no file.
+pub(crate) fn policy(path: &Path) -> io::Result<String> {
+    input_file::read_text(path, MAX_POLICY)
+}
+
+/// A result's bytes.
+///
+/// # Errors
+/// As above; the error names the file.
+pub(crate) fn result(path: &Path) -> anyhow::Result<Vec<u8>> {
+    input_file::read(path, MAX_RESULT).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// A result's text.
+///
+/// # Errors
+/// As above; the error names the file.
+pub(crate) fn result_text(path: &Path) -> anyhow::Result<String> {
+    input_file::read_text(path, MAX_RESULT).with_context(|| format!("cannot read {}", path.display()))
+}

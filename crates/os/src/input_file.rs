@@ -1,0 +1,158 @@
+//! Files that this program reads for its user, and may come from strangers: bounded in size and in time.
+//!
+//! A regular file is read up to a limit. A named pipe could make a command wait for ever and a device could feed it for ever, so both
+//! are refused. What the caller handed over as an open descriptor (standard input, `<(command)` of a shell, which is `/dev/fd/N`) is
+//! read, for [`PIPE_LIMIT`] at most unless a person types it.
+
+use std::fs::{self, File};
+use std::io::{self, IsTerminal, Read};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::fs::OFlags;
+
+use crate::poll;
+
+/// How long a pipe may take to hand over all of its content.
+pub const PIPE_LIMIT: Duration = Duration::from_secs(60);
+/// Octets read at once.
+const PIECE: usize = 64 << 10;
+
+/// True for a path that names a descriptor this process was started with: `-`, `/dev/stdin`, `/dev/fd/63`.
+pub fn is_handed_over(path: &Path) -> bool {
+    let parents = ["/dev/fd", "/proc/self/fd"];
+    path == Path::new("-")
+        || path == Path::new("/dev/stdin")
+        || path.parent().is_some_and(|parent| parents.iter().any(|known| parent == Path::new(known)))
+}
+
+/// Opens a file for reading.
+///
+/// # Errors
+/// It cannot be opened. Of kind [`io::ErrorKind::InvalidInput`], with the remedy: it is a directory, a named pipe or a device.
+pub fn open(path: &Path) -> io::Result<File> {
+    if path == Path::new("-") {
+        return Ok(File::from(io::stdin().as_fd().try_clone_to_owned()?));
+    }
+    let handed_over = is_handed_over(path);
+    // Looked at before it is opened, because opening some devices does something.
+    suitable(&fs::metadata(path)?, handed_over, path)?;
+    let mut how = File::options();
+    how.read(true);
+    if !handed_over {
+        // Should a pipe take the file's place in between, opening it does not wait.
+        how.custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    }
+    let file = how.open(path)?;
+    suitable(&file.metadata()?, handed_over, path)?;
+    Ok(file)
+}
+
+fn suitable(found: &fs::Metadata, handed_over: bool, path: &Path) -> io::Result<()> {
+    let kind = found.file_type();
+    let refused = |what: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, what.to_owned()));
+    if kind.is_file() || path == Path::new("/dev/null") {
+        Ok(())
+    } else if kind.is_dir() {
+        refused("this is a directory; name the files in it")
+    } else if handed_over && (kind.is_fifo() || kind.is_char_device() || kind.is_socket()) {
+        Ok(())
+    } else if kind.is_fifo() {
+        refused("this is a named pipe, which may never end; read it into a file first: cat PIPE > FILE")
+    } else {
+        refused("this is a device or a socket, not a file; name a regular file")
+    }
+}
+
+/// Reads a file of `most` bytes at most.
+///
+/// # Errors
+/// See [`open`]; besides, of kind [`io::ErrorKind::FileTooLarge`] or [`io::ErrorKind::TimedOut`], it is longer or took longer.
+pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let file = open(path)?;
+    let is_patient = file.metadata()?.is_file() || file.is_terminal();
+    drain(file, most, (!is_patient).then_some(PIPE_LIMIT))
+}
+
+/// Reads text, which must be UTF-8, of `most` bytes at most.
+///
+/// # Errors
+/// See [`read`]; besides it is no UTF-8.
+pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
+    String::from_utf8(read(path, most)?).map_err(|error| {
+        let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
+        io::Error::new(io::ErrorKind::InvalidData, format!("line {line} is not UTF-8"))
+    })
+}
+
+fn drain(mut file: File, most: u64, limit: Option<Duration>) -> io::Result<Vec<u8>> {
+    let until = limit.map(|limit| Instant::now() + limit);
+    let mut bytes = Vec::new();
+    let mut piece = vec![0; PIECE];
+    loop {
+        if let Some(until) = until {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || poll::readable(&[file.as_fd()], left)? != [true] {
+                let seconds = limit.unwrap_or_default().as_secs();
+                let what = format!("not everything came within {seconds} s; write it into a file first");
+                return Err(io::Error::new(io::ErrorKind::TimedOut, what));
+            }
+        }
+        match file.read(&mut piece) {
+            Ok(0) => return Ok(bytes),
+            Ok(length) => bytes.extend_from_slice(&piece[..length]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        if bytes.len() as u64 > most {
+            let what = format!("longer than {}, the most that is read of such a file", size(most));
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
+        }
+    }
+}
+
+fn size(bytes: u64) -> String {
+    if bytes >= 1 << 20 { format!("{} MiB", bytes >> 20) } else { format!("{bytes} bytes") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+
+    #[test]
+    fn only_what_ends_is_read() {
+        let dir = std::env::temp_dir().join(format!("tidegate-input-{}", std::process::id()));
+        fs::create_dir_all(&dir).expect("a directory");
+        let (fifo, file) = (dir.join("fifo"), dir.join("file"));
+        rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::from_raw_mode(0o600)).expect("a pipe");
+        fs::write(&file, "12345").expect("written");
+        let kind = |path: &Path, most: u64| read(path, most).map_err(|error| error.kind());
+        assert_eq!(kind(&file, 5), Ok(b"12345".to_vec()));
+        assert_eq!(kind(&file, 4), Err(io::ErrorKind::FileTooLarge));
+        assert_eq!(kind(Path::new("/dev/null"), 4), Ok(Vec::new()));
+        for refused in [fifo.as_path(), Path::new("/dev/zero"), dir.as_path()] {
+            assert_eq!(kind(refused, 4), Err(io::ErrorKind::InvalidInput), "{}", refused.display());
+        }
+        assert_eq!(kind(&dir.join("none"), 4), Err(io::ErrorKind::NotFound));
+        fs::write(&file, b"a\n\xff").expect("written");
+        assert_eq!(read_text(&file, 9).expect_err("no text").to_string(), "line 2 is not UTF-8");
+        fs::remove_dir_all(dir).expect("removed");
+    }
+
+    #[test]
+    fn what_was_handed_over_is_read_and_bounded() {
+        let (reader, mut writer) = io::pipe().expect("a pipe");
+        let path = format!("/dev/fd/{}", reader.as_raw_fd());
+        writer.write_all(b"through").expect("written");
+        let half =
+            drain(File::from(std::os::fd::OwnedFd::from(reader.try_clone().expect("a pipe"))), 9, Some(Duration::ZERO));
+        assert_eq!(half.map_err(|error| error.kind()), Err(io::ErrorKind::TimedOut));
+        drop(writer);
+        assert_eq!(read(Path::new(&path), 7).expect("read"), b"through");
+    }
+}

@@ -1,0 +1,385 @@
+//! Files that this program writes for its user: whole or not at all, and never where somebody else pointed.
+//!
+//! A path may lead through directories that others can write (`/tmp`). Whoever may write there can plant a symbolic link, and the next
+//! `-o /tmp/report.html` of root overwrites what the link names. So a path is walked component by component, as with
+//! `fs.protected_symlinks=1`: a link in a directory that others can write is followed only if it is our own. The file itself is written
+//! beside its place, under a name nobody could know (`O_EXCL|O_NOFOLLOW`), and renamed once it is on the disk.
+//!
+//! What is no regular file (`/dev/null`, a pipe, `/dev/stdout`, `>(command)`) is opened and written to.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path};
+
+use rustix::fs::{
+    AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, Uid, fchmod, fchown, fstat, fstatfs, fsync, openat, readlinkat,
+    renameat, statat, unlinkat,
+};
+use rustix::io::Errno;
+use rustix::process::geteuid;
+
+/// The most symbolic links on the way to a file, as in Linux.
+const MAX_LINKS: usize = 40;
+/// The most names tried for the temporary file.
+const MAX_NAMES: usize = 16;
+/// The file system of processes, in which links stand for open files (`PROC_SUPER_MAGIC`).
+const PROC: i64 = 0x9fa0;
+/// Who else may write a directory.
+const OTHERS: u32 = 0o022;
+
+/// A file being written. What is dropped without [`OutputFile::commit`] leaves no trace.
+#[derive(Debug)]
+pub struct OutputFile {
+    file: File,
+    /// `None`: it is written in place.
+    pending: Option<Pending>,
+}
+
+/// A temporary file and the place it is meant for.
+#[derive(Debug)]
+struct Pending {
+    dir: OwnedFd,
+    temporary: OsString,
+    name: OsString,
+}
+
+/// Writes a whole file.
+///
+/// # Errors
+/// It cannot be written, or its path leads over a link that somebody else may have planted. What stood there before stays then.
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OutputFile::create(path)?;
+    file.write_all(bytes)?;
+    file.commit()
+}
+
+impl OutputFile {
+    /// Begins a file that appears under its name once it is [committed](OutputFile::commit). One that stands there keeps its mode,
+    /// and its owner where root writes and others cannot have made it.
+    ///
+    /// # Errors
+    /// See [`write`].
+    pub fn create(path: &Path) -> io::Result<OutputFile> {
+        OutputFile::open(path, true)
+    }
+
+    /// Begins a file that others read while it grows: it is emptied and written in its place.
+    ///
+    /// # Errors
+    /// See [`write`].
+    pub fn create_growing(path: &Path) -> io::Result<OutputFile> {
+        OutputFile::open(path, false)
+    }
+
+    /// Puts the file in its place, on the disk. Nothing to do for a pipe or a device.
+    ///
+    /// # Errors
+    /// It cannot; the temporary file is gone then.
+    pub fn commit(mut self) -> io::Result<()> {
+        self.file.flush()?;
+        let Some(pending) = &self.pending else { return Ok(()) };
+        fsync(&self.file)?;
+        renameat(&pending.dir, &pending.temporary, &pending.dir, &pending.name)?;
+        // A file system that cannot write directories out keeps its names in another way. `dir` is open for looking only (O_PATH).
+        if let Ok(dir) = openat(&pending.dir, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        {
+            let _ = fsync(dir);
+        }
+        self.pending = None;
+        Ok(())
+    }
+
+    /// The file as it is now, for another process to write to.
+    ///
+    /// # Errors
+    /// There is no other descriptor to be had.
+    pub fn try_clone_file(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
+
+    /// Lets nobody but its owner read it; to be said before anything is written.
+    ///
+    /// # Errors
+    /// The file system does not do that.
+    pub fn make_private(&self) -> io::Result<()> {
+        Ok(fchmod(&self.file, Mode::from_raw_mode(0o600))?)
+    }
+
+    fn open(path: &Path, whole: bool) -> io::Result<OutputFile> {
+        let place = Place::find(path)?;
+        match place.found {
+            _ if place.in_proc => {
+                let how = OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC;
+                in_place(openat(&place.dir, &place.name, how, Mode::empty())?)
+            }
+            None if whole => place.beside(None),
+            None => in_place(place.open(OFlags::CREATE | OFlags::EXCL)?),
+            Some(found) => match FileType::from_raw_mode(found.st_mode) {
+                FileType::Directory => Err(Errno::ISDIR.into()),
+                FileType::BlockDevice => Err(refused("it is a block device")),
+                _ if place.is_shared && found.st_uid != geteuid().as_raw() => {
+                    Err(refused("it is somebody else's, in a directory that others can write"))
+                }
+                FileType::RegularFile if whole => place.beside(Some(&found)),
+                FileType::RegularFile => in_place(place.open(OFlags::TRUNC)?),
+                // A pipe, a terminal, /dev/null.
+                _ => in_place(place.open(OFlags::empty())?),
+            },
+        }
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for OutputFile {
+    fn drop(&mut self) {
+        if let Some(pending) = &self.pending {
+            let _ = unlinkat(&pending.dir, &pending.temporary, AtFlags::empty());
+        }
+    }
+}
+
+fn in_place(file: OwnedFd) -> io::Result<OutputFile> {
+    Ok(OutputFile { file: file.into(), pending: None })
+}
+
+fn refused(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, format!("refused: {why}"))
+}
+
+/// Where a path leads: a name in a directory, no link.
+struct Place {
+    dir: OwnedFd,
+    name: OsString,
+    found: Option<Stat>,
+    /// Others can write the directory.
+    is_shared: bool,
+    /// An open file of a process: the kernel follows that link, nobody plants it.
+    in_proc: bool,
+}
+
+impl Place {
+    /// Walks to it, following links that are safe to follow.
+    fn find(path: &Path) -> io::Result<Place> {
+        let look = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let mut steps = steps(path);
+        let mut dir = openat(CWD, ".", look, Mode::empty())?;
+        let mut links = 0;
+        loop {
+            let Some(step) = steps.pop_front() else { return Err(Errno::ISDIR.into()) };
+            let is_last = steps.is_empty();
+            let around = fstat(&dir)?;
+            let is_shared = around.st_mode & OTHERS != 0;
+            let found = match statat(&dir, &step, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(found) => Some(found),
+                Err(Errno::NOENT) if is_last => None,
+                Err(error) => return Err(error.into()),
+            };
+            let is_link = found.is_some_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Symlink);
+            let in_proc = is_link && fstatfs(&dir)?.f_type as i64 == PROC;
+            match found {
+                Some(link) if is_link && !in_proc => {
+                    links += 1;
+                    if links > MAX_LINKS {
+                        return Err(Errno::LOOP.into());
+                    }
+                    if is_shared && link.st_uid != geteuid().as_raw() {
+                        return Err(refused(&format!(
+                            "{} is somebody else's symbolic link, in a directory that others can write",
+                            step.to_string_lossy()
+                        )));
+                    }
+                    let to = readlinkat(&dir, &step, Vec::new())?;
+                    for step in self::steps(Path::new(OsStr::from_bytes(to.as_bytes()))).into_iter().rev() {
+                        steps.push_front(step);
+                    }
+                }
+                found if is_last && step != ".." && step != "/" => {
+                    return Ok(Place { dir, name: step, found, is_shared, in_proc });
+                }
+                _ => {
+                    let follow = if in_proc { OFlags::empty() } else { OFlags::NOFOLLOW };
+                    dir = openat(&dir, &step, look | follow, Mode::empty())?;
+                }
+            }
+        }
+    }
+
+    /// Opens the file that stands there, or makes it.
+    fn open(&self, how: OFlags) -> io::Result<OwnedFd> {
+        let how = how | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
+        Ok(openat(&self.dir, &self.name, how, Mode::from_raw_mode(0o666))?)
+    }
+
+    /// A temporary file beside the place.
+    fn beside(self, before: Option<&Stat>) -> io::Result<OutputFile> {
+        if before.is_some() {
+            // A rename needs no permission to write the file; somebody took it away on purpose.
+            drop(self.open(OFlags::empty())?);
+        }
+        let how = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::WRONLY | OFlags::CLOEXEC;
+        for _ in 0..MAX_NAMES {
+            let temporary = temporary(&self.name);
+            match openat(&self.dir, &temporary, how, Mode::from_raw_mode(0o666)) {
+                Ok(file) => {
+                    if let Some(before) = before {
+                        keep(&file, before)?;
+                    }
+                    let pending = Some(Pending { dir: self.dir, temporary, name: self.name });
+                    return Ok(OutputFile { file: file.into(), pending });
+                }
+                Err(Errno::EXIST) => {}
+                // A file that may be written in a directory that may not: the only way is in place.
+                Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) if before.is_some() => {
+                    return in_place(self.open(OFlags::TRUNC)?);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Errno::EXIST.into())
+    }
+}
+
+/// Mode and owner of the file that stood there; the owner only as far as we may.
+fn keep(file: &OwnedFd, before: &Stat) -> io::Result<()> {
+    let ours = fstat(file)?;
+    if (ours.st_uid, ours.st_gid) != (before.st_uid, before.st_gid) {
+        let _ = fchown(file, Some(Uid::from_raw(before.st_uid)), Some(Gid::from_raw(before.st_gid)));
+    }
+    Ok(fchmod(file, Mode::from_raw_mode(before.st_mode & 0o777))?)
+}
+
+/// A hidden name that cannot be known before.
+fn temporary(name: &OsStr) -> OsString {
+    // Seeded by the kernel for each value; names stay short enough for any file system.
+    let random = RandomState::new().hash_one(std::process::id());
+    let front: Vec<u8> = name.as_bytes().iter().copied().take(100).collect();
+    let mut out = OsString::from(".");
+    out.push(OsString::from_vec(front));
+    out.push(format!(".{random:016x}.tmp"));
+    out
+}
+
+/// A path's components; `/` first if it is absolute.
+fn steps(path: &Path) -> VecDeque<OsString> {
+    path.components()
+        .filter(|component| !matches!(component, Component::CurDir))
+        .map(|component| component.as_os_str().to_owned())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::PathBuf;
+
+    /// A directory of this test's own.
+    fn directory(name: &str) -> PathBuf {
+        let dir = std::env::temp_dir().join(format!("tidegate-output-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir(&dir).expect("a directory");
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o755)).expect("its mode");
+        dir
+    }
+
+    fn names(dir: &Path) -> Vec<String> {
+        let entries = fs::read_dir(dir).expect("readable").flatten();
+        let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_is_there_whole_or_not_at_all() {
+        let dir = directory("whole");
+        let path = dir.join("report");
+        fs::write(&path, "before").expect("written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("its mode");
+        let mut begun = OutputFile::create(&path).expect("begun");
+        begun.write_all(b"aft").expect("written");
+        assert_eq!(fs::read(&path).expect("there"), b"before");
+        drop(begun);
+        assert_eq!(names(&dir), ["report"], "what was given up leaves nothing");
+        write(&path, b"after").expect("written");
+        assert_eq!(fs::read(&path).expect("there"), b"after");
+        assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o640);
+        write(&dir.join("new"), b"1").expect("written");
+        assert_eq!(names(&dir), ["new", "report"]);
+        fs::remove_dir_all(dir).expect("removed");
+    }
+
+    #[test]
+    fn links_are_followed_where_only_we_can_make_them() {
+        let dir = directory("links");
+        symlink("there", dir.join("own")).expect("a link");
+        fs::create_dir(dir.join("sub")).expect("a directory");
+        symlink("../own", dir.join("sub/over")).expect("a link");
+        write(&dir.join("sub/over"), b"x").expect("our own link is followed");
+        assert_eq!(fs::read(dir.join("there")).expect("there"), b"x");
+        symlink("b", dir.join("a")).expect("a link");
+        symlink("a", dir.join("b")).expect("a link");
+        assert_eq!(write(&dir.join("a"), b"x").unwrap_err().raw_os_error(), Some(Errno::LOOP.raw_os_error()));
+        fs::remove_dir_all(dir).expect("removed");
+    }
+
+    #[test]
+    fn links_and_files_of_others_are_refused_where_they_may_plant_them() {
+        if !geteuid().is_root() {
+            println!("SKIPPED: only root can play somebody else");
+            return;
+        }
+        let dir = directory("planted");
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o1777)).expect("its mode");
+        fs::create_dir(dir.join("private")).expect("a directory");
+        fs::write(dir.join("private/canary"), "untouched").expect("written");
+        let (link, way) = (dir.join("report"), dir.join("way"));
+        symlink("private/canary", &link).expect("a link");
+        symlink("private", &way).expect("a link");
+        fs::write(dir.join("theirs"), "").expect("written");
+        let other = (Some(65534), Some(65534));
+        for path in [&link, &way, &dir.join("theirs")] {
+            std::os::unix::fs::lchown(path, other.0, other.1).expect("given away");
+        }
+        for planted in [link, way.join("canary"), dir.join("theirs")] {
+            for attempt in [OutputFile::create, OutputFile::create_growing] {
+                let error = attempt(&planted).expect_err("refused");
+                assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{}: {error}", planted.display());
+            }
+        }
+        assert_eq!(fs::read_to_string(dir.join("private/canary")).expect("there"), "untouched");
+        assert_eq!(names(&dir), ["private", "report", "theirs", "way"]);
+        write(&dir.join("fresh"), b"x").expect("our own file in a directory of all");
+        fs::remove_dir_all(dir).expect("removed");
+    }
+
+    #[test]
+    fn devices_and_open_files_are_written_to() {
+        write(Path::new("/dev/null"), b"x").expect("the device takes it");
+        assert!(write(Path::new("/dev/full"), b"x").is_err());
+        assert_eq!(write(Path::new("/"), b"x").unwrap_err().raw_os_error(), Some(Errno::ISDIR.raw_os_error()));
+        let (mut reader, writer) = io::pipe().expect("a pipe");
+        let fd = std::os::fd::AsRawFd::as_raw_fd(&writer);
+        for dir in ["/dev/fd", "/proc/self/fd"] {
+            write(Path::new(&format!("{dir}/{fd}")), b"through\n").expect("written");
+        }
+        drop(writer);
+        let mut said = String::new();
+        io::Read::read_to_string(&mut reader, &mut said).expect("read");
+        assert_eq!(said, "through\nthrough\n");
+    }
+}

@@ -1,0 +1,100 @@
+//! A page's content security policy: it may show itself, with exactly the style and the script that this program wrote.
+//!
+//! Both are named by their hash (CSP Level 3, section 2.3.1), so that markup which slips through the escaping of somebody's text can
+//! neither run nor restyle anything. Style attributes have no hash in the browsers there are; those of our own charts become rules of
+//! the style sheet.
+
+use crate::chart::escape;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// The letters of base64 (RFC 4648, section 4).
+const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+/// How a style attribute begins. Quotation marks of foreign text are written `&quot;`, so it is always one of ours.
+const ATTRIBUTE: &str = " style=\"";
+
+/// The document around a page's content.
+pub(crate) fn document(title: &str, styles: &[&str], script: &str, body: &str) -> String {
+    let (body, own) = hoisted(body);
+    let (style, script) = (format!("\n{}{own}", styles.concat()), format!("\n{script}"));
+    let policy = format!(
+        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; img-src data:; base-uri 'none'; form-action 'none'",
+        hash(&style),
+        hash(&script)
+    );
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n\
+         <title>{} – tidegate</title>\n<style>{style}</style>\n</head>\n<body>\n\
+         {body}<script>{script}</script>\n</body>\n</html>\n",
+        escape(title)
+    )
+}
+
+/// The content with a number in place of each style attribute, and the rules for the numbers.
+fn hoisted(body: &str) -> (String, String) {
+    let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+    let (mut out, mut rules, mut rest) = (String::with_capacity(body.len()), String::new(), body);
+    while let Some((before, after)) = rest.split_once(ATTRIBUTE) {
+        let (declarations, after) = after.split_once('"').unwrap_or((after, ""));
+        let next = numbers.len();
+        let number = *numbers.entry(declarations).or_insert_with(|| {
+            // Repeated, so that it outweighs the classes of the element, as an attribute does.
+            let one = format!("[data-s=\"{next}\"]");
+            let _ = writeln!(rules, "{one}{one}{one}{one}{{{declarations}}}");
+            next
+        });
+        let _ = write!(out, "{before} data-s=\"{number}\"");
+        rest = after;
+    }
+    out.push_str(rest);
+    (out, rules)
+}
+
+/// The SHA-256 of a text, in base64.
+fn hash(text: &str) -> String {
+    base64(&Sha256::digest(text.as_bytes()))
+}
+
+fn base64(bytes: &[u8]) -> String {
+    let mut out = String::new();
+    for three in bytes.chunks(3) {
+        let bits = three.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
+        for letter in 0..4 {
+            let is_there = letter <= three.len();
+            let at = bits >> (18 - 6 * letter) & 63;
+            out.push(if is_there { char::from(BASE64[at as usize]) } else { '=' });
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_are_written_as_policies_have_them() {
+        // RFC 4648, section 10.
+        let cases =
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("foobar", "Zm9vYmFy")];
+        for (text, expected) in cases {
+            assert_eq!(base64(text.as_bytes()), expected);
+        }
+        // The example of CSP Level 3 in section 2.3.1's spirit: `alert('Hello, world.');`.
+        assert_eq!(hash("alert('Hello, world.');"), "qznLcsROx4GACP2dm0UCKCzCG+HiZ1guq6ZZDob/Tng=");
+    }
+
+    #[test]
+    fn style_attributes_become_rules() {
+        let (body, rules) =
+            hoisted("<i style=\"width:1%\"></i><b class=\"x\" style=\"width:2%\"/><u style=\"width:1%\">");
+        assert_eq!(body, "<i data-s=\"0\"></i><b class=\"x\" data-s=\"1\"/><u data-s=\"0\">");
+        assert_eq!(rules.lines().count(), 2);
+        assert!(rules.ends_with("[data-s=\"1\"]{width:2%}\n"), "{rules}");
+        assert_eq!(hoisted("none"), ("none".to_owned(), String::new()));
+    }
+}
