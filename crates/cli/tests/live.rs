@@ -4,16 +4,13 @@
 
 mod common;
 
-use common::TIDEGATE;
+use common::computer::{Computer, done, json, op, refused, said};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 use tidegate_live::encode::nft::{Batch, Expressions, Verdict};
-use tidegate_live::plan::Stand;
 use tidegate_live::{Kernel, Netfilter};
 use tidegate_os::netlink::Links;
-use tidegate_os::place::Place;
 use tidegate_policy::Op;
 
 /// How long something may take that is waited for.
@@ -40,115 +37,6 @@ tc qdisc add dev ifb0 root handle 1: tbf rate 8mbit burst 10k latency 50ms
 /// What somebody left there.
 const MODEM: &str =
     "tc qdisc add dev eth0 root handle 7: stab linklayer atm overhead 32 tbf rate 1mbit burst 10k latency 100ms";
-
-/// A computer of its own: a namespace with a device, files, and a place for what runs.
-struct Computer {
-    place: Place,
-    files: common::Place,
-}
-
-impl Computer {
-    /// `None`, with the reason, where it cannot be made.
-    fn new(name: &str) -> Option<Computer> {
-        if common::skip() {
-            return None;
-        }
-        let place = match Place::new(name) {
-            Ok(place) => place,
-            Err(error) => {
-                println!("left out: no network namespace can be made here ({error})");
-                return None;
-            }
-        };
-        let made = place.go(|| {
-            let mut links = Links::open()?;
-            links.create_like("eth0", "dummy", 1000)
-        });
-        made.expect("the thread is there").expect("a device");
-        Some(Computer { place, files: common::Place::new(&format!("live-{name}")) })
-    }
-
-    /// What the command does there.
-    fn tidegate(&self, words: &[&str]) -> Output {
-        self.with(words, &[])
-    }
-
-    fn with(&self, words: &[&str], more: &[(&str, &str)]) -> Output {
-        let mut command = Command::new(TIDEGATE);
-        command.args(words).env("TIDEGATE_RUN", self.files.0.join("run")).env("SSH_CONNECTION", "");
-        command.envs(more.iter().copied());
-        self.place.go(move || command.output()).expect("the thread is there").expect("tidegate runs")
-    }
-
-    fn policy(&self, name: &str, text: &str) -> String {
-        self.files.script(name, text).to_string_lossy().into_owned()
-    }
-
-    /// What stands on a device; `None`: there is no such.
-    fn stand(&self, dev: &'static str) -> Option<Stand> {
-        let looked = self.place.go(move || {
-            let mut kernel = Kernel::open().expect("netlink");
-            kernel.stand(dev).ok().map(|(stand, _)| stand)
-        });
-        looked.expect("the thread is there").map(without_counts)
-    }
-
-    /// Carries out commands of tc there.
-    fn tc(&self, commands: &'static str) {
-        let done = self.place.go(|| {
-            let mut kernel = Kernel::open().expect("netlink");
-            commands.lines().try_for_each(|line| kernel.apply(&op(line)).map_err(|error| format!("{line}: {error}")))
-        });
-        done.expect("the thread is there").expect("the kernel takes it");
-    }
-
-    /// The names of nft's tables there.
-    fn tables(&self) -> Vec<String> {
-        let told = self.place.go(|| Netfilter::open().and_then(|mut netfilter| netfilter.tables()));
-        told.expect("the thread is there").expect("they are told").into_keys().collect()
-    }
-}
-
-/// Counters change by themselves, and who made a class first is nobody's business.
-fn without_counts(mut stand: Stand) -> Stand {
-    stand.qdiscs.iter_mut().for_each(|qdisc| (qdisc.stats, qdisc.xstats) = Default::default());
-    stand.classes.iter_mut().for_each(|class| (class.stats, class.xstats) = Default::default());
-    stand.qdiscs.sort_by_key(|qdisc| (qdisc.parent, qdisc.handle));
-    stand.classes.sort_by_key(|class| class.classid);
-    for filter in &mut stand.filters {
-        if let tidegate_policy::dump::FilterEntry::Filter { hits, actions, .. } = &mut filter.entry {
-            *hits = None;
-            actions.iter_mut().for_each(|action| (action.installed, action.used, action.action.index) = (0, 0, 0));
-        }
-    }
-    stand
-}
-
-fn op(line: &str) -> Op {
-    let args: Vec<String> = line.split_whitespace().skip(1).map(String::from).collect();
-    match tidegate_lang::tc::parse(&args, &tidegate_lang::Env::default()) {
-        Ok(tidegate_lang::tc::Parsed { command: tidegate_lang::tc::TcCommand::Apply(op), .. }) => op,
-        other => panic!("{line}: {other:?}"),
-    }
-}
-
-fn said(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
-fn done(output: &Output) -> String {
-    assert!(output.status.success(), "{}", said(output));
-    said(output)
-}
-
-fn refused(output: &Output) -> String {
-    assert_eq!(output.status.code(), Some(1), "{}", said(output));
-    said(output)
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", said(output)))
-}
 
 /// Waits until something is so.
 fn until(what: &str, is: impl Fn() -> bool) {
@@ -359,12 +247,19 @@ fn mistakes_are_told_and_nothing_is_touched() {
     let told = refused(&computer.tidegate(&["apply", &nat, "--backend", "kernel"]));
     assert!(told.contains("MASQUERADE is not set by tidegate; leave it to the firewall that has it"), "{told}");
     let told = refused(&computer.tidegate(&["revert", "eth7"]));
-    assert!(told.contains("nothing of ours stands on `eth7`"), "{told}");
-    // A file that is not ours is no state.
+    assert!(told.contains("tidegate applied nothing to `eth7`"), "{told}");
+    // A file that is not ours is no state, and nothing is done by it.
     let state = state_file(&computer.files.0.join("run"));
-    std::fs::write(&state, "{").expect("a file");
-    let told = refused(&computer.tidegate(&["down"]));
-    assert!(told.contains("is not what tidegate wrote"), "{told}");
+    let before = computer.stand("eth0");
+    for wrong in ["{", "{}", "[]", "{\"backend\": \"kernel\"}", "{\"backend\": \"user\", \"devices\": []}"] {
+        std::fs::write(&state, wrong).expect("a file");
+        for command in ["down", "revert", "confirm"] {
+            let told = refused(&computer.tidegate(&[command]));
+            assert!(told.contains("is not what tidegate wrote"), "{command} {wrong}: {told}");
+        }
+        assert_eq!(computer.tidegate(&["status"]).status.code(), Some(2), "{wrong}");
+    }
+    assert_eq!(computer.stand("eth0"), before);
 }
 
 fn state_file(run: &Path) -> PathBuf {

@@ -6,6 +6,7 @@
 //! Nothing here knows what traffic control is: a sandbox runs a program, a link has a name and a kind.
 
 pub mod apart;
+pub mod boot;
 pub mod bpf;
 pub mod datagrams;
 pub mod ethtool;
@@ -28,4 +29,5 @@ pub mod tap;
 pub mod terminal;
 pub mod tun;
 pub mod turn;
+pub mod unix;
 pub mod wait;

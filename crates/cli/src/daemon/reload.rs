@@ -100,6 +100,27 @@ fn gone(_: Gone) -> anyhow::Error {
     anyhow::anyhow!("the daemon is ending")
 }
 
+/// How what runs differs from the policy that was given, a text for each device: `tidegate tc` can change it.
+///
+/// # Errors
+/// The daemon is ending, or its door is broken.
+pub(super) fn drift(counter: &Counter) -> anyhow::Result<Vec<String>> {
+    let current = counter.wanted.lock().map_err(|_| anyhow::anyhow!("an earlier change failed"))?.clone();
+    let mut machine = current.machine()?;
+    let known: BTreeSet<String> = machine.devices().map(|id| machine.name(id).to_owned()).collect();
+    let mut texts = Vec::new();
+    // One that was renamed meanwhile is not compared.
+    for (name, _, runs) in
+        found(counter, &current, &current)?.into_iter().filter(|(name, there, _)| *there && known.contains(name))
+    {
+        let back = plan(&runs, &Stand::of(&mut machine, START, &name), &current.ops)?;
+        if !back.is_empty() {
+            texts.push(crate::live::diff::drift(&name, &back));
+        }
+    }
+    Ok(texts)
+}
+
 /// What stands on the devices that run and on those of another policy.
 fn found(counter: &Counter, current: &Wanted, wanted: &Wanted) -> anyhow::Result<Vec<Found>> {
     let machine = wanted.machine()?;

@@ -2,19 +2,21 @@
 //!
 //! ```text
 //! files ─▶ intake ─▶ Wanted ─┬─▶ kernel::lacks? ─▶ user: a daemon of ours
-//!                            └─▶ kernel::Arm: what stands is noted ─▶ plan ─▶ State ─▶ go ─▶ look ─▶ (undo)
-//!                                                                       └─▶ guard: reverts unless confirmed
+//!                            └─▶ kernel::Arm: what stands is noted ─▶ plan ─▶ guardian ─▶ State with a job ─▶ go ─▶ look ─▶ State
+//!                                                                                └─▶ undoes what did not end, reverts what is not confirmed
 //! ```
 
 mod apply;
 pub(crate) mod control;
-mod diff;
+pub(crate) mod diff;
 mod guard;
+mod job;
+mod kept;
 mod kernel;
 mod options;
 mod revert;
 mod state;
-mod status;
+pub(crate) mod status;
 mod user;
 mod wanted;
 
@@ -34,7 +36,10 @@ pub fn apply(options: &Apply) -> ExitCode {
 
 /// Plays `tidegate status`.
 pub fn status(which: &Which) -> ExitCode {
-    ended("status", status::command(which))
+    status::command(which).unwrap_or_else(|error| {
+        eprintln!("tidegate status: {error:#}");
+        UNREAD.into()
+    })
 }
 
 /// Plays `tidegate confirm`.
@@ -44,9 +49,9 @@ pub fn confirm(which: &Which) -> ExitCode {
 
 /// Plays `tidegate revert`.
 pub fn revert(options: &Revert) -> ExitCode {
-    let done = match &options.unless_confirmed {
-        Some(words) => guard::watch(options, words),
-        None => revert::revert(options.dev.as_deref(), options.json),
+    let done = match &options.dev {
+        Some(name) if options.guard => guard::watch(name),
+        dev => revert::revert(dev.as_deref(), options.json),
     };
     ended("revert", done)
 }
