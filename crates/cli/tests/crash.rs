@@ -1,7 +1,8 @@
 //! Killed at any message, `tidegate apply`, `revert` and `down` lead back to what was there before (or, going back, to their end): the table of
 //! `docs/live.md`. strace sends the signal, before the message is sent that it was told the number of.
 //!
-//! CI tries a sample; `TIDEGATE_EVERY_MESSAGE=1 cargo test -p tidegate --test crash -- --nocapture` tries every message, and prints the table.
+//! CI tries a sample; `TIDEGATE_EVERY_MESSAGE=KILL,HUP,INT,TERM cargo test -p tidegate --test crash -- --nocapture` tries every message with each of
+//! these signals, and prints the table.
 
 mod common;
 
@@ -48,8 +49,23 @@ fn long_policy(dev: &str) -> String {
 const RULES: &str =
     "*mangle\n:POSTROUTING ACCEPT [0:0]\n-A POSTROUTING -o eth0 -p udp --dport 53 -j MARK --set-mark 10\nCOMMIT\n";
 
-fn every() -> bool {
-    std::env::var_os("TIDEGATE_EVERY_MESSAGE").is_some()
+/// The signals to try at every message; none: a sample, with each signal in turn.
+fn every() -> Vec<String> {
+    let told = std::env::var("TIDEGATE_EVERY_MESSAGE").unwrap_or_default();
+    told.split(',').filter(|signal| !signal.is_empty()).map(str::to_owned).collect()
+}
+
+/// Those to try at a message of one call.
+fn signals_at(call: &str, at: usize) -> Vec<String> {
+    match every() {
+        all if call == "sendto" && !all.is_empty() => all,
+        _ => vec![SIGNALS[at / if call == "sendto" { STRIDE } else { 1 } % SIGNALS.len()].to_owned()],
+    }
+}
+
+/// How far it is to the next try.
+fn stride(call: &str) -> usize {
+    if every().is_empty() && call == "sendto" { STRIDE } else { 1 }
 }
 
 fn has_strace() -> bool {
@@ -104,7 +120,10 @@ impl Computer {
     fn strike(&self, words: &[&str], call: &str, signal: &str, at: usize) -> Output {
         let mut command = Command::new("strace");
         command.args(struck(words, call, signal, at));
-        command.env("TIDEGATE_RUN", self.files.0.join("run")).env("SSH_CONNECTION", "");
+        command
+            .env("TIDEGATE_RUN", self.files.0.join("run"))
+            .env("TIDEGATE_STATE", self.files.0.join("kept"))
+            .env("SSH_CONNECTION", "");
         self.place.go(move || command.output()).expect("the thread is there").expect("strace runs")
     }
 
@@ -128,14 +147,14 @@ impl Computer {
 }
 
 /// Tries a command at its messages, or at another call, until there is no further one; it is to leave all as it was before.
-fn tries(computer: &Computer, words: &[&str], call: &str, signals: &[&str], undo: impl Fn()) {
+fn tries(computer: &Computer, words: &[&str], call: &str, undo: impl Fn()) {
     let (before, states) = (computer.all(), computer.states());
     let mut row = Row::default();
     let mut at = 1;
     loop {
         assert!(at < MOST, "{words:?} goes on and on");
         let mut ended = false;
-        for signal in signals {
+        for signal in &signals_at(call, at) {
             let output = computer.strike(words, call, signal, at);
             let what = format!("{words:?}, SIG{signal} at {call} {at}");
             if !was_killed(&output) {
@@ -164,14 +183,10 @@ fn tries(computer: &Computer, words: &[&str], call: &str, signals: &[&str], undo
         if ended {
             break;
         }
-        at += if every() || call != "sendto" { 1 } else { STRIDE };
+        at += stride(call);
     }
-    row.told(&format!("{} {} ({}), {at} of `{call}`", words[0], words.last().expect("words"), signals.join(", ")));
-}
-
-/// All signals for every message, or one for a sample.
-fn signals() -> &'static [&'static str] {
-    if every() { &SIGNALS } else { &SIGNALS[..1] }
+    let signals = if every().is_empty() { "all in turn".to_owned() } else { every().join(", ") };
+    row.told(&format!("{} --backend kernel ({signals}) at `{call}`, which it does {} times", words[0], at - 1));
 }
 
 #[test]
@@ -185,10 +200,10 @@ fn an_apply_that_dies_at_any_message_leads_back() {
     let rules = computer.policy("rules", RULES);
     let words = ["apply", "--backend", "kernel", &policy, &rules];
     let down = || drop(done(&computer.tidegate(&["down"])));
-    tries(&computer, &words, "sendto", signals(), down);
+    tries(&computer, &words, "sendto", down);
     // Between them: what is written down, renamed, and who is started.
     for call in ["rename", "fsync", "clone"] {
-        tries(&computer, &words, call, &SIGNALS[..1], down);
+        tries(&computer, &words, call, down);
     }
 }
 
@@ -203,7 +218,7 @@ fn a_second_apply_that_dies_leads_back_to_the_first() {
     done(&computer.tidegate(&["apply", "--backend", "kernel", &first, "--confirm", "3600"]));
     let policy = computer.policy("policy.batch", &long_policy("eth0"));
     let words = ["apply", "--backend", "kernel", &policy];
-    tries(&computer, &words, "sendto", &SIGNALS[3..], || drop(done(&computer.tidegate(&["revert"]))));
+    tries(&computer, &words, "sendto", || drop(done(&computer.tidegate(&["revert"]))));
     done(&computer.tidegate(&["down"]));
 }
 
@@ -217,7 +232,7 @@ fn a_revert_that_dies_at_any_message_goes_on() {
     computer.tc(MODEM);
     let before = computer.all();
     let policy = computer.policy("policy.batch", &long_policy("eth0"));
-    for (command, stride) in [("revert", if every() { 1 } else { STRIDE }), ("down", STRIDE)] {
+    for command in ["revert", "down"] {
         let mut row = Row::default();
         let mut at = 1;
         loop {
@@ -237,7 +252,7 @@ fn a_revert_that_dies_at_any_message_goes_on() {
                 done(&computer.tidegate(&["down"]));
             }
             assert_eq!(computer.all(), before, "{command} at {at}");
-            at += stride;
+            at += stride("sendto");
         }
         assert_eq!((computer.all(), computer.states()), (before.clone(), vec![]));
         row.told(&format!("{command} (KILL), {at} messages"));
@@ -283,7 +298,10 @@ fn killed_with_its_guardian(computer: &Computer, policy: &str) -> u32 {
     let mut command = Command::new("strace");
     // It stops before a message in the middle; what is stopped is killed.
     command.args(struck(&["apply", "--backend", "kernel", policy], "sendto", "STOP", 200));
-    command.env("TIDEGATE_RUN", computer.files.0.join("run")).env("SSH_CONNECTION", "");
+    command
+        .env("TIDEGATE_RUN", computer.files.0.join("run"))
+        .env("TIDEGATE_STATE", computer.files.0.join("kept"))
+        .env("SSH_CONNECTION", "");
     let mut child = computer.place.go(move || command.spawn()).expect("the thread is there").expect("strace runs");
     let begun = Instant::now();
     let stopped = loop {
@@ -326,7 +344,11 @@ fn runs(wire: &Wire) -> Option<Value> {
 
 fn strike(wire: &Wire, words: &[&str], call: &str, at: usize) -> Output {
     let mut command = Command::new("strace");
-    command.args(struck(words, call, "KILL", at)).env("TIDEGATE_RUN", &wire.room).env("SSH_CONNECTION", "");
+    command
+        .args(struck(words, call, "KILL", at))
+        .env("TIDEGATE_RUN", &wire.room)
+        .env("TIDEGATE_STATE", wire.room.join("kept"))
+        .env("SSH_CONNECTION", "");
     wire.near.go(move || command.output()).expect("place").expect("strace runs")
 }
 
@@ -399,6 +421,7 @@ fn a_daemon_that_dies_while_it_starts_leaves_nothing() {
             command
                 .args(struck(&["daemon", &policy], call, "KILL", at))
                 .env("TIDEGATE_RUN", &wire.room)
+                .env("TIDEGATE_STATE", wire.room.join("kept"))
                 .env("SSH_CONNECTION", "");
             let mut child = wire.near.go(move || command.spawn()).expect("place").expect("strace runs");
             let begun = Instant::now();

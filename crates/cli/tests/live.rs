@@ -262,6 +262,219 @@ fn mistakes_are_told_and_nothing_is_touched() {
     assert_eq!(computer.stand("eth0"), before);
 }
 
+/// What `status` says: its exit code, and the first policy.
+fn status(computer: &Computer) -> (Option<i32>, Value) {
+    let output = computer.tidegate(&["status", "--json"]);
+    (output.status.code(), json(&output)[0].clone())
+}
+
+#[test]
+fn status_looks_at_the_kernel() {
+    let Some(computer) = Computer::new("status") else { return };
+    let home = computer.policy("home.sh", HOME);
+    let apply = || drop(done(&computer.tidegate(&["apply", &home, "--backend", "kernel"])));
+    apply();
+    let (code, told) = status(&computer);
+    assert_eq!(
+        (code, &told["condition"], &told["drift"]),
+        (Some(0), &"installed".into(), &Value::from(Vec::<Value>::new())),
+        "{told:#}"
+    );
+    assert!(told["applied_at"].as_u64() > Some(1_600_000_000), "{told:#}");
+
+    // A class changed by hand, with what brings it back; then a qdisc deleted by hand, a rule, and the device.
+    computer.tc("tc class change dev eth0 parent 1:1 classid 1:10 htb rate 111kbit ceil 1500kbit prio 1");
+    let output = computer.tidegate(&["status"]);
+    let text = said(&output);
+    assert_eq!(output.status.code(), Some(5), "{text}");
+    assert!(text.contains("eth0: drifted") && text.contains("--- eth0: as it is"), "{text}");
+    assert!(
+        text.contains("~ tc class change dev eth0 parent 1:1 classid 1:10 htb") && text.contains("rate 300Kbit"),
+        "{text}"
+    );
+    apply();
+    assert_eq!(status(&computer).0, Some(0), "apply puts it back");
+    computer.tc("tc qdisc del dev eth0 root");
+    assert_eq!(status(&computer).0, Some(5));
+    apply();
+    let rules = computer.place.go(|| {
+        let mut batch = Batch::new("tidegate-eth0");
+        batch.delete_table();
+        Netfilter::open()?.carry_out(batch)
+    });
+    rules.expect("the thread is there").expect("netlink").expect("the kernel takes it");
+    let (code, told) = status(&computer);
+    assert_eq!((code, &told["drift"][0]), (Some(5), &"~ nft table inet tidegate-eth0 is gone\n".into()), "{told:#}");
+    let gone = computer.place.go(|| Links::open()?.delete("eth0"));
+    gone.expect("the thread is there").expect("it was there");
+    let (code, told) = status(&computer);
+    assert_eq!((code, &told["last_error"]), (Some(6), &"there is no device eth0".into()), "{told:#}");
+    done(&computer.tidegate(&["down"]));
+    assert_eq!(computer.stand("ifb0"), None);
+}
+
+#[test]
+fn a_guardian_waits_until_it_can_and_its_death_is_told() {
+    let Some(computer) = Computer::new("guardian") else { return };
+    let (before, home) = (computer.stand("eth0"), computer.policy("home.sh", HOME));
+    let apply = ["apply", home.as_str(), "--backend", "kernel", "--confirm"];
+    let with = |seconds: &'static str| drop(done(&computer.tidegate(&[&apply[..], &[seconds]].concat())));
+    with("1");
+    // Somebody is at work here while its time is over: it goes back once they are not.
+    let lock = state_file(&computer.files.0.join("run")).with_file_name(":work.lock");
+    let alone = std::iter::repeat_with(|| alone_in(&lock)).flatten().next();
+    until("the time is over", || status(&computer).1["confirm"]["left_s"] == 0.0);
+    assert_ne!(computer.stand("eth0"), before);
+    drop(alone);
+    until("the way back", || {
+        computer.stand("eth0") == before && computer.tidegate(&["status"]).status.code() == Some(1)
+    });
+
+    with("3600");
+    let (code, told) = status(&computer);
+    let left = told["confirm"]["left_s"].as_f64().expect("it waits");
+    assert!(code == Some(3) && (3000.0..=3600.0).contains(&left), "{told:#}");
+    let guardian = told["confirm"]["guardian"].as_u64().and_then(|pid| u32::try_from(pid).ok()).expect("it has one");
+    tidegate_os::process::kill_tree(guardian);
+    until("it is missed", || status(&computer).0 == Some(9));
+    assert!(
+        status(&computer).1["last_error"]
+            .as_str()
+            .is_some_and(|why| why.contains("is gone, so it will not be undone by itself"))
+    );
+    done(&computer.tidegate(&["revert"]));
+    assert_eq!(computer.stand("eth0"), before);
+}
+
+fn alone_in(lock: &Path) -> Option<tidegate_os::service::Alone> {
+    tidegate_os::service::Alone::take(lock).expect("it is there")
+}
+
+/// Asked to end, a guardian goes back at once: nobody else would.
+#[test]
+fn a_guardian_that_is_asked_to_end_goes_back_first() {
+    let Some(computer) = Computer::new("asked") else { return };
+    let (before, home) = (computer.stand("eth0"), computer.policy("home.sh", HOME));
+    done(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--confirm", "3600"]));
+    let guardian = status(&computer).1["confirm"]["guardian"].as_u64().and_then(|pid| u32::try_from(pid).ok());
+    tidegate_os::process::ask_to_end(guardian.expect("it has one"));
+    until("the way back", || {
+        computer.stand("eth0") == before && computer.tidegate(&["status"]).status.code() == Some(1)
+    });
+}
+
+/// What cannot be brought back is said, with a code, and is tried again.
+#[test]
+fn a_down_that_fails_says_so() {
+    let Some(computer) = Computer::new("fails") else { return };
+    let home = computer.policy("home.sh", HOME);
+    done(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
+    let path = state_file(&computer.files.0.join("run"));
+    let right = std::fs::read_to_string(&path).expect("it is there");
+    let mut wrong: Value = serde_json::from_str(&right).expect("JSON");
+    // As if the loopback device had not been there before: it cannot be taken away.
+    let made = serde_json::json!({"dev": "lo", "told": null});
+    wrong["original"]["devices"].as_array_mut().expect("a list").push(made);
+    std::fs::write(&path, wrong.to_string()).expect("a file");
+    let told = refused(&computer.tidegate(&["down"]));
+    assert!(told.contains("`eth0` is not as it was before; its guardian (process "), "{told}");
+    let (code, told) = status(&computer);
+    assert_eq!((code, &told["job"]["does"]), (Some(4), &"down".into()), "{told:#}");
+    until("it is tried again", || {
+        let log = std::fs::read_to_string(path.with_extension("guard")).unwrap_or_default();
+        log.lines().filter(|line| line.contains("trying again in")).count() > 1
+    });
+    // Once it can be done, it is.
+    let mut state: Value = serde_json::from_str(&std::fs::read_to_string(&path).expect("it is there")).expect("JSON");
+    state["original"]["devices"].as_array_mut().expect("a list").pop();
+    std::fs::write(path.with_extension("right"), state.to_string()).expect("a file");
+    std::fs::rename(path.with_extension("right"), &path).expect("a file");
+    until("the guardian has done it", || !path.exists());
+    assert_eq!((computer.stand("ifb0"), computer.tables()), (None, vec![]));
+}
+
+#[test]
+fn a_policy_without_ingress_leaves_somebody_elses_alone() {
+    let Some(computer) = Computer::new("ingress") else { return };
+    computer.tc("tc qdisc add dev eth0 handle ffff: ingress\ntc filter add dev eth0 parent ffff: protocol ip prio 3 u32 match ip dport 9 0xffff flowid 1:9");
+    let before = computer.stand("eth0").expect("it is there");
+    let only_egress = computer.policy("egress.batch", "qdisc add dev eth0 root handle 1: pfifo limit 7\n");
+    let plan = done(&computer.tidegate(&["apply", &only_egress, "--backend", "kernel"]));
+    assert!(!plan.contains("ingress"), "{plan}");
+    let now = computer.stand("eth0").expect("it is there");
+    assert_eq!((now.filters.len(), now.qdiscs.len()), (before.filters.len(), 2), "{now:#?}");
+    assert_eq!(status(&computer).0, Some(0));
+    // Somebody else's, so that it goes is not ours to tell.
+    computer.tc("tc qdisc del dev eth0 ingress");
+    assert_eq!(status(&computer).0, Some(0));
+    computer.tc("tc qdisc add dev eth0 handle ffff: ingress\ntc filter add dev eth0 parent ffff: protocol ip prio 3 u32 match ip dport 9 0xffff flowid 1:9");
+    // A policy that says something about it takes it, and one after it that does not brings it back.
+    let both = computer.policy(
+        "both.batch",
+        "qdisc add dev eth0 root handle 1: pfifo limit 7\nqdisc add dev eth0 handle ffff: ingress\n",
+    );
+    done(&computer.tidegate(&["apply", &both, "--backend", "kernel"]));
+    assert_eq!(computer.stand("eth0").expect("it is there").filters, vec![]);
+    done(&computer.tidegate(&["apply", &only_egress, "--backend", "kernel"]));
+    assert_eq!(computer.stand("eth0").expect("it is there").filters, before.filters);
+    done(&computer.tidegate(&["down"]));
+    assert_eq!(computer.stand("eth0").expect("it is there").filters, before.filters);
+}
+
+#[test]
+fn a_dry_run_says_what_this_kernel_would_refuse() {
+    let Some(computer) = Computer::new("dry") else { return };
+    if !lacks_fq_codel(&computer) {
+        return;
+    }
+    let home = computer.policy("home.sh", &HOME.replace("pfifo limit 60", "fq_codel"));
+    let told = refused(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--dry-run"]));
+    assert!(told.contains("this would be refused: this kernel has no fq_codel"), "{told}");
+    let home = computer.policy("home.sh", HOME);
+    done(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--dry-run"]));
+}
+
+/// A restart of the machine: nothing is left but what is kept on its disk.
+#[test]
+fn what_was_applied_for_good_is_there_again_after_a_restart() {
+    let Some(computer) = Computer::new("boot") else { return };
+    let before = computer.stand("eth0");
+    let first = computer.policy("first.batch", "qdisc add dev eth0 root handle 1: pfifo limit 7\n");
+    let second = computer.policy("second.batch", "qdisc add dev eth0 root handle 1: pfifo limit 8\n");
+    let restart = || {
+        computer.tc("tc qdisc del dev eth0 root");
+        // What is in /run of an earlier run of the machine counts for nothing, even if it is still there.
+        let state = state_file(&computer.files.0.join("run"));
+        let mut old: Value =
+            serde_json::from_str(&std::fs::read_to_string(&state).expect("it is there")).expect("JSON");
+        old["boot"] = "another run".into();
+        std::fs::write(&state, old.to_string()).expect("a file");
+        assert_eq!(computer.tidegate(&["status"]).status.code(), Some(1));
+    };
+    done(&computer.tidegate(&["apply", &first, "--backend", "kernel"]));
+    let applied = computer.stand("eth0");
+    restart();
+    done(&computer.tidegate(&["apply", "--at-boot"]));
+    assert_eq!((computer.stand("eth0"), status(&computer).0), (applied.clone(), Some(0)));
+    // Not confirmed when the machine went down: what was confirmed last is there.
+    done(&computer.tidegate(&["apply", &second, "--backend", "kernel", "--confirm", "3600"]));
+    assert_ne!(computer.stand("eth0"), applied);
+    restart();
+    done(&computer.tidegate(&["apply", "--at-boot"]));
+    assert_eq!(computer.stand("eth0"), applied);
+    // Confirmed: this one.
+    done(&computer.tidegate(&["apply", &second, "--backend", "kernel", "--confirm", "3600"]));
+    let applied = computer.stand("eth0");
+    done(&computer.tidegate(&["confirm"]));
+    restart();
+    done(&computer.tidegate(&["apply", "--at-boot"]));
+    assert_eq!(computer.stand("eth0"), applied);
+    // Taken down: none.
+    done(&computer.tidegate(&["down"]));
+    assert_eq!(done(&computer.tidegate(&["apply", "--at-boot"])), "");
+    assert_eq!(computer.stand("eth0"), before);
+}
+
 fn state_file(run: &Path) -> PathBuf {
     let net = std::fs::read_dir(run).expect("a directory").next().expect("one namespace").expect("an entry").path();
     net.join("eth0.json")

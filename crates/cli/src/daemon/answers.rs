@@ -248,7 +248,10 @@ impl Counter {
         if request["realtime"] == true && !before.realtime {
             return refusal(
                 "the daemon runs without real-time scheduling, and has given up the right to change that",
-                &format!("`tidegate down {}`, then `tidegate apply --realtime`; nothing was changed", self.wanted().name()),
+                &format!(
+                    "`tidegate down {}`, then `tidegate apply --realtime`; nothing was changed",
+                    self.wanted().name()
+                ),
             );
         }
         let commands: Vec<Vec<String>> = commands.iter().filter_map(texts).collect();

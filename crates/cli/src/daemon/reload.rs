@@ -19,7 +19,8 @@ use tidegate_policy::{LinkKind, LinkOp, Op};
 /// # Errors
 /// One of them is refused.
 pub(super) fn log(commands: &[Vec<String>]) -> anyhow::Result<Vec<Op>> {
-    let mut machine = Machine::for_script([]);
+    let taken_for_granted = taken_for_granted(commands);
+    let mut machine = Machine::for_script(taken_for_granted.iter().map(String::as_str));
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
     let mut face = machine.face(&mut pool, &mut draws);
     for words in commands {
@@ -29,6 +30,15 @@ pub(super) fn log(commands: &[Vec<String>]) -> anyhow::Result<Vec<Op>> {
         ensure!(reply.code == 0, "`{}`: {}", words.join(" "), String::from_utf8_lossy(&reply.stderr).trim());
     }
     Ok(machine.log)
+}
+
+/// The ifb devices that commands name and do not make: a batch may leave that to somebody else.
+fn taken_for_granted(commands: &[Vec<String>]) -> BTreeSet<String> {
+    let makes =
+        |words: &[String]| words.first().is_some_and(|tool| tool == "ip") && words.iter().any(|word| word == "add");
+    let made: BTreeSet<&String> = commands.iter().filter(|words| makes(words)).flatten().collect();
+    let named = commands.iter().flat_map(|words| words.windows(2)).filter(|pair| pair[0] == "dev").map(|pair| &pair[1]);
+    named.filter(|name| LinkKind::of_name(name) == LinkKind::Ifb && !made.contains(name)).cloned().collect()
 }
 
 /// A device: its name, whether the machine has it, and what stands there.

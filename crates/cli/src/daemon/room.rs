@@ -1,7 +1,8 @@
 //! Where what runs keeps its files: by network namespace, so that those of two never meet.
 
+use std::fs::OpenOptions;
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tidegate_os::service::Alone;
@@ -13,6 +14,8 @@ const ELSEWHERE: &str = "TIDEGATE_RUN";
 
 /// How long a lock is tried for that somebody may have for an instant only, to see whether it is taken.
 const MOMENT: Duration = Duration::from_millis(300);
+/// How often it is looked whose a lock is that was just taken.
+const TRIES: usize = 20;
 /// How often it is tried.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -99,6 +102,9 @@ impl Room {
     /// # Errors
     /// As for [`Room::take`].
     pub(crate) fn take_within(path: &Path, patience: Duration) -> io::Result<Option<Alone>> {
+        // Whoever can open a file can lock it, to read it is enough: nobody else is to.
+        OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
         let begun = Instant::now();
         loop {
             if let Some(alone) = Alone::take(path)? {
@@ -112,13 +118,20 @@ impl Room {
         }
     }
 
-    /// The process that has a lock; `None`: nobody has it. (0: it has just been taken.)
+    /// The process that has a lock; `None`: nobody has it, or this user may not know. (0: it does not say who it is.)
     pub(crate) fn holder(path: &Path) -> Option<u32> {
         // It is had for an instant, which is why those who take it try again.
         match path.exists().then(|| Alone::take(path)) {
             Some(Ok(None)) => {
-                let text = std::fs::read_to_string(path).unwrap_or_default();
-                Some(text.trim().parse().unwrap_or(0))
+                // Whoever took it just now is about to write who they are.
+                let tries = std::iter::repeat_with(|| std::fs::read_to_string(path).unwrap_or_default()).take(TRIES);
+                let told = tries.map(|text| text.trim().parse().ok()).find(|pid| {
+                    if pid.is_none() {
+                        std::thread::sleep(LOOK);
+                    }
+                    pid.is_some()
+                });
+                Some(told.flatten().unwrap_or(0))
             }
             _ => None,
         }

@@ -155,11 +155,13 @@ fn by_daemon(options: &Apply, wanted: &Wanted, why: &str) -> anyhow::Result<Valu
     let prior = prior.map(|(_, prior)| prior);
     // What ran before can be gone back to, whatever becomes of its files.
     let before = user::policy(&room, name)?;
+    let by_hand = before.is_some() && prior.as_ref().is_none_or(|prior| prior.0["by_hand"] == true);
     let previous = before.as_ref().and_then(|before| Some(before_last(prior.as_ref()?, before)));
     let mut state = json!({
         "backend": "user", "why": why, "devices": wanted.devices, "policy": user::absolute(&options.files),
         "applied_at": now(), "boot": boot::id()?, "args": options.args, "dev": options.dev, "commands": wanted.commands,
         "previous": previous, "before": {"daemon": before}, "confirm": null, "door": options.door.name(),
+        "by_hand": by_hand,
         "realtime": options.realtime, "force": options.force,
     });
     let token = begun.write(&mut state, prior)?;
@@ -216,7 +218,9 @@ impl<'o> Begun<'o> {
         state["job"] = Value::Null;
         let last = State(state.clone());
         last.write(self.room, &self.name)?;
+        // What a service manager runs is its own business after a restart.
         if last.left_to_confirm().is_none()
+            && last.0["by_hand"] != true
             && let Err(error) = kept::keep(&self.name, &last)
         {
             eprintln!("tidegate apply: {error:#}");

@@ -219,7 +219,9 @@ pub(super) fn confirm(which: &Which) -> anyhow::Result<bool> {
             let mut state = state;
             state.0["confirm"] = Value::Null;
             state.write(&room, &name)?;
-            kept::keep(&name, &state)?;
+            if state.0["by_hand"] != true {
+                kept::keep(&name, &state)?;
+            }
             confirmed.push(name);
         }
     }

@@ -127,6 +127,7 @@ pub(super) fn go_back(room: &Room, name: &str, state: &State) -> anyhow::Result<
     match (job.does, &job.then) {
         // What comes back after a restart was not changed by a policy that was never applied for good.
         (Does::Apply, _) => Ok(()),
+        (_, Some(then)) if then.0["by_hand"] == true => Ok(()),
         (_, Some(then)) => kept::keep(name, then),
         (_, None) => kept::forget(name),
     }

@@ -66,13 +66,15 @@ pub(super) fn forget(name: &str) -> anyhow::Result<()> {
 /// # Errors
 /// A file is not what tidegate wrote.
 pub(super) fn all() -> anyhow::Result<Vec<(String, Apply)>> {
-    let directory = directory().context("this network namespace does not come back after a restart (TIDEGATE_STATE names a place)")?;
+    let directory = directory()
+        .context("this network namespace does not come back after a restart (TIDEGATE_STATE names a place)")?;
     let mut all = Vec::new();
     for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.extension().is_some_and(|extension| extension == "json") {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let options = of(&directory, &name, &path).with_context(|| format!("{} is not what tidegate wrote", path.display()))?;
+            let options = of(&directory, &name, &path)
+                .with_context(|| format!("{} is not what tidegate wrote", path.display()))?;
             all.push((name, options));
         }
     }
@@ -85,7 +87,11 @@ fn of(directory: &Path, name: &str, path: &Path) -> anyhow::Result<Apply> {
     ensure!(kept["commands"].as_array().is_some_and(|commands| !commands.is_empty()), "it has no commands");
     let script = directory.join(format!("{name}.sh"));
     let from = strings(&kept["policy"]).join(" ");
-    let text = user::script_of(&kept["commands"]).replacen('\n', &format!("\n# What {} came to when it was applied.\n", from.replace('\n', " ")), 1);
+    let text = user::script_of(&kept["commands"]).replacen(
+        '\n',
+        &format!("\n# What {} came to when it was applied.\n", from.replace('\n', " ")),
+        1,
+    );
     write_whole(&script, &text)?;
     Ok(Apply {
         files: vec![script],

@@ -24,6 +24,11 @@ pub use options::{Apply, Backend, Revert, Which};
 
 use std::process::ExitCode;
 
+/// The exit codes of `tidegate status`, for its help.
+pub const STATUS_CODES: &str = "\
+Exit codes, of the worst policy: 0 installed; 1 tidegate applied nothing there; 2 wrong usage, or the state cannot be read; 3 waiting for confirmation; 4 in progress; \
+5 drifted; 6 device gone; 7 daemon dead; 8 daemon not answering; 9 in trouble.";
+
 /// Nothing was changed, or all of it was undone.
 const UNDONE: u8 = 1;
 /// The policy cannot be read.

@@ -12,7 +12,9 @@ is undone. Exit codes: 0 it stands (or stood already); 1 nothing was changed, or
 
 Examples:
   tidegate apply gateway.sh --dry-run        what would be done
-  tidegate apply gateway.sh --confirm 60     and undone after a minute, unless `tidegate confirm` comes")]
+  tidegate apply gateway.sh --confirm 60     and undone after a minute, unless `tidegate confirm` comes
+
+If this process dies before the policy is there as a whole, or the SSH session does with it, a guardian undoes what was done. With --dry-run, 1: this kernel would refuse it.")]
 pub struct Apply {
     /// The files that hold the policy: a script, tc -batch, iptables-save, nft rules, a short policy, /etc/config/sqm.
     #[arg(required_unless_present = "at_boot")]

@@ -6,6 +6,8 @@ use crate::daemon::{self, DoorKind, client::Client};
 use crate::trial::quoted;
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
+use std::fs::OpenOptions;
+use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tidegate_os::process;
@@ -37,9 +39,21 @@ impl Daemon {
         match (told, Room::holder(&room.lock(dev))) {
             (Ok(status), _) => Daemon::Answers(status),
             (Err(error), Some(pid)) => Daemon::Silent(pid, format!("{error:#}")),
+            // Only root knows who has a lock; others know whether somebody listens.
+            (Err(error), None)
+                if is_listening(&error) && OpenOptions::new().write(true).open(room.lock(dev)).is_err() =>
+            {
+                Daemon::Silent(0, format!("{error:#}"))
+            }
             (Err(_), None) => Daemon::Dead,
         }
     }
+}
+
+/// Does somebody listen at the socket that this came of?
+fn is_listening(error: &anyhow::Error) -> bool {
+    let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+    !matches!(kind, Some(io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused))
 }
 
 /// Starts a daemon with this policy, or has the running one take it over: its status. `token`: of the job that this is part of.

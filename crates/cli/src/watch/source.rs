@@ -7,10 +7,13 @@ use crate::live::status::{self, Condition, Health};
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tidegate_live::Kernel;
 use tidegate_live::engine::link_rate;
 use tidegate_report::watch::Snapshot;
+
+/// How long a daemon may take for its first answer.
+const HELLO: Duration = Duration::from_secs(5);
 
 /// Somebody who tells snapshots.
 pub(crate) enum Source {
@@ -77,13 +80,18 @@ pub(crate) fn sources(devices: &[String]) -> anyhow::Result<Vec<Source>> {
     let daemons = daemons(devices)?;
     let mut taken: BTreeSet<String> = BTreeSet::new();
     for dev in daemons {
-        let mut client = match Client::open(&dev) {
+        let mut client = match Client::within(&dev, HELLO) {
             Ok(client) => client,
             // A socket that nobody listens at was left by one who is gone.
             Err(_) if !named => continue,
             Err(error) => return Err(error),
         };
-        let status = client.ask(&json!({"ask": "status"}))?;
+        let status = match client.ask(&json!({"ask": "status"})) {
+            Ok(status) => status,
+            // One that hangs is told of by `dead`, and keeps nobody from seeing the others.
+            Err(_) if !named => continue,
+            Err(error) => return Err(error),
+        };
         let places = status["places"].as_array().into_iter().flatten().filter_map(|place| place["device"].as_str());
         taken.extend(places.map(str::to_owned));
         taken.insert(dev.clone());

@@ -42,7 +42,11 @@ impl Computer {
 
     pub(crate) fn with(&self, words: &[&str], more: &[(&str, &str)]) -> Output {
         let mut command = Command::new(super::TIDEGATE);
-        command.args(words).env("TIDEGATE_RUN", self.files.0.join("run")).env("SSH_CONNECTION", "");
+        command
+            .args(words)
+            .env("TIDEGATE_RUN", self.files.0.join("run"))
+            .env("TIDEGATE_STATE", self.files.0.join("kept"))
+            .env("SSH_CONNECTION", "");
         command.envs(more.iter().copied());
         self.place.go(move || command.output()).expect("the thread is there").expect("tidegate runs")
     }
