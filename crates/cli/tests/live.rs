@@ -363,6 +363,36 @@ fn a_guardian_that_is_asked_to_end_goes_back_first() {
     });
 }
 
+/// However many changes come and go while a policy waits, one guardian waits with it.
+#[test]
+fn one_guardian_waits_for_a_confirmation() {
+    let Some(computer) = Computer::new("one") else { return };
+    let policy = computer.policy("wait.batch", "qdisc add dev eth0 root handle 1: pfifo limit 7\n");
+    for _ in 0..5 {
+        let policy = policy.clone();
+        done(&computer.tidegate(&["apply", &policy, "--backend", "kernel", "--confirm", "3600", "--force"]));
+        let other = computer.policy("other.batch", "qdisc add dev eth0 root handle 1: pfifo limit 8\n");
+        done(&computer.tidegate(&["apply", &other, "--backend", "kernel", "--confirm", "3600"]));
+    }
+    // They run as children of this test's init, in no order: those that have nothing to do end.
+    let run = computer.files.0.join("run").to_string_lossy().into_owned();
+    let guardians = || {
+        let all = std::fs::read_dir("/proc").expect("processes").flatten();
+        all.filter(|entry| {
+            let file = |name| std::fs::read(entry.path().join(name)).unwrap_or_default();
+            let is_guardian = file("cmdline").ends_with(b"--guard\0");
+            is_guardian && String::from_utf8_lossy(&file("environ")).contains(&format!("TIDEGATE_RUN={run}\0"))
+        })
+        .count()
+    };
+    until("one is left", || guardians() == 1);
+    assert_eq!(status(&computer).0, Some(3));
+    done(&computer.tidegate(&["confirm"]));
+    until("none is left", || guardians() == 0);
+    assert_eq!(status(&computer).0, Some(0));
+    done(&computer.tidegate(&["down"]));
+}
+
 /// What cannot be brought back is said, with a code, and is tried again.
 #[test]
 fn a_down_that_fails_says_so() {

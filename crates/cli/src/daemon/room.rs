@@ -84,6 +84,11 @@ impl Room {
         Some(state["job"]["token"].as_str()?.to_owned())
     }
 
+    /// Locked by the guardian that waits until a device's policy is confirmed.
+    pub(crate) fn watch(&self, dev: &str) -> PathBuf {
+        self.file(dev, "watch")
+    }
+
     /// What the guardian of a device's policy says.
     pub(crate) fn guard_log(&self, dev: &str) -> PathBuf {
         self.file(dev, "guard")

@@ -20,8 +20,8 @@ use std::time::Duration;
 use tidegate_os::service::{self, Alone};
 use tidegate_os::{boot, interrupt, poll, process};
 
-/// How often it is looked whether a confirmation came.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often it is looked whether a confirmation came, or whether whoever is at work has ended.
+const LOOK: Duration = Duration::from_millis(250);
 /// How long the next attempt is put off at first, and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -97,6 +97,9 @@ pub(super) fn watch(name: &str) -> anyhow::Result<bool> {
     let mut log = Log::open(&room, name);
     // Who asks it to end has it do at once what it would do later; a policy without a guardian would stay for good.
     let bell = interrupt::bell()?;
+    // One waits for a confirmation, however many changes there were meanwhile.
+    room.make()?;
+    let mut watch = Room::take_within(&room.watch(name), Duration::ZERO)?;
     let mut out = io::stdout();
     writeln!(out, "{READY}").and_then(|()| out.flush()).context("nobody waits for a guardian")?;
     wait_for_end()?;
@@ -107,6 +110,16 @@ pub(super) fn watch(name: &str) -> anyhow::Result<bool> {
             Ok(Look::Nothing) => return Ok(true),
             Ok(Look::Later(after)) => {
                 pause = FIRST_PAUSE;
+                after
+            }
+            Ok(Look::Waits(after)) => {
+                pause = FIRST_PAUSE;
+                if watch.is_none() {
+                    watch = Room::take(&room.watch(name))?;
+                }
+                if watch.is_none() {
+                    return Ok(true);
+                }
                 after
             }
             Err(error) => {
@@ -142,7 +155,10 @@ fn wait_for_end() -> anyhow::Result<()> {
 /// What there is to do.
 enum Look {
     Nothing,
+    /// There may be, after a time.
     Later(Duration),
+    /// There is, unless a confirmation comes: it is looked for after a time.
+    Waits(Duration),
 }
 
 /// Looks what the state asks for, and does it. `hurry`: a policy that waits to be confirmed is not waited for.
@@ -150,7 +166,7 @@ fn look(room: &Room, name: &str, hurry: bool, log: &mut Log) -> anyhow::Result<L
     let Some(state) = State::read(room, name)? else { return Ok(Look::Nothing) };
     match (state.job(), state.left_to_confirm()) {
         (None, None) => return Ok(Look::Nothing),
-        (None, Some(left)) if !left.is_zero() && !hurry => return Ok(Look::Later(left.min(LOOK))),
+        (None, Some(left)) if !left.is_zero() && !hurry => return Ok(Look::Waits(left.min(LOOK))),
         _ => {}
     }
     // Whoever is at work here ends it, or dies and leaves that to us.
@@ -166,7 +182,7 @@ fn look(room: &Room, name: &str, hurry: bool, log: &mut Log) -> anyhow::Result<L
             // What was there before may wait to be confirmed.
             Ok(Look::Later(Duration::ZERO))
         }
-        (None, Some(left)) if !left.is_zero() && !hurry => Ok(Look::Later(left.min(LOOK))),
+        (None, Some(left)) if !left.is_zero() && !hurry => Ok(Look::Waits(left.min(LOOK))),
         (None, Some(_)) => {
             let state = super::revert::begun(room, name, &state, Does::Revert)?;
             job::go_back(room, name, &state)?;
@@ -195,9 +211,10 @@ impl Log {
     }
 }
 
-/// Is this process a guardian?
-pub(super) fn is_there(pid: u32) -> bool {
-    super::user::is_alive(pid) && process::words_of(pid).last().is_some_and(|word| word == "--guard")
+/// The guardian that waits until a policy is confirmed. `started`: the one that was started with it, for those who may not know who has a lock.
+pub(super) fn of(room: &Room, name: &str, started: u32) -> Option<u32> {
+    let is_guardian = |pid: &u32| process::words_of(*pid).last().is_some_and(|word| word == "--guard");
+    Room::holder(&room.watch(name)).or(Some(started).filter(is_guardian))
 }
 
 /// The last thing that a guardian of a policy said.

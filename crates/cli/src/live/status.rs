@@ -93,6 +93,8 @@ pub(crate) struct Health {
     pub(crate) starts: Option<u64>,
     /// What the daemon says of itself.
     daemon: Value,
+    /// The process that goes back unless the policy is confirmed.
+    guardian: Option<u32>,
     state: Value,
 }
 
@@ -149,6 +151,7 @@ impl Health {
             last_error: None,
             starts: None,
             daemon: Value::Null,
+            guardian: None,
             state: state.0.clone(),
             name,
         };
@@ -165,7 +168,8 @@ impl Health {
         if state.left_to_confirm().is_some() {
             health.worse(Condition::Waiting);
             let guardian = state.0["guardian"].as_u64().and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0);
-            if !guard::is_there(guardian) {
+            health.guardian = guard::of(room, &health.name, guardian);
+            if health.guardian.is_none() {
                 health.worse(Condition::Trouble);
                 health.last_error = Some(format!(
                     "its guardian (process {guardian}) is gone, so it will not be undone by itself: `tidegate confirm {0}` or `tidegate revert {0}`",
@@ -187,6 +191,7 @@ impl Health {
             last_error: None,
             starts: None,
             daemon: Value::Null,
+            guardian: None,
             state: Value::Null,
             name,
         };
@@ -281,7 +286,7 @@ impl Health {
         }
         told["confirm"] = match self.revert_in {
             Some(left) => json!({
-                "seconds": self.state["confirm"]["seconds"], "left_s": left.as_secs_f64(), "guardian": self.state["guardian"],
+                "seconds": self.state["confirm"]["seconds"], "left_s": left.as_secs_f64(), "guardian": self.guardian,
             }),
             None => Value::Null,
         };
