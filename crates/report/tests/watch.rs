@@ -57,13 +57,13 @@ fn a_screen_of_eighty_columns() {
     let [before, now] = [(10, 100, 1000), (12, 200, 1100)].map(|(at, calls, rest)| read(&snapshot(at, calls, rest)));
     let shown: String = courses(&before, &now).iter().map(|course| screen(course, 80)).collect();
     let expected = "\
-eth0  1.00 Mbit/s of 100 Mbit/s  user space (capture)  over 2.00 s
-class                  bit/s share backlog     p50     p99 drop/s mark/s borrow
-htb 1:                  800k   80%   5.00k  1.02µs  1.05ms    5.0     10      –
-└ 1:1                   800k   80%   5.00k  1.02µs  1.05ms    5.0     10     0%
-  ├ 1:10 pfifo 10:      400k   40%       0  1.02µs  1.02µs      0      0     0%
-  └ 1:20 fq_codel 20:   400k   40%   5.00k  1.05ms  67.1ms    5.0     10    50%
-clsact ffff:               0    0%       0       –       –      0      0      –
+eth0  1.00 Mbit/s of 100 Mbit/s  user space (capture)  over 2.00 s  late 12.3ms!
+class                  bit/s share backlog     p50     p99  oldest drop/s mark/s
+htb 1:                  800k   80%   5.00k  1.02µs  1.05ms   2.50s    5.0     10
+└ 1:1                   800k   80%   5.00k  1.02µs  1.05ms   2.50s    5.0     10
+  ├ 1:10 pfifo 10:      400k   40%       0  1.02µs  1.02µs       –      0      0
+  └ 1:20 fq_codel 20:   400k   40%   5.00k  1.05ms  67.1ms   2.50s    5.0     10
+clsact ffff:               0    0%       0       –       –       –      0      0
 ";
     assert_eq!(shown, expected);
 }
