@@ -46,7 +46,8 @@ enum Command {
     Replay(Box<replay::Options>),
     /// Put a policy onto this computer's devices: only what differs is changed, and all of it is undone if anything is refused.
     Apply(Box<live::Apply>),
-    /// Tell what of ours stands on this computer's devices.
+    /// Show the policies that tidegate applied, and whether the kernel and the daemons still have them.
+    #[command(after_help = live::STATUS_CODES)]
     Status(live::Which),
     /// Keep what was applied with --confirm, or over SSH.
     Confirm(live::Which),

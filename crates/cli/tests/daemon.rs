@@ -366,3 +366,300 @@ fn a_container_is_reached_by_a_pair_of_devices_of_ours() {
     inside.wait().expect("ours");
     assert!(wire.links().iter().all(|link| link != "edge0"));
 }
+
+/// What `status` says: its exit code, and the first policy.
+fn health(wire: &Wire) -> (Option<i32>, Value) {
+    let output = wire.tidegate(&["status", "--json"]);
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    (output.status.code(), told[0].clone())
+}
+
+fn done(output: &std::process::Output) -> String {
+    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{said}");
+    said
+}
+
+fn signal(pid: &Value, name: &str) {
+    let pid = pid.as_u64().expect("a process").to_string();
+    assert!(std::process::Command::new("kill").args(["-s", name, &pid]).status().expect("kill").success());
+}
+
+#[test]
+fn status_tells_how_a_daemon_is() {
+    let Some(wire) = Wire::lay("health") else { return };
+    let policy = wire.file("policy.sh", POLICY);
+    let apply = || done(&wire.tidegate(&["apply", "--backend", "user", &policy]));
+    apply();
+    let (code, told) = health(&wire);
+    assert_eq!(
+        (code, &told["condition"], &told["packet_io"]),
+        (Some(0), &"installed".into(), &"capture".into()),
+        "{told:#}"
+    );
+    assert!(told["lateness_ns"].is_u64() && told["starts"] == 1, "{told:#}");
+
+    // Changed by hand.
+    done(
+        &wire.tidegate(&[
+            "tc", "class", "change", "dev", WIRE, "parent", "1:", "classid", "1:20", "htb", "rate", "11mbit",
+        ]),
+    );
+    let (code, told) = health(&wire);
+    let drift = told["drift"][0].as_str().unwrap_or_default().to_owned();
+    assert!(code == Some(5) && drift.contains("classid 1:20 htb") && drift.contains("rate 10Mbit"), "{told:#}");
+    apply();
+    assert_eq!(health(&wire).0, Some(0), "apply puts it back");
+
+    // Its device is gone, and comes back.
+    wire.unplug(WIRE);
+    until("it is missed", || health(&wire).0 == Some(6));
+    wire.plug(WIRE);
+    until("it is back", || health(&wire).0 == Some(0));
+
+    // It hangs: it is not called dead, and down ends it all the same.
+    let pid = health(&wire).1["daemon"]["pid"].clone();
+    signal(&pid, "STOP");
+    let (code, told) = health(&wire);
+    assert_eq!((code, &told["condition"]), (Some(8), &"daemon not answering".into()), "{told:#}");
+    assert!(told["last_error"].as_str().is_some_and(|why| why.starts_with(&format!("process {pid}: "))), "{told:#}");
+    done(&wire.tidegate(&["down"]));
+    assert_eq!(health(&wire).0, Some(1));
+    nothing_is_left(&wire);
+
+    // It is dead.
+    apply();
+    signal(&health(&wire).1["daemon"]["pid"], "KILL");
+    until("it is dead", || health(&wire).0 == Some(7));
+    let top = wire.tidegate(&["top", "--once"]);
+    let why = String::from_utf8_lossy(&top.stderr).into_owned();
+    assert!(top.status.code() == Some(2) && why.contains("the daemon of `wire0` died"), "{why}");
+    let metrics = done(&wire.tidegate(&["metrics", "--once"]));
+    let has = |name: &str, value: &str| {
+        metrics.lines().any(|line| line.starts_with(&format!("{name}{{")) && line.ends_with(value))
+    };
+    assert!(has("tidegate_up", " 0") && has("tidegate_trouble", " 1"), "{metrics}");
+    apply();
+    let metrics = done(&wire.tidegate(&["metrics", "--once"]));
+    let has = |name: &str, value: &str| {
+        metrics.lines().any(|line| line.starts_with(&format!("{name}{{")) && line.ends_with(value))
+    };
+    assert!(has("tidegate_up", " 1") && has("tidegate_trouble", " 0") && has("tidegate_drift", " 0"), "{metrics}");
+    assert!(has("tidegate_restarts_total", " 2"), "{metrics}");
+    assert!(metrics.contains("\ntidegate_engine_lateness_seconds{"), "{metrics}");
+    done(&wire.tidegate(&["apply", "--backend", "user", &policy, "--confirm", "3600"]));
+    let metrics = done(&wire.tidegate(&["metrics", "--once"]));
+    let left = metrics.lines().find_map(|line| line.strip_prefix("tidegate_revert_seconds{")?.rsplit_once(' '));
+    let left: f64 = left.and_then(|(_, left)| left.parse().ok()).unwrap_or_else(|| panic!("{metrics}"));
+    assert!((3000.0..=3600.0).contains(&left), "{left}");
+    done(&wire.tidegate(&["down"]));
+    nothing_is_left(&wire);
+}
+
+#[test]
+fn another_door_is_refused_and_not_passed_over() {
+    let Some(wire) = Wire::lay("otherdoor") else { return };
+    let policy = wire.file("policy.sh", POLICY);
+    done(&wire.tidegate(&["apply", "--backend", "user", "--door", "capture", &policy]));
+    let output = wire.tidegate(&["apply", "--backend", "user", "--door", "nfqueue", &policy]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("the daemon takes packets by capture and cannot change to nfqueue while it runs"), "{said}");
+    assert!(said.contains("`tidegate down wire0`"), "{said}");
+    assert_eq!((health(&wire).0, health(&wire).1["packet_io"].clone()), (Some(0), json!("capture")));
+    let output = wire.tidegate(&["apply", "--backend", "user", "--realtime", &policy]);
+    assert_eq!(output.status.code(), Some(1));
+    done(&wire.tidegate(&["down"]));
+    // As many messages as there are: with real-time scheduling, where we may.
+    let output = wire.tidegate(&["apply", "--backend", "user", "--realtime", &policy]);
+    if output.status.success() {
+        assert_eq!(health(&wire).1["daemon"]["realtime"], true);
+        done(&wire.tidegate(&["down"]));
+    }
+    nothing_is_left(&wire);
+}
+
+/// What the kernel shaped by is left where it is, and that packets do not meet it is said.
+#[test]
+fn a_standing_shaper_that_is_bypassed_is_said() {
+    let Some(wire) = Wire::lay("standing") else { return };
+    let standing = || {
+        wire.near.go(|| {
+            let mut kernel = tidegate_live::Kernel::open().expect("netlink");
+            kernel
+                .standing(WIRE)
+                .expect("it is there")
+                .qdiscs
+                .iter()
+                .map(|qdisc| (qdisc.kind, qdisc.handle))
+                .collect::<Vec<_>>()
+        })
+    };
+    let words: Vec<String> = "qdisc add dev wire0 root handle 7: tbf rate 90mbit burst 100k latency 50ms"
+        .split(' ')
+        .map(String::from)
+        .collect();
+    let made = wire.near.go(move || {
+        match tidegate_lang::tc::parse(&words, &tidegate_lang::Env::default()).map(|parsed| parsed.command) {
+            Ok(tidegate_lang::tc::TcCommand::Apply(op)) => {
+                tidegate_live::Kernel::open().expect("netlink").apply(&op).map_err(|error| error.to_string())
+            }
+            other => panic!("{other:?}"),
+        }
+    });
+    if let Err(error) = made.expect("place") {
+        println!("left out: this kernel has no tbf ({error})");
+        return;
+    }
+    let before = standing().expect("place");
+    let policy = wire.file("policy.sh", POLICY);
+    let said = done(&wire.tidegate(&["apply", "--backend", "user", "--door", "capture", &policy]));
+    assert!(
+        said.contains(
+            "wire0 has the kernel's tbf 7:: packets bypass it while tidegate's daemon has the device (capture)"
+        ),
+        "{said}"
+    );
+    let said = done(&wire.tidegate(&["down"]));
+    assert!(said.contains("down: wire0"), "{said}");
+    assert_eq!(standing().expect("place"), before);
+    wire.transfer(1000);
+}
+
+/// A container that has a device and a default route of its own keeps both, and uses ours while it is there.
+#[test]
+fn a_container_with_a_default_route_is_reached_too() {
+    let Some(wire) = Wire::lay("route") else { return };
+    let policy = wire.file("policy.sh", &POLICY.replace("wire0", "edge0"));
+    let own = wire.far.go(|| {
+        use tidegate_os::netlink::Links;
+        let mut links = Links::open()?;
+        links.create_like("eth0", "dummy", 1000)?;
+        links.way_to_everybody(WIRE, "10.8.0.1".parse().expect("an address"))
+    });
+    own.expect("place").expect("a default route");
+    // The first default route is the one that is used.
+    let default = || {
+        let table =
+            wire.far.go(|| std::fs::read_to_string("/proc/thread-self/net/route")).expect("place").expect("routes");
+        let routes = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let defaults = routes.filter(|route| route.get(1) == Some(&"00000000")).map(|route| route[0].to_owned());
+        defaults.collect::<Vec<_>>()
+    };
+    assert_eq!(default(), [WIRE]);
+    let inside = wire.far.go(|| std::process::Command::new("sleep").arg("1000").spawn());
+    let mut inside = inside.expect("place").expect("it starts");
+    let pid = inside.id().to_string();
+    let words = ["daemon", &policy, "--door", "tun", "--inside", &pid, "--addresses", "10.99.0.1,10.99.0.2"];
+    let mut daemon = Daemon { wire: &wire, child: wire.start(&words) };
+    until("the door is open", || {
+        let said = std::fs::read_to_string(wire.room.join("said")).unwrap_or_default();
+        assert!(daemon.child.try_wait().expect("a child").is_none(), "{said}");
+        wire.ask("edge0", &json!({"ask": "status"})).is_some_and(|status| status["door"] == "tun")
+    });
+    assert_eq!(default(), ["tidegate0", WIRE]);
+    assert!(wire.ask("edge0", &json!({"ask": "stop"})).is_some());
+    assert!(daemon.child.wait().expect("a child").success());
+    until("their own route is used again", || default() == [WIRE]);
+    inside.kill().expect("ours");
+    inside.wait().expect("ours");
+}
+
+/// What an ordinary user does to the control socket; run by the test below, as that user.
+#[test]
+fn attacker() {
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::os::unix::net::UnixStream;
+    let Some(socket) = std::env::var_os("TIDEGATE_TEST_ATTACK") else { return };
+    let connect = || {
+        let stream = UnixStream::connect(&socket)?;
+        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        stream.set_write_timeout(Some(Duration::from_secs(5)))?;
+        std::io::Result::Ok(stream)
+    };
+    // All connections that can be had, and held.
+    let held: Vec<UnixStream> = (0..200).filter_map(|_| connect().ok()).collect();
+    let mut open = 0;
+    for stream in &held {
+        stream.set_nonblocking(true).expect("ours");
+        // One that has no place has been told so, and closed.
+        std::thread::sleep(Duration::from_millis(1));
+        open += usize::from(
+            matches!((&*stream).read(&mut [0; 1]), Err(error) if error.kind() == std::io::ErrorKind::WouldBlock),
+        );
+    }
+    println!("attack: {} connected, {open} of them open", held.len());
+    // Four lines of 16 MiB on those that are open.
+    let line = vec![b'x'; 16 << 20];
+    let mut taken = 0;
+    for stream in held.iter().filter(|stream| matches!((&**stream).read(&mut [0; 1]), Err(error) if error.kind() == std::io::ErrorKind::WouldBlock)).take(4) {
+        stream.set_nonblocking(false).expect("ours");
+        let mut left = line.as_slice();
+        while let Ok(written @ 1..) = (&*stream).write(left) {
+            taken += written;
+            left = &left[written..];
+        }
+        let mut said = String::new();
+        let _ = BufReader::new(stream).read_line(&mut said);
+        println!("attack: {}", said.trim());
+    }
+    println!("attack: {taken} bytes of 4 lines were taken");
+    // And again as many connections as there are, until the other end has seen enough.
+    let again: Vec<UnixStream> = (0..200).filter_map(|_| connect().ok()).collect();
+    println!("attack: holding {}", again.len());
+    let _ = std::io::stdin().read(&mut [0; 1]);
+    drop((held, again));
+}
+
+/// An ordinary user takes all connections and says lines of 16 MiB; root's `status` answers before, meanwhile and afterwards, and the daemon does not grow.
+#[test]
+fn strangers_take_neither_the_places_nor_the_memory() {
+    use std::io::{BufRead, BufReader};
+    use std::os::unix::process::CommandExt;
+    const NOBODY: u32 = 65_534;
+    const MORE_KIB: u64 = 16 << 10;
+    let Some(wire) = Wire::lay("attack") else { return };
+    if tidegate_os::process::effective_uid() != 0 {
+        println!("left out: it takes root to become an ordinary user");
+        return;
+    }
+    let daemon = Daemon::start(&wire, &[&wire.file("policy.sh", POLICY)]);
+    let pid = daemon.child.id();
+    let memory = || {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux tells").to_owned();
+        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number")
+    };
+    let before = (memory(), health(&wire).0);
+    let socket = std::fs::read_dir(&wire.room).expect("a directory").flatten().map(|net| net.path().join("wire0.sock"));
+    let socket = socket.into_iter().find(|path| path.exists()).expect("a socket");
+    // Where an ordinary user finds it.
+    let program = std::env::temp_dir().join(format!("tidegate-attacker-{}", std::process::id()));
+    std::fs::copy(std::env::current_exe().expect("a test"), &program).expect("a copy");
+    let mut attack = std::process::Command::new(&program);
+    attack.args(["--exact", "attacker", "--nocapture"]).env("TIDEGATE_TEST_ATTACK", socket).current_dir("/");
+    attack.uid(NOBODY).gid(NOBODY).stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut attacker = attack.spawn().expect("it starts");
+    let mut said = BufReader::new(attacker.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
+    let mut told = Vec::new();
+    for line in said.by_ref() {
+        let over = line.starts_with("attack: holding");
+        told.push(line);
+        if over {
+            break;
+        }
+    }
+    let meanwhile = (memory(), health(&wire).0);
+    drop(attacker.stdin.take());
+    told.extend(said);
+    attacker.wait().expect("it is ours");
+    std::fs::remove_file(&program).expect("it is there");
+    let after = (memory(), health(&wire).0);
+    told.iter().filter(|line| line.starts_with("attack:")).for_each(|line| println!("{line}"));
+    println!("most memory, KiB, and status: before {before:?}, meanwhile {meanwhile:?}, after {after:?}");
+    assert!(told.iter().any(|line| line.starts_with("attack: 200 connected, 4 of them open")), "{told:#?}");
+    assert!(told.iter().any(|line| line.contains("too long")), "{told:#?}");
+    assert_eq!([before.1, meanwhile.1, after.1], [Some(0); 3]);
+    assert!(after.0 < before.0 + MORE_KIB, "{before:?} {after:?}");
+    daemon.stop();
+}

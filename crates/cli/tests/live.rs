@@ -4,16 +4,13 @@
 
 mod common;
 
-use common::TIDEGATE;
+use common::computer::{Computer, done, json, op, refused, said};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 use tidegate_live::encode::nft::{Batch, Expressions, Verdict};
-use tidegate_live::plan::Stand;
 use tidegate_live::{Kernel, Netfilter};
 use tidegate_os::netlink::Links;
-use tidegate_os::place::Place;
 use tidegate_policy::Op;
 
 /// How long something may take that is waited for.
@@ -40,115 +37,6 @@ tc qdisc add dev ifb0 root handle 1: tbf rate 8mbit burst 10k latency 50ms
 /// What somebody left there.
 const MODEM: &str =
     "tc qdisc add dev eth0 root handle 7: stab linklayer atm overhead 32 tbf rate 1mbit burst 10k latency 100ms";
-
-/// A computer of its own: a namespace with a device, files, and a place for what runs.
-struct Computer {
-    place: Place,
-    files: common::Place,
-}
-
-impl Computer {
-    /// `None`, with the reason, where it cannot be made.
-    fn new(name: &str) -> Option<Computer> {
-        if common::skip() {
-            return None;
-        }
-        let place = match Place::new(name) {
-            Ok(place) => place,
-            Err(error) => {
-                println!("left out: no network namespace can be made here ({error})");
-                return None;
-            }
-        };
-        let made = place.go(|| {
-            let mut links = Links::open()?;
-            links.create_like("eth0", "dummy", 1000)
-        });
-        made.expect("the thread is there").expect("a device");
-        Some(Computer { place, files: common::Place::new(&format!("live-{name}")) })
-    }
-
-    /// What the command does there.
-    fn tidegate(&self, words: &[&str]) -> Output {
-        self.with(words, &[])
-    }
-
-    fn with(&self, words: &[&str], more: &[(&str, &str)]) -> Output {
-        let mut command = Command::new(TIDEGATE);
-        command.args(words).env("TIDEGATE_RUN", self.files.0.join("run")).env("SSH_CONNECTION", "");
-        command.envs(more.iter().copied());
-        self.place.go(move || command.output()).expect("the thread is there").expect("tidegate runs")
-    }
-
-    fn policy(&self, name: &str, text: &str) -> String {
-        self.files.script(name, text).to_string_lossy().into_owned()
-    }
-
-    /// What stands on a device; `None`: there is no such.
-    fn stand(&self, dev: &'static str) -> Option<Stand> {
-        let looked = self.place.go(move || {
-            let mut kernel = Kernel::open().expect("netlink");
-            kernel.stand(dev).ok().map(|(stand, _)| stand)
-        });
-        looked.expect("the thread is there").map(without_counts)
-    }
-
-    /// Carries out commands of tc there.
-    fn tc(&self, commands: &'static str) {
-        let done = self.place.go(|| {
-            let mut kernel = Kernel::open().expect("netlink");
-            commands.lines().try_for_each(|line| kernel.apply(&op(line)).map_err(|error| format!("{line}: {error}")))
-        });
-        done.expect("the thread is there").expect("the kernel takes it");
-    }
-
-    /// The names of nft's tables there.
-    fn tables(&self) -> Vec<String> {
-        let told = self.place.go(|| Netfilter::open().and_then(|mut netfilter| netfilter.tables()));
-        told.expect("the thread is there").expect("they are told").into_keys().collect()
-    }
-}
-
-/// Counters change by themselves, and who made a class first is nobody's business.
-fn without_counts(mut stand: Stand) -> Stand {
-    stand.qdiscs.iter_mut().for_each(|qdisc| (qdisc.stats, qdisc.xstats) = Default::default());
-    stand.classes.iter_mut().for_each(|class| (class.stats, class.xstats) = Default::default());
-    stand.qdiscs.sort_by_key(|qdisc| (qdisc.parent, qdisc.handle));
-    stand.classes.sort_by_key(|class| class.classid);
-    for filter in &mut stand.filters {
-        if let tidegate_policy::dump::FilterEntry::Filter { hits, actions, .. } = &mut filter.entry {
-            *hits = None;
-            actions.iter_mut().for_each(|action| (action.installed, action.used, action.action.index) = (0, 0, 0));
-        }
-    }
-    stand
-}
-
-fn op(line: &str) -> Op {
-    let args: Vec<String> = line.split_whitespace().skip(1).map(String::from).collect();
-    match tidegate_lang::tc::parse(&args, &tidegate_lang::Env::default()) {
-        Ok(tidegate_lang::tc::Parsed { command: tidegate_lang::tc::TcCommand::Apply(op), .. }) => op,
-        other => panic!("{line}: {other:?}"),
-    }
-}
-
-fn said(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
-fn done(output: &Output) -> String {
-    assert!(output.status.success(), "{}", said(output));
-    said(output)
-}
-
-fn refused(output: &Output) -> String {
-    assert_eq!(output.status.code(), Some(1), "{}", said(output));
-    said(output)
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", said(output)))
-}
 
 /// Waits until something is so.
 fn until(what: &str, is: impl Fn() -> bool) {
@@ -359,12 +247,262 @@ fn mistakes_are_told_and_nothing_is_touched() {
     let told = refused(&computer.tidegate(&["apply", &nat, "--backend", "kernel"]));
     assert!(told.contains("MASQUERADE is not set by tidegate; leave it to the firewall that has it"), "{told}");
     let told = refused(&computer.tidegate(&["revert", "eth7"]));
-    assert!(told.contains("nothing of ours stands on `eth7`"), "{told}");
-    // A file that is not ours is no state.
+    assert!(told.contains("tidegate applied nothing to `eth7`"), "{told}");
+    // A file that is not ours is no state, and nothing is done by it.
     let state = state_file(&computer.files.0.join("run"));
-    std::fs::write(&state, "{").expect("a file");
+    let before = computer.stand("eth0");
+    for wrong in ["{", "{}", "[]", "{\"backend\": \"kernel\"}", "{\"backend\": \"user\", \"devices\": []}"] {
+        std::fs::write(&state, wrong).expect("a file");
+        for command in ["down", "revert", "confirm"] {
+            let told = refused(&computer.tidegate(&[command]));
+            assert!(told.contains("is not what tidegate wrote"), "{command} {wrong}: {told}");
+        }
+        assert_eq!(computer.tidegate(&["status"]).status.code(), Some(2), "{wrong}");
+    }
+    assert_eq!(computer.stand("eth0"), before);
+}
+
+/// What `status` says: its exit code, and the first policy.
+fn status(computer: &Computer) -> (Option<i32>, Value) {
+    let output = computer.tidegate(&["status", "--json"]);
+    (output.status.code(), json(&output)[0].clone())
+}
+
+#[test]
+fn status_looks_at_the_kernel() {
+    let Some(computer) = Computer::new("status") else { return };
+    let home = computer.policy("home.sh", HOME);
+    let apply = || drop(done(&computer.tidegate(&["apply", &home, "--backend", "kernel"])));
+    apply();
+    let (code, told) = status(&computer);
+    assert_eq!(
+        (code, &told["condition"], &told["drift"]),
+        (Some(0), &"installed".into(), &Value::from(Vec::<Value>::new())),
+        "{told:#}"
+    );
+    assert!(told["applied_at"].as_u64() > Some(1_600_000_000), "{told:#}");
+
+    // A class changed by hand, with what brings it back; then a qdisc deleted by hand, a rule, and the device.
+    computer.tc("tc class change dev eth0 parent 1:1 classid 1:10 htb rate 111kbit ceil 1500kbit prio 1");
+    let output = computer.tidegate(&["status"]);
+    let text = said(&output);
+    assert_eq!(output.status.code(), Some(5), "{text}");
+    assert!(text.contains("eth0: drifted") && text.contains("--- eth0: as it is"), "{text}");
+    assert!(
+        text.contains("~ tc class change dev eth0 parent 1:1 classid 1:10 htb") && text.contains("rate 300Kbit"),
+        "{text}"
+    );
+    apply();
+    assert_eq!(status(&computer).0, Some(0), "apply puts it back");
+    computer.tc("tc qdisc del dev eth0 root");
+    assert_eq!(status(&computer).0, Some(5));
+    apply();
+    let rules = computer.place.go(|| {
+        let mut batch = Batch::new("tidegate-eth0");
+        batch.delete_table();
+        Netfilter::open()?.carry_out(batch)
+    });
+    rules.expect("the thread is there").expect("netlink").expect("the kernel takes it");
+    let (code, told) = status(&computer);
+    assert_eq!((code, &told["drift"][0]), (Some(5), &"~ nft table inet tidegate-eth0 is gone\n".into()), "{told:#}");
+    let gone = computer.place.go(|| Links::open()?.delete("eth0"));
+    gone.expect("the thread is there").expect("it was there");
+    let (code, told) = status(&computer);
+    assert_eq!((code, &told["last_error"]), (Some(6), &"there is no device eth0".into()), "{told:#}");
+    done(&computer.tidegate(&["down"]));
+    assert_eq!(computer.stand("ifb0"), None);
+}
+
+#[test]
+fn a_guardian_waits_until_it_can_and_its_death_is_told() {
+    let Some(computer) = Computer::new("guardian") else { return };
+    let (before, home) = (computer.stand("eth0"), computer.policy("home.sh", HOME));
+    let apply = ["apply", home.as_str(), "--backend", "kernel", "--confirm"];
+    let with = |seconds: &'static str| drop(done(&computer.tidegate(&[&apply[..], &[seconds]].concat())));
+    with("1");
+    // Somebody is at work here while its time is over: it goes back once they are not.
+    let lock = state_file(&computer.files.0.join("run")).with_file_name(":work.lock");
+    let alone = std::iter::repeat_with(|| alone_in(&lock)).flatten().next();
+    until("the time is over", || status(&computer).1["confirm"]["left_s"] == 0.0);
+    assert_ne!(computer.stand("eth0"), before);
+    drop(alone);
+    until("the way back", || {
+        computer.stand("eth0") == before && computer.tidegate(&["status"]).status.code() == Some(1)
+    });
+
+    with("3600");
+    let (code, told) = status(&computer);
+    let left = told["confirm"]["left_s"].as_f64().expect("it waits");
+    assert!(code == Some(3) && (3000.0..=3600.0).contains(&left), "{told:#}");
+    let guardian = told["confirm"]["guardian"].as_u64().and_then(|pid| u32::try_from(pid).ok()).expect("it has one");
+    tidegate_os::process::kill_tree(guardian);
+    until("it is missed", || status(&computer).0 == Some(9));
+    assert!(
+        status(&computer).1["last_error"]
+            .as_str()
+            .is_some_and(|why| why.contains("is gone, so it will not be undone by itself"))
+    );
+    done(&computer.tidegate(&["revert"]));
+    assert_eq!(computer.stand("eth0"), before);
+}
+
+fn alone_in(lock: &Path) -> Option<tidegate_os::service::Alone> {
+    tidegate_os::service::Alone::take(lock).expect("it is there")
+}
+
+/// Asked to end, a guardian goes back at once: nobody else would.
+#[test]
+fn a_guardian_that_is_asked_to_end_goes_back_first() {
+    let Some(computer) = Computer::new("asked") else { return };
+    let (before, home) = (computer.stand("eth0"), computer.policy("home.sh", HOME));
+    done(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--confirm", "3600"]));
+    let guardian = status(&computer).1["confirm"]["guardian"].as_u64().and_then(|pid| u32::try_from(pid).ok());
+    tidegate_os::process::ask_to_end(guardian.expect("it has one"));
+    until("the way back", || {
+        computer.stand("eth0") == before && computer.tidegate(&["status"]).status.code() == Some(1)
+    });
+}
+
+/// However many changes come and go while a policy waits, one guardian waits with it.
+#[test]
+fn one_guardian_waits_for_a_confirmation() {
+    let Some(computer) = Computer::new("one") else { return };
+    let policy = computer.policy("wait.batch", "qdisc add dev eth0 root handle 1: pfifo limit 7\n");
+    for _ in 0..5 {
+        let policy = policy.clone();
+        done(&computer.tidegate(&["apply", &policy, "--backend", "kernel", "--confirm", "3600", "--force"]));
+        let other = computer.policy("other.batch", "qdisc add dev eth0 root handle 1: pfifo limit 8\n");
+        done(&computer.tidegate(&["apply", &other, "--backend", "kernel", "--confirm", "3600"]));
+    }
+    // They run as children of this test's init, in no order: those that have nothing to do end.
+    let run = computer.files.0.join("run").to_string_lossy().into_owned();
+    let guardians = || {
+        let all = std::fs::read_dir("/proc").expect("processes").flatten();
+        all.filter(|entry| {
+            let file = |name| std::fs::read(entry.path().join(name)).unwrap_or_default();
+            let is_guardian = file("cmdline").ends_with(b"--guard\0");
+            is_guardian && String::from_utf8_lossy(&file("environ")).contains(&format!("TIDEGATE_RUN={run}\0"))
+        })
+        .count()
+    };
+    until("one is left", || guardians() == 1);
+    assert_eq!(status(&computer).0, Some(3));
+    done(&computer.tidegate(&["confirm"]));
+    until("none is left", || guardians() == 0);
+    assert_eq!(status(&computer).0, Some(0));
+    done(&computer.tidegate(&["down"]));
+}
+
+/// What cannot be brought back is said, with a code, and is tried again.
+#[test]
+fn a_down_that_fails_says_so() {
+    let Some(computer) = Computer::new("fails") else { return };
+    let home = computer.policy("home.sh", HOME);
+    done(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
+    let path = state_file(&computer.files.0.join("run"));
+    let right = std::fs::read_to_string(&path).expect("it is there");
+    let mut wrong: Value = serde_json::from_str(&right).expect("JSON");
+    // As if the loopback device had not been there before: it cannot be taken away.
+    let made = serde_json::json!({"dev": "lo", "told": null});
+    wrong["original"]["devices"].as_array_mut().expect("a list").push(made);
+    std::fs::write(&path, wrong.to_string()).expect("a file");
     let told = refused(&computer.tidegate(&["down"]));
-    assert!(told.contains("is not what tidegate wrote"), "{told}");
+    assert!(told.contains("`eth0` is not as it was before; its guardian (process "), "{told}");
+    let (code, told) = status(&computer);
+    assert_eq!((code, &told["job"]["does"]), (Some(4), &"down".into()), "{told:#}");
+    until("it is tried again", || {
+        let log = std::fs::read_to_string(path.with_extension("guard")).unwrap_or_default();
+        log.lines().filter(|line| line.contains("trying again in")).count() > 1
+    });
+    // Once it can be done, it is.
+    let mut state: Value = serde_json::from_str(&std::fs::read_to_string(&path).expect("it is there")).expect("JSON");
+    state["original"]["devices"].as_array_mut().expect("a list").pop();
+    std::fs::write(path.with_extension("right"), state.to_string()).expect("a file");
+    std::fs::rename(path.with_extension("right"), &path).expect("a file");
+    until("the guardian has done it", || !path.exists());
+    assert_eq!((computer.stand("ifb0"), computer.tables()), (None, vec![]));
+}
+
+#[test]
+fn a_policy_without_ingress_leaves_somebody_elses_alone() {
+    let Some(computer) = Computer::new("ingress") else { return };
+    computer.tc("tc qdisc add dev eth0 handle ffff: ingress\ntc filter add dev eth0 parent ffff: protocol ip prio 3 u32 match ip dport 9 0xffff flowid 1:9");
+    let before = computer.stand("eth0").expect("it is there");
+    let only_egress = computer.policy("egress.batch", "qdisc add dev eth0 root handle 1: pfifo limit 7\n");
+    let plan = done(&computer.tidegate(&["apply", &only_egress, "--backend", "kernel"]));
+    assert!(!plan.contains("ingress"), "{plan}");
+    let now = computer.stand("eth0").expect("it is there");
+    assert_eq!((now.filters.len(), now.qdiscs.len()), (before.filters.len(), 2), "{now:#?}");
+    assert_eq!(status(&computer).0, Some(0));
+    // Somebody else's, so that it goes is not ours to tell.
+    computer.tc("tc qdisc del dev eth0 ingress");
+    assert_eq!(status(&computer).0, Some(0));
+    computer.tc("tc qdisc add dev eth0 handle ffff: ingress\ntc filter add dev eth0 parent ffff: protocol ip prio 3 u32 match ip dport 9 0xffff flowid 1:9");
+    // A policy that says something about it takes it, and one after it that does not brings it back.
+    let both = computer.policy(
+        "both.batch",
+        "qdisc add dev eth0 root handle 1: pfifo limit 7\nqdisc add dev eth0 handle ffff: ingress\n",
+    );
+    done(&computer.tidegate(&["apply", &both, "--backend", "kernel"]));
+    assert_eq!(computer.stand("eth0").expect("it is there").filters, vec![]);
+    done(&computer.tidegate(&["apply", &only_egress, "--backend", "kernel"]));
+    assert_eq!(computer.stand("eth0").expect("it is there").filters, before.filters);
+    done(&computer.tidegate(&["down"]));
+    assert_eq!(computer.stand("eth0").expect("it is there").filters, before.filters);
+}
+
+#[test]
+fn a_dry_run_says_what_this_kernel_would_refuse() {
+    let Some(computer) = Computer::new("dry") else { return };
+    if !lacks_fq_codel(&computer) {
+        return;
+    }
+    let home = computer.policy("home.sh", &HOME.replace("pfifo limit 60", "fq_codel"));
+    let told = refused(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--dry-run"]));
+    assert!(told.contains("this would be refused: this kernel has no fq_codel"), "{told}");
+    let home = computer.policy("home.sh", HOME);
+    done(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--dry-run"]));
+}
+
+/// A restart of the machine: nothing is left but what is kept on its disk.
+#[test]
+fn what_was_applied_for_good_is_there_again_after_a_restart() {
+    let Some(computer) = Computer::new("boot") else { return };
+    let before = computer.stand("eth0");
+    let first = computer.policy("first.batch", "qdisc add dev eth0 root handle 1: pfifo limit 7\n");
+    let second = computer.policy("second.batch", "qdisc add dev eth0 root handle 1: pfifo limit 8\n");
+    let restart = || {
+        computer.tc("tc qdisc del dev eth0 root");
+        // What is in /run of an earlier run of the machine counts for nothing, even if it is still there.
+        let state = state_file(&computer.files.0.join("run"));
+        let mut old: Value =
+            serde_json::from_str(&std::fs::read_to_string(&state).expect("it is there")).expect("JSON");
+        old["boot"] = "another run".into();
+        std::fs::write(&state, old.to_string()).expect("a file");
+        assert_eq!(computer.tidegate(&["status"]).status.code(), Some(1));
+    };
+    done(&computer.tidegate(&["apply", &first, "--backend", "kernel"]));
+    let applied = computer.stand("eth0");
+    restart();
+    done(&computer.tidegate(&["apply", "--at-boot"]));
+    assert_eq!((computer.stand("eth0"), status(&computer).0), (applied.clone(), Some(0)));
+    // Not confirmed when the machine went down: what was confirmed last is there.
+    done(&computer.tidegate(&["apply", &second, "--backend", "kernel", "--confirm", "3600"]));
+    assert_ne!(computer.stand("eth0"), applied);
+    restart();
+    done(&computer.tidegate(&["apply", "--at-boot"]));
+    assert_eq!(computer.stand("eth0"), applied);
+    // Confirmed: this one.
+    done(&computer.tidegate(&["apply", &second, "--backend", "kernel", "--confirm", "3600"]));
+    let applied = computer.stand("eth0");
+    done(&computer.tidegate(&["confirm"]));
+    restart();
+    done(&computer.tidegate(&["apply", "--at-boot"]));
+    assert_eq!(computer.stand("eth0"), applied);
+    // Taken down: none.
+    done(&computer.tidegate(&["down"]));
+    assert_eq!(done(&computer.tidegate(&["apply", "--at-boot"])), "");
+    assert_eq!(computer.stand("eth0"), before);
 }
 
 fn state_file(run: &Path) -> PathBuf {

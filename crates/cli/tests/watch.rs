@@ -177,8 +177,6 @@ fn top_shows_what_a_daemon_does() {
         return;
     }
     let _flood = bench.flood();
-    // Packets that were there before anybody looked are of no class: the first look is none.
-    bench.text(&["top", "--once", "--interval", "0.1"]);
     let line: Value = serde_json::from_str(&bench.text(&["top", "v0", "--once", "--json"])).expect("JSON");
     let full = class(&line, "1:20");
     assert_eq!((&line["backend"], &full["qdisc"]), (&"user".into(), &"pfifo 20:".into()));
@@ -294,6 +292,56 @@ fn packets_of_a_class_are_captured() {
     assert_eq!(nothing, "", "nobody asks port 53");
     let refused = bench.say(&["capture", "v0", "what"]);
     assert_eq!(refused.status.code(), Some(2), "{}", String::from_utf8_lossy(&refused.stderr));
+}
+
+/// Waits that began before anybody asked are told to the first who asks, and so is what waits now, though nothing has left yet.
+#[test]
+fn the_first_who_asks_is_told_the_longest_waits() {
+    let Some(mut bench) = Bench::new("longest") else { return };
+    if !bench.shapes() {
+        return;
+    }
+    // A packet of a kilobyte takes four seconds: the second one waits that long, and nobody has asked.
+    let slow = bench.say(&[
+        "tc", "class", "change", "dev", "v0", "parent", "1:1", "classid", "1:20", "htb", "rate", "2kbit", "ceil",
+        "2kbit", "burst", "1100", "cburst", "1100",
+    ]);
+    assert!(slow.status.success(), "{slow:?}");
+    let socket = bench.wire.here.go(|| UdpSocket::bind((HERE, 0))).expect("the place is there").expect("a socket");
+    for _ in 0..3 {
+        let _ = socket.send_to(&[0; 1000], SocketAddr::new(FAR, 9));
+    }
+    let began = Instant::now();
+    let row = |words: &[&str]| {
+        let line: Value = serde_json::from_str(bench.text(words).lines().next().expect("a line")).expect("JSON");
+        class(&line, "1:20").clone()
+    };
+    // Nothing has left in this tenth of a second, and yet how long the head has waited is told.
+    let mut oldest = 0;
+    while oldest < 1_000_000_000 {
+        assert!(began.elapsed() < LIMIT, "nothing waits");
+        let row = row(&["top", "v0", "--once", "--json", "--interval", "0.05"]);
+        oldest = row["oldest_ns"].as_u64().unwrap_or(0);
+        assert!(oldest <= u64::try_from(began.elapsed().as_nanos()).expect("short"), "{row}");
+    }
+    // Once all have left, the first `metrics` ever knows of the wait of more than two seconds.
+    let mut metrics = String::new();
+    let over = |text: &str| {
+        let count = |le: &str| -> u64 {
+            let line = text.lines().find(|line| {
+                line.starts_with("tidegate_sojourn_seconds_bucket")
+                    && line.contains("classid=\"1:20\"")
+                    && line.contains(&format!("le=\"{le}\""))
+            });
+            line.and_then(|line| line.rsplit_once(' ')?.1.parse().ok()).unwrap_or(0)
+        };
+        count("+Inf") - count("2.147483648")
+    };
+    while over(&metrics) == 0 {
+        assert!(began.elapsed() < LIMIT, "{metrics}");
+        metrics = bench.text(&["metrics", "--once"]);
+    }
+    assert!(metrics.contains("\ntidegate_oldest_packet_seconds{"), "{metrics}");
 }
 
 /// The kernel's own disciplines: what they count, and no times.

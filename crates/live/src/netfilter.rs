@@ -13,6 +13,8 @@ const FLOW_TABLE_NAME: u16 = 2;
 const FLOW_TABLE_HOOK: u16 = 3;
 const HOOK_DEVICES: u16 = 3;
 const FLOW_TABLE_FLAGS: u16 = 7;
+/// NFTA_RULE_HANDLE.
+const RULE_NUMBER: u16 = 3;
 const BY_HARDWARE: u32 = 1;
 /// Octets of the part that nfnetlink's messages begin with (`nfgenmsg`).
 const HEAD: usize = 4;
@@ -73,6 +75,26 @@ impl Netfilter {
     pub fn flow_tables(&mut self) -> io::Result<Vec<FlowTable>> {
         let told = self.talk.dump(GET_FLOW_TABLES, &[0; HEAD])?;
         Ok(told.iter().filter_map(|told| flow_table(&told.body)).collect())
+    }
+
+    /// The rules of a table by the numbers that the kernel gave them, chain by chain. A rule that is replaced gets another number, so whoever keeps these knows
+    /// whether somebody changed the table.
+    ///
+    /// # Errors
+    /// As for [`Netfilter::tables`].
+    pub fn rule_numbers(&mut self, table: &str) -> io::Result<BTreeMap<String, Vec<u64>>> {
+        let (kind, body) = nft::rules_question(table);
+        let mut all: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+        for told in self.talk.dump(kind, &body)? {
+            let found = read(told.body.get(HEAD..).unwrap_or_default());
+            let number = found.get(RULE_NUMBER).and_then(|octets| octets.try_into().ok()).map_or(0, u64::from_be_bytes);
+            if let (Some(of), Some(chain)) = (found.text(1), found.text(2))
+                && of == table
+            {
+                all.entry(chain.to_owned()).or_default().push(number);
+            }
+        }
+        Ok(all)
     }
 
     /// How many rules each chain of a table has; chains without any are not among them.

@@ -23,6 +23,7 @@ compile_error!("tidegate-os does not support x32, whose system calls mix 32-bit 
 
 mod address;
 pub mod apart;
+pub mod boot;
 pub mod bpf;
 pub mod confine;
 mod control;
@@ -53,4 +54,5 @@ pub mod tap;
 pub mod terminal;
 pub mod tun;
 pub mod turn;
+pub mod unix;
 pub mod wait;

@@ -43,6 +43,7 @@ const IFA_LOCAL: u16 = 2;
 const IFA_F_NODAD: u8 = 2;
 const RTA_DST: u16 = 1;
 const RTA_OIF: u16 = 4;
+const RTA_PRIORITY: u16 = 6;
 /// The main routing table, a route that an administrator set, to somebody who is reached directly, for one receiver.
 const ROUTE: [u8; 4] = [254, 3, 253, 1];
 const AF_INET: u8 = 2;
@@ -192,7 +193,8 @@ impl Links {
         self.request(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, &body)
     }
 
-    /// Everybody of the address's family whom no other route leads to is reached over this link.
+    /// Everybody of the address's family whom no other route leads to is reached over this link. Another such route stays where it is, behind this
+    /// one, and is used again when this link is gone.
     ///
     /// # Errors
     /// The kernel's answer.
@@ -202,7 +204,12 @@ impl Links {
         body.extend(ROUTE);
         body.extend(0_u32.to_ne_bytes());
         attribute(&mut body, RTA_OIF, &index.to_ne_bytes());
-        self.request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, &body)
+        if like.is_ipv6() {
+            // Before those that are made by hand (1024).
+            attribute(&mut body, RTA_PRIORITY, &1_u32.to_ne_bytes());
+        }
+        // Without NLM_F_EXCL, a route of IPv4 is put before others alike.
+        self.request(RTM_NEWROUTE, NLM_F_CREATE, &body)
     }
 
     /// Somebody is reached over this link.

@@ -1,7 +1,7 @@
 //! What is shown of devices whose policy is at work: from two snapshots to a screen, a line of JSON, Prometheus' figures.
 
 use serde_json::{Value, json};
-use tidegate_report::watch::{Snapshot, courses, exposition, line, screen};
+use tidegate_report::watch::{Policy, Snapshot, courses, exposition, line, screen};
 
 fn class(handle: &str, parent: Option<&str>, [rate, ceil]: [u64; 2], [packets, borrowed]: [u64; 2]) -> Value {
     let mut class = json!({"class": "htb", "kind": "htb", "handle": handle, "rate": rate / 8, "ceil": ceil / 8,
@@ -26,9 +26,9 @@ fn qdisc(kind: &str, handle: &str, parent: Option<&str>, packets: u64, [drops, q
 
 /// A link of 100 Mbit/s shaped to one: calls, and all else, which borrows, queues, loses and marks.
 fn snapshot(at_s: u64, calls: u64, rest: u64) -> Value {
-    let seen = |class: &str, marked: u64, sojourn: Value| json!({"class": class, "marked": marked, "lost": 0, "sojourn_ns": sojourn});
+    let seen = |class: &str, marked: u64, sojourn: Value, oldest: Value| json!({"class": class, "marked": marked, "lost": 0, "sojourn_ns": sojourn, "oldest_ns": oldest});
     json!({"version": 1, "at_ns": at_s * 1_000_000_000, "backend": "user", "door": "capture",
-    "counts": {"taken": calls + rest, "passed": calls + rest},
+    "counts": {"taken": calls + rest, "passed": calls + rest, "late": 2, "latest_ns": 12_300_000},
     "devices": [{"name": "eth0", "link_rate_bps": 100_000_000,
         "qdiscs": [
             qdisc("htb", "1:", None, calls + rest, [rest / 10, 5]),
@@ -43,8 +43,8 @@ fn snapshot(at_s: u64, calls: u64, rest: u64) -> Value {
             json!({"class": "fq_codel", "kind": "fq_codel", "handle": "20:1f", "parent": "20:", "stats": {}}),
         ],
         "seen": [
-            seen("1:10", 0, json!([[1_023, calls]])),
-            seen("1:20", rest / 5, json!([[1_048_575, rest - rest / 50], [67_108_863, rest / 50]])),
+            seen("1:10", 0, json!([[1_023, calls]]), Value::Null),
+            seen("1:20", rest / 5, json!([[1_048_575, rest - rest / 50], [67_108_863, rest / 50]]), json!(2_500_000_000_u64)),
         ]}]})
 }
 
@@ -57,13 +57,13 @@ fn a_screen_of_eighty_columns() {
     let [before, now] = [(10, 100, 1000), (12, 200, 1100)].map(|(at, calls, rest)| read(&snapshot(at, calls, rest)));
     let shown: String = courses(&before, &now).iter().map(|course| screen(course, 80)).collect();
     let expected = "\
-eth0  1.00 Mbit/s of 100 Mbit/s  user space (capture)  over 2.00 s
-class                  bit/s share backlog     p50     p99 drop/s mark/s borrow
-htb 1:                  800k   80%   5.00k  1.02µs  1.05ms    5.0     10      –
-└ 1:1                   800k   80%   5.00k  1.02µs  1.05ms    5.0     10     0%
-  ├ 1:10 pfifo 10:      400k   40%       0  1.02µs  1.02µs      0      0     0%
-  └ 1:20 fq_codel 20:   400k   40%   5.00k  1.05ms  67.1ms    5.0     10    50%
-clsact ffff:               0    0%       0       –       –      0      0      –
+eth0  1.00 Mbit/s of 100 Mbit/s  user space (capture)  over 2.00 s  late 12.3ms!
+class                  bit/s share backlog     p50     p99  oldest drop/s mark/s
+htb 1:                  800k   80%   5.00k  1.02µs  1.05ms   2.50s    5.0     10
+└ 1:1                   800k   80%   5.00k  1.02µs  1.05ms   2.50s    5.0     10
+  ├ 1:10 pfifo 10:      400k   40%       0  1.02µs  1.02µs       –      0      0
+  └ 1:20 fq_codel 20:   400k   40%   5.00k  1.05ms  67.1ms   2.50s    5.0     10
+clsact ffff:               0    0%       0       –       –       –      0      0
 ";
     assert_eq!(shown, expected);
 }
@@ -95,7 +95,7 @@ fn a_line_of_json_says_the_same() {
     let line = line(&courses(&before, &now)[0]);
     let expected = json!({"class": "1:20", "qdisc": "fq_codel 20:", "bps": 400_000.0, "pps": 50.0, "share": 0.4,
         "backlog_bytes": 5000, "backlog_packets": 5, "sojourn_p50_ns": 1_048_575, "sojourn_p99_ns": 67_108_863,
-        "drops_per_s": 5.0, "marks_per_s": 10.0, "borrowed": 0.5, "rate_bps": 400_000.0, "ceil_bps": 1_000_000.0});
+        "oldest_ns": 2_500_000_000_u64, "drops_per_s": 5.0, "marks_per_s": 10.0, "borrowed": 0.5, "rate_bps": 400_000.0, "ceil_bps": 1_000_000.0});
     assert_eq!(line["classes"][3], expected);
     assert_eq!([&line["device"], &line["over_ns"]], [&json!("eth0"), &json!(2_000_000_000)]);
 }
@@ -124,8 +124,25 @@ fn what_is_not_told_is_nothing() {
 /// Every figure of a name stands with the others, after its help and type; histograms go up to all there is.
 #[test]
 fn prometheus_reads_it() {
-    let text = exposition([&read(&snapshot(10, 100, 1000))], "net-1", "0.1.0");
+    let waiting = Policy {
+        device: "eth0".into(),
+        backend: "user".into(),
+        up: true,
+        trouble: false,
+        drift: true,
+        revert_s: Some(12.5),
+        restarts: Some(3),
+    };
+    let text = exposition([&read(&snapshot(10, 100, 1000))], &[waiting], "net-1", "0.1.0");
     for wanted in [
+        "tidegate_up{netns=\"net-1\",device=\"eth0\",backend=\"user\"} 1\n",
+        "tidegate_trouble{netns=\"net-1\",device=\"eth0\",backend=\"user\"} 0\n",
+        "tidegate_drift{netns=\"net-1\",device=\"eth0\",backend=\"user\"} 1\n",
+        "tidegate_revert_seconds{netns=\"net-1\",device=\"eth0\",backend=\"user\"} 12.5\n",
+        "tidegate_restarts_total{netns=\"net-1\",device=\"eth0\",backend=\"user\"} 3\n",
+        "tidegate_oldest_packet_seconds{netns=\"net-1\",device=\"eth0\",classid=\"1:20\"} 2.5\n",
+        "tidegate_engine_lateness_seconds{netns=\"net-1\",device=\"eth0\"} 0.0123\n",
+        "tidegate_engine_late_total{netns=\"net-1\",device=\"eth0\"} 2\n",
         "node_qdisc_bytes_total{device=\"eth0\",kind=\"htb\"} 1100000\n",
         "node_qdisc_current_queue_length{device=\"eth0\",kind=\"htb\"} 5\n",
         "node_qdisc_backlog{device=\"eth0\",kind=\"htb\"} 5000\n",

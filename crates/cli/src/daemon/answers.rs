@@ -5,6 +5,7 @@ use super::marks::Marks;
 use super::{DoorKind, Options};
 use crate::faces::Machine;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -39,6 +40,10 @@ pub(super) struct Counter {
     pub(super) door: Arc<Mutex<&'static str>>,
     /// How it was asked for.
     pub(super) options: Mutex<Options>,
+    /// The commands that it came of.
+    pub(super) commands: Mutex<Vec<Vec<String>>>,
+    /// How often a daemon was started for this device since the machine was.
+    pub(super) starts: u64,
 }
 
 impl Answers for Counter {
@@ -49,8 +54,13 @@ impl Answers for Counter {
             Some("tc") => self.tc(request, who),
             Some("capture") => return self.capture(request, who, tell),
             Some("reload") => Ok(self.reload(request, who)),
+            Some("drift") => Ok(self.drift()),
+            Some("policy") => Ok(self.policy(who)),
             Some("stop") => self.stop(who),
-            _ => Ok(refusal("this is no request", "`ask` is one of status, snapshot, tc, capture, reload, stop")),
+            _ => Ok(refusal(
+                "this is no request",
+                "`ask` is one of status, snapshot, drift, tc, capture, policy, reload, stop",
+            )),
         };
         tell(&answer.unwrap_or_else(|Gone| refusal("the daemon is ending", "start it again with `tidegate apply`")))
     }
@@ -89,6 +99,13 @@ impl Counter {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Why packets cannot come by the door that is asked for; `None`: they do already, or it is all the same.
+    fn other_door(&self, wanted: &str) -> Option<String> {
+        let open = self.door();
+        let same = wanted == open || wanted == DoorKind::Auto.name();
+        (!same).then(|| format!("the daemon takes packets by {open} and cannot change to {wanted} while it runs"))
+    }
+
     fn status(&self) -> Result<Value, Gone> {
         let told = self.desk.ask(|running| {
             let state = running.state().clone();
@@ -109,6 +126,8 @@ impl Counter {
             "holds": holds,
             "trouble": state.trouble,
             "openings": state.openings,
+            "starts": self.starts,
+            "realtime": options.realtime,
             "counts": counted(&counts),
             "before_the_door": {"overruns": door.overruns, "malformed": door.malformed, "unchanged": door.unchanged},
         }))
@@ -217,6 +236,24 @@ impl Counter {
             dev: request["dev"].as_str().map(str::to_owned).or(before.dev.clone()),
             ..before
         };
+        if let Some(why) = request["door"].as_str().and_then(|door| self.other_door(door)) {
+            return refusal(
+                &why,
+                &format!(
+                    "`tidegate down {0}`, then `tidegate apply` with that --door; nothing was changed",
+                    self.wanted().name()
+                ),
+            );
+        }
+        if request["realtime"] == true && !before.realtime {
+            return refusal(
+                "the daemon runs without real-time scheduling, and has given up the right to change that",
+                &format!(
+                    "`tidegate down {}`, then `tidegate apply --realtime`; nothing was changed",
+                    self.wanted().name()
+                ),
+            );
+        }
         let commands: Vec<Vec<String>> = commands.iter().filter_map(texts).collect();
         let done =
             super::reload::log(&commands).and_then(|log| super::wanted(&options, &log)).and_then(|mut wanted| {
@@ -229,10 +266,32 @@ impl Counter {
         match done {
             Ok(told) => {
                 *self.options.lock().unwrap_or_else(PoisonError::into_inner) = options;
+                *self.commands.lock().unwrap_or_else(PoisonError::into_inner) = commands;
                 told
             }
             Err(error) => refusal(&format!("{error:#}"), "what ran before still runs"),
         }
+    }
+
+    /// How what runs differs from what was given.
+    fn drift(&self) -> Value {
+        match super::reload::drift(self) {
+            Ok(lines) => json!({"drift": lines}),
+            Err(error) => refusal(&format!("{error:#}"), "try again"),
+        }
+    }
+
+    /// What runs, for whoever wants to have it run again later.
+    fn policy(&self, who: Peer) -> Value {
+        if !may_change(who) {
+            return not_you(who);
+        }
+        let options = self.options();
+        let commands = self.commands.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        json!({
+            "files": options.files, "args": options.args, "dev": options.dev, "commands": commands, "door": options.door.name(),
+            "realtime": options.realtime,
+        })
     }
 
     fn stop(&self, who: Peer) -> Result<Value, Gone> {
@@ -274,8 +333,8 @@ fn direction(direction: tidegate_live::door::Direction) -> &'static str {
 }
 
 fn counted(counts: &Counts) -> Value {
-    let Counts { taken, passed, express, lost, no_room, full, nowhere, latest } = counts;
-    json!({"taken": taken, "passed": passed, "express": express, "lost": lost, "no_room": no_room, "full": full, "nowhere": nowhere, "latest_ns": latest})
+    let Counts { taken, passed, express, lost, no_room, full, nowhere, latest, late } = counts;
+    json!({"taken": taken, "passed": passed, "express": express, "lost": lost, "no_room": no_room, "full": full, "nowhere": nowhere, "late": late, "latest_ns": latest})
 }
 
 /// A device as it is now.
@@ -285,6 +344,8 @@ struct Seen {
     classes: Vec<ClassDump>,
     rate: Option<Rate>,
     seen: Vec<(Handle, ClassSeen)>,
+    /// How long the packet has waited that waits longest, by class, in ns.
+    oldest: BTreeMap<Handle, u64>,
 }
 
 fn look(running: &mut Running<'_>) -> (Counts, Time, Vec<Seen>) {
@@ -297,12 +358,17 @@ fn look(running: &mut Running<'_>) -> (Counts, Time, Vec<Seen>) {
         devices.map(one).collect::<Vec<_>>()
     });
     let engine = &mut *running.engine;
-    let (counts, now) = (engine.counts(), engine.now());
+    let (counts, now, waiting) = (engine.counts(), engine.now(), engine.oldest());
     let watch = engine.watch();
     let seen = |(device, name, qdiscs, classes): (_, _, Vec<QdiscDump>, Vec<ClassDump>)| Seen {
         name,
         rate: link_rate(&qdiscs, &classes),
         seen: watch.on(device).map(|(class, seen)| (class, seen.clone())).collect(),
+        oldest: waiting
+            .iter()
+            .filter(|((on, _), _)| *on == device)
+            .map(|((_, class), came)| (*class, now.0.saturating_sub(came.0)))
+            .collect(),
         qdiscs,
         classes,
     };
@@ -312,12 +378,17 @@ fn look(running: &mut Running<'_>) -> (Counts, Time, Vec<Seen>) {
 impl Seen {
     fn told(&self) -> Value {
         let class = |class: Handle| if class == Handle::ROOT { "root".to_owned() } else { class.to_string() };
-        let seen = self.seen.iter().map(|(of, seen)| {
+        // A class may hold packets of which none has left yet.
+        let known = |class: &Handle| self.seen.iter().any(|(of, _)| of == class);
+        let unseen = self.oldest.keys().filter(|class| !known(class)).map(|class| (*class, ClassSeen::default()));
+        let unseen: Vec<(Handle, ClassSeen)> = unseen.collect();
+        let seen = self.seen.iter().chain(&unseen).map(|(of, seen)| {
             let sojourn: Vec<_> = seen.sojourn.buckets().collect();
             json!({
                 "class": class(*of),
                 "marked": seen.marked,
                 "lost": seen.lost,
+                "oldest_ns": self.oldest.get(of),
                 "sojourn_ns": sojourn,
                 "sojourn_sum_ns": seen.sojourn.total(),
             })

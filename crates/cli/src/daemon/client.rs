@@ -6,8 +6,9 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
+use tidegate_os::unix;
 
-/// How long a daemon may take for an answer.
+/// How long a daemon may take for an answer, unless the caller says otherwise.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A conversation with the daemon of a device.
@@ -22,11 +23,19 @@ impl Client {
     /// # Errors
     /// None does, or we may not.
     pub(crate) fn open(dev: &str) -> anyhow::Result<Client> {
+        Client::within(dev, PATIENCE)
+    }
+
+    /// The same; the daemon may take so long to take the call, and for each answer.
+    ///
+    /// # Errors
+    /// As for [`Client::open`].
+    pub(crate) fn within(dev: &str, patience: Duration) -> anyhow::Result<Client> {
         let path = Room::here()?.socket(dev);
-        let stream = UnixStream::connect(&path).with_context(|| {
+        let stream = unix::connect(&path, patience).with_context(|| {
             format!("no daemon of tidegate answers for `{dev}` ({}); `tidegate status` tells what runs", path.display())
         })?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(patience))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         Ok(Client { dev: dev.to_owned(), stream: BufReader::new(stream) })
     }

@@ -16,8 +16,9 @@ use tidegate_os::netlink::Links;
 use tidegate_os::{news, place};
 use tidegate_policy::Op;
 
-/// What the device inside is called, and the octets of its largest packet.
+/// What the device inside is called, what it is called where there is one of that name, and the octets of its largest packet.
 const INSIDE: &str = "eth0";
+const BESIDE: &str = "tidegate0";
 const MTU: u32 = 1500;
 
 /// Opens the door of a daemon.
@@ -107,8 +108,11 @@ impl Between {
             Ok(pid) => PathBuf::from(format!("/proc/{pid}/ns/net")),
             Err(_) => PathBuf::from(inside),
         };
+        let namespace = File::open(&inside).with_context(|| inside.display().to_string())?;
+        let known = place::inside(namespace, news::links).context("the namespace inside cannot be entered")??;
+        let name_inside = if known.iter().any(|link| link.name == INSIDE) { BESIDE } else { INSIDE };
         let end = |namespace, name: &str| End { namespace, name: name.to_owned(), mtu: MTU };
-        let ends = [end(None, &name), end(Some(inside), INSIDE)];
+        let ends = [end(None, &name), end(Some(inside), name_inside)];
         let mut between = Between { ends, addresses: [*here, *there], opened: None };
         let door = between.open().context("the door between the two cannot be opened")?;
         between.opened = Some(door);

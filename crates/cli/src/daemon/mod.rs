@@ -18,7 +18,7 @@ pub(crate) mod room;
 mod start;
 
 pub use options::{DoorKind, Options};
-pub(crate) use start::{reload, start, stop};
+pub(crate) use start::{reload, start};
 
 use crate::faces::Machine;
 use crate::intake::{self, ReadOptions};
@@ -79,13 +79,18 @@ fn say(text: &str) {
 
 /// Runs a policy until somebody ends it.
 fn run(options: &Options) -> anyhow::Result<()> {
-    let log = taken(options)?.log;
+    let Machine { log, carried, .. } = taken(options)?;
     let mut opener = Opener::new(options, &log)?;
     let mut wanted = wanted(options, &log)?;
     wanted.spots = opener.spots(wanted.spots);
     let room = Room::here()?;
     room.make().with_context(|| "the directory for locks and sockets cannot be made (TIDEGATE_RUN names another)")?;
     let _alone = locks(&room, &wanted)?;
+    // Whoever undoes an apply changes its state first and then looks who has the lock; this is the other way round, so one of the two notices the other.
+    if let Some(job) = &options.started_for {
+        ensure!(room.job(wanted.name()).as_ref() == Some(job), "the `tidegate apply` that started this was undone");
+    }
+    let starts = count_start(&room, wanted.name());
     let marks = Marks::set(&wanted)?;
     let mut engine = engine(&wanted, options.memory);
     if !options.strict {
@@ -99,7 +104,9 @@ fn run(options: &Options) -> anyhow::Result<()> {
         wanted: Mutex::new(wanted.clone()),
         places: places.clone(),
         marks,
-        options: Mutex::new(options.clone()),
+        options: Mutex::new(Options { started_for: None, ..options.clone() }),
+        commands: Mutex::new(carried.into_iter().map(|carried| carried.words).collect()),
+        starts,
         door: opener.opened.clone(),
     };
     let sockets = Sockets::open(&room, &wanted)?;
@@ -168,7 +175,7 @@ fn locks(room: &Room, wanted: &Wanted) -> anyhow::Result<Vec<Alone>> {
     names.dedup();
     let take = |name: &str| {
         let path = room.lock(name);
-        let taken = Alone::take(&path).with_context(|| path.display().to_string())?;
+        let taken = Room::take(&path).with_context(|| path.display().to_string())?;
         taken.with_context(|| {
             format!("`{name}` is shaped by another tidegate already; `tidegate down {name}` ends that one")
         })
@@ -176,9 +183,21 @@ fn locks(room: &Room, wanted: &Wanted) -> anyhow::Result<Vec<Alone>> {
     names.into_iter().map(take).collect()
 }
 
+/// Counts this start of the daemon of a device: how many there were since the machine was started.
+fn count_start(room: &Room, name: &str) -> u64 {
+    let path = room.starts(name);
+    let starts = room.count_of_starts(name).unwrap_or(0).saturating_add(1);
+    // What cannot be written down is not counted the next time; the daemon runs all the same.
+    let _ = std::fs::write(&path, format!("{starts}\n"));
+    starts
+}
+
 fn engine(wanted: &Wanted, memory: usize) -> Engine {
     let devices: Vec<_> = wanted.devices.iter().map(|(link, spec)| (link.name.clone(), *spec)).collect();
-    Engine::new(&devices, &wanted.spots, memory, seed())
+    let mut engine = Engine::new(&devices, &wanted.spots, memory, seed());
+    // From the first packet on: whoever asks later wants to know of the longest waits, which began before.
+    engine.watch();
+    engine
 }
 
 /// What nobody outside can guess: who knows the keys of hashes can have flows meet in one queue.

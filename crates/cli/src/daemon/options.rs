@@ -46,6 +46,9 @@ pub struct Options {
     /// Go before other programs (SCHED_FIFO): packets leave on time while others work.
     #[arg(long)]
     pub realtime: bool,
+    /// The job of `tidegate apply` that this is part of: when that was undone meanwhile, nothing is run.
+    #[arg(long, hide = true, value_name = "JOB")]
+    pub started_for: Option<String>,
 }
 
 impl Options {
@@ -62,6 +65,7 @@ impl Options {
             memory: MEMORY,
             strict: false,
             realtime: false,
+            started_for: None,
         }
     }
 
@@ -78,6 +82,7 @@ impl Options {
             say("--addresses", all.join(",").as_ref());
         }
         say("--memory", self.memory.to_string().as_ref());
+        self.started_for.iter().for_each(|job| say("--started-for", job.as_ref()));
         let switches = [(self.strict, "--strict"), (self.realtime, "--realtime")];
         words.extend(switches.into_iter().filter(|(on, _)| *on).map(|(_, name)| name.into()));
         words.push("--".into());
@@ -101,8 +106,15 @@ pub enum DoorKind {
 }
 
 impl DoorKind {
+    /// The one of this name.
+    pub(crate) fn named(name: &str) -> Option<DoorKind> {
+        [DoorKind::Auto, DoorKind::Capture, DoorKind::Nfqueue, DoorKind::Tun]
+            .into_iter()
+            .find(|kind| kind.name() == name)
+    }
+
     /// Its name.
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             DoorKind::Auto => "auto",
             DoorKind::Capture => "capture",

@@ -19,7 +19,8 @@ use tidegate_policy::{LinkKind, LinkOp, Op};
 /// # Errors
 /// One of them is refused.
 pub(super) fn log(commands: &[Vec<String>]) -> anyhow::Result<Vec<Op>> {
-    let mut machine = Machine::for_script([]);
+    let taken_for_granted = taken_for_granted(commands);
+    let mut machine = Machine::for_script(taken_for_granted.iter().map(String::as_str));
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
     let mut face = machine.face(&mut pool, &mut draws);
     for words in commands {
@@ -29,6 +30,15 @@ pub(super) fn log(commands: &[Vec<String>]) -> anyhow::Result<Vec<Op>> {
         ensure!(reply.code == 0, "`{}`: {}", words.join(" "), String::from_utf8_lossy(&reply.stderr).trim());
     }
     Ok(machine.log)
+}
+
+/// The ifb devices that commands name and do not make: a batch may leave that to somebody else.
+fn taken_for_granted(commands: &[Vec<String>]) -> BTreeSet<String> {
+    let makes =
+        |words: &[String]| words.first().is_some_and(|tool| tool == "ip") && words.iter().any(|word| word == "add");
+    let made: BTreeSet<&String> = commands.iter().filter(|words| makes(words)).flatten().collect();
+    let named = commands.iter().flat_map(|words| words.windows(2)).filter(|pair| pair[0] == "dev").map(|pair| &pair[1]);
+    named.filter(|name| LinkKind::of_name(name) == LinkKind::Ifb && !made.contains(name)).cloned().collect()
 }
 
 /// A device: its name, whether the machine has it, and what stands there.
@@ -98,6 +108,27 @@ fn undo(running: &mut Running<'_>, found: &[Found], log: &[Op]) -> anyhow::Resul
 
 fn gone(_: Gone) -> anyhow::Error {
     anyhow::anyhow!("the daemon is ending")
+}
+
+/// How what runs differs from the policy that was given, a text for each device: `tidegate tc` can change it.
+///
+/// # Errors
+/// The daemon is ending, or its door is broken.
+pub(super) fn drift(counter: &Counter) -> anyhow::Result<Vec<String>> {
+    let current = counter.wanted.lock().map_err(|_| anyhow::anyhow!("an earlier change failed"))?.clone();
+    let mut machine = current.machine()?;
+    let known: BTreeSet<String> = machine.devices().map(|id| machine.name(id).to_owned()).collect();
+    let mut texts = Vec::new();
+    // One that was renamed meanwhile is not compared.
+    for (name, _, runs) in
+        found(counter, &current, &current)?.into_iter().filter(|(name, there, _)| *there && known.contains(name))
+    {
+        let back = plan(&runs, &Stand::of(&mut machine, START, &name), &current.ops)?;
+        if !back.is_empty() {
+            texts.push(crate::live::diff::drift(&name, &back));
+        }
+    }
+    Ok(texts)
 }
 
 /// What stands on the devices that run and on those of another policy.

@@ -1,13 +1,23 @@
 //! Where what runs keeps its files: by network namespace, so that those of two never meet.
 
+use std::fs::OpenOptions;
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tidegate_os::service::Alone;
 
 /// Where all of it stands, unless the environment says otherwise.
 const ROOT: &str = "/run/tidegate";
 /// Another place: for tests, and for those who are not root.
 const ELSEWHERE: &str = "TIDEGATE_RUN";
+
+/// How long a lock is tried for that somebody may have for an instant only, to see whether it is taken.
+const MOMENT: Duration = Duration::from_millis(300);
+/// How often it is looked whose a lock is that was just taken.
+const TRIES: usize = 20;
+/// How often it is tried.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// The files of one network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +56,90 @@ impl Room {
     /// Locked by who shapes a device.
     pub(crate) fn lock(&self, dev: &str) -> PathBuf {
         self.file(dev, "lock")
+    }
+
+    /// Locked by whoever applies, confirms or goes back, one at a time in a namespace. (No device has a colon in its name.)
+    pub(crate) fn work(&self) -> PathBuf {
+        self.file(":work", "lock")
+    }
+
+    /// Commands that a daemon is started with again when its own files may be others by now.
+    pub(crate) fn kept_policy(&self, dev: &str) -> PathBuf {
+        self.file(dev, "sh")
+    }
+
+    /// The number of times that a daemon of a device was started since the machine was.
+    pub(crate) fn starts(&self, dev: &str) -> PathBuf {
+        self.file(dev, "starts")
+    }
+
+    /// How many those were; `None`: it is not known.
+    pub(crate) fn count_of_starts(&self, dev: &str) -> Option<u64> {
+        std::fs::read_to_string(self.starts(dev)).ok()?.trim().parse().ok()
+    }
+
+    /// The job that a device's policy is in the middle of, by its token.
+    pub(crate) fn job(&self, dev: &str) -> Option<String> {
+        let state: serde_json::Value = serde_json::from_slice(&std::fs::read(self.state(dev)).ok()?).ok()?;
+        Some(state["job"]["token"].as_str()?.to_owned())
+    }
+
+    /// Locked by the guardian that waits until a device's policy is confirmed.
+    pub(crate) fn watch(&self, dev: &str) -> PathBuf {
+        self.file(dev, "watch")
+    }
+
+    /// What the guardian of a device's policy says.
+    pub(crate) fn guard_log(&self, dev: &str) -> PathBuf {
+        self.file(dev, "guard")
+    }
+
+    /// Takes a lock and writes into it whose it is; `None`: somebody else has it, even after a moment.
+    ///
+    /// # Errors
+    /// The file cannot be opened or written.
+    pub(crate) fn take(path: &Path) -> io::Result<Option<Alone>> {
+        Room::take_within(path, MOMENT)
+    }
+
+    /// The same, waiting for so long.
+    ///
+    /// # Errors
+    /// As for [`Room::take`].
+    pub(crate) fn take_within(path: &Path, patience: Duration) -> io::Result<Option<Alone>> {
+        // Whoever can open a file can lock it, to read it is enough: nobody else is to.
+        OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+        let begun = Instant::now();
+        loop {
+            if let Some(alone) = Alone::take(path)? {
+                std::fs::write(path, format!("{}\n", std::process::id()))?;
+                return Ok(Some(alone));
+            }
+            if begun.elapsed() >= patience {
+                return Ok(None);
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// The process that has a lock; `None`: nobody has it, or this user may not know. (0: it does not say who it is.)
+    pub(crate) fn holder(path: &Path) -> Option<u32> {
+        // It is had for an instant, which is why those who take it try again.
+        match path.exists().then(|| Alone::take(path)) {
+            Some(Ok(None)) => {
+                // Whoever took it just now is about to write who they are.
+                let tries = std::iter::repeat_with(|| std::fs::read_to_string(path).unwrap_or_default()).take(TRIES);
+                let told = tries.map(|text| text.trim().parse().ok()).find(|pid| {
+                    if pid.is_none() {
+                        std::thread::sleep(LOOK);
+                    }
+                    pid.is_some()
+                });
+                Some(told.flatten().unwrap_or(0))
+            }
+            _ => None,
+        }
     }
 
     /// What a daemon in the background says.

@@ -1,15 +1,15 @@
-//! Starting a daemon in the background, and ending it.
+//! Starting a daemon in the background.
 
 use super::client::Client;
 use super::room::Room;
 use super::{Options, read, taken};
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tidegate_os::service;
 
-/// How long a daemon may take to be ready, or to end.
+/// How long a daemon may take to be ready.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How often it is looked whether it is.
 const LOOK: Duration = Duration::from_millis(10);
@@ -22,8 +22,7 @@ pub(crate) fn start(options: &Options) -> anyhow::Result<Value> {
     let name = read(options)?.name().to_owned();
     let room = Room::here()?;
     room.make().with_context(|| "the directory for locks and sockets cannot be made (TIDEGATE_RUN names another)")?;
-    if let Ok(mut other) = Client::open(&name) {
-        let pid = other.ask(&json!({"ask": "status"}))?["pid"].clone();
+    if let Some(pid) = Room::holder(&room.lock(&name)) {
         bail!("`{name}` is shaped by another tidegate already (process {pid}); `tidegate down {name}` ends that one");
     }
     let path = room.log(&name);
@@ -62,25 +61,9 @@ fn ready(child: &mut Child, name: &str) -> anyhow::Result<Value> {
 pub(crate) fn reload(dev: &str, options: &Options) -> anyhow::Result<Value> {
     // The daemon has given up the privileges that a script's sandbox may need: it is told what the script came to.
     let commands: Vec<Vec<String>> = taken(options)?.carried.into_iter().map(|carried| carried.words).collect();
-    let request = json!({"ask": "reload", "files": options.files, "args": options.args, "dev": options.dev, "commands": commands});
+    let request = json!({
+        "ask": "reload", "files": options.files, "args": options.args, "dev": options.dev, "commands": commands,
+        "door": options.door.name(), "realtime": options.realtime,
+    });
     Client::open(dev)?.ask(&request)
-}
-
-/// Ends the daemon of a device, and waits until packets pass by it again.
-///
-/// # Errors
-/// There is none, we may not, or it does not end.
-pub(crate) fn stop(dev: &str) -> anyhow::Result<()> {
-    Client::open(dev)?.ask(&json!({"ask": "stop"}))?;
-    let socket = Room::here()?.socket(dev);
-    let begun = Instant::now();
-    while socket.exists() {
-        ensure!(
-            begun.elapsed() < PATIENCE,
-            "the daemon of `{dev}` was asked to end and has not after {} s",
-            PATIENCE.as_secs()
-        );
-        std::thread::sleep(LOOK);
-    }
-    Ok(())
 }

@@ -1,17 +1,19 @@
 //! Applying a policy.
 
+use super::guard::Guardian;
+use super::job::{self, Does, Job, since_1970};
 use super::kernel::{self, Arm, Before, Way};
 use super::options::{Apply, Backend};
-use super::state::{self, Raw, State};
+use super::state::{self, State};
 use super::wanted::Wanted;
-use super::{UNDONE, UNREAD, control, diff, guard, user};
+use super::{UNDONE, UNREAD, control, diff, guard, kept, user};
 use crate::daemon::room::Room;
 use crate::session;
-use anyhow::{Context, bail, ensure};
+use anyhow::{bail, ensure};
 use serde_json::{Value, json};
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 use tidegate_live::plan::{Plan, Stand, plan};
+use tidegate_os::boot;
 use tidegate_os::service::Alone;
 
 /// How long a policy waits to be confirmed over SSH, seconds.
@@ -19,6 +21,13 @@ const OVER_SSH: u64 = 60;
 
 /// Plays `tidegate apply`.
 pub(super) fn command(options: &Apply) -> ExitCode {
+    if options.at_boot {
+        return at_boot();
+    }
+    if let Err(error) = in_order(options) {
+        eprintln!("tidegate apply: {error:#}");
+        return UNDONE.into();
+    }
     let read = kernel::links().and_then(|links| Ok((Wanted::read(options, &links)?, links)));
     let (wanted, links) = match read {
         Ok(read) => read,
@@ -36,7 +45,8 @@ pub(super) fn command(options: &Apply) -> ExitCode {
             if options.json {
                 println!("{told:#}");
             }
-            ExitCode::SUCCESS
+            // A plan that this kernel would refuse is none.
+            if told["refused"].is_string() { UNDONE.into() } else { ExitCode::SUCCESS }
         }
         Err(error) => {
             if options.json {
@@ -46,6 +56,44 @@ pub(super) fn command(options: &Apply) -> ExitCode {
             UNDONE.into()
         }
     }
+}
+
+/// Applies what was applied for good before the machine was restarted; those that fail keep no others from being applied.
+fn at_boot() -> ExitCode {
+    let all = match kept::all() {
+        Ok(all) => all,
+        Err(error) => {
+            eprintln!("tidegate apply: {error:#}");
+            return UNREAD.into();
+        }
+    };
+    let mut failed = false;
+    for (name, options) in all {
+        println!("{name}: as it was before the restart");
+        failed |= command(&options) != ExitCode::SUCCESS;
+    }
+    if failed { UNDONE.into() } else { ExitCode::SUCCESS }
+}
+
+/// Ends or undoes what earlier processes did not end: what is there now is to be looked at afterwards.
+fn in_order(options: &Apply) -> anyhow::Result<()> {
+    let room = Room::here()?;
+    for (name, _) in State::all(&room)?.into_iter().filter(|(_, state)| state.job().is_some()) {
+        if options.dry_run {
+            eprintln!(
+                "tidegate apply: `{name}` is in progress; `tidegate apply` without --dry-run puts that in order first"
+            );
+            continue;
+        }
+        let _alone = job::alone(&room)?;
+        if let Some(does) = job::resume(&room, &name)? {
+            eprintln!(
+                "tidegate apply: `tidegate {}` was interrupted on `{name}`; that was put in order first",
+                does.name()
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Whose disciplines it is to be, and why.
@@ -86,14 +134,17 @@ fn patience(options: &Apply) -> Option<u64> {
 
 fn by_daemon(options: &Apply, wanted: &Wanted, why: &str) -> anyhow::Result<Value> {
     safe(options, wanted)?;
-    let room = Room::here()?;
-    let prior = State::of_device(&room, name(wanted))?;
+    let (room, name) = (Room::here()?, name(wanted));
     if options.dry_run {
         if !options.json {
             print!("{}", anew(wanted)?);
         }
+        say_standing(options, &kernel::shapers(&wanted.devices), None);
         return Ok(json!({"applied": false, "dry_run": true, "backend": "user", "why": why}));
     }
+    let mut begun = Begun::new(options, &room, name)?;
+    let standing = kernel::shapers(&wanted.devices);
+    let prior = State::of_device(&room, name)?;
     if let Some((known, state)) = &prior
         && state.backend() == "kernel"
     {
@@ -101,63 +152,149 @@ fn by_daemon(options: &Apply, wanted: &Wanted, why: &str) -> anyhow::Result<Valu
             "the kernel's disciplines stand on `{known}` by a policy of ours; `tidegate down {known}` takes them away first"
         );
     }
+    let prior = prior.map(|(_, prior)| prior);
     // What ran before can be gone back to, whatever becomes of its files.
-    let previous = prior.filter(|_| user::status(name(wanted)).is_some()).map(|(_, prior)| before_last(&prior));
-    let status = user::apply(options, name(wanted))?;
+    let before = user::policy(&room, name)?;
+    let by_hand = before.is_some() && prior.as_ref().is_none_or(|prior| prior.0["by_hand"] == true);
+    let previous = before.as_ref().and_then(|before| Some(before_last(prior.as_ref()?, before)));
     let mut state = json!({
-        "backend": "user", "why": why, "devices": wanted.devices, "policy": files(options), "applied_at": now(),
-        "args": options.args, "dev": options.dev, "commands": wanted.commands, "previous": previous,
+        "backend": "user", "why": why, "devices": wanted.devices, "policy": user::absolute(&options.files),
+        "applied_at": now(), "boot": boot::id()?, "args": options.args, "dev": options.dev, "commands": wanted.commands,
+        "previous": previous, "before": {"daemon": before}, "confirm": null, "door": options.door.name(),
+        "by_hand": by_hand,
+        "realtime": options.realtime, "force": options.force,
     });
-    if let Some(seconds) = patience(options) {
-        state["confirm"] = guard::awaited(seconds);
+    let token = begun.write(&mut state, prior)?;
+    let status = match user::apply(options, &room, name, &token) {
+        Ok(status) => status,
+        Err(error) => return Err(begun.undone(&error)),
+    };
+    if let Err(error) = begun.end(&mut state) {
+        return Err(begun.undone(&error));
     }
-    State(state.clone()).write(&room, name(wanted))?;
-    guard::start(&state, name(wanted))?;
-    told(options, &state, patience(options), name(wanted));
+    // A daemon that ran before may have put something there itself, and has said so before.
+    let standing = if state["before"]["daemon"].is_null() { standing } else { Vec::new() };
+    say_standing(options, &standing, user::door(&room, name).as_deref());
+    told(options, &state, patience(options), name);
     Ok(json!({"applied": true, "state": state, "daemon": status}))
 }
 
-fn files(options: &Apply) -> Vec<String> {
-    options.files.iter().map(|file| file.display().to_string()).collect()
+/// A policy that is being applied: from the guardian's start on, before anything is changed, until all of it is there.
+struct Begun<'o> {
+    options: &'o Apply,
+    room: &'o Room,
+    name: String,
+    guardian: Guardian,
+    alone: Option<Alone>,
+}
+
+impl<'o> Begun<'o> {
+    /// Starts the guardian, and ends or undoes what an earlier process did not end.
+    fn new(options: &'o Apply, room: &'o Room, name: &str) -> anyhow::Result<Begun<'o>> {
+        let alone = job::alone(room)?;
+        let guardian = Guardian::start(name)?;
+        if State::read(room, name)?.is_some_and(|state| state.job().is_some()) {
+            bail!("`{name}` is in progress, as another command left it just now; `tidegate status` shows more");
+        }
+        Ok(Begun { options, room, name: name.to_owned(), guardian, alone: Some(alone) })
+    }
+
+    /// Writes down what is about to be changed, and how to go back; the job's token.
+    fn write(&self, state: &mut Value, prior: Option<State>) -> anyhow::Result<String> {
+        let job = Job::new(Does::Apply, prior);
+        state["job"] = job.kept();
+        State(state.clone()).write(self.room, &self.name)?;
+        Ok(job.token)
+    }
+
+    /// Everything is there: from now on it stays, unless it is to be confirmed.
+    fn end(&mut self, state: &mut Value) -> anyhow::Result<()> {
+        if let Some(seconds) = patience(self.options) {
+            // Without it nobody would go back.
+            self.guardian.watches()?;
+            state["confirm"] = guard::awaited(seconds);
+            state["guardian"] = json!(self.guardian.pid());
+        }
+        state["job"] = Value::Null;
+        let last = State(state.clone());
+        last.write(self.room, &self.name)?;
+        // What a service manager runs is its own business after a restart.
+        if last.left_to_confirm().is_none()
+            && last.0["by_hand"] != true
+            && let Err(error) = kept::keep(&self.name, &last)
+        {
+            eprintln!("tidegate apply: {error:#}");
+        }
+        self.alone = None;
+        Ok(())
+    }
+
+    /// Undoes all of it: the error, with what came of that.
+    fn undone(&self, error: &anyhow::Error) -> anyhow::Error {
+        match job::resume(self.room, &self.name) {
+            Ok(_) => anyhow::anyhow!("{error:#}\n  everything stands as it stood before"),
+            Err(left) => anyhow::anyhow!(
+                "{error:#}\n  and it could not be undone: {left:#}\n  the guardian (process {}) goes on trying, and logs to {}",
+                self.guardian.pid(),
+                self.room.guard_log(&self.name).display()
+            ),
+        }
+    }
+}
+
+/// Says what the kernel has on the devices that packets do not meet while a daemon of ours has them. `door`: how packets come to it, if that is known.
+fn say_standing(options: &Apply, standing: &[(String, String)], door: Option<&str>) {
+    if options.json {
+        return;
+    }
+    for (dev, qdisc) in standing {
+        let effect = match door {
+            Some("nfqueue") => "packets pass it after tidegate's daemon, so they are queued twice".to_owned(),
+            Some(door) => format!("packets bypass it while tidegate's daemon has the device ({door})"),
+            None => "packets would bypass it with --door capture, and be queued twice with --door nfqueue".to_owned(),
+        };
+        println!(
+            "{dev} has the kernel's {qdisc}: {effect}; it is left as it is, and is in force again after `tidegate down`"
+        );
+    }
 }
 
 fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    since_1970().as_secs()
 }
 
 fn by_kernel(options: &Apply, wanted: &Wanted, links: &[tidegate_os::news::Link], why: &str) -> anyhow::Result<Value> {
     let (room, name) = (Room::here()?, name(wanted));
+    others(&room, wanted, name)?;
+    if options.dry_run {
+        return dry_run(options, wanted, links, why);
+    }
+    if options.realtime {
+        eprintln!("tidegate apply: --realtime is for tidegate's daemon; the kernel's disciplines do not need it");
+    }
+    let mut begun = Begun::new(options, &room, name)?;
     let prior = State::read(&room, name)?;
     others(&room, wanted, name)?;
-    let known: Vec<Raw> = prior.as_ref().map(|prior| state::raw(&prior.0["table"])).unwrap_or_default();
     let mut arm = Arm::open()?;
-    let way = arm.way(wanted, name, &known, links)?;
+    let way = arm.way(wanted, name, prior.as_ref(), links)?;
     if !options.json {
         print!("{}", shown(&way));
     }
     safe(options, wanted)?;
     doubts(options, &way)?;
-    if options.dry_run {
-        return Ok(json!({"applied": false, "dry_run": true, "backend": "kernel", "why": why, "plan": listed(&way)}));
-    }
     if way.is_empty() && prior.is_some() {
         return Ok(json!({"applied": true, "changed": false, "backend": "kernel", "why": why}));
     }
-    room.make().context("the directory for what is applied cannot be made (TIDEGATE_RUN names another)")?;
-    let _alone = locks(&room, wanted)?;
-    let (before, plan) = (way.before.clone(), listed(&way));
-    let mut state = noted(options, wanted, prior.as_ref(), &before, why);
-    State(state.clone()).write(&room, name)?;
-    if let Err(error) = arm.go(wanted, way) {
-        return Err(undone(&mut arm, &before, &room, name, prior.as_ref(), &error));
-    }
-    state["table"] = state::kept_raw(&Arm::table_made(wanted, name)?);
-    if let Some(seconds) = patience(options) {
-        state["confirm"] = guard::awaited(seconds);
-    }
-    let kept = State(state.clone()).write(&room, name).and_then(|()| guard::start(&state, name));
-    if let Err(error) = kept {
-        return Err(undone(&mut arm, &before, &room, name, prior.as_ref(), &error));
+    let plan = listed(&way);
+    let mut state = noted(options, wanted, prior.as_ref(), &way.before, why)?;
+    begun.write(&mut state, prior)?;
+    let done = arm.go(wanted, way).and_then(|()| {
+        state["table"] = state::kept_raw(&Arm::table_made(wanted, name)?);
+        state["installed"] = arm.installed(wanted, name)?;
+        begun.end(&mut state)
+    });
+    if let Err(error) = done {
+        return Err(begun.undone(&error));
     }
     told(options, &state, patience(options), name);
     Ok(
@@ -166,23 +303,52 @@ fn by_kernel(options: &Apply, wanted: &Wanted, links: &[tidegate_os::news::Link]
     )
 }
 
+/// What would be done, and whether this kernel would refuse it.
+fn dry_run(options: &Apply, wanted: &Wanted, links: &[tidegate_os::news::Link], why: &str) -> anyhow::Result<Value> {
+    let (room, name) = (Room::here()?, name(wanted));
+    let way = Arm::open()?.way(wanted, name, State::read(&room, name)?.as_ref(), links)?;
+    if !options.json {
+        print!("{}", shown(&way));
+    }
+    safe(options, wanted)?;
+    doubts(options, &way)?;
+    let lacks = kernel::lacks(wanted);
+    if let Err(error) = &lacks {
+        eprintln!("tidegate apply: whether this kernel takes all of it cannot be tried ({error:#})");
+    }
+    let lacks = lacks.ok().flatten();
+    if let Some(what) = &lacks {
+        eprintln!("tidegate apply: this would be refused: this kernel {what}; --backend user needs none of it");
+    }
+    Ok(json!({
+        "applied": false, "dry_run": true, "backend": "kernel", "why": why, "plan": listed(&way), "refused": lacks,
+    }))
+}
+
 /// What is kept of it.
-fn noted(options: &Apply, wanted: &Wanted, prior: Option<&State>, before: &Before, why: &str) -> Value {
+fn noted(options: &Apply, wanted: &Wanted, prior: Option<&State>, before: &Before, why: &str) -> anyhow::Result<Value> {
     let kept = before.kept();
     // What stood there before anything of ours.
     let original = prior.map_or_else(|| kept.clone(), |prior| with_new(&prior.0["original"], &kept));
-    let previous = prior.map(before_last);
-    json!({
-        "backend": "kernel", "why": why, "devices": wanted.devices, "policy": files(options), "applied_at": now(),
-        "before": kept, "original": original, "previous": previous, "table": [], "confirm": null,
-    })
+    let previous = prior.map(|prior| {
+        let mut previous = prior.0.clone();
+        (previous["previous"], previous["confirm"]) = (Value::Null, Value::Null);
+        previous
+    });
+    let ingress: Vec<&String> = wanted.devices.iter().filter(|dev| wanted.says_ingress(dev)).collect();
+    Ok(json!({
+        "backend": "kernel", "why": why, "devices": wanted.devices, "policy": user::absolute(&options.files),
+        "applied_at": now(), "boot": boot::id()?, "args": options.args, "dev": options.dev, "commands": wanted.commands,
+        "before": kept, "original": original, "previous": previous, "table": [], "confirm": null, "ingress": ingress,
+        "force": options.force,
+    }))
 }
 
-/// A state as one that is gone back to: it waits for nobody, and from it the way leads no further back.
-fn before_last(prior: &State) -> Value {
+/// The state of a policy that is gone back to: it waits for nobody, and from it the way leads no further back. `before`: what its daemon ran.
+fn before_last(prior: &State, before: &Value) -> Value {
     let mut prior = prior.0.clone();
-    prior["previous"] = Value::Null;
-    prior["confirm"] = Value::Null;
+    (prior["previous"], prior["confirm"], prior["before"]) = (Value::Null, Value::Null, json!({"daemon": null}));
+    prior["commands"] = before["commands"].clone();
     prior
 }
 
@@ -206,46 +372,17 @@ fn names(list: &Value) -> Vec<String> {
     list.as_array().into_iter().flatten().filter_map(|one| one["dev"].as_str()).map(str::to_owned).collect()
 }
 
-/// Undoes all of it: the error, with what came of that.
-fn undone(
-    arm: &mut Arm,
-    before: &Before,
-    room: &Room,
-    name: &str,
-    prior: Option<&State>,
-    error: &anyhow::Error,
-) -> anyhow::Error {
-    let back = arm.undo(before);
-    let kept = match prior {
-        Some(prior) => prior.write(room, name),
-        None => State::forget(room, name),
-    };
-    match back.and(kept) {
-        Ok(()) => anyhow::anyhow!("{error:#}\n  everything stands as it stood before"),
-        Err(left) => anyhow::anyhow!("{error:#}\n  and it could not be undone: {left:#}"),
-    }
-}
-
 /// A device may be part of one policy of ours, and nobody else's daemon may have it.
 fn others(room: &Room, wanted: &Wanted, name: &str) -> anyhow::Result<()> {
     for dev in &wanted.devices {
         if let Some((known, _)) = State::of_device(room, dev)?.filter(|(known, _)| known != name) {
             bail!("`{dev}` is part of what was applied to `{known}`; `tidegate down {known}` takes that away first");
         }
-        if user::status(dev).is_some() {
-            bail!("`{dev}` is shaped by a daemon of tidegate's; `tidegate down {dev}` ends it first");
+        if let Some(pid) = Room::holder(&room.lock(dev)) {
+            bail!("`{dev}` is shaped by a daemon of tidegate's (process {pid}); `tidegate down {dev}` ends it first");
         }
     }
     Ok(())
-}
-
-fn locks(room: &Room, wanted: &Wanted) -> anyhow::Result<Vec<Alone>> {
-    let take = |dev: &String| {
-        let path = room.lock(dev);
-        let taken = Alone::take(&path).with_context(|| path.display().to_string())?;
-        taken.with_context(|| format!("another tidegate is at work on `{dev}`; wait for it, or `tidegate down {dev}`"))
-    };
-    wanted.devices.iter().map(take).collect()
 }
 
 /// What keeps the network alive must get through.

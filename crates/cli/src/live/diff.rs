@@ -43,6 +43,14 @@ pub(super) fn text(dev: &str, plan: &Plan) -> String {
     out
 }
 
+/// How a device differs from what was applied to it: what would bring that back, a line for each step.
+pub(crate) fn drift(dev: &str, back: &Plan) -> String {
+    let shown = text(dev, back);
+    // The head says what is compared with what.
+    let steps = shown.lines().skip(2).filter(|line| !line.starts_with('=')).map(|line| format!("{line}\n"));
+    format!("--- {dev}: as it is\n+++ {dev}: as it was applied\n{}", steps.collect::<String>())
+}
+
 /// The command that does what a step does.
 pub(super) fn line(step: &Step) -> String {
     let (dev, listing) = told(&step.item);

@@ -1,67 +1,244 @@
-//! Undone unless confirmed: a process of our own that outlives the terminal, and waits.
+//! The guardian: a process that outlives the terminal and whoever started it, and goes back if they cannot.
+//!
+//! It is started before the first change and says that it is there; then it waits until its standard input ends, which the kernel sees to however the other process
+//! dies. What is to be done then, the state says: a job that did not end is undone, a policy that waits to be confirmed is reverted when its time is over. It
+//! tries again until it has succeeded.
 
-use super::options::{Revert, Which};
+use super::job::{self, Does, Job, since_1970};
+use super::options::Which;
 use super::state::State;
-use super::{revert, status};
+use super::{kept, status};
 use crate::daemon::room::Room;
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
-use tidegate_os::service;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::AsFd;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+use tidegate_os::service::{self, Alone};
+use tidegate_os::{boot, interrupt, poll, process};
 
-/// How often it is looked whether a confirmation came.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often it is looked whether a confirmation came, or whether whoever is at work has ended.
+const LOOK: Duration = Duration::from_millis(250);
+/// How long the next attempt is put off at first, and at most.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// How long a guardian may take to say that it is there.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long it waits at once for what may never come.
+const HOUR: Duration = Duration::from_secs(3600);
+/// What it says when it is there.
+const READY: &str = "ready";
+/// A log longer than this begins anew.
+const LONGEST_LOG: u64 = 64 << 10;
 
 /// What a state says of a policy that waits.
 pub(super) fn awaited(seconds: u64) -> Value {
-    let begun = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    // The name tells one application from the next.
-    json!({"seconds": seconds, "name": format!("{}-{}", std::process::id(), begun.as_nanos())})
+    let until = boot::uptime().saturating_add(Duration::from_secs(seconds));
+    json!({"seconds": seconds, "until_uptime_ms": u64::try_from(until.as_millis()).unwrap_or(u64::MAX)})
 }
 
-/// Starts the one who waits, if the state says that somebody shall.
-///
-/// # Errors
-/// No process can be started.
-pub(super) fn start(state: &Value, dev: &str) -> anyhow::Result<()> {
-    let (Some(seconds), Some(name)) = (state["confirm"]["seconds"].as_u64(), state["confirm"]["name"].as_str()) else {
-        return Ok(());
-    };
-    let mut command = Command::new(std::env::current_exe()?);
-    command.args(["revert", dev, "--unless-confirmed", &seconds.to_string(), name]);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    service::detached(&mut command).spawn().context("who undoes it unless it is confirmed cannot be started")?;
-    Ok(())
+/// The guardian of a policy, as whoever started it holds it: when this goes, the guardian looks what is to be done.
+pub(super) struct Guardian {
+    child: Child,
+    /// Held, not written to.
+    _line: Option<ChildStdin>,
 }
 
-/// Waits, and reverts unless a confirmation comes.
-pub(super) fn watch(options: &Revert, words: &[String]) -> anyhow::Result<bool> {
-    let (Some(dev), [seconds, name]) = (&options.dev, words) else { bail!("this is for `tidegate apply --confirm`") };
-    let (room, patience) = (Room::here()?, Duration::from_secs(seconds.parse()?));
-    let begun = Instant::now();
-    let waits = || -> anyhow::Result<bool> {
-        Ok(State::read(&room, dev)?.is_some_and(|state| state.awaited() == Some(name.as_str())))
-    };
-    while begun.elapsed() < patience {
-        if !waits()? {
-            return Ok(true);
+impl Guardian {
+    /// Starts one, and returns when it has said that it is there.
+    ///
+    /// # Errors
+    /// It cannot be started, or does not say so.
+    pub(super) fn start(name: &str) -> anyhow::Result<Guardian> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["revert", name, "--guard"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = service::detached(&mut command).spawn().context("no guardian can be started")?;
+        let (line, said) = (child.stdin.take(), child.stdout.take());
+        let (tell, told) = mpsc::sync_channel(1);
+        std::thread::Builder::new().name("guardian".into()).spawn(move || {
+            let mut first = String::new();
+            let _ = said.map(|said| BufReader::new(said).read_line(&mut first));
+            let _ = tell.send(first);
+        })?;
+        match told.recv_timeout(PATIENCE) {
+            Ok(first) if first.trim() == READY => Ok(Guardian { child, _line: line }),
+            _ => {
+                let _ = child.kill();
+                let _ = child.wait();
+                bail!("the guardian that would undo the policy does not run, so nothing was changed")
+            }
         }
-        std::thread::sleep(LOOK.min(patience.saturating_sub(begun.elapsed())));
     }
+
+    /// Its process.
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Does it still run?
+    ///
+    /// # Errors
+    /// It does not.
+    pub(super) fn watches(&mut self) -> anyhow::Result<()> {
+        match self.child.try_wait()? {
+            None => Ok(()),
+            Some(ended) => bail!("the guardian that would undo the policy ended ({ended})"),
+        }
+    }
+}
+
+/// Plays the guardian of a policy.
+pub(super) fn watch(name: &str) -> anyhow::Result<bool> {
+    let room = Room::here()?;
+    let mut log = Log::open(&room, name);
+    // Who asks it to end has it do at once what it would do later; a policy without a guardian would stay for good.
+    let bell = interrupt::bell()?;
+    // One waits for a confirmation, however many changes there were meanwhile.
+    room.make()?;
+    let mut watch = Room::take_within(&room.watch(name), Duration::ZERO)?;
+    let mut out = io::stdout();
+    writeln!(out, "{READY}").and_then(|()| out.flush()).context("nobody waits for a guardian")?;
+    wait_for_end()?;
+    let mut hurry = false;
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let wait = match look(&room, name, hurry, &mut log) {
+            Ok(Look::Nothing) => return Ok(true),
+            Ok(Look::Later(after)) => {
+                pause = FIRST_PAUSE;
+                after
+            }
+            Ok(Look::Waits(after)) => {
+                pause = FIRST_PAUSE;
+                if watch.is_none() {
+                    watch = Room::take(&room.watch(name))?;
+                }
+                if watch.is_none() {
+                    return Ok(true);
+                }
+                after
+            }
+            Err(error) => {
+                log.say(&format!("{error:#}; trying again in {} ms", pause.as_millis()));
+                let now = pause;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+                now
+            }
+        };
+        if hurry {
+            std::thread::sleep(wait);
+        } else {
+            hurry = poll::readable(&[bell.as_fd()], wait)?[0];
+        }
+    }
+}
+
+/// Waits until whoever started this process closes its end, or is dead.
+fn wait_for_end() -> anyhow::Result<()> {
+    let mut stdin = io::stdin();
+    loop {
+        match stdin.read(&mut [0; 16]) {
+            Ok(0) => return Ok(()),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // There never was another end, or it is broken: nobody is there.
+            Err(_) => return Ok(()),
+        }
+        let _ = poll::readable(&[stdin.as_fd()], HOUR)?;
+    }
+}
+
+/// What there is to do.
+enum Look {
+    Nothing,
+    /// There may be, after a time.
+    Later(Duration),
+    /// There is, unless a confirmation comes: it is looked for after a time.
+    Waits(Duration),
+}
+
+/// Looks what the state asks for, and does it. `hurry`: a policy that waits to be confirmed is not waited for.
+fn look(room: &Room, name: &str, hurry: bool, log: &mut Log) -> anyhow::Result<Look> {
+    let Some(state) = State::read(room, name)? else { return Ok(Look::Nothing) };
+    match (state.job(), state.left_to_confirm()) {
+        (None, None) => return Ok(Look::Nothing),
+        (None, Some(left)) if !left.is_zero() && !hurry => return Ok(Look::Waits(left.min(LOOK))),
+        _ => {}
+    }
+    // Whoever is at work here ends it, or dies and leaves that to us.
+    let Some(_alone) = Alone::take(&room.work())? else { return Ok(Look::Later(LOOK)) };
     // The answer may have come at the last moment.
-    if waits()? { revert::revert(Some(dev), false) } else { Ok(true) }
+    let Some(state) = State::read(room, name)? else { return Ok(Look::Nothing) };
+    match (state.job(), state.left_to_confirm()) {
+        (None, None) => Ok(Look::Nothing),
+        (Some(job), _) => {
+            let does = Job::of(job)?.does;
+            job::go_back(room, name, &state)?;
+            log.say(&format!("`tidegate {}` did not end; everything is as it was before it", does.name()));
+            // What was there before may wait to be confirmed.
+            Ok(Look::Later(Duration::ZERO))
+        }
+        (None, Some(left)) if !left.is_zero() && !hurry => Ok(Look::Waits(left.min(LOOK))),
+        (None, Some(_)) => {
+            let state = super::revert::begun(room, name, &state, Does::Revert)?;
+            job::go_back(room, name, &state)?;
+            log.say("the policy was not confirmed; everything is as it was before it");
+            Ok(Look::Later(Duration::ZERO))
+        }
+    }
+}
+
+/// Where a guardian says what happened: a file, for nobody may be there to read.
+struct Log(Option<File>);
+
+impl Log {
+    fn open(room: &Room, name: &str) -> Log {
+        let path = room.guard_log(name);
+        let long = std::fs::metadata(&path).is_ok_and(|known| known.len() > LONGEST_LOG);
+        // That nothing can be written down is no reason not to watch.
+        let file = OpenOptions::new().create(true).write(true).append(!long).truncate(long).open(path);
+        Log(file.ok())
+    }
+
+    fn say(&mut self, text: &str) {
+        if let Some(file) = &mut self.0 {
+            let _ = writeln!(file, "{} guardian {}: {text}", status::utc(since_1970().as_secs()), std::process::id());
+        }
+    }
+}
+
+/// The guardian that waits until a policy is confirmed. `started`: the one that was started with it, for those who may not know who has a lock.
+pub(super) fn of(room: &Room, name: &str, started: u32) -> Option<u32> {
+    let is_guardian = |pid: &u32| process::words_of(*pid).last().is_some_and(|word| word == "--guard");
+    Room::holder(&room.watch(name)).or(Some(started).filter(is_guardian))
+}
+
+/// The last thing that a guardian of a policy said.
+pub(super) fn last_word(room: &Room, name: &str) -> Option<String> {
+    let text = std::fs::read_to_string(room.guard_log(name)).ok()?;
+    text.lines().next_back().map(str::to_owned)
 }
 
 /// Plays `tidegate confirm`.
 pub(super) fn confirm(which: &Which) -> anyhow::Result<bool> {
     let room = Room::here()?;
+    let _alone = job::alone(&room)?;
     let mut confirmed = Vec::new();
     for (name, state) in status::chosen(&room, which.dev.as_deref())? {
-        if state.awaited().is_some() {
+        if state.job().is_some() {
+            bail!("`{name}` is in progress, so there is nothing to confirm yet; `tidegate status` shows more");
+        }
+        if state.left_to_confirm().is_some() {
             let mut state = state;
             state.0["confirm"] = Value::Null;
             state.write(&room, &name)?;
+            if state.0["by_hand"] != true {
+                kept::keep(&name, &state)?;
+            }
             confirmed.push(name);
         }
     }

@@ -1,7 +1,7 @@
 //! The kernel's disciplines on the devices: what stands is noted, what differs is changed, what came of it is looked at, and whatever goes wrong is
 //! undone as a whole.
 
-use super::state::{self, Raw};
+use super::state::{self, Raw, State};
 use super::wanted::Wanted;
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
@@ -12,6 +12,7 @@ use tidegate_live::{Kernel, Netfilter, Told, Trouble};
 use tidegate_os::netlink::{Change, Links};
 use tidegate_os::news::{self, Link};
 use tidegate_os::place::Place;
+use tidegate_packet::Handle;
 use tidegate_policy::{LinkKind, LinkOp, Op};
 
 /// What the kernel says of a kind that it does not know.
@@ -49,25 +50,56 @@ impl Before {
     /// # Errors
     /// It was not kept by us.
     pub(super) fn of(kept: &Value) -> anyhow::Result<Before> {
-        let name = |value: &Value| value["dev"].as_str().unwrap_or_default().to_owned();
-        let number = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok()).unwrap_or(0);
+        let missing = |what: &'static str| move || format!("`{what}` is missing or is not what tidegate wrote");
+        let list = |what: &'static str| kept[what].as_array().with_context(missing(what));
+        let name = |value: &Value| Some(value["dev"].as_str()?.to_owned());
+        let number = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
         let mut devices = Vec::new();
-        for one in kept["devices"].as_array().into_iter().flatten() {
+        for one in list("devices")? {
             let told = if one["told"].is_null() { None } else { Some(state::told(&one["told"])?) };
-            devices.push((name(one), told));
+            devices.push((name(one).with_context(missing("devices"))?, told));
         }
-        let links = kept["links"].as_array().into_iter().flatten();
+        let link = |one: &Value| Some((name(one)?, number(&one["mtu"])?, number(&one["txqueuelen"])?));
+        let links: Option<Vec<_>> = list("links")?.iter().map(link).collect();
+        let rules = state::raw(&kept["rules"]);
+        anyhow::ensure!(rules.len() == list("rules")?.len(), missing("rules")());
         Ok(Before {
             devices,
-            links: links.map(|one| (name(one), number(&one["mtu"]), number(&one["txqueuelen"]))).collect(),
-            rules: state::raw(&kept["rules"]),
-            table: kept["table"].as_str().unwrap_or_default().to_owned(),
+            links: links.with_context(missing("links"))?,
+            rules,
+            table: kept["table"].as_str().with_context(missing("table"))?.to_owned(),
         })
     }
 }
 
+/// What is to be on a device.
+struct Target {
+    dev: String,
+    stand: Stand,
+    /// What hangs on its ingress hook is somebody else's, and not looked at.
+    leaves_ingress: bool,
+}
+
+impl Target {
+    /// What is compared with what is wanted.
+    fn part(&self, live: Stand) -> Stand {
+        if self.leaves_ingress { split_ingress(live).0 } else { live }
+    }
+}
+
+/// What is on a device's root, and what is on its hooks for arriving packets (`ingress`, `clsact`).
+fn split_ingress(stand: Stand) -> (Stand, Stand) {
+    let (ingress_qdiscs, qdiscs) = stand.qdiscs.into_iter().partition(|qdisc| qdisc.parent == Handle::INGRESS);
+    let on_hooks = |on: Handle| on.major() == Handle::INGRESS.major() && on != Handle::ROOT;
+    let (ingress_classes, classes) = stand.classes.into_iter().partition(|class| on_hooks(class.classid));
+    let (ingress_filters, filters) = stand.filters.into_iter().partition(|filter| on_hooks(filter.parent));
+    let ingress = Stand { qdiscs: ingress_qdiscs, classes: ingress_classes, filters: ingress_filters };
+    (Stand { qdiscs, classes, filters }, ingress)
+}
+
 /// What is to be done.
 pub(super) struct Way {
+    targets: Vec<Target>,
     /// What stood there before.
     pub(super) before: Before,
     /// For each device.
@@ -142,10 +174,18 @@ impl Arm {
     ///
     /// # Errors
     /// The kernel does not tell, or the policy has rules that are not set by us.
-    pub(super) fn way(&mut self, wanted: &Wanted, name: &str, known: &[Raw], links: &[Link]) -> anyhow::Result<Way> {
-        let mut before = Before { table: table_of(name), rules: known.to_vec(), ..Before::default() };
-        let (mut plans, mut doubts) = (Vec::new(), Vec::new());
+    pub(super) fn way(
+        &mut self,
+        wanted: &Wanted,
+        name: &str,
+        prior: Option<&State>,
+        links: &[Link],
+    ) -> anyhow::Result<Way> {
+        let known: Vec<Raw> = prior.map(|prior| state::raw(&prior.0["table"])).unwrap_or_default();
+        let mut before = Before { table: table_of(name), rules: known.clone(), ..Before::default() };
+        let (mut plans, mut doubts, mut targets) = (Vec::new(), Vec::new(), Vec::new());
         for (dev, stand) in wanted.devices.iter().zip(&wanted.stands) {
+            let target = self.target(wanted, prior, dev, stand)?;
             let told = if links.iter().any(|link| link.name == *dev) {
                 Some(self.kernel.told(dev).with_context(|| dev.clone())?)
             } else {
@@ -156,8 +196,9 @@ impl Arm {
                 None => Stand::default(),
             };
             let log: Vec<Op> = wanted.log.iter().filter(|op| op.device() == Some(dev)).cloned().collect();
-            plans.push((dev.clone(), plan::plan(&live, stand, &log)?));
+            plans.push((dev.clone(), plan::plan(&target.part(live), &target.stand, &log)?));
             before.devices.push((dev.clone(), told));
+            targets.push(target);
         }
         for (dev, _) in &wanted.settings {
             if let Some(link) = links.iter().find(|link| link.name == *dev) {
@@ -169,8 +210,29 @@ impl Arm {
                 before.devices.push((dev.clone(), None));
             }
         }
-        let rules = self.rules(wanted, &before.table, known)?;
-        Ok(Way { before, plans, rules, doubts })
+        let rules = self.rules(wanted, &before.table, &known)?;
+        Ok(Way { targets, before, plans, rules, doubts })
+    }
+
+    /// What is to be on a device. A policy that says nothing about arriving packets leaves what was on the device's ingress hook alone; what an
+    /// earlier policy of ours put there goes, and what was there before that one comes back.
+    fn target(&mut self, wanted: &Wanted, prior: Option<&State>, dev: &str, stand: &Stand) -> anyhow::Result<Target> {
+        let mut target = Target { dev: dev.to_owned(), stand: stand.clone(), leaves_ingress: false };
+        if wanted.says_ingress(dev) {
+            return Ok(target);
+        }
+        let by_prior = prior.is_some_and(|prior| state::strings(&prior.0["ingress"]).iter().any(|known| known == dev));
+        target.leaves_ingress = !by_prior;
+        if let Some(prior) = prior.filter(|_| by_prior) {
+            let original = Before::of(&prior.0["original"])?;
+            if let Some((_, Some(told))) = original.devices.iter().find(|(known, _)| known == dev) {
+                let (_, ingress) = split_ingress(self.kernel.read(dev, told)?.0);
+                target.stand.qdiscs.extend(ingress.qdiscs);
+                target.stand.classes.extend(ingress.classes);
+                target.stand.filters.extend(ingress.filters);
+            }
+        }
+        Ok(target)
     }
 
     /// What stands on a device, with doubts about what could not be brought back.
@@ -233,7 +295,62 @@ impl Arm {
                 bail!("{}", blame(wanted, plan, at, &trouble, dev));
             }
         }
-        self.look(wanted)
+        self.look(wanted, &way.targets)
+    }
+
+    /// What is there once a policy is applied, to be compared with later.
+    ///
+    /// # Errors
+    /// The kernel does not tell.
+    pub(super) fn installed(&mut self, wanted: &Wanted, name: &str) -> anyhow::Result<Value> {
+        let mut devices = Vec::new();
+        for dev in &wanted.devices {
+            let told = self.kernel.told(dev).with_context(|| dev.clone())?;
+            devices.push(json!({"dev": dev, "told": state::kept(&told)}));
+        }
+        Ok(json!({"devices": devices, "rules": self.rule_numbers(&table_of(name))?}))
+    }
+
+    /// The rules of our table by their numbers; null, if there is no such table.
+    fn rule_numbers(&mut self, table: &str) -> anyhow::Result<Value> {
+        let Some(netfilter) = &mut self.netfilter else { return Ok(Value::Null) };
+        if !netfilter.tables().unwrap_or_default().contains_key(table) {
+            return Ok(Value::Null);
+        }
+        Ok(json!(netfilter.rule_numbers(table).context("nftables")?))
+    }
+
+    /// Looks whether what was applied is still there.
+    ///
+    /// # Errors
+    /// The kernel does not tell, or the state is none of an applied policy.
+    pub(super) fn drift(&mut self, name: &str, state: &State) -> anyhow::Result<Drift> {
+        let mut drift = Drift::default();
+        let ours = state::strings(&state.0["ingress"]);
+        let installed = &state.0["installed"];
+        for one in installed["devices"].as_array().context("the state does not say what was installed")? {
+            let dev = one["dev"].as_str().unwrap_or_default();
+            if self.links.index(dev).is_err() {
+                drift.gone.push(dev.to_owned());
+                continue;
+            }
+            let leaves_ingress = !ours.iter().any(|known| known == dev);
+            let target = Target { dev: dev.to_owned(), stand: Stand::default(), leaves_ingress };
+            let then = target.part(self.kernel.read(dev, &state::told(&one["told"])?)?.0);
+            let now = target.part(self.kernel.stand(dev).with_context(|| dev.to_owned())?.0);
+            match plan::plan(&now, &then, &[]) {
+                Ok(back) if back.is_empty() => {}
+                Ok(back) => drift.lines.push(super::diff::drift(dev, &back)),
+                Err(incomplete) => drift.lines.push(format!("{dev}: not as it was applied; {incomplete}\n")),
+            }
+        }
+        let table = table_of(name);
+        let now = self.rule_numbers(&table)?;
+        if now != installed["rules"] {
+            let what = if now.is_null() { "is gone" } else { "was changed" };
+            drift.lines.push(format!("~ nft table inet {table} {what}\n"));
+        }
+        Ok(drift)
     }
 
     fn set_rules(&mut self, rules: Rules, table: &str) -> anyhow::Result<()> {
@@ -264,11 +381,14 @@ impl Arm {
     }
 
     /// Is there what was asked for? Some kernels take what they cannot do without a word.
-    fn look(&mut self, wanted: &Wanted) -> anyhow::Result<()> {
-        for (dev, stand) in wanted.devices.iter().zip(&wanted.stands) {
-            let live = self.stand(dev)?;
+    fn look(&mut self, wanted: &Wanted, targets: &[Target]) -> anyhow::Result<()> {
+        for target in targets {
+            let dev = target.dev.as_str();
+            let (live, unread) = self.kernel.stand(dev).with_context(|| dev.to_owned())?;
+            let unread = if target.leaves_ingress { BTreeSet::new() } else { unread };
+            anyhow::ensure!(unread.is_empty(), "{dev} has what is not read by us: {}", list(&unread));
             let log: Vec<Op> = wanted.log.iter().filter(|op| op.device() == Some(dev)).cloned().collect();
-            let left = plan::plan(&live, stand, &log)?;
+            let left = plan::plan(&target.part(live), &target.stand, &log)?;
             // What lacks tells more than what is there in its place.
             let lacks = left.steps.iter().find(|step| step.sign != plan::Sign::Remove);
             if let Some(step) = lacks.or(left.steps.first()) {
@@ -292,17 +412,53 @@ impl Arm {
         // What leads to an ifb goes before it.
         for (dev, told) in before.devices.iter().rev() {
             let done = match told {
+                // What was on a device that is gone went with it.
+                Some(_) if self.links.index(dev).is_err() => Ok(()),
                 Some(told) => self.bring_back(dev, told),
                 None => self.unmake(dev),
             };
             failed.extend(done.err().map(|error| format!("{error:#}")));
         }
         for (dev, mtu, queue) in &before.links {
+            if self.links.index(dev).is_err() {
+                continue;
+            }
             let change = Change { mtu: Some(*mtu), txqlen: Some(*queue), ..Change::default() };
             failed.extend(self.links.change(dev, &change).err().map(|error| format!("{dev}: {error}")));
         }
         failed.extend(self.rules_back(before).err().map(|error| format!("{error:#}")));
         anyhow::ensure!(failed.is_empty(), "{}", failed.join("; "));
+        Ok(())
+    }
+
+    /// Looks whether everything is as it was before.
+    ///
+    /// # Errors
+    /// What is not.
+    pub(super) fn look_back(&mut self, before: &Before) -> anyhow::Result<()> {
+        for (dev, told) in &before.devices {
+            let there = self.links.index(dev).is_ok();
+            let Some(told) = told else {
+                anyhow::ensure!(!there, "`{dev}`, which was made for the policy, is still there");
+                continue;
+            };
+            if there {
+                let (then, _) = self.kernel.read(dev, told)?;
+                let (now, _) = self.kernel.stand(dev).with_context(|| dev.clone())?;
+                let left = plan::plan(&now, &then, &[])?;
+                if let Some(step) = left.steps.first() {
+                    bail!("{dev} lacks `{}`", super::diff::line(step));
+                }
+            }
+        }
+        let Some(netfilter) = &mut self.netfilter else { return Ok(()) };
+        let there = netfilter.tables().unwrap_or_default().contains_key(&before.table);
+        anyhow::ensure!(
+            there != before.rules.is_empty(),
+            "the nft table `{}` {}",
+            before.table,
+            if there { "is still there" } else { "is missing" }
+        );
         Ok(())
     }
 
@@ -361,6 +517,15 @@ fn batch_end() -> Raw {
 
 fn list(all: &BTreeSet<String>) -> String {
     all.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
+}
+
+/// How what is there differs from what was applied.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Drift {
+    /// Devices that are not there any more.
+    pub(super) gone: Vec<String>,
+    /// What brings it back, for people.
+    pub(super) lines: Vec<String>,
 }
 
 /// Whose fault it was: the command, the kernel's words, and what may help.
@@ -450,6 +615,21 @@ fn lacking(step: &plan::Step, trouble: &Trouble) -> String {
         Trouble::Refused(refused) if refused.errno == ENOENT => format!("has no {kind}"),
         trouble => format!("does not do `{}` ({trouble})", super::diff::line(step)),
     }
+}
+
+/// What the kernel has been told to queue by on these devices: each device, with its qdisc.
+pub(super) fn shapers(devices: &[String]) -> Vec<(String, String)> {
+    let Ok(mut kernel) = Kernel::open() else { return Vec::new() };
+    let mut all = Vec::new();
+    for dev in devices {
+        let Ok(standing) = kernel.standing(dev) else { continue };
+        let on_device = |parent: Handle| parent == Handle::ROOT || parent == Handle::INGRESS;
+        // One without a handle came by itself.
+        let told = standing.qdiscs.iter().filter(|qdisc| on_device(qdisc.parent) && !qdisc.handle.is_none());
+        all.extend(told.map(|qdisc| (dev.clone(), format!("{} {}", qdisc.kind.name(), qdisc.handle))));
+        all.extend(standing.unread.into_iter().map(|kind| (dev.clone(), kind)));
+    }
+    all
 }
 
 /// All links there are.

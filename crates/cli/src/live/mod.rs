@@ -2,25 +2,32 @@
 //!
 //! ```text
 //! files ─▶ intake ─▶ Wanted ─┬─▶ kernel::lacks? ─▶ user: a daemon of ours
-//!                            └─▶ kernel::Arm: what stands is noted ─▶ plan ─▶ State ─▶ go ─▶ look ─▶ (undo)
-//!                                                                       └─▶ guard: reverts unless confirmed
+//!                            └─▶ kernel::Arm: what stands is noted ─▶ plan ─▶ guardian ─▶ State with a job ─▶ go ─▶ look ─▶ State
+//!                                                                                └─▶ undoes what did not end, reverts what is not confirmed
 //! ```
 
 mod apply;
 pub(crate) mod control;
-mod diff;
+pub(crate) mod diff;
 mod guard;
+mod job;
+mod kept;
 mod kernel;
 mod options;
 mod revert;
 mod state;
-mod status;
+pub(crate) mod status;
 mod user;
 mod wanted;
 
 pub use options::{Apply, Backend, Revert, Which};
 
 use std::process::ExitCode;
+
+/// The exit codes of `tidegate status`, for its help.
+pub const STATUS_CODES: &str = "\
+Exit codes, of the worst policy: 0 installed; 1 tidegate applied nothing there; 2 wrong usage, or the state cannot be read; 3 waiting for confirmation; 4 in progress; \
+5 drifted; 6 device gone; 7 daemon dead; 8 daemon not answering; 9 in trouble.";
 
 /// Nothing was changed, or all of it was undone.
 const UNDONE: u8 = 1;
@@ -34,7 +41,10 @@ pub fn apply(options: &Apply) -> ExitCode {
 
 /// Plays `tidegate status`.
 pub fn status(which: &Which) -> ExitCode {
-    ended("status", status::command(which))
+    status::command(which).unwrap_or_else(|error| {
+        eprintln!("tidegate status: {error:#}");
+        UNREAD.into()
+    })
 }
 
 /// Plays `tidegate confirm`.
@@ -44,9 +54,9 @@ pub fn confirm(which: &Which) -> ExitCode {
 
 /// Plays `tidegate revert`.
 pub fn revert(options: &Revert) -> ExitCode {
-    let done = match &options.unless_confirmed {
-        Some(words) => guard::watch(options, words),
-        None => revert::revert(options.dev.as_deref(), options.json),
+    let done = match &options.dev {
+        Some(name) if options.guard => guard::watch(name),
+        dev => revert::revert(dev.as_deref(), options.json),
     };
     ended("revert", done)
 }

@@ -12,10 +12,12 @@ is undone. Exit codes: 0 it stands (or stood already); 1 nothing was changed, or
 
 Examples:
   tidegate apply gateway.sh --dry-run        what would be done
-  tidegate apply gateway.sh --confirm 60     and undone after a minute, unless `tidegate confirm` comes")]
+  tidegate apply gateway.sh --confirm 60     and undone after a minute, unless `tidegate confirm` comes
+
+If this process dies before the policy is there as a whole, or the SSH session does with it, a guardian undoes what was done. With --dry-run, 1: this kernel would refuse it.")]
 pub struct Apply {
     /// The files that hold the policy: a script, tc -batch, iptables-save, nft rules, a short policy, /etc/config/sqm.
-    #[arg(required = true)]
+    #[arg(required_unless_present = "at_boot")]
     pub files: Vec<PathBuf>,
     /// Arguments for a script.
     #[arg(long = "arg", value_name = "WORD", allow_hyphen_values = true)]
@@ -29,9 +31,15 @@ pub struct Apply {
     /// By which door packets come to our own disciplines (`tun` is for `tidegate daemon`).
     #[arg(long, value_enum, default_value_t)]
     pub door: DoorKind,
+    /// Use real-time scheduling (SCHED_FIFO) for the daemon of our own disciplines: packets leave on time while other programs work.
+    #[arg(long)]
+    pub realtime: bool,
     /// Undo it after so many seconds, unless `tidegate confirm` comes first. Over SSH 60 is the default; 0: do not.
     #[arg(long, value_name = "SECONDS")]
     pub confirm: Option<u64>,
+    /// Apply every policy that was applied for good (not: one that waited to be confirmed) before the machine was restarted.
+    #[arg(long, conflicts_with_all = ["files", "args", "dev", "confirm", "dry_run", "json"])]
+    pub at_boot: bool,
     /// Say what would be done, and do nothing.
     #[arg(long)]
     pub dry_run: bool,
@@ -75,7 +83,7 @@ pub struct Revert {
     /// Print it as JSON.
     #[arg(long)]
     pub json: bool,
-    /// Wait so many seconds for a confirmation of what was applied under this name, and revert if none comes. `apply --confirm` starts such a one.
-    #[arg(long, hide = true, num_args = 2, value_names = ["SECONDS", "NAME"])]
-    pub unless_confirmed: Option<Vec<String>>,
+    /// Watch over a change of what was applied under this name: undo it if whoever made it dies, or if it is not confirmed. Other commands start such a one.
+    #[arg(long, hide = true)]
+    pub guard: bool,
 }

@@ -1,36 +1,54 @@
-//! Going back: to what stood before the last policy, or before anything of ours.
+//! Going back: to what was there before the last policy, or before tidegate applied anything.
 
-use super::kernel::{Arm, Before};
+use super::guard::Guardian;
+use super::job::{self, Does, Job};
 use super::options::Which;
 use super::state::State;
 use super::{status, user};
 use crate::daemon::room::Room;
 use anyhow::{Context, bail};
 use serde_json::json;
-use tidegate_os::service::Alone;
 
-/// Back to what stood before the policy was applied.
+/// Writes down that a policy is to go, before anything does.
+///
+/// # Errors
+/// It cannot be written.
+pub(super) fn begun(room: &Room, name: &str, state: &State, does: Does) -> anyhow::Result<State> {
+    let previous = state.0.get("previous").filter(|previous| !previous.is_null() && does == Does::Revert);
+    let mut state = state.clone();
+    state.0["job"] = Job::new(does, previous.map(|previous| State(previous.clone()))).kept();
+    state.write(room, name)?;
+    Ok(state)
+}
+
+/// Goes back, watched by a guardian, which goes on if this process dies on the way or does not succeed.
+fn go(room: &Room, name: &str, does: Does) -> anyhow::Result<()> {
+    let guardian = Guardian::start(name)?;
+    let _alone = job::alone(room)?;
+    let Some(state) = State::read(room, name)? else { return Ok(()) };
+    let state = match (state.job(), does) {
+        // What was interrupted is undone, or ended, which is what is wanted.
+        (Some(_), Does::Revert | Does::Apply) => state,
+        _ => begun(room, name, &state, does)?,
+    };
+    job::go_back(room, name, &state).with_context(|| {
+        format!(
+            "`{name}` is not as it was before; its guardian (process {}) goes on trying, and logs to {}",
+            guardian.pid(),
+            room.guard_log(name).display()
+        )
+    })
+}
+
+/// Back to what was there before the policy was applied.
 pub(super) fn revert(dev: Option<&str>, as_json: bool) -> anyhow::Result<bool> {
     let room = Room::here()?;
     let chosen = status::chosen(&room, dev)?;
-    let [(name, state)] = chosen.as_slice() else {
+    let [(name, _)] = chosen.as_slice() else {
         let names: Vec<&str> = chosen.iter().map(|(name, _)| name.as_str()).collect();
-        bail!("policies of ours stand on {}; say which is to go: tidegate revert DEV", names.join(", "));
+        bail!("tidegate applied policies to {}; say which is to go: tidegate revert DEV", names.join(", "));
     };
-    let previous = state.0.get("previous").filter(|previous| !previous.is_null());
-    if state.backend() == "user" {
-        match previous {
-            Some(previous) => user::back(name, previous)?,
-            None => user::stop(name)?,
-        }
-    } else {
-        let _alone = alone(&room, name)?;
-        back(&Before::of(&state.0["before"])?)?;
-    }
-    match previous {
-        Some(previous) => State(previous.clone()).write(&room, name)?,
-        None => State::forget(&room, name)?,
-    }
+    go(&room, name, Does::Revert)?;
     told("reverted", std::slice::from_ref(name), as_json);
     Ok(true)
 }
@@ -39,45 +57,38 @@ pub(super) fn revert(dev: Option<&str>, as_json: bool) -> anyhow::Result<bool> {
 pub(super) fn down(which: &Which) -> anyhow::Result<bool> {
     let room = Room::here()?;
     let mut gone = Vec::new();
+    let mut failed = Vec::new();
     let chosen = State::all(&room)?
         .into_iter()
         .filter(|(name, state)| which.dev.as_ref().is_none_or(|dev| dev == name || state.devices().contains(dev)));
-    for (name, state) in chosen {
-        if state.backend() == "user" {
-            // It may have ended by itself.
-            if user::status(&name).is_some() {
-                user::stop(&name)?;
-            }
-        } else {
-            let _alone = alone(&room, &name)?;
-            back(&Before::of(&state.0["original"])?)?;
+    for (name, _) in chosen {
+        match go(&room, &name, Does::Down) {
+            Ok(()) => gone.push(name),
+            Err(error) => failed.push(format!("{error:#}")),
         }
-        State::forget(&room, &name)?;
-        gone.push(name);
     }
     // Daemons that were started by hand.
-    for name in room.devices("sock").into_iter().filter(|name| which.dev.as_ref().is_none_or(|dev| dev == name)) {
-        if !gone.contains(&name) && user::status(&name).is_some() {
-            user::stop(&name)?;
-            gone.push(name);
+    for name in user::running(&room).into_iter().filter(|name| which.dev.as_ref().is_none_or(|dev| dev == name)) {
+        if gone.contains(&name) || Room::holder(&room.lock(&name)).is_none() {
+            continue;
+        }
+        match job::alone(&room).and_then(|_alone| user::end(&room, &name)) {
+            Ok(()) => gone.push(name),
+            Err(error) => failed.push(format!("{error:#}")),
         }
     }
+    if !failed.is_empty() {
+        if which.json {
+            println!("{:#}", json!({"down": gone, "failed": failed}));
+        }
+        bail!("{}", failed.join("\n"));
+    }
     if gone.is_empty() && !which.json {
-        eprintln!("tidegate down: nothing of ours stands {}", which.dev.as_deref().unwrap_or("anywhere"));
+        eprintln!("tidegate down: tidegate applied nothing {}", status::where_to(which.dev.as_deref()));
         return Ok(false);
     }
     told("down", &gone, which.json);
     Ok(!gone.is_empty())
-}
-
-fn alone(room: &Room, name: &str) -> anyhow::Result<Alone> {
-    let path = room.lock(name);
-    let taken = Alone::take(&path).with_context(|| path.display().to_string())?;
-    taken.with_context(|| format!("another tidegate is at work on `{name}`; wait for it"))
-}
-
-fn back(before: &Before) -> anyhow::Result<()> {
-    Arm::open()?.undo(before).context("not everything could be brought back")
 }
 
 fn told(what: &str, names: &[String], as_json: bool) {

@@ -1,14 +1,18 @@
-//! What is kept of an applied policy: what it is, and what stood there before.
+//! What is kept of an applied policy: what it is, what was there before, and what was begun and has not ended.
 //!
-//! It stands in `/run`, as do the kernel's queues: after a restart of the machine neither is there.
+//! It is kept in `/run`, as are the kernel's queues: after a restart of the machine neither is there.
 
+use super::job::Job;
+use super::kernel::Before;
 use crate::daemon::room::Room;
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
+use std::time::Duration;
 use tidegate_live::Told;
+use tidegate_os::boot;
 
 /// A policy of ours, as it was applied.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,20 +22,39 @@ pub(super) struct State(pub(super) Value);
 pub(super) type Raw = (u16, u16, Vec<u8>);
 
 impl State {
-    /// What is kept for a device; `None`: nothing of ours stands there.
+    /// What is kept for a device; `None`: tidegate applied nothing there since the machine was started.
     ///
     /// # Errors
-    /// The file cannot be read, or is not ours.
+    /// The file cannot be read, or is not what tidegate wrote.
     pub(super) fn read(room: &Room, dev: &str) -> anyhow::Result<Option<State>> {
         let path = room.state(dev);
         let text = match fs::read_to_string(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             text => text.with_context(|| path.display().to_string())?,
         };
-        let value: Value = serde_json::from_str(&text).with_context(|| {
-            format!("{} is not what tidegate wrote; remove it if nothing of ours stands", path.display())
+        let state = serde_json::from_str(&text).map_err(Into::into).and_then(State::of).with_context(|| {
+            format!("{} is not what tidegate wrote; remove it if tidegate applied nothing to `{dev}`", path.display())
         })?;
-        Ok(Some(State(value)))
+        // Queues and daemons of an earlier run of the machine went with it.
+        let earlier = state.0["boot"].as_str().is_some_and(|run| boot::id().is_ok_and(|now| now != run));
+        Ok((!earlier).then_some(state))
+    }
+
+    /// A state, if it has all that it takes to go back.
+    fn of(value: Value) -> anyhow::Result<State> {
+        let state = State(value);
+        match state.0["backend"].as_str() {
+            Some("kernel") => {
+                Before::of(&state.0["before"]).context("`before`")?;
+                Before::of(&state.0["original"]).context("`original`")?;
+            }
+            Some("user") => ensure!(!state.devices().is_empty(), "it names no devices"),
+            _ => bail!("it does not say which back end was used"),
+        }
+        if let Some(job) = state.job() {
+            Job::of(job)?;
+        }
+        Ok(state)
     }
 
     /// The one that a device is part of, whatever device it is kept under.
@@ -55,20 +78,15 @@ impl State {
         Ok(all)
     }
 
-    /// Writes it, whole or not at all.
+    /// Writes it, whole or not at all; when this returns, a power failure does not undo it.
     ///
     /// # Errors
     /// The disk is full, or we may not.
     pub(super) fn write(&self, room: &Room, dev: &str) -> anyhow::Result<()> {
         room.make().context("the directory for what is applied cannot be made (TIDEGATE_RUN names another)")?;
         let path = room.state(dev);
-        let beside = path.with_extension("json.new");
-        let write = || -> io::Result<()> {
-            fs::write(&beside, format!("{:#}\n", self.0))?;
-            fs::File::open(&beside)?.sync_all()?;
-            fs::rename(&beside, &path)
-        };
-        write().with_context(|| format!("{}: what stands could not be noted, so nothing was changed", path.display()))
+        write_whole(&path, &format!("{:#}\n", self.0))
+            .with_context(|| format!("{}: the state of the policy cannot be written", path.display()))
     }
 
     /// Forgets it.
@@ -86,10 +104,27 @@ impl State {
         self.0["backend"].as_str().unwrap_or("kernel")
     }
 
-    /// Under which name it waits to be confirmed.
-    pub(super) fn awaited(&self) -> Option<&str> {
-        self.0["confirm"]["name"].as_str()
+    /// What was begun and has not ended.
+    pub(super) fn job(&self) -> Option<&Value> {
+        self.0.get("job").filter(|job| !job.is_null())
     }
+
+    /// How long it still waits to be confirmed; `None`: it does not wait.
+    pub(super) fn left_to_confirm(&self) -> Option<Duration> {
+        let until = self.0["confirm"]["until_uptime_ms"].as_u64()?;
+        Some(Duration::from_millis(until).saturating_sub(boot::uptime()))
+    }
+}
+
+/// Writes a file so that after a crash at any moment either the old or the new content is there, whole.
+pub(super) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    let beside = path.with_extension("json.new");
+    let mut file = fs::File::create(&beside)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&beside, path)?;
+    // The new name is in the directory, which is written to the disk by itself.
+    path.parent().map_or(Ok(()), |directory| fs::File::open(directory)?.sync_all())
 }
 
 fn remove(path: &Path) -> anyhow::Result<()> {

@@ -1,11 +1,102 @@
-//! What of ours stands where.
+//! What tidegate applied, and whether it is still there: the state beside the kernel and the daemon.
 
+use super::guard;
+use super::job::{Job, since_1970};
+use super::kernel::{Arm, Drift};
 use super::options::Which;
 use super::state::{State, strings};
-use super::user;
+use super::user::{self, Daemon};
+use crate::daemon::client::Client;
 use crate::daemon::room::Room;
 use anyhow::ensure;
 use serde_json::{Value, json};
+use std::process::ExitCode;
+use std::time::Duration;
+use tidegate_os::news;
+
+/// A packet later than this makes a warning: behind it the engine gives up on making up for what it missed.
+pub(crate) const LATE_NS: u64 = tidegate_live::engine::CREDIT.0;
+/// How long a daemon may take to compare what it runs with what it was given.
+const COMPARE: Duration = Duration::from_secs(10);
+/// Nothing of tidegate's is there.
+const NOTHING: u8 = 1;
+
+/// How a policy is. The exit code of `status` is that of the worst one; what is further down is worse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Condition {
+    /// As it was applied.
+    Installed,
+    /// As it was applied, and undone unless somebody confirms it.
+    Waiting,
+    /// Something was begun and has not ended.
+    InProgress,
+    /// Not as it was applied.
+    Drifted,
+    /// Its device is not there.
+    DeviceGone,
+    /// Its daemon does not run: packets pass unqueued.
+    DaemonDead,
+    /// Its daemon runs and does not answer.
+    DaemonSilent,
+    /// Something else is wrong: packets do not come to the daemon, or nobody watches over a policy that waits.
+    Trouble,
+}
+
+impl Condition {
+    /// As it is shown.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Condition::Installed => "installed",
+            Condition::Waiting => "waiting for confirmation",
+            Condition::InProgress => "in progress",
+            Condition::Drifted => "drifted",
+            Condition::DeviceGone => "device gone",
+            Condition::DaemonDead => "daemon dead",
+            Condition::DaemonSilent => "daemon not answering",
+            Condition::Trouble => "in trouble",
+        }
+    }
+
+    /// The exit code. (2 is wrong usage.)
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Condition::Installed => 0,
+            Condition::Waiting => 3,
+            Condition::InProgress => 4,
+            Condition::Drifted => 5,
+            Condition::DeviceGone => 6,
+            Condition::DaemonDead => 7,
+            Condition::DaemonSilent => 8,
+            Condition::Trouble => 9,
+        }
+    }
+}
+
+/// A policy as it is now.
+#[derive(Clone, Debug)]
+pub(crate) struct Health {
+    /// The name that it is kept under: a device's.
+    pub(crate) name: String,
+    /// How it is.
+    pub(crate) condition: Condition,
+    /// Its devices.
+    pub(crate) devices: Vec<String>,
+    /// `kernel` or `user`.
+    pub(crate) backend: String,
+    /// Milliseconds until it is undone unless it is confirmed.
+    pub(crate) revert_in: Option<Duration>,
+    /// What differs from what was applied, for people.
+    pub(crate) drift: Vec<String>,
+    /// What went wrong last.
+    pub(crate) last_error: Option<String>,
+    /// How often its daemon was started since the machine was.
+    pub(crate) starts: Option<u64>,
+    /// What the daemon says of itself.
+    daemon: Value,
+    /// The process that goes back unless the policy is confirmed.
+    guardian: Option<u32>,
+    state: Value,
+}
 
 /// What was applied to a device, or to all.
 ///
@@ -17,65 +108,340 @@ pub(super) fn chosen(room: &Room, dev: Option<&str>) -> anyhow::Result<Vec<(Stri
         .into_iter()
         .filter(|(name, state)| dev.is_none_or(|dev| dev == name || state.devices().iter().any(|known| known == dev)))
         .collect();
-    ensure!(
-        !chosen.is_empty(),
-        "nothing of ours stands {}",
-        dev.map_or("anywhere".into(), |dev| format!("on `{dev}`"))
-    );
+    ensure!(!chosen.is_empty(), "tidegate applied nothing {}", where_to(dev));
     Ok(chosen)
 }
 
-/// Plays `tidegate status`.
-pub(super) fn command(which: &Which) -> anyhow::Result<bool> {
+/// Where nothing was applied.
+pub(super) fn where_to(dev: Option<&str>) -> String {
+    dev.map_or("here".into(), |dev| format!("to `{dev}`"))
+}
+
+/// All policies of this network namespace, or those of a device, and daemons that were started by hand.
+///
+/// # Errors
+/// A state cannot be read.
+pub(crate) fn healths(dev: Option<&str>) -> anyhow::Result<Vec<Health>> {
     let room = Room::here()?;
     let fits =
-        |name: &str, devices: &[String]| which.dev.as_ref().is_none_or(|dev| dev == name || devices.contains(dev));
-    let mut all: Vec<Value> = Vec::new();
+        |name: &str, devices: &[String]| dev.is_none_or(|dev| dev == name || devices.iter().any(|known| known == dev));
+    let mut all: Vec<Health> = Vec::new();
     for (name, state) in State::all(&room)?.into_iter().filter(|(name, state)| fits(name, &state.devices())) {
-        let mut told = json!({"name": name});
-        for part in ["backend", "why", "devices", "policy", "applied_at", "confirm"] {
-            told[part] = state.0[part].clone();
+        all.push(Health::of(&room, name, &state));
+    }
+    let known: Vec<String> = all.iter().flat_map(|one| one.devices.clone()).collect();
+    for name in user::running(&room).into_iter().filter(|name| fits(name, &[]) && !known.contains(name)) {
+        // A second name of the same socket is no second daemon.
+        let another = std::fs::symlink_metadata(room.socket(&name)).is_ok_and(|socket| socket.is_symlink());
+        if !another {
+            all.push(Health::by_hand(&room, name));
+        }
+    }
+    Ok(all)
+}
+
+impl Health {
+    fn of(room: &Room, name: String, state: &State) -> Health {
+        let mut health = Health {
+            condition: Condition::Installed,
+            devices: state.devices(),
+            backend: state.backend().to_owned(),
+            revert_in: state.left_to_confirm(),
+            drift: Vec::new(),
+            last_error: None,
+            starts: None,
+            daemon: Value::Null,
+            guardian: None,
+            state: state.0.clone(),
+            name,
+        };
+        if let Some(job) = state.job() {
+            health.worse(Condition::InProgress);
+            health.last_error = guard::last_word(room, &health.name).filter(|_| Job::of(job).is_ok());
+            return health;
         }
         if state.backend() == "user" {
-            told["daemon"] = user::status(&name).unwrap_or(Value::Null);
+            health.look_at_daemon(room);
+        } else {
+            health.look_at_kernel(state);
         }
-        all.push(told);
+        if state.left_to_confirm().is_some() {
+            health.worse(Condition::Waiting);
+            let guardian = state.0["guardian"].as_u64().and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0);
+            health.guardian = guard::of(room, &health.name, guardian);
+            if health.guardian.is_none() {
+                health.worse(Condition::Trouble);
+                health.last_error = Some(format!(
+                    "its guardian (process {guardian}) is gone, so it will not be undone by itself: `tidegate confirm {0}` or `tidegate revert {0}`",
+                    health.name
+                ));
+            }
+        }
+        health
     }
-    let known: Vec<String> = all.iter().flat_map(|one| strings(&one["devices"])).collect();
-    for name in room.devices("sock").into_iter().filter(|name| fits(name, &[]) && !known.contains(name)) {
-        if let Some(daemon) = user::status(&name) {
-            all.push(json!({"name": name, "backend": "user", "devices": [name], "daemon": daemon}));
+
+    /// A daemon that nobody applied.
+    fn by_hand(room: &Room, name: String) -> Health {
+        let mut health = Health {
+            condition: Condition::Installed,
+            devices: vec![name.clone()],
+            backend: "user".to_owned(),
+            revert_in: None,
+            drift: Vec::new(),
+            last_error: None,
+            starts: None,
+            daemon: Value::Null,
+            guardian: None,
+            state: Value::Null,
+            name,
+        };
+        health.look_at_daemon(room);
+        health
+    }
+
+    fn worse(&mut self, condition: Condition) {
+        self.condition = self.condition.max(condition);
+    }
+
+    fn look_at_kernel(&mut self, state: &State) {
+        match Arm::open().and_then(|mut arm| arm.drift(&self.name, state)) {
+            Ok(Drift { gone, lines }) => {
+                self.drift = lines;
+                if !self.drift.is_empty() {
+                    self.worse(Condition::Drifted);
+                }
+                self.gone(&gone);
+            }
+            Err(error) => {
+                self.last_error = Some(format!("{error:#}"));
+                self.worse(Condition::Trouble);
+            }
         }
     }
+
+    fn gone(&mut self, gone: &[String]) {
+        if !gone.is_empty() {
+            self.last_error = Some(format!("there is no device {}", gone.join(", ")));
+            self.worse(Condition::DeviceGone);
+        }
+    }
+
+    fn look_at_daemon(&mut self, room: &Room) {
+        self.starts = room.count_of_starts(&self.name);
+        match Daemon::of(room, &self.name) {
+            Daemon::Dead => {
+                self.last_error = last_line(room, &self.name);
+                self.worse(Condition::DaemonDead);
+            }
+            Daemon::Silent(pid, why) => {
+                self.last_error = Some(format!("process {pid}: {why}"));
+                self.worse(Condition::DaemonSilent);
+            }
+            Daemon::Answers(status) => {
+                self.daemon = status;
+                self.look_at_answer();
+            }
+        }
+    }
+
+    fn look_at_answer(&mut self) {
+        if let Some(trouble) = self.daemon["trouble"].as_str() {
+            self.last_error = Some(trouble.to_owned());
+            let places = self.daemon["places"].as_array().into_iter().flatten();
+            let mut names: Vec<String> =
+                places.filter_map(|place| place["device"].as_str()).map(str::to_owned).collect();
+            names.dedup();
+            let links = news::links().unwrap_or_default();
+            names.retain(|name| links.iter().all(|link| link.name != *name));
+            if names.is_empty() {
+                self.worse(Condition::Trouble);
+            } else {
+                self.worse(Condition::DeviceGone);
+            }
+        }
+        let told = Client::within(&self.name, COMPARE).and_then(|mut client| client.ask(&json!({"ask": "drift"})));
+        self.drift = told.map(|told| strings(&told["drift"])).unwrap_or_default();
+        if !self.drift.is_empty() {
+            self.worse(Condition::Drifted);
+        }
+    }
+
+    /// How late the engine was at most, ns.
+    pub(crate) fn lateness(&self) -> Option<u64> {
+        self.daemon["counts"]["latest_ns"].as_u64()
+    }
+
+    /// The document of `--json`.
+    fn told(&self) -> Value {
+        let mut told = json!({
+            "name": self.name, "condition": self.condition.name(), "code": self.condition.code(), "backend": self.backend,
+            "packet_io": self.daemon["door"], "devices": self.devices, "drift": self.drift, "last_error": self.last_error,
+            "lateness_ns": self.lateness(), "starts": self.starts,
+        });
+        for part in ["why", "policy", "applied_at"] {
+            told[part] = self.state[part].clone();
+        }
+        if told["policy"].is_null() {
+            told["policy"] = self.daemon["policy"].clone();
+        }
+        told["confirm"] = match self.revert_in {
+            Some(left) => json!({
+                "seconds": self.state["confirm"]["seconds"], "left_s": left.as_secs_f64(), "guardian": self.guardian,
+            }),
+            None => Value::Null,
+        };
+        let job = &self.state["job"];
+        if !job.is_null() {
+            let alive = user::is_alive(job["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0));
+            told["job"] = json!({"does": job["does"], "pid": job["pid"], "since": job["since"], "alive": alive});
+        }
+        told["daemon"] = self.daemon.clone();
+        told
+    }
+}
+
+/// Plays `tidegate status`.
+pub(super) fn command(which: &Which) -> anyhow::Result<ExitCode> {
+    let all = healths(which.dev.as_deref())?;
     if which.json {
-        println!("{:#}", Value::from(all.clone()));
+        println!("{:#}", Value::from(all.iter().map(Health::told).collect::<Vec<_>>()));
     } else if all.is_empty() {
-        println!("nothing of ours stands {}", which.dev.as_deref().unwrap_or("anywhere"));
+        println!("tidegate applied nothing {}", where_to(which.dev.as_deref()));
     } else {
-        all.iter().for_each(|one| print!("{}", text(one)));
+        all.iter().for_each(|one| print!("{}", text(&one.told())));
     }
-    Ok(!all.is_empty())
+    let worst = all.iter().map(|one| one.condition).max();
+    Ok(worst.map_or(NOTHING, Condition::code).into())
 }
 
 fn text(one: &Value) -> String {
     let name = one["name"].as_str().unwrap_or_default();
-    let mut out = format!("{name}: {}", strings(&one["policy"]).join(" "));
+    let mut out = format!("{name}: {}", one["condition"].as_str().unwrap_or_default());
+    if let Some(at) = one["applied_at"].as_u64() {
+        let ago = since_1970().as_secs().saturating_sub(at);
+        out += &format!(", applied {} ({} ago)", utc(at), long(ago));
+    }
     let devices = strings(&one["devices"]);
     if devices != [name] {
-        out += &format!(" (on {})", devices.join(", "));
+        out += &format!(", on {}", devices.join(", "));
     }
-    out.push('\n');
-    if let Some(why) = one["why"].as_str() {
-        out += &format!("  {why}\n");
+    out += &format!("\n  policy: {}\n", strings(&one["policy"]).join(" "));
+    let by = match one["backend"].as_str() {
+        Some("user") => format!("user space, packets by {}", one["packet_io"].as_str().unwrap_or("nothing")),
+        _ => "the kernel".to_owned(),
+    };
+    out += &format!("  back end: {by}{}\n", one["why"].as_str().map(|why| format!(" ({why})")).unwrap_or_default());
+    out += &about_job(name, one);
+    if let Some(left) = one["confirm"]["left_s"].as_f64() {
+        out += &format!("  undone in {left:.0} s unless you say: tidegate confirm {name}\n");
     }
-    if one["backend"] == "user" {
-        match one["daemon"]["pid"].as_u64() {
-            Some(pid) => out += &format!("  process {pid}\n"),
-            None => out += "  its process is gone; packets pass by; `tidegate apply` starts it again\n",
-        }
+    out += &about_daemon(name, one);
+    for line in strings(&one["drift"]).iter().flat_map(|lines| lines.lines()) {
+        out += &format!("    {line}\n");
     }
-    if let Some(seconds) = one["confirm"]["seconds"].as_u64() {
-        out += &format!("  waits to be confirmed (`tidegate confirm {name}`), within {seconds} s of its application\n");
+    if let Some(error) = one["last_error"].as_str() {
+        out += &format!("  last error: {error}\n");
     }
     out
+}
+
+fn about_job(name: &str, one: &Value) -> String {
+    let job = &one["job"];
+    let Some(does) = job["does"].as_str() else { return String::new() };
+    if job["alive"] == true {
+        return format!("  `tidegate {does}` (process {}) is at work\n", job["pid"]);
+    }
+    format!(
+        "  `tidegate {does}` (process {}) was interrupted; `tidegate revert {name}` or `tidegate down {name}` puts it in order\n",
+        job["pid"]
+    )
+}
+
+fn about_daemon(name: &str, one: &Value) -> String {
+    let mut out = String::new();
+    match one["condition"].as_str() {
+        Some("daemon dead") => {
+            out += "  its process is gone; packets pass unqueued; `tidegate apply` starts it again\n";
+        }
+        Some("daemon not answering") => {
+            out += &format!("  its process runs and does not answer; `tidegate down {name}` ends it\n");
+        }
+        _ => {}
+    }
+    let daemon = &one["daemon"];
+    if let Some(pid) = daemon["pid"].as_u64() {
+        let ran = daemon["running_ns"].as_u64().unwrap_or(0) / 1_000_000_000;
+        out += &format!("  process {pid}, for {}, started {} times\n", long(ran), daemon["starts"]);
+    }
+    if let Some(late) = one["lateness_ns"].as_u64().filter(|late| *late > LATE_NS) {
+        let late = late as f64 / 1e6;
+        let times = daemon["counts"]["late"].as_u64().unwrap_or(0);
+        let remedy = if daemon["realtime"] == true { "the processor is too busy" } else { "--realtime helps" };
+        out += &format!(
+            "  warning: it was up to {late:.1} ms late, {times} times by more than {} ms; {remedy}\n",
+            LATE_NS / 1_000_000
+        );
+    }
+    out
+}
+
+/// The last line of a daemon's log.
+pub(crate) fn last_line(room: &Room, name: &str) -> Option<String> {
+    let text = std::fs::read_to_string(room.log(name)).ok()?;
+    let line = text.lines().rfind(|line| !line.trim().is_empty())?;
+    Some(line.trim().trim_start_matches("tidegate daemon: ").to_owned())
+}
+
+/// A length of time in the words of people.
+fn long(seconds: u64) -> String {
+    match seconds {
+        0..=119 => format!("{seconds} s"),
+        120..=7199 => format!("{} min", seconds / 60),
+        7200..=172_799 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+/// A moment, in seconds since 1970: `2026-11-22 23:15:02 UTC`.
+pub(super) fn utc(seconds: u64) -> String {
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    // Years that begin in March have their leap day at the end (the usual conversion of days to a civil date, in eras of 400 years).
+    let shifted = days + 719_468;
+    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    format!("{year}-{month:02}-{day:02} {:02}:{:02}:{:02} UTC", second / 3600, second / 60 % 60, second % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_dates() {
+        for (seconds, date) in [
+            (0, "1970-01-01 00:00:00 UTC"),
+            (951_782_400, "2000-02-29 00:00:00 UTC"),
+            (1_700_000_000, "2023-11-14 22:13:20 UTC"),
+            (4_107_542_399, "2100-02-28 23:59:59 UTC"),
+            (4_107_542_400, "2100-03-01 00:00:00 UTC"),
+        ] {
+            assert_eq!(utc(seconds), date);
+        }
+    }
+
+    #[test]
+    fn every_condition_has_a_code_of_its_own() {
+        use Condition::*;
+        let all = [Installed, Waiting, InProgress, Drifted, DeviceGone, DaemonDead, DaemonSilent, Trouble];
+        let mut codes: Vec<u8> = all.iter().map(|one| one.code()).chain([NOTHING, 2]).collect();
+        codes.sort_unstable();
+        codes.dedup();
+        assert_eq!(codes.len(), all.len() + 2);
+        assert!(all.is_sorted_by_key(|one| one.code()), "worse ones have larger codes");
+    }
 }

@@ -1,43 +1,233 @@
 //! Our own disciplines on the device: a daemon in the background.
 
 use super::options::Apply;
-use crate::daemon::{self, client::Client};
+use crate::daemon::room::Room;
+use crate::daemon::{self, DoorKind, client::Client};
+use crate::trial::quoted;
+use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
+use std::fs::OpenOptions;
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use tidegate_os::process;
 
-/// Starts a daemon with this policy, or has the running one take it over: its status.
-///
-/// # Errors
-/// It cannot be run here, in the daemon's words.
-pub(super) fn apply(options: &Apply, dev: &str) -> anyhow::Result<Value> {
-    let Apply { files, args, dev: bound, door, .. } = options.clone();
-    let options = daemon::Options::usual(files, args, bound, door);
-    match status(dev) {
-        Some(_) => daemon::reload(dev, &options),
-        None => daemon::start(&options),
+/// How long a daemon may take to say how it is.
+const STATUS: Duration = Duration::from_secs(3);
+/// How long it may take to end when it is asked to, to end when it gets SIGTERM, and to be gone after SIGKILL.
+const END: Duration = Duration::from_secs(10);
+const TERM: Duration = Duration::from_secs(3);
+const KILL: Duration = Duration::from_secs(5);
+/// How often it is looked whether it is.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// How the daemon of a device is.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Daemon {
+    /// There is none.
+    Dead,
+    /// This process has the device and does not answer: why.
+    Silent(u32, String),
+    /// What it says of itself.
+    Answers(Value),
+}
+
+impl Daemon {
+    /// That of a device.
+    pub(super) fn of(room: &Room, dev: &str) -> Daemon {
+        let told = Client::within(dev, STATUS).and_then(|mut client| client.ask(&json!({"ask": "status"})));
+        match (told, Room::holder(&room.lock(dev))) {
+            (Ok(status), _) => Daemon::Answers(status),
+            (Err(error), Some(pid)) => Daemon::Silent(pid, format!("{error:#}")),
+            // Only root knows who has a lock; others know whether somebody listens.
+            (Err(error), None)
+                if is_listening(&error) && OpenOptions::new().write(true).open(room.lock(dev)).is_err() =>
+            {
+                Daemon::Silent(0, format!("{error:#}"))
+            }
+            (Err(_), None) => Daemon::Dead,
+        }
     }
 }
 
-/// What the daemon of a device says of itself; `None`: there is none.
-pub(super) fn status(dev: &str) -> Option<Value> {
-    Client::open(dev).and_then(|mut client| client.ask(&json!({"ask": "status"}))).ok()
+/// Does somebody listen at the socket that this came of?
+fn is_listening(error: &anyhow::Error) -> bool {
+    let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+    !matches!(kind, Some(io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused))
 }
 
-/// Ends the daemon of a device.
+/// Starts a daemon with this policy, or has the running one take it over: its status. `token`: of the job that this is part of.
 ///
 /// # Errors
-/// There is none, or it does not end.
-pub(super) fn stop(dev: &str) -> anyhow::Result<()> {
-    daemon::stop(dev)
+/// It cannot be run here, in the daemon's words.
+pub(super) fn apply(options: &Apply, room: &Room, dev: &str, token: &str) -> anyhow::Result<Value> {
+    let Apply { files, args, dev: bound, door, realtime, .. } = options.clone();
+    let usual = daemon::Options::usual(files, args, bound, door);
+    let options = daemon::Options { realtime, started_for: Some(token.to_owned()), ..usual };
+    match Daemon::of(room, dev) {
+        Daemon::Answers(_) => daemon::reload(dev, &options),
+        Daemon::Dead => daemon::start(&options),
+        Daemon::Silent(pid, why) => {
+            bail!("the daemon of `{dev}` (process {pid}) does not answer: {why}; `tidegate down {dev}` ends it")
+        }
+    }
 }
 
-/// Has the daemon run what it ran before.
+/// What the daemon of a device runs, to go back to; `None`: there is none.
 ///
 /// # Errors
-/// There is none, or it cannot: then what it runs now goes on.
-pub(super) fn back(dev: &str, previous: &Value) -> anyhow::Result<()> {
-    let request = json!({
-        "ask": "reload", "files": previous["policy"], "args": previous["args"], "dev": previous["dev"],
-        "commands": previous["commands"],
-    });
-    Client::open(dev)?.ask(&request).map(drop)
+/// There is one, and it does not say.
+pub(super) fn policy(room: &Room, dev: &str) -> anyhow::Result<Option<Value>> {
+    if Room::holder(&room.lock(dev)).is_none() {
+        return Ok(None);
+    }
+    let told = Client::within(dev, END)?.ask(&json!({"ask": "policy"}));
+    told.map(Some).with_context(|| format!("the daemon of `{dev}` does not say what it runs"))
+}
+
+/// How packets come to the daemon of a device, if it says.
+pub(super) fn door(room: &Room, dev: &str) -> Option<String> {
+    match Daemon::of(room, dev) {
+        Daemon::Answers(status) => status["door"].as_str().map(str::to_owned),
+        _ => None,
+    }
+}
+
+/// The devices of this namespace whose daemons left a socket, running or dead.
+pub(super) fn running(room: &Room) -> Vec<String> {
+    room.devices("sock")
+}
+
+/// Ends the daemon of a device, however it is: asked first, then by signals. When this returns, packets pass as if it had never been there.
+///
+/// # Errors
+/// It does not end.
+pub(super) fn end(room: &Room, dev: &str) -> anyhow::Result<()> {
+    let lock = room.lock(dev);
+    let gone = |pid: u32| Room::holder(&lock).is_none() && !is_alive(pid);
+    let Some(pid) = Room::holder(&lock) else { return clear(room, dev) };
+    let asked = Client::within(dev, STATUS).and_then(|mut client| client.ask(&json!({"ask": "stop"})));
+    if asked.is_ok() && within(END, || gone(pid)) {
+        return clear(room, dev);
+    }
+    // Only a process that has the lock, and is a daemon of ours, gets a signal.
+    let ours = || {
+        Room::holder(&lock) == Some(pid)
+            && pid > 1
+            && process::words_of(pid).get(1).is_some_and(|word| word == "daemon")
+    };
+    for (signal, patience) in [(process::ask_to_end as fn(u32), TERM), (process::kill_tree, KILL)] {
+        if ours() {
+            signal(pid);
+        }
+        if within(patience, || gone(pid)) {
+            return clear(room, dev);
+        }
+    }
+    bail!("the daemon of `{dev}` (process {pid}) does not end, not by SIGKILL either")
+}
+
+/// Takes away what a daemon that is gone has left behind.
+fn clear(room: &Room, dev: &str) -> anyhow::Result<()> {
+    let path = room.lock(dev);
+    // A daemon that is just starting has it, and its own socket.
+    if let Some(_alone) = Room::take(&path).with_context(|| path.display().to_string())? {
+        let _ = std::fs::remove_file(room.socket(dev));
+    }
+    Ok(())
+}
+
+/// Is a process running? One that ended and that nobody asked about is not.
+pub(super) fn is_alive(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name in brackets may hold anything.
+    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
+}
+
+fn within(patience: Duration, is: impl Fn() -> bool) -> bool {
+    let begun = Instant::now();
+    loop {
+        if is() {
+            return true;
+        }
+        if begun.elapsed() >= patience {
+            return false;
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Has packets pass as they did before: by a daemon that runs what it ran then, or by none.
+///
+/// # Errors
+/// They do not.
+pub(super) fn go_back(room: &Room, dev: &str, devices: &[String], before: Option<&Value>) -> anyhow::Result<()> {
+    let Some(before) = before else {
+        for of in devices.iter().map(String::as_str).chain([dev]) {
+            end(room, of)?;
+        }
+        return Ok(());
+    };
+    match Daemon::of(room, dev) {
+        Daemon::Answers(_) => {
+            if policy(room, dev)?.is_none_or(|now| now["commands"] != before["commands"]) {
+                Client::within(dev, END)?.ask(&request(before)).map(drop)?;
+            }
+        }
+        Daemon::Dead => start_again(room, dev, before)?,
+        // One that is stuck runs nothing, and cannot be told anything.
+        Daemon::Silent(..) => {
+            end(room, dev)?;
+            start_again(room, dev, before)?;
+        }
+    }
+    let now = policy(room, dev)?.with_context(|| format!("the daemon of `{dev}` is gone"))?;
+    ensure!(now["commands"] == before["commands"], "the daemon of `{dev}` does not run what it ran before");
+    Ok(())
+}
+
+/// What has a daemon run what it ran before.
+fn request(before: &Value) -> Value {
+    let mut request = before.clone();
+    request["ask"] = json!("reload");
+    request
+}
+
+/// Starts a daemon with what another one ran that is gone, word by word, whatever became of its files.
+fn start_again(room: &Room, dev: &str, before: &Value) -> anyhow::Result<()> {
+    let path = room.kept_policy(dev);
+    std::fs::write(&path, script_of(&before["commands"])).with_context(|| path.display().to_string())?;
+    let bound = before["dev"].as_str().map(str::to_owned);
+    let door = DoorKind::named(before["door"].as_str().unwrap_or_default()).unwrap_or_default();
+    let realtime = before["realtime"] == true;
+    let options = daemon::Options { realtime, ..daemon::Options::usual(vec![path], Vec::new(), bound, door) };
+    daemon::start(&options)?;
+    // It is to be known by its own files.
+    Client::within(dev, END)?.ask(&request(before)).map(drop)
+}
+
+/// Commands, word by word, as a script.
+pub(super) fn script_of(commands: &Value) -> String {
+    let line = |words: &Value| {
+        let words = words.as_array().into_iter().flatten().filter_map(Value::as_str);
+        words.map(quoted).collect::<Vec<_>>().join(" ")
+    };
+    let lines = commands.as_array().into_iter().flatten().map(|words| line(words) + "\n");
+    "#!/bin/sh\nset -e\n".chars().chain(lines.collect::<String>().chars()).collect()
+}
+
+/// Files as whoever stands elsewhere finds them.
+pub(super) fn absolute(files: &[PathBuf]) -> Vec<String> {
+    files.iter().map(|file| std::path::absolute(file).unwrap_or(file.clone()).display().to_string()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_a_script_word_by_word() {
+        let commands = json!([["tc", "qdisc", "show"], ["iptables", "--comment", "it's $HOME"]]);
+        assert_eq!(script_of(&commands), "#!/bin/sh\nset -e\ntc qdisc show\niptables --comment 'it'\\''s $HOME'\n");
+    }
 }

@@ -11,7 +11,7 @@ use tidegate_live::encode::nft::{self, Table};
 use tidegate_live::plan::{Item, Stand};
 use tidegate_os::netlink::Change;
 use tidegate_os::news::Link;
-use tidegate_packet::{Pool, Seeded};
+use tidegate_packet::{Handle, Pool, Seeded};
 use tidegate_policy::{LinkKind, LinkOp, Op};
 
 use super::options::Apply;
@@ -71,6 +71,16 @@ impl Wanted {
         let stands = devices.iter().map(|dev| Stand::of(&mut machine, CARRIED_OUT_AT, dev)).collect();
         let tables = nft::tables(&machine);
         Ok(Wanted { reading, commands, settings: settings(&log)?, log, devices, made, stands, tables })
+    }
+
+    /// Does the policy say what becomes of packets that arrive by a device?
+    pub(super) fn says_ingress(&self, dev: &str) -> bool {
+        let on_hooks = |parent: Handle| parent.major() == Handle::INGRESS.major() && parent != Handle::ROOT;
+        self.log.iter().filter(|op| op.device() == Some(dev)).any(|op| match op {
+            Op::Qdisc(op) => on_hooks(op.parent) || on_hooks(op.handle),
+            Op::Filter(op) => on_hooks(op.parent),
+            _ => false,
+        })
     }
 
     /// Where the words stand that something came of: `file:line: command`.

@@ -2,6 +2,7 @@
 
 use super::source::sources;
 use super::{failed, is_closed_pipe};
+use crate::live::status::{self, Condition, Health};
 use anyhow::Context;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,7 +10,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use tidegate_report::watch::{Snapshot, exposition};
+use tidegate_report::watch::{Policy, Snapshot, exposition};
 
 /// Who may ask at once.
 const MOST: usize = 8;
@@ -52,11 +53,33 @@ pub fn command(options: &Options) -> ExitCode {
 
 /// The figures of this moment.
 fn figures(devices: &[String]) -> anyhow::Result<String> {
+    let policies: Vec<Policy> = status::healths(None)?
+        .into_iter()
+        .filter(|health| devices.is_empty() || health.devices.iter().any(|dev| devices.contains(dev)))
+        .map(|health| policy(&health))
+        .collect();
     let mut told: Vec<Snapshot> = Vec::new();
-    for mut source in sources(devices)? {
-        told.push(source.snapshot()?);
+    match sources(devices) {
+        // A daemon that dies now is one that is not up, and no reason to say nothing of the others.
+        Ok(sources) => told.extend(sources.into_iter().filter_map(|mut source| source.snapshot().ok())),
+        Err(error) if policies.is_empty() => return Err(error),
+        Err(_) => {}
     }
-    Ok(exposition(&told, &namespace()?, env!("CARGO_PKG_VERSION")))
+    Ok(exposition(&told, &policies, &namespace()?, env!("CARGO_PKG_VERSION")))
+}
+
+/// What is told of a policy.
+fn policy(health: &Health) -> Policy {
+    use Condition::{DaemonDead, DaemonSilent, DeviceGone, Installed, Waiting};
+    Policy {
+        device: health.name.clone(),
+        backend: health.backend.clone(),
+        up: !matches!(health.condition, DeviceGone | DaemonDead | DaemonSilent),
+        trouble: !matches!(health.condition, Installed | Waiting),
+        drift: !health.drift.is_empty(),
+        revert_s: health.revert_in.map(|left| left.as_secs_f64()),
+        restarts: health.starts.map(|starts| starts.saturating_sub(1)),
+    }
 }
 
 /// The network namespace, by the number that the kernel gives it.

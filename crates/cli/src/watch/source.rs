@@ -3,18 +3,22 @@
 use crate::daemon::answers::device_told;
 use crate::daemon::client::Client;
 use crate::daemon::room::Room;
+use crate::live::status::{self, Condition, Health};
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tidegate_live::Kernel;
 use tidegate_live::engine::link_rate;
 use tidegate_report::watch::Snapshot;
 
+/// How long a daemon may take for its first answer.
+const HELLO: Duration = Duration::from_secs(5);
+
 /// Somebody who tells snapshots.
 pub(crate) enum Source {
-    /// A daemon.
-    Daemon(Client),
+    /// A daemon, by its device.
+    Daemon(String, Client),
     /// The kernel, of these devices.
     Kernel(Box<Kernel>, Vec<String>, Instant),
 }
@@ -26,11 +30,45 @@ impl Source {
     /// Whoever is asked is gone, or says what is no snapshot.
     pub(crate) fn snapshot(&mut self) -> anyhow::Result<Snapshot> {
         let told = match self {
-            Source::Daemon(client) => client.ask(&json!({"ask": "snapshot"}))?,
+            Source::Daemon(dev, client) => {
+                let request = json!({"ask": "snapshot"});
+                // A daemon lets go whoever says nothing for a while.
+                let told = match client.ask(&request) {
+                    Ok(told) => Ok(told),
+                    Err(_) => Client::open(dev).and_then(|again| {
+                        *client = again;
+                        client.ask(&request)
+                    }),
+                };
+                told.with_context(|| died(dev))?
+            }
             Source::Kernel(kernel, devices, began) => of_kernel(kernel, devices, *began)?,
         };
         Ok(Snapshot::read(&told.to_string())?)
     }
+}
+
+/// Why the daemon of a device says nothing any more.
+fn died(dev: &str) -> String {
+    let said = Room::here().ok().and_then(|room| status::last_line(&room, dev));
+    format!("the daemon of `{dev}` is gone{}", said.map(|said| format!(" (it said: {said})")).unwrap_or_default())
+}
+
+/// The daemons of these devices that should run and do not, or do not answer: why.
+///
+/// # Errors
+/// The states of policies cannot be read.
+pub(crate) fn dead(devices: &[String]) -> anyhow::Result<Vec<String>> {
+    let of = |health: &Health| devices.is_empty() || health.devices.iter().any(|dev| devices.contains(dev));
+    let why = |health: Health| {
+        let last = health.last_error.map(|error| format!(" ({error})")).unwrap_or_default();
+        match health.condition {
+            Condition::DaemonDead => Some(format!("the daemon of `{}` died{last}; packets pass unqueued", health.name)),
+            Condition::DaemonSilent => Some(format!("the daemon of `{}` does not answer{last}", health.name)),
+            _ => None,
+        }
+    };
+    Ok(status::healths(None)?.into_iter().filter(of).filter_map(why).collect())
 }
 
 /// Whoever shapes these devices; nothing named: all that are shaped.
@@ -42,17 +80,22 @@ pub(crate) fn sources(devices: &[String]) -> anyhow::Result<Vec<Source>> {
     let daemons = daemons(devices)?;
     let mut taken: BTreeSet<String> = BTreeSet::new();
     for dev in daemons {
-        let mut client = match Client::open(&dev) {
+        let mut client = match Client::within(&dev, HELLO) {
             Ok(client) => client,
             // A socket that nobody listens at was left by one who is gone.
             Err(_) if !named => continue,
             Err(error) => return Err(error),
         };
-        let status = client.ask(&json!({"ask": "status"}))?;
+        let status = match client.ask(&json!({"ask": "status"})) {
+            Ok(status) => status,
+            // One that hangs is told of by `dead`, and keeps nobody from seeing the others.
+            Err(_) if !named => continue,
+            Err(error) => return Err(error),
+        };
         let places = status["places"].as_array().into_iter().flatten().filter_map(|place| place["device"].as_str());
         taken.extend(places.map(str::to_owned));
         taken.insert(dev.clone());
-        found.push(Source::Daemon(client));
+        found.push(Source::Daemon(dev, client));
     }
     let mut kernel = Kernel::open().context("the kernel cannot be asked (netlink)")?;
     let rest: Vec<String> = if named { devices.to_vec() } else { links() };

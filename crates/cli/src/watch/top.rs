@@ -1,6 +1,6 @@
 //! `tidegate top`: classes as they are at work, on the terminal or line by line.
 
-use super::source::{Source, sources};
+use super::source::{Source, dead, sources};
 use super::{failed, is_closed_pipe};
 use anyhow::ensure;
 use std::io::{self, IsTerminal};
@@ -19,7 +19,9 @@ Figures are of the last interval: bits per second that left, their share of what
 waited (at most an eighth too much), packets lost and marked per second, and the share sent on the account of classes above (HTB). Of the kernel's \
 disciplines it is known what they count, not how long packets wait.
 
-q or Ctrl-C ends. Exit codes: 0, 2 nothing is shaped or a device is not there.")]
+`oldest` is how long the packet has waited that waits longest now. `late` is how late the engine was at most since it began (! where packets left too late: --realtime).
+
+q or Ctrl-C ends. Exit codes: 0, 2 nothing is shaped, a device is not there, or a daemon died or does not answer (why is said).")]
 pub struct Options {
     /// The devices; otherwise all that are shaped.
     pub devices: Vec<String>,
@@ -45,7 +47,20 @@ pub fn command(options: &Options) -> ExitCode {
 
 fn watch(options: &Options) -> anyhow::Result<()> {
     ensure!((0.05..=3600.0).contains(&options.interval), "--interval is from 0.05 to 3600 seconds");
-    let mut told = sources(&options.devices)?;
+    let dead = dead(&options.devices)?;
+    let gone = || -> anyhow::Result<()> {
+        ensure!(dead.is_empty(), "{}", dead.join("\n"));
+        Ok(())
+    };
+    let mut told = match sources(&options.devices) {
+        Ok(told) => told,
+        // Why it is dead tells more than that nobody answers.
+        Err(error) => return gone().and(Err(error)),
+    };
+    if told.is_empty() {
+        gone()?;
+    }
+    dead.iter().for_each(|why| eprintln!("tidegate top: {why}"));
     ensure!(!told.is_empty(), "nothing is shaped here; `tidegate apply POLICY` does that");
     let stop = interrupt::notice();
     let live = !options.once && !options.json && crate::output::stdout().is_terminal();
@@ -55,7 +70,7 @@ fn watch(options: &Options) -> anyhow::Result<()> {
     loop {
         due += Duration::from_secs_f64(options.interval);
         if !wait_until(due, terminal.is_some(), stop)? {
-            return Ok(());
+            return gone();
         }
         let now = all(&mut told)?;
         let shown: Vec<Course> = before.iter().zip(&now).flat_map(|(before, now)| courses(before, now)).collect();
@@ -64,7 +79,7 @@ fn watch(options: &Options) -> anyhow::Result<()> {
             None => say(&shown, options.json)?,
         }
         if options.once {
-            return Ok(());
+            return gone();
         }
         before = now;
     }

@@ -3,6 +3,7 @@
 // Each test uses its part.
 #![allow(dead_code)]
 
+pub(crate) mod computer;
 pub(crate) mod papers;
 pub(crate) mod wire;
 

@@ -66,7 +66,12 @@ impl Wire {
 
     fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(super::TIDEGATE);
-        command.args(words).env("TIDEGATE_RUN", &self.room).env("SSH_CONNECTION", "").stdin(Stdio::null());
+        command
+            .args(words)
+            .env("TIDEGATE_RUN", &self.room)
+            .env("TIDEGATE_STATE", self.room.join("kept"))
+            .env("SSH_CONNECTION", "")
+            .stdin(Stdio::null());
         command
     }
 

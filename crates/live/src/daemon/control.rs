@@ -1,19 +1,37 @@
-//! The control socket: one JSON object a line, each way.
+//! The control socket: one JSON object a line, each way, and what nobody may take from others.
+//!
+//! Everybody may ask how the daemon is, so whoever asks is taken for an attacker: places are reserved for root and the daemon's owner, the others share
+//! a few with a quota for each user, a request has a time and a length and a number of values, and requests of strangers have a rate.
 
+mod quota;
+
+use quota::{Guests, Place};
 use serde_json::{Value, json};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tidegate_os::process;
 use tidegate_os::service::{self, Peer};
 
-/// Who may be connected at once.
-const MOST: usize = 16;
-/// Octets of the longest request: a policy of a hundred thousand commands.
+/// Bytes of the longest request of root's or the owner's: a policy of a hundred thousand commands.
 const LONGEST: u64 = 16 << 20;
+/// Bytes of the longest request of anybody else's.
+const LONGEST_OF_STRANGERS: u64 = 4 << 10;
+/// Requests longer than this are taken in one at a time, however many connections bring them.
+const LARGE: usize = 64 << 10;
+/// JSON values in a request at most: each takes some 70 bytes of memory once it is read.
+const MOST_VALUES: usize = 2_000_000;
+/// How long a connection of root's or the owner's may be idle, or take to say a request.
+const IDLE: Duration = Duration::from_secs(600);
+/// The same for anybody else.
+const IDLE_OF_STRANGERS: Duration = Duration::from_secs(10);
 /// Whoever takes nothing for so long is let go.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long to wait when no connection can be accepted (no descriptors are left, for example).
+const AGAIN: Duration = Duration::from_millis(50);
+/// Bytes of the stack of a connection's thread: requests are read without recursion deeper than serde_json's 128.
+const STACK: usize = 512 << 10;
 
 /// Answers requests.
 pub trait Answers: Send + Sync {
@@ -27,59 +45,137 @@ pub trait Answers: Send + Sync {
 /// Says a line of an answer.
 pub type Tell<'t> = dyn FnMut(&Value) -> io::Result<()> + 't;
 
-/// Answers everybody who connects, each in a thread of his own, until the process ends.
+/// Is this root, or the owner of this process?
+#[must_use]
+pub fn is_trusted(who: Peer) -> bool {
+    who.uid == 0 || who.uid == process::effective_uid()
+}
+
+/// Answers everybody who connects and finds a place, each in a thread of his own, until the process ends.
 ///
 /// # Errors
 /// No thread can be had.
 pub fn serve(listener: UnixListener, answers: Arc<dyn Answers>) -> io::Result<()> {
-    let here = Arc::new(AtomicUsize::new(0));
+    let desk = Arc::new(Desk { answers, guests: Guests::default(), large: Mutex::default() });
     let accept = move || {
-        for stream in listener.incoming().flatten() {
-            if here.fetch_add(1, Ordering::Relaxed) >= MOST {
-                here.fetch_sub(1, Ordering::Relaxed);
-                let full = json!({"error": format!("{MOST} others are connected already"), "remedy": "try again when one of them has left"});
-                let _ = writeln!(&stream, "{full}");
+        for stream in listener.incoming() {
+            let Ok(stream) = stream else {
+                std::thread::sleep(AGAIN);
                 continue;
-            }
-            let (answers, here) = (answers.clone(), here.clone());
-            let talk = move || {
-                // Whoever goes in the middle of an answer wanted no more of it.
-                let _ = talk(&stream, &*answers);
-                here.fetch_sub(1, Ordering::Relaxed);
             };
-            let _ = std::thread::Builder::new().name("control".into()).spawn(talk);
+            desk.clone().receive(stream);
         }
     };
     std::thread::Builder::new().name("control".into()).spawn(accept).map(drop)
 }
 
-fn talk(stream: &UnixStream, answers: &dyn Answers) -> io::Result<()> {
-    let who = service::peer(stream)?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let mut reader = BufReader::new(stream);
-    let mut writer = BufWriter::new(stream);
-    loop {
-        let mut line = Vec::new();
-        (&mut reader).take(LONGEST).read_until(b'\n', &mut line)?;
-        if line.is_empty() {
-            return Ok(());
-        }
+/// What all connections share.
+struct Desk {
+    answers: Arc<dyn Answers>,
+    guests: Guests,
+    /// Held by whoever takes in a large request.
+    large: Mutex<()>,
+}
+
+impl Desk {
+    /// Somebody has connected.
+    fn receive(self: Arc<Desk>, stream: UnixStream) {
+        let Ok(who) = service::peer(&stream) else { return };
+        let place = match Guests::place(&self.guests, who.uid, is_trusted(who)) {
+            Ok(place) => place,
+            Err(full) => {
+                // What does not go into the socket at once is not said.
+                let _ = stream.set_nonblocking(true);
+                let _ =
+                    writeln!(&stream, "{}", json!({"error": full, "remedy": "try again when one of them has left"}));
+                return;
+            }
+        };
+        let talk = move || {
+            // Whoever goes in the middle of an answer wanted no more of it.
+            let _ = self.talk(&stream, who, &place);
+            drop(place);
+        };
+        let _ = std::thread::Builder::new().name("control".into()).stack_size(STACK).spawn(talk);
+    }
+
+    fn talk(&self, stream: &UnixStream, who: Peer, place: &Place) -> io::Result<()> {
+        let (longest, idle) = if is_trusted(who) { (LONGEST, IDLE) } else { (LONGEST_OF_STRANGERS, IDLE_OF_STRANGERS) };
+        stream.set_write_timeout(Some(PATIENCE))?;
+        let mut reader = BufReader::new(Until { stream, end: Instant::now() });
+        let mut writer = BufWriter::new(stream);
         let mut tell = |value: &Value| {
             serde_json::to_writer(&mut writer, value)?;
             writer.write_all(b"\n")?;
             writer.flush()
         };
-        if line.last() != Some(&b'\n') {
-            return tell(
-                &json!({"error": "the request is cut off or too long", "remedy": "one JSON object of at most 16 MiB, and a line feed"}),
-            );
+        loop {
+            reader.get_mut().end = Instant::now() + idle;
+            let Some(line) = line(&mut reader, longest, &self.large)? else { return Ok(()) };
+            if line.bytes.last() != Some(&b'\n') {
+                let remedy = format!("one JSON object of at most {longest} bytes, and a line feed");
+                return tell(&json!({"error": "the request is cut off or too long", "remedy": remedy}));
+            }
+            place.wait_for_turn();
+            if values(&line.bytes) > MOST_VALUES {
+                return tell(
+                    &json!({"error": format!("the request has more than {MOST_VALUES} values"), "remedy": "split it"}),
+                );
+            }
+            let request = serde_json::from_slice::<Value>(&line.bytes);
+            drop(line);
+            match request {
+                Ok(request) => self.answers.answer(&request, who, &mut tell)?,
+                Err(error) => tell(
+                    &json!({"error": format!("this is no JSON: {error}"), "remedy": "{\"ask\": \"status\"}, for example"}),
+                )?,
+            }
         }
-        match serde_json::from_slice(&line) {
-            Ok(request) => answers.answer(&request, who, &mut tell)?,
-            Err(error) => tell(
-                &json!({"error": format!("this is no JSON: {error}"), "remedy": "{\"ask\": \"status\"}, for example"}),
-            )?,
+    }
+}
+
+/// A request as it came, and the right to bring a large one.
+struct Line<'l> {
+    bytes: Vec<u8>,
+    _large: Option<std::sync::MutexGuard<'l, ()>>,
+}
+
+/// The next line, of `longest` bytes at most; `None`: there is none.
+fn line<'l>(reader: &mut impl BufRead, longest: u64, large: &'l Mutex<()>) -> io::Result<Option<Line<'l>>> {
+    let mut bytes = Vec::new();
+    let small = longest.min(LARGE as u64);
+    reader.by_ref().take(small).read_until(b'\n', &mut bytes)?;
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let ended = bytes.last() == Some(&b'\n') || (bytes.len() as u64) < small;
+    if ended || small == longest {
+        return Ok(Some(Line { bytes, _large: None }));
+    }
+    let guard = large.lock().unwrap_or_else(PoisonError::into_inner);
+    reader.by_ref().take(longest - small).read_until(b'\n', &mut bytes)?;
+    Ok(Some(Line { bytes, _large: Some(guard) }))
+}
+
+/// How many JSON values a line has at most: one, and one more behind each comma, bracket and colon (those within strings counted too).
+fn values(line: &[u8]) -> usize {
+    1 + line.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{' | b':')).count()
+}
+
+/// A stream that is read until a moment: who says a byte now and then does not hold his place by that.
+struct Until<'s> {
+    stream: &'s UnixStream,
+    end: Instant,
+}
+
+impl Read for Until<'_> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let left = self.end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
         }
+        self.stream.set_read_timeout(Some(left))?;
+        self.stream.read(room)
     }
 }
 
@@ -95,21 +191,33 @@ mod tests {
         }
     }
 
-    fn exchange(said: &[u8]) -> Vec<Value> {
+    fn exchange(who: Peer, said: &[u8]) -> Vec<Value> {
         let (ours, theirs) = UnixStream::pair().expect("a pair");
-        let answering = std::thread::spawn(move || talk(&theirs, &Echo));
-        (&ours).write_all(said).expect("it is taken");
-        ours.shutdown(std::net::Shutdown::Write).expect("ours");
-        let answers =
-            BufReader::new(ours).lines().map(|line| serde_json::from_str(&line.expect("a line")).expect("JSON"));
-        let answers = answers.collect();
+        let desk = Desk { answers: Arc::new(Echo), guests: Guests::default(), large: Mutex::default() };
+        let answering = std::thread::spawn(move || {
+            let place = Guests::place(&desk.guests, who.uid, is_trusted(who)).expect("a place");
+            desk.talk(&theirs, who, &place)
+        });
+        // Who is cut off does not take all that is said.
+        let _ = (&ours).write_all(said);
+        let _ = ours.shutdown(std::net::Shutdown::Write);
+        let answers = BufReader::new(ours).lines().map_while(Result::ok);
+        let answers = answers.map(|line| serde_json::from_str(&line).expect("JSON")).collect();
         answering.join().expect("no panic").expect("no trouble");
         answers
     }
 
+    fn us() -> Peer {
+        Peer { pid: std::process::id(), uid: process::effective_uid() }
+    }
+
+    fn stranger() -> Peer {
+        Peer { pid: 1, uid: process::effective_uid() + 1 }
+    }
+
     #[test]
     fn each_line_is_answered_and_what_is_none_is_told_why() {
-        let answers = exchange(b"{\"ask\":1}\nnot json\n[2]\n{\"cut");
+        let answers = exchange(us(), b"{\"ask\":1}\nnot json\n[2]\n{\"cut");
         assert_eq!(answers[0], json!({"asked": {"ask": 1}, "by": std::process::id()}));
         assert!(answers[1]["error"].as_str().is_some_and(|told| told.starts_with("this is no JSON")), "{answers:?}");
         assert_eq!(answers[2]["asked"], json!([2]));
@@ -119,6 +227,41 @@ mod tests {
 
     #[test]
     fn who_says_nothing_is_told_nothing() {
-        assert!(exchange(b"").is_empty());
+        assert!(exchange(us(), b"").is_empty());
+    }
+
+    #[test]
+    fn a_stranger_says_little_at_once_and_the_owner_a_lot() {
+        let long = |length: usize| format!("\"{}\"\n", "x".repeat(length - 3)).into_bytes();
+        for length in [100, LONGEST_OF_STRANGERS as usize] {
+            assert!(exchange(stranger(), &long(length))[0]["asked"].is_string(), "{length}");
+        }
+        let answers = exchange(stranger(), &long(LONGEST_OF_STRANGERS as usize + 1));
+        assert_eq!(answers[0]["error"], "the request is cut off or too long");
+        for length in [LARGE - 1, LARGE, LARGE + 1, LONGEST as usize] {
+            assert!(exchange(us(), &long(length))[0]["asked"].is_string(), "{length}");
+        }
+        assert!(exchange(us(), &long(LONGEST as usize + 1))[0]["error"].is_string());
+    }
+
+    #[test]
+    fn many_small_values_are_not_read() {
+        let text = format!("[{}0]\n", "0,".repeat(MOST_VALUES));
+        let answers = exchange(us(), text.as_bytes());
+        assert_eq!(answers[0]["error"], format!("the request has more than {MOST_VALUES} values"));
+        let deep = format!("{}\n", "[".repeat(100_000));
+        assert!(
+            exchange(us(), deep.as_bytes())[0]["error"].as_str().is_some_and(|told| told.contains("recursion limit"))
+        );
+    }
+
+    /// A stream ends at its moment, however often something is said.
+    #[test]
+    fn time_is_up_however_it_is_said() {
+        let (ours, theirs) = UnixStream::pair().expect("a pair");
+        (&ours).write_all(b"{").expect("it is taken");
+        let mut until = Until { stream: &theirs, end: Instant::now() };
+        let told = until.read(&mut [0; 10]).expect_err("it is over");
+        assert_eq!(told.kind(), io::ErrorKind::TimedOut);
     }
 }

@@ -17,10 +17,11 @@ pub use watch::{Captured, ClassSeen, Fate, Met, Sojourn, Watch};
 
 use crate::door::{Came, Direction, Door, Leaving, Passed, Spot};
 use express::Express;
+use std::collections::BTreeMap;
 use std::io;
 use tidegate_gateway::{DeviceId, DeviceSpec, Gateway, Offer, Received, Route, World};
 use tidegate_packet::header::ethertype;
-use tidegate_packet::{Head, Mark, Meta, Pkt, Pool, Seeded, Span, Time};
+use tidegate_packet::{Handle, Head, Mark, Meta, Pkt, Pool, Seeded, Span, Time};
 use tidegate_policy::{Op, TcError};
 
 /// The longest time that is made up for: after a longer pause what was missed is missed.
@@ -49,6 +50,8 @@ pub struct Counts {
     pub nowhere: u64,
     /// Nanoseconds that timers were carried out late, the most.
     pub latest: u64,
+    /// Times that they were later than is made up for ([`CREDIT`]).
+    pub late: u64,
 }
 
 /// What is known of a packet inside, by its slot.
@@ -243,6 +246,21 @@ impl Engine {
         self.pool.live()
     }
 
+    /// When the packet came that has waited longest, for each device that packets came to and each class where any waits; nothing unless somebody
+    /// watches.
+    pub fn oldest(&self) -> BTreeMap<(DeviceId, Handle), Time> {
+        let mut oldest = BTreeMap::new();
+        if self.watch.is_none() {
+            return oldest;
+        }
+        for (slot, held) in self.held.iter().enumerate().filter(|(_, held)| held.ticket.is_some()) {
+            let Some((device, _)) = self.places.get(held.place) else { continue };
+            let came = oldest.entry((*device, self.pool.stand(slot).on)).or_insert(held.came);
+            *came = (*came).min(held.came);
+        }
+        oldest
+    }
+
     /// The machine's present.
     pub fn now(&self) -> Time {
         self.now
@@ -263,6 +281,7 @@ impl Engine {
                 return Ok(false);
             };
             self.counts.latest = self.counts.latest.max(now.0 - due.0);
+            self.counts.late += u64::from(due < from);
             self.now = self.now.max(due).max(from);
             self.fire(door)?;
         }

@@ -25,6 +25,8 @@ pub struct Course {
     pub link_bps: Option<f64>,
     /// What the policy lets through, in bits per second, where that can be told.
     pub shaped_bps: Option<f64>,
+    /// How late the engine was at most since it began, in ns; `None`: there is none.
+    pub late_ns: Option<u64>,
     /// Its qdiscs and classes, each before what hangs on it.
     pub rows: Vec<Row>,
 }
@@ -59,6 +61,8 @@ pub struct Figures {
     pub p50_ns: Option<u64>,
     /// The same for 99 of a hundred.
     pub p99_ns: Option<u64>,
+    /// How long the packet has waited that waits longest, in ns; `None`: none waits, or it is not known.
+    pub oldest_ns: Option<u64>,
     /// Packets lost per second.
     pub drops: f64,
     /// Packets marked per second, where that is told.
@@ -86,6 +90,7 @@ pub fn courses(before: &Snapshot, now: &Snapshot) -> Vec<Course> {
         over_ns,
         link_bps: device.link_bps,
         shaped_bps: shaped(device),
+        late_ns: now.counts.iter().find(|(name, _)| name == "latest_ns").map(|(_, late)| *late),
         rows: tree.rows(),
     })
     .collect()
@@ -146,6 +151,7 @@ struct Sums {
     marks: Option<u64>,
     lent_borrowed: Option<(u64, u64)>,
     sojourn: BTreeMap<u64, u64>,
+    oldest_ns: Option<u64>,
 }
 
 impl Tree<'_> {
@@ -186,6 +192,7 @@ impl Tree<'_> {
             qlen: sums.qlen,
             p50_ns: percentile(&sums.sojourn, 0.5),
             p99_ns: percentile(&sums.sojourn, 0.99),
+            oldest_ns: sums.oldest_ns,
             drops: per_second(sums.drops),
             marks: sums.marks.map(per_second),
             borrowed: borrowed.map(|(lent, borrowed)| borrowed as f64 / (lent + borrowed) as f64),
@@ -275,7 +282,9 @@ impl Tree<'_> {
         let of = |device: &Device| device.seen.iter().find(|seen| seen.class == class).cloned();
         let (now, before) = (of(self.now).unwrap_or_default(), of(self.before).unwrap_or_default());
         sums.sojourn = noted(&now, &before);
+        sums.oldest_ns = now.oldest_ns;
         for child in children {
+            sums.oldest_ns = sums.oldest_ns.max(child.sums.oldest_ns);
             for (&end, &count) in &child.sums.sojourn {
                 *sums.sojourn.entry(end).or_default() += count;
             }

@@ -67,10 +67,37 @@ impl Family {
     }
 }
 
-/// Snapshots in Prometheus' text format; `netns` names the network namespace, `version` whoever tells.
-pub fn exposition<'s>(snapshots: impl IntoIterator<Item = &'s Snapshot>, netns: &str, version: &str) -> String {
+/// What is known of an applied policy: what to alert on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Policy {
+    /// The device whose name stands for it.
+    pub device: String,
+    /// `user` or `kernel`.
+    pub backend: String,
+    /// Is it at work: its device is there, and its daemon answers?
+    pub up: bool,
+    /// Is anything wrong with it that somebody should look at?
+    pub trouble: bool,
+    /// Is anything not as it was applied?
+    pub drift: bool,
+    /// Seconds until it is undone unless somebody confirms it; `None`: it stays.
+    pub revert_s: Option<f64>,
+    /// How often its daemon was started again since the machine was; `None`: it has none that says so.
+    pub restarts: Option<u64>,
+}
+
+/// Snapshots in Prometheus' text format, and how the policies are; `netns` names the network namespace, `version` whoever tells.
+pub fn exposition<'s>(
+    snapshots: impl IntoIterator<Item = &'s Snapshot>,
+    policies: &[Policy],
+    netns: &str,
+    version: &str,
+) -> String {
     let mut families = Families::default();
     families.gauge("tidegate_build_info", "Who tells this.", &[("version", version)], 1);
+    for policy in policies {
+        of_policy(&mut families, policy, netns);
+    }
     for snapshot in snapshots {
         for device in &snapshot.devices {
             of_device(&mut families, device, netns);
@@ -79,6 +106,11 @@ pub fn exposition<'s>(snapshots: impl IntoIterator<Item = &'s Snapshot>, netns: 
         for (fate, value) in &snapshot.counts {
             if let Some(what) = fate.strip_suffix("_ns") {
                 of_time(&mut families, what, [("netns", netns), ("device", first)], *value);
+                continue;
+            }
+            if fate == "late" {
+                let help = "Times that packets left later than the engine makes up for.";
+                families.counter("tidegate_engine_late_total", help, &[("netns", netns), ("device", first)], *value);
                 continue;
             }
             let labels = [("netns", netns), ("device", first), ("fate", fate.as_str())];
@@ -90,6 +122,21 @@ pub fn exposition<'s>(snapshots: impl IntoIterator<Item = &'s Snapshot>, netns: 
         let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{samples}");
     }
     text
+}
+
+fn of_policy(families: &mut Families, policy: &Policy, netns: &str) {
+    let labels = [("netns", netns), ("device", policy.device.as_str()), ("backend", policy.backend.as_str())];
+    let mut flag = |name: &str, help, is: bool| families.gauge(name, help, &labels, u8::from(is));
+    flag("tidegate_up", "Is the policy at work: its device is there, and its daemon answers?", policy.up);
+    flag("tidegate_trouble", "Is anything wrong with the policy (see tidegate status)?", policy.trouble);
+    flag("tidegate_drift", "Is anything not as it was applied?", policy.drift);
+    if let Some(seconds) = policy.revert_s {
+        let help = "Time until the policy is undone unless it is confirmed.";
+        families.gauge("tidegate_revert_seconds", help, &labels, seconds);
+    }
+    if let Some(restarts) = policy.restarts {
+        families.counter("tidegate_restarts_total", "Times that the daemon was started again.", &labels, restarts);
+    }
 }
 
 /// A time among what the engine counts: how late it was at most.
@@ -184,6 +231,13 @@ fn of_waits(families: &mut Families, device: &str, seen: &Seen, netns: &str) {
     let labels = [("netns", netns), ("device", device), ("classid", seen.class.as_str())];
     families.counter("tidegate_marks_total", "Packets that left with a new mark (RFC 3168).", &labels, seen.marked);
     families.counter("tidegate_lost_total", "Packets lost.", &labels, seen.lost);
+    let oldest = seen.oldest_ns.unwrap_or(0) as f64 / 1e9;
+    families.gauge(
+        "tidegate_oldest_packet_seconds",
+        "How long the packet has waited that waits longest.",
+        &labels,
+        oldest,
+    );
     let help = "How long packets waited until they left.";
     let family = families.family("tidegate_sojourn_seconds", "histogram", help);
     let up_to =

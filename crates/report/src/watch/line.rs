@@ -13,6 +13,7 @@ pub fn line(course: &Course) -> Value {
         "door": course.door,
         "link_bps": course.link_bps,
         "shaped_bps": course.shaped_bps,
+        "late_ns": course.late_ns,
         "classes": course.rows.iter().map(row).collect::<Vec<_>>(),
     })
 }
@@ -29,6 +30,7 @@ fn row(row: &Row) -> Value {
         "backlog_packets": figures.qlen,
         "sojourn_p50_ns": figures.p50_ns,
         "sojourn_p99_ns": figures.p99_ns,
+        "oldest_ns": figures.oldest_ns,
         "drops_per_s": figures.drops,
         "marks_per_s": figures.marks,
         "borrowed": figures.borrowed,

@@ -10,7 +10,7 @@ mod screen;
 mod snapshot;
 
 pub use course::{Course, Figures, Row, courses};
-pub use exposition::exposition;
+pub use exposition::{Policy, exposition};
 pub use line::line;
 pub use screen::screen;
 pub use snapshot::{Class, Counts, Device, Qdisc, Seen, Snapshot, Tin};

@@ -7,6 +7,9 @@ use std::fmt::Write;
 /// What names have at most before columns go for them; longer ones get what is left.
 const NAME: usize = 22;
 
+/// An engine that is later than this does not make up for it (as long as its `CREDIT`): that is marked.
+const LATE_NS: u64 = 10_000_000;
+
 /// A column of figures.
 struct Column {
     head: &'static str,
@@ -17,12 +20,13 @@ struct Column {
 }
 
 /// All of them, from left to right.
-const COLUMNS: [Column; 11] = [
+const COLUMNS: [Column; 12] = [
     Column { head: "bit/s", width: 7, dispensable: 0, cell: |of| compact(of.bps) },
     Column { head: "share", width: 6, dispensable: 3, cell: |of| of.share.map_or_else(nothing, whole_percent) },
     Column { head: "backlog", width: 8, dispensable: 2, cell: |of| compact(of.backlog as f64) },
     Column { head: "p50", width: 8, dispensable: 1, cell: |of| of.p50_ns.map_or_else(nothing, short_span) },
     Column { head: "p99", width: 8, dispensable: 0, cell: |of| of.p99_ns.map_or_else(nothing, short_span) },
+    Column { head: "oldest", width: 8, dispensable: 1, cell: |of| of.oldest_ns.map_or_else(nothing, short_span) },
     Column { head: "drop/s", width: 7, dispensable: 1, cell: |of| few(of.drops) },
     Column { head: "mark/s", width: 7, dispensable: 4, cell: |of| of.marks.map_or_else(nothing, few) },
     Column { head: "borrow", width: 7, dispensable: 5, cell: |of| of.borrowed.map_or_else(nothing, whole_percent) },
@@ -77,6 +81,10 @@ fn headline(course: &Course) -> String {
         let _ = write!(line, " ({door})");
     }
     let _ = write!(line, "  over {} s", significant(course.over_ns as f64 / 1e9, USUAL));
+    if let Some(late) = course.late_ns {
+        let warning = if late > LATE_NS { "!" } else { "" };
+        let _ = write!(line, "  late {}{warning}", short_span(late));
+    }
     line
 }
 

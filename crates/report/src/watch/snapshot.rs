@@ -129,6 +129,8 @@ pub struct Seen {
     pub sojourn: Vec<(u64, u64)>,
     /// All these times added up, in ns, where that is told.
     pub sojourn_sum_ns: Option<u64>,
+    /// How long the packet has waited that waits longest, in ns; `None`: none waits.
+    pub oldest_ns: Option<u64>,
 }
 
 impl Seen {
@@ -245,5 +247,6 @@ fn seen(at: &At<'_>) -> Read<Seen> {
         lost: at.since("lost", At::u64)?,
         sojourn: at.since("sojourn_ns", |at| at.list(|at| at.pair(At::u64)))?,
         sojourn_sum_ns: at.since("sojourn_sum_ns", |at| at.maybe(At::u64))?,
+        oldest_ns: at.since("oldest_ns", |at| at.maybe(At::u64))?,
     })
 }

@@ -1,0 +1,109 @@
+//! Policies that come back after a restart of the machine: those that were applied for good, as the commands that they came to.
+//!
+//! A policy that waits to be confirmed is not among them: if the machine restarts meanwhile, `tidegate apply --at-boot` applies what was confirmed last.
+
+use super::options::{Apply, Backend};
+use super::state::{State, strings, write_whole};
+use super::user;
+use crate::daemon::DoorKind;
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Where they are kept, unless the environment says otherwise.
+const ROOT: &str = "/var/lib/tidegate";
+/// Another place: for tests, and for namespaces of one's own.
+const ELSEWHERE: &str = "TIDEGATE_STATE";
+
+/// The place; `None`: this is a network namespace that a restart does not bring back.
+fn directory() -> Option<PathBuf> {
+    if let Some(elsewhere) = std::env::var_os(ELSEWHERE) {
+        return Some(elsewhere.into());
+    }
+    let number = |path: &str| fs::metadata(path).ok().map(|known| known.ino());
+    let first = number("/proc/1/ns/net")?;
+    (number("/proc/thread-self/ns/net")? == first).then(|| PathBuf::from(ROOT))
+}
+
+fn path(directory: &Path, name: &str) -> PathBuf {
+    directory.join(format!("{name}.json"))
+}
+
+/// Keeps a policy that was applied for good, instead of what was kept under its name.
+pub(super) fn keep(name: &str, state: &State) -> anyhow::Result<()> {
+    let Some(directory) = directory() else { return Ok(()) };
+    let path = path(&directory, name);
+    let mut kept = json!({});
+    for part in ["backend", "policy", "dev", "commands", "door", "realtime", "force"] {
+        kept[part] = state.0[part].clone();
+    }
+    let write = || -> io::Result<()> {
+        fs::create_dir_all(&directory)?;
+        write_whole(&path, &format!("{kept:#}\n"))
+    };
+    write().with_context(|| format!("{}: the policy cannot be kept for a restart of the machine", path.display()))
+}
+
+/// Keeps none under this name.
+pub(super) fn forget(name: &str) -> anyhow::Result<()> {
+    let Some(directory) = directory() else { return Ok(()) };
+    for path in [path(&directory, name), directory.join(format!("{name}.sh"))] {
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(error).with_context(|| path.display().to_string());
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// What `tidegate apply --at-boot` applies: each policy, with its name.
+///
+/// # Errors
+/// A file is not what tidegate wrote.
+pub(super) fn all() -> anyhow::Result<Vec<(String, Apply)>> {
+    let directory = directory()
+        .context("this network namespace does not come back after a restart (TIDEGATE_STATE names a place)")?;
+    let mut all = Vec::new();
+    for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let options = of(&directory, &name, &path)
+                .with_context(|| format!("{} is not what tidegate wrote", path.display()))?;
+            all.push((name, options));
+        }
+    }
+    all.sort_by(|(one, _), (other, _)| one.cmp(other));
+    Ok(all)
+}
+
+fn of(directory: &Path, name: &str, path: &Path) -> anyhow::Result<Apply> {
+    let kept: Value = serde_json::from_str(&fs::read_to_string(path)?)?;
+    ensure!(kept["commands"].as_array().is_some_and(|commands| !commands.is_empty()), "it has no commands");
+    let script = directory.join(format!("{name}.sh"));
+    let from = strings(&kept["policy"]).join(" ");
+    let text = user::script_of(&kept["commands"]).replacen(
+        '\n',
+        &format!("\n# What {} came to when it was applied.\n", from.replace('\n', " ")),
+        1,
+    );
+    write_whole(&script, &text)?;
+    Ok(Apply {
+        files: vec![script],
+        args: Vec::new(),
+        dev: kept["dev"].as_str().map(str::to_owned),
+        backend: if kept["backend"] == "user" { Backend::User } else { Backend::Kernel },
+        door: DoorKind::named(kept["door"].as_str().unwrap_or_default()).unwrap_or_default(),
+        realtime: kept["realtime"] == true,
+        confirm: Some(0),
+        at_boot: false,
+        dry_run: false,
+        force: kept["force"] == true,
+        json: false,
+    })
+}

@@ -1,0 +1,122 @@
+//! A computer with one device, in a network namespace that the test makes, and what is on it.
+
+use serde_json::Value;
+use std::process::{Command, Output};
+use tidegate_live::plan::Stand;
+use tidegate_live::{Kernel, Netfilter};
+use tidegate_os::netlink::Links;
+use tidegate_os::place::Place;
+use tidegate_policy::Op;
+
+/// A computer of its own: a namespace with a device, files, and a place for what runs.
+pub(crate) struct Computer {
+    pub(crate) place: Place,
+    pub(crate) files: super::Place,
+}
+
+impl Computer {
+    /// `None`, with the reason, where it cannot be made.
+    pub(crate) fn new(name: &str) -> Option<Computer> {
+        if super::skip() {
+            return None;
+        }
+        let place = match Place::new(name) {
+            Ok(place) => place,
+            Err(error) => {
+                println!("left out: no network namespace can be made here ({error})");
+                return None;
+            }
+        };
+        let made = place.go(|| {
+            let mut links = Links::open()?;
+            links.create_like("eth0", "dummy", 1000)
+        });
+        made.expect("the thread is there").expect("a device");
+        Some(Computer { place, files: super::Place::new(&format!("live-{name}")) })
+    }
+
+    /// What the command does there.
+    pub(crate) fn tidegate(&self, words: &[&str]) -> Output {
+        self.with(words, &[])
+    }
+
+    pub(crate) fn with(&self, words: &[&str], more: &[(&str, &str)]) -> Output {
+        let mut command = Command::new(super::TIDEGATE);
+        command
+            .args(words)
+            .env("TIDEGATE_RUN", self.files.0.join("run"))
+            .env("TIDEGATE_STATE", self.files.0.join("kept"))
+            .env("SSH_CONNECTION", "");
+        command.envs(more.iter().copied());
+        self.place.go(move || command.output()).expect("the thread is there").expect("tidegate runs")
+    }
+
+    pub(crate) fn policy(&self, name: &str, text: &str) -> String {
+        self.files.script(name, text).to_string_lossy().into_owned()
+    }
+
+    /// What stands on a device; `None`: there is no such.
+    pub(crate) fn stand(&self, dev: &'static str) -> Option<Stand> {
+        let looked = self.place.go(move || {
+            let mut kernel = Kernel::open().expect("netlink");
+            kernel.stand(dev).ok().map(|(stand, _)| stand)
+        });
+        looked.expect("the thread is there").map(without_counts)
+    }
+
+    /// Carries out commands of tc there.
+    pub(crate) fn tc(&self, commands: &'static str) {
+        let done = self.place.go(|| {
+            let mut kernel = Kernel::open().expect("netlink");
+            commands.lines().try_for_each(|line| kernel.apply(&op(line)).map_err(|error| format!("{line}: {error}")))
+        });
+        done.expect("the thread is there").expect("the kernel takes it");
+    }
+
+    /// The names of nft's tables there.
+    pub(crate) fn tables(&self) -> Vec<String> {
+        let told = self.place.go(|| Netfilter::open().and_then(|mut netfilter| netfilter.tables()));
+        told.expect("the thread is there").expect("they are told").into_keys().collect()
+    }
+}
+
+/// Counters change by themselves, and who made a class first is nobody's business.
+pub(crate) fn without_counts(mut stand: Stand) -> Stand {
+    stand.qdiscs.iter_mut().for_each(|qdisc| (qdisc.stats, qdisc.xstats) = Default::default());
+    stand.classes.iter_mut().for_each(|class| (class.stats, class.xstats) = Default::default());
+    stand.qdiscs.sort_by_key(|qdisc| (qdisc.parent, qdisc.handle));
+    stand.classes.sort_by_key(|class| class.classid);
+    for filter in &mut stand.filters {
+        if let tidegate_policy::dump::FilterEntry::Filter { hits, actions, .. } = &mut filter.entry {
+            *hits = None;
+            actions.iter_mut().for_each(|action| (action.installed, action.used, action.action.index) = (0, 0, 0));
+        }
+    }
+    stand
+}
+
+pub(crate) fn op(line: &str) -> Op {
+    let args: Vec<String> = line.split_whitespace().skip(1).map(String::from).collect();
+    match tidegate_lang::tc::parse(&args, &tidegate_lang::Env::default()) {
+        Ok(tidegate_lang::tc::Parsed { command: tidegate_lang::tc::TcCommand::Apply(op), .. }) => op,
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+pub(crate) fn said(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+pub(crate) fn done(output: &Output) -> String {
+    assert!(output.status.success(), "{}", said(output));
+    said(output)
+}
+
+pub(crate) fn refused(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(1), "{}", said(output));
+    said(output)
+}
+
+pub(crate) fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", said(output)))
+}
