@@ -442,3 +442,19 @@ line 6 (`match ip tos 0x18 0x1c flowid 1:20`) before it takes all it asks for
 "
     );
 }
+
+#[test]
+fn many_filters_without_packets_are_counted_not_compared_with_each_other() {
+    let mut policy = BANDS.to_owned();
+    policy.push_str("tc filter add dev eth0 parent 1: prio 1 protocol ip u32 match ip dst 10.0.0.0/8 flowid 1:10\n");
+    for n in 0..300 {
+        let (high, low) = (n / 256, n % 256);
+        let filter = format!("u32 match ip dst 10.0.{high}.{low}/32 flowid 1:20");
+        policy.push_str(&format!("tc filter add dev eth0 parent 1: prio 2 protocol ip {filter}\n"));
+    }
+    let told = told(&policy, &[Rule::Undecided]);
+    assert!(told.contains("100 filters seem to get no packets, and were not looked into"), "{told}");
+    let unreachable = check(&mut reading(&["eth0", "eth1"], &policy));
+    let count = unreachable.iter().filter(|finding| finding.rule == Rule::Unreachable).count();
+    assert_eq!(count, 200);
+}

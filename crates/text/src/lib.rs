@@ -69,7 +69,7 @@ impl Display for Visible<'_> {
 
 impl Visible<'_> {
     fn hides(&self, letter: char) -> bool {
-        !(self.breaks && matches!(letter, '\n' | '\t')) && !is_visible(letter)
+        !(is_visible(letter) || self.breaks && matches!(letter, '\n' | '\t'))
     }
 }
 

@@ -18,6 +18,8 @@ use tidegate_policy::{FilterParams, Op};
 
 /// Rules of netfilter that are looked into; what has more is a list of addresses, not a policy.
 const MOST_RULES: usize = 4000;
+/// Filters, and rules, that no packet reaches and whose culprits are looked for: each is compared with all before it.
+const MOST_DEAD: usize = 200;
 /// Culprits that a sentence names at most.
 const MOST_NAMED: usize = 3;
 
@@ -225,7 +227,7 @@ pub(super) fn classid(dump: &FilterDump) -> Option<Handle> {
 
 /// Filters that get none of the packets they ask for.
 fn filters(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
-    let mut found = Vec::new();
+    let (mut found, mut dead) = (Vec::new(), 0);
     let lists: Vec<(String, Vec<usize>)> = asking
         .reached
         .walked
@@ -240,11 +242,24 @@ fn filters(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         for (at, earlier) in filters.iter().zip(0..).map(|(at, n)| (*at, &filters[..n])) {
             let Some(seen) = asking.reached.walked.seen.filters.get(&at).cloned() else { continue };
             if seen.matched.is_empty() && !seen.asked.is_empty() {
-                found.extend(dead_filter(asking, at, &seen, earlier)?);
+                dead += 1;
+                if dead <= MOST_DEAD {
+                    found.extend(dead_filter(asking, at, &seen, earlier)?);
+                }
             }
         }
     }
+    found.extend(not_looked_into(dead, "filters"));
     Ok(found)
+}
+
+/// What is said where there are more than are looked into.
+fn not_looked_into(dead: usize, what: &str) -> Option<Finding> {
+    let more = dead.checked_sub(MOST_DEAD).filter(|more| *more > 0)?;
+    Some(Finding {
+        what: format!("{more} {what} seem to get no packets, and were not looked into"),
+        ..not_decided(format!("{MOST_DEAD} others are looked into, which is the most of one check"))
+    })
 }
 
 fn dead_filter(
@@ -367,14 +382,19 @@ pub(super) fn remove(asking: &Asking<'_>, step: &Step) -> Option<Fix> {
 fn rules(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     let known: Vec<(RuleKey, RuleSeen)> =
         asking.reached.walked.rules.iter().map(|(key, seen)| (key.clone(), seen.clone())).collect();
-    let mut found = Vec::new();
+    let (mut found, mut dead) = (Vec::new(), 0);
     for (key, seen) in &known {
         if marks_packets(key) && !seen.asked.is_empty() && seen.met.is_empty() {
+            dead += 1;
+            if dead > MOST_DEAD {
+                continue;
+            }
             let earlier = known.iter().filter(|(other, _)| same_chain(other, key) && other.at < key.at);
             let earlier: Vec<&(RuleKey, RuleSeen)> = earlier.collect();
             found.extend(dead_rule(asking, key, seen, &earlier)?);
         }
     }
+    found.extend(not_looked_into(dead, "rules"));
     Ok(found)
 }
 
