@@ -66,7 +66,11 @@ pub(crate) fn probe_messages(bytes: &[u8]) {
     }
     if let Some(header) = Header::read(bytes) {
         let key = session_key();
-        assert_eq!(Header::read_sealed(&header.write(&key), &key), Some(header), "a header reads back as it was sealed");
+        assert_eq!(
+            Header::read_sealed(&header.write(&key), &key),
+            Some(header),
+            "a header reads back as it was sealed"
+        );
     }
     let _ = Sample::read(bytes);
     let _ = Sample::read_sealed(bytes, &mut session_key().samples());

@@ -188,7 +188,7 @@ fn count_start(room: &Room, name: &str) -> u64 {
     let path = room.starts(name);
     let starts = room.count_of_starts(name).unwrap_or(0).saturating_add(1);
     // What cannot be written down is not counted the next time; the daemon runs all the same.
-    let _ = std::fs::write(&path, format!("{starts}\n"));
+    let _ = crate::output::file(&path, format!("{starts}\n"));
     starts
 }
 

@@ -100,7 +100,7 @@ pub(super) fn watch(name: &str) -> anyhow::Result<bool> {
     // One waits for a confirmation, however many changes there were meanwhile.
     room.make()?;
     let mut watch = Room::take_within(&room.watch(name), Duration::ZERO)?;
-    let mut out = io::stdout();
+    let mut out = crate::output::stdout();
     writeln!(out, "{READY}").and_then(|()| out.flush()).context("nobody waits for a guardian")?;
     wait_for_end()?;
     let mut hurry = false;

@@ -196,7 +196,7 @@ fn request(before: &Value) -> Value {
 /// Starts a daemon with what another one ran that is gone, word by word, whatever became of its files.
 fn start_again(room: &Room, dev: &str, before: &Value) -> anyhow::Result<()> {
     let path = room.kept_policy(dev);
-    std::fs::write(&path, script_of(&before["commands"])).with_context(|| path.display().to_string())?;
+    crate::output::file(&path, script_of(&before["commands"]))?;
     let bound = before["dev"].as_str().map(str::to_owned);
     let door = DoorKind::named(before["door"].as_str().unwrap_or_default()).unwrap_or_default();
     let realtime = before["realtime"] == true;

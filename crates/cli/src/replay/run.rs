@@ -324,7 +324,7 @@ impl Done {
         }
         if let Some(snapshot) = &self.snapshot {
             let path = place.join(SNAPSHOT);
-            std::fs::write(&path, snapshot).with_context(|| format!("cannot write {}", path.display()))?;
+            crate::output::file(&path, snapshot)?;
         }
         Ok(())
     }
