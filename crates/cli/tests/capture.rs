@@ -348,6 +348,26 @@ fn homes_and_the_environment_are_hidden_where_that_is_asked_for() {
 }
 
 #[test]
+fn pipes_of_the_host_cannot_be_written_where_its_directories_are_merely_read_only() {
+    if skip() {
+        return;
+    }
+    // landlock_create_ruleset(2) says which version the kernel has.
+    let landlock = Command::new("perl").args(["-e", "exit(syscall(444, 0, 0, 1) < 1)"]).status();
+    if !landlock.is_ok_and(|status| status.success()) {
+        eprintln!("SKIPPED: this kernel has no landlock, or there is no perl to ask it");
+        return;
+    }
+    let place = Place::new("pipes");
+    assert!(Command::new("mkfifo").arg(place.0.join("pipe")).status().is_ok_and(|made| made.success()));
+    let script = place
+        .file("x.sh", "(echo x > \"${0%/*}/pipe\") 2>/dev/null || echo refused\necho kept > /tmp/x && cat /tmp/x\n");
+    let options = CaptureOptions { no_overlay: true, ..options() };
+    let outcome = capture(&script, &[], &options);
+    assert_eq!(text(&outcome.stdout), "refused\nkept\n", "{:?} {}", outcome.exit, text(&outcome.stderr));
+}
+
+#[test]
 fn an_ordinary_user_captures_too() {
     if skip() {
         return;

@@ -150,7 +150,7 @@ fn read(options: &Options) -> anyhow::Result<Wanted> {
 
 /// The machine that the files of a policy configure.
 fn taken(options: &Options) -> anyhow::Result<Machine> {
-    let how = ReadOptions { args: options.args.clone(), ..ReadOptions::default() };
+    let how = ReadOptions { args: options.args.clone(), sandbox: options.sandbox, ..ReadOptions::default() };
     let taken = intake::read(&options.files, &how)?;
     for trouble in taken.troubles() {
         say(&trouble.to_string());

@@ -1,5 +1,6 @@
 //! What may be said to `tidegate daemon`.
 
+use crate::capture::ScriptOptions;
 use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -21,6 +22,9 @@ pub struct Options {
     /// Arguments for a script.
     #[arg(long = "arg", value_name = "WORD", allow_hyphen_values = true)]
     pub args: Vec<String>,
+    /// The sandbox that scripts run in.
+    #[command(flatten)]
+    pub sandbox: ScriptOptions,
     /// Run it on this device instead of the one that it names. With `*` or `?`: on every device whose name fits, as they come and go.
     #[arg(long, value_name = "DEV")]
     pub dev: Option<String>,
@@ -65,6 +69,7 @@ impl Options {
             memory: MEMORY,
             strict: false,
             realtime: false,
+            sandbox: ScriptOptions::default(),
             started_for: None,
         }
     }
@@ -81,9 +86,10 @@ impl Options {
             let all: Vec<String> = self.addresses.iter().map(IpAddr::to_string).collect();
             say("--addresses", all.join(",").as_ref());
         }
+        say("--timeout", format!("{}us", self.sandbox.timeout.as_micros()).as_ref());
         say("--memory", self.memory.to_string().as_ref());
         self.started_for.iter().for_each(|job| say("--started-for", job.as_ref()));
-        let switches = [(self.strict, "--strict"), (self.realtime, "--realtime")];
+        let switches = [(self.strict, "--strict"), (self.realtime, "--realtime"), (self.sandbox.private, "--private")];
         words.extend(switches.into_iter().filter(|(on, _)| *on).map(|(_, name)| name.into()));
         words.push("--".into());
         words.extend(self.files.iter().map(|file| file.into()));

@@ -35,7 +35,10 @@ pub fn command(options: &Options) -> ExitCode {
 
 /// Does everything hold?
 fn attempt(options: &Options) -> anyhow::Result<bool> {
-    let suites = options.files.iter().map(|path| file::read(path)).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut suites = options.files.iter().map(|path| file::read(path)).collect::<anyhow::Result<Vec<_>>>()?;
+    for suite in &mut suites {
+        suite.trial.sandbox = options.sandbox;
+    }
     if let Some(only) = options.only
         && suites.iter().all(|suite| only == 0 || only > suite.cases.len())
     {

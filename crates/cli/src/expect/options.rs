@@ -1,5 +1,6 @@
 //! What `tidegate test` is told.
 
+use crate::capture::ScriptOptions;
 use std::path::PathBuf;
 
 /// What `tidegate test` is told.
@@ -33,6 +34,9 @@ pub struct Options {
     /// Write the outcome as JUnit's XML, for CI.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
+    /// The sandbox that scripts run in.
+    #[command(flatten)]
+    pub sandbox: ScriptOptions,
     /// Print TAP, version 13.
     #[arg(long, conflicts_with = "json")]
     pub tap: bool,

@@ -5,6 +5,7 @@
 use super::options::{Apply, Backend};
 use super::state::{State, strings, write_whole};
 use super::user;
+use crate::capture::ScriptOptions;
 use crate::daemon::DoorKind;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
@@ -100,6 +101,7 @@ fn of(directory: &Path, name: &str, path: &Path) -> anyhow::Result<Apply> {
         backend: if kept["backend"] == "user" { Backend::User } else { Backend::Kernel },
         door: DoorKind::named(kept["door"].as_str().unwrap_or_default()).unwrap_or_default(),
         realtime: kept["realtime"] == true,
+        sandbox: ScriptOptions::default(),
         confirm: Some(0),
         at_boot: false,
         dry_run: false,

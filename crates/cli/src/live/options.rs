@@ -1,5 +1,6 @@
 //! What may be said to `tidegate apply`, `status`, `confirm`, `revert` and `down`.
 
+use crate::capture::ScriptOptions;
 use crate::daemon::DoorKind;
 use clap::ValueEnum;
 use std::path::PathBuf;
@@ -22,6 +23,9 @@ pub struct Apply {
     /// Arguments for a script.
     #[arg(long = "arg", value_name = "WORD", allow_hyphen_values = true)]
     pub args: Vec<String>,
+    /// The sandbox that scripts run in.
+    #[command(flatten)]
+    pub sandbox: ScriptOptions,
     /// Apply it to this device instead of the one that it names.
     #[arg(long, value_name = "DEV")]
     pub dev: Option<String>,

@@ -61,9 +61,9 @@ fn is_listening(error: &anyhow::Error) -> bool {
 /// # Errors
 /// It cannot be run here, in the daemon's words.
 pub(super) fn apply(options: &Apply, room: &Room, dev: &str, token: &str) -> anyhow::Result<Value> {
-    let Apply { files, args, dev: bound, door, realtime, .. } = options.clone();
+    let Apply { files, args, dev: bound, door, realtime, sandbox, .. } = options.clone();
     let usual = daemon::Options::usual(files, args, bound, door);
-    let options = daemon::Options { realtime, started_for: Some(token.to_owned()), ..usual };
+    let options = daemon::Options { realtime, sandbox, started_for: Some(token.to_owned()), ..usual };
     match Daemon::of(room, dev) {
         Daemon::Answers(_) => daemon::reload(dev, &options),
         Daemon::Dead => daemon::start(&options),

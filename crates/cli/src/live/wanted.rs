@@ -42,7 +42,7 @@ impl Wanted {
     /// # Errors
     /// It cannot be read, or asks for what is not there or not set by us.
     pub(super) fn read(options: &Apply, links: &[Link]) -> anyhow::Result<Wanted> {
-        let how = ReadOptions { args: options.args.clone(), ..ReadOptions::default() };
+        let how = ReadOptions { args: options.args.clone(), sandbox: options.sandbox, ..ReadOptions::default() };
         let taken = intake::read(&options.files, &how)?;
         for trouble in taken.troubles() {
             eprintln!("{trouble}");

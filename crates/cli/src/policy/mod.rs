@@ -5,6 +5,7 @@ mod options;
 
 pub use options::Options;
 
+use crate::capture::ScriptOptions;
 use crate::intake::{self, ReadOptions};
 use options::{Print, What};
 use serde_json::{Value, json};
@@ -26,7 +27,7 @@ pub fn command(options: &Options) -> ExitCode {
         What::Schema => print(&short::schema()),
         What::New { preset, dev, lan, up, down, link } => new(preset, dev, [lan, up, down, link].map(Option::as_deref)),
         What::Show { file, print, json } => show(file, if *json { Print::Json } else { *print }),
-        What::From { files, json } => from(files, *json),
+        What::From { files, sandbox, json } => from(files, *sandbox, *json),
     }
 }
 
@@ -131,8 +132,8 @@ fn document(short: &Short, compiled: &Compiled) -> Value {
     json!({ "summary": compiled.summary(short), "commands": lines, "notes": notes })
 }
 
-fn from(files: &[PathBuf], as_json: bool) -> ExitCode {
-    let taken = match intake::read(files, &ReadOptions::default()) {
+fn from(files: &[PathBuf], sandbox: ScriptOptions, as_json: bool) -> ExitCode {
+    let taken = match intake::read(files, &ReadOptions { sandbox, ..ReadOptions::default() }) {
         Ok(taken) => taken,
         Err(error) => return complain(UNREAD, &error.to_string()),
     };

@@ -1,5 +1,6 @@
 //! The command line of `tidegate policy`.
 
+use crate::capture::ScriptOptions;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -56,6 +57,9 @@ pub(super) enum What {
         /// The files.
         #[arg(required = true)]
         files: Vec<PathBuf>,
+        /// The sandbox that scripts run in.
+        #[command(flatten)]
+        sandbox: ScriptOptions,
         /// As one JSON document.
         #[arg(long)]
         json: bool,

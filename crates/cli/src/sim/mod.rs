@@ -24,6 +24,8 @@ mod traffic;
 
 pub use options::Options;
 
+use crate::capture::ScriptOptions;
+
 use crate::tables::Wrong;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use prepare::Prepared;
@@ -82,7 +84,7 @@ fn experiment(
         return Ok((text::listing(&scenario), 0));
     }
     let asked = asked(options)?;
-    let prepared = prepare::prepare(&mut scenario).map_err(|wrong| shown(&scenario, &wrong))?;
+    let prepared = prepare::prepare(&mut scenario, options.sandbox).map_err(|wrong| shown(&scenario, &wrong))?;
     if options.check {
         return Ok((format!("{}: nothing is wrong with it\n", options.file.display()), 0));
     }
@@ -101,7 +103,7 @@ fn experiment(
 pub(crate) fn of_text(path: &std::path::Path, text: &str) -> anyhow::Result<Experiment> {
     let wrong = |wrong: Wrong| anyhow::anyhow!(wrong.shown(path, text));
     let mut scenario = file::parse(path, text).map_err(wrong)?;
-    let prepared = prepare::prepare(&mut scenario).map_err(wrong)?;
+    let prepared = prepare::prepare(&mut scenario, ScriptOptions::default()).map_err(wrong)?;
     let runs = simulate(&scenario, &prepared, &[], tidegate_os::interrupt::notice())?;
     Ok(document::experiment(&scenario, &prepared, "sim", String::new(), runs))
 }

@@ -1,5 +1,6 @@
 //! The command line of `tidegate sim`.
 
+use crate::capture::ScriptOptions;
 use clap::Parser;
 use std::path::PathBuf;
 use tidegate_packet::Span;
@@ -24,6 +25,9 @@ pub struct Options {
     /// How long is measured.
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub duration: Option<Span>,
+    /// The sandbox that scripts run in.
+    #[command(flatten)]
+    pub sandbox: ScriptOptions,
     /// Print the result as JSON.
     #[arg(long)]
     pub json: bool,

@@ -1,6 +1,7 @@
 //! What the machines are told before packets flow: policies taken in once, and carried out anew for every run.
 
 use super::scenario::{Command, Device, Happening, Node, Place, Role, Scenario, Source};
+use crate::capture::ScriptOptions;
 use crate::capture::{Answer, Call, Exit, Reply};
 use crate::dissect::Dissect;
 use crate::faces::{self, Face};
@@ -37,7 +38,7 @@ pub(super) struct Prepared {
 ///
 /// # Errors
 /// What a machine refuses, and where it stands.
-pub(super) fn prepare(scenario: &mut Scenario) -> Result<Prepared, Wrong> {
+pub(super) fn prepare(scenario: &mut Scenario, sandbox: ScriptOptions) -> Result<Prepared, Wrong> {
     let mut prepared = Prepared { setups: Vec::new(), notes: Vec::new() };
     let machines: Vec<usize> =
         (0..scenario.nodes.len()).filter(|node| scenario.nodes[*node].role == Role::Machine).collect();
@@ -45,17 +46,22 @@ pub(super) fn prepare(scenario: &mut Scenario) -> Result<Prepared, Wrong> {
         let mut setups = Vec::new();
         for &node in &machines {
             let source = policy.machines.iter().find(|(of, _)| *of == node).map(|(_, source)| source);
-            let setup = setup(scenario, node, source, &mut prepared.notes)?;
+            let setup = setup(scenario, (node, sandbox), source, &mut prepared.notes)?;
             machine(scenario, &setup)?;
             setups.push(setup);
         }
         prepared.setups.push(setups);
     }
-    unfold(scenario)?;
+    unfold(scenario, sandbox)?;
     Ok(prepared)
 }
 
-fn setup(scenario: &Scenario, node: usize, source: Option<&Source>, notes: &mut Vec<String>) -> Result<Setup, Wrong> {
+fn setup(
+    scenario: &Scenario,
+    (node, sandbox): (usize, ScriptOptions),
+    source: Option<&Source>,
+    notes: &mut Vec<String>,
+) -> Result<Setup, Wrong> {
     let of = &scenario.nodes[node];
     let mut setup = Setup { node, commands: of.machine.setup.clone(), ..Setup::default() };
     setup.told = setup.commands.iter().map(Command::line).collect();
@@ -66,7 +72,7 @@ fn setup(scenario: &Scenario, node: usize, source: Option<&Source>, notes: &mut 
             setup.commands.extend(commands.iter().cloned());
         }
         Some(Source::File { path, args, at }) => {
-            let taken = take_in(of, path, args, at)?;
+            let taken = take_in(of, path, args, at, sandbox)?;
             ended_well(&taken, path, at)?;
             known_devices(of, &taken.machine.log, at)?;
             setup.told.extend(taken.machine.carried.iter().map(|one| line(&one.words)));
@@ -82,9 +88,10 @@ fn line(words: &[String]) -> String {
 }
 
 /// Reads a policy's file.
-fn take_in(node: &Node, path: &Path, args: &[String], at: &Place) -> Result<Taken, Wrong> {
+fn take_in(node: &Node, path: &Path, args: &[String], at: &Place, sandbox: ScriptOptions) -> Result<Taken, Wrong> {
     let options = ReadOptions {
         args: args.to_vec(),
+        sandbox,
         devices: outside_first(node).map(|device| device.name.clone()).collect(),
         dissect: if node.machine.dissector == Dissector::Legacy { Dissect::Legacy } else { Dissect::Modern },
         ..ReadOptions::default()
@@ -268,7 +275,7 @@ pub(super) fn refused(node: &Node, command: &Command, reply: &Reply) -> Wrong {
 
 /// Scripts of the timeline, taken in: each becomes the commands it issues. What is refused on a machine that nobody has told anything may
 /// well be right in the middle of a run, so that is told there.
-fn unfold(scenario: &mut Scenario) -> Result<(), Wrong> {
+fn unfold(scenario: &mut Scenario, sandbox: ScriptOptions) -> Result<(), Wrong> {
     let nodes = scenario.nodes.clone();
     let lists = scenario.policies.iter_mut().map(|policy| &mut policy.at).chain([&mut scenario.at]);
     for list in lists {
@@ -278,7 +285,7 @@ fn unfold(scenario: &mut Scenario) -> Result<(), Wrong> {
                 unfolded.push(one);
                 continue;
             };
-            let taken = take_in(&nodes[*machine], path, args, at)?;
+            let taken = take_in(&nodes[*machine], path, args, at, sandbox)?;
             known_devices(&nodes[*machine], &taken.machine.log, at)?;
             let calls = taken.outcomes.iter().flat_map(|outcome| &outcome.calls);
             for (number, recorded) in (0..).zip(calls) {

@@ -52,7 +52,7 @@ pub(super) fn candidates(options: &Options, seed: u64) -> anyhow::Result<Vec<Can
 fn read(path: &Path, options: &Options, seed: u64) -> anyhow::Result<Candidate> {
     let (path, args) = with_args(path);
     let devices = options.dev.iter().cloned().collect();
-    let how = ReadOptions { args: args.clone(), devices, seed, ..ReadOptions::default() };
+    let how = ReadOptions { args: args.clone(), devices, seed, sandbox: options.sandbox, ..ReadOptions::default() };
     let taken = intake::read(std::slice::from_ref(&path), &how)?;
     let troubles: Vec<String> = taken.troubles().filter(|trouble| !trouble.idle).map(ToString::to_string).collect();
     if let Some(first) = troubles.first() {

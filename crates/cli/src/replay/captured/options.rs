@@ -1,6 +1,7 @@
 //! What `tidegate replay --capture` is told.
 
 use super::side::Prefix;
+use crate::capture::ScriptOptions;
 use crate::trial::{Buffer, buffer, rate, span, stacked};
 use std::path::{Path, PathBuf};
 use tidegate_packet::{Rate, Span};
@@ -17,6 +18,9 @@ pub(crate) struct Options {
     /// after it, those are a script's arguments: 'gateway.sh eth0 1500'. May be repeated.
     #[arg(long, value_name = "FILE", requires = "capture")]
     pub(super) policy: Vec<PathBuf>,
+    /// The sandbox that scripts run in.
+    #[command(flatten)]
+    pub(super) sandbox: ScriptOptions,
     /// The line's rate. Without it the policies alone set the pace.
     #[arg(long, value_name = "RATE", value_parser = rate, requires = "capture")]
     pub(super) rate: Option<Rate>,

@@ -6,6 +6,7 @@ use super::hosts::Hosts;
 use super::options::Effort;
 use super::real::machines;
 use super::set_apart;
+use crate::capture::ScriptOptions;
 use crate::sim::file;
 use crate::sim::lay::{self, Laid, START};
 use crate::sim::packets::{self, Packets};
@@ -64,6 +65,9 @@ pub struct Options {
     /// A policy for the gateway's eth0: a script, a short policy, or whatever `tidegate check` reads.
     #[arg(long, value_name = "FILE", conflicts_with = "tc")]
     pub policy: Option<PathBuf>,
+    /// The sandbox that scripts run in.
+    #[command(flatten)]
+    pub sandbox: ScriptOptions,
     /// Or a command for it, as on its shell: --tc 'tc qdisc add dev eth0 root fq_codel'. May be repeated.
     #[arg(long, value_name = "COMMAND")]
     pub tc: Vec<String>,
@@ -108,7 +112,7 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
     let path = Path::new("the command line");
     let wrong = |wrong: crate::tables::Wrong| anyhow::anyhow!(wrong.shown(path, &text));
     let mut scenario = file::parse(path, &text).map_err(wrong)?;
-    let prepared = prepare::prepare(&mut scenario).map_err(wrong)?;
+    let prepared = prepare::prepare(&mut scenario, options.sandbox).map_err(wrong)?;
     for note in &prepared.notes {
         eprintln!("tidegate shell: {note}");
     }
