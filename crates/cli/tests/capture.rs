@@ -323,11 +323,18 @@ fn homes_and_the_environment_are_hidden_where_that_is_asked_for() {
     fs::create_dir(home.0.join("scripts")).unwrap();
     let script = home.file(
         "scripts/x.sh",
-        "ls \"${1%/*}\"; cat \"$1\" 2>/dev/null || echo no secret; echo \"${TIDEGATE_SECRET-no variable} $HOME\"\n. ./part\n",
+        "ls \"${1%/*}\"; cat \"$1\" 2>/dev/null || echo no secret; echo \"${TIDEGATE_SECRET-no variable} $HOME\"
+if false; then
+  . \"$HOME/sourced\"
+  . ${1%/*}/sourced
+fi
+cat \"${1%/*}/sourced\"
+. ./part\n",
     );
     home.file("scripts/part", "tc 1\n");
     let secret = home.file("secret", "secret\n");
     home.file("beside", "");
+    home.file("sourced", "named by the script alone\n");
     let run = |private: &[&str]| {
         let output = Command::new(TIDEGATE)
             .args(["run"])
@@ -340,11 +347,11 @@ fn homes_and_the_environment_are_hidden_where_that_is_asked_for() {
             .unwrap();
         text(&output.stdout)
     };
-    assert!(run(&[]).contains("beside\nscripts\nsecret\nsecret\nseen "), "{}", run(&[]));
+    assert!(run(&[]).contains("beside\nscripts\nsecret\nsourced\nsecret\nseen "), "{}", run(&[]));
     let hidden = run(&["--private"]);
     // The file is named as an argument, so it is meant to be seen; what is beside it is not.
     assert!(hidden.contains("secret\nno variable /tmp"), "{hidden}");
-    assert!(!hidden.contains("beside"), "{hidden}");
+    assert!(!hidden.contains("beside") && !hidden.contains("named by"), "{hidden}");
 }
 
 #[test]

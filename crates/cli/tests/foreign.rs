@@ -42,7 +42,7 @@ fn in_words_of_the_command_line() {
     let place = Place::new("foreign-words");
     let name = format!("no{CANARY}such");
     let file = name.as_str();
-    let cases: [&[&str]; 30] = [
+    let cases: [&[&str]; 29] = [
         &["check", file],
         &["explain", file, PACKET],
         &["graph", file],
@@ -64,7 +64,6 @@ fn in_words_of_the_command_line() {
         &["calibrate", file],
         &["quick", file],
         &["serve", "--token", file],
-        &["verify", "127.0.0.1", "--policy", file],
         &["apply", "--dry-run", file],
         &["daemon", file],
         &["top", file, "--once"],

@@ -168,6 +168,26 @@ fn what_is_not_confirmed_goes_by_itself() {
 }
 
 #[test]
+fn what_was_never_confirmed_does_not_come_back() {
+    let Some(computer) = Computer::new("chain") else { return };
+    let before = computer.stand("eth0");
+    let home = computer.policy("home.sh", HOME);
+    let other =
+        computer.policy("other.sh", "tc qdisc add dev eth0 root handle 7: tbf rate 5mbit burst 5k latency 50ms\n");
+    let apply = |policy: &str, seconds: &str| {
+        computer.tidegate(&["apply", policy, "--backend", "kernel", "--force", "--confirm", seconds])
+    };
+    done(&apply(&home, "3600"));
+    let again = apply(&home, "3600");
+    assert!(String::from_utf8_lossy(&again.stderr).contains("it still waits to be confirmed"), "{again:?}");
+    done(&apply(&other, "1"));
+    until("the way back, past the one that waited", || {
+        computer.stand("eth0") == before && computer.stand("ifb0").is_none()
+    });
+    until("nothing is kept", || computer.tidegate(&["status"]).status.code() == Some(1));
+}
+
+#[test]
 fn others_keep_their_rules_and_their_devices() {
     let Some(computer) = Computer::new("others") else { return };
     let made = computer.place.go(|| {

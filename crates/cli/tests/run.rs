@@ -364,12 +364,12 @@ fn tools_answer_as_the_real_ones() {
     let dir = place.0.display();
     let script = place.script(
         "x.sh",
-        format!("while IFS= read -r line; do\n  out=$(sh -c \"$line\" 2>&1 </dev/null); printf '%s|%s\\036' $? \"$out\"\ndone < {dir}/lines\n"),
+        format!("while IFS= read -r line; do\n  out=$(sh -c \"$line\" 2>&1 </dev/null); printf '%s|%s§' $? \"$out\"\ndone < {dir}/lines\n"),
     );
     let words = ["--dev", "eth0"];
     for output in std::iter::once(run(&script, &words)).chain(run_as_user(&place, &script, &words)) {
         let printed = text(&output.stdout);
-        let ours: Vec<&str> = printed.trim_end_matches('\u{1e}').split('\u{1e}').collect();
+        let ours: Vec<&str> = printed.trim_end_matches('§').split('§').collect();
         assert_eq!(ours.len(), ANSWERS.len(), "{printed}");
         let mut wrong = Vec::new();
         for ((line, code, wanted), ours) in ANSWERS.iter().zip(ours) {

@@ -21,7 +21,7 @@ const MAX_ADDRESSES: u64 = 1 << 30;
 /// The largest file, bytes; all files in memory together take no more, see `mounts`.
 const MAX_FILE: u64 = 256 << 20;
 /// Descriptors of one process.
-const MAX_DESCRIPTORS: u64 = 1024;
+const MAX_DESCRIPTORS: u64 = 256;
 /// Processes that the sandbox itself needs beside the program's.
 const OWN_PROCESSES: u64 = 300;
 

@@ -1,7 +1,7 @@
 //! The first process inside: builds the file system and the links, opens the listener, gives up what it does not need,
 //! runs programs and reaps them.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Stdin};
 use std::net::TcpListener;
 use std::os::fd::AsFd;
@@ -23,16 +23,15 @@ use crate::{ADDRESS, Spec, confine, links, root, settings};
 const REAP_EVERY: Duration = Duration::from_millis(100);
 /// The largest command line that is gathered, bytes.
 const MAX_WORDS: usize = 2 << 20;
-/// What a program keeps of the environment where it is hidden.
-const PUBLIC: [&str; 6] = ["PATH", "LANG", "LC_ALL", "TERM", "TZ", "SHELL"];
 
 /// Runs the stage; the return value is the exit code of the process.
-pub(crate) fn run(words: impl Iterator<Item = OsString>) -> i32 {
+pub(crate) fn run(mut words: impl Iterator<Item = OsString>) -> i32 {
     let control = Control::new(io::stdin());
+    let own_users = words.next().as_deref() == Some(OsStr::new("user"));
     let Some(spec) = Spec::decode(words) else {
         return 1;
     };
-    match prepare(&control, &spec)
+    match prepare(&control, &spec, own_users)
         .and_then(|links| Init { control: &control, spec: &spec, links, words: Vec::new() }.serve())
     {
         Ok(()) => 0,
@@ -45,9 +44,9 @@ pub(crate) fn run(words: impl Iterator<Item = OsString>) -> i32 {
     }
 }
 
-fn prepare(control: &Control<Stdin>, spec: &Spec) -> Result<Option<Links>, SandboxError> {
+fn prepare(control: &Control<Stdin>, spec: &Spec, own_users: bool) -> Result<Option<Links>, SandboxError> {
     let note = |text: String| drop(control.send(&Message::Note(text)));
-    let visible = root::build(spec, control, &note)?;
+    let visible = root::build(spec, own_users, control, &note)?;
     // Opened now: the filter refuses such sockets later, to us too.
     let mut links = Links::open().inspect_err(|error| note(format!("no links: netlink: {error}"))).ok();
     let usable = if spec.no_links { None } else { links.as_mut() };
@@ -126,8 +125,7 @@ impl Init<'_> {
         let (program, words) = words.split_first().ok_or_else(|| failed(io::Error::other("no program given")))?;
         let mut command = Command::new(program);
         if self.spec.private {
-            command.env_clear();
-            command.envs(PUBLIC.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+            // All else was taken away before the first stage.
             command.env("HOME", "/tmp");
         }
         let child = command

@@ -67,8 +67,12 @@ pub const TOOLS: &str = "/run/tidegate/bin";
 
 const OUTER: &str = "tidegate-sandbox-outer";
 const INIT: &str = "tidegate-sandbox-init";
-/// How long the set-up, or an answer of the first process inside, may take.
+/// How long an answer of the first process inside may take.
+const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+/// How long the set-up may take.
 const SETUP_LIMIT: Duration = Duration::from_secs(20);
+/// What is kept of the environment where it is hidden; the home directory is to be known, so that it can be hidden.
+const PUBLIC: [&str; 7] = ["PATH", "LANG", "LC_ALL", "TERM", "TZ", "SHELL", "HOME"];
 /// The most reports that are kept while an answer is awaited.
 const MAX_REPORTS: usize = 4096;
 
@@ -129,6 +133,10 @@ impl Sandbox {
             .stdin(theirs)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        if spec.private {
+            command.env_clear();
+            command.envs(PUBLIC.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+        }
         tidegate_os::process::die_with_parent(&mut command);
         let mut child = command.spawn().map_err(|error| SandboxError::new("start the sandbox process", error))?;
         // The command still holds the other end of the control socket: with it open we would not see its end.
@@ -217,7 +225,7 @@ impl Sandbox {
     fn ask(&mut self, question: &Message) -> io::Result<(Message, Option<OwnedFd>)> {
         self.control.send(question)?;
         for _ in 0..MAX_REPORTS {
-            if tidegate_os::poll::readable(&[self.control.as_fd()], SETUP_LIMIT)? != [true] {
+            if tidegate_os::poll::readable(&[self.control.as_fd()], ANSWER_LIMIT)? != [true] {
                 return Err(io::ErrorKind::TimedOut.into());
             }
             let (message, fd) = self.control.receive()?;

@@ -52,7 +52,7 @@ fn enter(control: &Control<Stdin>, user_namespace: bool, words: &[OsString]) -> 
     step("create mount, network, process and cgroup namespaces", tidegate_os::confine::unshare(rest))?;
     // By this name it is found whatever directory it stands in, and whoever we are now.
     let mut command = Command::new("/proc/self/exe");
-    command.arg0(INIT).args(words);
+    command.arg0(INIT).arg(if user_namespace { "user" } else { "root" }).args(words);
     let socket = io::stdin()
         .as_fd()
         .try_clone_to_owned()

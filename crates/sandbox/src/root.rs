@@ -43,7 +43,12 @@ type Mounts = [(PathBuf, MountFlags)];
 ///
 /// # Errors
 /// The step that failed.
-pub(crate) fn build(spec: &Spec, control: &Control<Stdin>, note: Note<'_>) -> Result<Visible, SandboxError> {
+pub(crate) fn build(
+    spec: &Spec,
+    own_users: bool,
+    control: &Control<Stdin>,
+    note: Note<'_>,
+) -> Result<Visible, SandboxError> {
     step("make the mounts private", || {
         Ok(rustix::mount::mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?)
     })?;
@@ -58,7 +63,7 @@ pub(crate) fn build(spec: &Spec, control: &Control<Stdin>, note: Note<'_>) -> Re
     step("put the tools in place", || root.rebuild_tool_dirs())?;
     step("hide home directories", || root.hide_homes())?;
     root.put_files();
-    step("limit what /proc changes", || limit_proc(spec))?;
+    step("limit what /proc changes", || limit_proc(spec, own_users))?;
     step("leave the host's root", leave_old_root)?;
     let Covered { overlays, rebuilt, plain } = root.covered;
     Ok(Visible { own: overlays.into_iter().chain(rebuilt).collect(), plain })
@@ -262,8 +267,12 @@ impl Root<'_> {
             return Ok(());
         }
         let mounts = mount_points()?;
-        let home =
-            std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute() && home.parent().is_some());
+        let home = std::env::var_os("HOME")
+            .map(PathBuf::from)
+            .filter(|home| home.is_absolute())
+            // The directory itself, where its usual name is a link to it.
+            .and_then(|home| fs::canonicalize(home).ok())
+            .filter(|home| home.parent().is_some());
         let mut homes: Vec<PathBuf> = ["/root", "/home"].into_iter().map(PathBuf::from).chain(home).collect();
         homes.retain(|dir| fs::symlink_metadata(dir).is_ok_and(|found| found.is_dir()));
         homes.sort();
@@ -442,13 +451,17 @@ fn proc_fs() -> io::Result<()> {
 }
 
 /// Makes `/proc` read-only but for the network's settings, which are the namespace's own.
-fn limit_proc(spec: &Spec) -> io::Result<()> {
+fn limit_proc(spec: &Spec, own_users: bool) -> io::Result<()> {
     if spec.max_processes > 0 && pid_max_is_ours() {
         // Numbers up to 300 are given out once only, when the namespace is young.
         let _ = fs::write("/proc/sys/kernel/pid_max", (spec.max_processes + 300).to_string());
     }
-    // No user namespace within this one; and if memory is short, it is ours that is taken.
-    let _ = fs::write("/proc/sys/user/max_user_namespaces", "0");
+    // No user namespace within this one, and few of what counts against the user outside as well. The caller's own user
+    // namespace is not ours to limit.
+    for (name, most) in if own_users { USER_LIMITS } else { &[] } {
+        let _ = fs::write(Path::new("/proc/sys/user").join(name), most);
+    }
+    // If memory is short, it is ours that is taken.
     let _ = fs::write("/proc/self/oom_score_adj", "1000");
     // What tells of the host's keys and memory.
     let (file, dir) = (fresh("mask")?.join("file"), fresh("mask")?);
@@ -464,6 +477,10 @@ fn limit_proc(spec: &Spec) -> io::Result<()> {
     }
     Ok(())
 }
+
+/// Limits of a user namespace (`namespaces(7)`, `inotify(7)`).
+const USER_LIMITS: &[(&str, &str)] =
+    &[("max_user_namespaces", "0"), ("max_inotify_instances", "16"), ("max_inotify_watches", "4096")];
 
 /// Entries of `/proc` that belong to no process and tell of the host.
 const MASKED: [&str; 9] =

@@ -3,7 +3,7 @@
 //!
 //! On the list is what shells, awk, sed, perl and python need to compute, to read and write files, and to run programs.
 //! Not on it, among others: mounts, namespaces, `setns`, keys, BPF, performance events, io_uring, file handles, ptrace,
-//! userfaultfd, modules, clocks, memory files, System V memory, and sockets of any kind but TCP, UDP and pings (so the
+//! userfaultfd, modules, clocks, memory files, System V memory, and sockets of any kind but TCP, UDP, pings and pairs of streams (so the
 //! host's Unix sockets, its hypervisor and its crypto interface stay out of reach).
 
 use std::collections::BTreeMap;
@@ -21,6 +21,11 @@ const NEW_NAMESPACES: u64 = 0x7e02_0000;
 /// (SIOCGIFVLAN, SIOCSIFVLAN) and bridges (SIOCGIFBR, SIOCSIFBR, SIOCBRADDBR, SIOCBRDELBR).
 const REFUSED_IOCTLS: [u64; 12] =
     [0x5412, 0x541c, 0x540e, 0x541d, 0x8980, 0x8981, 0x8982, 0x8983, 0x8940, 0x8941, 0x89a0, 0x89a1];
+/// Commands of `fcntl(2)` by which a program makes others wait or be told: F_SETLEASE, F_NOTIFY.
+const REFUSED_FCNTLS: [u64; 2] = [1024, 1026];
+/// Options of sockets that take memory of the whole machine's budget for BPF: SO_ATTACH_FILTER, SO_ATTACH_BPF,
+/// SO_ATTACH_REUSEPORT_CBPF, SO_ATTACH_REUSEPORT_EBPF.
+const FILTER_OPTIONS: [u64; 4] = [26, 50, 51, 52];
 /// Families of sockets, and their kinds with protocols: TCP, UDP and pings. Others make the kernel load modules, or lead out
 /// of the network namespace.
 const FAMILIES: [u64; 2] = [libc::AF_INET as u64, libc::AF_INET6 as u64];
@@ -53,6 +58,12 @@ pub(crate) fn filter() -> Result<BpfProgram, BackendError> {
     let refused: Result<Vec<Condition>, BackendError> =
         REFUSED_IOCTLS.iter().map(|request| Condition::new(1, Width::Dword, Op::Ne, *request)).collect();
     rules.insert(widened(libc::SYS_ioctl), vec![SeccompRule::new(refused?)?]);
+    // Pairs of streams cannot be connected to another socket by path, as datagrams can.
+    let stream = Condition::new(1, Width::Dword, Op::MaskedEq(SOCKET_KIND), libc::SOCK_STREAM as u64)?;
+    rules.insert(widened(libc::SYS_socketpair), vec![SeccompRule::new(vec![equal(0, libc::AF_UNIX as u64)?, stream])?]);
+    let refused: Result<Vec<Condition>, BackendError> =
+        REFUSED_FCNTLS.iter().map(|command| Condition::new(1, Width::Dword, Op::Ne, *command)).collect();
+    rules.insert(widened(libc::SYS_fcntl), vec![SeccompRule::new(refused?)?]);
     let mut sockets = Vec::new();
     for (family, (kind, protocol)) in
         FAMILIES.iter().flat_map(|family| SOCKETS.iter().map(move |socket| (family, socket)))
@@ -71,16 +82,19 @@ pub(crate) fn filter() -> Result<BpfProgram, BackendError> {
     SeccompFilter::new(rules, refuse, SeccompAction::Allow, arch)?.try_into()
 }
 
-/// Options of sockets but those by which tables of iptables are read and written: their modules are loaded for it.
+/// Options of sockets but filters, and those by which tables of iptables are read and written: their modules are loaded for it.
 fn socket_options() -> Result<Vec<SeccompRule>, BackendError> {
     let not = |argument, value| Condition::new(argument, Width::Dword, Op::Ne, value);
     let (ip, ipv6) = (libc::IPPROTO_IP as u64, libc::IPPROTO_IPV6 as u64);
     let is = |level| Condition::new(1, Width::Dword, Op::Eq, level);
+    let socket = libc::SOL_SOCKET as u64;
+    let filters: Result<Vec<Condition>, BackendError> = FILTER_OPTIONS.iter().map(|option| not(2, *option)).collect();
     let below = Condition::new(2, Width::Dword, Op::Lt, FIRST_TABLE_OPTION)?;
     let tables: Result<Vec<Condition>, BackendError> =
         IPV6_TABLE_OPTIONS.iter().map(|option| not(2, *option)).collect();
     Ok(vec![
-        SeccompRule::new(vec![not(1, ip)?, not(1, ipv6)?])?,
+        SeccompRule::new(vec![not(1, ip)?, not(1, ipv6)?, not(1, socket)?])?,
+        SeccompRule::new([vec![is(socket)?], filters?].concat())?,
         SeccompRule::new(vec![is(ip)?, below])?,
         SeccompRule::new([vec![is(ipv6)?], tables?].concat())?,
     ])
@@ -113,7 +127,7 @@ const GENERIC: &[c_long] = &[
     libc::SYS_renameat2, libc::SYS_linkat, libc::SYS_symlinkat, libc::SYS_readlinkat, libc::SYS_fchmod,
     libc::SYS_fchmodat, libc::SYS_fchmodat2, libc::SYS_fchown, libc::SYS_fchownat, libc::SYS_umask, libc::SYS_truncate,
     libc::SYS_ftruncate, libc::SYS_fallocate, libc::SYS_fadvise64, libc::SYS_readahead, libc::SYS_utimensat,
-    libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_flock, libc::SYS_fcntl, libc::SYS_dup, libc::SYS_dup3,
+    libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_flock, libc::SYS_dup, libc::SYS_dup3,
     libc::SYS_pipe2, libc::SYS_sendfile, libc::SYS_copy_file_range, libc::SYS_splice, libc::SYS_getxattr,
     libc::SYS_lgetxattr, libc::SYS_fgetxattr, libc::SYS_listxattr, libc::SYS_llistxattr, libc::SYS_flistxattr,
     libc::SYS_setxattr, libc::SYS_lsetxattr, libc::SYS_fsetxattr, libc::SYS_removexattr, libc::SYS_lremovexattr,
@@ -148,7 +162,7 @@ const GENERIC: &[c_long] = &[
     // Time (reading it) and random numbers.
     libc::SYS_gettimeofday, libc::SYS_clock_gettime, libc::SYS_clock_getres, libc::SYS_getrandom,
     // Sockets, once made.
-    libc::SYS_socketpair, libc::SYS_bind, libc::SYS_listen, libc::SYS_accept, libc::SYS_accept4, libc::SYS_connect,
+    libc::SYS_bind, libc::SYS_listen, libc::SYS_accept, libc::SYS_accept4, libc::SYS_connect,
     libc::SYS_getsockname, libc::SYS_getpeername, libc::SYS_sendto,
     libc::SYS_recvfrom, libc::SYS_sendmsg, libc::SYS_recvmsg, libc::SYS_sendmmsg, libc::SYS_recvmmsg,
     libc::SYS_shutdown,

@@ -4,6 +4,8 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 
+use rustix::fs::{Mode, OFlags};
+
 /// The most files that are read, and the most bytes of each.
 const MAX_FILES: usize = 512;
 const MAX_BYTES: u64 = 256;
@@ -31,8 +33,14 @@ pub fn read(patterns: &[String]) -> Vec<(String, String)> {
 }
 
 fn content(path: &Path) -> Option<String> {
+    // What a program put there in its place may be a link to what it may not read, or a pipe.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let file = fs::File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
     let mut bytes = Vec::new();
-    fs::File::open(path).ok()?.take(MAX_BYTES).read_to_end(&mut bytes).ok()?;
+    file.take(MAX_BYTES).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).trim().to_owned())
 }
 
@@ -48,6 +56,10 @@ mod tests {
             fs::write(dir.join(name).join("mtu"), format!("{name}\n")).expect("a file");
         }
         fs::create_dir_all(dir.join("c")).expect("a directory");
+        for (name, target) in [("d", "/proc/self/environ"), ("e", "/dev/zero")] {
+            fs::create_dir_all(dir.join(name)).expect("a directory");
+            std::os::unix::fs::symlink(target, dir.join(name).join("mtu")).expect("a link");
+        }
         let root = dir.display();
         let found = read(&[format!("{root}/*/mtu"), format!("{root}/none")]);
         let wanted = [(format!("{root}/a/mtu"), "a".to_owned()), (format!("{root}/b/mtu"), "b".to_owned())];

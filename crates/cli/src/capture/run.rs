@@ -96,8 +96,10 @@ fn spec(
     if !options.private {
         keep.extend(script.path.parent().map(Path::to_owned));
     }
-    // What it reads in, and what its arguments name.
-    let named = script.files.iter().map(|(path, _)| path.clone()).chain(turns.iter().flatten().map(PathBuf::from));
+    // What it reads in, and what its arguments name. Where homes are hidden, only what the user named: the script itself may
+    // name any secret as a file that it reads in.
+    let read_in = script.files.iter().map(|(path, _)| path.clone()).filter(|_| !options.private);
+    let named = std::iter::once(script.path.clone()).chain(read_in).chain(turns.iter().flatten().map(PathBuf::from));
     keep.extend(named.filter_map(|path| {
         let found = fs::canonicalize(cwd.join(path)).ok()?;
         // Beside a file that it is given, a script may look for others; where homes are hidden, it sees what was named.

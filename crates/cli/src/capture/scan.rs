@@ -107,6 +107,7 @@ impl Script {
                 for named in sourced(&file.raw, &variables, &dir) {
                     let known = self.files.iter().any(|(path, _)| *path == named);
                     if !known
+                        && !is_new_inside(&named)
                         && self.files.len() < MAX_SOURCED
                         && let Ok(bytes) = read_bounded(&named)
                     {
@@ -145,7 +146,8 @@ fn read_bounded(path: &Path) -> Result<Vec<u8>, CaptureError> {
         return Err(CaptureError::IsDirectory(path.to_owned()));
     }
     let mut bytes = Vec::new();
-    fs::File::open(path).map_err(wrong)?.take(MAX_SCRIPT + 1).read_to_end(&mut bytes).map_err(wrong)?;
+    let file = tidegate_os::input_file::open(path).map_err(wrong)?;
+    file.take(MAX_SCRIPT + 1).read_to_end(&mut bytes).map_err(wrong)?;
     if bytes.len() as u64 > MAX_SCRIPT {
         return Err(CaptureError::TooLong(path.to_owned(), MAX_SCRIPT));
     }
@@ -296,8 +298,12 @@ pub(super) fn usual_tool_dirs() -> Vec<PathBuf> {
 
 /// All but those that are new inside a sandbox.
 fn may_hold_tools(dirs: BTreeSet<PathBuf>) -> Vec<PathBuf> {
-    let own = ["/proc", "/sys", "/dev", "/run"];
-    dirs.into_iter().filter(|dir| dir != Path::new("/") && !own.iter().any(|own| dir.starts_with(own))).collect()
+    dirs.into_iter().filter(|dir| dir != Path::new("/") && !is_new_inside(dir)).collect()
+}
+
+/// Is it where the sandbox has files of its own? What the host has there belongs to no script.
+pub(super) fn is_new_inside(path: &Path) -> bool {
+    ["/proc", "/sys", "/dev", "/run"].iter().any(|own| path.starts_with(own))
 }
 
 #[cfg(test)]

@@ -28,6 +28,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const OWN_PROCESSES: usize = 2;
 /// The most bytes of memory that all processes inside may hold together; files in memory have a bound of their own.
 const MAX_MEMORY: u64 = 2 << 30;
+/// The most changes of the kernel's links in one run: each takes the kernel's time and memory.
+const MAX_LINK_CHANGES: usize = 512;
+/// The most bytes of each stream that are passed on to our own.
+const MAX_PASSED: usize = 64 << 20;
 /// The most bytes that are kept of all calls of one session.
 const MAX_KEPT: usize = 256 << 20;
 
@@ -63,6 +67,8 @@ struct Turn<'a> {
     finder: &'a mut Finder,
     deadline: Instant,
     calls: Vec<Recorded>,
+    /// Changes of the kernel's links so far.
+    links_changed: usize,
 }
 
 /// One of a program's two output streams.
@@ -71,6 +77,8 @@ struct Stream<R> {
     bytes: Vec<u8>,
     limit: usize,
     output: Output,
+    /// Bytes that were passed on.
+    passed: usize,
     /// Where it is passed on to.
     echo: Echo,
 }
@@ -119,7 +127,8 @@ impl Session {
         last: bool,
     ) -> Result<Run, CaptureError> {
         let begun = Instant::now();
-        let mut turn = Turn { answer, finder, deadline: begun + self.limits.timeout, calls: Vec::new() };
+        let mut turn =
+            Turn { answer, finder, deadline: begun + self.limits.timeout, calls: Vec::new(), links_changed: 0 };
         let mut notes = Vec::new();
         let exit = match &mut self.sandbox {
             None => Exit::Lost("the sandbox ended early".to_owned()),
@@ -279,16 +288,32 @@ fn serve(sandbox: &mut Sandbox, turn: &mut Turn<'_>, limits: &Limits, kept: &mut
     turn.answer.told(&request.files);
     let within = turn.calls.len() < limits.max_calls && *kept <= MAX_KEPT;
     let (reply, answered) = answer(turn, limits, &request, *kept);
-    for effect in &reply.effects {
-        if let Effect::Link(link) = effect {
-            // A kernel that cannot do it leaves it to the model.
-            let _ = sandbox.change_link(link);
-        }
-    }
+    change_links(sandbox, turn, &reply);
     let _ = wire::write_reply(timed.get_mut(), &reply);
     if within {
         *kept += request.size() + reply.stderr.len();
         record(turn, request, &reply, answered);
+        // The line is kept with each call that it issued.
+        let line = turn.calls.last().and_then(|call| call.source.as_ref());
+        *kept += line.map_or(0, |line| line.text.len());
+    }
+}
+
+/// Has the sandbox's first process change the kernel's links as the model's are; beyond the bounds they are the model's alone.
+fn change_links(sandbox: &mut Sandbox, turn: &mut Turn<'_>, reply: &Reply) {
+    let links = reply.effects.iter().filter_map(|effect| match effect {
+        Effect::Link(link) => Some(link),
+        Effect::File(_) => None,
+    });
+    for link in links {
+        if turn.links_changed >= MAX_LINK_CHANGES || Instant::now() >= turn.deadline {
+            return;
+        }
+        turn.links_changed += 1;
+        // A kernel that cannot do it leaves it to the model; who does not answer is not asked again.
+        if sandbox.change_link(link).is_err_and(|error| error.kind() == io::ErrorKind::TimedOut) {
+            turn.links_changed = MAX_LINK_CHANGES;
+        }
     }
 }
 
@@ -368,7 +393,7 @@ impl<R: Read + AsFd> Stream<R> {
     /// `to`: where it belongs, should it be passed through.
     fn new(pipe: R, limit: usize, output: Output, to: Side) -> Self {
         let echo = Echo::new(output == Output::ToErrors || to == Side::Errors);
-        Self { pipe: Some(pipe), bytes: Vec::new(), limit, output, echo }
+        Self { pipe: Some(pipe), bytes: Vec::new(), limit, output, passed: 0, echo }
     }
 
     fn take_in(&mut self) {
@@ -383,8 +408,12 @@ impl<R: Read + AsFd> Stream<R> {
                 let room = self.limit.saturating_sub(self.bytes.len());
                 self.bytes.extend(&buffer[..length.min(room)]);
                 // Whoever reads us may have gone; the run goes on.
-                if self.output != Output::Collect {
+                if self.output != Output::Collect && self.passed <= MAX_PASSED {
+                    self.passed += length;
                     self.echo.push(&buffer[..length]);
+                    if self.passed > MAX_PASSED {
+                        self.echo.push(b"\ntidegate: more than 64 MiB of output; the rest is left out\n");
+                    }
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

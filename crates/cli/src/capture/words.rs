@@ -62,7 +62,7 @@ pub(super) fn variables(commands: &[Command], args: &[String]) -> BTreeMap<Strin
         {
             for value in values {
                 let resolved = resolve(&value.raw, &found);
-                found.entry(name.text.clone()).or_default().extend(resolved);
+                may_be(found.entry(name.text.clone()).or_default(), resolved);
             }
         }
         for word in words {
@@ -70,11 +70,24 @@ pub(super) fn variables(commands: &[Command], args: &[String]) -> BTreeMap<Strin
                 && is_name(name)
             {
                 let resolved = resolve(value, &found);
-                found.entry(name.to_owned()).or_default().extend(resolved);
+                may_be(found.entry(name.to_owned()).or_default(), resolved);
             }
         }
     }
     found
+}
+
+/// The most values that are followed of one variable, and the longest, bytes: `A=$A` a hundred times must not double them.
+const MAX_VALUES: usize = 64;
+const MAX_VALUE: usize = 4096;
+
+/// Notes values that are new.
+fn may_be(known: &mut Vec<String>, values: Vec<String>) {
+    for value in values {
+        if known.len() < MAX_VALUES && value.len() <= MAX_VALUE && !known.contains(&value) {
+            known.push(value);
+        }
+    }
 }
 
 /// What a raw word may become: itself, or the values of the variable it is.
@@ -374,6 +387,13 @@ mod tests {
             ["A", "B", "C", "D", "E", "TC", "IPT"].map(show),
             ["eth0", "wan0", "eth0", "ppp0", "x eth0", "tc", "iptables -t mangle"].map(|v| Some(v.to_owned()))
         );
+    }
+
+    #[test]
+    fn values_of_a_variable_have_a_bound() {
+        let text = format!("A=x\n{}{}", "A=$A\n".repeat(100), (0..500).map(|n| format!("B={n}\n")).collect::<String>());
+        let found = variables(&commands(&text), &[]);
+        assert_eq!((found["A"].len(), found["B"].len()), (1, MAX_VALUES));
     }
 
     #[test]

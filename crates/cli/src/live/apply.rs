@@ -186,6 +186,8 @@ struct Begun<'o> {
     name: String,
     guardian: Guardian,
     alone: Option<Alone>,
+    /// What was there and waits to be confirmed: nobody has said that it may stay.
+    waiting: Option<State>,
 }
 
 impl<'o> Begun<'o> {
@@ -196,11 +198,12 @@ impl<'o> Begun<'o> {
         if State::read(room, name)?.is_some_and(|state| state.job().is_some()) {
             bail!("`{name}` is in progress, as another command left it just now; `tidegate status` shows more");
         }
-        Ok(Begun { options, room, name: name.to_owned(), guardian, alone: Some(alone) })
+        Ok(Begun { options, room, name: name.to_owned(), guardian, alone: Some(alone), waiting: None })
     }
 
     /// Writes down what is about to be changed, and how to go back; the job's token.
-    fn write(&self, state: &mut Value, prior: Option<State>) -> anyhow::Result<String> {
+    fn write(&mut self, state: &mut Value, prior: Option<State>) -> anyhow::Result<String> {
+        self.waiting = prior.clone().filter(|prior| prior.left_to_confirm().is_some());
         let job = Job::new(Does::Apply, prior);
         state["job"] = job.kept();
         State(state.clone()).write(self.room, &self.name)?;
@@ -214,6 +217,11 @@ impl<'o> Begun<'o> {
             self.guardian.watches()?;
             state["confirm"] = guard::awaited(seconds);
             state["guardian"] = json!(self.guardian.pid());
+        }
+        // The way back from here on leads past what was never confirmed, to what was there before that.
+        if let Some(State(waiting)) = &self.waiting {
+            state["before"] = with_new(&waiting["before"], &state["before"]);
+            state["previous"] = waiting["previous"].clone();
         }
         state["job"] = Value::Null;
         let last = State(state.clone());
@@ -283,6 +291,12 @@ fn by_kernel(options: &Apply, wanted: &Wanted, links: &[tidegate_os::news::Link]
     safe(options, wanted)?;
     doubts(options, &way)?;
     if way.is_empty() && prior.is_some() {
+        if let Some(left) = prior.as_ref().and_then(State::left_to_confirm) {
+            eprintln!(
+                "tidegate apply: it still waits to be confirmed, and is undone in {} s unless you say: tidegate confirm {name}",
+                left.as_secs()
+            );
+        }
         return Ok(json!({"applied": true, "changed": false, "backend": "kernel", "why": why}));
     }
     let plan = listed(&way);
