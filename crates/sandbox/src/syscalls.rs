@@ -3,7 +3,7 @@
 //!
 //! On the list is what shells, awk, sed, perl and python need to compute, to read and write files, and to run programs.
 //! Not on it, among others: mounts, namespaces, `setns`, keys, BPF, performance events, io_uring, file handles, ptrace,
-//! userfaultfd, modules, clocks, memory files, System V memory, and sockets of any kind but TCP, UDP, pings and pairs of streams (so the
+//! userfaultfd, modules, clocks, memory files, System V memory, and sockets of any kind but TCP, UDP, pings and connected pairs (so the
 //! host's Unix sockets, its hypervisor and its crypto interface stay out of reach).
 
 use std::collections::BTreeMap;
@@ -30,6 +30,8 @@ const FILTER_OPTIONS: [u64; 4] = [26, 50, 51, 52];
 /// of the network namespace.
 const FAMILIES: [u64; 2] = [libc::AF_INET as u64, libc::AF_INET6 as u64];
 const SOCKETS: [(u64, u64); 6] = [(1, 0), (2, 0), (1, 6), (2, 17), (2, 1), (2, 58)];
+/// Kinds of pairs: those that are connected for good. Datagrams could be sent to another socket, by its path.
+const PAIRS: [u64; 2] = [libc::SOCK_STREAM as u64, libc::SOCK_SEQPACKET as u64];
 /// The bits of a socket's kind that are no flags.
 const SOCKET_KIND: u64 = 0xf;
 /// The first of the options of IPv4 sockets by which iptables, arptables and ebtables work.
@@ -58,9 +60,12 @@ pub(crate) fn filter() -> Result<BpfProgram, BackendError> {
     let refused: Result<Vec<Condition>, BackendError> =
         REFUSED_IOCTLS.iter().map(|request| Condition::new(1, Width::Dword, Op::Ne, *request)).collect();
     rules.insert(widened(libc::SYS_ioctl), vec![SeccompRule::new(refused?)?]);
-    // Pairs of streams cannot be connected to another socket by path, as datagrams can.
-    let stream = Condition::new(1, Width::Dword, Op::MaskedEq(SOCKET_KIND), libc::SOCK_STREAM as u64)?;
-    rules.insert(widened(libc::SYS_socketpair), vec![SeccompRule::new(vec![equal(0, libc::AF_UNIX as u64)?, stream])?]);
+    let mut pairs = Vec::new();
+    for kind in PAIRS {
+        let kind = Condition::new(1, Width::Dword, Op::MaskedEq(SOCKET_KIND), kind)?;
+        pairs.push(SeccompRule::new(vec![equal(0, libc::AF_UNIX as u64)?, kind])?);
+    }
+    rules.insert(widened(libc::SYS_socketpair), pairs);
     let refused: Result<Vec<Condition>, BackendError> =
         REFUSED_FCNTLS.iter().map(|command| Condition::new(1, Width::Dword, Op::Ne, *command)).collect();
     rules.insert(widened(libc::SYS_fcntl), vec![SeccompRule::new(refused?)?]);

@@ -27,6 +27,13 @@ for my $level ([0, 64], [0, 65], [0, 66], [0, 67], [0, 96], [0, 128], [41, 64], 
     setsockopt($inet, $level->[0], $level->[1], "\0" x 84) ? escaped("setsockopt") : refused("setsockopt @$level");
     $!{ENOSYS} or escaped("setsockopt @$level reached the kernel: $!");
 }
+# A pair of datagrams could be sent to a path; connected pairs cannot.
+socketpair(my $one, my $other, AF_UNIX, SOCK_DGRAM, 0) ? escaped("a pair of datagrams") : refused("a pair of datagrams");
+for my $kind (SOCK_STREAM, SOCK_SEQPACKET) {
+    socketpair($one, $other, AF_UNIX, $kind, 0) or escaped("no pair: $!");
+    connect($one, pack_sockaddr_un("$arena/socket")) ? escaped("a pair connected") : refused("connect a pair");
+    send($one, "x", 0, pack_sockaddr_un("$arena/socket"));
+}
 # packet, vsock, alg, bluetooth, kcm, xdp, can, tipc, smc, qipcrtr
 for my $family (17, 40, 38, 31, 41, 44, 29, 30, 43, 42, 16) {
     for my $kind (SOCK_STREAM, SOCK_DGRAM, SOCK_RAW, SOCK_SEQPACKET) {
