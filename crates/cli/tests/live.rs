@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tidegate_live::encode::nft::{Batch, Expressions, Verdict};
 use tidegate_live::{Kernel, Netfilter};
-use tidegate_os::netlink::Links;
+use tidegate_os::netlink::{Change, Links};
 use tidegate_policy::Op;
 
 /// How long something may take that is waited for.
@@ -165,6 +165,33 @@ fn what_is_not_confirmed_goes_by_itself() {
     assert_eq!(computer.tidegate(&["confirm"]).status.code(), Some(1), "nothing waits any more");
     done(&computer.tidegate(&["down", "eth0"]));
     assert_eq!(computer.stand("eth0"), before);
+}
+
+#[test]
+fn a_renamed_device_is_not_taken_for_one_that_is_gone() {
+    let Some(computer) = Computer::new("renamed") else { return };
+    let before = computer.stand("eth0");
+    let policy =
+        computer.policy("tbf.sh", "tc qdisc add dev eth0 root handle 7: tbf rate 5mbit burst 5k latency 50ms\n");
+    done(&computer.tidegate(&["apply", &policy, "--backend", "kernel", "--force"]));
+    let rename = |from: &'static str, to: &'static str| {
+        let renamed = computer.place.go(move || {
+            let mut links = Links::open()?;
+            links.change(from, &Change { up: Some(false), ..Change::default() })?;
+            links.change(from, &Change { name: Some(to.into()), up: Some(true), ..Change::default() })
+        });
+        renamed.expect("the thread is there").expect("another name");
+    };
+    rename("eth0", "wan0");
+    let output = computer.tidegate(&["revert", "eth0"]);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && told.contains("`eth0` is called `wan0` now"), "{told}");
+    rename("wan0", "eth0");
+    // Its guardian goes on by itself, too.
+    until("the way back", || {
+        computer.tidegate(&["revert", "eth0"]);
+        computer.stand("eth0") == before
+    });
 }
 
 #[test]

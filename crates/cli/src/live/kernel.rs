@@ -413,8 +413,11 @@ impl Arm {
         for (dev, told) in before.devices.iter().rev() {
             let done = match told {
                 // What was on a device that is gone went with it.
-                Some(_) if self.links.index(dev).is_err() => Ok(()),
-                Some(told) => self.bring_back(dev, told),
+                Some(told) => match self.is_gone(dev, told) {
+                    Ok(true) => Ok(()),
+                    Ok(false) => self.bring_back(dev, told),
+                    Err(renamed) => Err(renamed),
+                },
                 None => self.unmake(dev),
             };
             failed.extend(done.err().map(|error| format!("{error:#}")));
@@ -442,7 +445,7 @@ impl Arm {
                 anyhow::ensure!(!there, "`{dev}`, which was made for the policy, is still there");
                 continue;
             };
-            if there {
+            if !self.is_gone(dev, told)? {
                 let (then, _) = self.kernel.read(dev, told)?;
                 let (now, _) = self.kernel.stand(dev).with_context(|| dev.clone())?;
                 let left = plan::plan(&now, &then, &[])?;
@@ -460,6 +463,20 @@ impl Arm {
             if there { "is still there" } else { "is missing" }
         );
         Ok(())
+    }
+
+    /// Is a device gone, with all that was on it?
+    ///
+    /// # Errors
+    /// It is there, under another name.
+    fn is_gone(&mut self, dev: &str, told: &Told) -> anyhow::Result<bool> {
+        if self.links.index(dev).is_ok() {
+            return Ok(false);
+        }
+        if let Some(link) = links()?.into_iter().find(|link| link.index == told.number) {
+            bail!("`{dev}` is called `{0}` now; rename it back: ip link set {0} name {dev}", link.name);
+        }
+        Ok(true)
     }
 
     fn bring_back(&mut self, dev: &str, told: &Told) -> anyhow::Result<()> {
