@@ -386,6 +386,18 @@ fn signal(pid: &Value, name: &str) {
 }
 
 #[test]
+fn what_a_dead_daemon_that_was_started_by_hand_left_goes_with_down() {
+    let Some(wire) = Wire::lay("dead") else { return };
+    let policy = wire.file("policy.sh", POLICY);
+    let mut daemon = Daemon::start(&wire, &[&policy]);
+    daemon.child.kill().expect("a child");
+    daemon.child.wait().expect("a child");
+    assert_eq!(health(&wire).0, Some(7));
+    assert_eq!(done(&wire.tidegate(&["down"])).trim(), format!("down: {WIRE}"));
+    assert_eq!(health(&wire).0, Some(1));
+}
+
+#[test]
 fn status_tells_how_a_daemon_is() {
     let Some(wire) = Wire::lay("health") else { return };
     let policy = wire.file("policy.sh", POLICY);

@@ -67,9 +67,9 @@ pub(super) fn down(which: &Which) -> anyhow::Result<bool> {
             Err(error) => failed.push(format!("{error:#}")),
         }
     }
-    // Daemons that were started by hand.
+    // Daemons that were started by hand, and what those left that are dead.
     for name in user::running(&room).into_iter().filter(|name| which.dev.as_ref().is_none_or(|dev| dev == name)) {
-        if gone.contains(&name) || Room::holder(&room.lock(&name)).is_none() {
+        if gone.contains(&name) {
             continue;
         }
         match job::alone(&room).and_then(|_alone| user::end(&room, &name)) {
