@@ -204,11 +204,11 @@ fn what_was_never_confirmed_does_not_come_back() {
     let apply = |policy: &str, seconds: &str| {
         computer.tidegate(&["apply", policy, "--backend", "kernel", "--force", "--confirm", seconds])
     };
-    done(&apply(&home, "3600"));
-    let again = apply(&home, "3600");
+    done(&apply(&home, "5"));
+    let again = apply(&home, "5");
     assert!(String::from_utf8_lossy(&again.stderr).contains("it still waits to be confirmed"), "{again:?}");
     done(&apply(&other, "1"));
-    until("the way back, past the one that waited", || {
+    until("the way back, past the one that waited as well", || {
         computer.stand("eth0") == before && computer.stand("ifb0").is_none()
     });
     until("nothing is kept", || computer.tidegate(&["status"]).status.code() == Some(1));

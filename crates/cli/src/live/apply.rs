@@ -186,8 +186,6 @@ struct Begun<'o> {
     name: String,
     guardian: Guardian,
     alone: Option<Alone>,
-    /// What was there and waits to be confirmed: nobody has said that it may stay.
-    waiting: Option<State>,
 }
 
 impl<'o> Begun<'o> {
@@ -198,12 +196,11 @@ impl<'o> Begun<'o> {
         if State::read(room, name)?.is_some_and(|state| state.job().is_some()) {
             bail!("`{name}` is in progress, as another command left it just now; `tidegate status` shows more");
         }
-        Ok(Begun { options, room, name: name.to_owned(), guardian, alone: Some(alone), waiting: None })
+        Ok(Begun { options, room, name: name.to_owned(), guardian, alone: Some(alone) })
     }
 
     /// Writes down what is about to be changed, and how to go back; the job's token.
-    fn write(&mut self, state: &mut Value, prior: Option<State>) -> anyhow::Result<String> {
-        self.waiting = prior.clone().filter(|prior| prior.left_to_confirm().is_some());
+    fn write(&self, state: &mut Value, prior: Option<State>) -> anyhow::Result<String> {
         let job = Job::new(Does::Apply, prior);
         state["job"] = job.kept();
         State(state.clone()).write(self.room, &self.name)?;
@@ -217,11 +214,6 @@ impl<'o> Begun<'o> {
             self.guardian.watches()?;
             state["confirm"] = guard::awaited(seconds);
             state["guardian"] = json!(self.guardian.pid());
-        }
-        // The way back from here on leads past what was never confirmed, to what was there before that.
-        if let Some(State(waiting)) = &self.waiting {
-            state["before"] = with_new(&waiting["before"], &state["before"]);
-            state["previous"] = waiting["previous"].clone();
         }
         state["job"] = Value::Null;
         let last = State(state.clone());
@@ -346,7 +338,10 @@ fn noted(options: &Apply, wanted: &Wanted, prior: Option<&State>, before: &Befor
     let original = prior.map_or_else(|| kept.clone(), |prior| with_new(&prior.0["original"], &kept));
     let previous = prior.map(|prior| {
         let mut previous = prior.0.clone();
-        (previous["previous"], previous["confirm"]) = (Value::Null, Value::Null);
+        // What waits to be confirmed goes on waiting when it is gone back to: from it the way leads further back.
+        if prior.left_to_confirm().is_none() {
+            previous["previous"] = Value::Null;
+        }
         previous
     });
     let ingress: Vec<&String> = wanted.devices.iter().filter(|dev| wanted.says_ingress(dev)).collect();
@@ -358,10 +353,13 @@ fn noted(options: &Apply, wanted: &Wanted, prior: Option<&State>, before: &Befor
     }))
 }
 
-/// The state of a policy that is gone back to: it waits for nobody, and from it the way leads no further back. `before`: what its daemon ran.
+/// The state of a policy that is gone back to: from it the way leads no further back, unless it waits to be confirmed. `before`: what its daemon ran.
 fn before_last(prior: &State, before: &Value) -> Value {
+    let waits = prior.left_to_confirm().is_some();
     let mut prior = prior.0.clone();
-    (prior["previous"], prior["confirm"], prior["before"]) = (Value::Null, Value::Null, json!({"daemon": null}));
+    if !waits {
+        (prior["previous"], prior["before"]) = (Value::Null, json!({"daemon": null}));
+    }
     prior["commands"] = before["commands"].clone();
     prior
 }

@@ -128,6 +128,11 @@ pub(super) fn go_back(room: &Room, name: &str, state: &State) -> anyhow::Result<
         // What comes back after a restart was not changed by a policy that was never applied for good.
         (Does::Apply, _) => Ok(()),
         (_, Some(then)) if then.0["by_hand"] == true => Ok(()),
+        // Nobody has said that it may come back after a restart.
+        (_, Some(then)) if then.left_to_confirm().is_some() => match state.left_to_confirm() {
+            Some(_) => Ok(()),
+            None => kept::forget(name),
+        },
         (_, Some(then)) => kept::keep(name, then),
         (_, None) => kept::forget(name),
     }
