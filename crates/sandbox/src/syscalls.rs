@@ -119,6 +119,10 @@ fn widened(call: c_long) -> i64 {
     i64::from(call)
 }
 
+/// `fchmodat2(2)`, the same on every architecture; libc does not name it on all.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+const FCHMODAT2: c_long = 452;
+
 /// Calls that both architectures have.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[rustfmt::skip]
@@ -130,7 +134,7 @@ const GENERIC: &[c_long] = &[
     libc::SYS_statfs, libc::SYS_fstatfs, libc::SYS_faccessat, libc::SYS_faccessat2, libc::SYS_getdents64,
     libc::SYS_getcwd, libc::SYS_chdir, libc::SYS_fchdir, libc::SYS_mkdirat, libc::SYS_mknodat, libc::SYS_unlinkat,
     libc::SYS_renameat2, libc::SYS_linkat, libc::SYS_symlinkat, libc::SYS_readlinkat, libc::SYS_fchmod,
-    libc::SYS_fchmodat, libc::SYS_fchmodat2, libc::SYS_fchown, libc::SYS_fchownat, libc::SYS_umask, libc::SYS_truncate,
+    libc::SYS_fchmodat, FCHMODAT2, libc::SYS_fchown, libc::SYS_fchownat, libc::SYS_umask, libc::SYS_truncate,
     libc::SYS_ftruncate, libc::SYS_fallocate, libc::SYS_fadvise64, libc::SYS_readahead, libc::SYS_utimensat,
     libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_flock, libc::SYS_dup, libc::SYS_dup3,
     libc::SYS_pipe2, libc::SYS_sendfile, libc::SYS_copy_file_range, libc::SYS_splice, libc::SYS_getxattr,
