@@ -121,7 +121,7 @@ fn dump(action: Action, head: &Head, attributes: &Found<'_>, options: &Found<'_>
         .chunks_exact(8)
         .map(|eight| u64::from_ne_bytes(std::array::from_fn(|at| eight[at])))
         .collect();
-    let age = |place: usize| ages.get(place).copied().unwrap_or(0) * TICK;
+    let age = |place: usize| ages.get(place).copied().unwrap_or(0).saturating_mul(TICK);
     let ctinfo = match action.act {
         Act::Ctinfo(_) => CtinfoCounts {
             dscp_set: options.u64(8).unwrap_or(0),
