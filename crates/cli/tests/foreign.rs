@@ -78,7 +78,8 @@ fn in_words_of_the_command_line() {
         let text = harmless(words, &output);
         // `status` of a device on which nothing stands is no error; all others fail, and say what they were asked for.
         assert!(words[0] == "status" || !output.status.success(), "{words:?}: {text}");
-        let names_it = !matches!(words[0], "quick" | "top" | "metrics" | "capture" | "daemon");
+        // Of an unknown command clap itself leaves sequences out.
+        let names_it = words.len() > 1 && !matches!(words[0], "quick" | "top" | "metrics" | "capture" | "daemon");
         assert!(!names_it || shows(&text), "{words:?} does not show what it was asked for: {text}");
     }
 }
@@ -290,8 +291,8 @@ fn small_files_that_unpack_to_large_ones_are_refused() {
     place.file("lists.json", format!("[{}0]", "[],".repeat(20_000_000)));
     for (file, why) in [
         ("spaces.flent.gz", "unpacks to more than 64 MiB"),
-        ("lists.flent.gz", "more than 4000000 values"),
-        ("lists.json", "more than 4000000 values"),
+        ("lists.flent.gz", "more than 16000000 values"),
+        ("lists.json", "more than 16000000 values"),
     ] {
         let line = format!("ulimit -v {BOMB_MEMORY}; exec {TIDEGATE} compare {file} {file}");
         let output = Command::new("sh").args(["-c", &line]).current_dir(&place.0).output().expect("sh runs");
