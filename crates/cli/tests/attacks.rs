@@ -146,6 +146,25 @@ fn as_an_ordinary_user() {
     all_held(Who::User, "user");
 }
 
+/// Sockets' buffers are in no process's pages: only a control group counts them.
+#[test]
+fn the_kernels_memory_is_bounded_where_a_control_group_can_be_made() {
+    if skip() {
+        return;
+    }
+    let hands_down = |file: &str| fs::read_to_string(file).is_ok_and(|text| text.contains("memory"));
+    let first = Path::new("/sys/fs/cgroup/memory/cgroup.procs").exists();
+    if !is_root() || !(first || hands_down("/sys/fs/cgroup/cgroup.subtree_control")) {
+        eprintln!("SKIPPED: only root, where a memory controller is mounted, can make a control group");
+        return;
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/attacks/buffers.sh");
+    let output = Command::new(TIDEGATE).arg("run").arg(script).output().expect("tidegate runs");
+    let told = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(LIMITED.into()), "{told}");
+    assert!(told.contains("held more than 2048 MiB of memory") && !told.contains("ESCAPED"), "{told}");
+}
+
 /// The canaries can change: without tidegate the same scripts do what they try.
 #[test]
 fn the_harness_notices_harm() {

@@ -24,8 +24,9 @@
 //! | Unix sockets of the host, vsock, packet sockets, other families | `syscalls`: only IP and rtnetlink sockets |
 //! | mounts, nested namespaces, BPF, io_uring, ptrace, keyctl … | `syscalls`: an allow list; `confine`: capabilities |
 //! | kernel modules loaded on request | `confine`: no CAP_NET_ADMIN for programs; `links`: only kinds already there |
-//! | memory, processes, files, time | `confine`: limits; bounded memory for files; the caller's deadline |
+//! | memory, processes, files, time | `cgroup`, `confine`: limits; bounded memory for files; the caller's deadline |
 
+mod cgroup;
 mod confine;
 mod control;
 mod error;
@@ -54,6 +55,7 @@ use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
+use cgroup::Cgroup;
 use control::{Control, Message};
 pub use error::SandboxError;
 pub use links::LinkRequest;
@@ -114,6 +116,8 @@ pub struct Sandbox {
     pub listener: TcpListener,
     /// What could not be provided.
     pub notes: Vec<String>,
+    /// Bounds the memory of all inside; dropped last.
+    cgroup: Option<Cgroup>,
 }
 
 impl Sandbox {
@@ -125,9 +129,11 @@ impl Sandbox {
         let (ours, theirs) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                 .map_err(|error| SandboxError::new("open the control socket", error.into()))?;
+        let cgroup = (spec.max_memory > 0).then(|| Cgroup::create(spec.max_memory)).flatten();
         let mut command = Command::new(&spec.executable);
         command
             .arg0(OUTER)
+            .arg(cgroup.as_ref().map_or(Path::new(""), Cgroup::dir))
             .arg(if users == Users::Caller { "root" } else { "user" })
             .args(spec.encode())
             .stdin(theirs)
@@ -147,7 +153,9 @@ impl Sandbox {
         let control = Control::new(ours);
         let mut notes = Vec::new();
         match handshake(&control, child.id(), spec, users, &mut notes) {
-            Ok(listener) => Ok((Self { child, control, early: VecDeque::new(), listener, notes }, stdout, stderr)),
+            Ok(listener) => {
+                Ok((Self { child, control, early: VecDeque::new(), listener, notes, cgroup }, stdout, stderr))
+            }
             Err(error) => {
                 let _ = child.kill();
                 let _ = child.wait();
@@ -213,6 +221,12 @@ impl Sandbox {
             }
             _ => Err(io::ErrorKind::NotFound.into()),
         }
+    }
+
+    /// Has the kernel ended a process inside because all together took more memory than [`Spec::max_memory`]?
+    #[must_use]
+    pub fn ran_out_of_memory(&self) -> bool {
+        self.cgroup.as_ref().is_some_and(Cgroup::ran_out)
     }
 
     /// The number of the outer process, as the host sees it.

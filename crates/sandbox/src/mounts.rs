@@ -101,7 +101,7 @@ fn flags_of(options: &str) -> MountFlags {
 }
 
 /// The kernel writes blanks and the like as three octal digits.
-fn unescape(text: &[u8]) -> PathBuf {
+pub(crate) fn unescape(text: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some((first, tail)) = rest.split_first() {

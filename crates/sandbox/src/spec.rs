@@ -28,6 +28,9 @@ pub struct Spec {
     pub watched: Vec<String>,
     /// Processes that may exist at once inside, where the kernel can hold to that: it refuses further ones. 0: no such limit.
     pub max_processes: u32,
+    /// Bytes of memory that all inside may take together, the kernel's for them included, where a control group can be made
+    /// that holds them to it. 0: no such limit.
+    pub max_memory: u64,
     /// Do without overlays, as on kernels that have none: the host's files are then read-only inside.
     pub no_overlay: bool,
     /// Make no network links, as where the kernel has no kind of them without loading a module.
@@ -47,6 +50,7 @@ impl Spec {
             flag(self.no_links),
             flag(self.private),
             self.max_processes.to_string().into(),
+            self.max_memory.to_string().into(),
         ];
         let lists: [Vec<OsString>; 7] = [
             self.links.iter().map(Into::into).collect(),
@@ -72,6 +76,7 @@ impl Spec {
         let no_links = words.next()? == OsStr::new("1");
         let private = words.next()? == OsStr::new("1");
         let max_processes = words.next()?.to_str()?.parse().ok()?;
+        let max_memory = words.next()?.to_str()?.parse().ok()?;
         let mut list = || -> Option<Vec<OsString>> {
             let length: usize = words.next()?.to_str()?.parse().ok()?;
             (0..length).map(|_| words.next()).collect()
@@ -96,6 +101,7 @@ impl Spec {
             files: files?,
             watched: watched?,
             max_processes,
+            max_memory,
             no_overlay,
             no_links,
             private,
@@ -120,6 +126,7 @@ mod tests {
             files: vec![("/sys/module/x".into(), "1\n".into())],
             watched: vec!["/sys/class/net/*/mtu".into()],
             max_processes: 7,
+            max_memory: 1 << 20,
             no_overlay: true,
             no_links: false,
             private: true,

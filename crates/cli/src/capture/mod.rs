@@ -26,7 +26,7 @@ mod wire;
 mod words;
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub use effect::{Effect, FileChange, LinkRequest};
 pub use error::{CaptureError, Trouble};
@@ -87,6 +87,11 @@ impl Reply {
 pub trait Answer {
     /// Answers one call; the script waits.
     fn answer(&mut self, call: &Call) -> Reply;
+
+    /// A run begins, and must end by then: an answer of many steps stops at that time.
+    fn begin(&mut self, deadline: Instant) {
+        let _ = deadline;
+    }
 
     /// The files under `/sys/class/net` and `/sys/module` with which the sandbox begins, given the devices that the script names.
     fn world(&mut self, devices: &[String]) -> Vec<(PathBuf, String)> {

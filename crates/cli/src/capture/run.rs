@@ -9,7 +9,7 @@ use super::face::{TOOLS, WATCHED};
 use super::lines::Finder;
 use super::sandbox::executable;
 use super::scan::Script;
-use super::serve::{Run, Session};
+use super::serve::{MAX_MEMORY, Run, Session};
 use super::{Answer, CaptureError, CaptureOptions, Outcome, troubles};
 
 /// Runs a script in a sandbox, its calls answered by `answer`.
@@ -118,6 +118,7 @@ fn spec(
         files,
         watched: WATCHED.iter().map(|path| (*path).to_owned()).collect(),
         max_processes: u32::try_from(options.max_processes).unwrap_or(u32::MAX / 2),
+        max_memory: MAX_MEMORY,
         no_overlay: options.no_overlay,
         no_links: options.no_links,
         private: options.private,

@@ -26,8 +26,9 @@ const MAX_PIECES: usize = 4096;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Processes of the sandbox itself: its two stages.
 const OWN_PROCESSES: usize = 2;
-/// The most bytes of memory that all processes inside may hold together; files in memory have a bound of their own.
-const MAX_MEMORY: u64 = 2 << 30;
+/// The most bytes of memory that all processes inside may hold together. A control group holds them to it, with files in
+/// memory, pipes, sockets and links; where none can be made, their own pages are counted now and then.
+pub(super) const MAX_MEMORY: u64 = 2 << 30;
 /// The most changes of the kernel's links in one run: each takes the kernel's time and memory.
 const MAX_LINK_CHANGES: usize = 512;
 /// The most bytes of each stream that are passed on to our own.
@@ -129,6 +130,7 @@ impl Session {
         let begun = Instant::now();
         let mut turn =
             Turn { answer, finder, deadline: begun + self.limits.timeout, calls: Vec::new(), links_changed: 0 };
+        turn.answer.begin(turn.deadline);
         let mut notes = Vec::new();
         let exit = match &mut self.sandbox {
             None => Exit::Lost("the sandbox ended early".to_owned()),
@@ -172,7 +174,7 @@ impl Session {
                 if usage.processes > self.limits.max_processes + OWN_PROCESSES {
                     return Ok(Exit::Crowded { limit: self.limits.max_processes });
                 }
-                if usage.memory > MAX_MEMORY {
+                if usage.memory > MAX_MEMORY || sandbox.ran_out_of_memory() {
                     return Ok(Exit::Exhausted { limit: MAX_MEMORY });
                 }
                 look_at = Instant::now() + LOOK_EVERY;
@@ -193,6 +195,7 @@ impl Session {
                             files.push((path, content));
                             continue;
                         }
+                        _ if sandbox.ran_out_of_memory() => Exit::Exhausted { limit: MAX_MEMORY },
                         Report::Exited(code) => Exit::Code(code),
                         Report::Signalled(signal) => Exit::Signal(signal),
                         Report::Failed(reason) => Exit::Lost(reason),

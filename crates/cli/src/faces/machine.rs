@@ -117,7 +117,7 @@ impl Machine {
 
     /// The tools, for as long as a command runs.
     pub fn face<'m>(&'m mut self, pool: &'m mut Pool, draws: &'m mut dyn Draws) -> Face<'m> {
-        Face { machine: self, pool, draws, effects: Vec::new(), line: None }
+        Face { machine: self, pool, draws, effects: Vec::new(), line: None, deadline: None }
     }
 
     /// What the front ends need to know.

@@ -1,5 +1,6 @@
 //! The tools that a script calls, answered from the model machine as the real ones would answer.
 
+mod batch;
 mod doubt;
 mod ethtool;
 mod explain;
@@ -19,6 +20,7 @@ pub use machine::{Carried, Machine};
 
 use crate::capture::{Answer, Call, Effect, Reply};
 use std::path::PathBuf;
+use std::time::Instant;
 use tidegate_gateway::World;
 use tidegate_lang::Refusal;
 use tidegate_packet::{Draws, Pool};
@@ -33,6 +35,8 @@ pub struct Face<'m> {
     effects: Vec<Effect>,
     /// The line under way of what the call was given to read: a batch, a file of rules.
     line: Option<usize>,
+    /// When the run must end, if it must: work of many steps stops then.
+    deadline: Option<Instant>,
 }
 
 impl Face<'_> {
@@ -49,6 +53,11 @@ impl Face<'_> {
         }
         self.machine.log.push(op);
         Ok(warning)
+    }
+
+    /// Is the time of the run up?
+    fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     /// `tc` with these words; `stdin` is a batch.
@@ -98,6 +107,10 @@ impl Answer for Face<'_> {
         };
         reply.effects = std::mem::take(&mut self.effects);
         reply
+    }
+
+    fn begin(&mut self, deadline: Instant) {
+        self.deadline = Some(deadline);
     }
 
     fn world(&mut self, devices: &[String]) -> Vec<(PathBuf, String)> {

@@ -1,6 +1,6 @@
 //! nft, answered: files and single commands, each text whole or not at all.
 
-use super::{Face, refused};
+use super::{Face, batch, refused};
 use crate::capture::{Call, Reply};
 use tidegate_classify::netfilter::{Chain, Table};
 use tidegate_gateway::World;
@@ -49,6 +49,10 @@ pub(super) fn answer(face: &mut Face<'_>, call: &Call) -> Reply {
     let before = face.machine.gateway.checkpoint();
     let (mut done, mut listed) = (Vec::new(), String::new());
     for command in &commands {
+        if let Some(why) = batch::beyond(face, listed.len()) {
+            face.machine.gateway.revert(before);
+            return Reply::error(1, format!("tidegate: {why}; nothing of the call was carried out\n"));
+        }
         match carry_out(face, command, options.style) {
             Ok(Outcome::Done(one)) => done.push(one),
             Ok(Outcome::Listed(text)) => listed.push_str(&text),

@@ -2,9 +2,8 @@
 
 use super::doubt::doubt;
 use super::explain::explain;
-use super::{Face, refused};
+use super::{Face, batch, refused};
 use crate::capture::Reply;
-use tidegate_lang::batch;
 use tidegate_lang::tc::{self, Object, Parsed, ShowActions, ShowWhat, TcCommand};
 use tidegate_packet::Handle;
 use tidegate_policy::Op;
@@ -113,34 +112,17 @@ fn show_actions(face: &mut Face<'_>, what: &ShowActions, flags: &tc::ShowFlags) 
 }
 
 fn run_batch(face: &mut Face<'_>, text: &[u8], flags: tc::ShowFlags, force: bool) -> Reply {
-    let text = String::from_utf8_lossy(text);
-    let mut all = Reply::ok();
-    for line in batch::lines(&text) {
-        let (number, reply, ends) = match line {
-            Ok(line) => {
-                face.line = Some(line.number);
-                face.machine.grow(&line.args);
-                match tc::parse_line(&line.args, flags, &face.machine.env()) {
-                    Ok(parsed) => (line.number, one(face, parsed, &line.args), false),
-                    Err(refusal) => (line.number, refused(face, "tc", refusal.clone()), batch::ends_all(&refusal)),
-                }
-            }
-            Err(refusal) => (0, refused(face, "tc", refusal), true),
-        };
-        all.stdout.extend(reply.stdout);
-        all.stderr.extend(reply.stderr);
-        if ends {
-            all.code = reply.code;
-            break;
-        }
-        if reply.code != 0 {
-            all.stderr.extend(batch::failed("-", number).into_bytes());
-            all.code = 1;
-            if !force {
-                break;
+    let reply = batch::run(face, "tc", text, force, |face, line| {
+        face.line = Some(line.number);
+        face.machine.grow(&line.args);
+        match tc::parse_line(&line.args, flags, &face.machine.env()) {
+            Ok(parsed) => (one(face, parsed, &line.args), false),
+            Err(refusal) => {
+                let ends = tidegate_lang::batch::ends_all(&refusal);
+                (refused(face, "tc", refusal), ends)
             }
         }
-    }
+    });
     face.line = None;
-    all
+    reply
 }

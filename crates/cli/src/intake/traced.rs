@@ -4,6 +4,7 @@ use crate::capture::{Answer, Call, Reply};
 use crate::faces::Face;
 use std::ops::Range;
 use std::path::PathBuf;
+use std::time::Instant;
 
 /// What one call came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +42,10 @@ impl Answer for Traced<'_> {
         let (ops_now, carried_now) = self.face.counts();
         self.came.push(Came { ops: ops..ops_now, carried: carried..carried_now });
         reply
+    }
+
+    fn begin(&mut self, deadline: Instant) {
+        self.face.begin(deadline);
     }
 
     fn world(&mut self, devices: &[String]) -> Vec<(PathBuf, String)> {

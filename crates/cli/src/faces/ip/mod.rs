@@ -2,9 +2,8 @@
 
 mod routes;
 
-use super::{Face, refused, world};
+use super::{Face, batch, refused, world};
 use crate::capture::Reply;
-use tidegate_lang::batch;
 use tidegate_lang::ip::{self, IpCommand, IpFlags, LinkSet, ShownAddress, ShownLink, Which};
 use tidegate_policy::{Errno, LinkKind, LinkOp, Op, TcError};
 
@@ -219,35 +218,13 @@ fn loopback() -> ShownLink {
 }
 
 fn run_batch(face: &mut Face<'_>, text: &[u8], mut flags: IpFlags, force: bool) -> Reply {
-    let text = String::from_utf8_lossy(text);
-    let mut all = Reply::ok();
-    for line in batch::lines(&text) {
-        let reply = match line {
-            Ok(line) => {
-                grow(face, &line.args);
-                world::meet_all(face);
-                let reply = match ip::parse_line(&line.args, &mut flags, &face.machine.env()) {
-                    Ok(command) => one(face, command, flags, &line.args),
-                    Err(refusal) => refused(face, "ip", refusal),
-                };
-                if reply.code != 0 {
-                    all.stderr.extend(reply.stderr);
-                    all.stderr.extend(batch::failed("-", line.number).into_bytes());
-                    Reply { stderr: Vec::new(), ..reply }
-                } else {
-                    reply
-                }
-            }
+    batch::run(face, "ip", text, force, |face, line| {
+        grow(face, &line.args);
+        world::meet_all(face);
+        let reply = match ip::parse_line(&line.args, &mut flags, &face.machine.env()) {
+            Ok(command) => one(face, command, flags, &line.args),
             Err(refusal) => refused(face, "ip", refusal),
         };
-        all.stdout.extend(reply.stdout);
-        all.stderr.extend(reply.stderr);
-        if reply.code != 0 {
-            all.code = 1;
-            if !force {
-                break;
-            }
-        }
-    }
-    all
+        (reply, false)
+    })
 }

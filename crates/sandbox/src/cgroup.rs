@@ -1,0 +1,205 @@
+//! A control group for all processes of one sandbox, which bounds their memory with the kernel's own for them: pages,
+//! files in memory, pipes, socket buffers, links.
+//!
+//! Made beside the caller's group or below it, where the caller may do so: as root, or where systemd has delegated a
+//! subtree to the user. Elsewhere there is none, and the caller counts.
+
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use crate::mounts::unescape;
+
+/// What the names of our groups begin with; the number of the process that made it and a count follow.
+const PREFIX: &str = "tidegate-";
+/// Memory that TCP's buffers may take in version 1, which counts them apart, bytes.
+const MAX_TCP_MEMORY: u64 = 64 << 20;
+/// How often, and how long apart, a group whose processes are just ending is removed again.
+const REMOVALS: u32 = 500;
+const REMOVE_EVERY: Duration = Duration::from_millis(2);
+
+/// Numbers the groups that this process makes.
+static MADE: AtomicU32 = AtomicU32::new(0);
+
+/// Which interface the kernel gives to bound memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    One,
+    Two,
+}
+
+/// A control group with a bound of memory. Dropping it removes it; its processes must be ending by then.
+#[derive(Debug)]
+pub(crate) struct Cgroup {
+    dir: PathBuf,
+    version: Version,
+}
+
+impl Cgroup {
+    /// Makes a group whose processes may hold so many bytes of memory together; `None` where we can make none.
+    pub(crate) fn create(max_memory: u64) -> Option<Self> {
+        let own = fs::read_to_string("/proc/self/cgroup").ok()?;
+        let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+        let (version, mount, path) = own_group(&own, &mounts)?;
+        let parent = match version {
+            Version::One => join(&mount, &path),
+            Version::Two => [Some(path.as_path()), path.parent()]
+                .into_iter()
+                .flatten()
+                .map(|path| join(&mount, path))
+                .find(|dir| hands_down_memory(dir))?,
+        };
+        remove_leftovers(&parent);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let dir = parent.join(format!("{PREFIX}{}-{number}", std::process::id()));
+        fs::create_dir(&dir).ok()?;
+        let group = Self { dir, version };
+        group.bound(max_memory).ok()?;
+        Some(group)
+    }
+
+    fn bound(&self, max_memory: u64) -> io::Result<()> {
+        let set = |file: &str, value: u64| fs::write(self.dir.join(file), value.to_string());
+        match self.version {
+            Version::One => {
+                set("memory.limit_in_bytes", max_memory)?;
+                // Absent where the kernel does not count swap, or TCP's buffers.
+                let _ = set("memory.memsw.limit_in_bytes", max_memory);
+                let _ = set("memory.kmem.tcp.limit_in_bytes", MAX_TCP_MEMORY);
+                Ok(())
+            }
+            Version::Two => {
+                set("memory.max", max_memory)?;
+                let _ = set("memory.swap.max", 0);
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Has the kernel killed a process of the group for want of memory?
+    pub(crate) fn ran_out(&self) -> bool {
+        let file = match self.version {
+            Version::One => "memory.oom_control",
+            Version::Two => "memory.events",
+        };
+        fs::read_to_string(self.dir.join(file)).is_ok_and(|text| kills(&text) > 0)
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        for _ in 0..REMOVALS {
+            match fs::remove_dir(&self.dir) {
+                // Its processes have been killed, and are not all gone yet.
+                Err(error) if error.kind() == io::ErrorKind::ResourceBusy => std::thread::sleep(REMOVE_EVERY),
+                // What cannot be removed now the next sandbox removes.
+                _ => return,
+            }
+        }
+    }
+}
+
+/// Moves this process, and with it those that it will start, into a group.
+pub(crate) fn join_group(dir: &Path) -> io::Result<()> {
+    fs::write(dir.join("cgroup.procs"), "0")
+}
+
+/// Removes the groups of callers that were killed. The kernel keeps those in which there are processes.
+fn remove_leftovers(parent: &Path) {
+    let Ok(entries) = fs::read_dir(parent) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let maker = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split_once('-')?.0.parse::<u32>().ok());
+        if maker.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
+/// Have children of this group (version 2) a bound of memory?
+fn hands_down_memory(dir: &Path) -> bool {
+    fs::read_to_string(dir.join("cgroup.subtree_control"))
+        .is_ok_and(|controllers| controllers.split_whitespace().any(|controller| controller == "memory"))
+}
+
+/// The group of this process that bounds memory: where its hierarchy is mounted, and the path from there.
+fn own_group(own: &str, mounts: &str) -> Option<(Version, PathBuf, PathBuf)> {
+    let (mut first, mut second) = (None, None);
+    for line in own.lines() {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { continue };
+        if controllers.split(',').any(|controller| controller == "memory") {
+            first = Some(path);
+        } else if controllers.is_empty() {
+            second = Some(path);
+        }
+    }
+    // A controller is in one hierarchy only: where version 1 has it, version 2 has not.
+    let (version, path) = first.map(|path| (Version::One, path)).or(second.map(|path| (Version::Two, path)))?;
+    let (root, mount) = mounts.lines().find_map(|line| hierarchy(line, version))?;
+    let path = Path::new(path).strip_prefix(root).ok()?;
+    let inside = path.components().all(|component| matches!(component, Component::Normal(_)));
+    inside.then(|| (version, mount, path.to_owned()))
+}
+
+/// From a line of mountinfo: the group that is mounted, and where, if it is the hierarchy that bounds memory.
+fn hierarchy(line: &str, version: Version) -> Option<(PathBuf, PathBuf)> {
+    let (mount, system) = line.split_once(" - ")?;
+    let mut system = system.split(' ');
+    let (kind, options) = (system.next()?, system.nth(1)?);
+    let wanted = match version {
+        Version::One => kind == "cgroup" && options.split(',').any(|option| option == "memory"),
+        Version::Two => kind == "cgroup2",
+    };
+    let mut fields = mount.split(' ').skip(3);
+    let (root, point) = (unescape(fields.next()?.as_bytes()), unescape(fields.next()?.as_bytes()));
+    wanted.then_some((root, point))
+}
+
+fn join(mount: &Path, path: &Path) -> PathBuf {
+    // An empty path would add a slash.
+    if path.as_os_str().is_empty() { mount.to_owned() } else { mount.join(path) }
+}
+
+/// The count of killed processes in memory.events or memory.oom_control.
+fn kills(text: &str) -> u64 {
+    let count = |line: &str| line.strip_prefix("oom_kill ")?.trim().parse::<u64>().ok();
+    text.lines().find_map(count).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOUNTS: &str = "\
+23 1 0:20 / /proc rw - proc proc rw
+35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory
+41 31 0:38 / /sys/fs/cgroup/uni\\040fied rw,relatime shared:9 - cgroup2 cgroup2 rw
+";
+
+    #[test]
+    fn our_own_group_is_found_in_either_version() {
+        let found = |own| own_group(own, MOUNTS).map(|(version, mount, path)| (version, join(&mount, &path)));
+        let one = "8:pids:/\n4:cpu,memory:/a/b\n0::/c\n";
+        assert_eq!(found(one), Some((Version::One, "/sys/fs/cgroup/memory/a/b".into())));
+        assert_eq!(found("8:pids:/\n0::/c\n"), Some((Version::Two, "/sys/fs/cgroup/uni fied/c".into())));
+        assert_eq!(found("0::/\n"), Some((Version::Two, "/sys/fs/cgroup/uni fied".into())));
+        // A group that lies outside what is mounted.
+        assert_eq!(found("0::/../other\n"), None);
+        assert_eq!(own_group("0::/c\n", "35 31 0:32 /a /sys/fs/cgroup rw - cgroup2 cgroup2 rw"), None);
+        assert_eq!(found("8:pids:/\n"), None);
+    }
+
+    #[test]
+    fn kills_are_counted_in_either_version() {
+        assert_eq!(kills("low 0\nmax 12\noom 1\noom_kill 3\noom_group_kill 0\n"), 3);
+        assert_eq!(kills("oom_kill_disable 0\nunder_oom 0\noom_kill 2\n"), 2);
+        assert_eq!(kills(""), 0);
+    }
+}
