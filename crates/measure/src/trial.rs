@@ -57,6 +57,8 @@ pub struct Run {
     pub title: String,
     /// With the policy?
     pub policy: bool,
+    /// Conversations were added for the classes that the load leaves empty: only what the classes did is to be read from this run.
+    pub witnesses: bool,
     /// When measuring began and ended.
     pub window: (u64, u64),
     /// The length of a step of all series of the run; step n covers `n * step_ns ..`.
@@ -69,6 +71,8 @@ pub struct Run {
     pub classes: Vec<ClassSeries>,
     /// Queues that nobody governs: the modem's and the provider's.
     pub buffers: Vec<BufferSeries>,
+    /// Packets that the device before the modem sent past all classes (HTB's direct packets), whole run.
+    pub direct_packets: u64,
 }
 
 /// Something that is asked again and again, and how long each answer took.

@@ -68,7 +68,7 @@ impl<'t> Asked<'t> {
 /// The loads of a trial, in order, each with its runs.
 pub(crate) fn pairs(trial: &Trial) -> Vec<Pair<'_>> {
     let mut pairs: Vec<Pair<'_>> = Vec::new();
-    for run in &trial.runs {
+    for run in trial.runs.iter().filter(|run| !run.witnesses) {
         let at = pairs.iter().position(|pair| pair.load() == run.load).unwrap_or_else(|| {
             pairs.push(Pair { without: None, with: None });
             pairs.len() - 1
@@ -94,6 +94,17 @@ pub(crate) fn hardest<'t>(pairs: &[Pair<'t>]) -> Option<Pair<'t>> {
         (busy, p95.unwrap_or(u64::MAX))
     };
     pairs.iter().max_by_key(|pair| pain(pair)).copied()
+}
+
+/// The run in which the classes are seen at work: the one in which something was sent for each of them, else that of the load that
+/// hurts most.
+pub(crate) fn classes_at_work<'t>(trial: &'t Trial, pairs: &[Pair<'t>]) -> Option<&'t Run> {
+    every_class(trial).or_else(|| hardest(pairs)?.with)
+}
+
+/// The run in which something was sent for each class, if one was needed.
+pub(crate) fn every_class(trial: &Trial) -> Option<&Run> {
+    trial.runs.iter().find(|run| run.witnesses && run.policy)
 }
 
 /// Payload bits per second of all transfers one way; `None` where there are none.

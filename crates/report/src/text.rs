@@ -1,6 +1,6 @@
 //! A trial on a terminal: figures of the ping, of what people wait for, of the classes; then what it comes to.
 
-use crate::figures::{ClassFigures, Pair, goodput, hardest, main_probe, node, pairs};
+use crate::figures::{ClassFigures, Pair, classes_at_work, goodput, main_probe, node, pairs};
 use crate::numbers::{arrow, milliseconds, percent, rate, size};
 use crate::table::{Align, Table, clean, width};
 use std::fmt::Write as _;
@@ -20,10 +20,8 @@ pub fn text(trial: &Trial) -> String {
     if !waits.is_empty() {
         let _ = writeln!(out, "What people wait for, without → with the policy, in ms:\n\n{waits}");
     }
-    if let Some((pair, run)) = hardest(&pairs).and_then(|pair| Some((pair, pair.with?)))
-        && !run.classes.is_empty()
-    {
-        let _ = writeln!(out, "With the policy, load {} ({}):\n\n{}", pair.load(), pair.title(), classes(trial, run));
+    if let Some(run) = classes_at_work(trial, &pairs).filter(|run| !run.classes.is_empty()) {
+        let _ = writeln!(out, "With the policy, load {} ({}):\n\n{}", run.load, run.title, classes(trial, run));
     }
     for sentence in &trial.verdict {
         wrapped(&mut out, "", sentence);

@@ -9,7 +9,7 @@ use crate::courses::{Course, counts, is_leaf};
 use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat};
 use tidegate_measure::trial as doc;
 use tidegate_packet::{Handle, Rate, Time};
-use tidegate_policy::dump::{ClassDump, QdiscDump};
+use tidegate_policy::dump::{ClassDump, QdiscDump, Xstats};
 use tidegate_policy::{ClassParams, QdiscParams};
 use tidegate_sim::Outcome;
 
@@ -69,6 +69,7 @@ fn one_run(trial: &Trial<'_>, run: &Run, tree: &[doc::TreeNode]) -> doc::Run {
         load: load.id.clone(),
         title: load.title.clone(),
         policy: run.with_policy,
+        witnesses: run.witnesses,
         window: (since(run.result.window.0), since(run.result.window.1)),
         step_ns: run.step.0,
         probes,
@@ -82,7 +83,18 @@ fn one_run(trial: &Trial<'_>, run: &Run, tree: &[doc::TreeNode]) -> doc::Run {
                 dropped: link.dropped,
             })
             .collect(),
+        direct_packets: direct_packets(trial, run),
     }
+}
+
+/// What HTB at the root of the device before the modem has sent past its classes.
+fn direct_packets(trial: &Trial<'_>, run: &Run) -> u64 {
+    let roots = run.trees.qdiscs.iter().filter(|q| q.dev == trial.policy.wan && q.parent == Handle::ROOT);
+    let direct = roots.map(|root| match root.xstats {
+        Xstats::Htb { direct_packets } => u64::from(direct_packets),
+        _ => 0,
+    });
+    direct.sum()
 }
 
 fn probe(trial: &Trial<'_>, item: &Item, outcome: &Outcome) -> doc::Probe {

@@ -93,7 +93,7 @@ fn attempt(options: &Options) -> anyhow::Result<String> {
             text.push_str(&format!("Report: {}\n", path.display()));
         }
     }
-    if let Some(run) = trial.runs.iter().rfind(|run| run.with_policy) {
+    if let Some(run) = trial.runs.iter().rfind(|run| run.with_policy && !run.witnesses) {
         text.push_str(&run.shown);
     }
     Ok(text)
@@ -168,20 +168,35 @@ impl<'o> Trial<'o> {
     }
 
     fn simulate(&mut self) {
-        let seconds: u64 = self.loads.iter().map(|load| 2 * scenario::seconds(self.options, load)).sum();
-        let bar = progress(seconds);
+        let every_class = self.every_class();
+        let runs = self.loads.iter().flat_map(|load| [load; 2]).chain(&every_class);
+        let bar = progress(runs.map(|load| scenario::seconds(self.options, load)).sum());
         for (index, load) in self.loads.iter().enumerate() {
+            let items: Vec<Item> = self.probes.iter().chain(&load.items).cloned().collect();
             for with_policy in [false, true] {
-                let mut items = self.probes.clone();
-                items.extend(load.items.iter().cloned());
-                // A load asked for by name stays what its name says.
-                if self.options.load.is_empty() && load.items.iter().any(|item| item.transfer() == Some(true)) {
-                    items.extend(self.extras.iter().cloned());
-                }
+                let items = items.clone();
                 self.runs.push(scenario::run(self.options, self.policy, (index, load), items, with_policy, &bar));
             }
         }
+        if let Some(load) = every_class {
+            let items = self.probes.iter().chain(&load.items).cloned().collect();
+            let run = scenario::run(self.options, self.policy, (self.loads.len(), &load), items, true, &bar);
+            self.runs.push(Run { witnesses: true, ..run });
+            self.loads.push(load);
+        }
         bar.finish_and_clear();
+    }
+
+    /// The last load that sends, with the conversations for the classes that it leaves empty; none where it leaves none, or where
+    /// loads were asked for by name. A run of its own: what is sent for their sake must not change what the loads are said to do.
+    fn every_class(&self) -> Option<Load> {
+        let busiest = self.loads.iter().rfind(|load| load.items.iter().any(|item| item.transfer() == Some(true)));
+        let load = busiest.filter(|_| self.options.load.is_empty() && !self.extras.is_empty())?;
+        Some(Load {
+            id: "every class".to_owned(),
+            title: format!("{}, and something for each class that these leave empty", load.title),
+            items: load.items.iter().chain(&self.extras).cloned().collect(),
+        })
     }
 
     /// The class that most of a conversation's bytes take.

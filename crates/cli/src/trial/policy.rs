@@ -185,10 +185,31 @@ fn wan_of(ops: &[Op], gives_back: impl Fn(&str) -> bool) -> anyhow::Result<Strin
     names.sort_unstable();
     names.dedup();
     match names.as_slice() {
-        [] => bail!("it configures no qdisc on any device, so there is nothing to try"),
+        [] => bail!("{}", nothing_to_try(ops)),
         [one] => Ok((*one).to_owned()),
         several => {
             bail!("it configures several devices ({}); say which one leads to the modem with --dev", several.join(", "))
         }
     }
+}
+
+/// Why no device leads to the modem.
+fn nothing_to_try(ops: &[Op]) -> String {
+    let mut given: Vec<&str> = ops
+        .iter()
+        .filter_map(|op| match op {
+            Op::Qdisc(q) if q.verb != Verb::Delete && q.parent == Handle::ROOT => Some(q.dev.as_str()),
+            _ => None,
+        })
+        .collect();
+    given.sort_unstable();
+    given.dedup();
+    if given.is_empty() {
+        return "it hangs no qdisc at the root of any device, so there is nothing to try".to_owned();
+    }
+    format!(
+        "it hangs a qdisc at the root of {} only: what passes there comes from another device, by `action mirred egress redirect`, and \
+         goes back to it. Give that device a qdisc or a filter in the script, or name the one that leads to the modem with --dev",
+        given.join(", ")
+    )
 }

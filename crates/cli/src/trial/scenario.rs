@@ -76,6 +76,8 @@ impl Setting {
 pub(super) struct Run {
     pub(super) load: usize,
     pub(super) with_policy: bool,
+    /// Something was sent for each class that the load leaves empty.
+    pub(super) witnesses: bool,
     pub(super) items: Vec<Item>,
     pub(super) result: HomeResult,
     pub(super) step: Span,
@@ -205,6 +207,7 @@ pub(super) fn run(
     let mut run = Run {
         load: index,
         with_policy,
+        witnesses: false,
         progress: vec![Vec::new(); items.len()],
         items,
         result: HomeResult::default(),

@@ -1,7 +1,7 @@
 //! What a trial comes to, in sentences.
 
 use tidegate_measure::Spans;
-use tidegate_measure::trial::{Probe, Run, Trial};
+use tidegate_measure::trial::{Probe, Run, TreeNode, Trial};
 use tidegate_report::{milliseconds, percent, rate};
 
 /// The sentences, the most important first.
@@ -22,7 +22,7 @@ pub(super) fn sentences(trial: &Trial) -> Vec<String> {
 fn loads(trial: &Trial) -> impl Iterator<Item = (&Run, &Run)> {
     let without = trial.runs.iter().filter(|run| !run.policy && !run.flows.is_empty());
     without.filter_map(|run| {
-        let with = trial.runs.iter().find(|other| other.policy && other.load == run.load)?;
+        let with = trial.runs.iter().find(|other| other.policy && !other.witnesses && other.load == run.load)?;
         Some((run, with))
     })
 }
@@ -37,17 +37,33 @@ fn figure(run: &Run) -> Option<u64> {
     speaker(run)?.figures(run.window).rtt.percentile(95.0)
 }
 
+/// What the probe takes where nothing waits, in ns: measured on the idle link, else the path's round trip and a full frame each way.
+fn idle(trial: &Trial) -> u64 {
+    let measured = trial.runs.iter().find(|run| !run.policy && run.flows.is_empty()).and_then(figure);
+    let frame = |bits: u64| FULL_FRAME * 8_000_000_000 / bits.max(1);
+    measured.unwrap_or_else(|| trial.link.rtt_ns + frame(trial.link.up_bits) + frame(trial.link.down_bits))
+}
+
+/// Bytes of a full frame.
+const FULL_FRAME: u64 = 1514;
+
 /// How the ping fares under the load that hurts most.
 fn latency(trial: &Trial, without: &Run, with: &Run) -> String {
     let load = &without.title;
     let Some(probe) = speaker(with) else { return format!("Nothing was asked under {load}.") };
     let name = &probe.title;
-    let lost = probe.figures(with.window).loss();
+    let asked = probe.figures(with.window);
+    let lost = asked.loss();
     let but = if lost > 0.02 { format!("; but {} of them are lost", percent(lost)) } else { String::new() };
     let (before, after) = match (figure(without), figure(with)) {
         (Some(before), Some(after)) => (before, after),
-        (_, None) => {
-            return format!("Under {load} no {name} is answered with the policy: it leaves nothing for others.");
+        (_, None) if asked.lost == 0 => return format!("Under {load} no {name} was sent while it was measured."),
+        (before, None) => {
+            let without = match before {
+                Some(before) => format!("; without it 95 % take at most {}", milliseconds(before)),
+                None => ", nor without it".to_owned(),
+            };
+            return format!("Under {load} no {name} of {} is answered with the policy{without}.", asked.lost);
         }
         (None, Some(after)) => {
             return format!(
@@ -56,7 +72,6 @@ fn latency(trial: &Trial, without: &Run, with: &Run) -> String {
             );
         }
     };
-    let idle = trial.runs.iter().find(|run| !run.policy && run.flows.is_empty()).and_then(figure);
     let (from, to) = (milliseconds(before), milliseconds(after));
     let ratio = before as f64 / after.max(1) as f64;
     if ratio >= 1.2 {
@@ -65,7 +80,7 @@ fn latency(trial: &Trial, without: &Run, with: &Run) -> String {
         )
     } else if ratio <= 0.83 {
         format!("Under {load} the policy makes the {name} worse: its 95th percentile is {to} instead of {from}{but}.")
-    } else if idle.is_some_and(|idle| before > 2 * idle) {
+    } else if before > 2 * idle(trial) {
         format!(
             "Under {load} the policy does not help: the {name}'s 95th percentile is {to} with it, {from} without{but}."
         )
@@ -95,37 +110,131 @@ fn people(without: &Run, with: &Run) -> Option<String> {
     (!told.is_empty()).then(|| format!("Typically: {}.", told.join("; ")))
 }
 
-/// Where packets still wait with the policy, in a queue that it does not govern, and what to do about it.
+/// Where packets still wait with the policy, and what to do about it: in a queue of its own, at the modem, at the provider.
 fn remainder(trial: &Trial, with: &Run) -> Vec<String> {
-    let waits = |title: &str, bits: u64| {
-        let buffer = with.buffers.iter().find(|buffer| buffer.title == title)?;
-        let from = (with.window.0 / with.step_ns.max(1)) as usize;
-        let measured = buffer.backlog.get(from..)?.to_vec();
-        let bytes = Spans::new(measured).percentile(50.0)?;
-        let at_rate = |bytes: u64| bytes * 8_000_000_000 / bits.max(1);
-        Some(at_rate(bytes)).filter(|&ns| ns > NOTICED_NS.max(at_rate(NOTICED_BYTES)))
-    };
     let mut sentences = Vec::new();
-    if let Some(ns) = waits("modem", trial.link.up_bits) {
-        sentences.push(format!(
-            "The modem still holds {} of packets: the policy sends faster than the link does. Give its top class or bucket a \
-             lower rate, or tell it the link's overhead.",
-            milliseconds(ns)
-        ));
+    sentences.extend(own_queue(trial, with));
+    if let Some(ns) = waits(with, "modem", trial.link.up_bits) {
+        sentences.push(format!("The modem still holds {} of packets{}", milliseconds(ns), why_modem(trial, with)));
     }
-    if let Some(ns) = waits("provider", trial.link.down_bits) {
-        sentences.push(format!(
-            "What is left of the delay waits at the provider, {} of it, on the way towards you, which this policy does not \
-             govern: hold downloads below the link's rate on an ifb (examples/download.sh).",
-            milliseconds(ns)
-        ));
+    if let Some(ns) = waits(with, "provider", trial.link.down_bits) {
+        let elsewhere = trial.tree.iter().any(|node| node.device != trial.device);
+        let remedy = match elsewhere {
+            true => ".",
+            false => ": only holding downloads below the link's rate, on an ifb, shortens that (examples/download.sh).",
+        };
+        sentences
+            .push(format!("At the provider, on the way towards you, {} of packets wait{remedy}", milliseconds(ns)));
     }
     sentences
 }
 
+/// The standing queue of a buffer that nobody governs, in ns of its link, if it is worth a word.
+fn waits(run: &Run, title: &str, bits: u64) -> Option<u64> {
+    let buffer = run.buffers.iter().find(|buffer| buffer.title == title)?;
+    let bytes = standing(run, &buffer.backlog)?;
+    let at_rate = |bytes: u64| bytes * 8_000_000_000 / bits.max(1);
+    Some(at_rate(bytes)).filter(|&ns| ns > NOTICED_NS.max(at_rate(NOTICED_BYTES)))
+}
+
+/// What waits half of the time while it is measured.
+fn standing(run: &Run, series: &[u64]) -> Option<u64> {
+    Spans::new(series.get(window_start(run)..)?.to_vec()).percentile(50.0)
+}
+
+/// The first step of the window.
+fn window_start(run: &Run) -> usize {
+    (run.window.0 / run.step_ns.max(1)) as usize
+}
+
+/// The policy's own queue that the probe stands in, where it is a FIFO: there a packet waits for all that is before it.
+fn own_queue(trial: &Trial, with: &Run) -> Option<String> {
+    let probe = speaker(with)?;
+    let class = match &probe.class {
+        Some(id) => with.classes.iter().find(|class| class.id == *id)?,
+        // A root without classes is the only queue there is.
+        None => with.classes.first().filter(|class| class.leaf && with.classes.len() == 1)?,
+    };
+    let fifo = fifo_of(trial, &class.id)?;
+    let sent: u64 = class.sent.get(window_start(with)..)?.iter().sum();
+    let bits = tidegate_measure::bits_per_second(sent, with.window.1.saturating_sub(with.window.0));
+    let bytes = standing(with, &class.backlog)?;
+    let ns = (bytes as f64 * 8e9 / bits.max(1.0)) as u64;
+    let packets: Vec<u64> = class.qlen.iter().map(|&packets| u64::from(packets)).collect();
+    let packets = standing(with, &packets)?;
+    (ns > NOTICED_NS && bytes > NOTICED_BYTES).then(|| {
+        format!(
+            "The {} waits in the policy's own queue {}: {packets} packets, {}, in {fifo}; a queue that keeps itself short, as fq_codel \
+             does, belongs there.",
+            probe.title,
+            class.id,
+            milliseconds(ns)
+        )
+    })
+}
+
+/// The FIFO that a class's packets wait in, by its kind; `None`: it is no FIFO.
+fn fifo_of(trial: &Trial, id: &str) -> Option<String> {
+    let here = |node: &&TreeNode| node.device == trial.device;
+    let node = trial.tree.iter().filter(here).find(|node| node.id == id)?;
+    let inside = trial.tree.iter().filter(here).find(|below| node.is_class && below.parent == node.id);
+    match inside {
+        Some(below) => FIFOS.contains(&below.kind.as_str()).then(|| format!("{} {}", below.kind, below.options)),
+        None if node.is_class => Some("the FIFO that a class has of itself".to_owned()),
+        None => FIFOS.contains(&node.kind.as_str()).then(|| format!("{} {}", node.kind, node.options)),
+    }
+}
+
+const FIFOS: [&str; 2] = ["pfifo", "bfifo"];
+
+/// Why packets wait in the modem although there is a policy, as far as it can be told, and what to do.
+fn why_modem(trial: &Trial, with: &Run) -> String {
+    let own: Vec<&TreeNode> = trial.tree.iter().filter(|node| node.device == trial.device).collect();
+    // Classes of other devices are called with their device.
+    let leaves = with.classes.iter().filter(|class| class.leaf && !class.id.contains(' '));
+    let through: u64 = leaves.flat_map(|class| &class.packets).map(|&packets| u64::from(packets)).sum();
+    if with.direct_packets * DIRECT_SHARE > through {
+        return format!(
+            ": {} packets were sent past all classes of {}, at the device's full rate, because no filter leads them to a leaf class and \
+             htb has no default class that would take them. Make such a class, and name it as htb's default.",
+            with.direct_packets, trial.device
+        );
+    }
+    if !own.iter().any(|node| SHAPERS.contains(&node.kind.as_str()) || node.rate_bits.is_some()) {
+        return format!(
+            ": nothing in the policy holds {} to a rate below the link's, so the queue is there, where the policy cannot order it. Put \
+             a shaper (htb, hfsc, tbf, cake with bandwidth) at its root.",
+            trial.device
+        );
+    }
+    match most(&own) {
+        Some((id, bits)) if bits >= trial.link.up_bits => format!(
+            ": {id} may send {}, the link carries {}. Give it a rate below that.",
+            rate(bits as f64),
+            rate(trial.link.up_bits as f64)
+        ),
+        _ => ".".to_owned(),
+    }
+}
+
+/// What limits a device as a whole: its root's rate, or of HTB's top class the ceiling where there is but one.
+fn most(own: &[&TreeNode]) -> Option<(String, u64)> {
+    let root = own.iter().find(|node| node.parent.is_empty() && !node.is_class)?;
+    if let Some(bits) = root.rate_bits {
+        return Some((format!("{} {}", root.kind, root.id), bits));
+    }
+    let mut tops = own.iter().filter(|node| node.is_class && node.parent == root.id && root.kind == "htb");
+    let only = tops.next().filter(|_| tops.next().is_none())?;
+    Some((format!("class {}", only.id), only.ceil_bits.or(only.rate_bits)?))
+}
+
+/// Kinds that hold a device to a rate.
+const SHAPERS: [&str; 4] = ["htb", "hfsc", "tbf", "netem"];
+/// One packet in so many past all classes is worth a word.
+const DIRECT_SHARE: u64 = 10;
 /// A queue shorter than this, or than two full frames, is not worth a word.
 const NOTICED_NS: u64 = 20_000_000;
-const NOTICED_BYTES: u64 = 3028;
+const NOTICED_BYTES: u64 = 2 * FULL_FRAME;
 
 /// Below a second in ms, above in s.
 fn seconds(ns: u64) -> String {
@@ -170,3 +279,192 @@ fn unreached(trial: &Trial) -> Vec<String> {
 
 /// More classes than this are only listed.
 const MOST_NAMED: usize = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_measure::trial::{BufferSeries, ClassSeries, Flow, LinkFacts};
+
+    const STEP: u64 = 100_000_000;
+    const MS: u64 = 1_000_000;
+
+    /// A run of ten seconds with a ping each 100 ms, all of which take as long, and one flow with a rate.
+    fn run(load: &str, policy: bool, rtt_ms: Option<u64>, mbit: u64) -> Run {
+        let answers = (0..100).map(|n| (n * STEP, rtt_ms.map(|ms| ms * MS))).collect();
+        let flow = Flow { title: "upload 1".into(), up: true, bytes: mbit * 1_250_000, ..Flow::default() };
+        let buffer =
+            |title: &str| BufferSeries { title: title.into(), backlog: vec![0; 100], ..BufferSeries::default() };
+        Run {
+            load: load.into(),
+            title: if load == "empty" { "nothing".into() } else { "1 upload".into() },
+            policy,
+            window: (0, 100 * STEP),
+            step_ns: STEP,
+            probes: vec![Probe {
+                id: "ping".into(),
+                title: "ping".into(),
+                class: Some("1:10".into()),
+                answers,
+                ..Probe::default()
+            }],
+            flows: if load == "empty" { Vec::new() } else { vec![flow] },
+            buffers: vec![buffer("modem"), buffer("provider")],
+            ..Run::default()
+        }
+    }
+
+    /// 10 Mbit/s up and 50 down behind HTB with one top class and a leaf.
+    fn trial(runs: Vec<Run>, top: u64, leaf_queue: &str) -> Trial {
+        let node = |id: &str, parent: &str, kind: &str, bits: Option<u64>| TreeNode {
+            device: "eth0".into(),
+            id: id.into(),
+            parent: parent.into(),
+            is_class: !id.ends_with(':'),
+            kind: kind.into(),
+            rate_bits: bits,
+            ceil_bits: bits,
+            ..TreeNode::default()
+        };
+        Trial {
+            device: "eth0".into(),
+            link: LinkFacts { up_bits: 10_000_000, down_bits: 50_000_000, rtt_ns: 30 * MS, ..LinkFacts::default() },
+            tree: vec![
+                node("1:", "", "htb", None),
+                node("1:1", "1:", "htb", Some(top)),
+                node("1:10", "1:1", "htb", Some(top)),
+                node("10:", "1:10", leaf_queue, None),
+            ],
+            runs,
+            ..Trial::default()
+        }
+    }
+
+    fn class(packets_waiting: u32) -> ClassSeries {
+        ClassSeries {
+            id: "1:10".into(),
+            leaf: true,
+            // 9 Mbit/s.
+            sent: vec![112_500; 100],
+            packets: vec![75; 100],
+            backlog: vec![u64::from(packets_waiting) * 1514; 100],
+            qlen: vec![packets_waiting; 100],
+            ..ClassSeries::default()
+        }
+    }
+
+    fn with(mut run: Run, change: impl FnOnce(&mut Run)) -> Run {
+        change(&mut run);
+        run
+    }
+
+    #[test]
+    fn without_an_idle_run_a_slow_ping_is_not_said_to_be_undisturbed() {
+        let told = |before, after| {
+            sentences(&trial(vec![run("up", false, before, 9), run("up", true, after, 9)], 9_000_000, "fq_codel"))
+                .remove(0)
+        };
+        assert!(told(Some(1528), Some(1500)).starts_with("Under 1 upload the policy does not help"));
+        assert!(told(Some(36), Some(34)).starts_with("1 upload does not disturb the ping"));
+        assert!(
+            told(Some(1528), Some(40)).contains("cuts the ping's 95th percentile from 1528 ms to 40.0 ms (38.2 times")
+        );
+        assert!(told(Some(40), Some(1528)).contains("makes the ping worse"));
+        assert_eq!(
+            told(Some(40), None),
+            "Under 1 upload no ping of 100 is answered with the policy; without it 95 % take at most 40.0 ms."
+        );
+        assert!(told(None, Some(40)).contains("no ping is answered without the policy"));
+    }
+
+    #[test]
+    fn an_idle_run_says_what_undisturbed_is() {
+        let runs = |ms| {
+            vec![
+                run("empty", false, Some(500), 0),
+                run("empty", true, Some(500), 0),
+                run("up", false, Some(ms), 9),
+                run("up", true, Some(ms), 9),
+            ]
+        };
+        let told = |ms| sentences(&trial(runs(ms), 9_000_000, "fq_codel")).remove(0);
+        assert!(told(900).contains("does not disturb") && told(1100).contains("does not help"));
+    }
+
+    #[test]
+    fn where_nothing_was_asked_nothing_is_said_of_it() {
+        let silent = |policy| with(run("up", policy, Some(30), 9), |run| run.window = (200 * STEP, 300 * STEP));
+        let told = sentences(&trial(vec![silent(false), silent(true)], 9_000_000, "fq_codel"));
+        assert_eq!(told[0], "Under 1 upload no ping was sent while it was measured.");
+    }
+
+    #[test]
+    fn what_is_sent_for_the_classes_sake_is_in_no_sentence() {
+        let mut runs = vec![run("up", false, Some(900), 9), run("up", true, Some(40), 1)];
+        let without = sentences(&trial(runs.clone(), 9_000_000, "fq_codel"));
+        runs.push(with(run("up", true, Some(2000), 10), |run| run.witnesses = true));
+        assert_eq!(sentences(&trial(runs, 9_000_000, "fq_codel")), without);
+        assert!(
+            without.iter().any(|said| said.contains("carries 89 % less up: 1.00 Mbit/s instead of 9.00 Mbit/s")),
+            "{without:?}"
+        );
+    }
+
+    #[test]
+    fn a_queue_of_the_policys_own_is_named_where_it_is_a_fifo() {
+        let told = |kind, packets| {
+            let shaped = with(run("up", true, Some(900), 9), |run| run.classes.push(class(packets)));
+            sentences(&trial(vec![run("up", false, Some(900), 9), shaped], 9_000_000, kind)).join("\n")
+        };
+        let said = "The ping waits in the policy's own queue 1:10: 1000 packets, 1346 ms, in pfifo ";
+        assert!(told("pfifo", 1000).contains(said), "{}", told("pfifo", 1000));
+        // In a fair queue the ping need not wait for the others' packets.
+        assert!(!told("sfq", 1000).contains("own queue") && !told("pfifo", 2).contains("own queue"));
+    }
+
+    /// The sentence about the modem, of a run in which a second of packets waits there.
+    fn at_the_modem(top: u64, change: impl FnOnce(&mut Run), rewrite: impl FnOnce(&mut Trial)) -> String {
+        let shaped = with(run("up", true, Some(900), 9), |run| {
+            run.classes.push(class(0));
+            run.buffers[0].backlog = vec![1_250_000; 100];
+            change(run);
+        });
+        let mut trial = trial(vec![run("up", false, Some(900), 9), shaped], top, "fq_codel");
+        rewrite(&mut trial);
+        sentences(&trial).into_iter().find(|said| said.contains("modem")).unwrap_or_default()
+    }
+
+    #[test]
+    fn packets_at_the_modem_are_explained_by_what_the_policy_is() {
+        assert_eq!(at_the_modem(9_000_000, |_| (), |_| ()), "The modem still holds 1000 ms of packets.");
+        assert!(
+            at_the_modem(12_000_000, |_| (), |_| ())
+                .contains(": class 1:1 may send 12.0 Mbit/s, the link carries 10.0")
+        );
+        let direct = |packets| at_the_modem(9_000_000, |run| run.direct_packets = packets, |_| ());
+        assert!(
+            direct(7000).contains("7000 packets were sent past all classes of eth0")
+                && !direct(70).contains("past all")
+        );
+        let shaperless = at_the_modem(
+            9_000_000,
+            |_| (),
+            |trial| {
+                trial.tree.truncate(1);
+                trial.tree[0].kind = "prio".into();
+            },
+        );
+        assert!(shaperless.contains("nothing in the policy holds eth0 to a rate"), "{shaperless}");
+    }
+
+    #[test]
+    fn the_providers_queue_is_told_with_a_remedy_only_where_the_policy_stands_on_one_device() {
+        let told = |device: &str| {
+            let late = with(run("down", true, Some(300), 9), |run| run.buffers[1].backlog = vec![1_250_000; 100]);
+            let mut trial = trial(vec![run("down", false, Some(300), 9), late], 9_000_000, "fq_codel");
+            trial.tree.push(TreeNode { device: device.into(), kind: "htb".into(), ..TreeNode::default() });
+            sentences(&trial).join("\n")
+        };
+        assert!(told("eth0").contains("At the provider, on the way towards you, 200 ms of packets wait: only holding"));
+        assert!(told("ifb0").contains("200 ms of packets wait.") && !told("ifb0").contains("examples/download.sh"));
+    }
+}

@@ -14,7 +14,7 @@ pub(crate) mod sealed;
 mod tables;
 
 use crate::chart::{STYLE, escape};
-use crate::figures::{Pair, hardest, pairs};
+use crate::figures::{Pair, every_class, hardest, pairs};
 use palette::Palette;
 use std::fmt::Write as _;
 use tidegate_measure::trial::Trial;
@@ -56,7 +56,15 @@ fn loads(trial: &Trial, pairs: &[Pair<'_>], palette: &Palette) -> String {
         panels.push_str(&classes::cards(trial, pair, palette));
         panels.push_str("</section>\n");
     }
-    let many = if pairs.len() > 1 {
+    if let Some(run) = every_class(trial) {
+        let (n, pair) = (pairs.len(), Pair { without: None, with: Some(run) });
+        let _ = write!(links, "<a href=\"#load-{n}\">Every class</a>");
+        let _ = writeln!(panels, "<section class=\"panel\" id=\"load-{n}\">\n<h2>Load: {}</h2>", escape(&run.title));
+        panels.push_str(&classes::shares(trial, &pair, palette));
+        panels.push_str(&classes::cards(trial, &pair, palette));
+        panels.push_str("</section>\n");
+    }
+    let many = if pairs.len() + usize::from(every_class(trial).is_some()) > 1 {
         format!("<nav class=\"tabs\" data-tabs aria-label=\"Load\">{links}</nav>\n")
     } else {
         String::new()

@@ -3,7 +3,7 @@
 use super::palette::Palette;
 use super::parts::{Data, Reading, figure};
 use crate::chart::{Node, Station, Wire, escape, topology, tree};
-use crate::figures::{ClassFigures, Pair, hardest, label};
+use crate::figures::{ClassFigures, Pair, classes_at_work, label};
 use crate::numbers::{milliseconds, rate, size};
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_measure::trial::{ClassSeries, Run, TreeNode, Trial};
@@ -16,8 +16,7 @@ pub(super) fn section(trial: &Trial, pairs: &[Pair<'_>], palette: &Palette) -> S
     if trial.tree.is_empty() {
         return String::new();
     }
-    let pair = hardest(pairs);
-    let run = pair.and_then(|pair| pair.with);
+    let run = classes_at_work(trial, pairs);
     let mut devices: Vec<&str> = Vec::new();
     for node in &trial.tree {
         if !devices.contains(&node.device.as_str()) {

@@ -1,7 +1,7 @@
 //! All figures as tables.
 
 use super::parts::{Data, capital};
-use crate::figures::{ClassFigures, Pair, node};
+use crate::figures::{ClassFigures, Pair, every_class, node};
 use crate::numbers::{milliseconds, percent, rate, size};
 use tidegate_measure::share;
 use tidegate_measure::trial::{Run, Trial};
@@ -145,9 +145,11 @@ fn classes(trial: &Trial, pairs: &[Pair<'_>]) -> Data {
         };
         run.classes.iter().map(row).collect()
     };
+    let every = every_class(trial).map(|run| Pair { without: None, with: Some(run) });
+    let shown: Vec<Pair<'_>> = pairs.iter().copied().chain(every).collect();
     Data {
         caption: "Classes, while measured".to_owned(),
         head: head(&["load", "policy", "class", "for", "rate", "ceil", "sent (share)", "dropped", "longest queue"]),
-        rows: rows(pairs, of),
+        rows: rows(&shown, of),
     }
 }

@@ -50,12 +50,14 @@ fn run(at: &At<'_>) -> Read<Run> {
         load: at.member("load", At::string)?,
         title: at.member("title", At::string)?,
         policy: at.member("policy", At::bool)?,
+        witnesses: at.since("witnesses", At::bool)?,
         window: at.member("window", |pair| pair.pair(At::u64))?,
         step_ns,
         probes: at.member("probes", |list| list.list(probe))?,
         flows: at.member("flows", |list| list.list(flow))?,
         classes: at.member("classes", |list| list.list(class))?,
         buffers: at.member("buffers", |list| list.list(buffer))?,
+        direct_packets: at.since("direct_packets", At::u64)?,
     })
 }
 

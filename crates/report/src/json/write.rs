@@ -42,12 +42,14 @@ fn run(run: &Run) -> Value {
         "load": run.load,
         "title": run.title,
         "policy": run.policy,
+        "witnesses": run.witnesses,
         "window": [run.window.0, run.window.1],
         "step_ns": run.step_ns,
         "probes": run.probes.iter().map(probe).collect::<Vec<_>>(),
         "flows": run.flows.iter().map(flow).collect::<Vec<_>>(),
         "classes": run.classes.iter().map(class).collect::<Vec<_>>(),
         "buffers": run.buffers.iter().map(buffer).collect::<Vec<_>>(),
+        "direct_packets": run.direct_packets,
     })
 }
 

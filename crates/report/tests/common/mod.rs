@@ -198,6 +198,7 @@ fn run(load: &'static str, title: &str, policy: bool) -> Run {
                 if down { 127 } else { 0 },
             ),
         ],
+        ..Run::default()
     }
 }
 
