@@ -4,6 +4,7 @@ tc qdisc replace dev eth0 root handle 1: hfsc default 20
 tc class add dev eth0 parent 1: classid 1:1 hfsc ls rate 9500kbit ul rate 9500kbit
 tc class add dev eth0 parent 1:1 classid 1:10 hfsc rt umax 300 dmax 5ms rate 1mbit ls rate 1mbit
 tc class add dev eth0 parent 1:1 classid 1:20 hfsc ls rate 8500kbit
+tc qdisc add dev eth0 parent 1:10 pfifo limit 20
 tc qdisc add dev eth0 parent 1:20 fq_codel
 # Calls, name look-ups and pings first; everything else is bulk.
 tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip protocol 17 0xff flowid 1:10

@@ -90,9 +90,9 @@ fn quanta_that_do_not_fit() {
     assert_eq!(of("quantum-fits", &same(" quantum 1514"), &["R4"]), "");
     assert_eq!(of("quantum-small", &same(" quantum 1000"), &["R4"]), "4 warning R4 1000\n");
     assert_eq!(of("quantum-large", &same(" quantum 100000"), &["R4"]), "4 warning R4 100000\n");
-    // Alone in its priority it takes no turns with anybody, unless the kernel warns.
+    // Alone in its priority it takes no turns with anybody: what the kernel says of it is worth knowing, and no more.
     assert_eq!(of("quantum-alone", &two("rate 700kbit ceil 1mbit prio 2 quantum 1200", ""), &["R4"]), "");
-    assert_eq!(of("quantum-warned", &two("rate 50kbit ceil 1mbit prio 2", ""), &["R4"]), "4 warning R4\n");
+    assert_eq!(of("quantum-warned", &two("rate 50kbit ceil 1mbit prio 2", ""), &["R4"]), "4 note R4\n");
 }
 
 #[test]
@@ -369,4 +369,65 @@ fn good_policies_have_no_warning() {
         }
     }
     assert!(checked >= 20, "{checked} were found");
+}
+
+/// Rates that children cannot use are no overload: what leaves is measured, not added up.
+#[test]
+fn what_children_send_together_is_what_the_engine_sends() {
+    let policy = |ceil: &str| {
+        format!(
+            "qdisc add dev eth0 root handle 1: htb default 20
+class add dev eth0 parent 1: classid 1:1 htb rate 10mbit
+class add dev eth0 parent 1:1 classid 1:10 htb rate 20mbit ceil {ceil} quantum 1514
+class add dev eth0 parent 1:1 classid 1:20 htb rate 9mbit ceil 10mbit quantum 1514
+qdisc add dev eth0 parent 1:10 fq_codel
+qdisc add dev eth0 parent 1:20 fq_codel
+"
+        )
+    };
+    let told = |name: &str, ceil: &str| {
+        let place = Place::new(&format!("check-together-{name}"));
+        let findings = found(&place.file("policy.batch", policy(ceil)));
+        let on_parent = findings.into_iter().find(|one| one["rule"] == "R3" && one["place"]["line"] == 2);
+        on_parent.map(|one| format!("{} {}", one["level"], one["because"]))
+    };
+    assert_eq!(told("held", "500kbit"), None, "9.5 Mbit/s leave");
+    let over = told("over", "20mbit").expect("29 Mbit/s of promises");
+    assert!(
+        over.starts_with("\"warning\"") && over.contains("when all are busy 29 Mbit/s leave instead of 10"),
+        "{over}"
+    );
+}
+
+/// A class that is alone at its priority makes nobody wait, however much it sends in its turn.
+#[test]
+fn a_large_quantum_of_a_class_without_company_is_a_note() {
+    let policy = |prio: u8| {
+        format!(
+            "qdisc add dev eth0 root handle 1: htb default 20
+class add dev eth0 parent 1: classid 1:1 htb rate 100mbit
+class add dev eth0 parent 1:1 classid 1:10 htb rate 50mbit prio 1
+class add dev eth0 parent 1:1 classid 1:20 htb rate 50mbit prio {prio}
+"
+        )
+    };
+    assert_eq!(of("alone", &policy(2), &["R4"]), "3 note R4\n4 note R4\n");
+    assert_eq!(of("company", &policy(1), &["R4"]), "3 warning R4\n4 warning R4\n");
+}
+
+/// HFSC's leaves are queues as HTB's are.
+#[test]
+fn what_is_known_of_htb_is_known_of_hfsc() {
+    let policy = |leaf: &str| {
+        format!(
+            "qdisc add dev eth0 root handle 1: hfsc default 20
+class add dev eth0 parent 1: classid 1:1 hfsc sc rate 1mbit ul rate 1mbit
+class add dev eth0 parent 1:1 classid 1:10 hfsc rt m1 5mbit d 10ms m2 200kbit ls rate 400kbit
+class add dev eth0 parent 1:1 classid 1:20 hfsc ls rate 600kbit
+{leaf}"
+        )
+    };
+    assert_eq!(of("hfsc", &policy(""), &["R13", "R19"]), "3 warning R13\n4 warning R13\n");
+    let short = "qdisc add dev eth0 parent 1:10 fq_codel\nqdisc add dev eth0 parent 1:20 fq_codel\n";
+    assert_eq!(of("hfsc-short", &policy(short), &["R13", "R19"]), "");
 }

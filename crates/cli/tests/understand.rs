@@ -104,3 +104,27 @@ fn a_picture_is_a_document_of_its_own_in_light_and_dark() {
         assert!(svg.contains(part), "{part} is missing: {svg}");
     }
 }
+
+/// HFSC lists its root as a class of the qdisc's own number: it is no class below itself.
+#[test]
+fn hfsc_is_a_tree_with_its_curves() {
+    let place = Place::new("understand-hfsc");
+    let policy = place.file(
+        "hfsc.tc",
+        "qdisc add dev eth0 root handle 1: hfsc default 20
+class add dev eth0 parent 1: classid 1:1 hfsc sc rate 9mbit ul rate 9mbit
+class add dev eth0 parent 1:1 classid 1:10 hfsc rt m1 5mbit d 10ms m2 2mbit ls rate 4mbit
+class add dev eth0 parent 1:1 classid 1:20 hfsc ls rate 5mbit ul rate 9mbit
+",
+    );
+    let expected = "\
+eth0  mtu 1500, txqueuelen 1000
+└─ hfsc 1: default 20
+   └─ 1:1  rt 9Mbit  ls 9Mbit  ul 9Mbit
+      ├─ 1:10  rt 5Mbit for 10ms, then 2Mbit  ls 4Mbit
+      └─ 1:20  ls 5Mbit  ul 9Mbit
+            ◂ all that no filter leads elsewhere
+";
+    let (code, out, errors) = tidegate(&["graph", name(&policy)]);
+    assert_eq!((code, out.as_str()), (0, expected), "{errors}");
+}

@@ -60,6 +60,11 @@ impl<'r> Bench<'r> {
         fill(self.rig(dev, frame)?, class, others, most)
     }
 
+    /// As [`together`], of classes of a device.
+    pub(crate) fn together(&mut self, dev: &str, classes: &[Handle], frame: u32) -> Option<Rate> {
+        together(self.rig(dev, frame)?, classes)
+    }
+
     /// As [`rate`], of a device's class.
     pub(crate) fn rate(&mut self, dev: &str, class: Handle, frame: u32) -> Option<Rate> {
         rate(self.rig(dev, frame)?, class)
@@ -81,8 +86,29 @@ fn rate(rig: &mut Rig, class: Handle) -> Option<Rate> {
         rig.next()?;
         let _ = rig.offer(class, 0);
     }
-    let bytes = u128::from(MEASURED) * u128::from(rig.frame);
-    Some(Rate((bytes * 1_000_000_000 / u128::from(rig.now.since(begun).0.max(1))) as u64))
+    rig.rate_since(begun, MEASURED)
+}
+
+/// The rate at which several classes send together that always have something to send, bursts aside.
+fn together(rig: &mut Rig, classes: &[Handle]) -> Option<Rate> {
+    for (number, class) in (0..).zip(classes) {
+        // Enough for its child never to run dry before the next comes.
+        for _ in 0..4 {
+            let _ = rig.offer(*class, number);
+        }
+    }
+    let frames = |few: u32| few.max(8 * classes.len() as u32);
+    let mut leave = |frames: u32| {
+        for _ in 0..frames {
+            let number = rig.next()?;
+            let _ = rig.offer(*classes.get(number as usize)?, number);
+        }
+        Some(rig.now)
+    };
+    // What the buckets held at first is not the rate.
+    let begun = leave(frames(SKIPPED))?;
+    leave(frames(MEASURED))?;
+    rig.rate_since(begun, frames(MEASURED))
 }
 
 /// Fills the queue of `class` at once with frames, at most `most` of them, while `others` always have something to
@@ -158,6 +184,13 @@ impl Rig {
         let device = self.device;
         let (world, gateway) = self.world();
         gateway.offer(world, device, Route::Direct, pkt)
+    }
+
+    /// The rate of so many frames that left since then; `None`: at once, for nothing limits them.
+    fn rate_since(&self, begun: Time, frames: u32) -> Option<Rate> {
+        let took = self.now.since(begun).0;
+        let bytes = u128::from(frames) * u128::from(self.frame);
+        (took > 0).then(|| Rate((bytes * 1_000_000_000 / u128::from(took)) as u64))
     }
 
     /// The number of the next frame that leaves, time going on until it does; `None`: none ever will.

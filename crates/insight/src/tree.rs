@@ -1,10 +1,10 @@
 //! What hangs where: the classes and qdiscs of a device, asked as rules ask.
 
 use crate::reading::Reading;
-use tidegate_packet::Handle;
+use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{ClassDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Condition, Connmark, Rule, Target};
-use tidegate_policy::{ClassParams, FilterParams, HtbClassParams, Kind};
+use tidegate_policy::{ClassParams, FilterParams, HtbClassParams, Kind, ServiceCurve};
 
 /// A class of HTB with its values.
 #[derive(Clone, Copy)]
@@ -13,7 +13,33 @@ pub(crate) struct HtbClass<'r> {
     pub(crate) params: &'r HtbClassParams,
 }
 
+/// A class that packets wait in, with the rates that it is given.
+#[derive(Clone, Copy)]
+pub(crate) struct Leaf<'r> {
+    pub(crate) class: &'r ClassDump,
+    /// What it gets while all others are busy.
+    pub(crate) rate: Rate,
+    /// What it may get while they are idle.
+    pub(crate) ceil: Rate,
+}
+
 impl Reading {
+    /// The leaf classes of HTB and HFSC.
+    pub(crate) fn leaves(&self) -> impl Iterator<Item = Leaf<'_>> {
+        let leaves = self.classes.iter().filter(|class| self.is_leaf(class));
+        leaves.filter_map(|class| match &class.params {
+            ClassParams::Htb(htb) => Some(Leaf { class, rate: htb.rate.rate, ceil: htb.ceil.rate }),
+            ClassParams::Hfsc(hfsc) => {
+                let steady = |curve: Option<ServiceCurve>| curve.map_or(0, |curve| u64::from(curve.m2));
+                let rate = steady(hfsc.rt).max(steady(hfsc.ls));
+                // Without an upper limit of its own it has its ancestors'; the engine knows.
+                let ceil = Some(steady(hfsc.ul)).filter(|ceil| *ceil > 0).unwrap_or(rate).max(rate);
+                (rate > 0).then_some(Leaf { class, rate: Rate(rate), ceil: Rate(ceil) })
+            }
+            _ => None,
+        })
+    }
+
     /// The longest frame of a device, bytes.
     pub(crate) fn frame(&self, dev: &str) -> u32 {
         self.gateway.device(dev).map_or(1514, |id| self.gateway.spec(id).mtu + self.gateway.spec(id).link_header)

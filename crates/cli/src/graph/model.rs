@@ -117,10 +117,7 @@ impl Tree {
         let deep = leaf.is_some_and(|leaf| self.has_classes(leaf.handle));
         let (rate, ceil, prio) = match &class.params {
             ClassParams::Htb(htb) => (Some(htb.rate.rate), Some(htb.ceil.rate), Some(htb.prio)),
-            ClassParams::Hfsc(hfsc) => {
-                let curve = |m2: u32| Rate(u64::from(m2));
-                (hfsc.rt.or(hfsc.ls).map(|curve_| curve(curve_.m2)), hfsc.ul.map(|curve_| curve(curve_.m2)), None)
-            }
+            // Its curves are in the words: none of them is a rate that it has whatever the others do.
             _ => (None, None, None),
         };
         boxes.push(Box {

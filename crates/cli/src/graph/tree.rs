@@ -7,11 +7,11 @@ use tidegate_insight::octets::key_words;
 use tidegate_insight::{CLSACT_EGRESS, CLSACT_INGRESS};
 use tidegate_lang::iptables::print_rule;
 use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat};
-use tidegate_lang::units::print_rate;
-use tidegate_packet::{Handle, Pool, Seeded, Time};
+use tidegate_lang::units::{print_rate, print_time};
+use tidegate_packet::{Handle, Pool, Rate, Seeded, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Connmark, Family, Rule, Target};
-use tidegate_policy::{Act, ClassParams, FilterParams, Kind, QdiscParams};
+use tidegate_policy::{Act, ClassParams, FilterParams, Kind, QdiscParams, ServiceCurve};
 
 /// One device's tree, in parts.
 pub(super) struct Tree {
@@ -75,7 +75,8 @@ fn all_filters(gateway: &mut Gateway, now: Time, id: DeviceId) -> Vec<FilterDump
 fn read(gateway: &mut Gateway, now: Time, id: DeviceId) -> Tree {
     let mut classes: BTreeMap<u32, Vec<ClassDump>> = BTreeMap::new();
     for class in gateway.classes(now, id) {
-        if class.kind.classes_are_flows() {
+        // HFSC lists its root as a class that has the qdisc's own number.
+        if class.kind.classes_are_flows() || class.classid == class.classid.qdisc() {
             continue;
         }
         let above = if class.parent == Handle::ROOT { class.classid.qdisc() } else { class.parent };
@@ -111,10 +112,13 @@ fn read(gateway: &mut Gateway, now: Time, id: DeviceId) -> Tree {
     }
     let qdiscs = gateway.qdiscs(now, id);
     for qdisc in &qdiscs {
-        if let QdiscParams::Htb(htb) = &qdisc.params
-            && let Some(minor) = u16::try_from(htb.default).ok().filter(|minor| *minor > 0)
-        {
-            let class = Handle::new(qdisc.handle.major(), minor);
+        let default = match &qdisc.params {
+            QdiscParams::Htb(htb) => u16::try_from(htb.default).unwrap_or(0),
+            QdiscParams::Hfsc(hfsc) => hfsc.default,
+            _ => 0,
+        };
+        if default > 0 {
+            let class = Handle::new(qdisc.handle.major(), default);
             filters.entry(class.0).or_default().push("all that no filter leads elsewhere".to_owned());
         }
     }
@@ -213,8 +217,29 @@ pub(super) fn class_text(class: &ClassDump) -> String {
             let prio = if htb.prio > 0 { format!("prio {}  ", htb.prio) } else { String::new() };
             format!(" {prio}rate {}  ceil {}", print_rate(htb.rate.rate, false), print_rate(htb.ceil.rate, false))
         }
+        ClassParams::Hfsc(hfsc) => {
+            let curves = [("rt", hfsc.rt), ("ls", hfsc.ls), ("ul", hfsc.ul)];
+            let said = curves.into_iter().filter_map(|(name, curve)| Some((name, curve?)));
+            let said = said.filter(|(_, curve)| curve.m1 > 0 || curve.m2 > 0);
+            said.map(|(name, curve)| format!(" {name} {}", curve_text(curve))).collect::<Vec<_>>().join(" ")
+        }
+        ClassParams::Qfq(qfq) => {
+            let said = [("weight", qfq.weight), ("maxpkt", qfq.maxpkt)];
+            let said = said.into_iter().filter_map(|(name, value)| Some(format!(" {name} {}", value?)));
+            said.collect::<Vec<_>>().join(" ")
+        }
         ClassParams::Drr(drr) => drr.quantum.map_or(String::new(), |bytes| format!(" quantum {bytes}")),
         _ => String::new(),
+    }
+}
+
+/// A service curve: `4Mbit`, or `5Mbit for 10ms, then 2Mbit`.
+fn curve_text(curve: ServiceCurve) -> String {
+    let rate = |bytes: u32| print_rate(Rate(u64::from(bytes)), false);
+    if curve.d_us == 0 || curve.m1 == curve.m2 {
+        rate(curve.m2)
+    } else {
+        format!("{} for {}, then {}", rate(curve.m1), print_time(curve.d_us), rate(curve.m2))
     }
 }
 

@@ -124,6 +124,15 @@ fn class(dump: &ClassDump) -> Value {
             }
             class["linklayer"] = htb.rate.linklayer.name().into();
         }
+        ClassParams::Hfsc(hfsc) => {
+            for (key, curve) in [("rt", hfsc.rt), ("ls", hfsc.ls), ("ul", hfsc.ul)] {
+                let Some(curve) = curve.filter(|curve| curve.m1 > 0 || curve.m2 > 0) else { continue };
+                class[key] = json!({ "m1": curve.m1, "d_us": curve.d_us, "m2": curve.m2 });
+            }
+        }
+        ClassParams::Qfq(qfq) => {
+            (class["weight"], class["maxpkt"]) = (qfq.weight.into(), qfq.maxpkt.into());
+        }
         ClassParams::Drr(drr) => class["quantum"] = drr.quantum.into(),
         _ => {}
     }

@@ -10,7 +10,7 @@ use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat};
 use tidegate_measure::trial as doc;
 use tidegate_packet::{Handle, Rate, Time};
 use tidegate_policy::dump::{ClassDump, QdiscDump, Xstats};
-use tidegate_policy::{ClassParams, QdiscParams};
+use tidegate_policy::{ClassParams, QdiscParams, ServiceCurve};
 use tidegate_sim::Outcome;
 
 /// The whole document, but for its verdict.
@@ -227,6 +227,10 @@ fn subtree(
     let bits = |rate: Rate| (rate.0 > 0).then(|| rate.as_bits());
     let (rate_bits, ceil_bits, prio) = match &class.params {
         ClassParams::Htb(htb) => (bits(htb.rate.rate), bits(htb.ceil.rate), Some(htb.prio)),
+        ClassParams::Hfsc(hfsc) => {
+            let steady = |curve: Option<ServiceCurve>| bits(Rate(u64::from(curve?.m2)));
+            (steady(hfsc.rt), steady(hfsc.ul), None)
+        }
         _ => (None, None, None),
     };
     let id = class.classid.to_string();

@@ -68,14 +68,14 @@ fn of_htb(
     let origin =
         if from_rate { r2q(reading, class.dev.as_str(), class.classid, params.rate.rate.0) } else { String::new() };
     let what = format!("class {} sends {quantum} bytes in its turn{origin}", class.classid);
-    let because = if quantum > LARGE {
+    let level = if others == 0 { Level::Note } else { Level::Warning };
+    let because = if others == 0 {
+        "no other class has its priority and its parent, so nobody waits for its turn to end".to_owned()
+    } else if quantum > LARGE {
         let held = Span(u64::from(quantum) * 1_000_000_000 / params.ceil.rate.0.max(1));
         format!("classes of the same priority wait while it sends for {} at a stretch", words::time(held))
     } else {
-        let company = match others {
-            0 => "no other class has its priority and parent, so nobody notices yet".to_owned(),
-            _ => format!("{} of its priority", words::count(others, "other class", "other classes")),
-        };
+        let company = format!("{} of its priority", words::count(others, "other class", "other classes"));
         format!("that is less than one frame ({frame} bytes), so turns are not shared by quanta ({company})")
     };
     let witness = if warned {
@@ -83,7 +83,7 @@ fn of_htb(
     } else {
         format!("quantum {quantum}, frame {frame}")
     };
-    let mut finding = finding(Rule::Quantum, Level::Warning, at_word(step, "quantum"), what, because, witness);
+    let mut finding = finding(Rule::Quantum, level, at_word(step, "quantum"), what, because, witness);
     finding.fix = mend(step, from_rate, frame.max(1514));
     Some(finding)
 }

@@ -4,7 +4,7 @@ use super::{at_word, edit, finding};
 use crate::drive::{Bench, Filled};
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::{Reading, Step};
-use crate::tree::HtbClass;
+use crate::tree::{HtbClass, Leaf};
 use crate::words;
 use std::collections::BTreeMap;
 use tidegate_packet::{Handle, Rate, Span};
@@ -134,11 +134,11 @@ impl Length<'_> {
     }
 }
 
-/// The leaves under HTB and TBF whose queue has a length of its own.
+/// The leaves under HTB, HFSC and TBF whose queue has a length of its own.
 fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
     let mut lengths = Vec::new();
-    let leaves: Vec<HtbClass<'_>> = reading.htb_classes().filter(|class| reading.is_leaf(class.class)).collect();
-    for HtbClass { class, params } in &leaves {
+    let leaves: Vec<Leaf<'_>> = reading.leaves().collect();
+    for Leaf { class, rate, ceil } in &leaves {
         let child = reading.child(class);
         let kind = child.map_or(Kind::Pfifo, |child| child.kind);
         let maker = match child {
@@ -160,8 +160,8 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
             kind,
             limit: child.and(step.after("limit")).map(|word| word.text.as_str()),
             step,
-            rate: params.rate.rate,
-            ceil: params.ceil.rate,
+            rate: *rate,
+            ceil: *ceil,
             fair: kind == Kind::Sfq,
             others: others.map(|other| other.classid).take(64).collect(),
             frame: longest_of(reading, class),

@@ -7,12 +7,15 @@ use crate::reading::Reading;
 use crate::tree::HtbClass;
 use crate::words;
 use tidegate_packet::{Handle, Rate};
+use tidegate_policy::dump::ClassDump;
 
 /// HTB's lowest priority.
 const LOWEST: u32 = 7;
 /// Bytes of a full-sized segment's frame, and of an acknowledgement with timestamps and SACK, both on Ethernet.
 const SEGMENT: u64 = 1514;
 const ACKNOWLEDGEMENT: u64 = 66;
+/// Leaves that are kept busy at once to see what they send together: of more, the first.
+const MOST_LEAVES: usize = 256;
 
 /// What is wrong with the rates of HTB's classes.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
@@ -24,7 +27,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
         found.extend(priority(reading, class));
         found.extend(above_parent(reading, &mut bench, class));
         found.extend(no_parent(reading, &mut bench, class));
-        found.extend(promised(reading, class));
+        found.extend(promised(reading, &mut bench, class));
     }
     found
 }
@@ -98,8 +101,12 @@ fn above_parent(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, para
     let most = parent.params.ceil.rate;
     let (id, above) = (class.classid, parent.class.classid);
     if params.rate.rate > most {
-        let witness =
-            kept_full(reading, bench, class.dev.as_str(), id).unwrap_or_else(|| words::rate(params.rate.rate));
+        let witness = match bench.rate(class.dev.as_str(), id, reading.frame(&class.dev)) {
+            // Its own ceil may hold it below, and then nothing is exceeded.
+            Some(sent) if sent <= Rate(most.0 + most.0 / 50) => return None,
+            Some(sent) => format!("kept full, it sends {}", words::rate(sent)),
+            None => format!("{} > {}", words::rate(params.rate.rate), words::rate(most)),
+        };
         return Some(finding(
             Rule::Rates,
             Level::Error,
@@ -110,7 +117,7 @@ fn above_parent(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, para
                 words::rate(most)
             ),
             "a class's own rate is not limited by its parent: the shaping is exceeded".into(),
-            format!("kept full, it sends {witness}"),
+            witness,
         ));
     }
     (params.ceil.rate > most && step.after("ceil").is_some()).then(|| {
@@ -162,17 +169,19 @@ fn parent_word(reading: &Reading, HtbClass { class, .. }: HtbClass<'_>) -> Optio
     Some(step.after("ceil").or_else(|| step.after("rate"))?.text.clone())
 }
 
-/// Children that are promised more together than their parent has.
-fn promised(reading: &Reading, HtbClass { class, params }: HtbClass<'_>) -> Option<Finding> {
+/// Children that are promised more together than their parent has. That more leaves than the parent may send, the engine must show.
+fn promised(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }: HtbClass<'_>) -> Option<Finding> {
     let children: Vec<HtbClass<'_>> = reading.htb_children(class).collect();
-    let sum: u64 = children.iter().map(|child| child.params.rate.rate.0).sum();
+    // A class never sends more than its ceil, whatever it is promised.
+    let own = |child: &HtbClass<'_>| child.params.rate.rate.min(child.params.ceil.rate);
+    let sum: u64 = children.iter().map(|child| own(child).0).sum();
     let (rate, ceil) = (params.rate.rate, params.ceil.rate);
-    // Rates are rounded to whole bytes per second, each.
-    if children.is_empty() || sum <= rate.0 + children.len() as u64 {
+    // Rates are rounded to whole bytes per second, each; and what reads the same is not worth a word.
+    if children.is_empty() || sum <= rate.0 + children.len() as u64 || words::rate(Rate(sum)) == words::rate(rate) {
         return None;
     }
     let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
-    let names: Vec<String> = children.iter().take(8).map(|child| words::rate(child.params.rate.rate)).collect();
+    let names: Vec<String> = children.iter().take(8).map(|child| words::rate(own(child))).collect();
     let ending = if children.len() > 8 { " + …" } else { "" };
     let what = format!(
         "the {} of {} are promised {} together, more than its {}",
@@ -181,25 +190,44 @@ fn promised(reading: &Reading, HtbClass { class, params }: HtbClass<'_>) -> Opti
         words::rate(Rate(sum)),
         words::rate(rate)
     );
-    let (level, because) = if sum > ceil.0 {
-        let because = format!(
-            "rates of children are not limited by their parent: when all are busy {} leave instead of {}, and the queue moves to whoever comes next",
-            words::rate(Rate(sum)),
-            words::rate(ceil)
-        );
-        (Level::Warning, because)
-    } else {
-        (
+    let arithmetic = format!("{}{ending} = {}", names.join(" + "), words::rate(Rate(sum)));
+    let unlimited = "rates of children are not limited by their parent";
+    let (level, because, witness) = match leaving(reading, bench, class).filter(|_| sum > ceil.0) {
+        Some(sent) if sent.0 > ceil.0 + ceil.0 / 50 => (
+            Level::Warning,
+            format!(
+                "{unlimited}: when all are busy {} leave instead of {}, and the queue moves to whoever comes next",
+                words::rate(sent),
+                words::rate(ceil)
+            ),
+            format!("with every leaf below it kept full, {} leave", words::rate(sent)),
+        ),
+        Some(sent) => (
+            Level::Note,
+            "the leaves below cannot send that much, so its ceil is kept".to_owned(),
+            format!("with every leaf below it kept full, {} leave", words::rate(sent)),
+        ),
+        None if sum > ceil.0 => {
+            (Level::Warning, format!("{unlimited}: more may leave than its ceil of {}", words::rate(ceil)), arithmetic)
+        }
+        None => (
             Level::Note,
             "when all are busy the parent sends more than its rate, and takes it from its own parent".to_owned(),
-        )
+            arithmetic,
+        ),
     };
-    let witness = format!("{}{ending} = {}", names.join(" + "), words::rate(Rate(sum)));
     Some(finding(Rule::Rates, level, at_word(step, "rate"), what, because, witness))
 }
 
-/// What a class sends when it always has something to send.
-fn kept_full(reading: &Reading, bench: &mut Bench<'_>, dev: &str, class: Handle) -> Option<String> {
-    let frame = reading.frame(dev);
-    bench.rate(dev, class, frame).map(words::rate)
+/// What all leaves below a class send together that always have something to send.
+fn leaving(reading: &Reading, bench: &mut Bench<'_>, class: &ClassDump) -> Option<Rate> {
+    let mut leaves = Vec::new();
+    let mut above = vec![class];
+    while let Some(class) = above.pop() {
+        for HtbClass { class, .. } in reading.htb_children(class) {
+            if reading.is_leaf(class) { leaves.push(class.classid) } else { above.push(class) }
+        }
+    }
+    leaves.truncate(MOST_LEAVES);
+    bench.together(&class.dev, &leaves, reading.frame(&class.dev))
 }
