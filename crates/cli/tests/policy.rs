@@ -345,3 +345,48 @@ fn a_policy_to_begin_with() {
     assert_eq!(tidegate(&place.0, &["policy", "new", "nope", "--dev", "eth0", "--up", "1mbit"]).0, Some(2));
     assert_eq!(tidegate(&place.0, &["policy", "new", "home", "--dev", "eth0", "--up", "fast"]).0, Some(2));
 }
+
+/// What a short policy cannot say is said, and what it says it can read again.
+#[test]
+fn policers_small_rates_and_shares_beyond_the_link_are_not_lost_in_silence() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("policy-beyond");
+    let script = |link: &str, rest: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 10
+tc class add dev eth0 parent 1: classid 1:1 htb rate {link}
+tc class add dev eth0 parent 1:1 classid 1:10 htb rate 600kbit ceil 900kbit
+tc class add dev eth0 parent 1:1 classid 1:20 htb rate 600kbit ceil 900kbit
+tc class add dev eth0 parent 1:1 classid 1:30 htb rate 900kbit ceil 900kbit
+tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 22 0xffff flowid 1:20
+tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 443 0xffff flowid 1:30
+{rest}"
+        )
+    };
+    let from = |name: &str, text: String| {
+        place.file(name, text);
+        tidegate(&place.0, &["policy", "from", name])
+    };
+    let (code, text, told) = from("shares.sh", script("900kbit", ""));
+    assert!(text.contains("share = \"38%\"") && text.contains("share = \"56%\""), "{code:?} {text}");
+    assert!(told.contains("promised 167 % of the link together"), "{told}");
+    place.file("again.toml", text);
+    let (code, _, errors) = tidegate(&place.0, &["check", "--fail-on", "error", "again.toml"]);
+    assert_eq!(code, Some(0), "{errors}");
+
+    let flower = "tc filter add dev eth0 parent 1: protocol ip prio 7 flower ip_proto tcp dst_port 80 classid 1:30\n";
+    assert!(
+        from("flower.sh", script("900kbit", flower)).2.contains("the flower filter to 1:30 of eth0: it is left out")
+    );
+
+    let police = "tc qdisc add dev eth0 handle ffff: ingress
+tc filter add dev eth0 parent ffff: protocol ip u32 match u32 0 0 police rate 8mbit burst 20k drop flowid :1
+";
+    assert!(from("police.sh", script("900kbit", police)).2.contains("the policer of what arrives by eth0"));
+
+    let (_, text, told) = from("slow.sh", script("100bit", ""));
+    assert_eq!(text, "");
+    assert!(told.contains("the rate of eth0, 96 bit/s"), "{told}");
+}

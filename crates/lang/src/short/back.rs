@@ -8,7 +8,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Condition, Connmark, CountMode, Rule, Target};
-use tidegate_policy::{ClassParams, FilterParams, FlowKeySet, HtbClassParams, Kind, QdiscParams, U32Params};
+use tidegate_policy::{Act, ClassParams, FilterParams, FlowKeySet, HtbClassParams, Kind, QdiscParams, U32Params};
+
+/// Rates that a short policy knows, bit/s.
+const RATES: core::ops::RangeInclusive<u64> = 8_000..=100_000_000_000;
+/// Per cent of the link that its classes may be promised together.
+const MOST_PROMISED: u64 = 95;
 
 /// The rules of a chain, with the hook it stands at where it is known.
 #[derive(Clone, Debug, PartialEq)]
@@ -164,6 +169,17 @@ impl Back<'_> {
                 ),
             }
         }
+        trees.retain(|tree: &Tree| {
+            let fits = RATES.contains(&tree.rate);
+            if !fits {
+                self.misfits.push(Misfit::new(
+                    format!("the rate of {}, {} bit/s", tree.dev, tree.rate),
+                    "the device is left out: a short policy's rates go from 8kbit to 100gbit",
+                ));
+            }
+            fits
+        });
+        self.arriving();
         if trees.is_empty() {
             self.miss(
                 "no device has an HTB or TBF at its root",
@@ -172,6 +188,27 @@ impl Back<'_> {
             return None;
         }
         Some(self.write(&trees))
+    }
+
+    /// What is done to packets that arrive, but for leading them to a device that shapes them.
+    fn arriving(&mut self) {
+        let mut told = Vec::new();
+        for filter in self.filters.iter().filter(|filter| filter.parent.major() == u16::MAX) {
+            let FilterEntry::Filter { actions, .. } = &filter.entry else { continue };
+            for dump in actions.iter().filter(|dump| dump.action.act.redirects_to().is_none()) {
+                told.push(match &dump.action.act {
+                    Act::Police(_) => Misfit::new(
+                        format!("the policer of what arrives by {}", filter.dev),
+                        "it is left out; `down = RATE` shapes downloads instead",
+                    ),
+                    other => Misfit::new(
+                        format!("the action {} on what arrives by {}", other.kind(), filter.dev),
+                        "it is left out",
+                    ),
+                });
+            }
+        }
+        self.misfits.extend(told);
     }
 
     fn params(class: &ClassDump) -> Option<&HtbClassParams> {
@@ -290,6 +327,9 @@ impl Back<'_> {
                         self.miss(format!("the filter to {} that asks {what}", class.classid), "it is left out")
                     }
                 },
+                FilterParams::Basic(basic) if lead(basic.classid) => self.unsaid("basic", class),
+                FilterParams::Flower(flower) if lead(flower.classid) => self.unsaid("flower", class),
+                FilterParams::Flow(flow) if lead(flow.baseclass) => self.unsaid("flow", class),
                 _ => {}
             }
         }
@@ -312,6 +352,24 @@ impl Back<'_> {
             }
         }
         asks
+    }
+
+    /// A filter of a kind that is not read.
+    fn unsaid(&mut self, kind: &str, class: &ClassDump) {
+        self.miss(format!("the {kind} filter to {} of {}", class.classid, class.dev), "it is left out");
+    }
+
+    /// Whole per cent of the link that the classes may be promised together.
+    fn shares(&mut self, classes: &[(&Found, Asks)], dev: &str) -> Vec<u64> {
+        let sum: u64 = classes.iter().map(|(class, _)| class.percent.max(1)).sum();
+        if sum > MOST_PROMISED {
+            self.miss(
+                format!("the classes of {dev} are promised {sum} % of the link together"),
+                format!("their shares are made smaller in proportion, to {MOST_PROMISED} %"),
+            );
+        }
+        let fitting = |percent: u64| percent.max(1) * MOST_PROMISED / sum.max(MOST_PROMISED);
+        classes.iter().map(|(class, _)| fitting(class.percent).clamp(1, MOST_PROMISED)).collect()
     }
 
     /// The trees as a text: the one towards the modem, and the one for downloads.
@@ -367,6 +425,7 @@ impl Back<'_> {
         let rest = main.classes.iter().find(|class| class.is_default).map_or(u32::MAX, |class| class.prio);
         let mut classes: Vec<&Found> = main.classes.iter().filter(|class| !class.is_default).collect();
         classes.sort_by_key(|class| class.prio);
+        let mut said: Vec<(&Found, Asks)> = Vec::new();
         for class in classes {
             let mut asks = class.asks.clone();
             let twin = other.and_then(|tree| tree.classes.iter().find(|twin| twin.minor == class.minor));
@@ -383,6 +442,10 @@ impl Back<'_> {
                 );
                 continue;
             }
+            said.push((class, asks));
+        }
+        let shares = self.shares(&said, &main.dev);
+        for ((class, asks), share) in said.iter().zip(shares) {
             let name = asks.name.clone().unwrap_or_else(|| format!("class{:x}", class.minor));
             let _ = writeln!(out, "\n[classes.{name}]");
             list(out, "ports", &asks.port_texts());
@@ -396,9 +459,9 @@ impl Back<'_> {
             } else if class.queue == Queue::Short {
                 out.push_str("first = true\n");
             }
-            let _ = writeln!(out, "share = \"{}%\"", class.percent.clamp(1, 95));
+            let _ = writeln!(out, "share = \"{share}%\"");
             if class.ceil < 100 {
-                let _ = writeln!(out, "ceil = \"{}%\"", class.ceil.clamp(1, 95));
+                let _ = writeln!(out, "ceil = \"{}%\"", class.ceil.clamp(share, 99));
             }
             let queue = match class.queue {
                 Queue::Short => "short",
