@@ -472,7 +472,7 @@ fn status_tells_how_a_daemon_is() {
     );
     assert!(told["lateness_ns"].is_u64() && told["starts"] == 1, "{told:#}");
     let text = done(&wire.tidegate(&["status"]));
-    assert!(text.contains(", started once since the machine was\n"), "{text}");
+    assert!(text.contains(", started once since boot\n"), "{text}");
 
     // Changed by hand.
     done(
@@ -558,10 +558,18 @@ fn another_door_is_refused_and_not_passed_over() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("the daemon takes packets by capture and cannot change to nfqueue while it runs"), "{said}");
-    assert!(said.contains("`tidegate down wire0`"), "{said}");
+    // What it says to do, does it.
+    let again = format!("tidegate apply --backend user --door nfqueue {policy}");
+    assert!(said.contains(&format!("`tidegate down wire0`, then `{again}`")), "{said}");
     assert_eq!((health(&wire).0, health(&wire).1["packet_io"].clone()), (Some(0), json!("capture")));
     let output = wire.tidegate(&["apply", "--backend", "user", "--realtime", &policy]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1));
+    assert!(said.contains(&format!("then `tidegate apply --backend user --realtime {policy}`")), "{said}");
+    done(&wire.tidegate(&["down", WIRE]));
+    let words: Vec<&str> = again.split(' ').skip(1).collect();
+    done(&wire.tidegate(&words));
+    assert_eq!((health(&wire).0, health(&wire).1["packet_io"].clone()), (Some(0), json!("nfqueue")));
     done(&wire.tidegate(&["down"]));
     // As many messages as there are: with real-time scheduling, where we may.
     let output = wire.tidegate(&["apply", "--backend", "user", "--realtime", &policy]);

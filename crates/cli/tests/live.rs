@@ -171,6 +171,19 @@ fn what_is_not_confirmed_goes_by_itself() {
     assert!(told.contains("it is undone in 60 s unless you say: tidegate confirm eth0"), "{told}");
     assert_eq!(json(&computer.tidegate(&["status", "--json"]))[0]["confirm"]["seconds"], 60);
     assert_eq!(status(&computer).1["undone"], Value::Null, "until the next apply");
+    // sudo takes the variable away: then that of a process above counts. Set and empty, it says that this is no SSH session.
+    let above = |command: &str| {
+        let script = format!("env {command} {} apply {home} --backend kernel; exit $?", common::TIDEGATE);
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &script]);
+        shell.env("SSH_CONNECTION", "192.0.2.7 50000 192.0.2.1 22").env("TIDEGATE_RUN", computer.files.0.join("run"));
+        shell.env("TIDEGATE_STATE", computer.files.0.join("kept"));
+        done(&computer.tidegate(&["down"]));
+        done(&computer.place.go(move || shell.output()).expect("the thread is there").expect("a shell"))
+    };
+    assert!(above("-u SSH_CONNECTION").contains("it is undone in 60 s unless"));
+    assert!(!above("SSH_CONNECTION=").contains("it is undone"));
+    assert!(above("-u SSH_CONNECTION").contains("it is undone in 60 s unless"));
     done(&computer.tidegate(&["confirm"]));
     assert!(json(&computer.tidegate(&["status", "--json"]))[0]["confirm"].is_null());
     assert_eq!(computer.tidegate(&["confirm"]).status.code(), Some(1), "nothing waits any more");

@@ -17,6 +17,7 @@ pub(crate) mod presence;
 mod reload;
 pub(crate) mod room;
 mod start;
+pub(crate) mod words;
 
 pub use options::{DoorKind, Options};
 pub(crate) use start::{reload, start};

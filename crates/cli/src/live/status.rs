@@ -9,7 +9,7 @@ use super::{undone, user};
 use crate::daemon::client::Client;
 use crate::daemon::presence::{self, Daemon};
 use crate::daemon::room::Room;
-use crate::trial::quoted;
+use crate::daemon::words::apply_command;
 use anyhow::ensure;
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -360,18 +360,7 @@ fn start_again(state: &Value) -> Option<String> {
     if files.is_empty() || files.iter().any(|file| !std::path::Path::new(file).exists()) {
         return None;
     }
-    let mut words: Vec<String> = ["tidegate", "apply", "--backend", "user"].map(String::from).to_vec();
-    let mut option = |name: &str, value: Option<&str>| {
-        words.extend(value.into_iter().flat_map(|value| [name.to_owned(), value.to_owned()]));
-    };
-    strings(&state["args"]).iter().for_each(|arg| option("--arg", Some(arg)));
-    option("--dev", state["dev"].as_str());
-    option("--door", state["door"].as_str().filter(|door| *door != "auto"));
-    for (member, switch) in [("realtime", "--realtime"), ("force", "--force")] {
-        words.extend((state[member] == true).then(|| switch.to_owned()));
-    }
-    words.extend(files);
-    Some(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "))
+    Some(apply_command(&files, state))
 }
 
 /// Plays `tidegate status`.
@@ -468,7 +457,7 @@ fn about_daemon(name: &str, one: &Value) -> String {
     if let Some(pid) = daemon["pid"].as_u64() {
         let ran = daemon["running_ns"].as_u64().unwrap_or(0) / 1_000_000_000;
         let starts = daemon["starts"].as_u64().unwrap_or(1);
-        out += &format!("  process {pid}, for {}, started {} since the machine was\n", long(ran), times(starts));
+        out += &format!("  process {pid}, for {}, started {} since boot\n", long(ran), times(starts));
     }
     if let Some(late) = one["lateness_ns"].as_u64().filter(|late| *late > LATE_NS) {
         let late = late as f64 / 1e6;
@@ -559,17 +548,10 @@ mod tests {
     }
 
     #[test]
-    fn what_starts_a_daemon_again_has_all_its_words() {
-        let state = json!({
-            "policy": ["/dev/null"], "args": ["a b"], "dev": "wan0", "door": "nfqueue", "realtime": true, "force": false,
-        });
-        assert_eq!(
-            start_again(&state).as_deref(),
-            Some("tidegate apply --backend user --arg 'a b' --dev wan0 --door nfqueue --realtime /dev/null")
-        );
-        let plain = json!({"policy": ["/dev/null"], "args": [], "dev": null, "door": "auto"});
-        assert_eq!(start_again(&plain).as_deref(), Some("tidegate apply --backend user /dev/null"));
-        assert_eq!(start_again(&json!({"policy": ["/nowhere/at/all.sh"]})), None);
+    fn a_daemon_whose_files_are_gone_is_not_started_again_by_them() {
+        let known = |file: &str| start_again(&json!({"policy": [file], "args": [], "dev": null, "door": "auto"}));
+        assert_eq!(known("/dev/null").as_deref(), Some("tidegate apply --backend user /dev/null"));
+        assert_eq!(known("/nowhere/at/all.sh"), None);
         assert_eq!(start_again(&Value::Null), None);
     }
 
