@@ -6,7 +6,7 @@ use tidegate_packet::Span;
 /// The longest time that is read: a week.
 const LONGEST: u64 = 7 * 24 * 3_600_000_000_000;
 /// How a time is written.
-const NOT_A_TIME: &str = "not a time; write 500us, 30ms, 2s, 5m, 1h";
+const NOT_A_TIME: &str = "not a time (of a week at most); write 500us, 30ms, 2s, 5m, 1h";
 
 /// What a number without a unit is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -48,8 +48,10 @@ fn time(text: &str, bare: Bare) -> Result<Duration, String> {
     let text = if bare == Bare::Seconds && !has_unit { with_unit.as_str() } else { text };
     match parse_time(text) {
         Some(span) => Ok(Duration::from_nanos(span.0)),
-        None if has_unit => Err(NOT_A_TIME.into()),
-        None => Err(format!("{NOT_A_TIME} (a week at most)")),
+        None if bare == Bare::Refused && text.parse::<f64>().is_ok() => {
+            Err("needs a unit; write 500us, 30ms, 2s, 5m, 1h".into())
+        }
+        None => Err(NOT_A_TIME.into()),
     }
 }
 
@@ -129,7 +131,7 @@ mod tests {
         assert_eq!(duration_or_seconds("2m"), Ok(seconds(120)));
         assert_eq!(duration_or_seconds("1.5"), Ok(Duration::from_millis(1500)));
         assert_eq!(duration("2m"), Ok(seconds(120)));
-        assert!(duration("2").is_err_and(|why| why.starts_with("not a time; write 500us, 30ms, 2s, 5m, 1h")));
+        assert!(duration("2").is_err_and(|why| why == "needs a unit; write 500us, 30ms, 2s, 5m, 1h"));
         assert_eq!(
             [duration("0"), duration_or_seconds("0s")],
             [(); 2].map(|()| Err("must be longer than nothing".into()))

@@ -73,7 +73,12 @@ pub(super) fn down(which: &Which) -> anyhow::Result<bool> {
     for pid in room.followers().into_iter().filter(|_| which.dev.is_none()) {
         let is_its = |name: &String| follower_of(&room, name) == Some(pid);
         let names: Vec<String> = user::running(&room).into_iter().filter(is_its).collect();
-        match job::alone(&room).and_then(|_alone| user::end_follower(&room, pid)) {
+        let ended = job::alone(&room).and_then(|_alone| {
+            user::end_follower(&room, pid)?;
+            // One that had to be killed with it has left its socket behind.
+            names.iter().try_for_each(|name| user::end(&room, name))
+        });
+        match ended {
             Ok(()) => {
                 gone.extend(names);
                 followers.push(pid);

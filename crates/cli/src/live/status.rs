@@ -219,7 +219,8 @@ impl Health {
 
     /// A daemon that nobody applied.
     fn by_hand(room: &Room, name: String) -> Health {
-        let mut health = Health::new(name.clone(), vec![name], "user");
+        let undone = undone::of(room, &name);
+        let mut health = Health { undone, ..Health::new(name.clone(), vec![name], "user") };
         health.look_at_daemon(room);
         health
     }
