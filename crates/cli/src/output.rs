@@ -5,7 +5,7 @@
 //! `eprint!` are the macros of this file, so that none can be forgotten; `cargo xtask walls` refuses `io::stdout()` and `fs::write`
 //! elsewhere.
 //!
-//! A standard output that does not take what is printed makes the program end with [`STDOUT_FAILED`], see [`finish`].
+//! A standard output, or a file of results, that does not take what is written makes the program end with [`WRITE_FAILED`], see [`finish`].
 
 use anyhow::Context;
 use std::fmt::{Arguments, Display};
@@ -13,15 +13,23 @@ use std::io::{self, IsTerminal, Stderr, Stdout, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Mutex;
-use tidegate_os::output_file::{self, OutputFile};
+use tidegate_os::output_file::OutputFile;
 use tidegate_text::Filter;
 
-/// The exit code where standard output did not take what was printed (a full disk): `EX_IOERR` of BSD's sysexits, which no verdict of
-/// ours uses.
-pub const STDOUT_FAILED: u8 = 74;
+/// The exit code where standard output or a file did not take what was written (a full disk): `EX_IOERR` of BSD's sysexits, which no
+/// verdict of ours uses.
+pub const WRITE_FAILED: u8 = 74;
 
-/// The first error of standard output, other than a reader that has gone.
-static FAILED: Mutex<Option<io::Error>> = Mutex::new(None);
+/// A write that failed.
+enum Failure {
+    /// The first error of standard output, of which nobody has heard yet.
+    Unsaid(io::Error),
+    /// The command says it.
+    Said,
+}
+
+/// The first write that failed, other than to a reader that has gone.
+static FAILED: Mutex<Option<Failure>> = Mutex::new(None);
 
 /// Prints foreign text to standard output.
 macro_rules! print {
@@ -79,18 +87,29 @@ pub(crate) fn bytes(bytes: &[u8]) {
 ///
 /// # Errors
 /// Standard output does not take them; a closed pipe is an error here too.
-pub(crate) fn raw(bytes: &[u8]) -> io::Result<()> {
+fn raw(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(bytes)?;
     out.flush()
 }
 
-/// Prints text as [`text`] does, for those who end when nobody reads on.
+/// Prints text as [`text`] does, for those who end when nobody reads on, and say themselves what went wrong.
 ///
 /// # Errors
 /// See [`raw`].
 pub(crate) fn next(text: &str) -> io::Result<()> {
-    raw(visible(text).as_bytes())
+    drawn(visible(text).as_bytes())
+}
+
+/// Prints bytes as they are, for those who end when nobody reads on, and say themselves what went wrong.
+///
+/// # Errors
+/// See [`raw`].
+pub(crate) fn drawn(bytes: &[u8]) -> io::Result<()> {
+    raw(bytes).map_err(|error| {
+        note_failure(&error);
+        io::Error::new(error.kind(), format!("standard output did not take everything: {error}"))
+    })
 }
 
 /// Draws on the terminal, with the program's own control sequences; whatever is foreign in it went through `tidegate_text`.
@@ -154,23 +173,50 @@ pub(crate) fn file(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()>
         document(content);
         return Ok(());
     }
-    output_file::write(path, content).with_context(|| cannot_write(path))
+    let mut file = begin(path)?;
+    file.write_all(content).and_then(|()| file.commit()).with_context(|| cannot_write(path))
+}
+
+/// A file of results that is being written: see [`OutputFile`]. Whoever writes it says what went wrong; the exit code is [`WRITE_FAILED`].
+#[derive(Debug)]
+pub(crate) struct ResultFile(OutputFile);
+
+impl ResultFile {
+    /// See [`OutputFile::commit`].
+    pub(crate) fn commit(self) -> io::Result<()> {
+        self.0.commit().inspect_err(note_failure)
+    }
+
+    /// See [`OutputFile::make_private`].
+    pub(crate) fn make_private(&self) -> io::Result<()> {
+        self.0.make_private()
+    }
+}
+
+impl Write for ResultFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes).inspect_err(note_failure)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().inspect_err(note_failure)
+    }
 }
 
 /// Begins a file that is there whole once it is committed.
 ///
 /// # Errors
 /// See [`file`].
-pub(crate) fn begin(path: &Path) -> anyhow::Result<OutputFile> {
-    OutputFile::create(device(path)).with_context(|| cannot_write(path))
+pub(crate) fn begin(path: &Path) -> anyhow::Result<ResultFile> {
+    OutputFile::create(device(path)).map(ResultFile).with_context(|| cannot_write(path))
 }
 
 /// Begins a file that others read while it grows.
 ///
 /// # Errors
 /// See [`file`].
-pub(crate) fn begin_growing(path: &Path) -> anyhow::Result<OutputFile> {
-    OutputFile::create_growing(device(path)).with_context(|| cannot_write(path))
+pub(crate) fn begin_growing(path: &Path) -> anyhow::Result<ResultFile> {
+    OutputFile::create_growing(device(path)).map(ResultFile).with_context(|| cannot_write(path))
 }
 
 /// How an error about a file that is written begins.
@@ -195,25 +241,35 @@ fn document(content: &[u8]) {
     }
 }
 
-/// Notes that standard output did not take something.
+/// Notes that standard output did not take something, which [`finish`] says.
 pub fn failed(error: io::Error) {
-    // Whoever reads may have had enough: a closed pipe is no error.
-    if error.kind() != io::ErrorKind::BrokenPipe {
+    note_first(error.kind(), || Failure::Unsaid(error));
+}
+
+/// Notes that something was not written, of which the command itself says why.
+fn note_failure(error: &io::Error) {
+    note_first(error.kind(), || Failure::Said);
+}
+
+fn note_first(kind: io::ErrorKind, failure: impl FnOnce() -> Failure) {
+    // Whoever reads may have had enough: a closed pipe is no error. What was interrupted is tried again.
+    if !matches!(kind, io::ErrorKind::BrokenPipe | io::ErrorKind::Interrupted) {
         // A thread that panicked while it held this had nothing half done.
-        FAILED.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get_or_insert(error);
+        FAILED.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get_or_insert_with(failure);
     }
 }
 
-/// The program's end: with the command's exit code, or with [`STDOUT_FAILED`] where standard output did not take all of it.
+/// The program's end: with the command's exit code, or with [`WRITE_FAILED`] where standard output or a file did not take all of it.
 pub fn finish(code: ExitCode) -> ExitCode {
     if let Err(error) = io::stdout().flush() {
         failed(error);
     }
     match FAILED.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take() {
-        Some(error) => {
+        Some(Failure::Unsaid(error)) => {
             eprintln!("tidegate: standard output did not take everything: {error}");
-            STDOUT_FAILED.into()
+            WRITE_FAILED.into()
         }
+        Some(Failure::Said) => WRITE_FAILED.into(),
         None => code,
     }
 }

@@ -1,12 +1,12 @@
 //! Packets with their class, queue, wait and fate, written as pcapng: Wireshark shows why a packet was late.
 
+use crate::output::ResultFile;
 use anyhow::Context;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use tidegate_gateway::Why;
-use tidegate_os::output_file::OutputFile;
 use tidegate_packet::{Handle, Head, Stand, Time};
 use tidegate_pcap::{Direction, Interface, Record, Verdict, Writer, link};
 use tidegate_sim::{Fate, Stay};
@@ -18,7 +18,7 @@ const PIECE: usize = 1 << 16;
 pub(crate) struct Diary {
     path: PathBuf,
     /// Until the end.
-    file: Option<BufWriter<OutputFile>>,
+    file: Option<BufWriter<ResultFile>>,
     writer: Writer,
     /// Entries whose time has not come: packets leave a modem later than they are told of.
     ahead: BinaryHeap<Reverse<Waiting>>,

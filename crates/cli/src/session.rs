@@ -1,6 +1,7 @@
 //! The SSH session that we were called from.
 
 use std::net::SocketAddr;
+use tidegate_os::process;
 
 /// What sshd tells the programs of a session: the client's address and port, the server's address and port.
 const VARIABLE: &str = "SSH_CONNECTION";
@@ -32,7 +33,7 @@ fn read(told: &str) -> Option<Ssh> {
 }
 
 fn from_above() -> Option<String> {
-    let mut pid = tidegate_os::process::parent();
+    let mut pid = process::parent();
     for _ in 0..MOST {
         if pid <= 1 {
             return None;
@@ -43,16 +44,9 @@ fn from_above() -> Option<String> {
         if let Some(found) = found {
             return Some(found.to_owned());
         }
-        pid = above(pid)?;
+        pid = process::parent_of(pid)?;
     }
     None
-}
-
-/// The parent of a process.
-fn above(pid: u32) -> Option<u32> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -70,10 +64,5 @@ mod tests {
         assert_eq!(found.there.to_string(), "[fe80::1]:50123");
         assert_eq!(read("192.0.2.7 50123"), None);
         assert_eq!(read(""), None);
-    }
-
-    #[test]
-    fn our_parent_has_one_too() {
-        assert!(above(std::process::id()).is_some_and(|parent| parent == tidegate_os::process::parent()));
     }
 }

@@ -18,6 +18,8 @@ use tidegate_live::plan::Stand;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Classes of the policy that is applied.
 const CLASSES: usize = 130;
+/// Renaming, by whichever call: a regular expression of strace's.
+const RENAME: &str = "/^rename";
 /// More messages than any command here sends.
 const MOST: usize = 2000;
 /// What is left out between two tries of a sample.
@@ -202,7 +204,7 @@ fn an_apply_that_dies_at_any_message_leads_back() {
     let down = || drop(done(&computer.tidegate(&["down"])));
     tries(&computer, &words, "sendto", down);
     // Between them: what is written down, renamed, and who is started.
-    for call in ["rename", "fsync", "clone"] {
+    for call in [RENAME, "fsync", "clone"] {
         tries(&computer, &words, call, down);
     }
 }
@@ -369,7 +371,7 @@ fn an_apply_to_user_space_that_dies_leads_back() {
         }
         let before = runs(&wire);
         assert_eq!(before.is_some(), with_first);
-        for call in ["sendto", "write", "connect", "rename", "fsync", "clone", "clone3"] {
+        for call in ["sendto", "write", "connect", RENAME, "fsync", "clone", "clone3"] {
             let mut row = Row::default();
             for at in 1..MOST {
                 let output = strike(&wire, &words, call, at);

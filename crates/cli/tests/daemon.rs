@@ -276,6 +276,67 @@ fn devices_are_followed_by_their_names() {
     nothing_is_left(&wire);
 }
 
+/// One of several devices that are followed is taken down: it stays so, the others and those that come are not concerned.
+#[test]
+fn a_followed_device_that_is_taken_down_stays_down() {
+    let Some(wire) = Wire::lay("keeps") else { return };
+    let policy = wire.file("policy.sh", POLICY);
+    let link = |name: &'static str| {
+        wire.near.go(move || {
+            let mut links = tidegate_os::netlink::Links::open()?;
+            links.create_like(name, "dummy", 1000)
+        })
+    };
+    let daemon = |name: &str| wire.ask(name, &json!({"ask": "status"})).map(|status| status["pid"].clone());
+    let start = || Daemon { wire: &wire, child: wire.start(&["daemon", &policy, "--dev", "w?re*"]) };
+    link("wire1").expect("place").expect("a device");
+    let mut follower = start();
+    until("both are shaped", || daemon(WIRE).is_some() && daemon("wire1").is_some());
+    let other = daemon("wire1");
+    let said = done(&wire.tidegate(&["down", WIRE]));
+    let pid = follower.child.id();
+    assert!(said.starts_with(&format!("down: {WIRE}\n")), "{said}");
+    assert!(said.contains(&format!("(pid {pid}) leaves {WIRE} alone until {WIRE} comes again")), "{said}");
+    // It looks at all devices again when another one comes: what is shaped then, is shaped by what it does now.
+    link("wire2").expect("place").expect("a device");
+    until("the new one is shaped", || daemon("wire2").is_some());
+    assert_eq!((daemon(WIRE), daemon("wire1")), (None, other));
+    let heard = std::fs::read_to_string(wire.room.join("said")).expect("it says something");
+    assert!(heard.contains(&format!("{WIRE} was taken down by `tidegate down`")), "{heard}");
+    // Another device of this name is no concern of what was said of the old one.
+    wire.unplug(WIRE);
+    let marker = || {
+        let rooms = std::fs::read_dir(&wire.room).expect("a directory").flatten();
+        rooms.map(|room| room.path().join(format!("{WIRE}.down"))).any(|path| path.exists())
+    };
+    until("it is missed", || !marker());
+    wire.plug(WIRE);
+    until("it is shaped again", || daemon(WIRE).is_some());
+    // One that does not answer is killed, and not started again either.
+    signal(&daemon(WIRE).expect("it answers"), "STOP");
+    done(&wire.tidegate(&["down", WIRE]));
+    until("it is told", || {
+        let heard = std::fs::read_to_string(wire.room.join("said")).expect("it says something");
+        heard.matches("was taken down by").count() == 2
+    });
+    assert_eq!(daemon(WIRE), None);
+    // Started again, it takes all of them; `down` ends it with all of them.
+    tidegate_os::process::signal_to_end(pid);
+    assert!(follower.child.wait().expect("a child").success());
+    drop(follower);
+    let mut follower = start();
+    until("all are shaped", || [WIRE, "wire1", "wire2"].iter().all(|name| daemon(name).is_some()));
+    // Nor does one that hangs keep its follower.
+    signal(&daemon("wire1").expect("it answers"), "STOP");
+    let said = done(&wire.tidegate(&["down"]));
+    let ended =
+        format!("down: {WIRE}, wire1, wire2\nended: the daemon that follows devices (pid {})\n", follower.child.id());
+    assert_eq!(said, ended);
+    follower.child.wait().expect("a child");
+    assert_eq!(health(&wire).0, Some(1));
+    nothing_is_left(&wire);
+}
+
 #[test]
 fn a_service_manager_is_told_when_packets_pass_and_when_no_more() {
     let Some(wire) = Wire::lay("notify") else { return };
@@ -393,6 +454,8 @@ fn what_a_dead_daemon_that_was_started_by_hand_left_goes_with_down() {
     daemon.child.kill().expect("a child");
     daemon.child.wait().expect("a child");
     assert_eq!(health(&wire).0, Some(7));
+    let text = String::from_utf8_lossy(&wire.tidegate(&["status"]).stdout).into_owned();
+    assert!(text.contains("start it as it was started by hand, or `tidegate down wire0` forgets it"), "{text}");
     assert_eq!(done(&wire.tidegate(&["down"])).trim(), format!("down: {WIRE}"));
     assert_eq!(health(&wire).0, Some(1));
 }
@@ -410,6 +473,8 @@ fn status_tells_how_a_daemon_is() {
         "{told:#}"
     );
     assert!(told["lateness_ns"].is_u64() && told["starts"] == 1, "{told:#}");
+    let text = done(&wire.tidegate(&["status"]));
+    assert!(text.contains(", started once since boot\n"), "{text}");
 
     // Changed by hand.
     done(
@@ -434,7 +499,22 @@ fn status_tells_how_a_daemon_is() {
     signal(&pid, "STOP");
     let (code, told) = health(&wire);
     assert_eq!((code, &told["condition"]), (Some(8), &"daemon not answering".into()), "{told:#}");
-    assert!(told["last_error"].as_str().is_some_and(|why| why.starts_with(&format!("process {pid}: "))), "{told:#}");
+    let silence =
+        format!("the daemon (pid {pid}) does not answer: it was stopped (SIGSTOP); `kill -CONT {pid}` lets it go on");
+    assert_eq!(told["last_error"], *silence);
+    let said = |words: &[&str]| {
+        let output = wire.tidegate(words);
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for words in [&["top", "--once"][..], &["top", WIRE], &["tc", "qdisc", "show"], &["capture", WIRE]] {
+        assert_eq!(said(words), (Some(2), format!("tidegate {}: {WIRE}: {silence}\n", words[0])), "{words:?}");
+    }
+    for words in [&["metrics", "--once"][..], &["metrics", "--once", WIRE]] {
+        let metrics = done(&wire.tidegate(words));
+        assert!(metrics.lines().any(|line| line.starts_with("tidegate_up{") && line.ends_with(" 0")), "{metrics}");
+    }
+    let text = String::from_utf8_lossy(&wire.tidegate(&["status"]).stdout).into_owned();
+    assert!(text.contains(&format!("  {silence}; `tidegate down {WIRE}` ends it\n")), "{text}");
     done(&wire.tidegate(&["down"]));
     assert_eq!(health(&wire).0, Some(1));
     nothing_is_left(&wire);
@@ -443,6 +523,9 @@ fn status_tells_how_a_daemon_is() {
     apply();
     signal(&health(&wire).1["daemon"]["pid"], "KILL");
     until("it is dead", || health(&wire).0 == Some(7));
+    let text = String::from_utf8_lossy(&wire.tidegate(&["status"]).stdout).into_owned();
+    let again = format!("to start it again: tidegate apply --backend user {policy}\n");
+    assert!(text.contains(&again), "{text}");
     let top = wire.tidegate(&["top", "--once"]);
     let why = String::from_utf8_lossy(&top.stderr).into_owned();
     assert!(top.status.code() == Some(2) && why.contains("the daemon of `wire0` died"), "{why}");
@@ -477,10 +560,18 @@ fn another_door_is_refused_and_not_passed_over() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("the daemon takes packets by capture and cannot change to nfqueue while it runs"), "{said}");
-    assert!(said.contains("`tidegate down wire0`"), "{said}");
+    // What it says to do, does it.
+    let again = format!("tidegate apply --backend user --door nfqueue {policy}");
+    assert!(said.contains(&format!("`tidegate down wire0`, then `{again}`")), "{said}");
     assert_eq!((health(&wire).0, health(&wire).1["packet_io"].clone()), (Some(0), json!("capture")));
     let output = wire.tidegate(&["apply", "--backend", "user", "--realtime", &policy]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1));
+    assert!(said.contains(&format!("then `tidegate apply --backend user --realtime {policy}`")), "{said}");
+    done(&wire.tidegate(&["down", WIRE]));
+    let words: Vec<&str> = again.split(' ').skip(1).collect();
+    done(&wire.tidegate(&words));
+    assert_eq!((health(&wire).0, health(&wire).1["packet_io"].clone()), (Some(0), json!("nfqueue")));
     done(&wire.tidegate(&["down"]));
     // As many messages as there are: with real-time scheduling, where we may.
     let output = wire.tidegate(&["apply", "--backend", "user", "--realtime", &policy]);

@@ -209,6 +209,8 @@ fn in_what_a_hostile_server_says() {
     server.join().expect("it has ended");
 }
 
+const SCENARIO: &str = "[links.l]\nbetween = [\"a:eth0\", \"b\"]\nrate = \"1mbit\"\n[[traffic]]\ntcp = \"a -> b\"\n";
+
 #[test]
 fn a_full_standard_output_is_an_error_in_every_command() {
     if skip() {
@@ -216,7 +218,7 @@ fn a_full_standard_output_is_an_error_in_every_command() {
     }
     let place = Place::new("foreign-full");
     place.script("a.sh", "#!/bin/sh\necho hello\ntc qdisc add dev eth0 root fq_codel\n");
-    place.file("a.toml", "[links.l]\nbetween = [\"a:eth0\", \"b\"]\nrate = \"1mbit\"\n[[traffic]]\ntcp = \"a -> b\"\n");
+    place.file("a.toml", SCENARIO);
     let result = tidegate(&place.0, &["sim", "a.toml", "-o", "a.json"]);
     assert!(result.status.success(), "{}", String::from_utf8_lossy(&result.stderr));
     let cases: [&[&str]; 14] = [
@@ -240,14 +242,38 @@ fn a_full_standard_output_is_an_error_in_every_command() {
         let mut command = Command::new(TIDEGATE);
         let output = command.args(words).current_dir(&place.0).stdout(full).output().expect("tidegate runs");
         let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(i32::from(tidegate::output::STDOUT_FAILED)), "{words:?}: {said}");
+        assert_eq!(output.status.code(), Some(i32::from(tidegate::output::WRITE_FAILED)), "{words:?}: {said}");
         assert!(said.contains("standard output") && said.contains("No space left"), "{words:?}: {said}");
         // A reader that has seen enough is none.
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
         let mut command = Command::new(TIDEGATE);
         let output = command.args(words).current_dir(&place.0).stdout(writer).output().expect("tidegate runs");
-        assert_ne!(output.status.code(), Some(i32::from(tidegate::output::STDOUT_FAILED)), "{words:?}");
+        assert_ne!(output.status.code(), Some(i32::from(tidegate::output::WRITE_FAILED)), "{words:?}");
+    }
+}
+
+/// A file that does not take everything is no wrong usage and no verdict.
+#[test]
+fn a_file_that_does_not_take_everything_has_a_code_of_its_own() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("foreign-full-file");
+    place.script("a.sh", "#!/bin/sh\ntc qdisc add dev eth0 root fq_codel\n");
+    place.file("a.toml", SCENARIO);
+    let cases: [&[&str]; 2] = [&["graph", "a.sh", "-o", "/dev/full"], &["sim", "a.toml", "-o", "/dev/full"]];
+    for words in cases {
+        let output = Command::new(TIDEGATE).args(words).current_dir(&place.0).output().expect("tidegate runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(i32::from(tidegate::output::WRITE_FAILED)), "{words:?}: {said}");
+        assert_eq!(said.matches("No space left").count(), 1, "{words:?}: {said}");
+        assert!(said.contains("cannot write /dev/full"), "{words:?}: {said}");
+        // One that cannot be begun is wrong usage.
+        let words: Vec<&str> =
+            words.iter().map(|word| if *word == "/dev/full" { "/nowhere/at/all" } else { word }).collect();
+        let output = Command::new(TIDEGATE).args(&words).current_dir(&place.0).output().expect("tidegate runs");
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 }
 

@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tidegate_live::encode::nft::{Batch, Expressions, Verdict};
 use tidegate_live::{Kernel, Netfilter};
+use tidegate_os::namespace::NetworkNamespace;
 use tidegate_os::netlink::{Change, Links};
+use tidegate_os::place::Place;
 use tidegate_policy::Op;
 
 /// How long something may take that is waited for.
@@ -153,13 +155,35 @@ fn what_is_not_confirmed_goes_by_itself() {
     done(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--confirm", "1"]));
     assert_ne!(computer.stand("eth0"), before);
     until("the way back", || computer.stand("eth0") == before && computer.stand("ifb0").is_none());
-    until("nothing is kept", || computer.tidegate(&["status"]).status.code() == Some(1));
+    until("it is told", || status(&computer).1["condition"] == "undone");
+    let (code, told) = status(&computer);
+    let undone = &told["undone"];
+    assert_eq!((code, &told["code"], &undone["policy"][0]), (Some(1), &1.into(), &home.as_str().into()), "{told:#}");
+    assert_eq!(undone["why"], "it was not confirmed within 1 s");
+    assert!(undone["at"].as_u64() >= undone["applied_at"].as_u64() && undone["at"].is_u64(), "{told:#}");
+    let text = said(&computer.tidegate(&["status"]));
+    assert!(text.starts_with("eth0: nothing is applied\n  undone 20"), "{text}");
+    assert!(text.contains(&format!(" ago): {home}; it was not confirmed within 1 s\n")), "{text}");
 
     let told = done(
         &computer.with(&["apply", &home, "--backend", "kernel"], &[("SSH_CONNECTION", "192.0.2.7 50000 192.0.2.1 22")]),
     );
     assert!(told.contains("it is undone in 60 s unless you say: tidegate confirm eth0"), "{told}");
     assert_eq!(json(&computer.tidegate(&["status", "--json"]))[0]["confirm"]["seconds"], 60);
+    assert_eq!(status(&computer).1["undone"], Value::Null, "until the next apply");
+    // sudo takes the variable away: then that of a process above counts. Set and empty, it says that this is no SSH session.
+    let above = |command: &str| {
+        let script = format!("env {command} {} apply {home} --backend kernel; exit $?", common::TIDEGATE);
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &script]);
+        shell.env("SSH_CONNECTION", "192.0.2.7 50000 192.0.2.1 22").env("TIDEGATE_RUN", computer.files.0.join("run"));
+        shell.env("TIDEGATE_STATE", computer.files.0.join("kept"));
+        done(&computer.tidegate(&["down"]));
+        done(&computer.place.go(move || shell.output()).expect("the thread is there").expect("a shell"))
+    };
+    assert!(above("-u SSH_CONNECTION").contains("it is undone in 60 s unless"));
+    assert!(!above("SSH_CONNECTION=").contains("it is undone"));
+    assert!(above("-u SSH_CONNECTION").contains("it is undone in 60 s unless"));
     done(&computer.tidegate(&["confirm"]));
     assert!(json(&computer.tidegate(&["status", "--json"]))[0]["confirm"].is_null());
     assert_eq!(computer.tidegate(&["confirm"]).status.code(), Some(1), "nothing waits any more");
@@ -341,8 +365,16 @@ fn status_looks_at_the_kernel() {
     );
     apply();
     assert_eq!(status(&computer).0, Some(0), "apply puts it back");
+    let up = || {
+        let metrics = done(&computer.tidegate(&["metrics", "--once"]));
+        let value =
+            |name: &str| metrics.lines().find(|line| line.starts_with(name))?.rsplit(' ').next().map(str::to_owned);
+        ["tidegate_up{", "tidegate_trouble{", "tidegate_drift{"].map(|name| value(name).expect("it is among them"))
+    };
+    assert_eq!(up(), ["1", "0", "0"]);
     computer.tc("tc qdisc del dev eth0 root");
     assert_eq!(status(&computer).0, Some(5));
+    assert_eq!(up(), ["0", "1", "1"], "what status calls drifted is not up");
     apply();
     let rules = computer.place.go(|| {
         let mut batch = Batch::new("tidegate-eth0");
@@ -453,19 +485,35 @@ fn a_down_that_fails_says_so() {
     let made = serde_json::json!({"dev": "lo", "told": null});
     wrong["original"]["devices"].as_array_mut().expect("a list").push(made);
     std::fs::write(&path, wrong.to_string()).expect("a file");
+    // What a guardian of an earlier job said is not this one's error.
+    std::fs::write(path.with_extension("guard"), "2026-01-01 00:00:00 UTC guardian 1: an old failure\n")
+        .expect("a file");
     let told = refused(&computer.tidegate(&["down"]));
     assert!(told.contains("`eth0` is not as it was before; its guardian (process "), "{told}");
     let (code, told) = status(&computer);
     assert_eq!((code, &told["job"]["does"]), (Some(4), &"down".into()), "{told:#}");
+    let error = told["last_error"].as_str().unwrap_or_default().to_owned();
+    assert!(error.contains("`lo`") || error.contains(" lo"), "{told:#}");
     until("it is tried again", || {
         let log = std::fs::read_to_string(path.with_extension("guard")).unwrap_or_default();
         log.lines().filter(|line| line.contains("trying again in")).count() > 1
     });
+    // A job that has not failed has no error, whatever others said before it.
+    let lock = path.with_file_name(":work.lock");
+    let alone = std::iter::repeat_with(|| alone_in(&lock)).flatten().next();
+    let edit = |does: &dyn Fn(&mut Value)| {
+        let text = std::fs::read_to_string(&path).expect("it is there");
+        let mut state: Value = serde_json::from_str(&text).expect("JSON");
+        does(&mut state);
+        std::fs::write(path.with_extension("right"), state.to_string()).expect("a file");
+        std::fs::rename(path.with_extension("right"), &path).expect("a file");
+    };
+    edit(&|state| drop(state["job"].as_object_mut().expect("a job").remove("error")));
+    let (code, told) = status(&computer);
+    assert_eq!((code, &told["last_error"]), (Some(4), &Value::Null), "{told:#}");
     // Once it can be done, it is.
-    let mut state: Value = serde_json::from_str(&std::fs::read_to_string(&path).expect("it is there")).expect("JSON");
-    state["original"]["devices"].as_array_mut().expect("a list").pop();
-    std::fs::write(path.with_extension("right"), state.to_string()).expect("a file");
-    std::fs::rename(path.with_extension("right"), &path).expect("a file");
+    edit(&|state| drop(state["original"]["devices"].as_array_mut().expect("a list").pop()));
+    drop(alone);
     until("the guardian has done it", || !path.exists());
     assert_eq!((computer.stand("ifb0"), computer.tables()), (None, vec![]));
 }
@@ -536,6 +584,12 @@ fn what_was_applied_for_good_is_there_again_after_a_restart() {
     // Not confirmed when the machine went down: what was confirmed last is there.
     done(&computer.tidegate(&["apply", &second, "--backend", "kernel", "--confirm", "3600"]));
     assert_ne!(computer.stand("eth0"), applied);
+    // Over one that waits it changes nothing: that would be kept for good.
+    let told = refused(&computer.tidegate(&["apply", "--at-boot"]));
+    assert!(told.contains("`eth0` has a policy that waits to be confirmed"), "{told}");
+    assert!(told.contains("`tidegate confirm eth0` keeps it, `tidegate revert eth0` undoes it"), "{told}");
+    let (code, told) = status(&computer);
+    assert_eq!((code, &told["confirm"]["seconds"]), (Some(3), &3600.into()), "{told:#}");
     restart();
     done(&computer.tidegate(&["apply", "--at-boot"]));
     assert_eq!(computer.stand("eth0"), applied);
@@ -550,6 +604,45 @@ fn what_was_applied_for_good_is_there_again_after_a_restart() {
     done(&computer.tidegate(&["down"]));
     assert_eq!(done(&computer.tidegate(&["apply", "--at-boot"])), "");
     assert_eq!(computer.stand("eth0"), before);
+}
+
+/// Namespaces that are held at once while one is looked for that has the number of another.
+const MOST_NAMESPACES: usize = 50;
+
+/// What was applied in a namespace that is gone is not taken for that of another one with its number.
+#[test]
+fn a_namespace_with_the_number_of_one_that_is_gone_has_nothing_applied() {
+    let Some(mut computer) = Computer::new("number") else { return };
+    let policy = computer.policy("short.batch", "qdisc add dev eth0 root handle 1: pfifo limit 7\n");
+    done(&computer.tidegate(&["apply", &policy, "--backend", "kernel"]));
+    assert_eq!(status(&computer).0, Some(0));
+    let known = |place: &Place| place.go(NetworkNamespace::current).expect("the thread is there").expect("/proc");
+    let before = known(&computer.place);
+    if before.cookie.is_none() {
+        return println!("left out: this kernel has no SO_NETNS_COOKIE");
+    }
+    // Those that are held keep their numbers, so that in the end one gets the number that is free again (the kernel takes its time for that).
+    computer.place = Place::new("another").expect("a namespace");
+    let mut held = Vec::new();
+    let begun = Instant::now();
+    while known(&computer.place).inode != before.inode {
+        if begun.elapsed() > PATIENCE {
+            return println!("left out: the number did not come again");
+        }
+        if held.len() == MOST_NAMESPACES {
+            held.clear();
+        }
+        held.push(std::mem::replace(&mut computer.place, Place::new("another").expect("a namespace")));
+    }
+    println!("{before} came again as {}", known(&computer.place));
+    let made = computer.place.go(|| Links::open()?.create_like("eth0", "dummy", 1000));
+    made.expect("the thread is there").expect("a device");
+    assert_eq!(computer.tidegate(&["status"]).status.code(), Some(1));
+    assert!(refused(&computer.tidegate(&["down"])).contains("tidegate applied nothing here"));
+    // What the other one left goes once something is applied here.
+    done(&computer.tidegate(&["apply", &policy, "--backend", "kernel"]));
+    assert_eq!(std::fs::read_dir(computer.files.0.join("run")).expect("a directory").count(), 1);
+    done(&computer.tidegate(&["down"]));
 }
 
 fn state_file(run: &Path) -> PathBuf {

@@ -575,3 +575,42 @@ fn what_cannot_work_is_carried_out_and_said() {
     assert_eq!(warned, wanted, "{told}");
     assert_eq!(output.status.code(), Some(0));
 }
+
+/// What has no traffic control in it is said to have none by every command, and only `run`, whose code is the script's, calls that a success.
+#[test]
+fn a_policy_without_traffic_control_is_told_so_by_every_command() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("run-nothing");
+    place.file("empty", "");
+    place.script("comments.sh", "#!/bin/sh\n# tc qdisc add dev eth0 root pfifo\n");
+    place.script("other.sh", "#!/bin/sh\nip link set lo up\necho hello\n");
+    place.script("elsewhere.sh", "#!/bin/sh\nnsenter -t 1 -n tc qdisc add dev eth0 root pfifo || true\n");
+    place.script("shows.sh", "#!/bin/sh\ntc qdisc show\n");
+    let packet = "udp 10.0.0.1:5 > 10.0.0.2:53 out eth0";
+    let tidegate = |words: &[&str]| {
+        let output = Command::new(TIDEGATE).args(words).current_dir(&place.0).output().expect("tidegate runs");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for file in ["/dev/null", "empty", "comments.sh", "other.sh", "elsewhere.sh"] {
+        let commands: [(&[&str], i32); 5] = [
+            (&["run", file], 0),
+            (&["check", file], 2),
+            (&["explain", file, packet], 2),
+            (&["graph", file], 2),
+            (&["try", file, "--up", "1mbit", "--down", "1mbit"], 1),
+        ];
+        for (words, code) in commands {
+            let (found, said) = tidegate(words);
+            assert_eq!(found, Some(code), "{words:?}: {said}");
+            assert_eq!(said.matches("no traffic control command found").count(), 1, "{words:?}: {said}");
+            let wrapped = "elsewhere.sh:2: `nsenter` runs tc somewhere else";
+            assert_eq!(said.contains(wrapped), file == "elsewhere.sh", "{words:?}: {said}");
+        }
+    }
+    for words in [["run", "shows.sh"], ["check", "shows.sh"], ["graph", "shows.sh"]] {
+        let (found, said) = tidegate(&words);
+        assert!(found == Some(0) && !said.contains("no traffic control command found"), "{words:?}: {said}");
+    }
+}

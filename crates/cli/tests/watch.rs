@@ -199,6 +199,23 @@ fn prometheus_is_told_over_http_and_into_a_file() {
     if !bench.shapes() {
         return;
     }
+    for words in
+        [&["metrics", "--once"][..], &["top", "--once", "--interval", "100ms"], &["capture", "v0", "--seconds", "1s"]]
+    {
+        let full = File::options().write(true).open("/dev/full").expect("the device");
+        let mut command = bench.command(words);
+        command.stdout(full).stderr(Stdio::piped());
+        let flood = bench.flood();
+        let ended = bench.spawn(command).wait_with_output().expect("it is ours");
+        drop(flood);
+        let why = String::from_utf8_lossy(&ended.stderr).into_owned();
+        let expected = "standard output did not take everything: No space left on device";
+        assert!(
+            ended.status.code() == Some(74) && why.matches(expected).count() == 1,
+            "{words:?} {:?} {why}",
+            ended.status
+        );
+    }
     let once = bench.text(&["metrics", "--once"]);
     assert!(once.contains("\nnode_qdisc_bytes_total{device=\"v0\",kind=\"htb\"} "), "{once}");
     assert!(once.contains("\ntidegate_shaper_rate_bits_per_second{netns=\""), "{once}");
@@ -290,6 +307,10 @@ fn packets_of_a_class_are_captured() {
     assert!(told(", lost") > 0 && told(", sent") > 0, "{} lost, {} sent", told(", lost"), told(", sent"));
     let nothing = bench.text(&["capture", "v0", "1:10", "--seconds", "0.1"]);
     assert_eq!(nothing, "", "nobody asks port 53");
+    // A disk that is full is neither a wrong word nor a daemon that refuses.
+    let full = bench.say(&["capture", "v0", "1:20", "-c", "3", "-w", "/dev/full"]);
+    let why = String::from_utf8_lossy(&full.stderr).into_owned();
+    assert!(full.status.code() == Some(74) && why.contains("No space left on device"), "{:?} {why}", full.status);
     let refused = bench.say(&["capture", "v0", "what"]);
     assert_eq!(refused.status.code(), Some(2), "{}", String::from_utf8_lossy(&refused.stderr));
 }
@@ -386,7 +407,10 @@ fn where_nothing_is_shaped_that_is_told() {
     };
     let expected = [
         (&["top"][..], "tidegate top: nothing is shaped here; `tidegate apply POLICY` does that\n"),
-        (&["top", "v0"], "tidegate top: nothing was configured on `v0`; `tidegate apply` puts a policy there\n"),
+        (
+            &["top", "v0"],
+            "tidegate top: nothing was configured on `v0`; `tidegate apply POLICY --dev v0` puts a policy there\n",
+        ),
         (
             &["tc", "qdisc", "show"],
             "tidegate tc: no daemon of tidegate runs here; the kernel's disciplines are tc's own business\n",

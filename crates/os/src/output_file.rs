@@ -13,7 +13,7 @@ use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
 use rustix::fs::{
@@ -56,6 +56,20 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OutputFile::create(path)?;
     file.write_all(bytes)?;
     file.commit()
+}
+
+/// Removes the temporary files that processes left that died while they wrote this file. Only for a file that nobody else writes now.
+pub fn remove_unfinished(path: &Path) {
+    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return };
+    let front = front(name);
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let found = entry.file_name();
+        let random = found.as_bytes().strip_prefix(front.as_bytes()).and_then(|rest| rest.strip_suffix(TEMPORARY));
+        if random.is_some_and(|random| random.len() == RANDOM && random.iter().all(u8::is_ascii_hexdigit)) {
+            // What cannot be removed is in nobody's way.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 impl OutputFile {
@@ -262,14 +276,25 @@ fn keep(file: &OwnedFd, before: &Stat) -> io::Result<()> {
     Ok(fchmod(file, Mode::from_raw_mode(before.st_mode & 0o777))?)
 }
 
+/// How a temporary file's name ends, behind so many digits.
+const TEMPORARY: &[u8] = b".tmp";
+const RANDOM: usize = 16;
+
 /// A hidden name that cannot be known before.
 fn temporary(name: &OsStr) -> OsString {
     // Seeded by the kernel for each value; names stay short enough for any file system.
     let random = RandomState::new().hash_one(std::process::id());
-    let front: Vec<u8> = name.as_bytes().iter().copied().take(100).collect();
+    let mut out = front(name);
+    out.push(format!("{random:0RANDOM$x}"));
+    out.push(OsStr::from_bytes(TEMPORARY));
+    out
+}
+
+/// What the names of a file's temporary files begin with.
+fn front(name: &OsStr) -> OsString {
     let mut out = OsString::from(".");
-    out.push(OsString::from_vec(front));
-    out.push(format!(".{random:016x}.tmp"));
+    out.push(OsStr::from_bytes(&name.as_bytes()[..name.len().min(100)]));
+    out.push(".");
     out
 }
 
@@ -315,6 +340,17 @@ mod tests {
         assert_eq!(fs::read(&path).expect("there"), b"before");
         drop(begun);
         assert_eq!(names(&dir), ["report"], "what was given up leaves nothing");
+        // Whoever is killed leaves it.
+        std::mem::forget(OutputFile::create(&path).expect("begun"));
+        for other in [".other.0123456789abcdef.tmp", ".report.0123.tmp"] {
+            fs::write(dir.join(other), "").expect("written");
+        }
+        assert_eq!(names(&dir).len(), 4);
+        remove_unfinished(&path);
+        assert_eq!(names(&dir), [".other.0123456789abcdef.tmp", ".report.0123.tmp", "report"]);
+        for other in [".other.0123456789abcdef.tmp", ".report.0123.tmp"] {
+            fs::remove_file(dir.join(other)).expect("removed");
+        }
         write(&path, b"after").expect("written");
         assert_eq!(fs::read(&path).expect("there"), b"after");
         assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o640);

@@ -93,14 +93,22 @@ pub fn ask_to_end(root: u32) {
     signal_tree(root, Signal::TERM);
 }
 
+/// Asks one process to end (SIGTERM), and leaves those below it to that one.
+pub fn signal_to_end(pid: u32) {
+    signal_one(pid, Signal::TERM);
+}
+
+fn signal_one(pid: u32, signal: Signal) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        // One that is gone already has ended.
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+}
+
 fn signal_tree(root: u32, signal: Signal) {
     let mut pids = vec![root];
     pids.extend(descendants(root).iter().map(|running| running.pid));
-    for pid in pids {
-        if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-            let _ = rustix::process::kill_process(pid, signal);
-        }
-    }
+    pids.into_iter().for_each(|pid| signal_one(pid, signal));
 }
 
 /// Puts this process before others, where we may, until the value is dropped: it must still get its turn when a thousand others want
@@ -164,11 +172,24 @@ fn parents() -> impl Iterator<Item = (u32, u32)> {
     pids.filter_map(|pid| Some((pid, parent_of(pid)?)))
 }
 
-fn parent_of(pid: u32) -> Option<u32> {
-    // The name in brackets may hold blanks and brackets: read what follows the last one.
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let rest = &stat[stat.rfind(')')? + 1..];
-    rest.split_whitespace().nth(1)?.parse().ok()
+/// A process's parent; `None`: it is gone.
+#[must_use]
+pub fn parent_of(pid: u32) -> Option<u32> {
+    stat(pid)?.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// The letter that stands for what a process does (proc_pid_stat(5)): `R` runs, `S` sleeps, `T` is stopped, `Z` has ended and nobody has
+/// asked how; `None`: it is gone.
+#[must_use]
+pub fn state_of(pid: u32) -> Option<char> {
+    stat(pid)?.trim_start().chars().next()
+}
+
+/// What `/proc` shows of a process behind its name: its state, its parent, and more.
+fn stat(pid: u32) -> Option<String> {
+    // The name in brackets may hold blanks and brackets: what is of interest follows the last one.
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    text.rsplit_once(')').map(|(_, rest)| rest.to_owned())
 }
 
 #[cfg(test)]
@@ -180,5 +201,19 @@ mod tests {
         let words = words_of(std::process::id());
         let below = descendants(parent());
         assert!(below.iter().any(|running| running.pid == std::process::id() && running.words == words));
+        assert_eq!(parent_of(std::process::id()), Some(parent()));
+    }
+
+    #[test]
+    fn a_process_that_is_stopped_is_known() {
+        let mut child = Command::new("sleep").arg("1000").spawn().expect("it starts");
+        assert!(state_of(child.id()).is_some_and(|state| state != 'T'));
+        let pid = Pid::from_child(&child);
+        rustix::process::kill_process(pid, Signal::STOP).expect("it is ours");
+        // It is stopped once the kernel says so to whoever waits for it.
+        rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::UNTRACED).expect("it is ours");
+        assert_eq!(state_of(child.id()), Some('T'));
+        child.kill().and_then(|()| child.wait()).expect("it is ours");
+        assert_eq!(state_of(child.id()), None);
     }
 }

@@ -4,11 +4,10 @@
 //! handshake, every UDP packet and every sample of a flow carries a keyed hash of itself and its number. Nothing is encrypted.
 //!
 //! Whoever pretends to be the server sees a client's proof and can try tokens against it for as long as he likes. That is hopeless against
-//! a token that a machine drew, and only against such: [`Token::new`] refuses what has too few or too uniform characters, and
+//! a token that a machine drew, and only against such: [`Token::new`] refuses what has too few, too uniform or too regular characters, and
 //! [`Token::drawn`] makes a good one. A password-authenticated key exchange would allow short tokens; the libraries for it are not
 //! audited, and nobody has to remember a token.
 
-use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -16,6 +15,8 @@ use core::fmt;
 
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
+
+use crate::guess;
 
 /// Octets that each side draws.
 pub const DRAW: usize = 32;
@@ -45,17 +46,15 @@ pub struct Token(Vec<u8>);
 impl Token {
     /// The fewest characters of a token.
     pub const LEAST: usize = 24;
-    /// The fewest bits that it could hold, by how many and how different characters it has.
+    /// The fewest bits that it could hold, by how many and how different characters it has, repeats and sequences left out.
     pub const LEAST_BITS: usize = 96;
 
-    /// From what a file or a variable holds, spaces around it left out; `None`: it is too short, or too uniform, to be one.
+    /// From what a file or a variable holds, spaces around it left out; `None`: it is too short, too uniform, or too regular to be one.
     ///
     /// What could be a good token is taken: whether chance made it cannot be seen.
     pub fn new(text: &str) -> Option<Token> {
         let text = text.trim();
-        let different = text.bytes().collect::<BTreeSet<u8>>().len();
-        let bits = text.len() * different.checked_ilog2().unwrap_or(0) as usize;
-        (text.len() >= Token::LEAST && bits >= Token::LEAST_BITS).then(|| Token(text.as_bytes().to_vec()))
+        (text.len() >= Token::LEAST && guess::bits(text) >= Token::LEAST_BITS).then(|| Token(text.as_bytes().to_vec()))
     }
 
     /// The text of a token, from octets that a machine drew: 256 bits as hexadecimal digits.
@@ -235,11 +234,25 @@ mod tests {
             "password",
             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
             "abababababababababababababababababab",
+            "123456789012345678901234567890",
+            "1234567890123456789012345678901234567890123456789012345678901234",
+            "abcdefghijklmnopqrstuvwxyz0123456789",
+            "qwertyuiopasdfghjklzxcvbnm1234567890",
+            "a1b2c3d4e5f6g7h8i9j0k1l2m3n4o5p6q7",
+            "kW3nXcZ0kW3nXcZ0kW3nXcZ0kW3nXcZ0kW3nXcZ0",
+            "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
         ] {
             assert_eq!(Token::new(weak), None, "{weak}");
         }
-        let drawn = Token::drawn(&core::array::from_fn(|at| (at as u8).wrapping_mul(37)));
-        assert_eq!((drawn.len(), Token::new(&drawn).is_some()), (64, true), "{drawn}");
+        // As many as a linear congruential generator draws in a moment: what chance makes is taken.
+        let mut state = 1_u64;
+        for _ in 0..1000 {
+            let drawn = Token::drawn(&core::array::from_fn(|_| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (state >> 56) as u8
+            }));
+            assert_eq!((drawn.len(), Token::new(&drawn).is_some()), (64, true), "{drawn}");
+        }
         assert!(Token::new("fEJW3nXcZ0tq8pYkLr1vB2uMs9").is_some(), "as base64 has it");
     }
 

@@ -24,6 +24,7 @@ extern crate alloc;
 
 mod account;
 mod auth;
+mod guess;
 mod message;
 mod octets;
 mod packet;

@@ -1,12 +1,12 @@
 //! The caller's side of a sandbox: answers calls one at a time, takes in what the programs print, minds time and memory.
 
 use std::ffi::OsString;
-use std::io::{self, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::io::{self, BufReader, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process::{ChildStderr, ChildStdout};
 use std::time::{Duration, Instant};
 
+use tidegate_os::until::Until;
 use tidegate_os::{poll, process};
 use tidegate_sandbox::{Report, Sandbox, Spec};
 
@@ -283,7 +283,7 @@ fn serve(sandbox: &mut Sandbox, turn: &mut Turn<'_>, limits: &Limits, kept: &mut
         return;
     }
     // However slowly it speaks: by then it is over, and the run's own deadline holds all the same.
-    let timed = Timed { stream, deadline: turn.deadline.min(Instant::now() + CALL_LIMIT) };
+    let timed = Until::new(stream, turn.deadline.min(Instant::now() + CALL_LIMIT));
     let mut timed = BufReader::new(timed);
     let Ok(request) = wire::read_request(&mut timed) else {
         return;
@@ -359,37 +359,6 @@ fn running(sandbox: &Sandbox) -> Vec<String> {
         .filter(|running| !running.words.is_empty())
         .map(|running| running.words.join(" "))
         .collect()
-}
-
-/// A connection whose reads and writes all end at one time.
-struct Timed {
-    stream: TcpStream,
-    deadline: Instant,
-}
-
-impl Timed {
-    fn left(&self) -> io::Result<Duration> {
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
-    }
-}
-
-impl Read for Timed {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.stream.set_read_timeout(Some(self.left()?))?;
-        self.stream.read(buffer)
-    }
-}
-
-impl Write for Timed {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.stream.set_write_timeout(Some(self.left()?))?;
-        self.stream.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.stream.flush()
-    }
 }
 
 impl<R: Read + AsFd> Stream<R> {

@@ -87,6 +87,11 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
     if let Some(dev) = &options.dev {
         findings.retain(|finding| concerns(&reading, finding, dev));
     }
+    match taken.nothing_found() {
+        Some(nothing) if findings.is_empty() => anyhow::bail!("{nothing}"),
+        Some(nothing) => eprintln!("tidegate check: {nothing}"),
+        None => {}
+    }
     let before = findings.len();
     let allowed = allow::Allowed::read(&reading);
     findings.retain(|finding| !allowed.silences(finding));

@@ -2,6 +2,7 @@
 
 use super::machine::Wanted;
 use super::marks::Marks;
+use super::words::apply_command;
 use super::{DoorKind, Options};
 use crate::faces::Machine;
 use serde_json::{Value, json};
@@ -237,22 +238,11 @@ impl Counter {
             ..before
         };
         if let Some(why) = request["door"].as_str().and_then(|door| self.other_door(door)) {
-            return refusal(
-                &why,
-                &format!(
-                    "`tidegate down {0}`, then `tidegate apply` with that --door; nothing was changed",
-                    self.wanted().name()
-                ),
-            );
+            return refusal(&why, &self.afresh(request));
         }
         if request["realtime"] == true && !before.realtime {
-            return refusal(
-                "the daemon runs without real-time scheduling, and has given up the right to change that",
-                &format!(
-                    "`tidegate down {}`, then `tidegate apply --realtime`; nothing was changed",
-                    self.wanted().name()
-                ),
-            );
+            let why = "the daemon runs without real-time scheduling, and has given up the right to change that";
+            return refusal(why, &self.afresh(request));
         }
         let commands: Vec<Vec<String>> = commands.iter().filter_map(texts).collect();
         let done =
@@ -271,6 +261,17 @@ impl Counter {
             }
             Err(error) => refusal(&format!("{error:#}"), "what ran before still runs"),
         }
+    }
+
+    /// What to do where a request can be met by another daemon only.
+    fn afresh(&self, request: &Value) -> String {
+        let files: Vec<String> =
+            request["files"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+        format!(
+            "nothing was changed; to have it so: `tidegate down {}`, then `{}` (packets pass unqueued in between)",
+            self.wanted().name(),
+            apply_command(&files, request)
+        )
     }
 
     /// How what runs differs from what was given.

@@ -5,16 +5,22 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tidegate_os::unix;
+use tidegate_os::until::Until;
 
 /// How long a daemon may take for an answer, unless the caller says otherwise.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a daemon may take to say how it is before it counts as not answering.
+pub(crate) const ANSWER: Duration = Duration::from_secs(2);
 
 /// A conversation with the daemon of a device.
 pub(crate) struct Client {
     dev: String,
-    stream: BufReader<UnixStream>,
+    /// How long each answer may take; the first one together with the call.
+    patience: Duration,
+    has_asked: bool,
+    stream: BufReader<Until<UnixStream>>,
 }
 
 impl Client {
@@ -26,18 +32,18 @@ impl Client {
         Client::within(dev, PATIENCE)
     }
 
-    /// The same; the daemon may take so long to take the call, and for each answer.
+    /// The same; the daemon may take so long for the call and the first answer together, and for each answer after that.
     ///
     /// # Errors
     /// As for [`Client::open`].
     pub(crate) fn within(dev: &str, patience: Duration) -> anyhow::Result<Client> {
         let path = Room::here()?.socket(dev);
+        let end = Instant::now() + patience;
         let stream = unix::connect(&path, patience).with_context(|| {
             format!("no daemon of tidegate answers for `{dev}` ({}); `tidegate status` tells what runs", path.display())
         })?;
-        stream.set_read_timeout(Some(patience))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        Ok(Client { dev: dev.to_owned(), stream: BufReader::new(stream) })
+        let stream = BufReader::new(Until::new(stream, end));
+        Ok(Client { dev: dev.to_owned(), patience, has_asked: false, stream })
     }
 
     /// Asks, and takes the first line of the answer.
@@ -54,6 +60,9 @@ impl Client {
     /// # Errors
     /// The daemon is gone.
     pub(crate) fn say(&mut self, request: &Value) -> anyhow::Result<()> {
+        if std::mem::replace(&mut self.has_asked, true) {
+            self.wait_anew();
+        }
         let line = format!("{request}\n");
         self.stream
             .get_mut()
@@ -71,6 +80,7 @@ impl Client {
         if told.with_context(|| format!("the daemon of `{}` does not answer", self.dev))? == 0 {
             return Ok(None);
         }
+        self.wait_anew();
         let value: Value =
             serde_json::from_str(&line).with_context(|| format!("the daemon of `{}` speaks no JSON", self.dev))?;
         if let Some(error) = value["error"].as_str() {
@@ -78,5 +88,9 @@ impl Client {
             bail!("{error}{remedy}");
         }
         Ok(Some(value))
+    }
+
+    fn wait_anew(&mut self) {
+        self.stream.get_mut().set_end(Instant::now() + self.patience);
     }
 }

@@ -3,15 +3,18 @@
 //! A policy for machines inside a host ("the edge moves into the host") is written for one device; which device that is, is known only when the container
 //! or the virtual machine is started.
 
+use super::room::Room;
 use super::{Options, say};
 use anyhow::{Context, ensure};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::File;
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::Duration;
 use tidegate_os::news::{self, Bulletin, Link};
+use tidegate_os::service::Alone;
 use tidegate_os::{interrupt, place, poll, process, service};
 
 /// How often it is looked whether a daemon has ended by itself, if nothing is heard of links.
@@ -85,15 +88,24 @@ pub(super) fn follow(options: &Options, which: &Which) -> anyhow::Result<()> {
         options.pid.unwrap_or_default()
     );
     let bell = interrupt::bell()?;
+    let room = Room::here()?;
+    room.make().with_context(|| "the directory for locks and sockets cannot be made (TIDEGATE_RUN names another)")?;
+    let _known = Known::new(&room)?;
+    // Whoever starts this wants all of them, whatever was taken down before.
+    let mut here = which.here()?;
+    here.iter().for_each(|name| comes_back(&room, name));
     let mut bulletin = Bulletin::open()?;
+    let mut seen: BTreeSet<String> = BTreeSet::new();
     let mut running: BTreeMap<String, Child> = BTreeMap::new();
     // A service manager that cannot be told is no reason to stop.
     let _ = service::notify("READY=1");
     loop {
-        let here = which.here()?;
-        running.retain(|name, child| goes_on(name, child, here.contains(name)));
+        // A device that is gone and comes again is another one.
+        seen.iter().filter(|name| !here.contains(name)).for_each(|name| comes_back(&room, name));
+        seen = here.iter().cloned().collect();
+        running.retain(|name, child| goes_on(&room, name, child, here.contains(name)));
         for name in here {
-            if !running.contains_key(&name) {
+            if !running.contains_key(&name) && !room.kept_down(&name).exists() {
                 say(&format!("{name} is here"));
                 running.insert(name.clone(), one(options, &name)?);
             }
@@ -107,6 +119,7 @@ pub(super) fn follow(options: &Options, which: &Which) -> anyhow::Result<()> {
             break;
         }
         bulletin.read()?;
+        here = which.here()?;
     }
     for child in running.values() {
         process::ask_to_end(child.id());
@@ -117,14 +130,46 @@ pub(super) fn follow(options: &Options, which: &Which) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// This follower's entry among those that `tidegate down` looks for; gone with this.
+struct Known {
+    path: PathBuf,
+    _lock: Alone,
+}
+
+impl Known {
+    fn new(room: &Room) -> anyhow::Result<Known> {
+        let path = room.follower(std::process::id());
+        let lock = Room::take(&path).with_context(|| path.display().to_string())?;
+        Ok(Known { _lock: lock.with_context(|| format!("{} is locked", path.display()))?, path })
+    }
+}
+
+impl Drop for Known {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// A device that was taken down is followed again.
+fn comes_back(room: &Room, name: &str) {
+    // It is not there as a rule.
+    let _ = std::fs::remove_file(room.kept_down(name));
+}
+
 /// Does the daemon of a device go on? One whose device is gone is ended, one that has ended by itself is told of.
-fn goes_on(name: &str, child: &mut Child, here: bool) -> bool {
+fn goes_on(room: &Room, name: &str, child: &mut Child, here: bool) -> bool {
     match child.try_wait() {
         Ok(None) if here => true,
         Ok(None) => {
             say(&format!("{name} is gone"));
             process::ask_to_end(child.id());
             let _ = child.wait();
+            false
+        }
+        Ok(Some(_)) if room.kept_down(name).exists() => {
+            say(&format!(
+                "{name} was taken down by `tidegate down`; it is left alone until it comes again, or this is started again"
+            ));
             false
         }
         Ok(Some(ended)) => {

@@ -13,9 +13,11 @@ mod follow;
 pub(crate) mod machine;
 mod marks;
 mod options;
+pub(crate) mod presence;
 mod reload;
 pub(crate) mod room;
 mod start;
+pub(crate) mod words;
 
 pub use options::{DoorKind, Options};
 pub(crate) use start::{reload, start};
@@ -44,7 +46,7 @@ use tidegate_live::door::Spot;
 use tidegate_live::engine::{Engine, Session, link_rate};
 use tidegate_os::service::{self, Alone};
 use tidegate_os::turn::Turn;
-use tidegate_os::{interrupt, poll};
+use tidegate_os::{interrupt, output_file, poll};
 use tidegate_packet::{Rate, Seeded};
 use tidegate_policy::Op;
 
@@ -188,7 +190,7 @@ fn count_start(room: &Room, name: &str) -> u64 {
     let path = room.starts(name);
     let starts = room.count_of_starts(name).unwrap_or(0).saturating_add(1);
     // What cannot be written down is not counted the next time; the daemon runs all the same.
-    let _ = crate::output::file(&path, format!("{starts}\n"));
+    let _ = output_file::write(&path, format!("{starts}\n").as_bytes());
     starts
 }
 

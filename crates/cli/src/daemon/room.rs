@@ -2,15 +2,19 @@
 
 use std::fs::OpenOptions;
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use tidegate_os::namespace::NetworkNamespace;
 use tidegate_os::service::Alone;
 
 /// Where all of it stands, unless the environment says otherwise.
 const ROOT: &str = "/run/tidegate";
 /// Another place: for tests, and for those who are not root.
 const ELSEWHERE: &str = "TIDEGATE_RUN";
+
+/// What the names of followers' locks begin with. (No device has a colon in its name.)
+const FOLLOWER: &str = ":follow-";
 
 /// How long a lock is tried for that somebody may have for an instant only, to see whether it is taken.
 const MOMENT: Duration = Duration::from_millis(300);
@@ -30,8 +34,12 @@ impl Room {
     /// There is no `/proc`.
     pub(crate) fn here() -> io::Result<Room> {
         let root = std::env::var_os(ELSEWHERE).map_or_else(|| PathBuf::from(ROOT), PathBuf::from);
-        let inode = std::fs::metadata("/proc/thread-self/ns/net")?.ino();
-        Ok(Room(root.join(format!("net-{inode}"))))
+        Ok(Room::of(&root, &NetworkNamespace::current()?))
+    }
+
+    /// That of a namespace. Its number alone is not enough: the next namespace may have the same, and must not be taken for this one.
+    fn of(root: &Path, namespace: &NetworkNamespace) -> Room {
+        Room(root.join(format!("net-{namespace}")))
     }
 
     /// Makes it, for its owner to change and everybody to look into.
@@ -40,7 +48,24 @@ impl Room {
     /// It cannot be made here.
     pub(crate) fn make(&self) -> io::Result<()> {
         std::fs::create_dir_all(&self.0)?;
-        std::fs::set_permissions(&self.0, std::fs::Permissions::from_mode(0o755))
+        std::fs::set_permissions(&self.0, std::fs::Permissions::from_mode(0o755))?;
+        self.remove_predecessors();
+        Ok(())
+    }
+
+    /// Removes what namespaces left that had this one's number: they are gone, or it would not have it.
+    fn remove_predecessors(&self) {
+        let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let (Some(root), Some(own)) = (self.0.parent(), name(&self.0)) else { return };
+        // Without a cookie there is nothing to tell them by.
+        let Some((number, _)) = own.rsplit_once('-').filter(|(number, _)| *number != "net") else { return };
+        for path in std::fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path()) {
+            let other = name(&path).filter(|other| *other != own);
+            if other.is_some_and(|other| other.rsplit_once('-').is_some_and(|(of, _)| of == number)) {
+                // What stays is in nobody's way.
+                let _ = std::fs::remove_dir_all(path);
+            }
+        }
     }
 
     /// What was applied to a device.
@@ -63,6 +88,22 @@ impl Room {
         self.file(":work", "lock")
     }
 
+    /// Locked by a daemon that follows devices as they come and go, as long as it does.
+    pub(crate) fn follower(&self, pid: u32) -> PathBuf {
+        self.file(&format!("{FOLLOWER}{pid}"), "lock")
+    }
+
+    /// The processes of those.
+    pub(crate) fn followers(&self) -> Vec<u32> {
+        let locks = self.devices("lock").into_iter().filter(|name| name.starts_with(FOLLOWER));
+        locks.filter_map(|name| Room::holder(&self.file(&name, "lock"))).collect()
+    }
+
+    /// There while `tidegate down DEV` keeps a daemon that follows devices from starting another one for this device.
+    pub(crate) fn kept_down(&self, dev: &str) -> PathBuf {
+        self.file(dev, "down")
+    }
+
     /// Commands that a daemon is started with again when its own files may be others by now.
     pub(crate) fn kept_policy(&self, dev: &str) -> PathBuf {
         self.file(dev, "sh")
@@ -82,6 +123,11 @@ impl Room {
     pub(crate) fn job(&self, dev: &str) -> Option<String> {
         let state: serde_json::Value = serde_json::from_slice(&std::fs::read(self.state(dev)).ok()?).ok()?;
         Some(state["job"]["token"].as_str()?.to_owned())
+    }
+
+    /// The last policy of a device that was undone though nobody asked for it.
+    pub(crate) fn undone(&self, dev: &str) -> PathBuf {
+        self.file(dev, "undone")
     }
 
     /// Locked by the guardian that waits until a device's policy is confirmed.
@@ -166,6 +212,24 @@ impl Room {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_namespace_left_is_not_its_successors() {
+        let root = std::env::temp_dir().join(format!("tidegate-rooms-{}", std::process::id()));
+        let room = |inode, cookie| Room::of(&root, &NetworkNamespace { inode, cookie });
+        let (gone, another, unnamed) = (room(70, Some(1)), room(7, Some(1)), room(70, None));
+        for room in [&gone, &another, &unnamed] {
+            room.make().expect("a directory");
+            std::fs::write(room.state("eth0"), "").expect("a file");
+        }
+        assert_eq!(gone.devices("json"), ["eth0"], "the same namespace's own");
+        let now = room(70, Some(2));
+        assert!(now.devices("json").is_empty());
+        now.make().expect("a directory");
+        let there = [&gone, &another, &unnamed, &now].map(|room| room.0.exists());
+        assert_eq!(there, [false, true, true, true]);
+        std::fs::remove_dir_all(&root).expect("it is there");
+    }
 
     #[test]
     fn devices_are_found_by_their_files() {

@@ -7,6 +7,7 @@ use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+use tidegate_os::output_file::OutputFile;
 use tidegate_os::service;
 
 /// How long a daemon may take to be ready.
@@ -26,7 +27,8 @@ pub(crate) fn start(options: &Options) -> anyhow::Result<Value> {
         bail!("`{name}` is shaped by another tidegate already (process {pid}); `tidegate down {name}` ends that one");
     }
     let path = room.log(&name);
-    let log = crate::output::begin_growing(&path)?.try_clone_file()?;
+    let log =
+        OutputFile::create_growing(&path).with_context(|| crate::output::cannot_write(&path))?.try_clone_file()?;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("daemon").args(options.words()).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
     let mut child = service::detached(&mut command).spawn().context("the daemon cannot be started")?;

@@ -152,5 +152,8 @@ fn read(policy: &Path, options: &Options) -> anyhow::Result<Reading> {
     if !taken.ended() {
         bail!("{} did not come to its end, so what it configures is not known", policy.display());
     }
+    if let Some(nothing) = taken.nothing_found() {
+        bail!("{nothing}");
+    }
     Ok(taken.reading())
 }

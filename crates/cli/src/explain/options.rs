@@ -15,7 +15,7 @@ A packet is written as PROTOCOL SOURCE[:PORT] > DESTINATION[:PORT] and what else
   connection  new, established, related, invalid; reply; bytes N (carried before); connmark N
   marks       mark N, priority N or 1:10
 Rules and filters are marked: + it fits, - it does not and why. What the engine counted decides, not a reading of the words.
-Exit codes: 0; 1 with --diff: the policies part; 2 a file or a packet cannot be read.
+Exit codes: 0; 1 with --diff: the policies part; 2 a file or a packet cannot be read, or there is no traffic control.
 
 Examples:
   tidegate explain examples/three-bands.sh 'tcp 192.168.1.7:51820 > 1.1.1.1:22 dscp AF21 len 120'

@@ -78,5 +78,8 @@ fn read(options: &Options) -> anyhow::Result<Model> {
     for trouble in taken.troubles() {
         eprintln!("{trouble}");
     }
+    if let Some(nothing) = taken.nothing_found() {
+        bail!("{nothing}");
+    }
     Ok(Model::of(&mut taken.machine.gateway, taken.machine.now))
 }

@@ -1,5 +1,6 @@
 //! What a file is, from its first lines.
 
+use super::nothing::NOTHING_FOUND;
 use crate::capture::TOOLS;
 use tidegate_lang::tc;
 
@@ -70,7 +71,9 @@ pub fn sniff(name: &str, bytes: &[u8]) -> Result<Format, String> {
     let lines: Vec<&str> =
         text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
     let Some(first) = lines.first() else {
-        return Err("is empty (comments aside); name the file that holds the policy".into());
+        return Err(format!(
+            "{NOTHING_FOUND}: the file is empty (comments aside); name the file that holds the policy"
+        ));
     };
     let has_extension = |extension: &str| name.ends_with(extension);
     if text.trim_start().starts_with(['[', '{']) && is_json(&text) {

@@ -7,11 +7,13 @@
 
 mod format;
 mod lists;
+mod nothing;
 mod steps;
 mod tcjson;
 mod traced;
 
 pub use format::{Format, sniff};
+pub(crate) use nothing::nothing_found;
 
 use crate::capture::{self, CaptureError, CaptureOptions, Exit, Outcome, Output, ScriptOptions, Trouble};
 use crate::dissect::Dissect;
@@ -103,6 +105,11 @@ impl Taken {
     /// Did every file come to its end, well or with an error?
     pub fn ended(&self) -> bool {
         self.outcomes.iter().all(|outcome| matches!(outcome.exit, Exit::Code(_) | Exit::Signal(_)))
+    }
+
+    /// Why nothing can be said of it: there is no traffic control in it. `None`: there is.
+    pub(crate) fn nothing_found(&self) -> Option<String> {
+        nothing_found(&self.outcomes, self.sources.iter().map(|source| (source.name.as_str(), &source.lines[..])))
     }
 
     /// What was read, for those who ask what it means.

@@ -6,7 +6,7 @@ use super::kernel::{self, Arm, Before, Way};
 use super::options::{Apply, Backend};
 use super::state::{self, State};
 use super::wanted::Wanted;
-use super::{UNDONE, UNREAD, control, diff, guard, kept, user};
+use super::{UNDONE, UNREAD, control, diff, guard, kept, undone, user};
 use crate::daemon::room::Room;
 use crate::session;
 use anyhow::{bail, ensure};
@@ -69,10 +69,35 @@ fn at_boot() -> ExitCode {
     };
     let mut failed = false;
     for (name, options) in all {
-        println!("{name}: as it was before the restart");
-        failed |= command(&options) != ExitCode::SUCCESS;
+        match waiting(&name) {
+            Ok(None) => {
+                println!("{name}: as it was before the restart");
+                failed |= command(&options) != ExitCode::SUCCESS;
+            }
+            // Applied for good over it, it would never be undone.
+            Ok(Some(why)) => {
+                eprintln!("tidegate apply: {why}");
+                failed = true;
+            }
+            Err(error) => {
+                eprintln!("tidegate apply: {error:#}");
+                failed = true;
+            }
+        }
     }
     if failed { UNDONE.into() } else { ExitCode::SUCCESS }
+}
+
+/// Why a policy is not applied again now: another one of the same device waits to be confirmed.
+fn waiting(name: &str) -> anyhow::Result<Option<String>> {
+    let known = State::of_device(&Room::here()?, name)?;
+    Ok(known.and_then(|(known, state)| {
+        let left = state.left_to_confirm()?.as_secs();
+        Some(format!(
+            "`{known}` has a policy that waits to be confirmed ({left} s left), so nothing was changed there; \
+             `tidegate confirm {known}` keeps it, `tidegate revert {known}` undoes it, then `tidegate apply --at-boot`"
+        ))
+    }))
 }
 
 /// Ends or undoes what earlier processes did not end: what is there now is to be looked at afterwards.
@@ -225,6 +250,7 @@ impl<'o> Begun<'o> {
         {
             eprintln!("tidegate apply: {error:#}");
         }
+        undone::forget(self.room, &self.name);
         self.alone = None;
         Ok(())
     }
@@ -283,6 +309,7 @@ fn by_kernel(options: &Apply, wanted: &Wanted, links: &[tidegate_os::news::Link]
     safe(options, wanted)?;
     doubts(options, &way)?;
     if way.is_empty() && prior.is_some() {
+        undone::forget(&room, name);
         if let Some(left) = prior.as_ref().and_then(State::left_to_confirm) {
             eprintln!(
                 "tidegate apply: it still waits to be confirmed, and is undone in {} s unless you say: tidegate confirm {name}",

@@ -7,7 +7,7 @@
 use super::job::{self, Does, Job, since_1970};
 use super::options::Which;
 use super::state::State;
-use super::{kept, status};
+use super::{kept, status, undone};
 use crate::daemon::room::Room;
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
@@ -179,14 +179,22 @@ fn look(room: &Room, name: &str, hurry: bool, log: &mut Log) -> anyhow::Result<L
             let does = Job::of(job)?.does;
             job::go_back(room, name, &state)?;
             log.say(&format!("`tidegate {}` did not end; everything is as it was before it", does.name()));
+            if does == Does::Apply {
+                undone::note(room, name, &state, "`tidegate apply` was interrupted");
+            }
             // What was there before may wait to be confirmed.
             Ok(Look::Later(Duration::ZERO))
         }
         (None, Some(left)) if !left.is_zero() && !hurry => Ok(Look::Waits(left.min(LOOK))),
-        (None, Some(_)) => {
+        (None, Some(left)) => {
+            let why = match (left.is_zero(), state.0["confirm"]["seconds"].as_u64()) {
+                (true, Some(seconds)) => format!("it was not confirmed within {seconds} s"),
+                _ => "its guardian was asked to end (SIGTERM) while it waited to be confirmed".to_owned(),
+            };
             let state = super::revert::begun(room, name, &state, Does::Revert)?;
             job::go_back(room, name, &state)?;
             log.say("the policy was not confirmed; everything is as it was before it");
+            undone::note(room, name, &state, &why);
             Ok(Look::Later(Duration::ZERO))
         }
     }
@@ -215,12 +223,6 @@ impl Log {
 pub(super) fn of(room: &Room, name: &str, started: u32) -> Option<u32> {
     let is_guardian = |pid: &u32| process::words_of(*pid).last().is_some_and(|word| word == "--guard");
     Room::holder(&room.watch(name)).or(Some(started).filter(is_guardian))
-}
-
-/// The last thing that a guardian of a policy said.
-pub(super) fn last_word(room: &Room, name: &str) -> Option<String> {
-    let text = std::fs::read_to_string(room.guard_log(name)).ok()?;
-    text.lines().next_back().map(str::to_owned)
 }
 
 /// Plays `tidegate confirm`.

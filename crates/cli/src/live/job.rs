@@ -105,6 +105,18 @@ pub(super) fn alone(room: &Room) -> anyhow::Result<Alone> {
 /// # Errors
 /// Not everything is as it was; the job is still there, for the next one to try.
 pub(super) fn go_back(room: &Room, name: &str, state: &State) -> anyhow::Result<()> {
+    went_back(room, name, state).inspect_err(|error| {
+        // For `status`, until it has succeeded. What cannot be written down is in the guardian's log all the same.
+        let error = json!(format!("{error:#}"));
+        if state.0["job"]["error"] != error && state.0["job"].is_object() {
+            let mut state = state.clone();
+            state.0["job"]["error"] = error;
+            let _ = state.write(room, name);
+        }
+    })
+}
+
+fn went_back(room: &Room, name: &str, state: &State) -> anyhow::Result<()> {
     let job = Job::of(state.job().context("nothing was begun")?)?;
     if state.backend() == "user" {
         let daemon = &state.0["before"]["daemon"];

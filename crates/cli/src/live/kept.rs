@@ -11,8 +11,8 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use tidegate_os::namespace::NetworkNamespace;
 
 /// Where they are kept, unless the environment says otherwise.
 const ROOT: &str = "/var/lib/tidegate";
@@ -24,9 +24,7 @@ fn directory() -> Option<PathBuf> {
     if let Some(elsewhere) = std::env::var_os(ELSEWHERE) {
         return Some(elsewhere.into());
     }
-    let number = |path: &str| fs::metadata(path).ok().map(|known| known.ino());
-    let first = number("/proc/1/ns/net")?;
-    (number("/proc/thread-self/ns/net")? == first).then(|| PathBuf::from(ROOT))
+    NetworkNamespace::is_first().then(|| PathBuf::from(ROOT))
 }
 
 fn path(directory: &Path, name: &str) -> PathBuf {

@@ -17,6 +17,7 @@ mod options;
 mod revert;
 mod state;
 pub(crate) mod status;
+mod undone;
 mod user;
 mod wanted;
 

@@ -58,6 +58,7 @@ pub(super) fn down(which: &Which) -> anyhow::Result<bool> {
     let room = Room::here()?;
     let mut gone = Vec::new();
     let mut failed = Vec::new();
+    let mut followed = Vec::new();
     let chosen = State::all(&room)?
         .into_iter()
         .filter(|(name, state)| which.dev.as_ref().is_none_or(|dev| dev == name || state.devices().contains(dev)));
@@ -67,13 +68,35 @@ pub(super) fn down(which: &Which) -> anyhow::Result<bool> {
             Err(error) => failed.push(format!("{error:#}")),
         }
     }
+    // Those that start daemons as devices come and go would start the next one.
+    let mut followers = Vec::new();
+    for pid in room.followers().into_iter().filter(|_| which.dev.is_none()) {
+        let is_its = |name: &String| follower_of(&room, name) == Some(pid);
+        let names: Vec<String> = user::running(&room).into_iter().filter(is_its).collect();
+        let ended = job::alone(&room).and_then(|_alone| {
+            user::end_follower(&room, pid)?;
+            // One that had to be killed with it has left its socket behind.
+            names.iter().try_for_each(|name| user::end(&room, name))
+        });
+        match ended {
+            Ok(()) => {
+                gone.extend(names);
+                followers.push(pid);
+            }
+            Err(error) => failed.push(format!("{error:#}")),
+        }
+    }
     // Daemons that were started by hand, and what those left that are dead.
     for name in user::running(&room).into_iter().filter(|name| which.dev.as_ref().is_none_or(|dev| dev == name)) {
         if gone.contains(&name) {
             continue;
         }
+        let follower = follower_of(&room, &name);
         match job::alone(&room).and_then(|_alone| user::end(&room, &name)) {
-            Ok(()) => gone.push(name),
+            Ok(()) => {
+                followed.extend(follower.map(|pid| (name.clone(), pid)));
+                gone.push(name);
+            }
             Err(error) => failed.push(format!("{error:#}")),
         }
     }
@@ -83,12 +106,37 @@ pub(super) fn down(which: &Which) -> anyhow::Result<bool> {
         }
         bail!("{}", failed.join("\n"));
     }
-    if gone.is_empty() && !which.json {
+    if gone.is_empty() && followers.is_empty() && !which.json {
         eprintln!("tidegate down: tidegate applied nothing {}", status::where_to(which.dev.as_deref()));
         return Ok(false);
     }
-    told("down", &gone, which.json);
-    Ok(!gone.is_empty())
+    if which.json {
+        println!("{:#}", json!({"down": gone, "followers": followers}));
+    } else {
+        told_down(&gone, &followers, &followed);
+    }
+    Ok(!gone.is_empty() || !followers.is_empty())
+}
+
+/// The process that would start the daemon of a device again.
+fn follower_of(room: &Room, name: &str) -> Option<u32> {
+    Room::holder(&room.lock(name)).and_then(|pid| user::follower(room, pid))
+}
+
+/// `followers`: those that ended. `followed`: devices that one which goes on leaves alone.
+fn told_down(gone: &[String], followers: &[u32], followed: &[(String, u32)]) {
+    if !gone.is_empty() {
+        println!("down: {}", gone.join(", "));
+    }
+    for pid in followers {
+        println!("ended: the daemon that follows devices (pid {pid})");
+    }
+    for (name, pid) in followed {
+        println!(
+            "the daemon that follows devices (pid {pid}) leaves {name} alone until {name} comes again or that daemon is started again; \
+             `tidegate down` ends it"
+        );
+    }
 }
 
 fn told(what: &str, names: &[String], as_json: bool) {

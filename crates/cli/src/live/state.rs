@@ -8,11 +8,11 @@ use crate::daemon::room::Room;
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 use tidegate_live::Told;
-use tidegate_os::boot;
+use tidegate_os::{boot, output_file};
 
 /// A policy of ours, as it was applied.
 #[derive(Clone, Debug, PartialEq)]
@@ -116,15 +116,10 @@ impl State {
     }
 }
 
-/// Writes a file so that after a crash at any moment either the old or the new content is there, whole.
+/// Writes a file so that after a crash at any moment either the old or the new content is there, whole. Only one process at a time may do so.
 pub(super) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    let beside = path.with_extension("json.new");
-    let mut file = fs::File::create(&beside)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&beside, path)?;
-    // The new name is in the directory, which is written to the disk by itself.
-    path.parent().map_or(Ok(()), |directory| fs::File::open(directory)?.sync_all())
+    output_file::remove_unfinished(path);
+    output_file::write(path, text.as_bytes())
 }
 
 fn remove(path: &Path) -> anyhow::Result<()> {

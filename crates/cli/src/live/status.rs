@@ -1,13 +1,15 @@
 //! What tidegate applied, and whether it is still there: the state beside the kernel and the daemon.
 
 use super::guard;
-use super::job::{Job, since_1970};
+use super::job::since_1970;
 use super::kernel::{Arm, Drift};
 use super::options::Which;
 use super::state::{State, strings};
-use super::user::{self, Daemon};
+use super::{undone, user};
 use crate::daemon::client::Client;
+use crate::daemon::presence::{self, Daemon};
 use crate::daemon::room::Room;
+use crate::daemon::words::apply_command;
 use anyhow::ensure;
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -57,6 +59,16 @@ impl Condition {
         }
     }
 
+    /// Is the policy at work, for all that is known? Not: is everything as it should be, which a job that was interrupted leaves open.
+    pub(crate) fn is_up(self) -> bool {
+        self < Condition::Drifted
+    }
+
+    /// Is everything as it should be?
+    pub(crate) fn is_well(self) -> bool {
+        matches!(self, Condition::Installed | Condition::Waiting)
+    }
+
     /// The exit code. (2 is wrong usage.)
     pub(crate) fn code(self) -> u8 {
         match self {
@@ -93,8 +105,12 @@ pub(crate) struct Health {
     pub(crate) starts: Option<u64>,
     /// What the daemon says of itself.
     daemon: Value,
+    /// The process of a daemon that does not answer, where that is known.
+    pub(crate) silent_pid: Option<u32>,
     /// The process that goes back unless the policy is confirmed.
     guardian: Option<u32>,
+    /// An earlier policy that was undone though nobody asked for it then.
+    undone: Option<Value>,
     state: Value,
 }
 
@@ -117,7 +133,14 @@ pub(super) fn where_to(dev: Option<&str>) -> String {
     dev.map_or("here".into(), |dev| format!("to `{dev}`"))
 }
 
-/// All policies of this network namespace, or those of a device, and daemons that were started by hand.
+/// What is to be looked at: a policy by its state, or a daemon that was started by hand.
+enum Target {
+    Applied(String, State),
+    ByHand(String),
+}
+
+/// All policies of this network namespace, or those of a device, and daemons that were started by hand. All are looked at together, so those
+/// that do not answer take [`ANSWER`](crate::daemon::client::ANSWER) once, not once each.
 ///
 /// # Errors
 /// A state cannot be read.
@@ -125,39 +148,53 @@ pub(crate) fn healths(dev: Option<&str>) -> anyhow::Result<Vec<Health>> {
     let room = Room::here()?;
     let fits =
         |name: &str, devices: &[String]| dev.is_none_or(|dev| dev == name || devices.iter().any(|known| known == dev));
-    let mut all: Vec<Health> = Vec::new();
-    for (name, state) in State::all(&room)?.into_iter().filter(|(name, state)| fits(name, &state.devices())) {
-        all.push(Health::of(&room, name, &state));
-    }
-    let known: Vec<String> = all.iter().flat_map(|one| one.devices.clone()).collect();
-    for name in user::running(&room).into_iter().filter(|name| fits(name, &[]) && !known.contains(name)) {
-        // A second name of the same socket is no second daemon.
-        let another = std::fs::symlink_metadata(room.socket(&name)).is_ok_and(|socket| socket.is_symlink());
-        if !another {
-            all.push(Health::by_hand(&room, name));
-        }
-    }
-    Ok(all)
+    let applied = State::all(&room)?.into_iter().filter(|(name, state)| fits(name, &state.devices()));
+    let mut targets: Vec<Target> = applied.map(|(name, state)| Target::Applied(name, state)).collect();
+    let known = |name: &String| {
+        targets.iter().any(|target| matches!(target, Target::Applied(_, state) if state.devices().contains(name)))
+    };
+    // A second name of the same socket is no second daemon.
+    let is_another = |name: &String| std::fs::symlink_metadata(room.socket(name)).is_ok_and(|at| at.is_symlink());
+    let by_hand: Vec<String> =
+        user::running(&room).into_iter().filter(|name| fits(name, &[]) && !known(name) && !is_another(name)).collect();
+    targets.extend(by_hand.into_iter().map(Target::ByHand));
+    Ok(presence::each(&targets, |target| match target {
+        Target::Applied(name, state) => Health::of(&room, name.clone(), state),
+        Target::ByHand(name) => Health::by_hand(&room, name.clone()),
+    }))
 }
 
 impl Health {
-    fn of(room: &Room, name: String, state: &State) -> Health {
-        let mut health = Health {
+    /// One of which nothing is known yet.
+    fn new(name: String, devices: Vec<String>, backend: &str) -> Health {
+        Health {
+            name,
             condition: Condition::Installed,
-            devices: state.devices(),
-            backend: state.backend().to_owned(),
-            revert_in: state.left_to_confirm(),
+            devices,
+            backend: backend.to_owned(),
+            revert_in: None,
             drift: Vec::new(),
             last_error: None,
             starts: None,
             daemon: Value::Null,
+            silent_pid: None,
             guardian: None,
+            undone: None,
+            state: Value::Null,
+        }
+    }
+
+    fn of(room: &Room, name: String, state: &State) -> Health {
+        let mut health = Health {
+            revert_in: state.left_to_confirm(),
+            undone: undone::of(room, &name),
             state: state.0.clone(),
-            name,
+            ..Health::new(name, state.devices(), state.backend())
         };
         if let Some(job) = state.job() {
             health.worse(Condition::InProgress);
-            health.last_error = guard::last_word(room, &health.name).filter(|_| Job::of(job).is_ok());
+            // What earlier jobs could not do is no error of this one.
+            health.last_error = job["error"].as_str().map(str::to_owned);
             return health;
         }
         if state.backend() == "user" {
@@ -182,19 +219,8 @@ impl Health {
 
     /// A daemon that nobody applied.
     fn by_hand(room: &Room, name: String) -> Health {
-        let mut health = Health {
-            condition: Condition::Installed,
-            devices: vec![name.clone()],
-            backend: "user".to_owned(),
-            revert_in: None,
-            drift: Vec::new(),
-            last_error: None,
-            starts: None,
-            daemon: Value::Null,
-            guardian: None,
-            state: Value::Null,
-            name,
-        };
+        let undone = undone::of(room, &name);
+        let mut health = Health { undone, ..Health::new(name.clone(), vec![name], "user") };
         health.look_at_daemon(room);
         health
     }
@@ -233,8 +259,9 @@ impl Health {
                 self.last_error = last_line(room, &self.name);
                 self.worse(Condition::DaemonDead);
             }
-            Daemon::Silent(pid, why) => {
-                self.last_error = Some(format!("process {pid}: {why}"));
+            Daemon::Silent(silence) => {
+                self.last_error = Some(silence.to_string());
+                self.silent_pid = silence.pid;
                 self.worse(Condition::DaemonSilent);
             }
             Daemon::Answers(status) => {
@@ -260,9 +287,34 @@ impl Health {
             }
         }
         let told = Client::within(&self.name, COMPARE).and_then(|mut client| client.ask(&json!({"ask": "drift"})));
-        self.drift = told.map(|told| strings(&told["drift"])).unwrap_or_default();
+        match told {
+            Ok(told) => self.drift = strings(&told["drift"]),
+            // Whether it runs what it was given is not known, which is not the same as that it does.
+            Err(error) => {
+                self.last_error = Some(format!("what it runs cannot be compared: {error:#}"));
+                self.worse(Condition::Trouble);
+            }
+        }
         if !self.drift.is_empty() {
             self.worse(Condition::Drifted);
+        }
+    }
+
+    /// Is it on one of these devices? (None are named: yes.)
+    pub(crate) fn is_on(&self, devices: &[String]) -> bool {
+        devices.is_empty() || self.devices.iter().any(|dev| devices.contains(dev))
+    }
+
+    /// Why its daemon is of no use now; `None`: it has none, or it answers.
+    pub(crate) fn daemon_failure(&self) -> Option<String> {
+        let why = self.last_error.as_deref();
+        match self.condition {
+            Condition::DaemonDead => {
+                let said = why.map(|said| format!(" (it said last: {said})")).unwrap_or_default();
+                Some(format!("the daemon of `{}` died{said}; packets pass unqueued", self.name))
+            }
+            Condition::DaemonSilent => Some(format!("{}: {}", self.name, why.unwrap_or("the daemon does not answer"))),
+            _ => None,
         }
     }
 
@@ -276,7 +328,8 @@ impl Health {
         let mut told = json!({
             "name": self.name, "condition": self.condition.name(), "code": self.condition.code(), "backend": self.backend,
             "packet_io": self.daemon["door"], "devices": self.devices, "drift": self.drift, "last_error": self.last_error,
-            "lateness_ns": self.lateness(), "starts": self.starts,
+            "lateness_ns": self.lateness(), "starts": self.starts, "undone": self.undone,
+            "start_again": start_again(&self.state).filter(|_| self.condition == Condition::DaemonDead),
         });
         for part in ["why", "policy", "applied_at"] {
             told[part] = self.state[part].clone();
@@ -293,22 +346,43 @@ impl Health {
         let job = &self.state["job"];
         if !job.is_null() {
             let alive = user::is_alive(job["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0));
-            told["job"] = json!({"does": job["does"], "pid": job["pid"], "since": job["since"], "alive": alive});
+            told["job"] = json!({
+                "does": job["does"], "pid": job["pid"], "since": job["since"], "alive": alive, "error": job["error"],
+            });
         }
         told["daemon"] = self.daemon.clone();
         told
     }
 }
 
+/// The command that starts the daemon of a policy again; `None`: it was not applied, or one of its files is gone.
+fn start_again(state: &Value) -> Option<String> {
+    let files = strings(&state["policy"]);
+    if files.is_empty() || files.iter().any(|file| !std::path::Path::new(file).exists()) {
+        return None;
+    }
+    Some(apply_command(&files, state))
+}
+
 /// Plays `tidegate status`.
 pub(super) fn command(which: &Which) -> anyhow::Result<ExitCode> {
-    let all = healths(which.dev.as_deref())?;
+    let dev = which.dev.as_deref();
+    let all = healths(dev)?;
+    let mut told: Vec<Value> = all.iter().map(Health::told).collect();
+    // Where nothing is applied now because what was has been undone.
+    let undone = undone::all(&Room::here()?).into_iter().filter(|(name, undone)| {
+        let is_asked = dev.is_none_or(|dev| dev == name || strings(&undone["devices"]).iter().any(|of| of == dev));
+        is_asked && all.iter().all(|one| one.name != *name)
+    });
+    told.extend(
+        undone.map(|(name, undone)| json!({"name": name, "condition": "undone", "code": NOTHING, "undone": undone})),
+    );
     if which.json {
-        println!("{:#}", Value::from(all.iter().map(Health::told).collect::<Vec<_>>()));
-    } else if all.is_empty() {
-        println!("tidegate applied nothing {}", where_to(which.dev.as_deref()));
+        println!("{:#}", Value::from(told));
+    } else if told.is_empty() {
+        println!("tidegate applied nothing {}", where_to(dev));
     } else {
-        all.iter().for_each(|one| print!("{}", text(&one.told())));
+        told.iter().for_each(|one| print!("{}", text(one)));
     }
     let worst = all.iter().map(|one| one.condition).max();
     Ok(worst.map_or(NOTHING, Condition::code).into())
@@ -316,6 +390,9 @@ pub(super) fn command(which: &Which) -> anyhow::Result<ExitCode> {
 
 fn text(one: &Value) -> String {
     let name = one["name"].as_str().unwrap_or_default();
+    if one["condition"] == "undone" {
+        return format!("{name}: nothing is applied\n{}", undone::text(&one["undone"]));
+    }
     let mut out = format!("{name}: {}", one["condition"].as_str().unwrap_or_default());
     if let Some(at) = one["applied_at"].as_u64() {
         let ago = since_1970().as_secs().saturating_sub(at);
@@ -339,10 +416,11 @@ fn text(one: &Value) -> String {
     for line in strings(&one["drift"]).iter().flat_map(|lines| lines.lines()) {
         out += &format!("    {line}\n");
     }
-    if let Some(error) = one["last_error"].as_str() {
+    // That of a daemon that does not answer is said by what is said of it.
+    if let Some(error) = one["last_error"].as_str().filter(|_| one["condition"] != "daemon not answering") {
         out += &format!("  last error: {error}\n");
     }
-    out
+    out + &undone::text(&one["undone"])
 }
 
 fn about_job(name: &str, one: &Value) -> String {
@@ -361,24 +439,33 @@ fn about_daemon(name: &str, one: &Value) -> String {
     let mut out = String::new();
     match one["condition"].as_str() {
         Some("daemon dead") => {
-            out += "  its process is gone; packets pass unqueued; `tidegate apply` starts it again\n";
+            let again = match one["start_again"].as_str() {
+                Some(command) => format!("to start it again: {command}"),
+                None if one["applied_at"].is_null() => {
+                    format!("start it as it was started by hand, or `tidegate down {name}` forgets it")
+                }
+                None => format!("a file of its policy is gone; `tidegate down {name}` forgets it"),
+            };
+            out += &format!("  its process is gone; packets pass unqueued; {again}\n");
         }
         Some("daemon not answering") => {
-            out += &format!("  its process runs and does not answer; `tidegate down {name}` ends it\n");
+            let silence = one["last_error"].as_str().unwrap_or("the daemon does not answer");
+            out += &format!("  {silence}; `tidegate down {name}` ends it\n");
         }
         _ => {}
     }
     let daemon = &one["daemon"];
     if let Some(pid) = daemon["pid"].as_u64() {
         let ran = daemon["running_ns"].as_u64().unwrap_or(0) / 1_000_000_000;
-        out += &format!("  process {pid}, for {}, started {} times\n", long(ran), daemon["starts"]);
+        let starts = daemon["starts"].as_u64().unwrap_or(1);
+        out += &format!("  process {pid}, for {}, started {} since boot\n", long(ran), times(starts));
     }
     if let Some(late) = one["lateness_ns"].as_u64().filter(|late| *late > LATE_NS) {
         let late = late as f64 / 1e6;
-        let times = daemon["counts"]["late"].as_u64().unwrap_or(0);
+        let often = times(daemon["counts"]["late"].as_u64().unwrap_or(0));
         let remedy = if daemon["realtime"] == true { "the processor is too busy" } else { "--realtime helps" };
         out += &format!(
-            "  warning: it was up to {late:.1} ms late, {times} times by more than {} ms; {remedy}\n",
+            "  warning: it was up to {late:.1} ms late, {often} by more than {} ms; {remedy}\n",
             LATE_NS / 1_000_000
         );
     }
@@ -392,8 +479,13 @@ pub(crate) fn last_line(room: &Room, name: &str) -> Option<String> {
     Some(line.trim().trim_start_matches("tidegate daemon: ").to_owned())
 }
 
+/// How often, in words.
+fn times(count: u64) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
+}
+
 /// A length of time in the words of people.
-fn long(seconds: u64) -> String {
+pub(super) fn long(seconds: u64) -> String {
     match seconds {
         0..=119 => format!("{seconds} s"),
         120..=7199 => format!("{} min", seconds / 60),
@@ -432,6 +524,36 @@ mod tests {
         ] {
             assert_eq!(utc(seconds), date);
         }
+    }
+
+    #[test]
+    fn what_is_up_and_well_follows_from_the_condition() {
+        use Condition::*;
+        for (condition, up, well) in [
+            (Installed, true, true),
+            (Waiting, true, true),
+            (InProgress, true, false),
+            (Drifted, false, false),
+            (DeviceGone, false, false),
+            (DaemonDead, false, false),
+            (DaemonSilent, false, false),
+            (Trouble, false, false),
+        ] {
+            assert_eq!((condition.is_up(), condition.is_well()), (up, well), "{condition:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_times_are_words() {
+        assert_eq!([0, 1, 2].map(times), ["0 times", "once", "2 times"]);
+    }
+
+    #[test]
+    fn a_daemon_whose_files_are_gone_is_not_started_again_by_them() {
+        let known = |file: &str| start_again(&json!({"policy": [file], "args": [], "dev": null, "door": "auto"}));
+        assert_eq!(known("/dev/null").as_deref(), Some("tidegate apply --backend user /dev/null"));
+        assert_eq!(known("/nowhere/at/all.sh"), None);
+        assert_eq!(start_again(&Value::Null), None);
     }
 
     #[test]

@@ -1,60 +1,23 @@
 //! Our own disciplines on the device: a daemon in the background.
 
 use super::options::Apply;
+use crate::daemon::client::{ANSWER, Client};
+use crate::daemon::presence::Daemon;
 use crate::daemon::room::Room;
-use crate::daemon::{self, DoorKind, client::Client};
+use crate::daemon::{self, DoorKind};
 use crate::trial::quoted;
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
-use std::fs::OpenOptions;
-use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use tidegate_os::process;
+use tidegate_os::{output_file, process};
 
-/// How long a daemon may take to say how it is.
-const STATUS: Duration = Duration::from_secs(3);
 /// How long it may take to end when it is asked to, to end when it gets SIGTERM, and to be gone after SIGKILL.
 const END: Duration = Duration::from_secs(10);
 const TERM: Duration = Duration::from_secs(3);
 const KILL: Duration = Duration::from_secs(5);
 /// How often it is looked whether it is.
 const LOOK: Duration = Duration::from_millis(10);
-
-/// How the daemon of a device is.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Daemon {
-    /// There is none.
-    Dead,
-    /// This process has the device and does not answer: why.
-    Silent(u32, String),
-    /// What it says of itself.
-    Answers(Value),
-}
-
-impl Daemon {
-    /// That of a device.
-    pub(super) fn of(room: &Room, dev: &str) -> Daemon {
-        let told = Client::within(dev, STATUS).and_then(|mut client| client.ask(&json!({"ask": "status"})));
-        match (told, Room::holder(&room.lock(dev))) {
-            (Ok(status), _) => Daemon::Answers(status),
-            (Err(error), Some(pid)) => Daemon::Silent(pid, format!("{error:#}")),
-            // Only root knows who has a lock; others know whether somebody listens.
-            (Err(error), None)
-                if is_listening(&error) && OpenOptions::new().write(true).open(room.lock(dev)).is_err() =>
-            {
-                Daemon::Silent(0, format!("{error:#}"))
-            }
-            (Err(_), None) => Daemon::Dead,
-        }
-    }
-}
-
-/// Does somebody listen at the socket that this came of?
-fn is_listening(error: &anyhow::Error) -> bool {
-    let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
-    !matches!(kind, Some(io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused))
-}
 
 /// Starts a daemon with this policy, or has the running one take it over: its status. `token`: of the job that this is part of.
 ///
@@ -67,9 +30,7 @@ pub(super) fn apply(options: &Apply, room: &Room, dev: &str, token: &str) -> any
     match Daemon::of(room, dev) {
         Daemon::Answers(_) => daemon::reload(dev, &options),
         Daemon::Dead => daemon::start(&options),
-        Daemon::Silent(pid, why) => {
-            bail!("the daemon of `{dev}` (process {pid}) does not answer: {why}; `tidegate down {dev}` ends it")
-        }
+        Daemon::Silent(silence) => bail!("{silence}; `tidegate down {dev}` ends it"),
     }
 }
 
@@ -106,7 +67,12 @@ pub(super) fn end(room: &Room, dev: &str) -> anyhow::Result<()> {
     let lock = room.lock(dev);
     let gone = |pid: u32| Room::holder(&lock).is_none() && !is_alive(pid);
     let Some(pid) = Room::holder(&lock) else { return clear(room, dev) };
-    let asked = Client::within(dev, STATUS).and_then(|mut client| client.ask(&json!({"ask": "stop"})));
+    if follower(room, pid).is_some() {
+        // Before the daemon ends: its follower would start another one at once.
+        output_file::write(&room.kept_down(dev), b"")
+            .with_context(|| format!("`{dev}` cannot be kept down: {}", room.kept_down(dev).display()))?;
+    }
+    let asked = Client::within(dev, ANSWER).and_then(|mut client| client.ask(&json!({"ask": "stop"})));
     if asked.is_ok() && within(END, || gone(pid)) {
         return clear(room, dev);
     }
@@ -127,6 +93,27 @@ pub(super) fn end(room: &Room, dev: &str) -> anyhow::Result<()> {
     bail!("the daemon of `{dev}` (process {pid}) does not end, not by SIGKILL either")
 }
 
+/// The process that started the daemon with this one and would start it again: `tidegate daemon` with a name pattern or `--pid`.
+pub(super) fn follower(room: &Room, daemon: u32) -> Option<u32> {
+    let parent = process::parent_of(daemon)?;
+    room.followers().contains(&parent).then_some(parent)
+}
+
+/// Ends a follower, which ends the daemons that it started.
+///
+/// # Errors
+/// It does not end.
+pub(super) fn end_follower(room: &Room, pid: u32) -> anyhow::Result<()> {
+    let gone = || !room.followers().contains(&pid) || !is_alive(pid);
+    process::signal_to_end(pid);
+    if within(END, gone) {
+        return Ok(());
+    }
+    process::kill_tree(pid);
+    ensure!(within(KILL, gone), "the daemon that follows devices (pid {pid}) does not end, not by SIGKILL either");
+    Ok(())
+}
+
 /// Takes away what a daemon that is gone has left behind.
 fn clear(room: &Room, dev: &str) -> anyhow::Result<()> {
     let path = room.lock(dev);
@@ -139,9 +126,7 @@ fn clear(room: &Room, dev: &str) -> anyhow::Result<()> {
 
 /// Is a process running? One that ended and that nobody asked about is not.
 pub(super) fn is_alive(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name in brackets may hold anything.
-    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
+    process::state_of(pid).is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }
 
 fn within(patience: Duration, is: impl Fn() -> bool) -> bool {
@@ -196,7 +181,8 @@ fn request(before: &Value) -> Value {
 /// Starts a daemon with what another one ran that is gone, word by word, whatever became of its files.
 fn start_again(room: &Room, dev: &str, before: &Value) -> anyhow::Result<()> {
     let path = room.kept_policy(dev);
-    crate::output::file(&path, script_of(&before["commands"]))?;
+    output_file::write(&path, script_of(&before["commands"]).as_bytes())
+        .with_context(|| crate::output::cannot_write(&path))?;
     let bound = before["dev"].as_str().map(str::to_owned);
     let door = DoorKind::named(before["door"].as_str().unwrap_or_default()).unwrap_or_default();
     let realtime = before["realtime"] == true;

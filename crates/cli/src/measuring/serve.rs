@@ -53,24 +53,11 @@ pub struct Options {
     #[arg(long, default_value_t = 4)]
     pub sessions_each: usize,
     /// The longest single measurement.
-    #[arg(long, default_value = "10m", value_parser = long)]
+    #[arg(long, default_value = "10m", value_parser = duration)]
     pub longest: Duration,
     /// Say nothing but errors.
     #[arg(short, long)]
     pub quiet: bool,
-}
-
-/// A time; tc's words, and minutes and hours.
-fn long(text: &str) -> Result<Duration, String> {
-    let scaled = |digits: &str, seconds: u64| {
-        let count: u64 = digits.parse().map_err(|_| "not a time; write 90s, 10m, 1h".to_owned())?;
-        Ok(Duration::from_secs(count.saturating_mul(seconds)))
-    };
-    match (text.strip_suffix('m'), text.strip_suffix('h')) {
-        (Some(digits), _) => scaled(digits, 60),
-        (_, Some(digits)) => scaled(digits, 3600),
-        _ => duration(text),
-    }
 }
 
 /// Plays `tidegate serve`.

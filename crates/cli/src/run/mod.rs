@@ -47,6 +47,9 @@ pub fn command(options: &Options) -> ExitCode {
             };
             crate::output::text(&text);
             eprint!("{}", text::summary(&mut run));
+            if let Some(nothing) = nothing_found(&run) {
+                eprintln!("tidegate run: {nothing}");
+            }
             ExitCode::from(code(&run.outcomes))
         }
         Err(error) => {
@@ -59,6 +62,14 @@ pub fn command(options: &Options) -> ExitCode {
             })
         }
     }
+}
+
+/// That there is no traffic control in it is said, and no error: the script did what it does.
+fn nothing_found(run: &Run<'_>) -> Option<String> {
+    let name = run.options.script.to_string_lossy();
+    let bytes = input_file::read(&run.options.script, MAX_POLICY).unwrap_or_default();
+    let lines: Vec<String> = String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect();
+    intake::nothing_found(&run.outcomes, [(&*name, &lines[..])])
 }
 
 fn run(options: &Options) -> Result<Run<'_>, ReadError> {

@@ -1,6 +1,7 @@
 //! The command line of `tidegate sim`.
 
 use crate::capture::ScriptOptions;
+use crate::values::duration;
 use clap::Parser;
 use std::path::PathBuf;
 use tidegate_packet::Span;
@@ -68,6 +69,5 @@ pub struct Options {
 }
 
 fn span(text: &str) -> Result<Span, String> {
-    let found = crate::tables::parse_span(text).filter(|span| span.0 > 0);
-    found.ok_or_else(|| "not a time; write 500ms, 30s, 5min".to_owned())
+    duration(text).map(|time| Span(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)))
 }

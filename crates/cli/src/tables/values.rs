@@ -1,12 +1,10 @@
 //! Values of a file: texts, lists, numbers with their units.
 
 use super::{Value, Wrong};
+use crate::values::parse_time;
 use tidegate_lang::units;
 use tidegate_packet::Span;
 use toml::de::DeValue;
-
-/// The longest time a file may name.
-const LONGEST: u64 = 7 * 24 * 3_600_000_000_000;
 
 /// A text.
 pub(crate) fn text<'t>(value: Value<'t>) -> Result<&'t str, Wrong> {
@@ -79,28 +77,9 @@ pub(crate) fn some_span(value: Value<'_>) -> Result<Span, Wrong> {
     }
 }
 
-/// `30s`, in nanoseconds.
+/// `30s`, in nanoseconds. What ends in `m` may be meant as a size here, so minutes are `min`.
 pub(crate) fn parse_span(text: &str) -> Option<Span> {
-    let text = text.trim();
-    let split = text.find(|c: char| c.is_ascii_alphabetic() || c == 'µ').unwrap_or(text.len());
-    let (digits, unit) = (text[..split].trim(), &text[split..]);
-    let scale: u64 = match unit {
-        "ns" => 1,
-        "us" | "µs" => 1_000,
-        "ms" => 1_000_000,
-        "s" | "sec" => 1_000_000_000,
-        "min" => 60_000_000_000,
-        "h" => 3_600_000_000_000,
-        "" if digits == "0" => 1,
-        _ => return None,
-    };
-    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
-    if !part.bytes().all(|digit| digit.is_ascii_digit()) || part.len() > 9 {
-        return None;
-    }
-    let fraction = part.parse::<u64>().unwrap_or(0).checked_mul(scale)? / 10_u64.pow(part.len() as u32);
-    let ns = whole.parse::<u64>().ok()?.checked_mul(scale)?.checked_add(fraction)?;
-    (ns <= LONGEST).then_some(Span(ns))
+    parse_time(text).filter(|_| !text.trim_end().ends_with(['m', 'M']))
 }
 
 /// A rate in bits per second: `128kbit`, `16kbps` (bytes), as tc writes them.
@@ -167,13 +146,7 @@ mod tests {
 
     #[test]
     fn times_and_sizes() {
-        let spans = ["0", "500us", "1.5ms", "2s", "5min", "1h", "50µs", "0.1s", "5", "s", "1.5.2s", "-1s", "200h"];
-        let found = spans.map(|text| parse_span(text).map(|span| span.0));
-        let us = |n: u64| Some(n * 1000);
-        let expected =
-            [Some(0), us(500), us(1500), us(2_000_000), us(300_000_000), us(3_600_000_000), us(50), us(100_000)];
-        assert_eq!(found[..8], expected);
-        assert_eq!(found[8..], [None; 5]);
+        assert_eq!(["5min", "5m", "5"].map(parse_span), [Some(Span(300_000_000_000)), None, None]);
         let sizes = ["1500", "24kB", "1.5k", "4MB", "64KiB", "3000b", "x", "5 parsecs"];
         let bytes = [Some(1500), Some(24_000), Some(1500), Some(4_000_000), Some(65_536), Some(3000), None, None];
         assert_eq!(sizes.map(parse_size), bytes);

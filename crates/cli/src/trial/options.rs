@@ -3,9 +3,14 @@
 use crate::capture::ScriptOptions;
 use crate::dissect::Dissect;
 use crate::intake::ReadOptions;
+use crate::values::duration;
 use std::path::PathBuf;
+use std::time::Duration;
 use tidegate_lang::units;
 use tidegate_packet::{Rate, Span};
+
+/// The longest time that a link or a trial has.
+const HOUR: Duration = Duration::from_secs(3600);
 
 /// What `tidegate try` is told.
 #[derive(clap::Args)]
@@ -233,11 +238,9 @@ pub(crate) fn rate(text: &str) -> Result<Rate, String> {
 }
 
 pub(crate) fn span(text: &str) -> Result<Span, String> {
-    let micros = units::parse_time(text).ok_or("not a time; write 30ms, 2s, 500us")?;
-    match micros {
-        0 => Err("must be longer than nothing".into()),
-        us if us > 3_600_000_000 => Err("an hour at most".into()),
-        us => Ok(Span::micros(u64::from(us))),
+    match duration(text)? {
+        long if long > HOUR => Err("an hour at most".into()),
+        short => Ok(Span(u64::try_from(short.as_nanos()).unwrap_or(u64::MAX))),
     }
 }
 
@@ -252,11 +255,9 @@ fn size(text: &str) -> Result<u32, String> {
 }
 
 pub(crate) fn buffer(text: &str) -> Result<Buffer, String> {
-    // What ends in a unit of time is a time; a bare number is bytes.
-    if text.ends_with('s') && !text.ends_with("bps") {
-        return span(text).map(Buffer::Time);
+    // A bare number is bytes, and `2m` megabytes, as tc has it: minutes are `min` here.
+    if let Some(bytes) = units::parse_size(text) {
+        return Ok(Buffer::Bytes(u64::from(bytes)));
     }
-    units::parse_size(text)
-        .map(|bytes| Buffer::Bytes(u64::from(bytes)))
-        .ok_or_else(|| "neither a size (24k) nor a time (1500ms)".into())
+    span(text).map(Buffer::Time).map_err(|_| "neither a size (24k) nor a time (1500ms)".into())
 }

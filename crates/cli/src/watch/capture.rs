@@ -2,7 +2,11 @@
 
 use super::{failed, is_closed_pipe};
 use crate::daemon::client::Client;
+use crate::daemon::presence::Daemon;
+use crate::daemon::room::Room;
 use crate::pcapng::wait;
+use crate::values;
+use anyhow::bail;
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -33,8 +37,8 @@ pub struct Options {
     /// End after so many packets.
     #[arg(short, long, value_name = "PACKETS")]
     pub count: Option<u64>,
-    /// End after so many seconds.
-    #[arg(long, value_name = "SECONDS")]
+    /// End after this time; a number alone is seconds.
+    #[arg(long, value_name = "TIME", value_parser = values::seconds)]
     pub seconds: Option<f64>,
 }
 
@@ -54,6 +58,9 @@ enum Sink {
 }
 
 fn follow(options: &Options) -> anyhow::Result<()> {
+    if let Daemon::Silent(silence) = Daemon::of(&Room::here()?, &options.device) {
+        bail!("{}: {silence}", options.device);
+    }
     let mut client = Client::open(&options.device)?;
     let status = client.ask(&json!({"ask": "status"}))?;
     let epoch = status["epoch_ns"].as_u64().unwrap_or(0);

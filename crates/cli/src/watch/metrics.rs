@@ -2,14 +2,16 @@
 
 use super::source::sources;
 use super::{failed, is_closed_pipe};
-use crate::live::status::{self, Condition, Health};
+use crate::live::status::{self, Health};
 use anyhow::Context;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use tidegate_os::namespace::NetworkNamespace;
+use tidegate_os::until::Until;
 use tidegate_report::watch::{Policy, Snapshot, exposition};
 
 /// Who may ask at once.
@@ -53,29 +55,30 @@ pub fn command(options: &Options) -> ExitCode {
 
 /// The figures of this moment.
 fn figures(devices: &[String]) -> anyhow::Result<String> {
-    let policies: Vec<Policy> = status::healths(None)?
-        .into_iter()
-        .filter(|health| devices.is_empty() || health.devices.iter().any(|dev| devices.contains(dev)))
-        .map(|health| policy(&health))
-        .collect();
+    let healths = status::healths(None)?;
+    let asked = healths.iter().filter(|health| health.is_on(devices));
+    let policies: Vec<Policy> = asked.map(policy).collect();
+    // A daemon that died or hangs is not up, and no reason to say nothing of the others.
+    let is_lost = |dev: &String| healths.iter().any(|one| one.daemon_failure().is_some() && one.devices.contains(dev));
+    let heard: Vec<String> = devices.iter().filter(|dev| !is_lost(dev)).cloned().collect();
     let mut told: Vec<Snapshot> = Vec::new();
-    match sources(devices) {
-        // A daemon that dies now is one that is not up, and no reason to say nothing of the others.
-        Ok(sources) => told.extend(sources.into_iter().filter_map(|mut source| source.snapshot().ok())),
-        Err(error) if policies.is_empty() => return Err(error),
-        Err(_) => {}
+    if devices.is_empty() || !heard.is_empty() {
+        match sources(&heard, &healths) {
+            Ok(sources) => told.extend(sources.into_iter().filter_map(|mut source| source.snapshot().ok())),
+            Err(error) if policies.is_empty() => return Err(error),
+            Err(_) => {}
+        }
     }
     Ok(exposition(&told, &policies, &namespace()?, env!("CARGO_PKG_VERSION")))
 }
 
 /// What is told of a policy.
 fn policy(health: &Health) -> Policy {
-    use Condition::{DaemonDead, DaemonSilent, DeviceGone, Installed, Waiting};
     Policy {
         device: health.name.clone(),
         backend: health.backend.clone(),
-        up: !matches!(health.condition, DeviceGone | DaemonDead | DaemonSilent),
-        trouble: !matches!(health.condition, Installed | Waiting),
+        up: health.condition.is_up(),
+        trouble: !health.condition.is_well(),
         drift: !health.drift.is_empty(),
         revert_s: health.revert_in.map(|left| left.as_secs_f64()),
         restarts: health.starts.map(|starts| starts.saturating_sub(1)),
@@ -84,8 +87,7 @@ fn policy(health: &Health) -> Policy {
 
 /// The network namespace, by the number that the kernel gives it.
 fn namespace() -> anyhow::Result<String> {
-    use std::os::unix::fs::MetadataExt;
-    Ok(std::fs::metadata("/proc/thread-self/ns/net")?.ino().to_string())
+    Ok(NetworkNamespace::current()?.inode.to_string())
 }
 
 /// Answers whoever asks, each in a thread of his own, for ever.
@@ -119,7 +121,7 @@ fn serve(address: SocketAddr, devices: &[String]) -> anyhow::Result<()> {
 
 fn answer(stream: &TcpStream, devices: &[String]) -> io::Result<()> {
     stream.set_write_timeout(Some(PATIENCE))?;
-    let Some(line) = request(BufReader::new(Patient { stream, until: Instant::now() + PATIENCE }))? else {
+    let Some(line) = request(BufReader::new(Until::new(stream, Instant::now() + PATIENCE)))? else {
         return reply(stream, "400 Bad Request", "this is no request of HTTP/1\n");
     };
     let mut words = line.split_whitespace();
@@ -130,23 +132,6 @@ fn answer(stream: &TcpStream, devices: &[String]) -> io::Result<()> {
         },
         (Some("GET"), _) => reply(stream, "404 Not Found", "there is /metrics\n"),
         _ => reply(stream, "405 Method Not Allowed", "GET /metrics\n"),
-    }
-}
-
-/// A stream that is read until a moment: who says a letter now and then does not hold it for ever.
-struct Patient<'s> {
-    stream: &'s TcpStream,
-    until: Instant,
-}
-
-impl Read for Patient<'_> {
-    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        let left = self.until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        self.stream.set_read_timeout(Some(left))?;
-        self.stream.read(room)
     }
 }
 

@@ -1,19 +1,18 @@
 //! Where snapshots come from: the daemons of this network namespace, and its kernel.
 
 use crate::daemon::answers::device_told;
-use crate::daemon::client::Client;
+use crate::daemon::client::{ANSWER, Client};
+use crate::daemon::presence::Daemon;
 use crate::daemon::room::Room;
 use crate::live::status::{self, Condition, Health};
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail, ensure};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::io;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tidegate_live::Kernel;
 use tidegate_live::engine::link_rate;
 use tidegate_report::watch::Snapshot;
-
-/// How long a daemon may take for its first answer.
-const HELLO: Duration = Duration::from_secs(5);
 
 /// Somebody who tells snapshots.
 pub(crate) enum Source {
@@ -32,15 +31,15 @@ impl Source {
         let told = match self {
             Source::Daemon(dev, client) => {
                 let request = json!({"ask": "snapshot"});
-                // A daemon lets go whoever says nothing for a while.
+                // A daemon lets go whoever says nothing for a while. One that is asked in vain is asked once.
                 let told = match client.ask(&request) {
-                    Ok(told) => Ok(told),
-                    Err(_) => Client::open(dev).and_then(|again| {
+                    Err(error) if !timed_out(&error) => Client::within(dev, ANSWER).and_then(|again| {
                         *client = again;
                         client.ask(&request)
                     }),
+                    told => told,
                 };
-                told.with_context(|| died(dev))?
+                told.map_err(|error| why_not(dev, error))?
             }
             Source::Kernel(kernel, devices, began) => of_kernel(kernel, devices, *began)?,
         };
@@ -48,39 +47,38 @@ impl Source {
     }
 }
 
-/// Why the daemon of a device says nothing any more.
-fn died(dev: &str) -> String {
-    let said = Room::here().ok().and_then(|room| status::last_line(&room, dev));
-    format!("the daemon of `{dev}` is gone{}", said.map(|said| format!(" (it said: {said})")).unwrap_or_default())
+/// Why the daemon of a device says nothing any more: it does not answer, or is gone.
+fn why_not(dev: &str, error: anyhow::Error) -> anyhow::Error {
+    let Ok(room) = Room::here() else { return error };
+    if Room::holder(&room.lock(dev)).is_some() {
+        // Why it does not, is found out by asking once more.
+        return match Daemon::of(&room, dev) {
+            Daemon::Silent(silence) => anyhow!("{dev}: {silence}"),
+            _ => error.context(format!("the daemon of `{dev}` did not answer in time")),
+        };
+    }
+    let said = status::last_line(&room, dev).map(|said| format!(" (it said: {said})")).unwrap_or_default();
+    error.context(format!("the daemon of `{dev}` is gone{said}"))
 }
 
-/// The daemons of these devices that should run and do not, or do not answer: why.
-///
-/// # Errors
-/// The states of policies cannot be read.
-pub(crate) fn dead(devices: &[String]) -> anyhow::Result<Vec<String>> {
-    let of = |health: &Health| devices.is_empty() || health.devices.iter().any(|dev| devices.contains(dev));
-    let why = |health: Health| {
-        let last = health.last_error.map(|error| format!(" ({error})")).unwrap_or_default();
-        match health.condition {
-            Condition::DaemonDead => Some(format!("the daemon of `{}` died{last}; packets pass unqueued", health.name)),
-            Condition::DaemonSilent => Some(format!("the daemon of `{}` does not answer{last}", health.name)),
-            _ => None,
-        }
-    };
-    Ok(status::healths(None)?.into_iter().filter(of).filter_map(why).collect())
+fn timed_out(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::TimedOut)
 }
 
-/// Whoever shapes these devices; nothing named: all that are shaped.
+/// Whoever shapes these devices; nothing named: all that are shaped. Who does not answer, as `healths` has it, is not asked again.
 ///
 /// # Errors
-/// A device is not there, or not shaped.
-pub(crate) fn sources(devices: &[String]) -> anyhow::Result<Vec<Source>> {
+/// A device is not there, or not shaped, or its daemon does not answer.
+pub(crate) fn sources(devices: &[String], healths: &[Health]) -> anyhow::Result<Vec<Source>> {
     let (named, mut found) = (!devices.is_empty(), Vec::new());
-    let daemons = daemons(devices)?;
     let mut taken: BTreeSet<String> = BTreeSet::new();
-    for dev in daemons {
-        let mut client = match Client::within(&dev, HELLO) {
+    for dev in daemons(devices)? {
+        if let Some(silent) = silent(&dev, healths)? {
+            ensure!(!named, "{silent}");
+            taken.insert(dev);
+            continue;
+        }
+        let mut client = match Client::within(&dev, ANSWER) {
             Ok(client) => client,
             // A socket that nobody listens at was left by one who is gone.
             Err(_) if !named => continue,
@@ -88,7 +86,7 @@ pub(crate) fn sources(devices: &[String]) -> anyhow::Result<Vec<Source>> {
         };
         let status = match client.ask(&json!({"ask": "status"})) {
             Ok(status) => status,
-            // One that hangs is told of by `dead`, and keeps nobody from seeing the others.
+            // One that hangs from now on keeps nobody from seeing the others.
             Err(_) if !named => continue,
             Err(error) => return Err(error),
         };
@@ -103,7 +101,9 @@ pub(crate) fn sources(devices: &[String]) -> anyhow::Result<Vec<Source>> {
     let shaped: Vec<String> = rest.iter().filter(|dev| is_shaped(&mut kernel, dev)).cloned().collect();
     if let Some(plain) = rest.iter().find(|dev| named && !shaped.contains(dev)) {
         match kernel.standing(plain) {
-            Ok(_) => bail!("nothing was configured on `{plain}`; `tidegate apply` puts a policy there"),
+            Ok(_) => {
+                bail!("nothing was configured on `{plain}`; `tidegate apply POLICY --dev {plain}` puts a policy there")
+            }
             Err(error) => bail!("{plain}: {error}"),
         }
     }
@@ -111,6 +111,15 @@ pub(crate) fn sources(devices: &[String]) -> anyhow::Result<Vec<Source>> {
         found.push(Source::Kernel(Box::new(kernel), shaped, Instant::now()));
     }
     Ok(found)
+}
+
+/// Why the daemon of a device is not asked: it did not answer just now.
+fn silent(dev: &str, healths: &[Health]) -> anyhow::Result<Option<String>> {
+    // A daemon of several devices has the lock of each.
+    let holder = Room::holder(&Room::here()?.lock(dev));
+    let is_it = |health: &&Health| health.name == dev || health.silent_pid.is_some() && health.silent_pid == holder;
+    let silent = healths.iter().filter(|health| health.condition == Condition::DaemonSilent).find(is_it);
+    Ok(silent.and_then(Health::daemon_failure))
 }
 
 /// One name for each daemon that shapes one of these devices, or any.

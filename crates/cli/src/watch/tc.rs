@@ -3,7 +3,9 @@
 use super::failed;
 use super::source::daemons;
 use crate::daemon::client::Client;
-use anyhow::{Context, bail};
+use crate::daemon::presence::{self, Daemon};
+use crate::daemon::room::Room;
+use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 
 use std::process::ExitCode;
@@ -40,11 +42,20 @@ fn ask(words: &[String]) -> anyhow::Result<u8> {
         Ok(Parsed { command: TcCommand::Batch { file, .. }, .. }) => Some(batch(file)?),
         _ => None,
     };
+    let devices = asked(words, parsed.is_ok_and(|parsed| matches!(parsed.command, TcCommand::Show(_))))?;
+    let room = Room::here()?;
+    let mut silent = Vec::new();
     let mut code = 0;
-    for dev in asked(words, parsed.is_ok_and(|parsed| matches!(parsed.command, TcCommand::Show(_))))? {
-        let answer = Client::open(&dev)?.ask(&json!({"ask": "tc", "words": words, "input": input}))?;
+    // Whether a daemon answers at all is known soon; a long batch may take its time.
+    for (dev, daemon) in devices.iter().zip(presence::each(&devices, |dev| Daemon::of(&room, dev))) {
+        if let Daemon::Silent(silence) = daemon {
+            silent.push(format!("{dev}: {silence}"));
+            continue;
+        }
+        let answer = Client::open(dev)?.ask(&json!({"ask": "tc", "words": words, "input": input}))?;
         code = code.max(said(&answer)?);
     }
+    ensure!(silent.is_empty(), "{}", silent.join("\n"));
     Ok(code)
 }
 

@@ -1,7 +1,9 @@
 //! `tidegate top`: classes as they are at work, on the terminal or line by line.
 
-use super::source::{Source, dead, sources};
+use super::source::{Source, sources};
 use super::{failed, is_closed_pipe};
+use crate::live::status::{self, Health};
+use crate::values;
 use anyhow::ensure;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
@@ -31,8 +33,8 @@ pub struct Options {
     /// One line of JSON for each device and interval.
     #[arg(long)]
     pub json: bool,
-    /// How long an interval lasts, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    /// How long an interval lasts; a number alone is seconds.
+    #[arg(long, value_name = "TIME", value_parser = values::seconds, default_value = "1s")]
     pub interval: f64,
 }
 
@@ -46,13 +48,15 @@ pub fn command(options: &Options) -> ExitCode {
 }
 
 fn watch(options: &Options) -> anyhow::Result<()> {
-    ensure!((0.05..=3600.0).contains(&options.interval), "--interval is from 0.05 to 3600 seconds");
-    let dead = dead(&options.devices)?;
+    ensure!((0.05..=3600.0).contains(&options.interval), "--interval is from 50ms to 1h");
+    let healths = status::healths(None)?;
+    let asked = healths.iter().filter(|health| health.is_on(&options.devices));
+    let dead: Vec<String> = asked.filter_map(Health::daemon_failure).collect();
     let gone = || -> anyhow::Result<()> {
         ensure!(dead.is_empty(), "{}", dead.join("\n"));
         Ok(())
     };
-    let mut told = match sources(&options.devices) {
+    let mut told = match sources(&options.devices, &healths) {
         Ok(told) => told,
         // Why it is dead tells more than that nobody answers.
         Err(error) => return gone().and(Err(error)),
@@ -128,7 +132,7 @@ fn columns() -> usize {
 fn draw(shown: &[Course]) -> anyhow::Result<()> {
     let (columns, rows) = terminal::size(&crate::output::stdout()).unwrap_or((80, 24));
     let text: String = shown.iter().map(|course| screen(course, columns)).collect();
-    Ok(crate::output::raw(drawn(&text, rows).as_bytes())?)
+    Ok(crate::output::drawn(drawn(&text, rows).as_bytes())?)
 }
 
 /// A text over a screen of so many rows: from its upper left corner, each line to its end, the rest empty.
@@ -155,14 +159,14 @@ impl Terminal {
     fn begin() -> anyhow::Result<Terminal> {
         // Whoever pipes something in has no keys.
         let keys = Keys::begin(io::stdin()).ok();
-        crate::output::raw(b"\x1b[?1049h\x1b[?25l\x1b[2J")?;
+        crate::output::drawn(b"\x1b[?1049h\x1b[?25l\x1b[2J")?;
         Ok(Terminal { _keys: keys })
     }
 }
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        let _ = crate::output::raw(b"\x1b[?25h\x1b[?1049l");
+        let _ = crate::output::drawn(b"\x1b[?25h\x1b[?1049l");
     }
 }
 

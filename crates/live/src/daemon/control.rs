@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tidegate_os::process;
 use tidegate_os::service::{self, Peer};
+use tidegate_os::until::Until;
 
 /// Bytes of the longest request of root's or the owner's: a policy of a hundred thousand commands.
 const LONGEST: u64 = 16 << 20;
@@ -102,7 +103,7 @@ impl Desk {
     fn talk(&self, stream: &UnixStream, who: Peer, place: &Place) -> io::Result<()> {
         let (longest, idle) = if is_trusted(who) { (LONGEST, IDLE) } else { (LONGEST_OF_STRANGERS, IDLE_OF_STRANGERS) };
         stream.set_write_timeout(Some(PATIENCE))?;
-        let mut reader = BufReader::new(Until { stream, end: Instant::now() });
+        let mut reader = BufReader::new(Until::new(stream, Instant::now()));
         let mut writer = BufWriter::new(stream);
         let mut tell = |value: &Value| {
             serde_json::to_writer(&mut writer, value)?;
@@ -110,7 +111,7 @@ impl Desk {
             writer.flush()
         };
         loop {
-            reader.get_mut().end = Instant::now() + idle;
+            reader.get_mut().set_end(Instant::now() + idle);
             let Some(line) = line(&mut reader, longest, &self.large)? else { return Ok(()) };
             if line.bytes.last() != Some(&b'\n') {
                 let remedy = format!("one JSON object of at most {longest} bytes, and a line feed");
@@ -160,23 +161,6 @@ fn line<'l>(reader: &mut impl BufRead, longest: u64, large: &'l Mutex<()>) -> io
 /// How many JSON values a line has at most: one, and one more behind each comma, bracket and colon (those within strings counted too).
 fn values(line: &[u8]) -> usize {
     1 + line.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{' | b':')).count()
-}
-
-/// A stream that is read until a moment: who says a byte now and then does not hold his place by that.
-struct Until<'s> {
-    stream: &'s UnixStream,
-    end: Instant,
-}
-
-impl Read for Until<'_> {
-    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        let left = self.end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        self.stream.set_read_timeout(Some(left))?;
-        self.stream.read(room)
-    }
 }
 
 #[cfg(test)]
@@ -253,15 +237,5 @@ mod tests {
         assert!(
             exchange(us(), deep.as_bytes())[0]["error"].as_str().is_some_and(|told| told.contains("recursion limit"))
         );
-    }
-
-    /// A stream ends at its moment, however often something is said.
-    #[test]
-    fn time_is_up_however_it_is_said() {
-        let (ours, theirs) = UnixStream::pair().expect("a pair");
-        (&ours).write_all(b"{").expect("it is taken");
-        let mut until = Until { stream: &theirs, end: Instant::now() };
-        let told = until.read(&mut [0; 10]).expect_err("it is over");
-        assert_eq!(told.kind(), io::ErrorKind::TimedOut);
     }
 }

@@ -12,6 +12,8 @@ mod trees;
 
 use super::far::PARTIAL;
 use super::routes;
+use crate::live::status;
+use crate::values;
 use crate::watch::source;
 use anyhow::{Context, ensure};
 use std::collections::BTreeSet;
@@ -41,8 +43,8 @@ pub struct Options {
     /// Look at this device only, and those that belong to it.
     #[arg(long, value_name = "DEV")]
     pub dev: Option<String>,
-    /// From the first look to the second.
-    #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
+    /// From the first look to the second; a number alone is seconds.
+    #[arg(long, value_name = "TIME", value_parser = values::seconds, default_value = "3s")]
     pub seconds: f64,
     /// Ask this host whether packets that may be marked (ECN) arrive as such; needs a way to it, and root to see who changes them.
     #[arg(long, value_name = "HOST")]
@@ -91,7 +93,7 @@ fn gather(options: &Options) -> anyhow::Result<(Facts, bool)> {
         ensure!(facts.device(dev).is_some(), "there is no device `{dev}`; `ip link` lists them");
     }
     let mut kernel = Kernel::open().context("the kernel cannot be asked (netlink)")?;
-    let mut told = source::sources(&[])?;
+    let mut told = source::sources(&[], &status::healths(None).unwrap_or_default())?;
     let stop = interrupt::notice();
     let (counters, trees, began) = (Counters::now(), trees::look(&mut told)?, Instant::now());
     facts.ecn = options.host.as_deref().map(|host| ecn::ask(host, &mut facts.unknown)).transpose()?;

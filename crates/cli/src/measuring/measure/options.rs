@@ -3,7 +3,7 @@
 use super::plan::{TESTS, Wishes};
 use crate::measuring::ds_field;
 use crate::measuring::far::FarOptions;
-use crate::values::duration;
+use crate::values::{duration, duration_or_seconds};
 use anyhow::{Context, bail};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -24,10 +24,10 @@ pub struct Options {
     #[command(flatten)]
     pub far: FarOptions,
     /// How long each load lasts: 60, 60s. 10 s each without a test, 30 s with one.
-    #[arg(short, long, value_name = "TIME", value_parser = seconds)]
+    #[arg(short, long, value_name = "TIME", value_parser = duration_or_seconds)]
     pub length: Option<Duration>,
     /// How long the idle path is looked at before.
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = seconds)]
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration_or_seconds)]
     pub idle: Duration,
     /// From one probe to the next.
     #[arg(short, long, value_name = "TIME", default_value = "50ms", value_parser = duration)]
@@ -59,15 +59,6 @@ pub struct Options {
     /// Do not show how far it is.
     #[arg(short, long)]
     pub quiet: bool,
-}
-
-/// A time; a bare number is seconds, as flent takes it.
-fn seconds(text: &str) -> Result<Duration, String> {
-    match text.parse::<u32>() {
-        Ok(0) => Err("must be longer than nothing".into()),
-        Ok(seconds) => Ok(Duration::from_secs(seconds.into())),
-        Err(_) => duration(text),
-    }
 }
 
 impl Options {

@@ -2,6 +2,7 @@
 
 use crate::measuring::ds_field;
 use crate::measuring::family::FamilyOptions;
+use crate::values;
 use anyhow::{Context, bail, ensure};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -32,8 +33,8 @@ pub struct Options {
     /// A target: its name, its host, the DS field (0 to 255, or a name such as EF), octets of data. May be repeated.
     #[arg(short = 't', long = "target", value_name = "ID,HOST,TOS[,SIZE]")]
     pub targets: Vec<String>,
-    /// From one request to the next, in seconds; at least 0.002 unless you are root.
-    #[arg(short, long, value_name = "SECONDS", default_value_t = 0.2)]
+    /// From one request to the next (a number alone is seconds); at least 2ms unless you are root.
+    #[arg(short, long, value_name = "TIME", value_parser = values::seconds, default_value = "200ms")]
     pub interval: f64,
     /// Requests for each target; 0: until Ctrl-C.
     #[arg(short, long, value_name = "COUNT", default_value_t = USUAL_COUNT)]

@@ -7,6 +7,7 @@ use super::options::Effort;
 use super::real::machines;
 use super::set_apart;
 use crate::capture::ScriptOptions;
+use crate::output::ResultFile;
 use crate::sim::file;
 use crate::sim::lay::{self, Laid, START};
 use crate::sim::packets::{self, Packets};
@@ -24,7 +25,6 @@ use std::time::Instant;
 use tidegate_lab::load::{self, Clock, ProgramPlan};
 use tidegate_lab::{Driver, Edges};
 use tidegate_os::apart;
-use tidegate_os::output_file::OutputFile;
 use tidegate_packet::{Span, Time};
 
 /// What is wrong with the command line, or this machine.
@@ -238,7 +238,7 @@ struct Meter {
     /// Away and towards.
     courses: Vec<LinkCourse>,
     on_terminal: bool,
-    log: Option<BufWriter<OutputFile>>,
+    log: Option<BufWriter<ResultFile>>,
 }
 
 impl Meter {

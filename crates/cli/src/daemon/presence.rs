@@ -1,0 +1,115 @@
+//! How the daemons of devices are: asked all at once, each for so long only, so that one that hangs holds up nobody.
+
+use super::client::{ANSWER, Client};
+use super::room::Room;
+use serde_json::{Value, json};
+use std::fmt;
+use std::fs::OpenOptions;
+use std::io;
+use tidegate_os::process;
+
+/// Daemons that are asked at the same time at most; where there are more, so many wait for the others' [`ANSWER`].
+pub(crate) const MOST_AT_ONCE: usize = 64;
+
+/// How the daemon of a device is.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Daemon {
+    /// There is none.
+    Dead,
+    /// There is one, and it does not answer.
+    Silent(Silence),
+    /// What it says of itself.
+    Answers(Value),
+}
+
+/// A daemon that does not answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Silence {
+    /// Its process; `None`: only root may know.
+    pub(crate) pid: Option<u32>,
+    why: String,
+}
+
+impl fmt::Display for Silence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.pid {
+            Some(pid) => write!(f, "the daemon (pid {pid}) does not answer: {}", self.why),
+            None => write!(f, "the daemon (root may know its pid) does not answer: {}", self.why),
+        }
+    }
+}
+
+impl Silence {
+    fn new(pid: Option<u32>, error: &anyhow::Error) -> Silence {
+        let stopped = pid.filter(|pid| process::state_of(*pid) == Some('T'));
+        let why = match (stopped, kind(error)) {
+            (Some(pid), _) => format!("it was stopped (SIGSTOP); `kill -CONT {pid}` lets it go on"),
+            (None, Some(io::ErrorKind::TimedOut)) => format!("it said nothing for {} s", ANSWER.as_secs()),
+            (None, _) => format!("{error:#}"),
+        };
+        Silence { pid, why }
+    }
+}
+
+impl Daemon {
+    /// That of a device.
+    pub(crate) fn of(room: &Room, dev: &str) -> Daemon {
+        let told = Client::within(dev, ANSWER).and_then(|mut client| client.ask(&json!({"ask": "status"})));
+        match (told, Room::holder(&room.lock(dev))) {
+            (Ok(status), _) => Daemon::Answers(status),
+            (Err(error), Some(pid)) => Daemon::Silent(Silence::new(Some(pid).filter(|pid| *pid != 0), &error)),
+            // Only root knows who has a lock; others know whether somebody listens.
+            (Err(error), None)
+                if is_listening(&error) && OpenOptions::new().write(true).open(room.lock(dev)).is_err() =>
+            {
+                Daemon::Silent(Silence::new(None, &error))
+            }
+            (Err(_), None) => Daemon::Dead,
+        }
+    }
+}
+
+/// Does something for each, [`MOST_AT_ONCE`] at the same time: what came of it, in their order.
+pub(crate) fn each<T: Sync, R: Send>(all: &[T], does: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let mut done = Vec::with_capacity(all.len());
+    for some in all.chunks(MOST_AT_ONCE) {
+        done.extend(std::thread::scope(|scope| {
+            let threads: Vec<_> = some.iter().map(|one| scope.spawn(|| does(one))).collect();
+            let ended = threads.into_iter().map(|thread| thread.join());
+            ended.map(|one| one.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect::<Vec<R>>()
+        }));
+    }
+    done
+}
+
+fn kind(error: &anyhow::Error) -> Option<io::ErrorKind> {
+    error.downcast_ref::<io::Error>().map(io::Error::kind)
+}
+
+/// Does somebody listen at the socket that this came of?
+fn is_listening(error: &anyhow::Error) -> bool {
+    !matches!(kind(error), Some(io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_are_done_in_their_order() {
+        let all: Vec<usize> = (0..MOST_AT_ONCE * 2 + 1).collect();
+        assert_eq!(each(&all, |one| one + 1), all.iter().map(|one| one + 1).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn why_nobody_answers_is_said_with_the_process() {
+        let timed_out = anyhow::Error::from(io::Error::from(io::ErrorKind::TimedOut));
+        let own = std::process::id();
+        assert_eq!(
+            Silence::new(Some(own), &timed_out).to_string(),
+            format!("the daemon (pid {own}) does not answer: it said nothing for 2 s")
+        );
+        let unknown = Silence::new(None, &anyhow::anyhow!("too many are here")).to_string();
+        assert_eq!(unknown, "the daemon (root may know its pid) does not answer: too many are here");
+    }
+}

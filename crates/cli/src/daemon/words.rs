@@ -1,0 +1,41 @@
+//! The command line that applies a policy by a daemon, for people to paste.
+
+use crate::trial::quoted;
+use serde_json::Value;
+
+/// `tidegate apply --backend user …` for these files, as `asked` has it: a state of `tidegate apply`, or its request to a daemon (`args`, `dev`, `door`,
+/// `realtime`, `force`).
+pub(crate) fn apply_command(files: &[String], asked: &Value) -> String {
+    let mut words: Vec<String> = ["tidegate", "apply", "--backend", "user"].map(String::from).to_vec();
+    let mut option = |name: &str, value: &Value| {
+        words.extend(value.as_str().into_iter().flat_map(|value| [name.to_owned(), value.to_owned()]));
+    };
+    asked["args"].as_array().into_iter().flatten().for_each(|arg| option("--arg", arg));
+    option("--dev", &asked["dev"]);
+    if asked["door"] != "auto" {
+        option("--door", &asked["door"]);
+    }
+    for (member, switch) in [("realtime", "--realtime"), ("force", "--force")] {
+        words.extend((asked[member] == true).then(|| switch.to_owned()));
+    }
+    words.extend(files.iter().cloned());
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_command_has_all_its_words() {
+        let files = ["/etc/tidegate/eth0".to_owned()];
+        let asked = json!({"args": ["a b"], "dev": "wan0", "door": "nfqueue", "realtime": true, "force": false});
+        assert_eq!(
+            apply_command(&files, &asked),
+            "tidegate apply --backend user --arg 'a b' --dev wan0 --door nfqueue --realtime /etc/tidegate/eth0"
+        );
+        let plain = json!({"args": [], "dev": null, "door": "auto"});
+        assert_eq!(apply_command(&files, &plain), "tidegate apply --backend user /etc/tidegate/eth0");
+    }
+}
