@@ -33,7 +33,7 @@ use tidegate_packet::header::ethertype;
 use tidegate_packet::{Dissector, Draws, Handle, Head, Led, Pkt, Pool, Time, Timer};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::netfilter::{Hook, NfOp};
-use tidegate_policy::{Errno, Op, TcError};
+use tidegate_policy::{Errno, Op, TcError, Verb};
 
 /// What a call on the gateway needs beside it: the time, where packets live, and randomness.
 pub struct World<'a> {
@@ -71,6 +71,8 @@ pub struct Gateway {
     actions: Box<Actions>,
     /// Packets that filters had arrive at other devices, and those; routing is yet to see them.
     arrived: VecDeque<(Pkt, DeviceId)>,
+    /// Actions of deleted filters stay until time goes on ([`Gateway::defer_releases`]).
+    defers_releases: bool,
 }
 
 const NO_DEVICE: TcError = TcError::new(Errno::NoDev, "Cannot find device");
@@ -155,8 +157,16 @@ impl Gateway {
         let now = world.now;
         self.count_actions(now);
         let done = self.carry_out(world, op);
-        self.actions.filters_may_be_gone(now);
+        if may_remove_filters(op) {
+            self.actions.filters_may_be_gone(now);
+        }
         done
+    }
+
+    /// Whether actions of deleted filters stay until time goes on. In Linux 6.1 they do, for an RCU grace period of some milliseconds: two
+    /// lines of one batch see them, two commands of a script do not. Returns what was set before.
+    pub fn defer_releases(&mut self, defers: bool) -> bool {
+        core::mem::replace(&mut self.defers_releases, defers)
     }
 
     fn carry_out(&mut self, world: World<'_>, op: &Op) -> Result<Option<String>, TcError> {
@@ -434,6 +444,16 @@ impl Gateway {
         let mut dumps = self.lent(device, |shaper| shaper.own_filters(now, &name, parent))?;
         self.name_devices(&mut dumps);
         Ok(dumps)
+    }
+}
+
+/// Can an operation delete or replace a filter?
+fn may_remove_filters(op: &Op) -> bool {
+    match op {
+        Op::Filter(op) => op.verb != Verb::Add,
+        Op::Class(op) => op.verb == Verb::Delete,
+        Op::Qdisc(_) | Op::Link(_) => true,
+        _ => false,
     }
 }
 

@@ -212,6 +212,10 @@ fn check(action: &Action) -> Result<(), TcError> {
         return Err(TcError::new(Errno::Inval, "goto chain not allowed on fallback"));
     }
     match &action.act {
+        // Only a number was said, and nobody has it.
+        Act::Mirred(mirred) if mirred.to.is_empty() => {
+            Err(TcError::new(Errno::Inval, "act_mirred: Unknown mirred option"))
+        }
         Act::Police(police) => check_police(police),
         Act::Ct(Ct { zone: Some(_), .. }) => {
             Err(TcError::new(Errno::OpNotSupp, "act_ct: Conntrack zones isn't enabled"))

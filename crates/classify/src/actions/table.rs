@@ -195,9 +195,10 @@ impl Actions {
         }
     }
 
-    /// Is who has what to be counted anew? What filters had that are gone stays until time has gone on.
-    pub fn must_count(&self, now: Time) -> bool {
-        self.stale.is_some_and(|gone| gone < now)
+    /// Must references and binds be counted again? The kernel releases what a deleted filter held a little later (an RCU grace period), so
+    /// a command at the same instant still finds it: `deferred`.
+    pub fn must_count(&self, now: Time, deferred: bool) -> bool {
+        self.stale.is_some_and(|gone| !deferred || gone < now)
     }
 
     /// Counts anew: `show` calls what it is given with the places that each filter there is has. What nobody has any more goes.
@@ -359,7 +360,7 @@ fn asks_connections(act: &Act) -> bool {
 
 /// Decisions that the kernel has no words for when it asks cards whether they would do a policer's work.
 fn in_software_only(act: &Act) -> bool {
-    let unknown = |control: Control| matches!(control, Control::Reclassify | Control::Trap);
+    let unknown = |control: Control| matches!(control, Control::Reclassify | Control::Trap | Control::Stolen);
     match act {
         Act::Police(police) => unknown(police.exceed) || police.conform.is_some_and(unknown),
         _ => false,

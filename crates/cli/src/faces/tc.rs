@@ -115,6 +115,8 @@ fn show_actions(face: &mut Face<'_>, what: &ShowActions, flags: &tc::ShowFlags) 
 fn run_batch(face: &mut Face<'_>, text: &[u8], flags: tc::ShowFlags, force: bool) -> Reply {
     let text = String::from_utf8_lossy(text);
     let mut all = Reply::ok();
+    // One line follows the other at once: too soon for the kernel to have released what a deleted filter held.
+    let deferred = face.machine.gateway.defer_releases(true);
     for line in batch::lines(&text) {
         let (number, reply, ends) = match line {
             Ok(line) => {
@@ -142,5 +144,6 @@ fn run_batch(face: &mut Face<'_>, text: &[u8], flags: tc::ShowFlags, force: bool
         }
     }
     face.line = None;
+    face.machine.gateway.defer_releases(deferred);
     all
 }

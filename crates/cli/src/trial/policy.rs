@@ -113,6 +113,9 @@ impl Policy {
 pub(super) fn take_in(options: &Options) -> anyhow::Result<Policy> {
     let taken = intake::read(std::slice::from_ref(&options.script), &options.how_to_read())?;
     taken.outcomes.iter().try_for_each(|outcome| judge(outcome, options))?;
+    if let Some(dev) = &options.dev {
+        taken.must_concern(dev)?;
+    }
     of_taken(taken, options.dev.as_deref(), options.over.as_ref())
 }
 

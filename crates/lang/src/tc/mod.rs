@@ -40,6 +40,7 @@ use words::{Words, begins};
 
 pub use action::show_actions;
 pub use actions::ShowActions;
+pub use command::no_device_name;
 pub use listing::{Listed, NotListed, is_listing, read_listing};
 pub use refuse::{action_not_found, refusal_text};
 pub use show_class::show_classes;
@@ -249,7 +250,9 @@ fn object(words: &mut Words<'_>, flags: ShowFlags, mut notes: Notes, env: &Env) 
     let object = [Object::Qdisc, Object::Class, Object::Filter].into_iter().find(|object| begins(word, object.name()));
     let Some(object) = object else {
         if begins(word, "actions") {
-            return Ok(done(actions::parse(words, env)?, flags, notes));
+            let command = actions::parse(words, env).map_err(|refusal| after(words.said(), refusal))?;
+            notes.stderr += &words.said();
+            return Ok(done(command, flags, notes));
         }
         if ["chain", "monitor", "exec"].iter().any(|name| begins(word, name)) {
             return Err(build::later("object", word, words.last()));
@@ -261,16 +264,24 @@ fn object(words: &mut Words<'_>, flags: ShowFlags, mut notes: Notes, env: &Env) 
             .at(words.last())
             .remedy("The objects are qdisc, class, filter and actions."));
     };
-    let command = match (command::verb(object, words)?, object) {
-        (command::Asked::Help, _) => help_of(Some(object)),
-        (command::Asked::Show, Object::Qdisc) => command::show_qdisc(words, env)?,
-        (command::Asked::Show, Object::Class) => command::show_class(words, env)?,
-        (command::Asked::Show, Object::Filter) => filter::show(words, env)?,
-        (command::Asked::Do(verb), Object::Qdisc) => command::qdisc(verb, words, env, &mut notes)?,
-        (command::Asked::Do(verb), Object::Class) => command::class(verb, words, env)?,
-        (command::Asked::Do(verb), Object::Filter) => filter::filter(verb, words, env, &mut notes)?,
+    let asked = command::verb(object, words)?;
+    let command = match (asked, object) {
+        (command::Asked::Help, _) => Ok(help_of(Some(object))),
+        (command::Asked::Show, Object::Qdisc) => command::show_qdisc(words, env),
+        (command::Asked::Show, Object::Class) => command::show_class(words, env),
+        (command::Asked::Show, Object::Filter) => filter::show(words, env),
+        (command::Asked::Do(verb), Object::Qdisc) => command::qdisc(verb, words, env, &mut notes),
+        (command::Asked::Do(verb), Object::Class) => command::class(verb, words, env),
+        (command::Asked::Do(verb), Object::Filter) => filter::filter(verb, words, env, &mut notes),
     };
+    let command = command.map_err(|refusal| after(words.said(), refusal))?;
+    notes.stderr += &words.said();
     Ok(done(command, flags, notes))
+}
+
+/// A refusal, after what tc printed before it.
+fn after(said: String, refusal: Refusal) -> Refusal {
+    Refusal { stderr: said + &refusal.stderr, ..refusal }
 }
 
 fn done(command: TcCommand, flags: ShowFlags, notes: Notes) -> Parsed {

@@ -47,6 +47,9 @@ pub const EMATCHES: &[Part] = &[
 
 /// Kinds of filters that are not built.
 pub const REFUSED_FILTERS: &[Part] = &[
+    ("gate", "opening times of a gate are not modelled"),
+    ("xt", "targets of iptables are not carried out by filters"),
+    ("ipt", "targets of iptables are not carried out by filters"),
     ("bpf", "programs of Berkeley's packet filter are not run"),
     ("cgroup", "packets here are sent by no process that a control group could hold"),
     ("route", "routes here carry no realms; a mark that iptables sets does the same"),
@@ -66,12 +69,16 @@ pub const REFUSED_EMATCHES: &[Part] = &[
 pub const REFUSED_ACTIONS: &[Part] = &[
     ("tunnel_key", "tunnels that take their addresses from packets are not built"),
     ("mpls", "MPLS labels are not read"),
+    ("gate", "opening times of a gate are not modelled"),
+    ("xt", "targets of iptables are not carried out by filters"),
+    ("ipt", "targets of iptables are not carried out by filters"),
     ("bpf", "programs of Berkeley's packet filter are not run"),
     ("ife", "no other machine is there to read what it adds to packets"),
 ];
 
 /// Keys of flower that are not built.
 pub const REFUSED_FLOWER_KEYS: &[Part] = &[
+    ("hw_tc", "no card here sorts packets into traffic classes"),
     ("enc_dst_ip", TUNNEL),
     ("enc_src_ip", TUNNEL),
     ("enc_key_id", TUNNEL),

@@ -3,21 +3,24 @@
 use super::{Failed, control_after, own_index};
 use crate::Refusal;
 use crate::number::{u16_in, u32_in};
-use crate::tc::words::Words;
+use crate::tc::words::{Words, begins};
 use std::net::IpAddr;
 use tidegate_policy::{Act, Action, Control, Ct, CtNat};
 
 const FORM: &str =
     "ct clear; ct [nat]; ct commit [force] [mark N[/MASK]] [nat src|dst addr ADDRESS[-ADDRESS] [port PORT[-PORT]]]";
 
+/// In the order in which tc looks for what a word begins.
+const NAMES: [&str; 8] = ["zone", "nat", "clear", "commit", "force", "index", "mark", "label"];
+
 /// Reads the words after `ct`.
 pub(super) fn parse(words: &mut Words<'_>) -> Result<Action, Failed> {
     let (mut ct, mut index) = (Ct::default(), 0);
     while let Some(word) = words.peek() {
-        match word {
-            "zone" | "mark" | "label" => {
+        match NAMES.into_iter().find(|name| begins(word, name)).unwrap_or_default() {
+            name @ ("zone" | "mark" | "label") => {
                 words.skip();
-                value(word, &mut ct, words)?;
+                value(name, &mut ct, words)?;
             }
             "nat" => {
                 words.skip();
