@@ -187,6 +187,10 @@ impl Gateway {
                 let device = self.device(&op.dev).ok_or(NO_DEVICE)?;
                 self.lent(device, |shaper| shaper.filter_op(now, pool, draws, &op)).map(|()| None)
             }
+            Op::Chain(op) => {
+                let device = self.device(&op.dev).ok_or(NO_DEVICE)?;
+                self.lent(device, |shaper| shaper.chain_op(now, pool, draws, op)).map(|()| None)
+            }
             Op::Actions(op) => {
                 let op = self.complete_actions(op)?;
                 self.actions.apply(&op, now)
@@ -434,6 +438,14 @@ impl Gateway {
         Ok(dumps)
     }
 
+    /// The chains of filters of a qdisc or class, oldest first, and where they are.
+    ///
+    /// # Errors
+    /// When there is no such parent.
+    pub fn chains(&mut self, device: DeviceId, parent: Handle) -> Result<(Handle, Vec<u32>), TcError> {
+        self.port(device).shaper.chains(parent)
+    }
+
     /// The filters that packets are shown at a qdisc or class, without the tables of other lists that tc shows there.
     ///
     /// # Errors
@@ -451,6 +463,7 @@ impl Gateway {
 fn may_remove_filters(op: &Op) -> bool {
     match op {
         Op::Filter(op) => op.verb != Verb::Add,
+        Op::Chain(op) => !op.add,
         Op::Class(op) => op.verb == Verb::Delete,
         Op::Qdisc(_) | Op::Link(_) => true,
         _ => false,

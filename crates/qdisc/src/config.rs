@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use tidegate_classify::{FilterList, Owner, Told};
 use tidegate_packet::{Draws, Handle, Pool, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
-use tidegate_policy::{ClassOp, Errno, FilterOp, Kind, QdiscOp, QdiscParams, TcError, Verb};
+use tidegate_policy::{ChainOp, ClassOp, Errno, FilterOp, Kind, QdiscOp, QdiscParams, TcError, Verb};
 
 const CANNOT_MOVE: TcError = TcError::new(Errno::Inval, "Cannot move an existing qdisc to a different parent");
 
@@ -363,6 +363,38 @@ impl Shaper {
             })?
         })
         .unwrap_or(Err(NO_PARENT))
+    }
+
+    /// Carries out an operation on a chain of filters of this device.
+    ///
+    /// # Errors
+    /// As the kernel refuses.
+    pub fn chain_op(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &ChainOp) -> Result<(), TcError> {
+        if op.parent.is_none() && self.root.handle().is_none() {
+            return Err(TcError::new(Errno::Inval, "Qdisc not classful"));
+        }
+        self.configure(|shaper| {
+            if shaper.is_hook(op.parent) {
+                let (_, ingress, _) = shaper.enter_all(now, pool, draws);
+                return ingress.with_filters(op.parent, |filters| filters.apply_chain(op))?;
+            }
+            let parent = shaper.filter_parent(op.parent)?;
+            let node = shaper.node(parent.qdisc()).ok_or(NO_PARENT)?;
+            node.with_filters(parent, |_, filters| filters.apply_chain(op))?
+        })
+    }
+
+    /// The chains of filters of a qdisc or class, and the handle of the qdisc.
+    ///
+    /// # Errors
+    /// When there is no such parent.
+    pub fn chains(&mut self, parent: Handle) -> Result<(Handle, Vec<u32>), TcError> {
+        if self.is_hook(parent) {
+            return Ok((ingress::HANDLE, self.ingress.with_filters(parent, |filters| filters.chains())?));
+        }
+        let parent = self.filter_parent(parent)?;
+        let node = self.node(parent.qdisc()).ok_or(NO_PARENT)?;
+        Ok((parent, node.with_filters(parent, |_, filters| filters.chains())?))
     }
 
     /// Is it a place of ingress and clsact? A qdisc of the tree may have their handle instead.

@@ -1,5 +1,6 @@
 //! `tc qdisc …` and `tc class …`: the words before the kind.
 
+use super::chain::SHARED;
 use super::words::{Words, begins};
 use super::{Object, ShowWhat, TcCommand, build, help_of, size_table};
 use crate::units::{parse_classid, parse_handle, parse_time};
@@ -11,6 +12,7 @@ use tidegate_policy::{ClassOp, Estimator, Op, QdiscOp, Verb};
 pub(super) enum Asked {
     Do(Verb),
     Show,
+    Get,
     Help,
 }
 
@@ -24,6 +26,9 @@ pub(super) fn verb(object: Object, words: &mut Words<'_>) -> Result<Asked, Refus
         verbs.push(("link", Asked::Do(Verb::Link)));
     }
     verbs.push(("delete", Asked::Do(Verb::Delete)));
+    if object == Object::Filter {
+        verbs.push(("get", Asked::Get));
+    }
     for show in ["list", "show", "lst"] {
         verbs.push((show, Asked::Show));
     }
@@ -99,8 +104,8 @@ pub(super) fn qdisc(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut No
             }
             "parent" => parent(&mut op.parent, words)?,
             _ if begins(word, "stab") => op.stab = Some(size_table::parse(words)?),
-            "ingress_block" | "egress_block" => {
-                return Err(build::later("option", word, words.last()));
+            _ if begins(word, "ingress_block") || begins(word, "egress_block") && !begins(word, "estimator") => {
+                return Err(build::later("option", word, words.last()).remedy(SHARED));
             }
             _ if begins(word, "estimator") => estimator_once(&mut op.estimator, words)?,
             _ if begins(word, "help") => return Ok(help_of(Some(Object::Qdisc))),

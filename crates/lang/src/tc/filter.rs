@@ -1,6 +1,7 @@
 //! `tc filter …`: the words before the kind, fw and flow.
 
 use super::build::later;
+use super::chain::SHARED;
 use super::command::{Notes, class_id, device, estimator_aside, find_device, found, parent};
 use super::options::nearest;
 use super::words::{Words, begins};
@@ -37,7 +38,7 @@ pub(super) fn filter(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut N
     while let Some(word) = words.take() {
         match word {
             "dev" => device(&mut op.dev, words)?,
-            "block" => return Err(later("option", word, words.last())),
+            "block" => return Err(later("option", word, words.last()).remedy(SHARED)),
             "root" | "ingress" | "egress" => {
                 if !op.parent.is_none() {
                     return Err(Refusal::new(255, format!("Error: \"{word}\" is duplicate parent ID")).at(words.last()));
@@ -120,7 +121,7 @@ pub(super) fn show(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refusa
                 }
                 what.dev = Some(dev.into());
             }
-            "block" => return Err(later("option", word, words.last())),
+            "block" => return Err(later("option", word, words.last()).remedy(SHARED)),
             "root" | "ingress" | "egress" => {
                 if what.parent.is_some() {
                     return Err(Refusal::new(255, format!("Error: \"{word}\" is duplicate parent ID")).at(words.last()));
@@ -157,7 +158,7 @@ pub(super) fn show(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refusa
     found(what, env)
 }
 
-fn hook(word: &str) -> Handle {
+pub(super) fn hook(word: &str) -> Handle {
     match word {
         "root" => Handle::ROOT,
         "ingress" => INGRESS_FILTERS,
@@ -165,17 +166,17 @@ fn hook(word: &str) -> Handle {
     }
 }
 
-fn preference(text: &str, place: usize) -> Result<u16, Refusal> {
+pub(super) fn preference(text: &str, place: usize) -> Result<u16, Refusal> {
     u16_in(text, 0).ok_or_else(|| {
         Refusal::wrong(text, "invalid priority value").at(place).remedy("A preference is a number from 0 to 65535.")
     })
 }
 
-fn chain_of(text: &str, place: usize) -> Result<u32, Refusal> {
+pub(super) fn chain_of(text: &str, place: usize) -> Result<u32, Refusal> {
     u32_in(text, 0).ok_or_else(|| Refusal::wrong(text, "invalid chain index value").at(place))
 }
 
-fn protocol_of(text: &str, place: usize) -> Result<u16, Refusal> {
+pub(super) fn protocol_of(text: &str, place: usize) -> Result<u16, Refusal> {
     parse_protocol(text).ok_or_else(|| {
         Refusal::wrong(text, "invalid protocol")
             .at(place)
@@ -258,7 +259,7 @@ pub(super) struct Read {
 }
 
 /// Reads the handle in the kind's notation, and the words after the kind.
-fn options(
+pub(super) fn options(
     kind: &str,
     place: usize,
     (handle, protocol): (Given<'_>, u16),
