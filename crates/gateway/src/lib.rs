@@ -163,6 +163,11 @@ impl Gateway {
         done
     }
 
+    /// Has the kernel be one without zones and labels of connections; those of distributions have them.
+    pub fn without_zones(&mut self) {
+        self.actions.without_zones();
+    }
+
     /// Whether actions of deleted filters stay until time goes on. In Linux 6.1 they do, for an RCU grace period of some milliseconds: two
     /// lines of one batch see them, two commands of a script do not. Returns what was set before.
     pub fn defer_releases(&mut self, defers: bool) -> bool {

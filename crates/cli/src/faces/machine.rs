@@ -85,6 +85,7 @@ impl Machine {
         machine.warns = false;
         machine.gateway.count_hops();
         machine.gateway.defer_releases(true);
+        machine.gateway.without_zones();
         let ifb = DeviceSpec { hz: spec.hz, ..DeviceSpec::of(&LinkKind::Ifb) };
         let cable = DeviceSpec { queueless: true, ..spec };
         let devices = [

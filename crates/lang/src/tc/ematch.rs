@@ -348,20 +348,13 @@ fn word(mut args: Args<'_>) -> Result<Ematch, Wrong> {
             return Err(Wrong::new(format!("Illegal {what} (>0x{most:X})"), args.usage));
         }
     }
-    let offset;
-    match args.next() {
-        Some("at") => {
-            let text = args.next().ok_or_else(|| args.wrong("missing offset"))?;
-            let (text, next) = match text.strip_prefix("nexthdr+") {
-                Some(rest) => (rest, -1),
-                None => (text, 0),
-            };
-            let at = crate::number::i32_in(text, 0).ok_or_else(|| args.wrong("invalid offset"))?;
-            offset = (at, next);
-        }
-        _ => return Err(args.wrong("missing \"at\"")),
-    }
-    let (at, offset_mask) = offset;
+    let Some("at") = args.next() else { return Err(args.wrong("missing \"at\"")) };
+    let text = args.next().ok_or_else(|| args.wrong("missing offset"))?;
+    let (text, offset_mask) = match text.strip_prefix("nexthdr+") {
+        Some(rest) => (rest, -1),
+        None => (text, 0),
+    };
+    let at = crate::number::i32_in(text, 0).ok_or_else(|| args.wrong("invalid offset"))?;
     let shift = match width {
         Width::U8 => (3 - (at & 3)) * 8,
         Width::U16 => {

@@ -146,7 +146,6 @@ impl Reader {
             "ip_flags" => self.ip_flags(words),
             "ct_state" => self.ct_state(words),
             "ct_mark" => self.ct_mark(words),
-            "ct_zone" | "ct_label" => self.ct_missing(word, words),
             "num_of_vlans" => {
                 let text = words.need()?;
                 let count = u8_in(text, 10).ok_or_else(|| illegal(word, text, words.last()))?;
@@ -387,20 +386,6 @@ impl Reader {
         let mask = mask.map_or(Some(u32::MAX), |mask| u32_in(mask, 0)).ok_or_else(fail)?;
         self.params.set(FlowerKey { field: FlowerField::CtMark, value: value.into(), mask: mask.into(), range: false });
         Ok(())
-    }
-
-    /// What the kernel that answers is built without.
-    fn ct_missing(&mut self, name: &str, words: &mut Words<'_>) -> Result<(), Refusal> {
-        let text = words.need()?;
-        let number = text.split_once('/').map_or(text, |(value, _)| value);
-        if name == "ct_zone" && u16_in(number, 0).is_none() {
-            return Err(illegal(name, text, words.last()));
-        }
-        let why = match name {
-            "ct_zone" => "Conntrack zones isn't enabled",
-            _ => "Conntrack labels aren't enabled",
-        };
-        Err(from_kernel(why, words.last()))
     }
 
     fn vlan(&mut self, name: &str, words: &mut Words<'_>) -> Result<(), Refusal> {

@@ -21,7 +21,7 @@ pub const ACTIONS: &[Part] = &[
     ("sample", "draws which packets are shown to a listener, and counts; nobody listens"),
     (
         "ct",
-        "at ingress or clsact: looks the packet's connection up, begins, keeps, marks, translates or forgets it; without zones and labels",
+        "at ingress or clsact: looks the packet's connection up, begins, keeps, marks, labels, translates or forgets it, in a zone",
     ),
     ("ctinfo", "gives a packet the DSCP and the mark that are written in its connection's mark"),
     ("nat", "rewrites addresses of IPv4 packet by packet, without memory, and the checksums over them"),
@@ -78,6 +78,8 @@ pub const REFUSED_ACTIONS: &[Part] = &[
 
 /// Keys of flower that are not built.
 pub const REFUSED_FLOWER_KEYS: &[Part] = &[
+    ("ct_zone", "filters do not ask for the zone of a connection"),
+    ("ct_label", "filters do not ask for the labels of a connection"),
     ("hw_tc", "no card here sorts packets into traffic classes"),
     ("enc_dst_ip", TUNNEL),
     ("enc_src_ip", TUNNEL),
