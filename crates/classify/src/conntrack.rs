@@ -39,6 +39,8 @@ pub struct Tuple {
     pub sport: u16,
     /// Receiver's port; type and code of an ICMP message.
     pub dport: u16,
+    /// The zone: connections of different zones have nothing to do with each other.
+    pub zone: u16,
 }
 
 impl Tuple {
@@ -71,6 +73,7 @@ struct Entry {
     /// As it began, and as answers look.
     tuples: [Tuple; 2],
     mark: u32,
+    labels: u128,
     packets: [u64; 2],
     bytes: [u64; 2],
     /// Packets and bytes are counted.
@@ -173,13 +176,18 @@ impl Conntrack {
 
     /// Finds or begins the connection of a packet. False: the table is full, the packet is lost.
     fn look_up(&mut self, now: Time, pool: &mut Pool, pkt: &Pkt) -> bool {
+        self.look_up_in(0, now, pool, pkt)
+    }
+
+    /// The same in a zone.
+    fn look_up_in(&mut self, zone: u16, now: Time, pool: &mut Pool, pkt: &Pkt) -> bool {
         self.now = now;
         let outer = Outer::of(pool, pkt);
         let wrong = pool.meta(pkt).rewritten && !pool.settle(pkt).has_right_transport();
-        let (state, membership, full) = match (self.related(now, &outer, pool, pkt), tuple(&outer)) {
+        let (state, membership, full) = match (self.related(zone, now, &outer, pool, pkt), tuple(&outer)) {
             _ if wrong => (State::Invalid, None, false),
             (Some((state, membership)), _) => (state, membership, false),
-            (None, Some(tuple)) => self.track(now, tuple, &outer, network_len(pool.meta(pkt))),
+            (None, Some(tuple)) => self.track(now, Tuple { zone, ..tuple }, &outer, network_len(pool.meta(pkt))),
             (None, None) => (State::Invalid, None, false),
         };
         let meta = pool.meta_mut(pkt);
@@ -324,6 +332,7 @@ impl Conntrack {
         let mut entry = Entry {
             tuples: [tuple, tuple.back()],
             mark: 0,
+            labels: 0,
             packets: [0; 2],
             bytes: [0; 2],
             counts: self.asked.accounting,
@@ -441,7 +450,7 @@ fn tuple(outer: &Outer) -> Option<Tuple> {
     };
     let (sport, dport) = ports?;
     let Outer { v6, protocol, source, destination, .. } = *outer;
-    Some(Tuple { source, destination, v6, protocol, sport, dport })
+    Some(Tuple { source, destination, v6, protocol, sport, dport, zone: 0 })
 }
 
 /// How long a connection is remembered without a packet: Linux's defaults.

@@ -7,12 +7,14 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 use tidegate_packet::{Draws, Handle, Mark, Pkt, Pool, Time, Timer, Wheel};
 use tidegate_policy::dump::{FilterDump, FilterEntry};
-use tidegate_policy::{Act, Control, Errno, FilterOp, FilterParams, TcError, U32Params, Verb};
+use tidegate_policy::{Act, ChainOp, Control, Errno, FilterOp, FilterParams, TcError, U32Params, Verb};
 
 /// The preference a filter gets when it names none and is alone.
 const AUTO_PREF: u16 = 0xc000;
 /// The lowest preference that automatic ones go down to.
 const AUTO_FLOOR: u16 = 0x8000;
+
+const NO_CHAIN: TcError = TcError::new(Errno::Inval, "Cannot find specified filter chain");
 
 /// How often one packet may have all filters asked anew (`reclassify`); then it is dropped, as the kernel does (6.1).
 const MOST_RESTARTS: u32 = 16;
@@ -95,13 +97,15 @@ pub struct FilterList {
     prefs: Vec<Pref>,
     /// The chains that are there, oldest first: a filter makes its own, and those that its actions go to.
     chains: Vec<u32>,
+    /// Those of them that were made by themselves (`tc chain add`): they stay without filters.
+    made: Vec<u32>,
     tables: Tables,
 }
 
 impl FilterList {
     /// An empty list.
     pub const fn new() -> FilterList {
-        FilterList { prefs: Vec::new(), chains: Vec::new(), tables: Tables::new() }
+        FilterList { prefs: Vec::new(), chains: Vec::new(), made: Vec::new(), tables: Tables::new() }
     }
 
     /// Does no packet meet a filter here? Packets begin at chain 0; other chains alone are as good as none.
@@ -192,6 +196,49 @@ impl FilterList {
         for pref in core::mem::take(&mut self.prefs) {
             self.forget_root(&pref.body);
         }
+        self.made.clear();
+    }
+
+    /// Makes a chain, or deletes one with its filters.
+    ///
+    /// # Errors
+    /// As the kernel refuses: there already, not there, beyond the last number.
+    pub fn apply_chain(&mut self, op: &ChainOp) -> Result<(), TcError> {
+        const LAST: u32 = 0x0fff_ffff;
+        if op.chain > LAST {
+            return Err(TcError::new(Errno::Inval, "Specified chain index exceeds upper limit"));
+        }
+        match (op.add, self.has_chain(op.chain)) {
+            (true, true) => return Err(TcError::new(Errno::Exist, "Filter chain already exists")),
+            (false, false) => return Err(NO_CHAIN),
+            (true, false) => {
+                self.made.push(op.chain);
+                self.chains.retain(|chain| *chain != op.chain);
+                self.chains.push(op.chain);
+            }
+            (false, true) => {
+                self.made.retain(|chain| *chain != op.chain);
+                self.flush(op.chain);
+            }
+        }
+        Ok(())
+    }
+
+    /// The chains that a listing shows, oldest first: those with filters, and those made by themselves.
+    pub fn chains(&self) -> Vec<u32> {
+        self.chains.iter().copied().filter(|chain| self.has_chain(*chain)).collect()
+    }
+
+    fn has_chain(&self, chain: u32) -> bool {
+        self.made.contains(&chain) || self.prefs.iter().any(|pref| pref.chain == chain)
+    }
+
+    /// Deletes the filters of a chain.
+    fn flush(&mut self, chain: u32) {
+        let all = core::mem::take(&mut self.prefs);
+        let (gone, stay): (Vec<Pref>, Vec<Pref>) = all.into_iter().partition(|pref| pref.chain == chain);
+        self.prefs = stay;
+        gone.iter().for_each(|pref| self.forget_root(&pref.body));
     }
 
     /// Counts the filters that lead to `class` as holding it, or no longer.
@@ -298,8 +345,8 @@ impl FilterList {
     /// Notes the chains that a filter makes. Those without filters and that nobody goes to are gone, and are the latest if they come again; one
     /// that an action goes to is taken to be there as long as any filter is.
     fn note_chains(&mut self, op: &FilterOp) {
-        let FilterList { prefs, chains, .. } = self;
-        chains.retain(|chain| prefs.iter().any(|p| p.chain == *chain) || prefs.len() > 1);
+        let FilterList { prefs, chains, made, .. } = self;
+        chains.retain(|chain| made.contains(chain) || prefs.iter().any(|p| p.chain == *chain) || prefs.len() > 1);
         let leads = op.actions.iter().flat_map(|action| goes_to(&action.act));
         for chain in core::iter::once(op.chain).chain(leads) {
             if !chains.contains(&chain) {
@@ -313,14 +360,11 @@ impl FilterList {
             if op.protocol != 0 || op.handle != 0 || op.kind.is_some() {
                 return Err(TcError::new(Errno::NoEnt, "Cannot flush filters with protocol, handle or kind set"));
             }
-            let (gone, stay) = core::mem::take(&mut self.prefs).into_iter().partition(|p| p.chain == op.chain);
-            self.prefs = stay;
-            let gone: Vec<Pref> = gone;
-            gone.iter().for_each(|pref| self.forget_root(&pref.body));
+            self.flush(op.chain);
             return Ok(());
         }
-        if self.prefs.iter().all(|p| p.chain != op.chain) {
-            return Err(TcError::new(Errno::Inval, "Cannot find specified filter chain"));
+        if !self.has_chain(op.chain) {
+            return Err(NO_CHAIN);
         }
         let at = self
             .prefs

@@ -614,3 +614,35 @@ fn a_policy_without_traffic_control_is_told_so_by_every_command() {
         assert!(found == Some(0) && !said.contains("no traffic control command found"), "{words:?}: {said}");
     }
 }
+
+#[test]
+fn links_are_made_by_any_name() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("any-name");
+    let script = place.script(
+        "links.sh",
+        "tc qdisc del dev up0 root 2>/dev/null\nip link add dev up0 type ifb\nip link set dev up0 up\n\
+         ip link add dmz0 type veth peer name dmz1\nip link add link eth0 name vlan10 type vlan id 10\n\
+         NAME=lan$((1 + 1)); ip link set $NAME mtu 1400; ip link add dev $NAME type dummy\n\
+         for DEV in up0 dmz0 dmz1 vlan10 eth0; do tc qdisc add dev $DEV root handle 1: prio; done\n",
+    );
+    let said = text(&run(&script, &[]).stderr);
+    assert!(said.contains("12 calls, 11 commands carried out, 1 refused"), "{said}");
+    assert!(!said.contains("File exists"), "{said}");
+}
+
+#[test]
+fn a_missing_device_name_is_told_as_tc_tells_it() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("no-name");
+    let script = place
+        .script("unset.sh", "tc qdisc add dev $UNSET root handle 1: prio\ntc filter add dev $UNSET parent 1: fw\n");
+    let said = text(&run(&script, &[]).stderr);
+    for told in ["Cannot find device \"root\"", "Cannot find device \"parent\"", "Is the variable there empty?"] {
+        assert!(said.contains(told), "{told}: {said}");
+    }
+}

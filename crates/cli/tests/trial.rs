@@ -221,7 +221,7 @@ fn what_was_not_there_to_delete_stops_nothing() {
     }
     let place = Place::new("undoes");
     let script = place.0.join("undoes.sh");
-    let text = "tc qdisc del dev eth0 root\niptables -t mangle -X QOS\n[ \"$1\" = -r ] && tc qdisc add dev eth0 root tbf rate $2 burst 5k latency 50ms\n";
+    let text = "tc qdisc del dev eth0 root\niptables -t mangle -X QOS\ninsmod sch_htb\ntc q d dev ifb0 root\nip link set dev ifb0 down\nip link del ifb0\nrmmod ifb\n[ \"$1\" = -r ] && tc qdisc add dev eth0 root tbf rate $2 burst 5k latency 50ms\n";
     std::fs::write(&script, format!("#!/bin/sh\n{text}")).expect("a script");
     let link = ["--up", "1mbit", "--down", "10mbit", "--duration", "5s", "--load", "up", "--report", "none"];
     let output = run(&script, &[&link[..], &["--", "-r", "900kbit"]].concat());
@@ -229,6 +229,26 @@ fn what_was_not_there_to_delete_stops_nothing() {
     assert!(output.status.success() && stderr.is_empty(), "{stderr}");
     let last = stdout.lines().last().unwrap_or_default();
     assert!(last.ends_with("--load up --seed 1 -- -r 900kbit"), "{last}");
+}
+
+/// A device that the user names and no command is about is a mistake, not a line without policy.
+#[test]
+fn a_device_that_no_command_is_about_is_refused() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("eth9");
+    let script = place.script("one.sh", "tc qdisc add dev eth0 root tbf rate 5mbit burst 10k latency 50ms\n");
+    let tried = run(&script, &["--up", "6mbit", "--down", "10mbit", "--dev", "eth9"]);
+    let checked = Command::new(TIDEGATE).args(["check", "--dev", "eth9"]).arg(&script).output().expect("it runs");
+    for output in [tried, checked] {
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            said.contains("--dev eth9: no command of the policy is about that device; they are about eth0"),
+            "{said}"
+        );
+        assert!(!output.status.success());
+    }
 }
 
 /// After a load the machine answers as it would on its shell: counters of rules and classes.
@@ -328,7 +348,9 @@ tc filter add dev eth0 protocol ip parent 1a1a: prio 5 u32 match ip dst 0.0.0.0/
 /// Shorter than a second hardly anything is answered, and tc's bare numbers are microseconds.
 #[test]
 fn a_duration_in_which_nothing_can_be_measured_is_refused() {
-    let output = run(&example("modem.sh"), &["--up", "1mbit", "--down", "2mbit", "--duration", "5"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("give a unit: 5s"));
+    for (duration, why) in [("5", "needs a unit"), ("5us", "shorter than a second")] {
+        let output = run(&example("modem.sh"), &["--up", "1mbit", "--down", "2mbit", "--duration", duration]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&output.stderr).contains(why));
+    }
 }

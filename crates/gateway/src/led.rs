@@ -289,15 +289,18 @@ impl Gateway {
     }
 
     fn find_target(&self, action: &mut Action) -> Result<(), TcError> {
-        if let Act::Mirred(mirred) = &mut action.act {
+        if let Act::Mirred(mirred) = &mut action.act
+            && !mirred.to.is_empty()
+        {
             mirred.device = self.device(&mirred.to).ok_or(TcError::bare(Errno::NoDev))?.0;
         }
         Ok(())
     }
 
-    /// What the filters that are gone had goes with them, once time has gone on.
+    /// Releases the actions of deleted filters: before the next operation or listing or, while releases are deferred, once time has gone
+    /// on.
     pub(crate) fn count_actions(&mut self, now: Time) {
-        if !self.actions.must_count(now) {
+        if !self.actions.must_count(now, self.defers_releases) {
             return;
         }
         let Gateway { ports, actions, .. } = self;

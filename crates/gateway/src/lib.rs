@@ -33,7 +33,7 @@ use tidegate_packet::header::ethertype;
 use tidegate_packet::{Dissector, Draws, Handle, Head, Led, Pkt, Pool, Time, Timer};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::netfilter::{Hook, NfOp};
-use tidegate_policy::{Errno, Op, TcError};
+use tidegate_policy::{Errno, Op, TcError, Verb};
 
 /// What a call on the gateway needs beside it: the time, where packets live, and randomness.
 pub struct World<'a> {
@@ -71,6 +71,8 @@ pub struct Gateway {
     actions: Box<Actions>,
     /// Packets that filters had arrive at other devices, and those; routing is yet to see them.
     arrived: VecDeque<(Pkt, DeviceId)>,
+    /// Actions of deleted filters stay until time goes on ([`Gateway::defer_releases`]).
+    defers_releases: bool,
 }
 
 const NO_DEVICE: TcError = TcError::new(Errno::NoDev, "Cannot find device");
@@ -155,8 +157,21 @@ impl Gateway {
         let now = world.now;
         self.count_actions(now);
         let done = self.carry_out(world, op);
-        self.actions.filters_may_be_gone(now);
+        if may_remove_filters(op) {
+            self.actions.filters_may_be_gone(now);
+        }
         done
+    }
+
+    /// Has the kernel be one without zones and labels of connections; those of distributions have them.
+    pub fn without_zones(&mut self) {
+        self.actions.without_zones();
+    }
+
+    /// Whether actions of deleted filters stay until time goes on. In Linux 6.1 they do, for an RCU grace period of some milliseconds: two
+    /// lines of one batch see them, two commands of a script do not. Returns what was set before.
+    pub fn defer_releases(&mut self, defers: bool) -> bool {
+        core::mem::replace(&mut self.defers_releases, defers)
     }
 
     fn carry_out(&mut self, world: World<'_>, op: &Op) -> Result<Option<String>, TcError> {
@@ -176,6 +191,10 @@ impl Gateway {
                 let op = self.complete(op)?;
                 let device = self.device(&op.dev).ok_or(NO_DEVICE)?;
                 self.lent(device, |shaper| shaper.filter_op(now, pool, draws, &op)).map(|()| None)
+            }
+            Op::Chain(op) => {
+                let device = self.device(&op.dev).ok_or(NO_DEVICE)?;
+                self.lent(device, |shaper| shaper.chain_op(now, pool, draws, op)).map(|()| None)
             }
             Op::Actions(op) => {
                 let op = self.complete_actions(op)?;
@@ -424,6 +443,14 @@ impl Gateway {
         Ok(dumps)
     }
 
+    /// The chains of filters of a qdisc or class, oldest first, and where they are.
+    ///
+    /// # Errors
+    /// When there is no such parent.
+    pub fn chains(&mut self, device: DeviceId, parent: Handle) -> Result<(Handle, Vec<u32>), TcError> {
+        self.port(device).shaper.chains(parent)
+    }
+
     /// The filters that packets are shown at a qdisc or class, without the tables of other lists that tc shows there.
     ///
     /// # Errors
@@ -434,6 +461,17 @@ impl Gateway {
         let mut dumps = self.lent(device, |shaper| shaper.own_filters(now, &name, parent))?;
         self.name_devices(&mut dumps);
         Ok(dumps)
+    }
+}
+
+/// Can an operation delete or replace a filter?
+fn may_remove_filters(op: &Op) -> bool {
+    match op {
+        Op::Filter(op) => op.verb != Verb::Add,
+        Op::Chain(op) => !op.add,
+        Op::Class(op) => op.verb == Verb::Delete,
+        Op::Qdisc(_) | Op::Link(_) => true,
+        _ => false,
     }
 }
 

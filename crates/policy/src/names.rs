@@ -10,6 +10,7 @@ impl Op {
             Op::Qdisc(op) => Some(&op.dev),
             Op::Class(op) => Some(&op.dev),
             Op::Filter(op) => Some(&op.dev),
+            Op::Chain(op) => Some(&op.dev),
             Op::TxQueueLen { dev, .. } | Op::Mtu { dev, .. } | Op::Ring { dev, .. } => Some(dev),
             Op::Link(LinkOp::Delete { name } | LinkOp::Rename { name, .. } | LinkOp::Address { name, .. }) => {
                 Some(name)
@@ -24,6 +25,7 @@ impl Op {
             Op::Qdisc(op) => change(&mut op.dev),
             Op::Class(op) => change(&mut op.dev),
             Op::Filter(op) => of_filter(op, change),
+            Op::Chain(op) => change(&mut op.dev),
             Op::Actions(ActionsOp::Set(_, actions)) => of_actions(actions, change),
             Op::Actions(_) => {}
             Op::Netfilter(op) => {

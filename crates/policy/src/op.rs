@@ -17,6 +17,8 @@ pub enum Op {
     Class(ClassOp),
     /// On a filter.
     Filter(FilterOp),
+    /// On a chain of filters.
+    Chain(ChainOp),
     /// On the machine's actions.
     Actions(ActionsOp),
     /// On a netfilter table.
@@ -124,6 +126,19 @@ pub struct FilterOp {
     pub params: Option<FilterParams>,
     /// What it does beside naming a class, in order.
     pub actions: Vec<Action>,
+}
+
+/// An operation on a chain of filters itself (`tc chain`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChainOp {
+    /// True to add, false to delete it with its filters.
+    pub add: bool,
+    /// On which device.
+    pub dev: String,
+    /// The qdisc or class whose chain it is; [`Handle::NONE`] = the root qdisc.
+    pub parent: Handle,
+    /// Its number.
+    pub chain: u32,
 }
 
 /// An operation on the machine's actions, which filters share (`tc actions`).

@@ -10,7 +10,9 @@ use alloc::vec::Vec;
 use tidegate_classify::{FilterList, Owner, Told};
 use tidegate_packet::{Draws, Handle, Pool, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
-use tidegate_policy::{ClassOp, Errno, FilterOp, Kind, QdiscOp, QdiscParams, TcError, Verb};
+use tidegate_policy::{ChainOp, ClassOp, Errno, FilterOp, Kind, QdiscOp, QdiscParams, TcError, Verb};
+
+const CANNOT_MOVE: TcError = TcError::new(Errno::Inval, "Cannot move an existing qdisc to a different parent");
 
 /// How deep a tree may be.
 pub(crate) const MAX_DEPTH: u32 = 8;
@@ -37,6 +39,9 @@ impl Shaper {
     /// Linux stops the device while its hooks come or go: what waits in its tree is lost without being counted.
     fn do_ingress(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &QdiscOp) -> Result<(), TcError> {
         let before = self.ingress.is_there();
+        if matches!(op.verb, Verb::Add | Verb::Replace) && self.has_qdisc(ingress::HANDLE) {
+            return Err(CANNOT_MOVE);
+        }
         self.ingress.qdisc_op(op)?;
         if self.ingress.is_there() != before {
             self.empty(now, pool, draws);
@@ -108,14 +113,15 @@ impl Shaper {
         if op.handle.minor() != 0 {
             return Err(TcError::new(Errno::Inval, "Invalid minor handle"));
         }
+        if op.handle == ingress::HANDLE && self.ingress.is_there() {
+            return Err(CANNOT_MOVE);
+        }
         let Some((_, parent)) = self.node_info(op.handle) else { return Ok(true) };
-        Err(if op.verb == Verb::Add {
-            TcError::new(Errno::Exist, "Exclusivity flag on, cannot override")
-        } else if parent == op.parent {
+        Err(if parent == op.parent {
             // It hangs there, where its class takes no child any more.
             TcError::bare(Errno::Inval)
         } else {
-            TcError::new(Errno::Inval, "Cannot move an existing qdisc to a different parent")
+            CANNOT_MOVE
         })
     }
 
@@ -338,7 +344,7 @@ impl Shaper {
     }
 
     fn do_filter(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &FilterOp) -> Result<(), TcError> {
-        if op.parent.qdisc() == ingress::HANDLE {
+        if self.is_hook(op.parent) {
             let (_, ingress, mut cx) = self.enter_all(now, pool, draws);
             return ingress.filter_op(&mut cx, op);
         }
@@ -357,6 +363,43 @@ impl Shaper {
             })?
         })
         .unwrap_or(Err(NO_PARENT))
+    }
+
+    /// Carries out an operation on a chain of filters of this device.
+    ///
+    /// # Errors
+    /// As the kernel refuses.
+    pub fn chain_op(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, op: &ChainOp) -> Result<(), TcError> {
+        if op.parent.is_none() && self.root.handle().is_none() {
+            return Err(TcError::new(Errno::Inval, "Qdisc not classful"));
+        }
+        self.configure(|shaper| {
+            if shaper.is_hook(op.parent) {
+                let (_, ingress, _) = shaper.enter_all(now, pool, draws);
+                return ingress.with_filters(op.parent, |filters| filters.apply_chain(op))?;
+            }
+            let parent = shaper.filter_parent(op.parent)?;
+            let node = shaper.node(parent.qdisc()).ok_or(NO_PARENT)?;
+            node.with_filters(parent, |_, filters| filters.apply_chain(op))?
+        })
+    }
+
+    /// The chains of filters of a qdisc or class, and the handle of the qdisc.
+    ///
+    /// # Errors
+    /// When there is no such parent.
+    pub fn chains(&mut self, parent: Handle) -> Result<(Handle, Vec<u32>), TcError> {
+        if self.is_hook(parent) {
+            return Ok((ingress::HANDLE, self.ingress.with_filters(parent, |filters| filters.chains())?));
+        }
+        let parent = self.filter_parent(parent)?;
+        let node = self.node(parent.qdisc()).ok_or(NO_PARENT)?;
+        Ok((parent, node.with_filters(parent, |_, filters| filters.chains())?))
+    }
+
+    /// Is it a place of ingress and clsact? A qdisc of the tree may have their handle instead.
+    fn is_hook(&mut self, parent: Handle) -> bool {
+        parent.qdisc() == ingress::HANDLE && !self.has_qdisc(ingress::HANDLE)
     }
 
     fn filter_parent(&mut self, parent: Handle) -> Result<Handle, TcError> {
@@ -401,7 +444,7 @@ impl Shaper {
         all: bool,
     ) -> Result<Vec<FilterDump>, TcError> {
         let mut out = Vec::new();
-        if parent.qdisc() == ingress::HANDLE {
+        if self.is_hook(parent) {
             self.ingress.dump_filters(told, dev, parent, all, &mut out)?;
             return Ok(out);
         }

@@ -125,6 +125,16 @@ impl Ingress {
         })
     }
 
+    /// Has something done with the filters of the hook that a parent means.
+    pub(crate) fn with_filters<R>(
+        &mut self,
+        parent: Handle,
+        does: impl FnOnce(&mut FilterList) -> R,
+    ) -> Result<R, TcError> {
+        let holder = self.holder(parent)?;
+        Ok(self.with_hook(holder, |hook| does(&mut hook.filters)))
+    }
+
     /// A packet arrives at the device.
     pub(crate) fn arrive(&mut self, cx: &mut Cx<'_>, pkt: Pkt) -> Hooked {
         if self.kind.is_none() {

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use tidegate_packet::{Mark, Pkt, Pool, Time};
 use tidegate_policy::dump::ActionDump;
 use tidegate_policy::{
-    Act, Action, Control, Ct, CtinfoCounts, Errno, Gact, Mirred, Police, RandomGact, Sample, Skbedit, Skbmod, TcError,
+    Act, Action, Control, CtinfoCounts, Errno, Gact, Mirred, Police, RandomGact, Sample, Skbedit, Skbmod, TcError,
     Vlan, VlanHow,
 };
 
@@ -212,13 +212,11 @@ fn check(action: &Action) -> Result<(), TcError> {
         return Err(TcError::new(Errno::Inval, "goto chain not allowed on fallback"));
     }
     match &action.act {
+        // Only a number was said, and nobody has it.
+        Act::Mirred(mirred) if mirred.to.is_empty() => {
+            Err(TcError::new(Errno::Inval, "act_mirred: Unknown mirred option"))
+        }
         Act::Police(police) => check_police(police),
-        Act::Ct(Ct { zone: Some(_), .. }) => {
-            Err(TcError::new(Errno::OpNotSupp, "act_ct: Conntrack zones isn't enabled"))
-        }
-        Act::Ct(Ct { label: true, .. }) => {
-            Err(TcError::new(Errno::OpNotSupp, "act_ct: Conntrack labels isn't enabled"))
-        }
         // Only a number was said, and nobody has it.
         Act::Simple(simple) if simple.text.is_none() => Err(TcError::bare(Errno::Inval)),
         Act::Skbedit(edit) if (Skbedit { control: Control::Pass, ..*edit }) == Skbedit::default() => {

@@ -32,6 +32,8 @@ pub struct Actions {
     pub(crate) connections: Conntrack,
     /// Some action asks for connections, or did.
     asks_connections: bool,
+    /// The kernel was built without zones and labels of connections.
+    no_zones: bool,
 }
 
 /// Has the packet go through the action in a place.
@@ -95,6 +97,28 @@ impl Actions {
         Ok(places)
     }
 
+    /// Has actions refuse zones and labels of connections, as a kernel that was built without them does.
+    pub fn without_zones(&mut self) {
+        self.no_zones = true;
+    }
+
+    /// The action as this kernel keeps it: ct is always about a zone where there are any.
+    fn completed(&self, action: &Action) -> Result<Action, TcError> {
+        let mut action = action.clone();
+        if let Act::Ct(ct) = &mut action.act {
+            if self.no_zones && ct.zone.is_some() {
+                return Err(TcError::new(Errno::OpNotSupp, "act_ct: Conntrack zones isn't enabled"));
+            }
+            if self.no_zones && ct.label.is_some() {
+                return Err(TcError::new(Errno::OpNotSupp, "act_ct: Conntrack labels isn't enabled"));
+            }
+            if !self.no_zones && !ct.clear {
+                ct.zone.get_or_insert(0);
+            }
+        }
+        Ok(action)
+    }
+
     fn find_or_make(&mut self, action: &Action, now: Time) -> Result<u32, TcError> {
         let there = self.known.get(&(action.act.kind(), action.index)).copied().filter(|_| action.index != 0);
         if action.only.is_some()
@@ -132,7 +156,7 @@ impl Actions {
     fn make(&mut self, action: &Action, now: Time) -> Result<u32, TcError> {
         let kind = action.act.kind();
         let index = if action.index == 0 { self.free_number(kind) } else { action.index };
-        let live = Live::new(&Action { index, ..action.clone() }, now)?;
+        let live = Live::new(&Action { index, ..self.completed(action)? }, now)?;
         self.asks_connections |= asks_connections(&action.act);
         let place = match self.free.pop() {
             Some(place) => place,
@@ -195,9 +219,10 @@ impl Actions {
         }
     }
 
-    /// Is who has what to be counted anew? What filters had that are gone stays until time has gone on.
-    pub fn must_count(&self, now: Time) -> bool {
-        self.stale.is_some_and(|gone| gone < now)
+    /// Must references and binds be counted again? The kernel releases what a deleted filter held a little later (an RCU grace period), so
+    /// a command at the same instant still finds it: `deferred`.
+    pub fn must_count(&self, now: Time, deferred: bool) -> bool {
+        self.stale.is_some_and(|gone| !deferred || gone < now)
     }
 
     /// Counts anew: `show` calls what it is given with the places that each filter there is has. What nobody has any more goes.
@@ -255,7 +280,8 @@ impl Actions {
             // Chains belong to the qdisc of a filter.
             _ if leads_to_a_chain(&action.act) => Err(TcError::new(Errno::Inval, "can't goto NULL proto/chain")),
             Some(place) => {
-                self.at_mut(place).map_or(Ok(()), |live| live.change(action))?;
+                let action = self.completed(action)?;
+                self.at_mut(place).map_or(Ok(()), |live| live.change(&action))?;
                 self.fill(place, now);
                 Ok(())
             }
@@ -359,7 +385,7 @@ fn asks_connections(act: &Act) -> bool {
 
 /// Decisions that the kernel has no words for when it asks cards whether they would do a policer's work.
 fn in_software_only(act: &Act) -> bool {
-    let unknown = |control: Control| matches!(control, Control::Reclassify | Control::Trap);
+    let unknown = |control: Control| matches!(control, Control::Reclassify | Control::Trap | Control::Stolen);
     match act {
         Act::Police(police) => unknown(police.exceed) || police.conform.is_some_and(unknown),
         _ => false,

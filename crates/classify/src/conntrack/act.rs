@@ -53,7 +53,7 @@ impl Conntrack {
             return false;
         }
         if !self.has_one(ct, pool.meta(pkt)) {
-            if !self.look_up(now, pool, pkt) {
+            if !self.look_up_in(ct.zone.unwrap_or(0), now, pool, pkt) {
                 return false;
             }
             let meta = pool.meta_mut(pkt);
@@ -68,6 +68,10 @@ impl Conntrack {
             if let Some((mark, mask)) = ct.mark {
                 let entry = &mut self.entries[member.at as usize];
                 entry.mark = entry.mark & !mask | mark;
+            }
+            if let Some((label, mask)) = ct.label {
+                let entry = &mut self.entries[member.at as usize];
+                entry.labels = entry.labels & !mask | label & mask;
             }
             if self.clashes(now, member.at) {
                 self.forget(member.at);
@@ -91,6 +95,10 @@ impl Conntrack {
     /// Has the packet a connection that will do? With `force`, one that the other side began is forgotten.
     fn has_one(&mut self, ct: &Ct, meta: &Meta) -> bool {
         let Some(member) = membership(meta) else { return false };
+        // One of another zone will not do.
+        if self.entries[member.at as usize].tuples[0].zone != ct.zone.unwrap_or(0) {
+            return false;
+        }
         if !(ct.commit && ct.force && member.reply) {
             return true;
         }
@@ -141,5 +149,44 @@ fn octets(address: core::net::IpAddr) -> [u8; 16] {
             octets[12..].copy_from_slice(&address.octets());
             octets
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_packet::Head;
+
+    /// One UDP packet from port 1 to port 2 of another host, or its reply, shown to `ct commit`: what flower sees behind it.
+    fn seen(table: &mut Conntrack, pool: &mut Pool, at: u64, zone: Option<u16>, reply: bool) -> u8 {
+        let (mut from, mut to) = ([10, 0, 0, 1], [10, 9, 0, 1]);
+        let (mut sport, mut dport) = (1_u8, 2_u8);
+        if reply {
+            core::mem::swap(&mut from, &mut to);
+            core::mem::swap(&mut sport, &mut dport);
+        }
+        let mut bytes = alloc::vec![0x45, 0, 0, 28, 0, 0, 0x40, 0, 64, 17, 0, 0];
+        bytes.extend(from);
+        bytes.extend(to);
+        bytes.extend([0, sport, 0, dport, 0, 8, 0, 0]);
+        let head = Head::from_network(ethertype::IPV4, &bytes);
+        let pkt = pool.insert(Meta::of(&head, 60), head).expect("room");
+        let ct = Ct { commit: true, zone, label: Some((0xff, 0x0f)), ..Ct::default() };
+        assert!(table.act(&ct, Time(at), pool, &pkt));
+        let told = flower_state(pool.meta(&pkt));
+        pool.release(pkt);
+        told
+    }
+
+    #[test]
+    fn zones_have_connections_of_their_own() {
+        let (mut table, mut pool) = (Conntrack::default(), Pool::new(4));
+        let new = bits::TRACKED | bits::NEW;
+        let answered = bits::TRACKED | bits::ESTABLISHED | bits::REPLY;
+        let told = [(Some(1), false), (Some(2), false), (Some(1), true), (None, true), (Some(0), false)]
+            .map(|(zone, reply)| seen(&mut table, &mut pool, 1_000_000_000, zone, reply));
+        // Without a zone it is zone 0, where the reply began a connection; the last packet answers that.
+        assert_eq!(told, [new, new, answered, new, answered]);
+        assert!(table.entries.iter().all(|entry| entry.labels == 0x0f));
     }
 }

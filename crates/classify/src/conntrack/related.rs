@@ -1,6 +1,6 @@
 //! Error messages belong to the connection whose packet they quote (RFC 792, RFC 4443).
 
-use super::{Conntrack, Membership, State, tuple};
+use super::{Conntrack, Membership, State, Tuple, tuple};
 use crate::headers::Outer;
 use tidegate_packet::header::proto;
 use tidegate_packet::{Pkt, Pool, Time};
@@ -14,6 +14,7 @@ impl Conntrack {
     /// It goes the way of answers to what it quotes. It counts for nothing and keeps nothing alive.
     pub(super) fn related(
         &mut self,
+        zone: u16,
         now: Time,
         outer: &Outer,
         pool: &Pool,
@@ -29,7 +30,7 @@ impl Conntrack {
         }
         let quoted = Outer::read(outer.payload(pool, pkt).get(HEADER..).unwrap_or(&[]));
         let quoted = tuple(&quoted).filter(|tuple| tuple.v6 == outer.v6);
-        let found = quoted.and_then(|tuple| self.lookup(now, &tuple.back()));
+        let found = quoted.and_then(|tuple| self.lookup(now, &Tuple { zone, ..tuple }.back()));
         Some(match found {
             Some(membership) => (State::Related, Some(membership)),
             None => (State::Invalid, None),

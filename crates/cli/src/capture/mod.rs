@@ -201,7 +201,17 @@ impl Recorded {
             "No chain/target/match by that name",
             "Bad rule (does a matching rule exist in that chain?)",
         ];
-        let deletes = self.call.args.iter().any(|word| matches!(word.as_str(), "del" | "delete" | "-D" | "-X" | "-F"));
+        let args = &self.call.args;
+        // tc and ip take `delete` as short as it gets; what is put down is about to go.
+        let short = ["tc", "ip"].contains(&self.call.tool.as_str());
+        let deletes = args.iter().any(|word| {
+            matches!(word.as_str(), "del" | "delete" | "down" | "flush" | "-D" | "-X" | "-F")
+                || short && !word.is_empty() && "delete".starts_with(word.as_str())
+        });
+        let unloads = self.call.tool == "rmmod" || self.call.tool == "modprobe" && args.iter().any(|word| word == "-r");
+        if unloads && self.stderr.contains("is not currently loaded") {
+            return true;
+        }
         deletes && ABSENT.iter().any(|text| self.stderr.contains(text))
     }
 
@@ -209,6 +219,8 @@ impl Recorded {
     #[must_use]
     pub fn may_fail(&self) -> bool {
         self.silenced
+            // What the kernel has it need not load again.
+            || self.call.tool == "insmod" && self.stderr.contains("File exists")
             // `tc qdisc add sfq help` tells what it is asked, and fails.
             || self.call.args.iter().any(|word| word == "help")
             || self.source.as_ref().is_some_and(|source| {

@@ -248,10 +248,24 @@ fn made(commands: &[Command], variables: &std::collections::BTreeMap<String, Vec
         let object = texts.iter().position(|text| ["link", "l", "tunnel", "tun", "tuntap"].contains(text));
         let Some(at) = object.filter(|at| matches!(texts.get(at + 1), Some(&("add" | "a")))) else { continue };
         let words = &command.words[at + 2..];
-        // `link add link eth0 name eth0.5 type vlan`: the name has a word before it, or stands first.
-        let named = words.iter().position(|word| word.text == "name" || word.text == "dev");
-        let name = named.map_or(words.first(), |at| words.get(at + 1));
-        made.extend(name.iter().flat_map(|word| words::resolve(&word.raw, variables)));
+        // The link itself, and behind its type the other end of a cable: `link add A type veth peer name B`.
+        let typed = words.iter().position(|word| word.text == "type").unwrap_or(words.len());
+        let (own, of_type) = words.split_at(typed);
+        let mut names: Vec<&words::Word> = of_type
+            .windows(3)
+            .filter(|three| three[0].text == "peer")
+            .map(|three| if three[1].text == "name" { &three[2] } else { &three[1] })
+            .collect();
+        if let [.., peer, name] = of_type
+            && peer.text == "peer"
+        {
+            names.push(name);
+        }
+        // `link add link eth0 name eth0.5 type vlan`: the name has a word before it, or stands first or behind the link beneath.
+        let named = own.iter().position(|word| word.text == "name" || word.text == "dev");
+        let beneath = own.first().is_some_and(|word| word.text == "link");
+        names.extend(named.map_or(own.get(if beneath { 2 } else { 0 }), |at| own.get(at + 1)));
+        made.extend(names.iter().flat_map(|word| words::resolve(&word.raw, variables)));
     }
     made
 }
@@ -327,6 +341,10 @@ mod tests {
                 "I=ifb4eth0; ip link add name $I type ifb; tc qdisc add dev $I root pfifo; tc qdisc show dev eth0",
                 "eth0",
             ),
+            ("ip link add dev up0 type ifb; tc qdisc add dev up0 root pfifo", ""),
+            ("ip link add a0 type veth peer name b0; ip link set b0 up; tc qdisc show dev a0", ""),
+            ("ip link add a0 type veth peer b0; ip link set b0 up; tc qdisc show dev a0", ""),
+            ("ip link add link eth0 v0 type vlan id 4; tc qdisc show dev v0; tc qdisc show dev eth0", "eth0"),
             ("modprobe ifb numifbs=1; tc qdisc add dev ifb0 root pfifo; ip link set dev ifb1 up", "ifb1"),
         ];
         for (script, expected) in cases {

@@ -79,6 +79,9 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
         let troubles: Vec<String> = taken.troubles().map(ToString::to_string).collect();
         anyhow::bail!("the script did not come to its end, so nothing can be said of it\n{}", troubles.join("\n"));
     }
+    if let Some(dev) = &options.dev {
+        taken.must_concern(dev)?;
+    }
     let mut reading = taken.reading();
     let mut findings = tidegate_insight::check(&mut reading);
     if !findings.iter().any(|finding| finding.rule == Rule::Refused) {

@@ -321,7 +321,15 @@ pub(super) fn with_machine<R>(
 /// Do these words of tc change anything?
 fn changes(words: &[String]) -> bool {
     let shows = |command: &TcCommand| {
-        matches!(command, TcCommand::Show(_) | TcCommand::ShowActions(_) | TcCommand::Help(_) | TcCommand::Version)
+        matches!(
+            command,
+            TcCommand::Show(_)
+                | TcCommand::ShowActions(_)
+                | TcCommand::GetFilter(_)
+                | TcCommand::ShowChains(_)
+                | TcCommand::Help(_)
+                | TcCommand::Version
+        )
     };
     !tc::parse(words, &Env::default()).is_ok_and(|parsed| shows(&parsed.command))
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 use tidegate_gateway::{DeviceSpec, Gateway};
 use tidegate_lang::iptables::print_rule;
+use tidegate_lang::tc::no_device_name;
 use tidegate_lang::{Device, Env};
 use tidegate_packet::{Dissector, Draws, Pool, Time};
 use tidegate_policy::netfilter::{NfCommand, NfOp};
@@ -83,6 +84,8 @@ impl Machine {
         // The recordings are a 6.1's.
         machine.warns = false;
         machine.gateway.count_hops();
+        machine.gateway.defer_releases(true);
+        machine.gateway.without_zones();
         let ifb = DeviceSpec { hz: spec.hz, ..DeviceSpec::of(&LinkKind::Ifb) };
         let cable = DeviceSpec { queueless: true, ..spec };
         let devices = [
@@ -146,9 +149,10 @@ impl Machine {
     pub(super) fn grow_one(&mut self, name: &str) {
         let kind = LinkKind::of_name(name);
         let natural = matches!(kind, LinkKind::Ethernet | LinkKind::PointToPoint | LinkKind::Loopback);
-        let fits = !name.is_empty() && name.len() <= 15 && !name.contains(['/', ' ', '"']);
+        let fits = !name.is_empty() && name.len() <= 15 && !name.contains(['/', ' ', '"']) && !no_device_name(name);
         if self.grows && natural && fits && !self.host.gone.contains(name) && self.gateway.device(name).is_none() {
             self.gateway.add_device(name, DeviceSpec::of(&kind));
+            self.host.assumed.insert(name.to_owned());
         }
     }
 }

@@ -4,9 +4,9 @@ use super::doubt::doubt;
 use super::explain::explain;
 use super::{Face, batch, refused};
 use crate::capture::Reply;
-use tidegate_lang::tc::{self, Object, Parsed, ShowActions, ShowWhat, TcCommand};
+use tidegate_lang::tc::{self, GetFilter, Object, Parsed, ShowActions, ShowChains, ShowWhat, TcCommand};
 use tidegate_packet::Handle;
-use tidegate_policy::Op;
+use tidegate_policy::{Errno, Op, TcError};
 
 /// `tc` with these words; `stdin` is the text of a batch.
 pub(super) fn answer(face: &mut Face<'_>, words: &[String], stdin: Option<&[u8]>) -> Reply {
@@ -60,6 +60,8 @@ fn carry_out(face: &mut Face<'_>, parsed: Parsed, words: &[String]) -> Reply {
             }
         },
         TcCommand::Show(what) => show(face, &what, &parsed.flags),
+        TcCommand::GetFilter(get) => get_filter(face, &get, &parsed.flags),
+        TcCommand::ShowChains(what) => show_chains(face, &what, &parsed.flags),
         TcCommand::ShowActions(what) => show_actions(face, &what, &parsed.flags),
         TcCommand::Help(text) => Reply::error(0, text),
         TcCommand::Version => Reply::text(tc::VERSION),
@@ -96,6 +98,38 @@ fn show(face: &mut Face<'_>, what: &ShowWhat, flags: &tc::ShowFlags) -> Reply {
     })
 }
 
+/// What tc says where the kernel refuses a question about filters.
+fn not_answered(error: &TcError) -> Reply {
+    Reply::error(2, format!("{error}\nWe have an error talking to the kernel\n"))
+}
+
+fn get_filter(face: &mut Face<'_>, get: &GetFilter, flags: &tc::ShowFlags) -> Reply {
+    let (now, gateway) = (face.machine.now, &mut face.machine.gateway);
+    let dumps = match gateway.device(&get.dev) {
+        Some(device) => gateway.filters(now, device, get.parent),
+        None => Ok(Vec::new()),
+    };
+    match dumps.and_then(|dumps| tc::find_filter(dumps, get)) {
+        Ok(dump) => Reply::text(tc::show_filters(&[dump], &ShowWhat::on(Object::Filter, &get.dev), flags)),
+        Err(error) => not_answered(&error),
+    }
+}
+
+fn show_chains(face: &mut Face<'_>, what: &ShowChains, flags: &tc::ShowFlags) -> Reply {
+    let gateway = &mut face.machine.gateway;
+    let found = gateway.device(&what.dev).map(|device| gateway.chains(device, what.parent));
+    match (found, what.only) {
+        (None, _) => Reply::ok(),
+        (Some(Ok((holder, chains))), None) => Reply::text(tc::show_chains(&chains, holder, what, flags)),
+        (Some(Err(_)), None) => Reply::text(tc::show_chains(&[], what.parent, what, flags)),
+        (Some(Ok((holder, chains))), Some(only)) if chains.contains(&only) => {
+            Reply::text(tc::show_chains(&[only], holder, what, flags))
+        }
+        (Some(Ok(_)), Some(_)) => not_answered(&TcError::new(Errno::Inval, "Cannot find specified filter chain")),
+        (Some(Err(error)), Some(_)) => not_answered(&error),
+    }
+}
+
 fn show_actions(face: &mut Face<'_>, what: &ShowActions, flags: &tc::ShowFlags) -> Reply {
     let (now, gateway) = (face.machine.now, &mut face.machine.gateway);
     let dumps = match what {
@@ -112,6 +146,8 @@ fn show_actions(face: &mut Face<'_>, what: &ShowActions, flags: &tc::ShowFlags) 
 }
 
 fn run_batch(face: &mut Face<'_>, text: &[u8], flags: tc::ShowFlags, force: bool) -> Reply {
+    // One line follows the other at once: too soon for the kernel to have released what a deleted filter held.
+    let deferred = face.machine.gateway.defer_releases(true);
     let reply = batch::run(face, "tc", text, force, |face, line| {
         face.line = Some(line.number);
         face.machine.grow(&line.args);
@@ -124,5 +160,6 @@ fn run_batch(face: &mut Face<'_>, text: &[u8], flags: tc::ShowFlags, force: bool
         }
     });
     face.line = None;
+    face.machine.gateway.defer_releases(deferred);
     reply
 }

@@ -20,6 +20,7 @@ const PROVIDER: [u8; 4] = [192, 0, 2, 1];
 pub(super) fn begin(face: &mut Face<'_>, devices: &[String]) -> Vec<(PathBuf, String)> {
     for name in devices {
         face.machine.gateway.add_device(name, DeviceSpec::of(&LinkKind::of_name(name)));
+        face.machine.host.assumed.insert(name.clone());
     }
     meet_all(face);
     give_addresses(face);

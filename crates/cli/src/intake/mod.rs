@@ -102,6 +102,24 @@ impl Taken {
         self.outcomes.iter().flat_map(|outcome| &outcome.troubles)
     }
 
+    /// Refuses a device that the user named and no command is about.
+    ///
+    /// # Errors
+    /// No operation names it; the error says which devices there are instead.
+    pub fn must_concern(&self, dev: &str) -> anyhow::Result<()> {
+        let mut named = BTreeSet::new();
+        for op in &self.machine.log {
+            op.clone().each_device(&mut |name| {
+                named.insert(name.clone());
+            });
+        }
+        if named.is_empty() || named.contains(dev) || self.wan.as_deref() == Some(dev) {
+            return Ok(());
+        }
+        let others = named.into_iter().collect::<Vec<_>>().join(", ");
+        anyhow::bail!("--dev {dev}: no command of the policy is about that device; they are about {others}")
+    }
+
     /// Did every file come to its end, well or with an error?
     pub fn ended(&self) -> bool {
         self.outcomes.iter().all(|outcome| matches!(outcome.exit, Exit::Code(_) | Exit::Signal(_)))

@@ -145,6 +145,11 @@ fn settings(log: &[Op]) -> anyhow::Result<Vec<(String, Change)>> {
             Op::Link(LinkOp::Rename { name, to }) => {
                 bail!("the policy calls `{name}` `{to}`; names are not changed by us: change it before")
             }
+            Op::Chain(_) => {
+                bail!(
+                    "the policy makes chains by themselves (`tc chain`), which tidegate does not bring back; a filter makes its own"
+                )
+            }
             Op::Actions(_) => {
                 bail!(
                     "the policy sets actions by themselves (`tc actions`), which is not brought back by us; write each where it is used"

@@ -137,6 +137,7 @@ fn known_devices(node: &Node, ops: &[Op], at: &Place) -> Result<(), Wrong> {
             Op::Qdisc(op) => &op.dev,
             Op::Class(op) => &op.dev,
             Op::Filter(op) => &op.dev,
+            Op::Chain(op) => &op.dev,
             Op::TxQueueLen { dev, .. } | Op::Ring { dev, .. } | Op::Mtu { dev, .. } => dev,
             Op::Link(LinkOp::Add { name, .. }) => {
                 made.push(name);

@@ -37,7 +37,7 @@ pub struct Options {
     #[arg(long, value_name = "SIZE|TIME", value_parser = buffer, default_value = "1500ms")]
     pub buffer: Buffer,
     /// How long each load is measured.
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "60s")]
+    #[arg(long, value_name = "TIME", value_parser = measured, default_value = "60s")]
     pub duration: Span,
     /// The device that leads to the modem. Default: the one the script shapes.
     #[arg(long, value_name = "NAME")]
@@ -244,9 +244,9 @@ pub(crate) fn span(text: &str) -> Result<Span, String> {
     }
 }
 
-/// How long is measured: in less than a second hardly anything is answered. A bare number is microseconds, as for tc.
-fn duration(text: &str) -> Result<Span, String> {
-    let short = "shorter than a second, in which nothing can be measured; give a unit: 5s (a bare number is microseconds, as for tc)";
+/// How long is measured: in less than a second hardly anything is answered.
+fn measured(text: &str) -> Result<Span, String> {
+    let short = "shorter than a second, in which nothing can be measured";
     span(text).and_then(|span| if span < Span::secs(1) { Err(short.into()) } else { Ok(span) })
 }
 

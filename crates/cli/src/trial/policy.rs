@@ -116,6 +116,9 @@ pub(super) fn take_in(options: &Options) -> anyhow::Result<Policy> {
     if let Some(nothing) = taken.nothing_found() {
         bail!("{nothing}");
     }
+    if let Some(dev) = &options.dev {
+        taken.must_concern(dev)?;
+    }
     of_taken(taken, options.dev.as_deref(), options.over.as_ref())
 }
 

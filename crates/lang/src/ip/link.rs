@@ -29,11 +29,11 @@ fn set(words: &[&str], env: &Env) -> Result<LinkSet, Refusal> {
         at += match (step, *word) {
             (Some(step), _) => step,
             (None, "dev") => {
-                set.dev = (*next.ok_or_else(Refusal::incomplete)?).into();
+                set.dev = name_of(next.ok_or_else(Refusal::incomplete)?)?;
                 2
             }
             (None, name) if set.dev.is_empty() => {
-                set.dev = name.into();
+                set.dev = name_of(name)?;
                 1
             }
             (None, word) if KNOWN.contains(&word) => return Err(later(&format!("ip link set … {word}"), at)),
@@ -85,6 +85,16 @@ fn option(set: &mut LinkSet, word: &str, next: Option<&&str>) -> Result<Option<u
     Ok(Some(if matches!(word, "up" | "down" | "nomaster") { 1 } else { 2 }))
 }
 
+/// The name of a link that is there.
+fn name_of(name: &str) -> Result<String, Refusal> {
+    match name.is_empty() {
+        true => {
+            Err(Refusal::wrong(name, "\"dev\" not a valid ifname").remedy("The name is empty: is its variable set?"))
+        }
+        false => Ok(name.into()),
+    }
+}
+
 fn check_name(name: &str) -> Result<(), Refusal> {
     if name.is_empty() || name.len() > MAX_NAME || name.contains(['/', ' ']) {
         return Err(Refusal::wrong(name, "\"name\" not a valid ifname"));
@@ -112,6 +122,7 @@ fn add(words: &[&str], env: &Env) -> Result<IpCommand, Refusal> {
             }
             "name" | "dev" => {
                 name = (*next.ok_or_else(Refusal::incomplete)?).into();
+                check_name(&name)?;
                 at += 2;
             }
             _ => match option(&mut set, word, next)? {
@@ -124,17 +135,27 @@ fn add(words: &[&str], env: &Env) -> Result<IpCommand, Refusal> {
             },
         }
     }
-    let kind = kind.ok_or_else(|| Refusal::new(1, "Not enough information: \"type\" argument is required"))?;
+    let mut kind = kind.ok_or_else(|| Refusal::new(1, "Not enough information: \"type\" argument is required"))?;
     if name.is_empty() {
         name = free_name(&kind, env);
     }
     check_name(&name)?;
     set.dev.clone_from(&name);
+    if let LinkKind::Veth { peer } = &mut kind
+        && peer.is_empty()
+    {
+        *peer = free_name_but(&LinkKind::Veth { peer: String::new() }, env, &name);
+    }
     Ok(IpCommand::AddLink { name, kind, set })
 }
 
 /// The name that the kernel gives to a link that gets none: the first free number behind the kind's.
 fn free_name(kind: &LinkKind, env: &Env) -> String {
+    free_name_but(kind, env, "")
+}
+
+/// The same where another name is taken too.
+fn free_name_but(kind: &LinkKind, env: &Env, taken: &str) -> String {
     let stem = match kind {
         LinkKind::Ifb => "ifb",
         LinkKind::Bridge => "bridge",
@@ -151,7 +172,7 @@ fn free_name(kind: &LinkKind, env: &Env) -> String {
         LinkKind::Dummy | LinkKind::Ethernet | LinkKind::Loopback => "dummy",
     };
     let names = (0..4096).map(|number| format!("{stem}{number}"));
-    let free = |name: &String| env.devices.iter().flatten().all(|device| device.name != *name);
+    let free = |name: &String| name != taken && env.devices.iter().flatten().all(|device| device.name != *name);
     names.into_iter().find(free).unwrap_or_default()
 }
 
@@ -162,7 +183,7 @@ fn kind_of(kind: &str, rest: &[&str], lower: Option<&str>) -> Result<LinkKind, R
         "ifb" => LinkKind::Ifb,
         "dummy" => LinkKind::Dummy,
         "bridge" => LinkKind::Bridge,
-        "veth" => LinkKind::Veth { peer: after("name").or(after("peer")).unwrap_or("veth0").into() },
+        "veth" => LinkKind::Veth { peer: after("name").or(after("peer")).unwrap_or_default().into() },
         "vlan" => {
             let lower = lower.ok_or_else(|| Refusal::new(2, "RTNETLINK answers: Invalid argument"))?;
             let id = after("id").and_then(|id| id.parse().ok()).filter(|id| *id < 4096);
@@ -208,10 +229,11 @@ fn ends(mode: TunnelMode, words: &[&str]) -> Result<Tunnel, Refusal> {
 
 fn delete(words: &[&str], env: &Env) -> Result<IpCommand, Refusal> {
     let name = match *words {
+        ["dev"] => return Err(Refusal::incomplete()),
         ["dev", name, ..] | [name, ..] if name != "type" => name,
         _ => return Err(Refusal::new(255, "Not enough information: \"dev\" argument is required.")),
     };
-    find(name, env)?;
+    find(&name_of(name)?, env)?;
     Ok(IpCommand::DeleteLink(name.into()))
 }
 

@@ -140,8 +140,8 @@ fn one(word: &str, words: &mut Words<'_>, env: &Env, cookie: &[u8]) -> Result<Ac
         "skbmod" => skbmod::parse(words).map_err(fail)?,
         "vlan" => vlan::parse(words).map_err(fail)?,
         // A number alone leads to the action that has it, or makes one that lets pass.
-        "gact" if words.peek() == Some("index") => Act::decide(Control::Pass).into(),
-        "gact" => {
+        _ if word.len() > 1 && begins(word, "gact") && words.begins("index") => Act::decide(Control::Pass).into(),
+        _ if word.len() > 1 && begins(word, "gact") => {
             let control = words.need()?;
             gact(control, words).map_err(|it| partly(it, word, left))?
         }
@@ -178,7 +178,7 @@ fn unparsed(refusal: Refusal, kind: &str, left: usize) -> Refusal {
 /// What any action may end with, in tc's order.
 fn options(action: &mut Action, words: &mut Words<'_>) -> Result<(), Refusal> {
     // Behind ct's decision it is the number of an action of its own.
-    if words.peek() == Some("index") && !matches!(action.act, Act::Ct(_)) {
+    if words.begins("index") && !matches!(action.act, Act::Ct(_)) {
         words.skip();
         action.index = number("index", words)?;
     }
@@ -186,15 +186,16 @@ fn options(action: &mut Action, words: &mut Words<'_>) -> Result<(), Refusal> {
         words.skip();
         action.cookie = cookie(words)?;
     }
-    if words.peek() == Some("hw_stats") {
+    if words.begins("hw_stats") {
         words.skip();
         let text = words.need()?;
         let all = [CardCounts::Immediate, CardCounts::Delayed, CardCounts::Disabled];
-        action.card = all.into_iter().find(|known| known.name() == Some(text)).ok_or_else(|| {
-            Refusal::wrong(text, "value is invalid")
-                .at(words.last())
-                .remedy("hw_stats takes immediate, delayed or disabled.")
-        })?;
+        action.card =
+            all.into_iter().find(|known| known.name().is_some_and(|name| begins(text, name))).ok_or_else(|| {
+                Refusal::wrong(text, "value is invalid\n")
+                    .at(words.last())
+                    .remedy("hw_stats takes immediate, delayed or disabled.")
+            })?;
     }
     if words.peek() == Some("no_percpu") {
         words.skip();
@@ -217,7 +218,9 @@ fn cookie(words: &mut Words<'_>) -> Result<Vec<u8>, Refusal> {
         digits => format!("{digits} Max allowed size {MOST_DIGITS}"),
     };
     octets(text).ok_or_else(|| {
-        Refusal::wrong(text, &why).at(words.last()).remedy("A cookie is up to 16 octets in hexadecimal, such as 0011.")
+        Refusal::wrong(text, &format!("{why}\n"))
+            .at(words.last())
+            .remedy("A cookie is up to 16 octets in hexadecimal, such as 0011.")
     })
 }
 
@@ -252,7 +255,7 @@ fn octets(text: &str) -> Option<Vec<u8>> {
 
 fn number(name: &str, words: &mut Words<'_>) -> Result<u32, Refusal> {
     let text = words.need()?;
-    u32_in(text, 0).ok_or_else(|| {
+    u32_in(text, 10).ok_or_else(|| {
         Refusal::new(1, format!("Illegal \"{name}\""))
             .at(words.last())
             .remedy(format!("\"{text}\" is not a number for {name}."))
@@ -261,7 +264,7 @@ fn number(name: &str, words: &mut Words<'_>) -> Result<u32, Refusal> {
 
 /// The number that may follow an action's own words; what is said where it is none depends on the action.
 fn own_index(words: &mut Words<'_>, complaint: impl Fn(&str) -> String) -> Result<u32, Failed> {
-    if words.peek() != Some("index") {
+    if !words.begins("index") {
         return Ok(0);
     }
     words.skip();
@@ -273,49 +276,49 @@ fn own_index(words: &mut Words<'_>, complaint: impl Fn(&str) -> String) -> Resul
 fn gact(word: &str, words: &mut Words<'_>) -> Result<Action, Refusal> {
     let control = control(word, words)?.ok_or_else(|| unknown(word, words.last()))?;
     let mut gact = Gact { control, random: None };
-    if words.peek() == Some("random") {
+    if words.begins("random") {
         words.skip();
         let kind = words.need()?;
-        let drawn = match kind {
-            "netrand" => true,
-            "determ" => false,
-            _ => {
-                return Err(Refusal::new(1, "Illegal \"random type\"")
-                    .at(words.last())
-                    .remedy("random takes netrand (by draws) or determ (every so many), a decision and a number."));
-            }
-        };
+        let drawn = begins(kind, "netrand");
+        if !drawn && !begins(kind, "determ") {
+            return Err(Refusal::new(1, "Illegal \"random type\"")
+                .at(words.last())
+                .remedy("random takes netrand (by draws) or determ (every so many), a decision and a number."));
+        }
         let other = words.need()?;
         let control = self::control(other, words)?.ok_or_else(|| unknown(other, words.last()))?;
         let said = words.take().and_then(|text| u32_in(text, 10));
-        let one_in = said.and_then(|val| u16::try_from(val).ok()).filter(|val| (1..=10_000).contains(val));
+        let one_in = said.and_then(|val| u16::try_from(val).ok()).filter(|val| *val <= 10_000);
         let one_in = one_in.ok_or_else(|| {
             let told = said.map_or("0x1000".to_owned(), |val| format!(" {val:#x}"));
             Refusal::new(1, format!("Illegal probability val {told}"))
                 .at(words.last())
                 .remedy("One packet in so many: from 1 to 10000.")
         })?;
-        gact.random = Some(RandomGact { drawn, control, one_in });
+        // The kernel takes none for one.
+        gact.random = Some(RandomGact { drawn, control, one_in: one_in.max(1) });
     }
     Ok(Act::Gact(gact).into())
 }
 
-/// Is a word a decision, or the beginning of one of two words?
+/// Does a word name a decision, or begin to?
 fn begins_control(word: &str) -> bool {
-    plain_control(word).is_some() || matches!(word, "goto" | "jump")
+    plain_control(word).is_some() || begins(word, "goto") || begins(word, "jump")
 }
 
-/// A decision by its name alone.
+/// A decision by its name alone, or by what its name begins with: the first that fits.
 fn plain_control(word: &str) -> Option<Control> {
-    Some(match word {
-        "pass" | "ok" => Control::Pass,
-        "drop" | "shot" => Control::Drop,
-        "continue" => Control::Continue,
-        "reclassify" => Control::Reclassify,
-        "pipe" => Control::Pipe,
-        "trap" => Control::Trap,
-        _ => return None,
-    })
+    const NAMES: [(&str, Control); 8] = [
+        ("pass", Control::Pass),
+        ("ok", Control::Pass),
+        ("drop", Control::Drop),
+        ("shot", Control::Drop),
+        ("continue", Control::Continue),
+        ("reclassify", Control::Reclassify),
+        ("pipe", Control::Pipe),
+        ("trap", Control::Trap),
+    ];
+    NAMES.into_iter().find(|(name, _)| begins(word, name)).map(|(_, control)| control)
 }
 
 /// A decision; `word` was taken, what belongs to it follows.
@@ -323,24 +326,27 @@ fn control(word: &str, words: &mut Words<'_>) -> Result<Option<Control>, Refusal
     const MOST: u32 = 0x0fff_ffff;
     let bounded = |value: u32, name: &str, place: usize| match value {
         0..=MOST => Ok(value),
-        _ => Err(Refusal::new(1, format!("Illegal \"{name}\"")).at(place)),
+        _ => Err(Refusal::new(255, format!("Illegal \"{name}\"")).at(place)),
     };
     Ok(match word {
-        "goto" => {
-            if words.need()? != "chain" {
-                return Err(Refusal::new(1, "\"chain\" keyword expected").at(words.last()).remedy("goto chain N"));
+        _ if begins(word, "goto") => {
+            if !begins(words.need()?, "chain") {
+                return Err(Refusal::new(255, "\"chain index\" expected").at(words.last()).remedy("goto chain N"));
             }
             let chain = number("chain index", words).map_err(|refusal| Refusal { code: 255, ..refusal })?;
             Some(Control::Goto(bounded(chain, "chain index", words.last())?))
         }
-        "jump" => {
+        _ if begins(word, "jump") => {
             let text = words.need()?;
-            let count = u32_in(text, 0).ok_or_else(|| {
+            let count = u32_in(text, 10).ok_or_else(|| {
                 Refusal::new(255, format!("Invalid \"jump count\" ({text})"))
                     .at(words.last())
                     .remedy("jump N: the filter's actions are carried out again, without the first N.")
             })?;
-            Some(Control::Jump(bounded(count, "jump count", words.last())?))
+            if count > MOST {
+                return Err(Refusal::new(255, format!("Invalid \"jump count\" ({text})")).at(words.last()));
+            }
+            Some(Control::Jump(count))
         }
         _ => plain_control(word),
     })

@@ -102,7 +102,7 @@ fn numbered(words: &mut Words<'_>) -> Result<Vec<ActionId>, Refusal> {
         }
         // A kind that tc has no words for counts as a decision.
         let kind = action_kind(word).unwrap_or("gact");
-        if words.take() != Some("index") {
+        if !words.take().is_some_and(|word| begins(word, "index")) {
             return Err(Refusal::new(255, format!("Error: no index specified action: {kind}"))
                 .at(words.last())
                 .remedy(format!("Say which: action {kind} index N.")));

@@ -29,9 +29,9 @@ pub(super) fn parse(handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Resu
                         .remedy("An expression must not come last: say the class or an action after it."));
                 }
             }
-            _ if begins(word, "classid") || begins(word, "flowid") => params.classid = Some(class(words)?),
-            "action" => actions = action::parse(words, env)?,
-            "police" => actions = action::old_police(words)?,
+            _ if begins(word, "classid") || word == "flowid" => params.classid = Some(class(words)?),
+            _ if begins(word, "action") => actions = action::parse(words, env)?,
+            _ if begins(word, "police") => actions = action::old_police(words)?,
             "help" => return Err(Refusal { stderr: BASIC.help(), code: 1, ..Refusal::default() }),
             _ => {
                 return Err(unknown(word, words)

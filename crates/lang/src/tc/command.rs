@@ -1,5 +1,6 @@
 //! `tc qdisc …` and `tc class …`: the words before the kind.
 
+use super::chain::SHARED;
 use super::words::{Words, begins};
 use super::{Object, ShowWhat, TcCommand, build, help_of, size_table};
 use crate::units::{parse_classid, parse_handle, parse_time};
@@ -11,6 +12,7 @@ use tidegate_policy::{ClassOp, Estimator, Op, QdiscOp, Verb};
 pub(super) enum Asked {
     Do(Verb),
     Show,
+    Get,
     Help,
 }
 
@@ -24,6 +26,9 @@ pub(super) fn verb(object: Object, words: &mut Words<'_>) -> Result<Asked, Refus
         verbs.push(("link", Asked::Do(Verb::Link)));
     }
     verbs.push(("delete", Asked::Do(Verb::Delete)));
+    if object == Object::Filter {
+        verbs.push(("get", Asked::Get));
+    }
     for show in ["list", "show", "lst"] {
         verbs.push((show, Asked::Show));
     }
@@ -89,16 +94,21 @@ pub(super) fn qdisc(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut No
                 op.parent = Handle::INGRESS;
                 op.handle = Handle::new(0xffff, 0);
                 op.kind = Some(word.into());
+                if word == "ingress" && words.peek() == Some("handle") {
+                    // A handle is read and means nothing: that of ingress is always the same.
+                    words.skip();
+                    words.need()?;
+                }
                 build::qdisc(word, &op.dev, env, words, &mut notes.stderr)?;
                 break;
             }
             "parent" => parent(&mut op.parent, words)?,
-            "stab" => op.stab = Some(size_table::parse(words)?),
-            "ingress_block" | "egress_block" => {
-                return Err(build::later("option", word, words.last()));
+            _ if begins(word, "stab") => op.stab = Some(size_table::parse(words)?),
+            _ if begins(word, "ingress_block") || begins(word, "egress_block") && !begins(word, "estimator") => {
+                return Err(build::later("option", word, words.last()).remedy(SHARED));
             }
-            "help" => return Ok(help_of(Some(Object::Qdisc))),
             _ if begins(word, "estimator") => estimator_once(&mut op.estimator, words)?,
+            _ if begins(word, "help") => return Ok(help_of(Some(Object::Qdisc))),
             kind => {
                 op.kind = Some(kind.into());
                 op.params = build::qdisc(kind, &op.dev, env, words, &mut notes.stderr)?;
@@ -178,6 +188,7 @@ pub(super) fn show_qdisc(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, 
                 what.parent = Some(class_id(text, "invalid parent ID", words.last())?);
             }
             "handle" => {
+                once(&what, words.last())?;
                 let text = words.need()?;
                 let handle =
                     parse_handle(text).ok_or_else(|| Refusal::wrong(text, "invalid handle ID").at(words.last()))?;
@@ -229,7 +240,10 @@ pub(super) fn show_class(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, 
 
 /// Checks the device of a `show`.
 pub(super) fn found(what: ShowWhat, env: &Env) -> Result<TcCommand, Refusal> {
-    if let Some(dev) = what.dev.as_deref().filter(|dev| !dev.is_empty()) {
+    let mut what = what;
+    // An empty name is none: qdiscs of all devices are listed.
+    what.dev = what.dev.filter(|dev| !dev.is_empty());
+    if let Some(dev) = &what.dev {
         find_device(dev, env)?;
     }
     Ok(TcCommand::Show(what))
@@ -310,10 +324,48 @@ fn estimator_once(given: &mut Option<Estimator>, words: &mut Words<'_>) -> Resul
     Ok(())
 }
 
+/// Is a word one of tc's and ip's own that stands behind `dev` where a variable was empty, rather than a device's name?
+pub fn no_device_name(word: &str) -> bool {
+    const WORDS: [&str; 26] = [
+        "root",
+        "parent",
+        "handle",
+        "ingress",
+        "egress",
+        "clsact",
+        "classid",
+        "pref",
+        "prio",
+        "priority",
+        "protocol",
+        "chain",
+        "block",
+        "stab",
+        "est",
+        "estimator",
+        "qdisc",
+        "type",
+        "up",
+        "down",
+        "mtu",
+        "master",
+        "txqueuelen",
+        "name",
+        "address",
+        "dev",
+    ];
+    WORDS.contains(&word)
+}
+
 /// The device must be named and be there.
 pub(super) fn find_device(dev: &str, env: &Env) -> Result<(), Refusal> {
     if dev.is_empty() {
         return Err(Refusal::new(2, "RTNETLINK answers: No such device").remedy("Say which device: dev NAME."));
+    }
+    if !env.has(dev) && no_device_name(dev) {
+        let remedy =
+            format!("\"{dev}\" is tc's own word: the name behind dev is missing. Is the variable there empty?");
+        return Err(Refusal::new(1, format!("Cannot find device \"{dev}\"")).remedy(remedy));
     }
     if !env.has(dev) {
         let there = env.devices.iter().flatten().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ");

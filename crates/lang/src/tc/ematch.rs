@@ -3,7 +3,7 @@
 use super::build::later;
 use super::words::Words;
 use crate::Refusal;
-use crate::number::{u8_in, u32_in};
+use crate::number::whole;
 use tidegate_policy::spec::{REFUSED_EMATCHES, why_not};
 use tidegate_policy::{Compare, Ematch, Layer, MetaId, MetaValue, Term, U32Key, Width};
 
@@ -226,9 +226,19 @@ impl<'a> Args<'a> {
     fn wrong(&self, what: &str) -> Wrong {
         Wrong::new(format!("{}: {what}", self.kind), self.usage)
     }
+    /// A number of which the lower 32 bits count.
     fn number(&mut self, what: &str) -> Result<u32, Wrong> {
-        self.next().and_then(|text| u32_in(text, 0)).ok_or_else(|| self.wrong(what))
+        self.next().and_then(low_word).ok_or_else(|| self.wrong(what))
     }
+}
+
+/// A number as tc keeps it: read with 64 bits, of which the lower 32 stay. All ones are its sign of an error.
+fn low_word(text: &str) -> Option<u32> {
+    let number = match text.strip_prefix('-') {
+        Some(digits) => whole(digits, 0)?.wrapping_neg(),
+        None => whole(text, 0)?,
+    };
+    (number != u64::MAX).then_some(number as u32)
 }
 
 fn condition(name: &str, arguments: &[Vec<u8>]) -> Result<Ematch, Wrong> {
@@ -264,10 +274,18 @@ fn width(text: Option<&str>) -> Option<Width> {
 fn layer(text: Option<&str>) -> Option<Layer> {
     Some(match text? {
         "link" | "eth" | "0" => Layer::Link,
-        "network" | "ip" | "1" => Layer::Network,
+        // tc takes what follows the network layer for that layer itself.
+        "network" | "next_header" | "ip" | "1" => Layer::Network,
         "transport" | "tcp" | "2" => Layer::Transport,
         _ => return None,
     })
+}
+
+/// The layer after `layer`.
+fn read_layer(args: &mut Args<'_>) -> Result<Layer, Wrong> {
+    let text = args.next();
+    let number = text.and_then(low_word).is_some();
+    layer(text).ok_or_else(|| args.wrong(if number { "illegal layer, must be in 0..2" } else { "invalid layer" }))
 }
 
 fn compare(text: &str) -> Option<Compare> {
@@ -275,22 +293,25 @@ fn compare(text: &str) -> Option<Compare> {
 }
 
 fn cmp(mut args: Args<'_>) -> Result<Ematch, Wrong> {
-    let width = width(args.next()).ok_or_else(|| args.wrong("unknown alignment"))?;
+    let width = width(args.next()).ok_or_else(|| args.wrong("invalid alignment"))?;
     let (mut offset, mut at, mut mask, mut trans, mut compared) = (None, Layer::Network, 0, false, None);
     while let Some(word) = args.next() {
         match word {
             "at" => offset = Some(args.number("illegal offset, must be inside of a packet")?),
-            "layer" => at = layer(args.next()).ok_or_else(|| args.wrong("illegal layer, must be in 0..2"))?,
+            "layer" => at = read_layer(&mut args)?,
             "mask" => mask = args.number("illegal mask")?,
             "trans" => trans = true,
             _ => {
-                let how = compare(word).ok_or_else(|| args.wrong("unknown parameter"))?;
+                // So tc calls it.
+                let how = compare(word).ok_or_else(|| Wrong::new("nbyte: unknown parameter", args.usage))?;
+                if args.all.len() == 0 {
+                    return Err(args.wrong("missing argument"));
+                }
                 compared = Some((how, args.number("illegal value")?));
             }
         }
     }
-    let offset = offset.and_then(|offset| u16::try_from(offset).ok());
-    let (Some(offset), Some((how, value))) = (offset, compared) else {
+    let (Some(offset), Some((how, value))) = (offset.map(|offset| offset as u16), compared) else {
         return Err(args.wrong("offset and value required"));
     };
     Ok(Ematch::Cmp { width, offset, layer: at, mask, trans, how, value })
@@ -298,37 +319,42 @@ fn cmp(mut args: Args<'_>) -> Result<Ematch, Wrong> {
 
 fn nbyte(mut args: Args<'_>) -> Result<Ematch, Wrong> {
     let octets = args.all.next().cloned().ok_or_else(|| args.wrong("missing arguments"))?;
+    if octets.is_empty() {
+        return Err(args.wrong("needle length is 0"));
+    }
     let (mut offset, mut at) = (None, Layer::Network);
     while let Some(word) = args.next() {
         match word {
             "at" => offset = Some(args.number("illegal offset, must be inside of a packet")?),
-            "layer" => at = layer(args.next()).ok_or_else(|| args.wrong("illegal layer, must be in 0..2"))?,
+            "layer" => at = read_layer(&mut args)?,
             _ => return Err(args.wrong("unknown parameter")),
         }
     }
-    let offset = offset.and_then(|offset| u16::try_from(offset).ok()).ok_or_else(|| args.wrong("offset required"))?;
+    let offset = offset.ok_or_else(|| args.wrong("offset required"))? as u16;
     Ok(Ematch::Nbyte { offset, layer: at, octets })
 }
 
 fn word(mut args: Args<'_>) -> Result<Ematch, Wrong> {
     let width = width(args.next()).ok_or_else(|| args.wrong("invalid alignment"))?;
     let value = args.number("invalid key")?;
-    let mask = args.number("invalid mask")?;
-    let mut offset = (0, 0);
-    match args.next() {
-        Some("at") => {
-            let text = args.next().ok_or_else(|| args.wrong("missing offset"))?;
-            let (text, next) = match text.strip_prefix("nexthdr+") {
-                Some(rest) => (rest, -1),
-                None => (text, 0),
-            };
-            let at = crate::number::i32_in(text, 0).ok_or_else(|| args.wrong("invalid offset"))?;
-            offset = (at, next);
+    let mask = args.number("invalid mask, must be numeric")?;
+    let most = match width {
+        Width::U8 => 0xff,
+        Width::U16 => 0xffff,
+        Width::U32 => u32::MAX,
+    };
+    for (what, number) in [("key", value), ("mask", mask)] {
+        if number > most {
+            return Err(Wrong::new(format!("Illegal {what} (>0x{most:X})"), args.usage));
         }
-        Some(_) => return Err(args.wrong("unexpected argument")),
-        None => {}
     }
-    let (at, offset_mask) = offset;
+    let Some("at") = args.next() else { return Err(args.wrong("missing \"at\"")) };
+    let text = args.next().ok_or_else(|| args.wrong("missing offset"))?;
+    let (text, offset_mask) = match text.strip_prefix("nexthdr+") {
+        Some(rest) => (rest, -1),
+        None => (text, 0),
+    };
+    let at = crate::number::i32_in(text, 0).ok_or_else(|| args.wrong("invalid offset"))?;
     let shift = match width {
         Width::U8 => (3 - (at & 3)) * 8,
         Width::U16 => {
@@ -351,7 +377,14 @@ fn meta(mut args: Args<'_>) -> Result<Ematch, Wrong> {
     }
     let at = words.iter().position(|word| compare(word).is_some());
     let Some((at, how)) = at.and_then(|at| Some((at, compare(words[at])?))) else {
-        return Err(args.wrong(if words.is_empty() { "missing arguments" } else { "missing or invalid comparison" }));
+        if let Some(first) = words.first() {
+            value(&[first], &args)?;
+        }
+        return Err(args.wrong(match words.len() {
+            0 => "missing arguments",
+            1 => "missing or invalid comparison",
+            _ => "invalid operand",
+        }));
     };
     let left = value(&words[..at], &args)?;
     let right = value(&words[at + 1..], &args)?;
@@ -377,17 +410,17 @@ fn value(words: &[&str], args: &Args<'_>) -> Result<MetaValue, Wrong> {
             ),
         )
     };
-    let (first, rest) = words.split_first().ok_or_else(|| args.wrong("missing value"))?;
-    let what = match u32_in(first, 0) {
+    let (first, rest) = words.split_first().ok_or_else(|| args.wrong("missing rvalue"))?;
+    let what = match low_word(first) {
         Some(number) => MetaId::Number(number),
         None => MetaId::from_name(first).ok_or_else(unknown)?,
     };
     let mut value = MetaValue { what, shift: 0, mask: 0 };
     for pair in rest.chunks(2) {
         match pair {
-            ["shift", text] => value.shift = u8_in(text, 0).ok_or_else(|| args.wrong("invalid shift"))?,
-            ["mask", text] => value.mask = u32_in(text, 0).ok_or_else(|| args.wrong("invalid mask"))?,
-            _ => return Err(args.wrong("unexpected argument")),
+            ["shift", text] => value.shift = low_word(text).ok_or_else(|| args.wrong("invalid shift"))? as u8,
+            ["mask", text] => value.mask = low_word(text).ok_or_else(|| args.wrong("invalid mask"))?,
+            _ => return Err(args.wrong("unexpected trailer")),
         }
     }
     Ok(value)
@@ -427,7 +460,7 @@ fn one(what: &Ematch) -> String {
             let mask = if *mask == 0 { String::new() } else { format!("mask {mask:#x} ") };
             let trans = if *trans { "trans " } else { "" };
             let (width, layer, how) = (width.name(), layer.number(), how.name());
-            format!("cmp({width} at {offset} layer {layer} {mask}{trans}{how} {value})")
+            format!("cmp({width} at {offset} layer {layer} {mask}{trans}{how} {})", *value as i32)
         }
         Ematch::Nbyte { offset, layer, octets } => {
             let hex: String = octets.iter().map(|octet| format!("{octet:02x} ")).collect();
@@ -447,7 +480,7 @@ fn one(what: &Ematch) -> String {
 /// One side of a comparison, with a blank after it.
 fn side(value: &MetaValue) -> String {
     let mut out = match value.what {
-        MetaId::Number(number) => format!("{number} "),
+        MetaId::Number(number) => format!("{} ", number as i32),
         id => format!("{} ", id.name().unwrap_or("")),
     };
     if value.shift != 0 {

@@ -1,6 +1,7 @@
 //! `tc filter …`: the words before the kind, fw and flow.
 
 use super::build::later;
+use super::chain::SHARED;
 use super::command::{Notes, class_id, device, estimator_aside, find_device, found, parent};
 use super::options::nearest;
 use super::words::{Words, begins};
@@ -37,7 +38,7 @@ pub(super) fn filter(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut N
     while let Some(word) = words.take() {
         match word {
             "dev" => device(&mut op.dev, words)?,
-            "block" => return Err(later("option", word, words.last())),
+            "block" => return Err(later("option", word, words.last()).remedy(SHARED)),
             "root" | "ingress" | "egress" => {
                 if !op.parent.is_none() {
                     return Err(Refusal::new(255, format!("Error: \"{word}\" is duplicate parent ID")).at(words.last()));
@@ -52,7 +53,6 @@ pub(super) fn filter(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut N
                 }
                 handle = Some((text, words.last()));
             }
-            "help" => return Ok(help_of(Some(Object::Filter))),
             _ if begins(word, "preference") || begins(word, "priority") => {
                 let text = words.need()?;
                 if op.pref != 0 {
@@ -67,7 +67,7 @@ pub(super) fn filter(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut N
                 }
                 protocol = Some(protocol_of(text, words.last())?);
             }
-            "chain" => {
+            _ if begins(word, "chain") => {
                 let text = words.need()?;
                 if chain.is_some() {
                     return Err(Refusal::duplicate("chain", text).at(words.last()));
@@ -75,11 +75,20 @@ pub(super) fn filter(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut N
                 chain = Some(chain_of(text, words.last())?);
             }
             _ if begins(word, "estimator") => estimator_aside(words, notes)?,
+            _ if begins(word, "help") => return Ok(help_of(Some(Object::Filter))),
             kind => {
                 op.kind = Some(kind.into());
                 break;
             }
         }
+    }
+    let absent = |refusal: Refusal| match refusal.code {
+        2 => refusal.then("We have an error talking to the kernel"),
+        _ => refusal,
+    };
+    // A name that leads nowhere is found before the kind's words are read, a missing one by the kernel.
+    if !op.dev.is_empty() {
+        find_device(&op.dev, env).map_err(absent)?;
     }
     op.chain = chain.unwrap_or(0);
     // Only a command that may create fills in `all`.
@@ -97,10 +106,7 @@ pub(super) fn filter(verb: Verb, words: &mut Words<'_>, env: &Env, notes: &mut N
         }
         None => {}
     }
-    find_device(&op.dev, env).map_err(|refusal| match refusal.code {
-        2 => refusal.then("We have an error talking to the kernel"),
-        _ => refusal,
-    })?;
+    find_device(&op.dev, env).map_err(absent)?;
     Ok(TcCommand::Apply(Op::Filter(op)))
 }
 
@@ -115,7 +121,7 @@ pub(super) fn show(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refusa
                 }
                 what.dev = Some(dev.into());
             }
-            "block" => return Err(later("option", word, words.last())),
+            "block" => return Err(later("option", word, words.last()).remedy(SHARED)),
             "root" | "ingress" | "egress" => {
                 if what.parent.is_some() {
                     return Err(Refusal::new(255, format!("Error: \"{word}\" is duplicate parent ID")).at(words.last()));
@@ -152,7 +158,7 @@ pub(super) fn show(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refusa
     found(what, env)
 }
 
-fn hook(word: &str) -> Handle {
+pub(super) fn hook(word: &str) -> Handle {
     match word {
         "root" => Handle::ROOT,
         "ingress" => INGRESS_FILTERS,
@@ -160,17 +166,17 @@ fn hook(word: &str) -> Handle {
     }
 }
 
-fn preference(text: &str, place: usize) -> Result<u16, Refusal> {
+pub(super) fn preference(text: &str, place: usize) -> Result<u16, Refusal> {
     u16_in(text, 0).ok_or_else(|| {
         Refusal::wrong(text, "invalid priority value").at(place).remedy("A preference is a number from 0 to 65535.")
     })
 }
 
-fn chain_of(text: &str, place: usize) -> Result<u32, Refusal> {
+pub(super) fn chain_of(text: &str, place: usize) -> Result<u32, Refusal> {
     u32_in(text, 0).ok_or_else(|| Refusal::wrong(text, "invalid chain index value").at(place))
 }
 
-fn protocol_of(text: &str, place: usize) -> Result<u16, Refusal> {
+pub(super) fn protocol_of(text: &str, place: usize) -> Result<u16, Refusal> {
     parse_protocol(text).ok_or_else(|| {
         Refusal::wrong(text, "invalid protocol")
             .at(place)
@@ -182,17 +188,46 @@ fn protocol_of(text: &str, place: usize) -> Result<u16, Refusal> {
 pub(crate) fn parse_protocol(text: &str) -> Option<u16> {
     let lower = text.to_ascii_lowercase();
     let named = PROTOCOLS.iter().find(|(name, _)| name.to_ascii_lowercase() == lower);
-    named.map(|(_, number)| *number).or_else(|| u16_in(text, 0))
+    let number = named.map(|(_, number)| *number).or((lower == "ipv4").then_some(0x0800));
+    number.or_else(|| u16_in(text, 0))
 }
 
 /// The names of EtherTypes that tc prints and reads.
-pub(super) const PROTOCOLS: [(&str, u16); 20] = [
-    ("802_3", 1),
-    ("all", 3),
-    ("802_2", 4),
+pub(super) const PROTOCOLS: [(&str, u16); 52] = [
+    ("802_3", 0x0001),
+    ("ax25", 0x0002),
+    ("all", 0x0003),
+    ("802_2", 0x0004),
+    ("snap", 0x0005),
+    ("ddcmp", 0x0006),
+    ("wan_ppp", 0x0007),
+    ("ppp_mp", 0x0008),
+    ("localtalk", 0x0009),
+    ("can", 0x000c),
+    ("ppptalk", 0x0010),
+    ("tr_802_2", 0x0011),
+    ("mobitex", 0x0015),
+    ("control", 0x0016),
+    ("irda", 0x0017),
+    ("econet", 0x0018),
+    ("loop", 0x0060),
+    ("pup", 0x0200),
+    ("pupat", 0x0201),
     ("ip", 0x0800),
     ("x25", 0x0805),
     ("arp", 0x0806),
+    ("bpq", 0x08ff),
+    ("ieeepup", 0x0a00),
+    ("ieeepupat", 0x0a01),
+    ("dec", 0x6000),
+    ("dna_dl", 0x6001),
+    ("dna_rc", 0x6002),
+    ("dna_rt", 0x6003),
+    ("lat", 0x6004),
+    ("diag", 0x6005),
+    ("cust", 0x6006),
+    ("sca", 0x6007),
+    ("teb", 0x6558),
     ("rarp", 0x8035),
     ("atalk", 0x809b),
     ("aarp", 0x80f3),
@@ -201,12 +236,16 @@ pub(super) const PROTOCOLS: [(&str, u16); 20] = [
     ("ipv6", 0x86dd),
     ("mpls_uc", 0x8847),
     ("mpls_mc", 0x8848),
+    ("atmmpoa", 0x884c),
     ("ppp_disc", 0x8863),
     ("ppp_ses", 0x8864),
+    ("atmfate", 0x8884),
+    ("profinet", 0x8892),
+    ("aoe", 0x88a2),
+    ("ethercat", 0x88a4),
     ("802.1ad", 0x88a8),
     ("tipc", 0x88ca),
     ("LLDP", 0x88cc),
-    ("loop", 0x0060),
 ];
 
 pub(super) type Given<'a> = Option<(&'a str, usize)>;
@@ -220,7 +259,7 @@ pub(super) struct Read {
 }
 
 /// Reads the handle in the kind's notation, and the words after the kind.
-fn options(
+pub(super) fn options(
     kind: &str,
     place: usize,
     (handle, protocol): (Given<'_>, u16),
@@ -297,8 +336,8 @@ fn fw(handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Result<Read, Refus
     while let Some(word) = words.take() {
         match word {
             _ if begins(word, "classid") || begins(word, "flowid") => params.classid = Some(class(words)?),
-            "action" => actions = action::parse(words, env)?,
-            "police" => actions = action::old_police(words)?,
+            _ if begins(word, "action") => actions = action::parse(words, env)?,
+            _ if begins(word, "police") => actions = action::old_police(words)?,
             "indev" => params.indev = Some(Indev::named(words.need()?)),
             "help" => return Err(Refusal { stderr: FW.help(), code: 1, ..Refusal::default() }),
             _ => {
@@ -359,8 +398,8 @@ fn flow(handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Result<Read, Ref
                 let class = parse_classid(text).filter(|class| class.minor() != 0);
                 params.baseclass = Some(class.ok_or_else(|| illegal("baseclass", "", text, words.last()))?);
             }
-            _ if word == "action" => actions = action::parse(words, env)?,
-            _ if word == "police" => actions = action::old_police(words)?,
+            _ if begins(word, "action") => actions = action::parse(words, env)?,
+            _ if begins(word, "police") => actions = action::old_police(words)?,
             _ if begins(word, "match") => {
                 if words.peek().is_none() {
                     words.need()?;
@@ -403,8 +442,8 @@ fn matchall(handle: Given<'_>, words: &mut Words<'_>, env: &Env) -> Result<Read,
     let (mut params, mut actions) = (MatchallParams::default(), Vec::new());
     while let Some(word) = words.take() {
         match word {
-            _ if begins(word, "classid") || begins(word, "flowid") => params.classid = Some(class(words)?),
-            "action" => actions = action::parse(words, env)?,
+            _ if begins(word, "classid") || word == "flowid" => params.classid = Some(class(words)?),
+            _ if begins(word, "action") => actions = action::parse(words, env)?,
             "skip_hw" => return Err(later("matchall option", word, words.last())),
             "skip_sw" => return Err(flower::no_card(words.last())),
             "help" => return Err(Refusal { stderr: MATCHALL.help(), code: 1, ..Refusal::default() }),

@@ -38,8 +38,9 @@ pub(super) fn parse(handle: Given<'_>, protocol: u16, words: &mut Words<'_>, env
     let mut reader = Reader { params: FlowerParams::default(), network: protocol, protocol: None, tagged };
     let mut actions = Vec::new();
     while let Some(word) = words.take() {
+        let word = key(word);
         match word {
-            _ if begins(word, "classid") || begins(word, "flowid") => reader.params.classid = Some(class(words)?),
+            "classid" | "flowid" => reader.params.classid = Some(class(words)?),
             "action" => actions = action::parse(words, env)?,
             "verbose" => {}
             "indev" => reader.params.indev = Some(Indev::named(words.need()?)),
@@ -55,6 +56,61 @@ pub(super) fn parse(handle: Given<'_>, protocol: u16, words: &mut Words<'_>, env
         reader.all(FlowerField::EthType, u128::from(reader.network));
     }
     Ok(Read { handle: number, params: Some(FilterParams::Flower(reader.params)), actions })
+}
+
+/// The key that a word begins, or the word itself; in the order in which tc looks.
+fn key(word: &str) -> &str {
+    const KEYS: [&str; 45] = [
+        "classid",
+        "flowid",
+        "hw_tc",
+        "skip_hw",
+        "skip_sw",
+        "verbose",
+        "ip_flags",
+        "indev",
+        "vlan_id",
+        "vlan_prio",
+        "vlan_ethtype",
+        "cvlan_id",
+        "cvlan_prio",
+        "cvlan_ethtype",
+        "mpls",
+        "mpls_label",
+        "mpls_tc",
+        "mpls_bos",
+        "mpls_ttl",
+        "dst_mac",
+        "src_mac",
+        "ip_proto",
+        "ip_tos",
+        "ip_ttl",
+        "dst_ip",
+        "src_ip",
+        "dst_port",
+        "src_port",
+        "tcp_flags",
+        "type",
+        "code",
+        "arp_tip",
+        "arp_sip",
+        "arp_op",
+        "arp_tha",
+        "arp_sha",
+        "enc_dst_ip",
+        "enc_src_ip",
+        "enc_key_id",
+        "enc_dst_port",
+        "ct_state",
+        "ct_zone",
+        "ct_mark",
+        "ct_label",
+        "action",
+    ];
+    match KEYS.contains(&word) {
+        true => word,
+        false => KEYS.into_iter().find(|key| begins(word, key)).unwrap_or(word),
+    }
 }
 
 /// `skip_sw`: only a card would look at it, and there is none that can.
@@ -90,7 +146,6 @@ impl Reader {
             "ip_flags" => self.ip_flags(words),
             "ct_state" => self.ct_state(words),
             "ct_mark" => self.ct_mark(words),
-            "ct_zone" | "ct_label" => self.ct_missing(word, words),
             "num_of_vlans" => {
                 let text = words.need()?;
                 let count = u8_in(text, 10).ok_or_else(|| illegal(word, text, words.last()))?;
@@ -331,20 +386,6 @@ impl Reader {
         let mask = mask.map_or(Some(u32::MAX), |mask| u32_in(mask, 0)).ok_or_else(fail)?;
         self.params.set(FlowerKey { field: FlowerField::CtMark, value: value.into(), mask: mask.into(), range: false });
         Ok(())
-    }
-
-    /// What the kernel that answers is built without.
-    fn ct_missing(&mut self, name: &str, words: &mut Words<'_>) -> Result<(), Refusal> {
-        let text = words.need()?;
-        let number = text.split_once('/').map_or(text, |(value, _)| value);
-        if name == "ct_zone" && u16_in(number, 0).is_none() {
-            return Err(illegal(name, text, words.last()));
-        }
-        let why = match name {
-            "ct_zone" => "Conntrack zones isn't enabled",
-            _ => "Conntrack labels aren't enabled",
-        };
-        Err(from_kernel(why, words.last()))
     }
 
     fn vlan(&mut self, name: &str, words: &mut Words<'_>) -> Result<(), Refusal> {

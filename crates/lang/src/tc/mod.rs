@@ -6,6 +6,7 @@ mod aqm;
 mod basic;
 mod build;
 mod cake;
+mod chain;
 mod command;
 mod dualpi2;
 mod ematch;
@@ -14,6 +15,7 @@ mod filter;
 mod flower;
 mod fq;
 mod fq_pie;
+mod get;
 mod gred;
 mod hfsc;
 mod hhf;
@@ -40,6 +42,9 @@ use words::{Words, begins};
 
 pub use action::show_actions;
 pub use actions::ShowActions;
+pub use chain::{ShowChains, show_chains};
+pub use command::no_device_name;
+pub use get::{GetFilter, find_filter};
 pub use listing::{Listed, NotListed, is_listing, read_listing};
 pub use refuse::{action_not_found, refusal_text};
 pub use show_class::show_classes;
@@ -70,6 +75,10 @@ pub enum TcCommand {
     Apply(Op),
     /// To show something.
     Show(ShowWhat),
+    /// To show one filter.
+    GetFilter(GetFilter),
+    /// To show chains of filters.
+    ShowChains(ShowChains),
     /// To show some of the machine's actions.
     ShowActions(ShowActions),
     /// `-batch FILE` (`-` = standard input): [`crate::batch`] reads it.
@@ -249,9 +258,14 @@ fn object(words: &mut Words<'_>, flags: ShowFlags, mut notes: Notes, env: &Env) 
     let object = [Object::Qdisc, Object::Class, Object::Filter].into_iter().find(|object| begins(word, object.name()));
     let Some(object) = object else {
         if begins(word, "actions") {
-            return Ok(done(actions::parse(words, env)?, flags, notes));
+            let command = actions::parse(words, env).map_err(|refusal| after(words.said(), refusal))?;
+            notes.stderr += &words.said();
+            return Ok(done(command, flags, notes));
         }
-        if ["chain", "monitor", "exec"].iter().any(|name| begins(word, name)) {
+        if begins(word, "chain") {
+            return Ok(done(chain::parse(words, env)?, flags, notes));
+        }
+        if ["monitor", "exec"].iter().any(|name| begins(word, name)) {
             return Err(build::later("object", word, words.last()));
         }
         if begins(word, "help") {
@@ -259,18 +273,27 @@ fn object(words: &mut Words<'_>, flags: ShowFlags, mut notes: Notes, env: &Env) 
         }
         return Err(Refusal::new(255, format!("Object \"{word}\" is unknown, try \"tc help\"."))
             .at(words.last())
-            .remedy("The objects are qdisc, class, filter and actions."));
+            .remedy("The objects are qdisc, class, filter, chain and actions."));
     };
-    let command = match (command::verb(object, words)?, object) {
-        (command::Asked::Help, _) => help_of(Some(object)),
-        (command::Asked::Show, Object::Qdisc) => command::show_qdisc(words, env)?,
-        (command::Asked::Show, Object::Class) => command::show_class(words, env)?,
-        (command::Asked::Show, Object::Filter) => filter::show(words, env)?,
-        (command::Asked::Do(verb), Object::Qdisc) => command::qdisc(verb, words, env, &mut notes)?,
-        (command::Asked::Do(verb), Object::Class) => command::class(verb, words, env)?,
-        (command::Asked::Do(verb), Object::Filter) => filter::filter(verb, words, env, &mut notes)?,
+    let asked = command::verb(object, words)?;
+    let command = match (asked, object) {
+        (command::Asked::Help, _) => Ok(help_of(Some(object))),
+        (command::Asked::Show, Object::Qdisc) => command::show_qdisc(words, env),
+        (command::Asked::Show, Object::Class) => command::show_class(words, env),
+        (command::Asked::Show, Object::Filter) => filter::show(words, env),
+        (command::Asked::Get, _) => get::parse(words, env),
+        (command::Asked::Do(verb), Object::Qdisc) => command::qdisc(verb, words, env, &mut notes),
+        (command::Asked::Do(verb), Object::Class) => command::class(verb, words, env),
+        (command::Asked::Do(verb), Object::Filter) => filter::filter(verb, words, env, &mut notes),
     };
+    let command = command.map_err(|refusal| after(words.said(), refusal))?;
+    notes.stderr += &words.said();
     Ok(done(command, flags, notes))
+}
+
+/// A refusal, after what tc printed before it.
+fn after(said: String, refusal: Refusal) -> Refusal {
+    Refusal { stderr: said + &refusal.stderr, ..refusal }
 }
 
 fn done(command: TcCommand, flags: ShowFlags, notes: Notes) -> Parsed {
@@ -323,7 +346,7 @@ pub(crate) fn help_of(object: Option<Object>) -> TcCommand {
     TcCommand::Help(match object {
         None => format!(
             "tc [-s] [-d] [-j] [-p] [-r] [-o] [-iec] OBJECT VERB …   or   tc [-force] -batch FILE\n\
-             objects: qdisc class filter actions; verbs: add change replace delete show\n\
+             objects: qdisc class filter chain actions; verbs: add change replace delete show\n\
              `tc OBJECT help` tells more.\nqdiscs: {kinds}\nfilters: {filters}\n"
         ),
         Some(Object::Qdisc) => format!(

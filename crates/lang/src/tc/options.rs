@@ -148,6 +148,11 @@ impl Reader<'_> {
             Takes::Priomap => Value::Map(Vec::new()),
             takes => {
                 let text = words.need()?;
+                if takes == Takes::Nanos && parse_nanos(text).is_some_and(|ns| u32::try_from(ns).is_err()) {
+                    return Err(Refusal::new(1, format!("Illegal (out of range) \"{}\"", option.blame))
+                        .at(words.last())
+                        .remedy("At most about 4.29 seconds."));
+                }
                 match self.value(takes, text) {
                     Ok(value) => value,
                     Err(why) => return Err(self.illegal(option, word, text, &why).at(words.last())),

@@ -9,7 +9,7 @@ pub fn refusal_text(op: &Op, error: &TcError) -> (String, u8) {
         Op::Actions(ActionsOp::Set(..)) => (format!("{error}\n{NOT_DONE}\n"), 255),
         Op::Actions(ActionsOp::Delete(_)) => action_not_found(error),
         Op::Actions(ActionsOp::Flush(_)) => (format!("{error}\nWe have an error flushing\n"), 1),
-        Op::Filter(_) => (format!("{error}\n{NOT_DONE}\n"), 2),
+        Op::Filter(_) | Op::Chain(_) => (format!("{error}\n{NOT_DONE}\n"), 2),
         _ => (format!("{error}\n"), 2),
     }
 }

@@ -35,17 +35,24 @@ pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
                 selector(words, &mut params).map_err(|failed| failed.refusal(place))?;
             }
             "flowid" => params.classid = Some(classid(words)?),
-            "order" => {
+            _ if begins(word, "offset") => {
+                let place = words.place();
+                params.offset = offset(words).map_err(|failed| failed.named("offset", place))?;
+            }
+            _ if begins(word, "order") => {
                 let text = words.need()?;
                 read.order = Some(u32_in(text, 0).ok_or_else(|| illegal("order", text, words.last()))?);
             }
             "ht" => {
                 let text = words.need()?;
-                params.table = parse_handle(text)
+                let table = parse_handle(text)
                     .filter(|handle| handle & 0xfff == 0)
                     .ok_or_else(|| illegal("ht", text, words.last()))?;
+                // A bucket that `sample` found stays unless another is named.
+                let bucket = if table & 0xf_f000 == 0 { params.table & 0xf_f000 } else { 0 };
+                params.table = table | bucket;
             }
-            "divisor" => {
+            _ if begins(word, "divisor") => {
                 let text = words.need()?;
                 let buckets = u32_in(text, 0).filter(|buckets| buckets.is_power_of_two() && *buckets <= 256);
                 params.divisor = Some(buckets.ok_or_else(|| illegal("divisor", text, words.last()))?);
@@ -55,11 +62,7 @@ pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
                 let table = parse_handle(text).filter(|handle| *handle != 0 && handle & 0xf_ffff == 0);
                 params.link = Some(table.ok_or_else(|| illegal("link", text, words.last()))? >> 20);
             }
-            "offset" => {
-                let place = words.place();
-                params.offset = offset(words).map_err(|failed| failed.named("offset", place))?;
-            }
-            "hashkey" => {
+            _ if begins(word, "hashkey") => {
                 let place = words.place();
                 params.hash = Some(hashkey(words).map_err(|failed| failed.named("hashkey", place))?);
             }
@@ -71,8 +74,8 @@ pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<Read, Refusal> {
             "skip_sw" => return Err(super::flower::no_card(words.last())),
             "skip_hw" => return Err(later("u32 option", word, words.last())),
             "indev" => params.indev = Some(Indev::named(words.need()?)),
-            "action" => read.actions = action::parse(words, env)?,
-            "police" => read.actions = action::old_police(words)?,
+            _ if begins(word, "action") => read.actions = action::parse(words, env)?,
+            _ if begins(word, "police") => read.actions = action::old_police(words)?,
             "help" => return Err(Refusal { stderr: U32.help(), code: 1, ..Refusal::default() }),
             _ if begins(word, "classid") => params.classid = Some(classid(words)?),
             _ => {
@@ -131,6 +134,8 @@ enum Failed {
     Incomplete,
     /// `Illegal "match"`, after these words of tc and with this explanation.
     Illegal(String, String),
+    /// This line of tc alone, and an explanation.
+    Said(&'static str, &'static str),
 }
 
 impl Failed {
@@ -143,6 +148,7 @@ impl Failed {
     fn named(self, name: &str, place: usize) -> Refusal {
         match self {
             Failed::Incomplete => Refusal::incomplete().at(place),
+            Failed::Said(line, remedy) => Refusal::new(1, line).at(place).remedy(remedy),
             Failed::Illegal(before, remedy) => {
                 Refusal::new(1, format!("{before}Illegal \"{name}\"")).at(place).remedy(remedy)
             }
@@ -155,9 +161,9 @@ fn offset(words: &mut Words<'_>) -> Result<U32Offset, Failed> {
     let mut offset = U32Offset::default();
     let mut field = None::<U32OffsetField>;
     while let Some(word) = words.peek() {
-        if !["at", "mask", "shift", "plus", "eat"].contains(&word) {
+        let Some(word) = ["mask", "shift", "at", "plus", "eat"].into_iter().find(|name| begins(word, name)) else {
             break;
-        }
+        };
         words.skip();
         if word == "eat" {
             offset.eat = true;
@@ -186,7 +192,7 @@ fn offset(words: &mut Words<'_>) -> Result<U32Offset, Failed> {
 /// `hashkey mask MASK [at OFFSET]`, in either order.
 fn hashkey(words: &mut Words<'_>) -> Result<(u32, i32), Failed> {
     let (mut mask, mut at) = (0, 0);
-    while let Some(word @ ("mask" | "at")) = words.peek() {
+    while let Some(word) = words.peek().and_then(|word| ["mask", "at"].into_iter().find(|name| begins(word, name))) {
         words.skip();
         let text = words.take().ok_or(Failed::Incomplete)?;
         let wrong = || {
@@ -209,23 +215,28 @@ fn sample(words: &mut Words<'_>) -> Result<u32, Failed> {
         words.skip();
         let text = words.take().ok_or(Failed::Incomplete)?;
         let read = u32_in(text, 0).filter(|buckets| buckets.is_power_of_two() && *buckets <= 256);
-        divisor = read.ok_or_else(|| Failed::why("divisor takes a power of two up to 256."))?;
+        const FORM: &str = "divisor takes a power of two up to 256.";
+        divisor = read.ok_or(Failed::Said("Illegal sample \"divisor\"", FORM))?;
     }
-    let [key] = &params.keys[..] else { return Err(Failed::why("sample takes one comparison of one word.")) };
-    let mut hash = key.value & key.mask;
-    hash ^= hash >> 16;
-    hash ^= hash >> 8;
-    Ok(hash % divisor)
+    let [key] = &params.keys[..] else {
+        return Err(Failed::Said(
+            "\"sample\" must contain exactly ONE key.",
+            "sample takes one comparison of one word.",
+        ));
+    };
+    // The bits of the mask, shifted down, as the kernel picks a bucket by `hashkey mask`.
+    Ok((key.value & key.mask).checked_shr(key.mask.trailing_zeros()).unwrap_or(0) % divisor)
 }
 
 /// One match: its kind, then what the kind takes.
 fn selector(words: &mut Words<'_>, params: &mut U32Params) -> Result<(), Failed> {
-    let kind = words.take().ok_or(Failed::Incomplete)?;
+    // In the order in which tc looks for what a word begins.
+    const KINDS: [&str; 10] = ["u32", "u16", "u8", "ip", "ip6", "udp", "tcp", "icmp", "mark", "ether"];
+    let word = words.take().ok_or(Failed::Incomplete)?;
     let mut keys = Keys { keys: &mut params.keys };
-    const KINDS: [&str; 9] = ["u32", "u16", "u8", "ip", "ip6", "udp", "tcp", "icmp", "ether"];
-    if !KINDS.contains(&kind) && kind != "mark" {
-        return Err(Failed::why(format!("match takes {} or mark; \"{kind}\" is none.", KINDS.join(", "))));
-    }
+    let Some(kind) = KINDS.into_iter().find(|kind| begins(word, kind)) else {
+        return Err(Failed::why(format!("match takes one of {}; \"{word}\" is none.", KINDS.join(", "))));
+    };
     if words.peek().is_none() {
         return Err(Failed::Incomplete);
     }
@@ -270,6 +281,16 @@ enum Width {
     Octet,
 }
 
+/// The field that a word names; tc takes beginnings of two of IPv4's only.
+fn field_name<'w>(kind: &str, word: &'w str) -> &'w str {
+    match word {
+        "df" | "dport" | "dst" | "protocol" => word,
+        _ if kind == "ip" && begins(word, "dsfield") => "dsfield",
+        _ if kind == "ip" && begins(word, "precedence") => "precedence",
+        _ => word,
+    }
+}
+
 struct Keys<'k> {
     keys: &'k mut Vec<U32Key>,
 }
@@ -278,7 +299,7 @@ impl Keys<'_> {
     /// `ip src …`, `tcp dst …` and their like.
     fn field(&mut self, kind: &str, words: &mut Words<'_>) -> Result<(), Failed> {
         let name = words.take().ok_or(Failed::Incomplete)?;
-        match (kind, name) {
+        match (kind, field_name(kind, name)) {
             ("ip", "src") => self.address(words, 12),
             ("ip", "dst") => self.address(words, 16),
             ("ip", "tos" | "dsfield" | "precedence") => self.number(words, Width::Octet, 1, 0),

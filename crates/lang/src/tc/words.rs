@@ -7,11 +7,13 @@ use crate::Refusal;
 pub(crate) struct Words<'a> {
     args: &'a [String],
     at: usize,
+    /// What tc prints on stderr while it reads them, though it goes on.
+    said: String,
 }
 
 impl<'a> Words<'a> {
     pub(crate) fn new(args: &'a [String]) -> Words<'a> {
-        Words { args, at: 0 }
+        Words { args, at: 0, said: String::new() }
     }
 
     /// The word here, if there is one.
@@ -35,6 +37,19 @@ impl<'a> Words<'a> {
     /// Goes back to the word just taken.
     pub(crate) fn back(&mut self) {
         self.at = self.last();
+    }
+    /// Notes a line that tc prints on stderr and goes on.
+    pub(crate) fn say(&mut self, line: &str) {
+        self.said.push_str(line);
+        self.said.push('\n');
+    }
+    /// The lines noted.
+    pub(crate) fn said(&mut self) -> String {
+        std::mem::take(&mut self.said)
+    }
+    /// Is there a word here, and is it this name or its beginning?
+    pub(crate) fn begins(&self, name: &str) -> bool {
+        self.peek().is_some_and(|word| begins(word, name))
     }
     /// The words from here on.
     pub(crate) fn rest(&self) -> &'a [String] {

@@ -213,6 +213,7 @@ fn address(octets: &[u8]) -> Option<IpAddr> {
 fn ct(control: Control, options: &Found<'_>) -> Option<Ct> {
     let how = options.u16(3).unwrap_or(0);
     let of = |number: u16| options.get(number).and_then(address);
+    let label = |number: u16| options.get(number).and_then(|all| Some(u128::from_be_bytes(all.try_into().ok()?)));
     let port = |number: u16| options.get(number).and_then(|two| Some(u16::from_be_bytes(two.try_into().ok()?)));
     let low = of(9).or(of(11));
     let high = of(10).or(of(12)).or(low);
@@ -231,7 +232,7 @@ fn ct(control: Control, options: &Found<'_>) -> Option<Ct> {
         mark: options.u32(5).map(|mark| (mark, options.u32(6).unwrap_or(u32::MAX))),
         nat,
         zone: options.u16(4),
-        label: false,
+        label: label(7).map(|value| (value, label(8).unwrap_or(u128::MAX))),
         control,
     })
 }

@@ -49,10 +49,10 @@ pub struct Ct {
     pub mark: Option<(u32, u32)>,
     /// What is done about addresses.
     pub nat: Option<CtNat>,
-    /// The zone, if one was named: the kernel that answers has none.
+    /// The zone it is looked up in, if one was named.
     pub zone: Option<u16>,
-    /// A label was named: the kernel that answers has none.
-    pub label: bool,
+    /// With `commit`: the connection's labels become the first in the bits of the second.
+    pub label: Option<(u128, u128)>,
     /// How things go on.
     pub control: Control,
 }

@@ -21,7 +21,7 @@ pub const ACTIONS: &[Part] = &[
     ("sample", "draws which packets are shown to a listener, and counts; nobody listens"),
     (
         "ct",
-        "at ingress or clsact: looks the packet's connection up, begins, keeps, marks, translates or forgets it; without zones and labels",
+        "at ingress or clsact: looks the packet's connection up, begins, keeps, marks, labels, translates or forgets it, in a zone",
     ),
     ("ctinfo", "gives a packet the DSCP and the mark that are written in its connection's mark"),
     ("nat", "rewrites addresses of IPv4 packet by packet, without memory, and the checksums over them"),
@@ -47,6 +47,9 @@ pub const EMATCHES: &[Part] = &[
 
 /// Kinds of filters that are not built.
 pub const REFUSED_FILTERS: &[Part] = &[
+    ("gate", "opening times of a gate are not modelled"),
+    ("xt", "targets of iptables are not carried out by filters"),
+    ("ipt", "targets of iptables are not carried out by filters"),
     ("bpf", "programs of Berkeley's packet filter are not run"),
     ("cgroup", "packets here are sent by no process that a control group could hold"),
     ("route", "routes here carry no realms; a mark that iptables sets does the same"),
@@ -66,12 +69,18 @@ pub const REFUSED_EMATCHES: &[Part] = &[
 pub const REFUSED_ACTIONS: &[Part] = &[
     ("tunnel_key", "tunnels that take their addresses from packets are not built"),
     ("mpls", "MPLS labels are not read"),
+    ("gate", "opening times of a gate are not modelled"),
+    ("xt", "targets of iptables are not carried out by filters"),
+    ("ipt", "targets of iptables are not carried out by filters"),
     ("bpf", "programs of Berkeley's packet filter are not run"),
     ("ife", "no other machine is there to read what it adds to packets"),
 ];
 
 /// Keys of flower that are not built.
 pub const REFUSED_FLOWER_KEYS: &[Part] = &[
+    ("ct_zone", "filters do not ask for the zone of a connection"),
+    ("ct_label", "filters do not ask for the labels of a connection"),
+    ("hw_tc", "no card here sorts packets into traffic classes"),
     ("enc_dst_ip", TUNNEL),
     ("enc_src_ip", TUNNEL),
     ("enc_key_id", TUNNEL),

@@ -117,6 +117,10 @@ impl Fq {
     }
 
     fn set(&mut self, params: &FqParams) -> Result<(), TcError> {
+        if params.initial_quantum.is_some_and(|bytes| i32::try_from(bytes).is_err()) {
+            // Refused before anything is set: the attribute must fit a signed number.
+            return Err(TcError::bare(Errno::Range));
+        }
         let mut refused = None;
         if let Some(log) = params.buckets_log {
             if (1..=MOST_BUCKETS_LOG).contains(&log) {

@@ -26,7 +26,15 @@ pub(super) fn answer(face: &mut Face<'_>, words: &[String], stdin: Option<&[u8]>
 /// A device that is to be changed may come into being; one that is only asked for may not.
 fn grow(face: &mut Face<'_>, words: &[String]) {
     let changes = words.iter().any(|word| matches!(word.as_str(), "set" | "add" | "replace" | "change"));
-    if changes {
+    let object = words.iter().find(|word| !word.starts_with('-')).map(String::as_str).unwrap_or_default();
+    let makes = ["link", "l", "li", "lin", "tunnel", "tun", "tuntap"].contains(&object)
+        && words.iter().any(|word| matches!(word.as_str(), "add" | "a" | "ad" | "new"));
+    if makes {
+        // The new link is not there before; the one beneath it is.
+        for pair in words.windows(2).skip(1).filter(|pair| pair[0] == "link") {
+            face.machine.grow_one(&pair[1]);
+        }
+    } else if changes {
         face.machine.grow(words);
         if let Some(at) = words.iter().position(|word| word == "set") {
             for name in words.iter().skip(at + 1).take(1).filter(|name| *name != "dev") {
@@ -41,6 +49,10 @@ fn one(face: &mut Face<'_>, command: IpCommand, flags: IpFlags, words: &[String]
     let done = match command {
         IpCommand::Set(set) => self::set(face, &set),
         IpCommand::AddLink { name, kind, set } => {
+            make_room(face, &name);
+            if let LinkKind::Veth { peer } = &kind {
+                make_room(face, peer);
+            }
             let op = Op::Link(LinkOp::Add { name, kind });
             face.apply(op).map_err(|error| refusal(&error)).and_then(|_| self::set(face, &set))
         }
@@ -71,6 +83,13 @@ fn one(face: &mut Face<'_>, command: IpCommand, flags: IpFlags, words: &[String]
             Reply::ok()
         }
         Err(reply) => reply,
+    }
+}
+
+/// A link that is only there because somebody named it makes room for the one that is made by this name: it was not there after all.
+fn make_room(face: &mut Face<'_>, name: &str) {
+    if face.machine.grows && face.machine.host.assumed.remove(name) && face.machine.gateway.device(name).is_some() {
+        let _ = face.apply(Op::Link(LinkOp::Delete { name: name.to_owned() }));
     }
 }
 

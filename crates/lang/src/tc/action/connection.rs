@@ -15,7 +15,7 @@ pub(super) fn connmark(words: &mut Words<'_>) -> Result<Action, Failed> {
 pub(super) fn ctinfo(words: &mut Words<'_>) -> Result<Action, Failed> {
     let dscp = dscp(words)?;
     let mut mark = None;
-    if words.peek() == Some("cpmark") {
+    if words.begins("cpmark") {
         words.skip();
         mark = Some(number_here(words).unwrap_or(u32::MAX));
     }
@@ -31,7 +31,7 @@ pub(super) fn ctinfo(words: &mut Words<'_>) -> Result<Action, Failed> {
 fn dscp(words: &mut Words<'_>) -> Result<Option<(u32, u32)>, Failed> {
     const FORM: &str = "dscp takes six bits of the mark that lie side by side, such as 0xfc000000, and bits outside them of which one \
         must be set.";
-    if words.peek() != Some("dscp") {
+    if !words.begins("dscp") {
         return Ok(None);
     }
     words.skip();
@@ -56,7 +56,7 @@ fn number_here(words: &mut Words<'_>) -> Option<u32> {
 
 /// `zone N`.
 fn zone(kind: &str, words: &mut Words<'_>) -> Result<u16, Failed> {
-    if words.peek() != Some("zone") {
+    if !words.begins("zone") {
         return Ok(0);
     }
     words.skip();

@@ -3,7 +3,7 @@
 use super::{Failed, control_after, own_index};
 use crate::Refusal;
 use crate::number::u32_in;
-use crate::tc::words::Words;
+use crate::tc::words::{Words, begins};
 use tidegate_policy::{Act, Action, Control, Sample, Simple};
 
 /// The longest text of simple.
@@ -15,10 +15,10 @@ pub(super) fn simple(words: &mut Words<'_>) -> Result<Action, Failed> {
     let mut simple = Simple { text: None, control: Control::Pass };
     match words.peek() {
         None => return Err(Failed::from(Refusal::incomplete().at(words.place()))),
-        Some("sdata" | "index") => {}
+        Some(word) if is_text(word) || begins(word, "index") => {}
         Some(_) => return Err(Failed::say("", FORM)),
     }
-    while words.peek() == Some("sdata") {
+    while words.peek().is_some_and(is_text) {
         words.skip();
         let text = words.need()?;
         if text.len() > LONGEST {
@@ -28,7 +28,7 @@ pub(super) fn simple(words: &mut Words<'_>) -> Result<Action, Failed> {
     }
     simple.control = control_after(words)?.unwrap_or_default();
     let mut index = 0;
-    if words.peek() == Some("index") {
+    if words.begins("index") {
         words.skip();
         let text = words.need()?;
         index = u32_in(text, 10).ok_or_else(|| {
@@ -36,6 +36,11 @@ pub(super) fn simple(words: &mut Words<'_>) -> Result<Action, Failed> {
         })?;
     }
     Ok(Action { index, ..Act::Simple(simple).into() })
+}
+
+/// Is it `sdata`, or enough of it? (`s` alone is not.)
+fn is_text(word: &str) -> bool {
+    word.len() > 1 && begins(word, "sdata")
 }
 
 /// Reads the words after `sample`.
@@ -48,10 +53,10 @@ pub(super) fn sample(words: &mut Words<'_>) -> Result<Action, Failed> {
     }
     let mut sample = Sample::default();
     while let Some(word) = words.peek() {
-        let (slot, name) = match word {
-            "rate" => (&mut sample.rate, "rate"),
-            "group" => (&mut sample.group, "group num"),
-            "trunc" => (&mut sample.octets, "truncation size"),
+        let (slot, name) = match ["rate", "group", "trunc"].into_iter().find(|name| begins(word, name)) {
+            Some("rate") => (&mut sample.rate, "rate"),
+            Some("group") => (&mut sample.group, "group num"),
+            Some("trunc") => (&mut sample.octets, "truncation size"),
             _ => break,
         };
         words.skip();
@@ -59,7 +64,7 @@ pub(super) fn sample(words: &mut Words<'_>) -> Result<Action, Failed> {
         *slot = Some(u32_in(text, 10).ok_or_else(|| refuse(format!("Illegal {name} {text}"), words.last()))?);
     }
     sample.control = control_after(words)?.unwrap_or(Control::Pipe);
-    let named = words.peek() == Some("index");
+    let named = words.begins("index");
     let index = own_index(words, |_| "sample: Illegal \"index\"".into())?;
     for (there, name) in [(sample.group.is_some(), "group"), (sample.rate.is_some(), "rate")] {
         if !there && !named {

@@ -3,21 +3,24 @@
 use super::{Failed, control_after, own_index};
 use crate::Refusal;
 use crate::number::{u16_in, u32_in};
-use crate::tc::words::Words;
+use crate::tc::words::{Words, begins};
 use std::net::IpAddr;
 use tidegate_policy::{Act, Action, Control, Ct, CtNat};
 
 const FORM: &str =
     "ct clear; ct [nat]; ct commit [force] [mark N[/MASK]] [nat src|dst addr ADDRESS[-ADDRESS] [port PORT[-PORT]]]";
 
+/// In the order in which tc looks for what a word begins.
+const NAMES: [&str; 8] = ["zone", "nat", "clear", "commit", "force", "index", "mark", "label"];
+
 /// Reads the words after `ct`.
 pub(super) fn parse(words: &mut Words<'_>) -> Result<Action, Failed> {
     let (mut ct, mut index) = (Ct::default(), 0);
     while let Some(word) = words.peek() {
-        match word {
-            "zone" | "mark" | "label" => {
+        match NAMES.into_iter().find(|name| begins(word, name)).unwrap_or_default() {
+            name @ ("zone" | "mark" | "label") => {
                 words.skip();
-                value(word, &mut ct, words)?;
+                value(name, &mut ct, words)?;
             }
             "nat" => {
                 words.skip();
@@ -52,14 +55,36 @@ fn value(name: &str, ct: &mut Ct, words: &mut Words<'_>) -> Result<(), Failed> {
     let fail = || Failed::say(format!("ct: Illegal \"{name}\""), format!("\"{text}\" is not a value for {name}."));
     match name {
         "zone" => ct.zone = Some(u16_in(text, 10).ok_or_else(fail)?),
+        "label" => ct.label = Some(label(text, words.last())?),
         "mark" => {
             let (value, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
             let mask = mask.map_or(Some(u32::MAX), |mask| u32_in(mask, 0));
             ct.mark = Some((u32_in(value, 0).ok_or_else(fail)?, mask.ok_or_else(fail)?));
         }
-        _ => ct.label = true,
+        _ => unreachable!("ct has no such value"),
     }
     Ok(())
+}
+
+/// `HEX[/HEX]`: octets from the first on; what is not written is 0, and without a mask all count.
+fn label(text: &str, place: usize) -> Result<(u128, u128), Failed> {
+    const MOST: usize = 32;
+    let read = |digits: &str| {
+        let wrong = |why: String| {
+            Failed::from(Refusal::wrong(digits, &why).at(place).remedy(
+                "A label is up to 16 octets in hexadecimal without 0x, such as 123123, with /MASK behind it if need be.",
+            ))
+        };
+        if digits.len() > MOST {
+            return Err(wrong(format!("{} Max allowed size {MOST}", digits.len())));
+        }
+        let whole =
+            !digits.is_empty() && digits.len().is_multiple_of(2) && digits.bytes().all(|b| b.is_ascii_hexdigit());
+        let number = u128::from_str_radix(&format!("{digits:0<MOST$}"), 16).ok().filter(|_| whole);
+        number.ok_or_else(|| wrong("ct: labels must be a hex string\n".into()))
+    };
+    let (value, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
+    Ok((read(value)?, mask.map_or(Ok(u128::MAX), read)?))
 }
 
 /// What follows `nat`: tc wants to see a word after each that may end it.

@@ -1,52 +1,87 @@
 //! `mirred egress|ingress redirect|mirror dev X`.
 
 use super::control_after;
-use crate::tc::words::Words;
+use crate::number::u32_in;
+use crate::tc::words::{Words, begins};
 use crate::{Env, Refusal};
 use tidegate_policy::{Act, Action, Control, Mirred};
 
+const FORM: &str = "Packets are led to another device so: action mirred egress redirect dev ifb0";
+
+/// What is said before the device.
+#[derive(Default)]
+struct Said {
+    arrives: Option<bool>,
+    copy: Option<bool>,
+    index: u32,
+}
+
 pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<Action, Refusal> {
-    const FORM: &str = "Packets are led to another device so: action mirred egress redirect dev ifb0";
-    let bad = |line: String, value: String, place: usize| {
+    // tc counts the words from the action's name on.
+    let left = words.left() + 1;
+    let bad = |line: String, place: usize| {
         Refusal::new(1, line)
-            .then(&format!("bad action parsing\nparse_action: bad value ({value}:mirred)!\nIllegal \"action\"\n"))
+            .then(&format!("bad action parsing\nparse_action: bad value ({left}:mirred)!\nIllegal \"action\"\n"))
             .at(place)
             .remedy(FORM)
     };
-    let direction = words.need()?;
-    let arrives = match direction {
-        "egress" => false,
-        "ingress" => true,
-        _ => {
-            let left = words.left() + 2;
-            return Err(bad(format!("mirred option not supported {direction}"), left.to_string(), words.last()));
-        }
-    };
-    let copy = match words.need()? {
-        "redirect" => false,
-        "mirror" => true,
-        _ => return Err(Refusal::incomplete().at(words.last()).remedy(FORM)),
-    };
-    let mut index = 0;
-    // The decision may stand before the device; what redirects steals the packet whatever is said.
-    let mut said = control_after(words)?;
-    if words.peek() == Some("index") {
+    if words.begins("index") && !words.begins("ingress") {
         words.skip();
-        index = super::number("index", words)?;
+        let index = super::number("index", words)?;
+        return Ok(Action { index, ..Act::Mirred(Mirred::default()).into() });
     }
-    if words.need()? != "dev" {
+    let mut said = Said::default();
+    said.read(words).map_err(|(line, place)| bad(line, place))?;
+    let (Some(arrives), Some(copy), true) = (said.arrives, said.copy, words.begins("dev")) else {
         return Err(Refusal::incomplete().at(words.last()).remedy(FORM));
-    }
+    };
+    words.skip();
     let name = words.need()?;
     if !env.has(name) {
-        let left = words.left() + 5;
-        return Err(bad(format!("Cannot find device \"{name}\""), left.to_string(), words.last())
+        return Err(bad(format!("Cannot find device \"{name}\""), words.last())
             .remedy("Packets can only be led to a device that is there; make it first: ip link add NAME type ifb."));
     }
-    if copy && said.is_none() {
-        said = control_after(words)?;
+    // What redirects steals the packet whatever is said.
+    let control = if copy { control_after(words)?.unwrap_or(Control::Pipe) } else { Control::Stolen };
+    let mut index = said.index;
+    if words.begins("index") {
+        words.skip();
+        let text = words.need()?;
+        index = u32_in(text, 10).ok_or_else(|| bad("mirred: Illegal \"index\"".into(), words.last()))?;
     }
-    let control = if copy { said.unwrap_or(Control::Pipe) } else { Control::Stolen };
     let mirred = Mirred { to: name.into(), device: Act::NOWHERE, copy, arrives, control };
     Ok(Action { index, ..Act::Mirred(mirred).into() })
+}
+
+impl Said {
+    /// Reads up to the device; tc goes over words that it does not know. An error is tc's line and the place of the word.
+    fn read(&mut self, words: &mut Words<'_>) -> Result<(), (String, usize)> {
+        while let Some(word) = words.peek() {
+            let place = words.place();
+            match word {
+                _ if begins(word, "egress") => set(&mut self.arrives, false, "egress", "ingress", place)?,
+                _ if begins(word, "ingress") => set(&mut self.arrives, true, "ingress", "egress", place)?,
+                _ if self.arrives.is_none() => return Err((format!("mirred option not supported {word}"), place)),
+                _ if begins(word, "index") => {
+                    words.skip();
+                    let text = words.peek().unwrap_or_default();
+                    self.index = u32_in(text, 10).ok_or(("Illegal \"index\"".to_owned(), words.place()))?;
+                }
+                _ if begins(word, "redirect") => set(&mut self.copy, false, "mirror", "redir", place)?,
+                _ if begins(word, "mirror") => set(&mut self.copy, true, "mirror", "redir", place)?,
+                _ if self.copy.is_some() && begins(word, "dev") => return Ok(()),
+                _ => {}
+            }
+            words.skip();
+        }
+        Ok(())
+    }
+}
+
+/// Chooses one of two words that exclude each other.
+fn set(slot: &mut Option<bool>, value: bool, name: &str, other: &str, place: usize) -> Result<(), (String, usize)> {
+    match slot.replace(value) {
+        Some(before) if before != value => Err((format!("Can't have both {name} and {other}"), place)),
+        _ => Ok(()),
+    }
 }

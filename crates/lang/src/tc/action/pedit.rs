@@ -157,7 +157,7 @@ fn command(words: &mut Words<'_>, field: &Field, extended: bool) -> Result<Value
         "preserve" => value.retain = 0,
         _ => {}
     }
-    if words.peek() == Some("retain") {
+    if words.begins("retain") {
         words.skip();
         value.retain = u32_in(words.need()?, 0).ok_or_else(unread)?;
     }

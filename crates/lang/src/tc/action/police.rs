@@ -2,9 +2,10 @@
 
 use super::{Failed, control, plain_control};
 use crate::Refusal;
-use crate::number::{u16_in, u32_in, whole};
+use crate::number::{i32_in, u16_in, u32_in, whole};
+use crate::tc::build::later;
 use crate::tc::options::link_layer;
-use crate::tc::words::Words;
+use crate::tc::words::{Words, begins};
 use crate::units::{parse_rate, parse_size, parse_size_cell, ticks_of};
 use tidegate_packet::Rate;
 use tidegate_policy::{Control, LinkLayer, Police, RateSpec};
@@ -36,6 +37,7 @@ struct Said {
 /// Reads the words after `police`; beside it its number.
 pub(super) fn parse(words: &mut Words<'_>) -> Result<(Police, u32), Failed> {
     let mut said = Said::default();
+    words.peek().ok_or_else(|| Refusal::incomplete().at(words.place()))?;
     while let Some(word) = words.peek() {
         if !said.take(word, words)? {
             break;
@@ -43,6 +45,41 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<(Police, u32), Failed> {
         said.any = true;
     }
     said.finish()
+}
+
+/// The option that a word is or, where tc looks no further than the word goes, begins; else the word itself.
+fn option(word: &str) -> &str {
+    const WHOLE: [&str; 8] = ["rate", "avrate", "buffer", "maxburst", "mtu", "minburst", "mpu", "conform-exceed"];
+    const BEGUN: [&str; 6] = ["index", "burst", "peakrate", "pkts_rate", "pkts_burst", "linklayer"];
+    let begun = |names: &[&'static str]| names.iter().copied().find(|name| begins(word, name));
+    match WHOLE.contains(&word) {
+        true => word,
+        false => begun(&BEGUN).or_else(|| begun(&["goto"])).unwrap_or_else(|| match plain_control(word) {
+            Some(_) => word,
+            None => begun(&["overhead"]).unwrap_or(word),
+        }),
+    }
+}
+
+/// A decision by the kernel's number for it; `None`: the text is no number.
+fn numbered(text: &str, place: usize) -> Result<Option<Control>, Failed> {
+    /// The last number of a decision.
+    const LAST: i32 = 8;
+    let Some(number) = i32_in(text, 10) else { return Ok(None) };
+    Ok(Some(match number {
+        -1 => Control::Continue,
+        0 => Control::Pass,
+        1 => Control::Reclassify,
+        2 => Control::Drop,
+        3 => Control::Pipe,
+        4 => Control::Stolen,
+        LAST => Control::Trap,
+        _ if number > LAST => {
+            let refusal = Refusal::new(2, "Error: invalid control action.");
+            return Err(refusal.then("We have an error talking to the kernel").at(place).into());
+        }
+        _ => return Err(later("police decision", text, place).into()),
+    }))
 }
 
 fn once<T>(slot: &Option<T>, name: &str, text: &str, place: usize) -> Result<(), Refusal> {
@@ -59,8 +96,8 @@ fn wrong(text: &str, name: &str, place: usize, wanted: &str) -> Refusal {
 impl Said {
     /// Takes an option; false: it is none of police's.
     fn take(&mut self, word: &str, words: &mut Words<'_>) -> Result<bool, Failed> {
-        match word {
-            "rate" | "avrate" | "peakrate" => self.take_rate(word, words)?,
+        match option(word) {
+            name @ ("rate" | "avrate" | "peakrate") => self.take_rate(name, words)?,
             "burst" | "buffer" | "maxburst" => {
                 words.skip();
                 let text = words.need()?;
@@ -93,7 +130,7 @@ impl Said {
                 let read = link_layer(text);
                 self.layer = read.ok_or_else(|| wrong(text, "linklayer", words.last(), "ethernet, atm or adsl"))?;
             }
-            "pkts_rate" | "pkts_burst" => self.take_packets(word, words)?,
+            name @ ("pkts_rate" | "pkts_burst") => self.take_packets(name, words)?,
             "index" => {
                 words.skip();
                 let text = words.need()?;
@@ -105,10 +142,10 @@ impl Said {
             }
             "goto" => {
                 words.skip();
-                self.exceed = control(word, words)?;
+                self.exceed = control("goto", words)?;
             }
             // An action of its own.
-            "trap" => return Ok(false),
+            _ if plain_control(word) == Some(Control::Trap) => return Ok(false),
             _ => match plain_control(word) {
                 Some(exceed) => {
                     words.skip();
@@ -147,19 +184,20 @@ impl Said {
     fn take_controls(&mut self, words: &mut Words<'_>) -> Result<(), Failed> {
         const FORM: &str = "conform-exceed takes what is done with packets that come too fast and, after a slash, with the others: drop/pass.";
         let text = words.need()?;
-        if matches!(text, "goto" | "jump") {
+        if begins(text, "goto") || begins(text, "jump") {
             self.exceed = control(text, words)?;
             return Ok(());
         }
         let (exceed, conform) = text.split_once('/').map_or((text, None), |(exceed, conform)| (exceed, Some(conform)));
-        let read = plain_control(exceed);
-        self.exceed = Some(read.ok_or_else(|| Failed::say(format!("Bad action type {exceed}"), FORM))?);
+        let read = numbered(exceed, words.last())?.or_else(|| plain_control(exceed));
+        let unknown = if exceed.is_empty() { String::new() } else { format!("Bad action type {exceed}") };
+        self.exceed = Some(read.ok_or_else(|| Failed::say(unknown, FORM))?);
         if let Some(conform) = conform {
             // tc reads no number behind these.
-            let bare = match conform {
-                "jump" => Some(Control::Jump(0)),
-                "goto" => Some(Control::Goto(0)),
-                _ => plain_control(conform),
+            let bare = match numbered(conform, words.last())?.or_else(|| plain_control(conform)) {
+                None if begins(conform, "goto") => Some(Control::Goto(0)),
+                None if begins(conform, "jump") => Some(Control::Jump(0)),
+                known => known,
             };
             self.conform = Some(bare.ok_or_else(|| Failed::say("", FORM))?);
         }

@@ -309,6 +309,14 @@ fn tracking(ct: &Ct, entry: &mut Entry) {
             entry.member("mark_mask", Json::text(format!("{mask:x}")));
         }
     }
+    if let Some(zone) = ct.zone {
+        entry.number("zone", zone, &format!(" zone {zone}"));
+    }
+    if let Some((label, mask)) = ct.label {
+        let mask = if mask == u128::MAX { String::new() } else { format!("/{mask:032x}") };
+        entry.say(&format!(" label {label:032x}{mask}"));
+        entry.member("label", Json::text(format!("{label:032x}{mask}")));
+    }
     if let Some(nat) = ct.nat {
         let how = translated(nat);
         let blank = if how.is_empty() { "" } else { " " };

@@ -3,7 +3,7 @@
 use super::{Failed, control_after, own_index};
 use crate::Refusal;
 use crate::number::{u16_in, u32_in};
-use crate::tc::words::Words;
+use crate::tc::words::{Words, begins};
 use crate::units::parse_classid;
 use tidegate_policy::{Act, Action, Control, PacketType, Skbedit};
 
@@ -13,8 +13,10 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Action, Failed> {
     if words.peek().is_none() {
         return Err(Refusal::incomplete().at(words.place()).remedy(FORM).into());
     }
+    // In the order in which tc looks for what a word begins.
+    const NAMES: [&str; 5] = ["queue_mapping", "priority", "mark", "ptype", "inheritdsfield"];
     while let Some(word) = words.peek() {
-        match word {
+        match NAMES.into_iter().find(|name| begins(word, name)).unwrap_or_default() {
             "mark" => {
                 words.skip();
                 let text = words.need()?;
@@ -51,7 +53,7 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Action, Failed> {
             _ => break,
         }
     }
-    if edit == Skbedit::default() && words.peek() != Some("index") {
+    if edit == Skbedit::default() && !words.begins("index") {
         return Err(Failed::say("", FORM));
     }
     edit.control = control_after(words)?.unwrap_or(Control::Pipe);

@@ -16,7 +16,7 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Action, Failed> {
             break;
         }
     }
-    if skbmod == Skbmod::default() && words.peek() != Some("index") {
+    if skbmod == Skbmod::default() && !words.begins("index") {
         let refusal = Refusal::new(255, "skbmod requires at least one option").at(words.place());
         return Err(refusal
             .remedy("skbmod takes set dmac ADDRESS, smac ADDRESS, etype NUMBER; swap mac; or ecn.")
@@ -44,17 +44,31 @@ fn take(skbmod: &mut Skbmod, word: &str, words: &mut Words<'_>) -> Result<bool, 
                 skbmod.swap = true;
             }
         }
-        "dmac" => skbmod.destination = Some(address(words, "dst mac")?),
-        "smac" => skbmod.source = Some(address(words, "smac")?),
+        "dmac" => {
+            skbmod.destination = Some(address(words, "dst mac")?);
+            tell(words, "dst");
+        }
+        "smac" => {
+            skbmod.source = Some(address(words, "smac")?);
+            tell(words, "src");
+        }
         _ => {
             let text = words.need()?;
             let wrong = || Refusal::wrong(text, "ethertype is invalid").at(words.last());
             let ethertype =
                 u16_in(text, 0).ok_or_else(|| wrong().remedy("An EtherType is a number such as 0x0800."))?;
             skbmod.ethertype = Some(ethertype);
+            words.say(&format!("skbmod etype {text}"));
         }
     }
     Ok(true)
+}
+
+/// tc prints the address it has just read.
+fn tell(words: &mut Words<'_>, which: &str) {
+    words.back();
+    let text = words.take().unwrap_or_default();
+    words.say(&format!("{which} MAC address <{text}>"));
 }
 
 /// Six octets with colons; what follows them is not looked at.

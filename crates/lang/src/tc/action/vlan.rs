@@ -3,6 +3,7 @@
 use super::{Failed, control_after, later, own_index};
 use crate::Refusal;
 use crate::number::{u8_in, u16_in};
+use crate::tc::filter::parse_protocol;
 use crate::tc::words::{Words, begins};
 use tidegate_policy::{Act, Action, Control, Vlan, VlanHow, VlanTag};
 
@@ -65,12 +66,7 @@ fn number<T>(words: &mut Words<'_>, why: &str, read: impl Fn(&str) -> Option<T>)
 
 fn tag_protocol(words: &mut Words<'_>) -> Result<u16, Failed> {
     let text = words.need()?;
-    let known = match text.to_ascii_lowercase().as_str() {
-        "802.1q" => Some(VlanTag::DOT1Q),
-        "802.1ad" => Some(VlanTag::DOT1AD),
-        "ip" | "ipv6" | "arp" => return Err(Failed::say("protocol not supported", FORM)),
-        _ => u16_in(text, 0),
-    };
+    let known = parse_protocol(text);
     let known = known.ok_or_else(|| Refusal::wrong(text, "protocol is invalid").at(words.last()).remedy(FORM))?;
     match known {
         VlanTag::DOT1Q | VlanTag::DOT1AD => Ok(known),

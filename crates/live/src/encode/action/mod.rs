@@ -206,6 +206,9 @@ fn ct(to: &mut Attributes, index: u32, act: &Ct) {
     if let Some(zone) = act.zone {
         to.u16(4, zone);
     }
+    if let Some((label, mask)) = act.label {
+        to.octets(7, &label.to_be_bytes()).octets(8, &mask.to_be_bytes());
+    }
     match act.nat {
         None => {}
         Some(CtNat::Known) => how |= 8,

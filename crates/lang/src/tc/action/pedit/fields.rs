@@ -63,6 +63,7 @@ const IPV4: &[Row] = &[
     ("firstfrag", 6, Form::Octet, Some(0x1f)),
     ("ce", 6, Form::Octet, Some(0x80)),
     ("df", 6, Form::Octet, Some(0x40)),
+    ("mf", 6, Form::Octet, Some(0x20)),
 ];
 /// Behind an IPv4 header without options; tc has both of ICMP's in one place.
 const BEYOND: &[Row] = &[

@@ -1,0 +1,119 @@
+//! `tc filter get …`: one filter.
+
+use super::chain::SHARED;
+use super::command::{device, find_device, parent};
+use super::filter::{self, chain_of, hook, preference, protocol_of};
+use super::words::{Words, begins};
+use super::{Object, TcCommand, help_of};
+use crate::{Env, Refusal};
+use tidegate_packet::Handle;
+use tidegate_policy::dump::{FilterDump, FilterEntry};
+use tidegate_policy::{Errno, TcError};
+
+/// Which filter is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GetFilter {
+    /// Of this device.
+    pub dev: String,
+    /// Of this qdisc or class; [`Handle::NONE`]: of the root qdisc.
+    pub parent: Handle,
+    /// Its protocol.
+    pub protocol: u16,
+    /// Its preference.
+    pub pref: u16,
+    /// Its chain.
+    pub chain: u32,
+    /// Its kind.
+    pub kind: String,
+    /// Its handle, as the kind counts.
+    pub handle: u32,
+}
+
+pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refusal> {
+    let mut get = GetFilter {
+        dev: String::new(),
+        parent: Handle::NONE,
+        protocol: 0,
+        pref: 0,
+        chain: 0,
+        kind: String::new(),
+        handle: 0,
+    };
+    let (mut handle, mut protocol) = (None, None);
+    while let Some(word) = words.take() {
+        match word {
+            "dev" => device(&mut get.dev, words)?,
+            "block" => return Err(super::build::later("option", word, words.last()).remedy(SHARED)),
+            "root" | "ingress" | "egress" => {
+                if !get.parent.is_none() {
+                    return Err(Refusal::new(255, format!("Error: \"{word}\" is duplicate parent ID")).at(words.last()));
+                }
+                get.parent = hook(word);
+            }
+            "parent" => parent(&mut get.parent, words)?,
+            "handle" => handle = Some((words.need()?, words.last())),
+            _ if begins(word, "preference") || begins(word, "priority") => {
+                get.pref = preference(words.need()?, words.last())?;
+            }
+            _ if begins(word, "protocol") => protocol = Some(protocol_of(words.need()?, words.last())?),
+            _ if begins(word, "chain") => get.chain = chain_of(words.need()?, words.last())?,
+            _ if begins(word, "help") => return Ok(help_of(Some(Object::Filter))),
+            kind => {
+                get.kind = kind.into();
+                break;
+            }
+        }
+    }
+    if !get.dev.is_empty() {
+        find_device(&get.dev, env)?;
+    }
+    let place = words.last();
+    let missing = |line: &str| Err(Refusal::new(255, line).at(place).remedy(FORM));
+    if get.dev.is_empty() {
+        return missing("Must specify netdevice \"dev\" or block index \"block\"");
+    }
+    match protocol {
+        Some(number) => get.protocol = number,
+        None => return missing("Must specify filter protocol"),
+    }
+    if get.pref == 0 {
+        return missing("Must specify filter priority");
+    }
+    if get.kind.is_empty() {
+        return missing("Must specify filter type");
+    }
+    if handle.is_none() {
+        return missing("Must specify filter \"handle\"");
+    }
+    get.handle = filter::options(&get.kind.clone(), place, (handle, get.protocol), words, env)?.handle;
+    Ok(TcCommand::GetFilter(get))
+}
+
+const FORM: &str = "Name all of it: tc filter get dev NAME ingress protocol ip pref 5 handle 1 flower.";
+
+/// The filter asked for, among those of its parent.
+///
+/// # Errors
+/// As the kernel refuses: chain, preference, kind or handle are not there.
+pub fn find_filter(mut dumps: Vec<FilterDump>, get: &GetFilter) -> Result<FilterDump, TcError> {
+    dumps.retain(|dump| dump.chain == get.chain);
+    if dumps.is_empty() {
+        return Err(TcError::new(Errno::Inval, "Cannot find specified filter chain"));
+    }
+    dumps.retain(|dump| dump.pref == get.pref && dump.protocol == get.protocol);
+    match dumps.first() {
+        None => return Err(TcError::new(Errno::NoEnt, "Filter with specified priority/protocol not found")),
+        Some(dump) if dump.kind != get.kind => {
+            return Err(TcError::new(Errno::Inval, "Specified filter kind does not match existing one"));
+        }
+        Some(_) => {}
+    }
+    let found = dumps.into_iter().find(|dump| match &dump.entry {
+        FilterEntry::Heading => false,
+        FilterEntry::Filter { handle, .. } => *handle == get.handle,
+        FilterEntry::U32Table { table, .. } => table << 20 == get.handle,
+    });
+    let found = found.ok_or(TcError::new(Errno::NoEnt, "Specified filter handle not found"))?;
+    let parent = if get.parent.is_none() { found.parent } else { get.parent };
+    Ok(FilterDump { parent, ..found })
+}
