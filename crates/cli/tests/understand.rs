@@ -128,3 +128,32 @@ eth0  mtu 1500, txqueuelen 1000
     let (code, out, errors) = tidegate(&["graph", name(&policy)]);
     assert_eq!((code, out.as_str()), (0, expected), "{errors}");
 }
+
+/// Whether an expression or fields hold, the engine tells: the filters that do not match are not said to.
+#[test]
+fn basic_and_flower_are_marked_as_they_match() {
+    let place = Place::new("understand-basic");
+    let policy = place.file(
+        "basic.tc",
+        "qdisc add dev eth0 root handle 1: prio bands 4
+filter add dev eth0 parent 1: protocol ip prio 1 basic match 'cmp(u16 at 2 layer transport eq 22)' flowid 1:1
+filter add dev eth0 parent 1: protocol ip prio 2 flower ip_proto tcp dst_port 80 classid 1:2
+filter add dev eth0 parent 1: protocol ip prio 3 basic match 'cmp(u16 at 2 layer transport eq 443)' flowid 1:3 action ok
+filter add dev eth0 parent 1: protocol ip prio 4 matchall flowid 1:4
+",
+    );
+    let marks = |port: u16| {
+        let packet = format!("tcp 192.168.1.2 > 10.0.0.2:{port}");
+        let (_, out, errors) = tidegate(&["explain", name(&policy), &packet]);
+        let lines = out.lines().map(str::trim_start).filter(|line| line.contains("pref "));
+        let marks: String = lines.filter_map(|line| line.chars().next()).collect();
+        (
+            marks,
+            out.contains(&format!("class 1:{}", 1 + [22, 80, 443, 25].iter().position(|p| *p == port).unwrap())),
+            errors,
+        )
+    };
+    let told = [22, 80, 443, 25].map(|port| marks(port));
+    let found: Vec<(&str, bool)> = told.iter().map(|(marks, right, _)| (marks.as_str(), *right)).collect();
+    assert_eq!(found, [("+", true), ("-+", true), ("--+", true), ("---+", true)], "{told:?}");
+}

@@ -9,7 +9,7 @@ use crate::list::Asked;
 use crate::pref::Filters;
 use alloc::vec::Vec;
 use tidegate_packet::Handle;
-use tidegate_policy::dump::FilterEntry;
+use tidegate_policy::dump::{FilterEntry, U32Hits};
 use tidegate_policy::{BasicParams, Errno, FilterParams, TcError};
 
 /// The basic filters of one preference; the newest is asked first.
@@ -24,14 +24,17 @@ struct Entry {
     params: BasicParams,
     bound: bool,
     actions: Bound,
+    /// Packets for which the expression held.
+    matched: u64,
 }
 
 impl Basic {
     pub(crate) fn classify(&mut self, asked: &mut Asked<'_>) -> Said {
-        for entry in &self.entries {
+        for entry in &mut self.entries {
             if !holds(&entry.params.terms, asked) {
                 continue;
             }
+            entry.matched += 1;
             match entry.actions.run(entry.params.classid.unwrap_or(Handle::NONE), asked) {
                 Said::No => {}
                 said => return said,
@@ -48,7 +51,7 @@ impl Basic {
         actions: Bound,
     ) -> Result<(), TcError> {
         let handle = if handle == 0 { self.free_handle() } else { handle };
-        self.entries.insert(0, Entry { handle, params: params.clone(), bound, actions });
+        self.entries.insert(0, Entry { handle, params: params.clone(), bound, actions, matched: 0 });
         Ok(())
     }
 
@@ -61,7 +64,7 @@ impl Basic {
         actions: Bound,
     ) -> Result<(), TcError> {
         let entry = self.entries.iter_mut().find(|e| e.handle == handle).ok_or(TcError::bare(Errno::NoEnt))?;
-        *entry = Entry { handle, params: params.clone(), bound, actions };
+        *entry = Entry { handle, params: params.clone(), bound, actions, matched: 0 };
         Ok(())
     }
 
@@ -96,7 +99,8 @@ impl Filters for Basic {
     fn dump(&self, told: Told<'_>, line: &mut dyn FnMut(FilterEntry)) {
         for entry in &self.entries {
             let params = FilterParams::Basic(entry.params.clone());
-            line(FilterEntry::Filter { handle: entry.handle, params, hits: None, actions: entry.actions.dump(told) });
+            let hits = Some(U32Hits { matched: entry.matched, ..U32Hits::default() });
+            line(FilterEntry::Filter { handle: entry.handle, params, hits, actions: entry.actions.dump(told) });
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::pref::Filters;
 use alloc::vec::Vec;
 use fields::Fields;
 use tidegate_packet::Handle;
-use tidegate_policy::dump::FilterEntry;
+use tidegate_policy::dump::{FilterEntry, U32Hits};
 use tidegate_policy::{Errno, FilterParams, FlowerField, FlowerKey, FlowerParams, TcError};
 
 /// The flower filters of one preference.
@@ -29,6 +29,8 @@ struct Entry {
     params: FlowerParams,
     bound: bool,
     actions: Bound,
+    /// Packets that it took.
+    matched: u64,
 }
 
 /// Filters that compare the same bits.
@@ -50,12 +52,15 @@ impl Group {
 impl Flower {
     pub(crate) fn classify(&mut self, asked: &mut Asked<'_>) -> Said {
         let mut fields = Fields::default();
-        for group in &self.groups {
+        let Flower { entries, groups } = self;
+        for group in groups {
             for handle in &group.handles {
-                let Some(entry) = self.find(*handle) else { continue };
+                let Ok(at) = entries.binary_search_by_key(handle, |entry| entry.handle) else { continue };
+                let Some(entry) = entries.get_mut(at) else { continue };
                 let came_in = asked.pool.meta(asked.pkt).came_in;
                 let elsewhere = entry.params.indev.as_ref().is_some_and(|indev| !indev.is(came_in));
                 if !elsewhere && entry.params.keys.iter().all(|key| fields.compare(key, asked)) {
+                    entry.matched += 1;
                     return entry.actions.run(entry.params.classid.unwrap_or(Handle::NONE), asked);
                 }
             }
@@ -79,7 +84,7 @@ impl Flower {
         let handle = if handle == 0 { (1..).find(|handle| !self.has(*handle)).unwrap_or(0) } else { handle };
         self.join(handle, params);
         let at = self.entries.partition_point(|entry| entry.handle < handle);
-        self.entries.insert(at, Entry { handle, params: params.clone(), bound, actions });
+        self.entries.insert(at, Entry { handle, params: params.clone(), bound, actions, matched: 0 });
         Ok(())
     }
 
@@ -104,7 +109,7 @@ impl Flower {
             self.join(handle, params);
         }
         let entry = self.entries.iter_mut().find(|e| e.handle == handle).ok_or(TcError::bare(Errno::NoEnt))?;
-        *entry = Entry { handle, params: params.clone(), bound, actions };
+        *entry = Entry { handle, params: params.clone(), bound, actions, matched: 0 };
         Ok(())
     }
 
@@ -167,7 +172,8 @@ impl Filters for Flower {
     fn dump(&self, told: Told<'_>, line: &mut dyn FnMut(FilterEntry)) {
         for entry in &self.entries {
             let params = FilterParams::Flower(entry.params.clone());
-            line(FilterEntry::Filter { handle: entry.handle, params, hits: None, actions: entry.actions.dump(told) });
+            let hits = Some(U32Hits { matched: entry.matched, ..U32Hits::default() });
+            line(FilterEntry::Filter { handle: entry.handle, params, hits, actions: entry.actions.dump(told) });
         }
     }
 }

@@ -187,9 +187,9 @@ fn one(
         },
         FilterParams::Flow(flow) => (true, vec![flow_told(flow)]),
         FilterParams::Matchall(_) => (true, Vec::new()),
-        // Whether it matches, the engine alone knows: its actions count what they see, and where the packet went shows.
+        // Whether it matches, the engine alone knows, and counts.
         FilterParams::Basic(_) | FilterParams::Flower(_) => {
-            (actions.iter().any(|a| a.packets > 0) || actions.is_empty(), Vec::new())
+            (counted.hits(dump).is_some_and(|hits| hits.matched > 0), Vec::new())
         }
     };
     if !met {
