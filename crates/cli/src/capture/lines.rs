@@ -13,6 +13,9 @@ const WINDOW: usize = 400;
 /// Words of a call that are weighed; more would make a long line slow and tell no more.
 const MAX_WORDS: usize = 96;
 
+/// Functions that pass on their arguments, one to the next, that are followed.
+const MAX_FRAMES: usize = 8;
+
 /// The most files in which lines are looked for, and the longest one taken in during a run, in bytes.
 const MAX_FILES: usize = 64;
 const MAX_BYTES: u64 = 1 << 20;
@@ -50,6 +53,8 @@ pub(super) struct Finder {
     files: Vec<Source>,
     /// File and command of the last match.
     last: Option<(usize, usize)>,
+    /// Per function, file and command of the last call of it that was found.
+    last_calls: BTreeMap<Rc<str>, (usize, usize)>,
     /// Per tool, the commands that name it: file, command, word.
     naming: RefCell<BTreeMap<String, Naming>>,
 }
@@ -71,6 +76,14 @@ struct Match {
     words: Vec<Option<usize>>,
 }
 
+/// A command that called a function: file, command, the word that names the function, and the words that gave the arguments.
+struct Caller {
+    file: usize,
+    at: usize,
+    name: usize,
+    words: Vec<Option<usize>>,
+}
+
 impl Finder {
     /// Over the script and the files it reads in, each with its text.
     pub(super) fn new(files: &[(PathBuf, String)], args: &[String]) -> Self {
@@ -83,7 +96,7 @@ impl Finder {
         for file in &mut files {
             file.variables = shared.clone();
         }
-        Self { files, last: None, naming: RefCell::default() }
+        Self { files, last: None, last_calls: BTreeMap::new(), naming: RefCell::default() }
     }
 
     /// Takes in the script that issued a call, if it is another than those known: scripts call scripts.
@@ -112,7 +125,7 @@ impl Finder {
     }
 
     /// The line that issued the call, with the columns of the word that `complaint` names, if it names one; and the words that gave the
-    /// arguments.
+    /// arguments. Of a function that passes on what it is given, the line is its caller's, as far as that can be found.
     pub(super) fn find(
         &mut self,
         tool: &str,
@@ -121,21 +134,63 @@ impl Finder {
     ) -> Option<(SourceLine, Vec<Option<SourceWord>>)> {
         let (file, at, found) = self.best(tool, args)?;
         self.last = Some((file, at));
+        let (mut file, mut at, mut words, mut name) = (file, at, found.words, None);
+        let mut passed_on = false;
+        for _ in 0..MAX_FRAMES {
+            passed_on = self.files[file].commands[at].passes_on().is_some_and(|all| words.contains(&Some(all)));
+            let Some(caller) = self.caller(file, at, args, &words).filter(|_| passed_on) else { break };
+            (file, at, words, name) = (caller.file, caller.at, caller.words, Some(caller.name));
+        }
         let source = &self.files[file];
         let command = &source.commands[at];
-        let blamed = blamed(args, complaint)
-            .and_then(|arg| found.words.get(arg).copied().flatten())
-            .map(|word| &command.words[word]);
-        let line = blamed.map_or_else(
-            || tool_word(source, command, tool).map_or(command.line(), |at| command.words[at].line),
-            |word| word.line,
-        );
+        let blamed =
+            blamed(args, complaint).and_then(|arg| words.get(arg).copied().flatten()).map(|word| &command.words[word]);
+        let name = name.or_else(|| tool_word(source, command, tool));
+        let line = blamed.map_or_else(|| name.map_or(command.line(), |at| command.words[at].line), |word| word.line);
         let word = |number: &Option<usize>| {
             let word = &command.words[(*number)?];
-            Some(SourceWord { line: word.line, columns: word.columns.clone(), literal: word.is_literal() })
+            // What others give through these words must not be changed here.
+            let literal = word.is_literal() && !passed_on;
+            Some(SourceWord { line: word.line, columns: word.columns.clone(), literal })
         };
-        let words = found.words.iter().map(word).collect();
+        let words = words.iter().map(word).collect();
         Some((source.place(line, blamed.map(|word| word.columns.clone())), words))
+    }
+
+    /// Who called the function that a command stands in, which passes on its arguments; `words` gave the arguments there.
+    fn caller(&mut self, file: usize, at: usize, args: &[String], words: &[Option<usize>]) -> Option<Caller> {
+        let command = &self.files[file].commands[at];
+        let function = Rc::clone(command.function.as_ref()?);
+        let all = command.passes_on()?;
+        let numbers: Vec<usize> = (0..args.len()).filter(|arg| words.get(*arg) == Some(&Some(all))).collect();
+        let passed: Vec<String> = numbers.iter().map(|arg| args[*arg].clone()).collect();
+        let calls = self.files.iter().enumerate().flat_map(|(file, source)| {
+            let of_file = source.commands.iter().enumerate();
+            of_file.filter_map(|(at, command)| Some((file, at, command.calls(&function)?))).collect::<Vec<_>>()
+        });
+        let calls: Vec<(usize, usize, usize)> = calls.collect();
+        // Forward from the last one; a call that repeats may be its own successor.
+        let split = self.last_calls.get(&function).map_or(0, |last| {
+            let repeats = self.files[last.0].commands[last.1].repeats;
+            calls.partition_point(|(file, at, _)| (*file, *at) < *last || ((*file, *at) == *last && !repeats))
+        });
+        let (behind, ahead) = calls.split_at(split);
+        let mut best: Option<(usize, usize, usize, Match)> = None;
+        for &(file, at, name) in ahead.iter().take(WINDOW).chain(behind.iter().rev().take(WINDOW)) {
+            let found = agree(&self.files[file].commands[at], name, &passed);
+            if best.as_ref().is_none_or(|(.., best)| found.score > best.score) {
+                let perfect = found.perfect;
+                best = Some((file, at, name, found));
+                if perfect {
+                    break;
+                }
+            }
+        }
+        let (file, at, name, found) = best.filter(|(.., found)| found.score > 0)?;
+        self.last_calls.insert(function, (file, at));
+        let mut given = vec![None; args.len()];
+        numbers.iter().zip(found.words).for_each(|(arg, word)| given[*arg] = word);
+        Some(Caller { file, at, name, words: given })
     }
 
     /// The line that names a program with these words, whether we play the program or not; changes nothing.
@@ -430,7 +485,35 @@ tc qdisc show";
             "tc qdisc show",
             "modprobe ifb",
         ];
-        assert_eq!(lines_of(script, &calls), ["4", "5", "7", "8", "7", "8", "10", "12", "13", "14", "?"]);
+        assert_eq!(lines_of(script, &calls), ["4", "5", "7", "8", "7", "8", "11", "12", "13", "14", "?"]);
+    }
+
+    #[test]
+    fn a_call_through_functions_is_its_callers() {
+        let library = "do_tc() {\n    log \"$@\"\n    $TC \"$@\" || die\n}\nfunction leaf {\n  [ -n \"$1\" ] && do_tc qdisc add dev \"$@\"\n}\n";
+        let script = "TC=tc\n. ./lib.sh\ndo_tc qdisc add dev eth0 root prio\nfor n in 1 2; do\n  leaf eth0 parent 1:$n pfifo limit 9\ndone\nif do_tc class show; then :; fi\n";
+        let files = [("x.sh".into(), script.into()), ("lib.sh".into(), library.into())];
+        let mut finder = Finder::new(&files, &[]);
+        let mut told = |call: &str| {
+            let args: Vec<String> = call.split(' ').map(Into::into).collect();
+            let (place, words) = finder.find("tc", &args, "").expect("it is there");
+            let literal =
+                words.iter().map(|word| word.as_ref().map_or('-', |word| if word.literal { '=' } else { '~' }));
+            format!("{}:{} {}", place.file.display(), place.line, literal.collect::<String>())
+        };
+        assert_eq!(told("qdisc add dev eth0 root prio"), "x.sh:3 ======");
+        // `qdisc add dev` stands in the library, which other callers share.
+        assert_eq!(told("qdisc add dev eth0 parent 1:1 pfifo limit 9"), "x.sh:5 ---==~===");
+        assert_eq!(told("qdisc add dev eth0 parent 1:2 pfifo limit 9"), "x.sh:5 ---==~===");
+        assert_eq!(told("class show"), "x.sh:7 ==");
+    }
+
+    #[test]
+    fn what_is_passed_on_without_a_caller_in_sight_is_not_to_be_changed() {
+        let mut finder = Finder::new(&[("x.sh".into(), "t() { tc $* dev eth0; }\neval $(cat plan)\n".into())], &[]);
+        let args: Vec<String> = "qdisc add root pfifo dev eth0".split(' ').map(Into::into).collect();
+        let (place, words) = finder.find("tc", &args, "").expect("it is there");
+        assert_eq!((place.line, words.iter().flatten().any(|word| word.literal)), (1, false));
     }
 
     #[test]

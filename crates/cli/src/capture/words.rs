@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::rc::Rc;
 
 /// A word of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,9 +33,31 @@ pub(super) struct Command {
     pub(super) words: Vec<Word>,
     /// Stands in a loop or a function, so it may run more than once.
     pub(super) repeats: bool,
+    /// The function whose body it stands in.
+    pub(super) function: Option<Rc<str>>,
 }
 
+/// Words that may stand before a command's name.
+const BEFORE: [&str; 11] = ["if", "then", "else", "elif", "while", "until", "do", "!", "{", "time", "exec"];
+
 impl Command {
+    /// The word that calls a function of this name, if the command does.
+    pub(super) fn calls(&self, function: &str) -> Option<usize> {
+        let leads = |word: &Word| {
+            BEFORE.contains(&word.text.as_str()) || word.raw.split_once('=').is_some_and(|(name, _)| is_name(name))
+        };
+        let at = self.words.iter().position(|word| !leads(word))?;
+        let word = &self.words[at];
+        (word.is_literal() && word.text == function).then_some(at)
+    }
+
+    /// The word that stands for all arguments of the script or function: `"$@"`, `$*`.
+    pub(super) fn passes_on(&self) -> Option<usize> {
+        self.words
+            .iter()
+            .position(|word| ["$@", "$*", "${@", "${*", "${1+\"$@"].iter().any(|all| word.raw.contains(all)))
+    }
+
     /// The line where the command begins.
     pub(super) fn line(&self) -> usize {
         self.words.first().map_or(1, |word| word.line)
@@ -126,6 +149,10 @@ struct Reader {
     line: usize,
     line_start: usize,
     depth: usize,
+    /// The function whose body follows.
+    named: Option<Rc<str>>,
+    /// The functions whose bodies we are in, each with the depth of its body.
+    functions: Vec<(Rc<str>, usize)>,
     words: Vec<Word>,
     commands: Vec<Command>,
     /// Here-documents whose text begins after this line.
@@ -140,6 +167,8 @@ impl Reader {
             line: 1,
             line_start: 0,
             depth: 0,
+            named: None,
+            functions: Vec::new(),
             words: Vec::new(),
             commands: Vec::new(),
             heredocs: Vec::new(),
@@ -166,8 +195,8 @@ impl Reader {
                         self.next();
                     }
                 }
+                '(' if self.begins_function() => {}
                 ';' | '&' | '|' | '(' | ')' => {
-                    // `name() {`: a function's body may run more than once.
                     self.next();
                     self.end_command();
                 }
@@ -192,10 +221,37 @@ impl Reader {
         Some(letter)
     }
 
+    /// Takes in `name ()` or `function name ()`: its body comes next, and may run more than once.
+    fn begins_function(&mut self) -> bool {
+        let blank = |letter: &&char| matches!(letter, ' ' | '\t');
+        let rest = self.letters.get(self.at + 1..).unwrap_or_default();
+        let closes = rest.iter().skip_while(blank).next() == Some(&')');
+        let said = self.words.first().is_some_and(|word| word.text == "function");
+        let name = match self.words.as_slice() {
+            [name] if closes && !said => name,
+            [_, name] if closes && said => name,
+            _ => return false,
+        };
+        self.named = Some(name.text.as_str().into());
+        // The brace that follows counts.
+        self.depth -= usize::from(said && self.depth > 0);
+        self.words.clear();
+        while self.next().is_some_and(|letter| letter != ')') {}
+        true
+    }
+
     fn end_command(&mut self) {
-        if !self.words.is_empty() {
-            self.commands.push(Command { words: std::mem::take(&mut self.words), repeats: self.depth > 0 });
+        if self.words.is_empty() {
+            return;
         }
+        let words = std::mem::take(&mut self.words);
+        if let [function, name, ..] = words.as_slice()
+            && function.text == "function"
+        {
+            self.functions.push((name.text.as_str().into(), self.depth));
+        }
+        let function = self.functions.last().map(|(name, _)| Rc::clone(name));
+        self.commands.push(Command { words, repeats: self.depth > 0, function });
     }
 
     /// `2>file`, `<<END`, `>&2`: no words of the command.
@@ -337,6 +393,12 @@ impl Reader {
             "done" | "}" => self.depth = self.depth.saturating_sub(1),
             _ => {}
         }
+        if raw == "{"
+            && let Some(name) = self.named.take()
+        {
+            self.functions.push((name, self.depth));
+        }
+        self.functions.retain(|(_, depth)| *depth <= self.depth);
     }
 }
 
