@@ -127,8 +127,9 @@ fn bursts_and_queues_that_do_not_fit() {
     let none = two("rate 700kbit ceil 1mbit prio 2", "")
         .replace("qdisc add dev eth0 parent 1:20 fq_codel target 18ms interval 113ms\n", "");
     assert_eq!(of("no-queue", &none, &["R13"]), "4 warning R13\n");
-    let short = "qdisc add dev eth0 root handle 1: htb default 1\nclass add dev eth0 parent 1: classid 1:1 htb rate 50mbit\nqdisc add dev eth0 parent 1:1 pfifo limit 3\n";
-    assert_eq!(of("limit-short", short, &["R13"]), "3 note R13 3\n");
+    let short = "qdisc add dev eth0 root handle 1: htb default 1\nclass add dev eth0 parent 1: classid 1:1 htb rate 50mbit\nqdisc add dev eth0 parent 1:1 pfifo limit 12\n";
+    assert_eq!(of("limit-short", short, &["R13"]), "3 note R13 12\n");
+    assert_eq!(of("limit-tiny", &short.replace("12", "3"), &["R13"]), "3 warning R13 3\n");
 }
 
 #[test]
@@ -428,6 +429,28 @@ class add dev eth0 parent 1:1 classid 1:20 hfsc ls rate 600kbit
         )
     };
     assert_eq!(of("hfsc", &policy(""), &["R13", "R19"]), "3 warning R13\n4 warning R13\n");
-    let short = "qdisc add dev eth0 parent 1:10 fq_codel\nqdisc add dev eth0 parent 1:20 fq_codel\n";
-    assert_eq!(of("hfsc-short", &policy(short), &["R13", "R19"]), "");
+    let leaf = |n: u8| format!("qdisc add dev eth0 parent 1:{n} fq_codel target 15ms interval 110ms\n");
+    let short = [leaf(10), leaf(20)].concat();
+    assert_eq!(of("hfsc-short", &policy(&short), &["R13", "R19"]), "");
+}
+
+/// A limit that a single connection's first packets exceed, of whatever kind; and CoDel's target below one frame.
+#[test]
+fn limits_of_a_handful_and_targets_below_a_frame() {
+    let at_root = |kind: &str| of("tiny", &format!("qdisc add dev eth0 root {kind}\n"), &["R13"]);
+    for kind in ["pfifo limit 3", "fq_pie limit 5", "fq_codel limit 4", "sfq limit 2", "bfifo limit 3000"] {
+        assert!(at_root(kind).starts_with("1 warning R13"), "{kind}: {}", at_root(kind));
+    }
+    for kind in ["pfifo limit 10", "fq_codel limit 100", "sfq limit 20", "bfifo limit 16000", "fq_codel"] {
+        assert_eq!(at_root(kind), "", "{kind}");
+    }
+    let leaf = |kind: &str| {
+        let text = format!(
+            "{ROOT}class add dev eth0 parent 1:1 classid 1:20 htb rate 1mbit\nqdisc add dev eth0 parent 1:20 {kind}\n"
+        );
+        of("target", &text, &["R13"])
+    };
+    assert_eq!(leaf("fq_codel"), "4 note R13\n");
+    assert_eq!(leaf("codel target 4ms"), "4 note R13 4ms\n");
+    assert_eq!(leaf("fq_codel target 15ms interval 110ms"), "");
 }

@@ -153,7 +153,7 @@ filter add dev eth0 parent 1: protocol ip prio 4 matchall flowid 1:4
             errors,
         )
     };
-    let told = [22, 80, 443, 25].map(|port| marks(port));
+    let told = [22, 80, 443, 25].map(marks);
     let found: Vec<(&str, bool)> = told.iter().map(|(marks, right, _)| (marks.as_str(), *right)).collect();
     assert_eq!(found, [("+", true), ("-+", true), ("--+", true), ("---+", true)], "{told:?}");
 }

@@ -60,6 +60,11 @@ impl<'r> Bench<'r> {
         fill(self.rig(dev, frame)?, class, others, most)
     }
 
+    /// As [`survivors`], of a device's class.
+    pub(crate) fn survivors(&mut self, dev: &str, class: Handle, frame: u32, offered: u32) -> Option<u32> {
+        Some(survivors(self.rig(dev, frame)?, class, offered))
+    }
+
     /// As [`together`], of classes of a device.
     pub(crate) fn together(&mut self, dev: &str, classes: &[Handle], frame: u32) -> Option<Rate> {
         together(self.rig(dev, frame)?, classes)
@@ -109,6 +114,14 @@ fn together(rig: &mut Rig, classes: &[Handle]) -> Option<Rate> {
     let begun = leave(frames(SKIPPED))?;
     leave(frames(MEASURED))?;
     rig.rate_since(begun, frames(MEASURED))
+}
+
+/// How many of so many frames, offered to a class in one instant, ever leave.
+fn survivors(rig: &mut Rig, class: Handle, offered: u32) -> u32 {
+    for _ in 0..offered {
+        let _ = rig.offer(class, 0);
+    }
+    (0..offered).take_while(|_| rig.next().is_some()).count() as u32
 }
 
 /// Fills the queue of `class` at once with frames, at most `most` of them, while `others` always have something to

@@ -23,6 +23,11 @@ pub(crate) struct Leaf<'r> {
     pub(crate) ceil: Rate,
 }
 
+/// The steady rate of a curve of HFSC, bytes per second.
+fn steady(curve: Option<ServiceCurve>) -> u64 {
+    curve.map_or(0, |curve| u64::from(curve.m2))
+}
+
 impl Reading {
     /// The leaf classes of HTB and HFSC.
     pub(crate) fn leaves(&self) -> impl Iterator<Item = Leaf<'_>> {
@@ -30,14 +35,28 @@ impl Reading {
         leaves.filter_map(|class| match &class.params {
             ClassParams::Htb(htb) => Some(Leaf { class, rate: htb.rate.rate, ceil: htb.ceil.rate }),
             ClassParams::Hfsc(hfsc) => {
-                let steady = |curve: Option<ServiceCurve>| curve.map_or(0, |curve| u64::from(curve.m2));
                 let rate = steady(hfsc.rt).max(steady(hfsc.ls));
-                // Without an upper limit of its own it has its ancestors'; the engine knows.
-                let ceil = Some(steady(hfsc.ul)).filter(|ceil| *ceil > 0).unwrap_or(rate).max(rate);
+                // Without an upper limit on the way to the root nothing waits for HFSC's sake.
+                let ceil = self.upper_limit(class)?.max(rate);
                 (rate > 0).then_some(Leaf { class, rate: Rate(rate), ceil: Rate(ceil) })
             }
             _ => None,
         })
+    }
+
+    /// The least of HFSC's upper limits from a class to the root, bytes per second.
+    fn upper_limit(&self, class: &ClassDump) -> Option<u64> {
+        let mut least: Option<u64> = None;
+        let mut at = Some(class);
+        // Trees are less deep than this.
+        for _ in 0..64 {
+            let Some(class) = at else { break };
+            let ClassParams::Hfsc(hfsc) = &class.params else { break };
+            let own = Some(steady(hfsc.ul)).filter(|limit| *limit > 0);
+            least = least.into_iter().chain(own).min();
+            at = self.class(&class.dev, class.parent);
+        }
+        least
     }
 
     /// The longest frame of a device, bytes.

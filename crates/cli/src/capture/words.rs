@@ -225,7 +225,7 @@ impl Reader {
     fn begins_function(&mut self) -> bool {
         let blank = |letter: &&char| matches!(letter, ' ' | '\t');
         let rest = self.letters.get(self.at + 1..).unwrap_or_default();
-        let closes = rest.iter().skip_while(blank).next() == Some(&')');
+        let closes = rest.iter().find(|letter| !blank(letter)) == Some(&')');
         let said = self.words.first().is_some_and(|word| word.text == "function");
         let name = match self.words.as_slice() {
             [name] if closes && !said => name,

@@ -46,7 +46,11 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let quiet: Vec<&str> = reading.shaped().into_iter().filter(|dev| !told(dev)).collect();
     found.extend(quiet.into_iter().filter_map(|dev| no_aqm(reading, dev, &lengths)));
     found.extend(long);
-    found.extend(lengths.iter().filter_map(short));
+    let tiny: Vec<Finding> = reading.qdiscs.iter().filter_map(|qdisc| tiny(reading, &mut bench, qdisc)).collect();
+    let of_tiny = |length: &Length<'_>| tiny.iter().any(|finding| finding.place == at_limit(length.step));
+    found.extend(lengths.iter().filter(|length| !of_tiny(length)).filter_map(short));
+    found.extend(tiny);
+    found.extend(lengths.iter().filter_map(|length| target(reading, length)));
     found.extend(reading.qdiscs.iter().filter_map(|qdisc| bucket(reading, &mut bench, qdisc)));
     found
 }
@@ -317,6 +321,63 @@ fn short(length: &Length<'_>) -> Option<Finding> {
         );
         let witness = format!("{} packets taken of {FRAMES} offered", filled.packets);
         finding(Rule::Limit, Level::Note, at_limit(length.step), what, because, witness)
+    })
+}
+
+/// Segments that a TCP connection may begin with (RFC 6928).
+const FIRST_WINDOW: u32 = 10;
+
+/// A limit that drops packets of a single connection's first window.
+fn tiny(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option<Finding> {
+    let step = reading.step_of(reading.maker_of_qdisc(qdisc)?)?;
+    let limit = step.after("limit")?;
+    // Packets can be led by number to the classes of a device's root only.
+    let root = reading.root(&qdisc.dev)?;
+    let class = match qdisc.parent {
+        Handle::ROOT => Handle::NONE,
+        class if class.qdisc() == root.handle => class,
+        _ => return None,
+    };
+    let frame = reading.class(&qdisc.dev, class).map_or(reading.frame(&qdisc.dev), |class| longest_of(reading, class));
+    let left = bench.survivors(&qdisc.dev, class, frame, FIRST_WINDOW)?;
+    // Where none leaves, something else than the limit stops them.
+    (1..FIRST_WINDOW).contains(&left).then(|| {
+        let what = format!("{} with limit {} drops packets of a single burst", qdisc.kind.name(), limit.text);
+        let because = format!(
+            "a TCP connection may begin with {FIRST_WINDOW} packets at once (RFC 6928): {} of them are lost here",
+            FIRST_WINDOW - left
+        );
+        let witness = format!("of {FIRST_WINDOW} frames of {frame} bytes offered at once {left} left");
+        finding(Rule::Limit, Level::Warning, at_limit(step), what, because, witness)
+    })
+}
+
+/// CoDel told to keep its queue shorter than one frame takes, at the fastest that its class may be.
+fn target(reading: &Reading, length: &Length<'_>) -> Option<Finding> {
+    let qdisc = reading.qdiscs.iter().find(|qdisc| {
+        let here = if length.class.is_none() { qdisc.parent == Handle::ROOT } else { qdisc.parent == length.class };
+        qdisc.dev == length.dev && here
+    })?;
+    let target = match &qdisc.params {
+        QdiscParams::FqCodel(params) => params.target_us,
+        QdiscParams::Codel(params) => params.target_us,
+        _ => return None,
+    };
+    let target = Span::micros(u64::from(target?));
+    let frame = Span(u64::from(length.frame) * 1_000_000_000 / length.ceil.0.max(1));
+    (target < frame).then(|| {
+        let what = format!(
+            "a target of {} is less than a frame takes at {}, {}",
+            words::time(target),
+            words::rate(length.ceil),
+            words::time(frame)
+        );
+        let because =
+            "CoDel takes every queue of more than one packet for a standing one, and drops (RFC 8289, 4.4)".to_owned();
+        let witness = format!("{} bytes at {} take {}", length.frame, words::rate(length.ceil), words::time(frame));
+        let mut finding = finding(Rule::Limit, Level::Note, at_word(length.step, "target"), what, because, witness);
+        finding.fix = Some(by_hand(length));
+        finding
     })
 }
 
