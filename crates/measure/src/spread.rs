@@ -64,6 +64,27 @@ pub fn wilson(part: u64, whole: u64) -> (f64, f64) {
     (low, (centre + half).min(1.0))
 }
 
+/// How likely chance is to gather `lost` of `sent` packets in at most so many runs of neighbours, if each is lost for itself
+/// (Wald and Wolfowitz 1940: all orders are equally likely, given how many were lost). 1 where there is nothing to tell.
+pub(crate) fn gathered_by_chance(sent: u64, lost: u64, runs: u64) -> f64 {
+    if lost == 0 || lost >= sent || runs >= lost {
+        return 1.0;
+    }
+    // Runs of losses stand in the gaps around what arrived.
+    let (lost, gaps) = (lost as f64, (sent - lost + 1) as f64);
+    // ln of the number of orders, and of those with one run.
+    let all: f64 = (1..=lost as u64).map(|i| libm::log((sent as f64 - lost + i as f64) / i as f64)).sum();
+    let mut of_runs = libm::log(gaps);
+    let mut share = 0.0;
+    for r in 1..=runs.min(gaps as u64) {
+        share += libm::exp(of_runs - all);
+        let r = r as f64;
+        // From r runs to one more: another cut between losses, another gap.
+        of_runs += libm::log((lost - r) / r) + libm::log((gaps - r) / (r + 1.0));
+    }
+    share.min(1.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,5 +131,20 @@ mod tests {
             let near = |a: f64, b: f64| (a - b).abs() < 5.1e-5;
             assert!(near(found.0, low) && near(found.1, high), "{part} of {whole}: {found:?}");
         }
+    }
+
+    #[test]
+    fn runs_of_losses_are_as_likely_as_counting_says() {
+        // Ten packets, three lost: 120 orders; 8 with one run, 56 with two.
+        let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} for {b}");
+        near(gathered_by_chance(10, 3, 1), 8.0 / 120.0);
+        near(gathered_by_chance(10, 3, 2), 64.0 / 120.0);
+        near(gathered_by_chance(10, 3, 3), 1.0);
+        near(gathered_by_chance(10, 0, 0), 1.0);
+        near(gathered_by_chance(10, 10, 1), 1.0);
+        near(gathered_by_chance(3, 2, 1), 2.0 / 3.0);
+        assert!(gathered_by_chance(1000, 3, 1) < 1e-5);
+        assert!(gathered_by_chance(1_000_000, 100_000, 90_000) > 0.4);
+        assert!(gathered_by_chance(1_000_000, 100_000, 80_000) < 1e-9);
     }
 }

@@ -108,7 +108,6 @@ way             sent  lost  share      95 % sure  bursts  longest  mean gap  reo
 here to server   100     3  3.0 %  1.0 % – 8.5 %       2        2      10.0          0       1
 server to here   100     1  1.0 %  0.2 % – 5.4 %       –        –         –          –       0
 
-Note: here to server: losses come in bursts, so the interval, which takes each for itself, is too narrow.
 Again: tidegate loss server
 ";
         assert_eq!(text(&of), expected);
