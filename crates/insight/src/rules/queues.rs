@@ -3,10 +3,10 @@
 use super::{at_word, edit, finding};
 use crate::drive::{Bench, Filled};
 use crate::finding::{Finding, Fix, Level, Rule};
-use crate::reading::{Reading, Step};
+use crate::reading::{Place, Reading, Step};
 use crate::tree::{HtbClass, Leaf};
 use crate::words;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tidegate_packet::{Handle, Rate, Span};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{Kind, QdiscParams};
@@ -46,9 +46,11 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let quiet: Vec<&str> = reading.shaped().into_iter().filter(|dev| !told(dev)).collect();
     found.extend(quiet.into_iter().filter_map(|dev| no_aqm(reading, dev, &lengths)));
     found.extend(long);
-    let tiny: Vec<Finding> = reading.qdiscs.iter().filter_map(|qdisc| tiny(reading, &mut bench, qdisc)).collect();
-    let of_tiny = |length: &Length<'_>| tiny.iter().any(|finding| finding.place == at_limit(length.step));
-    found.extend(lengths.iter().filter(|length| !of_tiny(length)).filter_map(short));
+    let mut survived = BTreeMap::new();
+    let tiny = reading.qdiscs.iter().filter_map(|qdisc| tiny(reading, &mut bench, &mut survived, qdisc));
+    let tiny: Vec<Finding> = tiny.collect();
+    let told: BTreeSet<&Option<Place>> = tiny.iter().map(|finding| &finding.place).collect();
+    found.extend(lengths.iter().filter(|length| !told.contains(&at_limit(length.step))).filter_map(short));
     found.extend(tiny);
     found.extend(lengths.iter().filter_map(|length| target(reading, length)));
     found.extend(reading.qdiscs.iter().filter_map(|qdisc| bucket(reading, &mut bench, qdisc)));
@@ -295,7 +297,7 @@ fn by_hand(length: &Length<'_>) -> Fix {
     Fix { what, edits: Vec::new() }
 }
 
-fn at_limit(step: &Step) -> Option<crate::reading::Place> {
+fn at_limit(step: &Step) -> Option<Place> {
     let keyword = if step.after("limit").is_some() { "limit" } else { "latency" };
     at_word(step, keyword)
 }
@@ -327,8 +329,11 @@ fn short(length: &Length<'_>) -> Option<Finding> {
 /// Segments that a TCP connection may begin with (RFC 6928).
 const FIRST_WINDOW: u32 = 10;
 
+/// Queues that are alike let as many survive: by device, kind, limit and longest frame, at the root or not.
+type Survived = BTreeMap<(String, &'static str, String, u32, bool), Option<u32>>;
+
 /// A limit that drops packets of a single connection's first window.
-fn tiny(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option<Finding> {
+fn tiny(reading: &Reading, bench: &mut Bench<'_>, survived: &mut Survived, qdisc: &QdiscDump) -> Option<Finding> {
     let step = reading.step_of(reading.maker_of_qdisc(qdisc)?)?;
     let limit = step.after("limit")?;
     // Packets can be led by number to the classes of a device's root only.
@@ -339,7 +344,12 @@ fn tiny(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option<F
         _ => return None,
     };
     let frame = reading.class(&qdisc.dev, class).map_or(reading.frame(&qdisc.dev), |class| longest_of(reading, class));
-    let left = bench.survivors(&qdisc.dev, class, frame, FIRST_WINDOW)?;
+    let shape = (qdisc.dev.clone(), qdisc.kind.name(), limit.text.clone(), frame, class.is_none());
+    if survived.len() >= MOST_SHAPES && !survived.contains_key(&shape) {
+        return None;
+    }
+    let measure = || bench.survivors(&qdisc.dev, class, frame, FIRST_WINDOW);
+    let left = (*survived.entry(shape).or_insert_with(measure))?;
     // Where none leaves, something else than the limit stops them.
     (1..FIRST_WINDOW).contains(&left).then(|| {
         let what = format!("{} with limit {} drops packets of a single burst", qdisc.kind.name(), limit.text);
@@ -354,10 +364,10 @@ fn tiny(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option<F
 
 /// CoDel told to keep its queue shorter than one frame takes, at the fastest that its class may be.
 fn target(reading: &Reading, length: &Length<'_>) -> Option<Finding> {
-    let qdisc = reading.qdiscs.iter().find(|qdisc| {
-        let here = if length.class.is_none() { qdisc.parent == Handle::ROOT } else { qdisc.parent == length.class };
-        qdisc.dev == length.dev && here
-    })?;
+    let qdisc = match reading.class(length.dev, length.class) {
+        Some(class) => reading.child(class)?,
+        None => reading.root(length.dev)?,
+    };
     let target = match &qdisc.params {
         QdiscParams::FqCodel(params) => params.target_us,
         QdiscParams::Codel(params) => params.target_us,
