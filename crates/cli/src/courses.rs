@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use tidegate_gateway::{DeviceId, Gateway};
 use tidegate_packet::{Handle, Time};
+use tidegate_policy::Kind;
 use tidegate_policy::dump::{ClassDump, QdiscDump, QueueStats, Xstats};
 
 /// A class, or a root without classes, at one moment after the other.
@@ -42,7 +43,8 @@ pub(crate) enum Roots {
 
 /// Is it a class that people configured, with counters of its own?
 pub(crate) fn counts(class: &ClassDump) -> bool {
-    class.stats.is_some() && !class.kind.classes_are_flows()
+    // HFSC lists its root as a class that has the qdisc's own number.
+    class.stats.is_some() && !class.kind.classes_are_flows() && class.classid.minor() != 0
 }
 
 /// Classes without classes below them, on the class itself or on the qdisc that hangs there.
@@ -77,6 +79,10 @@ impl Courses {
                 _ => None,
             };
             let leaf = is_leaf(class, classes);
+            // HFSC counts what is sent at its leaves only.
+            if class.kind == Kind::Hfsc && !leaf {
+                continue;
+            }
             self.note((name, class.classid), leaf, stats, tokens);
             any = true;
         }

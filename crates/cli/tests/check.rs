@@ -403,17 +403,19 @@ qdisc add dev eth0 parent 1:20 fq_codel
 /// A class that is alone at its priority makes nobody wait, however much it sends in its turn.
 #[test]
 fn a_large_quantum_of_a_class_without_company_is_a_note() {
-    let policy = |prio: u8| {
+    let policy = |prio: u8, ceil: &str| {
         format!(
             "qdisc add dev eth0 root handle 1: htb default 20
 class add dev eth0 parent 1: classid 1:1 htb rate 100mbit
-class add dev eth0 parent 1:1 classid 1:10 htb rate 50mbit prio 1
-class add dev eth0 parent 1:1 classid 1:20 htb rate 50mbit prio {prio}
+class add dev eth0 parent 1:1 classid 1:10 htb rate 50mbit ceil {ceil} prio 1
+class add dev eth0 parent 1:1 classid 1:20 htb rate 50mbit ceil {ceil} prio {prio}
 "
         )
     };
-    assert_eq!(of("alone", &policy(2), &["R4"]), "3 note R4\n4 note R4\n");
-    assert_eq!(of("company", &policy(1), &["R4"]), "3 warning R4\n4 warning R4\n");
+    assert_eq!(of("alone", &policy(2, "100mbit"), &["R4"]), "3 note R4\n4 note R4\n");
+    assert_eq!(of("company", &policy(1, "100mbit"), &["R4"]), "3 warning R4\n4 warning R4\n");
+    // A ceil below the parent's lets only its burst through at a stretch.
+    assert_eq!(of("held", &policy(1, "50mbit"), &["R4"]), "3 note R4\n4 note R4\n");
 }
 
 /// HFSC's leaves are queues as HTB's are.
@@ -453,4 +455,25 @@ fn limits_of_a_handful_and_targets_below_a_frame() {
     assert_eq!(leaf("fq_codel"), "4 note R13\n");
     assert_eq!(leaf("codel target 4ms"), "4 note R13 4ms\n");
     assert_eq!(leaf("fq_codel target 15ms interval 110ms"), "");
+}
+
+/// A unit that is corrected is not repeated elsewhere as it was, bytes that are no text are not changed, and no line is added.
+#[test]
+fn what_is_mended_stays_the_same_elsewhere() {
+    let place = Place::new("check-mended");
+    let mend = |text: &[u8]| {
+        let policy = place.file("policy.batch", text);
+        let copy = place.0.join("copy.batch");
+        let _ = std::fs::remove_file(&copy);
+        let output = Command::new(TIDEGATE).args(["check", "--fix"]).arg(&copy).arg(&policy).output().expect("it runs");
+        (std::fs::read(&copy).ok(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (copy, _) = mend(
+        b"qdisc add dev eth0 root handle 1: htb default 10
+class add dev eth0 parent 1: classid 1:10 htb rate 1000kbps ceil 10kbit",
+    );
+    let text = String::from_utf8(copy.expect("a copy")).expect("text");
+    assert!(!text.contains("ceil 1000kbps") && !text.ends_with('\n'), "{text}");
+    let (copy, told) = mend(b"qdisc add dev eth0 root pfifo limit 3 # Priorit\xe9\n");
+    assert!(copy.is_none() && told.contains("is not UTF-8"), "{told}");
 }

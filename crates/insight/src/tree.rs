@@ -37,7 +37,11 @@ impl Reading {
             ClassParams::Hfsc(hfsc) => {
                 let rate = steady(hfsc.rt).max(steady(hfsc.ls));
                 // Without an upper limit on the way to the root nothing waits for HFSC's sake.
-                let ceil = self.upper_limit(class)?.max(rate);
+                let ceil = match steady(hfsc.ls) {
+                    // Without link sharing it has nothing but its real time.
+                    0 => rate,
+                    _ => self.upper_limit(class)?.max(rate),
+                };
                 (rate > 0).then_some(Leaf { class, rate: Rate(rate), ceil: Rate(ceil) })
             }
             _ => None,

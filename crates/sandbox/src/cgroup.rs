@@ -12,8 +12,11 @@ use std::time::Duration;
 
 use crate::mounts::unescape;
 
-/// What the names of our groups begin with; the number of the process that made it and a count follow.
+/// What the names of our groups begin with; the number of the process that made it, when that was started, and a count follow:
+/// in other process namespaces there are other processes of the same number.
 const PREFIX: &str = "tidegate-";
+/// A group without processes that is older than this was left by a caller that was killed; a younger one may be about to be used.
+const LEFT_AFTER: Duration = Duration::from_secs(10);
 /// Memory that TCP's buffers may take in version 1, which counts them apart, bytes.
 const MAX_TCP_MEMORY: u64 = 64 << 20;
 /// How often, and how long apart, a group whose processes are just ending is removed again.
@@ -28,6 +31,15 @@ static MADE: AtomicU32 = AtomicU32::new(0);
 enum Version {
     One,
     Two,
+}
+
+/// Whose memory ran out when the kernel killed a process of a sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shortage {
+    /// The sandbox's: its processes reached [`crate::Spec::max_memory`].
+    Own,
+    /// That of the caller's control group, or of the machine.
+    Outer,
 }
 
 /// A control group with a bound of memory. Dropping it removes it; its processes must be ending by then.
@@ -53,7 +65,7 @@ impl Cgroup {
         };
         remove_leftovers(&parent);
         let number = MADE.fetch_add(1, Ordering::Relaxed);
-        let dir = parent.join(format!("{PREFIX}{}-{number}", std::process::id()));
+        let dir = parent.join(format!("{PREFIX}{}-{}-{number}", std::process::id(), started()));
         fs::create_dir(&dir).ok()?;
         let group = Self { dir, version };
         group.bound(max_memory).ok()?;
@@ -82,13 +94,18 @@ impl Cgroup {
         &self.dir
     }
 
-    /// Has the kernel killed a process of the group for want of memory?
-    pub(crate) fn ran_out(&self) -> bool {
-        let file = match self.version {
-            Version::One => "memory.oom_control",
-            Version::Two => "memory.events",
+    /// Has the kernel killed a process of the group for want of memory, and whose?
+    pub(crate) fn ran_out(&self) -> Option<Shortage> {
+        let read = |file: &str| fs::read_to_string(self.dir.join(file)).unwrap_or_default();
+        let (events, hits) = match self.version {
+            Version::One => (read("memory.oom_control"), read("memory.failcnt").trim().parse().unwrap_or(0)),
+            Version::Two => {
+                let events = read("memory.events");
+                let hits = count(&events, "max");
+                (events, hits)
+            }
         };
-        fs::read_to_string(self.dir.join(file)).is_ok_and(|text| kills(&text) > 0)
+        (count(&events, "oom_kill") > 0).then_some(if hits > 0 { Shortage::Own } else { Shortage::Outer })
     }
 }
 
@@ -114,12 +131,21 @@ pub(crate) fn join_group(dir: &Path) -> io::Result<()> {
 fn remove_leftovers(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
-        let name = entry.file_name();
-        let maker = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split_once('-')?.0.parse::<u32>().ok());
-        if maker.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+        let is_ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
+        let made = entry.metadata().and_then(|known| known.modified());
+        let is_old = made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age > LEFT_AFTER));
+        if is_ours && is_old {
             let _ = fs::remove_dir(entry.path());
         }
     }
+}
+
+/// When this process was started, in clock ticks since the machine was (field 22 of proc_pid_stat(5)).
+fn started() -> u64 {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name of the program, in brackets, may hold anything.
+    let after = stat.rsplit_once(')').map_or("", |(_, after)| after);
+    after.split_whitespace().nth(19).and_then(|ticks| ticks.parse().ok()).unwrap_or(0)
 }
 
 /// Have children of this group (version 2) a bound of memory?
@@ -167,10 +193,10 @@ fn join(mount: &Path, path: &Path) -> PathBuf {
     if path.as_os_str().is_empty() { mount.to_owned() } else { mount.join(path) }
 }
 
-/// The count of killed processes in memory.events or memory.oom_control.
-fn kills(text: &str) -> u64 {
-    let count = |line: &str| line.strip_prefix("oom_kill ")?.trim().parse::<u64>().ok();
-    text.lines().find_map(count).unwrap_or(0)
+/// A count in memory.events or memory.oom_control.
+fn count(text: &str, name: &str) -> u64 {
+    let of = |line: &str| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse::<u64>().ok();
+    text.lines().find_map(of).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -198,8 +224,14 @@ mod tests {
 
     #[test]
     fn kills_are_counted_in_either_version() {
-        assert_eq!(kills("low 0\nmax 12\noom 1\noom_kill 3\noom_group_kill 0\n"), 3);
-        assert_eq!(kills("oom_kill_disable 0\nunder_oom 0\noom_kill 2\n"), 2);
-        assert_eq!(kills(""), 0);
+        let events = "low 0\nmax 12\noom 1\noom_kill 3\noom_group_kill 0\n";
+        assert_eq!((count(events, "oom_kill"), count(events, "max")), (3, 12));
+        assert_eq!(count("oom_kill_disable 0\nunder_oom 0\noom_kill 2\n", "oom_kill"), 2);
+        assert_eq!(count("", "oom_kill"), 0);
+    }
+
+    #[test]
+    fn a_process_was_started_some_time() {
+        assert!(started() > 0);
     }
 }

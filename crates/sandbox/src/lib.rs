@@ -56,6 +56,7 @@ use std::time::Duration;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use cgroup::Cgroup;
+pub use cgroup::Shortage;
 use control::{Control, Message};
 pub use error::SandboxError;
 pub use links::LinkRequest;
@@ -223,10 +224,10 @@ impl Sandbox {
         }
     }
 
-    /// Has the kernel ended a process inside because all together took more memory than [`Spec::max_memory`]?
+    /// Has the kernel ended a process inside for want of memory, and whose?
     #[must_use]
-    pub fn ran_out_of_memory(&self) -> bool {
-        self.cgroup.as_ref().is_some_and(Cgroup::ran_out)
+    pub fn ran_out_of_memory(&self) -> Option<Shortage> {
+        self.cgroup.as_ref().and_then(Cgroup::ran_out)
     }
 
     /// The number of the outer process, as the host sees it.

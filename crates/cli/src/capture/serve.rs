@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tidegate_os::until::Until;
 use tidegate_os::{poll, process};
-use tidegate_sandbox::{Report, Sandbox, Spec};
+use tidegate_sandbox::{Report, Sandbox, Shortage, Spec};
 
 use super::lines::Finder;
 use crate::output::Echo;
@@ -174,8 +174,11 @@ impl Session {
                 if usage.processes > self.limits.max_processes + OWN_PROCESSES {
                     return Ok(Exit::Crowded { limit: self.limits.max_processes });
                 }
-                if usage.memory > MAX_MEMORY || sandbox.ran_out_of_memory() {
+                if usage.memory > MAX_MEMORY {
                     return Ok(Exit::Exhausted { limit: MAX_MEMORY });
+                }
+                if let Some(shortage) = sandbox.ran_out_of_memory() {
+                    return Ok(out_of_memory(shortage));
                 }
                 look_at = Instant::now() + LOOK_EVERY;
             }
@@ -186,7 +189,11 @@ impl Session {
                 Event::Other => {}
                 Event::Call => serve(sandbox, turn, &self.limits, &mut self.kept),
                 Event::Report => {
-                    let exit = match sandbox.report() {
+                    let report = sandbox.report();
+                    if let Some(shortage) = sandbox.ran_out_of_memory() {
+                        return Ok(out_of_memory(shortage));
+                    }
+                    let exit = match report {
                         Report::Note(note) => {
                             sandbox.notes.push(note);
                             continue;
@@ -195,7 +202,6 @@ impl Session {
                             files.push((path, content));
                             continue;
                         }
-                        _ if sandbox.ran_out_of_memory() => Exit::Exhausted { limit: MAX_MEMORY },
                         Report::Exited(code) => Exit::Code(code),
                         Report::Signalled(signal) => Exit::Signal(signal),
                         Report::Failed(reason) => Exit::Lost(reason),
@@ -271,6 +277,18 @@ impl Session {
             self.stderr.take_in();
         }
         out || err
+    }
+}
+
+/// How a run ended of which the kernel has killed a process for want of memory.
+fn out_of_memory(shortage: Shortage) -> Exit {
+    match shortage {
+        Shortage::Own => Exit::Exhausted { limit: MAX_MEMORY },
+        Shortage::Outer => Exit::Lost(format!(
+            "the kernel ended a process of the script: the memory that this computer, or the control group of tidegate itself, has is \
+             less than the {} MiB that a script may use, and ran out",
+            MAX_MEMORY >> 20
+        )),
     }
 }
 

@@ -1,9 +1,9 @@
 //! `--fix`: a copy of the files with the replacements made.
 
 use anyhow::{Context, bail};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use tidegate_insight::{Edit, Finding, Reading};
+use tidegate_insight::{Edit, Finding, Reading, Rule};
 
 /// What was mended.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,7 +34,18 @@ pub(super) fn write(reading: &Reading, findings: &[Finding], copy: &Path) -> any
         if several {
             std::fs::create_dir_all(copy).with_context(|| format!("{} cannot be made", copy.display()))?;
         }
-        let text = mended(&source.lines, edits.get(&file).map_or(&[], Vec::as_slice));
+        let mut text = mended(&source.lines, edits.get(&file).map_or(&[], Vec::as_slice));
+        if let Ok(bytes) = std::fs::read(original) {
+            if std::str::from_utf8(&bytes).is_err() {
+                bail!(
+                    "{} is not UTF-8, so a copy would not be the same elsewhere; nothing is written",
+                    original.display()
+                );
+            }
+            if !bytes.ends_with(b"\n") {
+                text.pop();
+            }
+        }
         crate::output::file(&path, text)?;
         // A script stays one that can be run.
         if let Ok(found) = std::fs::metadata(original) {
@@ -49,14 +60,23 @@ pub(super) fn write(reading: &Reading, findings: &[Finding], copy: &Path) -> any
 fn chosen(findings: &[Finding]) -> (BTreeMap<usize, Vec<&Edit>>, usize) {
     let mut edits: BTreeMap<usize, Vec<&Edit>> = BTreeMap::new();
     let mut mended = 0;
-    for fix in findings.iter().filter_map(|finding| finding.fix.as_ref()).filter(|fix| !fix.edits.is_empty()) {
+    // Units first, and nothing else in their lines: another fix may repeat the word as it was read before.
+    let mut units: BTreeSet<(usize, usize)> = BTreeSet::new();
+    let (first, others): (Vec<&Finding>, Vec<&Finding>) = findings.iter().partition(|one| one.rule == Rule::Units);
+    for finding in first.into_iter().chain(others) {
+        let Some(fix) = finding.fix.as_ref().filter(|fix| !fix.edits.is_empty()) else { continue };
+        let unit = finding.rule == Rule::Units;
         let free = fix.edits.iter().all(|edit| {
             let taken = edits.get(&edit.place.file);
-            !taken.is_some_and(|taken| taken.iter().any(|other| touch(other, edit)))
+            (unit || !units.contains(&(edit.place.file, edit.place.line)))
+                && !taken.is_some_and(|taken| taken.iter().any(|other| touch(other, edit)))
         });
         if free {
             mended += 1;
             for edit in &fix.edits {
+                if unit {
+                    units.insert((edit.place.file, edit.place.line));
+                }
                 edits.entry(edit.place.file).or_default().push(edit);
             }
         }

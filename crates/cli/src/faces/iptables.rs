@@ -52,9 +52,16 @@ pub(super) fn answer(face: &mut Face<'_>, call: &Call, lines: &mut Vec<usize>) -
     }
 }
 
+/// The most chains of one `-restore`: whether their jumps end must be known, and a table is one step.
+const MAX_CHAINS: usize = 5_000;
+
 /// `iptables-restore`: each table whole or not at all.
 fn restore(face: &mut Face<'_>, tool: &str, call: &Call, done: &mut Vec<usize>) -> Reply {
     let text = String::from_utf8_lossy(call.stdin.as_deref().unwrap_or_default());
+    let chains = text.lines().filter(|line| line.starts_with(':')).count();
+    if chains > MAX_CHAINS {
+        return Reply::error(1, format!("tidegate: {chains} chains in one call, {MAX_CHAINS} is the limit\n"));
+    }
     let restore = match iptables::restore(tool, &call.args, &text) {
         Ok(restore) => restore,
         Err(refusal) => return refused(face, tool, refusal),

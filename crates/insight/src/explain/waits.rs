@@ -277,7 +277,11 @@ fn within(reading: &Reading, class: &ClassDump, above: Served) -> Served {
         },
         ClassParams::Hfsc(HfscClassParams { rt, ls, ul }) => Served {
             assured: rt.or(*ls).map(|curve| f64::from(curve.m2) * 8.0).or(above.assured),
-            most: ul.and_then(|curve| less(f64::from(curve.m2) * 8.0)).or(above.most),
+            // Without link sharing it has nothing but its real time.
+            most: match (rt, ls.filter(|curve| curve.m1 > 0 || curve.m2 > 0)) {
+                (Some(curve), None) => Some(f64::from(curve.m2) * 8.0),
+                _ => ul.and_then(|curve| less(f64::from(curve.m2) * 8.0)).or(above.most),
+            },
             ..above
         },
         ClassParams::Drr(drr) => {

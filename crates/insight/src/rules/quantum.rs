@@ -5,8 +5,9 @@ use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::{Reading, Step};
 use crate::tree::HtbClass;
 use crate::words;
-use std::collections::BTreeMap;
-use tidegate_packet::{Handle, Span};
+use std::collections::{BTreeMap, BTreeSet};
+use tidegate_packet::{Handle, Rate, Span};
+use tidegate_policy::dump::ClassDump;
 use tidegate_policy::{ClassParams, DrrClassParams, QdiscParams};
 
 /// Above this many bytes the others wait for long.
@@ -16,8 +17,8 @@ const LARGE: u32 = 60_000;
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let reading = &*reading;
     let turns = turns(reading);
-    let warnings: Vec<&String> = reading.kernel_log.iter().filter(|line| line.contains("quantum of class")).collect();
-    let htb = reading.htb_classes().filter_map(|class| of_htb(reading, class, &turns, &warnings));
+    let warned: BTreeSet<u32> = reading.kernel_log.iter().filter_map(|line| warned_of(line)).collect();
+    let htb = reading.htb_classes().filter_map(|class| of_htb(reading, class, &turns, &warned));
     let drr = reading.classes.iter().filter_map(|class| {
         let ClassParams::Drr(DrrClassParams { quantum: Some(quantum) }) = class.params else { return None };
         let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
@@ -51,13 +52,12 @@ fn of_htb(
     reading: &Reading,
     HtbClass { class, params }: HtbClass<'_>,
     turns: &Turns<'_>,
-    warnings: &[&String],
+    warned: &BTreeSet<u32>,
 ) -> Option<Finding> {
     let quantum = params.quantum;
     let frame = reading.frame(&class.dev);
     let others = turns.get(&(class.dev.as_str(), class.parent, params.prio)).copied()?.saturating_sub(1);
-    let said = format!("quantum of class {:X} is ", class.classid.0);
-    let warned = warnings.iter().any(|line| line.contains(&said));
+    let warned = warned.contains(&class.classid.0);
     let fits = quantum >= frame && quantum <= LARGE;
     // Only classes of one priority under one parent take turns.
     if !warned && (fits || others == 0) {
@@ -68,18 +68,27 @@ fn of_htb(
     let origin =
         if from_rate { r2q(reading, class.dev.as_str(), class.classid, params.rate.rate.0) } else { String::new() };
     let what = format!("class {} sends {quantum} bytes in its turn{origin}", class.classid);
-    let level = if others == 0 { Level::Note } else { Level::Warning };
-    let because = if others == 0 {
+    // What its own ceil lets through at a stretch, at the speed of all.
+    let speed = fastest(reading, class).max(params.ceil.rate);
+    let burst = u128::from(params.ceil.rate.0) * u128::from(params.cbuffer.span().0) / 1_000_000_000;
+    let held_back = params.ceil.rate < speed && burst < u128::from(quantum);
+    let stretch = if held_back { burst as u64 } else { u64::from(quantum) };
+    let company = others > 0 && (quantum <= LARGE || stretch > u64::from(LARGE));
+    let level = if company { Level::Warning } else { Level::Note };
+    let because = if quantum > LARGE && others > 0 && !company {
+        "its own ceil ends its turn long before that".to_owned()
+    } else if others == 0 {
         "no other class has its priority and its parent, so nobody waits for its turn to end".to_owned()
     } else if quantum > LARGE {
-        let held = Span(u64::from(quantum) * 1_000_000_000 / params.ceil.rate.0.max(1));
+        let held = Span(stretch * 1_000_000_000 / speed.0.max(1));
         format!("classes of the same priority wait while it sends for {} at a stretch", words::time(held))
     } else {
         let company = format!("{} of its priority", words::count(others, "other class", "other classes"));
         format!("that is less than one frame ({frame} bytes), so turns are not shared by quanta ({company})")
     };
     let witness = if warned {
-        format!("the kernel warns: {said}{}", if quantum > LARGE { "big" } else { "small" })
+        let size = if quantum > LARGE { "big" } else { "small" };
+        format!("the kernel warns: quantum of class {:X} is {size}", class.classid.0)
     } else {
         format!("quantum {quantum}, frame {frame}")
     };
@@ -94,6 +103,25 @@ fn mend(step: &Step, from_rate: bool, quantum: u32) -> Option<Fix> {
     } else {
         edit(step, "quantum", &quantum.to_string(), "take a frame")
     }
+}
+
+/// The number of the class that a line of the kernel's log warns of.
+fn warned_of(line: &str) -> Option<u32> {
+    let (_, rest) = line.split_once("quantum of class ")?;
+    u32::from_str_radix(rest.split(' ').next()?, 16).ok()
+}
+
+/// The ceil of the class at the top of a class's tree.
+fn fastest(reading: &Reading, class: &ClassDump) -> Rate {
+    let mut at = reading.htb_class(&class.dev, class.classid);
+    let mut fastest = Rate(0);
+    // HTB's trees are no deeper.
+    for _ in 0..8 {
+        let Some(class) = at else { break };
+        fastest = class.params.ceil.rate;
+        at = reading.htb_class(&class.class.dev, class.class.parent);
+    }
+    fastest
 }
 
 /// How the kernel came to a quantum.

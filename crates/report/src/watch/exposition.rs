@@ -127,7 +127,11 @@ pub fn exposition<'s>(
 fn of_policy(families: &mut Families, policy: &Policy, netns: &str) {
     let labels = [("netns", netns), ("device", policy.device.as_str()), ("backend", policy.backend.as_str())];
     let mut flag = |name: &str, help, is: bool| families.gauge(name, help, &labels, u8::from(is));
-    flag("tidegate_up", "Is the policy at work: its device is there, and its daemon answers?", policy.up);
+    flag(
+        "tidegate_up",
+        "Is the policy at work: its device is there, its daemon answers, and the kernel has not drifted from it?",
+        policy.up,
+    );
     flag("tidegate_trouble", "Is anything wrong with the policy (see tidegate status)?", policy.trouble);
     flag("tidegate_drift", "Is anything not as it was applied?", policy.drift);
     if let Some(seconds) = policy.revert_s {
