@@ -102,7 +102,11 @@ fn end(finder: &Finder, calls: &[Recorded], exit: &Exit, last_complaint: Option<
             "a policy needs little; let the script do its other work elsewhere".to_owned(),
             finder.last(),
         ),
-        Exit::Lost(reason) => (reason.clone(), "check that the script and its directory can be read".to_owned(), None),
+        Exit::Lost(reason) => (
+            reason.clone(),
+            "check that the script and its directory can be read, and that there is memory for it".to_owned(),
+            None,
+        ),
     };
     // A question may be what the script failed or waits at, wherever it ended.
     let asked = finder.question().map_or(String::new(), |line| {
