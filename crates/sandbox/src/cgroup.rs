@@ -17,6 +17,8 @@ use crate::mounts::unescape;
 const PREFIX: &str = "tidegate-";
 /// A group without processes that is older than this was left by a caller that was killed; a younger one may be about to be used.
 const LEFT_AFTER: Duration = Duration::from_secs(10);
+/// The kernel charges a huge page at once, bytes: a limit is reached that is nearer than that.
+const LARGEST_CHARGE: u64 = 4 << 20;
 /// Memory that TCP's buffers may take in version 1, which counts them apart, bytes.
 const MAX_TCP_MEMORY: u64 = 64 << 20;
 /// How often, and how long apart, a group whose processes are just ending is removed again.
@@ -97,15 +99,19 @@ impl Cgroup {
     /// Has the kernel killed a process of the group for want of memory, and whose?
     pub(crate) fn ran_out(&self) -> Option<Shortage> {
         let read = |file: &str| fs::read_to_string(self.dir.join(file)).unwrap_or_default();
-        let (events, hits) = match self.version {
-            Version::One => (read("memory.oom_control"), read("memory.failcnt").trim().parse().unwrap_or(0)),
+        let number = |file: &str| read(file).trim().parse::<u64>().unwrap_or(0);
+        let (events, reached) = match self.version {
+            Version::One => {
+                let most = number("memory.max_usage_in_bytes").saturating_add(LARGEST_CHARGE);
+                (read("memory.oom_control"), most >= number("memory.limit_in_bytes"))
+            }
             Version::Two => {
                 let events = read("memory.events");
-                let hits = count(&events, "max");
-                (events, hits)
+                let reached = count(&events, "max") > 0;
+                (events, reached)
             }
         };
-        (count(&events, "oom_kill") > 0).then_some(if hits > 0 { Shortage::Own } else { Shortage::Outer })
+        (count(&events, "oom_kill") > 0).then_some(if reached { Shortage::Own } else { Shortage::Outer })
     }
 }
 
