@@ -22,8 +22,8 @@ const LARGEST_CHARGE: u64 = 4 << 20;
 /// Memory that TCP's buffers may take in version 1, which counts them apart, bytes.
 const MAX_TCP_MEMORY: u64 = 64 << 20;
 /// How often, and how long apart, a group whose processes are just ending is removed again.
-const REMOVALS: u32 = 500;
-const REMOVE_EVERY: Duration = Duration::from_millis(2);
+const REMOVALS: u32 = 4000;
+const REMOVE_EVERY: Duration = Duration::from_micros(250);
 
 /// Numbers the groups that this process makes.
 static MADE: AtomicU32 = AtomicU32::new(0);
@@ -100,18 +100,21 @@ impl Cgroup {
     pub(crate) fn ran_out(&self) -> Option<Shortage> {
         let read = |file: &str| fs::read_to_string(self.dir.join(file)).unwrap_or_default();
         let number = |file: &str| read(file).trim().parse::<u64>().unwrap_or(0);
-        let (events, reached) = match self.version {
+        let events = read(match self.version {
+            Version::One => "memory.oom_control",
+            Version::Two => "memory.events",
+        });
+        if count(&events, "oom_kill") == 0 {
+            return None;
+        }
+        let reached = match self.version {
             Version::One => {
                 let most = number("memory.max_usage_in_bytes").saturating_add(LARGEST_CHARGE);
-                (read("memory.oom_control"), most >= number("memory.limit_in_bytes"))
+                most >= number("memory.limit_in_bytes")
             }
-            Version::Two => {
-                let events = read("memory.events");
-                let reached = count(&events, "max") > 0;
-                (events, reached)
-            }
+            Version::Two => count(&events, "max") > 0,
         };
-        (count(&events, "oom_kill") > 0).then_some(if reached { Shortage::Own } else { Shortage::Outer })
+        Some(if reached { Shortage::Own } else { Shortage::Outer })
     }
 }
 

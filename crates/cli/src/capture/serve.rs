@@ -189,11 +189,7 @@ impl Session {
                 Event::Other => {}
                 Event::Call => serve(sandbox, turn, &self.limits, &mut self.kept),
                 Event::Report => {
-                    let report = sandbox.report();
-                    if let Some(shortage) = sandbox.ran_out_of_memory() {
-                        return Ok(out_of_memory(shortage));
-                    }
-                    let exit = match report {
+                    let exit = match sandbox.report() {
                         Report::Note(note) => {
                             sandbox.notes.push(note);
                             continue;
@@ -208,7 +204,7 @@ impl Session {
                         Report::Gone => Exit::Lost("the sandbox ended early".to_owned()),
                     };
                     turn.answer.told(&files);
-                    return Ok(exit);
+                    return Ok(sandbox.ran_out_of_memory().map_or(exit, out_of_memory));
                 }
             }
         }
