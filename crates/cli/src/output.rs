@@ -5,7 +5,8 @@
 //! `eprint!` are the macros of this file, so that none can be forgotten; `cargo xtask walls` refuses `io::stdout()` and `fs::write`
 //! elsewhere.
 //!
-//! A standard output, or a file of results, that does not take what is written makes the program end with [`WRITE_FAILED`], see [`finish`].
+//! A standard output, or a file of results, that does not take what is written makes the program end with
+//! [`WRITE_FAILED`], see [`finish`].
 
 use anyhow::Context;
 use std::fmt::{Arguments, Display};
@@ -16,8 +17,9 @@ use std::sync::Mutex;
 use tidegate_os::output_file::OutputFile;
 use tidegate_text::Filter;
 
-/// The exit code where standard output or a file did not take what was written (a full disk): `EX_IOERR` of BSD's sysexits, which no
-/// verdict of ours uses.
+/// The exit code where standard output or a file did not take what was written (a full disk): `EX_IOERR` of BSD's
+/// sysexits, which no
+/// verdict of tidegate uses.
 pub const WRITE_FAILED: u8 = 74;
 
 /// A write that failed.
@@ -177,7 +179,8 @@ pub(crate) fn file(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()>
     file.write_all(content).and_then(|()| file.commit()).with_context(|| cannot_write(path))
 }
 
-/// A file of results that is being written: see [`OutputFile`]. Whoever writes it says what went wrong; the exit code is [`WRITE_FAILED`].
+/// A file of results that is being written: see [`OutputFile`]. Its writer says what went wrong; the exit code is
+/// [`WRITE_FAILED`].
 #[derive(Debug)]
 pub(crate) struct ResultFile(OutputFile);
 
@@ -252,14 +255,15 @@ fn note_failure(error: &io::Error) {
 }
 
 fn note_first(kind: io::ErrorKind, failure: impl FnOnce() -> Failure) {
-    // Whoever reads may have had enough: a closed pipe is no error. What was interrupted is tried again.
+    // The reader may have had enough: a closed pipe is no error. What was interrupted is tried again.
     if !matches!(kind, io::ErrorKind::BrokenPipe | io::ErrorKind::Interrupted) {
         // A thread that panicked while it held this had nothing half done.
         FAILED.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get_or_insert_with(failure);
     }
 }
 
-/// The program's end: with the command's exit code, or with [`WRITE_FAILED`] where standard output or a file did not take all of it.
+/// The program's end: with the command's exit code, or with [`WRITE_FAILED`] where standard output or a file did
+/// not take all of it.
 pub fn finish(code: ExitCode) -> ExitCode {
     if let Err(error) = io::stdout().flush() {
         failed(error);

@@ -457,23 +457,22 @@ fn limits_of_a_handful_and_targets_below_a_frame() {
     assert_eq!(leaf("fq_codel target 15ms interval 110ms"), "");
 }
 
-/// A unit that is corrected is not repeated elsewhere as it was, bytes that are no text are not changed, and no line is added.
+/// A unit that is corrected is not repeated elsewhere as it was, bytes that are no text are not changed, and no
+/// line is added.
 #[test]
-fn what_is_mended_stays_the_same_elsewhere() {
-    let place = Place::new("check-mended");
-    let mend = |text: &[u8]| {
+fn what_is_fixed_stays_the_same_elsewhere() {
+    let place = Place::new("check-fixed");
+    let fix = |text: &[u8]| {
         let policy = place.file("policy.batch", text);
         let copy = place.0.join("copy.batch");
         let _ = std::fs::remove_file(&copy);
         let output = Command::new(TIDEGATE).args(["check", "--fix"]).arg(&copy).arg(&policy).output().expect("it runs");
         (std::fs::read(&copy).ok(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
-    let (copy, _) = mend(
-        b"qdisc add dev eth0 root handle 1: htb default 10
-class add dev eth0 parent 1: classid 1:10 htb rate 1000kbps ceil 10kbit",
-    );
+    let (copy, _) = fix(b"qdisc add dev eth0 root handle 1: htb default 10
+class add dev eth0 parent 1: classid 1:10 htb rate 1000kbps ceil 10kbit");
     let text = String::from_utf8(copy.expect("a copy")).expect("text");
     assert!(!text.contains("ceil 1000kbps") && !text.ends_with('\n'), "{text}");
-    let (copy, told) = mend(b"qdisc add dev eth0 root pfifo limit 3 # Priorit\xe9\n");
+    let (copy, told) = fix(b"qdisc add dev eth0 root pfifo limit 3 # Priorit\xe9\n");
     assert!(copy.is_none() && told.contains("is not UTF-8"), "{told}");
 }

@@ -276,7 +276,8 @@ fn devices_are_followed_by_their_names() {
     nothing_is_left(&wire);
 }
 
-/// One of several devices that are followed is taken down: it stays so, the others and those that come are not concerned.
+/// One of several devices that are followed is taken down: it stays so, the others and those that come are not
+/// concerned.
 #[test]
 fn a_followed_device_that_is_taken_down_stays_down() {
     let Some(wire) = Wire::lay("keeps") else { return };

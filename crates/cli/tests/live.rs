@@ -171,7 +171,8 @@ fn what_is_not_confirmed_goes_by_itself() {
     assert!(told.contains("it is undone in 60 s unless you say: tidegate confirm eth0"), "{told}");
     assert_eq!(json(&computer.tidegate(&["status", "--json"]))[0]["confirm"]["seconds"], 60);
     assert_eq!(status(&computer).1["undone"], Value::Null, "until the next apply");
-    // sudo takes the variable away: then that of a process above counts. Set and empty, it says that this is no SSH session.
+    // sudo takes the variable away: then that of a process above counts. Set and empty, it says that this is no SSH
+    // session.
     let above = |command: &str| {
         let script = format!("env {command} {} apply {home} --backend kernel; exit $?", common::TIDEGATE);
         let mut shell = std::process::Command::new("sh");
@@ -211,7 +212,7 @@ fn a_renamed_device_is_not_taken_for_one_that_is_gone() {
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && told.contains("`eth0` is called `wan0` now"), "{told}");
     rename("wan0", "eth0");
-    // Its guardian goes on by itself, too.
+    // Its guardian goes on without the command, too.
     until("the way back", || {
         computer.tidegate(&["revert", "eth0"]);
         computer.stand("eth0") == before
@@ -621,7 +622,8 @@ fn a_namespace_with_the_number_of_one_that_is_gone_has_nothing_applied() {
     if before.cookie.is_none() {
         return println!("left out: this kernel has no SO_NETNS_COOKIE");
     }
-    // Those that are held keep their numbers, so that in the end one gets the number that is free again (the kernel takes its time for that).
+    // Those that are held keep their numbers, so that in the end one gets the number that is free again (the kernel
+    // takes its time for that).
     computer.place = Place::new("another").expect("a namespace");
     let mut held = Vec::new();
     let begun = Instant::now();

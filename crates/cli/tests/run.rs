@@ -576,7 +576,8 @@ fn what_cannot_work_is_carried_out_and_said() {
     assert_eq!(output.status.code(), Some(0));
 }
 
-/// What has no traffic control in it is said to have none by every command, and only `run`, whose code is the script's, calls that a success.
+/// What has no traffic control in it is said to have none by every command, and only `run`, whose code is the
+/// script's, calls that a success.
 #[test]
 fn a_policy_without_traffic_control_is_told_so_by_every_command() {
     if skip() {

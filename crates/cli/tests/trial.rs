@@ -322,7 +322,8 @@ fn wrong_scripts_are_told_where_why_and_what_to_do() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// tcset's output: IPv6 goes past the limit of 1 Mbit/s, and nothing that `try` sends to show it is counted as the uploads'.
+/// tcset's output: IPv6 goes past the limit of 1 Mbit/s, and nothing that `try` sends to show it is counted as the
+/// uploads'.
 #[test]
 fn what_is_sent_for_a_class_is_not_said_of_the_uploads() {
     if skip() {

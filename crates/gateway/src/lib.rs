@@ -168,7 +168,8 @@ impl Gateway {
         self.actions.without_zones();
     }
 
-    /// Whether actions of deleted filters stay until time goes on. In Linux 6.1 they do, for an RCU grace period of some milliseconds: two
+    /// Whether actions of deleted filters stay until time goes on. In Linux 6.1 they do, for an RCU grace period of
+    /// some milliseconds: two
     /// lines of one batch see them, two commands of a script do not. Returns what was set before.
     pub fn defer_releases(&mut self, defers: bool) -> bool {
         core::mem::replace(&mut self.defers_releases, defers)

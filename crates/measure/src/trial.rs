@@ -57,7 +57,8 @@ pub struct Run {
     pub title: String,
     /// With the policy?
     pub policy: bool,
-    /// Conversations were added for the classes that the load leaves empty: only what the classes did is to be read from this run.
+    /// Conversations were added for the classes that the load leaves empty: only what the classes did is to be read
+    /// from this run.
     pub witnesses: bool,
     /// When measuring began and ended.
     pub window: (u64, u64),

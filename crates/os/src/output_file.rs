@@ -58,7 +58,8 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.commit()
 }
 
-/// Removes the temporary files that processes left that died while they wrote this file. Only for a file that nobody else writes now.
+/// Removes the temporary files that processes left that died while they wrote this file. Only for a file that
+/// nobody else writes now.
 pub fn remove_unfinished(path: &Path) {
     let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return };
     let front = front(name);
@@ -340,7 +341,7 @@ mod tests {
         assert_eq!(fs::read(&path).expect("there"), b"before");
         drop(begun);
         assert_eq!(names(&dir), ["report"], "what was given up leaves nothing");
-        // Whoever is killed leaves it.
+        // A process that is killed leaves it.
         std::mem::forget(OutputFile::create(&path).expect("begun"));
         for other in [".other.0123456789abcdef.tmp", ".report.0123.tmp"] {
             fs::write(dir.join(other), "").expect("written");

@@ -178,7 +178,8 @@ pub fn parent_of(pid: u32) -> Option<u32> {
     stat(pid)?.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// The letter that stands for what a process does (proc_pid_stat(5)): `R` runs, `S` sleeps, `T` is stopped, `Z` has ended and nobody has
+/// The letter that stands for what a process does (proc_pid_stat(5)): `R` runs, `S` sleeps, `T` is stopped, `Z` has
+/// ended and nobody has
 /// asked how; `None`: it is gone.
 #[must_use]
 pub fn state_of(pid: u32) -> Option<char> {
@@ -210,7 +211,7 @@ mod tests {
         assert!(state_of(child.id()).is_some_and(|state| state != 'T'));
         let pid = Pid::from_child(&child);
         rustix::process::kill_process(pid, Signal::STOP).expect("it is ours");
-        // It is stopped once the kernel says so to whoever waits for it.
+        // It is stopped once the kernel says so to its parent.
         rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::UNTRACED).expect("it is ours");
         assert_eq!(state_of(child.id()), Some('T'));
         child.kill().and_then(|()| child.wait()).expect("it is ours");

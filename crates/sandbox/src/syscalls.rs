@@ -3,7 +3,8 @@
 //!
 //! On the list is what shells, awk, sed, perl and python need to compute, to read and write files, and to run programs.
 //! Not on it, among others: mounts, namespaces, `setns`, keys, BPF, performance events, io_uring, file handles, ptrace,
-//! userfaultfd, modules, clocks, memory files, System V memory, and sockets of any kind but TCP, UDP, pings and connected pairs (so the
+//! userfaultfd, modules, clocks, memory files, System V memory, and sockets of any kind but TCP, UDP, pings and
+//! connected pairs (so the
 //! host's Unix sockets, its hypervisor and its crypto interface stay out of reach).
 
 use std::collections::BTreeMap;
@@ -87,7 +88,8 @@ pub(crate) fn filter() -> Result<BpfProgram, BackendError> {
     SeccompFilter::new(rules, refuse, SeccompAction::Allow, arch)?.try_into()
 }
 
-/// Options of sockets but filters, and those by which tables of iptables are read and written: their modules are loaded for it.
+/// Options of sockets but filters, and those by which tables of iptables are read and written: their modules are
+/// loaded for it.
 fn socket_options() -> Result<Vec<SeccompRule>, BackendError> {
     let not = |argument, value| Condition::new(argument, Width::Dword, Op::Ne, value);
     let (ip, ipv6) = (libc::IPPROTO_IP as u64, libc::IPPROTO_IPV6 as u64);

@@ -157,7 +157,8 @@ mod tests {
     use super::*;
     use tidegate_packet::Head;
 
-    /// One UDP packet from port 1 to port 2 of another host, or its reply, shown to `ct commit`: what flower sees behind it.
+    /// One UDP packet from port 1 to port 2 of another host, or its reply, shown to `ct commit`: what flower sees
+    /// behind it.
     fn seen(table: &mut Conntrack, pool: &mut Pool, at: u64, zone: Option<u16>, reply: bool) -> u8 {
         let (mut from, mut to) = ([10, 0, 0, 1], [10, 9, 0, 1]);
         let (mut sport, mut dport) = (1_u8, 2_u8);

@@ -76,7 +76,8 @@ struct Match {
     words: Vec<Option<usize>>,
 }
 
-/// A command that called a function: file, command, the word that names the function, and the words that gave the arguments.
+/// A command that called a function: file, command, the word that names the function, and the words that gave the
+/// arguments.
 struct Caller {
     file: usize,
     at: usize,
@@ -112,7 +113,7 @@ impl Finder {
         if self.files.len() >= MAX_FILES || self.files.iter().any(|source| source.real == real) {
             return;
         }
-        // Whoever speaks on the tools' port says what it likes.
+        // A program that speaks on the tools' port can name any file.
         if super::scan::is_new_inside(&real) {
             return;
         }
@@ -125,7 +126,8 @@ impl Finder {
     }
 
     /// The line that issued the call, with the columns of the word that `complaint` names, if it names one; and the words that gave the
-    /// arguments. Of a function that passes on what it is given, the line is its caller's, as far as that can be found.
+    /// arguments. Of a function that passes on what it is given, the line is its caller's, as far as that can be
+    /// found.
     pub(super) fn find(
         &mut self,
         tool: &str,
@@ -157,7 +159,8 @@ impl Finder {
         Some((source.place(line, blamed.map(|word| word.columns.clone())), words))
     }
 
-    /// Who called the function that a command stands in, which passes on its arguments; `words` gave the arguments there.
+    /// Who called the function that a command stands in, which passes on its arguments; `words` gave the arguments
+    /// there.
     fn caller(&mut self, file: usize, at: usize, args: &[String], words: &[Option<usize>]) -> Option<Caller> {
         let command = &self.files[file].commands[at];
         let function = Rc::clone(command.function.as_ref()?);

@@ -261,7 +261,8 @@ fn made(commands: &[Command], variables: &std::collections::BTreeMap<String, Vec
         {
             names.push(name);
         }
-        // `link add link eth0 name eth0.5 type vlan`: the name has a word before it, or stands first or behind the link beneath.
+        // `link add link eth0 name eth0.5 type vlan`: the name has a word before it, or stands first or behind the
+        // link beneath.
         let named = own.iter().position(|word| word.text == "name" || word.text == "dev");
         let beneath = own.first().is_some_and(|word| word.text == "link");
         names.extend(named.map_or(own.get(if beneath { 2 } else { 0 }), |at| own.get(at + 1)));

@@ -26,7 +26,8 @@ const MAX_PIECES: usize = 4096;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Processes of the sandbox itself: its two stages.
 const OWN_PROCESSES: usize = 2;
-/// The most bytes of memory that all processes inside may hold together. A control group holds them to it, with files in
+/// The most bytes of memory that all processes inside may hold together. A control group holds them to it, with
+/// files in
 /// memory, pipes, sockets and links; where none can be made, their own pages are counted now and then.
 pub(super) const MAX_MEMORY: u64 = 2 << 30;
 /// The most changes of the kernel's links in one run: each takes the kernel's time and memory.
@@ -316,7 +317,8 @@ fn serve(sandbox: &mut Sandbox, turn: &mut Turn<'_>, limits: &Limits, kept: &mut
     }
 }
 
-/// Has the sandbox's first process change the kernel's links as the model's are; beyond the bounds they are the model's alone.
+/// Has the sandbox's first process change the kernel's links as the model's are; beyond the bounds they are the
+/// model's alone.
 fn change_links(sandbox: &mut Sandbox, turn: &mut Turn<'_>, reply: &Reply) {
     let links = reply.effects.iter().filter_map(|effect| match effect {
         Effect::Link(link) => Some(link),

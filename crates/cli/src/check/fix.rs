@@ -34,7 +34,7 @@ pub(super) fn write(reading: &Reading, findings: &[Finding], copy: &Path) -> any
         if several {
             std::fs::create_dir_all(copy).with_context(|| format!("{} cannot be made", copy.display()))?;
         }
-        let mut text = mended(&source.lines, edits.get(&file).map_or(&[], Vec::as_slice));
+        let mut text = fixed(&source.lines, edits.get(&file).map_or(&[], Vec::as_slice));
         if let Ok(bytes) = std::fs::read(original) {
             if std::str::from_utf8(&bytes).is_err() {
                 bail!(
@@ -91,7 +91,7 @@ fn touch(a: &Edit, b: &Edit) -> bool {
 }
 
 /// The text with the replacements made.
-fn mended(lines: &[String], edits: &[&Edit]) -> String {
+fn fixed(lines: &[String], edits: &[&Edit]) -> String {
     let mut out = String::new();
     for (number, line) in (1..).zip(lines) {
         let mut here: Vec<&&Edit> = edits.iter().filter(|edit| edit.place.line == number).collect();
@@ -129,7 +129,7 @@ mod tests {
     fn replacements_keep_the_rest_of_the_line() {
         let lines = ["rate 1 ceil 2".to_owned(), "gone".to_owned(), "stays".to_owned()];
         let edits = [edit(1, (5, 6), "10"), edit(1, (12, 13), "20"), edit(2, (0, 0), "")];
-        assert_eq!(mended(&lines, &edits.iter().collect::<Vec<_>>()), "rate 10 ceil 20\nstays\n");
+        assert_eq!(fixed(&lines, &edits.iter().collect::<Vec<_>>()), "rate 10 ceil 20\nstays\n");
     }
 
     #[test]

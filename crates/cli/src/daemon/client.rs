@@ -32,7 +32,8 @@ impl Client {
         Client::within(dev, PATIENCE)
     }
 
-    /// The same; the daemon may take so long for the call and the first answer together, and for each answer after that.
+    /// The same; the daemon may take so long for the call and the first answer together, and for each answer after
+    /// that.
     ///
     /// # Errors
     /// As for [`Client::open`].

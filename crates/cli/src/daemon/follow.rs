@@ -91,7 +91,7 @@ pub(super) fn follow(options: &Options, which: &Which) -> anyhow::Result<()> {
     let room = Room::here()?;
     room.make().with_context(|| "the directory for locks and sockets cannot be made (TIDEGATE_RUN names another)")?;
     let _known = Known::new(&room)?;
-    // Whoever starts this wants all of them, whatever was taken down before.
+    // The user who starts this wants all of them, whatever was taken down before.
     let mut here = which.here()?;
     here.iter().for_each(|name| comes_back(&room, name));
     let mut bulletin = Bulletin::open()?;

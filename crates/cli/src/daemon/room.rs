@@ -37,7 +37,8 @@ impl Room {
         Ok(Room::of(&root, &NetworkNamespace::current()?))
     }
 
-    /// That of a namespace. Its number alone is not enough: the next namespace may have the same, and must not be taken for this one.
+    /// That of a namespace. Its number alone is not enough: the next namespace may have the same, and must not be
+    /// taken for this one.
     fn of(root: &Path, namespace: &NetworkNamespace) -> Room {
         Room(root.join(format!("net-{namespace}")))
     }

@@ -380,7 +380,8 @@ fn noted(options: &Apply, wanted: &Wanted, prior: Option<&State>, before: &Befor
     }))
 }
 
-/// The state of a policy that is gone back to: from it the way leads no further back, unless it waits to be confirmed. `before`: what its daemon ran.
+/// The state of a policy that is gone back to: from it the way leads no further back, unless it waits to be
+/// confirmed. `before`: what its daemon ran.
 fn before_last(prior: &State, before: &Value) -> Value {
     let waits = prior.left_to_confirm().is_some();
     let mut prior = prior.0.clone();

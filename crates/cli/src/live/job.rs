@@ -1,4 +1,4 @@
-//! Jobs: what is written down before the first change, so that whoever comes next can go back if it was interrupted.
+//! Jobs: what is written down before the first change, so that the next process can go back if it was interrupted.
 //!
 //! ```text
 //! apply:         state + job ─▶ changes ─▶ state             interrupted: back to `before`, and `then` is the state

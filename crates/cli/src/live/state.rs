@@ -116,7 +116,8 @@ impl State {
     }
 }
 
-/// Writes a file so that after a crash at any moment either the old or the new content is there, whole. Only one process at a time may do so.
+/// Writes a file so that after a crash at any moment either the old or the new content is there, whole. Only one
+/// process at a time may do so.
 pub(super) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     output_file::remove_unfinished(path);
     output_file::write(path, text.as_bytes())

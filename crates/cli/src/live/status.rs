@@ -59,7 +59,8 @@ impl Condition {
         }
     }
 
-    /// Is the policy at work, for all that is known? Not: is everything as it should be, which a job that was interrupted leaves open.
+    /// Is the policy at work, for all that is known? Not: is everything as it should be, which a job that was
+    /// interrupted leaves open.
     pub(crate) fn is_up(self) -> bool {
         self < Condition::Drifted
     }
@@ -139,7 +140,8 @@ enum Target {
     ByHand(String),
 }
 
-/// All policies of this network namespace, or those of a device, and daemons that were started by hand. All are looked at together, so those
+/// All policies of this network namespace, or those of a device, and daemons that were started by hand. All are
+/// looked at together, so those
 /// that do not answer take [`ANSWER`](crate::daemon::client::ANSWER) once, not once each.
 ///
 /// # Errors

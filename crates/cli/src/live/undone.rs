@@ -1,4 +1,5 @@
-//! What was undone though nobody asked for it at that moment: `status` says so until the next `tidegate apply`, for whoever looks later.
+//! What was undone though nobody asked for it at that moment: `status` says so until the next `tidegate apply`, for
+//! the user who looks later.
 
 use super::job::since_1970;
 use super::state::{State, strings};

@@ -37,7 +37,8 @@ fn figure(run: &Run) -> Option<u64> {
     speaker(run)?.figures(run.window).rtt.percentile(95.0)
 }
 
-/// What the probe takes where nothing waits, in ns: measured on the idle link, else the path's round trip and a full frame each way.
+/// What the probe takes where nothing waits, in ns: measured on the idle link, else the path's round trip and a
+/// full frame each way.
 fn idle(trial: &Trial) -> u64 {
     let measured = trial.runs.iter().find(|run| !run.policy && run.flows.is_empty()).and_then(figure);
     let frame = |bits: u64| FULL_FRAME * 8_000_000_000 / bits.max(1);
@@ -110,7 +111,8 @@ fn people(without: &Run, with: &Run) -> Option<String> {
     (!told.is_empty()).then(|| format!("Typically: {}.", told.join("; ")))
 }
 
-/// Where packets still wait with the policy, and what to do about it: in a queue of its own, at the modem, at the provider.
+/// Where packets still wait with the policy, and what to do about it: in a queue of its own, at the modem, at the
+/// provider.
 fn remainder(trial: &Trial, with: &Run) -> Vec<String> {
     let mut sentences = Vec::new();
     sentences.extend(own_queue(trial, with));
@@ -147,7 +149,8 @@ fn window_start(run: &Run) -> usize {
     (run.window.0 / run.step_ns.max(1)) as usize
 }
 
-/// The policy's own queue that the probe stands in, where it is a FIFO: there a packet waits for all that is before it.
+/// The policy's own queue that the probe stands in, where it is a FIFO: there a packet waits for all that is before
+/// it.
 fn own_queue(trial: &Trial, with: &Run) -> Option<String> {
     let probe = speaker(with)?;
     let class = match &probe.class {

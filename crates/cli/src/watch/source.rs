@@ -31,7 +31,7 @@ impl Source {
         let told = match self {
             Source::Daemon(dev, client) => {
                 let request = json!({"ask": "snapshot"});
-                // A daemon lets go whoever says nothing for a while. One that is asked in vain is asked once.
+                // A daemon closes connections that say nothing for a while. One that is asked in vain is asked once.
                 let told = match client.ask(&request) {
                     Err(error) if !timed_out(&error) => Client::within(dev, ANSWER).and_then(|again| {
                         *client = again;
@@ -65,7 +65,8 @@ fn timed_out(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::TimedOut)
 }
 
-/// Whoever shapes these devices; nothing named: all that are shaped. Who does not answer, as `healths` has it, is not asked again.
+/// What shapes these devices; nothing named: all that are shaped. Who does not answer, as `healths` has it, is not
+/// asked again.
 ///
 /// # Errors
 /// A device is not there, or not shaped, or its daemon does not answer.

@@ -169,7 +169,8 @@ fn parent_word(reading: &Reading, HtbClass { class, .. }: HtbClass<'_>) -> Optio
     Some(step.after("ceil").or_else(|| step.after("rate"))?.text.clone())
 }
 
-/// Children that are promised more together than their parent has. That more leaves than the parent may send, the engine must show.
+/// Children that are promised more together than their parent has. That more leaves than the parent may send, the
+/// engine must show.
 fn promised(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }: HtbClass<'_>) -> Option<Finding> {
     let children: Vec<HtbClass<'_>> = reading.htb_children(class).collect();
     // A class never sends more than its ceil, whatever it is promised.
@@ -196,7 +197,7 @@ fn promised(reading: &Reading, bench: &mut Bench<'_>, HtbClass { class, params }
         Some(sent) if sent.0 > ceil.0 + ceil.0 / 50 => (
             Level::Warning,
             format!(
-                "{unlimited}: when all are busy {} leave instead of {}, and the queue moves to whoever comes next",
+                "{unlimited}: when all are busy {} leave instead of {}, and the queue moves to the next bottleneck",
                 words::rate(sent),
                 words::rate(ceil)
             ),

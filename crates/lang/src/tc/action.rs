@@ -220,7 +220,7 @@ fn cookie(words: &mut Words<'_>) -> Result<Vec<u8>, Refusal> {
     octets(text).ok_or_else(|| {
         Refusal::wrong(text, &format!("{why}\n"))
             .at(words.last())
-            .remedy("A cookie is up to 16 octets in hexadecimal, such as 0011.")
+            .remedy("A cookie is up to 16 bytes in hexadecimal, such as 0011.")
     })
 }
 

@@ -324,7 +324,8 @@ fn estimator_once(given: &mut Option<Estimator>, words: &mut Words<'_>) -> Resul
     Ok(())
 }
 
-/// Is a word one of tc's and ip's own that stands behind `dev` where a variable was empty, rather than a device's name?
+/// Is a word one of tc's and ip's own that stands behind `dev` where a variable was empty, rather than a device's
+/// name?
 pub fn no_device_name(word: &str) -> bool {
     const WORDS: [&str; 26] = [
         "root",

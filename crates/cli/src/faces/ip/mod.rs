@@ -86,7 +86,8 @@ fn one(face: &mut Face<'_>, command: IpCommand, flags: IpFlags, words: &[String]
     }
 }
 
-/// A link that is only there because somebody named it makes room for the one that is made by this name: it was not there after all.
+/// A link that is only there because somebody named it makes room for the one that is made by this name: it was not
+/// there after all.
 fn make_room(face: &mut Face<'_>, name: &str) {
     if face.machine.grows && face.machine.host.assumed.remove(name) && face.machine.gateway.device(name).is_some() {
         let _ = face.apply(Op::Link(LinkOp::Delete { name: name.to_owned() }));

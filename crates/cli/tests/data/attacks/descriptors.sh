@@ -10,7 +10,7 @@ for fd in 0 1 2 3 4 5 6 7 8 9; do
     readlink /proc/1/fd/$fd > /dev/null && echo "ESCAPED: descriptor $fd of process 1"
     (: < /proc/1/fd/$fd) 2> /dev/null && echo "ESCAPED: opened descriptor $fd of process 1"
 done
-# A lease makes whoever opens the file wait; a notification counts against the user.
+# A lease makes each process wait that opens the file; a notification counts against the user.
 perl -MFcntl -e '
 for my $path ($ARGV[0], "/run/tidegate/bin/tc", "/dev/null", "$ARGV[1]/canary") {
     open(my $file, "<", $path) or next;

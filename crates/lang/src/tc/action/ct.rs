@@ -66,13 +66,13 @@ fn value(name: &str, ct: &mut Ct, words: &mut Words<'_>) -> Result<(), Failed> {
     Ok(())
 }
 
-/// `HEX[/HEX]`: octets from the first on; what is not written is 0, and without a mask all count.
+/// `HEX[/HEX]`: bytes from the first on; what is not written is 0, and without a mask all count.
 fn label(text: &str, place: usize) -> Result<(u128, u128), Failed> {
     const MOST: usize = 32;
     let read = |digits: &str| {
         let wrong = |why: String| {
             Failed::from(Refusal::wrong(digits, &why).at(place).remedy(
-                "A label is up to 16 octets in hexadecimal without 0x, such as 123123, with /MASK behind it if need be.",
+                "A label is up to 16 bytes in hexadecimal without 0x, such as 123123, with /MASK behind it if need be.",
             ))
         };
         if digits.len() > MOST {

@@ -54,7 +54,8 @@ pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<Action, Refusal>
 }
 
 impl Said {
-    /// Reads up to the device; tc goes over words that it does not know. An error is tc's line and the place of the word.
+    /// Reads up to the device; tc goes over words that it does not know. An error is tc's line and the place of the
+    /// word.
     fn read(&mut self, words: &mut Words<'_>) -> Result<(), (String, usize)> {
         while let Some(word) = words.peek() {
             let place = words.place();
