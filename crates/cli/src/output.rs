@@ -18,8 +18,7 @@ use tidegate_os::output_file::OutputFile;
 use tidegate_text::Filter;
 
 /// The exit code where standard output or a file did not take what was written (a full disk): `EX_IOERR` of BSD's
-/// sysexits, which no
-/// verdict of tidegate uses.
+/// sysexits, which no verdict of tidegate uses.
 pub const WRITE_FAILED: u8 = 74;
 
 /// A write that failed.
@@ -262,8 +261,8 @@ fn note_first(kind: io::ErrorKind, failure: impl FnOnce() -> Failure) {
     }
 }
 
-/// The program's end: with the command's exit code, or with [`WRITE_FAILED`] where standard output or a file did
-/// not take all of it.
+/// The program's end: with the command's exit code, or with [`WRITE_FAILED`] where standard output or a file did not
+/// take all of it.
 pub fn finish(code: ExitCode) -> ExitCode {
     if let Err(error) = io::stdout().flush() {
         failed(error);

@@ -15,8 +15,8 @@ enum Bare {
     Refused,
 }
 
-/// A number and its unit, in nanoseconds: `500us`, `30ms`, `1.5s`, `2m` (or `2min`), `1h`; `0` needs none. `None`:
-/// it is none, or longer than a week.
+/// A number and its unit, in nanoseconds: `500us`, `30ms`, `1.5s`, `2m` (or `2min`), `1h`; `0` needs none. `None`: it
+/// is none, or longer than a week.
 pub(crate) fn parse_time(text: &str) -> Option<Span> {
     let text = text.trim();
     let split = text.find(|c: char| c.is_ascii_alphabetic() || c == 'µ').unwrap_or(text.len());

@@ -457,8 +457,8 @@ fn limits_of_a_handful_and_targets_below_a_frame() {
     assert_eq!(leaf("fq_codel target 15ms interval 110ms"), "");
 }
 
-/// A unit that is corrected is not repeated elsewhere as it was, bytes that are no text are not changed, and no
-/// line is added.
+/// A unit that is corrected is not repeated elsewhere as it was, bytes that are no text are not changed, and no line
+/// is added.
 #[test]
 fn what_is_fixed_stays_the_same_elsewhere() {
     let place = Place::new("check-fixed");

@@ -1,11 +1,11 @@
 //! tc's face held against the real tc: every command of recorded sessions answered with the same output, complaints and exit code.
 //!
-//! `data/sessions.tar.gz` holds sessions that a real tc had with real kernels: some 6,000 commands, the options of every kind with good,
-//! odd and wrong values among them. Texts about usage are in our own words. `data/sessions-differ.txt` names every answer that is not
-//! the same, with the reason; a line there that is not needed any more fails the test too. `data/commands.tar.gz` and
-//! `data/commands-differ.txt` are the same for filters, actions and the words of commands, by tc 6.1 with Linux
-//! 6.1: time does not stand
-//! still between two commands there, as it does not between two commands of a script.
+//! `data/sessions.tar.gz` holds sessions that a real tc had with real kernels: some 6,000 commands, the options of
+//! every kind with good, odd and wrong values among them. Texts about usage are in our own words.
+//! `data/sessions-differ.txt` names every answer that is not the same, with the reason; a line there that is not
+//! needed any more fails the test too. `data/commands.tar.gz` and `data/commands-differ.txt` are the same for
+//! filters, actions and the words of commands, by tc 6.1 with Linux 6.1: time does not stand still between two
+//! commands there, as it does not between two commands of a script.
 
 mod common;
 
@@ -206,8 +206,8 @@ fn tc_answers_about_filters_and_actions_as_the_real_one() {
     assert!(by_kind.values().map(|(same, _)| same).sum::<usize>() > 6_000, "{by_kind:?}");
 }
 
-/// Kernels of distributions have zones and labels of connections, which the one that was asked has not: what their
-/// tc lists.
+/// Kernels of distributions have zones and labels of connections, which the one that was asked has not: what their tc
+/// lists.
 #[test]
 fn ct_is_about_a_zone() {
     let listed = [

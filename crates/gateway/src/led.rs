@@ -297,9 +297,8 @@ impl Gateway {
         Ok(())
     }
 
-    /// Releases the actions of deleted filters: before the next operation or listing or, while releases are
-    /// deferred, once time has gone
-    /// on.
+    /// Releases the actions of deleted filters: before the next operation or listing or, while releases are deferred,
+    /// once time has gone on.
     pub(crate) fn count_actions(&mut self, now: Time) {
         if !self.actions.must_count(now, self.defers_releases) {
             return;

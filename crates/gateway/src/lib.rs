@@ -169,8 +169,8 @@ impl Gateway {
     }
 
     /// Whether actions of deleted filters stay until time goes on. In Linux 6.1 they do, for an RCU grace period of
-    /// some milliseconds: two
-    /// lines of one batch see them, two commands of a script do not. Returns what was set before.
+    /// some milliseconds: two lines of one batch see them, two commands of a script do not. Returns what was set
+    /// before.
     pub fn defer_releases(&mut self, defers: bool) -> bool {
         core::mem::replace(&mut self.defers_releases, defers)
     }

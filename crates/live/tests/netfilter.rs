@@ -175,8 +175,8 @@ fn packets_wait_for_a_program_by_iptables_target() {
             send(batch);
             let Some(text) = real(&["list", "table", "inet", OURS], "") else { return };
             assert!(text.contains("oifname \"link0\" meta mark & 0x00000001 != 0x00000001 counter"), "{text}");
-            // nft tells iptables' target by its name, or in its own words, where it has iptables' libraries; else
-            // not at all.
+            // nft tells iptables' target by its name, or in its own words, where it has iptables' libraries; else not
+            // at all.
             if Command::new("iptables").arg("--version").output().is_ok() {
                 assert!(text.contains("NFQUEUE") || text.contains("queue num 7-8 bypass,fanout"), "{text}");
             } else {

@@ -58,8 +58,8 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.commit()
 }
 
-/// Removes the temporary files that processes left that died while they wrote this file. Only for a file that
-/// nobody else writes now.
+/// Removes the temporary files that processes left that died while they wrote this file. Only for a file that nobody
+/// else writes now.
 pub fn remove_unfinished(path: &Path) {
     let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return };
     let front = front(name);

@@ -179,8 +179,7 @@ pub fn parent_of(pid: u32) -> Option<u32> {
 }
 
 /// The letter that stands for what a process does (proc_pid_stat(5)): `R` runs, `S` sleeps, `T` is stopped, `Z` has
-/// ended and nobody has
-/// asked how; `None`: it is gone.
+/// ended and nobody has asked how; `None`: it is gone.
 #[must_use]
 pub fn state_of(pid: u32) -> Option<char> {
     stat(pid)?.trim_start().chars().next()

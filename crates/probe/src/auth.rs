@@ -3,11 +3,10 @@
 //! Both derive a key for the session from the token and the draws, and from it one for each use ([`SessionKey`]): every message after the
 //! handshake, every UDP packet and every sample of a flow carries a keyed hash of itself and its number. Nothing is encrypted.
 //!
-//! Whoever pretends to be the server sees a client's proof and can try tokens against it for as long as he likes. That is hopeless against
-//! a token that a machine drew, and only against such: [`Token::new`] refuses what has too few, too uniform or too
-//! regular characters, and
-//! [`Token::drawn`] makes a good one. A password-authenticated key exchange would allow short tokens; the libraries for it are not
-//! audited, and nobody has to remember a token.
+//! Whoever pretends to be the server sees a client's proof and can try tokens against it for as long as he likes.
+//! That is hopeless against a token that a machine drew, and only against such: [`Token::new`] refuses what has too
+//! few, too uniform or too regular characters, and [`Token::drawn`] makes a good one. A password-authenticated key
+//! exchange would allow short tokens; the libraries for it are not audited, and nobody has to remember a token.
 
 use alloc::format;
 use alloc::string::String;
@@ -51,8 +50,8 @@ impl Token {
     /// left out.
     pub const LEAST_BITS: usize = 96;
 
-    /// From what a file or a variable holds, spaces around it left out; `None`: it is too short, too uniform, or
-    /// too regular to be one.
+    /// From what a file or a variable holds, spaces around it left out; `None`: it is too short, too uniform, or too
+    /// regular to be one.
     ///
     /// What could be a good token is taken: whether chance made it cannot be seen.
     pub fn new(text: &str) -> Option<Token> {

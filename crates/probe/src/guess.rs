@@ -2,12 +2,10 @@
 //! out.
 //!
 //! Nobody can see whether chance made a text. What can be seen is what chance would not have made: a character that
-//! goes on with a repeat
-//! or a sequence (of the alphabet, of digits, of a keyboard's row; also of every second, third or fourth
-//! character), and three characters
-//! or more that stood there before. The rest counts as if drawn at random from the characters that occur. Words of
-//! a language are not
-//! known here, so a long sentence counts for more than it is worth.
+//! goes on with a repeat or a sequence (of the alphabet, of digits, of a keyboard's row; also of every second, third
+//! or fourth character), and three characters or more that stood there before. The rest counts as if drawn at random
+//! from the characters that occur. Words of a language are not known here, so a long sentence counts for more than it
+//! is worth.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -25,8 +23,8 @@ const APART: usize = 3;
 /// Sequences that people type, round and round.
 const ORDERS: [&[u8]; 6] =
     [b"abcdefghijklmnopqrstuvwxyza", b"01234567890", b"qwertyuiop", b"qwertzuiop", b"asdfghjkl", b"zxcvbnm"];
-/// The power of the number of characters whose whole logarithm is taken, for fractions of a bit: 256 to the power
-/// of it is no overflow.
+/// The power of the number of characters whose whole logarithm is taken, for fractions of a bit: 256 to the power of
+/// it is no overflow.
 const FRACTIONS: u32 = 15;
 
 /// Bits that a text could hold at most, whole.

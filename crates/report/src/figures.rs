@@ -96,9 +96,8 @@ pub(crate) fn hardest<'t>(pairs: &[Pair<'t>]) -> Option<Pair<'t>> {
     pairs.iter().max_by_key(|pair| pain(pair)).copied()
 }
 
-/// The run in which the classes are seen at work: the one in which something was sent for each of them, else that
-/// of the load that
-/// hurts most.
+/// The run in which the classes are seen at work: the one in which something was sent for each of them, else that of
+/// the load that hurts most.
 pub(crate) fn classes_at_work<'t>(trial: &'t Trial, pairs: &[Pair<'t>]) -> Option<&'t Run> {
     every_class(trial).or_else(|| hardest(pairs)?.with)
 }

@@ -13,11 +13,10 @@ use std::time::Duration;
 use crate::mounts::unescape;
 
 /// What the names of our groups begin with; the number of the process that made it, when that was started, and a
-/// count follow:
-/// in other process namespaces there are other processes of the same number.
+/// count follow: in other process namespaces there are other processes of the same number.
 const PREFIX: &str = "tidegate-";
-/// A group without processes that is older than this was left by a caller that was killed; a younger one may be
-/// about to be used.
+/// A group without processes that is older than this was left by a caller that was killed; a younger one may be about
+/// to be used.
 const LEFT_AFTER: Duration = Duration::from_secs(10);
 /// The kernel charges a huge page at once, bytes: a limit is reached that is nearer than that.
 const LARGEST_CHARGE: u64 = 4 << 20;

@@ -1,5 +1,5 @@
-//! The first stage: enters its control group, leaves the caller's session, keyring and descriptors behind, enters
-//! the namespaces, starts the second.
+//! The first stage: enters its control group, leaves the caller's session, keyring and descriptors behind, enters the
+//! namespaces, starts the second.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Stdin};

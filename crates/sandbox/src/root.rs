@@ -457,8 +457,7 @@ fn limit_proc(spec: &Spec, own_users: bool) -> io::Result<()> {
         let _ = fs::write("/proc/sys/kernel/pid_max", (spec.max_processes + 300).to_string());
     }
     // No user namespace within this one, and few of what counts against the user outside as well. The caller's own
-    // user
-    // namespace is not ours to limit.
+    // user namespace is not ours to limit.
     for (name, most) in if own_users { USER_LIMITS } else { &[] } {
         let _ = fs::write(Path::new("/proc/sys/user").join(name), most);
     }

@@ -29,8 +29,7 @@ pub struct Spec {
     /// Processes that may exist at once inside, where the kernel can hold to that: it refuses further ones. 0: no such limit.
     pub max_processes: u32,
     /// Bytes of memory that all inside may take together, the kernel's for them included, where a control group can
-    /// be made
-    /// that holds them to it. 0: no such limit.
+    /// be made that holds them to it. 0: no such limit.
     pub max_memory: u64,
     /// Do without overlays, as on kernels that have none: the host's files are then read-only inside.
     pub no_overlay: bool,

@@ -1,11 +1,11 @@
 //! The system calls that a program inside may make: an allow list. Everything else fails as if the kernel lacked it
 //! (ENOSYS), so that libraries take their older ways.
 //!
-//! On the list is what shells, awk, sed, perl and python need to compute, to read and write files, and to run programs.
-//! Not on it, among others: mounts, namespaces, `setns`, keys, BPF, performance events, io_uring, file handles, ptrace,
-//! userfaultfd, modules, clocks, memory files, System V memory, and sockets of any kind but TCP, UDP, pings and
-//! connected pairs (so the
-//! host's Unix sockets, its hypervisor and its crypto interface stay out of reach).
+//! On the list is what shells, awk, sed, perl and python need to compute, to read and write files, and to run
+//! programs. Not on it, among others: mounts, namespaces, `setns`, keys, BPF, performance events, io_uring, file
+//! handles, ptrace, userfaultfd, modules, clocks, memory files, System V memory, and sockets of any kind but TCP,
+//! UDP, pings and connected pairs (so the host's Unix sockets, its hypervisor and its crypto interface stay out of
+//! reach).
 
 use std::collections::BTreeMap;
 

@@ -219,9 +219,8 @@ impl Actions {
         }
     }
 
-    /// Must references and binds be counted again? The kernel releases what a deleted filter held a little later
-    /// (an RCU grace period), so
-    /// a command at the same instant still finds it: `deferred`.
+    /// Must references and binds be counted again? The kernel releases what a deleted filter held a little later (an
+    /// RCU grace period), so a command at the same instant still finds it: `deferred`.
     pub fn must_count(&self, now: Time, deferred: bool) -> bool {
         self.stale.is_some_and(|gone| !deferred || gone < now)
     }

@@ -125,9 +125,9 @@ impl Finder {
         }
     }
 
-    /// The line that issued the call, with the columns of the word that `complaint` names, if it names one; and the words that gave the
-    /// arguments. Of a function that passes on what it is given, the line is its caller's, as far as that can be
-    /// found.
+    /// The line that issued the call, with the columns of the word that `complaint` names, if it names one; and the
+    /// words that gave the arguments. Of a function that passes on what it is given, the line is its caller's, as far
+    /// as that can be found.
     pub(super) fn find(
         &mut self,
         tool: &str,

@@ -97,8 +97,7 @@ fn spec(
         keep.extend(script.path.parent().map(Path::to_owned));
     }
     // What it reads in, and what its arguments name. Where homes are hidden, only what the user named: the script
-    // itself may
-    // name any secret as a file that it reads in.
+    // itself may name any secret as a file that it reads in.
     let read_in = script.files.iter().map(|(path, _)| path.clone()).filter(|_| !options.private);
     let named = std::iter::once(script.path.clone()).chain(read_in).chain(turns.iter().flatten().map(PathBuf::from));
     keep.extend(named.filter_map(|path| {

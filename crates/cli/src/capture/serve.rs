@@ -26,9 +26,8 @@ const MAX_PIECES: usize = 4096;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Processes of the sandbox itself: its two stages.
 const OWN_PROCESSES: usize = 2;
-/// The most bytes of memory that all processes inside may hold together. A control group holds them to it, with
-/// files in
-/// memory, pipes, sockets and links; where none can be made, their own pages are counted now and then.
+/// The most bytes of memory that all processes inside may hold together. A control group holds them to it, with files
+/// in memory, pipes, sockets and links; where none can be made, their own pages are counted now and then.
 pub(super) const MAX_MEMORY: u64 = 2 << 30;
 /// The most changes of the kernel's links in one run: each takes the kernel's time and memory.
 const MAX_LINK_CHANGES: usize = 512;

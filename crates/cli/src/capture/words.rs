@@ -100,8 +100,8 @@ pub(super) fn variables(commands: &[Command], args: &[String]) -> BTreeMap<Strin
     found
 }
 
-/// The most values that are followed of one variable, and the longest, bytes: `A=$A` a hundred times must not
-/// double them.
+/// The most values that are followed of one variable, and the longest, bytes: `A=$A` a hundred times must not double
+/// them.
 const MAX_VALUES: usize = 64;
 const MAX_VALUE: usize = 4096;
 

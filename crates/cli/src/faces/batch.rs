@@ -7,8 +7,8 @@ use tidegate_lang::batch::{self, Line};
 /// The most bytes that all lines of one batch may print: each can ask for everything that the others have made.
 const MAX_PRINTED: usize = 64 << 20;
 
-/// Carries out the lines of a batch; `one` carries out a command and says whether the tool ends with it, with its
-/// own code.
+/// Carries out the lines of a batch; `one` carries out a command and says whether the tool ends with it, with its own
+/// code.
 pub(super) fn run(
     face: &mut Face<'_>,
     tool: &str,

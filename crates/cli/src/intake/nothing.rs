@@ -1,6 +1,5 @@
 //! Policies in which there is no traffic control: said the same by every command, for a user who named the wrong
-//! file, or whose `tc` runs where it is not
-//! followed.
+//! file, or whose `tc` runs where it is not followed.
 
 use crate::capture::Outcome;
 
@@ -13,8 +12,8 @@ const TOOLS: [&str; 4] = ["tc", "nft", "iptables", "ip6tables"];
 const ELSEWHERE: [&str; 9] =
     ["nsenter", "docker", "podman", "nerdctl", "lxc-attach", "machinectl", "chroot", "ssh", "ip netns exec"];
 
-/// Why nothing can be said of a policy: none of its files, each with its name and lines, came to a call of tc, nft
-/// or iptables. `None`: one did.
+/// Why nothing can be said of a policy: none of its files, each with its name and lines, came to a call of tc, nft or
+/// iptables. `None`: one did.
 pub(crate) fn nothing_found<'t>(
     outcomes: &[Outcome],
     files: impl IntoIterator<Item = (&'t str, &'t [String])>,

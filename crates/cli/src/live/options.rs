@@ -39,8 +39,8 @@ pub struct Apply {
     /// Use real-time scheduling (SCHED_FIFO) for the daemon of our own disciplines: packets leave on time while other programs work.
     #[arg(long)]
     pub realtime: bool,
-    /// Undo it after this time (a number alone is seconds), unless `tidegate confirm` comes first. Over SSH 60 is
-    /// the default; 0: do not.
+    /// Undo it after this time (a number alone is seconds), unless `tidegate confirm` comes first. Over SSH 60 is the
+    /// default; 0: do not.
     #[arg(long, value_name = "TIME", value_parser = whole_seconds)]
     pub confirm: Option<u64>,
     /// Apply every policy that was applied for good (not: one that waited to be confirmed) before the machine was restarted.

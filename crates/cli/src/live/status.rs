@@ -141,8 +141,8 @@ enum Target {
 }
 
 /// All policies of this network namespace, or those of a device, and daemons that were started by hand. All are
-/// looked at together, so those
-/// that do not answer take [`ANSWER`](crate::daemon::client::ANSWER) once, not once each.
+/// looked at together, so those that do not answer take [`ANSWER`](crate::daemon::client::ANSWER) once, not once
+/// each.
 ///
 /// # Errors
 /// A state cannot be read.

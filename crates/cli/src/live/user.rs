@@ -93,8 +93,8 @@ pub(super) fn end(room: &Room, dev: &str) -> anyhow::Result<()> {
     bail!("the daemon of `{dev}` (process {pid}) does not end, not by SIGKILL either")
 }
 
-/// The process that started the daemon with this one and would start it again: `tidegate daemon` with a name
-/// pattern or `--pid`.
+/// The process that started the daemon with this one and would start it again: `tidegate daemon` with a name pattern
+/// or `--pid`.
 pub(super) fn follower(room: &Room, daemon: u32) -> Option<u32> {
     let parent = process::parent_of(daemon)?;
     room.followers().contains(&parent).then_some(parent)

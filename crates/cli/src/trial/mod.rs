@@ -188,9 +188,8 @@ impl<'o> Trial<'o> {
     }
 
     /// The last load that sends, with the conversations for the classes that it leaves empty; none where it leaves
-    /// none, or where
-    /// loads were asked for by name. A run of its own: what is sent for their sake must not change what the loads
-    /// are said to do.
+    /// none, or where loads were asked for by name. A run of its own: what is sent for their sake must not change
+    /// what the loads are said to do.
     fn every_class(&self) -> Option<Load> {
         let busiest = self.loads.iter().rfind(|load| load.items.iter().any(|item| item.transfer() == Some(true)));
         let load = busiest.filter(|_| self.options.load.is_empty() && !self.extras.is_empty())?;

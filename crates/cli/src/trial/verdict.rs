@@ -37,8 +37,8 @@ fn figure(run: &Run) -> Option<u64> {
     speaker(run)?.figures(run.window).rtt.percentile(95.0)
 }
 
-/// What the probe takes where nothing waits, in ns: measured on the idle link, else the path's round trip and a
-/// full frame each way.
+/// What the probe takes where nothing waits, in ns: measured on the idle link, else the path's round trip and a full
+/// frame each way.
 fn idle(trial: &Trial) -> u64 {
     let measured = trial.runs.iter().find(|run| !run.policy && run.flows.is_empty()).and_then(figure);
     let frame = |bits: u64| FULL_FRAME * 8_000_000_000 / bits.max(1);
