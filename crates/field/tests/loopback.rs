@@ -113,7 +113,8 @@ fn a_server_that_goes_in_the_middle_leaves_what_came() {
         run.join().unwrap().unwrap()
     });
     assert!(outcome.cut.as_deref().is_some_and(|why| why.contains("gone")), "{:?}", outcome.cut);
-    assert!((100..60_000).contains(&outcome.up.sent()), "{}", outcome.up.sent());
+    // The server counts the hellos too, of which up to 8 go before the stream.
+    assert!((92..60_000).contains(&outcome.up.sent()), "{}", outcome.up.sent());
     assert!((1..60_000).contains(&outcome.down.arrived()), "{}", outcome.down.arrived());
     assert!(matches!(far.carry_out(&exchange), Err(Error::Gone(_))));
 }
