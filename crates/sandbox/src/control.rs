@@ -30,6 +30,8 @@ pub(crate) enum Message {
     Mapped,
     /// To the caller: the host's mounts are wanted.
     WantMounts,
+    /// To the caller: the number of the first process inside, as the caller sees it.
+    Started(u32),
     /// To the caller: set up; the listener comes with it.
     Listening,
     /// To the caller: something cannot be provided.
@@ -65,6 +67,7 @@ impl Message {
             Self::Mount(path) => (b'D', path.as_os_str().as_bytes().to_vec()),
             Self::Mapped => (b'G', Vec::new()),
             Self::WantMounts => (b'Q', Vec::new()),
+            Self::Started(pid) => (b'P', pid.to_le_bytes().to_vec()),
             Self::Listening => (b'L', Vec::new()),
             Self::Note(text) => (b'N', text.clone().into_bytes()),
             Self::Failed(error) => (b'F', error.encode().into_bytes()),
@@ -95,6 +98,7 @@ impl Message {
             b'D' => Self::Mount(path()),
             b'G' => Self::Mapped,
             b'Q' => Self::WantMounts,
+            b'P' => body.try_into().map_or(Self::End, |bytes| Self::Started(u32::from_le_bytes(bytes))),
             b'L' => Self::Listening,
             b'N' => Self::Note(text()),
             b'F' => Self::Failed(SandboxError::decode(&text())),
@@ -199,6 +203,7 @@ mod tests {
         let messages = [
             Message::MapUsers,
             Message::Mount("/home".into()),
+            Message::Started(4_194_304),
             Message::Note("x".into()),
             Message::Failed(SandboxError { step: "a".into(), reason: "b".into(), forbidden: true }),
             Message::Words(b"sh\0".to_vec()),
@@ -215,6 +220,7 @@ mod tests {
         }
         assert_eq!(Message::decode(b""), Message::End);
         assert_eq!(Message::decode(b"Kjunk"), Message::End);
+        assert_eq!(Message::decode(b"Pid"), Message::End);
     }
 
     #[test]

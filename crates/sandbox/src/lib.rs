@@ -51,6 +51,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{self, SyncSender};
 use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
@@ -134,7 +135,6 @@ impl Sandbox {
         let mut command = Command::new(&spec.executable);
         command
             .arg0(OUTER)
-            .arg(cgroup.as_ref().map_or(Path::new(""), Cgroup::dir))
             .arg(if users == Users::Caller { "root" } else { "user" })
             .args(spec.encode())
             .stdin(theirs)
@@ -152,9 +152,8 @@ impl Sandbox {
             return Err(SandboxError::new("connect the program's output", io::Error::other("no pipe")));
         };
         let control = Control::new(ours);
-        let mut notes = Vec::new();
-        match handshake(&control, child.id(), spec, users, &mut notes) {
-            Ok(listener) => {
+        match set_up(&control, child.id(), spec, users, cgroup.as_ref()) {
+            Ok((listener, notes)) => {
                 Ok((Self { child, control, early: VecDeque::new(), listener, notes, cgroup }, stdout, stderr))
             }
             Err(error) => {
@@ -289,16 +288,45 @@ pub fn stage() {
     std::process::exit(code);
 }
 
-/// The caller's side of the set-up: maps users when asked, until the listener arrives.
-fn handshake(
+/// The caller's side of the set-up: the listener, and what could not be provided. No program inside runs before this
+/// returns, so none is ever outside the control group.
+fn set_up(
     control: &Control,
-    pid: u32,
+    outer: u32,
     spec: &Spec,
     users: Users,
+    cgroup: Option<&Cgroup>,
+) -> Result<(TcpListener, Vec<String>), SandboxError> {
+    let (tell, told) = mpsc::sync_channel(1);
+    std::thread::scope(|scope| {
+        // The kernel takes its time to move a process: meanwhile that one builds its root.
+        let mover = std::thread::Builder::new()
+            .spawn_scoped(scope, move || told.recv().ok().zip(cgroup).map(|(init, cgroup)| cgroup.take(init)))
+            .map_err(|error| SandboxError::new("start a thread", error))?;
+        let mut notes = Vec::new();
+        let listener = handshake(control, outer, spec, users, tell, &mut notes);
+        if let Ok(Some(Err(error))) = mover.join() {
+            notes.push(format!("memory is not bounded by a control group: {error}"));
+        }
+        listener.map(|listener| (listener, notes))
+    })
+}
+
+/// Answers the stages until the listener has come and the first process inside is known, which `tell` passes on.
+fn handshake(
+    control: &Control,
+    outer: u32,
+    spec: &Spec,
+    users: Users,
+    tell: SyncSender<u32>,
     notes: &mut Vec<String>,
 ) -> Result<TcpListener, SandboxError> {
     const STEP: &str = "set up the sandbox";
+    let (mut listener, mut started) = (None, false);
     for _ in 0..MAX_REPORTS {
+        if started && let Some(listener) = listener.take() {
+            return Ok(listener);
+        }
         let ready = tidegate_os::poll::readable(&[control.as_fd()], SETUP_LIMIT)
             .map_err(|error| SandboxError::new(STEP, error))?;
         if ready != [true] {
@@ -307,20 +335,24 @@ fn handshake(
         let (message, fd) = control.receive().map_err(|error| SandboxError::new(STEP, error))?;
         match message {
             Message::MapUsers => {
-                idmap::map_users(pid, users)
+                idmap::map_users(outer, users)
                     .and_then(|()| control.send(&Message::Mapped))
                     .map_err(|error| SandboxError::new("map the user into the namespace", error))?;
             }
             Message::WantMounts => {
-                idmap::send_mounts(control, pid, users, spec)
+                idmap::send_mounts(control, outer, users, spec)
                     .map_err(|error| SandboxError::new("map the host's files to spare users", error))?;
             }
             Message::Note(text) => notes.push(text),
             Message::Failed(error) => return Err(error),
+            Message::Started(init) => {
+                // The other end waits for one number, and there is room for it.
+                let _ = tell.try_send(init);
+                started = true;
+            }
             Message::Listening => {
-                return fd
-                    .map(TcpListener::from)
-                    .ok_or_else(|| SandboxError::new(STEP, io::Error::other("no listener came")));
+                let arrived = fd.ok_or_else(|| SandboxError::new(STEP, io::Error::other("no listener came")))?;
+                listener = Some(TcpListener::from(arrived));
             }
             _ => break,
         }

@@ -1,33 +1,28 @@
-//! The first stage: enters its control group, leaves the caller's session, keyring and descriptors behind, enters the
-//! namespaces, starts the second.
+//! The first stage: leaves the caller's session, keyring and descriptors behind, enters the namespaces, starts the second.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Stdin};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::{Child, Command};
 
 use rustix::process::{Gid, Signal, Uid};
 use rustix::thread::UnshareFlags;
 
+use crate::INIT;
 use crate::control::{Control, Message};
 use crate::error::SandboxError;
-use crate::{INIT, cgroup};
 
 /// Plays the stage; the exit code of the process.
 pub(crate) fn run(mut words: impl Iterator<Item = OsString>) -> i32 {
     let control = Control::new(io::stdin());
-    let group = words.next().unwrap_or_default();
-    if !group.is_empty()
-        && let Err(error) = cgroup::join_group(Path::new(&group))
-    {
-        let _ = control.send(&Message::Note(format!("memory is not bounded by a control group: {error}")));
-    }
     let user_namespace = words.next().as_deref() == Some(OsStr::new("user"));
     let words: Vec<OsString> = words.collect();
     match enter(&control, user_namespace, &words) {
-        Ok(mut child) => child.wait().ok().and_then(|status| status.code()).unwrap_or(1),
+        Ok(mut child) => {
+            let _ = control.send(&Message::Started(child.id()));
+            child.wait().ok().and_then(|status| status.code()).unwrap_or(1)
+        }
         Err(error) => {
             let _ = control.send(&Message::Failed(error));
             1
