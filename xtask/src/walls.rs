@@ -24,7 +24,7 @@ const ROOMS: [(&str, Purity, &[&str]); 22] = [
     ("pcap", Purity::NoStd, &[]),
     ("probe", Purity::NoStd, &["measure"]),
     ("sim", Purity::NoStd, &["gateway", "qdisc", "classify", "policy", "packet", "measure"]),
-    ("report", Purity::Impure, &["measure", "text"]),
+    ("report", Purity::Impure, &["measure", "packet", "text"]),
     ("os", Purity::Impure, &["text"]),
     ("sandbox", Purity::Impure, &["os"]),
     ("field", Purity::Impure, &["measure", "probe", "os", "text"]),

@@ -47,11 +47,32 @@ impl Case<'_> {
     ///
     /// No run has such a figure, or none has anything to measure: the first run's error.
     pub fn figure(&self, name: &str) -> Result<Spread, NoSuchFigure> {
-        let found: Vec<_> = self.runs.iter().map(|run| figure(run, name, run.window)).collect();
-        let unit = found.iter().find_map(|value| value.as_ref().ok()).map_or("", |value| value.unit);
-        let numbers = found.iter().filter_map(|value| value.as_ref().ok()).map(|value| value.number).collect();
-        let first = found.into_iter().find_map(Result::err);
-        Spread::new(numbers, unit).ok_or_else(|| first.unwrap_or(NoSuchFigure::Unknown { known: Vec::new() }))
+        let (values, unit) = self.values(name)?;
+        Spread::new(values, unit).ok_or(NoSuchFigure::Unknown { known: Vec::new() })
+    }
+
+    /// A figure in the measured window of each run, in the order of the repeats, with its unit; repeats that have nothing
+    /// to measure are left out, and there is at least one.
+    ///
+    /// # Errors
+    ///
+    /// No run has such a figure, or none has anything to measure: the first run's error.
+    pub fn values(&self, name: &str) -> Result<(Vec<f64>, &'static str), NoSuchFigure> {
+        let (mut values, mut unit, mut first_error) = (Vec::new(), "", None);
+        for run in &self.runs {
+            match figure(run, name, run.window) {
+                Ok(value) => {
+                    values.push(value.number);
+                    unit = value.unit;
+                }
+                Err(error) => drop(first_error.get_or_insert(error)),
+            }
+        }
+        match first_error {
+            Some(error) if values.is_empty() => Err(error),
+            _ if values.is_empty() => Err(NoSuchFigure::Unknown { known: Vec::new() }),
+            _ => Ok((values, unit)),
+        }
     }
 }
 

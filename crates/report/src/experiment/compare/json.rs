@@ -5,7 +5,7 @@ use crate::json::laid_out;
 use serde_json::{Value, json};
 
 /// The form's number.
-const FORM: u64 = 1;
+const FORM: u64 = 2;
 
 /// Who is compared, the rows, and what is not alike; docs/results.md describes the members.
 pub fn comparison_json(comparing: &Comparing<'_>) -> String {
@@ -37,7 +37,8 @@ fn row(row: &Row) -> Value {
     let change = (1..row.found.len()).map(|side| {
         row.change(side).map(|change| {
             let member = if change.points { "points" } else { "percent" };
-            json!({ member: change.percent, "beyond_spread": change.beyond })
+            let p_value = row.p_values.get(side - 1).copied().flatten();
+            json!({ member: change.percent, "significant": change.significant, "p_value": p_value })
         })
     });
     json!({

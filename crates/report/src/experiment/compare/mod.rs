@@ -5,6 +5,7 @@
 mod apart;
 mod json;
 mod page;
+mod significance;
 mod text;
 
 use super::show::{distinct, written};
@@ -47,6 +48,10 @@ pub struct Row {
     pub figure: String,
     /// In each result: the figure over its repeats.
     pub found: Vec<Option<Spread>>,
+    /// In each result but the first: how probable such a difference from the first is by chance, corrected for the
+    /// number of all rows (permutation test, Benjamini and Hochberg's correction). `None`: one of the two has fewer than two
+    /// repeats, or all repeats of both have the same figure.
+    pub p_values: Vec<Option<f64>>,
 }
 
 /// How a figure differs from the first result's.
@@ -56,8 +61,9 @@ pub struct Change {
     pub percent: Option<f64>,
     /// It is a share: `percent` is a difference in points.
     pub points: bool,
-    /// Beyond the spread of repeats: the ranges of both do not meet. `None`: a result has one repeat only, its spread is not known.
-    pub beyond: Option<bool>,
+    /// Is it more than chance, where 1 in 20 of those that are may be wrong? `None`: a result has one repeat only, so how
+    /// much it varies is not known.
+    pub significant: Option<bool>,
 }
 
 /// Statistics of answers that are compared, and of transfers.
@@ -71,32 +77,38 @@ impl<'s> Comparing<'s> {
         for (policy, load) in cases(sides) {
             let here: Vec<Option<Case<'s>>> = sides.iter().map(|side| side.experiment.case(policy, load)).collect();
             for figure in figures(&here) {
-                let found: Vec<Option<Spread>> =
-                    here.iter().map(|case| case.as_ref().and_then(|case| case.figure(&figure).ok())).collect();
-                if found.iter().flatten().count() > 1 {
-                    rows.push(Row { policy: policy.to_owned(), load: load.to_owned(), figure, found });
+                let values: Vec<Option<(Vec<f64>, &str)>> =
+                    here.iter().map(|case| case.as_ref().and_then(|case| case.values(&figure).ok())).collect();
+                if values.iter().flatten().count() > 1 {
+                    rows.push(Row::new(policy, load, figure, values));
                 }
             }
         }
+        significance::adjust(rows.iter_mut().flat_map(|row| row.p_values.iter_mut().flatten()));
         Comparing { sides, rows, apart: apart::sentences(sides) }
     }
 
-    /// One of how many figures is beyond the spread by chance alone, where both results are of one kind: of two samples of n and m
-    /// figures, all of one are above all of the other in 2 of (n + m)! / (n! m!) orders. `None` where no spread is known.
-    pub fn by_chance(&self) -> Option<u64> {
-        let pair = |row: &Row, side: usize| {
-            let (first, other) = (row.found.first().copied().flatten()?, row.found.get(side).copied().flatten()?);
-            (first.count > 1 && other.count > 1).then(|| orders(first.count as u64, other.count as u64) / 2)
-        };
-        self.rows.iter().flat_map(|row| (1..row.found.len()).filter_map(move |side| pair(row, side))).min()
-    }
-
-    /// What the sign behind a change means, in words.
-    pub(super) fn beyond_words(&self) -> Option<String> {
-        let chance = self.by_chance()?;
-        Some(format!(
-            "beyond the spread of repeats: the ranges of both do not meet (by chance alone in 1 of {chance} figures)"
-        ))
+    /// What the signs behind changes mean, in sentences: of the significant ones, and of those that are not known.
+    pub(super) fn legend(&self) -> Vec<String> {
+        let changes = || self.rows.iter().flat_map(|row| (1..row.found.len()).filter_map(|side| row.change(side)));
+        let tested = self.rows.iter().flat_map(|row| &row.p_values).flatten().count();
+        let test = format!("exact permutation test of {tested} figures, Benjamini and Hochberg's correction");
+        let mut sentences = Vec::new();
+        if changes().any(|change| change.significant == Some(true)) {
+            sentences
+                .push(format!("* significant: of changes so marked 1 in 20 at most is expected to be chance ({test})"));
+        } else if self.rows.iter().any(Row::can_be_significant) {
+            sentences.push(format!("No change is significant ({test}, error rate 1 in 20)"));
+        } else if tested > 0 {
+            sentences.push(
+                "With so few repeats no change can be told from chance: take 5 or more of each result (--repeats)"
+                    .to_owned(),
+            );
+        }
+        if changes().any(|change| change.significant.is_none()) {
+            sentences.push("? one repeat only: how much it varies is not known".to_owned());
+        }
+        sentences
     }
 
     /// The cases that rows are of, in order.
@@ -112,6 +124,24 @@ impl<'s> Comparing<'s> {
 }
 
 impl Row {
+    /// Of the values that each result has in its repeats, with their unit; the p-values are not corrected yet.
+    fn new(policy: &str, load: &str, figure: String, values: Vec<Option<(Vec<f64>, &'static str)>>) -> Row {
+        let first = values.first().and_then(Option::as_ref);
+        let p_value = |other: &Option<(Vec<f64>, &str)>| significance::p_value(&first?.0, &other.as_ref()?.0);
+        let p_values = values.iter().skip(1).map(p_value).collect();
+        let found = values.into_iter().map(|values| values.and_then(|(values, unit)| Spread::new(values, unit)));
+        Row { policy: policy.to_owned(), load: load.to_owned(), figure, found: found.collect(), p_values }
+    }
+
+    /// Is a sample large enough for a change, whatever it is, to be more than chance?
+    fn can_be_significant(&self) -> bool {
+        let count = |found: &Option<Spread>| found.map_or(0, |found| found.count);
+        let first = self.found.first().map_or(0, count);
+        let least = |(other, p): (&Option<Spread>, &Option<f64>)| p.map(|_| significance::least(first, count(other)));
+        let mut leasts = self.found.iter().skip(1).zip(&self.p_values).filter_map(least);
+        leasts.any(|least| least <= significance::ERROR_RATE)
+    }
+
     /// How a result's figure differs from the first result's; `None` if one of them has none.
     pub fn change(&self, side: usize) -> Option<Change> {
         let (first, other) = (self.found.first().copied().flatten()?, self.found.get(side).copied().flatten()?);
@@ -122,9 +152,10 @@ impl Row {
             false if difference == 0.0 => Some(0.0),
             false => (first.median != 0.0).then(|| difference / first.median * 100.0),
         };
+        let p_value = self.p_values.get(side.checked_sub(1)?).copied().flatten();
         let known = first.count > 1 && other.count > 1;
-        let meet = first.least <= other.most && other.least <= first.most;
-        Some(Change { percent, points, beyond: known.then_some(!meet) })
+        let significant = known.then(|| p_value.is_some_and(|p| p <= significance::ERROR_RATE));
+        Some(Change { percent, points, significant })
     }
 
     /// A result's figure as people write it.
@@ -141,9 +172,9 @@ impl Row {
 }
 
 impl Change {
-    /// `+3.6 %`, `−1.2 points`; `*` behind what is beyond the spread, `?` where that is not known.
+    /// `+3.6 %`, `−1.2 points`; `*` behind what is significant, `?` where that is not known.
     pub(super) fn shown(&self) -> String {
-        let sign = match self.beyond {
+        let sign = match self.significant {
             Some(true) => " *",
             Some(false) => "",
             None => " ?",
@@ -160,11 +191,6 @@ impl Change {
         };
         format!("{direction}{:.1} {unit}{sign}", percent.abs())
     }
-}
-
-/// In how many ways n and m things can be put in a row where those of a kind are alike: (n + m)! / (n! m!).
-fn orders(n: u64, m: u64) -> u64 {
-    (1..=m).fold(1, |all: u64, k| all.saturating_mul(n + k) / k)
 }
 
 /// Policies and loads of all results, by load, then by policy, each pair once.

@@ -131,12 +131,12 @@ fn table(comparing: &Comparing<'_>, rows: &[&Row]) -> Data {
 
 fn figures(comparing: &Comparing<'_>) -> String {
     let rows: Vec<&Row> = comparing.rows.iter().collect();
-    let words = comparing.beyond_words().map_or_else(String::new, |words| format!(" * {words}."));
+    let legend: String = comparing.legend().iter().map(|sentence| format!(" {sentence}.")).collect();
     format!(
         "<section>\n<h2>Figures beside each other</h2>\n<p class=\"small\">The median over repeats, in brackets the least and the most. \
-         Changes are against {}.{} ? one repeat only, so the spread is not known.</p>\n<div class=\"figures\">{}</div></section>\n",
+         Changes are against {}.{}</p>\n<div class=\"figures\">{}</div></section>\n",
         escape(comparing.sides.first().map_or("", |side| &side.label)),
-        prose(&words),
+        prose(&legend),
         table(comparing, &rows).table()
     )
 }

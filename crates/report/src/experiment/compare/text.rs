@@ -25,12 +25,8 @@ pub fn comparison_text(comparing: &Comparing<'_>) -> String {
             let _ = writeln!(out, "\nLoad {load}\n\n{}", table(comparing, load));
         }
     }
-    let changes = || comparing.rows.iter().flat_map(|row| (1..row.found.len()).filter_map(|side| row.change(side)));
-    if let Some(words) = comparing.beyond_words().filter(|_| changes().any(|change| change.beyond == Some(true))) {
-        let _ = writeln!(out, "*  {words}");
-    }
-    if changes().any(|change| change.beyond.is_none()) {
-        let _ = writeln!(out, "?  one repeat only: how much it varies is not known");
+    for sentence in comparing.legend() {
+        let _ = writeln!(out, "{sentence}");
     }
     out
 }
