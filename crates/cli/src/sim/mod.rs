@@ -14,6 +14,7 @@ mod judge;
 pub mod lab;
 mod lay;
 mod options;
+mod pace;
 mod packets;
 mod prepare;
 mod run;
@@ -28,6 +29,7 @@ use crate::capture::ScriptOptions;
 
 use crate::tables::Wrong;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use pace::Pace;
 use prepare::Prepared;
 use run::Case;
 use scenario::{At, Command, Happening, Scenario};
@@ -45,11 +47,6 @@ const FAILED: u8 = 1;
 const WRONG: u8 = 2;
 /// It was interrupted, as shells tell it.
 const INTERRUPTED: u8 = 130;
-
-/// Packets over the slowest line that one processor simulates in a second, roughly: for a word of warning.
-const PACKETS_PER_SECOND: u64 = 400_000;
-/// What takes longer is told before it begins.
-const LONG: u64 = 60;
 
 /// Plays `tidegate sim`.
 pub fn command(options: &Options) -> ExitCode {
@@ -203,10 +200,9 @@ fn simulate(scenario: &Scenario, prepared: &Prepared, asked: &[At], stop: &Atomi
         let how = "`tidegate lab` runs them on real hosts; for the rest of the file: `--load NAME` of a load without";
         return Err(shown(scenario, &Wrong::new(program.at.clone(), "simulated hosts run no programs", how)));
     }
-    warn(scenario);
     let cases = cases(scenario);
     let seconds = cases.len() as u64 * (scenario.end().0 / 1_000_000_000);
-    let bar = progress("simulating", seconds);
+    let pace = Pace::new(progress("simulating", seconds));
     let results: Mutex<Vec<Option<anyhow::Result<Run>>>> = Mutex::new(cases.iter().map(|_| None).collect());
     let next = AtomicUsize::new(0);
     let work = || {
@@ -217,7 +213,7 @@ fn simulate(scenario: &Scenario, prepared: &Prepared, asked: &[At], stop: &Atomi
             if at > 0 && stop.load(Ordering::Relaxed) {
                 break;
             }
-            let result = run::run(scenario, prepared, *case, asked, stop, &|n| bar.inc(n), Simulated::default());
+            let result = run::run(scenario, prepared, *case, asked, stop, &|n| pace.add(n), Simulated::default());
             if let Ok(mut results) = results.lock() {
                 results[at] = Some(result);
             }
@@ -230,22 +226,8 @@ fn simulate(scenario: &Scenario, prepared: &Prepared, asked: &[At], stop: &Atomi
         }
         work();
     });
-    bar.finish_and_clear();
+    pace.finish();
     results.into_inner().unwrap_or_default().into_iter().flatten().collect()
-}
-
-/// A word before what takes long.
-fn warn(scenario: &Scenario) {
-    let slowest = |rates: Vec<u64>| rates.into_iter().min().unwrap_or(0);
-    let up = slowest(scenario.cables.iter().filter_map(|cable| cable.up.rate).collect());
-    let down = slowest(scenario.cables.iter().filter_map(|cable| cable.down.rate).collect());
-    let seconds = scenario.cases.len() as u64 * u64::from(scenario.repeats) * (scenario.end().0 / 1_000_000_000);
-    let packets = (up + down) / 12_000 * seconds;
-    let takes = packets / PACKETS_PER_SECOND / workers(scenario.cases.len() * scenario.repeats as usize) as u64;
-    if takes > LONG {
-        let how_long = if takes < 120 { format!("{takes} s") } else { format!("{} minutes", takes / 60) };
-        eprintln!("tidegate sim: {seconds} s of link time take some {how_long}; Ctrl-C writes what is done by then");
-    }
 }
 
 /// How many work at once.
@@ -254,7 +236,7 @@ fn workers(runs: usize) -> usize {
 }
 
 /// A bar on the terminal; nothing in a pipe.
-fn progress(doing: &str, seconds: u64) -> ProgressBar {
+pub(crate) fn progress(doing: &str, seconds: u64) -> ProgressBar {
     let target =
         if crate::output::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let bar = ProgressBar::with_draw_target(Some(seconds), target);

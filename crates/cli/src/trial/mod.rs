@@ -29,11 +29,10 @@ pub(crate) use reach::Place;
 pub(crate) use scenario::{START, Trees};
 
 use anyhow::Context;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use loads::{Item, Load};
 use scenario::Run;
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -170,7 +169,7 @@ impl<'o> Trial<'o> {
     fn simulate(&mut self) {
         let every_class = self.every_class();
         let runs = self.loads.iter().flat_map(|load| [load; 2]).chain(&every_class);
-        let bar = progress(runs.map(|load| scenario::seconds(self.options, load)).sum());
+        let bar = crate::sim::progress("simulating", runs.map(|load| scenario::seconds(self.options, load)).sum());
         for (index, load) in self.loads.iter().enumerate() {
             let items: Vec<Item> = self.probes.iter().chain(&load.items).cloned().collect();
             for with_policy in [false, true] {
@@ -215,13 +214,4 @@ impl<'o> Trial<'o> {
         let titles: Vec<&str> = self.taken.iter().filter(|(_, p)| takes(p)).map(|(title, _)| title.as_str()).collect();
         titles.join(", ")
     }
-}
-
-/// A bar on the terminal; nothing in a pipe.
-fn progress(seconds: u64) -> ProgressBar {
-    let target =
-        if crate::output::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    let bar = ProgressBar::with_draw_target(Some(seconds), target);
-    let style = ProgressStyle::with_template("simulating {bar:40} {pos}/{len} s of link time");
-    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

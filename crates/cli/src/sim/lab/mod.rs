@@ -24,6 +24,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tidegate_measure::experiment::Run;
 use tidegate_os::apart::{self, Ended};
 
+/// Runs that take longer are announced, s.
+const LONG: u64 = 60;
+
 /// Plays `tidegate lab`.
 pub fn command(options: &Options) -> ExitCode {
     if !apart::here() {
@@ -78,7 +81,7 @@ fn carry_out(
     let scenario = &scenario;
     let cases = cases(scenario);
     let seconds = cases.len() as u64 * (scenario.end().0 / 1_000_000_000);
-    if seconds > super::LONG {
+    if seconds > LONG {
         eprintln!("tidegate lab: {} runs take {seconds} s; Ctrl-C writes what is done by then", cases.len());
     }
     let bar = progress("running", seconds);

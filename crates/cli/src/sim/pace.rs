@@ -1,0 +1,77 @@
+//! How long a simulation goes on, judged by how fast it has gone so far.
+
+use indicatif::ProgressBar;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long it is looked on before something is said.
+const LOOK: Duration = Duration::from_secs(5);
+/// What is done sooner is not announced.
+const LONG: Duration = Duration::from_secs(30);
+
+/// The progress of a simulation: a bar, and one line once it shows that it takes long.
+pub(super) struct Pace {
+    bar: ProgressBar,
+    begun: Instant,
+    done: AtomicU64,
+    told: AtomicBool,
+}
+
+impl Pace {
+    pub(super) fn new(bar: ProgressBar) -> Pace {
+        Pace { bar, begun: Instant::now(), done: AtomicU64::new(0), told: AtomicBool::new(false) }
+    }
+
+    /// So many seconds of link time more are done.
+    pub(super) fn add(&self, seconds: u64) {
+        self.bar.inc(seconds);
+        let done = self.done.fetch_add(seconds, Ordering::Relaxed) + seconds;
+        let (total, elapsed) = (self.bar.length().unwrap_or(0), self.begun.elapsed());
+        let left = left(done, total, elapsed).filter(|_| elapsed >= LOOK);
+        if let Some(left) = left.filter(|left| *left >= LONG)
+            && !self.told.swap(true, Ordering::Relaxed)
+        {
+            let line = format!(
+                "tidegate sim: {done} of {total} s of link time took {} s; at this pace the rest takes {}; Ctrl-C \
+                 writes what is done by then",
+                elapsed.as_secs(),
+                words(left)
+            );
+            self.bar.suspend(|| eprintln!("{line}"));
+        }
+    }
+
+    pub(super) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// How long the rest takes if it goes on as it went.
+fn left(done: u64, total: u64, elapsed: Duration) -> Option<Duration> {
+    (done > 0).then(|| elapsed.mul_f64(total.saturating_sub(done) as f64 / done as f64))
+}
+
+fn words(span: Duration) -> String {
+    let seconds = span.as_secs();
+    if seconds < 120 { format!("{seconds} s") } else { format!("{} minutes", seconds / 60) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rest_goes_as_what_is_done_went() {
+        assert_eq!(left(0, 100, LOOK), None);
+        assert_eq!(left(10, 100, LOOK), Some(Duration::from_secs(45)));
+        assert_eq!(left(100, 100, LOOK), Some(Duration::ZERO));
+        // A run that was cut counts whole.
+        assert_eq!(left(110, 100, LOOK), Some(Duration::ZERO));
+    }
+
+    #[test]
+    fn minutes_are_minutes() {
+        assert_eq!(words(Duration::from_millis(119_900)), "119 s");
+        assert_eq!(words(Duration::from_secs(540)), "9 minutes");
+    }
+}
