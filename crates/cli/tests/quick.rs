@@ -57,7 +57,9 @@ fn a_bloated_line_is_found_with_pings_alone() {
     assert!((200e6..=420e6).contains(&growth), "160 kB are 320 ms: {growth}");
     assert!(std::fs::read_to_string(&page).expect("a page").contains("Grade "));
     let policy = std::fs::read_to_string(&policy).expect("a policy");
-    assert!(policy.contains("preset = \"home\"") && !policy.contains("down"), "{policy}");
+    assert!(policy.contains("preset = \"home\"") && !policy.contains("\ndown"), "{policy}");
+    assert!(policy.contains("# down = \"…\" (at least "), "{policy}");
+    assert_eq!((&quick["up_is_full"], &quick["down_is_full"]), (&Value::Bool(true), &Value::Bool(false)));
     let predicted = &quick["remedy"]["predicted"][0];
     within("without it, simulated", &predicted["without"]["median_ns"], 150e6, 450e6);
     within("with it, simulated", &predicted["with"]["median_ns"], 15e6, 60e6);

@@ -78,6 +78,34 @@ pub struct Phase {
     pub up_bits: Option<f64>,
     /// And towards here.
     pub down_bits: Option<f64>,
+    /// The line was not full: it may carry more.
+    pub is_partly_full: bool,
+}
+
+/// What a way carries, bits per second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rate {
+    /// It was full.
+    Full(f64),
+    /// So much went through and it was not full, or it is not known whether it was.
+    AtLeast(f64),
+}
+
+impl Rate {
+    /// Bits per second.
+    pub fn bits(self) -> f64 {
+        match self {
+            Rate::Full(bits) | Rate::AtLeast(bits) => bits,
+        }
+    }
+
+    /// The way's rate, if it was full.
+    pub fn full(self) -> Option<f64> {
+        match self {
+            Rate::Full(bits) => Some(bits),
+            Rate::AtLeast(_) => None,
+        }
+    }
 }
 
 /// What would mend it.
@@ -148,6 +176,8 @@ impl Grade {
 pub const NOTHING: u64 = 5_000_000;
 /// Fewer answers than this say nothing.
 const FEW: usize = 5;
+/// A way that carries so many times what echoes carried both ways is not what held the echoes.
+const CLEARLY_MORE: f64 = 1.2;
 
 impl Quick {
     /// What a place answered during a phase.
@@ -201,10 +231,25 @@ impl Quick {
         place == 0 || (0..place).any(|before| self.growth(before, phase).is_some())
     }
 
-    /// The most that went through away from here, and towards here.
-    pub fn rates(&self) -> (Option<f64>, Option<f64>) {
-        let most = |of: fn(&Phase) -> Option<f64>| self.phases.iter().filter_map(of).max_by(f64::total_cmp);
-        (most(|phase| phase.up_bits), most(|phase| phase.down_bits))
+    /// What the line carries away from here, and towards here.
+    ///
+    /// Echoes fill both ways with the same packets, so the slower way holds them to its rate and nothing tells which that
+    /// is, unless one way was loaded alone as well: if that carried clearly more, the other way is the slower one.
+    pub fn rates(&self) -> (Option<Rate>, Option<Rate>) {
+        let most = |rates: &mut dyn Iterator<Item = Rate>| rates.max_by(|a, b| a.bits().total_cmp(&b.bits()));
+        let of = |phase: &Phase, bits: f64| if phase.is_partly_full { Rate::AtLeast(bits) } else { Rate::Full(bits) };
+        let alone = || self.phases.iter().filter(|phase| phase.load != Load::Both);
+        let up = most(&mut alone().filter_map(|phase| Some(of(phase, phase.up_bits?))));
+        let down = most(&mut alone().filter_map(|phase| Some(of(phase, phase.down_bits?))));
+        let both = self.phases.iter().filter(|phase| phase.load == Load::Both);
+        let Some(echoes) = most(&mut both.filter_map(|phase| Some(of(phase, phase.up_bits?)))) else {
+            return (up, down);
+        };
+        let other = |alone: Option<Rate>| match (alone, echoes) {
+            (Some(alone), Rate::Full(bits)) if alone.bits() > bits * CLEARLY_MORE => echoes,
+            _ => Rate::AtLeast(echoes.bits()),
+        };
+        (up.or(Some(other(down))), down.or(Some(other(up))))
     }
 
     /// What stands in a line's buffer when it is full, in bytes, from how much answers took longer at the 95th percentile: `None` if that load was
@@ -257,6 +302,32 @@ mod tests {
         assert_eq!((wireless.queue(1), wireless.grade()), (Some(0), Some(Grade::C)));
         let good = quick(&[(1, 0), (20, 3)]);
         assert_eq!((good.queue(1), good.grade()), (None, Some(Grade::Excellent)));
+    }
+
+    #[test]
+    fn echoes_know_the_slower_way_only() {
+        let echoes = |bits, is_partly_full| Phase {
+            load: Load::Both,
+            up_bits: Some(bits),
+            down_bits: Some(bits),
+            is_partly_full,
+            ..Phase::default()
+        };
+        let up = |bits| Phase { load: Load::Up, up_bits: Some(bits), ..Phase::default() };
+        let down = |bits| Phase { load: Load::Down, down_bits: Some(bits), ..Phase::default() };
+        let (full, least) = (|bits| Some(Rate::Full(bits)), |bits| Some(Rate::AtLeast(bits)));
+        let cases = [
+            (vec![echoes(5e6, false)], (least(5e6), least(5e6)), "either may be the slower one"),
+            (vec![echoes(5e6, false), up(5.1e6)], (full(5.1e6), least(5e6)), "the way up is"),
+            (vec![echoes(5e6, false), up(9e6)], (full(9e6), full(5e6)), "the way down is"),
+            (vec![echoes(5e6, true), up(9e6)], (full(9e6), least(5e6)), "echoes filled nothing"),
+            (vec![down(2e7), echoes(5e6, false)], (full(5e6), full(2e7)), "the way up is"),
+            (vec![up(4e6), down(2e7)], (full(4e6), full(2e7)), "each alone"),
+            (vec![], (None, None), "nothing was loaded"),
+        ];
+        for (phases, expected, why) in cases {
+            assert_eq!(Quick { phases, ..Quick::default() }.rates(), expected, "{why}");
+        }
     }
 
     #[test]

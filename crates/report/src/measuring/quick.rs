@@ -7,7 +7,7 @@ use crate::numbers::{percent, rate, span};
 use crate::table::{Align, Table};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-use tidegate_measure::quick::{Grade, Load, Phase, Predicted, Quick};
+use tidegate_measure::quick::{Grade, Load, Phase, Predicted, Quick, Rate};
 
 /// Height of the chart.
 const HEIGHT: f64 = 280.0;
@@ -78,9 +78,21 @@ fn place_of_queue(quick: &Quick, phase: usize) -> Option<String> {
 
 fn rates(quick: &Quick) -> Option<String> {
     let (up, down) = quick.rates();
+    let (up, down) = match (up, down) {
+        (Some(Rate::AtLeast(one)), Some(Rate::AtLeast(other))) if one == other => {
+            let full = quick.phases.iter().any(|phase| phase.load == Load::Both && !phase.is_partly_full);
+            let more = if full { "the slower of both ways carries that" } else { "neither was full" };
+            return Some(format!("What went through: at least {} each way; {more}.", rate(one)));
+        }
+        ways => ways,
+    };
     let told: Vec<String> = [("up", up), ("down", down)]
         .into_iter()
-        .filter_map(|(way, bits)| Some(format!("{} {way}", rate(bits?))))
+        .filter_map(|(way, known)| {
+            let known = known?;
+            let least = if known.full().is_some() { "" } else { "at least " };
+            Some(format!("{least}{} {way}", rate(known.bits())))
+        })
         .collect();
     (!told.is_empty()).then(|| format!("What went through: {}.", told.join(", ")))
 }
@@ -211,7 +223,9 @@ pub fn json(quick: &Quick) -> Value {
     let (up, down) = quick.rates();
     json!({
         "tidegate": quick.version, "again": quick.again, "began_ns": quick.began_ns, "partial": quick.partial,
-        "grade": quick.grade().map(Grade::letter), "round_trips_per_minute": quick.round_trips_per_minute(), "up": up, "down": down,
+        "grade": quick.grade().map(Grade::letter), "round_trips_per_minute": quick.round_trips_per_minute(),
+        "up": up.map(Rate::bits), "down": down.map(Rate::bits),
+        "up_is_full": up.map(|rate| rate.full().is_some()), "down_is_full": down.map(|rate| rate.full().is_some()),
         "places": places, "phases": phases, "remedy": remedy, "notes": quick.notes,
     })
 }
@@ -308,7 +322,7 @@ mod tests {
         let places = vec![place("192.168.1.1", 1, 1, 0), place("isp", 2, 9, 300), place("far", 3, 20, 300)];
         let idle = Phase { window: (0, 2000 * MS), ..Phase::default() };
         let by = "two TCP transfers".to_owned();
-        let up = Phase { load: Load::Up, window: (2000 * MS, 4000 * MS), by, up_bits: Some(5e6), down_bits: None };
+        let up = Phase { load: Load::Up, window: (2000 * MS, 4000 * MS), by, up_bits: Some(5e6), ..Phase::default() };
         let quick = Quick { places, phases: vec![idle, up], ..Quick::default() };
         let told = text(&quick);
         for expected in [
@@ -320,6 +334,27 @@ mod tests {
             assert!(told.contains(expected), "{expected} in\n{told}");
         }
         assert_eq!(json(&quick)["phases"][1]["queue_before"], "isp");
+        assert_eq!((&json(&quick)["up_is_full"], &json(&quick)["down"]), (&Value::Bool(true), &Value::Null));
         assert!(page(&quick).contains("Grade D"));
+    }
+    #[test]
+    fn what_echoes_carried_is_a_bound() {
+        let echoes = |is_partly_full| Phase {
+            load: Load::Both,
+            up_bits: Some(5e6),
+            down_bits: Some(5e6),
+            is_partly_full,
+            ..Phase::default()
+        };
+        let up = Phase { load: Load::Up, up_bits: Some(5e6), ..Phase::default() };
+        let cases = [
+            (vec![echoes(false), up], "at least 5.00 Mbit/s down."),
+            (vec![echoes(false)], "at least 5.00 Mbit/s each way; the slower of both ways carries that."),
+            (vec![echoes(true)], "at least 5.00 Mbit/s each way; neither was full."),
+        ];
+        for (phases, expected) in cases {
+            let told = rates(&Quick { phases, ..Quick::default() }).expect("rates");
+            assert!(told.ends_with(expected), "{told}");
+        }
     }
 }

@@ -86,7 +86,8 @@ impl Stage<'_> {
         let bits = load.meter.rate(window.0, window.1);
         let how = if full { "the slower way decides the rate" } else { "the line was not full by then" };
         let by = format!("echo requests of 1,400 bytes, there and back; {how}");
-        let phase = Phase { load: Load::Both, window, by, up_bits: Some(bits), down_bits: Some(bits) };
+        let phase =
+            Phase { load: Load::Both, window, by, up_bits: Some(bits), down_bits: Some(bits), is_partly_full: !full };
         Ok((phase, load.trouble()))
     }
 
@@ -123,7 +124,7 @@ impl Stage<'_> {
             Some(_) => format!("datagrams that end after {hops} routers"),
             None => format!("datagrams that end after {hops} routers; the way up did not fill"),
         };
-        Ok((Phase { load: Load::Up, window, by, up_bits: bits, down_bits: None }, load.trouble()))
+        Ok((Phase { load: Load::Up, window, by, up_bits: bits, ..Phase::default() }, load.trouble()))
     }
 
     /// What the way up took while its queue was kept.
@@ -156,7 +157,7 @@ impl Stage<'_> {
         let window = (from, self.watch.now());
         let bits = load.meter.rate(settled.min(window.1), window.1) * WITH_HEADS;
         let by = format!("{CONNECTIONS} downloads of http://{}{}", page.host, page.path);
-        Ok((Phase { load: Load::Down, window, by, up_bits: None, down_bits: Some(bits) }, load.trouble()))
+        Ok((Phase { load: Load::Down, window, by, down_bits: Some(bits), ..Phase::default() }, load.trouble()))
     }
 
     /// One way, by TCP to or from a server of ours.
@@ -176,7 +177,8 @@ impl Stage<'_> {
         let trouble = carried.iter().find_map(|one| one.as_ref().err().cloned());
         let by = format!("{CONNECTIONS} TCP transfers");
         let (up_bits, down_bits) = if way == Way::Up { (Some(bits), None) } else { (None, Some(bits)) };
-        (Phase { load, window: (from, self.watch.now()), by, up_bits, down_bits }, trouble)
+        let window = (from, self.watch.now());
+        (Phase { load, window, by, up_bits, down_bits, ..Phase::default() }, trouble)
     }
 
     /// One transfer; what went through once it had settled, bits per second.

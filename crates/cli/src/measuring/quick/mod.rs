@@ -109,7 +109,11 @@ fn reflectors(options: &Options, notes: &mut Vec<String>) -> anyhow::Result<Vec<
         }
     }
     if all.iter().all(|one| matches!(one, Reflector::Host)) {
-        notes.push("no server of ours and no page was named: the two ways cannot be told apart wholly, and the rate is the slower way's".into());
+        notes.push(
+            "neither a host with `tidegate serve` nor a page was named: echo requests fill both ways at once, and the \
+             slower way decides their rate"
+                .into(),
+        );
     }
     Ok(all)
 }

@@ -2,9 +2,10 @@
 
 use crate::measuring::predict::{Line, Said, Traffic, Way, predict};
 use crate::trial::tc_rate;
+use anyhow::Context as _;
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use tidegate_measure::quick::{Grade, Load, Predicted, Quick, Remedy};
+use tidegate_measure::quick::{Grade, Load, Predicted, Quick, Rate, Remedy};
 
 /// Transfers at once, in the simulator.
 const FLOWS: usize = 4;
@@ -15,11 +16,8 @@ pub(super) fn of(quick: &mut Quick, dev: &str) -> Option<Remedy> {
         return None;
     }
     let (up, down) = quick.rates();
-    let up = up.filter(|bits| *bits > 0.0)?;
-    // What echoes carried is the slower way's rate: the faster one's is not known then.
-    let both_only = quick.phases.iter().all(|phase| phase.load != Load::Down);
-    let known_down = down.filter(|bits| *bits > 0.0 && !both_only);
-    let policy = short(dev, up, known_down);
+    let policy = short(dev, up?, down)?;
+    let (up, known_down) = (up?.bits(), down.and_then(Rate::full).filter(|bits| *bits > 0.0));
     let predicted = predicted(quick, up, known_down).unwrap_or_else(|error| {
         quick.notes.push(format!("the simulator could not try it: {error:#}"));
         Vec::new()
@@ -27,14 +25,33 @@ pub(super) fn of(quick: &mut Quick, dev: &str) -> Option<Remedy> {
     Some(Remedy { policy, predicted })
 }
 
-/// A short policy for these rates.
-fn short(dev: &str, up: f64, down: Option<f64>) -> String {
-    let mut text = format!("device = \"{dev}\"\n");
-    let _ = writeln!(text, "up = \"{}\"", tc_rate(rounded(up)));
-    if let Some(down) = down {
-        let _ = writeln!(text, "down = \"{}\"", tc_rate(rounded(down)));
+/// A short policy for these rates; what is not known stands in it as a comment. `None`: nothing went up.
+fn short(dev: &str, up: Rate, down: Option<Rate>) -> Option<String> {
+    let written = |rate: Rate| tc_rate(rounded(rate.bits()));
+    if rounded(up.bits()) == 0 {
+        return None;
     }
-    text + "preset = \"home\"\n"
+    let mut text = format!("device = \"{dev}\"\n");
+    let _ = write!(text, "up = \"{}\"", written(up));
+    if up.full().is_none() {
+        text.push_str(" # the slower of both ways, which is the way up of most lines");
+    }
+    text.push('\n');
+    match down {
+        Some(Rate::Full(bits)) if rounded(bits) > 0 => {
+            let _ = writeln!(text, "down = \"{}\"", written(Rate::Full(bits)));
+        }
+        _ => {
+            let least = down.filter(|rate| rounded(rate.bits()) > 0);
+            let least = least.map_or_else(String::new, |rate| format!(" (at least {})", written(rate)));
+            let _ = writeln!(
+                text,
+                "# down = \"…\"{least}: not measured; `tidegate quick http://HOST/FILE` or a host with `tidegate serve` \
+                 tells it"
+            );
+        }
+    }
+    Some(text + "preset = \"home\"\n")
 }
 
 /// To three digits, down.
@@ -53,7 +70,8 @@ fn predicted(quick: &Quick, up: f64, down: Option<f64>) -> anyhow::Result<Vec<Pr
         down: down.map(|bits| Way { bits, full: full(Load::Down, bits) }),
         round_trip: quick.pings(far, 0).rtt.percentile(50.0).unwrap_or(0) as f64 / 1e9,
     };
-    let file = Passing::new(&short("eth0", up, down))?;
+    let policy = short("eth0", Rate::Full(up), down.map(Rate::Full)).context("a rate of nothing")?;
+    let file = Passing::new(&policy)?;
     let loads: Vec<Load> =
         [Load::Up, Load::Down].into_iter().filter(|load| *load == Load::Up || down.is_some()).collect();
     let traffic = |load: &Load| {
@@ -87,6 +105,18 @@ impl Drop for Passing {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_not_known_is_a_comment() {
+        let lines = |up, down| short("eth0", up, down).map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>());
+        let known = lines(Rate::Full(4.91e6), Some(Rate::Full(19.8e6))).expect("a policy");
+        assert_eq!(known[1..3], ["up = \"4910kbit\"", "down = \"19800kbit\""]);
+        let pings = lines(Rate::AtLeast(4.91e6), Some(Rate::AtLeast(4.91e6))).expect("a policy");
+        assert!(pings[1].starts_with("up = \"4910kbit\" # the slower of both ways"), "{pings:?}");
+        assert!(pings[2].starts_with("# down = \"…\" (at least 4910kbit): not measured"), "{pings:?}");
+        assert!(lines(Rate::Full(4e6), None).is_some_and(|lines| lines[2].starts_with("# down = \"…\": not measured")));
+        assert_eq!(lines(Rate::Full(300.0), None), None);
+    }
 
     #[test]
     fn rates_are_rounded_down_to_three_digits() {
