@@ -63,8 +63,12 @@ impl Answers for Counter {
                 "`ask` is one of status, snapshot, drift, tc, capture, policy, reload, stop",
             )),
         };
-        tell(&answer.unwrap_or_else(|Gone| refusal("the daemon is ending", "start it again with `tidegate apply`")))
+        tell(&answer.unwrap_or_else(|Gone| ending()))
     }
+}
+
+fn ending() -> Value {
+    refusal("the daemon is ending", "start it again as it was started")
 }
 
 fn refusal(error: &str, remedy: &str) -> Value {
@@ -200,7 +204,7 @@ impl Counter {
             }
         });
         match begun {
-            Err(Gone) => return tell(&refusal("the daemon is ending", "start it again with `tidegate apply`")),
+            Err(Gone) => return tell(&ending()),
             Ok(Some(device)) => {
                 return tell(&refusal(
                     &format!("nothing is queued on `{device}` here"),

@@ -404,7 +404,11 @@ fn text(one: &Value) -> String {
     if devices != [name] {
         out += &format!(", on {}", devices.join(", "));
     }
-    out += &format!("\n  policy: {}\n", strings(&one["policy"]).join(" "));
+    let policy = match strings(&one["policy"]) {
+        files if files.is_empty() => "not known".to_owned(),
+        files => files.join(" "),
+    };
+    out += &format!("\n  policy: {policy}\n");
     let by = match one["backend"].as_str() {
         Some("user") => format!("user space, packets by {}", one["packet_io"].as_str().unwrap_or("nothing")),
         _ => "the kernel".to_owned(),
