@@ -10,6 +10,8 @@ use tidegate_insight::{Edit, Finding, Reading, Rule};
 pub(super) struct Mended {
     /// How many findings.
     pub(super) findings: usize,
+    /// How many more have a fix, in places that another fix has changed.
+    pub(super) left: usize,
     /// The copies.
     pub(super) copies: Vec<PathBuf>,
 }
@@ -19,6 +21,7 @@ pub(super) struct Mended {
 /// # Errors
 /// They cannot be written, or would replace what was read.
 pub(super) fn write(reading: &Reading, findings: &[Finding], copy: &Path) -> anyhow::Result<Mended> {
+    let fixable = findings.iter().filter_map(|one| one.fix.as_ref()).filter(|fix| !fix.edits.is_empty()).count();
     let (edits, findings) = chosen(findings);
     let several = reading.sources.len() > 1;
     let mut copies = Vec::new();
@@ -53,7 +56,7 @@ pub(super) fn write(reading: &Reading, findings: &[Finding], copy: &Path) -> any
         }
         copies.push(path);
     }
-    Ok(Mended { findings, copies })
+    Ok(Mended { findings, left: fixable - findings, copies })
 }
 
 /// The replacements that do not touch one another, by file, and how many findings they are from.

@@ -97,9 +97,12 @@ fn summary(checked: &Checked, mended: Option<&Mended>) -> String {
     let silenced =
         if checked.silenced > 0 { format!("; {} silenced by comments", checked.silenced) } else { String::new() };
     let mut out = format!("{found} in {commands} command{}{silenced}\n", if commands == 1 { "" } else { "s" });
-    if let Some(Mended { findings, copies }) = mended {
+    if let Some(Mended { findings, left, copies }) = mended {
         let copies: Vec<String> = copies.iter().map(|path| path.display().to_string()).collect();
         let _ = writeln!(out, "{findings} mended in {}", copies.join(", "));
+        if *left > 0 {
+            let _ = writeln!(out, "{left} more in places that were just changed: check the copy, with --fix again");
+        }
     } else if checked.findings.iter().any(|finding| finding.fix.as_ref().is_some_and(|fix| !fix.edits.is_empty())) {
         out.push_str("--fix COPY writes a copy with what stands after `fix:` mended\n");
     }
