@@ -231,15 +231,16 @@ impl Conntrack {
         Some(self.entries[membership(meta)?.at as usize].mark)
     }
 
-    /// The mark of the connection that a packet belongs to or, where it has not passed the hooks, would be found in.
-    pub(crate) fn known_mark(&mut self, now: Time, pool: &Pool, pkt: &Pkt) -> Option<u32> {
+    /// The mark of the connection that a packet belongs to or, where it has not passed the hooks, would be found in in
+    /// this zone.
+    pub(crate) fn known_mark(&mut self, now: Time, pool: &Pool, pkt: &Pkt, zone: u16) -> Option<u32> {
         let meta = pool.meta(pkt);
         if !matches!(meta.ethertype, ethertype::IPV4 | ethertype::IPV6) {
             return None;
         }
         let found = match membership(meta) {
             Some(membership) => membership,
-            None => self.lookup(now, &tuple(&Outer::of(pool, pkt))?)?,
+            None => self.lookup(now, &Tuple { zone, ..tuple(&Outer::of(pool, pkt))? })?,
         };
         Some(self.entries[found.at as usize].mark)
     }

@@ -17,7 +17,7 @@ pub(super) fn connmark(
     pkt: &Pkt,
     now: Time,
 ) -> (Control, bool) {
-    let found = connections.known_mark(now, pool, pkt);
+    let found = connections.known_mark(now, pool, pkt, connmark.zone);
     if let Some(mark) = found {
         pool.meta_mut(pkt).mark = Mark(mark);
     }
@@ -33,7 +33,7 @@ pub(super) fn ctinfo(
     pkt: &Pkt,
     now: Time,
 ) -> Control {
-    let Some(mark) = connections.known_mark(now, pool, pkt) else { return ctinfo.control };
+    let Some(mark) = connections.known_mark(now, pool, pkt, ctinfo.zone) else { return ctinfo.control };
     let meta = pool.meta_mut(pkt);
     if let Some((mask, state)) = ctinfo.dscp
         && (state == 0 || mark & state != 0)

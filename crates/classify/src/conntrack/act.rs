@@ -157,9 +157,8 @@ mod tests {
     use super::*;
     use tidegate_packet::Head;
 
-    /// One UDP packet from port 1 to port 2 of another host, or its reply, shown to `ct commit`: what flower sees
-    /// behind it.
-    fn seen(table: &mut Conntrack, pool: &mut Pool, at: u64, zone: Option<u16>, reply: bool) -> u8 {
+    /// One UDP packet from port 1 to port 2 of another host, or its reply.
+    fn packet(pool: &mut Pool, reply: bool) -> Pkt {
         let (mut from, mut to) = ([10, 0, 0, 1], [10, 9, 0, 1]);
         let (mut sport, mut dport) = (1_u8, 2_u8);
         if reply {
@@ -171,8 +170,13 @@ mod tests {
         bytes.extend(to);
         bytes.extend([0, sport, 0, dport, 0, 8, 0, 0]);
         let head = Head::from_network(ethertype::IPV4, &bytes);
-        let pkt = pool.insert(Meta::of(&head, 60), head).expect("room");
-        let ct = Ct { commit: true, zone, label: Some((0xff, 0x0f)), ..Ct::default() };
+        pool.insert(Meta::of(&head, 60), head).expect("room")
+    }
+
+    /// Such a packet shown to `ct commit mark 5`: what flower sees behind it.
+    fn seen(table: &mut Conntrack, pool: &mut Pool, at: u64, zone: Option<u16>, reply: bool) -> u8 {
+        let pkt = packet(pool, reply);
+        let ct = Ct { commit: true, zone, label: Some((0xff, 0x0f)), mark: Some((5, u32::MAX)), ..Ct::default() };
         assert!(table.act(&ct, Time(at), pool, &pkt));
         let told = flower_state(pool.meta(&pkt));
         pool.release(pkt);
@@ -189,5 +193,17 @@ mod tests {
         // Without a zone it is zone 0, where the reply began a connection; the last packet answers that.
         assert_eq!(told, [new, new, answered, new, answered]);
         assert!(table.entries.iter().all(|entry| entry.labels == 0x0f));
+    }
+    #[test]
+    fn marks_are_looked_up_in_the_zone_that_is_asked_for() {
+        let (mut table, mut pool) = (Conntrack::default(), Pool::new(4));
+        let now = Time(1_000_000_000);
+        seen(&mut table, &mut pool, now.0, Some(3), false);
+        for reply in [false, true] {
+            let pkt = packet(&mut pool, reply);
+            let marks = [3, 0, 4].map(|zone| table.known_mark(now, &pool, &pkt, zone));
+            assert_eq!(marks, [Some(5), None, None]);
+            pool.release(pkt);
+        }
     }
 }
