@@ -137,6 +137,16 @@ fn a_link_without_any_queue_that_keeps_itself_short() {
     let text = "qdisc add dev eth0 root handle 1: htb default 1\nclass add dev eth0 parent 1: classid 1:1 htb rate 1mbit\nqdisc add dev eth0 parent 1:1 sfq perturb 10 limit 30\n";
     assert_eq!(of("no-aqm", text, &["R19"]), "1 note R19\n");
     assert_eq!(of("aqm", &text.replace("sfq perturb 10 limit 30", "fq_codel"), &["R19"]), "");
+    // Who waits: sfq tells flows apart, a FIFO does not.
+    let place = Place::new("check-no-aqm-whose");
+    for (queue, whose) in
+        [("sfq perturb 10 limit 30", "for the upload's own packets"), ("pfifo limit 30", "for what shares it")]
+    {
+        let script = place.file("policy.batch", text.replace("sfq perturb 10 limit 30", queue));
+        let findings = found(&script);
+        let no_aqm = findings.iter().find(|finding| finding["rule"] == "R19").expect("R19");
+        assert!(no_aqm["because"].as_str().is_some_and(|because| because.contains(whose)), "{no_aqm}");
+    }
 }
 
 #[test]

@@ -397,17 +397,17 @@ fn no_aqm(reading: &Reading, dev: &str, lengths: &[Length<'_>]) -> Option<Findin
     if here().any(|qdisc| keeps_short(qdisc.kind)) {
         return None;
     }
-    let mut waits: BTreeMap<Handle, Span> = BTreeMap::new();
+    let mut waits: BTreeMap<Handle, (bool, Span)> = BTreeMap::new();
     let mut root = None;
     for length in lengths.iter().filter(|length| length.dev == dev) {
         let filled = length.alone?;
-        waits.insert(length.class, filled.wait);
+        waits.insert(length.class, (!length.fair, filled.wait));
         root = root.or(Some(length.step));
     }
-    let (class, wait) = waits.iter().max_by_key(|(_, wait)| **wait)?;
-    if *wait < Span::millis(100) {
-        return None;
-    }
+    // Rather one in which all wait for each other than one that tells flows apart.
+    let long = waits.iter().filter(|(_, (_, wait))| *wait >= Span::millis(100));
+    let (class, (is_shared, wait)) = long.max_by_key(|(_, which)| **which)?;
+    let for_whom = if *is_shared { "for what shares it" } else { "for the upload's own packets" };
     let place = reading
         .maker_of_qdisc(reading.root(dev)?)
         .and_then(|op| reading.step_of(op))
@@ -419,7 +419,7 @@ fn no_aqm(reading: &Reading, dev: &str, lengths: &[Length<'_>]) -> Option<Findin
         place,
         format!("no queue on {dev} keeps itself short"),
         format!(
-            "a single upload fills {whose} and keeps it full: {} of delay for what shares it, even with the other classes idle",
+            "a single upload fills {whose} and keeps it full: {} of delay {for_whom}, even with the other classes idle",
             words::time(*wait)
         ),
         format!("filled, {whose} takes {} to empty", words::time(*wait)),
