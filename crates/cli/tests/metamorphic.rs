@@ -146,7 +146,7 @@ fn told(place: &Place, lines: &[String]) -> Vec<Told> {
             let said = |end: char| (format!("line {number}{end}"), format!("`{}`{end}", plain_call(line)));
             [' ', ',', ':'].into_iter().map(said).fold(what, |what, (from, to)| what.replace(&from, &to))
         });
-        (rule, plain_call(text(&finding["text"]).trim()), without_times(&what))
+        (rule, plain_call(text(&finding["text"]).trim()), what)
     };
     let mut all: Vec<Told> = findings.as_array().expect("a list").iter().map(one).collect();
     all.sort();
@@ -160,18 +160,6 @@ fn document(script: &Path) -> Value {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"))
-}
-
-/// A text without its times: they are measured in the machine, where classes of one kind take turns in an order that
-/// their numbers' hashes decide, and so differ by a frame or two.
-fn without_times(text: &str) -> String {
-    let mut words: Vec<&str> = text.split(' ').collect();
-    for n in 1..words.len() {
-        if matches!(words[n].trim_end_matches([',', ';']), "s" | "ms") && words[n - 1].parse::<f64>().is_ok() {
-            words[n - 1] = "…";
-        }
-    }
-    words.join(" ")
 }
 
 /// A command as it is without the wrapper function.

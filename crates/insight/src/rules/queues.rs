@@ -143,7 +143,9 @@ impl Length<'_> {
 /// The leaves under HTB, HFSC and TBF whose queue has a length of its own.
 fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
     let mut lengths = Vec::new();
-    let leaves: Vec<Leaf<'_>> = reading.leaves().collect();
+    let mut leaves: Vec<Leaf<'_>> = reading.leaves().collect();
+    // Not as they are listed, which is by a hash: what is measured must not hang on what classes are called.
+    leaves.sort_by_key(|leaf| (&leaf.class.dev, leaf.class.classid));
     for Leaf { class, rate, ceil } in &leaves {
         let child = reading.child(class);
         let kind = child.map_or(Kind::Pfifo, |child| child.kind);
