@@ -98,9 +98,8 @@ struct Caller {
     at: usize,
     name: usize,
     words: Vec<Option<usize>>,
-    /// How well it agrees with what the function was given, and how much of that there was.
+    /// How well it agrees with what the function was given.
     score: i32,
-    passed: usize,
 }
 
 impl Finder {
@@ -222,7 +221,7 @@ impl Finder {
         let (file, at, name, found) = best.filter(|(.., found)| found.score > 0)?;
         let mut given = vec![None; args.len()];
         numbers.iter().zip(found.words).for_each(|(arg, word)| given[*arg] = word);
-        Some(Caller { function, file, at, name, words: given, score: found.score, passed: passed.len() })
+        Some(Caller { function, file, at, name, words: given, score: found.score })
     }
 
     /// How well a command agrees with a call when what a function passes on is looked for in the function's callers.
@@ -234,8 +233,8 @@ impl Finder {
                 break;
             }
             let Some(caller) = self.caller(file, at, args, &words) else { break };
-            // Until now each of them counted as a word that may be anything.
-            score += caller.score - i32::try_from(caller.passed).unwrap_or(0);
+            // Until now all of them counted as one word that may be anything.
+            score += caller.score - 1;
             (file, at, words) = (caller.file, caller.at, Cow::Owned(caller.words));
         }
         score
