@@ -486,3 +486,222 @@ class add dev eth0 parent 1: classid 1:10 htb rate 1000kbps ceil 10kbit");
     let (copy, told) = fix(b"qdisc add dev eth0 root pfifo limit 3 # Priorit\xe9\n");
     assert!(copy.is_none() && told.contains("is not UTF-8"), "{told}");
 }
+
+/// A script's findings.
+fn of_script(name: &str, text: &str) -> Vec<Value> {
+    let place = Place::new(&format!("check-{name}"));
+    found(&place.script("policy.sh", format!("#!/bin/sh\n{text}")))
+}
+
+#[test]
+fn what_follows_from_one_refusal_is_told_with_it() {
+    if skip() {
+        return;
+    }
+    let tree = "tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit
+tc class add dev eth0 parent 1:1 classid 1:10 htb rate 5mbit
+tc class add dev eth0 parent 1:1 classid 1:20 htb rate 5mbit
+tc qdisc add dev eth0 parent 1:10 fq_codel
+tc qdisc add dev eth0 parent 1:20 fq_codel
+tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 1:10
+";
+    let root = "tc qdisc add dev eth0 root handle 1: htb default 20\n";
+    let refused = of_script("cascade", &(root.replace("htb", "htbb") + tree));
+    assert_eq!(table(&refused), "2 error C1 default\n");
+    let because = refused[0]["because"].as_str().expect("a reason");
+    assert!(
+        because.ends_with("6 other commands would need it, and fail too (line 3, line 4, line 5 and 3 more)"),
+        "{because}"
+    );
+    // One class of several: what names it is no mistake of its own, and the rest is looked into.
+    let bad = tree.replace("1:10 htb rate 5mbit", "1:10 htb rate 5mbitt");
+    let one = of_script("cascade-class", &(root.to_owned() + &bad));
+    let told = table(&one);
+    assert_eq!(told, "4 error C1 rate\n8 note R7 dport\n");
+    // The whole script twice stands there already; a mistake of a line's own is told besides.
+    let twice = of_script(
+        "cascade-twice",
+        &[root, tree, root, tree, "tc class add dev eth1 parent 1: classid 1:1 drr x\n"].concat(),
+    );
+    let told = table(&twice);
+    let refusals: Vec<&str> = told.lines().filter(|line| line.contains("C1")).collect();
+    assert_eq!(refusals.len(), 2, "{told}");
+    // No device of the name: one finding, however many commands are about it.
+    let unset = tree.replace("dev eth0", "dev $UNSET");
+    let unset = of_script("cascade-unset", &unset);
+    assert_eq!(unset.iter().filter(|one| one["rule"] == "C1").count(), 1, "{}", table(&unset));
+}
+
+#[test]
+fn a_unit_said_twice_is_one_mistake() {
+    let class =
+        |id: u8, rate: &str| format!("class add dev eth0 parent 1: classid 1:{id} htb rate {rate} ceil {rate}\n");
+    let root = "qdisc add dev eth0 root handle 1: htb default 10\n";
+    let told = |name: &str, text: &str| of(name, &format!("{root}{text}"), &["R17"]);
+    assert_eq!(told("unit-once", &class(10, "100kbps")), "2 warning R17 100kbps\n");
+    assert_eq!(told("unit-lines", &(class(10, "100kbps") + &class(20, "100kbps"))), "2 warning R17 100kbps\n");
+    // Another value in another line is another place to mend.
+    let other = class(10, "100kbps") + &class(20, "200kbps");
+    assert_eq!(told("unit-other", &other), "2 warning R17 100kbps\n3 warning R17 200kbps\n");
+    // All of them are mended.
+    let place = Place::new("check-unit-fix");
+    let (file, copy) = (
+        place.file("policy.batch", format!("{root}{}{}", class(10, "100kbps"), class(20, "100kbps"))),
+        place.0.join("copy"),
+    );
+    let _ = tidegate(&["--fix", copy.to_str().expect("a name"), file.to_str().expect("a name")]);
+    let text = std::fs::read_to_string(copy).expect("a copy");
+    assert_eq!((text.matches("100kbit").count(), text.matches("kbps").count()), (4, 0), "{text}");
+}
+
+/// A finding of a call through functions stands at its caller, with the way to the tool; what `eval` reads is its line's.
+#[test]
+fn calls_through_functions_and_eval_have_their_lines() {
+    if skip() {
+        return;
+    }
+    let text = "TC=tc
+t() { $TC \"$@\"; }
+leaf() {
+  t qdisc add dev eth0 \"$@\"
+}
+t qdisc add dev eth0 root handle 1: htb default 20
+t class add dev eth0 parent 1: classid 1:20 htb rate 700kbit ceil 300kbit
+eval \"$TC class add dev eth0 parent 1: classid 1:10 htb rate 700kbit ceil 200kbit\"
+leaf parent 1:20 pfifo limit 1000
+";
+    let findings = of_script("frames", text);
+    let one = |rule: &str, line: u64| {
+        let it = findings.iter().find(|one| one["rule"] == rule && one["place"]["line"] == line);
+        it.unwrap_or_else(|| panic!("{rule} at {line}: {}", table(&findings)))
+    };
+    let way = |finding: &Value| -> String {
+        let frames = finding["frames"].as_array().expect("a list").iter();
+        frames.map(|frame| format!("{}:{} ", frame["function"].as_str().unwrap_or_default(), frame["line"])).collect()
+    };
+    let edits = |finding: &Value| finding["fix"]["edits"].as_array().map_or(0, Vec::len);
+    assert_eq!((way(one("R3", 8)).as_str(), edits(one("R3", 8))), ("t:3 ", 1));
+    assert_eq!((way(one("R13", 10)).as_str(), edits(one("R13", 10))), ("leaf:5 t:3 ", 1));
+    // Which word of the text `eval` is given must change, and whether it may, nobody can say.
+    let eval = one("R3", 9);
+    assert_eq!((way(eval).as_str(), edits(eval)), ("", 0));
+    assert!(eval["fix"]["what"].as_str().is_some_and(|what| what.contains("(by hand: `200kbit`")), "{eval}");
+    let place = Place::new("check-frames-text");
+    let (_, stdout, _) = tidegate(&[place.script("policy.sh", format!("#!/bin/sh\n{text}")).to_str().expect("a name")]);
+    assert!(stdout.contains("= by way of ") && stdout.contains("policy.sh:5 (leaf), "), "{stdout}");
+}
+
+#[test]
+fn hfsc_promises_and_upper_limits() {
+    let policy = |ul: &str, first: &str| {
+        format!(
+            "qdisc add dev eth0 root handle 1: hfsc default 20
+class add dev eth0 parent 1: classid 1:1 hfsc ls rate 10mbit{ul}
+class add dev eth0 parent 1:1 classid 1:10 hfsc rt rate {first} ls rate 5mbit
+class add dev eth0 parent 1:1 classid 1:20 hfsc rt rate 4mbit ls rate 5mbit
+qdisc add dev eth0 parent 1:10 fq_codel
+qdisc add dev eth0 parent 1:20 fq_codel
+filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 1:10
+"
+        )
+    };
+    let told = |name: &str, ul: &str, first: &str| of(name, &policy(ul, first), &["R3", "C2"]);
+    // Linux 6.1 sends 14 Mbit/s here (asked).
+    assert_eq!(told("hfsc-over", " ul rate 10mbit", "10mbit"), "2 warning R3 10mbit\n");
+    assert_eq!(told("hfsc-fits", " ul rate 10mbit", "6mbit"), "");
+    // Without any upper limit nothing is held back, whatever real time says.
+    assert_eq!(told("hfsc-free", "", "6mbit"), "1 note C2\n");
+    let real = "qdisc add dev eth0 root handle 1: hfsc default 1
+class add dev eth0 parent 1: classid 1:1 hfsc rt rate 4mbit
+qdisc add dev eth0 parent 1:1 fq_codel
+";
+    assert_eq!(of("hfsc-real", real, &["R3", "C2"]), "");
+    // A band with a rate of its own holds one.
+    let band = "qdisc add dev eth0 root handle 1: prio\nqdisc add dev eth0 parent 1:1 cake bandwidth 5mbit\n";
+    assert_eq!(of("cake-band", band, &["C2"]), "");
+}
+
+#[test]
+fn words_without_effect() {
+    let cake = |words: &str| of("void", &format!("qdisc add dev eth0 root cake {words}\n"), &["R25"]);
+    assert_eq!(cake("overhead 44 besteffort"), "1 note R25 overhead\n");
+    assert_eq!(cake("unlimited docsis"), "1 note R25 docsis\n");
+    assert_eq!(cake("bandwidth 20mbit overhead 44"), "");
+    assert_eq!(cake("autorate-ingress overhead 44"), "");
+    assert_eq!(cake("rtt 50ms diffserv4 nat"), "");
+    assert_eq!(cake("bandwidth 20mbit diffserv4 besteffort"), "1 warning R25 diffserv4\n");
+    assert_eq!(cake("bandwidth 20mbit dual-srchost dual-dsthost"), "1 warning R25 dual-srchost\n");
+    assert_eq!(cake("bandwidth 20mbit besteffort besteffort dual-srchost nat"), "");
+}
+
+#[test]
+fn the_queue_inside_netem() {
+    let netem = |words: &str| of("netem", &format!("qdisc add dev eth0 root netem {words}\n"), &["R13"]);
+    assert_eq!(netem("delay 20ms rate 1mbit"), "1 warning R13\n");
+    assert_eq!(netem("delay 20ms rate 1mbit limit 1000"), "1 warning R13 1000\n");
+    assert_eq!(netem("delay 20ms rate 1mbit limit 20"), "");
+    // Its delay is no queue, and without a rate nothing waits longer.
+    assert_eq!(netem("delay 400ms rate 1mbit limit 50"), "");
+    assert_eq!(netem("delay 400ms rate 1mbit limit 70"), "1 note R13 70\n");
+    assert_eq!(netem("delay 2s"), "");
+    // A thousand packets are in it at once, a second long: 12 Mbit/s.
+    assert_eq!(netem("delay 1s rate 100mbit"), "1 warning R13\n");
+    assert_eq!(netem("delay 1s rate 100mbit limit 10000"), "");
+    let below = |limit: &str| {
+        let text = format!(
+            "{ROOT}class add dev eth0 parent 1:1 classid 1:20 htb rate 1mbit\nqdisc add dev eth0 parent 1:20 netem delay 20ms{limit}\n"
+        );
+        of("netem-below", &text, &["R13"])
+    };
+    assert_eq!(below(""), "4 warning R13\n");
+    assert_eq!(below(" limit 20"), "");
+}
+
+#[test]
+fn bands_of_less_than_a_frame() {
+    let ets =
+        |quanta: &str| of("ets", &format!("qdisc add dev eth0 root ets bands 3 strict 1 quanta {quanta}\n"), &["R4"]);
+    assert_eq!(ets("1514 500"), "1 note R4 500\n");
+    assert_eq!(ets("3000 1514"), "");
+}
+
+#[test]
+fn devices_that_nothing_makes() {
+    if skip() {
+        return;
+    }
+    let told = |name: &str, text: &str| -> Vec<String> {
+        let mut findings = of_script(&format!("absent-{name}"), text);
+        findings.retain(|finding| finding["rule"] == "R24");
+        findings.iter().map(|one| format!("{} {}", one["level"], one["what"]).replace('"', "")).collect()
+    };
+    let shape =
+        "tc qdisc add dev ifb7 root tbf rate 1mbit burst 5k latency 30ms\ntc qdisc add dev veth3 root fq_codel\n";
+    assert_eq!(told("both", shape), ["note nothing in these files makes ifb7, veth3"]);
+    assert_eq!(
+        told("module", &format!("modprobe ifb numifbs=8\n{shape}")),
+        ["note nothing in these files makes veth3"]
+    );
+    assert_eq!(
+        told("two", "modprobe ifb\ntc qdisc add dev ifb1 root fq_codel\ntc qdisc add dev ifb2 root fq_codel\n"),
+        ["note nothing in these files makes ifb2"]
+    );
+    let made = "ip link add ifb7 type ifb\nip link add veth3 type veth peer name veth4\n";
+    assert_eq!(told("made", &format!("{made}{shape}")), [""; 0]);
+    // What the system makes: bridges and VLANs, unless the script makes its links itself.
+    let system = "tc qdisc add dev br0 root fq_codel\ntc qdisc add dev eth0.10 root fq_codel\ntc qdisc add dev ppp0 root fq_codel\n";
+    assert_eq!(told("system", system), [""; 0]);
+    assert_eq!(
+        told("own", &format!("ip link add br1 type bridge\n{system}")),
+        ["note nothing in these files makes br0, eth0.10"]
+    );
+    // Whoever clears away what an earlier run left needs nothing of it.
+    assert_eq!(
+        told("clears", "tc qdisc del dev ifb0 root 2>/dev/null\ntc qdisc add dev eth0 root fq_codel\n"),
+        [""; 0]
+    );
+    // A listing is of devices that are there.
+    let place = Place::new("check-absent-listing");
+    let listing = place.file("listing.txt", "qdisc fq_codel 8001: dev ifb7 root refcnt 2 limit 10240p flows 1024 quantum 1514 target 5ms interval 100ms memory_limit 32Mb ecn drop_batch 64 \n");
+    assert!(found(&listing).iter().all(|finding| finding["rule"] != "R24"));
+}

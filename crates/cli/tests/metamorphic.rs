@@ -158,7 +158,8 @@ fn document(script: &Path) -> Value {
     let output = Command::new(TIDEGATE).args(["check", "--json", "--fail-on", "never"]).arg(script).output();
     let output = output.expect("tidegate runs");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{said}");
+    let text = || std::fs::read_to_string(script).unwrap_or_default();
+    assert_eq!(output.status.code(), Some(0), "{said}\n{}", text());
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"))
 }
 

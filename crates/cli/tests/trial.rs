@@ -174,6 +174,41 @@ fn classes_out_of_reach_are_named() {
     assert!(made_for_classes(&trial).contains(&"1:40"), "a conversation was made for 1:40");
 }
 
+/// A class is named by the mark that packets have in the end, not by one that a later rule writes over.
+#[test]
+fn a_class_has_the_name_of_the_mark_that_lasts() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("last-mark");
+    let policy = |last: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 10
+for n in 10 20 30; do tc class add dev eth0 parent 1: classid 1:$n htb rate 1mbit; done
+tc filter add dev eth0 parent 1: protocol ip prio 1 handle 2 fw classid 1:20
+tc filter add dev eth0 parent 1: protocol ip prio 2 handle 3 fw classid 1:30
+iptables -t mangle -A POSTROUTING -o eth0 -p tcp --dport 22 -j MARK --set-mark 2
+iptables -t mangle -A POSTROUTING -o eth0 -p tcp {last}-j MARK --set-mark 3
+"
+        )
+    };
+    let told = |name: &str, last: &str| -> Vec<(String, String)> {
+        let script = place.file(name, policy(last));
+        let trial = document(&script, &["--up", "4mbit", "--down", "4mbit", "--duration", "5s"]);
+        let of = |id: &str| {
+            let node = trial.tree.iter().find(|node| node.id == id).expect("it is there");
+            (node.title.clone(), node.unreachable.clone().unwrap_or_default())
+        };
+        vec![of("1:20"), of("1:30")]
+    };
+    let gone = told("gone.sh", "");
+    assert_eq!(gone[0].1, "its filter asks for mark 2, which later rules write over on every packet");
+    assert!(!gone[0].0.contains("22"), "{gone:?}");
+    let kept = told("kept.sh", "! --dport 22 ");
+    assert_eq!(kept[0].1, "");
+    assert!(kept[0].0.contains("22"), "{kept:?}");
+}
+
 /// A class that only a packet out of the exact set finds: what its rules say of ports is said by what they leave out.
 #[test]
 fn a_class_that_rules_describe_by_what_they_leave_out() {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Place, TIDEGATE};
+use common::{Place, TIDEGATE, skip};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
@@ -119,7 +119,7 @@ class add dev eth0 parent 1:1 classid 1:20 hfsc ls rate 5mbit ul rate 9mbit
     );
     let expected = "\
 eth0  mtu 1500, txqueuelen 1000
-└─ hfsc 1: default 20
+└─ hfsc 1: default 0x20
    └─ 1:1  rt 9Mbit  ls 9Mbit  ul 9Mbit
       ├─ 1:10  rt 5Mbit for 10ms, then 2Mbit  ls 4Mbit
       └─ 1:20  ls 5Mbit  ul 9Mbit
@@ -156,4 +156,61 @@ filter add dev eth0 parent 1: protocol ip prio 4 matchall flowid 1:4
     let told = [22, 80, 443, 25].map(marks);
     let found: Vec<(&str, bool)> = told.iter().map(|(marks, right, _)| (marks.as_str(), *right)).collect();
     assert_eq!(found, [("+", true), ("-+", true), ("--+", true), ("---+", true)], "{told:?}");
+}
+
+/// What leads to a class stands in words, by whatever it leads there; what nobody keeps leads nowhere.
+#[test]
+fn what_leads_to_a_class_is_told_in_words() {
+    let place = Place::new("understand-leads");
+    if skip() {
+        return;
+    }
+    let script = place.script(
+        "policy.sh",
+        "#!/bin/sh
+tc qdisc add dev eth0 root handle 1: hfsc default 20
+tc class add dev eth0 parent 1: classid 1:10 hfsc sc rate 5mbit ul rate 9mbit
+tc class add dev eth0 parent 1: classid 1:20 hfsc sc rate 5mbit ul rate 9mbit
+tc filter add dev eth0 parent 1: protocol ip prio 1 basic match 'cmp(u16 at 2 layer transport eq 22) and not u32(u8 0x11 0xff at 9)' classid 1:10
+tc filter add dev eth0 parent 1: protocol ip prio 2 flower ip_proto tcp dst_port 443 classid 1:20
+tc filter add dev eth0 parent 1: protocol ip prio 3 handle 7 fw classid 1:10
+tc filter add dev eth0 parent 1: protocol ip prio 4 handle 8 fw classid 1:20
+iptables -t mangle -A POSTROUTING -o eth0 -p udp --dport 53 -j CLASSIFY --set-class 1:10
+iptables -t mangle -A POSTROUTING -o eth1 -p udp --dport 54 -j CLASSIFY --set-class 1:10
+iptables -t mangle -A POSTROUTING -o eth0 -p tcp --dport 22 -j MARK --set-mark 7
+iptables -t mangle -A POSTROUTING -o eth0 -p tcp -j MARK --set-mark 8
+",
+    );
+    let run = |args: &[&str]| {
+        let output = Command::new(TIDEGATE).args(args).output().expect("it runs");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let graph = run(&["graph", name(&script)]);
+    let leads: Vec<&str> = graph.lines().filter_map(|line| line.split_once('◂')).map(|(_, lead)| lead.trim()).collect();
+    assert_eq!(
+        leads,
+        [
+            "basic cmp(u16 at 2 layer transport eq 22) and not u32(00110000/00ff0000 at 8)  (ip, prio 1)",
+            "fw mark 7  (ip, prio 3)",
+            "classified by a rule: -o eth0 -p udp -m udp --dport 53  (mangle POSTROUTING)",
+            "flower eth_type ipv4, ip_proto tcp, dst_port 443  (ip, prio 2)",
+            "fw mark 8  (ip, prio 4)",
+            "all that no filter leads elsewhere",
+            "mark 8: -o eth0 -p tcp  (mangle POSTROUTING)",
+        ],
+        "{graph}"
+    );
+    assert!(graph.contains("hfsc 1: default 0x20"), "{graph}");
+    // Each condition with what the packet has there, and where the filter stands.
+    let story = run(&["explain", name(&script), "tcp 192.168.1.10:40000 > 198.51.100.7:443"]);
+    let about = story.split("\nleaves by eth0").nth(1).expect("its way out");
+    for (text, there) in [
+        ("`cmp(u16 at 2 layer transport eq 22)` does not hold\n", true),
+        ("`not u32(", false),
+        ("`dst_port 443` holds: the destination port is 443\n", true),
+        ("policy.sh:5]", true),
+        ("policy.sh:6]", true),
+    ] {
+        assert_eq!(about.contains(text), there, "{text}\n{story}");
+    }
 }

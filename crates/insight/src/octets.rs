@@ -1,9 +1,10 @@
 //! Names for the octets that u32 compares.
 
 use core::net::Ipv4Addr;
+use tidegate_lang::tc::conditions;
 use tidegate_packet::Head;
 use tidegate_packet::header::{ethertype, proto};
-use tidegate_policy::U32Key;
+use tidegate_policy::{FilterParams, U32Key};
 
 /// How a field's value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -210,6 +211,30 @@ pub fn key_words(key: &U32Key, protocol: u16) -> String {
     let next = if key.offset_mask != 0 { "nexthdr+" } else { "" };
     let plain = || format!("{:08x}/{:08x} at {next}{}", key.value, key.mask, key.offset);
     named.or_else(|| by_fields(key, protocol)).unwrap_or_else(plain)
+}
+
+/// What a basic or flower filter asks for, in tc's words, with a blank before: ` ip_proto tcp, dst_port 22`.
+pub fn condition_words(params: &FilterParams) -> String {
+    let asked = conditions(params);
+    let comma = matches!(params, FilterParams::Flower(_));
+    let mut out = String::new();
+    if let FilterParams::Flower(flower) = params
+        && let Some(indev) = flower.indev.as_ref().filter(|indev| !indev.name.is_empty())
+    {
+        out.push_str(&format!(" indev {}{}", indev.name, if asked.is_empty() { "" } else { "," }));
+    }
+    for (at, condition) in asked.iter().enumerate() {
+        out.push(' ');
+        out.push_str(&condition.text);
+        if at + 1 < asked.len() {
+            out.push_str(match (comma, condition.or) {
+                (true, _) => ",",
+                (false, true) => " or",
+                (false, false) => " and",
+            });
+        }
+    }
+    out
 }
 
 /// `IHL 5, length 0/0xffc0`: where all bits belong to fields of the network header.

@@ -8,11 +8,13 @@ use crate::reading::Reading;
 use crate::sets::bdd::{Set, TooLarge};
 use crate::sets::field::{Field, Layout, Octet, View, octet_bit};
 use crate::sets::set::{STATES, Space};
+use crate::walk::RuleKey;
 use crate::walk::tree::{By, Parts, Place};
 use crate::walk::ways::{Walked, Way, undecided, walk};
+use std::collections::BTreeSet;
 use tidegate_gateway::Route;
 use tidegate_packet::Handle;
-use tidegate_policy::netfilter::Connstate;
+use tidegate_policy::netfilter::{Connstate, Rule, Target};
 
 /// A packet, and how it comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +46,17 @@ pub struct Reached {
 impl Reached {
     /// What all packets reach; `None`: the policy is too large to decide.
     pub fn of(reading: &Reading) -> Option<Reached> {
-        walk(reading).ok().map(|walked| Reached { walked })
+        walk(reading, None).ok().map(|walked| Reached { walked })
+    }
+
+    /// What all packets reach on some devices, to which no others may lead packets.
+    pub(crate) fn of_part(reading: &Reading, devices: &BTreeSet<String>) -> Option<Reached> {
+        walk(reading, Some(devices)).ok().map(|walked| Reached { walked })
+    }
+
+    /// Nothing, for those who ask of other things.
+    pub(crate) fn nothing(reading: &Reading) -> Option<Reached> {
+        Walked::nowhere(reading).ok().map(|walked| Reached { walked })
     }
 
     /// What comes to a leaf class of a device.
@@ -77,6 +89,50 @@ impl Reached {
         let mut classes: Vec<Handle> = seen.filter(|(_, parts)| comes(parts)).map(|((place, _), _)| place.1).collect();
         classes.dedup();
         classes
+    }
+
+    /// The rules that give packets a mark or a class which none of them has any more when it comes to a queue: later
+    /// rules write another over it. Of rules that say the same, only where it is so of all.
+    pub fn overwritten(&mut self, reading: &Reading) -> Vec<Rule> {
+        let keys: Vec<RuleKey> = self.walked.rules.keys().cloned().collect();
+        let (mut gone, mut kept) = (Vec::new(), Vec::new());
+        for key in keys {
+            let Some(rule) = rule_of(reading, &key) else { continue };
+            let Some(target) = rule.targets().filter(|target| writes(target)).last() else { continue };
+            match self.keeps(&key, target) {
+                Ok(Some(false)) => gone.push(rule.clone()),
+                _ => kept.push(rule.clone()),
+            }
+        }
+        gone.retain(|rule| !kept.contains(rule));
+        gone
+    }
+
+    /// Does any packet that a rule matched come to a queue with what it wrote? `None`: none comes to a queue at all.
+    fn keeps(&mut self, key: &RuleKey, target: &Target) -> Result<Option<bool>, TooLarge> {
+        let Some(matched) = self.walked.rules.get(key).map(|seen| seen.matched.clone()) else { return Ok(None) };
+        let walked = &mut self.walked;
+        let coming = walked.ways.iter().position(|way| *way == Way::ComesIn);
+        let mut any = None;
+        for (way, passing) in walked.arrived.clone() {
+            let mut set = matched.by(way);
+            if let (Some(coming), Way::Forwarded(_)) = (coming, &walked.ways[way]) {
+                // Before routing a packet is on no device's way yet.
+                set = walked.space.store.or(set, matched.by(coming))?;
+            }
+            let set = walked.space.store.and(set, passing.set)?;
+            let states = &walked.states;
+            let has = |n: u32| match target {
+                Target::Mark { value, mask } => states.get(n).mark & mask == value & mask,
+                Target::Classify(class) => states.get(n).priority.class() == *class,
+                _ => true,
+            };
+            let kept = walked.space.store.select(passing.states, set, &mut |n| has(n))?;
+            if !set.is_empty() {
+                any = Some(any.unwrap_or(false) || !kept.is_empty());
+            }
+        }
+        Ok(any)
     }
 
     /// A packet of one of the sets, with its way: a routed one where there is any.
@@ -123,6 +179,19 @@ impl Reached {
     pub(crate) fn list(&self, place: &Place) -> Parts {
         self.walked.seen.lists.get(place).cloned().unwrap_or_default()
     }
+}
+
+/// Does a target write what a qdisc may look at?
+fn writes(target: &Target) -> bool {
+    matches!(target, Target::Mark { .. } | Target::Classify(_))
+}
+
+/// A rule by its place.
+pub(crate) fn rule_of<'r>(reading: &'r Reading, key: &RuleKey) -> Option<&'r Rule> {
+    let tables = reading.gateway.all_tables().iter();
+    let table = tables.into_iter().find(|table| table.family() == key.family && table.name() == key.table)?;
+    let chain = table.chains().iter().find(|chain| chain.name == key.chain)?;
+    chain.rules.get(key.at).map(|counted| &counted.rule)
 }
 
 /// All bits of a packet that is this to its connection.

@@ -1,6 +1,7 @@
 //! What was read: files, the commands in them, and the machine they came to.
 
 use crate::index::Index;
+use crate::lost::Lost;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use tidegate_gateway::{DeviceSpec, Gateway, World};
@@ -48,6 +49,15 @@ pub struct Word {
     pub literal: bool,
 }
 
+/// A command inside a function, which passed on what the function was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// The function it stands in.
+    pub function: String,
+    /// Its line.
+    pub place: Place,
+}
+
 /// One command of a policy, in the order in which they were carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
@@ -63,6 +73,8 @@ pub struct Step {
     pub refused: Option<String>,
     /// The author counts on it that it may fail (`2>/dev/null`, `|| true`).
     pub may_fail: bool,
+    /// The commands between that line and the tool, the tool's own last, where functions pass on what they are given.
+    pub frames: Vec<Frame>,
 }
 
 impl Step {
@@ -100,6 +112,8 @@ pub struct Given {
     pub dissector: Dissector,
     /// What the kernel would have written to its log.
     pub kernel_log: Vec<String>,
+    /// Scripts are among the files: what they use and do not make must be there before.
+    pub scripts: bool,
 }
 
 /// A policy, understood.
@@ -123,14 +137,16 @@ pub struct Reading {
     /// The filters of all qdiscs and classes, in the order in which each list is asked.
     pub filters: Vec<FilterDump>,
     pub(crate) index: Index,
+    pub(crate) lost: Lost,
     devices: Vec<(String, DeviceSpec)>,
     dissector: Dissector,
+    scripts: bool,
 }
 
 impl Reading {
     /// Takes in what was read.
     pub fn new(given: Given) -> Reading {
-        let Given { sources, steps, ops, devices, down, dissector, kernel_log } = given;
+        let Given { sources, steps, ops, devices, down, dissector, kernel_log, scripts } = given;
         let mut gateway = machine(&devices, dissector, &ops);
         let now = CARRIED_OUT_AT;
         let ids: Vec<_> = gateway.devices().collect();
@@ -153,7 +169,28 @@ impl Reading {
             }
         }
         let index = Index::new(&ops, &qdiscs, &classes);
-        Reading { sources, steps, ops, kernel_log, down, gateway, qdiscs, classes, filters, index, devices, dissector }
+        let lost = Lost::of(&steps);
+        Reading {
+            sources,
+            steps,
+            ops,
+            kernel_log,
+            down,
+            gateway,
+            qdiscs,
+            classes,
+            filters,
+            index,
+            lost,
+            devices,
+            dissector,
+            scripts,
+        }
+    }
+
+    /// The devices that scripts must find there: no command made them.
+    pub(crate) fn there_before(&self) -> impl Iterator<Item = &str> {
+        self.devices.iter().filter(|_| self.scripts).map(|(name, _)| name.as_str())
     }
 
     /// Another machine with this policy, on which packets may be tried.
@@ -171,6 +208,15 @@ impl Reading {
         // Steps that came to nothing have empty ranges; the ends ascend.
         let at = self.steps.partition_point(|step| step.ops.end <= op);
         self.steps.get(at).filter(|step| step.ops.contains(&op))
+    }
+
+    /// Where a command stands, in words: `line 7`, with the file where there are several.
+    pub(crate) fn line(&self, step: &Step) -> Option<String> {
+        let place = step.place.as_ref()?;
+        Some(match (self.sources.len(), self.sources.get(place.file)) {
+            (2.., Some(source)) => format!("{}:{}", source.name, place.line),
+            _ => format!("line {}", place.line),
+        })
     }
 
     /// The operation that last gave a class its values.
@@ -233,12 +279,14 @@ fn same_filter(
     shown: &tidegate_policy::FilterParams,
     handle: u32,
 ) -> bool {
-    use tidegate_policy::FilterParams::{Flow, Fw, Matchall, U32};
+    use tidegate_policy::FilterParams::{Basic, Flow, Flower, Fw, Matchall, U32};
     match (said, shown) {
         (Fw(a), Fw(b)) => named == handle && a.classid == b.classid,
         (U32(a), U32(b)) => a.keys == b.keys && a.mark == b.mark && a.classid == b.classid,
         (Flow(a), Flow(b)) => a.keys == b.keys,
         (Matchall(_), Matchall(_)) => true,
+        (Basic(a), Basic(b)) => a.classid == b.classid && a.terms == b.terms,
+        (Flower(a), Flower(b)) => a.classid == b.classid && a.keys == b.keys && a.indev == b.indev,
         _ => false,
     }
 }

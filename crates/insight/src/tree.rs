@@ -4,7 +4,7 @@ use crate::reading::Reading;
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{ClassDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Condition, Connmark, Rule, Target};
-use tidegate_policy::{ClassParams, FilterParams, HtbClassParams, Kind, ServiceCurve};
+use tidegate_policy::{ClassParams, FilterParams, HtbClassParams, Kind, QdiscParams, ServiceCurve};
 
 /// A class of HTB with its values.
 #[derive(Clone, Copy)]
@@ -61,6 +61,40 @@ impl Reading {
             at = self.class(&class.dev, class.parent);
         }
         least
+    }
+
+    /// The leaves below a class of HFSC; a leaf's own is itself.
+    pub(crate) fn hfsc_leaves<'r>(&'r self, class: &'r ClassDump) -> Vec<&'r ClassDump> {
+        let (mut leaves, mut above) = (Vec::new(), vec![class]);
+        while let Some(class) = above.pop() {
+            let below = self.index.below(&class.dev, class.classid);
+            if below.is_empty() {
+                leaves.push(class);
+            }
+            // The root is listed as a class of that name.
+            above.extend(below.iter().map(|at| &self.classes[*at]).filter(|below| below.classid != class.classid));
+        }
+        leaves
+    }
+
+    /// Does a qdisc hold any rate of its own?
+    pub(crate) fn holds_rate(&self, qdisc: &QdiscDump) -> bool {
+        match &qdisc.params {
+            QdiscParams::Htb(_) | QdiscParams::Tbf(_) => true,
+            QdiscParams::Cake(cake) => cake.bandwidth.is_some_and(|rate| rate.0 > 0) || cake.autorate == Some(true),
+            QdiscParams::Netem(netem) => netem.rate.is_some(),
+            QdiscParams::Hfsc(_) => {
+                let own = |class: &&ClassDump| class.dev == qdisc.dev && class.classid.qdisc() == qdisc.handle;
+                let mut curves = self.classes.iter().filter(own).filter_map(|class| match &class.params {
+                    ClassParams::Hfsc(hfsc) => Some(hfsc),
+                    _ => None,
+                });
+                // Real time alone is a rate; link sharing takes what there is, up to an upper limit.
+                let shares = curves.clone().any(|hfsc| steady(hfsc.ls) > 0);
+                !shares || curves.any(|hfsc| steady(hfsc.ul) > 0)
+            }
+            _ => false,
+        }
     }
 
     /// The longest frame of a device, bytes.

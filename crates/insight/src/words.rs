@@ -41,6 +41,19 @@ fn scaled(value: f64, units: &[&str]) -> String {
     format!("{text} {}", units[unit])
 }
 
+/// Lines that a sentence names at most.
+const MOST_NAMED: usize = 3;
+
+/// Lines in words, a few of them by name.
+pub(crate) fn named(lines: &[String]) -> String {
+    let more = lines.len().saturating_sub(MOST_NAMED);
+    let mut text = lines.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>().join(", ");
+    if more > 0 {
+        text.push_str(&format!(" and {more} more"));
+    }
+    text
+}
+
 /// `1 class`, `3 classes`.
 pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })

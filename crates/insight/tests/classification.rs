@@ -458,3 +458,151 @@ fn many_filters_without_packets_are_counted_not_compared_with_each_other() {
     let count = unreachable.iter().filter(|finding| finding.rule == Rule::Unreachable).count();
     assert_eq!(count, 200);
 }
+
+/// The first line of each finding of a rule.
+fn heads(text: &str, rule: Rule) -> String {
+    let all = told(&format!("{BANDS}{text}"), &[rule]);
+    all.lines().filter(|line| line.starts_with("line ")).map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn a_mark_that_all_but_a_few_packets_lose() {
+    let filters = "\
+tc filter add dev eth0 parent 1: protocol ip pref 1 handle 1 fw flowid 1:10
+tc filter add dev eth0 parent 1: protocol ip pref 2 handle 3 fw flowid 1:30
+";
+    let rules = |rules: &[&str]| {
+        let rules: Vec<String> =
+            rules.iter().map(|rule| format!("iptables -t mangle -A POSTROUTING -o eth0 {rule}")).collect();
+        heads(&(filters.to_owned() + &rules.join("\n")), Rule::Marks)
+    };
+    // Of a connection's packets only the first is new.
+    let but_new =
+        rules(&["-p tcp --dport 22 -j MARK --set-mark 1", "-m state --state ESTABLISHED -j MARK --set-mark 3"]);
+    assert_eq!(
+        but_new,
+        "line 8, warning R8: mark 1 is gone again before any queue, but from packets of no connection (INVALID, \
+         UNTRACKED), the first packets of TCP connections (NEW, RELATED): line 9 writes another over it\n"
+    );
+    let but_pings =
+        rules(&["-s 192.168.1.10 -j MARK --set-mark 1", "-p tcp -j MARK --set-mark 3", "-p udp -j MARK --set-mark 3"]);
+    assert_eq!(
+        but_pings,
+        "line 8, warning R8: mark 1 is gone again before any queue, but from what is neither TCP nor UDP: line 9, \
+         line 10 write another over it\n"
+    );
+    // One mark for all, then others for some: that is how it is done.
+    let first_all = rules(&["-j MARK --set-mark 1", "-p tcp -j MARK --set-mark 3", "-p udp -j MARK --set-mark 3"]);
+    assert_eq!(first_all, "");
+    // A port is not few packets.
+    assert_eq!(rules(&["-p tcp -j MARK --set-mark 1", "! -d 192.0.2.0/24 -j MARK --set-mark 3"]), "");
+    assert_eq!(rules(&["-p udp -j MARK --set-mark 1", "-m state --state ESTABLISHED -j MARK --set-mark 3"]), "");
+}
+
+#[test]
+fn an_order_that_is_the_other_way_round_is_one_mistake() {
+    let filter = |tos: &str, class: &str| {
+        format!("tc filter add dev eth0 parent 1: protocol ip pref 5 u32 match ip tos {tos} 0xfc flowid {class}\n")
+    };
+    // Unmarked packets are served first, and everything that is marked behind them.
+    let policy = |ef: &str, low: &str| {
+        let bands = BANDS.replace("default 20", "default 10");
+        format!("{bands}{}{}", filter("0xb8", ef), filter("0x48", low))
+    };
+    let told_of = |text: String| told(&text, &[Rule::Intent]);
+    let turned = told_of(policy("1:20", "1:30"));
+    assert_eq!(turned.matches(" R2: ").count(), 1, "{turned}");
+    assert!(
+        turned.starts_with("line 6, warning R2: all of today's marks that it tells apart are served the other way")
+    );
+    // What is in nobody's hurry is where it belongs: the others are mistakes of their lines.
+    let bulk = filter("0x20", "1:30");
+    let one = told_of(policy("1:30", "1:30").replace("default 10", "default 20") + &bulk);
+    assert_eq!(one.matches(" R2: today's marks meet this otherwise").count(), 2, "{one}");
+    // Two devices that do alike have one mistake between them.
+    let second = policy("1:20", "1:30").replace("eth0", "eth1");
+    let both = told_of(policy("1:20", "1:30") + &second);
+    assert_eq!(both.matches(" R2: ").count(), 1, "{both}");
+    assert!(both.contains("; so it is on eth1"), "{both}");
+}
+
+#[test]
+fn what_can_be_decided_is_where_the_rest_is_not() {
+    let dead = "\
+tc qdisc add dev eth1 root handle 1: prio
+tc filter add dev eth1 parent 1: protocol ip pref 1 u32 match ip dport 22 0xffff flowid 1:1
+tc filter add dev eth1 parent 1: protocol ip pref 2 u32 match ip dport 22 0xffff flowid 1:2
+tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip tos 0x08 0x1c flowid 1:30
+";
+    let all = [Rule::Unreachable, Rule::Intent, Rule::Undecided];
+    let ids = |text: &str| -> String {
+        let text = told(&format!("{BANDS}{dead}{text}"), &all);
+        let words = text.lines().filter(|line| line.starts_with("line "));
+        words.map(|line| line.split(": ").next().unwrap_or_default().to_owned() + "\n").collect()
+    };
+    let decided = "line 8, warning R1\nline 9, warning R2\n";
+    assert_eq!(ids(""), decided);
+    // A packet that is rewritten on its way out of eth0 is no matter of eth1's.
+    let rewritten = "tc filter add dev eth0 parent 1: protocol ip pref 9 matchall action skbedit mark 7 flowid 1:10";
+    assert_eq!(ids(rewritten), format!("line 0, note C4\n{decided}"));
+    let text = told(&format!("{BANDS}{dead}{rewritten}"), &[Rule::Undecided]);
+    assert_eq!(
+        text,
+        "line 0, note C4: which packets go where on eth0 was not decided\n  \
+         the filter of line 10 does skbedit, which is not followed; what comes to eth1 was\n"
+    );
+    // What is rewritten on arrival may be anything everywhere; words and engine are asked all the same.
+    let arriving = "tc qdisc add dev eth1 ingress\n\
+                    tc filter add dev eth1 parent ffff: protocol ip pref 9 matchall action skbedit mark 7";
+    assert_eq!(ids(arriving), "line 0, note C4\nline 9, warning R2\n");
+}
+
+#[test]
+fn classes_without_packets() {
+    let to = |class: &str| format!("tc filter add dev eth0 parent 1: protocol all pref 1 matchall flowid {class}\n");
+    let by_mark = "tc filter add dev eth0 parent 1: protocol ip pref 1 handle 1 fw flowid 1:10\n";
+    assert_eq!(heads("", Rule::Idle), "line 3, note R23: no packet comes to 1:10, 1:30 on eth0\n");
+    assert_eq!(heads(by_mark, Rule::Idle), "line 5, note R23: no packet comes to 1:30 on eth0\n");
+    // The default is reached no more, which is told of no class that something names.
+    assert_eq!(heads(&to("1:10"), Rule::Idle), "line 5, note R23: no packet comes to 1:30 on eth0\n");
+    // A rule gives the class, a hash may, the mark may be its name.
+    let classify = "iptables -t mangle -A POSTROUTING -o eth0 -p udp -j CLASSIFY --set-class 1:30\n";
+    assert_eq!(heads(&(by_mark.to_owned() + classify), Rule::Idle), "");
+    let hash =
+        "tc filter add dev eth0 parent 1: protocol ip pref 1 handle 1 flow hash keys src divisor 32 baseclass 1:10\n";
+    assert_eq!(heads(hash, Rule::Idle), "");
+    assert_eq!(heads("tc filter add dev eth0 parent 1: protocol ip pref 1 fw\n", Rule::Idle), "");
+    // A filter that asks for what no packet is leads nobody.
+    let never = "tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match u8 0x60 0xf0 at 0 flowid 1:10\n";
+    assert_eq!(heads(never, Rule::Idle), "line 3, note R23: no packet comes to 1:10, 1:30 on eth0\n");
+    // Bands that no priority names.
+    let bands = |map: &str| {
+        let text = format!("tc qdisc add dev eth0 root handle 1: prio bands 4 {map}\n");
+        told(&text, &[Rule::Idle]).lines().next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(bands(""), "line 1, note R23: no packet comes to 1:4 on eth0");
+    assert_eq!(bands("priomap 3 2 1 0 3 2 1 0 3 2 1 0 3 2 1 0"), "");
+}
+
+#[test]
+fn a_default_that_is_held_far_below_the_others() {
+    let policy = |ceil: &str| {
+        let filter = "tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip dport 22 0xffff flowid 1:10\n";
+        let bands = BANDS.replace("1:20 htb rate 3mbit ceil 9mbit", &format!("1:20 htb rate {ceil} ceil {ceil}"));
+        told(&format!("{bands}{filter}"), &[Rule::Capped]).lines().next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(policy("900kbit"), "");
+    assert_eq!(
+        policy("800kbit"),
+        "line 4, note R22: what no filter takes gets 800 kbit/s at most, 11 times less than 1:30"
+    );
+    assert_eq!(
+        policy("8kbit"),
+        "line 4, warning R22: what no filter takes gets 8 kbit/s at most, 1125 times less than 1:30"
+    );
+    // Nothing but ARP comes there.
+    let all = "tc filter add dev eth0 parent 1: protocol ip pref 1 matchall flowid 1:10\n\
+               tc filter add dev eth0 parent 1: protocol ipv6 pref 2 matchall flowid 1:10\n";
+    let bands = BANDS.replace("1:20 htb rate 3mbit ceil 9mbit", "1:20 htb rate 8kbit ceil 8kbit");
+    assert_eq!(told(&format!("{bands}{all}"), &[Rule::Capped]), "");
+}

@@ -256,3 +256,59 @@ fn stories_and_engine_never_part() {
     }
     assert!(met > 2000, "{met} filters and rules matched");
 }
+
+/// What a packet waits for at worst, of a policy at the root of eth0.
+fn waits(policy: &str) -> String {
+    let text = explain(&["eth0"], policy, "tcp 192.168.1.10 > 198.51.100.7:443");
+    text.lines().filter(|line| line.starts_with("  ")).map(|line| format!("{}\n", line.trim())).collect()
+}
+
+#[test]
+fn the_queue_inside_netem_is_told() {
+    let delay = "netem holds it back for 20.0 ms\n";
+    let story = |netem: &str, rest: &str| {
+        let text = waits(&format!("tc qdisc add dev eth0 root handle 1: netem {netem}\n{rest}"));
+        let from = text.find("netem holds").expect("it does");
+        text[from..].to_owned()
+    };
+    assert_eq!(story("delay 20ms", ""), delay);
+    assert_eq!(
+        story("delay 20ms rate 1mbit limit 100", ""),
+        format!(
+            "{delay}the queue inside netem holds 100 packets: at worst 99 of 1514 bytes are ahead, 150 kB: 1.2 s at the \
+             1 Mbit/s it has\n"
+        )
+    );
+    let bucket = "tc qdisc add dev eth0 parent 1:1 handle 10: tbf rate 1mbit burst 5k limit 15000";
+    assert_eq!(
+        story("delay 20ms", bucket),
+        format!(
+            "{delay}then it waits in tbf 10:, which hangs in netem\nthe queue holds 15 kB, all of which may be ahead: 120 ms \
+             at the 1 Mbit/s it has\n"
+        )
+    );
+}
+
+#[test]
+fn conditions_of_basic_and_flower_are_told_one_by_one() {
+    let policy = "\
+tc qdisc add dev eth0 root handle 1: prio
+tc filter add dev eth0 parent 1: protocol ip prio 1 basic match cmp(u8 at 9 layer network eq 6) and cmp(u16 at 2 layer transport gt 1000) flowid 1:1
+tc filter add dev eth0 parent 1: protocol ip prio 2 basic match cmp(u16 at 2 layer transport eq 22) or cmp(u16 at 2 layer transport eq 443) flowid 1:2
+tc filter add dev eth0 parent 1: protocol ip prio 3 flower ip_proto tcp dst_port 443 flowid 1:3";
+    let text = explain(&["eth0"], policy, "tcp 192.168.1.10 > 198.51.100.7:443");
+    let of_tree = text.split("leaves by eth0\n").nth(1).expect("its way");
+    let expected = "    qdisc prio 1: :1
+ - pref 1 basic cmp(u8 at 9 layer network eq 6) and cmp(u16 at 2 layer transport gt 1000) → 1:1 :2
+     `cmp(u8 at 9 layer network eq 6)` holds
+     `cmp(u16 at 2 layer transport gt 1000)` does not hold
+ + pref 2 basic cmp(u16 at 2 layer transport eq 22) or cmp(u16 at 2 layer transport eq 443) → 1:2 :3
+     `cmp(u16 at 2 layer transport eq 22)` does not hold
+     `cmp(u16 at 2 layer transport eq 443)` holds
+";
+    assert!(of_tree.trim_start().starts_with(expected.trim_start()), "{of_tree}");
+    let udp = explain(&["eth0"], policy, "udp 192.168.1.10 > 198.51.100.7:53");
+    let flower = udp.split("pref 3 flower").nth(1).expect("it is asked");
+    assert!(flower.contains("`ip_proto tcp` does not hold: the protocol is udp\n"), "{udp}");
+    assert!(!flower.contains("dst_port 443`"), "{udp}");
+}

@@ -244,9 +244,19 @@ impl Head {
         &mut self.bytes[Head::ETHERNET..usize::from(self.len)]
     }
 
+    /// Octets before the frame that a word may begin in. A kernel has room there for headers to come, and reads it: who
+    /// compares the link's first address by words (`match u16 … at -14` of tc) needs the rest of such a word.
+    pub const ROOM: i32 = 2;
+
     /// The 32-bit big-endian word at `offset` from the network header (negative: in the Ethernet header); `None` outside.
+    /// What stands before the frame is taken for nothing.
     pub fn word(&self, offset: i32) -> Option<u32> {
-        let at = usize::try_from(offset + Head::ETHERNET as i32).ok()?;
+        let begin = offset + Head::ETHERNET as i32;
+        if begin == -Head::ROOM {
+            let first = self.bytes[..usize::from(self.len)].get(..2)?;
+            return Some(u32::from_be_bytes([0, 0, first[0], first[1]]));
+        }
+        let at = usize::try_from(begin).ok()?;
         let bytes = self.bytes[..usize::from(self.len)].get(at..at + 4)?;
         Some(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
     }
@@ -306,6 +316,14 @@ fn dsfield(kind: u16, network: &[u8]) -> u8 {
 mod tests {
     use super::*;
     use crate::encap;
+
+    #[test]
+    fn a_word_may_begin_before_the_frame() {
+        let mut head = Head::from_network(ethertype::IPV4, &[0x45; 20]);
+        (head.bytes[0], head.bytes[1], head.bytes[2]) = (2, 7, 9);
+        let words = [-18, -16, -14, -12].map(|offset| head.word(offset));
+        assert_eq!(words, [None, Some(0x0207), Some(0x0207_0900), Some(0x0900_0000)]);
+    }
 
     /// A DS field that changes after a way through PPPoE takes the header's checksum along, as it does without.
     #[test]

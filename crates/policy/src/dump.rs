@@ -175,9 +175,9 @@ pub struct U32Hits {
     pub asked: u64,
     /// Packets that it matched.
     pub matched: u64,
-    /// Per key: packets for which the keys up to this one held.
+    /// Per key: packets for which the keys up to this one held. Per condition of basic: packets for which it held.
     pub keys: Vec<u64>,
-    /// Packets whose mark matched.
+    /// Packets whose mark matched; of flower, packets that came in by its device.
     pub mark: u64,
 }
 

@@ -17,6 +17,19 @@ pub(crate) fn holds(terms: &[Term], asked: &mut Asked<'_>) -> bool {
     held
 }
 
+/// The same, noting of each condition that is asked whether it held.
+pub(super) fn holds_counted(terms: &[Term], asked: &mut Asked<'_>, counts: &mut [u64]) -> bool {
+    let mut held = true;
+    for (term, count) in terms.iter().zip(counts) {
+        held = one(&term.what, asked) != term.not;
+        *count += u64::from(held);
+        if held == term.or {
+            return held;
+        }
+    }
+    held
+}
+
 fn one(what: &Ematch, asked: &mut Asked<'_>) -> bool {
     match what {
         Ematch::Cmp { width, offset, layer, mask, trans, how, value } => {

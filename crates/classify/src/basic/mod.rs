@@ -3,6 +3,7 @@
 mod ematch;
 
 pub(crate) use ematch::holds;
+use ematch::holds_counted;
 
 use crate::actions::{Bound, Said, Told};
 use crate::list::Asked;
@@ -24,17 +25,18 @@ struct Entry {
     params: BasicParams,
     bound: bool,
     actions: Bound,
-    /// Packets for which the expression held.
-    matched: u64,
+    /// What it counted: packets that came to it, that each condition held for, that the expression held for.
+    hits: U32Hits,
 }
 
 impl Basic {
     pub(crate) fn classify(&mut self, asked: &mut Asked<'_>) -> Said {
         for entry in &mut self.entries {
-            if !holds(&entry.params.terms, asked) {
+            entry.hits.asked += 1;
+            if !holds_counted(&entry.params.terms, asked, &mut entry.hits.keys) {
                 continue;
             }
-            entry.matched += 1;
+            entry.hits.matched += 1;
             match entry.actions.run(entry.params.classid.unwrap_or(Handle::NONE), asked) {
                 Said::No => {}
                 said => return said,
@@ -51,7 +53,7 @@ impl Basic {
         actions: Bound,
     ) -> Result<(), TcError> {
         let handle = if handle == 0 { self.free_handle() } else { handle };
-        self.entries.insert(0, Entry { handle, params: params.clone(), bound, actions, matched: 0 });
+        self.entries.insert(0, Entry { handle, params: params.clone(), bound, actions, hits: no_hits(params) });
         Ok(())
     }
 
@@ -64,13 +66,18 @@ impl Basic {
         actions: Bound,
     ) -> Result<(), TcError> {
         let entry = self.entries.iter_mut().find(|e| e.handle == handle).ok_or(TcError::bare(Errno::NoEnt))?;
-        *entry = Entry { handle, params: params.clone(), bound, actions, matched: 0 };
+        *entry = Entry { handle, params: params.clone(), bound, actions, hits: no_hits(params) };
         Ok(())
     }
 
     fn free_handle(&self) -> u32 {
         (1..).find(|handle| !self.has(*handle)).unwrap_or(0)
     }
+}
+
+/// Counters that begin, one for each condition.
+fn no_hits(params: &BasicParams) -> U32Hits {
+    U32Hits { keys: alloc::vec![0; params.terms.len()], ..U32Hits::default() }
 }
 
 impl Filters for Basic {
@@ -99,7 +106,7 @@ impl Filters for Basic {
     fn dump(&self, told: Told<'_>, line: &mut dyn FnMut(FilterEntry)) {
         for entry in &self.entries {
             let params = FilterParams::Basic(entry.params.clone());
-            let hits = Some(U32Hits { matched: entry.matched, ..U32Hits::default() });
+            let hits = Some(entry.hits.clone());
             line(FilterEntry::Filter { handle: entry.handle, params, hits, actions: entry.actions.dump(told) });
         }
     }

@@ -29,8 +29,8 @@ struct Entry {
     params: FlowerParams,
     bound: bool,
     actions: Bound,
-    /// Packets that it took.
-    matched: u64,
+    /// What it counted: packets that came to it, that came in by its device, that its keys held for, that it took.
+    hits: U32Hits,
 }
 
 /// Filters that compare the same bits.
@@ -59,8 +59,16 @@ impl Flower {
                 let Some(entry) = entries.get_mut(at) else { continue };
                 let came_in = asked.pool.meta(asked.pkt).came_in;
                 let elsewhere = entry.params.indev.as_ref().is_some_and(|indev| !indev.is(came_in));
-                if !elsewhere && entry.params.keys.iter().all(|key| fields.compare(key, asked)) {
-                    entry.matched += 1;
+                let hits = &mut entry.hits;
+                hits.asked += 1;
+                hits.mark += u64::from(!elsewhere);
+                let holds = |(key, held): (&FlowerKey, &mut u64)| {
+                    let holds = fields.compare(key, asked);
+                    *held += u64::from(holds);
+                    holds
+                };
+                if !elsewhere && entry.params.keys.iter().zip(&mut hits.keys).all(holds) {
+                    hits.matched += 1;
                     return entry.actions.run(entry.params.classid.unwrap_or(Handle::NONE), asked);
                 }
             }
@@ -84,7 +92,7 @@ impl Flower {
         let handle = if handle == 0 { (1..).find(|handle| !self.has(*handle)).unwrap_or(0) } else { handle };
         self.join(handle, params);
         let at = self.entries.partition_point(|entry| entry.handle < handle);
-        self.entries.insert(at, Entry { handle, params: params.clone(), bound, actions, matched: 0 });
+        self.entries.insert(at, Entry { handle, params: params.clone(), bound, actions, hits: no_hits(params) });
         Ok(())
     }
 
@@ -109,7 +117,7 @@ impl Flower {
             self.join(handle, params);
         }
         let entry = self.entries.iter_mut().find(|e| e.handle == handle).ok_or(TcError::bare(Errno::NoEnt))?;
-        *entry = Entry { handle, params: params.clone(), bound, actions, matched: 0 };
+        *entry = Entry { handle, params: params.clone(), bound, actions, hits: no_hits(params) };
         Ok(())
     }
 
@@ -138,6 +146,11 @@ impl Flower {
         self.groups.iter_mut().for_each(|group| group.handles.retain(|known| *known != handle));
         self.groups.retain(|group| !group.handles.is_empty());
     }
+}
+
+/// Counters that begin, one for each key.
+fn no_hits(params: &FlowerParams) -> U32Hits {
+    U32Hits { keys: alloc::vec![0; params.keys.len()], ..U32Hits::default() }
 }
 
 /// The bits that a key compares; a range compares all.
@@ -172,7 +185,7 @@ impl Filters for Flower {
     fn dump(&self, told: Told<'_>, line: &mut dyn FnMut(FilterEntry)) {
         for entry in &self.entries {
             let params = FilterParams::Flower(entry.params.clone());
-            let hits = Some(U32Hits { matched: entry.matched, ..U32Hits::default() });
+            let hits = Some(entry.hits.clone());
             line(FilterEntry::Filter { handle: entry.handle, params, hits, actions: entry.actions.dump(told) });
         }
     }

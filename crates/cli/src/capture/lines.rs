@@ -1,5 +1,6 @@
 //! Which line of a script issued a call: the command whose words agree best with the call's.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -31,6 +32,19 @@ pub struct SourceLine {
     pub text: String,
     /// The columns of the word in question, in characters from 0, where one is known.
     pub columns: Option<Range<usize>>,
+    /// The commands between this line and the tool, the tool's own last, where functions pass on what they are given.
+    pub frames: Vec<CallFrame>,
+}
+
+/// A command inside a function that passed on what the function was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallFrame {
+    /// The function.
+    pub function: String,
+    /// The file, as the user named it.
+    pub file: PathBuf,
+    /// The line, from 1.
+    pub line: usize,
 }
 
 /// A word of a script that gave an argument of a call.
@@ -79,10 +93,13 @@ struct Match {
 /// A command that called a function: file, command, the word that names the function, and the words that gave the
 /// arguments.
 struct Caller {
+    function: Rc<str>,
     file: usize,
     at: usize,
     name: usize,
     words: Vec<Option<usize>>,
+    /// How well it agrees with what the function was given.
+    score: i32,
 }
 
 impl Finder {
@@ -137,12 +154,16 @@ impl Finder {
         let (file, at, found) = self.best(tool, args)?;
         self.last = Some((file, at));
         let (mut file, mut at, mut words, mut name) = (file, at, found.words, None);
-        let mut passed_on = false;
+        let (mut passed_on, mut frames) = (false, Vec::new());
         for _ in 0..MAX_FRAMES {
             passed_on = self.files[file].commands[at].passes_on().is_some_and(|all| words.contains(&Some(all)));
             let Some(caller) = self.caller(file, at, args, &words).filter(|_| passed_on) else { break };
+            self.last_calls.insert(Rc::clone(&caller.function), (caller.file, caller.at));
+            frames.extend(self.frame(file, at));
             (file, at, words, name) = (caller.file, caller.at, caller.words, Some(caller.name));
         }
+        // From the caller inward.
+        frames.reverse();
         let source = &self.files[file];
         let command = &source.commands[at];
         let blamed =
@@ -152,16 +173,24 @@ impl Finder {
         let word = |number: &Option<usize>| {
             let word = &command.words[(*number)?];
             // What others give through these words must not be changed here.
-            let literal = word.is_literal() && !passed_on;
+            let literal = word.is_literal() && !word.within && !passed_on;
             Some(SourceWord { line: word.line, columns: word.columns.clone(), literal })
         };
         let words = words.iter().map(word).collect();
-        Some((source.place(line, blamed.map(|word| word.columns.clone())), words))
+        Some((SourceLine { frames, ..source.place(line, blamed.map(|word| word.columns.clone())) }, words))
+    }
+
+    /// A command as one of those that a call went through.
+    fn frame(&self, file: usize, at: usize) -> Option<CallFrame> {
+        let source = &self.files[file];
+        let command = &source.commands[at];
+        let function = command.function.as_ref()?.to_string();
+        Some(CallFrame { function, file: source.path.clone(), line: command.line() })
     }
 
     /// Who called the function that a command stands in, which passes on its arguments; `words` gave the arguments
     /// there.
-    fn caller(&mut self, file: usize, at: usize, args: &[String], words: &[Option<usize>]) -> Option<Caller> {
+    fn caller(&self, file: usize, at: usize, args: &[String], words: &[Option<usize>]) -> Option<Caller> {
         let command = &self.files[file].commands[at];
         let function = Rc::clone(command.function.as_ref()?);
         let all = command.passes_on()?;
@@ -190,10 +219,25 @@ impl Finder {
             }
         }
         let (file, at, name, found) = best.filter(|(.., found)| found.score > 0)?;
-        self.last_calls.insert(function, (file, at));
         let mut given = vec![None; args.len()];
         numbers.iter().zip(found.words).for_each(|(arg, word)| given[*arg] = word);
-        Some(Caller { file, at, name, words: given })
+        Some(Caller { function, file, at, name, words: given, score: found.score })
+    }
+
+    /// How well a command agrees with a call when what a function passes on is looked for in the function's callers.
+    fn through(&self, file: usize, at: usize, args: &[String], found: &Match) -> i32 {
+        let (mut file, mut at, mut words, mut score) = (file, at, Cow::Borrowed(&found.words), found.score);
+        for _ in 0..MAX_FRAMES {
+            let command = &self.files[file].commands[at];
+            if !command.passes_on().is_some_and(|all| words.contains(&Some(all))) {
+                break;
+            }
+            let Some(caller) = self.caller(file, at, args, &words) else { break };
+            // Until now all of them counted as one word that may be anything.
+            score += caller.score - 1;
+            (file, at, words) = (caller.file, caller.at, Cow::Owned(caller.words));
+        }
+        score
     }
 
     /// The line that names a program with these words, whether we play the program or not; changes nothing.
@@ -251,7 +295,8 @@ impl Finder {
         };
         let mut best: Option<(usize, usize, Match)> = None;
         for &(file, at, word) in ahead.iter().chain(behind) {
-            let found = agree(&self.files[file].commands[at], word, args);
+            let mut found = agree(&self.files[file].commands[at], word, args);
+            found.score = self.through(file, at, args, &found);
             if found.perfect {
                 return Some((file, at, found));
             }
@@ -300,6 +345,7 @@ impl Source {
             line,
             text: self.lines.get(line.saturating_sub(1)).cloned().unwrap_or_default(),
             columns,
+            frames: Vec::new(),
         }
     }
 }
@@ -509,6 +555,38 @@ tc qdisc show";
         assert_eq!(told("qdisc add dev eth0 parent 1:1 pfifo limit 9"), "x.sh:5 ---==~===");
         assert_eq!(told("qdisc add dev eth0 parent 1:2 pfifo limit 9"), "x.sh:5 ---==~===");
         assert_eq!(told("class show"), "x.sh:7 ==");
+    }
+
+    #[test]
+    fn a_call_through_functions_names_them_all() {
+        let script = "t() { tc \"$@\"; }\nleaf() {\n  t qdisc add dev \"$@\"\n}\nleaf eth0 root prio\ntc class show\n";
+        let mut finder = Finder::new(&[("x.sh".into(), script.into())], &[]);
+        let mut told = |call: &str| {
+            let args: Vec<String> = call.split(' ').map(Into::into).collect();
+            let (place, _) = finder.find("tc", &args, "").expect("it is there");
+            let frames = place.frames.iter().map(|frame| format!(" {}:{}", frame.function, frame.line));
+            format!("{}{}", place.line, frames.collect::<String>())
+        };
+        assert_eq!(told("qdisc add dev eth0 root prio"), "5 leaf:3 t:1");
+        assert_eq!(told("class show"), "6");
+    }
+
+    #[test]
+    fn a_line_that_resembles_does_not_take_a_call_from_a_function() {
+        let script = "t() { $TC \"$@\"; }\nTC=tc\nt class add dev eth0 classid 1:20 htb rate 7mbit\n\
+            eval \"$TC class add dev eth0 classid 1:10 htb rate 7mbit\"\ntc class add dev eth0 classid 1:30 htb rate $R\n";
+        let calls = ["1:20", "1:10", "1:30"].map(|id| format!("tc class add dev eth0 classid {id} htb rate 7mbit"));
+        assert_eq!(lines_of(script, &calls.each_ref().map(String::as_str)), ["3", "4", "5"]);
+    }
+
+    #[test]
+    fn what_eval_reads_stands_on_its_line_and_is_not_changed() {
+        let script = "TC=tc\nIF=eth0\ntc qdisc del dev eth0 root\nif true; then\n  eval \"$TC class add dev $IF classid 1:1 htb rate 9mbit\"\nfi\n";
+        let mut finder = Finder::new(&[("x.sh".into(), script.into())], &[]);
+        let args: Vec<String> = "class add dev eth0 classid 1:1 htb rate 9mbit".split(' ').map(Into::into).collect();
+        let (place, words) = finder.find("tc", &args, "").expect("it is there");
+        let words: Vec<_> = words.into_iter().flatten().collect();
+        assert_eq!((place.line, words.len(), words.iter().any(|word| word.literal)), (5, 9, false));
     }
 
     #[test]

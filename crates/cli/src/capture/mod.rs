@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 pub use effect::{Effect, FileChange, LinkRequest};
 pub use error::{CaptureError, Trouble};
 pub use face::{TOOLS, dispatch, sysctl_path};
-pub use lines::{SourceLine, SourceWord};
+pub use lines::{CallFrame, SourceLine, SourceWord};
 pub use options::ScriptOptions;
 pub use run::{devices_of, run_in_turn, run_script};
 pub use sandbox::available;

@@ -15,6 +15,8 @@ pub(super) struct Word {
     pub(super) line: usize,
     /// Columns in that line, in characters from 0.
     pub(super) columns: Range<usize>,
+    /// It is a part of a word that a shell reads anew (`eval "$TC qdisc …"`); the columns are the whole word's.
+    pub(super) within: bool,
 }
 
 impl Word {
@@ -68,7 +70,62 @@ impl Command {
 pub(super) fn commands(text: &str) -> Vec<Command> {
     let mut reader = Reader::new(text);
     reader.read();
-    reader.commands
+    let mut commands = Vec::with_capacity(reader.commands.len());
+    for command in reader.commands {
+        let inner = read_anew(&command);
+        commands.push(command);
+        commands.extend(inner);
+    }
+    commands
+}
+
+/// Shells that are given a command by `-c`.
+const SHELLS: [&str; 5] = ["sh", "bash", "dash", "ash", "busybox"];
+
+/// The commands that `eval` and `sh -c` make of their words, each word where the whole stands.
+fn read_anew(command: &Command) -> Vec<Command> {
+    let of = |at: usize| command.words.get(at).map_or("", |word| word.text.as_str());
+    let first = command.words.iter().position(|word| !BEFORE.contains(&word.text.as_str())).unwrap_or(0);
+    let shell = of(first).rsplit('/').next().is_some_and(|name| SHELLS.contains(&name));
+    let words = match of(first) {
+        "eval" => &command.words[first + 1..],
+        _ if shell && of(first + 1) == "-c" => &command.words[first + 2..(first + 3).min(command.words.len())],
+        _ => return Vec::new(),
+    };
+    let mut all = vec![Vec::new()];
+    for word in words {
+        let open = opened(&word.text);
+        let texts: Vec<&str> = open.split_whitespace().collect();
+        let raws: Vec<&str> = word.raw.trim_matches(['"', '\'']).split_whitespace().collect();
+        for (at, text) in texts.iter().enumerate() {
+            let raw = if raws.len() == texts.len() { raws[at] } else { text };
+            let plain = text.trim_end_matches(';');
+            if let Some(last) = all.last_mut().filter(|_| !plain.is_empty() && !["&&", "||", "|"].contains(&plain)) {
+                let (text, raw) = (plain.to_owned(), raw.trim_end_matches(';').to_owned());
+                last.push(Word { text, raw, within: true, ..word.clone() });
+            }
+            if plain != *text || ["&&", "||", "|"].contains(text) {
+                all.push(Vec::new());
+            }
+        }
+    }
+    let made = |words: Vec<Word>| Command { words, ..command.clone() };
+    all.into_iter().filter(|words| !words.is_empty()).map(made).collect()
+}
+
+/// A text that is read again: variables that were kept from the first reading are filled in by the second.
+fn opened(text: &str) -> String {
+    let mut out = String::new();
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        if letter != '$' {
+            out.push(letter);
+            continue;
+        }
+        out.push(Word::HOLE);
+        while letters.next_if(|next| next.is_ascii_alphanumeric() || "_{}".contains(*next)).is_some() {}
+    }
+    out
 }
 
 /// The values that variables get in the text: `NAME=value`, `for NAME in a b`, `${NAME:-value}`; `$1`… from `args`.
@@ -350,6 +407,7 @@ impl Reader {
             columns: start.saturating_sub(line_start)..start.saturating_sub(line_start) + raw.chars().count(),
             raw,
             line,
+            within: false,
         });
     }
 
@@ -435,6 +493,22 @@ mod tests {
                 "7 done",
                 "8 tc -batch -",
                 "11 ip link set * up",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_read_anew_is_commands_of_its_line() {
+        assert_eq!(
+            texts("a\neval \"$TC qdisc add dev \\$IF root; tc class show\" && b\nsh -c 'tc qdisc show'"),
+            [
+                "1 a",
+                "2 eval * qdisc add dev $IF root; tc class show",
+                "2 * qdisc add dev * root",
+                "2 tc class show",
+                "2 b",
+                "3 sh -c tc qdisc show",
+                "3 tc qdisc show",
             ]
         );
     }

@@ -2,7 +2,7 @@
 
 use super::Checked;
 use serde_json::{Value, json};
-use tidegate_insight::{Edit, Finding, Level, Place, Reading, Witness};
+use tidegate_insight::{Edit, Finding, Frame, Level, Place, Reading, Witness};
 
 /// The document, with the end of line.
 pub(super) fn document(checked: &Checked) -> String {
@@ -27,6 +27,7 @@ fn one(reading: &Reading, finding: &Finding) -> Value {
         "level": finding.level.name(),
         "place": finding.place.as_ref().map(|at| place(reading, at)),
         "text": finding.place.as_ref().and_then(|at| reading.sources[at.file].lines.get(at.line - 1)),
+        "frames": super::frames(reading, finding).iter().map(|frame| frame_of(reading, frame)).collect::<Vec<_>>(),
         "what": finding.what,
         "because": finding.because,
         "witness": finding.witness.as_ref().map(|witness| match witness {
@@ -38,6 +39,13 @@ fn one(reading: &Reading, finding: &Finding) -> Value {
             "edits": fix.edits.iter().map(|edit| replacement(reading, edit)).collect::<Vec<_>>(),
         })),
     })
+}
+
+/// A function that the command passed through.
+fn frame_of(reading: &Reading, frame: &Frame) -> Value {
+    let mut value = place(reading, &frame.place);
+    value["function"] = frame.function.as_str().into();
+    value
 }
 
 fn replacement(reading: &Reading, edit: &Edit) -> Value {

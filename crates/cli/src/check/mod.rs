@@ -16,7 +16,7 @@ pub use options::{Bar, Options};
 use crate::capture::Exit;
 use crate::intake::{self, ReadOptions};
 use std::process::ExitCode;
-use tidegate_insight::{Finding, Level, Reading, Rule};
+use tidegate_insight::{Finding, Frame, Level, Reading, Rule};
 
 /// A file could not be read, or the script did not come to its end.
 const UNREAD: u8 = 2;
@@ -120,6 +120,21 @@ fn ended_badly(outcome: &crate::capture::Outcome) -> Option<Finding> {
         witness: Some(tidegate_insight::Witness::Number(code)),
         fix: None,
     })
+}
+
+/// The functions that a finding's command passed through on its way from its line to the tool, where all commands of that
+/// line took the same way.
+fn frames<'r>(reading: &'r Reading, finding: &Finding) -> &'r [Frame] {
+    let Some(place) = &finding.place else { return &[] };
+    let line = |at: &tidegate_insight::Place| at.file == place.file && at.line == place.line;
+    // A command may go over several lines.
+    let here = |step: &&tidegate_insight::Step| {
+        let words = step.words.iter().filter_map(|word| word.place.as_ref());
+        step.place.iter().chain(words).any(line)
+    };
+    let mut ways = reading.steps.iter().filter(here).map(|step| step.frames.as_slice());
+    let first = ways.next().unwrap_or(&[]);
+    if ways.all(|way| way == first) { first } else { &[] }
 }
 
 /// Is a finding about a device, as far as its command tells?

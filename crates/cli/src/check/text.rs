@@ -3,7 +3,7 @@
 use super::Checked;
 use super::fix::Mended;
 use std::fmt::Write as _;
-use tidegate_insight::{Finding, Level, Reading, Rule, Witness};
+use tidegate_insight::{Finding, Frame, Level, Reading, Rule, Witness};
 
 /// The longest line shown whole, in characters; of longer ones the part around the place is shown.
 const WIDE: usize = 160;
@@ -42,7 +42,22 @@ fn one(reading: &Reading, finding: &Finding) -> String {
     if to > from {
         let _ = writeln!(out, "  {blank} | {}{}", " ".repeat(from), "^".repeat(to - from));
     }
-    out + &reasons(finding, &format!("  {blank} "))
+    let indent = format!("  {blank} ");
+    if let Some(way) = way(reading, finding) {
+        let _ = writeln!(out, "{indent}= by way of {way}");
+    }
+    out + &reasons(finding, &indent)
+}
+
+/// The functions between a finding's line and the tool: `lib.sh:7 (leaf), lib.sh:3 (do_tc)`.
+fn way(reading: &Reading, finding: &Finding) -> Option<String> {
+    let frames = super::frames(reading, finding);
+    let name = |frame: &Frame| reading.sources.get(frame.place.file).map_or("", |source| source.name.as_str());
+    let told = |frame: &Frame| {
+        format!("{}:{} ({})", tidegate_text::line(name(frame)), frame.place.line, tidegate_text::line(&frame.function))
+    };
+    let told: Vec<String> = frames.iter().map(told).collect();
+    (!told.is_empty()).then(|| told.join(", "))
 }
 
 fn reasons(finding: &Finding, indent: &str) -> String {

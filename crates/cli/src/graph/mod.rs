@@ -21,6 +21,7 @@ use anyhow::bail;
 use model::{Box, Device, Model};
 use options::Format;
 use std::process::ExitCode;
+use tidegate_insight::Reached;
 
 /// A file could not be read.
 const UNREAD: u8 = 2;
@@ -38,7 +39,7 @@ pub fn command(options: &Options) -> ExitCode {
 
 /// The trees of a machine as text.
 pub(crate) fn tree(machine: &mut Machine) -> String {
-    text::draw(&Model::of(&mut machine.gateway, machine.now), false, &|_, _| None)
+    text::draw(&Model::of(&mut machine.gateway, machine.now, &[]), false, &|_, _| None)
 }
 
 fn attempt(options: &Options) -> anyhow::Result<()> {
@@ -81,5 +82,7 @@ fn read(options: &Options) -> anyhow::Result<Model> {
     if let Some(nothing) = taken.nothing_found() {
         bail!("{nothing}");
     }
-    Ok(Model::of(&mut taken.machine.gateway, taken.machine.now))
+    let reading = taken.reading();
+    let overwritten = Reached::of(&reading).map_or(Vec::new(), |mut reached| reached.overwritten(&reading));
+    Ok(Model::of(&mut taken.machine.gateway, taken.machine.now, &overwritten))
 }

@@ -6,6 +6,7 @@ use tidegate_lang::units::print_rate;
 use tidegate_packet::{Handle, Rate, Time};
 use tidegate_policy::ClassParams;
 use tidegate_policy::dump::{ClassDump, QdiscDump};
+use tidegate_policy::netfilter::Rule;
 
 /// How deep trees are followed: deeper than any that a packet can pass.
 const MAX_DEPTH: usize = 64;
@@ -51,14 +52,14 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// What stands on a machine.
-    pub(crate) fn of(gateway: &mut Gateway, now: Time) -> Model {
+    /// What stands on a machine; what those rules write, packets do not keep.
+    pub(crate) fn of(gateway: &mut Gateway, now: Time, overwritten: &[Rule]) -> Model {
         let mut model = Model { devices: Vec::new(), redirects: Vec::new() };
         let ids: Vec<_> = gateway.devices().collect();
         for id in ids {
             let spec = gateway.spec(id);
             let name = gateway.name(id).to_owned();
-            let tree = Tree::of(gateway, now, id);
+            let tree = Tree::of(gateway, now, id, overwritten);
             let mut boxes = Vec::new();
             for qdisc in tree.tops() {
                 tree.qdisc_box(qdisc, None, 0, &mut boxes);

@@ -3,14 +3,15 @@
 use crate::faces::Machine;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_gateway::{DeviceId, DeviceSpec, Gateway};
-use tidegate_insight::octets::key_words;
+use tidegate_insight::octets::{condition_words, key_words};
 use tidegate_insight::{CLSACT_EGRESS, CLSACT_INGRESS};
 use tidegate_lang::iptables::print_rule;
+use tidegate_lang::nft;
 use tidegate_lang::tc::{self, Object, ShowFlags, ShowWhat};
 use tidegate_lang::units::{print_rate, print_time};
 use tidegate_packet::{Handle, Pool, Rate, Seeded, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
-use tidegate_policy::netfilter::{Connmark, Family, Rule, Target};
+use tidegate_policy::netfilter::{Condition, Connmark, Family, Rule, Target};
 use tidegate_policy::{Act, ClassParams, FilterParams, Kind, QdiscParams, ServiceCurve};
 
 /// One device's tree, in parts.
@@ -32,27 +33,51 @@ fn is_top(qdisc: &QdiscDump) -> bool {
     qdisc.parent == Handle::ROOT || qdisc.parent == Handle::INGRESS
 }
 
-/// The rules that set marks, each mark with what its rule asks for and where that stands.
-fn setters(gateway: &Gateway) -> Vec<(u32, String)> {
+/// What a rule of netfilter writes that leads to a class.
+enum Written {
+    Mark(u32),
+    Class(Handle),
+}
+
+/// The rules that set marks or classes which packets keep, each with what it asks for and where that stands.
+fn setters(gateway: &Gateway, overwritten: &[Rule], device: &str) -> Vec<(Written, String)> {
     let mut setters = Vec::new();
     for table in gateway.all_tables() {
         for chain in table.chains() {
             for rule in chain.rules.iter().map(|counted| &counted.rule) {
+                if overwritten.contains(rule) || leaves_elsewhere(rule, device) {
+                    continue;
+                }
                 let asks = Rule { matches: rule.matches.clone(), ..Rule::default() };
                 for target in rule.targets() {
-                    let (mark, whose) = match target {
-                        Target::Mark { value, .. } => (*value, ""),
-                        Target::Connmark(Connmark::Set { value, .. }) => (*value, ", whole connections"),
+                    let (written, head, whose) = match target {
+                        Target::Mark { value, .. } => (Written::Mark(*value), format!("mark {value}"), ""),
+                        Target::Connmark(Connmark::Set { value, .. }) => {
+                            (Written::Mark(*value), format!("mark {value}"), ", whole connections")
+                        }
+                        Target::Classify(class) => (Written::Class(*class), "classified by a rule".to_owned(), ""),
                         _ => continue,
                     };
-                    let asked = print_rule(&asks, table.family() == Family::Ipv6);
-                    let asked = if asked.is_empty() { " everything" } else { &asked };
-                    setters.push((mark, format!("mark {mark}:{asked}  ({} {}{whose})", table.name(), chain.name)));
+                    let asked = match table.is_free() {
+                        true => nft::print_rule(&asks, table.family(), None),
+                        false => print_rule(&asks, table.family() == Family::Ipv6),
+                    };
+                    let asked = if asked.trim().is_empty() { "everything" } else { asked.trim() };
+                    setters.push((written, format!("{head}: {asked}  ({} {}{whose})", table.name(), chain.name)));
                 }
             }
         }
     }
     setters
+}
+
+/// Does a rule ask for packets that leave by other devices?
+fn leaves_elsewhere(rule: &Rule, device: &str) -> bool {
+    let fits = |pattern: &str| match pattern.strip_suffix('+') {
+        Some(prefix) => device.starts_with(prefix),
+        None => device == pattern,
+    };
+    rule.matches.iter().any(|m| matches!(&m.what, Condition::Out(pattern) if fits(pattern) == m.not))
 }
 
 /// The filters that packets are shown at every qdisc and class of a device.
@@ -72,7 +97,7 @@ fn all_filters(gateway: &mut Gateway, now: Time, id: DeviceId) -> Vec<FilterDump
     parents.into_iter().flat_map(|parent| gateway.own_filters(now, id, parent).unwrap_or_default()).collect()
 }
 
-fn read(gateway: &mut Gateway, now: Time, id: DeviceId) -> Tree {
+fn read(gateway: &mut Gateway, now: Time, id: DeviceId, overwritten: &[Rule]) -> Tree {
     let mut classes: BTreeMap<u32, Vec<ClassDump>> = BTreeMap::new();
     for class in gateway.classes(now, id) {
         // HFSC lists its root as a class that has the qdisc's own number.
@@ -88,14 +113,16 @@ fn read(gateway: &mut Gateway, now: Time, id: DeviceId) -> Tree {
     let there: BTreeSet<Handle> = classes.values().flatten().map(|class| class.classid).collect();
     let mut filters: BTreeMap<u32, Vec<String>> = BTreeMap::new();
     let mut redirects = Vec::new();
-    let setters = setters(gateway);
+    let device = gateway.name(id).to_owned();
+    let setters = setters(gateway, overwritten, &device);
     let mut markers: BTreeMap<u32, Vec<String>> = BTreeMap::new();
     for dump in all_filters(gateway, now, id) {
         let Some((target, text)) = lead(&dump) else { continue };
         redirects.extend(led_to(&dump).map(|to| (to, text.clone())));
         if let (Some(class), FilterEntry::Filter { handle, params: FilterParams::Fw(fw), .. }) = (target, &dump.entry) {
             let mask = fw.mask.unwrap_or(u32::MAX);
-            let sets = setters.iter().filter(|(mark, _)| mark & mask == *handle);
+            let is_it = |written: &Written| matches!(written, Written::Mark(mark) if mark & mask == *handle);
+            let sets = setters.iter().filter(|(written, _)| is_it(written));
             markers.entry(class.0).or_default().extend(sets.map(|(_, rule)| rule.clone()));
         }
         let (place, text) = match (dump.parent, target) {
@@ -109,6 +136,13 @@ fn read(gateway: &mut Gateway, now: Time, id: DeviceId) -> Tree {
             (parent, None) => (parent, text),
         };
         filters.entry(place.0).or_default().push(text);
+    }
+    for (written, rule) in &setters {
+        if let Written::Class(class) = written
+            && there.contains(class)
+        {
+            filters.entry(class.0).or_default().push(rule.clone());
+        }
     }
     let qdiscs = gateway.qdiscs(now, id);
     for qdisc in &qdiscs {
@@ -137,9 +171,9 @@ fn plain(spec: DeviceSpec, kind: Kind) -> Vec<String> {
 }
 
 impl Tree {
-    /// What stands on a device.
-    pub(super) fn of(gateway: &mut Gateway, now: Time, id: DeviceId) -> Tree {
-        read(gateway, now, id)
+    /// What stands on a device; what those rules write, packets do not keep.
+    pub(super) fn of(gateway: &mut Gateway, now: Time, id: DeviceId, overwritten: &[Rule]) -> Tree {
+        read(gateway, now, id, overwritten)
     }
 
     /// The qdiscs that hang on no class.
@@ -207,6 +241,11 @@ fn options(qdisc: &QdiscDump) -> Vec<String> {
     items.retain(|item| item.starts_with(|letter: char| letter.is_ascii_lowercase()) && !item.starts_with("ffff:"));
     let known = ["dev", "root", "parent", "refcnt", "direct_packets_stat", "ingress_block"];
     items.retain(|item| !known.contains(&item.split(' ').next().unwrap_or("")));
+    if let QdiscParams::Hfsc(hfsc) = &qdisc.params {
+        // tc lists the same number of HFSC without the prefix that it gives HTB's.
+        items.retain(|item| !item.starts_with("default "));
+        items.push(format!("default {:#x}", hfsc.default));
+    }
     items
 }
 
@@ -273,8 +312,8 @@ fn lead(dump: &FilterDump) -> Option<(Option<Handle>, String)> {
             }
         }),
         FilterParams::Matchall(all) => (all.classid, "everything".to_owned()),
-        FilterParams::Basic(basic) => (basic.classid, flat(rest)),
-        FilterParams::Flower(flower) => (flower.classid, flat(rest)),
+        FilterParams::Basic(basic) => (basic.classid, format!("basic{}", condition_words(params))),
+        FilterParams::Flower(flower) => (flower.classid, format!("flower{}", condition_words(params))),
     };
     let mut text = format!("{text}  ({protocol}, prio {})", dump.pref);
     for dump in actions {

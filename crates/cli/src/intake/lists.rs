@@ -137,6 +137,7 @@ pub(super) fn carry_out(
             line: at,
             text: lines.get(at - 1).map(|line| (*line).to_owned()).unwrap_or_default(),
             columns: None,
+            frames: Vec::new(),
         };
         if reply.code != 0 && !may_fail {
             troubles.push(trouble(&call.tool, &stderr, source.clone()));

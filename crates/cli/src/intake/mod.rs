@@ -140,6 +140,7 @@ impl Taken {
             down: self.machine.host.down().map(str::to_owned).collect(),
             dissector: self.machine.gateway.dissector(),
             kernel_log: self.machine.kernel_log.clone(),
+            scripts: self.formats.contains(&Format::Script),
         })
     }
 }

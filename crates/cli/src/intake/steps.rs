@@ -7,7 +7,7 @@ use crate::capture::{Outcome, Recorded};
 use crate::faces::Carried;
 use crate::input::MAX_POLICY;
 use std::path::Path;
-use tidegate_insight::{Place, Source, Step, Word};
+use tidegate_insight::{Frame, Place, Source, Step, Word};
 use tidegate_os::input_file;
 
 impl Taken {
@@ -31,6 +31,7 @@ impl Taken {
                 (true, Some(place)) => self.words_at(place, &recorded.call.args),
                 _ => words(recorded, file),
             };
+            let frames = self.frames(recorded);
             self.steps.push(Step {
                 tool: recorded.call.tool.clone(),
                 words,
@@ -38,6 +39,7 @@ impl Taken {
                 ops: came.ops.clone(),
                 refused: (recorded.code != 0).then(|| recorded.stderr.clone()),
                 may_fail: recorded.may_fail(),
+                frames,
             });
         }
     }
@@ -45,6 +47,7 @@ impl Taken {
     /// Notes a text of several commands that one call was given to read.
     fn note_lines(&mut self, recorded: &Recorded, carried: &[Carried], came: &Came, file: usize, direct: bool) {
         let mut done = came.ops.start;
+        let frames = self.frames(recorded);
         for one in carried {
             // Of a batch inside a script the line is known by its place in the batch only.
             let place = match (direct, one.line) {
@@ -61,15 +64,29 @@ impl Taken {
             done = ops.end;
             // What stands in no line of the file is the tool's own doing: it clears the way.
             let tool = if direct && one.line.is_none() { recorded.call.tool.clone() } else { one.words[0].clone() };
-            self.steps.push(Step { tool, words, place, ops, refused: None, may_fail: false });
+            self.steps.push(Step { tool, words, place, ops, refused: None, may_fail: false, frames: frames.clone() });
         }
         if recorded.code != 0 {
             let place = recorded.source.as_ref().map(|source| Place { file, line: source.line, columns: (0, 0) });
             let refused = Some(recorded.stderr.clone());
             let tool = recorded.call.tool.clone();
             let may_fail = recorded.may_fail();
-            self.steps.push(Step { tool, words: Vec::new(), place, ops: done..done, refused, may_fail });
+            self.steps.push(Step { tool, words: Vec::new(), place, ops: done..done, refused, may_fail, frames });
         }
+    }
+
+    /// The commands that a call went through on its way from its line to the tool.
+    fn frames(&mut self, recorded: &Recorded) -> Vec<Frame> {
+        let frames = recorded.source.as_ref().map_or(&[][..], |source| &source.frames);
+        let mut told = Vec::new();
+        for frame in frames {
+            let file = self.source(&frame.file, None);
+            told.push(Frame {
+                function: frame.function.clone(),
+                place: Place { file, line: frame.line, columns: (0, 0) },
+            });
+        }
+        told
     }
 
     /// The words of a command where they stand in its line.

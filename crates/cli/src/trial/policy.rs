@@ -5,10 +5,11 @@ use crate::capture::{Exit, Outcome};
 use crate::faces::Machine;
 use crate::intake::{self, Taken};
 use anyhow::bail;
+use std::sync::OnceLock;
 use tidegate_gateway::{DeviceKind, DeviceSpec, Gateway};
-use tidegate_insight::{CARRIED_OUT_AT, Given, Reading};
+use tidegate_insight::{CARRIED_OUT_AT, Given, Reached, Reading};
 use tidegate_packet::{Dissector, Handle, Pool, Seeded};
-use tidegate_policy::netfilter::{Condition, NfCommand};
+use tidegate_policy::netfilter::{Condition, NfCommand, Rule};
 use tidegate_policy::{LinkKind, Op, Verb};
 
 /// What a script configured.
@@ -32,6 +33,8 @@ pub(crate) struct Policy {
     pub(crate) commands: usize,
     /// What the reader should know about the capture.
     pub(crate) notes: Vec<String>,
+    /// The rules whose marks no packet keeps, once somebody asked.
+    pub(crate) overwritten: OnceLock<Vec<Rule>>,
 }
 
 impl Policy {
@@ -69,6 +72,15 @@ impl Policy {
 }
 
 impl Policy {
+    /// Does every packet lose what a rule writes on it before it comes to a queue?
+    pub(super) fn is_overwritten(&self, rule: &Rule) -> bool {
+        let find = || {
+            let reading = self.reading();
+            Reached::of(&reading).map_or(Vec::new(), |mut reached| reached.overwritten(&reading))
+        };
+        self.overwritten.get_or_init(find).contains(rule)
+    }
+
     /// The same for those who ask what it means: without the files, which they need not name.
     pub(super) fn reading(&self) -> Reading {
         let spec = |name: &String| (name.clone(), Policy::device_spec(name));
@@ -80,6 +92,7 @@ impl Policy {
             down: Vec::new(),
             dissector: self.dissector,
             kernel_log: Vec::new(),
+            scripts: false,
         })
     }
 }
@@ -155,7 +168,8 @@ pub(crate) fn of_taken(taken: Taken, dev: Option<&str>, over: Option<&(String, S
     let notes = outcomes.iter().flat_map(|outcome| &outcome.notes).cloned().chain(warned).collect();
     let dissector = machine.gateway.dissector();
     let commands = outcomes.iter().map(|outcome| outcome.calls.len()).sum();
-    Ok(Policy { ops: machine.log, devices, wan, beneath, lan, returning, dissector, commands, notes })
+    let overwritten = OnceLock::new();
+    Ok(Policy { ops: machine.log, devices, wan, beneath, lan, returning, dissector, commands, notes, overwritten })
 }
 
 /// Says what went wrong in the script; an error unless it may go on.

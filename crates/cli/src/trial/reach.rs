@@ -143,8 +143,10 @@ fn reason(policy: &Policy, filters: &[FilterDump], place: &Place) -> Option<Stri
             }
         }
     }
-    let unset: Vec<String> =
-        marks.iter().filter(|mark| policy.what_gets_mark(**mark).is_none()).map(u32::to_string).collect();
+    let numbers =
+        |wanted: &dyn Fn(&u32) -> bool| marks.iter().filter(|mark| wanted(mark)).map(u32::to_string).collect();
+    let unset: Vec<String> = numbers(&|mark| policy.setters(*mark).next().is_none());
+    let lost: Vec<String> = numbers(&|mark| policy.what_gets_mark(*mark).is_none());
     if filters.iter().any(|dump| dump.dev == place.device && is_hash(dump)) {
         return None;
     }
@@ -152,6 +154,8 @@ fn reason(policy: &Policy, filters: &[FilterDump], place: &Place) -> Option<Stri
         "no filter, mark or default leads to it".to_owned()
     } else if !unset.is_empty() {
         format!("its filter asks for mark {}, which no rule sets", unset.join(", "))
+    } else if !lost.is_empty() {
+        format!("its filter asks for mark {}, which later rules write over on every packet", lost.join(", "))
     } else {
         "whatever fits its filters is taken by a filter before, or by another rule".to_owned()
     })
@@ -386,16 +390,23 @@ impl Policy {
         })
     }
 
-    /// What the rules that set a mark ask for, in words.
+    /// The rules that set a mark; true: on whole connections.
+    fn setters(&self, mark: u32) -> impl Iterator<Item = (&Rule, bool)> {
+        let sets = move |target: &Target| match target {
+            Target::Mark { value, .. } if *value == mark => Some(false),
+            Target::Connmark(Connmark::Set { value, .. }) if *value == mark => Some(true),
+            _ => None,
+        };
+        self.rules().filter_map(move |(_, rule)| Some((rule, rule.targets().find_map(sets)?)))
+    }
+
+    /// What the rules that set a mark ask for, in words; but for those that others write over.
     pub(super) fn what_gets_mark(&self, mark: u32) -> Option<String> {
         let mut what: Vec<String> = Vec::new();
-        for (_, rule) in self.rules() {
-            let sets = |target: &Target| match target {
-                Target::Mark { value, .. } if *value == mark => Some(false),
-                Target::Connmark(Connmark::Set { value, .. }) if *value == mark => Some(true),
-                _ => None,
-            };
-            let Some(connection) = rule.targets().find_map(sets) else { continue };
+        for (rule, connection) in self.setters(mark) {
+            if !connection && self.is_overwritten(rule) {
+                continue;
+            }
             let words = words::rule(rule, connection);
             if !what.contains(&words) {
                 what.push(words);

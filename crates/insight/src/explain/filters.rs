@@ -1,7 +1,7 @@
 //! The filters that a packet was shown, list by list, and what they decided.
 
 use super::{Line, Moment, Outcome, ethertype_name, waits};
-use crate::octets::{compare, key_words};
+use crate::octets::{compare, condition_words, key_words};
 use crate::reading::{CLSACT_EGRESS, Place, Reading};
 use std::collections::BTreeMap;
 use tidegate_gateway::Gateway;
@@ -187,10 +187,10 @@ fn one(
         },
         FilterParams::Flow(flow) => (true, vec![flow_told(flow)]),
         FilterParams::Matchall(_) => (true, Vec::new()),
-        // Whether it matches, the engine alone knows, and counts.
-        FilterParams::Basic(_) | FilterParams::Flower(_) => {
-            (counted.hits(dump).is_some_and(|hits| hits.matched > 0), Vec::new())
-        }
+        FilterParams::Basic(_) | FilterParams::Flower(_) => match counted.hits(dump) {
+            Some(hits) if hits.asked > 0 => (hits.matched > 0, super::conditions::told(params, hits, here.head)),
+            _ => (false, vec!["it was not asked: a filter of the same preference decided before it".into()]),
+        },
     };
     if !met {
         return (line(what, false, why), Decision::Nothing);
@@ -273,8 +273,8 @@ fn words(dump: &FilterDump, handle: u32, params: &FilterParams, actions: &[Actio
             format!("flow {}", keys.join(","))
         }
         FilterParams::Matchall(all) => format!("everything{}", to(all.classid)),
-        FilterParams::Basic(basic) => format!("basic{}", to(basic.classid)),
-        FilterParams::Flower(flower) => format!("flower{}", to(flower.classid)),
+        FilterParams::Basic(basic) => format!("basic{}{}", condition_words(params), to(basic.classid)),
+        FilterParams::Flower(flower) => format!("flower{}{}", condition_words(params), to(flower.classid)),
     };
     for dump in actions {
         text.push_str(&match &dump.action.act {

@@ -4,6 +4,7 @@
 //! actions of filters count, and the queue in which it then waits says what was decided. What is told here reads those notes; where words
 //! and engine part, it is a mistake of ours and a debug build stops.
 
+mod conditions;
 mod filters;
 mod rules;
 mod waits;

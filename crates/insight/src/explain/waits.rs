@@ -78,6 +78,7 @@ pub(super) fn at_worst(reading: &Reading, moment: &Moment) -> Vec<String> {
     let params = dump(reading, moment, leaf.qdisc).map(|dump| &dump.params);
     let mut said = match params {
         Some(QdiscParams::Cake(cake)) => of_cake(cake, leaf.qdisc, moment),
+        Some(QdiscParams::Netem(netem)) => of_netem(reading, moment, (netem, leaf.qdisc), frame, served),
         Some(params) => of_params(params, frame, served),
         None => of_hidden(reading, moment, leaf.kind, served),
     };
@@ -133,7 +134,6 @@ fn of_params(params: &QdiscParams, frame: u64, served: Served) -> Vec<String> {
         QdiscParams::Gred(GredParams::InForce(gred, _)) => {
             by_bytes("queue", u64::from(gred.limit.unwrap_or(0)), served)
         }
-        QdiscParams::Netem(netem) => vec![delayed(netem)],
         QdiscParams::Sfq(sfq) => {
             let mut said = turns(u64::from(sfq.quantum), served);
             let own = u64::from(sfq.depth.min(sfq.limit).max(1));
@@ -171,6 +171,41 @@ fn of_cake(cake: &CakeParams, qdisc: Handle, moment: &Moment) -> Vec<String> {
     };
     let ms = f64::from(cake.rtt_us.unwrap_or(100_000)) / 20_000.0;
     vec![first, sharing, held(ms)]
+}
+
+/// netem's delay, and the queue that its own rate or one above it makes of it; or the one that hangs in it.
+fn of_netem(
+    reading: &Reading,
+    moment: &Moment,
+    (netem, handle): (&NetemParams, Handle),
+    frame: u64,
+    served: Served,
+) -> Vec<String> {
+    let mut said = vec![delayed(netem)];
+    let held = |served: Served, rate: u64| {
+        let bits = rate as f64 * 8.0;
+        let least = |had: Option<f64>| Some(had.map_or(bits, |had| had.min(bits)));
+        Served { assured: least(served.assured), most: least(served.most), ..served }
+    };
+    let served = netem.rate.as_ref().map_or(served, |rate| held(served, rate.rate));
+    let hangs = |inner: &&QdiscDump| {
+        inner.dev == moment.name && inner.parent.qdisc() == handle && !inner.handle.is_none() && !handle.is_none()
+    };
+    match reading.qdiscs.iter().find(hangs) {
+        Some(inner) => {
+            said.push(format!("then it waits in {} {}, which hangs in netem", inner.kind.name(), inner.handle));
+            let served = match &inner.params {
+                QdiscParams::Tbf(tbf) => held(served, tbf.rate.rate.0),
+                _ => served,
+            };
+            said.extend(of_params(&inner.params, frame, served));
+        }
+        None if served.assured.is_some() || served.most.is_some() => {
+            said.extend(by_packets("queue inside netem", u64::from(netem.limit), frame, served));
+        }
+        None => {}
+    }
+    said
 }
 
 /// What netem makes of every packet.

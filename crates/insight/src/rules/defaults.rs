@@ -3,6 +3,7 @@
 use super::reach::{Asking, witness};
 use super::{at_word, edit};
 use crate::finding::{Finding, Fix, Level, Rule};
+use crate::lost::Thing;
 use crate::reach::Candidate;
 use crate::reading::Step;
 use crate::sets::bdd::TooLarge;
@@ -17,15 +18,15 @@ use tidegate_policy::dump::QdiscDump;
 pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     let mut found = Vec::new();
     let direct: Vec<(Place, Parts)> = asking.reached.walked.seen.direct.clone().into_iter().collect();
-    for (place, parts) in direct {
+    for (place, parts) in direct.into_iter().filter(|(place, _)| !asking.leaves_out(&place.0)).collect::<Vec<_>>() {
         found.extend(past_all(asking, &place, &parts)?);
     }
     let dropped: Vec<(Place, Parts)> = asking.reached.walked.seen.unclassified.clone().into_iter().collect();
-    for (place, parts) in dropped {
+    for (place, parts) in dropped.into_iter().filter(|(place, _)| !asking.leaves_out(&place.0)).collect::<Vec<_>>() {
         found.extend(without_class(asking, &place, &parts)?);
     }
     let roots = asking.reading.qdiscs.iter().filter(|qdisc| qdisc.parent == Handle::ROOT && !qdisc.handle.is_none());
-    for root in roots {
+    for root in roots.filter(|root| !asking.leaves_out(&root.dev)).collect::<Vec<_>>() {
         found.extend(in_default(asking, root)?);
     }
     Ok(found)
@@ -63,10 +64,10 @@ fn past_all(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Result<Opt
     let device = asking.prober.device(&place.0);
     let past = device.and_then(|id| way.stop_at(id)).is_some_and(|stop| stop.leaf_class().is_none());
     asking.confirmed(past || way.dropped.is_some(), &candidate, "past all classes");
-    if !past || !has_classes {
+    let named = place.1.class(htb.default as u16);
+    if !past || !has_classes || refused_already(asking, place, named) {
         return Ok(None);
     }
-    let named = place.1.class(htb.default as u16);
     let (level, what) = match (ip.is_empty(), htb.default) {
         (true, _) => (Level::Note, format!("ARP and what else is not IP goes past all classes of {}", place.1)),
         (false, 0) => {
@@ -86,6 +87,12 @@ fn past_all(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Result<Opt
     }))
 }
 
+/// Was a default class refused, or a filter that may have led on? Then that is told.
+fn refused_already(asking: &Asking<'_>, place: &Place, default: Handle) -> bool {
+    let lost = &asking.reading.lost;
+    default.minor() != 0 && lost.class(&place.0, default) || lost.has(&Thing::Filter(place.0.clone()))
+}
+
 /// The default becomes the leaf that is served last.
 fn default_fix(asking: &Asking<'_>, place: &Place, step: &Step) -> Option<Fix> {
     let classes = asking.reached.walked.classes.get(&place.0)?;
@@ -96,6 +103,15 @@ fn default_fix(asking: &Asking<'_>, place: &Place, step: &Step) -> Option<Fix> {
         return edit(step, "default", &minor, "name a class that is there");
     }
     super::addition(step, &format!("default {minor}"), "name a default class")
+}
+
+/// The class that a qdisc's default names, of those that have one.
+fn default_of(qdisc: &QdiscDump) -> Handle {
+    match &qdisc.params {
+        QdiscParams::Hfsc(hfsc) => qdisc.handle.class(hfsc.default),
+        QdiscParams::Htb(htb) => qdisc.handle.class(htb.default as u16),
+        _ => qdisc.handle,
+    }
 }
 
 /// HFSC, DRR and QFQ drop what nothing classifies.
@@ -111,15 +127,20 @@ fn without_class(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Resul
     let way = asking.send(&candidate);
     let dropped = way.dropped.is_some_and(|loss| loss.why == Why::Unclassified);
     asking.confirmed(dropped || asking.hashed_before(place), &candidate, "dropped");
-    if !dropped {
+    if !dropped || refused_already(asking, place, default_of(qdisc)) {
         return Ok(None);
     }
     let kind = qdisc.kind.name();
+    let default = default_of(qdisc);
+    let why = match default.minor() {
+        0 => format!("{kind} has no default class here"),
+        _ => format!("the default class {default} is not there, or has classes below it"),
+    };
     Ok(Some(Finding {
         rule: Rule::Default,
         level,
         place: at_word(step, kind),
-        what: format!("{whose} no filter of {} takes is dropped: {kind} has no default class here", place.1),
+        what: format!("{whose} no filter of {} takes is dropped: {why}", place.1),
         because: match level {
             Level::Error => "without ARP the neighbours are not found, and nothing can be sent at all".into(),
             _ => "such packets never leave".into(),
@@ -163,6 +184,9 @@ fn in_default(asking: &mut Asking<'_>, root: &QdiscDump) -> Result<Option<Findin
         }
     }
     // prio's map has several, by the DS field.
+    if asking.reading.lost.has(&Thing::Filter(root.dev.clone())) {
+        return Ok(None);
+    }
     let (true, false, 1, Some(default)) = (told_v4, told_v6, defaults.len(), defaults.first().copied()) else {
         return Ok(None);
     };

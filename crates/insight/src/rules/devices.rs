@@ -28,7 +28,8 @@ fn orphans(reading: &Reading) -> Vec<Finding> {
     });
     said.filter_map(|(at, op)| {
         let class = reading.class(&op.dev, op.classid).filter(|class| class.kind == Kind::Htb)?;
-        if class.parent != Handle::ROOT || reading.maker_of_class(&op.dev, op.classid) != Some(at) {
+        let told = reading.lost.class(&op.dev, op.parent);
+        if class.parent != Handle::ROOT || told || reading.maker_of_class(&op.dev, op.classid) != Some(at) {
             return None;
         }
         let step = reading.step_of(at)?;
@@ -56,6 +57,10 @@ fn nowhere(reading: &Reading, filter: &FilterDump) -> Option<Finding> {
     let classid = params.classid()?;
     let arrives = filter.parent.qdisc() == Handle::INGRESS.qdisc();
     if arrives || !actions.is_empty() || reading.class(&filter.dev, classid).is_some() {
+        return None;
+    }
+    // That the class was refused is told already.
+    if reading.lost.class(&filter.dev, classid) {
         return None;
     }
     // A class of its own child is left alone: R10 tells of it, and the packet comes there anyway.
@@ -126,7 +131,7 @@ fn redirects(reading: &Reading) -> Vec<Finding> {
                 );
                 finding.fix = Some(Fix { what: format!("ip link set dev {to} up"), edits: Vec::new() });
                 found.push(finding);
-            } else if reading.root(to).is_none() {
+            } else if reading.root(to).is_none() && !reading.lost.tree(to) {
                 found.push(finding(
                     Rule::Redirect,
                     Level::Warning,
@@ -222,14 +227,20 @@ fn mixed(reading: &Reading, dev: &str) -> Option<Finding> {
 /// A device whose policy has classes or bands and no rate anywhere.
 fn unlimited(reading: &Reading, dev: &str) -> Option<Finding> {
     let root = reading.root(dev)?;
-    let limits = |kind: Kind| matches!(kind, Kind::Htb | Kind::Tbf | Kind::Hfsc);
-    if reading.qdiscs.iter().any(|qdisc| qdisc.dev == dev && limits(qdisc.kind))
+    if reading.qdiscs.iter().any(|qdisc| qdisc.dev == dev && reading.holds_rate(qdisc))
         || reading.down.iter().any(|down| down == dev)
+        || reading.lost.tree(dev)
     {
         return None;
     }
-    let sorts = matches!(root.kind, Kind::Prio | Kind::Ets | Kind::Drr | Kind::Qfq | Kind::Sfq);
+    let sorts = matches!(root.kind, Kind::Prio | Kind::Ets | Kind::Drr | Kind::Qfq | Kind::Sfq | Kind::Hfsc);
     let step = reading.step_of(reading.maker_of_qdisc(root)?)?;
+    let shown = match root.kind {
+        Kind::Hfsc => {
+            "hfsc at the root without any upper limit (ul): its classes share what the device takes".to_owned()
+        }
+        kind => format!("{} at the root, and nothing that holds a rate", kind.name()),
+    };
     sorts.then(|| {
         finding(
             Rule::Unlimited,
@@ -237,7 +248,7 @@ fn unlimited(reading: &Reading, dev: &str) -> Option<Finding> {
             step.place.clone(),
             format!("nothing on {dev} holds a rate"),
             "packets wait here only while the device itself is busy; before a slower modem the queue, and with it the delay, is in the modem, where no class counts".into(),
-            format!("{} at the root, and no htb, tbf or hfsc", root.kind.name()),
+            shown,
         )
     })
 }

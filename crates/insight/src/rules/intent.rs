@@ -77,7 +77,18 @@ struct Misplaced {
     plain: Handle,
 }
 
-/// Where today's senders land, asked of the engine.
+/// Where a sender's mark puts its packets, beside those without it.
+enum Landed {
+    /// In the same class, or in one of no rank.
+    Alike,
+    /// On the side that the mark means.
+    Right,
+    /// On the other.
+    Wrong(Option<Place>, Misplaced),
+}
+
+/// Where today's senders land, asked of the engine. What several devices do alike is one finding, and so is an order that
+/// serves every mark on the wrong side of the packets without one.
 pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     let devices: Vec<String> = asking
         .reading
@@ -86,17 +97,68 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         .filter(|q| q.parent == Handle::ROOT && !q.handle.is_none())
         .map(|q| q.dev.clone())
         .collect();
-    let mut found = Vec::new();
+    let mut found: Vec<(Finding, Vec<String>)> = Vec::new();
     for device in devices.iter().filter(|device| reads_ds(asking.reading, device)) {
         let mut by_place: BTreeMap<(Option<Place>, bool), Vec<Misplaced>> = BTreeMap::new();
+        let mut any_right = false;
         for sender in &SENDERS {
-            if let Some((place, misplaced)) = misplaced(asking, device, sender) {
-                by_place.entry((place, sender.hurried)).or_default().push(misplaced);
+            match landed(asking, device, sender) {
+                Landed::Alike => {}
+                Landed::Right => any_right = true,
+                Landed::Wrong(place, misplaced) => {
+                    by_place.entry((place, sender.hurried)).or_default().push(misplaced);
+                }
             }
         }
-        found.extend(by_place.into_iter().filter_map(|((place, _), senders)| told(asking, device, place, senders)));
+        let here: Vec<Finding> = if by_place.len() > 1 && !any_right {
+            reversed(by_place).into_iter().collect()
+        } else {
+            by_place.into_iter().filter_map(|((place, _), senders)| told(asking, device, place, senders)).collect()
+        };
+        for finding in here {
+            match found.iter_mut().find(|(known, _)| known.what == finding.what) {
+                Some((_, alike)) if !alike.contains(device) => alike.push(device.clone()),
+                _ => found.push((finding, Vec::new())),
+            }
+        }
     }
-    Ok(found)
+    let with_devices = |(mut finding, alike): (Finding, Vec<String>)| {
+        if !alike.is_empty() {
+            finding.because.push_str(&format!("; so it is on {}", alike.join(", ")));
+        }
+        finding
+    };
+    Ok(found.into_iter().map(with_devices).collect())
+}
+
+/// Every mark is served on the wrong side: it is the order of the classes that is the other way round.
+fn reversed(by_place: BTreeMap<(Option<Place>, bool), Vec<Misplaced>>) -> Option<Finding> {
+    let place = by_place.keys().find_map(|(place, _)| place.clone());
+    let all: Vec<Misplaced> = by_place.into_values().flatten().collect();
+    let first = all.first()?;
+    let side = |hurried: bool| {
+        let mut classes: Vec<String> =
+            all.iter().filter(|one| one.sender.hurried == hurried).map(|one| one.class.to_string()).collect();
+        classes.sort();
+        classes.dedup();
+        classes.join(", ")
+    };
+    let sentences = [(side(true), "behind", "people wait for"), (side(false), "before", "nobody is in a hurry for")];
+    let said = sentences.iter().filter(|(classes, ..)| !classes.is_empty());
+    let said = said.map(|(classes, side, who)| format!("what {who} is served in {classes}, {side} the unmarked"));
+    let names: Vec<&str> = all.iter().map(|one| one.sender.name).collect();
+    Some(Finding {
+        rule: Rule::Intent,
+        level: Level::Warning,
+        place,
+        what: format!("all of today's marks that it tells apart are served the other way round: {}", names.join("; ")),
+        because: format!("{} ones of {}", said.collect::<Vec<_>>().join(", and "), first.plain),
+        witness: Some(Witness::Packet { packet: first.packet.to_string(), went: first.class.to_string() }),
+        fix: Some(Fix {
+            what: "turn the order round: of HTB's prios, and of bands, the lowest number is served first".into(),
+            edits: Vec::new(),
+        }),
+    })
 }
 
 /// Does anything on the way out of a device ask for the DS field?
@@ -111,8 +173,12 @@ fn reads_ds(reading: &Reading, device: &str) -> bool {
     filters || crate::walk::ways::rules(reading).any(|rule| rule.matches.iter().any(|m| asks(&m.what)))
 }
 
-/// A sender whose packets are ranked otherwise than they would be without a mark, and the wrong way.
-fn misplaced(asking: &mut Asking<'_>, device: &str, sender: &'static Sender) -> Option<(Option<Place>, Misplaced)> {
+/// How a sender's packets are ranked, and how they would be without a mark.
+fn landed(asking: &mut Asking<'_>, device: &str, sender: &'static Sender) -> Landed {
+    ranked(asking, device, sender).unwrap_or(Landed::Alike)
+}
+
+fn ranked(asking: &mut Asking<'_>, device: &str, sender: &'static Sender) -> Option<Landed> {
     let packet = Packet::parse(sender.packet).ok()?;
     let plain = Packet { dsfield: 0, ..packet.clone() };
     let unmarked = asking.send_by(&plain, device, Route::Forwarded(None))?;
@@ -123,14 +189,14 @@ fn misplaced(asking: &mut Asking<'_>, device: &str, sender: &'static Sender) -> 
     let (rank, usual) = (rank(asking.reading, device, class)?, rank(asking.reading, device, plain)?);
     let wrong = if sender.hurried { rank > usual } else { rank < usual };
     if !wrong {
-        return None;
+        return Some(if rank == usual { Landed::Alike } else { Landed::Right });
     }
     let by = before
         .iter()
         .zip(&after)
         .find(|((_, before), (_, after))| before != after)
         .map(|((place, _), _)| place.clone());
-    Some((by.flatten(), Misplaced { sender, packet, class, plain }))
+    Some(Landed::Wrong(by.flatten(), Misplaced { sender, packet, class, plain }))
 }
 
 /// The first classes in which two packets wait apart.

@@ -9,7 +9,6 @@ use crate::sets::bdd::{Set, TooLarge};
 use crate::sets::field::View;
 use crate::sets::set::Rewrite;
 use crate::walk::tree::{By, Parts, Place};
-use crate::walk::ways::undecided;
 use crate::words::count;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterEntry, QdiscDump};
@@ -26,7 +25,7 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         .collect();
     let mut found = Vec::new();
     for (place, filters) in lists {
-        if filters.is_empty() || undecided(asking.reading, &place.0) {
+        if filters.is_empty() || asking.leaves_out(&place.0) {
             continue;
         }
         if is_leaf(asking, &place) {
@@ -86,6 +85,11 @@ fn on_unreached(asking: &mut Asking<'_>, place: &Place, filters: &[usize]) -> Re
         && !asking.reading.qdiscs.iter().any(|qdisc| is_below(qdisc) && qdisc.parent != Handle::ROOT)
     {
         // A device that nothing is led to at all: that is a matter of the device.
+        return Ok(None);
+    }
+    let lost = &asking.reading.lost;
+    let above = asking.reading.qdiscs.iter().find(|qdisc| is_below(qdisc)).map(|qdisc| qdisc.parent);
+    if lost.lead(&place.0, place.1) || above.is_some_and(|above| lost.lead(&place.0, above)) {
         return Ok(None);
     }
     let seen = &asking.reached.walked.seen;

@@ -1,12 +1,14 @@
 //! R8 and R9: marks that are read and never set, set and never read, replaced, or lost with the first packet of a connection.
 
-use super::reach::{Asking, named, same_chain, witness};
+use super::overwritten;
+use super::reach::{Asking, witness};
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
+use crate::lost::Thing;
 use crate::reach::Arrival;
 use crate::reading::Step;
 use crate::sets::bdd::{Set, TooLarge};
 use crate::walk::tree::Parts;
-use crate::walk::ways::{Way, conditions, reads_connmarks, rules, undecided};
+use crate::walk::ways::{Way, conditions, reads_connmarks, rules};
 use crate::walk::{RuleKey, RuleSeen};
 use std::collections::BTreeSet;
 use tidegate_packet::header::ethertype;
@@ -19,11 +21,10 @@ const MARK_KEY: u32 = 7;
 /// Marks that a sentence names at most.
 const MOST_MARKS: usize = 8;
 
-/// What is wrong with marks.
+/// What is wrong with the marks that rules set.
 pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
-    let mut found = never_set(asking)?;
-    found.extend(never_read(asking)?);
-    found.extend(replaced(asking)?);
+    let mut found = never_read(asking)?;
+    found.extend(overwritten::check(asking)?);
     found.extend(connections(asking)?);
     Ok(found)
 }
@@ -49,7 +50,7 @@ fn marks_of(asking: &mut Asking<'_>, parts: &Parts, within: Set) -> Result<BTree
 }
 
 /// Filters that ask for a mark which no packet of their list carries.
-fn never_set(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
+pub(super) fn unset(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     let reading = asking.reading;
     let mut found = Vec::new();
     for (at, dump) in reading.filters.iter().enumerate() {
@@ -57,7 +58,7 @@ fn never_set(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         let place = (dump.dev.clone(), dump.parent);
         let coming = asking.reached.list(&place);
         let seen = asking.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
-        if coming.is_empty() || !seen.asked.is_empty() || undecided(reading, &dump.dev) {
+        if coming.is_empty() || !seen.asked.is_empty() || asking.leaves_out(&dump.dev) {
             continue;
         }
         let Some(step) = asking.step_of_filter(at) else { continue };
@@ -66,7 +67,7 @@ fn never_set(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         let anywhere = marks_of(asking, &coming, Set::ALL)?;
         let nothing = anywhere.iter().all(|mark| *mark == 0);
         let other_family = anywhere.contains(handle) && dump.protocol == ethertype::IPV6;
-        if sets(asking, *handle).is_some() && !other_family {
+        if reading.lost.has(&Thing::Mark(*handle)) || sets(asking, *handle).is_some() && !other_family {
             // Some rule does, and comes to nothing: that is told of the rule.
             continue;
         }
@@ -102,7 +103,7 @@ fn never_read(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
             let is_read = read.iter().any(|(value, mask)| mark & mask == *value);
             let asked = conditions(reading)
                 .any(|what| matches!(what, Condition::Mark(value, mask) if *value != 0 && mark & mask == *value));
-            if mark == 0 || is_read || asked {
+            if mark == 0 || is_read || asked || reading.lost.has(&Thing::Asked(device.clone(), mark)) {
                 continue;
             }
             let Some(step) = sets(asking, mark) else { continue };
@@ -181,110 +182,6 @@ fn idle_class(asking: &mut Asking<'_>, device: &str) -> Option<String> {
         counts && asking.reached.class(reading, device, *class) == Arrival::Nobody
     });
     idle.next().map(|class| class.to_string())
-}
-
-/// Rules that set a mark which later rules replace on every packet.
-fn replaced(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
-    let known: Vec<(RuleKey, RuleSeen)> =
-        asking.reached.walked.rules.iter().map(|(key, seen)| (key.clone(), seen.clone())).collect();
-    let mut found = Vec::new();
-    for (key, seen) in &known {
-        let Some(Target::Mark { value, mask }) = asking.rule(key).and_then(|rule| rule.targets().last()) else {
-            continue;
-        };
-        let (value, mask) = (*value, *mask);
-        if value & mask == 0 || seen.matched.is_empty() {
-            continue;
-        }
-        let (arrive, keep) = arriving(asking, &seen.matched, value & mask, mask)?;
-        if arrive.is_empty() || keep {
-            continue;
-        }
-        found.extend(overwritten(asking, (key, seen), &arrive, &known, value)?);
-    }
-    Ok(found)
-}
-
-/// Packets that a rule matched and that come to a device's tree; and whether any still carries its mark there.
-fn arriving(asking: &mut Asking<'_>, matched: &Parts, value: u32, mask: u32) -> Result<(Parts, bool), TooLarge> {
-    let restores = reads_connmarks(asking.reading);
-    let walked = &mut asking.reached.walked;
-    let (mut arrive, mut keep) = (Parts::default(), false);
-    for (way, passing) in walked.arrived.clone() {
-        let mut set = matched.by(way);
-        if matches!(walked.ways[way], Way::Forwarded(_)) {
-            // Before routing a packet is on no device's way yet.
-            let early =
-                walked.ways.iter().position(|way| *way == Way::ComesIn).map_or(Set::NONE, |way| matched.by(way));
-            set = walked.space.store.or(set, early)?;
-        }
-        let mut set = walked.space.store.and(set, passing.set)?;
-        if restores {
-            // What belongs to no connection has nothing restored, and is next to nothing.
-            set = walked.space.store.and(set, walked.space.connected())?;
-        }
-        let states = &walked.states;
-        let kept = walked.space.store.select(passing.states, set, &mut |n| states.get(n).mark & mask == value)?;
-        keep |= !kept.is_empty();
-        arrive.add(&mut walked.space, way, set)?;
-    }
-    Ok((arrive, keep))
-}
-
-fn overwritten(
-    asking: &mut Asking<'_>,
-    (key, seen): (&RuleKey, &RuleSeen),
-    arrive: &Parts,
-    known: &[(RuleKey, RuleSeen)],
-    value: u32,
-) -> Result<Option<Finding>, TooLarge> {
-    let Some(step) = asking.step_of_rule(key) else { return Ok(None) };
-    let (mut lines, mut restored) = (Vec::new(), false);
-    for (other, taken) in
-        known.iter().filter(|(other, _)| other != key && (!same_chain(other, key) || other.at > key.at))
-    {
-        let writes = asking.rule(other).into_iter().flat_map(|rule| rule.targets()).find_map(|target| match target {
-            Target::Mark { .. } => Some(false),
-            Target::Connmark(Connmark::Restore { .. }) => Some(true),
-            _ => None,
-        });
-        let Some(restores) = writes else { continue };
-        let mut shared = false;
-        for (way, set) in &taken.matched.0 {
-            shared |= !asking.reached.walked.space.store.and(*set, seen.matched.by(*way))?.is_empty();
-            shared |= !asking.reached.walked.space.store.and(*set, arrive.by(*way))?.is_empty();
-        }
-        if shared {
-            restored |= restores;
-            lines.extend(asking.step_of_rule(other).map(|step| asking.line(step)));
-        }
-    }
-    let Some(candidate) = asking.reached.pick(asking.reading, arrive)? else { return Ok(None) };
-    let way = asking.send(&candidate);
-    asking.confirmed(way.mark != value, &candidate, "without its mark");
-    if way.mark == value || lines.is_empty() {
-        return Ok(None);
-    }
-    lines.dedup();
-    Ok(Some(Finding {
-        rule: if restored { Rule::Connmark } else { Rule::Marks },
-        level: Level::Warning,
-        place: super::at_word(step, "--set-mark"),
-        what: format!(
-            "mark {value} is gone again before any queue: {} write{} another over it",
-            named(&lines),
-            if lines.len() == 1 { "s" } else { "" }
-        ),
-        because: match restored {
-            true => "the mark of the connection is restored over it: of marks, the last written counts".to_owned(),
-            false => {
-                "every packet that this rule matches goes on to them: a rule that sets a mark does not end the chain"
-                    .to_owned()
-            }
-        },
-        witness: witness(&candidate, &format!("mark {}", way.mark)),
-        fix: Some(Fix { what: "put it behind them, or have them ask `-m mark --mark 0`".into(), edits: Vec::new() }),
-    }))
 }
 
 /// Marks of connections that are set and never looked at, or looked at and never set.

@@ -1,23 +1,31 @@
 //! The rules of the checker: one file per family.
 
+mod absent;
+mod capped;
 mod checksums;
 mod collisions;
-mod commands;
 mod defaults;
 mod devices;
+mod idle;
 mod intent;
 mod leaf;
 mod marks;
+mod netem;
+mod overwritten;
+mod parts;
 mod protocols;
 mod quantum;
 mod queues;
 mod rates;
 mod reach;
+mod refused;
 mod tables;
 mod today;
+mod units;
+mod void;
 
 use crate::finding::{Edit, Finding, Fix, Level, Rule, Witness};
-use crate::reading::{Place, Reading, Step};
+use crate::reading::{Place, Reading, Step, Word};
 use std::collections::BTreeMap;
 
 /// Findings of one rule that are told; whoever mends these finds the next.
@@ -25,14 +33,18 @@ const MOST_TOLD: usize = 200;
 
 /// Everything found wrong, in the order of the files; within a line the worst first.
 pub fn check(reading: &mut Reading) -> Vec<Finding> {
-    let families: [fn(&mut Reading) -> Vec<Finding>; 8] = [
+    let families: [fn(&mut Reading) -> Vec<Finding>; 12] = [
+        absent::check,
         checksums::check,
-        commands::check,
+        refused::check,
+        units::check,
         devices::check,
         quantum::check,
+        netem::check,
         queues::check,
         rates::check,
         tables::check,
+        void::check,
         reach::check,
     ];
     let found: Vec<Finding> = families.iter().flat_map(|family| family(reading)).collect();
@@ -87,7 +99,7 @@ fn edit(step: &Step, keyword: &str, value: &str, what: &str) -> Option<Fix> {
     let word = step.after(keyword)?;
     let place = word.place.clone().filter(|_| word.literal);
     let edits = place.map(|place| Edit { place, text: value.to_owned() }).into_iter().collect();
-    Some(Fix { what: format!("{what}: {keyword} {value}"), edits })
+    Some(Fix { what: by_whom(word, format!("{what}: {keyword} {value}")), edits })
 }
 
 /// A fix that says more at the end of a command.
@@ -95,5 +107,17 @@ fn addition(step: &Step, words: &str, what: &str) -> Option<Fix> {
     let last = step.words.last()?;
     let place = last.place.clone().filter(|_| last.literal);
     let edits = place.map(|place| Edit { place, text: format!("{} {words}", last.text) }).into_iter().collect();
-    Some(Fix { what: format!("{what}: {words}"), edits })
+    Some(Fix { what: by_whom(last, format!("{what}: {words}")), edits })
+}
+
+/// A remedy; where it is not for `--fix`, with the reason.
+fn by_whom(word: &Word, what: String) -> String {
+    match &word.place {
+        _ if word.literal => what,
+        Some(_) => format!(
+            "{what} (by hand: `{}` does not stand here letter by letter, or stands where others call it too)",
+            word.text
+        ),
+        None => format!("{what} (by hand: where `{}` is written is not known)", word.text),
+    }
 }

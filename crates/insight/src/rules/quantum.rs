@@ -1,4 +1,4 @@
-//! R4: how much HTB's and DRR's classes send in their turn.
+//! R4: how much the classes of HTB, DRR and ETS send in their turn.
 
 use super::{addition, at_word, edit, finding};
 use crate::finding::{Finding, Fix, Level, Rule};
@@ -7,8 +7,8 @@ use crate::tree::HtbClass;
 use crate::words;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_packet::{Handle, Rate, Span};
-use tidegate_policy::dump::ClassDump;
-use tidegate_policy::{ClassParams, DrrClassParams, QdiscParams};
+use tidegate_policy::dump::{ClassDump, QdiscDump};
+use tidegate_policy::{ClassParams, DrrClassParams, EtsClassParams, QdiscParams};
 
 /// Above this many bytes the others wait for long.
 const LARGE: u32 = 60_000;
@@ -32,7 +32,26 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
             finding(Rule::Quantum, Level::Note, at_word(step, "quantum"), what, because, witness)
         })
     });
-    htb.chain(drr).collect()
+    let ets = reading.classes.iter().filter_map(|class| of_ets(reading, class));
+    htb.chain(drr).chain(ets).collect()
+}
+
+/// A band of ETS whose quantum is less than a frame.
+fn of_ets(reading: &Reading, class: &ClassDump) -> Option<Finding> {
+    let ClassParams::Ets(EtsClassParams { quantum: Some(quantum) }) = class.params else { return None };
+    let own = |qdisc: &&QdiscDump| qdisc.dev == class.dev && qdisc.handle == class.classid.qdisc();
+    let maker = reading.maker_of_class(&class.dev, class.classid);
+    let maker = maker.or_else(|| reading.maker_of_qdisc(reading.qdiscs.iter().find(own)?))?;
+    let step = reading.step_of(maker)?;
+    let frame = reading.frame(&class.dev);
+    (quantum < frame).then(|| {
+        let said = step.words.iter().find(|word| word.text == quantum.to_string());
+        let place = said.and_then(|word| word.place.clone()).or_else(|| step.place.clone());
+        let what = format!("band {} takes turns of {quantum} bytes, less than a frame ({frame})", class.classid);
+        let because = "shares stay right, but it is passed over until it has saved up for its packet".to_owned();
+        let witness = format!("a full frame waits {} rounds", frame.div_ceil(quantum.max(1)));
+        finding(Rule::Quantum, Level::Note, place, what, because, witness)
+    })
 }
 
 /// How many leaves take turns with one another: by device, parent and priority.

@@ -3,6 +3,7 @@
 use super::{at_word, edit, finding};
 use crate::drive::{Bench, Filled};
 use crate::finding::{Finding, Fix, Level, Rule};
+use crate::lost::Thing;
 use crate::reading::{Place, Reading, Step};
 use crate::tree::{HtbClass, Leaf};
 use crate::words;
@@ -43,7 +44,8 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
         places.any(|place| worse(place.line))
     };
     // Where a queue is far too long already, that is what there is to say.
-    let quiet: Vec<&str> = reading.shaped().into_iter().filter(|dev| !told(dev)).collect();
+    let quiet = reading.shaped().into_iter().filter(|dev| !told(dev) && !reading.lost.tree(dev));
+    let quiet: Vec<&str> = quiet.collect();
     found.extend(quiet.into_iter().filter_map(|dev| no_aqm(reading, dev, &lengths)));
     found.extend(long);
     let mut survived = BTreeMap::new();
@@ -154,6 +156,10 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
             None => reading.maker_of_class(&class.dev, class.classid),
         };
         let Some(step) = maker.and_then(|op| reading.step_of(op)) else { continue };
+        // That its queue was refused is told already.
+        if child.is_none() && reading.lost.has(&Thing::Hung(class.dev.clone(), class.classid)) {
+            continue;
+        }
         // Packets can be led by number to the classes of a device's root only.
         if reading.root(&class.dev).is_none_or(|root| root.handle != class.classid.qdisc()) {
             continue;

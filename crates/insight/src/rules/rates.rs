@@ -1,13 +1,14 @@
-//! R3 and R5: rates, ceils and priorities of HTB that do not fit one another.
+//! R3 and R5: rates, ceils and priorities of HTB, and curves of HFSC, that do not fit one another.
 
 use super::{at_word, edit, finding};
 use crate::drive::Bench;
 use crate::finding::{Finding, Level, Rule};
-use crate::reading::Reading;
+use crate::reading::{Place, Reading, Step};
 use crate::tree::HtbClass;
 use crate::words;
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::ClassDump;
+use tidegate_policy::{ClassParams, ServiceCurve};
 
 /// HTB's lowest priority.
 const LOWEST: u32 = 7;
@@ -29,7 +30,71 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
         found.extend(no_parent(reading, &mut bench, class));
         found.extend(promised(reading, &mut bench, class));
     }
+    found.extend(real_time(reading, &mut bench));
     found
+}
+
+/// HFSC's real-time curves below an upper limit that add up to more. That more leaves, the engine must show.
+fn real_time(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
+    let steady = |curve: Option<ServiceCurve>| curve.map_or(0, |curve| u64::from(curve.m2));
+    let mut found: Vec<Finding> = Vec::new();
+    let mut told: Vec<(&str, Handle)> = Vec::new();
+    let limited = reading.classes.iter().filter_map(|class| match &class.params {
+        ClassParams::Hfsc(hfsc) => Some((class, Rate(steady(hfsc.ul)))).filter(|(_, limit)| limit.0 > 0),
+        _ => None,
+    });
+    // Those below first: what is told of one is not told of those above it again.
+    let mut limited: Vec<(usize, &ClassDump, Rate)> =
+        limited.map(|(class, limit)| (reading.hfsc_leaves(class).len(), class, limit)).collect();
+    limited.sort_by_key(|(leaves, ..)| *leaves);
+    for (_, class, limit) in limited {
+        let leaves = reading.hfsc_leaves(class);
+        let real = |class: &&ClassDump| match &class.params {
+            ClassParams::Hfsc(hfsc) => steady(hfsc.rt),
+            _ => 0,
+        };
+        let sum = Rate(leaves.iter().map(real).sum());
+        let known = leaves.iter().any(|leaf| told.contains(&(leaf.dev.as_str(), leaf.classid)));
+        if known || sum.0 <= limit.0 + leaves.len() as u64 || words::rate(sum) == words::rate(limit) {
+            continue;
+        }
+        let mut ids: Vec<Handle> = leaves.iter().map(|leaf| leaf.classid).collect();
+        ids.truncate(MOST_LEAVES);
+        let Some(sent) = bench.together(&class.dev, &ids, reading.frame(&class.dev)) else { continue };
+        let maker = reading.maker_of_class(&class.dev, class.classid).and_then(|op| reading.step_of(op));
+        let Some(step) = maker.filter(|_| sent.0 > limit.0 + limit.0 / 50) else { continue };
+        told.extend(leaves.iter().map(|leaf| (leaf.dev.as_str(), leaf.classid)));
+        let (real, most) = (words::rate(sum), words::rate(limit));
+        let what = if reading.is_leaf(class) {
+            format!("class {} is promised {real} in real time, more than its upper limit of {most}", class.classid)
+        } else {
+            format!(
+                "the real-time curves below {} add up to {real}, more than its upper limit of {most}",
+                class.classid
+            )
+        };
+        found.push(finding(
+            Rule::Rates,
+            Level::Warning,
+            upper_limit(step),
+            what,
+            format!(
+                "an upper limit holds back link sharing only: when all are busy {} leave instead of {most}, and the \
+                 queue moves to the next bottleneck",
+                words::rate(sent)
+            ),
+            format!("with every leaf kept full, {} leave", words::rate(sent)),
+        ));
+    }
+    found
+}
+
+/// Where the steady rate of an upper limit stands: behind `ul rate`, or `ul … m2`.
+fn upper_limit(step: &Step) -> Option<Place> {
+    let from = step.words.iter().position(|word| word.text == "ul")?;
+    let behind = step.words.get(from..)?;
+    let at = behind.iter().position(|word| matches!(word.text.as_str(), "rate" | "m2"))?;
+    behind.get(at + 1).and_then(|word| word.place.clone()).or_else(|| step.place.clone())
 }
 
 /// A rate above its own ceil: the class never gets it.

@@ -1,6 +1,6 @@
 //! R1: filters and rules that no packet reaches, because those before them take all they ask for.
 
-use super::{collisions, defaults, edit, intent, leaf, marks, protocols, today};
+use super::{capped, collisions, defaults, edit, idle, intent, leaf, marks, parts, protocols, today};
 use crate::finding::{Edit, Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::probe::{Course, Prober, Way};
@@ -10,6 +10,7 @@ use crate::sets::bdd::TooLarge;
 use crate::walk::tree::{FilterSeen, Parts};
 use crate::walk::ways::{asks_connections, undecided};
 use crate::walk::{RuleKey, RuleSeen};
+use crate::words::named;
 use tidegate_gateway::Route;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
@@ -20,8 +21,6 @@ use tidegate_policy::{FilterParams, Op};
 const MOST_RULES: usize = 4000;
 /// Filters, and rules, that no packet reaches and whose culprits are looked for: each is compared with all before it.
 const MOST_DEAD: usize = 200;
-/// Culprits that a sentence names at most.
-const MOST_NAMED: usize = 3;
 
 /// What the rules about classification work with.
 pub(super) struct Asking<'a> {
@@ -30,46 +29,64 @@ pub(super) struct Asking<'a> {
     pub(super) prober: Prober,
     /// Nothing hangs on connections, so that a packet alone decides where it goes.
     plain: bool,
+    /// The one device that is asked about; `None`: all.
+    pub(super) only: Option<String>,
 }
 
 /// Rules of one kind; what cannot be decided is no finding.
-type Checks = fn(&mut Asking<'_>) -> Result<Vec<Finding>, TooLarge>;
+pub(super) type Checks = fn(&mut Asking<'_>) -> Result<Vec<Finding>, TooLarge>;
 
-/// What is found about which packets go where; nothing where the policy is too large to decide.
+/// Those that ask the engine and the words alone.
+const WITHOUT_SETS: [Checks; 4] = [intent::check, protocols::check, collisions::check, today::check];
+/// Those that ask what comes to the filters and classes of a device.
+const BY_DEVICE: [Checks; 6] = [filters, marks::unset, leaf::check, defaults::check, capped::check, idle::check];
+/// All of them, with those that ask what comes to netfilter's rules, whatever device it leaves by.
+const ALL: [Checks; 12] = [
+    filters,
+    rules,
+    intent::check,
+    protocols::check,
+    marks::unset,
+    marks::check,
+    leaf::check,
+    defaults::check,
+    capped::check,
+    idle::check,
+    collisions::check,
+    today::check,
+];
+
+/// What is found about which packets go where. Of a policy too large to decide, whatever part can be decided.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let chains = reading.gateway.all_tables().iter().flat_map(|table| table.chains());
     let count: usize = chains.map(|chain| chain.rules.len()).sum();
-    if count > MOST_RULES {
-        return vec![not_decided(format!("there are {count} rules, more than {MOST_RULES}"))];
-    }
     let asked = questions(reading, count);
-    let Some(reached) = Reached::of(reading) else {
+    let reached = if count <= MOST_RULES { Reached::of(reading) } else { None };
+    let whole = reached.is_some();
+    let Some(reached) = reached.or_else(|| Reached::nothing(reading)) else {
         return vec![not_decided(format!("the sets of packets that {asked} ask for are too intricate"))];
     };
     let plain = !asks_connections(reading);
-    let mut asking = Asking { prober: Prober::new(reading), reading, reached, plain };
-    let families: [Checks; 9] = [
-        filters,
-        rules,
-        intent::check,
-        protocols::check,
-        marks::check,
-        leaf::check,
-        defaults::check,
-        collisions::check,
-        today::check,
-    ];
-    // A family that cannot be decided says nothing; the others do.
-    let came: Vec<Result<Vec<Finding>, TooLarge>> = families.iter().map(|family| family(&mut asking)).collect();
-    let silent = came.iter().filter(|came| came.is_err()).count();
-    let mut found: Vec<Finding> = came.into_iter().flatten().flatten().collect();
-    if silent > 0 {
-        let because = format!(
-            "{silent} of {} kinds of questions about {asked} are too intricate; the others were answered",
-            families.len()
-        );
-        found.push(not_decided(because));
+    let reading = &*reading;
+    let mut asking = Asking { prober: Prober::new(reading), reading, reached, plain, only: None };
+    if whole {
+        let (mut found, silent) = asking.ask(&ALL);
+        if silent > 0 {
+            let of = ALL.len();
+            found.push(not_decided(format!(
+                "{silent} of {of} kinds of questions about {asked} are too intricate; the others were answered"
+            )));
+        }
+        return found;
     }
+    let (mut found, _) = asking.ask(&WITHOUT_SETS);
+    if count > MOST_RULES {
+        found.push(not_decided(format!(
+            "there are {count} rules, more than {MOST_RULES}; what does not hang on it was answered"
+        )));
+        return found;
+    }
+    found.extend(parts::check(&mut asking, &BY_DEVICE, &asked));
     found
 }
 
@@ -84,7 +101,7 @@ fn questions(reading: &Reading, rules: usize) -> String {
     }
 }
 
-fn not_decided(because: String) -> Finding {
+pub(super) fn not_decided(because: String) -> Finding {
     Finding {
         rule: Rule::Undecided,
         level: Level::Note,
@@ -97,6 +114,19 @@ fn not_decided(because: String) -> Finding {
 }
 
 impl<'a> Asking<'a> {
+    /// What some kinds of rules find, and how many of them could not decide.
+    pub(super) fn ask(&mut self, families: &[Checks]) -> (Vec<Finding>, usize) {
+        // A family that cannot be decided says nothing; the others do.
+        let came: Vec<Result<Vec<Finding>, TooLarge>> = families.iter().map(|family| family(self)).collect();
+        let silent = came.iter().filter(|came| came.is_err()).count();
+        (came.into_iter().flatten().flatten().collect(), silent)
+    }
+
+    /// Is nothing known of what comes to a device's filters and classes?
+    pub(super) fn leaves_out(&self, device: &str) -> bool {
+        self.only.as_ref().is_some_and(|only| only != device) || undecided(self.reading, device)
+    }
+
     /// Sends a candidate through the engine.
     pub(super) fn send(&mut self, candidate: &Candidate) -> Way {
         self.prober.travel(&candidate.packet, candidate.course)
@@ -144,18 +174,14 @@ impl<'a> Asking<'a> {
     }
 
     pub(super) fn rule(&self, key: &RuleKey) -> Option<&'a tidegate_policy::netfilter::Rule> {
-        let tables = self.reading.gateway.all_tables().iter();
-        let table = tables.into_iter().find(|t| t.family() == key.family && t.name() == key.table)?;
-        let chain = table.chains().iter().find(|chain| chain.name == key.chain)?;
-        chain.rules.get(key.at).map(|counted| &counted.rule)
+        crate::reach::rule_of(self.reading, key)
     }
 
     /// A place in words: `line 7`, with the file where there are several.
     pub(super) fn line(&self, step: &Step) -> String {
-        let Some(place) = &step.place else { return format!("`{}`", step.text()) };
-        match (self.reading.sources.len(), self.reading.sources.get(place.file)) {
-            (2.., Some(source)) => format!("{}:{}{}", source.name, place.line, self.which(step)),
-            _ => format!("line {}{}", place.line, self.which(step)),
+        match self.reading.line(step) {
+            Some(line) => format!("{line}{}", self.which(step)),
+            None => format!("`{}`", step.text()),
         }
     }
 
@@ -209,16 +235,6 @@ pub(super) fn witness(candidate: &Candidate, went: &str) -> Option<Witness> {
     Some(Witness::Packet { packet: candidate.packet.to_string(), went: went.to_owned() })
 }
 
-/// Lines in words, a few of them by name.
-pub(super) fn named(lines: &[String]) -> String {
-    let more = lines.len().saturating_sub(MOST_NAMED);
-    let mut text = lines.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>().join(", ");
-    if more > 0 {
-        text.push_str(&format!(" and {more} more"));
-    }
-    text
-}
-
 /// The class that a filter leads to.
 pub(super) fn classid(dump: &FilterDump) -> Option<Handle> {
     let FilterEntry::Filter { params, .. } = &dump.entry else { return None };
@@ -236,7 +252,7 @@ fn filters(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         .map(|(place, list)| (place.0.clone(), list.prefs.iter().flat_map(|pref| pref.filters.clone()).collect()))
         .collect();
     for (device, filters) in lists {
-        if undecided(asking.reading, &device) {
+        if asking.leaves_out(&device) {
             continue;
         }
         for (at, earlier) in filters.iter().zip(0..).map(|(at, n)| (*at, &filters[..n])) {

@@ -244,7 +244,7 @@ impl Lists<'_> {
 }
 
 /// The first number of a table that a preference has by itself.
-const FIRST_ROOT: u32 = 0x800;
+pub(crate) const FIRST_ROOT: u32 = 0x800;
 
 /// A filter's handle, parameters and actions; `None`: it is a heading.
 fn entry(dump: &FilterDump) -> Option<(u32, &FilterParams, &[ActionDump])> {

@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use tidegate_classify::netfilter::Table;
 use tidegate_gateway::DeviceKind;
 use tidegate_packet::Handle;
-use tidegate_policy::Kind;
-use tidegate_policy::dump::QdiscDump;
+use tidegate_policy::dump::{FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{self, Condition, Connmark, Rule, Target};
+use tidegate_policy::{Act, Kind};
 
 /// How often the marks that connections may have are looked for anew.
 const MOST_ROUNDS: usize = 5;
@@ -52,13 +52,16 @@ pub(crate) struct Walked {
     pub(crate) arrived: Vec<(usize, Passing)>,
     /// Some rule translates addresses.
     pub(crate) translated: bool,
+    /// The devices that are looked into; `None`: all.
+    only: Option<BTreeSet<String>>,
 }
 
-/// Sends all packets all ways.
-pub(crate) fn walk(reading: &Reading) -> Result<Walked, TooLarge> {
+/// Sends all packets all ways; or all ways through some devices, to which no others may lead packets.
+pub(crate) fn walk(reading: &Reading, only: Option<&BTreeSet<String>>) -> Result<Walked, TooLarge> {
     let mut words = vocabulary(reading)?;
     for _ in 0..MOST_ROUNDS {
         let mut walked = Walked::begin(reading, words.clone())?;
+        walked.only = only.cloned();
         walked.through_netfilter(reading)?;
         let known: BTreeSet<u32> = words.connmarks.iter().copied().collect();
         let new: BTreeSet<u32> = walked.states.iter().map(|state| state.connmark).collect();
@@ -76,6 +79,15 @@ pub(crate) fn walk(reading: &Reading) -> Result<Walked, TooLarge> {
 }
 
 impl Walked {
+    /// Before any packet went anywhere.
+    pub(crate) fn nowhere(reading: &Reading) -> Result<Walked, TooLarge> {
+        Walked::begin(reading, Vocabulary { inputs: vec![String::new()], connmarks: vec![0], counted: Vec::new() })
+    }
+
+    fn looks_into(&self, device: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| only.contains(device))
+    }
+
     fn begin(reading: &Reading, words: Vocabulary) -> Result<Walked, TooLarge> {
         Ok(Walked {
             space: Space::new(words)?,
@@ -87,6 +99,7 @@ impl Walked {
             classes: classes_of(reading),
             arrived: Vec::new(),
             translated: rules(reading).any(translates),
+            only: None,
         })
     }
 
@@ -104,7 +117,9 @@ impl Walked {
         let late = View { source: true, destination: !self.translated, ports: !self.translated };
         self.hook(reading, coming, Hook { at: netfilter::Hook::Input, view: late, ..before }, routed)?;
         let routed = self.prioritised(routed)?;
-        for output in outputs(reading) {
+        let mut outputs = outputs(reading);
+        outputs.retain(|output| self.looks_into(output));
+        for output in outputs {
             let way = self.way(Way::Forwarded(output.clone()));
             let forward = Hook { at: netfilter::Hook::Forward, input: true, output: &output, view: late };
             let forwarded = self.hook(reading, way, forward, routed)?;
@@ -177,7 +192,9 @@ impl Walked {
             self.leave(reading, way, &device, late, passing, false)?;
             self.follow(reading, late)?;
         }
-        let devices: Vec<String> = reading.qdiscs.iter().filter(|q| is_hook(q.kind)).map(|q| q.dev.clone()).collect();
+        let mut devices: Vec<String> =
+            reading.qdiscs.iter().filter(|q| is_hook(q.kind)).map(|q| q.dev.clone()).collect();
+        devices.retain(|device| self.looks_into(device));
         for device in devices {
             let way = self.way(Way::Arrives(device.clone()));
             let all = self.on_device(reading, &device)?;
@@ -217,6 +234,9 @@ impl Walked {
                 return Err(TooLarge);
             }
             let Led { from, to, way, passing, out } = led;
+            if !self.looks_into(&to) {
+                continue;
+            }
             self.leave(reading, way, &to, view, passing, false)?;
             let ifb = reading.gateway.device(&to).is_some_and(|id| reading.gateway.spec(id).kind == DeviceKind::Ifb);
             if ifb && out {
@@ -248,13 +268,23 @@ impl Walked {
     }
 }
 
-/// Is it left undecided what comes to a device's classes? Where others stand on it, it carries their frames; and where it has SFB among
-/// other qdiscs, Linux does not list its classes.
+/// Is it left undecided what comes to a device's classes? Where others stand on it, it carries their frames; where it has SFB among
+/// other qdiscs, Linux does not list its classes; and copies of what others carry (`mirred … mirror`) are not followed.
 pub(crate) fn undecided(reading: &Reading, device: &str) -> bool {
     let Some(id) = reading.gateway.device(device) else { return false };
     let carries = reading.gateway.devices().any(|upper| reading.gateway.beneath(upper) == Some(id));
     let unlisted = |qdisc: &QdiscDump| qdisc.kind == Kind::Sfb && qdisc.parent != Handle::ROOT;
-    carries || reading.qdiscs.iter().any(|qdisc| qdisc.dev == device && unlisted(qdisc))
+    carries || copied_to(reading, device) || reading.qdiscs.iter().any(|qdisc| qdisc.dev == device && unlisted(qdisc))
+}
+
+/// Does any filter send copies of packets to a device?
+fn copied_to(reading: &Reading, device: &str) -> bool {
+    reading.filters.iter().any(|dump| match &dump.entry {
+        FilterEntry::Filter { actions, .. } => actions
+            .iter()
+            .any(|action| matches!(&action.action.act, Act::Mirred(mirred) if mirred.copy && mirred.to == device)),
+        _ => false,
+    })
 }
 
 /// The rules of all tables.

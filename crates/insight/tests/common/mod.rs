@@ -37,6 +37,7 @@ pub(crate) fn reading(devices: &[&str], text: &str) -> Reading {
             ops: ops.len()..ops.len() + 1,
             refused: None,
             may_fail: false,
+            frames: Vec::new(),
         });
         ops.push(op);
     }
@@ -48,6 +49,7 @@ pub(crate) fn reading(devices: &[&str], text: &str) -> Reading {
         down: Vec::new(),
         dissector: Dissector::Modern,
         kernel_log: Vec::new(),
+        scripts: false,
     })
 }
 

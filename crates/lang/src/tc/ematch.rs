@@ -454,7 +454,7 @@ pub(super) fn show(terms: &[Term], indent: usize) -> String {
     out
 }
 
-fn one(what: &Ematch) -> String {
+pub(super) fn one(what: &Ematch) -> String {
     match what {
         Ematch::Cmp { width, offset, layer, mask, trans, how, value } => {
             let mask = if *mask == 0 { String::new() } else { format!("mask {mask:#x} ") };

@@ -472,6 +472,14 @@ fn illegal(name: &str, text: &str, place: usize) -> Refusal {
     Refusal::new(1, format!("Illegal \"{name}\"")).at(place).remedy(format!("\"{text}\" is not a value for {name}."))
 }
 
+/// One of the keys as it is listed.
+pub(super) fn key_words(params: &FlowerParams, key: &FlowerKey) -> String {
+    let six = params.key(FlowerField::EthType).is_some_and(|key| key.value == u128::from(ethertype::IPV6));
+    let mut entry = Entry::new();
+    line(key, six, &mut entry);
+    entry.text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 pub(super) fn show(handle: u32, params: &FlowerParams) -> Entry {
     let mut entry = Entry::new();
     entry.number("handle", handle, &format!("handle {handle:#x} "));

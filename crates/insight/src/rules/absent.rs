@@ -1,0 +1,77 @@
+//! R24: devices that are there only when somebody makes them, and that nothing in these files makes.
+
+use crate::finding::{Finding, Fix, Level, Rule, Witness};
+use crate::reading::{Reading, Step};
+use tidegate_policy::dump::FilterEntry;
+use tidegate_policy::{LinkKind, LinkOp, Op};
+
+/// One note for all of them: whoever runs the script finds out at its first line otherwise.
+pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+    let reading = &*reading;
+    let makes_links = reading.ops.iter().any(|op| matches!(op, Op::Link(LinkOp::Add { .. })));
+    let missing: Vec<&str> =
+        reading.there_before().filter(|name| must_be_made(name, makes_links) && is_used(reading, name)).collect();
+    missing.first().and_then(|first| told(reading, first, &missing)).into_iter().collect()
+}
+
+/// Is a device of that name nobody's unless a command makes it? Interfaces for redirects, cables and dummies are; VLANs
+/// and bridges may be the system's own, unless the script makes its links itself.
+fn must_be_made(name: &str, makes_links: bool) -> bool {
+    let numbered = |stem: &str| {
+        let digits = name.strip_prefix(stem).unwrap_or_default();
+        !digits.is_empty() && digits.bytes().all(|octet| octet.is_ascii_digit())
+    };
+    match LinkKind::of_name(name) {
+        LinkKind::Ifb => true,
+        LinkKind::Vlan { .. } => makes_links,
+        _ => numbered("veth") || numbered("dummy") || makes_links && numbered("br"),
+    }
+}
+
+/// Does the policy need it? Whoever only clears it away does not.
+fn is_used(reading: &Reading, name: &str) -> bool {
+    let makes = |step: &Step| {
+        let words: Vec<&str> = step.words.iter().map(|word| word.text.as_str()).collect();
+        // Links whose making was refused are told of; so is a module for them.
+        words.contains(&name) && words.windows(2).any(|pair| pair == ["link", "add"])
+    };
+    let leads = reading.filters.iter().any(|dump| match &dump.entry {
+        FilterEntry::Filter { actions, .. } => actions.iter().any(|dump| dump.action.act.redirects_to() == Some(name)),
+        _ => false,
+    });
+    let stands = reading.qdiscs.iter().any(|qdisc| qdisc.dev == name && !qdisc.handle.is_none());
+    (leads || stands) && !reading.steps.iter().any(makes)
+}
+
+fn told(reading: &Reading, first: &str, missing: &[&str]) -> Option<Finding> {
+    let named = |step: &&Step| step.words.iter().any(|word| word.text == first);
+    let step = reading.steps.iter().filter(|step| !crate::lost::clears(step)).find(named)?;
+    let word = step.words.iter().find(|word| word.text == first);
+    let kind = match LinkKind::of_name(first) {
+        LinkKind::Ifb => "ifb",
+        LinkKind::Vlan { .. } => "vlan",
+        LinkKind::Bridge => "bridge",
+        LinkKind::Dummy => "dummy",
+        _ => "veth",
+    };
+    let loaded = if kind == "ifb" { " (`modprobe ifb` makes ifb0 and ifb1, unless told otherwise)" } else { "" };
+    Some(Finding {
+        rule: Rule::Absent,
+        level: Level::Note,
+        place: word.and_then(|word| word.place.clone()).or_else(|| step.place.clone()),
+        what: format!("nothing in these files makes {}", missing.join(", ")),
+        because: format!(
+            "unless something else has made it before, every command about it fails (Cannot find device \"{first}\")"
+        ),
+        witness: Some(Witness::Number(format!("no command of this policy makes {first}{loaded}"))),
+        fix: Some(Fix { what: make(first, kind), edits: Vec::new() }),
+    })
+}
+
+/// The commands that make a device.
+fn make(name: &str, kind: &str) -> String {
+    match name.rsplit_once('.').filter(|_| kind == "vlan") {
+        Some((lower, id)) => format!("make it first: ip link add link {lower} name {name} type vlan id {id}"),
+        None => format!("make it first: ip link add {name} type {kind} && ip link set {name} up"),
+    }
+}

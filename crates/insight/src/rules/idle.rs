@@ -1,0 +1,136 @@
+//! R23: classes that no packet comes to, though no filter that is told of elsewhere is to blame.
+
+use super::reach::{Asking, classid};
+use crate::finding::{Finding, Level, Rule, Witness};
+use crate::reach::Arrival;
+use crate::reading::{Reading, Step};
+use crate::sets::bdd::TooLarge;
+use crate::walk::ways;
+use crate::words::named;
+use std::collections::BTreeMap;
+use tidegate_lang::units::parse_classid;
+use tidegate_packet::Handle;
+use tidegate_policy::dump::{ClassDump, FilterEntry, QdiscDump};
+use tidegate_policy::netfilter::Target;
+use tidegate_policy::{FilterParams, Kind, QdiscParams};
+
+/// Classes that a sentence names at most.
+const MOST_CLASSES: usize = 12;
+
+/// One note for each qdisc with such classes.
+pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
+    let reading = asking.reading;
+    let mut idle: BTreeMap<(&str, Handle), Vec<&ClassDump>> = BTreeMap::new();
+    for class in reading.classes.iter().filter(|class| reading.is_leaf(class)) {
+        let (dev, qdisc) = (class.dev.as_str(), class.classid.qdisc());
+        let sorted = matches!(class.kind, Kind::Htb | Kind::Hfsc | Kind::Drr | Kind::Qfq | Kind::Prio | Kind::Ets);
+        if !sorted || asking.leaves_out(dev) || !is_reached(asking, dev, qdisc) || is_named(asking, class) {
+            continue;
+        }
+        // Filters and rules that were refused are told of.
+        if reading.lost.lead(dev, class.classid) || reading.lost.tree(dev) {
+            continue;
+        }
+        if asking.reached.class(reading, dev, class.classid) == Arrival::Nobody {
+            idle.entry((dev, qdisc)).or_default().push(class);
+        }
+    }
+    // Listings are ordered by a hash of the number.
+    idle.values_mut().for_each(|classes| classes.sort_by_key(|class| class.classid));
+    Ok(idle.into_iter().filter_map(|((dev, qdisc), classes)| told(reading, dev, qdisc, &classes)).collect())
+}
+
+/// Does any packet come to a qdisc? Where none does, its classes are not to blame.
+fn is_reached(asking: &Asking<'_>, dev: &str, qdisc: Handle) -> bool {
+    let seen = &asking.reached.walked.seen;
+    let own = |place: &(String, Handle)| place.0 == dev && place.1.qdisc() == qdisc;
+    seen.classes.keys().any(|(place, _)| own(place)) || seen.direct.keys().any(own)
+}
+
+/// Does anything name a class, whether packets come by it or not? That is told where it stands.
+fn is_named(asking: &Asking<'_>, class: &ClassDump) -> bool {
+    let reading = asking.reading;
+    let qdisc = reading.qdiscs.iter().find(|one| one.dev == class.dev && one.handle == class.classid.qdisc());
+    qdisc.is_some_and(|qdisc| is_default(qdisc, class.classid))
+        || by_rule(reading, class.classid)
+        || by_filter(asking, class)
+}
+
+/// Is a class what a qdisc gives to packets of which nothing is said? Any program may choose among priorities.
+fn is_default(qdisc: &QdiscDump, class: Handle) -> bool {
+    let band = |map: &[u8]| map.iter().any(|band| u16::from(*band) + 1 == class.minor());
+    match &qdisc.params {
+        QdiscParams::Htb(htb) => qdisc.handle.class(htb.default as u16) == class,
+        QdiscParams::Hfsc(hfsc) => qdisc.handle.class(hfsc.default) == class,
+        QdiscParams::Prio(prio) => band(&prio.priomap),
+        QdiscParams::Ets(ets) => band(&ets.priomap) || ets.priomap.is_empty(),
+        _ => false,
+    }
+}
+
+/// Does a rule of netfilter give packets a class as their priority?
+fn by_rule(reading: &Reading, class: Handle) -> bool {
+    ways::rules(reading).flat_map(|rule| rule.targets()).any(|target| match target {
+        Target::Classify(named) => *named == class,
+        _ => false,
+    })
+}
+
+fn by_filter(asking: &Asking<'_>, class: &ClassDump) -> bool {
+    let here = |dump: &&tidegate_policy::dump::FilterDump| dump.dev == class.dev;
+    asking.reading.filters.iter().enumerate().filter(|(_, dump)| here(dump)).any(|(at, dump)| {
+        let contradicts = || {
+            let seen = asking.reached.walked.seen.filters.get(&at);
+            dump.kind != "fw" && seen.is_some_and(|seen| seen.asked.is_empty())
+        };
+        match &dump.entry {
+            // Without entries the mark is the class's name.
+            FilterEntry::Heading => dump.kind == "fw" && !has_entries(asking.reading, dump),
+            FilterEntry::Filter { params: FilterParams::Flow(_), .. } => true,
+            FilterEntry::Filter { .. } => classid(dump) == Some(class.classid) && !contradicts(),
+            FilterEntry::U32Table { .. } => false,
+        }
+    })
+}
+
+fn has_entries(reading: &Reading, heading: &tidegate_policy::dump::FilterDump) -> bool {
+    let same = |other: &tidegate_policy::dump::FilterDump| {
+        (&other.dev, other.parent, other.pref) == (&heading.dev, heading.parent, heading.pref)
+    };
+    reading.filters.iter().any(|other| same(other) && matches!(other.entry, FilterEntry::Filter { .. }))
+}
+
+fn told(reading: &Reading, dev: &str, qdisc: Handle, classes: &[&ClassDump]) -> Option<Finding> {
+    let first = classes.first()?;
+    let step = |class: &ClassDump| -> Option<&Step> {
+        let maker = reading.maker_of_class(&class.dev, class.classid);
+        reading.step_of(maker.or_else(|| {
+            let owner = reading.qdiscs.iter().find(|one| one.dev == dev && one.handle == qdisc)?;
+            reading.maker_of_qdisc(owner)
+        })?)
+    };
+    let names: Vec<String> = classes.iter().take(MOST_CLASSES).map(|class| class.classid.to_string()).collect();
+    let more = classes.len().saturating_sub(MOST_CLASSES);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let own = step(first)?;
+    let mut lines: Vec<String> = classes.iter().skip(1).filter_map(|class| reading.line(step(class)?)).collect();
+    lines.retain(|line| Some(line) != reading.line(own).as_ref());
+    lines.dedup();
+    let elsewhere = if lines.is_empty() { String::new() } else { format!(" ({})", named(&lines)) };
+    let by_hand = own.after("classid").is_some_and(|word| parse_classid(&word.text) == Some(first.classid));
+    let keyword = if by_hand { "classid" } else { first.kind.name() };
+    let which = if classes.len() == 1 { "it" } else { "any of them" };
+    Some(Finding {
+        rule: Rule::Idle,
+        level: Level::Note,
+        place: super::at_word(own, keyword),
+        what: format!("no packet comes to {}{more} on {dev}", names.join(", ")),
+        because: format!(
+            "no filter, rule, map or default of these files leads to {}{elsewhere}; a program that sets the priority \
+             of its sockets, or eBPF, still may",
+            if classes.len() == 1 { "it" } else { "them" }
+        ),
+        witness: Some(Witness::Number(format!("of all packets that may come, none takes {which}"))),
+        fix: None,
+    })
+}

@@ -1,0 +1,146 @@
+//! R13 once more: netem's own queue, where a rate holds packets back or a delay keeps them in it.
+
+use super::{at_word, edit, finding};
+use crate::drive::Bench;
+use crate::finding::{Finding, Level, Rule};
+use crate::reading::{Reading, Step};
+use crate::words;
+use tidegate_packet::{Handle, Rate, Span};
+use tidegate_policy::dump::QdiscDump;
+use tidegate_policy::{Kind, NetemParams, QdiscParams};
+
+/// Above this a queue is the delay it should prevent; from here on it is a warning.
+const LONGISH: Span = Span::millis(250);
+const LONG: Span = Span::millis(1000);
+/// Frames offered at once to see how long a queue is.
+const FRAMES: usize = 4000;
+
+/// Netems whose limit does not fit the rate that holds them back.
+pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+    let reading = &*reading;
+    let mut bench = Bench::new(reading);
+    let mut found = Vec::new();
+    for qdisc in reading.qdiscs.iter().filter(|qdisc| qdisc.kind == Kind::Netem) {
+        let QdiscParams::Netem(netem) = &qdisc.params else { continue };
+        let Some(step) = reading.maker_of_qdisc(qdisc).and_then(|op| reading.step_of(op)) else { continue };
+        // Where a queue hangs in it, packets go on into that when their delay is over.
+        let inner = reading.qdiscs.iter().any(|inner| inner.dev == qdisc.dev && inner.parent.qdisc() == qdisc.handle);
+        let Some((class, rate)) = rate_of(reading, qdisc, netem).filter(|_| !inner) else { continue };
+        let frame = reading.frame(&qdisc.dev);
+        let Some(filled) = bench.fill(&qdisc.dev, class, &[], frame, FRAMES) else { continue };
+        let held = Netem { qdisc, netem, step, rate, frame, packets: filled.packets, wait: filled.wait };
+        found.extend(held.long().or_else(|| held.short()));
+    }
+    found
+}
+
+/// The rate that packets of a netem leave at, and the class by which they are led there.
+fn rate_of(reading: &Reading, qdisc: &QdiscDump, netem: &NetemParams) -> Option<(Handle, Rate)> {
+    let root = reading.root(&qdisc.dev)?;
+    let own = netem.rate.as_ref().map(|rate| Rate(rate.rate));
+    if root.handle == qdisc.handle {
+        return own.map(|rate| (Handle::NONE, rate));
+    }
+    if let QdiscParams::Tbf(tbf) = &root.params
+        && qdisc.parent.qdisc() == root.handle
+    {
+        return Some((Handle::NONE, own.map_or(tbf.rate.rate, |rate| rate.min(tbf.rate.rate))));
+    }
+    let leaf = reading.leaves().find(|leaf| leaf.class.dev == qdisc.dev && leaf.class.classid == qdisc.parent)?;
+    let led = leaf.class.classid.qdisc() == root.handle;
+    led.then(|| (leaf.class.classid, own.map_or(leaf.ceil, |rate| rate.min(leaf.ceil))))
+}
+
+/// A netem that was filled.
+struct Netem<'r> {
+    qdisc: &'r QdiscDump,
+    netem: &'r NetemParams,
+    step: &'r Step,
+    rate: Rate,
+    frame: u32,
+    packets: u32,
+    wait: Span,
+}
+
+impl Netem<'_> {
+    fn delay(&self) -> Span {
+        Span(u64::try_from(self.netem.latency_ns).unwrap_or(0))
+    }
+
+    /// `limit 1000`, said or not.
+    fn limit(&self) -> String {
+        match self.step.after("limit") {
+            Some(word) => format!("limit {} of netem", word.text),
+            None => format!("netem's usual limit of {} packets", self.netem.limit),
+        }
+    }
+
+    fn finding(&self, level: Level, what: String, because: String, fits: u64) -> Finding {
+        let said = self.step.after("limit").is_some();
+        let place = if said { at_word(self.step, "limit") } else { self.step.place.clone() };
+        let witness = format!(
+            "{} packets of {} bytes taken at once, the last left after {}",
+            self.packets,
+            self.frame,
+            words::time(self.wait)
+        );
+        let mut told = finding(Rule::Limit, level, place, what, because, witness);
+        let does = "hold the delay and a fifth of a second";
+        told.fix = match said {
+            true => edit(self.step, "limit", &fits.to_string(), does),
+            false => super::addition(self.step, &format!("limit {fits}"), does),
+        };
+        told
+    }
+
+    /// Packets of a frame that the rate sends in a time.
+    fn in_time(&self, span: Span) -> u64 {
+        let bytes = u128::from(self.rate.0) * u128::from(span.0) / 1_000_000_000;
+        (bytes as u64).div_ceil(u64::from(self.frame.max(1))).max(1)
+    }
+
+    fn fitting(&self) -> u64 {
+        self.in_time(Span(self.delay().0 + Span::millis(200).0)).max(10)
+    }
+
+    /// It takes long to empty. What is under way for its delay is no queue: neither the time that the last packet is
+    /// held for itself, nor the packets that the rate sends in that time.
+    fn long(&self) -> Option<Finding> {
+        let queued = Span(self.wait.0.saturating_sub(2 * self.delay().0));
+        if queued < LONGISH {
+            return None;
+        }
+        let level = if queued < LONG { Level::Note } else { Level::Warning };
+        let what = format!("{} lets {} of packets wait in {}", self.limit(), words::time(queued), self.qdisc.handle);
+        let because = format!(
+            "at {} they wait inside netem, beside its delay of {}: no queue that keeps itself short sees them",
+            words::rate(self.rate),
+            words::time(self.delay())
+        );
+        Some(self.finding(level, what, because, self.fitting()))
+    }
+
+    /// It is full of packets whose delay is not over yet: the rate is never reached.
+    fn short(&self) -> Option<Finding> {
+        let delay = self.delay().0;
+        let bytes = u128::from(self.packets) * u128::from(self.frame) * 1_000_000_000;
+        let through = Rate(u64::try_from(bytes / u128::from(delay.max(1))).unwrap_or(u64::MAX));
+        // More than were offered may fit.
+        if delay == 0 || self.packets as usize >= FRAMES || through.0 >= self.rate.0 / 10 * 9 {
+            return None;
+        }
+        let what = format!(
+            "{} is full before its delay of {} is over: {} get through at most",
+            self.limit(),
+            words::time(self.delay()),
+            words::rate(through)
+        );
+        let because = format!(
+            "a packet keeps its place for the whole delay: {} in {}, although the rate is {}",
+            words::bytes(u64::from(self.packets) * u64::from(self.frame)),
+            words::time(self.delay()),
+            words::rate(self.rate)
+        );
+        Some(self.finding(Level::Warning, what, because, self.fitting()))
+    }
+}

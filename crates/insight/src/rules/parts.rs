@@ -1,0 +1,122 @@
+//! C4: a policy that is too large, or does what is not followed, is looked into device by device; what was left out is
+//! said.
+
+use super::reach::{Asking, Checks, not_decided};
+use crate::finding::Finding;
+use crate::reach::Reached;
+use crate::reading::{CLSACT_INGRESS, Reading};
+use std::collections::BTreeSet;
+use tidegate_packet::Handle;
+use tidegate_policy::dump::{FilterDump, FilterEntry};
+use tidegate_policy::{Act, Control, FilterParams};
+
+/// Devices that turn out too large before the rest is left out, too: each takes seconds.
+const MOST_FAILED: usize = 2;
+
+/// Asks some kinds of rules about each device that can be decided by itself.
+pub(super) fn check(asking: &mut Asking<'_>, families: &[Checks], asked: &str) -> Vec<Finding> {
+    let reading = asking.reading;
+    let mut devices: Vec<String> = reading.shaped().into_iter().map(str::to_owned).collect();
+    devices.extend(reading.filters.iter().map(|dump| dump.dev.clone()));
+    devices.sort();
+    devices.dedup();
+    let (mut found, mut decided, mut reasons) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut left_out, mut failed) = (Vec::new(), 0);
+    let everywhere = reading.filters.iter().find_map(|dump| foreign(reading, dump));
+    for device in devices {
+        let sources = sources(reading, &device);
+        let here = |dump: &&FilterDump| sources.contains(&dump.dev);
+        let beyond = reading.filters.iter().filter(here).find_map(|dump| beyond(reading, dump));
+        if let Some(why) = everywhere.clone().or(beyond) {
+            reasons.push(why);
+            left_out.push(device);
+            continue;
+        }
+        let reached = if failed < MOST_FAILED { Reached::of_part(reading, &sources) } else { None };
+        let Some(reached) = reached else {
+            failed += 1;
+            left_out.push(device);
+            continue;
+        };
+        (asking.reached, asking.only) = (reached, Some(device.clone()));
+        let (more, silent) = asking.ask(families);
+        found.extend(more);
+        if silent == 0 { decided.push(device) } else { left_out.push(device) }
+    }
+    reasons.sort();
+    reasons.dedup();
+    if failed > 0 || reasons.is_empty() {
+        reasons.push(format!("the sets of packets that {asked} ask for are too intricate"));
+    }
+    let mut because = reasons.join("; ");
+    if !decided.is_empty() {
+        because.push_str(&format!("; what comes to {} was", decided.join(", ")));
+    }
+    let what = match left_out.is_empty() {
+        true => "which packets netfilter's rules get was not decided".to_owned(),
+        false => format!("which packets go where on {} was not decided", left_out.join(", ")),
+    };
+    found.push(Finding { what, ..not_decided(because) });
+    found
+}
+
+/// A device, and those whose filters lead packets to it.
+fn sources(reading: &Reading, device: &str) -> BTreeSet<String> {
+    let mut sources = BTreeSet::from([device.to_owned()]);
+    loop {
+        let leads = |dump: &&FilterDump| match &dump.entry {
+            FilterEntry::Filter { actions, .. } => {
+                actions.iter().filter_map(|one| one.action.act.redirects_to()).any(|to| sources.contains(to))
+            }
+            _ => false,
+        };
+        let more: Vec<String> = reading.filters.iter().filter(leads).map(|dump| dump.dev.clone()).collect();
+        let before = sources.len();
+        sources.extend(more);
+        if sources.len() == before {
+            return sources;
+        }
+    }
+}
+
+fn told(reading: &Reading, dump: &FilterDump, what: &str) -> String {
+    let step = reading.maker_of_filter(dump).and_then(|op| reading.step_of(op));
+    match step.and_then(|step| reading.line(step)) {
+        Some(line) => format!("the filter of {line} {what}"),
+        None => format!("a filter of {} {what}", dump.dev),
+    }
+}
+
+/// What a filter does to packets or connections that other devices see, which is not followed.
+fn foreign(reading: &Reading, dump: &FilterDump) -> Option<String> {
+    let FilterEntry::Filter { actions, .. } = &dump.entry else { return None };
+    let ingress = dump.parent.qdisc() == Handle::INGRESS.qdisc() && dump.parent.minor() == 0;
+    let arrives = dump.parent == CLSACT_INGRESS || ingress;
+    let does = actions.iter().find(|dump| match &dump.action.act {
+        Act::Connmark(_) | Act::Ctinfo(_) | Act::Ct(_) => true,
+        other => arrives && changes(other),
+    })?;
+    Some(told(reading, dump, &format!("does {}, which is not followed", does.action.act.kind())))
+}
+
+/// Does an action change what later filters see?
+fn changes(act: &Act) -> bool {
+    matches!(act, Act::Skbedit(_) | Act::Nat(_) | Act::Pedit(_) | Act::Skbmod(_) | Act::Vlan(_))
+}
+
+/// What of a filter is not followed.
+fn beyond(reading: &Reading, dump: &FilterDump) -> Option<String> {
+    let FilterEntry::Filter { handle, params, actions, .. } = &dump.entry else { return None };
+    if let FilterParams::U32(u32) = params
+        && (u32.link.is_some() || handle >> 20 < crate::walk::list::FIRST_ROOT)
+    {
+        return Some(told(reading, dump, "stands in a table of its own or leads to one, which is not followed"));
+    }
+    let act = actions.iter().map(|dump| &dump.action.act);
+    let does = act.clone().find(|act| changes(act));
+    if let Some(act) = does {
+        return Some(told(reading, dump, &format!("does {}, which is not followed", act.kind())));
+    }
+    let leaps = |act: &Act| act.controls().iter().any(|to| matches!(to, Control::Jump(_) | Control::Goto(_)));
+    act.clone().any(leaps).then(|| told(reading, dump, "jumps to other actions or chains, which is not followed"))
+}

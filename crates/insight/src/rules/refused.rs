@@ -1,0 +1,56 @@
+//! C1: commands that are refused. What is refused because something refused before is missing is told with that.
+
+use crate::finding::{Finding, Fix, Level, Rule, Witness};
+use crate::lost::{is_told, is_unnamed, stands_already};
+use crate::reading::{Reading, Step};
+use crate::words::{count, named};
+
+/// A finding for each refusal that has its reason in itself.
+pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
+    let reading = &*reading;
+    let steps = reading.steps.iter().enumerate().filter(|(_, step)| is_told(step));
+    let own = steps.filter(|(at, _)| !reading.lost.because.contains_key(at));
+    own.filter_map(|(at, step)| refused(reading, at, step)).collect()
+}
+
+/// A command that the tool or the kernel refuses.
+fn refused(reading: &Reading, at: usize, step: &Step) -> Option<Finding> {
+    let told = step.refused.as_deref()?;
+    let prefix = format!("{}: ", step.tool);
+    let mut lines = told.trim().lines();
+    let reason = lines.next().unwrap_or("refused without a word");
+    let reason = reason.strip_prefix(&prefix).unwrap_or(reason).trim_end_matches('.').to_owned();
+    let remedy = lines.rev().find_map(|line| line.strip_prefix(&prefix)).map(str::to_owned);
+    let blamed =
+        step.words.iter().rev().find(|word| word.text.len() > 1 && reason.contains(&format!("\"{}\"", word.text)));
+    let unnamed = is_unnamed(step);
+    let mut because = "what the command should have done is missing from the policy".to_owned();
+    let following = reading.lost.because.iter().filter(|(_, cause)| **cause == at).map(|(other, _)| *other);
+    let following: Vec<&Step> = following.filter_map(|other| reading.steps.get(other)).collect();
+    if !following.is_empty() {
+        let mut lines: Vec<String> = following.iter().filter_map(|step| reading.line(step)).collect();
+        lines.dedup();
+        let (number, places) = (following.len(), named(&lines));
+        let others = count(number, "other command", "other commands");
+        because.push_str(&match stands_already(step) {
+            true => format!("; {others} would make again what stands there, and fail too ({places})"),
+            false if unnamed => format!("; {others} lack it, too ({places})"),
+            false => format!("; {others} would need it, and fail too ({places})"),
+        });
+    }
+    let blamed = if unnamed { step.option("dev").map(|[keyword, _]| keyword) } else { blamed };
+    let what = match unnamed {
+        true => format!("{} refuses this: there is no name behind dev ({reason})", step.tool),
+        false => format!("{} refuses this: {reason}", step.tool),
+    };
+    let remedy = if unnamed { Some("is the variable behind dev empty?".to_owned()) } else { remedy };
+    Some(Finding {
+        rule: Rule::Refused,
+        level: Level::Error,
+        place: blamed.and_then(|word| word.place.clone()).or_else(|| step.place.clone()),
+        what,
+        because,
+        witness: Some(Witness::Number(told.lines().next().unwrap_or_default().to_owned())),
+        fix: remedy.map(|what| Fix { what, edits: Vec::new() }),
+    })
+}
