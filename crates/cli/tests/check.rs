@@ -532,6 +532,28 @@ tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff
     assert_eq!(unset.iter().filter(|one| one["rule"] == "C1").count(), 1, "{}", table(&unset));
 }
 
+/// Where a refused filter would have led nobody knows: no class is said to get no packet.
+#[test]
+fn a_filter_that_is_refused_may_have_led_anywhere() {
+    if skip() {
+        return;
+    }
+    let policy = |name: &str, filter: &str| -> bool {
+        let text = format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 20
+tc class add dev eth0 parent 1: classid 1:10 htb rate 5mbit
+tc class add dev eth0 parent 1: classid 1:20 htb rate 5mbit
+{filter}
+"
+        );
+        of_script(&format!("idle-{name}"), &text).iter().any(|one| one["rule"] == "R23")
+    };
+    let bpf = "tc filter add dev eth0 parent 1: bpf da obj nothere.o sec cls";
+    assert!(policy("none", ""));
+    assert!(!policy("bpf", bpf));
+    assert!(!policy("bpf-quiet", &format!("{bpf} 2>/dev/null")));
+}
+
 #[test]
 fn a_unit_said_twice_is_one_mistake() {
     let class =
@@ -654,6 +676,16 @@ fn the_queue_inside_netem() {
         of("netem-below", &text, &["R13"])
     };
     assert_eq!(below(""), "4 warning R13\n");
+    // A bucket that hangs in it has the queue.
+    let bucket = |limit: &str| {
+        let text = format!(
+            "qdisc add dev eth0 root handle 1: netem delay 100ms\n\
+             qdisc add dev eth0 parent 1:1 handle 10: tbf rate 1mbit burst 5k limit {limit}\n"
+        );
+        of("netem-bucket", &text, &["R13"])
+    };
+    assert_eq!(bucket("300000"), "2 warning R13 300000\n");
+    assert_eq!(bucket("20000"), "");
     assert_eq!(below(" limit 20"), "");
 }
 

@@ -204,7 +204,11 @@ impl Lost {
             let cause = cause.or_else(|| present.and_then(|dev| standing.get(dev).copied()));
             match cause {
                 Some(cause) => drop(lost.because.insert(at, cause)),
-                None if step.may_fail => continue,
+                None if step.may_fail => {
+                    // Whether it was expected or not, it may have led anywhere.
+                    lost.things.extend(makes(step).into_iter().filter(|thing| matches!(thing, Thing::Filter(_))));
+                    continue;
+                }
                 None => {}
             }
             let to = cause.unwrap_or(at);

@@ -198,3 +198,63 @@ fn whatever_is_found_in_random_policies_the_engine_confirms() {
     }
     assert!(unreachable > 30, "{unreachable}");
 }
+
+/// Classes that are said to get no packet get none of many, and marks that are said to be lost arrive on none of them.
+#[test]
+fn idle_classes_and_lost_marks_stay_so() {
+    let mut draws = Seeded::new(14);
+    let (mut idle, mut lost) = (0, 0);
+    for _ in 0..120 {
+        let mut text = policy(&mut draws);
+        if draws.u32().is_multiple_of(2) {
+            text.push_str("iptables -t mangle -A POSTROUTING -m length --length 0:65535 -j MARK --set-mark 9\n");
+        }
+        let mut reading = reading(&["eth0", "eth1"], &text);
+        let found = tidegate_insight::check(&mut reading);
+        let of = |rule: tidegate_insight::Rule| found.iter().filter(move |finding| finding.rule == rule);
+        let classes: Vec<String> = of(tidegate_insight::Rule::Idle)
+            .flat_map(|finding| finding.what.split([' ', ',']).filter(|word| word.contains(':')).map(str::to_owned))
+            .collect();
+        let gone = Reached::of(&reading).expect("it is small").overwritten(&reading);
+        let mut prober = Prober::new(&reading);
+        let (eth0, eth1) = (prober.device("eth0").expect("eth0"), prober.device("eth1"));
+        prober.gateway().watch();
+        for _ in 0..40 {
+            let packet = packet(&mut draws);
+            let route = if packet.is_ip() { Route::Forwarded(eth1) } else { Route::Local };
+            let way = prober.send(&packet, eth0, route);
+            let seen = prober.gateway().take_seen();
+            let classes_taken = way.stop_at(eth0).map(|stop| stop.classes.clone()).unwrap_or_default();
+            for class in &classes_taken {
+                assert!(!classes.contains(&class.to_string()), "{packet} takes {class}\n{text}");
+            }
+            for rule in &gone {
+                let matched = seen.iter().any(|met| met.failed.is_none() && rule_at(&reading, met) == Some(rule));
+                let mark = rule.targets().filter_map(mark_of).last();
+                let keeps = mark.is_some_and(|(value, mask)| way.mark & mask == value & mask);
+                assert!(!(matched && keeps && way.dropped.is_none()), "{packet} keeps the mark of {rule:?}\n{text}");
+            }
+        }
+        idle += classes.len();
+        lost += gone.len();
+    }
+    assert!(idle > 20 && lost > 10, "{idle} classes, {lost} marks");
+}
+
+fn mark_of(target: &tidegate_policy::netfilter::Target) -> Option<(u32, u32)> {
+    match target {
+        tidegate_policy::netfilter::Target::Mark { value, mask } => Some((*value, *mask)),
+        _ => None,
+    }
+}
+
+/// The rule that a packet met.
+fn rule_at<'r>(
+    reading: &'r tidegate_insight::Reading,
+    met: &tidegate_classify::netfilter::Seen,
+) -> Option<&'r tidegate_policy::netfilter::Rule> {
+    let tables = reading.gateway.all_tables().iter();
+    let table = tables.into_iter().find(|table| table.family() == met.family && table.name() == met.table)?;
+    let chain = table.chains().iter().find(|chain| chain.name == met.chain)?;
+    chain.rules.get(met.rule?).map(|counted| &counted.rule)
+}

@@ -2,6 +2,7 @@
 
 use super::reach::{Asking, classid};
 use crate::finding::{Finding, Level, Rule, Witness};
+use crate::lost::Thing;
 use crate::reach::Arrival;
 use crate::reading::{Reading, Step};
 use crate::sets::bdd::TooLarge;
@@ -27,8 +28,8 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         if !sorted || asking.leaves_out(dev) || !is_reached(asking, dev, qdisc) || is_named(asking, class) {
             continue;
         }
-        // Filters and rules that were refused are told of.
-        if reading.lost.lead(dev, class.classid) || reading.lost.tree(dev) {
+        // A filter that was refused (a program of eBPF, say) may have led there, and a class that was may be above it.
+        if reading.lost.has(&Thing::Filter(dev.to_owned())) || reading.lost.tree(dev) {
             continue;
         }
         if asking.reached.class(reading, dev, class.classid) == Arrival::Nobody {

@@ -24,14 +24,63 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
         let QdiscParams::Netem(netem) = &qdisc.params else { continue };
         let Some(step) = reading.maker_of_qdisc(qdisc).and_then(|op| reading.step_of(op)) else { continue };
         // Where a queue hangs in it, packets go on into that when their delay is over.
-        let inner = reading.qdiscs.iter().any(|inner| inner.dev == qdisc.dev && inner.parent.qdisc() == qdisc.handle);
-        let Some((class, rate)) = rate_of(reading, qdisc, netem).filter(|_| !inner) else { continue };
+        if let Some(inner) = inside(reading, qdisc) {
+            found.extend(bucket(reading, &mut bench, qdisc, (netem, inner)));
+            continue;
+        }
+        let Some((class, rate)) = rate_of(reading, qdisc, netem) else { continue };
         let frame = reading.frame(&qdisc.dev);
         let Some(filled) = bench.fill(&qdisc.dev, class, &[], frame, FRAMES) else { continue };
         let held = Netem { qdisc, netem, step, rate, frame, packets: filled.packets, wait: filled.wait };
         found.extend(held.long().or_else(|| held.short()));
     }
     found
+}
+
+/// The qdisc that hangs in another.
+fn inside<'r>(reading: &'r Reading, qdisc: &QdiscDump) -> Option<&'r QdiscDump> {
+    let hangs =
+        |inner: &&QdiscDump| inner.dev == qdisc.dev && inner.parent.qdisc() == qdisc.handle && !inner.handle.is_none();
+    reading.qdiscs.iter().find(hangs).filter(|_| !qdisc.handle.is_none())
+}
+
+/// A bucket that hangs in a netem at the root, and has a queue of its own: what its delay is over for waits there.
+fn bucket(
+    reading: &Reading,
+    bench: &mut Bench<'_>,
+    qdisc: &QdiscDump,
+    (netem, inner): (&NetemParams, &QdiscDump),
+) -> Option<Finding> {
+    let QdiscParams::Tbf(tbf) = &inner.params else { return None };
+    let root = reading.root(&qdisc.dev)?.handle == qdisc.handle;
+    if !root || inside(reading, inner).is_some() {
+        return None;
+    }
+    let step = reading.maker_of_qdisc(inner).and_then(|op| reading.step_of(op))?;
+    let frame = reading.frame(&qdisc.dev);
+    // No more than fit: what comes out of netem at once and does not is lost.
+    let packets = usize::try_from(tbf.limit / frame.max(1)).unwrap_or(0).min(FRAMES).min(netem.limit as usize);
+    let filled = bench.fill(&qdisc.dev, Handle::NONE, &[], frame, packets)?;
+    let delay = Span(u64::try_from(netem.latency_ns).unwrap_or(0));
+    let queued = Span(filled.wait.0.saturating_sub(delay.0));
+    let level = match queued {
+        queued if queued < LONGISH => return None,
+        queued if queued < LONG => Level::Note,
+        _ => Level::Warning,
+    };
+    let keyword = if step.after("limit").is_some() { "limit" } else { "latency" };
+    Some(finding(
+        Rule::Limit,
+        level,
+        at_word(step, keyword),
+        format!("tbf {} in netem lets {} of packets wait", inner.handle, words::time(queued)),
+        format!(
+            "at {} they wait there when netem's delay of {} is over: whoever fills it delays everybody else",
+            words::rate(tbf.rate.rate),
+            words::time(delay)
+        ),
+        format!("{} packets of {frame} bytes taken, the last left after {}", filled.packets, words::time(filled.wait)),
+    ))
 }
 
 /// The rate that packets of a netem leave at, and the class by which they are led there.

@@ -387,11 +387,18 @@ fn move_before(asking: &Asking<'_>, at: usize, step: &Step, first: u16) -> Optio
     }
 }
 
-/// The line is taken out.
+/// The line is taken out, where it does nothing else and its words stand there letter by letter.
 pub(super) fn remove(asking: &Asking<'_>, step: &Step) -> Option<Fix> {
-    let place = step.place.clone().filter(|_| asking.is_alone(step));
+    let written = step.words.iter().any(|word| word.literal);
+    let place = step.place.clone().filter(|_| written && asking.is_alone(step));
     let whole = |place: Place| Edit { place: Place { columns: (0, 0), ..place }, text: String::new() };
-    Some(Fix { what: "remove the line".into(), edits: place.map(whole).into_iter().collect() })
+    let edits: Vec<Edit> = place.map(whole).into_iter().collect();
+    let what = match (edits.is_empty(), written) {
+        (false, _) => "remove the line".to_owned(),
+        (true, true) => "remove it (by hand: its line does more than this)".to_owned(),
+        (true, false) => "remove it (by hand: it does not stand there letter by letter)".to_owned(),
+    };
+    Some(Fix { what, edits })
 }
 
 /// Rules of netfilter that none of the packets in their chain reaches which they ask for.
