@@ -52,7 +52,9 @@ pub struct FlowSpec {
     pub initial_window: u32,
     /// The receiver's window in bytes: at least twice the bandwidth-delay product, or it limits the flow.
     pub receive_window: u64,
-    /// What the sender's socket holds, in bytes that are not acknowledged: it limits the flow as the receiver's window does.
+    /// The memory of the sender's socket for what is not acknowledged, in bytes as Linux counts them (`net.ipv4.tcp_wmem`): a
+    /// segment of 1448 takes 2728. It limits the flow as the receiver's window does; the application writes again when a third
+    /// of it is free.
     pub send_buffer: u64,
     /// Acknowledge every second segment.
     pub delayed_ack: bool,
@@ -187,12 +189,12 @@ impl TcpFlow {
     pub(crate) fn new(spec: FlowSpec, draws: Seeded) -> TcpFlow {
         let mut writes = Writes::new(spec.mss);
         let total = writes.write(spec.bytes);
-        let held = spec.receive_window.min(spec.send_buffer);
-        let window = (held / u64::from(spec.mss.max(1))).clamp(1, 1 << 24) as u32;
+        let window = (spec.receive_window / u64::from(spec.mss.max(1))).clamp(1, 1 << 24) as u32;
         let config = Config {
             control: spec.control,
             initial_window: spec.initial_window,
             receive_window: window,
+            send_memory: spec.send_buffer,
             total,
             ecn: spec.ecn != Ecn::Off,
             mss: spec.mss,

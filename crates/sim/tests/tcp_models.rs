@@ -94,7 +94,7 @@ fn local_senders_hold_back_as_recorded() {
     }
 }
 
-/// What a socket holds limits what is under way: 20,000 bytes are thirteen segments in each round trip of 50 ms.
+/// What a socket holds limits what is under way: 20,000 bytes of memory are eight segments in each round trip of 50 ms.
 #[test]
 fn a_send_buffer_limits_the_rate() {
     let mut net = Net::new(NoMachine, 1, Time(0));
@@ -104,7 +104,7 @@ fn a_send_buffer_limits_the_rate() {
     net.run(Time(0) + Span::secs(2));
     let before = net.flow_stats(flow).acked;
     net.run(Time(0) + Span::secs(3));
-    assert_eq!(net.flow_stats(flow).acked - before, 20 * 13 * 1448);
+    assert_eq!(net.flow_stats(flow).acked - before, 20 * 8 * 1448);
 }
 
 /// A host of before 2012 fills its own queue of 100 packets, 1.2 s of 1 Mbit/s; one of today keeps it short.
