@@ -234,9 +234,8 @@ impl Sender {
         }
     }
 
-    /// The connection stands; `rtt`: how long the handshake took, if that is known.
-    pub(crate) fn on_handshake(&mut self, now: Time, rtt: Option<Span>) {
-        let Some(rtt) = rtt else { return };
+    /// The connection stands; `rtt`: how long the handshake took.
+    pub(crate) fn on_handshake(&mut self, now: Time, rtt: Span) {
         self.rtt.sample(rtt);
         if let Some(model) = &mut self.model {
             model.bbr.on_handshake(now, rtt);
