@@ -4,6 +4,7 @@
 mod fidelity;
 mod kernel_proof;
 mod oracle_fuzz;
+mod tcp_fuzz;
 mod told;
 mod validation;
 mod virtual_lab;
@@ -17,6 +18,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   fidelity FILE          docs/fidelity.md, from the output of a test run
   validation FILE        docs/validation.md, likewise
   oracle-fuzz [OPTIONS]  random trees against a real kernel; `--help` after it says more
+  tcp-fuzz [OPTIONS]     random TCP runs, a real kernel beside the simulator
   kernel-proof KERNEL PROGRAM OUT SCRIPT…  our netlink messages beside tc's in a kernel with every kind
   virtual-lab KERNEL TIDEGATE OUT SCENARIO…  scenarios with real hosts in virtual time";
 
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
         Some("kernel-proof") => kernel_proof::run(&words[1..]),
         Some("virtual-lab") => virtual_lab::run(&words[1..]),
         Some("oracle-fuzz") => oracle_fuzz::run(root(), &words[1..]),
+        Some("tcp-fuzz") => tcp_fuzz::run(root(), &words[1..]),
         Some("--help" | "-h" | "help") => {
             println!("{USAGE}");
             ExitCode::SUCCESS

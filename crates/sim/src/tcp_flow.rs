@@ -52,7 +52,9 @@ pub struct FlowSpec {
     pub initial_window: u32,
     /// The receiver's window in bytes: at least twice the bandwidth-delay product, or it limits the flow.
     pub receive_window: u64,
-    /// What the sender's socket holds, in bytes that are not acknowledged: it limits the flow as the receiver's window does.
+    /// The memory of the sender's socket for what is not acknowledged, in bytes as Linux counts them (`net.ipv4.tcp_wmem`): a
+    /// segment of 1448 takes 2728. It limits the flow as the receiver's window does; the application writes again when a third
+    /// of it is free.
     pub send_buffer: u64,
     /// Acknowledge every second segment.
     pub delayed_ack: bool,
@@ -160,7 +162,8 @@ pub(crate) struct TcpFlow {
     data: Template,
     acks: Template,
     syn_tries: u32,
-    syn_at: Time,
+    /// When each SYN was sent.
+    syns: [Time; SYN_TRIES as usize],
     /// When a SYN was answered.
     answered_at: Time,
     established: Option<Time>,
@@ -187,12 +190,12 @@ impl TcpFlow {
     pub(crate) fn new(spec: FlowSpec, draws: Seeded) -> TcpFlow {
         let mut writes = Writes::new(spec.mss);
         let total = writes.write(spec.bytes);
-        let held = spec.receive_window.min(spec.send_buffer);
-        let window = (held / u64::from(spec.mss.max(1))).clamp(1, 1 << 24) as u32;
+        let window = (spec.receive_window / u64::from(spec.mss.max(1))).clamp(1, 1 << 24) as u32;
         let config = Config {
             control: spec.control,
             initial_window: spec.initial_window,
             receive_window: window,
+            send_memory: spec.send_buffer,
             total,
             ecn: spec.ecn != Ecn::Off,
             mss: spec.mss,
@@ -213,7 +216,7 @@ impl TcpFlow {
             data: Template::tcp(spec.ends),
             acks: Template::tcp(spec.ends.back()),
             syn_tries: 0,
-            syn_at: Time(0),
+            syns: [Time(0); SYN_TRIES as usize],
             answered_at: Time(0),
             established: None,
             finished: None,
@@ -310,23 +313,23 @@ impl<M: Machine> Net<M> {
         if flow.established.is_some() || flow.syn_tries >= SYN_TRIES {
             return;
         }
+        flow.syns[flow.syn_tries as usize] = self.now;
         flow.syn_tries += 1;
-        flow.syn_at = self.now;
         let due = self.now + Span(SYN_TIMEOUT.0 << (flow.syn_tries - 1));
         flow.timer_at = Some(due);
         self.events.push(due, Kind::Timer, index);
         let flags = SYN | if flow.spec.ecn != Ecn::Off { ECE | CWR } else { 0 };
         let fields = Fields { dsfield: flow.spec.dsfield, flags, options: 20, ..Fields::default() };
-        let by_sender = !flow.spec.called;
-        self.put_syn(index, Role::Syn, fields, by_sender);
+        let (by_sender, number) = (!flow.spec.called, flow.syn_tries - 1);
+        self.put_syn(index, Role::Syn, fields, by_sender, number);
     }
 
-    /// Sends a SYN, or its answer, from one of the two sides.
-    fn put_syn(&mut self, index: usize, role: Role, fields: Fields, by_sender: bool) {
+    /// Sends a SYN, or its answer, from one of the two sides. `seq`: which SYN it is, or answers.
+    fn put_syn(&mut self, index: usize, role: Role, fields: Fields, by_sender: bool, seq: u32) {
         let flow = &mut self.flows[index];
         let local = flow.spec.local && by_sender;
         flow.in_queue += u32::from(local);
-        let cargo = Cargo { role, owner: index as u32, local, sent: self.now, ..Cargo::default() };
+        let cargo = Cargo { role, owner: index as u32, seq, local, sent: self.now, ..Cargo::default() };
         let (template, path) = match by_sender {
             true => (&mut flow.data, flow.spec.forward),
             false => (&mut flow.acks, flow.spec.back),
@@ -515,7 +518,7 @@ impl<M: Machine> Net<M> {
                 let flags = SYN | ACK | if flow.spec.ecn != Ecn::Off { ECE } else { 0 };
                 let fields = Fields { dsfield: flow.spec.dsfield, flags, options: 20, ack: 1, ..Fields::default() };
                 let by_sender = flow.spec.called;
-                self.put_syn(index, Role::SynAck, fields, by_sender);
+                self.put_syn(index, Role::SynAck, fields, by_sender, cargo.seq);
             }
             Role::SynAck if self.flows[index].spec.called => self.acknowledge_handshake(index),
             Role::Bare if self.flows[index].spec.called => {
@@ -524,28 +527,33 @@ impl<M: Machine> Net<M> {
             }
             Role::SynAck => {
                 self.flows[index].echo = cargo.sent;
-                self.establish(index);
+                self.establish(index, cargo.seq);
             }
             _ => {}
         }
     }
 
-    fn establish(&mut self, index: usize) {
+    /// The answer to one of the SYNs has come. Its timestamp says which one it answers (RFC 7323), so the round trip is known; and
+    /// only where that is not the first a SYN was lost, and the window begins at one (RFC 5681 section 3.1).
+    fn establish(&mut self, index: usize, number: u32) {
         let flow = &mut self.flows[index];
         if flow.established.is_some() {
             return;
         }
         flow.established = Some(self.now);
-        let handshake = self.now.since(flow.syn_at);
-        flow.sender.on_handshake(self.now, (flow.syn_tries == 1).then_some(handshake));
-        flow.receiver.on_handshake(handshake);
-        let (half, rtt) = (flow.half, self.now.since(flow.syn_at));
+        let rtt = self.now.since(flow.syns.get(number as usize).copied().unwrap_or(self.now));
+        flow.sender.on_handshake(self.now, rtt);
+        if number > 0 {
+            flow.sender.window.cwnd = 1;
+        }
+        flow.receiver.on_handshake(rtt);
+        let half = flow.half;
         self.send_bare(index);
         if let Some(half) = half {
             // The handshake is the first sample of both sides.
             let peer = &mut self.flows[half.peer as usize];
             peer.established = Some(self.now);
-            peer.sender.on_handshake(self.now, Some(rtt));
+            peer.sender.on_handshake(self.now, rtt);
             peer.receiver.on_handshake(rtt);
             self.transaction_connects(half);
         } else if self.sampling.is_some() {
@@ -585,7 +593,7 @@ impl<M: Machine> Net<M> {
         }
         flow.established = Some(self.now);
         let handshake = self.now.since(flow.answered_at);
-        flow.sender.on_handshake(self.now, (flow.syn_tries == 1).then_some(handshake));
+        flow.sender.on_handshake(self.now, handshake);
         flow.receiver.on_handshake(handshake);
         if self.sampling.is_some() {
             self.events.push(self.now, Kind::Sample, index);

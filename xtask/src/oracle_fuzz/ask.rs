@@ -48,6 +48,21 @@ impl Oracle {
         asked
     }
 
+    /// Asks about runs of TCP, by a kernel with so much memory (`1G`): that bounds its windows.
+    pub(crate) fn ask_about_tcp(&self, dirs: &[PathBuf], memory: &str) -> io::Result<()> {
+        Command::new(&self.ask)
+            .arg("--tcp")
+            .args(dirs)
+            .env("ORACLE_CPU", self.core.to_string())
+            .env("ORACLE_MEM", memory)
+            .env("ORACLE_TIMEOUT", "120")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .map(drop)
+    }
+
     fn ask_as_they_are(&self, dirs: &[PathBuf]) -> io::Result<()> {
         Command::new(&self.ask)
             .args(dirs)

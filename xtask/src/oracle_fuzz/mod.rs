@@ -4,13 +4,13 @@
 //! the first difference and its sort; `shrink` makes the case small; `report` counts and keeps. A later kind of qdisc is a row in
 //! `generate::KINDS` and its function; nothing else here knows one kind from another.
 
-mod ask;
+pub(crate) mod ask;
 mod case;
 mod compare;
 mod generate;
 mod replay;
 mod report;
-mod rng;
+pub(crate) mod rng;
 mod shrink;
 
 use std::fs;

@@ -1,10 +1,11 @@
 //! The receiving half: what has come, what to acknowledge and when.
 //!
 //! Acknowledgements: every second segment or after 40 ms; at once for anything out of order or filling a hole, and for the
-//! first segments of a connection (RFC 5681 section 4.2; the recorded Linux runs acknowledge 17 at once). So it is again with the
-//! first 16 after a pause longer than a retransmission timeout, and after a segment that came twice: the sender may have a window of
-//! one and wait for each (the recorded runs again); at once, too, with a segment that carries CWR, and one in order that carries PSH,
-//! because the application has then read all there is. SACK: RFC 2018, the latest block first. ECN: RFC 3168 section 6.1.3.
+//! first 16 segments of a connection (RFC 5681 section 4.2; the recorded Linux runs). So it is again with the first 16 after a pause
+//! longer than a retransmission timeout, and after a segment that came twice: the sender may have a window of one and wait for each;
+//! with the first two where a mark is news; at once, too, with a segment that carries CWR, and one in order that carries PSH, because
+//! the application has then read all there is: unless the next one comes in the same instant, and both are acknowledged before
+//! anybody reads. SACK: RFC 2018, the latest block first. ECN: RFC 3168 section 6.1.3.
 //!
 //! Reports of what came out of order are sent three times at once and from then on a millisecond late, so that several that
 //! come together need one (Linux's `tcp_comp_sack_delay_ns` and its neighbours; the recorded runs show it segment by segment).
@@ -20,9 +21,11 @@ use tidegate_packet::{Span, Time};
 /// Blocks that fit beside timestamps.
 pub(crate) const MAX_SACK: usize = 3;
 /// Segments of a new connection that are acknowledged at once.
-const QUICK: u32 = 17;
+const QUICK: u32 = 16;
 /// And after a pause, or a segment that came twice.
 const QUICK_AGAIN: u32 = 16;
+/// And with a mark that is news: the sender's window may be as small as one or two.
+const QUICK_MARKED: u32 = 2;
 /// How long a lone segment waits for a second one.
 const DELAY: Span = Span::millis(40);
 
@@ -199,6 +202,9 @@ impl Receiver {
         // A change of the echo is told at once.
         let news = ce && !self.echo;
         self.echo |= ce && !self.exact;
+        if news && !self.exact {
+            self.quick = self.quick.max(QUICK_MARKED);
+        }
         let (in_order, before) = (seq == self.next && self.blocks.is_empty(), self.next);
         let mut twice = false;
         if seq == self.next {
@@ -217,9 +223,8 @@ impl Receiver {
         self.pending += 1;
         let grows = !twice && self.sizing.on_segment(now, echo);
         let full = in_order && self.pending >= self.every || !in_order && self.next > before;
-        // A window that was reduced may be one segment; what was pushed has been read.
-        let at_once = cwr || push && self.next > before;
-        if grows || self.quick > 0 || full || twice || news || at_once {
+        // A window that was reduced may be one segment.
+        if grows || self.quick > 0 || full || twice || news || cwr {
             self.quick = self.quick.saturating_sub(1);
             self.reports = if self.next > before { 0 } else { self.reports };
             return Some(AckSegment { twice, ..self.acknowledge() });
@@ -229,6 +234,11 @@ impl Receiver {
         } else if self.reports < PROMPT_REPORTS {
             self.reports += 1;
             return Some(self.acknowledge());
+        }
+        // What was pushed is read, and acknowledged then: when all has come that comes in this instant.
+        if push && in_order {
+            self.due = Some(now);
+            return None;
         }
         self.wait(now, in_order)
     }

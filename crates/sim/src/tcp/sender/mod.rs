@@ -6,6 +6,7 @@
 
 mod losses;
 mod reaction;
+mod socket;
 
 use super::bbr::Bbr;
 use super::cc::{Acked, Cause, CongestionControl, Window};
@@ -14,6 +15,7 @@ use super::receiver::AckSegment;
 use super::rtt::{CEILING, Rtt};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use socket::Socket;
 use tidegate_packet::{Seeded, Span, Time};
 
 /// Segments reported beyond a hole that make it a loss while no reordering was ever seen (RFC 8985 section 6.2).
@@ -33,9 +35,6 @@ const RETRANS: u8 = 4;
 const EVER: u8 = 8;
 /// Carries PSH.
 const PUSHED: u8 = 16;
-
-/// Segments that an application writes at once at least, as the recorded Linux runs show it.
-const LEAST_WRITTEN: u32 = 8;
 
 #[derive(Clone, Copy, Debug)]
 struct Sent {
@@ -103,8 +102,10 @@ pub(crate) struct Segment {
 pub(crate) struct Config {
     pub(crate) control: CongestionControl,
     pub(crate) initial_window: u32,
-    /// What receiver and socket let be out, in segments.
+    /// What the receiver lets be out, in segments.
     pub(crate) receive_window: u32,
+    /// Memory that the socket has at most for what is not acknowledged.
+    pub(crate) send_memory: u64,
     /// How many segments there are to send in all.
     pub(crate) total: u32,
     pub(crate) ecn: bool,
@@ -158,10 +159,7 @@ pub(crate) struct Sender {
     send_cwr: bool,
     /// The application has closed: the last segment carries FIN.
     ends: bool,
-    /// The segment with which ends what is written.
-    written: u32,
-    /// The largest window so far.
-    widest: u32,
+    socket: Socket,
     rto_at: Option<Time>,
     backoff: u32,
     probe_at: Option<Time>,
@@ -217,8 +215,7 @@ impl Sender {
             prr: Prr::default(),
             send_cwr: false,
             ends: false,
-            written: 0,
-            widest: 0,
+            socket: Socket::new(config.send_memory, config.mss, models, config.initial_window),
             rto_at: None,
             backoff: 0,
             probe_at: None,
@@ -237,9 +234,8 @@ impl Sender {
         }
     }
 
-    /// The connection stands; `rtt`: how long the handshake took, if that is known.
-    pub(crate) fn on_handshake(&mut self, now: Time, rtt: Option<Span>) {
-        let Some(rtt) = rtt else { return };
+    /// The connection stands; `rtt`: how long the handshake took.
+    pub(crate) fn on_handshake(&mut self, now: Time, rtt: Span) {
         self.rtt.sample(rtt);
         if let Some(model) = &mut self.model {
             model.bbr.on_handshake(now, rtt);
@@ -358,6 +354,7 @@ impl Sender {
     /// The next segment to send, if window and data allow one. `room`: the own machine's queue has room for this flow.
     #[inline]
     pub(crate) fn poll(&mut self, now: Time, room: bool) -> Option<Segment> {
+        self.socket.write(self.una, self.sacked_out, self.window.cwnd);
         if self.refused || !room {
             self.note_usage(false);
             return None;
@@ -374,7 +371,8 @@ impl Sender {
         {
             return Some(self.resend(now, seq));
         }
-        let may = self.next < self.config.total && self.next - self.una < self.config.receive_window;
+        let may =
+            self.next < self.config.total.min(self.socket.end) && self.next - self.una < self.config.receive_window;
         if self.probing && self.state == State::Open {
             self.probing = false;
             // RFC 8985 section 7.3: new data if there is, else the last segment again.
@@ -401,7 +399,7 @@ impl Sender {
         let in_flight = self.in_flight();
         if let Some(model) = &mut self.model
             && fits
-            && self.next >= self.config.total
+            && self.next >= self.config.total.min(self.socket.end)
         {
             model.rate.limit(in_flight);
         }
@@ -432,6 +430,9 @@ impl Sender {
                 model.rate.take_back();
             }
             self.next -= 1;
+            if segment.push {
+                self.socket.take_back(segment.seq);
+            }
             self.prr.out = self.prr.out.saturating_sub(1);
         }
         if self.next == self.una {
@@ -469,21 +470,10 @@ impl Sender {
         let seq = self.next;
         self.next += 1;
         self.order += 1;
-        let push = self.ends_a_write(seq);
+        let push = self.socket.ends_with(seq) || seq + 1 == self.config.total;
         self.segs.push_back(Sent { at: now, order: self.order, flags: if push { PUSHED } else { 0 } });
         self.after_send(now, seq);
         Segment { seq, again: false, cwr: core::mem::take(&mut self.send_cwr), push, fin: self.is_last(seq) }
-    }
-
-    /// The application writes as much as the socket has room for, again and again. That has room for twice the largest window, and
-    /// wakes the application when a third of it is free (of the recorded runs' writes most are 0.6 to 0.75 times that window).
-    fn ends_a_write(&mut self, seq: u32) -> bool {
-        let ends = seq >= self.written || seq + 1 == self.config.total;
-        if ends {
-            self.widest = self.widest.max(self.window.cwnd);
-            self.written = seq + LEAST_WRITTEN.max(self.widest * 2 / 3);
-        }
-        ends
     }
 
     fn after_send(&mut self, now: Time, seq: u32) {
