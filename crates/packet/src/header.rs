@@ -244,9 +244,19 @@ impl Head {
         &mut self.bytes[Head::ETHERNET..usize::from(self.len)]
     }
 
-    /// The 32-bit big-endian word at `offset` from the network header (negative: in the Ethernet header); `None` outside.
+    /// Bytes before the frame that can be read, as zeros. Linux keeps them free for further headers, and u32 reads them:
+    /// `match u16 … at -14` is the second half of the word at -16 (asked of Linux 6.1: it is compared, not refused).
+    pub const HEADROOM: i32 = 16;
+
+    /// The 32-bit big-endian word at `offset` from the network header (negative: in the Ethernet header, and the
+    /// headroom before it); `None` outside.
     pub fn word(&self, offset: i32) -> Option<u32> {
-        let at = usize::try_from(offset + Head::ETHERNET as i32).ok()?;
+        let at = offset.checked_add(Head::ETHERNET as i32)?;
+        if (-Head::HEADROOM..0).contains(&at) {
+            let byte = |n: i32| usize::try_from(at + n).map_or(0, |at| self.bytes[at]);
+            return Some(u32::from_be_bytes([byte(0), byte(1), byte(2), byte(3)]));
+        }
+        let at = usize::try_from(at).ok()?;
         let bytes = self.bytes[..usize::from(self.len)].get(at..at + 4)?;
         Some(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
     }
@@ -306,6 +316,20 @@ fn dsfield(kind: u16, network: &[u8]) -> u8 {
 mod tests {
     use super::*;
     use crate::encap;
+
+    /// Linux 6.1 compared `match u16 … at -14`, the word at -16, with every packet that it was sent.
+    #[test]
+    fn words_may_begin_in_the_headroom() {
+        let mut packet = [0; 300];
+        packet[0] = 0x45;
+        let head = Head::from_network(ethertype::IPV4, &packet);
+        let address = head.word(-14).map(|word| word >> 16);
+        assert_eq!(head.word(-16), address);
+        assert_eq!(
+            [head.word(-20), head.word(-40), head.word(i32::MIN), head.word(i32::MAX)],
+            [Some(0), None, None, None]
+        );
+    }
 
     /// A DS field that changes after a way through PPPoE takes the header's checksum along, as it does without.
     #[test]

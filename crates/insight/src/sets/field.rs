@@ -159,6 +159,8 @@ pub(crate) enum Octet {
 pub(crate) fn octet_bit(layout: Layout, view: View, octet: i32, bit: u16) -> Octet {
     let within = |field: Field, octets: i32| Octet::Bit(field.bit((octet - octets) as u16 * 8 + bit));
     match (layout, octet) {
+        // The headroom before the frame.
+        (_, ..-14) => Octet::Fixed(false),
         (_, ..-2) => within(Field::Link, -14),
         (_, -2 | -1) => within(Field::Ethertype, -2),
         (Layout::Other, _) => within(Field::Other, 0),

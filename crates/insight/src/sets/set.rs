@@ -411,7 +411,7 @@ impl Space {
 
 /// Are octets kept so far from the network header?
 fn reaches(offset: i32) -> bool {
-    (-(Head::ETHERNET as i32)..=(Head::NETWORK as i32 - 4)).contains(&offset)
+    (-(Head::ETHERNET as i32) - Head::HEADROOM..=(Head::NETWORK as i32 - 4)).contains(&offset)
 }
 
 /// Adds what a key asks of packets of a layout; false: no packet is so.
