@@ -183,10 +183,10 @@ fn filters_for_one_protocol_and_for_all_find_the_same_but_for_what_they_leave_ou
 }
 
 /// HTB's priorities and quanta have no like in HFSC; what its curves promise, and whether their sums fit, is not asked
-/// of HFSC yet (R3).
+/// of HFSC yet (R3). How long a filled queue takes is measured (R19), and the two share a link otherwise.
 #[test]
 fn hfsc_is_told_what_its_htb_twin_is_told() {
-    let but = ["Quantum", "Priority", "Rates"];
+    let but = ["Quantum", "Priority", "Rates", "NoAqm"];
     for seed in 0..POLICIES {
         let policy = Policy::random(seed);
         let twin = Policy { hfsc: true, ..policy.clone() };
