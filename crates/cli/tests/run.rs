@@ -647,3 +647,17 @@ fn a_missing_device_name_is_told_as_tc_tells_it() {
         assert!(said.contains(told), "{told}: {said}");
     }
 }
+
+/// What was cut may have called tc later, and a device file has no siblings that somebody would miss.
+#[test]
+fn nothing_is_said_of_what_was_not_seen() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("cut");
+    let endless = place.script("endless.sh", "#!/bin/sh\nwhile :; do :; done\ntc qdisc add dev eth0 root fq\n");
+    let cut = text(&run(&endless, &["--timeout", "300ms"]).stderr);
+    assert!(cut.contains("did not end within 0.3 s") && !cut.contains("no traffic control command"), "{cut}");
+    let nothing = text(&run(Path::new("/dev/null"), &[]).stderr);
+    assert!(nothing.contains("no traffic control command") && !nothing.contains("/dev of the host"), "{nothing}");
+}

@@ -206,6 +206,14 @@ fn tc_answers_about_filters_and_actions_as_the_real_one() {
     assert!(by_kind.values().map(|(same, _)| same).sum::<usize>() > 6_000, "{by_kind:?}");
 }
 
+/// The commands of every policy of the gallery (`gallery.rs`), and the listings of what they leave, by tc 6.1 with
+/// Linux 6.1.
+#[test]
+fn tc_answers_to_the_gallery_as_the_real_one() {
+    let by_kind = compare("gallery-sessions.tar.gz", include_str!("data/gallery-differ.txt"));
+    assert!(by_kind.values().map(|(same, _)| same).sum::<usize>() > 900, "{by_kind:?}");
+}
+
 /// Kernels of distributions have zones and labels of connections, which the one that was asked has not: what their tc
 /// lists.
 #[test]

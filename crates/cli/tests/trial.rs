@@ -243,7 +243,10 @@ fn the_text_ends_with_a_verdict_and_the_line_that_does_it_again() {
     let output = run(&example("modem.sh"), &options);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let last = text.lines().last().unwrap_or_default();
-    assert!(last.starts_with("Again: tidegate try ") && last.ends_with("--duration 10s --seed 7"), "{last}");
+    assert!(
+        last.starts_with("Again: tidegate try ") && last.ends_with("--duration 10s --report none --seed 7"),
+        "{last}"
+    );
     assert!(text.contains("the policy cuts the ping's 95th percentile"), "{text}");
     assert!(output.stderr.is_empty(), "quiet in a pipe: {}", String::from_utf8_lossy(&output.stderr));
 }
@@ -263,7 +266,7 @@ fn what_was_not_there_to_delete_stops_nothing() {
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && stderr.is_empty(), "{stderr}");
     let last = stdout.lines().last().unwrap_or_default();
-    assert!(last.ends_with("--load up --seed 1 -- -r 900kbit"), "{last}");
+    assert!(last.ends_with("--load up --report none --seed 1 -- -r 900kbit"), "{last}");
 }
 
 /// A device that the user names and no command is about is a mistake, not a line without policy.

@@ -69,6 +69,8 @@ impl Reached {
             let Some(parts) = self.walked.seen.classes.get(&(place.clone(), by)).cloned() else { continue };
             match self.pick(reading, &parts) {
                 Ok(Some(candidate)) => return Arrival::Packet(candidate),
+                // There are packets, though none that can be described.
+                Ok(None) if parts.0.iter().any(|(_, set)| !set.is_empty()) => return Arrival::Undecided,
                 Ok(None) => {}
                 Err(TooLarge) => return Arrival::Undecided,
             }

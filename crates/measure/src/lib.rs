@@ -120,6 +120,10 @@ impl Pings {
         let rtt = Spans::new(answered.collect());
         Pings { rtt, lost }
     }
+    /// Requests sent.
+    pub fn asked(&self) -> usize {
+        self.lost + self.rtt.count()
+    }
     /// Requests lost over requests sent, 0 to 1; 0 of nothing.
     pub fn loss(&self) -> f64 {
         share(self.lost as u64, (self.lost + self.rtt.count()) as u64)

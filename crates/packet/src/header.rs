@@ -251,7 +251,7 @@ impl Head {
     /// The 32-bit big-endian word at `offset` from the network header (negative: in the Ethernet header); `None` outside.
     /// What stands before the frame is taken for nothing.
     pub fn word(&self, offset: i32) -> Option<u32> {
-        let begin = offset + Head::ETHERNET as i32;
+        let begin = offset.checked_add(Head::ETHERNET as i32)?;
         if begin == -Head::ROOM {
             let first = self.bytes[..usize::from(self.len)].get(..2)?;
             return Some(u32::from_be_bytes([0, 0, first[0], first[1]]));
@@ -323,6 +323,7 @@ mod tests {
         (head.bytes[0], head.bytes[1], head.bytes[2]) = (2, 7, 9);
         let words = [-18, -16, -14, -12].map(|offset| head.word(offset));
         assert_eq!(words, [None, Some(0x0207), Some(0x0207_0900), Some(0x0900_0000)]);
+        assert_eq!([i32::MIN, i32::MAX].map(|offset| head.word(offset)), [None, None]);
     }
 
     /// A DS field that changes after a way through PPPoE takes the header's checksum along, as it does without.

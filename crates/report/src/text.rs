@@ -89,10 +89,15 @@ fn main_table(pairs: &[Pair<'_>]) -> Table {
 fn spread(figures: &Pings) -> Vec<String> {
     let mut cells = match figures.rtt.summary() {
         Some(s) => [s.mean, s.p50, s.p95, s.p99, s.max].map(milliseconds).to_vec(),
-        None => vec!["no answer".to_owned(), String::new(), String::new(), String::new(), String::new()],
+        None => vec![unanswered(figures).to_owned(), String::new(), String::new(), String::new(), String::new()],
     };
-    cells.push(percent(figures.loss()));
+    cells.push(if figures.asked() > 0 { percent(figures.loss()) } else { String::new() });
     cells
+}
+
+/// Where there is no figure: was nothing asked, or nothing answered?
+pub(crate) fn unanswered(figures: &Pings) -> &'static str {
+    if figures.asked() > 0 { "no answer" } else { "not asked" }
 }
 
 /// The other probes, without → with.
@@ -109,10 +114,16 @@ fn waits(pairs: &[Pair<'_>]) -> Table {
         for id in others {
             let asked = pair.probe(id);
             let Some(probe) = asked.any() else { continue };
+            let what = format!("{}, {}", probe.title, probe.unit);
+            let (load, what) = (pair.load().to_owned(), cut(&what, 46));
+            // The time measured may be shorter than the time between two web pages.
+            if asked.both(|f| (f.asked() > 0).then_some(())) == [None, None] {
+                table.row([load, what, "none began".to_owned(), String::new(), String::new()]);
+                continue;
+            }
             let ms = |p: f64| arrow(asked.both(|f| f.rtt.percentile(p)), |ns| milliseconds(ns).replace(" ms", ""));
             let lost = arrow(asked.both(|f| Some(f.loss())), |loss| percent(loss).replace(" %", ""));
-            let what = format!("{}, {}", probe.title, probe.unit);
-            table.row([pair.load().to_owned(), cut(&what, 46), ms(50.0), ms(95.0), format!("{lost} %")]);
+            table.row([load, what, ms(50.0), ms(95.0), format!("{lost} %")]);
         }
     }
     table

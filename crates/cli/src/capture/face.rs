@@ -99,6 +99,8 @@ fn face(tool: &str, args: Vec<OsString>) -> u8 {
             wire::files_of(&reply).for_each(FileChange::perform);
             reply.code
         }
+        // The run is over: whoever answered has said why, and this process ends with the script.
+        Err(error) if is_cut(&error) => 255,
         Err(error) => {
             eprintln!(
                 "{tool}: this is tidegate under the name of {tool}, and no capture answers ({error}); run the script with `tidegate try SCRIPT`"
@@ -106,6 +108,12 @@ fn face(tool: &str, args: Vec<OsString>) -> u8 {
             255
         }
     }
+}
+
+/// Was a call that had been taken not answered any more?
+fn is_cut(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
 }
 
 fn call(tool: &str, args: &[String]) -> io::Result<Reply> {

@@ -21,7 +21,7 @@ mod sandbox;
 mod scan;
 mod serve;
 mod shell;
-mod troubles;
+pub(crate) mod troubles;
 mod wire;
 mod words;
 

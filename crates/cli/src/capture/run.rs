@@ -77,7 +77,7 @@ pub fn run_in_turn(
 /// What one run showed.
 pub(super) fn outcome(run: Run, finder: &Finder, devices: &[String]) -> Outcome {
     let Run { exit, calls, stdout, stderr, notes } = run;
-    let troubles = troubles::list(finder, &calls, &exit, &stderr);
+    let troubles = troubles::list(finder, &calls, &exit, (&stdout, &stderr));
     Outcome { exit, calls, stdout, stderr, devices: devices.to_vec(), notes, troubles }
 }
 
@@ -93,7 +93,8 @@ fn spec(
         None => std::env::current_dir().map_err(CaptureError::io("find the current directory"))?,
     };
     let mut keep = vec![cwd.clone()];
-    if !options.private {
+    // A device (`run /dev/null`) has no siblings that it could read in.
+    if !options.private && script.path.is_file() {
         keep.extend(script.path.parent().map(Path::to_owned));
     }
     // What it reads in, and what its arguments name. Where homes are hidden, only what the user named: the script
@@ -101,7 +102,7 @@ fn spec(
     let read_in = script.files.iter().map(|(path, _)| path.clone()).filter(|_| !options.private);
     let named = std::iter::once(script.path.clone()).chain(read_in).chain(turns.iter().flatten().map(PathBuf::from));
     keep.extend(named.filter_map(|path| {
-        let found = fs::canonicalize(cwd.join(path)).ok()?;
+        let found = fs::canonicalize(cwd.join(path)).ok().filter(|found| found.is_file() || found.is_dir())?;
         // Beside a file that it is given, a script may look for others; where homes are hidden, it sees what was named.
         if found.is_dir() || options.private { Some(found) } else { found.parent().map(Path::to_owned) }
     }));

@@ -154,11 +154,19 @@ fn read_bounded(path: &Path) -> Result<Vec<u8>, CaptureError> {
     Ok(bytes)
 }
 
+/// Does a script without a `#!` line at its top say in another way that it is for bash? A bash that is told to run such
+/// a file runs it by itself.
+fn is_for_bash(text: &str) -> bool {
+    const WORDS: [&str; 7] = ["[[ ", "if [[ ", "while [[ ", "function ", "declare ", "source ", "#!/bin/bash"];
+    text.lines().map(str::trim_start).any(|line| WORDS.iter().any(|word| line.starts_with(word)))
+}
+
 /// The words of the `#!` line; the kernel gives everything behind the first blank as one word.
 fn interpreter(path: &Path, text: &str) -> Result<Vec<OsString>, CaptureError> {
     let first = text.lines().next().unwrap_or("");
     let Some(line) = first.strip_prefix("#!") else {
-        return Ok(vec!["sh".into()]);
+        let bash = Path::new("/bin/bash");
+        return Ok(vec![if is_for_bash(text) && bash.exists() { bash.into() } else { "sh".into() }]);
     };
     let line = line.trim();
     if line.is_empty() {
@@ -362,6 +370,10 @@ mod tests {
                 .map_err(|error| error.to_string())
         };
         assert_eq!(of("tc qdisc show").unwrap(), "sh");
+        if Path::new("/bin/bash").exists() {
+            assert_eq!(of("# for tc\n#!/bin/bash\n").unwrap(), "/bin/bash");
+            assert_eq!(of("if [[ -n $1 ]]; then\n").unwrap(), "/bin/bash");
+        }
         assert_eq!(of("#!/bin/sh -e -u\n").unwrap(), "/bin/sh|-e -u");
         assert_eq!(of("#! /usr/bin/env sh\n").unwrap(), "/usr/bin/env|sh");
         let missing = of("#!/no/such/shell\n").unwrap_err();

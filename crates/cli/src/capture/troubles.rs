@@ -1,5 +1,6 @@
 //! What a run showed to be wrong, in words.
 
+use super::face::TOOLS;
 use super::lines::{Finder, SourceLine};
 use super::{Exit, Recorded, Trouble};
 
@@ -11,7 +12,7 @@ const NOT_RUNNABLE: u8 = 126;
 const MISSING: &str = "there is no such tool on this machine, and tidegate does not play it";
 
 /// Lists the troubles of a run, in the order of their importance to the reader: calls, tools, the end.
-pub(super) fn list(finder: &Finder, calls: &[Recorded], exit: &Exit, stderr: &[u8]) -> Vec<Trouble> {
+pub(super) fn list(finder: &Finder, calls: &[Recorded], exit: &Exit, (stdout, stderr): (&[u8], &[u8])) -> Vec<Trouble> {
     let mut troubles: Vec<Trouble> = Vec::new();
     for call in calls.iter().filter(|call| call.code != 0 && !call.may_fail()) {
         let trouble = failed(call);
@@ -32,8 +33,52 @@ pub(super) fn list(finder: &Finder, calls: &[Recorded], exit: &Exit, stderr: &[u
     // Of several complaints about the last line the first says what, the others repeat the text.
     let last = complaints.last().map(|last| last.line);
     let last = complaints.iter().find(|one| Some(one.line) == last);
-    troubles.extend(end(finder, calls, exit, last));
+    troubles.extend(end(finder, calls, exit, last).map(|trouble| match exit {
+        Exit::Code(_) if last.is_none() => in_its_words(trouble, stdout, stderr),
+        _ => trouble,
+    }));
     troubles
+}
+
+/// The end of a script that gave up by itself, with the reason it gives.
+fn in_its_words(mut trouble: Trouble, stdout: &[u8], stderr: &[u8]) -> Trouble {
+    if let Some(usage) = usage(stdout, stderr) {
+        trouble.reason += &format!("; it says `{usage}`");
+        trouble.remedy = Some("give it the arguments that it asks for".to_owned());
+        return trouble;
+    }
+    if let Some(line) = last_line(stderr).or_else(|| last_line(stdout)) {
+        trouble.reason += &format!("; the last line it printed: `{line}`");
+    }
+    if trouble.place.is_none() {
+        trouble.remedy = trouble.remedy.map(|remedy| remedy.replace("mend that line", "mend the script"));
+    }
+    trouble
+}
+
+/// The line by which a script says how it wants to be called.
+pub(crate) fn usage(stdout: &[u8], stderr: &[u8]) -> Option<String> {
+    [stderr, stdout].iter().find_map(|output| {
+        let text = String::from_utf8_lossy(output);
+        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let line = lines.find(|line| line.to_ascii_lowercase().starts_with("usage"))?;
+        // `Usage:` alone is a heading.
+        let next = line.trim_end_matches(':').eq_ignore_ascii_case("usage").then(|| lines.next()).flatten();
+        Some(short(&next.map_or_else(|| line.to_owned(), |next| format!("{line} {next}"))))
+    })
+}
+
+fn last_line(output: &[u8]) -> Option<String> {
+    String::from_utf8_lossy(output).lines().map(str::trim).rfind(|line| !line.is_empty()).map(short)
+}
+
+/// At most a line of a terminal.
+fn short(line: &str) -> String {
+    const MAX_LETTERS: usize = 100;
+    match line.char_indices().nth(MAX_LETTERS) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line.to_owned(),
+    }
 }
 
 /// A call's complaint: the tool's first line says what, our own line after it what to do; a usage text between them is for the
@@ -68,11 +113,16 @@ fn end(finder: &Finder, calls: &[Recorded], exit: &Exit, last_complaint: Option<
                 _ => "",
             };
             let said = last_complaint.map_or(String::new(), |complaint| format!(" ({})", complaint.text));
-            (
-                format!("the script ended with code {code}{meaning}{said}, {}", after()),
-                "mend that line and run again; nothing outside the sandbox was changed".to_owned(),
-                place,
-            )
+            let unset = last_complaint.and_then(|complaint| unset_variable(complaint, place.as_ref()));
+            let remedy = unset.map_or_else(
+                || "mend that line and run again; nothing outside the sandbox was changed".to_owned(),
+                |name| {
+                    format!(
+                        "the line takes the file's place from ${name}: set that in the environment, or run what sets it"
+                    )
+                },
+            );
+            (format!("the script ended with code {code}{meaning}{said}, {}", after()), remedy, place)
         }
         Exit::Signal(signal) => (
             format!("the script was ended by signal {signal}, {}", after()),
@@ -116,6 +166,17 @@ fn end(finder: &Finder, calls: &[Recorded], exit: &Exit, last_complaint: Option<
     Some(Trouble { who, place, reason, remedy: Some(remedy + &asked), idle: false })
 }
 
+/// The variable that a file which cannot be opened is named by.
+fn unset_variable(complaint: &Complaint<'_>, place: Option<&SourceLine>) -> Option<String> {
+    if !complaint.text.contains("cannot open") && !complaint.text.contains("No such file") {
+        return None;
+    }
+    let (_, rest) = place?.text.split_once('$')?;
+    let name: String =
+        rest.trim_start_matches('{').chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+    (!name.is_empty()).then_some(name)
+}
+
 /// The line of the innermost program that runs, if the script names it.
 fn running_line(finder: &Finder, running: &[String]) -> Option<SourceLine> {
     running.iter().rev().find_map(|words| {
@@ -156,6 +217,20 @@ impl<'a> Complaint<'a> {
         if name.contains(' ') {
             return None;
         }
+        let base = name.rsplit('/').next().unwrap_or(name);
+        let (reason, remedy) = if name.contains('/') && TOOLS.contains(&base) {
+            (
+                format!(
+                    "{name}: there is no such file on this machine; tidegate answers {base} by its name alone, and in the usual directories"
+                ),
+                format!("call it `{base}`, without its directory"),
+            )
+        } else {
+            (
+                format!("{name}: {what}"),
+                format!("install the package that has {base}, or take the line out if the shaping does not need it"),
+            )
+        };
         let mut place = finder.line(self.line);
         if let Some(place) = &mut place {
             place.columns = place.text.find(name).map(|at| {
@@ -163,15 +238,28 @@ impl<'a> Complaint<'a> {
                 start..start + name.chars().count()
             });
         }
-        Some(Trouble {
-            place,
-            who: "sh".to_owned(),
-            reason: format!("{name}: {what}"),
-            remedy: Some(format!(
-                "install the package that has {}, or take the line out if the shaping does not need it",
-                name.rsplit('/').next().unwrap_or(name)
-            )),
-            idle: false,
-        })
+        Some(Trouble { place, who: "sh".to_owned(), reason, remedy: Some(remedy), idle: false })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_that_explains_its_arguments_is_quoted() {
+        let rows: [(&str, &str, Option<&str>); 5] = [
+            ("", "Usage: x {on|off}\n", Some("Usage: x {on|off}")),
+            ("usage:\n   x DEV RATE\n", "", Some("usage: x DEV RATE")),
+            ("USAGE\n\n", "", Some("USAGE")),
+            ("what usage is low\n", "no\n", None),
+            ("", "", None),
+        ];
+        for (stdout, stderr, expected) in rows {
+            assert_eq!(usage(stdout.as_bytes(), stderr.as_bytes()).as_deref(), expected, "{stdout}{stderr}");
+        }
+        let long = "x".repeat(200);
+        assert_eq!(last_line(long.as_bytes()).map(|line| line.chars().count()), Some(101));
+        assert_eq!(last_line(b"a\nb \n\n").as_deref(), Some("b"));
     }
 }

@@ -90,10 +90,9 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
     if let Some(dev) = &options.dev {
         findings.retain(|finding| concerns(&reading, finding, dev));
     }
-    match taken.nothing_found() {
-        Some(nothing) if findings.is_empty() => anyhow::bail!("{nothing}"),
-        Some(nothing) => eprintln!("tidegate check: {nothing}"),
-        None => {}
+    if let Some(nothing) = taken.nothing_found() {
+        let troubles: String = taken.troubles().map(|trouble| format!("\n{trouble}")).collect();
+        anyhow::bail!("{nothing}{troubles}");
     }
     let before = findings.len();
     let allowed = allow::Allowed::read(&reading);

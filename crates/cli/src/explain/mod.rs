@@ -140,6 +140,7 @@ fn read(policy: &Path, options: &Options) -> anyhow::Result<Reading> {
     let mut files = vec![policy.to_owned()];
     files.extend(options.with.iter().cloned());
     let how = ReadOptions {
+        args: options.args.clone(),
         sandbox: options.sandbox,
         dissect: options.dissect,
         output: crate::capture::Output::Collect,

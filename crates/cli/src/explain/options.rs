@@ -26,6 +26,9 @@ pub struct Options {
     /// The packet, in words.
     #[arg(required_unless_present = "pcap", conflicts_with = "pcap", allow_hyphen_values = false)]
     pub packet: Vec<String>,
+    /// Arguments for a script.
+    #[arg(last = true)]
+    pub args: Vec<String>,
     /// More files that belong to the policy.
     #[arg(long, value_name = "FILE")]
     pub with: Vec<PathBuf>,

@@ -45,6 +45,17 @@ fn qdisc(op: &QdiscOp, error: &TcError) -> Option<String> {
             "Something stands there already; delete it first (tc qdisc del dev {dev} …) or write replace instead of add."
         ));
     }
+    if says(error, "Cannot move an existing qdisc") {
+        return Some(format!(
+            "The handle {} is another qdisc's on {dev}; give this one a handle of its own.",
+            op.handle
+        ));
+    }
+    if says(error, "Invalid qdisc name") {
+        return Some(
+            "A qdisc of another kind stands there; replace instead of change puts this one in its place.".into(),
+        );
+    }
     if says(error, "handle of zero") {
         return Some("Nothing is configured there, so there is nothing to delete; where that is no mistake, add 2>/dev/null or || true.".into());
     }

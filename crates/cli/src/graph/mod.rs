@@ -70,6 +70,7 @@ fn attempt(options: &Options) -> anyhow::Result<()> {
 
 fn read(options: &Options) -> anyhow::Result<Model> {
     let how = ReadOptions {
+        args: options.args.clone(),
         sandbox: options.sandbox,
         dissect: options.dissect,
         output: crate::capture::Output::Collect,

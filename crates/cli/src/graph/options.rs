@@ -19,6 +19,9 @@ pub struct Options {
     /// The files that hold the policy.
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
+    /// Arguments for a script.
+    #[arg(last = true)]
+    pub args: Vec<String>,
     /// The form. Default: by the name of -o, else text.
     #[arg(long, value_enum, value_name = "FORM")]
     pub format: Option<Format>,

@@ -87,10 +87,23 @@ pub(super) fn calls(format: Format, path: &Path, text: &str) -> Result<Vec<Asked
     }
 }
 
+/// How a list of problems with a file begins. What another program understands is no mistake in its configuration.
+fn what_is_wrong(format: Format) -> String {
+    match format {
+        Format::FireQos => format!(
+            "is {}, and not all of it can be taken in. FireQOS itself can be run instead: `tidegate run /usr/sbin/fireqos start FILE`, \
+             and so under `try`, and under `check` and `graph` with its arguments behind `--`",
+            format.name()
+        ),
+        Format::Short => format!("is {} with mistakes in it", format.name()),
+        _ => format!("is {}, and not all of it can be taken in", format.name()),
+    }
+}
+
 /// What a short policy comes to.
 fn short_lines(format: Format, path: &Path, text: &str) -> Result<Vec<Asked>, String> {
     let policies = file::policies(format, &path.to_string_lossy(), text)
-        .map_err(|problems| format!("is {} with mistakes in it\n{}", format.name(), told(path, text, &problems)))?;
+        .map_err(|problems| format!("{}\n{}", what_is_wrong(format), told(path, text, &problems)))?;
     let asked = |line: Line| Asked {
         call: Call {
             tool: line.tool.into(),

@@ -1,7 +1,7 @@
 //! Policies in which there is no traffic control: said the same by every command, for a user who named the wrong
 //! file, or whose `tc` runs where it is not followed.
 
-use crate::capture::Outcome;
+use crate::capture::{Exit, Outcome, troubles};
 
 /// What is said of them.
 pub(crate) const NOTHING_FOUND: &str = "no traffic control command found";
@@ -13,22 +13,39 @@ const ELSEWHERE: [&str; 9] =
     ["nsenter", "docker", "podman", "nerdctl", "lxc-attach", "machinectl", "chroot", "ssh", "ip netns exec"];
 
 /// Why nothing can be said of a policy: none of its files, each with its name and lines, came to a call of tc, nft or
-/// iptables. `None`: one did.
+/// iptables. `None`: one did, or a script was ended before its end.
 pub(crate) fn nothing_found<'t>(
     outcomes: &[Outcome],
     files: impl IntoIterator<Item = (&'t str, &'t [String])>,
 ) -> Option<String> {
     let called = |tool: &str| TOOLS.iter().any(|known| tool == *known || tool.starts_with(&format!("{known}-")));
-    if outcomes.iter().flat_map(|outcome| &outcome.calls).any(|recorded| called(&recorded.call.tool)) {
+    // A script that was cut may have called tc later: its trouble says what cut it.
+    let cut = outcomes.iter().any(|outcome| !outcome.exit.is_own());
+    if cut || outcomes.iter().flat_map(|outcome| &outcome.calls).any(|recorded| called(&recorded.call.tool)) {
         return None;
     }
     let mut said = format!("{NOTHING_FOUND} (tc, nft, iptables), so nothing can be said of it");
+    let usage = outcomes.iter().find_map(|outcome| troubles::usage(&outcome.stdout, &outcome.stderr));
     for (name, lines) in files {
         if let Some((line, wrapper)) = elsewhere(lines) {
             said += &format!(
                 "\n  {name}:{line}: `{wrapper}` runs tc somewhere else, where it is not followed; put what runs there into a file of its own"
             );
+        } else if let Some((line, wanted)) = not_reached(lines).filter(|_| usage.is_none()) {
+            said += &format!("\n  {name}:{line}: tc is called here, but the script did not come to it");
+            // What failed before the script looked at its arguments is told where it failed.
+            if !wanted.is_empty() && outcomes.iter().all(|outcome| matches!(outcome.exit, Exit::Code(0 | 1))) {
+                said += &format!(
+                    "; it compares its first argument with {}: give it one (behind `--`, where several files may stand)",
+                    wanted.join(", ")
+                );
+            }
         }
+    }
+    if let Some(usage) = usage {
+        said += &format!(
+            "\n  the script says `{usage}`: give it its arguments (behind `--`, where several files may stand)"
+        );
     }
     Some(said)
 }
@@ -50,6 +67,57 @@ fn elsewhere(lines: &[String]) -> Option<(usize, &'static str)> {
     lines.into_iter().find_map(|(at, line)| by(line).map(|wrapper| (at + 1, wrapper)))
 }
 
+/// The first line of a script that calls tc, and what the script's first argument is compared with, the first few.
+fn not_reached(lines: &[String]) -> Option<(usize, Vec<String>)> {
+    const MOST_NAMED: usize = 4;
+    let bare = |word: &str| word.trim_matches(['"', '\'', '{', '}', '$', '(', ')', ';', '`']).to_owned();
+    let code = |line: &str| !line.trim_start().starts_with('#');
+    // A script may put another program in tc's place, as to print what it would do.
+    let another = |line: &String| {
+        let value = line.trim().strip_prefix("TC=").map(bare);
+        value.is_some_and(|value| !value.is_empty() && value.rsplit('/').next() != Some("tc"))
+    };
+    if lines.iter().any(another) {
+        return None;
+    }
+    let calls = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let tc = |word: &str| {
+            let bare = bare(word);
+            bare == "TC" && word.contains('$') || bare.rsplit('/').next() == Some("tc")
+        };
+        words.windows(2).any(|two| tc(two[0]) && ["qdisc", "class", "filter"].contains(&bare(two[1]).as_str()))
+    };
+    let line = lines.iter().position(|line| code(line) && calls(line))?;
+    let mut names = vec!["1".to_owned()];
+    let mut wanted: Vec<String> = Vec::new();
+    let (mut in_case, mut in_function) = (false, false);
+    for line in lines.iter().filter(|line| code(line)) {
+        // A function's arguments are its own.
+        in_function =
+            (in_function || line.contains("() {") || line.trim_end().ends_with("()")) && !line.starts_with('}');
+        if in_function && !line.contains('}') {
+            continue;
+        }
+        let line = line.trim();
+        if let Some((name, "$1" | "\"$1\"")) = line.split_once('=') {
+            names.push(name.to_owned());
+        }
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let first = |word: &str| word.contains('$') && names.contains(&bare(word));
+        let compared = words.windows(3).filter(|three| first(three[0]) && ["=", "=="].contains(&three[1]));
+        wanted.extend(compared.map(|three| bare(three[2])));
+        let label = line.split(')').next().filter(|_| in_case && line.contains(')'));
+        let plain = |word: &&str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        wanted.extend(label.into_iter().flat_map(|label| label.split('|')).map(str::trim).filter(plain).map(bare));
+        in_case = (in_case || words.len() > 1 && words[0] == "case" && first(words[1])) && !line.starts_with("esac");
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    wanted.retain(|word| !word.is_empty() && seen.insert(word.clone()));
+    wanted.truncate(MOST_NAMED);
+    Some((line + 1, wanted.into_iter().map(|word| format!("`{word}`")).collect()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,6 +136,25 @@ mod tests {
         ] {
             let lines: Vec<String> = text.lines().map(str::to_owned).collect();
             assert_eq!(elsewhere(&lines), found, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_script_that_waits_for_an_argument_is_told_by_what_it_compares() {
+        let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+        for (text, found) in [
+            ("if [ \"$1\" = on ]; then\n tc qdisc add dev eth0 root fq\nfi\n", Some((2, vec!["`on`"]))),
+            (
+                "ACTION=$1\nadd() { $TC qdisc add dev a root fq; }\ncase \"$ACTION\" in\n start|up) add ;;\n stop) ;;\nesac\nx) y\n",
+                Some((2, vec!["`start`", "`up`", "`stop`"])),
+            ),
+            ("f() { tc qdisc add dev eth0 root fq; }\n", Some((1, vec![]))),
+            ("f() {\n [ $1 = a ] && tc qdisc add dev eth0 root fq\n}\n[ $1 = b ] && f\n", Some((2, vec!["`b`"]))),
+            ("TC=echo\n$TC qdisc add dev eth0 root fq\n", None),
+            ("# tc qdisc add dev eth0 root fq\necho tc\n", None),
+        ] {
+            let found = found.map(|(line, words)| (line, words.into_iter().map(str::to_owned).collect::<Vec<_>>()));
+            assert_eq!(not_reached(&lines(text)), found, "{text}");
         }
     }
 }

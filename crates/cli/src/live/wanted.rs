@@ -60,6 +60,7 @@ impl Wanted {
         let there = |name: &String| links.iter().any(|link| link.name == *name);
         if let Some(name) = real_devices(&log).into_iter().find(|name| !there(name)) {
             let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).filter(|name| *name != "lo").collect();
+            ensure!(!names.is_empty(), "there is no device `{name}` here, nor any other but the loopback device");
             bail!("there is no device `{name}` here; there are {}. --dev binds a policy to another", names.join(", "));
         }
         let devices = devices(&log);

@@ -1,6 +1,8 @@
 //! The command that gives the same figures.
 
 use super::options::{Buffer, Options, ProbeName};
+use crate::capture::DEFAULT_TIMEOUT;
+use crate::dissect::Dissect;
 use std::fmt::Write as _;
 use tidegate_packet::Span;
 
@@ -35,8 +37,18 @@ pub(super) fn command(o: &Options) -> String {
     add("load", names(o.load.iter().map(|load| load.id()).collect()), o.load.is_empty());
     add("flows", o.flows.map_or_else(String::new, |n| n.to_string()), o.flows.is_none());
     add("probes", names(o.probes.iter().map(|probe| probe.id()).collect()), o.probes == ProbeName::ALL);
-    if o.ipv6 {
-        line.push_str(" --ipv6");
+    add("dissect", "legacy".to_owned(), o.dissect == Dissect::Modern);
+    add("timeout", format!("{}s", o.sandbox.timeout.as_secs_f64()), o.sandbox.timeout == DEFAULT_TIMEOUT);
+    let report = o.report.as_ref().map_or_else(String::new, |path| quoted(&path.display().to_string()));
+    add("report", report, o.report.is_none());
+    for (flag, set) in [("private", o.sandbox.private), ("keep-going", o.keep_going), ("log", o.log), ("ipv6", o.ipv6)]
+    {
+        if set {
+            let _ = write!(line, " --{flag}");
+        }
+    }
+    for command in &o.show {
+        let _ = write!(line, " --show {}", quoted(command));
     }
     let _ = write!(line, " --seed {}", o.seed);
     if apart {

@@ -189,6 +189,7 @@ const MAX_DEPTH: usize = 16;
 fn qdisc(trial: &Trial<'_>, run: &Run, of: &QdiscDump, parent: String, nodes: &mut Vec<doc::TreeNode>) {
     let rate = match &of.params {
         QdiscParams::Tbf(tbf) => Some(tbf.rate.rate.as_bits()),
+        QdiscParams::Netem(netem) => netem.rate.as_ref().map(|rate| rate.rate * 8).filter(|bits| *bits > 0),
         QdiscParams::Cake(cake) => cake.bandwidth.filter(|rate| rate.0 > 0).map(|rate| rate.as_bits()),
         _ => None,
     };

@@ -208,6 +208,13 @@ fn downloads(n: u16) -> Vec<Item> {
     (0..n).map(item).collect()
 }
 
+/// One transfer, over IPv4 or IPv6.
+pub(super) fn one_transfer(up: bool, v6: bool) -> Traffic {
+    let mut items = if up { uploads(1) } else { downloads(1) };
+    items[0].parties().v6 = v6;
+    items.swap_remove(0).traffic
+}
+
 /// What a server on the gateway itself sends.
 fn served(n: u16, port: u16) -> Vec<Item> {
     let item = |i: u16| {

@@ -17,6 +17,7 @@ mod policy;
 mod reach;
 mod scenario;
 mod verdict;
+mod versions;
 mod words;
 
 pub(crate) use again::quoted;
@@ -71,6 +72,7 @@ fn attempt(options: &Options) -> anyhow::Result<String> {
     let policy = policy::take_in(options).with_context(|| options.script.display().to_string())?;
     let mut trial = Trial::new(options, &policy);
     trial.explore();
+    trial.notes.extend(versions::notes(&trial));
     trial.simulate();
     let mut document = document::document(&trial);
     document.verdict = verdict::sentences(&document);
@@ -156,14 +158,21 @@ impl<'o> Trial<'o> {
         let seed = self.options.seed;
         self.ask();
         let taken: Vec<Place> = self.taken.values().flatten().cloned().collect();
-        let (found, unreached) = reach::fill(self.policy, &self.trees, &taken, seed);
-        for (place, candidate) in found {
+        let filled = reach::fill(self.policy, &self.trees, &taken, seed);
+        for (place, candidate) in filled.found {
             let title = format!("{} (for class {})", candidate.title, place.label(self.policy));
             self.taken.insert(title.clone(), vec![place]);
             let id = format!("extra-{}", self.extras.len() + 1);
             self.extras.push(Item { id, title, unit: "", traffic: candidate.traffic });
         }
-        self.unreached = unreached;
+        self.unreached = filled.unreachable;
+        if !filled.untried.is_empty() {
+            let names: Vec<String> = filled.untried.iter().map(|place| place.label(self.policy)).collect();
+            self.notes.push(format!(
+                "nothing of this trial goes through {}: no conversation was found that does, though packets may",
+                names.join(", ")
+            ));
+        }
     }
 
     fn simulate(&mut self) {

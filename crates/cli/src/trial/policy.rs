@@ -125,10 +125,11 @@ impl Policy {
 /// When it cannot be run, does not end, ends with an error, or issues a command that fails (unless told to go on).
 pub(super) fn take_in(options: &Options) -> anyhow::Result<Policy> {
     let taken = intake::read(std::slice::from_ref(&options.script), &options.how_to_read())?;
-    taken.outcomes.iter().try_for_each(|outcome| judge(outcome, options))?;
     if let Some(nothing) = taken.nothing_found() {
+        taken.troubles().for_each(|trouble| eprintln!("{trouble}"));
         bail!("{nothing}");
     }
+    taken.outcomes.iter().try_for_each(|outcome| judge(outcome, options))?;
     if let Some(dev) = &options.dev {
         taken.must_concern(dev)?;
     }
@@ -141,15 +142,27 @@ pub(super) fn take_in(options: &Options) -> anyhow::Result<Policy> {
 /// # Errors
 /// When nobody says, and several devices are configured or none.
 pub(crate) fn of_taken(taken: Taken, dev: Option<&str>, over: Option<&(String, String)>) -> anyhow::Result<Policy> {
-    let Taken { machine, outcomes, wan: said, lan: towards, .. } = taken;
+    let Taken { machine, outcomes, wan: said, lan: mut towards, .. } = taken;
     let kind = |name: &str| machine.gateway.device(name).map(|id| machine.gateway.spec(id).kind);
+    let mut notes: Vec<String> = outcomes.iter().flat_map(|outcome| &outcome.notes).cloned().collect();
+    refuse_dead_redirects(&machine)?;
     let wan = match (dev, over) {
         (Some(dev), _) => dev.to_owned(),
         (None, Some((upper, _))) => upper.clone(),
         (None, None) => match said {
             Some(wan) => wan,
             // What a script made to try something out, and took away again, is not there any more.
-            None => wan_of(&machine.log, |name| kind(name).is_none_or(|kind| kind == DeviceKind::Ifb))?,
+            None => match wan_of(&machine.log, |name| kind(name).is_none_or(|kind| kind == DeviceKind::Ifb))? {
+                name if is_lan(&name) => {
+                    notes.push(format!(
+                        "{name} is taken for the device towards the LAN, by its name, so that downloads leave by it; --dev {name} takes it \
+                         for the one that leads to the modem"
+                    ));
+                    towards = Some(name);
+                    UNNAMED_WAN.to_owned()
+                }
+                name => name,
+            },
         },
     };
     let beneath = over.map(|(_, lower)| lower.clone());
@@ -165,7 +178,7 @@ pub(crate) fn of_taken(taken: Taken, dev: Option<&str>, over: Option<&(String, S
         .find(|name| **name != wan && Some(*name) != beneath.as_ref() && kind(name) == Some(DeviceKind::Ethernet));
     let lan = towards.or_else(|| lan.cloned()).unwrap_or_else(|| "lan0".to_owned());
     let warned = machine.kernel_log.iter().map(|line| format!("the kernel would warn: {line}"));
-    let notes = outcomes.iter().flat_map(|outcome| &outcome.notes).cloned().chain(warned).collect();
+    notes.extend(warned);
     let dissector = machine.gateway.dissector();
     let commands = outcomes.iter().map(|outcome| outcome.calls.len()).sum();
     let overwritten = OnceLock::new();
@@ -181,29 +194,59 @@ fn judge(outcome: &Outcome, options: &Options) -> anyhow::Result<()> {
         Exit::Code(0) if outcome.troubles.iter().all(|trouble| trouble.idle) => return Ok(()),
         Exit::Code(0) => "a command in it failed",
         Exit::Code(_) | Exit::Signal(_) => "it ended with an error",
-        _ => "it did not come to its end",
+        // Half a policy is another policy: not even --keep-going simulates that.
+        _ => bail!("it did not come to its end, so nothing was simulated"),
     };
-    if options.keep_going && outcome.exit.is_own() {
+    if options.keep_going {
         eprintln!("tidegate try: {how}; going on with what was understood");
         return Ok(());
     }
     bail!("{how}, so nothing was simulated (--keep-going does it with what was understood)")
 }
 
-/// The device on whose root the script hangs a qdisc, those that give back (ifb) not counted.
+/// What the device to the modem is called where the policy names only the one towards the LAN.
+const UNNAMED_WAN: &str = "wan0";
+
+/// Does a device's name say that it leads to the LAN: a bridge, or OpenWrt's `lan1`?
+fn is_lan(name: &str) -> bool {
+    LinkKind::of_name(name) == LinkKind::Bridge || ["lan", "br-"].iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Refuses a policy that redirects packets to a device which is down: the kernel drops them, all of them.
+fn refuse_dead_redirects(machine: &Machine) -> anyhow::Result<()> {
+    let down: Vec<&str> = machine.host.down().collect();
+    let mut targets = machine.log.iter().filter_map(|op| match op {
+        Op::Filter(filter) => {
+            filter.actions.iter().filter_map(|action| action.act.redirects_to()).find(|name| down.contains(name))
+        }
+        _ => None,
+    });
+    match targets.next() {
+        Some(name) => bail!(
+            "packets are redirected to {name}, which is down, and so dropped: nothing would come through. Set it up in the script: \
+             ip link set dev {name} up"
+        ),
+        None => Ok(()),
+    }
+}
+
+/// The device on whose root the script hangs a qdisc, those that give back (ifb) not counted; where there is none, the
+/// one whose arriving packets it governs.
 fn wan_of(ops: &[Op], gives_back: impl Fn(&str) -> bool) -> anyhow::Result<String> {
-    let roots: Vec<(&str, &str)> = ops
-        .iter()
-        .filter_map(|op| match op {
-            Op::Qdisc(q) if q.verb != Verb::Delete && q.parent == Handle::ROOT && !gives_back(&q.dev) => {
-                Some((q.dev.as_str(), q.kind.as_deref().unwrap_or("")))
-            }
+    let at = |hook: &dyn Fn(Handle) -> bool| {
+        let hung = ops.iter().filter_map(|op| match op {
+            Op::Qdisc(q) if q.verb != Verb::Delete && hook(q.parent) && !gives_back(&q.dev) => Some(q.dev.as_str()),
             _ => None,
-        })
-        .collect();
-    let mut names: Vec<&str> = roots.iter().map(|(dev, _)| *dev).collect();
-    names.sort_unstable();
-    names.dedup();
+        });
+        let mut names: Vec<&str> = hung.collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    };
+    let mut names = at(&|parent| parent == Handle::ROOT);
+    if names.is_empty() {
+        names = at(&|parent| parent == Handle::INGRESS);
+    }
     match names.as_slice() {
         [] => bail!("{}", nothing_to_try(ops)),
         [one] => Ok((*one).to_owned()),

@@ -17,7 +17,7 @@ use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Handle, Span};
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::netfilter::{Condition, Connmark, NfCommand, Rule, Target};
-use tidegate_policy::{FilterParams, Op, QdiscParams};
+use tidegate_policy::{FilterParams, FlowerField, FlowerKey, Op, QdiscParams};
 use tidegate_sim::{Bulk, Datagrams, Local, Parties, Ping, Traffic};
 
 /// A class on a device.
@@ -71,13 +71,19 @@ pub(super) struct Candidate {
     pub(super) traffic: Traffic,
 }
 
-/// Finds, for each leaf class that none of `taken` is, a conversation that takes it; the others come back with a reason.
-pub(super) fn fill(
-    policy: &Policy,
-    trees: &Trees,
-    taken: &[Place],
-    seed: u64,
-) -> (Vec<(Place, Candidate)>, BTreeMap<Place, String>) {
+/// What is known of the leaf classes that the trial's own traffic leaves out.
+#[derive(Default)]
+pub(super) struct Filled {
+    /// Conversations that take them.
+    pub(super) found: Vec<(Place, Candidate)>,
+    /// Classes that no packet can come to, and why.
+    pub(super) unreachable: BTreeMap<Place, String>,
+    /// Classes for which no conversation was found, though there may be one.
+    pub(super) untried: Vec<Place>,
+}
+
+/// Finds, for each leaf class that none of `taken` is, a conversation that takes it, or why none can.
+pub(super) fn fill(policy: &Policy, trees: &Trees, taken: &[Place], seed: u64) -> Filled {
     let (classes, filters) = (&trees.classes, &trees.filters);
     let mut missing: Vec<Place> = classes
         .iter()
@@ -104,11 +110,17 @@ pub(super) fn fill(
             }
         }
     }
-    let reasons = missing.into_iter().filter_map(|place| {
-        let reason = reason(policy, filters, &place)?;
-        Some((place, reason))
-    });
-    (found, reasons.collect())
+    let mut filled = Filled { found, ..Filled::default() };
+    for place in missing {
+        match arrivals.get(&place) {
+            Some(Arrival::Nobody) => drop(filled.unreachable.insert(place.clone(), reason(policy, trees, &place))),
+            // Another host's packets may come there.
+            Some(Arrival::Hashed) => {}
+            _ if hashed => {}
+            _ => filled.untried.push(place),
+        }
+    }
+    filled
 }
 
 /// What can come to each of some classes, by the sets of all packets.
@@ -131,8 +143,8 @@ fn of_arrival(arrival: &Arrival) -> Vec<Candidate> {
     if let Course::Arrives(_) = witness.course { sketch.swapped().candidates() } else { sketch.candidates() }
 }
 
-/// Why nothing came to a class, as far as it can be seen; `None`: another host's packets may come there, by a hash.
-fn reason(policy: &Policy, filters: &[FilterDump], place: &Place) -> Option<String> {
+/// Why no packet can come to a class of which that is shown.
+fn reason(policy: &Policy, Trees { classes, filters, .. }: &Trees, place: &Place) -> String {
     let mut marks = Vec::new();
     let mut points = false;
     for dump in filters.iter().filter(|dump| dump.dev == place.device) {
@@ -143,32 +155,39 @@ fn reason(policy: &Policy, filters: &[FilterDump], place: &Place) -> Option<Stri
             }
         }
     }
+    marks.sort_unstable();
+    marks.dedup();
     let numbers =
         |wanted: &dyn Fn(&u32) -> bool| marks.iter().filter(|mark| wanted(mark)).map(u32::to_string).collect();
     let unset: Vec<String> = numbers(&|mark| policy.setters(*mark).next().is_none());
     let lost: Vec<String> = numbers(&|mark| policy.what_gets_mark(*mark).is_none());
-    if filters.iter().any(|dump| dump.dev == place.device && is_hash(dump)) {
-        return None;
+    let named = policy.rules().any(|(_, rule)| {
+        rule.targets().any(|target| matches!(target, Target::Classify(class) if *class == place.class))
+    });
+    if policy.default_class(&place.device) == Some(place.class) {
+        return "a filter before takes all that could come to this default class".to_owned();
     }
-    Some(if !points {
+    let here = classes.iter().find(|class| class.dev == place.device && class.classid == place.class);
+    let by_name = here.is_some_and(|class| BY_NAME.contains(&class.kind.name()));
+    if !points && !named && by_name {
         "no filter, mark or default leads to it".to_owned()
     } else if !unset.is_empty() {
         format!("its filter asks for mark {}, which no rule sets", unset.join(", "))
     } else if !lost.is_empty() {
         format!("its filter asks for mark {}, which later rules write over on every packet", lost.join(", "))
     } else {
-        "whatever fits its filters is taken by a filter before, or by another rule".to_owned()
-    })
+        "no packet fits what leads to it, or a filter or rule before takes those that do".to_owned()
+    }
 }
 
-/// Where a filter leads.
+/// Kinds whose classes packets come to only if something names them; to those of others priorities lead, too.
+const BY_NAME: [&str; 4] = ["htb", "hfsc", "drr", "qfq"];
+
+/// The class that a filter leads to, among those of the qdisc it hangs on or below. What filters of arriving packets
+/// name is no class of the device's root, though it may be called the same.
 pub(super) fn classid(dump: &FilterDump) -> Option<Handle> {
     let FilterEntry::Filter { params, .. } = &dump.entry else { return None };
-    match params {
-        FilterParams::Fw(fw) => fw.classid,
-        FilterParams::U32(u32) => u32.classid,
-        _ => None,
-    }
+    params.classid().filter(|class| class.major() == dump.parent.major())
 }
 
 /// Hosts tried where a hash shares out.
@@ -208,6 +227,15 @@ fn candidates(policy: &Policy, filters: &[FilterDump]) -> Vec<Candidate> {
                 sketch.take_word(key.offset, key.value, key.mask, key.offset_mask != 0);
             }
             sketch.title = words::keys(u32, sketch.v6);
+            sketches.push(sketch.swapped());
+            sketches.push(sketch);
+        }
+    }
+    for dump in filters {
+        if let FilterEntry::Filter { params: FilterParams::Flower(flower), .. } = &dump.entry {
+            let title = words::filter(dump, &|_| None).unwrap_or_default();
+            let mut sketch = Sketch { v6: dump.protocol == ethertype::IPV6, title, ..Sketch::default() };
+            flower.keys.iter().for_each(|key| sketch.take_key(key));
             sketches.push(sketch.swapped());
             sketches.push(sketch);
         }
@@ -318,6 +346,24 @@ impl Sketch {
         }
     }
 
+    /// Takes in a key of flower, if it is of a field we know.
+    fn take_key(&mut self, key: &FlowerKey) {
+        let address = |v6: bool| {
+            let host = if key.mask.leading_ones() == 128 || !v6 && key.mask as u32 == u32::MAX { 0 } else { 9 };
+            let value = key.value | host;
+            Some(if v6 { Ipv6Addr::from(value).into() } else { Ipv4Addr::from(value as u32).into() })
+        };
+        match key.field {
+            FlowerField::IpProto => self.protocol = Some(key.value as u8),
+            FlowerField::IpTos => self.dsfield = key.value as u8,
+            FlowerField::SrcIp => self.source = address(self.v6),
+            FlowerField::DstIp => self.destination = address(self.v6),
+            FlowerField::SrcPort => self.sport = Some(key.value as u16),
+            FlowerField::DstPort => self.dport = Some(key.value as u16),
+            _ => {}
+        }
+    }
+
     /// The same, as the other side would send it.
     fn swapped(&self) -> Sketch {
         Sketch {
@@ -424,7 +470,8 @@ impl Policy {
                 let told = match params {
                     FilterParams::Fw(_) => self.what_gets_mark(*handle).unwrap_or_else(|| format!("mark {handle}")),
                     FilterParams::U32(u32) => words::keys(u32, dump.protocol == ethertype::IPV6),
-                    _ => continue,
+                    FilterParams::Matchall(_) => "everything".to_owned(),
+                    _ => words::filter(dump, &|_| None).unwrap_or_default(),
                 };
                 if !words.contains(&told) {
                     words.push(told);
@@ -437,13 +484,14 @@ impl Policy {
         (!words.is_empty()).then(|| words.join("; "))
     }
 
-    /// The class that HTB's `default` names on a device's root.
+    /// The class that `default` of the HTB or HFSC at a device's root names.
     pub(super) fn default_class(&self, device: &str) -> Option<Handle> {
         self.ops.iter().rev().find_map(|op| match op {
             Op::Qdisc(q) if q.dev == device && q.parent == Handle::ROOT => match &q.params {
                 Some(QdiscParams::Htb(htb)) if htb.default != 0 => {
                     Some(Handle::new(q.handle.major(), htb.default as u16))
                 }
+                Some(QdiscParams::Hfsc(hfsc)) if hfsc.default != 0 => Some(Handle::new(q.handle.major(), hfsc.default)),
                 _ => None,
             },
             _ => None,

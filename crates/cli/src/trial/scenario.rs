@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use tidegate_gateway::{DeviceId, DeviceSpec, Gateway};
 use tidegate_packet::{Span, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
-use tidegate_sim::{GatewayMachine, Home, HomeResult, HomeSpec, Port, Traffic};
+use tidegate_sim::{GatewayMachine, Home, HomeResult, HomeSpec, Outcome, Port, Traffic};
 
 /// When packets begin to flow; the policy has stood for a while then.
 pub(crate) const START: Time = Time(8_000_000_000);
@@ -188,6 +188,17 @@ pub(super) fn after(policy: &Policy, traffic: Traffic, seed: u64) -> Vec<ClassDu
     let gateway = &mut home.net.machine.gateway;
     devices.into_iter().flat_map(|id| gateway.classes(end, id)).collect()
 }
+
+/// Payload bytes that each of some transfers carries with the policy, while measured for a few seconds.
+pub(super) fn carried(options: &Options, policy: &Policy, traffic: Vec<Traffic>) -> Vec<u64> {
+    let setting = Setting { warm_up: GLANCE, duration: GLANCE, ..Setting::of(options, false) };
+    let (home, _) = build(policy, &setting, true, traffic);
+    let outcomes = home.finish().0.outcomes;
+    outcomes.iter().map(|outcome| if let Outcome::Bulk(bulk) = outcome { bulk.acked } else { 0 }).collect()
+}
+
+/// How long a glance warms up, and measures.
+pub(super) const GLANCE: Span = Span::secs(4);
 
 /// Simulates one load, with the policy or without.
 pub(super) fn run(

@@ -13,7 +13,8 @@ pub(super) fn sentences(trial: &Trial) -> Vec<String> {
         sentences.extend(people(without, with));
         sentences.extend(remainder(trial, with));
     }
-    sentences.extend(cost(trial));
+    let hardest = worst.map(|(without, _)| without.load.as_str());
+    sentences.extend(cost(trial, hardest));
     sentences.extend(unreached(trial));
     sentences
 }
@@ -55,7 +56,9 @@ fn latency(trial: &Trial, without: &Run, with: &Run) -> String {
     let name = &probe.title;
     let asked = probe.figures(with.window);
     let lost = asked.loss();
-    let but = if lost > 0.02 { format!("; but {} of them are lost", percent(lost)) } else { String::new() };
+    let lose =
+        |word: &str| if lost > 0.02 { format!("; {word} {} of them are lost", percent(lost)) } else { String::new() };
+    let (and, but) = (lose("and"), lose("but"));
     let (before, after) = match (figure(without), figure(with)) {
         (Some(before), Some(after)) => (before, after),
         (_, None) if asked.lost == 0 => return format!("Under {load} no {name} was sent while it was measured."),
@@ -80,10 +83,10 @@ fn latency(trial: &Trial, without: &Run, with: &Run) -> String {
             "Under {load} the policy cuts the {name}'s 95th percentile from {from} to {to} ({ratio:.1} times shorter){but}."
         )
     } else if ratio <= 0.83 {
-        format!("Under {load} the policy makes the {name} worse: its 95th percentile is {to} instead of {from}{but}.")
+        format!("Under {load} the policy makes the {name} worse: its 95th percentile is {to} instead of {from}{and}.")
     } else if before > 2 * idle(trial) {
         format!(
-            "Under {load} the policy does not help: the {name}'s 95th percentile is {to} with it, {from} without{but}."
+            "Under {load} the policy does not help: the {name}'s 95th percentile is {to} with it, {from} without{and}."
         )
     } else {
         format!("{load} does not disturb the {name}: its 95th percentile is {to} with the policy, {from} without{but}.")
@@ -123,7 +126,7 @@ fn remainder(trial: &Trial, with: &Run) -> Vec<String> {
         let elsewhere = trial.tree.iter().any(|node| node.device != trial.device);
         let remedy = match elsewhere {
             true => ".",
-            false => ": only holding downloads below the link's rate, on an ifb, shortens that (examples/download.sh).",
+            false => ": holding downloads below the link's rate, on an ifb, shortens that (examples/download.sh).",
         };
         sentences
             .push(format!("At the provider, on the way towards you, {} of packets wait{remedy}", milliseconds(ns)));
@@ -231,8 +234,8 @@ fn most(own: &[&TreeNode]) -> Option<(String, u64)> {
     Some((format!("class {}", only.id), only.ceil_bits.or(only.rate_bits)?))
 }
 
-/// Kinds that hold a device to a rate.
-const SHAPERS: [&str; 4] = ["htb", "hfsc", "tbf", "netem"];
+/// Kinds that hold a device to a rate whatever their parameters.
+const SHAPERS: [&str; 3] = ["htb", "hfsc", "tbf"];
 /// One packet in so many past all classes is worth a word.
 const DIRECT_SHARE: u64 = 10;
 /// A queue shorter than this, or than two full frames, is not worth a word.
@@ -244,8 +247,9 @@ fn seconds(ns: u64) -> String {
     if ns < 1_000_000_000 { milliseconds(ns) } else { format!("{:.1} s", ns as f64 / 1e9) }
 }
 
-/// What the transfers pay, each way, under the loads that have them.
-fn cost(trial: &Trial) -> Vec<String> {
+/// What the transfers pay, each way, under the first load that transfers in that direction only; "alone" where the
+/// sentences before are about another load.
+fn cost(trial: &Trial, hardest: Option<&str>) -> Vec<String> {
     let mut sentences = Vec::new();
     for (up, word) in [(true, "up"), (false, "down")] {
         let carried = |run: &Run| run.flows.iter().filter(|f| f.up == up).map(|f| f.rate(run.window)).sum::<f64>();
@@ -262,7 +266,8 @@ fn cost(trial: &Trial) -> Vec<String> {
             _ => "as much".to_owned(),
         };
         let carry = if without.flows.len() == 1 { "carries" } else { "carry" };
-        sentences.push(format!("{} {carry} {how} {word}: {} instead of {}.", without.title, rate(b), rate(a)));
+        let alone = if hardest == Some(without.load.as_str()) { "" } else { "Alone, " };
+        sentences.push(format!("{alone}{} {carry} {how} {word}: {} instead of {}.", without.title, rate(b), rate(a)));
     }
     sentences
 }
@@ -380,6 +385,33 @@ mod tests {
     }
 
     #[test]
+    fn what_is_lost_is_one_more_harm_where_the_policy_does_not_help() {
+        let lossy = |before, after| {
+            let with = with(run("up", true, Some(after), 9), |run| {
+                run.probes[0].answers.iter_mut().take(33).for_each(|answer| answer.1 = None);
+            });
+            sentences(&trial(vec![run("up", false, Some(before), 9), with], 9_000_000, "fq_codel")).remove(0)
+        };
+        assert!(lossy(40, 1528).ends_with("instead of 40.0 ms; and 33.0 % of them are lost."), "{}", lossy(40, 1528));
+        assert!(lossy(1528, 40).ends_with("times shorter); but 33.0 % of them are lost."));
+    }
+
+    #[test]
+    fn what_transfers_pay_says_when_they_are_alone() {
+        let runs = |hardest: u64| {
+            let mut runs = vec![run("up", false, Some(100), 9), run("up", true, Some(40), 8)];
+            for policy in [false, true] {
+                let mut both = run("both", policy, Some(hardest), 9);
+                both.flows.push(Flow { title: "download 1".into(), bytes: 1_000_000, ..Flow::default() });
+                runs.push(both);
+            }
+            sentences(&trial(runs, 9_000_000, "fq_codel")).join("\n")
+        };
+        assert!(runs(500).contains("\nAlone, 1 upload carries 11 % less up"), "{}", runs(500));
+        assert!(runs(50).contains("\n1 upload carries 11 % less up"), "{}", runs(50));
+    }
+
+    #[test]
     fn an_idle_run_says_what_undisturbed_is() {
         let runs = |ms| {
             vec![
@@ -467,7 +499,7 @@ mod tests {
             trial.tree.push(TreeNode { device: device.into(), kind: "htb".into(), ..TreeNode::default() });
             sentences(&trial).join("\n")
         };
-        assert!(told("eth0").contains("At the provider, on the way towards you, 200 ms of packets wait: only holding"));
+        assert!(told("eth0").contains("At the provider, on the way towards you, 200 ms of packets wait: holding"));
         assert!(told("ifb0").contains("200 ms of packets wait.") && !told("ifb0").contains("examples/download.sh"));
     }
 }

@@ -1,5 +1,6 @@
 //! Rules and filters in a few words: `udp`, `tcp port 80, 443`, `tcp ACK, 40 to 64 bytes`.
 
+use tidegate_lang::tc::{Object, ShowFlags, ShowWhat};
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::netfilter::{Condition, Connbytes, Connstate, Connstates, CountMode, Match, Rule};
@@ -138,8 +139,22 @@ pub(super) fn filter(dump: &FilterDump, mark: &dyn Fn(u32) -> Option<String>) ->
             let names: Vec<&str> = names.map(|(_, name)| *name).collect();
             format!("flow by {}", names.join(", "))
         }
-        #[allow(unreachable_patterns, reason = "kinds that have no words yet are shown by their name")]
-        other => other.kind().to_owned(),
+        FilterParams::Matchall(_) => "everything".to_owned(),
+        FilterParams::Flower(flower) => {
+            // As tc lists them, without the protocol, which stands with every key of an address or a port.
+            let listed = tidegate_lang::tc::show_filters(
+                std::slice::from_ref(dump),
+                &ShowWhat::of(Object::Filter),
+                &ShowFlags::default(),
+            );
+            let words: Vec<&str> = listed.split_whitespace().collect();
+            let from = words.iter().position(|word| *word == "eth_type").map_or(0, |at| at + 2);
+            let keys = words.get(from..).unwrap_or_default();
+            let keys: Vec<&str> =
+                keys.iter().take(2 * flower.keys.len()).take_while(|w| **w != "not_in_hw").copied().collect();
+            if keys.is_empty() { "everything".to_owned() } else { keys.join(" ") }
+        }
+        FilterParams::Basic(_) => "basic".to_owned(),
     })
 }
 

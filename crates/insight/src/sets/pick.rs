@@ -39,7 +39,8 @@ struct Choice {
 }
 
 impl Space {
-    /// A packet of a set, as plain as may be; `None`: there is none.
+    /// A packet of a set, as plain as may be; `None`: there is none, or none that can be described, because the set
+    /// asks for addresses of the link, which packets in words have not.
     pub(crate) fn packet(&mut self, set: Set) -> Result<Option<Packet>, TooLarge> {
         let mut set = set;
         for (field, from, width, value) in PLAIN {
@@ -52,7 +53,8 @@ impl Space {
         }
         let Some(literals) = self.store.pick(set, usual) else { return Ok(None) };
         let choice = Choice { asked: literals.into_iter().collect() };
-        Ok(Some(self.described(&choice)))
+        let packet = self.described(&choice);
+        Ok(choice.is_of_link(&packet).then_some(packet))
     }
 
     /// Those of a set that have these bits, if there are any; else all.
@@ -124,6 +126,15 @@ impl Choice {
     /// Does anything hang on a field?
     fn is_asked(&self, field: Field) -> bool {
         self.asked.range(field.bit(0)..field.bit(0) + field.width()).next().is_some()
+    }
+
+    /// Does a packet have the link addresses that are asked for?
+    fn is_of_link(&self, packet: &Packet) -> bool {
+        let head = packet.head();
+        (0..Field::Link.width()).all(|at| {
+            let octet = head.octet(i32::from(at / 8) - Head::ETHERNET as i32).unwrap_or(0);
+            self.asked.get(&Field::Link.bit(at)).is_none_or(|wanted| (octet >> (7 - at % 8) & 1 == 1) == *wanted)
+        })
     }
 
     fn address(&self, field: Field, family: u16) -> IpAddr {

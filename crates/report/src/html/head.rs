@@ -100,8 +100,12 @@ const LOST: f64 = 0.005;
 fn asked(pair: &Pair<'_>, ids: &[&str]) -> Option<Tile> {
     let all: Vec<Asked<'_>> = ids.iter().map(|id| pair.probe(id)).collect();
     let probe = all.first()?.any()?;
-    let counts = all.iter().flat_map(|asked| asked.both(|f| Some(f.rtt.count() + f.lost)));
-    let many = counts.flatten().all(|n| n >= MANY);
+    let counts: Vec<usize> = all.iter().flat_map(|asked| asked.both(|f| Some(f.asked()))).flatten().collect();
+    // The time measured may be shorter than the time between two web pages.
+    if counts.iter().all(|n| *n == 0) {
+        return None;
+    }
+    let many = counts.iter().all(|n| *n >= MANY);
     let worst = |side: usize| {
         let figures = all.iter().map(|asked| asked.both(|f| f.rtt.percentile(if many { 95.0 } else { 50.0 }))[side]);
         // None at all is worse than any.

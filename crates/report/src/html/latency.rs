@@ -5,6 +5,7 @@ use super::parts::{Data, Reading, capital, end_of, figure, span_title, spans, ti
 use crate::chart::{Axis, Drawing, Line, Sample, cdf, escape, lines};
 use crate::figures::{Asked, Pair, main_probe, pairs};
 use crate::numbers::{milliseconds, percent, span};
+use crate::text::unanswered;
 use std::fmt::Write as _;
 use tidegate_measure::Spans;
 use tidegate_measure::trial::{Probe, Run, Trial};
@@ -45,7 +46,7 @@ fn probe_block(asked: &Asked<'_>, probe: &Probe) -> String {
 fn sentence(asked: &Asked<'_>) -> String {
     let side = |(run, probe): (&Run, &Probe)| {
         let figures = probe.figures(run.window);
-        let Some(summary) = figures.rtt.summary() else { return "no answer".to_owned() };
+        let Some(summary) = figures.rtt.summary() else { return unanswered(&figures).to_owned() };
         let lost = if figures.lost > 0 { format!(", {} lost", percent(figures.loss())) } else { String::new() };
         format!("median {}, 95 % within {}, longest {}{lost}", span(summary.p50), span(summary.p95), span(summary.max))
     };

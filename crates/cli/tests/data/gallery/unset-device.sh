@@ -1,0 +1,3 @@
+#!/bin/sh
+# A variable that nobody sets.
+tc qdisc add dev $WAN_IF root tbf rate 9mbit burst 20k latency 50ms
