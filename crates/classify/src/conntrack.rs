@@ -119,6 +119,8 @@ pub struct Conntrack {
     begun: VecDeque<(u32, Time)>,
     /// When the packet came in that is on its way through the hooks.
     now: Time,
+    /// All connections are in one zone, whatever zone is asked for.
+    no_zones: bool,
 }
 
 /// A connection of a packet: number and direction.
@@ -130,6 +132,11 @@ pub struct Membership {
 }
 
 impl Conntrack {
+    /// Zones are ignored, as by a kernel that was built without them.
+    pub fn without_zones(&mut self) {
+        self.no_zones = true;
+    }
+
     /// Begins to look at packets: a rule wants to know. With `accounting`, connections that begin from now on are counted.
     pub fn activate(&mut self, accounting: bool) {
         self.asked.active = true;
@@ -238,6 +245,7 @@ impl Conntrack {
         if !matches!(meta.ethertype, ethertype::IPV4 | ethertype::IPV6) {
             return None;
         }
+        let zone = if self.no_zones { 0 } else { zone };
         let found = match membership(meta) {
             Some(membership) => membership,
             None => self.lookup(now, &Tuple { zone, ..tuple(&Outer::of(pool, pkt))? })?,

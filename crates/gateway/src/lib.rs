@@ -166,6 +166,7 @@ impl Gateway {
     /// Has the kernel be one without zones and labels of connections; those of distributions have them.
     pub fn without_zones(&mut self) {
         self.actions.without_zones();
+        self.firewall.connections.without_zones();
     }
 
     /// Whether actions of deleted filters stay until time goes on. In Linux 6.1 they do, for an RCU grace period of

@@ -205,5 +205,11 @@ mod tests {
             assert_eq!(marks, [Some(5), None, None]);
             pool.release(pkt);
         }
+        // A kernel without zones has one for all.
+        table.without_zones();
+        seen(&mut table, &mut pool, now.0, None, false);
+        let pkt = packet(&mut pool, false);
+        assert_eq!([3, 0].map(|zone| table.known_mark(now, &pool, &pkt, zone)), [Some(5); 2]);
+        pool.release(pkt);
     }
 }
