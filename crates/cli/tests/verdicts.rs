@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::policies::{PLAIN, Policy, Wording};
 use common::{Place, TIDEGATE, skip};
 use std::path::Path;
 use std::process::Command;
@@ -10,112 +11,6 @@ use tidegate_measure::trial::{Run, Trial};
 
 /// So many random policies.
 const POLICIES: u64 = 12;
-
-/// Splitmix64: the same numbers everywhere.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ z >> 31) % n
-    }
-
-    fn one<'a, T>(&mut self, of: &'a [T]) -> &'a T {
-        &of[self.below(of.len() as u64) as usize]
-    }
-}
-
-#[derive(Clone, Debug)]
-struct Leaf {
-    minor: u64,
-    rate: u64,
-    ceil: u64,
-    prio: u64,
-    queue: &'static str,
-}
-
-/// A tree of one top class and its leaves, with filters by port; rates in kbit/s.
-#[derive(Clone, Debug)]
-struct Policy {
-    major: &'static str,
-    hfsc: bool,
-    default: Option<u64>,
-    top: u64,
-    leaves: Vec<Leaf>,
-    /// Preference, protocol of IP, port, leaf.
-    filters: Vec<(u64, u64, u64, u64)>,
-    protocol: &'static str,
-}
-
-impl Policy {
-    fn random(seed: u64) -> Policy {
-        let mut random = Random(seed);
-        let top = *random.one(&[600, 2000, 9000, 40_000]);
-        let count = 2 + random.below(4);
-        let leaf = |random: &mut Random, n: u64| {
-            let rate = (top * *random.one(&[5, 10, 20, 40, 70]) / 100).max(8);
-            let ceil = *random.one(&[rate / 2, rate, top, top, top * 2]);
-            let queues =
-                ["", "pfifo limit 5", "pfifo limit 100", "pfifo limit 2000", "sfq perturb 10", "fq_codel", "fq_codel"];
-            Leaf { minor: 10 * n, rate, ceil: ceil.max(8), prio: random.below(4), queue: random.one::<&str>(&queues) }
-        };
-        let leaves: Vec<Leaf> = (1..=count).map(|n| leaf(&mut random, n)).collect();
-        let filter = |random: &mut Random, n: u64| {
-            let port = *random.one(&[22, 53, 80, 443, 5060, 51413]);
-            (n, *random.one(&[6, 17]), port, random.one(&leaves).minor)
-        };
-        let filters = (1..=random.below(5)).map(|n| filter(&mut random, n)).collect();
-        let default = match random.below(4) {
-            0 => None,
-            1 => Some(99),
-            _ => Some(random.one(&leaves).minor),
-        };
-        Policy { major: "1", hfsc: false, default, top, leaves, filters, protocol: "ip" }
-    }
-
-    /// What a class may send, in the words of its kind.
-    fn class(&self, rate: u64, ceil: u64, prio: u64) -> String {
-        match self.hfsc {
-            true => format!("hfsc sc rate {rate}kbit ul rate {ceil}kbit"),
-            false => format!("htb rate {rate}kbit ceil {ceil}kbit prio {prio}"),
-        }
-    }
-
-    /// Its commands: the tree, the queues of the leaves, the filters.
-    fn commands(&self) -> [Vec<String>; 3] {
-        let (m, default) = (self.major, self.default.map_or(String::new(), |id| format!(" default {id}")));
-        let kind = if self.hfsc { "hfsc" } else { "htb" };
-        let mut tree = vec![
-            format!("qdisc add dev eth0 root handle {m}: {kind}{default}"),
-            format!("class add dev eth0 parent {m}: classid {m}:1 {}", self.class(self.top, self.top, 0)),
-        ];
-        let (mut queues, mut filters) = (Vec::new(), Vec::new());
-        for Leaf { minor, rate, ceil, prio, queue } in &self.leaves {
-            tree.push(format!(
-                "class add dev eth0 parent {m}:1 classid {m}:{minor} {}",
-                self.class(*rate, *ceil, *prio)
-            ));
-            if !queue.is_empty() {
-                queues.push(format!("qdisc add dev eth0 parent {m}:{minor} handle {minor}: {queue}"));
-            }
-        }
-        for (pref, protocol, port, leaf) in &self.filters {
-            filters.push(format!(
-                "filter add dev eth0 parent {m}: protocol {} prio {pref} u32 match ip protocol {protocol} 0xff \
-                 match ip dport {port} 0xffff flowid {m}:{leaf}",
-                self.protocol
-            ));
-        }
-        [tree, queues, filters]
-    }
-
-    fn lines(&self) -> Vec<String> {
-        self.commands().concat()
-    }
-}
 
 /// A sorted list's value at the share `p`, as the definition of a percentile has it: the smallest that is not below
 /// so many of them.
@@ -190,9 +85,11 @@ fn what_try_says_follows_from_its_document() {
         return;
     }
     let place = Place::new("verdicts");
+    let mut judged = 0;
     for seed in 0..POLICIES {
-        let policy = Policy { hfsc: seed % 3 == 2, ..Policy::random(seed) };
-        let file = place.file("policy.batch", policy.lines().join("\n") + "\n");
+        let wording = Wording { kind: if seed % 3 == 2 { "hfsc" } else { "htb" }, ..PLAIN };
+        let policy = Policy::new(seed).commands(wording).join("\n");
+        let file = place.file("policy.sh", format!("{policy}\n"));
         let link = ["--up", "5mbit", "--down", "20mbit", "--duration", "3s", "--load", "both", "--probes", "ping"];
         let output = Command::new(TIDEGATE).args(["try", "--json"]).args(link).arg(&file).output().expect("it runs");
         // What the kernel refuses is refused.
@@ -201,8 +98,10 @@ fn what_try_says_follows_from_its_document() {
             continue;
         }
         let trial = tidegate_report::from_json(&String::from_utf8_lossy(&output.stdout)).expect("a document");
-        follows(&trial, &format!("seed {seed}: {policy:?}"));
+        follows(&trial, &format!("seed {seed}: {policy}"));
+        judged += 1;
     }
+    assert!(judged > POLICIES / 2, "{judged} of {POLICIES} were carried out");
     let gallery = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/gallery");
     for name in
         ["comcast-like.sh", "lartc-tbf.sh", "class-hunger.sh", "netem-loss.sh", "cake-ifb.sh", "cake-unlimited.sh"]

@@ -5,6 +5,7 @@
 
 pub(crate) mod computer;
 pub(crate) mod papers;
+pub(crate) mod policies;
 pub(crate) mod wire;
 
 use std::fs;
