@@ -133,6 +133,39 @@ fn bursts_and_queues_that_do_not_fit() {
 }
 
 #[test]
+fn a_default_class_is_not_proposed_where_packets_are_lost_on_purpose() {
+    let text = "qdisc add dev eth0 root handle 10: htb\nclass add dev eth0 parent 10: classid 10:1 htb rate 1gbit\n\
+                class add dev eth0 parent 10: classid 10:10 htb rate 1gbit\n\
+                qdisc add dev eth0 parent 10:10 netem delay 250ms loss 10%\n\
+                filter add dev eth0 parent 10: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 10:10\n";
+    let place = Place::new("check-default-impaired");
+    let proposed = |text: &str| {
+        let findings = found(&place.file("policy.batch", text));
+        let one = findings.iter().find(|finding| finding["rule"] == "R11").expect("R11").clone();
+        one["fix"]["edits"].to_string()
+    };
+    assert!(proposed(text).contains("default 1"), "{}", proposed(text));
+    let without = text.replace("netem delay 250ms loss 10%", "pfifo");
+    assert!(proposed(&without).contains("default 1"), "{}", proposed(&without));
+    // Where every class does, there is none to propose.
+    let only = text.replace("class add dev eth0 parent 10: classid 10:1 htb rate 1gbit\n", "");
+    assert!(!proposed(&only).contains("default 10"), "{}", proposed(&only));
+}
+
+#[test]
+fn a_turn_too_short_to_be_felt_is_a_note() {
+    let classes = |rate: &str| {
+        format!(
+            "qdisc add dev eth0 root handle 1: htb default 10\nclass add dev eth0 parent 1: classid 1:10 htb rate {rate}\n\
+             class add dev eth0 parent 1: classid 1:20 htb rate {rate}\n"
+        )
+    };
+    // 200,000 bytes, the most that the kernel sets: 1.6 ms of 1 Gbit/s, 160 us of 10 Gbit/s.
+    assert_eq!(of("turn-felt", &classes("1gbit"), &["R4"]), "2 warning R4\n3 warning R4\n");
+    assert_eq!(of("turn-short", &classes("10gbit"), &["R4"]), "2 note R4\n3 note R4\n");
+}
+
+#[test]
 fn a_link_without_any_queue_that_keeps_itself_short() {
     let text = "qdisc add dev eth0 root handle 1: htb default 1\nclass add dev eth0 parent 1: classid 1:1 htb rate 1mbit\nqdisc add dev eth0 parent 1:1 sfq perturb 10 limit 30\n";
     assert_eq!(of("no-aqm", text, &["R19"]), "1 note R19\n");

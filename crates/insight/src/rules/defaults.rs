@@ -11,8 +11,8 @@ use crate::walk::tree::{By, Parts, Place};
 use std::collections::BTreeSet;
 use tidegate_gateway::Why;
 use tidegate_packet::Handle;
-use tidegate_policy::QdiscParams;
 use tidegate_policy::dump::QdiscDump;
+use tidegate_policy::{Kind, QdiscParams};
 
 /// Packets without a class, and protocols without a filter.
 pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
@@ -96,7 +96,14 @@ fn refused_already(asking: &Asking<'_>, place: &Place, default: Handle) -> bool 
 /// The default becomes the leaf that is served last.
 fn default_fix(asking: &Asking<'_>, place: &Place, step: &Step) -> Option<Fix> {
     let classes = asking.reached.walked.classes.get(&place.0)?;
+    let reading = asking.reading;
+    // What loses and delays on purpose is meant for those who are sent there.
+    let impairs = |class: Handle| {
+        let child = reading.class(&place.0, class).and_then(|class| reading.child(class));
+        child.is_some_and(|child| child.kind == Kind::Netem)
+    };
     let leaves = classes.iter().filter(|(class, leaf)| **leaf && class.qdisc() == place.1).map(|(class, _)| class);
+    let leaves = leaves.filter(|class| !impairs(**class));
     let last = leaves.max_by_key(|class| super::intent::rank(asking.reading, &place.0, **class).unwrap_or(0))?;
     let minor = format!("{:x}", last.minor());
     if step.after("default").is_some() {

@@ -12,6 +12,8 @@ use tidegate_policy::{ClassParams, DrrClassParams, EtsClassParams, QdiscParams};
 
 /// Above this many bytes the others wait for long.
 const LARGE: u32 = 60_000;
+/// A shorter wait for another class's turn is not felt.
+const FELT: Span = Span::millis(1);
 
 /// Quanta that do not fit.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
@@ -92,14 +94,15 @@ fn of_htb(
     let burst = u128::from(params.ceil.rate.0) * u128::from(params.cbuffer.span().0) / 1_000_000_000;
     let held_back = params.ceil.rate < speed && burst < u128::from(quantum);
     let stretch = if held_back { burst as u64 } else { u64::from(quantum) };
+    let held = Span(stretch * 1_000_000_000 / speed.0.max(1));
     let company = others > 0 && (quantum <= LARGE || stretch > u64::from(LARGE));
-    let level = if company { Level::Warning } else { Level::Note };
+    let is_felt = quantum <= LARGE || held >= FELT;
+    let level = if company && is_felt { Level::Warning } else { Level::Note };
     let because = if quantum > LARGE && others > 0 && !company {
         "its own ceil ends its turn long before that".to_owned()
     } else if others == 0 {
         "no other class has its priority and its parent, so nobody waits for its turn to end".to_owned()
     } else if quantum > LARGE {
-        let held = Span(stretch * 1_000_000_000 / speed.0.max(1));
         format!("classes of the same priority wait while it sends for {} at a stretch", words::time(held))
     } else {
         let company = format!("{} of its priority", words::count(others, "other class", "other classes"));
