@@ -94,9 +94,9 @@ fn not_reached(lines: &[String]) -> Option<(usize, Vec<String>)> {
     let (mut in_case, mut in_function) = (false, false);
     for line in lines.iter().filter(|line| code(line)) {
         // A function's arguments are its own.
-        in_function =
-            (in_function || line.contains("() {") || line.trim_end().ends_with("()")) && !line.starts_with('}');
-        if in_function && !line.contains('}') {
+        let begins = line.contains("() {") && !line.trim_end().ends_with('}') || line.trim_end().ends_with("()");
+        in_function = (in_function || begins) && !line.starts_with('}');
+        if in_function || line.contains("() {") {
             continue;
         }
         let line = line.trim();
