@@ -609,7 +609,8 @@ fn a_unit_said_twice_is_one_mistake() {
     assert_eq!((text.matches("100kbit").count(), text.matches("kbps").count()), (4, 0), "{text}");
 }
 
-/// A finding of a call through functions stands at its caller, with the way to the tool; what `eval` reads is its line's.
+/// A finding of a call through functions stands at its caller, with the way to the tool; what `eval` reads is its
+/// line's.
 #[test]
 fn calls_through_functions_and_eval_have_their_lines() {
     if skip() {

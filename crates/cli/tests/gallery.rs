@@ -1,8 +1,8 @@
 //! The gallery: policies in the grammar of published ones, and what `check`, `try`, `explain` and `graph` say of each.
 //!
-//! `data/gallery` holds the policies, `data/gallery/expected.txt` what is said of them in a form to be read: findings by
-//! line, level and rule; the verdict by its kind; where one packet ends; the trees by their roots. A person has read the
-//! whole output of each once. `TIDEGATE_BLESS=1` writes the file anew, to be read again.
+//! `data/gallery` holds the policies, `data/gallery/expected.txt` what is said of them in a form to be read: findings
+//! by line, level and rule; the verdict by its kind; where one packet ends; the trees by their roots. A person has read
+//! the whole output of each once. `TIDEGATE_BLESS=1` writes the file anew, to be read again.
 
 mod common;
 

@@ -233,8 +233,8 @@ impl Quick {
 
     /// What the line carries away from here, and towards here.
     ///
-    /// Echoes fill both ways with the same packets, so the slower way holds them to its rate and nothing tells which that
-    /// is, unless one way was loaded alone as well: if that carried clearly more, the other way is the slower one.
+    /// Echoes fill both ways with the same packets, so the slower way holds them to its rate and nothing tells which
+    /// that is, unless one way was loaded alone as well: if that carried clearly more, the other way is the slower one.
     pub fn rates(&self) -> (Option<Rate>, Option<Rate>) {
         let most = |rates: &mut dyn Iterator<Item = Rate>| rates.max_by(|a, b| a.bits().total_cmp(&b.bits()));
         let of = |phase: &Phase, bits: f64| if phase.is_partly_full { Rate::AtLeast(bits) } else { Rate::Full(bits) };

@@ -1,4 +1,5 @@
-//! The first stage: leaves the caller's session, keyring and descriptors behind, enters the namespaces, starts the second.
+//! The first stage: leaves the caller's session, keyring and descriptors behind, enters the namespaces, starts the
+//! second.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Stdin};

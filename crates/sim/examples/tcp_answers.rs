@@ -1,9 +1,9 @@
 //! What the simulator answers to a question about TCP, in files: `tcp_answers DIR…`.
 //!
-//! A folder holds `setup` (`RATE ECN SECONDS`), `script.tc` (the qdiscs of device b0, and the delays of the two return hops) and
-//! `flows` (`START CONTROL SECONDS NAME`), as the recorded runs of `tests/data` do. Each flow's record is written to
-//! `ours/NAME.csv`: time in ms, acknowledged bytes, window, smoothed round trip in µs and retransmissions each 100 ms. It stands
-//! beside what a real Linux answered to the same question (`cargo xtask tcp-fuzz`).
+//! A folder holds `setup` (`RATE ECN SECONDS`), `script.tc` (the qdiscs of device b0, and the delays of the two return
+//! hops) and `flows` (`START CONTROL SECONDS NAME`), as the recorded runs of `tests/data` do. Each flow's record is
+//! written to `ours/NAME.csv`: time in ms, acknowledged bytes, window, smoothed round trip in µs and retransmissions
+//! each 100 ms. It stands beside what a real Linux answered to the same question (`cargo xtask tcp-fuzz`).
 
 // A program of files, beside the room that has none.
 #![allow(clippy::disallowed_methods)]

@@ -52,9 +52,9 @@ pub struct FlowSpec {
     pub initial_window: u32,
     /// The receiver's window in bytes: at least twice the bandwidth-delay product, or it limits the flow.
     pub receive_window: u64,
-    /// The memory of the sender's socket for what is not acknowledged, in bytes as Linux counts them (`net.ipv4.tcp_wmem`): a
-    /// segment of 1448 takes 2728. It limits the flow as the receiver's window does; the application writes again when a third
-    /// of it is free.
+    /// The memory of the sender's socket for what is not acknowledged, in bytes as Linux counts them
+    /// (`net.ipv4.tcp_wmem`): a segment of 1448 takes 2728. It limits the flow as the receiver's window does; the
+    /// application writes again when a third of it is free.
     pub send_buffer: u64,
     /// Acknowledge every second segment.
     pub delayed_ack: bool,
@@ -533,8 +533,8 @@ impl<M: Machine> Net<M> {
         }
     }
 
-    /// The answer to one of the SYNs has come. Its timestamp says which one it answers (RFC 7323), so the round trip is known; and
-    /// only where that is not the first a SYN was lost, and the window begins at one (RFC 5681 section 3.1).
+    /// The answer to one of the SYNs has come. Its timestamp says which one it answers (RFC 7323), so the round trip is
+    /// known; and only where that is not the first a SYN was lost, and the window begins at one (RFC 5681 section 3.1).
     fn establish(&mut self, index: usize, number: u32) {
         let flow = &mut self.flows[index];
         if flow.established.is_some() {

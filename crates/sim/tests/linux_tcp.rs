@@ -304,8 +304,8 @@ fn in_the_mean(what: &str) -> Option<f64> {
     Some(band(what))
 }
 
-/// A flow that begins behind a deep queue which another keeps full: what memory the first one's socket has decides how far that
-/// queue drains when it repairs its losses, and so what the second gets.
+/// A flow that begins behind a deep queue which another keeps full: what memory the first one's socket has decides how
+/// far that queue drains when it repairs its losses, and so what the second gets.
 #[test]
 fn a_flow_behind_a_deep_queue() {
     let dir = "cubic-late-pfifo1000";
@@ -319,8 +319,9 @@ fn a_flow_behind_a_deep_queue() {
     assert_eq!(wrong, Vec::<String>::new());
 }
 
-/// A queue of two packets: who sends three at once loses one, so it shows how acknowledgements come and what waits in the socket
-/// while a hole is repaired. One burst more costs a tenth of the window's climb, so the rate has more room than elsewhere.
+/// A queue of two packets: who sends three at once loses one, so it shows how acknowledgements come and what waits in
+/// the socket while a hole is repaired. One burst more costs a tenth of the window's climb, so the rate has more room
+/// than elsewhere.
 #[test]
 fn a_queue_of_two_packets() {
     let wide = |flow: &str, what: &str| usual_but_drops(flow, what).map(|gate| 2.0 * gate);

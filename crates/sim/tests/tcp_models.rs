@@ -107,8 +107,8 @@ fn a_send_buffer_limits_the_rate() {
     assert_eq!(net.flow_stats(flow).acked - before, 20 * 8 * 1448);
 }
 
-/// A SYN that is repeated only because its answer takes 1.3 s was not lost: a recorded Linux (two hops of 650 ms) knows the round trip
-/// of the first and begins with ten segments.
+/// A SYN that is repeated only because its answer takes 1.3 s was not lost: a recorded Linux (two hops of 650 ms) knows
+/// the round trip of the first and begins with ten segments.
 #[test]
 fn a_syn_repeated_for_nothing() {
     let mut net = Net::new(NoMachine, 1, Time(0));

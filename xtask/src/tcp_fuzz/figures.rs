@@ -35,7 +35,8 @@ fn figures(rows: &[[f64; 3]], until: f64) -> Option<Figures> {
     Some(Figures { rate: last[1] * 8e-3 / last[0], trip: trips[trips.len() / 2] })
 }
 
-/// A flow in the kernel's run and in ours, over the time that both lasted; none if the kernel's connection did not come about.
+/// A flow in the kernel's run and in ours, over the time that both lasted; none if the kernel's connection did not come
+/// about.
 pub(crate) fn both(dir: &Path, name: &str) -> Option<[Figures; 2]> {
     let file = format!("{name}.csv");
     let theirs = rows(&dir.join(&file))?;

@@ -1,10 +1,10 @@
 //! `cargo xtask tcp-fuzz`: random runs of real Linux TCP against the simulator's, flow by flow.
 //!
-//! `generate` makes a question of a seed and a number, `oracle_fuzz::ask` gets the kernel's answer, the example `tcp_answers` of
-//! the simulator ours; `figures` says how far apart they are. Each question is asked three times, the later flows shifted by a
-//! second or two and the delay by a tenth of a millisecond: where the kernel's own answers then lie far apart, for any flow of a
-//! run, the run is chaotic, and says nothing about a single answer of ours. Answers are kept, so that the simulator can be changed
-//! and compared again.
+//! `generate` makes a question of a seed and a number, `oracle_fuzz::ask` gets the kernel's answer, the example
+//! `tcp_answers` of the simulator ours; `figures` says how far apart they are. Each question is asked three times, the
+//! later flows shifted by a second or two and the delay by a tenth of a millisecond: where the kernel's own answers
+//! then lie far apart, for any flow of a run, the run is chaotic, and says nothing about a single answer of ours.
+//! Answers are kept, so that the simulator can be changed and compared again.
 
 mod figures;
 mod generate;
@@ -31,7 +31,8 @@ exit: 0 compared, 1 the page differs, 2 cannot run";
 
 /// How often a question is asked: as it is, and shifted.
 const SHIFTS: u64 = 3;
-/// A run is calm where the kernel's answers to the shifted questions lie within so much of one another, for each of its flows.
+/// A run is calm where the kernel's answers to the shifted questions lie within so much of one another, for each of its
+/// flows.
 const CALM: f64 = 0.10;
 /// Windows are bounded by the memory of the kernel that is asked: with so much, by 4 MB and 6 MB.
 const MEMORY: &str = "1G";

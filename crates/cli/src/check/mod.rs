@@ -121,8 +121,8 @@ fn ended_badly(outcome: &crate::capture::Outcome) -> Option<Finding> {
     })
 }
 
-/// The functions that a finding's command passed through on its way from its line to the tool, where all commands of that
-/// line took the same way.
+/// The functions that a finding's command passed through on its way from its line to the tool, where all commands of
+/// that line took the same way.
 fn frames<'r>(reading: &'r Reading, finding: &Finding) -> &'r [Frame] {
     let Some(place) = &finding.place else { return &[] };
     let line = |at: &tidegate_insight::Place| at.file == place.file && at.line == place.line;

@@ -87,8 +87,8 @@ enum Landed {
     Wrong(Option<Place>, Misplaced),
 }
 
-/// Where today's senders land, asked of the engine. What several devices do alike is one finding, and so is an order that
-/// serves every mark on the wrong side of the packets without one.
+/// Where today's senders land, asked of the engine. What several devices do alike is one finding, and so is an order
+/// that serves every mark on the wrong side of the packets without one.
 pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     let devices: Vec<String> = asking
         .reading

@@ -268,8 +268,9 @@ impl Walked {
     }
 }
 
-/// Is it left undecided what comes to a device's classes? Where others stand on it, it carries their frames; where it has SFB among
-/// other qdiscs, Linux does not list its classes; and copies of what others carry (`mirred … mirror`) are not followed.
+/// Is it left undecided what comes to a device's classes? Where others stand on it, it carries their frames; where it
+/// has SFB among other qdiscs, Linux does not list its classes; and copies of what others carry (`mirred … mirror`) are
+/// not followed.
 pub(crate) fn undecided(reading: &Reading, device: &str) -> bool {
     let Some(id) = reading.gateway.device(device) else { return false };
     let carries = reading.gateway.devices().any(|upper| reading.gateway.beneath(upper) == Some(id));

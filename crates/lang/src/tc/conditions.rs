@@ -12,8 +12,8 @@ pub struct Joined {
     pub or: bool,
 }
 
-/// The conditions of a basic filter's expression, or the keys of a flower filter in the order of its parameters; of other
-/// kinds none. The device that a flower filter asks for is not among them.
+/// The conditions of a basic filter's expression, or the keys of a flower filter in the order of its parameters; of
+/// other kinds none. The device that a flower filter asks for is not among them.
 pub fn conditions(params: &FilterParams) -> Vec<Joined> {
     match params {
         FilterParams::Basic(basic) => basic.terms.iter().map(|term| Joined { text: one(term), or: term.or }).collect(),

@@ -51,8 +51,8 @@ impl Case<'_> {
         Spread::new(values, unit).ok_or(NoSuchFigure::Unknown { known: Vec::new() })
     }
 
-    /// A figure in the measured window of each run, in the order of the repeats, with its unit; repeats that have nothing
-    /// to measure are left out, and there is at least one.
+    /// A figure in the measured window of each run, in the order of the repeats, with its unit; repeats that have
+    /// nothing to measure are left out, and there is at least one.
     ///
     /// # Errors
     ///

@@ -217,7 +217,8 @@ impl State {
         if shift > 0 {
             return self.average >> shift;
         }
-        // At most half is gone, and of an odd average the lower half is left: recorded runs of choke draw less than otherwise.
+        // At most half is gone, and of an odd average the lower half is left: recorded runs of choke draw less than
+        // otherwise.
         let (sunk, half) = (self.average.wrapping_mul(idle_us) >> cell, self.average >> 1);
         if sunk < half { self.average - sunk } else { half }
     }
@@ -311,8 +312,9 @@ mod tests {
         assert_eq!([0, 256, 1023, 2048].map(sunk), [0, 250, 500, 875]);
     }
 
-    /// Of 24 runs of choke with small packets, bursts and short idle times that a real Linux answered, three have one or two draws
-    /// fewer than if an odd average left its upper half; with the lower half the draws of all 24 are the same.
+    /// Of 24 runs of choke with small packets, bursts and short idle times that a real Linux answered, three have one
+    /// or two draws fewer than if an odd average left its upper half; with the lower half the draws of all 24 are the
+    /// same.
     #[test]
     fn an_odd_average_leaves_its_lower_half() {
         let params = params(1 << 28);

@@ -1,11 +1,12 @@
 //! The receiving half: what has come, what to acknowledge and when.
 //!
-//! Acknowledgements: every second segment or after 40 ms; at once for anything out of order or filling a hole, and for the
-//! first 16 segments of a connection (RFC 5681 section 4.2; the recorded Linux runs). So it is again with the first 16 after a pause
-//! longer than a retransmission timeout, and after a segment that came twice: the sender may have a window of one and wait for each;
-//! with the first two where a mark is news; at once, too, with a segment that carries CWR, and one in order that carries PSH, because
-//! the application has then read all there is: unless the next one comes in the same instant, and both are acknowledged before
-//! anybody reads. SACK: RFC 2018, the latest block first. ECN: RFC 3168 section 6.1.3.
+//! Acknowledgements: every second segment or after 40 ms; at once for anything out of order or filling a hole, and for
+//! the first 16 segments of a connection (RFC 5681 section 4.2; the recorded Linux runs). So it is again with the first
+//! 16 after a pause longer than a retransmission timeout, and after a segment that came twice: the sender may have a
+//! window of one and wait for each; with the first two where a mark is news; at once, too, with a segment that carries
+//! CWR, and one in order that carries PSH, because the application has then read all there is: unless the next one
+//! comes in the same instant, and both are acknowledged before anybody reads. SACK: RFC 2018, the latest block first.
+//! ECN: RFC 3168 section 6.1.3.
 //!
 //! Reports of what came out of order are sent three times at once and from then on a millisecond late, so that several that
 //! come together need one (Linux's `tcp_comp_sack_delay_ns` and its neighbours; the recorded runs show it segment by segment).

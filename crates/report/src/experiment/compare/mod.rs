@@ -49,8 +49,8 @@ pub struct Row {
     /// In each result: the figure over its repeats.
     pub found: Vec<Option<Spread>>,
     /// In each result but the first: how probable such a difference from the first is by chance, corrected for the
-    /// number of all rows (permutation test, Benjamini and Hochberg's correction). `None`: one of the two has fewer than two
-    /// repeats, or all repeats of both have the same figure.
+    /// number of all rows (permutation test, Benjamini and Hochberg's correction). `None`: one of the two has fewer
+    /// than two repeats, or all repeats of both have the same figure.
     pub p_values: Vec<Option<f64>>,
 }
 
@@ -61,8 +61,8 @@ pub struct Change {
     pub percent: Option<f64>,
     /// It is a share: `percent` is a difference in points.
     pub points: bool,
-    /// Is it more than chance, where 1 in 20 of those that are may be wrong? `None`: a result has one repeat only, so how
-    /// much it varies is not known.
+    /// Is it more than chance, where 1 in 20 of those that are may be wrong? `None`: a result has one repeat only, so
+    /// how much it varies is not known.
     pub significant: Option<bool>,
 }
 

@@ -3,11 +3,12 @@
 
 use tidegate_packet::{Draws as _, Seeded};
 
-/// At most this share of the differences that are called significant is expected to be chance; and of comparisons in which
-/// nothing differs, at most this share has any.
+/// At most this share of the differences that are called significant is expected to be chance; and of comparisons in
+/// which nothing differs, at most this share has any.
 pub(super) const ERROR_RATE: f64 = 0.05;
 
-/// More ways than this to deal values to two samples are drawn from, not counted out: those of nine repeats beside nine.
+/// More ways than this to deal values to two samples are drawn from, not counted out: those of nine repeats beside
+/// nine.
 const MOST_WAYS: f64 = 50_000.0;
 /// So many are drawn, always the same: the least p-value then is 1 in 50,001.
 const DRAWN: u32 = 50_000;
@@ -15,9 +16,9 @@ const DRAWN: u32 = 50_000;
 const ROUNDING: f64 = 1e-12;
 
 /// How probable it is that two samples of one distribution have means as far apart as these, or farther: the exact
-/// permutation test (Fisher, The Design of Experiments, 1935; Pitman 1937), two-sided. Of all ways to deal the values to
-/// two samples of these sizes, the share that sets the means as far apart. It takes nothing to be normal, which counts
-/// here: simulated repeats often fall into two or three narrow lumps.
+/// permutation test (Fisher, The Design of Experiments, 1935; Pitman 1937), two-sided. Of all ways to deal the values
+/// to two samples of these sizes, the share that sets the means as far apart. It takes nothing to be normal, which
+/// counts here: simulated repeats often fall into two or three narrow lumps.
 ///
 /// `None`: a sample has fewer than two values, or no value differs from any other, so that there is nothing to test.
 pub(super) fn p_value(first: &[f64], other: &[f64]) -> Option<f64> {
@@ -70,9 +71,9 @@ pub(super) fn least(first: usize, other: usize) -> f64 {
     if ways > MOST_WAYS { 1.0 / f64::from(DRAWN + 1) } else { (if first == other { 2.0 } else { 1.0 }) / ways }
 }
 
-/// Benjamini and Hochberg's step-up correction (Journal of the Royal Statistical Society B 57, 1995): each p-value as it
-/// must be read so that [`ERROR_RATE`] holds for all together. Proved for tests that are independent or rise and fall
-/// together, as figures of the same runs do.
+/// Benjamini and Hochberg's step-up correction (Journal of the Royal Statistical Society B 57, 1995): each p-value as
+/// it must be read so that [`ERROR_RATE`] holds for all together. Proved for tests that are independent or rise and
+/// fall together, as figures of the same runs do.
 pub(super) fn adjust<'p>(p_values: impl Iterator<Item = &'p mut f64>) {
     let mut sorted: Vec<&mut f64> = p_values.collect();
     sorted.sort_by(|a, b| a.total_cmp(b));
@@ -96,8 +97,8 @@ fn ways(first: usize, other: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// Fisher's own data: Darwin's fifteen cross- and fifteen self-fertilised plants, heights in eighths of an inch. The
-    /// unpaired test has no exact figure in his book: Student's t gives 0.0206 for them.
+    /// Fisher's own data: Darwin's fifteen cross- and fifteen self-fertilised plants, heights in eighths of an inch.
+    /// The unpaired test has no exact figure in his book: Student's t gives 0.0206 for them.
     #[test]
     fn darwins_plants() {
         let crossed =
@@ -124,8 +125,8 @@ mod tests {
         assert!((of(&many[..10], &many[10..]) - least(10, 10)).abs() < 1e-4);
     }
 
-    /// The first four of the fifteen p-values of Benjamini and Hochberg's own example (section 4.1) are significant at 5 %,
-    /// the others are not.
+    /// The first four of the fifteen p-values of Benjamini and Hochberg's own example (section 4.1) are significant at
+    /// 5 %, the others are not.
     #[test]
     fn benjamini_and_hochbergs_example() {
         let mut p_values = [
@@ -138,8 +139,8 @@ mod tests {
         assert!((p_values[4] - 0.0095 * 15.0 / 4.0).abs() < 1e-12);
     }
 
-    /// Comparisons of 15 figures in which nothing differs: figures that scatter normally, to one side, in few steps, and in
-    /// two narrow lumps, each figure of a run in the same.
+    /// Comparisons of 15 figures in which nothing differs: figures that scatter normally, to one side, in few steps,
+    /// and in two narrow lumps, each figure of a run in the same.
     #[test]
     fn alike_results_are_seldom_said_to_differ() {
         const COMPARISONS: u32 = 300;

@@ -1,10 +1,10 @@
 //! The sender's socket: how much its application can write ahead of what is acknowledged.
 //!
-//! The application writes as much as there is room for, waits until a third of the memory is free, and writes again. The memory
-//! follows the window, up to a limit (`net.ipv4.tcp_wmem`). All figures are of a recorded Linux: with a limit of 200,000, 400,000 and
-//! 1,600,000 bytes 74, 147 and 587 segments of 1448 bytes were out after each write, and 48, 97 and 391 before it; a new connection
-//! wrote 17, then 8, 11, 14. Behind a hole they wrote on: 158 to 190 segments were out for windows of 105 to 125, as if what SACK has
-//! reported took its payload alone.
+//! The application writes as much as there is room for, waits until a third of the memory is free, and writes again.
+//! The memory follows the window, up to a limit (`net.ipv4.tcp_wmem`). All figures are of a recorded Linux: with a
+//! limit of 200,000, 400,000 and 1,600,000 bytes 74, 147 and 587 segments of 1448 bytes were out after each write, and
+//! 48, 97 and 391 before it; a new connection wrote 17, then 8, 11, 14. Behind a hole they wrote on: 158 to 190
+//! segments were out for windows of 105 to 125, as if what SACK has reported took its payload alone.
 
 use alloc::collections::VecDeque;
 
@@ -39,8 +39,8 @@ impl Socket {
         Socket { each: u64::from(mss) + OVERHEAD, per_window, memory, most, end: 0, ends: VecDeque::new() }
     }
 
-    /// The application writes if a third of the memory is free; that has followed the window by then. `sacked`: of what is not
-    /// acknowledged in order, so many segments have arrived.
+    /// The application writes if a third of the memory is free; that has followed the window by then. `sacked`: of what
+    /// is not acknowledged in order, so many segments have arrived.
     pub(super) fn write(&mut self, una: u32, sacked: u32, window: u32) {
         self.memory = self.memory.max((self.per_window * u64::from(window)).min(self.most));
         let segments = u64::from(self.end.saturating_sub(una));
