@@ -140,7 +140,7 @@ x.sh:5: sh: no-such-tool: there is no such tool on this machine, and tidegate do
   remedy: install the package that has no-such-tool, or take the line out if the shaping does not need it
 x.sh:5: sh: the script ended with code 4 (no-such-tool: not found), after `tc qdisc add dev eth0 root bad x`, its last command that we saw
   5 | no-such-tool --now
-  remedy: mend that line and run again; nothing outside the sandbox was changed"
+  remedy: fix that line and run again; nothing outside the sandbox was changed"
     );
 }
 

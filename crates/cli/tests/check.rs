@@ -1,4 +1,4 @@
-//! `tidegate check`: each rule against a policy that has its mistake, and against the same policy mended; the command itself.
+//! `tidegate check`: each rule against a policy that has its mistake, and against the same policy fixed; the command itself.
 
 mod common;
 
@@ -565,7 +565,7 @@ tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff
     assert_eq!(unset.iter().filter(|one| one["rule"] == "C1").count(), 1, "{}", table(&unset));
 }
 
-/// Where a refused filter would have led nobody knows: no class is said to get no packet.
+/// It is not known where a refused filter would have led: no class is said to get no packet.
 #[test]
 fn a_filter_that_is_refused_may_have_led_anywhere() {
     if skip() {
@@ -595,10 +595,10 @@ fn a_unit_said_twice_is_one_mistake() {
     let told = |name: &str, text: &str| of(name, &format!("{root}{text}"), &["R17"]);
     assert_eq!(told("unit-once", &class(10, "100kbps")), "2 warning R17 100kbps\n");
     assert_eq!(told("unit-lines", &(class(10, "100kbps") + &class(20, "100kbps"))), "2 warning R17 100kbps\n");
-    // Another value in another line is another place to mend.
+    // Another value in another line is another place to fix.
     let other = class(10, "100kbps") + &class(20, "200kbps");
     assert_eq!(told("unit-other", &other), "2 warning R17 100kbps\n3 warning R17 200kbps\n");
-    // All of them are mended.
+    // All of them are fixed.
     let place = Place::new("check-unit-fix");
     let (file, copy) = (
         place.file("policy.batch", format!("{root}{}{}", class(10, "100kbps"), class(20, "100kbps"))),
@@ -638,7 +638,7 @@ leaf parent 1:20 pfifo limit 1000
     let edits = |finding: &Value| finding["fix"]["edits"].as_array().map_or(0, Vec::len);
     assert_eq!((way(one("R3", 8)).as_str(), edits(one("R3", 8))), ("t:3 ", 1));
     assert_eq!((way(one("R13", 10)).as_str(), edits(one("R13", 10))), ("leaf:5 t:3 ", 1));
-    // Which word of the text `eval` is given must change, and whether it may, nobody can say.
+    // Which word of the text `eval` is given must change, and whether it may, is not known.
     let eval = one("R3", 9);
     assert_eq!((way(eval).as_str(), edits(eval)), ("", 0));
     assert!(eval["fix"]["what"].as_str().is_some_and(|what| what.contains("(by hand: `200kbit`")), "{eval}");
@@ -761,7 +761,7 @@ fn devices_that_nothing_makes() {
         told("own", &format!("ip link add br1 type bridge\n{system}")),
         ["note nothing in these files makes br0, eth0.10"]
     );
-    // Whoever clears away what an earlier run left needs nothing of it.
+    // A command that clears away what an earlier run left needs nothing of it.
     assert_eq!(
         told("clears", "tc qdisc del dev ifb0 root 2>/dev/null\ntc qdisc add dev eth0 root fq_codel\n"),
         [""; 0]

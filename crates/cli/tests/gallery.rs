@@ -204,12 +204,12 @@ fn what_is_said_of_the_gallery() {
             scope.spawn(|| {
                 while let Some(name) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let text = said(name, &home.0);
-                    told.lock().expect("nobody panicked").insert(name.clone(), text);
+                    told.lock().expect("no thread panicked").insert(name.clone(), text);
                 }
             });
         }
     });
-    let told: String = told.into_inner().expect("nobody panicked").into_values().collect();
+    let told: String = told.into_inner().expect("no thread panicked").into_values().collect();
     let path = gallery().join("expected.txt");
     if std::env::var_os("TIDEGATE_BLESS").is_some() {
         fs::write(&path, &told).expect("it is written");

@@ -158,7 +158,7 @@ filter add dev eth0 parent 1: protocol ip prio 4 matchall flowid 1:4
     assert_eq!(found, [("+", true), ("-+", true), ("--+", true), ("---+", true)], "{told:?}");
 }
 
-/// What leads to a class stands in words, by whatever it leads there; what nobody keeps leads nowhere.
+/// What leads to a class stands in words, by whatever it leads there; what no packet keeps leads nowhere.
 #[test]
 fn what_leads_to_a_class_is_told_in_words() {
     let place = Place::new("understand-leads");

@@ -221,7 +221,7 @@ impl Lost {
                     lost.things.insert(thing);
                 }
             }
-            // Nobody was to make it: whoever names it next misses the same.
+            // No command was to make it: the next that names it misses the same.
             if let (None, Some(thing)) = (cause, missed(step, needed)) {
                 blamed.entry(thing).or_insert(to);
             }

@@ -515,7 +515,7 @@ fn an_order_that_is_the_other_way_round_is_one_mistake() {
     assert!(
         turned.starts_with("line 6, warning R2: all of today's marks that it tells apart are served the other way")
     );
-    // What is in nobody's hurry is where it belongs: the others are mistakes of their lines.
+    // What is not urgent is where it belongs: the others are mistakes of their lines.
     let bulk = filter("0x20", "1:30");
     let one = told_of(policy("1:30", "1:30").replace("default 10", "default 20") + &bulk);
     assert_eq!(one.matches(" R2: today's marks meet this otherwise").count(), 2, "{one}");
@@ -572,7 +572,7 @@ fn classes_without_packets() {
         "tc filter add dev eth0 parent 1: protocol ip pref 1 handle 1 flow hash keys src divisor 32 baseclass 1:10\n";
     assert_eq!(heads(hash, Rule::Idle), "");
     assert_eq!(heads("tc filter add dev eth0 parent 1: protocol ip pref 1 fw\n", Rule::Idle), "");
-    // A filter that asks for what no packet is leads nobody.
+    // A filter that asks for what no packet is leads no packet.
     let never = "tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match u8 0x60 0xf0 at 0 flowid 1:10\n";
     assert_eq!(heads(never, Rule::Idle), "line 3, note R23: no packet comes to 1:10, 1:30 on eth0\n");
     // Bands that no priority names.

@@ -92,7 +92,7 @@ leaves by eth0
    qdisc prio 20: :12
    priority 4 is band 1 by the map: 20:2
    class 20:2
-ends: eth0 1:1 1:20 20:2, pfifo that nobody named
+ends: eth0 1:1 1:20 20:2, pfifo by default
   the pfifo holds 1000 packets: at worst 999 of 1514 bytes are ahead, 1.51 MB: 12.1 s at the 1 Mbit/s it may have when nobody else sends
   a band before it goes first as long as it has anything to send: it may wait without end
 "
@@ -121,7 +121,7 @@ fn filters_that_act_are_told_as_the_engine_took_them() {
     ]
     .map(ends);
     // Without a class of its own a filter leaves prio its default for priority 0: the second band.
-    let wanted = ["1:2", "1:3", "1:1", "1:2"].map(|class| format!("eth0 {class}, pfifo that nobody named"));
+    let wanted = ["1:2", "1:3", "1:1", "1:2"].map(|class| format!("eth0 {class}, pfifo by default"));
     assert_eq!(found, wanted);
 }
 

@@ -244,7 +244,7 @@ impl Head {
         &mut self.bytes[Head::ETHERNET..usize::from(self.len)]
     }
 
-    /// Octets before the frame that a word may begin in. A kernel has room there for headers to come, and reads it: who
+    /// Bytes before the frame that a word may begin in. A kernel has room there for headers to come, and reads it: who
     /// compares the link's first address by words (`match u16 … at -14` of tc) needs the rest of such a word.
     pub const ROOM: i32 = 2;
 

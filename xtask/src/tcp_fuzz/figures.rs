@@ -45,7 +45,7 @@ pub(crate) fn both(dir: &Path, name: &str) -> Option<[Figures; 2]> {
         (Some(theirs), Some(ours)) => theirs[0].min(ours[0]),
         _ => return None,
     };
-    // A flow of ours that delivers nothing is as wrong as can be.
+    // A simulated flow that delivers nothing is as wrong as can be.
     let none = Figures { rate: 0.0, trip: 0.0 };
     Some([figures(&theirs, until)?, figures(&ours, until).unwrap_or(none)])
 }

@@ -3,7 +3,7 @@
 //! `generate` makes a question of a seed and a number, `oracle_fuzz::ask` gets the kernel's answer, the example
 //! `tcp_answers` of the simulator ours; `figures` says how far apart they are. Each question is asked three times, the
 //! later flows shifted by a second or two and the delay by a tenth of a millisecond: where the kernel's own answers
-//! then lie far apart, for any flow of a run, the run is chaotic, and says nothing about a single answer of ours.
+//! then lie far apart, for any flow of a run, the run is chaotic, and says nothing about a single simulated answer.
 //! Answers are kept, so that the simulator can be changed and compared again.
 
 mod figures;

@@ -99,7 +99,7 @@ fn face(tool: &str, args: Vec<OsString>) -> u8 {
             wire::files_of(&reply).for_each(FileChange::perform);
             reply.code
         }
-        // The run is over: whoever answered has said why, and this process ends with the script.
+        // The run is over: the command that answered has said why, and this process ends with the script.
         Err(error) if is_cut(&error) => 255,
         Err(error) => {
             eprintln!(

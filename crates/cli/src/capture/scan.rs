@@ -155,7 +155,7 @@ fn read_bounded(path: &Path) -> Result<Vec<u8>, CaptureError> {
 }
 
 /// Does a script without a `#!` line at its top say in another way that it is for bash? A bash that is told to run such
-/// a file runs it by itself.
+/// a file runs it alone.
 fn is_for_bash(text: &str) -> bool {
     const WORDS: [&str; 7] = ["[[ ", "if [[ ", "while [[ ", "function ", "declare ", "source ", "#!/bin/bash"];
     text.lines().map(str::trim_start).any(|line| WORDS.iter().any(|word| line.starts_with(word)))

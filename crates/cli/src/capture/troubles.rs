@@ -40,7 +40,7 @@ pub(super) fn list(finder: &Finder, calls: &[Recorded], exit: &Exit, (stdout, st
     troubles
 }
 
-/// The end of a script that gave up by itself, with the reason it gives.
+/// The end of a script that gave up unasked, with the reason it gives.
 fn in_its_words(mut trouble: Trouble, stdout: &[u8], stderr: &[u8]) -> Trouble {
     if let Some(usage) = usage(stdout, stderr) {
         trouble.reason += &format!("; it says `{usage}`");
@@ -51,7 +51,7 @@ fn in_its_words(mut trouble: Trouble, stdout: &[u8], stderr: &[u8]) -> Trouble {
         trouble.reason += &format!("; the last line it printed: `{line}`");
     }
     if trouble.place.is_none() {
-        trouble.remedy = trouble.remedy.map(|remedy| remedy.replace("mend that line", "mend the script"));
+        trouble.remedy = trouble.remedy.map(|remedy| remedy.replace("fix that line", "fix the script"));
     }
     trouble
 }
@@ -115,7 +115,7 @@ fn end(finder: &Finder, calls: &[Recorded], exit: &Exit, last_complaint: Option<
             let said = last_complaint.map_or(String::new(), |complaint| format!(" ({})", complaint.text));
             let unset = last_complaint.and_then(|complaint| unset_variable(complaint, place.as_ref()));
             let remedy = unset.map_or_else(
-                || "mend that line and run again; nothing outside the sandbox was changed".to_owned(),
+                || "fix that line and run again; nothing outside the sandbox was changed".to_owned(),
                 |name| {
                     format!(
                         "the line takes the file's place from ${name}: set that in the environment, or run what sets it"

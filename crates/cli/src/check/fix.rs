@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use tidegate_insight::{Edit, Finding, Reading, Rule};
 
-/// What was mended.
+/// What was fixed.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Mended {
+pub(super) struct Fixed {
     /// How many findings.
     pub(super) findings: usize,
     /// How many more have a fix, in places that another fix has changed.
@@ -20,7 +20,7 @@ pub(super) struct Mended {
 ///
 /// # Errors
 /// They cannot be written, or would replace what was read.
-pub(super) fn write(reading: &Reading, findings: &[Finding], copy: &Path) -> anyhow::Result<Mended> {
+pub(super) fn write(reading: &Reading, findings: &[Finding], copy: &Path) -> anyhow::Result<Fixed> {
     let fixable = findings.iter().filter_map(|one| one.fix.as_ref()).filter(|fix| !fix.edits.is_empty()).count();
     let (edits, findings) = chosen(findings);
     let several = reading.sources.len() > 1;
@@ -56,13 +56,13 @@ pub(super) fn write(reading: &Reading, findings: &[Finding], copy: &Path) -> any
         }
         copies.push(path);
     }
-    Ok(Mended { findings, left: fixable - findings, copies })
+    Ok(Fixed { findings, left: fixable - findings, copies })
 }
 
 /// The replacements that do not touch one another, by file, and how many findings they are from.
 fn chosen(findings: &[Finding]) -> (BTreeMap<usize, Vec<&Edit>>, usize) {
     let mut edits: BTreeMap<usize, Vec<&Edit>> = BTreeMap::new();
-    let mut mended = 0;
+    let mut fixed = 0;
     // Units first, and nothing else in their lines: another fix may repeat the word as it was read before.
     let mut units: BTreeSet<(usize, usize)> = BTreeSet::new();
     let (first, others): (Vec<&Finding>, Vec<&Finding>) = findings.iter().partition(|one| one.rule == Rule::Units);
@@ -75,7 +75,7 @@ fn chosen(findings: &[Finding]) -> (BTreeMap<usize, Vec<&Edit>>, usize) {
                 && !taken.is_some_and(|taken| taken.iter().any(|other| touch(other, edit)))
         });
         if free {
-            mended += 1;
+            fixed += 1;
             for edit in &fix.edits {
                 if unit {
                     units.insert((edit.place.file, edit.place.line));
@@ -84,7 +84,7 @@ fn chosen(findings: &[Finding]) -> (BTreeMap<usize, Vec<&Edit>>, usize) {
             }
         }
     }
-    (edits, mended)
+    (edits, fixed)
 }
 
 fn touch(a: &Edit, b: &Edit) -> bool {

@@ -1,4 +1,4 @@
-//! `tidegate check FILE…`: what is wrong with a policy, where, why, and what mends it.
+//! `tidegate check FILE…`: what is wrong with a policy, where, why, and what fixes it.
 //!
 //! ```text
 //! files ─▶ intake ─▶ insight::Reading ─▶ insight::check ─▶ allow (comments) ─▶ text | json | sarif, fix
@@ -44,10 +44,10 @@ pub fn command(options: &Options) -> ExitCode {
             return UNREAD.into();
         }
     };
-    let mut mended = None;
+    let mut fixed = None;
     if let Some(copy) = &options.fix {
         match fix::write(&checked.reading, &checked.findings, copy) {
-            Ok(done) => mended = Some(done),
+            Ok(done) => fixed = Some(done),
             Err(error) => {
                 eprintln!("tidegate check: {error:#}");
                 return UNREAD.into();
@@ -61,7 +61,7 @@ pub fn command(options: &Options) -> ExitCode {
     } else if options.sarif {
         sarif::document(&checked)
     } else {
-        text::report(&checked, mended.as_ref())
+        text::report(&checked, fixed.as_ref())
     });
     if failed { FOUND.into() } else { ExitCode::SUCCESS }
 }

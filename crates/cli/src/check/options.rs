@@ -31,7 +31,7 @@ pub struct Options {
     /// What is shown.
     #[arg(long, value_enum, value_name = "LEVEL", default_value_t = Bar::Note)]
     pub show: Bar,
-    /// Writes a copy with what can be mended mended: a file, or for several files a directory.
+    /// Writes a fixed copy (of what can be fixed): a file, or for several files a directory.
     #[arg(long, value_name = "COPY")]
     pub fix: Option<PathBuf>,
     /// Print the findings as JSON.

@@ -1,7 +1,7 @@
 //! Findings for people.
 
 use super::Checked;
-use super::fix::Mended;
+use super::fix::Fixed;
 use std::fmt::Write as _;
 use tidegate_insight::{Finding, Frame, Level, Reading, Rule, Witness};
 
@@ -9,17 +9,17 @@ use tidegate_insight::{Finding, Frame, Level, Reading, Rule, Witness};
 const WIDE: usize = 160;
 
 /// All findings, and a summary.
-pub(super) fn report(checked: &Checked, mended: Option<&Mended>) -> String {
+pub(super) fn report(checked: &Checked, fixed: Option<&Fixed>) -> String {
     let mut out = String::new();
     for finding in &checked.findings {
         out.push_str(&one(&checked.reading, finding));
         out.push('\n');
     }
-    out.push_str(&summary(checked, mended));
+    out.push_str(&summary(checked, fixed));
     out
 }
 
-/// One finding: where, what, the text underlined, why, what shows it, what mends it.
+/// One finding: where, what, the text underlined, why, what shows it, what fixes it.
 fn one(reading: &Reading, finding: &Finding) -> String {
     let mut out = String::new();
     let (level, rule) = (finding.level.name(), finding.rule);
@@ -94,7 +94,7 @@ fn around(text: &str, from: usize, to: usize) -> (String, usize, usize) {
     (format!("…{shown}…"), column(from) + 1, (column(to) + 1).min(shown.chars().count() + 1))
 }
 
-fn summary(checked: &Checked, mended: Option<&Mended>) -> String {
+fn summary(checked: &Checked, fixed: Option<&Fixed>) -> String {
     let count = |level: Level, one: &str, many: &str| {
         let number = checked.findings.iter().filter(|finding| finding.level == level).count();
         (number > 0).then(|| format!("{number} {}", if number == 1 { one } else { many }))
@@ -112,14 +112,14 @@ fn summary(checked: &Checked, mended: Option<&Mended>) -> String {
     let silenced =
         if checked.silenced > 0 { format!("; {} silenced by comments", checked.silenced) } else { String::new() };
     let mut out = format!("{found} in {commands} command{}{silenced}\n", if commands == 1 { "" } else { "s" });
-    if let Some(Mended { findings, left, copies }) = mended {
+    if let Some(Fixed { findings, left, copies }) = fixed {
         let copies: Vec<String> = copies.iter().map(|path| path.display().to_string()).collect();
-        let _ = writeln!(out, "{findings} mended in {}", copies.join(", "));
+        let _ = writeln!(out, "{findings} fixed in {}", copies.join(", "));
         if *left > 0 {
             let _ = writeln!(out, "{left} more in places that were just changed: check the copy, with --fix again");
         }
     } else if checked.findings.iter().any(|finding| finding.fix.as_ref().is_some_and(|fix| !fix.edits.is_empty())) {
-        out.push_str("--fix COPY writes a copy with what stands after `fix:` mended\n");
+        out.push_str("--fix COPY writes a copy with every `fix:` carried out\n");
     }
     out
 }

@@ -56,7 +56,7 @@ pub(super) fn queue_name(reading: &Reading, moment: &Moment) -> String {
         Some(leaf) if leaf.qdisc.is_none() && leaf.on == Handle::ROOT => {
             format!("where nothing is configured ({})", leaf.kind.name())
         }
-        Some(leaf) if leaf.qdisc.is_none() => format!("{} that nobody named", leaf.kind.name()),
+        Some(leaf) if leaf.qdisc.is_none() => format!("{} by default", leaf.kind.name()),
         Some(leaf) if leaf.kind == Kind::Htb => format!("htb {}, its direct queue", leaf.qdisc),
         Some(leaf) => match dump(reading, moment, leaf.qdisc) {
             Some(dump) => format!("{} {}", dump.kind.name(), dump.handle),

@@ -5,7 +5,7 @@ use crate::reading::{Reading, Step};
 use tidegate_policy::dump::FilterEntry;
 use tidegate_policy::{LinkKind, LinkOp, Op};
 
-/// One note for all of them: whoever runs the script finds out at its first line otherwise.
+/// One note for all of them: the script's first line tells it otherwise.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let reading = &*reading;
     let makes_links = reading.ops.iter().any(|op| matches!(op, Op::Link(LinkOp::Add { .. })));
@@ -14,12 +14,12 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     missing.first().and_then(|first| told(reading, first, &missing)).into_iter().collect()
 }
 
-/// Is a device of that name nobody's unless a command makes it? Interfaces for redirects, cables and dummies are; VLANs
+/// Is a device of that name there only if a command makes it? Interfaces for redirects, cables and dummies are; VLANs
 /// and bridges may be the system's own, unless the script makes its links itself.
 fn must_be_made(name: &str, makes_links: bool) -> bool {
     let numbered = |stem: &str| {
         let digits = name.strip_prefix(stem).unwrap_or_default();
-        !digits.is_empty() && digits.bytes().all(|octet| octet.is_ascii_digit())
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
     };
     match LinkKind::of_name(name) {
         LinkKind::Ifb => true,
@@ -28,7 +28,7 @@ fn must_be_made(name: &str, makes_links: bool) -> bool {
     }
 }
 
-/// Does the policy need it? Whoever only clears it away does not.
+/// Does the policy need it? A command that only clears it away does not.
 fn is_used(reading: &Reading, name: &str) -> bool {
     let makes = |step: &Step| {
         let words: Vec<&str> = step.words.iter().map(|word| word.text.as_str()).collect();

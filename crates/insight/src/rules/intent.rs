@@ -143,7 +143,7 @@ fn reversed(by_place: BTreeMap<(Option<Place>, bool), Vec<Misplaced>>) -> Option
         classes.dedup();
         classes.join(", ")
     };
-    let sentences = [(side(true), "behind", "people wait for"), (side(false), "before", "nobody is in a hurry for")];
+    let sentences = [(side(true), "behind", "people wait for"), (side(false), "before", "people are in no hurry for")];
     let said = sentences.iter().filter(|(classes, ..)| !classes.is_empty());
     let said = said.map(|(classes, side, who)| format!("what {who} is served in {classes}, {side} the unmarked"));
     let names: Vec<&str> = all.iter().map(|one| one.sender.name).collect();

@@ -75,7 +75,7 @@ fn bucket(
         at_word(step, keyword),
         format!("tbf {} in netem lets {} of packets wait", inner.handle, words::time(queued)),
         format!(
-            "at {} they wait there when netem's delay of {} is over: whoever fills it delays everybody else",
+            "at {} they wait there when netem's delay of {} is over: a flow that fills it delays all others",
             words::rate(tbf.rate.rate),
             words::time(delay)
         ),

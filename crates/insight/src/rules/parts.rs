@@ -13,7 +13,7 @@ use tidegate_policy::{Act, Control, FilterParams};
 /// Devices that turn out too large before the rest is left out, too: each takes seconds.
 const MOST_FAILED: usize = 2;
 
-/// Asks some kinds of rules about each device that can be decided by itself.
+/// Asks some kinds of rules about each device that can be decided alone.
 pub(super) fn check(asking: &mut Asking<'_>, families: &[Checks], asked: &str) -> Vec<Finding> {
     let reading = asking.reading;
     let mut devices: Vec<String> = reading.shaped().into_iter().map(str::to_owned).collect();

@@ -263,9 +263,9 @@ fn long(bench: &mut Bench<'_>, measured: &mut BTreeMap<Shape, Filled>, length: &
         }
     };
     let who = if length.fair {
-        "whoever fills it delays the other packets of its own flow"
+        "a flow that fills it delays its own packets"
     } else {
-        "whoever fills it delays everybody else in it"
+        "a flow that fills it delays all others in it"
     };
     let because = format!(
         "{who}: {} while the other classes are busy, {} when they are idle",

@@ -12,7 +12,7 @@ use tidegate_policy::Kind;
 /// Figures in unexpected units. What one line says of several figures is one mistake, and so is a value that several
 /// lines have from the same place, or repeat.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
-    // What was made to see whether it can be, and is gone again, harms nobody.
+    // What was made to see whether it can be, and is gone again, does no harm.
     let lasting = reading.lasting();
     let mut found: Vec<Unit<'_>> = Vec::new();
     let mut known: BTreeMap<(Meant, String), usize> = BTreeMap::new();
@@ -159,7 +159,7 @@ fn time<'r>(step: &'r Step, keyword: &Word, value: &'r Word) -> Option<Unit<'r>>
         return None;
     }
     let micros: u64 = value.text.parse().ok()?;
-    // Nobody means less than a millisecond; from there on microseconds may be meant.
+    // Less than a millisecond is never meant; from there on microseconds may be meant.
     (1..1000).contains(&micros).then(|| Unit {
         step,
         value,

@@ -163,7 +163,7 @@ pub fn text(quick: &Quick) -> String {
         let _ = writeln!(out, "{}: {}", phase.load.word(), phase.by);
     }
     if let Some(remedy) = &quick.remedy {
-        let _ = writeln!(out, "\nWhat would mend it, as a short policy:\n");
+        let _ = writeln!(out, "\nWhat would fix it, as a short policy:\n");
         remedy.policy.lines().for_each(|line| {
             let _ = writeln!(out, "    {line}");
         });
@@ -276,7 +276,7 @@ pub fn page(quick: &Quick) -> String {
     body.push_str(&data.table());
     body.push_str("</section>\n");
     if let Some(remedy) = &quick.remedy {
-        let _ = writeln!(body, "<section>\n<h2>What would mend it</h2>\n<pre>{}</pre>", escape(&remedy.policy));
+        let _ = writeln!(body, "<section>\n<h2>What would fix it</h2>\n<pre>{}</pre>", escape(&remedy.policy));
         if !remedy.predicted.is_empty() {
             body.push_str("<p>Tried in the simulator with these figures:</p>\n<ul>\n");
             for one in &remedy.predicted {

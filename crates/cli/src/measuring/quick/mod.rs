@@ -1,4 +1,4 @@
-//! `tidegate quick`: half a minute, one page: idle and loaded latency, rates, where the queue stands, and the policy that would mend it.
+//! `tidegate quick`: half a minute, one page: idle and loaded latency, rates, where the queue stands, and the policy that would fix it.
 //!
 //! ```text
 //! reflectors ─▶ Watch (hops, pings to all of them) ── Stage: idle, loads one after the other ──▶ measure::quick::Quick
@@ -84,7 +84,7 @@ fn attempt(options: &Options) -> anyhow::Result<Quick> {
     };
     let mut quick = Quick { version: env!("CARGO_PKG_VERSION").into(), again: again(), notes, ..Quick::default() };
     measure(&stage, &reflectors, (family, options.time.0), &mut quick)?;
-    bar.set_message("what would mend it");
+    bar.set_message("what would fix it");
     let device = options.dev.clone().or_else(|| routes::device(&routes::all(), watch.far));
     quick.remedy = remedy::of(&mut quick, device.as_deref().unwrap_or("eth0"));
     note(&mut quick, &watch, stop);
@@ -210,7 +210,7 @@ fn give(options: &Options, quick: &Quick) -> anyhow::Result<()> {
     match (&options.policy, &quick.remedy) {
         (Some(path), Some(remedy)) => crate::output::file(path, &remedy.policy)?,
         (Some(path), None) => {
-            eprintln!("tidegate quick: {} was not written: nothing needs to be mended", path.display())
+            eprintln!("tidegate quick: {} was not written: nothing needs to be fixed", path.display())
         }
         (None, _) => {}
     }

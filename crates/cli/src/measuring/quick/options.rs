@@ -34,7 +34,7 @@ pub struct Options {
     /// Write the page, or the document, into this file: .html or .json.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Write the policy that would mend it into this file.
+    /// Write the policy that would fix it into this file.
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
     /// Print the document as JSON.

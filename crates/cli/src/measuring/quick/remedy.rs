@@ -1,4 +1,4 @@
-//! The policy that would mend a line, and what the simulator says of it.
+//! The policy that would fix a line, and what the simulator says of it.
 
 use crate::measuring::predict::{Line, Said, Traffic, Way, predict};
 use crate::trial::tc_rate;
@@ -10,7 +10,7 @@ use tidegate_measure::quick::{Grade, Load, Predicted, Quick, Rate, Remedy};
 /// Transfers at once, in the simulator.
 const FLOWS: usize = 4;
 
-/// What would mend the line, tried; `None`: nothing needs to, or nothing is known of its rates. What cannot be tried is noted.
+/// What would fix the line, tried; `None`: nothing needs to, or nothing is known of its rates. What cannot be tried is noted.
 pub(super) fn of(quick: &mut Quick, dev: &str) -> Option<Remedy> {
     if quick.grade()? < Grade::B {
         return None;
