@@ -15,9 +15,12 @@ fn found(path: &Path) -> Vec<Value> {
     document["findings"].as_array().expect("a list").clone()
 }
 
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
 /// `3 error R3 "350kbit"`: line, level, rule and the text in question; one finding a line.
 fn table(findings: &[Value]) -> String {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let line = |finding: &Value| {
         let place = &finding["place"];
         let column = |name: &str| place[name].as_u64().map(|column| column as usize - 1);
@@ -173,7 +176,7 @@ fn a_link_without_any_queue_that_keeps_itself_short() {
     // Who waits: sfq tells flows apart, a FIFO does not.
     let place = Place::new("check-no-aqm-whose");
     for (queue, whose) in
-        [("sfq perturb 10 limit 30", "for the upload's own packets"), ("pfifo limit 30", "for what shares it")]
+        [("sfq perturb 10 limit 30", "for the transfer's own packets"), ("pfifo limit 30", "for what shares it")]
     {
         let script = place.file("policy.batch", text.replace("sfq perturb 10 limit 30", queue));
         let findings = found(&script);
@@ -231,6 +234,34 @@ fn redirects_into_the_void() {
     assert_eq!(rule(&script("ip link set dev ifb0 up", tree)), "");
     assert_eq!(rule(&script("", tree)), "6 error R20 ifb0\n");
     assert_eq!(rule(&script("ip link set dev ifb0 up", "")), "6 warning R20 ifb0\n");
+}
+
+/// What a filter leads to an ifb is all that arrives only where it compares nothing and no other filter stands there.
+#[test]
+fn redirects_say_which_packets() {
+    if skip() {
+        return;
+    }
+    let of = |rest: &str| -> String {
+        let findings =
+            of_script("which", &format!("ip link add ifb7 type ifb\ntc qdisc add dev eth0 clsact\n{rest}\n"));
+        let redirects = findings.iter().filter(|finding| finding["rule"] == "R20");
+        redirects.map(|finding| format!("{}: {}\n", text(&finding["what"]), text(&finding["because"]))).collect()
+    };
+    let to = "action mirred egress redirect dev ifb7";
+    let all = "what arrives at eth0 is led to ifb7, which is down: every packet that arrives is dropped there: the link is dead\n";
+    assert_eq!(of(&format!("tc filter add dev eth0 ingress protocol all matchall {to}")), all);
+    let some = "what this filter takes of what arrives at eth0 is led to ifb7, which is down: every packet that this filter takes is dropped there\n";
+    for partly in ["protocol ip matchall", "protocol all u32 match ip dport 80 0xffff"] {
+        assert_eq!(of(&format!("tc filter add dev eth0 ingress {partly} {to}")), some);
+    }
+    let leaving = of(&format!("ip link set ifb7 up\ntc filter add dev eth0 egress protocol all matchall {to}"));
+    assert!(
+        leaving.starts_with("what this filter takes of what leaves by eth0 is led to ifb7, which has no policy"),
+        "{leaving}"
+    );
+    // Only an ifb gives its packets back: any other device sends them.
+    assert_eq!(of("tc filter add dev eth0 ingress protocol all matchall action mirred egress redirect dev eth1"), "");
 }
 
 #[test]
@@ -497,6 +528,9 @@ fn limits_of_a_handful_and_targets_below_a_frame() {
     };
     assert_eq!(leaf("fq_codel"), "4 note R13\n");
     assert_eq!(leaf("codel target 4ms"), "4 note R13 4ms\n");
+    // That CoDel drops of a burst is not for its limit, where that has room.
+    assert_eq!(leaf("codel limit 1000 target 4ms"), "4 note R13 4ms\n");
+    assert_eq!(leaf("codel limit 9 target 20ms"), "4 warning R13 9\n");
     assert_eq!(leaf("fq_codel target 15ms interval 110ms"), "");
 }
 
@@ -524,6 +558,50 @@ class add dev eth0 parent 1: classid 1:10 htb rate 1000kbps ceil 10kbit");
 fn of_script(name: &str, text: &str) -> Vec<Value> {
     let place = Place::new(&format!("check-{name}"));
     found(&place.script("policy.sh", format!("#!/bin/sh\n{text}")))
+}
+
+/// The commands of a batch that a script writes itself stand in its lines, letter by letter.
+#[test]
+fn commands_of_a_batch_inside_a_script_have_their_lines() {
+    if skip() {
+        return;
+    }
+    let root = "qdisc add dev eth0 root handle 1: htb default 20";
+    let class = "class add dev eth0 parent 1: classid 1:20 htb rate 700kbit ceil 300kbit";
+    let here = of_script(
+        "here",
+        &format!("IF=eth0\ntc -b - <<EOF\nqdisc add dev $IF root handle 1: htb\n# a remark\n{class}\nEOF\n"),
+    );
+    assert!(table(&here).contains("6 error R3 300kbit\n"), "{}", table(&here));
+    let piped = of_script("piped", &format!("printf '%s\\n' '{root}' '{class}' | tc -b -\n"));
+    assert!(table(&piped).contains("2 error R3 300kbit\n"), "{}", table(&piped));
+    // What a loop writes stands nowhere letter by letter: its line is known, and nothing in it is changed.
+    let looped = of_script(
+        "looped",
+        &format!("for r in 300kbit; do echo '{root}'; echo \"{}\"; done | tc -b -\n", class.replace("300kbit", "$r")),
+    );
+    let found = looped.iter().find(|one| one["rule"] == "R3").expect("is found");
+    assert_eq!(
+        (&found["place"]["line"], found["fix"]["edits"].as_array().map_or(0, Vec::len)),
+        (&2.into(), 0),
+        "{found}"
+    );
+}
+
+/// What tidegate itself cannot do is said in its own name, and is no error of the policy.
+#[test]
+fn what_is_not_built_is_no_mistake_of_the_policy() {
+    if skip() {
+        return;
+    }
+    let findings = of_script("not-built", "ip link add v0 type macsec\ntc qdisc add dev eth0 root nosuch\n");
+    let told = findings.iter().filter(|one| one["rule"] == "C1");
+    let told: String = told.map(|one| format!("{} {}\n", text(&one["level"]), text(&one["what"]))).collect();
+    assert_eq!(
+        told,
+        "warning tidegate cannot carry this out: ip link add … type macsec is not supported in this version\n\
+         error tc refuses this: Error: Specified qdisc kind is unknown\n"
+    );
 }
 
 #[test]
@@ -643,8 +721,20 @@ leaf parent 1:20 pfifo limit 1000
     assert_eq!((way(eval).as_str(), edits(eval)), ("", 0));
     assert!(eval["fix"]["what"].as_str().is_some_and(|what| what.contains("(by hand: `200kbit`")), "{eval}");
     let place = Place::new("check-frames-text");
-    let (_, stdout, _) = tidegate(&[place.script("policy.sh", format!("#!/bin/sh\n{text}")).to_str().expect("a name")]);
+    let script = place.script("policy.sh", format!("#!/bin/sh\n{text}"));
+    let script = script.to_str().expect("a name");
+    let (_, stdout, _) = tidegate(&[script]);
     assert!(stdout.contains("= by way of ") && stdout.contains("policy.sh:5 (leaf), "), "{stdout}");
+    // SARIF's stacks begin at the innermost call.
+    let sarif: Value = serde_json::from_str(&tidegate(&["--sarif", script]).1).expect("is JSON");
+    let results = sarif["runs"][0]["results"].as_array().expect("a list");
+    let long = results.iter().find(|one| one["ruleId"] == "R13" && !one["stacks"].is_null()).expect("is found");
+    let frames = long["stacks"][0]["frames"].as_array().expect("a list").iter().map(|frame| {
+        let at = &frame["location"];
+        let line = &at["physicalLocation"]["region"]["startLine"];
+        format!("{}:{line} ", at["logicalLocations"][0]["name"].as_str().unwrap_or_default())
+    });
+    assert_eq!(frames.collect::<String>(), "t:3 leaf:5 ");
 }
 
 #[test]

@@ -195,8 +195,8 @@ iptables -t mangle -A POSTROUTING -o eth0 -p tcp -j MARK --set-mark 8
             "classified by a rule: -o eth0 -p udp -m udp --dport 53  (mangle POSTROUTING)",
             "flower eth_type ipv4, ip_proto tcp, dst_port 443  (ip, prio 2)",
             "fw mark 8  (ip, prio 4)",
-            "all that no filter leads elsewhere",
             "mark 8: -o eth0 -p tcp  (mangle POSTROUTING)",
+            "all that no filter leads elsewhere",
         ],
         "{graph}"
     );

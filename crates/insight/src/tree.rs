@@ -1,8 +1,8 @@
 //! What hangs where: the classes and qdiscs of a device, asked as rules ask.
 
-use crate::reading::Reading;
+use crate::reading::{CLSACT_EGRESS, Reading};
 use tidegate_packet::{Handle, Rate};
-use tidegate_policy::dump::{ClassDump, FilterEntry, QdiscDump};
+use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Condition, Connmark, Rule, Target};
 use tidegate_policy::{ClassParams, FilterParams, HtbClassParams, Kind, QdiscParams, ServiceCurve};
 
@@ -143,6 +143,13 @@ impl Reading {
     /// The qdisc at a device's root.
     pub(crate) fn root(&self, dev: &str) -> Option<&QdiscDump> {
         self.qdiscs.iter().find(|qdisc| qdisc.dev == dev && qdisc.parent == Handle::ROOT && !qdisc.handle.is_none())
+    }
+
+    /// Does a filter see what arrives? (A root qdisc may have the number of an ingress.)
+    pub(crate) fn arrives(&self, filter: &FilterDump) -> bool {
+        filter.parent.qdisc() == Handle::INGRESS.qdisc()
+            && filter.parent != CLSACT_EGRESS
+            && self.qdiscs.iter().any(|q| q.dev == filter.dev && matches!(q.kind, Kind::Ingress | Kind::Clsact))
     }
 
     /// The devices with a policy on what leaves them.

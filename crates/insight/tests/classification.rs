@@ -606,3 +606,38 @@ fn a_default_that_is_held_far_below_the_others() {
     let bands = BANDS.replace("1:20 htb rate 3mbit ceil 9mbit", "1:20 htb rate 8kbit ceil 8kbit");
     assert_eq!(told(&format!("{bands}{all}"), &[Rule::Capped]), "");
 }
+
+/// What of arrivals no filter asks for is not policed: the engine's word, beside the same policy for all protocols.
+#[test]
+fn ipv6_that_arrives_goes_past_filters_for_ipv4() {
+    let of = |ingress: &str, filter: &str| {
+        told(&format!("tc qdisc add dev eth0 {ingress}\n{filter}"), &[Rule::OtherProtocols])
+    };
+    let police = "u32 match u32 0 0 police rate 8mbit burst 20k drop flowid :1";
+    let v4 = format!("tc filter add dev eth0 parent ffff: protocol ip {police}");
+    assert_eq!(
+        of("handle ffff: ingress", &v4),
+        "\
+line 2, note R14: IPv6 that arrives at eth0 is not policed
+  the filters there ask for IPv4 only: downloads over IPv6 are not held back
+  shown: tcp [2001:db8:2::7]:443 > [2001:db8:1::a]:40000 len 1500: the host unchanged
+  fix: one filter for all: `protocol all`, or the same for `protocol ipv6`
+"
+    );
+    assert_eq!(of("handle ffff: ingress", &v4.replace("protocol ip", "protocol all")), "");
+    assert_eq!(of("handle ffff: ingress", &format!("{v4}\n{}", v4.replace("protocol ip", "protocol ipv6"))), "");
+    let redirect = "tc filter add dev eth0 ingress protocol ip matchall action mirred egress redirect dev eth1";
+    let found = of("clsact", redirect);
+    assert!(found.starts_with("line 2, note R14: IPv6 that arrives at eth0 is not led to eth1\n"), "{found}");
+    // What leaves is not what arrives, and a root qdisc may have an ingress's number.
+    assert_eq!(of("clsact", &redirect.replace("ingress", "egress")), "");
+    assert_eq!(of("handle ffff: root prio", &v4.replace(":1", "ffff:1")), "");
+}
+
+/// Filters of clsact on what leaves are asked of all of it: they hang in no class that something must lead to.
+#[test]
+fn filters_on_what_leaves_are_reached() {
+    let egress = "tc qdisc add dev eth0 clsact\n\
+         tc filter add dev eth0 egress protocol ip u32 match ip dport 80 0xffff action drop";
+    assert_eq!(told(egress, &[Rule::Unreachable]), "");
+}

@@ -2,7 +2,7 @@
 
 use super::Checked;
 use serde_json::{Value, json};
-use tidegate_insight::{Edit, Finding, Place, Reading, Rule, Witness};
+use tidegate_insight::{Edit, Finding, Frame, Place, Reading, Rule, Witness};
 
 /// The document, with the end of line.
 pub(super) fn document(checked: &Checked) -> String {
@@ -49,11 +49,25 @@ fn result(reading: &Reading, finding: &Finding) -> Value {
         }
         value["locations"] = json!([{ "physicalLocation": location }]);
     }
+    let frames = super::frames(reading, finding);
+    if !frames.is_empty() {
+        let frames: Vec<Value> = frames.iter().rev().map(|frame| frame_of(reading, frame)).collect();
+        value["stacks"] = json!([{ "message": { "text": "from the tool's call outwards" }, "frames": frames }]);
+    }
     if let Some(fix) = finding.fix.as_ref().filter(|fix| !fix.edits.is_empty()) {
         let changes: Vec<Value> = fix.edits.iter().map(|edit| change(reading, edit)).collect();
         value["fixes"] = json!([{ "description": { "text": fix.what }, "artifactChanges": changes }]);
     }
     value
+}
+
+/// A function that the command passed through.
+fn frame_of(reading: &Reading, frame: &Frame) -> Value {
+    let name = reading.sources.get(frame.place.file).map_or("", |source| source.name.as_str());
+    json!({ "location": {
+        "physicalLocation": { "artifactLocation": { "uri": uri(name) }, "region": region(&frame.place) },
+        "logicalLocations": [{ "name": frame.function, "kind": "function" }],
+    }})
 }
 
 fn change(reading: &Reading, edit: &Edit) -> Value {

@@ -1,6 +1,6 @@
 //! The boxes for programs that draw: Graphviz and Mermaid.
 
-use super::model::{Box, Device, Model};
+use super::model::{Box, Device, Lead, Model};
 use std::fmt::Write as _;
 
 /// What else is said of a box.
@@ -22,7 +22,7 @@ fn lines(device: &Device, one: &Box, told: Told<'_>) -> Vec<String> {
     }
     lines.extend(one.leaf.iter().map(|leaf| format!("→ {leaf}")));
     lines.extend(told(device, one));
-    let leads: Vec<&String> = one.leads.iter().chain(&one.markers).collect();
+    let leads: Vec<&String> = one.leads.iter().flat_map(Lead::lines).collect();
     lines.extend(leads.iter().take(MOST_LEADS).map(|lead| format!("◂ {lead}")));
     if leads.len() > MOST_LEADS {
         lines.push(format!("◂ {} more", leads.len() - MOST_LEADS));
@@ -121,8 +121,7 @@ mod tests {
             rate: Some(Rate::bits(300_000)),
             ceil: Some(Rate::bits(1_000_000)),
             prio: Some(2),
-            leads: vec!["mark <7> | a\\b".into()],
-            markers: Vec::new(),
+            leads: vec![Lead::from("mark <7> | a\\b".to_owned())],
         };
         let device = |name: &str, boxes| Device { name: name.into(), note: "mtu 1500".into(), boxes };
         let led = Redirect { from: "e\"0".into(), to: "ifb0".into(), what: "all".into() };
@@ -148,6 +147,6 @@ mod tests {
     }
 
     fn class_of(other: &Box) -> Box {
-        Box { leaf: None, leads: Vec::new(), markers: Vec::new(), words: String::new(), ..*other }
+        Box { leaf: None, leads: Vec::new(), words: String::new(), ..*other }
     }
 }

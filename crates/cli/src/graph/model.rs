@@ -32,9 +32,29 @@ pub(crate) struct Box {
     pub(crate) ceil: Option<Rate>,
     pub(crate) prio: Option<u32>,
     /// What leads there; at a qdisc, the filters that lead to none of its classes.
-    pub(crate) leads: Vec<String>,
-    /// The rules of netfilter that set the marks which lead there.
+    pub(crate) leads: Vec<Lead>,
+}
+
+/// What leads packets to a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Lead {
+    /// The filter or rule.
+    pub(crate) text: String,
+    /// The rules that set the marks it asks for.
     pub(crate) markers: Vec<String>,
+}
+
+impl From<String> for Lead {
+    fn from(text: String) -> Lead {
+        Lead { text, markers: Vec::new() }
+    }
+}
+
+impl Lead {
+    /// The filter or rule, and then the rules that set its marks.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &String> {
+        std::iter::once(&self.text).chain(&self.markers)
+    }
 }
 
 /// Packets that a filter leads to another device.
@@ -99,7 +119,6 @@ impl Tree {
             ceil: None,
             prio: None,
             leads: self.leads(qdisc.handle).to_vec(),
-            markers: Vec::new(),
         });
         if depth < MAX_DEPTH {
             self.classes_under(qdisc.handle, at, depth + 1, boxes);
@@ -131,7 +150,6 @@ impl Tree {
             ceil,
             prio,
             leads: self.leads(class.classid).to_vec(),
-            markers: self.markers(class.classid).to_vec(),
         });
         if depth >= MAX_DEPTH {
             return;

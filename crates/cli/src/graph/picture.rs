@@ -1,6 +1,6 @@
 //! The boxes as a picture.
 
-use super::model::{Box, Device, Model};
+use super::model::{Box, Device, Lead, Model};
 use super::options::By;
 use super::used::Used;
 use tidegate_report::chart::{self, COLOURS, Legend, Link, Node};
@@ -69,7 +69,7 @@ fn boxed(device: &Device, one: &Box, used: Option<&Used>, by: By) -> Node {
         aside: one.prio.filter(|prio| *prio > 0).map_or(String::new(), |prio| format!("prio {prio}")),
         lines,
         load: measured.and_then(|figures| figures.share).map(|share| (share, sure)),
-        filters: one.leads.iter().chain(&one.markers).cloned().collect(),
+        filters: one.leads.iter().flat_map(Lead::lines).cloned().collect(),
         heat,
         ..Node::default()
     }

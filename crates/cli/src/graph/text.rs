@@ -35,7 +35,7 @@ impl Drawing<'_> {
         let notes = qdisc.map(|one| one.leads.as_slice()).unwrap_or_default();
         for (number, note) in notes.iter().enumerate() {
             let (branch, _) = branches(indent, number + 1 == notes.len() && children.is_empty());
-            out.push_str(&format!("{branch}◂ {note}\n"));
+            out.push_str(&format!("{branch}◂ {}\n", note.text));
         }
         for (number, child) in children.iter().enumerate() {
             self.one(*child, indent, number + 1 == children.len(), out);
@@ -61,10 +61,10 @@ impl Drawing<'_> {
         if one.is_class {
             let bar = if self.children(Some(at)).is_empty() { "   " } else { "│  " };
             for lead in &one.leads {
-                out.push_str(&format!("{below}{bar}◂ {lead}\n"));
-            }
-            for marker in one.markers.iter().filter(|_| self.markers) {
-                out.push_str(&format!("{below}{bar}   ◂ {marker}\n"));
+                out.push_str(&format!("{below}{bar}◂ {}\n", lead.text));
+                for marker in lead.markers.iter().filter(|_| self.markers) {
+                    out.push_str(&format!("{below}{bar}   ◂ {marker}\n"));
+                }
             }
         }
         self.under(Some(at), &below, out);

@@ -1,5 +1,6 @@
 //! Each device's qdiscs, classes and filters, sorted by what hangs on what and what leads where.
 
+use super::model::Lead;
 use crate::faces::Machine;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_gateway::{DeviceId, DeviceSpec, Gateway};
@@ -20,11 +21,9 @@ pub(super) struct Tree {
     /// Classes by what they hang on.
     classes: BTreeMap<u32, Vec<ClassDump>>,
     /// What leads to a class, by its id; what leads to none, by the parent.
-    filters: BTreeMap<u32, Vec<String>>,
+    filters: BTreeMap<u32, Vec<Lead>>,
     /// How a qdisc of each kind looks when nothing is said of it.
     plain: BTreeMap<&'static str, Vec<String>>,
-    /// The rules that set the marks which lead to a class.
-    markers: BTreeMap<u32, Vec<String>>,
     /// Devices that filters lead to, and what they lead there.
     pub(super) redirects: Vec<(String, String)>,
 }
@@ -111,19 +110,19 @@ fn read(gateway: &mut Gateway, now: Time, id: DeviceId, overwritten: &[Rule]) ->
         list.sort_by_key(|class| class.classid);
     }
     let there: BTreeSet<Handle> = classes.values().flatten().map(|class| class.classid).collect();
-    let mut filters: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    let mut filters: BTreeMap<u32, Vec<Lead>> = BTreeMap::new();
     let mut redirects = Vec::new();
     let device = gateway.name(id).to_owned();
     let setters = setters(gateway, overwritten, &device);
-    let mut markers: BTreeMap<u32, Vec<String>> = BTreeMap::new();
     for dump in all_filters(gateway, now, id) {
         let Some((target, text)) = lead(&dump) else { continue };
         redirects.extend(led_to(&dump).map(|to| (to, text.clone())));
-        if let (Some(class), FilterEntry::Filter { handle, params: FilterParams::Fw(fw), .. }) = (target, &dump.entry) {
+        let mut markers = Vec::new();
+        if let (Some(_), FilterEntry::Filter { handle, params: FilterParams::Fw(fw), .. }) = (target, &dump.entry) {
             let mask = fw.mask.unwrap_or(u32::MAX);
             let is_it = |written: &Written| matches!(written, Written::Mark(mark) if mark & mask == *handle);
             let sets = setters.iter().filter(|(written, _)| is_it(written));
-            markers.entry(class.0).or_default().extend(sets.map(|(_, rule)| rule.clone()));
+            markers.extend(sets.map(|(_, rule)| rule.clone()));
         }
         let (place, text) = match (dump.parent, target) {
             // These have no classes, whatever a filter says.
@@ -135,13 +134,13 @@ fn read(gateway: &mut Gateway, now: Time, id: DeviceId, overwritten: &[Rule]) ->
             (parent, Some(class)) => (parent, format!("{text} to {class}, which is not there")),
             (parent, None) => (parent, text),
         };
-        filters.entry(place.0).or_default().push(text);
+        filters.entry(place.0).or_default().push(Lead { text, markers });
     }
     for (written, rule) in &setters {
         if let Written::Class(class) = written
             && there.contains(class)
         {
-            filters.entry(class.0).or_default().push(rule.clone());
+            filters.entry(class.0).or_default().push(Lead::from(rule.clone()));
         }
     }
     let qdiscs = gateway.qdiscs(now, id);
@@ -153,11 +152,11 @@ fn read(gateway: &mut Gateway, now: Time, id: DeviceId, overwritten: &[Rule]) ->
         };
         if default > 0 {
             let class = Handle::new(qdisc.handle.major(), default);
-            filters.entry(class.0).or_default().push("all that no filter leads elsewhere".to_owned());
+            filters.entry(class.0).or_default().push(Lead::from("all that no filter leads elsewhere".to_owned()));
         }
     }
     let plain = qdiscs.iter().map(|qdisc| (qdisc.kind.name(), plain(gateway.spec(id), qdisc.kind))).collect();
-    Tree { qdiscs, classes, filters, plain, markers, redirects }
+    Tree { qdiscs, classes, filters, plain, redirects }
 }
 
 /// The options of a qdisc that was made with its kind's name alone, on a device like this; none where tc wants more.
@@ -192,13 +191,8 @@ impl Tree {
     }
 
     /// What leads to a class, or hangs on a qdisc and leads to no class.
-    pub(super) fn leads(&self, at: Handle) -> &[String] {
+    pub(super) fn leads(&self, at: Handle) -> &[Lead] {
         self.filters.get(&at.0).map(Vec::as_slice).unwrap_or_default()
-    }
-
-    /// The rules that set the marks which lead to a class.
-    pub(super) fn markers(&self, class: Handle) -> &[String] {
-        self.markers.get(&class.0).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// The classes under a qdisc or class. One that nothing can be said of, and that holds nothing, is the kind's own affair.

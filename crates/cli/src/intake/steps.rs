@@ -49,13 +49,19 @@ impl Taken {
         let mut done = came.ops.start;
         let frames = self.frames(recorded);
         for one in carried {
-            // Of a batch inside a script the line is known by its place in the batch only.
-            let place = match (direct, one.line) {
-                (true, Some(line)) => Some(Place { file, line, columns: (0, 0) }),
-                _ => recorded.source.as_ref().map(|source| Place { file, line: source.line, columns: (0, 0) }),
+            let call = recorded.source.as_ref().map(|source| Place { file, line: source.line, columns: (0, 0) });
+            let (place, from) = match (direct, one.line) {
+                (true, Some(line)) => (Some(Place { file, line, columns: (0, 0) }), Some(0)),
+                (false, Some(line)) if frames.is_empty() => {
+                    match call.as_ref().and_then(|at| self.inside(at, line, one)) {
+                        Some((place, from)) => (Some(place), Some(from)),
+                        None => (call, None),
+                    }
+                }
+                _ => (call, direct.then_some(0)),
             };
-            let words = match &place {
-                Some(place) if direct => self.words_at(place, &one.words[1..]),
+            let words = match (&place, from) {
+                (Some(place), Some(from)) => self.words_from(place, from, &one.words[1..]),
                 _ => {
                     one.words[1..].iter().map(|text| Word { text: text.clone(), place: None, literal: false }).collect()
                 }
@@ -89,11 +95,34 @@ impl Taken {
         told
     }
 
+    /// Where a command of a batch that a script's call at `call` read stands in the script, letter by letter: in the
+    /// call's own line (`printf '…' | tc -b -`), or in line `number` of the text behind it (`tc -b - <<EOF`). With the
+    /// column it begins in.
+    fn inside(&self, call: &Place, number: usize, one: &Carried) -> Option<(Place, usize)> {
+        let lines = &self.sources[call.file].lines;
+        let own = lines.get(call.line - 1)?;
+        let text = one.words[1..].join(" ");
+        if let Some(at) = own.find(&text) {
+            let begins = own[..at].chars().count();
+            // The same words twice in a line are two commands, and which of them it was is not known.
+            let once = !own[at + text.len()..].contains(&text);
+            return once.then(|| (call.clone(), begins));
+        }
+        let behind = lines.get(call.line - 1 + number)?;
+        let same = own.contains("<<") && behind.split_whitespace().eq(one.words[1..].iter().map(String::as_str));
+        same.then(|| (Place { line: call.line + number, ..call.clone() }, 0))
+    }
+
     /// The words of a command where they stand in its line.
     fn words_at(&self, place: &Place, words: &[String]) -> Vec<Word> {
+        self.words_from(place, 0, words)
+    }
+
+    /// The same, of a command that begins behind others in its line.
+    fn words_from(&self, place: &Place, from: usize, words: &[String]) -> Vec<Word> {
         let line = self.sources[place.file].lines.get(place.line - 1).map_or("", String::as_str);
         let letters: Vec<char> = line.chars().collect();
-        let mut from = 0;
+        let mut from = from;
         let word = |text: &String| {
             let wanted: Vec<char> = text.chars().collect();
             let at = find_word(&letters, &wanted, from);

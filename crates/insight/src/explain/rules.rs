@@ -92,17 +92,25 @@ fn line(reading: &Reading, gateway: &Gateway, met: &Seen, length: u16) -> Option
     let what = format!("{}: {}", met.chain, words(rule));
     Some(match met.failed.and_then(|failed| rule.matches.get(failed)) {
         Some(condition) => {
-            Line { what, outcome: Outcome::Passed, why: vec![failing(condition, met, length, &words)], place }
+            Line { what, outcome: Outcome::Passed, why: vec![failing(rule, condition, met, length, &words)], place }
         }
         None => Line { what, outcome: Outcome::Met, why: effects(rule, met), place },
     })
 }
 
-/// Why a condition does not hold; `words` are the tool's for a rule.
-fn failing(condition: &Match, met: &Seen, length: u16, words: &dyn Fn(&Rule) -> String) -> String {
-    let alone = Rule { matches: vec![condition.clone()], ..Rule::default() };
+/// Why a condition of a rule does not hold; `words` are the tool's for a rule.
+fn failing(rule: &Rule, condition: &Match, met: &Seen, length: u16, words: &dyn Fn(&Rule) -> String) -> String {
+    let of = |matches: Vec<Match>| words(&Rule { matches, ..Rule::default() });
+    // How ports are asked for hangs on the rule's protocol.
+    let protocol =
+        rule.matches.iter().find(|other| matches!(other.what, Condition::Protocol(_)) && *other != condition);
+    let with = of(protocol.into_iter().chain([condition]).cloned().collect());
+    let alone = match protocol.map(|protocol| of(vec![protocol.clone()])) {
+        Some(protocol) => with.strip_prefix(protocol.trim()).unwrap_or(&with),
+        None => &with,
+    };
     let fact = fact(&condition.what, met, length);
-    match words(&alone).trim() {
+    match alone.trim() {
         // Each family's words imply it.
         "" => format!("it is for the other family: {fact}"),
         asked => format!("`{asked}` does not hold: {fact}"),

@@ -4,9 +4,10 @@ use super::{at_word, finding};
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::{Reading, Step};
 use crate::words;
+use tidegate_gateway::DeviceKind;
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{FilterDump, FilterEntry};
-use tidegate_policy::{Kind, LinkLayer, Op, QdiscParams, RateSpec};
+use tidegate_policy::{FilterOp, FilterParams, Kind, LinkLayer, Op, QdiscParams, RateSpec};
 
 /// What leads nowhere, is not counted, or shapes nothing.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
@@ -55,8 +56,7 @@ fn orphans(reading: &Reading) -> Vec<Finding> {
 fn nowhere(reading: &Reading, filter: &FilterDump) -> Option<Finding> {
     let FilterEntry::Filter { params, actions, .. } = &filter.entry else { return None };
     let classid = params.classid()?;
-    let arrives = filter.parent.qdisc() == Handle::INGRESS.qdisc();
-    if arrives || !actions.is_empty() || reading.class(&filter.dev, classid).is_some() {
+    if reading.arrives(filter) || !actions.is_empty() || reading.class(&filter.dev, classid).is_some() {
         return None;
     }
     // That the class was refused is told already.
@@ -110,7 +110,7 @@ fn hexadecimal(reading: &Reading, dev: &str, classid: Handle) -> Option<String> 
     reading.class(dev, other).map(|_| format!("class numbers are hexadecimal: {other} is {as_decimal} in decimal"))
 }
 
-/// Redirects to a device that is down, or that has nothing to do with what comes.
+/// Redirects to a device that is down, or to an ifb that has nothing to do with what comes.
 fn redirects(reading: &Reading) -> Vec<Finding> {
     let mut found = Vec::new();
     for filter in &reading.filters {
@@ -120,23 +120,28 @@ fn redirects(reading: &Reading) -> Vec<Finding> {
             let Some(step) = reading.maker_of_filter(filter).and_then(|op| reading.step_of(op)) else { continue };
             let place = step.words.iter().rev().find(|word| word.text == to).and_then(|word| word.place.clone());
             let place = place.or_else(|| step.place.clone());
+            let what = subject(reading, filter);
             if reading.down.iter().any(|down| down == to) {
+                let because = match taken(reading, filter) {
+                    Taken::All => "every packet that arrives is dropped there: the link is dead",
+                    Taken::Some => "every packet that this filter takes is dropped there",
+                };
                 let mut finding = finding(
                     Rule::Redirect,
                     Level::Error,
                     place,
-                    format!("what arrives at {} is led to {to}, which is down", filter.dev),
-                    "every packet that arrives is dropped there: the link is dead".into(),
+                    format!("{what} is led to {to}, which is down"),
+                    because.into(),
                     format!("{to} was made and not set up"),
                 );
                 finding.fix = Some(Fix { what: format!("ip link set dev {to} up"), edits: Vec::new() });
                 found.push(finding);
-            } else if reading.root(to).is_none() && !reading.lost.tree(to) {
+            } else if is_ifb(reading, to) && reading.root(to).is_none() && !reading.lost.tree(to) {
                 found.push(finding(
                     Rule::Redirect,
                     Level::Warning,
                     place,
-                    format!("what arrives at {} is led to {to}, which has no policy", filter.dev),
+                    format!("{what} is led to {to}, which has no policy"),
                     "it comes back as it was: the detour does nothing".into(),
                     format!("no qdisc was added to {to}"),
                 ));
@@ -144,6 +149,42 @@ fn redirects(reading: &Reading) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// Which packets of those that arrive a filter takes.
+enum Taken {
+    All,
+    Some,
+}
+
+/// A filter that compares nothing, where no other stands before or behind it, takes all that arrive.
+fn taken(reading: &Reading, filter: &FilterDump) -> Taken {
+    let FilterEntry::Filter { params, .. } = &filter.entry else { return Taken::Some };
+    let compares = match params {
+        FilterParams::Matchall { .. } => false,
+        FilterParams::U32(u32) => u32.keys.iter().any(|key| key.mask != 0),
+        _ => true,
+    };
+    let is_filter = |other: &&FilterDump| matches!(other.entry, FilterEntry::Filter { .. });
+    let here = reading.filters.iter().filter(|other| other.dev == filter.dev && other.parent == filter.parent);
+    let alone = here.filter(is_filter).count() == 1;
+    let all = reading.arrives(filter) && filter.protocol == FilterOp::ALL && !compares && alone;
+    if all { Taken::All } else { Taken::Some }
+}
+
+/// What a filter takes, in words.
+fn subject(reading: &Reading, filter: &FilterDump) -> String {
+    let dev = &filter.dev;
+    match (taken(reading, filter), reading.arrives(filter)) {
+        (Taken::All, _) => format!("what arrives at {dev}"),
+        (Taken::Some, true) => format!("what this filter takes of what arrives at {dev}"),
+        (Taken::Some, false) => format!("what this filter takes of what leaves by {dev}"),
+    }
+}
+
+fn is_ifb(reading: &Reading, dev: &str) -> bool {
+    let gateway = &reading.gateway;
+    gateway.device(dev).is_some_and(|id| gateway.spec(id).kind == DeviceKind::Ifb)
 }
 
 /// Overhead counted by a size table at the root and by the classes or the bucket below again.

@@ -5,6 +5,7 @@ use super::edit;
 use super::reach::{Asking, witness};
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::reach::Candidate;
+use crate::reading::CLSACT_EGRESS;
 use crate::sets::bdd::{Set, TooLarge};
 use crate::sets::field::View;
 use crate::sets::set::Rewrite;
@@ -25,7 +26,8 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         .collect();
     let mut found = Vec::new();
     for (place, filters) in lists {
-        if filters.is_empty() || asking.leaves_out(&place.0) {
+        // What clsact asks of what leaves is asked of all of it, in no class.
+        if filters.is_empty() || place.1 == CLSACT_EGRESS || asking.leaves_out(&place.0) {
             continue;
         }
         if is_leaf(asking, &place) {

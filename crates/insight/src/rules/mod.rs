@@ -1,6 +1,7 @@
 //! The rules of the checker: one file per family.
 
 mod absent;
+mod arrivals;
 mod capped;
 mod checksums;
 mod collisions;
@@ -33,8 +34,9 @@ const MOST_TOLD: usize = 200;
 
 /// Everything found wrong, in the order of the files; within a line the worst first.
 pub fn check(reading: &mut Reading) -> Vec<Finding> {
-    let families: [fn(&mut Reading) -> Vec<Finding>; 12] = [
+    let families: [fn(&mut Reading) -> Vec<Finding>; 13] = [
         absent::check,
+        arrivals::check,
         checksums::check,
         refused::check,
         units::check,

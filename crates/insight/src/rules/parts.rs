@@ -4,9 +4,8 @@
 use super::reach::{Asking, Checks, not_decided};
 use crate::finding::Finding;
 use crate::reach::Reached;
-use crate::reading::{CLSACT_INGRESS, Reading};
+use crate::reading::Reading;
 use std::collections::BTreeSet;
-use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::{Act, Control, FilterParams};
 
@@ -90,8 +89,7 @@ fn told(reading: &Reading, dump: &FilterDump, what: &str) -> String {
 /// What a filter does to packets or connections that other devices see, which is not followed.
 fn foreign(reading: &Reading, dump: &FilterDump) -> Option<String> {
     let FilterEntry::Filter { actions, .. } = &dump.entry else { return None };
-    let ingress = dump.parent.qdisc() == Handle::INGRESS.qdisc() && dump.parent.minor() == 0;
-    let arrives = dump.parent == CLSACT_INGRESS || ingress;
+    let arrives = reading.arrives(dump);
     let does = actions.iter().find(|dump| match &dump.action.act {
         Act::Connmark(_) | Act::Ctinfo(_) | Act::Ct(_) => true,
         other => arrives && changes(other),

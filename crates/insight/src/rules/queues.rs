@@ -118,6 +118,8 @@ struct Length<'r> {
     dev: &'r str,
     /// The class it hangs on; [`Handle::NONE`]: TBF's own queue.
     class: Handle,
+    /// Where a queue in its place would hang.
+    parent: Handle,
     kind: Kind,
     /// What was said of its limit; `None`: nothing.
     limit: Option<&'r str>,
@@ -171,6 +173,7 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
         lengths.push(Length {
             dev: &class.dev,
             class: class.classid,
+            parent: class.classid,
             kind,
             limit: child.and(step.after("limit")).map(|word| word.text.as_str()),
             step,
@@ -192,6 +195,7 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
         lengths.push(Length {
             dev: &qdisc.dev,
             class: Handle::NONE,
+            parent: Handle::new(qdisc.handle.major(), 1),
             kind: inner.map_or(Kind::Bfifo, |inner| inner.kind),
             limit: said.map(|word| word.text.as_str()),
             step,
@@ -293,14 +297,13 @@ fn shorter(length: &Length<'_>) -> Fix {
 }
 
 fn by_hand(length: &Length<'_>) -> Fix {
-    let parent = if length.class.is_none() { "1:".to_owned() } else { length.class.to_string() };
     // CoDel's target must not be less than a frame takes (RFC 8289, 4.4).
     let frame_ms = (u64::from(length.frame) * 1500).div_ceil(length.ceil.0.max(1));
     let target =
         if frame_ms > 5 { format!(" target {frame_ms}ms interval {}ms", frame_ms + 95) } else { String::new() };
     let what = format!(
-        "a queue that keeps itself short: tc qdisc replace dev {} parent {parent} fq_codel{target}",
-        length.dev
+        "a queue that keeps itself short: tc qdisc replace dev {} parent {} fq_codel{target}",
+        length.dev, length.parent
     );
     Fix { what, edits: Vec::new() }
 }
@@ -325,7 +328,7 @@ fn short(length: &Length<'_>) -> Option<Finding> {
             words::bytes(fits)
         );
         let because = format!(
-            "that is {} at {}; an upload over a longer round trip loses packets before it uses the rate",
+            "that is {} at {}; a transfer over a longer round trip loses packets before it uses the rate",
             words::time(filled.wait),
             words::rate(length.ceil)
         );
@@ -340,6 +343,12 @@ const FIRST_WINDOW: u32 = 10;
 /// Queues that are alike let as many survive: by device, kind, limit and longest frame, at the root or not.
 type Survived = BTreeMap<(String, &'static str, String, u32, bool), Option<u32>>;
 
+/// A connection's first window in the unit of a kind's limit.
+fn window(kind: Kind, frame: u32) -> u64 {
+    let in_bytes = matches!(kind, Kind::Red | Kind::Gred);
+    u64::from(FIRST_WINDOW) * if in_bytes { u64::from(frame) } else { 1 }
+}
+
 /// A limit that drops packets of a single connection's first window.
 fn tiny(reading: &Reading, bench: &mut Bench<'_>, survived: &mut Survived, qdisc: &QdiscDump) -> Option<Finding> {
     let step = reading.step_of(reading.maker_of_qdisc(qdisc)?)?;
@@ -352,6 +361,10 @@ fn tiny(reading: &Reading, bench: &mut Bench<'_>, survived: &mut Survived, qdisc
         _ => return None,
     };
     let frame = reading.class(&qdisc.dev, class).map_or(reading.frame(&qdisc.dev), |class| longest_of(reading, class));
+    // Its limit has room for them: what it drops of them is dropped by design, to keep the queue short.
+    if keeps_short(qdisc.kind) && limit.text.parse().is_ok_and(|limit: u64| limit >= window(qdisc.kind, frame)) {
+        return None;
+    }
     let shape = (qdisc.dev.clone(), qdisc.kind.name(), limit.text.clone(), frame, class.is_none());
     if survived.len() >= MOST_SHAPES && !survived.contains_key(&shape) {
         return None;
@@ -415,7 +428,7 @@ fn no_aqm(reading: &Reading, dev: &str, lengths: &[Length<'_>]) -> Option<Findin
     // Rather one in which all wait for each other than one that tells flows apart.
     let long = waits.iter().filter(|(_, (_, wait))| *wait >= Span::millis(100));
     let (class, (is_shared, wait)) = long.max_by_key(|(_, which)| **which)?;
-    let for_whom = if *is_shared { "for what shares it" } else { "for the upload's own packets" };
+    let for_whom = if *is_shared { "for what shares it" } else { "for the transfer's own packets" };
     let place = reading
         .maker_of_qdisc(reading.root(dev)?)
         .and_then(|op| reading.step_of(op))
@@ -427,7 +440,7 @@ fn no_aqm(reading: &Reading, dev: &str, lengths: &[Length<'_>]) -> Option<Findin
         place,
         format!("no queue on {dev} keeps itself short"),
         format!(
-            "a single upload fills {whose} and keeps it full: {} of delay {for_whom}, even with the other classes idle",
+            "a single transfer fills {whose} and keeps it full: {} of delay {for_whom}, even with the other classes idle",
             words::time(*wait)
         ),
         format!("filled, {whose} takes {} to empty", words::time(*wait)),

@@ -24,7 +24,12 @@ fn refused(reading: &Reading, at: usize, step: &Step) -> Option<Finding> {
     let blamed =
         step.words.iter().rev().find(|word| word.text.len() > 1 && reason.contains(&format!("\"{}\"", word.text)));
     let unnamed = is_unnamed(step);
-    let mut because = "what the command should have done is missing from the policy".to_owned();
+    // What tidegate itself lacks is no mistake of the policy.
+    let not_built = reason.strip_prefix("tidegate: ");
+    let mut because = match not_built {
+        Some(_) => "what the command does is missing from what was checked".to_owned(),
+        None => "what the command should have done is missing from the policy".to_owned(),
+    };
     let following = reading.lost.because.iter().filter(|(_, cause)| **cause == at).map(|(other, _)| *other);
     let following: Vec<&Step> = following.filter_map(|other| reading.steps.get(other)).collect();
     if !following.is_empty() {
@@ -39,14 +44,15 @@ fn refused(reading: &Reading, at: usize, step: &Step) -> Option<Finding> {
         });
     }
     let blamed = if unnamed { step.option("dev").map(|[keyword, _]| keyword) } else { blamed };
-    let what = match unnamed {
-        true => format!("{} refuses this: there is no name behind dev ({reason})", step.tool),
-        false => format!("{} refuses this: {reason}", step.tool),
+    let what = match (unnamed, not_built) {
+        (true, _) => format!("{} refuses this: there is no name behind dev ({reason})", step.tool),
+        (_, Some(reason)) => format!("tidegate cannot carry this out: {reason}"),
+        (false, None) => format!("{} refuses this: {reason}", step.tool),
     };
     let remedy = if unnamed { Some("is the variable behind dev empty?".to_owned()) } else { remedy };
     Some(Finding {
         rule: Rule::Refused,
-        level: Level::Error,
+        level: if not_built.is_some() { Level::Warning } else { Level::Error },
         place: blamed.and_then(|word| word.place.clone()).or_else(|| step.place.clone()),
         what,
         because,

@@ -1,6 +1,6 @@
 //! All packets at once through the queueing tree of a device: which come to each class, and why.
 
-use crate::reading::Reading;
+use crate::reading::{CLSACT_EGRESS, Reading};
 use crate::sets::bdd::{Map, Set, TooLarge};
 use crate::sets::field::View;
 use crate::sets::set::Space;
@@ -17,10 +17,6 @@ const MOST_HOPS: usize = 9;
 const DEEPEST_TREE: usize = 16;
 /// The handle of ingress and clsact.
 pub(crate) const HOOKS: Handle = Handle::new(0xffff, 0);
-/// Where clsact's filters on arrivals hang.
-pub(crate) const ARRIVING: Handle = Handle(0xffff_fff2);
-/// Where its filters on what leaves hang.
-pub(crate) const LEAVING: Handle = Handle(0xffff_fff3);
 
 /// Sets of packets by the way they come.
 #[derive(Clone, Debug, Default)]
@@ -153,7 +149,7 @@ impl Tree<'_> {
             match verdict {
                 Verdict::Class(_) | Verdict::Spread(..) => passed = self.space().store.or(passed, part)?,
                 Verdict::Drop => {}
-                Verdict::Redirect(to) => self.lead(dev, to, part, parent == LEAVING),
+                Verdict::Redirect(to) => self.lead(dev, to, part, parent == CLSACT_EGRESS),
             }
         }
         Ok(passed)

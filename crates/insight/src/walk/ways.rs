@@ -1,11 +1,11 @@
 //! All packets at once on all ways through the machine: routed, sent by its own programs, and arriving.
 
-use crate::reading::Reading;
+use crate::reading::{CLSACT_EGRESS, CLSACT_INGRESS, Reading};
 use crate::sets::bdd::{Set, TooLarge};
 use crate::sets::field::View;
 use crate::sets::set::{Space, Vocabulary};
 use crate::walk::list::{List, lists};
-use crate::walk::tree::{ARRIVING, Classes, HOOKS, LEAVING, Led, Place, Seen, Tree, classes_of, lists_of};
+use crate::walk::tree::{Classes, HOOKS, Led, Place, Seen, Tree, classes_of, lists_of};
 use crate::walk::{Hook, Passing, Priority, RuleKey, RuleSeen, State, States, Walk};
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_classify::netfilter::Table;
@@ -201,7 +201,7 @@ impl Walked {
             let passing = self.space.begin(&mut self.states, all, Priority::Is(0))?;
             let mut tree = self.tree(reading, way, View::PLAIN, passing, false);
             tree.hook(&device, HOOKS, passing.set)?;
-            tree.hook(&device, ARRIVING, passing.set)?;
+            tree.hook(&device, CLSACT_INGRESS, passing.set)?;
             self.follow(reading, View::PLAIN)?;
         }
         Ok(())
@@ -221,7 +221,7 @@ impl Walked {
             return Ok(());
         }
         let mut tree = self.tree(reading, way, view, passing, passed_over);
-        let set = tree.hook(device, LEAVING, passing.set)?;
+        let set = tree.hook(device, CLSACT_EGRESS, passing.set)?;
         tree.enter(device, set)
     }
 
