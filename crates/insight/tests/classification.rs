@@ -641,3 +641,17 @@ fn filters_on_what_leaves_are_reached() {
          tc filter add dev eth0 egress protocol ip u32 match ip dport 80 0xffff action drop";
     assert_eq!(told(egress, &[Rule::Unreachable]), "");
 }
+
+/// Where a mark is asked for exactly, it is the class that is wrong, not the match.
+#[test]
+fn a_mark_asked_for_exactly_is_not_asked_for_again() {
+    let of = |mask: &str| {
+        let text =
+            format!("tc filter add dev eth0 parent 1: protocol ip pref 5 u32 match ip tos 0x48 {mask} flowid 1:30");
+        in_bands(&text, Rule::Intent)
+    };
+    let exact = of("0xfc");
+    assert!(exact.contains("fix: lead them to a class that is served before 1:20\n"), "{exact}");
+    let loose = of("0x48");
+    assert!(loose.contains("fix: ask for all six bits of the DSCP: `match ip tos 0x48 0xfc`\n"), "{loose}");
+}

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use tidegate_gateway::Route;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
-use tidegate_policy::netfilter::Condition;
+use tidegate_policy::netfilter::{Condition, Match};
 use tidegate_policy::{ClassParams, FilterParams, Kind};
 
 /// Somebody who marks what he sends.
@@ -75,7 +75,20 @@ struct Misplaced {
     packet: Packet,
     class: Handle,
     plain: Handle,
+    /// What led it there asks for its whole code point.
+    is_exact: bool,
 }
+
+/// Something that asks for the DS field, with what it has counted.
+struct Counter {
+    place: Option<Place>,
+    packets: u64,
+    /// It asks for all six bits of a code point.
+    is_exact: bool,
+}
+
+/// The DSCP's bits of the DS field.
+const DSCP: u8 = 0xfc;
 
 /// Where a sender's mark puts its packets, beside those without it.
 enum Landed {
@@ -191,12 +204,10 @@ fn ranked(asking: &mut Asking<'_>, device: &str, sender: &'static Sender) -> Opt
     if !wrong {
         return Some(if rank == usual { Landed::Alike } else { Landed::Right });
     }
-    let by = before
-        .iter()
-        .zip(&after)
-        .find(|((_, before), (_, after))| before != after)
-        .map(|((place, _), _)| place.clone());
-    Some(Landed::Wrong(by.flatten(), Misplaced { sender, packet, class, plain }))
+    let by = before.iter().zip(after).find(|(before, after)| before.packets != after.packets).map(|(_, by)| by);
+    let is_exact = by.as_ref().is_some_and(|by| by.is_exact);
+    let place = by.and_then(|by| by.place);
+    Some(Landed::Wrong(place, Misplaced { sender, packet, class, plain, is_exact }))
 }
 
 /// The first classes in which two packets wait apart.
@@ -205,8 +216,8 @@ fn parting(one: &Way, other: &Way) -> Option<(Handle, Handle)> {
     one.classes.iter().zip(&other.classes).find(|(a, b)| a != b).map(|(a, b)| (*a, *b))
 }
 
-/// What everything that asks for the DS field has counted, with its place.
-fn counters(asking: &mut Asking<'_>, device: &str) -> Vec<(Option<Place>, u64)> {
+/// What everything that asks for the DS field has counted.
+fn counters(asking: &mut Asking<'_>, device: &str) -> Vec<Counter> {
     let mut counted = Vec::new();
     let mut list: Option<(Handle, Vec<FilterDump>)> = None;
     for (at, dump) in asking.reading.filters.iter().enumerate().filter(|(_, dump)| dump.dev == device) {
@@ -214,28 +225,40 @@ fn counters(asking: &mut Asking<'_>, device: &str) -> Vec<(Option<Place>, u64)> 
         if list.as_ref().is_none_or(|(parent, _)| *parent != dump.parent) {
             list = Some((dump.parent, asking.list(dump)));
         }
-        if let Some(hits) = list.as_ref().and_then(|(_, dumps)| hits_in(dumps, dump)) {
-            counted.push((asking.step_of_filter(at).and_then(|step| step.place.clone()), hits));
+        if let Some(packets) = list.as_ref().and_then(|(_, dumps)| hits_in(dumps, dump)) {
+            let place = asking.step_of_filter(at).and_then(|step| step.place.clone());
+            counted.push(Counter { place, packets, is_exact: asks_whole_dscp(dump) });
         }
     }
-    let mut rules: Vec<(RuleKey, u64)> = Vec::new();
+    let mut rules: Vec<(RuleKey, u64, bool)> = Vec::new();
     for table in asking.prober.gateway().all_tables() {
         for chain in table.chains() {
             for (at, rule) in chain.rules.iter().enumerate() {
-                let asks = |what: &Condition| matches!(what, Condition::Dscp(_) | Condition::Tos(..));
-                if rule.rule.matches.iter().any(|m| asks(&m.what)) {
+                let asked = |m: &Match| match m.what {
+                    Condition::Dscp(_) => Some(!m.not),
+                    Condition::Tos(_, mask) => Some(!m.not && mask & DSCP == DSCP),
+                    _ => None,
+                };
+                if let Some(is_exact) = rule.rule.matches.iter().find_map(asked) {
                     let (family, name) = (table.family(), table.name().to_owned());
-                    rules.push((RuleKey { family, table: name, chain: chain.name.clone(), at }, rule.packets));
+                    let key = RuleKey { family, table: name, chain: chain.name.clone(), at };
+                    rules.push((key, rule.packets, is_exact));
                 }
             }
         }
     }
-    counted.extend(
-        rules
-            .into_iter()
-            .map(|(key, packets)| (asking.step_of_rule(&key).and_then(|step| step.place.clone()), packets)),
-    );
+    counted.extend(rules.into_iter().map(|(key, packets, is_exact)| {
+        let place = asking.step_of_rule(&key).and_then(|step| step.place.clone());
+        Counter { place, packets, is_exact }
+    }));
     counted
+}
+
+/// Does a filter of u32 compare all six bits of the DSCP?
+fn asks_whole_dscp(dump: &FilterDump) -> bool {
+    let FilterEntry::Filter { params: FilterParams::U32(u32), .. } = &dump.entry else { return false };
+    let whole = u32::from(DSCP) << 16;
+    u32.keys.iter().any(|key| key.offset == 0 && key.offset_mask == 0 && key.mask & whole == whole)
 }
 
 /// How late a class is served among its siblings, where that is strict: HTB's prio, a band of prio.
@@ -252,6 +275,15 @@ fn told(asking: &Asking<'_>, device: &str, place: Option<Place>, senders: Vec<Mi
     let first = senders.first()?;
     let names: Vec<&str> = senders.iter().map(|one| one.sender.name).collect();
     let side = if first.sender.hurried { "behind" } else { "before" };
+    let remedy = if senders.iter().all(|sender| sender.is_exact) {
+        format!(
+            "lead them to a class that is served {} {}",
+            if first.sender.hurried { "before" } else { "behind" },
+            first.plain
+        )
+    } else {
+        format!("ask for all six bits of the DSCP: `match ip tos {:#04x} {DSCP:#x}`", first.packet.dsfield & DSCP)
+    };
     let root = asking.reading.qdiscs.iter().find(|qdisc| qdisc.dev == device && qdisc.parent == Handle::ROOT)?;
     let place = place.or_else(|| {
         let step = asking.reading.step_of(asking.reading.maker_of_qdisc(root)?)?;
@@ -264,9 +296,6 @@ fn told(asking: &Asking<'_>, device: &str, place: Option<Place>, senders: Vec<Mi
         what: format!("today's marks meet this otherwise than its class means: {}", names.join("; ")),
         because: format!("such packets are served in {}, {side} the unmarked ones of {}", first.class, first.plain),
         witness: Some(Witness::Packet { packet: first.packet.to_string(), went: first.class.to_string() }),
-        fix: Some(Fix {
-            what: format!("ask for all six bits of the DSCP: `match ip tos {:#04x} 0xfc`", first.packet.dsfield & 0xfc),
-            edits: Vec::new(),
-        }),
+        fix: Some(Fix { what: remedy, edits: Vec::new() }),
     })
 }

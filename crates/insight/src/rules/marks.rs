@@ -82,7 +82,10 @@ pub(super) fn unset(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
             place: super::at_word(step, "handle"),
             what: format!("no packet carries mark {handle}: the filter never matches"),
             because,
-            witness: Some(Witness::Number(format!("marks on {}: {}", dump.dev, numbers(&here)))),
+            witness: Some(Witness::Number(match here.is_empty() {
+                true => format!("no packet comes to {}", dump.dev),
+                false => format!("marks on {}: {}", dump.dev, numbers(&here)),
+            })),
             fix: None,
         });
     }

@@ -111,6 +111,9 @@ struct Netem<'r> {
     wait: Span,
 }
 
+/// Segments that a TCP connection may begin with (RFC 6928).
+const FIRST_WINDOW: u64 = super::queues::FIRST_WINDOW as u64;
+
 impl Netem<'_> {
     fn delay(&self) -> Span {
         Span(u64::try_from(self.netem.latency_ns).unwrap_or(0))
@@ -124,7 +127,7 @@ impl Netem<'_> {
         }
     }
 
-    fn finding(&self, level: Level, what: String, because: String, fits: u64) -> Finding {
+    fn finding(&self, level: Level, what: String, because: String) -> Finding {
         let said = self.step.after("limit").is_some();
         let place = if said { at_word(self.step, "limit") } else { self.step.place.clone() };
         let witness = format!(
@@ -134,7 +137,7 @@ impl Netem<'_> {
             words::time(self.wait)
         );
         let mut told = finding(Rule::Limit, level, place, what, because, witness);
-        let does = "hold the delay and a fifth of a second";
+        let (fits, does) = self.fitting();
         told.fix = match said {
             true => edit(self.step, "limit", &fits.to_string(), does),
             false => super::addition(self.step, &format!("limit {fits}"), does),
@@ -148,8 +151,12 @@ impl Netem<'_> {
         (bytes as u64).div_ceil(u64::from(self.frame.max(1))).max(1)
     }
 
-    fn fitting(&self) -> u64 {
-        self.in_time(Span(self.delay().0 + Span::millis(200).0)).max(10)
+    /// A limit that is neither too long nor too short, with what it does.
+    fn fitting(&self) -> (u64, &'static str) {
+        match self.in_time(Span(self.delay().0 + Span::millis(200).0)) {
+            ..FIRST_WINDOW => (FIRST_WINDOW, "hold the ten packets that a connection may begin with"),
+            fits => (fits, "hold the delay and a fifth of a second"),
+        }
     }
 
     /// It takes long to empty. What is under way for its delay is no queue: neither the time that the last packet is
@@ -166,7 +173,7 @@ impl Netem<'_> {
             words::rate(self.rate),
             words::time(self.delay())
         );
-        Some(self.finding(level, what, because, self.fitting()))
+        Some(self.finding(level, what, because))
     }
 
     /// It is full of packets whose delay is not over yet: the rate is never reached.
@@ -190,6 +197,6 @@ impl Netem<'_> {
             words::time(self.delay()),
             words::rate(self.rate)
         );
-        Some(self.finding(Level::Warning, what, because, self.fitting()))
+        Some(self.finding(Level::Warning, what, because))
     }
 }

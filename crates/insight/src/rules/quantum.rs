@@ -103,7 +103,8 @@ fn of_htb(
     } else if others == 0 {
         "no other class has its priority and its parent, so nobody waits for its turn to end".to_owned()
     } else if quantum > LARGE {
-        format!("classes of the same priority wait while it sends for {} at a stretch", words::time(held))
+        let (time, speed) = (words::time(held), words::rate(speed));
+        format!("classes of the same priority wait while it sends for {time} at a stretch, at {speed}")
     } else {
         let company = format!("{} of its priority", words::count(others, "other class", "other classes"));
         format!("that is less than one frame ({frame} bytes), so turns are not shared by quanta ({company})")

@@ -338,7 +338,7 @@ fn short(length: &Length<'_>) -> Option<Finding> {
 }
 
 /// Segments that a TCP connection may begin with (RFC 6928).
-const FIRST_WINDOW: u32 = 10;
+pub(super) const FIRST_WINDOW: u32 = 10;
 
 /// Queues that are alike let as many survive: by device, kind, limit and longest frame, at the root or not.
 type Survived = BTreeMap<(String, &'static str, String, u32, bool), Option<u32>>;

@@ -25,7 +25,7 @@ fn refused(reading: &Reading, at: usize, step: &Step) -> Option<Finding> {
         step.words.iter().rev().find(|word| word.text.len() > 1 && reason.contains(&format!("\"{}\"", word.text)));
     let unnamed = is_unnamed(step);
     // What tidegate itself lacks is no mistake of the policy.
-    let not_built = reason.strip_prefix("tidegate: ");
+    let not_built = reason.strip_prefix("tidegate: ").filter(|_| !unnamed);
     let mut because = match not_built {
         Some(_) => "what the command does is missing from what was checked".to_owned(),
         None => "what the command should have done is missing from the policy".to_owned(),
@@ -45,6 +45,7 @@ fn refused(reading: &Reading, at: usize, step: &Step) -> Option<Finding> {
     }
     let blamed = if unnamed { step.option("dev").map(|[keyword, _]| keyword) } else { blamed };
     let what = match (unnamed, not_built) {
+        (true, _) if reason.starts_with("tidegate: ") => "there is no name behind dev".to_owned(),
         (true, _) => format!("{} refuses this: there is no name behind dev ({reason})", step.tool),
         (_, Some(reason)) => format!("tidegate cannot carry this out: {reason}"),
         (false, None) => format!("{} refuses this: {reason}", step.tool),
